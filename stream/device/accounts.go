@@ -65,17 +65,17 @@ type refusal struct {
 // joining returns the charge of an event that joins a round, together with everything it took part in before, and
 // the number of participations that begin: 0 in a further round of its interactive phase, which is charged as a
 // whole from its first round on.
-func (a *accounts) joining(e *event, r *round, now time.Time) (c ledger.Charge, anew uint64) {
+func (a *accounts) joining(e *event, r *round, now time.Time) (c ledger.Charge, fresh uint64) {
 	times, rounds := e.record.Participations(r.phase()), uint32(1)
 	c = a.agreement.Cost(times, now)
 	c.Anonymous = !a.perUser
 	if e.record.Stays(r.phase()) {
 		rounds = e.record.Rounds + 1
 	} else {
-		anew = 1
+		fresh = 1
 	}
 	c.Rounds = c.Most - c.Most/times + rounds // those before at most as many as they were charged for
-	return c, anew
+	return c, fresh
 }
 
 // charge writes the cost of taking part durably to the ledger, before the participation itself is written. An event that has taken part before
@@ -99,7 +99,7 @@ func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused 
 		sum, begun := a.agreement.Cost(1, now), uint64(0)
 		verdicts := make(map[float64]error) // of Everyone's account, by epsilon
 		for i, e := range events {
-			c, anew := a.joining(e, r, now)
+			c, fresh := a.joining(e, r, now)
 			verdict, known := verdicts[c.Epsilon]
 			switch {
 			case a.perUser:
@@ -117,9 +117,9 @@ func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused 
 				continue
 			}
 			if a.perUser {
-				users[i] = ledger.Add(users[i], c, 1, anew, 1)
+				users[i] = ledger.Add(users[i], c, 1, fresh, 1)
 			}
-			allowed, begun, sum = append(allowed, e), begun+anew, c.Over(sum)
+			allowed, begun, sum = append(allowed, e), begun+fresh, c.Over(sum)
 		}
 		if len(allowed) > 0 {
 			charges[0] = ledger.Add(everyone, sum, uint64(len(allowed)), begun, math.MaxUint64)

@@ -12,8 +12,8 @@ package consent
 
 import "fmt"
 
-// A RefusedError says that a device does not take part: its policy, its pins or its own accounting forbid it. What it
-// names is public. Commands exit with code 3, and trying again does not help.
+// A RefusedError means that a device does not take part: its policy, its pins or its own accounting forbid it. Its
+// fields hold public values only. Commands exit with code 3, and trying again does not help.
 type RefusedError struct {
 	Field    string // as the message or the policy names it: plan.minimum, round 3: point
 	Value    string // what was found

@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Whole says that a silo reports about all that it has, in every round of the plan's one stint; else about ranges of its rows, each in one round.
+// Whole reports whether a silo reports about all its rows in every round of the plan's one stint; other silos
+// report about ranges of their rows, each in one round.
 func (a *Agreement) Whole() bool { return a.Spec.Silo != nil && a.Phases[0].Rounds > 1 }
 
 // ofSilo names what a silo's reports are about.
@@ -21,7 +22,7 @@ func (a *Agreement) ofSilo() string {
 	return "rows of this silo"
 }
 
-// Trials are those of a report in each phase.
+// Trials returns the trials of a report in each phase.
 func (a *Agreement) Trials() []uint64 {
 	trials := make([]uint64, len(a.Phases))
 	for i, f := range a.Phases {
@@ -30,7 +31,8 @@ func (a *Agreement) Trials() []uint64 {
 	return trials
 }
 
-// own says that a silo's reports hide what they are about by trials of its own, so that what a plan costs it is known when its units are.
+// own reports whether a silo hides its rows by trials of its own, so that the plan's cost to it is known only when
+// its number of units is.
 func (a *Agreement) own() bool { return a.Final && a.Spec.Silo != nil }
 
 // Own is the agreement of a silo that reports about that many units, which are public: its parameters, and what it costs a unit of its own. Under
@@ -58,8 +60,8 @@ func (a *Agreement) Own(units uint64) (*Agreement, error) {
 	return a.Kept(units, trials)
 }
 
-// MostUnits is how many units a report of a silo can be about at most: of minimisers as many as rounding errors allow, which grow with that, of
-// gradients any number.
+// MostUnits returns the largest number of units of a silo's report: any number for gradients; for minimisers as
+// many as rounding errors, which grow with the number, allow.
 func (a *Agreement) MostUnits() uint64 {
 	if a.Phases[0].Reports.Prox == nil {
 		return math.MaxUint64
@@ -123,7 +125,8 @@ func refuseCost(phase int, err error) error {
 	return Refuse(fmt.Sprintf("plan.phases[%d]", phase), "not accountable: "+err.Error(), "parameters that the accountant covers")
 }
 
-// charged is what a round with the others of its stint releases of one who answers: of a silo whose size is known, with its own parameters.
+// charged returns the releases of one participant in a round together with the others of its stint. A silo whose
+// size is known has its own parameters in them.
 func (a *Agreement) charged(at manifest.Place) ([]accounting.Release, error) {
 	releases, err := at.Releases(a.HonestFraction)
 	if err != nil || !a.isSized {
@@ -136,7 +139,8 @@ func (a *Agreement) charged(at manifest.Place) ([]accounting.Release, error) {
 	return releases, nil
 }
 
-// ownTrials are those of each phase with which reports about so many units cost no more than they may.
+// ownTrials returns, for each phase, trials with which reports about so many units stay within both budgets: this
+// device's limit and the plan's own.
 func (a *Agreement) ownTrials(units uint64) ([]uint64, error) {
 	trials, plan := a.Trials(), a.Task.Plan
 	limit, _ := a.limit()
@@ -185,7 +189,7 @@ func (a *Agreement) room(phase int) uint64 {
 	return max(uint64(p.Trials), p.Room())
 }
 
-// crowded says whether a window has no room for the trials of a phase.
+// crowded reports whether the trials of some phase do not fit its window.
 func (a *Agreement) crowded(trials []uint64) bool {
 	for i, b := range trials {
 		if b > a.room(i) {

@@ -54,7 +54,7 @@ func BenchmarkCharge(b *testing.B) {
 	b.ReportMetric(float64(busy.Microseconds())/float64(b.N)/events, "cpu-us/event")
 }
 
-// cpu is what the process took of the machine's processors.
+// cpu returns the processor time, user and system, that the process has used.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

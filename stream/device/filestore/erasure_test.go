@@ -29,8 +29,9 @@ func raw(t *testing.T, dir string) (all []byte) {
 	return all
 }
 
-// TestNothingIsLeftOfSettledCounts: of 200 reports none stands in any byte of the folder, while they are charged, when they are settled, after
-// the log is written anew, and after Close; nor do keys, once the rounds are settled, while another round is open and keeps its own.
+// TestNothingIsLeftOfSettledCounts checks that no byte sequence of 200 reports is in the folder: while they are
+// charged, when they are settled, after the log is rewritten, and after Close. Nor are keys, once their rounds are
+// settled, while another round is open and keeps its own.
 func TestNothingIsLeftOfSettledCounts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "devices")
 	s, err := Open(dir)

@@ -113,7 +113,7 @@ func eraseKey(in folder, id keyID) error {
 	return in.Sync()
 }
 
-// keyIDs are those of the files of keys.
+// keyIDs returns the ids of the key files among names.
 func keyIDs(names []string) (ids []keyID) {
 	for _, name := range names {
 		base, found := strings.CutSuffix(name, keySuffix)
@@ -132,7 +132,7 @@ func (k *roundKey) cipher() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// sealOverhead is how much longer what seal returns is than the plaintext.
+// sealOverhead is the number of bytes that seal adds to the plaintext.
 const sealOverhead = 16
 
 // next is the nonce of the next seal.

@@ -11,8 +11,8 @@ import (
 	"io"
 )
 
-// errDamaged says that a file is not what was written. Nothing in it is to be trusted then: an event may have taken part and
-// look fresh.
+// errDamaged means that a file does not hold what was written. Nothing in it may be trusted then: an event may
+// have taken part and look fresh.
 var errDamaged = errors.New("the file is damaged")
 
 // ErrRestart is in every answer after a write that failed: who takes part is known when the folder is opened again.
@@ -96,8 +96,9 @@ func openSegment(in folder, name, kind string, each func(at int64, payload []byt
 	return s, nil
 }
 
-// again writes the last frame, which begins at some byte, once more, before anything is done that follows from it: whoever wrote
-// it may have died before it was on the disk, or have seen a sync fail, after which some systems take for stored what is not.
+// again writes the last frame, which begins at byte last, once more, before anything is done that follows from it:
+// its writer may have died before the frame was on the disk, or have seen a sync fail, after which some systems
+// take for stored what is not.
 func (s *segment) again(last int64) error {
 	frame := make([]byte, s.size-last)
 	if n, err := s.file.ReadAt(frame, last); n < len(frame) {
@@ -166,7 +167,8 @@ func (s *segment) next(each func(at int64, payload []byte) error) error {
 	return nil
 }
 
-// frameLength is how long the payload is of a frame that begins with head, where the file has left bytes for both; -1 of none.
+// frameLength returns the payload length in bytes of a frame that begins with head, or -1 if it is no frame. left
+// is the number of bytes that the file has for both.
 func frameLength(head [frameSize]byte, left int64) int64 {
 	n := int64(binary.LittleEndian.Uint32(head[4:]))
 	if [4]byte(head[:]) != mark || n > maxPayload || n > left-frameSize {
@@ -204,7 +206,8 @@ func (s *segment) cut(size int64) error {
 	return errors.Join(s.file.Truncate(s.size), s.file.Sync())
 }
 
-// holed says whether a sector is empty, or the part of it that lies in data, which begins at some byte of the file.
+// holed reports whether data, which begins at byte at of the file, holds nothing but zeros in some sector, or in
+// the part of a sector that lies in it.
 func holed(data []byte, at int64) bool {
 	const sector = 512
 	for len(data) > 0 {

@@ -43,7 +43,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// lockWait is how long Open waits for another process to let go of the folder.
+// lockWait bounds Open's wait for another process to let go of the folder.
 const lockWait = time.Second
 
 // The kind of a segment of participations, and its files.
@@ -69,7 +69,7 @@ type Store struct {
 
 var _ participation.Store = (*Store)(nil)
 
-// Path is where a task's participations lie in a state folder.
+// Path returns the path of a task's participations in a state folder.
 func Path(dir string, task stream.Task) string {
 	return filepath.Join(dir, string(task)+".participation")
 }
@@ -300,13 +300,13 @@ func (s *Store) Taken() uint64 {
 	return uint64(len(s.index.events))
 }
 
-// A Position is how far a store is written. Each write brings it to a later one.
+// A Position marks how far a store is written. Each write moves the store to a later one.
 type Position struct {
 	Generation uint32 // of the log
 	Size       int64  // of what is whole of it, in bytes
 }
 
-// Before says whether the position is an earlier one of the same store.
+// Before reports whether p is an earlier position than q of the same store.
 func (p Position) Before(q Position) bool {
 	return p.Generation < q.Generation || p.Generation == q.Generation && p.Size < q.Size
 }

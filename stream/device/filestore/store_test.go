@@ -68,7 +68,8 @@ func TestDurableWhenWriteReturns(t *testing.T) {
 	}
 }
 
-// TestTornTail: a log that ends in the middle of a frame, wherever, is that of before its write.
+// TestTornTail checks that a log that ends in the middle of a frame, at any byte, equals the log before that frame
+// was written.
 func TestTornTail(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.participation")

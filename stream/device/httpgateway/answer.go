@@ -19,7 +19,7 @@ const (
 	accepted = "accepted" // its participation is durable, and it is on its way
 )
 
-// An answer is what is known about an event.
+// An answer holds what is known about an event.
 type answer struct {
 	Outcome string       `json:"outcome"`           // waiting, accepted, counted, uncounted, unknown or refused
 	Final   bool         `json:"final"`             // asking again will give the same
@@ -71,7 +71,7 @@ func stands(p participation.Record) answer {
 	return answer{Outcome: waiting, Round: p.Draw.Round}
 }
 
-// final says whether a participation allows no other answer any more.
+// final reports whether the answer for a participation cannot change any more.
 func final(p participation.Record) bool { return stands(p).Final }
 
 func reply(w http.ResponseWriter, status int, body any) {

@@ -6,8 +6,8 @@
 //
 //   - The answer "accepted" is given after the event's participation is durable, and never before.
 //   - The same key again is answered and not sent again, in this process and in later ones with the same store.
-//   - Whoever is authenticated and has a key that can be read takes part. An event that does not fit the declaration, or a body that is
-//     not as described but for its key, is sent as the zero vector: who takes part does not depend on content.
+//   - A request that is authenticated and has a readable key takes part. An event that does not fit the declaration, or a
+//     body of which only the key is as described, is sent as the zero vector: taking part does not depend on content.
 //   - In a task that protects people a request has all events of one, the first of whom make the one report, and takes part as soon and as
 //     often whatever their number.
 //   - Nothing of an event, key or token is in a log line or an error.

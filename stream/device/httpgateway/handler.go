@@ -28,7 +28,7 @@ var openAPI []byte // the description of the interface, version 3.1
 // MaxWait is the longest that a request may ask to wait for.
 const MaxWait = 30 * time.Second
 
-// defaultWait is how long a request waits that does not say.
+// defaultWait is the time that a request waits if it names none.
 const defaultWait = 5 * time.Second
 
 // maxUnfitLogged bounds the events that are logged as not fitting.

@@ -16,7 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// Everyone is the account of all users of a ledger together: a bound for each of them, whoever is behind which event.
+// Everyone is the account of all users of a ledger together: a bound for each of them, whichever events are
+// theirs.
 var Everyone = participation.Key{}
 
 // A Ledger remembers what the tasks of one state folder cost its users. It outlives tasks, and must not be restored from a

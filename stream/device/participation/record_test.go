@@ -16,14 +16,14 @@ type attempted struct {
 	attempt stream.Attempt
 }
 
-// A truth is what really happened to one event: the sequences under which the broker stored it, by round and attempt.
-// The device sees answers only.
+// A truth holds what really happened to one event: the sequences under which the broker stored it, by round and
+// attempt. The device sees answers only.
 type truth struct {
 	stored map[attempted][]uint64
 	last   uint64 // sequence
 }
 
-// counted says whether the batch of an attempt may hold the event.
+// counted reports whether the batch of an attempt may hold the event.
 func (u *truth) counted(round stream.Round, attempt stream.Attempt, cutoff uint64) bool {
 	for _, s := range u.stored[attempted{round, attempt}] {
 		if s <= cutoff {
@@ -33,8 +33,9 @@ func (u *truth) counted(round stream.Round, attempt stream.Attempt, cutoff uint6
 	return false
 }
 
-// Whatever the broker answers or swallows, whoever opens and closes attempts, and wherever the device loses its memory,
-// an event that may be in a batch never takes part again.
+// TestPossiblyCountedNeverGoesAgain checks that an event that may be in a batch never takes part again, whatever
+// the broker answers or swallows, however attempts are opened and closed, and wherever the device loses its
+// memory.
 func TestPossiblyCountedNeverGoesAgain(t *testing.T) {
 	for range 20 {
 		rapid.Check(t, possiblyCountedNeverGoesAgain)
@@ -144,7 +145,7 @@ func possiblyCountedNeverGoesAgain(t *rapid.T) {
 	}
 }
 
-// publish is what the broker does, and what it answers: it may store the message once more outside its window of ids.
+// publish plays the broker and returns its answer: it may store the message once more outside its window of ids.
 func (u *truth) publish(t *rapid.T, round stream.Round, attempt stream.Attempt) stream.Ack {
 	at := attempted{round, attempt}
 	store := func() uint64 {
