@@ -39,7 +39,8 @@ func keyPair(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair,
 	return pair, public
 }
 
-// scope is what a signing key may vouch for: users who get answers on the inbox that bears their public key, and nowhere else.
+// scope returns the scope of a signing key: it may vouch for users who get answers on the inbox that bears their
+// public key, and nowhere else.
 func scope(signer string) *jwt.UserScope {
 	s := jwt.NewUserScope()
 	s.Key = signer

@@ -31,7 +31,7 @@ const (
 
 // EmbeddedConfig configures a JetStream server inside the process.
 type EmbeddedConfig struct {
-	// StoreDir is where streams are kept. The server does not lock it: the caller holds a lock that keeps other
+	// StoreDir is the folder of the streams. The server does not lock it: the caller holds a lock that keeps other
 	// processes out. Required.
 	StoreDir string
 	// Listen is host:port of a loopback listener, port 0 for a free one. Empty: connections inside the process only.
@@ -152,7 +152,7 @@ func (e *Embedded) Shutdown() {
 	e.server.WaitForShutdown()
 }
 
-// ErrLatched says that an embedded server could not write a stream, and refuses writes until it is started again.
+// ErrLatched means that an embedded server could not write a stream, and refuses writes until it is started again.
 var ErrLatched = errors.New("the embedded broker cannot write, and refuses writes until it is started again")
 
 // Failed is an ErrLatched with its cause once the server could not write a stream, or has disabled JetStream; nil while it works. It asks

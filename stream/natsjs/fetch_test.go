@@ -57,8 +57,9 @@ func TestShortFetches(t *testing.T) {
 	}
 }
 
-// TestReportsAreNotTheBrokersWord: whoever publishes chooses headers, and numbers that are none. A report that looks like the broker's
-// word about a fetch is handed out as any other: one that nobody takes would hold a place among those that may be out.
+// TestReportsAreNotTheBrokersWord checks that a publisher, who chooses headers and numbers freely, cannot make a
+// report pass for the broker's word about a fetch: such a report is handed out as any other. One that nobody takes
+// would hold a place among those that may be out.
 func TestReportsAreNotTheBrokersWord(t *testing.T) {
 	t.Parallel()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{})

@@ -17,7 +17,7 @@ func defaultInbox(options []nats.Option) string {
 	var o nats.Options
 	for _, option := range options {
 		if option(&o) != nil {
-			return PlainInbox // connecting says what is wrong
+			return PlainInbox // the attempt to connect reports the error
 		}
 	}
 	user := o.Nkey
@@ -32,7 +32,8 @@ func defaultInbox(options []nats.Option) string {
 	return InboxOf(user)
 }
 
-// usurped says whether the credentials name another user than the one whose inbox a connection keeps for its life.
+// usurped reports whether the credentials now name another user than the one whose inbox the connection keeps for its
+// life.
 func (c *Conn) usurped() bool {
 	if c.config.Creds == "" || c.config.InboxPrefix != "" {
 		return false

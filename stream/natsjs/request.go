@@ -107,8 +107,8 @@ func (c *Conn) question(subject string, deny context.CancelCauseFunc) (forget fu
 	}
 }
 
-// outcome is the error of a request that was asked with a context of ask, in place of what the end of that context looks
-// like.
+// outcome returns the error of a request that was made with a context of ask: its cause, such as ErrDenied or a lost
+// connection, if one is known, and not just the end of that context.
 func (c *Conn) outcome(ctx, wait context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// ErrUnavailable says that the broker is there and cannot answer now: its cluster has no leader, or elects one. It will
-// answer later.
+// ErrUnavailable means that the broker is there and cannot answer now: its cluster has no leader, or elects one. It
+// will answer later.
 var ErrUnavailable = errors.New("the broker has no leader now: it answers when a majority of its cluster runs")
 
-// Transient says whether waiting may mend an error: nobody has to change anything. A stream that is not there counts,
+// Transient reports whether waiting may mend an error, without anybody changing anything. A missing stream counts,
 // because somebody else may be about to create it.
 func Transient(err error) bool {
 	return errors.Is(err, ErrNoStream) || errors.Is(err, ErrUnavailable) || errors.Is(err, errNoAnswer) ||

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ErrNoRoute says that no nats-server answered at an address, so that nothing is known of its links.
+// ErrNoRoute means that no nats-server answered at an address, so that nothing is known of its links.
 var ErrNoRoute = errors.New("no server answers there")
 
 // probeLimit bounds a probe of a link, beside the caller's context.

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A ServerExpiry says when the certificate of one server ends. Its End is zero where the server uses no TLS, or where Err says why
-// nothing is known of it.
+// A ServerExpiry holds the time when the certificate of one server ends. End is zero if the server uses no TLS, or if
+// it is not known; Err then gives the reason.
 type ServerExpiry struct {
 	Server string // host:port
 	End    time.Time

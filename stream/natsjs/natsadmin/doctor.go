@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// A Status says how bad a finding is.
+// A Status grades a finding of the doctor.
 type Status string
 
 // OK: as it should be. Warning: works, with a guarantee that is weaker or that cannot be seen from here. Failure: a guarantee
@@ -34,7 +34,7 @@ type Finding struct {
 	Text   string `json:"text"`
 }
 
-// Expect is what an operator says about a broker.
+// Expect holds what an operator states about a broker.
 type Expect struct {
 	Replicas int     // of every stream, at least; 0: 1
 	Role     Role    // of the credentials; empty: to be found out
@@ -117,8 +117,8 @@ func (e *examination) version(version string) {
 	e.find("version", OK, "nats-server %s, messages of at most %d bytes", version, e.NATS().MaxPayload())
 }
 
-// skewed is how far a clock may be off before somebody notices: certificates begin and end, an Open says when its deadline
-// started, and a device's ledger has windows of time.
+// skewed is the difference between clocks from which on the doctor warns: certificates begin and end, an Open holds
+// the start of its deadline, and a device's ledger has windows of time.
 const skewed = 2 * time.Second
 
 const clockMatters = "set the clocks of both with NTP: deadlines, certificates and the windows of devices' ledgers go by them"
@@ -156,7 +156,8 @@ func (e *examination) clock(ctx context.Context) {
 	e.find("clock", OK, "not behind the newest record's; only an administrator's credentials see the server's time")
 }
 
-// storedAt is when the newest of the records that every role may read was stored, by the server's clock.
+// storedAt returns the time, by the server's clock, when the newest of the records that every role may read was
+// stored.
 func (e *examination) storedAt(ctx context.Context) (time.Time, bool) {
 	request := directGet + e.task.Name(stream.Rounds) + "." + e.task.Rounds()
 	var answer *nats.Msg

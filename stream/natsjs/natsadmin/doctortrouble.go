@@ -84,7 +84,7 @@ func (e *examination) writes(ctx context.Context, have map[stream.Stream]*jetstr
 // fillWarns is the share of a full queue from which it is worth a warning.
 const fillWarns = 0.8
 
-// queue says how full the stream of reports is, and of what.
+// queue finds how full the stream of reports is, and with which subjects.
 func (e *examination) queue(ctx context.Context, reports *jetstream.StreamInfo) {
 	state, limit := reports.State, reports.Config.MaxBytes
 	share := 0.0
@@ -126,7 +126,8 @@ func prefixed(before, text string) string {
 	return before + text
 }
 
-// fills names the subjects with most of a stream's messages, which are those of rounds and attempts, and says how many the first has.
+// fills names the subjects with most of a stream's messages, one for each round or attempt, and returns the
+// number of messages of the first.
 func (e *examination) fills(ctx context.Context, name string) (text string, most uint64) {
 	var answer struct {
 		Total int `json:"total"`
@@ -157,7 +158,7 @@ func (e *examination) fills(ctx context.Context, name string) (text string, most
 	return "most of it: " + text, list[0].messages
 }
 
-// lease says who holds the task's lease, and since when nobody does. leases are the stream's settings; nil: not seen.
+// lease finds who holds the task's lease, and since when nobody does. leases has the stream's settings; nil: not seen.
 func (e *examination) lease(ctx context.Context, leases *jetstream.StreamInfo) {
 	lease, stored, err := e.leaseRecord(ctx)
 	now := time.Now

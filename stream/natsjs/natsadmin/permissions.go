@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// A Role is what credentials are for.
+// A Role names the purpose of credentials.
 type Role string
 
 // The roles that a broker tells apart.

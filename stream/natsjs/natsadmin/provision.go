@@ -40,8 +40,9 @@ func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options)
 	return nil
 }
 
-// maxDeaf is how often provisioning may find that nobody hears it, some 15 seconds: a server that starts takes connections
-// before JetStream listens, but an account without JetStream's API stays as it is.
+// maxDeaf bounds the number of times, some 15 seconds in all, that provisioning may find that nobody hears it: a
+// server that starts takes connections before JetStream listens, but an account without JetStream's API stays as it
+// is.
 const maxDeaf = 12
 
 func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options, mark string) error {

@@ -46,8 +46,8 @@ func stands(t *testing.T, c *natsjs.Conn, subject string, number uint64, h jetst
 	}
 }
 
-// TestNothingReplacesARecord: whoever may publish on the subject of a batch, a claim or a round, with any header that the server
-// knows, cannot put another message in the place of the one that stands.
+// TestNothingReplacesARecord checks that a client that may publish on the subject of a batch, a claim or a round, with
+// any header that the server knows, cannot replace the message that stands there.
 func TestNothingReplacesARecord(t *testing.T) {
 	c := broker(t)
 	first(t, c, func(subject, name string, number uint64, h jetstream.Stream) {

@@ -22,7 +22,8 @@ const madeBy = "panlearn.made_by"
 // newMark is the mark of one call.
 func newMark() string { return rand.Text() }
 
-// rollbackTime is how long a call that failed, perhaps because its time was over, goes on to remove what it made.
+// rollbackTime bounds the time for which a call that failed, perhaps because its time was over, goes on to remove what
+// it made.
 const rollbackTime = 10 * time.Second
 
 // rollback removes the streams of a task that the call of this mark made, while they are empty, and adds to its error what came of it.

@@ -66,7 +66,7 @@ func TestProvisionRollsBack(t *testing.T) {
 	if after := names(t, c); len(after) != len(before)+1 || !slices.Contains(after, other.Name) {
 		t.Errorf("streams %v, want those before and %s", after, other.Name)
 	}
-	// Not what has a message, whoever made it.
+	// A stream that has a message stays, even if this call made it.
 	mark := newMark()
 	mine := streamConfig(task, stream.Attempts, Options{Replicas: 1})
 	mine.Metadata = map[string]string{madeBy: mark}

@@ -27,10 +27,10 @@ const (
 	storedRoom    = 160
 )
 
-// duplicateWindow is how long the broker knows a message id. Nothing relies on it.
+// duplicateWindow is the time for which the broker knows a message id. Nothing relies on it.
 const duplicateWindow = 2 * time.Minute
 
-// Options are what an operator chooses about a task's streams. The zero value is one server and the defaults.
+// Options holds an operator's choices about a task's streams. The zero value is one server and the defaults.
 type Options struct {
 	Replicas       int           // of every stream, 1, 3 or 5; 0: 1
 	MaxReportBytes int64         // stored reports, beyond which publishes are refused; 0: see reportBytes
@@ -88,7 +88,7 @@ func all() []stream.Stream {
 	return []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Batches, stream.Reports}
 }
 
-// streamConfig is what the protocol wants of a stream.
+// streamConfig returns the configuration of a stream that the protocol requires.
 func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.StreamConfig {
 	c := jetstream.StreamConfig{
 		Name: task.Name(s), Subjects: task.Subjects(s), Description: "panlearn " + string(task) + ": " + s.String(),
