@@ -28,8 +28,8 @@ const (
 	MaxPhases = 64
 )
 
-// Check says whether a body is well formed on its own: lengths, ranges, finiteness. Whether it belongs to this
-// task and round is the reader's question.
+// Check returns an error unless a body is well formed by itself: lengths, ranges, finiteness. The reader has to check
+// that it belongs to the task and round.
 func Check(m proto.Message) error {
 	switch m := m.(type) {
 	case *wire.Signed:

@@ -17,10 +17,10 @@ const Version = 1
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// ErrNotCanonical says that bytes decode, but are not the encoding of what they decode to.
+// ErrNotCanonical means that bytes decode, but are not the canonical encoding of their message.
 var ErrNotCanonical = errors.New("not the canonical encoding")
 
-// A VersionError says that a message is of another wire version.
+// A VersionError means that a message has another wire version.
 type VersionError struct{ Got, Want uint32 }
 
 func (e *VersionError) Error() string {

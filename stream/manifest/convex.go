@@ -60,7 +60,7 @@ func WireFrame(f *convex.Frame) *wire.Frame {
 		Whitener: f.Whitener, LabelCenter: f.LabelCenter, LabelScale: f.LabelScale, LabelWeight: f.LabelWeight}
 }
 
-// Practical is what a practical plan's frame and steps are made of; nil for a proved plan.
+// Practical returns the problem from which a practical plan's frame and steps are made; nil for a proved plan.
 func Practical(plan *wire.Plan) *practical.Problem {
 	p := plan.GetPractical()
 	if p == nil {
@@ -92,7 +92,7 @@ func Practical(plan *wire.Plan) *practical.Problem {
 	return out
 }
 
-// WirePractical is the inverse of Practical, but for what the plan says elsewhere.
+// WirePractical is the inverse of Practical, without the fields that the plan holds elsewhere.
 func WirePractical(p *practical.Problem) *wire.Practical {
 	if p == nil {
 		return nil
@@ -114,7 +114,7 @@ func WirePractical(p *practical.Problem) *wire.Practical {
 	return out
 }
 
-// Scorecard says what the scores after a gradient say; nil where a plan has none.
+// Scorecard returns the meaning of the scores after a gradient; nil if the plan has none.
 func Scorecard(plan *wire.Plan) *convex.Scorecard {
 	s := plan.GetScorecard()
 	if s == nil {

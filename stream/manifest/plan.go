@@ -24,8 +24,8 @@ func RoundHash(round *wire.Round) (stream.Hash, error) {
 // MaxDeadline bounds the deadline of a round.
 const MaxDeadline = 366 * 24 * time.Hour
 
-// Deadline is how long a round collects before it is content with its minimum, unless it has a deadline of its own
-// (Place.Deadline); 0 means for ever.
+// Deadline returns the time after which a round is content with its minimum, unless it has a deadline of its own
+// (Place.Deadline); 0 means never.
 func Deadline(plan *wire.Plan) time.Duration { return deadlineOf(plan.GetDeadlineMs()) }
 
 // Stale returns the longest deadline of its own that a round of the plan may have; 0 means that none has one.
@@ -41,14 +41,15 @@ const (
 	MaxRetention = 10 * 365 * 24 * time.Hour
 )
 
-// Retention is how long the records of a round are kept; 0 means for ever.
+// Retention returns the time for which the records of a round are kept; 0 means for ever.
 func Retention(plan *wire.Plan) time.Duration {
 	return time.Duration(min(plan.GetRetentionMs(), uint64(MaxRetention/time.Millisecond))) * time.Millisecond
 }
 
-// CheckTask says whether the plan of a Task can be run: the users of its phases fill their rounds, the mixer takes the first and the
-// last round of each, those of gradients encode alike, its trust and honest fraction can be read,
-// its deadlines are at most MaxDeadline, its retention within its bounds, and the accountant can charge each. stream.Check comes before.
+// CheckTask returns an error if the plan of a Task cannot be run: it requires that the users of its phases fill their
+// rounds, that the mixer takes the first and the last round of each, that phases of gradients encode alike, that its
+// trust and honest fraction can be read, that its deadlines are at most MaxDeadline and its retention within bounds,
+// and that the accountant can charge each phase. Call stream.Check first.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
 	if plan == nil {
@@ -165,7 +166,7 @@ func checkPractical(plan *wire.Plan) error {
 	return nil
 }
 
-// checkPhase says whether a phase of a plan can be run.
+// checkPhase returns an error if a phase of a plan cannot be run.
 func checkPhase(plan *wire.Plan, i int) error {
 	f, stint := plan.Phases[i], stintOf(plan, i)
 	var answers uint64

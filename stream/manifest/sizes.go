@@ -20,10 +20,10 @@ type Sizes struct {
 	// several users is smaller than as many of one.
 	Single int
 
-	// Waiting is how many report messages a broker has to hold for one attempt, so that it refuses none of honest devices where the stage has
-	// paused: four times the largest cohort. The lot asks for a cohort's users; where fewer come, the share of those who are asked doubles, so
-	// that about twice as many may come; and users of dead attempts, again at most about twice a cohort, send at once. A message is one
-	// user or more.
+	// Waiting is the number of report messages that a broker has to hold for one attempt, so that it refuses none of
+	// honest devices after the stage has paused: four times the largest cohort. The lot asks for a cohort's users;
+	// where fewer come, the share of those who are asked doubles, so that about twice as many may come; and users of
+	// dead attempts, again at most about twice a cohort, send at once. A message carries one user or more.
 	Waiting int64
 }
 

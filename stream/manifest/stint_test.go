@@ -92,7 +92,7 @@ func TestSomeOfTheSilosAnswer(t *testing.T) {
 			t.Errorf("round %d is charged as %+v: %v", step, releases, err)
 		}
 	}
-	// Under shuffle, of the 12 of a round some are dishonest, whoever of the 20 they are.
+	// Under shuffle some of the 12 silos of a round are dishonest, whichever of the 20 they are.
 	p := task.Plan
 	p.Trust, p.HonestFraction = wire.Trust_TRUST_SHUFFLE, "11/12"
 	for _, f := range p.Phases {

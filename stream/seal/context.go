@@ -12,7 +12,7 @@ import (
 // infoPrefix separates a report's HPKE context from every other use of the same key.
 const infoPrefix = "panlearn/v1/report\x00"
 
-// A Context is what a sealed report belongs to: it opens under exactly this context and no other.
+// A Context binds a sealed report: it opens under exactly this context and no other.
 type Context struct {
 	ManifestHash stream.Hash       // of the canonical Round body
 	Attempt      uint64            // from 1

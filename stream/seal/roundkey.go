@@ -14,9 +14,9 @@ import (
 
 // Reasons not to open a report.
 var (
-	// ErrErased says that the round key is gone: its attempt is over.
+	// ErrErased means that the round key is gone: its attempt is over.
 	ErrErased = errors.New("the round key is erased")
-	// ErrOpen says that a report was not sealed to this key, context and ids, or was changed on its way.
+	// ErrOpen means that a report was not sealed to this key, context and ids, or was changed on its way.
 	ErrOpen = errors.New("the report does not open")
 )
 

@@ -30,8 +30,8 @@ func kem(suite wire.Suite) (hpke.KEM, error) {
 	return nil, fmt.Errorf("suite %d: unknown", suite)
 }
 
-// CheckPublic says whether a peer's public key is one of the suite. Low-order X25519 points pass here and fail in
-// Seal.
+// CheckPublic returns an error unless a peer's public key is one of the suite. Low-order X25519 points pass here and
+// fail in Seal.
 func CheckPublic(suite wire.Suite, public []byte) error {
 	_, err := publicKey(suite, public)
 	return err

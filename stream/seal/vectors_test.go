@@ -181,8 +181,8 @@ func (v *reportVector) encapsulate(t *testing.T) (enc []byte) {
 	return append(enc, key.PublicKey().Bytes()...)
 }
 
-// checkEntropy says that the entropy gives the encapsulation. Key, nonce, info and associated data are functions of it, and
-// the report opens: so its bytes are all that the entropy can give.
+// checkEntropy checks that the entropy gives the encapsulation. Key, nonce, info and associated data are functions of
+// it, and the report opens: so its bytes are the only ones that the entropy can give.
 func (v *reportVector) checkEntropy(t *testing.T, r *wire.Report) {
 	t.Helper()
 	if v.MustNotOpen || len(r.Encapsulated) == 0 {
