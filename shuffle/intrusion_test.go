@@ -53,7 +53,7 @@ func (b *intruded) open(t *testing.T) *Mixer {
 	return mustMixer(t, cfg)
 }
 
-// noise is what generator i drew, made again.
+// noise makes again the noise that generator i drew.
 func (b *intruded) noise(t *testing.T, i int, trials uint64) []uint64 {
 	t.Helper()
 	if i >= len(b.seeds) {
@@ -98,7 +98,8 @@ func plus(a, b []uint64) []uint64 {
 	return out
 }
 
-// dump is the mixer's whole memory but for the floor's law, which is public; checkLaw says that nothing else is in that.
+// dump returns the mixer's whole memory except the floor's law, which is public; checkLaw checks that the law holds
+// nothing else.
 func dump(m *Mixer) dptest.Memory { return dptest.Dump(m, "floor") }
 
 func checkLaw(t *testing.T, m *Mixer) {

@@ -123,7 +123,7 @@ func (m *Mixer) CanClose() bool { return m.totals != nil && m.users >= m.cfg.Min
 // Rejects returns the refusals so far.
 func (m *Mixer) Rejects() Rejects { return m.rejects }
 
-// A Release is what leaves the stage, once.
+// A Release is the output of the stage for one round. It leaves the stage once.
 type Release struct {
 	// Users is m, the number of users in the totals.
 	Users uint64

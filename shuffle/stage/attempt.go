@@ -66,12 +66,12 @@ func (a *attempt) open() ([]byte, error) {
 	})
 }
 
-// room is how many users may still come, at least 1.
+// room returns the number of users that may still come, at least 1.
 func (a *attempt) room() uint64 {
 	return max(a.round.mixer.Cohort, a.mixer.Users()+1) - a.mixer.Users()
 }
 
-// deadlineAt is when the minimum becomes enough; zero: never.
+// deadlineAt returns the time from which on the minimum is enough; zero: never.
 func (a *attempt) deadlineAt() time.Time {
 	if a.deadline == 0 {
 		return time.Time{}

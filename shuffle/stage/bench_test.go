@@ -64,10 +64,10 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// mixed is how many users BenchmarkRound mixes.
+// mixed is the number of users that BenchmarkRound mixes.
 const mixed = 10_000
 
-// mixing is what a round took: on the clock; of CPU time; and of CPU time for its Open calls alone.
+// mixing holds the times of a round: wall time, CPU time, and CPU time of its Open calls alone.
 type mixing struct{ wall, cpu, opening time.Duration }
 
 func mixRound(b *testing.B, suite wire.Suite, workers int) (took mixing) {
@@ -144,7 +144,7 @@ func (w *world) opening(b *testing.B, suite wire.Suite) time.Duration {
 	return 10 * (cpuTime(b) - began)
 }
 
-// cpuTime is what this process used so far, in user and system mode.
+// cpuTime returns the processor time, user and system, that this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

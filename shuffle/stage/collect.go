@@ -210,7 +210,8 @@ func (p *collecting) unopened(now time.Time, r result) phase {
 	return &seeking{environment: p.environment}
 }
 
-// starving says once that users are missing past the deadline: nothing else would tell from a stage that hangs.
+// starving logs once that users are missing past the deadline: nothing else would distinguish such a stage from one
+// that hangs.
 func (p *collecting) starving(now time.Time) {
 	at, m, users := p.attempt.deadlineAt(), p.attempt.round.mixer, p.attempt.mixer.Users()
 	if p.starved || at.IsZero() || now.Before(at) || users >= m.Minimum {

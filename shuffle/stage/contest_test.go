@@ -169,7 +169,7 @@ func TestAStalledProcessDoesNothing(t *testing.T) {
 		if _, err := w.broker.Get(t.Context(), w.name.Claim(1)); err == nil || examined != 2 || slow.acked != 0 || dropped != 1 {
 			t.Errorf("claim: %v, %d examined, %d acknowledged, %d dropped", err, examined, slow.acked, dropped)
 		}
-		// The other process was never seen again, so that the round is opened anew after its lease.
+		// The other process was never seen again, so the round is opened again after its lease.
 		if again := w.invited(t.Context(), 1, 1); again == nil || again.attempt != 2 {
 			t.Errorf("invited again: %v", again)
 		}
@@ -177,8 +177,8 @@ func TestAStalledProcessDoesNothing(t *testing.T) {
 	})
 }
 
-// TestNoClaimIsBegunWithoutTheLease: the lease becomes another's while the report that completes the cohort is examined. Nothing is
-// claimed, and the round is opened anew after that lease.
+// TestNoClaimIsBegunWithoutTheLease checks that nothing is claimed if another process gets the lease while the report
+// that completes the cohort is examined, and that the round is opened again after that lease.
 func TestNoClaimIsBegunWithoutTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

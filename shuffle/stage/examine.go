@@ -26,7 +26,8 @@ type sealed struct {
 // unseal reads a message, and decrypts it if it is one of this attempt. It changes nothing of the attempt.
 func (a *attempt) unseal(o *sealed) { o.mine, o.reason, o.plaintext = a.decrypt(o) }
 
-// precedes says whether a report's subject is that of a later attempt than this one: nobody has opened it as long as we have the lease.
+// precedes reports whether this attempt precedes the one in a report's subject: nobody has opened such an attempt as
+// long as we have the lease.
 func (a *attempt) precedes(subject string) bool {
 	if subject == a.subject {
 		return false

@@ -42,8 +42,9 @@ type fetched struct {
 	err     error
 }
 
-// ask begins a fetch of what an attempt with room for so many users may take, but for what is ready. Ready and asked reports
-// together are at most prefetch. A fetch that waited for all of timeout has slack to bring what it found.
+// ask begins a fetch of the reports that an attempt with room for so many users may take, beyond those that are ready.
+// Ready and requested reports together are at most prefetch. A fetch that waited for all of timeout has slack to
+// deliver the reports that it found.
 func (f *fetcher) ask(ctx context.Context, prefetch int, room uint64, timeout, slack time.Duration) {
 	n := min((prefetch+1)/2, int(min(room, uint64(prefetch)))-len(f.ready))
 	if f.flight != nil || n <= 0 || len(f.ready)+n > prefetch {
@@ -90,8 +91,8 @@ func (f *fetcher) land(got fetched) {
 	}
 }
 
-// done overwrites the first n reports: as long as the attempt's key lives, a sealed report that was left in memory is an open
-// one to whoever looks.
+// done overwrites the first n reports: as long as the attempt's key lives, an intruder can open a sealed report that
+// was left in memory.
 func (f *fetcher) done(n int) {
 	for i := range f.ready[:n] {
 		clear(f.ready[i].Data)

@@ -18,10 +18,11 @@ type seeking struct {
 	hint   stream.Round // that is asked for then
 }
 
-// putAgain is how many old rounds may be put again one after the other: so far below the place of the last the newest is looked for.
+// putAgain bounds the number of old rounds that may be put again one after the other: the newest round is looked for
+// this far below the place of the last.
 const putAgain = 8
 
-// seek is what seeking is called in Status.
+// seek is the name of seeking in Status.
 const seek = "seeking"
 
 func (*seeking) String() string { return seek }
@@ -38,14 +39,16 @@ func (p *seeking) next(time.Time) effects {
 	return effects{call: latest, subject: p.Task.Rounds(), needs: leased}
 }
 
-// The newest round may still be unknown to whoever returns it, but all before it are decided: the learner announces a
-// round when it has the batch before. That batch may lack its Close, so begin one round earlier.
+// handle looks for the newest round. That round may still be unknown to the process that returns to it, but all rounds
+// before it are decided: the learner announces a round when it has the batch before. That batch may lack its Close, so
+// work begins one round earlier.
 //
-// The broker shows the one that was put last. That may be an old one, put again where retention had removed it, by a learner who was away:
-// so that of the last lease is asked for too, and where the place of what is shown says that it was put again, the round that was put before it.
-// Such a one is never gone on from: another batch of it would be a second release.
+// The broker shows the round that was put last. It may be an old one, put again by a learner who was away after
+// retention had removed it. So the round of the last lease is read too and, if the place of the shown round reveals
+// that it was put again, the round that was put before it. The stage never goes on from a round that was put again:
+// another batch of it would be a second release.
 //
-// Where the marks, or this process, know a round after the newest, the broker is older than they: see [older].
+// If the marks, or this process, know a round after the newest, the broker is older than they are: see [older].
 func (p *seeking) handle(now time.Time, did effects, r result) (phase, error) {
 	if did.call == wait {
 		p.over()
@@ -216,7 +219,7 @@ func (e *environment) endOr(m *stream.Message, number stream.Round, otherwise ph
 	return &ended{}, nil
 }
 
-// ended is where Run returns nil.
+// ended is the last phase: Run returns nil.
 type ended struct{ stateless }
 
 func (*ended) String() string                                     { return "ended" }

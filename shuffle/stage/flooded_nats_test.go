@@ -141,7 +141,7 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	check(t, err)
 	before, err := reader.Queue(ctx)
 	check(t, err)
-	valve.shut.Store(true) // whoever sends to the next round does so before the stage has taken one report
+	valve.shut.Store(true) // reports to the next round are sent before the stage has taken one
 	put(w.name.Round(2), w.sign(w.learner, w.round(2, 2)))
 	again, next := round(2)
 	put(w.name.End(), w.sign(w.learner, &wire.End{Version: stream.Version, TaskHash: w.hash[:], LastRound: rounds, Reason: "done"}))

@@ -63,14 +63,14 @@ func (f *floods) saw(o *sealed) {
 		f.of[o.of]++
 		return
 	}
-	for p := range f.of { // whoever has more than a part of mostPlaces of all stays
+	for p := range f.of { // a place with more than 1/mostPlaces of all reports stays
 		if f.of[p]--; f.of[p] == 0 {
 			delete(f.of, p)
 		}
 	}
 }
 
-// most says which attempts the refused reports name.
+// most names the attempts that most of the refused reports name.
 func (f *floods) most() string {
 	places := slices.SortedFunc(maps.Keys(f.of), func(a, b place) int {
 		return cmp.Or(cmp.Compare(f.of[b], f.of[a]), cmp.Compare(a.round, b.round), cmp.Compare(a.attempt, b.attempt))
@@ -85,7 +85,7 @@ func (f *floods) most() string {
 	return strings.Join(list, ", ")
 }
 
-// due says whether something may be told again.
+// due reports whether a message may be logged again.
 func due(told, now time.Time) bool { return told.IsZero() || now.Sub(told) >= stream.TellEvery }
 
 const hostile = "docs/how-to/runbook.md, hostile devices, says what to do"
@@ -127,7 +127,7 @@ func (s *Stage) tellFull(ctx context.Context, now time.Time) {
 	}
 }
 
-// LogValue says how full it is.
+// LogValue returns the figures of the queue.
 func (q Queue) LogValue() slog.Value {
 	return slog.GroupValue(slog.Uint64("messages", q.Messages), slog.Uint64("bytes", q.Bytes), slog.Uint64("max_bytes", q.MaxBytes))
 }

@@ -45,8 +45,8 @@ func (w *world) reportOf(a *attempt, sequence uint64, counts []uint32) *stream.M
 	return &stream.Message{Subject: w.name.Report(1, 1), Sequence: sequence, Data: w.seal(in, [][16]byte{id}, w.params.Pack(nil, counts))}
 }
 
-// look is what an intruder finds in an attempt: everything but the broker behind its ports, the public law of the floors, the
-// type information of messages, and the generator that spreads polls, which makes no noise.
+// look returns all that an intruder finds in an attempt, without the broker behind its ports, the public law of the
+// floors, the type information of messages, and the generator that spreads polls, which makes no noise.
 func look(a *attempt, prune ...string) dptest.Memory {
 	return dptest.Dump(a, append(prune, "Records", "Reports", "Logger", "floor", "state", "jitter")...)
 }

@@ -73,8 +73,9 @@ func TestLeaseIsLost(t *testing.T) {
 	}
 }
 
-// TestLeaseIsFoundAgain: whatever a broker did to the record, with answers lost and replicas that lag, and whoever died: once it only does
-// what it should, one of the living holds the lease in two lease times, and keeps it.
+// TestLeaseIsFoundAgain checks that, after a broker did anything to the record, with answers lost, replicas that lag,
+// and processes that died, one of the living holds the lease within two lease times of the broker's recovery, and
+// keeps it.
 func TestLeaseIsFoundAgain(t *testing.T) {
 	const ttl, poll, tick = 10 * time.Second, time.Second, 250 * time.Millisecond
 	rapid.Check(t, func(t *rapid.T) {
@@ -137,7 +138,7 @@ func TestLeaseIsFoundAgain(t *testing.T) {
 	})
 }
 
-// TestLeaseIsLostWithItsHolder: whoever stands by finds out by itself, in a lease's time.
+// TestLeaseIsLostWithItsHolder checks that a standby finds out by itself, in a lease's time.
 func TestLeaseIsLostWithItsHolder(t *testing.T) {
 	for _, rolledBack := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -118,7 +118,8 @@ func TestPanWithoutSpares(t *testing.T) {
 	})
 }
 
-// TestPanDeadlineTopsUp: a missing user's noise is put in where users would have sent some, and both floors whoever comes.
+// TestPanDeadlineTopsUp checks that a missing user's noise is added under the trusts in which users send some, and
+// both floors in any case.
 func TestPanDeadlineTopsUp(t *testing.T) {
 	for _, trust := range panTrusts {
 		synctest.Test(t, func(t *testing.T) {

@@ -56,7 +56,7 @@ func found(m stream.Message, err error) (*stream.Message, error) {
 	return &m, nil
 }
 
-// chunk is how many reports are examined between two looks at the lease.
+// chunk is the number of reports that are examined between two looks at the lease.
 const chunk = 64
 
 // collect examines some of the reports that the last fetch brought, and acknowledges them: if this process dies, its totals die

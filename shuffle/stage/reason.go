@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Reason says what became of one report message. The set is fixed and small, fit for metric labels. Messages are
-// counted, not users: how many users a refused message speaks for is not authenticated.
+// A Reason names what became of one report message. The set is fixed and small, fit for metric labels. Messages are
+// counted, not users: the number of users that a refused message claims is not authenticated.
 type Reason uint8
 
 const (

@@ -162,7 +162,7 @@ func TestPinnedLearner(t *testing.T) {
 	})
 }
 
-// TestAForeignOpenIsPassedOver: whoever else writes Opens wastes numbers and nothing else.
+// TestAForeignOpenIsPassedOver checks that a foreign writer of Opens wastes numbers and nothing else.
 func TestAForeignOpenIsPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4, spares: 0})

@@ -31,7 +31,7 @@ type Stage struct {
 	status Status
 }
 
-// ErrRan says that Run was called before; a Stage lives once.
+// ErrRan is returned by Run if it was called before; a Stage lives once.
 var ErrRan = errors.New("stage: Run was called before: make a new Stage")
 
 // Run works until the task ends (nil), the context ends (its error; with Config.Drain an attempt that is open is ended first), or

@@ -29,12 +29,12 @@ type Status struct {
 	Queue       Queue  // of a process that works; zero: of one that stands by
 }
 
-// A Queue is what waits in a task's stream of reports. MaxBytes is what the stream may hold; 0: not known.
+// A Queue holds the size of a task's stream of reports. MaxBytes is the limit of the stream; 0: not known.
 type Queue struct {
 	Messages, Bytes, MaxBytes uint64
 }
 
-// Status is what the stage is doing now. It may be called from any goroutine.
+// Status returns what the stage is doing now. It may be called from any goroutine.
 func (s *Stage) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,7 +76,7 @@ func (t troubles) forget() {
 	}
 }
 
-// standing is why the call that failed last did, and since when calls fail.
+// standing returns the cause of the call that failed last, and the time since when calls fail.
 func (t troubles) standing() (cause string, since time.Time) {
 	var last time.Time
 	for _, one := range t {

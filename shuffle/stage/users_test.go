@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// An invitation is what a user needs to answer an attempt.
+// An invitation holds everything that a user needs to answer an attempt.
 type invitation struct {
 	round   stream.Round
 	attempt stream.Attempt
@@ -125,7 +125,7 @@ func (w *world) answer(ctx context.Context, in *invitation, users []uint64) {
 	w.send(ctx, in, data...)
 }
 
-// users are those who take part in round r and no other.
+// users returns the users who take part in round r and no other.
 func (w *world) users(r stream.Round) []uint64 {
 	n := w.task.Plan.Phases[0].Cohort
 	all := make([]uint64, n)
@@ -222,5 +222,5 @@ func (w *world) audit() (real, void int) {
 	}
 }
 
-// told is what the stage does and how full its round is.
+// told describes what the stage does and how full its round is.
 func told(s Status) string { return fmt.Sprintf("%s: %d of %d", s.Phase, s.Users, s.Cohort) }

@@ -11,7 +11,7 @@ import (
 
 // Why a batch is void, its field reason. What becomes of a single report is a Reason.
 const (
-	// VoidClaimWithoutBatch: whoever claimed the round did not come back in time.
+	// VoidClaimWithoutBatch: the process that claimed the round did not come back in time.
 	VoidClaimWithoutBatch = "claim without a batch"
 	// VoidCloseWithoutBatch: a Close stands, so there was a batch, and the broker lost it.
 	VoidCloseWithoutBatch = "close without a batch"

@@ -93,7 +93,7 @@ func identity(t testing.TB) *seal.Identity {
 	return id
 }
 
-// config is that of a stage process on this broker.
+// config returns the configuration of a stage process on this broker.
 func (w *world) config() Config {
 	reader, err := w.broker.Reader(w.name)
 	if err != nil {

@@ -101,8 +101,8 @@ func (m *Marks) read(task stream.Hash) (mark, error) {
 	return standing, nil
 }
 
-// Claim implements stage.Marks. A mark never falls, whoever writes: it is read and replaced under the task's lock, which
-// Claim waits for.
+// Claim implements stage.Marks. A mark never falls, whichever process writes: it is read and replaced under the task's
+// lock, which Claim waits for.
 func (m *Marks) Claim(task stream.Hash, round stream.Round, instance [stream.InstanceSize]byte) (ours bool, err error) {
 	unlock, err := m.lock(task)
 	if err != nil {
