@@ -61,7 +61,7 @@ func (b ball) place(dst []int64, x []float64) bool {
 	return math.Sqrt(sum) <= b.clip && b.holds(hi, lo)
 }
 
-// holds says whether a sum of squares is that of a point of the ball.
+// holds reports whether a sum of squares belongs to a point of the ball.
 func (b ball) holds(hi, lo uint64) bool {
 	rhi, rlo := bits.Mul64(b.radius, b.radius)
 	_, borrow := bits.Sub64(rlo, lo, 0)

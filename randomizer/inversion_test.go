@@ -55,8 +55,9 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// Whatever the words, at whatever precision the table was built, the outcome is that of exact inversion. Words are
-// drawn close to the values of the distribution function, where only more precision can tell.
+// TestInversionIsExactForEveryWord checks that, for any words and any precision of the table, the outcome equals that
+// of exact inversion. Words are drawn close to the values of the distribution function, where only more precision can
+// tell.
 func TestInversionIsExactForEveryWord(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		trials := rapid.Uint64Range(1, 80).Draw(rt, "trials")

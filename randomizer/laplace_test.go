@@ -35,7 +35,8 @@ func laplaceCells(l DiscreteLaplace) (prob []float64, of func(int64) int) {
 	}
 }
 
-// TestDiscreteLaplaceLaw: counts, mean, variance and the mean of |X| are those of the law, from half a step of scale to thousands.
+// TestDiscreteLaplaceLaw checks counts, mean, variance and the mean of |X| against the law, from half a step of scale
+// to thousands.
 func TestDiscreteLaplaceLaw(t *testing.T) {
 	const draws = 60000
 	for i, c := range []struct{ s, t uint64 }{{1, 1}, {1, 2}, {2, 1}, {3, 7}, {1, 100}, {22, 7}, {5, 1 << 14}, {1<<49 + 1, 1<<50 - 3}, {4, 1}} {

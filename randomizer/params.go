@@ -34,8 +34,9 @@ type Params struct {
 	// Units is K, the number of units that a report is about: each lies in a ball of floor(g 2^23/K) steps of 2^-24 of a level, so that
 	// replacing one moves the report's place by at most g/K levels. 0 stands for 1.
 	Units uint64
-	// Minimizer says that a report is one vector, such as the minimiser of a loss over its units, which moves by at most 2 ClipNorm/Units where one
-	// of them is replaced: it has the whole ball of radius g/2 to itself. The caller answers for the move, snapping for no more than it adds.
+	// Minimizer reports that a report is one vector, such as the minimiser of a loss over its units, which moves by at
+	// most 2 ClipNorm/Units if one of them is replaced: it has the whole ball of radius g/2 to itself. The caller is
+	// responsible for that bound, snapping only for the distance that it adds.
 	Minimizer bool
 	// Window is w, even: a report's counts are moved to where noise is centred at w/2, and kept within 0 and g+w, so that their width says
 	// nothing about its trials, and nobody's noise is topped up. It wants a fair coin, an even b and no floors. 0: counts are in 0 to g+b,
@@ -85,7 +86,7 @@ func (p Params) unitRadius() uint64 { return radius(p.Levels) / p.vectors() }
 
 func (p Params) units() uint64 { return max(p.Units, 1) }
 
-// vectors is how many vectors a report adds up: one of each unit, or one of all.
+// vectors returns the number of vectors that a report adds up: one of each unit, or one of all.
 func (p Params) vectors() uint64 {
 	if p.Minimizer {
 		return 1
@@ -93,7 +94,8 @@ func (p Params) vectors() uint64 {
 	return p.units()
 }
 
-// windowSd is how many standard deviations of a report's noise a window holds on each side of its centre: beyond lies less than 1e-14.
+// windowSd is the number of standard deviations of a report's noise that a window holds on each side of its centre:
+// beyond lies less than 1e-14.
 const windowSd = 8
 
 // WindowOf is the least window, an even number, for a report with times the noise of so many trials.
@@ -153,7 +155,7 @@ func (p Params) MaxTotal(users, noiseTrials uint64) (uint64, error) {
 	return most, nil
 }
 
-// level is what a level of a total stands for, in the units of a report's mean over its units.
+// level returns the value of one level of a total, in the units of a report's mean over its units.
 func (p Params) level() float64 {
 	if p.vectors() == 1 {
 		return 2 * p.ClipNorm / float64(p.Levels)
@@ -172,7 +174,7 @@ func (p Params) HeadRoom(users uint64) error {
 	return err
 }
 
-// Noise says where the binomial trials in a total come from.
+// Noise counts the binomial trials in a total by their source.
 type Noise struct {
 	Report uint64 // b, of every report
 	Floor  uint64 // N_f, of each of the two floors
@@ -185,7 +187,7 @@ func (n Noise) Released(users uint64) uint64 { return users*n.Report + 2*n.Floor
 // release: their own and one floor, the front one before the look or the back one after it.
 func (n Noise) Intruded(users uint64) uint64 { return users*n.Report + n.Floor }
 
-// A Variance is that of one coordinate of an estimated sum, in squared units of the vector.
+// A Variance describes one coordinate of an estimated sum, in squared units of the vector.
 type Variance struct {
 	// Privacy is the variance of the binomial noise, exactly.
 	Privacy float64

@@ -45,8 +45,8 @@ func NewAdder(p Params) *Adder {
 // ReportBytes is the length of a packed report.
 func (a *Adder) ReportBytes() int { return a.size }
 
-// Check says whether data is packed reports, one or more, one after the other: it accepts exactly the outputs of Pack. The error
-// wraps ErrReportLength or ErrReportRange, and never holds a count.
+// Check returns nil if data is one or more packed reports, one after the other: it accepts exactly the outputs of
+// Pack. Otherwise the error wraps ErrReportLength or ErrReportRange, and never holds a count.
 func (a *Adder) Check(data []byte) error {
 	if len(data) == 0 || len(data)%a.size != 0 {
 		return fmt.Errorf("check %d bytes, want reports of %d: %w", len(data), a.size, ErrReportLength)
@@ -57,7 +57,8 @@ func (a *Adder) Check(data []byte) error {
 	return nil
 }
 
-// bad says whether a count is above most, or a bit behind the last one set, in one of the reports.
+// bad reports whether in one of the reports a count is above the largest allowed, or a bit behind the last count is
+// set.
 func (a *Adder) bad(data []byte) bool {
 	evens, odds, lift, width, step := a.evens, a.odds, a.lift, uint(a.width)&63, a.group*a.width
 	var carried uint64

@@ -198,8 +198,8 @@ func TestUnitsAndWindowValidate(t *testing.T) {
 	}
 }
 
-// Reports about unlike numbers of units, with unlike trials, in one total: the estimate is the sum of the reports' means without bias, and
-// its variance is that of the trials there are.
+// TestDecodeOfUnits checks one total of reports about different numbers of units, with different trials: the estimate
+// is the sum of the reports' means without bias, with the variance of the trials that are in it.
 func TestDecodeOfUnits(t *testing.T) {
 	const repeat = 6000
 	for _, c := range []struct {

@@ -54,8 +54,9 @@ func NewVectorSum(p Params, entropy rand.Source) (*VectorSum, error) {
 	return v, nil
 }
 
-// Reseed starts the system's generator anew, so that a process that was cloned with its memory, such as a virtual machine started twice from
-// one snapshot, repeats no draw that follows. A generator that was given to NewVectorSum stays as it is: a replay wants its draws.
+// Reseed gives the system's generator a fresh seed, so that a process that was cloned with its memory, such as a
+// virtual machine started twice from one snapshot, repeats no draw that follows. A generator that was given to
+// NewVectorSum stays as it is: a replay needs its draws.
 func (v *VectorSum) Reseed() {
 	if v.own != nil {
 		reseed(v.own)

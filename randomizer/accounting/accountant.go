@@ -95,7 +95,8 @@ func (a *Accountant) compose(views []Mechanism) Curve {
 	return a.worst([]turns{{1, [][]Mechanism{views}}})
 }
 
-// turns is how often one of several sets of views is looked at: which, each time, may depend on all that was seen before.
+// turns describes how often one of several sets of views is looked at: each time, the choice of the set may depend on
+// everything seen before.
 type turns struct {
 	times int
 	of    [][]Mechanism

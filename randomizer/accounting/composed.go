@@ -2,7 +2,8 @@ package accounting
 
 import "math"
 
-// lossSteps is how many steps of the grid of privacy losses make one epsilon, and lossReach the last step; losses beyond it count as infinite.
+// lossSteps is the number of steps of the grid of privacy losses in one epsilon, and lossReach the last step; losses
+// beyond it count as infinite.
 const (
 	lossSteps = 48
 	lossReach = 5 * lossSteps / 4

@@ -75,7 +75,7 @@ func (h halter) profile(t *testing.T, a *Accountant) func(eps float64) float64 {
 	}
 }
 
-// laws are those of all pairs of scores in both orders: [0] is of the halt.
+// laws returns the laws of all pairs of scores in both orders; index 0 of a law is the probability of a halt.
 func (h halter) laws(trials uint64) (out [][2][]float64) {
 	noise := noiseLaw(trials, h.m.P)
 	law := func(p, place float64) []float64 {
@@ -101,8 +101,9 @@ func stick(pair [2][]float64, factor float64) (sum float64) {
 	return sum
 }
 
-// composedAttack is the largest share of a claim that two releases lose, of which the second is the worst for what the first released: its scores, places and their order are chosen anew
-// for every outcome of the first. truth has the trials of the noise that is really there.
+// composedAttack returns the largest share of a claim that two releases lose, where the second is the worst for the
+// outcome of the first: its scores, places and their order are chosen for each outcome separately. truth returns the
+// trials of the noise that is really there.
 func composedAttack(t *testing.T, settings int, truth func(uint64) uint64, claim func(eps float64, first, second func(float64) float64) float64) (closest float64) {
 	rng, a := rand.New(rand.NewPCG(8, 9)), NewAccountant()
 	for range settings {

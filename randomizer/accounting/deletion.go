@@ -10,12 +10,13 @@ import (
 // massMargin is by how much a mass of a truncated Laplace law may be wrong.
 const massMargin = 1e-9
 
-// DeletionProfile bounds from above the hockey-stick divergence at e^eps, for every real eps, of a release that happens iff a score is at most R1: at and
-// below are Pr[R1 >= s] and Pr[R1 < s] for s = 0, ..., Rmax+1 (randomizer.TruncatedLaplace.Survival), scores of neighbours are
-// at most one apart, and release is the curve of what is released of neighbours with the scores s and t, up to Rmax, which does not fall as they grow. It also
-// returns the scores at which the bound is the largest.
+// DeletionProfile bounds from above the hockey-stick divergence at e^eps, for every real eps, of a release that
+// happens iff a score is at most R1: at and below are Pr[R1 >= s] and Pr[R1 < s] for s = 0, ..., Rmax+1
+// (randomizer.TruncatedLaplace.Survival), scores of neighbours are at most one apart, and release returns the curve of
+// a release of neighbours with the scores s and t, up to Rmax, which does not fall as they grow. It also returns the
+// scores at which the bound is the largest.
 //
-// The theorem is that of docs/proofs/curator.md, deletion: the profile (after Ghazi et al. 2023, Theorem 3.3).
+// For the theorem see docs/proofs/curator.md, deletion: the profile (after Ghazi et al. 2023, Theorem 3.3).
 func DeletionProfile(eps float64, at, below []float64, release func(s, t int) Curve) (delta float64, s, t int) {
 	return deletionProfile(eps, at, below, release, 1)
 }
@@ -99,7 +100,7 @@ func DeletionNoise(b Budget, at, below []float64, distance func(s, t int) float6
 	return smallestNoise(scale, within), nil
 }
 
-// deletionNoiseEnough says whether Gaussian noise of so many standard deviations is within the budget.
+// deletionNoiseEnough reports whether Gaussian noise of so many standard deviations is within the budget.
 func deletionNoiseEnough(b Budget, at, below []float64, distance func(s, t int) float64, sigma float64) bool {
 	delta, _, _ := deletionProfile(b.Epsilon, at, below, func(s, t int) Curve {
 		if apart := distance(s, t); apart >= 0 {

@@ -155,8 +155,8 @@ func logUpperTail(z float64) float64 {
 	return -z*z/2 - math.Log(f) - math.Log(2*math.Pi)/2
 }
 
-// tailQuantile is the z >= 0 with Q(z) = s, for 0 < s <= 1/2: algorithm AS 241
-// (gonum) and one Halley step, so that the error is that of erfc.
+// tailQuantile returns the z >= 0 with Q(z) = s, for 0 < s <= 1/2: algorithm AS 241 (gonum) and one Halley step, so
+// that its error is no more than erfc's.
 func tailQuantile(s float64) float64 {
 	z := -mathext.NormalQuantile(s)
 	u := (upperTail(z) - s) / density(z)

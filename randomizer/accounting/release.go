@@ -39,17 +39,17 @@ type Release struct {
 	// Units is K, the units that a report is about: replacing one moves it by at most
 	// g/K steps. 0 stands for 1. Guarantees are for one of them.
 	Units uint64
-	// Minimizer says that a report is one vector of all units, which moves by at most Levels/Units
-	// and what snapping adds where one of them is replaced (randomizer.MinimizerShift).
+	// Minimizer reports that a report is one vector of all units. If one unit is replaced, the vector moves by at most
+	// Levels/Units plus the effect of snapping (randomizer.MinimizerShift).
 	Minimizer bool
 }
 
-// Budget is what a user may pay: two numbers that must not change places.
+// A Budget bounds the cost to a user: two numbers that must not change places.
 type Budget struct{ Epsilon, Delta float64 }
 
-// Guarantee is what one (or T) releases cost a user at a given delta.
+// A Guarantee is the cost to a user of one (or T) releases at a given delta.
 type Guarantee struct {
-	// Epsilon is that of the worst adversary of the trust; +Inf means none.
+	// Epsilon holds for the worst adversary of the trust; +Inf means none.
 	Epsilon float64
 	// Learner sees every release and nothing else.
 	Learner float64
@@ -202,11 +202,10 @@ func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
 
 // views lists what each adversary sees of one target over its T rounds.
 //
-// The learner sees totals with all honest noise and both floors. The intruder
-// looks into one round: a target before the look is hidden by the front floor and
-// its own trials, one after it by the back floor and its own trials, whoever the
-// other users are; the other T-1 rounds look as they do to the learner. Under
-// Local the learner, the stage and all others together see one report at a time.
+// The learner sees totals with all honest noise and both floors. The intruder looks into one round: a target before
+// the look is hidden by the front floor and its own trials, one after it by the back floor and its own trials,
+// whatever the other users do; the other T-1 rounds look as they do to the learner. Under Local the learner, the stage
+// and all others together see one report at a time.
 func (r Release) views() (learner, intruder []Mechanism) {
 	var shift float64
 	if r.Minimizer {

@@ -22,7 +22,8 @@ func phases(trust Trust) []Release {
 	return []Release{one, wide, several}
 }
 
-// allViews are what an adversary sees of one user in releases of some order; a look of -1 is into none of them.
+// allViews returns what an adversary sees of one user in releases of some order, with a look into release number look;
+// -1 means no look.
 func allViews(path []Release, look int) (views []Mechanism) {
 	for i, r := range path {
 		learner, intruder := r.views()

@@ -15,7 +15,7 @@ const defaultMSESlack = 0.05
 // 1e-45: below it the bound saturates and no noise would be enough.
 const minTargetDelta = 1e-30
 
-// Request is what a caller wants of a release.
+// A Request states a caller's requirements for a release.
 type Request struct {
 	// Users is n, the planned cohort of one round.
 	Users uint64
@@ -124,7 +124,7 @@ type Plan struct {
 	Users uint64 `json:"users"`
 	// Units is K, the units that a report is about.
 	Units uint64 `json:"units"`
-	// Minimizer says that a report is one vector of all units.
+	// Minimizer reports that a report is one vector of all units.
 	Minimizer bool `json:"minimizer,omitempty"`
 	Dim       int  `json:"dim"`
 	// Epsilon is at most the requested one. Profile numeric: proved by evaluation
@@ -150,8 +150,8 @@ type Plan struct {
 	// GaussianNoiseStd is the noise of the analytic Gaussian mechanism with
 	// Request.GaussianSensitivity for the same target: the floor.
 	GaussianNoiseStd float64 `json:"gaussian_noise_std"`
-	// ProvedEpsilon is what Theorem A proves for these parameters, and what a
-	// ledger charges; nil where it proves nothing. Profile numeric: Epsilon.
+	// ProvedEpsilon is the epsilon that Theorem A proves for these parameters, which a ledger charges; nil if it
+	// proves nothing. Profile numeric: Epsilon.
 	ProvedEpsilon *float64 `json:"proved_epsilon"`
 	// Runnable is false where a report would need more than 2^31 trials per
 	// coordinate (profile paper only): computed and printed, never run.

@@ -198,7 +198,8 @@ func TestSharedTestNeverBelowExactAttack(t *testing.T) {
 	}
 }
 
-// TestDifferenceTail: the tail of a difference is that of the laws' convolution, or above it where they are near each other.
+// TestDifferenceTail checks that the tail of a difference equals the tail of the laws' convolution, or exceeds it
+// where the rates are near each other.
 func TestDifferenceTail(t *testing.T) {
 	for _, c := range []struct{ a, b, over float64 }{{0.5, 0.8, 1}, {0.8, 0.5, 1}, {0.1, 0.126, 1}, {0.2, 0.2, 1.6}, {0.2, 0.205, 1.6}, {3, 0.3, 1}} {
 		a, _ := randomizer.LaplaceOfRate(c.a)

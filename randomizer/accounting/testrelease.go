@@ -7,9 +7,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// A ScoreTest lets a vector out, with noise, iff score + X >= Threshold, where X is drawn anew. Scores are integers, in steps.
-// If one of two neighbours has a score of at least Full, what is let out of them is as its curve says (Theorem P1 of docs/proofs/curator.md,
-// after Lowy, Liu and Asi 2024, Algorithm 1).
+// A ScoreTest releases a vector, with noise, iff score + X >= Threshold, where X is drawn for each test. Scores are
+// integers, in steps. If one of two neighbours has a score of at least Full, the curve passed to
+// Delta bounds the divergence of their releases (Theorem P1 of docs/proofs/curator.md, after Lowy, Liu and Asi 2024, Algorithm 1).
 type ScoreTest struct {
 	Noise       randomizer.DiscreteLaplace
 	Sensitivity int64 // by how much the scores of neighbours differ at most
@@ -17,13 +17,13 @@ type ScoreTest struct {
 	Threshold   int64 // Theta, at least Full
 }
 
-// Epsilon is e1, what the test itself costs.
+// Epsilon returns e1, the cost of the test itself.
 func (t ScoreTest) Epsilon() float64 { return t.Noise.Rate() * float64(t.Sensitivity) * (1 + 1e-15) }
 
-// Slip is the largest probability that a score below Full passes.
+// Slip returns the largest probability that a score below Full passes.
 func (t ScoreTest) Slip() float64 { return t.Noise.Tail(t.Threshold - t.Full + 1) }
 
-// Halt is the probability that a score does not pass.
+// Halt returns the probability that a score does not pass.
 func (t ScoreTest) Halt(score int64) float64 { return t.Noise.Tail(score - t.Threshold + 1) }
 
 // Delta bounds from above the hockey-stick divergence at e^eps, for every real eps: the larger of what slips, and the release at eps - e1.
@@ -56,8 +56,9 @@ func (t ScoreTest) Profile(eps float64, release Curve) float64 {
 	return math.Min(t.Delta(eps, release), math.Max(best, at(1, top))*(1+1e-12))
 }
 
-// A SharedTest is one that is made in every round, until it fails: score + V >= Threshold + X, where X is drawn once and V in every round. Its Full is that
-// of ScoreTest (Mode F of docs/proofs/curator.md, after Lowy, Liu and Asi 2024, Algorithm 2).
+// A SharedTest is made in every round until it fails: score + V >= Threshold + X, where X is drawn once and V in every
+// round. Its Full has the meaning of ScoreTest.Full (Mode F of docs/proofs/curator.md, after Lowy, Liu and Asi 2024,
+// Algorithm 2).
 type SharedTest struct {
 	Once, Each  randomizer.DiscreteLaplace // of X and of V
 	Sensitivity int64
@@ -65,12 +66,12 @@ type SharedTest struct {
 	Threshold   int64
 }
 
-// Epsilon is e1, what all tests together cost.
+// Epsilon returns e1, the cost of all tests together.
 func (t SharedTest) Epsilon() float64 {
 	return (t.Once.Rate() + 2*t.Each.Rate()) * float64(t.Sensitivity) * (1 + 2e-15)
 }
 
-// Slip is delta_1, the probability that the first score below Full passes.
+// Slip returns delta_1, the probability that the first score below Full passes.
 func (t SharedTest) Slip() float64 { return differenceTail(t.Each, t.Once, t.Threshold-t.Full+1) }
 
 // Halt is the probability that a score does not pass one test.
@@ -105,7 +106,7 @@ func differenceTail(a, b randomizer.DiscreteLaplace, k int64) float64 {
 	return math.Min(1, (t1+(t1-t2)*c2/(c1-c2))*(1+1e-9)+1e-300)
 }
 
-// A ScoreRequest is what a test of scores is calibrated for.
+// A ScoreRequest holds the requirements for which a test of scores is calibrated.
 type ScoreRequest struct {
 	Budget      Budget
 	Rounds      int     // T; 1 for a ScoreTest

@@ -21,7 +21,7 @@ func concentrated(c, fine int64, eps float64, rounds int, twice bool) ScoreReque
 	}
 }
 
-// TestCalibrateTest: on a fine grid of scores the calibration is that of a continuous Laplace law.
+// TestCalibrateTest checks that on a fine grid of scores the calibration agrees with that of a continuous Laplace law.
 func TestCalibrateTest(t *testing.T) {
 	for _, c := range []struct {
 		eps   float64

@@ -59,7 +59,7 @@ func threshold(p, q sample, eps float64) float64 {
 	return at
 }
 
-// An event is what the runs that did not choose it say about it: P(E) >= p and Q(E) <= q.
+// An event bounds the probabilities of E by the runs that did not choose it: P(E) >= p and Q(E) <= q.
 type event struct{ p, q float64 }
 
 // delta returns the lower bound on delta(eps) that the event gives.

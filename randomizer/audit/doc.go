@@ -4,7 +4,7 @@
 //
 // Fewer users report than were planned, so the stage has to top up: the smallest cohort, and, where nearly all of the noise is to be the
 // stage's, none but those who change and the dishonest. A stage that counts the top-up and does not add it fails, and so does an encoder that cuts a
-// vector coordinate by coordinate in place of clipping it.
+// vector coordinate by coordinate instead of clipping it.
 //
 // It promises one direction only. A failed audit refutes the claim at the stated confidence: code, parameters or
 // arithmetic are wrong. A passed audit proves nothing; the proof is the accountant's. Its power is stated by the

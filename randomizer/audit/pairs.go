@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// An Input is what a user holds.
+// An Input names what a user holds.
 type Input int
 
 const (
@@ -29,7 +29,7 @@ type Encoder interface {
 	Dim(of Input) int
 }
 
-// Entropy is where a device's draws come from.
+// Entropy is the source of a device's draws.
 type Entropy = rand.Source
 
 // A Pair is two inputs of a user, or of all that change together, far apart in the ball of vectors of a unit.
@@ -151,8 +151,8 @@ func (c Config) settings() []setting {
 	return out
 }
 
-// silent is how many others there are in the cohort of the intruder's view, who do not protect the target. How many they are makes no
-// difference to the claim.
+// silent is the number of others in the cohort of the intruder's view, who do not protect the target. Their number
+// makes no difference to the claim.
 const silent = 2
 
 // intruded is a setting at each look. Nobody is missing: a top-up would be noise that the claim does not count on.

@@ -9,8 +9,9 @@ import (
 	"github.com/panlearn/panlearn/shuffle"
 )
 
-// lanes is how many rounds of a setting one mixer runs side by side, each in coordinates of its own. The mixer treats coordinates alike and
-// independently; its tables, which cost a millisecond, are then made once for all of them.
+// lanes is the number of rounds of a setting that one mixer runs side by side, each in coordinates of its own. The
+// mixer treats coordinates alike and independently; its tables, which cost a millisecond, are then made once for all
+// of them.
 const lanes = 128
 
 // run returns the scalars of whole rounds in which those who change hold x.

@@ -7,14 +7,14 @@ import (
 	"github.com/panlearn/panlearn/shuffle"
 )
 
-// A View is what an adversary sees of a round.
+// A View names an adversary by what it sees of a round.
 type View int
 
 const (
 	// Learner sees the released totals.
 	Learner View = iota
 	// Intruder sees the released totals and, once, between two reports, the memory of the mixer
-	// (docs/proofs/theorem-a.md, section 5). Its claim is that of the trusts with floors.
+	// (docs/proofs/theorem-a.md, section 5). The trusts with floors make this claim.
 	Intruder
 	// OneReport sees a report by itself, before anything is added to it: under trust local nobody else's noise counts.
 	OneReport
@@ -51,7 +51,7 @@ func looks(n, k int) map[string]look {
 	}
 }
 
-// A subject is what runs: a mixer, and its memory.
+// A subject runs a round: a mixer, and its memory.
 type subject interface {
 	Add([]shuffle.ReportID, []byte) shuffle.Outcome
 	Close() (shuffle.Release, error)
