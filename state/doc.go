@@ -27,7 +27,7 @@
 // It never holds anything of one user or of an unfinished batch: everything in a checkpoint is a function of
 // batches that were released with their noise. A log-structured store keeps old versions of every value, so
 // a running sum written twice would tell one user's report by subtraction. The hash chain detects damage and
-// careless edits; whoever can rewrite the whole folder can also rewrite the chain, so print or publish the head.
+// careless edits; somebody who can rewrite the whole folder can also rewrite the chain, so print or publish the head.
 //
 // # What the caller owes
 //

@@ -46,7 +46,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// EntryKind says what an entry records about its round.
+// An EntryKind tells what an entry records about its round.
 type EntryKind uint8
 
 const (
@@ -54,7 +54,7 @@ const (
 	Reserved EntryKind = 1
 	// Spent replaces the reservation by the cost of the batch that was released.
 	Spent EntryKind = 2
-	// Void says that the round released nothing that was used; its reservation stays charged.
+	// Void records that the round released nothing that was used; its reservation stays charged.
 	Void EntryKind = 3
 )
 

@@ -21,7 +21,7 @@ type Ledger struct {
 // IsOpen reports whether the last round is reserved and not settled.
 func (l *Ledger) IsOpen() bool { return l.Open.Sequence > 0 }
 
-// Settled is how many rounds were spent or void.
+// Settled returns the number of rounds that were spent or void.
 func (l *Ledger) Settled() uint64 { return l.Steps + l.Voids }
 
 // Round is the last round, 0 before the first.
@@ -32,8 +32,8 @@ func (l *Ledger) Round() uint64 {
 	return l.Settled()
 }
 
-// Users is how many users were counted. Those of an interactive phase answer each of its rounds and are counted in the one that
-// has most of them.
+// Users returns the number of users that were counted. Those of an interactive phase answer each of its rounds and are
+// counted in the round that has most of them.
 func (l *Ledger) Users() uint64 { return l.Counted + l.Most }
 
 // Spent returns what the whole ledger costs the event that is charged most: the largest cost of a round, because an entry

@@ -7,19 +7,20 @@ import (
 )
 
 var (
-	// ErrEmpty says that nothing was committed yet.
+	// ErrEmpty means that nothing was committed yet.
 	ErrEmpty = errors.New("state is empty")
-	// ErrLocked says that another process, or another handle in this one, has the store open. Commands that only
-	// read then ask the owner over its control socket.
+	// ErrLocked means that another process, or another handle in this one, has the store open. Commands that only read
+	// then ask the owner over its control socket.
 	ErrLocked = errors.New("state is locked by another owner")
-	// ErrArchive says that old entries of the ledger are lost or damaged. The state is whole without them, and goes on.
+	// ErrArchive means that old entries of the ledger are lost or damaged. The state is whole without them, and goes
+	// on.
 	ErrArchive = errors.New("the archive of the ledger")
 	// ErrReadOnly refuses a commit to a store that was opened to be read.
 	ErrReadOnly = errors.New("state is open read-only")
 	// ErrClosed refuses every use after Close.
 	ErrClosed = errors.New("state is closed")
-	// ErrFailed says that the store broke underneath. Whether the commit that met it is durable is not known:
-	// the process must stop, and only a new start that loads the store tells.
+	// ErrFailed means that the store broke underneath. Whether the commit that met the failure is durable is not
+	// known: the process must stop, and only a new start that loads the store shows it.
 	ErrFailed = errors.New("state store failed")
 )
 

@@ -163,7 +163,8 @@ func (s *Store) archivePage(from uint64) ([]state.Entry, error) {
 	return page, nil
 }
 
-// checkArchive says in the log that the archive is too short for what was archived. Its content is verified by who reads it.
+// checkArchive logs an error if the archive is too short for the entries that were archived. Its content is verified
+// by its readers.
 func (s *Store) checkArchive() {
 	if s.archived.Head.Length == 0 {
 		return

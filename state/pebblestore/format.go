@@ -28,7 +28,8 @@ const (
 	maxFormat    = 256 // bytes of the file that are read
 )
 
-// unfinished is what FORMAT says until a folder that WriteInto fills file by file is whole. No build reads it as a format.
+// unfinished is the content of FORMAT until a folder that WriteInto fills file by file is whole. No build reads it as
+// a format.
 const unfinished = "panlearn state folder, not whole"
 
 var errUnfinished = errors.New("a restore into this folder did not come to its end: empty the folder, and restore again")

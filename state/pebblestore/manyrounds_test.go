@@ -87,7 +87,7 @@ func TestManyRounds(t *testing.T) {
 	}
 }
 
-// resident is what the system counts as the process's, after a collection.
+// resident returns the resident memory of the process, by the system's count, after a collection.
 func resident(t *testing.T) uint64 {
 	t.Helper()
 	runtime.GC()

@@ -93,8 +93,8 @@ const (
 	foundName = "lost+found"
 )
 
-// Vacant says whether a folder is there and empty, so that WriteInto takes it: if not, its error wraps [fs.ErrNotExist] or
-// [fs.ErrExist].
+// Vacant returns nil if a folder exists and is empty, so that WriteInto takes it; otherwise its error wraps
+// [fs.ErrNotExist] or [fs.ErrExist].
 func Vacant(dir string) error {
 	there, err := os.ReadDir(dir)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// image is what is committed after three rounds of a script.
+// image returns a script, and the checkpoint and ledger after three commits of it.
 func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries []state.Entry) {
 	t.Helper()
 	ctx := t.Context()
@@ -72,7 +72,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// goesOn says whether a folder goes on as the one of image.
+// goesOn returns an error unless a folder goes on as the one of image.
 func goesOn(ctx context.Context, script storetest.Script, dir string) error {
 	s, err := Open(dir, Options{})
 	if err != nil {
