@@ -78,10 +78,11 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// radius is the steps of 2^-24 of a level from the centre of the lattice to its ends.
+// radius returns the steps of 2^-24 of a level from the centre of the lattice to its ends.
 func radius(levels uint32) uint64 { return uint64(levels) << (CoinBits - 1) }
 
-// unitRadius is the radius of the ball of one vector, in the same steps: all of them add up to at most the lattice's.
+// unitRadius returns the radius of the ball of one vector, in the same steps: all of them add up to at most the
+// lattice's.
 func (p Params) unitRadius() uint64 { return radius(p.Levels) / p.vectors() }
 
 func (p Params) units() uint64 { return max(p.Units, 1) }
@@ -98,12 +99,12 @@ func (p Params) vectors() uint64 {
 // beyond lies less than 1e-14.
 const windowSd = 8
 
-// WindowOf is the least window, an even number, for a report with times the noise of so many trials.
+// WindowOf returns the least window, an even number, for a report with times the noise of so many trials.
 func WindowOf(trials uint64, times float64) float64 {
 	return 2 * math.Ceil(windowSd*math.Sqrt(float64(trials))/2*times)
 }
 
-// Room is the most trials, an even number, whose noise the window holds.
+// Room returns the largest even number of trials whose noise the window holds.
 func (p Params) Room() uint64 {
 	w := uint64(p.Window) // w/2 >= windowSd sqrt(b)/2
 	return w * w / (windowSd * windowSd) &^ 1

@@ -42,7 +42,7 @@ func NewAdder(p Params) *Adder {
 	return a
 }
 
-// ReportBytes is the length of a packed report.
+// ReportBytes returns the length of a packed report.
 func (a *Adder) ReportBytes() int { return a.size }
 
 // Check returns nil if data is one or more packed reports, one after the other: it accepts exactly the outputs of

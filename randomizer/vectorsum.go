@@ -69,7 +69,7 @@ func (v *VectorSum) Params() Params { return v.params }
 // String names the randomizer without its generator, so that one in a log line reveals nothing.
 func (v *VectorSum) String() string { return fmt.Sprintf("vector sum of %d coordinates", v.params.Dim) }
 
-// GoString is String.
+// GoString returns the same as String.
 func (v *VectorSum) GoString() string { return v.String() }
 
 // Replaced returns how many vectors with a NaN or an infinity have been added as the zero vector. It depends on
@@ -100,7 +100,8 @@ func (v *VectorSum) Add(x []float64) error {
 	return nil
 }
 
-// AddAt is Add of a vector that has x at these coordinates, each above the one before, and zeros elsewhere: to the bit, in the time of x.
+// AddAt adds, as Add does and to the same bits, a vector that has x at these coordinates, each above the one before,
+// and zeros elsewhere. It takes time in the length of x.
 func (v *VectorSum) AddAt(index []int32, x []float64) error {
 	if len(index) != len(x) {
 		return fmt.Errorf("%d values for %d coordinates", len(x), len(index))

@@ -31,7 +31,7 @@ func makeSlots(n uint64) []ReportID {
 	return make([]ReportID, size)
 }
 
-// find is the slot that holds id, or the free one that would.
+// find returns the slot that holds id, or the free one that would.
 func (s *idSet) find(id ReportID) *ReportID {
 	last := uint64(len(s.slots) - 1)
 	at := maphash.Bytes(idSeed, id[:]) & last

@@ -166,12 +166,12 @@ func (m *Mixer) Close() (Release, error) {
 	return r, nil
 }
 
-// String tells progress and no total, so that a mixer in a log line reveals nothing.
+// String describes progress and shows no total, so that a mixer in a log line reveals nothing.
 func (m *Mixer) String() string {
 	return fmt.Sprintf("mixer with %d of %d users", m.users, m.cfg.Cohort)
 }
 
-// GoString is String.
+// GoString returns the same as String.
 func (m *Mixer) GoString() string { return m.String() }
 
 // Erase overwrites the totals and drops the id set. It is safe to call at any time and more than once; later reports

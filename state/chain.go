@@ -52,7 +52,7 @@ func (l *Ledger) Append(e Entry) error {
 // ReadLedger verifies the entries, from the first on, and returns the sums that they make, in constant memory.
 func ReadLedger(entries iter.Seq2[Entry, error]) (Ledger, error) { return Ledger{}.read(entries) }
 
-// read is the ledger after the entries that follow l.
+// read returns the ledger after the entries that follow l.
 func (l Ledger) read(entries iter.Seq2[Entry, error]) (Ledger, error) {
 	for e, err := range entries {
 		if err != nil {

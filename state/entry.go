@@ -88,7 +88,7 @@ func (c Cost) Validate() error {
 	return nil
 }
 
-// over is the larger of each part of two costs.
+// over returns the larger of each part of two costs.
 func (c Cost) over(other Cost) Cost {
 	return Cost{Epsilon: max(c.Epsilon, other.Epsilon), Delta: max(c.Delta, other.Delta)}
 }

@@ -24,7 +24,7 @@ func (l *Ledger) IsOpen() bool { return l.Open.Sequence > 0 }
 // Settled returns the number of rounds that were spent or void.
 func (l *Ledger) Settled() uint64 { return l.Steps + l.Voids }
 
-// Round is the last round, 0 before the first.
+// Round returns the last round, 0 before the first.
 func (l *Ledger) Round() uint64 {
 	if l.IsOpen() {
 		return l.Settled() + 1

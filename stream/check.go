@@ -190,7 +190,7 @@ func positive(field string, v float64) error {
 	return nil
 }
 
-// mechanism wants one. Whether it can be run is a question of the plan that it stands in: package manifest.
+// mechanism checks a mechanism by itself. Package manifest checks whether it can be run in its plan.
 func mechanism(m *wire.Mechanism) error {
 	if m == nil {
 		return errors.New("mechanism: missing")

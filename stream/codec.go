@@ -68,10 +68,10 @@ func Unmarshal(data []byte, m proto.Message) error {
 	return nil
 }
 
-// HashOf is the hash of canonical bytes: of a Task body the task hash, of a Round body the round manifest hash.
+// HashOf returns the hash of canonical bytes: of a Task body the task hash, of a Round body the round manifest hash.
 func HashOf(canonical []byte) Hash { return sha256.Sum256(canonical) }
 
-// KindOf is the kind under which a body is signed, or KIND_UNSPECIFIED for what is never signed.
+// KindOf returns the kind under which a body is signed, or KIND_UNSPECIFIED for what is never signed.
 func KindOf(m proto.Message) wire.Kind {
 	switch m.(type) {
 	case *wire.StageIdentity:

@@ -64,7 +64,7 @@ func NewRamp(share float64, work, deadline time.Duration) Ramp {
 	return r
 }
 
-// first is the share of the devices that may join at once.
+// first returns the share of the devices that may join at once.
 func (r Ramp) first() float64 {
 	if r.Probability == 0 {
 		return 1

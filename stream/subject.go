@@ -115,10 +115,10 @@ var streamNames = map[Stream]string{Rounds: "ROUNDS", Attempts: "ATTEMPTS", Leas
 
 func (s Stream) String() string { return streamNames[s] }
 
-// Name is the broker's name of a task's stream.
+// Name returns the broker's name of a task's stream.
 func (t Task) Name(s Stream) string { return "PANLEARN_" + string(t) + "_" + s.String() }
 
-// Subjects are the subjects that a stream holds.
+// Subjects returns the subjects that a stream holds.
 func (t Task) Subjects(s Stream) []string {
 	switch s {
 	case Rounds:

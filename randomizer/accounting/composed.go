@@ -29,8 +29,9 @@ type losses struct {
 	infinite float64
 }
 
-// dominating is of a pair of laws with no smaller a divergence than the profile's at any eps: linear in e^eps between corners, of the points of the profile at whole steps, of
-// their lower convex hull. A divergence is convex in e^eps, so it is below a line between two points that are not below it.
+// dominating returns the losses of a pair of laws whose divergence is no smaller than the profile at any eps: linear
+// in e^eps between the corners of the lower convex hull of the profile's points at whole steps. A divergence is convex
+// in e^eps, so it is below a line between two points that are not below it.
 func dominating(step float64, profile func(eps float64) float64) losses {
 	const n = 2*lossReach + 2
 	x, y := make([]float64, n), make([]float64, n) // e^eps and what bounds the divergence there: at 0, where it is 1, and at -lossReach, ..., lossReach steps
@@ -68,7 +69,7 @@ func dominating(step float64, profile func(eps float64) float64) losses {
 	return out
 }
 
-// then is of both, one after the other.
+// then returns the losses of both, one after the other.
 func (l losses) then(m losses) losses {
 	out := losses{least: l.least + m.least, mass: make([]float64, len(l.mass)+len(m.mass)-1), infinite: l.infinite*m.all() + (l.all()-l.infinite)*m.infinite}
 	for i, p := range l.mass {
@@ -81,7 +82,7 @@ func (l losses) then(m losses) losses {
 	return out
 }
 
-// all is the mass of P: 1, or a little more.
+// all returns the mass of P: 1, or a little more.
 func (l losses) all() float64 {
 	sum := l.infinite
 	for _, p := range l.mass {
@@ -90,7 +91,7 @@ func (l losses) all() float64 {
 	return sum
 }
 
-// delta is P's mass of losses above eps, less e^eps times Q's.
+// delta returns P's mass of losses above eps, less e^eps times Q's.
 func (l losses) delta(eps, step float64) float64 {
 	sum := l.infinite
 	for i, p := range l.mass {

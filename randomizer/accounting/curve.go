@@ -16,7 +16,7 @@ type point struct {
 	slack float64
 }
 
-// Curve is the curve of the adaptive composition of the views, each in all of its rounds.
+// Curve returns the curve of the adaptive composition of the views, each in all of its rounds.
 func (a *Accountant) Curve(views ...Mechanism) (Curve, error) {
 	if err := validateAll(views); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (a *Accountant) Curve(views ...Mechanism) (Curve, error) {
 	return a.compose(views), nil
 }
 
-// GaussianCurve is the curve of the Gaussian mechanism whose noise has standard deviation sensitivity/mu:
+// GaussianCurve returns the curve of the Gaussian mechanism whose noise has standard deviation sensitivity/mu:
 // what lattice noise is compared with.
 func GaussianCurve(mu float64) (Curve, error) {
 	if !(mu >= 0) {
@@ -45,8 +45,8 @@ func (c Curve) Delta(eps float64) float64 {
 	return c.scaledDelta(eps, 1)
 }
 
-// scaledDelta is Delta at eps >= 0 with every mu multiplied by scale; only the planner's
-// guesses use a scale other than 1.
+// scaledDelta returns Delta at eps >= 0 with every mu multiplied by scale; only the planner's guesses use a scale
+// other than 1.
 func (c Curve) scaledDelta(eps, scale float64) float64 {
 	best := 1.0
 	charge := (1 + math.Exp(eps)) * (1 + 1e-12)

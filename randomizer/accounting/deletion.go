@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// massMargin is by how much a mass of a truncated Laplace law may be wrong.
+// massMargin bounds the error of a mass of a truncated Laplace law.
 const massMargin = 1e-9
 
 // DeletionProfile bounds from above the hockey-stick divergence at e^eps, for every real eps, of a release that
@@ -21,7 +21,7 @@ func DeletionProfile(eps float64, at, below []float64, release func(s, t int) Cu
 	return deletionProfile(eps, at, below, release, 1)
 }
 
-// deletionProfile is DeletionProfile, or something above most where that is.
+// deletionProfile returns the same as DeletionProfile, or some number above most if that is above most.
 func deletionProfile(eps float64, at, below []float64, release func(s, t int) Curve, most float64) (delta float64, s, t int) {
 	if len(at) == 0 || len(at) != len(below) || math.IsNaN(eps) {
 		return 1, 0, 0
@@ -69,7 +69,8 @@ func blockDelta(eps, charge float64, at, below []float64, first, final int, rele
 	return math.Min(1, at[first]*(1+massMargin))*release(final, final+1).Delta(eps+math.Log(least)-2e-15*(1+math.Abs(eps)))*(1+2e-12) + halts
 }
 
-// pairDelta is the bound of one ordered pair of scores, or something else of at most least.
+// pairDelta returns the bound of one ordered pair of scores, or some number of at most least if the bound is no
+// larger.
 func pairDelta(eps, charge float64, at, below []float64, s, t int, least float64, release func(s, t int) Curve) float64 {
 	p, q := math.Min(1, at[s]*(1+massMargin)), at[t]*(1-massMargin)
 	halts := math.Max(0, below[s]*(1+massMargin)-charge*below[t]*(1-massMargin))
@@ -83,8 +84,9 @@ func pairDelta(eps, charge float64, at, below []float64, s, t int, least float64
 	return math.Min(1, d)
 }
 
-// DeletionNoise is the smallest standard deviation, up to 1e-9 of it, at which Gaussian noise was evaluated to be within the
-// budget; distance bounds how far apart what is released of neighbours of two scores lies, and bounds nothing where it is negative or NaN. It is what the lattice's noise is compared with.
+// DeletionNoise returns the smallest standard deviation, up to 1e-9 of it, at which Gaussian noise was evaluated to be
+// within the budget; distance bounds the distance between the released vectors of neighbours of two scores, and bounds
+// nothing where it is negative or NaN. The lattice's noise is compared with it.
 func DeletionNoise(b Budget, at, below []float64, distance func(s, t int) float64) (sigma float64, err error) {
 	if err := checkTarget(b); err != nil {
 		return 0, err
@@ -111,7 +113,7 @@ func deletionNoiseEnough(b Budget, at, below []float64, distance func(s, t int) 
 	return delta <= b.Delta
 }
 
-// smallestNoise is an accepted number, up to 1e-9 the smallest, where ok accepts all large ones.
+// smallestNoise returns an accepted number, up to 1e-9 the smallest, where ok accepts all large ones.
 func smallestNoise(guess float64, ok func(float64) bool) float64 {
 	lo, hi := guess/2, guess
 	for !ok(hi) {
@@ -161,7 +163,8 @@ func CalibrateDeletions(b Budget, distance func(l randomizer.TruncatedLaplace) f
 	return best, sigma, nil
 }
 
-// PaperDeletions are kappa, and the standard deviation in the place of 1 for what one deletion moves, as Ghazi et al. (2023, Algorithm 1) have them.
+// PaperDeletions returns kappa, and the standard deviation that replaces 1 for the effect of one deletion, as Ghazi et
+// al. (2023, Algorithm 1) have them.
 func PaperDeletions(b Budget) (kappa int, sigma float64, err error) {
 	if err := checkTarget(b); err != nil {
 		return 0, 0, err
@@ -172,7 +175,8 @@ func PaperDeletions(b Budget) (kappa int, sigma float64, err error) {
 	return kappa, math.Sqrt(2*math.Log(2/delta)) * 8 * float64(kappa) / eps, nil
 }
 
-// LeastKappa is the smallest kappa at which either end of the truncated law has at most delta: q^kappa <= delta (1 + 2q (1 - q^kappa)/(1-q)).
+// LeastKappa returns the smallest kappa at which either end of the truncated law has at most delta: q^kappa <= delta
+// (1 + 2q (1 - q^kappa)/(1-q)).
 func LeastKappa(l randomizer.DiscreteLaplace, delta float64) int {
 	q := math.Exp(-l.Rate())
 	// x = q^kappa with x (1 + 2 delta q/(1-q)) <= delta (1 + 2q/(1-q)).

@@ -64,7 +64,7 @@ func GaussianDelta(eps, mu float64) (float64, error) {
 	return gaussianDelta(eps, mu), nil
 }
 
-// GaussianEpsilon is the smallest epsilon that the same mechanism was evaluated to have
+// GaussianEpsilon returns the smallest epsilon that the same mechanism was evaluated to have
 // at delta; +Inf above MaxEpsilon.
 func GaussianEpsilon(mu, delta float64) (float64, error) {
 	if err := checkDelta(delta); err != nil {
@@ -134,15 +134,15 @@ func checkDelta(delta float64) error {
 	return nil
 }
 
-// density is the standard normal density.
+// density returns the standard normal density.
 func density(z float64) float64 {
 	return math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
 }
 
-// upperTail is Q(z) = Pr[N(0,1) >= z], accurate in the upper tail.
+// upperTail returns Q(z) = Pr[N(0,1) >= z], accurate in the upper tail.
 func upperTail(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
 
-// logUpperTail is ln Q(z). Above 25 the tail is the density times Mills' ratio by
+// logUpperTail returns ln Q(z). Above 25 the tail is the density times Mills' ratio by
 // its continued fraction, which has converged there after a few terms.
 func logUpperTail(z float64) float64 {
 	if z <= 25 {

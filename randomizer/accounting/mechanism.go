@@ -27,8 +27,8 @@ type Mechanism struct {
 	Shift float64
 }
 
-// mu is the Gaussian parameter of one round at one rung. One unit fills the ball,
-// which is known to lie around the lattice's centre; one of several is somewhere.
+// mu returns the Gaussian parameter of one round at one rung. One unit fills the ball, which is known to lie around
+// the lattice's centre; one of several is somewhere.
 func (m Mechanism) mu(l level) float64 {
 	if m.Shift > 0 {
 		return l.MuShift(m.Shift, m.Dim)

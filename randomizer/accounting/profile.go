@@ -118,7 +118,7 @@ func (s scalars) MuShift(shift float64, d int) float64 {
 	return min(s.M1*shift+s.Theta1/2*w, s.Mu1*shift+s.Theta2/2*w+s.K*root)
 }
 
-// ballSupremum is R(x, y) = sup over 0 <= t <= g of
+// ballSupremum returns R(x, y) = sup over 0 <= t <= g of
 // x sqrt(g^2 - t^2) + y min(t, sqrt(d)/4): the parallelogram law bounds the
 // difference and the sum of two positions together (Theorem A, step 8).
 func ballSupremum(x, y, g, rootD float64) float64 {

@@ -151,17 +151,18 @@ func (r Release) Noise() randomizer.Noise {
 	return randomizer.Noise{Report: r.Trials, Floor: r.FloorTrials}
 }
 
-// NoiseStd is the standard deviation of one coordinate of the estimated mean,
+// NoiseStd returns the standard deviation of one coordinate of the estimated mean,
 // privacy noise of all users and both floors alone, in units of the clip norm. It
 // hardly depends on the units of a report, over which the estimate is a mean.
 func (r Release) NoiseStd() float64 {
 	return 2 / (float64(r.Levels) * float64(r.Users)) * math.Sqrt(float64(r.Noise().Released(r.Users))*r.P*(1-r.P)) * r.stretch()
 }
 
-// RoundingStd is the worst case of the same for stochastic rounding.
+// RoundingStd returns the worst case of the same for stochastic rounding.
 func (r Release) RoundingStd() float64 { return roundingStd(r.Users, r.Levels) * r.stretch() }
 
-// stretch is by how much a step stands for more than 2/g, since the balls of K units do not quite fill the lattice's (randomizer.Params).
+// stretch returns the factor by which a step exceeds 2/g, since the balls of K units do not quite fill the lattice's
+// (randomizer.Params).
 func (r Release) stretch() float64 {
 	if r.Minimizer {
 		return 1 // one ball, which is the lattice's
@@ -170,7 +171,7 @@ func (r Release) stretch() float64 {
 	return float64(all) / float64(all/units*units)
 }
 
-// roundingStd is (2/g) sqrt(n/4)/n: a rounding has variance at most 1/4.
+// roundingStd returns (2/g) sqrt(n/4)/n: a rounding has variance at most 1/4.
 func roundingStd(users uint64, levels int) float64 {
 	return 1 / (float64(levels) * math.Sqrt(float64(users)))
 }
@@ -228,7 +229,8 @@ func (r Release) views() (learner, intruder []Mechanism) {
 	return learner, intruder
 }
 
-// lookInto are the views of releases, one round of which an intruder looks into: of the release at that place. nil if it has no floors.
+// lookInto returns the views of releases, if an intruder looks into one round of the release at index at; nil if that
+// has no floors.
 func lookInto(releases []Release, at int) (views []Mechanism) {
 	for i, r := range releases {
 		learner, intruder := r.views()

@@ -37,7 +37,7 @@ func (a *Accountant) RepeatedWithin(times int, of [][]Release, b Budget) (Guaran
 	return g, err
 }
 
-// repeatedDelta is the failure probability at eps of what RepeatedEpsilon composes.
+// repeatedDelta returns the failure probability at eps of what RepeatedEpsilon composes.
 func (a *Accountant) repeatedDelta(times int, of [][]Release, eps float64) (Failure, error) {
 	if err := checkEpsilon(eps); err != nil {
 		return Failure{}, err
@@ -56,7 +56,7 @@ func (a *Accountant) repeatedDelta(times int, of [][]Release, eps float64) (Fail
 	return f, nil
 }
 
-// repeated are the curves of the learner, and of an intruder who also looks into one round where there are floors.
+// repeated returns the curves of the learner, and of an intruder who also looks into one round if there are floors.
 func (a *Accountant) repeated(times int, of [][]Release) (learner, intruder Curve, floors bool, err error) {
 	if times < 1 || times >= maxCount || len(of) == 0 {
 		return nil, nil, false, fmt.Errorf("%d participations in one of %d lists of releases: want 1 to %d, in at least one", times, len(of), maxCount-1)

@@ -101,8 +101,9 @@ func (q Request) rounds() int {
 
 func (q Request) units() uint64 { return max(q.Units, 1) }
 
-// GaussianSensitivity is the L2 sensitivity of the mean that the Gaussian mechanism would add noise to, in units of the clip norm: 2/(K n) of
-// all reports' mean. Under Local each report adds noise for its own mean, of 2/K, and n of them average it: 2/(K sqrt(n)).
+// GaussianSensitivity returns the L2 sensitivity of the mean that the Gaussian mechanism would add noise to, in units
+// of the clip norm: 2/(K n) of all reports' mean. Under Local each report adds noise for its own mean, of 2/K, and n
+// of them average it: 2/(K sqrt(n)).
 func (q Request) GaussianSensitivity() float64 {
 	n := float64(q.Users)
 	if q.Trust == Local {
@@ -167,7 +168,7 @@ func (p Plan) Release() Release {
 	}
 }
 
-// TotalStd is the worst-case standard deviation of one coordinate of the mean,
+// TotalStd returns the worst-case standard deviation of one coordinate of the mean,
 // rounding included, in units of the clip norm.
 func (p Plan) TotalStd() float64 { return math.Hypot(p.NoiseStd, p.RoundingStd) }
 

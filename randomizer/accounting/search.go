@@ -72,7 +72,7 @@ func (q Request) noise(unit uint64) randomizer.Noise {
 	return randomizer.Noise{Report: unit}
 }
 
-// release is the release of a candidate.
+// release returns the release of a candidate.
 func (s *search) release(c candidate) Release {
 	noise := s.q.noise(c.unit)
 	return Release{
@@ -100,7 +100,7 @@ func (s *search) meets(c candidate) bool {
 	return meets(s.curves(c), s.q.Epsilon, s.q.Delta)
 }
 
-// mse is the worst case of one coordinate of the mean, rounding included.
+// mse returns the worst case of one coordinate of the mean, rounding included.
 func (s *search) mse(c candidate) float64 {
 	p := float64(c.k) / (1 << coinBits)
 	return s.error(c.g, float64(c.unit)*p*(1-p))

@@ -35,7 +35,8 @@ func (t ScoreTest) Delta(eps float64, release Curve) float64 {
 	return math.Min(1, math.Max(t.Slip()+math.Max(0, -math.Expm1(left))*(1+1e-12), release.Delta(left)))
 }
 
-// Profile is a sharper Delta, for two to five percent less noise, and what plans take: a score that has a chance to fail does not release always. Its bound is the supremum over scores, taken in blocks.
+// Profile returns a sharper bound than Delta, for two to five percent less noise; plans use it. A score that has a
+// chance to fail does not release always. The bound is the supremum over scores, taken in blocks.
 func (t ScoreTest) Profile(eps float64, release Curve) float64 {
 	if !(t.Epsilon() > 0 && eps >= t.Epsilon()*(1+1e-12)) {
 		return t.Delta(eps, release)
@@ -74,7 +75,7 @@ func (t SharedTest) Epsilon() float64 {
 // Slip returns delta_1, the probability that the first score below Full passes.
 func (t SharedTest) Slip() float64 { return differenceTail(t.Each, t.Once, t.Threshold-t.Full+1) }
 
-// Halt is the probability that a score does not pass one test.
+// Halt returns the probability that a score does not pass one test.
 func (t SharedTest) Halt(score int64) float64 {
 	return differenceTail(t.Once, t.Each, score-t.Threshold+1)
 }
@@ -156,8 +157,8 @@ func CalibrateTest(q ScoreRequest) (best ScoreTest, sigma float64, err error) {
 	})
 }
 
-// CalibrateSharedTest is CalibrateTest of all rounds together: a tenth of delta is for what slips, and the variances of X and V are as
-// small as they can be together.
+// CalibrateSharedTest is CalibrateTest for all rounds together: a tenth of delta is spent on Slip, and the variances
+// of X and V are as small as they can be together.
 func CalibrateSharedTest(q ScoreRequest) (best SharedTest, sigma float64, err error) {
 	return cheapest(q, func(e1 float64) (t SharedTest, full int64, mu float64, err error) {
 		split := math.Cbrt(4) // 2 Delta/b_v over Delta/b_x
@@ -202,7 +203,7 @@ func cheapest[T any](q ScoreRequest, try func(e1 float64) (t T, full int64, mu f
 // leastMass is below all that a tail is asked to be at most: tails of noise have 1e-300 added to them, and fall no lower.
 const leastMass = 1e-290
 
-// leastTail is the smallest k > 0 at which a tail that falls is at most p, above leastMass.
+// leastTail returns the smallest k > 0 at which a tail that falls is at most p, above leastMass.
 func leastTail(tail func(k int64) float64, p float64) int64 {
 	lo, hi := int64(0), int64(1)
 	for tail(hi) > p {

@@ -26,7 +26,7 @@ func atLeast(hits, n int, alpha float64) float64 {
 	return lo
 }
 
-// atMost is the upper bound.
+// atMost returns the upper bound.
 func atMost(hits, n int, alpha float64) float64 {
 	return 1 - atLeast(n-hits, n, alpha)
 }

@@ -20,7 +20,7 @@ const (
 	OneReport
 )
 
-// String is the adversary's name in plans and reports.
+// String returns the adversary's name in plans and reports.
 func (v View) String() string {
 	switch v {
 	case Intruder:
@@ -39,9 +39,9 @@ type look struct {
 	scalar func(state, released float64) float64
 }
 
-// looks are the two moments that matter for k users among n who change together, and at each the scalar in which all but one floor
-// cancel, and the one in which both would cancel if they were the same draw. Any other moment adds reports that do not
-// depend on the target.
+// looks returns the two moments that matter for k users among n who change together, and at each the scalar in which
+// all but one floor cancel, and the one in which both would cancel if they were the same draw. Any other moment adds
+// reports that do not depend on the target.
 func looks(n, k int) map[string]look {
 	return map[string]look{
 		"target before the look":                            {0, k, func(state, _ float64) float64 { return state }},

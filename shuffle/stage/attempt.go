@@ -53,7 +53,7 @@ func newAttempt(e *environment, r round, number stream.Attempt, now time.Time) (
 	}, nil
 }
 
-// open is the signed Open.
+// open returns the signed Open.
 func (a *attempt) open() ([]byte, error) {
 	silos := a.task.Plan.Silos > 0
 	full := silos && a.waiting <= a.round.mixer.Cohort // every silo has a place: nobody is to be kept away

@@ -66,17 +66,19 @@ func (b *backlog) open(target, planned float64, few, again bool, deadline time.D
 	return ramp
 }
 
-// comeBack is by how much fewer are asked for where others send again: four doublings have the share where it was.
+// comeBack is the factor by which fewer users are asked for where others send again: four doublings bring the share
+// back to where it was.
 const comeBack = 16
 
-// fewer is by how much fewer organisations are asked at once than there are places: so many that more than the places do not come by chance.
+// fewer is the factor by which fewer organisations are asked at once than there are places, so that hardly more than
+// the places come by chance.
 const fewer = 4
 
 // spare is the number of users that are asked for beyond the places of a round: the parts of a round that several
 // gateways have are rounded.
 const spare = 3
 
-// next is the share at which as many users come as the cohort takes.
+// next returns the share at which as many users come as the cohort takes.
 func (b *backlog) next(target, planned float64, now time.Time) float64 {
 	if b.opened.IsZero() {
 		return (target + spare) / planned

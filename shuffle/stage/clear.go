@@ -43,7 +43,7 @@ func (s *Stage) confirm(ctx context.Context) error {
 	return nil
 }
 
-// purge is hygiene, and makes room: what is purged was of no use to anybody.
+// purge only cleans up and makes room: the purged reports were of no use to anybody.
 func (s *Stage) purge(ctx context.Context, before uint64) error {
 	if err := s.confirm(ctx); err != nil {
 		return err

@@ -159,8 +159,8 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 	return &marking{environment: p.environment, release: out}, nil
 }
 
-// decided is told that the task has ended after this round, or a later one: it had its outcome. Where no replica lags, the broker lost that, and nobody
-// asks for it any more.
+// decided handles that the task has ended after this round, or a later one: the round had its outcome. Unless a
+// replica lags, the broker lost that, and nobody asks for it any more.
 func (p *collecting) decided(now time.Time) phase {
 	if p.expires.IsZero() {
 		p.expires = now.Add(p.lease.patience())
@@ -190,8 +190,9 @@ func (p *collecting) reopened(now time.Time, did effects, r result) phase {
 	return p
 }
 
-// unopened is told whether the round stands whose Open was lost. A learner that waits for it puts it again, so that it is looked for longer than
-// that takes. Where it stays away, or is another, the broker was put back to before it.
+// unopened handles the answer whether the round stands whose Open was lost. A learner that waits for it puts it again,
+// so the stage looks for longer than that takes. If the round stays away, or is another, the broker was put back to
+// before it.
 func (p *collecting) unopened(now time.Time, r result) phase {
 	if r.message != nil {
 		read, err := p.readRound(r.message)

@@ -68,7 +68,7 @@ type Config struct {
 
 	Observer Observer
 	Logger   *slog.Logger // nil: no log
-	// Instance tells the life of this process from every other one. Zero: drawn.
+	// Instance distinguishes the life of this process from every other one. Zero: drawn.
 	Instance [stream.InstanceSize]byte
 	// Entropy makes the generators of floors and top-ups. nil is the only right value in production: a generator
 	// that can be made again reveals the noise.

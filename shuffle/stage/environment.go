@@ -33,7 +33,7 @@ type environment struct {
 	learner  ed25519.PublicKey
 }
 
-// jittered is a poll interval, jittered, so that many stages of many tasks do not read in step.
+// jittered returns a poll interval with jitter, so that many stages of many tasks do not read in step.
 func (e *environment) jittered() time.Duration {
 	return e.Poll/2 + time.Duration(e.jitter.Int64N(int64(e.Poll)))
 }

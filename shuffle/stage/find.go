@@ -188,10 +188,10 @@ func (p *awaiting) handle(now time.Time, did effects, r result) (phase, error) {
 	return p, nil
 }
 
-// missing is told that the round is not there. For a while a replica may lag, or the learner be busy; then the broker may have lost something.
-// Where the task has ended after this round, that was the round, which nobody asks for any more. Else it may be the outcome of the round
-// before, which the learner waits for, or, of a broker that was put back, many rounds: the newest is looked for again, and what was marked and
-// is gone is void.
+// missing handles that the round is not there. For a while a replica may lag, or the learner be busy; then the broker
+// may have lost something. If the task has ended after this round, that is the round, which nobody asks for any more.
+// Else it may be the outcome of the round before, which the learner waits for, or, of a broker that was put back, many
+// rounds: the newest is looked for again, and a round that was marked and is gone is void.
 func (p *awaiting) missing(now time.Time, over bool) phase {
 	if p.expires.IsZero() {
 		p.expires = now.Add(p.lease.patience())
@@ -304,8 +304,8 @@ func (p *inspecting) claimedBefore() (phase, error) {
 	return voidRound(p.environment, p.round, p.attempts, VoidClaimLost)
 }
 
-// newestAttempt is the number of the newest known attempt at a round, 0 for none. A hint that does not verify counts
-// as none: opening moves past whatever stands.
+// newestAttempt returns the number of the newest known attempt at a round, 0 for none. A hint that does not verify
+// counts as none: opening moves past whatever stands.
 func (e *environment) newestAttempt(m *stream.Message) stream.Attempt {
 	if m == nil {
 		return 0

@@ -193,7 +193,7 @@ func measure() memorySize {
 	return memorySize{m.HeapAlloc, m.HeapInuse}
 }
 
-// over is by how much one of the two is larger.
+// over returns the bytes by which one of the two sizes has grown most.
 func (m memorySize) over(before memorySize) int64 {
 	return max(int64(m.alloc)-int64(before.alloc), int64(m.inuse)-int64(before.inuse))
 }

@@ -110,7 +110,7 @@ func (s *Stage) tellFloods(now time.Time) {
 	f.begun, f.accepted, f.refused, f.foreign, f.of = now, 0, 0, 0, nil
 }
 
-// usual is the largest cohort of the plan.
+// usual returns the largest cohort of the plan.
 func (s *Stage) usual() (users uint64) {
 	for _, f := range s.task.GetPlan().GetPhases() {
 		users = max(users, cmp.Or(f.Top, f.Cohort))

@@ -96,7 +96,7 @@ func (l *lease) next(now time.Time) (look, write bool) {
 	return false, true
 }
 
-// saw is told what a look found, nil for nothing.
+// saw records the message that a look found, nil for nothing.
 func (l *lease) saw(now time.Time, m *stream.Message) {
 	l.due = now.Add(l.poll)
 	if m == nil {

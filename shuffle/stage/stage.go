@@ -64,7 +64,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	return err
 }
 
-// stepping is the context of the steps. It ends with ctx, or, where an attempt is open then, when Drain is over.
+// stepping returns the context of the steps. It ends with ctx, or, where an attempt is open then, when Drain is over.
 func (s *Stage) stepping(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.Drain == 0 {
 		return context.WithCancel(ctx)
@@ -87,7 +87,8 @@ func (s *Stage) stepping(ctx context.Context) (context.Context, context.CancelFu
 	return steps, func() { stop(); end() }
 }
 
-// stopped is the context's error, but grants an open attempt the time of Drain, and a bound phase a lease's time more.
+// stopped returns the context's error, but grants an open attempt the time of Drain, and a bound phase a lease's time
+// more.
 func (s *Stage) stopped(ctx, steps context.Context, todo effects) error {
 	err := ctx.Err()
 	if err == nil {

@@ -97,7 +97,7 @@ func writeFormat(fsys vfs.FS, dir string) error {
 	return syncFolder(fsys, dir)
 }
 
-// build is the version of the module, as `learner version` prints it.
+// build returns the version of the module, as `learner version` prints it.
 func build() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

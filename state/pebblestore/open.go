@@ -176,7 +176,7 @@ func syncFolder(fsys vfs.FS, path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// isLocked tells a held lock from a lock that cannot be taken: a file that cannot be created is a path error,
+// isLocked distinguishes a held lock from a lock that cannot be taken: a file that cannot be created is a path error,
 // a conflict is a bare error number or, within one process, Pebble's own text.
 func isLocked(err error) bool {
 	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {

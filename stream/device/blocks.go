@@ -65,8 +65,8 @@ type line struct {
 	bad *task.RowError // nil of a row that can be read
 }
 
-// lines are all lines of the files from where rows can begin, the empty ones among them, as rows that cannot be read: nothing that a row says moves
-// another into another block.
+// lines yields all lines of the files from where rows can begin. Empty lines count as rows that cannot be read: no
+// content of a row moves another row into another block.
 func (m *mapper) lines(rows iter.Seq2[task.Row, error]) iter.Seq[line] {
 	declared := m.loop.agreement.Spec.Events
 	begin := int64(declared.SkipLines)
@@ -167,7 +167,8 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 	}
 }
 
-// sized are the terms of a silo that has so many units in all, nil where it took part before. It fails with what is of no report of the task.
+// sized returns the terms of a silo that has so many units in all, nil if it took part before. It fails with a number
+// that fits no report of the task.
 func (m *mapper) sized(what string, units uint64) (terms *consent.Agreement, ok bool) {
 	switch kept := m.loop.kept; {
 	case units < kept:

@@ -31,7 +31,7 @@ type Config struct {
 	Records stream.Records
 	Reports stream.ReportWriter
 	Store   participation.Store // of this task alone
-	// Ledger is of all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
+	// Ledger covers all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
 	Ledger ledger.Ledger
 	// UserKeys declares that a key names the same user in every task: EventKey of a user's id. Then each user has
 	// an account in the ledger, and a user whose total is spent is Refused alone. Otherwise all events share one

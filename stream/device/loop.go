@@ -176,7 +176,7 @@ func (l *loop) work(ctx context.Context) error {
 	}
 }
 
-// alarm does what is due.
+// alarm performs the work that is due by time.
 func (l *loop) alarm(ctx context.Context, now time.Time) error {
 	if !l.tick.IsZero() && !now.Before(l.tick) {
 		l.tick, l.retry = time.Time{}, true

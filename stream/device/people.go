@@ -49,7 +49,7 @@ func (m *mapper) people() *block.People[line] {
 	return &block.People[line]{ID: func(l line) string { return l.row.User }, Items: user.Items, Wait: time.Duration(user.Wait), Most: int(min(room, math.MaxInt))}
 }
 
-// own are rows that own their memory, until the client ends.
+// own yields rows that own their memory, until the client ends.
 func (m *mapper) own(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		for row, err := range rows {
@@ -71,12 +71,13 @@ func (m *mapper) own(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.
 	}
 }
 
-// person is the event of somebody.
+// person returns the event of one person.
 func (m *mapper) person(one block.Person[line]) *event {
 	return m.about(participation.EventKey(one.ID), []block.Person[line]{one})
 }
 
-// about is the event of a block of people. Working it out maps as many rows for everybody, whatever they have.
+// about returns the event of a block of people. Working it out maps as many rows for everybody, however many they
+// have.
 func (m *mapper) about(key participation.Key, people []block.Person[line]) *event {
 	e := &event{record: participation.Record{Key: key}, people: uint64(len(people)), over: func() {}}
 	for _, one := range people {

@@ -57,7 +57,7 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 	return l.send(r, bundles)
 }
 
-// refuse tells users who may not pay for a round what the policy says.
+// refuse tells users who may not pay for a round why the policy refuses.
 func (l *loop) refuse(refused []refusal) {
 	for _, r := range refused {
 		delete(l.events, r.event.record.Key)

@@ -12,9 +12,9 @@ import (
 const backAgain = "the learner and the broker were put back to an earlier time (docs/how-to/runbook.md, state folder and broker of different times), or somebody announces a round " +
 	"twice. Users of what is lost stay charged; nobody answers again until a round is announced that is new to this device"
 
-// replaced is told that the learner announced another round under a number that this device knows. It takes no part in that one: its
-// users, or others of the same device, may have answered the first. Nobody joins what is lost, either, and once the task has gone on with a
-// round that is new, nothing will tell who was counted in it.
+// replaced handles that the learner announced another round under a number that this device knows. The device takes no
+// part in that round: its users, or others of the same device, may have answered the first. Nobody joins the lost
+// round either, and once the task has gone on with a new round, nothing will tell who was counted in it.
 func (l *loop) replaced(number stream.Round) {
 	if l.older < number {
 		l.grew(number)
@@ -36,7 +36,7 @@ func (l *loop) grew(number stream.Round) {
 	l.older = number
 }
 
-// goesOn is told that the task has gone on with a new round: those that were lost have no Close.
+// goesOn handles that the task has gone on with a new round: the lost rounds will have no Close.
 func (l *loop) goesOn() {
 	l.older, l.olderSince = 0, time.Time{}
 	for _, r := range l.rounds {

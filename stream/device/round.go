@@ -99,7 +99,7 @@ func (r *round) wentBack(a participation.Attempt, now time.Time) bool {
 	return now.Sub(r.since) > lag
 }
 
-// phase is the number of the first phase of a round's stint in the plan, from 1.
+// phase returns the number of the first phase of a round's stint in the plan, from 1.
 func (r *round) phase() uint32 { return uint32(r.place.Stint.Index) + 1 }
 
 // later reports whether a round comes after the first one of its interactive phase, so that its users are those

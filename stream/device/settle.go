@@ -132,7 +132,7 @@ func (l *loop) drop(e *event) {
 	l.answer(e)
 }
 
-// answer tells what became of an event.
+// answer tells the callers of an event its outcome.
 func (l *loop) answer(e *event) {
 	o := Outcome{State: e.record.Outcome(), Round: e.record.Draw.Round, Open: e.record.State == participation.Charged}
 	if !l.spent(e) && !l.stays(e) {
@@ -141,8 +141,8 @@ func (l *loop) answer(e *event) {
 	l.tell(e, o)
 }
 
-// tell answers all who asked about an event. What an earlier process left charged may be settled before anybody here asks about it, and is counted
-// once: not when its row comes.
+// tell passes an outcome to all callers that asked about an event. An event that an earlier process left charged may
+// be settled before anybody here asks about it. It is counted once then, and not again when its row comes.
 func (l *loop) tell(e *event, o Outcome) {
 	switch key := e.record.Key; {
 	case !e.present && len(e.callbacks) == 0:
@@ -201,7 +201,8 @@ func (l *loop) shutdown(err error) error {
 	return err
 }
 
-// abandon answers events whose outcome this process will not learn. One that is charged may be learned by the next.
+// abandon tells the callers of events whose outcome this process will not learn. The next process may learn the
+// outcome of a charged one.
 func (l *loop) abandon(events []*event, refused *consent.RefusedError) {
 	charged := 0
 	for _, e := range events {

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Set is the constraint set of a plan.
+// Set returns the constraint set of a plan.
 func Set(plan *wire.Plan) (convex.Set, error) {
 	set, err := setDeclaration(plan).New(Dim(plan))
 	if err != nil {
@@ -22,7 +22,7 @@ func setDeclaration(plan *wire.Plan) convex.SetDeclaration {
 	return convex.SetDeclaration{Kind: s.GetKind(), Radius: s.GetRadius(), Min: s.GetMin(), Max: s.GetMax()}
 }
 
-// WireSet is the declaration of Set on the wire.
+// WireSet returns the declaration of Set on the wire.
 func WireSet(s convex.SetDeclaration) *wire.Set {
 	return &wire.Set{Kind: s.Kind, Radius: s.Radius, Min: s.Min, Max: s.Max}
 }
@@ -42,7 +42,7 @@ func checkStart(plan *wire.Plan) error {
 	return err
 }
 
-// Frame is the coordinates of a round; nil for the declared ones.
+// Frame returns the coordinates of a round; nil for the declared ones.
 func Frame(f *wire.Frame) *convex.Frame {
 	if f == nil {
 		return nil

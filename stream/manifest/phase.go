@@ -11,8 +11,8 @@ import (
 // looks reports whether a phase's reports are of moments, and not of gradients at a point.
 func looks(f *wire.Phase) bool { return f.GetStatistic() != wire.Statistic_STATISTIC_GRADIENT }
 
-// Gradients is the first phase of a plan whose steps are the method's: the one after those of moments, where there are such; nil
-// where there is none.
+// Gradients returns the first phase of a plan whose steps are the method's: the one after those of moments, where
+// there are such; nil where there is none.
 func Gradients(plan *wire.Plan) *wire.Phase {
 	for _, f := range plan.GetPhases() {
 		if !looks(f) {
@@ -22,7 +22,7 @@ func Gradients(plan *wire.Plan) *wire.Phase {
 	return nil
 }
 
-// Dim is the dimension of theta.
+// Dim returns the dimension of theta.
 func Dim(plan *wire.Plan) int {
 	m := Gradients(plan).GetMechanism()
 	return int(m.GetDim()) - int(m.GetScores())

@@ -49,7 +49,7 @@ func (p Place) release(honest accounting.Fraction) (accounting.Release, error) {
 	return r, r.Validate()
 }
 
-// HonestFraction is the assumption that a plan was made with, exactly.
+// HonestFraction returns the assumption that a plan was made with, exactly.
 func HonestFraction(plan *wire.Plan) (accounting.Fraction, error) {
 	f, err := accounting.ParseFraction(plan.GetHonestFraction())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// RoundHash is the round manifest hash: of the canonical body of a Round.
+// RoundHash returns the round manifest hash: of the canonical body of a Round.
 func RoundHash(round *wire.Round) (stream.Hash, error) {
 	body, err := stream.Marshal(round)
 	if err != nil {

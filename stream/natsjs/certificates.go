@@ -56,7 +56,7 @@ func (c *Conn) warnOfCertificates(now time.Time) {
 	}
 }
 
-// fileExpiry is the first end among the certificates of a PEM file; zero without a file.
+// fileExpiry returns the first end among the certificates of a PEM file; zero without a file.
 func fileExpiry(path string) (time.Time, error) {
 	if path == "" {
 		return time.Time{}, nil

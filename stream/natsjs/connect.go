@@ -237,10 +237,10 @@ func (c *Conn) Limits() stream.Limits {
 	return stream.Limits{MaxPayload: max(0, int(c.nc.MaxPayload())-HeaderRoom)}
 }
 
-// NATS is the connection beneath, and JetStream its client: for administration, which needs more than the ports.
+// NATS returns the connection beneath, and JetStream its client: for administration, which needs more than the ports.
 func (c *Conn) NATS() *nats.Conn { return c.nc }
 
-// JetStream is the client of the connection.
+// JetStream returns the client of the connection.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 
 // Connected reports whether there is a connection now: for health checks.

@@ -129,7 +129,7 @@ func StartEmbedded(c EmbeddedConfig) (*Embedded, error) {
 	return e, nil
 }
 
-// URL is the listener's address for Connect; empty without one.
+// URL returns the listener's address for Connect; empty without one.
 func (e *Embedded) URL() string {
 	if a, ok := e.server.Addr().(*net.TCPAddr); ok && a != nil {
 		if e.secure {
@@ -155,8 +155,8 @@ func (e *Embedded) Shutdown() {
 // ErrLatched means that an embedded server could not write a stream, and refuses writes until it is started again.
 var ErrLatched = errors.New("the embedded broker cannot write, and refuses writes until it is started again")
 
-// Failed is an ErrLatched with its cause once the server could not write a stream, or has disabled JetStream; nil while it works. It asks
-// nats-server for its health, which costs a look at each stream.
+// Failed returns an ErrLatched with its cause once the server could not write a stream, or has disabled JetStream; nil
+// while it works. It asks nats-server for its health, which costs a look at each stream.
 func (e *Embedded) Failed() error {
 	if !e.server.Running() {
 		return nil // it was shut down

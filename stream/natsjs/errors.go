@@ -30,7 +30,7 @@ func (e *ConfigError) Error() string { return e.Err.Error() }
 
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// errNoAnswer stands for the end of a request's own context, which must not look like the end of the caller's.
+// errNoAnswer replaces the end of a request's own context, which must not look like the end of the caller's.
 var errNoAnswer = errors.New("no answer from the broker: the connection is lost or slow")
 
 func unanswered(ctx context.Context, err error) error {
@@ -95,7 +95,7 @@ const (
 	codeConsumerOffline           = 10119
 )
 
-// Code is the code of a JetStream error, 0 of any other.
+// Code returns the code of a JetStream error, 0 for any other error.
 func Code(err error) jetstream.ErrorCode {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {

@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// userInfo answers with the permissions of who asks, where they permit the question; the shipped configuration does.
+// userInfo is the subject on which the server answers with the permissions of the client that asks, if they permit the
+// question; the shipped configuration does.
 const userInfo = "$SYS.REQ.USER.INFO"
 
 // permissions holds those of our user, once the server was asked. A missing list permits everything.

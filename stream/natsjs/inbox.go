@@ -11,8 +11,9 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// defaultInbox is _INBOX_ and the public key of the user: a subject that permissions can give to this user alone, in a
-// server's configuration by the key, in operator mode by the template _INBOX_{{subject()}}.> of a scoped signing key.
+// defaultInbox returns _INBOX_ and the public key of the user: a subject that permissions can give to this user alone,
+// in a server's configuration by the key, in operator mode by the template _INBOX_{{subject()}}.> of a scoped signing
+// key.
 func defaultInbox(options []nats.Option) string {
 	var o nats.Options
 	for _, option := range options {
@@ -45,8 +46,8 @@ func (c *Conn) usurped() bool {
 // PlainInbox is the prefix of reply subjects where credentials name no user.
 const PlainInbox = "_INBOX"
 
-// subjectOf is the subject claim of a JWT, the public key of its user; empty where there is none. Nothing is verified: it is
-// our own file.
+// subjectOf returns the subject claim of a JWT, the public key of its user; empty where there is none. Nothing is
+// verified: it is our own file.
 func subjectOf(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -83,5 +84,5 @@ func NewUser() (seed []byte, public string, err error) {
 	return seed, public, nil
 }
 
-// InboxOf is the prefix of the reply subjects of the user with this public key.
+// InboxOf returns the prefix of the reply subjects of the user with this public key.
 func InboxOf(public string) string { return PlainInbox + "_" + public }

@@ -128,7 +128,7 @@ func silence(err error) string {
 	return causeOf(err)
 }
 
-// causeOf is an error of the broker, and what to do about it, in words.
+// causeOf describes an error of the broker, and the way to mend it.
 func causeOf(err error) string {
 	text := explain(err).Error()
 	if api := (*jetstream.APIError)(nil); errors.As(err, &api) {

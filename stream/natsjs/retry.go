@@ -53,7 +53,7 @@ func (c *Conn) Retry(ctx context.Context, what string, worth func(error) bool, t
 	}
 }
 
-// Leaderless is a transient error of what is there: its stream or consumer was created.
+// Leaderless reports whether an error is a transient one of a stream or consumer that was created.
 func Leaderless(err error) bool {
 	return Transient(err) && Code(err) != codeStreamNotFound && Code(err) != codeConsumerNotFound
 }
@@ -82,7 +82,7 @@ func (c *Conn) server(pool []nats.Server, _ nats.ServerInfo) (*nats.Server, time
 	return &pool[rand.IntN(len(pool))], comeBack(c.config.Reconnect, over)
 }
 
-// comeBack is a pause with jitter.
+// comeBack returns a pause with jitter.
 func comeBack(least, over time.Duration) time.Duration {
 	return least + time.Duration(rand.Int64N(int64(max(over, 1))))
 }

@@ -92,7 +92,7 @@ func Sweep(ctx context.Context, b Broker, task stream.Task, age time.Duration) (
 	return out, out.remove(ctx, b, task, stream.Batches, batches)
 }
 
-// oldest are the sequences of the first records of a stream whose round is chosen, up to the first that is not.
+// oldest returns the sequences of the first records of a stream whose round is chosen, up to the first that is not.
 func oldest(ctx context.Context, b Broker, task stream.Task, s stream.Stream, chosen func(stream.Round, Record) bool) ([]uint64, error) {
 	var list []uint64
 	for m, err := range b.Records(ctx, task, s) {
@@ -123,7 +123,7 @@ func (r *Removed) remove(ctx context.Context, b Broker, task stream.Task, s stre
 	return nil
 }
 
-// roundOf is the round of a record that has one.
+// roundOf returns the round of a record that has one.
 func roundOf(m Record) (stream.Round, bool) {
 	a, err := stream.ParseSubject(m.Subject)
 	return a.Round, err == nil && a.Round > 0

@@ -27,7 +27,7 @@ func NewIdentity() (*Identity, error) {
 	return &Identity{private: private}, nil
 }
 
-// Public is the key that readers pin, 32 bytes.
+// Public returns the key that readers pin, 32 bytes.
 func (id *Identity) Public() ed25519.PublicKey {
 	return id.private.Public().(ed25519.PublicKey)
 }

@@ -49,10 +49,10 @@ func NewRoundKey(suite wire.Suite) (*RoundKey, error) {
 	return k, nil
 }
 
-// Suite is the suite of the key.
+// Suite returns the suite of the key.
 func (k *RoundKey) Suite() wire.Suite { return k.suite }
 
-// Public is the key for Open and for Context.Public. It outlives Erase.
+// Public returns the key for Open and for Context.Public. It outlives Erase.
 func (k *RoundKey) Public() []byte { return bytes.Clone(k.public) }
 
 // Open returns the plaintext of a report that was sealed to this key under this context and these ids. The

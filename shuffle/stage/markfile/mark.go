@@ -18,8 +18,8 @@ type mark struct {
 	instance [stream.InstanceSize]byte
 }
 
-// encode is a line of the round in decimal, the instance in hexadecimal, and in hexadecimal the SHA-256 of domain, task hash
-// and what stands before, parted by single spaces.
+// encode returns a line of the round in decimal, the instance in hexadecimal, and in hexadecimal the SHA-256 of
+// domain, task hash and the fields before, parted by single spaces.
 func (m mark) encode(task stream.Hash) string {
 	content := strconv.FormatUint(uint64(m.round), 10) + " " + hex.EncodeToString(m.instance[:])
 	sum := sha256.Sum256([]byte(domain + string(task[:]) + content))

@@ -124,7 +124,7 @@ func (m *Marks) Claim(task stream.Hash, round stream.Round, instance [stream.Ins
 	return true, nil
 }
 
-// replace is done when no crash undoes it.
+// replace replaces a file, and returns only once no crash undoes that.
 func (m *Marks) replace(path, content string) error {
 	f, err := os.CreateTemp(m.dir, filepath.Base(path)+".*"+temporary) // mode 0600
 	if err != nil {

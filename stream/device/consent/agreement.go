@@ -136,7 +136,8 @@ func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err e
 	return c, c.Norm(), nil
 }
 
-// radiusOf is the share of the clip norm to which a plan clips the mean over a person's rows; 0 where rows are protected.
+// radiusOf returns the share of the clip norm to which a plan clips the mean over a person's rows; 0 where rows are
+// protected.
 func radiusOf(spec *task.Spec) float64 {
 	if !spec.ByUser() {
 		return 0
@@ -256,7 +257,7 @@ func silos(spec *task.Spec) uint64 {
 	return uint64(spec.Silo.Count)
 }
 
-// declaredStart is the hash of the snapshot that the task begins with; nil where it begins with none.
+// declaredStart returns the hash of the snapshot that the task begins with; nil where it begins with none.
 func declaredStart(spec *task.Spec) []byte {
 	if spec.Model.Start == nil {
 		return nil
@@ -278,10 +279,10 @@ func (a *Agreement) CheckDeclaration(spec *task.Spec) error {
 	return nil
 }
 
-// Units is the number of units that a report is about: rows, or people.
+// Units returns the number of units that a report is about: rows, or people.
 func (a *Agreement) Units() uint64 { return max(1, a.Phases[0].Params.Units) }
 
-// Rows is the most rows that a report is about: those of all its units.
+// Rows returns the largest number of rows that a report is about, over all its units.
 func (a *Agreement) Rows() uint64 {
 	if !a.Spec.ByUser() || a.Spec.User == nil {
 		return a.Units()

@@ -35,10 +35,11 @@ func (a *Agreement) Trials() []uint64 {
 // its number of units is.
 func (a *Agreement) own() bool { return a.Final && a.Spec.Silo != nil }
 
-// Own is the agreement of a silo that reports about that many units, which are public: its parameters, and what it costs a unit of its own. Under
-// trust local each stint has the fewest even trials with which it costs no more than the limit, nor, at the plan's delta, more than the plan says:
-// so what is printed holds for every silo. A silo that is larger than planned for takes fewer trials than the plan's, a smaller or stricter one
-// more, as far as the window has room. A *RefusedError says how many units, or which epsilon, would do.
+// Own returns the agreement of a silo that reports about that many units, which are public: its parameters, and the
+// cost to a unit of its own. Under trust local each stint has the fewest even trials with which it costs no more than
+// the limit nor, at the plan's delta, more than the plan's own cost: so the printed cost holds for every silo. A silo
+// that is larger than planned for takes fewer trials than the plan's, a smaller or stricter one more, as far as the
+// window has room. A *RefusedError names the units, or the epsilon, that would do.
 func (a *Agreement) Own(units uint64) (*Agreement, error) {
 	least, planned := uint64(a.Spec.Silo.Least), a.Units()
 	switch {
@@ -72,8 +73,8 @@ func (a *Agreement) MostUnits() uint64 {
 	}))
 }
 
-// Kept is the agreement of a silo that took part with so many units and trials before, and goes on with them. The *RefusedError says that the
-// limit is another by now, or that they are of no report of the task.
+// Kept returns the agreement of a silo that took part with so many units and trials before, and goes on with them. It
+// returns a *RefusedError if the limit has changed since, or if they fit no report of the task.
 func (a *Agreement) Kept(units uint64, trials []uint64) (*Agreement, error) {
 	of, err := a.sized(units, trials)
 	if err != nil {
@@ -82,7 +83,7 @@ func (a *Agreement) Kept(units uint64, trials []uint64) (*Agreement, error) {
 	return of, of.compare("this silo's part", of.Guarantee)
 }
 
-// sized is the agreement with reports of so many units and trials, whatever they cost.
+// sized returns the agreement with reports of so many units and trials, whatever they cost.
 func (a *Agreement) sized(units uint64, trials []uint64) (*Agreement, error) {
 	if units == 0 || len(trials) != len(a.Phases) || slices.Max(trials) > math.MaxUint32 {
 		return nil, Refuse("this silo", fmt.Sprintf("one of %d units with %v trials, as stored", units, trials), "one of the task")
@@ -167,8 +168,8 @@ func (a *Agreement) ownTrials(units uint64) ([]uint64, error) {
 	return trials, nil
 }
 
-// trialsWithin are the fewest even trials of the releases of a stint that are enough for a budget: the planned ones where they are, for as many
-// units as planned.
+// trialsWithin returns the fewest even trials of the releases of a stint that keep within a budget. For as many units
+// as planned these are the planned trials, if they suffice.
 func (a *Agreement) trialsWithin(of []accounting.Release, units uint64, b accounting.Budget) ([]uint64, error) {
 	if units == max(1, of[0].Units) {
 		g, err := a.accountant.RepeatedWithin(1, [][]accounting.Release{of}, b)
@@ -183,7 +184,8 @@ func (a *Agreement) trialsWithin(of []accounting.Release, units uint64, b accoun
 	return a.accountant.OwnTrials(of, units, b)
 }
 
-// room is the most trials, an even number, that a report in the phase has room for: those of the plan, and what fits its window.
+// room returns the largest even number of trials that a report in the phase has room for: the plan's, or as many as
+// fit its window.
 func (a *Agreement) room(phase int) uint64 {
 	p := a.Phases[phase].Params
 	return max(uint64(p.Trials), p.Room())

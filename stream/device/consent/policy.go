@@ -131,7 +131,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// Refunds is MaxRefunds, or its default.
+// Refunds returns MaxRefunds, or its default.
 func (p Policy) Refunds() uint32 {
 	if p.MaxRefunds == nil {
 		return DefaultMaxRefunds
@@ -139,7 +139,7 @@ func (p Policy) Refunds() uint32 {
 	return *p.MaxRefunds
 }
 
-// Reports is MaxReports, or its default.
+// Reports returns MaxReports, or its default.
 func (p Policy) Reports() uint32 {
 	if p.MaxReports == nil {
 		return DefaultMaxReports
@@ -172,10 +172,10 @@ func (p Policy) allows(task string) bool { return len(p.Tasks) == 0 || slices.Co
 // A Fingerprint is a SHA-256 or an Ed25519 public key: 32 bytes, in hexadecimal where it is text. Empty is none.
 type Fingerprint []byte
 
-// String is hexadecimal.
+// String returns the fingerprint in hexadecimal.
 func (f Fingerprint) String() string { return hex.EncodeToString(f) }
 
-// MarshalText is hexadecimal.
+// MarshalText returns the fingerprint in hexadecimal.
 func (f Fingerprint) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // UnmarshalText reads 64 hexadecimal digits, or nothing.

@@ -16,7 +16,7 @@ const (
 	compactKeys     = 1 << 16 // of one frame
 )
 
-// due is at how many bytes a log is compacted that had so many.
+// due returns the size in bytes at which a log is compacted that had this size before.
 func (s *Store) due(size int64) int64 {
 	return size + compactAfter + compactPerEvent*int64(len(s.index.events))
 }

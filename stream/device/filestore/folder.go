@@ -33,7 +33,7 @@ type file interface {
 	Close() error
 }
 
-// lockName is of the file that is locked: it holds nothing.
+// lockName names the file that is locked: it is empty.
 const lockName = "lock"
 
 // An osFolder is a folder of the operating system: mode 0700, its files 0600.

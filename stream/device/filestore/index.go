@@ -177,7 +177,7 @@ func (x *index) leave(number uint32) {
 	}
 }
 
-// charged is the block of an event that is charged, else nil.
+// charged returns the block of an event that is charged, else nil.
 func (x *index) charged(k participation.Key) *block {
 	if n := x.events[k]; n >= firstBlock {
 		return x.blocks[n]
@@ -299,7 +299,7 @@ func (r *reader) number() uint64 {
 	return v
 }
 
-// length is of a field that follows.
+// length reads the length of a field that follows.
 func (r *reader) length() int {
 	if n := r.number(); n <= uint64(len(r.data)) {
 		return int(n)

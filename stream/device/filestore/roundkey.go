@@ -135,7 +135,7 @@ func (k *roundKey) cipher() (cipher.AEAD, error) {
 // sealOverhead is the number of bytes that seal adds to the plaintext.
 const sealOverhead = 16
 
-// next is the nonce of the next seal.
+// next returns the nonce of the next seal.
 func (k *roundKey) next() uint64 {
 	k.nonce++
 	return k.nonce

@@ -18,7 +18,7 @@ var errDamaged = errors.New("the file is damaged")
 // ErrRestart is in every answer after a write that failed: who takes part is known when the folder is opened again.
 var ErrRestart = errors.New("an earlier write failed, and what is stored is known after a restart alone")
 
-// formatVersion is of all files of this package.
+// formatVersion is the version of all files of this package.
 const formatVersion = 1
 
 // A segment is a file of frames, each written at once and synced before the next:

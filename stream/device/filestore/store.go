@@ -272,7 +272,7 @@ func (s *Store) Charged() iter.Seq2[participation.Record, error] {
 	}
 }
 
-// inOrder are the blocks with charged events, in the order of the log.
+// inOrder returns the blocks with charged events, in the order of the log.
 func (x *index) inOrder() []*block {
 	return slices.SortedFunc(maps.Values(x.blocks), func(a, b *block) int { return cmp.Compare(a.at, b.at) })
 }

@@ -45,7 +45,7 @@ func refusedBy(err *consent.RefusedError) answer {
 	return answer{Outcome: participation.Refused.String(), Final: true, Refused: &refusal{err.Field, err.Value, err.Accepted}}
 }
 
-// settled is the answer for an event that the client has answered.
+// settled returns the answer for an event that the client has answered.
 func settled(o device.Outcome) answer {
 	if o.State == participation.Refused && o.Refused != nil {
 		a := refusedBy(o.Refused)
@@ -55,7 +55,7 @@ func settled(o device.Outcome) answer {
 	return answer{Outcome: o.State.String(), Final: true, Round: o.Round}
 }
 
-// stands is the answer for an event that the client has not answered, by its store.
+// stands returns the answer for an event that the client has not answered, by its store.
 func stands(p participation.Record) answer {
 	switch p.State {
 	case participation.Charged:

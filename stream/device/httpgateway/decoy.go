@@ -16,7 +16,7 @@ var longNumber = "0." + strings.Repeat("1234567890", 4)
 // moreBytes bounds the bytes that an event of a person may have for members that are passed over, on average.
 const moreBytes = 256
 
-// decoyOf is an event of a declared task with every column there, and all digits of each.
+// decoyOf returns an event of a declared task with every column there, and all digits of each.
 func decoyOf(spec *task.Spec) []byte {
 	var out bytes.Buffer
 	if v := spec.Features.Vector; v != nil {
@@ -64,8 +64,8 @@ func Work(a *consent.Agreement) (func(), error) {
 	}, nil
 }
 
-// decoyBody is a body of one event that takes the longest of those that are parsed: the event is as long as one may be, filled up with members
-// that are passed over, which parse slower than any other filling, and blanks follow.
+// decoyBody returns a body of one event that takes the longest of those that are parsed: the event is as long as one
+// may be, filled up with members that are passed over, which parse slower than any other filling, and blanks follow.
 func decoyBody(m *mapper) []byte {
 	most := int(m.most) - len(`{"key":"a","event":}`)
 	if m.agreement.Spec.Features.Vector == nil {

@@ -155,7 +155,7 @@ func (m *mapper) use(agreement *consent.Agreement) error {
 	return nil
 }
 
-// known is the agreement, after use.
+// known returns the agreement, after use.
 func (m *mapper) known() *consent.Agreement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -220,5 +220,5 @@ func vectorRow(event []byte) (task.Row, error) {
 	return row, nil
 }
 
-// invalid is no event of any task: the client sends the zero vector for it.
+// invalid returns an example that is no event of any task: the client sends the zero vector for it.
 func invalid() convex.Example { return convex.Example{Label: math.NaN()} }

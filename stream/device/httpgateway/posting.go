@@ -62,7 +62,7 @@ const (
 // next span.
 func (m *mapper) span() time.Duration { return bodySpan * time.Duration(1+m.room()/spanBytes) }
 
-// spanAfter is the end of the span in which now is, of those that begin at a time.
+// spanAfter returns the end of the span in which now is, of those that begin at a time.
 func spanAfter(begun, now time.Time, span time.Duration) time.Time {
 	return begun.Add((now.Sub(begun)/span + 1) * span)
 }

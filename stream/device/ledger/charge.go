@@ -62,7 +62,7 @@ func addUp(a, b float64) float64 {
 	return math.Nextafter(a+b, math.Inf(1))
 }
 
-// OfUser are the charges that one user may have to bear: its own, and those of Everyone that nobody is named for.
+// OfUser returns the charges that one user may have to bear: its own, and those of Everyone that nobody is named for.
 func OfUser(own, everyone []Charge) []Charge {
 	out := slices.Clone(own)
 	for _, c := range everyone {
@@ -79,7 +79,7 @@ func OfUser(own, everyone []Charge) []Charge {
 	return out
 }
 
-// Over is the more expensive and newer of each part of two charges of one task, with the participations of c.
+// Over returns the more expensive and newer of each part of two charges of one task, with the participations of c.
 func (c Charge) Over(old Charge) Charge {
 	c.Epsilon, c.Delta = max(c.Epsilon, old.Epsilon), max(c.Delta, old.Delta)
 	c.Rounds, c.Most = max(c.Rounds, old.Rounds), max(c.Most, old.Most)

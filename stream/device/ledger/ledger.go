@@ -44,7 +44,7 @@ type Account struct {
 	Charges []Charge
 }
 
-// LaterOf is the clock of a ledger that was last told one time and is now told another, to the millisecond.
+// LaterOf returns the clock of a ledger that was last told one time and is now told another, to the millisecond.
 func LaterOf(last, clock time.Time) time.Time {
 	clock = clock.Truncate(time.Millisecond).UTC()
 	if last.After(clock) {

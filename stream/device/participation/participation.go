@@ -23,8 +23,8 @@ import (
 // refused.
 type Key [16]byte
 
-// RowKey is the key of row number (from 0) of a source, such as the absolute path of a file. Rows of one source are
-// neighbours in a store.
+// RowKey returns the key of row number (from 0) of a source, such as the absolute path of a file. Rows of one source
+// are neighbours in a store.
 func RowKey(source string, number int64) Key {
 	h := sha256.Sum256([]byte("row\x00" + source))
 	var k Key
@@ -33,7 +33,7 @@ func RowKey(source string, number int64) Key {
 	return k
 }
 
-// EventKey is the key of an event that its owner names: a user's id, or an id of the event.
+// EventKey returns the key of an event that its owner names: a user's id, or an id of the event.
 func EventKey(name string) Key {
 	h := sha256.Sum256([]byte("event\x00" + name))
 	return Key(h[:16])

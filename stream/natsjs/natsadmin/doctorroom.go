@@ -41,7 +41,7 @@ func reserve(o Options) (r reservation) {
 	return r
 }
 
-// lacks are the limits of an account that a task's streams would exceed, each in words.
+// lacks returns the limits of an account that a task's streams would exceed, each in words.
 func (r reservation) lacks(info *jetstream.AccountInfo, replicas int) (lacks []string) {
 	tier, copies := info.Tier, int64(1)
 	if len(info.Tiers) > 0 { // limits for each number of copies, which do not count the copies

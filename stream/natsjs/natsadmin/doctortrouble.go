@@ -210,7 +210,7 @@ func (e *examination) behind(ctx context.Context, known stream.Round) {
 	}
 }
 
-// leaseRecord is the record on the lease's subject, and when it was stored by the server's clock.
+// leaseRecord returns the record on the lease's subject, and when it was stored by the server's clock.
 func (e *examination) leaseRecord(ctx context.Context) (lease stream.Lease, stored time.Time, err error) {
 	m, err := e.Get(ctx, e.task.Lease())
 	if err != nil {

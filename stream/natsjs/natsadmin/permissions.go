@@ -126,7 +126,7 @@ func (e *examination) rights(ctx context.Context) {
 	}
 }
 
-// beyond are the rights that the role does not need.
+// beyond returns the rights that the role does not need.
 func beyond(role Role, have []string) (extra []string) {
 	for _, r := range rights() {
 		if slices.Contains(have, r.name) && !slices.Contains(r.roles, role) {

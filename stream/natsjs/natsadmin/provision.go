@@ -101,7 +101,7 @@ type StreamState struct {
 	Messages uint64   `json:"messages"`
 }
 
-// ProvisionAll is Provision that returns what there is afterwards, and what of it is new.
+// ProvisionAll does what Provision does, and returns the streams that exist afterwards, and which of them are new.
 func ProvisionAll(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) ([]StreamState, error) {
 	before := map[stream.Stream]bool{}
 	for _, s := range all() {

@@ -31,7 +31,7 @@ const (
 	listingAge = time.Minute // after which the broker forgets a listing that nobody ended
 )
 
-// Retain is retention.Sweep on a broker; it tries again where a cluster has no leader, until ctx ends.
+// Retain runs retention.Sweep on a broker; it tries again if a cluster has no leader, until ctx ends.
 func Retain(ctx context.Context, c *natsjs.Conn, task stream.Task, age time.Duration) (out retention.Removed, err error) {
 	var removed uint64
 	err = c.Retry(ctx, "retain "+string(task), natsjs.Leaderless, func() (err error) {
@@ -100,7 +100,8 @@ func (r Records) Records(ctx context.Context, task stream.Task, s stream.Stream)
 	}
 }
 
-// whole is an error unless so many messages are all that a listing has: the client library takes a broker that does not answer for the end of it.
+// whole returns an error unless so many messages are all that a listing has: the client library takes a broker that
+// does not answer for the end of the listing.
 func (r Records) whole(ctx context.Context, name string, list jetstream.Consumer, got uint64) error {
 	var info *jetstream.ConsumerInfo
 	err := r.Conn.Call(ctx, apiConsumerInfo+name+"."+list.CachedInfo().Name, func(ctx context.Context) (err error) {

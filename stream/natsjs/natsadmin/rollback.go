@@ -19,7 +19,7 @@ import (
 // creation was lost, or two create at once.
 const madeBy = "panlearn.made_by"
 
-// newMark is the mark of one call.
+// newMark returns the mark of one call.
 func newMark() string { return rand.Text() }
 
 // rollbackTime bounds the time for which a call that failed, perhaps because its time was over, goes on to remove what

@@ -83,7 +83,7 @@ func (o *Options) reportBytes() int64 {
 	return min(max(DefaultReportBytes, 2*o.MaxPerSubject*o.stored()), MostReportBytes)
 }
 
-// all are a task's streams in the order of creation: devices wait for Reports, so it comes last.
+// all returns a task's streams in the order of creation: devices wait for Reports, so it comes last.
 func all() []stream.Stream {
 	return []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Batches, stream.Reports}
 }
@@ -118,7 +118,7 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 	return c
 }
 
-// consumerConfig is the work queue's consumer.
+// consumerConfig returns the work queue's consumer.
 func consumerConfig(task stream.Task, o Options) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: natsjs.Durable, FilterSubject: task.Reports(), DeliverPolicy: jetstream.DeliverAllPolicy,
