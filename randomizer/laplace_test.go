@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/internal/test/dptest"
 )
 
-// laplaceCells are the outcomes of a discrete Laplace in 41 cells of a quarter of its scale each, the last at either end open.
+// laplaceCells divides the outcomes of a discrete Laplace into 41 cells of a quarter of its scale each, the last at
+// either end open.
 func laplaceCells(l DiscreteLaplace) (prob []float64, of func(int64) int) {
 	const ends = 20
 	width := max(1, int64(1/(4*l.Rate())))

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/dptest"
 )
 
-// distance2 is the squared distance of two places, in steps.
+// distance2 returns the squared distance of two places, in steps.
 func distance2(a, b []int64) *big.Int {
 	sum := new(big.Int)
 	for j := range a {

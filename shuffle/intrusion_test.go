@@ -21,8 +21,8 @@ type intruded struct {
 	seeds   [][32]byte // of the generators, in the order in which they were made
 }
 
-// intrudedBatches are one under each trust with floors, and one with a top-up. Reports have counts that no other number
-// in the mixer's memory equals.
+// intrudedBatches returns a batch under each trust with floors, and one with a top-up. Reports have counts that no
+// other number in the mixer's memory equals.
 func intrudedBatches() map[string]*intruded {
 	all := map[string]*intruded{}
 	for name, c := range map[string]struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// history is a store in which rounds 0 to 2 were committed and round 3 is announced.
+// history returns a store in which rounds 0 to 2 were committed and round 3 is announced.
 func history(t *testing.T) (Checkpoint, *book) {
 	t.Helper()
 	must := must(t)

@@ -93,7 +93,7 @@ func (h halter) laws(trials uint64) (out [][2][]float64) {
 	return out
 }
 
-// stick is the divergence of two laws, at a factor.
+// stick returns the divergence of two laws, at a factor.
 func stick(pair [2][]float64, factor float64) (sum float64) {
 	for i, p := range pair[0] {
 		sum += max(0, p-factor*pair[1][i])

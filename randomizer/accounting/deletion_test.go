@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// lawOf is the truncated law of a rate and a size.
+// lawOf returns the truncated law of a rate and a size.
 func lawOf(t testing.TB, rate float64, kappa int) randomizer.TruncatedLaplace {
 	t.Helper()
 	l, err := randomizer.LaplaceOfRate(rate)
@@ -22,7 +22,7 @@ func lawOf(t testing.TB, rate float64, kappa int) randomizer.TruncatedLaplace {
 	return r
 }
 
-// deletions is the distance of what is left after s and t deletions, each of which moves it by at most 1.
+// deletions returns the distance of what is left after s and t deletions, each of which moves it by at most 1.
 func deletions(s, t int) float64 { return float64(s + t + 2) }
 
 // TestDeletionNoise: the smallest Gaussian noise at delta 1e-6, by the law's rate and kappa, and the scores that decide.
@@ -132,7 +132,8 @@ func TestLeastKappa(t *testing.T) {
 	}
 }
 
-// halting is the hockey stick at e^eps of two laws that are p and q times those on the lattice, and one point otherwise.
+// halting returns the hockey stick at e^eps of two laws that are p and q times those on the lattice, and one point
+// otherwise.
 func halting(p, q float64, law, other []float64, eps float64) float64 {
 	c := math.Exp(eps)
 	sum := max(0, 1-p-c*(1-q))

@@ -167,7 +167,7 @@ func TestStintIsAllItsReleases(t *testing.T) {
 	}
 }
 
-// exactEpsilon is the smallest epsilon at which a pair of laws, in either order, has at most delta.
+// exactEpsilon returns the smallest epsilon at which a pair of laws, in either order, has at most delta.
 func exactEpsilon(p, q [][]float64, delta float64) float64 {
 	lo, hi := 0.0, 60.0
 	for range 50 {

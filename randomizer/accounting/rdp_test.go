@@ -164,8 +164,9 @@ func TestGaussianShift(t *testing.T) {
 	}
 }
 
-// occurrences is the law of how often one of n records occurs in so many draws with replacement: the chances of 1 to most times given that
-// it is one of them, the chance of that given at most most times, and the chance of more often.
+// occurrences returns the law of how often one of n records occurs in so many draws with replacement: the chances of 1
+// to most times given that it is one of them, the chance of that given at most most times, and the chance of more
+// often.
 func occurrences(draws, n uint64, most int) (weight []float64, s0, tail float64) {
 	p := 1 / float64(n)
 	at := make([]float64, most+1)

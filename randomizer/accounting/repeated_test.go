@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// phases are releases of one plan that differ in all that a phase may have of its own.
+// phases returns releases of one plan that differ in all that a phase may have of its own.
 func phases(trust Trust) []Release {
 	one := Release{Trust: trust, Users: 400, Dim: 10, Levels: 12, P: 0.5, HonestFraction: One, Rounds: 1}
 	if trust.HasReportNoise() {
@@ -124,7 +124,7 @@ func TestRepeatedIsNotOnce(t *testing.T) {
 	}
 }
 
-// exactTwice is the delta of two looks at Bin(n, 1/2), moved by g in both or in neither.
+// exactTwice returns the delta of two looks at Bin(n, 1/2), moved by g in both or in neither.
 func exactTwice(n, g int, eps float64) (delta float64) {
 	p := make([]float64, n+g+1)
 	for i := range n + 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// exactTail is Pr[X >= k] of a discrete Laplace of rate r, by its geometric sums.
+// exactTail returns Pr[X >= k] of a discrete Laplace of rate r, by its geometric sums.
 func exactTail(rate float64, k int) float64 {
 	q := math.Exp(-rate)
 	if k > 0 {
@@ -132,7 +132,8 @@ func TestTestsHideNothingOfTheRelease(t *testing.T) {
 	}
 }
 
-// passes are the probabilities that a shared test lets none, one or both of two rounds pass, for the scores of both rounds.
+// passes returns the probabilities that a shared test lets none, one or both of two rounds pass, for the scores of
+// both rounds.
 func (t SharedTest) passes(first, second int64) [3]float64 {
 	var out [3]float64
 	q := math.Exp(-t.Once.Rate())
@@ -148,7 +149,8 @@ func (t SharedTest) passes(first, second int64) [3]float64 {
 	return out
 }
 
-// sharedAttack is testAttack of a shared test in two rounds; after a score below its Full has passed, what is released may lie anywhere.
+// sharedAttack is testAttack for a shared test in two rounds; after a score below its Full has passed, what is
+// released may lie anywhere.
 func sharedAttack(t *testing.T, settings int, truth func(uint64) uint64) float64 {
 	rng := rand.New(rand.NewPCG(5, 2))
 	a, closest := NewAccountant(), 0.0

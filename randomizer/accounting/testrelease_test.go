@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// concentrated is the request of a filter of c points at radius 1 of scores in parts of 1/fine, and S_U for equal radii, or for a filter of twice the score's.
+// concentrated returns the request of a filter of c points at radius 1 of scores in parts of 1/fine, and S_U for equal
+// radii, or for a filter of twice the score's.
 func concentrated(c, fine int64, eps float64, rounds int, twice bool) ScoreRequest {
 	n, unit := float64(c), float64(c*fine) // steps of 1/(c fine), so that the sensitivity 2(c-1)/c is whole
 	return ScoreRequest{
@@ -78,7 +79,7 @@ func TestCalibrateTest(t *testing.T) {
 	}
 }
 
-// smallest is the smallest even number of points for which a calibration finds room.
+// smallest returns the smallest even number of points for which a calibration finds room.
 func smallest(c int64, fails func(c int64) error) int64 {
 	for ; fails(c) != nil; c += 2 {
 	}

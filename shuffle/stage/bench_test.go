@@ -109,7 +109,7 @@ func mixRound(b *testing.B, suite wire.Suite, workers int) (took mixing) {
 	return took
 }
 
-// sealed is the messages of n users, made on two processors.
+// sealed returns the messages of n users, made on two processors.
 func (w *world) sealed(in *invitation, n int) []stream.Outgoing {
 	all := make([]stream.Outgoing, n)
 	plaintext := w.params.Pack(nil, make([]uint32, w.params.Dim))
@@ -126,7 +126,7 @@ func (w *world) sealed(in *invitation, n int) []stream.Outgoing {
 	return all
 }
 
-// opening is the CPU time of Open alone for as many reports as a round mixes, from a tenth of them.
+// opening returns the CPU time of Open alone for as many reports as a round mixes, from a tenth of them.
 func (w *world) opening(b *testing.B, suite wire.Suite) time.Duration {
 	a, in := w.attempt(1)
 	reports := make([]wire.Report, mixed/10)

@@ -131,7 +131,7 @@ func (s *stalled) Fetch(ctx context.Context, max int, wait time.Duration) ([]str
 	return ds, err
 }
 
-// takeLease is another process, which is never seen again: it has the lease for a minute.
+// takeLease plays another process, which is never seen again: it has the lease for a minute.
 func (w *world) takeLease(t *testing.T) {
 	m, err := w.broker.Get(t.Context(), w.name.Lease())
 	if err != nil {

@@ -253,7 +253,7 @@ func (r *acks) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream
 	return ds, err
 }
 
-// higher is max, whose name is a parameter of Fetch.
+// higher does the same as max, whose name is a parameter of Fetch.
 func higher(a, b uint64) uint64 { return max(a, b) }
 
 // TestNothingIsOpenedAfterTheCutoff: of twice as many reports as a cohort takes, in random order, exactly a cohort is

@@ -68,7 +68,8 @@ func TestPoolCountsAsOneWorkerDoes(t *testing.T) {
 	}
 }
 
-// mixture is reports of single users and bundles, and in between what is none: duplicates, garbage, other rounds' reports.
+// mixture returns reports of single users and bundles, mixed with invalid ones: duplicates, garbage, other rounds'
+// reports.
 func (w *world) mixture(in *invitation, rng *rand.Rand, n int) (all []*stream.Message) {
 	var sent [][]byte
 	for i := range n {

@@ -99,7 +99,7 @@ func TestFloodOnNATS(t *testing.T) {
 		n, took.Round(time.Millisecond), float64(n)/took.Seconds(), all, refused)
 }
 
-// onNATS is a server, which listens if it is told to, and so many connections to it.
+// onNATS starts a server, which listens if it is configured to, and returns so many connections to it.
 func onNATS(t *testing.T, n int, c natsjs.EmbeddedConfig) (conns []*natsjs.Conn) {
 	t.Helper()
 	c.StoreDir = t.TempDir()

@@ -75,7 +75,7 @@ func (w *world) newWrongdoer(in *invitation, counted []byte) *wrongdoer {
 	return d
 }
 
-// next is the i-th report.
+// next returns the i-th report.
 func (d *wrongdoer) next(i int) (Reason, stream.Outgoing) {
 	k := d.kinds[i%len(d.kinds)]
 	if opened := k.want >= Undecryptable; opened && i/len(d.kinds)%4 != 0 {

@@ -106,7 +106,7 @@ func FuzzAnnounced(f *testing.F) {
 	})
 }
 
-// canonical is a message's canonical form.
+// canonical returns a message's canonical form.
 func canonical(t testing.TB, m proto.Message) []byte {
 	t.Helper()
 	data, err := stream.Marshal(m)

@@ -36,7 +36,7 @@ func (w *world) begin(c Config) *attempt {
 	return a
 }
 
-// reportOf is the report of one user to an attempt, with its place in the stream as its id.
+// reportOf returns the report of one user to an attempt, with its place in the stream as its id.
 func (w *world) reportOf(a *attempt, sequence uint64, counts []uint32) *stream.Message {
 	w.t.Helper()
 	in := &invitation{round: 1, attempt: 1, suite: w.task.Suite, context: a.context}

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// newSilos is a world of five silos that trust nobody, all of which are asked in both rounds.
+// newSilos returns a world of five silos that trust nobody, all of which are asked in both rounds.
 func newSilos(t testing.TB) *world {
 	w := newWorld(t, plan{cohort: 5, minimum: 3, deadline: time.Minute})
 	w.params = randomizer.Params{Dim: 5, ClipNorm: 1, Levels: 100, Trials: 64, Coin: randomizer.Fair, Units: 10, Window: 40}
@@ -36,7 +36,7 @@ func (w *world) says(in *invitation, count uint32) {
 	w.send(w.t.Context(), in, w.seal(in, [][16]byte{randomID()}, packed))
 }
 
-// asked is the share of the silos, of 2^32, which the newest attempt at a round asks at first; 0 is all.
+// asked returns the share of the silos, of 2^32, which the newest attempt at a round asks at first; 0 is all.
 func (w *world) asked(r stream.Round) uint32 {
 	var open wire.Open
 	m, err := w.broker.Latest(w.t.Context(), w.name.Opens(r))

@@ -50,7 +50,7 @@ func (m *memoryMarks) set(broken error) {
 	m.broken = broken
 }
 
-// forget is the same world on a broker that has lost what is on ATTEMPTS, LEASES, REPORTS and BATCHES.
+// forget moves the world to a broker that has lost everything on ATTEMPTS, LEASES, REPORTS and BATCHES.
 func (w *world) forget() {
 	kept := w.broker.Dump()
 	var err error

@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// elsewhere is the same task at another broker, which knows nothing of what this one is told.
+// elsewhere returns the same task at another broker, which does not see what this one stores.
 func (w *world) elsewhere() *world {
 	other := *w
 	var err error

@@ -150,7 +150,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// lifeUntil is a life that a timeout may end, gracefully.
+// lifeUntil runs a life that a timeout may end, gracefully.
 func (w *world) lifeUntil(ctx context.Context, sent *wires) (trace []string, lived bool) {
 	c := w.config()
 	m := &mortal{Records: c.Records, ReportReader: c.Reports, die: func() {}, wires: sent, times: map[string]int{}}

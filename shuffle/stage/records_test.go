@@ -130,7 +130,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// claim is a claim of attempt 1 at round 1 by a life that is over; the zero hash stands for the right manifest.
+// claim returns a claim of attempt 1 at round 1 by a life that is over; the zero hash stands for the right manifest.
 func (w *world) claim(hash stream.Hash) *wire.Claim {
 	if hash == (stream.Hash{}) {
 		hash, _ = manifest.RoundHash(w.round(1, 1))
@@ -140,7 +140,7 @@ func (w *world) claim(hash stream.Hash) *wire.Claim {
 	}
 }
 
-// real is a batch of attempt 1 at round 1.
+// real returns a batch of attempt 1 at round 1.
 func (w *world) real() *wire.Batch {
 	hash, _ := manifest.RoundHash(w.round(1, 1))
 	return &wire.Batch{

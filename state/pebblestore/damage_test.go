@@ -106,7 +106,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// crashed is a folder after the given number of commits, as a power cut leaves it.
+// crashed returns a folder after the given number of commits, as a power cut leaves it.
 func crashed(t *testing.T, script storetest.Script, commits int) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// filesOf are the names and bytes of a folder's files.
+// filesOf returns the names and bytes of a folder's files.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -214,7 +214,7 @@ func TestWriteIntoDies(t *testing.T) {
 	}
 }
 
-// listed is all that lies in a folder.
+// listed returns all that lies in a folder.
 func listed(t *testing.T, dir string) string {
 	t.Helper()
 	var names []string

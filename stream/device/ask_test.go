@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// at are examples with a coordinate of their own each.
+// at returns examples with a coordinate of their own each.
 func at(places ...int32) (out []convex.Example) {
 	for _, i := range places {
 		out = append(out, convex.Example{Index: []int32{i}, Value: []float64{1}, Label: 1})
@@ -78,7 +78,7 @@ func TestPublishBlockOfPeople(t *testing.T) {
 	})
 }
 
-// accountOf are the charges of a user.
+// accountOf returns the charges of a user.
 func accountOf(t *testing.T, l ledger.Ledger, key participation.Key) (out []ledger.Charge) {
 	t.Helper()
 	must(t, l.Update(time.Now(), []participation.Key{key}, func(_ time.Time, charges [][]ledger.Charge) error {

@@ -203,7 +203,7 @@ func (m *mapper) event(key participation.Key, lines []line, over func()) *event 
 	return e
 }
 
-// release gives up what the event is about, when no report of it follows.
+// release drops the block of an event when no report about it follows.
 func (e *event) release() {
 	if e.over != nil {
 		e.block, e.work = block.Block{}, nil

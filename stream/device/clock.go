@@ -16,12 +16,13 @@ const (
 	clockEvery = time.Minute
 )
 
-// A clock keeps the time that the ledger is given. Charges leave a period by it, and what a ledger was told once it keeps for good: so a
-// machine whose clock is ahead by years for a moment would forget what its users paid, and hold what they pay then against them for years.
-// The clock is therefore held against the broker's, at the record that a working stage renews all the time. Where it is further ahead nobody
-// is charged, and what the ledger is told else is the broker's time. A broker or a stage that tells old times keeps devices from taking
-// part, as by silence; one that tells late times changes nothing, for the device's own clock is the later bound. Where no lease stands,
-// or the device may not read it, the own clock is believed.
+// A clock keeps the time that the ledger is given. Charges leave a period by it, and a ledger keeps for good the
+// latest time it was given: a machine whose clock is ahead by years for a moment would forget what its users paid, and
+// then hold their payments against them for years. The clock is therefore compared with the broker's, at the record
+// that a working stage renews all the time. If it is further ahead than allowed, nobody is charged, and the ledger is
+// otherwise given the broker's time. A broker or a stage that shows old times keeps devices from taking part, just as
+// silence does; one that shows late times changes nothing, for the device's own clock is the later bound. If there is
+// no lease, or the device may not read it, its own clock is believed.
 type clock struct {
 	read func() time.Time // the machine's; a test may have another
 

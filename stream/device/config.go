@@ -61,8 +61,8 @@ type Config struct {
 	// Shuffle has Run take rows in a random order, one of this many at a time, which are held for that; 0, the default, and 1 in theirs.
 	Shuffle int
 
-	// MaxBlockRows bounds what a block of rows may hold: its rows times the values that one is declared to have at most. Default 5e7. It is held
-	// against the declaration alone, never against what rows have.
+	// MaxBlockRows bounds the size of a block of rows: its rows times the values that a row is declared to have at
+	// most. Default 5e7. It is compared with the declaration alone, never with actual rows.
 	MaxBlockRows uint64
 
 	Bundle      int // users in one message, 1 to the task's max_bundle; default 1

@@ -101,7 +101,8 @@ func churnInMemory(others int) (ctx context.Context, broker *memory.Broker, stor
 	}
 }
 
-// peopleInMemory is the client of one of ten users of a task in memory that protects people; the others publish by themselves.
+// peopleInMemory returns the client of one of ten users of a task in memory that protects people; the others publish
+// by themselves.
 func peopleInMemory() (ctx context.Context, dev *device.Device, stop func()) {
 	w := newWorld(exampleTB{}, plan{rounds: 1, cohort: 10, deadline: time.Minute, sealed: true})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// full is a broker whose queue of reports takes so many of a world, which are not sealed.
+// full returns a broker whose queue of reports takes so many of a world, which are not sealed.
 func full(w *world, reports int) memory.Config {
 	return memory.Config{MaxReportBytes: int64(reports * (w.params.ReportBytes() + 100))}
 }

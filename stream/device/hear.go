@@ -107,7 +107,7 @@ func (l *loop) hearOpen(got stream.Message, at stream.Address) {
 	}
 }
 
-// hearClaim ends what is sent to a round: the one batch of it is made, and holds what the stage had opened.
+// hearClaim ends sending to a round: its one batch is made, and holds the reports that the stage had opened.
 func (l *loop) hearClaim(got stream.Message, number stream.Round) {
 	if r := l.rounds[number]; r != nil && r.closed == nil && !r.claimed && l.records.claimed(got, r.manifest) {
 		r.claimed = true

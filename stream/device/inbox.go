@@ -9,7 +9,8 @@ import (
 // errEnded is returned when the client takes no more events.
 var errEnded = errors.New("the client has ended")
 
-// An inbox is the bounded way from those who publish to the loop, which owns what it has taken and tells the outcome of each exactly once.
+// An inbox is the bounded queue from publishers to the loop, which owns the events that it has taken and tells the
+// outcome of each exactly once.
 type inbox struct {
 	limit int
 	ready chan struct{} // holds a token when there may be events
@@ -117,7 +118,7 @@ func (q *inbox) holds() int {
 	return len(q.events)
 }
 
-// close refuses all later puts and returns what is left.
+// close refuses all later puts and returns the events that are left.
 func (q *inbox) close() []*event {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -44,7 +44,7 @@ func (w *world) keyed() {
 	w.hash = taskHash(w.t, w.task)
 }
 
-// events are lines of people by their numbers.
+// events returns lines of people by their numbers.
 func events(people ...int) string {
 	var b strings.Builder
 	for _, i := range people {
@@ -53,7 +53,7 @@ func events(people ...int) string {
 	return b.String()
 }
 
-// upTo is 0 to n-1.
+// upTo returns 0 to n-1.
 func upTo(n int) (all []int) {
 	for i := range n {
 		all = append(all, i)

@@ -409,7 +409,7 @@ func ledgerDies(t *testing.T, failAt int, named, lost, inLedger bool) (died bool
 	return died
 }
 
-// publishUsers is Run for events with the keys of n users.
+// publishUsers does what Run does, for events with the keys of n users.
 func publishUsers(ctx context.Context, cl *device.Device, n int) (sum device.Summary, err error) {
 	outcomes := make(chan device.Outcome)
 	for i := range n {

@@ -40,7 +40,7 @@ func (u unwritable) Publish(context.Context, []stream.Outgoing) ([]stream.Ack, e
 	return nil, errors.New("not to be written")
 }
 
-// batches are the rounds in whose batch an event is, whatever its device was told.
+// batches returns the rounds in whose batch an event is, whatever its device was told.
 func (s *spy) batches(w *world) map[participation.Key][]stream.Round {
 	out := map[participation.Key][]stream.Round{}
 	for _, m := range w.broker.Dump() {

@@ -33,7 +33,7 @@ func (w *world) wards(cfg device.Config) *device.Device {
 	return c
 }
 
-// named are rows of the people that the letters name, each with the coordinate of its person.
+// named yields rows of the people that the letters name, each with the coordinate of its person.
 func named(text string) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		for i, who := range text {

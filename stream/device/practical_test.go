@@ -30,8 +30,8 @@ schedule: {users: 240}
 validation: {weight: 0.5}
 `
 
-// inPractice is a task with a practical plan: moments of 40 users, the matrix of 60, and gradients of 60 and 80, each with the least noise for the
-// budget.
+// inPractice returns a task with a practical plan: moments of 40 users, the matrix of 60, and gradients of 60 and 80,
+// each with the least noise for the budget.
 func inPractice(t testing.TB, trust accounting.Trust, honest string) *wire.Task {
 	t.Helper()
 	w := newWorld(t, plan{rounds: 4, cohort: 60, trust: trust, honest: honest})
@@ -200,7 +200,8 @@ func TestPracticalRounds(t *testing.T) {
 	}
 }
 
-// inAdaptive is a task without an end: moments of 40 users, then rounds of 60 to 200, whose noise is planned for 400.
+// inAdaptive returns a task without an end: moments of 40 users, then rounds of 60 to 200, whose noise is planned for
+// 400.
 func inAdaptive(t testing.TB, trust accounting.Trust) *wire.Task {
 	t.Helper()
 	m := inPractice(t, trust, "1")

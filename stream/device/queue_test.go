@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// queued is a round that is open since the epoch, and the queue of events that wait for it, by the first byte of their keys.
+// queued returns a round that is open since the epoch, and the queue of events that wait for it, by the first byte of
+// their keys.
 func queued(step uint64, share uint32, events ...*event) (*round, *queue) {
 	r := &round{number: stream.Round(step), message: &wire.Round{Step: step}, opened: time.Unix(0, 0),
 		open:  &wire.Open{JoinProbability: share},
@@ -29,7 +30,7 @@ func fresh(keys ...byte) (all []*event) {
 	return all
 }
 
-// member is an event that answered the first step of the phase.
+// member returns an event that answered the first step of the phase.
 func member(key byte) *event {
 	return &event{record: participation.Record{Key: participation.Key{key}, State: participation.Counted, Rounds: 1,
 		Draw: participation.Draw{Round: 1, Step: 1, Phase: 1, Most: 3}}}

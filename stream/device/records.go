@@ -19,7 +19,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// maxTold bounds what a forger can have remembered and logged.
+// maxTold bounds the ignored messages that a forger can make a device remember and log.
 const maxTold = 1 << 10
 
 // records reads what learner and stage put, and lets through only what they signed for this task. Everything else is

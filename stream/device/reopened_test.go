@@ -51,7 +51,7 @@ func (f *forgetter) forgets(w *world, open *wire.Open) {
 	f.other = &stream.Message{Subject: f.subject, Data: data, Sequence: 1}
 }
 
-// soon is an outcome that comes within an hour.
+// soon returns an outcome that comes within an hour.
 func soon(t *testing.T, outcome <-chan device.Outcome) (o device.Outcome) {
 	t.Helper()
 	select {

@@ -58,8 +58,8 @@ func (l *loop) isReplaced(ctx context.Context, r *round) bool {
 	return false
 }
 
-// lookBack looks, after the connection was lost, whether the newest round that is known still stands, where none is newer. Where not, the
-// device goes on waiting for a newer one, and says so.
+// lookBack checks, after the connection was lost, whether the newest known round still stands, if none is newer. If it
+// does not, the device goes on waiting for a newer one, and logs that.
 func (l *loop) lookBack(ctx context.Context) {
 	r := l.current
 	if r == nil || r.lost {

@@ -46,8 +46,8 @@ type naming struct {
 	stream bool   // they come over time: not from files
 }
 
-// key names a row by what it says itself, or by its place. The rows of a pattern of files are known by their file, so that a file may be
-// added before others.
+// key makes the key of a row from the row's own key, or from its place. The rows of a pattern of files are known by
+// their file, so that a file may be added before others.
 func (n naming) key(row task.Row) (key participation.Key, ok bool) {
 	switch {
 	case n.keys && row.Key == "":
@@ -111,7 +111,7 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	}
 }
 
-// example maps a row, or says why it is none of the task. A row that does not fit takes the work of one that does.
+// example maps a row, or returns why it is none of the task. A row that does not fit takes the work of one that does.
 func (m *mapper) example(row task.Row, bad *task.RowError) (x convex.Example, unfit *task.RowError) {
 	m.joined++
 	if bad == nil {

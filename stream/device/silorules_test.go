@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// alike are so many rows, each as one says.
+// alike yields n rows, each as one returns it.
 func alike(n int, one func(i int) (task.Row, error)) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		for i := range n {

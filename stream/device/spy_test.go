@@ -202,7 +202,7 @@ func (w *world) place(r stream.Round) (manifest.Place, *wire.Round) {
 	return manifest.Place{}, nil
 }
 
-// closed is the Close of an attempt, nil if there is none.
+// closed returns the Close of an attempt, nil if there is none.
 func (w *world) closed(r stream.Round, a stream.Attempt) *wire.Close {
 	for _, m := range w.broker.Dump() {
 		if m.Subject == w.name.Close(r, a) {

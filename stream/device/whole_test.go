@@ -38,8 +38,8 @@ schedule: {plan: proved}
 validation: {off: true}
 `
 
-// newSilos is a world of two silos of 12 rows, one of which is enough for a round; what they answer is calibrated to the budget. Of one round, blocks of
-// four rows are in one each; of several, all rows are in all of them.
+// newSilos returns a world of two silos of 12 rows, one of which is enough for a round; what they answer is calibrated
+// to the budget. Of one round, blocks of four rows are in one each; of several, all rows are in all of them.
 func newSilos(t *testing.T, trust accounting.Trust, rounds int) *world {
 	return newSomeSilos(t, trust, rounds, 2, 2)
 }
@@ -126,7 +126,7 @@ func (o *organisation) run(ctx context.Context, source string, parts ...part) (d
 	})
 }
 
-// of are the rows that a block of files' first rows has.
+// of returns the rows that a block of files' first rows has.
 func of(n int, parts ...part) (rows []int) {
 	for _, p := range parts {
 		for i := range p.rows {

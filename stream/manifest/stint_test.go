@@ -104,7 +104,7 @@ func TestSomeOfTheSilosAnswer(t *testing.T) {
 	}
 }
 
-// onePass is a phase of gradients in which each block answers one round.
+// onePass returns a phase of gradients in which each block answers one round.
 func onePass(p *wire.Plan, rounds, users uint64) *wire.Phase {
 	f := proto.CloneOf(p.Phases[1])
 	p.Practical = nil

@@ -75,7 +75,7 @@ func tryCluster(t testing.TB) *servers {
 	return c
 }
 
-// freePort is below the ports of outgoing connections, which may take any above.
+// freePort returns a port below those of outgoing connections, which may take any above.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 100 {

@@ -161,8 +161,8 @@ func (v *reportVector) findEntropy(t *testing.T, r *wire.Report, seed uint64) {
 	t.Fatalf("%s: Go draws its entropy in another way", v.Name)
 }
 
-// encapsulate is the encapsulation that the vector's entropy gives: of X25519 the ephemeral public key, before it in the
-// hybrid the ciphertext of ML-KEM-768.
+// encapsulate returns the encapsulation that the vector's entropy gives: of X25519 the ephemeral public key, before it
+// in the hybrid the ciphertext of ML-KEM-768.
 func (v *reportVector) encapsulate(t *testing.T) (enc []byte) {
 	t.Helper()
 	if len(v.Message) > 0 {

@@ -104,8 +104,8 @@ func refuseTotal(what string, total, spent, limit float64, key, window string) e
 	return Refuse("total "+what, fmt.Sprintf("%v with this task, %v without", total, spent), "at most %v %s, the policy's %s", limit, window, key)
 }
 
-// afford computes what a round costs one user, with the others of its stint, and compares it with the limit. What a silo with trials of its own pays
-// is compared when its size is known.
+// afford computes the cost to one user of a round, with the others of its stint, and compares it with the limit. The
+// cost to a silo with trials of its own is compared when its size is known.
 func (a *Agreement) afford(what string, at manifest.Place) (accounting.Guarantee, error) {
 	limit, _ := a.limit()
 	g, err := a.guarantee(at, limit)
@@ -148,7 +148,7 @@ type alike struct {
 	cohort uint64
 }
 
-// maxKnown bounds what is remembered; a phase has two cohorts, the last one and the others'.
+// maxKnown bounds the guarantees that are remembered; a phase has two cohorts, the last one and the others'.
 const maxKnown = 2 * stream.MaxPhases
 
 // guarantee returns the cost of a round together with the others of its stint, by this device's accountant.

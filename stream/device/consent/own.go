@@ -14,7 +14,7 @@ import (
 // report about ranges of their rows, each in one round.
 func (a *Agreement) Whole() bool { return a.Spec.Silo != nil && a.Phases[0].Rounds > 1 }
 
-// ofSilo names what a silo's reports are about.
+// ofSilo names the units of a silo's reports.
 func (a *Agreement) ofSilo() string {
 	if a.Spec.ByUser() {
 		return "people of this silo"
@@ -207,7 +207,7 @@ const mostProx = 1 << 30
 // mostUnits bounds the units that are looked for.
 const mostUnits = 1 << 40
 
-// refuseSize refuses a silo whose trials no window has room for, and says how many units, or which epsilon, would do.
+// refuseSize refuses a silo whose trials no window has room for, and names the units, or the epsilon, that would do.
 func (a *Agreement) refuseSize(units uint64) error {
 	limit, source := a.limit()
 	if a.Whole() {

@@ -16,7 +16,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// fields are the keys of a policy file. Each sets a field from a value as YAML has it, or says what it wants.
+// fields holds the keys of a policy file. Each sets a field from a value as YAML has it, or returns an error that
+// names what it accepts.
 var fields = map[string]func(p *Policy, value any) error{
 	"tasks": func(p *Policy, v any) error {
 		return texts(v, &p.Tasks, func(s string) (string, error) { return s, nil })

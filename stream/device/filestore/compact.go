@@ -21,8 +21,9 @@ func (s *Store) due(size int64) int64 {
 	return size + compactAfter + compactPerEvent*int64(len(s.index.events))
 }
 
-// compact writes what is still true into a new log: pin, rounds, the blocks with charged events as they are, and the settled events, by
-// key. The new log is whole and durable before it has a log's name, and its name is durable before the old log goes.
+// compact writes the state that still counts into a new log: pin, rounds, the blocks with charged events as they are,
+// and the settled events, by key. The new log is whole and durable before it has a log's name, and its name is durable
+// before the old log is removed.
 func (s *Store) compact() error {
 	next, err := createSegment(s.folder, name(s.generation+1, tmpSuffix), participationKind)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// told is all that a store answers.
+// told returns all that a store answers.
 func told(t *rapid.T, s participation.Store, keys []participation.Key) string {
 	var out strings.Builder
 	pin, found, err := s.Pin()
@@ -166,7 +166,7 @@ func TestStoreOnFaultyFolder(t *testing.T) {
 	}
 }
 
-// end is the end of a process, or of its machine.
+// end ends a process, or its machine.
 func end(t *rapid.T, d *faulty) {
 	if rapid.Bool().Draw(t, "crash") {
 		d.crash()

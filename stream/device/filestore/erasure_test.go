@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// raw are the bytes of every file of a folder, one after the other.
+// raw returns the bytes of every file of a folder, one after the other.
 func raw(t *testing.T, dir string) (all []byte) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

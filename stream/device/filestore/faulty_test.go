@@ -88,7 +88,7 @@ func (d *faulty) lose(f *inode) {
 	f.pending = nil
 }
 
-// crash is the machine's end: another process finds what is on the disk.
+// crash ends the machine: another process finds only what is on the disk.
 func (d *faulty) crash() {
 	var inodes []*inode // in one order, so that a seed means one crash
 	for _, all := range []map[string]*inode{d.names, d.synced} {
@@ -111,7 +111,7 @@ func (d *faulty) crash() {
 	d.killed()
 }
 
-// killed is the process's end: another one finds what it wrote.
+// killed ends the process: another one finds what it wrote.
 func (d *faulty) killed() { d.left, d.held = -1, false }
 
 func union(a, b map[string]*inode) map[string]*inode {

@@ -73,7 +73,7 @@ func makeFolder(dir string) error {
 	return disk.SyncFolder(filepath.Dir(dir))
 }
 
-// private refuses what other users of the machine may read, where modes say so.
+// private refuses a file that other users of the machine may read, where file modes tell.
 func private(info os.FileInfo, want os.FileMode) error {
 	if disk.Shared(info) {
 		return fmt.Errorf("%s: mode %#o: want %#o", info.Name(), info.Mode().Perm(), want)

@@ -26,7 +26,7 @@ func openLedger(t rapid.TB, dir string) *filestore.Ledger {
 	return l
 }
 
-// whole is all that a ledger holds.
+// whole returns all that a ledger holds.
 func whole(t rapid.TB, l ledger.Ledger) string {
 	t.Helper()
 	var out strings.Builder

@@ -141,7 +141,7 @@ func (k *roundKey) next() uint64 {
 	return k.nonce
 }
 
-// seal encrypts b[at:] in place, bound to what stands before it in b.
+// seal encrypts b[at:] in place, bound to the bytes before it in b.
 func (k *roundKey) seal(b []byte, at int, nonce uint64) ([]byte, error) {
 	c, err := k.cipher()
 	if err != nil {

@@ -42,8 +42,9 @@ func decoyOf(spec *task.Spec) []byte {
 	return out.Bytes()
 }
 
-// Work returns what a gateway does on a tick for one request at most, beside what a client does for its example: the
-// largest body is parsed, in the pieces that take the longest, and mapped. It is what a client's Config.Work must be.
+// Work returns the most work that a gateway does on a tick for one request, beside the client's work for its example:
+// the largest body is parsed, in the pieces that take the longest, and mapped. A client's Config.Work must be this
+// function.
 func Work(a *consent.Agreement) (func(), error) {
 	m := new(mapper)
 	if err := m.use(a); err != nil {

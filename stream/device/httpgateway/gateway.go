@@ -95,7 +95,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// A Gateway publishes what it is posted. Its methods may be called from any goroutine.
+// A Gateway publishes the events that are posted to it. Its methods may be called from any goroutine.
 type Gateway struct {
 	Config
 	token   [sha256.Size]byte

@@ -156,8 +156,8 @@ func (m *mapper) examples(p person) (out []convex.Example, unfit error) {
 	return out, unfit
 }
 
-// parsed parses an event of a person, or a decoy in its place, and takes off the spare bytes what it has more than a
-// decoy.
+// parsed parses an event of a person, or a decoy if there is no such event, and subtracts from the spare bytes those
+// by which the event is longer than a decoy.
 func (m *mapper) parsed(event json.RawMessage, spare *int64) (task.Row, error) {
 	var err error
 	more := max(0, int64(len(event)-len(m.decoy)))

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// newPeople is a gateway of a task that protects people, of whom so many events enter a report.
+// newPeople returns a gateway of a task that protects people, of whom so many events enter a report.
 func newPeople(t *testing.T, declaration string, items int) *world {
 	w := newWorld(t, declaration, func(c *Config) { c.MaxBody = 300 })
 	w.agreement.Spec.Privacy.Unit, w.agreement.Spec.User = task.UnitUser, &task.User{Column: "who", Items: items}

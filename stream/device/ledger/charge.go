@@ -23,7 +23,8 @@ type Charge struct {
 	// their own. Nothing is given back: that an event is in no batch rests on acknowledgements, which are the broker's word, and so
 	// an event that takes part again pays again.
 	Standing uint64
-	// Open counts those of them whose outcome is not known. They may be sent again, and released, however old they are.
+	// Open counts the participations whose outcome is not known. Their events may be sent again, and released, however
+	// old they are.
 	Open uint64
 	// Anonymous reports that some event was charged to Everyone alone: any user may be behind it.
 	Anonymous bool
@@ -127,7 +128,8 @@ func Settle(charges []Charge, task stream.Hash, n uint64, now time.Time) {
 type Statement struct {
 	Time  time.Time // of the ledger's clock
 	Tasks []Charge  // of all users together
-	// Epsilon and Delta are what the tasks of the period cost the event that paid most, or the user where users have accounts, upper bounds.
+	// Epsilon and Delta bound the cost of the period's tasks to the event that paid most, or to the user if users have
+	// accounts.
 	Epsilon, Delta float64
 	Users          int // accounts of single users
 }

@@ -20,10 +20,10 @@ import (
 // theirs.
 var Everyone = participation.Key{}
 
-// A Ledger remembers what the tasks of one state folder cost its users. It outlives tasks, and must not be restored from a
-// backup. Several clients may use one at the same time. Calls may come from any goroutine.
+// A Ledger remembers the cost of the tasks of one state folder to its users. It outlives tasks, and must not be
+// restored from a backup. Several clients may use one at the same time. Calls may come from any goroutine.
 //
-// A ledger's clock is the largest time that it was ever told: a clock that is set back gives no budget back.
+// A ledger's clock is the latest time that it was ever given: a clock that is set back gives no budget back.
 type Ledger interface {
 	// Update hands the charges of accounts to edit, which changes the slice of each in place, and makes the result durable
 	// in one write before it returns. now is the ledger's clock, to the millisecond. Where edit fails, no charge is

@@ -267,7 +267,7 @@ func (p *Record) Abandon() {
 	}
 }
 
-// settle notes what became of the last round, beside what the earlier rounds of the phase had said.
+// settle records the outcome of the last round, beside those of the earlier rounds of the phase.
 func (p *Record) settle(s State) {
 	switch {
 	case p.Before == Counted, p.Before == Unknown && s == Uncounted:

@@ -357,7 +357,7 @@ func TestAttemptsOfOneNumber(t *testing.T) {
 	}
 }
 
-// nth is the attempt of a number whose Open has no hash to speak of.
+// nth returns the attempt of a number whose Open has no hash to speak of.
 func nth(n stream.Attempt) Attempt { return Attempt{Number: n} }
 
 func must(t testing.TB, err error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// small is a server that sets aside less than a task's reports want.
+// small returns a connection to a server that sets aside less than a task's reports need.
 func small(t *testing.T) *natsjs.Conn {
 	t.Helper()
 	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir(), MaxStore: DefaultReportBytes - 1})

@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// smallDisk is a folder that is a disk of its own, of so much room; empty where none may be mounted.
+// smallDisk returns a folder that is a disk of its own, of so many bytes; empty if none may be mounted.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
