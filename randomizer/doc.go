@@ -1,5 +1,5 @@
-// Package randomizer is what leaves a device: it turns a vector into noisy integer counts that mean nothing alone and
-// add up to a private estimate of a sum.
+// Package randomizer makes the counts that leave a device: it turns a vector into noisy integer counts that mean
+// nothing alone and add up to a private estimate of a sum.
 //
 // It implements the scalar and vector sum protocols P_1D and P_VEC of Cheu, Joseph, Mao, Peng, Shuffle Private
 // Stochastic Convex Optimization, ICLR 2022, Algorithms 1 and 2. A vector x is snapped into the ball of radius L, every

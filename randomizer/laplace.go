@@ -119,7 +119,7 @@ func NewTruncatedLaplace(l DiscreteLaplace, kappa int) (TruncatedLaplace, error)
 	return TruncatedLaplace{l, int64(kappa)}, nil
 }
 
-// Kappa returns the middle of the support, and Rate that of the discrete Laplace.
+// Kappa returns the middle of the support, and Rate the rate of the discrete Laplace.
 func (l TruncatedLaplace) Kappa() int    { return int(l.kappa) }
 func (l TruncatedLaplace) Rate() float64 { return l.laplace.Rate() }
 

@@ -15,8 +15,8 @@ const (
 	MaxClipNorm = 1e30    // L
 )
 
-// Params fixes the private sum of one round: what a device sends, what the stage adds, and how totals are read. It is public, and the
-// same for all users of a round.
+// Params fixes the private sum of one round: the reports of a device, the noise that the stage adds, and how totals
+// are read. It is public, and the same for all users of a round.
 type Params struct {
 	// Dim is the number of coordinates d, extra coordinates included.
 	Dim int
@@ -38,9 +38,9 @@ type Params struct {
 	// most 2 ClipNorm/Units if one of them is replaced: it has the whole ball of radius g/2 to itself. The caller is
 	// responsible for that bound, snapping only for the distance that it adds.
 	Minimizer bool
-	// Window is w, even: a report's counts are moved to where noise is centred at w/2, and kept within 0 and g+w, so that their width says
-	// nothing about its trials, and nobody's noise is topped up. It wants a fair coin, an even b and no floors. 0: counts are in 0 to g+b,
-	// as they are drawn.
+	// Window is w, even: a report's counts are moved to where noise is centred at w/2, and kept within 0 and g+w, so
+	// that their width reveals nothing about its trials, and nobody's noise is topped up. It requires a fair coin, an
+	// even b and no floors. 0: counts are in 0 to g+b, as they are drawn.
 	Window uint32
 	// Coin is the success probability p of a flip, in reports, floors and top-ups alike.
 	Coin Coin
@@ -131,9 +131,9 @@ func ReportBytes(dim int, most uint64) int { return (dim*bits.Len64(most) + 7) /
 // Noise returns where the binomial trials in a total come from.
 func (p Params) Noise() Noise { return Noise{Report: uint64(p.Trials), Floor: p.FloorTrials} }
 
-// NoiseTrials returns the number of binomial trials in each total that a round planned for cohort users releases with users
-// reports: theirs, those of missing users, which the stage tops up where there is no window, and both floors'. It wants users and a cohort
-// with HeadRoom.
+// NoiseTrials returns the number of binomial trials in each total that a round planned for cohort users releases with
+// users reports: the trials of those users, those of missing users, which the stage tops up if there is no window, and
+// both floors'. users and cohort must have passed HeadRoom.
 func (p Params) NoiseTrials(users, cohort uint64) uint64 {
 	if p.Window > 0 {
 		cohort = 0

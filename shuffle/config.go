@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// DefaultMaxBundle is the bundle size that Config.MaxBundle = 0 stands for: single reports only.
+// DefaultMaxBundle is the bundle size used for Config.MaxBundle = 0: single reports only.
 const DefaultMaxBundle = 1
 
 // MaxCohort bounds the id set: 16 bytes and the set's overhead for each user.

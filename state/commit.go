@@ -77,7 +77,7 @@ func onlyEnds(prev, next Checkpoint) bool {
 	return prev.Equal(next)
 }
 
-// continues checks entries against the kinds that the change wants, Spent standing for Spent or Void.
+// continues checks entries against the kinds that the change requires, Spent standing for Spent or Void.
 func continues(prev, next Checkpoint, entries []Entry, want []EntryKind, round uint64) error {
 	if len(entries) != len(want) {
 		return fmt.Errorf("commit: round %d brings %d ledger entries, want %d", next.Cursor.Round, len(entries), len(want))

@@ -12,8 +12,8 @@ type Ledger struct {
 	Steps    uint64 // rounds that were spent
 	Voids    uint64 // rounds that were void
 	InARow   uint64 // void rounds since the last that was spent
-	// Counted sums up the users of the spent rounds but those of Phase, the interactive phase of the round that was settled last
-	// (0: none): they answer each of its rounds, and are as many as the largest has, Most.
+	// Counted sums up the users of the spent rounds except those of Phase, the interactive phase of the round that was
+	// settled last (0: none): they answer each of its rounds, and are as many as the largest has, Most.
 	Counted, Phase, Most uint64
 	Worst                Cost // the largest charge of a settled round
 }

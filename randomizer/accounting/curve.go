@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// A Curve bounds what a release costs at every epsilon: for every rung a Gaussian parameter and
-// the total slack mass (docs/proofs/theorem-a.md, Theorem A). The bounds hold for both orders of every
-// pair of neighbours, and do not fall where a mechanism's Shift or Rounds grow. The empty curve promises nothing.
+// A Curve bounds the cost of a release at every epsilon: for every rung a Gaussian parameter and the total slack mass
+// (docs/proofs/theorem-a.md, Theorem A). The bounds hold for both orders of every pair of neighbours, and do not fall
+// where a mechanism's Shift or Rounds grow. The empty curve promises nothing.
 type Curve []point
 
 type point struct {

@@ -87,7 +87,7 @@ type Failure struct {
 	HasIntruder bool    `json:"has_intruder"`
 }
 
-// Validate names the first field that is out of range, and what is wanted.
+// Validate names the first field that is out of range, and the range.
 func (r Release) Validate() error {
 	if err := r.Trust.validate(); err != nil {
 		return err

@@ -119,8 +119,8 @@ func (q Request) slack() float64 {
 	return q.MSESlack
 }
 
-// Plan is a calibrated release with what it costs and what it buys. The JSON is
-// the one of `learner privacy calibrate --json`.
+// Plan is a calibrated release with its cost and its errors. Its JSON is the output of `learner privacy calibrate
+// --json`.
 type Plan struct {
 	Users uint64 `json:"users"`
 	// Units is K, the units that a report is about.

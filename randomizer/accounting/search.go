@@ -112,7 +112,7 @@ func (s *search) error(g int, unitVariance float64) float64 {
 	return scale * scale * (s.released*unitVariance + n/4)
 }
 
-// maxUnit keeps every view of a candidate within what is tabulated exactly.
+// maxUnit returns the largest unit at which every view of a candidate can be tabulated exactly.
 func (s *search) maxUnit() float64 {
 	return (1 << 37) / max(s.learner, s.intruder, s.released)
 }

@@ -77,8 +77,9 @@ type Report struct {
 	EmpiricalEpsilonLower float64 // at Delta
 	Confidence            float64
 	Trials                int
-	// RefutableShare is the share of the planned noise at which an audit like this one refutes the claim about as often as not, and
-	// oftener at smaller shares: what a pass says. By the normal approximation; 0 stands for an audit that sees nothing.
+	// RefutableShare is the share of the planned noise at which an audit like this one refutes the claim about as
+	// often as not, and oftener at smaller shares: it tells what a pass is worth. By the normal approximation; 0
+	// stands for an audit that sees nothing.
 	RefutableShare float64
 	Pass           bool
 }

@@ -117,8 +117,8 @@ func (r *round) run(out []float64) ([]float64, error) {
 	return out, nil
 }
 
-// encode packs what a user sends in all lanes: those who change hold x, as many others as are honest hold nothing, and the rest send zeros
-// without noise.
+// encode packs a user's reports in all lanes: users who change hold x, as many others as are honest hold nothing, and
+// the rest send zeros without noise.
 func (r *round) encode(user int) error {
 	first := r.look.target
 	changes := user >= first && user < first+int(r.Together)

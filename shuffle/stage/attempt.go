@@ -124,7 +124,7 @@ func (a *attempt) changesAt() time.Time {
 	return a.closesAt()
 }
 
-// A release is the two messages that may leave the stage, in this order, and what metrics say of them.
+// A release holds the two messages that may leave the stage, in this order, and the figures for metrics.
 type release struct {
 	claim, batch []byte
 	round        round

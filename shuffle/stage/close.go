@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// closing puts the Close of the outcome that stands.
+// closing puts the Close of the outcome that was decided.
 type closing struct {
 	stateless
 	*environment

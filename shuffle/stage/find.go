@@ -206,7 +206,7 @@ func (p *awaiting) missing(now time.Time, over bool) phase {
 	return &seeking{environment: p.environment}
 }
 
-// endOr returns ended if End says that the task ended before a round, else the phase given.
+// endOr returns ended if End ends the task before a round, else the phase given.
 func (e *environment) endOr(m *stream.Message, number stream.Round, otherwise phase) (phase, error) {
 	var end wire.End
 	if _, err := e.read(m, e.learner, &end); err != nil {
@@ -295,7 +295,7 @@ func (p *inspecting) handle(now time.Time, did effects, r result) (phase, error)
 	return p, nil
 }
 
-// claimedBefore makes a round void that a mark says was claimed.
+// claimedBefore makes a round void that was claimed according to a mark.
 func (p *inspecting) claimedBefore() (phase, error) {
 	p.Logger.Error("a round is marked as claimed, and the broker shows no claim", "round", p.number)
 	if p.attempts == 0 {

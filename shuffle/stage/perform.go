@@ -110,7 +110,8 @@ func (s *Stage) acknowledge(ack func() error) {
 	}
 }
 
-// acknowledgeKept acknowledges what is of no attempt that could be open: as we have the lease, nobody has opened a later one.
+// acknowledgeKept acknowledges the reports that belong to no attempt that could be open: as we have the lease, nobody
+// has opened a later one.
 func (s *Stage) acknowledgeKept(ctx context.Context, now time.Time) error {
 	f := &s.fetcher
 	if len(f.kept) == 0 || len(f.kept) < mostKept && now.Before(f.keptAt.Add(keepFor)) {

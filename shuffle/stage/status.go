@@ -41,7 +41,7 @@ func (s *Stage) Status() Status {
 	return s.status
 }
 
-// publish notes what a phase does; open is its open attempt, nil for none.
+// publish updates Status with what a phase does; open is its open attempt, nil for none.
 func (s *Stage) publish(p phase, open *attempt, held bool) {
 	now := Status{Task: s.Task, Phase: p.String(), Lease: held, Failures: s.failures}
 	now.Trouble, now.Troubled = s.troubles.standing()

@@ -67,7 +67,8 @@ func (s *Stage) worked(what string) {
 	}
 }
 
-// forget drops what is known of the calls of a phase that is over or abandoned: they are not repeated. Those that keep the lease are.
+// forget drops the troubles of calls of a phase that is over or abandoned, which are not repeated. It keeps those of
+// the calls that keep the lease.
 func (t troubles) forget() {
 	for what := range t {
 		if !strings.HasSuffix(what, " "+stream.Leases.String()) {

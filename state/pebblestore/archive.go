@@ -84,9 +84,9 @@ func (s *Store) archiveUpTo(last uint64) (state.Ledger, error) {
 	return to, err
 }
 
-// keepOther looks at what the archive holds where lines are to be written. That is the same where the folder was rolled back and
-// has come here again, and broken where a crash was. Where whole entries of another history stand, they are kept in a file of
-// their own: they may be all that tells what it cost.
+// keepOther examines the archive where lines are to be written. It already holds the same lines if the folder was
+// rolled back and has come here again, and broken ones after a crash. Whole entries of another history are kept in a
+// file of their own: they may be the only record of what that history cost.
 func (s *Store) keepOther(f vfs.File, first uint64, lines []byte) error {
 	old := make([]byte, len(lines))
 	n, err := f.ReadAt(old, archiveOffset(first))

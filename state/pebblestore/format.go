@@ -74,7 +74,7 @@ func parseFormat(line string) error {
 	return nil
 }
 
-// writeFormat has the folder say this build's format, if it does not say one yet.
+// writeFormat writes this build's format into the folder, if no format is there yet.
 func writeFormat(fsys vfs.FS, dir string) error {
 	if _, err := fsys.Stat(fsys.PathJoin(dir, formatName)); !errors.Is(err, fs.ErrNotExist) {
 		return err

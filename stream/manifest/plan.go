@@ -112,7 +112,7 @@ func checkPlan(plan *wire.Plan) error {
 	return nil
 }
 
-// checkUnits holds together what a plan says of units and of those who report about them.
+// checkUnits checks that a plan's units and those who report about them agree.
 func checkUnits(plan *wire.Plan) error {
 	if _, known := wire.Unit_name[int32(plan.Unit)]; !known {
 		return fmt.Errorf("unit %d: unknown", plan.Unit)
@@ -136,7 +136,7 @@ func checkUnits(plan *wire.Plan) error {
 	return nil
 }
 
-// checkPractical holds the phases of a practical plan against what it is made of.
+// checkPractical checks the phases of a practical plan against its problem.
 func checkPractical(plan *wire.Plan) error {
 	if plan.Practical == nil {
 		return nil
@@ -227,7 +227,8 @@ func checkPhase(plan *wire.Plan, i int) error {
 	return err
 }
 
-// checkAdaptive refuses a phase that says that its rounds adapt where they cannot, and one that does not where they must.
+// checkAdaptive refuses a phase that declares adaptive rounds where they cannot be, and one that does not where they
+// must.
 func checkAdaptive(plan *wire.Plan, i int) error {
 	f, adaptive := plan.Phases[i], plan.Continuous == wire.Continuous_CONTINUOUS_ADAPTIVE
 	switch last := i == len(plan.Phases)-1; {
@@ -240,10 +241,11 @@ func checkAdaptive(plan *wire.Plan, i int) error {
 	return nil
 }
 
-// Follows returns the place of a round that the task allows: its hash of the task is the task's, its step is one of the plan and not
-// ahead of its number, it has as many values of a point as the phase wants, a frame where the plan has one, of which
-// Practical.CheckFrame says more, and a deadline within the plan's bounds, if it has one of its own. Everything else is fixed by the plan, and
-// said nowhere else. A round that does not follow was signed by a learner that is broken or lies; nobody must take part in it.
+// Follows returns the place of a round that the task allows: its hash of the task is the task's, its step is one of
+// the plan and not ahead of its number, it has as many values of a point as the phase requires, a frame if the plan
+// has one (see Practical.CheckFrame), and a deadline within the plan's bounds, if it has one of its own. Everything
+// else is fixed by the plan alone. A round that does not follow was signed by a learner that is broken or lies; nobody
+// must take part in it.
 func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) (Place, error) {
 	plan := task.GetPlan()
 	if plan == nil || round == nil {

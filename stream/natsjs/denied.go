@@ -39,8 +39,8 @@ func (c *Conn) denial(err error) (answered bool) {
 	return answered
 }
 
-// violation takes apart what a server says: Permissions Violation for Publish to "subject", or for Subscription to
-// "subject". Some versions of the client library put the text into lower case.
+// violation parses a server's error: Permissions Violation for Publish to "subject", or for Subscription to "subject".
+// Some versions of the client library put the text into lower case.
 func violation(text string) (verb, subject string) {
 	const before = "permissions violation for "
 	i := strings.LastIndex(strings.ToLower(text), before)

@@ -92,8 +92,8 @@ func (r *Reader) message(until context.Context) (*nats.Msg, error) {
 	return r.inbox.next(until)
 }
 
-// request makes a pull. The broker sends what is there; where nothing is, it waits for some, and says so when the wait is over. One
-// that did not wait, because others asked before, is asked for one report.
+// request makes a pull. The broker sends the reports that are there; if there are none, it waits for some, and ends
+// the pull when the wait is over. A pull that did not wait, because others asked before, is repeated for one report.
 func (r *Reader) request(most int, wait time.Duration, again bool) error {
 	var body struct {
 		Batch   int           `json:"batch"`

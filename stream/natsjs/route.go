@@ -70,8 +70,8 @@ func alerted(err error) bool {
 	return errors.As(err, &remote) && remote.Op == "remote error"
 }
 
-// takesAsServer introduces itself as a server that has nothing to say, and reports whether it is answered. A link is not made until both
-// sides have said what they hold, which we do not.
+// takesAsServer introduces itself as a server, and reports whether it is answered. A link is not made until both sides
+// have announced what they hold, which this one never does.
 func takesAsServer(link net.Conn) (bool, error) {
 	lines := bufio.NewReaderSize(link, 1<<16)
 	greeting, err := lines.ReadString('\n') // nothing is written before it, so that a refusal is not lost in a reset

@@ -163,7 +163,7 @@ func (c *Conn) KnownExpiries() map[string]time.Time {
 	return known
 }
 
-// learnExpiries keeps what is known of a server that does not answer.
+// learnExpiries asks the servers for their expiries, and keeps what is known of a server that does not answer.
 func (c *Conn) learnExpiries() {
 	list := c.ServersExpiry(context.Background())
 	e := &c.expiries

@@ -1,5 +1,5 @@
-// Package consent is what a device checks before it takes part: a [Policy] of its operator, and the [Agreement] that it comes to with an
-// announced task. It believes nothing that it can compute: epsilon is its own, with its own assumption about the other users.
+// Package consent makes the checks of a device before it takes part: a [Policy] of its operator, and the [Agreement] that it
+// comes to with an announced task. It believes nothing that it can compute: epsilon is its own, with its own assumption about the other users.
 //
 // What a caller owes, in this order:
 //

@@ -1,9 +1,9 @@
-// Package ledger is the account of what the tasks of one state folder cost its users: an epsilon and a delta for each person and
-// task, which outlives tasks, records of participation and restarts.
+// Package ledger keeps account of the cost of the tasks of one state folder to its users: an epsilon and a delta for each
+// person and task, which outlives tasks, records of participation and restarts.
 //
-// A client charges before it publishes ([Add]), and says later that outcomes are known ([Settle]); nothing is given back. What is
-// spent is a sum, upper bounds ([Spent]); which sums are too much is the policy's question (package consent). Where the charges are
-// kept is a [Ledger]: a file (package filestore), or [Memory].
+// A client charges before it publishes ([Add]), and records later that outcomes are known ([Settle]); nothing is given back.
+// [Spent] sums up charges, as upper bounds; the policy decides which sums are too much (package consent). A [Ledger] keeps the
+// charges: in a file (package filestore), or in [Memory].
 package ledger
 
 import (

@@ -1,4 +1,4 @@
-// Package participation is the durable memory of who took part in what: for each user's event a [Record], an automaton without
+// Package participation remembers durably who took part in what: for each user's event a [Record], an automaton without
 // clock, network or disk, and a [Store] that keeps it.
 //
 // It promises that an event takes part in one round, or in the rounds of one interactive phase, each once, and in another only

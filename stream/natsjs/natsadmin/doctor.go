@@ -59,9 +59,9 @@ func (e *examination) find(check string, status Status, format string, args ...a
 	e.list = append(e.list, Finding{Check: check, Status: status, Text: fmt.Sprintf(format, args...)})
 }
 
-// Examine looks at the connection, the server, the task's streams and what these credentials may do. It leaves nothing behind:
-// what it writes, where these credentials may write what is nobody's, it removes.
-// An empty task leaves out what is the task's.
+// Examine looks at the connection, the server, the task's streams and the rights of these credentials. It leaves
+// nothing behind: scratch data, written where the credentials may write and nothing of a task is, it removes. With an
+// empty task it leaves out all that concerns a task.
 func Examine(ctx context.Context, c *natsjs.Conn, task stream.Task, expect Expect) ([]Finding, error) {
 	if _, err := stream.ParseTask(string(task)); task != "" && err != nil {
 		return nil, fmt.Errorf("examine: %w", err)

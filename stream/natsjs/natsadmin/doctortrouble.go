@@ -23,8 +23,9 @@ const (
 	redeliveries = `docs/how-to/runbook.md, "reports are delivered again"`
 )
 
-// trouble looks for what stops a task while its streams stand: writes that the server refuses, a full queue, a lease that nobody holds, reports
-// that come again. have are the streams' settings, as far as these credentials may see them.
+// trouble looks for conditions that stop a task while its streams exist: writes that the server refuses, a full queue,
+// a lease that nobody holds, reports that come again. have holds the streams' settings, as far as these credentials
+// may see them.
 func (e *examination) trouble(ctx context.Context, have map[stream.Stream]*jetstream.StreamInfo) {
 	e.writes(ctx, have)
 	if reports := have[stream.Reports]; reports != nil {
@@ -197,7 +198,7 @@ func (e *examination) lease(ctx context.Context, leases *jetstream.StreamInfo) {
 	}
 }
 
-// behind finds a broker that is older than what the holder of the lease knows.
+// behind finds a broker that is older than the newest round known to the holder of the lease.
 func (e *examination) behind(ctx context.Context, known stream.Round) {
 	m, err := e.Latest(ctx, e.task.Rounds())
 	newest := stream.Address{}

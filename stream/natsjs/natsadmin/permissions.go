@@ -86,8 +86,8 @@ func rights() []right {
 	}
 }
 
-// rights looks at what the credentials may do: with a named role at what they may beyond it and what they lack, without one
-// at whether they are more than one role's.
+// rights examines the credentials' permissions: with a named role, those beyond the role and those that they lack;
+// without one, whether they exceed every single role.
 func (e *examination) rights(ctx context.Context) {
 	var have, unclear []string
 	fits := slices.Clone(Roles) // roles that have all of what the credentials have

@@ -15,8 +15,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// madeBy is the key of a stream's metadata that says which call made it. No other call finds its own mark there, also where the answer to a
-// creation was lost, or two create at once.
+// madeBy is the key of a stream's metadata that names the call that made it. No other call finds its own mark there,
+// also if the answer to a creation was lost, or two create at once.
 const madeBy = "panlearn.made_by"
 
 // newMark returns the mark of one call.
