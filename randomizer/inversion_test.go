@@ -108,8 +108,8 @@ func splitWords(u *big.Int, n int) []uint64 {
 	return out
 }
 
-// The words that rapid is unlikely to find: within a few units of an entry of the table at its own precision, and next to 0
-// and 1, where the table leaves outcomes out.
+// The words that rapid is unlikely to find: within a few units of an entry of the table at its own precision, and next
+// to 0 and 1, where the table leaves outcomes out.
 func TestInversionAtTheEdges(t *testing.T) {
 	const words = 80
 	one := new(big.Int).Lsh(big.NewInt(1), 64*words)

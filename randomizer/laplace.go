@@ -15,8 +15,9 @@ const (
 	maxTruncated = 1 << 20
 )
 
-// A DiscreteLaplace is the law of integers Pr[X = x] = (1-q)/(1+q) q^|x|, with q = e^-rate and a rational rate s/t: that of a Laplace law
-// of scale t/s on the integers. Shifting it by one costs epsilon = rate. The zero value is no law.
+// A DiscreteLaplace is the law of integers Pr[X = x] = (1-q)/(1+q) q^|x|, with q = e^-rate and a rational rate s/t:
+// that of a Laplace law of scale t/s on the integers. Shifting it by one costs epsilon = rate. The zero value is no
+// law.
 type DiscreteLaplace struct{ s, t uint64 }
 
 // NewDiscreteLaplace returns the law of rate s/t, between 2^-26 and 64, with s and t of at most 50 bits.
@@ -58,9 +59,9 @@ func (l DiscreteLaplace) tail(k int64) float64 {
 	return math.Exp(-x) / (1 + math.Exp(-l.Rate()))
 }
 
-// Sample draws X exactly, provided that the source's bits are uniform and independent (Canonne, Kamath and Steinke 2020, Algorithm 2): in integers, with
-// coins of rational probabilities. How long it takes depends on the draw, and on nothing else. Draws beyond 2^62 have a
-// probability below e^-4000, and are not foreseen.
+// Sample draws X exactly, provided that the source's bits are uniform and independent (Canonne, Kamath and Steinke
+// 2020, Algorithm 2): in integers, with coins of rational probabilities. How long it takes depends on the draw, and on
+// nothing else. Draws beyond 2^62 have a probability below e^-4000, and are not foreseen.
 func (l DiscreteLaplace) Sample(src rand.Source) int64 {
 	for {
 		u := below(src, l.t)
@@ -91,8 +92,8 @@ func expCoin(src rand.Source, u, t uint64) bool {
 	}
 }
 
-// below draws one of 0, ..., n-1, n > 0, each with the same probability: the upper word of a product of 128 bits, without those draws that favour
-// some (Lemire 2019).
+// below draws one of 0, ..., n-1, n > 0, each with the same probability: the upper word of a product of 128 bits,
+// without those draws that favour some (Lemire 2019).
 func below(src rand.Source, n uint64) uint64 {
 	hi, lo := bits.Mul64(src.Uint64(), n)
 	if lo < n {
@@ -103,8 +104,9 @@ func below(src rand.Source, n uint64) uint64 {
 	return hi
 }
 
-// A TruncatedLaplace is the law on {0, ..., 2 kappa} of a discrete Laplace that is moved by kappa, given that it is there: Pr[R = r] is
-// proportional to e^(-rate |r-kappa|) (Ghazi et al. 2023, Definition 3.4). The zero value is no law.
+// A TruncatedLaplace is the law on {0, ..., 2 kappa} of a discrete Laplace that is moved by kappa, given that it is
+// there: Pr[R = r] is proportional to e^(-rate |r-kappa|) (Ghazi et al. 2023, Definition 3.4). The zero value is no
+// law.
 type TruncatedLaplace struct {
 	laplace DiscreteLaplace
 	kappa   int64
@@ -132,7 +134,8 @@ func (l TruncatedLaplace) Sample(src rand.Source) int {
 	}
 }
 
-// Survival has Pr[R >= s] and Pr[R < s] for s = 0, ..., 2 kappa + 1, each summed from its own end: right up to a factor of 1 ± 1e-9, and 0 and 1 where they are.
+// Survival has Pr[R >= s] and Pr[R < s] for s = 0, ..., 2 kappa + 1, each summed from its own end: right up to a
+// factor of 1 ± 1e-9, and 0 and 1 where they are.
 func (l TruncatedLaplace) Survival() (at, below []float64) {
 	n := 2*l.kappa + 1
 	mass := make([]float64, n)

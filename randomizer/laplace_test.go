@@ -72,7 +72,8 @@ func TestDiscreteLaplaceLaw(t *testing.T) {
 	}
 }
 
-// TestDiscreteLaplaceTail: the tail is never below the sum of the probabilities, and hardly above; it sums from either end.
+// TestDiscreteLaplaceTail: the tail is never below the sum of the probabilities, and hardly above; it sums from either
+// end.
 func TestDiscreteLaplaceTail(t *testing.T) {
 	for _, c := range []struct{ s, t uint64 }{{1, 1}, {1, 30}, {5, 2}} {
 		l, _ := NewDiscreteLaplace(c.s, c.t)

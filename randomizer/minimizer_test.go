@@ -40,8 +40,8 @@ func farApart(x, y []float64, l float64) *big.Float {
 	return norm(a)
 }
 
-// TestMinimizersMoveByTheirShift: two vectors that are 2L/K (1 + 2^-18) apart after clipping lie at most MinimizerShift apart, in the lattice's ball;
-// close vectors and dimensions show what snapping adds.
+// TestMinimizersMoveByTheirShift: two vectors that are 2L/K (1 + 2^-18) apart after clipping lie at most
+// MinimizerShift apart, in the lattice's ball; close vectors and dimensions show what snapping adds.
 func TestMinimizersMoveByTheirShift(t *testing.T) {
 	var closest float64
 	rapid.Check(t, func(rt *rapid.T) {

@@ -28,11 +28,11 @@ type Params struct {
 	// Trials is b, the coin flips that a report adds to each coordinate. 0 sends no noise at all: right only where
 	// the noise is put in elsewhere.
 	Trials uint32
-	// FloorTrials is N_f, the flips of each of the two floors that the stage lays under every total, one before the first
-	// report and one after the last; devices add nothing of it. 0 lays none.
+	// FloorTrials is N_f, the flips of each of the two floors that the stage lays under every total, one before the
+	// first report and one after the last; devices add nothing of it. 0 lays none.
 	FloorTrials uint64
-	// Units is K, the number of units that a report is about: each lies in a ball of floor(g 2^23/K) steps of 2^-24 of a level, so that
-	// replacing one moves the report's place by at most g/K levels. 0 stands for 1.
+	// Units is K, the number of units that a report is about: each lies in a ball of floor(g 2^23/K) steps of 2^-24 of
+	// a level, so that replacing one moves the report's place by at most g/K levels. 0 stands for 1.
 	Units uint64
 	// Minimizer reports that a report is one vector, such as the minimiser of a loss over its units, which moves by at
 	// most 2 ClipNorm/Units if one of them is replaced: it has the whole ball of radius g/2 to itself. The caller is
@@ -110,8 +110,8 @@ func (p Params) Room() uint64 {
 	return w * w / (windowSd * windowSd) &^ 1
 }
 
-// MaxCount returns the largest count that a report can hold: g+b, or g+w with a window. It is also the most by which one report
-// can move a total.
+// MaxCount returns the largest count that a report can hold: g+b, or g+w with a window. It is also the most by which
+// one report can move a total.
 func (p Params) MaxCount() uint32 {
 	if p.Window > 0 {
 		return p.Levels + p.Window
@@ -181,11 +181,12 @@ type Noise struct {
 	Floor  uint64 // N_f, of each of the two floors
 }
 
-// Released returns the trials in a released total in which that many users' reports are counted: their own and both floors'.
+// Released returns the trials in a released total in which that many users' reports are counted: their own and both
+// floors'.
 func (n Noise) Released(users uint64) uint64 { return users*n.Report + 2*n.Floor }
 
-// Intruded returns the trials that hide that many users from one who looks at the running totals once, between two reports, and at the
-// release: their own and one floor, the front one before the look or the back one after it.
+// Intruded returns the trials that hide that many users from one who looks at the running totals once, between two
+// reports, and at the release: their own and one floor, the front one before the look or the back one after it.
 func (n Noise) Intruded(users uint64) uint64 { return users*n.Report + n.Floor }
 
 // A Variance describes one coordinate of an estimated sum, in squared units of the vector.
@@ -194,8 +195,9 @@ type Variance struct {
 	Privacy float64
 	// RoundingMax bounds the variance of stochastic rounding, reached when every user sits half-way between levels.
 	RoundingMax float64
-	// Proxy is a sub-Gaussian variance proxy of both together, at least their sum; equal to it for a fair coin. A flip has
-	// Coin.SubGaussian, and the rounding of one user, which takes one of two neighbouring levels, at most a quarter.
+	// Proxy is a sub-Gaussian variance proxy of both together, at least their sum; equal to it for a fair coin. A flip
+	// has Coin.SubGaussian, and the rounding of one user, which takes one of two neighbouring levels, at most a
+	// quarter.
 	Proxy float64
 }
 

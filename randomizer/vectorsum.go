@@ -76,8 +76,9 @@ func (v *VectorSum) GoString() string { return v.String() }
 // content: it is for the local operator's log and must not be exported.
 func (v *VectorSum) Replaced() uint64 { return v.replaced }
 
-// Add places one unit of the next report, or with Params.Minimizer the one vector of all: x is clipped to the L2 norm ClipNorm, and snapped to
-// the grid of rounding coins inside the ball of one unit, or of the lattice. A vector with a NaN or an infinity is the zero vector, and counted in Replaced: a device that joins always sends.
+// Add places one unit of the next report, or with Params.Minimizer the one vector of all: x is clipped to the L2 norm
+// ClipNorm, and snapped to the grid of rounding coins inside the ball of one unit, or of the lattice. A vector with a
+// NaN or an infinity is the zero vector, and counted in Replaced: a device that joins always sends.
 //
 // The errors, a wrong length and more vectors than a report has, depend on the program and not on what the units hold.
 func (v *VectorSum) Add(x []float64) error {
@@ -137,8 +138,8 @@ func (v *VectorSum) next() error {
 
 // Encode draws the counts of a report about one unit: Add, then Draw. It refuses parameters of more units.
 //
-// Every x of the right length gives a report. Counts determine x up to the noise of one user. They are for Pack and a shuffle stage,
-// and for nothing else.
+// Every x of the right length gives a report. Counts determine x up to the noise of one user. They are for Pack and a
+// shuffle stage, and for nothing else.
 func (v *VectorSum) Encode(dst []uint32, x []float64) ([]uint32, error) {
 	if v.unit != nil {
 		return nil, fmt.Errorf("encode: one unit, want Units = %d: they are added", v.params.Units)
@@ -149,9 +150,10 @@ func (v *VectorSum) Encode(dst []uint32, x []float64) ([]uint32, error) {
 	return v.Draw(dst), nil
 }
 
-// Draw draws the counts of the report about the units added since the last one, and is ready for the next: their sum is rounded to the
-// lattice without bias, once, and every coordinate gets Bin(b, p). Counts are in {0, ..., g+b}; with a window they are moved by w/2 - b/2
-// and clamped to {0, ..., g+w}. The result reuses dst's memory if it is large enough.
+// Draw draws the counts of the report about the units added since the last one, and is ready for the next: their sum
+// is rounded to the lattice without bias, once, and every coordinate gets Bin(b, p). Counts are in {0, ..., g+b}; with
+// a window they are moved by w/2 - b/2 and clamped to {0, ..., g+w}. The result reuses dst's memory if it is large
+// enough.
 //
 // A report is always about Params.Units units: those that were not added count as zero vectors.
 //

@@ -9,13 +9,16 @@
 //
 // # Promises
 //
-//   - A report id is counted once. A report or a bundle is added whole or not at all, and only after all of it was checked.
-//   - Under the trusts with floors, Bin(N, p) is in every total before the first report and another one is added after the
-//     last (Algorithm 6, pan-privacy): an intruder who reads this process's memory once, between two reports, sees totals
-//     with a floor under them. Not covered: the report being added, sealed reports elsewhere, and a second look.
-//   - Missing users' noise is topped up to the planned cohort's. Reports with a window carry all their noise, and get none.
-//   - Every floor, top-up and permutation has a generator of its own, made when needed and erased after; no seed and no
-//     single floor is kept.
+//   - A report id is counted once. A report or a bundle is added whole or not at all, and only after all of it was
+//     checked.
+//   - Under the trusts with floors, Bin(N, p) is in every total before the first report and another one is added
+//     after the last (Algorithm 6, pan-privacy): an intruder who reads this process's memory once, between two
+//     reports, sees totals with a floor under them. Not covered: the report being added, sealed reports elsewhere,
+//     and a second look.
+//   - Missing users' noise is topped up to the planned cohort's. Reports with a window carry all their noise, and
+//     get none.
+//   - Every floor, top-up and permutation has a generator of its own, made when needed and erased after; no seed
+//     and no single floor is kept.
 //   - Nothing is released below the minimum cohort, and nothing twice.
 //
 // # Refusals

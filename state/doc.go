@@ -3,11 +3,11 @@
 // It holds formats and checks only: no disk, clock, goroutine or entropy. Subpackage pebblestore keeps the
 // bytes in Pebble, [Memory] keeps them in the process, and storetest is the contract that both pass.
 //
-// What is kept is a [Checkpoint] (the cursor, the optimizer's whole state as opaque bytes, the signed messages
-// that must be sent again verbatim) and the privacy ledger, an append-only chain of [Entry] values. A checkpoint has the
-// [Ledger], the running sums of that chain: its newest hash, the open reservation, the largest charge, how many rounds, steps and users.
-// They are all that a learner needs of it, so that a task of any length takes the same memory, the same time for a commit and
-// the same to start. One commit changes all of it or nothing.
+// What is kept is a [Checkpoint] (the cursor, the optimizer's whole state as opaque bytes, the signed messages that
+// must be sent again verbatim) and the privacy ledger, an append-only chain of [Entry] values. A checkpoint has the
+// [Ledger], the running sums of that chain: its newest hash, the open reservation, the largest charge, how many
+// rounds, steps and users. They are all that a learner needs of it, so that a task of any length takes the same
+// memory, the same time for a commit and the same to start. One commit changes all of it or nothing.
 //
 // A start verifies that the newest entries lead to the sums. All entries, which a store may have moved to an archive,
 // are verified by who reads them: they must make the sums of the checkpoint. Without its archive a state is whole and

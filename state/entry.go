@@ -106,7 +106,8 @@ type Entry struct {
 	// NoiseTrials counts all binomial trials in each total, those of users that are not relied upon too: the cost is
 	// computed from the honest share of them.
 	NoiseTrials uint64
-	// Phase numbers, from 1, the interactive phase whose users answer the round together with others; 0: it has users of its own.
+	// Phase numbers, from 1, the interactive phase whose users answer the round together with others; 0: it has users
+	// of its own.
 	Phase     uint64
 	Epsilon   float64 // cost for a user who takes part in this round, and in all others of its phase where users answer several
 	Delta     float64

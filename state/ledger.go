@@ -2,9 +2,10 @@ package state
 
 import "fmt"
 
-// A Ledger is the privacy ledger as running sums: what every round may cost and did cost, in as many bytes however long it is.
-// It is part of each [Checkpoint]; the entries that it sums up are the store's. The zero Ledger is empty and ready to use. A
-// round goes through Reserve, then exactly one of Spend and Void. A Ledger is a value: a copy is the ledger as it was.
+// A Ledger is the privacy ledger as running sums: what every round may cost and did cost, in as many bytes however
+// long it is. It is part of each [Checkpoint]; the entries that it sums up are the store's. The zero Ledger is empty
+// and ready to use. A round goes through Reserve, then exactly one of Spend and Void. A Ledger is a value: a copy is
+// the ledger as it was.
 type Ledger struct {
 	Head     Head
 	TaskHash Hash   // of every entry
@@ -36,9 +37,9 @@ func (l *Ledger) Round() uint64 {
 // counted in the round that has most of them.
 func (l *Ledger) Users() uint64 { return l.Counted + l.Most }
 
-// Spent returns what the whole ledger costs the event that is charged most: the largest cost of a round, because an entry
-// holds what its round and all others that the same user answers cost together (Theorem A in docs/proofs/theorem-a.md). The
-// empty ledger costs nothing.
+// Spent returns what the whole ledger costs the event that is charged most: the largest cost of a round, because an
+// entry holds what its round and all others that the same user answers cost together (Theorem A in
+// docs/proofs/theorem-a.md). The empty ledger costs nothing.
 func (l *Ledger) Spent() Cost { return l.Worst.over(l.Open.Cost()) }
 
 // settle takes the entry that settles the open round.

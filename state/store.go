@@ -27,8 +27,8 @@ var (
 // A Store keeps one checkpoint and its ledger durably. Its methods are safe for concurrent use. A context is
 // looked at before work starts; a commit that was begun is not abandoned.
 type Store interface {
-	// Load returns the committed checkpoint, after checking it and that the newest entries of the ledger lead to its sums, or an
-	// error that wraps ErrEmpty. It takes the same time however many entries there are.
+	// Load returns the committed checkpoint, after checking it and that the newest entries of the ledger lead to its
+	// sums, or an error that wraps ErrEmpty. It takes the same time however many entries there are.
 	Load(ctx context.Context) (Checkpoint, error)
 
 	// Commit makes next and the entries durable, all or nothing, if Next accepts them after the committed
@@ -36,8 +36,9 @@ type Store interface {
 	// open; any other error changed nothing.
 	Commit(ctx context.Context, next Checkpoint, entries []Entry) error
 
-	// Ledger yields all entries in order up to the committed head, and stops after the first error, which wraps ErrArchive where
-	// the state can go on all the same. It decodes each entry; Checkpoint.VerifyLedger and ReadLedger check the chain.
+	// Ledger yields all entries in order up to the committed head, and stops after the first error, which wraps
+	// ErrArchive where the state can go on all the same. It decodes each entry; Checkpoint.VerifyLedger and ReadLedger
+	// check the chain.
 	Ledger(ctx context.Context) iter.Seq2[Entry, error]
 
 	// Failed is closed when the store broke, possibly between commits. The owner must then stop its process

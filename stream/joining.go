@@ -44,12 +44,12 @@ func RampOf(probability, doublingMs uint32) Ramp {
 	return r
 }
 
-// NewRamp returns a ramp that begins with a share of the devices that wait; 1 and more is everybody. work is the time that
-// the stage takes to open the reports of a cohort: a share that doubles meanwhile would ask for more reports before anybody
-// hears that these are enough. All devices may join before half of the deadline is over, or after some minutes if there is
-// none. If the stage works for so long that the share would grow meanwhile, the share stays as announced until the stage is
-// done, for a quarter of the deadline or of a minute at most: a user who joins a full round pays for nothing, and a round
-// that fills late costs nobody anything.
+// NewRamp returns a ramp that begins with a share of the devices that wait; 1 and more is everybody. work is the time
+// that the stage takes to open the reports of a cohort: a share that doubles meanwhile would ask for more reports
+// before anybody hears that these are enough. All devices may join before half of the deadline is over, or after some
+// minutes if there is none. If the stage works for so long that the share would grow meanwhile, the share stays as
+// announced until the stage is done, for a quarter of the deadline or of a minute at most: a user who joins a full
+// round pays for nothing, and a round that fills late costs nobody anything.
 func NewRamp(share float64, work, deadline time.Duration) Ramp {
 	r := Ramp{Doubling: max(doubling(deadline), min(workDoubling*work, 2*maxDoubling))}
 	if share < 1 {

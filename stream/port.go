@@ -53,14 +53,14 @@ type Records interface {
 	// ErrConflict. Only the Leases stream takes it.
 	Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error)
 
-	// Watch returns a channel of what is written on a task's Rounds and Attempts streams, as the broker sends it. Wakes may
-	// be lost, late, repeated, forged, or merged into one zero Wake: callers verify them like records that they read, and
-	// also read on a timer. The first is the zero Wake. The channel closes with ctx.
+	// Watch returns a channel of what is written on a task's Rounds and Attempts streams, as the broker sends it.
+	// Wakes may be lost, late, repeated, forged, or merged into one zero Wake: callers verify them like records that
+	// they read, and also read on a timer. The first is the zero Wake. The channel closes with ctx.
 	Watch(ctx context.Context, task Task) (<-chan Wake, error)
 }
 
-// A Spreader is an adapter whose reconnections can be spread: each try to connect again waits for a time that is drawn below
-// the given one. Zero is the adapter's own jitter.
+// A Spreader is an adapter whose reconnections can be spread: each try to connect again waits for a time that is drawn
+// below the given one. Zero is the adapter's own jitter.
 type Spreader interface {
 	Spread(over time.Duration)
 }
@@ -108,7 +108,8 @@ type ReportWriter interface {
 	Publish(ctx context.Context, reports []Outgoing) ([]Ack, error)
 }
 
-// A Delivery is one report at the stage. Its data are the receiver's, who overwrites them when it has counted the report.
+// A Delivery is one report at the stage. Its data are the receiver's, who overwrites them when it has counted the
+// report.
 type Delivery struct {
 	Message
 	Redelivered bool
@@ -127,8 +128,9 @@ type ReportReader interface {
 	// Queue returns the size of the stream, over all attempts; reports that were taken and not acknowledged count too.
 	Queue(ctx context.Context) (Queue, error)
 
-	// Purge deletes all reports whose sequence is below before, of all attempts: hygiene, repeatable. Reports that are stored later have
-	// higher sequences, so however late it gets there, it deletes nothing that was not stored when that sequence was the next one.
+	// Purge deletes all reports whose sequence is below before, of all attempts: hygiene, repeatable. Reports that are
+	// stored later have higher sequences, so however late it gets there, it deletes nothing that was not stored when
+	// that sequence was the next one.
 	Purge(ctx context.Context, before uint64) error
 }
 

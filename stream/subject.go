@@ -54,8 +54,8 @@ type Round uint64
 // Attempt is the number of an attempt at a round, from 1.
 type Attempt uint64
 
-// Step is the number of a step of the plan, from 1. A void round is repeated with the same step, so that it is at most the
-// number of its round.
+// Step is the number of a step of the plan, from 1. A void round is repeated with the same step, so that it is at most
+// the number of its round.
 type Step uint64
 
 func number[N ~uint64](n N) string { return strconv.FormatUint(uint64(n), 10) }

@@ -13,8 +13,8 @@ var ErrDisconnected = errors.New("no connection to the broker")
 // TellEvery is the interval at which the log repeats that a failure lasts.
 const TellEvery = 30 * time.Second
 
-// A Trouble is a series of failures of calls that are retried. It decides which of them are logged as a warning: the first, and then
-// one every TellEvery. The zero value is a series that has not begun.
+// A Trouble is a series of failures of calls that are retried. It decides which of them are logged as a warning: the
+// first, and then one every TellEvery. The zero value is a series that has not begun.
 type Trouble struct {
 	told time.Time // of the last warning; zero: none in this series
 }

@@ -13,8 +13,8 @@ type Wake struct {
 // largest message.
 const maxWakes = 8
 
-// Wakes carries wakes from an adapter to one watcher. It is bounded: if the watcher does not keep up, one zero Wake replaces
-// all that wait. Its methods are not for concurrent use; the channel is.
+// Wakes carries wakes from an adapter to one watcher. It is bounded: if the watcher does not keep up, one zero Wake
+// replaces all that wait. Its methods are not for concurrent use; the channel is.
 type Wakes struct{ c chan Wake }
 
 // NewWakes begins with the zero Wake.

@@ -17,8 +17,8 @@ const (
 	Pan
 	// ShufflePan: noise in every report and both floors.
 	ShufflePan
-	// Local: every report carries all the noise that hides what it is about, Bin(b, p) per coordinate. Nobody is relied upon, and the
-	// stage adds nothing.
+	// Local: every report carries all the noise that hides what it is about, Bin(b, p) per coordinate. Nobody is
+	// relied upon, and the stage adds nothing.
 	Local
 )
 
@@ -30,8 +30,8 @@ func (t Trust) HasReportNoise() bool { return t != Pan }
 
 // Assuming returns the assumption that an epsilon rests on, to be written after it: a clause, or nothing for a trust
 // that relies on nobody's noise. reporters names in the plural those who report, such as users. The share is of every
-// cohort as it was planned, however few come: users who choose their round can fill one with far fewer than that share of
-// all users.
+// cohort as it was planned, however few come: users who choose their round can fill one with far fewer than that share
+// of all users.
 func (t Trust) Assuming(honest Fraction, reporters string) string {
 	switch {
 	case t == Pan || t == Local:

@@ -9,8 +9,9 @@ const (
 	lossReach = 5 * lossSteps / 4
 )
 
-// ComposedDelta bounds from above the hockey-stick divergence at e^eps of releases one after the other, each of which may depend on what was released before it. A profile
-// bounds that of one release at every eps >= 0, whatever came before, for both orders of every pair of neighbours (docs/proofs/curator.md, Releases one after the other).
+// ComposedDelta bounds from above the hockey-stick divergence at e^eps of releases one after the other, each of which
+// may depend on what was released before it. A profile bounds that of one release at every eps >= 0, whatever came
+// before, for both orders of every pair of neighbours (docs/proofs/curator.md, Releases one after the other).
 func ComposedDelta(eps float64, profiles ...func(eps float64) float64) float64 {
 	if !(eps > 0) || math.IsInf(eps, 1) {
 		return 1
@@ -22,7 +23,8 @@ func ComposedDelta(eps float64, profiles ...func(eps float64) float64) float64 {
 	return all.delta(eps, eps/lossSteps)
 }
 
-// losses is the law of the privacy loss log P/Q under P of a pair of laws: mass[j] at j - least steps, and infinite where Q has nothing.
+// losses is the law of the privacy loss log P/Q under P of a pair of laws: mass[j] at j - least steps, and infinite
+// where Q has nothing.
 type losses struct {
 	least    int
 	mass     []float64
@@ -55,7 +57,8 @@ func dominating(step float64, profile func(eps float64) float64) losses {
 		}
 		corners = append(corners, i)
 	}
-	// Where Q has q at x_j, and P q x_j, the divergence is the infinite mass and the sum of q (x_j - x)+. From the last corner down, q is as much as brings it up to the next.
+	// Where Q has q at x_j, and P q x_j, the divergence is the infinite mass and the sum of q (x_j - x)+. From the
+	// last corner down, q is as much as brings it up to the next.
 	out := losses{least: lossReach, mass: make([]float64, n-1), infinite: y[n-1] * (1 + 1e-11)}
 	height, slopes := y[n-1], 0.0
 	for k := len(corners) - 1; k > 0; k-- {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestComposedGaussians: releases with the curve of Gaussian noise are together that of one with the root of as many times its mu, exactly; the bound is at most that far above it.
+// TestComposedGaussians: releases with the curve of Gaussian noise are together that of one with the root of as many
+// times its mu, exactly; the bound is at most that far above it.
 func TestComposedGaussians(t *testing.T) {
 	for _, eps := range []float64{0.1, 1, 4, 8} {
 		for delta, to := range map[float64]float64{1e-3: 0.06, 1e-6: 0.2, 1e-12: 0.8} {
@@ -44,7 +45,8 @@ func TestComposedDeltaPromisesNothing(t *testing.T) {
 	}
 }
 
-// A halter is a release on the lattice that may halt: what it is of neighbours with two scores, at places that are the charged distance apart.
+// A halter is a release on the lattice that may halt: what it is of neighbours with two scores, at places that are the
+// charged distance apart.
 type halter struct {
 	at, below []float64
 	m         Mechanism
@@ -138,8 +140,9 @@ func composedAttack(t *testing.T, settings int, truth func(uint64) uint64, claim
 	return closest
 }
 
-// TestComposedReleasesNeverBelowExactAttack: two releases of which the second is the worst for the outcome of the first lose no more than is claimed, and some nearly as much; with
-// half of the noise, or the second's halts for free, or were the second for free, some lose more.
+// TestComposedReleasesNeverBelowExactAttack: two releases of which the second is the worst for the outcome of the
+// first lose no more than is claimed, and some nearly as much; with half of the noise, or the second's halts for free,
+// or were the second for free, some lose more.
 func TestComposedReleasesNeverBelowExactAttack(t *testing.T) {
 	same := func(n uint64) uint64 { return n }
 	both := func(eps float64, first, second func(float64) float64) float64 {

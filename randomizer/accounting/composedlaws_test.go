@@ -49,8 +49,9 @@ func worstOf(releases [][][2][]float64, factor float64) (most float64) {
 	return most
 }
 
-// TestComposedLawsOfFewOutcomes: up to four releases of arbitrary laws, asymmetric ones and ones with infinite losses too, lose no more than is claimed of their exact profiles in all
-// their adaptive orders; were profiles of one order alone, some would.
+// TestComposedLawsOfFewOutcomes: up to four releases of arbitrary laws, asymmetric ones and ones with infinite losses
+// too, lose no more than is claimed of their exact profiles in all their adaptive orders; were profiles of one order
+// alone, some would.
 func TestComposedLawsOfFewOutcomes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	closest, oneOrder := 0.0, 0.0

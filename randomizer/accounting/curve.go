@@ -33,11 +33,12 @@ func GaussianCurve(mu float64) (Curve, error) {
 	return Curve{{mu: mu}}, nil
 }
 
-// Delta bounds from above the hockey-stick divergence at e^eps of neighbours in either order, for every real eps; at most 1, and 1 for NaN.
+// Delta bounds from above the hockey-stick divergence at e^eps of neighbours in either order, for every real eps; at
+// most 1, and 1 for NaN.
 //
-// At eps >= 0 it is the minimum over windows of deltaG + (1 + e^eps) T d tau: every window gives a valid bound at every
-// eps. Below 0 it is the reversal H_a(P||Q) = 1 - a + a H_{1/a}(Q||P) with a = e^eps, which the bound of the other order bounds
-// (docs/proofs/curator.md, noise on a lattice).
+// At eps >= 0 it is the minimum over windows of deltaG + (1 + e^eps) T d tau: every window gives a valid bound at
+// every eps. Below 0 it is the reversal H_a(P||Q) = 1 - a + a H_{1/a}(Q||P) with a = e^eps, which the bound of the
+// other order bounds (docs/proofs/curator.md, noise on a lattice).
 func (c Curve) Delta(eps float64) float64 {
 	if eps < 0 {
 		return math.Min(1, (math.Exp(eps)*c.scaledDelta(-eps, 1)-math.Expm1(eps))*(1+1e-12))
@@ -60,7 +61,8 @@ func (c Curve) scaledDelta(eps, scale float64) float64 {
 	return best
 }
 
-// Near keeps a few points around the best one at eps: another curve, above this one by little there, which is evaluated faster.
+// Near keeps a few points around the best one at eps: another curve, above this one by little there, which is
+// evaluated faster.
 func (c Curve) Near(eps float64) Curve {
 	best, at := math.Inf(1), 0
 	for i, pt := range c {

@@ -50,7 +50,8 @@ func deletionProfile(eps float64, at, below []float64, release func(s, t int) Cu
 	return delta, s, t
 }
 
-// blockDelta bounds the bounds of all pairs of which the first has one of these scores: none has more mass, is further apart, or has a smaller share of its mass in the other.
+// blockDelta bounds the bounds of all pairs of which the first has one of these scores: none has more mass, is further
+// apart, or has a smaller share of its mass in the other.
 func blockDelta(eps, charge float64, at, below []float64, first, final int, release func(s, t int) Curve) float64 {
 	last := len(at) - 1
 	if final >= last-1 {
@@ -132,8 +133,9 @@ func smallestNoise(guess float64, ok func(float64) bool) float64 {
 	return hi
 }
 
-// CalibrateDeletions returns the law of deletions with the least Gaussian noise among those of rates of a fifth to all but a twentieth of epsilon, and of each the smallest
-// laws whose ends have at most delta. distance is of a law, as its size enters.
+// CalibrateDeletions returns the law of deletions with the least Gaussian noise among those of rates of a fifth to all
+// but a twentieth of epsilon, and of each the smallest laws whose ends have at most delta. distance is of a law, as
+// its size enters.
 func CalibrateDeletions(b Budget, distance func(l randomizer.TruncatedLaplace) func(s, t int) float64) (best randomizer.TruncatedLaplace, sigma float64, err error) {
 	if err := checkTarget(b); err != nil {
 		return best, 0, err

@@ -110,8 +110,8 @@ func (s scalars) Mu(g, d int) float64 {
 	return math.Min(a1, a2)
 }
 
-// MuShift returns the Gaussian parameter that dominates one round for positions that are at most shift apart, wherever they are
-// (docs/proofs/theorem-a.md, section 3, the shift theorem): the smaller of the two forms.
+// MuShift returns the Gaussian parameter that dominates one round for positions that are at most shift apart, wherever
+// they are (docs/proofs/theorem-a.md, section 3, the shift theorem): the smaller of the two forms.
 func (s scalars) MuShift(shift float64, d int) float64 {
 	root := math.Sqrt(float64(d))
 	w := min(shift, root/4) // of the variances of the two roundings

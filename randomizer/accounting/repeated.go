@@ -2,9 +2,10 @@ package accounting
 
 import "fmt"
 
-// RepeatedEpsilon returns what up to so many participations of one user cost at delta. Each of them is in all releases of one of the lists, which
-// the same users answer one after the other, and in all Rounds of each. Which, and whether there is another, may depend on everything
-// that was seen before. An intruder looks into one round of all (docs/proofs/theorem-a.md, section 4).
+// RepeatedEpsilon returns what up to so many participations of one user cost at delta. Each of them is in all releases
+// of one of the lists, which the same users answer one after the other, and in all Rounds of each. Which, and whether
+// there is another, may depend on everything that was seen before. An intruder looks into one round of all
+// (docs/proofs/theorem-a.md, section 4).
 func (a *Accountant) RepeatedEpsilon(times int, of [][]Release, delta float64) (Guarantee, error) {
 	if err := checkDelta(delta); err != nil {
 		return Guarantee{}, err
@@ -23,8 +24,8 @@ func (a *Accountant) RepeatedEpsilon(times int, of [][]Release, delta float64) (
 	return g, nil
 }
 
-// RepeatedWithin is RepeatedEpsilon at the budget's delta. The search for epsilon may stop a digit above an epsilon that
-// delta, evaluated there, shows to hold: where that is the budget's, the budget is the cost.
+// RepeatedWithin is RepeatedEpsilon at the budget's delta. The search for epsilon may stop a digit above an epsilon
+// that delta, evaluated there, shows to hold: where that is the budget's, the budget is the cost.
 func (a *Accountant) RepeatedWithin(times int, of [][]Release, b Budget) (Guarantee, error) {
 	g, err := a.RepeatedEpsilon(times, of, b.Delta)
 	if err != nil || g.Epsilon <= b.Epsilon {

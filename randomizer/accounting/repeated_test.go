@@ -63,8 +63,8 @@ func TestRepeatedIsRounds(t *testing.T) {
 	}
 }
 
-// Whatever phases somebody joins one after the other, and whichever of their rounds an intruder looks into, the composition of
-// just these views is within what is charged, at every epsilon.
+// Whatever phases somebody joins one after the other, and whichever of their rounds an intruder looks into, the
+// composition of just these views is within what is charged, at every epsilon.
 func TestRepeatedCoversEveryPath(t *testing.T) {
 	a := NewAccountant()
 	for _, trust := range []Trust{Shuffle, Pan, ShufflePan} {
@@ -103,7 +103,8 @@ func TestRepeatedCoversEveryPath(t *testing.T) {
 	}
 }
 
-// An accountant that takes what one participation costs for the price of all is refuted by the exact attack on two rounds.
+// An accountant that takes what one participation costs for the price of all is refuted by the exact attack on two
+// rounds.
 func TestRepeatedIsNotOnce(t *testing.T) {
 	one := Release{Trust: Shuffle, Users: 20, Dim: 1, Levels: 3, Trials: 20, P: 0.5, HonestFraction: One, Rounds: 1}
 	a := NewAccountant()

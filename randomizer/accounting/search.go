@@ -59,7 +59,8 @@ func newSearch(a *Accountant, q Request) *search {
 	return s
 }
 
-// noise returns where the trials of a total come from, of so many units: one floor is worth the noise of all planned users.
+// noise returns where the trials of a total come from, of so many units: one floor is worth the noise of all planned
+// users.
 func (q Request) noise(unit uint64) randomizer.Noise {
 	switch q.Trust {
 	case Pan:

@@ -25,7 +25,8 @@ func randomLaplace(rng *rand.Rand) randomizer.DiscreteLaplace {
 	return l
 }
 
-// scorePair draws scores of neighbours around full or, if it is above, around high, and how far apart what is released of them may lie: anywhere where both are below.
+// scorePair draws scores of neighbours around full or, if it is above, around high, and how far apart what is released
+// of them may lie: anywhere where both are below.
 func scorePair(rng *rand.Rand, full, high, sensitivity int64, shift float64, levels int) (s, u int64, apart float64) {
 	s = full + sensitivity - rng.Int64N(3*sensitivity+1)
 	u = s + []int64{-sensitivity, sensitivity, rng.Int64N(2*sensitivity+1) - sensitivity}[rng.IntN(3)]
@@ -40,8 +41,9 @@ func scorePair(rng *rand.Rand, full, high, sensitivity int64, shift float64, lev
 	return s, u, float64(levels)
 }
 
-// testAttack draws tests and lattices, and concrete neighbours; truth has the trials of the noise that is really there, and of the scores' noise the rate.
-// It returns the closest exact divergence in terms of the bound where what slips decides, and where the release does, and of the profile.
+// testAttack draws tests and lattices, and concrete neighbours; truth has the trials of the noise that is really
+// there, and of the scores' noise the rate. It returns the closest exact divergence in terms of the bound where what
+// slips decides, and where the release does, and of the profile.
 func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func(float64) float64) (slips, released, sharp float64) {
 	rng := rand.New(rand.NewPCG(3, 2))
 	a := NewAccountant()
@@ -80,7 +82,8 @@ func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func
 	return slips, released, sharp
 }
 
-// TestScoreTestNeverBelowExactAttack: no concrete neighbours lose more than Theorem P1 says, and some nearly as much; with half of the noise, of either kind, some lose more.
+// TestScoreTestNeverBelowExactAttack: no concrete neighbours lose more than Theorem P1 says, and some nearly as much;
+// with half of the noise, of either kind, some lose more.
 func TestScoreTestNeverBelowExactAttack(t *testing.T) {
 	trials, rates := func(n uint64) uint64 { return n }, func(r float64) float64 { return r }
 	slips, released, sharp := testAttack(t, 200*deepFactor(t, 30), trials, rates)
@@ -188,7 +191,8 @@ func sharedAttack(t *testing.T, settings int, truth func(uint64) uint64) float64
 	return closest
 }
 
-// TestSharedTestNeverBelowExactAttack: two rounds of concrete neighbours lose no more than what slips and both releases together, and some nearly as much.
+// TestSharedTestNeverBelowExactAttack: two rounds of concrete neighbours lose no more than what slips and both
+// releases together, and some nearly as much.
 func TestSharedTestNeverBelowExactAttack(t *testing.T) {
 	got := sharedAttack(t, 60*deepFactor(t, 30), func(n uint64) uint64 { return n })
 	t.Logf("closest exact/bound %.4f", got)
@@ -222,7 +226,8 @@ func TestDifferenceTail(t *testing.T) {
 	}
 }
 
-// TestNoTestPromisesNothing: tests without noise or sensitivity, laws that are none, and distances outside of a formula's range.
+// TestNoTestPromisesNothing: tests without noise or sensitivity, laws that are none, and distances outside of a
+// formula's range.
 func TestNoTestPromisesNothing(t *testing.T) {
 	still, err := GaussianCurve(0)
 	if err != nil {

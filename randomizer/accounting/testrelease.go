@@ -8,8 +8,8 @@ import (
 )
 
 // A ScoreTest releases a vector, with noise, iff score + X >= Threshold, where X is drawn for each test. Scores are
-// integers, in steps. If one of two neighbours has a score of at least Full, the curve passed to
-// Delta bounds the divergence of their releases (Theorem P1 of docs/proofs/curator.md, after Lowy, Liu and Asi 2024, Algorithm 1).
+// integers, in steps. If one of two neighbours has a score of at least Full, the curve passed to Delta bounds the
+// divergence of their releases (Theorem P1 of docs/proofs/curator.md, after Lowy, Liu and Asi 2024, Algorithm 1).
 type ScoreTest struct {
 	Noise       randomizer.DiscreteLaplace
 	Sensitivity int64 // by how much the scores of neighbours differ at most
@@ -26,7 +26,8 @@ func (t ScoreTest) Slip() float64 { return t.Noise.Tail(t.Threshold - t.Full + 1
 // Halt returns the probability that a score does not pass.
 func (t ScoreTest) Halt(score int64) float64 { return t.Noise.Tail(score - t.Threshold + 1) }
 
-// Delta bounds from above the hockey-stick divergence at e^eps, for every real eps: the larger of what slips, and the release at eps - e1.
+// Delta bounds from above the hockey-stick divergence at e^eps, for every real eps: the larger of what slips, and the
+// release at eps - e1.
 func (t ScoreTest) Delta(eps float64, release Curve) float64 {
 	left := eps - t.Epsilon() - 1e-15*(1+math.Abs(eps))
 	if !(t.Epsilon() > 0) || math.IsNaN(left) {
@@ -42,7 +43,8 @@ func (t ScoreTest) Profile(eps float64, release Curve) float64 {
 		return t.Delta(eps, release)
 	}
 	release = release.Near(eps - t.Epsilon()) // some of its points, which are a curve
-	// With k = Theta - score, p_k = Pr[X >= k], and scores that are the sensitivity apart: p_k and p_(k+D)/p_k fall in k, and the latter is e^-e1 from 0 on.
+	// With k = Theta - score, p_k = Pr[X >= k], and scores that are the sensitivity apart: p_k and p_(k+D)/p_k fall in
+	// k, and the latter is e^-e1 from 0 on.
 	at := func(p float64, k int64) float64 {
 		q := t.Noise.Tail(k+t.Sensitivity) * (1 - 3e-9)
 		return p * release.Delta(eps+math.Log(q/t.Noise.Tail(k))-1e-15*(1+eps))
@@ -80,7 +82,8 @@ func (t SharedTest) Halt(score int64) float64 {
 	return differenceTail(t.Once, t.Each, score-t.Threshold+1)
 }
 
-// Delta bounds from above the hockey-stick divergence at e^eps, for every real eps, where release is the curve of all rounds.
+// Delta bounds from above the hockey-stick divergence at e^eps, for every real eps, where release is the curve of all
+// rounds.
 func (t SharedTest) Delta(eps float64, release Curve) float64 {
 	if !(t.Epsilon() > 0) {
 		return 1 // no test
@@ -88,8 +91,9 @@ func (t SharedTest) Delta(eps float64, release Curve) float64 {
 	return math.Min(1, t.Slip()+release.Delta(eps-t.Epsilon()-1e-15*(1+math.Abs(eps))))
 }
 
-// differenceTail bounds Pr[A - B >= k] from above, for independent draws of two laws: (c_a Pr[A >= k] - c_b Pr[B >= k])/(c_a - c_b), c = q/(1-q)^2, for k > 0.
-// Where the two are near each other the wider one is taken to be wider yet, which only adds to the tail (docs/proofs/curator.md, exact discrete Laplace).
+// differenceTail bounds Pr[A - B >= k] from above, for independent draws of two laws: (c_a Pr[A >= k] - c_b Pr[B >=
+// k])/(c_a - c_b), c = q/(1-q)^2, for k > 0. Where the two are near each other the wider one is taken to be wider yet,
+// which only adds to the tail (docs/proofs/curator.md, exact discrete Laplace).
 func differenceTail(a, b randomizer.DiscreteLaplace, k int64) float64 {
 	if k <= 0 {
 		return 1
@@ -115,7 +119,8 @@ type ScoreRequest struct {
 	Sensitivity int64   // of the score
 	Most        int64   // the highest score
 	Least       int64   // Full may not be lower
-	// Apart is S_U, how far apart the vectors of neighbours lie of which one has a score of at least full. It falls in full.
+	// Apart is S_U, how far apart the vectors of neighbours lie of which one has a score of at least full. It falls in
+	// full.
 	Apart func(full int64) float64
 }
 
@@ -142,8 +147,9 @@ func (q ScoreRequest) validate() error {
 // shares is the number of parts of epsilon that e1 may have.
 const shares = 100
 
-// CalibrateTest returns the test with the least Gaussian noise, and its standard deviation, among those that cost a hundredth, two hundredths, ... of epsilon. It fails where
-// scores as high as Most do not leave enough room for the noise of the test.
+// CalibrateTest returns the test with the least Gaussian noise, and its standard deviation, among those that cost a
+// hundredth, two hundredths, ... of epsilon. It fails where scores as high as Most do not leave enough room for the
+// noise of the test.
 func CalibrateTest(q ScoreRequest) (best ScoreTest, sigma float64, err error) {
 	return cheapest(q, func(e1 float64) (t ScoreTest, full int64, mu float64, err error) {
 		noise, err := randomizer.LaplaceOfRate(e1 / float64(q.Sensitivity))
@@ -200,7 +206,8 @@ func cheapest[T any](q ScoreRequest, try func(e1 float64) (t T, full int64, mu f
 	return best, sigma, nil
 }
 
-// leastMass is below all that a tail is asked to be at most: tails of noise have 1e-300 added to them, and fall no lower.
+// leastMass is below all that a tail is asked to be at most: tails of noise have 1e-300 added to them, and fall no
+// lower.
 const leastMass = 1e-290
 
 // leastTail returns the smallest k > 0 at which a tail that falls is at most p, above leastMass.

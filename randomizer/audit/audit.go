@@ -28,8 +28,9 @@ type Config struct {
 	// Params and Users are the round's that was planned.
 	Params randomizer.Params
 	Users  uint64
-	// Minimum of them report, the stage tops up the rest; 0 means all. The fewest show most: the pairs that run in full run once more with
-	// none but those who change and the dishonest, where nearly all of the noise is the stage's.
+	// Minimum of them report, the stage tops up the rest; 0 means all. The fewest show most: the pairs that run in
+	// full run once more with none but those who change and the dishonest, where nearly all of the noise is the
+	// stage's.
 	Minimum uint64
 	// Dishonest of the users add no noise, and report before anybody is missing. The intruder's view holds whatever
 	// the others do: in it none of them adds noise, and nobody is missing.
@@ -39,13 +40,15 @@ type Config struct {
 	// Within is the number of units that change in the report of each of them, out of its Params.Units; 0 means 1. The
 	// pairs' encoders change them.
 	Within uint64
-	// Claim returns the delta that is claimed for epsilon >= 0 for one round and as many users and units as change in it.
+	// Claim returns the delta that is claimed for epsilon >= 0 for one round and as many users and units as change in
+	// it.
 	Claim func(epsilon float64) (delta float64, err error)
 	// Pairs holds the inputs of users; nil means opposite vectors that the bare randomizer encodes. All have a
 	// device's Encoder for Params.
 	Pairs []Pair
-	// Trials is the number of rounds on each input of a pair, divided by its Part; 0 means DefaultTrials, at least 1000. An audit takes
-	// the time of 4 Trials Users coordinates, and of 5 Trials Together reports: about 5 seconds of one core for 1000 users by default.
+	// Trials is the number of rounds on each input of a pair, divided by its Part; 0 means DefaultTrials, at least
+	// 1000. An audit takes the time of 4 Trials Users coordinates, and of 5 Trials Together reports: about 5 seconds
+	// of one core for 1000 users by default.
 	Trials int
 	// Confidence is the probability with which a true claim passes, at least; 0 means DefaultConfidence.
 	Confidence float64

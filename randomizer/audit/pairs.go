@@ -24,8 +24,8 @@ const (
 type Encoder interface {
 	// Report appends the report of a user with this input, a new draw, packed as Config.Params say for Dim coordinates.
 	Report(dst []byte, of Input) []byte
-	// Dim is Params.Dim for Plus and Minus. Nothing may have more, as long as all are independent draws of a zero: what a report costs beside
-	// its coordinates is then shared by many lanes.
+	// Dim is Params.Dim for Plus and Minus. Nothing may have more, as long as all are independent draws of a zero:
+	// what a report costs beside its coordinates is then shared by many lanes.
 	Dim(of Input) int
 }
 
@@ -35,8 +35,8 @@ type Entropy = rand.Source
 // A Pair is two inputs of a user, or of all that change together, far apart in the ball of vectors of a unit.
 type Pair struct {
 	Name string
-	// Along leads from Minus to Plus, in Params.Dim numbers. The scalar of the view is the product of totals and Along; coordinates where
-	// Along is 0 are left out.
+	// Along leads from Minus to Plus, in Params.Dim numbers. The scalar of the view is the product of totals and
+	// Along; coordinates where Along is 0 are left out.
 	Along []float64
 	// Distance of the ends of a unit, once they are clipped, in diameters of its ball: 1 at most.
 	Distance float64

@@ -85,12 +85,13 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// pause returns the time that a round past its deadline waits for the next report: a sixteenth of the deadline, within bounds.
+// pause returns the time that a round past its deadline waits for the next report: a sixteenth of the deadline, within
+// bounds.
 func (a *attempt) pause() time.Duration { return min(max(a.deadline/16, minPause), maxPause) }
 
-// ripe reports whether the attempt can be closed: at the planned cohort, or past the deadline with the minimum. Past the
-// deadline it goes on while reports come, for as long as the deadline again at most: who has sent one has paid for it.
-// A round that reaches its minimum late, or whose stage was asleep at its deadline, still has that time.
+// ripe reports whether the attempt can be closed: at the planned cohort, or past the deadline with the minimum. Past
+// the deadline it goes on while reports come, for as long as the deadline again at most: who has sent one has paid for
+// it. A round that reaches its minimum late, or whose stage was asleep at its deadline, still has that time.
 func (a *attempt) ripe(now time.Time) bool {
 	at, users := a.deadlineAt(), a.mixer.Users()
 	switch {

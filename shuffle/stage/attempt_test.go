@@ -223,8 +223,8 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 	}
 }
 
-// TestNoPlaintextStays: after a report is examined nothing refers to its bytes, which are the caller's to overwrite and plaintext
-// where the task does not seal.
+// TestNoPlaintextStays: after a report is examined nothing refers to its bytes, which are the caller's to overwrite
+// and plaintext where the task does not seal.
 func TestNoPlaintextStays(t *testing.T) {
 	w := newWorld(t, plan{cohort: 8, suite: wire.Suite_SUITE_NONE})
 	a, in := w.attempt(1)

@@ -39,11 +39,11 @@ const (
 	enoughWork = 100
 )
 
-// open turns to a new attempt and returns the ramp that its Open announces. target is its cohort; planned is the number of
-// users that the plan has for this round and those after it, which is all that is known before any attempt was seen. again
-// is true if users who joined an earlier attempt at the round send again at once: their number is not known, so hardly any
-// others are asked for before these have come. few is true if the planned users are organisations, each of which has few
-// reports to lose: most of a cohort of them are asked for one after the other.
+// open turns to a new attempt and returns the ramp that its Open announces. target is its cohort; planned is the
+// number of users that the plan has for this round and those after it, which is all that is known before any attempt
+// was seen. again is true if users who joined an earlier attempt at the round send again at once: their number is not
+// known, so hardly any others are asked for before these have come. few is true if the planned users are
+// organisations, each of which has few reports to lose: most of a cohort of them are asked for one after the other.
 func (b *backlog) open(target, planned float64, few, again bool, deadline time.Duration, now time.Time) stream.Ramp {
 	old := *b
 	old.before = nil

@@ -28,7 +28,8 @@ func BenchmarkExamine(b *testing.B) {
 				b.SetBytes(int64(len(data)))
 				b.ReportAllocs()
 				for b.Loop() {
-					// The same report again: opened like every other one, then a duplicate, so that the cohort never fills.
+					// The same report again: opened like every other one, then a duplicate, so that the cohort never
+					// fills.
 					if got := a.examine(w.message(in, 1, data)); got != Accepted && got != Duplicate {
 						b.Fatal(got)
 					}
@@ -38,13 +39,14 @@ func BenchmarkExamine(b *testing.B) {
 	}
 }
 
-// BenchmarkRound is a round of sealed single reports, from the moment the stage may fetch them to its batch, with one worker and with
-// two, one after the other. Sealing and publishing are done before. It wants two free processors:
+// BenchmarkRound is a round of sealed single reports, from the moment the stage may fetch them to its batch, with one
+// worker and with two, one after the other. Sealing and publishing are done before. It wants two free processors:
 //
 //	go test ./shuffle/stage -run '^$' -bench Round -benchtime 9x -cpu 2
 //
-// Reported are medians: reports a second for each number of workers; the ratio of the two, pair by pair; and, with one worker, which
-// share of all CPU time of the process, the broker in memory included, the same number of RoundKey.Open takes, timed alone after it.
+// Reported are medians: reports a second for each number of workers; the ratio of the two, pair by pair; and, with one
+// worker, which share of all CPU time of the process, the broker in memory included, the same number of RoundKey.Open
+// takes, timed alone after it.
 func BenchmarkRound(b *testing.B) {
 	for _, suite := range []wire.Suite{wire.Suite_SUITE_X25519, wire.Suite_SUITE_MLKEM768_X25519} {
 		b.Run(suite.String(), func(b *testing.B) {

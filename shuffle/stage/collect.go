@@ -66,7 +66,8 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 }
 
 // collecting takes reports until the cohort is full, or the deadline has passed, the minimum is there and no more come
-// (attempt.ripe). Under the minimum it goes on for ever, unless the round turns out to have its outcome, or the learner ends the task.
+// (attempt.ripe). Under the minimum it goes on for ever, unless the round turns out to have its outcome, or the
+// learner ends the task.
 //
 // An outcome may stand already: what settling and inspecting did not find decides nothing, and a replica that lags may
 // have hidden the batch and the claim of the life before. Its users have their Close and will not come again.
@@ -172,8 +173,9 @@ func (p *collecting) decided(now time.Time) phase {
 	return &settling{environment: p.environment, number: p.attempt.round.number + 1}
 }
 
-// reopened looks at the newest Open of the round, now and then. Where the broker lost ours it is put again, or who has not heard of it could never
-// join. Where another process opened the round after us, which it can where the broker lost the lease, devices send to it, and not to us.
+// reopened looks at the newest Open of the round, now and then. Where the broker lost ours it is put again, or who has
+// not heard of it could never join. Where another process opened the round after us, which it can where the broker
+// lost the lease, devices send to it, and not to us.
 func (p *collecting) reopened(now time.Time, did effects, r result) phase {
 	newest, ours := p.attempt.number, r.put.Ours
 	if did.call == latest {

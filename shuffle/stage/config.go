@@ -50,7 +50,8 @@ type Config struct {
 	// Poll is the interval at which records are read if no wake came, jittered by half; it also bounds one Fetch. 0: 2
 	// s.
 	Poll time.Duration
-	// Prefetch bounds the sealed report messages in memory. 0: 256. Under the trusts pan and shuffle+pan it is at most 4.
+	// Prefetch bounds the sealed report messages in memory. 0: 256. Under the trusts pan and shuffle+pan it is at most
+	// 4.
 	Prefetch int
 
 	// Workers is the number of goroutines that open sealed reports. Under the trusts with floors it is 1: one report
@@ -62,8 +63,8 @@ type Config struct {
 	// attempt is dropped at once.
 	Drain time.Duration
 
-	// Marks keep a round that was claimed once from being claimed by another process that shares them, and from being opened
-	// again, whatever the broker forgets. nil: the process remembers its own claims as long as it lives.
+	// Marks keep a round that was claimed once from being claimed by another process that shares them, and from being
+	// opened again, whatever the broker forgets. nil: the process remembers its own claims as long as it lives.
 	Marks Marks
 
 	Observer Observer

@@ -23,8 +23,8 @@ func (o overtaken) PutOnce(ctx context.Context, subject string, data []byte) (st
 	return o.Records.PutOnce(ctx, subject, data)
 }
 
-// TestWhoLosesTheClaimReleasesNothing: two attempts come to their claims at the same time. The loser sends no batch, not
-// even one that the broker would refuse, and takes the winner's or makes the round void.
+// TestWhoLosesTheClaimReleasesNothing: two attempts come to their claims at the same time. The loser sends no batch,
+// not even one that the broker would refuse, and takes the winner's or makes the round void.
 func TestWhoLosesTheClaimReleasesNothing(t *testing.T) {
 	for _, winner := range []string{"releases", "dies"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestWhoLosesTheClaimReleasesNothing(t *testing.T) {
 	}
 }
 
-// TestShutdownFinishesAClaim: a stop between claim and batch would make the round void, so it is put off, also where it is
-// not known yet whether the claim stands.
+// TestShutdownFinishesAClaim: a stop between claim and batch would make the round void, so it is put off, also where
+// it is not known yet whether the claim stands.
 func TestShutdownFinishesAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 3})
@@ -284,8 +284,9 @@ func TestAnAttemptAtADecidedRoundIsDropped(t *testing.T) {
 	}
 }
 
-// TestADecidedRoundGetsItsClose: a life died before it put Close, and the learner has gone on. The next life is answered
-// a few times by a replica that does not know the batch; devices still get their Close, and the next round opens.
+// TestADecidedRoundGetsItsClose: a life died before it put Close, and the learner has gone on. The next life is
+// answered a few times by a replica that does not know the batch; devices still get their Close, and the next round
+// opens.
 func TestADecidedRoundGetsItsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 2, cohort: 4})

@@ -7,11 +7,11 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A fetcher takes sealed reports from the work queue: at most one fetch is under way, while those that the last one brought are
-// examined. What it holds is not acknowledged, so it comes again to somebody if the process ends.
+// A fetcher takes sealed reports from the work queue: at most one fetch is under way, while those that the last one
+// brought are examined. What it holds is not acknowledged, so it comes again to somebody if the process ends.
 //
-// A fetch that is under way when its attempt ends is left alone, because reports that a broker delivers to a fetch that nobody
-// waits for come again only after AckWait. The next attempt takes what it brings.
+// A fetch that is under way when its attempt ends is left alone, because reports that a broker delivers to a fetch
+// that nobody waits for come again only after AckWait. The next attempt takes what it brings.
 type fetcher struct {
 	queue  stream.ReportReader
 	ready  []stream.Delivery // fetched, not examined
@@ -24,7 +24,8 @@ type fetcher struct {
 	keptAt      time.Time // the first of them
 }
 
-// Acknowledgements of reports for later attempts than ours are kept until the lease is confirmed, so many and so long at most.
+// Acknowledgements of reports for later attempts than ours are kept until the lease is confirmed, so many and so long
+// at most.
 const (
 	mostKept = 512
 	keepFor  = 50 * time.Millisecond

@@ -226,8 +226,8 @@ func (*ended) String() string                                     { return "ende
 func (*ended) next(time.Time) effects                             { return effects{call: stop} }
 func (p *ended) handle(time.Time, effects, result) (phase, error) { return p, nil }
 
-// inspecting looks at what earlier lives left of a round: a mark, a claim, a Close, reports of dead attempts, and of none. What it
-// does not find decides nothing: Open and Claim are compare-and-set writes.
+// inspecting looks at what earlier lives left of a round: a mark, a claim, a Close, reports of dead attempts, and of
+// none. What it does not find decides nothing: Open and Claim are compare-and-set writes.
 type inspecting struct {
 	stateless
 	*environment
@@ -278,7 +278,8 @@ func (p *inspecting) handle(now time.Time, did effects, r result) (phase, error)
 			return p.claimedBefore()
 		}
 	case p.marked >= p.number:
-		// The learner may have announced one round more, which no mark knows. Devices that know it answer no other by its number.
+		// The learner may have announced one round more, which no mark knows. Devices that know it answer no other by
+		// its number.
 		p.older.barred = p.marked + 1
 		return p.claimedBefore()
 	case p.attempt <= p.attempts:

@@ -156,8 +156,8 @@ func poll(ctx context.Context, t *testing.T, records stream.Records, subject str
 	}
 }
 
-// insist publishes until all is stored, as devices do, and returns how often the broker refused. What was refused has not been
-// stored, so its retry is no duplicate.
+// insist publishes until all is stored, as devices do, and returns how often the broker refused. What was refused has
+// not been stored, so its retry is no duplicate.
 func insist(ctx context.Context, t *testing.T, conn *natsjs.Conn, pending ...stream.Outgoing) (refused int) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

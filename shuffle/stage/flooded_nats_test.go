@@ -22,8 +22,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A flood is a device that sends whatever its credentials let it, as fast as the broker takes it: to the open attempt, to past and later ones, to
-// a new attempt with each message, to subjects without numbers; small and large; with headers that look like the broker's own.
+// A flood is a device that sends whatever its credentials let it, as fast as the broker takes it: to the open attempt,
+// to past and later ones, to a new attempt with each message, to subjects without numbers; small and large; with
+// headers that look like the broker's own.
 type flood struct {
 	conn *nats.Conn
 	task stream.Task
@@ -56,8 +57,9 @@ func (f *flood) send(t *testing.T) {
 	}
 }
 
-// TestNobodyIsHeldUpByAFlood: a device floods the task while a round is open, and until the stream is full of what it sent when the round has
-// closed. Who sends to the next round is refused nothing and counted at once; while it lasts, log and status say what goes on.
+// TestNobodyIsHeldUpByAFlood: a device floods the task while a round is open, and until the stream is full of what it
+// sent when the round has closed. Who sends to the next round is refused nothing and counted at once; while it lasts,
+// log and status say what goes on.
 func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	n := 20_000
 	if longtest.Run(t, "a flood of a million messages; 20,000 are sent") {

@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// floods count the reports that did not count, by the attempts that their subjects name: what an operator has to know of a device that
-// floods a task. Nothing in it is from inside of a report.
+// floods count the reports that did not count, by the attempts that their subjects name: what an operator has to know
+// of a device that floods a task. Nothing in it is from inside of a report.
 type floods struct {
 	strange uint64 // for no open attempt, since the process started
 
@@ -90,7 +90,8 @@ func due(told, now time.Time) bool { return told.IsZero() || now.Sub(told) >= st
 
 const hostile = "docs/how-to/runbook.md, hostile devices, says what to do"
 
-// tellFloods warns of reports that do not count, where they are more than come too late by themselves, and of reports that came again.
+// tellFloods warns of reports that do not count, where they are more than come too late by themselves, and of reports
+// that came again.
 func (s *Stage) tellFloods(now time.Time) {
 	f := &s.floods
 	if n := s.fetcher.redelivered; n > f.again && due(f.toldAgain, now) {

@@ -100,8 +100,8 @@ func TestIntrusionSeesAReportInTheTotalsAlone(t *testing.T) {
 	}
 }
 
-// With the production's entropy and sealing: at no position does an attempt hold a generator, what one user sent, or the sealed
-// message that its own key would open.
+// With the production's entropy and sealing: at no position does an attempt hold a generator, what one user sent, or
+// the sealed message that its own key would open.
 func TestIntrusionFindsNoReportAndNoGenerator(t *testing.T) {
 	const users = 64 // coordinates, so that a packed report has 8 bytes and more
 	for _, trust := range panTrusts {

@@ -39,8 +39,8 @@ type lease struct {
 	ahead time.Duration // tests: by how much the wall clock went on while the monotonic one stood still
 }
 
-// A doubt begins when a look finds nothing, or a lower sequence than the one known. A replica may lag, which takes seconds; or the
-// broker lost the record: its stream was removed, or put back from a copy. The zero value is none.
+// A doubt begins when a look finds nothing, or a lower sequence than the one known. A replica may lag, which takes
+// seconds; or the broker lost the record: its stream was removed, or put back from a copy. The zero value is none.
 type doubt struct {
 	since    time.Time // of the first such look with none between that found what is known
 	sequence uint64    // what the last one found, 0: nothing

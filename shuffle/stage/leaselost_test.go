@@ -13,8 +13,9 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestLeaseIsLost: the broker loses the lease's record while one process works and another stands by. Who works goes on with its
-// attempt, whatever the broker forgot; where the broker remembers a process that died long ago, or never was, its lease is waited for.
+// TestLeaseIsLost: the broker loses the lease's record while one process works and another stands by. Who works goes
+// on with its attempt, whatever the broker forgot; where the broker remembers a process that died long ago, or never
+// was, its lease is waited for.
 func TestLeaseIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		lose    func(w *world, empty, old func())
@@ -167,7 +168,8 @@ func TestLeaseIsLostWithItsHolder(t *testing.T) {
 	}
 }
 
-// TestLeasesAreProvisionedAgain: the same on a real broker, whose stream is deleted under a process that works and one that stands by.
+// TestLeasesAreProvisionedAgain: the same on a real broker, whose stream is deleted under a process that works and one
+// that stands by.
 func TestLeasesAreProvisionedAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -49,8 +49,9 @@ func (w *world) asked(r stream.Round) uint32 {
 	return open.JoinProbability
 }
 
-// TestLocalAddsNothing: under local nobody's noise is shared. What is missing at the deadline is not topped up, totals are the sums of what
-// silos sent, which lies within the window, both its ends among them; and all silos are asked at once, in every round.
+// TestLocalAddsNothing: under local nobody's noise is shared. What is missing at the deadline is not topped up, totals
+// are the sums of what silos sent, which lies within the window, both its ends among them; and all silos are asked at
+// once, in every round.
 func TestLocalAddsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilos(t)
@@ -89,8 +90,9 @@ func TestLocalAddsNothing(t *testing.T) {
 	})
 }
 
-// TestAnotherAttemptAsksAllSilos: where every silo has a place in the round, a stage that opens it again asks all of them at once: their reports are
-// what the attempt before had, and there are no others to keep away. Of more silos than places a quarter of what would fill the round is asked at first, and fewer beside those who send again.
+// TestAnotherAttemptAsksAllSilos: where every silo has a place in the round, a stage that opens it again asks all of
+// them at once: their reports are what the attempt before had, and there are no others to keep away. Of more silos
+// than places a quarter of what would fill the round is asked at first, and fewer beside those who send again.
 func TestAnotherAttemptAsksAllSilos(t *testing.T) {
 	for _, silos := range []uint64{5, 6} {
 		synctest.Test(t, func(t *testing.T) {

@@ -37,8 +37,8 @@ func exactly(t *testing.T, c Config) Config {
 	return c
 }
 
-// TestPanAttemptDies: somebody may have looked at an attempt that died, so its users do not answer the next one. The round
-// waits for others, says so, releases nothing meanwhile, and then holds the others alone.
+// TestPanAttemptDies: somebody may have looked at an attempt that died, so its users do not answer the next one. The
+// round waits for others, says so, releases nothing meanwhile, and then holds the others alone.
 func TestPanAttemptDies(t *testing.T) {
 	for _, trust := range panTrusts {
 		synctest.Test(t, func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestPanAttemptDies(t *testing.T) {
 	}
 }
 
-// TestPanWithoutSpares: where nobody is left to take the places of those who dropped out, the round stays open and says what
-// it waits for, until the learner ends the task.
+// TestPanWithoutSpares: where nobody is left to take the places of those who dropped out, the round stays open and
+// says what it waits for, until the learner ends the task.
 func TestPanWithoutSpares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 6, trust: wire.Trust_TRUST_PAN})

@@ -14,7 +14,8 @@ type phase interface {
 	// next returns the effects that the phase needs now. It changes nothing: a call that failed is asked for again.
 	next(now time.Time) effects
 
-	// handle takes the result of the effects and returns the phase that follows, perhaps itself. An error ends the stage.
+	// handle takes the result of the effects and returns the phase that follows, perhaps itself. An error ends the
+	// stage.
 	handle(now time.Time, did effects, r result) (phase, error)
 
 	// abandon erases what must not outlive the phase, where the phase does not end by handle.

@@ -239,8 +239,8 @@ func TestACloseWithoutItsBatch(t *testing.T) {
 	})
 }
 
-// TestDecidedRoundsAreNeverVoided: the learner has gone on, so the round's batch existed; that it is missing now changes
-// nothing.
+// TestDecidedRoundsAreNeverVoided: the learner has gone on, so the round's batch existed; that it is missing now
+// changes nothing.
 func TestDecidedRoundsAreNeverVoided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4, rounds: 2})
@@ -294,8 +294,8 @@ func TestStaleAttemptsAreNotCounted(t *testing.T) {
 	})
 }
 
-// TestTroubleIsToldNowAndThen: of a broker that does not answer for 65 s a stage that looks for its task says so three times,
-// and once that it answers again.
+// TestTroubleIsToldNowAndThen: of a broker that does not answer for 65 s a stage that looks for its task says so three
+// times, and once that it answers again.
 func TestTroubleIsToldNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4})

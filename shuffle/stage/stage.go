@@ -34,8 +34,9 @@ type Stage struct {
 // ErrRan is returned by Run if it was called before; a Stage lives once.
 var ErrRan = errors.New("stage: Run was called before: make a new Stage")
 
-// Run works until the task ends (nil), the context ends (its error; with Config.Drain an attempt that is open is ended first), or
-// something is wrong that repeating does not mend. Whatever it returns, totals and key are gone. Call it once.
+// Run works until the task ends (nil), the context ends (its error; with Config.Drain an attempt that is open is ended
+// first), or something is wrong that repeating does not mend. Whatever it returns, totals and key are gone. Call it
+// once.
 func (s *Stage) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return ErrRan
@@ -104,8 +105,8 @@ func (s *Stage) stopped(ctx, steps context.Context, todo effects) error {
 	return err
 }
 
-// step keeps the lease, performs the effects of a phase and returns the phase that follows. On error it returns the phase to
-// abandon.
+// step keeps the lease, performs the effects of a phase and returns the phase that follows. On error it returns the
+// phase to abandon.
 func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	if needs == bound {
 		ctx = context.WithoutCancel(ctx)

@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// troubles are the calls of the broker that fail, by name and stream. One that works says nothing of another: reads are answered beside a
-// write that a full disk swallows, and one stream beside another.
+// troubles are the calls of the broker that fail, by name and stream. One that works says nothing of another: reads
+// are answered beside a write that a full disk swallows, and one stream beside another.
 type troubles map[string]*trouble
 
 type trouble struct {

@@ -13,9 +13,10 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// The archive is one file beside Pebble's: entry k, as state.Entry encodes it, at offset (k-1) state.EntryBytes. How much of it
-// is to be believed stands in Pebble, under archivedKey: the ledger's sums up to the last entry that is in the archive alone.
-// What is behind that place is of a crash or of a folder that was rolled back, is not read, and is written over.
+// The archive is one file beside Pebble's: entry k, as state.Entry encodes it, at offset (k-1) state.EntryBytes. How
+// much of it is to be believed stands in Pebble, under archivedKey: the ledger's sums up to the last entry that is in
+// the archive alone. What is behind that place is of a crash or of a folder that was rolled back, is not read, and is
+// written over.
 const (
 	archiveName = "ledger.archive"
 	archivedKey = "archived"
@@ -30,8 +31,8 @@ const archiveRemedy = "the learner can go on without them; where " + archiveName
 func archiveOffset(sequence uint64) int64 { return int64(sequence-1) * state.EntryBytes }
 
 // archive writes entries that are committed and not yet archived into the archive, where there are enough of them, and
-// returns the sums up to the last one; the caller deletes them from Pebble together with writing those. A learner goes on
-// without an archive: where it cannot be written, nothing is archived, and it is tried again so many commits later.
+// returns the sums up to the last one; the caller deletes them from Pebble together with writing those. A learner goes
+// on without an archive: where it cannot be written, nothing is archived, and it is tried again so many commits later.
 func (s *Store) archive() state.Ledger {
 	waiting := s.current.Ledger.Head.Length - s.archived.Head.Length
 	if waiting < s.tail || s.current.Ledger.Head.Length < s.retry {

@@ -14,13 +14,13 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// FolderFormat is the version of a state folder as a whole that this build reads and writes. It is raised together with
-// anything in the folder that another build would not read: the versions of checkpoint, ledger entry and algorithm state,
-// the keys, or Pebble's own format.
+// FolderFormat is the version of a state folder as a whole that this build reads and writes. It is raised together
+// with anything in the folder that another build would not read: the versions of checkpoint, ledger entry and
+// algorithm state, the keys, or Pebble's own format.
 const FolderFormat = 1
 
-// formatName is a file of one line beside Pebble's, for builds and for people. It is written before the database, so that
-// a database without it is damaged.
+// formatName is a file of one line beside Pebble's, for builds and for people. It is written before the database, so
+// that a database without it is damaged.
 const (
 	formatName   = "FORMAT"
 	formatPrefix = "panlearn state folder, format "
@@ -34,8 +34,8 @@ const unfinished = "panlearn state folder, not whole"
 
 var errUnfinished = errors.New("a restore into this folder did not come to its end: empty the folder, and restore again")
 
-// CheckFormat reads the format of a folder and changes nothing: nil if this build reads the folder or nothing is there, a
-// *[state.VersionError] if it is of another format.
+// CheckFormat reads the format of a folder and changes nothing: nil if this build reads the folder or nothing is
+// there, a *[state.VersionError] if it is of another format.
 func CheckFormat(dir string) error { return checkFormat(vfs.Default, dir) }
 
 func checkFormat(fsys vfs.FS, dir string) error {

@@ -55,8 +55,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestOtherFormat: a folder of another format, and one whose FORMAT is damaged or gone, is refused by readers and writers,
-// with both numbers and the build that wrote it, and not a byte is changed.
+// TestOtherFormat: a folder of another format, and one whose FORMAT is damaged or gone, is refused by readers and
+// writers, with both numbers and the build that wrote it, and not a byte is changed.
 func TestOtherFormat(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	s, err := Open(dir, Options{})

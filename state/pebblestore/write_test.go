@@ -40,8 +40,8 @@ func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries [
 	return script, c, entries
 }
 
-// TestWrite makes a folder that goes on as the one it was taken from; it replaces nothing, and leaves nothing of a ledger
-// that does not belong to the checkpoint.
+// TestWrite makes a folder that goes on as the one it was taken from; it replaces nothing, and leaves nothing of a
+// ledger that does not belong to the checkpoint.
 func TestWrite(t *testing.T) {
 	ctx := t.Context()
 	script, c, entries := image(t)
@@ -88,7 +88,8 @@ func goesOn(ctx context.Context, script storetest.Script, dir string) error {
 	return errors.Join(err, s.Close())
 }
 
-// TestWriteInto fills a folder that stays the same one, whatever else a file system has there, and refuses one that is not empty.
+// TestWriteInto fills a folder that stays the same one, whatever else a file system has there, and refuses one that is
+// not empty.
 func TestWriteInto(t *testing.T) {
 	script, c, entries := image(t)
 	dir := t.TempDir()
@@ -143,8 +144,8 @@ func TestWriteIntoLocked(t *testing.T) {
 	}
 }
 
-// TestWriteIntoDies lets the writer die, or fail, before each change that it makes. A folder of which some is there is refused,
-// by those who write and those who read, and not touched; after a failure it is as empty as it was.
+// TestWriteIntoDies lets the writer die, or fail, before each change that it makes. A folder of which some is there is
+// refused, by those who write and those who read, and not touched; after a failure it is as empty as it was.
 func TestWriteIntoDies(t *testing.T) {
 	script, c, entries := image(t)
 	ctx := t.Context()

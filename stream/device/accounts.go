@@ -22,9 +22,10 @@ type accounts struct {
 	log       *slog.Logger
 }
 
-// enter makes the task known to the ledger, and finds out whether ledger and participations belong together: open is how many
-// events the store has charged. It runs before the store is pinned: a pinned store whose task the ledger does not know has lost
-// its ledger, and a store that is not pinned, though the ledger has events standing, has lost its participations.
+// enter makes the task known to the ledger, and finds out whether ledger and participations belong together: open is
+// how many events the store has charged. It runs before the store is pinned: a pinned store whose task the ledger does
+// not know has lost its ledger, and a store that is not pinned, though the ledger has events standing, has lost its
+// participations.
 func (a *accounts) enter(pinned bool, open uint64) error {
 	if a.ledger == nil {
 		return nil
@@ -78,9 +79,9 @@ func (a *accounts) joining(e *event, r *round, now time.Time) (c ledger.Charge, 
 	return c, fresh
 }
 
-// charge writes the cost of taking part durably to the ledger, before the participation itself is written. An event that has taken part before
-// is refused alone where once more costs more than the policy allows, and so are users with an account; else all may take part, or
-// the task is refused by the error.
+// charge writes the cost of taking part durably to the ledger, before the participation itself is written. An event
+// that has taken part before is refused alone where once more costs more than the policy allows, and so are users with
+// an account; else all may take part, or the task is refused by the error.
 func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused []refusal, err error) {
 	for _, e := range events {
 		if why := a.agreement.Again(e.record.Participations(r.phase())); why != nil {

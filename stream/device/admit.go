@@ -97,8 +97,9 @@ func (l *loop) size(terms *consent.Agreement) error {
 	return l.prepare(l.current.place.Index, l.current.message)
 }
 
-// pin has the store belong to the task and the source of the rows, where it does not yet. It comes with the first event that a
-// round has room for: until then nobody took part, and data that the reader refuses leave the store free for others.
+// pin has the store belong to the task and the source of the rows, where it does not yet. It comes with the first
+// event that a round has room for: until then nobody took part, and data that the reader refuses leave the store free
+// for others.
 func (l *loop) pin() error {
 	if l.unpinned == nil || l.terms == nil {
 		return nil

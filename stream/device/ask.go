@@ -12,12 +12,12 @@ import (
 )
 
 // Publish sends one event and waits until its outcome is known: a round that takes it has closed, or the task has
-// ended. key names the user's event; a key that took part before, in this process or an earlier one, is answered and not
-// sent again. An example that does not fit the task (see Agreement.Valid) is sent as the zero vector. A task whose reports
-// are about people or blocks of rows refuses Publish: use PublishBlock.
+// ended. key names the user's event; a key that took part before, in this process or an earlier one, is answered and
+// not sent again. An example that does not fit the task (see Agreement.Valid) is sent as the zero vector. A task whose
+// reports are about people or blocks of rows refuses Publish: use PublishBlock.
 //
-// With an error, only the Outcome is known: Unknown if ctx ended while the event was under way; Publish with the same key
-// asks again. If the policy refuses, the Outcome is Refused and the error a *RefusedError.
+// With an error, only the Outcome is known: Unknown if ctx ended while the event was under way; Publish with the same
+// key asks again. If the policy refuses, the Outcome is Refused and the error a *RefusedError.
 func (c *Device) Publish(ctx context.Context, key participation.Key, e convex.Example) (Outcome, error) {
 	x := cloned(e)
 	return c.PublishFunc(ctx, key, func() convex.Example { return x })
@@ -50,8 +50,8 @@ func (c *Device) PublishBlock(ctx context.Context, key participation.Key, rows .
 	return c.PublishBlockFunc(ctx, key, len(own), func() []convex.Example { return own })
 }
 
-// PublishBlockFunc is PublishBlock for so many rows that are worked out when they join, as with PublishFunc. The rows of
-// a person must take as long whatever their number, and more than user.items of them need not be worked out.
+// PublishBlockFunc is PublishBlock for so many rows that are worked out when they join, as with PublishFunc. The rows
+// of a person must take as long whatever their number, and more than user.items of them need not be worked out.
 func (c *Device) PublishBlockFunc(ctx context.Context, key participation.Key, rows int, work func() []convex.Example) (Outcome, error) {
 	e := &event{record: participation.Record{Key: key}, rows: 1}
 	e.fits = func(a *consent.Agreement) error { return rowsFit(a, rows) }

@@ -113,8 +113,9 @@ func TestRowsThatDoNotFitTakeWork(t *testing.T) {
 	}
 }
 
-// What rows hold shows neither in how many publishes there are, nor in their bytes, nor in when they leave, though dense rows take ten
-// thousand times as long as rows that do not fit: of a file, and of a stream whose rows come one by one.
+// What rows hold shows neither in how many publishes there are, nor in their bytes, nor in when they leave, though
+// dense rows take ten thousand times as long as rows that do not fit: of a file, and of a stream whose rows come one
+// by one.
 func TestTimesTellNothing(t *testing.T) {
 	const n = 400
 	of := func(kind func(i int) string, pause time.Duration) iter.Seq2[task.Row, error] {
@@ -194,7 +195,8 @@ func TestHostileLinesLookLikeOthers(t *testing.T) {
 	}
 }
 
-// An event that is posted leaves on the second tick after it came, however long it takes to say what it is, while that is less than a tick.
+// An event that is posted leaves on the second tick after it came, however long it takes to say what it is, while that
+// is less than a tick.
 func TestPostedEventsLeaveOnTicks(t *testing.T) {
 	at := func(work, declared time.Duration) (seen []string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -245,7 +247,8 @@ func TestPostedEventsLeaveOnTicks(t *testing.T) {
 	}
 }
 
-// A tick has room for all rows that a report may be about, measured some at a time; what it is made for is bounded, whatever a plan says.
+// A tick has room for all rows that a report may be about, measured some at a time; what it is made for is bounded,
+// whatever a plan says.
 func TestWorkOfManyRows(t *testing.T) {
 	if got := device.WorkOf(time.Millisecond, 16); got != 16*time.Millisecond {
 		t.Errorf("16 times a millisecond are %v", got)
@@ -255,7 +258,8 @@ func TestWorkOfManyRows(t *testing.T) {
 	}
 }
 
-// A task one of whose events takes longer than half of a round's deadline is refused by name, before anything of an event is done.
+// A task one of whose events takes longer than half of a round's deadline is refused by name, before anything of an
+// event is done.
 func TestTooSlowATask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

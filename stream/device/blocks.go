@@ -20,7 +20,8 @@ import (
 // those of rounds whose outcome is not known yet.
 const heldBlocks = 4
 
-// checkBlocks refuses what this program does not do for reports about blocks of rows, and a block that is too large to be held.
+// checkBlocks refuses what this program does not do for reports about blocks of rows, and a block that is too large to
+// be held.
 func (l *loop) checkBlocks(a *consent.Agreement) error {
 	silo, units := a.Spec.Silo != nil, a.Units()
 	for i, f := range a.Phases {
@@ -100,7 +101,8 @@ func (m *mapper) lines(rows iter.Seq2[task.Row, error]) iter.Seq[line] {
 	}
 }
 
-// blocks makes events of ranges of lines. What is left at the end of a file is not sent. No more than heldBlocks are held.
+// blocks makes events of ranges of lines. What is left at the end of a file is not sent. No more than heldBlocks are
+// held.
 func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	held := make(chan struct{}, heldBlocks)
 	held <- struct{}{} // by the one that is read
@@ -125,11 +127,12 @@ func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) it
 	}
 }
 
-// allRows is the key of all that a silo has, the same in every run: one made of a path would give a copy of a file rounds of its own.
+// allRows is the key of all that a silo has, the same in every run: one made of a path would give a copy of a file
+// rounds of its own.
 var allRows = participation.EventKey("all rows of a silo")
 
-// whole makes one event of all lines when they have ended. A silo that took part before reports about as many as then: a report about fewer would
-// have too little noise beside those that it sent. Limits are of numbers of rows.
+// whole makes one event of all lines when they have ended. A silo that took part before reports about as many as then:
+// a report about fewer would have too little noise beside those that it sent. Limits are of numbers of rows.
 func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
 		agreement, kept := m.loop.agreement, m.loop.kept

@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A device's clock may be ahead of the broker's by maxAhead. One that went on by a jump, of more than clockJump, is compared again before it is
-// believed, at most once in clockEvery.
+// A device's clock may be ahead of the broker's by maxAhead. One that went on by a jump, of more than clockJump, is
+// compared again before it is believed, at most once in clockEvery.
 const (
 	maxAhead   = time.Hour
 	clockJump  = time.Minute

@@ -48,17 +48,18 @@ type Config struct {
 	// Rows declares that events come from Run. Where the task declares events.key, rows are known by that key and
 	// not by their place in a source.
 	Rows bool
-	// Source names where the rows of Run come from, such as the absolute path of a file, so that a second run knows them.
-	// Rows that name a file of their own are known by that one, and Source is then the pattern that found it.
-	// The store is pinned to it, or with keys to the name of their column. Empty without keys is a stream whose rows are new in every run:
-	// a row of an earlier run must never be seen again.
+	// Source names where the rows of Run come from, such as the absolute path of a file, so that a second run knows
+	// them. Rows that name a file of their own are known by that one, and Source is then the pattern that found it.
+	// The store is pinned to it, or with keys to the name of their column. Empty without keys is a stream whose rows
+	// are new in every run: a row of an earlier run must never be seen again.
 	Source string
 
-	// Work makes the most that an event's function (PublishFunc, PublishBlockFunc) does, for a task that was agreed to: ticks are made for events
-	// that take as long. Nil: no more than mapping the rows of a report.
+	// Work makes the most that an event's function (PublishFunc, PublishBlockFunc) does, for a task that was agreed
+	// to: ticks are made for events that take as long. Nil: no more than mapping the rows of a report.
 	Work func(*consent.Agreement) (func(), error)
 
-	// Shuffle has Run take rows in a random order, one of this many at a time, which are held for that; 0, the default, and 1 in theirs.
+	// Shuffle has Run take rows in a random order, one of this many at a time, which are held for that; 0, the
+	// default, and 1 in theirs.
 	Shuffle int
 
 	// MaxBlockRows bounds the size of a block of rows: its rows times the values that a row is declared to have at
@@ -69,8 +70,9 @@ type Config struct {
 	MaxInFlight int // most events whose publish is not answered, where the broker answers quickly; default 4096
 	// Poll is the mean time between retries of a publish, and the shortest between reads that nothing woke; default 2s.
 	Poll time.Duration
-	// MaxPoll is the longest mean time between reads that nothing woke, and the longest over which the devices of a task
-	// spread what all of them do; default 5m, and at least Poll. While events wait, the time between reads is at most twice the task's deadline.
+	// MaxPoll is the longest mean time between reads that nothing woke, and the longest over which the devices of a
+	// task spread what all of them do; default 5m, and at least Poll. While events wait, the time between reads is at
+	// most twice the task's deadline.
 	MaxPoll time.Duration
 	// Timeout bounds one read and one publish; default 10s.
 	Timeout time.Duration

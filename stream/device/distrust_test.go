@@ -247,8 +247,8 @@ func TestFirstUse(t *testing.T) {
 	})
 }
 
-// TestARowPins: data that the reader refuses before the first row leave the store free for other data; the first row that a
-// round has room for binds it to its source.
+// TestARowPins: data that the reader refuses before the first row leave the store free for other data; the first row
+// that a round has room for binds it to its source.
 func TestARowPins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 10})

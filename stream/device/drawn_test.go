@@ -84,8 +84,9 @@ func TestSilosAreDrawnForEachRound(t *testing.T) {
 	}
 }
 
-// A silo that no round drew, and that is started again when the task is over, says that its rows were in no report; one that was counted says that.
-// Neither waits for the span that hides how long rows take to be read, in which the run would end.
+// A silo that no round drew, and that is started again when the task is over, says that its rows were in no report;
+// one that was counted says that. Neither waits for the span that hides how long rows take to be read, in which the
+// run would end.
 func TestSilosComeAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilos(t, accounting.Local, 3)

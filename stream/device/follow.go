@@ -170,8 +170,8 @@ func (l *loop) currentNumber() stream.Round {
 	return l.current.number
 }
 
-// takeRound takes up a round that is newer than all others. An older one, read or heard, changes nothing, and one in the place of a round that
-// was answered is not answered: see replaced.
+// takeRound takes up a round that is newer than all others. An older one, read or heard, changes nothing, and one in
+// the place of a round that was answered is not answered: see replaced.
 func (l *loop) takeRound(ctx context.Context, m *wire.Round, hash stream.Hash) error {
 	number := stream.Round(m.Round)
 	if number < l.currentNumber() || (number == l.currentNumber() && hash == l.current.manifest) {
@@ -272,7 +272,8 @@ func (l *loop) followAttempts(ctx context.Context, r *round) {
 	}
 }
 
-// takeOpen takes up an attempt that is newer than those known, or another of the same number, which the broker may have lost.
+// takeOpen takes up an attempt that is newer than those known, or another of the same number, which the broker may
+// have lost.
 func (l *loop) takeOpen(r *round, o *wire.Open, a participation.Attempt) {
 	if r.closed != nil || (r.open != nil && (a == r.attempt || a.Number < r.attempt.Number)) {
 		return

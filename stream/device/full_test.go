@@ -39,8 +39,9 @@ func publishAll(ctx context.Context, cl *device.Device, n int) func() map[partic
 	return func() map[participation.State]int { group.Wait(); return out }
 }
 
-// A stream is full and 400 users wait. Few of them are charged, the others join nothing while the broker refuses; those whose reports were
-// refused are tried again, ever more seldom, and none is in doubt for good: they are in the batch when there is room, and else uncounted.
+// A stream is full and 400 users wait. Few of them are charged, the others join nothing while the broker refuses;
+// those whose reports were refused are tried again, ever more seldom, and none is in doubt for good: they are in the
+// batch when there is room, and else uncounted.
 func TestFullStream(t *testing.T) {
 	for _, room := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

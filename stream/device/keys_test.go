@@ -61,7 +61,8 @@ func upTo(n int) (all []int) {
 	return all
 }
 
-// A stream that is read again from its beginning, or in another order, has each person in one batch: their rows are known by their keys.
+// A stream that is read again from its beginning, or in another order, has each person in one batch: their rows are
+// known by their keys.
 func TestStreamThatIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 3, cohort: 10, deadline: time.Hour})

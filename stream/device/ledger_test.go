@@ -180,8 +180,9 @@ func TestTotalAtTheFirstJoin(t *testing.T) {
 	})
 }
 
-// Where keys are users, as they always are of a task that protects people, each has a total of its own: those that were in the first task are refused in the second, others are
-// not, and what was charged without a name counts for everybody.
+// Where keys are users, as they always are of a task that protects people, each has a total of its own: those that
+// were in the first task are refused in the second, others are not, and what was charged without a name counts for
+// everybody.
 func TestUsersHaveTheirOwnTotals(t *testing.T) {
 	for _, people := range []bool{false, true} {
 		usersHaveTheirOwnTotals(t, people)
@@ -239,7 +240,8 @@ func usersHaveTheirOwnTotals(t *testing.T, people bool) {
 		if counted, _ := publish(0, 10, true); counted != 10 {
 			t.Fatalf("%d counted in an empty ledger", counted)
 		}
-		// The limit is one and a half tasks for each: users 20 to 29 have paid nothing, until ten without a name take part.
+		// The limit is one and a half tasks for each: users 20 to 29 have paid nothing, until ten without a name take
+		// part.
 		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
 		_, err := w.runWith(t.Context(), 10, func(cfg *device.Config) { cfg.Ledger = book })
 		must(t, err)
@@ -456,8 +458,8 @@ func TestRunRefusesUserKeys(t *testing.T) {
 	})
 }
 
-// Half of a device's memory is gone: participations without which users would go again are missed, and a ledger without the
-// task is charged again and never refunded.
+// Half of a device's memory is gone: participations without which users would go again are missed, and a ledger
+// without the task is charged again and never refunded.
 func TestLedgerAndParticipationsBelongTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

@@ -19,9 +19,9 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A chunk of events becomes durable in one write and travels in one publish: small enough that the stage opens the first
-// reports of a round while the last ones are sealed, large enough that the synced writes do not count. Bundles are sealed
-// as wholes, so their chunks may be larger.
+// A chunk of events becomes durable in one write and travels in one publish: small enough that the stage opens the
+// first reports of a round while the last ones are sealed, large enough that the synced writes do not count. Bundles
+// are sealed as wholes, so their chunks may be larger.
 const (
 	chunkMessages = 256
 	maxChunk      = 1024 // events
@@ -106,8 +106,8 @@ func newLoop(c Config) *loop {
 	return l
 }
 
-// answersWithin bounds the time that a client that ends waits for the broker's answers: an event that was sent and not answered is in doubt
-// for ever, if its round closes before a later client has sent it again.
+// answersWithin bounds the time that a client that ends waits for the broker's answers: an event that was sent and not
+// answered is in doubt for ever, if its round closes before a later client has sent it again.
 const answersWithin = 2 * time.Second
 
 // run works until ctx ends (nil), or until the policy refuses or the store fails. Every event is answered when it

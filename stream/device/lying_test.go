@@ -96,8 +96,8 @@ func (w *world) charged(l ledger.Ledger, key participation.Key) float64 {
 	return 0
 }
 
-// auditCharges insists that every event's batches together cost no more than the ledger says and the limit allows, and returns how many
-// batches hold the event that most do.
+// auditCharges insists that every event's batches together cost no more than the ledger says and the limit allows, and
+// returns how many batches hold the event that most do.
 func (s *spy) auditCharges(w *world, book ledger.Ledger, named bool, limit float64) (most int) {
 	s.t.Helper()
 	for key, rounds := range s.batches(w) {
@@ -113,9 +113,9 @@ func (s *spy) auditCharges(w *world, book ledger.Ledger, named bool, limit float
 	return most
 }
 
-// A broker that lies makes devices believe that nobody was counted, while the stage counts everybody. Under a policy that sets nothing
-// every event is in one batch, or in those of one interactive phase; a larger max_epsilon lets it be in more, and their composition is
-// what the ledger says.
+// A broker that lies makes devices believe that nobody was counted, while the stage counts everybody. Under a policy
+// that sets nothing every event is in one batch, or in those of one interactive phase; a larger max_epsilon lets it be
+// in more, and their composition is what the ledger says.
 func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 	phases := func(p ...*wire.Phase) func(*world) { return func(w *world) { w.replan(p...) } }
 	for _, c := range []struct {
@@ -185,7 +185,8 @@ func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 	}
 }
 
-// A moody broker stores all and answers each report as it likes: as it is, with a sequence beyond every cutoff, of another report, as refused, or not.
+// A moody broker stores all and answers each report as it likes: as it is, with a sequence beyond every cutoff, of
+// another report, as refused, or not.
 type moody struct {
 	stream.ReportWriter
 	mu   *sync.Mutex // guards mood: a client makes several publishes at a time

@@ -30,7 +30,8 @@ type Summary struct {
 	Counted   uint64 `json:"counted"`
 	Uncounted uint64 `json:"uncounted"` // no batch holds it, and no round took it
 	Unused    uint64 `json:"unused"`    // never sent: the task had ended, or the client; among the uncounted
-	// ChargedUncounted counts those of the uncounted who were sent, and so have paid: Uncounted = Unused + ChargedUncounted.
+	// ChargedUncounted counts those of the uncounted who were sent, and so have paid: Uncounted = Unused +
+	// ChargedUncounted.
 	ChargedUncounted uint64 `json:"charged_uncounted"`
 	NotAgain         uint64 `json:"not_again"` // sent, and not again because a further round costs too much; among the uncounted
 	Unknown          uint64 `json:"unknown"`   // sent, and not known to be counted; never sent again

@@ -68,8 +68,8 @@ func (p *pace) heard(now time.Time, most time.Duration) {
 // A business names what a client still has to do in the task.
 type business int
 
-// nothing: no event here waits or is charged. anOutcome: all events here were sent and answered. aPlace: events wait for
-// a round. anAnswer: a publish is not answered yet.
+// nothing: no event here waits or is charged. anOutcome: all events here were sent and answered. aPlace: events wait
+// for a round. anAnswer: a publish is not answered yet.
 const (
 	nothing business = iota
 	anOutcome

@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// patients makes the events of an organisation whose people are protected, of rows that are read to their end. Who is there, in which order of
-// first rows, decides about blocks, and not how many rows anybody has.
+// patients makes the events of an organisation whose people are protected, of rows that are read to their end. Who is
+// there, in which order of first rows, decides about blocks, and not how many rows anybody has.
 func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
 		p := m.people()

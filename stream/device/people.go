@@ -16,9 +16,10 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// persons makes an event of everybody whose rows come, under the key of the person's name: so that who took part in an earlier run is answered.
-// Who is offered, when and in which order depends on who came and when alone (block.People): of rows that end, nobody before their end; where
-// the task declares a wait and the rows are not of files, everybody at the end of the own.
+// persons makes an event of everybody whose rows come, under the key of the person's name: so that who took part in an
+// earlier run is answered. Who is offered, when and in which order depends on who came and when alone (block.People):
+// of rows that end, nobody before their end; where the task declares a wait and the rows are not of files, everybody
+// at the end of the own.
 func (m *mapper) persons(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	p := m.people()
 	return func(yield func(*event) bool) {
@@ -150,8 +151,8 @@ func (a *arrival) read(rows iter.Seq2[line, error]) {
 	}
 }
 
-// all yields everybody at the end of the own wait, and ends when nobody waits and no row can come. Those who came before the rows failed have their
-// time. It does not wait for a pull that blocks.
+// all yields everybody at the end of the own wait, and ends when nobody waits and no row can come. Those who came
+// before the rows failed have their time. It does not wait for a pull that blocks.
 func (a *arrival) all(ctx context.Context, rows iter.Seq2[line, error]) iter.Seq[block.Person[line]] {
 	return func(yield func(block.Person[line]) bool) {
 		go a.read(rows)

@@ -80,8 +80,8 @@ func (s *spy) checkLetters(w *world, what, text, in string) {
 	}
 }
 
-// Everybody reports once, about the own first rows, whatever the order, in this run and in a later one with more rows of them, and under the key of
-// the name.
+// Everybody reports once, about the own first rows, whatever the order, in this run and in a later one with more rows
+// of them, and under the key of the name.
 func TestPeopleReportOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newPeople(t, 2, 3)
@@ -195,7 +195,8 @@ func (s *chargedAt) Write(c participation.Change) error {
 	return s.Store.Write(c)
 }
 
-// However many rows one person has, everybody takes part in the same order and at the same times: of files, of a stream with waits, and posted.
+// However many rows one person has, everybody takes part in the same order and at the same times: of files, of a
+// stream with waits, and posted.
 func TestRowsOfOneMoveNobody(t *testing.T) {
 	for _, from := range []string{"files", "stream", "posts"} {
 		var want string

@@ -65,7 +65,8 @@ func inPractice(t testing.TB, trust accounting.Trust, honest string) *wire.Task 
 	return w.task
 }
 
-// A device computes the cost of every phase of a practical plan itself, whatever it reports there, and what it agrees to is the largest.
+// A device computes the cost of every phase of a practical plan itself, whatever it reports there, and what it agrees
+// to is the largest.
 func TestPracticalPlansAreChargedInEveryPhase(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
 		for _, honest := range []string{"1", "0.5"} {
@@ -128,8 +129,8 @@ func TestPracticalPlansAreAsDeclared(t *testing.T) {
 	}
 }
 
-// What a learner announces in a round of a practical plan: a frame of sane numbers from the second phase on, which stays as it is where gradients are
-// asked for.
+// What a learner announces in a round of a practical plan: a frame of sane numbers from the second phase on, which
+// stays as it is where gradients are asked for.
 func TestPracticalRounds(t *testing.T) {
 	m := inPractice(t, accounting.Shuffle, "1")
 	hash := taskHash(t, m)
@@ -225,8 +226,9 @@ func inAdaptive(t testing.TB, trust accounting.Trust) *wire.Task {
 	return m
 }
 
-// TestAdaptiveRounds: a device agrees to one epsilon for all cohorts of an adaptive plan, takes part in rounds of 60 to 200 whose clip may change, and in no
-// other; a policy's own_share refuses a plan whose rounds rest on the stage's noise for more.
+// TestAdaptiveRounds: a device agrees to one epsilon for all cohorts of an adaptive plan, takes part in rounds of 60
+// to 200 whose clip may change, and in no other; a policy's own_share refuses a plan whose rounds rest on the stage's
+// noise for more.
 func TestAdaptiveRounds(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
 		m := inAdaptive(t, trust)

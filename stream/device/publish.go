@@ -72,8 +72,8 @@ func (l *loop) refuse(refused []refusal) {
 	}
 }
 
-// A delivery is one publish of some bundles to one attempt, and its answer. What it holds does not change until the loop has
-// that: a bundle in flight is neither settled nor sent again.
+// A delivery is one publish of some bundles to one attempt, and its answer. What it holds does not change until the
+// loop has that: a bundle in flight is neither settled nor sent again.
 type delivery struct {
 	round   *round
 	open    *wire.Open
@@ -210,7 +210,8 @@ func (l *loop) resend() error {
 	return nil
 }
 
-// flush stores the answers that are not stored yet. A store that misses some is safe: it takes a publish for unanswered.
+// flush stores the answers that are not stored yet. A store that misses some is safe: it takes a publish for
+// unanswered.
 func (l *loop) flush() error {
 	l.flushed = time.Now()
 	var events []*event

@@ -20,9 +20,9 @@ import (
 //	                                 only a place that members have left, when they had their time
 //
 // While more devices wait than a round takes, the stage announces which share of them may join at once; the others
-// follow, the later the larger the number is that they draw, and most find the round closed before (stream.Ramp). An event draws once for
-// an attempt, from the operating system's generator and its place in the queue (stream.Lots), and nothing else. Members of a round draw none: they were asked,
-// and are awaited.
+// follow, the later the larger the number is that they draw, and most find the round closed before (stream.Ramp). An
+// event draws once for an attempt, from the operating system's generator and its place in the queue (stream.Lots), and
+// nothing else. Members of a round draw none: they were asked, and are awaited.
 type queue struct {
 	events  []*event // waiting: the members first, by key, and then the others in their order; they are the reserve of a later round
 	members int      // how many are

@@ -63,8 +63,8 @@ func TestQueueKeepsOrderAndPlaces(t *testing.T) {
 	want(t, "left", q.all(), 4)
 }
 
-// Each event of a crowded round takes one place to draw for it, and joins when the time of what it drew has come; another attempt has
-// all draw again, before those that have not.
+// Each event of a crowded round takes one place to draw for it, and joins when the time of what it drew has come;
+// another attempt has all draw again, before those that have not.
 func TestQueueDraws(t *testing.T) {
 	const rare = 1 // a share of 2^-16
 	r, q := queued(1, rare, fresh(1, 2, 3, 4, 5)...)
@@ -86,8 +86,8 @@ func TestQueueDraws(t *testing.T) {
 	}
 }
 
-// In a later round of a phase its members join at once, in the order of their keys and whatever the share; others are its reserve
-// until the members had their time, and who was counted in no way that lets him join is handed back.
+// In a later round of a phase its members join at once, in the order of their keys and whatever the share; others are
+// its reserve until the members had their time, and who was counted in no way that lets him join is handed back.
 func TestQueueHoldsTheReserve(t *testing.T) {
 	answered := member(7) // at this very step
 	answered.record.Draw.Round, answered.record.Draw.Step = 2, 2

@@ -129,10 +129,11 @@ func (r *records) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) 
 	return &t, stream.HashOf(body), true
 }
 
-// newestRound finds the newest round after one that is known, 0: none. The next numbers are read, in steps that double. Where none is known, or
-// the known one is gone, so that the numbers after it may be too, the stage's lease says where to begin: a hint, for it is not signed.
-// Where that leads nowhere the broker looks through all rounds, which costs it the more the more there are. It shows the one that was put last. Where that
-// one was put again, the one before it is read.
+// newestRound finds the newest round after one that is known, 0: none. The next numbers are read, in steps that
+// double. Where none is known, or the known one is gone, so that the numbers after it may be too, the stage's lease
+// says where to begin: a hint, for it is not signed. Where that leads nowhere the broker looks through all rounds,
+// which costs it the more the more there are. It shows the one that was put last. Where that one was put again, the
+// one before it is read.
 func (r *records) newestRound(ctx context.Context, known stream.Round, now time.Time) (m *wire.Round, hash stream.Hash, ok bool) {
 	if known > 0 {
 		m, hash, ok = r.after(ctx, known)
@@ -175,7 +176,8 @@ func (r *records) newestRound(ctx context.Context, known stream.Round, now time.
 	return m, hash, true
 }
 
-// after finds the newest round after a known one by literal reads: twice as many as the number of rounds between has binary digits.
+// after finds the newest round after a known one by literal reads: twice as many as the number of rounds between has
+// binary digits.
 func (r *records) after(ctx context.Context, known stream.Round) (m *wire.Round, hash stream.Hash, ok bool) {
 	step, grows := stream.Round(1), true
 	for step > 0 {
@@ -201,8 +203,8 @@ func (r *records) readRound(ctx context.Context, subject string, latest bool) (*
 	return r.round(got)
 }
 
-// hint returns the newest round that the holder of the stage's lease knows, 0 for none, and whether the broker answered.
-// The number is as trustworthy as its writer.
+// hint returns the newest round that the holder of the stage's lease knows, 0 for none, and whether the broker
+// answered. The number is as trustworthy as its writer.
 func (r *records) hint(ctx context.Context) (stream.Round, bool) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()

@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// mostRefused is the longest time between two tries while the broker refuses, and tryMessages how many messages a try has.
+// mostRefused is the longest time between two tries while the broker refuses, and tryMessages how many messages a try
+// has.
 const (
 	mostRefused = 30 * time.Second
 	tryMessages = 16
@@ -72,8 +73,8 @@ func jittered(d time.Duration) time.Duration {
 	return d/2 + time.Duration(float64(d)*float64(random32())/(1<<32))
 }
 
-// note logs what the answer to a delivery shows of the broker: it refuses reports, does not answer, or takes them again,
-// which only a stored report shows.
+// note logs what the answer to a delivery shows of the broker: it refuses reports, does not answer, or takes them
+// again, which only a stored report shows.
 func (l *loop) note(d delivery, now time.Time) {
 	refused, taken := l.refusals.told(d, l.Poll, now)
 	l.refusals.count += uint64(refused)

@@ -44,8 +44,9 @@ func (l *loop) goesOn() {
 	}
 }
 
-// isReplaced reports whether the broker shows another round than the one that is known under a number, by the learner's word. Those
-// of an interactive phase are in order whatever was lost: the users of all its rounds are the same.
+// isReplaced reports whether the broker shows another round than the one that is known under a number, by the
+// learner's word. Those of an interactive phase are in order whatever was lost: the users of all its rounds are the
+// same.
 func (l *loop) isReplaced(ctx context.Context, r *round) bool {
 	if r.message == nil || r.place.Interactive() {
 		return false

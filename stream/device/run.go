@@ -32,17 +32,19 @@ func (c *Device) Expect(rows uint64) { c.loop.rows.Store(min(max(rows, 1), unkno
 // outcome of every one is known, when the task has ended and no row came for a Poll, or when ctx ends; then charged
 // rows are Unknown, and a later Run with the same store and Source goes on.
 //
-// A row that cannot be read or mapped is sent as the zero vector, counted in Invalid, and logged with its line. An error
-// of rows other than a *task.RowError ends the reading, and is returned when what was read before is settled. Rows
-// are pulled when a round has room for them; at most a few chunks are held before, and as many rows as Config.Shuffle says.
+// A row that cannot be read or mapped is sent as the zero vector, counted in Invalid, and logged with its line. An
+// error of rows other than a *task.RowError ends the reading, and is returned when what was read before is settled.
+// Rows are pulled when a round has room for them; at most a few chunks are held before, and as many rows as
+// Config.Shuffle says.
 //
-// Whatever order rows come in, each is known by its place in its file, and a store keeps the seed of the order: a later run sends none
-// twice, leaves none out, and asks them in the same order, if Shuffle is the same.
+// Whatever order rows come in, each is known by its place in its file, and a store keeps the seed of the order: a
+// later run sends none twice, leaves none out, and asks them in the same order, if Shuffle is the same.
 //
-// Of a silo in many passes all rows are one block: they are read to their end before anything is sent, and held as long as its rounds last. Fewer
-// than took part before are an error, and the last ones of more are left over.
+// Of a silo in many passes all rows are one block: they are read to their end before anything is sent, and held as
+// long as its rounds last. Fewer than took part before are an error, and the last ones of more are left over.
 //
-// Of a silo whose people are protected all rows are read to their end, too, and everybody is in one block for ever: the same in every run.
+// Of a silo whose people are protected all rows are read to their end, too, and everybody is in one block for ever:
+// the same in every run.
 //
 // Rows have no user's id, so Run with Config.UserKeys is an error, and nothing is done.
 //

@@ -36,8 +36,9 @@ func (n narrow) Publish(ctx context.Context, reports []stream.Outgoing) (acks []
 	return acks, nil
 }
 
-// TestABrokerThatIsBehind: where a broker takes reports more slowly than gateways send them, those whose reports are on their way when the round
-// closes have paid for nothing, or are in doubt for ever. So no more are on their way than it takes in seconds.
+// TestABrokerThatIsBehind: where a broker takes reports more slowly than gateways send them, those whose reports are
+// on their way when the round closes have paid for nothing, or are in doubt for ever. So no more are on their way than
+// it takes in seconds.
 func TestABrokerThatIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const cohort = 2000

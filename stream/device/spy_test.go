@@ -142,8 +142,8 @@ func (s *spy) audit(w *world, others ...*spy) {
 		}
 		s.auditRounds(w, opened[k], rounds)
 	}
-	// Two draws agree in one coordinate with probability at most 0.25, that of the mode of Bin(10, 1/2), so in three with
-	// at most 1/64, and five pairs all do with less than 1e-9.
+	// Two draws agree in one coordinate with probability at most 0.25, that of the mode of Bin(10, 1/2), so in three
+	// with at most 1/64, and five pairs all do with less than 1e-9.
 	if pairs >= 5 && same == pairs {
 		s.t.Errorf("%d events sent the same counts in two rounds", same)
 	}

@@ -45,8 +45,8 @@ func (p Place) Framed() bool {
 // Last returns the last step of the phase, as planned: the last phase of an endless plan goes on after it.
 func (p Place) Last() uint64 { return p.First + p.Phase.GetRounds() - 1 }
 
-// PhaseOf returns the place of a step; false if the plan does not have the step. Steps count over all phases, from 1. The
-// plan must have passed CheckTask.
+// PhaseOf returns the place of a step; false if the plan does not have the step. Steps count over all phases, from 1.
+// The plan must have passed CheckTask.
 func PhaseOf(plan *wire.Plan, step uint64) (Place, bool) {
 	first := uint64(1)
 	for i, f := range plan.GetPhases() {
@@ -98,8 +98,8 @@ func Users(plan *wire.Plan) (n uint64) {
 	return n
 }
 
-// Spare returns how many of the users that a practical plan was made for are in no round's cohort, so that its rounds fill although
-// as many are lost; 0 for other plans.
+// Spare returns how many of the users that a practical plan was made for are in no round's cohort, so that its rounds
+// fill although as many are lost; 0 for other plans.
 func Spare(plan *wire.Plan) uint64 {
 	if plan.GetSilos() > 0 || Endless(plan) {
 		return 0

@@ -16,8 +16,8 @@ import (
 type Sizes struct {
 	Task, Round, Batch, Report int
 
-	// Single is the size of the smallest report, in bytes: a message of one user, in the phase whose reports are the largest. A message of
-	// several users is smaller than as many of one.
+	// Single is the size of the smallest report, in bytes: a message of one user, in the phase whose reports are the
+	// largest. A message of several users is smaller than as many of one.
 	Single int
 
 	// Waiting is the number of report messages that a broker has to hold for one attempt, so that it refuses none of

@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// siloTask has 20 silos that answer moments and then 7 rounds of gradients, all of them about the same records; nobody is trusted.
+// siloTask has 20 silos that answer moments and then 7 rounds of gradients, all of them about the same records; nobody
+// is trusted.
 func siloTask() *wire.Task {
 	task := practicalTask()
 	p := task.Plan
@@ -144,7 +145,8 @@ func TestRefusesPlansOfBlocks(t *testing.T) {
 	}
 }
 
-// TestWaitingSilos: however many blocks a plan takes, no more reports wait than there are silos, so that a round of all is opened with no lot.
+// TestWaitingSilos: however many blocks a plan takes, no more reports wait than there are silos, so that a round of
+// all is opened with no lot.
 func TestWaitingSilos(t *testing.T) {
 	task := siloTask()
 	p := task.Plan

@@ -26,8 +26,8 @@ type servers struct {
 	running [nodes]*server.Server
 }
 
-// cluster starts three servers and waits until they have a leader. Somebody may take a port before its server does; then
-// others are tried.
+// cluster starts three servers and waits until they have a leader. Somebody may take a port before its server does;
+// then others are tried.
 func cluster(t testing.TB) *servers {
 	t.Helper()
 	for range 5 {

@@ -48,8 +48,8 @@ type ConnectConfig struct {
 	// Ping is the interval at which the server is asked for a sign of life: a connection that no longer carries
 	// anything is given up after two to three of them, and so is one that takes longer for a single message. 0: 10 s.
 	Ping time.Duration
-	// Reconnect is the pause between tries to connect again, to which up to four times as much is added by chance, or what
-	// Spread says, so that many clients do not come back together. 0: 500 ms.
+	// Reconnect is the pause between tries to connect again, to which up to four times as much is added by chance, or
+	// what Spread says, so that many clients do not come back together. 0: 500 ms.
 	Reconnect time.Duration
 	Log       *slog.Logger // nil: discard
 }

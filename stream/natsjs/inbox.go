@@ -66,8 +66,8 @@ func subjectOf(token string) string {
 	return claims.Subject
 }
 
-// NewUser makes an NKey of a broker's user from the system's randomness: the seed that the user's process keeps, and the
-// public key that the broker's configuration names.
+// NewUser makes an NKey of a broker's user from the system's randomness: the seed that the user's process keeps, and
+// the public key that the broker's configuration names.
 func NewUser() (seed []byte, public string, err error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {

@@ -85,7 +85,8 @@ func (r *Reader) hangUp() {
 	r.inbox, r.last.left = nil, 0
 }
 
-// message returns the next message: one that has arrived, or that comes until the context ends or the last pull should have.
+// message returns the next message: one that has arrived, or that comes until the context ends or the last pull should
+// have.
 func (r *Reader) message(until context.Context) (*nats.Msg, error) {
 	until, cancel := context.WithDeadline(until, r.last.over)
 	defer cancel()

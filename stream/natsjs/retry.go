@@ -69,8 +69,9 @@ func sleep(ctx context.Context, pause time.Duration) time.Duration {
 	return min(2*pause, lastPause)
 }
 
-// Spread implements stream.Spreader. Where a time is set, every try to connect again waits, the first one too, and goes to a server by
-// chance: a client library that knows several servers would try the others at once, and so would all the clients of the one that died.
+// Spread implements stream.Spreader. Where a time is set, every try to connect again waits, the first one too, and
+// goes to a server by chance: a client library that knows several servers would try the others at once, and so would
+// all the clients of the one that died.
 func (c *Conn) Spread(over time.Duration) { c.spread.Store(int64(over)) }
 
 // server chooses where to connect again and when; nil leaves it to the library.

@@ -18,13 +18,14 @@ var ErrNoRoute = errors.New("no server answers there")
 // probeLimit bounds a probe of a link, beside the caller's context.
 const probeLimit = 5 * time.Second
 
-// JoinsAsServer reports whether the server whose links with other servers listen at the address (host:port) takes this client's
-// certificate for that of a server. It opens a link as far as that shows, joins nothing, and closes it. Its error is an ErrNoRoute
-// where no server answered.
+// JoinsAsServer reports whether the server whose links with other servers listen at the address (host:port) takes this
+// client's certificate for that of a server. It opens a link as far as that shows, joins nothing, and closes it. Its
+// error is an ErrNoRoute where no server answered.
 func (c *Conn) JoinsAsServer(ctx context.Context, address string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	// The other side is not believed in anything: its authority is one that clients do not know, and nothing secret is said to it.
+	// The other side is not believed in anything: its authority is one that clients do not know, and nothing secret is
+	// said to it.
 	config := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} //nolint:gosec // see above
 	if c.config.TLSCert != "" {
 		own, err := tls.LoadX509KeyPair(c.config.TLSCert, c.config.TLSKey)

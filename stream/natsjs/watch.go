@@ -14,8 +14,8 @@ import (
 // holds them.
 func WakePrefix(task stream.Task) string { return stream.Prefix + "." + string(task) + ".wake." }
 
-// What may wait in a process that has no time for it: far beyond what a stream.Wakes holds, and room for some of the largest messages.
-// Beyond it the client library drops wakes and reports a slow consumer, which is a zero Wake.
+// What may wait in a process that has no time for it: far beyond what a stream.Wakes holds, and room for some of the
+// largest messages. Beyond it the client library drops wakes and reports a slow consumer, which is a zero Wake.
 const (
 	maxWakes     = 1024
 	maxWakeBytes = 8 << 20

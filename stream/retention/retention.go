@@ -1,9 +1,10 @@
-// Package retention removes the records of a task that nobody needs any more, so that the streams of one that runs for years do not
-// grow: the Round, Open, Claim, Close and Batch of rounds that are older than an age and more than [stream.KeptRounds] behind the
-// newest. Task, stage and End stay.
+// Package retention removes the records of a task that nobody needs any more, so that the streams of one that runs for
+// years do not grow: the Round, Open, Claim, Close and Batch of rounds that are older than an age and more than
+// [stream.KeptRounds] behind the newest. Task, stage and End stay.
 //
-// It is the administrator's part, by a [Broker] that can remove. All times are the broker's own: no clock of this process decides
-// anything. docs/reference/protocol.md says why nothing that stands afterwards, and nobody who comes back late, is misled.
+// It is the administrator's part, by a [Broker] that can remove. All times are the broker's own: no clock of this
+// process decides anything. docs/reference/protocol.md says why nothing that stands afterwards, and nobody who comes
+// back late, is misled.
 package retention
 
 import (

@@ -145,7 +145,8 @@ func (c *cut) Remove(ctx context.Context, task stream.Task, s stream.Stream, seq
 	return nil
 }
 
-// TestSweepCutShort: wherever a sweep ends, a batch that is gone means that its round's other records are, and the next sweep ends it.
+// TestSweepCutShort: wherever a sweep ends, a batch that is gone means that its round's other records are, and the
+// next sweep ends it.
 func TestSweepCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for calls := 0; ; calls += 230 {

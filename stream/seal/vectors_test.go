@@ -49,7 +49,8 @@ type reportVector struct {
 	StageKey   hexed  `json:"stage_key"`
 	Info       hexed  `json:"info"`
 	Associated hexed  `json:"associated_data,omitempty"`
-	// Ephemeral is the X25519 private key of the encapsulation, Message the 32 bytes m of ML-KEM (FIPS 203, algorithm 17).
+	// Ephemeral is the X25519 private key of the encapsulation, Message the 32 bytes m of ML-KEM (FIPS 203, algorithm
+	// 17).
 	Ephemeral   hexed `json:"ephemeral_private_key,omitempty"`
 	Message     hexed `json:"encapsulation_message,omitempty"`
 	Report      hexed `json:"report"`

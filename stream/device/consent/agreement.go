@@ -38,7 +38,8 @@ type Agreement struct {
 	// Final reports that a published report counts as released, whatever the broker and the stage claim about it:
 	// trust local. No event takes part again.
 	Final bool
-	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own; 1 under trust local, where nobody's noise is.
+	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own; 1 under trust local,
+	// where nobody's noise is.
 	HonestFraction accounting.Fraction
 
 	card       *convex.Scorecard // how scores are reported after the gradient; nil: none

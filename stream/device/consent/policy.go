@@ -29,19 +29,20 @@ type Policy struct {
 	// pinned by the policy.
 	TaskHashes []Fingerprint
 
-	// MaxEpsilon bounds what one task may cost one user, in all rounds that an event of his joins, as the device computes it; 0 takes
-	// the task's declared budget. An event that no batch holds joins another round only if both together are within it: a plan uses up
-	// its budget, so that takes a larger MaxEpsilon.
+	// MaxEpsilon bounds what one task may cost one user, in all rounds that an event of his joins, as the device
+	// computes it; 0 takes the task's declared budget. An event that no batch holds joins another round only if both
+	// together are within it: a plan uses up its budget, so that takes a larger MaxEpsilon.
 	MaxEpsilon float64
-	// MaxDelta bounds the delta at which the device computes epsilon: it takes the smaller of this and the plan's. 0 takes
-	// the plan's.
+	// MaxDelta bounds the delta at which the device computes epsilon: it takes the smaller of this and the plan's. 0
+	// takes the plan's.
 	MaxDelta float64
-	// MaxTotalEpsilon and MaxTotalDelta bound what all tasks of the ledger together may cost one user within Period, added
-	// up (basic composition, which holds for parameters chosen adaptively too); 0 is no bound. They need a ledger.
+	// MaxTotalEpsilon and MaxTotalDelta bound what all tasks of the ledger together may cost one user within Period,
+	// added up (basic composition, which holds for parameters chosen adaptively too); 0 is no bound. They need a
+	// ledger.
 	MaxTotalEpsilon float64
 	MaxTotalDelta   float64
-	// Period is the length of the window that the totals are taken over: any span of that length, not a calendar's. 0 is
-	// for ever. Time is the device's clock, and a clock that is set back stands still to the ledger.
+	// Period is the length of the window that the totals are taken over: any span of that length, not a calendar's. 0
+	// is for ever. Time is the device's clock, and a clock that is set back stands still to the ledger.
 	Period time.Duration
 
 	// HonestFraction is the share of the users of a round whose noise the device relies on. A smaller share that
@@ -53,8 +54,8 @@ type Policy struct {
 	MaxRoundsPerUser *uint32
 	// MinCohort is the smallest minimum cohort of a round that is accepted.
 	MinCohort uint64
-	// OwnShare is the share of the users that a round's noise is planned for who must report before it is released, where reports carry noise and
-	// cohorts adapt: the stage draws the rest of that noise. 0 accepts every share.
+	// OwnShare is the share of the users that a round's noise is planned for who must report before it is released,
+	// where reports carry noise and cohorts adapt: the stage draws the rest of that noise. 0 accepts every share.
 	OwnShare float64
 
 	// TaskHash, LearnerKey and StageKey pin the task and the identities; empty is not pinned.

@@ -14,8 +14,8 @@ func (a *Agreement) proxOf(f *wire.Phase) *report.Prox {
 	return &report.Prox{Weight: x.Weight, StepSize: x.StepSize, Steps: int(x.Steps), Set: a.Set}
 }
 
-// checkProx refuses minimisers that may move by more than is charged for if one of units rows is replaced. It relies on the
-// device's own loss, bound of features and set, whatever the plan claims about them.
+// checkProx refuses minimisers that may move by more than is charged for if one of units rows is replaced. It relies
+// on the device's own loss, bound of features and set, whatever the plan claims about them.
 func (a *Agreement) checkProx(field string, c report.Config, units uint64) error {
 	x := c.Prox
 	if x == nil {

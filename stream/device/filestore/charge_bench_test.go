@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// BenchmarkCharge: rounds of 16,384 events are charged in chunks of 1,024, as a gateway does before it sends them, and settled in chunks of 8,192.
+// BenchmarkCharge: rounds of 16,384 events are charged in chunks of 1,024, as a gateway does before it sends them, and
+// settled in chunks of 8,192.
 func BenchmarkCharge(b *testing.B) {
 	const events, chunk, settled = 16384, 1024, 8192
 	s, err := filestore.Open(filepath.Join(b.TempDir(), "devices"))

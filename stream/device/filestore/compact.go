@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A log is compacted when it has grown by so many bytes, and by some more for each event, each of which a compaction sorts and
-// writes: it is a fraction of the work that led to it.
+// A log is compacted when it has grown by so many bytes, and by some more for each event, each of which a compaction
+// sorts and writes: it is a fraction of the work that led to it.
 const (
 	compactAfter    = 16 << 20
 	compactPerEvent = 128

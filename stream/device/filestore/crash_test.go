@@ -159,7 +159,8 @@ func TestStoreOnFaultyFolder(t *testing.T) {
 			check(t, d, s, spent)
 		}
 	})
-	// One fault and one write that is there for every two histories, and one that is not for every ten, however many -short plays.
+	// One fault and one write that is there for every two histories, and one that is not for every ten, however many
+	// -short plays.
 	if 2*faults < histories || 2*halves[0] < histories || 10*halves[1] < histories {
 		t.Errorf("%d histories, %d faults, %d writes that are there, %d that are not: tests too little",
 			histories, faults, halves[0], halves[1])

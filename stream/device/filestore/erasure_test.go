@@ -186,8 +186,8 @@ func TestKeysAreZerosWhenTheyGo(t *testing.T) {
 	}
 }
 
-// TestNoncesNeverRepeat: neither in a process nor in one that goes on with the log of another, whose last frames may be lost, is a key used
-// with a nonce twice.
+// TestNoncesNeverRepeat: neither in a process nor in one that goes on with the log of another, whose last frames may
+// be lost, is a key used with a nonce twice.
 func TestNoncesNeverRepeat(t *testing.T) {
 	d := newFaulty(1)
 	type use struct {

@@ -15,8 +15,8 @@ import (
 
 var errFault = errors.New("fault")
 
-// A faulty is a folder in memory that fails at one of its operations, and of which a crash leaves what was synced, and of the rest what it
-// likes: sectors of writes, and names, each or not, in any order.
+// A faulty is a folder in memory that fails at one of its operations, and of which a crash leaves what was synced, and
+// of the rest what it likes: sectors of writes, and names, each or not, in any order.
 type faulty struct {
 	rng     *rand.Rand
 	names   map[string]*inode // as the process sees them

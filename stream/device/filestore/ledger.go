@@ -37,8 +37,8 @@ const (
 //
 //	clock (milliseconds since 1970, 8 bytes, big endian), and accounts that changed: key (16 bytes, zero for everyone), length, record
 //
-// It holds the file only while it works on it, so that several publishers of different tasks share one, and reads then what the others
-// wrote since. Every write is synced before Update returns.
+// It holds the file only while it works on it, so that several publishers of different tasks share one, and reads then
+// what the others wrote since. Every write is synced before Update returns.
 type Ledger struct {
 	mu       sync.Mutex
 	folder   folder
@@ -52,8 +52,8 @@ type Ledger struct {
 
 var _ ledger.Ledger = (*Ledger)(nil)
 
-// OpenLedger opens the ledger of a state folder, or makes both (modes 0600 and 0700). It refuses a file of another format
-// and one that others may read.
+// OpenLedger opens the ledger of a state folder, or makes both (modes 0600 and 0700). It refuses a file of another
+// format and one that others may read.
 func OpenLedger(dir string) (*Ledger, error) {
 	l := newLedger(dir)
 	err := makeFolder(dir)

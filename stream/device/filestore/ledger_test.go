@@ -153,7 +153,8 @@ func TestLedgerRefusesDamage(t *testing.T) {
 	}
 }
 
-// What a publisher has forgotten that was stopped in the middle of a write, and one that was told nothing, the next one does not miss.
+// What a publisher has forgotten that was stopped in the middle of a write, and one that was told nothing, the next
+// one does not miss.
 func TestLedgerTorn(t *testing.T) {
 	dir := t.TempDir()
 	add := func(l ledger.Ledger) {

@@ -26,7 +26,8 @@ func (id keyID) file() string { return hex.EncodeToString(id[:]) + keySuffix }
 //
 //	"panlearn", version (1 byte), key (32 bytes), CRC-32C of these (4 bytes)
 //
-// Only the process that drew it encrypts with it, and counts its nonces up: none ever comes twice, whatever of the log is lost.
+// Only the process that drew it encrypts with it, and counts its nonces up: none ever comes twice, whatever of the log
+// is lost.
 type roundKey struct {
 	id     keyID
 	round  stream.Round // of the process that drew it; else 0: it is for reading alone

@@ -26,9 +26,9 @@ const formatVersion = 1
 //	header   "panlearn", kind (15 bytes, zeros at its end), version (1 byte), id (8 random bytes), CRC-32C of these
 //	frames   mark (4 bytes), length of the payload, CRC-32C (4 bytes each, little endian), payload
 //
-// The CRC of a frame is over id, offset and length as 64-bit numbers, and payload: bytes of another file, or of another place,
-// are no frame. Only the last frame can be torn, by a process or machine that died in the middle of its write, which nobody was told of:
-// all before it were synced.
+// The CRC of a frame is over id, offset and length as 64-bit numbers, and payload: bytes of another file, or of
+// another place, are no frame. Only the last frame can be torn, by a process or machine that died in the middle of its
+// write, which nobody was told of: all before it were synced.
 type segment struct {
 	file file
 	id   [8]byte
@@ -69,7 +69,8 @@ func header(kind string, version byte, id [8]byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// openSegment opens a segment and hands over its frames as next does. A torn frame is cut off, and what is left is durable when it returns.
+// openSegment opens a segment and hands over its frames as next does. A torn frame is cut off, and what is left is
+// durable when it returns.
 func openSegment(in folder, name, kind string, each func(at int64, payload []byte) error) (*segment, error) {
 	f, err := in.Open(name)
 	if err != nil {
@@ -131,8 +132,8 @@ func (s *segment) check(kind string) error {
 	return nil
 }
 
-// next hands over the payloads of the frames behind those that were read, and where each begins; a payload is valid until the next. A
-// frame that is torn is cut off; one that is damaged, with whole ones behind it, is an error.
+// next hands over the payloads of the frames behind those that were read, and where each begins; a payload is valid
+// until the next. A frame that is torn is cut off; one that is damaged, with whole ones behind it, is an error.
 func (s *segment) next(each func(at int64, payload []byte) error) error {
 	size, err := s.file.Size()
 	if err != nil || size == s.size {
@@ -177,8 +178,9 @@ func frameLength(head [frameSize]byte, left int64) int64 {
 	return n
 }
 
-// cut removes a torn frame: what lies behind the whole ones, and is short, or has a hole where a sector was never written, for the file
-// grew by it. Anything else happened to a frame that was whole once, and so did whatever left whole ones behind it.
+// cut removes a torn frame: what lies behind the whole ones, and is short, or has a hole where a sector was never
+// written, for the file grew by it. Anything else happened to a frame that was whole once, and so did whatever left
+// whole ones behind it.
 func (s *segment) cut(size int64) error {
 	rest := make([]byte, size-s.size)
 	if n, err := s.file.ReadAt(rest, s.size); n < len(rest) {
@@ -228,8 +230,8 @@ func (s *segment) sum(at int64, payload []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:], castagnoli), castagnoli, payload)
 }
 
-// append writes a frame, whose payload begins at byte frameSize of frame. It is not synced. It returns where the payload begins
-// in the file.
+// append writes a frame, whose payload begins at byte frameSize of frame. It is not synced. It returns where the
+// payload begins in the file.
 func (s *segment) append(frame []byte) (at int64, err error) {
 	payload := frame[frameSize:]
 	if len(payload) > maxPayload {

@@ -19,7 +19,8 @@ import (
 // MaxKey is the length of the longest key, in bytes.
 const MaxKey = task.MaxKey
 
-// Whoever has a key that can be read takes part, so what else is wrong with a body makes its event invalid, and is told locally.
+// Whoever has a key that can be read takes part, so what else is wrong with a body makes its event invalid, and is
+// told locally.
 var (
 	errNoKey  = fmt.Errorf("the body has no member key at the top level of a JSON object, a string of 1 to %d bytes", MaxKey)
 	errLarge  = errors.New("the body is too large")
@@ -105,8 +106,8 @@ type mapper struct {
 	onParse   func(size int)     // what a test does before an event is parsed
 }
 
-// What a body may have beside its event, and a vector for each of its coordinates: an index, a number with all of its digits, and blanks. Parsing
-// is work on a tick, and a larger body would show by when its report leaves.
+// What a body may have beside its event, and a vector for each of its coordinates: an index, a number with all of its
+// digits, and blanks. Parsing is work on a tick, and a larger body would show by when its report leaves.
 const (
 	besideEvent   = 4 << 10
 	perCoordinate = 64
@@ -162,7 +163,8 @@ func (m *mapper) known() *consent.Agreement {
 	return m.agreement
 }
 
-// example maps the event of a body whose key was read, after use. The error says why it does not fit, without its content.
+// example maps the event of a body whose key was read, after use. The error says why it does not fit, without its
+// content.
 func (m *mapper) example(key string, body []byte) (convex.Example, error) {
 	event, err := parseEvent(body, m.most)
 	if err != nil {

@@ -146,7 +146,8 @@ var (
 	errFull   = errors.New("as many events wait as may")
 )
 
-// publish hands an event to the client, unless an event with that key is under way, whose answer is then this one's too.
+// publish hands an event to the client, unless an event with that key is under way, whose answer is then this one's
+// too.
 func (g *Gateway) publish(key participation.Key, send func(context.Context) (device.Outcome, error)) (*pending, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

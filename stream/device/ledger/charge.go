@@ -19,9 +19,9 @@ type Charge struct {
 	// Rounds is the number of rounds that the most frequent user answered, Most the number that the cost covers:
 	// the rounds of an interactive phase are charged together, before the first.
 	Rounds, Most uint32
-	// Standing counts participations; without any the task costs nothing. Those of different users cost each of them no more than
-	// their own. Nothing is given back: that an event is in no batch rests on acknowledgements, which are the broker's word, and so
-	// an event that takes part again pays again.
+	// Standing counts participations; without any the task costs nothing. Those of different users cost each of them
+	// no more than their own. Nothing is given back: that an event is in no batch rests on acknowledgements, which are
+	// the broker's word, and so an event that takes part again pays again.
 	Standing uint64
 	// Open counts the participations whose outcome is not known. Their events may be sent again, and released, however
 	// old they are.
@@ -37,8 +37,8 @@ type Charge struct {
 	At     time.Time // of the newest charge or outcome, by the clock of the ledger
 }
 
-// Spent adds up what charges cost in the period that ends now, upper bounds. A period of 0 is for ever. Privacy composes
-// by addition whatever the order, and though later tasks may depend on earlier ones.
+// Spent adds up what charges cost in the period that ends now, upper bounds. A period of 0 is for ever. Privacy
+// composes by addition whatever the order, and though later tasks may depend on earlier ones.
 func Spent(charges []Charge, now time.Time, period time.Duration) (epsilon, delta float64) {
 	for _, c := range charges {
 		if c.Standing == 0 || !c.Within(now, period) {

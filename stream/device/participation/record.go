@@ -73,26 +73,30 @@ func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "participation.Draw{r
 //	                │  ▲  │ ──Decide──▶ Unknown   (also Abandon)
 //	        Sending └──┘  └──Decide──▶ Uncounted ──Join──▶ Charged, with a new draw
 //
-// In an interactive phase the same events answer every round: there Counted and Unknown may Join the next round of the same
-// phase, each with a draw of its own, at later steps only and Most times in all. They never join another phase. What the
-// state says then is of all rounds of the phase: Counted if one of them counted it, else Unknown if one is in doubt.
+// In an interactive phase the same events answer every round: there Counted and Unknown may Join the next round of the
+// same phase, each with a draw of its own, at later steps only and Most times in all. They never join another phase.
+// What the state says then is of all rounds of the phase: Counted if one of them counted it, else Unknown if one is in
+// doubt.
 //
-// An event whose draw is final is never Uncounted. Another is only if every publish that was made for it in the round was refused, or acknowledged with a sequence
-// above the cutoff of the attempt that closed, to which it went. All else leaves it charged:
+// An event whose draw is final is never Uncounted. Another is only if every publish that was made for it in the round
+// was refused, or acknowledged with a sequence above the cutoff of the attempt that closed, to which it went. All else
+// leaves it charged:
 //
-//   - A publish without an answer may be stored, and a retry's answer says nothing about it: the broker forgets message
-//     ids after its duplicate window.
-//   - A publish that was stored for an attempt that never closed was seen by a stage process that died, so no cutoff covers it.
+//   - A publish without an answer may be stored, and a retry's answer says nothing about it: the broker forgets
+//     message ids after its duplicate window.
+//   - A publish that was stored for an attempt that never closed was seen by a stage process that died, so no
+//     cutoff covers it.
 //   - A void batch charges everybody.
 //
-// Each publish has an answer of its own. That it was refused is as credible as that it has a sequence: both are the broker's
-// word, and a broker that lies wins nothing by either, because another round is charged beside this one (Agreement.Again in
-// package consent).
+// Each publish has an answer of its own. That it was refused is as credible as that it has a sequence: both are the
+// broker's word, and a broker that lies wins nothing by either, because another round is charged beside this one
+// (Agreement.Again in package consent).
 type Record struct {
 	Key   Key
 	State State
 	Draw  Draw // of the last round that it joined; without Counts once that is decided
-	// Sends are the attempts that it was published to, in this order, their numbers ascending; empty once the round is decided.
+	// Sends are the attempts that it was published to, in this order, their numbers ascending; empty once the round is
+	// decided.
 	Sends []Send
 	// Before is the state that it had when it joined its last round, if an earlier round of the same interactive phase
 	// decided it; else Fresh.
@@ -226,8 +230,9 @@ type Closed struct {
 	Void     bool
 }
 
-// Decide settles a charged event by the Close of its round, deletes its counts, and returns the state of all its rounds of the
-// phase. It must not be called while an acknowledgement is on its way that would be believed. A Close of another round or manifest changes nothing.
+// Decide settles a charged event by the Close of its round, deletes its counts, and returns the state of all its
+// rounds of the phase. It must not be called while an acknowledgement is on its way that would be believed. A Close of
+// another round or manifest changes nothing.
 func (p *Record) Decide(c Closed) State {
 	if p.State != Charged || c.Round != p.Draw.Round || c.Manifest != p.Draw.Manifest {
 		return p.State
@@ -259,8 +264,8 @@ func (p *Record) outcome(c Closed) State {
 	return Uncounted
 }
 
-// Abandon settles a charged event that waits for no Close: the task ended without one, the records of the round were removed, or it
-// was sent as often as it may be.
+// Abandon settles a charged event that waits for no Close: the task ended without one, the records of the round were
+// removed, or it was sent as often as it may be.
 func (p *Record) Abandon() {
 	if p.State == Charged {
 		p.settle(Unknown)

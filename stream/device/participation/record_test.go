@@ -227,7 +227,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestFinalDraw: of a draw that is final nothing is given back, whatever the broker answers and the stage says, and what was stored is no other.
+// TestFinalDraw: of a draw that is final nothing is given back, whatever the broker answers and the stage says, and
+// what was stored is no other.
 func TestFinalDraw(t *testing.T) {
 	for _, ack := range []stream.Ack{{}, {Status: stream.Refused}, {Status: stream.Stored, Sequence: 10}, {Status: stream.Stored, Sequence: 9}} {
 		for _, void := range []bool{false, true} {

@@ -139,9 +139,10 @@ func consumerThere(ctx context.Context, c *natsjs.Conn, task stream.Task) error 
 	return err
 }
 
-// WaitStreams waits until the task's streams are there, asking about once in every interval. Where the credentials may see
-// the streams' settings, they are checked, and streams with other settings end the wait at once; where they may not, that
-// the streams answer has to do: `learner doctor` checks the rest. A broker without a leader does not end the wait.
+// WaitStreams waits until the task's streams are there, asking about once in every interval. Where the credentials may
+// see the streams' settings, they are checked, and streams with other settings end the wait at once; where they may
+// not, that the streams answer has to do: `learner doctor` checks the rest. A broker without a leader does not end the
+// wait.
 func WaitStreams(ctx context.Context, c *natsjs.Conn, task stream.Task, interval time.Duration) error {
 	for {
 		err := CheckStreams(ctx, c, task)

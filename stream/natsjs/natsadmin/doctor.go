@@ -19,8 +19,8 @@ import (
 // A Status grades a finding of the doctor.
 type Status string
 
-// OK: as it should be. Warning: works, with a guarantee that is weaker or that cannot be seen from here. Failure: a guarantee
-// does not hold, or the task cannot run.
+// OK: as it should be. Warning: works, with a guarantee that is weaker or that cannot be seen from here. Failure: a
+// guarantee does not hold, or the task cannot run.
 const (
 	OK      Status = "ok"
 	Warning Status = "warning"
@@ -124,8 +124,8 @@ const skewed = 2 * time.Second
 const clockMatters = "set the clocks of both with NTP: deadlines, certificates and the windows of devices' ledgers go by them"
 
 // clock compares our clock with the server's. Where the server says its time, the answer was made between request and
-// arrival, so that the difference is known to half of that. Where these credentials may not ask, the newest record is no
-// older than the server's clock, which shows a clock of ours that is behind, and no other.
+// arrival, so that the difference is known to half of that. Where these credentials may not ask, the newest record is
+// no older than the server's clock, which shows a clock of ours that is behind, and no other.
 func (e *examination) clock(ctx context.Context) {
 	now := e.expect.Clock
 	if now == nil {

@@ -97,8 +97,8 @@ func TestDoctorOfLostRecords(t *testing.T) {
 	}
 }
 
-// TestDoctorNamesDrift: the settings that somebody changed are named, and the streams that he left alone are not; TestProvisionRefusesOtherSettings
-// goes through all settings.
+// TestDoctorNamesDrift: the settings that somebody changed are named, and the streams that he left alone are not;
+// TestProvisionRefusesOtherSettings goes through all settings.
 func TestDoctorNamesDrift(t *testing.T) {
 	c := broker(t)
 	for i, test := range []struct {

@@ -76,8 +76,8 @@ func (r reservation) lacks(info *jetstream.AccountInfo, replicas int) (lacks []s
 	return lacks
 }
 
-// account looks at what JetStream lets the account keep, and whether one more task fits: by its limits, and by a stream that is made as the
-// reports' would be, written to and deleted, since what the server has left nobody may ask.
+// account looks at what JetStream lets the account keep, and whether one more task fits: by its limits, and by a
+// stream that is made as the reports' would be, written to and deleted, since what the server has left nobody may ask.
 func (e *examination) account(ctx context.Context) {
 	var info *jetstream.AccountInfo
 	err := e.Call(ctx, apiAccountInfo, func(ctx context.Context) (err error) {

@@ -45,8 +45,9 @@ const (
 	codeNoMessage    = 10037
 )
 
-// writes finds a stream whose store keeps a write error: nats-server then refuses every write to it until it is restarted, room or not. What
-// changes nothing shows it: the deletion of a message that no stream has, or a purge of a subject that nobody uses.
+// writes finds a stream whose store keeps a write error: nats-server then refuses every write to it until it is
+// restarted, room or not. What changes nothing shows it: the deletion of a message that no stream has, or a purge of a
+// subject that nobody uses.
 func (e *examination) writes(ctx context.Context, have map[stream.Stream]*jetstream.StreamInfo) {
 	tried := 0
 	refused := func(name string, err error) {
@@ -105,8 +106,9 @@ func (e *examination) queue(ctx context.Context, reports *jetstream.StreamInfo) 
 	e.find("reports", OK, "%d messages, %d of %d bytes (%.0f %%)%s", state.Msgs, state.Bytes, limit, 100*share, prefixed("; ", of))
 }
 
-// limits finds a stream of reports that takes fewer than the plan's cohorts may have waiting, such as one that an older release made. The limit of
-// such a stream went by the size of the largest bundle, and single reports were refused while it was nearly empty.
+// limits finds a stream of reports that takes fewer than the plan's cohorts may have waiting, such as one that an
+// older release made. The limit of such a stream went by the size of the largest bundle, and single reports were
+// refused while it was nearly empty.
 func (e *examination) limits(have jetstream.StreamConfig) {
 	want := e.expect.Options
 	if err := want.validate(); err != nil || want.LeastMsgSize == 0 { // found with the account's, or the plan is not known

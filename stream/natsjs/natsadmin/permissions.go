@@ -146,15 +146,15 @@ func probeAPI(ctx context.Context, c *natsjs.Conn, subject string, body any) err
 	return err
 }
 
-// probeStream is a stream that nobody has: a message that expects it is stored nowhere, and a request that names it finds
-// nothing.
+// probeStream is a stream that nobody has: a message that expects it is stored nowhere, and a request that names it
+// finds nothing.
 const probeStream = "PANLEARN_probe"
 
 // streamMismatch is the server's code for a message that expects another stream than the one that listens.
 const streamMismatch = 10060
 
-// probe asks whether we may publish on a subject that a stream listens on, and stores nothing: the message expects another
-// stream, so the one that is there refuses it. nil: we may.
+// probe asks whether we may publish on a subject that a stream listens on, and stores nothing: the message expects
+// another stream, so the one that is there refuses it. nil: we may.
 func probe(ctx context.Context, c *natsjs.Conn, subject string) error {
 	if err := forbidden(ctx, c, subject); err != nil {
 		return err

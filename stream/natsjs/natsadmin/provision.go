@@ -15,10 +15,11 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// Provision creates the streams and the consumer of a task where they are missing. What is there already is left as
-// it is; where a guarantee would not hold on it, that is an error that names the settings. It may be called again, and
-// tries until ctx ends where a cluster has no leader or too few of its servers. A stream that holds what decides rounds and is missing under a
-// task that has begun is ErrLost, and is not made again. Where it fails, it removes what it made, and nothing else.
+// Provision creates the streams and the consumer of a task where they are missing. What is there already is left as it
+// is; where a guarantee would not hold on it, that is an error that names the settings. It may be called again, and
+// tries until ctx ends where a cluster has no leader or too few of its servers. A stream that holds what decides
+// rounds and is missing under a task that has begun is ErrLost, and is not made again. Where it fails, it removes what
+// it made, and nothing else.
 func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) error {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return fmt.Errorf("provision: %w", err)
@@ -125,8 +126,9 @@ func ProvisionAll(ctx context.Context, c *natsjs.Conn, task stream.Task, o Optio
 	return list, nil
 }
 
-// Remove deletes the streams of a task, with all that is in them, and returns the names of those that were there. It may be
-// called again, and tries until ctx ends where a cluster has no leader. Whether the task has ended is the caller's to see.
+// Remove deletes the streams of a task, with all that is in them, and returns the names of those that were there. It
+// may be called again, and tries until ctx ends where a cluster has no leader. Whether the task has ended is the
+// caller's to see.
 func Remove(ctx context.Context, c *natsjs.Conn, task stream.Task) (removed []string, err error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("remove: %w", err)

@@ -88,7 +88,8 @@ func TestNothingReplacesARecord(t *testing.T) {
 	})
 }
 
-// TestNobodyMakesRoom: nothing that an administrator can ask, short of deleting the message or changing the stream, takes a record away.
+// TestNobodyMakesRoom: nothing that an administrator can ask, short of deleting the message or changing the stream,
+// takes a record away.
 func TestNobodyMakesRoom(t *testing.T) {
 	c := broker(t)
 	first(t, c, func(subject, name string, number uint64, h jetstream.Stream) {

@@ -26,7 +26,8 @@ func newMark() string { return rand.Text() }
 // it made.
 const rollbackTime = 10 * time.Second
 
-// rollback removes the streams of a task that the call of this mark made, while they are empty, and adds to its error what came of it.
+// rollback removes the streams of a task that the call of this mark made, while they are empty, and adds to its error
+// what came of it.
 func rollback(ctx context.Context, c *natsjs.Conn, task stream.Task, mark string, because error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 	defer cancel()

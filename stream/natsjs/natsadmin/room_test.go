@@ -84,7 +84,8 @@ func TestProvisionRollsBack(t *testing.T) {
 	}
 }
 
-// TestDoctorKnowsWhatFits: by the server's own word, since no client may ask what it has left; and nothing of the trial stays.
+// TestDoctorKnowsWhatFits: by the server's own word, since no client may ask what it has left; and nothing of the
+// trial stays.
 func TestDoctorKnowsWhatFits(t *testing.T) {
 	for _, test := range []struct {
 		c    *natsjs.Conn

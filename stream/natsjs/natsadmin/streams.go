@@ -21,7 +21,8 @@ const (
 	DefaultMaxAckPending = 4096
 )
 
-// minPerSubject is the least limit of one attempt's reports, storedRoom about what the server stores with each: subject, message id, framing.
+// minPerSubject is the least limit of one attempt's reports, storedRoom about what the server stores with each:
+// subject, message id, framing.
 const (
 	minPerSubject = 16
 	storedRoom    = 160
@@ -64,8 +65,9 @@ func (o *Options) validate() error {
 	o.MaxAge = cmp.Or(o.MaxAge, DefaultMaxAge)
 	o.AckWait = cmp.Or(o.AckWait, DefaultAckWait)
 	o.MaxAckPending = cmp.Or(o.MaxAckPending, DefaultMaxAckPending)
-	// Reports of one attempt, of one user each, leave half of the stream to the next one's; a few have to fit in any case. Bundles are fewer and, a user,
-	// smaller, so that a limit by their size would refuse single reports while the stream is nearly empty.
+	// Reports of one attempt, of one user each, leave half of the stream to the next one's; a few have to fit in any
+	// case. Bundles are fewer and, a user, smaller, so that a limit by their size would refuse single reports while
+	// the stream is nearly empty.
 	half := max(minPerSubject, o.MaxReportBytes/2/o.stored())
 	o.MaxPerSubject = min(cmp.Or(o.MaxPerSubject, half), half)
 	return nil
@@ -74,8 +76,8 @@ func (o *Options) validate() error {
 // stored returns about how many bytes the server stores for the smallest report.
 func (o *Options) stored() int64 { return int64(cmp.Or(o.LeastMsgSize, o.MaxMsgSize) + storedRoom) }
 
-// reportBytes returns the size of a stream that holds MaxPerSubject single reports of an attempt in one half: at least DefaultReportBytes, which is also
-// the most in memory, and at most MostReportBytes.
+// reportBytes returns the size of a stream that holds MaxPerSubject single reports of an attempt in one half: at least
+// DefaultReportBytes, which is also the most in memory, and at most MostReportBytes.
 func (o *Options) reportBytes() int64 {
 	if o.LeastMsgSize == 0 || o.MemoryReports {
 		return DefaultReportBytes

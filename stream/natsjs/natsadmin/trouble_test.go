@@ -49,7 +49,8 @@ func fill(t *testing.T, disk string) (free func()) {
 	}
 }
 
-// TestDoctorSeesAFullDisk, and a server that remembers one: nats-server refuses writes until it is restarted, while all reads answer.
+// TestDoctorSeesAFullDisk, and a server that remembers one: nats-server refuses writes until it is restarted, while
+// all reads answer.
 func TestDoctorSeesAFullDisk(t *testing.T) {
 	disk := smallDisk(t, "4m")
 	if disk == "" {
