@@ -73,7 +73,7 @@ func jittered(d time.Duration) time.Duration {
 	return d/2 + time.Duration(float64(d)*float64(random32())/(1<<32))
 }
 
-// note logs what the answer to a delivery shows of the broker: it refuses reports, does not answer, or takes them
+// note records and logs what the answer to a delivery shows of the broker: it refuses reports, does not answer, or takes them
 // again, which only a stored report shows.
 func (l *loop) note(d delivery, now time.Time) {
 	refused, taken := l.refusals.told(d, l.Poll, now)
