@@ -6,8 +6,8 @@ import (
 )
 
 // A ball places vectors on the lattice. Positions are measured from the centre (g/2, ..., g/2) in steps of 2^-24 of a
-// level: since g 2^24 is even, the centre lies on that grid for odd g too. The radius is Params.unitRadius: g 2^23 steps, which is
-// g/2 levels, or a share of it for each unit of a report about several.
+// level: since g 2^24 is even, the centre lies on that grid for odd g too. The radius is Params.unitRadius: g 2^23
+// steps, which is g/2 levels, or a share of it for each unit of a report about several.
 //
 // The accountant's theorem needs positions inside the ball exactly. Clipping in floating point alone exceeds it by
 // rounding errors, and snapping outwards by far more, so positions are snapped toward the centre and the sum of squares
@@ -42,8 +42,9 @@ func (b ball) snap(dst []int64, x []float64) bool {
 	return true
 }
 
-// place is snap for a vector that needs no clipping and lies in the ball at once, in one pass: the sum of norm2, which waits for every addition,
-// takes no longer than the positions. It reports false, and dst is to be overwritten, for any other vector.
+// place is snap for a vector that needs no clipping and lies in the ball at once, in one pass: the sum of norm2, which
+// waits for every addition, takes no longer than the positions. It reports false, and dst is to be overwritten, for
+// any other vector.
 func (b ball) place(dst []int64, x []float64) bool {
 	var sum float64
 	var hi, lo, carry uint64
@@ -61,7 +62,7 @@ func (b ball) place(dst []int64, x []float64) bool {
 	return math.Sqrt(sum) <= b.clip && b.holds(hi, lo)
 }
 
-// holds says whether a sum of squares is that of a point of the ball.
+// holds reports whether a sum of squares belongs to a point of the ball.
 func (b ball) holds(hi, lo uint64) bool {
 	rhi, rlo := bits.Mul64(b.radius, b.radius)
 	_, borrow := bits.Sub64(rlo, lo, 0)
@@ -69,8 +70,8 @@ func (b ball) holds(hi, lo uint64) bool {
 	return borrow == 0
 }
 
-// settle fills dst, shrinking the vector as little as needed to lie in the ball. Positions shrink with the factor, and at
-// factor 0 they are the centre: the loop ends.
+// settle fills dst, shrinking the vector as little as needed to lie in the ball. Positions shrink with the factor, and
+// at factor 0 they are the centre: the loop ends.
 //
 // |x/unit scale| must be at most radius (1 + 2^-9), so that conversions and squares do not overflow.
 func (b ball) settle(dst []int64, x []float64, unit, scale float64) {
@@ -124,15 +125,17 @@ func norm2(x []float64) (n, unit float64) {
 	return math.Sqrt(sum), most
 }
 
-// MinimizerShift bounds from above, in levels, how far apart the places of two vectors lie that are at most 2L/K (1 + 2^-18) apart, where L is the
-// clip norm of the ball of radius g/2: their distance, what rounding toward the centre adds, and the floating-point arithmetic of clipping
-// and scaling (docs/proofs/theorem-a.md, section 3, a report of a minimiser).
+// MinimizerShift bounds from above, in levels, how far apart the places of two vectors lie that are at most 2L/K (1 +
+// 2^-18) apart, where L is the clip norm of the ball of radius g/2: their distance, what rounding toward the centre
+// adds, and the floating-point arithmetic of clipping and scaling (docs/proofs/theorem-a.md, section 3, a report of a
+// minimiser).
 func MinimizerShift(g int, units uint64, d int) float64 {
 	return snappedShift(float64(g)/float64(units)*(1+0x1p-18), g, d)
 }
 
-// Shift bounds the same of two vectors, as they are in memory, that are at most S apart in the L2 norm: ratio is S/(2L), an upper bound of it. Above 1 it is 1,
-// since clipping brings them within 2L. NaN, which no mechanism accepts, if ratio is NaN or negative.
+// Shift bounds the same of two vectors, as they are in memory, that are at most S apart in the L2 norm: ratio is
+// S/(2L), an upper bound of it. Above 1 it is 1, since clipping brings them within 2L. NaN, which no mechanism
+// accepts, if ratio is NaN or negative.
 func Shift(g int, ratio float64, d int) float64 {
 	if !(ratio >= 0) {
 		return math.NaN()

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// inBall is the check of rule and theorem, in big integers: sum of squares of doubled positions against (g 2^24)^2.
+// inBall checks rule and theorem in big integers: the sum of squares of doubled positions against (g 2^24)^2.
 func inBall(levels uint32, at []int64) bool {
 	sum := new(big.Int)
 	for _, s := range at {

@@ -39,8 +39,8 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// BenchmarkReport is a device's arithmetic at the trials of plans of some thousand users a round: encode and pack, over a copy of the same
-// coordinates, on vectors that no cache holds.
+// BenchmarkReport is a device's arithmetic at the trials of plans of some thousand users a round: encode and pack,
+// over a copy of the same coordinates, on vectors that no cache holds.
 func BenchmarkReport(b *testing.B) {
 	for _, dim := range []int{10, 100, 784} {
 		p := Params{Dim: dim, ClipNorm: 1, Levels: 20, Trials: 40, Coin: Fair}

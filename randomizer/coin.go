@@ -42,9 +42,9 @@ func (c Coin) Validate() error {
 	return nil
 }
 
-// SubGaussian returns the smallest s2 with E exp(t (X - p)) <= exp(t^2 s2/2) for all t, X being one flip: (1-2p)/(2 ln((1-p)/p)), and
-// 1/4 for a fair coin (Kearns and Saul, Large Deviation Methods for Approximate Probabilistic Inference, UAI 1998, Lemma 1). It is at least
-// p(1-p) and at most 1/4.
+// SubGaussian returns the smallest s2 with E exp(t (X - p)) <= exp(t^2 s2/2) for all t, X being one flip: (1-2p)/(2
+// ln((1-p)/p)), and 1/4 for a fair coin (Kearns and Saul, Large Deviation Methods for Approximate Probabilistic
+// Inference, UAI 1998, Lemma 1). It is at least p(1-p) and at most 1/4.
 func (c Coin) SubGaussian() float64 {
 	p := c.Float()
 	if d := 1 - 2*p; math.Abs(d) > 1e-6 { // nearer to 1/2 the quotient loses digits, and is 1/4 to 12 of them

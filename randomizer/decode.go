@@ -15,8 +15,9 @@ import (
 // by less than 2^-23 L/g (ICLR 2022, Algorithm 2 and Theorem 3.2, with the range 2L and the recentring users L). It
 // is computed in integers and rounded once at the end. The result reuses dst's memory if it is large enough.
 //
-// Of reports about K units it is the sum over reports of the mean of their units: 2L/g becomes what floor(g 2^23/K) steps for L give, and
-// snapping moves a mean by less than 2^-22 K L/g. With a window the noise of each report is centred at w/2, whatever its trials.
+// Of reports about K units it is the sum over reports of the mean of their units: 2L/g becomes what floor(g 2^23/K)
+// steps for L give, and snapping moves a mean by less than 2^-22 K L/g. With a window the noise of each report is
+// centred at w/2, whatever its trials.
 //
 // Decode refuses a wrong number of totals, totals without users, and totals that users reports and noiseTrials trials
 // cannot have; the error gives the coordinate, not the total.
@@ -31,8 +32,8 @@ func (p Params) Decode(dst []float64, totals []uint64, users, noiseTrials uint64
 	if err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
 	}
-	// centre = 2^24 (expected total of vectors 0) = users g 2^23 + coin noiseTrials, below 2^88. The noise of a window is as that of
-	// users w fair trials.
+	// centre = 2^24 (expected total of vectors 0) = users g 2^23 + coin noiseTrials, below 2^88. The noise of a window
+	// is as that of users w fair trials.
 	chi, clo := bits.Mul64(users*uint64(p.Levels), 1<<(CoinBits-1))
 	if p.Window > 0 {
 		noiseTrials = users * uint64(p.Window)

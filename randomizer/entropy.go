@@ -13,7 +13,7 @@ func NewEntropy() *rand.ChaCha8 {
 	return src
 }
 
-// reseed starts a generator anew from the operating system, and overwrites what it remembers.
+// reseed restarts a generator with a fresh seed from the operating system, and overwrites its old state.
 func reseed(src *rand.ChaCha8) {
 	var seed [32]byte
 	// crypto/rand.Read does not return errors; it ends the process when the system has no randomness.

@@ -50,9 +50,10 @@ func (s *tape) Uint64() uint64 {
 	return uint64(w)
 }
 
-// A vector of the golden file: for clients in other languages (docs/how-to/clients.md). Words are all that Draw draws: what
-// ChaCha8 (as in the C2SP specification) gives for the seed, or chosen where there is none. Counts are what Draw makes
-// of them, and packed is the report. A report about several units has their vectors in place of x, and the position of their sum.
+// A vector is one entry of the golden file, for clients in other languages (docs/how-to/clients.md). Words are all
+// that Draw draws: the output of ChaCha8 (as in the C2SP specification) for the seed, or chosen words if there is
+// none. Counts are the result of Draw, and packed is the report. A report about several units has their vectors
+// instead of x, and the position of their sum.
 type vector struct {
 	Name      string      `json:"name"`
 	Dim       int         `json:"dim"`

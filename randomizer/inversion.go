@@ -30,8 +30,8 @@ const (
 // If the bits of U drawn so far say U in [u, u+ulp), and that interval lies between the upper bound (*) of C(k-1) and
 // the lower bound (*) of C(k), then U lies in [C(k-1), C(k)) whatever bits follow, and k is what exact inversion
 // returns. Otherwise more bits of the same U are drawn and P is doubled, until the interval is inside: the bounds
-// close in on every U that is not a value of C, that is with probability 1. So the outcome is that of exact inversion
-// for every U, and exactly binomial.
+// close in on every U that is not a value of C, that is with probability 1. So the outcome equals that of exact
+// inversion for every U, and exactly binomial.
 type inversion struct {
 	trials uint64
 	coin   Coin

@@ -55,8 +55,9 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// Whatever the words, at whatever precision the table was built, the outcome is that of exact inversion. Words are
-// drawn close to the values of the distribution function, where only more precision can tell.
+// TestInversionIsExactForEveryWord checks that, for any words and any precision of the table, the outcome equals that
+// of exact inversion. Words are drawn close to the values of the distribution function, where only more precision can
+// tell.
 func TestInversionIsExactForEveryWord(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		trials := rapid.Uint64Range(1, 80).Draw(rt, "trials")
@@ -107,8 +108,8 @@ func splitWords(u *big.Int, n int) []uint64 {
 	return out
 }
 
-// The words that rapid is unlikely to find: within a few units of an entry of the table at its own precision, and next to 0
-// and 1, where the table leaves outcomes out.
+// The words that rapid is unlikely to find: within a few units of an entry of the table at its own precision, and next
+// to 0 and 1, where the table leaves outcomes out.
 func TestInversionAtTheEdges(t *testing.T) {
 	const words = 80
 	one := new(big.Int).Lsh(big.NewInt(1), 64*words)

@@ -15,11 +15,12 @@ const (
 	maxTruncated = 1 << 20
 )
 
-// A DiscreteLaplace is the law of integers Pr[X = x] = (1-q)/(1+q) q^|x|, with q = e^-rate and a rational rate s/t: that of a Laplace law
-// of scale t/s on the integers. Shifting it by one costs epsilon = rate. The zero value is no law.
+// A DiscreteLaplace is the law of integers Pr[X = x] = (1-q)/(1+q) q^|x|, with q = e^-rate and a rational rate s/t:
+// that of a Laplace law of scale t/s on the integers. Shifting it by one costs epsilon = rate. The zero value is no
+// law.
 type DiscreteLaplace struct{ s, t uint64 }
 
-// NewDiscreteLaplace is the law of rate s/t, between 2^-26 and 64, with s and t of at most 50 bits.
+// NewDiscreteLaplace returns the law of rate s/t, between 2^-26 and 64, with s and t of at most 50 bits.
 func NewDiscreteLaplace(s, t uint64) (DiscreteLaplace, error) {
 	if s == 0 || t == 0 || s>>maxRateBits != 0 || t>>maxRateBits != 0 || s > maxRate*t || s < t>>26 {
 		return DiscreteLaplace{}, fmt.Errorf("discrete Laplace: rate %d/%d: want 2^-26 to %d, of numbers below 2^%d", s, t, maxRate, maxRateBits)
@@ -31,7 +32,8 @@ func NewDiscreteLaplace(s, t uint64) (DiscreteLaplace, error) {
 	return DiscreteLaplace{s / a, t / a}, nil
 }
 
-// LaplaceOfRate is the law of the largest rate of 24 significant bits that is not above rate, between 2^-25 and 64.
+// LaplaceOfRate returns the law of the largest rate of 24 significant bits that is not above rate, between 2^-25 and
+// 64.
 func LaplaceOfRate(rate float64) (DiscreteLaplace, error) {
 	if !(rate >= 0x1p-25 && rate <= maxRate) {
 		return DiscreteLaplace{}, fmt.Errorf("discrete Laplace: rate %v: want 2^-25 to %d", rate, maxRate)
@@ -41,7 +43,7 @@ func LaplaceOfRate(rate float64) (DiscreteLaplace, error) {
 	return NewDiscreteLaplace(uint64(math.Ldexp(rate, shift)), 1<<shift)
 }
 
-// Rate is s/t, rounded: the epsilon of a shift by one.
+// Rate returns s/t, rounded: the epsilon of a shift by one.
 func (l DiscreteLaplace) Rate() float64 { return float64(l.s) / float64(l.t) }
 
 // Tail bounds Pr[X >= k] from above, within 1e-9 of it: q^k/(1+q) for k >= 0.
@@ -57,9 +59,9 @@ func (l DiscreteLaplace) tail(k int64) float64 {
 	return math.Exp(-x) / (1 + math.Exp(-l.Rate()))
 }
 
-// Sample draws X exactly, provided that the source's bits are uniform and independent (Canonne, Kamath and Steinke 2020, Algorithm 2): in integers, with
-// coins of rational probabilities. How long it takes depends on the draw, and on nothing else. Draws beyond 2^62 have a
-// probability below e^-4000, and are not foreseen.
+// Sample draws X exactly, provided that the source's bits are uniform and independent (Canonne, Kamath and Steinke
+// 2020, Algorithm 2): in integers, with coins of rational probabilities. How long it takes depends on the draw, and on
+// nothing else. Draws beyond 2^62 have a probability below e^-4000, and are not foreseen.
 func (l DiscreteLaplace) Sample(src rand.Source) int64 {
 	for {
 		u := below(src, l.t)
@@ -80,8 +82,8 @@ func (l DiscreteLaplace) Sample(src rand.Source) int64 {
 	}
 }
 
-// expCoin is true with probability e^(-u/t), for u <= t (Canonne, Kamath and Steinke 2020, Algorithm 1): the first of
-// independent coins of probability u/(t k), k = 1, 2, ..., that fails has an odd number.
+// expCoin returns true with probability e^(-u/t), for u <= t (Canonne, Kamath and Steinke 2020, Algorithm 1): the
+// first of independent coins of probability u/(t k), k = 1, 2, ..., that fails has an odd number.
 func expCoin(src rand.Source, u, t uint64) bool {
 	for k := uint64(1); ; k++ {
 		if below(src, t) >= u || below(src, k) != 0 {
@@ -90,8 +92,8 @@ func expCoin(src rand.Source, u, t uint64) bool {
 	}
 }
 
-// below draws one of 0, ..., n-1, n > 0, each with the same probability: the upper word of a product of 128 bits, without those draws that favour
-// some (Lemire 2019).
+// below draws one of 0, ..., n-1, n > 0, each with the same probability: the upper word of a product of 128 bits,
+// without those draws that favour some (Lemire 2019).
 func below(src rand.Source, n uint64) uint64 {
 	hi, lo := bits.Mul64(src.Uint64(), n)
 	if lo < n {
@@ -102,14 +104,16 @@ func below(src rand.Source, n uint64) uint64 {
 	return hi
 }
 
-// A TruncatedLaplace is the law on {0, ..., 2 kappa} of a discrete Laplace that is moved by kappa, given that it is there: Pr[R = r] is
-// proportional to e^(-rate |r-kappa|) (Ghazi et al. 2023, Definition 3.4). The zero value is no law.
+// A TruncatedLaplace is the law on {0, ..., 2 kappa} of a discrete Laplace that is moved by kappa, given that it is
+// there: Pr[R = r] is proportional to e^(-rate |r-kappa|) (Ghazi et al. 2023, Definition 3.4). The zero value is no
+// law.
 type TruncatedLaplace struct {
 	laplace DiscreteLaplace
 	kappa   int64
 }
 
-// NewTruncatedLaplace wants a kappa of 1 to 2^20, and of 1 to 700 over the rate: most draws are there, and no probability underflows.
+// NewTruncatedLaplace accepts a kappa of 1 to 2^20, and of 1 to 700 over the rate: most draws are there, and no
+// probability underflows.
 func NewTruncatedLaplace(l DiscreteLaplace, kappa int) (TruncatedLaplace, error) {
 	if x := l.Rate() * float64(kappa); kappa < 1 || kappa > maxTruncated || !(x >= 1 && x <= 700) {
 		return TruncatedLaplace{}, fmt.Errorf("truncated Laplace: kappa %d at rate %v: want 1 to %d, and a product of 1 to 700", kappa, l.Rate(), maxTruncated)
@@ -117,7 +121,7 @@ func NewTruncatedLaplace(l DiscreteLaplace, kappa int) (TruncatedLaplace, error)
 	return TruncatedLaplace{l, int64(kappa)}, nil
 }
 
-// Kappa is the middle of the support, and Rate that of the discrete Laplace.
+// Kappa returns the middle of the support, and Rate the rate of the discrete Laplace.
 func (l TruncatedLaplace) Kappa() int    { return int(l.kappa) }
 func (l TruncatedLaplace) Rate() float64 { return l.laplace.Rate() }
 
@@ -130,7 +134,8 @@ func (l TruncatedLaplace) Sample(src rand.Source) int {
 	}
 }
 
-// Survival has Pr[R >= s] and Pr[R < s] for s = 0, ..., 2 kappa + 1, each summed from its own end: right up to a factor of 1 ± 1e-9, and 0 and 1 where they are.
+// Survival has Pr[R >= s] and Pr[R < s] for s = 0, ..., 2 kappa + 1, each summed from its own end: right up to a
+// factor of 1 ± 1e-9, and 0 and 1 where they are.
 func (l TruncatedLaplace) Survival() (at, below []float64) {
 	n := 2*l.kappa + 1
 	mass := make([]float64, n)

@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/internal/test/dptest"
 )
 
-// laplaceCells are the outcomes of a discrete Laplace in 41 cells of a quarter of its scale each, the last at either end open.
+// laplaceCells divides the outcomes of a discrete Laplace into 41 cells of a quarter of its scale each, the last at
+// either end open.
 func laplaceCells(l DiscreteLaplace) (prob []float64, of func(int64) int) {
 	const ends = 20
 	width := max(1, int64(1/(4*l.Rate())))
@@ -35,7 +36,8 @@ func laplaceCells(l DiscreteLaplace) (prob []float64, of func(int64) int) {
 	}
 }
 
-// TestDiscreteLaplaceLaw: counts, mean, variance and the mean of |X| are those of the law, from half a step of scale to thousands.
+// TestDiscreteLaplaceLaw checks counts, mean, variance and the mean of |X| against the law, from half a step of scale
+// to thousands.
 func TestDiscreteLaplaceLaw(t *testing.T) {
 	const draws = 60000
 	for i, c := range []struct{ s, t uint64 }{{1, 1}, {1, 2}, {2, 1}, {3, 7}, {1, 100}, {22, 7}, {5, 1 << 14}, {1<<49 + 1, 1<<50 - 3}, {4, 1}} {
@@ -70,7 +72,8 @@ func TestDiscreteLaplaceLaw(t *testing.T) {
 	}
 }
 
-// TestDiscreteLaplaceTail: the tail is never below the sum of the probabilities, and hardly above; it sums from either end.
+// TestDiscreteLaplaceTail: the tail is never below the sum of the probabilities, and hardly above; it sums from either
+// end.
 func TestDiscreteLaplaceTail(t *testing.T) {
 	for _, c := range []struct{ s, t uint64 }{{1, 1}, {1, 30}, {5, 2}} {
 		l, _ := NewDiscreteLaplace(c.s, c.t)

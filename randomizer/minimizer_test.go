@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/dptest"
 )
 
-// farApart is how far apart two vectors are after the projection on the ball of radius l, in 200 bits, and of what norm.
+// farApart returns the distance of two vectors after projection on the ball of radius l, in 200 bits.
 func farApart(x, y []float64, l float64) *big.Float {
 	number := func(v float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(v) }
 	norm := func(x []*big.Float) *big.Float {
@@ -40,8 +40,8 @@ func farApart(x, y []float64, l float64) *big.Float {
 	return norm(a)
 }
 
-// TestMinimizersMoveByTheirShift: two vectors that are 2L/K (1 + 2^-18) apart after clipping lie at most MinimizerShift apart, in the lattice's ball;
-// close vectors and dimensions show what snapping adds.
+// TestMinimizersMoveByTheirShift: two vectors that are 2L/K (1 + 2^-18) apart after clipping lie at most
+// MinimizerShift apart, in the lattice's ball; close vectors and dimensions show what snapping adds.
 func TestMinimizersMoveByTheirShift(t *testing.T) {
 	var closest float64
 	rapid.Check(t, func(rt *rapid.T) {
@@ -101,7 +101,8 @@ func TestMinimizersMoveByTheirShift(t *testing.T) {
 	}
 }
 
-// Shift at 1/K is MinimizerShift but for the margin of a minimiser's own rounding; clipping bounds it; what is no ratio gives no shift.
+// TestShiftOfARatio checks that Shift at 1/K equals MinimizerShift up to the margin of a minimiser's own rounding,
+// that clipping bounds it, and that an invalid ratio gives no shift.
 func TestShiftOfARatio(t *testing.T) {
 	for _, g := range []int{1, 100, 1 << 20} {
 		for _, k := range []uint64{1, 3, 1000} {

@@ -15,8 +15,8 @@ const (
 	MaxClipNorm = 1e30    // L
 )
 
-// Params fixes the private sum of one round: what a device sends, what the stage adds, and how totals are read. It is public, and the
-// same for all users of a round.
+// Params fixes the private sum of one round: the reports of a device, the noise that the stage adds, and how totals
+// are read. It is public, and the same for all users of a round.
 type Params struct {
 	// Dim is the number of coordinates d, extra coordinates included.
 	Dim int
@@ -28,18 +28,19 @@ type Params struct {
 	// Trials is b, the coin flips that a report adds to each coordinate. 0 sends no noise at all: right only where
 	// the noise is put in elsewhere.
 	Trials uint32
-	// FloorTrials is N_f, the flips of each of the two floors that the stage lays under every total, one before the first
-	// report and one after the last; devices add nothing of it. 0 lays none.
+	// FloorTrials is N_f, the flips of each of the two floors that the stage lays under every total, one before the
+	// first report and one after the last; devices add nothing of it. 0 lays none.
 	FloorTrials uint64
-	// Units is K, the number of units that a report is about: each lies in a ball of floor(g 2^23/K) steps of 2^-24 of a level, so that
-	// replacing one moves the report's place by at most g/K levels. 0 stands for 1.
+	// Units is K, the number of units that a report is about: each lies in a ball of floor(g 2^23/K) steps of 2^-24 of
+	// a level, so that replacing one moves the report's place by at most g/K levels. 0 stands for 1.
 	Units uint64
-	// Minimizer says that a report is one vector, such as the minimiser of a loss over its units, which moves by at most 2 ClipNorm/Units where one
-	// of them is replaced: it has the whole ball of radius g/2 to itself. The caller answers for the move, snapping for no more than it adds.
+	// Minimizer reports that a report is one vector, such as the minimiser of a loss over its units, which moves by at
+	// most 2 ClipNorm/Units if one of them is replaced: it has the whole ball of radius g/2 to itself. The caller is
+	// responsible for that bound, snapping only for the distance that it adds.
 	Minimizer bool
-	// Window is w, even: a report's counts are moved to where noise is centred at w/2, and kept within 0 and g+w, so that their width says
-	// nothing about its trials, and nobody's noise is topped up. It wants a fair coin, an even b and no floors. 0: counts are in 0 to g+b,
-	// as they are drawn.
+	// Window is w, even: a report's counts are moved to where noise is centred at w/2, and kept within 0 and g+w, so
+	// that their width reveals nothing about its trials, and nobody's noise is topped up. It requires a fair coin, an
+	// even b and no floors. 0: counts are in 0 to g+b, as they are drawn.
 	Window uint32
 	// Coin is the success probability p of a flip, in reports, floors and top-ups alike.
 	Coin Coin
@@ -77,15 +78,16 @@ func (p Params) Validate() error {
 	return nil
 }
 
-// radius is the steps of 2^-24 of a level from the centre of the lattice to its ends.
+// radius returns the steps of 2^-24 of a level from the centre of the lattice to its ends.
 func radius(levels uint32) uint64 { return uint64(levels) << (CoinBits - 1) }
 
-// unitRadius is the radius of the ball of one vector, in the same steps: all of them add up to at most the lattice's.
+// unitRadius returns the radius of the ball of one vector, in the same steps: all of them add up to at most the
+// lattice's.
 func (p Params) unitRadius() uint64 { return radius(p.Levels) / p.vectors() }
 
 func (p Params) units() uint64 { return max(p.Units, 1) }
 
-// vectors is how many vectors a report adds up: one of each unit, or one of all.
+// vectors returns the number of vectors that a report adds up: one of each unit, or one of all.
 func (p Params) vectors() uint64 {
 	if p.Minimizer {
 		return 1
@@ -93,22 +95,23 @@ func (p Params) vectors() uint64 {
 	return p.units()
 }
 
-// windowSd is how many standard deviations of a report's noise a window holds on each side of its centre: beyond lies less than 1e-14.
+// windowSd is the number of standard deviations of a report's noise that a window holds on each side of its centre:
+// beyond lies less than 1e-14.
 const windowSd = 8
 
-// WindowOf is the least window, an even number, for a report with times the noise of so many trials.
+// WindowOf returns the least window, an even number, for a report with times the noise of so many trials.
 func WindowOf(trials uint64, times float64) float64 {
 	return 2 * math.Ceil(windowSd*math.Sqrt(float64(trials))/2*times)
 }
 
-// Room is the most trials, an even number, whose noise the window holds.
+// Room returns the largest even number of trials whose noise the window holds.
 func (p Params) Room() uint64 {
 	w := uint64(p.Window) // w/2 >= windowSd sqrt(b)/2
 	return w * w / (windowSd * windowSd) &^ 1
 }
 
-// MaxCount returns the largest count that a report can hold: g+b, or g+w with a window. It is also the most by which one report
-// can move a total.
+// MaxCount returns the largest count that a report can hold: g+b, or g+w with a window. It is also the most by which
+// one report can move a total.
 func (p Params) MaxCount() uint32 {
 	if p.Window > 0 {
 		return p.Levels + p.Window
@@ -128,9 +131,9 @@ func ReportBytes(dim int, most uint64) int { return (dim*bits.Len64(most) + 7) /
 // Noise returns where the binomial trials in a total come from.
 func (p Params) Noise() Noise { return Noise{Report: uint64(p.Trials), Floor: p.FloorTrials} }
 
-// NoiseTrials returns the number of binomial trials in each total that a round planned for cohort users releases with users
-// reports: theirs, those of missing users, which the stage tops up where there is no window, and both floors'. It wants users and a cohort
-// with HeadRoom.
+// NoiseTrials returns the number of binomial trials in each total that a round planned for cohort users releases with
+// users reports: the trials of those users, those of missing users, which the stage tops up if there is no window, and
+// both floors'. users and cohort must have passed HeadRoom.
 func (p Params) NoiseTrials(users, cohort uint64) uint64 {
 	if p.Window > 0 {
 		cohort = 0
@@ -153,7 +156,7 @@ func (p Params) MaxTotal(users, noiseTrials uint64) (uint64, error) {
 	return most, nil
 }
 
-// level is what a level of a total stands for, in the units of a report's mean over its units.
+// level returns the value of one level of a total, in the units of a report's mean over its units.
 func (p Params) level() float64 {
 	if p.vectors() == 1 {
 		return 2 * p.ClipNorm / float64(p.Levels)
@@ -172,27 +175,29 @@ func (p Params) HeadRoom(users uint64) error {
 	return err
 }
 
-// Noise says where the binomial trials in a total come from.
+// Noise counts the binomial trials in a total by their source.
 type Noise struct {
 	Report uint64 // b, of every report
 	Floor  uint64 // N_f, of each of the two floors
 }
 
-// Released returns the trials in a released total in which that many users' reports are counted: their own and both floors'.
+// Released returns the trials in a released total in which that many users' reports are counted: their own and both
+// floors'.
 func (n Noise) Released(users uint64) uint64 { return users*n.Report + 2*n.Floor }
 
-// Intruded returns the trials that hide that many users from one who looks at the running totals once, between two reports, and at the
-// release: their own and one floor, the front one before the look or the back one after it.
+// Intruded returns the trials that hide that many users from one who looks at the running totals once, between two
+// reports, and at the release: their own and one floor, the front one before the look or the back one after it.
 func (n Noise) Intruded(users uint64) uint64 { return users*n.Report + n.Floor }
 
-// A Variance is that of one coordinate of an estimated sum, in squared units of the vector.
+// A Variance describes one coordinate of an estimated sum, in squared units of the vector.
 type Variance struct {
 	// Privacy is the variance of the binomial noise, exactly.
 	Privacy float64
 	// RoundingMax bounds the variance of stochastic rounding, reached when every user sits half-way between levels.
 	RoundingMax float64
-	// Proxy is a sub-Gaussian variance proxy of both together, at least their sum; equal to it for a fair coin. A flip has
-	// Coin.SubGaussian, and the rounding of one user, which takes one of two neighbouring levels, at most a quarter.
+	// Proxy is a sub-Gaussian variance proxy of both together, at least their sum; equal to it for a fair coin. A flip
+	// has Coin.SubGaussian, and the rounding of one user, which takes one of two neighbouring levels, at most a
+	// quarter.
 	Proxy float64
 }
 

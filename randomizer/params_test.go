@@ -65,7 +65,8 @@ func TestHeadRoom(t *testing.T) {
 	}
 }
 
-// TestNoiseTrials: every counted report, every missing one of the planned cohort, and two floors; an overfull cohort counts as it is.
+// TestNoiseTrials: every counted report, every missing one of the planned cohort, and two floors; an overfull cohort
+// counts as it is.
 func TestNoiseTrials(t *testing.T) {
 	p := Params{Dim: 1, ClipNorm: 1, Levels: 4, Trials: 30, FloorTrials: 400, Coin: Fair}
 	for _, c := range []struct{ users, cohort, want uint64 }{
@@ -116,8 +117,8 @@ func TestVariance(t *testing.T) {
 	}
 }
 
-// E exp(t (X - p)) <= exp(t^2 s2/2) for one flip, over all t that matter, and s2 is not wasted: it is between the variance and a quarter,
-// and touched somewhere.
+// E exp(t (X - p)) <= exp(t^2 s2/2) for one flip, over all t that matter, and s2 is not wasted: it is between the
+// variance and a quarter, and touched somewhere.
 func TestCoinSubGaussian(t *testing.T) {
 	for _, c := range []Coin{1, 1000, 1 << 20, 1 << 22, Fair / 2, Fair - 9, Fair - 8, Fair - 1, Fair, Fair + 1, Fair + 1000, 3 << 22, 1<<CoinBits - 1} {
 		p, s2 := c.Float(), c.SubGaussian()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Copies of a process go on with one generator between them, and draw the same; after Reseed they do not. A generator that was given
-// is a replay's and stays.
+// Copies of a process go on with one generator between them, and draw the same; after Reseed they do not. A generator
+// that was given is a replay's and stays.
 func TestReseedEndsARepetition(t *testing.T) {
 	p := Params{Dim: 64, ClipNorm: 1, Levels: 4, Trials: 40, Coin: Fair}
 	clones := func(given bool) (out [2]*VectorSum) {

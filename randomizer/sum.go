@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// An Adder checks packed reports and adds their counts up, and writes the counts down nowhere else. It is what a shuffle stage does
-// with the outputs of Pack. Its methods do not change it.
+// An Adder checks packed reports and adds their counts up, and writes the counts down nowhere else. It is what a
+// shuffle stage does with the outputs of Pack. Its methods do not change it.
 //
-// A group is as many counts as lie in one word of 64 bits, wherever in its first byte they begin. Every other count of a
-// group has as many zeros above it, once its neighbours are masked out, as it has bits: counts are compared, and those of many reports
-// added, several at a time; sums are taken apart before these fields can overflow.
+// A group is as many counts as lie in one word of 64 bits, wherever in its first byte they begin. Every other count of
+// a group has as many zeros above it, once its neighbours are masked out, as it has bits: counts are compared, and
+// those of many reports added, several at a time; sums are taken apart before these fields can overflow.
 type Adder struct {
 	dim, width, size int // coordinates; bits of a count; bytes of a report
 	most             uint64
@@ -42,11 +42,11 @@ func NewAdder(p Params) *Adder {
 	return a
 }
 
-// ReportBytes is the length of a packed report.
+// ReportBytes returns the length of a packed report.
 func (a *Adder) ReportBytes() int { return a.size }
 
-// Check says whether data is packed reports, one or more, one after the other: it accepts exactly the outputs of Pack. The error
-// wraps ErrReportLength or ErrReportRange, and never holds a count.
+// Check returns nil if data is one or more packed reports, one after the other: it accepts exactly the outputs of
+// Pack. Otherwise the error wraps ErrReportLength or ErrReportRange, and never holds a count.
 func (a *Adder) Check(data []byte) error {
 	if len(data) == 0 || len(data)%a.size != 0 {
 		return fmt.Errorf("check %d bytes, want reports of %d: %w", len(data), a.size, ErrReportLength)
@@ -57,7 +57,8 @@ func (a *Adder) Check(data []byte) error {
 	return nil
 }
 
-// bad says whether a count is above most, or a bit behind the last one set, in one of the reports.
+// bad reports whether in one of the reports a count is above the largest allowed, or a bit behind the last count is
+// set.
 func (a *Adder) bad(data []byte) bool {
 	evens, odds, lift, width, step := a.evens, a.odds, a.lift, uint(a.width)&63, a.group*a.width
 	var carried uint64
@@ -85,8 +86,8 @@ func (a *Adder) bad(data []byte) bool {
 // Add adds the counts of reports that Check accepts to sums, one for each coordinate. The caller sees to it that no sum
 // overflows.
 //
-// Add panics if the number of sums is not that of coordinates, or the bytes are no whole reports. Of reports that were not
-// checked it adds what means nothing.
+// Add panics if the number of sums is not that of coordinates, or the bytes are no whole reports. Of reports that were
+// not checked it adds what means nothing.
 func (a *Adder) Add(sums []uint64, data []byte) {
 	if len(sums) != a.dim || len(data)%a.size != 0 {
 		panic(fmt.Sprintf("randomizer: Add of %d bytes to %d sums, want reports of %d to %d", len(data), len(sums), a.size, a.dim))
@@ -124,8 +125,9 @@ func (a *Adder) addStack(sums []uint64, data []byte) {
 	}
 }
 
-// column adds up a group of all reports, field by field: that at bit shift of data, and size bytes on the next. What a word
-// holds behind the group is masked out; behind the last counts of a smaller one it adds up in fields that nobody reads.
+// column adds up a group of all reports, field by field: that at bit shift of data, and size bytes on the next. What a
+// word holds behind the group is masked out; behind the last counts of a smaller one it adds up in fields that nobody
+// reads.
 func (a *Adder) column(data []byte, shift int) (even, odd uint64) {
 	evens, odds, width, begin, at := a.evens, a.odds, uint(a.width)&63, uint(shift)&7, 0
 	for ; at+8 <= len(data); at += a.size {

@@ -46,7 +46,8 @@ func TestAddIsUnpackAndAdd(t *testing.T) {
 	})
 }
 
-// Fields of every width are taken apart before they overflow: more reports than they can hold, all counts at their most.
+// Fields of every width are taken apart before they overflow: more reports than they can hold, all counts at their
+// most.
 func TestAddOfManyReports(t *testing.T) {
 	for width := 1; width <= 16; width++ {
 		for _, dim := range []int{1, 7, 8, 9, 17} {

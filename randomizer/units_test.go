@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/dptest"
 )
 
-// distance2 is the squared distance of two places, in steps.
+// distance2 returns the squared distance of two places, in steps.
 func distance2(a, b []int64) *big.Int {
 	sum := new(big.Int)
 	for j := range a {
@@ -22,8 +22,8 @@ func distance2(a, b []int64) *big.Int {
 	return sum
 }
 
-// TestUnitsStayInTheirBalls: whatever floats the units hold, the place of a report lies in the lattice's ball, and replacing one unit moves
-// it by at most g/K levels: 2^24 g/K steps, compared without a division.
+// TestUnitsStayInTheirBalls: whatever floats the units hold, the place of a report lies in the lattice's ball, and
+// replacing one unit moves it by at most g/K levels: 2^24 g/K steps, compared without a division.
 func TestUnitsStayInTheirBalls(t *testing.T) {
 	hostile := rapid.OneOf(
 		rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64), rapid.Float64Range(-4, 4),
@@ -105,7 +105,8 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// A vector that is given by its nonzeros has the place of the whole one, whatever they are, and coordinates out of order are refused.
+// A vector that is given by its nonzeros has the place of the whole one, whatever they are, and coordinates out of
+// order are refused.
 func TestAddAtIsAdd(t *testing.T) {
 	number := rapid.OneOf(rapid.Float64Range(-1, 1), rapid.SampledFrom([]float64{0, 1, -1e200, 1e-310, math.MaxFloat64, math.NaN(), math.Inf(1)}))
 	rapid.Check(t, func(rt *rapid.T) {
@@ -198,8 +199,8 @@ func TestUnitsAndWindowValidate(t *testing.T) {
 	}
 }
 
-// Reports about unlike numbers of units, with unlike trials, in one total: the estimate is the sum of the reports' means without bias, and
-// its variance is that of the trials there are.
+// TestDecodeOfUnits checks one total of reports about different numbers of units, with different trials: the estimate
+// is the sum of the reports' means without bias, with the variance of the trials that are in it.
 func TestDecodeOfUnits(t *testing.T) {
 	const repeat = 6000
 	for _, c := range []struct {

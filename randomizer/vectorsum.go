@@ -54,8 +54,9 @@ func NewVectorSum(p Params, entropy rand.Source) (*VectorSum, error) {
 	return v, nil
 }
 
-// Reseed starts the system's generator anew, so that a process that was cloned with its memory, such as a virtual machine started twice from
-// one snapshot, repeats no draw that follows. A generator that was given to NewVectorSum stays as it is: a replay wants its draws.
+// Reseed gives the system's generator a fresh seed, so that a process that was cloned with its memory, such as a
+// virtual machine started twice from one snapshot, repeats no draw that follows. A generator that was given to
+// NewVectorSum stays as it is: a replay needs its draws.
 func (v *VectorSum) Reseed() {
 	if v.own != nil {
 		reseed(v.own)
@@ -68,15 +69,16 @@ func (v *VectorSum) Params() Params { return v.params }
 // String names the randomizer without its generator, so that one in a log line reveals nothing.
 func (v *VectorSum) String() string { return fmt.Sprintf("vector sum of %d coordinates", v.params.Dim) }
 
-// GoString is String.
+// GoString returns the same as String.
 func (v *VectorSum) GoString() string { return v.String() }
 
 // Replaced returns how many vectors with a NaN or an infinity have been added as the zero vector. It depends on
 // content: it is for the local operator's log and must not be exported.
 func (v *VectorSum) Replaced() uint64 { return v.replaced }
 
-// Add places one unit of the next report, or with Params.Minimizer the one vector of all: x is clipped to the L2 norm ClipNorm, and snapped to
-// the grid of rounding coins inside the ball of one unit, or of the lattice. A vector with a NaN or an infinity is the zero vector, and counted in Replaced: a device that joins always sends.
+// Add places one unit of the next report, or with Params.Minimizer the one vector of all: x is clipped to the L2 norm
+// ClipNorm, and snapped to the grid of rounding coins inside the ball of one unit, or of the lattice. A vector with a
+// NaN or an infinity is the zero vector, and counted in Replaced: a device that joins always sends.
 //
 // The errors, a wrong length and more vectors than a report has, depend on the program and not on what the units hold.
 func (v *VectorSum) Add(x []float64) error {
@@ -99,7 +101,8 @@ func (v *VectorSum) Add(x []float64) error {
 	return nil
 }
 
-// AddAt is Add of a vector that has x at these coordinates, each above the one before, and zeros elsewhere: to the bit, in the time of x.
+// AddAt adds, as Add does and to the same bits, a vector that has x at these coordinates, each above the one before,
+// and zeros elsewhere. It takes time in the length of x.
 func (v *VectorSum) AddAt(index []int32, x []float64) error {
 	if len(index) != len(x) {
 		return fmt.Errorf("%d values for %d coordinates", len(x), len(index))
@@ -135,8 +138,8 @@ func (v *VectorSum) next() error {
 
 // Encode draws the counts of a report about one unit: Add, then Draw. It refuses parameters of more units.
 //
-// Every x of the right length gives a report. Counts determine x up to the noise of one user. They are for Pack and a shuffle stage,
-// and for nothing else.
+// Every x of the right length gives a report. Counts determine x up to the noise of one user. They are for Pack and a
+// shuffle stage, and for nothing else.
 func (v *VectorSum) Encode(dst []uint32, x []float64) ([]uint32, error) {
 	if v.unit != nil {
 		return nil, fmt.Errorf("encode: one unit, want Units = %d: they are added", v.params.Units)
@@ -147,9 +150,10 @@ func (v *VectorSum) Encode(dst []uint32, x []float64) ([]uint32, error) {
 	return v.Draw(dst), nil
 }
 
-// Draw draws the counts of the report about the units added since the last one, and is ready for the next: their sum is rounded to the
-// lattice without bias, once, and every coordinate gets Bin(b, p). Counts are in {0, ..., g+b}; with a window they are moved by w/2 - b/2
-// and clamped to {0, ..., g+w}. The result reuses dst's memory if it is large enough.
+// Draw draws the counts of the report about the units added since the last one, and is ready for the next: their sum
+// is rounded to the lattice without bias, once, and every coordinate gets Bin(b, p). Counts are in {0, ..., g+b}; with
+// a window they are moved by w/2 - b/2 and clamped to {0, ..., g+w}. The result reuses dst's memory if it is large
+// enough.
 //
 // A report is always about Params.Units units: those that were not added count as zero vectors.
 //

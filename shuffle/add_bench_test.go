@@ -12,8 +12,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// BenchmarkAdd is what mixing costs a coordinate, for single reports and for bundles, in CPU time, so that a busy machine shows little, a
-// new mixer for each cohort included; and by how much that is more than a copy of the same bytes, timed right after.
+// BenchmarkAdd measures the CPU time of mixing, per coordinate, for single reports and for bundles, a new mixer for
+// each cohort included; CPU time is little disturbed by a busy machine. It also reports the ratio to a copy of the
+// same bytes, timed right after.
 func BenchmarkAdd(b *testing.B) {
 	for _, c := range []struct{ dim, bundle, cohort int }{
 		{10, 1, 1e4}, {100, 1, 1e4}, {100, 1, 1e6}, {100, 64, 1e4}, {100, 64, 1e6}, {1000, 1, 1e4},
@@ -63,7 +64,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process used so far, in user and system mode.
+// cpuTime returns the processor time, user and system, that this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// DefaultMaxBundle is the bundle size that Config.MaxBundle = 0 stands for: single reports only.
+// DefaultMaxBundle is the bundle size used for Config.MaxBundle = 0: single reports only.
 const DefaultMaxBundle = 1
 
 // MaxCohort bounds the id set: 16 bytes and the set's overhead for each user.
@@ -20,8 +20,8 @@ type Config struct {
 	Params randomizer.Params
 	// Cohort is n, the number of users at which the mixer is full, at least 1.
 	Cohort uint64
-	// Planned is how many users the noise of the round is planned for, at least Cohort: the noise of those who are missing is added when the
-	// mixer closes. 0 stands for Cohort.
+	// Planned is the number of users that the noise of the round is planned for, at least Cohort: the noise of missing
+	// users is added when the mixer closes. 0 stands for Cohort.
 	Planned uint64
 	// Minimum is the number of users below which nothing is released, in [1, Cohort].
 	Minimum uint64

@@ -2,20 +2,23 @@
 // only: reports go in, and once the cohort is complete a [Release] comes out, the histogram of the cohort's messages.
 //
 // In P_VEC (Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, Algorithms 1 and 2)
-// the messages are labelled bits. A uniformly permuted sequence of messages from a finite alphabet tells its
+// the messages are labelled bits. A uniformly permuted sequence of messages from a finite alphabet reveals its
 // histogram and nothing else, so totals lose nothing and reveal nothing more; [NewMessages] generates the permuted
-// messages from released totals for whoever wants to see them. A user's own count is the sum of that user's bits and
+// messages from released totals for callers that need them. A user's own count is the sum of that user's bits and
 // not a message: no function of this package returns one.
 //
 // # Promises
 //
-//   - A report id is counted once. A report or a bundle is added whole or not at all, and only after all of it was checked.
-//   - Under the trusts with floors, Bin(N, p) is in every total before the first report and another one is added after the
-//     last (Algorithm 6, pan-privacy): whoever reads this process's memory once, between two reports, sees totals with a
-//     floor under them. Not covered: the report being added, sealed reports elsewhere, and a second look.
-//   - Missing users' noise is topped up to the planned cohort's. Reports with a window carry all their noise, and get none.
-//   - Every floor, top-up and permutation has a generator of its own, made when needed and erased after; no seed and no
-//     single floor is kept.
+//   - A report id is counted once. A report or a bundle is added whole or not at all, and only after all of it was
+//     checked.
+//   - Under the trusts with floors, Bin(N, p) is in every total before the first report and another one is added
+//     after the last (Algorithm 6, pan-privacy): an intruder who reads this process's memory once, between two
+//     reports, sees totals with a floor under them. Not covered: the report being added, sealed reports elsewhere,
+//     and a second look.
+//   - Missing users' noise is topped up to the planned cohort's. Reports with a window carry all their noise, and
+//     get none.
+//   - Every floor, top-up and permutation has a generator of its own, made when needed and erased after; no seed
+//     and no single floor is kept.
 //   - Nothing is released below the minimum cohort, and nothing twice.
 //
 // # Refusals

@@ -5,15 +5,15 @@ import (
 	"runtime"
 )
 
-// idSeed keys the order of every set in the process. Devices choose their ids: without the key they could choose ids that
-// share a place.
+// idSeed keys the order of every set in the process. Devices choose their ids: without the key they could choose ids
+// that share a place.
 var idSeed = maphash.MakeSeed()
 
-// An idSet holds the ids that a mixer counted: a table with linear probing, at most three quarters full. One id is looked up for
-// each report, and in low dimensions that is most of what mixing costs.
+// An idSet holds the ids that a mixer counted: a table with linear probing, at most three quarters full. One id is
+// looked up for each report, and in low dimensions that is most of what mixing costs.
 //
-// Ids leave in the reverse of the order in which they came, or all together, so that a slot can be freed as if it had never been taken: what
-// was pushed past it has left before.
+// Ids leave in the reverse of the order in which they came, or all together, so that a slot can be freed as if it had
+// never been taken: what was pushed past it has left before.
 type idSet struct {
 	slots []ReportID // a power of two of them; one of zeros is free
 	taken int        // of slots
@@ -31,7 +31,7 @@ func makeSlots(n uint64) []ReportID {
 	return make([]ReportID, size)
 }
 
-// find is the slot that holds id, or the free one that would.
+// find returns the slot that holds id, or the free one that would.
 func (s *idSet) find(id ReportID) *ReportID {
 	last := uint64(len(s.slots) - 1)
 	at := maphash.Bytes(idSeed, id[:]) & last
@@ -54,8 +54,8 @@ func (s *idSet) add(ids []ReportID) bool {
 	return true
 }
 
-// touch reads where the ids of a bundle belong. These reads do not wait for one another, as those of insert do: of a table that no cache
-// holds, several slots come from memory at a time.
+// touch reads where the ids of a bundle belong. These reads do not wait for one another, as those of insert do: of a
+// table that no cache holds, several slots come from memory at a time.
 func (s *idSet) touch(ids []ReportID) {
 	if len(ids) == 1 {
 		return

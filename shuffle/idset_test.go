@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// An idSet does what a map does, through growth, refusals and removals.
+// TestIDSetIsASet checks that an idSet does what a map does, through growth, refusals and removals.
 func TestIDSetIsASet(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s, want := newIDSet(rapid.Uint64Range(0, 40).Draw(rt, "room")), map[ReportID]bool{}

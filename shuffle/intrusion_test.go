@@ -21,8 +21,8 @@ type intruded struct {
 	seeds   [][32]byte // of the generators, in the order in which they were made
 }
 
-// intrudedBatches are one under each trust with floors, and one with a top-up. Reports have counts that no other number
-// in the mixer's memory equals.
+// intrudedBatches returns a batch under each trust with floors, and one with a top-up. Reports have counts that no
+// other number in the mixer's memory equals.
 func intrudedBatches() map[string]*intruded {
 	all := map[string]*intruded{}
 	for name, c := range map[string]struct {
@@ -53,7 +53,7 @@ func (b *intruded) open(t *testing.T) *Mixer {
 	return mustMixer(t, cfg)
 }
 
-// noise is what generator i drew, made again.
+// noise makes again the noise that generator i drew.
 func (b *intruded) noise(t *testing.T, i int, trials uint64) []uint64 {
 	t.Helper()
 	if i >= len(b.seeds) {
@@ -98,7 +98,8 @@ func plus(a, b []uint64) []uint64 {
 	return out
 }
 
-// dump is the mixer's whole memory but for the floor's law, which is public; checkLaw says that nothing else is in that.
+// dump returns the mixer's whole memory except the floor's law, which is public; checkLaw checks that the law holds
+// nothing else.
 func dump(m *Mixer) dptest.Memory { return dptest.Dump(m, "floor") }
 
 func checkLaw(t *testing.T, m *Mixer) {
@@ -112,8 +113,9 @@ func checkLaw(t *testing.T, m *Mixer) {
 	}
 }
 
-// On neighbouring streams, with one user's report replaced and everything else the same, all that differs in the mixer's memory
-// is the totals from that report on, by the difference of the two reports; before it and after Close, nothing does.
+// On neighbouring streams, with one user's report replaced and everything else the same, all that differs in the
+// mixer's memory is the totals from that report on, by the difference of the two reports; before it and after Close,
+// nothing does.
 func TestIntrusionSeesAReportInTheTotalsAlone(t *testing.T) {
 	for trust, b := range intrudedBatches() {
 		for target := range b.users {
@@ -170,9 +172,10 @@ func TestIntrusionSeesAReportInTheTotalsAlone(t *testing.T) {
 	}
 }
 
-// At every position the totals are the front floor and the reports, to the last unit, and what follows up to the release is the
-// later reports, the top-up and the back floor. Each draw has a generator of its own, made when it is needed: the back
-// floor's does not exist while anybody can look. In memory there is no generator, no floor by itself, and no report.
+// At every position the totals are the front floor and the reports, to the last unit, and what follows up to the
+// release is the later reports, the top-up and the back floor. Each draw has a generator of its own, made when it is
+// needed: the back floor's does not exist while anybody can look. In memory there is no generator, no floor by itself,
+// and no report.
 func TestIntrusionFindsOneFloorUnderEveryReport(t *testing.T) {
 	for trust, b := range intrudedBatches() {
 		m := b.open(t)
@@ -265,8 +268,8 @@ func (b *intruded) checkBack(t *testing.T, trust string, states [][]uint64, rel 
 	}
 }
 
-// In production both floors, seen from any position, have the law of Bin(N_f, p), and so have their sum and difference that of
-// independent draws: with one generator for both the difference would be zero.
+// In production both floors, seen from any position, have the law of Bin(N_f, p), and so have their sum and difference
+// that of independent draws: with one generator for both the difference would be zero.
 //
 // False-alarm rate: 4 assertions of 1e-9.
 func TestFloorsAreIndependentDraws(t *testing.T) {
@@ -315,8 +318,8 @@ func TestFloorsAreIndependentDraws(t *testing.T) {
 	dptest.Variance(t, "difference of the floors", apart, 0, trials/2, dptest.Alpha)
 }
 
-// The source of generators holds nothing: the default is one and the same function value for all mixers, where a closure
-// over a seed or a generator would be a value for each.
+// The source of generators holds nothing: the default is one and the same function value for all mixers, where a
+// closure over a seed or a generator would be a value for each.
 func TestDefaultEntropyHoldsNothing(t *testing.T) {
 	p := randomizer.Params{Dim: 1, ClipNorm: 1, Levels: 1, FloorTrials: 9, Coin: randomizer.Fair}
 	cfg := Config{Params: p, Cohort: 1, Minimum: 1}

@@ -123,7 +123,7 @@ func (m *Mixer) CanClose() bool { return m.totals != nil && m.users >= m.cfg.Min
 // Rejects returns the refusals so far.
 func (m *Mixer) Rejects() Rejects { return m.rejects }
 
-// A Release is what leaves the stage, once.
+// A Release is the output of the stage for one round. It leaves the stage once.
 type Release struct {
 	// Users is m, the number of users in the totals.
 	Users uint64
@@ -166,12 +166,12 @@ func (m *Mixer) Close() (Release, error) {
 	return r, nil
 }
 
-// String tells progress and no total, so that a mixer in a log line reveals nothing.
+// String describes progress and shows no total, so that a mixer in a log line reveals nothing.
 func (m *Mixer) String() string {
 	return fmt.Sprintf("mixer with %d of %d users", m.users, m.cfg.Cohort)
 }
 
-// GoString is String.
+// GoString returns the same as String.
 func (m *Mixer) GoString() string { return m.String() }
 
 // Erase overwrites the totals and drops the id set. It is safe to call at any time and more than once; later reports

@@ -287,7 +287,8 @@ func TestMixerLaysTheFrontFloorFirst(t *testing.T) {
 	dptest.Variance(t, "front floor", samples, trials/2, trials/4, dptest.Alpha)
 }
 
-// TestWindowIsNotToppedUp: reports with a window carry their own noise, and the stage adds nothing to their total, whoever is missing.
+// TestWindowIsNotToppedUp checks that the stage adds nothing to the total of reports with a window, which carry their
+// own noise, even if users are missing.
 func TestWindowIsNotToppedUp(t *testing.T) {
 	p := randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 4, Trials: randomizer.MaxTrials, Units: 3, Window: 8, Coin: randomizer.Fair}
 	m, err := NewMixer(Config{Params: p, Cohort: 1 << 20, Minimum: 1, Entropy: func() rand.Source { panic("noise of the stage") }})

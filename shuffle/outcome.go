@@ -1,6 +1,6 @@
 package shuffle
 
-// An Outcome says what became of a report or bundle. The strings are a small fixed set, fit for metric labels.
+// An Outcome names the result of adding a report or bundle. The strings are a small fixed set, fit for metric labels.
 type Outcome uint8
 
 const (

@@ -52,7 +52,7 @@ func (l *Ledger) Append(e Entry) error {
 // ReadLedger verifies the entries, from the first on, and returns the sums that they make, in constant memory.
 func ReadLedger(entries iter.Seq2[Entry, error]) (Ledger, error) { return Ledger{}.read(entries) }
 
-// read is the ledger after the entries that follow l.
+// read returns the ledger after the entries that follow l.
 func (l Ledger) read(entries iter.Seq2[Entry, error]) (Ledger, error) {
 	for e, err := range entries {
 		if err != nil {
@@ -65,8 +65,8 @@ func (l Ledger) read(entries iter.Seq2[Entry, error]) (Ledger, error) {
 	return l, nil
 }
 
-// VerifyLedger reads the entries that follow base, all of them after the zero Ledger, and refuses them if they do not lead
-// to the sums of c: a broken chain, one that is cut short, longer or another one, or sums that are not theirs.
+// VerifyLedger reads the entries that follow base, all of them after the zero Ledger, and refuses them if they do not
+// lead to the sums of c: a broken chain, one that is cut short, longer or another one, or sums that are not theirs.
 func (c Checkpoint) VerifyLedger(base Ledger, entries iter.Seq2[Entry, error]) error {
 	switch got, err := base.read(entries); {
 	case err != nil:
@@ -91,8 +91,8 @@ func Entries(entries []Entry) iter.Seq2[Entry, error] {
 	}
 }
 
-// Charged yields of the entries of a ledger one for every round, the one that counts: the batch's real cost if the round was
-// spent, else the reservation, settled as void or not settled yet. It stops after the first error.
+// Charged yields of the entries of a ledger one for every round, the one that counts: the batch's real cost if the
+// round was spent, else the reservation, settled as void or not settled yet. It stops after the first error.
 func Charged(entries iter.Seq2[Entry, error]) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		var open *Entry

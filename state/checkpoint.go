@@ -8,7 +8,7 @@ import (
 // MaxBlobBytes bounds each byte field of a checkpoint (1 GiB); a whole commit must stay below Pebble's 4 GiB batch.
 const MaxBlobBytes = 1 << 30
 
-// Cursor says which batch was applied last.
+// A Cursor identifies the batch that was applied last.
 type Cursor struct {
 	TaskHash Hash   // the task that the whole folder belongs to
 	Round    uint64 // last applied round, 0 before the first
@@ -34,7 +34,7 @@ type Checkpoint struct {
 	NextRound []byte
 	// End is the signed End message. Exactly one of NextRound and End is present.
 	End []byte
-	// LastBatch is what the caller shows of the batch of Cursor.Round (cohort, rejects); may be empty.
+	// LastBatch holds the caller's account of the batch of Cursor.Round (cohort, rejects); may be empty.
 	LastBatch []byte
 }
 

@@ -16,7 +16,7 @@ func sampleCheckpoint() Checkpoint {
 	}
 }
 
-// sampleLedger is of three rounds, the second of them void, with round 4 reserved.
+// sampleLedger returns a ledger of three rounds, the second of them void, with round 4 reserved.
 func sampleLedger() Ledger {
 	open := reservation(4, 0.5)
 	open.Kind, open.Sequence, open.Previous, open.Phase = Reserved, 7, Hash{9}, 1

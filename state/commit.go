@@ -15,7 +15,7 @@ func (e *OrderError) Error() string {
 	return fmt.Sprintf("commit: round %d does not follow the committed round %d, want round %d", e.Offered, e.Committed, e.Committed+1)
 }
 
-// A RollbackError says that the stream sequence of a batch is not above that of the batch before it: the broker was
+// A RollbackError means that the stream sequence of a batch is not above that of the batch before it: the broker was
 // restored from an older copy, or replaced.
 type RollbackError struct {
 	Round             uint64
@@ -26,8 +26,8 @@ func (e *RollbackError) Error() string {
 	return fmt.Sprintf("commit: batch of round %d has stream sequence %d, the round before had %d: the broker was rolled back or replaced", e.Round, e.Sequence, e.Earlier)
 }
 
-// Next says whether next may replace prev, adding exactly these entries to the ledger; a zero prev is the empty
-// store. Four changes exist:
+// Next returns an error unless next may replace prev, adding exactly these entries to the ledger; a zero prev is the
+// empty store. Four changes exist:
 //
 //   - the start: round 0, and the reservation of round 1 if NextRound is present;
 //   - a step: round prev+1 with its Spent or Void entry, and the reservation of the round after it if NextRound
@@ -97,7 +97,7 @@ func onlyKeeps(prev, next Checkpoint) bool {
 	return prev.Equal(next)
 }
 
-// continues checks entries against the kinds that the change wants, Spent standing for Spent or Void.
+// continues checks entries against the kinds that the change requires, Spent standing for Spent or Void.
 func continues(prev, next Checkpoint, entries []Entry, want []EntryKind, round uint64) error {
 	if len(entries) != len(want) {
 		return fmt.Errorf("commit: round %d brings %d ledger entries, want %d", next.Cursor.Round, len(entries), len(want))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// history is a store in which rounds 0 to 2 were committed and round 3 is announced.
+// history returns a store in which rounds 0 to 2 were committed and round 3 is announced.
 func history(t *testing.T) (Checkpoint, *book) {
 	t.Helper()
 	must := must(t)
@@ -153,7 +153,7 @@ func TestNextRefuses(t *testing.T) {
 	}
 }
 
-// TestVerifyLedger wants a checkpoint refused with a ledger that is not its own.
+// TestVerifyLedger checks that a checkpoint is refused with a ledger that is not its own.
 func TestVerifyLedger(t *testing.T) {
 	c, l := history(t)
 	if err := c.VerifyLedger(Ledger{}, Entries(l.entries)); err != nil {

@@ -3,11 +3,11 @@
 // It holds formats and checks only: no disk, clock, goroutine or entropy. Subpackage pebblestore keeps the
 // bytes in Pebble, [Memory] keeps them in the process, and storetest is the contract that both pass.
 //
-// What is kept is a [Checkpoint] (the cursor, the optimizer's whole state as opaque bytes, the signed messages
-// that must be sent again verbatim) and the privacy ledger, an append-only chain of [Entry] values. A checkpoint has the
-// [Ledger], the running sums of that chain: its newest hash, the open reservation, the largest charge, how many rounds, steps and users.
-// They are all that a learner needs of it, so that a task of any length takes the same memory, the same time for a commit and
-// the same to start. One commit changes all of it or nothing.
+// What is kept is a [Checkpoint] (the cursor, the optimizer's whole state as opaque bytes, the signed messages that
+// must be sent again verbatim) and the privacy ledger, an append-only chain of [Entry] values. A checkpoint has the
+// [Ledger], the running sums of that chain: its newest hash, the open reservation, the largest charge, how many
+// rounds, steps and users. They are all that a learner needs of it, so that a task of any length takes the same
+// memory, the same time for a commit and the same to start. One commit changes all of it or nothing.
 //
 // Beside it a store keeps what the caller wants to look back at: a row for a round, and the model after it ([Kept]). Both
 // are written, replaced and deleted in the commits of rounds, or in one that changes nothing else but, where a model is
@@ -31,7 +31,7 @@
 // It never holds anything of one user or of an unfinished batch: everything in a checkpoint is a function of
 // batches that were released with their noise. A log-structured store keeps old versions of every value, so
 // a running sum written twice would tell one user's report by subtraction. The hash chain detects damage and
-// careless edits; whoever can rewrite the whole folder can also rewrite the chain, so print or publish the head.
+// careless edits; somebody who can rewrite the whole folder can also rewrite the chain, so print or publish the head.
 //
 // # What the caller owes
 //

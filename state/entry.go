@@ -46,7 +46,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// EntryKind says what an entry records about its round.
+// An EntryKind tells what an entry records about its round.
 type EntryKind uint8
 
 const (
@@ -54,7 +54,7 @@ const (
 	Reserved EntryKind = 1
 	// Spent replaces the reservation by the cost of the batch that was released.
 	Spent EntryKind = 2
-	// Void says that the round released nothing that was used; its reservation stays charged.
+	// Void records that the round released nothing that was used; its reservation stays charged.
 	Void EntryKind = 3
 )
 
@@ -88,7 +88,7 @@ func (c Cost) Validate() error {
 	return nil
 }
 
-// over is the larger of each part of two costs.
+// over returns the larger of each part of two costs.
 func (c Cost) over(other Cost) Cost {
 	return Cost{Epsilon: max(c.Epsilon, other.Epsilon), Delta: max(c.Delta, other.Delta)}
 }
@@ -106,7 +106,8 @@ type Entry struct {
 	// NoiseTrials counts all binomial trials in each total, those of users that are not relied upon too: the cost is
 	// computed from the honest share of them.
 	NoiseTrials uint64
-	// Phase numbers, from 1, the interactive phase whose users answer the round together with others; 0: it has users of its own.
+	// Phase numbers, from 1, the interactive phase whose users answer the round together with others; 0: it has users
+	// of its own.
 	Phase     uint64
 	Epsilon   float64 // cost for a user who takes part in this round, and in all others of its phase where users answer several
 	Delta     float64

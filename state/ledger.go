@@ -2,9 +2,10 @@ package state
 
 import "fmt"
 
-// A Ledger is the privacy ledger as running sums: what every round may cost and did cost, in as many bytes however long it is.
-// It is part of each [Checkpoint]; the entries that it sums up are the store's. The zero Ledger is empty and ready to use. A
-// round goes through Reserve, then exactly one of Spend and Void. A Ledger is a value: a copy is the ledger as it was.
+// A Ledger is the privacy ledger as running sums: what every round may cost and did cost, in as many bytes however
+// long it is. It is part of each [Checkpoint]; the entries that it sums up are the store's. The zero Ledger is empty
+// and ready to use. A round goes through Reserve, then exactly one of Spend and Void. A Ledger is a value: a copy is
+// the ledger as it was.
 type Ledger struct {
 	Head     Head
 	TaskHash Hash   // of every entry
@@ -12,8 +13,8 @@ type Ledger struct {
 	Steps    uint64 // rounds that were spent
 	Voids    uint64 // rounds that were void
 	InARow   uint64 // void rounds since the last that was spent
-	// Counted sums up the users of the spent rounds but those of Phase, the interactive phase of the round that was settled last
-	// (0: none): they answer each of its rounds, and are as many as the largest has, Most.
+	// Counted sums up the users of the spent rounds except those of Phase, the interactive phase of the round that was
+	// settled last (0: none): they answer each of its rounds, and are as many as the largest has, Most.
 	Counted, Phase, Most uint64
 	Worst                Cost // the largest charge of a settled round
 }
@@ -21,10 +22,10 @@ type Ledger struct {
 // IsOpen reports whether the last round is reserved and not settled.
 func (l *Ledger) IsOpen() bool { return l.Open.Sequence > 0 }
 
-// Settled is how many rounds were spent or void.
+// Settled returns the number of rounds that were spent or void.
 func (l *Ledger) Settled() uint64 { return l.Steps + l.Voids }
 
-// Round is the last round, 0 before the first.
+// Round returns the last round, 0 before the first.
 func (l *Ledger) Round() uint64 {
 	if l.IsOpen() {
 		return l.Settled() + 1
@@ -32,13 +33,13 @@ func (l *Ledger) Round() uint64 {
 	return l.Settled()
 }
 
-// Users is how many users were counted. Those of an interactive phase answer each of its rounds and are counted in the one that
-// has most of them.
+// Users returns the number of users that were counted. Those of an interactive phase answer each of its rounds and are
+// counted in the round that has most of them.
 func (l *Ledger) Users() uint64 { return l.Counted + l.Most }
 
-// Spent returns what the whole ledger costs the event that is charged most: the largest cost of a round, because an entry
-// holds what its round and all others that the same user answers cost together (Theorem A in docs/proofs/theorem-a.md). The
-// empty ledger costs nothing.
+// Spent returns what the whole ledger costs the event that is charged most: the largest cost of a round, because an
+// entry holds what its round and all others that the same user answers cost together (Theorem A in
+// docs/proofs/theorem-a.md). The empty ledger costs nothing.
 func (l *Ledger) Spent() Cost { return l.Worst.over(l.Open.Cost()) }
 
 // settle takes the entry that settles the open round.

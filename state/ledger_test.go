@@ -86,7 +86,8 @@ func TestSpentIsWorstUser(t *testing.T) {
 	}
 }
 
-// TestSums follows what else a ledger sums up: the users of phases, who are as many as the largest round of theirs has, and void rounds in a row.
+// TestSums follows what else a ledger sums up: the users of phases, who are as many as the largest round of theirs
+// has, and void rounds in a row.
 func TestSums(t *testing.T) {
 	must, l := must(t), new(book)
 	for i, r := range []struct {

@@ -36,7 +36,7 @@ func (l Ledger) appendBody(b []byte) []byte {
 	return append(b, l.Open.Hash[:]...)
 }
 
-// readLedger reads what appendBody wrote, and returns what is behind it.
+// readLedger reads the encoding that appendBody wrote, and returns the bytes behind it.
 func readLedger(b []byte) (l Ledger, rest []byte, err error) {
 	if len(b) < ledgerSums {
 		return Ledger{}, nil, fmt.Errorf("ledger: truncated to %d bytes", len(b))

@@ -28,8 +28,8 @@ const (
 	MaxPhases = 64
 )
 
-// Check says whether a body is well formed on its own: lengths, ranges, finiteness. Whether it belongs to this
-// task and round is the reader's question.
+// Check returns an error unless a body is well formed by itself: lengths, ranges, finiteness. The reader has to check
+// that it belongs to the task and round.
 func Check(m proto.Message) error {
 	switch m := m.(type) {
 	case *wire.Signed:
@@ -190,7 +190,7 @@ func positive(field string, v float64) error {
 	return nil
 }
 
-// mechanism wants one. Whether it can be run is a question of the plan that it stands in: package manifest.
+// mechanism checks a mechanism by itself. Package manifest checks whether it can be run in its plan.
 func mechanism(m *wire.Mechanism) error {
 	if m == nil {
 		return errors.New("mechanism: missing")

@@ -33,7 +33,7 @@ func checkPhase(f *wire.Phase) error {
 	return err
 }
 
-// statistic refuses what this program does not know, and an envelope of what is no gradient.
+// statistic refuses a statistic that this program does not know, and an envelope of a statistic that is no gradient.
 func statistic(s wire.Statistic, smoothing float64) error {
 	if _, known := wire.Statistic_name[int32(s)]; !known {
 		return fmt.Errorf("statistic %d: unknown", s)

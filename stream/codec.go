@@ -17,10 +17,10 @@ const Version = 1
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// ErrNotCanonical says that bytes decode, but are not the encoding of what they decode to.
+// ErrNotCanonical means that bytes decode, but are not the canonical encoding of their message.
 var ErrNotCanonical = errors.New("not the canonical encoding")
 
-// A VersionError says that a message is of another wire version.
+// A VersionError means that a message has another wire version.
 type VersionError struct{ Got, Want uint32 }
 
 func (e *VersionError) Error() string {
@@ -68,10 +68,10 @@ func Unmarshal(data []byte, m proto.Message) error {
 	return nil
 }
 
-// HashOf is the hash of canonical bytes: of a Task body the task hash, of a Round body the round manifest hash.
+// HashOf returns the hash of canonical bytes: of a Task body the task hash, of a Round body the round manifest hash.
 func HashOf(canonical []byte) Hash { return sha256.Sum256(canonical) }
 
-// KindOf is the kind under which a body is signed, or KIND_UNSPECIFIED for what is never signed.
+// KindOf returns the kind under which a body is signed, or KIND_UNSPECIFIED for what is never signed.
 func KindOf(m proto.Message) wire.Kind {
 	switch m.(type) {
 	case *wire.StageIdentity:

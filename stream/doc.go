@@ -1,15 +1,16 @@
-// Package stream is what panlearn says over a broker: messages, subjects and ports.
+// Package stream defines what panlearn sends over a broker: messages, subjects and ports.
 //
-// Messages are protobuf (package wire) under a canonical codec: [Marshal] and [Unmarshal]. [Check] says whether a
-// decoded body is well formed; package seal says who signed it. Subjects name one thing each: [Task].
+// Messages are protobuf (package wire) under a canonical codec: [Marshal] and [Unmarshal]. [Check] checks that a
+// decoded body is well formed; package seal verifies who signed it. Subjects name one thing each: [Task].
 //
-// Ports are what the three roles need of a broker, as values with a written contract: [Records] for things that
-// are put once and read by name, [ReportWriter] for devices, [ReportReader] for the shuffle stage. Two adapters
-// implement them, natsjs (JetStream) and memory, and one contract suite, streamtest, holds both to it.
+// Ports are the operations that the three roles need of a broker, as interfaces with a written contract: [Records] for
+// things that are put once and read by name, [ReportWriter] for devices, [ReportReader] for the shuffle stage. Two
+// adapters implement them, natsjs (JetStream) and memory, and one contract suite, streamtest, holds both to it.
 //
-// Where it is: subject.go names what is put where, check.go and checkplan.go are [Check], codec.go the canonical encoding, readreport.go
-// reads a report in one pass, port.go has the ports, joining.go says when a device joins a round for which more wait than it takes,
-// trouble.go which failures are worth a warning. Whether a round follows its plan is a question to package manifest.
+// Where it is: subject.go names what is put where, check.go and checkplan.go are [Check], codec.go the canonical
+// encoding, readreport.go reads a report in one pass, port.go has the ports, joining.go says when a device joins a
+// round for which more wait than it takes, trouble.go which failures are worth a warning. Whether a round follows its
+// plan is a question to package manifest.
 //
 // What every caller owes:
 //

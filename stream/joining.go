@@ -18,8 +18,9 @@ const (
 // minShare bounds the share that an Open may announce from below, so that any is back at 1 after 16 doublings.
 const minShare = 1.0 / (1 << 16)
 
-// doubling is how fast the share grows while a round waits: all devices may join after half of its deadline at the latest,
-// after 8 minutes where that is later, and after a quarter of a minute where there is none.
+// doubling returns the time in which the joining share doubles while a round waits: all devices may join after half of
+// its deadline at the latest, after 8 minutes if that is later, and after a quarter of a minute if there is no
+// deadline.
 func doubling(deadline time.Duration) time.Duration {
 	if deadline <= 0 {
 		return freeDoubling
@@ -27,14 +28,14 @@ func doubling(deadline time.Duration) time.Duration {
 	return min(max(deadline/32, minDoubling), maxDoubling)
 }
 
-// A Ramp is when the devices that wait for a round may join an attempt: a share of them at once, no others for a quarter of a time, in which
-// the reports of these arrive, and then twice as many whenever that time is over.
+// A Ramp decides when the devices that wait for a round may join an attempt: a share of them at once, no others for a
+// quarter of Doubling, in which the reports of these arrive, and then twice as many after each Doubling.
 type Ramp struct {
 	Probability uint32 // the share, of 2^32; 0 is everybody
 	Doubling    time.Duration
 }
 
-// RampOf is what an Open announces.
+// RampOf returns the ramp that an Open announces.
 func RampOf(probability, doublingMs uint32) Ramp {
 	r := Ramp{Probability: probability, Doubling: time.Duration(doublingMs) * time.Millisecond}
 	if doublingMs == 0 {
@@ -43,11 +44,12 @@ func RampOf(probability, doublingMs uint32) Ramp {
 	return r
 }
 
-// NewRamp begins with a share of the devices that wait; 1 and more is everybody. work is how long the stage opens the reports of a cohort:
-// a share that doubles meanwhile would ask for more of them before anybody hears that these are enough. All devices may
-// join before half of the deadline is over, or after some minutes where there is none. Where the stage works for so long that the share would grow
-// meanwhile, it stays as announced until the stage is done, for a quarter of the deadline or of a minute at most: who joins a
-// full round pays for nothing, and a round that fills late costs nobody anything.
+// NewRamp returns a ramp that begins with a share of the devices that wait; 1 and more is everybody. work is the time
+// that the stage takes to open the reports of a cohort: a share that doubles meanwhile would ask for more reports
+// before anybody hears that these are enough. All devices may join before half of the deadline is over, or after some
+// minutes if there is none. If the stage works for so long that the share would grow meanwhile, the share stays as
+// announced until the stage is done, for a quarter of the deadline or of a minute at most: a user who joins a full
+// round pays for nothing, and a round that fills late costs nobody anything.
 func NewRamp(share float64, work, deadline time.Duration) Ramp {
 	r := Ramp{Doubling: max(doubling(deadline), min(workDoubling*work, 2*maxDoubling))}
 	if share < 1 {
@@ -62,7 +64,7 @@ func NewRamp(share float64, work, deadline time.Duration) Ramp {
 	return r
 }
 
-// first is the share of the devices that may join at once.
+// first returns the share of the devices that may join at once.
 func (r Ramp) first() float64 {
 	if r.Probability == 0 {
 		return 1
@@ -70,13 +72,13 @@ func (r Ramp) first() float64 {
 	return max(float64(r.Probability)/(1<<32), minShare)
 }
 
-// Share is that of the devices that may have joined an attempt so long after its Open.
+// Share returns the share of the devices that may have joined an attempt this long after its Open.
 func (r Ramp) Share(elapsed time.Duration) float64 {
 	return min(1, r.first()*math.Exp2(max(0, elapsed.Seconds()/r.Doubling.Seconds()-1.0/holds)))
 }
 
-// After is how long after Open a device may join with its draw: 32 uniform bits, once for an attempt,
-// which know nothing of its event. It is 0 for the announced share of all draws, and grows so slowly that twice
+// After returns the time after Open at which a device may join with its draw: 32 uniform bits, drawn once for an
+// attempt and independent of its event. It is 0 for the announced share of all draws, and grows so slowly that twice
 // as many have come when the time of one doubling is over.
 func (r Ramp) After(draw uint32) time.Duration {
 	u := (float64(draw) + 1) / (1 << 32)
@@ -86,9 +88,10 @@ func (r Ramp) After(draw uint32) time.Duration {
 	return time.Duration((1.0/holds + math.Log2(u/r.first())) * float64(r.Doubling))
 }
 
-// Turn is what an organisation makes of its draw, so that all of them report equally often: took is how many reports it had in earlier rounds, and asked
-// is how many those asked for of all of so many organisations. Whoever had fewer than others comes before them, in an order that is drawn. Where they
-// reported otherwise than they were asked, the first still do not come all at once.
+// Turn adjusts the draw of an organisation so that all organisations report equally often: took is the number of its
+// reports in earlier rounds, asked the number that those rounds asked for in all, and of the number of organisations.
+// Those with fewer reports come first, in an order that is drawn. If they reported otherwise than asked, the first
+// ones still do not come all at once.
 func Turn(draw uint32, took, asked, of, cohort uint64) uint32 {
 	u := float64(draw) / (1 << 32)
 	behind := 1 - float64(asked%of)/float64(of) // the part of all that had fewer
@@ -101,9 +104,9 @@ func Turn(draw uint32, took, asked, of, cohort uint64) uint32 {
 	return uint32(min(u*(1<<32), math.MaxUint32))
 }
 
-// ReserveAfter is how long after Open a device joins a later round of an interactive phase that no earlier round of the phase
-// has counted: when all who join at once have come, so that it takes the place of one who left. It is half of the deadline at most, for a
-// round that closes before would never take it.
+// ReserveAfter returns the time after Open at which a device that no earlier round of an interactive phase has counted
+// joins a later round of the phase: when all who join at once have come, so that it takes the place of one who left.
+// It is at most half of the deadline, for a round that closes earlier would never take the device.
 func ReserveAfter(deadline time.Duration) time.Duration {
 	after := 16 * doubling(deadline)
 	if deadline > 0 {
@@ -112,18 +115,18 @@ func ReserveAfter(deadline time.Duration) time.Duration {
 	return after
 }
 
-// Lots are what the events of one client draw for an attempt, together: a client of many events takes one place in each of equal parts of
-// all draws, so that of its events as many join as the announced share says, and not more or fewer by chance. They are dealt in the
-// order in which events wait, which knows nothing of what they say.
+// Lots deals the draws of one client's events for an attempt: a client of many events takes one place in each of equal
+// parts of all draws, so that the announced share of its events joins, and not more or fewer by chance. Draws are
+// dealt in the order in which events wait, which is independent of their content.
 type Lots struct {
 	of, dealt uint64
 	within    float64 // of a part, in [0, 1)
 }
 
-// NewLots is for a client with so many events that wait; random are 32 uniform bits.
+// NewLots returns the Lots of a client with so many events that wait; random is 32 uniform bits.
 func NewLots(of uint64, random uint32) Lots { return Lots{of: of, within: float64(random) / (1 << 32)} }
 
-// Next is the next event's draw, for Ramp.After; without a part that is left it is random.
+// Next returns the next event's draw, for Ramp.After. Once all parts are dealt it returns random.
 func (l *Lots) Next(random uint32) uint32 {
 	if l.dealt >= l.of {
 		return random

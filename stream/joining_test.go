@@ -11,8 +11,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A share that waits grows back to 1, for every announcement, deadline and speed of a stage, in half of the deadline or some minutes, or in 16 doublings
-// and a quarter of one of the time that it holds for a stage that works for longer; the devices that may join at a time are those that the stage counts with.
+// A share that waits grows back to 1, for every announcement, deadline and speed of a stage, in half of the deadline
+// or some minutes, or in 16 doublings and a quarter of one of the time that it holds for a stage that works for
+// longer; the devices that may join at a time are those that the stage counts with.
 func TestRampTendsToOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := rapid.Uint32().Draw(t, "draw")
@@ -56,8 +57,8 @@ func TestRampTendsToOne(t *testing.T) {
 	}
 }
 
-// While a stage opens the reports of a cohort hardly more devices join, and none where it works for up to a quarter of its deadline. Where it works for
-// longer than a minute they are a few times as many, and not all.
+// While a stage opens the reports of a cohort hardly more devices join, and none where it works for up to a quarter of
+// its deadline. Where it works for longer than a minute they are a few times as many, and not all.
 func TestRampWaitsForTheStage(t *testing.T) {
 	for _, c := range []struct {
 		deadline, work time.Duration
@@ -85,7 +86,8 @@ func TestReserveJoinsBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// The events of one client join by its part of the share, whatever else is random; those that it did not count on draw by themselves.
+// The events of one client join by its part of the share, whatever else is random; those that it did not count on draw
+// by themselves.
 func TestLotsArePartsOfAllDraws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 1000).Draw(t, "events")
@@ -106,8 +108,9 @@ func TestLotsArePartsOfAllDraws(t *testing.T) {
 	})
 }
 
-// Organisations that come in the order of their turns report equally often, as drawn: none is two reports ahead of another, and who comes first changes.
-// Where they reported otherwise than asked, most of them still do not come at once.
+// Organisations that come in the order of their turns report equally often, as drawn: none is two reports ahead of
+// another, and who comes first changes. Where they reported otherwise than asked, most of them still do not come at
+// once.
 func TestTurnsAreEven(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct{ of, cohort uint64 }{{20, 10}, {7, 3}, {20, 19}, {6, 1}} {

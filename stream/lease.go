@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Lease is the record on a task's lease subject: which stage process works, and until when. It is not signed. To devices it
-// is a hint of where the newest round is.
+// A Lease is the record on a task's lease subject: which stage process works, and until when. It is not signed. To
+// devices it is a hint of where the newest round is.
 //
 // Record, 29 bytes:
 //

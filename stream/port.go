@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// ErrNotFound says that a read found nothing. It decides nothing: a lagging replica may have answered.
+// ErrNotFound means that a read found nothing. It decides nothing: a lagging replica may have answered.
 var ErrNotFound = errors.New("not found")
 
-// ErrConflict says that a compare-and-set write lost.
+// ErrConflict means that a compare-and-set write lost.
 var ErrConflict = errors.New("somebody else wrote first")
 
-// ErrRefused says that a broker or adapter will never take a write as it is: too large, or a subject that the port
+// ErrRefused means that a broker or adapter will never take a write as it is: too large, or a subject that the port
 // does not write. The same call again fails again.
 var ErrRefused = errors.New("refused")
 
@@ -25,11 +25,12 @@ type Message struct {
 	Time     time.Time // when the broker stored it, by its clock, of what Get and Latest return; zero: not told
 }
 
-// KeptRounds is how many rounds behind the newest one keep their records, however old they are. What is further behind may be
-// gone (package retention), its subjects empty again: nobody puts there, or acts on what is put.
+// KeptRounds is the number of rounds behind the newest one that keep their records, however old they are. The records
+// of earlier rounds may be gone (package retention) and their subjects empty again: nobody puts there, or acts on a
+// record that is put there.
 const KeptRounds Round = 1000
 
-// A PutResult is what stands on a subject after a put. Standing is the message that is there now, ours or not.
+// A PutResult holds the message that is on a subject after a put, ours or not.
 type PutResult struct {
 	Ours     bool // the standing bytes equal the ones put
 	Standing Message
@@ -52,19 +53,19 @@ type Records interface {
 	// ErrConflict. Only the Leases stream takes it.
 	Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error)
 
-	// Watch tells the caller what is written on a task's Rounds and Attempts streams, as the broker sends it. Wakes
-	// may be lost, late, again, forged, or merged into one zero Wake: callers verify them as what they read, and also read on a timer.
-	// The first is the zero Wake. The channel closes with ctx.
+	// Watch returns a channel of what is written on a task's Rounds and Attempts streams, as the broker sends it.
+	// Wakes may be lost, late, repeated, forged, or merged into one zero Wake: callers verify them like records that
+	// they read, and also read on a timer. The first is the zero Wake. The channel closes with ctx.
 	Watch(ctx context.Context, task Task) (<-chan Wake, error)
 }
 
-// A Spreader is an adapter whose reconnections can be spread: each try to connect again waits for a time that is drawn below
-// the given one. Zero is the adapter's own jitter.
+// A Spreader is an adapter whose reconnections can be spread: each try to connect again waits for a time that is drawn
+// below the given one. Zero is the adapter's own jitter.
 type Spreader interface {
 	Spread(over time.Duration)
 }
 
-// An AckStatus says what became of a publish.
+// An AckStatus is the outcome of a publish.
 type AckStatus int
 
 // Unknown: no acknowledgement came; the message may or may not be stored. Stored: stored, at Sequence. Duplicate:
@@ -107,7 +108,8 @@ type ReportWriter interface {
 	Publish(ctx context.Context, reports []Outgoing) ([]Ack, error)
 }
 
-// A Delivery is one report at the stage. Its data are the receiver's, who overwrites them when it has counted the report.
+// A Delivery is one report at the stage. Its data are the receiver's, who overwrites them when it has counted the
+// report.
 type Delivery struct {
 	Message
 	Redelivered bool
@@ -123,45 +125,47 @@ type ReportReader interface {
 	// again. None is not an error.
 	Fetch(ctx context.Context, max int, wait time.Duration) ([]Delivery, error)
 
-	// Queue says what is stored, of all attempts: taken and not acknowledged reports too.
+	// Queue returns the size of the stream, over all attempts; reports that were taken and not acknowledged count too.
 	Queue(ctx context.Context) (Queue, error)
 
-	// Purge deletes all reports whose sequence is below before, of all attempts: hygiene, repeatable. Reports that are stored later have
-	// higher sequences, so however late it gets there, it deletes nothing that was not stored when that sequence was the next one.
+	// Purge deletes all reports whose sequence is below before, of all attempts: hygiene, repeatable. Reports that are
+	// stored later have higher sequences, so however late it gets there, it deletes nothing that was not stored when
+	// that sequence was the next one.
 	Purge(ctx context.Context, before uint64) error
 }
 
-// A Queue is what is stored in the stream of reports.
+// A Queue holds the size of the stream of reports.
 type Queue struct {
 	Messages, Bytes uint64
 	MaxBytes        uint64 // what it may hold; 0: no limit
 	Next            uint64 // sequence: all that is or was stored is below it
 }
 
-// Limits are what a broker accepts, for refusing a plan before it runs.
+// Limits holds the limits of a broker, for refusing a plan before it runs.
 type Limits struct {
 	MaxPayload int // bytes of one message
 }
 
-// CheckPut says whether PutOnce takes a subject: concrete, of Rounds, Attempts or Batches.
+// CheckPut returns an error unless PutOnce takes a subject: concrete, of Rounds, Attempts or Batches.
 func CheckPut(subject string) (Task, Stream, error) {
 	return checkPort("put once", subject, Rounds, Attempts, Batches)
 }
 
-// CheckSwap says whether Swap takes a subject: one of Leases.
+// CheckSwap returns an error unless Swap takes a subject: one of Leases.
 func CheckSwap(subject string) (Task, Stream, error) { return checkPort("swap", subject, Leases) }
 
-// CheckPublish says whether Publish takes a subject: that of the reports of one attempt.
+// CheckPublish returns an error unless Publish takes a subject: that of the reports of one attempt.
 func CheckPublish(subject string) (Task, Stream, error) {
 	return checkPort("publish", subject, Reports)
 }
 
-// CheckGet says whether Get takes a subject: any but that of reports, which only the work queue hands out.
+// CheckGet returns an error unless Get takes a subject: any except those of reports, which only the work queue hands
+// out.
 func CheckGet(subject string) (Task, Stream, error) {
 	return checkPort("get", subject, Rounds, Attempts, Leases, Batches)
 }
 
-// CheckLatest says whether Latest takes a pattern: what [Task.Rounds] or [Task.Opens] return.
+// CheckLatest returns an error unless Latest takes a pattern: one that [Task.Rounds] or [Task.Opens] returns.
 func CheckLatest(pattern string) (Task, Stream, error) {
 	task, s, err := StreamOf(pattern)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// ReadReport decodes a report as Unmarshal does, and checks the same, in one pass over the bytes: the stage does it for
-// every message. The report's fields refer to data, and its list of ids is made in the memory of the one before: so r is not to be
-// kept, and not to be used after an error.
+// ReadReport decodes a report as Unmarshal does, and checks the same, in one pass over the bytes: the stage does it
+// for every message. The report's fields refer to data, and its list of ids is made in the memory of the one before:
+// so r is not to be kept, and not to be used after an error.
 func ReadReport(data []byte, r *wire.Report) error {
 	if readReport(data, r) {
 		return nil
@@ -53,7 +53,8 @@ func readReport(data []byte, r *wire.Report) bool {
 	return len(data) == 0 && len(ids) > 0
 }
 
-// readField takes a field of bytes off data: none where another field begins, but not one without bytes, which is never written.
+// readField takes a field of bytes off data: none where another field begins, but not one without bytes, which is
+// never written.
 func readField(data []byte, tag byte) (value, rest []byte, fits bool) {
 	if len(data) == 0 || data[0] != tag {
 		return nil, data, true

@@ -35,7 +35,7 @@ func ParseTask(name string) (Task, error) {
 	return Task(name), nil
 }
 
-// quoted is what an error says of text that a peer may have sent.
+// quoted returns text that a peer may have sent, quoted and shortened for an error.
 func quoted(s string) string {
 	const most = 128
 	if len(s) > most {
@@ -54,40 +54,40 @@ type Round uint64
 // Attempt is the number of an attempt at a round, from 1.
 type Attempt uint64
 
-// Step is the number of a step of the plan, from 1. A void round is repeated with the same step, so that it is at most the
-// number of its round.
+// Step is the number of a step of the plan, from 1. A void round is repeated with the same step, so that it is at most
+// the number of its round.
 type Step uint64
 
 func number[N ~uint64](n N) string { return strconv.FormatUint(uint64(n), 10) }
 
-// Task is where the learner puts the signed Task.
+// Task returns the subject on which the learner puts the signed Task.
 func (t Task) Task() string { return t.subject("task") }
 
-// Round is where the learner puts Round r.
+// Round returns the subject on which the learner puts Round r.
 func (t Task) Round(r Round) string { return t.subject("round", number(r)) }
 
-// End is where the learner puts End.
+// End returns the subject on which the learner puts End.
 func (t Task) End() string { return t.subject("end") }
 
-// Stage is where the stage puts its identity.
+// Stage returns the subject on which the stage puts its identity.
 func (t Task) Stage() string { return t.subject("stage") }
 
-// Open is where the stage puts Open of attempt a at round r.
+// Open returns the subject on which the stage puts Open of attempt a at round r.
 func (t Task) Open(r Round, a Attempt) string { return t.subject("open", number(r), number(a)) }
 
-// Claim is where an attempt claims round r.
+// Claim returns the subject on which an attempt claims round r.
 func (t Task) Claim(r Round) string { return t.subject("claim", number(r)) }
 
-// Close is where the stage puts Close of attempt a at round r.
+// Close returns the subject on which the stage puts Close of attempt a at round r.
 func (t Task) Close(r Round, a Attempt) string { return t.subject("close", number(r), number(a)) }
 
-// Lease is where stage processes agree on who pulls reports.
+// Lease returns the subject on which stage processes agree on the one that pulls reports.
 func (t Task) Lease() string { return t.subject("lease") }
 
-// Report is where devices send reports for attempt a at round r.
+// Report returns the subject to which devices send reports for attempt a at round r.
 func (t Task) Report(r Round, a Attempt) string { return t.subject("report", number(r), number(a)) }
 
-// Batch is where the stage puts the outcome of round r.
+// Batch returns the subject on which the stage puts the outcome of round r.
 func (t Task) Batch(r Round) string { return t.subject("batch", number(r)) }
 
 // Rounds matches every Round subject; the newest is a hint only.
@@ -115,10 +115,10 @@ var streamNames = map[Stream]string{Rounds: "ROUNDS", Attempts: "ATTEMPTS", Leas
 
 func (s Stream) String() string { return streamNames[s] }
 
-// Name is the broker's name of a task's stream.
+// Name returns the broker's name of a task's stream.
 func (t Task) Name(s Stream) string { return "PANLEARN_" + string(t) + "_" + s.String() }
 
-// Subjects are the subjects that a stream holds.
+// Subjects returns the subjects that a stream holds.
 func (t Task) Subjects(s Stream) []string {
 	switch s {
 	case Rounds:
@@ -143,7 +143,7 @@ type Address struct {
 	Attempt Attempt
 }
 
-// verbs says of each verb which stream holds its subjects, how many numbers they have, and what is signed there.
+// verbs holds, for each verb, the stream of its subjects, the count of their numbers, and the kind of the signed body.
 var verbs = map[string]struct {
 	stream  Stream
 	numbers int
@@ -183,7 +183,7 @@ func ParseSubject(subject string) (Address, error) {
 	return Address{Task: task, Verb: tokens[2], Round: Round(numbers[0]), Attempt: Attempt(numbers[1])}, nil
 }
 
-// StreamOf says which stream of its task holds a concrete subject or one of Task's patterns.
+// StreamOf returns the task and stream that hold a concrete subject or one of Task's patterns.
 func StreamOf(subject string) (Task, Stream, error) {
 	tokens := strings.Split(subject, ".")
 	if len(tokens) < 3 || tokens[0] != Prefix {
@@ -200,7 +200,8 @@ func StreamOf(subject string) (Task, Stream, error) {
 	return task, verb.stream, nil
 }
 
-// CheckSubject says whether a record's body is of the kind, and says the round and attempt, of the subject that it came on.
+// CheckSubject returns an error unless a record's body has the kind, round and attempt of the subject on which it
+// came.
 func CheckSubject(subject string, m proto.Message) error {
 	a, err := ParseSubject(subject)
 	if err != nil {

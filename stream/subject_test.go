@@ -58,7 +58,7 @@ func TestSubjectsParseBack(t *testing.T) {
 	})
 }
 
-// matches is the broker's rule: * is one token, > at the end is one or more.
+// matches applies the broker's rule: * is one token, > at the end is one or more.
 func matches(pattern, subject string) bool {
 	p, s := strings.Split(pattern, "."), strings.Split(subject, ".")
 	for i, token := range p {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// ErrDisconnected says that there is no connection to the broker now. Who holds the connection tells when it goes, when it is
-// back, and now and then between: callers need not.
+// ErrDisconnected means that there is no connection to the broker now. The holder of the connection logs when it is
+// lost, when it is back, and now and then between; callers need not.
 var ErrDisconnected = errors.New("no connection to the broker")
 
-// TellEvery is how often the log says that what failed still fails.
+// TellEvery is the interval at which the log repeats that a failure lasts.
 const TellEvery = 30 * time.Second
 
-// A Trouble is a series of failures of calls that are retried. It decides which of them are logged as a warning: the first, and then
-// one every TellEvery. The zero value is a series that has not begun.
+// A Trouble is a series of failures of calls that are retried. It decides which of them are logged as a warning: the
+// first, and then one every TellEvery. The zero value is a series that has not begun.
 type Trouble struct {
 	told time.Time // of the last warning; zero: none in this series
 }
@@ -28,7 +28,7 @@ func (t *Trouble) Tell(now time.Time, err error) bool {
 	return true
 }
 
-// Level is the log level of a failure: a warning where Tell says so, else debug.
+// Level returns the log level of a failure: a warning if Tell returns true, else debug.
 func (t *Trouble) Level(now time.Time, err error) slog.Level {
 	if t.Tell(now, err) {
 		return slog.LevelWarn

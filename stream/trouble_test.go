@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestTrouble: of a minute of failures twice a second two are told, of a lost connection none, and the end where there was a
-// beginning.
+// TestTrouble: of a minute of failures twice a second two are told, of a lost connection none, and the end where there
+// was a beginning.
 func TestTrouble(t *testing.T) {
 	var row stream.Trouble
 	now := time.Unix(1, 0)

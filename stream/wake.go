@@ -1,18 +1,20 @@
 package stream
 
-// A Wake says that a record was written: the subject, and the bytes that now stand there as the broker sent them. Whoever can
-// write to the broker's wake subjects can send one, so it proves no more than its signature does. The zero Wake says that
-// something may have been written, and what is to be read: it comes first, after a reconnection, and in place of wakes that were lost.
+// A Wake announces that a record was written: its subject, and the bytes that are there now as the broker sent them.
+// Anybody who can write to the broker's wake subjects can send one, so it proves no more than its signature does. The
+// zero Wake means that something may have been written and has to be read: it comes first, after a reconnection, and
+// instead of wakes that were lost.
 type Wake struct {
 	Subject string
 	Data    []byte
 }
 
-// maxWakes is how many wakes wait for a watcher: those of two rounds. A wake may be as large as the broker's largest message.
+// maxWakes bounds the wakes that wait for a watcher: those of two rounds. A wake may be as large as the broker's
+// largest message.
 const maxWakes = 8
 
-// Wakes is the way of wakes from an adapter to one watcher. It is bounded: where the watcher does not keep up, one zero Wake takes
-// the place of all that wait. Its methods are not for concurrent use; the channel is.
+// Wakes carries wakes from an adapter to one watcher. It is bounded: if the watcher does not keep up, one zero Wake
+// replaces all that wait. Its methods are not for concurrent use; the channel is.
 type Wakes struct{ c chan Wake }
 
 // NewWakes begins with the zero Wake.
@@ -22,10 +24,10 @@ func NewWakes() *Wakes {
 	return w
 }
 
-// C is where the watcher receives.
+// C returns the channel on which the watcher receives.
 func (w *Wakes) C() <-chan Wake { return w.c }
 
-// Put never waits. A zero Wake replaces all that wait, too: whoever reads everything needs none of them.
+// Put never waits. A zero Wake also replaces all wakes that wait: a watcher that reads everything needs none of them.
 func (w *Wakes) Put(wake Wake) {
 	if wake.Subject != "" {
 		select {

@@ -90,19 +90,21 @@ func validateAll(views []Mechanism) error {
 	return nil
 }
 
-// compose is the curve of views that come one after the other.
+// compose returns the curve of views that come one after the other.
 func (a *Accountant) compose(views []Mechanism) Curve {
 	return a.worst([]turns{{1, [][]Mechanism{views}}})
 }
 
-// turns is how often one of several sets of views is looked at: which, each time, may depend on all that was seen before.
+// turns describes how often one of several sets of views is looked at: each time, the choice of the set may depend on
+// everything seen before.
 type turns struct {
 	times int
 	of    [][]Mechanism
 }
 
-// worst is the curve of all turns, whatever each chooses: at every rung the largest mu and the largest slack of its choices
-// (docs/proofs/theorem-a.md, section 4). It pairs the views' windows rung by rung. Any pairing is valid; equal slack is near the best.
+// worst returns the curve of all turns, whatever each chooses: at every rung the largest mu and the largest slack of
+// its choices (docs/proofs/theorem-a.md, section 4). It pairs the views' windows rung by rung. Any pairing is valid;
+// equal slack is near the best.
 func (a *Accountant) worst(all []turns) Curve {
 	var profiles []*profile // of every view, in order
 	for _, t := range all {

@@ -2,7 +2,8 @@ package accounting
 
 import "testing"
 
-// Trusts that rely upon others' noise say upon whose: a share of every cohort, not of all users. Pan and local rely upon nobody's.
+// Trusts that rely upon others' noise say upon whose: a share of every cohort, not of all users. Pan and local rely
+// upon nobody's.
 func TestAssumingNamesEveryCohort(t *testing.T) {
 	nine, err := ParseFraction("0.90")
 	if err != nil {

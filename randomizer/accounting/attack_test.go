@@ -14,7 +14,7 @@ import (
 // against the bound. Nothing here shares code with the accountant but the pmf,
 // which TestTableAgainstRationals checks.
 
-// coordinateLaw is the law of SR(a) + noise, on the noise's range extended by g.
+// coordinateLaw returns the law of SR(a) + noise, on the noise's range extended by g.
 func coordinateLaw(noise []float64, a float64, g int) []float64 {
 	law := make([]float64, len(noise)+g)
 	base := int(math.Floor(a))
@@ -28,7 +28,7 @@ func coordinateLaw(noise []float64, a float64, g int) []float64 {
 	return law
 }
 
-// hockeyStick is sup_A P(A) - e^eps P'(A) of two product laws. Cells in which P has
+// hockeyStick returns sup_A P(A) - e^eps P'(A) of two product laws. Cells in which P has
 // next to no mass are left out, which only lowers the result.
 func hockeyStick(p, q [][]float64, eps float64) float64 {
 	const negligible = 1e-20
@@ -66,7 +66,7 @@ func hockeyStick(p, q [][]float64, eps float64) float64 {
 	return walk(0, 1, 1)
 }
 
-// noiseLaw is Bin(n, p) where its mass is above tableFloor. Its offset drops out:
+// noiseLaw returns Bin(n, p) where its mass is above tableFloor. Its offset drops out:
 // every law of an attack has the same.
 func noiseLaw(n uint64, p float64) []float64 {
 	b := binomial{int64(n), int64(p * (1 << coinBits))}
@@ -119,8 +119,8 @@ func randomPair(rng *rand.Rand, g, d int) (a, b []float64) {
 	return s, t
 }
 
-// pairOf is randomPair, or the places of a report of which one unit of several changes: the others, in the ball that is left to them, and one of
-// two vectors in the ball of one unit.
+// pairOf returns randomPair or, for a report of which one unit of several changes, two places: the others in the ball
+// that is left to them, and one of two vectors in the ball of one unit.
 func pairOf(rng *rand.Rand, m Mechanism) (a, b []float64) {
 	if m.Units <= 1 {
 		return randomPair(rng, m.Levels, m.Dim)
@@ -217,7 +217,7 @@ func blocks(shape func(*rand.Rand) Mechanism) func(*rand.Rand) Mechanism {
 	}
 }
 
-// minimisers are reports of one vector of all units, which moves as far as one of several units.
+// minimisers returns mechanisms whose reports are one vector of all units, which moves as far as one of several units.
 func minimisers(shape func(*rand.Rand) Mechanism) func(*rand.Rand) Mechanism {
 	return func(rng *rand.Rand) Mechanism {
 		m := shape(rng)

@@ -9,7 +9,7 @@ const refPrec = 640
 func bigF(x float64) *big.Float { return new(big.Float).SetPrec(refPrec).SetFloat64(x) }
 func bigNew() *big.Float        { return new(big.Float).SetPrec(refPrec) }
 
-// bigExp is e^x by its series after halving the argument.
+// bigExp returns e^x by its series after halving the argument.
 func bigExp(x *big.Float) *big.Float {
 	const halvings = 16
 	y := bigNew().SetMantExp(x, -halvings)
@@ -24,7 +24,7 @@ func bigExp(x *big.Float) *big.Float {
 	return sum
 }
 
-// bigPi is Machin's formula.
+// bigPi computes pi by Machin's formula.
 func bigPi() *big.Float {
 	arctanInverse := func(n float64) *big.Float {
 		square := bigF(n * n)
@@ -45,7 +45,7 @@ func bigPi() *big.Float {
 	return pi.Sub(pi, bigNew().Mul(bigF(4), arctanInverse(239)))
 }
 
-// bigUpperTail is Q(z) = 1/2 - phi(z) sum z^(2k+1)/(2k+1)!!.
+// bigUpperTail returns Q(z) = 1/2 - phi(z) sum z^(2k+1)/(2k+1)!!.
 func bigUpperTail(z *big.Float) *big.Float {
 	square := bigNew().Mul(z, z)
 	term := bigNew().Set(z)
@@ -59,7 +59,7 @@ func bigUpperTail(z *big.Float) *big.Float {
 	return bigNew().Sub(bigF(0.5), sum.Mul(sum, phi))
 }
 
-// bigGaussianDelta is deltaG by its defining difference.
+// bigGaussianDelta computes deltaG by its defining difference.
 func bigGaussianDelta(eps, mu float64) *big.Float {
 	t := bigNew().Quo(bigF(eps), bigF(mu))
 	half := bigF(mu / 2)
@@ -67,7 +67,7 @@ func bigGaussianDelta(eps, mu float64) *big.Float {
 	return bigNew().Sub(bigUpperTail(a), bigNew().Mul(bigExp(bigF(eps)), bigUpperTail(c)))
 }
 
-// relative is |got/want - 1|.
+// relative returns |got/want - 1|.
 func relative(got float64, want *big.Float) float64 {
 	d := bigNew().Quo(bigF(got), want)
 	v, _ := d.Sub(d, bigF(1)).Float64()

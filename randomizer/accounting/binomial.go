@@ -38,9 +38,9 @@ func (b binomial) mode() int64 {
 	return int64(float64(b.n+1) * b.p())
 }
 
-// pmf is Loader's saddle-point form ("Fast and Accurate Computation of Binomial
-// Probabilities", 2000). Its relative error stays near 1e-13, which differences
-// of log-gamma do not: those lose n log n units of the last place.
+// pmf computes Loader's saddle-point form ("Fast and Accurate Computation of Binomial Probabilities", 2000). Its
+// relative error stays near 1e-13, unlike that of differences of log-gamma, which lose n log n units of the last
+// place.
 func (b binomial) pmf(x int64) float64 {
 	if x < 0 || x > b.n {
 		return 0
@@ -59,7 +59,7 @@ func (b binomial) pmf(x int64) float64 {
 	return math.Exp(lc) * math.Sqrt(n/(2*math.Pi*fx*fy))
 }
 
-// deviance is x log(x/m) + m - x for m = x - diff, without cancellation.
+// deviance returns x log(x/m) + m - x for m = x - diff, without cancellation.
 func deviance(x, diff float64) float64 {
 	m := x - diff
 	v := diff / (x + m)
@@ -79,7 +79,7 @@ func deviance(x, diff float64) float64 {
 	}
 }
 
-// stirlingError is log(n!) - log(sqrt(2 pi n) (n/e)^n).
+// stirlingError returns log(n!) - log(sqrt(2 pi n) (n/e)^n).
 func stirlingError(n int64) float64 {
 	if n < 16 {
 		return smallStirling[n]

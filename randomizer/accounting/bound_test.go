@@ -127,8 +127,9 @@ func TestMoreNoiseIsNeverWorse(t *testing.T) {
 				rt.Fatalf("%+v: delta %v, but %v is attained with twice the trials", m, base, d)
 			}
 		}
-		// The bound itself falls only up to the steps of its windows: below a standard deviation of 10 a step is several
-		// percent. And where both are the slack of the ladder's last rung, tau = 1e-45, they do not fall at all.
+		// The bound itself falls only up to the steps of its windows: below a standard deviation of 10 a step is
+		// several percent. And where both are the slack of the ladder's last rung, tau = 1e-45, they do not fall at
+		// all.
 		saturated := (1 + math.Exp(eps)) * float64(m.Rounds*m.Dim) * 1e-45
 		smooth := math.Sqrt(float64(m.Trials)*m.P*(1-m.P)) >= 10
 		if d := delta(more); smooth && d > base*1.02 && d > saturated {

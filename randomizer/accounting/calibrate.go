@@ -8,7 +8,7 @@ import (
 // Calibrate returns the cheapest release that meets a request.
 func Calibrate(q Request) (Plan, error) { return NewAccountant().Calibrate(q) }
 
-// Calibrate is the package function with this accountant's cache.
+// Calibrate does what the package function does, with this accountant's cache.
 func (a *Accountant) Calibrate(q Request) (Plan, error) {
 	if err := q.Validate(); err != nil {
 		return Plan{}, err
@@ -89,9 +89,8 @@ func meets(curves []Curve, eps, delta float64) bool {
 	return true
 }
 
-// headroom is the factor by which every mu could grow with the target still met:
-// the required variance is about the present one over its square. Only a guess
-// for the searches; 0 where the windows' slack alone exceeds delta.
+// headroom returns the factor by which every mu could grow with the target still met: the required variance is about
+// the present one over its square. It is only a guess for the searches; 0 if the windows' slack alone exceeds delta.
 func headroom(curves []Curve, eps, delta float64) float64 {
 	least := math.Inf(1)
 	for _, c := range curves {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Trust says who lays noise, and so which adversaries a release holds against.
+// A Trust names the parties that lay noise, and thereby the adversaries that a release holds against.
 type Trust int
 
 const (
@@ -17,8 +17,8 @@ const (
 	Pan
 	// ShufflePan: noise in every report and both floors.
 	ShufflePan
-	// Local: every report carries all the noise that hides what it is about, Bin(b, p) per coordinate. Nobody is relied upon, and the
-	// stage adds nothing.
+	// Local: every report carries all the noise that hides what it is about, Bin(b, p) per coordinate. Nobody is
+	// relied upon, and the stage adds nothing.
 	Local
 )
 
@@ -28,9 +28,10 @@ func (t Trust) HasFloors() bool { return t == Pan || t == ShufflePan }
 // HasReportNoise reports whether every report carries noise of its own.
 func (t Trust) HasReportNoise() bool { return t != Pan }
 
-// Assuming is what an epsilon rests on, to be written after it: a clause, or nothing for a trust that relies upon nobody's noise. reporters says
-// in the plural who reports, such as users. The share is
-// of every cohort as it was planned, whoever comes: users who choose their round can fill one with far fewer than that share of all users.
+// Assuming returns the assumption that an epsilon rests on, to be written after it: a clause, or nothing for a trust
+// that relies on nobody's noise. reporters names in the plural those who report, such as users. The share is of every
+// cohort as it was planned, however few come: users who choose their round can fill one with far fewer than that share
+// of all users.
 func (t Trust) Assuming(honest Fraction, reporters string) string {
 	switch {
 	case t == Pan || t == Local:
@@ -53,7 +54,7 @@ const (
 	CoinAny
 )
 
-// Constants says where a plan's parameters come from.
+// Constants names the source of a plan's parameters.
 type Constants int
 
 const (

@@ -2,14 +2,16 @@ package accounting
 
 import "math"
 
-// lossSteps is how many steps of the grid of privacy losses make one epsilon, and lossReach the last step; losses beyond it count as infinite.
+// lossSteps is the number of steps of the grid of privacy losses in one epsilon, and lossReach the last step; losses
+// beyond it count as infinite.
 const (
 	lossSteps = 48
 	lossReach = 5 * lossSteps / 4
 )
 
-// ComposedDelta bounds from above the hockey-stick divergence at e^eps of releases one after the other, each of which may depend on what was released before it. A profile
-// bounds that of one release at every eps >= 0, whatever came before, for both orders of every pair of neighbours (docs/proofs/curator.md, Releases one after the other).
+// ComposedDelta bounds from above the hockey-stick divergence at e^eps of releases one after the other, each of which
+// may depend on what was released before it. A profile bounds that of one release at every eps >= 0, whatever came
+// before, for both orders of every pair of neighbours (docs/proofs/curator.md, Releases one after the other).
 func ComposedDelta(eps float64, profiles ...func(eps float64) float64) float64 {
 	if !(eps > 0) || math.IsInf(eps, 1) {
 		return 1
@@ -21,15 +23,17 @@ func ComposedDelta(eps float64, profiles ...func(eps float64) float64) float64 {
 	return all.delta(eps, eps/lossSteps)
 }
 
-// losses is the law of the privacy loss log P/Q under P of a pair of laws: mass[j] at j - least steps, and infinite where Q has nothing.
+// losses is the law of the privacy loss log P/Q under P of a pair of laws: mass[j] at j - least steps, and infinite
+// where Q has nothing.
 type losses struct {
 	least    int
 	mass     []float64
 	infinite float64
 }
 
-// dominating is of a pair of laws with no smaller a divergence than the profile's at any eps: linear in e^eps between corners, of the points of the profile at whole steps, of
-// their lower convex hull. A divergence is convex in e^eps, so it is below a line between two points that are not below it.
+// dominating returns the losses of a pair of laws whose divergence is no smaller than the profile at any eps: linear
+// in e^eps between the corners of the lower convex hull of the profile's points at whole steps. A divergence is convex
+// in e^eps, so it is below a line between two points that are not below it.
 func dominating(step float64, profile func(eps float64) float64) losses {
 	const n = 2*lossReach + 2
 	x, y := make([]float64, n), make([]float64, n) // e^eps and what bounds the divergence there: at 0, where it is 1, and at -lossReach, ..., lossReach steps
@@ -53,7 +57,8 @@ func dominating(step float64, profile func(eps float64) float64) losses {
 		}
 		corners = append(corners, i)
 	}
-	// Where Q has q at x_j, and P q x_j, the divergence is the infinite mass and the sum of q (x_j - x)+. From the last corner down, q is as much as brings it up to the next.
+	// Where Q has q at x_j, and P q x_j, the divergence is the infinite mass and the sum of q (x_j - x)+. From the
+	// last corner down, q is as much as brings it up to the next.
 	out := losses{least: lossReach, mass: make([]float64, n-1), infinite: y[n-1] * (1 + 1e-11)}
 	height, slopes := y[n-1], 0.0
 	for k := len(corners) - 1; k > 0; k-- {
@@ -67,7 +72,7 @@ func dominating(step float64, profile func(eps float64) float64) losses {
 	return out
 }
 
-// then is of both, one after the other.
+// then returns the losses of both, one after the other.
 func (l losses) then(m losses) losses {
 	out := losses{least: l.least + m.least, mass: make([]float64, len(l.mass)+len(m.mass)-1), infinite: l.infinite*m.all() + (l.all()-l.infinite)*m.infinite}
 	for i, p := range l.mass {
@@ -80,7 +85,7 @@ func (l losses) then(m losses) losses {
 	return out
 }
 
-// all is the mass of P: 1, or a little more.
+// all returns the mass of P: 1, or a little more.
 func (l losses) all() float64 {
 	sum := l.infinite
 	for _, p := range l.mass {
@@ -89,7 +94,7 @@ func (l losses) all() float64 {
 	return sum
 }
 
-// delta is P's mass of losses above eps, less e^eps times Q's.
+// delta returns P's mass of losses above eps, less e^eps times Q's.
 func (l losses) delta(eps, step float64) float64 {
 	sum := l.infinite
 	for i, p := range l.mass {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestComposedGaussians: releases with the curve of Gaussian noise are together that of one with the root of as many times its mu, exactly; the bound is at most that far above it.
+// TestComposedGaussians: releases with the curve of Gaussian noise are together that of one with the root of as many
+// times its mu, exactly; the bound is at most that far above it.
 func TestComposedGaussians(t *testing.T) {
 	for _, eps := range []float64{0.1, 1, 4, 8} {
 		for delta, to := range map[float64]float64{1e-3: 0.06, 1e-6: 0.2, 1e-12: 0.8} {
@@ -44,7 +45,8 @@ func TestComposedDeltaPromisesNothing(t *testing.T) {
 	}
 }
 
-// A halter is a release on the lattice that may halt: what it is of neighbours with two scores, at places that are the charged distance apart.
+// A halter is a release on the lattice that may halt: what it is of neighbours with two scores, at places that are the
+// charged distance apart.
 type halter struct {
 	at, below []float64
 	m         Mechanism
@@ -75,7 +77,7 @@ func (h halter) profile(t *testing.T, a *Accountant) func(eps float64) float64 {
 	}
 }
 
-// laws are those of all pairs of scores in both orders: [0] is of the halt.
+// laws returns the laws of all pairs of scores in both orders; index 0 of a law is the probability of a halt.
 func (h halter) laws(trials uint64) (out [][2][]float64) {
 	noise := noiseLaw(trials, h.m.P)
 	law := func(p, place float64) []float64 {
@@ -93,7 +95,7 @@ func (h halter) laws(trials uint64) (out [][2][]float64) {
 	return out
 }
 
-// stick is the divergence of two laws, at a factor.
+// stick returns the divergence of two laws, at a factor.
 func stick(pair [2][]float64, factor float64) (sum float64) {
 	for i, p := range pair[0] {
 		sum += max(0, p-factor*pair[1][i])
@@ -101,8 +103,9 @@ func stick(pair [2][]float64, factor float64) (sum float64) {
 	return sum
 }
 
-// composedAttack is the largest share of a claim that two releases lose, of which the second is the worst for what the first released: its scores, places and their order are chosen anew
-// for every outcome of the first. truth has the trials of the noise that is really there.
+// composedAttack returns the largest share of a claim that two releases lose, where the second is the worst for the
+// outcome of the first: its scores, places and their order are chosen for each outcome separately. truth returns the
+// trials of the noise that is really there.
 func composedAttack(t *testing.T, settings int, truth func(uint64) uint64, claim func(eps float64, first, second func(float64) float64) float64) (closest float64) {
 	rng, a := rand.New(rand.NewPCG(8, 9)), NewAccountant()
 	for range settings {
@@ -137,8 +140,9 @@ func composedAttack(t *testing.T, settings int, truth func(uint64) uint64, claim
 	return closest
 }
 
-// TestComposedReleasesNeverBelowExactAttack: two releases of which the second is the worst for the outcome of the first lose no more than is claimed, and some nearly as much; with
-// half of the noise, or the second's halts for free, or were the second for free, some lose more.
+// TestComposedReleasesNeverBelowExactAttack: two releases of which the second is the worst for the outcome of the
+// first lose no more than is claimed, and some nearly as much; with half of the noise, or the second's halts for free,
+// or were the second for free, some lose more.
 func TestComposedReleasesNeverBelowExactAttack(t *testing.T) {
 	same := func(n uint64) uint64 { return n }
 	both := func(eps float64, first, second func(float64) float64) float64 {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// fewOutcomes is a pair of laws with outcomes of about so large losses, and sometimes an outcome of one of them alone, or that is far rarer under the other.
+// fewOutcomes returns a pair of laws whose outcomes have losses of about this size, and sometimes an outcome of one of
+// them alone, or one that is far rarer under the other.
 func fewOutcomes(rng *rand.Rand, n int, loss float64) (pair [2][]float64) {
 	for k := range pair {
 		pair[k] = make([]float64, n, n+2)
@@ -28,7 +29,8 @@ func fewOutcomes(rng *rand.Rand, n int, loss float64) (pair [2][]float64) {
 	return pair
 }
 
-// worstOf is the largest divergence of releases one after the other, at a factor: after every outcome the next one's pair and order are the worst for what is left.
+// worstOf returns the largest divergence of releases one after the other, at a factor: after every outcome the next
+// one's pair and order are the worst for what is left.
 func worstOf(releases [][][2][]float64, factor float64) (most float64) {
 	if len(releases) == 0 {
 		return max(0, 1-factor)
@@ -47,8 +49,9 @@ func worstOf(releases [][][2][]float64, factor float64) (most float64) {
 	return most
 }
 
-// TestComposedLawsOfFewOutcomes: up to four releases of arbitrary laws, asymmetric ones and ones with infinite losses too, lose no more than is claimed of their exact profiles in all
-// their adaptive orders; were profiles of one order alone, some would.
+// TestComposedLawsOfFewOutcomes: up to four releases of arbitrary laws, asymmetric ones and ones with infinite losses
+// too, lose no more than is claimed of their exact profiles in all their adaptive orders; were profiles of one order
+// alone, some would.
 func TestComposedLawsOfFewOutcomes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	closest, oneOrder := 0.0, 0.0

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// A Curve bounds what a release costs at every epsilon: for every rung a Gaussian parameter and
-// the total slack mass (docs/proofs/theorem-a.md, Theorem A). The bounds hold for both orders of every
-// pair of neighbours, and do not fall where a mechanism's Shift or Rounds grow. The empty curve promises nothing.
+// A Curve bounds the cost of a release at every epsilon: for every rung a Gaussian parameter and the total slack mass
+// (docs/proofs/theorem-a.md, Theorem A). The bounds hold for both orders of every pair of neighbours, and do not fall
+// where a mechanism's Shift or Rounds grow. The empty curve promises nothing.
 type Curve []point
 
 type point struct {
@@ -16,7 +16,7 @@ type point struct {
 	slack float64
 }
 
-// Curve is the curve of the adaptive composition of the views, each in all of its rounds.
+// Curve returns the curve of the adaptive composition of the views, each in all of its rounds.
 func (a *Accountant) Curve(views ...Mechanism) (Curve, error) {
 	if err := validateAll(views); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (a *Accountant) Curve(views ...Mechanism) (Curve, error) {
 	return a.compose(views), nil
 }
 
-// GaussianCurve is the curve of the Gaussian mechanism whose noise has standard deviation sensitivity/mu:
+// GaussianCurve returns the curve of the Gaussian mechanism whose noise has standard deviation sensitivity/mu:
 // what lattice noise is compared with.
 func GaussianCurve(mu float64) (Curve, error) {
 	if !(mu >= 0) {
@@ -33,11 +33,12 @@ func GaussianCurve(mu float64) (Curve, error) {
 	return Curve{{mu: mu}}, nil
 }
 
-// Delta bounds from above the hockey-stick divergence at e^eps of neighbours in either order, for every real eps; at most 1, and 1 for NaN.
+// Delta bounds from above the hockey-stick divergence at e^eps of neighbours in either order, for every real eps; at
+// most 1, and 1 for NaN.
 //
-// At eps >= 0 it is the minimum over windows of deltaG + (1 + e^eps) T d tau: every window gives a valid bound at every
-// eps. Below 0 it is the reversal H_a(P||Q) = 1 - a + a H_{1/a}(Q||P) with a = e^eps, which the bound of the other order bounds
-// (docs/proofs/curator.md, noise on a lattice).
+// At eps >= 0 it is the minimum over windows of deltaG + (1 + e^eps) T d tau: every window gives a valid bound at
+// every eps. Below 0 it is the reversal H_a(P||Q) = 1 - a + a H_{1/a}(Q||P) with a = e^eps, which the bound of the
+// other order bounds (docs/proofs/curator.md, noise on a lattice).
 func (c Curve) Delta(eps float64) float64 {
 	if eps < 0 {
 		return math.Min(1, (math.Exp(eps)*c.scaledDelta(-eps, 1)-math.Expm1(eps))*(1+1e-12))
@@ -45,8 +46,8 @@ func (c Curve) Delta(eps float64) float64 {
 	return c.scaledDelta(eps, 1)
 }
 
-// scaledDelta is Delta at eps >= 0 with every mu multiplied by scale; only the planner's
-// guesses use a scale other than 1.
+// scaledDelta returns Delta at eps >= 0 with every mu multiplied by scale; only the planner's guesses use a scale
+// other than 1.
 func (c Curve) scaledDelta(eps, scale float64) float64 {
 	best := 1.0
 	charge := (1 + math.Exp(eps)) * (1 + 1e-12)
@@ -60,7 +61,8 @@ func (c Curve) scaledDelta(eps, scale float64) float64 {
 	return best
 }
 
-// Near keeps a few points around the best one at eps: another curve, above this one by little there, which is evaluated faster.
+// Near keeps a few points around the best one at eps: another curve, above this one by little there, which is
+// evaluated faster.
 func (c Curve) Near(eps float64) Curve {
 	best, at := math.Inf(1), 0
 	for i, pt := range c {

@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// TestCurveAtEveryEpsilon: exact attacks in either order stay below the curve at negative epsilons, too, and come close: of what is above
-// 1 - e^eps, which any pair has.
+// TestCurveAtEveryEpsilon: exact attacks in either order stay below the curve at negative epsilons, too, and come
+// close: of what is above 1 - e^eps, which any pair has.
 func TestCurveAtEveryEpsilon(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 0))
 	a, shape := NewAccountant(), minimisers(blocks(shapes(1, 1, 3, 40)))
@@ -75,7 +75,8 @@ func TestGaussianCurve(t *testing.T) {
 	}
 }
 
-// TestCurveGrowsWithTheShift: further apart and more rounds never cost less; half of a unit's distance costs what twice the units do.
+// TestCurveGrowsWithTheShift: further apart and more rounds never cost less; half of a unit's distance costs what
+// twice the units do.
 func TestCurveGrowsWithTheShift(t *testing.T) {
 	a, m := NewAccountant(), Mechanism{Trials: 1 << 20, P: 0.5, Levels: 1 << 10, Dim: 10, Rounds: 1}
 	delta := func(m Mechanism, eps float64) float64 {

@@ -7,20 +7,21 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// massMargin is by how much a mass of a truncated Laplace law may be wrong.
+// massMargin bounds the error of a mass of a truncated Laplace law.
 const massMargin = 1e-9
 
-// DeletionProfile bounds from above the hockey-stick divergence at e^eps, for every real eps, of a release that happens iff a score is at most R1: at and
-// below are Pr[R1 >= s] and Pr[R1 < s] for s = 0, ..., Rmax+1 (randomizer.TruncatedLaplace.Survival), scores of neighbours are
-// at most one apart, and release is the curve of what is released of neighbours with the scores s and t, up to Rmax, which does not fall as they grow. It also
-// returns the scores at which the bound is the largest.
+// DeletionProfile bounds from above the hockey-stick divergence at e^eps, for every real eps, of a release that
+// happens iff a score is at most R1: at and below are Pr[R1 >= s] and Pr[R1 < s] for s = 0, ..., Rmax+1
+// (randomizer.TruncatedLaplace.Survival), scores of neighbours are at most one apart, and release returns the curve of
+// a release of neighbours with the scores s and t, up to Rmax, which does not fall as they grow. It also returns the
+// scores at which the bound is the largest.
 //
-// The theorem is that of docs/proofs/curator.md, deletion: the profile (after Ghazi et al. 2023, Theorem 3.3).
+// For the theorem see docs/proofs/curator.md, deletion: the profile (after Ghazi et al. 2023, Theorem 3.3).
 func DeletionProfile(eps float64, at, below []float64, release func(s, t int) Curve) (delta float64, s, t int) {
 	return deletionProfile(eps, at, below, release, 1)
 }
 
-// deletionProfile is DeletionProfile, or something above most where that is.
+// deletionProfile returns the same as DeletionProfile, or some number above most if that is above most.
 func deletionProfile(eps float64, at, below []float64, release func(s, t int) Curve, most float64) (delta float64, s, t int) {
 	if len(at) == 0 || len(at) != len(below) || math.IsNaN(eps) {
 		return 1, 0, 0
@@ -49,7 +50,8 @@ func deletionProfile(eps float64, at, below []float64, release func(s, t int) Cu
 	return delta, s, t
 }
 
-// blockDelta bounds the bounds of all pairs of which the first has one of these scores: none has more mass, is further apart, or has a smaller share of its mass in the other.
+// blockDelta bounds the bounds of all pairs of which the first has one of these scores: none has more mass, is further
+// apart, or has a smaller share of its mass in the other.
 func blockDelta(eps, charge float64, at, below []float64, first, final int, release func(s, t int) Curve) float64 {
 	last := len(at) - 1
 	if final >= last-1 {
@@ -68,7 +70,8 @@ func blockDelta(eps, charge float64, at, below []float64, first, final int, rele
 	return math.Min(1, at[first]*(1+massMargin))*release(final, final+1).Delta(eps+math.Log(least)-2e-15*(1+math.Abs(eps)))*(1+2e-12) + halts
 }
 
-// pairDelta is the bound of one ordered pair of scores, or something else of at most least.
+// pairDelta returns the bound of one ordered pair of scores, or some number of at most least if the bound is no
+// larger.
 func pairDelta(eps, charge float64, at, below []float64, s, t int, least float64, release func(s, t int) Curve) float64 {
 	p, q := math.Min(1, at[s]*(1+massMargin)), at[t]*(1-massMargin)
 	halts := math.Max(0, below[s]*(1+massMargin)-charge*below[t]*(1-massMargin))
@@ -82,8 +85,9 @@ func pairDelta(eps, charge float64, at, below []float64, s, t int, least float64
 	return math.Min(1, d)
 }
 
-// DeletionNoise is the smallest standard deviation, up to 1e-9 of it, at which Gaussian noise was evaluated to be within the
-// budget; distance bounds how far apart what is released of neighbours of two scores lies, and bounds nothing where it is negative or NaN. It is what the lattice's noise is compared with.
+// DeletionNoise returns the smallest standard deviation, up to 1e-9 of it, at which Gaussian noise was evaluated to be
+// within the budget; distance bounds the distance between the released vectors of neighbours of two scores, and bounds
+// nothing where it is negative or NaN. The lattice's noise is compared with it.
 func DeletionNoise(b Budget, at, below []float64, distance func(s, t int) float64) (sigma float64, err error) {
 	if err := checkTarget(b); err != nil {
 		return 0, err
@@ -99,7 +103,7 @@ func DeletionNoise(b Budget, at, below []float64, distance func(s, t int) float6
 	return smallestNoise(scale, within), nil
 }
 
-// deletionNoiseEnough says whether Gaussian noise of so many standard deviations is within the budget.
+// deletionNoiseEnough reports whether Gaussian noise of so many standard deviations is within the budget.
 func deletionNoiseEnough(b Budget, at, below []float64, distance func(s, t int) float64, sigma float64) bool {
 	delta, _, _ := deletionProfile(b.Epsilon, at, below, func(s, t int) Curve {
 		if apart := distance(s, t); apart >= 0 {
@@ -110,7 +114,7 @@ func deletionNoiseEnough(b Budget, at, below []float64, distance func(s, t int) 
 	return delta <= b.Delta
 }
 
-// smallestNoise is an accepted number, up to 1e-9 the smallest, where ok accepts all large ones.
+// smallestNoise returns an accepted number, up to 1e-9 the smallest, where ok accepts all large ones.
 func smallestNoise(guess float64, ok func(float64) bool) float64 {
 	lo, hi := guess/2, guess
 	for !ok(hi) {
@@ -129,8 +133,9 @@ func smallestNoise(guess float64, ok func(float64) bool) float64 {
 	return hi
 }
 
-// CalibrateDeletions returns the law of deletions with the least Gaussian noise among those of rates of a fifth to all but a twentieth of epsilon, and of each the smallest
-// laws whose ends have at most delta. distance is of a law, as its size enters.
+// CalibrateDeletions returns the law of deletions with the least Gaussian noise among those of rates of a fifth to all
+// but a twentieth of epsilon, and of each the smallest laws whose ends have at most delta. distance is of a law, as
+// its size enters.
 func CalibrateDeletions(b Budget, distance func(l randomizer.TruncatedLaplace) func(s, t int) float64) (best randomizer.TruncatedLaplace, sigma float64, err error) {
 	if err := checkTarget(b); err != nil {
 		return best, 0, err
@@ -160,7 +165,8 @@ func CalibrateDeletions(b Budget, distance func(l randomizer.TruncatedLaplace) f
 	return best, sigma, nil
 }
 
-// PaperDeletions are kappa, and the standard deviation in the place of 1 for what one deletion moves, as Ghazi et al. (2023, Algorithm 1) have them.
+// PaperDeletions returns kappa, and the standard deviation that replaces 1 for the effect of one deletion, as Ghazi et
+// al. (2023, Algorithm 1) have them.
 func PaperDeletions(b Budget) (kappa int, sigma float64, err error) {
 	if err := checkTarget(b); err != nil {
 		return 0, 0, err
@@ -171,7 +177,8 @@ func PaperDeletions(b Budget) (kappa int, sigma float64, err error) {
 	return kappa, math.Sqrt(2*math.Log(2/delta)) * 8 * float64(kappa) / eps, nil
 }
 
-// LeastKappa is the smallest kappa at which either end of the truncated law has at most delta: q^kappa <= delta (1 + 2q (1 - q^kappa)/(1-q)).
+// LeastKappa returns the smallest kappa at which either end of the truncated law has at most delta: q^kappa <= delta
+// (1 + 2q (1 - q^kappa)/(1-q)).
 func LeastKappa(l randomizer.DiscreteLaplace, delta float64) int {
 	q := math.Exp(-l.Rate())
 	// x = q^kappa with x (1 + 2 delta q/(1-q)) <= delta (1 + 2q/(1-q)).

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// lawOf is the truncated law of a rate and a size.
+// lawOf returns the truncated law of a rate and a size.
 func lawOf(t testing.TB, rate float64, kappa int) randomizer.TruncatedLaplace {
 	t.Helper()
 	l, err := randomizer.LaplaceOfRate(rate)
@@ -22,10 +22,11 @@ func lawOf(t testing.TB, rate float64, kappa int) randomizer.TruncatedLaplace {
 	return r
 }
 
-// deletions is the distance of what is left after s and t deletions, each of which moves it by at most 1.
+// deletions returns the distance of what is left after s and t deletions, each of which moves it by at most 1.
 func deletions(s, t int) float64 { return float64(s + t + 2) }
 
-// TestDeletionNoise: the smallest Gaussian noise at delta 1e-6, by the law's rate and kappa, and the scores that decide.
+// TestDeletionNoise: the smallest Gaussian noise at delta 1e-6, by the law's rate and kappa, and the scores that
+// decide.
 func TestDeletionNoise(t *testing.T) {
 	for _, c := range []struct {
 		eps, rate   float64
@@ -50,7 +51,8 @@ func TestDeletionNoise(t *testing.T) {
 	}
 }
 
-// TestDeletionsOnTheLattice: two percent more noise than the Gaussian's is enough on a lattice, rounding of the vector included, and two percent less is not.
+// TestDeletionsOnTheLattice: two percent more noise than the Gaussian's is enough on a lattice, rounding of the vector
+// included, and two percent less is not.
 func TestDeletionsOnTheLattice(t *testing.T) {
 	a := NewAccountant()
 	at, below := lawOf(t, 0.5, 25).Survival()
@@ -75,7 +77,8 @@ func TestDeletionsOnTheLattice(t *testing.T) {
 	}
 }
 
-// TestCalibrateDeletions: the search finds laws that are no noisier than the best that are known, and each is within the budget.
+// TestCalibrateDeletions: the search finds laws that are no noisier than the best that are known, and each is within
+// the budget.
 func TestCalibrateDeletions(t *testing.T) {
 	distance := func(randomizer.TruncatedLaplace) func(s, t int) float64 { return deletions }
 	for _, c := range []struct{ eps, most float64 }{{1, 424.0371}, {4, 38.2396}, {8, 12.1331}} {
@@ -132,7 +135,8 @@ func TestLeastKappa(t *testing.T) {
 	}
 }
 
-// halting is the hockey stick at e^eps of two laws that are p and q times those on the lattice, and one point otherwise.
+// halting returns the hockey stick at e^eps of two laws that are p and q times those on the lattice, and one point
+// otherwise.
 func halting(p, q float64, law, other []float64, eps float64) float64 {
 	c := math.Exp(eps)
 	sum := max(0, 1-p-c*(1-q))
@@ -142,8 +146,9 @@ func halting(p, q float64, law, other []float64, eps float64) float64 {
 	return sum
 }
 
-// deletionAttack draws laws of deletions and lattices, and concrete neighbours as far apart as their scores allow; truth has the trials of the noise that
-// is really there, and claimed is how far apart neighbours are said to be. It returns the closest exact divergence in terms of the bound.
+// deletionAttack draws laws of deletions and lattices, and concrete neighbours as far apart as their scores allow;
+// truth has the trials of the noise that is really there, and claimed is how far apart neighbours are said to be. It
+// returns the closest exact divergence in terms of the bound.
 func deletionAttack(t *testing.T, seed uint64, settings int, truth func(uint64) uint64, claimed func(s, t int) float64) float64 {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	a, closest := NewAccountant(), 0.0
@@ -192,8 +197,8 @@ func deletionAttack(t *testing.T, seed uint64, settings int, truth func(uint64) 
 	return closest
 }
 
-// TestDeletionNeverBelowExactAttack: no concrete neighbours lose more than the profile says, and some nearly as much; with half of the noise, or the changed
-// person forgotten among the deletions, some lose more.
+// TestDeletionNeverBelowExactAttack: no concrete neighbours lose more than the profile says, and some nearly as much;
+// with half of the noise, or the changed person forgotten among the deletions, some lose more.
 func TestDeletionNeverBelowExactAttack(t *testing.T) {
 	same := func(n uint64) uint64 { return n }
 	got := deletionAttack(t, 1, 60*deepFactor(t, 20), same, deletions)

@@ -126,7 +126,8 @@ func (f Fraction) MarshalJSON() ([]byte, error) {
 	}
 	s := f.String()
 	if strings.Contains(s, "/") {
-		// One unit of the last of 15 digits is more than a float64 below 1 is rounded by, so that it is above for every reader.
+		// One unit of the last of 15 digits is more than a float64 below 1 is rounded by, so that it is above for
+		// every reader.
 		unit := new(big.Rat).SetFrac64(1, 1e15)
 		up := new(big.Rat).SetFrac(new(big.Int).SetUint64(f.num), new(big.Int).SetUint64(f.den))
 		if up.Add(up, unit).Add(up, unit); up.Cmp(big.NewRat(1, 1)) >= 0 {

@@ -96,8 +96,8 @@ func TestAccountantConcurrent(t *testing.T) {
 	}
 }
 
-// A share that no decimal writes is rounded up beside an epsilon: the epsilon holds for the printed share then, and costs of the
-// printed share are not above it.
+// A share that no decimal writes is rounded up beside an epsilon: the epsilon holds for the printed share then, and
+// costs of the printed share are not above it.
 func TestFractionJSONIsNeverBelow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		den := rapid.Uint64Range(1, 1000).Draw(t, "den")

@@ -64,7 +64,7 @@ func GaussianDelta(eps, mu float64) (float64, error) {
 	return gaussianDelta(eps, mu), nil
 }
 
-// GaussianEpsilon is the smallest epsilon that the same mechanism was evaluated to have
+// GaussianEpsilon returns the smallest epsilon that the same mechanism was evaluated to have
 // at delta; +Inf above MaxEpsilon.
 func GaussianEpsilon(mu, delta float64) (float64, error) {
 	if err := checkDelta(delta); err != nil {
@@ -134,15 +134,15 @@ func checkDelta(delta float64) error {
 	return nil
 }
 
-// density is the standard normal density.
+// density returns the standard normal density.
 func density(z float64) float64 {
 	return math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
 }
 
-// upperTail is Q(z) = Pr[N(0,1) >= z], accurate in the upper tail.
+// upperTail returns Q(z) = Pr[N(0,1) >= z], accurate in the upper tail.
 func upperTail(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
 
-// logUpperTail is ln Q(z). Above 25 the tail is the density times Mills' ratio by
+// logUpperTail returns ln Q(z). Above 25 the tail is the density times Mills' ratio by
 // its continued fraction, which has converged there after a few terms.
 func logUpperTail(z float64) float64 {
 	if z <= 25 {
@@ -155,8 +155,8 @@ func logUpperTail(z float64) float64 {
 	return -z*z/2 - math.Log(f) - math.Log(2*math.Pi)/2
 }
 
-// tailQuantile is the z >= 0 with Q(z) = s, for 0 < s <= 1/2: algorithm AS 241
-// (gonum) and one Halley step, so that the error is that of erfc.
+// tailQuantile returns the z >= 0 with Q(z) = s, for 0 < s <= 1/2: algorithm AS 241 (gonum) and one Halley step, so
+// that its error is no more than erfc's.
 func tailQuantile(s float64) float64 {
 	z := -mathext.NormalQuantile(s)
 	u := (upperTail(z) - s) / density(z)

@@ -16,8 +16,9 @@ var update = flag.Bool("update", false, "rewrite "+localSamples)
 
 const localSamples = "testdata/local-samples.json"
 
-// TestLocalPlans: reports that trust nobody cost no more noise than the analytic Gaussian and three in a hundred, rounding included, from a single
-// report about ten million units to twenty-five about a thousand, in one round or many.
+// TestLocalPlans: reports that trust nobody cost no more noise than the analytic Gaussian and three in a hundred,
+// rounding included, from a single report about ten million units to twenty-five about a thousand, in one round or
+// many.
 func TestLocalPlans(t *testing.T) {
 	a := NewAccountant()
 	for _, c := range []struct {
@@ -95,7 +96,8 @@ func TestLocalReliesOnItsOwnTrials(t *testing.T) {
 	}
 }
 
-// What OwnTrials returns is even, in proportion, and meets the budget; two trials less of the release that has most do not.
+// What OwnTrials returns is even, in proportion, and meets the budget; two trials less of the release that has most do
+// not.
 func TestOwnTrials(t *testing.T) {
 	a := NewAccountant()
 	b := Budget{Epsilon: 1, Delta: 1e-6}
@@ -136,7 +138,8 @@ func TestOwnTrials(t *testing.T) {
 	}
 }
 
-// TestStintIsAllItsReleases: who answers several phases pays for all of their rounds, and pays what two participations in equal ones cost.
+// TestStintIsAllItsReleases: who answers several phases pays for all of their rounds, and pays what two participations
+// in equal ones cost.
 func TestStintIsAllItsReleases(t *testing.T) {
 	a := NewAccountant()
 	for _, trust := range []Trust{Shuffle, Pan, ShufflePan} {
@@ -167,7 +170,7 @@ func TestStintIsAllItsReleases(t *testing.T) {
 	}
 }
 
-// exactEpsilon is the smallest epsilon at which a pair of laws, in either order, has at most delta.
+// exactEpsilon returns the smallest epsilon at which a pair of laws, in either order, has at most delta.
 func exactEpsilon(p, q [][]float64, delta float64) float64 {
 	lo, hi := 0.0, 60.0
 	for range 50 {
@@ -215,7 +218,8 @@ func attacked(t *testing.T) (rows []Sample) {
 	return rows
 }
 
-// TestLocalSamples: no row of the file is below what its exact attack found, all are what they were, and the closest is within a hundredth.
+// TestLocalSamples: no row of the file is below what its exact attack found, all are what they were, and the closest
+// is within a hundredth.
 func TestLocalSamples(t *testing.T) {
 	if *update {
 		var lines []string

@@ -21,14 +21,14 @@ type Mechanism struct {
 	Rounds int
 	// Units is K, the units that the target's report is about; 0 stands for 1.
 	Units uint64
-	// Shift says, if it is not 0, that the target is one vector somewhere in the ball of radius
-	// Levels/2, and that neighbours' places are at most so many levels apart, snapping included
-	// (randomizer.Shift); Units do not enter then.
+	// Shift, if it is not 0, bounds the distance in levels between neighbours' places, snapping included
+	// (randomizer.Shift), where the target is one vector somewhere in the ball of radius Levels/2; Units do not enter
+	// then.
 	Shift float64
 }
 
-// mu is the Gaussian parameter of one round at one rung. One unit fills the ball,
-// which is known to lie around the lattice's centre; one of several is somewhere.
+// mu returns the Gaussian parameter of one round at one rung. One unit fills the ball, which is known to lie around
+// the lattice's centre; one of several is somewhere.
 func (m Mechanism) mu(l level) float64 {
 	if m.Shift > 0 {
 		return l.MuShift(m.Shift, m.Dim)

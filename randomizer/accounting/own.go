@@ -7,9 +7,10 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// OwnTrials returns the trials with which a report about that many units keeps one of them within the budget: the smallest even trials of each
-// of the releases, which the same units answer, in the proportion of the planned ones. A silo that is larger than was planned for needs fewer
-// than the plan's, a smaller or stricter one more. Releases are of trust Local, where a report is hidden by its own trials alone.
+// OwnTrials returns the trials with which a report about that many units keeps one of them within the budget: the
+// smallest even trials of each of the releases, which the same units answer, in the proportion of the planned ones. A
+// silo that is larger than was planned for needs fewer than the plan's, a smaller or stricter one more. Releases are
+// of trust Local, where a report is hidden by its own trials alone.
 //
 // It refuses a budget outside of what Request takes, and one that randomizer.MaxTrials do not meet.
 func (a *Accountant) OwnTrials(of []Release, units uint64, b Budget) ([]uint64, error) {

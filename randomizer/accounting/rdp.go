@@ -18,14 +18,15 @@ var renyiOrders = func() []int {
 // RenyiOrders returns the integer orders of a Renyi curve.
 func RenyiOrders() []int { return slices.Clone(renyiOrders) }
 
-// Renyi bounds from above, at each of RenyiOrders, the Renyi divergences of the laws of an output on two neighbouring data sets, in
-// nats and in either direction. Curves of adaptive releases add up (docs/proofs/resque.md, "Renyi curves").
+// Renyi bounds from above, at each of RenyiOrders, the Renyi divergences of the laws of an output on two neighbouring
+// data sets, in nats and in either direction. Curves of adaptive releases add up (docs/proofs/resque.md, "Renyi
+// curves").
 type Renyi []float64
 
-// NewRenyi is the curve of no release.
+// NewRenyi returns the curve of no release.
 func NewRenyi() Renyi { return make(Renyi, len(renyiOrders)) }
 
-// Plus is the curve of r and of so many releases of one more curve.
+// Plus returns the curve of r and of so many releases of one more curve.
 func (r Renyi) Plus(times float64, of Renyi) Renyi {
 	out := slices.Clone(r)
 	for i, e := range of {
@@ -44,7 +45,7 @@ func (r Renyi) Delta(eps float64) float64 {
 	return min(1, max(math.Exp(best)*(1+1e-9), 1e-298))
 }
 
-// Epsilon is the smallest epsilon at which the same bound is delta, and the order that shows it.
+// Epsilon returns the smallest epsilon at which the same bound is delta, and the order that shows it.
 func (r Renyi) Epsilon(delta float64) (eps float64, order int) {
 	eps = math.Inf(1)
 	for i, o := range renyiOrders {
@@ -56,8 +57,9 @@ func (r Renyi) Epsilon(delta float64) (eps float64, order int) {
 	return max(0, eps+1e-9), order
 }
 
-// SampledGaussian is the curve of a Gaussian release to which one record, present or absent, contributes with probability q, and then moves
-// its mean by mu standard deviations (docs/proofs/resque.md, Lemma P). It bounds both directions.
+// SampledGaussian returns the curve of a Gaussian release to which one record, present or absent, contributes with
+// probability q, and then moves its mean by mu standard deviations (docs/proofs/resque.md, Lemma P). It bounds both
+// directions.
 //
 //	r_a = log( 1 + sum_{k=2}^{a} C(a,k) (1-q)^(a-k) q^k (exp(k(k-1) mu^2/2) - 1) ) / (a-1)
 //
@@ -91,8 +93,9 @@ func SampledGaussian(q, mu float64) Renyi {
 	return out
 }
 
-// ThreePoint is the curve of a release of laws s0 P + (1-s0) R and s0 Q + (1-s0) R, where in P and Q the record occurs b times with
-// probability weight[b-1], and P, Q and R are then pairwise dominated by Gaussians b mu apart (docs/proofs/resque.md, Lemma W): sampling with replacement.
+// ThreePoint returns the curve of a release of laws s0 P + (1-s0) R and s0 Q + (1-s0) R, where in P and Q the record
+// occurs b times with probability weight[b-1], and P, Q and R are then pairwise dominated by Gaussians b mu apart
+// (docs/proofs/resque.md, Lemma W): sampling with replacement.
 //
 //	M_j = sum_b weight_b exp(j(j-1) mu^2 b^2/2)
 //	r_a = log( 1 + C(a,2) s0^2 min(4(M_2-1), 2 M_2) + sum_{j=3}^{a} 2 C(a,j) s0^j M_j ) / (a-1)
@@ -129,9 +132,10 @@ func ThreePoint(s0, mu float64, weight []float64) Renyi {
 	return out
 }
 
-// GaussianShift returns the largest shift, in levels, such that positions that far apart on the lattice, with Bin(trials, 1/2) in each of
-// dim coordinates, are dominated by a Gaussian pair with parameter mu, and the slack of that: the total variation, at most slack, up
-// to which either law is the one that is dominated (docs/proofs/theorem-a.md, the shift theorem). It refuses what has no positive shift.
+// GaussianShift returns the largest shift, in levels, such that positions that far apart on the lattice, with
+// Bin(trials, 1/2) in each of dim coordinates, are dominated by a Gaussian pair with parameter mu, and the slack of
+// that: the total variation, at most slack, up to which either law is the one that is dominated
+// (docs/proofs/theorem-a.md, the shift theorem). It refuses what has no positive shift.
 func (a *Accountant) GaussianShift(trials uint64, dim int, mu, slack float64) (shift, used float64, err error) {
 	if _, err := checkNoise(trials, 0.5); err != nil {
 		return 0, 0, err
@@ -190,7 +194,7 @@ func logSumExp(x []float64) float64 {
 	return m + math.Log(s)
 }
 
-// log1pExp is log(1 + e^x).
+// log1pExp returns log(1 + e^x).
 func log1pExp(x float64) float64 {
 	if x > 30 {
 		return x + 1e-13
@@ -198,7 +202,7 @@ func log1pExp(x float64) float64 {
 	return math.Log1p(math.Exp(x))
 }
 
-// logExpm1 is log(e^x - 1).
+// logExpm1 returns log(e^x - 1).
 func logExpm1(x float64) float64 {
 	if x > 30 {
 		return x

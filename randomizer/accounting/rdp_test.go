@@ -85,7 +85,8 @@ func mixture(s float64, p, q func(float64) float64) func(float64) float64 {
 	return func(x float64) float64 { return math.Log(s*math.Exp(p(x)) + (1-s)*math.Exp(q(x))) }
 }
 
-// Lemma P: the curve is the divergence of the mixture from the Gaussian, and the other direction is smaller. Both are integrated.
+// Lemma P: the curve is the divergence of the mixture from the Gaussian, and the other direction is smaller. Both are
+// integrated.
 func TestSampledGaussianCoversBothDirections(t *testing.T) {
 	for _, mu := range []float64{0.1, 0.5, 1, 2} {
 		for _, q := range []float64{0.001, 0.01, 0.3, 0.8, 1} {
@@ -164,8 +165,9 @@ func TestGaussianShift(t *testing.T) {
 	}
 }
 
-// occurrences is the law of how often one of n records occurs in so many draws with replacement: the chances of 1 to most times given that
-// it is one of them, the chance of that given at most most times, and the chance of more often.
+// occurrences returns the law of how often one of n records occurs in so many draws with replacement: the chances of 1
+// to most times given that it is one of them, the chance of that given at most most times, and the chance of more
+// often.
 func occurrences(draws, n uint64, most int) (weight []float64, s0, tail float64) {
 	p := 1 / float64(n)
 	at := make([]float64, most+1)

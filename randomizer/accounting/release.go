@@ -39,17 +39,17 @@ type Release struct {
 	// Units is K, the units that a report is about: replacing one moves it by at most
 	// g/K steps. 0 stands for 1. Guarantees are for one of them.
 	Units uint64
-	// Minimizer says that a report is one vector of all units, which moves by at most Levels/Units
-	// and what snapping adds where one of them is replaced (randomizer.MinimizerShift).
+	// Minimizer reports that a report is one vector of all units. If one unit is replaced, the vector moves by at most
+	// Levels/Units plus the effect of snapping (randomizer.MinimizerShift).
 	Minimizer bool
 }
 
-// Budget is what a user may pay: two numbers that must not change places.
+// A Budget bounds the cost to a user: two numbers that must not change places.
 type Budget struct{ Epsilon, Delta float64 }
 
-// Guarantee is what one (or T) releases cost a user at a given delta.
+// A Guarantee is the cost to a user of one (or T) releases at a given delta.
 type Guarantee struct {
-	// Epsilon is that of the worst adversary of the trust; +Inf means none.
+	// Epsilon holds for the worst adversary of the trust; +Inf means none.
 	Epsilon float64
 	// Learner sees every release and nothing else.
 	Learner float64
@@ -87,7 +87,7 @@ type Failure struct {
 	HasIntruder bool    `json:"has_intruder"`
 }
 
-// Validate names the first field that is out of range, and what is wanted.
+// Validate names the first field that is out of range, and the range.
 func (r Release) Validate() error {
 	if err := r.Trust.validate(); err != nil {
 		return err
@@ -151,17 +151,18 @@ func (r Release) Noise() randomizer.Noise {
 	return randomizer.Noise{Report: r.Trials, Floor: r.FloorTrials}
 }
 
-// NoiseStd is the standard deviation of one coordinate of the estimated mean,
+// NoiseStd returns the standard deviation of one coordinate of the estimated mean,
 // privacy noise of all users and both floors alone, in units of the clip norm. It
 // hardly depends on the units of a report, over which the estimate is a mean.
 func (r Release) NoiseStd() float64 {
 	return 2 / (float64(r.Levels) * float64(r.Users)) * math.Sqrt(float64(r.Noise().Released(r.Users))*r.P*(1-r.P)) * r.stretch()
 }
 
-// RoundingStd is the worst case of the same for stochastic rounding.
+// RoundingStd returns the worst case of the same for stochastic rounding.
 func (r Release) RoundingStd() float64 { return roundingStd(r.Users, r.Levels) * r.stretch() }
 
-// stretch is by how much a step stands for more than 2/g, since the balls of K units do not quite fill the lattice's (randomizer.Params).
+// stretch returns the factor by which a step exceeds 2/g, since the balls of K units do not quite fill the lattice's
+// (randomizer.Params).
 func (r Release) stretch() float64 {
 	if r.Minimizer {
 		return 1 // one ball, which is the lattice's
@@ -170,7 +171,7 @@ func (r Release) stretch() float64 {
 	return float64(all) / float64(all/units*units)
 }
 
-// roundingStd is (2/g) sqrt(n/4)/n: a rounding has variance at most 1/4.
+// roundingStd returns (2/g) sqrt(n/4)/n: a rounding has variance at most 1/4.
 func roundingStd(users uint64, levels int) float64 {
 	return 1 / (float64(levels) * math.Sqrt(float64(users)))
 }
@@ -202,11 +203,10 @@ func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
 
 // views lists what each adversary sees of one target over its T rounds.
 //
-// The learner sees totals with all honest noise and both floors. The intruder
-// looks into one round: a target before the look is hidden by the front floor and
-// its own trials, one after it by the back floor and its own trials, whoever the
-// other users are; the other T-1 rounds look as they do to the learner. Under
-// Local the learner, the stage and all others together see one report at a time.
+// The learner sees totals with all honest noise and both floors. The intruder looks into one round: a target before
+// the look is hidden by the front floor and its own trials, one after it by the back floor and its own trials,
+// whatever the other users do; the other T-1 rounds look as they do to the learner. Under Local the learner, the stage
+// and all others together see one report at a time.
 func (r Release) views() (learner, intruder []Mechanism) {
 	var shift float64
 	if r.Minimizer {
@@ -229,7 +229,8 @@ func (r Release) views() (learner, intruder []Mechanism) {
 	return learner, intruder
 }
 
-// lookInto are the views of releases, one round of which an intruder looks into: of the release at that place. nil if it has no floors.
+// lookInto returns the views of releases, if an intruder looks into one round of the release at index at; nil if that
+// has no floors.
 func lookInto(releases []Release, at int) (views []Mechanism) {
 	for i, r := range releases {
 		learner, intruder := r.views()

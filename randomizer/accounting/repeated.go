@@ -2,9 +2,10 @@ package accounting
 
 import "fmt"
 
-// RepeatedEpsilon returns what up to so many participations of one user cost at delta. Each of them is in all releases of one of the lists, which
-// the same users answer one after the other, and in all Rounds of each. Which, and whether there is another, may depend on everything
-// that was seen before. An intruder looks into one round of all (docs/proofs/theorem-a.md, section 4).
+// RepeatedEpsilon returns what up to so many participations of one user cost at delta. Each of them is in all releases
+// of one of the lists, which the same users answer one after the other, and in all Rounds of each. Which, and whether
+// there is another, may depend on everything that was seen before. An intruder looks into one round of all
+// (docs/proofs/theorem-a.md, section 4).
 func (a *Accountant) RepeatedEpsilon(times int, of [][]Release, delta float64) (Guarantee, error) {
 	if err := checkDelta(delta); err != nil {
 		return Guarantee{}, err
@@ -23,8 +24,8 @@ func (a *Accountant) RepeatedEpsilon(times int, of [][]Release, delta float64) (
 	return g, nil
 }
 
-// RepeatedWithin is RepeatedEpsilon at the budget's delta. The search for epsilon may stop a digit above an epsilon that
-// delta, evaluated there, shows to hold: where that is the budget's, the budget is the cost.
+// RepeatedWithin is RepeatedEpsilon at the budget's delta. The search for epsilon may stop a digit above an epsilon
+// that delta, evaluated there, shows to hold: where that is the budget's, the budget is the cost.
 func (a *Accountant) RepeatedWithin(times int, of [][]Release, b Budget) (Guarantee, error) {
 	g, err := a.RepeatedEpsilon(times, of, b.Delta)
 	if err != nil || g.Epsilon <= b.Epsilon {
@@ -37,7 +38,7 @@ func (a *Accountant) RepeatedWithin(times int, of [][]Release, b Budget) (Guaran
 	return g, err
 }
 
-// repeatedDelta is the failure probability at eps of what RepeatedEpsilon composes.
+// repeatedDelta returns the failure probability at eps of what RepeatedEpsilon composes.
 func (a *Accountant) repeatedDelta(times int, of [][]Release, eps float64) (Failure, error) {
 	if err := checkEpsilon(eps); err != nil {
 		return Failure{}, err
@@ -56,7 +57,7 @@ func (a *Accountant) repeatedDelta(times int, of [][]Release, eps float64) (Fail
 	return f, nil
 }
 
-// repeated are the curves of the learner, and of an intruder who also looks into one round where there are floors.
+// repeated returns the curves of the learner, and of an intruder who also looks into one round if there are floors.
 func (a *Accountant) repeated(times int, of [][]Release) (learner, intruder Curve, floors bool, err error) {
 	if times < 1 || times >= maxCount || len(of) == 0 {
 		return nil, nil, false, fmt.Errorf("%d participations in one of %d lists of releases: want 1 to %d, in at least one", times, len(of), maxCount-1)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// phases are releases of one plan that differ in all that a phase may have of its own.
+// phases returns releases of one plan that differ in all that a phase may have of its own.
 func phases(trust Trust) []Release {
 	one := Release{Trust: trust, Users: 400, Dim: 10, Levels: 12, P: 0.5, HonestFraction: One, Rounds: 1}
 	if trust.HasReportNoise() {
@@ -22,7 +22,8 @@ func phases(trust Trust) []Release {
 	return []Release{one, wide, several}
 }
 
-// allViews are what an adversary sees of one user in releases of some order; a look of -1 is into none of them.
+// allViews returns what an adversary sees of one user in releases of some order, with a look into release number look;
+// -1 means no look.
 func allViews(path []Release, look int) (views []Mechanism) {
 	for i, r := range path {
 		learner, intruder := r.views()
@@ -62,8 +63,8 @@ func TestRepeatedIsRounds(t *testing.T) {
 	}
 }
 
-// Whatever phases somebody joins one after the other, and whichever of their rounds an intruder looks into, the composition of
-// just these views is within what is charged, at every epsilon.
+// Whatever phases somebody joins one after the other, and whichever of their rounds an intruder looks into, the
+// composition of just these views is within what is charged, at every epsilon.
 func TestRepeatedCoversEveryPath(t *testing.T) {
 	a := NewAccountant()
 	for _, trust := range []Trust{Shuffle, Pan, ShufflePan} {
@@ -102,7 +103,8 @@ func TestRepeatedCoversEveryPath(t *testing.T) {
 	}
 }
 
-// An accountant that takes what one participation costs for the price of all is refuted by the exact attack on two rounds.
+// An accountant that takes what one participation costs for the price of all is refuted by the exact attack on two
+// rounds.
 func TestRepeatedIsNotOnce(t *testing.T) {
 	one := Release{Trust: Shuffle, Users: 20, Dim: 1, Levels: 3, Trials: 20, P: 0.5, HonestFraction: One, Rounds: 1}
 	a := NewAccountant()
@@ -123,7 +125,7 @@ func TestRepeatedIsNotOnce(t *testing.T) {
 	}
 }
 
-// exactTwice is the delta of two looks at Bin(n, 1/2), moved by g in both or in neither.
+// exactTwice returns the delta of two looks at Bin(n, 1/2), moved by g in both or in neither.
 func exactTwice(n, g int, eps float64) (delta float64) {
 	p := make([]float64, n+g+1)
 	for i := range n + 1 {

@@ -15,7 +15,7 @@ const defaultMSESlack = 0.05
 // 1e-45: below it the bound saturates and no noise would be enough.
 const minTargetDelta = 1e-30
 
-// Request is what a caller wants of a release.
+// A Request states a caller's requirements for a release.
 type Request struct {
 	// Users is n, the planned cohort of one round.
 	Users uint64
@@ -101,8 +101,9 @@ func (q Request) rounds() int {
 
 func (q Request) units() uint64 { return max(q.Units, 1) }
 
-// GaussianSensitivity is the L2 sensitivity of the mean that the Gaussian mechanism would add noise to, in units of the clip norm: 2/(K n) of
-// all reports' mean. Under Local each report adds noise for its own mean, of 2/K, and n of them average it: 2/(K sqrt(n)).
+// GaussianSensitivity returns the L2 sensitivity of the mean that the Gaussian mechanism would add noise to, in units
+// of the clip norm: 2/(K n) of all reports' mean. Under Local each report adds noise for its own mean, of 2/K, and n
+// of them average it: 2/(K sqrt(n)).
 func (q Request) GaussianSensitivity() float64 {
 	n := float64(q.Users)
 	if q.Trust == Local {
@@ -118,13 +119,13 @@ func (q Request) slack() float64 {
 	return q.MSESlack
 }
 
-// Plan is a calibrated release with what it costs and what it buys. The JSON is
-// the one of `learner privacy calibrate --json`.
+// Plan is a calibrated release with its cost and its errors. Its JSON is the output of `learner privacy calibrate
+// --json`.
 type Plan struct {
 	Users uint64 `json:"users"`
 	// Units is K, the units that a report is about.
 	Units uint64 `json:"units"`
-	// Minimizer says that a report is one vector of all units.
+	// Minimizer reports that a report is one vector of all units.
 	Minimizer bool `json:"minimizer,omitempty"`
 	Dim       int  `json:"dim"`
 	// Epsilon is at most the requested one. Profile numeric: proved by evaluation
@@ -150,8 +151,8 @@ type Plan struct {
 	// GaussianNoiseStd is the noise of the analytic Gaussian mechanism with
 	// Request.GaussianSensitivity for the same target: the floor.
 	GaussianNoiseStd float64 `json:"gaussian_noise_std"`
-	// ProvedEpsilon is what Theorem A proves for these parameters, and what a
-	// ledger charges; nil where it proves nothing. Profile numeric: Epsilon.
+	// ProvedEpsilon is the epsilon that Theorem A proves for these parameters, which a ledger charges; nil if it
+	// proves nothing. Profile numeric: Epsilon.
 	ProvedEpsilon *float64 `json:"proved_epsilon"`
 	// Runnable is false where a report would need more than 2^31 trials per
 	// coordinate (profile paper only): computed and printed, never run.
@@ -167,7 +168,7 @@ func (p Plan) Release() Release {
 	}
 }
 
-// TotalStd is the worst-case standard deviation of one coordinate of the mean,
+// TotalStd returns the worst-case standard deviation of one coordinate of the mean,
 // rounding included, in units of the clip norm.
 func (p Plan) TotalStd() float64 { return math.Hypot(p.NoiseStd, p.RoundingStd) }
 

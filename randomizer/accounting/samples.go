@@ -123,8 +123,7 @@ func (s Sample) Plan(a *Accountant) (Plan, error) {
 	})
 }
 
-// midbatch is the worse of a target before and one after the look
-// (docs/proofs/theorem-a.md, section 5).
+// midbatch returns the worse of a target before and one after the look (docs/proofs/theorem-a.md, section 5).
 func (s Sample) midbatch(a *Accountant) (float64, error) {
 	if s.HonestUntil == 0 && s.HonestAfter == 0 {
 		return 0, fmt.Errorf("honest users 0 before and after the intrusion: want at least one")

@@ -59,7 +59,8 @@ func newSearch(a *Accountant, q Request) *search {
 	return s
 }
 
-// noise returns where the trials of a total come from, of so many units: one floor is worth the noise of all planned users.
+// noise returns where the trials of a total come from, of so many units: one floor is worth the noise of all planned
+// users.
 func (q Request) noise(unit uint64) randomizer.Noise {
 	switch q.Trust {
 	case Pan:
@@ -72,7 +73,7 @@ func (q Request) noise(unit uint64) randomizer.Noise {
 	return randomizer.Noise{Report: unit}
 }
 
-// release is the release of a candidate.
+// release returns the release of a candidate.
 func (s *search) release(c candidate) Release {
 	noise := s.q.noise(c.unit)
 	return Release{
@@ -100,7 +101,7 @@ func (s *search) meets(c candidate) bool {
 	return meets(s.curves(c), s.q.Epsilon, s.q.Delta)
 }
 
-// mse is the worst case of one coordinate of the mean, rounding included.
+// mse returns the worst case of one coordinate of the mean, rounding included.
 func (s *search) mse(c candidate) float64 {
 	p := float64(c.k) / (1 << coinBits)
 	return s.error(c.g, float64(c.unit)*p*(1-p))
@@ -112,7 +113,7 @@ func (s *search) error(g int, unitVariance float64) float64 {
 	return scale * scale * (s.released*unitVariance + n/4)
 }
 
-// maxUnit keeps every view of a candidate within what is tabulated exactly.
+// maxUnit returns the largest unit at which every view of a candidate can be tabulated exactly.
 func (s *search) maxUnit() float64 {
 	return (1 << 37) / max(s.learner, s.intruder, s.released)
 }

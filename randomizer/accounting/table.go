@@ -38,7 +38,7 @@ func newTable(b binomial) table {
 	return t
 }
 
-// tableRange is the range with pmf >= tableFloor, by bisection on each side of
+// tableRange returns the range with pmf >= tableFloor, by bisection on each side of
 // the mode: the pmf is unimodal.
 func tableRange(b binomial) (lo, hi int64) {
 	mode := min(b.mode(), b.n)

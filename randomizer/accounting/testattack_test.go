@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// exactTail is Pr[X >= k] of a discrete Laplace of rate r, by its geometric sums.
+// exactTail returns Pr[X >= k] of a discrete Laplace of rate r, by its geometric sums.
 func exactTail(rate float64, k int) float64 {
 	q := math.Exp(-rate)
 	if k > 0 {
@@ -25,7 +25,8 @@ func randomLaplace(rng *rand.Rand) randomizer.DiscreteLaplace {
 	return l
 }
 
-// scorePair draws scores of neighbours around full or, if it is above, around high, and how far apart what is released of them may lie: anywhere where both are below.
+// scorePair draws scores of neighbours around full or, if it is above, around high, and how far apart what is released
+// of them may lie: anywhere where both are below.
 func scorePair(rng *rand.Rand, full, high, sensitivity int64, shift float64, levels int) (s, u int64, apart float64) {
 	s = full + sensitivity - rng.Int64N(3*sensitivity+1)
 	u = s + []int64{-sensitivity, sensitivity, rng.Int64N(2*sensitivity+1) - sensitivity}[rng.IntN(3)]
@@ -40,8 +41,9 @@ func scorePair(rng *rand.Rand, full, high, sensitivity int64, shift float64, lev
 	return s, u, float64(levels)
 }
 
-// testAttack draws tests and lattices, and concrete neighbours; truth has the trials of the noise that is really there, and of the scores' noise the rate.
-// It returns the closest exact divergence in terms of the bound where what slips decides, and where the release does, and of the profile.
+// testAttack draws tests and lattices, and concrete neighbours; truth has the trials of the noise that is really
+// there, and of the scores' noise the rate. It returns the closest exact divergence in terms of the bound where what
+// slips decides, and where the release does, and of the profile.
 func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func(float64) float64) (slips, released, sharp float64) {
 	rng := rand.New(rand.NewPCG(3, 2))
 	a := NewAccountant()
@@ -80,7 +82,8 @@ func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func
 	return slips, released, sharp
 }
 
-// TestScoreTestNeverBelowExactAttack: no concrete neighbours lose more than Theorem P1 says, and some nearly as much; with half of the noise, of either kind, some lose more.
+// TestScoreTestNeverBelowExactAttack: no concrete neighbours lose more than Theorem P1 says, and some nearly as much;
+// with half of the noise, of either kind, some lose more.
 func TestScoreTestNeverBelowExactAttack(t *testing.T) {
 	trials, rates := func(n uint64) uint64 { return n }, func(r float64) float64 { return r }
 	slips, released, sharp := testAttack(t, 200*deepFactor(t, 30), trials, rates)
@@ -132,7 +135,8 @@ func TestTestsHideNothingOfTheRelease(t *testing.T) {
 	}
 }
 
-// passes are the probabilities that a shared test lets none, one or both of two rounds pass, for the scores of both rounds.
+// passes returns the probabilities that a shared test lets none, one or both of two rounds pass, for the scores of
+// both rounds.
 func (t SharedTest) passes(first, second int64) [3]float64 {
 	var out [3]float64
 	q := math.Exp(-t.Once.Rate())
@@ -148,7 +152,8 @@ func (t SharedTest) passes(first, second int64) [3]float64 {
 	return out
 }
 
-// sharedAttack is testAttack of a shared test in two rounds; after a score below its Full has passed, what is released may lie anywhere.
+// sharedAttack is testAttack for a shared test in two rounds; after a score below its Full has passed, what is
+// released may lie anywhere.
 func sharedAttack(t *testing.T, settings int, truth func(uint64) uint64) float64 {
 	rng := rand.New(rand.NewPCG(5, 2))
 	a, closest := NewAccountant(), 0.0
@@ -186,7 +191,8 @@ func sharedAttack(t *testing.T, settings int, truth func(uint64) uint64) float64
 	return closest
 }
 
-// TestSharedTestNeverBelowExactAttack: two rounds of concrete neighbours lose no more than what slips and both releases together, and some nearly as much.
+// TestSharedTestNeverBelowExactAttack: two rounds of concrete neighbours lose no more than what slips and both
+// releases together, and some nearly as much.
 func TestSharedTestNeverBelowExactAttack(t *testing.T) {
 	got := sharedAttack(t, 60*deepFactor(t, 30), func(n uint64) uint64 { return n })
 	t.Logf("closest exact/bound %.4f", got)
@@ -198,7 +204,8 @@ func TestSharedTestNeverBelowExactAttack(t *testing.T) {
 	}
 }
 
-// TestDifferenceTail: the tail of a difference is that of the laws' convolution, or above it where they are near each other.
+// TestDifferenceTail checks that the tail of a difference equals the tail of the laws' convolution, or exceeds it
+// where the rates are near each other.
 func TestDifferenceTail(t *testing.T) {
 	for _, c := range []struct{ a, b, over float64 }{{0.5, 0.8, 1}, {0.8, 0.5, 1}, {0.1, 0.126, 1}, {0.2, 0.2, 1.6}, {0.2, 0.205, 1.6}, {3, 0.3, 1}} {
 		a, _ := randomizer.LaplaceOfRate(c.a)
@@ -219,7 +226,8 @@ func TestDifferenceTail(t *testing.T) {
 	}
 }
 
-// TestNoTestPromisesNothing: tests without noise or sensitivity, laws that are none, and distances outside of a formula's range.
+// TestNoTestPromisesNothing: tests without noise or sensitivity, laws that are none, and distances outside of a
+// formula's range.
 func TestNoTestPromisesNothing(t *testing.T) {
 	still, err := GaussianCurve(0)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// A ScoreTest lets a vector out, with noise, iff score + X >= Threshold, where X is drawn anew. Scores are integers, in steps.
-// If one of two neighbours has a score of at least Full, what is let out of them is as its curve says (Theorem P1 of docs/proofs/curator.md,
-// after Lowy, Liu and Asi 2024, Algorithm 1).
+// A ScoreTest releases a vector, with noise, iff score + X >= Threshold, where X is drawn for each test. Scores are
+// integers, in steps. If one of two neighbours has a score of at least Full, the curve passed to Delta bounds the
+// divergence of their releases (Theorem P1 of docs/proofs/curator.md, after Lowy, Liu and Asi 2024, Algorithm 1).
 type ScoreTest struct {
 	Noise       randomizer.DiscreteLaplace
 	Sensitivity int64 // by how much the scores of neighbours differ at most
@@ -17,16 +17,17 @@ type ScoreTest struct {
 	Threshold   int64 // Theta, at least Full
 }
 
-// Epsilon is e1, what the test itself costs.
+// Epsilon returns e1, the cost of the test itself.
 func (t ScoreTest) Epsilon() float64 { return t.Noise.Rate() * float64(t.Sensitivity) * (1 + 1e-15) }
 
-// Slip is the largest probability that a score below Full passes.
+// Slip returns the largest probability that a score below Full passes.
 func (t ScoreTest) Slip() float64 { return t.Noise.Tail(t.Threshold - t.Full + 1) }
 
-// Halt is the probability that a score does not pass.
+// Halt returns the probability that a score does not pass.
 func (t ScoreTest) Halt(score int64) float64 { return t.Noise.Tail(score - t.Threshold + 1) }
 
-// Delta bounds from above the hockey-stick divergence at e^eps, for every real eps: the larger of what slips, and the release at eps - e1.
+// Delta bounds from above the hockey-stick divergence at e^eps, for every real eps: the larger of what slips, and the
+// release at eps - e1.
 func (t ScoreTest) Delta(eps float64, release Curve) float64 {
 	left := eps - t.Epsilon() - 1e-15*(1+math.Abs(eps))
 	if !(t.Epsilon() > 0) || math.IsNaN(left) {
@@ -35,13 +36,15 @@ func (t ScoreTest) Delta(eps float64, release Curve) float64 {
 	return math.Min(1, math.Max(t.Slip()+math.Max(0, -math.Expm1(left))*(1+1e-12), release.Delta(left)))
 }
 
-// Profile is a sharper Delta, for two to five percent less noise, and what plans take: a score that has a chance to fail does not release always. Its bound is the supremum over scores, taken in blocks.
+// Profile returns a sharper bound than Delta, for two to five percent less noise; plans use it. A score that has a
+// chance to fail does not release always. The bound is the supremum over scores, taken in blocks.
 func (t ScoreTest) Profile(eps float64, release Curve) float64 {
 	if !(t.Epsilon() > 0 && eps >= t.Epsilon()*(1+1e-12)) {
 		return t.Delta(eps, release)
 	}
 	release = release.Near(eps - t.Epsilon()) // some of its points, which are a curve
-	// With k = Theta - score, p_k = Pr[X >= k], and scores that are the sensitivity apart: p_k and p_(k+D)/p_k fall in k, and the latter is e^-e1 from 0 on.
+	// With k = Theta - score, p_k = Pr[X >= k], and scores that are the sensitivity apart: p_k and p_(k+D)/p_k fall in
+	// k, and the latter is e^-e1 from 0 on.
 	at := func(p float64, k int64) float64 {
 		q := t.Noise.Tail(k+t.Sensitivity) * (1 - 3e-9)
 		return p * release.Delta(eps+math.Log(q/t.Noise.Tail(k))-1e-15*(1+eps))
@@ -56,8 +59,9 @@ func (t ScoreTest) Profile(eps float64, release Curve) float64 {
 	return math.Min(t.Delta(eps, release), math.Max(best, at(1, top))*(1+1e-12))
 }
 
-// A SharedTest is one that is made in every round, until it fails: score + V >= Threshold + X, where X is drawn once and V in every round. Its Full is that
-// of ScoreTest (Mode F of docs/proofs/curator.md, after Lowy, Liu and Asi 2024, Algorithm 2).
+// A SharedTest is made in every round until it fails: score + V >= Threshold + X, where X is drawn once and V in every
+// round. Its Full has the meaning of ScoreTest.Full (Mode F of docs/proofs/curator.md, after Lowy, Liu and Asi 2024,
+// Algorithm 2).
 type SharedTest struct {
 	Once, Each  randomizer.DiscreteLaplace // of X and of V
 	Sensitivity int64
@@ -65,20 +69,21 @@ type SharedTest struct {
 	Threshold   int64
 }
 
-// Epsilon is e1, what all tests together cost.
+// Epsilon returns e1, the cost of all tests together.
 func (t SharedTest) Epsilon() float64 {
 	return (t.Once.Rate() + 2*t.Each.Rate()) * float64(t.Sensitivity) * (1 + 2e-15)
 }
 
-// Slip is delta_1, the probability that the first score below Full passes.
+// Slip returns delta_1, the probability that the first score below Full passes.
 func (t SharedTest) Slip() float64 { return differenceTail(t.Each, t.Once, t.Threshold-t.Full+1) }
 
-// Halt is the probability that a score does not pass one test.
+// Halt returns the probability that a score does not pass one test.
 func (t SharedTest) Halt(score int64) float64 {
 	return differenceTail(t.Once, t.Each, score-t.Threshold+1)
 }
 
-// Delta bounds from above the hockey-stick divergence at e^eps, for every real eps, where release is the curve of all rounds.
+// Delta bounds from above the hockey-stick divergence at e^eps, for every real eps, where release is the curve of all
+// rounds.
 func (t SharedTest) Delta(eps float64, release Curve) float64 {
 	if !(t.Epsilon() > 0) {
 		return 1 // no test
@@ -86,8 +91,9 @@ func (t SharedTest) Delta(eps float64, release Curve) float64 {
 	return math.Min(1, t.Slip()+release.Delta(eps-t.Epsilon()-1e-15*(1+math.Abs(eps))))
 }
 
-// differenceTail bounds Pr[A - B >= k] from above, for independent draws of two laws: (c_a Pr[A >= k] - c_b Pr[B >= k])/(c_a - c_b), c = q/(1-q)^2, for k > 0.
-// Where the two are near each other the wider one is taken to be wider yet, which only adds to the tail (docs/proofs/curator.md, exact discrete Laplace).
+// differenceTail bounds Pr[A - B >= k] from above, for independent draws of two laws: (c_a Pr[A >= k] - c_b Pr[B >=
+// k])/(c_a - c_b), c = q/(1-q)^2, for k > 0. Where the two are near each other the wider one is taken to be wider yet,
+// which only adds to the tail (docs/proofs/curator.md, exact discrete Laplace).
 func differenceTail(a, b randomizer.DiscreteLaplace, k int64) float64 {
 	if k <= 0 {
 		return 1
@@ -105,7 +111,7 @@ func differenceTail(a, b randomizer.DiscreteLaplace, k int64) float64 {
 	return math.Min(1, (t1+(t1-t2)*c2/(c1-c2))*(1+1e-9)+1e-300)
 }
 
-// A ScoreRequest is what a test of scores is calibrated for.
+// A ScoreRequest holds the requirements for which a test of scores is calibrated.
 type ScoreRequest struct {
 	Budget      Budget
 	Rounds      int     // T; 1 for a ScoreTest
@@ -113,7 +119,8 @@ type ScoreRequest struct {
 	Sensitivity int64   // of the score
 	Most        int64   // the highest score
 	Least       int64   // Full may not be lower
-	// Apart is S_U, how far apart the vectors of neighbours lie of which one has a score of at least full. It falls in full.
+	// Apart is S_U, how far apart the vectors of neighbours lie of which one has a score of at least full. It falls in
+	// full.
 	Apart func(full int64) float64
 }
 
@@ -140,8 +147,9 @@ func (q ScoreRequest) validate() error {
 // shares is the number of parts of epsilon that e1 may have.
 const shares = 100
 
-// CalibrateTest returns the test with the least Gaussian noise, and its standard deviation, among those that cost a hundredth, two hundredths, ... of epsilon. It fails where
-// scores as high as Most do not leave enough room for the noise of the test.
+// CalibrateTest returns the test with the least Gaussian noise, and its standard deviation, among those that cost a
+// hundredth, two hundredths, ... of epsilon. It fails where scores as high as Most do not leave enough room for the
+// noise of the test.
 func CalibrateTest(q ScoreRequest) (best ScoreTest, sigma float64, err error) {
 	return cheapest(q, func(e1 float64) (t ScoreTest, full int64, mu float64, err error) {
 		noise, err := randomizer.LaplaceOfRate(e1 / float64(q.Sensitivity))
@@ -155,8 +163,8 @@ func CalibrateTest(q ScoreRequest) (best ScoreTest, sigma float64, err error) {
 	})
 }
 
-// CalibrateSharedTest is CalibrateTest of all rounds together: a tenth of delta is for what slips, and the variances of X and V are as
-// small as they can be together.
+// CalibrateSharedTest is CalibrateTest for all rounds together: a tenth of delta is spent on Slip, and the variances
+// of X and V are as small as they can be together.
 func CalibrateSharedTest(q ScoreRequest) (best SharedTest, sigma float64, err error) {
 	return cheapest(q, func(e1 float64) (t SharedTest, full int64, mu float64, err error) {
 		split := math.Cbrt(4) // 2 Delta/b_v over Delta/b_x
@@ -198,10 +206,11 @@ func cheapest[T any](q ScoreRequest, try func(e1 float64) (t T, full int64, mu f
 	return best, sigma, nil
 }
 
-// leastMass is below all that a tail is asked to be at most: tails of noise have 1e-300 added to them, and fall no lower.
+// leastMass is below all that a tail is asked to be at most: tails of noise have 1e-300 added to them, and fall no
+// lower.
 const leastMass = 1e-290
 
-// leastTail is the smallest k > 0 at which a tail that falls is at most p, above leastMass.
+// leastTail returns the smallest k > 0 at which a tail that falls is at most p, above leastMass.
 func leastTail(tail func(k int64) float64, p float64) int64 {
 	lo, hi := int64(0), int64(1)
 	for tail(hi) > p {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// concentrated is the request of a filter of c points at radius 1 of scores in parts of 1/fine, and S_U for equal radii, or for a filter of twice the score's.
+// concentrated returns the request of a filter of c points at radius 1 of scores in parts of 1/fine, and S_U for equal
+// radii, or for a filter of twice the score's.
 func concentrated(c, fine int64, eps float64, rounds int, twice bool) ScoreRequest {
 	n, unit := float64(c), float64(c*fine) // steps of 1/(c fine), so that the sensitivity 2(c-1)/c is whole
 	return ScoreRequest{
@@ -21,7 +22,7 @@ func concentrated(c, fine int64, eps float64, rounds int, twice bool) ScoreReque
 	}
 }
 
-// TestCalibrateTest: on a fine grid of scores the calibration is that of a continuous Laplace law.
+// TestCalibrateTest checks that on a fine grid of scores the calibration agrees with that of a continuous Laplace law.
 func TestCalibrateTest(t *testing.T) {
 	for _, c := range []struct {
 		eps   float64
@@ -78,14 +79,15 @@ func TestCalibrateTest(t *testing.T) {
 	}
 }
 
-// smallest is the smallest even number of points for which a calibration finds room.
+// smallest returns the smallest even number of points for which a calibration finds room.
 func smallest(c int64, fails func(c int64) error) int64 {
 	for ; fails(c) != nil; c += 2 {
 	}
 	return c
 }
 
-// TestCalibrationEnds: where a tail would have to be below all that it is told to be, requests are refused, and not searched for ever.
+// TestCalibrationEnds: where a tail would have to be below all that it is told to be, requests are refused, and not
+// searched for ever.
 func TestCalibrationEnds(t *testing.T) {
 	for _, c := range []struct {
 		failure float64

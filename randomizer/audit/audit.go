@@ -21,34 +21,39 @@ const (
 // maxEpsilon ends the search for the claimed epsilon.
 const maxEpsilon = 64
 
-// Config says what runs and what is claimed about it.
+// Config describes the pipeline to run and the claim about it.
 type Config struct {
-	// View says who looks; the zero value is Learner.
+	// View names the adversary; the zero value is Learner.
 	View View
 	// Params and Users are the round's that was planned.
 	Params randomizer.Params
 	Users  uint64
-	// Minimum of them report, the stage tops up the rest; 0 means all. The fewest show most: the pairs that run in full run once more with
-	// none but those who change and the dishonest, where nearly all of the noise is the stage's.
+	// Minimum of them report, the stage tops up the rest; 0 means all. The fewest show most: the pairs that run in
+	// full run once more with none but those who change and the dishonest, where nearly all of the noise is the
+	// stage's.
 	Minimum uint64
-	// Dishonest of the users add no noise, and report before anybody is missing. The intruder's view holds whoever the others are: there
-	// none of them adds noise, and nobody is missing.
+	// Dishonest of the users add no noise, and report before anybody is missing. The intruder's view holds whatever
+	// the others do: in it none of them adds noise, and nobody is missing.
 	Dishonest uint64
-	// Together is how many of the users change at once, from one input to the opposite one; 0 means 1.
+	// Together is the number of users that change at once, from one input to the opposite one; 0 means 1.
 	Together uint64
-	// Within is how many units of the report of each of them change, of the Params.Units that it is about; 0 means 1. Pairs' encoders do it.
+	// Within is the number of units that change in the report of each of them, out of its Params.Units; 0 means 1. The
+	// pairs' encoders change them.
 	Within uint64
-	// Claim returns the delta that is claimed for epsilon >= 0 for one round and as many users and units as change in it.
+	// Claim returns the delta that is claimed for epsilon >= 0 for one round and as many users and units as change in
+	// it.
 	Claim func(epsilon float64) (delta float64, err error)
-	// Pairs are what users hold; nil means opposite vectors that the bare randomizer encodes. All have a device's Encoder for Params.
+	// Pairs holds the inputs of users; nil means opposite vectors that the bare randomizer encodes. All have a
+	// device's Encoder for Params.
 	Pairs []Pair
-	// Trials is the number of rounds on each input of a pair, divided by its Part; 0 means DefaultTrials, at least 1000. An audit takes
-	// the time of 4 Trials Users coordinates, and of 5 Trials Together reports: about 5 seconds of one core for 1000 users by default.
+	// Trials is the number of rounds on each input of a pair, divided by its Part; 0 means DefaultTrials, at least
+	// 1000. An audit takes the time of 4 Trials Users coordinates, and of 5 Trials Together reports: about 5 seconds
+	// of one core for 1000 users by default.
 	Trials int
 	// Confidence is the probability with which a true claim passes, at least; 0 means DefaultConfidence.
 	Confidence float64
-	// Delta is where claimed and empirical epsilon are compared; 0 means DefaultDelta, or half of the claimed delta(0)
-	// if that is smaller.
+	// Delta is the delta at which claimed and empirical epsilon are compared; 0 means DefaultDelta, or half of the
+	// claimed delta(0) if that is smaller.
 	Delta float64
 	// Epsilons are the points of the curve to test; nil means 0 and those where the claim is 1/2, 1/5 and 1/20 of
 	// that at 0.
@@ -75,8 +80,9 @@ type Report struct {
 	EmpiricalEpsilonLower float64 // at Delta
 	Confidence            float64
 	Trials                int
-	// RefutableShare is the share of the planned noise at which an audit like this one refutes the claim about as often as not, and
-	// oftener at smaller shares: what a pass says. By the normal approximation; 0 stands for an audit that sees nothing.
+	// RefutableShare is the share of the planned noise at which an audit like this one refutes the claim about as
+	// often as not, and oftener at smaller shares: it tells what a pass is worth. By the normal approximation; 0
+	// stands for an audit that sees nothing.
 	RefutableShare float64
 	Pass           bool
 }

@@ -203,10 +203,10 @@ func TestEventBounds(t *testing.T) {
 	}
 }
 
-// Seven users who change together are seen where one is not: the curve claimed for them is the true one of a shift of seven times g.
-// Seeds are fixed. With free ones: delta(0) is 0.114 as claimed and 0.158 with half of the noise, and both bounds are 0.013 wide at
-// 21875 runs, which leaves 0.017 or 3.6 standard errors of 0.0048. For one user it is 0.016, and 0.033 with a quarter of the noise,
-// which is too little by 2 standard errors.
+// Seven users who change together are seen where one is not: the curve claimed for them is the true one of a shift of
+// seven times g. Seeds are fixed. With free ones: delta(0) is 0.114 as claimed and 0.158 with half of the noise, and
+// both bounds are 0.013 wide at 21875 runs, which leaves 0.017 or 3.6 standard errors of 0.0048. For one user it is
+// 0.016, and 0.033 with a quarter of the noise, which is too little by 2 standard errors.
 func TestAuditOfUsersTogether(t *testing.T) {
 	const users, own, levels, k = 50, 48, 1, 7
 	base := Config{
@@ -244,11 +244,12 @@ func TestAuditOfUsersTogether(t *testing.T) {
 	}
 }
 
-// At the refutable share an audit is refuted about as often as not, somewhat more often because it has more events than the one that
-// the share is computed for; at 0.8 of it nearly always, at 1.3 times it nearly never. Odd levels, so that roundings hide, too.
-// Seeds are fixed. With free ones: the lower bound has a standard error of 0.0107 at 4375 runs, and delta(0) is 0.038 away at 0.8 of the
-// share and 0.037 at 1.3, 3.5 of them; so each of 20 audits is on the wrong side with probability below 1e-3 (a few times that for the
-// other events), and more than 4 of 20 with one below 1e-8. At the share itself fewer than 3 of 20 come with one of 2e-4.
+// At the refutable share an audit is refuted about as often as not, somewhat more often because it has more events
+// than the one that the share is computed for; at 0.8 of it nearly always, at 1.3 times it nearly never. Odd levels,
+// so that roundings hide, too. Seeds are fixed. With free ones: the lower bound has a standard error of 0.0107 at 4375
+// runs, and delta(0) is 0.038 away at 0.8 of the share and 0.037 at 1.3, 3.5 of them; so each of 20 audits is on the
+// wrong side with probability below 1e-3 (a few times that for the other events), and more than 4 of 20 with one below
+// 1e-8. At the share itself fewer than 3 of 20 come with one of 2e-4.
 func TestRefutableShare(t *testing.T) {
 	const users, own, levels = 20, 400, 39
 	honest := Config{

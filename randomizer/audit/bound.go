@@ -26,7 +26,7 @@ func atLeast(hits, n int, alpha float64) float64 {
 	return lo
 }
 
-// atMost is the upper bound.
+// atMost returns the upper bound.
 func atMost(hits, n int, alpha float64) float64 {
 	return 1 - atLeast(n-hits, n, alpha)
 }
@@ -59,7 +59,7 @@ func threshold(p, q sample, eps float64) float64 {
 	return at
 }
 
-// An event is what the runs that did not choose it say about it: P(E) >= p and Q(E) <= q.
+// An event bounds the probabilities of E by the runs that did not choose it: P(E) >= p and Q(E) <= q.
 type event struct{ p, q float64 }
 
 // delta returns the lower bound on delta(eps) that the event gives.

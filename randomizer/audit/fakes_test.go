@@ -8,10 +8,10 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A round of 250 of a task without an end is released with the noise of the 4,000 that are planned for. Where 249 of the 250 are fakes without
-// noise, around one target, what is left are the stage's noise and the target's own: no more is learned of the target than is printed
-// for an honest share of 3,751 of 4,000, about 1.03 for an epsilon of 1. A stage that forgets its part is refuted. Seeds are fixed; a
-// true claim fails with probability 1e-9.
+// A round of 250 of a task without an end is released with the noise of the 4,000 that are planned for. Where 249 of
+// the 250 are fakes without noise, around one target, what is left are the stage's noise and the target's own: no more
+// is learned of the target than is printed for an honest share of 3,751 of 4,000, about 1.03 for an epsilon of 1. A
+// stage that forgets its part is refuted. Seeds are fixed; a true claim fails with probability 1e-9.
 func TestFakesAroundOneTarget(t *testing.T) {
 	const planned, cohort, dim, delta = 4000, 250, 9, 1e-6
 	c, err := accounting.Calibrate(accounting.Request{Users: planned, Dim: dim, Epsilon: 1, Delta: delta, Trust: accounting.Shuffle,

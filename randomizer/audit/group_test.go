@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// rounded returns the law of Bin(N, p) plus the stochastic roundings of users at these positions of 0..g, one coordinate.
+// rounded returns the law of Bin(N, p) plus the stochastic roundings of users at these positions of 0..g, one
+// coordinate.
 func rounded(noise, positions []float64) []float64 {
 	law := noise
 	for _, a := range positions {
@@ -38,8 +39,9 @@ func hockeyStick(p, q []float64, eps float64) (sup float64) {
 	return sup
 }
 
-// What is claimed for k users who change together in one round, k^2 rounds of one user, is never below an exact attack on one
-// coordinate (docs/proofs/theorem-a.md, section 4), at the poles and at random positions; and k rounds would be.
+// What is claimed for k users who change together in one round, k^2 rounds of one user, is never below an exact attack
+// on one coordinate (docs/proofs/theorem-a.md, section 4), at the poles and at random positions; and k rounds would
+// be.
 func TestGroupsNeverAboveTheClaim(t *testing.T) {
 	rng := rand.New(dptest.Source(t, 12))
 	accountant := accounting.NewAccountant()

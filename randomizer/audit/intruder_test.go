@@ -74,8 +74,9 @@ func oneSeed(c shuffle.Config) (subject, error) {
 // accountant counts on is that both floors are there, are as large as planned, and are independent; an audit of a mixer
 // that lacks any of it fails.
 //
-// Seeds are fixed. With free ones an honest mixer fails with probability below 1/1000. The broken ones pass less often: their
-// true delta(0) is above the claim by 0.13 and more, and the bounds are 0.07 wide, which leaves 7 standard errors of 0.008.
+// Seeds are fixed. With free ones an honest mixer fails with probability below 1/1000. The broken ones pass less
+// often: their true delta(0) is above the claim by 0.13 and more, and the bounds are 0.07 wide, which leaves 7
+// standard errors of 0.008.
 func TestAuditOfTheIntruder(t *testing.T) {
 	const floor, own, levels = 50, 10, 6
 	base := Config{
@@ -128,9 +129,9 @@ func TestAuditOfTheIntruder(t *testing.T) {
 	}
 }
 
-// The mixer of production, with generators of its own making. False-alarm rate 1e-9; if both floors came from one seed, the
-// floors would cancel, and every run would tell the inputs apart. The bound that is asked for leaves 0.05 for intervals that
-// are 0.05 wide and have standard errors of 0.005.
+// The mixer of production, with generators of its own making. False-alarm rate 1e-9; if both floors came from one
+// seed, the floors would cancel, and every run would tell the inputs apart. The bound that is asked for leaves 0.05
+// for intervals that are 0.05 wide and have standard errors of 0.005.
 func TestAuditOfTheIntruderInProduction(t *testing.T) {
 	const floor, levels = 50, 6
 	rep, err := Run(context.Background(), Config{
@@ -145,9 +146,9 @@ func TestAuditOfTheIntruderInProduction(t *testing.T) {
 	}
 }
 
-// At the size of a real floor, that of epsilon = 1 at delta = 1e-6, half of either floor is still seen: delta(0) is 0.094 as
-// claimed and 0.132 with the half. Seeds are fixed; both bounds are 0.01 wide at 43750 runs, which leaves 0.018, or 5 standard
-// errors of 0.0034.
+// At the size of a real floor, that of epsilon = 1 at delta = 1e-6, half of either floor is still seen: delta(0) is
+// 0.094 as claimed and 0.132 with the half. Seeds are fixed; both bounds are 0.01 wide at 43750 runs, which leaves
+// 0.018, or 5 standard errors of 0.0034.
 func TestAuditOfTheIntruderAtScale(t *testing.T) {
 	if !longtest.Run(t, "audits of floors of 1151 trials") {
 		t.SkipNow()

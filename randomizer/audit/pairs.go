@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// An Input is what a user holds.
+// An Input names what a user holds.
 type Input int
 
 const (
@@ -24,19 +24,19 @@ const (
 type Encoder interface {
 	// Report appends the report of a user with this input, a new draw, packed as Config.Params say for Dim coordinates.
 	Report(dst []byte, of Input) []byte
-	// Dim is Params.Dim for Plus and Minus. Nothing may have more, as long as all are independent draws of a zero: what a report costs beside
-	// its coordinates is then shared by many lanes.
+	// Dim is Params.Dim for Plus and Minus. Nothing may have more, as long as all are independent draws of a zero:
+	// what a report costs beside its coordinates is then shared by many lanes.
 	Dim(of Input) int
 }
 
-// Entropy is where a device's draws come from.
+// Entropy is the source of a device's draws.
 type Entropy = rand.Source
 
 // A Pair is two inputs of a user, or of all that change together, far apart in the ball of vectors of a unit.
 type Pair struct {
 	Name string
-	// Along leads from Minus to Plus, in Params.Dim numbers. The scalar of the view is the product of totals and Along; coordinates where
-	// Along is 0 are left out.
+	// Along leads from Minus to Plus, in Params.Dim numbers. The scalar of the view is the product of totals and
+	// Along; coordinates where Along is 0 are left out.
 	Along []float64
 	// Distance of the ends of a unit, once they are clipped, in diameters of its ball: 1 at most.
 	Distance float64
@@ -46,9 +46,9 @@ type Pair struct {
 	Encoder func(p randomizer.Params, entropy Entropy) (Encoder, error)
 }
 
-// bare are the pairs of a device that is nothing but the randomizer: the poles of the ball, which exercise one coordinate, and two opposite
-// points that are spread over up to four. Those cost more and can only reveal coarser faults, such as a vector that is clipped coordinate
-// by coordinate, so they run less often.
+// bare returns the pairs of a device that is nothing but the randomizer: the poles of the ball, which exercise one
+// coordinate, and two opposite points that are spread over up to four. Those cost more and can only reveal coarser
+// faults, such as a vector that is clipped coordinate by coordinate, so they run less often.
 func bare(p randomizer.Params, within uint64) []Pair {
 	out := []Pair{Pole("pole", p, 1, within)}
 	if wide := min(4, p.Dim); wide > 1 {
@@ -58,8 +58,9 @@ func bare(p randomizer.Params, within uint64) []Pair {
 	return out
 }
 
-// Pole is a pair of opposite vectors far beyond the clip, of length equal in so many coordinates, which the randomizer encodes without a client
-// around it: in so many units of a report, whose others are zero. Minimisers are as far apart as so many units may bring them.
+// Pole returns a pair of opposite vectors far beyond the clip, of length equal in so many coordinates, which the
+// randomizer encodes without a client around it: in so many units of a report, whose others are zero. Minimisers are
+// as far apart as so many units may bring them.
 func Pole(name string, p randomizer.Params, wide int, within uint64) Pair {
 	along := make([]float64, p.Dim)
 	for j := range wide {
@@ -119,7 +120,7 @@ type setting struct {
 
 func (s setting) users() int { return int(s.honest + s.dishonest) }
 
-// settings are all that runs. The learner's scalar is a sum of totals.
+// settings returns all settings to run. The learner's scalar is a sum of totals.
 func (c Config) settings() []setting {
 	var out []setting
 	for _, pair := range c.Pairs {
@@ -151,11 +152,12 @@ func (c Config) settings() []setting {
 	return out
 }
 
-// silent is how many others there are in the cohort of the intruder's view, who do not protect the target. How many they are makes no
-// difference to the claim.
+// silent is the number of others in the cohort of the intruder's view, who do not protect the target. Their number
+// makes no difference to the claim.
 const silent = 2
 
-// intruded is a setting at each look. Nobody is missing: a top-up would be noise that the claim does not count on.
+// intruded returns a setting at each look. Nobody is missing: a top-up would be noise that the claim does not count
+// on.
 func (c Config) intruded(s setting) (out []setting) {
 	s.cohort = min(c.Users, c.Together+silent)
 	s.honest, s.dishonest = c.Together, s.cohort-c.Together

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// refutable returns Report.RefutableShare for the points that are tested in a setting, each bound of which fails with probability alpha.
-// Totals are taken for normal; the bounds of an audit whose runs come out at their means decide.
+// refutable returns Report.RefutableShare for the points that are tested in a setting, each bound of which fails with
+// probability alpha. Totals are taken for normal; the bounds of an audit whose runs come out at their means decide.
 func (c Config) refutable(s setting, points []Point, alpha float64) float64 {
 	p := c.Params.Coin.Float()
 	planned, rounding := float64(c.Params.Noise().Intruded(c.Together)), 0.0

@@ -9,8 +9,9 @@ import (
 	"github.com/panlearn/panlearn/shuffle"
 )
 
-// lanes is how many rounds of a setting one mixer runs side by side, each in coordinates of its own. The mixer treats coordinates alike and
-// independently; its tables, which cost a millisecond, are then made once for all of them.
+// lanes is the number of rounds of a setting that one mixer runs side by side, each in coordinates of its own. The
+// mixer treats coordinates alike and independently; its tables, which cost a millisecond, are then made once for all
+// of them.
 const lanes = 128
 
 // run returns the scalars of whole rounds in which those who change hold x.
@@ -116,8 +117,8 @@ func (r *round) run(out []float64) ([]float64, error) {
 	return out, nil
 }
 
-// encode packs what a user sends in all lanes: those who change hold x, as many others as are honest hold nothing, and the rest send zeros
-// without noise.
+// encode packs a user's reports in all lanes: users who change hold x, as many others as are honest hold nothing, and
+// the rest send zeros without noise.
 func (r *round) encode(user int) error {
 	first := r.look.target
 	changes := user >= first && user < first+int(r.Together)

@@ -28,9 +28,10 @@ func (f forgets) Close() (shuffle.Release, error) {
 	return rel, err
 }
 
-// A stage that counts the top-up and does not add it is refuted, whether many users are missing or few, with dishonest users and with
-// floors; the real one passes. Also where a plan lets nobody be missing: the audit tops up once in any case. Seeds are fixed. With free ones: the
-// delta(0) of what is left where nearly all are missing is above 0.5, the claim is 0.24, and the bounds are 0.1 wide with standard errors of 0.01.
+// A stage that counts the top-up and does not add it is refuted, whether many users are missing or few, with dishonest
+// users and with floors; the real one passes. Also where a plan lets nobody be missing: the audit tops up once in any
+// case. Seeds are fixed. With free ones: the delta(0) of what is left where nearly all are missing is above 0.5, the
+// claim is 0.24, and the bounds are 0.1 wide with standard errors of 0.01.
 func TestAuditOfTheTopUp(t *testing.T) {
 	const users, own, levels = 20, 10, 6
 	base := Config{

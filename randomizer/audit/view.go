@@ -7,20 +7,20 @@ import (
 	"github.com/panlearn/panlearn/shuffle"
 )
 
-// A View is what an adversary sees of a round.
+// A View names an adversary by what it sees of a round.
 type View int
 
 const (
 	// Learner sees the released totals.
 	Learner View = iota
 	// Intruder sees the released totals and, once, between two reports, the memory of the mixer
-	// (docs/proofs/theorem-a.md, section 5). Its claim is that of the trusts with floors.
+	// (docs/proofs/theorem-a.md, section 5). The trusts with floors make this claim.
 	Intruder
 	// OneReport sees a report by itself, before anything is added to it: under trust local nobody else's noise counts.
 	OneReport
 )
 
-// String is the adversary's name in plans and reports.
+// String returns the adversary's name in plans and reports.
 func (v View) String() string {
 	switch v {
 	case Intruder:
@@ -39,9 +39,9 @@ type look struct {
 	scalar func(state, released float64) float64
 }
 
-// looks are the two moments that matter for k users among n who change together, and at each the scalar in which all but one floor
-// cancel, and the one in which both would cancel if they were the same draw. Any other moment adds reports that do not
-// depend on the target.
+// looks returns the two moments that matter for k users among n who change together, and at each the scalar in which
+// all but one floor cancel, and the one in which both would cancel if they were the same draw. Any other moment adds
+// reports that do not depend on the target.
 func looks(n, k int) map[string]look {
 	return map[string]look{
 		"target before the look":                            {0, k, func(state, _ float64) float64 { return state }},
@@ -51,7 +51,7 @@ func looks(n, k int) map[string]look {
 	}
 }
 
-// A subject is what runs: a mixer, and its memory.
+// A subject runs a round: a mixer, and its memory.
 type subject interface {
 	Add([]shuffle.ReportID, []byte) shuffle.Outcome
 	Close() (shuffle.Release, error)

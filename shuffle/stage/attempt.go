@@ -53,7 +53,7 @@ func newAttempt(e *environment, r round, number stream.Attempt, now time.Time) (
 	}, nil
 }
 
-// open is the signed Open.
+// open returns the signed Open.
 func (a *attempt) open() ([]byte, error) {
 	silos := a.task.Plan.Silos > 0
 	full := silos && a.waiting <= a.round.mixer.Cohort // every silo has a place: nobody is to be kept away
@@ -66,12 +66,12 @@ func (a *attempt) open() ([]byte, error) {
 	})
 }
 
-// room is how many users may still come, at least 1.
+// room returns the number of users that may still come, at least 1.
 func (a *attempt) room() uint64 {
 	return max(a.round.mixer.Cohort, a.mixer.Users()+1) - a.mixer.Users()
 }
 
-// deadlineAt is when the minimum becomes enough; zero: never.
+// deadlineAt returns the time from which on the minimum is enough; zero: never.
 func (a *attempt) deadlineAt() time.Time {
 	if a.deadline == 0 {
 		return time.Time{}
@@ -85,12 +85,13 @@ const (
 	maxPause = 30 * time.Second
 )
 
-// pause returns the time that a round past its deadline waits for the next report: a sixteenth of the deadline, within bounds.
+// pause returns the time that a round past its deadline waits for the next report: a sixteenth of the deadline, within
+// bounds.
 func (a *attempt) pause() time.Duration { return min(max(a.deadline/16, minPause), maxPause) }
 
-// ripe reports whether the attempt can be closed: at the planned cohort, or past the deadline with the minimum. Past the
-// deadline it goes on while reports come, for as long as the deadline again at most: who has sent one has paid for it.
-// A round that reaches its minimum late, or whose stage was asleep at its deadline, still has that time.
+// ripe reports whether the attempt can be closed: at the planned cohort, or past the deadline with the minimum. Past
+// the deadline it goes on while reports come, for as long as the deadline again at most: who has sent one has paid for
+// it. A round that reaches its minimum late, or whose stage was asleep at its deadline, still has that time.
 func (a *attempt) ripe(now time.Time) bool {
 	at, users := a.deadlineAt(), a.mixer.Users()
 	switch {
@@ -124,7 +125,7 @@ func (a *attempt) changesAt() time.Time {
 	return a.closesAt()
 }
 
-// A release is the two messages that may leave the stage, in this order, and what metrics say of them.
+// A release holds the two messages that may leave the stage, in this order, and the figures for metrics.
 type release struct {
 	claim, batch []byte
 	round        round

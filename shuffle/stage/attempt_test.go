@@ -19,7 +19,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// attempt is attempt number at round 1 of the world, without a broker, and the invitation to it.
+// attempt returns attempt number at round 1 of the world, without a broker, and the invitation to it.
 func (w *world) attempt(number stream.Attempt) (*attempt, *invitation) {
 	w.t.Helper()
 	s := w.new(w.config())
@@ -151,8 +151,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// bundleTwice is a bundle of two users with one id, which seal.Seal would refuse to make. With the ids bound in order
-// it opens, and the mixer must see it.
+// bundleTwice returns a bundle of two users with one id, which seal.Seal would refuse to make. With the ids bound in
+// order it opens, and the mixer must see it.
 func (w *world) bundleTwice(in *invitation, id [16]byte) []byte {
 	w.t.Helper()
 	r, err := sealTwice(in, w.hash, id, w.plaintext(1, 2))
@@ -223,8 +223,8 @@ func TestNothingIsLeftAfterClose(t *testing.T) {
 	}
 }
 
-// TestNoPlaintextStays: after a report is examined nothing refers to its bytes, which are the caller's to overwrite and plaintext
-// where the task does not seal.
+// TestNoPlaintextStays: after a report is examined nothing refers to its bytes, which are the caller's to overwrite
+// and plaintext where the task does not seal.
 func TestNoPlaintextStays(t *testing.T) {
 	w := newWorld(t, plan{cohort: 8, suite: wire.Suite_SUITE_NONE})
 	a, in := w.attempt(1)

@@ -7,11 +7,13 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A backlog is what the last attempts of this process say about how many events wait: numbers that the broker sees too, and
-// nothing that a report holds. It dies with the process; then the plan says how many there may be.
+// A backlog estimates the number of events that wait, from the last attempts of this process: from numbers that the
+// broker sees too, and nothing that a report holds. It dies with the process; the next process begins with the number
+// in the plan.
 //
-// An event that is sent to a round that has no place for it may have been released, whatever its device was told, so it costs its user
-// what a round costs, and most users have no second one. So no more are asked for than there are places: the share grows where too few come.
+// An event that is sent to a round that has no place for it may have been released, whatever its device was told, so
+// it costs its user what a round costs, and most users have no second one. So no more are asked for than there are
+// places: the share grows if too few come.
 type backlog struct {
 	of       place
 	ramp     stream.Ramp // of the attempt
@@ -37,10 +39,11 @@ const (
 	enoughWork = 100
 )
 
-// open turns to a new attempt and returns what its Open announces of who joins it when. target is its cohort, planned how many users the plan
-// has for this round and those after it: what is known before any attempt was seen. again says that those who joined an earlier attempt
-// at the round send again at once: nobody knows how many they are, so hardly any others are asked for before these have come. few says that the planned
-// are organisations, each of which has few reports to lose: most of a cohort of them are asked for one after the other.
+// open turns to a new attempt and returns the ramp that its Open announces. target is its cohort; planned is the
+// number of users that the plan has for this round and those after it, which is all that is known before any attempt
+// was seen. again is true if users who joined an earlier attempt at the round send again at once: their number is not
+// known, so hardly any others are asked for before these have come. few is true if the planned users are
+// organisations, each of which has few reports to lose: most of a cohort of them are asked for one after the other.
 func (b *backlog) open(target, planned float64, few, again bool, deadline time.Duration, now time.Time) stream.Ramp {
 	old := *b
 	old.before = nil
@@ -63,16 +66,19 @@ func (b *backlog) open(target, planned float64, few, again bool, deadline time.D
 	return ramp
 }
 
-// comeBack is by how much fewer are asked for where others send again: four doublings have the share where it was.
+// comeBack is the factor by which fewer users are asked for where others send again: four doublings bring the share
+// back to where it was.
 const comeBack = 16
 
-// fewer is by how much fewer organisations are asked at once than there are places: so many that more than the places do not come by chance.
+// fewer is the factor by which fewer organisations are asked at once than there are places, so that hardly more than
+// the places come by chance.
 const fewer = 4
 
-// spare is how many more users are asked for than there are places: the parts of a round that several gateways have are rounded.
+// spare is the number of users that are asked for beyond the places of a round: the parts of a round that several
+// gateways have are rounded.
 const spare = 3
 
-// next is the share at which as many users come as the cohort takes.
+// next returns the share at which as many users come as the cohort takes.
 func (b *backlog) next(target, planned float64, now time.Time) float64 {
 	if b.opened.IsZero() {
 		return (target + spare) / planned
@@ -87,9 +93,10 @@ func (b *backlog) next(target, planned float64, now time.Time) float64 {
 	return (target + spare) / waiting
 }
 
-// waiting is how many users waited for the attempt, of whose reports so many messages were left over. Garbage counts little: of what
-// was left over unopened as many are taken to be valid as of what was opened. Those who sent are not taken off: a gateway has others for them.
-// The share is that of when the newest message came, and not of when it was examined: a stage may be long behind.
+// waiting returns the number of users that waited for the attempt, given how many messages of their reports were left
+// over. Garbage counts little: of the messages left unopened, the same share is taken to be valid as of those opened.
+// Users who sent are not subtracted: a gateway has others for them. The share is taken at the time when the newest
+// message came, and not when it was examined: a stage may be long behind.
 func (b *backlog) waiting(over uint64) float64 {
 	return float64(b.users) * (1 + float64(over)/float64(b.examined)) / b.ramp.Share(b.came[1].Sub(b.came[0]))
 }

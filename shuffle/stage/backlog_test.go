@@ -10,9 +10,10 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// play has an attempt filled from a crowd that waits: the announced share of it sends at once, and where these are too few the share grows
-// until the cohort is full. garbage comes beside each report; the broker shows a part of what is left over behind a report, and the rest
-// with the first report of the next attempt. It returns how many sent, and when the last one came.
+// play has an attempt filled from a crowd that waits: the announced share of it sends at once, and where these are too
+// few the share grows until the cohort is full. garbage comes beside each report; the broker shows a part of what is
+// left over behind a report, and the rest with the first report of the next attempt. It returns how many sent, and
+// when the last one came.
 func (b *backlog) play(waiting, garbage, cohort, seen float64, slow time.Duration, sequence *uint64, now time.Time) (sent float64, end time.Time) {
 	end = now
 	if sent = math.Round(b.ramp.Share(0) * waiting); sent < cohort {
@@ -41,8 +42,9 @@ func (b *backlog) play(waiting, garbage, cohort, seen float64, slow time.Duratio
 	return sent, end
 }
 
-// A crowd of which nobody is asked twice fills round after round. As long as the plan knows how many wait, hardly anybody sends in vain; where there are
-// many times as many, the first two rounds show it, the second where the broker shows late who was left over.
+// A crowd of which nobody is asked twice fills round after round. As long as the plan knows how many wait, hardly
+// anybody sends in vain; where there are many times as many, the first two rounds show it, the second where the broker
+// shows late who was left over.
 func TestFewSendInVain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cohort := float64(rapid.IntRange(20, 5000).Draw(t, "cohort"))
@@ -95,8 +97,8 @@ func TestAnotherAttemptAsksFew(t *testing.T) {
 	}
 }
 
-// Numbers between two attempts that are not all of the first one's reports, as of a flood for others or of a stream that was made again, do
-// not keep the users of the next rounds away: a broker holds so many of an attempt.
+// Numbers between two attempts that are not all of the first one's reports, as of a flood for others or of a stream
+// that was made again, do not keep the users of the next rounds away: a broker holds so many of an attempt.
 func TestNumbersThatNobodySent(t *testing.T) {
 	w := newWorld(t, plan{cohort: 100, rounds: 10})
 	e := w.new(w.config()).environment

@@ -28,7 +28,8 @@ func BenchmarkExamine(b *testing.B) {
 				b.SetBytes(int64(len(data)))
 				b.ReportAllocs()
 				for b.Loop() {
-					// The same report again: opened like every other one, then a duplicate, so that the cohort never fills.
+					// The same report again: opened like every other one, then a duplicate, so that the cohort never
+					// fills.
 					if got := a.examine(w.message(in, 1, data)); got != Accepted && got != Duplicate {
 						b.Fatal(got)
 					}
@@ -38,13 +39,14 @@ func BenchmarkExamine(b *testing.B) {
 	}
 }
 
-// BenchmarkRound is a round of sealed single reports, from the moment the stage may fetch them to its batch, with one worker and with
-// two, one after the other. Sealing and publishing are done before. It wants two free processors:
+// BenchmarkRound is a round of sealed single reports, from the moment the stage may fetch them to its batch, with one
+// worker and with two, one after the other. Sealing and publishing are done before. It wants two free processors:
 //
 //	go test ./shuffle/stage -run '^$' -bench Round -benchtime 9x -cpu 2
 //
-// Reported are medians: reports a second for each number of workers; the ratio of the two, pair by pair; and, with one worker, which
-// share of all CPU time of the process, the broker in memory included, the same number of RoundKey.Open takes, timed alone after it.
+// Reported are medians: reports a second for each number of workers; the ratio of the two, pair by pair; and, with one
+// worker, which share of all CPU time of the process, the broker in memory included, the same number of RoundKey.Open
+// takes, timed alone after it.
 func BenchmarkRound(b *testing.B) {
 	for _, suite := range []wire.Suite{wire.Suite_SUITE_X25519, wire.Suite_SUITE_MLKEM768_X25519} {
 		b.Run(suite.String(), func(b *testing.B) {
@@ -64,10 +66,10 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// mixed is how many users BenchmarkRound mixes.
+// mixed is the number of users that BenchmarkRound mixes.
 const mixed = 10_000
 
-// mixing is what a round took: on the clock; of CPU time; and of CPU time for its Open calls alone.
+// mixing holds the times of a round: wall time, CPU time, and CPU time of its Open calls alone.
 type mixing struct{ wall, cpu, opening time.Duration }
 
 func mixRound(b *testing.B, suite wire.Suite, workers int) (took mixing) {
@@ -109,7 +111,7 @@ func mixRound(b *testing.B, suite wire.Suite, workers int) (took mixing) {
 	return took
 }
 
-// sealed is the messages of n users, made on two processors.
+// sealed returns the messages of n users, made on two processors.
 func (w *world) sealed(in *invitation, n int) []stream.Outgoing {
 	all := make([]stream.Outgoing, n)
 	plaintext := w.params.Pack(nil, make([]uint32, w.params.Dim))
@@ -126,7 +128,7 @@ func (w *world) sealed(in *invitation, n int) []stream.Outgoing {
 	return all
 }
 
-// opening is the CPU time of Open alone for as many reports as a round mixes, from a tenth of them.
+// opening returns the CPU time of Open alone for as many reports as a round mixes, from a tenth of them.
 func (w *world) opening(b *testing.B, suite wire.Suite) time.Duration {
 	a, in := w.attempt(1)
 	reports := make([]wire.Report, mixed/10)
@@ -144,7 +146,7 @@ func (w *world) opening(b *testing.B, suite wire.Suite) time.Duration {
 	return 10 * (cpuTime(b) - began)
 }
 
-// cpuTime is what this process used so far, in user and system mode.
+// cpuTime returns the processor time, user and system, that this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

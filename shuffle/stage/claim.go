@@ -37,10 +37,11 @@ func (p *claiming) handle(now time.Time, _ effects, r result) (phase, error) {
 	return contest(p.environment, out.round, &r.put.Standing, now)
 }
 
-// leftBehind says that so much was put on the stream of attempts between two records that the round of the first may have been removed
-// since, and what stands on an empty subject of it is not the first that ever did. The broker numbers what it stores, whatever becomes of
-// it, so neither a clock nor a reader that lags decides this. A removed round has more than stream.KeptRounds behind it, of a record each
-// at least. 0 is no record: nothing is known.
+// leftBehind reports whether so much was put on the stream of attempts between two records that the round of the first
+// may have been removed since, so that a record on an empty subject of it need not be the first that ever stood there.
+// The broker numbers what it stores, whatever becomes of it, so the decision depends on neither a clock nor a lagging
+// reader. A removed round has more than stream.KeptRounds behind it, of at least one record each. A record of 0 means
+// none: then nothing is known, and leftBehind returns false.
 func (*environment) leftBehind(record, later uint64) bool {
 	return record > 0 && later > record+uint64(stream.KeptRounds)/2
 }

@@ -10,11 +10,12 @@ import (
 
 // A clearing empties the queue where this process has the lease and no attempt open.
 //
-// It reads the sequence that the next report will have, renews the lease, and purges everything below that sequence, of all rounds and
-// attempts. The renewal is a compare-and-set write over our own last one: as it succeeds, nobody else has written the lease before it, so
-// nobody else could open an attempt before the sequence was read, and all that stands below it is of attempts that are dead. However long
-// the purge is under way after that, it never takes a report of somebody's open attempt: these have higher sequences. A purge without a
-// bound, or with one that was read after a successor's Open, could.
+// It reads the sequence that the next report will have, renews the lease, and purges everything below that sequence,
+// of all rounds and attempts. The renewal is a compare-and-set write over our own last one: as it succeeds, nobody
+// else has written the lease before it, so nobody else could open an attempt before the sequence was read, and all
+// that stands below it is of attempts that are dead. However long the purge is under way after that, it never takes a
+// report of somebody's open attempt: these have higher sequences. A purge without a bound, or with one that was read
+// after a successor's Open, could.
 type clearing struct{ before uint64 } // 0: not known
 
 func (c *clearing) next() effects {
@@ -33,7 +34,8 @@ func (c *clearing) handle(did effects, r result) (clear bool) {
 	return false
 }
 
-// confirm renews the lease. Where it succeeds nobody else has had it since we wrote it last, whatever this machine's clocks say.
+// confirm renews the lease. Where it succeeds nobody else has had it since we wrote it last, whatever this machine's
+// clocks say.
 func (s *Stage) confirm(ctx context.Context) error {
 	if err := s.writeLease(ctx, s.LeaseTTL); err != nil {
 		s.lease.failed(time.Now())
@@ -43,7 +45,7 @@ func (s *Stage) confirm(ctx context.Context) error {
 	return nil
 }
 
-// purge is hygiene, and makes room: what is purged was of no use to anybody.
+// purge only cleans up and makes room: the purged reports were of no use to anybody.
 func (s *Stage) purge(ctx context.Context, before uint64) error {
 	if err := s.confirm(ctx); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// closing puts the Close of the outcome that stands.
+// closing puts the Close of the outcome that was decided.
 type closing struct {
 	stateless
 	*environment
@@ -17,7 +17,8 @@ type closing struct {
 	announced stream.Round
 }
 
-// closeRound has the Close of a batch put. It is a pure function of the batch, so that any stage process can put it, at any time.
+// closeRound has the Close of a batch put. It is a pure function of the batch, so that any stage process can put it,
+// at any time.
 func closeRound(e *environment, m *stream.Message, announced stream.Round) (phase, error) {
 	var b wire.Batch
 	if _, err := e.read(m, e.Identity.Public(), &b); err != nil {

@@ -66,7 +66,8 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 }
 
 // collecting takes reports until the cohort is full, or the deadline has passed, the minimum is there and no more come
-// (attempt.ripe). Under the minimum it goes on for ever, unless the round turns out to have its outcome, or the learner ends the task.
+// (attempt.ripe). Under the minimum it goes on for ever, unless the round turns out to have its outcome, or the
+// learner ends the task.
 //
 // An outcome may stand already: what settling and inspecting did not find decides nothing, and a replica that lags may
 // have hidden the batch and the claim of the life before. Its users have their Close and will not come again.
@@ -159,8 +160,8 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 	return &marking{environment: p.environment, release: out}, nil
 }
 
-// decided is told that the task has ended after this round, or a later one: it had its outcome. Where no replica lags, the broker lost that, and nobody
-// asks for it any more.
+// decided handles that the task has ended after this round, or a later one: the round had its outcome. Unless a
+// replica lags, the broker lost that, and nobody asks for it any more.
 func (p *collecting) decided(now time.Time) phase {
 	if p.expires.IsZero() {
 		p.expires = now.Add(p.lease.patience())
@@ -172,8 +173,9 @@ func (p *collecting) decided(now time.Time) phase {
 	return &settling{environment: p.environment, number: p.attempt.round.number + 1}
 }
 
-// reopened looks at the newest Open of the round, now and then. Where the broker lost ours it is put again, or who has not heard of it could never
-// join. Where another process opened the round after us, which it can where the broker lost the lease, devices send to it, and not to us.
+// reopened looks at the newest Open of the round, now and then. Where the broker lost ours it is put again, or who has
+// not heard of it could never join. Where another process opened the round after us, which it can where the broker
+// lost the lease, devices send to it, and not to us.
 func (p *collecting) reopened(now time.Time, did effects, r result) phase {
 	newest, ours := p.attempt.number, r.put.Ours
 	if did.call == latest {
@@ -190,8 +192,9 @@ func (p *collecting) reopened(now time.Time, did effects, r result) phase {
 	return p
 }
 
-// unopened is told whether the round stands whose Open was lost. A learner that waits for it puts it again, so that it is looked for longer than
-// that takes. Where it stays away, or is another, the broker was put back to before it.
+// unopened handles the answer whether the round stands whose Open was lost. A learner that waits for it puts it again,
+// so the stage looks for longer than that takes. If the round stays away, or is another, the broker was put back to
+// before it.
 func (p *collecting) unopened(now time.Time, r result) phase {
 	if r.message != nil {
 		read, err := p.readRound(r.message)
@@ -210,7 +213,8 @@ func (p *collecting) unopened(now time.Time, r result) phase {
 	return &seeking{environment: p.environment}
 }
 
-// starving says once that users are missing past the deadline: nothing else would tell from a stage that hangs.
+// starving logs once that users are missing past the deadline: nothing else would distinguish such a stage from one
+// that hangs.
 func (p *collecting) starving(now time.Time) {
 	at, m, users := p.attempt.deadlineAt(), p.attempt.round.mixer, p.attempt.mixer.Users()
 	if p.starved || at.IsZero() || now.Before(at) || users >= m.Minimum {

@@ -20,8 +20,8 @@ const (
 	DefaultLeaseTTL = 15 * time.Second
 	DefaultPoll     = 2 * time.Second
 	DefaultPrefetch = 256
-	// MaxPanPrefetch is the most under the trusts with floors: whoever looks into the stage's memory finds the key of the
-	// attempt, and so can read the sealed reports that lie beside it. No floor is under those.
+	// MaxPanPrefetch bounds Prefetch under the trusts with floors: an intruder who looks into the stage's memory finds
+	// the key of the attempt, and so can read the sealed reports beside it. No floor protects those.
 	MaxPanPrefetch = 4
 )
 
@@ -44,29 +44,32 @@ type Config struct {
 	// Limits are the broker's; a task whose batch or report cannot fit is refused. Zero: not checked.
 	Limits stream.Limits
 
-	// LeaseTTL is how long a silent stage keeps others waiting; a claim without a batch makes the round void after twice that.
-	// Calls of the broker time out after a quarter. 0: 15 s.
+	// LeaseTTL is the time for which a silent stage keeps others waiting; a claim without a batch makes the round void
+	// after twice that. Calls of the broker time out after a quarter. 0: 15 s.
 	LeaseTTL time.Duration
-	// Poll is how often records are read when no wake came, jittered by half; it also bounds one Fetch. 0: 2 s.
+	// Poll is the interval at which records are read if no wake came, jittered by half; it also bounds one Fetch. 0: 2
+	// s.
 	Poll time.Duration
-	// Prefetch bounds the sealed report messages in memory. 0: 256. Under the trusts pan and shuffle+pan it is at most 4.
+	// Prefetch bounds the sealed report messages in memory. 0: 256. Under the trusts pan and shuffle+pan it is at most
+	// 4.
 	Prefetch int
 
-	// Workers is how many goroutines open sealed reports. Under the trusts with floors it is 1: one report is open at a time.
-	// 0: GOMAXPROCS.
+	// Workers is the number of goroutines that open sealed reports. Under the trusts with floors it is 1: one report
+	// is open at a time. 0: GOMAXPROCS.
 	Workers int
 
-	// Drain is how long Run goes on with an attempt that is open when its context ends, so that its users need not be asked
-	// again, or, under the trusts with floors, do not drop out. It opens no other. 0: the attempt is dropped at once.
+	// Drain is the time for which Run goes on with an attempt that is open when its context ends, so that its users
+	// need not be asked again, or, under the trusts with floors, do not drop out. It opens no other attempt. 0: the
+	// attempt is dropped at once.
 	Drain time.Duration
 
-	// Marks keep a round that was claimed once from being claimed by another process that shares them, and from being opened
-	// again, whatever the broker forgets. nil: the process remembers its own claims as long as it lives.
+	// Marks keep a round that was claimed once from being claimed by another process that shares them, and from being
+	// opened again, whatever the broker forgets. nil: the process remembers its own claims as long as it lives.
 	Marks Marks
 
 	Observer Observer
 	Logger   *slog.Logger // nil: no log
-	// Instance tells the life of this process from every other one. Zero: drawn.
+	// Instance distinguishes the life of this process from every other one. Zero: drawn.
 	Instance [stream.InstanceSize]byte
 	// Entropy makes the generators of floors and top-ups. nil is the only right value in production: a generator
 	// that can be made again reveals the noise.

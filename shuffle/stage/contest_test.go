@@ -23,8 +23,8 @@ func (o overtaken) PutOnce(ctx context.Context, subject string, data []byte) (st
 	return o.Records.PutOnce(ctx, subject, data)
 }
 
-// TestWhoLosesTheClaimReleasesNothing: two attempts come to their claims at the same time. The loser sends no batch, not
-// even one that the broker would refuse, and takes the winner's or makes the round void.
+// TestWhoLosesTheClaimReleasesNothing: two attempts come to their claims at the same time. The loser sends no batch,
+// not even one that the broker would refuse, and takes the winner's or makes the round void.
 func TestWhoLosesTheClaimReleasesNothing(t *testing.T) {
 	for _, winner := range []string{"releases", "dies"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestWhoLosesTheClaimReleasesNothing(t *testing.T) {
 	}
 }
 
-// TestShutdownFinishesAClaim: a stop between claim and batch would make the round void, so it is put off, also where it is
-// not known yet whether the claim stands.
+// TestShutdownFinishesAClaim: a stop between claim and batch would make the round void, so it is put off, also where
+// it is not known yet whether the claim stands.
 func TestShutdownFinishesAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 3})
@@ -131,7 +131,7 @@ func (s *stalled) Fetch(ctx context.Context, max int, wait time.Duration) ([]str
 	return ds, err
 }
 
-// takeLease is another process, which is never seen again: it has the lease for a minute.
+// takeLease plays another process, which is never seen again: it has the lease for a minute.
 func (w *world) takeLease(t *testing.T) {
 	m, err := w.broker.Get(t.Context(), w.name.Lease())
 	if err != nil {
@@ -169,7 +169,7 @@ func TestAStalledProcessDoesNothing(t *testing.T) {
 		if _, err := w.broker.Get(t.Context(), w.name.Claim(1)); err == nil || examined != 2 || slow.acked != 0 || dropped != 1 {
 			t.Errorf("claim: %v, %d examined, %d acknowledged, %d dropped", err, examined, slow.acked, dropped)
 		}
-		// The other process was never seen again, so that the round is opened anew after its lease.
+		// The other process was never seen again, so the round is opened again after its lease.
 		if again := w.invited(t.Context(), 1, 1); again == nil || again.attempt != 2 {
 			t.Errorf("invited again: %v", again)
 		}
@@ -177,8 +177,8 @@ func TestAStalledProcessDoesNothing(t *testing.T) {
 	})
 }
 
-// TestNoClaimIsBegunWithoutTheLease: the lease becomes another's while the report that completes the cohort is examined. Nothing is
-// claimed, and the round is opened anew after that lease.
+// TestNoClaimIsBegunWithoutTheLease checks that nothing is claimed if another process gets the lease while the report
+// that completes the cohort is examined, and that the round is opened again after that lease.
 func TestNoClaimIsBegunWithoutTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -284,8 +284,9 @@ func TestAnAttemptAtADecidedRoundIsDropped(t *testing.T) {
 	}
 }
 
-// TestADecidedRoundGetsItsClose: a life died before it put Close, and the learner has gone on. The next life is answered
-// a few times by a replica that does not know the batch; devices still get their Close, and the next round opens.
+// TestADecidedRoundGetsItsClose: a life died before it put Close, and the learner has gone on. The next life is
+// answered a few times by a replica that does not know the batch; devices still get their Close, and the next round
+// opens.
 func TestADecidedRoundGetsItsClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 2, cohort: 4})

@@ -135,7 +135,8 @@ func (m *mortal) Purge(ctx context.Context, before uint64) error {
 	return m.call("purge", "", func() error { return m.ReportReader.Purge(ctx, before) })
 }
 
-// life is one stage process that dies at a call ("": at none). It returns its calls, and whether it lived to the end.
+// life runs one stage process that dies at a call ("": at none). It returns its calls, and whether it lived to the
+// end.
 func (w *world) life(ctx context.Context, at string, after bool, sent *wires, change func(*Config)) (trace []string, lived bool) {
 	ctx, die := context.WithCancel(ctx)
 	defer die()
@@ -152,7 +153,7 @@ func (w *world) life(ctx context.Context, at string, after bool, sent *wires, ch
 	return m.trace, err == nil
 }
 
-// healthy is the calls of a life that ends by itself.
+// healthy returns the calls of a life that ends by itself.
 func healthy(t *testing.T, p plan) (trace []string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, p)
@@ -161,8 +162,8 @@ func healthy(t *testing.T, p plan) (trace []string) {
 	return trace
 }
 
-// TestCrashAtEveryCall kills the stage at each call of a healthy life in turn, the call done or not, and starts another.
-// A round is void where the claim may stand and the batch does not, and nowhere else.
+// TestCrashAtEveryCall kills the stage at each call of a healthy life in turn, the call done or not, and starts
+// another. A round is void where the claim may stand and the batch does not, and nowhere else.
 func TestCrashAtEveryCall(t *testing.T) {
 	p := plan{rounds: 2, cohort: 3, spares: 1}
 	trace := healthy(t, p)

@@ -58,7 +58,8 @@ func TestDeadlineTopsUp(t *testing.T) {
 	})
 }
 
-// TestARoundHasItsOwnDeadline: the stage collects for as long as the Round says, where that is within the plan's bounds.
+// TestARoundHasItsOwnDeadline: the stage collects for as long as the Round says, where that is within the plan's
+// bounds.
 func TestARoundHasItsOwnDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 10, minimum: 6, deadline: time.Minute, stale: time.Hour})
@@ -92,8 +93,8 @@ func (r slow) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.
 	return reports, err
 }
 
-// TestReportsThatWaitAtTheDeadlineAreCounted: who has sent a report has paid for it, so a round whose minimum is there when its
-// deadline is over does not close as long as reports lie at the broker, or come one after the other.
+// TestReportsThatWaitAtTheDeadlineAreCounted: who has sent a report has paid for it, so a round whose minimum is there
+// when its deadline is over does not close as long as reports lie at the broker, or come one after the other.
 func TestReportsThatWaitAtTheDeadlineAreCounted(t *testing.T) {
 	for _, atTheBroker := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -123,7 +124,8 @@ func TestReportsThatWaitAtTheDeadlineAreCounted(t *testing.T) {
 	}
 }
 
-// TestAStageThatSleptOverItsDeadlineLooksFirst: reports that came while its machine slept are counted before the round closes.
+// TestAStageThatSleptOverItsDeadlineLooksFirst: reports that came while its machine slept are counted before the round
+// closes.
 func TestAStageThatSleptOverItsDeadlineLooksFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 100, minimum: 50, deadline: time.Minute})
@@ -149,7 +151,8 @@ func TestAStageThatSleptOverItsDeadlineLooksFirst(t *testing.T) {
 	})
 }
 
-// TestNobodyHoldsARoundOpen: reports that drip past the deadline keep a round open for as long as the deadline again, and no longer.
+// TestNobodyHoldsARoundOpen: reports that drip past the deadline keep a round open for as long as the deadline again,
+// and no longer.
 func TestNobodyHoldsARoundOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 200, minimum: 10, deadline: time.Minute})
@@ -253,7 +256,7 @@ func (r *acks) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream
 	return ds, err
 }
 
-// higher is max, whose name is a parameter of Fetch.
+// higher does the same as max, whose name is a parameter of Fetch.
 func higher(a, b uint64) uint64 { return max(a, b) }
 
 // TestNothingIsOpenedAfterTheCutoff: of twice as many reports as a cohort takes, in random order, exactly a cohort is

@@ -1,11 +1,11 @@
-// Package stage is the shuffle stage at work: it follows the rounds of one task on a broker, opens sealed reports,
+// Package stage runs the shuffle stage: it follows the rounds of one task on a broker, opens sealed reports,
 // mixes each cohort in a shuffle.Mixer and releases one batch a round.
 //
 // # How it is built
 //
-// A round is a chain of phases. A phase says by its effects which one call it wants of the broker, and is told what came of it; it
-// has no clock, goroutine or network, so that a test can stop between any two calls. [Stage.Run] owns the goroutine: it keeps the
-// lease (lease.go), performs the effects (perform.go), and repeats those that failed.
+// A round is a chain of phases. A phase returns effects, which name the one call of the broker that it needs, and is
+// handed the result; it has no clock, goroutine or network, so that a test can stop between any two calls. [Stage.Run]
+// owns the goroutine: it keeps the lease (lease.go), performs the effects (perform.go), and repeats those that failed.
 //
 //	introducing -> enlisting -> seeking -> settling                                enlist.go, find.go
 //	settling    -> closing     its batch stands
@@ -37,21 +37,23 @@
 //	closing     -> sweeping    the Close stands                                    close.go
 //	sweeping    -> settling    the next round
 //
-// A phase that needs the lease and loses it is abandoned, with all that it holds, and seeking begins again. From the mark to the
-// Close a phase goes on without the lease: bytes may have been sent that nobody else can finish.
+// A phase that needs the lease and loses it is abandoned, with all that it holds, and seeking begins again. From the
+// mark to the Close a phase goes on without the lease: bytes may have been sent that nobody else can finish.
 //
-// Reports are fetched by one goroutine while those of the last fetch are examined, and opened by Config.Workers goroutines; only Run's
-// goroutine adds them to the totals.
+// Reports are fetched by one goroutine while those of the last fetch are examined, and opened by Config.Workers
+// goroutines; only Run's goroutine adds them to the totals.
 //
 // # Promises
 //
-//   - At most one batch of a round, real or void, whatever crashes and whoever else runs: an attempt puts its claim
-//     before its batch, both are written by compare-and-set, and who loses erases its totals and sends nothing.
+//   - At most one batch of a round, real or void, whatever crashes and whatever other processes run: an attempt
+//     puts its claim before its batch, both are written by compare-and-set, and who loses erases its totals and
+//     sends nothing.
 //   - A report is counted at most once, and only under the id, attempt and manifest that it was sealed for.
 //   - Nothing is opened after the cutoff is fixed; the key is erased before the claim is put.
-//   - Totals, key and id set live in memory only. A crash or a lost lease loses them, by design: the round is opened
-//     again under a fresh key, and devices seal their same counts anew.
-//   - Under the trusts with floors one plaintext is in memory at a time, else a few for each worker; all are overwritten.
+//   - Totals, key and id set live in memory only. A crash or a lost lease loses them, by design: the round is
+//     opened again under a fresh key, and devices seal the same counts again.
+//   - Under the trusts with floors one plaintext is in memory at a time, else a few for each worker; all are
+//     overwritten.
 //   - Whatever a device sends ends in a [Reason]; it is counted and never logged.
 //   - Memory: totals (dim words), the ids of one cohort, at most Prefetch sealed reports.
 //

@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// stopping runs a stage with one round open and some users in it, asks it to stop, and returns when Run returned since then.
+// stopping runs a stage with one round open and some users in it, asks it to stop, and returns when Run returned since
+// then.
 func stopping(t *testing.T, c Config, w *world, first, later []uint64, after time.Duration) (took time.Duration, dropped, opened int) {
 	t.Helper()
 	c.Observer.Dropped = func(stream.Round, stream.Attempt) { dropped++ }
@@ -36,8 +37,9 @@ func stopping(t *testing.T, c Config, w *world, first, later []uint64, after tim
 	return time.Since(begun), dropped, opened
 }
 
-// TestDrain: a stage that is asked to stop ends the round that is open, if it may and the users come, and opens no other. Without
-// Drain, or where they do not come in time, the attempt is dropped; one that has nothing open ends at once.
+// TestDrain: a stage that is asked to stop ends the round that is open, if it may and the users come, and opens no
+// other. Without Drain, or where they do not come in time, the attempt is dropped; one that has nothing open ends at
+// once.
 func TestDrain(t *testing.T) {
 	for _, test := range []struct {
 		what           string

@@ -16,8 +16,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// The environment is what all phases know. Only enlisting writes to it, those who open attempts to what is about the last one, and who puts or
-// reads a record to what is the newest of its kind.
+// The environment holds the state that all phases share. Only enlisting writes to it, except that the phases that open
+// attempts write the fields about the last attempt, and those that put or read records the fields about the newest
+// record.
 type environment struct {
 	Config
 	lease   *lease
@@ -32,7 +33,7 @@ type environment struct {
 	learner  ed25519.PublicKey
 }
 
-// jittered is a poll interval, jittered, so that many stages of many tasks do not read in step.
+// jittered returns a poll interval with jitter, so that many stages of many tasks do not read in step.
 func (e *environment) jittered() time.Duration {
 	return e.Poll/2 + time.Duration(e.jitter.Int64N(int64(e.Poll)))
 }
@@ -77,7 +78,7 @@ func (e *environment) enlist(m *stream.Message) error {
 	return nil
 }
 
-// floors says whether the task's trust has the stage lay floors, so that one intrusion is part of the guarantee.
+// floors reports whether the stage lays floors under the task's trust, so that one intrusion is part of the guarantee.
 func (e *environment) floors() bool {
 	t, err := manifest.Trust(e.task.Plan.Trust)
 	return err == nil && t.HasFloors()

@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A sealed report is one message on its way from its bytes to the totals. Several are opened at a time, in any order; they are counted
-// one after the other, in the order in which they came.
+// A sealed report is one message on its way from its bytes to the totals. Several are opened at a time, in any order;
+// they are counted one after the other, in the order in which they came.
 type sealed struct {
 	message   *stream.Message
 	done      chan struct{} // it was opened; of a pool
@@ -26,7 +26,8 @@ type sealed struct {
 // unseal reads a message, and decrypts it if it is one of this attempt. It changes nothing of the attempt.
 func (a *attempt) unseal(o *sealed) { o.mine, o.reason, o.plaintext = a.decrypt(o) }
 
-// precedes says whether a report's subject is that of a later attempt than this one: nobody has opened it as long as we have the lease.
+// precedes reports whether this attempt precedes the one in a report's subject: nobody has opened such an attempt as
+// long as we have the lease.
 func (a *attempt) precedes(subject string) bool {
 	if subject == a.subject {
 		return false
@@ -109,9 +110,10 @@ func (a *attempt) examine(m *stream.Message) Reason {
 	return a.count(&a.single)
 }
 
-// examineAll opens and counts messages until the cohort is full, and returns how many. With one worker, as always under floors,
-// one plaintext is in memory at a time; else window of them. A message is opened only where those before it, were they all to be
-// counted with as many users as a message may have, leave a place in the cohort. When it returns nothing is being opened.
+// examineAll opens and counts messages until the cohort is full, and returns how many. With one worker, as always
+// under floors, one plaintext is in memory at a time; else window of them. A message is opened only where those before
+// it, were they all to be counted with as many users as a message may have, leave a place in the cohort. When it
+// returns nothing is being opened.
 func (a *attempt) examineAll(reports []stream.Delivery) (n int) {
 	if a.Workers == 1 {
 		for n < len(reports) && !a.mixer.Full() {

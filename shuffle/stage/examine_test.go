@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestPoolCountsAsOneWorkerDoes: whatever comes, in bundles or not, several workers open exactly the messages that one opens, tell
-// the same reasons in the same order, and leave the same totals, ids, cutoff and backlog.
+// TestPoolCountsAsOneWorkerDoes: whatever comes, in bundles or not, several workers open exactly the messages that one
+// opens, tell the same reasons in the same order, and leave the same totals, ids, cutoff and backlog.
 func TestPoolCountsAsOneWorkerDoes(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -68,7 +68,8 @@ func TestPoolCountsAsOneWorkerDoes(t *testing.T) {
 	}
 }
 
-// mixture is reports of single users and bundles, and in between what is none: duplicates, garbage, other rounds' reports.
+// mixture returns reports of single users and bundles, mixed with invalid ones: duplicates, garbage, other rounds'
+// reports.
 func (w *world) mixture(in *invitation, rng *rand.Rand, n int) (all []*stream.Message) {
 	var sent [][]byte
 	for i := range n {
@@ -97,8 +98,8 @@ func (w *world) mixture(in *invitation, rng *rand.Rand, n int) (all []*stream.Me
 	return all
 }
 
-// TestPoolLeavesNoPlaintext: when the pool is done, the bytes of every report that it opened are overwritten, whether it was counted or
-// not. Without encryption the opened report is the message.
+// TestPoolLeavesNoPlaintext: when the pool is done, the bytes of every report that it opened are overwritten, whether
+// it was counted or not. Without encryption the opened report is the message.
 func TestPoolLeavesNoPlaintext(t *testing.T) {
 	w := newWorld(t, plan{cohort: 40, bundle: 2, suite: wire.Suite_SUITE_NONE})
 	a, in := w.attempt(1)

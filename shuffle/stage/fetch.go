@@ -7,11 +7,11 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A fetcher takes sealed reports from the work queue: at most one fetch is under way, while those that the last one brought are
-// examined. What it holds is not acknowledged, so it comes again to somebody if the process ends.
+// A fetcher takes sealed reports from the work queue: at most one fetch is under way, while those that the last one
+// brought are examined. What it holds is not acknowledged, so it comes again to somebody if the process ends.
 //
-// A fetch that is under way when its attempt ends is left alone, because reports that a broker delivers to a fetch that nobody
-// waits for come again only after AckWait. The next attempt takes what it brings.
+// A fetch that is under way when its attempt ends is left alone, because reports that a broker delivers to a fetch
+// that nobody waits for come again only after AckWait. The next attempt takes what it brings.
 type fetcher struct {
 	queue  stream.ReportReader
 	ready  []stream.Delivery // fetched, not examined
@@ -24,7 +24,8 @@ type fetcher struct {
 	keptAt      time.Time // the first of them
 }
 
-// Acknowledgements of reports for later attempts than ours are kept until the lease is confirmed, so many and so long at most.
+// Acknowledgements of reports for later attempts than ours are kept until the lease is confirmed, so many and so long
+// at most.
 const (
 	mostKept = 512
 	keepFor  = 50 * time.Millisecond
@@ -42,8 +43,9 @@ type fetched struct {
 	err     error
 }
 
-// ask begins a fetch of what an attempt with room for so many users may take, but for what is ready. Ready and asked reports
-// together are at most prefetch. A fetch that waited for all of timeout has slack to bring what it found.
+// ask begins a fetch of the reports that an attempt with room for so many users may take, beyond those that are ready.
+// Ready and requested reports together are at most prefetch. A fetch that waited for all of timeout has slack to
+// deliver the reports that it found.
 func (f *fetcher) ask(ctx context.Context, prefetch int, room uint64, timeout, slack time.Duration) {
 	n := min((prefetch+1)/2, int(min(room, uint64(prefetch)))-len(f.ready))
 	if f.flight != nil || n <= 0 || len(f.ready)+n > prefetch {
@@ -90,8 +92,8 @@ func (f *fetcher) land(got fetched) {
 	}
 }
 
-// done overwrites the first n reports: as long as the attempt's key lives, a sealed report that was left in memory is an open
-// one to whoever looks.
+// done overwrites the first n reports: as long as the attempt's key lives, an intruder can open a sealed report that
+// was left in memory.
 func (f *fetcher) done(n int) {
 	for i := range f.ready[:n] {
 		clear(f.ready[i].Data)

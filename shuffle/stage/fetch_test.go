@@ -34,8 +34,8 @@ func (q *slowQueue) Fetch(ctx context.Context, max int, _ time.Duration) ([]stre
 func (q *slowQueue) Queue(context.Context) (stream.Queue, error) { return stream.Queue{}, nil }
 func (q *slowQueue) Purge(context.Context, uint64) error         { return nil }
 
-// TestFetcherBounds: ready and asked reports are never more than the prefetch, nor than the cohort still takes; a fetch is under way
-// while others are examined; and one fetch at a time.
+// TestFetcherBounds: ready and asked reports are never more than the prefetch, nor than the cohort still takes; a
+// fetch is under way while others are examined; and one fetch at a time.
 func TestFetcherBounds(t *testing.T) {
 	for _, c := range []struct {
 		prefetch int
@@ -83,8 +83,8 @@ func TestFetcherBounds(t *testing.T) {
 	}
 }
 
-// TestFetcherOutlivesAWait: a fetch that brings nothing until the loop has other things to do goes on, and what it brings is taken later;
-// dropped, it ends at once and its reports are overwritten.
+// TestFetcherOutlivesAWait: a fetch that brings nothing until the loop has other things to do goes on, and what it
+// brings is taken later; dropped, it ends at once and its reports are overwritten.
 func TestFetcherOutlivesAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &slowQueue{bring: make(chan int)}

@@ -18,10 +18,11 @@ type seeking struct {
 	hint   stream.Round // that is asked for then
 }
 
-// putAgain is how many old rounds may be put again one after the other: so far below the place of the last the newest is looked for.
+// putAgain bounds the number of old rounds that may be put again one after the other: the newest round is looked for
+// this far below the place of the last.
 const putAgain = 8
 
-// seek is what seeking is called in Status.
+// seek is the name of seeking in Status.
 const seek = "seeking"
 
 func (*seeking) String() string { return seek }
@@ -38,14 +39,16 @@ func (p *seeking) next(time.Time) effects {
 	return effects{call: latest, subject: p.Task.Rounds(), needs: leased}
 }
 
-// The newest round may still be unknown to whoever returns it, but all before it are decided: the learner announces a
-// round when it has the batch before. That batch may lack its Close, so begin one round earlier.
+// handle looks for the newest round. That round may still be unknown to the process that returns to it, but all rounds
+// before it are decided: the learner announces a round when it has the batch before. That batch may lack its Close, so
+// work begins one round earlier.
 //
-// The broker shows the one that was put last. That may be an old one, put again where retention had removed it, by a learner who was away:
-// so that of the last lease is asked for too, and where the place of what is shown says that it was put again, the round that was put before it.
-// Such a one is never gone on from: another batch of it would be a second release.
+// The broker shows the round that was put last. It may be an old one, put again by a learner who was away after
+// retention had removed it. So the round of the last lease is read too and, if the place of the shown round reveals
+// that it was put again, the round that was put before it. The stage never goes on from a round that was put again:
+// another batch of it would be a second release.
 //
-// Where the marks, or this process, know a round after the newest, the broker is older than they: see [older].
+// If the marks, or this process, know a round after the newest, the broker is older than they are: see [older].
 func (p *seeking) handle(now time.Time, did effects, r result) (phase, error) {
 	if did.call == wait {
 		p.over()
@@ -185,10 +188,10 @@ func (p *awaiting) handle(now time.Time, did effects, r result) (phase, error) {
 	return p, nil
 }
 
-// missing is told that the round is not there. For a while a replica may lag, or the learner be busy; then the broker may have lost something.
-// Where the task has ended after this round, that was the round, which nobody asks for any more. Else it may be the outcome of the round
-// before, which the learner waits for, or, of a broker that was put back, many rounds: the newest is looked for again, and what was marked and
-// is gone is void.
+// missing handles that the round is not there. For a while a replica may lag, or the learner be busy; then the broker
+// may have lost something. If the task has ended after this round, that is the round, which nobody asks for any more.
+// Else it may be the outcome of the round before, which the learner waits for, or, of a broker that was put back, many
+// rounds: the newest is looked for again, and a round that was marked and is gone is void.
 func (p *awaiting) missing(now time.Time, over bool) phase {
 	if p.expires.IsZero() {
 		p.expires = now.Add(p.lease.patience())
@@ -203,7 +206,7 @@ func (p *awaiting) missing(now time.Time, over bool) phase {
 	return &seeking{environment: p.environment}
 }
 
-// endOr returns ended if End says that the task ended before a round, else the phase given.
+// endOr returns ended if End ends the task before a round, else the phase given.
 func (e *environment) endOr(m *stream.Message, number stream.Round, otherwise phase) (phase, error) {
 	var end wire.End
 	if _, err := e.read(m, e.learner, &end); err != nil {
@@ -216,15 +219,15 @@ func (e *environment) endOr(m *stream.Message, number stream.Round, otherwise ph
 	return &ended{}, nil
 }
 
-// ended is where Run returns nil.
+// ended is the last phase: Run returns nil.
 type ended struct{ stateless }
 
 func (*ended) String() string                                     { return "ended" }
 func (*ended) next(time.Time) effects                             { return effects{call: stop} }
 func (p *ended) handle(time.Time, effects, result) (phase, error) { return p, nil }
 
-// inspecting looks at what earlier lives left of a round: a mark, a claim, a Close, reports of dead attempts, and of none. What it
-// does not find decides nothing: Open and Claim are compare-and-set writes.
+// inspecting looks at what earlier lives left of a round: a mark, a claim, a Close, reports of dead attempts, and of
+// none. What it does not find decides nothing: Open and Claim are compare-and-set writes.
 type inspecting struct {
 	stateless
 	*environment
@@ -275,7 +278,8 @@ func (p *inspecting) handle(now time.Time, did effects, r result) (phase, error)
 			return p.claimedBefore()
 		}
 	case p.marked >= p.number:
-		// The learner may have announced one round more, which no mark knows. Devices that know it answer no other by its number.
+		// The learner may have announced one round more, which no mark knows. Devices that know it answer no other by
+		// its number.
 		p.older.barred = p.marked + 1
 		return p.claimedBefore()
 	case p.attempt <= p.attempts:
@@ -292,7 +296,7 @@ func (p *inspecting) handle(now time.Time, did effects, r result) (phase, error)
 	return p, nil
 }
 
-// claimedBefore makes a round void that a mark says was claimed.
+// claimedBefore makes a round void that was claimed according to a mark.
 func (p *inspecting) claimedBefore() (phase, error) {
 	p.Logger.Error("a round is marked as claimed, and the broker shows no claim", "round", p.number)
 	if p.attempts == 0 {
@@ -301,8 +305,8 @@ func (p *inspecting) claimedBefore() (phase, error) {
 	return voidRound(p.environment, p.round, p.attempts, VoidClaimLost)
 }
 
-// newestAttempt is the number of the newest known attempt at a round, 0 for none. A hint that does not verify counts
-// as none: opening moves past whatever stands.
+// newestAttempt returns the number of the newest known attempt at a round, 0 for none. A hint that does not verify
+// counts as none: opening moves past whatever stands.
 func (e *environment) newestAttempt(m *stream.Message) stream.Attempt {
 	if m == nil {
 		return 0

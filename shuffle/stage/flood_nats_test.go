@@ -99,7 +99,7 @@ func TestFloodOnNATS(t *testing.T) {
 		n, took.Round(time.Millisecond), float64(n)/took.Seconds(), all, refused)
 }
 
-// onNATS is a server, which listens if it is told to, and so many connections to it.
+// onNATS starts a server, which listens if it is configured to, and returns so many connections to it.
 func onNATS(t *testing.T, n int, c natsjs.EmbeddedConfig) (conns []*natsjs.Conn) {
 	t.Helper()
 	c.StoreDir = t.TempDir()
@@ -156,8 +156,8 @@ func poll(ctx context.Context, t *testing.T, records stream.Records, subject str
 	}
 }
 
-// insist publishes until all is stored, as devices do, and returns how often the broker refused. What was refused has not been
-// stored, so its retry is no duplicate.
+// insist publishes until all is stored, as devices do, and returns how often the broker refused. What was refused has
+// not been stored, so its retry is no duplicate.
 func insist(ctx context.Context, t *testing.T, conn *natsjs.Conn, pending ...stream.Outgoing) (refused int) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

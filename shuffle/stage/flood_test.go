@@ -75,11 +75,11 @@ func (w *world) newWrongdoer(in *invitation, counted []byte) *wrongdoer {
 	return d
 }
 
-// next is the i-th report.
+// next returns the i-th report.
 func (d *wrongdoer) next(i int) (Reason, stream.Outgoing) {
 	k := d.kinds[i%len(d.kinds)]
 	if opened := k.want >= Undecryptable; opened && i/len(d.kinds)%4 != 0 {
-		k = d.kinds[1] // opening is what costs time
+		k = d.kinds[1] // opening takes most of the time
 	}
 	return k.want, stream.Outgoing{Subject: k.subject, ID: randomID(), Data: k.data}
 }
@@ -163,7 +163,7 @@ func TestFlood(t *testing.T) {
 		n, 15, took.Round(time.Millisecond), float64(n)/took.Seconds(), grown>>10)
 }
 
-// rejectsOf is what a batch has to say about counts.
+// rejectsOf returns the rejects that a batch with these counts must hold.
 func rejectsOf(n map[Reason]uint64) []*wire.Reject {
 	var counts [reasons]uint64
 	for r, c := range n {
@@ -182,7 +182,7 @@ func (w *world) await(ctx context.Context, r stream.Round) (*wire.Batch, stream.
 	return w.batch(r)
 }
 
-// A memorySize is what the heap takes after a collection: live objects, and the spans that hold them.
+// A memorySize holds the bytes of the heap after a collection: of live objects, and of the spans that hold them.
 type memorySize struct{ alloc, inuse uint64 }
 
 func measure() memorySize {
@@ -193,7 +193,7 @@ func measure() memorySize {
 	return memorySize{m.HeapAlloc, m.HeapInuse}
 }
 
-// over is by how much one of the two is larger.
+// over returns the bytes by which one of the two sizes has grown most.
 func (m memorySize) over(before memorySize) int64 {
 	return max(int64(m.alloc)-int64(before.alloc), int64(m.inuse)-int64(before.inuse))
 }

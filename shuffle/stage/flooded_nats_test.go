@@ -22,8 +22,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A flood is a device that sends whatever its credentials let it, as fast as the broker takes it: to the open attempt, to past and later ones, to
-// a new attempt with each message, to subjects without numbers; small and large; with headers that look like the broker's own.
+// A flood is a device that sends whatever its credentials let it, as fast as the broker takes it: to the open attempt,
+// to past and later ones, to a new attempt with each message, to subjects without numbers; small and large; with
+// headers that look like the broker's own.
 type flood struct {
 	conn *nats.Conn
 	task stream.Task
@@ -56,8 +57,9 @@ func (f *flood) send(t *testing.T) {
 	}
 }
 
-// TestNobodyIsHeldUpByAFlood: a device floods the task while a round is open, and until the stream is full of what it sent when the round has
-// closed. Who sends to the next round is refused nothing and counted at once; while it lasts, log and status say what goes on.
+// TestNobodyIsHeldUpByAFlood: a device floods the task while a round is open, and until the stream is full of what it
+// sent when the round has closed. Who sends to the next round is refused nothing and counted at once; while it lasts,
+// log and status say what goes on.
 func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	n := 20_000
 	if longtest.Run(t, "a flood of a million messages; 20,000 are sent") {
@@ -141,7 +143,7 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	check(t, err)
 	before, err := reader.Queue(ctx)
 	check(t, err)
-	valve.shut.Store(true) // whoever sends to the next round does so before the stage has taken one report
+	valve.shut.Store(true) // reports to the next round are sent before the stage has taken one
 	put(w.name.Round(2), w.sign(w.learner, w.round(2, 2)))
 	again, next := round(2)
 	put(w.name.End(), w.sign(w.learner, &wire.End{Version: stream.Version, TaskHash: w.hash[:], LastRound: rounds, Reason: "done"}))

@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// floods count the reports that did not count, by the attempts that their subjects name: what an operator has to know of a device that
-// floods a task. Nothing in it is from inside of a report.
+// floods count the reports that did not count, by the attempts that their subjects name: what an operator has to know
+// of a device that floods a task. Nothing in it is from inside of a report.
 type floods struct {
 	strange uint64 // for no open attempt, since the process started
 
@@ -63,14 +63,14 @@ func (f *floods) saw(o *sealed) {
 		f.of[o.of]++
 		return
 	}
-	for p := range f.of { // whoever has more than a part of mostPlaces of all stays
+	for p := range f.of { // a place with more than 1/mostPlaces of all reports stays
 		if f.of[p]--; f.of[p] == 0 {
 			delete(f.of, p)
 		}
 	}
 }
 
-// most says which attempts the refused reports name.
+// most names the attempts that most of the refused reports name.
 func (f *floods) most() string {
 	places := slices.SortedFunc(maps.Keys(f.of), func(a, b place) int {
 		return cmp.Or(cmp.Compare(f.of[b], f.of[a]), cmp.Compare(a.round, b.round), cmp.Compare(a.attempt, b.attempt))
@@ -85,12 +85,13 @@ func (f *floods) most() string {
 	return strings.Join(list, ", ")
 }
 
-// due says whether something may be told again.
+// due reports whether a message may be logged again.
 func due(told, now time.Time) bool { return told.IsZero() || now.Sub(told) >= stream.TellEvery }
 
 const hostile = "docs/how-to/runbook.md, hostile devices, says what to do"
 
-// tellFloods warns of reports that do not count, where they are more than come too late by themselves, and of reports that came again.
+// tellFloods warns of reports that do not count, where they are more than come too late by themselves, and of reports
+// that came again.
 func (s *Stage) tellFloods(now time.Time) {
 	f := &s.floods
 	if n := s.fetcher.redelivered; n > f.again && due(f.toldAgain, now) {
@@ -110,7 +111,7 @@ func (s *Stage) tellFloods(now time.Time) {
 	f.begun, f.accepted, f.refused, f.foreign, f.of = now, 0, 0, 0, nil
 }
 
-// usual is the largest cohort of the plan.
+// usual returns the largest cohort of the plan.
 func (s *Stage) usual() (users uint64) {
 	for _, f := range s.task.GetPlan().GetPhases() {
 		users = max(users, cmp.Or(f.Top, f.Cohort))
@@ -127,7 +128,7 @@ func (s *Stage) tellFull(ctx context.Context, now time.Time) {
 	}
 }
 
-// LogValue says how full it is.
+// LogValue returns the figures of the queue.
 func (q Queue) LogValue() slog.Value {
 	return slog.GroupValue(slog.Uint64("messages", q.Messages), slog.Uint64("bytes", q.Bytes), slog.Uint64("max_bytes", q.MaxBytes))
 }

@@ -59,8 +59,8 @@ func FuzzLeaseRecord(f *testing.F) {
 	})
 }
 
-// FuzzAnnounced: whatever well-formed task and round a learner signs, the stage refuses them, or can open an attempt that
-// takes a report of no more than it says and then erases all.
+// FuzzAnnounced: whatever well-formed task and round a learner signs, the stage refuses them, or can open an attempt
+// that takes a report of no more than it says and then erases all.
 func FuzzAnnounced(f *testing.F) {
 	w := newWorld(f, plan{rounds: 2, cohort: 12, minimum: 5, bundle: 3, suite: wire.Suite_SUITE_X25519, deadline: time.Minute})
 	pan := newWorld(f, plan{cohort: 4, trust: wire.Trust_TRUST_SHUFFLE_PAN})
@@ -106,7 +106,7 @@ func FuzzAnnounced(f *testing.F) {
 	})
 }
 
-// canonical is a message's canonical form.
+// canonical returns a message's canonical form.
 func canonical(t testing.TB, m proto.Message) []byte {
 	t.Helper()
 	data, err := stream.Marshal(m)

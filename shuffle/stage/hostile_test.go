@@ -14,8 +14,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestFullQueue: the queue is full of garbage to its last byte before a stage is there, and again when the attempt is open. The first is
-// purged unseen; then devices are refused and try again, the stage drains the queue, and everybody is counted, though the flood goes on.
+// TestFullQueue: the queue is full of garbage to its last byte before a stage is there, and again when the attempt is
+// open. The first is purged unseen; then devices are refused and try again, the stage drains the queue, and everybody
+// is counted, though the flood goes on.
 func TestFullQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const users = 24
@@ -111,8 +112,8 @@ func (g *gated) Fetch(ctx context.Context, max int, wait time.Duration) ([]strea
 }
 
 // TestSlowPublishers: devices that connect and never send, that send the first half of a report, that send half of the
-// cohort and fall silent, and one that keeps sending garbage without end: none of them holds the round past its deadline
-// by more than one fetch.
+// cohort and fall silent, and one that keeps sending garbage without end: none of them holds the round past its
+// deadline by more than one fetch.
 func TestSlowPublishers(t *testing.T) {
 	for name, slow := range map[string]func(*world, context.Context, *invitation){
 		"nothing": func(*world, context.Context, *invitation) {},

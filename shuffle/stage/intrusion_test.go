@@ -36,7 +36,7 @@ func (w *world) begin(c Config) *attempt {
 	return a
 }
 
-// reportOf is the report of one user to an attempt, with its place in the stream as its id.
+// reportOf returns the report of one user to an attempt, with its place in the stream as its id.
 func (w *world) reportOf(a *attempt, sequence uint64, counts []uint32) *stream.Message {
 	w.t.Helper()
 	in := &invitation{round: 1, attempt: 1, suite: w.task.Suite, context: a.context}
@@ -45,8 +45,8 @@ func (w *world) reportOf(a *attempt, sequence uint64, counts []uint32) *stream.M
 	return &stream.Message{Subject: w.name.Report(1, 1), Sequence: sequence, Data: w.seal(in, [][16]byte{id}, w.params.Pack(nil, counts))}
 }
 
-// look is what an intruder finds in an attempt: everything but the broker behind its ports, the public law of the floors, the
-// type information of messages, and the generator that spreads polls, which makes no noise.
+// look returns all that an intruder finds in an attempt, without the broker behind its ports, the public law of the
+// floors, the type information of messages, and the generator that spreads polls, which makes no noise.
 func look(a *attempt, prune ...string) dptest.Memory {
 	return dptest.Dump(a, append(prune, "Records", "Reports", "Logger", "floor", "state", "jitter")...)
 }
@@ -100,8 +100,8 @@ func TestIntrusionSeesAReportInTheTotalsAlone(t *testing.T) {
 	}
 }
 
-// With the production's entropy and sealing: at no position does an attempt hold a generator, what one user sent, or the sealed
-// message that its own key would open.
+// With the production's entropy and sealing: at no position does an attempt hold a generator, what one user sent, or
+// the sealed message that its own key would open.
 func TestIntrusionFindsNoReportAndNoGenerator(t *testing.T) {
 	const users = 64 // coordinates, so that a packed report has 8 bytes and more
 	for _, trust := range panTrusts {

@@ -24,7 +24,7 @@ type lease struct {
 	newest   stream.Round // that this process knows
 	told     stream.Round // the newest, as the record says that was seen last: nobody signed it
 
-	known    bool          // sequence is what stands, as far as we know
+	known    bool          // sequence belongs to the standing record, as far as we know
 	sequence uint64        // of the standing record; goes back only where the broker lost it
 	expects  uint64        // of the next write: sequence, or what a look found in its place
 	ours     bool          // the standing record is ours
@@ -39,8 +39,8 @@ type lease struct {
 	ahead time.Duration // tests: by how much the wall clock went on while the monotonic one stood still
 }
 
-// A doubt begins when a look finds nothing, or a lower sequence than the one known. A replica may lag, which takes seconds; or the
-// broker lost the record: its stream was removed, or put back from a copy. The zero value is none.
+// A doubt begins when a look finds nothing, or a lower sequence than the one known. A replica may lag, which takes
+// seconds; or the broker lost the record: its stream was removed, or put back from a copy. The zero value is none.
 type doubt struct {
 	since    time.Time // of the first such look with none between that found what is known
 	sequence uint64    // what the last one found, 0: nothing
@@ -64,24 +64,26 @@ func (l *lease) record(ttl time.Duration) []byte {
 	return stream.Lease{Instance: l.instance, TTL: ttl, Newest: cmp.Or(l.newest, l.told)}.Record()
 }
 
-// holds says whether nobody else can hold the lease now.
+// holds reports whether nobody else can hold the lease now.
 func (l *lease) holds(now time.Time) bool { return now.Before(l.until) && !l.overslept(now) }
 
-// overslept says whether the lease has run out by the wall clock, which goes on while a machine is suspended; the monotonic one may stand
-// still, and all other times are by that. Only a renewal tells whether somebody else has the lease.
+// overslept reports whether the lease has run out by the wall clock, which goes on while a machine is suspended; the
+// monotonic clock, which all other times go by, may stand still. Only a renewal shows whether somebody else has the
+// lease.
 func (l *lease) overslept(now time.Time) bool {
 	return !l.until.IsZero() && !now.Round(0).Add(l.ahead).Before(l.asleep)
 }
 
-// taken says whether another process has the lease, as far as we know.
+// taken reports whether another process has the lease, as far as we know.
 func (l *lease) taken(now time.Time) bool {
 	return l.known && l.sequence != 0 && !l.ours && now.Before(l.seen.Add(l.theirs))
 }
 
-// patience is how long a claim may stand without its batch: its claimer's lease expires twice in that time.
+// patience returns the time for which a claim may stand without its batch: its claimer's lease expires twice in that
+// time.
 func (l *lease) patience() time.Duration { return 2 * l.longest }
 
-// next is what to do about the lease now: look, write, or nothing.
+// next returns whether to look at the lease or to write it now, or neither.
 func (l *lease) next(now time.Time) (look, write bool) {
 	switch {
 	case now.Before(l.due) && !(l.ours && l.overslept(now)):
@@ -94,7 +96,7 @@ func (l *lease) next(now time.Time) (look, write bool) {
 	return false, true
 }
 
-// saw is told what a look found, nil for nothing.
+// saw records the message that a look found, nil for nothing.
 func (l *lease) saw(now time.Time, m *stream.Message) {
 	l.due = now.Add(l.poll)
 	if m == nil {
@@ -134,13 +136,14 @@ func (l *lease) isOurs(m *stream.Message) bool {
 	return err == nil && standing.Instance == l.instance
 }
 
-// lost says whether the record that we know is gone from the broker, where a look found m below it, of sequence 0: nothing. That is
-// believed after the time for which the record holds the lease: no replica lags as long, and who wrote it cannot renew it any more, so
-// that nobody's lease is cut short. The holder, whose lease nobody else may take before it ends, tries to write over what it found at
-// once: where only a replica lags, the broker refuses that.
+// lost reports whether the record that we know is gone from the broker, given that a look found m below it (sequence
+// 0: nothing). That is believed after the time for which the record holds the lease: no replica lags as long, and its
+// writer cannot renew it any more, so that nobody's lease is cut short. The holder, whose lease nobody else may take
+// before it ends, tries at once to write over the record it found: if only a replica lags, the broker refuses that.
 //
-// It is liveness only. A process that has just started knows of no record that was lost, and takes the lease at once, so that two may
-// hold it for as long as that of the first lasts. They lose reports to each other, but each Open, claim and batch stands once.
+// This serves liveness only. A process that has just started knows of no record that was lost, and takes the lease at
+// once, so that two may hold it until the lease of the first ends. They lose reports to each other, but each Open,
+// claim and batch stands once.
 func (l *lease) lost(now time.Time, m *stream.Message) bool {
 	l.doubt.found(now, m.Sequence)
 	if l.holds(now) {
@@ -157,7 +160,7 @@ func (l *lease) lost(now time.Time, m *stream.Message) bool {
 	return true
 }
 
-// wrote is told that a write that was sent at sent now stands.
+// wrote records that a write that was sent at sent now stands.
 func (l *lease) wrote(sent time.Time, sequence uint64) {
 	l.known, l.ours, l.seen = true, true, sent
 	l.sequence, l.expects, l.doubt = sequence, sequence, doubt{}
@@ -165,7 +168,7 @@ func (l *lease) wrote(sent time.Time, sequence uint64) {
 	l.until, l.asleep, l.due = sent.Add(l.ttl), sent.Round(0).Add(l.ahead).Add(l.ttl), sent.Add(l.ttl/4)
 }
 
-// failed is told that a call went wrong. After a conflict or a lost answer only a look tells what stands.
+// failed records that a call went wrong. After a conflict or a lost answer only a look shows what stands.
 func (l *lease) failed(now time.Time) {
 	l.known = false
 	l.due = now.Add(min(l.poll, l.ttl/16))

@@ -13,8 +13,9 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestLeaseIsLost: the broker loses the lease's record while one process works and another stands by. Who works goes on with its
-// attempt, whatever the broker forgot; where the broker remembers a process that died long ago, or never was, its lease is waited for.
+// TestLeaseIsLost: the broker loses the lease's record while one process works and another stands by. Who works goes
+// on with its attempt, whatever the broker forgot; where the broker remembers a process that died long ago, or never
+// was, its lease is waited for.
 func TestLeaseIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		lose    func(w *world, empty, old func())
@@ -73,8 +74,9 @@ func TestLeaseIsLost(t *testing.T) {
 	}
 }
 
-// TestLeaseIsFoundAgain: whatever a broker did to the record, with answers lost and replicas that lag, and whoever died: once it only does
-// what it should, one of the living holds the lease in two lease times, and keeps it.
+// TestLeaseIsFoundAgain checks that, after a broker did anything to the record, with answers lost, replicas that lag,
+// and processes that died, one of the living holds the lease within two lease times of the broker's recovery, and
+// keeps it.
 func TestLeaseIsFoundAgain(t *testing.T) {
 	const ttl, poll, tick = 10 * time.Second, time.Second, 250 * time.Millisecond
 	rapid.Check(t, func(t *rapid.T) {
@@ -137,7 +139,7 @@ func TestLeaseIsFoundAgain(t *testing.T) {
 	})
 }
 
-// TestLeaseIsLostWithItsHolder: whoever stands by finds out by itself, in a lease's time.
+// TestLeaseIsLostWithItsHolder checks that a standby finds out by itself, in a lease's time.
 func TestLeaseIsLostWithItsHolder(t *testing.T) {
 	for _, rolledBack := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -166,7 +168,8 @@ func TestLeaseIsLostWithItsHolder(t *testing.T) {
 	}
 }
 
-// TestLeasesAreProvisionedAgain: the same on a real broker, whose stream is deleted under a process that works and one that stands by.
+// TestLeasesAreProvisionedAgain: the same on a real broker, whose stream is deleted under a process that works and one
+// that stands by.
 func TestLeasesAreProvisionedAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// newSilos is a world of five silos that trust nobody, all of which are asked in both rounds.
+// newSilos returns a world of five silos that trust nobody, all of which are asked in both rounds.
 func newSilos(t testing.TB) *world {
 	w := newWorld(t, plan{cohort: 5, minimum: 3, deadline: time.Minute})
 	w.params = randomizer.Params{Dim: 5, ClipNorm: 1, Levels: 100, Trials: 64, Coin: randomizer.Fair, Units: 10, Window: 40}
@@ -36,7 +36,7 @@ func (w *world) says(in *invitation, count uint32) {
 	w.send(w.t.Context(), in, w.seal(in, [][16]byte{randomID()}, packed))
 }
 
-// asked is the share of the silos, of 2^32, which the newest attempt at a round asks at first; 0 is all.
+// asked returns the share of the silos, of 2^32, which the newest attempt at a round asks at first; 0 is all.
 func (w *world) asked(r stream.Round) uint32 {
 	var open wire.Open
 	m, err := w.broker.Latest(w.t.Context(), w.name.Opens(r))
@@ -49,8 +49,9 @@ func (w *world) asked(r stream.Round) uint32 {
 	return open.JoinProbability
 }
 
-// TestLocalAddsNothing: under local nobody's noise is shared. What is missing at the deadline is not topped up, totals are the sums of what
-// silos sent, which lies within the window, both its ends among them; and all silos are asked at once, in every round.
+// TestLocalAddsNothing: under local nobody's noise is shared. What is missing at the deadline is not topped up, totals
+// are the sums of what silos sent, which lies within the window, both its ends among them; and all silos are asked at
+// once, in every round.
 func TestLocalAddsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilos(t)
@@ -89,8 +90,9 @@ func TestLocalAddsNothing(t *testing.T) {
 	})
 }
 
-// TestAnotherAttemptAsksAllSilos: where every silo has a place in the round, a stage that opens it again asks all of them at once: their reports are
-// what the attempt before had, and there are no others to keep away. Of more silos than places a quarter of what would fill the round is asked at first, and fewer beside those who send again.
+// TestAnotherAttemptAsksAllSilos: where every silo has a place in the round, a stage that opens it again asks all of
+// them at once: their reports are what the attempt before had, and there are no others to keep away. Of more silos
+// than places a quarter of what would fill the round is asked at first, and fewer beside those who send again.
 func TestAnotherAttemptAsksAllSilos(t *testing.T) {
 	for _, silos := range []uint64{5, 6} {
 		synctest.Test(t, func(t *testing.T) {

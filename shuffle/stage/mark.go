@@ -7,21 +7,22 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// Marks remember outside the broker which rounds of a task were claimed, and by whom. A broker that loses a claim and a
-// batch but keeps the round would have a stage that restarted open the round again; two brokers that each take one stage process
-// would have both release it. Each time devices seal the same memoized counts for another attempt, and two totals
-// over overlapping users tell the difference of two users' counts. With a mark the second is void instead, as far as all
-// who claim share the marks. An adapter is package shuffle/stage/markfile.
+// Marks remember outside the broker which rounds of a task were claimed, and by whom. A broker that loses a claim and
+// a batch but keeps the round would have a stage that restarted open the round again; two brokers that each take one
+// stage process would have both release it. Each time devices seal the same memoized counts for another attempt, and
+// two totals over overlapping users tell the difference of two users' counts. With a mark the second is void instead,
+// as far as all who claim share the marks. An adapter is package shuffle/stage/markfile.
 type Marks interface {
 	// Claimed returns the highest round of a task that was marked, 0 for none.
 	Claimed(task stream.Hash) (round stream.Round, err error)
-	// Claim marks a round, and with it all before it, for one process, in one step that no other Claim divides. It returns
-	// true only if the mark that stood was of a lower round, or of this round and process. Then no crash undoes the mark, and
-	// Claim may be called again. Where it returns false, the mark is as it was.
+	// Claim marks a round, and with it all before it, for one process, in one step that no other Claim divides. It
+	// returns true only if the mark that stood was of a lower round, or of this round and process. Then no crash
+	// undoes the mark, and Claim may be called again. Where it returns false, the mark is as it was.
 	Claim(task stream.Hash, round stream.Round, instance [stream.InstanceSize]byte) (ours bool, err error)
 }
 
-// ownMarks are the marks of a process that was given none. They end with it, so they bar only its own return to a round.
+// ownMarks are the marks of a process that was given none. They end with it, so they bar only its own return to a
+// round.
 type ownMarks struct {
 	round    stream.Round
 	instance [stream.InstanceSize]byte
@@ -38,11 +39,12 @@ func (m *ownMarks) Claim(_ stream.Hash, round stream.Round, instance [stream.Ins
 	return m.round == round && m.instance == instance, nil
 }
 
-// marking marks the round before it is claimed: no claim is sent of a round that is not marked by this process. It holds no
-// key and no running totals. Marks that cannot be written are as a broker that does not answer.
+// marking marks the round before it is claimed: no claim is sent of a round that is not marked by this process. It
+// holds no key and no running totals. Marks that cannot be written are as a broker that does not answer.
 //
-// Before that the round is read again. A broker that was put back since does not show it, and a batch of it there would be one of a round that
-// the learner announces with other bytes. A replica may lag, so that it is asked for a while.
+// Before that the round is read again. A broker that was put back since does not show it, and a batch of it there
+// would be one of a round that the learner announces with other bytes. A replica may lag, so that it is asked for a
+// while.
 type marking struct {
 	*environment
 	pause
@@ -89,8 +91,9 @@ func (p *marking) handle(now time.Time, did effects, r result) (phase, error) {
 	return &seeking{environment: p.environment}, nil
 }
 
-// marked goes on with a round that was marked. Where another process of the stage has marked it, ours is dropped before any of it was sent. A
-// claim of theirs that the broker shows is waited for as ever; where it shows none, the round is made void.
+// marked goes on with a round that was marked. Where another process of the stage has marked it, ours is dropped
+// before any of it was sent. A claim of theirs that the broker shows is waited for as ever; where it shows none, the
+// round is made void.
 func (p *marking) marked(r result) (phase, error) {
 	if r.ours {
 		return &claiming{environment: p.environment, release: p.release}, nil

@@ -50,7 +50,7 @@ func (m *memoryMarks) set(broken error) {
 	m.broken = broken
 }
 
-// forget is the same world on a broker that has lost what is on ATTEMPTS, LEASES, REPORTS and BATCHES.
+// forget moves the world to a broker that has lost everything on ATTEMPTS, LEASES, REPORTS and BATCHES.
 func (w *world) forget() {
 	kept := w.broker.Dump()
 	var err error
@@ -65,8 +65,8 @@ func (w *world) forget() {
 }
 
 // TestLostClaimAndBatch: the broker loses claim and batch of a round and keeps the round. Without marks the stage that
-// starts next opens the round again, and its devices would answer with the same counts: that is what marks are for. With
-// them the round is void, and nothing is opened.
+// starts next opens the round again, and its devices would answer with the same counts: that is what marks are for.
+// With them the round is void, and nothing is opened.
 func TestLostClaimAndBatch(t *testing.T) {
 	for _, with := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -109,8 +109,9 @@ func TestLostClaimAndBatch(t *testing.T) {
 	}
 }
 
-// TestRolledBackTogether: broker and learner are restored from one old copy, so that rounds are announced a second time.
-// Every round that was ever claimed is void, and so is the one after them, which the learner may have announced; the next is open.
+// TestRolledBackTogether: broker and learner are restored from one old copy, so that rounds are announced a second
+// time. Every round that was ever claimed is void, and so is the one after them, which the learner may have announced;
+// the next is open.
 func TestRolledBackTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 4, cohort: 3, spares: 5}) // a fourth round may be claimed before the stage ends
@@ -192,8 +193,8 @@ func TestMarkComesBeforeClaim(t *testing.T) {
 	})
 }
 
-// TestMarksOnAFullDisk: nothing is claimed that cannot be marked. The round is released when the disk has room again, and
-// a stage that is stopped before that has claimed nothing.
+// TestMarksOnAFullDisk: nothing is claimed that cannot be marked. The round is released when the disk has room again,
+// and a stage that is stopped before that has claimed nothing.
 func TestMarksOnAFullDisk(t *testing.T) {
 	full := errors.New("no space left on device")
 	for _, recovers := range []bool{true, false} {

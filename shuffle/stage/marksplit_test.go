@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// elsewhere is the same task at another broker, which knows nothing of what this one is told.
+// elsewhere returns the same task at another broker, which does not see what this one stores.
 func (w *world) elsewhere() *world {
 	other := *w
 	var err error
@@ -46,9 +46,9 @@ var marksOf = map[string]func(t *testing.T) (one, two Marks){
 	},
 }
 
-// TestMarksOnTwoBrokers: two processes of a stage see a broker each that knows nothing of the other's, and both open the round and fill it, at once
-// or one after the other. Both hold a lease and see no claim. With marks in common one of them releases, and the other's
-// round is void, without a claim.
+// TestMarksOnTwoBrokers: two processes of a stage see a broker each that knows nothing of the other's, and both open
+// the round and fill it, at once or one after the other. Both hold a lease and see no claim. With marks in common one
+// of them releases, and the other's round is void, without a claim.
 func TestMarksOnTwoBrokers(t *testing.T) {
 	for kind, marks := range marksOf {
 		for _, apart := range []time.Duration{0, time.Minute} {
@@ -166,8 +166,8 @@ func (r *turning) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wa
 	return r.to.Load().Watch(ctx, task)
 }
 
-// TestMarksOfAProcess: a process without marks claims a round, loses its lease, and the broker has lost claim and batch. It does not
-// open the round again.
+// TestMarksOfAProcess: a process without marks claims a round, loses its lease, and the broker has lost claim and
+// batch. It does not open the round again.
 func TestMarksOfAProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4})

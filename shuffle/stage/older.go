@@ -6,8 +6,9 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// older knows how far a task was, by the stage's marks and by what this process read, and how far the broker shows it. A broker that was
-// restored, or lost records, shows less. Each round between was claimed before, and so becomes void as soon as the learner announces it again.
+// older knows how far a task was, by the stage's marks and by what this process read, and how far the broker shows it.
+// A broker that was restored, or lost records, shows less. Each round between was claimed before, and so becomes void
+// as soon as the learner announces it again.
 type older struct {
 	reached stream.Round // the newest round that was marked or read
 	shown   stream.Round // the newest that the broker shows
@@ -26,7 +27,8 @@ func (o *older) lost() uint64 {
 	return uint64(o.reached - o.shown)
 }
 
-// shows notes which round the broker shows as the newest, and logs when it is older than what was reached, and when no longer.
+// shows notes which round the broker shows as the newest, and logs when it is older than what was reached, and when no
+// longer.
 func (o *older) shows(e *environment, now time.Time, newest stream.Round) {
 	was := o.since
 	o.shown, e.lease.newest = newest, max(e.lease.newest, o.reached)

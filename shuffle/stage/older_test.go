@@ -10,9 +10,9 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestBrokerPutBackUnderALivingStage: broker and learner are restored from a copy of 20 rounds ago, while the stage goes on running. It says so
-// in its status at once, and every round that was claimed, and the one after them, is void within minutes, of which nobody is asked for a report
-// again.
+// TestBrokerPutBackUnderALivingStage: broker and learner are restored from a copy of 20 rounds ago, while the stage
+// goes on running. It says so in its status at once, and every round that was claimed, and the one after them, is void
+// within minutes, of which nobody is asked for a report again.
 func TestBrokerPutBackUnderALivingStage(t *testing.T) {
 	const before, lost = 2, 20
 	synctest.Test(t, func(t *testing.T) {

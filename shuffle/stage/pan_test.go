@@ -37,8 +37,8 @@ func exactly(t *testing.T, c Config) Config {
 	return c
 }
 
-// TestPanAttemptDies: somebody may have looked at an attempt that died, so its users do not answer the next one. The round
-// waits for others, says so, releases nothing meanwhile, and then holds the others alone.
+// TestPanAttemptDies: somebody may have looked at an attempt that died, so its users do not answer the next one. The
+// round waits for others, says so, releases nothing meanwhile, and then holds the others alone.
 func TestPanAttemptDies(t *testing.T) {
 	for _, trust := range panTrusts {
 		synctest.Test(t, func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestPanAttemptDies(t *testing.T) {
 	}
 }
 
-// TestPanWithoutSpares: where nobody is left to take the places of those who dropped out, the round stays open and says what
-// it waits for, until the learner ends the task.
+// TestPanWithoutSpares: where nobody is left to take the places of those who dropped out, the round stays open and
+// says what it waits for, until the learner ends the task.
 func TestPanWithoutSpares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 6, trust: wire.Trust_TRUST_PAN})
@@ -118,7 +118,8 @@ func TestPanWithoutSpares(t *testing.T) {
 	})
 }
 
-// TestPanDeadlineTopsUp: a missing user's noise is put in where users would have sent some, and both floors whoever comes.
+// TestPanDeadlineTopsUp checks that a missing user's noise is added under the trusts in which users send some, and
+// both floors in any case.
 func TestPanDeadlineTopsUp(t *testing.T) {
 	for _, trust := range panTrusts {
 		synctest.Test(t, func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// OwnDisk begins the cause of a failure that is this process's and not the broker's: its marks cannot be read or written.
+// OwnDisk begins the cause of a failure that is this process's and not the broker's: its marks cannot be read or
+// written.
 const OwnDisk = "the disk of the stage's own --state"
 
 // perform makes one call. Its requests end within a quarter of the lease's time, so that the lease can be kept.
@@ -56,12 +57,13 @@ func found(m stream.Message, err error) (*stream.Message, error) {
 	return &m, nil
 }
 
-// chunk is how many reports are examined between two looks at the lease.
+// chunk is the number of reports that are examined between two looks at the lease.
 const chunk = 64
 
-// collect examines some of the reports that the last fetch brought, and acknowledges them: if this process dies, its totals die
-// too. The next fetch is under way meanwhile. Without the lease nothing is acknowledged, because the reports may be another
-// process's; and as a clock may stand still, those that could be are kept until the lease is confirmed.
+// collect examines some of the reports that the last fetch brought, and acknowledges them: if this process dies, its
+// totals die too. The next fetch is under way meanwhile. Without the lease nothing is acknowledged, because the
+// reports may be another process's; and as a clock may stand still, those that could be are kept until the lease is
+// confirmed.
 func (s *Stage) collect(ctx context.Context, todo effects) error {
 	f, a := &s.fetcher, todo.attempt
 	timeout := max(0, time.Until(todo.until))
@@ -110,7 +112,8 @@ func (s *Stage) acknowledge(ack func() error) {
 	}
 }
 
-// acknowledgeKept acknowledges what is of no attempt that could be open: as we have the lease, nobody has opened a later one.
+// acknowledgeKept acknowledges the reports that belong to no attempt that could be open: as we have the lease, nobody
+// has opened a later one.
 func (s *Stage) acknowledgeKept(ctx context.Context, now time.Time) error {
 	f := &s.fetcher
 	if len(f.kept) == 0 || len(f.kept) < mostKept && now.Before(f.keptAt.Add(keepFor)) {

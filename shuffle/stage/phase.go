@@ -11,17 +11,18 @@ import (
 type phase interface {
 	fmt.Stringer // what it does, in words
 
-	// next says what the phase wants done now. It changes nothing: a call that failed is asked for again.
+	// next returns the effects that the phase needs now. It changes nothing: a call that failed is asked for again.
 	next(now time.Time) effects
 
-	// handle is told what came of the effects and returns the phase that follows, perhaps itself. An error ends the stage.
+	// handle takes the result of the effects and returns the phase that follows, perhaps itself. An error ends the
+	// stage.
 	handle(now time.Time, did effects, r result) (phase, error)
 
 	// abandon erases what must not outlive the phase, where the phase does not end by handle.
 	abandon()
 }
 
-// effects are what a phase asks of the loop: one call, and under what conditions it is made.
+// effects describe one call that a phase needs of the loop, and the conditions under which it is made.
 type effects struct {
 	call    call
 	subject string       // of get and put; of latest a pattern
@@ -34,7 +35,7 @@ type effects struct {
 	drains  bool         // worth the time of Config.Drain: users were asked to the attempt
 }
 
-// call is what is done.
+// A call names an operation of the loop.
 type call int
 
 const (
@@ -55,7 +56,7 @@ var callNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "pu
 
 func (c call) String() string { return callNames[c] }
 
-// need is what a phase needs of the lease.
+// A need states how far a phase depends on the lease.
 type need int
 
 const (
@@ -64,7 +65,7 @@ const (
 	bound        // nothing any more: bytes may have been sent that nobody else can finish
 )
 
-// A result is what came of a call.
+// A result holds the outcome of a call.
 type result struct {
 	message *stream.Message  // of get and latest; nil: not found, which decides nothing
 	put     stream.PutResult // of put
@@ -78,7 +79,7 @@ type pause struct{ until time.Time }
 
 func (p *pause) pending() bool { return !p.until.IsZero() }
 
-// rest is the wait of a phase that needs the lease.
+// rest returns the wait of a phase that needs the lease.
 func (p *pause) rest() effects { return effects{call: wait, until: p.until, needs: leased} }
 
 // over ends the pause.

@@ -14,9 +14,10 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestQuietRounds: 250 events a second on a real broker, a short lease that is renewed again and again between fetches, and nothing goes wrong:
-// no report is delivered again, so none waits out the broker's AckWait. Median and longest time of a round are printed: on a machine with nothing else to do the
-// longest is below three times the median.
+// TestQuietRounds: 250 events a second on a real broker, a short lease that is renewed again and again between
+// fetches, and nothing goes wrong: no report is delivered again, so none waits out the broker's AckWait. Median and
+// longest time of a round are printed: on a machine with nothing else to do the longest is below three times the
+// median.
 func TestQuietRounds(t *testing.T) {
 	rounds, cohort := 20, 12
 	if longtest.Run(t, "200 quiet rounds of 50 users; 20 rounds of 12 are run") {

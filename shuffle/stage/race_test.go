@@ -150,7 +150,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// lifeUntil is a life that a timeout may end, gracefully.
+// lifeUntil runs a life that a timeout may end, gracefully.
 func (w *world) lifeUntil(ctx context.Context, sent *wires) (trace []string, lived bool) {
 	c := w.config()
 	m := &mortal{Records: c.Records, ReportReader: c.Reports, die: func() {}, wires: sent, times: map[string]int{}}
@@ -233,7 +233,8 @@ func (r *witness) Fetch(ctx context.Context, max int, wait time.Duration) ([]str
 	return ds, err
 }
 
-// TestCountedReportsAreOverwritten: while the key of an attempt lives, no sealed report that was looked at lies beside it.
+// TestCountedReportsAreOverwritten: while the key of an attempt lives, no sealed report that was looked at lies beside
+// it.
 func TestCountedReportsAreOverwritten(t *testing.T) {
 	for _, suite := range []wire.Suite{wire.Suite_SUITE_X25519, wire.Suite_SUITE_NONE} {
 		synctest.Test(t, func(t *testing.T) {

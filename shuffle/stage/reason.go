@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Reason says what became of one report message. The set is fixed and small, fit for metric labels. Messages are
-// counted, not users: how many users a refused message speaks for is not authenticated.
+// A Reason names what became of one report message. The set is fixed and small, fit for metric labels. Messages are
+// counted, not users: the number of users that a refused message claims is not authenticated.
 type Reason uint8
 
 const (
@@ -44,7 +44,7 @@ const (
 var reasonNames = [reasons]string{"accepted", "wrong_round", "wrong_attempt", "wrong_task", "malformed", "version",
 	"bundle", "length", "undecryptable", "range", "duplicate", "closed"}
 
-// String is the reason's metric label and its name in a batch's rejects.
+// String returns the reason's metric label, which is also its name in a batch's rejects.
 func (r Reason) String() string {
 	if r >= reasons {
 		return "invalid"
@@ -52,7 +52,7 @@ func (r Reason) String() string {
 	return reasonNames[r]
 }
 
-// Reasons are all reasons, so that metrics can start at zero.
+// Reasons returns all reasons, so that metrics can start at zero.
 func Reasons() []Reason {
 	all := make([]Reason, reasons)
 	for i := range all {
@@ -61,7 +61,7 @@ func Reasons() []Reason {
 	return all
 }
 
-// ReasonNames are the names of all reasons, ascending: what a batch may count rejects under.
+// ReasonNames returns the names of all reasons, ascending: what a batch may count rejects under.
 func ReasonNames() []string {
 	names := slices.Clone(reasonNames[:])
 	slices.Sort(names)
@@ -84,7 +84,7 @@ func reasonOf(o shuffle.Outcome) Reason {
 	return Closed
 }
 
-// rejects is the canonical form of the counts in a batch: ascending, without zeros and without the accepted.
+// rejects returns the canonical form of the counts in a batch: ascending, without zeros and without the accepted.
 func rejects(counts [reasons]uint64) []*wire.Reject {
 	var all []*wire.Reject
 	for r, n := range counts {

@@ -130,7 +130,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// claim is a claim of attempt 1 at round 1 by a life that is over; the zero hash stands for the right manifest.
+// claim returns a claim of attempt 1 at round 1 by a life that is over; the zero hash stands for the right manifest.
 func (w *world) claim(hash stream.Hash) *wire.Claim {
 	if hash == (stream.Hash{}) {
 		hash, _ = manifest.RoundHash(w.round(1, 1))
@@ -140,7 +140,7 @@ func (w *world) claim(hash stream.Hash) *wire.Claim {
 	}
 }
 
-// real is a batch of attempt 1 at round 1.
+// real returns a batch of attempt 1 at round 1.
 func (w *world) real() *wire.Batch {
 	hash, _ := manifest.RoundHash(w.round(1, 1))
 	return &wire.Batch{
@@ -162,7 +162,7 @@ func TestPinnedLearner(t *testing.T) {
 	})
 }
 
-// TestAForeignOpenIsPassedOver: whoever else writes Opens wastes numbers and nothing else.
+// TestAForeignOpenIsPassedOver checks that a foreign writer of Opens wastes numbers and nothing else.
 func TestAForeignOpenIsPassedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4, spares: 0})
@@ -239,8 +239,8 @@ func TestACloseWithoutItsBatch(t *testing.T) {
 	})
 }
 
-// TestDecidedRoundsAreNeverVoided: the learner has gone on, so the round's batch existed; that it is missing now changes
-// nothing.
+// TestDecidedRoundsAreNeverVoided: the learner has gone on, so the round's batch existed; that it is missing now
+// changes nothing.
 func TestDecidedRoundsAreNeverVoided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4, rounds: 2})
@@ -294,8 +294,8 @@ func TestStaleAttemptsAreNotCounted(t *testing.T) {
 	})
 }
 
-// TestTroubleIsToldNowAndThen: of a broker that does not answer for 65 s a stage that looks for its task says so three times,
-// and once that it answers again.
+// TestTroubleIsToldNowAndThen: of a broker that does not answer for 65 s a stage that looks for its task says so three
+// times, and once that it answers again.
 func TestTroubleIsToldNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4})

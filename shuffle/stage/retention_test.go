@@ -50,8 +50,9 @@ func (w *world) age(t *testing.T) {
 	}
 }
 
-// TestAClaimOfARemovedRoundReleasesNothing: a process is suspended before its claim. Another released the round meanwhile, and its claim and
-// batch are removed since, so the claim of the first stands. It releases nothing, for it would be a second total of the same users.
+// TestAClaimOfARemovedRoundReleasesNothing: a process is suspended before its claim. Another released the round
+// meanwhile, and its claim and batch are removed since, so the claim of the first stands. It releases nothing, for it
+// would be a second total of the same users.
 func TestAClaimOfARemovedRoundReleasesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 3, spares: 2000})
@@ -81,7 +82,8 @@ func TestAClaimOfARemovedRoundReleasesNothing(t *testing.T) {
 	})
 }
 
-// TestAnOpenOfARemovedRoundAsksNobody: a process is suspended before its Open. It collects nothing at a round that is removed since.
+// TestAnOpenOfARemovedRoundAsksNobody: a process is suspended before its Open. It collects nothing at a round that is
+// removed since.
 func TestAnOpenOfARemovedRoundAsksNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -115,8 +117,8 @@ func TestAnOpenOfARemovedRoundAsksNobody(t *testing.T) {
 	})
 }
 
-// TestAnOldRoundPutAgainMisleadsNobody: a learner that was away puts a round again that was removed, and the broker shows it as the newest.
-// A stage that starts then goes by the lease.
+// TestAnOldRoundPutAgainMisleadsNobody: a learner that was away puts a round again that was removed, and the broker
+// shows it as the newest. A stage that starts then goes by the lease.
 func TestAnOldRoundPutAgainMisleadsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -142,9 +144,9 @@ func TestAnOldRoundPutAgainMisleadsNobody(t *testing.T) {
 	})
 }
 
-// TestAnOldRoundPutAgainAndNoLease: as above, with two of them, and the broker lost the lease, or its last holder died before it knew a round. The stage has no
-// marks of the old round. What its record's place in the stream says keeps the stage from asking other users to it, whose totals would
-// be a second release of the round.
+// TestAnOldRoundPutAgainAndNoLease: as above, with two of them, and the broker lost the lease, or its last holder died
+// before it knew a round. The stage has no marks of the old round. What its record's place in the stream says keeps
+// the stage from asking other users to it, whose totals would be a second release of the round.
 func TestAnOldRoundPutAgainAndNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -177,7 +179,8 @@ func TestAnOldRoundPutAgainAndNoLease(t *testing.T) {
 	})
 }
 
-// TestAFreshStageKeepsTheHint: who takes the lease and dies before it has seen a round leaves what the record said of the newest.
+// TestAFreshStageKeepsTheHint: who takes the lease and dies before it has seen a round leaves what the record said of
+// the newest.
 func TestAFreshStageKeepsTheHint(t *testing.T) {
 	now := time.Now()
 	l := newLease("lease", randomID(), time.Second, time.Second)
@@ -190,8 +193,8 @@ func TestAFreshStageKeepsTheHint(t *testing.T) {
 	}
 }
 
-// TestAnAwaitedRoundThatWasRemoved: a stage waits for a round. Others went on with it and with so many after it that it was removed, and then it is
-// put again.
+// TestAnAwaitedRoundThatWasRemoved: a stage waits for a round. Others went on with it and with so many after it that
+// it was removed, and then it is put again.
 func TestAnAwaitedRoundThatWasRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)

@@ -31,11 +31,12 @@ type Stage struct {
 	status Status
 }
 
-// ErrRan says that Run was called before; a Stage lives once.
+// ErrRan is returned by Run if it was called before; a Stage lives once.
 var ErrRan = errors.New("stage: Run was called before: make a new Stage")
 
-// Run works until the task ends (nil), the context ends (its error; with Config.Drain an attempt that is open is ended first), or
-// something is wrong that repeating does not mend. Whatever it returns, totals and key are gone. Call it once.
+// Run works until the task ends (nil), the context ends (its error; with Config.Drain an attempt that is open is ended
+// first), or something is wrong that repeating does not mend. Whatever it returns, totals and key are gone. Call it
+// once.
 func (s *Stage) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return ErrRan
@@ -64,7 +65,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	return err
 }
 
-// stepping is the context of the steps. It ends with ctx, or, where an attempt is open then, when Drain is over.
+// stepping returns the context of the steps. It ends with ctx, or, where an attempt is open then, when Drain is over.
 func (s *Stage) stepping(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.Drain == 0 {
 		return context.WithCancel(ctx)
@@ -87,7 +88,8 @@ func (s *Stage) stepping(ctx context.Context) (context.Context, context.CancelFu
 	return steps, func() { stop(); end() }
 }
 
-// stopped is the context's error, but grants an open attempt the time of Drain, and a bound phase a lease's time more.
+// stopped returns the context's error, but grants an open attempt the time of Drain, and a bound phase a lease's time
+// more.
 func (s *Stage) stopped(ctx, steps context.Context, todo effects) error {
 	err := ctx.Err()
 	if err == nil {
@@ -103,8 +105,8 @@ func (s *Stage) stopped(ctx, steps context.Context, todo effects) error {
 	return err
 }
 
-// step keeps the lease, performs the effects of a phase and returns the phase that follows. On error it returns the phase to
-// abandon.
+// step keeps the lease, performs the effects of a phase and returns the phase that follows. On error it returns the
+// phase to abandon.
 func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	if needs == bound {
 		ctx = context.WithoutCancel(ctx)

@@ -29,19 +29,19 @@ type Status struct {
 	Queue       Queue  // of a process that works; zero: of one that stands by
 }
 
-// A Queue is what waits in a task's stream of reports. MaxBytes is what the stream may hold; 0: not known.
+// A Queue holds the size of a task's stream of reports. MaxBytes is the limit of the stream; 0: not known.
 type Queue struct {
 	Messages, Bytes, MaxBytes uint64
 }
 
-// Status is what the stage is doing now. It may be called from any goroutine.
+// Status returns what the stage is doing now. It may be called from any goroutine.
 func (s *Stage) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.status
 }
 
-// publish notes what a phase does; open is its open attempt, nil for none.
+// publish updates Status with what a phase does; open is its open attempt, nil for none.
 func (s *Stage) publish(p phase, open *attempt, held bool) {
 	now := Status{Task: s.Task, Phase: p.String(), Lease: held, Failures: s.failures}
 	now.Trouble, now.Troubled = s.troubles.standing()

@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// suspended is the ports of a process whose machine sleeps: a call waits until it is awake. A fetch then brings what the broker has
-// sent meanwhile; any other call has lost its connection.
+// suspended is the ports of a process whose machine sleeps: a call waits until it is awake. A fetch then brings what
+// the broker has sent meanwhile; any other call has lost its connection.
 type suspended struct {
 	stream.Records
 	stream.ReportReader
@@ -80,8 +80,8 @@ func (s *suspended) Purge(ctx context.Context, before uint64) error {
 	return s.ReportReader.Purge(context.WithoutCancel(ctx), before)
 }
 
-// stood has the clocks of a process stand still for a while: the monotonic one, and the wall clock too where the machine is a virtual one
-// that was paused.
+// stood has the clocks of a process stand still for a while: the monotonic one, and the wall clock too where the
+// machine is a virtual one that was paused.
 func (s *Stage) stood(d time.Duration, wall bool) {
 	l := s.lease
 	l.until, l.due, l.seen = l.until.Add(d), l.due.Add(d), l.seen.Add(d)
@@ -92,8 +92,9 @@ func (s *Stage) stood(d time.Duration, wall bool) {
 	}
 }
 
-// TestSuspendedStageTakesNothing: a stage sleeps for longer than its lease, wakes, and believes by its clocks to have it still. What
-// devices sent to its successor's attempt reaches the successor, though it was sent to the one that slept, or stood where that would purge.
+// TestSuspendedStageTakesNothing: a stage sleeps for longer than its lease, wakes, and believes by its clocks to have
+// it still. What devices sent to its successor's attempt reaches the successor, though it was sent to the one that
+// slept, or stood where that would purge.
 func TestSuspendedStageTakesNothing(t *testing.T) {
 	const pause = 13 * time.Second // longer than the lease, and over before a stage that collects looks whether others opened the round since
 	for name, test := range map[string]struct {
@@ -146,7 +147,8 @@ func TestSuspendedStageTakesNothing(t *testing.T) {
 	}
 }
 
-// TestSuspendedStageGoesOn: where nobody has taken the lease meanwhile, the attempt of a stage that slept is as good as ever.
+// TestSuspendedStageGoesOn: where nobody has taken the lease meanwhile, the attempt of a stage that slept is as good
+// as ever.
 func TestSuspendedStageGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 10})

@@ -14,9 +14,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestToldCountedIsCounted: on a real broker, with devices that send one by one while the stage's fetches are as short as its polls,
-// exactly those are in a round's batch whose sequences are at most its cutoff, and so are told counted; and no report has to be
-// delivered again.
+// TestToldCountedIsCounted: on a real broker, with devices that send one by one while the stage's fetches are as short
+// as its polls, exactly those are in a round's batch whose sequences are at most its cutoff, and so are told counted;
+// and no report has to be delivered again.
 func TestToldCountedIsCounted(t *testing.T) {
 	const rounds, cohort, publishers = 20, 25, 4
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// troubles are the calls of the broker that fail, by name and stream. One that works says nothing of another: reads are answered beside a
-// write that a full disk swallows, and one stream beside another.
+// troubles are the calls of the broker that fail, by name and stream. One that works says nothing of another: reads
+// are answered beside a write that a full disk swallows, and one stream beside another.
 type troubles map[string]*trouble
 
 type trouble struct {
@@ -67,7 +67,8 @@ func (s *Stage) worked(what string) {
 	}
 }
 
-// forget drops what is known of the calls of a phase that is over or abandoned: they are not repeated. Those that keep the lease are.
+// forget drops the troubles of calls of a phase that is over or abandoned, which are not repeated. It keeps those of
+// the calls that keep the lease.
 func (t troubles) forget() {
 	for what := range t {
 		if !strings.HasSuffix(what, " "+stream.Leases.String()) {
@@ -76,7 +77,7 @@ func (t troubles) forget() {
 	}
 }
 
-// standing is why the call that failed last did, and since when calls fail.
+// standing returns the cause of the call that failed last, and the time since when calls fail.
 func (t troubles) standing() (cause string, since time.Time) {
 	var last time.Time
 	for _, one := range t {

@@ -15,8 +15,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestTroubleIsOfOneKind: the broker swallows all writes of one stream and answers every read, as nats-server on a full disk. Log and
-// status name it all the while, whatever else works, and are clear when that write worked.
+// TestTroubleIsOfOneKind: the broker swallows all writes of one stream and answers every read, as nats-server on a
+// full disk. Log and status name it all the while, whatever else works, and are clear when that write worked.
 func TestTroubleIsOfOneKind(t *testing.T) {
 	for _, c := range []struct {
 		stream stream.Stream
@@ -78,8 +78,8 @@ func (d *deaf) Fetch(ctx context.Context, n int, wait time.Duration) ([]stream.D
 	return d.ReportReader.Fetch(ctx, n, wait)
 }
 
-// TestTroubleEndsWithItsPhase: reports cannot be fetched while a round closes at its deadline, with the minimum that is there. Nothing is
-// fetched until the next round opens, so nothing is said to fail.
+// TestTroubleEndsWithItsPhase: reports cannot be fetched while a round closes at its deadline, with the minimum that
+// is there. Nothing is fetched until the next round opens, so nothing is said to fail.
 func TestTroubleEndsWithItsPhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{cohort: 4, minimum: 2, deadline: time.Minute, rounds: 2})

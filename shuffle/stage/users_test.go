@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// An invitation is what a user needs to answer an attempt.
+// An invitation holds everything that a user needs to answer an attempt.
 type invitation struct {
 	round   stream.Round
 	attempt stream.Attempt
@@ -56,7 +56,7 @@ func (w *world) invited(ctx context.Context, r stream.Round, above stream.Attemp
 	return nil
 }
 
-// plaintext is the packed reports of users: one in their own coordinate.
+// plaintext returns the packed reports of users: one in their own coordinate.
 func (w *world) plaintext(users ...uint64) (packed []byte) {
 	for _, u := range users {
 		counts := make([]uint32, w.params.Dim)
@@ -66,7 +66,7 @@ func (w *world) plaintext(users ...uint64) (packed []byte) {
 	return packed
 }
 
-// seal is the message of users under given ids.
+// seal returns the message of users under given ids.
 func (w *world) seal(in *invitation, ids [][16]byte, plaintext []byte) []byte {
 	w.t.Helper()
 	r, err := seal.Seal(in.suite, in.context, w.hash, ids, plaintext)
@@ -125,7 +125,7 @@ func (w *world) answer(ctx context.Context, in *invitation, users []uint64) {
 	w.send(ctx, in, data...)
 }
 
-// users are those who take part in round r and no other.
+// users returns the users who take part in round r and no other.
 func (w *world) users(r stream.Round) []uint64 {
 	n := w.task.Plan.Phases[0].Cohort
 	all := make([]uint64, n)
@@ -138,7 +138,7 @@ func (w *world) users(r stream.Round) []uint64 {
 // answerAll answers every attempt at every round with the round's users, until the context ends.
 func (w *world) answerAll(ctx context.Context) { w.answerFrom(ctx, 1) }
 
-// answerFrom is answerAll of those who know the rounds before r.
+// answerFrom is answerAll for users who know the rounds before r.
 func (w *world) answerFrom(ctx context.Context, r stream.Round) {
 	for ; ctx.Err() == nil; r++ {
 		if uint64(r)*w.task.Plan.Phases[0].Cohort > uint64(w.params.Dim) {
@@ -167,7 +167,7 @@ func (w *world) answerFrom(ctx context.Context, r stream.Round) {
 	}
 }
 
-// run is the whole world with the stages given: until the learner has ended the task and every stage has returned.
+// run runs the whole world with the given stages, until the learner has ended the task and every stage has returned.
 func (w *world) run(ctx context.Context, stages ...func(context.Context)) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -222,5 +222,5 @@ func (w *world) audit() (real, void int) {
 	}
 }
 
-// told is what the stage does and how full its round is.
+// told describes what the stage does and how full its round is.
 func told(s Status) string { return fmt.Sprintf("%s: %d of %d", s.Phase, s.Users, s.Cohort) }

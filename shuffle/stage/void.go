@@ -11,12 +11,12 @@ import (
 
 // Why a batch is void, its field reason. What becomes of a single report is a Reason.
 const (
-	// VoidClaimWithoutBatch: whoever claimed the round did not come back in time.
+	// VoidClaimWithoutBatch: the process that claimed the round did not come back in time.
 	VoidClaimWithoutBatch = "claim without a batch"
 	// VoidCloseWithoutBatch: a Close stands, so there was a batch, and the broker lost it.
 	VoidCloseWithoutBatch = "close without a batch"
-	// VoidClaimLost: a mark of the stage says that the round was claimed, and the broker shows no claim. See [Marks]. Where it shows no attempt
-	// either, the reason is [stream.VoidRoundLost].
+	// VoidClaimLost: a mark of the stage says that the round was claimed, and the broker shows no claim. See [Marks].
+	// Where it shows no attempt either, the reason is [stream.VoidRoundLost].
 	VoidClaimLost = "claimed before, and the broker lost the claim"
 )
 
@@ -74,8 +74,8 @@ type voiding struct {
 	data   []byte
 }
 
-// voidRound has a void batch put. Its cutoff is the highest there is, so that nobody who sent a report finds itself above it: all
-// stay charged.
+// voidRound has a void batch put. Its cutoff is the highest there is, so that nobody who sent a report finds itself
+// above it: all stay charged.
 func voidRound(e *environment, r round, attempt stream.Attempt, reason string) (phase, error) {
 	data, err := e.Identity.Sign(&wire.Batch{
 		Version: stream.Version, TaskHash: e.taskHash[:], Round: uint64(r.number), Attempt: uint64(attempt),

@@ -93,7 +93,7 @@ func identity(t testing.TB) *seal.Identity {
 	return id
 }
 
-// config is that of a stage process on this broker.
+// config returns the configuration of a stage process on this broker.
 func (w *world) config() Config {
 	reader, err := w.broker.Reader(w.name)
 	if err != nil {
@@ -114,7 +114,7 @@ func (w *world) new(c Config) *Stage {
 	return s
 }
 
-// sign is the signed message; it is the test's own mistake if it cannot be signed.
+// sign returns the signed message; it is the test's own mistake if it cannot be signed.
 func (w *world) sign(id *seal.Identity, m proto.Message) []byte {
 	w.t.Helper()
 	data, err := id.Sign(m)
@@ -150,7 +150,7 @@ func (w *world) get(ctx context.Context, subject string) *stream.Message {
 	return nil
 }
 
-// batch is the verified batch of a round, nil if there is none.
+// batch returns the verified batch of a round, nil if there is none.
 func (w *world) batch(r stream.Round) (*wire.Batch, stream.Message) {
 	w.t.Helper()
 	m, err := w.broker.Get(context.Background(), w.name.Batch(r))
@@ -167,7 +167,7 @@ func (w *world) batch(r stream.Round) (*wire.Batch, stream.Message) {
 	return &b, m
 }
 
-// round is Round r of the world's task, at a step of the plan.
+// round returns Round r of the world's task, at a step of the plan.
 func (w *world) round(r stream.Round, step uint64) *wire.Round {
 	return manifest.RoundOf(w.hash, uint64(r), step, make([]float64, w.task.Plan.Phases[0].Mechanism.Dim), nil)
 }
@@ -178,7 +178,7 @@ func (w *world) announce(ctx context.Context) {
 	w.put(ctx, w.name.Round(1), w.sign(w.learner, w.round(1, 1)))
 }
 
-// learn is the learner: it announces a round when it has the batch before, and ends when the plan is done.
+// learn plays the learner: it announces a round when it has the batch before, and ends when the plan is done.
 func (w *world) learn(ctx context.Context) {
 	if w.get(ctx, w.name.Stage()) == nil {
 		return
@@ -209,7 +209,7 @@ func (w *world) end(ctx context.Context, last stream.Round) {
 	}))
 }
 
-// randomID is a report or message id.
+// randomID returns a report or message id.
 func randomID() (id [16]byte) {
 	_, _ = crand.Read(id[:])
 	return id

@@ -13,9 +13,10 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// The archive is one file beside Pebble's: entry k, as state.Entry encodes it, at offset (k-1) state.EntryBytes. How much of it
-// is to be believed stands in Pebble, under archivedKey: the ledger's sums up to the last entry that is in the archive alone.
-// What is behind that place is of a crash or of a folder that was rolled back, is not read, and is written over.
+// The archive is one file beside Pebble's: entry k, as state.Entry encodes it, at offset (k-1) state.EntryBytes. How
+// much of it is to be believed stands in Pebble, under archivedKey: the ledger's sums up to the last entry that is in
+// the archive alone. What is behind that place is of a crash or of a folder that was rolled back, is not read, and is
+// written over.
 const (
 	archiveName = "ledger.archive"
 	archivedKey = "archived"
@@ -30,8 +31,8 @@ const archiveRemedy = "the learner can go on without them; where " + archiveName
 func archiveOffset(sequence uint64) int64 { return int64(sequence-1) * state.EntryBytes }
 
 // archive writes entries that are committed and not yet archived into the archive, where there are enough of them, and
-// returns the sums up to the last one; the caller deletes them from Pebble together with writing those. A learner goes on
-// without an archive: where it cannot be written, nothing is archived, and it is tried again so many commits later.
+// returns the sums up to the last one; the caller deletes them from Pebble together with writing those. A learner goes
+// on without an archive: where it cannot be written, nothing is archived, and it is tried again so many commits later.
 func (s *Store) archive() state.Ledger {
 	waiting := s.current.Ledger.Head.Length - s.archived.Head.Length
 	if waiting < s.tail || s.current.Ledger.Head.Length < s.retry {
@@ -84,9 +85,9 @@ func (s *Store) archiveUpTo(last uint64) (state.Ledger, error) {
 	return to, err
 }
 
-// keepOther looks at what the archive holds where lines are to be written. That is the same where the folder was rolled back and
-// has come here again, and broken where a crash was. Where whole entries of another history stand, they are kept in a file of
-// their own: they may be all that tells what it cost.
+// keepOther examines the archive where lines are to be written. It already holds the same lines if the folder was
+// rolled back and has come here again, and broken ones after a crash. Whole entries of another history are kept in a
+// file of their own: they may be the only record of what that history cost.
 func (s *Store) keepOther(f vfs.File, first uint64, lines []byte) error {
 	old := make([]byte, len(lines))
 	n, err := f.ReadAt(old, archiveOffset(first))
@@ -163,7 +164,8 @@ func (s *Store) archivePage(from uint64) ([]state.Entry, error) {
 	return page, nil
 }
 
-// checkArchive says in the log that the archive is too short for what was archived. Its content is verified by who reads it.
+// checkArchive logs an error if the archive is too short for the entries that were archived. Its content is verified
+// by its readers.
 func (s *Store) checkArchive() {
 	if s.archived.Head.Length == 0 {
 		return

@@ -54,8 +54,8 @@ func closing(t *testing.T, s *Store) {
 	}
 }
 
-// TestWorkDoesNotGrow counts what a start reads of the ledger, and what Pebble holds of it, after few rounds and after many.
-// All entries are still there to be read and verified.
+// TestWorkDoesNotGrow counts what a start reads of the ledger, and what Pebble holds of it, after few rounds and after
+// many. All entries are still there to be read and verified.
 func TestWorkDoesNotGrow(t *testing.T) {
 	script := storetest.Script{Rounds: 1 << 20, Bytes: 32}
 	fs := vfs.NewMem()
@@ -91,8 +91,8 @@ func TestWorkDoesNotGrow(t *testing.T) {
 	}
 }
 
-// TestDamagedArchive: a learner goes on without a part of its archive; who reads the ledger is told which entry is the first that
-// is lost, also after more rounds; and the archive of a backup mends it, written over its beginning.
+// TestDamagedArchive: a learner goes on without a part of its archive; who reads the ledger is told which entry is the
+// first that is lost, also after more rounds; and the archive of a backup mends it, written over its beginning.
 func TestDamagedArchive(t *testing.T) {
 	ctx, script := t.Context(), storetest.Script{Rounds: 40}
 	clean := filled(t, script, 12, shortTail)
@@ -157,8 +157,9 @@ func TestDamagedArchive(t *testing.T) {
 	}
 }
 
-// TestArchiveAhead: a folder whose Pebble was rolled back, and whose archive was not, goes on. Where it comes the same way again the
-// archive ends as if nothing had been. Where it goes another, its entries take the place of the old ones, which are kept.
+// TestArchiveAhead: a folder whose Pebble was rolled back, and whose archive was not, goes on. Where it comes the same
+// way again the archive ends as if nothing had been. Where it goes another, its entries take the place of the old
+// ones, which are kept.
 func TestArchiveAhead(t *testing.T) {
 	const back, ahead = 6, 30
 	for _, other := range []uint64{0, 10} {
@@ -196,8 +197,8 @@ func TestArchiveAhead(t *testing.T) {
 	}
 }
 
-// TestArchiveCannotBeWritten: commits go on while the archive fails, a failure is told, not each commit tries again, and once it
-// works everything is archived.
+// TestArchiveCannotBeWritten: commits go on while the archive fails, a failure is told, not each commit tries again,
+// and once it works everything is archived.
 func TestArchiveCannotBeWritten(t *testing.T) {
 	const tail = 20
 	script := storetest.Script{Rounds: 400}

@@ -86,7 +86,7 @@ func survives(script storetest.Script, fs vfs.FS, acked, begun uint64) error {
 	return nil
 }
 
-// syncs says whether an operation makes something durable: the points at which a crash decides.
+// syncs reports whether an operation makes something durable: the points at which a crash decides.
 func syncs(k errorfs.OpKind) bool {
 	return k == errorfs.OpFileSync || k == errorfs.OpFileSyncData || k == errorfs.OpFileSyncTo
 }

@@ -34,7 +34,7 @@ func put(t *testing.T, fs vfs.FS, name string, b []byte) {
 	}
 }
 
-// damages are what a disk, a copy that was broken off, or an editor does to a file at an offset.
+// damages holds the changes that a disk, a copy that was broken off, or an editor makes to a file at an offset.
 var damages = map[string]func(b []byte, at int) []byte{
 	"flipped bit": func(b []byte, at int) []byte { b[at] ^= 1 << (at % 8); return b },
 	"other byte":  func(b []byte, at int) []byte { b[at] = ^b[at]; return b },
@@ -106,7 +106,7 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
-// crashed is a folder after the given number of commits, as a power cut leaves it.
+// crashed returns a folder after the given number of commits, as a power cut leaves it.
 func crashed(t *testing.T, script storetest.Script, commits int) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()

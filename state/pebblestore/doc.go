@@ -18,16 +18,18 @@
 // # Archive
 //
 // Of the ledger Pebble holds the newest thousand entries. Older ones are in ledger.archive, entry k at offset (k-1)
-// state.EntryBytes, verbatim. With every five hundredth commit or so the entries that are committed and not archived are written there
-// and synced; then the commit's own batch has the sums up to the last of them, and deletes them from Pebble. So a crash leaves
-// an entry in Pebble, in the archive, or in both, and in both it is read from Pebble: of the archive only what the sums in Pebble cover is
-// believed. A torn end, and the end of a folder whose Pebble was rolled back, lie behind that and are written over by the same
-// entries; entries of another history that stood there are moved to a file ledger.archive.other.*.
+// state.EntryBytes, verbatim. With every five hundredth commit or so the entries that are committed and not archived
+// are written there and synced; then the commit's own batch has the sums up to the last of them, and deletes them from
+// Pebble. So a crash leaves an entry in Pebble, in the archive, or in both, and in both it is read from Pebble: of the
+// archive only what the sums in Pebble cover is believed. A torn end, and the end of a folder whose Pebble was rolled
+// back, lie behind that and are written over by the same entries; entries of another history that stood there are
+// moved to a file ledger.archive.other.*.
 //
-// [Store.Load] reads no archive: a learner starts and goes on without it, or with a damaged one, and says in its log where
-// the file is missing or short. [Store.Ledger] reads it, with an error that wraps [state.ErrArchive] at the first entry that is lost;
-// state.Checkpoint.VerifyLedger finds entries that were changed. As an entry's place follows from its number, the archive of a
-// backup can be written over the beginning of a damaged one, which keeps what came later.
+// [Store.Load] reads no archive: a learner starts and goes on without it, or with a damaged one, and says in its log
+// where the file is missing or short. [Store.Ledger] reads it, with an error that wraps [state.ErrArchive] at the
+// first entry that is lost; state.Checkpoint.VerifyLedger finds entries that were changed. As an entry's place follows
+// from its number, the archive of a backup can be written over the beginning of a damaged one, which keeps what came
+// later.
 //
 // Values carry their own version and SHA-256, so a value is checked even where Pebble's block checksum passes.
 // Blocks are not compressed: what is on disk can be searched byte for byte.

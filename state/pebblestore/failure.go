@@ -49,8 +49,8 @@ func (f *failure) Fatalf(format string, args ...any) {
 	select {}
 }
 
-// fatal is the formatted error. It wraps every error among args however the format prints it, so that a caller can tell a
-// full disk from a broken one.
+// fatal returns the formatted error. It wraps every error among args however the format prints it, so that a caller
+// can tell a full disk from a broken one.
 func fatal(format string, args []any) error {
 	e := &fatalError{text: fmt.Sprintf(strings.ReplaceAll(format, "%w", "%v"), args...)}
 	for _, a := range args {

@@ -14,13 +14,13 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// FolderFormat is the version of a state folder as a whole that this build reads and writes. It is raised together with
-// anything in the folder that another build would not read: the versions of checkpoint, ledger entry and algorithm state,
-// the keys, or Pebble's own format.
+// FolderFormat is the version of a state folder as a whole that this build reads and writes. It is raised together
+// with anything in the folder that another build would not read: the versions of checkpoint, ledger entry and
+// algorithm state, the keys, or Pebble's own format.
 const FolderFormat = 1
 
-// formatName is a file of one line beside Pebble's, for builds and for people. It is written before the database, so that
-// a database without it is damaged.
+// formatName is a file of one line beside Pebble's, for builds and for people. It is written before the database, so
+// that a database without it is damaged.
 const (
 	formatName   = "FORMAT"
 	formatPrefix = "panlearn state folder, format "
@@ -28,13 +28,14 @@ const (
 	maxFormat    = 256 // bytes of the file that are read
 )
 
-// unfinished is what FORMAT says until a folder that WriteInto fills file by file is whole. No build reads it as a format.
+// unfinished is the content of FORMAT until a folder that WriteInto fills file by file is whole. No build reads it as
+// a format.
 const unfinished = "panlearn state folder, not whole"
 
 var errUnfinished = errors.New("a restore into this folder did not come to its end: empty the folder, and restore again")
 
-// CheckFormat reads the format of a folder and changes nothing: nil if this build reads the folder or nothing is there, a
-// *[state.VersionError] if it is of another format.
+// CheckFormat reads the format of a folder and changes nothing: nil if this build reads the folder or nothing is
+// there, a *[state.VersionError] if it is of another format.
 func CheckFormat(dir string) error { return checkFormat(vfs.Default, dir) }
 
 func checkFormat(fsys vfs.FS, dir string) error {
@@ -73,7 +74,7 @@ func parseFormat(line string) error {
 	return nil
 }
 
-// writeFormat has the folder say this build's format, if it does not say one yet.
+// writeFormat writes this build's format into the folder, if no format is there yet.
 func writeFormat(fsys vfs.FS, dir string) error {
 	if _, err := fsys.Stat(fsys.PathJoin(dir, formatName)); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -96,7 +97,7 @@ func writeFormat(fsys vfs.FS, dir string) error {
 	return syncFolder(fsys, dir)
 }
 
-// build is the version of the module, as `learner version` prints it.
+// build returns the version of the module, as `learner version` prints it.
 func build() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version

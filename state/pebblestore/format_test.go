@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// filesOf are the names and bytes of a folder's files.
+// filesOf returns the names and bytes of a folder's files.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -55,8 +55,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestOtherFormat: a folder of another format, and one whose FORMAT is damaged or gone, is refused by readers and writers,
-// with both numbers and the build that wrote it, and not a byte is changed.
+// TestOtherFormat: a folder of another format, and one whose FORMAT is damaged or gone, is refused by readers and
+// writers, with both numbers and the build that wrote it, and not a byte is changed.
 func TestOtherFormat(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	s, err := Open(dir, Options{})

@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestSecondProcess wants ErrLocked while another process holds the folder, read-only too, and the folder back
-// after it was killed.
+// TestSecondProcess checks for ErrLocked while another process holds the folder, read-only too, and that the folder
+// opens after that process was killed.
 func TestSecondProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s, err := Open(dir, Options{})
@@ -90,8 +90,8 @@ func TestSecondProcess(t *testing.T) {
 	}
 }
 
-// TestSameProcess wants ErrLocked under every name of the folder: the operating system's lock lets its own process
-// through.
+// TestSameProcess checks for ErrLocked under every name of the folder: the operating system's lock lets its own
+// process through.
 func TestSameProcess(t *testing.T) {
 	root := t.TempDir()
 	dir, link := filepath.Join(root, "state"), filepath.Join(root, "link")
@@ -112,7 +112,8 @@ func TestSameProcess(t *testing.T) {
 	}
 }
 
-// TestFolderModes wants 0700 for what Open creates, and an error that is not ErrLocked where it may not write.
+// TestFolderModes checks for mode 0700 of all that Open creates, and for an error that is not ErrLocked where Open may
+// not write.
 func TestFolderModes(t *testing.T) {
 	root := t.TempDir()
 	s, err := Open(filepath.Join(root, "new", "state"), Options{})

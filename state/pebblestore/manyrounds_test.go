@@ -14,8 +14,9 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// TestManyRounds commits 10^6 rounds (PANLEARN_ROUNDS: another number) to the operating system's files: the process holds no more after the
-// last than after the first thousands, and all entries verify at the end. What early and late commits take, and a start, is printed.
+// TestManyRounds commits 10^6 rounds (PANLEARN_ROUNDS: another number) to the operating system's files: the process
+// holds no more after the last than after the first thousands, and all entries verify at the end. What early and late
+// commits take, and a start, is printed.
 func TestManyRounds(t *testing.T) {
 	rounds := uint64(1_000_000)
 	if !longtest.Run(t, "10^6 rounds, a minute in a file system in memory, a quarter of an hour on disk") {
@@ -87,7 +88,7 @@ func TestManyRounds(t *testing.T) {
 	}
 }
 
-// resident is what the system counts as the process's, after a collection.
+// resident returns the resident memory of the process, by the system's count, after a collection.
 func resident(t *testing.T) uint64 {
 	t.Helper()
 	runtime.GC()

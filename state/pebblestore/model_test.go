@@ -18,10 +18,10 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// TestFaultyFolders plays any history on a folder: commits, restarts, power cuts that keep any part of what was not synced, an archive
-// that cannot be written, is damaged, lost or put back from a backup, and Pebble's files of an earlier day beside the newest archive.
-// Whatever comes, the folder holds every commit that was reported as done, and goes on; and the ledger verifies, or where
-// the archive was touched, says that it does not.
+// TestFaultyFolders plays any history on a folder: commits, restarts, power cuts that keep any part of what was not
+// synced, an archive that cannot be written, is damaged, lost or put back from a backup, and Pebble's files of an
+// earlier day beside the newest archive. Whatever comes, the folder holds every commit that was reported as done, and
+// goes on; and the ledger verifies, or where the archive was touched, says that it does not.
 func TestFaultyFolders(t *testing.T) {
 	ends, rolled, restored := 0, 0, 0
 	rapid.Check(t, func(rt *rapid.T) {

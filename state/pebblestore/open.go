@@ -26,14 +26,15 @@ const (
 	cacheBytes    = 1 << 20   // the store is read once, at the start
 )
 
-// Options says how a folder is opened. The zero value is for use in production.
+// Options configures the opening of a folder. The zero value is for use in production.
 type Options struct {
 	// FS is the file system; nil means the operating system's.
 	FS vfs.FS
 	// Logger takes Pebble's messages: its information at debug level, errors at error level. nil discards them;
 	// failures are reported by the store's methods all the same.
 	Logger *slog.Logger
-	// Tail is how many ledger entries Pebble holds before older ones are archived; 0 means 1024. Opening a folder reads them.
+	// Tail is the number of ledger entries that Pebble holds before older ones are archived; 0 means 1024. Opening a
+	// folder reads them.
 	Tail uint64
 	// ReadOnly opens an existing folder without changing its state; Commit returns state.ErrReadOnly. Pebble
 	// still takes the lock, so the folder must be writable and not open elsewhere.
@@ -175,7 +176,7 @@ func syncFolder(fsys vfs.FS, path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// isLocked tells a held lock from a lock that cannot be taken: a file that cannot be created is a path error,
+// isLocked distinguishes a held lock from a lock that cannot be taken: a file that cannot be created is a path error,
 // a conflict is a bare error number or, within one process, Pebble's own text.
 func isLocked(err error) bool {
 	if pathErr := (*fs.PathError)(nil); errors.As(err, &pathErr) {
@@ -184,7 +185,7 @@ func isLocked(err error) bool {
 	return disk.Held(err) || strings.Contains(err.Error(), "lock held by current process")
 }
 
-// warnMode says that others can reach a folder that existed before. Its mode may be a decision of the operator
+// warnMode logs a warning if others can reach a folder that existed before. Its mode may be a decision of the operator
 // (a mounted volume), so it is not changed.
 func (s *Store) warnMode(fsys vfs.FS, dir, path string) {
 	info, err := fsys.Stat(path)

@@ -19,8 +19,8 @@ import (
 	"github.com/panlearn/panlearn/internal/test/storetest"
 )
 
-// An unlocked file system is what the next process finds after a kill: the files as they were written, synced or not, and
-// nobody's lock.
+// An unlocked file system is what the next process finds after a kill: the files as they were written, synced or not,
+// and nobody's lock.
 type unlocked struct{ vfs.FS }
 
 func (unlocked) Lock(string) (io.Closer, error) { return io.NopCloser(nil), nil }
@@ -35,9 +35,9 @@ func strideOr(t *testing.T, short int64, what string) int64 {
 	return short
 }
 
-// TestWhatIsReadIsDurable kills the process at every file operation, which leaves what it wrote in the operating system's
-// memory, and starts another, which may find a commit there that was never synced. What Load then returns is announced, so
-// a power cut right after it must not take it away.
+// TestWhatIsReadIsDurable kills the process at every file operation, which leaves what it wrote in the operating
+// system's memory, and starts another, which may find a commit there that was never synced. What Load then returns is
+// announced, so a power cut right after it must not take it away.
 func TestWhatIsReadIsDurable(t *testing.T) {
 	stride := strideOr(t, 3, "kills at two of three operations, 5 s")
 	kills, beyond := 0, 0
@@ -74,8 +74,8 @@ func TestWhatIsReadIsDurable(t *testing.T) {
 	}
 }
 
-// killedAt runs a script whose process is killed at the first operation for which dead returns true, then reads, then takes
-// the power away. It says whether a commit was found that had not been acknowledged.
+// killedAt runs a script whose process is killed at the first operation for which dead returns true, then reads, then
+// takes the power away. It says whether a commit was found that had not been acknowledged.
 func killedAt(t *testing.T, dead func(*life, errorfs.Op) bool) (found, killed bool) {
 	t.Helper()
 	var gone atomic.Bool
@@ -109,8 +109,8 @@ func killedAt(t *testing.T, dead func(*life, errorfs.Op) bool) (found, killed bo
 	return n > l.acked.Load(), true
 }
 
-// TestCrashWhileRecovering takes the power away a second time, at the writes of the start after a crash. Then no commit is
-// lost that was acknowledged, or that was read between the two crashes.
+// TestCrashWhileRecovering takes the power away a second time, at the writes of the start after a crash. Then no
+// commit is lost that was acknowledged, or that was read between the two crashes.
 func TestCrashWhileRecovering(t *testing.T) {
 	ctx := context.Background()
 	stride := strideOr(t, 13, "second crashes after most first ones, 10 s")
@@ -182,8 +182,8 @@ func TestCrashWhileRecovering(t *testing.T) {
 	}
 }
 
-// TestReadOnlyFaults lets the i-th operation of a look at the folder fail, for every i, on folders that were closed and that
-// a crash left. The answer is the whole state or an error, and the folder is as it was.
+// TestReadOnlyFaults lets the i-th operation of a look at the folder fail, for every i, on folders that were closed
+// and that a crash left. The answer is the whole state or an error, and the folder is as it was.
 func TestReadOnlyFaults(t *testing.T) {
 	ctx := context.Background()
 	const commits = 4

@@ -16,8 +16,8 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// A smallDisk takes a number of bytes. The write that goes beyond is cut there, as an operating system does it, and every
-// later one fails. What is removed gives nothing back.
+// A smallDisk takes a number of bytes. The write that goes beyond is cut there, as an operating system does it, and
+// every later one fails. What is removed gives nothing back.
 type smallDisk struct {
 	vfs.FS
 	mu      sync.Mutex
@@ -70,7 +70,7 @@ func (f smallFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// WriteAt is of the archive: all of it grows the file.
+// WriteAt writes to the archive: all of it grows the file.
 func (f smallFile) WriteAt(p []byte, at int64) (int, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
@@ -83,9 +83,9 @@ func (f smallFile) WriteAt(p []byte, at int64) (int, error) {
 	return int(n), syscall.ENOSPC
 }
 
-// TestDiskOfEverySize runs on disks that are full after any number of bytes. The run stops with an error that says so, and
-// which callers can tell from others; nothing that was acknowledged is missing and nothing is half there, whether the
-// process alone ends or the power goes; and on a disk with room the task goes on to its end.
+// TestDiskOfEverySize runs on disks that are full after any number of bytes. The run stops with an error that says so,
+// and which callers can tell from others; nothing that was acknowledged is missing and nothing is half there, whether
+// the process alone ends or the power goes; and on a disk with room the task goes on to its end.
 func TestDiskOfEverySize(t *testing.T) {
 	sizes := 50
 	if longtest.Run(t, "disks of most sizes, more than a minute") {

@@ -35,7 +35,8 @@ type Store struct {
 
 var _ state.Store = (*Store)(nil)
 
-// Load implements [state.Store]. It reads the checkpoint from disk and checks it against the entries that are not archived.
+// Load implements [state.Store]. It reads the checkpoint from disk and checks it against the entries that are not
+// archived.
 func (s *Store) Load(ctx context.Context) (state.Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

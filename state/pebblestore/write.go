@@ -15,9 +15,10 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// Write makes a state folder that holds a checkpoint and the ledger that belongs to it, on the operating system's files. dir
-// must not exist. The entries, from the first on, are read once, and all go to the archive; then what is kept is read once. The folder appears under its name when
-// it is synced, has been opened again, and its ledger verifies; after an error nothing is left.
+// Write makes a state folder that holds a checkpoint and the ledger that belongs to it, on the operating system's
+// files. dir must not exist. The entries, from the first on, are read once, and all go to the archive; then what is
+// kept of rounds is read once. The folder appears under its name when it is synced, has been opened again, and its
+// ledger verifies; after an error nothing is left.
 func Write(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) (err error) {
 	fail := func(err error) error { return fmt.Errorf("write state folder %q: %w", dir, err) }
 	dir = filepath.Clean(dir)
@@ -93,8 +94,8 @@ const (
 	foundName = "lost+found"
 )
 
-// Vacant says whether a folder is there and empty, so that WriteInto takes it: if not, its error wraps [fs.ErrNotExist] or
-// [fs.ErrExist].
+// Vacant returns nil if a folder exists and is empty, so that WriteInto takes it; otherwise its error wraps
+// [fs.ErrNotExist] or [fs.ErrExist].
 func Vacant(dir string) error {
 	there, err := os.ReadDir(dir)
 	if err != nil {
@@ -112,9 +113,9 @@ func Vacant(dir string) error {
 	return nil
 }
 
-// WriteInto is Write into a folder that is there and empty. The folder stays what it is: a mount point, a link, of its own
-// mode and owner. It cannot appear at once as that of Write does: until it is whole, no build opens it. After an error it is
-// empty again; after a crash it has to be emptied first.
+// WriteInto is Write into a folder that is there and empty. The folder stays what it is: a mount point, a link, of its
+// own mode and owner. It cannot appear at once as that of Write does: until it is whole, no build opens it. After an
+// error it is empty again; after a crash it has to be emptied first.
 func WriteInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error {
 	if err := writeInto(ctx, dir, c, entries, kept, func(string) error { return nil }); err != nil {
 		return fmt.Errorf("write state folder %q: %w", dir, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// image is what is committed after three rounds of a script.
+// image returns a script, and the checkpoint, ledger and kept rounds after three commits of it.
 func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries []state.Entry, kept iter.Seq2[state.Kept, error]) {
 	t.Helper()
 	ctx := t.Context()
@@ -47,8 +47,8 @@ func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries [
 	}
 }
 
-// TestWrite makes a folder that goes on as the one it was taken from; it replaces nothing, and leaves nothing of a ledger
-// that does not belong to the checkpoint.
+// TestWrite makes a folder that goes on as the one it was taken from; it replaces nothing, and leaves nothing of a
+// ledger that does not belong to the checkpoint.
 func TestWrite(t *testing.T) {
 	ctx := t.Context()
 	script, c, entries, kept := image(t)
@@ -79,7 +79,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// goesOn says whether a folder goes on as the one of image.
+// goesOn returns an error unless a folder goes on as the one of image.
 func goesOn(ctx context.Context, script storetest.Script, dir string) error {
 	s, err := Open(dir, Options{})
 	if err != nil {
@@ -95,7 +95,8 @@ func goesOn(ctx context.Context, script storetest.Script, dir string) error {
 	return errors.Join(err, s.Close())
 }
 
-// TestWriteInto fills a folder that stays the same one, whatever else a file system has there, and refuses one that is not empty.
+// TestWriteInto fills a folder that stays the same one, whatever else a file system has there, and refuses one that is
+// not empty.
 func TestWriteInto(t *testing.T) {
 	script, c, entries, kept := image(t)
 	dir := t.TempDir()
@@ -150,8 +151,8 @@ func TestWriteIntoLocked(t *testing.T) {
 	}
 }
 
-// TestWriteIntoDies lets the writer die, or fail, before each change that it makes. A folder of which some is there is refused,
-// by those who write and those who read, and not touched; after a failure it is as empty as it was.
+// TestWriteIntoDies lets the writer die, or fail, before each change that it makes. A folder of which some is there is
+// refused, by those who write and those who read, and not touched; after a failure it is as empty as it was.
 func TestWriteIntoDies(t *testing.T) {
 	script, c, entries, kept := image(t)
 	ctx := t.Context()
@@ -221,7 +222,7 @@ func TestWriteIntoDies(t *testing.T) {
 	}
 }
 
-// listed is all that lies in a folder.
+// listed returns all that lies in a folder.
 func listed(t *testing.T, dir string) string {
 	t.Helper()
 	var names []string

@@ -22,9 +22,10 @@ type accounts struct {
 	log       *slog.Logger
 }
 
-// enter makes the task known to the ledger, and finds out whether ledger and participations belong together: open is how many
-// events the store has charged. It runs before the store is pinned: a pinned store whose task the ledger does not know has lost
-// its ledger, and a store that is not pinned, though the ledger has events standing, has lost its participations.
+// enter makes the task known to the ledger, and finds out whether ledger and participations belong together: open is
+// how many events the store has charged. It runs before the store is pinned: a pinned store whose task the ledger does
+// not know has lost its ledger, and a store that is not pinned, though the ledger has events standing, has lost its
+// participations.
 func (a *accounts) enter(pinned bool, open uint64) error {
 	if a.ledger == nil {
 		return nil
@@ -62,24 +63,25 @@ type refusal struct {
 	why   *consent.RefusedError
 }
 
-// joining is what an event costs that joins a round, with all that it took part in before, and how many participations that
-// begins: none in a further round of its interactive phase, which is charged from the first on.
-func (a *accounts) joining(e *event, r *round, now time.Time) (c ledger.Charge, anew uint64) {
+// joining returns the charge of an event that joins a round, together with everything it took part in before, and
+// the number of participations that begin: 0 in a further round of its interactive phase, which is charged as a
+// whole from its first round on.
+func (a *accounts) joining(e *event, r *round, now time.Time) (c ledger.Charge, fresh uint64) {
 	times, rounds := e.record.Participations(r.phase()), uint32(1)
 	c = a.agreement.Cost(times, now)
 	c.Anonymous = !a.perUser
 	if e.record.Stays(r.phase()) {
 		rounds = e.record.Rounds + 1
 	} else {
-		anew = 1
+		fresh = 1
 	}
 	c.Rounds = c.Most - c.Most/times + rounds // those before at most as many as they were charged for
-	return c, anew
+	return c, fresh
 }
 
-// charge makes durable in the ledger what taking part costs, before the participation itself is. An event that has taken part before
-// is refused alone where once more costs more than the policy allows, and so are users with an account; else all may take part, or
-// the task is refused by the error.
+// charge writes the cost of taking part durably to the ledger, before the participation itself is written. An event
+// that has taken part before is refused alone where once more costs more than the policy allows, and so are users with
+// an account; else all may take part, or the task is refused by the error.
 func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused []refusal, err error) {
 	for _, e := range events {
 		if why := a.agreement.Again(e.record.Participations(r.phase())); why != nil {
@@ -98,7 +100,7 @@ func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused 
 		sum, begun := a.agreement.Cost(1, now), uint64(0)
 		verdicts := make(map[float64]error) // of Everyone's account, by epsilon
 		for i, e := range events {
-			c, anew := a.joining(e, r, now)
+			c, fresh := a.joining(e, r, now)
 			verdict, known := verdicts[c.Epsilon]
 			switch {
 			case a.perUser:
@@ -116,9 +118,9 @@ func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused 
 				continue
 			}
 			if a.perUser {
-				users[i] = ledger.Add(users[i], c, 1, anew, 1)
+				users[i] = ledger.Add(users[i], c, 1, fresh, 1)
 			}
-			allowed, begun, sum = append(allowed, e), begun+anew, c.Over(sum)
+			allowed, begun, sum = append(allowed, e), begun+fresh, c.Over(sum)
 		}
 		if len(allowed) > 0 {
 			charges[0] = ledger.Add(everyone, sum, uint64(len(allowed)), begun, math.MaxUint64)
@@ -128,8 +130,8 @@ func (a *accounts) charge(events []*event, r *round) (allowed []*event, refused 
 	return allowed, refused, err
 }
 
-// settle says that the outcome of events is known. It comes after the outcome is durable: where it is lost, they stay open in
-// the ledger until the next start.
+// settle records in the ledger that the outcome of events is known. It is called after the outcome is durable: if
+// the call is lost, the events stay open in the ledger until the next start.
 func (a *accounts) settle(events []*event) error {
 	var known []*event
 	for _, e := range events {

@@ -94,11 +94,12 @@ func (l *loop) size(terms *consent.Agreement) error {
 	l.terms, l.unpinned.Units, l.unpinned.Trials = terms, terms.Units(), terms.Trials()
 	l.Logger.Info("all that this silo has is one block", "units", terms.Units(), "units_planned_for", l.agreement.Units(), "trials", terms.Trials(),
 		"trials_planned", l.agreement.Trials(), "epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta)
-	return l.ask(l.current.place.Index, l.current.message)
+	return l.prepare(l.current.place.Index, l.current.message)
 }
 
-// pin has the store belong to the task and the source of the rows, where it does not yet. It comes with the first event that a
-// round has room for: until then nobody took part, and data that the reader refuses leave the store free for others.
+// pin has the store belong to the task and the source of the rows, where it does not yet. It comes with the first
+// event that a round has room for: until then nobody took part, and data that the reader refuses leave the store free
+// for others.
 func (l *loop) pin() error {
 	if l.unpinned == nil || l.terms == nil {
 		return nil
@@ -117,7 +118,7 @@ func (l *loop) pin() error {
 	return nil
 }
 
-// settled says whether an event takes part in no further round.
+// settled reports whether an event takes part in no further round.
 func (l *loop) settled(e *event) bool {
 	switch e.record.State {
 	case participation.Counted, participation.Unknown:
@@ -130,12 +131,13 @@ func (l *loop) settled(e *event) bool {
 	return false
 }
 
-// spent says whether an uncounted event waits for nothing, whatever a further round costs.
+// spent reports whether an uncounted event may join no further round, whatever that round costs: the task is over,
+// or the event used up its reports or refunds.
 func (l *loop) spent(e *event) bool {
 	return l.over() || e.record.Exhausted(l.Policy.Reports()) || e.record.Refunds >= l.Policy.Refunds()
 }
 
-// dear is why an uncounted event may not pay for a further round or phase; nil where it may.
+// dear returns the refusal of an uncounted event that may not pay for a further round or phase, nil if it may.
 func (l *loop) dear(e *event) *consent.RefusedError {
 	if l.agreement == nil || e.record.State != participation.Uncounted {
 		return nil
@@ -143,7 +145,7 @@ func (l *loop) dear(e *event) *consent.RefusedError {
 	return l.agreement.Again(e.record.Refunds + 2)
 }
 
-// stays says whether an event of an interactive phase may be asked again in that phase.
+// stays reports whether an event of an interactive phase may be asked again in that phase.
 func (l *loop) stays(e *event) bool {
 	p := &e.record
 	if l.over() || !p.Stays(p.Draw.Phase) || uint64(p.Reports) >= uint64(l.Policy.Reports())+uint64(p.Rounds) {

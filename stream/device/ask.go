@@ -12,32 +12,36 @@ import (
 )
 
 // Publish sends one event and waits until its outcome is known: a round that takes it has closed, or the task has
-// ended. key names the user's event; a key that took part before, in this process or an earlier one, is answered and not
-// sent again. An example that is not one of the task is sent as the zero vector (Agreement.Valid tells). A task whose reports are about
-// people or blocks of rows wants PublishBlock, and refuses it.
+// ended. key names the user's event; a key that took part before, in this process or an earlier one, is answered and
+// not sent again. An example that does not fit the task (see Agreement.Valid) is sent as the zero vector. A task whose
+// reports are about people or blocks of rows refuses Publish: use PublishBlock.
 //
-// With an error nothing more than the Outcome is known: Unknown if ctx ended while the event was under way, and Publish
-// with the same key asks again. Where the policy refuses, the Outcome is Refused and the error a *RefusedError.
+// With an error, only the Outcome is known: Unknown if ctx ended while the event was under way; Publish with the same
+// key asks again. If the policy refuses, the Outcome is Refused and the error a *RefusedError.
 func (c *Device) Publish(ctx context.Context, key participation.Key, e convex.Example) (Outcome, error) {
 	x := cloned(e)
 	return c.PublishFunc(ctx, key, func() convex.Example { return x })
 }
 
-// PublishFunc is Publish of an example that is worked out when the event joins a round. Its report leaves on a tick after
-// that, so that must be as quick for any event as for any other, within half of a tick (beat.go), or when a report leaves tells of content. The function is called at most once, from another goroutine.
+// PublishFunc is Publish of an example that e works out when the event joins a round. The report leaves on a tick after
+// that, so e must be done within half of a tick (beat.go) for any event, or the time of the report reveals its content.
+// e is called at most once, from another goroutine.
 func (c *Device) PublishFunc(ctx context.Context, key participation.Key, e func() convex.Example) (Outcome, error) {
-	return c.ask(ctx, &event{record: participation.Record{Key: key}, rows: 1, fits: oneRow, work: func() block.Block { return block.Of(e()) }})
+	return c.await(ctx, &event{record: participation.Record{Key: key}, rows: 1, fits: oneRow, work: func() block.Block { return block.Of(e()) }})
 }
 
-// PublishBlock is Publish of all rows of one person at once, in a task that protects people (privacy.unit: user), or of a block of an
-// organisation's rows, in a task of one pass that declares a silo. Other tasks refuse it.
+// PublishBlock publishes, as Publish does, all rows of one person at once in a task that protects people
+// (privacy.unit: user), or a block of an organisation's rows in a task of one pass that declares a silo. Other
+// tasks refuse it.
 //
-// A person's key is that of the person, EventKey of the id, and the rows are all that this person ever contributes to the task: the first of
-// them, as many as the task declares in user.items, enter the report, and the others count as Summary.Surplus. There may be none. Later
-// rows of the person are no report of their own, whatever they are: who was asked before is answered.
+// The key of a person is EventKey of the person's id, and the rows are all that this person ever contributes to
+// the task: the first user.items of them (as the task declares) enter the report, the others count as
+// Summary.Surplus. There may be no rows. Later rows of the same person make no report of their own, whatever they
+// are: a key that took part is answered and not sent again.
 //
-// A block of an organisation has as many rows as every other, Agreement.Units, and a key of its own. No row may be in two blocks, in this
-// process or any other: whoever forms blocks again after a restart forms the same ones. Its client takes part in each round with one block.
+// A block of an organisation has Agreement.Units rows, as every other block, and a key of its own. No row may be
+// in two blocks, in this process or any other: a program that forms blocks again after a restart must form the
+// same ones. The client takes part in each round with one block.
 func (c *Device) PublishBlock(ctx context.Context, key participation.Key, rows ...convex.Example) (Outcome, error) {
 	own := make([]convex.Example, len(rows))
 	for i, e := range rows {
@@ -46,8 +50,8 @@ func (c *Device) PublishBlock(ctx context.Context, key participation.Key, rows .
 	return c.PublishBlockFunc(ctx, key, len(own), func() []convex.Example { return own })
 }
 
-// PublishBlockFunc is PublishBlock of so many rows that are worked out when they join, as PublishFunc's are: of a person it has to take as long
-// whatever the number of rows. More than user.items of a person need not be worked out.
+// PublishBlockFunc is PublishBlock for so many rows that are worked out when they join, as with PublishFunc. The rows
+// of a person must take as long whatever their number, and more than user.items of them need not be worked out.
 func (c *Device) PublishBlockFunc(ctx context.Context, key participation.Key, rows int, work func() []convex.Example) (Outcome, error) {
 	e := &event{record: participation.Record{Key: key}, rows: 1}
 	e.fits = func(a *consent.Agreement) error { return rowsFit(a, rows) }
@@ -63,10 +67,10 @@ func (c *Device) PublishBlockFunc(ctx context.Context, key participation.Key, ro
 			c.loop.total.Surplus += uint64(max(0, rows-a.Spec.User.Items))
 		}
 	}}
-	return c.ask(ctx, e)
+	return c.await(ctx, e)
 }
 
-// oneRow refuses an event of a task whose reports are about more.
+// oneRow refuses an event of one row in a task whose reports are about more.
 func oneRow(a *consent.Agreement) error {
 	switch {
 	case a.Spec.ByUser():
@@ -77,7 +81,7 @@ func oneRow(a *consent.Agreement) error {
 	return nil
 }
 
-// rowsFit refuses so many rows together in a task whose reports are about others.
+// rowsFit refuses a block of this many rows in a task whose reports are not about such blocks.
 func rowsFit(a *consent.Agreement, rows int) error {
 	silo, units := a.Spec.Silo != nil, a.Units()
 	switch {
@@ -97,8 +101,8 @@ func cloned(e convex.Example) convex.Example {
 	return convex.Example{Index: slices.Clone(e.Index), Value: slices.Clone(e.Value), Label: e.Label}
 }
 
-// ask gives an event to the loop, and waits for its outcome.
-func (c *Device) ask(ctx context.Context, asked *event) (Outcome, error) {
+// await gives an event to the loop and waits for its outcome.
+func (c *Device) await(ctx context.Context, asked *event) (Outcome, error) {
 	c.run()
 	if asked.record.Key == (participation.Key{}) {
 		return refusedBy(consent.Refuse("key", "zero", "RowKey or participation.EventKey"))
@@ -146,7 +150,7 @@ func refusedBy(err error) (Outcome, error) {
 	return o, err
 }
 
-// fitting refuses events that are not about what the task's reports are, and returns the others.
+// fitting refuses events that do not have the shape of the task's reports, and returns the others.
 func (l *loop) fitting(events []*event) []*event {
 	return slices.DeleteFunc(events, func(e *event) bool {
 		if e.fits == nil {

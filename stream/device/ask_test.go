@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// at are examples with a coordinate of their own each.
+// at returns examples with a coordinate of their own each.
 func at(places ...int32) (out []convex.Example) {
 	for _, i := range places {
 		out = append(out, convex.Example{Index: []int32{i}, Value: []float64{1}, Label: 1})
@@ -24,8 +24,8 @@ func at(places ...int32) (out []convex.Example) {
 	return out
 }
 
-// An application gives all rows of a person at once: the first of them are one report under the person's own account, the rest is surplus, and
-// what comes later, in this run or the next, is answered.
+// An application gives all rows of a person at once: the first of them are one report under the person's own account,
+// the rest is surplus, and what comes later, in this run or the next, is answered.
 func TestPublishBlockOfPeople(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newPeople(t, 1, 3)
@@ -78,7 +78,7 @@ func TestPublishBlockOfPeople(t *testing.T) {
 	})
 }
 
-// accountOf are the charges of a user.
+// accountOf returns the charges of a user.
 func accountOf(t *testing.T, l ledger.Ledger, key participation.Key) (out []ledger.Charge) {
 	t.Helper()
 	must(t, l.Update(time.Now(), []participation.Key{key}, func(_ time.Time, charges [][]ledger.Charge) error {
@@ -119,7 +119,8 @@ func TestPublishBlockOfASilo(t *testing.T) {
 	})
 }
 
-// What is not about what the task's reports are is refused, and nothing is sent, whether the task was known before or not.
+// What is not about what the task's reports are is refused, and nothing is sent, whether the task was known before or
+// not.
 func TestPublishIsOfTheTasksKind(t *testing.T) {
 	people := func(a *consent.Agreement) {
 		a.Spec.Privacy.Unit, a.Spec.User = task.UnitUser, &task.User{Column: "who", Items: 2}

@@ -12,11 +12,11 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Publishes leave on the ticks of a grid of time that begins with the client. Events that have come until a tick join
-// on it, as many as its quota; what they say is worked out then, and sealed and sent on the next tick, whatever it
-// took. So the time of a publish follows from when events came, and not from what they hold, as long as the work for
-// a quota ends before the next tick. Quota and tick are chosen from what a decoy of the declared shape costs, to take
-// half of it.
+// beats is the grid of ticks, beginning with the client, on which publishes leave. Events that have come until a tick
+// join on it, up to its quota; their reports are worked out then, and sealed and sent on the next tick, however long
+// that took. So the time of a publish follows from when events came, and not from what they hold, as long as the work
+// for a quota ends before the next tick. Quota and tick are chosen by the measured cost of a decoy of the declared
+// shape, so that the work of a quota takes half of a tick.
 type beats struct {
 	begun time.Time
 	tick  time.Duration
@@ -58,13 +58,13 @@ func (b *beats) fit(work time.Duration, chunk int) {
 	}
 }
 
-// next is the first tick after t.
+// next returns the first tick after t.
 func (b *beats) next(t time.Time) time.Time {
 	return b.begun.Add((t.Sub(b.begun)/b.tick + 1) * b.tick)
 }
 
-// within is how long it takes at most from when an event may join until its report leaves: it waits for a tick, is
-// worked out, and leaves on the next.
+// within returns the longest time from when an event may join until its report leaves: the event waits for a tick,
+// is worked out, and its report leaves on the next tick.
 func (b *beats) within() time.Duration { return 2 * b.tick }
 
 // arm has the timer fire on the next tick.
@@ -76,14 +76,14 @@ func (b *beats) arm() {
 	}
 }
 
-// spans are how long reading may take, from the client's beginning on, and show nothing: the first of them, and each
-// twice the one before.
-const spans = time.Second
+// firstSpan is the length of the first reading span. Spans double from the client's start; rows are offered only
+// at the end of a span, so that the time of a report does not reveal how many rows there were.
+const firstSpan = time.Second
 
-// whenRead waits for the end of the span in which rows that are read to their end were: how many there are of one
-// person, or how long they are, shows in no more than that. After the task's end nothing is sent, and nothing waits.
+// whenRead waits for the end of the span in which the last row was read, so that the number and length of the rows show
+// in nothing but that span. After the task's end nothing is sent, and whenRead returns at once.
 func (l *loop) whenRead(ctx context.Context) error {
-	span := spans
+	span := firstSpan
 	for time.Since(l.beats.begun) > span {
 		span *= 2
 	}
@@ -110,7 +110,7 @@ func until(ctx context.Context, tick time.Time) error {
 	}
 }
 
-// beat is a tick: what has come until now joins, and what comes meanwhile waits for the next one.
+// beat handles a tick: events that have come until now join, and events that come meanwhile wait for the next tick.
 func (l *loop) beat(ctx context.Context) error {
 	l.beats.armed, l.beats.left = false, l.beats.quota
 	defer func() { l.beats.left = 0 }()
@@ -164,7 +164,7 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	return nil
 }
 
-// decoyReport makes what maps and reports decoys, and says how many rows they are.
+// decoyReport returns a function that maps and reports decoys, and the number of their rows.
 func (l *loop) decoyReport(phase int, point []float64, frame *convex.Frame) (work func(), measured uint64, err error) {
 	maker, err := report.New(l.terms.Phases[phase].Reports, l.terms.Phases[phase].Params, nil)
 	if err != nil {
@@ -232,14 +232,15 @@ func (l *loop) tooSlow(work, deadline time.Duration) error {
 		work.Round(time.Microsecond), longest)
 }
 
-// decoyRows is how many rows of a large block are measured, and decoyValues how many numbers they hold, but for a
-// single row that has more.
+// decoyRows bounds the rows of a large block that are measured, and decoyValues the numbers that they hold; a
+// single row with more numbers is measured all the same.
 const (
 	decoyRows   = 64
 	decoyValues = 1 << 22
 )
 
-// workOf is what an event takes at most: no longer than so many reports about as many rows as are measured.
+// workOf returns the longest time that an event takes, given the time one of a measured report and the number of
+// such reports that have as many rows as the event. It is capped at twice mostWork.
 func workOf(one time.Duration, times uint64) time.Duration {
 	return time.Duration(min(float64(one)*float64(times), float64(2*mostWork)))
 }

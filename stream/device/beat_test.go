@@ -38,10 +38,11 @@ func (w *watcher) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 	return w.ReportWriter.Publish(ctx, reports)
 }
 
-// known is when a device has read what round there is: it looks at random times, which have nothing to do with rows.
+// known is the time by which a device has read the newest round: it polls at random times, which have nothing to
+// do with rows.
 const known = 20 * time.Second
 
-// seenOf is what the broker sees of a run of rows in which mapping a row takes as long as it says.
+// seenOf returns what the broker sees of a run of rows, where mapping a row takes the time that takes returns.
 func seenOf(t *testing.T, cohort uint64, keyed bool, rows iter.Seq2[task.Row, error], takes func(task.Row) time.Duration) (seen []string) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -71,7 +72,7 @@ func seenOf(t *testing.T, cohort uint64, keyed bool, rows iter.Seq2[task.Row, er
 	return seen
 }
 
-// costs are those of the review's measurements: a dense row, a sparse one, and one that does not fit.
+// costs returns measured times of mapping a row: a dense one, a sparse one, and one that does not fit.
 func costs(row task.Row) time.Duration {
 	switch {
 	case len(row.Value) == 3 || len(row.Fields) > 0 && row.Fields[0] != "": // also the decoy
@@ -112,8 +113,9 @@ func TestRowsThatDoNotFitTakeWork(t *testing.T) {
 	}
 }
 
-// What rows hold shows neither in how many publishes there are, nor in their bytes, nor in when they leave, though dense rows take ten
-// thousand times as long as rows that do not fit: of a file, and of a stream whose rows come one by one.
+// What rows hold shows neither in how many publishes there are, nor in their bytes, nor in when they leave, though
+// dense rows take ten thousand times as long as rows that do not fit: of a file, and of a stream whose rows come one
+// by one.
 func TestTimesTellNothing(t *testing.T) {
 	const n = 400
 	of := func(kind func(i int) string, pause time.Duration) iter.Seq2[task.Row, error] {
@@ -193,7 +195,8 @@ func TestHostileLinesLookLikeOthers(t *testing.T) {
 	}
 }
 
-// An event that is posted leaves on the second tick after it came, however long it takes to say what it is, while that is less than a tick.
+// An event that is posted leaves on the second tick after it came, however long it takes to say what it is, while that
+// is less than a tick.
 func TestPostedEventsLeaveOnTicks(t *testing.T) {
 	at := func(work, declared time.Duration) (seen []string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -244,7 +247,8 @@ func TestPostedEventsLeaveOnTicks(t *testing.T) {
 	}
 }
 
-// A tick has room for all rows that a report may be about, measured some at a time; what it is made for is bounded, whatever a plan says.
+// A tick has room for all rows that a report may be about, measured some at a time; what it is made for is bounded,
+// whatever a plan says.
 func TestWorkOfManyRows(t *testing.T) {
 	if got := device.WorkOf(time.Millisecond, 16); got != 16*time.Millisecond {
 		t.Errorf("16 times a millisecond are %v", got)
@@ -254,7 +258,8 @@ func TestWorkOfManyRows(t *testing.T) {
 	}
 }
 
-// A task one of whose events takes longer than half of a round's deadline is refused by name, before anything of an event is done.
+// A task one of whose events takes longer than half of a round's deadline is refused by name, before anything of an
+// event is done.
 func TestTooSlowATask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

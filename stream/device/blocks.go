@@ -16,10 +16,12 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// heldBlocks is how many blocks are in memory at once: one that is read, one that waits for a round, and those of rounds whose outcome is on its way.
+// heldBlocks is the number of blocks that are in memory at once: one that is read, one that waits for a round, and
+// those of rounds whose outcome is not known yet.
 const heldBlocks = 4
 
-// checkBlocks refuses what this program does not do for reports about blocks of rows, and a block that is too large to be held.
+// checkBlocks refuses what this program does not do for reports about blocks of rows, and a block that is too large to
+// be held.
 func (l *loop) checkBlocks(a *consent.Agreement) error {
 	silo, units := a.Spec.Silo != nil, a.Units()
 	for i, f := range a.Phases {
@@ -50,7 +52,7 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 	return nil
 }
 
-// rowValues is how many values a row has at most, as declared.
+// rowValues returns the largest number of values of a row, as declared.
 func rowValues(a *consent.Agreement) uint64 {
 	if f := a.Spec.Features; f.Vector != nil && f.Crosses == nil && f.Polynomial == nil && f.Fourier == nil {
 		return uint64(f.Vector.MaxNonzeros) + 1
@@ -64,8 +66,8 @@ type line struct {
 	bad *task.RowError // nil of a row that can be read
 }
 
-// lines are all lines of the files from where rows can begin, the empty ones among them, as rows that cannot be read: nothing that a row says moves
-// another into another block.
+// lines yields all lines of the files from where rows can begin. Empty lines count as rows that cannot be read: no
+// content of a row moves another row into another block.
 func (m *mapper) lines(rows iter.Seq2[task.Row, error]) iter.Seq[line] {
 	declared := m.loop.agreement.Spec.Events
 	begin := int64(declared.SkipLines)
@@ -99,7 +101,8 @@ func (m *mapper) lines(rows iter.Seq2[task.Row, error]) iter.Seq[line] {
 	}
 }
 
-// blocks makes events of ranges of lines. What is left at the end of a file is not sent. No more than heldBlocks are held.
+// blocks makes events of ranges of lines. What is left at the end of a file is not sent. No more than heldBlocks are
+// held.
 func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	held := make(chan struct{}, heldBlocks)
 	held <- struct{}{} // by the one that is read
@@ -124,11 +127,12 @@ func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) it
 	}
 }
 
-// allRows is the key of all that a silo has, the same in every run: one made of a path would give a copy of a file rounds of its own.
+// allRows is the key of all that a silo has, the same in every run: one made of a path would give a copy of a file
+// rounds of its own.
 var allRows = participation.EventKey("all rows of a silo")
 
-// whole makes one event of all lines when they have ended. A silo that took part before reports about as many as then: a report about fewer would
-// have too little noise beside those that it sent. Limits are of numbers of rows.
+// whole makes one event of all lines when they have ended. A silo that took part before reports about as many as then:
+// a report about fewer would have too little noise beside those that it sent. Limits are of numbers of rows.
 func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
 		agreement, kept := m.loop.agreement, m.loop.kept
@@ -166,7 +170,8 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 	}
 }
 
-// sized are the terms of a silo that has so many units in all, nil where it took part before. It fails with what is of no report of the task.
+// sized returns the terms of a silo that has so many units in all, nil if it took part before. It fails with a number
+// that fits no report of the task.
 func (m *mapper) sized(what string, units uint64) (terms *consent.Agreement, ok bool) {
 	switch kept := m.loop.kept; {
 	case units < kept:
@@ -177,7 +182,8 @@ func (m *mapper) sized(what string, units uint64) (terms *consent.Agreement, ok 
 	return terms, m.failed == nil
 }
 
-// event is that of a block. Its rows are worked out when it joins; over is called when nothing of them is needed any more.
+// event returns the event of a block. Its rows are worked out when it joins; over is called when none of them is
+// needed any more.
 func (m *mapper) event(key participation.Key, lines []line, over func()) *event {
 	e := &event{record: participation.Record{Key: key}, rows: uint64(len(lines)), over: over}
 	var invalid uint64
@@ -200,7 +206,7 @@ func (m *mapper) event(key participation.Key, lines []line, over func()) *event 
 	return e
 }
 
-// release gives up what the event is about, when no report of it follows.
+// release drops the block of an event when no report about it follows.
 func (e *event) release() {
 	if e.over != nil {
 		e.block, e.work = block.Block{}, nil

@@ -28,8 +28,8 @@ const (
 	blockDim   = 40 // a coordinate for each row of any file
 )
 
-// newBlocks is a world whose reports are about blocks of rows without noise of their own, so that a draw shows which
-// rows are in it.
+// newBlocks returns a world whose reports are about blocks of rows without noise of their own, so that a draw shows
+// which rows are in it.
 func newBlocks(t *testing.T, rounds, cohort uint64) *world {
 	w := newWorld(t, plan{rounds: rounds, cohort: cohort, deadline: time.Minute, trust: accounting.Pan})
 	var err error
@@ -43,7 +43,7 @@ func newBlocks(t *testing.T, rounds, cohort uint64) *world {
 	return w
 }
 
-// silo is the client of an organisation whose reports are final.
+// silo returns the client of an organisation whose reports are final.
 func (w *world) silo(cfg device.Config) *device.Device {
 	cfg.Rows, cfg.Policy.MaxEpsilon = true, accounting.MaxEpsilon
 	c := w.client(cfg)
@@ -78,7 +78,7 @@ func files(parts ...part) iter.Seq2[task.Row, error] {
 	}
 }
 
-// rowsIn says for each coordinate how many draws it is in, of any event in any round.
+// rowsIn counts for each coordinate the draws that hold it, of any event in any round.
 func (s *spy) rowsIn(p randomizer.Params) (in [blockDim]int) {
 	s.t.Helper()
 	for _, rounds := range s.draws {

@@ -8,20 +8,21 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A device's clock may be ahead of the broker's by maxAhead. One that went on by a jump, of more than clockJump, is compared again before it is
-// believed, at most once in clockEvery.
+// A device's clock may be ahead of the broker's by maxAhead. One that went on by a jump, of more than clockJump, is
+// compared again before it is believed, at most once in clockEvery.
 const (
 	maxAhead   = time.Hour
 	clockJump  = time.Minute
 	clockEvery = time.Minute
 )
 
-// A clock is the time that the ledger is told. Charges leave a period by it, and what a ledger was told once it keeps for good: so a
-// machine whose clock is ahead by years for a moment would forget what its users paid, and hold what they pay then against them for years.
-// The clock is therefore held against the broker's, at the record that a working stage renews all the time. Where it is further ahead nobody
-// is charged, and what the ledger is told else is the broker's time. A broker or a stage that tells old times keeps devices from taking
-// part, as by silence; one that tells late times changes nothing, for the device's own clock is the later bound. Where no lease stands,
-// or the device may not read it, the own clock is believed.
+// A clock keeps the time that the ledger is given. Charges leave a period by it, and a ledger keeps for good the
+// latest time it was given: a machine whose clock is ahead by years for a moment would forget what its users paid, and
+// then hold their payments against them for years. The clock is therefore compared with the broker's, at the record
+// that a working stage renews all the time. If it is further ahead than allowed, nobody is charged, and the ledger is
+// otherwise given the broker's time. A broker or a stage that shows old times keeps devices from taking part, just as
+// silence does; one that shows late times changes nothing, for the device's own clock is the later bound. If there is
+// no lease, or the device may not read it, its own clock is believed.
 type clock struct {
 	read func() time.Time // the machine's; a test may have another
 
@@ -36,7 +37,7 @@ type clock struct {
 
 func newClock() clock { return clock{read: func() time.Time { return time.Now().Round(0) }} }
 
-// now is what the ledger is told.
+// now returns the time that the ledger is given.
 func (c *clock) now() time.Time {
 	t := c.read()
 	if !c.wall.IsZero() {
@@ -58,13 +59,14 @@ func (c *clock) foundAhead() (by time.Duration, since time.Time) {
 	return c.by, c.found
 }
 
-// ahead says that the clock was found ahead, and is so still.
+// ahead reports whether the clock was found ahead and still is.
 func (c *clock) ahead() bool { return !c.limit.IsZero() && !c.read().Before(c.limit) }
 
-// holds says that nobody is to be charged.
+// holds reports whether nobody may be charged now.
 func (c *clock) holds() bool { return c.unknown || c.ahead() }
 
-// doubtful says that a comparison is due: there was none that found it right, or the clock moved otherwise than time since.
+// doubtful reports whether a comparison is due: none has found the clock right yet, or the clock has since moved
+// differently from elapsed time.
 func (c *clock) doubtful() bool {
 	if c.unknown || c.wall.IsZero() {
 		return !time.Now().Before(c.next)
@@ -73,7 +75,7 @@ func (c *clock) doubtful() bool {
 	return moved > clockJump || moved < -clockJump
 }
 
-// compared takes what the broker's time was at least; zero: nobody tells.
+// compared takes a lower bound of the broker's time; the zero time if none is known.
 func (c *clock) compared(told time.Time) {
 	c.next = time.Now().Add(clockEvery)
 	c.wall, c.since, c.limit, c.unknown = time.Time{}, time.Time{}, time.Time{}, false

@@ -15,7 +15,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A timeless broker may not answer who asks for the lease, and the adapter gives up before its caller where it has less patience.
+// A timeless broker may not answer who asks for the lease, and the adapter gives up before its caller where it has
+// less patience.
 type timeless struct {
 	stream.Records
 	lease    string
@@ -35,9 +36,10 @@ func (b *timeless) Get(ctx context.Context, subject string) (stream.Message, err
 	return b.Records.Get(ctx, subject)
 }
 
-// TestOneJumpOfTheClock: a machine's clock goes ahead by years and is set right, before the first event or between two, in a process that runs
-// or in one that starts. Nothing that was paid is forgotten meanwhile, nobody is charged, the ledger's clock does not follow, and as soon
-// as the clock is right the event is taken, and its charge leaves the period in its time.
+// TestOneJumpOfTheClock: a machine's clock goes ahead by years and is set right, before the first event or between
+// two, in a process that runs or in one that starts. Nothing that was paid is forgotten meanwhile, nobody is charged,
+// the ledger's clock does not follow, and as soon as the clock is right the event is taken, and its charge leaves the
+// period in its time.
 func TestOneJumpOfTheClock(t *testing.T) {
 	const period, jump = 30 * 24 * time.Hour, 70 * 365 * 24 * time.Hour
 	for name, test := range map[string]struct {
@@ -134,8 +136,8 @@ func TestOneJumpOfTheClock(t *testing.T) {
 	}
 }
 
-// TestClocksThatAreRight: what is no jump ahead is no reason to wait: a clock that is some minutes ahead or behind, a machine that slept, and a
-// broker of which no time is told.
+// TestClocksThatAreRight: what is no jump ahead is no reason to wait: a clock that is some minutes ahead or behind, a
+// machine that slept, and a broker of which no time is told.
 func TestClocksThatAreRight(t *testing.T) {
 	for name, by := range map[string]time.Duration{"ahead": 50 * time.Minute, "behind": -10 * time.Hour, "equal": 0} {
 		t.Run(name, func(t *testing.T) {

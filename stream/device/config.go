@@ -31,48 +31,52 @@ type Config struct {
 	Records stream.Records
 	Reports stream.ReportWriter
 	Store   participation.Store // of this task alone
-	// Ledger is of all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
+	// Ledger covers all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
 	Ledger ledger.Ledger
-	// UserKeys says that a key names the same user in every task: EventKey of a user's id. Then each user has an account
-	// in the ledger, and one whose total is spent is Refused alone. Otherwise all events have one account, charged
-	// once for each task that any of them took part in: a bound for every user, whichever events are theirs.
-	// It is for Publish alone: Run refuses it, because its keys are rows. Tasks that protect people (privacy.unit user) have such keys anyway.
+	// UserKeys declares that a key names the same user in every task: EventKey of a user's id. Then each user has
+	// an account in the ledger, and a user whose total is spent is Refused alone. Otherwise all events share one
+	// account, charged once for each task that any of them took part in: a bound for every user, whichever events
+	// are theirs. UserKeys is for Publish alone: Run refuses it, because its keys are rows. Tasks that protect
+	// people (privacy.unit user) have such keys anyway.
 	UserKeys bool
 
-	// Policy is what the device agrees to; the zero Policy is explained there.
+	// Policy decides which tasks and rounds the device agrees to; see consent.Policy for its zero value.
 	Policy consent.Policy
 	// Spec is the declaration that the operator has at hand; the announced task must declare the same. Nil: any that
 	// the policy takes.
 	Spec *task.Spec
-	// Rows says that events come from Run. Where the task declares events.key, rows are known by it, and by no place in a source.
+	// Rows declares that events come from Run. Where the task declares events.key, rows are known by that key and
+	// not by their place in a source.
 	Rows bool
-	// Source names where the rows of Run come from, such as the absolute path of a file, so that a second run knows them.
-	// Rows that name a file of their own are known by that one, and Source is then the pattern that found it.
-	// The store is pinned to it, or with keys to the name of their column. Empty without keys is a stream whose rows are new in every run:
-	// a row of an earlier run must never be seen again.
+	// Source names where the rows of Run come from, such as the absolute path of a file, so that a second run knows
+	// them. Rows that name a file of their own are known by that one, and Source is then the pattern that found it.
+	// The store is pinned to it, or with keys to the name of their column. Empty without keys is a stream whose rows
+	// are new in every run: a row of an earlier run must never be seen again.
 	Source string
 
-	// Work makes the most that an event's function (PublishFunc, PublishBlockFunc) does, for a task that was agreed to: ticks are made for events
-	// that take as long. Nil: no more than mapping the rows of a report.
+	// Work makes the most that an event's function (PublishFunc, PublishBlockFunc) does, for a task that was agreed
+	// to: ticks are made for events that take as long. Nil: no more than mapping the rows of a report.
 	Work func(*consent.Agreement) (func(), error)
 
-	// Shuffle has Run take rows in a random order, one of this many at a time, which are held for that; 0, the default, and 1 in theirs.
+	// Shuffle has Run take rows in a random order, one of this many at a time, which are held for that; 0, the
+	// default, and 1 in theirs.
 	Shuffle int
 
-	// MaxBlockRows bounds what a block of rows may hold: its rows times the values that one is declared to have at most. Default 5e7. It is held
-	// against the declaration alone, never against what rows have.
+	// MaxBlockRows bounds the size of a block of rows: its rows times the values that a row is declared to have at
+	// most. Default 5e7. It is compared with the declaration alone, never with actual rows.
 	MaxBlockRows uint64
 
 	Bundle      int // users in one message, 1 to the task's max_bundle; default 1
 	MaxInFlight int // most events whose publish is not answered, where the broker answers quickly; default 4096
 	// Poll is the mean time between retries of a publish, and the shortest between reads that nothing woke; default 2s.
 	Poll time.Duration
-	// MaxPoll is the longest mean time between reads that nothing woke, and the longest over which the devices of a task
-	// spread what all of them do; default 5m, and at least Poll. While events wait, the time between reads is at most twice the task's deadline.
+	// MaxPoll is the longest mean time between reads that nothing woke, and the longest over which the devices of a
+	// task spread what all of them do; default 5m, and at least Poll. While events wait, the time between reads is at
+	// most twice the task's deadline.
 	MaxPoll time.Duration
 	// Timeout bounds one read and one publish; default 10s.
 	Timeout time.Duration
-	// CloseWait is how long after the task's End a missing Close is waited for; default 30s.
+	// CloseWait bounds the wait for a missing Close after the task's End; default 30s.
 	CloseWait time.Duration
 	// Limits are the broker's, to refuse a task whose reports do not fit; zero does not check.
 	Limits stream.Limits
@@ -84,7 +88,7 @@ type Config struct {
 	Entropy rand.Source
 }
 
-// Progress is where a client stands: its newest round, and its settled events so far.
+// Progress describes a client's newest round and its settled events so far.
 type Progress struct {
 	Round            stream.Round   // 0 before the first
 	Attempt          stream.Attempt // 0 before the first

@@ -158,7 +158,8 @@ func TestPinsHold(t *testing.T) {
 		other.announce(ctx, 1)
 		refusal(t, "another task", run(other, func(*device.Config) {}), "task hash")
 
-		// The same keys, declaration and plan, begun anew on emptied streams: round 1 would have the same manifest.
+		// The same keys, declaration and plan, started again on emptied streams: round 1 would have the same
+		// manifest.
 		anew := newWorld(t, plan{rounds: 2, cohort: 10})
 		anew.learner, anew.stage, anew.task = w.learner, w.stage, proto.CloneOf(w.task)
 		anew.task.Life = bytes.Repeat([]byte{1}, stream.LifeSize)
@@ -246,8 +247,8 @@ func TestFirstUse(t *testing.T) {
 	})
 }
 
-// TestARowPins: data that the reader refuses before the first row leave the store free for other data; the first row that a
-// round has room for binds it to its source.
+// TestARowPins: data that the reader refuses before the first row leave the store free for other data; the first row
+// that a round has room for binds it to its source.
 func TestARowPins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 10})

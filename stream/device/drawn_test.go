@@ -16,9 +16,10 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// Where some of the silos make a round of many passes, who does is drawn anew for each: over many rounds everybody is in about as many, who was in the
-// round before no more often than others. A report that came too late for a round is charged and not drawn again, the stint as a whole once, and
-// every round has a draw of its own.
+// TestSilosAreDrawnForEachRound checks that, where some of the silos make a round of many passes, the silos are
+// drawn again for each round: over many rounds each is in about as many, and those of the round before no more
+// often than others. A report that came too late for a round is charged and not drawn again, the stint is charged
+// once as a whole, and every round has a draw of its own.
 func TestSilosAreDrawnForEachRound(t *testing.T) {
 	const silos, some, rounds = 6, 3, 30
 	for _, trust := range []accounting.Trust{accounting.Local, accounting.Shuffle} {
@@ -83,8 +84,9 @@ func TestSilosAreDrawnForEachRound(t *testing.T) {
 	}
 }
 
-// A silo that no round drew, and that is started again when the task is over, says that its rows were in no report; one that was counted says that.
-// Neither waits for the span that hides how long rows take to be read, in which the run would end.
+// A silo that no round drew, and that is started again when the task is over, says that its rows were in no report;
+// one that was counted says that. Neither waits for the span that hides how long rows take to be read, in which the
+// run would end.
 func TestSilosComeAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilos(t, accounting.Local, 3)

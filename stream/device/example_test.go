@@ -15,8 +15,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// An app sends its user's one event, and knows afterwards whether it was counted. Records and Reports are natsjs.Connect's
-// in an app, and the store is filestore.Open's; here a task runs in memory, with nine more users.
+// An app sends its user's one event, and knows afterwards whether it was counted. Records and Reports are
+// natsjs.Connect's in an app, and the store is filestore.Open's; here a task runs in memory, with nine more users.
 func Example() {
 	ctx, broker, store, stop := churnInMemory(9)
 	defer stop()
@@ -35,7 +35,8 @@ func Example() {
 	// Output: counted in round 1
 }
 
-// An app whose task protects people sends all events of its user at once: the mean over them is one report, under the user's id.
+// An app whose task protects people sends all events of its user at once: the mean over them is one report, under the
+// user's id.
 func ExampleDevice_PublishBlock() {
 	ctx, dev, stop := peopleInMemory()
 	defer stop()
@@ -82,8 +83,8 @@ func (exampleTB) Fatal(args ...any)              { panic(fmt.Sprint(args...)) }
 func (exampleTB) Error(args ...any)              { panic(fmt.Sprint(args...)) }
 func (exampleTB) Errorf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
 
-// churnInMemory runs learner and stage of a task in memory, whose only round takes ten users, of which so many publish by
-// themselves. stop ends all of it.
+// churnInMemory runs learner and stage of a task in memory, whose only round takes ten users, of which so many publish
+// by themselves. stop ends all of it.
 func churnInMemory(others int) (ctx context.Context, broker *memory.Broker, store participation.Store, stop func()) {
 	w := newWorld(exampleTB{}, plan{rounds: 1, cohort: 10, deadline: time.Minute, sealed: true})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -101,7 +102,8 @@ func churnInMemory(others int) (ctx context.Context, broker *memory.Broker, stor
 	}
 }
 
-// peopleInMemory is the client of one of ten users of a task in memory that protects people; the others publish by themselves.
+// peopleInMemory returns the client of one of ten users of a task in memory that protects people; the others publish
+// by themselves.
 func peopleInMemory() (ctx context.Context, dev *device.Device, stop func()) {
 	w := newWorld(exampleTB{}, plan{rounds: 1, cohort: 10, deadline: time.Minute, sealed: true})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -25,7 +25,7 @@ func (c *Device) OnReport(f func(stream.Round, block.Block, randomizer.Params)) 
 // AllRows is the key of all rows of a silo.
 var AllRows = allRows
 
-// WorkOf is what the client takes the work of an event of so many rows for.
+// WorkOf returns the client's bound on the work of an event of so many rows.
 var WorkOf = workOf
 
 // SetClock gives the client another clock than the machine's.

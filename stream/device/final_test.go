@@ -26,8 +26,9 @@ func (l refuser) Publish(ctx context.Context, reports []stream.Outgoing) ([]stre
 	return acks, err
 }
 
-// Where a publish is a release, a broker that denies what it stored gets one draw of an event, or one for each round of its interactive phase, in
-// whatever number of rounds and lives of the device, and under a policy that would pay for many more. Without, it gets several.
+// Where a publish is a release, a broker that denies what it stored gets one draw of an event, or one for each round
+// of its interactive phase, in whatever number of rounds and lives of the device, and under a policy that would pay
+// for many more. Without, it gets several.
 func TestFinalReportsAreDrawnOnce(t *testing.T) {
 	drawn := map[bool]int{}
 	for _, c := range []struct {

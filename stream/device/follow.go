@@ -15,8 +15,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// look reads what is new of that which this device has a use for. Only a refusal is an error: what cannot be read now is read later.
-func (l *loop) look(ctx context.Context) error {
+// poll reads the records this device needs and has not seen. It returns an error only if the policy refuses
+// or the store fails; reads that the broker does not answer are retried at the next poll.
+func (l *loop) poll(ctx context.Context) error {
 	before, begun := l.learned, time.Now()
 	if l.agreement == nil {
 		if err := l.agree(ctx); err != nil {
@@ -29,7 +30,7 @@ func (l *loop) look(ctx context.Context) error {
 		}
 	}
 	now := time.Now()
-	// An event that came while this looked for no rounds has the next look taken at once.
+	// An event that came while this poll read no rounds causes the next poll at once.
 	if l.resting = l.agreement != nil && (l.has() == nothing || !l.over() && l.looked.Before(begun)); l.resting {
 		l.pace.rests(now)
 		return nil
@@ -56,7 +57,8 @@ func (l *loop) follow(ctx context.Context) error {
 	for _, r := range l.rounds {
 		l.followAttempts(ctx, r)
 	}
-	// Where the task was ended in place of the newest round, that round stands and has no Close: nobody sends to it who was not there before.
+	// Where the task was ended instead of closing the newest round, that round remains without a Close: only
+	// devices that were in it before send to it.
 	if !l.over() && (l.learned == before || l.current != was) {
 		if got, ok := l.records.get(ctx, l.Task.End(), false); ok {
 			l.takeEnd(got)
@@ -160,7 +162,7 @@ func (l *loop) takeEnd(got stream.Message) {
 	}
 }
 
-// currentNumber is that of the newest round known, 0 before the first.
+// currentNumber returns the number of the newest round known, 0 before the first.
 func (l *loop) currentNumber() stream.Round {
 	if l.current == nil {
 		return 0
@@ -168,8 +170,8 @@ func (l *loop) currentNumber() stream.Round {
 	return l.current.number
 }
 
-// takeRound takes up a round that is newer than all others. An older one, read or heard, changes nothing, and one in the place of a round that
-// was answered is not answered: see replaced.
+// takeRound takes up a round that is newer than all others. An older one, read or heard, changes nothing, and one in
+// the place of a round that was answered is not answered: see replaced.
 func (l *loop) takeRound(ctx context.Context, m *wire.Round, hash stream.Hash) error {
 	number := stream.Round(m.Round)
 	if number < l.currentNumber() || (number == l.currentNumber() && hash == l.current.manifest) {
@@ -192,7 +194,7 @@ func (l *loop) takeRound(ctx context.Context, m *wire.Round, hash stream.Hash) e
 		}
 	}
 	at, _ := manifest.Follows(l.agreement.Task, l.agreement.Hash, m) // CheckRound knows that it does
-	if err := l.ask(at.Index, m); err != nil {
+	if err := l.prepare(at.Index, m); err != nil {
 		return err
 	}
 	r := l.rounds[number]
@@ -214,8 +216,9 @@ func (l *loop) takeRound(ctx context.Context, m *wire.Round, hash stream.Hash) e
 	return nil
 }
 
-// ask has reports drawn for a round, in a phase of the plan by its index. Those of a silo whose rows are still read wait for its terms.
-func (l *loop) ask(phase int, m *wire.Round) error {
+// prepare sets up the report maker for a round of the phase with this index in the plan. A silo whose rows are still
+// being read has no terms yet; prepare does nothing then.
+func (l *loop) prepare(phase int, m *wire.Round) error {
 	if l.terms == nil {
 		return nil
 	}
@@ -232,7 +235,7 @@ func (l *loop) ask(phase int, m *wire.Round) error {
 	return l.reports.At(m.Point, manifest.Frame(m.Frame))
 }
 
-// known is the manifest hash under which a round was seen, or joined in an earlier run.
+// known returns the manifest hash under which a round was seen, or joined in an earlier run; nil if it is unknown.
 func (l *loop) known(number stream.Round) (*stream.Hash, error) {
 	if r := l.rounds[number]; r != nil {
 		return &r.manifest, nil
@@ -260,7 +263,7 @@ func (l *loop) followAttempts(ctx context.Context, r *round) {
 			return
 		}
 	}
-	// The records of a round that is so far behind are removed when they are old. Its outcome then is what it is without them.
+	// The records of a round so far behind are removed when they are old. Its outcome is then settled without them.
 	if len(r.bundles) > 0 && !r.gone && r.number+stream.KeptRounds < l.currentNumber() && l.records.removed(ctx, r.number) {
 		l.Logger.Warn("the records of a round are gone, and nothing will tell who was counted: its users stay charged", "round", r.number,
 			"newest_round", l.currentNumber(), "users", r.events())
@@ -269,7 +272,8 @@ func (l *loop) followAttempts(ctx context.Context, r *round) {
 	}
 }
 
-// takeOpen takes up an attempt that is newer than those known, or another of the same number, which the broker may have lost.
+// takeOpen takes up an attempt that is newer than those known, or another of the same number, which the broker may
+// have lost.
 func (l *loop) takeOpen(r *round, o *wire.Open, a participation.Attempt) {
 	if r.closed != nil || (r.open != nil && (a == r.attempt || a.Number < r.attempt.Number)) {
 		return
@@ -290,7 +294,8 @@ func (l *loop) takeOpen(r *round, o *wire.Open, a participation.Attempt) {
 	l.progress()
 }
 
-// takeClose takes up the outcome of a round. Where it decides about nobody here, the Open beside it is of no interest; else it says whether that is there.
+// takeClose takes up the outcome of a round. If it decides about events of this client, the Open of the attempt is
+// needed too, and takeClose returns false while that cannot be read.
 func (l *loop) takeClose(ctx context.Context, r *round, c *wire.Close) bool {
 	closed := participation.Closed{Round: r.number, Manifest: r.manifest, Void: c.Void}
 	if len(r.bundles) > 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// full is a broker whose queue of reports takes so many of a world, which are not sealed.
+// full returns a broker whose queue of reports takes so many of a world, which are not sealed.
 func full(w *world, reports int) memory.Config {
 	return memory.Config{MaxReportBytes: int64(reports * (w.params.ReportBytes() + 100))}
 }
@@ -39,8 +39,9 @@ func publishAll(ctx context.Context, cl *device.Device, n int) func() map[partic
 	return func() map[participation.State]int { group.Wait(); return out }
 }
 
-// A stream is full and 400 users wait. Few of them are charged, the others join nothing while the broker refuses; those whose reports were
-// refused are tried again, ever more seldom, and none is in doubt for good: they are in the batch when there is room, and else uncounted.
+// A stream is full and 400 users wait. Few of them are charged, the others join nothing while the broker refuses;
+// those whose reports were refused are tried again, ever more seldom, and none is in doubt for good: they are in the
+// batch when there is room, and else uncounted.
 func TestFullStream(t *testing.T) {
 	for _, room := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -145,7 +146,8 @@ func (d denier) Publish(ctx context.Context, reports []stream.Outgoing) ([]strea
 	return acks, err
 }
 
-// A round is opened so often that its users may be sent no more: they are told, and their places are those of others.
+// TestNobodyLeavesInSilence checks that users of a round that is opened so often that they may be sent no more
+// reports are told so, and that their places go to others.
 func TestNobodyLeavesInSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

@@ -8,9 +8,10 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// hear acts on a wake as it stands. What it brings passes the checks of what is read, and beyond them moves this device forward only:
-// whoever can send wakes can send old ones. A record that it cannot judge by is read, in its time. Only a refusal is an error.
-func (l *loop) hear(ctx context.Context, w stream.Wake) error {
+// takeWake acts on the record that a wake carries. The record passes the same checks as one that is read, and
+// moreover only moves this device forward: anybody who can send wakes can send old ones. A record that a wake does
+// not suffice to judge is read later. takeWake returns an error only if the policy refuses or the store fails.
+func (l *loop) takeWake(ctx context.Context, w stream.Wake) error {
 	if w.Subject == "" {
 		l.unsure = l.current != nil
 		l.missed()
@@ -57,7 +58,8 @@ func (l *loop) hear(ctx context.Context, w stream.Wake) error {
 	return err
 }
 
-// missed says that something may have been written that nobody told of. Who has a use for it looks, but not all devices at one time.
+// missed notes that something may have been written without a wake. A device that has a use for it polls soon, at
+// a random time so that not all devices poll at once.
 func (l *loop) missed() {
 	if l.agreement == nil || l.has() != nothing {
 		l.pace.soon(time.Now(), l.spread())
@@ -105,7 +107,7 @@ func (l *loop) hearOpen(got stream.Message, at stream.Address) {
 	}
 }
 
-// hearClaim ends what is sent to a round: the one batch of it is made, and holds what the stage had opened.
+// hearClaim ends sending to a round: its one batch is made, and holds the reports that the stage had opened.
 func (l *loop) hearClaim(got stream.Message, number stream.Round) {
 	if r := l.rounds[number]; r != nil && r.closed == nil && !r.claimed && l.records.claimed(got, r.manifest) {
 		r.claimed = true

@@ -16,7 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A far device hears and is heard late: whoever reads Open sends before it can know that the round is full.
+// A far device has a delay in both directions: a device that reads Open sends before it can know that the round is
+// full.
 type far struct{ stream.ReportWriter }
 
 func (f far) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
@@ -24,7 +25,7 @@ func (f far) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.A
 	return f.ReportWriter.Publish(ctx, reports)
 }
 
-// shares are what rounds were announced with.
+// shares returns, by round, the share of devices that may join at once as the round's Open announced it.
 func (w *world) shares(rounds uint64) []float64 {
 	out := make([]float64, rounds+1)
 	for _, m := range w.broker.Dump() {
@@ -39,13 +40,15 @@ func (w *world) shares(rounds uint64) []float64 {
 	return out
 }
 
-// A hundred times as many devices with one event each as a round takes, twelve times as many as the plan knows of, all of them slow to hear.
-// Every round fills at the first attempt, long before its deadline. Who sends in vain has paid all the same, so few may: the first
-// round is sent what so many too many make of it, and the others a few reports a place.
+// A hundred times as many devices with one event each as a round takes, twelve times as many as the plan knows of, all
+// of them slow to hear. Every round fills at the first attempt, long before its deadline. Who sends in vain has paid
+// all the same, so few may: the first round is sent what so many too many make of it, and the others a few reports a
+// place.
 //
-// In the first round an eighth of 200 (30 rounds: a thirtieth of 1000) join at once, 25 (33), and more while the share grows for 3 s to 5 s: by a fifth. From the
-// second on a share of one cohort is asked for, which grows by as much: 1 to 3 reports a place were seen. The bound is 6: for the last five
-// rounds that is 60 reports where 20 are expected, below 1e-9 for a Poisson sum.
+// In the first round an eighth of 200 (30 rounds: a thirtieth of 1000) join at once, 25 (33), and more while the share
+// grows for 3 s to 5 s: by a fifth. From the second on a share of one cohort is asked for, which grows by as much: 1
+// to 3 reports a place were seen. The bound is 6: for the last five rounds that is 60 reports where 20 are expected,
+// below 1e-9 for a Poisson sum.
 func TestHerd(t *testing.T) {
 	cohort, rounds := uint64(2), uint64(8)
 	if longtest.Run(t, "a herd of 1000 devices over 30 rounds") {
@@ -119,8 +122,8 @@ func TestHerd(t *testing.T) {
 	})
 }
 
-// Several gateways that know how many rows they have fill each round together, with hardly more reports than there are places. Where they do not
-// know, each takes all rows of the plan for its own, and the first rounds are sent too many.
+// Several gateways that know how many rows they have fill each round together, with hardly more reports than there are
+// places. Where they do not know, each takes all rows of the plan for its own, and the first rounds are sent too many.
 func TestGatewaysShareEachRound(t *testing.T) {
 	const gateways, cohort, rounds = 4, 40, 10
 	for _, known := range []uint64{cohort * rounds / gateways, 0} {

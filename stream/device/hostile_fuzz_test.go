@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// FuzzAgreement: whatever well-formed task and round a learner signs, a device refuses them or has computed for itself that
-// the task keeps within its limit.
+// FuzzAgreement: whatever well-formed task and round a learner signs, a device refuses them or has computed for itself
+// that the task keeps within its limit.
 func FuzzAgreement(f *testing.F) {
 	const limit = 5
 	for _, p := range []plan{

@@ -6,10 +6,11 @@ import (
 	"sync"
 )
 
-// errEnded says that the client takes no more events.
+// errEnded is returned when the client takes no more events.
 var errEnded = errors.New("the client has ended")
 
-// An inbox is the bounded way from those who publish to the loop, which owns what it has taken and tells the outcome of each exactly once.
+// An inbox is the bounded queue from publishers to the loop, which owns the events that it has taken and tells the
+// outcome of each exactly once.
 type inbox struct {
 	limit int
 	ready chan struct{} // holds a token when there may be events
@@ -74,14 +75,14 @@ func (q *inbox) put(ctx context.Context, e *event) error {
 	}
 }
 
-// len is how many events are there.
+// len returns the number of events in the inbox.
 func (q *inbox) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.events)
 }
 
-// waiting is how many events wait to be taken.
+// waiting returns the number of events that wait to be taken, including those whose put waits for room.
 func (q *inbox) waiting() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -95,7 +96,7 @@ func (q *inbox) take(n int) []*event {
 	n = min(n, len(q.events))
 	if n <= 0 {
 		if len(q.events) > 0 {
-			signal(q.ready) // whoever took the token has no room by now, and will
+			signal(q.ready) // the receiver of the token has no room now, and will have
 		}
 		return nil
 	}
@@ -110,14 +111,14 @@ func (q *inbox) take(n int) []*event {
 	return got
 }
 
-// holds is how many events wait in it.
+// holds returns the number of events in the inbox.
 func (q *inbox) holds() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.events)
 }
 
-// close refuses all later puts and returns what is left.
+// close refuses all later puts and returns the events that are left.
 func (q *inbox) close() []*event {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -131,7 +132,7 @@ func (q *inbox) close() []*event {
 	return left
 }
 
-// answers is the way of deliveries back to the loop: MaxInFlight of them at most, for each has an event at least.
+// answers carries deliveries back to the loop: at most MaxInFlight of them, since each has at least one event.
 type answers struct {
 	ready chan struct{} // holds a token when there may be one
 

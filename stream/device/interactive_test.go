@@ -19,8 +19,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// The users of an interactive phase answer each of its rounds, with a draw and a report id of their own for each; those of
-// the phases around it answer one round. Nobody is in two phases.
+// The users of an interactive phase answer each of its rounds, with a draw and a report id of their own for each;
+// those of the phases around it answer one round. Nobody is in two phases.
 func TestUsersAnswerEveryRoundOfTheirPhase(t *testing.T) {
 	for _, bundle := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestUsersAnswerEveryRoundOfTheirPhase(t *testing.T) {
 	}
 }
 
-// Two gateways have twice the users that an interactive phase takes. Those whom its first round does not count leave it to
-// the others, and are the users of the phase after it: nobody starves.
+// Two gateways have twice the users that an interactive phase takes. Those whom its first round does not count leave
+// it to the others, and are the users of the phase after it: nobody starves.
 func TestCrowdedInteractivePhase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 4, cohort: 30, deadline: time.Minute})
@@ -90,8 +90,8 @@ func TestCrowdedInteractivePhase(t *testing.T) {
 	})
 }
 
-// A gateway leaves in the middle of an interactive phase: the rounds after that go on with the minimum, or with users who
-// come late and answer what is left.
+// A gateway leaves in the middle of an interactive phase: the rounds after that go on with the minimum, or with users
+// who come late and answer what is left.
 func TestLeaversAndLateComers(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -154,8 +154,8 @@ func TestLeaversAndLateComers(t *testing.T) {
 	}
 }
 
-// A process dies at each write of its store in the middle of interactive phases, and another one goes on: the same users
-// answer the rounds that are left, each once.
+// A process dies at each write of its store in the middle of interactive phases, and another one goes on: the same
+// users answer the rounds that are left, each once.
 func TestDeathInAnInteractivePhase(t *testing.T) {
 	for _, lost := range []bool{true, false} {
 		reached := true
@@ -218,7 +218,8 @@ type announced struct {
 	step  stream.Step
 }
 
-// What a learner that lies may try with phases: each of these rounds is signed by it and is of its task, and none is answered.
+// What a learner that lies may try with phases: each of these rounds is signed by it and is of its task, and none is
+// answered.
 func TestHostileSteps(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -270,7 +271,8 @@ func TestHostileSteps(t *testing.T) {
 				}
 			}
 			<-outcome
-			// A process that begins anew has not seen the round before, and its store has: the event is not drawn for again.
+			// A process that starts again has not seen the round before, but its store has: the event is not drawn
+			// for again.
 			again := w.client(w.dear(s))
 			ask, cancel := context.WithTimeout(ctx, time.Minute)
 			_, _ = again.Publish(ask, participation.EventKey("a"), example(1))
@@ -331,8 +333,8 @@ func TestVoidRoundOfAnInteractivePhase(t *testing.T) {
 	})
 }
 
-// TestInteractiveCost: the rounds of a phase are asked for together, which costs less than their sum and more than one, and
-// a policy for one round refuses them.
+// TestInteractiveCost: the rounds of a phase are asked for together, which costs less than their sum and more than
+// one, and a policy for one round refuses them.
 func TestInteractiveCost(t *testing.T) {
 	w := newWorld(t, plan{rounds: 3, cohort: 50})
 	policy := consent.Policy{AllowPlaintext: true, MaxEpsilon: 50}

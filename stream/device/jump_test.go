@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestAClockThatJumpsAfterItsComparison: between the comparison and the charge the clock goes ahead by years. The ledger is not told.
+// TestAClockThatJumpsAfterItsComparison: between the comparison and the charge the clock goes ahead by years. The
+// ledger is not told.
 func TestAClockThatJumpsAfterItsComparison(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, by := newClock(), time.Duration(0)

@@ -44,7 +44,7 @@ func (w *world) keyed() {
 	w.hash = taskHash(w.t, w.task)
 }
 
-// events are lines of people by their numbers.
+// events returns lines of people by their numbers.
 func events(people ...int) string {
 	var b strings.Builder
 	for _, i := range people {
@@ -53,7 +53,7 @@ func events(people ...int) string {
 	return b.String()
 }
 
-// upTo is 0 to n-1.
+// upTo returns 0 to n-1.
 func upTo(n int) (all []int) {
 	for i := range n {
 		all = append(all, i)
@@ -61,7 +61,8 @@ func upTo(n int) (all []int) {
 	return all
 }
 
-// A stream that is read again from its beginning, or in another order, has each person in one batch: their rows are known by their keys.
+// A stream that is read again from its beginning, or in another order, has each person in one batch: their rows are
+// known by their keys.
 func TestStreamThatIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 3, cohort: 10, deadline: time.Hour})

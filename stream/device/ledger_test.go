@@ -20,7 +20,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// everyone is what the ledger has of all users together.
+// everyone returns the ledger's charges of all users together.
 func everyone(t rapid.TB, l ledger.Ledger) []ledger.Charge {
 	t.Helper()
 	for a, err := range l.Accounts() {
@@ -34,7 +34,7 @@ func everyone(t rapid.TB, l ledger.Ledger) []ledger.Charge {
 	return nil
 }
 
-// standing is how many events the ledger has standing in a task, and whether it knows the task.
+// standing returns the number of events that the ledger has standing in a task, and whether it knows the task.
 func standing(t rapid.TB, l ledger.Ledger, task stream.Hash) (uint64, bool) {
 	t.Helper()
 	for _, c := range everyone(t, l) {
@@ -45,7 +45,7 @@ func standing(t rapid.TB, l ledger.Ledger, task stream.Hash) (uint64, bool) {
 	return 0, false
 }
 
-// cost is what a world's task costs one user by the accounting of a device.
+// cost returns the epsilon that a world's task costs one user, by the accounting of a device.
 func (w *world) cost() float64 {
 	agreement, err := consent.Policy{AllowPlaintext: true}.CheckTask(w.task, w.hash)
 	must(w.t, err)
@@ -180,8 +180,9 @@ func TestTotalAtTheFirstJoin(t *testing.T) {
 	})
 }
 
-// Where keys are users, as they always are of a task that protects people, each has a total of its own: those that were in the first task are refused in the second, others are
-// not, and what was charged without a name counts for everybody.
+// Where keys are users, as they always are of a task that protects people, each has a total of its own: those that
+// were in the first task are refused in the second, others are not, and what was charged without a name counts for
+// everybody.
 func TestUsersHaveTheirOwnTotals(t *testing.T) {
 	for _, people := range []bool{false, true} {
 		usersHaveTheirOwnTotals(t, people)
@@ -239,7 +240,8 @@ func usersHaveTheirOwnTotals(t *testing.T, people bool) {
 		if counted, _ := publish(0, 10, true); counted != 10 {
 			t.Fatalf("%d counted in an empty ledger", counted)
 		}
-		// The limit is one and a half tasks for each: users 20 to 29 have paid nothing, until ten without a name take part.
+		// The limit is one and a half tasks for each: users 20 to 29 have paid nothing, until ten without a name take
+		// part.
 		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
 		_, err := w.runWith(t.Context(), 10, func(cfg *device.Config) { cfg.Ledger = book })
 		must(t, err)
@@ -409,7 +411,7 @@ func ledgerDies(t *testing.T, failAt int, named, lost, inLedger bool) (died bool
 	return died
 }
 
-// publishUsers is Run for events with the keys of n users.
+// publishUsers does what Run does, for events with the keys of n users.
 func publishUsers(ctx context.Context, cl *device.Device, n int) (sum device.Summary, err error) {
 	outcomes := make(chan device.Outcome)
 	for i := range n {
@@ -434,7 +436,8 @@ func publishUsers(ctx context.Context, cl *device.Device, n int) (sum device.Sum
 	return sum, cl.Close()
 }
 
-// Rows have no user's key: each would pay anew in every task, so that no total would bind.
+// TestRunRefusesUserKeys checks that Run refuses UserKeys: rows have no user's key, so each would pay separately
+// in every task and no total would bind.
 func TestRunRefusesUserKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
@@ -455,8 +458,8 @@ func TestRunRefusesUserKeys(t *testing.T) {
 	})
 }
 
-// Half of a device's memory is gone: participations without which users would go again are missed, and a ledger without the
-// task is charged again and never refunded.
+// Half of a device's memory is gone: participations without which users would go again are missed, and a ledger
+// without the task is charged again and never refunded.
 func TestLedgerAndParticipationsBelongTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

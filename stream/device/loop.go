@@ -19,19 +19,20 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A chunk of events becomes durable in one write and travels in one publish: small enough that the stage opens the first
-// reports of a round while the last ones are sealed, large enough that the synced writes do not count. Bundles are sealed
-// as wholes, so their chunks may be larger.
+// A chunk of events becomes durable in one write and travels in one publish: small enough that the stage opens the
+// first reports of a round while the last ones are sealed, large enough that the synced writes do not count. Bundles
+// are sealed as wholes, so their chunks may be larger.
 const (
 	chunkMessages = 256
 	maxChunk      = 1024 // events
 )
 
-// flushAfter is how long answers wait to be stored: most of their events are settled by then, and written anyway.
+// flushAfter is the longest time that answers wait to be stored: most of their events are settled earlier, and are
+// written anyway.
 const flushAfter = 10 * time.Second
 
 // A loop performs what the records of its events decide. One goroutine, run, owns all of it; the only others make
-// deliveries, which read nothing that changes meanwhile. The package comment draws the way of an event.
+// deliveries, which read nothing that the loop changes meanwhile. The package comment draws the way of an event.
 type loop struct {
 	Config
 	records  *records
@@ -63,7 +64,7 @@ type loop struct {
 	tick    time.Time // of the next retry; zero: there is nothing to retry
 	looked  time.Time // when rounds were looked for last
 	idle    bool      // nothing was to be done when the loop last rested
-	resting bool      // and so the next look is far away
+	resting bool      // and so the next poll is far away
 	learned uint64    // things that were read or heard, and new
 
 	reports *report.Maker // of phase, at the newest round
@@ -105,8 +106,8 @@ func newLoop(c Config) *loop {
 	return l
 }
 
-// answersWithin bounds the time that a client that ends waits for the broker's answers: an event that was sent and not answered is in doubt
-// for ever, if its round closes before a later client has sent it again.
+// answersWithin bounds the time that a client that ends waits for the broker's answers: an event that was sent and not
+// answered is in doubt for ever, if its round closes before a later client has sent it again.
 const answersWithin = 2 * time.Second
 
 // run works until ctx ends (nil), or until the policy refuses or the store fails. Every event is answered when it
@@ -144,10 +145,10 @@ func (l *loop) work(ctx context.Context) error {
 			return nil
 		case w, ok := <-l.wakes:
 			if !ok {
-				l.wakes = nil // a look watches again
+				l.wakes = nil // the next poll watches again
 				continue
 			}
-			err = l.hear(ctx, w)
+			err = l.takeWake(ctx, w)
 		case <-timer.C:
 			err = l.alarm(ctx, time.Now())
 		case <-l.delivered.ready:
@@ -175,7 +176,7 @@ func (l *loop) work(ctx context.Context) error {
 	}
 }
 
-// alarm does what is due.
+// alarm performs the work that is due by time.
 func (l *loop) alarm(ctx context.Context, now time.Time) error {
 	if !l.tick.IsZero() && !now.Before(l.tick) {
 		l.tick, l.retry = time.Time{}, true
@@ -191,10 +192,10 @@ func (l *loop) alarm(ctx context.Context, now time.Time) error {
 	if l.wakes == nil {
 		l.wakes = l.records.watch(ctx)
 	}
-	return l.look(ctx)
+	return l.poll(ctx)
 }
 
-// refresh looks before an event joins a client that had nothing to do, and so did not look for long.
+// refresh polls before an event joins a client that had nothing to do and so has not polled for long.
 func (l *loop) refresh(ctx context.Context) error {
 	now := time.Now()
 	switch {
@@ -205,10 +206,10 @@ func (l *loop) refresh(ctx context.Context) error {
 		l.pace.soon(now, l.Poll)
 		return nil
 	}
-	return l.look(ctx)
+	return l.poll(ctx)
 }
 
-// over says whether the task has ended.
+// over reports whether the task has ended.
 func (l *loop) over() bool { return !l.endedAt.IsZero() }
 
 // advance does all that can be done without waiting.
@@ -259,16 +260,17 @@ func (l *loop) advance(ctx context.Context) error {
 	return l.flush()
 }
 
-// joinable says whether the newest round takes events of this client.
+// joinable reports whether the newest round takes events of this client.
 func (l *loop) joinable() bool { return !l.over() && l.current.joinable() }
 
-// gathering says whether the members of a round wait a moment for those whose outcome is on its way, so that all of them
-// join in one order.
+// gathering reports whether the members of a round wait a moment for members whose outcome is not known yet, so
+// that all of them join in one order.
 func (l *loop) gathering() bool {
 	return l.joinable() && l.current.later() && l.current.elapsed(time.Now()) < l.Poll && l.absent() > 0
 }
 
-// room is how many events can be taken in now: after the end all of them, to be answered from the store.
+// room returns the number of events that can be taken in now. After the task's end any event is taken in and
+// answered from the store.
 func (l *loop) room() int {
 	switch {
 	case l.agreement != nil && l.over():
@@ -284,15 +286,17 @@ func (l *loop) room() int {
 	return min(int(min(places, uint64(l.chunk))), l.MaxInFlight-l.sending)
 }
 
-// places is how many more events may draw for the newest attempt: a client offers a round as many of its users as
-// the round takes of all, and the share of them that joins is the announced one. Of blocks of rows it offers one: each organisation reports once.
+// places returns the number of further events that may draw for the newest attempt: a client offers a round as
+// many of its users as the round takes of all clients together, and the announced share of them joins. Of blocks
+// of rows it offers one: each organisation reports once.
 func (l *loop) places() uint64 {
 	taken := l.current.joined + l.absent() + uint64(len(l.queue.drawn))
 	return l.current.most - min(taken, l.current.most)
 }
 
-// stands is how many events draw for an attempt on behalf of this client: the rows of Run, which are read when there is room for them, or
-// the events of Publish that wait. Rows that have taken part are not taken off, for the stage does not know of it either.
+// stands returns the number of events that draw for an attempt on behalf of this client: the rows of Run, which
+// are read when there is room for them, or the events of Publish that wait. Rows that have taken part are not
+// subtracted, for the stage does not know of their part either.
 func (l *loop) stands() uint64 {
 	if l.agreement != nil && l.agreement.Spec.Silo != nil { // it offers a round one block, of whatever many
 		return 1
@@ -307,7 +311,8 @@ func (l *loop) stands() uint64 {
 	}
 }
 
-// absent is how many members of the newest round are still charged in an earlier one. Their places are theirs.
+// absent counts the members of the newest round that are still charged in an earlier one. Their places are kept
+// for them.
 func (l *loop) absent() (n uint64) {
 	if !l.current.later() {
 		return 0

@@ -40,7 +40,7 @@ func (u unwritable) Publish(context.Context, []stream.Outgoing) ([]stream.Ack, e
 	return nil, errors.New("not to be written")
 }
 
-// batches are the rounds in whose batch an event is, whatever its device was told.
+// batches returns the rounds in whose batch an event is, whatever its device was told.
 func (s *spy) batches(w *world) map[participation.Key][]stream.Round {
 	out := map[participation.Key][]stream.Round{}
 	for _, m := range w.broker.Dump() {
@@ -62,8 +62,8 @@ func (s *spy) batches(w *world) map[participation.Key][]stream.Round {
 	return out
 }
 
-// released is what the batches of one event cost, by their mechanisms alone: that of a learner who sees all of them, or of an intruder who
-// looked into one, too.
+// released returns the epsilon of the batches of one event by their mechanisms alone, as a learner sees them who
+// has all of them or, where that costs more, an intruder who also looked into one.
 func (w *world) released(rounds []stream.Round) (epsilon float64) {
 	floors := w.params.FloorTrials > 0
 	for look := -1; look < len(rounds) && (look < 0 || floors); look++ {
@@ -83,7 +83,7 @@ func (w *world) released(rounds []stream.Round) (epsilon float64) {
 	return epsilon
 }
 
-// charged is what the ledger says that a task cost whom: the user of a key, or everybody.
+// charged returns the epsilon that a task cost by the ledger: for the user of a key, or for everybody.
 func (w *world) charged(l ledger.Ledger, key participation.Key) float64 {
 	for a, err := range l.Accounts() {
 		must(w.t, err)
@@ -96,8 +96,8 @@ func (w *world) charged(l ledger.Ledger, key participation.Key) float64 {
 	return 0
 }
 
-// auditCharges insists that every event's batches together cost no more than the ledger says and the limit allows, and returns how many
-// batches hold the event that most do.
+// auditCharges insists that every event's batches together cost no more than the ledger says and the limit allows, and
+// returns how many batches hold the event that most do.
 func (s *spy) auditCharges(w *world, book ledger.Ledger, named bool, limit float64) (most int) {
 	s.t.Helper()
 	for key, rounds := range s.batches(w) {
@@ -113,9 +113,9 @@ func (s *spy) auditCharges(w *world, book ledger.Ledger, named bool, limit float
 	return most
 }
 
-// A broker that lies makes devices believe that nobody was counted, while the stage counts everybody. Under a policy that sets nothing
-// every event is in one batch, or in those of one interactive phase; a larger max_epsilon lets it be in more, and their composition is
-// what the ledger says.
+// A broker that lies makes devices believe that nobody was counted, while the stage counts everybody. Under a policy
+// that sets nothing every event is in one batch, or in those of one interactive phase; a larger max_epsilon lets it be
+// in more, and their composition is what the ledger says.
 func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 	phases := func(p ...*wire.Phase) func(*world) { return func(w *world) { w.replan(p...) } }
 	for _, c := range []struct {
@@ -185,7 +185,8 @@ func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 	}
 }
 
-// A moody broker stores all and answers each report as it likes: as it is, with a sequence beyond every cutoff, of another report, as refused, or not.
+// A moody broker stores all and answers each report as it likes: as it is, with a sequence beyond every cutoff, of
+// another report, as refused, or not.
 type moody struct {
 	stream.ReportWriter
 	mu   *sync.Mutex // guards mood: a client makes several publishes at a time

@@ -42,8 +42,8 @@ func (r *joinOrder) Write(c participation.Change) error {
 	return r.spy.Write(c)
 }
 
-// TestMembersJoinInOneOrder: some members hear late what became of a round. The others wait a moment for them, and all join
-// the next one in the order of their keys, however the broker's answers fall.
+// TestMembersJoinInOneOrder: some members hear late what became of a round. The others wait a moment for them, and all
+// join the next one in the order of their keys, however the broker's answers fall.
 func TestMembersJoinInOneOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const users, rounds = 200, 4 // more than travel in one publish
@@ -68,8 +68,8 @@ func TestMembersJoinInOneOrder(t *testing.T) {
 	})
 }
 
-// TestPlacesOfMembers: members who hear nothing of the round before until the others have had their time keep their places, and
-// who came late has none.
+// TestPlacesOfMembers: members who hear nothing of the round before until the others have had their time keep their
+// places, and who came late has none.
 func TestPlacesOfMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const users, rounds = 10, 3
@@ -99,8 +99,8 @@ func TestPlacesOfMembers(t *testing.T) {
 	})
 }
 
-// TestReportsOfManyRounds: the policy's max_reports allows one report more for each further round, so a long phase does not use it
-// up. What it allows besides is for further attempts, whichever round they are at.
+// TestReportsOfManyRounds: the policy's max_reports allows one report more for each further round, so a long phase
+// does not use it up. What it allows besides is for further attempts, whichever round they are at.
 func TestReportsOfManyRounds(t *testing.T) {
 	for most := uint32(1); most <= 3; most++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -144,8 +144,8 @@ func TestReportsOfManyRounds(t *testing.T) {
 	}
 }
 
-// TestMembersDrawNoLots: a later round of a phase is announced with a share because others wait too. Its members, whom it was made
-// for, join at once.
+// TestMembersDrawNoLots: a later round of a phase is announced with a share because others wait too. Its members, whom
+// it was made for, join at once.
 func TestMembersDrawNoLots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 3, cohort: 2})
@@ -180,8 +180,8 @@ func TestMembersDrawNoLots(t *testing.T) {
 	})
 }
 
-// TestReserveIsBounded: a gateway that comes late to a phase does not read all that it could offer; when the members have had
-// their time, as many of its users join as the round takes.
+// TestReserveIsBounded: a gateway that comes late to a phase does not read all that it could offer; when the members
+// have had their time, as many of its users join as the round takes.
 func TestReserveIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const users, offered = 10, 3000
@@ -225,8 +225,8 @@ func TestReserveIsBounded(t *testing.T) {
 	})
 }
 
-// TestOutcomeWhenThePhaseIsOver: who missed the last round of the phase waits for nothing when the next phase begins, though
-// that one takes nobody yet; and who answered the last round alone is told at once.
+// TestOutcomeWhenThePhaseIsOver: who missed the last round of the phase waits for nothing when the next phase begins,
+// though that one takes nobody yet; and who answered the last round alone is told at once.
 func TestOutcomeWhenThePhaseIsOver(t *testing.T) {
 	for _, last := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

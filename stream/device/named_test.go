@@ -13,8 +13,9 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// TestBrokersTroubleIsNamed: a broker that answers no publish, and one that is full, are named in the log and in the progress as long as
-// they are so, with the refused publishes counted; and nothing but a report that was taken says that they work again.
+// TestBrokersTroubleIsNamed: a broker that answers no publish, and one that is full, are named in the log and in the
+// progress as long as they are so, with the refused publishes counted; and nothing but a report that was taken says
+// that they work again.
 func TestBrokersTroubleIsNamed(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -62,7 +63,8 @@ func TestBrokersTroubleIsNamed(t *testing.T) {
 			if p.Trouble != want || p.Troubled.Before(begun) || p.Troubled.After(begun.Add(time.Minute)) || (p.RefusedPublishes > 0) == silent {
 				t.Errorf("silent %t: %+v, want %q", silent, p, want)
 			}
-			// Once in 30 s at most. Tries are up to 45 s apart, so that a warning may come as late as 75 s after the one before: the first, and three more.
+			// Once in 30 s at most. Tries are up to 45 s apart, so that a warning may come as late as 75 s after the
+			// one before: the first, and three more.
 			if n := log.count(warning); n < 4 || n > 9 {
 				t.Errorf("silent %t: %d warnings in four minutes", silent, n)
 			}

@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A broker whose sequences lie has devices believe that they were in no batch. It wins some rounds of a task, and no task.
+// A broker whose sequences lie has devices believe that they were in no batch. It wins some rounds of a task, and no
+// task.
 func TestLyingBrokerWinsNoTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book := ledger.NewMemory()
@@ -44,8 +45,8 @@ func (l liar) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.
 	return acks, err
 }
 
-// What was sent and has no outcome may be released at any time: it counts in every period until the outcome is known, and
-// for a period from then on.
+// What was sent and has no outcome may be released at any time: it counts in every period until the outcome is known,
+// and for a period from then on.
 func TestOpenEventsCountWhateverTheirAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

@@ -11,6 +11,7 @@ func newOrder() (seed [32]byte) {
 	return seed
 }
 
-// ordering is what the order of shuffled rows is drawn with. A store keeps the seed, which no noise comes from: a later run has to take
-// the rows in the same order, or the members of an interactive phase would come too late.
+// ordering returns the source from which the order of shuffled rows is drawn. The store keeps the seed, which no
+// noise comes from: a later run has to take the rows in the same order, or the members of an interactive phase
+// would come too late.
 func ordering(seed [32]byte) rand.Source { return rand.NewChaCha8(seed) }

@@ -24,7 +24,8 @@ func numbers(n int) iter.Seq[int] {
 	}
 }
 
-// Sorted rows mix over the rounds; a run that is interrupted goes on with the order that its store keeps, and nobody takes part twice.
+// Sorted rows mix over the rounds; a run that is interrupted goes on with the order that its store keeps, and nobody
+// takes part twice.
 func TestShuffledRunGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const users, cohort, window = 60, 15, 30

@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A row of a pattern of files has the key that it has where its file alone is read; a live row never has a key that it had; and a row with
-// a key of its own has that one, wherever it comes from.
+// A row of a pattern of files has the key that it has where its file alone is read; a live row never has a key that it
+// had; and a row with a key of its own has that one, wherever it comes from.
 func TestRowsAreNamed(t *testing.T) {
 	at := participation.RowKey
 	for _, c := range []struct {

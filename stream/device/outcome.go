@@ -9,13 +9,13 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// An Outcome is what became of one event.
+// An Outcome describes what became of one event.
 type Outcome struct {
 	State participation.State // Counted, Uncounted, Unknown or Refused
 	Round stream.Round        // the last round that it took part in; 0 if none
 	Open  bool                // that round was not closed when the client ended: a later one with the same store learns more
-	// Refused says why a Refused event was not sent, or an Uncounted one is not sent again: a further round would cost more than
-	// the policy allows. Nil of all others.
+	// Refused explains why a Refused event was not sent, or why an Uncounted one is not sent again: a further
+	// round would cost more than the policy allows. It is nil for all others.
 	Refused *consent.RefusedError
 }
 
@@ -30,7 +30,8 @@ type Summary struct {
 	Counted   uint64 `json:"counted"`
 	Uncounted uint64 `json:"uncounted"` // no batch holds it, and no round took it
 	Unused    uint64 `json:"unused"`    // never sent: the task had ended, or the client; among the uncounted
-	// ChargedUncounted counts those of the uncounted who were sent, and so have paid: Uncounted = Unused + ChargedUncounted.
+	// ChargedUncounted counts those of the uncounted who were sent, and so have paid: Uncounted = Unused +
+	// ChargedUncounted.
 	ChargedUncounted uint64 `json:"charged_uncounted"`
 	NotAgain         uint64 `json:"not_again"` // sent, and not again because a further round costs too much; among the uncounted
 	Unknown          uint64 `json:"unknown"`   // sent, and not known to be counted; never sent again
@@ -70,7 +71,7 @@ func (t *tally) keyless() uint64 {
 	return t.sum.Keyless
 }
 
-// held is how many rows were read and not offered.
+// held returns the number of rows that were read and not offered yet.
 func (t *tally) held() uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

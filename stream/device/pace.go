@@ -9,18 +9,20 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// comeback is how many devices of a task may come back to the broker in one second, or read one record that all of them are told of.
+// comeback is the number of devices of a task that may come back to the broker in one second, or read in one
+// second a record that all of them are told of.
 const comeback = 1000
 
-// joinEvery is the shortest time between two looks at whose time to join has come: each costs a write.
+// joinEvery is the shortest time between two checks for events whose time to join has come: each costs a write.
 const joinEvery = 50 * time.Millisecond
 
-// A pace says when a device looks at the broker though no wake told it to. The mean time between two looks doubles while they find
-// nothing that no wake had told, and when a wake tells something, which also puts the next one off. All times are jittered by half.
+// A pace decides when a device polls the broker though no wake told it to. The mean time between two polls doubles
+// while polls find nothing that no wake had told, and when a wake brings something new, which also postpones the
+// next poll. All times are jittered by half.
 type pace struct {
 	least, most time.Duration
 	jitter      *rand.Rand
-	wait        time.Duration // mean time to the next look
+	wait        time.Duration // mean time to the next poll
 	due         time.Time     // of it
 }
 
@@ -28,20 +30,21 @@ func newPace(least, most time.Duration) pace {
 	return pace{least: least, most: most, wait: least, jitter: rand.New(randomizer.NewEntropy())}
 }
 
-// within draws a time below d, around one whose mean is d.
+// within draws a time below d, and around draws one whose mean is d.
 func (p *pace) within(d time.Duration) time.Duration {
 	return time.Duration(p.jitter.Int64N(int64(max(d, 1))))
 }
 func (p *pace) around(d time.Duration) time.Duration { return d/2 + p.within(d) }
 
-// soon has a look taken within a time from now, or before where it was due.
+// soon schedules a poll at a random time within the given one from now; an earlier poll that is due already stays.
 func (p *pace) soon(now time.Time, within time.Duration) {
 	if at := now.Add(p.within(within)); p.due.IsZero() || at.Before(p.due) {
 		p.due = at
 	}
 }
 
-// looked says that a look was taken, whether it found something new, and how long the next one may be away.
+// looked records that a poll was made and whether it found something new, and sets the time of the next one; most
+// bounds its mean.
 func (p *pace) looked(now time.Time, news bool, most time.Duration) {
 	if p.wait *= 2; news {
 		p.wait = p.least
@@ -50,10 +53,11 @@ func (p *pace) looked(now time.Time, news bool, most time.Duration) {
 	p.due = now.Add(p.around(p.wait))
 }
 
-// rests says that nothing is to be done: the next look is far away, and what the waits of before have grown to stays.
+// rests records that nothing is to be done: the next poll is far away, and the mean wait keeps its value.
 func (p *pace) rests(now time.Time) { p.due = now.Add(p.around(p.most)) }
 
-// heard says that a wake told something new, and how long the next look may be away: wakes come, so there is less to look for.
+// heard records that a wake brought something new, and postpones the next poll: while wakes come there is less to
+// poll for. most bounds the mean wait.
 func (p *pace) heard(now time.Time, most time.Duration) {
 	p.wait = min(2*p.wait, most)
 	if at := now.Add(p.around(p.wait)); at.After(p.due) {
@@ -61,11 +65,11 @@ func (p *pace) heard(now time.Time, most time.Duration) {
 	}
 }
 
-// business is what a client has with the task.
+// A business names what a client still has to do in the task.
 type business int
 
-// nothing: no event here waits or is charged. An outcome: all that are here were sent and answered. A place: events wait
-// for a round. An answer: a publish has none.
+// nothing: no event here waits or is charged. anOutcome: all events here were sent and answered. aPlace: events wait
+// for a round. anAnswer: a publish is not answered yet.
 const (
 	nothing business = iota
 	anOutcome
@@ -73,7 +77,7 @@ const (
 	anAnswer
 )
 
-// has is what a client has to do.
+// has returns what the client still has to do.
 func (l *loop) has() business {
 	b := nothing
 	for _, r := range l.rounds {
@@ -90,8 +94,8 @@ func (l *loop) has() business {
 	return b
 }
 
-// restless says whether time alone may change something here: a publish that is to be repeated, an event whose time to join
-// comes, an answer to be stored, the end of waiting for a Close.
+// restless reports whether the passing of time alone may give the loop something to do: a publish to repeat, an
+// event whose time to join comes, an answer to store, or the end of waiting for a Close.
 func (l *loop) restless() bool {
 	switch has := l.has(); {
 	case has == anAnswer || len(l.dirty) > 0:
@@ -103,7 +107,8 @@ func (l *loop) restless() bool {
 	}
 }
 
-// patience bounds the mean time between two looks. A lost wake must not keep an event from more than a few rounds.
+// patience returns the bound on the mean time between two polls. A lost wake must not make an event miss more than a
+// few rounds.
 func (l *loop) patience() time.Duration {
 	switch {
 	case l.wakes == nil:
@@ -126,7 +131,7 @@ func (l *loop) deadline() time.Duration {
 	return manifest.Deadline(l.agreement.Task.Plan)
 }
 
-// spread is over what time the devices of the task read, or connect, that lost the broker together.
+// spread returns the time over which the devices of the task that lost the broker together read, or connect, again.
 func (l *loop) spread() time.Duration {
 	if l.agreement == nil {
 		return l.Poll / 4
@@ -134,13 +139,15 @@ func (l *loop) spread() time.Duration {
 	return l.apart(manifest.Users(l.agreement.Task.Plan), max(uint64(len(l.events)+l.inbox.holds()), l.stands()))
 }
 
-// apart is over what time something is spread that all devices of so many users do, if each has as many events as this one.
+// apart returns the time over which to spread what all devices of so many users do, if each has as many events as this
+// one.
 func (l *loop) apart(users, events uint64) time.Duration {
 	seconds := float64(users) / float64(max(events, 1)) / comeback
 	return time.Duration(min(seconds*float64(time.Second), float64(l.MaxPoll)))
 }
 
-// rest tells the adapter over what time to spread its reconnections, and is when the loop has something to do by itself.
+// rest returns the time until the loop has something to do by itself. It also tells the adapter over what time to
+// spread its reconnections.
 func (l *loop) rest(now time.Time) time.Duration {
 	if s, ok := l.Records.(stream.Spreader); ok {
 		s.Spread(l.spread())

@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// Under the trusts with floors the users of an attempt that died drop out, and others take their places: those of the same
-// gateway too, which has sent a whole cohort to the dead attempt. A gateway that comes back counts the same way.
+// Under the trusts with floors the users of an attempt that died drop out, and others take their places: those of the
+// same gateway too, which has sent a whole cohort to the dead attempt. A gateway that comes back counts the same way.
 func TestPanOthersTakeTheirPlaces(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		for _, trust := range []accounting.Trust{accounting.Pan, accounting.ShufflePan} {

@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// patients makes the events of an organisation whose people are protected, of rows that are read to their end. Who is there, in which order of
-// first rows, decides about blocks, and not how many rows anybody has.
+// patients makes the events of an organisation whose people are protected, of rows that are read to their end. Who is
+// there, in which order of first rows, decides about blocks, and not how many rows anybody has.
 func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
 		p := m.people()
@@ -38,7 +38,8 @@ func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) 
 	}
 }
 
-// hospital is one event of everybody, in every round. Later runs take as many people: the first of them.
+// hospital yields one event of all people, in every round. Later runs take as many people as the first: the first of
+// them.
 func (m *mapper) hospital(all []block.Person[line]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
 		terms, ok := m.sized("people of this silo", uint64(len(all)))
@@ -55,9 +56,10 @@ func (m *mapper) hospital(all []block.Person[line]) iter.Seq[*event] {
 	}
 }
 
-// wards are events of disjoint blocks of people, as many in each as the plan says. The first run decides who is in which, for ever: that is stored
-// before the first of them is drawn, so that nobody comes into a second block however files are named and sorted later. Whoever is not
-// there any more says nothing in the own block, and who came later is in none.
+// wards yields the events of disjoint blocks of people, as many in each as the plan requires. The first run decides
+// for ever who is in which block: that is stored before the first of them is drawn, so that nobody comes into a second
+// block however files are named and sorted later. People who are gone contribute nothing to their own block, and
+// people who came later are in none.
 func (m *mapper) wards(all []block.Person[line]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
 		k, pinned := int(m.loop.agreement.Units()), m.loop.people

@@ -33,7 +33,7 @@ func (w *world) wards(cfg device.Config) *device.Device {
 	return c
 }
 
-// named are rows of the people that the letters name, each with the coordinate of its person.
+// named yields rows of the people that the letters name, each with the coordinate of its person.
 func named(text string) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		for i, who := range text {
@@ -44,8 +44,8 @@ func named(text string) iter.Seq2[task.Row, error] {
 	}
 }
 
-// Wherever a device dies, and in whatever order it reads its rows again, with more people and without some, nobody is in two blocks, and
-// all are in one but those who fill no block or came later.
+// Wherever a device dies, and in whatever order it reads its rows again, with more people and without some, nobody is
+// in two blocks, and all are in one but those who fill no block or came later.
 func TestPatientsAreInOneBlock(t *testing.T) {
 	const first, again = "abacdbefgghi", "zihgfxdccaaayyy" // without b and e
 	for _, lost := range []bool{true, false} {
@@ -98,8 +98,8 @@ func TestPatientsAreInOneBlock(t *testing.T) {
 	}
 }
 
-// In many passes everybody is in each round, in one block with all of the own rows, whatever order files have after a restart; of more people than
-// took part before the last are left over, and fewer are refused.
+// In many passes everybody is in each round, in one block with all of the own rows, whatever order files have after a
+// restart; of more people than took part before the last are left over, and fewer are refused.
 func TestPatientsInEveryRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilos(t, accounting.Local, 4)

@@ -16,9 +16,10 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// persons makes an event of everybody whose rows come, under the key of the person's name: so that who took part in an earlier run is answered.
-// Who is offered, when and in which order depends on who came and when alone (block.People): of rows that end, nobody before their end; where
-// the task declares a wait and the rows are not of files, everybody at the end of the own.
+// persons makes an event of everybody whose rows come, under the key of the person's name: so that who took part in an
+// earlier run is answered. Who is offered, when and in which order depends on who came and when alone (block.People):
+// of rows that end, nobody before their end; where the task declares a wait and the rows are not of files, everybody
+// at the end of the own.
 func (m *mapper) persons(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	p := m.people()
 	return func(yield func(*event) bool) {
@@ -49,7 +50,7 @@ func (m *mapper) people() *block.People[line] {
 	return &block.People[line]{ID: func(l line) string { return l.row.User }, Items: user.Items, Wait: time.Duration(user.Wait), Most: int(min(room, math.MaxInt))}
 }
 
-// own are rows that own their memory, until the client ends.
+// own yields rows that own their memory, until the client ends.
 func (m *mapper) own(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		for row, err := range rows {
@@ -71,12 +72,13 @@ func (m *mapper) own(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.
 	}
 }
 
-// person is the event of somebody.
+// person returns the event of one person.
 func (m *mapper) person(one block.Person[line]) *event {
 	return m.about(participation.EventKey(one.ID), []block.Person[line]{one})
 }
 
-// about is the event of a block of people. Working it out maps as many rows for everybody, whatever they have.
+// about returns the event of a block of people. Working it out maps as many rows for everybody, however many they
+// have.
 func (m *mapper) about(key participation.Key, people []block.Person[line]) *event {
 	e := &event{record: participation.Record{Key: key}, people: uint64(len(people)), over: func() {}}
 	for _, one := range people {
@@ -149,8 +151,8 @@ func (a *arrival) read(rows iter.Seq2[line, error]) {
 	}
 }
 
-// all yields everybody at the end of the own wait, and ends when nobody waits and no row can come. Those who came before the rows failed have their
-// time. It does not wait for a pull that blocks.
+// all yields everybody at the end of the own wait, and ends when nobody waits and no row can come. Those who came
+// before the rows failed have their time. It does not wait for a pull that blocks.
 func (a *arrival) all(ctx context.Context, rows iter.Seq2[line, error]) iter.Seq[block.Person[line]] {
 	return func(yield func(block.Person[line]) bool) {
 		go a.read(rows)

@@ -26,7 +26,7 @@ func byUser(c *device.Device, items int, wait time.Duration) {
 	})
 }
 
-// rowsOf is a row of each of some people, who are numbers.
+// rowsOf yields a row of each of some people, who are numbers.
 func rowsOf(from, to int) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		for i := from; i < to; i++ {
@@ -37,7 +37,8 @@ func rowsOf(from, to int) iter.Seq2[task.Row, error] {
 	}
 }
 
-// letters are rows of the people that the letters name, one a second from begun on; a dash is nobody's, a blank no row. Each has a coordinate of its own.
+// letters yields rows of the people that the letters name, one a second from begun on; a dash is nobody's, a blank no
+// row. Each has a coordinate of its own.
 func letters(text string, begun time.Time) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		for i, who := range text {
@@ -55,7 +56,7 @@ func letters(text string, begun time.Time) iter.Seq2[task.Row, error] {
 	}
 }
 
-// newPeople is a world whose draws show which rows are in them.
+// newPeople returns a world whose draws show which rows are in them.
 func newPeople(t *testing.T, rounds, cohort uint64) *world {
 	w := newBlocks(t, rounds, cohort)
 	w.params.Units = 0
@@ -79,8 +80,8 @@ func (s *spy) checkLetters(w *world, what, text, in string) {
 	}
 }
 
-// Everybody reports once, about the own first rows, whatever the order, in this run and in a later one with more rows of them, and under the key of
-// the name.
+// Everybody reports once, about the own first rows, whatever the order, in this run and in a later one with more rows
+// of them, and under the key of the name.
 func TestPeopleReportOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newPeople(t, 2, 3)
@@ -194,7 +195,8 @@ func (s *chargedAt) Write(c participation.Change) error {
 	return s.Store.Write(c)
 }
 
-// However many rows one person has, everybody takes part in the same order and at the same times: of files, of a stream with waits, and posted.
+// However many rows one person has, everybody takes part in the same order and at the same times: of files, of a
+// stream with waits, and posted.
 func TestRowsOfOneMoveNobody(t *testing.T) {
 	for _, from := range []string{"files", "stream", "posts"} {
 		var want string

@@ -27,7 +27,8 @@ var posted = []string{
 	`{"key": %q, "event": {"y": 1`, `{"key": %q "event" {}}`, `{"key": %q, "event": "` + strings.Repeat("x", 1<<20) + `"}`, "{\"key\": %q, \"event\": {\"x0\": \"\x00\xff\"}}",
 }
 
-// Of 10,000 requests with keys that can be read each takes part, with as many bytes as any other, whatever else they hold.
+// Of 10,000 requests with keys that can be read each takes part, with as many bytes as any other, whatever else they
+// hold.
 func TestWhoeverHasAKeyTakesPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -82,8 +83,9 @@ func TestWhoeverHasAKeyTakesPart(t *testing.T) {
 	})
 }
 
-// In a task that protects people each request is one report of its person, whatever number of events it has and whatever they hold, with the same
-// bytes and on the person's own account; another request of the same person is answered.
+// In a task that protects people each request is one report of its person, whatever number of events it has and
+// whatever they hold, with the same bytes and on the person's own account; another request of the same person is
+// answered.
 func TestPostedPeopleReportOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const people, items = 60, 2

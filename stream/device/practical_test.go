@@ -30,8 +30,8 @@ schedule: {users: 240}
 validation: {weight: 0.5}
 `
 
-// inPractice is a task with a practical plan: moments of 40 users, the matrix of 60, and gradients of 60 and 80, each with the least noise for the
-// budget.
+// inPractice returns a task with a practical plan: moments of 40 users, the matrix of 60, and gradients of 60 and 80,
+// each with the least noise for the budget.
 func inPractice(t testing.TB, trust accounting.Trust, honest string) *wire.Task {
 	t.Helper()
 	w := newWorld(t, plan{rounds: 4, cohort: 60, trust: trust, honest: honest})
@@ -65,7 +65,8 @@ func inPractice(t testing.TB, trust accounting.Trust, honest string) *wire.Task 
 	return w.task
 }
 
-// A device computes the cost of every phase of a practical plan itself, whatever it reports there, and what it agrees to is the largest.
+// A device computes the cost of every phase of a practical plan itself, whatever it reports there, and what it agrees
+// to is the largest.
 func TestPracticalPlansAreChargedInEveryPhase(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
 		for _, honest := range []string{"1", "0.5"} {
@@ -128,8 +129,8 @@ func TestPracticalPlansAreAsDeclared(t *testing.T) {
 	}
 }
 
-// What a learner announces in a round of a practical plan: a frame of sane numbers from the second phase on, which stays as it is where gradients are
-// asked for.
+// What a learner announces in a round of a practical plan: a frame of sane numbers from the second phase on, which
+// stays as it is where gradients are asked for.
 func TestPracticalRounds(t *testing.T) {
 	m := inPractice(t, accounting.Shuffle, "1")
 	hash := taskHash(t, m)
@@ -200,7 +201,8 @@ func TestPracticalRounds(t *testing.T) {
 	}
 }
 
-// inAdaptive is a task without an end: moments of 40 users, then rounds of 60 to 200, whose noise is planned for 400.
+// inAdaptive returns a task without an end: moments of 40 users, then rounds of 60 to 200, whose noise is planned for
+// 400.
 func inAdaptive(t testing.TB, trust accounting.Trust) *wire.Task {
 	t.Helper()
 	m := inPractice(t, trust, "1")
@@ -224,8 +226,9 @@ func inAdaptive(t testing.TB, trust accounting.Trust) *wire.Task {
 	return m
 }
 
-// TestAdaptiveRounds: a device agrees to one epsilon for all cohorts of an adaptive plan, takes part in rounds of 60 to 200 whose clip may change, and in no
-// other; a policy's own_share refuses a plan whose rounds rest on the stage's noise for more.
+// TestAdaptiveRounds: a device agrees to one epsilon for all cohorts of an adaptive plan, takes part in rounds of 60
+// to 200 whose clip may change, and in no other; a policy's own_share refuses a plan whose rounds rest on the stage's
+// noise for more.
 func TestAdaptiveRounds(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
 		m := inAdaptive(t, trust)
@@ -266,8 +269,9 @@ func TestAdaptiveRounds(t *testing.T) {
 	}
 }
 
-// TestFakesOfAnAdaptiveRound: beside 59 fakes in a round of 60 whose noise is planned for 400, the honest trials are those of 341 users, so epsilon is at
-// most what is printed for an honest fraction of 1 - 59/400.
+// TestFakesOfAnAdaptiveRound checks that beside 59 fakes in a round of 60, whose noise is planned for 400, the
+// honest trials are as many as of 341 users, so that epsilon is at most the one printed for an honest fraction of
+// 1 - 59/400.
 func TestFakesOfAnAdaptiveRound(t *testing.T) {
 	p := inAdaptive(t, accounting.Shuffle).Plan
 	honest := fraction(t, "341/400")

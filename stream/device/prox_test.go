@@ -24,7 +24,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// newProx is newSilos, but for what is reported: minimisers, calibrated as such. Trials are the least for the budget.
+// newProx is newSilos with minimisers as reports, calibrated for them. Trials are the fewest that keep the budget.
 func newProx(t *testing.T, trust accounting.Trust, rounds int) *world {
 	w := newSilos(t, trust, rounds)
 	const weight = 0.25
@@ -52,8 +52,8 @@ func newProx(t *testing.T, trust accounting.Trust, rounds int) *world {
 	return w
 }
 
-// A silo answers prox with all of its rows in every round, or with new ones in each: one vector, with the noise that as many rows as it has need. The
-// ledger holds what its shift costs.
+// A silo answers prox with all of its rows in every round, or with new ones in each: one vector, with the noise that
+// as many rows as it has need. The ledger holds what its shift costs.
 func TestSilosReportMinimisers(t *testing.T) {
 	for _, c := range []struct {
 		trust  accounting.Trust
@@ -152,8 +152,8 @@ func TestLargestProx(t *testing.T) {
 	})
 }
 
-// A silo that is stopped while it works on a minimiser has drawn nothing, and goes on when it is started again. It says beforehand that the round will
-// not wait for it.
+// A silo that is stopped while it works on a minimiser has drawn nothing, and goes on when it is started again. It
+// says beforehand that the round will not wait for it.
 func TestStoppedWhileSolving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newProx(t, accounting.Local, 4)

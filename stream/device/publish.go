@@ -57,7 +57,7 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 	return l.send(r, bundles)
 }
 
-// refuse tells users who may not pay for a round what the policy says.
+// refuse tells users who may not pay for a round why the policy refuses.
 func (l *loop) refuse(refused []refusal) {
 	for _, r := range refused {
 		delete(l.events, r.event.record.Key)
@@ -72,8 +72,8 @@ func (l *loop) refuse(refused []refusal) {
 	}
 }
 
-// A delivery is one publish of some bundles to one attempt, and its answer. What it holds does not change until the loop has
-// that: a bundle in flight is neither settled nor sent again.
+// A delivery is one publish of some bundles to one attempt, and its answer. What it holds does not change until the
+// loop has that: a bundle in flight is neither settled nor sent again.
 type delivery struct {
 	round   *round
 	open    *wire.Open
@@ -141,9 +141,9 @@ func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
 	return l.Reports.Publish(ctx, out)
 }
 
-// messageID is what all publishes of one message for one attempt share. Attempts must not share it: they lie in one
-// stream, and the broker would drop the second one's message as a duplicate of the first one's. Two of one number have other Opens: the broker
-// lost the first one's.
+// messageID returns the id that all publishes of one message to one attempt share. Two attempts must not share it:
+// their reports lie in one stream, and the broker would drop the second message as a duplicate of the first.
+// Attempts of the same number differ in their Open: the broker lost the first one's.
 func messageID(report [16]byte, attempt participation.Attempt) [16]byte {
 	b := append([]byte("panlearn message id\x00"), report[:]...)
 	h := sha256.Sum256(append(binary.BigEndian.AppendUint64(b, uint64(attempt.Number)), attempt.Open[:]...))
@@ -210,7 +210,8 @@ func (l *loop) resend() error {
 	return nil
 }
 
-// flush stores the answers that are not stored yet. A store that misses some is safe: it takes a publish for unanswered.
+// flush stores the answers that are not stored yet. A store that misses some is safe: it takes a publish for
+// unanswered.
 func (l *loop) flush() error {
 	l.flushed = time.Now()
 	var events []*event

@@ -230,7 +230,8 @@ func TestFullBroker(t *testing.T) {
 	})
 }
 
-// TestProgressCountsOnce: events that an earlier run left charged, and whose outcome is known before their rows come, are counted once.
+// TestProgressCountsOnce: events that an earlier run left charged, and whose outcome is known before their rows come,
+// are counted once.
 func TestProgressCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 2, cohort: 20, minimum: 5, deadline: time.Minute})

@@ -20,24 +20,24 @@ import (
 //	                                 only a place that members have left, when they had their time
 //
 // While more devices wait than a round takes, the stage announces which share of them may join at once; the others
-// follow, the later the larger the number is that they draw, and most find the round closed before (stream.Ramp). An event draws once for
-// an attempt, from the operating system's generator and its place in the queue (stream.Lots), and nothing else. Members of a round draw none: they were asked,
-// and are awaited.
+// follow, the later the larger the number is that they draw, and most find the round closed before (stream.Ramp). An
+// event draws once for an attempt, from the operating system's generator and its place in the queue (stream.Lots), and
+// nothing else. Members of a round draw none: they were asked, and are awaited.
 type queue struct {
 	events  []*event // waiting: the members first, by key, and then the others in their order; they are the reserve of a later round
 	members int      // how many are
-	sorted  bool     // members and the order of events are those of the newest round
+	sorted  bool     // members and the order of events belong to the newest round
 	drawn   draws
 	lots    stream.Lots // of the newest attempt
 }
 
-// add lets events wait.
+// add appends events to those that wait.
 func (q *queue) add(events ...*event) {
 	q.events, q.sorted = append(q.events, events...), false
 }
 
-// recall puts those that drew back among those that wait, before all others: there is another attempt, or round. The client stands for
-// so many events that may draw for it.
+// recall puts the events that drew back among those that wait, before all others, since there is another attempt or
+// round. of is the number of events on behalf of this client that may draw for it.
 func (q *queue) recall(of uint64) {
 	q.events, q.drawn, q.sorted = append(q.drawn, q.events...), nil, false
 	q.lots = stream.NewLots(of, random32())
@@ -51,7 +51,7 @@ func (q *queue) all() []*event {
 	return all
 }
 
-// sort puts the members of a round before all others, and returns those that wait for nothing any more.
+// sort puts the members of a round before all others, and removes and returns the settled events.
 func (q *queue) sort(r *round, settled func(*event) bool) (over []*event) {
 	if q.sorted {
 		return nil
@@ -67,18 +67,18 @@ func (q *queue) sort(r *round, settled func(*event) bool) (over []*event) {
 			others = append(others, e)
 		}
 	}
-	// In the order of their keys, which for rows is that of the file: the same in every run.
+	// Sorted by key, which for rows is the order of the file: the same in every run.
 	slices.SortFunc(members, func(a, b *event) int { return bytes.Compare(a.record.Key[:], b.record.Key[:]) })
 	q.events, q.members, q.sorted = append(members, others...), len(members), true
 	return over
 }
 
-// reserved says whether those that are no members wait for places that members leave.
+// reserved reports whether events that are no members wait for places that members leave.
 func (q *queue) reserved(r *round, now time.Time) bool {
 	return r.later() && (q.members > 0 || r.elapsed(now) < stream.ReserveAfter(r.place.Deadline))
 }
 
-// ready is how many events wait for a place alone, and not for their time.
+// ready returns the number of events that wait only for a place, and not for their time.
 func (q *queue) ready(r *round, now time.Time) int {
 	if q.reserved(r, now) {
 		return q.members
@@ -86,7 +86,8 @@ func (q *queue) ready(r *round, now time.Time) int {
 	return len(q.events)
 }
 
-// due is when the next of those that drew joins the newest attempt of a round.
+// due returns the time at which the next of the events that drew joins the newest attempt of a round; ok is false
+// if none does.
 func (q *queue) due(r *round) (at time.Time, ok bool) {
 	if len(q.drawn) == 0 || !r.receives() {
 		return at, false
@@ -95,7 +96,7 @@ func (q *queue) due(r *round) (at time.Time, ok bool) {
 	return now.Add(r.joins(q.drawn[0].draw) - r.elapsed(now)), true
 }
 
-// waits says whether next has an event to look at.
+// waits reports whether next has an event to consider.
 func (q *queue) waits(r *round, places uint64, now time.Time) bool {
 	if len(q.drawn) > 0 && r.joins(q.drawn[0].draw) <= r.elapsed(now) {
 		return true
@@ -105,7 +106,7 @@ func (q *queue) waits(r *round, places uint64, now time.Time) bool {
 
 // next takes up to n events that join the newest attempt of a round now, where places is how many more may be taken off
 // those that wait.
-// It also returns events that the round was not made for.
+// It also returns events that may not join the round.
 func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfits []*event) {
 	elapsed := r.elapsed(now)
 	due := func(e *event) bool {
@@ -150,7 +151,7 @@ func random32() uint32 {
 	return binary.BigEndian.Uint32(bits[:])
 }
 
-// draws is a heap of events by what they drew.
+// draws is a heap of events ordered by their draws.
 type draws []*event
 
 func (d draws) Len() int           { return len(d) }

@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// queued is a round that is open since the epoch, and the queue of events that wait for it, by the first byte of their keys.
+// queued returns a round that is open since the epoch, and the queue of events that wait for it, by the first byte of
+// their keys.
 func queued(step uint64, share uint32, events ...*event) (*round, *queue) {
 	r := &round{number: stream.Round(step), message: &wire.Round{Step: step}, opened: time.Unix(0, 0),
 		open:  &wire.Open{JoinProbability: share},
@@ -29,7 +30,7 @@ func fresh(keys ...byte) (all []*event) {
 	return all
 }
 
-// member is an event that answered the first step of the phase.
+// member returns an event that answered the first step of the phase.
 func member(key byte) *event {
 	return &event{record: participation.Record{Key: participation.Key{key}, State: participation.Counted, Rounds: 1,
 		Draw: participation.Draw{Round: 1, Step: 1, Phase: 1, Most: 3}}}
@@ -62,8 +63,8 @@ func TestQueueKeepsOrderAndPlaces(t *testing.T) {
 	want(t, "left", q.all(), 4)
 }
 
-// Each event of a crowded round takes one place to draw for it, and joins when the time of what it drew has come; another attempt has
-// all draw again, before those that have not.
+// Each event of a crowded round takes one place to draw for it, and joins when the time of what it drew has come;
+// another attempt has all draw again, before those that have not.
 func TestQueueDraws(t *testing.T) {
 	const rare = 1 // a share of 2^-16
 	r, q := queued(1, rare, fresh(1, 2, 3, 4, 5)...)
@@ -85,8 +86,8 @@ func TestQueueDraws(t *testing.T) {
 	}
 }
 
-// In a later round of a phase its members join at once, in the order of their keys and whatever the share; others are its reserve
-// until the members had their time, and who was counted in no way that lets him join is handed back.
+// In a later round of a phase its members join at once, in the order of their keys and whatever the share; others are
+// its reserve until the members had their time, and who was counted in no way that lets him join is handed back.
 func TestQueueHoldsTheReserve(t *testing.T) {
 	answered := member(7) // at this very step
 	answered.record.Draw.Round, answered.record.Draw.Step = 2, 2

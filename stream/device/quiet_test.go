@@ -78,8 +78,8 @@ func (w *world) listens(ctx context.Context, c device.Config, l *listener) (*dev
 	}
 }
 
-// TestIdleDeviceIsQuiet: a device that has agreed to its task and has no event reads less than once in a minute, however many
-// rounds there are. An event then costs it the reads of one look, its outcome one more.
+// TestIdleDeviceIsQuiet: a device that has agreed to its task and has no event reads less than once in a minute,
+// however many rounds there are. An event then costs it the reads of one look, its outcome one more.
 func TestIdleDeviceIsQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -137,7 +137,8 @@ func TestWakesAreEnough(t *testing.T) {
 		cl, publish := w.listens(ctx, w.config(participation.NewMemoryStore()), &l)
 		outcome := publish()
 		time.Sleep(24 * time.Hour)
-		// Looks are 150 to 450 s apart, two reads each: 288 of them, with a standard deviation of 5, and 8 before they are so far apart.
+		// Looks are 150 to 450 s apart, two reads each: 288 of them, with a standard deviation of 5, and 8 before they
+		// are so far apart.
 		if n := l.reads.Load(); n > 2*(288+8+8*5) {
 			t.Errorf("%d reads in a day of waiting, want two in five minutes", n)
 		}
@@ -153,8 +154,8 @@ func TestWakesAreEnough(t *testing.T) {
 	})
 }
 
-// TestARoundThatWakesTellOfIsNotRead: a device that heard the Round and the Open of the round that its event is in does not read again for seconds,
-// though the look before them was a moment ago.
+// TestARoundThatWakesTellOfIsNotRead: a device that heard the Round and the Open of the round that its event is in
+// does not read again for seconds, though the look before them was a moment ago.
 func TestARoundThatWakesTellOfIsNotRead(t *testing.T) {
 	for range 20 { // times are drawn
 		synctest.Test(t, func(t *testing.T) {
@@ -212,7 +213,8 @@ func TestLostWakes(t *testing.T) {
 	})
 }
 
-// TestHostileWakes: whoever can send wakes cannot end a device, move it back, have it read, or keep it from reading.
+// TestHostileWakes checks that somebody who can send wakes cannot end a device, move it back, make it read, or
+// keep it from reading.
 func TestHostileWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

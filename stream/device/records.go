@@ -19,7 +19,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// maxTold bounds what a forger can have remembered and logged.
+// maxTold bounds the ignored messages that a forger can make a device remember and log.
 const maxTold = 1 << 10
 
 // records reads what learner and stage put, and lets through only what they signed for this task. Everything else is
@@ -129,10 +129,11 @@ func (r *records) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) 
 	return &t, stream.HashOf(body), true
 }
 
-// newestRound finds the newest round after one that is known, 0: none. The next numbers are read, in steps that double. Where none is known, or
-// the known one is gone, so that the numbers after it may be too, the stage's lease says where to begin: a hint, for it is not signed.
-// Where that leads nowhere the broker looks through all rounds, which costs it the more the more there are. It shows the one that was put last. Where that
-// one was put again, the one before it is read.
+// newestRound finds the newest round after one that is known, 0: none. The next numbers are read, in steps that
+// double. Where none is known, or the known one is gone, so that the numbers after it may be too, the stage's lease
+// says where to begin: a hint, for it is not signed. Where that leads nowhere the broker looks through all rounds,
+// which costs it the more the more there are. It shows the one that was put last. Where that one was put again, the
+// one before it is read.
 func (r *records) newestRound(ctx context.Context, known stream.Round, now time.Time) (m *wire.Round, hash stream.Hash, ok bool) {
 	if known > 0 {
 		m, hash, ok = r.after(ctx, known)
@@ -175,7 +176,8 @@ func (r *records) newestRound(ctx context.Context, known stream.Round, now time.
 	return m, hash, true
 }
 
-// after finds the newest round after a known one by literal reads: twice as many as the number of rounds between has binary digits.
+// after finds the newest round after a known one by literal reads: twice as many as the number of rounds between has
+// binary digits.
 func (r *records) after(ctx context.Context, known stream.Round) (m *wire.Round, hash stream.Hash, ok bool) {
 	step, grows := stream.Round(1), true
 	for step > 0 {
@@ -201,7 +203,8 @@ func (r *records) readRound(ctx context.Context, subject string, latest bool) (*
 	return r.round(got)
 }
 
-// hint is the newest round that the holder of the stage's lease knows, 0: none; it is as good as its writer. It says whether the broker answered.
+// hint returns the newest round that the holder of the stage's lease knows, 0 for none, and whether the broker
+// answered. The number is as trustworthy as its writer.
 func (r *records) hint(ctx context.Context) (stream.Round, bool) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -213,7 +216,7 @@ func (r *records) hint(ctx context.Context) (stream.Round, bool) {
 	return lease.Newest, true
 }
 
-// removed says that the broker answered, and that it shows no Round there, or one that was put again.
+// removed reports whether the broker answered that it has no such Round, or one that was put again.
 func (r *records) removed(ctx context.Context, round stream.Round) bool {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -221,11 +224,11 @@ func (r *records) removed(ctx context.Context, round stream.Round) bool {
 	return errors.Is(err, stream.ErrNotFound) || err == nil && again(round, m.Sequence)
 }
 
-// putAgain is how many old rounds may be put again one after the other.
+// putAgain bounds the number of old rounds that may be put again one after the other.
 const putAgain = 8
 
-// again says of a Round, by its place in the stream, that it was put where it had been removed: Round r was put at r+1, behind the Task, or a little later
-// where records were lost.
+// again reports whether a Round was put again after it had been removed, by its sequence in the stream: Round r is
+// first put at r+1, behind the Task, or a little later where records were lost.
 func again(r stream.Round, sequence uint64) bool {
 	return sequence > uint64(r)+1+uint64(stream.KeptRounds)/2
 }
@@ -277,7 +280,7 @@ func (r *records) open(got stream.Message, round stream.Round, manifest stream.H
 	return &o, participation.Attempt{Number: stream.Attempt(o.Attempt), Open: stream.HashOf(body)}, true
 }
 
-// claimed says whether a message is the Claim of a round.
+// claimed reports whether a message is the Claim of the round with this manifest.
 func (r *records) claimed(got stream.Message, manifest stream.Hash) bool {
 	var c wire.Claim
 	_, ok := r.verify(got, r.agreement.Task.StageKey, &c)
@@ -310,13 +313,13 @@ func (r *records) close(got stream.Message, manifest stream.Hash) (*wire.Close, 
 	return &c, true
 }
 
-// closed is what a Close decides, with the Open that stands beside it: the broker may have lost the one that a device sent to,
-// and the attempt that closed is then another. Where no Open can be read yet, neither is there a Close that
-// counts anybody.
+// closed returns the decision of a Close, together with the Open of its attempt: the broker may have lost the Open
+// that a device sent to, and then the attempt that closed is another. It returns false while that Open cannot be
+// read: a Close without it counts nobody.
 func (r *records) closed(ctx context.Context, c *wire.Close) (participation.Closed, bool) {
 	out := participation.Closed{Round: stream.Round(c.Round), Attempt: participation.Attempt{Number: stream.Attempt(c.Attempt)},
 		Manifest: stream.Hash(c.ManifestHash), Cutoff: c.Cutoff, Void: c.Void}
-	if c.Void { // whoever the attempt was
+	if c.Void { // no attempt matters then
 		return out, true
 	}
 	var o wire.Open

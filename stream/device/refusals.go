@@ -9,16 +9,18 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// mostRefused is the longest time between two tries while the broker refuses, and tryMessages how many messages a try has.
+// mostRefused is the longest time between two tries while the broker refuses, and tryMessages how many messages a try
+// has.
 const (
 	mostRefused = 30 * time.Second
 	tryMessages = 16
 )
 
-// refusals are what is known of a broker that does not take reports, because a stream is full, mostly. As long as its newest answers are
-// refusals, nobody else is charged for a report that nobody takes, and those who are charged wait: a few of their messages are tried, or one
-// event's that joins where nobody waits, ever more seldom, and at once in another attempt, whose reports have the queue to themselves. It
-// depends on the broker alone.
+// refusals holds what is known of a broker that does not take reports, mostly because a stream is full. As long as
+// its newest answers are refusals, nobody else is charged for a report that nobody takes, and those who are
+// charged wait: a few of their messages are tried, or those of one event that joins if nobody waits, at growing
+// intervals, and at once in another attempt, whose reports have the queue to themselves. All this depends on the
+// broker alone.
 type refusals struct {
 	wait    time.Duration // to the next try; 0: the newest answers are none
 	next    time.Time
@@ -27,7 +29,7 @@ type refusals struct {
 	trouble stream.Trouble
 }
 
-// told takes the answers to one delivery.
+// told takes the answers to one delivery, and returns how many of its messages were refused and how many stored.
 func (r *refusals) told(d delivery, poll time.Duration, now time.Time) (refused, taken int) {
 	for _, a := range d.acks {
 		switch {
@@ -47,12 +49,13 @@ func (r *refusals) told(d delivery, poll time.Duration, now time.Time) (refused,
 	return refused, taken
 }
 
-// holds says whether nothing is tried yet.
+// holds reports whether it is too early for the next try.
 func (r *refusals) holds(attempt participation.Attempt, now time.Time) bool {
 	return r.wait > 0 && attempt == r.attempt && now.Before(r.next)
 }
 
-// tries says how many messages of n may be sent to an attempt now. Less than n is a try, and puts the next one off.
+// tries returns how many of n messages may be sent to an attempt now. Fewer than n are a try, which postpones the
+// next one.
 func (r *refusals) tries(n int, attempt participation.Attempt, now time.Time) int {
 	switch {
 	case n == 0 || r.wait == 0:
@@ -65,13 +68,13 @@ func (r *refusals) tries(n int, attempt participation.Attempt, now time.Time) in
 	return min(n, tryMessages)
 }
 
-// jittered is a time around one whose mean is d: devices that were refused together would come back together.
+// jittered returns a random time whose mean is d, so that devices that were refused together do not come back together.
 func jittered(d time.Duration) time.Duration {
 	return d/2 + time.Duration(float64(d)*float64(random32())/(1<<32))
 }
 
-// note takes note of what the answer to a delivery says of the broker: that it refuses reports or does not answer, and that it takes them
-// again, which nothing but a report that it took shows.
+// note records and logs what the answer to a delivery shows of the broker: it refuses reports, does not answer, or takes them
+// again, which only a stored report shows.
 func (l *loop) note(d delivery, now time.Time) {
 	refused, taken := l.refusals.told(d, l.Poll, now)
 	l.refusals.count += uint64(refused)
@@ -111,7 +114,8 @@ func (l *loop) suffer(now time.Time, trouble string) {
 	}
 }
 
-// cause is why a message of a delivery was refused, or else not answered, as the adapter says.
+// cause returns the adapter's reason why a message of a delivery was refused or, if none was, why one was not
+// answered.
 func (d *delivery) cause() string {
 	cause := "no reason is given"
 	for _, a := range d.acks {
@@ -125,8 +129,8 @@ func (d *delivery) cause() string {
 	return cause
 }
 
-// unrefused is how many of n events may join now: while the broker refuses one message's, and only where nobody is charged whose own could be
-// tried.
+// unrefused returns how many of n events may join now. While the broker refuses reports it is the events of one
+// message, and only if nobody is charged whose message could be tried instead.
 func (l *loop) unrefused(n int) int {
 	if l.refusals.wait == 0 {
 		return n

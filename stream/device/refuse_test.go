@@ -26,7 +26,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// content is all that a store and a ledger hold of ten rows.
+// content returns all that a store and a ledger hold of ten rows.
 func content(t *testing.T, s participation.Store, l ledger.Ledger) string {
 	t.Helper()
 	keys := make([]participation.Key, 10)

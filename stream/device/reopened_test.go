@@ -51,7 +51,7 @@ func (f *forgetter) forgets(w *world, open *wire.Open) {
 	f.other = &stream.Message{Subject: f.subject, Data: data, Sequence: 1}
 }
 
-// soon is an outcome that comes within an hour.
+// soon returns an outcome that comes within an hour.
 func soon(t *testing.T, outcome <-chan device.Outcome) (o device.Outcome) {
 	t.Helper()
 	select {
@@ -62,9 +62,10 @@ func soon(t *testing.T, outcome <-chan device.Outcome) (o device.Outcome) {
 	return o
 }
 
-// TestAnotherOpenOfTheSameNumber: the broker loses the Open of an attempt that died, and the stage gives its number to another.
-// Where somebody may have looked at the dead one, its users do not send again, not after a restart either; elsewhere they
-// send the same counts anew. The Close of the other attempt does not say of anybody that the dead one did not count them.
+// TestAnotherOpenOfTheSameNumber checks what devices do after the broker lost the Open of an attempt that died and
+// the stage gave its number to another. Where somebody may have looked at the dead attempt, its users do not send
+// again, not after a restart either; elsewhere they send the same counts sealed again. The Close of the other
+// attempt never proves that the dead one did not count somebody.
 func TestAnotherOpenOfTheSameNumber(t *testing.T) {
 	for _, c := range []struct {
 		trust   accounting.Trust

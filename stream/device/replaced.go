@@ -12,9 +12,9 @@ import (
 const backAgain = "the learner and the broker were put back to an earlier time (docs/how-to/runbook.md, state folder and broker of different times), or somebody announces a round " +
 	"twice. Users of what is lost stay charged; nobody answers again until a round is announced that is new to this device"
 
-// replaced is told that the learner announced another round under a number that this device knows. It takes no part in that one: its
-// users, or others of the same device, may have answered the first. Nobody joins what is lost, either, and once the task has gone on with a
-// round that is new, nothing will tell who was counted in it.
+// replaced handles that the learner announced another round under a number that this device knows. The device takes no
+// part in that round: its users, or others of the same device, may have answered the first. Nobody joins the lost
+// round either, and once the task has gone on with a new round, nothing will tell who was counted in it.
 func (l *loop) replaced(number stream.Round) {
 	if l.older < number {
 		l.grew(number)
@@ -36,7 +36,7 @@ func (l *loop) grew(number stream.Round) {
 	l.older = number
 }
 
-// goesOn is told that the task has gone on with a new round: those that were lost have no Close.
+// goesOn handles that the task has gone on with a new round: the lost rounds will have no Close.
 func (l *loop) goesOn() {
 	l.older, l.olderSince = 0, time.Time{}
 	for _, r := range l.rounds {
@@ -44,8 +44,9 @@ func (l *loop) goesOn() {
 	}
 }
 
-// isReplaced reports whether the broker shows another round than the one that is known under a number, by the learner's word. Those
-// of an interactive phase are in order whatever was lost: the users of all its rounds are the same.
+// isReplaced reports whether the broker shows another round than the one that is known under a number, by the
+// learner's word. Those of an interactive phase are in order whatever was lost: the users of all its rounds are the
+// same.
 func (l *loop) isReplaced(ctx context.Context, r *round) bool {
 	if r.message == nil || r.place.Interactive() {
 		return false
@@ -58,8 +59,8 @@ func (l *loop) isReplaced(ctx context.Context, r *round) bool {
 	return false
 }
 
-// lookBack looks, after the connection was lost, whether the newest round that is known still stands, where none is newer. Where not, the
-// device goes on waiting for a newer one, and says so.
+// lookBack checks, after the connection was lost, whether the newest known round still stands, if none is newer. If it
+// does not, the device goes on waiting for a newer one, and logs that.
 func (l *loop) lookBack(ctx context.Context) {
 	r := l.current
 	if r == nil || r.lost {
@@ -70,7 +71,7 @@ func (l *loop) lookBack(ctx context.Context) {
 	switch m, err := l.records.port.Get(limited, l.Task.Round(r.number)); {
 	case errors.Is(err, stream.ErrNotFound) && l.older < r.number:
 		l.grew(r.number)
-		r.claimed = true // whoever joined it now would be charged for nothing
+		r.claimed = true // an event that joined it now would be charged for nothing
 		l.Logger.Error("the broker no longer shows the newest round that this device knows: "+backAgain, "round", r.number)
 		l.progress()
 	case err == nil:

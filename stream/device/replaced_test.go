@@ -14,9 +14,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestPutBackTask: learner and broker are put back to round 1, so that rounds 2 and 3 come again, with other points, and are void. A client that
-// goes on running, and one that is started again on the same folder, answer neither, say why, and answer the first round that is new
-// to them, of a step that they had answered before the loss.
+// TestPutBackTask: learner and broker are put back to round 1, so that rounds 2 and 3 come again, with other points,
+// and are void. A client that goes on running, and one that is started again on the same folder, answer neither, say
+// why, and answer the first round that is new to them, of a step that they had answered before the loss.
 func TestPutBackTask(t *testing.T) {
 	for name, restarts := range map[string]bool{"running": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// However often a stage opens rounds again, no more reports are made of an event than the policy allows, over rounds and
-// attempts; it stays charged where its round is open, and at home where it is not.
+// However often a stage opens rounds again, no more reports are made of an event than the policy allows, over rounds
+// and attempts; it stays charged where its round is open, and at home where it is not.
 func TestReportsOfOneEventAreCapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

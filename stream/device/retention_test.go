@@ -28,7 +28,7 @@ func (w *world) pass(ctx context.Context, from, to stream.Round) {
 
 // retain removes what is further behind than the constant, as if it were old.
 func (w *world) retain(ctx context.Context) {
-	for r := stream.Round(1); r < years; r++ { // what says how old a round is
+	for r := stream.Round(1); r < years; r++ { // the sequence tells the age of a round
 		_, err := w.broker.PutOnce(ctx, w.name.Batch(r), []byte("x"))
 		must(w.t, err)
 	}
@@ -41,8 +41,9 @@ func (w *world) retain(ctx context.Context) {
 	}
 }
 
-// TestRoundIsGone: a device that took part in a round whose records were removed settles it as unknown, for good, and sends nothing to it,
-// whatever stands on its subjects now, the Close too, where a sweep was cut short between the Open and it; its next event joins the newest round.
+// TestRoundIsGone: a device that took part in a round whose records were removed settles it as unknown, for good, and
+// sends nothing to it, whatever stands on its subjects now, the Close too, where a sweep was cut short between the
+// Open and it; its next event joins the newest round.
 func TestRoundIsGone(t *testing.T) {
 	for name, stands := range map[string]string{"gone": "", "and put again": "round", "but for its Close": "close"} {
 		t.Run(name, func(t *testing.T) {
@@ -113,8 +114,8 @@ func (s *seeker) Latest(ctx context.Context, pattern string) (stream.Message, er
 	return s.Records.Latest(ctx, pattern)
 }
 
-// TestNewestRoundByHint: a device that knows no round finds the newest, whatever the lease says; where it says something true, not too old, no
-// look over all rounds is taken.
+// TestNewestRoundByHint: a device that knows no round finds the newest, whatever the lease says; where it says
+// something true, not too old, no look over all rounds is taken.
 func TestNewestRoundByHint(t *testing.T) {
 	const newest = 300
 	for name, c := range map[string]struct {
@@ -156,8 +157,9 @@ func TestNewestRoundByHint(t *testing.T) {
 	}
 }
 
-// TestAnOldRoundPutAgain: a device that knows no round is shown an old one as the newest, put again where it was removed, as another was before it, and the lease says nothing, or
-// is lost. It sends to the newest: the old one is opened by nobody, and its numbers lead nowhere.
+// TestAnOldRoundPutAgain: a device that knows no round is shown an old one as the newest, put again where it was
+// removed, as another was before it, and the lease says nothing, or is lost. It sends to the newest: the old one is
+// opened by nobody, and its numbers lead nowhere.
 func TestAnOldRoundPutAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Hour)

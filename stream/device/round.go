@@ -15,7 +15,8 @@ import (
 // were published to.
 const maxAttempts = 16
 
-// An event is what one user reports about, or one block of an organisation's rows: what it says, how far it is, and who asked about it.
+// An event holds the rows of one user, or one block of an organisation's rows, with its participation and those
+// who asked about it.
 type event struct {
 	record    participation.Record
 	block     block.Block                    // what its reports are about; the zero Example, which is none of the task's, stands for a row that could not be mapped
@@ -32,7 +33,7 @@ type event struct {
 	callbacks []func(Outcome)                // of those who asked about it: called by the loop's goroutine; must not block
 }
 
-// units is how many it is about.
+// units returns the number of units that the event is about: people, or else rows.
 func (e *event) units() uint64 {
 	if e.people > 0 {
 		return e.people
@@ -48,10 +49,10 @@ type bundle struct {
 	gone     bool // it goes to no further attempt at its round
 }
 
-// record is that of its first event: in what they were sent to and answered, all are alike.
+// record returns the record of the bundle's first event: in their sends and answers all its events are alike.
 func (b *bundle) record() *participation.Record { return &b.events[0].record }
 
-// exhausted says that of one of the events as many reports were made as may be.
+// exhausted reports whether one of the events has used up its reports.
 func (b *bundle) exhausted(most uint32) bool {
 	for _, e := range b.events {
 		if e.record.Exhausted(most) {
@@ -81,15 +82,15 @@ type round struct {
 	most     uint64                // events of this client that it takes: its cohort, or one where reports are about blocks of rows
 	joined   uint64                // events, also those of bundles that are settled; without those that dropped out
 	opened   time.Time             // when this client saw open
-	lower    participation.Attempt // that is read in place of a newer one
+	lower    participation.Attempt // an older attempt that is read though a newer one is known
 	since    time.Time             // when it was first
 }
 
 // lag is longer than a replica is behind.
 const lag = 30 * time.Second
 
-// wentBack says whether the broker has lost the newest attempt known: for longer than a replica lags, one of a lower number is read in its place, to
-// which nobody who waits for a higher number would ever send.
+// wentBack reports whether the broker has lost the newest attempt known: for longer than a replica lags, an
+// attempt of a lower number is read, to which a device that waits for a higher number would never send.
 func (r *round) wentBack(a participation.Attempt, now time.Time) bool {
 	if r.open == nil || a.Number >= r.attempt.Number || a != r.lower {
 		r.lower, r.since = a, now
@@ -98,21 +99,23 @@ func (r *round) wentBack(a participation.Attempt, now time.Time) bool {
 	return now.Sub(r.since) > lag
 }
 
-// phase is the number of the first phase of a round's stint in the plan, from 1.
+// phase returns the number of the first phase of a round's stint in the plan, from 1.
 func (r *round) phase() uint32 { return uint32(r.place.Stint.Index) + 1 }
 
-// later says whether a round is one of an interactive phase, after its first, whose users are those who answered before. Silos draw anew for each:
-// all of them are charged for all rounds, whoever answers.
+// later reports whether a round comes after the first one of its interactive phase, so that its users are those
+// who answered before. Silos draw again for each round: all of them are charged for all rounds, whichever of them
+// answer.
 func (r *round) later() bool {
 	return r != nil && r.message != nil && r.place.Interactive() && r.message.Step > r.place.Stint.First && r.place.Plan.GetSilos() == 0
 }
 
-// member says whether an event belongs to the round: an earlier round of its interactive phase counted it, or may have.
+// member reports whether an event belongs to the round: an earlier round of its interactive phase counted it, or
+// may have.
 func (r *round) member(e *event) bool {
 	return r.later() && e.record.Stays(r.phase()) && (e.record.State == participation.Counted || e.record.State == participation.Unknown)
 }
 
-// mayJoin says whether an event may be charged to the round.
+// mayJoin reports whether an event may be charged to the round.
 func (r *round) mayJoin(e *event) bool {
 	p := &e.record
 	switch {
@@ -124,7 +127,7 @@ func (r *round) mayJoin(e *event) bool {
 	return p.Stays(r.phase()) || (p.State == participation.Uncounted && (r.phase() != p.Draw.Phase || p.Draw.Most <= 1))
 }
 
-// events is how many of this client's wait for the outcome of the round.
+// events returns the number of this client's events that wait for the outcome of the round.
 func (r *round) events() (n uint64) {
 	for _, b := range r.bundles {
 		n += uint64(len(b.events))
@@ -132,34 +135,36 @@ func (r *round) events() (n uint64) {
 	return n
 }
 
-// unjudged says that the outcome is known to be there, and a time is set to read it.
+// unjudged reports whether the outcome is known to exist and a time is set to read it.
 func (r *round) unjudged() bool { return r.closed == nil && !r.judged.IsZero() }
 
-// users is how many the round takes; 0 of one that only the store knows.
+// users returns the number of users that the round takes; 0 if only the store knows the round.
 func (r *round) users() uint64 { return r.place.Cohort }
 
-// joinable says whether the round takes events of this client: it is open, and not full of them.
+// joinable reports whether the round takes events of this client: it is open, and not full of them.
 func (r *round) joinable() bool {
 	return r.receives() && r.joined < r.most
 }
 
-// receives says whether the stage may still open what is sent to the round.
+// receives reports whether the stage may still open reports that are sent to the round.
 func (r *round) receives() bool {
 	return r != nil && r.open != nil && r.closed == nil && r.closing == nil && !r.done && !r.claimed
 }
 
-// elapsed is how long the newest attempt is open, by the clock of whoever says more: a device that comes late to a round
-// that waits must not be kept waiting.
+// elapsed returns how long the newest attempt has been open: by this client's clock since it saw the Open, or by
+// the time in the Open, whichever is longer. A device that comes late to a waiting round must not keep the round
+// waiting.
 func (r *round) elapsed(now time.Time) time.Duration {
 	return max(now.Sub(r.opened), now.Sub(time.UnixMilli(r.open.StartedUnixMs)))
 }
 
-// joins is how long after the Open of the newest attempt an event with some draw joins it.
+// joins returns the time after the Open of the newest attempt at which an event with this draw joins.
 func (r *round) joins(draw uint32) time.Duration {
 	return stream.RampOf(r.open.JoinProbability, r.open.JoinDoublingMs).After(draw)
 }
 
-// turn is the draw of an event, where organisations report by turns: in one pass. In many each draw is as good as another, whoever answered before.
+// turn returns the draw of an event, adjusted where organisations report by turns, which they do in a plan of one
+// pass. In many passes each draw is as good as another, whichever silos answered before.
 func (r *round) turn(e *event, draw uint32) uint32 {
 	silos := r.place.Plan.GetSilos()
 	if silos == 0 || r.place.Interactive() {
@@ -168,8 +173,9 @@ func (r *round) turn(e *event, draw uint32) uint32 {
 	return stream.Turn(draw, e.before, uint64(r.number-1)*r.place.Cohort, silos, r.place.Cohort)
 }
 
-// standing is how many events may be sent to an attempt. Those that dropped out with an earlier one leave their places to
-// others, or a client that had sent a whole cohort would wait for a Close that only it can bring about.
+// standing returns the number of events that may be sent to an attempt. Those that dropped out with an earlier
+// attempt leave their places to others, or a client that had sent a whole cohort would wait for a Close that only
+// it can bring about.
 func (r *round) standing(attempt participation.Attempt) (n uint64) {
 	for _, b := range r.bundles {
 		if b.record().MaySend(attempt, true) {
@@ -179,7 +185,7 @@ func (r *round) standing(attempt participation.Attempt) (n uint64) {
 	return n
 }
 
-// attempts are those whose Close may be there, newest first.
+// attempts lists the attempts whose Close may exist, newest first.
 func (r *round) attempts() []stream.Attempt {
 	var list []stream.Attempt
 	seen := make(map[stream.Attempt]bool)

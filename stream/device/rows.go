@@ -19,8 +19,8 @@ const maxInvalidLogged = 20
 // suspicious is the number of rows of which none fits after which that is told.
 const suspicious = 16
 
-// from is what a store is pinned to: where rows come from or, where they have keys, the column of those. All rows of a silo are its own wherever
-// they lie.
+// from returns the source that a store is pinned to: the place of the rows or, where rows have keys, the column of
+// the keys. All rows of a silo are its own, wherever they lie.
 func (l *loop) from(a *consent.Agreement) string {
 	spec := a.Spec
 	if a.Whole() {
@@ -35,10 +35,10 @@ func (l *loop) from(a *consent.Agreement) string {
 	return l.Source
 }
 
-// streams says that rows come over time, and not from files.
+// streams reports whether rows come over time, and not from files.
 func (l *loop) streams() bool { return l.Source == "" || l.Source == "-" }
 
-// A naming says what rows are known by.
+// A naming decides how keys are made for rows.
 type naming struct {
 	keys   bool   // of their own; a row without one is not sent
 	source string // of the rows, where they name none
@@ -46,8 +46,8 @@ type naming struct {
 	stream bool   // they come over time: not from files
 }
 
-// key names a row by what it says itself, or by its place. The rows of a pattern of files are known by their file, so that a file may be
-// added before others.
+// key makes the key of a row from the row's own key, or from its place. The rows of a pattern of files are known by
+// their file, so that a file may be added before others.
 func (n naming) key(row task.Row) (key participation.Key, ok bool) {
 	switch {
 	case n.keys && row.Key == "":
@@ -111,7 +111,7 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	}
 }
 
-// example maps a row, or says why it is none of the task. A row that does not fit takes the work of one that does.
+// example maps a row, or returns why it is none of the task. A row that does not fit takes the work of one that does.
 func (m *mapper) example(row task.Row, bad *task.RowError) (x convex.Example, unfit *task.RowError) {
 	m.joined++
 	if bad == nil {
@@ -143,7 +143,7 @@ func (m *mapper) tell(bad *task.RowError) {
 	}
 }
 
-// vector is what the event says, worked out now at the latest.
+// vector returns the block of the event, and works it out if that was not done yet.
 func (e *event) vector() block.Block {
 	if e.work != nil {
 		e.block, e.work = e.work(), nil

@@ -15,32 +15,36 @@ import (
 // errRows: the device was made for events that come with keys of their own, and its store belongs to those.
 var errRows = errors.New("client: Run without Config.Rows: the task says in events.key or user.column what rows are to be known by")
 
-// errUserKeys: a row's key is its number or random, so accounts by key would let a user pay anew in every task.
+// errUserKeys is returned by Run with UserKeys: a row's key is its number or random, so with accounts by key a
+// user would pay separately in every task.
 var errUserKeys = errors.New("client: UserKeys with Run: rows are not keyed by user, so no user's total would bind; " +
 	"use Publish with an participation.EventKey, or leave UserKeys unset")
 
-// unknownRows says that Run was not told how many there are.
+// unknownRows is the row count of a Run that was not told it.
 const unknownRows = math.MaxUint64
 
-// Expect says how many rows Run will be given, before it is called: then the client takes the part of each round that is theirs beside other
-// clients'. Not told, it stands for all users of the plan, and several such send more to the first rounds than those take.
+// Expect announces the number of rows that Run will be given, and must be called before Run: the client then takes
+// its proper part of each round beside other clients. Without Expect the client stands for all users of the plan,
+// and several such clients send more to the first rounds than those take.
 func (c *Device) Expect(rows uint64) { c.loop.rows.Store(min(max(rows, 1), unknownRows-1)) }
 
 // Run publishes rows, each a user, as they come, and stops the client. It returns when the rows have ended and the
 // outcome of every one is known, when the task has ended and no row came for a Poll, or when ctx ends; then charged
 // rows are Unknown, and a later Run with the same store and Source goes on.
 //
-// A row that cannot be read or mapped is sent as the zero vector, counted in Invalid, and logged with its line. An error
-// of rows other than a *task.RowError ends the reading, and is returned when what was read before is settled. Rows
-// are pulled when a round has room for them; at most a few chunks are held before, and as many rows as Config.Shuffle says.
+// A row that cannot be read or mapped is sent as the zero vector, counted in Invalid, and logged with its line. An
+// error of rows other than a *task.RowError ends the reading, and is returned when what was read before is settled.
+// Rows are pulled when a round has room for them; at most a few chunks are held before, and as many rows as
+// Config.Shuffle says.
 //
-// Whatever order rows come in, each is known by its place in its file, and a store keeps the seed of the order: a later run sends none
-// twice, leaves none out, and asks them in the same order, if Shuffle is the same.
+// Whatever order rows come in, each is known by its place in its file, and a store keeps the seed of the order: a
+// later run sends none twice, leaves none out, and asks them in the same order, if Shuffle is the same.
 //
-// Of a silo in many passes all rows are one block: they are read to their end before anything is sent, and held as long as its rounds last. Fewer
-// than took part before are an error, and the last ones of more are left over.
+// Of a silo in many passes all rows are one block: they are read to their end before anything is sent, and held as
+// long as its rounds last. Fewer than took part before are an error, and the last ones of more are left over.
 //
-// Of a silo whose people are protected all rows are read to their end, too, and everybody is in one block for ever: the same in every run.
+// Of a silo whose people are protected all rows are read to their end, too, and everybody is in one block for ever:
+// the same in every run.
 //
 // Rows have no user's id, so Run with Config.UserKeys is an error, and nothing is done.
 //

@@ -14,7 +14,8 @@ import (
 // settleChunk bounds one write of settled events.
 const settleChunk = 8192
 
-// settle decides the events of a round whose Close is there, or never will be, but for those whose answer is on its way.
+// settle decides the events of a round whose Close is known, or will never come, except events that wait for the
+// broker's answer.
 func (l *loop) settle(r *round) error {
 	switch {
 	case r.closed == nil && r.gone:
@@ -41,8 +42,9 @@ func (l *loop) decide(r *round, by func(*participation.Record)) error {
 	return l.conclude(r, events, by)
 }
 
-// giveUp leaves the places of bundles to others that go to no further attempt at a round, since of their events as many reports were made as
-// may be. It settles them, but for members of an interactive phase: those wait for the Close, and then for the next round.
+// giveUp leaves to others the places of bundles that go to no further attempt at a round because one of their
+// events has used up its reports. It settles those events, except members of an interactive phase, which wait for
+// the Close and then for the next round.
 func (l *loop) giveUp(r *round, bundles []*bundle) error {
 	var users uint64
 	var over []*event
@@ -66,7 +68,7 @@ func (l *loop) giveUp(r *round, bundles []*bundle) error {
 	return l.conclude(r, over, (*participation.Record).Abandon)
 }
 
-// conclude settles events of a round that nothing is on its way for.
+// conclude settles events of a round for which no publish is under way.
 func (l *loop) conclude(r *round, events []*event, by func(*participation.Record)) error {
 	before := l.total
 	for len(events) > 0 {
@@ -102,7 +104,7 @@ func (l *loop) conclude(r *round, events []*event, by func(*participation.Record
 	return nil
 }
 
-// leave tells events that wait for a round that none will come.
+// leave gives up events that wait for a round, since none will come, and tells their callers.
 func (l *loop) leave(events []*event, why string) {
 	for _, e := range events {
 		l.drop(e)
@@ -130,7 +132,7 @@ func (l *loop) drop(e *event) {
 	l.answer(e)
 }
 
-// answer tells what became of an event.
+// answer tells the callers of an event its outcome.
 func (l *loop) answer(e *event) {
 	o := Outcome{State: e.record.Outcome(), Round: e.record.Draw.Round, Open: e.record.State == participation.Charged}
 	if !l.spent(e) && !l.stays(e) {
@@ -139,8 +141,8 @@ func (l *loop) answer(e *event) {
 	l.tell(e, o)
 }
 
-// tell answers all who asked about an event. What an earlier process left charged may be settled before anybody here asks about it, and is counted
-// once: not when its row comes.
+// tell passes an outcome to all callers that asked about an event. An event that an earlier process left charged may
+// be settled before anybody here asks about it. It is counted once then, and not again when its row comes.
 func (l *loop) tell(e *event, o Outcome) {
 	switch key := e.record.Key; {
 	case !e.present && len(e.callbacks) == 0:
@@ -199,7 +201,8 @@ func (l *loop) shutdown(err error) error {
 	return err
 }
 
-// abandon answers events whose outcome this process will not learn. One that is charged may be learned by the next.
+// abandon tells the callers of events whose outcome this process will not learn. The next process may learn the
+// outcome of a charged one.
 func (l *loop) abandon(events []*event, refused *consent.RefusedError) {
 	charged := 0
 	for _, e := range events {

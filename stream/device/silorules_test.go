@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// alike are so many rows, each as one says.
+// alike yields n rows, each as one returns it.
 func alike(n int, one func(i int) (task.Row, error)) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		for i := range n {
@@ -42,8 +42,8 @@ func misfit(i int) (task.Row, error) {
 }
 func blank(int) (task.Row, error) { return task.Row{}, &task.RowError{Reason: "an empty line"} }
 
-// What the rows of a silo hold decides neither whether it appears, nor when, nor how large its report is: not even where none of them fits. How many
-// there are decides, which is public.
+// What the rows of a silo hold decides neither whether it appears, nor when, nor how large its report is: not even
+// where none of them fits. How many there are decides, which is public.
 func TestContentOfASiloShowsNowhere(t *testing.T) {
 	for _, rounds := range []int{1, 4} {
 		see := func(n int, one func(int) (task.Row, error)) (seen []string) {
@@ -89,8 +89,8 @@ func TestContentOfASiloShowsNowhere(t *testing.T) {
 	}
 }
 
-// How long reading takes depends on how many rows somebody has, and on how long they are. Where rows are read to their end first, when reports leave
-// does not, within a span.
+// How long reading takes depends on how many rows somebody has, and on how long they are. Where rows are read to their
+// end first, when reports leave does not, within a span.
 func TestReadingShowsNowhere(t *testing.T) {
 	see := func(rounds, rows int) (seen []string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestRowsThatBreakOff(t *testing.T) {
 	})
 }
 
-// Over deaths with a real file, a silo in one pass has no row in two blocks and loses none but a tail, and one in many passes has the rows and the
-// noise of before in every round.
+// Over deaths with a real file, a silo in one pass has no row in two blocks and loses none but a tail, and one in many
+// passes has the rows and the noise of before in every round.
 func TestSilosDieWithAFile(t *testing.T) {
 	for _, rounds := range []int{1, 4} {
 		for i := 1; i <= 9; i += 2 {
@@ -242,7 +242,7 @@ func TestSilosDieWithAFile(t *testing.T) {
 	}
 }
 
-// first is where a block begins: rows that fit come after at most two that do not.
+// first returns where a block begins: rows that fit come after at most two that do not.
 func first(rows []int) int {
 	for i, r := range rows {
 		if r >= 0 {

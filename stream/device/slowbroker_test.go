@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A narrow broker stores one report after the other, each in ten milliseconds, whoever sends them.
+// A narrow broker stores one report after the other, ten milliseconds each, for all senders together.
 type narrow struct {
 	stream.ReportWriter
 	turn chan bool // holds a token while one is stored: in a bubble a lock would stop its clock
@@ -36,8 +36,9 @@ func (n narrow) Publish(ctx context.Context, reports []stream.Outgoing) (acks []
 	return acks, nil
 }
 
-// TestABrokerThatIsBehind: where a broker takes reports more slowly than gateways send them, those whose reports are on their way when the round
-// closes have paid for nothing, or are in doubt for ever. So no more are on their way than it takes in seconds.
+// TestABrokerThatIsBehind: where a broker takes reports more slowly than gateways send them, those whose reports are
+// on their way when the round closes have paid for nothing, or are in doubt for ever. So no more are on their way than
+// it takes in seconds.
 func TestABrokerThatIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const cohort = 2000

@@ -142,8 +142,8 @@ func (s *spy) audit(w *world, others ...*spy) {
 		}
 		s.auditRounds(w, opened[k], rounds)
 	}
-	// Two draws agree in one coordinate with probability at most 0.25, that of the mode of Bin(10, 1/2), so in three with
-	// at most 1/64, and five pairs all do with less than 1e-9.
+	// Two draws agree in one coordinate with probability at most 0.25, that of the mode of Bin(10, 1/2), so in three
+	// with at most 1/64, and five pairs all do with less than 1e-9.
 	if pairs >= 5 && same == pairs {
 		s.t.Errorf("%d events sent the same counts in two rounds", same)
 	}
@@ -185,7 +185,7 @@ func (s *spy) auditRounds(w *world, open map[stream.Round]bool, drawn map[stream
 	}
 }
 
-// place is where the round that stands is in the plan.
+// place returns the place in the plan of the round that the broker shows, and its message.
 func (w *world) place(r stream.Round) (manifest.Place, *wire.Round) {
 	for _, m := range w.broker.Dump() {
 		if m.Subject != w.name.Round(r) {
@@ -202,7 +202,7 @@ func (w *world) place(r stream.Round) (manifest.Place, *wire.Round) {
 	return manifest.Place{}, nil
 }
 
-// closed is the Close of an attempt, nil if there is none.
+// closed returns the Close of an attempt, nil if there is none.
 func (w *world) closed(r stream.Round, a stream.Attempt) *wire.Close {
 	for _, m := range w.broker.Dump() {
 		if m.Subject == w.name.Close(r, a) {

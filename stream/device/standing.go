@@ -2,7 +2,7 @@ package device
 
 import "time"
 
-// A Standing is what a client waits for, in numbers: none of them depends on what events say.
+// A Standing describes, in numbers, what a client waits for. None of them depends on the content of events.
 type Standing struct {
 	Agreed   bool          // the task is announced, and the policy agrees to it
 	Silo     bool          // one organisation's rows are here, which has one report in a round
@@ -17,7 +17,7 @@ type Standing struct {
 	Charged  int           // events that were sent, or are about to be, and whose round is not closed
 }
 
-// standing says where the loop stands.
+// standing returns the Standing of the loop.
 func (l *loop) standing() Standing {
 	s := Standing{Agreed: l.agreement != nil, Waiting: len(l.queue.events) + len(l.queue.drawn)}
 	if a := l.agreement; a != nil {

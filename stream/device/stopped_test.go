@@ -19,8 +19,8 @@ func (blind) Read([]participation.Key) ([]participation.Record, error) { return 
 
 var errBlind = errors.New("blind")
 
-// A client that stops before it took an event in says of it what the store knows: an earlier process may have sent it, and had it
-// counted. Where nobody can tell, nobody says that it was not.
+// A client that stops before it took an event in says of it what the store knows: an earlier process may have sent it,
+// and had it counted. Where nobody can tell, nobody says that it was not.
 func TestStoppedClientKnowsWhatTheStoreKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 1})
@@ -53,8 +53,9 @@ func TestStoppedClientKnowsWhatTheStoreKnows(t *testing.T) {
 	})
 }
 
-// TestTheTaskWasEndedBefore: a device that starts when a task was ended in place of its newest round, which stands with an attempt and will have no Close,
-// sends nothing to it: its event is not charged for a round that nobody releases.
+// TestTheTaskWasEndedBefore checks that a device sends nothing to a round that will have no Close, if the device
+// starts after the task was ended instead of closing that round: its event is not charged for a round that nobody
+// releases.
 func TestTheTaskWasEndedBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -86,8 +87,8 @@ func (d distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]stre
 	}
 }
 
-// TestAStopHearsTheAnswers: a client that is stopped while the broker's answers are on their way takes them, so that the next one knows who was
-// counted, though the round closed meanwhile and takes nothing again.
+// TestAStopHearsTheAnswers: a client that is stopped while the broker's answers are on their way takes them, so that
+// the next one knows who was counted, though the round closed meanwhile and takes nothing again.
 func TestAStopHearsTheAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 8})

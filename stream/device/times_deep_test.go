@@ -37,8 +37,8 @@ func (s sighting) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 // posts are a valid body and a broken one, with %q for the key.
 type posts [2]string
 
-// latencies are how long reports take from the posts of bodies on: of bursts, of the last of them. Kinds are
-// interleaved at random.
+// latencies returns, for each kind of body, the seconds from posting a burst of it until the last of its reports is
+// published. Kinds are interleaved at random.
 func latencies(t *testing.T, seed uint64, items, rounds, burst int, kinds posts) (took [2][]float64) {
 	ctx := t.Context()
 	w := newWorld(t, plan{rounds: 1, cohort: 30_000, deadline: time.Hour})
@@ -85,8 +85,9 @@ func latencies(t *testing.T, seed uint64, items, rounds, burst int, kinds posts)
 	return took
 }
 
-// On a clock that goes, nobody can tell from when a report left what was posted: two kinds of posts of each case have
-// latencies of one law. dptest.Alike says what it takes to fail, which a busy machine alone does not.
+// TestLatenciesTellNothing checks on a real clock that the time when a report left does not reveal what was posted: two
+// kinds of posts of each case have latencies of one distribution. See dptest.Alike for what makes it fail; a busy
+// machine alone does not.
 func TestLatenciesTellNothing(t *testing.T) {
 	if !longtest.Run(t, "latencies of posts on a real clock") {
 		return

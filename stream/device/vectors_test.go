@@ -178,8 +178,8 @@ func TestReportVectors(t *testing.T) {
 	}
 }
 
-// The vectors are what a device sends: a Device that draws the words of the first one puts its bytes on the broker, but
-// for the report id, which is random.
+// TestClientSendsTheVector checks the vectors against a device: a Device that draws the words of the first vector
+// puts its bytes on the broker, except the report id, which is random.
 func TestClientSendsTheVector(t *testing.T) {
 	_, vectors := readVectors(t)
 	v := vectors[0]

@@ -38,13 +38,13 @@ schedule: {plan: proved}
 validation: {off: true}
 `
 
-// newSilos is a world of two silos of 12 rows, one of which is enough for a round; what they answer is calibrated to the budget. Of one round, blocks of
-// four rows are in one each; of several, all rows are in all of them.
+// newSilos returns a world of two silos of 12 rows, one of which is enough for a round; what they answer is calibrated
+// to the budget. Of one round, blocks of four rows are in one each; of several, all rows are in all of them.
 func newSilos(t *testing.T, trust accounting.Trust, rounds int) *world {
 	return newSomeSilos(t, trust, rounds, 2, 2)
 }
 
-// newSomeSilos is that of so many silos, some of which are asked in a round.
+// newSomeSilos returns a world of so many silos, some of which are asked in a round.
 func newSomeSilos(t *testing.T, trust accounting.Trust, rounds int, count, some uint64) *world {
 	w := newWorld(t, plan{rounds: 1, cohort: some, minimum: 1, deadline: time.Minute})
 	var err error
@@ -77,7 +77,7 @@ func newSomeSilos(t *testing.T, trust accounting.Trust, rounds int, count, some 
 	return w
 }
 
-// A drawn is what a silo drew in one round.
+// A drawn holds what a silo drew in one round.
 type drawn struct {
 	rows   []int // the coordinates of its rows, -1 of one that is none
 	params randomizer.Params
@@ -126,7 +126,7 @@ func (o *organisation) run(ctx context.Context, source string, parts ...part) (d
 	})
 }
 
-// of are the rows that a block of files' first rows has.
+// of returns the rows that a block of files' first rows has.
 func of(n int, parts ...part) (rows []int) {
 	for _, p := range parts {
 		for i := range p.rows {
@@ -140,8 +140,8 @@ func of(n int, parts ...part) (rows []int) {
 	return rows[:n]
 }
 
-// A silo answers every round of the plan's stint with all of its rows, in their order, each with a draw of its own; as many as it has, with the noise
-// that so many need. What it is charged follows from both.
+// A silo answers every round of the plan's stint with all of its rows, in their order, each with a draw of its own; as
+// many as it has, with the noise that so many need. What it is charged follows from both.
 func TestAllRowsInEveryRound(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Local, accounting.Shuffle} {
 		synctest.Test(t, func(t *testing.T) {
@@ -208,8 +208,8 @@ func TestAllRowsInEveryRound(t *testing.T) {
 	}
 }
 
-// Wherever a silo dies, it goes on in the rounds that are left with the rows and the noise of before, whatever was added to them and wherever they lie
-// now; each round has one draw.
+// Wherever a silo dies, it goes on in the rounds that are left with the rows and the noise of before, whatever was
+// added to them and wherever they lie now; each round has one draw.
 func TestAllRowsOverDeaths(t *testing.T) {
 	for _, lost := range []bool{true, false} {
 		died := true
@@ -259,8 +259,8 @@ func TestAllRowsOverDeaths(t *testing.T) {
 	}
 }
 
-// A silo whose state folder knows of nothing is told so where the task has gone on: its rows may have been drawn before. Who begins with the task, or
-// comes back with its folder, is not.
+// A silo whose state folder knows of nothing is told so where the task has gone on: its rows may have been drawn
+// before. Who begins with the task, or comes back with its folder, is not.
 func TestLostFoldersAreToldOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilos(t, accounting.Local, 4)
@@ -316,8 +316,8 @@ func TestFewerRowsAreRefused(t *testing.T) {
 	})
 }
 
-// A silo that its task cannot take, or whose policy asks for more noise than reports have room for, is refused by public numbers alone, and told what
-// would do, which then does; nothing is sent.
+// A silo that its task cannot take, or whose policy asks for more noise than reports have room for, is refused by
+// public numbers alone, and told what would do, which then does; nothing is sent.
 func TestSizesThatAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -356,7 +356,8 @@ func TestSizesThatAreRefused(t *testing.T) {
 	}
 }
 
-// In one pass, too, a strict policy has a silo draw more noise than planned, in every block, and its ledger says what that costs.
+// In one pass, too, a strict policy has a silo draw more noise than planned, in every block, and its ledger says what
+// that costs.
 func TestStrictSilosDrawMoreNoise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilos(t, accounting.Local, 1)

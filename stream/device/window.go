@@ -2,9 +2,10 @@ package device
 
 import "time"
 
-// A window bounds how many events are on their way to the broker at a time. It grows while answers come quickly, and halves where one
-// takes long: whoever sends to a broker that is behind has a report that may come too late for its round, and who is not
-// answered when that closes is in doubt for ever. It depends on the broker alone.
+// A window bounds the number of events that are on their way to the broker at a time. It grows while answers come
+// quickly, and halves when an answer takes long: a report sent to a broker that is behind may come too late for
+// its round, and an event that is not answered when the round closes stays in doubt for ever. The window depends
+// on the broker alone.
 type window struct{ now, least, most int }
 
 // An answer is quick, and the window grows by what it is about, or slow.

@@ -256,12 +256,12 @@ func asked(users, rounds, minimum uint64) *wire.Phase {
 	return &wire.Phase{Users: users, Cohort: users, Rounds: rounds, RoundsPerUser: uint32(rounds), Minimum: minimum}
 }
 
-// once is a phase of rounds of users who answer one of them.
+// once returns a phase of rounds of users who answer one of them.
 func once(cohort, rounds uint64) *wire.Phase {
 	return &wire.Phase{Users: cohort * rounds, Cohort: cohort, Rounds: rounds}
 }
 
-// dear is a policy that takes what several rounds of one user cost here.
+// dear returns a policy that takes what several rounds of one user cost here.
 func (w *world) dear(s participation.Store) device.Config {
 	c := w.config(s)
 	c.Policy.MaxEpsilon = 50
@@ -309,12 +309,12 @@ func rows(n int, broken bool) iter.Seq2[task.Row, error] {
 
 type row = task.Row
 
-// example is a valid event with a label.
+// example returns a valid event with a label.
 func example(label float64) convex.Example {
 	return convex.Example{Index: []int32{1}, Value: []float64{0.5}, Label: label}
 }
 
-// openMessage is an attempt that nobody collects.
+// openMessage returns an attempt that nobody collects.
 func (w *world) openMessage(r stream.Round, a stream.Attempt, manifest stream.Hash) *wire.Open {
 	key, err := seal.NewRoundKey(w.task.Suite)
 	must(w.t, err)
@@ -350,7 +350,7 @@ func (w *world) reports(r stream.Round, a stream.Attempt) int {
 	return n
 }
 
-// nth is the attempt of a number whose Open has no hash to speak of.
+// nth returns the attempt of a number whose Open has no hash to speak of.
 func nth(n stream.Attempt) participation.Attempt { return participation.Attempt{Number: n} }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

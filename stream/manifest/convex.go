@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Set is the constraint set of a plan.
+// Set returns the constraint set of a plan.
 func Set(plan *wire.Plan) (convex.Set, error) {
 	set, err := setDeclaration(plan).New(Dim(plan))
 	if err != nil {
@@ -22,7 +22,7 @@ func setDeclaration(plan *wire.Plan) convex.SetDeclaration {
 	return convex.SetDeclaration{Kind: s.GetKind(), Radius: s.GetRadius(), Min: s.GetMin(), Max: s.GetMax()}
 }
 
-// WireSet is the declaration of Set on the wire.
+// WireSet returns the declaration of Set on the wire.
 func WireSet(s convex.SetDeclaration) *wire.Set {
 	return &wire.Set{Kind: s.Kind, Radius: s.Radius, Min: s.Min, Max: s.Max}
 }
@@ -42,7 +42,7 @@ func checkStart(plan *wire.Plan) error {
 	return err
 }
 
-// Frame is the coordinates of a round; nil for the declared ones.
+// Frame returns the coordinates of a round; nil for the declared ones.
 func Frame(f *wire.Frame) *convex.Frame {
 	if f == nil {
 		return nil
@@ -60,7 +60,7 @@ func WireFrame(f *convex.Frame) *wire.Frame {
 		Whitener: f.Whitener, LabelCenter: f.LabelCenter, LabelScale: f.LabelScale, LabelWeight: f.LabelWeight}
 }
 
-// Practical is what a practical plan's frame and steps are made of; nil for a proved plan.
+// Practical returns the problem from which a practical plan's frame and steps are made; nil for a proved plan.
 func Practical(plan *wire.Plan) *practical.Problem {
 	p := plan.GetPractical()
 	if p == nil {
@@ -92,7 +92,7 @@ func Practical(plan *wire.Plan) *practical.Problem {
 	return out
 }
 
-// WirePractical is the inverse of Practical, but for what the plan says elsewhere.
+// WirePractical is the inverse of Practical, without the fields that the plan holds elsewhere.
 func WirePractical(p *practical.Problem) *wire.Practical {
 	if p == nil {
 		return nil
@@ -114,7 +114,7 @@ func WirePractical(p *practical.Problem) *wire.Practical {
 	return out
 }
 
-// Scorecard says what the scores after a gradient say; nil where a plan has none.
+// Scorecard returns the meaning of the scores after a gradient; nil if the plan has none.
 func Scorecard(plan *wire.Plan) *convex.Scorecard {
 	s := plan.GetScorecard()
 	if s == nil {

@@ -13,8 +13,9 @@ import (
 // maxScores bounds the coordinates of a report that are no part of the gradient.
 const maxScores = 1 << 4
 
-// Params is the randomizer of a mechanism. It refuses what randomizer.Params.Validate refuses, coins on another grid than
-// randomizer.CoinBits, and more coordinates, scores or users in a bundle than a message may have.
+// Params returns the randomizer's parameters of a mechanism. It returns the errors of randomizer.Params.Validate, and
+// refuses coins on another grid than randomizer.CoinBits, and more coordinates, scores or users in a bundle than a
+// message may have.
 func Params(m *wire.Mechanism) (randomizer.Params, error) {
 	if m == nil {
 		return randomizer.Params{}, errors.New("mechanism: missing")
@@ -41,8 +42,8 @@ func Params(m *wire.Mechanism) (randomizer.Params, error) {
 	return p, nil
 }
 
-// Mechanism is the inverse of Params. maxBundle counts the users that one report
-// message may carry. There are no scores among the coordinates; a caller whose reports have some says so.
+// Mechanism is the inverse of Params. maxBundle counts the users that one report message may carry. There are no
+// scores among the coordinates; a caller whose reports have some sets them.
 func Mechanism(p randomizer.Params, maxBundle uint32) *wire.Mechanism {
 	return &wire.Mechanism{
 		Dim: uint32(p.Dim), ClipNorm: p.ClipNorm, Levels: p.Levels, Trials: p.Trials,
@@ -51,7 +52,7 @@ func Mechanism(p randomizer.Params, maxBundle uint32) *wire.Mechanism {
 	}
 }
 
-// Trust is the accountant's word for a trust model on the wire.
+// Trust returns the accountant's trust model for one on the wire.
 func Trust(t wire.Trust) (accounting.Trust, error) {
 	switch t {
 	case wire.Trust_TRUST_SHUFFLE:

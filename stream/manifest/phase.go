@@ -8,11 +8,11 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// looks says whether a phase's reports are of moments, and not of gradients at a point.
+// looks reports whether a phase's reports are of moments, and not of gradients at a point.
 func looks(f *wire.Phase) bool { return f.GetStatistic() != wire.Statistic_STATISTIC_GRADIENT }
 
-// Gradients is the first phase of a plan whose steps are the method's: the one after those of moments, where there are such; nil
-// where there is none.
+// Gradients returns the first phase of a plan whose steps are the method's: the one after those of moments, where
+// there are such; nil where there is none.
 func Gradients(plan *wire.Plan) *wire.Phase {
 	for _, f := range plan.GetPhases() {
 		if !looks(f) {
@@ -22,13 +22,13 @@ func Gradients(plan *wire.Plan) *wire.Phase {
 	return nil
 }
 
-// Dim is the dimension of theta.
+// Dim returns the dimension of theta.
 func Dim(plan *wire.Plan) int {
 	m := Gradients(plan).GetMechanism()
 	return int(m.GetDim()) - int(m.GetScores())
 }
 
-// Point is how many values the point of a round has; a round of moments has none.
+// Point returns the number of values of a round's point; 0 for a round of moments.
 func (p Place) Point() int {
 	if looks(p.Phase) {
 		return 0
@@ -36,16 +36,17 @@ func (p Place) Point() int {
 	return int(p.Phase.GetMechanism().GetDim()) - int(p.Phase.GetMechanism().GetScores())
 }
 
-// Framed says whether the rounds of a phase announce a frame: those of a practical plan that come after the first moments.
+// Framed reports whether the rounds of a phase announce a frame: those of a practical plan that come after the first
+// moments.
 func (p Place) Framed() bool {
 	return p.Plan.GetPractical() != nil && p.Phase.GetStatistic() != wire.Statistic_STATISTIC_MOMENTS
 }
 
-// Last is the last step of the phase, as planned: the last phase of an endless plan goes on after it.
+// Last returns the last step of the phase, as planned: the last phase of an endless plan goes on after it.
 func (p Place) Last() uint64 { return p.First + p.Phase.GetRounds() - 1 }
 
-// PhaseOf is the phase of a step; false for a step that the plan does not have. Steps count over all phases, from 1. The
-// plan is one that CheckTask passed.
+// PhaseOf returns the place of a step; false if the plan does not have the step. Steps count over all phases, from 1.
+// The plan must have passed CheckTask.
 func PhaseOf(plan *wire.Plan, step uint64) (Place, bool) {
 	first := uint64(1)
 	for i, f := range plan.GetPhases() {
@@ -64,8 +65,7 @@ func PhaseOf(plan *wire.Plan, step uint64) (Place, bool) {
 	return Place{}, false
 }
 
-// Steps is how many steps the plan has in all its phases. An endless one has no last step: the answer is the largest
-// number.
+// Steps returns the number of steps of the plan in all its phases; the largest uint64 for an endless plan.
 func Steps(plan *wire.Plan) uint64 {
 	if Endless(plan) {
 		return math.MaxUint64
@@ -73,7 +73,8 @@ func Steps(plan *wire.Plan) uint64 {
 	return Planned(plan)
 }
 
-// Planned is how many steps the plan was made for: those of Steps, or of an endless plan those of its horizon.
+// Planned returns the number of steps that the plan was made for: all of them or, in an endless plan, those of its
+// horizon.
 func Planned(plan *wire.Plan) (n uint64) {
 	for _, f := range plan.GetPhases() {
 		n += f.GetRounds()
@@ -81,13 +82,13 @@ func Planned(plan *wire.Plan) (n uint64) {
 	return n
 }
 
-// Endless says whether a plan goes on for ever.
+// Endless reports whether a plan goes on for ever.
 func Endless(plan *wire.Plan) bool { return plan.GetContinuous() != wire.Continuous_CONTINUOUS_NO }
 
-// endless says whether a phase goes on for ever: the last one of such a plan.
+// endless reports whether a phase goes on for ever: the last one of an endless plan.
 func endless(plan *wire.Plan, phase int) bool { return Endless(plan) && phase == len(plan.Phases)-1 }
 
-// Users is how many users take part in all phases together; of an endless plan, in those of its horizon.
+// Users returns the number of users that take part in all phases together; in an endless plan, within its horizon.
 func Users(plan *wire.Plan) (n uint64) {
 	for _, f := range plan.GetPhases() {
 		if !f.GetAgain() {
@@ -97,8 +98,8 @@ func Users(plan *wire.Plan) (n uint64) {
 	return n
 }
 
-// Spare returns how many of the users that a practical plan was made for are in no round's cohort, so that its rounds fill although
-// as many are lost; 0 for other plans.
+// Spare returns how many of the users that a practical plan was made for are in no round's cohort, so that its rounds
+// fill although as many are lost; 0 for other plans.
 func Spare(plan *wire.Plan) uint64 {
 	if plan.GetSilos() > 0 || Endless(plan) {
 		return 0
@@ -107,8 +108,9 @@ func Spare(plan *wire.Plan) uint64 {
 	return max(plan.GetPractical().GetUsers(), n) - n
 }
 
-// Waiting is how many users the plan has for the round of a step and those after it, those to spare among them, at least the round's
-// own: in an endless plan those of its horizon wait for ever. Of each silo one report waits.
+// Waiting returns the number of users that the plan has for the round of a step and for those after it, spare users
+// included; at least the round's own. In an endless plan the users of its horizon wait for ever. Of each silo one
+// report waits.
 func Waiting(at Place, step uint64) uint64 {
 	if silos := at.Plan.GetSilos(); silos > 0 {
 		return max(silos, at.Cohort)
@@ -127,7 +129,7 @@ func Waiting(at Place, step uint64) uint64 {
 	return max(n, at.Cohort)
 }
 
-// RoundsPerUser is how many rounds one user answers at most: those of one stint.
+// RoundsPerUser returns the largest number of rounds that one user answers: the rounds of one stint.
 func RoundsPerUser(plan *wire.Plan) (most uint32) {
 	for i := range plan.GetPhases() {
 		most = max(most, stintOf(plan, i).Rounds)
@@ -135,16 +137,16 @@ func RoundsPerUser(plan *wire.Plan) (most uint32) {
 	return most
 }
 
-// Cohort is how many users the round of a step takes: the phase's cohort, and at its last step all users of the phase
-// that are left. A phase without end has no last step, in an interactive one the cohort is everybody, and in an adaptive one it is the largest: rounds
-// say their own. It is 0 for a
-// step that the plan does not have.
+// Cohort returns the number of users that the round of a step takes: the phase's cohort, and at its last step all
+// users of the phase that are left. A phase without end has no last step, in an interactive phase the cohort is
+// everybody, and in an adaptive one it is the largest: its rounds state their own. Cohort is 0 for a step that the
+// plan does not have.
 func Cohort(plan *wire.Plan, step uint64) uint64 {
 	at, _ := PhaseOf(plan, step)
 	return at.Cohort
 }
 
-// LastCohort is the cohort of a phase's last step.
+// LastCohort returns the cohort of a phase's last step.
 func LastCohort(f *wire.Phase) uint64 {
 	if f.RoundsPerUser > 1 || looks(f) || f.GetTop() > 0 {
 		return f.Cohort
@@ -152,12 +154,13 @@ func LastCohort(f *wire.Phase) uint64 {
 	return f.Users - (f.Rounds-1)*f.Cohort
 }
 
-// RoundOf is the Round of a step, at a point and in the frame that it wants.
+// RoundOf returns the Round of a step, with its point and frame.
 func RoundOf(taskHash stream.Hash, round, step uint64, point []float64, frame *wire.Frame) *wire.Round {
 	return &wire.Round{Version: stream.Version, TaskHash: slices.Clone(taskHash[:]), Round: round, Step: step, Point: point, Frame: frame}
 }
 
-// Costliest is the place of the costliest round of a phase. More users cost each of them no more, so it is one with the smaller cohort.
+// Costliest returns the place of the costliest round of a phase. More users cost each of them no more, so it is a round
+// with the smaller cohort.
 func Costliest(plan *wire.Plan, phase int) Place {
 	f := plan.GetPhases()[phase]
 	return Place{Plan: plan, Phase: f, Index: phase, Cohort: f.GetCohort(), Planned: f.GetCohort(), Stint: stintOf(plan, phase)}

@@ -10,22 +10,24 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Place is where a step stands in a plan, and so all that the plan fixes of a round of that step. Follows also fills in the
-// deadline that a round has of its own.
+// A Place locates a step in a plan and holds everything that the plan fixes of a round of that step. Follows also
+// fills in the deadline that a round has of its own.
 type Place struct {
 	Plan   *wire.Plan
 	Phase  *wire.Phase
 	Index  int    // of the phase in the plan
 	First  uint64 // step of the phase
 	Cohort uint64 // users at which the round is full, see Cohort
-	// Planned is how many users the noise of the round is planned for: Cohort, or in an adaptive phase at least as many.
+	// Planned is the number of users that the noise of the round is planned for: Cohort, or in an adaptive phase at
+	// least as many.
 	Planned uint64
 	Stint   Stint // that the phase belongs to
 
 	Deadline time.Duration // of the round: its own, or else the plan's; 0: none
 }
 
-// release is what the accountant must charge for a round, together with the others of its phase that one user answers.
+// release returns the release that the accountant must charge for a round, together with the others of its phase that
+// one user answers.
 func (p Place) release(honest accounting.Fraction) (accounting.Release, error) {
 	params, err := Params(p.Phase.GetMechanism())
 	if err != nil {
@@ -47,7 +49,7 @@ func (p Place) release(honest accounting.Fraction) (accounting.Release, error) {
 	return r, r.Validate()
 }
 
-// HonestFraction is the assumption that a plan was made with, exactly.
+// HonestFraction returns the assumption that a plan was made with, exactly.
 func HonestFraction(plan *wire.Plan) (accounting.Fraction, error) {
 	f, err := accounting.ParseFraction(plan.GetHonestFraction())
 	if err != nil {
@@ -56,8 +58,9 @@ func HonestFraction(plan *wire.Plan) (accounting.Fraction, error) {
 	return f, nil
 }
 
-// Mixer is what the stage mixes a round with. Its Entropy is nil, the right value in production. It refuses what
-// shuffle.Config.Validate refuses: a total that could reach 2^63, a bundle larger than the cohort.
+// Mixer returns the configuration with which the stage mixes a round. Its Entropy is nil, the right value in
+// production. Mixer returns the errors of shuffle.Config.Validate, such as a total that could reach 2^63, or a bundle
+// larger than the cohort.
 func (p Place) Mixer() (shuffle.Config, error) {
 	params, err := Params(p.Phase.GetMechanism())
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// RoundHash is the round manifest hash: of the canonical body of a Round.
+// RoundHash returns the round manifest hash: of the canonical body of a Round.
 func RoundHash(round *wire.Round) (stream.Hash, error) {
 	body, err := stream.Marshal(round)
 	if err != nil {
@@ -24,8 +24,8 @@ func RoundHash(round *wire.Round) (stream.Hash, error) {
 // MaxDeadline bounds the deadline of a round.
 const MaxDeadline = 366 * 24 * time.Hour
 
-// Deadline is how long a round collects before it is content with its minimum, unless it has a deadline of its own
-// (Place.Deadline); 0 means for ever.
+// Deadline returns the time after which a round is content with its minimum, unless it has a deadline of its own
+// (Place.Deadline); 0 means never.
 func Deadline(plan *wire.Plan) time.Duration { return deadlineOf(plan.GetDeadlineMs()) }
 
 // Stale returns the longest deadline of its own that a round of the plan may have; 0 means that none has one.
@@ -41,14 +41,15 @@ const (
 	MaxRetention = 10 * 365 * 24 * time.Hour
 )
 
-// Retention is how long the records of a round are kept; 0 means for ever.
+// Retention returns the time for which the records of a round are kept; 0 means for ever.
 func Retention(plan *wire.Plan) time.Duration {
 	return time.Duration(min(plan.GetRetentionMs(), uint64(MaxRetention/time.Millisecond))) * time.Millisecond
 }
 
-// CheckTask says whether the plan of a Task can be run: the users of its phases fill their rounds, the mixer takes the first and the
-// last round of each, those of gradients encode alike, its trust and honest fraction can be read,
-// its deadlines are at most MaxDeadline, its retention within its bounds, and the accountant can charge each. stream.Check comes before.
+// CheckTask returns an error if the plan of a Task cannot be run: it requires that the users of its phases fill their
+// rounds, that the mixer takes the first and the last round of each, that phases of gradients encode alike, that its
+// trust and honest fraction can be read, that its deadlines are at most MaxDeadline and its retention within bounds,
+// and that the accountant can charge each phase. Call stream.Check first.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
 	if plan == nil {
@@ -111,7 +112,7 @@ func checkPlan(plan *wire.Plan) error {
 	return nil
 }
 
-// checkUnits holds together what a plan says of units and of those who report about them.
+// checkUnits checks that a plan's units and those who report about them agree.
 func checkUnits(plan *wire.Plan) error {
 	if _, known := wire.Unit_name[int32(plan.Unit)]; !known {
 		return fmt.Errorf("unit %d: unknown", plan.Unit)
@@ -135,7 +136,7 @@ func checkUnits(plan *wire.Plan) error {
 	return nil
 }
 
-// checkPractical holds the phases of a practical plan against what it is made of.
+// checkPractical checks the phases of a practical plan against its problem.
 func checkPractical(plan *wire.Plan) error {
 	if plan.Practical == nil {
 		return nil
@@ -165,7 +166,7 @@ func checkPractical(plan *wire.Plan) error {
 	return nil
 }
 
-// checkPhase says whether a phase of a plan can be run.
+// checkPhase returns an error if a phase of a plan cannot be run.
 func checkPhase(plan *wire.Plan, i int) error {
 	f, stint := plan.Phases[i], stintOf(plan, i)
 	var answers uint64
@@ -226,7 +227,8 @@ func checkPhase(plan *wire.Plan, i int) error {
 	return err
 }
 
-// checkAdaptive refuses a phase that says that its rounds adapt where they cannot, and one that does not where they must.
+// checkAdaptive refuses a phase that declares adaptive rounds where they cannot be, and one that does not where they
+// must.
 func checkAdaptive(plan *wire.Plan, i int) error {
 	f, adaptive := plan.Phases[i], plan.Continuous == wire.Continuous_CONTINUOUS_ADAPTIVE
 	switch last := i == len(plan.Phases)-1; {
@@ -239,10 +241,11 @@ func checkAdaptive(plan *wire.Plan, i int) error {
 	return nil
 }
 
-// Follows returns the place of a round that the task allows: its hash of the task is the task's, its step is one of the plan and not
-// ahead of its number, it has as many values of a point as the phase wants, a frame where the plan has one, of which
-// Practical.CheckFrame says more, and a deadline within the plan's bounds, if it has one of its own. Everything else is fixed by the plan, and
-// said nowhere else. A round that does not follow was signed by a learner that is broken or lies; nobody must take part in it.
+// Follows returns the place of a round that the task allows: its hash of the task is the task's, its step is one of
+// the plan and not ahead of its number, it has as many values of a point as the phase requires, a frame if the plan
+// has one (see Practical.CheckFrame), and a deadline within the plan's bounds, if it has one of its own. Everything
+// else is fixed by the plan alone. A round that does not follow was signed by a learner that is broken or lies; nobody
+// must take part in it.
 func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) (Place, error) {
 	plan := task.GetPlan()
 	if plan == nil || round == nil {

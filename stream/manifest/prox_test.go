@@ -27,8 +27,8 @@ func proxTask() *wire.Task {
 	return task
 }
 
-// A report of a minimiser is charged by the shift of one vector, which is a little more than that of one unit of several; the rounds of a stint
-// compose, and more units of a silo's own are cheaper.
+// A report of a minimiser is charged by the shift of one vector, which is a little more than that of one unit of
+// several; the rounds of a stint compose, and more units of a silo's own are cheaper.
 func TestProxIsChargedByItsShift(t *testing.T) {
 	task := proxTask()
 	if err := manifest.CheckTask(task); err != nil {

@@ -16,14 +16,14 @@ import (
 type Sizes struct {
 	Task, Round, Batch, Report int
 
-	// Single is the size of the smallest report, in bytes: a message of one user, in the phase whose reports are the largest. A message of
-	// several users is smaller than as many of one.
+	// Single is the size of the smallest report, in bytes: a message of one user, in the phase whose reports are the
+	// largest. A message of several users is smaller than as many of one.
 	Single int
 
-	// Waiting is how many report messages a broker has to hold for one attempt, so that it refuses none of honest devices where the stage has
-	// paused: four times the largest cohort. The lot asks for a cohort's users; where fewer come, the share of those who are asked doubles, so
-	// that about twice as many may come; and users of dead attempts, again at most about twice a cohort, send at once. A message is one
-	// user or more.
+	// Waiting is the number of report messages that a broker has to hold for one attempt, so that it refuses none of
+	// honest devices after the stage has paused: four times the largest cohort. The lot asks for a cohort's users;
+	// where fewer come, the share of those who are asked doubles, so that about twice as many may come; and users of
+	// dead attempts, again at most about twice a cohort, send at once. A message carries one user or more.
 	Waiting int64
 }
 
@@ -54,7 +54,7 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 	return sizes, nil
 }
 
-// largest is the largest cohort of a phase.
+// largest returns the largest cohort of a phase.
 func largest(f *wire.Phase) uint64 {
 	if f.GetTop() > 0 {
 		return f.Top
@@ -62,7 +62,7 @@ func largest(f *wire.Phase) uint64 {
 	return max(f.GetCohort(), LastCohort(f))
 }
 
-// sizesOfPhase are the sizes of one phase's messages.
+// sizesOfPhase returns the sizes of one phase's messages.
 func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, error) {
 	plan, m := body.Plan, f.GetMechanism()
 	params, err := Params(m)
@@ -96,7 +96,7 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 	return sizes, nil
 }
 
-// largestFrame is a frame of a plan with all that it may have.
+// largestFrame returns a frame of a plan with all that it may have.
 func largestFrame(plan *wire.Plan) *wire.Frame {
 	n, whitener := int(plan.GetPractical().GetFeatures()), 0
 	matrix := len(plan.Phases) > 1 && plan.Phases[1].Statistic == wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX
@@ -111,7 +111,7 @@ func largestFrame(plan *wire.Plan) *wire.Frame {
 // maxName is the longest task name.
 const maxName = 32
 
-// signedSize is the length of the envelope around a body.
+// signedSize returns the length of the envelope around a body.
 func signedSize(body []byte, err error) (int, error) {
 	if err != nil {
 		return 0, err

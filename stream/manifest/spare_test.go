@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Users to spare wait for rounds as all others do, so that no round is asked for by more than it has places; a plan of before has none.
+// Users to spare wait for rounds as all others do, so that no round is asked for by more than it has places; a plan of
+// before has none.
 func TestSpareUsersWait(t *testing.T) {
 	plan := &wire.Plan{Practical: &wire.Practical{Users: 100}, Phases: []*wire.Phase{
 		{Users: 30, Rounds: 1, Cohort: 30, RoundsPerUser: 1}, {Users: 69, Rounds: 1, Cohort: 69, RoundsPerUser: 1}}}

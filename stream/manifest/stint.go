@@ -5,8 +5,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Stint is what one user takes part in: a phase, and the phases after it that the same users answer again. It costs what all of them cost
-// together.
+// A Stint groups the phases that one user takes part in: a phase, and the phases after it that the same users answer
+// again. Its cost is the cost of all of them together.
 type Stint struct {
 	Index       int    // of its first phase
 	Phases      int    // how many
@@ -14,7 +14,7 @@ type Stint struct {
 	Rounds      uint32 // that one user answers, over all phases
 }
 
-// stintOf is the stint of a phase.
+// stintOf returns the stint of a phase.
 func stintOf(plan *wire.Plan, phase int) Stint {
 	s := Stint{First: 1}
 	for i, f := range plan.GetPhases() {
@@ -31,11 +31,12 @@ func stintOf(plan *wire.Plan, phase int) Stint {
 	return s
 }
 
-// Interactive says whether the users of the phase answer more than one round.
+// Interactive reports whether the users of the phase answer more than one round.
 func (p Place) Interactive() bool { return p.Stint.Rounds > 1 }
 
-// Releases is what the accountant must charge one user for a round together with all others of its stint: one release for each phase. honest
-// is the caller's own assumption, not the learner's: a device computes with its policy's. It refuses what accounting.Release.Validate refuses.
+// Releases returns what the accountant must charge one user for a round together with all others of its stint: one
+// release for each phase. honest is the caller's own assumption, not the learner's: a device passes its policy's.
+// Releases returns the errors of accounting.Release.Validate.
 func (p Place) Releases(honest accounting.Fraction) ([]accounting.Release, error) {
 	out := make([]accounting.Release, p.Stint.Phases)
 	for i := range out {
@@ -51,8 +52,9 @@ func (p Place) Releases(honest accounting.Fraction) ([]accounting.Release, error
 	return out, nil
 }
 
-// OwnBudget is what the noise of an organisation of another size than planned for must meet under trust local, and the releases of the stint that it
-// answers: it costs one of its units no more than the plan costs one of a silo as planned, so that what is printed holds for every silo.
+// OwnBudget returns the releases of the stint that an organisation answers and, under trust local, the budget that its
+// noise must meet if its size differs from the planned one: one of its units pays no more than the plan costs one of a
+// silo as planned, so that the printed cost holds for every silo.
 func (p Place) OwnBudget(a *accounting.Accountant) ([]accounting.Release, accounting.Budget, error) {
 	of, err := p.Releases(accounting.One)
 	if err != nil {

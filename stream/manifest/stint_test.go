@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// siloTask has 20 silos that answer moments and then 7 rounds of gradients, all of them about the same records; nobody is trusted.
+// siloTask has 20 silos that answer moments and then 7 rounds of gradients, all of them about the same records; nobody
+// is trusted.
 func siloTask() *wire.Task {
 	task := practicalTask()
 	p := task.Plan
@@ -92,7 +93,7 @@ func TestSomeOfTheSilosAnswer(t *testing.T) {
 			t.Errorf("round %d is charged as %+v: %v", step, releases, err)
 		}
 	}
-	// Under shuffle, of the 12 of a round some are dishonest, whoever of the 20 they are.
+	// Under shuffle some of the 12 silos of a round are dishonest, whichever of the 20 they are.
 	p := task.Plan
 	p.Trust, p.HonestFraction = wire.Trust_TRUST_SHUFFLE, "11/12"
 	for _, f := range p.Phases {
@@ -104,7 +105,7 @@ func TestSomeOfTheSilosAnswer(t *testing.T) {
 	}
 }
 
-// onePass is a phase of gradients in which each block answers one round.
+// onePass returns a phase of gradients in which each block answers one round.
 func onePass(p *wire.Plan, rounds, users uint64) *wire.Phase {
 	f := proto.CloneOf(p.Phases[1])
 	p.Practical = nil
@@ -144,7 +145,8 @@ func TestRefusesPlansOfBlocks(t *testing.T) {
 	}
 }
 
-// TestWaitingSilos: however many blocks a plan takes, no more reports wait than there are silos, so that a round of all is opened with no lot.
+// TestWaitingSilos: however many blocks a plan takes, no more reports wait than there are silos, so that a round of
+// all is opened with no lot.
 func TestWaitingSilos(t *testing.T) {
 	task := siloTask()
 	p := task.Plan

@@ -7,8 +7,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// arrivals are what came on a subscription and nobody has taken. They are not left to the library's own queue: that takes a message with the
-// header of an answer that nobody is there for such an answer, and drops it, though a device may put any header on its report.
+// arrivals holds the messages that came on a subscription and that nobody has taken yet. They are not left to the
+// library's own queue: that takes a message with the header of a no-responders answer for such an answer and drops it,
+// though a device may put any header on its report.
 type arrivals struct {
 	sub    *nats.Subscription
 	closed chan struct{} // the subscription is no more
@@ -42,7 +43,7 @@ func listen(nc *nats.Conn, subject string) (*arrivals, error) {
 	return a, nil
 }
 
-// any says that a message waits.
+// any reports whether a message waits.
 func (a *arrivals) any() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

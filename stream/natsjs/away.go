@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// An absence tells of a broker that is away: a line when it goes, one in stream.TellEvery while it is away, one when it is
-// back. What callers meet meanwhile is stream.ErrDisconnected, which they leave to it.
+// An absence logs that a broker is away: a line when it goes, one every stream.TellEvery while it is away, one when it
+// is back. The calls that fail meanwhile return stream.ErrDisconnected, and their callers log nothing.
 type absence struct {
 	log *slog.Logger
 
@@ -27,8 +27,8 @@ func (a *absence) gone(now time.Time, err error) {
 	a.log.Warn("disconnected from the broker, trying to connect again", "error", err)
 }
 
-// lasts is called with each try to connect that failed, and each error that the broker gave to one. It says whether there was an
-// absence that it belongs to.
+// lasts is called with each try to connect that failed, and each error that the broker gave to one. It says whether
+// there was an absence that it belongs to.
 func (a *absence) lasts(now time.Time, err error) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

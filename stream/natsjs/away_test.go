@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAbsence: a broker that is away for 70 s, with two tries a second, is five lines: gone, still away twice, back; and an error
-// of one that is there is not of its absence.
+// TestAbsence: a broker that is away for 70 s, with two tries a second, is five lines: gone, still away twice, back;
+// and an error of one that is there is not of its absence.
 func TestAbsence(t *testing.T) {
 	var log bytes.Buffer
 	a := absence{log: slog.New(slog.NewTextHandler(&log, nil))}

@@ -10,18 +10,19 @@ import (
 	"time"
 )
 
-// ExpirySoon is how long before a certificate ends it is time to renew it.
+// ExpirySoon is the time before the end of a certificate at which to renew it.
 const ExpirySoon = 14 * 24 * time.Hour
 
-// CertificateExpiry says when the certificates of a connection end. A time is zero where there is no such certificate.
+// CertificateExpiry holds the times when the certificates of a connection end. A time is zero if there is no such
+// certificate.
 type CertificateExpiry struct {
 	Own       time.Time // the first to end in the file of our certificate, as it is on disk: the next connection uses that
 	Authority time.Time // the first to end of the authorities that we believe, as they are on disk
 	Server    time.Time // the first to end of the chain by which the server was believed, when it connected
 }
 
-// CertificateExpiry reads the files, which may have been renewed since the connection was made. Its error is that of a file, beside the
-// times that are known.
+// CertificateExpiry reads the files, which may have been renewed since the connection was made. If a file cannot be
+// read it returns the error beside the times that are known.
 func (c *Conn) CertificateExpiry() (e CertificateExpiry, err error) {
 	own, ownErr := fileExpiry(c.config.TLSCert)
 	authority, caErr := fileExpiry(c.config.TLSCA)
@@ -55,7 +56,7 @@ func (c *Conn) warnOfCertificates(now time.Time) {
 	}
 }
 
-// fileExpiry is the first end among the certificates of a PEM file; zero without a file.
+// fileExpiry returns the first end among the certificates of a PEM file; zero without a file.
 func fileExpiry(path string) (time.Time, error) {
 	if path == "" {
 		return time.Time{}, nil

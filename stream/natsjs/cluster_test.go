@@ -26,8 +26,8 @@ type servers struct {
 	running [nodes]*server.Server
 }
 
-// cluster starts three servers and waits until they have a leader. Somebody may take a port before its server does; then
-// others are tried.
+// cluster starts three servers and waits until they have a leader. Somebody may take a port before its server does;
+// then others are tried.
 func cluster(t testing.TB) *servers {
 	t.Helper()
 	for range 5 {
@@ -75,7 +75,7 @@ func tryCluster(t testing.TB) *servers {
 	return c
 }
 
-// freePort is below the ports of outgoing connections, which may take any above.
+// freePort returns a port below those of outgoing connections, which may take any above.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 100 {
@@ -94,7 +94,7 @@ func freePort(t testing.TB) int {
 	return 0
 }
 
-// start says whether the server took its ports.
+// start starts server i and reports whether it took its ports.
 func (c *servers) start(i int) bool {
 	c.t.Helper()
 	s, err := server.NewServer(c.options[i].Clone())
@@ -124,7 +124,7 @@ func (c *servers) wait(what string, holds func() bool) {
 	}
 }
 
-// healthy says whether all servers know a leader and have caught up with it.
+// healthy reports whether all servers know a leader and have caught up with it.
 func (c *servers) healthy() bool {
 	led := false
 	for _, s := range c.running {
@@ -170,7 +170,7 @@ func stepDown(t testing.TB, operator *natsjs.Conn, name string) {
 	t.Logf("leader of %s: %s", name, answer.Data)
 }
 
-// replicas is what every running server holds of a task's streams, by their names.
+// replicas returns what every running server holds of a task's streams, by the streams' names.
 func (c *servers) replicas(task stream.Task) map[string][]server.StreamDetail {
 	c.t.Helper()
 	all := map[string][]server.StreamDetail{}

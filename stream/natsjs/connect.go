@@ -27,10 +27,10 @@ const (
 	DefaultReconnect  = 500 * time.Millisecond
 )
 
-// HeaderRoom is what our headers add to a message, rounded up: the broker counts them into its limit.
+// HeaderRoom bounds the bytes that our headers add to a message: the broker counts them into its limit.
 const HeaderRoom = 512
 
-// ConnectConfig says how to reach a broker.
+// ConnectConfig describes a broker and how to connect to it.
 type ConnectConfig struct {
 	URL     string // nats://[user:password@]host:port, tls://host:port; several separated by commas. Errors and logs hide passwords and tokens
 	Name    string // of this client, in the broker's monitoring
@@ -45,11 +45,11 @@ type ConnectConfig struct {
 
 	AckTimeout time.Duration // wait for one acknowledgement or answer; 0: 5 s
 	MaxPending int           // publishes that wait for an acknowledgement at one time; 0: 1024
-	// Ping is how often the server is asked for a sign of life: a connection that stands and carries nothing any more is
-	// given up after two to three of them, and so is one that takes longer for a single message. 0: 10 s.
+	// Ping is the interval at which the server is asked for a sign of life: a connection that no longer carries
+	// anything is given up after two to three of them, and so is one that takes longer for a single message. 0: 10 s.
 	Ping time.Duration
-	// Reconnect is the pause between tries to connect again, to which up to four times as much is added by chance, or what
-	// Spread says, so that many clients do not come back together. 0: 500 ms.
+	// Reconnect is the pause between tries to connect again, to which up to four times as much is added by chance, or
+	// what Spread says, so that many clients do not come back together. 0: 500 ms.
 	Reconnect time.Duration
 	Log       *slog.Logger // nil: discard
 }
@@ -142,7 +142,7 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 	return conn, nil
 }
 
-// authorityFix is what to do about a broker whose certificate nobody signed that we know.
+// authorityFix returns the advice for a broker whose certificate no known authority signed.
 func authorityFix(ca string) string {
 	if ca == "" {
 		return "name the authority that signed the broker's certificate with --tls-ca or PANLEARN_TLS_CA"
@@ -150,8 +150,8 @@ func authorityFix(ca string) string {
 	return ca + " (--tls-ca) is not the authority that signed the broker's certificate"
 }
 
-// brokenOff says whether the network ended a connection that was being made, and not the broker by its word: one that is
-// dying takes connections and drops them. A name that nobody knows is a mistake.
+// brokenOff reports whether the network ended a connection attempt, and not an answer of the broker: a dying broker
+// takes connections and drops them. A host name that does not resolve is a mistake and not brokenOff.
 func brokenOff(err error) bool {
 	if name := (*net.DNSError)(nil); errors.As(err, &name) {
 		return false
@@ -195,7 +195,7 @@ func (c *Conn) options() ([]nats.Option, error) {
 			}
 			level := slog.LevelWarn
 			if c.denial(err) || away.lasts(time.Now(), err) {
-				level = slog.LevelDebug // whoever asked has the answer, and says what it means
+				level = slog.LevelDebug // the caller has the answer, and reports its meaning
 			}
 			log.Log(context.Background(), level, "broker error", "error", err)
 		}),
@@ -232,18 +232,18 @@ func (c *Conn) end() {
 	c.lose()
 }
 
-// Limits are what the broker accepts: its limit less the room for our headers.
+// Limits returns the limits of the broker, less the room for our headers.
 func (c *Conn) Limits() stream.Limits {
 	return stream.Limits{MaxPayload: max(0, int(c.nc.MaxPayload())-HeaderRoom)}
 }
 
-// NATS is the connection beneath, and JetStream its client: for administration, which needs more than the ports.
+// NATS returns the connection beneath, and JetStream its client: for administration, which needs more than the ports.
 func (c *Conn) NATS() *nats.Conn { return c.nc }
 
-// JetStream is the client of the connection.
+// JetStream returns the client of the connection.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 
-// Connected says whether there is a connection now: for health checks.
+// Connected reports whether there is a connection now: for health checks.
 func (c *Conn) Connected() bool { return c.nc.IsConnected() }
 
 // Close closes the connection; publishes that wait become unknown. It may be called again.

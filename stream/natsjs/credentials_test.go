@@ -18,7 +18,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// An operated is a server in operator mode: it knows its operator's key alone, and users by the JWTs that their account signed.
+// An operated is a server in operator mode: it knows its operator's key alone, and users by the JWTs that their
+// account signed.
 type operated struct {
 	t        *testing.T
 	server   *server.Server
@@ -39,7 +40,8 @@ func keyPair(t *testing.T, create func() (nkeys.KeyPair, error)) (nkeys.KeyPair,
 	return pair, public
 }
 
-// scope is what a signing key may vouch for: users who get answers on the inbox that bears their public key, and nowhere else.
+// scope returns the scope of a signing key: it may vouch for users who get answers on the inbox that bears their
+// public key, and nowhere else.
 func scope(signer string) *jwt.UserScope {
 	s := jwt.NewUserScope()
 	s.Key = signer
@@ -95,7 +97,8 @@ func operate(t *testing.T, signers ...string) *operated {
 	return o
 }
 
-// sign writes the credentials of a user, of whom this key of the account vouches, as a renewal does: the file is replaced whole.
+// sign writes the credentials of a user, of whom this key of the account vouches, as a renewal does: the file is
+// replaced whole.
 func (o *operated) sign(user, signer nkeys.KeyPair, path string) (token string) {
 	o.t.Helper()
 	public, err := user.PublicKey()
@@ -175,8 +178,8 @@ func works(t *testing.T, c *natsjs.Conn, round uint64) error {
 	return got[0].Ack()
 }
 
-// TestCredentialsAreRenewed: in operator mode a user has a JWT for a while. The file that holds a renewed one is read at the next
-// connection, so that a process outlives the key that vouched for it.
+// TestCredentialsAreRenewed: in operator mode a user has a JWT for a while. The file that holds a renewed one is read
+// at the next connection, so that a process outlives the key that vouched for it.
 func TestCredentialsAreRenewed(t *testing.T) {
 	first, firstKey := keyPair(t, nkeys.CreateAccount)
 	second, secondKey := keyPair(t, nkeys.CreateAccount)

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// ErrDenied says that the broker does not let these credentials do what was asked.
+// ErrDenied means that the broker does not permit the operation to these credentials.
 var ErrDenied = errors.New("the broker does not permit this to these credentials")
 
 // denial takes note of an error that the server sent by itself. It says whether somebody waited for that answer.
@@ -39,8 +39,8 @@ func (c *Conn) denial(err error) (answered bool) {
 	return answered
 }
 
-// violation takes apart what a server says: Permissions Violation for Publish to "subject", or for Subscription to
-// "subject". Some versions of the client library put the text into lower case.
+// violation parses a server's error: Permissions Violation for Publish to "subject", or for Subscription to "subject".
+// Some versions of the client library put the text into lower case.
 func violation(text string) (verb, subject string) {
 	const before = "permissions violation for "
 	i := strings.LastIndex(strings.ToLower(text), before)
@@ -62,7 +62,8 @@ func refused(err error) error {
 	return err
 }
 
-// MaySubscribe says whether these credentials may subscribe to a subject: nil if so, ErrDenied if not. It subscribes for as long as the server takes to say whether that is permitted. What comes is dropped.
+// MaySubscribe returns nil if these credentials may subscribe to a subject, ErrDenied if not. It subscribes until the
+// server has answered whether that is permitted; messages that come meanwhile are dropped.
 func (c *Conn) MaySubscribe(ctx context.Context, subject string) error {
 	sub, err := c.nc.Subscribe(subject, func(*nats.Msg) {})
 	if err != nil {

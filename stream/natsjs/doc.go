@@ -1,9 +1,10 @@
-// Package natsjs runs the ports of package stream on NATS JetStream. It and its subpackage natsadmin are the only packages that import NATS.
+// Package natsjs runs the ports of package stream on NATS JetStream. It and its subpackage natsadmin are the only
+// packages that import NATS.
 //
 // A task has five streams (stream.Stream), one for each writer. Rounds, Attempts and Batches hold one message a
 // subject that nobody can overwrite or delete; Leases holds one that is written by compare and set; Reports is a work
-// queue with one durable consumer. Subpackage natsadmin makes them, compares what is there with what the protocol needs, and
-// refuses a stream on which the guarantees would not hold.
+// queue with one durable consumer. Subpackage natsadmin makes them, compares what is there with what the protocol
+// needs, and refuses a stream on which the guarantees would not hold.
 //
 // What each port does on the wire:
 //

@@ -29,8 +29,8 @@ func (h *history) saw(m stream.Message) {
 	h.seen[m.Subject] = m
 }
 
-// TestElections has stages race for the claim and the batch of round after round, while the leader of either stream is made
-// to step down as they write. Each stage releases only what it claimed.
+// TestElections has stages race for the claim and the batch of round after round, while the leader of either stream is
+// made to step down as they write. Each stage releases only what it claimed.
 func TestElections(t *testing.T) {
 	if !longtest.Run(t, "no second claim or batch in 60 rounds with elections under way, about 90 s") {
 		return

@@ -31,7 +31,7 @@ const (
 
 // EmbeddedConfig configures a JetStream server inside the process.
 type EmbeddedConfig struct {
-	// StoreDir is where streams are kept. The server does not lock it: the caller holds a lock that keeps other
+	// StoreDir is the folder of the streams. The server does not lock it: the caller holds a lock that keeps other
 	// processes out. Required.
 	StoreDir string
 	// Listen is host:port of a loopback listener, port 0 for a free one. Empty: connections inside the process only.
@@ -129,7 +129,7 @@ func StartEmbedded(c EmbeddedConfig) (*Embedded, error) {
 	return e, nil
 }
 
-// URL is the listener's address for Connect; empty without one.
+// URL returns the listener's address for Connect; empty without one.
 func (e *Embedded) URL() string {
 	if a, ok := e.server.Addr().(*net.TCPAddr); ok && a != nil {
 		if e.secure {
@@ -152,11 +152,11 @@ func (e *Embedded) Shutdown() {
 	e.server.WaitForShutdown()
 }
 
-// ErrLatched says that an embedded server could not write a stream, and refuses writes until it is started again.
+// ErrLatched means that an embedded server could not write a stream, and refuses writes until it is started again.
 var ErrLatched = errors.New("the embedded broker cannot write, and refuses writes until it is started again")
 
-// Failed is an ErrLatched with its cause once the server could not write a stream, or has disabled JetStream; nil while it works. It asks
-// nats-server for its health, which costs a look at each stream.
+// Failed returns an ErrLatched with its cause once the server could not write a stream, or has disabled JetStream; nil
+// while it works. It asks nats-server for its health, which costs a look at each stream.
 func (e *Embedded) Failed() error {
 	if !e.server.Running() {
 		return nil // it was shut down

@@ -12,24 +12,25 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// ErrNoStream says that no stream answers: the task's streams are not provisioned, or have no leader right now.
+// ErrNoStream means that no stream answers: the task's streams are not provisioned, or have no leader right now.
 var ErrNoStream = errors.New("no stream answers: is that the task's name? If so, make its streams with learner provision, or wait for their leader. " +
 	"Where they were there, nats-server has disabled JetStream: is its disk full?")
 
-// ErrFullDisk says that the broker cannot write. nats-server goes on refusing when there is room again, until it is started anew.
+// ErrFullDisk means that the broker cannot write. When there is room again, nats-server goes on refusing until it is
+// restarted.
 var ErrFullDisk = errors.New("the broker refuses writes: its disk is full or broken; free space there, then restart nats-server, which refuses until then")
 
-// ErrUnreachable says that no broker takes a connection at the addresses: it may not run yet.
+// ErrUnreachable means that no broker takes a connection at the addresses: it may not run yet.
 var ErrUnreachable = errors.New("no broker answers there: is it running?")
 
-// A ConfigError says that a configuration cannot work whatever the broker does.
+// A ConfigError means that a configuration cannot work whatever the broker does.
 type ConfigError struct{ Err error }
 
 func (e *ConfigError) Error() string { return e.Err.Error() }
 
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// errNoAnswer stands for the end of a request's own context, which must not look like the end of the caller's.
+// errNoAnswer replaces the end of a request's own context, which must not look like the end of the caller's.
 var errNoAnswer = errors.New("no answer from the broker: the connection is lost or slow")
 
 func unanswered(ctx context.Context, err error) error {
@@ -43,14 +44,15 @@ func unanswered(ctx context.Context, err error) error {
 	return err
 }
 
-// A lateError is what the end of the caller's time means.
+// A lateError joins the end of the caller's time with the cause that it points to; its text is the cause's.
 type lateError struct{ cause, end error }
 
 func (e *lateError) Error() string { return e.cause.Error() }
 
 func (e *lateError) Unwrap() []error { return []error{e.cause, e.end} }
 
-// unwritten is the error of a write that nobody answered while a read was: nats-server says nothing to a write that it could not store.
+// unwritten turns the error of a write that was not answered, while a read was, into errUnwritten: nats-server does not
+// answer a write that it could not store.
 func unwritten(err error) error {
 	if errors.Is(err, errUnwritten) {
 		return err
@@ -93,7 +95,7 @@ const (
 	codeConsumerOffline           = 10119
 )
 
-// Code is the code of a JetStream error, 0 of any other.
+// Code returns the code of a JetStream error, 0 for any other error.
 func Code(err error) jetstream.ErrorCode {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
@@ -102,13 +104,14 @@ func Code(err error) jetstream.ErrorCode {
 	return 0
 }
 
-// Failed says whether a server could not do what it was asked to, whoever asks: mostly its disk has no room.
+// Failed reports whether a server failed to do what it was asked to, for any client: mostly because its disk has no
+// room.
 func Failed(err error) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.Code >= 500
 }
 
-// conflict says whether an expected sequence of a subject was refused.
+// conflict reports whether an expected sequence of a subject was refused.
 func conflict(err error) bool {
 	switch Code(err) {
 	case codeWrongLastSequence, codeWrongLastSequenceInFlight:
@@ -119,9 +122,10 @@ func conflict(err error) bool {
 	return false
 }
 
-// notStored says whether the broker has answered that it did not store a report. Only answers that come before
-// anything is written or proposed count (nats-server 2.15: limits of the stream, server and account, and of sizes); any other error leaves the
-// outcome open, such as one of the disk, or that a message of the same id is on its way (10158).
+// notStored reports whether the broker has answered that it did not store a report. Only answers that come before
+// anything is written or proposed count (nats-server 2.15: limits of the stream, server and account, and of sizes);
+// any other error leaves the outcome open, such as one of the disk, or that a message of the same id is on its way
+// (10158).
 func notStored(err error) bool {
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return true
@@ -190,7 +194,8 @@ func explain(err error) error {
 	return fmt.Errorf("%w: %s", err, fix)
 }
 
-// fullStream is what to do about a stream that is as full as it may be.
+// fullStream returns the advice for a stream that is as full as it may be, by the text of the broker's error; empty if
+// that tells of no full stream.
 func fullStream(text string) string {
 	switch {
 	case strings.Contains(text, "maximum bytes exceeded"), strings.Contains(text, "maximum messages exceeded"):

@@ -15,8 +15,8 @@ const Durable = "stage"
 
 // A Reader is the stage's end of one task's work queue: its durable consumer, which all stage processes share.
 //
-// One subscription stays open across fetches. What the broker delivers to a fetch that has just ended is the next one's: it does not
-// wait until its AckWait is over, when its round may have closed without it.
+// One subscription stays open across fetches. What the broker delivers to a fetch that has just ended is the next
+// one's: it does not wait until its AckWait is over, when its round may have closed without it.
 type Reader struct {
 	conn *Conn
 	task stream.Task
@@ -52,9 +52,9 @@ func (c *Conn) reader(ctx context.Context, task stream.Task) (*Reader, error) {
 	return &Reader{conn: c, task: task}, nil
 }
 
-// Fetch implements stream.ReportReader. It takes what is there; where nothing is, it waits for a report and takes what has come with
-// it. When the wait is over the broker says so. A context that is canceled ends the subscription, so that another process gets what
-// comes; one whose time is over leaves it to the next Fetch.
+// Fetch implements stream.ReportReader. It takes the reports that are there; if there are none, it waits for one and
+// takes those that came with it. The broker ends the wait. A context that is canceled ends the subscription, so that
+// another process gets later reports; one whose time is over leaves them to the next Fetch.
 func (r *Reader) Fetch(ctx context.Context, max int, wait time.Duration) ([]stream.Delivery, error) {
 	if max < 1 || wait < 0 {
 		return nil, fmt.Errorf("fetch: max %d, wait %v: want at least 1 and no negative wait", max, wait)

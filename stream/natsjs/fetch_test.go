@@ -16,8 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestShortFetches: of reports that come while one short fetch after the other ends, with its wait or with its caller's time, none
-// has to be delivered again: what a fetch no longer took is the next one's.
+// TestShortFetches: of reports that come while one short fetch after the other ends, with its wait or with its
+// caller's time, none has to be delivered again: what a fetch no longer took is the next one's.
 func TestShortFetches(t *testing.T) {
 	t.Parallel()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
@@ -57,8 +57,9 @@ func TestShortFetches(t *testing.T) {
 	}
 }
 
-// TestReportsAreNotTheBrokersWord: whoever publishes chooses headers, and numbers that are none. A report that looks like the broker's
-// word about a fetch is handed out as any other: one that nobody takes would hold a place among those that may be out.
+// TestReportsAreNotTheBrokersWord checks that a publisher, who chooses headers and numbers freely, cannot make a
+// report pass for the broker's word about a fetch: such a report is handed out as any other. One that nobody takes
+// would hold a place among those that may be out.
 func TestReportsAreNotTheBrokersWord(t *testing.T) {
 	t.Parallel()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
@@ -104,7 +105,8 @@ func (c *stopping) Err() error {
 	return context.Canceled
 }
 
-// TestFetchOfALostConnection: a stage that stops cancels its fetch, also where the connection is closed and nothing can be subscribed to.
+// TestFetchOfALostConnection: a stage that stops cancels its fetch, also where the connection is closed and nothing
+// can be subscribed to.
 func TestFetchOfALostConnection(t *testing.T) {
 	t.Parallel()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
@@ -120,8 +122,8 @@ func TestFetchOfALostConnection(t *testing.T) {
 	}
 }
 
-// TestAcknowledgementsHoldNoReport: a stage that keeps acknowledgements back for a moment, of reports for attempts that it has not opened, has
-// no memory filled by what they say.
+// TestAcknowledgementsHoldNoReport: a stage that keeps acknowledgements back for a moment, of reports for attempts
+// that it has not opened, has no memory filled by what they say.
 func TestAcknowledgementsHoldNoReport(t *testing.T) {
 	t.Parallel()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{})

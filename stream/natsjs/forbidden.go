@@ -7,10 +7,11 @@ import (
 	"sync"
 )
 
-// userInfo answers with the permissions of who asks, where they permit the question; the shipped configuration does.
+// userInfo is the subject on which the server answers with the permissions of the client that asks, if they permit the
+// question; the shipped configuration does.
 const userInfo = "$SYS.REQ.USER.INFO"
 
-// permissions are those of our user, once the server was asked. A list that is not there permits all.
+// permissions holds those of our user, once the server was asked. A missing list permits everything.
 type permissions struct {
 	mu    sync.Mutex
 	asked bool
@@ -25,8 +26,9 @@ type permissions struct {
 	} `json:"data"`
 }
 
-// Forbidden says that these credentials may not publish on a subject, by the broker's word, which was asked once. Asking so leaves no trace in
-// the broker's log, where each attempt is a permission violation. False is no promise: the broker may not answer this question.
+// Forbidden reports whether, by the broker's word, these credentials may not publish on a subject. The broker is asked
+// once; unlike an attempt to publish, the question leaves no permission violation in its log. False is no promise: the
+// broker may not answer this question.
 func (c *Conn) Forbidden(ctx context.Context, subject string) bool {
 	if !c.nc.AuthRequired() {
 		return false
@@ -50,7 +52,8 @@ func (c *Conn) Forbidden(ctx context.Context, subject string) bool {
 	return matches(publish.Deny, subject) || len(publish.Allow) > 0 && !matches(publish.Allow, subject)
 }
 
-// matches says whether one of the patterns, in which * is a token and > the rest, takes a subject without wildcards.
+// matches reports whether one of the patterns, in which * is a token and > the rest, takes a subject without
+// wildcards.
 func matches(patterns []string, subject string) bool {
 	tokens := strings.Split(subject, ".")
 	for _, pattern := range patterns {

@@ -11,13 +11,14 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// defaultInbox is _INBOX_ and the public key of the user: a subject that permissions can give to this user alone, in a
-// server's configuration by the key, in operator mode by the template _INBOX_{{subject()}}.> of a scoped signing key.
+// defaultInbox returns _INBOX_ and the public key of the user: a subject that permissions can give to this user alone,
+// in a server's configuration by the key, in operator mode by the template _INBOX_{{subject()}}.> of a scoped signing
+// key.
 func defaultInbox(options []nats.Option) string {
 	var o nats.Options
 	for _, option := range options {
 		if option(&o) != nil {
-			return PlainInbox // connecting says what is wrong
+			return PlainInbox // the attempt to connect reports the error
 		}
 	}
 	user := o.Nkey
@@ -32,7 +33,8 @@ func defaultInbox(options []nats.Option) string {
 	return InboxOf(user)
 }
 
-// usurped says whether the credentials name another user than the one whose inbox a connection keeps for its life.
+// usurped reports whether the credentials now name another user than the one whose inbox the connection keeps for its
+// life.
 func (c *Conn) usurped() bool {
 	if c.config.Creds == "" || c.config.InboxPrefix != "" {
 		return false
@@ -44,8 +46,8 @@ func (c *Conn) usurped() bool {
 // PlainInbox is the prefix of reply subjects where credentials name no user.
 const PlainInbox = "_INBOX"
 
-// subjectOf is the subject claim of a JWT, the public key of its user; empty where there is none. Nothing is verified: it is
-// our own file.
+// subjectOf returns the subject claim of a JWT, the public key of its user; empty where there is none. Nothing is
+// verified: it is our own file.
 func subjectOf(token string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -64,8 +66,8 @@ func subjectOf(token string) string {
 	return claims.Subject
 }
 
-// NewUser makes an NKey of a broker's user from the system's randomness: the seed that the user's process keeps, and the
-// public key that the broker's configuration names.
+// NewUser makes an NKey of a broker's user from the system's randomness: the seed that the user's process keeps, and
+// the public key that the broker's configuration names.
 func NewUser() (seed []byte, public string, err error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {
@@ -82,5 +84,5 @@ func NewUser() (seed []byte, public string, err error) {
 	return seed, public, nil
 }
 
-// InboxOf is the prefix of the reply subjects of the user with this public key.
+// InboxOf returns the prefix of the reply subjects of the user with this public key.
 func InboxOf(public string) string { return PlainInbox + "_" + public }

@@ -65,8 +65,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestSlowLink: over a link on which a fetch takes longer than its caller has, the caller gets what came in time; the rest
-// comes again, and nothing is lost.
+// TestSlowLink: over a link on which a fetch takes longer than its caller has, the caller gets what came in time; the
+// rest comes again, and nothing is lost.
 func TestSlowLink(t *testing.T) {
 	t.Parallel()
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})

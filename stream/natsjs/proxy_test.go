@@ -50,7 +50,8 @@ func (p *proxy) cut() {
 	}
 }
 
-// silence lets the connections of now stand without a byte passing any more, as a router that forgot them. New ones work.
+// silence lets the connections of now stand without a byte passing any more, as a router that forgot them. New ones
+// work.
 func (p *proxy) silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

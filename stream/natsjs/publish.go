@@ -120,7 +120,7 @@ func (p *publishing) settle(ctx context.Context) {
 	}
 }
 
-// silence says why nothing is known of a publish.
+// silence returns the reason why the outcome of a publish is not known.
 func silence(err error) string {
 	if errors.Is(err, jetstream.ErrAsyncPublishTimeout) {
 		return "no answer: the broker is slow, or its disk is full; then free space there and restart nats-server"
@@ -128,7 +128,7 @@ func silence(err error) string {
 	return causeOf(err)
 }
 
-// causeOf is an error of the broker, and what to do about it, in words.
+// causeOf describes an error of the broker, and the way to mend it.
 func causeOf(err error) string {
 	text := explain(err).Error()
 	if api := (*jetstream.APIError)(nil); errors.As(err, &api) {

@@ -12,11 +12,11 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// longestPull is how long one request waits at the broker: a leader that changes may forget it without a word.
+// longestPull bounds one request at the broker: a leader that changes may forget it without a word.
 const longestPull = 10 * time.Second
 
-// longestBurst is how long a fetch whose wait is over waits for more of what the broker sends together; over a slow link that takes
-// its time, and the next fetch has the rest.
+// longestBurst bounds the time that a fetch whose wait is over waits for more of what the broker sends together. Over
+// a slow link that takes longer, and the next fetch has the rest.
 const longestBurst = 100 * time.Millisecond
 
 // A pull is a request for reports. It ends when all have come, or with the broker's word that no more will.
@@ -34,7 +34,8 @@ func (p *pull) open() bool {
 	return p.left > 0
 }
 
-// heed returns the report that came, or nil where it is the broker's word about a pull, and an error where that is no end in peace.
+// heed returns the report in a message, or nil if the message is the broker's word about a pull, with an error if the
+// pull did not end normally.
 func (p *pull) heed(m *nats.Msg) (*stream.Delivery, error) {
 	status := m.Header.Get("Status")
 	if inbox := p.subject[:strings.LastIndexByte(p.subject, '.')+1]; status != "" && strings.HasPrefix(m.Subject, inbox) { // no report's subject
@@ -84,15 +85,16 @@ func (r *Reader) hangUp() {
 	r.inbox, r.last.left = nil, 0
 }
 
-// message returns the next message: one that has arrived, or that comes until the context ends or the last pull should have.
+// message returns the next message: one that has arrived, or that comes until the context ends or the last pull should
+// have.
 func (r *Reader) message(until context.Context) (*nats.Msg, error) {
 	until, cancel := context.WithDeadline(until, r.last.over)
 	defer cancel()
 	return r.inbox.next(until)
 }
 
-// request makes a pull. The broker sends what is there; where nothing is, it waits for some, and says so when the wait is over. One
-// that did not wait, because others asked before, is asked for one report.
+// request makes a pull. The broker sends the reports that are there; if there are none, it waits for some, and ends
+// the pull when the wait is over. A pull that did not wait, because others asked before, is repeated for one report.
 func (r *Reader) request(most int, wait time.Duration, again bool) error {
 	var body struct {
 		Batch   int           `json:"batch"`

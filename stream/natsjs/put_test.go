@@ -40,9 +40,9 @@ func script(t *testing.T, c *Conn, subject string, answers ...string) (puts *ato
 	return puts
 }
 
-// TestPutAfterAnAbandonedWrite: a leader refuses a put because another write of the subject is on its way, and dies before
-// that write is decided. Nothing stands, and nothing ever will unless somebody puts again: a writer that waited for the
-// other's bytes would wait for ever, and with it the learner or the stage.
+// TestPutAfterAnAbandonedWrite: a leader refuses a put because another write of the subject is on its way, and dies
+// before that write is decided. Nothing stands, and nothing ever will unless somebody puts again: a writer that waited
+// for the other's bytes would wait for ever, and with it the learner or the stage.
 func TestPutAfterAnAbandonedWrite(t *testing.T) {
 	refusal := func(code int, text string) string {
 		return fmt.Sprintf(`{"error":{"code":400,"err_code":%d,"description":%q}}`, code, text)

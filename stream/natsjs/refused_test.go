@@ -14,8 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestRefusedIsNotStored: what a stream that is full answers to a publish is about that publish: nothing of it is there, then or later, and
-// its id is free.
+// TestRefusedIsNotStored: what a stream that is full answers to a publish is about that publish: nothing of it is
+// there, then or later, and its id is free.
 func TestRefusedIsNotStored(t *testing.T) {
 	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
 	c := natsjs.Dial(t, e, natsjs.ConnectConfig{})

@@ -20,7 +20,8 @@ const (
 	apiConsumerNext = "$JS.API.CONSUMER.MSG.NEXT."
 )
 
-// Request asks JetStream's API, with request and response as JSON: for calls whose wrappers in the client library first ask what a role may not know.
+// Request asks JetStream's API, with request and response as JSON: for calls whose wrappers in the client library
+// first ask what a role may not know.
 func (c *Conn) Request(ctx context.Context, subject string, request, response any) error {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -44,8 +45,8 @@ func (c *Conn) Request(ctx context.Context, subject string, request, response an
 	return nil
 }
 
-// Call makes one call of the client library whose request goes to subject. Its error is ErrDenied where the broker does not
-// permit the subject, and says what to do where that is known.
+// Call makes one call of the client library whose request goes to subject. Its error is ErrDenied where the broker
+// does not permit the subject, and says what to do where that is known.
 func (c *Conn) Call(ctx context.Context, subject string, do func(context.Context) error) error {
 	wait, cancel := c.ask(ctx, subject)
 	defer cancel()
@@ -59,8 +60,8 @@ func (c *Conn) standing() context.Context {
 	return c.session
 }
 
-// answerable returns a context for one request: it ends with ctx, after a time, and when the connection is lost on which the
-// answer would come.
+// answerable returns a context for one request: it ends with ctx, after a time, and when the connection is lost on
+// which the answer would come.
 func (c *Conn) answerable(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
 	wait, cancel := context.WithTimeout(ctx, within)
 	stop := context.AfterFunc(c.standing(), cancel)
@@ -107,8 +108,8 @@ func (c *Conn) question(subject string, deny context.CancelCauseFunc) (forget fu
 	}
 }
 
-// outcome is the error of a request that was asked with a context of ask, in place of what the end of that context looks
-// like.
+// outcome returns the error of a request that was made with a context of ask: its cause, such as ErrDenied or a lost
+// connection, if one is known, and not just the end of that context.
 func (c *Conn) outcome(ctx, wait context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// ErrUnavailable says that the broker is there and cannot answer now: its cluster has no leader, or elects one. It will
-// answer later.
+// ErrUnavailable means that the broker is there and cannot answer now: its cluster has no leader, or elects one. It
+// will answer later.
 var ErrUnavailable = errors.New("the broker has no leader now: it answers when a majority of its cluster runs")
 
-// Transient says whether waiting may mend an error: nobody has to change anything. A stream that is not there counts,
+// Transient reports whether waiting may mend an error, without anybody changing anything. A missing stream counts,
 // because somebody else may be about to create it.
 func Transient(err error) bool {
 	return errors.Is(err, ErrNoStream) || errors.Is(err, ErrUnavailable) || errors.Is(err, errNoAnswer) ||
@@ -53,7 +53,7 @@ func (c *Conn) Retry(ctx context.Context, what string, worth func(error) bool, t
 	}
 }
 
-// Leaderless is a transient error of what is there: its stream or consumer was created.
+// Leaderless reports whether an error is a transient one of a stream or consumer that was created.
 func Leaderless(err error) bool {
 	return Transient(err) && Code(err) != codeStreamNotFound && Code(err) != codeConsumerNotFound
 }
@@ -69,8 +69,9 @@ func sleep(ctx context.Context, pause time.Duration) time.Duration {
 	return min(2*pause, lastPause)
 }
 
-// Spread implements stream.Spreader. Where a time is set, every try to connect again waits, the first one too, and goes to a server by
-// chance: a client library that knows several servers would try the others at once, and so would all the clients of the one that died.
+// Spread implements stream.Spreader. Where a time is set, every try to connect again waits, the first one too, and
+// goes to a server by chance: a client library that knows several servers would try the others at once, and so would
+// all the clients of the one that died.
 func (c *Conn) Spread(over time.Duration) { c.spread.Store(int64(over)) }
 
 // server chooses where to connect again and when; nil leaves it to the library.
@@ -82,7 +83,7 @@ func (c *Conn) server(pool []nats.Server, _ nats.ServerInfo) (*nats.Server, time
 	return &pool[rand.IntN(len(pool))], comeBack(c.config.Reconnect, over)
 }
 
-// comeBack is a pause with jitter.
+// comeBack returns a pause with jitter.
 func comeBack(least, over time.Duration) time.Duration {
 	return least + time.Duration(rand.Int64N(int64(max(over, 1))))
 }

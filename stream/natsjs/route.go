@@ -12,19 +12,20 @@ import (
 	"time"
 )
 
-// ErrNoRoute says that no nats-server answered at an address, so that nothing is known of its links.
+// ErrNoRoute means that no nats-server answered at an address, so that nothing is known of its links.
 var ErrNoRoute = errors.New("no server answers there")
 
 // probeLimit bounds a probe of a link, beside the caller's context.
 const probeLimit = 5 * time.Second
 
-// JoinsAsServer reports whether the server whose links with other servers listen at the address (host:port) takes this client's
-// certificate for that of a server. It opens a link as far as that shows, joins nothing, and closes it. Its error is an ErrNoRoute
-// where no server answered.
+// JoinsAsServer reports whether the server whose links with other servers listen at the address (host:port) takes this
+// client's certificate for that of a server. It opens a link as far as that shows, joins nothing, and closes it. Its
+// error is an ErrNoRoute where no server answered.
 func (c *Conn) JoinsAsServer(ctx context.Context, address string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	// The other side is not believed in anything: its authority is one that clients do not know, and nothing secret is said to it.
+	// The other side is not believed in anything: its authority is one that clients do not know, and nothing secret is
+	// said to it.
 	config := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} //nolint:gosec // see above
 	if c.config.TLSCert != "" {
 		own, err := tls.LoadX509KeyPair(c.config.TLSCert, c.config.TLSKey)
@@ -70,8 +71,8 @@ func alerted(err error) bool {
 	return errors.As(err, &remote) && remote.Op == "remote error"
 }
 
-// takesAsServer introduces itself as a server that has nothing to say, and reports whether it is answered. A link is not made until both
-// sides have said what they hold, which we do not.
+// takesAsServer introduces itself as a server, and reports whether it is answered. A link is not made until both sides
+// have announced what they hold, which this one never does.
 func takesAsServer(link net.Conn) (bool, error) {
 	lines := bufio.NewReaderSize(link, 1<<16)
 	greeting, err := lines.ReadString('\n') // nothing is written before it, so that a refusal is not lost in a reset

@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// A ServerExpiry says when the certificate of one server ends. Its End is zero where the server uses no TLS, or where Err says why
-// nothing is known of it.
+// A ServerExpiry holds the time when the certificate of one server ends. End is zero if the server uses no TLS, or if
+// it is not known; Err then gives the reason.
 type ServerExpiry struct {
 	Server string // host:port
 	End    time.Time
 	Err    error
 }
 
-// ServersExpiry asks each server of the connection's addresses for its certificate, whichever of them the connection is with. It says nothing to them
-// but the TLS handshake.
+// ServersExpiry asks each server of the connection's addresses for its certificate, whichever of them the connection
+// is with. It says nothing to them but the TLS handshake.
 func (c *Conn) ServersExpiry(ctx context.Context) []ServerExpiry {
 	var list []ServerExpiry
 	for text := range strings.SplitSeq(c.config.URL, ",") {
@@ -96,8 +96,9 @@ func (c *Conn) expiryOf(ctx context.Context, address string) (end time.Time, err
 	return time.Time{}, fmt.Errorf("no TLS handshake: %w", err)
 }
 
-// probeTLS configures a handshake that goes on with a certificate that has ended: what it is for is the date. It refuses one of another authority
-// or name, so that nobody else's date is taken for the server's. shown is called with the first certificate of the chain to end.
+// probeTLS configures a handshake that goes on with a certificate that has ended: what it is for is the date. It
+// refuses one of another authority or name, so that nobody else's date is taken for the server's. shown is called with
+// the first certificate of the chain to end.
 func (c *Conn) probeTLS(host string, shown func(*x509.Certificate)) (*tls.Config, error) {
 	var roots *x509.CertPool // nil: the system's
 	if c.config.TLSCA != "" {
@@ -143,8 +144,9 @@ type expiries struct {
 	asked time.Time
 }
 
-// KnownExpiries returns when the certificates of the servers ended when they were last asked, by host:port, and of the server of the connection
-// where none was asked yet. It does not wait: it has them asked again where that was ten minutes ago.
+// KnownExpiries returns when the certificates of the servers ended when they were last asked, by host:port, and of the
+// server of the connection where none was asked yet. It does not wait: it has them asked again where that was ten
+// minutes ago.
 func (c *Conn) KnownExpiries() map[string]time.Time {
 	e := &c.expiries
 	e.mu.Lock()
@@ -163,7 +165,7 @@ func (c *Conn) KnownExpiries() map[string]time.Time {
 	return known
 }
 
-// learnExpiries keeps what is known of a server that does not answer.
+// learnExpiries asks the servers for their expiries, and keeps what is known of a server that does not answer.
 func (c *Conn) learnExpiries() {
 	list := c.ServersExpiry(context.Background())
 	e := &c.expiries

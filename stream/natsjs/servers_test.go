@@ -83,8 +83,9 @@ func at(t *testing.T, e *Embedded) string {
 	return u.Host
 }
 
-// TestEachServersCertificate: of three servers one has a certificate that lasts, one that ends within an hour, one that has ended. Whichever of them a
-// process is connected to, it knows of all three; a server of another authority says nothing about ours, and one that is down is named.
+// TestEachServersCertificate: of three servers one has a certificate that lasts, one that ends within an hour, one
+// that has ended. Whichever of them a process is connected to, it knows of all three; a server of another authority
+// says nothing about ours, and one that is down is named.
 func TestEachServersCertificate(t *testing.T) {
 	ours, ca := newAuthority(t)
 	theirs, _ := newAuthority(t)

@@ -10,11 +10,12 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// WakePrefix is where Rounds and Attempts republish what they store; no stream holds it.
+// WakePrefix returns the prefix of the subjects on which Rounds and Attempts republish what they store; no stream
+// holds them.
 func WakePrefix(task stream.Task) string { return stream.Prefix + "." + string(task) + ".wake." }
 
-// What may wait in a process that has no time for it: far beyond what a stream.Wakes holds, and room for some of the largest messages.
-// Beyond it the client library drops wakes and reports a slow consumer, which is a zero Wake.
+// What may wait in a process that has no time for it: far beyond what a stream.Wakes holds, and room for some of the
+// largest messages. Beyond it the client library drops wakes and reports a slow consumer, which is a zero Wake.
 const (
 	maxWakes     = 1024
 	maxWakeBytes = 8 << 20

@@ -47,8 +47,8 @@ func (c *Conn) Session() <-chan struct{} {
 	return c.session.Done()
 }
 
-// NewServerLog is the log that an embedded server gets.
+// NewServerLog returns the log that an embedded server gets.
 func NewServerLog(log *slog.Logger) *serverLog { return &serverLog{log: log} }
 
-// Fatal is the first line of a failure to start.
+// Fatal returns the first line of a failure to start.
 func (l *serverLog) Fatal() string { return l.fatal() }

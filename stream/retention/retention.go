@@ -1,9 +1,10 @@
-// Package retention removes the records of a task that nobody needs any more, so that the streams of one that runs for years do not
-// grow: the Round, Open, Claim, Close and Batch of rounds that are older than an age and more than [stream.KeptRounds] behind the
-// newest. Task, stage and End stay.
+// Package retention removes the records of a task that nobody needs any more, so that the streams of one that runs for
+// years do not grow: the Round, Open, Claim, Close and Batch of rounds that are older than an age and more than
+// [stream.KeptRounds] behind the newest. Task, stage and End stay.
 //
-// It is the administrator's part, by a [Broker] that can remove. All times are the broker's own: no clock of this process decides
-// anything. docs/reference/protocol.md says why nothing that stands afterwards, and nobody who comes back late, is misled.
+// It is the administrator's part, by a [Broker] that can remove. All times are the broker's own: no clock of this
+// process decides anything. docs/reference/protocol.md says why nothing that stands afterwards, and nobody who comes
+// back late, is misled.
 package retention
 
 import (
@@ -16,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// Every is how often records are removed where nobody says otherwise.
+// Every is the default interval at which records are removed.
 const Every = time.Hour
 
 // A Record is one message of a stream, without its data.
@@ -26,27 +27,28 @@ type Record struct {
 	Time     time.Time // when the broker stored it, by its clock
 }
 
-// A Broker is what only an administrator may do with the records of a task.
+// A Broker performs the operations on the records of a task that only an administrator may do.
 type Broker interface {
-	// Newest is the Round that was announced last; stream.ErrNotFound where there is none.
+	// Newest returns the Round that was announced last, or stream.ErrNotFound if there is none.
 	Newest(ctx context.Context, task stream.Task) (Record, error)
-	// Records yields what stands in Rounds, Attempts or Batches, by sequence. What is removed meanwhile may be missing.
+	// Records yields the records of Rounds, Attempts or Batches, by sequence. Those removed meanwhile may be missing.
 	Records(ctx context.Context, task stream.Task, s stream.Stream) iter.Seq2[Record, error]
-	// Remove removes messages of such a stream by their sequences. What is not there any more is no error.
+	// Remove removes messages of such a stream by their sequences. A missing message is no error.
 	Remove(ctx context.Context, task stream.Task, s stream.Stream, sequences []uint64) error
 }
 
-// Removed says what a sweep did.
+// Removed describes the result of a sweep.
 type Removed struct {
 	Newest  stream.Round `json:"newest"`  // announced
 	Before  stream.Round `json:"before"`  // the rounds below it have no records any more; 0: nothing was old enough
 	Records uint64       `json:"records"` // that this sweep removed
 }
 
-// Sweep removes what is older than an age. A round's time is that of its batch, and now is the time of the newest Round. It may be
-// called again, also after it was cut short, and beside another sweep.
+// Sweep removes records that are older than age. A round's time is the time of its batch, and now is the time of the
+// newest Round. Sweep may be called again, also after it was cut short, and beside another sweep.
 //
-// Rounds go first and batches last: the batches say how far a sweep has to go, so one that was cut short is done again.
+// Rounds go first and batches last: the batches tell how far a sweep has to go, so a sweep that was cut short is done
+// again.
 func Sweep(ctx context.Context, b Broker, task stream.Task, age time.Duration) (Removed, error) {
 	if age <= 0 {
 		return Removed{}, fmt.Errorf("retention: age %v: want more than 0", age)
@@ -91,7 +93,7 @@ func Sweep(ctx context.Context, b Broker, task stream.Task, age time.Duration) (
 	return out, out.remove(ctx, b, task, stream.Batches, batches)
 }
 
-// oldest are the sequences of the first records of a stream whose round is chosen, up to the first that is not.
+// oldest returns the sequences of the first records of a stream whose round is chosen, up to the first that is not.
 func oldest(ctx context.Context, b Broker, task stream.Task, s stream.Stream, chosen func(stream.Round, Record) bool) ([]uint64, error) {
 	var list []uint64
 	for m, err := range b.Records(ctx, task, s) {
@@ -122,7 +124,7 @@ func (r *Removed) remove(ctx context.Context, b Broker, task stream.Task, s stre
 	return nil
 }
 
-// roundOf is the round of a record that has one.
+// roundOf returns the round of a record that has one.
 func roundOf(m Record) (stream.Round, bool) {
 	a, err := stream.ParseSubject(m.Subject)
 	return a.Round, err == nil && a.Round > 0

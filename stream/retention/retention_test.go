@@ -20,7 +20,8 @@ const (
 	apart              = time.Minute // rounds
 )
 
-// history is a task of many rounds, the last of them announced. Every seventh round has two attempts, every fifth is void without one.
+// history returns a task of many rounds, the last of them announced. Every seventh round has two attempts, every fifth
+// is void without one.
 func history(t *testing.T) *memory.Broker {
 	t.Helper()
 	b, err := memory.New(memory.Config{})
@@ -57,10 +58,10 @@ func history(t *testing.T) *memory.Broker {
 	return b
 }
 
-// behind is the age of the batch of a round that is so many behind the newest.
+// behind returns the age of the batch of a round that is so many behind the newest.
 func behind(n stream.Round) time.Duration { return time.Duration(n-1) * apart }
 
-// left are the rounds of what stands, by verb.
+// left returns the rounds of what stands, by verb.
 func left(b *memory.Broker) map[string]map[stream.Round]bool {
 	out := map[string]map[stream.Round]bool{}
 	for _, m := range b.Dump() {
@@ -144,7 +145,8 @@ func (c *cut) Remove(ctx context.Context, task stream.Task, s stream.Stream, seq
 	return nil
 }
 
-// TestSweepCutShort: wherever a sweep ends, a batch that is gone means that its round's other records are, and the next sweep ends it.
+// TestSweepCutShort: wherever a sweep ends, a batch that is gone means that its round's other records are, and the
+// next sweep ends it.
 func TestSweepCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for calls := 0; ; calls += 230 {

@@ -12,7 +12,7 @@ import (
 // infoPrefix separates a report's HPKE context from every other use of the same key.
 const infoPrefix = "panlearn/v1/report\x00"
 
-// A Context is what a sealed report belongs to: it opens under exactly this context and no other.
+// A Context binds a sealed report: it opens under exactly this context and no other.
 type Context struct {
 	ManifestHash stream.Hash       // of the canonical Round body
 	Attempt      uint64            // from 1
@@ -20,7 +20,7 @@ type Context struct {
 	Public       []byte            // the attempt's HPKE key, as in Open; empty for SUITE_NONE
 }
 
-// Info is the HPKE info:
+// Info returns the HPKE info:
 //
 //	"panlearn/v1/report" 0x00
 //	manifest hash             32 bytes
@@ -47,7 +47,7 @@ func (c Context) check() error {
 	return nil
 }
 
-// associated is the HPKE associated data: of a single report its id (16 bytes), of a bundle the number of users
+// associated returns the HPKE associated data: of a single report its id (16 bytes), of a bundle the number of users
 // (4 bytes, big endian) and their ids in order. The lengths differ modulo 16, so neither can pass for the other.
 func associated(ids [][]byte) []byte {
 	if len(ids) == 1 {

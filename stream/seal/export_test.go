@@ -23,15 +23,15 @@ func ForgeForTest(id *Identity, m proto.Message) []byte {
 	return signed
 }
 
-// PrivateForTest is the private key.
+// PrivateForTest returns the private key.
 func PrivateForTest(id *Identity) ed25519.PrivateKey { return id.private }
 
-// FixedIdentityForTest is the identity of a seed.
+// FixedIdentityForTest returns the identity of a seed.
 func FixedIdentityForTest(seed []byte) *Identity {
 	return &Identity{private: ed25519.NewKeyFromSeed(seed)}
 }
 
-// RoundKeyForTest is the key pair of a private key's bytes.
+// RoundKeyForTest returns the key pair of a private key's bytes.
 func RoundKeyForTest(suite wire.Suite, private []byte) (*RoundKey, error) {
 	kem, err := kem(suite)
 	if err != nil || kem == nil {
@@ -44,7 +44,7 @@ func RoundKeyForTest(suite wire.Suite, private []byte) (*RoundKey, error) {
 	return &RoundKey{suite: suite, private: key, public: key.PublicKey().Bytes()}, nil
 }
 
-// RoundKeyBytesForTest is the private key's bytes.
+// RoundKeyBytesForTest returns the private key's bytes.
 func RoundKeyBytesForTest(k *RoundKey) ([]byte, error) {
 	if k.private == nil {
 		return nil, nil
@@ -55,5 +55,5 @@ func RoundKeyBytesForTest(k *RoundKey) ([]byte, error) {
 // ParseIdentityForTest decodes an identity file.
 func ParseIdentityForTest(data []byte) (*Identity, error) { return parseIdentity(data) }
 
-// AssociatedForTest is the HPKE associated data of a report.
+// AssociatedForTest returns the HPKE associated data of a report.
 func AssociatedForTest(ids [][]byte) []byte { return associated(ids) }

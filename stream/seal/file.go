@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/internal/disk"
 )
 
-// pemType is what `openssl genpkey -algorithm ed25519` writes too.
+// pemType is the PEM type that `openssl genpkey -algorithm ed25519` writes too.
 const pemType = "PRIVATE KEY"
 
 // maxIdentityFile is far above the 119 bytes of an Ed25519 key in PEM.

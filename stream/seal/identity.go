@@ -27,7 +27,7 @@ func NewIdentity() (*Identity, error) {
 	return &Identity{private: private}, nil
 }
 
-// Public is the key that readers pin, 32 bytes.
+// Public returns the key that readers pin, 32 bytes.
 func (id *Identity) Public() ed25519.PublicKey {
 	return id.private.Public().(ed25519.PublicKey)
 }
@@ -94,8 +94,8 @@ func Verify(signed []byte, pinned ed25519.PublicKey, m proto.Message) (body []by
 	return s.Body, open(s, m)
 }
 
-// VerifyStage decodes a stage's self-signed identity into m and returns its key. It proves only that whoever wrote
-// the message holds the key: the caller pins it, or compares it with the one that Task names.
+// VerifyStage decodes a stage's self-signed identity into m and returns its key. It proves only that the writer of the
+// message holds the key: the caller pins it, or compares it with the one that Task names.
 func VerifyStage(signed []byte, m *wire.StageIdentity) (ed25519.PublicKey, error) {
 	s, err := envelope(signed, m)
 	if err != nil {

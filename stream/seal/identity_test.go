@@ -26,7 +26,7 @@ func identity(t testing.TB) *seal.Identity {
 	return id
 }
 
-// signable is one valid message of every kind that is signed.
+// signable returns one valid message of every kind that is signed.
 func signable(stage ed25519.PublicKey) map[wire.Kind]proto.Message {
 	h, in := bytes.Repeat([]byte{7}, 32), bytes.Repeat([]byte{9}, 16)
 	mechanism := &wire.Mechanism{Dim: 2, ClipNorm: 1, Levels: 8, Trials: 5, Coin: 1 << 23, CoinBits: 24, MaxBundle: 1}

@@ -14,9 +14,9 @@ import (
 
 // Reasons not to open a report.
 var (
-	// ErrErased says that the round key is gone: its attempt is over.
+	// ErrErased means that the round key is gone: its attempt is over.
 	ErrErased = errors.New("the round key is erased")
-	// ErrOpen says that a report was not sealed to this key, context and ids, or was changed on its way.
+	// ErrOpen means that a report was not sealed to this key, context and ids, or was changed on its way.
 	ErrOpen = errors.New("the report does not open")
 )
 
@@ -49,14 +49,14 @@ func NewRoundKey(suite wire.Suite) (*RoundKey, error) {
 	return k, nil
 }
 
-// Suite is the suite of the key.
+// Suite returns the suite of the key.
 func (k *RoundKey) Suite() wire.Suite { return k.suite }
 
-// Public is the key for Open and for Context.Public. It outlives Erase.
+// Public returns the key for Open and for Context.Public. It outlives Erase.
 func (k *RoundKey) Public() []byte { return bytes.Clone(k.public) }
 
-// Open returns the plaintext of a report that was sealed to this key under this context and these ids. The
-// plaintext is the caller's to overwrite. With SUITE_NONE nothing is authenticated, and the plaintext is r.Ciphertext itself.
+// Open returns the plaintext of a report that was sealed to this key under this context and these ids. The plaintext
+// is the caller's to overwrite. With SUITE_NONE nothing is authenticated, and the plaintext is r.Ciphertext itself.
 func (k *RoundKey) Open(c Context, r *wire.Report) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("open report: %w", err)

@@ -21,7 +21,7 @@ func suites() []wire.Suite {
 
 func sealedSuites() []wire.Suite { return suites()[1:] }
 
-// attempt is a round key and the context of its attempt.
+// attempt returns a round key and the context of its attempt.
 func attempt(t testing.TB, suite wire.Suite) (*seal.RoundKey, seal.Context) {
 	t.Helper()
 	k, err := seal.NewRoundKey(suite)

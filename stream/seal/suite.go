@@ -30,8 +30,8 @@ func kem(suite wire.Suite) (hpke.KEM, error) {
 	return nil, fmt.Errorf("suite %d: unknown", suite)
 }
 
-// CheckPublic says whether a peer's public key is one of the suite. Low-order X25519 points pass here and fail in
-// Seal.
+// CheckPublic returns an error unless a peer's public key is one of the suite. Low-order X25519 points pass here and
+// fail in Seal.
 func CheckPublic(suite wire.Suite, public []byte) error {
 	_, err := publicKey(suite, public)
 	return err
@@ -62,7 +62,7 @@ func publicKey(suite wire.Suite, public []byte) (hpke.PublicKey, error) {
 	return key, nil
 }
 
-// SealedSize is the length in bytes of the encapsulated key and of the ciphertext for a plaintext of that length;
+// SealedSize returns the length in bytes of the encapsulated key and of the ciphertext for a plaintext of that length;
 // both are 0 and the plaintext's length for SUITE_NONE. An unknown suite counts as SUITE_NONE.
 func SealedSize(suite wire.Suite, plaintextLen int) (encLen, ciphertextLen int) {
 	switch suite {
@@ -74,7 +74,7 @@ func SealedSize(suite wire.Suite, plaintextLen int) (encLen, ciphertextLen int) 
 	return 0, plaintextLen
 }
 
-// ReportSize is the exact length in bytes of an encoded wire.Report with that many ids over a plaintext of that
+// ReportSize returns the exact length in bytes of an encoded wire.Report with that many ids over a plaintext of that
 // length: what must fit into one message of the broker.
 func ReportSize(suite wire.Suite, ids, plaintextLen int) int {
 	field := func(n int) int {

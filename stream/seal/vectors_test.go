@@ -49,7 +49,8 @@ type reportVector struct {
 	StageKey   hexed  `json:"stage_key"`
 	Info       hexed  `json:"info"`
 	Associated hexed  `json:"associated_data,omitempty"`
-	// Ephemeral is the X25519 private key of the encapsulation, Message the 32 bytes m of ML-KEM (FIPS 203, algorithm 17).
+	// Ephemeral is the X25519 private key of the encapsulation, Message the 32 bytes m of ML-KEM (FIPS 203, algorithm
+	// 17).
 	Ephemeral   hexed `json:"ephemeral_private_key,omitempty"`
 	Message     hexed `json:"encapsulation_message,omitempty"`
 	Report      hexed `json:"report"`
@@ -161,8 +162,8 @@ func (v *reportVector) findEntropy(t *testing.T, r *wire.Report, seed uint64) {
 	t.Fatalf("%s: Go draws its entropy in another way", v.Name)
 }
 
-// encapsulate is the encapsulation that the vector's entropy gives: of X25519 the ephemeral public key, before it in the
-// hybrid the ciphertext of ML-KEM-768.
+// encapsulate returns the encapsulation that the vector's entropy gives: of X25519 the ephemeral public key, before it
+// in the hybrid the ciphertext of ML-KEM-768.
 func (v *reportVector) encapsulate(t *testing.T) (enc []byte) {
 	t.Helper()
 	if len(v.Message) > 0 {
@@ -181,8 +182,8 @@ func (v *reportVector) encapsulate(t *testing.T) (enc []byte) {
 	return append(enc, key.PublicKey().Bytes()...)
 }
 
-// checkEntropy says that the entropy gives the encapsulation. Key, nonce, info and associated data are functions of it, and
-// the report opens: so its bytes are all that the entropy can give.
+// checkEntropy checks that the entropy gives the encapsulation. Key, nonce, info and associated data are functions of
+// it, and the report opens: so its bytes are the only ones that the entropy can give.
 func (v *reportVector) checkEntropy(t *testing.T, r *wire.Report) {
 	t.Helper()
 	if v.MustNotOpen || len(r.Encapsulated) == 0 {

@@ -12,14 +12,15 @@ import (
 // domain of the check sums.
 const domain = "panlearn claimed round v1\x00"
 
-// A mark is the content of one file: the round that was claimed, and who claimed it. The zero mark stands where there is no file.
+// A mark is the content of one file: the round that was claimed, and who claimed it. The zero mark stands where there
+// is no file.
 type mark struct {
 	round    stream.Round
 	instance [stream.InstanceSize]byte
 }
 
-// encode is a line of the round in decimal, the instance in hexadecimal, and in hexadecimal the SHA-256 of domain, task hash
-// and what stands before, parted by single spaces.
+// encode returns a line of the round in decimal, the instance in hexadecimal, and in hexadecimal the SHA-256 of
+// domain, task hash and the fields before, parted by single spaces.
 func (m mark) encode(task stream.Hash) string {
 	content := strconv.FormatUint(uint64(m.round), 10) + " " + hex.EncodeToString(m.instance[:])
 	sum := sha256.Sum256([]byte(domain + string(task[:]) + content))

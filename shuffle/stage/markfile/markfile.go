@@ -101,8 +101,8 @@ func (m *Marks) read(task stream.Hash) (mark, error) {
 	return standing, nil
 }
 
-// Claim implements stage.Marks. A mark never falls, whoever writes: it is read and replaced under the task's lock, which
-// Claim waits for.
+// Claim implements stage.Marks. A mark never falls, whichever process writes: it is read and replaced under the task's
+// lock, which Claim waits for.
 func (m *Marks) Claim(task stream.Hash, round stream.Round, instance [stream.InstanceSize]byte) (ours bool, err error) {
 	unlock, err := m.lock(task)
 	if err != nil {
@@ -124,7 +124,7 @@ func (m *Marks) Claim(task stream.Hash, round stream.Round, instance [stream.Ins
 	return true, nil
 }
 
-// replace is done when no crash undoes it.
+// replace replaces a file, and returns only once no crash undoes that.
 func (m *Marks) replace(path, content string) error {
 	f, err := os.CreateTemp(m.dir, filepath.Base(path)+".*"+temporary) // mode 0600
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 // computed.
 const tolerance = 1e-9
 
-// An Agreement is a task that a policy agreed to. It is immutable but for the accountant's cache.
+// An Agreement describes a task that a policy agreed to. It is immutable except for caches of the accountant's
+// results.
 type Agreement struct {
 	Task      *wire.Task
 	Hash      stream.Hash
@@ -34,9 +35,11 @@ type Agreement struct {
 	Guarantee accounting.Guarantee // of one participation, in the costliest phase, at Delta, with the honest fraction relied upon
 	Delta     float64
 
-	// Final says that a report which was published is released, whatever the broker and the stage say of it: trust local. No event takes part again.
+	// Final reports that a published report counts as released, whatever the broker and the stage claim about it:
+	// trust local. No event takes part again.
 	Final bool
-	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own; 1 under trust local, where nobody's noise is.
+	// HonestFraction is the one relied upon: the smaller of the policy's and the plan's own; 1 under trust local,
+	// where nobody's noise is.
 	HonestFraction accounting.Fraction
 
 	card       *convex.Scorecard // how scores are reported after the gradient; nil: none
@@ -50,7 +53,8 @@ type Agreement struct {
 	repeated []float64                      // guarded by mu: epsilon of one participation, of two, ...
 }
 
-// A Phase is what a policy agreed to in one phase of the plan. A user takes part in one phase alone, unless uncounted there.
+// A Phase holds the terms that a policy agreed to for one phase of the plan. A user takes part in one phase alone,
+// unless uncounted there.
 type Phase struct {
 	Params    randomizer.Params
 	Reports   report.Config        // what is reported; its Score is for one goroutine
@@ -58,11 +62,11 @@ type Phase struct {
 	Guarantee accounting.Guarantee // of all of them together, for the phase's cohort
 }
 
-// CheckTask decides whether the device takes part in a task. The caller has verified the Task under the learner key
-// that it names; hash is that of its body. Every refusal is a *RefusedError.
+// CheckTask decides whether the device takes part in a task. The caller has verified the Task under the learner
+// key that the Task names; hash is the hash of its body. Every refusal is a *RefusedError.
 //
-// The plan is not believed: epsilon is computed again from the mechanism, with the device's own honest fraction and
-// delta, and must be within the policy's limit, or the task's declared budget where the policy has none.
+// The plan is not believed: epsilon is computed again from the mechanism, with the device's own honest fraction
+// and delta, and must be within the policy's limit, or the task's declared budget where the policy has none.
 func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 	switch {
 	case !p.allows(t.Name):
@@ -116,7 +120,8 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 	return agreed, nil
 }
 
-// reports are what is reported in a phase, as declared, and the norm of that with its scores.
+// reports returns the declared configuration of a phase's reports, and the norm of a report together with its
+// scores.
 func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err error) {
 	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.ClipNorm(), Radius: radiusOf(a.Spec), Practical: a.Practical}
 	if a.card != nil {
@@ -132,7 +137,8 @@ func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err e
 	return c, c.Norm(), nil
 }
 
-// radiusOf is the share of the clip norm to which a plan clips the mean over a person's rows; 0 where rows are protected.
+// radiusOf returns the share of the clip norm to which a plan clips the mean over a person's rows; 0 where rows are
+// protected.
 func radiusOf(spec *task.Spec) float64 {
 	if !spec.ByUser() {
 		return 0
@@ -140,7 +146,8 @@ func radiusOf(spec *task.Spec) float64 {
 	return spec.UserRadius()
 }
 
-// Valid says whether an example is an event of the task, as report.Config.Check. One that is not is reported as the zero vector.
+// Valid returns nil if an example is an event of the task, else an error as report.Config.Check does. An invalid
+// example is reported as the zero vector.
 func (a *Agreement) Valid(x convex.Example) error {
 	return report.Config{Features: a.Features.Dim(), Loss: a.Loss}.Check(x)
 }
@@ -243,7 +250,7 @@ func (a *Agreement) declared() error {
 	return nil
 }
 
-// silos is how many organisations report; 0 where everybody does for himself.
+// silos returns the number of organisations that report; 0 where users report for themselves.
 func silos(spec *task.Spec) uint64 {
 	if spec.Silo == nil {
 		return 0
@@ -251,7 +258,7 @@ func silos(spec *task.Spec) uint64 {
 	return uint64(spec.Silo.Count)
 }
 
-// declaredStart is the hash of the snapshot that the task begins with; nil where it begins with none.
+// declaredStart returns the hash of the snapshot that the task begins with; nil where it begins with none.
 func declaredStart(spec *task.Spec) []byte {
 	if spec.Model.Start == nil {
 		return nil
@@ -273,10 +280,10 @@ func (a *Agreement) CheckDeclaration(spec *task.Spec) error {
 	return nil
 }
 
-// Units is the number of units that a report is about: rows, or people.
+// Units returns the number of units that a report is about: rows, or people.
 func (a *Agreement) Units() uint64 { return max(1, a.Phases[0].Params.Units) }
 
-// Rows is the most rows that a report is about: those of all its units.
+// Rows returns the largest number of rows that a report is about, over all its units.
 func (a *Agreement) Rows() uint64 {
 	if !a.Spec.ByUser() || a.Spec.User == nil {
 		return a.Units()
@@ -284,7 +291,7 @@ func (a *Agreement) Rows() uint64 {
 	return a.Units() * uint64(max(1, a.Spec.User.Items))
 }
 
-// HasFloors says whether the stage lays floors, so that somebody may have looked at an attempt that died.
+// HasFloors reports whether the stage lays floors, so that somebody may have looked at an attempt that died.
 func (a *Agreement) HasFloors() bool {
 	trust, err := manifest.Trust(a.Task.Plan.Trust)
 	return err != nil || trust.HasFloors()

@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A refusal says on whose noise its epsilon rests: of silos for a silo, and of nobody under trust local.
+// TestAssuming checks that a refusal names the parties on whose noise its epsilon rests: silos for a silo, and
+// nobody under trust local.
 func TestAssuming(t *testing.T) {
 	half, err := accounting.ParseFraction("1/2")
 	if err != nil {

@@ -1,10 +1,12 @@
-// Package consent is what a device checks before it takes part: a [Policy] of its operator, and the [Agreement] that it comes to with an
-// announced task. It believes nothing that it can compute: epsilon is its own, with its own assumption about the other users.
+// Package consent makes the checks of a device before it takes part: a [Policy] of its operator, and the [Agreement]
+// that it comes to with an announced task. It believes nothing that it can compute: epsilon is its own, with its own
+// assumption about the other users.
 //
 // What a caller owes, in this order:
 //
 //  1. [Policy.CheckTask], once, with the Task as the learner signed it.
-//  2. [Policy.AffordTotal] with [Agreement.Cost], before an event is charged, where the policy bounds all tasks together.
+//  2. [Policy.AffordTotal] with [Agreement.Cost], before an event is charged, where the policy bounds all tasks
+//     together.
 //  3. [Agreement.CheckRound] and [Agreement.CheckOrder] for every announced round, before anybody joins it.
 //
 // What is refused is a [RefusedError] that names field, value and what would be accepted.
@@ -12,8 +14,8 @@ package consent
 
 import "fmt"
 
-// A RefusedError says that a device does not take part: its policy, its pins or its own accounting forbid it. What it
-// names is public. Commands exit with code 3, and trying again does not help.
+// A RefusedError means that a device does not take part: its policy, its pins or its own accounting forbid it. Its
+// fields hold public values only. Commands exit with code 3, and trying again does not help.
 type RefusedError struct {
 	Field    string // as the message or the policy names it: plan.minimum, round 3: point
 	Value    string // what was found
@@ -24,7 +26,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused: %s is %s: want %s", e.Field, e.Value, e.Accepted)
 }
 
-// Refuse makes the *RefusedError of a field that is value; accepted and args say, as for fmt.Sprintf, what would be accepted.
+// Refuse makes the *RefusedError of a field that is value; accepted and args say, as for fmt.Sprintf, what would be
+// accepted.
 func Refuse(field string, value any, accepted string, args ...any) error {
 	return &RefusedError{Field: field, Value: fmt.Sprint(value), Accepted: fmt.Sprintf(accepted, args...)}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Cost is what so many participations of one event in the task cost together, by the device's own accounting.
+// Cost returns the charge of so many participations of one event in the task together, by the device's own
+// accounting.
 func (a *Agreement) Cost(times uint32, now time.Time) ledger.Charge {
 	c := ledger.Charge{Task: a.Hash, Name: stream.Task(a.Task.Name), Epsilon: a.Epsilon(times), Delta: a.Delta, ByUser: a.Spec.ByUser(), At: now}
 	for _, f := range a.Phases {
@@ -22,8 +23,9 @@ func (a *Agreement) Cost(times uint32, now time.Time) ledger.Charge {
 	return c
 }
 
-// Epsilon is what so many participations of one event cost together at Delta: the composition of as many rounds, or interactive
-// phases, each as costly as the costliest, since who announces rounds and answers for them chooses which they are.
+// Epsilon returns the cost at Delta of so many participations of one event: the composition of as many rounds, or
+// interactive phases, each as costly as the costliest, since the party that announces rounds and answers for them
+// chooses which they are.
 func (a *Agreement) Epsilon(times uint32) float64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -45,7 +47,7 @@ func (a *Agreement) Epsilon(times uint32) float64 {
 	return a.repeated[max(times, 1)-1]
 }
 
-// Again says whether an event may take part so many times, by what that costs; nil says that it may.
+// Again returns nil if the cost of taking part so many times lets an event do so, else the refusal.
 func (a *Agreement) Again(times uint32) *RefusedError {
 	limit, source := a.limit()
 	epsilon := a.Epsilon(times)
@@ -57,8 +59,8 @@ func (a *Agreement) Again(times uint32) *RefusedError {
 		Accepted: fmt.Sprintf("at most %v, %s", limit, source)}
 }
 
-// Most is how many participations of one event the policy allows: 1 and its refunds, as far as their cost is within its limit. Where reports are
-// final there are none.
+// Most returns the number of participations of one event that the policy allows: 1 and its refunds, as far as
+// their cost is within its limit. It is 1 where reports are final.
 func (a *Agreement) Most() uint32 {
 	times := uint32(1)
 	for !a.Final && times <= a.policy.Refunds() && a.Again(times+1) == nil {
@@ -67,7 +69,7 @@ func (a *Agreement) Most() uint32 {
 	return times
 }
 
-// limit is what one task may cost one event, and who says so.
+// limit returns the epsilon that one task may cost one event, and names the source of that limit.
 func (a *Agreement) limit() (epsilon float64, source string) {
 	if a.policy.MaxEpsilon > 0 {
 		return a.policy.MaxEpsilon, "the policy's max_epsilon"
@@ -75,8 +77,8 @@ func (a *Agreement) limit() (epsilon float64, source string) {
 	return a.Task.Plan.EpsilonBudget, "the task's budget"
 }
 
-// AffordTotal says whether the totals of the policy allow a task's charge, or what the task has charged before where that is more,
-// beside those of other tasks in the period.
+// AffordTotal returns nil if the policy's totals allow a task's charge beside those of other tasks in the period,
+// else the refusal. If the task has charged more before, that higher charge is checked.
 func (p Policy) AffordTotal(charges []ledger.Charge, c ledger.Charge, now time.Time) error {
 	if i := ledger.Index(charges, c.Task); i >= 0 {
 		c.Epsilon, c.Delta = max(c.Epsilon, charges[i].Epsilon), max(c.Delta, charges[i].Delta)
@@ -102,8 +104,8 @@ func refuseTotal(what string, total, spent, limit float64, key, window string) e
 	return Refuse("total "+what, fmt.Sprintf("%v with this task, %v without", total, spent), "at most %v %s, the policy's %s", limit, window, key)
 }
 
-// afford computes what a round costs one user, with the others of its stint, and compares it with the limit. What a silo with trials of its own pays
-// is compared when its size is known.
+// afford computes the cost to one user of a round, with the others of its stint, and compares it with the limit. The
+// cost to a silo with trials of its own is compared when its size is known.
 func (a *Agreement) afford(what string, at manifest.Place) (accounting.Guarantee, error) {
 	limit, _ := a.limit()
 	g, err := a.guarantee(at, limit)
@@ -127,7 +129,7 @@ func (a *Agreement) compare(what string, g accounting.Guarantee) error {
 	return nil
 }
 
-// assuming is what an epsilon rests on, to be written after it.
+// assuming returns the assumption that an epsilon rests on, to be written after it.
 func (a *Agreement) assuming() string {
 	trust, err := accounting.ParseTrust(a.Spec.Privacy.Trust)
 	if err != nil {
@@ -146,10 +148,11 @@ type alike struct {
 	cohort uint64
 }
 
-// maxKnown bounds what is remembered; a phase has two cohorts, the last one and the others'.
+// maxKnown bounds the guarantees that are remembered; a phase has two cohorts, the last one and the others'.
 const maxKnown = 2 * stream.MaxPhases
 
-// guarantee is what a round costs with the others of its stint, by the accountant of this device. limit is always the same.
+// guarantee returns the cost of a round together with the others of its stint, by this device's accountant.
+// Results are kept, so limit has to be the same in every call.
 func (a *Agreement) guarantee(at manifest.Place, limit float64) (accounting.Guarantee, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

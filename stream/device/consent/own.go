@@ -10,10 +10,11 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Whole says that a silo reports about all that it has, in every round of the plan's one stint; else about ranges of its rows, each in one round.
+// Whole reports whether a silo reports about all its rows in every round of the plan's one stint; other silos
+// report about ranges of their rows, each in one round.
 func (a *Agreement) Whole() bool { return a.Spec.Silo != nil && a.Phases[0].Rounds > 1 }
 
-// ofSilo names what a silo's reports are about.
+// ofSilo names the units of a silo's reports.
 func (a *Agreement) ofSilo() string {
 	if a.Spec.ByUser() {
 		return "people of this silo"
@@ -21,7 +22,7 @@ func (a *Agreement) ofSilo() string {
 	return "rows of this silo"
 }
 
-// Trials are those of a report in each phase.
+// Trials returns the trials of a report in each phase.
 func (a *Agreement) Trials() []uint64 {
 	trials := make([]uint64, len(a.Phases))
 	for i, f := range a.Phases {
@@ -30,13 +31,15 @@ func (a *Agreement) Trials() []uint64 {
 	return trials
 }
 
-// own says that a silo's reports hide what they are about by trials of its own, so that what a plan costs it is known when its units are.
+// own reports whether a silo hides its rows by trials of its own, so that the plan's cost to it is known only when
+// its number of units is.
 func (a *Agreement) own() bool { return a.Final && a.Spec.Silo != nil }
 
-// Own is the agreement of a silo that reports about that many units, which are public: its parameters, and what it costs a unit of its own. Under
-// trust local each stint has the fewest even trials with which it costs no more than the limit, nor, at the plan's delta, more than the plan says:
-// so what is printed holds for every silo. A silo that is larger than planned for takes fewer trials than the plan's, a smaller or stricter one
-// more, as far as the window has room. A *RefusedError says how many units, or which epsilon, would do.
+// Own returns the agreement of a silo that reports about that many units, which are public: its parameters, and the
+// cost to a unit of its own. Under trust local each stint has the fewest even trials with which it costs no more than
+// the limit nor, at the plan's delta, more than the plan's own cost: so the printed cost holds for every silo. A silo
+// that is larger than planned for takes fewer trials than the plan's, a smaller or stricter one more, as far as the
+// window has room. A *RefusedError names the units, or the epsilon, that would do.
 func (a *Agreement) Own(units uint64) (*Agreement, error) {
 	least, planned := uint64(a.Spec.Silo.Least), a.Units()
 	switch {
@@ -58,8 +61,8 @@ func (a *Agreement) Own(units uint64) (*Agreement, error) {
 	return a.Kept(units, trials)
 }
 
-// MostUnits is how many units a report of a silo can be about at most: of minimisers as many as rounding errors allow, which grow with that, of
-// gradients any number.
+// MostUnits returns the largest number of units of a silo's report: any number for gradients; for minimisers as
+// many as rounding errors, which grow with the number, allow.
 func (a *Agreement) MostUnits() uint64 {
 	if a.Phases[0].Reports.Prox == nil {
 		return math.MaxUint64
@@ -70,8 +73,8 @@ func (a *Agreement) MostUnits() uint64 {
 	}))
 }
 
-// Kept is the agreement of a silo that took part with so many units and trials before, and goes on with them. The *RefusedError says that the
-// limit is another by now, or that they are of no report of the task.
+// Kept returns the agreement of a silo that took part with so many units and trials before, and goes on with them. It
+// returns a *RefusedError if the limit has changed since, or if they fit no report of the task.
 func (a *Agreement) Kept(units uint64, trials []uint64) (*Agreement, error) {
 	of, err := a.sized(units, trials)
 	if err != nil {
@@ -80,7 +83,7 @@ func (a *Agreement) Kept(units uint64, trials []uint64) (*Agreement, error) {
 	return of, of.compare("this silo's part", of.Guarantee)
 }
 
-// sized is the agreement with reports of so many units and trials, whatever they cost.
+// sized returns the agreement with reports of so many units and trials, whatever they cost.
 func (a *Agreement) sized(units uint64, trials []uint64) (*Agreement, error) {
 	if units == 0 || len(trials) != len(a.Phases) || slices.Max(trials) > math.MaxUint32 {
 		return nil, Refuse("this silo", fmt.Sprintf("one of %d units with %v trials, as stored", units, trials), "one of the task")
@@ -123,7 +126,8 @@ func refuseCost(phase int, err error) error {
 	return Refuse(fmt.Sprintf("plan.phases[%d]", phase), "not accountable: "+err.Error(), "parameters that the accountant covers")
 }
 
-// charged is what a round with the others of its stint releases of one who answers: of a silo whose size is known, with its own parameters.
+// charged returns the releases of one participant in a round together with the others of its stint. A silo whose
+// size is known has its own parameters in them.
 func (a *Agreement) charged(at manifest.Place) ([]accounting.Release, error) {
 	releases, err := at.Releases(a.HonestFraction)
 	if err != nil || !a.isSized {
@@ -136,7 +140,8 @@ func (a *Agreement) charged(at manifest.Place) ([]accounting.Release, error) {
 	return releases, nil
 }
 
-// ownTrials are those of each phase with which reports about so many units cost no more than they may.
+// ownTrials returns, for each phase, trials with which reports about so many units stay within both budgets: this
+// device's limit and the plan's own.
 func (a *Agreement) ownTrials(units uint64) ([]uint64, error) {
 	trials, plan := a.Trials(), a.Task.Plan
 	limit, _ := a.limit()
@@ -163,8 +168,8 @@ func (a *Agreement) ownTrials(units uint64) ([]uint64, error) {
 	return trials, nil
 }
 
-// trialsWithin are the fewest even trials of the releases of a stint that are enough for a budget: the planned ones where they are, for as many
-// units as planned.
+// trialsWithin returns the fewest even trials of the releases of a stint that keep within a budget. For as many units
+// as planned these are the planned trials, if they suffice.
 func (a *Agreement) trialsWithin(of []accounting.Release, units uint64, b accounting.Budget) ([]uint64, error) {
 	if units == max(1, of[0].Units) {
 		g, err := a.accountant.RepeatedWithin(1, [][]accounting.Release{of}, b)
@@ -179,13 +184,14 @@ func (a *Agreement) trialsWithin(of []accounting.Release, units uint64, b accoun
 	return a.accountant.OwnTrials(of, units, b)
 }
 
-// room is the most trials, an even number, that a report in the phase has room for: those of the plan, and what fits its window.
+// room returns the largest even number of trials that a report in the phase has room for: the plan's, or as many as
+// fit its window.
 func (a *Agreement) room(phase int) uint64 {
 	p := a.Phases[phase].Params
 	return max(uint64(p.Trials), p.Room())
 }
 
-// crowded says whether a window has no room for the trials of a phase.
+// crowded reports whether the trials of some phase do not fit its window.
 func (a *Agreement) crowded(trials []uint64) bool {
 	for i, b := range trials {
 		if b > a.room(i) {
@@ -201,7 +207,7 @@ const mostProx = 1 << 30
 // mostUnits bounds the units that are looked for.
 const mostUnits = 1 << 40
 
-// refuseSize refuses a silo whose trials no window has room for, and says how many units, or which epsilon, would do.
+// refuseSize refuses a silo whose trials no window has room for, and names the units, or the epsilon, that would do.
 func (a *Agreement) refuseSize(units uint64) error {
 	limit, source := a.limit()
 	if a.Whole() {

@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A person's mean gradient is clipped to the declared share of the clip norm, which the mechanism's norm has to be then.
+// A person's mean gradient is clipped to the declared share of the clip norm, which the mechanism's norm has to be
+// then.
 func TestPeopleAreClippedToTheRadius(t *testing.T) {
 	spec, err := task.Parse([]byte(`
 version: 1

@@ -18,9 +18,10 @@ const (
 	DefaultMaxReports = 64 // reports that are made of one event, over all rounds and attempts
 )
 
-// A Policy is what a device agrees to. The zero Policy takes every task whose own plan keeps its own promises, under the
-// device's own accounting, pins the task that it sees first, and refuses reports that are not encrypted. [ParsePolicy]
-// reads one from a file, whose keys are the names of the fields in lower case: max_total_epsilon.
+// A Policy decides which tasks a device agrees to. The zero Policy takes every task whose own plan keeps its own
+// promises, under the device's own accounting, pins the task that it sees first, and refuses reports that are not
+// encrypted. [ParsePolicy] reads one from a file, whose keys are the names of the fields in lower case:
+// max_total_epsilon.
 type Policy struct {
 	// Tasks are the names of the tasks that the device takes part in; empty for every name.
 	Tasks []string
@@ -28,52 +29,56 @@ type Policy struct {
 	// pinned by the policy.
 	TaskHashes []Fingerprint
 
-	// MaxEpsilon bounds what one task may cost one user, in all rounds that an event of his joins, as the device computes it; 0 takes
-	// the task's declared budget. An event that no batch holds joins another round only if both together are within it: a plan uses up
-	// its budget, so that takes a larger MaxEpsilon.
+	// MaxEpsilon bounds what one task may cost one user, in all rounds that an event of his joins, as the device
+	// computes it; 0 takes the task's declared budget. An event that no batch holds joins another round only if both
+	// together are within it: a plan uses up its budget, so that takes a larger MaxEpsilon.
 	MaxEpsilon float64
-	// MaxDelta bounds the delta at which the device computes epsilon: it takes the smaller of this and the plan's. 0 takes
-	// the plan's.
+	// MaxDelta bounds the delta at which the device computes epsilon: it takes the smaller of this and the plan's. 0
+	// takes the plan's.
 	MaxDelta float64
-	// MaxTotalEpsilon and MaxTotalDelta bound what all tasks of the ledger together may cost one user within Period, added
-	// up (basic composition, which holds for parameters chosen adaptively too); 0 is no bound. They need a ledger.
+	// MaxTotalEpsilon and MaxTotalDelta bound what all tasks of the ledger together may cost one user within Period,
+	// added up (basic composition, which holds for parameters chosen adaptively too); 0 is no bound. They need a
+	// ledger.
 	MaxTotalEpsilon float64
 	MaxTotalDelta   float64
-	// Period is the length of the window that the totals are taken over: any span of that length, not a calendar's. 0 is
-	// for ever. Time is the device's clock, and a clock that is set back stands still to the ledger.
+	// Period is the length of the window that the totals are taken over: any span of that length, not a calendar's. 0
+	// is for ever. Time is the device's clock, and a clock that is set back stands still to the ledger.
 	Period time.Duration
 
 	// HonestFraction is the share of the users of a round whose noise the device relies on. A smaller share that
 	// the plan itself claims to need takes its place; unset is the plan's.
 	HonestFraction accounting.Fraction
-	// MaxRoundsPerUser is how many rounds of one task the device answers for one user; unset is no limit of its own: what all
-	// of them cost together has to be within MaxEpsilon, or the task's budget, in any case. 1 refuses interactive phases.
+	// MaxRoundsPerUser bounds the rounds of one task that the device answers for one user. Unset sets no bound:
+	// the cost of all of them together has to be within MaxEpsilon, or the task's budget, in any case. 1 refuses
+	// interactive phases.
 	MaxRoundsPerUser *uint32
 	// MinCohort is the smallest minimum cohort of a round that is accepted.
 	MinCohort uint64
-	// OwnShare is the share of the users that a round's noise is planned for who must report before it is released, where reports carry noise and
-	// cohorts adapt: the stage draws the rest of that noise. 0 accepts every share.
+	// OwnShare is the share of the users that a round's noise is planned for who must report before it is released,
+	// where reports carry noise and cohorts adapt: the stage draws the rest of that noise. 0 accepts every share.
 	OwnShare float64
 
 	// TaskHash, LearnerKey and StageKey pin the task and the identities; empty is not pinned.
 	TaskHash   Fingerprint
 	LearnerKey Fingerprint
 	StageKey   Fingerprint
-	// ForbidFirstUse refuses a task that neither the policy nor the store pins. Without it, the first task that is seen
-	// under a name is pinned: whoever controls the broker at that moment chooses it.
+	// ForbidFirstUse refuses a task that neither the policy nor the store pins. Without it, the first task that is
+	// seen under a name is pinned: a party that controls the broker at that moment chooses it.
 	ForbidFirstUse bool
 
-	// AllowPlaintext accepts a task whose reports are not encrypted: whoever operates the broker then reads every report.
+	// AllowPlaintext accepts a task whose reports are not encrypted: the operator of the broker can then read
+	// every report.
 	AllowPlaintext bool
 
-	// MaxRefunds is how many more rounds an uncounted event may join; unset is DefaultMaxRefunds. It caps what MaxEpsilon allows:
-	// that an event is uncounted is the broker's word, so each further round is charged beside those before (Agreement.Epsilon). Under trust local no
-	// event that was published is uncounted, and this means nothing.
-	// The rounds of one interactive phase are charged together and need no refund: there it counts phases.
+	// MaxRefunds bounds the further rounds that an uncounted event may join; unset is DefaultMaxRefunds. It caps
+	// what MaxEpsilon allows: that an event is uncounted is the broker's word, so each further round is charged
+	// beside those before (Agreement.Epsilon). Under trust local no published event is uncounted, and MaxRefunds
+	// has no effect. The rounds of one interactive phase are charged together and need no refund: there MaxRefunds
+	// counts phases.
 	MaxRefunds *uint32
-	// MaxReports is how many reports are made of one event, one for each attempt at each round that it joined; unset is
-	// DefaultMaxReports. Repeating a publish that was not answered makes no further report, and each round of an interactive
-	// phase after the first allows one more.
+	// MaxReports bounds the reports that are made of one event, one for each attempt at each round that it joined;
+	// unset is DefaultMaxReports. Repeating a publish that was not answered makes no further report, and each
+	// round of an interactive phase after the first allows one more.
 	MaxReports *uint32
 }
 
@@ -127,7 +132,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// Refunds is MaxRefunds, or its default.
+// Refunds returns MaxRefunds, or its default.
 func (p Policy) Refunds() uint32 {
 	if p.MaxRefunds == nil {
 		return DefaultMaxRefunds
@@ -135,7 +140,7 @@ func (p Policy) Refunds() uint32 {
 	return *p.MaxRefunds
 }
 
-// Reports is MaxReports, or its default.
+// Reports returns MaxReports, or its default.
 func (p Policy) Reports() uint32 {
 	if p.MaxReports == nil {
 		return DefaultMaxReports
@@ -150,15 +155,15 @@ func (p Policy) maxRoundsPerUser() uint32 {
 	return *p.MaxRoundsPerUser
 }
 
-// HasTotals says whether the policy bounds all tasks together.
+// HasTotals reports whether the policy bounds the cost of all tasks together.
 func (p Policy) HasTotals() bool { return p.MaxTotalEpsilon > 0 || p.MaxTotalDelta > 0 }
 
-// allowsHash says whether a task hash is among those that the policy lists, or it lists none.
+// allowsHash reports whether the policy lists a task hash, or lists none at all.
 func (p Policy) allowsHash(hash stream.Hash) bool {
 	return len(p.TaskHashes) == 0 || slices.ContainsFunc(p.TaskHashes, func(f Fingerprint) bool { return f.accepts(hash[:]) })
 }
 
-// Pins says whether the policy itself vouches for the tasks that it lets through.
+// Pins reports whether the policy itself vouches for the tasks that it lets through.
 func (p Policy) Pins() bool {
 	return len(p.TaskHash) > 0 || len(p.TaskHashes) > 0 || (len(p.LearnerKey) > 0 && len(p.StageKey) > 0)
 }
@@ -168,10 +173,10 @@ func (p Policy) allows(task string) bool { return len(p.Tasks) == 0 || slices.Co
 // A Fingerprint is a SHA-256 or an Ed25519 public key: 32 bytes, in hexadecimal where it is text. Empty is none.
 type Fingerprint []byte
 
-// String is hexadecimal.
+// String returns the fingerprint in hexadecimal.
 func (f Fingerprint) String() string { return hex.EncodeToString(f) }
 
-// MarshalText is hexadecimal.
+// MarshalText returns the fingerprint in hexadecimal.
 func (f Fingerprint) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
 // UnmarshalText reads 64 hexadecimal digits, or nothing.
@@ -184,5 +189,5 @@ func (f *Fingerprint) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// accepts says whether a value is the pinned one, or none is pinned.
+// accepts reports whether a value equals the pinned one, or none is pinned.
 func (f Fingerprint) accepts(value []byte) bool { return len(f) == 0 || bytes.Equal(f, value) }

@@ -16,7 +16,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// fields are the keys of a policy file. Each sets a field from a value as YAML has it, or says what it wants.
+// fields holds the keys of a policy file. Each sets a field from a value as YAML has it, or returns an error that
+// names what it accepts.
 var fields = map[string]func(p *Policy, value any) error{
 	"tasks": func(p *Policy, v any) error {
 		return texts(v, &p.Tasks, func(s string) (string, error) { return s, nil })
@@ -48,8 +49,9 @@ var fields = map[string]func(p *Policy, value any) error{
 	"max_rounds_per_user": func(p *Policy, v any) error { return limit(v, &p.MaxRoundsPerUser) },
 }
 
-// ParsePolicy reads a policy file: one YAML document whose keys are the fields of Policy, such as max_total_epsilon. Every
-// error names the key: one that is unknown or there twice, a value of another kind, out of range or not a number.
+// ParsePolicy reads a policy file: one YAML document whose keys are the fields of Policy, such as max_total_epsilon.
+// Every error names the key: one that is unknown or there twice, a value of another kind, out of range or not a
+// number.
 func ParsePolicy(data []byte) (Policy, error) {
 	var raw map[string]any
 	decoder := yaml.NewDecoder(bytes.NewReader(data))

@@ -5,7 +5,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// proxOf is how a phase has minimisers computed; nil of one of gradients or moments.
+// proxOf returns the parameters of a phase of minimisers; nil if the phase is of gradients or moments.
 func (a *Agreement) proxOf(f *wire.Phase) *report.Prox {
 	x := f.GetProx()
 	if x == nil {
@@ -14,8 +14,8 @@ func (a *Agreement) proxOf(f *wire.Phase) *report.Prox {
 	return &report.Prox{Weight: x.Weight, StepSize: x.StepSize, Steps: int(x.Steps), Set: a.Set}
 }
 
-// checkProx refuses minimisers that may move by more than what is charged for where one of so many rows is replaced: by the device's own loss, bound of
-// features and set, whatever the plan says of them.
+// checkProx refuses minimisers that may move by more than is charged for if one of units rows is replaced. It relies
+// on the device's own loss, bound of features and set, whatever the plan claims about them.
 func (a *Agreement) checkProx(field string, c report.Config, units uint64) error {
 	x := c.Prox
 	if x == nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// The work of a report, for which ticks are made, is that of all rows of its units.
+// TestRowsOfAReport checks that the work of a report, which ticks are sized for, covers all rows of its units.
 func TestRowsOfAReport(t *testing.T) {
 	a := Agreement{Spec: &task.Spec{}, Phases: []Phase{{}}}
 	if a.Rows() != 1 {

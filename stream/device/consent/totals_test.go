@@ -23,8 +23,8 @@ func try(p Policy, charges []ledger.Charge, c ledger.Charge) ([]ledger.Charge, e
 	return charges, nil
 }
 
-// Whatever tasks charge when, with a clock that jumps both ways: within any period of the ledger's time, no user's tasks
-// cost more than the total, and what is refused changes nothing.
+// Whatever tasks charge when, with a clock that jumps both ways: within any period of the ledger's time, no user's
+// tasks cost more than the total, and what is refused changes nothing.
 func TestTotalsHoldInEveryWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		book := ledger.NewMemory()

@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// BenchmarkOpen: a log of a million settled events, in bundles of 64 as a gateway leaves it or each on its own, of rows in the order of their file
-// or of named users, is opened. -benchtime 1x is enough.
+// BenchmarkOpen: a log of a million settled events, in bundles of 64 as a gateway leaves it or each on its own, of
+// rows in the order of their file or of named users, is opened. -benchtime 1x is enough.
 func BenchmarkOpen(b *testing.B) {
 	const events = 1_000_000
 	for _, named := range []bool{false, true} {

@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// BenchmarkCharge: rounds of 16,384 events are charged in chunks of 1,024, as a gateway does before it sends them, and settled in chunks of 8,192.
+// BenchmarkCharge: rounds of 16,384 events are charged in chunks of 1,024, as a gateway does before it sends them, and
+// settled in chunks of 8,192.
 func BenchmarkCharge(b *testing.B) {
 	const events, chunk, settled = 16384, 1024, 8192
 	s, err := filestore.Open(filepath.Join(b.TempDir(), "devices"))
@@ -54,7 +55,7 @@ func BenchmarkCharge(b *testing.B) {
 	b.ReportMetric(float64(busy.Microseconds())/float64(b.N)/events, "cpu-us/event")
 }
 
-// cpu is what the process took of the machine's processors.
+// cpu returns the processor time, user and system, that the process has used.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

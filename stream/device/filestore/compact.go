@@ -8,21 +8,22 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A log is compacted when it has grown by so many bytes, and by some more for each event, each of which a compaction sorts and
-// writes: it is a fraction of the work that led to it.
+// A log is compacted when it has grown by so many bytes, and by some more for each event, each of which a compaction
+// sorts and writes: it is a fraction of the work that led to it.
 const (
 	compactAfter    = 16 << 20
 	compactPerEvent = 128
 	compactKeys     = 1 << 16 // of one frame
 )
 
-// due is at how many bytes a log is compacted that had so many.
+// due returns the size in bytes at which a log is compacted that had this size before.
 func (s *Store) due(size int64) int64 {
 	return size + compactAfter + compactPerEvent*int64(len(s.index.events))
 }
 
-// compact writes what is still true into a new log: pin, rounds, the blocks with charged events as they are, and the settled events, by
-// key. The new log is whole and durable before it has a log's name, and its name is durable before the old log goes.
+// compact writes the state that still counts into a new log: pin, rounds, the blocks with charged events as they are,
+// and the settled events, by key. The new log is whole and durable before it has a log's name, and its name is durable
+// before the old log is removed.
 func (s *Store) compact() error {
 	next, err := createSegment(s.folder, name(s.generation+1, tmpSuffix), participationKind)
 	if err != nil {

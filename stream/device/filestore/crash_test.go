@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// told is all that a store answers.
+// told returns all that a store answers.
 func told(t *rapid.T, s participation.Store, keys []participation.Key) string {
 	var out strings.Builder
 	pin, found, err := s.Pin()
@@ -68,9 +68,10 @@ func change(t *rapid.T, keys []participation.Key) (c participation.Change) {
 	return c
 }
 
-// TestStoreOnFaultyFolder: whatever is written, and wherever it fails, the disk is full, the process is killed or the machine dies, also while
-// the log is written anew or opened again: what was acknowledged is there, of what was not all or nothing is, the store says nothing
-// after a failure, and the disk holds the keys of rounds alone in which somebody is charged, and no counts.
+// TestStoreOnFaultyFolder checks that, whatever is written and wherever it fails (the disk is full, the process is
+// killed or the machine dies, also while the log is rewritten or opened again), acknowledged writes are there,
+// other writes are there wholly or not at all, the store answers nothing after a failure, and the disk holds no
+// counts and only the keys of rounds in which somebody is charged.
 func TestStoreOnFaultyFolder(t *testing.T) {
 	histories, faults, halves := 0, 0, [2]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -150,7 +151,7 @@ func TestStoreOnFaultyFolder(t *testing.T) {
 				halves[0]++
 			case failed != nil && got == before:
 				halves[1]++
-				model = participation.NewMemoryStore() // it says what the store says
+				model = participation.NewMemoryStore() // now holds the same as the store
 				rebuild(t, model, s, keys)
 			default:
 				t.Fatalf("failed: %v: the store says\n%s\nbefore\n%s\nafter\n%s", failed, got, before, after)
@@ -158,14 +159,15 @@ func TestStoreOnFaultyFolder(t *testing.T) {
 			check(t, d, s, spent)
 		}
 	})
-	// One fault and one write that is there for every two histories, and one that is not for every ten, however many -short plays.
+	// One fault and one write that is there for every two histories, and one that is not for every ten, however many
+	// -short plays.
 	if 2*faults < histories || 2*halves[0] < histories || 10*halves[1] < histories {
 		t.Errorf("%d histories, %d faults, %d writes that are there, %d that are not: tests too little",
 			histories, faults, halves[0], halves[1])
 	}
 }
 
-// end is the end of a process, or of its machine.
+// end ends a process, or its machine.
 func end(t *rapid.T, d *faulty) {
 	if rapid.Bool().Draw(t, "crash") {
 		d.crash()

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// raw are the bytes of every file of a folder, one after the other.
+// raw returns the bytes of every file of a folder, one after the other.
 func raw(t *testing.T, dir string) (all []byte) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -29,8 +29,9 @@ func raw(t *testing.T, dir string) (all []byte) {
 	return all
 }
 
-// TestNothingIsLeftOfSettledCounts: of 200 reports none stands in any byte of the folder, while they are charged, when they are settled, after
-// the log is written anew, and after Close; nor do keys, once the rounds are settled, while another round is open and keeps its own.
+// TestNothingIsLeftOfSettledCounts checks that no byte sequence of 200 reports is in the folder: while they are
+// charged, when they are settled, after the log is rewritten, and after Close. Nor are keys, once their rounds are
+// settled, while another round is open and keeps its own.
 func TestNothingIsLeftOfSettledCounts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "devices")
 	s, err := Open(dir)
@@ -185,8 +186,8 @@ func TestKeysAreZerosWhenTheyGo(t *testing.T) {
 	}
 }
 
-// TestNoncesNeverRepeat: neither in a process nor in one that goes on with the log of another, whose last frames may be lost, is a key used
-// with a nonce twice.
+// TestNoncesNeverRepeat: neither in a process nor in one that goes on with the log of another, whose last frames may
+// be lost, is a key used with a nonce twice.
 func TestNoncesNeverRepeat(t *testing.T) {
 	d := newFaulty(1)
 	type use struct {

@@ -15,8 +15,8 @@ import (
 
 var errFault = errors.New("fault")
 
-// A faulty is a folder in memory that fails at one of its operations, and of which a crash leaves what was synced, and of the rest what it
-// likes: sectors of writes, and names, each or not, in any order.
+// A faulty is a folder in memory that fails at one of its operations, and of which a crash leaves what was synced, and
+// of the rest what it likes: sectors of writes, and names, each or not, in any order.
 type faulty struct {
 	rng     *rand.Rand
 	names   map[string]*inode // as the process sees them
@@ -88,7 +88,7 @@ func (d *faulty) lose(f *inode) {
 	f.pending = nil
 }
 
-// crash is the machine's end: another process finds what is on the disk.
+// crash ends the machine: another process finds only what is on the disk.
 func (d *faulty) crash() {
 	var inodes []*inode // in one order, so that a seed means one crash
 	for _, all := range []map[string]*inode{d.names, d.synced} {
@@ -111,7 +111,7 @@ func (d *faulty) crash() {
 	d.killed()
 }
 
-// killed is the process's end: another one finds what it wrote.
+// killed ends the process: another one finds what it wrote.
 func (d *faulty) killed() { d.left, d.held = -1, false }
 
 func union(a, b map[string]*inode) map[string]*inode {

@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/internal/disk"
 )
 
-// A folder is all that this package asks of a file system: one folder of small files. Tests have one that loses what was not
-// synced, and fails where they like.
+// A folder is all that this package asks of a file system: one folder of small files. Tests have one that loses what
+// was not synced, and fails where they like.
 type folder interface {
 	Names() ([]string, error)         // of its files
 	Create(name string) (file, error) // a new one, for reading and writing; an error where there is one
@@ -33,7 +33,7 @@ type file interface {
 	Close() error
 }
 
-// lockName is of the file that is locked: it holds nothing.
+// lockName names the file that is locked: it is empty.
 const lockName = "lock"
 
 // An osFolder is a folder of the operating system: mode 0700, its files 0600.
@@ -73,7 +73,7 @@ func makeFolder(dir string) error {
 	return disk.SyncFolder(filepath.Dir(dir))
 }
 
-// private refuses what other users of the machine may read, where modes say so.
+// private refuses a file that other users of the machine may read, where file modes tell.
 func private(info os.FileInfo, want os.FileMode) error {
 	if disk.Shared(info) {
 		return fmt.Errorf("%s: mode %#o: want %#o", info.Name(), info.Mode().Perm(), want)

@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// FuzzSegment: a log with whatever behind its header, also with checksums that hold, is refused, or read and written to; it never takes
-// the process with it.
+// FuzzSegment: a log with whatever behind its header, also with checksums that hold, is refused, or read and written
+// to; it never takes the process with it.
 func FuzzSegment(f *testing.F) {
 	d := newFaulty(1)
 	s, err := openStore(d)

@@ -33,7 +33,8 @@ const maxRun = 1 << 12
 
 var errBlock = fmt.Errorf("%w: a block makes no sense", errDamaged)
 
-// An index is what a log says, in memory: some 45 bytes for each event, and more for each block with charged ones.
+// An index holds the content of a log in memory: some 45 bytes for each event, and more for each block with
+// charged ones.
 type index struct {
 	pin     *participation.Pin
 	rounds  map[stream.Round]stream.Hash
@@ -121,7 +122,7 @@ func (x *index) apply(at int64, payload []byte) error {
 	return nil
 }
 
-// place is that of a settled record by its encoding.
+// place returns the place in records of the settled record with this encoding, which it adds if it is new.
 func (x *index) place(data []byte) (uint32, error) {
 	if n, found := x.places[string(data)]; found {
 		return n, nil
@@ -139,7 +140,7 @@ func (x *index) place(data []byte) (uint32, error) {
 	return n, nil
 }
 
-// number is that of a new block. Numbers come again after 2^31 blocks, and none that is in use.
+// number returns the number of a new block. Numbers are reused after 2^31 blocks, except those in use.
 func (x *index) number() uint32 {
 	for {
 		if x.last++; x.last < firstBlock {
@@ -176,7 +177,7 @@ func (x *index) leave(number uint32) {
 	}
 }
 
-// charged is the block of an event that is charged, else nil.
+// charged returns the block of an event that is charged, else nil.
 func (x *index) charged(k participation.Key) *block {
 	if n := x.events[k]; n >= firstBlock {
 		return x.blocks[n]
@@ -273,7 +274,7 @@ type reader struct {
 	bad  bool
 }
 
-// whole is what was to read before the last n bytes were taken.
+// whole returns the n bytes that were taken last, together with all that is still to be read.
 func (r *reader) whole(n int) []byte { return r.all[len(r.all)-len(r.data)-n:] }
 
 func (r *reader) take(n int) []byte {
@@ -298,7 +299,7 @@ func (r *reader) number() uint64 {
 	return v
 }
 
-// length is of a field that follows.
+// length reads the length of a field that follows.
 func (r *reader) length() int {
 	if n := r.number(); n <= uint64(len(r.data)) {
 		return int(n)

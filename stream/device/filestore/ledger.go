@@ -22,23 +22,23 @@ import (
 // LedgerName is the file of a state folder's ledger.
 const LedgerName = "ledger"
 
-// ledgerWait is how long one operation waits for the other processes of a state folder, each of which holds the ledger for
-// one write at a time.
+// ledgerWait bounds the wait of one operation for the other processes of a state folder, each of which holds the
+// ledger for one write at a time.
 const ledgerWait = 30 * time.Second
 
 const (
 	ledgerKind    = "ledger"
 	ledgerLock    = LedgerName + ".lock"
 	ledgerTmp     = LedgerName + tmpSuffix
-	ledgerCompact = 1 << 20 // bytes by which a ledger grows before it is written anew, beside those that it had
+	ledgerCompact = 1 << 20 // bytes by which a ledger grows, beyond its former size, before it is rewritten
 )
 
 // A Ledger is a ledger.Ledger in a file of a state folder: a segment whose frames are
 //
 //	clock (milliseconds since 1970, 8 bytes, big endian), and accounts that changed: key (16 bytes, zero for everyone), length, record
 //
-// It holds the file only while it works on it, so that several publishers of different tasks share one, and reads then what the others
-// wrote since. Every write is synced before Update returns.
+// It holds the file only while it works on it, so that several publishers of different tasks share one, and reads then
+// what the others wrote since. Every write is synced before Update returns.
 type Ledger struct {
 	mu       sync.Mutex
 	folder   folder
@@ -46,14 +46,14 @@ type Ledger struct {
 	log      segment // without its file, which is open only meanwhile; its size is what was read
 	clock    time.Time
 	accounts map[participation.Key][]ledger.Charge
-	base     int64 // bytes that it had when it was written anew
+	base     int64 // size in bytes when it was last rewritten
 	failed   error // it answers nothing more
 }
 
 var _ ledger.Ledger = (*Ledger)(nil)
 
-// OpenLedger opens the ledger of a state folder, or makes both (modes 0600 and 0700). It refuses a file of another format
-// and one that others may read.
+// OpenLedger opens the ledger of a state folder, or makes both (modes 0600 and 0700). It refuses a file of another
+// format and one that others may read.
 func OpenLedger(dir string) (*Ledger, error) {
 	l := newLedger(dir)
 	err := makeFolder(dir)
@@ -142,7 +142,7 @@ func (l *Ledger) catchUp() error {
 		return err
 	}
 	before := l.clock
-	if now.id != l.log.id { // another process has written it anew, or this one did not read it yet
+	if now.id != l.log.id { // another process has rewritten it, or this one has not read it yet
 		now.size, l.base = int64(headerSize), 0
 		l.log, l.clock = now, time.Time{}
 		clear(l.accounts)
@@ -195,7 +195,7 @@ func (l *Ledger) apply(payload []byte) error {
 	return nil
 }
 
-// noClock is what stands for a clock that was never told: no time is as late.
+// noClock marks a clock that was never told: no time is as late.
 const noClock = math.MaxInt64
 
 // encode appends a frame of accounts.
@@ -258,7 +258,7 @@ func (l *Ledger) Update(clock time.Time, accounts []participation.Key, edit func
 	return nil
 }
 
-// write appends a frame, durably, and writes the file anew where it grew much.
+// write appends a frame, durably, and rewrites the file if it has grown much.
 func (l *Ledger) write(frame []byte) error {
 	if _, err := l.log.append(frame); err != nil {
 		return err

@@ -26,7 +26,7 @@ func openLedger(t rapid.TB, dir string) *filestore.Ledger {
 	return l
 }
 
-// whole is all that a ledger holds.
+// whole returns all that a ledger holds.
 func whole(t rapid.TB, l ledger.Ledger) string {
 	t.Helper()
 	var out strings.Builder
@@ -153,7 +153,8 @@ func TestLedgerRefusesDamage(t *testing.T) {
 	}
 }
 
-// What a publisher has forgotten that was stopped in the middle of a write, and one that was told nothing, the next one does not miss.
+// What a publisher has forgotten that was stopped in the middle of a write, and one that was told nothing, the next
+// one does not miss.
 func TestLedgerTorn(t *testing.T) {
 	dir := t.TempDir()
 	add := func(l ledger.Ledger) {
@@ -187,7 +188,8 @@ func TestLedgerTorn(t *testing.T) {
 	}
 }
 
-// A ledger that is written anew says the same, also to those who had read the old file.
+// TestLedgerWrittenAnew checks that a rewritten ledger holds the same, also for processes that had read the old
+// file.
 func TestLedgerWrittenAnew(t *testing.T) {
 	dir := t.TempDir()
 	a, b, model := openLedger(t, dir), openLedger(t, dir), ledger.NewMemory()
@@ -262,7 +264,8 @@ func BenchmarkLedger(b *testing.B) {
 	}
 }
 
-// A ledger that is taken away while a publisher runs is not begun anew: an empty one would have forgotten everything.
+// TestLedgerTakenAway checks that a ledger that is removed while a publisher runs is not started afresh: an empty
+// one would have forgotten everything.
 func TestLedgerTakenAway(t *testing.T) {
 	dir := t.TempDir()
 	l, err := filestore.OpenLedger(dir)
@@ -287,7 +290,8 @@ func TestLedgerTakenAway(t *testing.T) {
 	}
 }
 
-// A ledger that goes back to an older copy while a publisher runs, written anew since or not, is never believed: neither at first nor when asked again.
+// TestLedgerGoesBack checks that a ledger that is replaced by an older copy while a publisher runs, rewritten
+// since or not, is never believed: neither at first nor when asked again.
 func TestLedgerGoesBack(t *testing.T) {
 	for _, anew := range []bool{false, true} {
 		dir, other := t.TempDir(), t.TempDir()

@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// TestLedgerOnFaultyFolder: wherever a write of the ledger fails, and whether the process or the machine dies then, what was acknowledged is charged
-// afterwards, and nothing that was not asked for; a ledger whose write failed answers nothing more. Writing it anew is among the writes.
+// TestLedgerOnFaultyFolder checks that, wherever a write of the ledger fails (a rewrite included), and whether the
+// process or the machine dies then, acknowledged charges are there afterwards, and none that was not asked for. A
+// ledger whose write failed answers nothing more.
 func TestLedgerOnFaultyFolder(t *testing.T) {
 	faults := 0
 	for seed := range uint64(400) {
@@ -45,7 +46,7 @@ func TestLedgerOnFaultyFolder(t *testing.T) {
 				d.left = int(seed / 4 % 12)
 			}
 			if seed%4 >= 2 {
-				l.base = -ledgerCompact // it is written anew
+				l.base = -ledgerCompact // the next write rewrites it
 			}
 			err := update(l, n)
 			if err == nil {

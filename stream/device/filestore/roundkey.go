@@ -26,7 +26,8 @@ func (id keyID) file() string { return hex.EncodeToString(id[:]) + keySuffix }
 //
 //	"panlearn", version (1 byte), key (32 bytes), CRC-32C of these (4 bytes)
 //
-// Only the process that drew it encrypts with it, and counts its nonces up: none ever comes twice, whatever of the log is lost.
+// Only the process that drew it encrypts with it, and counts its nonces up: none ever comes twice, whatever of the log
+// is lost.
 type roundKey struct {
 	id     keyID
 	round  stream.Round // of the process that drew it; else 0: it is for reading alone
@@ -113,7 +114,7 @@ func eraseKey(in folder, id keyID) error {
 	return in.Sync()
 }
 
-// keyIDs are those of the files of keys.
+// keyIDs returns the ids of the key files among names.
 func keyIDs(names []string) (ids []keyID) {
 	for _, name := range names {
 		base, found := strings.CutSuffix(name, keySuffix)
@@ -132,16 +133,16 @@ func (k *roundKey) cipher() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// sealOverhead is how much longer what seal returns is than the plaintext.
+// sealOverhead is the number of bytes that seal adds to the plaintext.
 const sealOverhead = 16
 
-// next is the nonce of the next seal.
+// next returns the nonce of the next seal.
 func (k *roundKey) next() uint64 {
 	k.nonce++
 	return k.nonce
 }
 
-// seal encrypts b[at:] in place, bound to what stands before it in b.
+// seal encrypts b[at:] in place, bound to the bytes before it in b.
 func (k *roundKey) seal(b []byte, at int, nonce uint64) ([]byte, error) {
 	c, err := k.cipher()
 	if err != nil {

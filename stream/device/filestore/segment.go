@@ -11,14 +11,14 @@ import (
 	"io"
 )
 
-// errDamaged says that a file is not what was written. Nothing in it is to be trusted then: an event may have taken part and
-// look fresh.
+// errDamaged means that a file does not hold what was written. Nothing in it may be trusted then: an event may
+// have taken part and look fresh.
 var errDamaged = errors.New("the file is damaged")
 
 // ErrRestart is in every answer after a write that failed: who takes part is known when the folder is opened again.
 var ErrRestart = errors.New("an earlier write failed, and what is stored is known after a restart alone")
 
-// formatVersion is of all files of this package.
+// formatVersion is the version of all files of this package.
 const formatVersion = 1
 
 // A segment is a file of frames, each written at once and synced before the next:
@@ -26,9 +26,9 @@ const formatVersion = 1
 //	header   "panlearn", kind (15 bytes, zeros at its end), version (1 byte), id (8 random bytes), CRC-32C of these
 //	frames   mark (4 bytes), length of the payload, CRC-32C (4 bytes each, little endian), payload
 //
-// The CRC of a frame is over id, offset and length as 64-bit numbers, and payload: bytes of another file, or of another place,
-// are no frame. Only the last frame can be torn, by a process or machine that died in the middle of its write, which nobody was told of:
-// all before it were synced.
+// The CRC of a frame is over id, offset and length as 64-bit numbers, and payload: bytes of another file, or of
+// another place, are no frame. Only the last frame can be torn, by a process or machine that died in the middle of its
+// write, which nobody was told of: all before it were synced.
 type segment struct {
 	file file
 	id   [8]byte
@@ -69,7 +69,8 @@ func header(kind string, version byte, id [8]byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// openSegment opens a segment and hands over its frames as next does. A torn frame is cut off, and what is left is durable when it returns.
+// openSegment opens a segment and hands over its frames as next does. A torn frame is cut off, and what is left is
+// durable when it returns.
 func openSegment(in folder, name, kind string, each func(at int64, payload []byte) error) (*segment, error) {
 	f, err := in.Open(name)
 	if err != nil {
@@ -96,8 +97,9 @@ func openSegment(in folder, name, kind string, each func(at int64, payload []byt
 	return s, nil
 }
 
-// again writes the last frame, which begins at some byte, once more, before anything is done that follows from it: whoever wrote
-// it may have died before it was on the disk, or have seen a sync fail, after which some systems take for stored what is not.
+// again writes the last frame, which begins at byte last, once more, before anything is done that follows from it:
+// its writer may have died before the frame was on the disk, or have seen a sync fail, after which some systems
+// take for stored what is not.
 func (s *segment) again(last int64) error {
 	frame := make([]byte, s.size-last)
 	if n, err := s.file.ReadAt(frame, last); n < len(frame) {
@@ -130,8 +132,8 @@ func (s *segment) check(kind string) error {
 	return nil
 }
 
-// next hands over the payloads of the frames behind those that were read, and where each begins; a payload is valid until the next. A
-// frame that is torn is cut off; one that is damaged, with whole ones behind it, is an error.
+// next hands over the payloads of the frames behind those that were read, and where each begins; a payload is valid
+// until the next. A frame that is torn is cut off; one that is damaged, with whole ones behind it, is an error.
 func (s *segment) next(each func(at int64, payload []byte) error) error {
 	size, err := s.file.Size()
 	if err != nil || size == s.size {
@@ -166,7 +168,8 @@ func (s *segment) next(each func(at int64, payload []byte) error) error {
 	return nil
 }
 
-// frameLength is how long the payload is of a frame that begins with head, where the file has left bytes for both; -1 of none.
+// frameLength returns the payload length in bytes of a frame that begins with head, or -1 if it is no frame. left
+// is the number of bytes that the file has for both.
 func frameLength(head [frameSize]byte, left int64) int64 {
 	n := int64(binary.LittleEndian.Uint32(head[4:]))
 	if [4]byte(head[:]) != mark || n > maxPayload || n > left-frameSize {
@@ -175,8 +178,9 @@ func frameLength(head [frameSize]byte, left int64) int64 {
 	return n
 }
 
-// cut removes a torn frame: what lies behind the whole ones, and is short, or has a hole where a sector was never written, for the file
-// grew by it. Anything else happened to a frame that was whole once, and so did whatever left whole ones behind it.
+// cut removes a torn frame: what lies behind the whole ones, and is short, or has a hole where a sector was never
+// written, for the file grew by it. Anything else happened to a frame that was whole once, and so did whatever left
+// whole ones behind it.
 func (s *segment) cut(size int64) error {
 	rest := make([]byte, size-s.size)
 	if n, err := s.file.ReadAt(rest, s.size); n < len(rest) {
@@ -204,7 +208,8 @@ func (s *segment) cut(size int64) error {
 	return errors.Join(s.file.Truncate(s.size), s.file.Sync())
 }
 
-// holed says whether a sector is empty, or the part of it that lies in data, which begins at some byte of the file.
+// holed reports whether data, which begins at byte at of the file, holds nothing but zeros in some sector, or in
+// the part of a sector that lies in it.
 func holed(data []byte, at int64) bool {
 	const sector = 512
 	for len(data) > 0 {
@@ -225,8 +230,8 @@ func (s *segment) sum(at int64, payload []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[:], castagnoli), castagnoli, payload)
 }
 
-// append writes a frame, whose payload begins at byte frameSize of frame. It is not synced. It returns where the payload begins
-// in the file.
+// append writes a frame, whose payload begins at byte frameSize of frame. It is not synced. It returns where the
+// payload begins in the file.
 func (s *segment) append(frame []byte) (at int64, err error) {
 	payload := frame[frameSize:]
 	if len(payload) > maxPayload {

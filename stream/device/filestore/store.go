@@ -1,23 +1,26 @@
 // Package filestore keeps a device's participations in an append-only log, and its ledger in another.
 //
-// The participations of a task are a folder of mode 0700 that one process holds. Each change is one frame with a checksum, written at
-// once and synced before Write returns. A process or machine that dies in the middle of a write leaves a torn frame at the end,
-// which the next Open cuts off: nobody was told of it. Whole frames behind a damaged one are an error. After a write or a sync that failed
-// nobody knows what is stored, and the store answers nothing more. When much of a log is out of date, what is still true is
-// written into a new one, which takes the old one's name and place at once.
+// The participations of a task are a folder of mode 0700 that one process holds. Each change is one frame with a
+// checksum, written at once and synced before Write returns. A process or machine that dies in the middle of a write
+// leaves a torn frame at the end, which the next Open cuts off: nobody was told of it. Whole frames behind a damaged
+// one are an error. After a write or a sync that failed nobody knows what is stored, and the store answers nothing
+// more. When much of a log is out of date, what is still true is written into a new one, which takes the old one's
+// name and place at once.
 //
-// It holds which events took part, under keys that are hashes, and of events whose round is open the noisy counts that a
-// retry must send again. These are encrypted (AES-256-GCM) under a key of their round, which stands in a file of its own. When no event
-// of the round is charged any more the key is overwritten with zeros, synced, and removed, and in memory it is cleared: what the
-// log has of their counts cannot be read from then on.
+// It holds which events took part, under keys that are hashes, and of events whose round is open the noisy counts that
+// a retry must send again. These are encrypted (AES-256-GCM) under a key of their round, which stands in a file of its
+// own. When no event of the round is charged any more the key is overwritten with zeros, synced, and removed, and in
+// memory it is cleared: what the log has of their counts cannot be read from then on.
 //
-// What overwriting cannot promise: a solid-state disk writes elsewhere and keeps the old 32 bytes until it cleans up; so do file systems
-// that copy on write (Btrfs, ZFS, APFS), their snapshots, journals of data, and backups, all out of a program's reach. Where that matters the
-// folder belongs on an encrypted disk and in no snapshot. Memory that held a key or counts may have been swapped out, and what the cipher
-// made of the key goes when the garbage collector reuses it.
+// What overwriting cannot promise: a solid-state disk writes elsewhere and keeps the old 32 bytes until it cleans up;
+// so do file systems that copy on write (Btrfs, ZFS, APFS), their snapshots, journals of data, and backups, all out of
+// a program's reach. Where that matters the folder belongs on an encrypted disk and in no snapshot. Memory that held a
+// key or counts may have been swapped out, and what the cipher made of the key goes when the garbage collector reuses
+// it.
 //
-// The folder belongs to the device. It must not be restored from a backup: an older copy has forgotten who took part since. A disk that loses
-// the last frame after it said that it was synced, or that makes it unreadable, cannot be told from a torn write.
+// The folder belongs to the device. It must not be restored from a backup: an older copy has forgotten who took part
+// since. A disk that loses the last frame after it said that it was synced, or that makes it unreadable, cannot be
+// told from a torn write.
 //
 // What a caller owes:
 //
@@ -43,7 +46,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// lockWait is how long Open waits for another process to let go of the folder.
+// lockWait bounds Open's wait for another process to let go of the folder.
 const lockWait = time.Second
 
 // The kind of a segment of participations, and its files.
@@ -69,7 +72,7 @@ type Store struct {
 
 var _ participation.Store = (*Store)(nil)
 
-// Path is where a task's participations lie in a state folder.
+// Path returns the path of a task's participations in a state folder.
 func Path(dir string, task stream.Task) string {
 	return filepath.Join(dir, string(task)+".participation")
 }
@@ -103,7 +106,8 @@ func openStore(in folder) (*Store, error) {
 	return s, nil
 }
 
-// load reads the newest log, and removes what a process that died left: older logs, one that is not whole, and keys of rounds that are settled.
+// load reads the newest log, and removes what a process that died left: older logs, one that is not whole, and keys of
+// rounds that are settled.
 func (s *Store) load() error {
 	names, err := s.folder.Names()
 	if err != nil {
@@ -272,7 +276,7 @@ func (s *Store) Charged() iter.Seq2[participation.Record, error] {
 	}
 }
 
-// inOrder are the blocks with charged events, in the order of the log.
+// inOrder returns the blocks with charged events, in the order of the log.
 func (x *index) inOrder() []*block {
 	return slices.SortedFunc(maps.Values(x.blocks), func(a, b *block) int { return cmp.Compare(a.at, b.at) })
 }
@@ -300,13 +304,13 @@ func (s *Store) Taken() uint64 {
 	return uint64(len(s.index.events))
 }
 
-// A Position is how far a store is written. Each write brings it to a later one.
+// A Position marks how far a store is written. Each write moves the store to a later one.
 type Position struct {
 	Generation uint32 // of the log
 	Size       int64  // of what is whole of it, in bytes
 }
 
-// Before says whether the position is an earlier one of the same store.
+// Before reports whether p is an earlier position than q of the same store.
 func (p Position) Before(q Position) bool {
 	return p.Generation < q.Generation || p.Generation == q.Generation && p.Size < q.Size
 }
@@ -365,7 +369,8 @@ func (s *Store) write(c participation.Change) error {
 	return s.fail(err)
 }
 
-// encode appends the blocks of a change. Neighbours that were settled alike are one block, and so are charged ones of a round.
+// encode appends the blocks of a change. Neighbours that were settled alike are one block, and so are charged ones of
+// a round.
 func (s *Store) encode(b []byte, c participation.Change) ([]byte, error) {
 	if c.Pin != nil && s.index.pin == nil {
 		b = appendPin(b, *c.Pin)

@@ -22,7 +22,7 @@ func must(t rapid.TB, err error) {
 	}
 }
 
-// nth is the attempt of a number whose Open has no hash to speak of.
+// nth returns the attempt of a number whose Open has no hash to speak of.
 func nth(n stream.Attempt) participation.Attempt { return participation.Attempt{Number: n} }
 
 func open(t rapid.TB, path string) *filestore.Store {
@@ -68,7 +68,8 @@ func TestDurableWhenWriteReturns(t *testing.T) {
 	}
 }
 
-// TestTornTail: a log that ends in the middle of a frame, wherever, is that of before its write.
+// TestTornTail checks that a log that ends in the middle of a frame, at any byte, equals the log before that frame
+// was written.
 func TestTornTail(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.participation")
@@ -156,7 +157,7 @@ func TestLostKey(t *testing.T) {
 	}
 }
 
-// charged is an event that was sent once.
+// charged returns an event that was sent once.
 func charged(t rapid.TB, k participation.Key, round stream.Round) participation.Record {
 	p := participation.Record{Key: k}
 	must(t, p.Join(participation.Draw{Round: round, Step: 1, Counts: []byte{1, 2, 3}}))
@@ -164,7 +165,7 @@ func charged(t rapid.TB, k participation.Key, round stream.Round) participation.
 	return p
 }
 
-// logOf is the file of a folder's log.
+// logOf returns the file of a folder's log.
 func logOf(t *testing.T, path string) string {
 	t.Helper()
 	logs, err := filepath.Glob(filepath.Join(path, "*.log"))

@@ -19,7 +19,7 @@ const (
 	accepted = "accepted" // its participation is durable, and it is on its way
 )
 
-// An answer is what is known about an event.
+// An answer holds what is known about an event.
 type answer struct {
 	Outcome string       `json:"outcome"`           // waiting, accepted, counted, uncounted, unknown or refused
 	Final   bool         `json:"final"`             // asking again will give the same
@@ -45,7 +45,7 @@ func refusedBy(err *consent.RefusedError) answer {
 	return answer{Outcome: participation.Refused.String(), Final: true, Refused: &refusal{err.Field, err.Value, err.Accepted}}
 }
 
-// settled is the answer for an event that the client has answered.
+// settled returns the answer for an event that the client has answered.
 func settled(o device.Outcome) answer {
 	if o.State == participation.Refused && o.Refused != nil {
 		a := refusedBy(o.Refused)
@@ -55,7 +55,7 @@ func settled(o device.Outcome) answer {
 	return answer{Outcome: o.State.String(), Final: true, Round: o.Round}
 }
 
-// stands is the answer for an event that the client has not answered, by its store.
+// stands returns the answer for an event that the client has not answered, by its store.
 func stands(p participation.Record) answer {
 	switch p.State {
 	case participation.Charged:
@@ -71,7 +71,7 @@ func stands(p participation.Record) answer {
 	return answer{Outcome: waiting, Round: p.Draw.Round}
 }
 
-// final says whether a participation allows no other answer any more.
+// final reports whether the answer for a participation cannot change any more.
 func final(p participation.Record) bool { return stands(p).Final }
 
 func reply(w http.ResponseWriter, status int, body any) {

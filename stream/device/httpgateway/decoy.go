@@ -16,7 +16,7 @@ var longNumber = "0." + strings.Repeat("1234567890", 4)
 // moreBytes bounds the bytes that an event of a person may have for members that are passed over, on average.
 const moreBytes = 256
 
-// decoyOf is an event of a declared task with every column there, and all digits of each.
+// decoyOf returns an event of a declared task with every column there, and all digits of each.
 func decoyOf(spec *task.Spec) []byte {
 	var out bytes.Buffer
 	if v := spec.Features.Vector; v != nil {
@@ -42,8 +42,9 @@ func decoyOf(spec *task.Spec) []byte {
 	return out.Bytes()
 }
 
-// Work returns what a gateway does on a tick for one request at most, beside what a client does for its example: the
-// largest body is parsed, in the pieces that take the longest, and mapped. It is what a client's Config.Work must be.
+// Work returns the most work that a gateway does on a tick for one request, beside the client's work for its example:
+// the largest body is parsed, in the pieces that take the longest, and mapped. A client's Config.Work must be this
+// function.
 func Work(a *consent.Agreement) (func(), error) {
 	m := new(mapper)
 	if err := m.use(a); err != nil {
@@ -64,8 +65,8 @@ func Work(a *consent.Agreement) (func(), error) {
 	}, nil
 }
 
-// decoyBody is a body of one event that takes the longest of those that are parsed: the event is as long as one may be, filled up with members
-// that are passed over, which parse slower than any other filling, and blanks follow.
+// decoyBody returns a body of one event that takes the longest of those that are parsed: the event is as long as one
+// may be, filled up with members that are passed over, which parse slower than any other filling, and blanks follow.
 func decoyBody(m *mapper) []byte {
 	most := int(m.most) - len(`{"key":"a","event":}`)
 	if m.agreement.Spec.Features.Vector == nil {

@@ -6,17 +6,19 @@
 //
 //   - The answer "accepted" is given after the event's participation is durable, and never before.
 //   - The same key again is answered and not sent again, in this process and in later ones with the same store.
-//   - Whoever is authenticated and has a key that can be read takes part. An event that does not fit the declaration, or a body that is
-//     not as described but for its key, is sent as the zero vector: who takes part does not depend on content.
-//   - In a task that protects people a request has all events of one, the first of whom make the one report, and takes part as soon and as
-//     often whatever their number.
+//   - A request that is authenticated and has a readable key takes part. An event that does not fit the
+//     declaration, or a body of which only the key is as described, is sent as the zero vector: taking part does
+//     not depend on content.
+//   - In a task that protects people a request has all events of one, the first of whom make the one report, and
+//     takes part as soon and as often whatever their number.
 //   - Nothing of an event, key or token is in a log line or an error.
 //   - Memory is bounded: bodies by MaxBody, events that wait by MaxWaiting, and the rate by Rate.
 //
 // # Refuses
 //
-// Tasks of organisations ([Check]). Requests without the token; without a token configured, requests that name a host other than this machine's loopback,
-// which is how a web page that rebinds its name would come; requests that a browser makes for another site.
+// Tasks of organisations ([Check]). Requests without the token; without a token configured, requests that name a host
+// other than this machine's loopback, which is how a web page that rebinds its name would come; requests that a
+// browser makes for another site.
 //
 // # What a caller owes
 //

@@ -19,7 +19,8 @@ import (
 // MaxKey is the length of the longest key, in bytes.
 const MaxKey = task.MaxKey
 
-// Whoever has a key that can be read takes part, so what else is wrong with a body makes its event invalid, and is told locally.
+// Whoever has a key that can be read takes part, so what else is wrong with a body makes its event invalid, and is
+// told locally.
 var (
 	errNoKey  = fmt.Errorf("the body has no member key at the top level of a JSON object, a string of 1 to %d bytes", MaxKey)
 	errLarge  = errors.New("the body is too large")
@@ -105,8 +106,8 @@ type mapper struct {
 	onParse   func(size int)     // what a test does before an event is parsed
 }
 
-// What a body may have beside its event, and a vector for each of its coordinates: an index, a number with all of its digits, and blanks. Parsing
-// is work on a tick, and a larger body would show by when its report leaves.
+// What a body may have beside its event, and a vector for each of its coordinates: an index, a number with all of its
+// digits, and blanks. Parsing is work on a tick, and a larger body would show by when its report leaves.
 const (
 	besideEvent   = 4 << 10
 	perCoordinate = 64
@@ -155,14 +156,15 @@ func (m *mapper) use(agreement *consent.Agreement) error {
 	return nil
 }
 
-// known is the agreement, after use.
+// known returns the agreement, after use.
 func (m *mapper) known() *consent.Agreement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.agreement
 }
 
-// example maps the event of a body whose key was read, after use. The error says why it does not fit, without its content.
+// example maps the event of a body whose key was read, after use. The error says why it does not fit, without its
+// content.
 func (m *mapper) example(key string, body []byte) (convex.Example, error) {
 	event, err := parseEvent(body, m.most)
 	if err != nil {
@@ -220,5 +222,5 @@ func vectorRow(event []byte) (task.Row, error) {
 	return row, nil
 }
 
-// invalid is no event of any task: the client sends the zero vector for it.
+// invalid returns an example that is no event of any task: the client sends the zero vector for it.
 func invalid() convex.Example { return convex.Example{Label: math.NaN()} }

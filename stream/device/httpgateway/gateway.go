@@ -28,11 +28,11 @@ const (
 // MinToken is the length of the shortest token that is taken, in bytes.
 const MinToken = 16
 
-// Source is what the client's Config.Source must be: it pins the store to events that come with a key of their own, so that
-// no user takes part again as the row of a file.
+// Source is the required value of the client's Config.Source: it pins the store to events that come with a key of
+// their own, so that no user takes part again as the row of a file.
 const Source = "http"
 
-// A Publisher is what a gateway needs of a device.Device.
+// A Publisher has the methods of a device.Device that a gateway uses.
 type Publisher interface {
 	Agreement(ctx context.Context) (*consent.Agreement, error)
 	PublishFunc(ctx context.Context, key participation.Key, e func() convex.Example) (device.Outcome, error)
@@ -43,15 +43,15 @@ type Publisher interface {
 type Config struct {
 	Device Publisher
 	Store  *Store // the client's
-	// Token is what every request has to carry, as "Authorization: Bearer TOKEN"; MinToken bytes at least.
+	// Token must be in every request, as "Authorization: Bearer TOKEN"; it has at least MinToken bytes.
 	Token string
 	// NoToken takes requests of every process on this machine. The listener must be on loopback.
 	NoToken bool
 
 	Rate    float64 // events a second that are taken on average, and at once; default DefaultRate
 	MaxBody int64   // bytes of a request that are held, or as many as the declared events of a person may have; the event of a larger one is invalid, as is one larger than its declared shape. Default DefaultMaxBody
-	// MaxWaiting is how many events may be without an outcome: those that wait for a round, and those of a round that is not
-	// closed. Below what a round takes from this gateway, the round does not fill. Default DefaultMaxWaiting.
+	// MaxWaiting bounds the events without an outcome: those that wait for a round, and those of a round that is
+	// not closed. If a round takes more than that from this gateway, it does not fill. Default DefaultMaxWaiting.
 	MaxWaiting int
 
 	Logger *slog.Logger // default: none
@@ -95,7 +95,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// A Gateway publishes what it is posted. Its methods may be called from any goroutine.
+// A Gateway publishes the events that are posted to it. Its methods may be called from any goroutine.
 type Gateway struct {
 	Config
 	token   [sha256.Size]byte
@@ -146,7 +146,8 @@ var (
 	errFull   = errors.New("as many events wait as may")
 )
 
-// publish hands an event to the client, unless an event with that key is under way, whose answer is then this one's too.
+// publish hands an event to the client, unless an event with that key is under way, whose answer is then this one's
+// too.
 func (g *Gateway) publish(key participation.Key, send func(context.Context) (device.Outcome, error)) (*pending, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -28,7 +28,7 @@ var openAPI []byte // the description of the interface, version 3.1
 // MaxWait is the longest that a request may ask to wait for.
 const MaxWait = 30 * time.Second
 
-// defaultWait is how long a request waits that does not say.
+// defaultWait is the time that a request waits if it names none.
 const defaultWait = 5 * time.Second
 
 // maxUnfitLogged bounds the events that are logged as not fitting.
@@ -161,7 +161,8 @@ func noteUnfit(log *slog.Logger, so *atomic.Uint64, unfit error) {
 	log.Warn("an event does not fit the declaration: sent as the zero vector", "column", column, "reason", reason)
 }
 
-// offer publishes an event, unless the store has its last word. What it says is worked out later: only its key decides when it joins.
+// offer publishes an event, unless the store has its last word. What it says is worked out later: only its key decides
+// when it joins.
 func (g *Gateway) offer(ctx context.Context, key participation.Key, send func(context.Context) (device.Outcome, error), wait time.Duration, outcome bool) (answer, error) {
 	parts, err := g.Store.Read([]participation.Key{key})
 	if err != nil {

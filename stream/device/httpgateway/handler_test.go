@@ -20,8 +20,8 @@ import (
 
 const goodEvent = `{"key": "anna", "event": {"age": 50, "sector": "public", "income": ">50K", "name": "passed over"}}`
 
-// An event is waiting, accepted when its participation is durable, and counted in the end; the same key is answered, and
-// the client has it once.
+// An event is waiting, accepted when its participation is durable, and counted in the end; the same key is answered,
+// and the client has it once.
 func TestAnEventsLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, columns, nil)
@@ -301,7 +301,8 @@ func TestAcceptedIsDurable(t *testing.T) {
 	}
 }
 
-// A body that is larger than any event of the declared shape is not parsed, or the time when its report leaves would tell.
+// A body that is larger than any event of the declared shape is not parsed, or the time when its report leaves would
+// tell.
 func TestParsingIsBounded(t *testing.T) {
 	for declaration, good := range map[string]string{
 		columns: `{"key": "a", "event": {"age": 50, "sector": "public", "income": ">50K"`, vector: `{"key": "a", "event": {"value": [1, 0, 0, -1], "label": 1`,

@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A description is what the tests read of openapi.json.
+// A description holds the parts of openapi.json that the tests read.
 type description struct {
 	OpenAPI string                          `json:"openapi"`
 	Paths   map[string]map[string]operation `json:"paths"`

@@ -13,8 +13,9 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A posting is what a request has beside its key: how that is published, why it does not fit as declared, worked out
-// now at the latest, and how many of its events are in no report.
+// A posting holds the content of a request beside its key: a function that publishes it, one that returns why it
+// does not fit the declaration and works it out if that was not done yet, and the number of its events that are in
+// no report.
 type posting struct {
 	send    func(context.Context) (device.Outcome, error)
 	unfit   func() error
@@ -56,11 +57,12 @@ const (
 	spanBytes = 4 << 20
 )
 
-// span is how long reading and splitting a person's body may take and show nothing, after use. A body with more than
-// is parsed of it, which has many events that enter no report, may take the next span.
+// span returns the time that reading and splitting a person's body may take, after use, and reveal nothing. A body
+// with more bytes than are parsed of it, which has many events that enter no report, may take until the end of the
+// next span.
 func (m *mapper) span() time.Duration { return bodySpan * time.Duration(1+m.room()/spanBytes) }
 
-// spanAfter is the end of the span in which now is, of those that begin at a time.
+// spanAfter returns the end of the span in which now is, of those that begin at a time.
 func spanAfter(begun, now time.Time, span time.Duration) time.Time {
 	return begun.Add((now.Sub(begun)/span + 1) * span)
 }
@@ -93,7 +95,7 @@ type person struct {
 // maxHeld bounds the bytes of a person's body, whatever is declared.
 const maxHeld = 1 << 30
 
-// held is how many bytes of a person's body may be needed, after use.
+// held returns the number of bytes of a person's body that may be needed, after use.
 func (m *mapper) held() int64 {
 	return min(int64(m.items), maxHeld/m.most) * m.most
 }
@@ -114,8 +116,8 @@ func (m *mapper) person(key string, body []byte) (p person) {
 	return p
 }
 
-// room is how many bytes are parsed of a person: as many for each event as the columns of one need, and besides, for
-// all together, as many as the largest event has.
+// room returns the number of bytes that are parsed of a person: for each event as many as the columns of one need,
+// plus, for all together, as many as the largest event has.
 func (m *mapper) room() int64 { return m.most + int64(m.items)*int64(len(m.decoy)) }
 
 // examples parses and maps a person's events; the error is of the first that does not fit. It takes as long whatever
@@ -154,8 +156,8 @@ func (m *mapper) examples(p person) (out []convex.Example, unfit error) {
 	return out, unfit
 }
 
-// parsed parses an event of a person, or a decoy in its place, and takes off the spare bytes what it has more than a
-// decoy.
+// parsed parses an event of a person, or a decoy if there is no such event, and subtracts from the spare bytes those
+// by which the event is longer than a decoy.
 func (m *mapper) parsed(event json.RawMessage, spare *int64) (task.Row, error) {
 	var err error
 	more := max(0, int64(len(event)-len(m.decoy)))

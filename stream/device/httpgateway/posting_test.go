@@ -15,15 +15,15 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// newPeople is a gateway of a task that protects people, of whom so many events enter a report.
+// newPeople returns a gateway of a task that protects people, of whom so many events enter a report.
 func newPeople(t *testing.T, declaration string, items int) *world {
 	w := newWorld(t, declaration, func(c *Config) { c.MaxBody = 300 })
 	w.agreement.Spec.Privacy.Unit, w.agreement.Spec.User = task.UnitUser, &task.User{Column: "who", Items: items}
 	return w
 }
 
-// All events of a person are one report about the first of them, which are mapped as the same rows of a file would be; a body that does not fit
-// takes part with what fits of it.
+// All events of a person are one report about the first of them, which are mapped as the same rows of a file would be;
+// a body that does not fit takes part with what fits of it.
 func TestPeopleArePosted(t *testing.T) { synctest.Test(t, testPeopleArePosted) }
 
 func testPeopleArePosted(t *testing.T) {
@@ -74,8 +74,8 @@ func testPeopleArePosted(t *testing.T) {
 	}
 }
 
-// A person's events are parsed and mapped on a tick, in the time of as many as may be, whatever their number and whatever they are: never before
-// the person is offered, and as many bytes for everybody.
+// A person's events are parsed and mapped on a tick, in the time of as many as may be, whatever their number and
+// whatever they are: never before the person is offered, and as many bytes for everybody.
 func TestPeopleTakeTheSameWork(t *testing.T) {
 	for _, declaration := range []string{vector, columns} {
 		m := new(mapper)
@@ -124,7 +124,8 @@ func (r *slowReader) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// When a person is offered does not tell how many events the body has, nor whether it is one: reading it may take as long as a span.
+// When a person is offered does not tell how many events the body has, nor whether it is one: reading it may take as
+// long as a span.
 func TestPeopleAreOfferedAtTheEndOfASpan(t *testing.T) {
 	const good = `{"age": 50, "sector": "public", "income": ">50K"}`
 	for name, body := range map[string]string{

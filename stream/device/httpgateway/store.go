@@ -71,8 +71,8 @@ func (s *Store) Write(c participation.Change) error {
 	return nil
 }
 
-// look returns what the store says of a key, and a channel that is closed after the next write of it. The caller calls
-// forget when it waits no longer.
+// look returns the stored record of a key, and a channel that is closed after the next write of it. The caller calls
+// forget when it no longer waits.
 func (s *Store) look(key participation.Key) (part participation.Record, written chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

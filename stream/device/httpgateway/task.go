@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// taskAnswer is what an application has to know of the task.
+// A taskAnswer tells an application the parts of the task that it has to know.
 type taskAnswer struct {
 	Task     string `json:"task"`
 	TaskHash string `json:"task_hash"`
@@ -22,7 +22,7 @@ type taskAnswer struct {
 	Honest    float64  `json:"honest_fraction"` // share of every cohort whose noise epsilon relies upon
 }
 
-// getTask says what events look like and what they cost.
+// getTask answers with the shape of events and their cost.
 func (g *Gateway) getTask(w http.ResponseWriter, r *http.Request) {
 	if !g.ready(r.Context(), w, defaultWait) {
 		return

@@ -149,7 +149,7 @@ type world struct {
 	log     *bytes.Buffer
 }
 
-// newWorld is a gateway over a fake, whose task is announced and whose round is not open.
+// newWorld returns a gateway over a fake, whose task is announced and whose round is not open.
 func newWorld(t *testing.T, declaration string, change func(*Config)) *world {
 	t.Helper()
 	spec, err := task.Parse([]byte(declaration), nil)

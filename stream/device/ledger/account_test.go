@@ -39,7 +39,8 @@ func FuzzAccount(f *testing.F) {
 	})
 }
 
-// A charge counts in every period while an outcome is open, or might be: nobody knows how many are, of a task that a lost ledger began again.
+// A charge counts in every period while an outcome is open, or might be: nobody knows how many are, of a task that a
+// lost ledger began again.
 func TestWhatIsOpenCountsForEver(t *testing.T) {
 	now := time.UnixMilli(1e12)
 	old := Charge{Epsilon: 1, Delta: 1e-6, Standing: 2, At: now.Add(-time.Hour)}

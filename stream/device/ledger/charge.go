@@ -8,34 +8,37 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A Charge is what one task cost one account.
+// A Charge holds the cost of one task to one account.
 type Charge struct {
 	Task stream.Hash
 	Name stream.Task
-	// Epsilon is that of all participations of the event that had most, composed, as the device computed it: one for each round, or
-	// interactive phase, that an event joined.
+	// Epsilon is the composed cost, as the device computed it, of all participations of the event that had most:
+	// one for each round, or interactive phase, that an event joined.
 	Epsilon float64
 	Delta   float64
-	// Rounds is how many rounds the user answered who answered most, Most how many the cost is for: those of an interactive
-	// phase are charged together, before the first.
+	// Rounds is the number of rounds that the most frequent user answered, Most the number that the cost covers:
+	// the rounds of an interactive phase are charged together, before the first.
 	Rounds, Most uint32
-	// Standing counts participations; without any the task costs nothing. Those of different users cost each of them no more than
-	// their own. Nothing is given back: that an event is in no batch rests on acknowledgements, which are the broker's word, and so
-	// an event that takes part again pays again.
+	// Standing counts participations; without any the task costs nothing. Those of different users cost each of them
+	// no more than their own. Nothing is given back: that an event is in no batch rests on acknowledgements, which are
+	// the broker's word, and so an event that takes part again pays again.
 	Standing uint64
-	// Open counts those of them whose outcome is not known. They may be sent again, and released, however old they are.
+	// Open counts the participations whose outcome is not known. Their events may be sent again, and released, however
+	// old they are.
 	Open uint64
-	// Anonymous says that some event was charged to Everyone alone: any user may be behind it.
+	// Anonymous reports that some event was charged to Everyone alone: any user may be behind it.
 	Anonymous bool
-	// Lost says that the ledger began when the task's events had taken part already. How many of them are open is not known.
+	// Lost reports that the task's events had taken part already when the ledger began. How many of them are open
+	// is not known.
 	Lost bool
-	// ByUser says that the epsilon is for all that one person contributes; else it is for one event of somebody, and says less.
+	// ByUser reports that the epsilon covers everything that one person contributes; otherwise it covers one event
+	// of somebody, which is a weaker statement.
 	ByUser bool
 	At     time.Time // of the newest charge or outcome, by the clock of the ledger
 }
 
-// Spent adds up what charges cost in the period that ends now, upper bounds. A period of 0 is for ever. Privacy composes
-// by addition whatever the order, and though later tasks may depend on earlier ones.
+// Spent adds up what charges cost in the period that ends now, upper bounds. A period of 0 is for ever. Privacy
+// composes by addition whatever the order, and though later tasks may depend on earlier ones.
 func Spent(charges []Charge, now time.Time, period time.Duration) (epsilon, delta float64) {
 	for _, c := range charges {
 		if c.Standing == 0 || !c.Within(now, period) {
@@ -46,7 +49,8 @@ func Spent(charges []Charge, now time.Time, period time.Duration) (epsilon, delt
 	return epsilon, delta
 }
 
-// Within says whether a charge counts in the period that ends now. What is open counts, whatever its age.
+// Within reports whether a charge counts in the period that ends now. An open or lost charge counts whatever its
+// age.
 func (c Charge) Within(now time.Time, period time.Duration) bool {
 	return period == 0 || c.Open > 0 || c.Lost || now.Sub(c.At) <= period
 }
@@ -59,7 +63,7 @@ func addUp(a, b float64) float64 {
 	return math.Nextafter(a+b, math.Inf(1))
 }
 
-// OfUser are the charges that one user may have to bear: its own, and those of Everyone that nobody is named for.
+// OfUser returns the charges that one user may have to bear: its own, and those of Everyone that nobody is named for.
 func OfUser(own, everyone []Charge) []Charge {
 	out := slices.Clone(own)
 	for _, c := range everyone {
@@ -76,7 +80,7 @@ func OfUser(own, everyone []Charge) []Charge {
 	return out
 }
 
-// Over is the more expensive and newer of each part of two charges of one task, with the participations of c.
+// Over returns the more expensive and newer of each part of two charges of one task, with the participations of c.
 func (c Charge) Over(old Charge) Charge {
 	c.Epsilon, c.Delta = max(c.Epsilon, old.Epsilon), max(c.Delta, old.Delta)
 	c.Rounds, c.Most = max(c.Rounds, old.Rounds), max(c.Most, old.Most)
@@ -88,19 +92,19 @@ func (c Charge) Over(old Charge) Charge {
 	return c
 }
 
-// Index is where a task's charge stands, -1 where there is none.
+// Index returns the index of a task's charge, -1 if there is none.
 func Index(charges []Charge, task stream.Hash) int {
 	return slices.IndexFunc(charges, func(c Charge) bool { return c.Task == task })
 }
 
-// Add adds a charge of n events to an account, anew of which did not take part before; at most most can stand.
-func Add(charges []Charge, c Charge, n, anew, most uint64) []Charge {
+// Add adds a charge of n events to an account; fresh of them did not take part before, and at most most can stand.
+func Add(charges []Charge, c Charge, n, fresh, most uint64) []Charge {
 	i := Index(charges, c.Task)
 	if i < 0 {
 		i, charges = len(charges), append(charges, c)
 	}
 	old := charges[i]
-	c.Standing = old.Standing + min(anew, most-old.Standing)
+	c.Standing = old.Standing + min(fresh, most-old.Standing)
 	if c.Standing == 0 && n > 0 {
 		c.Standing = 1 // the ledger forgot those that took part: they cost what they cost
 	}
@@ -120,11 +124,12 @@ func Settle(charges []Charge, task stream.Hash, n uint64, now time.Time) {
 	}
 }
 
-// A Statement is what a ledger says at one time.
+// A Statement summarises a ledger at one time.
 type Statement struct {
 	Time  time.Time // of the ledger's clock
 	Tasks []Charge  // of all users together
-	// Epsilon and Delta are what the tasks of the period cost the event that paid most, or the user where users have accounts, upper bounds.
+	// Epsilon and Delta bound the cost of the period's tasks to the event that paid most, or to the user if users have
+	// accounts.
 	Epsilon, Delta float64
 	Users          int // accounts of single users
 }
@@ -151,7 +156,7 @@ func ReadStatement(l Ledger, clock time.Time, period time.Duration) (Statement, 
 	return out, nil
 }
 
-// Counts says whether a charge is one of the period that ends at the statement's time.
+// Counts reports whether a charge belongs to the period that ends at the statement's time.
 func (s Statement) Counts(c Charge, period time.Duration) bool {
 	return c.Standing > 0 && c.Within(s.Time, period)
 }

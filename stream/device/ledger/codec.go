@@ -19,8 +19,8 @@ const maxCharges = 1 << 16
 
 var errAccount = errors.New("damaged record of a ledger's account")
 
-// A chargeRecord is a charge as it is stored, big endian, the fields in their order without gaps. The name ends in zeros, At is
-// in milliseconds since 1970.
+// A chargeRecord is a charge as it is stored, big endian, the fields in their order without gaps. The name ends in
+// zeros, At is in milliseconds since 1970.
 type chargeRecord struct {
 	Task            stream.Hash
 	Name            [32]byte
@@ -34,8 +34,8 @@ type chargeRecord struct {
 
 var chargeSize = binary.Size(chargeRecord{})
 
-// MarshalBinary encodes the charges of an account: the version, 1 byte, and a chargeRecord for each of them. It refuses what
-// no device computes.
+// MarshalBinary encodes the charges of an account: the version, 1 byte, and a chargeRecord for each of them. It
+// refuses what no device computes.
 func (a Account) MarshalBinary() ([]byte, error) {
 	if len(a.Charges) > maxCharges {
 		return nil, fmt.Errorf("encode account: %d tasks: want at most %d", len(a.Charges), maxCharges)
@@ -74,7 +74,8 @@ func (c Charge) check() error {
 	return nil
 }
 
-// UnmarshalBinary decodes what MarshalBinary wrote, and nothing else. It leaves Key alone and keeps no reference to data.
+// UnmarshalBinary decodes what MarshalBinary wrote, and nothing else. It leaves Key alone and keeps no reference to
+// data.
 func (a *Account) UnmarshalBinary(data []byte) error {
 	if len(data) == 0 {
 		return errAccount

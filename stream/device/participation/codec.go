@@ -83,7 +83,8 @@ func (p Record) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, p.Draw.Counts...), nil
 }
 
-// UnmarshalBinary decodes what MarshalBinary wrote, and nothing else. It leaves Key alone and keeps no reference to data.
+// UnmarshalBinary decodes what MarshalBinary wrote, and nothing else. It leaves Key alone and keeps no reference to
+// data.
 func (p *Record) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
 	q := Record{Key: p.Key}

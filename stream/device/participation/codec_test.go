@@ -6,7 +6,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestRecordsOfRounds: a record says no more rounds than its phase has, and none of a state that the rounds before cannot have left.
+// TestRecordsOfRounds: a record says no more rounds than its phase has, and none of a state that the rounds before
+// cannot have left.
 func TestRecordsOfRounds(t *testing.T) {
 	of := func(state, before State, most, rounds uint32) Record {
 		return Record{State: state, Before: before, Rounds: rounds, Draw: Draw{Round: 7, Most: most}}

@@ -9,9 +9,9 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// Whatever a learner announces, honest or not, and whatever the broker answers, an event answers one phase alone: one of its
-// rounds, or in an interactive phase at most as many as the phase has, each at a later step than the one before and with a
-// draw of its own. It is uncounted only if no batch can hold it.
+// Whatever a learner announces, honest or not, and whatever the broker answers, an event answers one phase alone: one
+// of its rounds, or in an interactive phase at most as many as the phase has, each at a later step than the one before
+// and with a draw of its own. It is uncounted only if no batch can hold it.
 func TestOnePhaseAndNoMoreThanItsRounds(t *testing.T) {
 	for range 20 {
 		rapid.Check(t, onePhase)

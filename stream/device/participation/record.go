@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A State is where one event stands.
+// A State names the stage of one event's participation.
 type State uint8
 
 // The states of an event. Fresh, Charged and Uncounted can change; Counted and Unknown are final, but in an interactive
@@ -30,14 +30,14 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
-// An Attempt is one opening of a round. A broker that lost an Open has the stage use its number again: that is another attempt,
-// with another key, and whoever knows its Open can tell.
+// An Attempt is one opening of a round. After the broker lost an Open, the stage uses its number again: that is
+// another attempt, with another key, and its Open tells the two apart.
 type Attempt struct {
 	Number stream.Attempt
 	Open   stream.Hash // of the body of its Open
 }
 
-// A Send is what is known about the publishes for one attempt. All of them carry the same message id.
+// A Send counts the publishes for one attempt. All of them carry the same message id.
 type Send struct {
 	Attempt Attempt
 	Sent    uint32 // publishes that were made, or may have been
@@ -46,14 +46,15 @@ type Send struct {
 	Lowest  uint64 // lowest sequence acknowledged; 0 where Acked is 0
 }
 
-// A Draw is what an event says in one round: the same for all attempts at it.
+// A Draw holds an event's report in one round: the same for all attempts at it.
 type Draw struct {
 	Round stream.Round
 	Phase uint32 // of the plan, from 1
 	Step  stream.Step
 	Most  uint32 // rounds of the phase that one event may join; more than 1 in an interactive phase
-	// Final says that the draw is the last of its kind whatever becomes of it: under trust local a publish is a release, to the broker and the stage
-	// too, and what those say of it gives nothing back. The event is not Uncounted then, and joins only further rounds of its interactive phase.
+	// Final reports that the draw is the last of its kind, whatever becomes of it: under trust local a publish is
+	// a release, to the broker and the stage too, and nothing that those claim about it gives anything back. The
+	// event is not Uncounted then, and joins only further rounds of its interactive phase.
 	Final    bool
 	Manifest stream.Hash
 	Report   [16]byte // report id
@@ -72,26 +73,30 @@ func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "participation.Draw{r
 //	                │  ▲  │ ──Decide──▶ Unknown   (also Abandon)
 //	        Sending └──┘  └──Decide──▶ Uncounted ──Join──▶ Charged, with a new draw
 //
-// In an interactive phase the same events answer every round: there Counted and Unknown may Join the next round of the same
-// phase, each with a draw of its own, at later steps only and Most times in all. They never join another phase. What the
-// state says then is of all rounds of the phase: Counted if one of them counted it, else Unknown if one is in doubt.
+// In an interactive phase the same events answer every round: there Counted and Unknown may Join the next round of the
+// same phase, each with a draw of its own, at later steps only and Most times in all. They never join another phase.
+// What the state says then is of all rounds of the phase: Counted if one of them counted it, else Unknown if one is in
+// doubt.
 //
-// An event whose draw is final is never Uncounted. Another is only if every publish that was made for it in the round was refused, or acknowledged with a sequence
-// above the cutoff of the attempt that closed, to which it went. All else leaves it charged:
+// An event whose draw is final is never Uncounted. Another is only if every publish that was made for it in the round
+// was refused, or acknowledged with a sequence above the cutoff of the attempt that closed, to which it went. All else
+// leaves it charged:
 //
-//   - A publish without an answer may be stored, and a retry's answer says nothing about it: the broker forgets message
-//     ids after its duplicate window.
-//   - A publish that was stored for an attempt that never closed was seen by a stage process that died, so no cutoff covers it.
+//   - A publish without an answer may be stored, and a retry's answer says nothing about it: the broker forgets
+//     message ids after its duplicate window.
+//   - A publish that was stored for an attempt that never closed was seen by a stage process that died, so no
+//     cutoff covers it.
 //   - A void batch charges everybody.
 //
-// Each publish has an answer of its own. That it was refused is as credible as that it has a sequence: both are the broker's
-// word, and a broker that lies wins nothing by either, because another round is charged beside this one (Agreement.Again in
-// package consent).
+// Each publish has an answer of its own. That it was refused is as credible as that it has a sequence: both are the
+// broker's word, and a broker that lies wins nothing by either, because another round is charged beside this one
+// (Agreement.Again in package consent).
 type Record struct {
 	Key   Key
 	State State
 	Draw  Draw // of the last round that it joined; without Counts once that is decided
-	// Sends are the attempts that it was published to, in this order, their numbers ascending; empty once the round is decided.
+	// Sends are the attempts that it was published to, in this order, their numbers ascending; empty once the round is
+	// decided.
 	Sends []Send
 	// Before is the state that it had when it joined its last round, if an earlier round of the same interactive phase
 	// decided it; else Fresh.
@@ -104,13 +109,13 @@ type Record struct {
 	Reports uint32
 }
 
-// Stays says whether the event belongs to an interactive phase and may answer a round of it at a later step.
+// Stays reports whether the event belongs to an interactive phase and may answer a round of it at a later step.
 func (p *Record) Stays(phase uint32) bool {
 	return p.State != Fresh && p.Draw.Most > 1 && p.Draw.Phase == phase && p.Rounds < p.Draw.Most
 }
 
-// Participations is how often the event takes part when it joins a round of a phase now: the rounds of one interactive phase are one
-// participation, and so is every round other than in such.
+// Participations returns the number of participations of the event if it joins a round of a phase now: all rounds
+// of one interactive phase are one participation, and so is every other round.
 func (p *Record) Participations(phase uint32) uint32 {
 	if p.State == Uncounted && !p.Stays(phase) {
 		return p.Refunds + 2
@@ -149,9 +154,9 @@ func (p *Record) Join(d Draw) error {
 	return nil
 }
 
-// MaySend says whether the event may be published to an attempt: to the newest that it knows, never back to an older
-// one. Where an attempt that died may have been looked at (floors, the pan trusts) only the first is allowed, and another
-// attempt under its number is not that one.
+// MaySend reports whether the event may be published to an attempt: to the newest that it knows, never back to an
+// older one. Where an attempt that died may have been looked at (floors, the pan trusts) only the first attempt is
+// allowed, and another attempt under its number is not that one.
 func (p *Record) MaySend(attempt Attempt, floors bool) bool {
 	if p.State != Charged || attempt.Number == 0 {
 		return false
@@ -163,8 +168,8 @@ func (p *Record) MaySend(attempt Attempt, floors bool) bool {
 	return true
 }
 
-// Answered says whether a publish to an attempt was acknowledged with a sequence: the report is there, and sending it
-// again has no use.
+// Answered reports whether a publish to an attempt was acknowledged with a sequence: the report is there, and
+// sending it again has no use.
 func (p *Record) Answered(attempt Attempt) bool {
 	s := p.send(attempt)
 	return s != nil && s.Lowest != 0
@@ -199,11 +204,11 @@ func (p *Record) Acked(attempt Attempt, ack stream.Ack) {
 	}
 }
 
-// SentTo says whether a publish to an attempt was made, or may have been.
+// SentTo reports whether a publish to an attempt was made, or may have been.
 func (p *Record) SentTo(attempt Attempt) bool { return p.send(attempt) != nil }
 
-// Exhausted says whether as many reports were made of the event as may be up to the round that it joined last, where most may be
-// made of one that joins one round; each further round of an interactive phase allows one more.
+// Exhausted reports whether the event has used up the reports that it may have up to the round that it joined
+// last: most in its first round, and one more in each further round of an interactive phase.
 func (p *Record) Exhausted(most uint32) bool {
 	return uint64(p.Reports) >= uint64(most)+uint64(max(p.Rounds, 1)-1)
 }
@@ -225,8 +230,9 @@ type Closed struct {
 	Void     bool
 }
 
-// Decide settles a charged event by the Close of its round, deletes its counts, and returns the state of all its rounds of the
-// phase. It must not be called while an acknowledgement is on its way that would be believed. A Close of another round or manifest changes nothing.
+// Decide settles a charged event by the Close of its round, deletes its counts, and returns the state of all its
+// rounds of the phase. It must not be called while an acknowledgement is on its way that would be believed. A Close of
+// another round or manifest changes nothing.
 func (p *Record) Decide(c Closed) State {
 	if p.State != Charged || c.Round != p.Draw.Round || c.Manifest != p.Draw.Manifest {
 		return p.State
@@ -258,15 +264,15 @@ func (p *Record) outcome(c Closed) State {
 	return Uncounted
 }
 
-// Abandon settles a charged event that waits for no Close: the task ended without one, the records of the round were removed, or it
-// was sent as often as it may be.
+// Abandon settles a charged event that waits for no Close: the task ended without one, the records of the round were
+// removed, or it was sent as often as it may be.
 func (p *Record) Abandon() {
 	if p.State == Charged {
 		p.settle(Unknown)
 	}
 }
 
-// settle notes what became of the last round, beside what the earlier rounds of the phase had said.
+// settle records the outcome of the last round, beside those of the earlier rounds of the phase.
 func (p *Record) settle(s State) {
 	switch {
 	case p.Before == Counted, p.Before == Unknown && s == Uncounted:
@@ -276,7 +282,8 @@ func (p *Record) settle(s State) {
 	p.State, p.Draw.Counts, p.Sends, p.Before = s, nil, nil, Fresh
 }
 
-// Outcome is what the event can say now: Unknown while it is charged, but Counted where an earlier round counted it.
+// Outcome returns the outcome as far as it is known now: Unknown while the event is charged, unless an earlier
+// round Counted it.
 func (p *Record) Outcome() State {
 	switch {
 	case p.State == Fresh:

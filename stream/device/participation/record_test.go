@@ -16,14 +16,14 @@ type attempted struct {
 	attempt stream.Attempt
 }
 
-// A truth is what really happened to one event: the sequences under which the broker stored it, by round and attempt.
-// The device sees answers only.
+// A truth holds what really happened to one event: the sequences under which the broker stored it, by round and
+// attempt. The device sees answers only.
 type truth struct {
 	stored map[attempted][]uint64
 	last   uint64 // sequence
 }
 
-// counted says whether the batch of an attempt may hold the event.
+// counted reports whether the batch of an attempt may hold the event.
 func (u *truth) counted(round stream.Round, attempt stream.Attempt, cutoff uint64) bool {
 	for _, s := range u.stored[attempted{round, attempt}] {
 		if s <= cutoff {
@@ -33,8 +33,9 @@ func (u *truth) counted(round stream.Round, attempt stream.Attempt, cutoff uint6
 	return false
 }
 
-// Whatever the broker answers or swallows, whoever opens and closes attempts, and wherever the device loses its memory,
-// an event that may be in a batch never takes part again.
+// TestPossiblyCountedNeverGoesAgain checks that an event that may be in a batch never takes part again, whatever
+// the broker answers or swallows, however attempts are opened and closed, and wherever the device loses its
+// memory.
 func TestPossiblyCountedNeverGoesAgain(t *testing.T) {
 	for range 20 {
 		rapid.Check(t, possiblyCountedNeverGoesAgain)
@@ -144,7 +145,7 @@ func possiblyCountedNeverGoesAgain(t *rapid.T) {
 	}
 }
 
-// publish is what the broker does, and what it answers: it may store the message once more outside its window of ids.
+// publish plays the broker and returns its answer: it may store the message once more outside its window of ids.
 func (u *truth) publish(t *rapid.T, round stream.Round, attempt stream.Attempt) stream.Ack {
 	at := attempted{round, attempt}
 	store := func() uint64 {
@@ -226,7 +227,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestFinalDraw: of a draw that is final nothing is given back, whatever the broker answers and the stage says, and what was stored is no other.
+// TestFinalDraw: of a draw that is final nothing is given back, whatever the broker answers and the stage says, and
+// what was stored is no other.
 func TestFinalDraw(t *testing.T) {
 	for _, ack := range []stream.Ack{{}, {Status: stream.Refused}, {Status: stream.Stored, Sequence: 10}, {Status: stream.Stored, Sequence: 9}} {
 		for _, void := range []bool{false, true} {
@@ -356,7 +358,7 @@ func TestAttemptsOfOneNumber(t *testing.T) {
 	}
 }
 
-// nth is the attempt of a number whose Open has no hash to speak of.
+// nth returns the attempt of a number whose Open has no hash to speak of.
 func nth(n stream.Attempt) Attempt { return Attempt{Number: n} }
 
 func must(t testing.TB, err error) {

@@ -9,17 +9,19 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A Pin is what a store belongs to; it is written once, before anything of the first event is.
+// A Pin ties a store to a task and a source of events. It is written once, before anything of the first event.
 type Pin struct {
 	Task   stream.Hash // task hash
 	Source string      // where the events come from, see client.Config; empty for a live stream
 	Order  [32]byte    // seed of the order of shuffled rows, from the system's generator: a later run takes the same order
-	// Units and Trials are those of an organisation's reports, in each phase of the plan: how many rows a report is about, and the noise that hides
-	// them. Every draw has them, in whatever life of the process. 0 and nil where everybody reports for himself.
+	// Units and Trials describe an organisation's reports: how many rows a report is about and, for each phase of
+	// the plan, the trials of the noise that hides them. Every draw uses them, whichever process makes it. They
+	// are 0 and nil where users report for themselves.
 	Units  uint64
 	Trials []uint64
-	// People are those of an organisation whose reports are about people in one round each, by their names: the first Units of them are the first
-	// block, and so on. Nobody is in another block than here, and who is not here is in none.
+	// People lists by name the people of an organisation whose reports are about people in one round each: the
+	// first Units of them are the first block, and so on. Nobody is in another block than here, and a person who
+	// is not listed is in none.
 	People []Key
 }
 

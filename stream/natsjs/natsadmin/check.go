@@ -98,9 +98,9 @@ func compare(want, have []setting) (differ []string) {
 	return differ
 }
 
-// Present says whether the task's streams answer, by the calls that the roles have: reads by subject and, for the reports,
-// a look at the consumer or else a publish that the stream cannot store. Streams that these credentials may not touch count
-// as present: they are another role's. A missing one is natsjs.ErrNoStream.
+// Present returns nil if the task's streams answer, by the calls that the roles have: reads by subject and, for the
+// reports, a look at the consumer or else a publish that the stream cannot store. Streams that these credentials may
+// not touch count as present: they are another role's. For a missing one it returns natsjs.ErrNoStream.
 func Present(ctx context.Context, c *natsjs.Conn, task stream.Task) error {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return fmt.Errorf("streams of %q: %w", task, err)
@@ -139,9 +139,10 @@ func consumerThere(ctx context.Context, c *natsjs.Conn, task stream.Task) error 
 	return err
 }
 
-// WaitStreams waits until the task's streams are there, asking about once in every interval. Where the credentials may see
-// the streams' settings, they are checked, and streams with other settings end the wait at once; where they may not, that
-// the streams answer has to do: `learner doctor` checks the rest. A broker without a leader does not end the wait.
+// WaitStreams waits until the task's streams are there, asking about once in every interval. Where the credentials may
+// see the streams' settings, they are checked, and streams with other settings end the wait at once; where they may
+// not, that the streams answer has to do: `learner doctor` checks the rest. A broker without a leader does not end the
+// wait.
 func WaitStreams(ctx context.Context, c *natsjs.Conn, task stream.Task, interval time.Duration) error {
 	for {
 		err := CheckStreams(ctx, c, task)

@@ -1,7 +1,8 @@
-// Package natsadmin is what a broker's operator does with a task's streams, and what every role asks about them at its start:
-// make them ([Provision]), compare them with what the protocol needs ([CheckStreams]), wait for them ([WaitStreams]), look
-// for what is wrong with a broker, its streams and somebody's credentials ([Examine]), and take them away ([Remove]).
+// Package natsadmin administers a task's streams on a broker, and checks them for every role at its start: it makes
+// them ([Provision]), compares them with the protocol's requirements ([CheckStreams]), waits for them ([WaitStreams]),
+// looks for faults of a broker, its streams and somebody's credentials ([Examine]), and removes streams ([Remove]).
 //
-// Only the administrator's credentials may make and remove streams and see their settings; each function says what it does
-// with lesser ones. A stream on which a guarantee would not hold is refused with the names of the settings.
+// Only the administrator's credentials may make and remove streams and see their settings; each function documents
+// what it does with lesser ones. A stream on which a guarantee would not hold is refused with the names of the
+// settings.
 package natsadmin

@@ -16,11 +16,11 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// A Status says how bad a finding is.
+// A Status grades a finding of the doctor.
 type Status string
 
-// OK: as it should be. Warning: works, with a guarantee that is weaker or that cannot be seen from here. Failure: a guarantee
-// does not hold, or the task cannot run.
+// OK: as it should be. Warning: works, with a guarantee that is weaker or that cannot be seen from here. Failure: a
+// guarantee does not hold, or the task cannot run.
 const (
 	OK      Status = "ok"
 	Warning Status = "warning"
@@ -34,7 +34,7 @@ type Finding struct {
 	Text   string `json:"text"`
 }
 
-// Expect is what an operator says about a broker.
+// Expect holds what an operator states about a broker.
 type Expect struct {
 	Replicas int     // of every stream, at least; 0: 1
 	Role     Role    // of the credentials; empty: to be found out
@@ -59,9 +59,9 @@ func (e *examination) find(check string, status Status, format string, args ...a
 	e.list = append(e.list, Finding{Check: check, Status: status, Text: fmt.Sprintf(format, args...)})
 }
 
-// Examine looks at the connection, the server, the task's streams and what these credentials may do. It leaves nothing behind:
-// what it writes, where these credentials may write what is nobody's, it removes.
-// An empty task leaves out what is the task's.
+// Examine looks at the connection, the server, the task's streams and the rights of these credentials. It leaves
+// nothing behind: scratch data, written where the credentials may write and nothing of a task is, it removes. With an
+// empty task it leaves out all that concerns a task.
 func Examine(ctx context.Context, c *natsjs.Conn, task stream.Task, expect Expect) ([]Finding, error) {
 	if _, err := stream.ParseTask(string(task)); task != "" && err != nil {
 		return nil, fmt.Errorf("examine: %w", err)
@@ -117,15 +117,15 @@ func (e *examination) version(version string) {
 	e.find("version", OK, "nats-server %s, messages of at most %d bytes", version, e.NATS().MaxPayload())
 }
 
-// skewed is how far a clock may be off before somebody notices: certificates begin and end, an Open says when its deadline
-// started, and a device's ledger has windows of time.
+// skewed is the difference between clocks from which on the doctor warns: certificates begin and end, an Open holds
+// the start of its deadline, and a device's ledger has windows of time.
 const skewed = 2 * time.Second
 
 const clockMatters = "set the clocks of both with NTP: deadlines, certificates and the windows of devices' ledgers go by them"
 
 // clock compares our clock with the server's. Where the server says its time, the answer was made between request and
-// arrival, so that the difference is known to half of that. Where these credentials may not ask, the newest record is no
-// older than the server's clock, which shows a clock of ours that is behind, and no other.
+// arrival, so that the difference is known to half of that. Where these credentials may not ask, the newest record is
+// no older than the server's clock, which shows a clock of ours that is behind, and no other.
 func (e *examination) clock(ctx context.Context) {
 	now := e.expect.Clock
 	if now == nil {
@@ -156,7 +156,8 @@ func (e *examination) clock(ctx context.Context) {
 	e.find("clock", OK, "not behind the newest record's; only an administrator's credentials see the server's time")
 }
 
-// storedAt is when the newest of the records that every role may read was stored, by the server's clock.
+// storedAt returns the time, by the server's clock, when the newest of the records that every role may read was
+// stored.
 func (e *examination) storedAt(ctx context.Context) (time.Time, bool) {
 	request := directGet + e.task.Name(stream.Rounds) + "." + e.task.Rounds()
 	var answer *nats.Msg

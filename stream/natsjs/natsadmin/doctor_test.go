@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// finding is what the doctor says of one check, in one text.
+// finding returns the doctor's findings of one check, in one text, with the status of the last.
 func finding(t *testing.T, list []Finding, check string) (Status, string) {
 	t.Helper()
 	status, text := Status("nothing"), ""
@@ -97,8 +97,8 @@ func TestDoctorOfLostRecords(t *testing.T) {
 	}
 }
 
-// TestDoctorNamesDrift: the settings that somebody changed are named, and the streams that he left alone are not; TestProvisionRefusesOtherSettings
-// goes through all settings.
+// TestDoctorNamesDrift: the settings that somebody changed are named, and the streams that he left alone are not;
+// TestProvisionRefusesOtherSettings goes through all settings.
 func TestDoctorNamesDrift(t *testing.T) {
 	c := broker(t)
 	for i, test := range []struct {

@@ -17,7 +17,8 @@ type certificate struct {
 	fix   string
 }
 
-// certificates looks at when they end, of each server of the addresses. A connection that stands outlives them; the next one fails.
+// certificates looks at when they end, of each server of the addresses. A connection that stands outlives them; the
+// next one fails.
 func (e *examination) certificates(ctx context.Context) {
 	ends, err := e.CertificateExpiry()
 	if err != nil {

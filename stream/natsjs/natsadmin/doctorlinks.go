@@ -11,11 +11,11 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// routePort is where the servers of a cluster usually listen for each other.
+// routePort is the usual port on which the servers of a cluster listen for each other.
 const routePort = "6222"
 
-// links tries whether these credentials' certificate joins the cluster as a server. A server that joins may store and delete any message,
-// whatever the accounts say.
+// links tries whether these credentials' certificate joins the cluster as a server. A server that joins may store and
+// delete any message, whatever the accounts say.
 func (e *examination) links(ctx context.Context) {
 	routes := e.expect.Routes
 	if len(routes) == 0 && e.NATS().ConnectedClusterName() == "" {

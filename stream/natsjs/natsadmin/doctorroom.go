@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// reservation is what the server sets aside for a task when its streams are made.
+// A reservation holds what the server sets aside for a task when its streams are made.
 type reservation struct {
 	streams      int
 	file, memory int64 // bytes of an account without tiers: those of every copy
@@ -41,7 +41,7 @@ func reserve(o Options) (r reservation) {
 	return r
 }
 
-// lacks are the limits of an account that a task's streams would exceed, each in words.
+// lacks returns the limits of an account that a task's streams would exceed, each in words.
 func (r reservation) lacks(info *jetstream.AccountInfo, replicas int) (lacks []string) {
 	tier, copies := info.Tier, int64(1)
 	if len(info.Tiers) > 0 { // limits for each number of copies, which do not count the copies
@@ -76,8 +76,8 @@ func (r reservation) lacks(info *jetstream.AccountInfo, replicas int) (lacks []s
 	return lacks
 }
 
-// account looks at what JetStream lets the account keep, and whether one more task fits: by its limits, and by a stream that is made as the
-// reports' would be, written to and deleted, since what the server has left nobody may ask.
+// account looks at what JetStream lets the account keep, and whether one more task fits: by its limits, and by a
+// stream that is made as the reports' would be, written to and deleted, since what the server has left nobody may ask.
 func (e *examination) account(ctx context.Context) {
 	var info *jetstream.AccountInfo
 	err := e.Call(ctx, apiAccountInfo, func(ctx context.Context) (err error) {
@@ -108,7 +108,8 @@ func (e *examination) account(ctx context.Context) {
 // scratchName begins the name of a stream that a doctor makes for a moment, and its one subject.
 const scratchName = "panlearn_doctor_"
 
-// scratchBytes is what is written of a scratch stream: its description, which every administrator may write, and one message.
+// scratchBytes bounds the bytes of a scratch stream: its description, which every administrator may write, and one
+// message.
 const scratchBytes = 64 << 10
 
 // codes of a server that has not enough left.
@@ -155,5 +156,5 @@ func (e *examination) scratch(ctx context.Context, o Options) {
 	e.find("room", OK, "one more task like this fits: a stream of %s was made, written and deleted", size)
 }
 
-// fullDisk is where the runbook says what to do.
+// fullDisk names the section of the runbook about a full disk.
 const fullDisk = `docs/how-to/runbook.md, "a disk is full"`

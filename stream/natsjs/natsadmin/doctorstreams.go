@@ -124,7 +124,7 @@ func (e *examination) copies(name string, cluster *jetstream.ClusterInfo) {
 	}
 }
 
-// Copies says how many replicas there are.
+// Copies returns the number of replicas in words.
 func Copies(replicas int) string {
 	if replicas == 1 {
 		return "1 replica"

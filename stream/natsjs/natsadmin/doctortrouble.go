@@ -23,8 +23,9 @@ const (
 	redeliveries = `docs/how-to/runbook.md, "reports are delivered again"`
 )
 
-// trouble looks for what stops a task while its streams stand: writes that the server refuses, a full queue, a lease that nobody holds, reports
-// that come again. have are the streams' settings, as far as these credentials may see them.
+// trouble looks for conditions that stop a task while its streams exist: writes that the server refuses, a full queue,
+// a lease that nobody holds, reports that come again. have holds the streams' settings, as far as these credentials
+// may see them.
 func (e *examination) trouble(ctx context.Context, have map[stream.Stream]*jetstream.StreamInfo) {
 	e.writes(ctx, have)
 	if reports := have[stream.Reports]; reports != nil {
@@ -44,8 +45,9 @@ const (
 	codeNoMessage    = 10037
 )
 
-// writes finds a stream whose store keeps a write error: nats-server then refuses every write to it until it is restarted, room or not. What
-// changes nothing shows it: the deletion of a message that no stream has, or a purge of a subject that nobody uses.
+// writes finds a stream whose store keeps a write error: nats-server then refuses every write to it until it is
+// restarted, room or not. What changes nothing shows it: the deletion of a message that no stream has, or a purge of a
+// subject that nobody uses.
 func (e *examination) writes(ctx context.Context, have map[stream.Stream]*jetstream.StreamInfo) {
 	tried := 0
 	refused := func(name string, err error) {
@@ -84,7 +86,7 @@ func (e *examination) writes(ctx context.Context, have map[stream.Stream]*jetstr
 // fillWarns is the share of a full queue from which it is worth a warning.
 const fillWarns = 0.8
 
-// queue says how full the stream of reports is, and of what.
+// queue finds how full the stream of reports is, and with which subjects.
 func (e *examination) queue(ctx context.Context, reports *jetstream.StreamInfo) {
 	state, limit := reports.State, reports.Config.MaxBytes
 	share := 0.0
@@ -104,8 +106,9 @@ func (e *examination) queue(ctx context.Context, reports *jetstream.StreamInfo) 
 	e.find("reports", OK, "%d messages, %d of %d bytes (%.0f %%)%s", state.Msgs, state.Bytes, limit, 100*share, prefixed("; ", of))
 }
 
-// limits finds a stream of reports that takes fewer than the plan's cohorts may have waiting, such as one that an older release made. The limit of
-// such a stream went by the size of the largest bundle, and single reports were refused while it was nearly empty.
+// limits finds a stream of reports that takes fewer than the plan's cohorts may have waiting, such as one that an
+// older release made. The limit of such a stream went by the size of the largest bundle, and single reports were
+// refused while it was nearly empty.
 func (e *examination) limits(have jetstream.StreamConfig) {
 	want := e.expect.Options
 	if err := want.validate(); err != nil || want.LeastMsgSize == 0 { // found with the account's, or the plan is not known
@@ -126,7 +129,8 @@ func prefixed(before, text string) string {
 	return before + text
 }
 
-// fills names the subjects with most of a stream's messages, which are those of rounds and attempts, and says how many the first has.
+// fills names the subjects with most of a stream's messages, one for each round or attempt, and returns the
+// number of messages of the first.
 func (e *examination) fills(ctx context.Context, name string) (text string, most uint64) {
 	var answer struct {
 		Total int `json:"total"`
@@ -157,7 +161,7 @@ func (e *examination) fills(ctx context.Context, name string) (text string, most
 	return "most of it: " + text, list[0].messages
 }
 
-// lease says who holds the task's lease, and since when nobody does. leases are the stream's settings; nil: not seen.
+// lease finds who holds the task's lease, and since when nobody does. leases has the stream's settings; nil: not seen.
 func (e *examination) lease(ctx context.Context, leases *jetstream.StreamInfo) {
 	lease, stored, err := e.leaseRecord(ctx)
 	now := time.Now
@@ -196,7 +200,7 @@ func (e *examination) lease(ctx context.Context, leases *jetstream.StreamInfo) {
 	}
 }
 
-// behind finds a broker that is older than what the holder of the lease knows.
+// behind finds a broker that is older than the newest round known to the holder of the lease.
 func (e *examination) behind(ctx context.Context, known stream.Round) {
 	m, err := e.Latest(ctx, e.task.Rounds())
 	newest := stream.Address{}
@@ -209,7 +213,7 @@ func (e *examination) behind(ctx context.Context, known stream.Round) {
 	}
 }
 
-// leaseRecord is the record on the lease's subject, and when it was stored by the server's clock.
+// leaseRecord returns the record on the lease's subject, and when it was stored by the server's clock.
 func (e *examination) leaseRecord(ctx context.Context) (lease stream.Lease, stored time.Time, err error) {
 	m, err := e.Get(ctx, e.task.Lease())
 	if err != nil {

@@ -13,14 +13,16 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// ErrLost says that the broker lost a stream of a task that has begun, and with it what decides its rounds.
+// ErrLost means that the broker lost a stream of a task that has begun, and with it the records that decide its
+// rounds.
 var ErrLost = errors.New("the broker lost what decides rounds of a task that has begun, and an empty stream in its place could decide them again: " +
 	"put the broker's copy back, or take the snapshot and begin a task of another name (docs/how-to/runbook.md, the broker lost records)")
 
-// Mend makes again what a task that has begun can do without where the broker lost it: the stream of reports, which kept in memory goes
-// with the server, its consumer, and the leases. It returns the names of what it made; what was in them is lost. A stream of records that
-// is missing is ErrLost, also where all of them are: the caller knows that the task has begun. Sequences of reports never begin anew: they go on above all that devices were told, so that a cutoff of an
-// attempt that is open counts none of them that was not opened.
+// Mend makes again those streams of a begun task that the broker lost and the task can do without: the stream of
+// reports, which is lost with the server if it is kept in memory, its consumer, and the leases. It returns the names
+// of what it made; their former content is lost. For a missing stream of records it returns ErrLost, also if all of
+// them are missing: the caller knows that the task has begun. Sequences of reports never restart: they go on above all
+// that devices were told, so that a cutoff of an open attempt counts no report that was not opened.
 func Mend(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) (made []string, err error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("mend: %w", err)
@@ -64,7 +66,7 @@ var records = []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches}
 
 func lost(gone []string) error { return fmt.Errorf("%s: %w", strings.Join(gone, ", "), ErrLost) }
 
-// lostOf says whether a task has begun, and is ErrLost where it has and a stream of its records is gone.
+// lostOf reports whether a task has begun, and returns ErrLost if it has and a stream of its records is gone.
 func lostOf(ctx context.Context, c *natsjs.Conn, task stream.Task) (begun bool, err error) {
 	var gone []string
 	for _, s := range records {

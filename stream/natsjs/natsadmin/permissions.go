@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// A Role is what credentials are for.
+// A Role names the purpose of credentials.
 type Role string
 
 // The roles that a broker tells apart.
@@ -86,8 +86,8 @@ func rights() []right {
 	}
 }
 
-// rights looks at what the credentials may do: with a named role at what they may beyond it and what they lack, without one
-// at whether they are more than one role's.
+// rights examines the credentials' permissions: with a named role, those beyond the role and those that they lack;
+// without one, whether they exceed every single role.
 func (e *examination) rights(ctx context.Context) {
 	var have, unclear []string
 	fits := slices.Clone(Roles) // roles that have all of what the credentials have
@@ -126,7 +126,7 @@ func (e *examination) rights(ctx context.Context) {
 	}
 }
 
-// beyond are the rights that the role does not need.
+// beyond returns the rights that the role does not need.
 func beyond(role Role, have []string) (extra []string) {
 	for _, r := range rights() {
 		if slices.Contains(have, r.name) && !slices.Contains(r.roles, role) {
@@ -146,15 +146,15 @@ func probeAPI(ctx context.Context, c *natsjs.Conn, subject string, body any) err
 	return err
 }
 
-// probeStream is a stream that nobody has: a message that expects it is stored nowhere, and a request that names it finds
-// nothing.
+// probeStream is a stream that nobody has: a message that expects it is stored nowhere, and a request that names it
+// finds nothing.
 const probeStream = "PANLEARN_probe"
 
 // streamMismatch is the server's code for a message that expects another stream than the one that listens.
 const streamMismatch = 10060
 
-// probe asks whether we may publish on a subject that a stream listens on, and stores nothing: the message expects another
-// stream, so the one that is there refuses it. nil: we may.
+// probe asks whether we may publish on a subject that a stream listens on, and stores nothing: the message expects
+// another stream, so the one that is there refuses it. nil: we may.
 func probe(ctx context.Context, c *natsjs.Conn, subject string) error {
 	if err := forbidden(ctx, c, subject); err != nil {
 		return err

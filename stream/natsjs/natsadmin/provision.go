@@ -15,10 +15,11 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// Provision creates the streams and the consumer of a task where they are missing. What is there already is left as
-// it is; where a guarantee would not hold on it, that is an error that names the settings. It may be called again, and
-// tries until ctx ends where a cluster has no leader or too few of its servers. A stream that holds what decides rounds and is missing under a
-// task that has begun is ErrLost, and is not made again. Where it fails, it removes what it made, and nothing else.
+// Provision creates the streams and the consumer of a task where they are missing. What is there already is left as it
+// is; where a guarantee would not hold on it, that is an error that names the settings. It may be called again, and
+// tries until ctx ends where a cluster has no leader or too few of its servers. A stream that holds what decides
+// rounds and is missing under a task that has begun is ErrLost, and is not made again. Where it fails, it removes what
+// it made, and nothing else.
 func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) error {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return fmt.Errorf("provision: %w", err)
@@ -40,8 +41,9 @@ func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options)
 	return nil
 }
 
-// maxDeaf is how often provisioning may find that nobody hears it, some 15 seconds: a server that starts takes connections
-// before JetStream listens, but an account without JetStream's API stays as it is.
+// maxDeaf bounds the number of times, some 15 seconds in all, that provisioning may find that nobody hears it: a
+// server that starts takes connections before JetStream listens, but an account without JetStream's API stays as it
+// is.
 const maxDeaf = 12
 
 func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options, mark string) error {
@@ -100,7 +102,7 @@ type StreamState struct {
 	Messages uint64   `json:"messages"`
 }
 
-// ProvisionAll is Provision that returns what there is afterwards, and what of it is new.
+// ProvisionAll does what Provision does, and returns the streams that exist afterwards, and which of them are new.
 func ProvisionAll(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) ([]StreamState, error) {
 	before := map[stream.Stream]bool{}
 	for _, s := range all() {
@@ -124,8 +126,9 @@ func ProvisionAll(ctx context.Context, c *natsjs.Conn, task stream.Task, o Optio
 	return list, nil
 }
 
-// Remove deletes the streams of a task, with all that is in them, and returns the names of those that were there. It may be
-// called again, and tries until ctx ends where a cluster has no leader. Whether the task has ended is the caller's to see.
+// Remove deletes the streams of a task, with all that is in them, and returns the names of those that were there. It
+// may be called again, and tries until ctx ends where a cluster has no leader. Whether the task has ended is the
+// caller's to see.
 func Remove(ctx context.Context, c *natsjs.Conn, task stream.Task) (removed []string, err error) {
 	if _, err := stream.ParseTask(string(task)); err != nil {
 		return nil, fmt.Errorf("remove: %w", err)

@@ -46,8 +46,8 @@ func stands(t *testing.T, c *natsjs.Conn, subject string, number uint64, h jetst
 	}
 }
 
-// TestNothingReplacesARecord: whoever may publish on the subject of a batch, a claim or a round, with any header that the server
-// knows, cannot put another message in the place of the one that stands.
+// TestNothingReplacesARecord checks that a client that may publish on the subject of a batch, a claim or a round, with
+// any header that the server knows, cannot replace the message that stands there.
 func TestNothingReplacesARecord(t *testing.T) {
 	c := broker(t)
 	first(t, c, func(subject, name string, number uint64, h jetstream.Stream) {
@@ -88,7 +88,8 @@ func TestNothingReplacesARecord(t *testing.T) {
 	})
 }
 
-// TestNobodyMakesRoom: nothing that an administrator can ask, short of deleting the message or changing the stream, takes a record away.
+// TestNobodyMakesRoom: nothing that an administrator can ask, short of deleting the message or changing the stream,
+// takes a record away.
 func TestNobodyMakesRoom(t *testing.T) {
 	c := broker(t)
 	first(t, c, func(subject, name string, number uint64, h jetstream.Stream) {

@@ -21,7 +21,8 @@ const (
 	directGet         = "$JS.API.DIRECT.GET."
 )
 
-// forbidden is natsjs.ErrDenied where the broker says that these credentials may not ask, so that its log says nothing of a violation.
+// forbidden returns natsjs.ErrDenied if, by the broker's word, these credentials may not publish on a subject, so that
+// the attempt leaves no violation in its log.
 func forbidden(ctx context.Context, c *natsjs.Conn, subject string) error {
 	if c.Forbidden(ctx, subject) {
 		return fmt.Errorf("%w: publish to %s", natsjs.ErrDenied, subject)
@@ -29,7 +30,8 @@ func forbidden(ctx context.Context, c *natsjs.Conn, subject string) error {
 	return nil
 }
 
-// streamInfo is a stream's configuration and state; another error than natsjs.ErrNoStream or natsjs.ErrDenied may pass.
+// streamInfo returns a stream's configuration and state; another error than natsjs.ErrNoStream or natsjs.ErrDenied may
+// pass.
 func streamInfo(ctx context.Context, c *natsjs.Conn, name string) (info *jetstream.StreamInfo, err error) {
 	if err := forbidden(ctx, c, apiStreamInfo+name); err != nil {
 		return nil, err

@@ -17,8 +17,9 @@ import (
 
 // Records implement retention.Broker with an administrator's credentials; others are told natsjs.ErrDenied.
 //
-// Messages are deleted one by one, by sequence, and not purged: who may purge a task's reports may purge every stream, for the
-// broker's permissions do not tell streams of one name pattern apart, so the streams of records refuse to be purged.
+// Messages are deleted one by one, by sequence, and not purged: who may purge a task's reports may purge every stream,
+// for the broker's permissions do not tell streams of one name pattern apart, so the streams of records refuse to be
+// purged.
 type Records struct{ Conn *natsjs.Conn }
 
 var _ retention.Broker = Records{}
@@ -31,7 +32,7 @@ const (
 	listingAge = time.Minute // after which the broker forgets a listing that nobody ended
 )
 
-// Retain is retention.Sweep on a broker; it tries again where a cluster has no leader, until ctx ends.
+// Retain runs retention.Sweep on a broker; it tries again if a cluster has no leader, until ctx ends.
 func Retain(ctx context.Context, c *natsjs.Conn, task stream.Task, age time.Duration) (out retention.Removed, err error) {
 	var removed uint64
 	err = c.Retry(ctx, "retain "+string(task), natsjs.Leaderless, func() (err error) {
@@ -100,7 +101,8 @@ func (r Records) Records(ctx context.Context, task stream.Task, s stream.Stream)
 	}
 }
 
-// whole is an error unless so many messages are all that a listing has: the client library takes a broker that does not answer for the end of it.
+// whole returns an error unless so many messages are all that a listing has: the client library takes a broker that
+// does not answer for the end of the listing.
 func (r Records) whole(ctx context.Context, name string, list jetstream.Consumer, got uint64) error {
 	var info *jetstream.ConsumerInfo
 	err := r.Conn.Call(ctx, apiConsumerInfo+name+"."+list.CachedInfo().Name, func(ctx context.Context) (err error) {

@@ -15,17 +15,19 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// madeBy is the key of a stream's metadata that says which call made it. No other call finds its own mark there, also where the answer to a
-// creation was lost, or two create at once.
+// madeBy is the key of a stream's metadata that names the call that made it. No other call finds its own mark there,
+// also if the answer to a creation was lost, or two create at once.
 const madeBy = "panlearn.made_by"
 
-// newMark is the mark of one call.
+// newMark returns the mark of one call.
 func newMark() string { return rand.Text() }
 
-// rollbackTime is how long a call that failed, perhaps because its time was over, goes on to remove what it made.
+// rollbackTime bounds the time for which a call that failed, perhaps because its time was over, goes on to remove what
+// it made.
 const rollbackTime = 10 * time.Second
 
-// rollback removes the streams of a task that the call of this mark made, while they are empty, and adds to its error what came of it.
+// rollback removes the streams of a task that the call of this mark made, while they are empty, and adds to its error
+// what came of it.
 func rollback(ctx context.Context, c *natsjs.Conn, task stream.Task, mark string, because error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// small is a server that sets aside less than a task's reports want.
+// small returns a connection to a server that sets aside less than a task's reports need.
 func small(t *testing.T) *natsjs.Conn {
 	t.Helper()
 	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir(), MaxStore: DefaultReportBytes - 1})
@@ -66,7 +66,7 @@ func TestProvisionRollsBack(t *testing.T) {
 	if after := names(t, c); len(after) != len(before)+1 || !slices.Contains(after, other.Name) {
 		t.Errorf("streams %v, want those before and %s", after, other.Name)
 	}
-	// Not what has a message, whoever made it.
+	// A stream that has a message stays, even if this call made it.
 	mark := newMark()
 	mine := streamConfig(task, stream.Attempts, Options{Replicas: 1})
 	mine.Metadata = map[string]string{madeBy: mark}
@@ -84,7 +84,8 @@ func TestProvisionRollsBack(t *testing.T) {
 	}
 }
 
-// TestDoctorKnowsWhatFits: by the server's own word, since no client may ask what it has left; and nothing of the trial stays.
+// TestDoctorKnowsWhatFits: by the server's own word, since no client may ask what it has left; and nothing of the
+// trial stays.
 func TestDoctorKnowsWhatFits(t *testing.T) {
 	for _, test := range []struct {
 		c    *natsjs.Conn

@@ -21,16 +21,17 @@ const (
 	DefaultMaxAckPending = 4096
 )
 
-// minPerSubject is the least limit of one attempt's reports, storedRoom about what the server stores with each: subject, message id, framing.
+// minPerSubject is the least limit of one attempt's reports, storedRoom about what the server stores with each:
+// subject, message id, framing.
 const (
 	minPerSubject = 16
 	storedRoom    = 160
 )
 
-// duplicateWindow is how long the broker knows a message id. Nothing relies on it.
+// duplicateWindow is the time for which the broker knows a message id. Nothing relies on it.
 const duplicateWindow = 2 * time.Minute
 
-// Options are what an operator chooses about a task's streams. The zero value is one server and the defaults.
+// Options holds an operator's choices about a task's streams. The zero value is one server and the defaults.
 type Options struct {
 	Replicas       int           // of every stream, 1, 3 or 5; 0: 1
 	MaxReportBytes int64         // stored reports, beyond which publishes are refused; 0: see reportBytes
@@ -64,8 +65,9 @@ func (o *Options) validate() error {
 	o.MaxAge = cmp.Or(o.MaxAge, DefaultMaxAge)
 	o.AckWait = cmp.Or(o.AckWait, DefaultAckWait)
 	o.MaxAckPending = cmp.Or(o.MaxAckPending, DefaultMaxAckPending)
-	// Reports of one attempt, of one user each, leave half of the stream to the next one's; a few have to fit in any case. Bundles are fewer and, a user,
-	// smaller, so that a limit by their size would refuse single reports while the stream is nearly empty.
+	// Reports of one attempt, of one user each, leave half of the stream to the next one's; a few have to fit in any
+	// case. Bundles are fewer and, a user, smaller, so that a limit by their size would refuse single reports while
+	// the stream is nearly empty.
 	half := max(minPerSubject, o.MaxReportBytes/2/o.stored())
 	o.MaxPerSubject = min(cmp.Or(o.MaxPerSubject, half), half)
 	return nil
@@ -74,8 +76,8 @@ func (o *Options) validate() error {
 // stored returns about how many bytes the server stores for the smallest report.
 func (o *Options) stored() int64 { return int64(cmp.Or(o.LeastMsgSize, o.MaxMsgSize) + storedRoom) }
 
-// reportBytes returns the size of a stream that holds MaxPerSubject single reports of an attempt in one half: at least DefaultReportBytes, which is also
-// the most in memory, and at most MostReportBytes.
+// reportBytes returns the size of a stream that holds MaxPerSubject single reports of an attempt in one half: at least
+// DefaultReportBytes, which is also the most in memory, and at most MostReportBytes.
 func (o *Options) reportBytes() int64 {
 	if o.LeastMsgSize == 0 || o.MemoryReports {
 		return DefaultReportBytes
@@ -83,12 +85,12 @@ func (o *Options) reportBytes() int64 {
 	return min(max(DefaultReportBytes, 2*o.MaxPerSubject*o.stored()), MostReportBytes)
 }
 
-// all are a task's streams in the order of creation: devices wait for Reports, so it comes last.
+// all returns a task's streams in the order of creation: devices wait for Reports, so it comes last.
 func all() []stream.Stream {
 	return []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Batches, stream.Reports}
 }
 
-// streamConfig is what the protocol wants of a stream.
+// streamConfig returns the configuration of a stream that the protocol requires.
 func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.StreamConfig {
 	c := jetstream.StreamConfig{
 		Name: task.Name(s), Subjects: task.Subjects(s), Description: "panlearn " + string(task) + ": " + s.String(),
@@ -118,7 +120,7 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 	return c
 }
 
-// consumerConfig is the work queue's consumer.
+// consumerConfig returns the work queue's consumer.
 func consumerConfig(task stream.Task, o Options) jetstream.ConsumerConfig {
 	return jetstream.ConsumerConfig{
 		Durable: natsjs.Durable, FilterSubject: task.Reports(), DeliverPolicy: jetstream.DeliverAllPolicy,

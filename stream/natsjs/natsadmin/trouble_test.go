@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// smallDisk is a folder that is a disk of its own, of so much room; empty where none may be mounted.
+// smallDisk returns a folder that is a disk of its own, of so many bytes; empty if none may be mounted.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,7 +49,8 @@ func fill(t *testing.T, disk string) (free func()) {
 	}
 }
 
-// TestDoctorSeesAFullDisk, and a server that remembers one: nats-server refuses writes until it is restarted, while all reads answer.
+// TestDoctorSeesAFullDisk, and a server that remembers one: nats-server refuses writes until it is restarted, while
+// all reads answer.
 func TestDoctorSeesAFullDisk(t *testing.T) {
 	disk := smallDisk(t, "4m")
 	if disk == "" {
