@@ -49,7 +49,7 @@ func (a *Descent) Query() []float64 {
 	return a.middle
 }
 
-// queryWeights are those of the aggregate and of the point in the query; they sum to 1.
+// queryWeights returns the weights of the aggregate and of the point in the query; they sum to 1.
 func queryWeights(alpha, gamma, mu float64) (aggregate, point float64) {
 	whole := gamma + (1-alpha*alpha)*mu
 	return (1 - alpha) * (mu + gamma) / whole, alpha * ((1-alpha)*mu + gamma) / whole
@@ -71,5 +71,6 @@ func (a *Descent) Step(gradient []float64) {
 	a.t++
 }
 
-// Aggregate is what has been found: a point of the set up to rounding, valid until the next step.
+// Aggregate returns the solution found so far: a point of the set up to rounding. The slice is valid until
+// the next step.
 func (a *Descent) Aggregate() []float64 { return a.aggregate }

@@ -34,7 +34,7 @@ type filteredPlan struct {
 	phases []filteredPhase
 }
 
-// smoothness is that of the smoothed loss.
+// smoothness returns the smoothness of the smoothed loss.
 func (f *filteredPlan) smoothness() float64 {
 	if f.blur == 0 {
 		return f.public.Smoothness
@@ -42,10 +42,11 @@ func (f *filteredPlan) smoothness() float64 {
 	return blurredSmoothness(f.public.Lipschitz, f.blur, f.public.Dim)
 }
 
-// filter is that of a phase.
+// filter returns the filter of a phase, scaled to its radius.
 func (ph filteredPhase) filter() filter { return ph.threshold.filter.scaled(ph.radius) }
 
-// ratio is how far a filtered mean gradient moves, in diameters of the ball of radius L.
+// ratio bounds how far one person moves a filtered mean gradient, in diameters of the ball of radius L; it is
+// at most 1.
 func (f *filteredPlan) ratio(ph filteredPhase) float64 {
 	l := f.public.Lipschitz
 	return min(ph.filter().sensitivity(ph.people, l)/(2*l)*(1+0x1p-40), 1)

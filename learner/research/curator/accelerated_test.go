@@ -76,7 +76,8 @@ func TestThresholdNoiseIsDrawnOnce(t *testing.T) {
 			passes++
 		}
 	}
-	// Drawn once: 64 coins, outside of [8, 56] with probability below 1e-9. Drawn anew: 8 or more of 64 with 2^-20 each, below 1e-38.
+	// One draw for all runs: 64 coins, outside of [8, 56] with probability below 1e-9. A new draw each run: 8
+	// or more of 64 with 2^-20 each, below 1e-38.
 	if passes < 8 || passes > 56 {
 		t.Errorf("%d of %d phases passed", passes, runs)
 	}

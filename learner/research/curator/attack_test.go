@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// halted is what an attacker makes of a run that halted.
+// halted is the statistic that an attacker uses for a run that halted.
 const halted = -1e9
 
 // attack looks for an event that refutes a claim: half of the runs choose thresholds of the scalars, the other half bounds what they show, each with

@@ -2,11 +2,12 @@ package curator
 
 import "math"
 
-// The bounds of this file are on the expected excess risk of phased methods on new rows, in units of L times the distance of the best model from the start, with
-// Gaussian noise: planning figures, for any number of people and items, of what a method's Plan bounds for its own lattice and solver. First
-// weights, step sizes and numbers of phases and groups are those of the smallest bound.
+// The bounds of this file are on the expected excess risk of phased methods on new rows, in units of L times
+// the distance of the best model from the start, with Gaussian noise. They are planning figures for any
+// number of people and items; a method's Plan bounds the same risk for its own lattice and solver. First
+// weights, step sizes and numbers of phases and groups are chosen for the smallest bound.
 
-// mostBoundPhases is how many of a half, a quarter, ... of n people have anybody.
+// mostBoundPhases returns how many of the parts n/2, n/4, ... of n people are not empty.
 func mostBoundPhases(n float64) int { return mostHalves(int(n)) }
 
 // leastOver is the smallest value over a first weight or step size, and numbers of phases.

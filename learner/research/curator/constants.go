@@ -18,7 +18,8 @@ type constants struct {
 	sigma  float64 // of the release, in units of tau
 }
 
-// request is what a test of all pairs of so many points is calibrated for, with the radii of a filter.
+// request describes a test of all pairs among the given number of points, with the radii of a filter, for
+// calibration.
 func request(points, rounds int, f filter, b accounting.Budget, failure float64) accounting.ScoreRequest {
 	c := int64(points)
 	return accounting.ScoreRequest{Budget: b, Rounds: rounds, Failure: failure, Sensitivity: int64(scoreSensitivity(points)),
@@ -63,7 +64,7 @@ type printed struct {
 	sigma            float64 // sigma_1
 }
 
-// paperNumbers are those of Theorem B.1 with q = 0.1.
+// paperNumbers returns the numbers of Theorem B.1 with q = 0.1.
 func paperNumbers(p Public) printed {
 	n, m, d, l, b := float64(p.People), float64(p.Items), float64(p.Dim), p.Lipschitz, p.Budget
 	out := printed{groups: paperGroups(b, p.Items, p.People), phases: paperPhases(p.People), q: 0.1, growth: 1.5 + math.Log(m)/math.Log(n)}
@@ -85,8 +86,9 @@ func (x printed) String() string {
 	return fmt.Sprintf("the paper's constants: groups %d, phases %d, first step size %.3g, radius %.3g and noise %.3g", x.groups, x.phases, x.eta/math.Exp2(x.growth), x.tau, x.sigma)
 }
 
-// paperConstants are those of a test of the paper: Laplace noise of scale 20/epsilon on the score, threshold 4C/5, points included with probabilities that
-// rise from 0 at C/2 to 1 at 2C/3, within 2 tau. An odd number of groups is made even.
+// paperConstants returns the constants of a test of the paper: Laplace noise of scale 20/epsilon on the
+// score, threshold 4C/5, points included with probabilities that rise from 0 at C/2 to 1 at 2C/3, within 2
+// tau. An odd number of groups is made even.
 func paperConstants(b accounting.Budget, groups int) (constants, error) {
 	groups += groups % 2
 	c := int64(groups)

@@ -46,7 +46,7 @@ func uncapped(p Public) float64 {
 	return gradientScoreNoise(p, swaps(p.spread(), float64(p.Items), math.Log(float64(p.People)), p.failure()), math.Inf(1))
 }
 
-// mostItems is where the search for a crossover ends.
+// mostItems bounds the search for a crossover.
 const mostItems = 1 << 50
 
 // From is the smallest number of items of a person with which the method has no more noise than the baseline, up to a thousandth of it; 0: none has.
@@ -80,14 +80,15 @@ func perShift(b accounting.Budget) float64 {
 	return 1 / mu
 }
 
-// minimiserShift is how far a person moves a minimiser, in units of L over the curvature.
+// minimiserShift returns how far one of the given number of people moves a minimiser, in units of L over the
+// curvature.
 func minimiserShift(people float64) float64 { return 2 / people }
 
-// minimiserNoise is that of the baseline, in units of L over the curvature.
+// minimiserNoise returns the noise of the baseline, in units of L over the curvature.
 func minimiserNoise(p Public) float64 { return minimiserShift(float64(p.People)) * perShift(p.Budget) }
 
-// swaps is how long the sum of m of centred vectors of norm L, in units of L m, may be for one person among so many sets of people, whose logarithm it takes
-// (Ghazi et al. 2023, Lemma 3.8).
+// swaps bounds the length of a sum of m centred vectors of norm L, in units of L m, for one person in each of
+// exp(logSets) sets of people, except with probability failure (Ghazi et al. 2023, Lemma 3.8).
 func swaps(spread, m, logSets, failure float64) float64 {
 	return 5 * spread * math.Sqrt((logSets+math.Log(1/failure))/m)
 }
@@ -153,7 +154,8 @@ func filtered(p Public, radius float64) func(m float64) float64 {
 	return func(m float64) float64 { return one / math.Sqrt(m) }
 }
 
-// concentrated is how far any two of the iterates of groups are apart, in all phases but with the probability failure, in units of eta L sqrt(steps).
+// concentrated bounds the distance between any two iterates of groups, in all phases, except with probability
+// failure, in units of eta L sqrt(steps).
 func concentrated(groups, phases int, failure float64) float64 {
 	c := float64(groups)
 	return 2 / math.Sqrt(3) * (1 + math.Sqrt(math.Log(c*c*float64(phases)/(2*failure))))

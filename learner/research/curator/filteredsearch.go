@@ -53,7 +53,7 @@ func searchFiltered(p Public) (*filteredPlan, error) {
 	return best, nil
 }
 
-// mostSteps is how many steps of a phase a search tries at most.
+// mostSteps bounds the number of steps of a phase that a search tries.
 const mostSteps = 1024
 
 // best has the phases of the smallest bound for so many people, who start at a distance from the minimiser of the risk; nil: none.

@@ -49,7 +49,8 @@ func concentration(p Public, m, people float64) float64 {
 	return min(swaps(p.spread(), m, math.Log(people), p.failure()), farthest)
 }
 
-// farthest is how far a person's gradient may be from the mean one of people among whom the person is, in units of L: any two are no further apart.
+// farthest bounds the distance of a person's gradient from the mean gradient of a set of people with that
+// person in it, in units of L: no two gradients are further apart.
 const farthest = 2.0
 
 // unsure bounds how far a computed distance of a person's gradient from the mean one is from that at the exact minimiser.
@@ -94,7 +95,7 @@ func (g *gradscore) release(ctx context.Context, t *table, c []float64, people [
 	return x, k <= deletions, g.publish(x, middle, g.lattice, entropy)
 }
 
-// far is how far each person's gradient at x is from the mean one.
+// far returns the distance of each person's gradient at x from the people's mean gradient.
 func (s *solver) far(t *table, x []float64, people []int) []float64 {
 	mean, g := make([]float64, len(x)), make([]float64, len(x))
 	t.mean(mean, x, g, people, nil)
@@ -109,7 +110,8 @@ func (s *solver) far(t *table, x []float64, people []int) []float64 {
 	return far
 }
 
-// score is that of people so far from the mean gradient, and who is no outlier; above Rmax it is Rmax + 1, and nobody is one.
+// score returns the outlier score of people at these distances from the mean gradient, and reports for each
+// whether they are kept. Above Rmax the score is Rmax + 1, and everybody is kept.
 func (g *gradscore) score(far []float64) (score int, keep []bool) {
 	score, threshold := len(g.thresholds), math.Inf(1)
 	for k, most := range g.thresholds {
@@ -181,7 +183,7 @@ func gradscoreRisk(p Public, lambda float64, people int, std, xi float64) float6
 	return outputRisk(p, lambda, p.Set.Radius(), people, std, xi) + p.failure()*p.steepest()*p.Set.Radius()
 }
 
-// leastGradscore is where the deletions of the calibrated law exist.
+// leastGradscore returns the fewest people for which the deletions of the calibrated law exist.
 func leastGradscore(p Public) int {
 	l, _ := calibratedLaw(p.Budget)
 	return leastDeletions(l)

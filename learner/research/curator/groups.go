@@ -31,7 +31,7 @@ func (g *groupPlan) ball(ph groupPhase) float64 {
 	return min(ph.eta*g.public.steepest()*float64(ph.steps)/2, g.public.diameter()) * (1 + 0x1p-20)
 }
 
-// ratio is how far the filtered mean moves, in diameters of the ball.
+// ratio bounds how far one person moves the filtered mean, in diameters of the ball; it is at most 1.
 func (g *groupPlan) ratio(ph groupPhase) float64 {
 	ball := g.ball(ph)
 	return min(g.constants.filter.scaled(ph.tau).sensitivity(g.constants.groups, ball)/(2*ball)*(1+0x1p-40), 1)
@@ -98,7 +98,7 @@ func (g *groupPlan) descend(ph groupPhase, loss convex.Loss, people []Person, j 
 	for l, v := range start {
 		sum[l] = sum[l]/float64(ph.steps) - v
 	}
-	convex.Clip(sum, g.ball(ph)) // where it is, but for rounding
+	convex.Clip(sum, g.ball(ph)) // changes nothing except for rounding
 	return sum
 }
 

@@ -39,8 +39,8 @@ func TestPaperNumbers(t *testing.T) {
 	relative(t, "sigma", x.sigma, 148.794156, 1e-7)
 }
 
-// TestCalibratedGroups: with noise in whole pairs U, Theta and sigma are those of continuous noise up to two pairs, and both arguments of Theorem
-// P1's maximum meet delta.
+// TestCalibratedGroups checks that with noise in whole pairs U, Theta and sigma equal those of continuous
+// noise up to two pairs, and that both arguments of Theorem P1's maximum meet delta.
 func TestCalibratedGroups(t *testing.T) {
 	b := accounting.Budget{Epsilon: 1, Delta: 1e-6}
 	for _, c := range []struct {

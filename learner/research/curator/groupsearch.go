@@ -8,7 +8,7 @@ import (
 // fewestGroups is Least of group-sgd: one phase, in which everybody is a group.
 func fewestGroups(p Public) int { return leastGroups(p.Budget, p.failure()) }
 
-// mostPhases is how many phases a search tries at most.
+// mostPhases bounds the number of phases that a search tries.
 const mostPhases = 6
 
 // schedules yields the sizes of phases that a search tries, up to so many phases, each of at least so many people: all alike, or each half of the one before.
@@ -75,7 +75,8 @@ func stepped(p Public, c constants, sizes []int, growth float64) *groupPlan {
 	return at(min(math.Sqrt(first/rest), 2/(p.Smoothness+p.Ridge)))
 }
 
-// terms are those of the bound on the risk of the filtered means, by phase, and of the last noise (docs/proofs/curator.md, groups):
+// terms returns the terms of the bound on the risk of the filtered means, by phase, and of the last noise
+// (docs/proofs/curator.md, groups):
 //
 //	R^2/(2 eta_1 T_1), then for every phase eta_i G^2/2 and, after the first, d sigma_(i-1)^2/(2 eta_i T_i), and G sqrt(d) sigma_l
 //

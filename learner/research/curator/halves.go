@@ -26,7 +26,7 @@ func halves(people, phases int) [][2]int {
 	return out
 }
 
-// numbers are those of [from, to).
+// numbers returns the integers of [from, to).
 func numbers(part [2]int) []int {
 	out := make([]int, part[1]-part[0])
 	for i := range out {
@@ -35,10 +35,11 @@ func numbers(part [2]int) []int {
 	return out
 }
 
-// mostHalves is how many phases people are enough for.
+// mostHalves returns the largest number of phases that this many people allow; at least 1.
 func mostHalves(people int) int { return max(1, paperPhases(people)) }
 
-// A course is how phases on disjoint people go: the first one's weight or step, by which it changes from one to the next.
+// A course describes phases on disjoint people: their number, the weight or step of the first, and the factor
+// by which it changes from one phase to the next.
 type course struct {
 	phases int
 	first  float64
@@ -76,8 +77,9 @@ type turn interface {
 	inexact() float64           // of what is released, before its noise
 }
 
-// inTurns is of turns on parts of the people, who are given each their phase's. Spent is that of parts which share nobody: each has the whole budget, and what they
-// cost together is what the dearest does (docs/proofs/curator.md, Phases).
+// inTurns returns a plan of turns, each on a part of the people. Parts share nobody, so every turn has the
+// whole budget, and all together cost as much as the dearest of them: that is Spent (docs/proofs/curator.md,
+// Phases).
 func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64, notes ...string) *Plan {
 	plan := &Plan{Method: name, Public: p, Phases: len(turns), Bound: bound, Notes: notes}
 	plan.Spent.Epsilon = p.Budget.Epsilon
@@ -112,8 +114,9 @@ func follow(x []float64, turns int, release func(i int, from []float64) ([]float
 	return r, nil
 }
 
-// phasesRisk bounds the expected excess risk after all phases of a course, of phases that each end within fit(i) + distance^2 drift(i) of any point, where
-// distance is that of the phase's start from the point, and release with noise std(i) a coordinate (docs/proofs/curator.md, Phases).
+// phasesRisk bounds the expected excess risk after all phases of a course. Phase i ends within fit(i) +
+// distance^2 drift(i) of any point, where distance is from the phase's start to the point, and releases with
+// noise std(i) in each coordinate (docs/proofs/curator.md, Phases).
 func phasesRisk(p Public, phases int, fit, drift, std func(i int) float64) float64 {
 	r := p.Set.Radius()
 	risk, square := 0.0, r*r // of the distance between the start and the comparator: the optimum, then the last phase's point before its noise

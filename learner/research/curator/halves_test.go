@@ -92,7 +92,7 @@ func TestPassMovesByLittle(t *testing.T) {
 		}
 		people := crowd(rng, p.People, p.Items, p.Dim)
 		if round%4 == 0 {
-			people = make([]Person, p.People) // who say nothing
+			people = make([]Person, p.People) // nobody has rows
 		}
 		far := make([]float64, p.Dim)
 		far[0] = 1

@@ -10,7 +10,8 @@ import (
 // A law is of the number of deletions that a score may have for its release. The zero value is none.
 type law = randomizer.TruncatedLaplace
 
-// perDeletion is how far apart neighbours of scores s and t are, in units of what one deletion moves.
+// perDeletion returns the distance between neighbours of scores s and t, in units of the shift that one
+// deletion causes.
 func perDeletion(s, t int) float64 { return float64(s + t + 2) }
 
 // calibratedLaw is the law with the least Gaussian noise, and that noise, where neighbours are perDeletion apart.
@@ -40,8 +41,9 @@ func smallestLaw(rate, delta float64) law {
 	return out
 }
 
-// leastDeletions is where 4 kappa + 1 people may go and one stays: two neighbours with 2 kappa deletions each, and the person in whom they differ. Nobody is
-// enough for no law.
+// leastDeletions returns the fewest people from whom 4 kappa + 1 can be deleted so that one stays: two
+// neighbours with 2 kappa deletions each, and the person in whom they differ. For no law it is math.MaxInt32:
+// no number is enough.
 func leastDeletions(l law) int {
 	if l == (law{}) {
 		return math.MaxInt32

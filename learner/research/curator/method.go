@@ -55,7 +55,7 @@ type TooFewError struct {
 	People, Least int
 }
 
-// Error says the smallest number, if it is one that Public has.
+// Error names the smallest number that is enough, if Public allows that number.
 func (e *TooFewError) Error() string {
 	if e.Least > mostPeople {
 		return fmt.Sprintf("%s: %d people: no number of them up to %d is enough for this epsilon and delta", e.Method, e.People, mostPeople)

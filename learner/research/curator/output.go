@@ -80,7 +80,8 @@ func outputRisk(p Public, lambda, distance float64, people int, std, xi float64)
 	return lambda*distance*distance/2 + generalisation(p, nu, people) + p.steepest()*(math.Sqrt(float64(p.Dim))*std+xi)
 }
 
-// generalisation is what the minimiser over so many people's rows is worse on new rows, which are draws of one distribution.
+// generalisation bounds the excess risk, on new rows of one distribution, of the minimiser over this many
+// people's rows.
 func generalisation(p Public, nu float64, people int) float64 {
 	return 4 * p.Lipschitz * p.Lipschitz / (nu * float64(people) * float64(p.Items))
 }

@@ -39,7 +39,7 @@ var (
 	strongSCO = phasing{"strongly-convex-sco", true, true}
 )
 
-// mostShares is how many phases on all people are looked at: each has a share of the budget.
+// mostShares bounds the number of phases on all people that are tried: each has a share of the budget.
 const mostShares = 6
 
 // scoredGrowths are changes of the weight from one phase to the next: those of Ghazi et al. 2023 and of Lowy, Liu and Asi 2024, who let it grow faster.
@@ -95,7 +95,7 @@ func (m phasing) parts(people, phases int) [][2]int {
 	return out
 }
 
-// least is where the deletions of two phases exist: one is gradscore's.
+// least returns the fewest people for which the deletions of two phases exist; a single phase is gradscore.
 func (m phasing) least(p Public) (n int) {
 	for i := range 2 {
 		l, _ := calibratedLaw(m.budget(p.Budget, 2, i))

@@ -89,7 +89,7 @@ func (p Public) diameter() float64 { return 2 * p.Set.Radius() }
 // Trivial bounds the excess risk of the set's start, which needs no data: (L + mu R) R.
 func (p Public) Trivial() float64 { return p.steepest() * p.Set.Radius() }
 
-// start is where every method begins.
+// start returns the point at which every method begins.
 func (p Public) start() []float64 {
 	x := make([]float64, p.Dim)
 	p.Set.Start(x)
@@ -102,7 +102,7 @@ type Person []convex.Example
 // Format prints a placeholder under every verb, so that no log or error can carry rows.
 func (Person) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("curator.Person{redacted}")) }
 
-// Result is what is published.
+// A Result is published.
 type Result struct {
 	Model  []float64 // the last released point, in the set
 	Phase  int       // whose release it is; 0: the public start

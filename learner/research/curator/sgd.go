@@ -63,7 +63,7 @@ func (s *pass) release(ctx context.Context, t *table, from []float64, people []i
 	return x, true, publish(s.public.Set, x, from, s.ball(), s.lattice, entropy)
 }
 
-// mean is that of the points x_0 = from, ..., before each person's step.
+// mean returns the mean of the points x_0 = from, ..., before each person's step.
 func (s *pass) mean(ctx context.Context, t *table, from []float64, people []int) ([]float64, error) {
 	d := len(from)
 	x, g, part, sum := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)

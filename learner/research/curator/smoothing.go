@@ -38,7 +38,7 @@ func (b *blur) around(x []float64) []float64 {
 	return b.at
 }
 
-// blurredSmoothness is that of f_r.
+// blurredSmoothness returns the smoothness of f_r, the loss smoothed over a ball of the radius.
 func blurredSmoothness(lipschitz, radius float64, dim int) float64 {
 	return lipschitz * math.Sqrt(float64(dim)) / radius
 }

@@ -14,17 +14,19 @@ const addends = convex.Addends
 // mostRows of a person enter; who has more, has the first so many. It keeps the bound on rounding free of what people hold.
 const mostRows = 1 << 20
 
-// slopeErrors is how large rounding may make the errors of a row's slope, in units of 2^-53 of the largest one that is not cut.
+// slopeErrors bounds the rounding errors of a row's slope, in units of 2^-53 of the largest slope that is not
+// cut.
 const slopeErrors = 1 << 14
 
-// Whoever cuts a slope at L/||x||, or compares a curvature with beta, does so with a norm that is rounded: the constants of what is computed are
-// these many times those of Public. The error of a norm of 2^24 numbers is below 2^-28.
+// A slope is cut at L/||x||, and a curvature compared with beta, with a norm that is rounded. So the
+// constants of the computed losses are those of Public times these factors. The error of a norm of 2^24
+// numbers is below 2^-28.
 const (
 	cutSlack  = 1 + 0x1p-24
 	bendSlack = 1 + 0x1p-20
 )
 
-// lipschitz and smoothness are those of every person's loss as it is computed, whatever the rows are.
+// lipschitz and smoothness hold for every person's loss as it is computed, whatever the rows are.
 func (p Public) lipschitz() float64  { return p.Lipschitz * cutSlack }
 func (p Public) smoothness() float64 { return p.Smoothness * bendSlack * bendSlack }
 

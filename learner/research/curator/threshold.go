@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A threshold are the numbers of tests one after the other of the same K people, each followed by the release of a filtered mean, up to the first
-// test that fails (Lowy, Liu and Asi 2024, Algorithms 2 and 4, with full batches). Scores are in pairs. Radii are those of the filter.
+// A threshold holds the numbers of a sequence of tests of the same K people, each followed by the release of
+// a filtered mean, up to the first test that fails (Lowy, Liu and Asi 2024, Algorithms 2 and 4, with full
+// batches). Scores are in pairs. Radii are the filter's.
 type threshold struct {
 	people int    // K
 	filter filter // r_s = r_f, and U
@@ -55,5 +56,5 @@ func (s *series) testAndRelease(mean []float64, points [][]float64, f filter, r 
 	return passed, r.release(mean)
 }
 
-// passes says whether a score, in pairs, is at least the level, with its own fresh noise.
+// passes reports whether a score, in pairs, is at least the level, with fresh noise of its own.
 func (s *series) passes(pairs int) bool { return int64(pairs)+s.each.Sample(s.entropy) >= s.level }
