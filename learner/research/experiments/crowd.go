@@ -98,8 +98,9 @@ func (p *population) raw(places []int, m int) []curator.Person {
 	return out
 }
 
-// summaries are people with rowsInSummary rows each, whose mean loss is that of their m rows at every model: sums of squares are those of a root of the mean of
-// (x, y)(x, y)', turned so that every x has norm 1, as the rows have.
+// summaries returns one person for each place, with rowsInSummary rows, whose mean loss equals that of the m
+// rows there at every model: the sums of squares are those of a root of the mean of (x, y)(x, y)', turned so
+// that every x has norm 1, as the rows have.
 func (p *population) summaries(places []int, m int) []curator.Person {
 	out := make([]curator.Person, len(places))
 	mean := make([]float64, packed(peopleDim+1))
@@ -178,7 +179,7 @@ type objective struct {
 	best      []float64
 }
 
-// objective is that of a ridge.
+// objective returns the objective with this ridge.
 func (p *population) objective(ridge float64) *objective {
 	mean := make([]float64, packed(peopleDim+1))
 	p.between(mean, p.sums, 0, p.size)

@@ -17,7 +17,8 @@ import (
 
 func random(seed uint64) *rand.Rand { return rand.New(sim.Entropy(seed, "experiments: test")) }
 
-// The components are those that gonum finds by a singular value decomposition of the centred rows, another way.
+// The components equal those that gonum finds another way: by a singular value decomposition of the centred
+// rows.
 func TestPrincipalIsTheSingularValueDecomposition(t *testing.T) {
 	const n, dim, k = 200, 6, 3
 	draw := random(1)

@@ -16,8 +16,9 @@ func profile(mu, epsilon float64) float64 {
 	return tail(epsilon/mu-mu/2) - math.Exp(epsilon)*tail(epsilon/mu+mu/2)
 }
 
-// TestReportsOfAllRoundsMeetEpsilon: a row moves a mean over n by 2L/n, in each of R rounds, and so all that a silo
-// says by sqrt(R) times that; the lattice's noise is that of a Gaussian up to little.
+// TestReportsOfAllRoundsMeetEpsilon checks the noise against one Gaussian: a row moves a mean over n by 2L/n,
+// in each of R rounds, and so all reports of a silo together by sqrt(R) times that; the lattice's noise
+// nearly equals a Gaussian's.
 func TestReportsOfAllRoundsMeetEpsilon(t *testing.T) {
 	s := &setting{study: study{rounds: 35}, least: 1238, mechanisms: map[float64]accounting.Plan{}}
 	s.job.Problem.Dim = 50
@@ -57,10 +58,10 @@ func TestEpochsOfAllRoundsMeetEpsilon(t *testing.T) {
 	}
 }
 
-// TestPaperNoiseIsThePapers runs contenders on rows that pull nowhere: all that moves the model is noise. In four
-// rounds of two silos of 100 rows, at epsilon 2, L = 3 and delta = 1e-4, sigma^2 = 8 L^2 R ln(1/delta)/(n^2
-// epsilon^2) is 8 * 9 * 4 * 9.21034/40000 = 0.0663145, and K = 70 is that of epsilon 8: 100 sqrt(8)/(2 sqrt(4)),
-// rounded down.
+// TestPaperNoiseIsThePapers runs contenders on rows that pull nowhere: all that moves the model is noise. In
+// four rounds of two silos of 100 rows, at epsilon 2, L = 3 and delta = 1e-4, sigma^2 = 8 L^2 R
+// ln(1/delta)/(n^2 epsilon^2) is 8 * 9 * 4 * 9.21034/40000 = 0.0663145, and K = 70 belongs to epsilon 8: 100
+// sqrt(8)/(2 sqrt(4)), rounded down.
 func TestPaperNoiseIsThePapers(t *testing.T) {
 	const dim, variance, step, k = 10000, 0.06631446, 0.5, 70
 	spec, err := task.Parse([]byte(`{version: 1, name: still, events: {format: libsvm}, features: {vector: {dimension: 10000, min: -1, max: 1}},

@@ -63,7 +63,7 @@ func principal(rows []convex.Example, dim, k int) (components, error) {
 	return out, nil
 }
 
-// coordinate is that of the k-th value.
+// coordinate returns the index of the coordinate that the k-th value belongs to.
 func coordinate(x convex.Example, k int) int {
 	if x.Index == nil {
 		return k

@@ -134,7 +134,8 @@ func printCrossovers(to io.Writer) error {
 	return nil
 }
 
-// byHand is where the theorems put crossovers at epsilon 1, 4 and 8, worked out by themselves; of gradscore from its noise at 16 items, as if that fell like the root.
+// byHand holds the numbers of rows at which the theorems put crossovers at epsilon 1, 4 and 8, worked out
+// independently; gradscore's follow from its noise at 16 items, as if that fell like the root.
 var byHand = map[string]struct {
 	people int
 	from   [3]int
@@ -149,7 +150,7 @@ func contestName(c curator.Contest) string {
 	return "`" + c.Method + "`" + map[bool]string{true: ", paper's constants"}[c.Paper]
 }
 
-// threeOf is what is said of n people at every epsilon.
+// threeOf joins the texts of say for n people at every epsilon.
 func threeOf(say func(p curator.Public) string, n int) string {
 	var of []string
 	for _, epsilon := range peopleEpsilons {

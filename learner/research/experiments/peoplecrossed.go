@@ -14,7 +14,8 @@ import (
 	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
-// perPoint is how many fits of so many people say what the noise of a plan is, at each of five numbers of rows around a crossover, in about as much time.
+// perPoint returns how many fits of this many people estimate the noise of a plan, at each of five numbers of
+// rows around a crossover: the time is about the same for every number of people.
 func perPoint(people int) int { return 300_000 / people }
 
 // printCrossed are a setting in which runs of methods for people lose less than those of the baselines, and what draws of noise say of a crossover: from how many rows

@@ -16,8 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// inOnePlace is what learner fit plans without an algorithm for a table of n people of m rows each: many passes in one silo of all people, whose mean gradients
-// are cut to a radius.
+// inOnePlace returns the job that learner fit plans without an algorithm for a table of n people of m rows
+// each: many passes in one silo of all people, whose mean gradients are cut to a radius.
 func inOnePlace(n, m int, epsilon, ridge, radius float64) (run.Job, error) {
 	columns := make([]string, peopleDim)
 	for i := range columns {
@@ -33,7 +33,8 @@ func inOnePlace(n, m int, epsilon, ridge, radius float64) (run.Job, error) {
 	return run.NewJob(spec)
 }
 
-// radiusNoise is that of a coordinate of a mean gradient, in units of the clip norm.
+// radiusNoise returns the noise of a coordinate of a mean gradient, in units of the clip norm, and the number
+// of rounds.
 func radiusNoise(job run.Job) (noise float64, rounds uint64) {
 	return job.Inflation() * job.First().Privacy.TotalStd(), manifest.Planned(job.Plan)
 }

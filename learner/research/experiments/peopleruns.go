@@ -190,12 +190,12 @@ func printRuns(to, progress io.Writer, seeds int, of, only string) error {
 	return nil
 }
 
-// named says whether one of some texts, with commas between, is in the name.
+// named reports whether the name contains one of the texts, which are separated by commas.
 func (c rival) named(texts string) bool {
 	return slices.ContainsFunc(strings.Split(texts, ","), func(text string) bool { return strings.Contains(c.name, text) })
 }
 
-// strong says whether it wants a ridge.
+// strong reports whether the contender needs a ridge.
 func (c rival) strong() bool { return strings.Contains(c.name, "strongly") }
 
 // text is the mean excess risk in a crowdCell, and its standard deviation, in thousandths.

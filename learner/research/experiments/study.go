@@ -33,10 +33,10 @@ type study struct {
 	doubleDraws       bool                              // silos of one label share its rows, and draw of them with replacement, as released
 }
 
-// bounds are those of the exponent of the sizes of steps that are tried.
+// bounds holds the bounds of the exponent of the step sizes that are tried.
 type bounds struct{ low, high float64 }
 
-// points is how many are.
+// points is the number of step sizes that are tried.
 const points = 6
 
 // sizes are evenly spread in the exponent.

@@ -76,7 +76,7 @@ func (f Federation) EmpiricalVariance(batch, noise float64) float64 {
 	return v
 }
 
-// everything says that each round has every record.
+// everything reports whether each round has every record.
 func (f Federation) everything(batch float64) bool { return f.Available*batch >= f.Silos*f.Records }
 
 // Regularization is lambda of the term (lambda/2)||w - w_0||^2 with which a convex objective is run: V/(D sqrt(R)). Doubt: the proofs print half of
@@ -85,10 +85,10 @@ func (f Federation) Regularization(variance, rounds float64) float64 {
 	return math.Sqrt(variance/rounds) / f.Diameter
 }
 
-// Steepness returns a v with which a convex objective needs no regularisation (Ghadimi and Lan 2012): max{2 beta,
-// sqrt(2 V^2 R (R+1)(R+2)/(3 D^2))}. Round r, from 1, of the accelerated algorithm has alpha_r = 2/(r+1) and eta_r =
-// 4 v/(r (r+1)), which multiplies a squared distance: large is a small step. v is 2 beta at least. The paper has no
-// steps for the convex case; these are those of its stages.
+// Steepness returns a v with which a convex objective needs no regularisation (Ghadimi and Lan 2012): max{2
+// beta, sqrt(2 V^2 R (R+1)(R+2)/(3 D^2))}. Round r, from 1, of the accelerated algorithm has alpha_r =
+// 2/(r+1) and eta_r = 4 v/(r (r+1)), which multiplies a squared distance: large is a small step. v is 2 beta
+// at least. The paper gives no steps for the convex case; these follow its stages.
 func (f Federation) Steepness(variance, rounds float64) float64 {
 	return math.Max(2*f.Smoothness, math.Sqrt(2*variance*rounds*(rounds+1)*(rounds+2)/3)/f.Diameter)
 }
@@ -96,9 +96,10 @@ func (f Federation) Steepness(variance, rounds float64) float64 {
 // Reach is X = sqrt(M) epsilon n/sqrt(d ln(1/delta)) of Theorem 4.1: the excess empirical risk is L D/X up to constants.
 func (f Federation) Reach() float64 { return math.Sqrt(f.signal() / (f.Dim * f.logDelta())) }
 
-// EmpiricalRounds are those of Theorem 4.1 for smooth losses, not rounded, as the two terms of which the larger one counts: that of the steps,
-// ((beta D/L) X)^(1/2) or sqrt(kappa) ln(Delta mu M epsilon^2 n^2/(L^2 d)), and that of the batch, epsilon^2 n^2/(K d ln(1/delta)), 0 where
-// each round has every record. Doubt: the exponent 1/2 is hard to read; it alone turns into F.2's rounds with F.2's beta.
+// EmpiricalRounds returns the rounds of Theorem 4.1 for smooth losses, not rounded, as the two terms of which
+// the larger one counts: the steps' term, ((beta D/L) X)^(1/2) or sqrt(kappa) ln(Delta mu M epsilon^2
+// n^2/(L^2 d)), and the batch's, epsilon^2 n^2/(K d ln(1/delta)), 0 where each round has every record. Doubt:
+// the exponent 1/2 is hard to read; it alone turns into F.2's rounds with F.2's beta.
 func (f Federation) EmpiricalRounds(batch float64) (steps, batches float64) {
 	steps = math.Sqrt(f.Smoothness * f.Diameter / f.Lipschitz * f.Reach())
 	if f.Convexity > 0 {

@@ -15,9 +15,10 @@ func (f Federation) ExperimentalBatch(rounds float64) float64 {
 	return f.withinRecords(math.Floor(f.Records * math.Sqrt(f.Epsilon/rounds) / 2))
 }
 
-// LocalNoise is sigma of every step of the paper's private Local SGD, of R rounds of K steps on one record each (Appendix I):
-// sigma^2 = 8 L^2 R K ln(1/delta)/(n^2 epsilon^2). No proof of its epsilon is valid: seen step by step, which is what the accountant that is cited
-// bounds, it is far from private, and for the K-th iterate alone there is no proof but for linear losses.
+// LocalNoise returns sigma of every step of the paper's private Local SGD, of R rounds of K steps on one
+// record each (Appendix I): sigma^2 = 8 L^2 R K ln(1/delta)/(n^2 epsilon^2). No proof of its epsilon is
+// valid: seen step by step, which the cited accountant bounds, it is far from private, and for the K-th
+// iterate alone there is a proof only for linear losses.
 func (f Federation) LocalNoise(rounds, steps float64) float64 {
 	return f.ExperimentalNoise(rounds) * math.Sqrt(steps)
 }

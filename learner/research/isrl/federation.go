@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// A Federation is what the constants of the theorems depend on. Counts are floats because formulas are made of them; all are at least 1.
+// A Federation holds the quantities that the theorems' constants depend on. Counts are floats because
+// formulas are made of them; all are at least 1.
 type Federation struct {
 	Silos     float64 // N
 	Available float64 // M of a round: 1/M is the mean of 1/M_r over rounds

@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// A law is that of a privacy loss on a lattice: mass[i] at (low+i) step, less short; infinite at +Inf. What is missing to 1 is at -Inf.
+// A law is the distribution of a privacy loss on a lattice: mass[i] at (low+i) step, less short; infinite at
+// +Inf. The rest, up to 1, is at -Inf.
 type law struct {
 	step     float64
 	low      int
@@ -18,7 +19,7 @@ type law struct {
 	lost     float64 // mass that may be in the wrong place, either way
 }
 
-// spill is how much of a sum's mass may lie outside the lattice that it is computed on.
+// spill bounds the mass of a sum that lies outside the lattice that it is computed on.
 const spill = 1e-15
 
 // sum is the law of the sum of that many independent losses, by one transform of a lattice that holds all but spill of it at either end.

@@ -16,17 +16,18 @@ func (f Federation) Noise(rounds float64) float64 {
 	return 16 * f.Lipschitz * math.Sqrt(rounds*math.Log(2.5*rounds/f.Delta)*math.Log(2/f.Delta)) / (f.Records * f.Epsilon)
 }
 
-// LeastBatch is what the batch K must be at least: epsilon n/(4 sqrt(2 R ln(2/delta))). A batch is at most n.
+// LeastBatch returns the least batch K: epsilon n/(4 sqrt(2 R ln(2/delta))). A batch is at most n.
 func (f Federation) LeastBatch(rounds float64) float64 {
 	return f.Epsilon * f.Records / (4 * math.Sqrt(2*rounds*math.Log(2/f.Delta)))
 }
 
-// Share is what one of R rounds may cost: epsilon/(2 sqrt(2 R ln(2/delta))) and delta/(2 R).
+// Share returns the budget of one of R rounds: epsilon/(2 sqrt(2 R ln(2/delta))) and delta/(2 R).
 func (f Federation) Share(rounds float64) accounting.Budget {
 	return accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*math.Log(2/f.Delta))), Delta: f.Delta / (2 * rounds)}
 }
 
-// Composed is what R such rounds cost by advanced composition (Dwork and Roth 2014, Theorem 3.20) with delta' = delta/2.
+// Composed returns the cost of R such rounds by advanced composition (Dwork and Roth 2014, Theorem 3.20) with
+// delta' = delta/2.
 func (f Federation) Composed(rounds float64) accounting.Budget {
 	s := f.Share(rounds)
 	return accounting.Budget{
@@ -46,7 +47,8 @@ func (f Federation) Conditions(rounds, batch float64) []Condition {
 	}
 }
 
-// Rounds are those of Theorem 2.1 for smooth losses, not rounded: D.1.1 for convex and D.1.2 for strongly convex ones.
+// Rounds returns the rounds of Theorem 2.1 for smooth losses, not rounded: D.1.1 for convex and D.1.2 for
+// strongly convex ones.
 //
 //	convex          (beta D sqrt(M)/L) min{sqrt(n), epsilon n/sqrt(d)} + min{n M, epsilon^2 n^2 M/d}
 //	strongly convex max{(2 beta/mu) ln(beta D^2 mu M epsilon^2 n^2/(d L^2)), min{n M, epsilon^2 n^2 M/d}}

@@ -49,7 +49,8 @@ func normalBetween(a, b float64) (mass, err float64) {
 	return 1 - math.Erfc(-a/math.Sqrt2)/2 - math.Erfc(b/math.Sqrt2)/2, 1e-15
 }
 
-// beyond is how many standard deviations from its middle a normal law ends here; what lies further, 1e-21, is an infinite loss.
+// beyond is the number of standard deviations from its middle at which a normal law is cut; the mass further
+// out, 1e-21, has an infinite loss.
 const beyond = 9.5
 
 // step is a width of bins that is fine beside the loss of one round.
@@ -71,9 +72,10 @@ const (
 	maxBins  = 1 << 21
 )
 
-// symmetric is the law of the loss of the symmetric pair, whose profile is that of (P, Q) at orders above 1. A loss l in a bin is split
-// between the bin's ends so that the means of 1 and of e^-l stay what they are: (1 - e^(eps-l))+ is convex in e^-l, also for a sum of losses, so every
-// delta rises and none by more than the square of the bins' width.
+// symmetric returns the law of the loss of the symmetric pair, whose profile is that of (P, Q) at orders
+// above 1. A loss l in a bin is split between the bin's ends so that the means of 1 and of e^-l do not
+// change: (1 - e^(eps-l))+ is convex in e^-l, also for a sum of losses, so every delta rises and none by more
+// than the square of the bins' width.
 func (p pair) symmetric(h float64) (law, error) {
 	top := int(math.Ceil(p.loss(p.m+beyond) / h))
 	if top < 1 || top > maxBins/2 {
@@ -109,9 +111,10 @@ func (p pair) symmetric(h float64) (law, error) {
 // scarce is a mass that a bound from below does without.
 const scarce = 1e-12
 
-// laws are those of the losses of (P, Q) and of (Q, P), from below. Which bin an x is in is a statistic, which no pair's divergences are below; a bin's own
-// loss is near its middle, and the farthest that one is short of it is taken off everybody. Scarce bins, and such whose ratio is not
-// known well, are left out.
+// laws returns the laws of the losses of (P, Q) and of (Q, P), from below. The bin of an x is a statistic, so
+// no divergence of the pair is below the bins'; a bin's own loss is near its middle, and the largest
+// shortfall from the middle is taken off all. Bins of little mass, and those whose ratio is not known well,
+// are left out.
 func (p pair) laws(h float64) (forth, back law, err error) {
 	bottom := math.Max(p.loss(-beyond), math.Log1p(-p.q))
 	low, high := int(math.Floor(bottom/h+0.5)), int(math.Ceil(p.loss(p.m+beyond)/h))
@@ -155,7 +158,7 @@ func (s Sampled) upper() (law, error) {
 	return one.sum(s.Rounds)
 }
 
-// laws are those of the losses of all rounds: from above, and as a function of epsilon from below.
+// laws returns the laws of the losses of all rounds: from above, and as a function of epsilon from below.
 func (s Sampled) laws() (upper law, lower func(eps float64) float64, err error) {
 	if upper, err = s.upper(); err != nil {
 		return law{}, nil, err

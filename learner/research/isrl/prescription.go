@@ -7,29 +7,32 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Prescription is what one theorem prescribes for a federation. Noise is of one coordinate, in units of L.
+// A Prescription holds the numbers that one theorem prescribes for a federation. Noise is of one coordinate,
+// in units of L.
 type Prescription struct {
 	Theorem string `json:"theorem"`
 	Claims  string `json:"claims"` // what its risk is of
 	Rounds  uint64 `json:"rounds"`
 	Batch   uint64 `json:"batch"` // records of one silo in one round
-	// ReportNoise is sigma of one silo's mean gradient, MeanNoise of the mean over the M silos of a round; nil where the theorem has none.
-	// A sum by P_vec has no noise of reports; theirs is that of the mean times sqrt(M).
+	// ReportNoise is sigma of one silo's mean gradient, MeanNoise of the mean over the M silos of a round;
+	// nil where the theorem has none. A sum by P_vec has no noise of single reports; ReportNoise is then the
+	// mean's times sqrt(M).
 	ReportNoise *float64 `json:"noise_per_report"`
 	MeanNoise   *float64 `json:"noise_of_mean"`
 
 	Smoothness     float64  `json:"smoothness"`               // beta: of the envelopes, where losses are not smooth
 	Step           *float64 `json:"step,omitempty"`           // eta of plain steps: the minimiser of the bound that is proved
 	Steepness      *float64 `json:"v,omitempty"`              // v of accelerated steps of a convex objective, see Federation.Steepness
-	Regularization *float64 `json:"regularization,omitempty"` // lambda in place of such a v
+	Regularization *float64 `json:"regularization,omitempty"` // lambda, instead of such a v
 	Stages         int      `json:"stages,omitempty"`         // of a strongly convex objective, that fit
 
 	Conditions []Condition `json:"conditions"`
-	// Epsilon is what these rounds really cost, of batches drawn without replacement, between its bounds; nil where no accountant here says.
+	// Epsilon bounds the real cost of these rounds, of batches drawn without replacement, from both sides;
+	// nil where no accountant here applies.
 	Epsilon *Interval `json:"epsilon,omitempty"`
 }
 
-// Met says that all conditions are.
+// Met reports whether all conditions are met.
 func (p Prescription) Met() bool {
 	for _, c := range p.Conditions {
 		if !c.Met {

@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Sampled is what one silo sends: in each of Rounds rounds the mean over Batch of Records gradients, drawn anew without replacement, with
-// Gaussian noise.
+// A Sampled describes the reports of one silo: in each of Rounds rounds the mean over Batch of Records
+// gradients, a fresh draw without replacement, with Gaussian noise.
 type Sampled struct {
 	Records, Batch, Rounds uint64
 	// Noise is sigma of one coordinate, in units of the norm that no record's gradient exceeds. (Where records are clipped to L that is L. A

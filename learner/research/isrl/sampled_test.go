@@ -115,8 +115,9 @@ func TestSampledNoise(t *testing.T) {
 	near(t, "m*", one[float64](t)(accounting.GaussianMu(b)), 0.26805112, 1e-7)
 }
 
-// A batch with replacement: no pair of constant gradients, by numeric integration, is above the bound, and batches of one are those of the other sampling. The noise
-// of Theorem 2.1 leaves such a round within its share of the budget.
+// A batch with replacement: no pair of constant gradients, by numeric integration, is above the bound, and
+// batches of one agree with the other sampling. The noise of Theorem 2.1 leaves such a round within its share
+// of the budget.
 func TestRedrawn(t *testing.T) {
 	for _, c := range []struct {
 		s   Sampled

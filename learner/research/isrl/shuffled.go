@@ -6,8 +6,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Shuffled is how Theorem 5.1 (G.1) makes up its noise: one record of each of M silos, released with Gaussian noise each, M reports shuffled,
-// R rounds. The theorem leaves a constant C open; this is its chain of lemmas, evaluated.
+// A Shuffled holds the budgets and noise by Theorem 5.1 (G.1): one record of each of M silos, released with
+// Gaussian noise each, M reports shuffled, R rounds. The theorem leaves a constant C open; this is its chain
+// of lemmas, evaluated.
 type Shuffled struct {
 	Round accounting.Budget // what one round may cost
 	Batch accounting.Budget // the same before a record's chance to be in it
@@ -68,7 +69,7 @@ func (f Federation) ShuffledConditions(rounds float64) []Condition {
 // pooled is epsilon^2 n^2 N^2.
 func (f Federation) pooled() float64 { return math.Pow(f.Epsilon*f.Records*f.Silos, 2) }
 
-// ShuffledRounds are those of Theorem 5.1 for smooth losses, not rounded:
+// ShuffledRounds returns the rounds of Theorem 5.1 for smooth losses, not rounded:
 //
 //	convex          max{n^2 N^2 eps^2/M, N/M, min{n M, eps^2 n^2 N^2/d}, (beta D/L) min{sqrt(n M), eps n N/sqrt(d)}}
 //	strongly convex max{n^2 N^2 eps^2/M, N/M, (8 beta/mu) ln(beta D^2 mu eps^2 n^2 N^2/(d L^2)), min{n M, eps^2 n^2 N^2/d}}

@@ -59,8 +59,9 @@ func Unbalanced(silos []Silo, rounds float64, available []int) float64 {
 	return math.Min(math.Sqrt(costliest/times)*math.Sqrt(squares/times), worst*inverse/times)
 }
 
-// UnbalancedRounds are those of Theorem H.1 for smooth losses, not rounded; f.Records is the least n_i and q is Unbalanced. Strongly convex: 2 kappa ln(beta mu
-// D^2/(L^2 d Q)) + M n. Convex, half of which is lost in print, after Theorem 2.1: (beta D/L) min{sqrt(n M), 1/sqrt(d Q)} + min{n M, 1/(d Q)}.
+// UnbalancedRounds returns the rounds of Theorem H.1 for smooth losses, not rounded; f.Records is the least
+// n_i and q is Unbalanced. Strongly convex: 2 kappa ln(beta mu D^2/(L^2 d Q)) + M n. Convex, half of which is
+// lost in print, after Theorem 2.1: (beta D/L) min{sqrt(n M), 1/sqrt(d Q)} + min{n M, 1/(d Q)}.
 func (f Federation) UnbalancedRounds(q float64) float64 {
 	most := f.Records * f.Available
 	if f.Convexity > 0 {
@@ -76,7 +77,8 @@ func (f Federation) Hybrid() accounting.Budget {
 	return accounting.Budget{Epsilon: f.Epsilon / f.Records, Delta: f.Delta / (4 * f.Records)}
 }
 
-// Grouped is what a record's budget is for n records together (Appendix C.2): n epsilon, and n e^((n-1) epsilon) delta.
+// Grouped returns the budget of n records together if b is that of one (Appendix C.2): n epsilon, and n
+// e^((n-1) epsilon) delta.
 func Grouped(b accounting.Budget, records float64) accounting.Budget {
 	return accounting.Budget{Epsilon: records * b.Epsilon, Delta: records * math.Exp((records-1)*b.Epsilon) * b.Delta}
 }

@@ -42,8 +42,9 @@ func NewVectorSum(inputs, dim, epsilon, delta float64) (VectorSum, error) {
 // Spread is v = m b p (1-p), the noise's variance in counts.
 func (s VectorSum) Spread() float64 { return s.Inputs * s.Trials * s.P * (1 - s.P) }
 
-// Epsilon is that of the d-dimensional binomial mechanism in closed form (Agarwal et al. 2018, Theorem 1), with shifts of at most g in
-// every coordinate, g + sqrt(d) in the second norm and sqrt(d) g + d in the first; +Inf where it does not apply.
+// Epsilon returns the epsilon of the d-dimensional binomial mechanism in closed form (Agarwal et al. 2018,
+// Theorem 1), with shifts of at most g in every coordinate, g + sqrt(d) in the second norm and sqrt(d) g + d
+// in the first; +Inf where it does not apply.
 func (s VectorSum) Epsilon(delta float64) float64 {
 	d, g, p, v := s.Dim, s.Levels, s.P, s.Spread()
 	if v < max(23*math.Log(10*d/delta), 2*g) {
