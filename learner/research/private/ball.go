@@ -36,7 +36,8 @@ const (
 	ofLevel
 )
 
-// ledger is what the whole run costs: all steps, each with all probes and all copies, and as many of each level as there may be.
+// ledger returns the ledger after the whole run: all steps, each with all probes and all copies, and with the
+// most solves of each level.
 func (b ball) ledger(p Public) ledger {
 	book := newLedger(p.target())
 	for _, k := range b.kinds {
@@ -163,7 +164,7 @@ func (b ball) shortest(p Public, f func(s stage, eta float64) error) error {
 	return nil
 }
 
-// rounding is that of the last phases, at its worst.
+// rounding returns the largest relative rounding error of the last phases.
 func (b ball) rounding(p Public) (worst float64) {
 	_ = b.shortest(p, func(s stage, eta float64) error {
 		of := phases(s.slots+1, eta)
@@ -173,7 +174,7 @@ func (b ball) rounding(p Public) (worst float64) {
 	return worst
 }
 
-// fits says whether every call can be placed on the lattice, whatever its strength.
+// fits returns an error if some call cannot be placed on the lattice; it covers every strength.
 func (b ball) fits(p Public) error {
 	return b.shortest(p, func(s stage, eta float64) error {
 		_, err := s.place(p, b.outer.Ball, eta)

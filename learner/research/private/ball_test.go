@@ -93,7 +93,8 @@ func TestBallIsCharged(t *testing.T) {
 	}
 }
 
-// KD of every stage is that of its longest steps, of the smallest batch, and of losses that are convex only where the plan says so.
+// KD of every stage is computed for its longest steps, the smallest batch, and losses that are convex only
+// where the plan says so.
 func TestDriftIsOfTheLosses(t *testing.T) {
 	for _, convexLosses := range []bool{true, false} {
 		p := public(ReSQueBall, 400, 2)

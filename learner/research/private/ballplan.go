@@ -25,8 +25,9 @@ type ballSearch struct {
 	a *accounting.Accountant
 }
 
-// shape makes the calls, with what is common to them: Algorithm 5 of T steps has beta in proportion to 1/sqrt(T), as the levels of Algorithm 6 have and stages have
-// among each other, so that calls of the same number of steps are the same. mu is that of a call of one step.
+// shape makes the calls, with what is common to them: Algorithm 5 of T steps has beta in proportion to
+// 1/sqrt(T), as the levels of Algorithm 6 have and stages have among each other, so that calls of the same
+// number of steps are the same. mu is the parameter of a call of one step.
 func (s ballSearch) shape(of ballShape, mu float64) (ball, bool) {
 	p, n := s.p, float64(s.p.N)
 	rho := of.gap / p.Lipschitz / math.Sqrt(float64(p.Dim))
@@ -84,7 +85,7 @@ func (b ball) enter(f func(*stage) error) error {
 	return nil
 }
 
-// stages is how many calls of Algorithm 4 there are, at most.
+// stages bounds the number of calls of Algorithm 4.
 func (b ball) stages() (calls float64) {
 	for _, k := range b.kinds {
 		calls += float64(k.times * len(k.strong))
@@ -172,11 +173,13 @@ func (s ballSearch) settle(b *ball) error {
 	return b.fits(s.p)
 }
 
-// weight is what errors of calls count in a proxy. With 1 it would be what a bound has: plans would take few steps and smooth too much, since calls are far better than their bounds.
+// weight is the factor by which a proxy scales the errors of calls. With 1 the proxy would weigh them as a
+// bound does: plans would take few steps and smooth too much, since calls are far better than their bounds.
 const weight = 0.1
 
-// proxy is what the potential of BallAccel (docs/proofs/resque.md) would have as its bound if every step were of the least strength, no line search failed, and the
-// calls' errors were a tenth of what Lemma T says. It is what plans are compared by, and no bound.
+// proxy returns the bound that the potential of BallAccel (docs/proofs/resque.md) would have if every step
+// were of the least strength, no line search failed, and the calls' errors were a tenth of those of Lemma T.
+// Plans are compared by it; it is no bound.
 func (b ball) proxy(p Public) float64 {
 	lambda, _ := b.outer.Strengths()
 	R := p.Radius

@@ -22,7 +22,8 @@ type records struct {
 	zero  convex.Example
 }
 
-// largest bounds a record's norm and label: beyond it a gradient may overflow and become zero, which is that of no convex function (Public.Convex).
+// largest bounds a record's norm and label. Beyond it a gradient may overflow and become zero, which no
+// convex function's gradient does (Public.Convex).
 const largest = 1e100
 
 // largestScores bounds, in clip norms, the norm of a record of a loss of several scores, whose clipped gradient is found by iteration: rounding makes it fall along a

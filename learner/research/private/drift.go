@@ -9,7 +9,8 @@ import (
 // maxOrder is the largest p of the moments 2p with which drift is bounded.
 const maxOrder = 250
 
-// moments are what drift needs of a ratio s = r/rho, a batch B and a kind of losses; logarithms of the k-th coefficient of t^k, from k = 2.
+// moments holds the moments that drift needs of a ratio s = r/rho, a batch B and a kind of losses: logarithms
+// of the k-th coefficient of t^k, from k = 2.
 type moments struct {
 	s      float64
 	convex bool

@@ -58,7 +58,7 @@ func add(place []int64, x []float64, length float64, radius uint64) {
 	}
 }
 
-// within says whether the steps of x scale are within radius, in 128 bits.
+// within reports whether the steps of x scale are within radius; it computes in 128 bits.
 func within(x []float64, scale float64, radius uint64) bool {
 	var hi, lo, carry uint64
 	for _, v := range x {

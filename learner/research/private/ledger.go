@@ -26,7 +26,7 @@ type entry struct {
 	slack, drift float64
 }
 
-// masses is what slack and drift add to delta at eps.
+// masses returns the part of delta at eps that slack and drift add.
 func (l ledger) masses(eps float64) float64 {
 	return ((1+math.Exp(eps))*l.slack + math.Exp(eps)*l.drift) * (1 + 1e-9)
 }
@@ -39,7 +39,7 @@ func (l ledger) with(times float64, e entry) ledger {
 	return l
 }
 
-// fits says whether the target holds.
+// fits reports whether the target holds.
 func (l ledger) fits() bool {
 	return l.curve.Delta(l.target.Epsilon)+l.masses(l.target.Epsilon) <= l.target.Delta
 }

@@ -145,7 +145,8 @@ func planBlock(p Public, a *accounting.Accountant, from []float64) (blockPlan, [
 // blockRatio is s = r/rho of a phase.
 const blockRatio = 0.05
 
-// ledger is that of the dearest phase, which is what a record, that is in one, is charged; or of one that is beyond the target.
+// ledger returns the ledger of the dearest phase, which every record in a phase is charged at most; or of the
+// first phase that is beyond the target.
 func (l localized) ledger(p Public) ledger {
 	most := newLedger(p.target())
 	for _, v := range l.phases {
@@ -160,7 +161,7 @@ func (l localized) ledger(p Public) ledger {
 	return most
 }
 
-// rounds and queries are those of all phases.
+// rounds returns the sums over all phases of rounds and of expected queries.
 func (l localized) rounds() (rounds int, queries float64) {
 	for i, v := range l.phases {
 		rounds += v.rounds

@@ -46,7 +46,7 @@ func sgdBound(p Public, steps int, rate randomizer.Coin, noise float64) (bound, 
 // slackShare is the share of delta that goes to the lattice's slack.
 const slackShare = 0.005
 
-// releaseSlack is that of one of so many releases.
+// releaseSlack returns the slack allotted to one of this many releases.
 func releaseSlack(b accounting.Budget, releases float64) float64 {
 	return slackShare * b.Delta / (1 + math.Exp(b.Epsilon)) / releases
 }
@@ -92,7 +92,7 @@ func planSGD(p Public, a *accounting.Accountant) (sgd, error) {
 	return s, nil
 }
 
-// ledger is what all steps cost.
+// ledger returns the ledger after all steps.
 func (s sgd) ledger(p Public) ledger {
 	return newLedger(p.target()).with(float64(s.steps), s.entry)
 }

@@ -272,7 +272,8 @@ func TestUnsoundRowsSayZero(t *testing.T) {
 	}
 }
 
-// No record's gradients are those of something that is not convex, however large it is: they never fall along a line.
+// TestHostileRowsStayConvex checks that gradients never fall along a line, however large the record: they
+// belong to a convex function.
 func TestHostileRowsStayConvex(t *testing.T) {
 	counts, err := convex.Declaration{Name: "poisson", ScoreBound: 2}.New()
 	if err != nil {

@@ -34,14 +34,16 @@ type Public struct {
 	// Epsilon and Delta are the target.
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	// Replace says that the target is for one record replaced by another, and not for one more or less.
+	// Replace selects the target for one record replaced by another; by default it is for one record more or
+	// less.
 	Replace bool `json:"replace"`
 	// Passes bounds the expected number of gradients by Passes N; 0 stands for 10 of noisy SGD and 100 of the others.
 	Passes float64 `json:"passes"`
 	// Rounds bounds the query depth; 0 is no bound.
 	Rounds int `json:"max_rounds"`
-	// Convex says that the clipped gradients are those of a convex function for every possible record, hostile ones included, as
-	// convex.ClippedGradient's are of every loss of package convex. ReSQue then needs less noise; where it is false, it is charged for what is not.
+	// Convex promises that the clipped gradients are those of a convex function for every possible record,
+	// hostile ones included, as convex.ClippedGradient's are of every loss of package convex. ReSQue then
+	// needs less noise; where it is false, ReSQue is charged for gradients that are not.
 	Convex bool `json:"convex"`
 }
 
@@ -96,7 +98,7 @@ func (p Public) passes() float64 {
 	return 10
 }
 
-// A Cost is what a plan costs, at most.
+// A Cost bounds the privacy cost of a plan.
 type Cost struct {
 	// Epsilon and Delta hold for neighbours of which one has one record more (add/remove).
 	Epsilon float64 `json:"epsilon"`
@@ -111,12 +113,12 @@ func newCost(eps, delta float64) Cost {
 	return Cost{Epsilon: eps, Delta: delta, ReplaceEpsilon: 2 * eps, ReplaceDelta: min(1, delta*(1+math.Exp(eps))*(1+1e-12))}
 }
 
-// String says the adjacency beside each figure.
+// String returns the figures, each with its adjacency.
 func (c Cost) String() string {
 	return fmt.Sprintf("epsilon %s, delta %s for one record more or less; %s for one replaced", upper(c.Epsilon, 6), upper(c.Delta, 3), c.Replaced())
 }
 
-// Replaced says ReplaceEpsilon and ReplaceDelta, neither less than it is.
+// Replaced returns the text of ReplaceEpsilon and ReplaceDelta, both rounded up.
 func (c Cost) Replaced() string {
 	return fmt.Sprintf("epsilon %s, delta %s", upper(c.ReplaceEpsilon, 6), upper(c.ReplaceDelta, 3))
 }

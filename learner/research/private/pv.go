@@ -40,7 +40,7 @@ func clipBias(s, most float64) float64 {
 	return cdf(at) - most*cdf(at-s)
 }
 
-// ledger is what all rounds cost: a call and a gradient each.
+// ledger returns the ledger after all rounds: a call and a gradient each.
 func (v pv) ledger(p Public) ledger {
 	return newLedger(p.target()).with(float64(v.rounds), v.call).with(float64(v.rounds), v.gradient)
 }
@@ -64,7 +64,8 @@ func (v pv) callBound(p Public, m *moments, noise float64) (gap, variance float6
 	return 4/(step*float64(v.slots+1)) + step*variance, variance
 }
 
-// strength is that of a call's regularised problem: its minimiser without the ball is in it. With a ridge the problem's slope is up to 2L in B(start, L/ridge).
+// strength returns the strength of a call's regularised problem: its minimiser over the whole space lies in
+// the ball. With a ridge the problem's slope is up to 2L in B(start, L/ridge).
 func (v pv) strength(lipschitz float64) float64 {
 	if v.ridge > 0 {
 		return 2 * lipschitz / v.r
@@ -77,7 +78,8 @@ func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) 
 	return v.from(ctx, p, make([]float64, p.Dim), r, entropy)
 }
 
-// from learns from a start that was released before. p.Radius is that of the ball around it in which the minimiser is.
+// from learns from a start that was released before. p.Radius is the radius of the ball around the start that
+// has the minimiser.
 func (v pv) from(ctx context.Context, p Public, start []float64, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	book := newLedger(p.target())
 	noise, err := newLattice(v.coins, entropy)
@@ -183,7 +185,8 @@ func (v pv) bound(p Public, m *moments, callNoise, gradNoise float64) float64 {
 	return L*v.r/v.s*math.Sqrt(d) + (p.Radius*p.Radius/2+(1+v.s)*(1+v.s)*gap*L*v.r*sum+sigma2*sum/(2*lambda))/last + bias
 }
 
-// estimate is what the mean of a round's gradients is off by: its variance, and what its bias costs over a diameter of the ball.
+// estimate returns the errors of the mean of a round's gradients: its variance, and the cost of its bias over
+// a diameter of the ball.
 func (v pv) estimate(p Public, noise float64) (variance, bias float64) {
 	L, d, n := p.Lipschitz, float64(p.Dim), float64(p.N)*v.gradRate.Float()
 	truncated := v.most * math.Sqrt(d) * noise / math.Sqrt(noiseVariance) / (1 << stepBits)

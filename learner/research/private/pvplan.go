@@ -15,7 +15,7 @@ type pvSearch struct {
 	p    Public
 	a    *accounting.Accountant
 	most float64 // gradients in all
-	// ridge is that of the objective, in a ball of radius L/ridge; 0: none.
+	// ridge is the ridge of the objective, in a ball of radius L/ridge; 0: none.
 	ridge float64
 }
 

@@ -28,8 +28,9 @@ func rounding(ph phase, d int, r, batch, lipschitz float64) float64 {
 // maxRounding refuses phases whose rounding would show.
 const maxRounding = 0.01
 
-// place says how long a level is in each phase of steps from eta on, in a ball of radius r: two runs' means are then within shift levels of each other, with what
-// truncation adds.
+// place returns the phases of steps from eta on, with the length of a level in each, in a ball of radius r:
+// two runs' means are then within shift levels of each other, truncation included. It returns an error if
+// rounding is too large, or the ball too large for the lattice.
 func (c slotted) place(p Public, r, eta float64) ([]phase, error) {
 	of, batch := phases(c.slots+1, eta), c.batch(p.N)
 	for i, ph := range of {

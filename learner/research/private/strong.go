@@ -26,10 +26,12 @@ func powerOfTwo(x float64) int {
 	return n
 }
 
-// doubling is what Algorithm 5 knows about its calls: the distance r_i from the minimiser at which each begins, at most, and the gap D_i that it begins with, then the last one's.
-// first is D_0; a call's gap is at most factors[i] L r_i, and r_i = min(most, sqrt(2 D_i/lambda)) by strong convexity.
+// doubling returns bounds on the calls of Algorithm 5: the distance r_i from the minimiser at which each
+// begins, and the gap D_i that it begins with, then the last one's. first is D_0; a call's gap is at most
+// factors[i] L r_i, and r_i = min(most, sqrt(2 D_i/lambda)) by strong convexity.
 //
-// Without most this is D_(i+1) = sqrt(D_i E_i) for E_i = 2 factors[i]^2 L^2/lambda. Distances fall as lambda rises, if first is proportional to 1/lambda.
+// Without most this is D_(i+1) = sqrt(D_i E_i) for E_i = 2 factors[i]^2 L^2/lambda. Distances fall as lambda
+// rises, if first is proportional to 1/lambda.
 func doubling(first, lipschitz, lambda, most float64, factors []float64) (distances, gaps []float64) {
 	gap := first
 	gaps = append(gaps, gap)

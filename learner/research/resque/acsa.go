@@ -31,7 +31,8 @@ func (s restart) queries() int64 {
 	return int64(sum)
 }
 
-// schedule is that for accuracy phi: Kc = max(1, ceil(log2(lambda r^2/phi))), T = ceil(4 sqrt(L/(rho lambda) + 1)), N_k = ceil(16 G^2 2^k/(lambda^2 r^2 T)).
+// schedule returns the schedule for accuracy phi: Kc = max(1, ceil(log2(lambda r^2/phi))), T = ceil(4
+// sqrt(L/(rho lambda) + 1)), N_k = ceil(16 G^2 2^k/(lambda^2 r^2 T)).
 func schedule(b ball, square, lambda, phi float64) restart {
 	out := restart{smooth: b.longest / b.rho}
 	out.restarts = max(1, int(math.Ceil(math.Log2(lambda*b.r*b.r/phi))))

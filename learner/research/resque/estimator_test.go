@@ -28,7 +28,7 @@ func mean(t *testing.T, what string, samples []float64, want float64) {
 	}
 }
 
-// estimates are those around a centre, at x.
+// estimates calls each with n estimates around a centre, at x.
 func estimates(t *testing.T, n int, centre, x []float64, rho float64, gradient func(dst, at []float64), each func(w float64, g []float64)) {
 	random := rand.New(dptest.Source(t, 7))
 	v := make([]float64, len(x))

@@ -20,10 +20,11 @@ const (
 	BallAccel   = "ball-accel"   // Theorem 1 of the paper: fewer rounds for small gaps, many more queries
 )
 
-// Config says how.
+// Config holds the settings of Minimize.
 type Config struct {
 	Algorithm string // FixedLambda, which "" means, or BallAccel
-	// Gap is that of the result x: E f(x) - min of f over the ball, at most. Above 0, in units of f. Half of it is for smoothing.
+	// Gap bounds the gap of the result x: E f(x) - min of f over the ball. Above 0, in units of f. Half of it
+	// is for smoothing.
 	Gap  float64
 	Seed [32]byte // of the draws. Equal seeds give equal results, whatever Workers is
 	// Workers is the number of goroutines that ask the oracle, 0 for one. With one nothing runs beside the caller.
@@ -38,7 +39,7 @@ type Config struct {
 	Watch       func(depth, queries int64) // is told after every round; nil: nobody
 }
 
-// A Result is what a run found, and what it cost.
+// A Result holds the point that a run found, and its cost.
 type Result struct {
 	Model   []float64
 	Depth   int64   // rounds of queries, each known before the first of it is asked
@@ -50,8 +51,8 @@ type Result struct {
 	Searched, Least, Uncertified int
 }
 
-// Minimize runs an algorithm. Where L R <= Gap the origin is the result, of no queries. Its errors are those of a Config that does not fit, of the
-// oracle, and the context's.
+// Minimize runs an algorithm. Where L R <= Gap the origin is the result, of no queries. It returns an error
+// if the Config does not fit, and errors of the oracle and of the context.
 func Minimize(ctx context.Context, of Problem, c Config) (Result, error) {
 	b, s, err := c.settle(of)
 	if err != nil {

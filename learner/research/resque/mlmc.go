@@ -28,8 +28,9 @@ func (p *pool) level() int {
 // Level is J of a uniform draw: j with probability 2^-j.
 func Level(uniform uint64) int { return bits.TrailingZeros64(uniform) + 1 }
 
-// Proximal estimates a minimizer with little bias: x_0 + 2^J (x_J - x_(J-1)) for a J that is drawn before anything is asked, where solve returns
-// independent points of accuracy phi0 2^-j. Its mean is that of x_levels, the sum telescopes. It may lie outside of the ball: a projection would be a bias.
+// Proximal estimates a minimizer with little bias: x_0 + 2^J (x_J - x_(J-1)) for a J that is drawn before
+// anything is asked, where solve returns independent points of accuracy phi0 2^-j. Its mean is the mean of
+// x_levels: the sum telescopes. The estimate may lie outside of the ball: a projection would be a bias.
 func Proximal(j, levels int, solve func(level int) ([]float64, error)) ([]float64, error) {
 	out, err := solve(0)
 	if err != nil || j > levels {

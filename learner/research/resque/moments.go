@@ -43,7 +43,7 @@ func LogMoment(k int, s float64) float64 {
 //
 //	sum_q (-1)^q C(p,q) exp(((p-q)^2-(p-q)) |a|^2/2 + (q^2-q) |b|^2/2 + q(p-q) <a,b>).
 //
-// It is exact but for the digits that its terms, as large as the largest of them times 1e-16, cancel.
+// It is exact up to cancellation: an error of about 1e-16 times the largest term.
 func EvenMoment(p int, a, b []float64) float64 {
 	aa, bb, ab := dot(a, a), dot(b, b), dot(a, b)
 	var sum float64

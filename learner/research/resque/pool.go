@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// chunk is how many queries are drawn from one generator and put to the oracle at a time.
+// chunk is the number of queries that are drawn from one generator and put to the oracle at a time.
 const chunk = 256
 
 // maxCall is the largest number of queries of one call: more is a subproblem that nobody will wait for.
@@ -47,7 +47,7 @@ func (p *pool) end() {
 	}
 }
 
-// answers are those to n queries, one chunk of them.
+// answers holds the answers to n queries, one chunk of them.
 type answers struct {
 	chunk  int64
 	n      int
@@ -187,7 +187,7 @@ func (c *call) ask(a *answers) {
 	}
 }
 
-// generator is that of a chunk of a call.
+// generator returns the generator of a chunk of a call.
 func (p *pool) generator(call uint64, chunk int64) *rand.Rand {
 	var text [48]byte
 	copy(text[:], p.seed[:])

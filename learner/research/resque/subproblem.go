@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A ball is what all subproblems of a run have in common: for a centre y and a strength lambda,
+// A ball holds the numbers that all subproblems of a run share: for a centre y and a strength lambda,
 //
 //	min over ||v|| <= r of fhat(y + v) + (lambda/2) ||v||^2.
 type ball struct {
