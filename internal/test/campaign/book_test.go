@@ -168,7 +168,7 @@ func (b *book) all() map[string][][]byte {
 	return all
 }
 
-// order is that in which subjects were first seen.
+// order returns the subjects in the order in which they were first seen.
 func (b *book) order() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -138,8 +138,8 @@ func TestBrokenPartsAreSeen(t *testing.T) {
 	}
 }
 
-// TestRenamedReportsAreRefused: whoever has the broker stores each sealed report a second time under a new id, and none
-// of them is counted.
+// TestRenamedReportsAreRefused: a broker stores each sealed report a second time under a new id, and none of
+// the copies is counted.
 func TestRenamedReportsAreRefused(t *testing.T) {
 	r := play(t, small, nil, renames())
 	if len(r.violations) > 0 || !r.ended || r.examined[stage.Undecryptable] == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A sum says what a series of campaigns went through, so that nobody believes in one that met nothing.
+// A sum counts the events of a series of campaigns, to show that the faults were met.
 type sum struct {
 	campaigns, ended, waiting, ops      int
 	real, void, reopened                int

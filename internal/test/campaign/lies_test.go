@@ -6,7 +6,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A lie is what a broker answers in place of the truth.
+// A lie is a false answer of a broker.
 type lie int
 
 const (

@@ -9,8 +9,8 @@ import (
 // away has the publishers be away while records are lost, and come back when all faults are over.
 var away = []op{{300 * time.Millisecond, "crash", 3, 0}, {0, "crash", 4, 0}, {time.Second, "lose these", 0, 0}, {time.Second, "pass", 0, 0}}
 
-// TestLostRecords: the broker loses one record, and the task goes on: whoever wrote it and lives puts it again, or the stage says that the round is
-// void. Without that everybody would wait for ever.
+// TestLostRecords: the broker loses one record, and the task goes on: its writer, if it lives, puts the
+// record again, or the stage declares the round void. Without that all processes would wait for ever.
 func TestLostRecords(t *testing.T) {
 	marked := small
 	marked.Marks = sharedMarks

@@ -108,7 +108,7 @@ func (p *process) stop() {
 	}
 }
 
-// said says whether it ended with a sentence that asks an operator to do something.
+// said reports whether the process ended with a message that asks an operator to act.
 func (p *process) said() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,8 +181,9 @@ func (w *world) mix(l *link, number int) (func(context.Context) error, func() st
 	return s.Run, func() string { return fmt.Sprintf("%+v", s.Status()) }
 }
 
-// settleTime is how long a quiet world is watched before it counts as waiting: longer than a deadline and what reports that drip add to it, two lost leases
-// and a claim without a batch together, and than what users wait for members of an interactive phase.
+// settleTime returns how long a quiet world is watched before it counts as waiting: longer than a deadline
+// and its extension by slowly dripping reports, two lost leases and a claim without a batch together, and
+// longer than users wait for members of an interactive phase.
 func (w *world) settleTime() time.Duration {
 	quiet := 2*w.stale() + 8*leaseOf + 10*poll
 	if wait := w.closeWait(); wait < closeWait {

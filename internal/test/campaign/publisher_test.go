@@ -50,7 +50,7 @@ type ticket struct {
 	round uint64
 }
 
-// A storeFault is what happens at the next write of a store.
+// A storeFault is a fault of the next write of a store.
 type storeFault int
 
 const (

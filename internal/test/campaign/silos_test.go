@@ -11,10 +11,10 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// units is how many rows, each with a coordinate of its own, a user has.
+// units returns the number of rows of a user, each with a coordinate of its own.
 func (p plan) units() int { return max(1, p.Units) }
 
-// silos is how many organisations there are, 0 where everybody reports for himself.
+// silos returns the number of organisations, 0 where users report for themselves.
 func (p plan) silos() int {
 	if p.Units == 0 {
 		return 0
@@ -44,7 +44,7 @@ func (p plan) declare(sealed string) string {
 	return strings.Replace(all, "trust: shuffle", trust, 1)
 }
 
-// whole says that a user is all rows of an organisation, which are in every round.
+// whole reports whether a user is all rows of an organisation, which take part in every round.
 func (p plan) whole() bool { return p.Units > 0 && p.Together > 0 }
 
 // drawSilos is a plan of organisations with blocks of rows, each of which is in one round, or with one block of all of their rows.

@@ -26,7 +26,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// silos is a task of three organisations with 60 rows each. Its reports are not sealed, so that whoever holds them reads them.
+// silos is a task of three organisations with 60 rows each. Its reports are not sealed, so that an adversary
+// who holds them can read them.
 const silos = `
 version: 1
 name: campaign
@@ -50,7 +51,7 @@ type adversary struct {
 	hash           stream.Hash
 }
 
-// sign puts a record, in place of one that stands.
+// sign puts a signed record, after removing the one on its subject.
 func (a *adversary) sign(subject string, by *seal.Identity, m proto.Message) {
 	data, err := by.Sign(m)
 	must(err)
@@ -69,7 +70,8 @@ func (a *adversary) announce(edit func(*wire.Task)) {
 	a.sign(name.Task(), a.learner, a.task)
 }
 
-// ask announces a round and opens an attempt at it, and waits until whoever wants to has answered.
+// ask announces a round and opens an attempt at it, waits two minutes, in which all answers come, and returns
+// the hash of the round.
 func (a *adversary) ask(r stream.Round, step uint64, x float64, attempt stream.Attempt) stream.Hash {
 	var point []float64
 	if at, found := manifest.PhaseOf(a.task.Plan, step); !found || at.Phase.Statistic != wire.Statistic_STATISTIC_MOMENTS {
@@ -85,7 +87,7 @@ func (a *adversary) ask(r stream.Round, step uint64, x float64, attempt stream.A
 	return hash
 }
 
-// close says that an attempt is over: void, or with the reports up to a cutoff.
+// close announces that an attempt is over: void, or with the reports up to a cutoff.
 func (a *adversary) close(r stream.Round, attempt stream.Attempt, of stream.Hash, cutoff uint64, void bool) {
 	a.sign(name.Close(r, attempt), a.stage, &wire.Close{Version: stream.Version, TaskHash: a.hash[:], Round: uint64(r), Attempt: uint64(attempt),
 		ManifestHash: of[:], BatchHash: make([]byte, stream.HashSize), Cutoff: cutoff, Void: void})
@@ -187,7 +189,7 @@ func (a *adversary) live(ctx context.Context, many int, lie lie) *holding {
 	return h
 }
 
-// attacks are what broker, learner and stage do together so that a block is drawn more than once.
+// attacks lists ways in which broker, learner and stage together try to have a block drawn more than once.
 var attacks = map[string]func(*adversary){
 	"every round is void, and its step asked for again": func(a *adversary) {
 		for r := range stream.Round(8) {
@@ -251,7 +253,8 @@ func planned(declaration string) *wire.Task {
 	return body
 }
 
-// attacked is what an adversary holds of a silo of so many rows in the end, and the most different reports about one block.
+// attacked returns what an adversary holds in the end of a silo of many rows, and the most different reports
+// about one block.
 func attacked(t *testing.T, body *wire.Task, many int, lie lie, attack func(*adversary)) (of *holding, most int) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &adversary{t: t, task: proto.CloneOf(body)}

@@ -66,7 +66,7 @@ func (p *publisher) heard(l *link, row int, o device.Outcome) {
 	p.told[u] = append(p.told[u], telling{p.lives, time.Now(), o})
 }
 
-// An answer is what a device was shown of one publish: nothing, where none came.
+// An answer holds the acknowledgement that a device saw of one publish; none if none came.
 type answer struct {
 	attempt stream.Attempt
 	stream.Ack
@@ -109,7 +109,7 @@ func (t *witness) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 	return acks, err
 }
 
-// inside says whose reports a message holds; p.mu is held.
+// inside returns the tickets of the reports that a message holds; p.mu is held.
 func (p *publisher) inside(o stream.Outgoing) (all []ticket) {
 	var r wire.Report
 	must(stream.Unmarshal(o.Data, &r))

@@ -34,8 +34,9 @@ func TestSomeSilosOfARound(t *testing.T) {
 	}
 }
 
-// TestSomeSilosOfManyPasses: where a round of many passes takes some of the organisations, the task ends with all of its rounds full, whoever is drawn
-// for them, and nobody is charged for more than the stint, whatever comes too late.
+// TestSomeSilosOfManyPasses: where a round of many passes takes some of the organisations, the task ends with
+// all of its rounds full, whichever are drawn for them, and nobody is charged for more than the stint,
+// whatever comes too late.
 func TestSomeSilosOfManyPasses(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		for seed := range uint64(2) {

@@ -48,7 +48,7 @@ validation: {off: true}
 `
 )
 
-// A plan is what a campaign is about.
+// A plan describes the task and processes of a campaign.
 type plan struct {
 	Rounds, Cohort, Minimum uint64
 	Together                uint64        // rounds of an interactive phase of Cohort users; 0: there is none
@@ -75,7 +75,7 @@ type plan struct {
 	Seed                    uint64
 }
 
-// room is how many bytes of reports the broker keeps, 0 for no limit.
+// room returns how many bytes of reports the broker keeps, 0 for no limit.
 func (p plan) room() int64 {
 	message := p.Bundle*(p.params().ReportBytes()+18) + 190
 	return int64(p.Room * message)
@@ -88,7 +88,7 @@ func (p plan) users() int {
 	return p.Publishers * p.Rows
 }
 
-// wanted is how many users the plan takes.
+// wanted returns how many users the plan takes.
 func (p plan) wanted() uint64 {
 	if p.Together > 0 {
 		return (p.Rounds + 1) * p.Cohort
@@ -120,7 +120,7 @@ func (w *world) phases() []*wire.Phase {
 	return append(once, stint...)
 }
 
-// place is where a round is in the plan.
+// place returns the place of a round in the plan.
 func (w *world) place(r *wire.Round) manifest.Place {
 	at, found := manifest.PhaseOf(&wire.Plan{Phases: w.phases(), Continuous: w.continuous(), Silos: uint64(w.silos())}, r.GetStep())
 	if !found {
@@ -206,7 +206,7 @@ func (p plan) params() randomizer.Params {
 	return out
 }
 
-// body is what the learner prepares.
+// body returns the task that the learner prepares.
 func (w *world) body() (*wire.Task, error) {
 	declared, err := w.spec.Canonical()
 	if err != nil {

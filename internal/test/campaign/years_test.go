@@ -19,7 +19,7 @@ const (
 	older = "the learner's state is older, and the batches after it were removed"
 )
 
-// years are what a campaign has whose task went on for long before it.
+// years holds the state of a campaign whose task has been running for a long time before.
 type years struct {
 	crowds  []*publisher // whose users are in the rounds of that time; they share a coordinate
 	sweptMu sync.Mutex
@@ -261,7 +261,7 @@ func (w *world) sweep(some int) {
 	}
 }
 
-// closed is when the first Close of a round was seen.
+// closed returns the time at which the first Close of a round was seen.
 func (w *world) closed(r stream.Round) time.Time {
 	w.book.mu.Lock()
 	defer w.book.mu.Unlock()

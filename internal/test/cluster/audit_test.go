@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A summary is what a publisher prints.
+// A summary holds the counts that a publisher prints.
 type summary struct{ Events, Counted, Uncounted, Unknown, Refused, Invalid, Rounds int }
 
 // audit waits for the end of the task, and checks what must hold. Void rounds are charged and take no step.

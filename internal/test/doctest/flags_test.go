@@ -64,7 +64,7 @@ func TestEveryFlagHasAVariable(t *testing.T) {
 	}
 }
 
-// fault says what is wrong with one invocation; "" is nothing.
+// fault returns the fault of one invocation; "" if it has none.
 func (m manual) fault(program, rest string) string {
 	path := program
 	for _, w := range strings.Fields(rest) {

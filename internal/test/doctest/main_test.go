@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// programs are what the pages' commands run.
+// programs holds the programs that the pages' commands run.
 var programs *procs.Programs
 
 // A builder builds them before the tests run.

@@ -51,7 +51,7 @@ func shortened(b block) string {
 	return quickstart.ReplaceAllString(fewer, "$0 --set schedule.users="+b.words["users"])
 }
 
-// missing says what of a block's needs is not here.
+// missing returns the first of a block's needs that is not met here; "" if all are.
 func missing(b block) string {
 	for _, need := range b.needs() {
 		there := true
@@ -77,7 +77,7 @@ func missing(b block) string {
 	return ""
 }
 
-// dataDir is where the public data sets are, if they are there.
+// dataDir returns the folder of the public data sets, and whether they are there.
 func dataDir() (string, bool) {
 	dir := os.Getenv("PANLEARN_DATA")
 	if dir == "" {

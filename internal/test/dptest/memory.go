@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A Memory is what somebody finds who follows every pointer from a value: each plain value by its path. A slice is
-// listed to its capacity, because what lies behind its length is in memory, too.
+// A Memory lists what can be found by following every pointer from a value: each plain value by its path. A
+// slice is listed to its capacity, because the elements behind its length are in memory, too.
 type Memory struct {
 	Leaves map[string]string // path to value; a slice or array of bytes is one leaf, in hexadecimal
 	// Generators are the paths of values from which later random numbers could be computed.

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Moment is what theory says about independent samples that are each a sum of independent terms.
+// A Moment holds the theoretical moments of independent samples that are each a sum of independent terms.
 type Moment struct {
 	Mean, Variance float64
 	// Term bounds the absolute deviation of one term from its own mean.

@@ -208,7 +208,7 @@ func fetch(url string) (string, error) {
 	return string(body), err
 }
 
-// logLine is how a line of the log begins; a line of the broker's client is not a refusal.
+// logLine matches the beginning of a line of the log; a line of the broker's client is not a refusal.
 var logLine = regexp.MustCompile(`^time=\S+ level=`)
 
 func refuses(ts *testscript.TestScript, neg bool, args []string) {

@@ -29,7 +29,7 @@ func parseDocument(text string) (any, error) {
 	return doc, nil
 }
 
-// A scope is what a condition is evaluated over.
+// A scope holds the values that a condition is evaluated over.
 type scope struct {
 	ts  *testscript.TestScript
 	doc any

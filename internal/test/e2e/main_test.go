@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// programs are what the scripts run.
+// programs holds the programs that the scripts run.
 var programs *procs.Programs
 
 // A builder builds them before the tests run.

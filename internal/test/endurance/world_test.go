@@ -65,7 +65,7 @@ func body(spec *task.Spec) (*wire.Task, error) {
 	}}, nil
 }
 
-// A thousand is what some rounds took.
+// A thousand holds the cost of some rounds.
 type thousand struct {
 	last      uint64 // round
 	wall, cpu time.Duration
@@ -186,7 +186,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// cpu is what this process used of its processors, the server within it too.
+// cpu returns the processor time of this process, the server within it included.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -169,7 +169,7 @@ func (f *fleet) close() {
 	group.Wait()
 }
 
-// used is what this process holds: heap, and the stacks of goroutines.
+// used returns the bytes that this process holds: heap, and the stacks of goroutines.
 func used() (heap, stacks uint64) {
 	runtime.GC()
 	runtime.GC()

@@ -23,7 +23,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A setup is what a task looks like, and where its reports lie.
+// A setup describes a task, and where its reports are kept.
 type setup struct {
 	dim    int
 	sealed bool

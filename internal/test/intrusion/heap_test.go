@@ -51,7 +51,7 @@ func (m *maskedKey) use(f func(key []byte)) {
 	clear(key)
 }
 
-// in says whether the key's bytes are in data, at any offset.
+// in reports whether the key's bytes are in data, at any offset.
 func (m *maskedKey) in(data []byte) bool {
 	pad, masked := binary.LittleEndian.Uint64(m.pad[:]), binary.LittleEndian.Uint64(m.masked[:])
 	for i := 0; i+keySize <= len(data); i++ {
@@ -144,8 +144,8 @@ func (s *searcher) inHeap(dump, public []byte) *maskedKey {
 	return nil
 }
 
-// isObject says whether an object of 32 bytes without pointers begins here. In a dump that is a 1, the address as a varint,
-// the length, the content, and a 0 where pointers would be listed.
+// isObject reports whether an object of 32 bytes without pointers begins at i. In a dump that is a 1, the
+// address as a varint, the length, the content, and a 0 where pointers would be listed.
 func isObject(dump []byte, i int) bool {
 	if dump[i-1] != keySize || dump[i+keySize] != 0 || i < 2 || dump[i-2] >= 0x80 {
 		return false

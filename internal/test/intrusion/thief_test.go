@@ -35,7 +35,7 @@ func steal(when, dir string) loot {
 	return l
 }
 
-// bytes is how much it is.
+// bytes returns the total size of the loot.
 func (l loot) bytes() (n int) {
 	for _, data := range l.files {
 		n += len(data)

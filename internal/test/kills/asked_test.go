@@ -172,7 +172,7 @@ func TestAskedInAnOpenRound(t *testing.T) {
 	}
 }
 
-// reports is how many reports the broker has taken. A duplicate is not one.
+// reports returns how many reports the broker has taken, without duplicates.
 func (f *fleet) reports() uint64 {
 	f.t.Helper()
 	nc, err := nats.Connect(f.broker.URL())

@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A sum says what a campaign went through.
+// A sum counts the events of a campaign.
 type sum struct {
 	real, void, reopened                           int
 	users, counted, uncounted, unknown, doubt, fit int

@@ -50,7 +50,7 @@ func (f *fleet) stretch(k *killer, w *witness) {
 	}
 }
 
-// size is how many bytes the files of a folder have, as far as they can be seen.
+// size returns how many bytes the files of a folder have, as far as they can be seen.
 func size(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -26,7 +26,7 @@ type killer struct {
 	together bool // the broker and the stages at one time: the one way in which a claim often stays without its batch
 }
 
-// patience is how long a campaign may take after its last kill, on a machine that is busy.
+// patience bounds the time of a campaign after its last kill, on a machine that is busy.
 const patience = 8 * time.Minute
 
 // longest is as long as go test gives the package.

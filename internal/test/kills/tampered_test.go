@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// sound is what a campaign of three rounds leaves, the second of them void, with two users each and one who was not wanted.
+// sound returns the evidence of a campaign of three rounds, the second of them void, with two users each and
+// one who was not needed.
 func sound() *evidence {
 	e := &evidence{standing: map[string]stream.Message{}, seen: map[string][]byte{}, rounds: map[uint64]*round{},
 		task: &wire.Task{Plan: &wire.Plan{Phases: []*wire.Phase{{Users: 4, Rounds: 2, Cohort: 2, Minimum: 2, RoundsPerUser: 1}}}}, end: &wire.End{LastRound: 3}}

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// lookEvery is how often the witness looks when nothing wakes it.
+// lookEvery is the time between two looks of the witness when nothing wakes it.
 const lookEvery = 100 * time.Millisecond
 
 // A witness reads along while the campaign runs, and remembers the first bytes that it saw of every record.

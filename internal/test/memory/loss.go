@@ -9,13 +9,13 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A Copy is what a stream of records held at some time. The zero Copy is a stream that was just made.
+// A Copy holds the content of a stream of records at some time. The zero Copy is a stream that was just made.
 type Copy struct {
 	standing []stream.Message // ascending sequence, each with its time
 	last     uint64           // sequence that was given last
 }
 
-// Copy is what a stream holds now. Reports are not copied: of them it is the zero Copy.
+// Copy returns the present content of a stream. Reports are not copied: of them it returns the zero Copy.
 func (b *Broker) Copy(task stream.Task, s stream.Stream) Copy {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -39,7 +39,7 @@ type queue struct {
 	waiters chan struct{} // closed when something may be deliverable
 }
 
-// consumer is what delivers the reports.
+// consumer holds the state of the delivery of reports.
 type consumer struct {
 	ready []*item          // to be delivered, in order
 	out   map[uint64]*item // delivered, not acknowledged

@@ -106,7 +106,8 @@ func TestMutantsBuild(t *testing.T) {
 	}
 }
 
-// overlay writes texts in place of files, named from the root, into a folder of the test's, and returns what the go command is told of it.
+// overlay writes texts that replace files, named from the root, into a folder of the test's, and returns the
+// path of the overlay file for the go command.
 func overlay(t *testing.T, texts map[string]string) (path string) {
 	t.Helper()
 	dir, replace := t.TempDir(), map[string]string{}
@@ -132,7 +133,8 @@ func overlay(t *testing.T, texts map[string]string) (path string) {
 	return path
 }
 
-// failed is how the go command says that a test failed; a program that does not build says something else.
+// failed matches the go command's output where a test failed; the output for a program that does not build
+// differs.
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL|^panic:|^fatal error:`)
 
 // TestMutantsAreSeen: with each promise broken, each of the tests that are named for it fails.

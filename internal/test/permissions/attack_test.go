@@ -11,14 +11,14 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A place is where an attack is tried.
+// A place holds a broker on which an attack is tried.
 type place struct {
 	name   string
 	broker *broker
 	falls  bool // the attack works here
 }
 
-// An attack is what somebody with a role's credentials tries.
+// An attack holds an action that is tried with a role's credentials.
 type attack struct {
 	name    string
 	role    string
@@ -220,8 +220,9 @@ func flush(t *testing.T, nc *nats.Conn) {
 	}
 }
 
-// own is what each role may write; missing is what each may read, and is not there: the answer is an empty message. (An
-// answer that is a record says in its header which stream it expects, so that another one would not store it.)
+// own returns a subject that a role may write; missing one that each role may read, of a record that does not
+// exist: the answer is an empty message. (An answer that is a record names in its header the stream it
+// expects, so that another one would not store it.)
 func own(role string) string {
 	return map[string]string{learner: task.Round(2), stage: task.Open(2, 1), publisher: task.Report(1, 1)}[role]
 }
@@ -316,7 +317,7 @@ func allowRollup(t *testing.T, s *scene) {
 	}
 }
 
-// apiError says whether an answer is one that refuses.
+// apiError reports whether an answer refuses a request.
 func apiError(m *nats.Msg) bool { return strings.Contains(string(m.Data), `"error":`) }
 
 // TestReservedReplies: an import passes replies that begin with $JS.ACK on as they are, so an empty answer sent there would

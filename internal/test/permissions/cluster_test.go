@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// A site is what devca wrote, for one server or three.
+// A site holds the files that devca wrote, for one server or three.
 type site struct {
 	dir    string
 	routes []string // where the links of each server listen

@@ -90,7 +90,7 @@ func (s *scene) stream(t *testing.T, of stream.Stream) jetstream.Stream {
 	return handle
 }
 
-// reports is how many reports the work queue holds.
+// reports returns how many reports the work queue holds.
 func (s *scene) reports(t *testing.T) uint64 {
 	t.Helper()
 	return s.stream(t, stream.Reports).CachedInfo().State.Msgs

@@ -157,7 +157,7 @@ func (n *tenant) run(ctx context.Context, b *broker) error {
 	return errors.Join(<-ended, <-ended, <-ended)
 }
 
-// view is what the task's folder holds.
+// view returns the content of the task's folder.
 func (n *tenant) view(t *testing.T) statedir.View {
 	t.Helper()
 	store, err := pebblestore.Open(n.folder(), pebblestore.Options{ReadOnly: true})

@@ -185,7 +185,7 @@ func (b *broker) raw(t testing.TB, role string) *client {
 	return c
 }
 
-// errViolation says that the server refused to let the client publish.
+// errViolation means that the server refused to let the client publish.
 var errViolation = errors.New("permissions violation")
 
 // request publishes and waits for the answer, or for the server's word that it may not.

@@ -64,7 +64,8 @@ func sources(packages ...string) error {
 // Remove deletes the executables.
 func (p *Programs) Remove() error { return os.RemoveAll(p.dir) }
 
-// environment is what processes see: ours, without settings of the commands, and another home.
+// environment returns the environment of processes: ours, without settings of the commands, and with another
+// home.
 func environment(home string) []string {
 	var env []string
 	for _, v := range os.Environ() {

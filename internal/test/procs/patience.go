@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// grace is how long before go test's own time-out a test gives up: that one shows stacks, and not what the processes said.
+// grace is how much earlier than go test's own time-out a test gives up: the time-out prints stacks, and not
+// the output of the processes.
 const grace = time.Minute
 
 // Within is a test's context that ends after a time, and a minute before go test would end all tests of the package. So a deployment

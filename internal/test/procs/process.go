@@ -33,7 +33,7 @@ type life struct {
 	exit   Exit
 }
 
-// Exit is how a life ended.
+// Exit holds the exit status of a life.
 type Exit struct {
 	Code   int            // exit code; -1 after a signal
 	Signal syscall.Signal // that ended it; 0 for none
@@ -133,7 +133,7 @@ func (p *Process) newest() *life {
 	return p.life
 }
 
-// Running says whether there is a life that has not ended.
+// Running reports whether there is a life that has not ended.
 func (p *Process) Running() bool {
 	l := p.newest()
 	return l != nil && l.alive()
@@ -194,7 +194,7 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	}
 }
 
-// Stdout is what the newest life has written to standard output.
+// Stdout returns the standard output of the newest life so far.
 func (p *Process) Stdout() ([]byte, error) {
 	l := p.newest()
 	if l == nil {

@@ -74,7 +74,8 @@ func (s Stage) Trouble(string)            {}
 func (s Stage) Lost(string)               {}
 func (s Stage) Applied(service.Applied)   {}
 
-// ZeroBatch is what a full cohort of zero gradients gives in a round of a plan, the noise at its mean but for a little of it.
+// ZeroBatch returns the batch of a full cohort of zero gradients in a round of a plan, with the noise close
+// to its mean.
 func ZeroBatch(t testing.TB, plan *wire.Plan, r *wire.Round, hash stream.Hash) *wire.Batch {
 	t.Helper()
 	at, _ := manifest.PhaseOf(plan, r.Step)
@@ -92,7 +93,7 @@ func ZeroBatch(t testing.TB, plan *wire.Plan, r *wire.Round, hash stream.Hash) *
 		Rejects: []*wire.Reject{{Reason: "range", Count: 1}}}
 }
 
-// ErrEnough is why a store that is told to ends a task.
+// ErrEnough is returned by UpTo for commits after its round; it ends a task.
 var ErrEnough = errors.New("enough rounds are committed")
 
 // UpTo refuses the commits after a round.
