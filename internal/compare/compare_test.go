@@ -137,7 +137,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// checkWidth holds what is printed against its width, but for what is to be copied.
+// checkWidth checks the width of the printed lines, except for overrides, which are to be copied.
 func checkWidth(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -188,7 +188,8 @@ func TestProvedLines(t *testing.T) {
 	}
 }
 
-// Whatever number of units a run takes, the noise of a mean is that of the plan's own cohort.
+// Whatever the number of units of a run, the noise of a mean has the standard deviation of the plan's own
+// cohort.
 func checkNoise(t *testing.T, l *line) {
 	t.Helper()
 	before := manifest.Users(l.job.Plan)

@@ -28,17 +28,17 @@ type Curated struct {
 	// Better is the baseline with the smaller bound, and BetterProved its bound; empty: none has.
 	Better       string  `json:"better"`
 	BetterProved float64 `json:"better_proved"`
-	// Refused says why it has no plan for this task; empty: it has.
+	// Refused is the reason why the method has no plan for this task; empty: it has one.
 	Refused string `json:"refused"`
 }
 
 // baselines take a person as one item.
 var baselines = map[string]bool{"output": true, "output-phases": true, "output-sgd": true, private.NoisySGD: true}
 
-// Baseline says that others are compared with it.
+// Baseline reports whether others are compared with it.
 func (c Curated) Baseline() bool { return baselines[c.Method] }
 
-// radiusMissing is what a task without model.radius is told of its bounds.
+// radiusMissing is the text about the bounds of a task without model.radius.
 const radiusMissing = "model.radius is not given"
 
 // people are the units that a task protects, in all.
@@ -49,7 +49,7 @@ func people(spec *task.Spec) int {
 	return spec.Schedule.Users
 }
 
-// bounded says that the task declares how far from 0 a model may be.
+// bounded reports whether the task declares how far from 0 a model may be.
 func bounded(spec *task.Spec) bool {
 	m := spec.Model
 	return m.Radius > 0 || m.Min != 0 || m.Max != 0
@@ -138,8 +138,9 @@ func (c *Curated) proves(bound float64, p curator.Public) {
 	}
 }
 
-// judge says of every method which baseline has the smaller bound. A bound on the rows at hand is compared with a baseline's on new ones, where there is more to
-// lose; noisy SGD, whose bound is on the rows at hand, is the baseline of resque alone.
+// judge sets for every method the baseline with the smaller bound. A bound on the rows at hand is compared
+// with a baseline's on new ones, where there is more to lose; noisy SGD, whose bound is on the rows at hand,
+// is the baseline of resque alone.
 func judge(methods []Curated) {
 	best := func(fit func(m Curated) bool) (at *Curated) {
 		for i := range methods {

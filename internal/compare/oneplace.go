@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// unitsOf are what a task protects, where all rows are in one place.
+// unitsOf returns the word for the units that a task protects, where all rows are in one place.
 func unitsOf(base *task.Spec) wording.Noun {
 	kind := wording.Kind{Protects: "event"}
 	if base.ByUser() {

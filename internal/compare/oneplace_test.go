@@ -122,7 +122,7 @@ func TestPrintOnePlace(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	for _, wrong := range []string{"\n*", "not planned   filtered"} { // it says from how many on
+	for _, wrong := range []string{"\n*", "not planned   filtered"} { // the table gives the number it needs
 		if strings.Contains(out.String(), wrong) {
 			t.Errorf("%q in\n%s", wrong, out.String())
 		}

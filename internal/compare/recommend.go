@@ -10,8 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Tolerance is how many points behind the best line a recommended one may be predicted, so that it is really at most Bar behind: the rest is for
-// what seeds do. Where the seeds leave more open, the reason says so.
+// Tolerance is how many points behind the best line a recommended one may be predicted, so that it is really
+// at most Bar behind: the difference allows for the spread of the seeds. Where the seeds leave more open, the
+// reason tells it.
 const (
 	Tolerance = 0.3
 	Bar       = 0.5
@@ -19,8 +20,9 @@ const (
 
 const confidence = 0.95
 
-// upper is where the mean of paired differences is below, with the confidence: Student's t, one-sided. shared is rows that are scored on over
-// rows learned from where the seeds share data, else 0: their runs are no independent samples then (Nadeau and Bengio 2003).
+// upper returns the mean of paired differences, its standard error, and an upper confidence limit of it:
+// Student's t, one-sided. shared is rows that are scored on over rows learned from where the seeds share
+// data, else 0: their runs are no independent samples then (Nadeau and Bengio 2003).
 func upper(differences []float64, shared float64) (mean, sd, top float64) {
 	k := float64(len(differences))
 	mean, s := stat.MeanStdDev(differences, nil)
@@ -63,13 +65,13 @@ func recommend(lines []Line, shared float64) string {
 	return reason(lines, best, chosen, tops)
 }
 
-// prefer says whether the first of two lines that are good enough is to be taken.
+// prefer reports whether the first of two lines that are good enough is preferred to the second.
 func prefer(a, b Line) bool {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Rounds, b.Rounds), cmp.Compare(a.Bytes, b.Bytes),
 		cmp.Compare(stat.Mean(b.points, nil), stat.Mean(a.points, nil))) < 0
 }
 
-// reason says what was given up and for what, and what still less trust would cost.
+// reason explains the choice: what was given up and for what, and what still less trust would cost.
 func reason(lines []Line, best, chosen int, tops []float64) string {
 	at := lines[chosen]
 	text := at.name() + ": "

@@ -10,11 +10,12 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// Rows are what lines are compared on: the same for all lines of a seed.
+// Rows provides the rows on which lines are compared: the same for all lines of a seed.
 type Rows interface {
 	// Draw returns the rows of n units, each unit's together, and rows to score on.
 	Draw(seed uint64, n, items int) (Sample, error)
-	// Data says whether the rows are data, rather than made up from the declaration. Their training parts overlap from seed to seed.
+	// Data reports whether the rows are data, rather than made up from the declaration. Their training parts
+	// overlap from seed to seed.
 	Data() bool
 }
 

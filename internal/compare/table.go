@@ -21,7 +21,7 @@ type Table struct {
 	Task    string `json:"task"`
 	Measure string `json:"measure"` // as tune.Measure
 	Falls   bool   `json:"smaller_is_better"`
-	// Points says what a point is: of Line.Behind.
+	// Points describes the unit of Line.Behind in words.
 	Points   string   `json:"points"`
 	Seeds    int      `json:"seeds"`
 	Data     bool     `json:"data"`      // whether the rows were data, rather than made up from the declaration
@@ -61,7 +61,7 @@ func (c *Comparison) table() Table {
 	return out
 }
 
-// perfect is what a constant does that errs nowhere, by whether the measure falls.
+// perfect is the measure of a constant that makes no error, by whether smaller values are better.
 var perfect = map[bool]float64{false: 1, true: 0}
 
 // Print writes the table, and below it the recommendation, what was done, and what is left out.
@@ -83,7 +83,7 @@ func (t Table) Print(w io.Writer) error {
 	return t.printOnePlace(w)
 }
 
-// adds says who adds the noise.
+// adds returns who adds the noise.
 func (l Line) adds() string {
 	if l.Trust == place {
 		return "one holder of all rows, whose learner fit runs these in one process"
@@ -91,7 +91,7 @@ func (l Line) adds() string {
 	return l.noise
 }
 
-// mark is what stands before a line.
+// mark returns the sign in front of a line.
 func (l Line) mark() string {
 	switch {
 	case l.Recommended:
@@ -159,7 +159,7 @@ func (t Table) heading() string {
 	return strings.ReplaceAll(t.Measure, "_", " ")
 }
 
-// whatever says what a short heading is of.
+// whatever returns the meaning of a short heading, or "".
 func (t Table) whatever() string {
 	if t.heading() == "MAE" {
 		return "mean absolute error, "
@@ -167,7 +167,7 @@ func (t Table) whatever() string {
 	return ""
 }
 
-// Width is how wide what is printed is at most, in columns, but for overrides to copy.
+// Width bounds the width of the printed text, in columns, except for overrides to copy.
 const Width = 120
 
 // note writes a word, and beside it what is said of it.
@@ -183,7 +183,7 @@ func note(w io.Writer, word, text string) {
 	fmt.Fprintln(w, line)
 }
 
-// fewest is how many rows a run of a line took at least.
+// fewest returns the smallest number of rows that a run of a line took.
 func (t Table) fewest() int {
 	return slices.MinFunc(t.Lines, func(a, b Line) int { return cmp.Compare(a.Rows, b.Rows) }).Rows
 }
