@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A column is how one field is drawn.
+// A column describes the distribution of one field.
 type column struct {
 	words   []string // most frequent first; nil: a number
 	weights []float64
@@ -30,7 +30,7 @@ type group struct {
 	fields []int // of the row, by position
 }
 
-// gaps is how many of the values of a column are missing that may be.
+// gaps is the share of values that are missing in a column that allows it.
 const gaps = 0.03
 
 // newColumn chooses how a field is drawn, from all features that are made of it.

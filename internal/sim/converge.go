@@ -15,7 +15,7 @@ type ConvergeConfig struct {
 	Ridge    float64
 	Dim      int // of theta
 	Examples []convex.Example
-	// Smoothing is B of the envelope that is minimised in place of a loss that is not smooth; 0 means 1000.
+	// Smoothing is B of the envelope that is minimised instead of a loss that is not smooth; 0 means 1000.
 	Smoothing float64
 	Steps     int       // at most; 0 means 300
 	Start     []float64 // in Set; nil means Set's own

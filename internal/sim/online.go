@@ -128,7 +128,8 @@ const (
 	windowSteps = 30  // of one refit, which begins at the model before
 )
 
-// Window fits the last WindowRows rows anew, eight times a window: it forgets at once what is older.
+// Window fits a new model to the last WindowRows rows, eight times a window: it forgets at once what is
+// older.
 type Window struct {
 	moments
 	kept  []convex.Example

@@ -7,10 +7,11 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// ExcessRisk returns the objective of theta, population risk and ridge, less its minimum. theta has Dim weights, and may have an
-// intercept, of feature 1, after them; other lengths panic. For the squared loss the value is exact, as features have mean 0 and
-// covariance 1/3. For the others the risk is the mean, over a fixed sample of features, of the exact conditional risk given the
-// features, and the minimum is that of the same sample.
+// ExcessRisk returns the objective of theta, population risk and ridge, less its minimum. theta has Dim
+// weights, and may have an intercept, of feature 1, after them; other lengths panic. For the squared loss the
+// value is exact, as features have mean 0 and covariance 1/3. For the other losses the risk is the mean, over
+// a fixed sample of features, of the exact conditional risk given the features, and the minimum is over the
+// same sample.
 func (s *Synthetic) ExcessRisk(theta []float64) float64 {
 	if n := len(theta); n != s.cfg.Dim && n != s.cfg.Dim+1 {
 		panic(fmt.Sprintf("sim: excess risk of %d parameters, want %d or one more", n, s.cfg.Dim))
@@ -42,7 +43,7 @@ func (s *Synthetic) objective(theta []float64) float64 {
 	return sum/float64(max(1, len(s.eval))) + s.cfg.Ridge/2*n*n
 }
 
-// scores are those of theta and of theta* at an evaluation point.
+// scores returns the scores of theta and of theta* at an evaluation point.
 func (s *Synthetic) scores(theta []float64, e convex.Example) (at, best float64) {
 	return convex.Example{Value: e.Value[:len(theta)]}.Dot(theta), convex.Example{Value: e.Value[:s.cfg.Dim]}.Dot(s.truth)
 }

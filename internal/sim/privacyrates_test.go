@@ -106,10 +106,12 @@ func gaussianRisk(t *testing.T, p planning.Problem, plan *wire.Plan, copies floa
 	return mean
 }
 
-// What privacy adds to the risk, private less exact, falls with the square of the users and of the epsilon's Gaussian multiplier and grows
-// in proportion to the dimension, for every method and every trust, where the number of rounds is fixed and noise is all there is; and it
-// is that of Gaussian noise of the least level, one share under shuffle, two floors under pan, all three under both, up to what integers
-// and the accountant's bounds cost. Seeds are fixed; bands are more than three standard errors wide, and the next wrong exponent is far outside.
+// What privacy adds to the risk, private less exact, falls with the square of the users and of the epsilon's
+// Gaussian multiplier and grows in proportion to the dimension, for every method and every trust, where the
+// number of rounds is fixed and noise is all there is; and it equals the effect of Gaussian noise of the
+// least level, one share under shuffle, two floors under pan, all three under both, up to what integers and
+// the accountant's bounds cost. Seeds are fixed; bands are more than three standard errors wide, and the next
+// wrong exponent is far outside.
 func TestPrivacyIsPaidAtTheRightRate(t *testing.T) {
 	const dim, repeats = 8, 24
 	trusts := []struct {

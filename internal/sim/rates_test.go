@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/schedule"
 )
 
-// populations are those on which each theorem is measured: nothing is clipped, so the bounds are the loss's own, and the optimum is known.
+// populations lists those on which each theorem is measured: nothing is clipped, so the bounds are the loss's
+// own, and the optimum is known.
 var populations = []struct {
 	name        string
 	synthetic   sim.SyntheticConfig

@@ -13,8 +13,8 @@ import (
 // SeriesConfig asks for excess risk against the number of users on a synthetic population.
 type SeriesConfig struct {
 	Synthetic SyntheticConfig
-	// Problem is planned anew for each method and number of users; Users, Dim, Algorithm, Ridge and the constants of the loss are
-	// filled in.
+	// Problem is planned separately for each method and number of users; Users, Dim, Algorithm, Ridge and the
+	// constants of the loss are filled in.
 	Problem planning.Problem
 	Methods []string // names of learner's methods, at least one
 	Users   []uint64

@@ -31,7 +31,8 @@ func CheckSplit(split string) error {
 	return nil
 }
 
-// SplitNames says whether a split asks for a name of each row: its label as the file has it, or the value of the column.
+// SplitNames reports whether a split needs a name of each row: its label as the file has it, or the value of
+// the column.
 func SplitNames(split string) bool { return split != SplitBlocks && split != SplitSortedLabel }
 
 // Silos are the numbers of the rows of count silos, each in the order of the file. names are wanted by SplitNames alone; rows without one are in no

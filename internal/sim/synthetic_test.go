@@ -136,8 +136,9 @@ func TestSyntheticRefuses(t *testing.T) {
 	}
 }
 
-// With a ridge the optimum is another point, where the gradient of risk and ridge vanishes: the mean gradient of examples is that of
-// the ridge's opposite, up to Hoeffding's margin as above, and the excess risk is positive around it.
+// With a ridge the optimum is another point, where the gradient of risk and ridge vanishes: the mean gradient
+// of examples is the opposite of the ridge's, up to Hoeffding's margin as above, and the excess risk is
+// positive around it.
 func TestSyntheticOptimumWithRidge(t *testing.T) {
 	const n, ridge = 40000, 0.1
 	for _, loss := range []string{"logistic", "squared", "absolute"} {
@@ -184,8 +185,9 @@ func TestSyntheticOptimumWithRidge(t *testing.T) {
 	}
 }
 
-// TestDrifting: without drift the events are those of Examples; with one, the first event follows theta* and later ones what the kind says: the mean of label
-// and score at theta* changes sign or size where it should.
+// TestDrifting: without drift the events equal those of Examples; with drift, the first event follows theta*
+// and later ones the kind of drift: the mean of label and score at theta* changes sign or size where it
+// should.
 func TestDrifting(t *testing.T) {
 	s, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 4, Loss: "squared", TruthNorm: 3, Seed: 2})
 	if err != nil {
