@@ -86,7 +86,7 @@ func crosses(spec *task.Spec, dim int) (Setting, bool) {
 	return one("features.crosses", list), len(list) > 0
 }
 
-// indicators is how many a column makes; 0 of a number.
+// indicators returns the number of indicators that a column makes; 0 for a number.
 func indicators(c task.Column) int {
 	switch c.Kind {
 	case task.Categorical:

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Config is what is compared.
+// Config describes a comparison.
 type Config struct {
 	// Load reads the task with overrides.
 	Load  func(sets []string) (*task.Spec, error)
@@ -27,7 +27,7 @@ type Config struct {
 	Progress func(Progress)
 }
 
-// Progress is how far a comparison is.
+// Progress tells how far a comparison has come.
 type Progress struct {
 	Done, Runs int
 	Setting    Setting
@@ -109,7 +109,7 @@ func features(job run.Job) string {
 	return fmt.Sprint(job.Spec.Features.Crosses, job.Features.Dim(), job.Features.Bound())
 }
 
-// Cost is what Run will do.
+// Cost counts the runs of a comparison and their size.
 type Cost struct {
 	Settings, Seeds, Runs int
 	Users                 uint64 // of one run

@@ -25,7 +25,8 @@ type Report struct {
 	Best Setting `json:"best"`
 }
 
-// A Candidate is what one setting did. Gains are paired: the same seeds, the same users, the same rows.
+// A Candidate holds the results of one setting. Gains are paired: the same seeds, the same users, the same
+// rows.
 type Candidate struct {
 	Set    Setting `json:"set"`
 	Mean   float64 `json:"mean"`
@@ -103,7 +104,7 @@ func (r Report) Verdict() string {
 	return text
 }
 
-// Comment says what was compared and on what, for the head of a task file.
+// Comment returns a comment for the head of a task file: what was compared, on what, and the verdict.
 func (r Report) Comment(on string) string {
 	text := fmt.Sprintf("learner tune compared by %s, over %d seeds of %d users, on %s:\n", strings.ReplaceAll(r.Measure, "_", " "), r.Seeds, r.Users, on)
 	for _, c := range r.Candidates {

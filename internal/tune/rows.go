@@ -11,15 +11,16 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// Rows are what settings are compared on.
+// Rows provides the rows on which settings are compared.
 type Rows interface {
 	// Map returns the rows as the features of a setting see them.
 	Map(*task.Spec) (Mapped, error)
-	// Data says whether the rows are data, rather than made up from the declaration. Their training parts overlap from seed to seed.
+	// Data reports whether the rows are data, rather than made up from the declaration. Their training parts
+	// overlap from seed to seed.
 	Data() bool
 }
 
-// Mapped rows are split anew for every seed.
+// Mapped rows are split for every seed.
 type Mapped interface {
 	// Split returns the rows of n users, and others to score on.
 	Split(seed uint64, n int) (train, test []convex.Example, err error)
@@ -91,7 +92,7 @@ func (p public) norm(quantile, intercept float64) float64 {
 	return math.Sqrt(max(0, n*n-intercept*intercept))
 }
 
-// madeUp is how many rows of a schema are scored on.
+// madeUp is the number of a schema's rows that are scored on.
 const madeUp = 10000
 
 // Schema is rows of the declaration.
