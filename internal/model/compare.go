@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A Comparison is how two models do on the events that fit both.
+// A Comparison holds the results of two models on the events that fit both.
 type Comparison struct {
 	First       Evaluation                       `json:"first"`
 	Second      Evaluation                       `json:"second"`

@@ -11,13 +11,13 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// An Evaluation is how a model does on examples. Errors are of numbers and counts, in the units of the label; figures that a loss does
-// not have are absent.
+// An Evaluation holds the results of a model on examples. Errors are of numbers and counts, in the units of
+// the label; figures that a loss does not have are absent.
 type Evaluation struct {
 	Examples int     `json:"examples"`
 	Invalid  int     `json:"invalid"` // rows that do not fit the declaration; not among the examples
 	Loss     float64 `json:"loss"`    // mean, in the coordinates of the feature map
-	// Baseline is what the best constant does on the same examples.
+	// Baseline holds the results of the best constant on the same examples.
 	Baseline Baseline `json:"baseline"`
 
 	*OfClasses
@@ -37,7 +37,7 @@ type OfClasses struct {
 	// Precision and Recall are of the positive class; of several classes their means over the classes.
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
-	// Threshold is what decided for the positive class, if not the model itself.
+	// Threshold is the value that decided for the positive class, if not the model itself.
 	Threshold *float64 `json:"threshold,omitempty"`
 	// CalibrationError and Reliability are of the probability of the positive class; of several classes of the predicted one.
 	CalibrationError *float64         `json:"calibration_error,omitempty"`
@@ -56,7 +56,8 @@ type OfNumbers struct {
 	QuantileLoss *float64 `json:"quantile_loss,omitempty"`
 }
 
-// Options are how a model is evaluated. The zero value is the model's own decision, and data in which every class occurs.
+// Options selects how a model is evaluated. The zero value is the model's own decision, and data in which
+// every class occurs.
 type Options struct {
 	// Threshold decides for the positive class above it: of its probability, or of its score where the loss has no probabilities. Of two
 	// classes alone.
@@ -131,7 +132,7 @@ type tally struct {
 	scores, uncertain []float64 // scratch
 }
 
-// A row is what one event adds.
+// A row holds the contribution of one event to an evaluation.
 type row struct {
 	loss, logLoss    float64
 	hit              float64 // 1 or 0

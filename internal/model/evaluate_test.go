@@ -56,7 +56,7 @@ func requireFigures(t *testing.T, e any, want string) {
 	}
 }
 
-// difference says where two values from JSON differ; empty: nowhere.
+// difference returns the path at which two values from JSON differ; empty: nowhere.
 func difference(a, b any) string {
 	switch b := b.(type) {
 	case float64:

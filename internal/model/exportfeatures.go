@@ -45,7 +45,7 @@ func (e *exporter) features() error {
 	return nil
 }
 
-// scale is what the group's values have to be multiplied with to become coordinate j.
+// scale returns the factor that turns the group's values into coordinate j.
 func (e *exporter) scale(j int) float64 {
 	switch c := &e.Features.Coordinates()[j]; c.Kind {
 	case string(task.Numeric), string(task.Indicator):
@@ -118,7 +118,8 @@ func (e *exporter) cross(c *task.Coordinate, first int) (width int) {
 	return width
 }
 
-// products are those of scaled values, of as many factors each: [N, len(list)].
+// products returns a value of shape [N, len(list)], the products of scaled values, each of the same number of
+// factors.
 func (e *exporter) products(list []task.Coordinate) onnx.Value {
 	g := &e.graph
 	var sources []*task.Source

@@ -84,7 +84,7 @@ func (e *exporter) finite(in onnx.Value) {
 	e.faults = append(e.faults, e.sum("check", e.graph.Node("Sub", "itself", []onnx.Value{in, in})))
 }
 
-// position is that of a source of indicators.
+// position returns the position of the indicator that a source sets.
 func (e *exporter) position(s *task.Source) onnx.Value {
 	if v, ok := e.positions[s]; ok {
 		return v

@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Baseline is how the best constant does: the majority class with the shares of the classes as probabilities, or the mean of the labels,
-// for the absolute and the quantile loss their quantile. A model that is no better has learned nothing from the features.
+// A Baseline holds the results of the best constant: the majority class with the shares of the classes as
+// probabilities, or the mean of the labels, for the absolute and the quantile loss their quantile. A model
+// that is no better has learned nothing from the features.
 type Baseline struct {
 	Class string   `json:"class,omitempty"` // the majority
 	Value *float64 `json:"value,omitempty"` // the number, in the units of the label
@@ -24,7 +25,7 @@ type Baseline struct {
 	QuantileLoss *float64 `json:"quantile_loss,omitempty"`
 }
 
-// labels are those of a data set.
+// labels holds the labels of a data set.
 type labels struct {
 	Predictor
 	n      int
@@ -84,7 +85,7 @@ func (p Predictor) CheckLabels(examples []convex.Example, every bool) error {
 	return p.labels(examples).check(every)
 }
 
-// Baseline is how the best constant for the examples fit does on the examples on.
+// Baseline evaluates the best constant for the examples fit on the examples on.
 func (p Predictor) Baseline(fit, on []convex.Example) Baseline {
 	return p.labels(fit).baseline(p.labels(on))
 }
@@ -97,7 +98,7 @@ func (p Predictor) labels(examples []convex.Example) *labels {
 	return &l
 }
 
-// baseline is how the constant for l does on labels, of which there is at least one.
+// baseline evaluates the best constant for l on the labels on, of which there is at least one.
 func (l *labels) baseline(on *labels) Baseline {
 	var out Baseline
 	n := float64(on.n)
@@ -138,7 +139,7 @@ func (l *labels) baseline(on *labels) Baseline {
 	return out
 }
 
-// unseen is what a class that did not occur counts, in events, where something finite has to be said of it.
+// unseen is the number of events that a class counts for if it did not occur and a finite value is needed.
 const unseen = 0.5
 
 // constant are the scores of the best constant.

@@ -91,7 +91,7 @@ const (
 	npzMetadata  = "metadata.json"
 )
 
-// zipMagic is how every zip archive with an entry begins.
+// zipMagic is the beginning of every zip archive with an entry.
 const zipMagic = "PK\x03\x04"
 
 const (

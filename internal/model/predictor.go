@@ -59,7 +59,7 @@ func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {
 	return Predictor{Features: features, Loss: loss, Theta: theta, spec: spec}, nil
 }
 
-// A Prediction is what a model says about one event.
+// A Prediction holds the prediction of a model for one event.
 type Prediction struct {
 	// Scores are linear: of the positive class, or one a class; of a number in the units of the label, wherever it lies; of a count the
 	// logarithm of what is expected.

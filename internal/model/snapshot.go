@@ -32,7 +32,7 @@ type Snapshot struct {
 	Features  []task.Coordinate `json:"features"`
 	// Classes names the classes in the order of the scores: negative before positive, or those of softmax. None for numbers and counts.
 	Classes []string `json:"classes,omitempty"`
-	// Probabilities says what the model's probabilities are worth; empty where the loss has none.
+	// Probabilities tells how the model's probabilities may be used; empty where the loss has none.
 	Probabilities Probabilities `json:"probabilities,omitempty"`
 	// Memory is about how many users' events the model of a task without end remembers; 0 for others.
 	Memory   float64    `json:"memory_users,omitempty"`
@@ -58,7 +58,7 @@ func (s Snapshot) Sample() uint64 {
 	return n
 }
 
-// A Statement says what a model reveals about what is protected at most.
+// A Statement bounds how much a model reveals about a protected unit.
 type Statement struct {
 	wording.Kind
 	Trust          string              `json:"trust"`
@@ -67,10 +67,11 @@ type Statement struct {
 	Delta          float64             `json:"delta"`
 	HonestFraction accounting.Fraction `json:"honest_fraction"`
 	Users          uint64              `json:"users"` // counted in the model; Kind.Counted says what they are
-	// NoiseKnown says that the noise follows from a seed that is no secret: nothing is protected, and there is no epsilon and no delta.
+	// NoiseKnown reports whether the noise follows from a seed that is no secret: nothing is protected, and
+	// there is no epsilon and no delta.
 	NoiseKnown bool `json:"noise_known,omitempty"`
-	// Public says that the model was learned without noise, of data that were said to need no protection: nothing is protected, and there is no
-	// epsilon and no delta.
+	// Public reports whether the model was learned without noise, of data that were declared to need no
+	// protection: nothing is protected, and there is no epsilon and no delta.
 	Public bool `json:"public,omitempty"`
 	// Start is the model that learning began with, which Epsilon and Delta include where it states its own; absent
 	// without one. See From.
@@ -164,7 +165,7 @@ func Parse(data []byte) (Snapshot, error) {
 	return s, err
 }
 
-// onnxMagic is how ONNX models begin: field 1, the version of the format, as a varint.
+// onnxMagic is the beginning of ONNX models: field 1, the version of the format, as a varint.
 const onnxMagic = "\x08"
 
 // CheckFinite refuses a model with a weight that is not a number.

@@ -159,7 +159,7 @@ func Texts(name string, list []string) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_STRINGS, Strings: texts(list)}
 }
 
-// A Header is what a model says about itself.
+// A Header holds the names, version and metadata of a model.
 type Header struct {
 	Name, Producer, Doc string
 	Version             int64             // of the model
