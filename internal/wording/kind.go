@@ -11,12 +11,12 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Kind is what decides the words of a plan. Documents about a task have it.
+// A Kind holds the facts that decide the words of a plan. Documents about a task have it.
 type Kind struct {
 	Protects    string `json:"protects"`         // event, or user, as privacy.unit
 	Units       uint64 `json:"units_per_report"` // K: a report is about at least as many units
 	Silos       uint64 `json:"silos"`            // N; 0: everybody reports for himself
-	Interactive bool   `json:"interactive"`      // whoever reports answers several rounds with the same rows
+	Interactive bool   `json:"interactive"`      // a reporter answers several rounds with the same rows
 	Once        bool   `json:"once,omitempty"`   // one process has all units and releases one model, without rounds
 }
 
@@ -33,7 +33,7 @@ func Of(plan *wire.Plan) Kind {
 
 func (k Kind) byUser() bool { return k.Protects == "user" }
 
-// Together says that all rows are in one place, the only silo.
+// Together reports whether all rows are in one place, the only silo.
 func (k Kind) Together() bool { return k.Silos == 1 }
 
 // A Noun is a word and its plural.
@@ -55,13 +55,13 @@ func (n Noun) A() string {
 	return "a " + n.One
 }
 
-// Count is how many, and the word.
+// Count returns the number with the word.
 func (n Noun) Count(k uint64) string { return fmt.Sprintf("%d %s", k, n.Of(k)) }
 
-// Report is what rounds count in every task.
+// Report is the word for the reports that rounds count in every task.
 var Report = Noun{"report", "reports"}
 
-// People are the units of whoever has the rows of people.
+// People is the word for the units of a holder of people's rows.
 var People = person
 
 var (
@@ -73,7 +73,7 @@ var (
 	row    = Noun{"row", "rows"}
 )
 
-// Reporter is who sends reports, at most one to a round: a user or a silo.
+// Reporter returns the word for who sends reports, at most one to a round: a user or a silo.
 func (k Kind) Reporter() Noun {
 	if k.Silos > 0 {
 		return silo
@@ -81,7 +81,8 @@ func (k Kind) Reporter() Noun {
 	return user
 }
 
-// Counted is what adds up over rounds: users, who take part once; silos that answer all rounds; reports of silos that answer some.
+// Counted returns the word for the sum over rounds: users, who take part once; silos that answer all rounds;
+// reports of silos that answer some.
 func (k Kind) Counted() Noun {
 	if k.Silos > 0 && !k.Interactive {
 		return Report
@@ -100,7 +101,8 @@ func (k Kind) Row() Noun {
 	return event
 }
 
-// Unit is what is protected: an event, a user, a silo's record, or a person of whom a silo has records.
+// Unit returns the word for the protected unit: an event, a user, a silo's record, or a person of whom a silo
+// has records.
 func (k Kind) Unit() Noun {
 	switch {
 	case !k.byUser():
@@ -145,13 +147,13 @@ func (k Kind) Protected() string {
 	return fmt.Sprintf("%s%s, replaced by %s", k.One(), when, other)
 }
 
-// OfPeople is what is said of people and of a person in the words of a task whose unit is another.
+// OfPeople replaces the words for people and a person in a text by those for the task's unit.
 func (k Kind) OfPeople(text string) string {
 	unit := k.Unit()
 	return strings.NewReplacer(person.Many, unit.Many, person.One, unit.One).Replace(text)
 }
 
-// All is what a plan's size counts: its users, or the units of all silos.
+// All returns the word for the size of a plan: its users, or the units of all silos.
 func (k Kind) All() Noun {
 	if k.Silos > 0 {
 		return k.Unit()
@@ -183,7 +185,8 @@ func (k Kind) Against(t accounting.Trust) string {
 	return "everybody downstream of the shuffle stage"
 }
 
-// Assuming is what an epsilon of a trust rests on, to be written after it: a clause, or nothing, see accounting.Trust.Assuming.
+// Assuming returns the assumption behind an epsilon of a trust, to be written after it: a clause, or nothing,
+// see accounting.Trust.Assuming.
 func (k Kind) Assuming(trust string, honest accounting.Fraction) string {
 	t, err := accounting.ParseTrust(trust)
 	if err != nil {
