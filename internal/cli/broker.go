@@ -34,7 +34,7 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) e
 	return Usage(errors.Join(errs...))
 }
 
-// Broker is how to reach a broker. Every command that talks to one has these flags.
+// Broker holds the flags of every command that connects to a broker.
 type Broker struct {
 	run.Broker
 	Replicas int // of the streams that this command creates

@@ -46,12 +46,13 @@ func Listen(flag, address string) (net.Listener, error) {
 // wsaAddressInUse is Windows' EADDRINUSE.
 const wsaAddressInUse = syscall.Errno(10048)
 
-// taken says whether somebody else listens at the address: a predecessor that still ends, or another task's process.
+// taken reports whether another process listens at the address: a predecessor that still ends, or another
+// task's process.
 func taken(err error) bool {
 	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, wsaAddressInUse)
 }
 
-// Profiles is where a command shows how it spends time and memory: nowhere, unless asked.
+// Profiles serves profiles of a command's time and memory; without an address it serves none.
 type Profiles struct{ Address string }
 
 // Flags adds the flag of the profiles.

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Log is how a command logs: to standard error, as text.
+// Log configures the log of a command: to standard error, as text by default.
 type Log struct {
 	Level  string
 	Format string // text or json; "" is text

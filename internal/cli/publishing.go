@@ -18,8 +18,8 @@ const (
 	standingSame    = time.Minute
 )
 
-// A Look is what a publisher does: numbers, names and values in turn, and what it waits for in words. kind is that without what
-// changes by itself.
+// A Look returns the progress of a publisher: counts has numbers, names and values in turn, waits tells in
+// words what it waits for, and kind is waits without the parts that change by themselves.
 type Look func() (counts []any, waits, kind string)
 
 // Publishing shows the progress of a publisher: two lines on a terminal, elsewhere a line of the log, at most every ten seconds. As a writer
