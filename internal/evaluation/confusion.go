@@ -3,7 +3,7 @@ package evaluation
 // A Confusion counts events by class, a row for each label and a column for each prediction, both in the order of the classes.
 type Confusion [][]int
 
-// NewConfusion is that of k classes before the first event.
+// NewConfusion returns the confusion of k classes before the first event.
 func NewConfusion(k int) Confusion {
 	out := make(Confusion, k)
 	for i := range out {

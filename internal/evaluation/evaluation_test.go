@@ -82,8 +82,9 @@ func TestReliabilityByHand(t *testing.T) {
 	near(t, "occurred", table[1].Occurred, 2.0/3)
 }
 
-// TestReliabilityOfTheTruth: with probabilities that are true the error is that of sampling alone. In a bin of m events the
-// expected distance is at most sqrt(1/(4m)), so the mean over bins of n events is at most sqrt(bins/(4n)).
+// TestReliabilityOfTheTruth: with true probabilities the error is only a sampling error. In a bin of m events
+// the expected distance is at most sqrt(1/(4m)), so the mean over bins of n events is at most
+// sqrt(bins/(4n)).
 func TestReliabilityOfTheTruth(t *testing.T) {
 	const n = 100000
 	random := rand.New(rand.NewPCG(1, 2))

@@ -6,11 +6,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Confidence is that of the intervals.
+// Confidence is the confidence of the intervals.
 const Confidence = 0.95
 
-// A Difference is how much more of a figure the second of two models has, with an interval that holds the difference of their
-// expectations in a share Confidence of samples, about.
+// A Difference is a figure of the second of two models less that of the first, with an interval that holds
+// the difference of their expectations in a share Confidence of samples, about.
 type Difference struct {
 	Value float64 `json:"value"` // second minus first
 	Low   float64 `json:"low"`
@@ -54,8 +54,9 @@ func (p *Pair) Roots() Difference {
 	return p.around(math.Sqrt(p.second)-math.Sqrt(p.first), slope(p.first), slope(p.second))
 }
 
-// Shares is the difference of the two means of values that are 0 or 1. The interval is that of Agresti and Min (Statistics in Medicine
-// 24, 2005): the normal one after half an event has been added to each of the four kinds, which holds where few events differ too.
+// Shares returns the difference of the two means of values that are 0 or 1. The interval is the one of
+// Agresti and Min (Statistics in Medicine 24, 2005): the normal one after half an event has been added to
+// each of the four kinds, which holds where few events differ too.
 func (p *Pair) Shares() Difference {
 	with, value := *p, p.second-p.first
 	for _, e := range [...][2]float64{{0, 0}, {0, 1}, {1, 0}, {1, 1}} {

@@ -2,7 +2,7 @@ package evaluation
 
 import "math"
 
-// bins is how many a Reliability has.
+// bins is the number of bins of a Reliability.
 const bins = 10
 
 // A Reliability compares probabilities with what occurred, in bins of equal width. The zero value is ready.
