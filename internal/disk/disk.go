@@ -16,8 +16,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Lock waits for the exclusive lock of a file, created (mode 0600) if missing, against other processes and other callers in this one.
-// The file is never removed: who then made it anew would not exclude who had it open. A process that dies gives its locks back.
+// Lock waits for the exclusive lock of a file, created (mode 0600) if missing, against other processes and
+// other callers in this one. The file is never removed: a process that then created it again would not
+// exclude one that had it open. A process that dies releases its locks.
 func Lock(path string) (unlock func() error, err error) {
 	l := flock.New(path)
 	for {
