@@ -22,7 +22,7 @@ const Longest = 825 * 24 * time.Hour
 // DefaultRoutePort is the port of a server's links to the others.
 const DefaultRoutePort = "6222"
 
-// Config says what to write.
+// Config selects what Write writes.
 type Config struct {
 	Dir        string        // created; must be empty or missing
 	Hosts      []string      // names and addresses of the server beside localhost, 127.0.0.1 and ::1
@@ -146,8 +146,8 @@ func Write(c Config) error {
 
 var localhost = []string{"localhost", "127.0.0.1", "::1"}
 
-// cluster writes the folder of each server. The authority of the links has signed nothing else: whoever shows a certificate of it is a
-// server to the others, and may do anything.
+// cluster writes the folder of each server. The authority of the links has signed nothing else: the servers
+// take any holder of its certificates for a server, which may do anything.
 func (c Config) cluster(dir string, ca *authority, site *site) error {
 	routes, err := c.routes()
 	if err != nil {
