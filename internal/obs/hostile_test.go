@@ -82,8 +82,8 @@ func serving(t *testing.T, f func(t *testing.T, l *pipeListener, stop func() err
 	})
 }
 
-// life is how long the server keeps a connection on which a client writes the first text, then a byte of the second every
-// second, and reads everything that comes, or nothing.
+// life returns how long the server keeps a connection on which a client writes the first text, then a byte of
+// the second every second, and reads everything that comes, or nothing.
 func life(l *pipeListener, first, drip string, reads bool) (answer string, d time.Duration) {
 	c := l.dial()
 	defer c.Close()
@@ -202,7 +202,7 @@ func TestSlowClientsDoNotKeepTheProcess(t *testing.T) {
 	})
 }
 
-// TestRequestBounds: headers above the limit are refused, whoever sends them; a body is never read.
+// TestRequestBounds: headers above the limit are refused, from any client; a body is never read.
 func TestRequestBounds(t *testing.T) {
 	serving(t, func(t *testing.T, l *pipeListener, _ func() error) {
 		for name, request := range map[string]string{

@@ -22,7 +22,7 @@ func NewRegistry() *prometheus.Registry {
 	return r
 }
 
-// A Check says why something is not as it should be; nil is well.
+// A Check returns an error if something is not as it should be.
 type Check func() error
 
 // Endpoints serves /metrics, /healthz (the process does not need a restart) and /readyz (it does its work). more is served

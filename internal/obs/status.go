@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// A StageStatus is what /status of a stage returns: public numbers of the round that is collected, and nothing of one user.
+// A StageStatus holds the answer of a stage's /status: public numbers of the round that is collected, and
+// nothing of one user.
 type StageStatus struct {
 	Task     string     `json:"task"`
 	Doing    string     `json:"doing"`   // in words
@@ -40,7 +41,8 @@ type StageStatus struct {
 // Ahead returns ClockAhead.
 func (s StageStatus) Ahead() time.Duration { return time.Duration(s.ClockAhead * float64(time.Second)) }
 
-// A Queue is what waits in the stream of reports, and how many bytes it may hold: 0 where that is not known.
+// A Queue describes the stream of reports: what waits in it, and how many bytes it may hold: 0 where that is
+// not known.
 type Queue struct {
 	Messages uint64 `json:"messages"`
 	Bytes    uint64 `json:"bytes"`
@@ -60,8 +62,8 @@ func StatusOf(s stage.Status, reports *Reports) StageStatus {
 	return out
 }
 
-// Waiting says how full the round is that a stage collects: "waiting: 812 of 1000", and what would be enough when. Empty
-// where it collects none.
+// Waiting describes how full the round is that a stage collects: "waiting: 812 of 1000", and what would be
+// enough when. Empty where it collects none.
 func Waiting(s stage.Status) string {
 	if s.Round == 0 {
 		return ""
@@ -103,7 +105,7 @@ func Status(get func() stage.Status, reports *Reports, ahead func() (time.Durati
 			by, _ := ahead()
 			s.ClockAhead = by.Seconds()
 		}
-		_ = enc.Encode(s) // whoever asked has gone
+		_ = enc.Encode(s) // the client may have gone
 	})
 	return mux
 }

@@ -101,7 +101,8 @@ func ours(t *testing.T, r role) (families []family) {
 
 var descName = regexp.MustCompile(`fqName: "([^"]*)"`)
 
-// unit says what is counted or measured. Prometheus wants base units, which the name ends with; what has none is here.
+// unit returns the unit of a metric. Prometheus wants base units, which the name ends with; the units of
+// other names are listed here.
 func unit(name string) string {
 	suffix := func(s string) bool { return strings.HasSuffix(name, s) }
 	switch {
