@@ -16,8 +16,9 @@ import (
 	"testing"
 )
 
-// buildContext says which files of the clone enter the image's build, as Docker documents the file: the last pattern that matches a
-// file or a folder above it decides, ! takes it in again, * stays within a name, ** does not.
+// buildContext returns a function that reports whether a file of the clone enters the image's build, by
+// Docker's rules: the last pattern that matches a file or a folder above it decides, ! takes it in again, *
+// stays within a name, ** does not.
 func buildContext(t *testing.T) func(file string) bool {
 	t.Helper()
 	text, err := os.ReadFile("Dockerfile.dockerignore")

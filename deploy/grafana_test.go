@@ -18,7 +18,7 @@ type datasource struct {
 	UID  string `json:"uid"`
 }
 
-// A panel is what a test needs of one.
+// A panel holds the parts of a panel that tests need.
 type panel struct {
 	ID          int        `json:"id"`
 	Type        string     `json:"type"`
@@ -95,7 +95,8 @@ func TestDashboardNamesWhatExists(t *testing.T) {
 	}
 }
 
-// chosen is the data source that whoever looks at the dashboard chooses: Grafanas give theirs identities of their own.
+// chosen is the data source that the reader of a dashboard selects: each Grafana gives its data sources
+// identities of its own.
 var chosen = datasource{Type: "prometheus", UID: "${datasource}"}
 
 // TestPanelsExplainThemselves, and all ask the source that is chosen. Where they lie shows in Grafana.

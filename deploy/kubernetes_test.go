@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An object is what tests need of a Kubernetes object.
+// An object holds the parts of a Kubernetes object that tests need.
 type object struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string
@@ -76,7 +76,7 @@ type probe struct {
 	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
 }
 
-// objects are those of the manifests that the kustomization names.
+// objects returns the objects of the manifests that the kustomization names.
 func objects(t *testing.T) (all []object) {
 	t.Helper()
 	var k struct{ Resources []string }

@@ -19,7 +19,8 @@ type metric struct {
 
 var row = regexp.MustCompile("(?m)^\\| `(panlearn_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, ]+) \\|")
 
-// metrics are what a rule or a panel may name: ours, and those of the exporters that prometheus.yml scrapes.
+// metrics returns the metrics that a rule or a panel may name: ours, and those of the exporters that
+// prometheus.yml scrapes.
 func metrics(t *testing.T) map[string]metric {
 	t.Helper()
 	text, err := os.ReadFile(metricsPage)

@@ -132,8 +132,8 @@ func scrape(ctx context.Context, t *testing.T, address string) []byte {
 
 var helpLine = regexp.MustCompile(`(?m)^# TYPE (panlearn_[a-z_]+) ([a-z]+)$`)
 
-// checkScrape: promtool has nothing to say about what a role serves, and the role serves what the table says, but for
-// vectors in which nothing happened yet.
+// checkScrape checks that promtool finds no fault in the metrics of a role, and that the role serves the
+// metrics of the table, except for vectors in which nothing happened yet.
 func checkScrape(t *testing.T, prefix string, text []byte) {
 	t.Helper()
 	promtoolReads(t, text)
