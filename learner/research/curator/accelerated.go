@@ -107,7 +107,8 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 	return x, passed, nil
 }
 
-// planFiltered is the calibrated Algorithm 3, or runs of it on growing parts where there is a ridge and the bound is smaller.
+// planFiltered returns a plan of the calibrated Algorithm 3, or of runs of it on growing parts where there is
+// a ridge and the bound is smaller.
 func planFiltered(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

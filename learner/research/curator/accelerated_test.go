@@ -43,7 +43,7 @@ func TestFilteredLearns(t *testing.T) {
 	learns(t, p, planFiltered)
 }
 
-// twoPhases is a plan of two phases with tests of a chosen noise.
+// twoPhases returns a plan of two phases with tests of a chosen noise.
 func twoPhases(t *testing.T, people int, of, each float64) *filteredPlan {
 	t.Helper()
 	law := func(rate float64) randomizer.DiscreteLaplace {

@@ -10,7 +10,7 @@ import "math"
 // mostBoundPhases returns how many of the parts n/2, n/4, ... of n people are not empty.
 func mostBoundPhases(n float64) int { return mostHalves(int(n)) }
 
-// leastOver is the smallest value over a first weight or step size, and numbers of phases.
+// leastOver returns the smallest value over a first weight or step size, and numbers of phases.
 func leastOver(n float64, bound func(first float64, phases int) float64) float64 {
 	best := math.Inf(1)
 	for phases := 1; phases <= mostBoundPhases(n); phases++ {

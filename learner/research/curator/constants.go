@@ -27,13 +27,14 @@ func request(points, rounds int, f filter, b accounting.Budget, failure float64)
 		Apart: func(full int64) float64 { return f.with(full, points).sensitivity(points, 0) }}
 }
 
-// with is the filter with U for a score of so many pairs.
+// with returns the filter with U for a score of so many pairs.
 func (f filter) with(full int64, points int) filter {
 	return filter{f.score, f.near, float64(full) / float64(points)}
 }
 
-// calibrateGroups is the test that leaves the least noise, of Gaussian noise as a guide: with r_s = tau, and r_f = tau times near, 1 or 2. A test of
-// well-behaved points, all of whom are within tau of each other, halts with the probability failure at most. An error: too few groups.
+// calibrateGroups returns the test that leaves the least noise, of Gaussian noise as a guide: with r_s = tau,
+// and r_f = tau times near, 1 or 2. A test of well-behaved points, all of whom are within tau of each other,
+// halts with the probability failure at most. An error: too few groups.
 func calibrateGroups(groups int, near float64, b accounting.Budget, failure float64) (constants, error) {
 	f := filter{1, near, 0}
 	test, sigma, err := accounting.CalibrateTest(request(groups, 1, f, b, failure))

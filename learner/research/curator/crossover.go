@@ -28,10 +28,12 @@ var contests = [...]Contest{
 // Contests returns all of them.
 func Contests() []Contest { return append([]Contest(nil), contests[:]...) }
 
-// Ratio is the noise of one coordinate of the method's release over that of the baseline; +Inf: too few people.
+// Ratio returns the noise of one coordinate of the method's release over that of the baseline; +Inf: too few
+// people.
 func (c Contest) Ratio(p Public) float64 { return c.ratio(p)(float64(p.Items)) }
 
-// Root is the number of items from which on the method would have less noise if noise fell like its root from 16 on, however far gradients may be there.
+// Root returns the number of items from which on the method would have less noise if noise fell like its root
+// from 16 on, however far gradients may be there.
 func (c Contest) Root(p Public) float64 {
 	p.Items = 16
 	ratio := c.Ratio(p)
@@ -41,7 +43,8 @@ func (c Contest) Root(p Public) float64 {
 	return 16 * ratio * ratio
 }
 
-// uncapped is the noise of a score of gradients with gamma as Ghazi et al. have it, whatever it is, in units of L over the curvature.
+// uncapped returns the noise of a score of gradients with gamma as Ghazi et al. have it, whatever it is, in
+// units of L over the curvature.
 func uncapped(p Public) float64 {
 	return gradientScoreNoise(p, swaps(p.spread(), float64(p.Items), math.Log(float64(p.People)), p.failure()), math.Inf(1))
 }
@@ -49,7 +52,8 @@ func uncapped(p Public) float64 {
 // mostItems bounds the search for a crossover.
 const mostItems = 1 << 50
 
-// From is the smallest number of items of a person with which the method has no more noise than the baseline, up to a thousandth of it; 0: none has.
+// From returns the smallest number of items of a person with which the method has no more noise than the
+// baseline, up to a thousandth of it; 0: none has.
 func (c Contest) From(p Public) int {
 	ratio := c.ratio(p)
 	if ratio(mostItems) > 1 {
@@ -71,7 +75,7 @@ func (c Contest) From(p Public) int {
 	return max(1, int(high))
 }
 
-// perShift is the noise of the Gaussian mechanism within a budget over the shift that it hides.
+// perShift returns the noise of the Gaussian mechanism within a budget over the shift that it hides.
 func perShift(b accounting.Budget) float64 {
 	mu, err := accounting.GaussianMu(b)
 	if err != nil {
@@ -93,7 +97,8 @@ func swaps(spread, m, logSets, failure float64) float64 {
 	return 5 * spread * math.Sqrt((logSets+math.Log(1/failure))/m)
 }
 
-// deletionSensitivity is the one sensitivity that is planned for where 4k people may go (Ghazi et al. 2023, Corollary 3.7), in units of L over the curvature.
+// deletionSensitivity returns the one sensitivity that is planned for where 4k people may go (Ghazi et al.
+// 2023, Corollary 3.7), in units of L over the curvature.
 func deletionSensitivity(p Public, m float64, k int) float64 {
 	n := float64(p.People)
 	left := n - 4*float64(k) - 1
@@ -121,7 +126,8 @@ func gradientScoreRatio(p Public) func(m float64) float64 {
 	}
 }
 
-// gradientScoreNoise is the least noise of GradScoreOutputPert, in units of L over the curvature, where nobody's gradient is further than most from the mean one.
+// gradientScoreNoise returns the least noise of GradScoreOutputPert, in units of L over the curvature, where
+// nobody's gradient is further than most from the mean one.
 func gradientScoreNoise(p Public, gamma, most float64) float64 {
 	n, condition := float64(p.People), 1.0
 	if p.Ridge > 0 {
@@ -161,8 +167,9 @@ func concentrated(groups, phases int, failure float64) float64 {
 	return 2 / math.Sqrt(3) * (1 + math.Sqrt(math.Log(c*c*float64(phases)/(2*failure))))
 }
 
-// FilteredGradientNoise is the noise of a coordinate of one filtered mean of everybody's gradients, in units of the clip norm, where so many rounds share the budget and
-// one test (Lowy, Liu and Asi 2024, Algorithm 2, with everybody in every round); +Inf: too few people.
+// FilteredGradientNoise returns the noise of a coordinate of one filtered mean of everybody's gradients, in
+// units of the clip norm, where so many rounds share the budget and one test (Lowy, Liu and Asi 2024,
+// Algorithm 2, with everybody in every round); +Inf: too few people.
 func FilteredGradientNoise(p Public, rounds int) float64 {
 	people := p.People &^ 1
 	t, err := calibrateThreshold(people, rounds, p.Budget, p.failure())

@@ -51,7 +51,7 @@ func newStability(people, level int, value func(without uint) []float64) *stabil
 	return &stability{people: people, level: level, above: above}
 }
 
-// apart is the distance of two points; NaN, which is far, is +Inf.
+// apart returns the distance of two points; NaN, which is far, is +Inf.
 func apart(x, y []float64) float64 {
 	var sum float64
 	for j := range x {
@@ -137,7 +137,8 @@ func (d *deletion) release(ctx context.Context, t *table, c []float64, people []
 	return x, score <= deletions, d.publish(x, middle, d.lattice, entropy)
 }
 
-// deletionLaw is the law with the fewest deletions that the budget has room for, and leastDeletion where they exist.
+// deletionLaw returns the law with the fewest deletions that the budget has room for, and leastDeletion where
+// they exist.
 func deletionLaw(b accounting.Budget) law {
 	best, _ := calibratedLaw(b)
 	for i := 4; i < 20; i++ {

@@ -68,8 +68,8 @@ func TestDeletionByBruteForce(t *testing.T) {
 	}
 }
 
-// bySets is the definition: the smallest S, of several the first in lexicographic order, without whom no set of up to level - |S| others has a
-// further person who moves the value by more than delta.
+// bySets follows the definition: the smallest S, of several the first in lexicographic order, without whom no
+// set of up to level - |S| others has a further person who moves the value by more than delta.
 func bySets(n, level, most int, delta float64, f func(uint) []float64) (int, uint) {
 	stable := func(s uint) bool {
 		for t := range uint(1) << n {

@@ -28,7 +28,7 @@ func (f filter) check(c int) error {
 	return nil
 }
 
-// scaled is the filter with radii in units of tau.
+// scaled returns the filter with radii in units of tau.
 func (f filter) scaled(tau float64) filter { return filter{f.score * tau, f.near * tau, f.full} }
 
 // scoreSensitivity is by how much concentrationScore changes at most where one of c points is replaced: 2(C-1), in pairs.
@@ -80,7 +80,7 @@ func within(x, most float64) int {
 	return 0
 }
 
-// distance2 is the square of the distance, in four sums of every fourth coordinate.
+// distance2 returns the square of the distance, in four sums of every fourth coordinate.
 func distance2(a, b []float64) float64 {
 	var p, q, r, s float64
 	b = b[:len(a)]

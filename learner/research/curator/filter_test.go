@@ -26,7 +26,7 @@ func times(n int, x float64) []float64 {
 	return out
 }
 
-// filtered is the weighted mean of points, by the deterministic rule.
+// filtered returns the weighted mean of points, by the deterministic rule.
 func (f filter) filtered(points [][]float64) (pairs int, mean []float64) {
 	pairs, near := f.counts(points)
 	mean = make([]float64, len(points[0]))

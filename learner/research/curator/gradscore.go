@@ -161,7 +161,7 @@ func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lamb
 	return g, g.calibrate(a, p.Dim, b)
 }
 
-// notes are the constants as they are printed.
+// notes returns the constants as they are printed.
 func (g *gradscore) notes() []string {
 	std, _ := g.cost()
 	notes := []string{
@@ -175,7 +175,7 @@ func (g *gradscore) notes() []string {
 	return notes
 }
 
-// asItem is the noise of the baseline for the same weight and budget, about.
+// asItem returns the noise of the baseline for the same weight and budget, about.
 func (g *gradscore) asItem() float64 { return noisePerMove(g.public.Budget) * g.moves(g.people) }
 
 // gradscoreRisk is outputRisk, and a halt, which leaves the start.

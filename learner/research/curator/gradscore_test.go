@@ -265,7 +265,7 @@ func TestHaltsDoTheSameWork(t *testing.T) {
 	}
 }
 
-// lawOf is the law of a rate and a size.
+// lawOf returns the law of a rate and a size.
 func lawOf(t *testing.T, rate float64, kappa int) law {
 	t.Helper()
 	l, err := randomizer.LaplaceOfRate(rate)

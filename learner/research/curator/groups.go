@@ -102,7 +102,7 @@ func (g *groupPlan) descend(ph groupPhase, loss convex.Loss, people []Person, j 
 	return sum
 }
 
-// planGroups is the calibrated Algorithm 1.
+// planGroups returns a plan of the calibrated Algorithm 1.
 func planGroups(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// halves are the people of so many phases: the first half of all, half of the others, and so on; the last phase has all who are left. Nobody is in two.
-// They are [from, to) of the order in which people are given.
+// halves returns the people of so many phases: the first half of all, half of the others, and so on; the last
+// phase has all who are left. Nobody is in two. They are [from, to) of the order in which people are given.
 func halves(people, phases int) [][2]int {
 	out := make([][2]int, phases)
 	from := 0
@@ -46,10 +46,11 @@ type course struct {
 	growth float64
 }
 
-// at is the weight or step of phase i, from 0.
+// at returns the weight or step of phase i, from 0.
 func (c course) at(i int) float64 { return c.first * math.Pow(c.growth, float64(i)) }
 
-// bestCourse is the one of the smallest risk, of so many phases at least and at most, firsts in [low, high], and these changes from phase to phase.
+// bestCourse returns the course of the smallest risk, and that risk: of fewest to most phases, with a first
+// weight or step in [low, high] and one of these changes from phase to phase.
 func bestCourse(fewest, most int, low, high float64, growths []float64, risk func(course) float64) (best course, least float64) {
 	least = math.Inf(1)
 	for t := fewest; t <= most; t++ {

@@ -14,12 +14,14 @@ type law = randomizer.TruncatedLaplace
 // deletion causes.
 func perDeletion(s, t int) float64 { return float64(s + t + 2) }
 
-// calibratedLaw is the law with the least Gaussian noise, and that noise, where neighbours are perDeletion apart.
+// calibratedLaw returns the law with the least Gaussian noise, and that noise, where neighbours are
+// perDeletion apart.
 func calibratedLaw(b accounting.Budget) (law, float64) {
 	return bestLaw(b, func(law) func(s, t int) float64 { return perDeletion })
 }
 
-// bestLaw is the one with the least Gaussian noise, and that noise, where neighbours of scores s and t are so far apart; none, and +Inf, where no law is within the budget.
+// bestLaw returns the law with the least Gaussian noise, and that noise, where neighbours of scores s and t
+// are so far apart; none, and +Inf, where no law is within the budget.
 func bestLaw(b accounting.Budget, apart func(law) func(s, t int) float64) (law, float64) {
 	l, noise, err := accounting.CalibrateDeletions(b, apart)
 	if err != nil {
@@ -28,7 +30,8 @@ func bestLaw(b accounting.Budget, apart func(law) func(s, t int) float64) (law, 
 	return l, noise
 }
 
-// smallestLaw is the one of a rate with the fewest deletions either end of which has no more mass than delta; none where that is no law.
+// smallestLaw returns the law of a rate with the fewest deletions either end of which has no more mass than
+// delta; none where that is no law.
 func smallestLaw(rate, delta float64) law {
 	l, err := randomizer.LaplaceOfRate(rate)
 	if err != nil {

@@ -69,7 +69,8 @@ func publish(set convex.Set, x, from []float64, ball float64, l lattice, entropy
 	return nil
 }
 
-// noisePerMove is a guess of the noise on the lattice over what it hides: that of the Gaussian mechanism, and what rounding adds.
+// noisePerMove returns a guess of the noise on the lattice over what it hides: that of the Gaussian
+// mechanism, and what rounding adds.
 func noisePerMove(b accounting.Budget) float64 { return 1.025 * perShift(b) }
 
 // outputRisk bounds the expected excess risk of one release on new rows of the people's distribution (docs/proofs/curator.md, Baselines):
@@ -113,11 +114,13 @@ func planOutput(p Public) (*Plan, error) {
 		fmt.Sprintf("noise %.4g: %d trials on %d levels", std, o.lattice.trials, o.lattice.levels)), nil
 }
 
-// lightest is the smallest weight that is looked at: with a lighter one, minimisers over rows are further from those of new rows than either is from anything.
-// The solver's steps grow with the root of what it is below the losses' smoothness.
+// lightest returns the smallest weight that is looked at: with a lighter one, minimisers over rows are
+// further from those of new rows than either is from anything. The solver's steps grow with the root of what
+// it is below the losses' smoothness.
 func (p Public) lightest() float64 {
 	return p.Lipschitz / p.Set.Radius() / (4 * math.Sqrt(float64(p.People)*float64(p.Items)))
 }
 
-// heaviest is the largest: with it, minimisers are a millionth of the set's radius from where they are drawn to.
+// heaviest returns the largest weight that is looked at: with it, minimisers are a millionth of the set's
+// radius from where they are drawn to.
 func (p Public) heaviest() float64 { return p.Lipschitz / p.Set.Radius() * 1e6 }

@@ -83,7 +83,7 @@ func (m phasing) budget(b accounting.Budget, phases, i int) accounting.Budget {
 	return accounting.Budget{Epsilon: b.Epsilon * share, Delta: b.Delta * share}
 }
 
-// parts are the people of each phase.
+// parts returns the people of each phase.
 func (m phasing) parts(people, phases int) [][2]int {
 	if m.disjoint {
 		return halves(people, phases)
@@ -121,7 +121,7 @@ func (m phasing) risk(p Public, c course, std func(i int) float64, xi func(i int
 		func(i int) float64 { return m.weight(c, i) / 2 }, std) + p.failure()*p.steepest()*p.diameter()
 }
 
-// course is the one of the smallest planned risk; of no phases, where none is within reach.
+// course returns the course of the smallest planned risk; one of no phases, where none is within reach.
 func (m phasing) course(p Public) course {
 	most := mostShares
 	if m.disjoint {
@@ -158,7 +158,7 @@ func (m phasing) course(p Public) course {
 	return best
 }
 
-// plan is the method over gradscore.
+// plan returns a plan of the method over gradscore.
 func (m phasing) plan(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ func (p Public) Validate() error {
 	return nil
 }
 
-// spread is the guess of Spread that a plan uses.
+// spread returns the guess of Spread that a plan uses.
 func (p Public) spread() float64 {
 	if p.Spread == 0 {
 		return 1
@@ -69,7 +69,7 @@ func (p Public) spread() float64 {
 	return p.Spread
 }
 
-// failure is the Failure that a plan uses.
+// failure returns the Failure that a plan uses.
 func (p Public) failure() float64 {
 	if p.Failure == 0 {
 		return 1e-3

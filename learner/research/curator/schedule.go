@@ -15,7 +15,7 @@ func shares(q float64, phases int) []float64 {
 	return out
 }
 
-// paperPhases is the l of the paper, floor(log2 n).
+// paperPhases returns the l of the paper, floor(log2 n).
 func paperPhases(n int) int { return bits.Len(uint(n)) - 1 }
 
 // split divides n people into phases that shrink by 2^-q, in full: the rounding goes to the first. Phase i has the people from the sum of the sizes

@@ -19,7 +19,7 @@ type pass struct {
 	apart   float64 // 2 eta L, and what rounding adds to two runs
 }
 
-// longestStep is the largest step that brings no two points further apart.
+// longestStep returns the largest step that brings no two points further apart.
 func (p Public) longestStep() float64 { return 2 / (p.smoothness() + 2*p.Ridge) * (1 - 0x1p-30) }
 
 // newPass refuses steps that are too long; its lattice is to be calibrated.

@@ -49,7 +49,7 @@ func Sizes(b accounting.Budget, m, d int, failure float64) []Size {
 	}
 }
 
-// least is the smallest n >= 1 that is at least need(n); need may not fall as n grows.
+// least returns the smallest n >= 1 that is at least need(n); need may not fall as n grows.
 func least(need func(n int) float64) int {
 	n := 1
 	for {
@@ -114,7 +114,8 @@ func leastPaperPhases(b accounting.Budget, m int) int {
 	return leastPhases(func(n int) float64 { return float64(paperGroups(b, m, n)) })
 }
 
-// leastPaperAccelerated is the condition of LLA, Theorem 3.1, with the best q.
+// leastPaperAccelerated returns the fewest people that meet the condition of LLA, Theorem 3.1, with the best
+// q.
 func leastPaperAccelerated(b accounting.Budget, m, d int) int {
 	best := math.MaxInt
 	for q := range exponents {
@@ -134,7 +135,7 @@ func leastPaperBatch(b accounting.Budget, m int) int {
 	})
 }
 
-// leastPaperBatches is the same in every phase.
+// leastPaperBatches returns the fewest people for which every phase has as many as leastPaperBatch returns.
 func leastPaperBatches(b accounting.Budget, m int) int {
 	batch := float64(leastPaperBatch(b, m))
 	return leastPhases(func(int) float64 { return batch })

@@ -18,9 +18,9 @@ const mostRows = 1 << 20
 // cut.
 const slopeErrors = 1 << 14
 
-// A slope is cut at L/||x||, and a curvature compared with beta, with a norm that is rounded. So the
-// constants of the computed losses are those of Public times these factors. The error of a norm of 2^24
-// numbers is below 2^-28.
+// A slope is cut at L/||x||, and a curvature compared with beta, with a norm that is rounded. So the computed
+// losses have the constants of Public, times these factors. The error of a norm of 2^24 numbers is below
+// 2^-28.
 const (
 	cutSlack  = 1 + 0x1p-24
 	bendSlack = 1 + 0x1p-20
@@ -183,7 +183,8 @@ func (s *solver) moves(people int) float64 {
 
 func (s *solver) inexact() float64 { return s.xi }
 
-// ball is the radius of a ball in which the minimiser is, around the point of the set nearest to the middle.
+// ball returns the radius of a ball in which the minimiser is, around the point of the set nearest to the
+// middle.
 func (s *solver) ball() float64 {
 	return min(s.public.lipschitz()/s.weight, s.public.diameter()) * (1 + 0x1p-40)
 }
@@ -213,7 +214,8 @@ func (s *solver) minimiser(ctx context.Context, t *table, middle []float64, peop
 	return x, nil
 }
 
-// middle is the point m for which (weight/2)||. - c||^2 + (ridge/2)||.||^2 is (weight + ridge)/2 ||. - m||^2 and a constant.
+// middle returns the point m for which (weight/2)||. - c||^2 + (ridge/2)||.||^2 is (weight + ridge)/2 ||. -
+// m||^2 and a constant.
 func (p Public) middle(weight float64, c []float64) []float64 {
 	m := make([]float64, len(c))
 	for j, v := range c {

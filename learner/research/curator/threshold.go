@@ -18,8 +18,9 @@ type threshold struct {
 	sigma  float64 // of a release, in units of the radius
 }
 
-// calibrateThreshold is the test that leaves the least noise, of Gaussian noise as a guide, for r_s = r_f = 1. A phase of people whose gradients are all
-// that near to each other in every step halts with the probability failure at most. An error: too few people.
+// calibrateThreshold returns the test that leaves the least noise, of Gaussian noise as a guide, for r_s =
+// r_f = 1. A phase of people whose gradients are all that near to each other in every step halts with the
+// probability failure at most. An error: too few people.
 func calibrateThreshold(people, steps int, b accounting.Budget, failure float64) (threshold, error) {
 	f := filter{1, 1, 0}
 	test, sigma, err := accounting.CalibrateSharedTest(request(people, steps, f, b, failure))

@@ -146,13 +146,14 @@ func (a attempt) paperNoise() float64 {
 	return a.federation(a.epsilon, a.clip).ExperimentalNoise(float64(a.rounds))
 }
 
-// real is the epsilon that the paper's noise has for minibatches, where no gradient of a row is longer than L times share.
+// real returns the epsilon that the paper's noise has for minibatches, where no gradient of a row is longer
+// than L times share.
 func (s *setting) real(epsilon, share float64) (isrl.Interval, error) {
 	return isrl.Sampled{Records: uint64(s.least), Batch: uint64(s.batch()), Rounds: uint64(s.rounds),
 		Noise: s.federation(epsilon, 1).ExperimentalNoise(float64(s.rounds)) / share}.Epsilon(s.delta())
 }
 
-// mechanism is the randomizer's for R rounds of a silo's own reports.
+// mechanism returns the randomizer's plan for R rounds of a silo's own reports.
 func (s *setting) mechanism(epsilon float64) (accounting.Plan, error) {
 	if m, known := s.mechanisms[epsilon]; known {
 		return m, nil

@@ -99,8 +99,8 @@ func (p *population) raw(places []int, m int) []curator.Person {
 }
 
 // summaries returns one person for each place, with rowsInSummary rows, whose mean loss equals that of the m
-// rows there at every model: the sums of squares are those of a root of the mean of (x, y)(x, y)', turned so
-// that every x has norm 1, as the rows have.
+// rows there at every model: the rows have the sums of squares of a root of the mean of (x, y)(x, y)', turned
+// so that every x has norm 1, as the rows have.
 func (p *population) summaries(places []int, m int) []curator.Person {
 	out := make([]curator.Person, len(places))
 	mean := make([]float64, packed(peopleDim+1))

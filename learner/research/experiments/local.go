@@ -48,8 +48,9 @@ func (p problem) local(l localSteps, draw *rand.Rand) reporter {
 	}
 }
 
-// epochNoise is the standard deviation of each coordinate of what a silo sends after an epoch of steps of one size, where it does so in so many
-// rounds. Replacing a row moves an epoch's end by at most 2 size clip, if size is at most 2 over the smoothness of the loss of a row (docs/measured/experiments.md).
+// epochNoise returns the standard deviation of each coordinate of what a silo sends after an epoch of steps
+// of one size, where it does so in so many rounds. Replacing a row moves an epoch's end by at most 2 size
+// clip, if size is at most 2 over the smoothness of the loss of a row (docs/measured/experiments.md).
 func epochNoise(size, clip float64, rounds int, b accounting.Budget) (float64, error) {
 	mu, err := accounting.GaussianMu(b)
 	return 2 * size * clip * math.Sqrt(float64(rounds)) / mu, err

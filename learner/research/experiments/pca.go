@@ -71,7 +71,7 @@ func coordinate(x convex.Example, k int) int {
 	return int(x.Index[k])
 }
 
-// of are the coordinates of a row in the components.
+// of returns the coordinates of a row in the components.
 func (c components) of(x convex.Example) []float64 {
 	out := make([]float64, len(c.directions))
 	for i, direction := range c.directions {

@@ -25,7 +25,8 @@ var (
 	peopleItems    = []int{16, 256, 4_096}
 )
 
-// peopleOf are the public numbers of a squared loss on features of norm 1, without a ridge, or with one of the loss's own smoothness.
+// peopleOf returns the public numbers of a squared loss on features of norm 1, without a ridge, or with one
+// of the loss's own smoothness.
 func peopleOf(n, m int, epsilon float64, ridge bool) curator.Public {
 	p := curator.Public{People: n, Items: m, Dim: peopleDim, Lipschitz: peopleLipschitz, Smoothness: 1, Set: convex.Ball{R: peopleSet},
 		Budget: accounting.Budget{Epsilon: epsilon, Delta: peopleDelta}}
@@ -172,7 +173,8 @@ func items(n int) string {
 	}
 }
 
-// measured is the number of items from which on the plan of a method has no more noise than that of one release of a minimiser, to a hundredth; 0: none has.
+// measured returns the number of items from which on the plan of a method has no more noise than that of one
+// release of a minimiser, to a hundredth; 0: none has.
 func measured(method string, p curator.Public) (int, error) {
 	m, known := curator.Of(method)
 	base, _ := curator.Of("output")

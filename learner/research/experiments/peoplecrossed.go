@@ -46,8 +46,8 @@ func printCrossed(to, progress io.Writer, seeds int, only string) error {
 	return nil
 }
 
-// crossover is the number of rows from which on the models of gradscore, drawn again and again of the same people, spread less than those of output, by a line through
-// the logarithms of ratios around a guess.
+// crossover returns the number of rows from which on the models of gradscore, drawn again and again of the
+// same people, spread less than those of output, by a line through the logarithms of ratios around a guess.
 func (p *population) crossover(at crowdCell, guess int) (float64, error) {
 	var x, y []float64
 	for _, by := range []float64{0.5, math.Sqrt(0.5), 1, math.Sqrt(2), 2} {
@@ -66,7 +66,7 @@ func (p *population) crossover(at crowdCell, guess int) (float64, error) {
 	return math.Exp(-level / slope), nil
 }
 
-// spread is the standard deviation of a coordinate of models of the same people.
+// spread returns the standard deviation of a coordinate of models of the same people.
 func (p *population) spread(name string, at crowdCell) (float64, error) {
 	m, _ := curator.Of(name)
 	plan, err := m.Plan(at.public(0))

@@ -73,7 +73,8 @@ const (
 // mostPeople of methods that take minutes with more.
 var mostPeople = map[string]int{"filtered": 1_000, "phased-sco": 1_000, "strongly-convex-sco": 1_000}
 
-// planned is a method of one process, planned for a spread. What steps row by row has rows as they are, all else what says the same in fewer.
+// planned returns a method of one process, planned for a spread. What steps row by row has rows as they are,
+// all else what says the same in fewer.
 func planned(m curator.Method, clip, spread float64) rival {
 	name := "`" + m.Name + "`"
 	if spread > 0 {
@@ -131,7 +132,7 @@ func (p *population) peopleFor(method string, places []int, m int) (people []cur
 	return p.summaries(places, m), true
 }
 
-// throughSilo is the pipeline in one place, with a radius for people of so many rows.
+// throughSilo returns the pipeline in one place, with a radius for people of so many rows.
 func throughSilo(name string, radius func(m int) float64) rival {
 	return rival{"pipeline, " + name, true, func(p *population, at crowdCell, seeds int) (excess []float64, note string, err error) {
 		job, err := inOnePlace(at.people, at.items, at.epsilon, at.ridge, radius(at.items))
@@ -198,7 +199,7 @@ func (c rival) named(texts string) bool {
 // strong reports whether the contender needs a ridge.
 func (c rival) strong() bool { return strings.Contains(c.name, "strongly") }
 
-// text is the mean excess risk in a crowdCell, and its standard deviation, in thousandths.
+// text returns the mean excess risk in a crowdCell, and its standard deviation, in thousandths.
 func (c rival) text(p, small *population, at crowdCell, seeds int) (string, error) {
 	if c.rounds {
 		p = small

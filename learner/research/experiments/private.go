@@ -78,7 +78,7 @@ func mean(d private.Data, theta []float64) float64 {
 	return s / float64(len(d.Rows))
 }
 
-// leastLoss is the least mean loss of 200 steps of subgradient descent.
+// leastLoss returns the least mean loss of 200 steps of subgradient descent.
 func leastLoss(d private.Data, from []float64) float64 {
 	x, g, one := append([]float64(nil), from...), make([]float64, len(from)), make([]float64, len(from))
 	best := mean(d, x)

@@ -42,7 +42,7 @@ func read(features *task.FeatureMap, path string) (rows []convex.Example, labels
 	return rows, labels, nil
 }
 
-// silosOf are the rows of the silos that a split makes.
+// silosOf returns the rows of the silos that a split makes.
 func silosOf(split string, count int, rows []convex.Example, labels []string) ([][]convex.Example, error) {
 	at, err := sim.Silos(split, count, rows, labels)
 	if err != nil {

@@ -71,13 +71,14 @@ var studies = map[string]study{
 	},
 }
 
-// asReleased is the MNIST study with the silos of the released script.
+// asReleased returns the MNIST study with the silos of the released script.
 func asReleased(s study) study {
 	s.name, s.doubleDraws, s.of = "mnist-as-released", true, s.of[:1]
 	return s
 }
 
-// withFourier is the MNIST study with a model that is not the paper's: linear in random features of the components too.
+// withFourier returns the MNIST study with a model that is not the paper's: linear in random features of the
+// components too.
 func withFourier(s study) study {
 	s.name, s.sets = "mnist-fourier", []string{"features.fourier={dimension: 300, gamma: 0.02}"}
 	return s
@@ -150,7 +151,8 @@ func (s *setting) planned(t trial) ([]float64, error) {
 	return result.Model, err
 }
 
-// score is the share of wrong answers on the test rows, or for numbers the root mean square error over that of the training mean.
+// score returns the share of wrong answers on the test rows, or for numbers the root mean square error over
+// that of the training mean.
 func (s *setting) score(theta []float64, t trial) (float64, error) {
 	p := model.Predictor{Features: s.job.Features, Loss: s.job.Loss, Theta: theta}
 	e, err := p.EvaluateExamples(t.test)

@@ -8,7 +8,7 @@ func (f Federation) OnePassNoise(batch float64) float64 {
 	return f.Lipschitz * math.Sqrt(32*math.Log(1.25/f.Delta)) / (f.Epsilon * batch)
 }
 
-// OnePassConditions are the premises of its privacy.
+// OnePassConditions returns the premises of its privacy.
 func (f Federation) OnePassConditions(batch float64) []Condition {
 	return []Condition{
 		atMost("epsilon <= 8 ln(1/delta)", f.Epsilon, 8*f.logDelta()),
@@ -16,8 +16,8 @@ func (f Federation) OnePassConditions(batch float64) []Condition {
 	}
 }
 
-// Concentrated is the epsilon, at delta, that zero-concentrated privacy has for one Gaussian release of a mean over K: rho + 2 sqrt(rho ln(1/delta))
-// with rho = (2L/K)^2/(2 sigma^2).
+// Concentrated returns the epsilon, at delta, that zero-concentrated privacy has for one Gaussian release of
+// a mean over K: rho + 2 sqrt(rho ln(1/delta)) with rho = (2L/K)^2/(2 sigma^2).
 func (f Federation) Concentrated(batch, noise float64) float64 {
 	rho := 2 * f.Lipschitz * f.Lipschitz / (batch * batch * noise * noise)
 	return rho + 2*math.Sqrt(rho*f.logDelta())
@@ -48,7 +48,8 @@ func (f Federation) strongBatch(signal float64) float64 {
 
 func (f Federation) withinRecords(k float64) float64 { return math.Min(math.Max(k, 1), f.Records) }
 
-// OnePassBalance are the two summands that OnePassBatch makes equal: beta D^2 K^2/n^2 and L D sqrt(d ln(1/delta))/(epsilon sqrt(K n M)).
+// OnePassBalance returns the two summands that OnePassBatch makes equal: beta D^2 K^2/n^2 and L D sqrt(d
+// ln(1/delta))/(epsilon sqrt(K n M)).
 func (f Federation) OnePassBalance(batch float64) (steps, privacy float64) {
 	steps = f.Smoothness * math.Pow(f.Diameter*batch/f.Records, 2)
 	privacy = f.Lipschitz * f.Diameter * math.Sqrt(f.Dim*f.logDelta()/(batch*f.Records*f.Available)) / f.Epsilon
@@ -61,7 +62,7 @@ func (f Federation) Variance(batch, noise float64) float64 {
 	return f.sampling(batch) + f.Dim*noise*noise/f.Available
 }
 
-// sampling is the part of Variance that is not noise.
+// sampling returns the part of Variance that is not noise.
 func (f Federation) sampling(batch float64) float64 {
 	return (f.Deviation*f.Deviation/batch + f.Heterogeneous()*f.Spread*f.Spread) / f.Available
 }
@@ -111,8 +112,8 @@ func (f Federation) EmpiricalRounds(batch float64) (steps, batches float64) {
 	return steps, batches
 }
 
-// EmpiricalEnvelope is the federation with the losses' envelopes, beta of Theorem F.2: epsilon n sqrt(M) L/(sqrt(d) D), or mu M epsilon^2 n^2/d.
-// The rounds are X then.
+// EmpiricalEnvelope returns the federation with the losses' envelopes, beta of Theorem F.2: epsilon n sqrt(M)
+// L/(sqrt(d) D), or mu M epsilon^2 n^2/d. The rounds are X then.
 func (f Federation) EmpiricalEnvelope() Federation {
 	if f.Convexity > 0 {
 		f.Smoothness = f.Convexity * f.signal() / f.Dim

@@ -63,7 +63,8 @@ func (f Federation) logDelta() float64 { return math.Log(1 / f.Delta) }
 // condition is kappa = beta/mu.
 func (f Federation) condition() float64 { return f.Smoothness / f.Convexity }
 
-// Heterogeneous is the share of upsilon^2/M that the M of N silos of a round leave: (N-M)/(N-1), 0 where all answer, and for one silo.
+// Heterogeneous returns the share of upsilon^2/M that the M of N silos of a round leave: (N-M)/(N-1), 0 where
+// all answer, and for one silo.
 func (f Federation) Heterogeneous() float64 {
 	if f.Silos <= 1 {
 		return 0

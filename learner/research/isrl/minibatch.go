@@ -36,8 +36,8 @@ func (f Federation) Composed(rounds float64) accounting.Budget {
 	}
 }
 
-// Conditions are the premises of the privacy of Theorems 2.1 and 4.1. Doubt: the last is not stated there; the composition needs it, and
-// it can fail in up to three rounds alone.
+// Conditions returns the premises of the privacy of Theorems 2.1 and 4.1. Doubt: the last is not stated
+// there; the composition needs it, and it can fail in up to three rounds alone.
 func (f Federation) Conditions(rounds, batch float64) []Condition {
 	return []Condition{
 		atMost("epsilon <= 2 ln(2/delta)", f.Epsilon, 2*math.Log(2/f.Delta)),
@@ -65,7 +65,7 @@ func (f Federation) signal() float64 {
 	return f.Epsilon * f.Epsilon * f.Records * f.Records * f.Available
 }
 
-// PrintedStep is the step eta of Theorem D.1.1 as printed (convex, smooth):
+// PrintedStep returns the step eta of Theorem D.1.1 as printed (convex, smooth):
 //
 //	min{1/beta, D/(L sqrt(R)) min{1, epsilon n sqrt(M)/sqrt(R d), sqrt(n M/R)}}
 //
@@ -75,8 +75,9 @@ func (f Federation) PrintedStep(rounds float64) float64 {
 		min(1, math.Sqrt(f.signal()/(rounds*f.Dim)), math.Sqrt(f.Records*f.Available/rounds)))
 }
 
-// Step is the step that minimises the bound which the theorem proves, 2 L^2 R eta/(n M) + D^2/(2 eta R) + (eta/2)(L^2 + d sigma^2/M), for any
-// sigma; strongly convex, that of Stich's lemma (D.5): min{1/(2 beta), ln(max{2, mu^2 D^2 R^2/c})/(mu R)} with c = d sigma^2/M + L^2.
+// Step returns the step that minimises the bound which the theorem proves, 2 L^2 R eta/(n M) + D^2/(2 eta R)
+// + (eta/2)(L^2 + d sigma^2/M), for any sigma; strongly convex, that of Stich's lemma (D.5): min{1/(2 beta),
+// ln(max{2, mu^2 D^2 R^2/c})/(mu R)} with c = d sigma^2/M + L^2.
 func (f Federation) Step(rounds, noise float64) float64 {
 	c := f.Dim*noise*noise/f.Available + f.Lipschitz*f.Lipschitz
 	if mu := f.Convexity; mu > 0 {
@@ -85,13 +86,14 @@ func (f Federation) Step(rounds, noise float64) float64 {
 	return math.Min(1/f.Smoothness, f.Diameter/math.Sqrt(rounds*(c+4*f.Lipschitz*f.Lipschitz*rounds/(f.Records*f.Available))))
 }
 
-// Enveloped is the federation with the losses' envelopes instead, where they are not smooth: beta of Theorem D.2.1, and D.2.2,
+// Enveloped returns the federation with the losses' envelopes instead, where they are not smooth: beta of
+// Theorem D.2.1, and D.2.2,
 //
 //	convex          (L sqrt(M)/D) / (1/sqrt(n) + sqrt(d ln(1/delta))/(epsilon n))
 //	strongly convex mu M / (1/n + d ln(1/delta)/(epsilon^2 n^2))
 //
-// The envelope's gradient is no longer than L within the set (not 2L, as the paper's lemma has it), so sigma stays. Doubt: its modulus is
-// mu beta/(mu + beta), which the paper takes for mu; so does this.
+// The envelope's gradient is no longer than L within the set (not 2L, as the paper's lemma has it), so sigma
+// stays. Doubt: its modulus is mu beta/(mu + beta), which the paper takes for mu; so does this.
 func (f Federation) Enveloped() Federation {
 	n, e := f.Records, f.Epsilon
 	if f.Convexity > 0 {

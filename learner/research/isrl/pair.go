@@ -16,7 +16,7 @@ func (p pair) loss(x float64) float64 {
 	return math.Log1p(p.q * math.Expm1(t))
 }
 
-// at is the x of a loss; -Inf at and below ln(1-q), which no x has.
+// at returns the x of a loss; -Inf at and below ln(1-q), which no x has.
 func (p pair) at(loss float64) float64 {
 	t := math.Expm1(loss) / p.q // e^(m x - m^2/2) - 1
 	if !(t > -1) {
@@ -29,14 +29,14 @@ func (p pair) at(loss float64) float64 {
 	return (u + p.m*p.m/2) / p.m
 }
 
-// between are the masses of P and Q between two points, and their errors at most.
+// between returns the masses of P and Q between two points, and their errors at most.
 func (p pair) between(a, b float64) (inP, inQ, errP, errQ float64) {
 	inQ, errQ = normalBetween(a, b)
 	moved, errMoved := normalBetween(a-p.m, b-p.m)
 	return (1-p.q)*inQ + p.q*moved, inQ, (1-p.q)*errQ + p.q*errMoved, errQ
 }
 
-// normalBetween is the standard normal mass of (a, b], and an upper bound on its error.
+// normalBetween returns the standard normal mass of (a, b], and an upper bound on its error.
 func normalBetween(a, b float64) (mass, err float64) {
 	if a < 0 && b <= 0 {
 		a, b = -b, -a
@@ -53,7 +53,7 @@ func normalBetween(a, b float64) (mass, err float64) {
 // out, 1e-21, has an infinite loss.
 const beyond = 9.5
 
-// step is a width of bins that is fine beside the loss of one round.
+// step returns a width of bins that is fine beside the loss of one round.
 func (p pair) step() float64 {
 	const points = 4000
 	from, to := -beyond, p.m+beyond
@@ -72,7 +72,7 @@ const (
 	maxBins  = 1 << 21
 )
 
-// symmetric returns the law of the loss of the symmetric pair, whose profile is that of (P, Q) at orders
+// symmetric returns the law of the loss of the symmetric pair, which has the profile of (P, Q) at orders
 // above 1. A loss l in a bin is split between the bin's ends so that the means of 1 and of e^-l do not
 // change: (1 - e^(eps-l))+ is convex in e^-l, also for a sum of losses, so every delta rises and none by more
 // than the square of the bins' width.
@@ -148,7 +148,7 @@ func (s Sampled) pair() pair {
 	return pair{float64(s.Batch) / float64(s.Records), s.shift()}
 }
 
-// upper is the law of the losses of all rounds, from above.
+// upper returns the law of the losses of all rounds, from above.
 func (s Sampled) upper() (law, error) {
 	p := s.pair()
 	one, err := p.symmetric(p.step())

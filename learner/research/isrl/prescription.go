@@ -42,8 +42,9 @@ func (p Prescription) Met() bool {
 	return true
 }
 
-// Prescribe is the theorem that covers the federation's task: Theorem 2.1 where steps are plain, 3.1 where they are accelerated and records are in one
-// round each, 4.1 where they are in many; 5.1 and 5.2 where reports are shuffled. The error says why none does.
+// Prescribe returns the prescription of the theorem that covers the federation's task: Theorem 2.1 where
+// steps are plain, 3.1 where they are accelerated and records are in one round each, 4.1 where they are in
+// many; 5.1 and 5.2 where reports are shuffled. The error says why none does.
 func (f Federation) Prescribe(accelerated, many, shuffled bool) (Prescription, error) {
 	if err := f.Validate(); err != nil {
 		return Prescription{}, err
@@ -131,7 +132,8 @@ func (f Federation) theorem52() (Prescription, error) {
 	return p, nil
 }
 
-// At is the noise of one report that the theorem asks for in other rounds and batches than its own; NaN where it has none.
+// At returns the noise of one report that the theorem asks for in other rounds and batches than its own; NaN
+// where it has none.
 func (f Federation) At(theorem string, rounds, batch uint64) (float64, error) {
 	r, k := float64(rounds), float64(batch)
 	switch theorem {
@@ -161,7 +163,8 @@ func (f Federation) accelerate(p *Prescription, variance float64) {
 	p.Regularization = number(f.Regularization(variance, float64(p.Rounds)))
 }
 
-// cost is the real epsilon of Gaussian rounds; nil where it is out of the accountant's reach, or would take it more than a few seconds.
+// cost returns the real epsilon of Gaussian rounds; nil where it is out of the accountant's reach, or would
+// take it more than a few seconds.
 func (f Federation) cost(records, batch, rounds, noise float64) *Interval {
 	if rounds > 1<<16 {
 		return nil

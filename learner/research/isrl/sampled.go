@@ -89,7 +89,8 @@ func (s Sampled) Epsilon(delta float64) (Interval, error) {
 	return out, nil
 }
 
-// SampledNoise is the least noise, to a thousandth, with which the rounds of s (whose Noise is ignored) were evaluated to be within the budget.
+// SampledNoise returns the least noise, to a thousandth, with which the rounds of s (whose Noise is ignored)
+// were evaluated to be within the budget.
 func SampledNoise(s Sampled, b accounting.Budget) (float64, error) {
 	if err := checkDelta(b.Delta); err != nil {
 		return 0, err

@@ -49,8 +49,8 @@ func (f Federation) Shuffled(rounds float64) Shuffled {
 	return s
 }
 
-// ShuffledConditions are the premises of Theorem 5.1. Doubt: the one on M only makes the lemma on shuffling apply to an epsilon_0 barely above 0; the
-// last one is what is needed.
+// ShuffledConditions returns the premises of Theorem 5.1. Doubt: the one on M only makes the lemma on
+// shuffling apply to an epsilon_0 barely above 0; the last one is what is needed.
 func (f Federation) ShuffledConditions(rounds float64) []Condition {
 	s := f.Shuffled(rounds)
 	out := []Condition{
@@ -84,19 +84,21 @@ func (f Federation) ShuffledRounds() float64 {
 	return math.Max(least, f.Smoothness*f.Diameter/f.Lipschitz*math.Min(math.Sqrt(f.Records*f.Available), math.Sqrt(p/f.Dim)))
 }
 
-// Amplified is the epsilon of one round of N shuffled reports about n records each, each epsilon_0-private for one of them, at delta (Theorem D.5;
-// n = 1: Feldman, McMillan and Talwar 2021, Theorem 3.8):
+// Amplified returns the epsilon of one round of N shuffled reports about n records each, each
+// epsilon_0-private for one of them, at delta (Theorem D.5; n = 1: Feldman, McMillan and Talwar 2021, Theorem
+// 3.8):
 //
 //	ln(1 + (e^e0 - 1)/(e^e0 + 1) (8 sqrt(e^(n e0) ln(4/delta))/sqrt(N) + 8 e^(n e0)/N))
 //
-// where e0 is at most AmplifiedUpTo. Doubt: where reports have a delta_0 of their own, it adds 2 N n e^((n-1) e0) delta_0, by the paper's own lemma e^epsilon + 1
-// times that.
+// where e0 is at most AmplifiedUpTo. Doubt: where reports have a delta_0 of their own, it adds 2 N n e^((n-1)
+// e0) delta_0, by the paper's own lemma e^epsilon + 1 times that.
 func Amplified(silos, records, epsilon, delta float64) float64 {
 	e := math.Exp(records * epsilon)
 	return math.Log1p(math.Tanh(epsilon/2) * 8 * (math.Sqrt(e*math.Log(4/delta)/silos) + e/silos))
 }
 
-// AmplifiedUpTo is the largest epsilon_0 that Amplified holds for: ln(N/(16 ln(2/delta)))/n. It is negative where N is too small.
+// AmplifiedUpTo returns the largest epsilon_0 that Amplified holds for: ln(N/(16 ln(2/delta)))/n. It is
+// negative where N is too small.
 func AmplifiedUpTo(silos, records, delta float64) float64 {
 	return math.Log(silos/(16*math.Log(2/delta))) / records
 }

@@ -2,8 +2,8 @@ package isrl
 
 import "testing"
 
-// strong is a federation in which the logarithms of strongly convex objectives decide, and no two numbers are alike:
-// kappa = 400, epsilon^2 n^2 M = 2e5, ln(1/delta) = 11.5129255.
+// strong returns a federation in which the logarithms of strongly convex objectives decide, and no two
+// numbers are alike: kappa = 400, epsilon^2 n^2 M = 2e5, ln(1/delta) = 11.5129255.
 func strong() Federation {
 	return Federation{Silos: 30, Available: 20, Records: 100, Dim: 50, Lipschitz: 2, Smoothness: 4, Convexity: 0.01, Diameter: 10,
 		Deviation: 0.1, Gap: 10, Epsilon: 1, Delta: 1e-5}

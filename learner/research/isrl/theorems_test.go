@@ -9,7 +9,7 @@ import (
 
 const tight = 1e-6 // of all values that were computed from the formulas by other means
 
-// example is the federation of most checks.
+// example returns the federation of most checks.
 func example() Federation {
 	return Federation{Silos: 25, Available: 25, Records: 1000, Dim: 50, Lipschitz: 1, Smoothness: 1, Diameter: 10, Epsilon: 1, Delta: 1e-5}
 }

@@ -71,13 +71,13 @@ func (f Federation) UnbalancedRounds(q float64) float64 {
 	return f.Smoothness*f.Diameter/f.Lipschitz*math.Sqrt(most) + most
 }
 
-// Hybrid is the record's budget with which Algorithm 2 is also (epsilon, delta)-private for whole silos, for epsilon at most 1 (Appendix D.3.5): epsilon/n and
-// delta/(4 n).
+// Hybrid returns the record's budget with which Algorithm 2 is also (epsilon, delta)-private for whole silos,
+// for epsilon at most 1 (Appendix D.3.5): epsilon/n and delta/(4 n).
 func (f Federation) Hybrid() accounting.Budget {
 	return accounting.Budget{Epsilon: f.Epsilon / f.Records, Delta: f.Delta / (4 * f.Records)}
 }
 
-// Grouped returns the budget of n records together if b is that of one (Appendix C.2): n epsilon, and n
+// Grouped returns the budget of n records together for the budget b of one (Appendix C.2): n epsilon, and n
 // e^((n-1) epsilon) delta.
 func Grouped(b accounting.Budget, records float64) accounting.Budget {
 	return accounting.Budget{Epsilon: records * b.Epsilon, Delta: records * math.Exp((records-1)*b.Epsilon) * b.Delta}

@@ -13,8 +13,8 @@ type VectorSum struct {
 	P                           float64
 }
 
-// NewVectorSum is our sizing: p = 1/4, g = max{ceil(2 sqrt(m)), ceil(sqrt(d)), 4}, so that rounding is small beside the noise, and the least b whose
-// Epsilon at delta is at most epsilon.
+// NewVectorSum returns our sizing: p = 1/4, g = max{ceil(2 sqrt(m)), ceil(sqrt(d)), 4}, so that rounding is
+// small beside the noise, and the least b whose Epsilon at delta is at most epsilon.
 func NewVectorSum(inputs, dim, epsilon, delta float64) (VectorSum, error) {
 	s := VectorSum{Inputs: inputs, Dim: dim, Levels: max(math.Ceil(2*math.Sqrt(inputs)), math.Ceil(math.Sqrt(dim)), 4), P: 0.25}
 	if !(epsilon > 0 && epsilon <= 15) || !(delta > 0 && delta < 0.5) {
@@ -80,14 +80,15 @@ func (f Federation) PooledBatch() float64 {
 		math.Pow(f.Epsilon*f.Available, 0.4))
 }
 
-// PooledNoise is the standard deviation of a coordinate of one round's mean, summed by P_vec over M K vectors, with our sizing.
+// PooledNoise returns the standard deviation of a coordinate of one round's mean, summed by P_vec over M K
+// vectors, with our sizing.
 func (f Federation) PooledNoise(batch float64) (float64, error) {
 	m := f.Available * batch
 	s, err := NewVectorSum(m, f.Dim, f.Epsilon, f.Delta)
 	return f.Lipschitz * math.Sqrt(s.Error()/f.Dim) / m, err
 }
 
-// PooledConditions are the premises of Theorem 5.2.
+// PooledConditions returns the premises of Theorem 5.2.
 func (f Federation) PooledConditions(batch float64) []Condition {
 	return []Condition{
 		atMost("epsilon <= 15", f.Epsilon, 15),

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// auditDelta is a lower bound, at confidence 1 - 2e-9, on the delta at eps of runs with and without the record: their first halves choose a threshold, by
-// the second halves it is counted (Clopper and Pearson).
+// auditDelta returns a lower bound, at confidence 1 - 2e-9, on the delta at eps of runs with and without the
+// record: their first halves choose a threshold, by the second halves it is counted (Clopper and Pearson).
 func auditDelta(with, without []float64, eps float64) float64 {
 	half := len(with) / 2
 	above := func(of []float64, t float64) float64 {
@@ -38,7 +38,8 @@ func auditDelta(with, without []float64, eps float64) float64 {
 	return atLeast(k, n) - math.Exp(eps)*(1-atLeast(n-l, n))
 }
 
-// atLeast is the lower bound of a frequency that was seen k times in n, at 1 - 1e-9. mathext.InvRegIncBeta stops far from it where n is large.
+// atLeast returns the lower bound of a frequency that was seen k times in n, at 1 - 1e-9.
+// mathext.InvRegIncBeta stops far from it where n is large.
 func atLeast(k, n float64) float64 {
 	if k == 0 {
 		return 0

@@ -46,7 +46,8 @@ func (b ball) ledger(p Public) ledger {
 	return book
 }
 
-// rounds is the query depth, at most, and queries the expected number of gradients if all calls are made.
+// rounds returns the query depth, at most, and queries the expected number of gradients if all calls are
+// made.
 func (b ball) rounds(n int) (rounds int, queries float64) {
 	for _, k := range b.kinds {
 		for _, s := range k.strong {
@@ -87,7 +88,7 @@ func (b ball) start(p Public, data *records, entropy rand.Source) (*ballRun, err
 	return r, nil
 }
 
-// run is the method, from the origin.
+// run learns by the method, from the origin.
 func (b ball) run(ctx context.Context, p Public, data *records, entropy rand.Source) ([]float64, ledger, error) {
 	r, err := b.start(p, data, entropy)
 	if err != nil {
@@ -96,7 +97,8 @@ func (b ball) run(ctx context.Context, p Public, data *records, entropy rand.Sou
 	return r.play(ctx)
 }
 
-// play is the outer loop. Which calls it does not need is made of releases: they are charged as if they had been made, and nobody had looked.
+// play runs the outer loop. The calls that it does not need follow from releases: they are charged as if they
+// had been made, and nobody had looked.
 func (r *ballRun) play(ctx context.Context) ([]float64, ledger, error) {
 	x, _, err := r.outer.Run(ctx, r.p.Dim, r)
 	if err != nil {

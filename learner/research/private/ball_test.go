@@ -13,14 +13,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// smallBall is a plan of few calls.
+// smallBall returns a plan of few calls.
 func smallBall(t *testing.T, n, d int, eps float64) (Public, ball) {
 	p := public(ReSQueBall, n, d)
 	p.Epsilon = eps
 	return p, settled(t, p, 4)
 }
 
-// settled is a plan of few calls, with probes of 2^log steps.
+// settled returns a plan of few calls, with probes of 2^log steps.
 func settled(t *testing.T, p Public, log int) ball {
 	s := ballSearch{p, accounting.NewAccountant()}
 	b, ok := s.charge(ballShape{gap: .4, ratio: .1, log: [3]int{log, 4, 4}, levels: 2, probes: 3, copies: 3})

@@ -214,7 +214,8 @@ const (
 // ballRatios are the s = r/rho that are tried.
 var ballRatios = []float64{0.05, 0.1}
 
-// score is the proxy at x = logarithms of the gap and of the three T, and the number of levels, with that KD for all and a guess of what the lattice adds.
+// score returns the proxy at x = logarithms of the gap and of the three T, and the number of levels, with
+// that KD for all and a guess of what the lattice adds.
 func (s ballSearch) score(m *moments, kd float64, x []float64) (ballShape, float64) {
 	of := ballShape{gap: math.Exp(x[0]) * s.p.Lipschitz * s.p.Radius, ratio: m.s, levels: int(math.Round(x[4] / math.Ln2)), probes: ballProbes, copies: ballCopies}
 	for i := range of.log {

@@ -110,7 +110,7 @@ func (s *sampler) draw() []int {
 	return s.out
 }
 
-// gridRate is the largest rate of the grid that is at most q; 0 is none.
+// gridRate returns the largest rate of the grid that is at most q; 0 is none.
 func gridRate(q float64) randomizer.Coin {
 	return randomizer.Coin(max(0, min(math.Floor(q*(1<<rateBits)), 1<<rateBits-1)))
 }

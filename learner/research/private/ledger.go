@@ -31,7 +31,7 @@ func (l ledger) masses(eps float64) float64 {
 	return ((1+math.Exp(eps))*l.slack + math.Exp(eps)*l.drift) * (1 + 1e-9)
 }
 
-// with is the ledger after so many more releases.
+// with returns the ledger after so many more releases.
 func (l ledger) with(times float64, e entry) ledger {
 	l.curve = l.curve.Plus(times, e.curve)
 	l.slack += times * e.slack
@@ -54,7 +54,7 @@ func (l *ledger) charge(e entry) error {
 	return nil
 }
 
-// cost is the epsilon at the target's delta.
+// cost returns the epsilon at the target's delta.
 func (l ledger) cost() Cost {
 	// At an epsilon below the target's the masses add no more than they do there.
 	eps, _ := l.curve.Epsilon(l.target.Delta - l.masses(l.target.Epsilon))

@@ -80,7 +80,7 @@ func planLocalized(p Public, a *accounting.Accountant) (localized, error) {
 	return best, nil
 }
 
-// block are the public numbers of phase i at L = ridge = 1.
+// block returns the public numbers of phase i at L = ridge = 1.
 func (p Public) block(i int) Public {
 	q := p
 	q.N, q.Lipschitz, q.Radius = p.N>>i, 1, 1
@@ -91,7 +91,7 @@ func (p Public) block(i int) Public {
 	return q
 }
 
-// scaled is a plan at L = ridge = 1 for others.
+// scaled returns a plan at L = ridge = 1 for others.
 func (v pv) scaled(lipschitz, ridge float64) pv {
 	v.r *= lipschitz / ridge
 	v.eta /= ridge
@@ -170,7 +170,7 @@ func (l localized) rounds() (rounds int, queries float64) {
 	return rounds, queries
 }
 
-// run is the method.
+// run learns by the method.
 func (l localized) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	rows := places(r.data.Rows, p.N, rand.New(entropy))
 	x, dearest := make([]float64, p.Dim), newLedger(p.target())

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// smallBlock is a plan for a block of n records at L = ridge = 1, in few rounds.
+// smallBlock returns a plan for a block of n records at L = ridge = 1, in few rounds.
 func smallBlock(t *testing.T, n, d int, eps float64) (Public, blockPlan) {
 	q := public(ReSQueSCO, n, d)
 	q.Epsilon, q.Rounds = eps, 1000

@@ -25,7 +25,7 @@ type sgd struct {
 // batch is B, the expected number of records a step.
 func (s sgd) batch(n int) float64 { return s.rate.Float() * float64(n) }
 
-// noiseOf is the standard deviation of a coordinate of the sum of gradients, at most, in units of L.
+// noiseOf returns the standard deviation of a coordinate of the sum of gradients, at most, in units of L.
 func noiseOf(radius uint64) float64 {
 	return math.Sqrt(noiseVariance) * (1 << stepBits) / float64(radius)
 }
@@ -51,7 +51,8 @@ func releaseSlack(b accounting.Budget, releases float64) float64 {
 	return slackShare * b.Delta / (1 + math.Exp(b.Epsilon)) / releases
 }
 
-// largestMu is the largest mu, to a thousandth, with which so many sampled releases leave room for the masses.
+// largestMu returns the largest mu, to a thousandth, with which so many sampled releases leave room for the
+// masses.
 func largestMu(b accounting.Budget, releases, q float64) float64 {
 	lo, hi := math.Log(1e-6), math.Log(50.0)
 	for hi-lo > 5e-4 {
@@ -97,7 +98,7 @@ func (s sgd) ledger(p Public) ledger {
 	return newLedger(p.target()).with(float64(s.steps), s.entry)
 }
 
-// run is the method.
+// run learns by the method.
 func (s sgd) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	book := newLedger(p.target())
 	noise, err := newLattice(nil, entropy)

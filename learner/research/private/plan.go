@@ -129,7 +129,7 @@ func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
 	return plan, nil
 }
 
-// enough is the smallest n at which the bound is below L R, to a tenth.
+// enough returns the smallest n at which the bound is below L R, to a tenth.
 func enough(p Public, a *accounting.Accountant) string {
 	ok := func(n float64) bool {
 		p.N = int(n)

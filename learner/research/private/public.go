@@ -41,7 +41,7 @@ type Public struct {
 	Passes float64 `json:"passes"`
 	// Rounds bounds the query depth; 0 is no bound.
 	Rounds int `json:"max_rounds"`
-	// Convex promises that the clipped gradients are those of a convex function for every possible record,
+	// Convex promises that the clipped gradients belong to a convex function for every possible record,
 	// hostile ones included, as convex.ClippedGradient's are of every loss of package convex. ReSQue then
 	// needs less noise; where it is false, ReSQue is charged for gradients that are not.
 	Convex bool `json:"convex"`
@@ -80,7 +80,7 @@ func (p Public) maxRounds() float64 {
 	return math.Inf(1)
 }
 
-// target is the budget for one record more or less.
+// target returns the budget for one record more or less.
 func (p Public) target() accounting.Budget {
 	if !p.Replace {
 		return accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
@@ -123,7 +123,7 @@ func (c Cost) Replaced() string {
 	return fmt.Sprintf("epsilon %s, delta %s", upper(c.ReplaceEpsilon, 6), upper(c.ReplaceDelta, 3))
 }
 
-// upper is the least decimal of so many digits that is at least x, a finite number > 0.
+// upper returns the least decimal of so many digits that is at least x, a finite number > 0.
 func upper(x float64, digits int) string {
 	text := strconv.FormatFloat(x, 'e', digits-1, 64)
 	near, _ := strconv.ParseFloat(text, 64)

@@ -30,7 +30,7 @@ type pv struct {
 	seen  func(call, grad []float64) // what a run releases, for audits
 }
 
-// cut is the largest weight that a gradient is given: the expected excess over it is clipBias.
+// cut returns the largest weight that a gradient is given: the expected excess over it is clipBias.
 func cut(s float64) float64 { return math.Exp(4.5 * s) }
 
 // clipBias is E (W - most)_+ for a weight of log W ~ N(-s^2/2, s^2).
@@ -45,7 +45,7 @@ func (v pv) ledger(p Public) ledger {
 	return newLedger(p.target()).with(float64(v.rounds), v.call).with(float64(v.rounds), v.gradient)
 }
 
-// queries is the expected number of gradients in all rounds, of n records.
+// queries returns the expected number of gradients in all rounds, of n records.
 func (v pv) queries(n int) float64 {
 	return float64(v.rounds) * float64(n) * (v.rate.Float() + v.gradRate.Float())
 }
@@ -73,7 +73,7 @@ func (v pv) strength(lipschitz float64) float64 {
 	return lipschitz / v.r
 }
 
-// run is the method, from the origin.
+// run learns by the method, from the origin.
 func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	return v.from(ctx, p, make([]float64, p.Dim), r, entropy)
 }
@@ -196,7 +196,7 @@ func (v pv) estimate(p Public, noise float64) (variance, bias float64) {
 // driftShare is the share of delta that goes to runs that drift further than KD.
 const driftShare = 0.02
 
-// driftDelta is the probability of that in one call in which the record is selected.
+// driftDelta returns the drift probability allotted to one call that samples the record.
 func driftDelta(b accounting.Budget, rounds int, q float64) float64 {
 	return driftShare * b.Delta * math.Exp(-b.Epsilon) / (float64(rounds) * q)
 }

@@ -19,8 +19,8 @@ type pvSearch struct {
 	ridge float64
 }
 
-// shape is the plan at x = logarithms of r, rounds, slots, expected records in a gradient, and of the ratio of a gradient's mu to a call's;
-// or false. Its noise is left to charge.
+// shape returns the plan at x = logarithms of r, rounds, slots, expected records in a gradient, and of the
+// ratio of a gradient's mu to a call's; or false. Its noise is left to charge.
 func (s pvSearch) shape(m *moments, x []float64) (pv, bool) {
 	n := float64(s.p.N)
 	v := pv{ridge: s.ridge, s: m.s, r: math.Exp(x[0]), rounds: int(math.Exp(x[1]) + 1e-9), most: cut(m.s)}
@@ -77,7 +77,7 @@ func (s pvSearch) drift(v *pv, m *moments, delta float64) float64 {
 	return kd
 }
 
-// score is the bound at x, with a guess of what the lattice adds.
+// score returns the bound at x, with a guess of what the lattice adds.
 func (s pvSearch) score(m *moments, x []float64) float64 {
 	v, ok := s.shape(m, x)
 	if !ok {

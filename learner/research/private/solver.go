@@ -18,7 +18,8 @@ type phase struct {
 	scale float64 // steps of the lattice a unit
 }
 
-// phases are the schedule of Algorithms 3 and 4 for a T that is rounded down to a power of two: T/2, T/4, ..., 1 steps of lengths eta/4, eta/16, ...
+// phases returns the schedule of Algorithms 3 and 4 for a T that is rounded down to a power of two: T/2, T/4,
+// ..., 1 steps of lengths eta/4, eta/16, ...
 func phases(T int, eta float64) []phase {
 	k := bits.Len(uint(T)) - 1
 	out := make([]phase, k)

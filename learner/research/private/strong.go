@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// restarts is the schedule of Algorithm 5 (Carmon et al. 2023): k = ceil(log2 log2 T) calls of Algorithm 4, of T_i = 2^(i-k) T steps at b_i = 2^((k-i)/2) beta. It takes T > 2.
+// restarts returns the schedule of Algorithm 5 (Carmon et al. 2023): k = ceil(log2 log2 T) calls of Algorithm
+// 4, of T_i = 2^(i-k) T steps at b_i = 2^((k-i)/2) beta. It takes T > 2.
 //
 // So T_(i+1) = 2 T_i, b_(i+1) = b_i/sqrt(2), and the sum of (b_i T_i)^2 is (1 - 2^-k) (beta T)^2.
 func restarts(T, beta float64) (steps, betas []float64) {
@@ -62,10 +63,10 @@ func (a strong) distances(lipschitz, lambda, r float64) (distances, gaps []float
 	return doubling(lipschitz*lipschitz/(2*lambda), lipschitz, lambda, 2*r, factors)
 }
 
-// last is the stage that ends a run.
+// last returns the stage that ends a run.
 func (a strong) last() stage { return a[len(a)-1] }
 
-// enter is the ledger after so many more runs: every stage is an entry.
+// enter returns the ledger after so many more runs: every stage is an entry.
 func (a strong) enter(book ledger, times float64) ledger {
 	for _, s := range a {
 		book = book.with(times, s.call)

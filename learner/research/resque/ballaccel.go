@@ -68,7 +68,7 @@ func (o Outer) plan() ballPlan {
 	return f
 }
 
-// Strengths are the least lambda that is asked for, and the largest.
+// Strengths returns the least lambda that is asked for, and the largest.
 func (o Outer) Strengths() (least, most float64) {
 	f := o.plan()
 	return f.least, f.most

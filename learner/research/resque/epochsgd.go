@@ -34,7 +34,7 @@ func (epochSGD) cost(b ball, lambda, phi float64) (queries int64, gap float64) {
 	return epochQueries(k), gap
 }
 
-// epochQueries is the sum of T_j - 1: an epoch's first step needs no gradient.
+// epochQueries returns the sum of T_j - 1: an epoch's first step needs no gradient.
 func epochQueries(k int) int64 {
 	return firstEpoch*(int64(1)<<k-1) - int64(k)
 }

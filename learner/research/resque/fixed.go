@@ -22,7 +22,7 @@ type fixedPlan struct {
 	bound  float64 // of fhat(x_N) - fhat(x*) in expectation, for x* of norm at most R
 }
 
-// NextStep is a = (1 + sqrt(1 + 4 lambda A))/(2 lambda), with which lambda a^2 = A + a.
+// NextStep returns a = (1 + sqrt(1 + 4 lambda A))/(2 lambda), with which lambda a^2 = A + a.
 func NextStep(lambda, total float64) float64 {
 	return (1 + math.Sqrt(1+float64(4*lambda*total))) / (2 * lambda)
 }

@@ -6,8 +6,9 @@ import (
 	"math/bits"
 )
 
-// multilevel is the accuracy phi0 of the first level and the number of levels of a proximal estimate with a bias of at most bias/lambda and a mean squared distance of at most
-// variance/lambda^2: level j has phi0 2^-j, phi0 = variance/(lambda (24 levels + 4)), and sqrt(2 phi0 lambda 2^-levels) <= bias.
+// multilevel returns the accuracy phi0 of the first level and the number of levels of a proximal estimate
+// with a bias of at most bias/lambda and a mean squared distance of at most variance/lambda^2: level j has
+// phi0 2^-j, phi0 = variance/(lambda (24 levels + 4)), and sqrt(2 phi0 lambda 2^-levels) <= bias.
 func multilevel(lambda, bias, variance float64) (phi0 float64, levels int) {
 	for {
 		phi0 = variance / lambda / float64(24*levels+4)
@@ -59,8 +60,9 @@ type sampled struct {
 	slack  float64 // see Config
 }
 
-// Distance is the median of the distances of several points, each within r/17 of the minimizer with probability 0.9: strong convexity and Markov's
-// inequality want E||v - vhat||^2 <= 2 phi/lambda = 0.1 (r/17)^2.
+// Distance returns the median of the distances of several points, each within r/17 of the minimizer with
+// probability 0.9: strong convexity and Markov's inequality want E||v - vhat||^2 <= 2 phi/lambda = 0.1
+// (r/17)^2.
 func (o sampled) Distance(ctx context.Context, y []float64, lambda float64) (float64, error) {
 	o.p.round()
 	ways := make([]float64, o.copies)

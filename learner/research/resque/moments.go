@@ -63,7 +63,7 @@ func logFactorial(n int) float64 {
 	return v
 }
 
-// dot is the inner product, in a fixed order and without fused products.
+// dot returns the inner product, in a fixed order and without fused products.
 func dot(a, b []float64) float64 {
 	var s float64
 	for i, v := range a {

@@ -32,7 +32,7 @@ func noisy(_ context.Context, dst, points []float64, random *rand.Rand) error {
 	return nil
 }
 
-// read is all that a call hands out.
+// read returns all that a call hands out.
 func read(t testing.TB, p *pool, centre []float64, rho float64, n int64) (out []float64) {
 	t.Helper()
 	c, err := p.open(context.Background(), centre, rho, n)

@@ -34,7 +34,7 @@ func unit(random *rand.Rand, x []float64) {
 	}
 }
 
-// deviation is the mean of the absolute loss.
+// deviation returns the mean of the absolute loss.
 func deviation(rows []convex.Example, x []float64) float64 {
 	var sum float64
 	for _, e := range rows {

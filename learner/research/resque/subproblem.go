@@ -14,7 +14,7 @@ type ball struct {
 	rho, r  float64 // of the smoothing and of the ball
 }
 
-// variance is the bound of E||w g||^2 in the ball.
+// variance returns the bound of E||w g||^2 in the ball.
 func (b ball) variance() float64 { return secondMoment(b.r/b.rho) * b.longest * b.longest }
 
 // A solver returns a point of a subproblem's ball that is in expectation within a gap of the minimum: a (phi, lambda)-ball optimization oracle
