@@ -70,7 +70,7 @@ func (w *world) stood() map[string][][]byte {
 	return all
 }
 
-// openRound is the announced round that has no outcome, 0 for none.
+// openRound returns the announced round that has no outcome, 0 for none.
 func (w *world) openRound() uint64 {
 	r := w.record()
 	for n := range r.rounds {
@@ -143,7 +143,8 @@ func (w *world) auditRounds(r record, out *result) {
 	}
 }
 
-// last is the last round that may have been announced: one that was given up comes after the last of the task.
+// last returns the last round that may have been announced: one that was given up comes after the last of the
+// task.
 func (r record) last() uint64 {
 	if r.end.Reason == service.ReasonGivenUp {
 		return r.end.LastRound + 1

@@ -85,7 +85,7 @@ func (b *book) size() int {
 	return len(b.versions)
 }
 
-// first is the first message seen on a subject, nil for none.
+// first returns the first message seen on a subject, nil for none.
 func (b *book) first(subject string) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,7 +150,7 @@ func (w *world) onDisk(by *process, at stream.Address, data []byte) {
 	}
 }
 
-// of are the messages seen on a subject.
+// of returns the messages seen on a subject.
 func (b *book) of(subject string) [][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()

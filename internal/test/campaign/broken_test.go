@@ -34,7 +34,7 @@ func plain() plan {
 	return p
 }
 
-// together is a task of four rounds of the same users, then one of others.
+// together returns a task of four rounds of the same users, then one of others.
 func together() plan {
 	p := small
 	p.Rounds, p.Together, p.First = 1, 4, true

@@ -38,7 +38,7 @@ func (w *world) policy() consent.Policy {
 	return p
 }
 
-// limit is the most that all may cost one user.
+// limit returns the most that all may cost one user.
 func (w *world) limit() float64 {
 	if e := w.policy().MaxEpsilon; e > 0 {
 		return e
@@ -130,7 +130,7 @@ func (p *publisher) charges() map[int][]ledger.Charge {
 	return all
 }
 
-// accounts is the ledger as a life has it.
+// accounts returns the ledger as a life has it.
 func (p *publisher) accounts() ledger.Ledger {
 	if p.w.broken.ledger != nil {
 		return p.w.broken.ledger(p.ledger)

@@ -71,7 +71,7 @@ func (w *world) keep() {
 	w.backups = append(w.backups, disk.Copy()) // a commit that is under way has the disk's lock, and asks for w.mu
 }
 
-// stream is the one that an operation is about.
+// stream returns the stream that an operation is about.
 func (w *world) stream(who int) stream.Stream {
 	if w.Loser == losesLeases {
 		who %= 2
@@ -299,7 +299,7 @@ func (m lifeMarks) Claim(_ stream.Hash, round stream.Round, instance [stream.Ins
 	return m.round == round && m.instance == instance, nil
 }
 
-// marksOf are a stage process's, nil for its own.
+// marksOf returns the marks of a stage process, nil for its own.
 func (w *world) marksOf(number int, l *link) stage.Marks {
 	switch w.Marks {
 	case sharedMarks:

@@ -128,7 +128,7 @@ func (p *process) finished() bool {
 	return p.over || p.told
 }
 
-// reopen is the learner's disk as the next process finds it.
+// reopen returns the learner's disk as the next process finds it.
 func (w *world) reopen() *storetest.Memory {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *world) learn(l *link) (func(context.Context) error, func() string) {
 	return s.Run, func() string { return "learning" }
 }
 
-// crashAtCommit is the disk fault that was asked for, once.
+// crashAtCommit returns the disk fault that was asked for, once.
 func (w *world) crashAtCommit(state.Checkpoint) storetest.Fault {
 	w.mu.Lock()
 	f := w.diskFault

@@ -79,7 +79,7 @@ func (p *publisher) key(row int) participation.Key {
 	return participation.RowKey(p.source(), int64(row*p.w.units()))
 }
 
-// user is the coordinate of a row.
+// user returns the coordinate of a row.
 func (p *publisher) user(row int) int {
 	if p.crowd {
 		return p.w.Publishers * p.w.Rows

@@ -146,7 +146,7 @@ func (w *world) sameDisk(other *storetest.Memory) {
 	}
 }
 
-// applied are the hashes of the batches that the learner's ledger names.
+// applied returns the hashes of the batches that the learner's ledger names.
 func (w *world) applied(ctx context.Context) map[state.Hash]bool {
 	all := map[state.Hash]bool{}
 	for e, err := range w.disk.Ledger(ctx) {

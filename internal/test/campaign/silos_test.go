@@ -29,7 +29,7 @@ func (p plan) trust() wire.Trust {
 	return wire.Trust_TRUST_SHUFFLE
 }
 
-// declare is the plan's task file.
+// declare returns the plan's task file.
 func (p plan) declare(sealed string) string {
 	all := fmt.Sprintf(declaration, p.users()*p.units(), sealed, p.wanted())
 	if p.Units == 0 {
@@ -47,7 +47,8 @@ func (p plan) declare(sealed string) string {
 // whole reports whether a user is all rows of an organisation, which take part in every round.
 func (p plan) whole() bool { return p.Units > 0 && p.Together > 0 }
 
-// drawSilos is a plan of organisations with blocks of rows, each of which is in one round, or with one block of all of their rows.
+// drawSilos returns a plan of organisations with blocks of rows, each of which is in one round, or with one
+// block of all of their rows.
 func drawSilos(t *rapid.T) plan {
 	p := drawPlan(t)
 	p.Units, p.Local = uniform(t, "units", 2, 3), uniform(t, "local", 0, 3) > 0

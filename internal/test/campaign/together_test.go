@@ -143,7 +143,7 @@ func (h *holding) Write(c participation.Change) error {
 	return h.Store.Write(c)
 }
 
-// holds are the different counts that were sent about each block.
+// holds returns the different counts that were sent about each block.
 func (a *adversary) holds(h *holding) map[participation.Key]map[string]bool {
 	all := map[participation.Key]map[string]bool{}
 	for _, m := range a.broker.Dump() {
@@ -242,7 +242,7 @@ var attacks = map[string]func(*adversary){
 	},
 }
 
-// planned is the task that panlearn itself plans for a declaration.
+// planned returns the task that panlearn itself plans for a declaration.
 func planned(declaration string) *wire.Task {
 	spec, err := task.Parse([]byte(declaration), nil)
 	must(err)

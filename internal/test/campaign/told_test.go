@@ -21,7 +21,7 @@ type telling struct {
 	device.Outcome
 }
 
-// example is a row as the API takes it.
+// example returns a row as the API takes it.
 func (p *publisher) example(row int) convex.Example {
 	return convex.Example{Index: []int32{int32(p.user(row))}, Value: []float64{1}, Label: -1}
 }
@@ -78,7 +78,8 @@ type witness struct {
 	p *publisher
 }
 
-// writer is the way of a life's reports: its link, the broker's lies, and a witness of what the device is shown.
+// writer returns the way of a life's reports: its link, the broker's lies, and a witness of what the device
+// is shown.
 func (p *publisher) writer(l *link) stream.ReportWriter {
 	var w stream.ReportWriter = &witness{&liar{l, p}, p}
 	if p.w.broken.device != nil {

@@ -96,7 +96,7 @@ func (p plan) wanted() uint64 {
 	return p.Rounds * p.Cohort
 }
 
-// phases are the plan's as the wire has them.
+// phases returns the plan's phases as the wire has them.
 func (w *world) phases() []*wire.Phase {
 	phase := func(users, rounds uint64, each uint32) *wire.Phase {
 		return &wire.Phase{Users: users, Rounds: rounds, Cohort: w.Cohort, Minimum: w.Minimum, RoundsPerUser: each,
@@ -227,7 +227,7 @@ func (w *world) body() (*wire.Task, error) {
 	}, 1)}, nil
 }
 
-// stale is the longest deadline of a round.
+// stale returns the longest deadline of a round.
 func (w *world) stale() time.Duration { return 3 * w.Deadline }
 
 func (w *world) continuous() wire.Continuous {
@@ -248,7 +248,7 @@ func learned(p *wire.Plan, radius float64) *wire.Plan {
 	return p
 }
 
-// service is the configuration of a learner on the world's task.
+// service returns the configuration of a learner on the world's task.
 func (w *world) service(r stream.Records, s state.Store) service.Config {
 	return service.Config{Task: name, Records: r, Store: s, Identity: w.identity.learner, Prepare: w.body, Poll: poll, Finish: w.finisher}
 }

@@ -40,7 +40,7 @@ func (w *world) isSwept(subject string) bool {
 	return w.swept[subject]
 }
 
-// newest is the newest round that anybody saw.
+// newest returns the newest round that anybody saw.
 func (w *world) newest() stream.Round {
 	w.book.mu.Lock()
 	defer w.book.mu.Unlock()

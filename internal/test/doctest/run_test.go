@@ -42,7 +42,7 @@ var (
 	quickstart = regexp.MustCompile(`-f deploy/tasks/quickstart\.yaml`)
 )
 
-// shortened is the text of a block as the short form runs it.
+// shortened returns the text of a block as the short form runs it.
 func shortened(b block) string {
 	if !b.has("users") || longtest.On() {
 		return b.text

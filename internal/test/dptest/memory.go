@@ -95,7 +95,7 @@ func (m *Memory) list(path string, v reflect.Value, prune []string, seen map[vis
 	}
 }
 
-// Differences are the paths at which two dumps differ, or which only one has, sorted.
+// Differences returns the paths at which two dumps differ, or which only one has, sorted.
 func (m Memory) Differences(other Memory) (paths []string) {
 	for path, v := range m.Leaves {
 		if w, ok := other.Leaves[path]; !ok || v != w {
@@ -111,7 +111,7 @@ func (m Memory) Differences(other Memory) (paths []string) {
 	return paths
 }
 
-// Holds are the paths of leaves that contain the bytes, sorted.
+// Holds returns the paths of leaves that contain the bytes, sorted.
 func (m Memory) Holds(data []byte) (paths []string) {
 	needle := hex.EncodeToString(data)
 	for path, v := range m.Leaves {

@@ -50,7 +50,7 @@ validation: {off: true}
 `
 )
 
-// body is a task without an end.
+// body returns a task without an end.
 func body(spec *task.Spec) (*wire.Task, error) {
 	declared, err := spec.Canonical()
 	if err != nil {

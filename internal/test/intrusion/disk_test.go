@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// small is a run of a few rounds, the last of which is topped up.
+// small returns a run of a few rounds, the last of which is topped up.
 func small(suite wire.Suite, seed uint64) plan {
 	return plan{steps: 3, cohort: 24, minimum: 16, users: 66, suite: suite, copies: 6, seed: seed}
 }

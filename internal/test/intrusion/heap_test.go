@@ -18,7 +18,7 @@ import (
 // keySize is the size of an X25519 scalar, and of the seed from which the hybrid key is made.
 const keySize = 32
 
-// heapDump is every live object, every stack and every global of the process.
+// heapDump returns every live object, every stack and every global of the process.
 func heapDump() []byte {
 	f, err := os.CreateTemp("", "heap")
 	must(err)
@@ -70,7 +70,7 @@ func (m *maskedKey) equals(b []byte) bool {
 	return same
 }
 
-// parts are the key and what it is expanded to: the seed of ML-KEM and the X25519 scalar of the hybrid.
+// parts returns the key and what it is expanded to: the seed of ML-KEM and the X25519 scalar of the hybrid.
 func (m *maskedKey) parts(suite wire.Suite) []*maskedKey {
 	all := []*maskedKey{m}
 	if suite == wire.Suite_SUITE_MLKEM768_X25519 {

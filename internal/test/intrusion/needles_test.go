@@ -46,7 +46,7 @@ func vector[T uint32 | uint64](name string, v []T) secret {
 	return s
 }
 
-// floats is a secret vector of floats.
+// floats returns a secret vector of floats.
 func floats(name string, v []float64) secret {
 	s := secret{name: name}
 	var le, be []byte

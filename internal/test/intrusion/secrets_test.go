@@ -121,7 +121,7 @@ func (w *world) ofAttempt(a *attempt) (all []secret) {
 		floats(fmt.Sprintf("the mean gradient of round %d without noise", a.round), mean), exact)
 }
 
-// identitySeed is the private key in an identity's file.
+// identitySeed returns the private key in an identity's file.
 func (w *world) identitySeed(file string) []byte {
 	data, err := os.ReadFile(filepath.Join(w.dir, "keys", file))
 	must(err)

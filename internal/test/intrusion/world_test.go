@@ -167,8 +167,8 @@ func (w *world) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// wholeLife is the life of the system in a new folder: the learner dies gracefully after its first round and goes on, so that
-// its states lie in tables and in a log.
+// wholeLife runs the system in a new folder and returns its world: the learner dies gracefully after its
+// first round and goes on, so that its states lie in tables and in a log.
 func wholeLife(t *testing.T, p plan, b broken) *world {
 	t.Helper()
 	w := &world{plan: p, broken: b, dir: t.TempDir(), registry: obs.NewRegistry(), drawn: map[[16]byte]draw{},

@@ -108,7 +108,7 @@ func (f *fleet) goOn() (differences []string) {
 	return f.sameAs(f.kept)
 }
 
-// batches is a broker that holds the stage's key and the batches, with the sequences that they have.
+// batches returns a broker that holds the stage's key and the batches, with the sequences that they have.
 func (f *fleet) batches(e *evidence) *memory.Broker {
 	f.t.Helper()
 	broker, err := memory.New(memory.Config{})

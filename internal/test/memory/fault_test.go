@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// once is an injector that returns fault for the first operation of a kind.
+// once returns an injector that returns fault for the first operation of a kind.
 func once(op memory.Op, fault memory.Fault) memory.Injector {
 	done := false
 	return func(o memory.Op, _ string) memory.Fault {

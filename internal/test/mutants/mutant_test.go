@@ -33,7 +33,7 @@ type mutant struct {
 // An edit replaces a text that occurs once.
 type edit struct{ from, to string }
 
-// text is the file with the edits made.
+// text returns the file with the edits made.
 func (m mutant) text(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, m.file))

@@ -88,7 +88,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// sameTLS is the cluster that one would write first: links with the files of the clients' port.
+// sameTLS returns the cluster that one would write first: links with the files of the clients' port.
 func sameTLS(t testing.TB) (site, *server.Server) {
 	t.Helper()
 	s := site{filepath.Join(t.TempDir(), "site"), freePorts(t, 1)}
@@ -106,7 +106,7 @@ cluster { name: panlearn, listen: "%s", routes: ["nats://%[1]s"]
 	return s, startServer(t, s.at("cluster.conf"))
 }
 
-// rogue is a server with a role's certificate, which links to the address.
+// rogue returns a server with a role's certificate, which links to the address.
 func (s site) rogue(t testing.TB, role, address string) *server.Server {
 	t.Helper()
 	ca, err := os.ReadFile(s.at("ca.pem"))

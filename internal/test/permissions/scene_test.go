@@ -64,7 +64,7 @@ func (s *scene) report(t *testing.T) {
 	}
 }
 
-// standing is the newest message on a subject, as the administrator sees it; nil without one.
+// standing returns the newest message on a subject, as the administrator sees it; nil without one.
 func (s *scene) standing(t *testing.T, subject string) *jetstream.RawStreamMsg {
 	t.Helper()
 	_, of, err := stream.StreamOf(subject)

@@ -41,8 +41,9 @@ var (
 	variableNames = regexp.MustCompile(`(?m)(\$|^)(ADMIN|LEARNER|STAGE|DEVICES)(_INBOX)?\b`)
 )
 
-// twoSites is a server with the shipped accounts twice, the second time under other names and with other users, as deploy/nats/README.md
-// says for tasks of different people. A role of the second site has the prefix "other-".
+// twoSites returns a server with the shipped accounts twice, the second time under other names and with other
+// users, as deploy/nats/README.md says for tasks of different people. A role of the second site has the
+// prefix "other-".
 func twoSites(t testing.TB) *broker {
 	t.Helper()
 	dir, second := filepath.Join(t.TempDir(), "site"), filepath.Join(t.TempDir(), "second")

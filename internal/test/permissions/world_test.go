@@ -41,7 +41,7 @@ type broker struct {
 	tasks int
 }
 
-// shipped is a server with the configuration that we ship.
+// shipped returns a server with the configuration that we ship.
 func shipped(t testing.TB) *broker {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "site")
@@ -54,13 +54,14 @@ func shipped(t testing.TB) *broker {
 	})
 }
 
-// open is a server without any authentication.
+// open returns a server without any authentication.
 func open(t testing.TB) *broker {
 	t.Helper()
 	return start(t, write(t, "jetstream: enabled\n"), func(string) natsjs.ConnectConfig { return natsjs.ConnectConfig{} })
 }
 
-// permissions is a server with one account for all and permissions to publish and subscribe: what one would write first.
+// permissions returns a server with one account for all and permissions to publish and subscribe: what one
+// would write first.
 func permissions(t testing.TB) *broker {
 	t.Helper()
 	config := write(t, `
@@ -133,7 +134,7 @@ func start(t testing.TB, config string, login func(string) natsjs.ConnectConfig)
 	return b
 }
 
-// conn is the role's connection by our own adapter.
+// conn returns the role's connection by our own adapter.
 func (b *broker) conn(t testing.TB, role string) *natsjs.Conn {
 	t.Helper()
 	if b.conns[role] == nil {

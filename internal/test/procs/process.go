@@ -203,10 +203,10 @@ func (p *Process) Stdout() ([]byte, error) {
 	return os.ReadFile(l.stdout)
 }
 
-// Log is the file to which all lives write standard error.
+// Log returns the file to which all lives write standard error.
 func (p *Process) Log() string { return filepath.Join(p.dir, p.Name+".log") }
 
-// tail is the end of a file, at most n bytes.
+// tail returns the end of a file, at most n bytes.
 func tail(path string, n int64) string {
 	f, err := os.Open(path)
 	if err != nil {
