@@ -166,7 +166,7 @@ func TestDashboardQueriesRun(t *testing.T) {
 	promtool(t, "test", "rules", write("test.yml", test.String()))
 }
 
-// combinations are all ways to give each label one of two values.
+// combinations returns all ways to give each label one of two values.
 func combinations(labels []string) []string {
 	if len(labels) == 0 {
 		return []string{""}

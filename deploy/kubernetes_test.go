@@ -113,7 +113,7 @@ func objects(t *testing.T) (all []object) {
 	return all
 }
 
-// podLines are the command lines in the manifests.
+// podLines returns the command lines in the manifests.
 func podLines(t *testing.T) (all []line) {
 	t.Helper()
 	for _, o := range objects(t) {

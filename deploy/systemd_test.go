@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// units are the names and texts of deploy/systemd, with the instance filled in.
+// units returns the names and texts of deploy/systemd, with the instance filled in.
 func units(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("systemd/*@.service")
@@ -26,7 +26,7 @@ func units(t *testing.T) map[string]string {
 	return all
 }
 
-// unitLines are the command lines of the units.
+// unitLines returns the command lines of the units.
 func unitLines(t *testing.T) (all []line) {
 	t.Helper()
 	for name, text := range units(t) {

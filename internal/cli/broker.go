@@ -14,7 +14,7 @@ import (
 // EnvironmentPrefix is in front of the variable of every flag.
 const EnvironmentPrefix = "PANLEARN_"
 
-// variable is the environment's name of a flag.
+// variable returns the environment's name of a flag.
 func variable(flag string) string {
 	return EnvironmentPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

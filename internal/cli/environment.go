@@ -19,9 +19,10 @@ var Flags = strings.Fields(`absent-classes accept-rollback algorithm algorithms 
 // elsewhere are variables of this prefix that are no flag's: tests and measurements read them.
 var elsewhere = []string{"PANLEARN_DATA", "PANLEARN_DEEP"}
 
-// strangers are the variables of our prefix that are nobody's. One that nearly is a flag's name is an error: what it was to say, a policy or an
-// authority perhaps, would not hold, and nobody would see that. Another may be somebody else's (Kubernetes makes PANLEARN_PORT of a service by
-// that name), so that it is told.
+// strangers returns the variables of our prefix that are nobody's. One that nearly is a flag's name is an
+// error: what it was to say, a policy or an authority perhaps, would not hold, and nobody would see that.
+// Another may be somebody else's (Kubernetes makes PANLEARN_PORT of a service by that name), so that it is
+// told.
 func strangers(environment []string) (told []string, err error) {
 	var errs []error
 	for _, pair := range environment {

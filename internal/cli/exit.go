@@ -76,7 +76,7 @@ func As[T error](code int) Class {
 	}}
 }
 
-// Is is the class of errors that wrap target.
+// Is returns the class of errors that wrap target.
 func Is(code int, target error) Class {
 	return Class{Code: code, Is: func(err error) bool { return errors.Is(err, target) }}
 }

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// program is a command tree like ours: a root, a leaf, a group. run is the leaf.
+// program returns a command tree like ours: a root, a leaf, a group. run is the leaf.
 func program(run func(*cobra.Command) error) *cobra.Command {
 	root := &cobra.Command{Use: "learner", Args: cobra.NoArgs}
 	leaf := &cobra.Command{Use: "run", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return run(c) }}

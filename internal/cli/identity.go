@@ -54,7 +54,7 @@ func PublicKey(flag, text string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// NewKeygen is the command keygen of both programs; role is for its example.
+// NewKeygen returns the command keygen of both programs; role is for its example.
 func NewKeygen(role string) *cobra.Command {
 	program := "learner"
 	if role == "stage" {

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// NewVersion is the command version of both programs.
+// NewVersion returns the command version of both programs.
 func NewVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",

@@ -90,7 +90,7 @@ func (c *Comparison) Run(ctx context.Context) (Table, error) {
 	return c.table(), nil
 }
 
-// items are the rows of a unit.
+// items returns the rows of a unit.
 func (c *Comparison) items() int {
 	if c.base.ByUser() {
 		return c.base.User.Items
@@ -150,7 +150,7 @@ func (c *Comparison) constant(b model.Baseline) float64 {
 	return *of[c.measure.Name]
 }
 
-// rowsOf are the rows of units, each a unit of its own.
+// rowsOf returns the rows of units, each a unit of its own.
 func rowsOf(units [][]convex.Example) (out [][]convex.Example) {
 	for _, unit := range units {
 		for i := range unit {

@@ -41,7 +41,7 @@ func (c Curated) Baseline() bool { return baselines[c.Method] }
 // radiusMissing is the text about the bounds of a task without model.radius.
 const radiusMissing = "model.radius is not given"
 
-// people are the units that a task protects, in all.
+// people returns the units that a task protects, in all.
 func people(spec *task.Spec) int {
 	if spec.Silo != nil {
 		return spec.Silo.Count * spec.Silo.Units
@@ -95,7 +95,7 @@ func onePlace(spec *task.Spec) (out []Curated, err error) {
 	return out, nil
 }
 
-// paperLeast is the smallest number of people with the paper's constants of any variant.
+// paperLeast returns the smallest number of people with the paper's constants of any variant.
 func paperLeast(method string, p curator.Public) (least int) {
 	for _, s := range curator.Sizes(p.Budget, p.Items, p.Dim, 1e-3) {
 		if s.Method == method && s.Paper && (least == 0 || s.Least < least) {

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// curatedOf is a method with a bound, Inf: none.
+// curatedOf returns a method with a bound, Inf: none.
 func curatedOf(method string, bound float64) Curated {
 	c := Curated{Method: method}
 	c.proves(bound, curator.Public{Lipschitz: 1, Set: convex.Ball{R: 1}})

@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Tolerance is how many points behind the best line a recommended one may be predicted, so that it is really
-// at most Bar behind: the difference allows for the spread of the seeds. Where the seeds leave more open, the
-// reason tells it.
+// Tolerance bounds how many points behind the best line a recommended one may be predicted, so that it is
+// really at most Bar behind: the difference allows for the spread of the seeds. Where the seeds leave more
+// open, the reason tells it.
 const (
 	Tolerance = 0.3
 	Bar       = 0.5
@@ -109,7 +109,7 @@ func reason(lines []Line, best, chosen int, tops []float64) string {
 	return text
 }
 
-// name is the line in a few words.
+// name returns the line in a few words.
 func (l Line) name() string {
 	if l.Passes == "many" {
 		return fmt.Sprintf("%s, many passes, %s", l.noise, l.Algorithm)

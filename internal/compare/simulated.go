@@ -68,7 +68,7 @@ func looksOf(plan *wire.Plan) (looks float64) {
 	return looks
 }
 
-// level is the most that each may cost so that all together cost the sum; +Inf where they cost less.
+// level returns the most that each may cost so that all together cost the sum; +Inf where they cost less.
 func level(costs []float64, sum float64) float64 {
 	costs = slices.Sorted(slices.Values(costs))
 	for i, cost := range costs {
@@ -84,8 +84,8 @@ func level(costs []float64, sum float64) float64 {
 // scale changes the line's plan to one that at most so many units answer. Where the task has more, every
 // cohort is represented by fewer reports, or every report of an organisation by one about fewer units. The
 // estimate then has Gaussian noise instead of the randomizer's, with the standard deviation of the release of
-// the plan's own cohorts: privacy's noise is that of all units, and the sampling error, which is larger, is
-// that of the units that take part.
+// the plan's own cohorts: privacy's noise is the noise for all units, and the sampling error, which is
+// larger, comes from the units that take part.
 func (l *line) scale(most uint64) {
 	most = max(most, l.job.Plan.Silos, 1)
 	l.share = (l.job.Problem.Users + most - 1) / most
@@ -116,7 +116,7 @@ func (l *line) scale(most uint64) {
 	}
 }
 
-// simulated is the run of a line on units, and how many rows it takes.
+// simulated returns the run of a line on units, and how many rows it takes.
 func (l *line) simulated(s Sample, seed uint64) (sim.Config, int) {
 	units, plan := s.Units, l.job.Plan
 	out := sim.Config{Plan: plan, Loss: l.job.Loss, Score: l.job.Score(), Seed: seed,

@@ -151,7 +151,7 @@ func (t Table) printBelow(w io.Writer) {
 	}
 }
 
-// heading is the measure's name in the table, and in front of what is said of it.
+// heading returns the measure's name in the table, and in front of what is said of it.
 func (t Table) heading() string {
 	if t.Measure == "mean_absolute_error" {
 		return "MAE"

@@ -221,7 +221,7 @@ func (w *writer) pair(ca *authority, name string, hosts []string) {
 	w.file(name+"-key.pem", key)
 }
 
-// environment are the flags of a role's commands.
+// environment returns the flags of a role's commands.
 func environment(dir, role string) []byte {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	return fmt.Appendf(nil, "PANLEARN_NKEY='%s'\nPANLEARN_TLS_CA='%s'\nPANLEARN_TLS_CERT='%s'\nPANLEARN_TLS_KEY='%s'\n",

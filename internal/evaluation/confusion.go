@@ -12,7 +12,7 @@ func NewConfusion(k int) Confusion {
 	return out
 }
 
-// Precision is the share of events predicted to be of class k that are: 0 where none was predicted.
+// Precision returns the share of events predicted to be of class k that are: 0 where none was predicted.
 func (c Confusion) Precision(k int) float64 {
 	predicted := 0
 	for _, row := range c {
@@ -21,7 +21,7 @@ func (c Confusion) Precision(k int) float64 {
 	return share(c[k][k], predicted)
 }
 
-// Recall is the share of events of class k that are predicted to be: 0 where there are none.
+// Recall returns the share of events of class k that are predicted to be: 0 where there are none.
 func (c Confusion) Recall(k int) float64 {
 	labels := 0
 	for _, n := range c[k] {
@@ -30,7 +30,7 @@ func (c Confusion) Recall(k int) float64 {
 	return share(c[k][k], labels)
 }
 
-// Macro is the mean of a figure over the classes, which counts a rare one as much as any.
+// Macro returns the mean of a figure over the classes, which counts a rare one as much as any.
 func (c Confusion) Macro(of func(k int) float64) float64 {
 	sum := 0.0
 	for k := range c {

@@ -40,10 +40,11 @@ func (p *Pair) add(first, second, weight float64) {
 	p.mix += weight * a * (second - p.second)
 }
 
-// Means is the difference of the two means, with the normal interval of the mean of paired differences.
+// Means returns the difference of the two means, with the normal interval of the mean of paired differences.
 func (p *Pair) Means() Difference { return p.around(p.second-p.first, 1, 1) }
 
-// Roots is the difference of the roots of the two means, of errors that are squares, by the delta method.
+// Roots returns the difference of the roots of the two means, of errors that are squares, by the delta
+// method.
 func (p *Pair) Roots() Difference {
 	slope := func(mean float64) float64 {
 		if mean == 0 { // all of its values are 0 then
@@ -66,7 +67,7 @@ func (p *Pair) Shares() Difference {
 	return Difference{Value: value, Low: max(-1, min(out.Low, value)), High: min(1, max(out.High, value))}
 }
 
-// around is the normal interval around value, whose terms move with the means at these slopes.
+// around returns the normal interval around value, whose terms move with the means at these slopes.
 func (p *Pair) around(value, first, second float64) Difference {
 	variance := max(0, second*second*p.seconds+first*first*p.firsts-2*first*second*p.mix) / p.n
 	half := distuv.UnitNormal.Quantile((1+Confidence)/2) * math.Sqrt(variance/p.n)

@@ -32,7 +32,7 @@ type Bin struct {
 	Occurred    float64 `json:"occurred"`    // share that did
 }
 
-// Table is a line for each bin that is not empty.
+// Table returns a line for each bin that is not empty.
 func (r *Reliability) Table() (out []Bin) {
 	for i, b := range r.sums {
 		if n := float64(b.events); n > 0 {
@@ -43,8 +43,9 @@ func (r *Reliability) Table() (out []Bin) {
 	return out
 }
 
-// Error is the expected calibration error: the mean over events of the distance between what was said and what occurred in their bin
-// (Naeini, Cooper, Hauskrecht, Obtaining Well Calibrated Probabilities Using Bayesian Binning, AAAI 2015); 0 without events.
+// Error returns the expected calibration error: the mean over events of the distance between what was said
+// and what occurred in their bin (Naeini, Cooper, Hauskrecht, Obtaining Well Calibrated Probabilities Using
+// Bayesian Binning, AAAI 2015); 0 without events.
 func (r *Reliability) Error() float64 {
 	distance, events := 0.0, 0
 	for _, b := range r.sums {

@@ -150,7 +150,8 @@ func newTally(p Predictor, o Options) (*tally, error) {
 	return t, err
 }
 
-// Cut is the score above which the positive of two classes is predicted at a threshold, see Options; 0 for none.
+// Cut returns the score above which the positive of two classes is predicted at a threshold, see Options; 0
+// for none.
 func (p Predictor) Cut(threshold *float64) (float64, error) {
 	switch {
 	case threshold == nil:
@@ -235,7 +236,7 @@ func (t *tally) keep(class int, normalizer float64) {
 	}
 }
 
-// lossOf is the loss of scores, of which alone it is a function.
+// lossOf returns the loss of scores, of which alone it is a function.
 func (p Predictor) lossOf(scores []float64, label float64) float64 {
 	return p.Loss.Value(scores, convex.Example{Value: one[:], Label: label})
 }
@@ -293,7 +294,8 @@ func (t *tally) ofClasses(n float64) *OfClasses {
 	return out
 }
 
-// area is the area under the curve of the positive class, or the mean of those of each class against the rest.
+// area returns the area under the curve of the positive class, or the mean of those of each class against the
+// rest.
 func (t *tally) area() *float64 {
 	if t.kept == nil {
 		return nil

@@ -10,10 +10,11 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// ONNX is the model as a graph that scores raw events as a device sees them: the declared columns go in, numbers as doubles
-// and words as strings of shape [N, 1], or the vector as doubles of shape [N, dimension]. A missing number is NaN, a missing word
-// the empty string, beside the declared tokens. What Predict returns comes out. An event that is no valid row has the
-// score NaN and the class "". The error names the first feature that ONNX cannot express.
+// ONNX returns the model as a graph that scores raw events as a device sees them: the declared columns go in,
+// numbers as doubles and words as strings of shape [N, 1], or the vector as doubles of shape [N, dimension].
+// A missing number is NaN, a missing word the empty string, beside the declared tokens. What Predict returns
+// comes out. An event that is no valid row has the score NaN and the class "". The error names the first
+// feature that ONNX cannot express.
 func (s Snapshot) ONNX() ([]byte, error) {
 	p, err := NewPredictor(s, "")
 	if err != nil {

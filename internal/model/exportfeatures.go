@@ -57,8 +57,8 @@ func (e *exporter) scale(j int) float64 {
 	}
 }
 
-// weights are the parameters of coordinates, times their scales, a row for each coordinate; lengths are the scales in units of
-// the norm bound.
+// weights returns the parameters of coordinates, times their scales, a row for each coordinate; lengths are
+// the scales in units of the norm bound.
 func (e *exporter) weights(first, width int) (weights, lengths []float64) {
 	dim := e.Features.Dim()
 	for j := first; j < first+width; j++ {
@@ -147,7 +147,7 @@ func (e *exporter) products(list []task.Coordinate) onnx.Value {
 	return product
 }
 
-// cosines are the Fourier features without their amplitude: [N, len(list)].
+// cosines returns the Fourier features without their amplitude: [N, len(list)].
 func (e *exporter) cosines(list []task.Coordinate) onnx.Value {
 	g := &e.graph
 	values := e.beside(list[0].Sources)

@@ -40,7 +40,7 @@ func (e *exporter) declare() error {
 	return nil
 }
 
-// number is the scaled value of a numeric source, or of a whole vector.
+// number returns the scaled value of a numeric source, or of a whole vector.
 func (e *exporter) number(s *task.Source) onnx.Value {
 	if v, ok := e.scaled[s]; ok {
 		return v
@@ -111,7 +111,7 @@ func (e *exporter) position(s *task.Source) onnx.Value {
 	return v
 }
 
-// member is the position of the one field of a group that is 1.
+// member returns the position of the one field of a group that is 1.
 func (e *exporter) member(s *task.Source) onnx.Value {
 	g := &e.graph
 	all := make([]onnx.Value, len(s.Columns))
@@ -131,7 +131,7 @@ func (e *exporter) member(s *task.Source) onnx.Value {
 	return g.Node("Add", "position", []onnx.Value{number, g.Int("nowhere", nowhere)})
 }
 
-// word is the position of a word in its vocabulary, and of what stands for a missing one.
+// word returns the position of a word in its vocabulary, and of what stands for a missing one.
 func (e *exporter) word(in onnx.Value, s *task.Source) onnx.Value {
 	g := &e.graph
 	unknown := int64(nowhere)
@@ -154,8 +154,8 @@ func (e *exporter) word(in onnx.Value, s *task.Source) onnx.Value {
 	return v
 }
 
-// bucket is the hash of a text, or of a whole number in 4 bytes, modulo the number of buckets. The operator is ONNX
-// Runtime's own.
+// bucket returns the hash of a text, or of a whole number in 4 bytes, modulo the number of buckets. The
+// operator is ONNX Runtime's own.
 func (e *exporter) bucket(in onnx.Value, seed uint32, buckets int) onnx.Value {
 	g := &e.graph
 	hash := g.NodeRuntime("MurmurHash3", "hash", []onnx.Value{in}, onnx.Int("seed", int64(seed)), onnx.Int("positive", 1))

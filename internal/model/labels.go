@@ -45,7 +45,7 @@ func (l *labels) add(y float64) {
 	l.values = append(l.values, y)
 }
 
-// class is the place of a label or a prediction among the classes.
+// class returns the place of a label or a prediction among the classes.
 func (l *labels) class(y float64) int {
 	if l.Features.Outputs() == 1 {
 		return int(y+1) / 2
@@ -53,7 +53,7 @@ func (l *labels) class(y float64) int {
 	return int(y)
 }
 
-// label is the inverse of class.
+// label returns the inverse of class.
 func (l *labels) label(class int) float64 {
 	if l.Features.Outputs() == 1 {
 		return float64(2*class - 1)
@@ -142,7 +142,7 @@ func (l *labels) baseline(on *labels) Baseline {
 // unseen is the number of events that a class counts for if it did not occur and a finite value is needed.
 const unseen = 0.5
 
-// constant are the scores of the best constant.
+// constant returns the scores of the best constant.
 func (l *labels) constant() []float64 {
 	switch traits := l.traits(); {
 	case traits.Labels == convex.TwoClasses:
@@ -167,7 +167,8 @@ func (l *labels) quantile(level float64) float64 {
 	return stat.Quantile(level, stat.Empirical, slices.Sorted(slices.Values(l.values)), nil)
 }
 
-// leastLoss is the score of two classes that has the least mean loss, by golden section: a loss is convex.
+// leastLoss returns the score of two classes that has the least mean loss, by golden section: a loss is
+// convex.
 func (l *labels) leastLoss() float64 {
 	of := func(z float64) float64 {
 		return float64(l.counts[0])*l.lossOf([]float64{z}, -1) + float64(l.counts[1])*l.lossOf([]float64{z}, 1)
@@ -185,7 +186,8 @@ func (l *labels) leastLoss() float64 {
 	return (low + high) / 2
 }
 
-// explained is the share of the labels' variance that errors of this sum of squares leave: R2, 0 for labels that are all equal.
+// explained returns the share of the labels' variance that errors of this sum of squares leave: R2, 0 for
+// labels that are all equal.
 func (l *labels) explained(square float64) float64 {
 	mean, total := 0.0, 0.0
 	for i, y := range l.values {

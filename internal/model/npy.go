@@ -109,9 +109,9 @@ type metadata struct {
 	Intercept *struct{} `json:"intercept,omitempty"`
 }
 
-// NumPy is the model as a .npz container, which numpy.load opens: the arrays weights, of shape (d,) or (k, d), and
-// intercept, of shape () or (k,), and the rest of the snapshot, privacy statement included, as metadata.json. Equal
-// snapshots give equal bytes.
+// NumPy returns the model as a .npz container, which numpy.load opens: the arrays weights, of shape (d,) or
+// (k, d), and intercept, of shape () or (k,), and the rest of the snapshot, privacy statement included, as
+// metadata.json. Equal snapshots give equal bytes.
 func (s Snapshot) NumPy() ([]byte, error) {
 	if len(s.Weights) == 0 || len(s.Weights) != len(s.Intercept) {
 		return nil, fmt.Errorf("export to NumPy: %d rows of weights and %d intercepts, want as many and at least one", len(s.Weights), len(s.Intercept))
@@ -154,7 +154,7 @@ func (s Snapshot) NumPy() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// JSON is the model as `learner snapshot` prints it.
+// JSON returns the model as `learner snapshot` prints it.
 func (s Snapshot) JSON() ([]byte, error) { return plainJSON(s, "  ") }
 
 // plainJSON leaves <, > and & as they are.

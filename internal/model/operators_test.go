@@ -28,7 +28,7 @@ func (a array) size() int {
 	return n
 }
 
-// pick is an array of the entries at these places.
+// pick returns an array of the entries at these places.
 func (a array) pick(dims []int, at []int) array {
 	out := array{dims: dims}
 	for _, i := range at {

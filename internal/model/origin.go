@@ -53,7 +53,7 @@ func (s Statement) From(plan *wire.Plan) Statement {
 // protects reports whether the statement has an epsilon.
 func (s Statement) protects() bool { return !s.NoiseKnown && !s.Public }
 
-// String is a sentence about what the start adds; empty for nil.
+// String returns a sentence about what the start adds; empty for nil.
 func (o *Origin) String() string {
 	switch {
 	case o == nil:

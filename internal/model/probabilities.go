@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// traits is the loss's row of the table of losses.
+// traits returns the loss's row of the table of losses.
 func (p Predictor) traits() convex.Traits { return convex.TraitsOf(p.Loss.Name()) }
 
 // hasProbabilities reports whether scores of the loss stand for probabilities of classes.

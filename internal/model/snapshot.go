@@ -25,8 +25,8 @@ type Snapshot struct {
 	ModelVersion  uint64 `json:"model_version"`   // steps taken; 0 is the start
 	Ended         bool   `json:"ended,omitempty"` // the task is over: no newer model comes
 	Loss          string `json:"loss"`
-	// Weights has a row for each score, one but for softmax; its columns belong to Features one by one. Intercept is the
-	// constant of each score.
+	// Weights has a row for each score, one except for softmax; its columns belong to Features one by one.
+	// Intercept is the constant of each score.
 	Weights   Rows              `json:"weights"`
 	Intercept Constants         `json:"intercept"`
 	Features  []task.Coordinate `json:"features"`
@@ -78,13 +78,13 @@ type Statement struct {
 	Start *Origin `json:"start,omitempty"`
 }
 
-// Known is the statement of a model whose noise is known.
+// Known returns the statement of a model whose noise is known.
 func (s Statement) Known() Statement {
 	s.NoiseKnown, s.Epsilon, s.Delta = true, 0, 0
 	return s
 }
 
-// Unprotected is the statement of a model of public data.
+// Unprotected returns the statement of a model of public data.
 func Unprotected(k wording.Kind) Statement {
 	return Statement{Kind: k, Unit: "nothing: the data were said to be public", HonestFraction: accounting.One, Public: true}
 }
@@ -102,7 +102,7 @@ func (s Statement) MarshalJSON() ([]byte, error) {
 	}{plain: plain(s)})
 }
 
-// String is the statement as a sentence, or two.
+// String returns the statement as a sentence, or two.
 func (s Statement) String() string {
 	if s.Start == nil {
 		return s.sentence()
@@ -132,7 +132,7 @@ func (s Statement) sentence() string {
 		s.Epsilon, s.Delta, s.Trust, s.Assuming(s.Trust, s.HonestFraction), s.Unit, s.Counted().Count(s.Users), about)
 }
 
-// Of is a snapshot of a task's parameters, without what only a run knows: rounds, privacy, hash.
+// Of returns a snapshot of a task's parameters, without what only a run knows: rounds, privacy, hash.
 func Of(spec *task.Spec, parameters []float64) (Snapshot, error) {
 	features, err := spec.Compile()
 	if err != nil {

@@ -51,7 +51,7 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
-// dial is a client's end.
+// dial returns a client's end.
 func (l *pipeListener) dial() net.Conn {
 	client, server := net.Pipe()
 	l.conns <- server

@@ -193,7 +193,7 @@ func scores(to *prometheus.GaugeVec, s method.Scores) {
 	}
 }
 
-// Timed is the store with its commits measured.
+// Timed returns the store with its commits measured.
 func (m *Learner) Timed(s state.Store) state.Store { return timedStore{s, m} }
 
 type timedStore struct {

@@ -67,7 +67,7 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 	return observer, nil
 }
 
-// Observers is an observer of a stage that tells several.
+// Observers returns an observer of a stage that tells several.
 func Observers(list ...stage.Observer) stage.Observer {
 	return stage.Observer{
 		Report:  each(list, func(o stage.Observer) func(stage.Reason) { return o.Report }),

@@ -84,7 +84,7 @@ type Reports struct{ counts [64]atomic.Uint64 }
 // Add counts one message. It is a stage.Observer's Report.
 func (r *Reports) Add(reason stage.Reason) { r.counts[int(reason)%len(r.counts)].Add(1) }
 
-// ByOutcome are the counts of all outcomes.
+// ByOutcome returns the counts of all outcomes.
 func (r *Reports) ByOutcome() map[string]uint64 {
 	out := map[string]uint64{}
 	for _, reason := range stage.Reasons() {

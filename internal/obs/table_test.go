@@ -67,7 +67,8 @@ type family struct {
 	labels           []string // names, which all its series share
 }
 
-// ours are a role's families but foreign ones, by name. It fails where one that is registered is not among them.
+// ours returns a role's families but foreign ones, by name. It fails where one that is registered is not
+// among them.
 func ours(t *testing.T, r role) (families []family) {
 	t.Helper()
 	all, err := r.registry.Gather()

@@ -34,7 +34,7 @@ func dataFolder(t testing.TB, wanted string) string {
 	return dir
 }
 
-// shipped is a task file of deploy/tasks, compiled.
+// shipped returns a task file of deploy/tasks, compiled.
 func shipped(t testing.TB, name string) (*task.Spec, *task.FeatureMap) {
 	t.Helper()
 	spec, err := task.Load("../../deploy/tasks/"+name+".yaml", nil)

@@ -102,7 +102,7 @@ func objective(loss convex.Loss, theta []float64, rows []convex.Example) (sum fl
 	return sum
 }
 
-// least is the least mean loss of rows in the ball of a radius, by accelerated descent from the origin.
+// least returns the least mean loss of rows in the ball of a radius, by accelerated descent from the origin.
 func least(loss convex.Loss, rows []convex.Example, dim int, radius float64) float64 {
 	theta, last, at, one := make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim)
 	for k := range 120 {

@@ -30,7 +30,7 @@ func (s *Synthetic) ExcessRisk(theta []float64) float64 {
 	return sum
 }
 
-// objective is the mean conditional risk over the evaluation points, less that of theta*, and the ridge.
+// objective returns the mean conditional risk over the evaluation points, less that of theta*, and the ridge.
 func (s *Synthetic) objective(theta []float64) float64 {
 	var sum float64
 	for _, e := range s.eval {
@@ -48,8 +48,9 @@ func (s *Synthetic) scores(theta []float64, e convex.Example) (at, best float64)
 	return convex.Example{Value: e.Value[:len(theta)]}.Dot(theta), convex.Example{Value: e.Value[:s.cfg.Dim]}.Dot(s.truth)
 }
 
-// conditional is the expected loss at a score given the score of theta*, and its slope in the former. For the absolute loss with
-// noise uniform in [-N, N] it is (r^2+N^2)/(2N) at a residual r within the noise and |r| outside.
+// conditional returns the expected loss at a score given the score of theta*, and its slope in the former.
+// For the absolute loss with noise uniform in [-N, N] it is (r^2+N^2)/(2N) at a residual r within the noise
+// and |r| outside.
 func (s *Synthetic) conditional(at, best float64) (value, slope float64) {
 	if s.cfg.Loss == "logistic" {
 		p := 1 / (1 + math.Exp(-best)) // of label +1

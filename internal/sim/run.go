@@ -203,7 +203,7 @@ func (c Config) block(i int32) block.Block {
 	return c.Blocks[i]
 }
 
-// features is the length of an example's feature vector, as the length of the model implies it.
+// features returns the length of an example's feature vector, as the length of the model implies it.
 func (c Config) features() int { return manifest.Dim(c.Plan) / c.Loss.Parameters(1) }
 
 func (c Config) validate() error {

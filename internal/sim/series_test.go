@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// smooth is a logistic problem in which nothing is clipped, so the bounds are the loss's own.
+// smooth returns a logistic problem in which nothing is clipped, so the bounds are the loss's own.
 func smooth() planning.Problem {
 	return planning.Problem{ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 4}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One}
 }

@@ -35,8 +35,8 @@ func CheckSplit(split string) error {
 // the column.
 func SplitNames(split string) bool { return split != SplitBlocks && split != SplitSortedLabel }
 
-// Silos are the numbers of the rows of count silos, each in the order of the file. names are wanted by SplitNames alone; rows without one are in no
-// silo. It refuses a file that makes another number of silos.
+// Silos returns the numbers of the rows of count silos, each in the order of the file. names are wanted by
+// SplitNames alone; rows without one are in no silo. It refuses a file that makes another number of silos.
 func Silos(split string, count int, rows []convex.Example, names []string) ([][]int, error) {
 	if SplitNames(split) && len(names) != len(rows) {
 		return nil, fmt.Errorf("split %s: %d names of %d rows", split, len(names), len(rows))
@@ -79,7 +79,8 @@ func parts(rows []int, n int) (out [][]int) {
 	return out
 }
 
-// byName are the rows of each name, in the order of the first ones. A row whose name cannot be read is in none.
+// byName returns the rows of each name, in the order of the first ones. A row whose name cannot be read is in
+// none.
 func byName(names []string) (order []string, out [][]int) {
 	at := map[string]int{}
 	for i, name := range names {
@@ -96,7 +97,8 @@ func byName(names []string) (order []string, out [][]int) {
 	return order, out
 }
 
-// labelsOf are the rows of each label, by the class that it counts as, of two; in the order of the labels' names.
+// labelsOf returns the rows of each label, by the class that it counts as, of two; in the order of the
+// labels' names.
 func labelsOf(rows []convex.Example, names []string) (lows, highs [][]int, err error) {
 	order, all := byName(names)
 	index := make([]int, len(order))

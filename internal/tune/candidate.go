@@ -13,7 +13,7 @@ import (
 // A Setting is overrides of a task file: keys and values in JSON. The empty one is the task as it is.
 type Setting map[string]json.RawMessage
 
-// Sets are the overrides as task.Parse takes them, in the order of the keys.
+// Sets returns the overrides as task.Parse takes them, in the order of the keys.
 func (s Setting) Sets() (out []string) {
 	for key, value := range s {
 		out = append(out, key+"="+string(value))
@@ -37,7 +37,7 @@ func (s Setting) String() string {
 	return text
 }
 
-// one is a setting of one key.
+// one returns a setting of one key.
 func one(key string, value any) Setting {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -203,7 +203,7 @@ func (c *Comparison) simulate(ctx context.Context, i int) error {
 	return nil
 }
 
-// ranked are the settings that are better than the task as it is, the best first.
+// ranked returns the settings that are better than the task as it is, the best first.
 func (c *Comparison) ranked() []*candidate {
 	var out []*candidate
 	for _, one := range c.candidates[1:] {

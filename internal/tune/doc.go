@@ -9,8 +9,8 @@
 // The noise of a release depends on the number of users, so a setting is simulated with the users of its
 // task: rows are repeated where there are fewer of them. Where a task has more users than Config.Most, every
 // cohort is represented by a sample, and the estimate gets the Gaussian noise of the whole cohort instead of
-// the randomizer's; privacy's noise is then that of the task, and the sampling error, which is larger, is
-// that of the sample.
+// the randomizer's; privacy's noise is then the task's, and the sampling error, which is larger, the
+// sample's.
 //
 // The caller's steps: New, tell the cost, Run, and take Report.Best.
 package tune

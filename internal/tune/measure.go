@@ -17,7 +17,7 @@ type Measure struct {
 	Of    func(model.Evaluation) float64 // what an evaluation has of it
 }
 
-// MeasureOf is the measure that a loss asks for.
+// MeasureOf returns the measure that a loss asks for.
 func MeasureOf(loss string) Measure {
 	traits := convex.TraitsOf(loss)
 	switch {

@@ -92,7 +92,7 @@ func (r Report) Print(w io.Writer) error {
 	return err
 }
 
-// Verdict is the recommendation in a sentence.
+// Verdict returns the recommendation in a sentence.
 func (r Report) Verdict() string {
 	if len(r.Best) == 0 {
 		return fmt.Sprintf("best: the task as it is; nothing was better beyond the noise of %d seeds", r.Seeds)

@@ -81,7 +81,7 @@ func (p public) Split(seed uint64, n int) (train, test []convex.Example, err err
 	return train, test, nil
 }
 
-// norm is the quantile of the rows' norms, the intercept left out.
+// norm returns the quantile of the rows' norms, the intercept left out.
 func (p public) norm(quantile, intercept float64) float64 {
 	norms := make([]float64, len(p.rows))
 	for i, row := range p.rows {

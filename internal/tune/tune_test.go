@@ -18,7 +18,7 @@ import (
 
 const quickstart = "../../deploy/tasks/quickstart.yaml"
 
-// madeUpRows is a comparison on rows of the quickstart's declaration.
+// madeUpRows returns a comparison on rows of the quickstart's declaration.
 func madeUpRows(t *testing.T, sets ...string) Config {
 	t.Helper()
 	load := func(more []string) (*task.Spec, error) {

@@ -20,7 +20,7 @@ type Kind struct {
 	Once        bool   `json:"once,omitempty"`   // one process has all units and releases one model, without rounds
 }
 
-// Of is the kind of a plan.
+// Of returns the kind of a plan.
 func Of(plan *wire.Plan) Kind {
 	k := Kind{Protects: "event", Units: max(1, manifest.Gradients(plan).GetMechanism().GetUnits()), Silos: plan.GetSilos(),
 		Interactive: manifest.RoundsPerUser(plan) > 1}
@@ -39,7 +39,7 @@ func (k Kind) Together() bool { return k.Silos == 1 }
 // A Noun is a word and its plural.
 type Noun struct{ One, Many string }
 
-// Of is the word for so many.
+// Of returns the word for so many.
 func (n Noun) Of(k uint64) string {
 	if k == 1 {
 		return n.One
@@ -47,7 +47,7 @@ func (n Noun) Of(k uint64) string {
 	return n.Many
 }
 
-// A is the word with its article.
+// A returns the word with its article.
 func (n Noun) A() string {
 	if n == event {
 		return "an " + n.One
@@ -90,7 +90,7 @@ func (k Kind) Counted() Noun {
 	return k.Reporter()
 }
 
-// Row is a row of the data: an event, or a record that a silo has.
+// Row returns a row of the data: an event, or a record that a silo has.
 func (k Kind) Row() Noun {
 	if k.Together() {
 		return row
@@ -161,7 +161,7 @@ func (k Kind) All() Noun {
 	return user
 }
 
-// Charged is the unit that is charged most.
+// Charged returns the unit that is charged most.
 func (k Kind) Charged() string {
 	if k.Once {
 		return k.Protected()

@@ -144,17 +144,17 @@ func (g *Graph) node(domain, op, hint string, in []Value, attributes []*Attribut
 	return Value(n.Name)
 }
 
-// Int is an attribute of one whole number.
+// Int returns an attribute of one whole number.
 func Int(name string, i int64) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_INT, I: &i}
 }
 
-// Ints is an attribute of whole numbers.
+// Ints returns an attribute of whole numbers.
 func Ints(name string, list []int64) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_INTS, Ints: list}
 }
 
-// Texts is an attribute of strings.
+// Texts returns an attribute of strings.
 func Texts(name string, list []string) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_STRINGS, Strings: texts(list)}
 }
