@@ -52,7 +52,7 @@ func (f *filteredPlan) ratio(ph filteredPhase) float64 {
 	return min(ph.filter().sensitivity(ph.people, l)/(2*l)*(1+0x1p-40), 1)
 }
 
-// run is Algorithm 3. Phases have people of their own.
+// run runs Algorithm 3. Phases have people of their own.
 func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
 	people, err := admitted(f.public, loss, people)
 	if err != nil {
@@ -65,7 +65,8 @@ func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Perso
 	})
 }
 
-// accelerate is Algorithm 2 on these people from a centre. Where it did not pass all tests, what it returns must not be published.
+// accelerate runs Algorithm 2 on these people from a centre. If it did not pass all tests, its result must
+// not be published.
 func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss convex.Loss, people []Person, centre []float64, entropy rand.Source) (x []float64, passed bool, err error) {
 	p, d := f.public, len(centre)
 	smooth := newBlur(f.blur, d, entropy)

@@ -61,7 +61,8 @@ func attack(runs int, claim func(eps float64) float64, to float64, run func(neig
 	return above, share
 }
 
-// low is Chernoff's lower bound on a probability of which so many of n were hits: the p below the rate at which n times the relative entropy is ln(1/alpha).
+// low returns Chernoff's lower bound on a probability of which so many of n were hits: the p below the rate
+// at which n times the relative entropy is ln(1/alpha).
 func low(hits, n int, alpha float64) float64 {
 	rate := float64(hits) / float64(n)
 	a, b := 0., rate

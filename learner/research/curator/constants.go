@@ -44,7 +44,8 @@ func calibrateGroups(groups int, near float64, b accounting.Budget, failure floa
 	return constants{groups: groups, filter: f.with(test.Full, groups), test: test, sigma: sigma}, nil
 }
 
-// bestGroups is calibrateGroups with the better of the two radii of the filter: equal ones if U is above 2C/3.
+// bestGroups calls calibrateGroups with the better of the two radii of the filter: equal ones if U is above
+// 2C/3.
 func bestGroups(groups int, b accounting.Budget, failure float64) (constants, error) {
 	one, err := calibrateGroups(groups, 1, b, failure)
 	if err == nil && one.filter.full > 0.7*float64(groups) {
@@ -75,7 +76,7 @@ func paperNumbers(p Public) printed {
 	return out
 }
 
-// radius is tau and sigma of a phase of the paper.
+// radius returns tau and sigma of a phase of the paper.
 func (x printed) radius(p Public, eta, steps float64) (tau, sigma float64) {
 	n, m, d := float64(p.People), float64(p.Items), float64(p.Dim)
 	tau = 1000 * eta * p.Lipschitz * math.Sqrt(steps) * math.Log(n*d*m)

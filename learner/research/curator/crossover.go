@@ -113,13 +113,15 @@ func deletionRatio(p Public) func(m float64) float64 {
 	return func(m float64) float64 { return noise * deletionSensitivity(p, m, l.Kappa()) / minimiserNoise(p) }
 }
 
-// paperDeletionRatio has the paper's noise, for a loss whose regulariser counts as its own: 2L.
+// paperDeletionRatio returns the ratio with the paper's noise, for a loss whose regulariser counts as its
+// own: 2L.
 func paperDeletionRatio(p Public) func(m float64) float64 {
 	kappa, noise := paperDeletions(p.Budget)
 	return func(m float64) float64 { return noise * 2 * deletionSensitivity(p, m, kappa) / minimiserNoise(p) }
 }
 
-// gradientScoreRatio is of GradScoreOutputPert, of losses as smooth as the objective is curved where p has no ridge.
+// gradientScoreRatio returns the ratio of GradScoreOutputPert, of losses as smooth as the objective is curved
+// where p has no ridge.
 func gradientScoreRatio(p Public) func(m float64) float64 {
 	return func(m float64) float64 {
 		return gradientScoreNoise(p, concentration(p, m, float64(p.People)), farthest) / minimiserNoise(p)
@@ -139,18 +141,20 @@ func gradientScoreNoise(p Public, gamma, most float64) float64 {
 	return noise
 }
 
-// filterRatio is of a filtered mean of everybody's gradients at one point, that any two are within a radius of each other.
+// filterRatio returns the ratio of a filtered mean of everybody's gradients at one point, that any two are
+// within a radius of each other.
 func filterRatio(p Public) func(m float64) float64 {
 	return filtered(p, spreadRadius(p.People&^1, 1, 1, p.failure()))
 }
 
-// groupRatio is of everybody's own iterate after one pass of m steps, filtered, against phased SGD with one step a person (B1), whose steps
-// all together go as far.
+// groupRatio returns the ratio of everybody's own iterate after one pass of m steps, filtered, against phased
+// SGD with one step a person (B1), whose steps all together go as far.
 func groupRatio(p Public) func(m float64) float64 {
 	return filtered(p, concentrated(p.People&^1, 1, p.failure()))
 }
 
-// filtered is of a filtered mean of one vector a person, any two of which are within radius Spread/sqrt(m) of each other, against a mean of vectors of norm 1.
+// filtered returns the ratio of a filtered mean of one vector a person, any two of which are within radius
+// Spread/sqrt(m) of each other, against a mean of vectors of norm 1.
 func filtered(p Public, radius float64) func(m float64) float64 {
 	c, err := calibrateGroups(p.People&^1, 1, p.Budget, p.failure())
 	if err != nil { // too few people

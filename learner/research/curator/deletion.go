@@ -64,9 +64,10 @@ func apart(x, y []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// score is s*: the size of the smallest set of at most so many people without whom no further deletion, up to the level, moves the value by more than
-// sensitivity, and that set, of several the first one in lexicographic order. Where there is none it is most + 1, and the empty set. What is looked at does
-// not depend on the values.
+// score returns s*, the size of the smallest set of at most so many people without whom no further deletion,
+// up to the level, moves the value by more than sensitivity, and that set; of several the first in
+// lexicographic order. Where there is none it returns most + 1 and the empty set. The sets that it looks at
+// do not depend on the values.
 func (s *stability) score(most int, sensitivity float64) (score int, without uint) {
 	score = most + 1
 	for set := range uint(1) << s.people {
@@ -88,7 +89,7 @@ type deletion struct {
 	sensitivity float64 // Delta: public, any number is private
 }
 
-// newDeletion is calibrated within the budget.
+// newDeletion returns a deletion that is calibrated within the budget.
 func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int, l law) (*deletion, error) {
 	if least := leastDeletions(l); people < least {
 		return nil, &TooFewError{People: people, Least: least}
@@ -108,7 +109,8 @@ func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda
 	return d, d.calibrate(a, p.Dim, b)
 }
 
-// ratio is for values of (s + t + 2) Delta apart, which were computed once and have no other rounding than that of their differences.
+// ratio returns the ratio for values (s + t + 2) Delta apart, which were computed once, so that only the
+// rounding of their differences counts.
 func (d *deletion) ratio(s, t int) float64 {
 	return (perDeletion(s, t)*d.sensitivity + float64(d.public.Dim+24)*d.public.Set.Radius()*0x1p-50) / (2 * d.radius) * (1 + 0x1p-20)
 }
@@ -151,7 +153,7 @@ func deletionLaw(b accounting.Budget) law {
 
 func leastDeletion(p Public) int { return leastDeletions(deletionLaw(p.Budget)) }
 
-// planDeletion is one release by exhaustive search, of few people.
+// planDeletion returns a plan of one release by exhaustive search, of few people.
 func planDeletion(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

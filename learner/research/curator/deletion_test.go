@@ -212,7 +212,8 @@ func TestDeletionLearnsOfFew(t *testing.T) {
 	}
 }
 
-// TestPaperDeletions are figures of the paper's constants, computed independently: of 1000 people of 16 rows, G = mu = 1, b = 1e-3, epsilon 1, delta 1e-6.
+// TestPaperDeletions compares with figures of the paper's constants, computed independently: for 1000 people
+// of 16 rows, G = mu = 1, b = 1e-3, epsilon 1, delta 1e-6.
 func TestPaperDeletions(t *testing.T) {
 	p := public(1000, 16, 1, 1)
 	kappa, noise := paperDeletions(p.Budget)

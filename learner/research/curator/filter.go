@@ -31,11 +31,13 @@ func (f filter) check(c int) error {
 // scaled returns the filter with radii in units of tau.
 func (f filter) scaled(tau float64) filter { return filter{f.score * tau, f.near * tau, f.full} }
 
-// scoreSensitivity is by how much concentrationScore changes at most where one of c points is replaced: 2(C-1), in pairs.
+// scoreSensitivity bounds the change of concentrationScore when one of c points is replaced: 2(C-1), in
+// pairs.
 func scoreSensitivity(c int) int { return 2 * (c - 1) }
 
-// sensitivity is S_U of Lemma W: how far apart the weighted means of two lists of c points lie that differ in one point, if the score of one of the
-// lists is at least U C pairs. It covers that of floating-point numbers no longer than ball (docs/proofs/curator.md, the filter).
+// sensitivity returns S_U of Lemma W: it bounds the distance of the weighted means of two lists of c points
+// that differ in one point, if the score of one of the lists is at least U C pairs. It covers the error of
+// floating-point numbers no longer than ball (docs/proofs/curator.md, the filter).
 func (f filter) sensitivity(c int, ball float64) float64 {
 	if err := f.check(c); err != nil {
 		panic("curator: " + err.Error())
@@ -72,7 +74,7 @@ func (f filter) counts(points [][]float64) (pairs int, near []int) {
 	return c + 2*pairs, near
 }
 
-// within is 1 for numbers up to most, and 0 for others and NaN.
+// within returns 1 for numbers up to most, and 0 for others and NaN.
 func within(x, most float64) int {
 	if x <= most {
 		return 1

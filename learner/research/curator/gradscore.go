@@ -21,7 +21,7 @@ type gradscore struct {
 	thresholds []float64 // of k = 0, ..., Rmax
 }
 
-// newGradscore is one of a planned law; its lattice is to be calibrated.
+// newGradscore returns a gradscore of a planned law; its lattice is to be calibrated.
 func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, error) {
 	s, err := newSolver(p, lambda+p.Ridge, people)
 	if err != nil {
@@ -43,8 +43,8 @@ func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, erro
 	return g, nil
 }
 
-// concentration is gamma in units of L, for people of m rows: nobody's gradient is further from the mean one, but with the probability Failure, where rows are
-// exchangeable; nobody's at all is further than farthest.
+// concentration returns gamma in units of L, for people of m rows: no gradient is further from the mean one,
+// except with the probability Failure, if rows are exchangeable. It is at most farthest, which always holds.
 func concentration(p Public, m, people float64) float64 {
 	return min(swaps(p.spread(), m, math.Log(people), p.failure()), farthest)
 }
@@ -142,7 +142,7 @@ func plannedNoise(p Public, lambda float64, people int, l law, perDistance float
 	return perDistance * g.apart(k, k) / perDeletion(k, k)
 }
 
-// bestGradscore is calibrated, with the law of the least planned noise for its distances.
+// bestGradscore returns a calibrated gradscore, with the law of the least planned noise for its distances.
 func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (*gradscore, error) {
 	l, noise := bestLaw(b, func(l law) func(s, t int) float64 {
 		g, err := newGradscore(p, lambda, people, l)
@@ -178,7 +178,7 @@ func (g *gradscore) notes() []string {
 // asItem returns the noise of the baseline for the same weight and budget, about.
 func (g *gradscore) asItem() float64 { return noisePerMove(g.public.Budget) * g.moves(g.people) }
 
-// gradscoreRisk is outputRisk, and a halt, which leaves the start.
+// gradscoreRisk returns outputRisk plus the risk of a halt, which leaves the start.
 func gradscoreRisk(p Public, lambda float64, people int, std, xi float64) float64 {
 	return outputRisk(p, lambda, p.Set.Radius(), people, std, xi) + p.failure()*p.steepest()*p.Set.Radius()
 }
@@ -189,7 +189,7 @@ func leastGradscore(p Public) int {
 	return leastDeletions(l)
 }
 
-// planGradscore is one release, with the weight of the smallest planned bound.
+// planGradscore returns a plan of one release, with the weight of the smallest planned bound.
 func planGradscore(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func TestGradscoreNoise(t *testing.T) {
 	}
 }
 
-// crew is people of whom some stand out, and a person who is replaced by anything.
+// crew returns people of whom some stand out, and a person who is replaced by anything.
 func crew(rng *rand.Rand, n, d int) (people []Person, other Person) {
 	row := func(size float64) convex.Example {
 		x := make([]float64, d)

@@ -37,7 +37,7 @@ func (g *groupPlan) ratio(ph groupPhase) float64 {
 	return min(g.constants.filter.scaled(ph.tau).sensitivity(g.constants.groups, ball)/(2*ball)*(1+0x1p-40), 1)
 }
 
-// run is Algorithm 1. Phases have people of their own.
+// run runs Algorithm 1. Phases have people of their own.
 func (g *groupPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
 	c := &g.constants
 	people, err := admitted(g.public, loss, people)

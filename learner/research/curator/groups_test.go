@@ -113,7 +113,7 @@ func regression(n, m, d int, seed uint64) (people []Person, theta []float64) {
 	return people, theta
 }
 
-// learns wants a released model that is in the set, of the last phase, and near the truth.
+// learns checks that the released model is in the set, of the last phase, and near the truth.
 func learns(t *testing.T, p Public, planOf func(Public) (*Plan, error)) {
 	t.Helper()
 	plan, err := planOf(p)
@@ -150,7 +150,7 @@ func (w witness) Gradient(dst, _ []float64, e convex.Example) {
 	e.AddTo(dst, 1)
 }
 
-// numbered are people with rows of different numbers, and which row is whose.
+// numbered returns people with rows of different numbers, and which row is whose.
 func numbered(n, m int) (people []Person, owner []int) {
 	people = make([]Person, n)
 	for i := range people {

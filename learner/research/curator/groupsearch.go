@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// fewestGroups is Least of group-sgd: one phase, in which everybody is a group.
+// fewestGroups returns Least of group-sgd: one phase, in which everybody is a group.
 func fewestGroups(p Public) int { return leastGroups(p.Budget, p.failure()) }
 
 // mostPhases bounds the number of phases that a search tries.
@@ -52,7 +52,8 @@ func searchGroups(p Public) (*groupPlan, error) {
 	return best, nil
 }
 
-// stepped has the first step size of the smallest bound, where phases' step sizes fall by 2^-growth. All terms of the bound but the first grow with it, in proportion.
+// stepped returns the plan with the first step size of the smallest bound, where phases' step sizes fall by
+// 2^-growth. All terms of the bound but the first grow with it, in proportion.
 func stepped(p Public, c constants, sizes []int, growth float64) *groupPlan {
 	unit := concentrated(c.groups, len(sizes), p.failure()) * p.spread() * p.Lipschitz
 	at := func(eta float64) *groupPlan {
@@ -92,8 +93,9 @@ func (g *groupPlan) terms(most float64) []float64 {
 	return append(out, steep*math.Sqrt(off))
 }
 
-// bound is on the expected excess risk, for rows that are independent draws: the terms, and the whole range of the risk where a test halts or groups are
-// further apart than planned for, each with the probability failure at most.
+// bound bounds the expected excess risk, for rows that are independent draws: the terms, and the whole range
+// of the risk where a test halts or groups are further apart than planned for, each with the probability
+// failure at most.
 func (g *groupPlan) bound() float64 {
 	diameter := g.public.diameter()
 	sum := 2 * g.public.failure() * g.public.steepest() * diameter

@@ -131,7 +131,8 @@ func phasesRisk(p Public, phases int, fit, drift, std func(i int) float64) float
 // outputGrowths are changes of the weight from one phase to the next: what half of the people, and a release far nearer to the optimum, ask for.
 var outputGrowths = []float64{2, 3, 4, 6, 8, 16, 32}
 
-// planOutputPhases is B0 in phases on disjoint people, each around the last released point, with the number of phases and the weights of the smallest bound.
+// planOutputPhases returns a plan of B0 in phases on disjoint people, each around the last released point,
+// with the number of phases and the weights of the smallest bound.
 func planOutputPhases(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func planOutputPhases(p Public) (*Plan, error) {
 		fmt.Sprintf("%s of disjoint people, lambda %.4g times %.3g from phase to phase", inPhases(c.phases), c.first, c.growth)), nil
 }
 
-// inPhases is so many phases, in words.
+// inPhases returns the number of phases in words.
 func inPhases(phases int) string {
 	if phases == 1 {
 		return "1 phase"

@@ -56,7 +56,8 @@ func leastDeletions(l law) int {
 
 func leastOfKappa(kappa int) int { return 4*kappa + 2 }
 
-// paperDeletions are kappa of Ghazi et al. 2023, Algorithm 1, whose law is on {0, ..., 2 kappa}, and its noise over the sensitivity, for a budget that is one.
+// paperDeletions returns kappa of Ghazi et al. 2023, Algorithm 1, whose law is on {0, ..., 2 kappa}, and its
+// noise over the sensitivity, for a budget that is one.
 func paperDeletions(b accounting.Budget) (kappa int, noise float64) {
 	kappa, noise, err := accounting.PaperDeletions(b)
 	if err != nil {

@@ -46,7 +46,7 @@ func Of(name string) (Method, bool) {
 	return Method{}, false
 }
 
-// anybody is Least of what needs nobody.
+// anybody returns Least of methods that run with any number of people.
 func anybody(Public) int { return 1 }
 
 // TooFewError refuses a number of people.

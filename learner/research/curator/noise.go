@@ -113,7 +113,7 @@ func smallest(dim int, ball, ratio, most float64, delta func(lattice) float64) (
 	return l, spent, nil
 }
 
-// cheapest is smallest of one release within a budget.
+// cheapest calls smallest for one release within a budget.
 func cheapest(a *accounting.Accountant, dim int, ball, ratio float64, b accounting.Budget) (lattice, float64, error) {
 	return smallest(dim, ball, ratio, b.Delta, func(l lattice) float64 { return l.curve(a, ratio, 1).Delta(b.Epsilon) })
 }

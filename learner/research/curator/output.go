@@ -90,7 +90,7 @@ func generalisation(p Public, nu float64, people int) float64 {
 // steepest bounds the slope of the objective in the set.
 func (p Public) steepest() float64 { return p.Lipschitz + p.Ridge*p.Set.Radius() }
 
-// planOutput is B0 in one release, with the weight of the smallest bound.
+// planOutput returns a plan of B0 in one release, with the weight of the smallest bound.
 func planOutput(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ const mostShares = 6
 // scoredGrowths are changes of the weight from one phase to the next: those of Ghazi et al. 2023 and of Lowy, Liu and Asi 2024, who let it grow faster.
 var scoredGrowths = []float64{2, 4, 8, 16, 64, 256}
 
-// weight is lambda of phase i of a course.
+// weight returns lambda of phase i of a course.
 func (m phasing) weight(c course, i int) float64 {
 	switch {
 	case !m.strong:
@@ -56,7 +56,8 @@ func (m phasing) weight(c course, i int) float64 {
 	return c.at(i - 1)
 }
 
-// share is phase i's of the budget, of so many phases, before they are lowered together: of phases on all people epsilons and deltas add up.
+// share returns phase i's share of the budget, of so many phases, before they are lowered together: of phases
+// on all people epsilons and deltas add up.
 func (m phasing) share(phases, i int) float64 {
 	switch {
 	case m.disjoint || phases == 1:

@@ -185,7 +185,8 @@ func TestPhasesOverExhaustiveSearch(t *testing.T) {
 	}
 }
 
-// TestLeastOfScoredMethods are figures that were computed independently: where all deletions exist, at epsilon 1, 4 and 8.
+// TestLeastOfScoredMethods compares with figures that were computed independently: where all deletions exist,
+// at epsilon 1, 4 and 8.
 func TestLeastOfScoredMethods(t *testing.T) {
 	for name, want := range map[string][3]int{"gradscore": {102, 30, 18}, "phased-sco": {204, 60, 36}, "strongly-convex-sco": {204, 60, 36}, "output": {1, 1, 1}} {
 		m, ok := Of(name)

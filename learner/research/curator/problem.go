@@ -77,7 +77,8 @@ func (p Public) failure() float64 {
 	return p.Failure
 }
 
-// fits is false for a box of another number of dimensions, whose radius is another.
+// fits reports whether the set has the problem's number of dimensions: a box of another number has another
+// radius.
 func (p Public) fits() bool {
 	b, box := p.Set.(convex.Box)
 	return !box || b.Dim == p.Dim

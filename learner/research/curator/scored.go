@@ -17,7 +17,7 @@ type scored struct {
 
 func (r *scored) cost() (std, delta float64) { return r.lattice.std(r.radius), r.delta }
 
-// after is the release itself, of all that have one.
+// after returns r itself.
 func (r *scored) after() *scored { return r }
 
 // calibrate takes a lattice of few trials at which the release is within the budget.

@@ -94,7 +94,8 @@ func (s *pass) mean(ctx context.Context, t *table, from []float64, people []int)
 // passGrowths are changes of the step from one phase to the next.
 var passGrowths = []float64{1. / 2, 1. / 3, 1. / 4, 1. / 6, 1. / 8, 1. / 16, 1. / 32}
 
-// planOutputSGD is B1 in phases on disjoint people, with the number of phases and the steps of the smallest bound:
+// planOutputSGD returns a plan of B1 in phases on disjoint people, with the number of phases and the steps of
+// the smallest bound:
 //
 //	distance^2/(2 eta n) + eta (L + mu R)^2/2
 //

@@ -64,7 +64,7 @@ func least(need func(n int) float64) int {
 	}
 }
 
-// leastPhasedSCO is of one phase, of half the people.
+// leastPhasedSCO returns the fewest people of one phase, which has half of them.
 func leastPhasedSCO(batch int) int { return 2 * batch }
 
 // leastPhasedERM returns the fewest people for which each of ceil(log2(n m)) phases, on all people and an
@@ -82,7 +82,7 @@ func leastPhasedERM(b accounting.Budget, m int, paper bool) int {
 	})
 }
 
-// paperGroups is C of LLA, Algorithm 1.
+// paperGroups returns C of LLA, Algorithm 1.
 func paperGroups(b accounting.Budget, m, n int) int {
 	return int(math.Ceil(100 * (math.Log(20*float64(n)*float64(m)) + b.Epsilon - math.Log(b.Delta)) / b.Epsilon))
 }

@@ -30,8 +30,9 @@ func calibrateThreshold(people, steps int, b accounting.Budget, failure float64)
 	return threshold{people, f.with(test.Full, people), test, sigma}, nil
 }
 
-// spreadRadius is within which the mean gradients of any two of so many people are of each other at each of so many fixed points, in units of L, but with
-// the probability failure: people's rows are m independent draws (docs/proofs/curator.md, accelerated).
+// spreadRadius bounds the distance between the mean gradients of any two of so many people at each of so many
+// fixed points, in units of L, except with the probability failure: people's rows are m independent draws
+// (docs/proofs/curator.md, accelerated).
 func spreadRadius(people, items, steps int, failure float64) float64 {
 	k := float64(people)
 	return (math.Sqrt2 + 2*math.Sqrt(math.Log(k*k*float64(steps)/(2*failure)))) / math.Sqrt(float64(items))

@@ -320,7 +320,7 @@ func TestAuditOfBall(t *testing.T) {
 	}
 }
 
-// rowsOf are n rows that say nothing, one of which, where it is present, has a gradient of 1 everywhere.
+// rowsOf returns n rows with zero gradients; one of them, if present, has a gradient of 1 everywhere instead.
 func rowsOf(n int, present bool) []convex.Example {
 	rows := make([]convex.Example, n)
 	for i := range rows {

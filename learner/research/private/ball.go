@@ -113,7 +113,7 @@ func (r *ballRun) play(ctx context.Context) ([]float64, ledger, error) {
 	return x, r.book, nil
 }
 
-// ask is one run of a kind.
+// ask makes one run of a kind.
 func (r *ballRun) ask(ctx context.Context, kind int, y []float64, lambda float64) ([]float64, error) {
 	if r.left[kind]--; r.left[kind] < 0 {
 		return nil, fmt.Errorf("ledger: more than %d runs of kind %d", r.kinds[kind].times, kind)
@@ -121,7 +121,7 @@ func (r *ballRun) ask(ctx context.Context, kind int, y []float64, lambda float64
 	return r.strong(ctx, r.kinds[kind].strong, y, lambda)
 }
 
-// Distance is Algorithm 7: that of the aggregate of independent points.
+// Distance implements Algorithm 7: it returns the distance of the aggregate of independent points.
 func (r *ballRun) Distance(ctx context.Context, y []float64, lambda float64) (float64, error) {
 	points := make([][]float64, r.copies)
 	for i := range points {
@@ -133,7 +133,8 @@ func (r *ballRun) Distance(ctx context.Context, y []float64, lambda float64) (fl
 	return convex.Norm(aggregate(points)), nil
 }
 
-// Solve is Algorithm 5, and Algorithm 6 with its J. How exact they are was fixed before: tolerances are not looked at.
+// Solve implements Algorithm 5, and Algorithm 6 with its J. The plan has fixed how exact they are: Solve
+// ignores the tolerances.
 func (r *ballRun) Solve(ctx context.Context, y []float64, lambda, _, _, _ float64) (x, prox []float64, err error) {
 	j := r.levels[r.step]
 	r.step++

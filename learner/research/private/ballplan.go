@@ -138,10 +138,11 @@ func (s ballSearch) tune(c *stage, m *moments, sd, delta float64) bool {
 	return !math.IsInf(c.factor, 1)
 }
 
-// longest is eta L/r of the longest steps that a strength can ask for: r_i is at most 2r.
+// longest returns eta L/r of the longest steps that a strength can ask for: r_i is at most 2r.
 func (c stage) longest() float64 { return 2 * c.unit }
 
-// drift is KD of the longest steps, and of the first phase, whose steps are the longest and the most. It grows with both (docs/proofs/resque.md), so no strength needs more.
+// drift returns KD of the longest steps, and of the first phase, whose steps are the longest and the most. It
+// grows with both (docs/proofs/resque.md), so no strength needs more.
 func (c stage) drift(m *moments, delta float64) float64 {
 	ph := phases(c.slots+1, c.longest())[0]
 	kd, _ := m.multiplier(1, ph.e*m.s, ph.steps, delta)

@@ -50,7 +50,8 @@ func newMoments(s, batch float64, convexLosses bool) *moments {
 
 func (m *moments) binomial(n, k int) float64 { return m.choose[n] - m.choose[k] - m.choose[n-k] }
 
-// logGrowth is log g(p): the factor by which a step of t = e L/rho about records that two runs share lets E ||y - y'||^(2p) grow, at most.
+// logGrowth returns log g(p): the factor by which a step of t = e L/rho about records that two runs share
+// lets E ||y - y'||^(2p) grow, at most.
 func (m *moments) logGrowth(p int, t float64) float64 {
 	logT := math.Log(t)
 	sum := 0.0
@@ -71,9 +72,10 @@ func (m *moments) logGrowth(p int, t float64) float64 {
 	return math.Log1p(sum)
 }
 
-// multiplier is KD (docs/proofs/resque.md, Lemma D): with probability at least 1 - delta the means of the points of two runs that differ in one record, in
-// one of these steps, are at most KD e L/B apart. h is 1 where the record is absent in one of them, 2 where it is another one. The second
-// result is the p that shows it.
+// multiplier returns KD (docs/proofs/resque.md, Lemma D): with probability at least 1 - delta the means of
+// the points of two runs that differ in one record, in one of these steps, are at most KD e L/B apart. h is 1
+// where the record is absent in one of them, 2 where it is another one. The second result is the p that shows
+// it.
 func (m *moments) multiplier(h, t float64, steps int, delta float64) (kd float64, p int) {
 	best := math.Inf(1)
 	for q := 1; q <= maxOrder; q += 1 + q/70*3 {

@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// regularised is docs/proofs/resque.md, Theorem R: the expected gap of the smoothed, regularised mean of the records, and what smoothing costs.
+// regularised returns the bounds of docs/proofs/resque.md, Theorem R: the expected gap of the smoothed,
+// regularised mean of the records, and the cost of smoothing.
 func (v pv) regularised(p Public, m *moments, callNoise, gradNoise float64) (gap, smoothing float64) {
 	call, _ := v.callBound(p, m, callNoise)
 	L, D := p.Lipschitz, p.Lipschitz/v.ridge
@@ -99,7 +100,8 @@ func (v pv) scaled(lipschitz, ridge float64) pv {
 	return v
 }
 
-// localizationCost is Q of docs/proofs/resque.md, Theorem L: the bound is ridge_1 R^2/2 + (L^2/ridge_1) Q.
+// localizationCost returns Q of docs/proofs/resque.md, Theorem L: the bound is ridge_1 R^2/2 + (L^2/ridge_1)
+// Q.
 func localizationCost(plans []blockPlan, lengths []int) float64 {
 	var sum float64
 	last := len(plans) - 1

@@ -163,7 +163,7 @@ func TestNoRecordIsInTwoBlocks(t *testing.T) {
 	}
 }
 
-// TestLocalizedLedgerShowsAnyPhaseThatIsBeyond: one phase above the target is told, wherever it is.
+// TestLocalizedLedgerShowsAnyPhaseThatIsBeyond: one phase above the target shows, wherever it is.
 func TestLocalizedLedgerShowsAnyPhaseThatIsBeyond(t *testing.T) {
 	p, b := smallBlock(t, 300, 1, 8)
 	l := localized{blocks: []int{300, 300, 300}, phases: []pv{b.pv, b.pv, b.pv}}

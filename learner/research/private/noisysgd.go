@@ -22,7 +22,7 @@ type sgd struct {
 	bound  float64
 }
 
-// batch is B, the expected number of records a step.
+// batch returns B, the expected number of records a step.
 func (s sgd) batch(n int) float64 { return s.rate.Float() * float64(n) }
 
 // noiseOf returns the standard deviation of a coordinate of the sum of gradients, at most, in units of L.
@@ -30,11 +30,12 @@ func noiseOf(radius uint64) float64 {
 	return math.Sqrt(noiseVariance) * (1 << stepBits) / float64(radius)
 }
 
-// sgdBound is docs/proofs/resque.md, Theorem N: with M^2 the second moment of a step's gradient over L^2,
+// sgdBound returns the bound of docs/proofs/resque.md, Theorem N, and the step eta: with M^2 the second
+// moment of a step's gradient over L^2,
 //
 //	E f(x) - f(x*) <= R L M / sqrt(T) + 2 R b,    M^2 = 1 + (1-q)/B + d z^2/B^2
 //
-// where b is what rounding toward zero moves a gradient by. eta is R / (L M sqrt(T)).
+// where b is the distance by which rounding toward zero moves a gradient. eta is R / (L M sqrt(T)).
 func sgdBound(p Public, steps int, rate randomizer.Coin, noise float64) (bound, eta float64) {
 	b := rate.Float() * float64(p.N)
 	m := math.Sqrt(1 + (1-rate.Float())/b + float64(p.Dim)*noise*noise/(b*b))

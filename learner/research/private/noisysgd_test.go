@@ -92,7 +92,8 @@ func TestRefusesTooFew(t *testing.T) {
 	t.Log(err)
 }
 
-// learns wants a model whose excess is within the plan's bound, and a ledger that holds what was planned.
+// learns checks that the model's excess is within the plan's bound, and that the ledger holds what was
+// planned.
 func learns(t *testing.T, q Public) {
 	t.Helper()
 	p, err := NewPlan(q)

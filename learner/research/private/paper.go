@@ -43,7 +43,8 @@ const (
 	paperStrong = 32 * paperConvex * paperConvex
 )
 
-// PaperGap is Proposition 8 with that constant: Algorithm 5 has a gap of at most 8192 (L^2/lambda) (d/(beta T)^2 + 1/T). At the centre it is at most L^2/(2 lambda), so this says nothing below
+// PaperGap returns the bound of Proposition 8 with that constant: Algorithm 5 has a gap of at most 8192
+// (L^2/lambda) (d/(beta T)^2 + 1/T). At the centre it is at most L^2/(2 lambda), so this says nothing below
 // 16,384 steps; a plan evaluates Lemma T of docs/proofs/resque.md.
 func PaperGap(lipschitz, lambda, d, beta, steps float64) float64 {
 	return paperStrong * lipschitz * lipschitz / lambda * (d/(beta*steps*beta*steps) + 1/steps)

@@ -33,7 +33,7 @@ type pv struct {
 // cut returns the largest weight that a gradient is given: the expected excess over it is clipBias.
 func cut(s float64) float64 { return math.Exp(4.5 * s) }
 
-// clipBias is E (W - most)_+ for a weight of log W ~ N(-s^2/2, s^2).
+// clipBias returns E (W - most)_+ for a weight of log W ~ N(-s^2/2, s^2).
 func clipBias(s, most float64) float64 {
 	at := (s*s/2 - math.Log(most)) / s
 	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
@@ -50,10 +50,11 @@ func (v pv) queries(n int) float64 {
 	return float64(v.rounds) * float64(n) * (v.rate.Float() + v.gradRate.Float())
 }
 
-// place is slotted's, for the longest step that there is.
+// place calls slotted's place for the longest step that there is.
 func (v pv) place(p Public) ([]phase, error) { return v.slotted.place(p, v.r, v.eta) }
 
-// callBound is Lemma V for the plan's call, whose objective has a slope of up to 2L in its ball, with a ridge 4L.
+// callBound returns the bound of Lemma V for the plan's call, whose objective has a slope of up to 2L in its
+// ball, with a ridge 4L.
 func (v pv) callBound(p Public, m *moments, noise float64) (gap, variance float64) {
 	slope := 2.
 	if v.ridge > 0 {
@@ -162,7 +163,7 @@ func (v pv) from(ctx context.Context, p Public, start []float64, r *records, ent
 	return x, book, nil
 }
 
-// weights are A_N and the sum of A_1 to A_N of so many rounds.
+// weights returns A_N and the sum of A_1 to A_N of so many rounds.
 func weights(lambda float64, rounds int) (last, sum float64) {
 	for range rounds {
 		last += resque.NextStep(lambda, last)
@@ -171,7 +172,8 @@ func weights(lambda float64, rounds int) (last, sum float64) {
 	return last, sum
 }
 
-// bound is docs/proofs/resque.md, Theorem V; with a ridge, what a phase of localisation costs.
+// bound returns the bound of docs/proofs/resque.md, Theorem V; with a ridge, the cost of a phase of
+// localisation.
 func (v pv) bound(p Public, m *moments, callNoise, gradNoise float64) float64 {
 	if v.ridge > 0 {
 		gap, smoothing := v.regularised(p, m, callNoise, gradNoise)

@@ -70,7 +70,7 @@ func (s pvSearch) tune(v *pv, m *moments, sd float64) {
 	}
 }
 
-// drift is KD of the first phase, whose steps are the longest and the most: it covers the others.
+// drift returns KD of the first phase, whose steps are the longest and the most: it covers the others.
 func (s pvSearch) drift(v *pv, m *moments, delta float64) float64 {
 	ph := phases(v.slots+1, v.eta)[0]
 	kd, _ := m.multiplier(1, ph.e*s.p.Lipschitz*m.s/v.r, ph.steps, delta)

@@ -54,7 +54,8 @@ type stage struct {
 // A strong is Algorithm 5: stages one after another, each from where the last one ended.
 type strong []stage
 
-// distances are r_i and the gaps of a strength lambda, from the centre: the gap there is at most L^2/(2 lambda) (Lemma 8).
+// distances returns r_i and the gaps of a strength lambda, from the centre: the gap there is at most L^2/(2
+// lambda) (Lemma 8).
 func (a strong) distances(lipschitz, lambda, r float64) (distances, gaps []float64) {
 	factors := make([]float64, len(a))
 	for i, s := range a {

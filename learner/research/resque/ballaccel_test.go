@@ -29,7 +29,8 @@ func (k *known) Solve(_ context.Context, y []float64, lambda, _, _, _ float64) (
 	return x, x, nil
 }
 
-// norm is ||x - b|| in a ball of radius r: a step of min(1/lambda, distance, r) towards b.
+// norm returns ||x - b|| and its proximal step in a ball of radius r: a step of min(1/lambda, distance, r)
+// towards b.
 func norm(b []float64, r float64) (value func([]float64) float64, prox func([]float64, float64) []float64) {
 	value = func(x []float64) (sum float64) {
 		for i, v := range x {

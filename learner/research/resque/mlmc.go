@@ -26,7 +26,7 @@ func (p *pool) level() int {
 	return Level(random.Uint64())
 }
 
-// Level is J of a uniform draw: j with probability 2^-j.
+// Level returns J of a uniform draw: j with probability 2^-j.
 func Level(uniform uint64) int { return bits.TrailingZeros64(uniform) + 1 }
 
 // Proximal estimates a minimizer with little bias: x_0 + 2^J (x_J - x_(J-1)) for a J that is drawn before
@@ -76,7 +76,7 @@ func (o sampled) Distance(ctx context.Context, y []float64, lambda float64) (flo
 	return median(ways), nil
 }
 
-// Solve is one solve and one proximal estimate around the same centre.
+// Solve makes one solve and one proximal estimate around the same centre.
 func (o sampled) Solve(ctx context.Context, y []float64, lambda, phi, bias, variance float64) (x, prox []float64, err error) {
 	phi0, levels := multilevel(lambda, bias*math.Sqrt(o.slack), variance*o.slack)
 	o.p.round()

@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// deviations are rows of norm 1 in d dimensions whose labels are linear in them, with a model of norm 0.9 and noise of heavy tails: a problem of least absolute
-// deviations with L = 1.
+// deviations returns rows of norm 1 in d dimensions whose labels are linear in them, with a model of norm 0.9
+// and noise of heavy tails: a problem of least absolute deviations with L = 1.
 func deviations(t testing.TB, n, d int) []convex.Example {
 	random := rand.New(dptest.Source(t, 3))
 	model := make([]float64, d)
