@@ -156,7 +156,7 @@ func checkScrape(t *testing.T, prefix string, text []byte) {
 	}
 }
 
-// promtoolReads is promtool check metrics.
+// promtoolReads runs promtool check metrics on the text, if promtool is installed.
 func promtoolReads(t *testing.T, text []byte) {
 	t.Helper()
 	path, err := exec.LookPath("promtool")

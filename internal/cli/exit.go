@@ -46,7 +46,7 @@ func coded(code int, err error) error {
 // Usage marks an error as the caller's: exit code 2.
 func Usage(err error) error { return coded(ExitUsage, err) }
 
-// Usagef is Usage of a formatted error.
+// Usagef returns Usage of a formatted error.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
 // Transient marks an error as worth trying again: exit code 75.
@@ -68,7 +68,7 @@ type Class struct {
 	Is   func(error) bool
 }
 
-// As is the class of errors that wrap a T.
+// As returns the class of errors that wrap a T.
 func As[T error](code int) Class {
 	return Class{Code: code, Is: func(err error) bool {
 		var target T
@@ -240,7 +240,7 @@ func isUsage(err error) bool {
 	return errors.As(err, &notExist)
 }
 
-// OneArg wants exactly one argument: its name, and what it is in words.
+// OneArg accepts exactly one argument; want describes it in the usage error for any other number.
 func OneArg(name, want string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

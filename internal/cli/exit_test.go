@@ -179,7 +179,7 @@ func TestManyLinesAreOne(t *testing.T) {
 	}
 }
 
-// TestGoesOn: an interrupted command says that a second run goes on only if it keeps what it did.
+// TestGoesOn: an interrupted command announces that a second run goes on only if it keeps its state.
 func TestGoesOn(t *testing.T) {
 	for _, test := range []struct {
 		state, public bool

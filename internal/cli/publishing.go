@@ -48,7 +48,7 @@ func NewPublishing(w io.Writer, look Look) *Publishing {
 	return p
 }
 
-// Log has the log say how far the publisher is, where no terminal does, until Close.
+// Log logs the progress of the publisher, if no terminal shows it, until Close.
 func (p *Publishing) Log(log *slog.Logger) {
 	if p.bars != nil || p.over != nil {
 		return

@@ -134,7 +134,8 @@ func (c *Comparison) simulate(ctx context.Context, one *line, k int, s Sample) e
 	return nil
 }
 
-// points are hundredths: of accuracy, or of the error of the best constant, by which a model's falls short of none.
+// points converts a score to points, which are hundredths: of accuracy, or of the error of the best constant,
+// by which a model's error is smaller.
 func (c *Comparison) points(value, constant float64) float64 {
 	switch {
 	case !c.measure.Falls:

@@ -55,7 +55,7 @@ func bounded(spec *task.Spec) bool {
 	return m.Radius > 0 || m.Min != 0 || m.Max != 0
 }
 
-// onePlace has every method of one process that there is for the task.
+// onePlace returns every method of one process that there is for the task.
 func onePlace(spec *task.Spec) (out []Curated, err error) {
 	p, err := curated.PublicOf(spec, people(spec))
 	if err != nil {

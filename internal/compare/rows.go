@@ -41,7 +41,7 @@ type Schema struct {
 	Features *task.FeatureMap
 }
 
-// Data is false.
+// Data returns false.
 func (Schema) Data() bool { return false }
 
 // Draw makes rows up.
@@ -69,7 +69,7 @@ type Public struct {
 	Unfit []int   // rows that do not fit the declaration, in order: they take part, as on a device, and are not scored on
 }
 
-// Data is true.
+// Data returns true.
 func (Public) Data() bool { return true }
 
 // Draw holds units out at random. The others stay in their order, and are repeated where there are fewer than n.
@@ -115,7 +115,7 @@ func (p Public) Draw(seed uint64, n, _ int) (out Sample, err error) {
 	return out, nil
 }
 
-// repeated are n units at least: the same again where there are fewer.
+// repeated returns at least n units: it repeats the units where there are fewer.
 func repeated(units [][]convex.Example, n int) [][]convex.Example {
 	for len(units) < n {
 		units = append(units[:len(units):len(units)], units[:min(len(units), n-len(units))]...)

@@ -58,7 +58,7 @@ func (w *way) set(differs bool, set string) {
 	}
 }
 
-// gather has one holder of all units.
+// gather changes the way to one holder of all units.
 func (w *way) gather(base *task.Spec) {
 	w.set(!base.Local(), "privacy.trust="+accounting.Local.String())
 	if base.Silo == nil {
@@ -112,7 +112,8 @@ func (c Config) load(w way, sets []string) (*task.Spec, []string, error) {
 	}
 }
 
-// plan plans every way with the practical plan and with every method that has a proof. What a task cannot have is told in leftOut.
+// plan plans every way with the practical plan and with every method that has a proof. leftOut lists what a
+// task cannot have.
 func (c Config) plan(base *task.Spec) (out []*line, leftOut []string) {
 	var refused reasons
 	smooth := convex.TraitsOf(base.Model.Loss).Smooth

@@ -36,7 +36,7 @@ func Lock(path string) (unlock func() error, err error) {
 // ErrHeld is LockWithin's, of a lock that another holds.
 var ErrHeld = errors.New("another process holds it")
 
-// LockWithin is Lock that waits no longer than it is told: then the error is ErrHeld.
+// LockWithin is Lock with a limit on the time it waits: then it returns ErrHeld.
 func LockWithin(path string, wait time.Duration) (unlock func() error, err error) {
 	l := flock.New(path, flock.SetPermissions(0o600))
 	for pause, until := 100*time.Microsecond, time.Now().Add(wait); ; pause = min(2*pause, 10*time.Millisecond) {

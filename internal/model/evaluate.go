@@ -98,7 +98,7 @@ func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error], o Options) (Evaluat
 	return s.result(o)
 }
 
-// EvaluateExamples is Evaluate on examples that are mapped already, of whatever labels.
+// EvaluateExamples is like Evaluate, for examples that are mapped already, with any labels.
 func (p Predictor) EvaluateExamples(examples []convex.Example) (Evaluation, error) {
 	o := Options{Absent: true}
 	s, err := newTally(p, o)
@@ -243,7 +243,7 @@ func (p Predictor) lossOf(scores []float64, label float64) float64 {
 
 var one = [1]float64{1}
 
-// logLoss is minus the logarithm of the probability of a class.
+// logLoss returns minus the logarithm of the probability of a class.
 func logLoss(scores []float64, class int) float64 {
 	if len(scores) == 1 {
 		return convex.Logistic{}.Value(scores, convex.Example{Value: one[:], Label: float64(2*class - 1)})

@@ -204,7 +204,7 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// zeros are parameters of a loss in lossFile, of three classes if it is softmax.
+// zeros returns zero parameters of a loss in lossFile, of three classes if it is softmax.
 func zeros(model string) []float64 {
 	if strings.Contains(model, "softmax") {
 		return make([]float64, 6)
@@ -212,7 +212,8 @@ func zeros(model string) []float64 {
 	return make([]float64, 2)
 }
 
-// TestLabelsThatSayNothing are refused: a label that is typed wrong would be a perfect model.
+// TestLabelsThatSayNothing: labels that say nothing are refused: a label that is typed wrong would be a
+// perfect model.
 func TestLabelsThatSayNothing(t *testing.T) {
 	for _, c := range []struct{ model, label, events, want string }{
 		{"loss: logistic", yesNo, "0,no\n0,YES\n0,no\n", `class "yes" never occurs in 2 rows`},

@@ -69,7 +69,8 @@ type exporter struct {
 	faults  []onnx.Value // [N, 1], 0 for a valid row and NaN for another
 }
 
-// scores is [N, scores]: the parameters times the features, scaled down to the norm bound, and the intercept.
+// scores returns a value of shape [N, scores]: the parameters times the features, scaled down to the norm
+// bound, and the intercept.
 func (e *exporter) scores() onnx.Value {
 	g := &e.graph
 	norm := g.Node("Sqrt", "norm", []onnx.Value{g.Node("Sum", "squared_norm", e.squares)})
@@ -91,7 +92,7 @@ func (e *exporter) sum(hint string, v onnx.Value) onnx.Value {
 	return e.graph.Node("ReduceSum", hint, []onnx.Value{v, e.graph.Ints("columns", []int64{1}, 1)}, onnx.Int("keepdims", 1))
 }
 
-// outputs are score and, by the loss, probability, label or prediction.
+// outputs adds the outputs: score and, by the loss, probability, label or prediction.
 func (e *exporter) outputs(score onnx.Value) {
 	g := &e.graph
 	output := func(v onnx.Value, name string, width int, doc string) {

@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// tensors are rows as the inputs of the task's ONNX model.
+// tensors returns rows as the inputs of the task's ONNX model.
 func tensors(t fataler, s *task.Spec, rows []task.Row) map[string]tensor {
 	t.Helper()
 	in := map[string]tensor{}

@@ -69,7 +69,7 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 	return v
 }
 
-// missing tells where a number of a source is missing: NaN, or one of the tokens that are numbers.
+// missing returns whether a number of a source is missing: NaN, or one of the tokens that are numbers.
 func (e *exporter) missing(s *task.Source, in onnx.Value) onnx.Value {
 	g := &e.graph
 	v := g.Node("IsNaN", "is_missing", []onnx.Value{in})
@@ -163,7 +163,7 @@ func (e *exporter) bucket(in onnx.Value, seed uint32, buckets int) onnx.Value {
 	return g.Node("Mod", "bucket", []onnx.Value{wide, g.Int("buckets", int64(buckets))})
 }
 
-// counting is 0 to n-1.
+// counting returns the numbers 0 to n-1.
 func counting(n int) []int64 {
 	out := make([]int64, n)
 	for i := range out {

@@ -330,7 +330,7 @@ func (o operator) gather(a, indices array) array {
 	return a.pick(slices.Concat(a.dims[:axis], indices.dims, a.dims[axis+1:]), at)
 }
 
-// murmur is MurmurHash3 x86_32 (Appleby).
+// murmur returns the MurmurHash3 x86_32 (Appleby).
 func murmur(seed uint32, data []byte) int64 {
 	h, n := seed, len(data)
 	mix := func(k uint32) uint32 { return bits.RotateLeft32(k*0xcc9e2d51, 15) * 0x1b873593 }

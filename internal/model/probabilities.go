@@ -60,7 +60,7 @@ func (p Predictor) probabilities(dst, scores []float64) []float64 {
 	return dst
 }
 
-// sigmoid is 1/(1 + exp(-z)); exp is only taken of what cannot overflow.
+// sigmoid returns 1/(1 + exp(-z)), without overflow.
 func sigmoid(z float64) float64 {
 	if z >= 0 {
 		return 1 / (1 + math.Exp(-z))

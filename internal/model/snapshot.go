@@ -42,8 +42,8 @@ type Snapshot struct {
 	Declaration json.RawMessage `json:"declaration"`
 }
 
-// Sample is about how many units the model knows something of: all that were counted, or those that it remembers; 0 where
-// it does not say.
+// Sample returns about how many units the model was learned from: all that were counted, or those that it
+// remembers; 0 if the snapshot does not tell.
 func (s Snapshot) Sample() uint64 {
 	n := s.Privacy.Users
 	switch {

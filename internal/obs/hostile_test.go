@@ -163,7 +163,7 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// ask is a well-behaved request.
+// ask makes a well-behaved request and returns the status code.
 func ask(t *testing.T, l *pipeListener, method, path string) int {
 	t.Helper()
 	c := l.dial()

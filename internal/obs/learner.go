@@ -43,7 +43,7 @@ type Learner struct {
 	trackingError prometheus.Gauge
 }
 
-// roundBuckets are durations of a round in seconds, to a day.
+// roundBuckets returns durations of a round in seconds, to a day.
 func roundBuckets() []float64 {
 	return []float64{1, 2.5, 5, 10, 30, 60, 150, 300, 600, 1800, 3600, 6 * 3600, 24 * 3600}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// silos are blocks of 50 units and more, and people's of one unit of several rows.
+// silos returns blocks of 50 units and more, and people's of one unit of several rows.
 func silos(t *testing.T) (*Synthetic, []block.Block) {
 	t.Helper()
 	s, err := NewSynthetic(SyntheticConfig{Dim: 10, Loss: "logistic", TruthNorm: 3, Seed: 4})

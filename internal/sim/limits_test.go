@@ -35,7 +35,7 @@ func runSilos(t *testing.T, plan *wire.Plan, loss convex.Loss, silos [][]convex.
 
 func exactly(c *Config) { c.Exact = true }
 
-// values are rows of a model of one number, whose loss at w is (w - y)^2/2.
+// values returns rows of a model of one number, whose loss at w is (w - y)^2/2.
 func values(ys ...float64) (out []convex.Example) {
 	for _, y := range ys {
 		out = append(out, convex.Example{Value: []float64{1}, Label: y})

@@ -102,10 +102,10 @@ func NewSGD(c OnlineConfig) *SGD {
 	return out
 }
 
-// Ready is Online's.
+// Ready implements Online.
 func (s *SGD) Ready(e convex.Example) (convex.Example, []float64) { return s.standard(e), s.theta }
 
-// Learn is Online's.
+// Learn implements Online.
 func (s *SGD) Learn(_ context.Context, e convex.Example) error {
 	s.see(e)
 	z := s.standard(e)
@@ -143,12 +143,12 @@ func NewWindow(c OnlineConfig) *Window {
 	return &Window{moments: newMoments(c), fixed: newMoments(c), next: windowFirst, theta: make([]float64, c.Loss.Parameters(c.Features))}
 }
 
-// Ready is Online's.
+// Ready implements Online.
 func (w *Window) Ready(e convex.Example) (convex.Example, []float64) {
 	return w.fixed.standard(e), w.theta
 }
 
-// Learn is Online's.
+// Learn implements Online.
 func (w *Window) Learn(ctx context.Context, e convex.Example) error {
 	w.see(e)
 	if w.kept = append(w.kept, e); len(w.kept) > WindowRows {

@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// siloPlan is one of 8 silos of 60 units, of which 45 do under trust local.
+// siloPlan returns a plan of 8 silos of 60 units, of which 45 are enough under trust local.
 func siloPlan(t *testing.T, s *Synthetic, change func(*planning.Problem)) *wire.Plan {
 	t.Helper()
 	p := planning.Problem{Users: 8 * 60, Dim: 10, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 4, Delta: 1e-6, Algorithm: "pgd", Interactive: true,

@@ -129,9 +129,10 @@ func labelsOf(rows []convex.Example, names []string) (lows, highs [][]int, err e
 	return lows, highs, nil
 }
 
-// BlocksOf are the blocks of silos, which of makes of units, and the silo that each is of. With units 0 a silo is one block of all of its units. Else
-// each is of so many, disjoint, in the order of the units, and silos take turns as long as they fill blocks; the seed says which comes first.
-// left counts the units at the ends of silos that fill no block.
+// BlocksOf returns the blocks of silos, which of makes from units, and the silo of each. With units 0 a silo
+// is one block of all of its units. Otherwise each block has that many units, disjoint, in the order of the
+// units, and silos take turns as long as they fill blocks; the seed decides which comes first. left counts
+// the units at the ends of silos that fill no block.
 func BlocksOf[U any](silos [][]U, units int, seed uint64, of func(...U) block.Block) (out []block.Block, silo []int, left int) {
 	order := rand.New(Entropy(seed, "silos")).Perm(len(silos))
 	if units == 0 {

@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// numbered are rows whose one feature is their number, with labels by its parity, named by its last digit.
+// numbered returns rows whose one feature is their number, with labels by its parity, named by its last
+// digit.
 func numbered(n int) (rows []convex.Example, names []string) {
 	for i := range n {
 		rows = append(rows, convex.Example{Value: []float64{float64(i)}, Label: float64(2*(i%2) - 1)})

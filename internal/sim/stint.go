@@ -31,7 +31,8 @@ func (r *run) cohort(phase int, q method.Query) ([]int32, error) {
 	return r.drawn(r.order[of.first:of.first+of.users], r.Plan.Phases[phase].Cohort, step), nil
 }
 
-// drawn are n of those who answer several rounds.
+// drawn returns n of those who answer several rounds, drawn by the seed and the step; all if there are no
+// more.
 func (r *run) drawn(all []int32, n, step uint64) []int32 {
 	if n >= uint64(len(all)) {
 		return all

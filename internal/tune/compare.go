@@ -104,7 +104,7 @@ func (c *Comparison) add(s Setting) error {
 	return nil
 }
 
-// features tells feature maps apart.
+// features returns a text that differs for different feature maps.
 func features(job run.Job) string {
 	return fmt.Sprint(job.Spec.Features.Crosses, job.Features.Dim(), job.Features.Bound())
 }

@@ -133,7 +133,8 @@ func (s Setting) short() string {
 	return strings.Join(parts, ", ")
 }
 
-// gain is Gain without what is left of rounding where sums of the same numbers in another order are compared.
+// gain returns Gain, or 0 where it is only a rounding error: sums of the same numbers in another order are
+// compared.
 func (c Candidate) gain() float64 {
 	if math.Abs(c.Gain) < 1e-12*(math.Abs(c.Gain)+c.GainSD) {
 		return 0

@@ -38,7 +38,7 @@ type Public struct {
 	Load func(*task.Spec) (rows []convex.Example, unfit []int, err error)
 }
 
-// Data is true.
+// Data returns true.
 func (Public) Data() bool { return true }
 
 // Map reads the data.
@@ -98,7 +98,7 @@ const madeUp = 10000
 // Schema is rows of the declaration.
 type Schema struct{ *sim.Schema }
 
-// Data is false.
+// Data returns false.
 func (Schema) Data() bool { return false }
 
 // Map draws nothing yet.

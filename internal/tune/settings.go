@@ -75,7 +75,7 @@ func (c *Comparison) clip(base run.Job, rows Mapped) (float64, error) {
 	return result.Learned.Frame.Clip, nil
 }
 
-// users are other numbers of rounds, and of users of the first cohort.
+// users returns settings with other numbers of rounds, and of users of the first cohort.
 func users(base run.Job) (out []Setting) {
 	first := manifest.Gradients(base.Plan)
 	var rounds, answer uint64 // of gradients, and the users who answer these

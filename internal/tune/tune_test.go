@@ -35,7 +35,7 @@ func madeUpRows(t *testing.T, sets ...string) Config {
 	return Config{Load: load, Rows: Schema{s}, Seeds: 4, First: 1, Most: 1 << 20}
 }
 
-// only has a comparison try these settings and no others.
+// only returns a comparison that tries these settings and no others.
 func only(t *testing.T, c Config, settings ...Setting) *Comparison {
 	t.Helper()
 	all, err := New(c)

@@ -1,4 +1,4 @@
-// Package wording says in which nouns people are told of a task: reports are counted, units are protected.
+// Package wording chooses the nouns that describe a task: reports are counted, units are protected.
 package wording
 
 import (
@@ -113,7 +113,7 @@ func (k Kind) Unit() Noun {
 	return user
 }
 
-// One is one unit, and what it is of.
+// One describes one unit, and its owner.
 func (k Kind) One() string {
 	switch {
 	case k.byUser() && k.Together():
@@ -130,7 +130,7 @@ func (k Kind) One() string {
 	return "one event of one user"
 }
 
-// Protected is one unit, in how many rounds, and what may stand in its place.
+// Protected describes one unit, in how many rounds it is protected, and what may replace it.
 func (k Kind) Protected() string {
 	when, other := " in one round", "any other"
 	if k.byUser() {
@@ -172,7 +172,7 @@ func (k Kind) Charged() string {
 	return fmt.Sprintf("the %s that is charged most", k.Unit().One)
 }
 
-// Against is from whom a trust protects.
+// Against describes the people from whom a trust protects.
 func (k Kind) Against(t accounting.Trust) string {
 	switch {
 	case t == accounting.Local && k.Together():
