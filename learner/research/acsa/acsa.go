@@ -30,7 +30,7 @@ func (a *Descent) Restart() {
 	a.t = 0
 }
 
-// shares are alpha and gamma of the next step.
+// shares returns alpha and gamma of the next step.
 func (a *Descent) shares() (alpha, gamma float64) {
 	t := float64(a.t + 1)
 	return 2 / (t + 1), 4 * a.phi / (t * (t + 1))

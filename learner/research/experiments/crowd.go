@@ -79,7 +79,7 @@ func (p *population) places(draw *rand.Rand, people int) []int {
 	return out
 }
 
-// between is the mean over a stretch of what sums has up to every stride-th row.
+// between sets dst to the mean over a stretch, from sums over the rows up to every stride-th one.
 func (p *population) between(dst []float64, sums [][]float64, from, m int) {
 	last := len(sums) - 1
 	a, b := from/stride, (from+m)/stride
@@ -89,7 +89,7 @@ func (p *population) between(dst []float64, sums [][]float64, from, m int) {
 	}
 }
 
-// raw are people with their own rows, of whom no memory is used.
+// raw returns people with their own rows, without copying them.
 func (p *population) raw(places []int, m int) []curator.Person {
 	out := make([]curator.Person, len(places))
 	for i, from := range places {
@@ -111,7 +111,8 @@ func (p *population) summaries(places []int, m int) []curator.Person {
 	return out
 }
 
-// summary are rows, as many as (x, y) is long, the mean of whose products is as given, all with x of the same norm.
+// summary returns rows, as many as (x, y) is long, with the given mean of products, all with x of the same
+// norm.
 func summary(mean []float64) curator.Person {
 	const n = peopleDim + 1
 	var root [n][n]float64 // by rows: root' root = n mean
@@ -219,7 +220,7 @@ func (o *objective) times(x []float64) []float64 {
 	return out
 }
 
-// excess is by how much the objective is larger than at its minimiser.
+// excess returns by how much the objective is larger than at its minimiser.
 func (o *objective) excess(theta []float64) (sum float64) {
 	off := make([]float64, len(theta))
 	for j := range off {

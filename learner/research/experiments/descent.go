@@ -85,7 +85,7 @@ func (p problem) means(batch int, noise float64, draw *rand.Rand) (reporter, err
 	}, nil
 }
 
-// draws are k of the rows, without replacement.
+// draws returns k of the rows, without replacement.
 func draws(rows []convex.Example, k int, draw *rand.Rand) []convex.Example {
 	out := make([]convex.Example, k)
 	for i, at := range draw.Perm(len(rows))[:k] {

@@ -119,7 +119,7 @@ func TestLabelPairsShareNoRow(t *testing.T) {
 	}
 }
 
-// halves are two silos of f = (w-x)^2/2, x in {0, 2} and {4, 6}.
+// halves returns two silos of f = (w-x)^2/2, x in {0, 2} and {4, 6}.
 func halves() problem {
 	one := func(y ...float64) (out []convex.Example) {
 		for _, y := range y {

@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// profile is delta at epsilon of a Gaussian that moves by mu of its standard deviations, in closed form.
+// profile returns delta at epsilon of a Gaussian that moves by mu of its standard deviations, in closed form.
 func profile(mu, epsilon float64) float64 {
 	tail := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
 	return tail(epsilon/mu-mu/2) - math.Exp(epsilon)*tail(epsilon/mu+mu/2)
@@ -103,8 +103,8 @@ label: {positive: ["1"], negative: ["0"]}, norm_bound: 10, model: {loss: logisti
 	}
 }
 
-// TestBatchIsOfTheLargestEpsilon is K = floor(n sqrt(epsilon)/(2 sqrt(R))) of the paper's MNIST silos, whatever the
-// order of epsilons is.
+// TestBatchIsOfTheLargestEpsilon checks K = floor(n sqrt(epsilon)/(2 sqrt(R))) of the paper's MNIST silos,
+// whatever the order of epsilons is.
 func TestBatchIsOfTheLargestEpsilon(t *testing.T) {
 	for _, epsilons := range [][]float64{{0.75, 1.5, 3, 6, 12, 18}, {18, 0.75}, {3, 18, 6}} {
 		s := &setting{study: study{rounds: 35, epsilons: epsilons}, reports: 25, silos: make([][]convex.Example, 25), least: 1238}

@@ -66,7 +66,7 @@ func people(to, progress io.Writer, part string, seeds int, of, only string) err
 	return nil
 }
 
-// printSizes is the table of the smallest numbers of people.
+// printSizes prints the table of the smallest numbers of people.
 func printSizes(to io.Writer) {
 	fmt.Fprintf(to, "\n| from how many people on, delta %g, 16 items, d %d | epsilon 1 | 4 | 8 |\n| --- | --- | --- | --- |\n", peopleDelta, peopleDim)
 	var of [3][]curator.Size
@@ -82,7 +82,8 @@ func printSizes(to io.Writer) {
 	}
 }
 
-// printCrossovers is the table of the items of a person from which on a method has less noise than a person as one item, and that of where theory puts it.
+// printCrossovers prints two tables: from how many items of a person on a method has less noise than a person
+// as one item, and where theory puts that number.
 func printCrossovers(to io.Writer) error {
 	many := []int{1_000, 5_000, 10_000, 100_000}
 	fmt.Fprint(to, "\n| epsilon 1 / 4 / 8")
@@ -160,7 +161,7 @@ func threeOf(say func(p curator.Public) string, n int) string {
 	return strings.Join(of, " / ")
 }
 
-// items has three digits of a number of rows.
+// items returns a number of rows with three digits.
 func items(n int) string {
 	switch text := fmt.Sprintf("%.3g", float64(n)); {
 	case n == 0:
@@ -213,8 +214,8 @@ func measured(method string, p curator.Public) (int, error) {
 	return int(high), nil
 }
 
-// printRadius is the table of the noise of one mean gradient of everybody's, with people's means cut to a radius as the pipeline plans it in many passes, and
-// filtered, in units of the clip norm.
+// printRadius prints the table of the noise of one mean gradient of everybody's, with people's means cut to a
+// radius as the pipeline plans it in many passes, and filtered, in units of the clip norm.
 func printRadius(to io.Writer) error {
 	fmt.Fprintln(to, "\n| noise of a mean gradient of everybody, epsilon 1 | items | `user.radius` 1, a person as one item | `user.radius` 1/sqrt(items) | rounds | filtered, as many rounds |\n| --- | --- | --- | --- | --- | --- |")
 	for _, n := range peopleCounts {
@@ -243,7 +244,8 @@ func number(x float64) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
-// printBounds is the table of planning bounds, in units of the clip norm times the distance of the best model.
+// printBounds prints the table of planning bounds, in units of the clip norm times the distance of the best
+// model.
 func printBounds(to io.Writer) {
 	fmt.Fprintln(to, "\n| planning bound, epsilon 1 (4, 8) | items | a person as one item (B0) | one step a person (B1) | groups |\n| --- | --- | --- | --- | --- |")
 	for _, n := range peopleCounts {

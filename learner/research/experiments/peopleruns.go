@@ -120,8 +120,8 @@ func planned(m curator.Method, clip, spread float64) rival {
 	}}
 }
 
-// peopleFor are people for a method: with their rows if it steps row by row, with as many of them as there is memory for. Such a method takes each row several times
-// in a row then.
+// peopleFor returns people for a method, and whether they have all rows: with their rows if it steps row by
+// row, with as many of them as there is memory for. Such a method takes each row several times in a row then.
 func (p *population) peopleFor(method string, places []int, m int) (people []curator.Person, all bool) {
 	switch {
 	case method == "group-sgd" && len(places)*m > mostCopied:
@@ -151,7 +151,8 @@ func throughSilo(name string, radius func(m int) float64) rival {
 	}}
 }
 
-// printRuns are tables of what runs lose on the whole population, in thousandths, one of each number of people, without a ridge and with one.
+// printRuns prints tables of the excess risk of runs on the whole population, in thousandths, one of each
+// number of people, without a ridge and with one.
 func printRuns(to, progress io.Writer, seeds int, of, only string) error {
 	p, small := newPopulation(1, poolRows, slices.Max(peopleItems)), newPopulation(1, roundRows, slices.Max(peopleItems))
 	for _, ridge := range []float64{0, 1} {

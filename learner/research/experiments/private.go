@@ -46,7 +46,7 @@ func resquePrivate(w io.Writer, seeds int) error {
 	return nil
 }
 
-// unitRows are rows of norm 1, labelled by a point of norm 0.7 and noise of standard deviation 0.05.
+// unitRows returns rows of norm 1, labelled by a point of norm 0.7 and noise of standard deviation 0.05.
 func unitRows(n, d int) (private.Data, []float64) {
 	rng := rand.New(sim.Entropy(1, "experiments: resque-private rows"))
 	truth := make([]float64, d)

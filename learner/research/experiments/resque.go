@@ -55,7 +55,8 @@ func (p deviations) value(x []float64) float64 {
 	return sum / float64(len(p.rows))
 }
 
-// envelope is accelerated gradient descent on Moreau envelopes, as pagd-envelope without noise: ceil(sqrt(8)/gap) rounds reach the gap, half of which is the envelope's.
+// envelope runs accelerated gradient descent on Moreau envelopes, as pagd-envelope without noise:
+// ceil(sqrt(8)/gap) rounds reach the gap, half of which is the envelope's.
 func (p deviations) envelope(gap float64) (x []float64, rounds int, err error) {
 	b := 1 / gap
 	smooth, err := convex.NewEnvelope(convex.Absolute{}, b)
@@ -87,7 +88,8 @@ func (p deviations) envelope(gap float64) (x []float64, rounds int, err error) {
 	return x, rounds, nil
 }
 
-// descent is projected subgradient descent with a drawn row a step, whose mean point has an expected gap of at most 1/sqrt(T).
+// descent runs projected subgradient descent with a drawn row a step, whose mean point has an expected gap of
+// at most 1/sqrt(T).
 func (p deviations) descent(gap float64) (mean []float64, rounds int) {
 	draw := rand.New(sim.Entropy(2, "experiments: subgradient descent"))
 	rounds = int(math.Ceil(1 / gap / gap))
@@ -153,7 +155,7 @@ func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names
 	return names, rounds, nil
 }
 
-// parallel is the study of docs/proofs/resque.md.
+// parallel runs the study of docs/proofs/resque.md.
 func parallel(file string, kappas []float64, to io.Writer) error {
 	p := newDeviations(500, 20)
 	names, rounds, err := p.depths(kappas, 2000, to)

@@ -78,7 +78,7 @@ func divide(silos [][]convex.Example, seed uint64) trial {
 	return out
 }
 
-// thinned has every k-th row to train on; of less than 2 all.
+// thinned returns the trial with every k-th row to train on, or with all if k is below 2.
 func (t trial) thinned(k int) trial {
 	if k < 2 {
 		return t

@@ -39,7 +39,7 @@ type bounds struct{ low, high float64 }
 // points is the number of step sizes that are tried.
 const points = 6
 
-// sizes are evenly spread in the exponent.
+// sizes returns points step sizes, evenly spread in the exponent.
 func (b bounds) sizes() (out []float64) {
 	for i := range points {
 		out = append(out, math.Exp(b.low+(b.high-b.low)*float64(i)/(points-1)))
@@ -127,7 +127,7 @@ func (s study) load(path string, of [2]int) (*setting, error) {
 
 func (s study) file() string { return filepath.Join("deploy", "tasks", s.task+".yaml") }
 
-// delta is 1/n^2, rounded down.
+// delta returns 1/n^2, rounded down.
 func (s *setting) delta() float64 { return math.Floor(1e9/float64(s.least)/float64(s.least)) / 1e9 }
 
 // plan plans the task file for an epsilon.

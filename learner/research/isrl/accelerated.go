@@ -2,8 +2,8 @@ package isrl
 
 import "math"
 
-// OnePassNoise is sigma of Theorem 3.1 (E.1), in which no record is in two batches: 32 L^2 ln(1.25/delta)/(epsilon^2 K^2), by zero-concentrated
-// privacy.
+// OnePassNoise returns sigma of Theorem 3.1 (E.1), in which no record is in two batches: 32 L^2
+// ln(1.25/delta)/(epsilon^2 K^2), by zero-concentrated privacy.
 func (f Federation) OnePassNoise(batch float64) float64 {
 	return f.Lipschitz * math.Sqrt(32*math.Log(1.25/f.Delta)) / (f.Epsilon * batch)
 }
@@ -23,7 +23,7 @@ func (f Federation) Concentrated(batch, noise float64) float64 {
 	return rho + 2*math.Sqrt(rho*f.logDelta())
 }
 
-// OnePassBatch is K of Theorem 3.1, within [1, n] and not rounded; R = floor(n/K).
+// OnePassBatch returns K of Theorem 3.1, within [1, n] and not rounded; R = floor(n/K).
 //
 //	convex          (L/(beta D))^(2/5) n^(3/5) (d ln(1/delta))^(1/5) / (epsilon^(2/5) M^(1/5))
 //	strongly convex n / (sqrt(kappa) ln(mu Delta min{epsilon^2 n^2 M/(L^2 d ln(1/delta)), n M/phi^2}))
@@ -56,8 +56,8 @@ func (f Federation) OnePassBalance(batch float64) (steps, privacy float64) {
 	return steps, privacy
 }
 
-// Variance is V^2, which bounds the mean squared error of a round's gradient on the population (Lemma E.3):
-// phi^2/(M K) + ((N-M)/(N-1)) upsilon^2/M + d sigma^2/M.
+// Variance returns V^2, which bounds the mean squared error of a round's gradient on the population (Lemma
+// E.3): phi^2/(M K) + ((N-M)/(N-1)) upsilon^2/M + d sigma^2/M.
 func (f Federation) Variance(batch, noise float64) float64 {
 	return f.sampling(batch) + f.Dim*noise*noise/f.Available
 }
@@ -67,8 +67,9 @@ func (f Federation) sampling(batch float64) float64 {
 	return (f.Deviation*f.Deviation/batch + f.Heterogeneous()*f.Spread*f.Spread) / f.Available
 }
 
-// EmpiricalVariance is V^2 on the silos' own records (Theorem 4.1): 4 L^2/(M K) unless all of them are in every round, and d sigma^2/M.
-// Doubt: batches drawn with replacement never are all of them; M = N and K = n have to mean the whole of it.
+// EmpiricalVariance returns V^2 on the silos' own records (Theorem 4.1): 4 L^2/(M K) unless all of them are
+// in every round, and d sigma^2/M. Doubt: batches drawn with replacement never are all of them; M = N and K =
+// n have to mean the whole of it.
 func (f Federation) EmpiricalVariance(batch, noise float64) float64 {
 	v := f.Dim * noise * noise / f.Available
 	if !f.everything(batch) {
@@ -80,8 +81,8 @@ func (f Federation) EmpiricalVariance(batch, noise float64) float64 {
 // everything reports whether each round has every record.
 func (f Federation) everything(batch float64) bool { return f.Available*batch >= f.Silos*f.Records }
 
-// Regularization is lambda of the term (lambda/2)||w - w_0||^2 with which a convex objective is run: V/(D sqrt(R)). Doubt: the proofs print half of
-// that, and their lemma needs this.
+// Regularization returns lambda of the term (lambda/2)||w - w_0||^2 with which a convex objective is run:
+// V/(D sqrt(R)). Doubt: the proofs print half of that, and their lemma needs this.
 func (f Federation) Regularization(variance, rounds float64) float64 {
 	return math.Sqrt(variance/rounds) / f.Diameter
 }
@@ -94,7 +95,8 @@ func (f Federation) Steepness(variance, rounds float64) float64 {
 	return math.Max(2*f.Smoothness, math.Sqrt(2*variance*rounds*(rounds+1)*(rounds+2)/3)/f.Diameter)
 }
 
-// Reach is X = sqrt(M) epsilon n/sqrt(d ln(1/delta)) of Theorem 4.1: the excess empirical risk is L D/X up to constants.
+// Reach returns X = sqrt(M) epsilon n/sqrt(d ln(1/delta)) of Theorem 4.1: the excess empirical risk is L D/X
+// up to constants.
 func (f Federation) Reach() float64 { return math.Sqrt(f.signal() / (f.Dim * f.logDelta())) }
 
 // EmpiricalRounds returns the rounds of Theorem 4.1 for smooth losses, not rounded, as the two terms of which

@@ -57,10 +57,10 @@ func (f Federation) Validate() error {
 	return nil
 }
 
-// logDelta is ln(1/delta), the logarithm that the rates display.
+// logDelta returns ln(1/delta), the logarithm that the rates display.
 func (f Federation) logDelta() float64 { return math.Log(1 / f.Delta) }
 
-// condition is kappa = beta/mu.
+// condition returns kappa = beta/mu.
 func (f Federation) condition() float64 { return f.Smoothness / f.Convexity }
 
 // Heterogeneous returns the share of upsilon^2/M that the M of N silos of a round leave: (N-M)/(N-1), 0 where

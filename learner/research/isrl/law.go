@@ -75,7 +75,7 @@ func norm(x []float64) float64 {
 
 func mod(i, n int) int { return ((i % n) + n) % n }
 
-// power is z^t by squaring.
+// power returns z^t, by squaring.
 func power(z complex128, t uint64) complex128 {
 	out := complex(1, 0)
 	for ; t > 0; t >>= 1 {

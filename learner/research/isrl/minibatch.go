@@ -6,12 +6,14 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// Noise is sigma of Theorems 2.1 (D.1, D.2) and 4.1 (F.1, F.2), in which records are drawn in every round:
+// Noise returns sigma of Theorems 2.1 (D.1, D.2) and 4.1 (F.1, F.2), in which records are drawn in every
+// round:
 //
 //	sigma^2 = 256 L^2 R ln(2.5 R/delta) ln(2/delta) / (n^2 epsilon^2)
 //
-// whatever the batch, the silos and the dimension. See Conditions. Doubt: Algorithm 2 as printed draws with replacement, and the lemma on
-// sampling that the proof cites is of subsets; this sigma has margin enough for both (Redrawn).
+// whatever the batch, the silos and the dimension. See Conditions. Doubt: Algorithm 2 as printed draws with
+// replacement, and the lemma on sampling that the proof cites is of subsets; this sigma has margin enough for
+// both (Redrawn).
 func (f Federation) Noise(rounds float64) float64 {
 	return 16 * f.Lipschitz * math.Sqrt(rounds*math.Log(2.5*rounds/f.Delta)*math.Log(2/f.Delta)) / (f.Records * f.Epsilon)
 }
@@ -60,7 +62,7 @@ func (f Federation) Rounds() float64 {
 	return f.Smoothness*f.Diameter*math.Sqrt(f.Available)/f.Lipschitz*math.Min(math.Sqrt(f.Records), f.Epsilon*f.Records/math.Sqrt(f.Dim)) + most
 }
 
-// signal is epsilon^2 n^2 M.
+// signal returns epsilon^2 n^2 M.
 func (f Federation) signal() float64 {
 	return f.Epsilon * f.Epsilon * f.Records * f.Records * f.Available
 }

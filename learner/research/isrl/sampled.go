@@ -37,7 +37,8 @@ func (s Sampled) Validate() error {
 	return nil
 }
 
-// shift is by how much the changed record moves a mean in which it is, in standard deviations: m = 2/(K sigma).
+// shift returns by how much the changed record moves a mean in which it is, in standard deviations: m = 2/(K
+// sigma).
 func (s Sampled) shift() float64 { return 2 / (float64(s.Batch) * s.Noise) }
 
 // Delta bounds the delta of all rounds together at epsilon.

@@ -66,7 +66,7 @@ func (f Federation) ShuffledConditions(rounds float64) []Condition {
 	return append(out, atLeast("M >= 16 e^epsilon_0 ln(2/(M delta_0))", f.Available, 16*math.Exp(s.Local.Epsilon)*math.Log(2/t)))
 }
 
-// pooled is epsilon^2 n^2 N^2.
+// pooled returns epsilon^2 n^2 N^2.
 func (f Federation) pooled() float64 { return math.Pow(f.Epsilon*f.Records*f.Silos, 2) }
 
 // ShuffledRounds returns the rounds of Theorem 5.1 for smooth losses, not rounded:

@@ -39,7 +39,7 @@ func NewVectorSum(inputs, dim, epsilon, delta float64) (VectorSum, error) {
 	return s, nil
 }
 
-// Spread is v = m b p (1-p), the noise's variance in counts.
+// Spread returns v = m b p (1-p), the noise's variance in counts.
 func (s VectorSum) Spread() float64 { return s.Inputs * s.Trials * s.P * (1 - s.P) }
 
 // Epsilon returns the epsilon of the d-dimensional binomial mechanism in closed form (Agarwal et al. 2018,
@@ -65,12 +65,14 @@ func (s VectorSum) Error() float64 {
 	return s.Dim * 4 / (s.Levels * s.Levels) * (s.Spread() + s.Inputs/4)
 }
 
-// PooledBatch is K of Theorem 5.2 (G.2), in which reports are summed by P_vec, within [1, n] and not rounded; R = floor(n/K).
+// PooledBatch returns K of Theorem 5.2 (G.2), in which reports are summed by P_vec, within [1, n] and not
+// rounded; R = floor(n/K).
 //
 //	convex          (L/(beta D))^(2/5) n^(3/5) (d ln(d/delta)^2)^(1/5) / (epsilon^(2/5) M^(2/5))
 //	strongly convex n / (sqrt(kappa) ln(mu Delta min{epsilon^2 n^2 M^2/(L^2 d ln(1/delta)), n M/phi^2}))
 //
-// Doubt: printed is d ln(1/delta_0) with epsilon_0; these balance the two summands of the proof. nM there lacks 1/phi^2, by dimension.
+// Doubt: printed is d ln(1/delta_0) with epsilon_0; these balance the two summands of the proof. nM there
+// lacks 1/phi^2, by dimension.
 func (f Federation) PooledBatch() float64 {
 	if f.Convexity > 0 {
 		return f.strongBatch(f.signal() * f.Available / (f.Lipschitz * f.Lipschitz * f.Dim * f.logDelta()))
@@ -97,7 +99,7 @@ func (f Federation) PooledConditions(batch float64) []Condition {
 	}
 }
 
-// PooledVariance is V^2 of Theorem 5.2: as Variance, with what P_vec adds to the mean.
+// PooledVariance returns V^2 of Theorem 5.2: as Variance, with what P_vec adds to the mean.
 func (f Federation) PooledVariance(batch, noise float64) float64 {
 	return f.sampling(batch) + f.Dim*noise*noise
 }
