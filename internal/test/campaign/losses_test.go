@@ -84,7 +84,8 @@ func (w *world) stream(who int) stream.Stream {
 // looked again.
 const aftermath = 6 * leaseOf
 
-// rollBack has one stream be what it was some operations ago, as a server that lost its newest writes and comes back.
+// rollBack sets one stream back to its content of some operations ago, as a server does that lost its newest
+// writes and comes back.
 func (w *world) rollBack(o op) {
 	if w.Loser == losesNothing {
 		return
@@ -104,7 +105,7 @@ func (w *world) rollBack(o op) {
 	w.broker.Connect()
 }
 
-// lose has one of the newest records of a stream be gone, and nobody is told.
+// lose removes one of the newest records of a stream, in silence.
 func (w *world) lose(o op) {
 	if w.Loser == losesNothing {
 		return
@@ -354,7 +355,7 @@ func (w *world) flood(o op) {
 	_, _ = w.broker.Publish(context.Background(), out) // the flooder ignores the answers
 }
 
-// suspend has a process stand still: each of its calls waits until it goes on, and so does each answer.
+// suspend makes a process stand still: each of its calls waits until it goes on, and so does each answer.
 func (l *link) suspend(length time.Duration) {
 	l.set(func(l *link) { l.asleep = time.Now().Add(length) })
 }

@@ -115,7 +115,7 @@ func (p *process) said() bool {
 	return p.told
 }
 
-// forget has a process that came to its end be started again.
+// forget lets a process that came to its end be started again.
 func (p *process) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -212,7 +212,8 @@ func (p *publisher) note(e participation.Record) {
 	}
 }
 
-// closeWait is for ever, unless there may never be a Close: the broker may lose it, or the last round be given up.
+// closeWait returns how long a device waits for a Close: practically for ever, unless one may never come
+// because the broker loses it or the last round is given up.
 func (w *world) closeWait() time.Duration {
 	if w.Loser >= losesRecords || w.Endless {
 		return time.Minute

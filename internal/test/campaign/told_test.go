@@ -26,7 +26,7 @@ func (p *publisher) example(row int) convex.Example {
 	return convex.Example{Index: []int32{int32(p.user(row))}, Value: []float64{1}, Label: -1}
 }
 
-// ask has every user publish by a call of its own, and notes what each is told.
+// ask publishes every user by a call of its own, and notes the outcome of each.
 func (p *publisher) ask(ctx context.Context, l *link, c *device.Device) error {
 	var calls sync.WaitGroup
 	for i := range p.many {
@@ -55,7 +55,7 @@ func (p *publisher) ask(ctx context.Context, l *link, c *device.Device) error {
 	return err
 }
 
-// heard notes what a user is told, if the process that tells it lives.
+// heard notes the outcome that a user got, if the process that returned it lives.
 func (p *publisher) heard(l *link, row int, o device.Outcome) {
 	if l.enter() == errGone {
 		return

@@ -298,7 +298,8 @@ func (w *world) awaited(all record, round uint64, p participation.Record) bool {
 	return r != nil && p.Stays(uint32(w.place(r).Stint.Index)+1) && uint64(p.Draw.Step) < r.Step
 }
 
-// ask has a further life of each publisher say what became of each event: what its store says.
+// ask starts a further life of each publisher and lets it report the outcome of each event: the one in its
+// store.
 func (w *world) ask() {
 	ctx := context.Background()
 	for _, d := range w.devices {

@@ -190,7 +190,7 @@ func newWorld(p plan, b broken) *world {
 	return w
 }
 
-// must is for the test's own mistakes.
+// must panics on the test's own mistakes.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -53,7 +53,7 @@ func (w *world) newest() stream.Round {
 	return n
 }
 
-// join has a crowd take part until all of it was.
+// join lets a crowd take part and waits until its publisher has ended.
 func (w *world) join(users int) {
 	c := newPublisher(w, w.Publishers+len(w.crowds), users)
 	c.crowd = true
@@ -66,8 +66,9 @@ func (w *world) join(users int) {
 	<-c.current().done
 }
 
-// live has more rounds go by than the broker keeps. The first device sends to the first round and goes away, the second one to a
-// later one of those that will be removed, the third takes no part; the stage that has the lease stands still from the first rounds on.
+// live plays more rounds than the broker keeps. The first device sends to the first round and goes away, the
+// second one to a later one of those that will be removed, the third takes no part; the stage that has the
+// lease stands still from the first rounds on.
 func (w *world) live() {
 	w.early = map[*publisher]participation.Record{}
 	w.start(w.learner)
@@ -90,7 +91,7 @@ func (w *world) live() {
 	<-w.devices[2].current().done
 }
 
-// leave has a device send to a round and die before it hears what became of it.
+// leave lets a device send to a round and die before it learns the outcome.
 func (w *world) leave(d *publisher) {
 	w.start(d.process)
 	d.current().link.set(func(l *link) { l.trap = &trap{call: "publish", after: true} })
@@ -104,7 +105,8 @@ func (w *world) leave(d *publisher) {
 	w.violate("%s took no part", d.name)
 }
 
-// comeBack has a device that went away come back while nothing else happens: where its round was removed it knows at once that nobody will tell.
+// comeBack lets a device that went away come back while nothing else happens: where its round was removed it
+// knows at once that no outcome will come.
 func (w *world) comeBack(d *publisher) {
 	early, there := w.early[d]
 	w.start(d.process)
@@ -118,7 +120,8 @@ func (w *world) comeBack(d *publisher) {
 	}
 }
 
-// oldRound has a put arrive that a learner of the first rounds made before it stood still: of a Round that was removed since.
+// oldRound delivers a late put, which a learner of the first rounds made before it stood still: of a Round
+// that was removed since.
 func (w *world) oldRound(o op) {
 	subject := name.Round(stream.Round(1 + o.What%int(w.old.round)))
 	if w.isSwept(subject) {

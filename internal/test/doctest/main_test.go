@@ -23,7 +23,8 @@ func (b builder) Run() int { return procs.Main(b.M, &programs) }
 
 func TestMain(m *testing.M) { testscript.Main(builder{m}, map[string]func(){"waitport": waitPort}) }
 
-// waitPort is a command of the pages' shell: it waits until something listens on a port of this machine.
+// waitPort implements a command of the pages' shell: it waits until something listens on a port of this
+// machine.
 func waitPort() {
 	const limit, every = time.Minute, 50 * time.Millisecond
 	address := net.JoinHostPort("127.0.0.1", os.Args[1])

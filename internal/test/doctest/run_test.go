@@ -241,7 +241,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A page that promises too much is told so; one block sees what those before it left.
+// TestWalk checks that a page that promises too much is refused, and that one block sees what those before it
+// left.
 func TestWalk(t *testing.T) {
 	const later = "```yaml file=a.yaml\nport: 4222\n```\n```sh test\nX=1\n. /dev/null; mkdir d; cat a.yaml\n```\n```text output=any\nport: 1\n```\n" +
 		"```sh test\ntest $X = 1 && test -d d && learner version > v && go run ./cmd/ingest version\n```\n```text output\n...\n```\n"

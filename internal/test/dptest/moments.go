@@ -57,7 +57,7 @@ func Variance(t testing.TB, name string, samples []float64, mean, want, alpha fl
 	}
 }
 
-// VarianceAtMost is the upper half of Variance, for variances that are only bounded.
+// VarianceAtMost makes the upper check of Variance, for variances that are only bounded.
 func VarianceAtMost(t testing.TB, name string, samples []float64, mean, most, alpha float64) {
 	t.Helper()
 	n := float64(len(samples))

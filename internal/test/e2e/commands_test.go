@@ -218,7 +218,7 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	refused(ts, args, false)
 }
 
-// refusesAll is refuses of a publisher whose events were all refused: it prints its summary.
+// refusesAll is like refuses, for a publisher whose events were all refused: it prints its summary.
 func refusesAll(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 3 || neg {
 		ts.Fatalf("usage: refusesall CODE PATTERN PROGRAM ARGS...")

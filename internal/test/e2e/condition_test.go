@@ -228,7 +228,7 @@ func (s scope) call(e *ast.CallExpr) (any, error) {
 	return nil, fmt.Errorf("%s of %T is not understood", name.Name, args[0])
 }
 
-// list is len(x), sum(x, "field", "where", equals) and sorted(x, "field"): strictly rising.
+// list evaluates len(x), sum(x, "field", "where", equals) and sorted(x, "field"): strictly rising.
 func list(name string, x, args []any) (any, error) {
 	if name == "len" {
 		return float64(len(x)), nil

@@ -45,7 +45,8 @@ func (r *recovery) run(args ...string) []byte {
 	return out
 }
 
-// gateway is `ingest publish --http` on a folder of its own.
+// gateway starts `ingest publish --http` on a folder of its own, and returns the process and the URL for
+// events.
 func (r *recovery) gateway(name string) (*procs.Process, string) {
 	r.t.Helper()
 	ports, err := procs.FreePorts(1)

@@ -17,7 +17,7 @@ import (
 
 var most = flag.Uint64("rounds", 100_000, "rounds of the long run")
 
-// A pace is told of rounds by the learner, and measures stretches of them.
+// A pace observes the learner's rounds, and measures stretches of them.
 type pace struct {
 	stretch, most uint64
 	conn          *natsjs.Conn

@@ -178,7 +178,7 @@ func used() (heap, stacks uint64) {
 	return m.HeapAlloc, m.StackInuse
 }
 
-// round has so many of the devices take part in a round, and returns what all of them read for that.
+// round lets so many of the devices take part in a round, and returns how much all of them read for that.
 func (f *fleet) round(number stream.Round, of int) (reads int64) {
 	f.t.Helper()
 	began := f.waiting.Load()

@@ -222,7 +222,7 @@ func wholeLife(t *testing.T, p plan, b broken) *world {
 	return w
 }
 
-// learn is the learner's two lives.
+// learn runs the learner's two lives.
 func (w *world) learn(ctx context.Context, conn *natsjs.Conn) error {
 	for life := range 2 {
 		store, err := pebblestore.Open(filepath.Join(w.dir, "state"), pebblestore.Options{Logger: w.log()})
@@ -287,7 +287,7 @@ func (w *world) steal(when string) {
 	w.copies = append(w.copies, l)
 }
 
-// publish is all devices.
+// publish runs all devices.
 func (w *world) publish(ctx context.Context, conn *natsjs.Conn) error {
 	spec, err := w.spec()
 	if err != nil {

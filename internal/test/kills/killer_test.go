@@ -54,7 +54,7 @@ func (k *killer) draw() {
 	}
 }
 
-// woken is told that a record was announced.
+// woken notes that a record was announced.
 func (k *killer) woken() {
 	if k.armed {
 		k.armed, k.due = false, time.Now().Add(k.nextWait)

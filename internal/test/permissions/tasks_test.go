@@ -135,7 +135,7 @@ func (n *tenant) Applied(service.Applied)  { n.applied() }
 
 func (n *tenant) folder() string { return filepath.Join(n.dir, "state") }
 
-// run is the task's three processes, until all have ended.
+// run runs the task's three processes, until all have ended.
 func (n *tenant) run(ctx context.Context, b *broker) error {
 	log := slog.New(slog.DiscardHandler)
 	ended := make(chan error, 3)

@@ -148,7 +148,7 @@ func (b *broker) conn(t testing.TB, role string) *natsjs.Conn {
 	return b.conns[role]
 }
 
-// A client is an attacker's connection, with a role's credentials and a client library that does what it is told.
+// A client is an attacker's connection, with a role's credentials and a client library that obeys.
 type client struct {
 	nc       *nats.Conn
 	inbox    string

@@ -83,7 +83,7 @@ func (s *Server) URL() string { return "nats://" + s.address }
 // Restart begins another life on the same folder and ports. It does not wait for the server's health.
 func (s *Server) Restart() error { return s.Start() }
 
-// WaitHealthy waits until the server says that it and its streams are ready, or has ended.
+// WaitHealthy waits until the server reports that it and its streams are ready, or has ended.
 func (s *Server) WaitHealthy(ctx context.Context) error {
 	return until(ctx, s.Name+" to be healthy", func() error {
 		if !s.Running() {

@@ -31,7 +31,7 @@ func Learned(t testing.TB, job run.Job, store state.Store) {
 	LearnedOn(t, broker, stream.Task(job.Spec.Name), body, Identity(t), Identity(t), store)
 }
 
-// LearnedOn is the same on any broker, of a task that is begun or goes on.
+// LearnedOn works like Learned, on any broker, for a task that is begun or goes on.
 func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire.Task, learner, mixer *seal.Identity, store state.Store) {
 	t.Helper()
 	ctx := t.Context()
