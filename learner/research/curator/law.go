@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A law is of the number of deletions that a score may have for its release. The zero value is none.
+// A law is of the number of deletions that a score may have for its release. The zero value is no law.
 type law = randomizer.TruncatedLaplace
 
 // perDeletion returns the distance between neighbours of scores s and t, in units of the shift that one

@@ -43,8 +43,8 @@ func blurredSmoothness(lipschitz, radius float64, dim int) float64 {
 	return lipschitz * math.Sqrt(float64(dim)) / radius
 }
 
-// gradient overwrites dst with the mean of a person's clipped gradients at x, or of their blurred losses; its norm is at most most. A person without
-// rows says zero. part is scratch.
+// gradient overwrites dst with the mean of a person's clipped gradients at x, or of their blurred losses; its
+// norm is at most most. A person without rows has the gradient 0. part is scratch.
 func (b *blur) gradient(dst, part []float64, loss convex.Loss, who Person, x []float64, most float64) {
 	clear(dst)
 	for _, row := range who {

@@ -40,8 +40,8 @@ type table struct {
 	idle   []float64 // where the gradients of those go who are not kept
 }
 
-// newTable refuses a loss that is not known to stay convex and smooth when its slope is cut. A row that is none of the loss's, or more curved than
-// was planned for, says zero.
+// newTable refuses a loss that is not known to stay convex and smooth when its slope is cut. A row that does
+// not fit the loss, or is more curved than was planned for, has the gradient 0.
 func newTable(p Public, loss convex.Loss, people []Person) (*table, error) {
 	t := &table{slope: convex.SlopeOf(loss), people: people, part: make([]float64, p.Dim), sum: make([]float64, p.Dim), idle: make([]float64, p.Dim)}
 	bend, steep := loss.Smoothness(1), loss.Lipschitz(1)

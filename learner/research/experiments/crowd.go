@@ -9,8 +9,10 @@ import (
 	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
-// A population is a pool of rows of a regression: x of norm 1, and y = <truth, x> + e with e of +-noise. Whoever is drawn of it has a stretch of the pool, on a circle,
-// from a place of their own on: rows of people are shared, so that no number of people needs more memory than the pool, and the pool itself is whom the risk is of.
+// A population is a pool of rows of a regression: x of norm 1, and y = <truth, x> + e with e of +-noise. A
+// person who is drawn from it has a stretch of the pool, on a circle, from a place of their own on: rows of
+// people are shared, so that no number of people needs more memory than the pool, and the risk is that on the
+// pool itself.
 type population struct {
 	rows []convex.Example // most more than there are, of which the last are the first again
 	size int

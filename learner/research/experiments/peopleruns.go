@@ -73,8 +73,8 @@ const (
 // mostPeople of methods that take minutes with more.
 var mostPeople = map[string]int{"filtered": 1_000, "phased-sco": 1_000, "strongly-convex-sco": 1_000}
 
-// planned returns a method of one process, planned for a spread. What steps row by row has rows as they are,
-// all else what says the same in fewer.
+// planned returns a method of one process, planned for a spread. Methods that step row by row get rows as
+// they are, all others an equivalent summary of fewer rows.
 func planned(m curator.Method, clip, spread float64) rival {
 	name := "`" + m.Name + "`"
 	if spread > 0 {

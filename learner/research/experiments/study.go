@@ -16,7 +16,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A study is an experiment of the paper: a task file, the silos that its data make, and what is tried.
+// A study is an experiment of the paper: a task file, the silos that its data make, and the choices that are
+// tried.
 type study struct {
 	name, task, split string
 	sets              []string                          // of the task file, as --set has them

@@ -116,8 +116,9 @@ func (s ballSearch) charge(of ballShape) (ball, bool) {
 	return s.shape(of, math.Exp(lo))
 }
 
-// tune sets a stage's steps, its gap (Lemma V; a strength of up to 2L/r makes the objective 3L-Lipschitz in the ball) and, where delta is above 0, KD, which
-// depend on each other a little, for noise of sd standard deviations at one of KD e L/B. It says whether the steps are short enough for the lemma.
+// tune sets a stage's steps, its gap (Lemma V; a strength of up to 2L/r makes the objective 3L-Lipschitz in
+// the ball) and, where delta is above 0, KD, which depend on each other a little, for noise of sd standard
+// deviations at one of KD e L/B. It reports whether the steps are short enough for the lemma.
 func (s ballSearch) tune(c *stage, m *moments, sd, delta float64) bool {
 	T := float64(c.slots + 1)
 	c.unit = 1 / math.Sqrt(T)
@@ -149,7 +150,7 @@ func (c stage) drift(m *moments, delta float64) float64 {
 	return kd
 }
 
-// settle puts the lattice in the place of the Gaussian, and charges what is run.
+// settle replaces the Gaussian by the lattice, and charges the run.
 func (s ballSearch) settle(b *ball) error {
 	budget, calls := s.p.target(), b.stages()
 	batch := math.Inf(1)

@@ -196,8 +196,9 @@ func (l localized) run(ctx context.Context, p Public, r *records, entropy rand.S
 	return x, dearest, nil
 }
 
-// places puts the rows into n places, all arrangements alike likely; a place that is left is empty, and says zero. Runs with one row more have so the same
-// arrangements of all other rows, and blocks of places differ in that row's place alone.
+// places puts the rows into n places, all arrangements alike likely; a place that is left is empty, and has
+// the gradient 0. Runs with one row more have so the same arrangements of all other rows, and blocks of
+// places differ in that row's place alone.
 func places(rows []convex.Example, n int, rng *rand.Rand) []convex.Example {
 	out := make([]convex.Example, n)
 	copy(out, rows)

@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A sgd is projected noisy stochastic gradient descent: Steps steps, each about a Poisson sample of the records, from the origin; the mean of the points
-// at which gradients were taken is what is learned.
+// A sgd holds the numbers of projected noisy stochastic gradient descent: Steps steps, each about a Poisson
+// sample of the records, from the origin; the mean of the points at which gradients were taken is the result.
 type sgd struct {
 	steps  int
 	rate   randomizer.Coin

@@ -2,8 +2,9 @@ package private
 
 import "math"
 
-// Paper are the parameters of Theorem 3 of Carmon et al. 2023 with its universal constants C and C_ba set to 1, with which nothing is proved: at the constants
-// that its proofs need, the theorem says nothing below 4e46 records (docs/proofs/resque.md). For print and comparison alone.
+// Paper holds the parameters of Theorem 3 of Carmon et al. 2023 with its universal constants C and C_ba set
+// to 1, with which nothing is proved: at the constants that its proofs need, the theorem says nothing below
+// 4e46 records (docs/proofs/resque.md). For print and comparison alone.
 type Paper struct {
 	Error, Kappa, Rho, R, K, Lambda float64
 	Order, Beta, Iterations         float64

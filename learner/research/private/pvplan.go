@@ -122,7 +122,8 @@ func planPV(p Public, a *accounting.Accountant, baseline float64) (pv, float64, 
 	return v, bound, err
 }
 
-// settle puts the lattice in the place of the Gaussian, and the batch that the grid of rates has in that of 1, and evaluates the bound of what is run.
+// settle replaces the Gaussian by the lattice, and the batch of 1 by the one of the grid of rates, and
+// evaluates the bound of the run.
 func (s pvSearch) settle(v *pv) (float64, error) {
 	m := newMoments(v.s, v.batch(s.p.N), s.p.Convex)
 	budget := s.p.target()
