@@ -46,7 +46,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestLastWord: a command that logs as JSON says so too that it fails, and what it makes of its environment.
+// TestLastWord: a command that logs as JSON also logs its failure, and its notes on the environment, as JSON.
 func TestLastWord(t *testing.T) {
 	for format, isJSON := range map[string]bool{"json": true, "text": false, "": false} {
 		for _, by := range []string{"flag", "environment"} {

@@ -39,8 +39,8 @@ func (j JSON) Print(w io.Writer, v any, human func(io.Writer) error) error {
 	return human(w)
 }
 
-// Writable refuses a file that a flag names and that cannot be written, before there is work that would be lost. It leaves what is there as it is; the empty
-// path, and what is no plain file, are not looked at.
+// Writable refuses a file that a flag names and that cannot be written, before there is work that would be
+// lost. It leaves an existing file as it is; it ignores the empty path and paths of other than plain files.
 func Writable(flag, path string) error {
 	there, err := os.Stat(path)
 	if path == "" || err == nil && !there.Mode().IsRegular() && !there.IsDir() {

@@ -12,7 +12,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// How often the log says where a publisher stands: when that changed, and when it did not.
+// The log repeats a publisher's progress after these times: the first if it changed, the second if it did
+// not.
 const (
 	standingChanged = 10 * time.Second
 	standingSame    = time.Minute

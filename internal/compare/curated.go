@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A Curated is a method of one process that has all rows, by what is known of it without any: it is neither simulated nor recommended.
+// A Curated describes a method of one process that has all rows, by facts that need no rows: it is neither
+// simulated nor recommended.
 type Curated struct {
 	Method string `json:"method"` // as schedule.algorithm
 	Unit   string `json:"unit"`   // what it protects: event or user, as privacy.unit
@@ -21,7 +22,8 @@ type Curated struct {
 	// whose rows are as different as the clip norm allows; null: no number is enough, or the comparison is not made. For losses no more curved than the objective.
 	LessNoiseFrom *int `json:"less_noise_from"`
 	Compared      bool `json:"compared"` // whether LessNoiseFrom was looked for
-	// Proved bounds the expected excess risk; null: none is. ProvedVacuous says that it is no better than that of the start.
+	// Proved bounds the expected excess risk; null: none is. ProvedVacuous reports whether it is no better
+	// than that of the start.
 	Proved        *float64 `json:"proved"`
 	ProvedVacuous bool     `json:"proved_vacuous"`
 	OnRecords     bool     `json:"on_records"`

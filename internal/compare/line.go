@@ -33,7 +33,8 @@ type Line struct {
 	Behind      float64 `json:"behind"`
 	BehindError float64 `json:"behind_error"`
 	Rows        int     `json:"rows"` // simulated in a run; the noise is for all rows of the task
-	// Proved bounds the expected excess risk; null: none is. ProvedVacuous says that it is no better than that of the start.
+	// Proved bounds the expected excess risk; null: none is. ProvedVacuous reports whether it is no better
+	// than that of the start.
 	Proved        *float64 `json:"proved"`
 	ProvedVacuous bool     `json:"proved_vacuous"`
 	OnRecords     bool     `json:"on_records"` // it is about the mean loss of the rows at hand, not about the population's

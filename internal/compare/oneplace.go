@@ -23,7 +23,7 @@ func unitsOf(base *task.Spec) wording.Noun {
 	return kind.Unit()
 }
 
-// printOnePlace writes what is known of the methods of one process.
+// printOnePlace writes the table of the methods of one process.
 func (t Table) printOnePlace(w io.Writer) error {
 	if len(t.OnePlace) == 0 {
 		return nil

@@ -151,7 +151,7 @@ func (t Table) printBelow(w io.Writer) {
 	}
 }
 
-// heading returns the measure's name in the table, and in front of what is said of it.
+// heading returns the measure's name, for the table and in front of the note on it.
 func (t Table) heading() string {
 	if t.Measure == "mean_absolute_error" {
 		return "MAE"
@@ -170,7 +170,7 @@ func (t Table) whatever() string {
 // Width bounds the width of the printed text, in columns, except for overrides to copy.
 const Width = 120
 
-// note writes a word, and beside it what is said of it.
+// note writes a word and, beside it, the note on it.
 func note(w io.Writer, word, text string) {
 	line := fmt.Sprintf("%-13s", word)
 	for _, next := range strings.Fields(text) {
@@ -188,7 +188,7 @@ func (t Table) fewest() int {
 	return slices.MinFunc(t.Lines, func(a, b Line) int { return cmp.Compare(a.Rows, b.Rows) }).Rows
 }
 
-// enough is the share of the task's rows that stands for all of them.
+// enough is the share of the task's rows that counts as all of them.
 const enough = 0.9
 
 // fewer marks a line that was predicted on fewer rows than the task's.

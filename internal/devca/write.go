@@ -92,8 +92,9 @@ func (c Config) roles() []string {
 //	server.pem server-key.pem               of the server
 //	ROLE.pem ROLE-key.pem ROLE.nk ROLE.env  of each role: certificate, its key, NKey seed, and the flags as environment
 //
-// With Servers, what is a server's is in a folder for each, server-1 and so on, with cluster.conf, links.conf that it includes, and the certificate of its
-// links (route.pem, route-key.pem), which an authority of their own (route-ca.pem) has signed.
+// With Servers, each server's files are in a folder of its own, server-1 and so on, with cluster.conf,
+// links.conf that it includes, and the certificate of its links (route.pem, route-key.pem), which an
+// authority of their own (route-ca.pem) has signed.
 //
 // Files are readable by their owner only, and nothing is overwritten.
 func Write(c Config) error {

@@ -64,7 +64,7 @@ type Options struct {
 	Threshold *float64
 	// Absent allows data in which a class does not occur, or all labels are equal.
 	Absent bool
-	// Unfit is told of rows that do not fit the declaration; nil tells nobody.
+	// Unfit is called with each row that does not fit the declaration; it may be nil.
 	Unfit func(*task.RowError)
 }
 

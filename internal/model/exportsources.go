@@ -131,7 +131,7 @@ func (e *exporter) member(s *task.Source) onnx.Value {
 	return g.Node("Add", "position", []onnx.Value{number, g.Int("nowhere", nowhere)})
 }
 
-// word returns the position of a word in its vocabulary, and of what stands for a missing one.
+// word returns the position of a word in its vocabulary, or the vacant position for a missing one.
 func (e *exporter) word(in onnx.Value, s *task.Source) onnx.Value {
 	g := &e.graph
 	unknown := int64(nowhere)

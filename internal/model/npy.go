@@ -95,7 +95,7 @@ const (
 const zipMagic = "PK\x03\x04"
 
 const (
-	// maxHeader bounds what stands in front of an array's data, in bytes: magic, length and header.
+	// maxHeader bounds the bytes in front of an array's data: magic, length and header.
 	maxHeader = 1<<16 + int64(len(npyMagic)) + 2
 	// maxRatio bounds how much larger metadata may be than they are packed, beyond the first maxSmall bytes. NumPy
 	// does not pack them at all.

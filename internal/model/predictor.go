@@ -117,7 +117,7 @@ func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each boo
 	return count, table.Flush()
 }
 
-// Predict writes what the model says about a mapped event to dst, reusing its memory.
+// Predict writes the prediction for a mapped event to dst, reusing its memory.
 func (p Predictor) Predict(e convex.Example, dst *Prediction) {
 	dst.Scores, dst.Probabilities, dst.Class, dst.Value = dst.Scores[:0], dst.Probabilities[:0], "", math.NaN()
 	dst.Scores = p.Features.Scores(dst.Scores, p.Theta, e)

@@ -16,9 +16,9 @@ const (
 	JSONL = "jsonl"
 )
 
-// A Table writes predictions as lines, one an event: CSV with a header, or JSON. A line says where the event stands in the data and
-// what Prediction has for it; nothing of the event itself. Several scores, or probabilities, are a column each in CSV, score:
-// and the class, and an object by class in JSON.
+// A Table writes predictions as lines, one an event: CSV with a header, or JSON. A line holds the position of
+// the event in the data and its Prediction; nothing of the event itself. Several scores, or probabilities,
+// are a column each in CSV, score: and the class, and an object by class in JSON.
 type Table struct {
 	out     *bufio.Writer
 	csv     *csv.Writer // nil for JSON
@@ -87,7 +87,7 @@ func (t *Table) Write(file string, line int64, p *Prediction) error {
 	return nil
 }
 
-// Flush writes what is buffered.
+// Flush writes the buffered lines.
 func (t *Table) Flush() error {
 	if t.csv != nil {
 		t.csv.Flush()

@@ -25,7 +25,8 @@ import (
 type Config struct {
 	Plan *wire.Plan
 	Loss convex.Loss
-	// Score writes what a point scores on an event, as Plan.Scorecard says; wanted where there is one, and not called elsewhere.
+	// Score writes the scores of a point on an event, as Plan.Scorecard defines them; it is needed where
+	// there is a scorecard, and not called elsewhere.
 	Score    func(dst, theta []float64, e convex.Example)
 	Examples []convex.Example // one a user, at least as many as the plan's; which of them take part, and when, follows from the seed
 	// Blocks replaces Examples where a report is about several units or rows: one a report, each of at least
@@ -149,7 +150,7 @@ func newRun(c Config) (*run, error) {
 	return out, nil
 }
 
-// oracle makes that of one phase; entropy is what devices draw from.
+// oracle returns the oracle of one phase; devices draw from entropy.
 func (c Config) oracle(phase int, entropy rand.Source, own *ownNoise) (oracle, error) {
 	of := report.Config{Features: c.features(), Loss: c.Loss, ClipNorm: c.Plan.ClipNorm, Radius: c.Plan.Radius, Practical: manifest.Practical(c.Plan)}
 	if of.Scores = int(manifest.Gradients(c.Plan).GetMechanism().GetScores()); of.Scores > 0 {
