@@ -158,8 +158,8 @@ func (w *world) over(r record, n uint64) bool {
 	return r.end != nil && n <= r.end.LastRound && len(w.said) == 0
 }
 
-// auditSteps holds the rounds against the plan: each step of new users has one real batch, each of an interactive phase one
-// round, real or void, because its users answer no more.
+// auditSteps holds the rounds against the plan: each step of new users has one real batch, each of an interactive
+// phase one round, real or void, because its users answer no more.
 func (w *world) auditSteps(r record, out *result) {
 	taken := map[uint64]bool{} // steps that are over
 	for n := uint64(1); r.rounds[n] != nil; n++ {

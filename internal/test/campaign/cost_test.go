@@ -80,8 +80,8 @@ func (w *world) auditCost(d *publisher, user int, r record, at []seat, own []led
 	}
 }
 
-// auditDraws holds what was ever drawn about a block under trust local, sent or not, against what the ledger says and the policy allows: a report
-// that is sent is released.
+// auditDraws holds what was ever drawn about a block under trust local, sent or not, against what the ledger says
+// and the policy allows: a report that is sent is released.
 func (w *world) auditDraws(d *publisher, user int, p participation.Record, own []ledger.Charge) {
 	if !w.Local {
 		return

@@ -77,7 +77,8 @@ func (w *world) start(p *process) {
 	run, status := p.begin(l)
 	now := &life{link: l, done: make(chan struct{}), status: status}
 	p.mu.Lock()
-	// A life that begins after the end may read an old copy of the broker and take part again; it too has to see the end.
+	// A life that begins after the end may read an old copy of the broker and take part again; it too has to see
+	// the end.
 	p.life, p.over, p.told = now, false, false
 	p.mu.Unlock()
 	go func() {

@@ -72,7 +72,8 @@ func drawSilos(t *rapid.T) plan {
 // alone is a task of two organisations that trust nobody, with six blocks each for four rounds.
 var alone = plan{Rounds: 4, Cohort: 2, Minimum: 2, Publishers: 2, Rows: 6, Units: 2, Local: true, Pace: 500 * time.Millisecond, Bundle: 1, Seed: 7}
 
-// TestCampaignsOfSilos: as TestCampaigns, of organisations whose reports are about blocks of rows; most of them trust nobody.
+// TestCampaignsOfSilos: as TestCampaigns, of organisations whose reports are about blocks of rows; most of them
+// trust nobody.
 func TestCampaignsOfSilos(t *testing.T) {
 	var all sum
 	checks(t, 40, func(rt *rapid.T) {
@@ -89,7 +90,8 @@ func TestCampaignsOfSilos(t *testing.T) {
 	}
 }
 
-// TestBrokenSilosAreSeen: an organisation that forgets what it drew sends its blocks again, and is seen; the same with its store is without a fault.
+// TestBrokenSilosAreSeen: an organisation that forgets what it drew sends its blocks again, and is seen; the same
+// with its store is without a fault.
 func TestBrokenSilosAreSeen(t *testing.T) {
 	passes := alone
 	passes.Rounds, passes.Together, passes.Again, passes.Rows = 0, 3, true, 1

@@ -281,9 +281,10 @@ func attacked(t *testing.T, body *wire.Task, many int, lie lie, attack func(*adv
 	return of, most
 }
 
-// TestLiarsTogether: under trust local nobody is believed. Whatever broker, learner and stage do together, and whatever a silo's policy would pay
-// for, they get one report about a block, or one for each round of a stint, and all of them cost no more than the plan says: of a silo that is smaller
-// than planned for, too. Under trust shuffle they get several.
+// TestLiarsTogether: under trust local nobody is believed. Whatever broker, learner and stage do together, and
+// whatever a silo's policy would pay for, they get one report about a block, or one for each round of a stint, and
+// all of them cost no more than the plan says: of a silo that is smaller than planned for, too. Under trust shuffle
+// they get several.
 func TestLiarsTogether(t *testing.T) {
 	drawn := 0
 	for _, c := range []struct {
@@ -330,8 +331,8 @@ func TestLiarsTogether(t *testing.T) {
 	}
 }
 
-// TestSiloKnowsItsNoise: what is printed under trust shuffle holds against a silo of the round, that takes its own noise off the total, and not
-// against two who know each other's.
+// TestSiloKnowsItsNoise: what is printed under trust shuffle holds against a silo of the round, that takes its own
+// noise off the total, and not against two who know each other's.
 func TestSiloKnowsItsNoise(t *testing.T) {
 	plan := planned(fmt.Sprintf(silos, "shuffle", "proved", "")).Plan
 	m, a := plan.Phases[0].Mechanism, accounting.NewAccountant()

@@ -153,8 +153,9 @@ func (w *world) auditTold(d *publisher, user int, p participation.Record, r reco
 	}
 }
 
-// auditShown holds what a device believes against what it was shown, true or not: an event is counted if an answer lies at
-// or below the cutoff of its round, uncounted if every answer lies above it, or says that nothing was stored.
+// auditShown holds what a device believes against what it was shown, true or not: an event is counted if an answer
+// lies at or below the cutoff of its round, uncounted if every answer lies above it, or says that nothing was
+// stored.
 func (w *world) auditShown(d *publisher, user int, r record, p participation.Record) {
 	counted := false
 	for t, answers := range d.shown {
@@ -187,8 +188,8 @@ func all[T any](list []T, holds func(T) bool) bool {
 	return !slices.ContainsFunc(list, func(v T) bool { return !holds(v) })
 }
 
-// TestToldCountedInAnOpenPhase: who was counted in a round of an interactive phase, and answers the next one, is told that it is counted, though its
-// device is charged for that one too; who was not must not be.
+// TestToldCountedInAnOpenPhase: who was counted in a round of an interactive phase, and answers the next one, is
+// told that it is counted, though its device is charged for that one too; who was not must not be.
 func TestToldCountedInAnOpenPhase(t *testing.T) {
 	for before, want := range map[participation.State]int{participation.Counted: 0, participation.Unknown: 1} {
 		w := &world{plan: together()}

@@ -213,8 +213,8 @@ func (a *administrator) Remove(ctx context.Context, task stream.Task, s stream.S
 	return nil
 }
 
-// sweep removes old records, all or some. A batch that is removed is the last of its round; where a sweep comes to its end, no record of an old
-// round stands but what was put again.
+// sweep removes old records, all or some. A batch that is removed is the last of its round; where a sweep comes to
+// its end, no record of an old round stands but what was put again.
 func (w *world) sweep(some int) {
 	a := &administrator{Broker: w.broker, w: w, left: 1 << 30}
 	if some%3 > 0 {

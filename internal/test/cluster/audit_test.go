@@ -95,8 +95,8 @@ func (d *deployment) audit() {
 	d.t.Logf("%d rounds, %d void; %d users released; publishers: %+v", status.Round, status.Round-steps, released, total)
 }
 
-// replicas waits until all servers that run hold the same of the streams that are written once, and insists that nothing
-// ever came and went there: as many messages as sequences and subjects. Every stream has three copies.
+// replicas waits until all servers that run hold the same of the streams that are written once, and insists that
+// nothing ever came and went there: as many messages as sequences and subjects. Every stream has three copies.
 func (d *deployment) replicas(c *procs.Cluster) {
 	d.t.Helper()
 	if err := c.WaitHealthy(d.ctx); err != nil {

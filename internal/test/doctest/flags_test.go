@@ -49,7 +49,8 @@ func (m manual) read(t *testing.T, program, path string) {
 	}
 }
 
-// TestEveryFlagHasAVariable: the programs know each other's flags, so that an environment that roles share has no strangers.
+// TestEveryFlagHasAVariable: the programs know each other's flags, so that an environment that roles share has no
+// strangers.
 func TestEveryFlagHasAVariable(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^\s+(?:-\w, )?--([a-z][a-z0-9-]*)`)
 	have := map[string]bool{}

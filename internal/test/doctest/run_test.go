@@ -179,8 +179,8 @@ func (r *run) play(ctx context.Context, bin string) error {
 
 func (r *run) out(i int) string { return filepath.Join(r.dir, fmt.Sprintf("out.%d", i)) }
 
-// walk does what the blocks of a page say, in a folder of its own below dir, and compares what it shows. from is the folder of the
-// page that it goes on from, where it does.
+// walk does what the blocks of a page say, in a folder of its own below dir, and compares what it shows. from is
+// the folder of the page that it goes on from, where it does.
 func walk(ctx context.Context, all []block, dir, from string) error {
 	gobin, err := exec.LookPath("go")
 	if err != nil {

@@ -21,8 +21,8 @@ type Memory struct {
 	Funcs []string
 }
 
-// Dump lists the memory behind root, a pointer. Fields and interfaces with a name in prune, such as "Logger", are left out
-// with all that is behind them.
+// Dump lists the memory behind root, a pointer. Fields and interfaces with a name in prune, such as "Logger", are
+// left out with all that is behind them.
 func Dump(root any, prune ...string) Memory {
 	m := Memory{Leaves: map[string]string{}}
 	m.walk("", reflect.ValueOf(root), prune, map[visit]bool{})

@@ -63,8 +63,8 @@ func jsonHolds(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// participations prints what a publisher's state folder says of the rows of a file: how many are fresh, counted and so on, and the
-// least and the most rounds that one of those that took part joined.
+// participations prints what a publisher's state folder says of the rows of a file: how many are fresh, counted and
+// so on, and the least and the most rounds that one of those that took part joined.
 func participations(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 4 || neg {
 		ts.Fatalf("usage: participations DIR TASK DATA ROWS")

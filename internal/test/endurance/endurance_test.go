@@ -75,7 +75,8 @@ func (p *pace) mark() {
 	}
 }
 
-// TestReadsOfARound: once it is under way nobody looks over all rounds, and a round takes as many reads as the rounds before.
+// TestReadsOfARound: once it is under way nobody looks over all rounds, and a round takes as many reads as the
+// rounds before.
 func TestReadsOfARound(t *testing.T) {
 	var all []thousand
 	endure(t, 300, 100, time.Hour, func(s thousand) { all = append(all, s) })

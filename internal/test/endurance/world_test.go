@@ -94,7 +94,8 @@ func (c *counter) Latest(ctx context.Context, pattern string) (stream.Message, e
 	return c.Records.Latest(ctx, pattern)
 }
 
-// endure runs a task for some rounds and tells of each stretch of them. The records of a round go when they are older than age.
+// endure runs a task for some rounds and tells of each stretch of them. The records of a round go when they are
+// older than age.
 func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(thousand)) {
 	t.Helper()
 	spec, err := task.Parse([]byte(declaration), nil)
@@ -195,7 +196,8 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// live is the store of events that never come again: what is settled is forgotten, so that its growth is not taken for another's.
+// live is the store of events that never come again: what is settled is forgotten, so that its growth is not taken
+// for another's.
 type live struct {
 	*participation.MemoryStore
 	mu     sync.Mutex

@@ -66,8 +66,8 @@ func (b *broker) read() (r reading) {
 	return r
 }
 
-// restart ends the broker and starts it again on what it stored, and returns a reading every 250 ms for a time, or until so many clients
-// are back.
+// restart ends the broker and starts it again on what it stored, and returns a reading every 250 ms for a time, or
+// until so many clients are back.
 func (b *broker) restart(watch time.Duration, clients int) (all []reading) {
 	b.t.Helper()
 	b.ask(fmt.Sprintf("restart %v %d", watch, clients), &all)

@@ -33,7 +33,8 @@ func heapDump() []byte {
 	return data
 }
 
-// A maskedKey is a private key that the test holds without having its bytes in memory, so that it can look for them there.
+// A maskedKey is a private key that the test holds without having its bytes in memory, so that it can look for them
+// there.
 type maskedKey struct{ pad, masked [keySize]byte }
 
 func mask(key []byte) *maskedKey {
@@ -93,8 +94,8 @@ func private(suite wire.Suite, key []byte) (hpke.PrivateKey, error) {
 	return hpke.MLKEM768X25519().NewPrivateKey(key)
 }
 
-// looksLikeKey leaves out text, pointers, zeros: of 32 random bytes fewer than 20 are different with a probability below
-// 1e-12, so a real key passes.
+// looksLikeKey leaves out text, pointers, zeros: of 32 random bytes fewer than 20 are different with a probability
+// below 1e-12, so a real key passes.
 func looksLikeKey(b []byte) bool {
 	var seen [256]bool
 	n := 0
@@ -107,8 +108,8 @@ func looksLikeKey(b []byte) bool {
 	return n >= 20
 }
 
-// A searcher looks for private keys by trying what could be one. What it has tried it knows by its hash, so that it tries
-// nothing twice and holds no key itself.
+// A searcher looks for private keys by trying what could be one. What it has tried it knows by its hash, so that it
+// tries nothing twice and holds no key itself.
 type searcher struct {
 	suite wire.Suite
 	tried map[[sha256.Size]byte]string // hash of a candidate: the public key that it makes

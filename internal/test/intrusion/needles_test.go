@@ -16,8 +16,9 @@ type secret struct {
 	forms [][]byte
 }
 
-// minForm keeps chance out: a form is at least so long, and made of noisy integers, random bytes, or a whole vector. A copy
-// has below 2^30 bytes, and a run below 2^16 forms, so random data matches one with a probability below 2^-80.
+// minForm keeps chance out: a form is at least so long, and made of noisy integers, random bytes, or a whole
+// vector. A copy has below 2^30 bytes, and a run below 2^16 forms, so random data matches one with a probability
+// below 2^-80.
 const minForm = 16
 
 // vector returns a secret of integers: as words, as floats, as varints, as text. Each form is cut in two, so

@@ -16,9 +16,9 @@ import (
 
 const name = stream.Task("kills")
 
-// The declaration of every task here. What kills waste is rounds and users, so both are small and there are more users
-// than the plan wants.
-// Rounds keep the plan's deadline, whatever their pace, so that a learner which is given the batches again announces the same bytes.
+// The declaration of every task here. What kills waste is rounds and users, so both are small and there are more
+// users than the plan wants. Rounds keep the plan's deadline, whatever their pace, so that a learner which is given
+// the batches again announces the same bytes.
 const declaration = `
 version: 1
 name: kills
@@ -45,7 +45,8 @@ silo: {count: %d, units: %d}
 schedule: {deadline: 4s, rounds: {max: %d}, plan: proved, algorithm: %s, interactive: %t}
 `
 
-// A task without an end whose rounds all ask as many, so that a learner which is given the batches again announces the same bytes.
+// A task without an end whose rounds all ask as many, so that a learner which is given the batches again announces
+// the same bytes.
 const forever = `
 version: 1
 name: kills

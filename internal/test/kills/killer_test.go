@@ -79,7 +79,8 @@ func (k *killer) victims(roles []*role) (all []*role) {
 	return lots[k.rng.IntN(len(lots)):][:1]
 }
 
-// run starts the fleet, kills that many of it, and waits for the task's end. It returns early where the task ends first.
+// run starts the fleet, kills that many of it, and waits for the task's end. It returns early where the task ends
+// first.
 func (f *fleet) run(k *killer, kills int, w *witness) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -129,7 +129,8 @@ func (w *witness) newestRound() uint64 {
 	return w.newest
 }
 
-// checkDisk looks at the folder of a learner that was just killed: what anybody saw of it is there. It returns what is there.
+// checkDisk looks at the folder of a learner that was just killed: what anybody saw of it is there. It returns what
+// is there.
 func (w *witness) checkDisk(f *fleet) state.Checkpoint {
 	c, err := load(f.t, f.path("state"))
 	f.keep(c)

@@ -86,8 +86,8 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// TestMutantsBuild: each mutant is a program. One that does not build says nothing of the tests, and only the long run would tell. All
-// are built at once: their edits do not overlap.
+// TestMutantsBuild: each mutant is a program. One that does not build says nothing of the tests, and only the long
+// run would tell. All are built at once: their edits do not overlap.
 func TestMutantsBuild(t *testing.T) {
 	texts, packages := map[string]string{}, map[string]bool{}
 	for _, m := range mutants {

@@ -140,7 +140,8 @@ func api(subject, body string) trial {
 	}
 }
 
-// TestNobodyPurgesRecords: the stage may purge reports, and with that ask to purge any stream; those of the records refuse everybody.
+// TestNobodyPurgesRecords: the stage may purge reports, and with that ask to purge any stream; those of the records
+// refuse everybody.
 func TestNobodyPurgesRecords(t *testing.T) {
 	s := shipped(t).scene(t)
 	for _, role := range []string{admin, learner, stage, publisher} {
@@ -247,9 +248,10 @@ func traces(subject string) trial {
 	}
 }
 
-// provoke sends a message whose answer would be written to subject, and looks there. An answer leaves through the queue
-// of the stream that makes it and enters through the queue of the one that stores it, in the order of the writes after
-// it: when the first of these are acknowledged it has left, and when the second are, it has been stored or never will be.
+// provoke sends a message whose answer would be written to subject, and looks there. An answer leaves through the
+// queue of the stream that makes it and enters through the queue of the one that stores it, in the order of the
+// writes after it: when the first of these are acknowledged it has left, and when the second are, it has been
+// stored or never will be.
 func provoke(t *testing.T, s *scene, c *client, m *nats.Msg, subject string) bool {
 	t.Helper()
 	const after = "after"
@@ -320,8 +322,9 @@ func allowRollup(t *testing.T, s *scene) {
 // apiError reports whether an answer refuses a request.
 func apiError(m *nats.Msg) bool { return strings.Contains(string(m.Data), `"error":`) }
 
-// TestReservedReplies: an import passes replies that begin with $JS.ACK on as they are, so an empty answer sent there would
-// acknowledge a report of somebody else. The server refuses such replies of clients; older ones may not.
+// TestReservedReplies: an import passes replies that begin with $JS.ACK on as they are, so an empty answer sent
+// there would acknowledge a report of somebody else. The server refuses such replies of clients; older ones may
+// not.
 func TestReservedReplies(t *testing.T) {
 	s := shipped(t).scene(t)
 	for _, role := range []string{publisher, learner, stage} {

@@ -128,8 +128,8 @@ cluster { name: panlearn, listen: "127.0.0.1:-1", routes: ["nats://%s"]
 `, role, address, s.at(role+".pem"), s.at(role+"-key.pem"), believed)))
 }
 
-// TestOnlyServersJoin: a publisher, stage, learner or administrator who runs a server is refused by the shipped cluster, and was taken by
-// the one that shows the users' authority on its links.
+// TestOnlyServersJoin: a publisher, stage, learner or administrator who runs a server is refused by the shipped
+// cluster, and was taken by the one that shows the users' authority on its links.
 func TestOnlyServersJoin(t *testing.T) {
 	bad, target := sameTLS(t)
 	bad.rogue(t, publisher, bad.routes[0])
@@ -196,8 +196,8 @@ func connectTo(t testing.TB, s *server.Server, c natsjs.ConnectConfig) *natsjs.C
 	return conn
 }
 
-// TestShippedPorts: the shipped configurations open the clients' port and, of a cluster, the links: none for leaf nodes, gateways,
-// websockets or MQTT, where certificates or permissions would be others, and no monitoring port.
+// TestShippedPorts: the shipped configurations open the clients' port and, of a cluster, the links: none for leaf
+// nodes, gateways, websockets or MQTT, where certificates or permissions would be others, and no monitoring port.
 func TestShippedPorts(t *testing.T) {
 	s := three(t)
 	for _, file := range []string{"server-1/panlearn.conf", "server-1/cluster.conf"} {

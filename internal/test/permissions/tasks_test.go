@@ -215,9 +215,9 @@ func (a answering) Trouble(string)           {}
 func (a answering) Lost(string)              {}
 func (a answering) Applied(service.Applied)  {}
 
-// TestTasksSideBySide: three tasks on one server, two of the same people and one of others. The one that is killed in the middle,
-// ended and removed is not noticed by the two that go on, whose users are all counted, and whose models are to the last bit
-// those of learners that have the broker for themselves.
+// TestTasksSideBySide: three tasks on one server, two of the same people and one of others. The one that is killed
+// in the middle, ended and removed is not noticed by the two that go on, whose users are all counted, and whose
+// models are to the last bit those of learners that have the broker for themselves.
 func TestTasksSideBySide(t *testing.T) {
 	b := twoSites(t)
 	first, second := newTenant(t, "first", ""), newTenant(t, "second", "", "privacy.epsilon=2", "schedule.algorithm=psgd", "model.radius=5")

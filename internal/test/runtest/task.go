@@ -1,5 +1,5 @@
-// Package runtest helps tests of the packages that wire everything together: small tasks, a learner that runs them without users, and
-// readers of what it serves.
+// Package runtest helps tests of the packages that wire everything together: small tasks, a learner that runs them
+// without users, and readers of what it serves.
 package runtest
 
 import (
@@ -37,7 +37,8 @@ func Small(t testing.TB, sets ...string) *task.Spec {
 	return Spec(t, "quickstart", append([]string{"schedule.users=607", "schedule.rounds.max=2"}, sets...)...)
 }
 
-// Words is a task with words that JSON writers like to escape, Numbers the same with a number to predict, and Classes with three classes.
+// Words is a task with words that JSON writers like to escape, Numbers the same with a number to predict, and
+// Classes with three classes.
 const Words = `
 version: 1
 name: words
