@@ -1,13 +1,15 @@
-// Package acsa is accelerated stochastic approximation (Ghadimi and Lan 2012, with the Euclidean prox): it minimises a strongly convex, smooth function over a set from
-// gradients, or unbiased estimates of them, at the points that it asks for, one after the other. What it computes follows from the gradients that it is given.
+// Package acsa is accelerated stochastic approximation (Ghadimi and Lan 2012, with the Euclidean prox): it
+// minimises a strongly convex, smooth function over a set from gradients, or unbiased estimates of them, at the
+// points that it asks for, one after the other. What it computes follows from the gradients that it is given.
 package acsa
 
 import "github.com/panlearn/panlearn/learner/convex"
 
 // A Descent is one run.
 //
-// With variance V^2 of a gradient and phi at least the smoothness Ls of the function, which is mu-strongly convex, N steps from x bring the gap in
-// expectation to at most 2 phi ||x - x*||^2/(N(N+1)) + 8 V^2/(mu(N+1)) (their Proposition 9).
+// With variance V^2 of a gradient and phi at least the smoothness Ls of the function, which is mu-strongly convex,
+// N steps from x bring the gap in expectation to at most 2 phi ||x - x*||^2/(N(N+1)) + 8 V^2/(mu(N+1)) (their
+// Proposition 9).
 type Descent struct {
 	mu, phi float64
 	set     convex.Set

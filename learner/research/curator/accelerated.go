@@ -11,8 +11,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A filteredPhase is one phase of Algorithm 3 by Algorithm 2: accelerated gradient descent on the mean loss of its people + (lambda/2)||. - c||^2, where c
-// is the last release, with the noisy filtered mean of all of their gradients in every step.
+// A filteredPhase is one phase of Algorithm 3 by Algorithm 2: accelerated gradient descent on the mean loss of its
+// people + (lambda/2)||. - c||^2, where c is the last release, with the noisy filtered mean of all of their
+// gradients in every step.
 type filteredPhase struct {
 	people        int     // n_i
 	lambda        float64 // lambda_i

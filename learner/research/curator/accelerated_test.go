@@ -58,8 +58,8 @@ func twoPhases(t *testing.T, people int, of, each float64) *filteredPlan {
 	return &filteredPlan{public: problem(2*people, 2, 1, 1), phases: []filteredPhase{ph, ph}}
 }
 
-// TestThresholdNoiseIsDrawnOnce: where only the level is noisy and all pairs count, half of the phases pass all tests; with fresh noise for each of 20 tests
-// hardly one would.
+// TestThresholdNoiseIsDrawnOnce: where only the level is noisy and all pairs count, half of the phases pass all
+// tests; with fresh noise for each of 20 tests hardly one would.
 func TestThresholdNoiseIsDrawnOnce(t *testing.T) {
 	f := twoPhases(t, 8, 0.001, 60)
 	people, _ := numbered(8, 2)
@@ -208,7 +208,8 @@ func TestReleasesAreInTheSet(t *testing.T) {
 	}
 }
 
-// TestReduction: with a ridge and many people the runs on growing parts have the smaller bound, on fewer people each than there are; with few, one run has.
+// TestReduction: with a ridge and many people the runs on growing parts have the smaller bound, on fewer people
+// each than there are; with few, one run has.
 func TestReduction(t *testing.T) {
 	p := problem(1<<11, 1024, 2, 8)
 	p.Ridge = 0.5

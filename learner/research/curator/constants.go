@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// constants are the numbers of a test for concentration and of the release of a filtered mean after it, of so many points (Lowy, Liu and Asi 2024,
-// Algorithm 1). Scores are in pairs. Radii are in units of a tau that each phase has.
+// constants are the numbers of a test for concentration and of the release of a filtered mean after it, of so many
+// points (Lowy, Liu and Asi 2024, Algorithm 1). Scores are in pairs. Radii are in units of a tau that each phase
+// has.
 type constants struct {
 	groups int    // C
 	filter filter // r_s, r_f and U

@@ -6,9 +6,10 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Contest is one release of a method against one of the baseline that takes a person as one item (B0), of as many people, for the same curvature of the
-// objective and the same budget. Rows of people are draws of one distribution, and as different as the clip norm and Spread allow. Noise is
-// Gaussian here: planning figures, which the lattice of a plan meets within a few percent (docs/proofs/curator.md, From how many people on).
+// A Contest is one release of a method against one of the baseline that takes a person as one item (B0), of as many
+// people, for the same curvature of the objective and the same budget. Rows of people are draws of one
+// distribution, and as different as the clip norm and Spread allow. Noise is Gaussian here: planning figures, which
+// the lattice of a plan meets within a few percent (docs/proofs/curator.md, From how many people on).
 type Contest struct {
 	Method string // of the table of methods
 	Paper  bool   // with the constants that the paper prints

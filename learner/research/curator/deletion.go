@@ -13,12 +13,14 @@ import (
 // mostDeletable is the largest number of people whose subsets are all looked at: the method is exponential in it.
 const mostDeletable = 14
 
-// A stability is all that Ghazi et al. 2023, Algorithm 1 (DelOutputPert) asks of a function of people: its value for each set of people who are left out. Sets are
-// bits. It is the reference for small numbers of people, for any deterministic function, and exact: nothing in it is a search that may miss.
+// A stability is all that Ghazi et al. 2023, Algorithm 1 (DelOutputPert) asks of a function of people: its value
+// for each set of people who are left out. Sets are bits. It is the reference for small numbers of people, for any
+// deterministic function, and exact: nothing in it is a search that may miss.
 type stability struct {
 	people int
 	level  int // Lv: how many are left out at most, before the last one
-	// edges[S] is how far leaving out one more moves the value without S at most, and above[S] the largest edge of S and its supersets of up to level.
+	// edges[S] is how far leaving out one more moves the value without S at most, and above[S] the largest edge of
+	// S and its supersets of up to level.
 	above []float64
 }
 
@@ -80,7 +82,8 @@ func (s *stability) score(most int, sensitivity float64) (score int, without uin
 	return score, without
 }
 
-// A deletion releases a minimiser by DelOutputPert: the reference for what gradscore is a polynomial form of (Ghazi et al. 2023, Algorithm 2, SCOutputPert).
+// A deletion releases a minimiser by DelOutputPert: the reference for what gradscore is a polynomial form of (Ghazi
+// et al. 2023, Algorithm 2, SCOutputPert).
 type deletion struct {
 	*solver
 	scored

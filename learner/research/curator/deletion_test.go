@@ -12,8 +12,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// TestDeletionByBruteForce holds scores against their definition, and neighbours against what is charged: scores at most one apart, values at most
-// (s + s' + 2) Delta; the function is the mean of numbers, of few people, by exhaustion of the definition.
+// TestDeletionByBruteForce holds scores against their definition, and neighbours against what is charged: scores at
+// most one apart, values at most (s + s' + 2) Delta; the function is the mean of numbers, of few people, by
+// exhaustion of the definition.
 func TestDeletionByBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	mean := func(x []float64) func(uint) []float64 {

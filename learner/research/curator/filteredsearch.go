@@ -146,8 +146,8 @@ func (s *filteredSearch) radius(people, steps int) float64 {
 	return min(spreadRadius(people, s.public.Items, steps, s.public.failure())*s.public.spread(), 2) * s.public.Lipschitz
 }
 
-// gap bounds the expected gap of a phase's objective after its stages, each from where the last one ended (Ghadimi and Lan 2012, Proposition 9;
-// docs/proofs/curator.md, accelerated).
+// gap bounds the expected gap of a phase's objective after its stages, each from where the last one ended (Ghadimi
+// and Lan 2012, Proposition 9; docs/proofs/curator.md, accelerated).
 func (f *filteredPlan) gap(ph filteredPhase) float64 {
 	p := f.public
 	strong := ph.lambda + p.Ridge

@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A gradscore releases a minimiser over the people whose gradients do not stand out there, if no more stand out than a secret number (docs/proofs/curator.md, GradScore).
-// The score k of people is the smallest for which no more than k of them have a gradient further than thresholds[k] from the mean one.
+// A gradscore releases a minimiser over the people whose gradients do not stand out there, if no more stand out
+// than a secret number (docs/proofs/curator.md, GradScore). The score k of people is the smallest for which no more
+// than k of them have a gradient further than thresholds[k] from the mean one.
 type gradscore struct {
 	*solver
 	scored
@@ -53,18 +54,21 @@ func concentration(p Public, m, people float64) float64 {
 // person in it, in units of L: no two gradients are further apart.
 const farthest = 2.0
 
-// unsure bounds how far a computed distance of a person's gradient from the mean one is from that at the exact minimiser.
+// unsure bounds how far a computed distance of a person's gradient from the mean one is from that at the exact
+// minimiser.
 func (s *solver) unsure() float64 {
 	return (2*s.public.smoothness()*s.xi + 2*s.wrong + (float64(s.public.Dim)+16)*0x1p-51*s.public.lipschitz()) * (1 + 0x1p-40)
 }
 
-// inlier bounds the distance from the mean gradient, at the minimiser without outliers, of who is no outlier of a score k.
+// inlier bounds the distance from the mean gradient, at the minimiser without outliers, of who is no outlier of a
+// score k.
 func (g *gradscore) inlier(k int) float64 {
 	n := float64(g.people)
 	return min(g.thresholds[k]+g.unsure()+float64(k)*g.rho*n/(n-float64(k)), farthest*g.public.lipschitz()) * (1 + 0x1p-40)
 }
 
-// scoredApart bounds how far apart minimisers without outliers are of neighbours with scores s and t, for strong convexity 1 (docs/proofs/curator.md, GradScore).
+// scoredApart bounds how far apart minimisers without outliers are of neighbours with scores s and t, for strong
+// convexity 1 (docs/proofs/curator.md, GradScore).
 func scoredApart(people int, inlier func(k int) float64) func(s, t int) float64 {
 	return func(s, t int) float64 {
 		left := people - s - t - 1
@@ -132,7 +136,8 @@ func (g *gradscore) score(far []float64) (score int, keep []bool) {
 	return score, keep
 }
 
-// plannedNoise guesses the noise of a gradscore by that of its law for distances s+t+2: that of the distance at the middle of the law.
+// plannedNoise guesses the noise of a gradscore by that of its law for distances s+t+2: that of the distance at the
+// middle of the law.
 func plannedNoise(p Public, lambda float64, people int, l law, perDistance float64) float64 {
 	g, err := newGradscore(p, lambda, people, l)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A groupPhase is one phase of Algorithm 1: people are dealt to groups by turns, each group takes a pass of projected stochastic gradient descent from
-// the last release, and the filtered mean of the groups' average iterates is released if they are concentrated.
+// A groupPhase is one phase of Algorithm 1: people are dealt to groups by turns, each group takes a pass of
+// projected stochastic gradient descent from the last release, and the filtered mean of the groups' average
+// iterates is released if they are concentrated.
 type groupPhase struct {
 	people, size, steps int     // n_i; N_i of each group; T_i = N_i m steps of a group
 	eta, tau            float64 // step size; the radius that the test's and the filter's are multiples of
@@ -26,7 +27,8 @@ type groupPlan struct {
 	phases    []groupPhase
 }
 
-// ball bounds how far a group's average iterate is from the phase's start: the t-th iterate is t steps of at most eta (L + mu R) away, and all are in the set.
+// ball bounds how far a group's average iterate is from the phase's start: the t-th iterate is t steps of at most
+// eta (L + mu R) away, and all are in the set.
 func (g *groupPlan) ball(ph groupPhase) float64 {
 	return min(ph.eta*g.public.steepest()*float64(ph.steps)/2, g.public.diameter()) * (1 + 0x1p-20)
 }
@@ -63,7 +65,8 @@ func (g *groupPlan) run(ctx context.Context, loss convex.Loss, people []Person, 
 	})
 }
 
-// testAndRelease overwrites mean with the release of the filtered mean of points, which must not be published where their test does not pass.
+// testAndRelease overwrites mean with the release of the filtered mean of points, which must not be published where
+// their test does not pass.
 func (c *constants) testAndRelease(mean []float64, points [][]float64, tau float64, l lattice, ball float64, entropy rand.Source) (passed bool, err error) {
 	f := c.filter.scaled(tau)
 	pairs, near := f.counts(points)
@@ -76,8 +79,9 @@ func (c *constants) testAndRelease(mean []float64, points [][]float64, tau float
 	return passed, l.release(mean, ball, entropy)
 }
 
-// descend returns the average iterate of group j, less the start: m steps of each of its people, of gradients of their rows in order, those of an
-// m-th of the rows each if there are more than m, and each row several times if there are fewer.
+// descend returns the average iterate of group j, less the start: m steps of each of its people, of gradients of
+// their rows in order, those of an m-th of the rows each if there are more than m, and each row several times if
+// there are fewer.
 func (g *groupPlan) descend(ph groupPhase, loss convex.Loss, people []Person, j int, start []float64) []float64 {
 	p, d := g.public, len(start)
 	at, sum, step, part := append([]float64(nil), start...), make([]float64, d), make([]float64, d), make([]float64, d)

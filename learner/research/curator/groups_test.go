@@ -162,7 +162,8 @@ func numbered(n, m int) (people []Person, owner []int) {
 	return people, owner
 }
 
-// TestOneGroupOnePhase: every row is asked for once, so that a person is in one group of one phase; people who are left over are not.
+// TestOneGroupOnePhase: every row is asked for once, so that a person is in one group of one phase; people who are
+// left over are not.
 func TestOneGroupOnePhase(t *testing.T) {
 	p := problem(205, 3, 1, 8)
 	plan, err := planGroups(p)
@@ -253,7 +254,8 @@ func TestStepsOfOtherNumbersOfRows(t *testing.T) {
 	}
 }
 
-// TestHaltedGroups: groups of people of two kinds halt a phase. What came before it is returned, after the work of all phases.
+// TestHaltedGroups: groups of people of two kinds halt a phase. What came before it is returned, after the work of
+// all phases.
 func TestHaltedGroups(t *testing.T) {
 	p := problem(300, 100, 1, 8)
 	plan, err := planGroups(p)
@@ -284,8 +286,8 @@ func TestGroupsOfRoughLosses(t *testing.T) {
 	}
 }
 
-// TestPaperConstantsRun: Algorithm 1 with the constants that the paper prints runs on the same code; its noise is so large that the release is on the set's
-// boundary. Only the calibrated constants are planned with.
+// TestPaperConstantsRun: Algorithm 1 with the constants that the paper prints runs on the same code; its noise is
+// so large that the release is on the set's boundary. Only the calibrated constants are planned with.
 func TestPaperConstantsRun(t *testing.T) {
 	p := problem(2*paperGroups(accounting.Budget{Epsilon: 8, Delta: 1e-6}, 4, 1000), 4, 2, 8)
 	x := paperNumbers(p)

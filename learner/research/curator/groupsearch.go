@@ -11,7 +11,8 @@ func fewestGroups(p Public) int { return leastGroups(p.Budget, p.failure()) }
 // mostPhases bounds the number of phases that a search tries.
 const mostPhases = 6
 
-// schedules yields the sizes of phases that a search tries, up to so many phases, each of at least so many people: all alike, or each half of the one before.
+// schedules yields the sizes of phases that a search tries, up to so many phases, each of at least so many people:
+// all alike, or each half of the one before.
 func schedules(n, most, least int) func(yield func([]int) bool) {
 	return func(yield func([]int) bool) {
 		for l := 1; l <= most; l++ {
@@ -24,7 +25,8 @@ func schedules(n, most, least int) func(yield func([]int) bool) {
 	}
 }
 
-// searchGroups takes the number of groups, the phases and the step sizes with the smallest bound, with Gaussian noise as a guide.
+// searchGroups takes the number of groups, the phases and the step sizes with the smallest bound, with Gaussian
+// noise as a guide.
 func searchGroups(p Public) (*groupPlan, error) {
 	var best *groupPlan
 	least := math.Inf(1)

@@ -71,7 +71,8 @@ func bestCourse(fewest, most int, low, high float64, growths []float64, risk fun
 	return best, least
 }
 
-// A turn is a phase that releases a point, given the last released one, or halts: then the point is not to be looked at.
+// A turn is a phase that releases a point, given the last released one, or halts: then the point is not to be
+// looked at.
 type turn interface {
 	release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) (x []float64, released bool, err error)
 	cost() (std, delta float64) // of one coordinate of the release; that was evaluated at the budget's epsilon
@@ -100,7 +101,8 @@ func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64,
 	return plan
 }
 
-// follow takes turns from a point on. After a halt the other turns are taken all the same, from the last released point, and nothing of them is used.
+// follow takes turns from a point on. After a halt the other turns are taken all the same, from the last released
+// point, and nothing of them is used.
 func follow(x []float64, turns int, release func(i int, from []float64) ([]float64, bool, error)) (Result, error) {
 	r := Result{Model: x}
 	for i := range turns {
@@ -128,7 +130,8 @@ func phasesRisk(p Public, phases int, fit, drift, std func(i int) float64) float
 	return risk + p.steepest()*math.Sqrt(float64(p.Dim))*std(phases-1)
 }
 
-// outputGrowths are changes of the weight from one phase to the next: what half of the people, and a release far nearer to the optimum, ask for.
+// outputGrowths are changes of the weight from one phase to the next: what half of the people, and a release far
+// nearer to the optimum, ask for.
 var outputGrowths = []float64{2, 3, 4, 6, 8, 16, 32}
 
 // planOutputPhases returns a plan of B0 in phases on disjoint people, each around the last released point,

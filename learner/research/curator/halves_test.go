@@ -137,7 +137,8 @@ func TestLongestStepBringsNothingApart(t *testing.T) {
 	}
 }
 
-// TestBaselinesLearn: all three release points of the set that are better than the start, within their budget, and more people help.
+// TestBaselinesLearn: all three release points of the set that are better than the start, within their budget, and
+// more people help.
 func TestBaselinesLearn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	people := crowd(rng, 4000, 2, 3)

@@ -78,8 +78,8 @@ type Plan struct {
 	run func(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error)
 }
 
-// Fit releases a model. It refuses another number of people than was planned for, and losses that the method is not proved for; it gives up between
-// two passes when ctx ends. No error says anything of rows.
+// Fit releases a model. It refuses another number of people than was planned for, and losses that the method is not
+// proved for; it gives up between two passes when ctx ends. No error says anything of rows.
 func (p *Plan) Fit(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
 	switch {
 	case len(people) != p.Public.People:

@@ -76,9 +76,10 @@ func (r *releaser) release(x []float64) error {
 	return err
 }
 
-// smallest returns a lattice of few trials whose delta was evaluated to be at most most, and that delta, for a shift of ratio of the ball's diameter: about 32 levels a shift,
-// where rounding and small laws add little. That more trials are enough where fewer are is used for speed alone. A ball that nothing can be released of is refused here,
-// before anything is charged.
+// smallest returns a lattice of few trials whose delta was evaluated to be at most most, and that delta, for a
+// shift of ratio of the ball's diameter: about 32 levels a shift, where rounding and small laws add little. That
+// more trials are enough where fewer are is used for speed alone. A ball that nothing can be released of is refused
+// here, before anything is charged.
 func smallest(dim int, ball, ratio, most float64, delta func(lattice) float64) (l lattice, spent float64, err error) {
 	if err := (lattice{dim, 32, 2}).params(ball).Validate(); err != nil {
 		return l, 1, fmt.Errorf("noise: %w", err)

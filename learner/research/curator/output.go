@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// An output is a release of a minimiser over so many people: the baseline B0. Replacing a person moves the minimiser by at most 2L/(nu n), whatever
-// the person's rows are, and the solver's answer by 2 xi more.
+// An output is a release of a minimiser over so many people: the baseline B0. Replacing a person moves the
+// minimiser by at most 2L/(nu n), whatever the person's rows are, and the solver's answer by 2 xi more.
 type output struct {
 	*solver
 	lambda  float64 // weight of (lambda/2)||. - c||^2
@@ -54,7 +54,8 @@ func (s *solver) publish(x, middle []float64, l lattice, entropy rand.Source) er
 	return publish(s.public.Set, x, from, s.ball(), l, entropy)
 }
 
-// publish overwrites a point of a ball around from, which is public, with its release on the lattice, projected on the set.
+// publish overwrites a point of a ball around from, which is public, with its release on the lattice, projected on
+// the set.
 func publish(set convex.Set, x, from []float64, ball float64, l lattice, entropy rand.Source) error {
 	for j, c := range from {
 		x[j] -= c
@@ -73,7 +74,8 @@ func publish(set convex.Set, x, from []float64, ball float64, l lattice, entropy
 // mechanism, and what rounding adds.
 func noisePerMove(b accounting.Budget) float64 { return 1.025 * perShift(b) }
 
-// outputRisk bounds the expected excess risk of one release on new rows of the people's distribution (docs/proofs/curator.md, Baselines):
+// outputRisk bounds the expected excess risk of one release on new rows of the people's distribution
+// (docs/proofs/curator.md, Baselines):
 //
 //	lambda D^2/2 + 4 L^2/(nu n m) + (L + mu R)(sqrt(d) std + xi)
 func outputRisk(p Public, lambda, distance float64, people int, std, xi float64) float64 {

@@ -79,8 +79,8 @@ func TestOutputNoiseIsNearTheGaussian(t *testing.T) {
 	}
 }
 
-// TestMinimisersMoveByLittle replaces a person by hostile ones: no two answers of the solver are further apart than is charged for, and the certificate
-// xi holds against many more steps.
+// TestMinimisersMoveByLittle replaces a person by hostile ones: no two answers of the solver are further apart than
+// is charged for, and the certificate xi holds against many more steps.
 func TestMinimisersMoveByLittle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var closest, off float64

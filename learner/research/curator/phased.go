@@ -7,8 +7,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A perturbation is SCOutputPert of Ghazi et al. 2023: the release, within a budget, of the minimiser over so many people of the objective with
-// (lambda/2)||. - c||^2, c the last released point. byGradscore and byDeletion are the two.
+// A perturbation is SCOutputPert of Ghazi et al. 2023: the release, within a budget, of the minimiser over so many
+// people of the objective with (lambda/2)||. - c||^2, c the last released point. byGradscore and byDeletion are the
+// two.
 type perturbation func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed, error)
 
 type perturbed interface {
@@ -24,8 +25,9 @@ func byDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda 
 	return newDeletion(a, p, b, lambda, people, deletionLaw(b))
 }
 
-// A phasing is one of the paper's four phased methods: on disjoint people, each phase with the whole budget, or on all people, with a share of it; and
-// for strongly convex objectives, whose first phase has no weight but the objective's own (docs/proofs/curator.md, Phases).
+// A phasing is one of the paper's four phased methods: on disjoint people, each phase with the whole budget, or on
+// all people, with a share of it; and for strongly convex objectives, whose first phase has no weight but the
+// objective's own (docs/proofs/curator.md, Phases).
 type phasing struct {
 	name     string
 	disjoint bool
@@ -42,7 +44,8 @@ var (
 // mostShares bounds the number of phases on all people that are tried: each has a share of the budget.
 const mostShares = 6
 
-// scoredGrowths are changes of the weight from one phase to the next: those of Ghazi et al. 2023 and of Lowy, Liu and Asi 2024, who let it grow faster.
+// scoredGrowths are changes of the weight from one phase to the next: those of Ghazi et al. 2023 and of Lowy, Liu
+// and Asi 2024, who let it grow faster.
 var scoredGrowths = []float64{2, 4, 8, 16, 64, 256}
 
 // weight returns lambda of phase i of a course.

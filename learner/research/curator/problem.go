@@ -11,8 +11,8 @@ import (
 
 // Public is all that a plan may depend on: numbers that are public.
 //
-// What is minimised is the mean over people of the mean of their rows' losses, each cut where its slope would be above Lipschitz, + (Ridge/2)||theta||^2,
-// over Set. A person without rows loses nothing.
+// What is minimised is the mean over people of the mean of their rows' losses, each cut where its slope would be
+// above Lipschitz, + (Ridge/2)||theta||^2, over Set. A person without rows loses nothing.
 type Public struct {
 	People     int               // n, fixed
 	Items      int               // m, rows of a person; for utility alone

@@ -18,8 +18,8 @@ func shares(q float64, phases int) []float64 {
 // paperPhases returns the l of the paper, floor(log2 n).
 func paperPhases(n int) int { return bits.Len(uint(n)) - 1 }
 
-// split divides n people into phases that shrink by 2^-q, in full: the rounding goes to the first. Phase i has the people from the sum of the sizes
-// before it on, so that nobody is in two.
+// split divides n people into phases that shrink by 2^-q, in full: the rounding goes to the first. Phase i has the
+// people from the sum of the sizes before it on, so that nobody is in two.
 func split(n int, q float64, phases int) []int {
 	var sum float64
 	for i := range phases {

@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A pass is one step a person of projected gradient descent, in the order of the people, and the release of the mean of the points that the steps start from: the
-// baseline B1. A step of size eta brings no two points further apart, so that replacing a person moves each point, and their mean, by at most 2 eta L.
+// A pass is one step a person of projected gradient descent, in the order of the people, and the release of the
+// mean of the points that the steps start from: the baseline B1. A step of size eta brings no two points further
+// apart, so that replacing a person moves each point, and their mean, by at most 2 eta L.
 type pass struct {
 	public  Public
 	eta     float64

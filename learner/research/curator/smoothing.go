@@ -7,9 +7,10 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A blur smooths a loss by convolution with the uniform law on a ball: f_r(x) = E f(x + y). Of an L-Lipschitz convex f it is convex, L-Lipschitz and
-// L sqrt(d)/r-smooth, and f <= f_r <= f + L r (Duchi, Bartlett and Wainwright 2012; docs/proofs/curator.md, smoothing). A gradient of f at x + y with a
-// fresh y has f_r's gradient at x as its mean, and a norm of at most L: draws do not depend on rows, and are nothing that privacy rests on.
+// A blur smooths a loss by convolution with the uniform law on a ball: f_r(x) = E f(x + y). Of an L-Lipschitz
+// convex f it is convex, L-Lipschitz and L sqrt(d)/r-smooth, and f <= f_r <= f + L r (Duchi, Bartlett and
+// Wainwright 2012; docs/proofs/curator.md, smoothing). A gradient of f at x + y with a fresh y has f_r's gradient
+// at x as its mean, and a norm of at most L: draws do not depend on rows, and are nothing that privacy rests on.
 type blur struct {
 	radius float64 // 0: none
 	random *rand.Rand

@@ -8,10 +8,12 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Sums of gradients and of scores are added up in parts of so many, so that rounding grows with that and not with how many there are.
+// Sums of gradients and of scores are added up in parts of so many, so that rounding grows with that and not with
+// how many there are.
 const addends = convex.Addends
 
-// mostRows of a person enter; who has more, has the first so many. It keeps the bound on rounding free of what people hold.
+// mostRows of a person enter; who has more, has the first so many. It keeps the bound on rounding free of what
+// people hold.
 const mostRows = 1 << 20
 
 // slopeErrors bounds the rounding errors of a row's slope, in units of 2^-53 of the largest slope that is not
@@ -71,7 +73,8 @@ func newTable(p Public, loss convex.Loss, people []Person) (*table, error) {
 	return t, nil
 }
 
-// gradient overwrites dst with the gradient of person i's loss at theta: the mean of their rows' clipped gradients, at most L long up to rounding.
+// gradient overwrites dst with the gradient of person i's loss at theta: the mean of their rows' clipped gradients,
+// at most L long up to rounding.
 func (t *table) gradient(dst, theta []float64, i int) {
 	clear(dst)
 	rows, cuts := t.people[i], t.cuts[i]
@@ -98,8 +101,8 @@ func (t *table) gradient(dst, theta []float64, i int) {
 	}
 }
 
-// mean overwrites dst with the mean of the gradients at theta of these people, or of those of them that are kept: the work is the same. person and
-// dst are of the length of theta.
+// mean overwrites dst with the mean of the gradients at theta of these people, or of those of them that are kept:
+// the work is the same. person and dst are of the length of theta.
 func (t *table) mean(dst, theta, person []float64, people []int, keep []bool) {
 	clear(dst)
 	clear(t.sum)
@@ -129,8 +132,8 @@ func addTo(dst, x []float64) {
 	}
 }
 
-// A solver finds the minimiser over Public.Set of the mean over people of their losses + (weight/2)||. - m||^2, whose weight holds the ridge's too
-// (Public.middle). Steps is a number of public numbers alone.
+// A solver finds the minimiser over Public.Set of the mean over people of their losses + (weight/2)||. - m||^2,
+// whose weight holds the ridge's too (Public.middle). Steps is a number of public numbers alone.
 type solver struct {
 	public Public
 	weight float64 // nu: the objective is nu-strongly convex
@@ -143,7 +146,8 @@ type solver struct {
 	xi float64
 }
 
-// move is the distance that is left after a solver's steps at most, in exact arithmetic, as a share of 2L/(nu n): little beside what a person moves.
+// move is the distance that is left after a solver's steps at most, in exact arithmetic, as a share of 2L/(nu n):
+// little beside what a person moves.
 const move = 0x1p-12
 
 // newSolver plans one for the objective's strong convexity and so many people.
@@ -189,8 +193,9 @@ func (s *solver) ball() float64 {
 	return min(s.public.lipschitz()/s.weight, s.public.diameter()) * (1 + 0x1p-40)
 }
 
-// minimiser returns a point of the set within xi of the minimiser over these people, or those of them that are kept, of the objective around middle: accelerated projected gradient
-// from the point of the set nearest to it, in a number of steps that does not depend on rows. An error is ctx's.
+// minimiser returns a point of the set within xi of the minimiser over these people, or those of them that are
+// kept, of the objective around middle: accelerated projected gradient from the point of the set nearest to it, in
+// a number of steps that does not depend on rows. An error is ctx's.
 func (s *solver) minimiser(ctx context.Context, t *table, middle []float64, people []int, keep []bool) ([]float64, error) {
 	d := len(middle)
 	x, y, last, g, person := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)

@@ -50,7 +50,8 @@ func (t *threshold) begin(entropy rand.Source) *series {
 	return &series{t.test.Threshold + t.test.Once.Sample(entropy), t.test.Each, entropy}
 }
 
-// testAndRelease overwrites mean with the release of the filtered mean of points, which must not be published unless this test and all before it passed.
+// testAndRelease overwrites mean with the release of the filtered mean of points, which must not be published
+// unless this test and all before it passed.
 func (s *series) testAndRelease(mean []float64, points [][]float64, f filter, r *releaser) (passed bool, err error) {
 	pairs, near := f.counts(points)
 	passed = s.passes(pairs)

@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// components are the principal components of rows: the directions in which they vary most, and the point that they vary about.
+// components are the principal components of rows: the directions in which they vary most, and the point that they
+// vary about.
 type components struct {
 	mean       []float64
 	directions [][]float64 // unit vectors, in the order of falling variance; of each the entry of largest magnitude is positive

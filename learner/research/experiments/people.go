@@ -36,8 +36,9 @@ func peopleOf(n, m int, epsilon float64, ridge bool) curator.Public {
 	return p
 }
 
-// people prints the tables: sizes, crossovers of noise, noise of one gradient, planning bounds, and what runs lose and how much noise they have. part names one of
-// them; of and only restrict runs to a number of people, and to contenders whose names have a text in them.
+// people prints the tables: sizes, crossovers of noise, noise of one gradient, planning bounds, and what runs lose
+// and how much noise they have. part names one of them; of and only restrict runs to a number of people, and to
+// contenders whose names have a text in them.
 func people(to, progress io.Writer, part string, seeds int, of, only string) error {
 	parts := []struct {
 		name  string

@@ -18,7 +18,8 @@ import (
 	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
-// smallSpread is the standard deviation of a row's gradient in units of the clip norm, between 0 and the truth: 0.05 at the truth, 0.094 at 0.
+// smallSpread is the standard deviation of a row's gradient in units of the clip norm, between 0 and the truth:
+// 0.05 at the truth, 0.094 at 0.
 const smallSpread = 0.1
 
 // smallClip is a clip norm that cuts few rows: none at the truth, where residuals are 0.1, and one of a hundred at 0.
@@ -46,7 +47,8 @@ func (c crowdCell) public(spread float64) curator.Public {
 	return p
 }
 
-// contenders of the tables of runs: methods as they plan, and those that gain by less different rows for these people's; then the pipeline.
+// contenders of the tables of runs: methods as they plan, and those that gain by less different rows for these
+// people's; then the pipeline.
 func rivals() (out []rival) {
 	for _, name := range []string{"output", "output-phases", "output-sgd", "gradscore", "phased-sco", "strongly-convex-sco", "group-sgd", "filtered"} {
 		m, _ := curator.Of(name)

@@ -13,8 +13,10 @@ import (
 	"github.com/panlearn/panlearn/learner/research/private"
 )
 
-// resquePrivate runs noisy SGD and private ReSQue, at a fixed lambda and as in Theorem 3, on 100,000 made-up rows: least absolute deviations in 10 dimensions, features of norm 1, epsilon 1 and delta
-// 1e-6 for one row more or less. It prints the proved bounds and the excess of the mean loss over the best that was found, without limit on rounds and with.
+// resquePrivate runs noisy SGD and private ReSQue, at a fixed lambda and as in Theorem 3, on 100,000 made-up rows:
+// least absolute deviations in 10 dimensions, features of norm 1, epsilon 1 and delta 1e-6 for one row more or
+// less. It prints the proved bounds and the excess of the mean loss over the best that was found, without limit on
+// rounds and with.
 func resquePrivate(w io.Writer, seeds int) error {
 	const n, d = 100000, 10
 	data, truth := unitRows(n, d)

@@ -18,7 +18,8 @@ import (
 	"github.com/panlearn/panlearn/learner/research/resque"
 )
 
-// A deviations problem is one of least absolute deviations with L = R = 1: rows of norm 1, and labels linear in them with noise of heavy tails.
+// A deviations problem is one of least absolute deviations with L = R = 1: rows of norm 1, and labels linear in
+// them with noise of heavy tails.
 type deviations struct {
 	rows []convex.Example
 	dim  int
@@ -108,8 +109,8 @@ func (p deviations) descent(gap float64) (mean []float64, rounds int) {
 	return mean, rounds
 }
 
-// depths runs four methods at every kappa = 1/gap, prints a line of each, and returns the rounds that they took by name. BallAccel has slack: as it is proved nobody
-// waits for it.
+// depths runs four methods at every kappa = 1/gap, prints a line of each, and returns the rounds that they took by
+// name. BallAccel has slack: as it is proved nobody waits for it.
 func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names []string, rounds map[string]plotter.XYs, err error) {
 	oracle, err := resque.NewRows(convex.Absolute{}, p.rows, p.dim, 1)
 	if err != nil {

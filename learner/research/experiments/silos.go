@@ -96,9 +96,10 @@ func (t trial) thinned(k int) trial {
 
 func trained(n int) int { return 4 * n / 5 }
 
-// drawnTwice makes of silos of label pairs, of which each has as many rows of a label as others have, those of the released script: the pool of a silo is
-// the rows that the first silo with the label has, for both labels, and as many as it has are drawn with replacement. So rows are in several silos,
-// several times, and both among those that are trained on and those that are tested on.
+// drawnTwice makes of silos of label pairs, of which each has as many rows of a label as others have, those of the
+// released script: the pool of a silo is the rows that the first silo with the label has, for both labels, and as
+// many as it has are drawn with replacement. So rows are in several silos, several times, and both among those that
+// are trained on and those that are tested on.
 func drawnTwice(silos [][]convex.Example) [][]convex.Example {
 	k := int(math.Sqrt(float64(len(silos))))
 	draw := rand.New(sim.Entropy(1, "experiments: with replacement"))

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// A pair is P = (1-q) N(0,1) + q N(m,1) against Q = N(0,1). Its privacy loss ln(dP/dQ)(x) = ln(1 - q + q e^(m x - m^2/2)) grows with x.
+// A pair is P = (1-q) N(0,1) + q N(m,1) against Q = N(0,1). Its privacy loss ln(dP/dQ)(x) = ln(1 - q + q e^(m x -
+// m^2/2)) grows with x.
 type pair struct{ q, m float64 }
 
 func (p pair) loss(x float64) float64 {
@@ -43,7 +44,8 @@ func normalBetween(a, b float64) (mass, err float64) {
 	}
 	if a >= 0 {
 		x, y := math.Erfc(a/math.Sqrt2)/2, math.Erfc(b/math.Sqrt2)/2
-		// The rounding of a/sqrt 2 moves the tail by up to 2e-16 a^2 of itself, and erfc is good to a few units of the last place.
+		// The rounding of a/sqrt 2 moves the tail by up to 2e-16 a^2 of itself, and erfc is good to a few units of
+		// the last place.
 		return math.Max(0, x-y), 1e-15 * (1 + a*a) * x
 	}
 	return 1 - math.Erfc(-a/math.Sqrt2)/2 - math.Erfc(b/math.Sqrt2)/2, 1e-15

@@ -24,7 +24,8 @@ func one[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// With q = 1 the pair is a Gaussian mechanism, of which everything is known exactly: the bounds hold it between them, and are close.
+// With q = 1 the pair is a Gaussian mechanism, of which everything is known exactly: the bounds hold it between
+// them, and are close.
 func TestSumsOfLossesHoldTheGaussian(t *testing.T) {
 	for _, c := range []struct {
 		m      float64

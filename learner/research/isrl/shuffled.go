@@ -16,8 +16,8 @@ type Shuffled struct {
 	Noise float64           // sigma of one report
 }
 
-// Shuffled evaluates the chain for R rounds. Local.Epsilon is NaN, and so is the noise, where the lemma on shuffling does not reach; it is at most 1, for which the
-// last line is proved.
+// Shuffled evaluates the chain for R rounds. Local.Epsilon is NaN, and so is the noise, where the lemma on
+// shuffling does not reach; it is at most 1, for which the last line is proved.
 //
 //	round  epsilon/(2 sqrt(2 R ln(1/delta))), delta/(2 R)     (ln(2/delta) in the theorem that composes: a doubt of the paper's)
 //	batch  epsilon_r = 2 q epsilon^, delta_r = q delta^ with q = M/(n N)

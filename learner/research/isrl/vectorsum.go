@@ -5,9 +5,10 @@ import (
 	"math"
 )
 
-// A VectorSum is P_vec (Algorithm 4, Cheu et al. 2021): each of Inputs vectors of norm at most L is rounded at random, a coordinate at a time, to one of Levels
-// steps over [-L, L], and Bin(Trials, P) is added. Only the sums of counts are seen. Doubt: the paper asks that g, b and p exist and gives
-// none, and prints a range of L and a centre L where 2L and m L are meant.
+// A VectorSum is P_vec (Algorithm 4, Cheu et al. 2021): each of Inputs vectors of norm at most L is rounded at
+// random, a coordinate at a time, to one of Levels steps over [-L, L], and Bin(Trials, P) is added. Only the sums
+// of counts are seen. Doubt: the paper asks that g, b and p exist and gives none, and prints a range of L and a
+// centre L where 2L and m L are meant.
 type VectorSum struct {
 	Inputs, Dim, Levels, Trials float64 // m, d, g, b
 	P                           float64

@@ -55,8 +55,8 @@ func atLeast(k, n float64) float64 {
 	return lo
 }
 
-// Runs of the whole method on two neighbours, one of which has one record more: what their releases tell is within the claim, and where noise is a third of what it
-// is charged as it is not.
+// Runs of the whole method on two neighbours, one of which has one record more: what their releases tell is within
+// the claim, and where noise is a third of what it is charged as it is not.
 func TestAuditOfReSQue(t *testing.T) {
 	runs := 2000
 	if longtest.Run(t, "100,000 runs a side; 2,000 are played") {
@@ -122,8 +122,8 @@ func TestAuditOfReSQue(t *testing.T) {
 	}
 }
 
-// Each phase of a call has the noise that it is charged for: the means of its releases with one record more, in the slot from which it moves most, are at
-// most mu standard deviations apart, and no less than what KD leaves of that.
+// Each phase of a call has the noise that it is charged for: the means of its releases with one record more, in the
+// slot from which it moves most, are at most mu standard deviations apart, and no less than what KD leaves of that.
 func TestCallNoiseIsAsCharged(t *testing.T) {
 	const n, runs = 16, 4000
 	p := Public{Method: ReSQue, N: n, Dim: 1, Lipschitz: 1, Radius: 1, Epsilon: 8, Delta: 1e-6, Convex: true}
@@ -190,7 +190,8 @@ func (c counter) Gradient(dst, theta []float64, e convex.Example) {
 	c.Absolute.Gradient(dst, theta, e)
 }
 
-// Runs ask as many gradients as rates that are charged expect: no record is sampled more often, or is in two slots of a call.
+// Runs ask as many gradients as rates that are charged expect: no record is sampled more often, or is in two slots
+// of a call.
 func TestSamplesAreAsCharged(t *testing.T) {
 	const n = 400
 	entropy := rand.NewChaCha8([32]byte{11})
@@ -239,7 +240,8 @@ func TestSamplesAreAsCharged(t *testing.T) {
 	check("ReSQue", 10*float64(v.rounds)*n*(v.rate.Float()+v.gradRate.Float()))
 }
 
-// Points at which weights are taken are in the ball of their call, which the moments of Lemma D need: those after steps, and the noisy one that a phase starts at.
+// Points at which weights are taken are in the ball of their call, which the moments of Lemma D need: those after
+// steps, and the noisy one that a phase starts at.
 func TestCallStaysInItsBall(t *testing.T) {
 	noise, err := newLattice(nil, rand.NewChaCha8([32]byte{12}))
 	if err != nil {
@@ -262,7 +264,8 @@ func TestCallStaysInItsBall(t *testing.T) {
 	}
 }
 
-// The same of Theorem 3's method: what all calls of a run tell, of one step each, so that a record moves a release by all that it may.
+// The same of Theorem 3's method: what all calls of a run tell, of one step each, so that a record moves a release
+// by all that it may.
 func TestAuditOfBall(t *testing.T) {
 	runs := 3000
 	if longtest.Run(t, "100,000 runs a side; 3,000 are played") {

@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// A ball is the method of Theorem 3 (Carmon et al. 2023): resque.Outer, whose line search asks Algorithm 7, whose steps ask Algorithm 5 and whose proximal estimates
-// Algorithm 6. Every number that the ledger depends on is here, fixed before any data; centres, strengths and what the line search decides are made of releases.
+// A ball is the method of Theorem 3 (Carmon et al. 2023): resque.Outer, whose line search asks Algorithm 7, whose
+// steps ask Algorithm 5 and whose proximal estimates Algorithm 6. Every number that the ledger depends on is here,
+// fixed before any data; centres, strengths and what the line search decides are made of releases.
 type ball struct {
 	outer  resque.Outer
 	rho    float64

@@ -33,8 +33,8 @@ func settled(t *testing.T, p Public, log int) ball {
 	return b
 }
 
-// Every release of a run has the noise of an entry of its ledger: what is seen, charged by its own noise, steps and rate, is no more than what the ledger holds, which
-// is what was planned.
+// Every release of a run has the noise of an entry of its ledger: what is seen, charged by its own noise, steps and
+// rate, is no more than what the ledger holds, which is what was planned.
 func TestBallIsCharged(t *testing.T) {
 	const n = 400
 	p, b := smallBall(t, n, 2, 4)

@@ -207,7 +207,8 @@ func (b ball) proxy(p Public) float64 {
 	return p.Lipschitz*b.rho*math.Sqrt(float64(p.Dim)) + (R*R+weight*(gaps*gap(ofStep)+squares*(variance+3*bias*bias)/4+2*R*bias*A))/A
 }
 
-// Numbers that are not searched: probes of a step, where bisection that begins at the last strength mostly takes two, and copies of a probe.
+// Numbers that are not searched: probes of a step, where bisection that begins at the last strength mostly takes
+// two, and copies of a probe.
 const (
 	ballProbes = 4
 	ballCopies = 3

@@ -18,7 +18,8 @@ type moments struct {
 	choose []float64 // log k!
 }
 
-// newMoments computes them: mu_k(s) E N^k / B^k with N Poisson(B) records in a step, or mu_k(s) where batch is 0 and a step is about one record.
+// newMoments computes them: mu_k(s) E N^k / B^k with N Poisson(B) records in a step, or mu_k(s) where batch is 0
+// and a step is about one record.
 func newMoments(s, batch float64, convexLosses bool) *moments {
 	m := &moments{s: s, convex: convexLosses, coeff: make([]float64, 2*maxOrder+1), choose: make([]float64, 2*maxOrder+1)}
 	for k := 2; k < len(m.choose); k++ {

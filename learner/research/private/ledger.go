@@ -7,12 +7,13 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A ledger holds what a run has released, for neighbours of which one has one record more. Which release comes next is fixed before any data, so that curves
-// and masses add up (docs/proofs/resque.md, "The ledger").
+// A ledger holds what a run has released, for neighbours of which one has one record more. Which release comes next
+// is fixed before any data, so that curves and masses add up (docs/proofs/resque.md, "The ledger").
 type ledger struct {
 	target accounting.Budget
 	curve  accounting.Renyi
-	// slack is the mass in which releases differ from those that the curve is of, on both sides; drift that on the side that has the record.
+	// slack is the mass in which releases differ from those that the curve is of, on both sides; drift that on the
+	// side that has the record.
 	slack, drift float64
 }
 

@@ -33,8 +33,9 @@ func (v pv) regularised(p Public, m *moments, callNoise, gradNoise float64) (gap
 	return gap, L * v.r / v.s * math.Sqrt(float64(p.Dim))
 }
 
-// A localized is iterative localisation (Carmon et al. 2023, Proposition 11): phase i minimises the mean over its own block of the records plus
-// (ridge_i/2) ||x - x_(i-1)||^2, with the whole budget, since a record is in one block (docs/proofs/resque.md, "Localisation").
+// A localized is iterative localisation (Carmon et al. 2023, Proposition 11): phase i minimises the mean over its
+// own block of the records plus (ridge_i/2) ||x - x_(i-1)||^2, with the whole budget, since a record is in one
+// block (docs/proofs/resque.md, "Localisation").
 type localized struct {
 	blocks []int // lengths; floor(N/2^i)
 	phases []pv  // ridge_1, 8 ridge_1, 64 ridge_1, ...

@@ -24,7 +24,8 @@ func smallBlock(t *testing.T, n, d int, eps float64) (Public, blockPlan) {
 	return q, b
 }
 
-// A phase comes as near to the minimiser with the regulariser as Theorem R says, from a start that is not the origin, and stays in its ball.
+// A phase comes as near to the minimiser with the regulariser as Theorem R says, from a start that is not the
+// origin, and stays in its ball.
 func TestRegularisedPhase(t *testing.T) {
 	const n, d, ridge = 2000, 2, 0.7
 	q, b := smallBlock(t, n, d, 8)

@@ -22,8 +22,9 @@ func levelCaps(steps, levels int) []int {
 	return caps
 }
 
-// drawLevels draws J of every proximal estimate of a run, j with probability 2^-j, again until no more of each than its cap are. It is given no record and nothing
-// that was released: each vector is one mechanism, and their mixture costs no more than the dearest.
+// drawLevels draws J of every proximal estimate of a run, j with probability 2^-j, again until no more of each than
+// its cap are. It is given no record and nothing that was released: each vector is one mechanism, and their mixture
+// costs no more than the dearest.
 func drawLevels(steps int, caps []int, entropy rand.Source) ([]int, error) {
 	levels := make([]int, steps)
 	for range 1 << 12 {

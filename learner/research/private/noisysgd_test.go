@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// world makes n rows of the absolute loss |<x, theta> - y| with ||x|| <= 1: an instance whose best point is known up to its noise.
+// world makes n rows of the absolute loss |<x, theta> - y| with ||x|| <= 1: an instance whose best point is known
+// up to its noise.
 func world(n, d int, seed uint64) Data {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	truth := make([]float64, d)
@@ -144,7 +145,8 @@ func TestLedgerRefuses(t *testing.T) {
 	}
 }
 
-// What is added is within the radius, in integers, whatever rounding does; and the release has the mean and variance that are claimed.
+// What is added is within the radius, in integers, whatever rounding does; and the release has the mean and
+// variance that are claimed.
 func TestLatticeLaw(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 2000 {
@@ -299,7 +301,8 @@ func TestHostileRowsStayConvex(t *testing.T) {
 	}
 }
 
-// Clipped softmax is found by iteration, in which long rows lose digits: rows for which its gradients would not be monotone say zero.
+// Clipped softmax is found by iteration, in which long rows lose digits: rows for which its gradients would not be
+// monotone say zero.
 func TestLongRowsOfSoftmaxStayConvex(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	loss := convex.Softmax{Classes: 3}

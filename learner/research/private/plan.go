@@ -13,8 +13,8 @@ import (
 // A Plan describes a run and what is proved of it. It is a pure function of Public.
 type Plan struct {
 	Public
-	// Bound is on the expected excess E f(x) - min f over B(R), where f is the mean of the N clipped losses; of ReSQueSCO that of the population, of ReSQueBall
-	// none: +Inf.
+	// Bound is on the expected excess E f(x) - min f over B(R), where f is the mean of the N clipped losses; of
+	// ReSQueSCO that of the population, of ReSQueBall none: +Inf.
 	Bound float64 `json:"bound"`
 	// Cost is the most that the whole run costs.
 	Cost Cost `json:"cost"`
@@ -22,8 +22,8 @@ type Plan struct {
 	Rounds int `json:"rounds"`
 	// Queries is the expected number of gradients of single records.
 	Queries float64 `json:"queries"`
-	// Rate is the probability with which a step, or a round, has a record in it, and Noise the standard deviation of a coordinate of a step's, or a
-	// round's, sum of gradients in units of L; of ReSQueSCO in its first phase.
+	// Rate is the probability with which a step, or a round, has a record in it, and Noise the standard deviation
+	// of a coordinate of a step's, or a round's, sum of gradients in units of L; of ReSQueSCO in its first phase.
 	Rate  float64 `json:"rate"`
 	Noise float64 `json:"noise"`
 	// Baseline is the bound of noisy SGD for the same target in at most 10 N gradients, or in Passes N if that is less.
@@ -154,7 +154,8 @@ func enough(p Public, a *accounting.Accountant) string {
 
 // A Result holds all that a run may publish.
 type Result struct {
-	// Theta is the point. Noisy SGD's is in B(R); that of the others may lie outside by a little, and the bound is for it as it is.
+	// Theta is the point. Noisy SGD's is in B(R); that of the others may lie outside by a little, and the bound is
+	// for it as it is.
 	Theta []float64
 	// Cost is the cost by the ledger at the end.
 	Cost Cost
@@ -162,8 +163,9 @@ type Result struct {
 	Rounds int
 }
 
-// Fit learns from at most N records. A nil entropy is the system's; any other is for tests and simulations. The error holds nothing of the records. A
-// context that is done ends the run between two steps, with nothing released but noisy steps in memory, and with its error.
+// Fit learns from at most N records. A nil entropy is the system's; any other is for tests and simulations. The
+// error holds nothing of the records. A context that is done ends the run between two steps, with nothing released
+// but noisy steps in memory, and with its error.
 func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (Result, error) {
 	if p.Rounds == 0 {
 		return Result{}, fmt.Errorf("fit: want a plan that NewPlan made")

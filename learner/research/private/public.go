@@ -14,9 +14,11 @@ import (
 const (
 	NoisySGD = "noisy-sgd" // projected noisy stochastic gradient descent: recommended
 	ReSQue   = "resque"    // ball acceleration at a fixed lambda with reweighted stochastic queries
-	// ReSQueSCO is ReSQue on disjoint blocks one after another; its bound is about the population of which the records are independent draws.
+	// ReSQueSCO is ReSQue on disjoint blocks one after another; its bound is about the population of which the
+	// records are independent draws.
 	ReSQueSCO = "resque-sco"
-	// ReSQueBall is ball acceleration as Theorem 3 of Carmon et al. 2023 has it, with a line search and multilevel proximal estimates. It has no bound.
+	// ReSQueBall is ball acceleration as Theorem 3 of Carmon et al. 2023 has it, with a line search and multilevel
+	// proximal estimates. It has no bound.
 	ReSQueBall = "resque-ball"
 )
 
@@ -27,7 +29,8 @@ type Public struct {
 	N int `json:"n"`
 	// Dim is d, the length of the point that is learned.
 	Dim int `json:"dim"`
-	// Lipschitz is L: gradients are clipped to this norm, and the bounds are for losses that it never clips, or for the clipped ones.
+	// Lipschitz is L: gradients are clipped to this norm, and the bounds are for losses that it never clips, or for
+	// the clipped ones.
 	Lipschitz float64 `json:"lipschitz"`
 	// Radius is R: the bounds compare with the best point of the ball of this radius around the origin.
 	Radius float64 `json:"radius"`
@@ -103,8 +106,8 @@ type Cost struct {
 	// Epsilon and Delta hold for neighbours of which one has one record more (add/remove).
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	// ReplaceEpsilon and ReplaceDelta hold for neighbours of which one has another record in the place of one (replace-one): the
-	// record is taken away and the other one added.
+	// ReplaceEpsilon and ReplaceDelta hold for neighbours of which one has another record in the place of one
+	// (replace-one): the record is taken away and the other one added.
 	ReplaceEpsilon float64 `json:"replace_epsilon"`
 	ReplaceDelta   float64 `json:"replace_delta"`
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A pv is private ReSQue at a fixed lambda = L/r: in each round, around a point y that was released before, Algorithm 4 with one slot a record finds x, and
-// a Poisson sample the smoothed gradient at x. Both are released with noise; all else is post-processing.
+// A pv is private ReSQue at a fixed lambda = L/r: in each round, around a point y that was released before,
+// Algorithm 4 with one slot a record finds x, and a Poisson sample the smoothed gradient at x. Both are released
+// with noise; all else is post-processing.
 type pv struct {
 	rounds int
 	s, r   float64

@@ -55,7 +55,8 @@ func (s pvSearch) charge(v *pv, ratio float64) {
 	v.gradMu = v.mu * ratio
 }
 
-// tune sets eta and KD, which depend on each other a little, for a call's noise of sd standard deviations at one of KD e L/B.
+// tune sets eta and KD, which depend on each other a little, for a call's noise of sd standard deviations at one of
+// KD e L/B.
 func (s pvSearch) tune(v *pv, m *moments, sd float64) {
 	L, T := s.p.Lipschitz, float64(v.slots+1)
 	delta := driftDelta(s.p.target(), v.rounds, v.rate.Float())

@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// slotted is Algorithm 4 with one slot a record, as it is charged: fixed before any data, whatever centre, strength and step length it will have.
+// slotted is Algorithm 4 with one slot a record, as it is charged: fixed before any data, whatever centre, strength
+// and step length it will have.
 type slotted struct {
 	slots int             // m = That - 1
 	rate  randomizer.Coin // q of a call: batch = q n / m
@@ -20,7 +21,8 @@ type slotted struct {
 // batch returns B, the expected number of records in a slot.
 func (c slotted) batch(n int) float64 { return c.rate.Float() * float64(n) / float64(c.slots) }
 
-// rounding bounds what floating point adds to the distance of two runs' means, relative to e L/B: docs/proofs/resque.md, "Evaluation".
+// rounding bounds what floating point adds to the distance of two runs' means, relative to e L/B:
+// docs/proofs/resque.md, "Evaluation".
 func rounding(ph phase, d int, r, batch, lipschitz float64) float64 {
 	return 2 * float64(ph.steps) * float64(d+64) * 0x1p-50 * (r*batch/(ph.e*lipschitz) + 4*batch + 4 + math.Sqrt(float64(d)))
 }

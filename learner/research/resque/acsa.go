@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/learner/research/acsa"
 )
 
-// restarted is Algorithm 2, accelerated stochastic approximation (Ghadimi, Lan 2012) with restarts and batches, as that source has it: the coefficients of the query point
-// sum to 1, and every step has a fresh batch. It has far fewer steps that follow one another than epochSGD, for about as many queries.
+// restarted is Algorithm 2, accelerated stochastic approximation (Ghadimi, Lan 2012) with restarts and batches, as
+// that source has it: the coefficients of the query point sum to 1, and every step has a fresh batch. It has far
+// fewer steps that follow one another than epochSGD, for about as many queries.
 type restarted struct{}
 
 // restart is the schedule of a solve.

@@ -12,13 +12,15 @@ import (
 type Subproblems interface {
 	// Distance returns ||xhat - y|| within r/17: a line-search oracle, of which nothing but that is wanted.
 	Distance(ctx context.Context, y []float64, lambda float64) (float64, error)
-	// Solve returns a point whose gap is at most phi in expectation (a ball-optimization oracle), and one with mean within bias/lambda of xhat and mean squared
-	// distance at most variance/lambda^2 (a stochastic proximal oracle).
+	// Solve returns a point whose gap is at most phi in expectation (a ball-optimization oracle), and one with mean
+	// within bias/lambda of xhat and mean squared distance at most variance/lambda^2 (a stochastic proximal
+	// oracle).
 	Solve(ctx context.Context, y []float64, lambda, phi, bias, variance float64) (x, prox []float64, err error)
 }
 
-// A ballPlan is the outer loop of Theorem 1: accelerated proximal steps whose strength a line search keeps as small as the balls allow (Carmon et al. 2020;
-// Asi et al. 2021), with the constants and the proof of docs/proofs/resque.md.
+// A ballPlan is the outer loop of Theorem 1: accelerated proximal steps whose strength a line search keeps as small
+// as the balls allow (Carmon et al. 2020; Asi et al. 2021), with the constants and the proof of
+// docs/proofs/resque.md.
 type ballPlan struct {
 	ball
 	radius, gap float64
@@ -74,7 +76,8 @@ func (o Outer) Strengths() (least, most float64) {
 	return f.least, f.most
 }
 
-// Run takes steps from the origin. It returns where they end, and the number of those whose strength was searched, was the least, and was not found.
+// Run takes steps from the origin. It returns where they end, and the number of those whose strength was searched,
+// was the least, and was not found.
 func (o Outer) Run(ctx context.Context, dim int, s Subproblems) (x []float64, counts [3]int, err error) {
 	return o.plan().run(ctx, dim, s)
 }

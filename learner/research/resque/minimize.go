@@ -32,9 +32,11 @@ type Config struct {
 
 	Solver string  // EpochSGD, which "" means, or ACSA
 	Ratio  float64 // s = r/rho, of the ball's radius to the smoothing; 0 for 1. Smaller: more rounds, fewer queries
-	// Slack multiplies the errors that subproblems may have; 0 for 1. The proofs are for 1: above it FixedLambda has a weaker bound, BallAccel none.
+	// Slack multiplies the errors that subproblems may have; 0 for 1. The proofs are for 1: above it FixedLambda
+	// has a weaker bound, BallAccel none.
 	Slack float64
-	// PaperLambda has BallAccel's least strength as the paper has it, log^2(LR/Gap) times larger: fewer queries in each of more steps.
+	// PaperLambda has BallAccel's least strength as the paper has it, log^2(LR/Gap) times larger: fewer queries in
+	// each of more steps.
 	PaperLambda bool
 	Watch       func(depth, queries int64) // is told after every round; nil: nobody
 }
@@ -47,7 +49,8 @@ type Result struct {
 	Largest int64   // queries of the largest round
 	Work    int64   // Queries times d: multiplications in the order of
 	Bound   float64 // of E f(Model) - min of f over the ball; +Inf where nothing is proved
-	// Steps of BallAccel: of a strength that the line search found, of the least strength, and those at which it found none, which have no share in the proof.
+	// Steps of BallAccel: of a strength that the line search found, of the least strength, and those at which it
+	// found none, which have no share in the proof.
 	Searched, Least, Uncertified int
 }
 

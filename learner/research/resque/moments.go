@@ -9,8 +9,9 @@ const maxMoment = 2000
 //
 //	mu_k(s) = exp(k(k-1) s^2/2) E|N((k-1)s, 1)|^k,
 //
-// with which E|w(v) - w(v')|^k <= (||v-v'||/rho)^k mu_k(s) for weights w at points v, v' of norm at most s rho: the sharpened Lemma 2(b),
-// docs/proofs/resque.md. For odd k above 1 it is sqrt(mu_(k-1) mu_(k+1)). It takes k >= 1 and s >= 0; above k = 2000 it returns +Inf.
+// with which E|w(v) - w(v')|^k <= (||v-v'||/rho)^k mu_k(s) for weights w at points v, v' of norm at most s rho: the
+// sharpened Lemma 2(b), docs/proofs/resque.md. For odd k above 1 it is sqrt(mu_(k-1) mu_(k+1)). It takes k >= 1 and
+// s >= 0; above k = 2000 it returns +Inf.
 func LogMoment(k int, s float64) float64 {
 	const margin = 1e-10 // a few dozen units in the last place of lgamma(maxMoment)
 	switch {

@@ -97,7 +97,8 @@ func TestSlotsAreKeyed(t *testing.T) {
 	}
 }
 
-// Answers that arrive out of order are handed out in order: of two that are asked, the first always waits for the second.
+// Answers that arrive out of order are handed out in order: of two that are asked, the first always waits for the
+// second.
 func TestOutOfOrder(t *testing.T) {
 	const n = 12 * chunk
 	want := read(t, &pool{oracle: oracleFunc(noisy), dim: 2}, []float64{0, 1}, 1, n)

@@ -43,8 +43,9 @@ func deviation(rows []convex.Example, x []float64) float64 {
 	return sum / float64(len(rows))
 }
 
-// smallest returns a value that the mean absolute deviation has in the ball of radius R, within accuracy of the smallest: accelerated gradient descent on Moreau envelopes
-// of the rows, f_b <= f <= f_b + 1/(2b), within 4 b R^2/T^2 of the smallest f_b.
+// smallest returns a value that the mean absolute deviation has in the ball of radius R, within accuracy of the
+// smallest: accelerated gradient descent on Moreau envelopes of the rows, f_b <= f <= f_b + 1/(2b), within 4 b
+// R^2/T^2 of the smallest f_b.
 func smallest(t testing.TB, rows []convex.Example, d int, radius, accuracy float64) float64 {
 	b := 1 / accuracy
 	steps := int(math.Ceil(math.Sqrt(8) * radius / accuracy))

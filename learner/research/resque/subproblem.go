@@ -17,8 +17,8 @@ type ball struct {
 // variance returns the bound of E||w g||^2 in the ball.
 func (b ball) variance() float64 { return secondMoment(b.r/b.rho) * b.longest * b.longest }
 
-// A solver returns a point of a subproblem's ball that is in expectation within a gap of the minimum: a (phi, lambda)-ball optimization oracle
-// (Definition 4). All queries of a solve are one call.
+// A solver returns a point of a subproblem's ball that is in expectation within a gap of the minimum: a (phi,
+// lambda)-ball optimization oracle (Definition 4). All queries of a solve are one call.
 type solver interface {
 	// cost returns the number of queries at accuracy phi, and the gap, at most phi, that they guarantee.
 	cost(b ball, lambda, phi float64) (queries int64, gap float64)
