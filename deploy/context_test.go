@@ -49,7 +49,8 @@ func buildContext(t *testing.T) func(file string) bool {
 	}
 }
 
-// TestBuildContext: what the commands are built of enters the image's build, and nothing that people leave in a clone: keys, state, events.
+// TestBuildContext: what the commands are built of enters the image's build, and nothing that people leave in a
+// clone: keys, state, events.
 func TestBuildContext(t *testing.T) {
 	enters := buildContext(t)
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=Module,Dir,GoFiles,EmbedFiles", "../cmd/...")

@@ -130,8 +130,8 @@ func TestPanelsExplainThemselves(t *testing.T) {
 	}
 }
 
-// TestDashboardQueriesRun, by promtool, as rules with Grafana's variables filled in, over every metric of two tasks, each with
-// two processes: where vectors do not match, evaluation fails. The alert rules run over them too.
+// TestDashboardQueriesRun, by promtool, as rules with Grafana's variables filled in, over every metric of two
+// tasks, each with two processes: where vectors do not match, evaluation fails. The alert rules run over them too.
 func TestDashboardQueriesRun(t *testing.T) {
 	filled := strings.NewReplacer("$__rate_interval", "1m", "$__range", "3h", "$task", ".*")
 	var panels strings.Builder

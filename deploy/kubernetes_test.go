@@ -196,7 +196,8 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// TestKustomization: kubectl makes of the folder the objects of the manifests, each in the namespace, with our image and the generated maps.
+// TestKustomization: kubectl makes of the folder the objects of the manifests, each in the namespace, with our
+// image and the generated maps.
 func TestKustomization(t *testing.T) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		t.Log("NOT RUN: kubectl kustomize: not installed")

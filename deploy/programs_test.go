@@ -88,7 +88,8 @@ var variable = regexp.MustCompile(`PANLEARN_[A-Z_]+`)
 
 var flagName = regexp.MustCompile(`--([a-z][a-z-]*)`)
 
-// TestCommandLines: every command line of every file is one that the real commands take, and every variable is a flag's.
+// TestCommandLines: every command line of every file is one that the real commands take, and every variable is a
+// flag's.
 func TestCommandLines(t *testing.T) {
 	p := programs(t)
 	path := map[string]string{"learner": p.Learner, "ingest": p.Ingest}

@@ -19,8 +19,8 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// A topology runs services of compose.yaml as plain processes: each has a root folder in which its volumes are links, and
-// sees paths below it where the container has paths below /.
+// A topology runs services of compose.yaml as plain processes: each has a root folder in which its volumes are
+// links, and sees paths below it where the container has paths below /.
 type topology struct {
 	t       *testing.T
 	compose composition
@@ -171,8 +171,9 @@ func promtoolReads(t *testing.T, text []byte) {
 	}
 }
 
-// TestTopology runs the services of compose.yaml as processes, with its commands, its environment and its volumes: broker with accounts
-// and TLS, provisioning, learner, stage and load generator, until every event is counted. What it cannot show is the containers.
+// TestTopology runs the services of compose.yaml as processes, with its commands, its environment and its volumes:
+// broker with accounts and TLS, provisioning, learner, stage and load generator, until every event is counted. What
+// it cannot show is the containers.
 func TestTopology(t *testing.T) {
 	const users = 600
 	p := programs(t)

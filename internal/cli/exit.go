@@ -165,8 +165,8 @@ func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-// refuseUnknown makes a group of commands, the root too, refuse a word that is none of them. Cobra alone would answer it
-// with help and success.
+// refuseUnknown makes a group of commands, the root too, refuse a word that is none of them. Cobra alone would
+// answer it with help and success.
 func refuseUnknown(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		refuseUnknown(sub)

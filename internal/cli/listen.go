@@ -15,9 +15,9 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 )
 
-// Listen listens for HTTP at the address that a flag names. A bare port, 9090 or :9090, is one of this machine's loopback
-// address: what the endpoints say is for the operator, so all interfaces have to be asked for by name, as 0.0.0.0:9090. An
-// address that is taken is worth trying again (exit code 75): who has it may be about to end.
+// Listen listens for HTTP at the address that a flag names. A bare port, 9090 or :9090, is one of this machine's
+// loopback address: what the endpoints say is for the operator, so all interfaces have to be asked for by name, as
+// 0.0.0.0:9090. An address that is taken is worth trying again (exit code 75): who has it may be about to end.
 func Listen(flag, address string) (net.Listener, error) {
 	host, port := "", address
 	if strings.Contains(address, ":") {

@@ -23,8 +23,8 @@ const (
 // words what it waits for, and kind is waits without the parts that change by themselves.
 type Look func() (counts []any, waits, kind string)
 
-// Publishing shows the progress of a publisher: two lines on a terminal, elsewhere a line of the log, at most every ten seconds. As a writer
-// it takes log lines, which go above those of a terminal.
+// Publishing shows the progress of a publisher: two lines on a terminal, elsewhere a line of the log, at most every
+// ten seconds. As a writer it takes log lines, which go above those of a terminal.
 type Publishing struct {
 	out  io.Writer
 	look Look

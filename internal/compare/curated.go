@@ -18,8 +18,9 @@ type Curated struct {
 	Least  int    `json:"least"`  // from how many units on it can run
 	// PaperLeast is the same with the constants that the paper prints; 0: it has none.
 	PaperLeast int `json:"paper_least"`
-	// LessNoiseFrom is the number of rows of a person from which on a release has less noise than that of the baseline, a person as one item, of as many people
-	// whose rows are as different as the clip norm allows; null: no number is enough, or the comparison is not made. For losses no more curved than the objective.
+	// LessNoiseFrom is the number of rows of a person from which on a release has less noise than that of the
+	// baseline, a person as one item, of as many people whose rows are as different as the clip norm allows; null:
+	// no number is enough, or the comparison is not made. For losses no more curved than the objective.
 	LessNoiseFrom *int `json:"less_noise_from"`
 	Compared      bool `json:"compared"` // whether LessNoiseFrom was looked for
 	// Proved bounds the expected excess risk; null: none is. ProvedVacuous reports whether it is no better

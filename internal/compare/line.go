@@ -20,12 +20,14 @@ type Line struct {
 	Passes    string `json:"passes"` // one: a unit is in one report; many: in every round that its holder answers
 	Algorithm string `json:"algorithm"`
 	Rounds    uint64 `json:"rounds"`
-	// NoiseStd is the standard deviation of one coordinate of the mean gradient of the first round that has one, in units of the clip norm.
+	// NoiseStd is the standard deviation of one coordinate of the mean gradient of the first round that has one, in
+	// units of the clip norm.
 	NoiseStd    float64 `json:"noise_std"`
 	ReportBytes uint64  `json:"report_bytes"` // of one report of a gradient
 	Reports     uint64  `json:"reports"`      // sent in all by the reporter that answers most rounds
 	Bytes       uint64  `json:"bytes"`        // sent in all by the reporter that sends most
-	// Predicted is the mean of Table.Measure over the seeds. One more run falls within PredictedWithin of it, 19 times of 20.
+	// Predicted is the mean of Table.Measure over the seeds. One more run falls within PredictedWithin of it, 19
+	// times of 20.
 	Predicted       float64 `json:"predicted"`
 	PredictedWithin float64 `json:"predicted_within"`
 	// Behind is the difference in points to the best line that keeps the task's unit, and BehindError the

@@ -30,9 +30,10 @@ func upper(differences []float64, shared float64) (mean, sd, top float64) {
 	return mean, sd, mean + distuv.StudentsT{Mu: 0, Sigma: 1, Nu: k - 1}.Quantile(confidence)*sd
 }
 
-// recommend judges the lines and marks one. Lines that keep the task's unit, which is its promise, and are surely better than the best constant
-// are eligible, if the best line is. Of those that are at most Tolerance behind the best it takes the least trust, then the fewest rounds, then the
-// fewest bytes, then the better one. It returns the reason in a sentence, also where nothing is eligible.
+// recommend judges the lines and marks one. Lines that keep the task's unit, which is its promise, and are surely
+// better than the best constant are eligible, if the best line is. Of those that are at most Tolerance behind the
+// best it takes the least trust, then the fewest rounds, then the fewest bytes, then the better one. It returns the
+// reason in a sentence, also where nothing is eligible.
 func recommend(lines []Line, shared float64) string {
 	best := -1
 	for i := range lines {

@@ -35,7 +35,8 @@ const (
 // overlap is the rows of data that are scored on, over those that are learned from.
 const overlap = 1.0 / (holdout - 1)
 
-// A Schema makes rows up, of another population for every seed, with labels of a planted model: see sim.Schema. A person's rows are independent.
+// A Schema makes rows up, of another population for every seed, with labels of a planted model: see sim.Schema. A
+// person's rows are independent.
 type Schema struct {
 	Spec     *task.Spec
 	Features *task.FeatureMap

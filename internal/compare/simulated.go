@@ -16,7 +16,8 @@ import (
 const (
 	rowCost = 100 // of a look at a row, beside its values
 	budget  = 5e9 // of all runs: a fraction of a minute
-	// mostUnits is the most units that the smallest run of a line may take: cohorts and blocks of one are not made smaller.
+	// mostUnits is the most units that the smallest run of a line may take: cohorts and blocks of one are not made
+	// smaller.
 	mostUnits = 2 * mostRows
 )
 

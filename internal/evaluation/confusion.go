@@ -1,6 +1,7 @@
 package evaluation
 
-// A Confusion counts events by class, a row for each label and a column for each prediction, both in the order of the classes.
+// A Confusion counts events by class, a row for each label and a column for each prediction, both in the order of
+// the classes.
 type Confusion [][]int
 
 // NewConfusion returns the confusion of k classes before the first event.

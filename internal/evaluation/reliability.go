@@ -13,7 +13,8 @@ type binSums struct {
 	probability      float64 // sum
 }
 
-// Add takes an event that was said to occur with probability p, in [0, 1]. A bin has its lower edge; the last one has both.
+// Add takes an event that was said to occur with probability p, in [0, 1]. A bin has its lower edge; the last one
+// has both.
 func (r *Reliability) Add(p float64, occurred bool) {
 	b := &r.sums[min(int(p*bins), bins-1)]
 	b.events++

@@ -28,8 +28,8 @@ type Evaluation struct {
 type OfClasses struct {
 	Accuracy float64  `json:"accuracy"`
 	LogLoss  *float64 `json:"log_loss,omitempty"` // of the probabilities, whatever the loss weighs; none where there are no probabilities
-	// AUC is of the positive class by its score; of several classes the mean of each by its probability against the rest. None where it would need more
-	// than maxScores scores, or a class does not occur.
+	// AUC is of the positive class by its score; of several classes the mean of each by its probability against the
+	// rest. None where it would need more than maxScores scores, or a class does not occur.
 	AUC *float64 `json:"auc,omitempty"`
 	// Classes names the rows and columns of Confusion: rows are labels, columns predictions.
 	Classes   []string             `json:"classes"`
@@ -39,7 +39,8 @@ type OfClasses struct {
 	Recall    float64 `json:"recall"`
 	// Threshold is the value that decided for the positive class, if not the model itself.
 	Threshold *float64 `json:"threshold,omitempty"`
-	// CalibrationError and Reliability are of the probability of the positive class; of several classes of the predicted one.
+	// CalibrationError and Reliability are of the probability of the positive class; of several classes of the
+	// predicted one.
 	CalibrationError *float64         `json:"calibration_error,omitempty"`
 	Reliability      []evaluation.Bin `json:"reliability,omitempty"`
 }
@@ -50,8 +51,8 @@ type OfNumbers struct {
 	Error float64 `json:"error"` // root of the mean square
 	RMSE  float64 `json:"rmse"`  // the same by its common name
 	MAE   float64 `json:"mae"`   // mean distance of prediction and label
-	// Coverage is the share of labels at most their prediction, near the level for a good model of a quantile; QuantileLoss the mean
-	// pinball loss.
+	// Coverage is the share of labels at most their prediction, near the level for a good model of a quantile;
+	// QuantileLoss the mean pinball loss.
 	Coverage     *float64 `json:"coverage,omitempty"`
 	QuantileLoss *float64 `json:"quantile_loss,omitempty"`
 }
@@ -59,8 +60,8 @@ type OfNumbers struct {
 // Options selects how a model is evaluated. The zero value is the model's own decision, and data in which
 // every class occurs.
 type Options struct {
-	// Threshold decides for the positive class above it: of its probability, or of its score where the loss has no probabilities. Of two
-	// classes alone.
+	// Threshold decides for the positive class above it: of its probability, or of its score where the loss has no
+	// probabilities. Of two classes alone.
 	Threshold *float64
 	// Absent allows data in which a class does not occur, or all labels are equal.
 	Absent bool
@@ -68,8 +69,8 @@ type Options struct {
 	Unfit func(*task.RowError)
 }
 
-// Evaluate runs the model over rows. A row that does not fit is counted, goes to Unfit, and is passed over; an error of the source ends
-// it, and so do labels that say nothing, see CheckLabels.
+// Evaluate runs the model over rows. A row that does not fit is counted, goes to Unfit, and is passed over; an
+// error of the source ends it, and so do labels that say nothing, see CheckLabels.
 func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error], o Options) (Evaluation, error) {
 	s, err := newTally(p, o)
 	if err != nil {
@@ -222,8 +223,9 @@ func (t *tally) addClass(label float64) {
 	}
 }
 
-// keep keeps what the area under curves orders events by: the score of two classes, the logarithm of each probability of several. Scores of
-// several classes alone say nothing across events: a constant that is added to all of an event's leaves its probabilities as they are.
+// keep keeps what the area under curves orders events by: the score of two classes, the logarithm of each
+// probability of several. Scores of several classes alone say nothing across events: a constant that is added to
+// all of an event's leaves its probabilities as they are.
 func (t *tally) keep(class int, normalizer float64) {
 	if t.kept == nil {
 		return

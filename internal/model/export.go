@@ -55,8 +55,8 @@ func (s Snapshot) header() (onnx.Header, error) {
 	}, nil
 }
 
-// An exporter turns a predictor into a graph. The feature vector is never built: every group of coordinates adds its terms to the
-// scores and its squares to the norm.
+// An exporter turns a predictor into a graph. The feature vector is never built: every group of coordinates adds
+// its terms to the scores and its squares to the norm.
 type exporter struct {
 	Predictor
 	graph     onnx.Graph

@@ -61,8 +61,8 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 		v = g.Node("Mul", "stretched", []onnx.Value{v, g.Double("factor", s.Factor)})
 		v = g.Node("Add", "shifted", []onnx.Value{v, g.Double("offset", s.Offset)})
 	}
-	// The bounds come last. ONNX Runtime fuses a product with a constant and a product of matrices right after it into one operator,
-	// with the constant in single precision.
+	// The bounds come last. ONNX Runtime fuses a product with a constant and a product of matrices right after it
+	// into one operator, with the constant in single precision.
 	v = g.Node("Max", "bounded_below", []onnx.Value{v, g.Double("min", s.Factor*s.Min+s.Offset)})
 	v = g.Node("Min", "scaled", []onnx.Value{v, g.Double("max", s.Factor*s.Max+s.Offset)})
 	e.scaled[s] = v
@@ -125,7 +125,8 @@ func (e *exporter) member(s *task.Source) onnx.Value {
 	ones := g.Node("Cast", "ones", []onnx.Value{set}, onnx.Int("to", int64(onnx.TensorProto_INT64)))
 	several := g.Node("Less", "several", []onnx.Value{g.Int("one", 1), e.sum("count", ones)})
 	e.faults = append(e.faults, g.Node("Where", "check", []onnx.Value{several, g.Double("nan", math.NaN()), g.Double("valid", 0)}))
-	// Counted from 1, so that none is 0; with several the row is invalid, and its position no more than within the group.
+	// Counted from 1, so that none is 0; with several the row is invalid, and its position no more than within the
+	// group.
 	number := e.sum("number", g.Node("Mul", "numbers", []onnx.Value{ones, g.Ints("places", counting(len(all) + 1)[1:], 1, len(all))}))
 	number = g.Node("Where", "number", []onnx.Value{several, g.Int("nothing", 0), number})
 	return g.Node("Add", "position", []onnx.Value{number, g.Int("nowhere", nowhere)})

@@ -61,8 +61,8 @@ func (l *labels) label(class int) float64 {
 	return float64(class)
 }
 
-// check refuses labels of which a model learns nothing, and about which a figure says nothing: all equal, or, if every class has to be
-// there, of one class fewer.
+// check refuses labels of which a model learns nothing, and about which a figure says nothing: all equal, or, if
+// every class has to be there, of one class fewer.
 func (l *labels) check(every bool) error {
 	for k, n := range l.counts {
 		if n == 0 && every || n == l.n && l.n > 1 {
@@ -79,8 +79,8 @@ func (l *labels) check(every bool) error {
 	return nil
 }
 
-// CheckLabels refuses examples whose labels are all equal or, if every class has to be there, of which a class never occurs: a label that
-// is typed wrong looks like a perfect model.
+// CheckLabels refuses examples whose labels are all equal or, if every class has to be there, of which a class
+// never occurs: a label that is typed wrong looks like a perfect model.
 func (p Predictor) CheckLabels(examples []convex.Example, every bool) error {
 	return p.labels(examples).check(every)
 }

@@ -106,8 +106,8 @@ func truth(b bool) int64 {
 	return 0
 }
 
-// interpret runs a model by the definitions of its operators (ONNX 1.8, operator set 13), in double precision and without fusing any. What
-// Max and Min make of NaN is left open there: blind says that they pass it over.
+// interpret runs a model by the definitions of its operators (ONNX 1.8, operator set 13), in double precision and
+// without fusing any. What Max and Min make of NaN is left open there: blind says that they pass it over.
 func interpret(model []byte, inputs map[string]array, blind bool) map[string]array {
 	var m onnx.ModelProto
 	if err := proto.Unmarshal(model, &m); err != nil {

@@ -61,8 +61,8 @@ func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {
 
 // A Prediction holds the prediction of a model for one event.
 type Prediction struct {
-	// Scores are linear: of the positive class, or one a class; of a number in the units of the label, wherever it lies; of a count the
-	// logarithm of what is expected.
+	// Scores are linear: of the positive class, or one a class; of a number in the units of the label, wherever it
+	// lies; of a count the logarithm of what is expected.
 	Scores []float64
 	// Probabilities are of the positive class, or one a class; none where the loss has none.
 	Probabilities []float64
@@ -76,9 +76,10 @@ type Scored struct {
 	Invalid int64 `json:"invalid"` // of them; they have no score
 }
 
-// Score writes a prediction for every row to the table, one at a time. A row that does not fit the declaration goes to
-// unfit, which may be nil, and has an empty line; an error of the source or the table ends it. Labels are neither needed nor looked
-// at, if the rows come from a reader of an Unlabelled map. Each says whether to flush the table after each row.
+// Score writes a prediction for every row to the table, one at a time. A row that does not fit the declaration goes
+// to unfit, which may be nil, and has an empty line; an error of the source or the table ends it. Labels are
+// neither needed nor looked at, if the rows come from a reader of an Unlabelled map. Each says whether to flush the
+// table after each row.
 func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each bool, unfit func(*task.RowError)) (Scored, error) {
 	p.Features = p.Features.Unlabelled()
 	var (

@@ -23,8 +23,8 @@ type Probabilities string
 const (
 	// OfModel marks the probabilities of the declared model, fitted as it says.
 	OfModel Probabilities = "of the model"
-	// Uncalibrated ones order events and no more: gradients were clipped or classes weighted, so another loss was minimized
-	// than the one that gives scores their meaning.
+	// Uncalibrated ones order events and no more: gradients were clipped or classes weighted, so another loss was
+	// minimized than the one that gives scores their meaning.
 	Uncalibrated Probabilities = "uncalibrated"
 )
 

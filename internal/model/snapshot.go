@@ -30,7 +30,8 @@ type Snapshot struct {
 	Weights   Rows              `json:"weights"`
 	Intercept Constants         `json:"intercept"`
 	Features  []task.Coordinate `json:"features"`
-	// Classes names the classes in the order of the scores: negative before positive, or those of softmax. None for numbers and counts.
+	// Classes names the classes in the order of the scores: negative before positive, or those of softmax. None for
+	// numbers and counts.
 	Classes []string `json:"classes,omitempty"`
 	// Probabilities tells how the model's probabilities may be used; empty where the loss has none.
 	Probabilities Probabilities `json:"probabilities,omitempty"`

@@ -66,8 +66,8 @@ func NewTable(w io.Writer, format string, p Predictor) (*Table, error) {
 	return t, nil
 }
 
-// Write adds a line about the event at a line of a file; no file where the data are one. No prediction, nil, is for an event
-// that is not valid: its cells are empty, or its score null.
+// Write adds a line about the event at a line of a file; no file where the data are one. No prediction, nil, is for
+// an event that is not valid: its cells are empty, or its score null.
 func (t *Table) Write(file string, line int64, p *Prediction) error {
 	if t.header {
 		t.header, t.file = false, file != ""

@@ -93,7 +93,8 @@ func (r *Reports) ByOutcome() map[string]uint64 {
 	return out
 }
 
-// Status serves GET /status. ahead returns by how much our clock is ahead of the broker's, where that is known; nil: it is not.
+// Status serves GET /status. ahead returns by how much our clock is ahead of the broker's, where that is known;
+// nil: it is not.
 func Status(get func() stage.Status, reports *Reports, ahead func() (time.Duration, bool)) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {

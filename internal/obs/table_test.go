@@ -176,8 +176,8 @@ func TestMetricsTable(t *testing.T) {
 	golden.Section(t, metricsPage, tableBegin, b.String()+"\n", tableEnd)
 }
 
-// TestMetricsAreWellNamed: what the linter of Prometheus asks for (help, base units, _total for counters and for nothing
-// else), and what we ask for beyond.
+// TestMetricsAreWellNamed: what the linter of Prometheus asks for (help, base units, _total for counters and for
+// nothing else), and what we ask for beyond.
 func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
 	known := []string{"task", "outcome", "reason", "call", "stretch", "bound", "which", "server"}

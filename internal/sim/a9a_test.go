@@ -109,8 +109,8 @@ func TestA9AAccuracy(t *testing.T) {
 			mean, seeds-1, sim.Accuracy(exact.Model, test))
 		return mean
 	}
-	// One run has a standard deviation of 0.0014 around 0.847, so the mean of five is below 0.843 by chance at 6 standard deviations; the seeds
-	// are fixed.
+	// One run has a standard deviation of 0.0014 around 0.847, so the mean of five is below 0.843 by chance at 6
+	// standard deviations; the seeds are fixed.
 	if mean := measure(accounting.Shuffle, schedule.Practical); mean < 0.843 {
 		t.Errorf("mean accuracy %v, want at least 0.843", mean)
 	}

@@ -101,8 +101,8 @@ func (c *column) rank(r *rand.Rand) {
 
 func (c *column) widen(low, high float64) { c.low, c.high = min(c.low, low), max(c.high, high) }
 
-// place puts the middle of a number somewhere into its range: declared bounds are wider than most data. Where a task has no intercept, and so
-// expects scores of 0 in the middle, it is 0.
+// place puts the middle of a number somewhere into its range: declared bounds are wider than most data. Where a
+// task has no intercept, and so expects scores of 0 in the middle, it is 0.
 func (c *column) place(r *rand.Rand, through bool) {
 	c.middle = c.low + (0.15+0.7*r.Float64())*(c.high-c.low)
 	if through {

@@ -21,9 +21,10 @@ type ConvergeConfig struct {
 	Start     []float64 // in Set; nil means Set's own
 }
 
-// Converge minimises the mean loss plus ridge over the set by accelerated projected gradient descent with backtracking, FISTA
-// (Beck & Teboulle, SIAM J. Imaging Sciences 2, 2009), its momentum restarted where the objective rises (O'Donoghue & Candes, Foundations of
-// Computational Mathematics 15, 2015). It ends early when a step gains less than a billionth of the objective. The result is a baseline, not a certified optimum.
+// Converge minimises the mean loss plus ridge over the set by accelerated projected gradient descent with
+// backtracking, FISTA (Beck & Teboulle, SIAM J. Imaging Sciences 2, 2009), its momentum restarted where the
+// objective rises (O'Donoghue & Candes, Foundations of Computational Mathematics 15, 2015). It ends early when a
+// step gains less than a billionth of the objective. The result is a baseline, not a certified optimum.
 func Converge(ctx context.Context, c ConvergeConfig) ([]float64, error) {
 	if len(c.Examples) == 0 {
 		return nil, fmt.Errorf("converge: no examples")

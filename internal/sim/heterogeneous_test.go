@@ -16,9 +16,10 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Theorems 3.1 and 4.1 of Lowy, Razaviyayn, ICLR 2023, on silos each of which has a slice of what can be learned of the first feature, and which trust nobody: the mean excess risk is within the plan's bound,
-// over the population, or for apgd without a ridge over the records at hand. Seeds are fixed. Every
-// bound is below the risk of the start: one that says nothing would hold of anything.
+// Theorems 3.1 and 4.1 of Lowy, Razaviyayn, ICLR 2023, on silos each of which has a slice of what can be learned of
+// the first feature, and which trust nobody: the mean excess risk is within the plan's bound, over the population,
+// or for apgd without a ridge over the records at hand. Seeds are fixed. Every bound is below the risk of the
+// start: one that says nothing would hold of anything.
 func TestTheorems3And4_SilosThatDiffer(t *testing.T) {
 	const silos, units, repeats = 40, 500, 2
 	for _, c := range []struct {

@@ -7,10 +7,11 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// An Online learner takes rows in their order, without privacy and without clipping: what a stream without an end is compared
-// with. It knows of a row nothing before Learn.
+// An Online learner takes rows in their order, without privacy and without clipping: what a stream without an end
+// is compared with. It knows of a row nothing before Learn.
 type Online interface {
-	// Ready returns a row in the coordinates of the learner, and its model there. Both are only valid until the next call.
+	// Ready returns a row in the coordinates of the learner, and its model there. Both are only valid until the
+	// next call.
 	Ready(e convex.Example) (row convex.Example, model []float64)
 	// Learn learns from a row.
 	Learn(ctx context.Context, e convex.Example) error
@@ -80,8 +81,8 @@ func (m *moments) standard(e convex.Example) convex.Example {
 	return convex.Example{Value: m.row, Label: e.Label}
 }
 
-// sgdRate is the step of SGD in units of the largest at which a row of mean length does not overshoot. It was chosen on electricity
-// prices and made streams among .01, .02, .05, .1 and .2.
+// sgdRate is the step of SGD in units of the largest at which a row of mean length does not overshoot. It was
+// chosen on electricity prices and made streams among .01, .02, .05, .1 and .2.
 const sgdRate = 0.05
 
 // SGD is stochastic gradient descent, a step a row, of constant size: it never stops following.

@@ -69,9 +69,9 @@ func (s *Synthetic) conditional(at, best float64) (value, slope float64) {
 	return math.Abs(r), math.Copysign(1, r)
 }
 
-// minimise returns the optimum: theta* without a ridge, a multiple of it for the squared loss, and else what Nesterov's method for
-// strongly convex functions converges to, where the gradient g vanishes up to rounding; the value is then within ||g||^2/(2 lambda) of
-// the least.
+// minimise returns the optimum: theta* without a ridge, a multiple of it for the squared loss, and else what
+// Nesterov's method for strongly convex functions converges to, where the gradient g vanishes up to rounding; the
+// value is then within ||g||^2/(2 lambda) of the least.
 func (s *Synthetic) minimise() []float64 {
 	out := append([]float64(nil), s.truth...)
 	lambda := s.cfg.Ridge

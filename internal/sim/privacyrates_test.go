@@ -166,8 +166,8 @@ func TestPrivacyIsPaidAtTheRightRate(t *testing.T) {
 	}
 }
 
-// Theorem C.3 in its four settings, smooth or not, strongly convex or not: under pan the risk on data is within the planned bound, and with
-// a ridge, where the plans' steps are long, most of it is noise.
+// Theorem C.3 in its four settings, smooth or not, strongly convex or not: under pan the risk on data is within the
+// planned bound, and with a ridge, where the plans' steps are long, most of it is noise.
 func TestTheoremC3_RiskIsWithinTheBound(t *testing.T) {
 	for _, p := range populations {
 		c := sim.SeriesConfig{Synthetic: p.synthetic, Problem: smooth(), Methods: p.sequential[len(p.sequential)-1:], Users: []uint64{1000}, Repeats: 6}

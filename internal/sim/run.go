@@ -41,12 +41,12 @@ type Config struct {
 	InOrder bool
 	// Exact runs the same method on the exact means of the clipped gradients: the non-private one-pass baseline.
 	Exact bool
-	// NoiseStd, if not nil, runs the method on exact means of the clipped gradients with Gaussian noise, as other trust models add: it
-	// is the standard deviation of one coordinate of a mean of users reports in a phase, in the units of the gradient. The plan
-	// needs no randomizer then.
+	// NoiseStd, if not nil, runs the method on exact means of the clipped gradients with Gaussian noise, as other
+	// trust models add: it is the standard deviation of one coordinate of a mean of users reports in a phase, in
+	// the units of the gradient. The plan needs no randomizer then.
 	NoiseStd func(phase int, users uint64) float64
-	// Forge, if not nil, may overwrite a report of one of Examples or Blocks before it is mixed, as a liar's device does. p is the
-	// mechanism of the round.
+	// Forge, if not nil, may overwrite a report of one of Examples or Blocks before it is mixed, as a liar's device
+	// does. p is the mechanism of the round.
 	Forge func(i int32, p randomizer.Params, report []byte)
 	// OnRound, if not nil, is called after every step.
 	OnRound func(Round)
@@ -79,8 +79,8 @@ type Result struct {
 	Learned *practical.Learned
 }
 
-// Run takes every planned step. A continuous plan it runs until the examples that are left do not fill a cohort. It stops early
-// with the context's error.
+// Run takes every planned step. A continuous plan it runs until the examples that are left do not fill a cohort. It
+// stops early with the context's error.
 func Run(ctx context.Context, c Config) (Result, error) {
 	r, err := newRun(c)
 	if err != nil {
@@ -276,7 +276,8 @@ func (c Config) needed() uint64 {
 	return n
 }
 
-// over reports whether the method is done, or the examples do not fill the cohort of another round of a run without an end.
+// over reports whether the method is done, or the examples do not fill the cohort of another round of a run without
+// an end.
 func (r *run) over() bool {
 	if r.method.Done() || !manifest.Endless(r.Plan) {
 		return r.method.Done()

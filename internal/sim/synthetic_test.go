@@ -170,8 +170,8 @@ func TestSyntheticOptimumWithRidge(t *testing.T) {
 				mean[j] += g[j] / n
 			}
 		}
-		// A gradient's coordinate is at most 1, or the squared loss's residual: 0.5 + 2 sqrt(4). The optimum of the 20000 evaluation
-		// points is not the population's, which doubles the variance at most.
+		// A gradient's coordinate is at most 1, or the squared loss's residual: 0.5 + 2 sqrt(4). The optimum of the
+		// 20000 evaluation points is not the population's, which doubles the variance at most.
 		bound := map[string]float64{"logistic": 1, "absolute": 1, "squared": 4.5}[loss]
 		margin := 2 * bound * math.Sqrt(2*math.Log(2*8/1e-9)/n)
 		for j, m := range mean {

@@ -127,8 +127,8 @@ func (c *Comparison) Cost() Cost {
 	return out
 }
 
-// Run simulates every setting once a seed. Where several keys were better by themselves it tries them together. It stops early with the
-// context's error.
+// Run simulates every setting once a seed. Where several keys were better by themselves it tries them together. It
+// stops early with the context's error.
 func (c *Comparison) Run(ctx context.Context) (Report, error) {
 	for i := 0; i < len(c.candidates); i++ {
 		if err := c.simulate(ctx, i); err != nil {

@@ -29,7 +29,8 @@ type Mapped interface {
 // holdout is the share of data that is scored on: one row of holdout.
 const holdout = 5
 
-// Share of the rows of data that are scored on, over the share that is learned from: what the corrected test wants, see better.
+// Share of the rows of data that are scored on, over the share that is learned from: what the corrected test wants,
+// see better.
 const heldOutOver = 1.0 / (holdout - 1)
 
 // Public is data that everybody may see.
@@ -58,8 +59,8 @@ type public struct {
 	unfit []int
 }
 
-// Split holds rows out at random. The others stay in their order, and are repeated where there are fewer than users. A row that does not fit
-// takes part, as on a device, and is not scored on.
+// Split holds rows out at random. The others stay in their order, and are repeated where there are fewer than
+// users. A row that does not fit takes part, as on a device, and is not scored on.
 func (p public) Split(seed uint64, n int) (train, test []convex.Example, err error) {
 	out := make([]bool, len(p.rows))
 	for _, i := range rand.New(sim.Entropy(seed, "holdout")).Perm(len(p.rows))[:len(p.rows)/holdout] {

@@ -43,8 +43,8 @@ func (g *Graph) name(hint string) string {
 	return name
 }
 
-// Input declares an input of shape [N, width]. Inputs keep their names, so they are declared before everything else; a name
-// that is taken panics.
+// Input declares an input of shape [N, width]. Inputs keep their names, so they are declared before everything
+// else; a name that is taken panics.
 func (g *Graph) Input(name string, elem TensorProto_DataType, width int, doc string) Value {
 	if got := g.name(name); got != name {
 		panic(fmt.Sprintf("onnx: input %q is declared after a tensor of this name", name))
@@ -53,7 +53,8 @@ func (g *Graph) Input(name string, elem TensorProto_DataType, width int, doc str
 	return Value(name)
 }
 
-// Output makes v an output of shape [N, width], under the given name or, if an input has it, under output_ and that name.
+// Output makes v an output of shape [N, width], under the given name or, if an input has it, under output_ and that
+// name.
 func (g *Graph) Output(v Value, name string, elem TensorProto_DataType, width int, doc string) Value {
 	for _, in := range g.proto.Input {
 		if in.Name == name {
