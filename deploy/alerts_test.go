@@ -99,7 +99,8 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// TestInhibitions: each rule of alertmanager.yml names alerts that there are, keeps to one task, and nothing inhibits itself.
+// TestInhibitions: each rule of alertmanager.yml names alerts that there are, keeps to one task, and nothing
+// inhibits itself.
 func TestInhibitions(t *testing.T) {
 	text, err := os.ReadFile("prometheus/alertmanager.yml")
 	if err != nil {

@@ -68,7 +68,8 @@ func TestComposeIsClosed(t *testing.T) {
 	}
 }
 
-// TestComposeSchema: docker-compose knows every key. Debian's, 1.29, needs no engine for that; it does not know the project's name.
+// TestComposeSchema: docker-compose knows every key. Debian's, 1.29, needs no engine for that; it does not know the
+// project's name.
 func TestComposeSchema(t *testing.T) {
 	if _, err := exec.LookPath("docker-compose"); err != nil {
 		t.Log("NOT RUN: docker-compose config: not installed (Debian's package docker-compose)")

@@ -16,8 +16,9 @@ import (
 	"testing"
 )
 
-// buildContext says which files of the clone enter the image's build, as Docker documents the file: the last pattern that matches a
-// file or a folder above it decides, ! takes it in again, * stays within a name, ** does not.
+// buildContext returns a function that reports whether a file of the clone enters the image's build, by
+// Docker's rules: the last pattern that matches a file or a folder above it decides, ! takes it in again, *
+// stays within a name, ** does not.
 func buildContext(t *testing.T) func(file string) bool {
 	t.Helper()
 	text, err := os.ReadFile("Dockerfile.dockerignore")
@@ -48,7 +49,8 @@ func buildContext(t *testing.T) func(file string) bool {
 	}
 }
 
-// TestBuildContext: what the commands are built of enters the image's build, and nothing that people leave in a clone: keys, state, events.
+// TestBuildContext: what the commands are built of enters the image's build, and nothing that people leave in a
+// clone: keys, state, events.
 func TestBuildContext(t *testing.T) {
 	enters := buildContext(t)
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=Module,Dir,GoFiles,EmbedFiles", "../cmd/...")

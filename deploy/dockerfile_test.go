@@ -38,7 +38,8 @@ func TestDockerfile(t *testing.T) {
 	}
 }
 
-// TestStaticBuild: without cgo, as the image is built, every package has its Go files and none wants C. It compiles nothing.
+// TestStaticBuild: without cgo, as the image is built, every package has its Go files and none wants C. It compiles
+// nothing.
 func TestStaticBuild(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}}{{if .CgoFiles}} cgo{{end}}", "../cmd/...")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

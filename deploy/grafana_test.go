@@ -18,7 +18,7 @@ type datasource struct {
 	UID  string `json:"uid"`
 }
 
-// A panel is what a test needs of one.
+// A panel holds the parts of a panel that tests need.
 type panel struct {
 	ID          int        `json:"id"`
 	Type        string     `json:"type"`
@@ -95,7 +95,8 @@ func TestDashboardNamesWhatExists(t *testing.T) {
 	}
 }
 
-// chosen is the data source that whoever looks at the dashboard chooses: Grafanas give theirs identities of their own.
+// chosen is the data source that the reader of a dashboard selects: each Grafana gives its data sources
+// identities of its own.
 var chosen = datasource{Type: "prometheus", UID: "${datasource}"}
 
 // TestPanelsExplainThemselves, and all ask the source that is chosen. Where they lie shows in Grafana.
@@ -129,8 +130,8 @@ func TestPanelsExplainThemselves(t *testing.T) {
 	}
 }
 
-// TestDashboardQueriesRun, by promtool, as rules with Grafana's variables filled in, over every metric of two tasks, each with
-// two processes: where vectors do not match, evaluation fails. The alert rules run over them too.
+// TestDashboardQueriesRun, by promtool, as rules with Grafana's variables filled in, over every metric of two
+// tasks, each with two processes: where vectors do not match, evaluation fails. The alert rules run over them too.
 func TestDashboardQueriesRun(t *testing.T) {
 	filled := strings.NewReplacer("$__rate_interval", "1m", "$__range", "3h", "$task", ".*")
 	var panels strings.Builder
@@ -165,7 +166,7 @@ func TestDashboardQueriesRun(t *testing.T) {
 	promtool(t, "test", "rules", write("test.yml", test.String()))
 }
 
-// combinations are all ways to give each label one of two values.
+// combinations returns all ways to give each label one of two values.
 func combinations(labels []string) []string {
 	if len(labels) == 0 {
 		return []string{""}

@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// An object is what tests need of a Kubernetes object.
+// An object holds the parts of a Kubernetes object that tests need.
 type object struct {
 	APIVersion string `yaml:"apiVersion"`
 	Kind       string
@@ -76,7 +76,7 @@ type probe struct {
 	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
 }
 
-// objects are those of the manifests that the kustomization names.
+// objects returns the objects of the manifests that the kustomization names.
 func objects(t *testing.T) (all []object) {
 	t.Helper()
 	var k struct{ Resources []string }
@@ -113,7 +113,7 @@ func objects(t *testing.T) (all []object) {
 	return all
 }
 
-// podLines are the command lines in the manifests.
+// podLines returns the command lines in the manifests.
 func podLines(t *testing.T) (all []line) {
 	t.Helper()
 	for _, o := range objects(t) {
@@ -196,7 +196,8 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// TestKustomization: kubectl makes of the folder the objects of the manifests, each in the namespace, with our image and the generated maps.
+// TestKustomization: kubectl makes of the folder the objects of the manifests, each in the namespace, with our
+// image and the generated maps.
 func TestKustomization(t *testing.T) {
 	if _, err := exec.LookPath("kubectl"); err != nil {
 		t.Log("NOT RUN: kubectl kustomize: not installed")

@@ -55,7 +55,7 @@ type line struct {
 	env   map[string]string // that it is started with
 }
 
-// lines are all of them.
+// lines returns all command lines of the deployment.
 func lines(t *testing.T) (all []line) {
 	t.Helper()
 	for name, s := range readCompose(t).Services {
@@ -69,7 +69,7 @@ func lines(t *testing.T) (all []line) {
 
 var call = regexp.MustCompile(`(?m)^\s*((?:learner|ingest) [a-z].*)$`)
 
-// scriptLines are the calls of a shell script, which stand alone on their lines.
+// scriptLines returns the calls of a shell script, which stand alone on their lines.
 func scriptLines(t *testing.T, file string) (all []line) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -88,7 +88,8 @@ var variable = regexp.MustCompile(`PANLEARN_[A-Z_]+`)
 
 var flagName = regexp.MustCompile(`--([a-z][a-z-]*)`)
 
-// TestCommandLines: every command line of every file is one that the real commands take, and every variable is a flag's.
+// TestCommandLines: every command line of every file is one that the real commands take, and every variable is a
+// flag's.
 func TestCommandLines(t *testing.T) {
 	p := programs(t)
 	path := map[string]string{"learner": p.Learner, "ingest": p.Ingest}

@@ -19,7 +19,8 @@ type metric struct {
 
 var row = regexp.MustCompile("(?m)^\\| `(panlearn_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, ]+) \\|")
 
-// metrics are what a rule or a panel may name: ours, and those of the exporters that prometheus.yml scrapes.
+// metrics returns the metrics that a rule or a panel may name: ours, and those of the exporters that
+// prometheus.yml scrapes.
 func metrics(t *testing.T) map[string]metric {
 	t.Helper()
 	text, err := os.ReadFile(metricsPage)
@@ -59,8 +60,8 @@ var (
 	grouped = regexp.MustCompile(`\b(?:by|on|ignoring|without) *\(([^)]*)\)`)
 )
 
-// checkNames checks what promtool cannot know: every metric of ours in an expression is served, has the labels by which it is selected or
-// summed, and is a counter exactly where a rate is taken.
+// checkNames checks what promtool cannot know: every metric of ours in an expression is served, has the labels by
+// which it is selected or summed, and is a counter exactly where a rate is taken.
 func checkNames(expr string, known map[string]metric) (problems []string) {
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	labels := []string{"job", "instance"} // which Prometheus adds to what it scrapes

@@ -15,8 +15,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// typed is a TypeScript program that makes every object of a manifest from a literal, of the type of its kind: a key that
-// the kind does not have, or a value of another type, does not compile.
+// typed returns a TypeScript program that makes every object of a manifest from a literal, of the type of its
+// kind: a key that the kind does not have, or a value of another type, does not compile.
 func typed(t *testing.T, manifest []byte) string {
 	t.Helper()
 	var b strings.Builder

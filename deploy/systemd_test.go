@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// units are the names and texts of deploy/systemd, with the instance filled in.
+// units returns the names and texts of deploy/systemd, with the instance filled in.
 func units(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("systemd/*@.service")
@@ -26,7 +26,7 @@ func units(t *testing.T) map[string]string {
 	return all
 }
 
-// unitLines are the command lines of the units.
+// unitLines returns the command lines of the units.
 func unitLines(t *testing.T) (all []line) {
 	t.Helper()
 	for name, text := range units(t) {
@@ -48,7 +48,8 @@ func unitLines(t *testing.T) (all []line) {
 	return all
 }
 
-// TestUnits: no unit runs as root, and each is restarted as docs/how-to/runbook.md says: never after the exit codes 2 and 3.
+// TestUnits: no unit runs as root, and each is restarted as docs/how-to/runbook.md says: never after the exit codes
+// 2 and 3.
 func TestUnits(t *testing.T) {
 	users, err := os.ReadFile("systemd/panlearn.sysusers")
 	if err != nil {
@@ -76,7 +77,8 @@ func TestUnits(t *testing.T) {
 		if !strings.Contains(text, "2 3\n") || !strings.Contains(text, "\nRestartPreventExitStatus=") {
 			t.Errorf("%s is restarted after the exit codes 2 and 3", name)
 		}
-		// What two tasks on one machine cannot share is in the environment, where the instance's file is read last and so beats the unit.
+		// What two tasks on one machine cannot share is in the environment, where the instance's file is read last
+		// and so beats the unit.
 		_, start, _ := strings.Cut(text, "\nExecStart=")
 		start, _, _ = strings.Cut(strings.ReplaceAll(start, "\\\n", " "), "\n")
 		if strings.Contains(start, "127.0.0.1") {

@@ -19,8 +19,8 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// A topology runs services of compose.yaml as plain processes: each has a root folder in which its volumes are links, and
-// sees paths below it where the container has paths below /.
+// A topology runs services of compose.yaml as plain processes: each has a root folder in which its volumes are
+// links, and sees paths below it where the container has paths below /.
 type topology struct {
 	t       *testing.T
 	compose composition
@@ -132,8 +132,8 @@ func scrape(ctx context.Context, t *testing.T, address string) []byte {
 
 var helpLine = regexp.MustCompile(`(?m)^# TYPE (panlearn_[a-z_]+) ([a-z]+)$`)
 
-// checkScrape: promtool has nothing to say about what a role serves, and the role serves what the table says, but for
-// vectors in which nothing happened yet.
+// checkScrape checks that promtool finds no fault in the metrics of a role, and that the role serves the
+// metrics of the table, except for vectors in which nothing happened yet.
 func checkScrape(t *testing.T, prefix string, text []byte) {
 	t.Helper()
 	promtoolReads(t, text)
@@ -156,7 +156,7 @@ func checkScrape(t *testing.T, prefix string, text []byte) {
 	}
 }
 
-// promtoolReads is promtool check metrics.
+// promtoolReads runs promtool check metrics on the text, if promtool is installed.
 func promtoolReads(t *testing.T, text []byte) {
 	t.Helper()
 	path, err := exec.LookPath("promtool")
@@ -171,8 +171,9 @@ func promtoolReads(t *testing.T, text []byte) {
 	}
 }
 
-// TestTopology runs the services of compose.yaml as processes, with its commands, its environment and its volumes: broker with accounts
-// and TLS, provisioning, learner, stage and load generator, until every event is counted. What it cannot show is the containers.
+// TestTopology runs the services of compose.yaml as processes, with its commands, its environment and its volumes:
+// broker with accounts and TLS, provisioning, learner, stage and load generator, until every event is counted. What
+// it cannot show is the containers.
 func TestTopology(t *testing.T) {
 	const users = 600
 	p := programs(t)

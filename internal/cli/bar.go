@@ -25,7 +25,7 @@ func NewBar(w io.Writer, name string, total int) *Bar {
 		mpb.AppendDecorators(decor.AverageETA(decor.ET_STYLE_GO)))}
 }
 
-// Set says how much is done, and of how much.
+// Set sets how much is done, and of how much.
 func (b *Bar) Set(done, total int) {
 	if b != nil {
 		b.bar.SetTotal(int64(total), false)

@@ -33,7 +33,8 @@ func TestBoundsAreOutward(t *testing.T) {
 		if upper == lower {
 			return
 		}
-		// Neighbours: the difference is one unit of the last digit of x, so there is no tighter bound of as many digits.
+		// Neighbours: the difference is one unit of the last digit of x, so there is no tighter bound of as many
+		// digits.
 		_, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', -1, 64), "e")
 		power, err := strconv.Atoi(exponent)
 		if err != nil {

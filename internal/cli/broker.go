@@ -14,7 +14,7 @@ import (
 // EnvironmentPrefix is in front of the variable of every flag.
 const EnvironmentPrefix = "PANLEARN_"
 
-// variable is the environment's name of a flag.
+// variable returns the environment's name of a flag.
 func variable(flag string) string {
 	return EnvironmentPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -34,7 +34,7 @@ func fromEnvironment(flags *pflag.FlagSet, lookup func(string) (string, bool)) e
 	return Usage(errors.Join(errs...))
 }
 
-// Broker is how to reach a broker. Every command that talks to one has these flags.
+// Broker holds the flags of every command that connects to a broker.
 type Broker struct {
 	run.Broker
 	Replicas int // of the streams that this command creates

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestStrangers: a variable that nearly is a flag's is refused with the flag's; one that is far from all is told of; the rest is nobody's business.
+// TestStrangers: a variable that is close to a flag's is refused, with the flag's name; one that is far from
+// all is reported; the rest is ignored.
 func TestStrangers(t *testing.T) {
 	for pair, want := range map[string]struct{ told, refused string }{
 		"PANLEARN_NATS=nats://a":                 {},
@@ -45,7 +46,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestLastWord: a command that logs as JSON says so too that it fails, and what it makes of its environment.
+// TestLastWord: a command that logs as JSON also logs its failure, and its notes on the environment, as JSON.
 func TestLastWord(t *testing.T) {
 	for format, isJSON := range map[string]bool{"json": true, "text": false, "": false} {
 		for _, by := range []string{"flag", "environment"} {

@@ -46,7 +46,7 @@ func coded(code int, err error) error {
 // Usage marks an error as the caller's: exit code 2.
 func Usage(err error) error { return coded(ExitUsage, err) }
 
-// Usagef is Usage of a formatted error.
+// Usagef returns Usage of a formatted error.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
 // Transient marks an error as worth trying again: exit code 75.
@@ -68,7 +68,7 @@ type Class struct {
 	Is   func(error) bool
 }
 
-// As is the class of errors that wrap a T.
+// As returns the class of errors that wrap a T.
 func As[T error](code int) Class {
 	return Class{Code: code, Is: func(err error) bool {
 		var target T
@@ -76,12 +76,13 @@ func As[T error](code int) Class {
 	}}
 }
 
-// Is is the class of errors that wrap target.
+// Is returns the class of errors that wrap target.
 func Is(code int, target error) Class {
 	return Class{Code: code, Is: func(err error) bool { return errors.Is(err, target) }}
 }
 
-// signalGrace is how long a second signal is taken for the first one: supervisors signal a process and its group.
+// signalGrace is the time within which a second signal counts as the first one: supervisors signal a process
+// and its group.
 const signalGrace = time.Second
 
 // Main runs a command until it ends or a signal asks it to, prints an error as one line, and returns the exit code.
@@ -140,7 +141,8 @@ func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 	return code
 }
 
-// goesOn is what an interrupted command says of a second run: it goes on if it keeps anything.
+// goesOn returns the text of an interrupted command on a second run, which goes on if the command keeps a
+// state; otherwise "".
 func goesOn(c *cobra.Command) string {
 	if public := c.Flags().Lookup("public"); c.Flags().Lookup("state") == nil || public != nil && public.Value.String() == "true" {
 		return ""
@@ -148,7 +150,8 @@ func goesOn(c *cobra.Command) string {
 	return "; the same command again goes on where this one stopped"
 }
 
-// lastWord says what a command's own logger does not: a line of text or, where the command logs as JSON, an event of the log.
+// lastWord prints a last message that the command's own logger does not have: a line of text or, where the
+// command logs as JSON, an event of the log.
 func lastWord(c *cobra.Command, stderr io.Writer, level slog.Level, text string, more ...any) {
 	if f := c.Flags().Lookup("log-format"); f != nil && (f.Value.String() == "json" || !f.Changed && os.Getenv(variable(f.Name)) == "json") {
 		slog.New(slog.NewJSONHandler(stderr, nil)).Log(context.Background(), level, text, more...)
@@ -162,8 +165,8 @@ func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-// refuseUnknown makes a group of commands, the root too, refuse a word that is none of them. Cobra alone would answer it
-// with help and success.
+// refuseUnknown makes a group of commands, the root too, refuse a word that is none of them. Cobra alone would
+// answer it with help and success.
 func refuseUnknown(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		refuseUnknown(sub)
@@ -196,7 +199,7 @@ func suggestTaskFile(c *cobra.Command) {
 	}
 }
 
-// typos is how many letters may be wrong in a command that somebody meant.
+// typos bounds the number of wrong letters in a command that is suggested.
 const typos = 2
 
 // meant asks for the commands below c that look like a word.
@@ -209,7 +212,8 @@ func meant(c *cobra.Command, word string) string {
 	return ": did you mean " + strings.Join(like, " or ") + "?"
 }
 
-// flagError says of a value that a flag does not take what it would take; Go's parsers say how they failed.
+// flagError replaces the error of Go's parsers by one that names the values a flag takes, if it knows the
+// type of the flag.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -236,7 +240,7 @@ func isUsage(err error) bool {
 	return errors.As(err, &notExist)
 }
 
-// OneArg wants exactly one argument: its name, and what it is in words.
+// OneArg accepts exactly one argument; want describes it in the usage error for any other number.
 func OneArg(name, want string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// program is a command tree like ours: a root, a leaf, a group. run is the leaf.
+// program returns a command tree like ours: a root, a leaf, a group. run is the leaf.
 func program(run func(*cobra.Command) error) *cobra.Command {
 	root := &cobra.Command{Use: "learner", Args: cobra.NoArgs}
 	leaf := &cobra.Command{Use: "run", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return run(c) }}
@@ -179,7 +179,7 @@ func TestManyLinesAreOne(t *testing.T) {
 	}
 }
 
-// TestGoesOn: an interrupted command says that a second run goes on only if it keeps what it did.
+// TestGoesOn: an interrupted command announces that a second run goes on only if it keeps its state.
 func TestGoesOn(t *testing.T) {
 	for _, test := range []struct {
 		state, public bool

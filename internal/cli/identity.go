@@ -32,7 +32,8 @@ func Identity(path, role string, log *slog.Logger) (*seal.Identity, error) {
 	return identity, nil
 }
 
-// IdentityPath is where the identity of a role is kept by default: in the user's configuration folder.
+// IdentityPath returns the default path of the identity of a role: in the user's configuration folder. It
+// returns a usage error if there is no such folder.
 func IdentityPath(role string) (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -53,7 +54,7 @@ func PublicKey(flag, text string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// NewKeygen is the command keygen of both programs; role is for its example.
+// NewKeygen returns the command keygen of both programs; role is for its example.
 func NewKeygen(role string) *cobra.Command {
 	program := "learner"
 	if role == "stage" {

@@ -15,9 +15,9 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 )
 
-// Listen listens for HTTP at the address that a flag names. A bare port, 9090 or :9090, is one of this machine's loopback
-// address: what the endpoints say is for the operator, so all interfaces have to be asked for by name, as 0.0.0.0:9090. An
-// address that is taken is worth trying again (exit code 75): who has it may be about to end.
+// Listen listens for HTTP at the address that a flag names. A bare port, 9090 or :9090, is one of this machine's
+// loopback address: what the endpoints say is for the operator, so all interfaces have to be asked for by name, as
+// 0.0.0.0:9090. An address that is taken is worth trying again (exit code 75): who has it may be about to end.
 func Listen(flag, address string) (net.Listener, error) {
 	host, port := "", address
 	if strings.Contains(address, ":") {
@@ -46,12 +46,13 @@ func Listen(flag, address string) (net.Listener, error) {
 // wsaAddressInUse is Windows' EADDRINUSE.
 const wsaAddressInUse = syscall.Errno(10048)
 
-// taken says whether somebody else listens at the address: a predecessor that still ends, or another task's process.
+// taken reports whether another process listens at the address: a predecessor that still ends, or another
+// task's process.
 func taken(err error) bool {
 	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, wsaAddressInUse)
 }
 
-// Profiles is where a command shows how it spends time and memory: nowhere, unless asked.
+// Profiles serves profiles of a command's time and memory; without an address it serves none.
 type Profiles struct{ Address string }
 
 // Flags adds the flag of the profiles.

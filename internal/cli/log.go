@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Log is how a command logs: to standard error, as text.
+// Log configures the log of a command: to standard error, as text by default.
 type Log struct {
 	Level  string
 	Format string // text or json; "" is text
@@ -26,7 +26,7 @@ func (l *Log) Flags(flags *pflag.FlagSet, level string) {
 	flags.StringVar(&l.Level, "log-level", level, "`LEVEL` of the log on standard error: debug, info, warn, error")
 }
 
-// Logger is the logger that the flags ask for, on w.
+// Logger returns the logger that the flags ask for, on w.
 func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
@@ -43,8 +43,9 @@ func (l *Log) Logger(w io.Writer) (*slog.Logger, error) {
 	return nil, Usagef("--log-format %q: want text or json", l.Format)
 }
 
-// Steer has SIGUSR1 switch the log of a long-lived command between its level and debug, or, where its level is debug, info, until stop
-// is called. The log that Logger made last is meant. Windows has no such signal, and nothing switches there.
+// Steer lets SIGUSR1 switch the log that Logger made last, of a long-lived command, between its level and
+// debug (info, if its level is debug), until stop is called. Windows has no such signal, and nothing switches
+// there.
 func (l *Log) Steer(logger *slog.Logger) (stop func()) {
 	own := l.level.Level()
 	other := slog.LevelDebug
@@ -76,7 +77,8 @@ func (l *Log) Steer(logger *slog.Logger) (stop func()) {
 // logDigits are the significant digits of a number in the log, as where commands print it.
 const logDigits = 6
 
-// shortFloats has the log show numbers with logDigits digits. An epsilon or a delta is a bound, and stays one: it is rounded up.
+// shortFloats shortens the numbers of the log to logDigits digits. An epsilon or a delta is a bound, and
+// stays one: it is rounded up.
 func shortFloats(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() != slog.KindFloat64 {
 		return a

@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Data is the flag of the data that a command reads. A second one is refused: it would take the place of the first, whose rows nobody would miss.
+// Data adds the flag --data. A second one is refused: it would replace the first, whose rows nobody would
+// miss.
 func Data(f *pflag.FlagSet, p *string, usage string) { f.Var(&once{p: p}, "data", usage) }
 
 // A once is text that is given once.

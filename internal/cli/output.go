@@ -39,8 +39,8 @@ func (j JSON) Print(w io.Writer, v any, human func(io.Writer) error) error {
 	return human(w)
 }
 
-// Writable refuses a file that a flag names and that cannot be written, before there is work that would be lost. It leaves what is there as it is; the empty
-// path, and what is no plain file, are not looked at.
+// Writable refuses a file that a flag names and that cannot be written, before there is work that would be
+// lost. It leaves an existing file as it is; it ignores the empty path and paths of other than plain files.
 func Writable(flag, path string) error {
 	there, err := os.Stat(path)
 	if path == "" || err == nil && !there.Mode().IsRegular() && !there.IsDir() {
@@ -66,7 +66,8 @@ func Terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 // would be none. NaN and infinities are printed as they are.
 func Upper(x float64, digits int) string { return outward(x, digits, "+1") }
 
-// Lower is Upper for a lower bound: the greatest such decimal that is at most x.
+// Lower rounds a lower bound, as Upper does an upper one: it returns the greatest such decimal that is at
+// most x.
 func Lower(x float64, digits int) string { return outward(x, digits, "-1") }
 
 // outward steps, by one unit of the last digit, from the nearest decimal to the next one, where x is between them.
@@ -97,7 +98,7 @@ func decimal(text string) *big.Float {
 	return x
 }
 
-// Count is a number of things: 1 round, 43 rounds.
+// Count returns a number with the thing counted: 1 round, 43 rounds.
 func Count[N ~int | ~int64 | ~uint32 | ~uint64](n N, thing string) string {
 	if n == 1 {
 		return "1 " + thing

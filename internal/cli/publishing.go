@@ -12,18 +12,19 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// How often the log says where a publisher stands: when that changed, and when it did not.
+// The log repeats a publisher's progress after these times: the first if it changed, the second if it did
+// not.
 const (
 	standingChanged = 10 * time.Second
 	standingSame    = time.Minute
 )
 
-// A Look is what a publisher does: numbers, names and values in turn, and what it waits for in words. kind is that without what
-// changes by itself.
+// A Look returns the progress of a publisher: counts has numbers, names and values in turn, waits tells in
+// words what it waits for, and kind is waits without the parts that change by themselves.
 type Look func() (counts []any, waits, kind string)
 
-// Publishing shows the progress of a publisher: two lines on a terminal, elsewhere a line of the log, at most every ten seconds. As a writer
-// it takes log lines, which go above those of a terminal.
+// Publishing shows the progress of a publisher: two lines on a terminal, elsewhere a line of the log, at most every
+// ten seconds. As a writer it takes log lines, which go above those of a terminal.
 type Publishing struct {
 	out  io.Writer
 	look Look
@@ -48,7 +49,7 @@ func NewPublishing(w io.Writer, look Look) *Publishing {
 	return p
 }
 
-// Log has the log say how far the publisher is, where no terminal does, until Close.
+// Log logs the progress of the publisher, if no terminal shows it, until Close.
 func (p *Publishing) Log(log *slog.Logger) {
 	if p.bars != nil || p.over != nil {
 		return

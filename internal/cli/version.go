@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// NewVersion is the command version of both programs.
+// NewVersion returns the command version of both programs.
 func NewVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -28,7 +28,7 @@ func NewVersion() *cobra.Command {
 // version is the linker's to set, by -X, where a build has no history beside it, such as an image's.
 var version string
 
-// Version says which program this is: its version, that of the wire format, toolchain and platform.
+// Version describes this program: its version, that of the wire format, toolchain and platform.
 func Version() string {
 	is := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// Config is what is compared.
+// Config describes a comparison.
 type Config struct {
 	// Load reads the task with overrides.
 	Load  func(sets []string) (*task.Spec, error)
@@ -33,7 +33,7 @@ type Comparison struct {
 	lines   []*line
 	leftOut []string
 	curated []Curated
-	// constants are what the best constant does, by seed.
+	// constants holds the score of the best constant, by seed.
 	constants []float64
 }
 
@@ -43,7 +43,7 @@ const (
 	mostValues = 2e7
 )
 
-// New plans the lines. The error is that of the task, or says that it goes on for as long as users come.
+// New plans the lines. It returns an error if the task is refused, or goes on for as long as users come.
 func New(c Config) (*Comparison, error) {
 	if c.Seeds < 2 {
 		return nil, fmt.Errorf("seeds: %d, want at least 2: without a spread nothing can be called better", c.Seeds)
@@ -64,7 +64,7 @@ func New(c Config) (*Comparison, error) {
 	return out, err
 }
 
-// Lines is how many there are.
+// Lines returns the number of lines.
 func (c *Comparison) Lines() int { return len(c.lines) }
 
 // Run simulates every line once a seed, and recommends one. It stops early with the context's error.
@@ -90,7 +90,7 @@ func (c *Comparison) Run(ctx context.Context) (Table, error) {
 	return c.table(), nil
 }
 
-// items are the rows of a unit.
+// items returns the rows of a unit.
 func (c *Comparison) items() int {
 	if c.base.ByUser() {
 		return c.base.User.Items
@@ -134,7 +134,8 @@ func (c *Comparison) simulate(ctx context.Context, one *line, k int, s Sample) e
 	return nil
 }
 
-// points are hundredths: of accuracy, or of the error of the best constant, by which a model's falls short of none.
+// points converts a score to points, which are hundredths: of accuracy, or of the error of the best constant,
+// by which a model's error is smaller.
 func (c *Comparison) points(value, constant float64) float64 {
 	switch {
 	case !c.measure.Falls:
@@ -150,7 +151,7 @@ func (c *Comparison) constant(b model.Baseline) float64 {
 	return *of[c.measure.Name]
 }
 
-// rowsOf are the rows of units, each a unit of its own.
+// rowsOf returns the rows of units, each a unit of its own.
 func rowsOf(units [][]convex.Example) (out [][]convex.Example) {
 	for _, unit := range units {
 		for i := range unit {

@@ -50,7 +50,8 @@ func configOf(t *testing.T, name string, sets ...string) Config {
 	return Config{Load: load, Rows: Schema{Spec: spec, Features: features}, Seeds: 2, First: 1}
 }
 
-// Every kind of task has its lines, each is what the task is with its overrides, and at most one is recommended, which keeps the unit.
+// Every kind of task has its lines, each is what the task is with its overrides, and at most one is recommended,
+// which keeps the unit.
 func TestTable(t *testing.T) {
 	for name, want := range map[string]struct {
 		lines   []string // trust, passes and unit of practical plans
@@ -137,7 +138,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// checkWidth holds what is printed against its width, but for what is to be copied.
+// checkWidth checks the width of the printed lines, except for overrides, which are to be copied.
 func checkWidth(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -188,7 +189,8 @@ func TestProvedLines(t *testing.T) {
 	}
 }
 
-// Whatever number of units a run takes, the noise of a mean is that of the plan's own cohort.
+// Whatever the number of units of a run, the noise of a mean has the standard deviation of the plan's own
+// cohort.
 func checkNoise(t *testing.T, l *line) {
 	t.Helper()
 	before := manifest.Users(l.job.Plan)
@@ -205,7 +207,8 @@ func checkNoise(t *testing.T, l *line) {
 	}
 }
 
-// Of many silos with few rows each a run takes one row a report, and rows stand for several where there are too few of them.
+// Of many silos with few rows each a run takes one row a report, and rows stand for several where there are too few
+// of them.
 func TestManySilosOfFewRows(t *testing.T) {
 	c, err := New(configOf(t, "records", "silo={count: 300, units: 6}", "schedule.rounds.max=3"))
 	if err != nil {
@@ -227,7 +230,8 @@ func TestManySilosOfFewRows(t *testing.T) {
 	}
 }
 
-// A line that may cost hardly anything is simulated all the same, though blocks of a few rows cannot be divided as often.
+// A line that may cost hardly anything is simulated all the same, though blocks of a few rows cannot be divided as
+// often.
 func TestSmallBlocksAreSimulated(t *testing.T) {
 	c, err := New(configOf(t, "records", "model.radius=5", "schedule.rounds.max=8"))
 	if err != nil {
@@ -330,7 +334,8 @@ func TestPublicIsHeldOutByUnit(t *testing.T) {
 	}
 }
 
-// Silos of split data are made of their own units alone, of which some are held out, and a line of as many silos takes them; one place takes all.
+// Silos of split data are made of their own units alone, of which some are held out, and a line of as many silos
+// takes them; one place takes all.
 func TestSilosKeepTheirUnits(t *testing.T) {
 	config := configOf(t, "records", "silo.units=20", "silo.least=0", "schedule.rounds.max=0")
 	p := Public{Silos: make([][]int, 4)}

@@ -10,38 +10,41 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A Curated is a method of one process that has all rows, by what is known of it without any: it is neither simulated nor recommended.
+// A Curated describes a method of one process that has all rows, by facts that need no rows: it is neither
+// simulated nor recommended.
 type Curated struct {
 	Method string `json:"method"` // as schedule.algorithm
 	Unit   string `json:"unit"`   // what it protects: event or user, as privacy.unit
 	Least  int    `json:"least"`  // from how many units on it can run
 	// PaperLeast is the same with the constants that the paper prints; 0: it has none.
 	PaperLeast int `json:"paper_least"`
-	// LessNoiseFrom is the number of rows of a person from which on a release has less noise than that of the baseline, a person as one item, of as many people
-	// whose rows are as different as the clip norm allows; null: no number is enough, or the comparison is not made. For losses no more curved than the objective.
+	// LessNoiseFrom is the number of rows of a person from which on a release has less noise than that of the
+	// baseline, a person as one item, of as many people whose rows are as different as the clip norm allows; null:
+	// no number is enough, or the comparison is not made. For losses no more curved than the objective.
 	LessNoiseFrom *int `json:"less_noise_from"`
 	Compared      bool `json:"compared"` // whether LessNoiseFrom was looked for
-	// Proved bounds the expected excess risk; null: none is. ProvedVacuous says that it is no better than that of the start.
+	// Proved bounds the expected excess risk; null: none is. ProvedVacuous reports whether it is no better
+	// than that of the start.
 	Proved        *float64 `json:"proved"`
 	ProvedVacuous bool     `json:"proved_vacuous"`
 	OnRecords     bool     `json:"on_records"`
 	// Better is the baseline with the smaller bound, and BetterProved its bound; empty: none has.
 	Better       string  `json:"better"`
 	BetterProved float64 `json:"better_proved"`
-	// Refused says why it has no plan for this task; empty: it has.
+	// Refused is the reason why the method has no plan for this task; empty: it has one.
 	Refused string `json:"refused"`
 }
 
 // baselines take a person as one item.
 var baselines = map[string]bool{"output": true, "output-phases": true, "output-sgd": true, private.NoisySGD: true}
 
-// Baseline says that others are compared with it.
+// Baseline reports whether others are compared with it.
 func (c Curated) Baseline() bool { return baselines[c.Method] }
 
-// radiusMissing is what a task without model.radius is told of its bounds.
+// radiusMissing is the text about the bounds of a task without model.radius.
 const radiusMissing = "model.radius is not given"
 
-// people are the units that a task protects, in all.
+// people returns the units that a task protects, in all.
 func people(spec *task.Spec) int {
 	if spec.Silo != nil {
 		return spec.Silo.Count * spec.Silo.Units
@@ -49,13 +52,13 @@ func people(spec *task.Spec) int {
 	return spec.Schedule.Users
 }
 
-// bounded says that the task declares how far from 0 a model may be.
+// bounded reports whether the task declares how far from 0 a model may be.
 func bounded(spec *task.Spec) bool {
 	m := spec.Model
 	return m.Radius > 0 || m.Min != 0 || m.Max != 0
 }
 
-// onePlace has every method of one process that there is for the task.
+// onePlace returns every method of one process that there is for the task.
 func onePlace(spec *task.Spec) (out []Curated, err error) {
 	p, err := curated.PublicOf(spec, people(spec))
 	if err != nil {
@@ -95,7 +98,7 @@ func onePlace(spec *task.Spec) (out []Curated, err error) {
 	return out, nil
 }
 
-// paperLeast is the smallest number of people with the paper's constants of any variant.
+// paperLeast returns the smallest number of people with the paper's constants of any variant.
 func paperLeast(method string, p curator.Public) (least int) {
 	for _, s := range curator.Sizes(p.Budget, p.Items, p.Dim, 1e-3) {
 		if s.Method == method && s.Paper && (least == 0 || s.Least < least) {
@@ -138,8 +141,9 @@ func (c *Curated) proves(bound float64, p curator.Public) {
 	}
 }
 
-// judge says of every method which baseline has the smaller bound. A bound on the rows at hand is compared with a baseline's on new ones, where there is more to
-// lose; noisy SGD, whose bound is on the rows at hand, is the baseline of resque alone.
+// judge sets for every method the baseline with the smaller bound. A bound on the rows at hand is compared
+// with a baseline's on new ones, where there is more to lose; noisy SGD, whose bound is on the rows at hand,
+// is the baseline of resque alone.
 func judge(methods []Curated) {
 	best := func(fit func(m Curated) bool) (at *Curated) {
 		for i := range methods {

@@ -17,22 +17,26 @@ type Line struct {
 	Unit      string `json:"unit"`  // as privacy.unit: event or user
 	Silos     uint64 `json:"silos"` // 0: everybody reports for himself
 	Units     uint64 `json:"units_per_report"`
-	Passes    string `json:"passes"` // one: a unit is in one report; many: in every round that whoever has it answers
+	Passes    string `json:"passes"` // one: a unit is in one report; many: in every round that its holder answers
 	Algorithm string `json:"algorithm"`
 	Rounds    uint64 `json:"rounds"`
-	// NoiseStd is the standard deviation of one coordinate of the mean gradient of the first round that has one, in units of the clip norm.
+	// NoiseStd is the standard deviation of one coordinate of the mean gradient of the first round that has one, in
+	// units of the clip norm.
 	NoiseStd    float64 `json:"noise_std"`
 	ReportBytes uint64  `json:"report_bytes"` // of one report of a gradient
-	Reports     uint64  `json:"reports"`      // that whoever answers most rounds sends in all
-	Bytes       uint64  `json:"bytes"`        // that whoever sends most sends in all
-	// Predicted is the mean of Table.Measure over the seeds. One more run falls within PredictedWithin of it, 19 times of 20.
+	Reports     uint64  `json:"reports"`      // sent in all by the reporter that answers most rounds
+	Bytes       uint64  `json:"bytes"`        // sent in all by the reporter that sends most
+	// Predicted is the mean of Table.Measure over the seeds. One more run falls within PredictedWithin of it, 19
+	// times of 20.
 	Predicted       float64 `json:"predicted"`
 	PredictedWithin float64 `json:"predicted_within"`
-	// Behind is how many points worse than the best line that keeps the task's unit, and BehindError the standard error of that; see Table.Points.
+	// Behind is the difference in points to the best line that keeps the task's unit, and BehindError the
+	// standard error of it; see Table.Points.
 	Behind      float64 `json:"behind"`
 	BehindError float64 `json:"behind_error"`
-	Rows        int     `json:"rows"` // simulated in a run; the noise is that of all
-	// Proved bounds the expected excess risk; null: none is. ProvedVacuous says that it is no better than that of the start.
+	Rows        int     `json:"rows"` // simulated in a run; the noise is for all rows of the task
+	// Proved bounds the expected excess risk; null: none is. ProvedVacuous reports whether it is no better
+	// than that of the start.
 	Proved        *float64 `json:"proved"`
 	ProvedVacuous bool     `json:"proved_vacuous"`
 	OnRecords     bool     `json:"on_records"` // it is about the mean loss of the rows at hand, not about the population's
@@ -41,7 +45,8 @@ type Line struct {
 	Keeps         bool     `json:"keeps_unit"`
 	Recommended   bool     `json:"recommended"`
 	Trusted       string   `json:"trusted"` // who is trusted with what, in words
-	// Set are the overrides that make the task this line; null where none do: it protects events in place of people.
+	// Set lists the overrides that make the task this line; null where none do: the line protects events, not
+	// people.
 	Set []string `json:"set"`
 
 	noise, about string
@@ -88,7 +93,7 @@ func newLine(base *task.Spec, w way, sets []string, job run.Job) *line {
 	return out
 }
 
-// words say who adds the noise, and who is trusted with what.
+// words returns who adds the noise, and who is trusted with what.
 func words(trust string, of wording.Kind) (noise, trusted string) {
 	who := of.Reporter()
 	switch trust {

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// unitsOf are what a task protects, where all rows are in one place.
+// unitsOf returns the word for the units that a task protects, where all rows are in one place.
 func unitsOf(base *task.Spec) wording.Noun {
 	kind := wording.Kind{Protects: "event"}
 	if base.ByUser() {
@@ -23,7 +23,7 @@ func unitsOf(base *task.Spec) wording.Noun {
 	return kind.Unit()
 }
 
-// printOnePlace writes what is known of the methods of one process.
+// printOnePlace writes the table of the methods of one process.
 func (t Table) printOnePlace(w io.Writer) error {
 	if len(t.OnePlace) == 0 {
 		return nil

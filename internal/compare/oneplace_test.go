@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// curatedOf is a method with a bound, Inf: none.
+// curatedOf returns a method with a bound, Inf: none.
 func curatedOf(method string, bound float64) Curated {
 	c := Curated{Method: method}
 	c.proves(bound, curator.Public{Lipschitz: 1, Set: convex.Ball{R: 1}})
@@ -32,7 +32,8 @@ func onePlaceOf(t *testing.T, name string, sets ...string) (*task.Spec, []Curate
 	return spec, out
 }
 
-// Every method is told of, from how many people on it can run, and a bound where the task is bounded. Whoever has a bound is worse than no baseline, or says of which.
+// Every method is listed with the number of people that it needs, and with a bound where the task is bounded.
+// A method without a bound, or with a larger one than the best baseline's, names that baseline.
 func TestOnePlace(t *testing.T) {
 	for name, n := range map[string]int{"events": 1000, "people": 400, "records": 1200, "one table": 1000, "patients": 600} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +75,8 @@ func TestOnePlace(t *testing.T) {
 	}
 }
 
-// A task that does not say how far a model may be has no bounds, and is told why; from how many people on, and crossovers, do not depend on it.
+// A task that does not declare how far from 0 a model may be has no bounds, and the table tells why; the
+// numbers of people needed, and crossovers, do not depend on it.
 func TestOnePlaceWithoutARadius(t *testing.T) {
 	_, without := onePlaceOf(t, "people")
 	_, with := onePlaceOf(t, "people", "model.radius=5")
@@ -122,7 +124,7 @@ func TestPrintOnePlace(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	for _, wrong := range []string{"\n*", "not planned   filtered"} { // it says from how many on
+	for _, wrong := range []string{"\n*", "not planned   filtered"} { // the table gives the number it needs
 		if strings.Contains(out.String(), wrong) {
 			t.Errorf("%q in\n%s", wrong, out.String())
 		}

@@ -10,8 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Tolerance is how many points behind the best line a recommended one may be predicted, so that it is really at most Bar behind: the rest is for
-// what seeds do. Where the seeds leave more open, the reason says so.
+// Tolerance bounds how many points behind the best line a recommended one may be predicted, so that it is
+// really at most Bar behind: the difference allows for the spread of the seeds. Where the seeds leave more
+// open, the reason tells it.
 const (
 	Tolerance = 0.3
 	Bar       = 0.5
@@ -19,8 +20,9 @@ const (
 
 const confidence = 0.95
 
-// upper is where the mean of paired differences is below, with the confidence: Student's t, one-sided. shared is rows that are scored on over
-// rows learned from where the seeds share data, else 0: their runs are no independent samples then (Nadeau and Bengio 2003).
+// upper returns the mean of paired differences, its standard error, and an upper confidence limit of it:
+// Student's t, one-sided. shared is rows that are scored on over rows learned from where the seeds share
+// data, else 0: their runs are no independent samples then (Nadeau and Bengio 2003).
 func upper(differences []float64, shared float64) (mean, sd, top float64) {
 	k := float64(len(differences))
 	mean, s := stat.MeanStdDev(differences, nil)
@@ -28,9 +30,10 @@ func upper(differences []float64, shared float64) (mean, sd, top float64) {
 	return mean, sd, mean + distuv.StudentsT{Mu: 0, Sigma: 1, Nu: k - 1}.Quantile(confidence)*sd
 }
 
-// recommend judges the lines and marks one. Lines that keep the task's unit, which is its promise, and are surely better than the best constant
-// are eligible, if the best line is. Of those that are at most Tolerance behind the best it takes the least trust, then the fewest rounds, then the
-// fewest bytes, then the better one. It returns the reason in a sentence, also where nothing is eligible.
+// recommend judges the lines and marks one. Lines that keep the task's unit, which is its promise, and are surely
+// better than the best constant are eligible, if the best line is. Of those that are at most Tolerance behind the
+// best it takes the least trust, then the fewest rounds, then the fewest bytes, then the better one. It returns the
+// reason in a sentence, also where nothing is eligible.
 func recommend(lines []Line, shared float64) string {
 	best := -1
 	for i := range lines {
@@ -63,13 +66,13 @@ func recommend(lines []Line, shared float64) string {
 	return reason(lines, best, chosen, tops)
 }
 
-// prefer says whether the first of two lines that are good enough is to be taken.
+// prefer reports whether the first of two lines that are good enough is preferred to the second.
 func prefer(a, b Line) bool {
 	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Rounds, b.Rounds), cmp.Compare(a.Bytes, b.Bytes),
 		cmp.Compare(stat.Mean(b.points, nil), stat.Mean(a.points, nil))) < 0
 }
 
-// reason says what was given up and for what, and what still less trust would cost.
+// reason explains the choice: what was given up and for what, and what still less trust would cost.
 func reason(lines []Line, best, chosen int, tops []float64) string {
 	at := lines[chosen]
 	text := at.name() + ": "
@@ -107,7 +110,7 @@ func reason(lines []Line, best, chosen int, tops []float64) string {
 	return text
 }
 
-// name is the line in a few words.
+// name returns the line in a few words.
 func (l Line) name() string {
 	if l.Passes == "many" {
 		return fmt.Sprintf("%s, many passes, %s", l.noise, l.Algorithm)

@@ -10,11 +10,12 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// Rows are what lines are compared on: the same for all lines of a seed.
+// Rows provides the rows on which lines are compared: the same for all lines of a seed.
 type Rows interface {
 	// Draw returns the rows of n units, each unit's together, and rows to score on.
 	Draw(seed uint64, n, items int) (Sample, error)
-	// Data says whether the rows are data, rather than made up from the declaration. Their training parts overlap from seed to seed.
+	// Data reports whether the rows are data, rather than made up from the declaration. Their training parts
+	// overlap from seed to seed.
 	Data() bool
 }
 
@@ -34,13 +35,14 @@ const (
 // overlap is the rows of data that are scored on, over those that are learned from.
 const overlap = 1.0 / (holdout - 1)
 
-// A Schema makes rows up, of another population for every seed, with labels of a planted model: see sim.Schema. A person's rows are independent.
+// A Schema makes rows up, of another population for every seed, with labels of a planted model: see sim.Schema. A
+// person's rows are independent.
 type Schema struct {
 	Spec     *task.Spec
 	Features *task.FeatureMap
 }
 
-// Data is false.
+// Data returns false.
 func (Schema) Data() bool { return false }
 
 // Draw makes rows up.
@@ -68,7 +70,7 @@ type Public struct {
 	Unfit []int   // rows that do not fit the declaration, in order: they take part, as on a device, and are not scored on
 }
 
-// Data is true.
+// Data returns true.
 func (Public) Data() bool { return true }
 
 // Draw holds units out at random. The others stay in their order, and are repeated where there are fewer than n.
@@ -114,7 +116,7 @@ func (p Public) Draw(seed uint64, n, _ int) (out Sample, err error) {
 	return out, nil
 }
 
-// repeated are n units at least: the same again where there are fewer.
+// repeated returns at least n units: it repeats the units where there are fewer.
 func repeated(units [][]convex.Example, n int) [][]convex.Example {
 	for len(units) < n {
 		units = append(units[:len(units):len(units)], units[:min(len(units), n-len(units))]...)

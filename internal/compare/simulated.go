@@ -16,11 +16,13 @@ import (
 const (
 	rowCost = 100 // of a look at a row, beside its values
 	budget  = 5e9 // of all runs: a fraction of a minute
-	// mostUnits is the most units that the smallest run of a line may take: cohorts and blocks of one are not made smaller.
+	// mostUnits is the most units that the smallest run of a line may take: cohorts and blocks of one are not made
+	// smaller.
 	mostUnits = 2 * mostRows
 )
 
-// scale says how many units each line takes, so that all runs cost no more than the budget: lines that look at all rows often take fewer.
+// scale sets how many units each line takes, so that all runs cost no more than the budget: lines that look
+// at all rows often take fewer.
 func (c *Comparison) scale(units [][]convex.Example) {
 	rows := flat(units)
 	var values float64
@@ -53,7 +55,8 @@ func (c *Comparison) scale(units [][]convex.Example) {
 	c.leftOut = append(c.leftOut, long.all()...)
 }
 
-// looksOf is how often a row is looked at: in every round that whoever has it answers, once for every inner step.
+// looksOf returns how often a row is looked at: in every round that its holder answers, once for every inner
+// step.
 func looksOf(plan *wire.Plan) (looks float64) {
 	for _, f := range plan.Phases {
 		each := float64(max(1, f.GetProx().GetSteps()))
@@ -66,7 +69,7 @@ func looksOf(plan *wire.Plan) (looks float64) {
 	return looks
 }
 
-// level is the most that each may cost so that all together cost the sum; +Inf where they cost less.
+// level returns the most that each may cost so that all together cost the sum; +Inf where they cost less.
 func level(costs []float64, sum float64) float64 {
 	costs = slices.Sorted(slices.Values(costs))
 	for i, cost := range costs {
@@ -79,10 +82,11 @@ func level(costs []float64, sum float64) float64 {
 	return math.Inf(1)
 }
 
-// scale makes the line's plan one that at most so many units answer. Where the task has more, every cohort is represented by fewer
-// reports, or every report of an organisation by one about fewer units, and the estimate has Gaussian noise, of the standard deviation of
-// what the plan's own cohorts release, in place of the randomizer's: privacy's noise is that of all units, and the error of sampling is that
-// of those which take part, which is larger.
+// scale changes the line's plan to one that at most so many units answer. Where the task has more, every
+// cohort is represented by fewer reports, or every report of an organisation by one about fewer units. The
+// estimate then has Gaussian noise instead of the randomizer's, with the standard deviation of the release of
+// the plan's own cohorts: privacy's noise is the noise for all units, and the sampling error, which is
+// larger, comes from the units that take part.
 func (l *line) scale(most uint64) {
 	most = max(most, l.job.Plan.Silos, 1)
 	l.share = (l.job.Problem.Users + most - 1) / most
@@ -113,7 +117,7 @@ func (l *line) scale(most uint64) {
 	}
 }
 
-// simulated is the run of a line on units, and how many rows it takes.
+// simulated returns the run of a line on units, and how many rows it takes.
 func (l *line) simulated(s Sample, seed uint64) (sim.Config, int) {
 	units, plan := s.Units, l.job.Plan
 	out := sim.Config{Plan: plan, Loss: l.job.Loss, Score: l.job.Score(), Seed: seed,
@@ -148,7 +152,7 @@ func (l *line) simulated(s Sample, seed uint64) (sim.Config, int) {
 	return out, n
 }
 
-// units is how many one run of the line takes, after scale.
+// units returns how many units one run of the line takes, after scale.
 func (l *line) units() uint64 {
 	if silos := l.job.Plan.Silos; silos > 0 {
 		return silos * max(1, l.job.Problem.Silos.Units/l.share)

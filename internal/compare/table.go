@@ -21,7 +21,7 @@ type Table struct {
 	Task    string `json:"task"`
 	Measure string `json:"measure"` // as tune.Measure
 	Falls   bool   `json:"smaller_is_better"`
-	// Points says what a point is: of Line.Behind.
+	// Points describes the unit of Line.Behind in words.
 	Points   string   `json:"points"`
 	Seeds    int      `json:"seeds"`
 	Data     bool     `json:"data"`      // whether the rows were data, rather than made up from the declaration
@@ -61,7 +61,7 @@ func (c *Comparison) table() Table {
 	return out
 }
 
-// perfect is what a constant does that errs nowhere, by whether the measure falls.
+// perfect is the measure of a constant that makes no error, by whether smaller values are better.
 var perfect = map[bool]float64{false: 1, true: 0}
 
 // Print writes the table, and below it the recommendation, what was done, and what is left out.
@@ -83,7 +83,7 @@ func (t Table) Print(w io.Writer) error {
 	return t.printOnePlace(w)
 }
 
-// adds says who adds the noise.
+// adds returns who adds the noise.
 func (l Line) adds() string {
 	if l.Trust == place {
 		return "one holder of all rows, whose learner fit runs these in one process"
@@ -91,7 +91,7 @@ func (l Line) adds() string {
 	return l.noise
 }
 
-// mark is what stands before a line.
+// mark returns the sign in front of a line.
 func (l Line) mark() string {
 	switch {
 	case l.Recommended:
@@ -151,7 +151,7 @@ func (t Table) printBelow(w io.Writer) {
 	}
 }
 
-// heading is the measure's name in the table, and in front of what is said of it.
+// heading returns the measure's name, for the table and in front of the note on it.
 func (t Table) heading() string {
 	if t.Measure == "mean_absolute_error" {
 		return "MAE"
@@ -159,7 +159,7 @@ func (t Table) heading() string {
 	return strings.ReplaceAll(t.Measure, "_", " ")
 }
 
-// whatever says what a short heading is of.
+// whatever returns the meaning of a short heading, or "".
 func (t Table) whatever() string {
 	if t.heading() == "MAE" {
 		return "mean absolute error, "
@@ -167,10 +167,10 @@ func (t Table) whatever() string {
 	return ""
 }
 
-// Width is how wide what is printed is at most, in columns, but for overrides to copy.
+// Width bounds the width of the printed text, in columns, except for overrides to copy.
 const Width = 120
 
-// note writes a word, and beside it what is said of it.
+// note writes a word and, beside it, the note on it.
 func note(w io.Writer, word, text string) {
 	line := fmt.Sprintf("%-13s", word)
 	for _, next := range strings.Fields(text) {
@@ -183,12 +183,12 @@ func note(w io.Writer, word, text string) {
 	fmt.Fprintln(w, line)
 }
 
-// fewest is how many rows a run of a line took at least.
+// fewest returns the smallest number of rows that a run of a line took.
 func (t Table) fewest() int {
 	return slices.MinFunc(t.Lines, func(a, b Line) int { return cmp.Compare(a.Rows, b.Rows) }).Rows
 }
 
-// enough is the share of the task's rows that stands for all of them.
+// enough is the share of the task's rows that counts as all of them.
 const enough = 0.9
 
 // fewer marks a line that was predicted on fewer rows than the task's.

@@ -58,7 +58,7 @@ func (w *way) set(differs bool, set string) {
 	}
 }
 
-// gather has one holder of all units.
+// gather changes the way to one holder of all units.
 func (w *way) gather(base *task.Spec) {
 	w.set(!base.Local(), "privacy.trust="+accounting.Local.String())
 	if base.Silo == nil {
@@ -76,17 +76,18 @@ func (w way) with(base *task.Spec, method string) []string {
 	if method == schedule.Practical {
 		plan, algorithm = schedule.Practical, schedule.Auto
 	}
-	out := way{sets: append([]string{}, w.sets...)} // not nil, which is that of events
+	out := way{sets: append([]string{}, w.sets...)} // not nil: nil means protecting events
 	out.set(base.Schedule.Plan != plan, "schedule.plan="+plan)
 	out.set(base.Schedule.Algorithm != algorithm, "schedule.algorithm="+algorithm)
 	return out.sets
 }
 
-// resets are what a task says for its own way and another may not have: they are left to the planner there.
+// resets lists keys that a task sets for its own way and another way may refuse, with the values that leave
+// them to the planner.
 var resets = map[string]string{"privacy.honest_fraction": "1", "privacy.coin": "fair", "privacy.profile": "numeric", "schedule.cohort": "0",
 	"schedule.first_cohort": "0", "schedule.minimum_cohort": "0", "schedule.rounds.max": "0", "silo.least": "0"}
 
-// load reads the task as a way has it. The error is that of the first refusal that no reset helps.
+// load reads the task as a way has it. It returns the first refusal that no reset helps.
 func (c Config) load(w way, sets []string) (*task.Spec, []string, error) {
 	for {
 		spec, err := c.Load(sets)
@@ -111,7 +112,8 @@ func (c Config) load(w way, sets []string) (*task.Spec, []string, error) {
 	}
 }
 
-// plan plans every way with the practical plan and with every method that has a proof. What a task cannot have is told in leftOut.
+// plan plans every way with the practical plan and with every method that has a proof. leftOut lists what a
+// task cannot have.
 func (c Config) plan(base *task.Spec) (out []*line, leftOut []string) {
 	var refused reasons
 	smooth := convex.TraitsOf(base.Model.Loss).Smooth
@@ -158,7 +160,7 @@ func (c Config) line(base *task.Spec, w way, method string) (*line, error) {
 	return newLine(base, w, sets, job), nil
 }
 
-// reasons are why there are lines that a task has not.
+// reasons collects why some lines are missing for a task.
 type reasons struct {
 	texts []string // in the order of the first line
 	lines map[string][]string
@@ -201,7 +203,7 @@ func (r *reasons) all() (out []string) {
 	return out
 }
 
-// told says what is not shown, and what to add to see it.
+// told lists what is not shown, and what to add to see it.
 func (r *reasons) told(base *task.Spec) (out []string) {
 	if base.Silo == nil {
 		out = append(out, "organisations that hold many rows each: a section silo (count, units) says how many there are, and of how many rows")

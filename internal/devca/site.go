@@ -45,7 +45,8 @@ func (s *site) bytes(dir string) []byte {
 	return fmt.Appendf(out, "# Each publisher has an inbox of its own, so that none reads another's answers.\nDEVICES: [\n%s]\n", s.devices.Bytes())
 }
 
-// links returns the text of links.conf, the variables of cluster.conf, for the server of this name, which the others reach at servers[own].
+// links returns the text of links.conf, the variables of cluster.conf, for the server of this name, which the
+// others reach at servers[own].
 func links(dir, name string, servers []string, own int) []byte {
 	var others []string
 	for i, at := range servers {

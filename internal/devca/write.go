@@ -22,7 +22,7 @@ const Longest = 825 * 24 * time.Hour
 // DefaultRoutePort is the port of a server's links to the others.
 const DefaultRoutePort = "6222"
 
-// Config says what to write.
+// Config selects what Write writes.
 type Config struct {
 	Dir        string        // created; must be empty or missing
 	Hosts      []string      // names and addresses of the server beside localhost, 127.0.0.1 and ::1
@@ -92,8 +92,9 @@ func (c Config) roles() []string {
 //	server.pem server-key.pem               of the server
 //	ROLE.pem ROLE-key.pem ROLE.nk ROLE.env  of each role: certificate, its key, NKey seed, and the flags as environment
 //
-// With Servers, what is a server's is in a folder for each, server-1 and so on, with cluster.conf, links.conf that it includes, and the certificate of its
-// links (route.pem, route-key.pem), which an authority of their own (route-ca.pem) has signed.
+// With Servers, each server's files are in a folder of its own, server-1 and so on, with cluster.conf,
+// links.conf that it includes, and the certificate of its links (route.pem, route-key.pem), which an
+// authority of their own (route-ca.pem) has signed.
 //
 // Files are readable by their owner only, and nothing is overwritten.
 func Write(c Config) error {
@@ -146,8 +147,8 @@ func Write(c Config) error {
 
 var localhost = []string{"localhost", "127.0.0.1", "::1"}
 
-// cluster writes the folder of each server. The authority of the links has signed nothing else: whoever shows a certificate of it is a
-// server to the others, and may do anything.
+// cluster writes the folder of each server. The authority of the links has signed nothing else: the servers
+// take any holder of its certificates for a server, which may do anything.
 func (c Config) cluster(dir string, ca *authority, site *site) error {
 	routes, err := c.routes()
 	if err != nil {
@@ -221,7 +222,7 @@ func (w *writer) pair(ca *authority, name string, hosts []string) {
 	w.file(name+"-key.pem", key)
 }
 
-// environment are the flags of a role's commands.
+// environment returns the flags of a role's commands.
 func environment(dir, role string) []byte {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	return fmt.Appendf(nil, "PANLEARN_NKEY='%s'\nPANLEARN_TLS_CA='%s'\nPANLEARN_TLS_CERT='%s'\nPANLEARN_TLS_KEY='%s'\n",

@@ -1,9 +1,10 @@
-// Package disk is what durable and private files need of the operating system, where systems differ: exclusive locks, the name
-// of a new file on the disk, whose a file is, and whether a disk is full.
+// Package disk provides what durable and private files need of the operating system, where systems differ:
+// exclusive locks, the name of a new file on the disk, whose a file is, and whether a disk is full.
 //
-// Linux and macOS do all of it. Windows has no permission bits, and what Go shows in their place says only whether a file may be
-// written: there nothing is found open to others, and the folder's access list is the operator's to set. It has no sync of a folder
-// either, since NTFS keeps names in its own journal. Tests run on Linux; for the other two this package is built.
+// Linux and macOS do all of it. Windows has no permission bits, and what Go shows in their place says only
+// whether a file may be written: there nothing is found open to others, and the folder's access list is the
+// operator's to set. It has no sync of a folder either, since NTFS keeps names in its own journal. Tests run
+// on Linux; for the other two this package is built.
 package disk
 
 import (
@@ -16,8 +17,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Lock waits for the exclusive lock of a file, created (mode 0600) if missing, against other processes and other callers in this one.
-// The file is never removed: who then made it anew would not exclude who had it open. A process that dies gives its locks back.
+// Lock waits for the exclusive lock of a file, created (mode 0600) if missing, against other processes and
+// other callers in this one. The file is never removed: a process that then created it again would not
+// exclude one that had it open. A process that dies releases its locks.
 func Lock(path string) (unlock func() error, err error) {
 	l := flock.New(path)
 	for {
@@ -35,7 +37,7 @@ func Lock(path string) (unlock func() error, err error) {
 // ErrHeld is LockWithin's, of a lock that another holds.
 var ErrHeld = errors.New("another process holds it")
 
-// LockWithin is Lock that waits no longer than it is told: then the error is ErrHeld.
+// LockWithin is Lock with a limit on the time it waits: then it returns ErrHeld.
 func LockWithin(path string, wait time.Duration) (unlock func() error, err error) {
 	l := flock.New(path, flock.SetPermissions(0o600))
 	for pause, until := 100*time.Microsecond, time.Now().Add(wait); ; pause = min(2*pause, 10*time.Millisecond) {

@@ -18,11 +18,11 @@ func SyncFolder(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Shared says whether others than its owner may read or write a file.
+// Shared reports whether others than its owner may read or write a file.
 func Shared(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
 
-// Full says whether an error is of a disk, or a quota, that has no room.
+// Full reports whether an error means that a disk, or a quota, has no room.
 func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// Held says whether an error is of a lock that another process holds, however it was asked for.
+// Held reports whether an error means that another process holds a lock, by whichever call it was asked for.
 func Held(err error) bool { return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) }

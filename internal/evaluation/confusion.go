@@ -1,9 +1,10 @@
 package evaluation
 
-// A Confusion counts events by class, a row for each label and a column for each prediction, both in the order of the classes.
+// A Confusion counts events by class, a row for each label and a column for each prediction, both in the order of
+// the classes.
 type Confusion [][]int
 
-// NewConfusion is that of k classes before the first event.
+// NewConfusion returns the confusion of k classes before the first event.
 func NewConfusion(k int) Confusion {
 	out := make(Confusion, k)
 	for i := range out {
@@ -12,7 +13,7 @@ func NewConfusion(k int) Confusion {
 	return out
 }
 
-// Precision is the share of events predicted to be of class k that are: 0 where none was predicted.
+// Precision returns the share of events predicted to be of class k that are: 0 where none was predicted.
 func (c Confusion) Precision(k int) float64 {
 	predicted := 0
 	for _, row := range c {
@@ -21,7 +22,7 @@ func (c Confusion) Precision(k int) float64 {
 	return share(c[k][k], predicted)
 }
 
-// Recall is the share of events of class k that are predicted to be: 0 where there are none.
+// Recall returns the share of events of class k that are predicted to be: 0 where there are none.
 func (c Confusion) Recall(k int) float64 {
 	labels := 0
 	for _, n := range c[k] {
@@ -30,7 +31,7 @@ func (c Confusion) Recall(k int) float64 {
 	return share(c[k][k], labels)
 }
 
-// Macro is the mean of a figure over the classes, which counts a rare one as much as any.
+// Macro returns the mean of a figure over the classes, which counts a rare one as much as any.
 func (c Confusion) Macro(of func(k int) float64) float64 {
 	sum := 0.0
 	for k := range c {

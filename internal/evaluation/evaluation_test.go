@@ -82,8 +82,9 @@ func TestReliabilityByHand(t *testing.T) {
 	near(t, "occurred", table[1].Occurred, 2.0/3)
 }
 
-// TestReliabilityOfTheTruth: with probabilities that are true the error is that of sampling alone. In a bin of m events the
-// expected distance is at most sqrt(1/(4m)), so the mean over bins of n events is at most sqrt(bins/(4n)).
+// TestReliabilityOfTheTruth: with true probabilities the error is only a sampling error. In a bin of m events
+// the expected distance is at most sqrt(1/(4m)), so the mean over bins of n events is at most
+// sqrt(bins/(4n)).
 func TestReliabilityOfTheTruth(t *testing.T) {
 	const n = 100000
 	random := rand.New(rand.NewPCG(1, 2))
@@ -133,9 +134,9 @@ func TestPairByHand(t *testing.T) {
 	}
 }
 
-// TestIntervalsHold: of 2,000 seeded experiments the interval holds the truth in about Confidence. The number that it does is
-// binomial; alarms below 0.95 - 6 sd, of sd = sqrt(0.95 0.05/2000), would be false in one of 1e9 runs if coverage were 0.95, and the
-// last case may have 0.99 and never much less than 0.95.
+// TestIntervalsHold: of 2,000 seeded experiments the interval holds the truth in about Confidence. The number that
+// it does is binomial; alarms below 0.95 - 6 sd, of sd = sqrt(0.95 0.05/2000), would be false in one of 1e9 runs if
+// coverage were 0.95, and the last case may have 0.99 and never much less than 0.95.
 func TestIntervalsHold(t *testing.T) {
 	const runs = 2000
 	slack := 6 * math.Sqrt(Confidence*(1-Confidence)/runs)

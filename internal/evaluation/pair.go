@@ -6,11 +6,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Confidence is that of the intervals.
+// Confidence is the confidence of the intervals.
 const Confidence = 0.95
 
-// A Difference is how much more of a figure the second of two models has, with an interval that holds the difference of their
-// expectations in a share Confidence of samples, about.
+// A Difference is a figure of the second of two models less that of the first, with an interval that holds
+// the difference of their expectations in a share Confidence of samples, about.
 type Difference struct {
 	Value float64 `json:"value"` // second minus first
 	Low   float64 `json:"low"`
@@ -40,10 +40,11 @@ func (p *Pair) add(first, second, weight float64) {
 	p.mix += weight * a * (second - p.second)
 }
 
-// Means is the difference of the two means, with the normal interval of the mean of paired differences.
+// Means returns the difference of the two means, with the normal interval of the mean of paired differences.
 func (p *Pair) Means() Difference { return p.around(p.second-p.first, 1, 1) }
 
-// Roots is the difference of the roots of the two means, of errors that are squares, by the delta method.
+// Roots returns the difference of the roots of the two means, of errors that are squares, by the delta
+// method.
 func (p *Pair) Roots() Difference {
 	slope := func(mean float64) float64 {
 		if mean == 0 { // all of its values are 0 then
@@ -54,8 +55,9 @@ func (p *Pair) Roots() Difference {
 	return p.around(math.Sqrt(p.second)-math.Sqrt(p.first), slope(p.first), slope(p.second))
 }
 
-// Shares is the difference of the two means of values that are 0 or 1. The interval is that of Agresti and Min (Statistics in Medicine
-// 24, 2005): the normal one after half an event has been added to each of the four kinds, which holds where few events differ too.
+// Shares returns the difference of the two means of values that are 0 or 1. The interval is the one of
+// Agresti and Min (Statistics in Medicine 24, 2005): the normal one after half an event has been added to
+// each of the four kinds, which holds where few events differ too.
 func (p *Pair) Shares() Difference {
 	with, value := *p, p.second-p.first
 	for _, e := range [...][2]float64{{0, 0}, {0, 1}, {1, 0}, {1, 1}} {
@@ -65,7 +67,7 @@ func (p *Pair) Shares() Difference {
 	return Difference{Value: value, Low: max(-1, min(out.Low, value)), High: min(1, max(out.High, value))}
 }
 
-// around is the normal interval around value, whose terms move with the means at these slopes.
+// around returns the normal interval around value, whose terms move with the means at these slopes.
 func (p *Pair) around(value, first, second float64) Difference {
 	variance := max(0, second*second*p.seconds+first*first*p.firsts-2*first*second*p.mix) / p.n
 	half := distuv.UnitNormal.Quantile((1+Confidence)/2) * math.Sqrt(variance/p.n)

@@ -2,7 +2,7 @@ package evaluation
 
 import "math"
 
-// bins is how many a Reliability has.
+// bins is the number of bins of a Reliability.
 const bins = 10
 
 // A Reliability compares probabilities with what occurred, in bins of equal width. The zero value is ready.
@@ -13,7 +13,8 @@ type binSums struct {
 	probability      float64 // sum
 }
 
-// Add takes an event that was said to occur with probability p, in [0, 1]. A bin has its lower edge; the last one has both.
+// Add takes an event that was said to occur with probability p, in [0, 1]. A bin has its lower edge; the last one
+// has both.
 func (r *Reliability) Add(p float64, occurred bool) {
 	b := &r.sums[min(int(p*bins), bins-1)]
 	b.events++
@@ -32,7 +33,7 @@ type Bin struct {
 	Occurred    float64 `json:"occurred"`    // share that did
 }
 
-// Table is a line for each bin that is not empty.
+// Table returns a line for each bin that is not empty.
 func (r *Reliability) Table() (out []Bin) {
 	for i, b := range r.sums {
 		if n := float64(b.events); n > 0 {
@@ -43,8 +44,9 @@ func (r *Reliability) Table() (out []Bin) {
 	return out
 }
 
-// Error is the expected calibration error: the mean over events of the distance between what was said and what occurred in their bin
-// (Naeini, Cooper, Hauskrecht, Obtaining Well Calibrated Probabilities Using Bayesian Binning, AAAI 2015); 0 without events.
+// Error returns the expected calibration error: the mean over events of the distance between what was said
+// and what occurred in their bin (Naeini, Cooper, Hauskrecht, Obtaining Well Calibrated Probabilities Using
+// Bayesian Binning, AAAI 2015); 0 without events.
 func (r *Reliability) Error() float64 {
 	distance, events := 0.0, 0
 	for _, b := range r.sums {

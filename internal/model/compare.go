@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A Comparison is how two models do on the events that fit both.
+// A Comparison holds the results of two models on the events that fit both.
 type Comparison struct {
 	First       Evaluation                       `json:"first"`
 	Second      Evaluation                       `json:"second"`
@@ -28,7 +28,8 @@ type Measure struct {
 	read  func(*evaluation.Pair) evaluation.Difference
 }
 
-// Measures are all that there are. A comparison has those that both models have, and the loss if it is the same for both.
+// Measures are all that there are. A comparison has those that both models have, and the loss if it is the same for
+// both.
 var Measures = [...]Measure{
 	{"accuracy", false, func(r row) float64 { return r.hit }, (*evaluation.Pair).Shares},
 	{"loss", true, func(r row) float64 { return r.loss }, (*evaluation.Pair).Means},
@@ -38,8 +39,8 @@ var Measures = [...]Measure{
 	{"quantile_loss", true, func(r row) float64 { return r.pinball }, (*evaluation.Pair).Means},
 }
 
-// Compare evaluates p and then other on the same data, which are read once for each. Models of labels that are declared otherwise are
-// refused; see Evaluate for the rest.
+// Compare evaluates p and then other on the same data, which are read once for each. Models of labels that are
+// declared otherwise are refused; see Evaluate for the rest.
 func (p Predictor) Compare(other Predictor, first, second iter.Seq2[task.Row, error], o Options) (Comparison, error) {
 	if !sameLabels(p.Features, other.Features) {
 		return Comparison{}, errors.New("the models do not predict the same label: classes, or the bounds and the scale of a number, differ")

@@ -36,7 +36,8 @@ func predictor(t *testing.T, model, label string, theta ...float64) Predictor {
 	return p
 }
 
-// TestCompareByHand: differences are those of the two evaluations, on the rows that fit both, and intervals are around them.
+// TestCompareByHand: differences equal those of the two evaluations, on the rows that fit both, and intervals
+// are around them.
 func TestCompareByHand(t *testing.T) {
 	const label = "min: -10, max: 10, scale: raw"
 	a, b := predictor(t, "loss: squared", label, 0, 1), predictor(t, "loss: huber, width: 1", label, 1, 0)
@@ -44,7 +45,7 @@ func TestCompareByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// a says 1 and misses by 1, 3, -1, -1; b says x and misses by 1, 2, 1, -3.
+	// a predicts 1 and misses by 1, 3, -1, -1; b predicts x and misses by 1, 2, 1, -3.
 	if c.First.Examples != 4 || c.First.Invalid != 1 || len(c.Differences) != 2 {
 		t.Fatalf("%+v", c)
 	}

@@ -24,8 +24,8 @@ type document struct {
 	Declaration json.RawMessage `json:"declaration"`
 }
 
-// A size is how many values a model has: what its declaration needs. Nothing longer is decoded, so that a small file
-// cannot take much memory.
+// A size bounds how many values a model has: as many as its declaration needs. Nothing longer is decoded, so
+// that a small file cannot take much memory.
 type size struct{ features, scores int }
 
 func parseJSON(data []byte) (Snapshot, size, error) {

@@ -25,7 +25,7 @@ func (z *nothing) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// packed is a container of packed entries.
+// packed returns a container of packed entries.
 func packed(t *testing.T, entries map[string]io.Reader) []byte {
 	t.Helper()
 	var out bytes.Buffer

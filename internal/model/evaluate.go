@@ -11,13 +11,13 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// An Evaluation is how a model does on examples. Errors are of numbers and counts, in the units of the label; figures that a loss does
-// not have are absent.
+// An Evaluation holds the results of a model on examples. Errors are of numbers and counts, in the units of
+// the label; figures that a loss does not have are absent.
 type Evaluation struct {
 	Examples int     `json:"examples"`
 	Invalid  int     `json:"invalid"` // rows that do not fit the declaration; not among the examples
 	Loss     float64 `json:"loss"`    // mean, in the coordinates of the feature map
-	// Baseline is what the best constant does on the same examples.
+	// Baseline holds the results of the best constant on the same examples.
 	Baseline Baseline `json:"baseline"`
 
 	*OfClasses
@@ -28,8 +28,8 @@ type Evaluation struct {
 type OfClasses struct {
 	Accuracy float64  `json:"accuracy"`
 	LogLoss  *float64 `json:"log_loss,omitempty"` // of the probabilities, whatever the loss weighs; none where there are no probabilities
-	// AUC is of the positive class by its score; of several classes the mean of each by its probability against the rest. None where it would need more
-	// than maxScores scores, or a class does not occur.
+	// AUC is of the positive class by its score; of several classes the mean of each by its probability against the
+	// rest. None where it would need more than maxScores scores, or a class does not occur.
 	AUC *float64 `json:"auc,omitempty"`
 	// Classes names the rows and columns of Confusion: rows are labels, columns predictions.
 	Classes   []string             `json:"classes"`
@@ -37,9 +37,10 @@ type OfClasses struct {
 	// Precision and Recall are of the positive class; of several classes their means over the classes.
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
-	// Threshold is what decided for the positive class, if not the model itself.
+	// Threshold is the value that decided for the positive class, if not the model itself.
 	Threshold *float64 `json:"threshold,omitempty"`
-	// CalibrationError and Reliability are of the probability of the positive class; of several classes of the predicted one.
+	// CalibrationError and Reliability are of the probability of the positive class; of several classes of the
+	// predicted one.
 	CalibrationError *float64         `json:"calibration_error,omitempty"`
 	Reliability      []evaluation.Bin `json:"reliability,omitempty"`
 }
@@ -50,25 +51,26 @@ type OfNumbers struct {
 	Error float64 `json:"error"` // root of the mean square
 	RMSE  float64 `json:"rmse"`  // the same by its common name
 	MAE   float64 `json:"mae"`   // mean distance of prediction and label
-	// Coverage is the share of labels at most their prediction, near the level for a good model of a quantile; QuantileLoss the mean
-	// pinball loss.
+	// Coverage is the share of labels at most their prediction, near the level for a good model of a quantile;
+	// QuantileLoss the mean pinball loss.
 	Coverage     *float64 `json:"coverage,omitempty"`
 	QuantileLoss *float64 `json:"quantile_loss,omitempty"`
 }
 
-// Options are how a model is evaluated. The zero value is the model's own decision, and data in which every class occurs.
+// Options selects how a model is evaluated. The zero value is the model's own decision, and data in which
+// every class occurs.
 type Options struct {
-	// Threshold decides for the positive class above it: of its probability, or of its score where the loss has no probabilities. Of two
-	// classes alone.
+	// Threshold decides for the positive class above it: of its probability, or of its score where the loss has no
+	// probabilities. Of two classes alone.
 	Threshold *float64
 	// Absent allows data in which a class does not occur, or all labels are equal.
 	Absent bool
-	// Unfit is told of rows that do not fit the declaration; nil tells nobody.
+	// Unfit is called with each row that does not fit the declaration; it may be nil.
 	Unfit func(*task.RowError)
 }
 
-// Evaluate runs the model over rows. A row that does not fit is counted, goes to Unfit, and is passed over; an error of the source ends
-// it, and so do labels that say nothing, see CheckLabels.
+// Evaluate runs the model over rows. A row that does not fit is counted, goes to Unfit, and is passed over; an
+// error of the source ends it, and so do labels that say nothing, see CheckLabels.
 func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error], o Options) (Evaluation, error) {
 	s, err := newTally(p, o)
 	if err != nil {
@@ -97,7 +99,7 @@ func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error], o Options) (Evaluat
 	return s.result(o)
 }
 
-// EvaluateExamples is Evaluate on examples that are mapped already, of whatever labels.
+// EvaluateExamples is like Evaluate, for examples that are mapped already, with any labels.
 func (p Predictor) EvaluateExamples(examples []convex.Example) (Evaluation, error) {
 	o := Options{Absent: true}
 	s, err := newTally(p, o)
@@ -131,7 +133,7 @@ type tally struct {
 	scores, uncertain []float64 // scratch
 }
 
-// A row is what one event adds.
+// A row holds the contribution of one event to an evaluation.
 type row struct {
 	loss, logLoss    float64
 	hit              float64 // 1 or 0
@@ -149,7 +151,8 @@ func newTally(p Predictor, o Options) (*tally, error) {
 	return t, err
 }
 
-// Cut is the score above which the positive of two classes is predicted at a threshold, see Options; 0 for none.
+// Cut returns the score above which the positive of two classes is predicted at a threshold, see Options; 0
+// for none.
 func (p Predictor) Cut(threshold *float64) (float64, error) {
 	switch {
 	case threshold == nil:
@@ -220,8 +223,9 @@ func (t *tally) addClass(label float64) {
 	}
 }
 
-// keep keeps what the area under curves orders events by: the score of two classes, the logarithm of each probability of several. Scores of
-// several classes alone say nothing across events: a constant that is added to all of an event's leaves its probabilities as they are.
+// keep keeps what the area under curves orders events by: the score of two classes, the logarithm of each
+// probability of several. Scores of several classes alone say nothing across events: a constant that is added to
+// all of an event's leaves its probabilities as they are.
 func (t *tally) keep(class int, normalizer float64) {
 	if t.kept == nil {
 		return
@@ -234,14 +238,14 @@ func (t *tally) keep(class int, normalizer float64) {
 	}
 }
 
-// lossOf is the loss of scores, of which alone it is a function.
+// lossOf returns the loss of scores, of which alone it is a function.
 func (p Predictor) lossOf(scores []float64, label float64) float64 {
 	return p.Loss.Value(scores, convex.Example{Value: one[:], Label: label})
 }
 
 var one = [1]float64{1}
 
-// logLoss is minus the logarithm of the probability of a class.
+// logLoss returns minus the logarithm of the probability of a class.
 func logLoss(scores []float64, class int) float64 {
 	if len(scores) == 1 {
 		return convex.Logistic{}.Value(scores, convex.Example{Value: one[:], Label: float64(2*class - 1)})
@@ -292,7 +296,8 @@ func (t *tally) ofClasses(n float64) *OfClasses {
 	return out
 }
 
-// area is the area under the curve of the positive class, or the mean of those of each class against the rest.
+// area returns the area under the curve of the positive class, or the mean of those of each class against the
+// rest.
 func (t *tally) area() *float64 {
 	if t.kept == nil {
 		return nil

@@ -56,7 +56,7 @@ func requireFigures(t *testing.T, e any, want string) {
 	}
 }
 
-// difference says where two values from JSON differ; empty: nowhere.
+// difference returns the path at which two values from JSON differ; empty: nowhere.
 func difference(a, b any) string {
 	switch b := b.(type) {
 	case float64:
@@ -121,21 +121,24 @@ func TestEvaluateEveryLoss(t *testing.T) {
 		want                 string
 	}{
 		{"loss: quantile, level: 0.75", "min: -10, max: 10, scale: raw", "0,1\n0,3\n0,9\n", []float64{5, 3},
-			// misses -2, 0, 6: pinball (0.25 2 + 0 + 0.75 6)/3; the quantile is 9, with misses -8, -6, 0. Squares 40 of 104/3.
+			// misses -2, 0, 6: pinball (0.25 2 + 0 + 0.75 6)/3; the quantile is 9, with misses -8, -6, 0. Squares
+			// 40 of 104/3.
 			`{"examples":3,"invalid":0,"loss":1.6667,"r2":-0.1538,"error":3.6515,"rmse":3.6515,"mae":2.6667,"coverage":0.6667,"quantile_loss":1.6667,
 				"baseline":{"value":9,"loss":1.1667,"error":5.7735,"mae":4.6667,"quantile_loss":1.1667}}`},
 		{"loss: logistic", yesNo, "2,yes\n-1,no\n1,no\n-1,yes\n3,yes\n", []float64{1, 0},
-			// AUC: of 6 pairs 2>-1, 2>1, 3>-1, 3>1 are in order, -1 = -1 is half, -1 < 1 is not. Losses ln(1+exp(-m)) of margins
-			// 2, 1, -1, -1, 3: 0.126928, 0.313262, 1.313262, 1.313262, 0.048587. The shares 0.4 and 0.6 have 0.673012.
-			// Probabilities 0.880797, 0.268941 (twice, one occurs), 0.731059 (does not), 0.952574.
+			// AUC: of 6 pairs 2>-1, 2>1, 3>-1, 3>1 are in order, -1 = -1 is half, -1 < 1 is not. Losses
+			// ln(1+exp(-m)) of margins 2, 1, -1, -1, 3: 0.126928, 0.313262, 1.313262, 1.313262, 0.048587. The
+			// shares 0.4 and 0.6 have 0.673012. Probabilities 0.880797, 0.268941 (twice, one occurs), 0.731059
+			// (does not), 0.952574.
 			`{"examples":5,"invalid":0,"loss":0.6231,"accuracy":0.6,"log_loss":0.6231,"auc":0.75,"classes":["no","yes"],
 				"confusion":[[1,1],[1,2]],"precision":0.6667,"recall":0.6667,"calibration_error":0.2719,
 				"reliability":[{"low":0.2,"high":0.3,"events":2,"probability":0.2689,"occurred":0.5},{"low":0.7,"high":0.8,"events":1,"probability":0.7311,"occurred":0},
 					{"low":0.8,"high":0.9,"events":1,"probability":0.8808,"occurred":1},{"low":0.9,"high":1,"events":1,"probability":0.9526,"occurred":1}],
 				"baseline":{"class":"yes","loss":0.6730,"accuracy":0.6,"log_loss":0.6730}}`},
 		{"loss: softmax, class_weights: [1, 2, 1]", "classes: [red, green, blue]", "0,red\n0,blue\n0,blue\n0,green\n", []float64{0, 0, 0, 1, 0, 2},
-			// ln(1 + e + e^2) = 2.4076, less the scores 0, 2, 2 and twice 1: the loss has weights, the log loss has not. Constant: shares with
-			// weights are 1, 2, 2 of 5, which costs (ln 5 + 2 ln 2.5 + 2 ln 2.5)/4; without them 1, 1, 2 of 4, (2 ln 4 + 2 ln 2)/4.
+			// ln(1 + e + e^2) = 2.4076, less the scores 0, 2, 2 and twice 1: the loss has weights, the log loss has
+			// not. Constant: shares with weights are 1, 2, 2 of 5, which costs (ln 5 + 2 ln 2.5 + 2 ln 2.5)/4;
+			// without them 1, 1, 2 of 4, (2 ln 4 + 2 ln 2)/4.
 			`{"examples":4,"invalid":0,"loss":1.5095,"accuracy":0.5,"log_loss":1.1576,"auc":0.5,"classes":["red","green","blue"],
 				"confusion":[[0,0,1],[0,0,1],[0,0,2]],"precision":0.1667,"recall":0.3333,"calibration_error":0.1652,
 				"reliability":[{"low":0.6,"high":0.7,"events":4,"probability":0.6652,"occurred":0.5}],
@@ -145,7 +148,8 @@ func TestEvaluateEveryLoss(t *testing.T) {
 			`{"examples":3,"invalid":0,"loss":0.8333,"accuracy":0.6667,"auc":0.5,"classes":["no","yes"],"confusion":[[0,1],[0,2]],
 				"precision":0.6667,"recall":1,"baseline":{"class":"yes","loss":0.6667,"accuracy":0.6667}}`},
 		{"loss: poisson, score_bound: 2", "max: 20", "0,2\n0,2\n0,8\n", []float64{0, math.Ln2},
-			// misses 0, 0, 6; half the deviance of 8 from 2 is 8 ln 4 - 6; the mean is 4, half deviances 2 ln(1/2) + 2 twice and 8 ln 2 - 4.
+			// misses 0, 0, 6; half the deviance of 8 from 2 is 8 ln 4 - 6; the mean is 4, half deviances 2 ln(1/2)
+			// + 2 twice and 8 ln 2 - 4.
 			`{"examples":3,"invalid":0,"loss":1.6968,"r2":-0.5,"error":3.4641,"rmse":3.4641,"mae":2,
 				"baseline":{"value":4,"loss":0.9242,"error":2.8284,"mae":2.6667}}`},
 		{"loss: absolute", "min: 0, max: 10, scale: raw", "0,1\n0,3\n0,x\n0,9\n", []float64{0, 2},
@@ -168,10 +172,11 @@ func TestEvaluateEveryLoss(t *testing.T) {
 	}
 }
 
-// TestAreaIsOfProbabilities: of several classes events are ordered by a class's probability. Their scores have another order, for a large event has
-// large scores of all classes.
+// TestAreaIsOfProbabilities: of several classes events are ordered by a class's probability. Their scores have
+// another order, for a large event has large scores of all classes.
 func TestAreaIsOfProbabilities(t *testing.T) {
-	// Scores (4x, 3x, 0): red is the more probable the larger x is, and green has the largest probability, not score, at x = 1.
+	// Scores (4x, 3x, 0): red is the more probable the larger x is, and green has the largest probability, not
+	// score, at x = 1.
 	e, err := evaluated(t, "loss: softmax", "classes: [red, green, blue]", "-4,blue\n4,red\n1,green\n-3,blue\n3,red\n", Options{}, 4, 0, 3, 0, 0, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +209,7 @@ func TestThreshold(t *testing.T) {
 	}
 }
 
-// zeros are parameters of a loss in lossFile, of three classes if it is softmax.
+// zeros returns zero parameters of a loss in lossFile, of three classes if it is softmax.
 func zeros(model string) []float64 {
 	if strings.Contains(model, "softmax") {
 		return make([]float64, 6)
@@ -212,7 +217,8 @@ func zeros(model string) []float64 {
 	return make([]float64, 2)
 }
 
-// TestLabelsThatSayNothing are refused: a label that is typed wrong would be a perfect model.
+// TestLabelsThatSayNothing: labels that say nothing are refused: a label that is typed wrong would be a
+// perfect model.
 func TestLabelsThatSayNothing(t *testing.T) {
 	for _, c := range []struct{ model, label, events, want string }{
 		{"loss: logistic", yesNo, "0,no\n0,YES\n0,no\n", `class "yes" never occurs in 2 rows`},
@@ -245,8 +251,8 @@ func TestLabelsThatSayNothing(t *testing.T) {
 	}
 }
 
-// TestBaselineIsTheBestConstant: no other constant score has a smaller loss, for every loss whose baseline is said to have the least,
-// weights and label noise too.
+// TestBaselineIsTheBestConstant: no other constant score has a smaller loss, for every loss whose baseline is said
+// to have the least, weights and label noise too.
 func TestBaselineIsTheBestConstant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := rapid.SampledFrom([][2]string{{"loss: logistic", yesNo}, {"loss: logistic, class_weights: [3, 1]", yesNo}, {"loss: logistic, label_noise: 0.1", yesNo},

@@ -10,10 +10,11 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// ONNX is the model as a graph that scores raw events as a device sees them: the declared columns go in, numbers as doubles
-// and words as strings of shape [N, 1], or the vector as doubles of shape [N, dimension]. A missing number is NaN, a missing word
-// the empty string, beside the declared tokens. What Predict returns comes out. An event that is no valid row has the
-// score NaN and the class "". The error names the first feature that ONNX cannot express.
+// ONNX returns the model as a graph that scores raw events as a device sees them: the declared columns go in,
+// numbers as doubles and words as strings of shape [N, 1], or the vector as doubles of shape [N, dimension].
+// A missing number is NaN, a missing word the empty string, beside the declared tokens. What Predict returns
+// comes out. An event that is no valid row has the score NaN and the class "". The error names the first
+// feature that ONNX cannot express.
 func (s Snapshot) ONNX() ([]byte, error) {
 	p, err := NewPredictor(s, "")
 	if err != nil {
@@ -54,8 +55,8 @@ func (s Snapshot) header() (onnx.Header, error) {
 	}, nil
 }
 
-// An exporter turns a predictor into a graph. The feature vector is never built: every group of coordinates adds its terms to the
-// scores and its squares to the norm.
+// An exporter turns a predictor into a graph. The feature vector is never built: every group of coordinates adds
+// its terms to the scores and its squares to the norm.
 type exporter struct {
 	Predictor
 	graph     onnx.Graph
@@ -68,7 +69,8 @@ type exporter struct {
 	faults  []onnx.Value // [N, 1], 0 for a valid row and NaN for another
 }
 
-// scores is [N, scores]: the parameters times the features, scaled down to the norm bound, and the intercept.
+// scores returns a value of shape [N, scores]: the parameters times the features, scaled down to the norm
+// bound, and the intercept.
 func (e *exporter) scores() onnx.Value {
 	g := &e.graph
 	norm := g.Node("Sqrt", "norm", []onnx.Value{g.Node("Sum", "squared_norm", e.squares)})
@@ -90,7 +92,7 @@ func (e *exporter) sum(hint string, v onnx.Value) onnx.Value {
 	return e.graph.Node("ReduceSum", hint, []onnx.Value{v, e.graph.Ints("columns", []int64{1}, 1)}, onnx.Int("keepdims", 1))
 }
 
-// outputs are score and, by the loss, probability, label or prediction.
+// outputs adds the outputs: score and, by the loss, probability, label or prediction.
 func (e *exporter) outputs(score onnx.Value) {
 	g := &e.graph
 	output := func(v onnx.Value, name string, width int, doc string) {

@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// tensors are rows as the inputs of the task's ONNX model.
+// tensors returns rows as the inputs of the task's ONNX model.
 func tensors(t fataler, s *task.Spec, rows []task.Row) map[string]tensor {
 	t.Helper()
 	in := map[string]tensor{}
@@ -52,7 +52,7 @@ func tensors(t fataler, s *task.Spec, rows []task.Row) map[string]tensor {
 	return in
 }
 
-// jsNumber is a number in JSON, or its text in JavaScript.
+// jsNumber returns a number in JSON, or its text in JavaScript.
 func jsNumber(f float64) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return strings.Replace(strconv.FormatFloat(f, 'g', -1, 64), "Inf", "Infinity", 1)

@@ -45,7 +45,7 @@ func (e *exporter) features() error {
 	return nil
 }
 
-// scale is what the group's values have to be multiplied with to become coordinate j.
+// scale returns the factor that turns the group's values into coordinate j.
 func (e *exporter) scale(j int) float64 {
 	switch c := &e.Features.Coordinates()[j]; c.Kind {
 	case string(task.Numeric), string(task.Indicator):
@@ -57,8 +57,8 @@ func (e *exporter) scale(j int) float64 {
 	}
 }
 
-// weights are the parameters of coordinates, times their scales, a row for each coordinate; lengths are the scales in units of
-// the norm bound.
+// weights returns the parameters of coordinates, times their scales, a row for each coordinate; lengths are
+// the scales in units of the norm bound.
 func (e *exporter) weights(first, width int) (weights, lengths []float64) {
 	dim := e.Features.Dim()
 	for j := first; j < first+width; j++ {
@@ -118,7 +118,8 @@ func (e *exporter) cross(c *task.Coordinate, first int) (width int) {
 	return width
 }
 
-// products are those of scaled values, of as many factors each: [N, len(list)].
+// products returns a value of shape [N, len(list)], the products of scaled values, each of the same number of
+// factors.
 func (e *exporter) products(list []task.Coordinate) onnx.Value {
 	g := &e.graph
 	var sources []*task.Source
@@ -146,7 +147,7 @@ func (e *exporter) products(list []task.Coordinate) onnx.Value {
 	return product
 }
 
-// cosines are the Fourier features without their amplitude: [N, len(list)].
+// cosines returns the Fourier features without their amplitude: [N, len(list)].
 func (e *exporter) cosines(list []task.Coordinate) onnx.Value {
 	g := &e.graph
 	values := e.beside(list[0].Sources)

@@ -40,7 +40,7 @@ func (e *exporter) declare() error {
 	return nil
 }
 
-// number is the scaled value of a numeric source, or of a whole vector.
+// number returns the scaled value of a numeric source, or of a whole vector.
 func (e *exporter) number(s *task.Source) onnx.Value {
 	if v, ok := e.scaled[s]; ok {
 		return v
@@ -61,15 +61,15 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 		v = g.Node("Mul", "stretched", []onnx.Value{v, g.Double("factor", s.Factor)})
 		v = g.Node("Add", "shifted", []onnx.Value{v, g.Double("offset", s.Offset)})
 	}
-	// The bounds come last. ONNX Runtime fuses a product with a constant and a product of matrices right after it into one operator,
-	// with the constant in single precision.
+	// The bounds come last. ONNX Runtime fuses a product with a constant and a product of matrices right after it
+	// into one operator, with the constant in single precision.
 	v = g.Node("Max", "bounded_below", []onnx.Value{v, g.Double("min", s.Factor*s.Min+s.Offset)})
 	v = g.Node("Min", "scaled", []onnx.Value{v, g.Double("max", s.Factor*s.Max+s.Offset)})
 	e.scaled[s] = v
 	return v
 }
 
-// missing tells where a number of a source is missing: NaN, or one of the tokens that are numbers.
+// missing returns whether a number of a source is missing: NaN, or one of the tokens that are numbers.
 func (e *exporter) missing(s *task.Source, in onnx.Value) onnx.Value {
 	g := &e.graph
 	v := g.Node("IsNaN", "is_missing", []onnx.Value{in})
@@ -84,7 +84,7 @@ func (e *exporter) finite(in onnx.Value) {
 	e.faults = append(e.faults, e.sum("check", e.graph.Node("Sub", "itself", []onnx.Value{in, in})))
 }
 
-// position is that of a source of indicators.
+// position returns the position of the indicator that a source sets.
 func (e *exporter) position(s *task.Source) onnx.Value {
 	if v, ok := e.positions[s]; ok {
 		return v
@@ -111,7 +111,7 @@ func (e *exporter) position(s *task.Source) onnx.Value {
 	return v
 }
 
-// member is the position of the one field of a group that is 1.
+// member returns the position of the one field of a group that is 1.
 func (e *exporter) member(s *task.Source) onnx.Value {
 	g := &e.graph
 	all := make([]onnx.Value, len(s.Columns))
@@ -125,13 +125,14 @@ func (e *exporter) member(s *task.Source) onnx.Value {
 	ones := g.Node("Cast", "ones", []onnx.Value{set}, onnx.Int("to", int64(onnx.TensorProto_INT64)))
 	several := g.Node("Less", "several", []onnx.Value{g.Int("one", 1), e.sum("count", ones)})
 	e.faults = append(e.faults, g.Node("Where", "check", []onnx.Value{several, g.Double("nan", math.NaN()), g.Double("valid", 0)}))
-	// Counted from 1, so that none is 0; with several the row is invalid, and its position no more than within the group.
+	// Counted from 1, so that none is 0; with several the row is invalid, and its position no more than within the
+	// group.
 	number := e.sum("number", g.Node("Mul", "numbers", []onnx.Value{ones, g.Ints("places", counting(len(all) + 1)[1:], 1, len(all))}))
 	number = g.Node("Where", "number", []onnx.Value{several, g.Int("nothing", 0), number})
 	return g.Node("Add", "position", []onnx.Value{number, g.Int("nowhere", nowhere)})
 }
 
-// word is the position of a word in its vocabulary, and of what stands for a missing one.
+// word returns the position of a word in its vocabulary, or the vacant position for a missing one.
 func (e *exporter) word(in onnx.Value, s *task.Source) onnx.Value {
 	g := &e.graph
 	unknown := int64(nowhere)
@@ -154,8 +155,8 @@ func (e *exporter) word(in onnx.Value, s *task.Source) onnx.Value {
 	return v
 }
 
-// bucket is the hash of a text, or of a whole number in 4 bytes, modulo the number of buckets. The operator is ONNX
-// Runtime's own.
+// bucket returns the hash of a text, or of a whole number in 4 bytes, modulo the number of buckets. The
+// operator is ONNX Runtime's own.
 func (e *exporter) bucket(in onnx.Value, seed uint32, buckets int) onnx.Value {
 	g := &e.graph
 	hash := g.NodeRuntime("MurmurHash3", "hash", []onnx.Value{in}, onnx.Int("seed", int64(seed)), onnx.Int("positive", 1))
@@ -163,7 +164,7 @@ func (e *exporter) bucket(in onnx.Value, seed uint32, buckets int) onnx.Value {
 	return g.Node("Mod", "bucket", []onnx.Value{wide, g.Int("buckets", int64(buckets))})
 }
 
-// counting is 0 to n-1.
+// counting returns the numbers 0 to n-1.
 func counting(n int) []int64 {
 	out := make([]int64, n)
 	for i := range out {

@@ -193,7 +193,7 @@ func drawRow(t *rapid.T, s *task.Spec) task.Row {
 	return row
 }
 
-// labelText is a label that every task of its loss accepts.
+// labelText returns a label that every task of its loss accepts.
 func labelText(s *task.Spec) string {
 	switch {
 	case len(s.Label.Positive) > 0:
@@ -204,7 +204,7 @@ func labelText(s *task.Spec) string {
 	return "0"
 }
 
-// mapped is a row as the model sees it, and whether it is valid.
+// mapped returns a row as the model sees it, and whether it is valid.
 func mapped(t fataler, p Predictor, row task.Row) (e convex.Example, valid bool) {
 	t.Helper()
 	err := p.Features.Map(row, &e)

@@ -40,8 +40,8 @@ func interpreted(t fataler, model []byte, inputs map[string]tensor, blind bool) 
 	return out
 }
 
-// TestONNXByDefinition: by the definitions of its operators the model scores raw events of any task as the predictor does, invalid ones as
-// NaN, whatever Max and Min make of NaN.
+// TestONNXByDefinition: by the definitions of its operators the model scores raw events of any task as the
+// predictor does, invalid ones as NaN, whatever Max and Min make of NaN.
 func TestONNXByDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := scenarios.Draw(t, "scenario")
@@ -57,7 +57,8 @@ func TestONNXByDefinition(t *testing.T) {
 	})
 }
 
-// A centred model was learned in coordinates (x - center) scale, of which the plain one is made: its intercept is large, and cancels.
+// A centred model was learned in coordinates (x - center) scale, of which the plain one is made: its intercept is
+// large, and cancels.
 type centred struct {
 	spec           *task.Spec
 	center, scale  []float64 // in plain declared coordinates
@@ -66,7 +67,8 @@ type centred struct {
 	raw            [][]float64
 }
 
-// centredModel draws one of three columns, far from 0 and narrow, as stamps of time are, whose centres are near a bound.
+// centredModel draws one of three columns, far from 0 and narrow, as stamps of time are, whose centres are near a
+// bound.
 func centredModel(t *testing.T, loss, label string, seed uint64) centred {
 	t.Helper()
 	const file = `
@@ -118,9 +120,10 @@ schedule: {users: 600}
 	return c
 }
 
-// TestCentredModelsScoreTheSame: what a model learned in centred coordinates scores is what every format that it leaves in scores, to within
-// 1e-6 of the spread of the scores: JSON and NumPy read back, the sum of weights and raw values, and the ONNX graph, here by the
-// definitions of its operators and where there is one by a real runtime.
+// TestCentredModelsScoreTheSame: what a model learned in centred coordinates scores is what every format that it
+// leaves in scores, to within 1e-6 of the spread of the scores: JSON and NumPy read back, the sum of weights and
+// raw values, and the ONNX graph, here by the definitions of its operators and where there is one by a real
+// runtime.
 func TestCentredModelsScoreTheSame(t *testing.T) {
 	runs := map[string]func(t fataler, model []byte, in map[string]tensor) map[string]tensor{
 		"definition": func(t fataler, model []byte, in map[string]tensor) map[string]tensor {

@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Baseline is how the best constant does: the majority class with the shares of the classes as probabilities, or the mean of the labels,
-// for the absolute and the quantile loss their quantile. A model that is no better has learned nothing from the features.
+// A Baseline holds the results of the best constant: the majority class with the shares of the classes as
+// probabilities, or the mean of the labels, for the absolute and the quantile loss their quantile. A model
+// that is no better has learned nothing from the features.
 type Baseline struct {
 	Class string   `json:"class,omitempty"` // the majority
 	Value *float64 `json:"value,omitempty"` // the number, in the units of the label
@@ -24,7 +25,7 @@ type Baseline struct {
 	QuantileLoss *float64 `json:"quantile_loss,omitempty"`
 }
 
-// labels are those of a data set.
+// labels holds the labels of a data set.
 type labels struct {
 	Predictor
 	n      int
@@ -44,7 +45,7 @@ func (l *labels) add(y float64) {
 	l.values = append(l.values, y)
 }
 
-// class is the place of a label or a prediction among the classes.
+// class returns the place of a label or a prediction among the classes.
 func (l *labels) class(y float64) int {
 	if l.Features.Outputs() == 1 {
 		return int(y+1) / 2
@@ -52,7 +53,7 @@ func (l *labels) class(y float64) int {
 	return int(y)
 }
 
-// label is the inverse of class.
+// label returns the inverse of class.
 func (l *labels) label(class int) float64 {
 	if l.Features.Outputs() == 1 {
 		return float64(2*class - 1)
@@ -60,8 +61,8 @@ func (l *labels) label(class int) float64 {
 	return float64(class)
 }
 
-// check refuses labels of which a model learns nothing, and about which a figure says nothing: all equal, or, if every class has to be
-// there, of one class fewer.
+// check refuses labels of which a model learns nothing, and about which a figure says nothing: all equal, or, if
+// every class has to be there, of one class fewer.
 func (l *labels) check(every bool) error {
 	for k, n := range l.counts {
 		if n == 0 && every || n == l.n && l.n > 1 {
@@ -78,13 +79,13 @@ func (l *labels) check(every bool) error {
 	return nil
 }
 
-// CheckLabels refuses examples whose labels are all equal or, if every class has to be there, of which a class never occurs: a label that
-// is typed wrong looks like a perfect model.
+// CheckLabels refuses examples whose labels are all equal or, if every class has to be there, of which a class
+// never occurs: a label that is typed wrong looks like a perfect model.
 func (p Predictor) CheckLabels(examples []convex.Example, every bool) error {
 	return p.labels(examples).check(every)
 }
 
-// Baseline is how the best constant for the examples fit does on the examples on.
+// Baseline evaluates the best constant for the examples fit on the examples on.
 func (p Predictor) Baseline(fit, on []convex.Example) Baseline {
 	return p.labels(fit).baseline(p.labels(on))
 }
@@ -97,7 +98,7 @@ func (p Predictor) labels(examples []convex.Example) *labels {
 	return &l
 }
 
-// baseline is how the constant for l does on labels, of which there is at least one.
+// baseline evaluates the best constant for l on the labels on, of which there is at least one.
 func (l *labels) baseline(on *labels) Baseline {
 	var out Baseline
 	n := float64(on.n)
@@ -138,10 +139,10 @@ func (l *labels) baseline(on *labels) Baseline {
 	return out
 }
 
-// unseen is what a class that did not occur counts, in events, where something finite has to be said of it.
+// unseen is the number of events that a class counts for if it did not occur and a finite value is needed.
 const unseen = 0.5
 
-// constant are the scores of the best constant.
+// constant returns the scores of the best constant.
 func (l *labels) constant() []float64 {
 	switch traits := l.traits(); {
 	case traits.Labels == convex.TwoClasses:
@@ -166,7 +167,8 @@ func (l *labels) quantile(level float64) float64 {
 	return stat.Quantile(level, stat.Empirical, slices.Sorted(slices.Values(l.values)), nil)
 }
 
-// leastLoss is the score of two classes that has the least mean loss, by golden section: a loss is convex.
+// leastLoss returns the score of two classes that has the least mean loss, by golden section: a loss is
+// convex.
 func (l *labels) leastLoss() float64 {
 	of := func(z float64) float64 {
 		return float64(l.counts[0])*l.lossOf([]float64{z}, -1) + float64(l.counts[1])*l.lossOf([]float64{z}, 1)
@@ -184,7 +186,8 @@ func (l *labels) leastLoss() float64 {
 	return (low + high) / 2
 }
 
-// explained is the share of the labels' variance that errors of this sum of squares leave: R2, 0 for labels that are all equal.
+// explained returns the share of the labels' variance that errors of this sum of squares leave: R2, 0 for
+// labels that are all equal.
 func (l *labels) explained(square float64) float64 {
 	mean, total := 0.0, 0.0
 	for i, y := range l.values {

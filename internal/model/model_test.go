@@ -38,7 +38,7 @@ func parsed(t rapid.TB, file string) *task.Spec {
 	return spec
 }
 
-// released is the snapshot of a task whose parameters are theta, and its predictor; no theta is zeros.
+// released returns the snapshot of a task whose parameters are theta, and its predictor; no theta is zeros.
 func released(t rapid.TB, spec *task.Spec, theta ...float64) (Snapshot, Predictor) {
 	t.Helper()
 	features, err := spec.Compile()

@@ -91,11 +91,11 @@ const (
 	npzMetadata  = "metadata.json"
 )
 
-// zipMagic is how every zip archive with an entry begins.
+// zipMagic is the beginning of every zip archive with an entry.
 const zipMagic = "PK\x03\x04"
 
 const (
-	// maxHeader bounds what stands in front of an array's data, in bytes: magic, length and header.
+	// maxHeader bounds the bytes in front of an array's data: magic, length and header.
 	maxHeader = 1<<16 + int64(len(npyMagic)) + 2
 	// maxRatio bounds how much larger metadata may be than they are packed, beyond the first maxSmall bytes. NumPy
 	// does not pack them at all.
@@ -109,9 +109,9 @@ type metadata struct {
 	Intercept *struct{} `json:"intercept,omitempty"`
 }
 
-// NumPy is the model as a .npz container, which numpy.load opens: the arrays weights, of shape (d,) or (k, d), and
-// intercept, of shape () or (k,), and the rest of the snapshot, privacy statement included, as metadata.json. Equal
-// snapshots give equal bytes.
+// NumPy returns the model as a .npz container, which numpy.load opens: the arrays weights, of shape (d,) or
+// (k, d), and intercept, of shape () or (k,), and the rest of the snapshot, privacy statement included, as
+// metadata.json. Equal snapshots give equal bytes.
 func (s Snapshot) NumPy() ([]byte, error) {
 	if len(s.Weights) == 0 || len(s.Weights) != len(s.Intercept) {
 		return nil, fmt.Errorf("export to NumPy: %d rows of weights and %d intercepts, want as many and at least one", len(s.Weights), len(s.Intercept))
@@ -154,7 +154,7 @@ func (s Snapshot) NumPy() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// JSON is the model as `learner snapshot` prints it.
+// JSON returns the model as `learner snapshot` prints it.
 func (s Snapshot) JSON() ([]byte, error) { return plainJSON(s, "  ") }
 
 // plainJSON leaves <, > and & as they are.

@@ -28,7 +28,7 @@ func (a array) size() int {
 	return n
 }
 
-// pick is an array of the entries at these places.
+// pick returns an array of the entries at these places.
 func (a array) pick(dims []int, at []int) array {
 	out := array{dims: dims}
 	for _, i := range at {
@@ -106,8 +106,8 @@ func truth(b bool) int64 {
 	return 0
 }
 
-// interpret runs a model by the definitions of its operators (ONNX 1.8, operator set 13), in double precision and without fusing any. What
-// Max and Min make of NaN is left open there: blind says that they pass it over.
+// interpret runs a model by the definitions of its operators (ONNX 1.8, operator set 13), in double precision and
+// without fusing any. What Max and Min make of NaN is left open there: blind says that they pass it over.
 func interpret(model []byte, inputs map[string]array, blind bool) map[string]array {
 	var m onnx.ModelProto
 	if err := proto.Unmarshal(model, &m); err != nil {
@@ -330,7 +330,7 @@ func (o operator) gather(a, indices array) array {
 	return a.pick(slices.Concat(a.dims[:axis], indices.dims, a.dims[axis+1:]), at)
 }
 
-// murmur is MurmurHash3 x86_32 (Appleby).
+// murmur returns the MurmurHash3 x86_32 (Appleby).
 func murmur(seed uint32, data []byte) int64 {
 	h, n := seed, len(data)
 	mix := func(k uint32) uint32 { return bits.RotateLeft32(k*0xcc9e2d51, 15) * 0x1b873593 }

@@ -17,8 +17,8 @@ type Origin struct {
 	// OwnEpsilon and OwnDelta are for those who are in the own task alone; null where that protects nothing.
 	OwnEpsilon *float64 `json:"own_epsilon"`
 	OwnDelta   *float64 `json:"own_delta"`
-	// Adds says that the statement's epsilon and delta are the sums; else they are the own ones, and for those in
-	// both tasks none are known.
+	// Adds reports whether the statement's epsilon and delta are the sums; otherwise they are the own ones,
+	// and for people in both tasks none are known.
 	Adds bool `json:"adds"`
 }
 
@@ -53,7 +53,7 @@ func (s Statement) From(plan *wire.Plan) Statement {
 // protects reports whether the statement has an epsilon.
 func (s Statement) protects() bool { return !s.NoiseKnown && !s.Public }
 
-// String is a sentence about what the start adds; empty for nil.
+// String returns a sentence about what the start adds; empty for nil.
 func (o *Origin) String() string {
 	switch {
 	case o == nil:

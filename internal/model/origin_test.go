@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestStatementsFromAModel: what a start states is added to the epsilon of the task, where it promises something for
-// as large a unit; else the sentence says that it does not.
+// TestStatementsFromAModel: the epsilon that a start states is added to the task's, if it covers as large a
+// unit; otherwise the sentence states that it does not.
 func TestStatementsFromAModel(t *testing.T) {
 	const public, rows, people = "event 0", "event 4", "user 4"
 	starts := map[string]*wire.StartPrivacy{

@@ -62,10 +62,10 @@ func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {
 	return Predictor{Features: features, Loss: loss, Theta: theta, spec: spec}, nil
 }
 
-// A Prediction is what a model says about one event.
+// A Prediction holds the prediction of a model for one event.
 type Prediction struct {
-	// Scores are linear: of the positive class, or one a class; of a number in the units of the label, wherever it lies; of a count the
-	// logarithm of what is expected.
+	// Scores are linear: of the positive class, or one a class; of a number in the units of the label, wherever it
+	// lies; of a count the logarithm of what is expected.
 	Scores []float64
 	// Probabilities are of the positive class, or one a class; none where the loss has none.
 	Probabilities []float64
@@ -79,9 +79,10 @@ type Scored struct {
 	Invalid int64 `json:"invalid"` // of them; they have no score
 }
 
-// Score writes a prediction for every row to the table, one at a time. A row that does not fit the declaration goes to
-// unfit, which may be nil, and has an empty line; an error of the source or the table ends it. Labels are neither needed nor looked
-// at, if the rows come from a reader of an Unlabelled map. Each says whether to flush the table after each row.
+// Score writes a prediction for every row to the table, one at a time. A row that does not fit the declaration goes
+// to unfit, which may be nil, and has an empty line; an error of the source or the table ends it. Labels are
+// neither needed nor looked at, if the rows come from a reader of an Unlabelled map. Each says whether to flush the
+// table after each row.
 func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each bool, unfit func(*task.RowError)) (Scored, error) {
 	p.Features = p.Features.Unlabelled()
 	var (
@@ -120,7 +121,7 @@ func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each boo
 	return count, table.Flush()
 }
 
-// Predict writes what the model says about a mapped event to dst, reusing its memory.
+// Predict writes the prediction for a mapped event to dst, reusing its memory.
 func (p Predictor) Predict(e convex.Example, dst *Prediction) {
 	dst.Scores, dst.Probabilities, dst.Class, dst.Value = dst.Scores[:0], dst.Probabilities[:0], "", math.NaN()
 	dst.Scores = p.Features.Scores(dst.Scores, p.Theta, e)

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// traits is the loss's row of the table of losses.
+// traits returns the loss's row of the table of losses.
 func (p Predictor) traits() convex.Traits { return convex.TraitsOf(p.Loss.Name()) }
 
 // hasProbabilities reports whether scores of the loss stand for probabilities of classes.
@@ -16,19 +16,20 @@ func hasProbabilities(s convex.Scores) bool {
 	return s == convex.LogOdds || s == convex.LogProbabilities
 }
 
-// Probabilities says what the numbers that a loss takes for probabilities are worth.
+// Probabilities tells how the numbers that a loss takes for probabilities may be used.
 type Probabilities string
 
 // What probabilities are worth.
 const (
-	// OfModel are those of the declared model, fitted as it says.
+	// OfModel marks the probabilities of the declared model, fitted as it says.
 	OfModel Probabilities = "of the model"
-	// Uncalibrated ones order events and no more: gradients were clipped or classes weighted, so another loss was minimized
-	// than the one that gives scores their meaning.
+	// Uncalibrated ones order events and no more: gradients were clipped or classes weighted, so another loss was
+	// minimized than the one that gives scores their meaning.
 	Uncalibrated Probabilities = "uncalibrated"
 )
 
-// ProbabilitiesOf says it for a task whose plan clips gradients or not; empty where the loss has no probabilities.
+// ProbabilitiesOf returns the kind of probabilities of a task whose plan clips gradients or not; empty where
+// the loss has no probabilities.
 func ProbabilitiesOf(spec *task.Spec, clips bool) Probabilities {
 	m := spec.Model
 	weighted := slices.ContainsFunc(m.ClassWeights, func(w float64) bool { return w != m.ClassWeights[0] })
@@ -59,7 +60,7 @@ func (p Predictor) probabilities(dst, scores []float64) []float64 {
 	return dst
 }
 
-// sigmoid is 1/(1 + exp(-z)); exp is only taken of what cannot overflow.
+// sigmoid returns 1/(1 + exp(-z)), without overflow.
 func sigmoid(z float64) float64 {
 	if z >= 0 {
 		return 1 / (1 + math.Exp(-z))

@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/internal/wording"
 )
 
-// TestSampleOfASnapshot: users count once, units of every report of a silo count, rows in one place are the sample, and a task without end knows those
-// that it remembers.
+// TestSampleOfASnapshot: users count once, units of every report of a silo count, rows in one place are the sample,
+// and a task without end knows those that it remembers.
 func TestSampleOfASnapshot(t *testing.T) {
 	for what, c := range map[string]struct {
 		s    model.Snapshot

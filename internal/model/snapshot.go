@@ -27,14 +27,15 @@ type Snapshot struct {
 	RolledBackTo uint64 `json:"rolled_back_to,omitempty"`
 	Ended        bool   `json:"ended,omitempty"` // the task is over: no newer model comes
 	Loss         string `json:"loss"`
-	// Weights has a row for each score, one but for softmax; its columns belong to Features one by one. Intercept is the
+	// Weights has a row for each score, one except for softmax; its columns belong to Features one by one. Intercept is the
 	// constant of each score.
 	Weights   Rows              `json:"weights"`
 	Intercept Constants         `json:"intercept"`
 	Features  []task.Coordinate `json:"features"`
-	// Classes names the classes in the order of the scores: negative before positive, or those of softmax. None for numbers and counts.
+	// Classes names the classes in the order of the scores: negative before positive, or those of softmax. None for
+	// numbers and counts.
 	Classes []string `json:"classes,omitempty"`
-	// Probabilities says what the model's probabilities are worth; empty where the loss has none.
+	// Probabilities tells how the model's probabilities may be used; empty where the loss has none.
 	Probabilities Probabilities `json:"probabilities,omitempty"`
 	// Memory is about how many users' events the model of a task without end remembers; 0 for others.
 	Memory   float64    `json:"memory_users,omitempty"`
@@ -44,8 +45,8 @@ type Snapshot struct {
 	Declaration json.RawMessage `json:"declaration"`
 }
 
-// Sample is about how many units the model knows something of: all that were counted, or those that it remembers; 0 where
-// it does not say.
+// Sample returns about how many units the model was learned from: all that were counted, or those that it
+// remembers; 0 if the snapshot does not tell.
 func (s Snapshot) Sample() uint64 {
 	n := s.Privacy.Users
 	switch {
@@ -60,7 +61,7 @@ func (s Snapshot) Sample() uint64 {
 	return n
 }
 
-// A Statement says what a model reveals about what is protected at most.
+// A Statement bounds how much a model reveals about a protected unit.
 type Statement struct {
 	wording.Kind
 	Trust          string              `json:"trust"`
@@ -69,23 +70,24 @@ type Statement struct {
 	Delta          float64             `json:"delta"`
 	HonestFraction accounting.Fraction `json:"honest_fraction"`
 	Users          uint64              `json:"users"` // counted in the model; Kind.Counted says what they are
-	// NoiseKnown says that the noise follows from a seed that is no secret: nothing is protected, and there is no epsilon and no delta.
+	// NoiseKnown reports whether the noise follows from a seed that is no secret: nothing is protected, and
+	// there is no epsilon and no delta.
 	NoiseKnown bool `json:"noise_known,omitempty"`
-	// Public says that the model was learned without noise, of data that were said to need no protection: nothing is protected, and there is no
-	// epsilon and no delta.
+	// Public reports whether the model was learned without noise, of data that were declared to need no
+	// protection: nothing is protected, and there is no epsilon and no delta.
 	Public bool `json:"public,omitempty"`
 	// Start is the model that learning began with, which Epsilon and Delta include where it states its own; absent
 	// without one. See From.
 	Start *Origin `json:"start,omitempty"`
 }
 
-// Known is the statement of a model whose noise is known.
+// Known returns the statement of a model whose noise is known.
 func (s Statement) Known() Statement {
 	s.NoiseKnown, s.Epsilon, s.Delta = true, 0, 0
 	return s
 }
 
-// Unprotected is the statement of a model of public data.
+// Unprotected returns the statement of a model of public data.
 func Unprotected(k wording.Kind) Statement {
 	return Statement{Kind: k, Unit: "nothing: the data were said to be public", HonestFraction: accounting.One, Public: true}
 }
@@ -103,7 +105,7 @@ func (s Statement) MarshalJSON() ([]byte, error) {
 	}{plain: plain(s)})
 }
 
-// String is the statement as a sentence, or two.
+// String returns the statement as a sentence, or two.
 func (s Statement) String() string {
 	if s.Start == nil {
 		return s.sentence()
@@ -133,7 +135,7 @@ func (s Statement) sentence() string {
 		s.Epsilon, s.Delta, s.Trust, s.Assuming(s.Trust, s.HonestFraction), s.Unit, s.Counted().Count(s.Users), about)
 }
 
-// Of is a snapshot of a task's parameters, without what only a run knows: rounds, privacy, hash.
+// Of returns a snapshot of a task's parameters, without what only a run knows: rounds, privacy, hash.
 func Of(spec *task.Spec, parameters []float64) (Snapshot, error) {
 	features, err := spec.Compile()
 	if err != nil {
@@ -166,7 +168,7 @@ func Parse(data []byte) (Snapshot, error) {
 	return s, err
 }
 
-// onnxMagic is how ONNX models begin: field 1, the version of the format, as a varint.
+// onnxMagic is the beginning of ONNX models: field 1, the version of the format, as a varint.
 const onnxMagic = "\x08"
 
 // CheckFinite refuses a model with a weight that is not a number.

@@ -10,8 +10,8 @@ import (
 // startKeys are the parts of a declaration that a model depends on.
 var startKeys = [...]string{"features", "intercept", "label", "model.loss", "model.level", "model.width", "model.score_bound"}
 
-// Start returns the model as a point of the task's parameters, in the coordinates of its feature map. It refuses a model of other features,
-// another label or another loss, and names the keys that differ.
+// Start returns the model as a point of the task's parameters, in the coordinates of its feature map. It refuses a
+// model of other features, another label or another loss, and names the keys that differ.
 func (s Snapshot) Start(spec *task.Spec) ([]float64, error) {
 	own, err := spec.Canonical()
 	if err != nil {

@@ -16,9 +16,9 @@ const (
 	JSONL = "jsonl"
 )
 
-// A Table writes predictions as lines, one an event: CSV with a header, or JSON. A line says where the event stands in the data and
-// what Prediction has for it; nothing of the event itself. Several scores, or probabilities, are a column each in CSV, score:
-// and the class, and an object by class in JSON.
+// A Table writes predictions as lines, one an event: CSV with a header, or JSON. A line holds the position of
+// the event in the data and its Prediction; nothing of the event itself. Several scores, or probabilities,
+// are a column each in CSV, score: and the class, and an object by class in JSON.
 type Table struct {
 	out     *bufio.Writer
 	csv     *csv.Writer // nil for JSON
@@ -66,8 +66,8 @@ func NewTable(w io.Writer, format string, p Predictor) (*Table, error) {
 	return t, nil
 }
 
-// Write adds a line about the event at a line of a file; no file where the data are one. No prediction, nil, is for an event
-// that is not valid: its cells are empty, or its score null.
+// Write adds a line about the event at a line of a file; no file where the data are one. No prediction, nil, is for
+// an event that is not valid: its cells are empty, or its score null.
 func (t *Table) Write(file string, line int64, p *Prediction) error {
 	if t.header {
 		t.header, t.file = false, file != ""
@@ -87,7 +87,7 @@ func (t *Table) Write(file string, line int64, p *Prediction) error {
 	return nil
 }
 
-// Flush writes what is buffered.
+// Flush writes the buffered lines.
 func (t *Table) Flush() error {
 	if t.csv != nil {
 		t.csv.Flush()

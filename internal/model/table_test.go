@@ -150,7 +150,7 @@ func TestPredictIsTheProduct(t *testing.T) {
 	})
 }
 
-// TestScoreEnds with the first error of the source or of the writer, which is told.
+// TestScoreEnds: scoring ends with the first error of the source or of the writer, and returns it.
 func TestScoreEnds(t *testing.T) {
 	_, p := released(t, parsed(t, words), 1, 2, 3, 4)
 	broken := errors.New("the disk is full")

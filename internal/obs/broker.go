@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A Broker is what a role can say of its connection, when it is scraped.
+// A Broker provides the state of a role's connection, which is read when the metrics are scraped.
 type Broker struct {
 	Connected func() bool
 	// Clock returns by how much our clock is ahead of the broker's at least, and false while nothing is known.

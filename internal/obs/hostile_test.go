@@ -51,7 +51,7 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
 
-// dial is a client's end.
+// dial returns a client's end.
 func (l *pipeListener) dial() net.Conn {
 	client, server := net.Pipe()
 	l.conns <- server
@@ -82,8 +82,8 @@ func serving(t *testing.T, f func(t *testing.T, l *pipeListener, stop func() err
 	})
 }
 
-// life is how long the server keeps a connection on which a client writes the first text, then a byte of the second every
-// second, and reads everything that comes, or nothing.
+// life returns how long the server keeps a connection on which a client writes the first text, then a byte of
+// the second every second, and reads everything that comes, or nothing.
 func life(l *pipeListener, first, drip string, reads bool) (answer string, d time.Duration) {
 	c := l.dial()
 	defer c.Close()
@@ -117,7 +117,8 @@ func life(l *pipeListener, first, drip string, reads bool) (answer string, d tim
 	return got.String(), d
 }
 
-// TestSlowClients: whatever a client does slowly, or not at all, the server lets go of it, and answers others meanwhile.
+// TestSlowClients: whatever a client does slowly, or not at all, the server lets go of it, and answers others
+// meanwhile.
 func TestSlowClients(t *testing.T) {
 	get := "GET /metrics HTTP/1.1\r\nHost: a\r\n"
 	for name, c := range map[string]struct {
@@ -163,7 +164,7 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// ask is a well-behaved request.
+// ask makes a well-behaved request and returns the status code.
 func ask(t *testing.T, l *pipeListener, method, path string) int {
 	t.Helper()
 	c := l.dial()
@@ -202,7 +203,7 @@ func TestSlowClientsDoNotKeepTheProcess(t *testing.T) {
 	})
 }
 
-// TestRequestBounds: headers above the limit are refused, whoever sends them; a body is never read.
+// TestRequestBounds: headers above the limit are refused, from any client; a body is never read.
 func TestRequestBounds(t *testing.T) {
 	serving(t, func(t *testing.T, l *pipeListener, _ func() error) {
 		for name, request := range map[string]string{

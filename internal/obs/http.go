@@ -15,18 +15,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// NewRegistry is a registry of its own with the metrics of process and runtime.
+// NewRegistry returns a registry of its own with the metrics of process and runtime.
 func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
 	return r
 }
 
-// A Check says why something is not as it should be; nil is well.
+// A Check returns an error if something is not as it should be.
 type Check func() error
 
-// Endpoints serves /metrics, /healthz (the process does not need a restart) and /readyz (it does its work). more is served
-// for every other path; it may be nil.
+// Endpoints serves /metrics, /healthz (the process does not need a restart) and /readyz (it does its work). more is
+// served for every other path; it may be nil.
 func Endpoints(g prometheus.Gatherer, healthy, ready Check, more http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
@@ -50,8 +50,8 @@ func probe(check Check) http.Handler {
 	})
 }
 
-// Serve serves a handler on a listener until ctx is done, then lets requests under way finish for a short while. It closes
-// the listener in any case.
+// Serve serves a handler on a listener until ctx is done, then lets requests under way finish for a short while. It
+// closes the listener in any case.
 func Serve(ctx context.Context, listener net.Listener, h http.Handler) error {
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14}
@@ -76,10 +76,11 @@ func Serve(ctx context.Context, listener net.Listener, h http.Handler) error {
 	return err
 }
 
-// Profiles serves profiles of this process for `go tool pprof` below /debug/pprof/: profile (of the processor), heap, allocs,
-// goroutine, block, mutex and threadcreate. They have stacks, numbers and sizes, and no content of memory. What would have it
-// is refused: text of stacks with their arguments, among which counts of one user may be. So are requests by another name than this
-// machine's, which a web page makes whose name was pointed here. It has no authentication: for loopback alone.
+// Profiles serves profiles of this process for `go tool pprof` below /debug/pprof/: profile (of the processor),
+// heap, allocs, goroutine, block, mutex and threadcreate. They have stacks, numbers and sizes, and no content of
+// memory. What would have it is refused: text of stacks with their arguments, among which counts of one user may
+// be. So are requests by another name than this machine's, which a web page makes whose name was pointed here. It
+// has no authentication: for loopback alone.
 func Profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

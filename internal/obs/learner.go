@@ -45,7 +45,7 @@ type Learner struct {
 	rolledBack    prometheus.Gauge
 }
 
-// roundBuckets are durations of a round in seconds, to a day.
+// roundBuckets returns durations of a round in seconds, to a day.
 func roundBuckets() []float64 {
 	return []float64{1, 2.5, 5, 10, 30, 60, 150, 300, 600, 1800, 3600, 6 * 3600, 24 * 3600}
 }
@@ -203,7 +203,7 @@ func scores(to *prometheus.GaugeVec, s method.Scores) {
 	}
 }
 
-// Timed is the store with its commits measured.
+// Timed returns the store with its commits measured.
 func (m *Learner) Timed(s state.Store) state.Store { return timedStore{s, m} }
 
 type timedStore struct {

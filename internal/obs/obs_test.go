@@ -43,7 +43,7 @@ func newStage(t *testing.T) (*prometheus.Registry, stage.Observer) {
 	return r, o
 }
 
-// script is a round of each kind, told to a learner.
+// script reports a round of each kind to a learner's metrics.
 func script(m *Learner) {
 	at := service.Progress{Rounds: 2, EpsilonSpent: 0.5, EpsilonBudget: 1, Delta: 1e-6}
 	m.Resumed(at)
@@ -207,7 +207,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestRegisteredTwice is an error that leaves the registry as it was, with the first ones in it.
+// TestRegisteredTwice: a second registration is an error that leaves the registry as it was, with the first
+// metrics in it.
 func TestRegisteredTwice(t *testing.T) {
 	r, _ := newLearner(t)
 	before, err := r.Gather()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestProfiles: profiles are served, not the command line, a trace, or stacks with arguments; and to nobody by another name.
+// TestProfiles: profiles are served, not the command line, a trace, or stacks with arguments; and to nobody by
+// another name.
 func TestProfiles(t *testing.T) {
 	h := Profiles()
 	for target, want := range map[string]int{

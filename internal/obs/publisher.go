@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// NewPublisher registers the metrics of a publisher or gateway of one task and returns what feeds them, to be called from
-// one goroutine. It registers all of them or, on error, none.
+// NewPublisher registers the metrics of a publisher or gateway of one task and returns what feeds them, to be
+// called from one goroutine. It registers all of them or, on error, none.
 //
 // How many events were invalid is not among them: it depends on what they say.
 func NewPublisher(r prometheus.Registerer, task string) (func(device.Progress), error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// NewStage registers the metrics of a stage of one task and returns the observer that feeds them. It registers all of them
-// or, on error, none.
+// NewStage registers the metrics of a stage of one task and returns the observer that feeds them. It registers all
+// of them or, on error, none.
 func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 	f := factory{labels: prometheus.Labels{"task": task}}
 	var (
@@ -67,7 +67,7 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 	return observer, nil
 }
 
-// Observers is an observer of a stage that tells several.
+// Observers returns an observer of a stage that tells several.
 func Observers(list ...stage.Observer) stage.Observer {
 	return stage.Observer{
 		Report:  each(list, func(o stage.Observer) func(stage.Reason) { return o.Report }),

@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// A StageStatus is what /status of a stage returns: public numbers of the round that is collected, and nothing of one user.
+// A StageStatus holds the answer of a stage's /status: public numbers of the round that is collected, and
+// nothing of one user.
 type StageStatus struct {
 	Task     string     `json:"task"`
 	Doing    string     `json:"doing"`   // in words
@@ -40,7 +41,8 @@ type StageStatus struct {
 // Ahead returns ClockAhead.
 func (s StageStatus) Ahead() time.Duration { return time.Duration(s.ClockAhead * float64(time.Second)) }
 
-// A Queue is what waits in the stream of reports, and how many bytes it may hold: 0 where that is not known.
+// A Queue describes the stream of reports: what waits in it, and how many bytes it may hold: 0 where that is
+// not known.
 type Queue struct {
 	Messages uint64 `json:"messages"`
 	Bytes    uint64 `json:"bytes"`
@@ -60,8 +62,8 @@ func StatusOf(s stage.Status, reports *Reports) StageStatus {
 	return out
 }
 
-// Waiting says how full the round is that a stage collects: "waiting: 812 of 1000", and what would be enough when. Empty
-// where it collects none.
+// Waiting describes how full the round is that a stage collects: "waiting: 812 of 1000", and what would be
+// enough when. Empty where it collects none.
 func Waiting(s stage.Status) string {
 	if s.Round == 0 {
 		return ""
@@ -82,7 +84,7 @@ type Reports struct{ counts [64]atomic.Uint64 }
 // Add counts one message. It is a stage.Observer's Report.
 func (r *Reports) Add(reason stage.Reason) { r.counts[int(reason)%len(r.counts)].Add(1) }
 
-// ByOutcome are the counts of all outcomes.
+// ByOutcome returns the counts of all outcomes.
 func (r *Reports) ByOutcome() map[string]uint64 {
 	out := map[string]uint64{}
 	for _, reason := range stage.Reasons() {
@@ -91,7 +93,8 @@ func (r *Reports) ByOutcome() map[string]uint64 {
 	return out
 }
 
-// Status serves GET /status. ahead returns by how much our clock is ahead of the broker's, where that is known; nil: it is not.
+// Status serves GET /status. ahead returns by how much our clock is ahead of the broker's, where that is known;
+// nil: it is not.
 func Status(get func() stage.Status, reports *Reports, ahead func() (time.Duration, bool)) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
@@ -103,7 +106,7 @@ func Status(get func() stage.Status, reports *Reports, ahead func() (time.Durati
 			by, _ := ahead()
 			s.ClockAhead = by.Seconds()
 		}
-		_ = enc.Encode(s) // whoever asked has gone
+		_ = enc.Encode(s) // the client may have gone
 	})
 	return mux
 }

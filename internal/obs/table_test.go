@@ -67,7 +67,8 @@ type family struct {
 	labels           []string // names, which all its series share
 }
 
-// ours are a role's families but foreign ones, by name. It fails where one that is registered is not among them.
+// ours returns a role's families but foreign ones, by name. It fails where one that is registered is not
+// among them.
 func ours(t *testing.T, r role) (families []family) {
 	t.Helper()
 	all, err := r.registry.Gather()
@@ -101,7 +102,8 @@ func ours(t *testing.T, r role) (families []family) {
 
 var descName = regexp.MustCompile(`fqName: "([^"]*)"`)
 
-// unit says what is counted or measured. Prometheus wants base units, which the name ends with; what has none is here.
+// unit returns the unit of a metric. Prometheus wants base units, which the name ends with; the units of
+// other names are listed here.
 func unit(name string) string {
 	suffix := func(s string) bool { return strings.HasSuffix(name, s) }
 	switch {
@@ -174,8 +176,8 @@ func TestMetricsTable(t *testing.T) {
 	golden.Section(t, metricsPage, tableBegin, b.String()+"\n", tableEnd)
 }
 
-// TestMetricsAreWellNamed: what the linter of Prometheus asks for (help, base units, _total for counters and for nothing
-// else), and what we ask for beyond.
+// TestMetricsAreWellNamed: what the linter of Prometheus asks for (help, base units, _total for counters and for
+// nothing else), and what we ask for beyond.
 func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
 	known := []string{"task", "outcome", "reason", "call", "stretch", "bound", "which", "server"}

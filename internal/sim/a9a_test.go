@@ -34,7 +34,7 @@ func dataFolder(t testing.TB, wanted string) string {
 	return dir
 }
 
-// shipped is a task file of deploy/tasks, compiled.
+// shipped returns a task file of deploy/tasks, compiled.
 func shipped(t testing.TB, name string) (*task.Spec, *task.FeatureMap) {
 	t.Helper()
 	spec, err := task.Load("../../deploy/tasks/"+name+".yaml", nil)
@@ -109,8 +109,8 @@ func TestA9AAccuracy(t *testing.T) {
 			mean, seeds-1, sim.Accuracy(exact.Model, test))
 		return mean
 	}
-	// One run has a standard deviation of 0.0014 around 0.847, so the mean of five is below 0.843 by chance at 6 standard deviations; the seeds
-	// are fixed.
+	// One run has a standard deviation of 0.0014 around 0.847, so the mean of five is below 0.843 by chance at 6
+	// standard deviations; the seeds are fixed.
 	if mean := measure(accounting.Shuffle, schedule.Practical); mean < 0.843 {
 		t.Errorf("mean accuracy %v, want at least 0.843", mean)
 	}

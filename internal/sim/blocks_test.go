@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// silos are blocks of 50 units and more, and people's of one unit of several rows.
+// silos returns blocks of 50 units and more, and people's of one unit of several rows.
 func silos(t *testing.T) (*Synthetic, []block.Block) {
 	t.Helper()
 	s, err := NewSynthetic(SyntheticConfig{Dim: 10, Loss: "logistic", TruthNorm: 3, Seed: 4})
@@ -35,9 +35,10 @@ func silos(t *testing.T) (*Synthetic, []block.Block) {
 	return s, out
 }
 
-// The mean of reports about blocks is that over reports of the mean over units, with the noise that the estimate says, of the report's own trials
-// alone where counts are in a window: rounds with fewer reports than planned get none from the stage. Seed 3 is fixed; squared errors
-// are sums of 600 squares of nearly normal numbers, 6.2 standard deviations of which are exceeded with probability below 1e-9.
+// The mean of reports about blocks is that over reports of the mean over units, with the noise that the estimate
+// says, of the report's own trials alone where counts are in a window: rounds with fewer reports than planned get
+// none from the stage. Seed 3 is fixed; squared errors are sums of 600 squares of nearly normal numbers, 6.2
+// standard deviations of which are exceeded with probability below 1e-9.
 func TestReportsOfBlocksHaveTheNoiseThatTheySay(t *testing.T) {
 	const seed, dim, rounds, margin = 3, 10, 60, 6.2 * 0.0578
 	s, blocks := silos(t)
@@ -105,8 +106,8 @@ func TestReportsOfBlocksHaveTheNoiseThatTheySay(t *testing.T) {
 	}
 }
 
-// Phases of one stint have the same users, and those after it others; where a stint is of several rounds, any of its users may be those of
-// a round.
+// Phases of one stint have the same users, and those after it others; where a stint is of several rounds, any of
+// its users may be those of a round.
 func TestStintsHaveTheirUsers(t *testing.T) {
 	plan := &wire.Plan{Phases: []*wire.Phase{{Users: 20, Rounds: 1, Cohort: 20, RoundsPerUser: 1}, {Users: 20, Rounds: 5, Cohort: 20, RoundsPerUser: 5, Again: true},
 		{Users: 30, Rounds: 3, Cohort: 10, RoundsPerUser: 1}}}

@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A column is how one field is drawn.
+// A column describes the distribution of one field.
 type column struct {
 	words   []string // most frequent first; nil: a number
 	weights []float64
@@ -30,7 +30,7 @@ type group struct {
 	fields []int // of the row, by position
 }
 
-// gaps is how many of the values of a column are missing that may be.
+// gaps is the share of values that are missing in a column that allows it.
 const gaps = 0.03
 
 // newColumn chooses how a field is drawn, from all features that are made of it.
@@ -101,8 +101,8 @@ func (c *column) rank(r *rand.Rand) {
 
 func (c *column) widen(low, high float64) { c.low, c.high = min(c.low, low), max(c.high, high) }
 
-// place puts the middle of a number somewhere into its range: declared bounds are wider than most data. Where a task has no intercept, and so
-// expects scores of 0 in the middle, it is 0.
+// place puts the middle of a number somewhere into its range: declared bounds are wider than most data. Where a
+// task has no intercept, and so expects scores of 0 in the middle, it is 0.
 func (c *column) place(r *rand.Rand, through bool) {
 	c.middle = c.low + (0.15+0.7*r.Float64())*(c.high-c.low)
 	if through {

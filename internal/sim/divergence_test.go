@@ -17,7 +17,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// colours are pixels, some of which are of a skin: three numbers that lie near a line, and a class that is a cloud beside it.
+// colours returns pixels, some of which are of a skin: three numbers that lie near a line, and a class that
+// is a cloud beside it.
 func colours(n int, seed uint64) (out [][4]float64) {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	near := func(mean, sd float64) float64 { return min(max(mean+sd*rng.NormFloat64(), 0), 255) }
@@ -37,8 +38,9 @@ func colours(n int, seed uint64) (out [][4]float64) {
 	return out
 }
 
-// A plan that steps too far is told of at the default validation.loss_bound, although most of its losses are small and those above the bound
-// are cut: the loss of late that it shows is below that of the best constant. One that learns is not.
+// A plan whose steps are too long is reported at the default validation.loss_bound, although most of its
+// losses are small and those above the bound are cut: the recent loss that it shows is below that of the best
+// constant. A plan that learns is not reported.
 func TestDivergenceBehindTheLossBound(t *testing.T) {
 	const users = 120_000
 	var csv strings.Builder

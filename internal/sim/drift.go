@@ -58,7 +58,7 @@ func (s *Synthetic) First(n int) iter.Seq[convex.Example] {
 	return out
 }
 
-// other is the parameter that a population drifts to.
+// other returns the parameter that a population drifts to.
 func (s *Synthetic) other() []float64 {
 	r := rand.New(Entropy(s.cfg.Seed, "other truth"))
 	out := make([]float64, s.cfg.Dim)

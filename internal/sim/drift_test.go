@@ -20,8 +20,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// electricity reads the events of the New South Wales market in the order of time: six columns, scaled by public numbers and cut to
-// [-1, 1], and an intercept. The price goes up (+1) or down (-1).
+// electricity reads the events of the New South Wales market in the order of time: six columns, scaled by public
+// numbers and cut to [-1, 1], and an intercept. The price goes up (+1) or down (-1).
 func electricity(t testing.TB) []convex.Example {
 	t.Helper()
 	file, err := os.Open(filepath.Join(dataFolder(t, "elec/elec.csv.gz"), "elec/elec.csv.gz"))
@@ -57,9 +57,10 @@ func electricity(t testing.TB) []convex.Example {
 	return out
 }
 
-// A stream without an end follows the electricity market, where a model that was trained on its first third and frozen does not: each
-// event is predicted by the model of before its round, then used, and the accuracy is over all events after the first third. Every
-// user takes part once, at epsilon 1. Seeds are fixed; the margins are a third of what was measured.
+// A stream without an end follows the electricity market, where a model that was trained on its first third and
+// frozen does not: each event is predicted by the model of before its round, then used, and the accuracy is over
+// all events after the first third. Every user takes part once, at epsilon 1. Seeds are fixed; the margins are a
+// third of what was measured.
 func TestContinuousFollowsElectricity(t *testing.T) {
 	examples := electricity(t)
 	const first, seeds = 15000, 3
@@ -89,8 +90,8 @@ func TestContinuousFollowsElectricity(t *testing.T) {
 	}
 }
 
-// Where the population turns into its opposite after a third of the stream, the models that forget predict the last quarter as they
-// did the end of the first third, and one that was frozen predicts the opposite. Seeds are fixed.
+// Where the population turns into its opposite after a third of the stream, the models that forget predict the last
+// quarter as they did the end of the first third, and one that was frozen predicts the opposite. Seeds are fixed.
 func TestContinuousForgets(t *testing.T) {
 	const first, all = 8000, 32000
 	s, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 5, Loss: "logistic", TruthNorm: 6, Seed: 5})
@@ -121,8 +122,8 @@ func TestContinuousForgets(t *testing.T) {
 	}
 }
 
-// progressive returns the accuracy on the examples from one index to before another: each is predicted by the model as of the end of
-// the round before its own, and by the last model where the run is over.
+// progressive returns the accuracy on the examples from one index to before another: each is predicted by the model
+// as of the end of the round before its own, and by the last model where the run is over.
 func progressive(t *testing.T, plan *wire.Plan, loss convex.Loss, examples []convex.Example, seed uint64, from, to int) float64 {
 	t.Helper()
 	model := make([]float64, manifest.Dim(plan))

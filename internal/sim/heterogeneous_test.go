@@ -16,9 +16,10 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Theorems 3.1 and 4.1 of Lowy, Razaviyayn, ICLR 2023, on silos each of which has a slice of what can be learned of the first feature, and which trust nobody: the mean excess risk is within the plan's bound,
-// over the population, or for apgd without a ridge over the records at hand. Seeds are fixed. Every
-// bound is below the risk of the start: one that says nothing would hold of anything.
+// Theorems 3.1 and 4.1 of Lowy, Razaviyayn, ICLR 2023, on silos each of which has a slice of what can be learned of
+// the first feature, and which trust nobody: the mean excess risk is within the plan's bound, over the population,
+// or for apgd without a ridge over the records at hand. Seeds are fixed. Every bound is below the risk of the
+// start: one that says nothing would hold of anything.
 func TestTheorems3And4_SilosThatDiffer(t *testing.T) {
 	const silos, units, repeats = 40, 500, 2
 	for _, c := range []struct {
@@ -102,7 +103,7 @@ func objective(loss convex.Loss, theta []float64, rows []convex.Example) (sum fl
 	return sum
 }
 
-// least is the least mean loss of rows in the ball of a radius, by accelerated descent from the origin.
+// least returns the least mean loss of rows in the ball of a radius, by accelerated descent from the origin.
 func least(loss convex.Loss, rows []convex.Example, dim int, radius float64) float64 {
 	theta, last, at, one := make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim)
 	for k := range 120 {

@@ -35,7 +35,7 @@ func runSilos(t *testing.T, plan *wire.Plan, loss convex.Loss, silos [][]convex.
 
 func exactly(c *Config) { c.Exact = true }
 
-// values are rows of a model of one number, whose loss at w is (w - y)^2/2.
+// values returns rows of a model of one number, whose loss at w is (w - y)^2/2.
 func values(ys ...float64) (out []convex.Example) {
 	for _, y := range ys {
 		out = append(out, convex.Example{Value: []float64{1}, Label: y})
@@ -49,7 +49,8 @@ func passes(steps, silos uint64, descent *wire.Descent) *wire.Plan {
 			Constants: &wire.Phase_Descent{Descent: descent}}}}
 }
 
-// Algorithm 2 on two silos, {0, 2} and {4, 6}, all rows in every round, no noise, eta = 1/2: w = 0, 1.5, 2.25, and the model is their mean.
+// Algorithm 2 on two silos, {0, 2} and {4, 6}, all rows in every round, no noise, eta = 1/2: w = 0, 1.5, 2.25, and
+// the model is their mean.
 func TestAlgorithm2Trace(t *testing.T) {
 	var asked []float64
 	out := runSilos(t, passes(3, 2, &wire.Descent{StepSize: 0.5}), convex.Squared{}, [][]convex.Example{values(0, 2), values(4, 6)}, func(c *Config) {
@@ -82,7 +83,8 @@ func TestOneSiloIsOneMachine(t *testing.T) {
 	}
 }
 
-// No noise is as if none were drawn, bit for bit; epsilon without end comes to it, and takes reports through the randomizer.
+// No noise is as if none were drawn, bit for bit; epsilon without end comes to it, and takes reports through the
+// randomizer.
 func TestEndlessEpsilonIsNoNoise(t *testing.T) {
 	s, err := NewSynthetic(SyntheticConfig{Dim: 10, Loss: "logistic", TruthNorm: 3, Seed: 4})
 	if err != nil {
@@ -117,8 +119,8 @@ func TestEndlessEpsilonIsNoNoise(t *testing.T) {
 	}
 }
 
-// Silos of equal units and budgets add the noise that is planned, so Algorithm 7 is Algorithm 2, bit for bit; those who are all there are as good as
-// blocks of nobody in particular.
+// Silos of equal units and budgets add the noise that is planned, so Algorithm 7 is Algorithm 2, bit for bit; those
+// who are all there are as good as blocks of nobody in particular.
 func TestEqualSilosHaveThePlansNoise(t *testing.T) {
 	s, err := NewSynthetic(SyntheticConfig{Dim: 10, Loss: "logistic", TruthNorm: 3, Seed: 4})
 	if err != nil {

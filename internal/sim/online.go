@@ -7,10 +7,11 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// An Online learner takes rows in their order, without privacy and without clipping: what a stream without an end is compared
-// with. It knows of a row nothing before Learn.
+// An Online learner takes rows in their order, without privacy and without clipping: what a stream without an end
+// is compared with. It knows of a row nothing before Learn.
 type Online interface {
-	// Ready returns a row in the coordinates of the learner, and its model there. Both are only valid until the next call.
+	// Ready returns a row in the coordinates of the learner, and its model there. Both are only valid until the
+	// next call.
 	Ready(e convex.Example) (row convex.Example, model []float64)
 	// Learn learns from a row.
 	Learn(ctx context.Context, e convex.Example) error
@@ -80,8 +81,8 @@ func (m *moments) standard(e convex.Example) convex.Example {
 	return convex.Example{Value: m.row, Label: e.Label}
 }
 
-// sgdRate is the step of SGD in units of the largest at which a row of mean length does not overshoot. It was chosen on electricity
-// prices and made streams among .01, .02, .05, .1 and .2.
+// sgdRate is the step of SGD in units of the largest at which a row of mean length does not overshoot. It was
+// chosen on electricity prices and made streams among .01, .02, .05, .1 and .2.
 const sgdRate = 0.05
 
 // SGD is stochastic gradient descent, a step a row, of constant size: it never stops following.
@@ -102,10 +103,10 @@ func NewSGD(c OnlineConfig) *SGD {
 	return out
 }
 
-// Ready is Online's.
+// Ready implements Online.
 func (s *SGD) Ready(e convex.Example) (convex.Example, []float64) { return s.standard(e), s.theta }
 
-// Learn is Online's.
+// Learn implements Online.
 func (s *SGD) Learn(_ context.Context, e convex.Example) error {
 	s.see(e)
 	z := s.standard(e)
@@ -128,7 +129,8 @@ const (
 	windowSteps = 30  // of one refit, which begins at the model before
 )
 
-// Window fits the last WindowRows rows anew, eight times a window: it forgets at once what is older.
+// Window fits a new model to the last WindowRows rows, eight times a window: it forgets at once what is
+// older.
 type Window struct {
 	moments
 	kept  []convex.Example
@@ -142,12 +144,12 @@ func NewWindow(c OnlineConfig) *Window {
 	return &Window{moments: newMoments(c), fixed: newMoments(c), next: windowFirst, theta: make([]float64, c.Loss.Parameters(c.Features))}
 }
 
-// Ready is Online's.
+// Ready implements Online.
 func (w *Window) Ready(e convex.Example) (convex.Example, []float64) {
 	return w.fixed.standard(e), w.theta
 }
 
-// Learn is Online's.
+// Learn implements Online.
 func (w *Window) Learn(ctx context.Context, e convex.Example) error {
 	w.see(e)
 	if w.kept = append(w.kept, e); len(w.kept) > WindowRows {

@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// TestOnlineLearnersFollow: both learners predict a stream well, lose by a jump of the truth, and predict well again; scaling and
-// moving the features changes nothing that matters, and a row is not known before it is learned from.
+// TestOnlineLearnersFollow: both learners predict a stream well, lose by a jump of the truth, and predict well
+// again; scaling and moving the features changes nothing that matters, and a row is not known before it is learned
+// from.
 func TestOnlineLearnersFollow(t *testing.T) {
 	s, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 6, Loss: "logistic", TruthNorm: 4, Seed: 3})
 	if err != nil {

@@ -7,10 +7,11 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// ExcessRisk returns the objective of theta, population risk and ridge, less its minimum. theta has Dim weights, and may have an
-// intercept, of feature 1, after them; other lengths panic. For the squared loss the value is exact, as features have mean 0 and
-// covariance 1/3. For the others the risk is the mean, over a fixed sample of features, of the exact conditional risk given the
-// features, and the minimum is that of the same sample.
+// ExcessRisk returns the objective of theta, population risk and ridge, less its minimum. theta has Dim
+// weights, and may have an intercept, of feature 1, after them; other lengths panic. For the squared loss the
+// value is exact, as features have mean 0 and covariance 1/3. For the other losses the risk is the mean, over
+// a fixed sample of features, of the exact conditional risk given the features, and the minimum is over the
+// same sample.
 func (s *Synthetic) ExcessRisk(theta []float64) float64 {
 	if n := len(theta); n != s.cfg.Dim && n != s.cfg.Dim+1 {
 		panic(fmt.Sprintf("sim: excess risk of %d parameters, want %d or one more", n, s.cfg.Dim))
@@ -29,7 +30,7 @@ func (s *Synthetic) ExcessRisk(theta []float64) float64 {
 	return sum
 }
 
-// objective is the mean conditional risk over the evaluation points, less that of theta*, and the ridge.
+// objective returns the mean conditional risk over the evaluation points, less that of theta*, and the ridge.
 func (s *Synthetic) objective(theta []float64) float64 {
 	var sum float64
 	for _, e := range s.eval {
@@ -42,13 +43,14 @@ func (s *Synthetic) objective(theta []float64) float64 {
 	return sum/float64(max(1, len(s.eval))) + s.cfg.Ridge/2*n*n
 }
 
-// scores are those of theta and of theta* at an evaluation point.
+// scores returns the scores of theta and of theta* at an evaluation point.
 func (s *Synthetic) scores(theta []float64, e convex.Example) (at, best float64) {
 	return convex.Example{Value: e.Value[:len(theta)]}.Dot(theta), convex.Example{Value: e.Value[:s.cfg.Dim]}.Dot(s.truth)
 }
 
-// conditional is the expected loss at a score given the score of theta*, and its slope in the former. For the absolute loss with
-// noise uniform in [-N, N] it is (r^2+N^2)/(2N) at a residual r within the noise and |r| outside.
+// conditional returns the expected loss at a score given the score of theta*, and its slope in the former.
+// For the absolute loss with noise uniform in [-N, N] it is (r^2+N^2)/(2N) at a residual r within the noise
+// and |r| outside.
 func (s *Synthetic) conditional(at, best float64) (value, slope float64) {
 	if s.cfg.Loss == "logistic" {
 		p := 1 / (1 + math.Exp(-best)) // of label +1
@@ -67,9 +69,9 @@ func (s *Synthetic) conditional(at, best float64) (value, slope float64) {
 	return math.Abs(r), math.Copysign(1, r)
 }
 
-// minimise returns the optimum: theta* without a ridge, a multiple of it for the squared loss, and else what Nesterov's method for
-// strongly convex functions converges to, where the gradient g vanishes up to rounding; the value is then within ||g||^2/(2 lambda) of
-// the least.
+// minimise returns the optimum: theta* without a ridge, a multiple of it for the squared loss, and else what
+// Nesterov's method for strongly convex functions converges to, where the gradient g vanishes up to rounding; the
+// value is then within ||g||^2/(2 lambda) of the least.
 func (s *Synthetic) minimise() []float64 {
 	out := append([]float64(nil), s.truth...)
 	lambda := s.cfg.Ridge

@@ -51,11 +51,12 @@ type mixed struct {
 	forge   func(i int32, p randomizer.Params, report []byte) // see Config.Forge
 	// own are the parameters of a report about so many units; nil: the plan's.
 	own func(units uint64) (randomizer.Params, error)
-	// planned is how many reports a step is planned for, which the stage's noise makes up for; nil: as many as there are.
+	// planned returns the number of reports that a step is planned for, up to which the stage adds noise;
+	// nil: the number of reports that there are.
 	planned func(step uint64) uint64
 }
 
-// maker is that of blocks of so many units.
+// maker returns the maker of reports about this many units.
 func (o *mixed) maker(units int) (*report.Maker, error) {
 	if m := o.makers[units]; m != nil {
 		return m, nil
@@ -122,8 +123,8 @@ func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.
 	return estimate, &release, err
 }
 
-// gaussian is the oracle of another trust model: the exact mean and Gaussian noise. It stands for mechanisms whose mean over a
-// cohort is close to normal, which that of many users' messages is.
+// gaussian is the oracle of another trust model: the exact mean and Gaussian noise. It stands for mechanisms whose
+// mean over a cohort is close to normal, which that of many users' messages is.
 type gaussian struct {
 	exact
 	std   func(phase int, users uint64) float64

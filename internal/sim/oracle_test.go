@@ -77,8 +77,8 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 	}
 }
 
-// In a phase with a smoothing B devices report the gradient of the envelope: of |z - y| it is clip(B (z - y), -1, 1) x for a feature of
-// norm 1, and of max(0, 1 - z) it is -clip(B (1 - z), 0, 1) x.
+// In a phase with a smoothing B devices report the gradient of the envelope: of |z - y| it is clip(B (z - y), -1,
+// 1) x for a feature of norm 1, and of max(0, 1 - z) it is -clip(B (1 - z), 0, 1) x.
 func TestSection6_DevicesReportTheEnvelope(t *testing.T) {
 	plan := &wire.Plan{ClipNorm: 1, Phases: []*wire.Phase{{Mechanism: &wire.Mechanism{Dim: 1}}, {Mechanism: &wire.Mechanism{Dim: 1}, Smoothing: 4}}}
 	for _, c := range []struct {

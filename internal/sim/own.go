@@ -9,8 +9,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// ownNoise is what silos who answer many rounds under trust local do about how many units they have: each finds the trials of its own reports that
-// meet the task's budget, as its device does, so that a larger silo adds less noise and a smaller one more.
+// ownNoise finds the noise of silos that answer many rounds under trust local: each, as its device does,
+// takes the trials with which reports about its own number of units meet the task's budget, so that a larger
+// silo adds less noise and a smaller one more.
 type ownNoise struct {
 	plan       *wire.Plan
 	accountant *accounting.Accountant
@@ -26,14 +27,15 @@ func newOwnNoise(plan *wire.Plan) *ownNoise {
 	return &ownNoise{plan, accounting.NewAccountant(), map[ownKey]uint32{}}
 }
 
-// applies says whether the silos of a phase have noise of their own.
+// applies reports whether the silos of a phase have noise of their own.
 func (o *ownNoise) applies(phase int) bool {
 	at := manifest.Costliest(o.plan, phase)
 	return o.plan.Silos > 0 && at.Phase.Mechanism.GetWindow() > 0 && at.Interactive()
 }
 
-// params are those of a report about so many units in a phase that applies: the plan's, but for the units, and of another number than planned the
-// trials, with which a silo's units cost what those of a silo as planned do.
+// params returns the parameters of a report about this many units in a phase that applies: the plan's, with
+// this number of units and, if it is not the planned one, with the trials for which the silo's units cost as
+// much as those of a silo as planned. It returns an error if the counts would leave their window.
 func (o *ownNoise) params(phase int, p randomizer.Params, units uint64) (randomizer.Params, error) {
 	if units == max(1, p.Units) {
 		return p, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// siloPlan is one of 8 silos of 60 units, of which 45 do under trust local.
+// siloPlan returns a plan of 8 silos of 60 units, of which 45 are enough under trust local.
 func siloPlan(t *testing.T, s *Synthetic, change func(*planning.Problem)) *wire.Plan {
 	t.Helper()
 	p := planning.Problem{Users: 8 * 60, Dim: 10, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 4, Delta: 1e-6, Algorithm: "pgd", Interactive: true,
@@ -32,9 +32,10 @@ func siloPlan(t *testing.T, s *Synthetic, change func(*planning.Problem)) *wire.
 	return out.Plan
 }
 
-// Silos of other sizes than planned make noise of their own: the fewest even trials with which all that they send meets the budget, as the accountant
-// says, and that is what their reports have. Seed 3 is fixed; squared errors are sums of 600 squares of nearly normal numbers, 6.2
-// standard deviations of which are exceeded with probability below 1e-9.
+// Silos of other sizes than planned make noise of their own: the fewest even trials with which all that they send
+// meets the budget, as the accountant says, and that is what their reports have. Seed 3 is fixed; squared errors
+// are sums of 600 squares of nearly normal numbers, 6.2 standard deviations of which are exceeded with probability
+// below 1e-9.
 func TestSilosMakeTheirOwnNoise(t *testing.T) {
 	const rounds, margin = 60, 6.2 * 0.0578
 	s, err := NewSynthetic(SyntheticConfig{Dim: 10, Loss: "logistic", TruthNorm: 3, Seed: 4})
@@ -107,8 +108,8 @@ func TestSilosMakeTheirOwnNoise(t *testing.T) {
 	}
 }
 
-// Where silos stay away a round has the reports of those who are there, with the noise of all that were planned under shuffle and their own alone
-// under local; below the minimum there is none.
+// Where silos stay away a round has the reports of those who are there, with the noise of all that were planned
+// under shuffle and their own alone under local; below the minimum there is none.
 func TestRoundsOfSilosThatStayAway(t *testing.T) {
 	s, err := NewSynthetic(SyntheticConfig{Dim: 10, Loss: "logistic", TruthNorm: 3, Seed: 4})
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// silence is a problem in which nothing is learned: all events are zero vectors, so that the exact model stays at the optimum, the origin,
-// of the ridge that is left, and the whole risk of the private one is noise. The loss is smooth, or for methods on the envelope not.
-// Few rounds in all, so that their number is always the same.
+// silence returns a problem in which nothing is learned: all events are zero vectors, so that the exact model
+// stays at the optimum, the origin, of the ridge that is left, and the whole risk of the private one is
+// noise. The loss is smooth, or for methods on the envelope not. Few rounds in all, so that their number is
+// always the same.
 func silence(users uint64, dim int, epsilon float64, trust accounting.Trust, name string) planning.Problem {
 	p := planning.Problem{Users: users, Dim: dim, Algorithm: name, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 4}, Ridge: 1, Epsilon: epsilon, Delta: 1e-6,
 		Trust: trust, HonestFraction: accounting.One, MaxRounds: 8, Interactive: true}
@@ -34,7 +35,8 @@ func silent(name string) convex.Loss {
 	return convex.Squared{}
 }
 
-// noiseRisk is the mean risk of the private model of a silent problem, its standard error, and the plan. The exact model's risk is 0.
+// noiseRisk returns the mean risk of the private model of a silent problem, its standard error, and the plan.
+// The exact model's risk is 0.
 func noiseRisk(t *testing.T, p planning.Problem, repeats int) (mean, sd float64, plan *wire.Plan) {
 	t.Helper()
 	made, err := planning.MakePlan(p)
@@ -58,7 +60,8 @@ func noiseRisk(t *testing.T, p planning.Problem, repeats int) (mean, sd float64,
 	return mean, math.Sqrt((square - mean*mean) / float64(repeats-1)), made.Plan
 }
 
-// multiplier is the mu for which a Gaussian of deviation 1/mu hides a difference of 1 at (epsilon, delta): Balle and Wang 2018, by bisection.
+// multiplier returns the mu for which a Gaussian of deviation 1/mu hides a difference of 1 at (epsilon,
+// delta): Balle and Wang 2018, by bisection.
 func multiplier(epsilon, delta float64) float64 {
 	below := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 	low, high := 0.0, 10.0
@@ -73,8 +76,8 @@ func multiplier(epsilon, delta float64) float64 {
 	return low
 }
 
-// gaussianRisk is the risk that a plan would have with Gaussian noise of the least level: 2/(m mu) in every coordinate, mu divided by
-// the root of the rounds that a user answers, once for each share of noise.
+// gaussianRisk returns the risk that a plan would have with Gaussian noise of the least level: 2/(m mu) in
+// every coordinate, mu divided by the root of the rounds that a user answers, once for each share of noise.
 func gaussianRisk(t *testing.T, p planning.Problem, plan *wire.Plan, copies float64) (mean float64) {
 	t.Helper()
 	const repeats = 400
@@ -106,10 +109,12 @@ func gaussianRisk(t *testing.T, p planning.Problem, plan *wire.Plan, copies floa
 	return mean
 }
 
-// What privacy adds to the risk, private less exact, falls with the square of the users and of the epsilon's Gaussian multiplier and grows
-// in proportion to the dimension, for every method and every trust, where the number of rounds is fixed and noise is all there is; and it
-// is that of Gaussian noise of the least level, one share under shuffle, two floors under pan, all three under both, up to what integers
-// and the accountant's bounds cost. Seeds are fixed; bands are more than three standard errors wide, and the next wrong exponent is far outside.
+// What privacy adds to the risk, private less exact, falls with the square of the users and of the epsilon's
+// Gaussian multiplier and grows in proportion to the dimension, for every method and every trust, where the
+// number of rounds is fixed and noise is all there is; and it equals the effect of Gaussian noise of the
+// least level, one share under shuffle, two floors under pan, all three under both, up to what integers and
+// the accountant's bounds cost. Seeds are fixed; bands are more than three standard errors wide, and the next
+// wrong exponent is far outside.
 func TestPrivacyIsPaidAtTheRightRate(t *testing.T) {
 	const dim, repeats = 8, 24
 	trusts := []struct {
@@ -161,8 +166,8 @@ func TestPrivacyIsPaidAtTheRightRate(t *testing.T) {
 	}
 }
 
-// Theorem C.3 in its four settings, smooth or not, strongly convex or not: under pan the risk on data is within the planned bound, and with
-// a ridge, where the plans' steps are long, most of it is noise.
+// Theorem C.3 in its four settings, smooth or not, strongly convex or not: under pan the risk on data is within the
+// planned bound, and with a ridge, where the plans' steps are long, most of it is noise.
 func TestTheoremC3_RiskIsWithinTheBound(t *testing.T) {
 	for _, p := range populations {
 		c := sim.SeriesConfig{Synthetic: p.synthetic, Problem: smooth(), Methods: p.sequential[len(p.sequential)-1:], Users: []uint64{1000}, Repeats: 6}

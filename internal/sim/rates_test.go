@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/schedule"
 )
 
-// populations are those on which each theorem is measured: nothing is clipped, so the bounds are the loss's own, and the optimum is known.
+// populations lists those on which each theorem is measured: nothing is clipped, so the bounds are the loss's
+// own, and the optimum is known.
 var populations = []struct {
 	name        string
 	synthetic   sim.SyntheticConfig
@@ -26,9 +27,9 @@ var populations = []struct {
 		[]string{schedule.PAGDEnvelopeRestarts}, []string{schedule.PGDEnvelopeRestarts}},
 }
 
-// Theorems 4.1, 4.3, 4.7, 4.8 and 4.9: the excess risk of every method stays within its planned bound at every number of users, and
-// more users help. The seeds are fixed. The deep version fits the exponent of n over two orders of magnitude, for the methods that
-// are interactive over one.
+// Theorems 4.1, 4.3, 4.7, 4.8 and 4.9: the excess risk of every method stays within its planned bound at every
+// number of users, and more users help. The seeds are fixed. The deep version fits the exponent of n over two
+// orders of magnitude, for the methods that are interactive over one.
 func TestTheorems4_RatesOfAllMethods(t *testing.T) {
 	sequential := sim.SeriesConfig{Problem: smooth(), Users: []uint64{2000, 8000}, Repeats: 2}
 	interactive := sim.SeriesConfig{Problem: smooth(), Users: []uint64{1000, 4000}, Repeats: 2}

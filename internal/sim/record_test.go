@@ -21,8 +21,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// Ten rounds of every kind of method through plan, randomizer, mixer, estimator and method, as hashes of what is released and of
-// the state that is stored. However the code is arranged, totals stay as they are; a state changes only with its own format.
+// Ten rounds of every kind of method through plan, randomizer, mixer, estimator and method, as hashes of what is
+// released and of the state that is stored. However the code is arranged, totals stay as they are; a state changes
+// only with its own format.
 func TestRecordedRounds(t *testing.T) {
 	half, err := accounting.ParseFraction("1/2")
 	if err != nil {

@@ -25,32 +25,34 @@ import (
 type Config struct {
 	Plan *wire.Plan
 	Loss convex.Loss
-	// Score writes what a point scores on an event, as Plan.Scorecard says; wanted where there is one, and not called elsewhere.
+	// Score writes the scores of a point on an event, as Plan.Scorecard defines them; it is needed where
+	// there is a scorecard, and not called elsewhere.
 	Score    func(dst, theta []float64, e convex.Example)
 	Examples []convex.Example // one a user, at least as many as the plan's; which of them take part, and when, follows from the seed
-	// Blocks are in place of Examples where a report is about several units or rows: one a report, each of at least as many units as every
-	// mechanism of the plan says.
+	// Blocks replaces Examples where a report is about several units or rows: one a report, each of at least
+	// as many units as every mechanism of the plan needs.
 	Blocks []block.Block
-	// Silos says which silo each of Blocks is of, one after the other: a round has one of a silo at most. Where silos stay away, or have no block
-	// left, it has fewer reports than planned, and the minimum of its phase at least. nil: every block is of somebody else.
+	// Silos holds the silo of each of Blocks: a round has one block of a silo at most. Where silos stay away,
+	// or have no block left, a round has fewer reports than planned, and the minimum of its phase at least.
+	// nil: every block is of another silo.
 	Silos []int
 	Seed  uint64
 	// InOrder lets the users take part in the order of Examples or Blocks, whatever the seed: a stream in time.
 	InOrder bool
 	// Exact runs the same method on the exact means of the clipped gradients: the non-private one-pass baseline.
 	Exact bool
-	// NoiseStd, if not nil, runs the method on exact means of the clipped gradients with Gaussian noise, as other trust models add: it
-	// is the standard deviation of one coordinate of a mean of users reports in a phase, in the units of the gradient. The plan
-	// needs no randomizer then.
+	// NoiseStd, if not nil, runs the method on exact means of the clipped gradients with Gaussian noise, as other
+	// trust models add: it is the standard deviation of one coordinate of a mean of users reports in a phase, in
+	// the units of the gradient. The plan needs no randomizer then.
 	NoiseStd func(phase int, users uint64) float64
-	// Forge, if not nil, may overwrite a report of one of Examples or Blocks before it is mixed, as a liar's device does. p is the
-	// mechanism of the round.
+	// Forge, if not nil, may overwrite a report of one of Examples or Blocks before it is mixed, as a liar's device
+	// does. p is the mechanism of the round.
 	Forge func(i int32, p randomizer.Params, report []byte)
 	// OnRound, if not nil, is called after every step.
 	OnRound func(Round)
 }
 
-// A Round is what an observer is told after a step.
+// A Round describes a step to an observer.
 type Round struct {
 	Step, Steps uint64           // Steps is the planned number; a continuous plan goes on after it
 	Users       uint64           // of this round
@@ -58,27 +60,27 @@ type Round struct {
 	Model       func() []float64 // as of now; a copy, only valid during the call
 	Point       []float64        // at which the cohort was asked; nil for moments
 	Frame       *convex.Frame    // the coordinates of Point; nil: the declared ones
-	// Validation is what the scores say so far; nil without scores.
+	// Validation holds the scores so far; nil without scores.
 	Validation *method.Validation
 	Tracking   *method.Tracking       // how a bank follows its stream; nil for other methods
 	Release    *shuffle.Release       // what the stage released; nil in runs without the randomizer
 	State      func() ([]byte, error) // of the method after the step; only valid during the call
 }
 
-// Result is what a run gives.
+// Result holds the results of a run.
 type Result struct {
 	Model  []float64
 	Rounds uint64
 	Users  uint64 // in all rounds
 	State  []byte // of the method at its end
-	// Validation is what the scores said; nil without scores.
+	// Validation holds the scores; nil without scores.
 	Validation *method.Validation
-	// Learned is what the first cohorts of a practical plan taught; nil in a proved one.
+	// Learned holds what the first cohorts of a practical plan taught; nil in a proved one.
 	Learned *practical.Learned
 }
 
-// Run takes every planned step. A continuous plan it runs until the examples that are left do not fill a cohort. It stops early
-// with the context's error.
+// Run takes every planned step. A continuous plan it runs until the examples that are left do not fill a cohort. It
+// stops early with the context's error.
 func Run(ctx context.Context, c Config) (Result, error) {
 	r, err := newRun(c)
 	if err != nil {
@@ -148,7 +150,7 @@ func newRun(c Config) (*run, error) {
 	return out, nil
 }
 
-// oracle makes that of one phase; entropy is what devices draw from.
+// oracle returns the oracle of one phase; devices draw from entropy.
 func (c Config) oracle(phase int, entropy rand.Source, own *ownNoise) (oracle, error) {
 	of := report.Config{Features: c.features(), Loss: c.Loss, ClipNorm: c.Plan.ClipNorm, Radius: c.Plan.Radius, Practical: manifest.Practical(c.Plan)}
 	if of.Scores = int(manifest.Gradients(c.Plan).GetMechanism().GetScores()); of.Scores > 0 {
@@ -191,10 +193,10 @@ func (c Config) oracle(phase int, entropy rand.Source, own *ownNoise) (oracle, e
 	return out, nil
 }
 
-// reports is how many there are to draw.
+// reports returns the number of reports that there are to draw from.
 func (c Config) reports() int { return max(len(c.Examples), len(c.Blocks)) }
 
-// block is what a report is about.
+// block returns the block that report i is about.
 func (c Config) block(i int32) block.Block {
 	if c.Blocks == nil {
 		return block.Of(c.Examples[i : i+1]...)
@@ -202,7 +204,7 @@ func (c Config) block(i int32) block.Block {
 	return c.Blocks[i]
 }
 
-// features is the length of an example's feature vector, as the length of the model implies it.
+// features returns the length of an example's feature vector, as the length of the model implies it.
 func (c Config) features() int { return manifest.Dim(c.Plan) / c.Loss.Parameters(1) }
 
 func (c Config) validate() error {
@@ -260,7 +262,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// needed is how many reports there have to be: those of all stints, or one cohort of the phase that goes on for ever.
+// needed returns the number of reports that a run needs: those of all stints, or one cohort of the phase that
+// goes on for ever.
 func (c Config) needed() uint64 {
 	n := manifest.Users(c.Plan)
 	if last := len(c.Plan.Phases) - 1; manifest.Endless(c.Plan) && last >= 0 {
@@ -273,7 +276,8 @@ func (c Config) needed() uint64 {
 	return n
 }
 
-// over reports whether the method is done, or the examples do not fill the cohort of another round of a run without an end.
+// over reports whether the method is done, or the examples do not fill the cohort of another round of a run without
+// an end.
 func (r *run) over() bool {
 	if r.method.Done() || !manifest.Endless(r.Plan) {
 		return r.method.Done()

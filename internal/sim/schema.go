@@ -11,11 +11,12 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A Schema draws rows that fit a task's declaration where there are no data: a rough guide to what a task would do, and no evidence. It
-// knows of the data what is declared, and makes up the rest: a number is normal around a centre of its column's own, within its bounds; a
-// word is more frequent the earlier it stands in an order of its column's own; one hidden factor moves all fields of a row. The label
-// follows a planted linear model of the declared features, with noise. So rows of a Schema cannot tell whether features are missing: the
-// model that was planted has none but the declared ones.
+// A Schema draws rows that fit a task's declaration where there are no data: a rough guide to what a task would do,
+// and no evidence. It knows of the data what is declared, and makes up the rest: a number is normal around a centre
+// of its column's own, within its bounds; a word is more frequent the earlier it stands in an order of its column's
+// own; one hidden factor moves all fields of a row. The label follows a planted linear model of the declared
+// features, with noise. So rows of a Schema cannot tell whether features are missing: the model that was planted
+// has none but the declared ones.
 type Schema struct {
 	spec     *task.Spec
 	features *task.FeatureMap // of the declaration that the model is planted in
@@ -162,8 +163,8 @@ func each(e convex.Example, f func(j int, x float64)) {
 	}
 }
 
-// Rows draws n rows, mapped by the features of a declaration with the same columns and label, such as one with other crosses or another norm
-// bound. Equal seeds give equal rows under every map.
+// Rows draws n rows, mapped by the features of a declaration with the same columns and label, such as one with
+// other crosses or another norm bound. Equal seeds give equal rows under every map.
 func (s *Schema) Rows(features *task.FeatureMap, n int, seed uint64) ([]convex.Example, error) {
 	r, out := rand.New(Entropy(seed, "rows of a schema")), make([]convex.Example, n)
 	var (
@@ -218,7 +219,8 @@ func (s *Schema) label(r *rand.Rand, scores []float64) string {
 	return strconv.FormatFloat(min(max(y, l.Min), l.Max), 'g', 12, 64)
 }
 
-// poisson draws by its gaps for small means, and by the normal distribution, rounded, for large ones: enough for a label.
+// poisson draws by its gaps for small means, and by the normal distribution, rounded, for large ones: enough for a
+// label.
 func poisson(r *rand.Rand, mean float64) float64 {
 	if mean > 30 {
 		return max(0, math.Round(mean+math.Sqrt(mean)*r.NormFloat64()))

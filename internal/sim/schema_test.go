@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// Rows of every shipped schema are valid, the same for the same seeds under maps that differ, and their labels can be predicted.
+// Rows of every shipped schema are valid, the same for the same seeds under maps that differ, and their labels can
+// be predicted.
 func TestSchemaRows(t *testing.T) {
 	files, err := filepath.Glob("../../deploy/tasks/*.yaml")
 	if err != nil || len(files) == 0 {

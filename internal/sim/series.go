@@ -13,8 +13,8 @@ import (
 // SeriesConfig asks for excess risk against the number of users on a synthetic population.
 type SeriesConfig struct {
 	Synthetic SyntheticConfig
-	// Problem is planned anew for each method and number of users; Users, Dim, Algorithm, Ridge and the constants of the loss are
-	// filled in.
+	// Problem is planned separately for each method and number of users; Users, Dim, Algorithm, Ridge and the
+	// constants of the loss are filled in.
 	Problem planning.Problem
 	Methods []string // names of learner's methods, at least one
 	Users   []uint64
@@ -106,8 +106,9 @@ func measure(ctx context.Context, s *Synthetic, p planning.Problem, repeats int)
 type Slope struct {
 	Method string  `json:"method"`
 	Fitted float64 `json:"fitted"` // least squares of log(mean excess risk) over log(users)
-	// Privacy and Sampling are the exponents of the two terms of the theorem's rate: what privacy adds, and what learning from n
-	// users costs anyway, 0 of a theorem that is about these users alone. The rate is the slower of the two in the end.
+	// Privacy and Sampling are the exponents of the two terms of the theorem's rate: what privacy adds, and what
+	// learning from n users costs anyway, 0 of a theorem that is about these users alone. The rate is the slower of
+	// the two in the end.
 	Privacy  float64 `json:"privacy"`
 	Sampling float64 `json:"sampling"`
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// smooth is a logistic problem in which nothing is clipped, so the bounds are the loss's own.
+// smooth returns a logistic problem in which nothing is clipped, so the bounds are the loss's own.
 func smooth() planning.Problem {
 	return planning.Problem{ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 4}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One}
 }
@@ -74,8 +74,8 @@ func within(t *testing.T, points []sim.Point) {
 	}
 }
 
-// On a smooth loss acceleration wins at equal users and privacy: PSGD wins at most 7 of 60 independent pairs of runs, which has
-// probability below 5e-10 if it were as likely to win.
+// On a smooth loss acceleration wins at equal users and privacy: PSGD wins at most 7 of 60 independent pairs of
+// runs, which has probability below 5e-10 if it were as likely to win.
 func TestTheorem43_PAGDBeatsPSGD(t *testing.T) {
 	const runs, users, most = 60, 10000, 7
 	s, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 5, Loss: "logistic", TruthNorm: 3, Seed: 5})

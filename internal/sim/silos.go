@@ -31,11 +31,12 @@ func CheckSplit(split string) error {
 	return nil
 }
 
-// SplitNames says whether a split asks for a name of each row: its label as the file has it, or the value of the column.
+// SplitNames reports whether a split needs a name of each row: its label as the file has it, or the value of
+// the column.
 func SplitNames(split string) bool { return split != SplitBlocks && split != SplitSortedLabel }
 
-// Silos are the numbers of the rows of count silos, each in the order of the file. names are wanted by SplitNames alone; rows without one are in no
-// silo. It refuses a file that makes another number of silos.
+// Silos returns the numbers of the rows of count silos, each in the order of the file. names are wanted by
+// SplitNames alone; rows without one are in no silo. It refuses a file that makes another number of silos.
 func Silos(split string, count int, rows []convex.Example, names []string) ([][]int, error) {
 	if SplitNames(split) && len(names) != len(rows) {
 		return nil, fmt.Errorf("split %s: %d names of %d rows", split, len(names), len(rows))
@@ -78,7 +79,8 @@ func parts(rows []int, n int) (out [][]int) {
 	return out
 }
 
-// byName are the rows of each name, in the order of the first ones. A row whose name cannot be read is in none.
+// byName returns the rows of each name, in the order of the first ones. A row whose name cannot be read is in
+// none.
 func byName(names []string) (order []string, out [][]int) {
 	at := map[string]int{}
 	for i, name := range names {
@@ -95,7 +97,8 @@ func byName(names []string) (order []string, out [][]int) {
 	return order, out
 }
 
-// labelsOf are the rows of each label, by the class that it counts as, of two; in the order of the labels' names.
+// labelsOf returns the rows of each label, by the class that it counts as, of two; in the order of the
+// labels' names.
 func labelsOf(rows []convex.Example, names []string) (lows, highs [][]int, err error) {
 	order, all := byName(names)
 	index := make([]int, len(order))
@@ -126,9 +129,10 @@ func labelsOf(rows []convex.Example, names []string) (lows, highs [][]int, err e
 	return lows, highs, nil
 }
 
-// BlocksOf are the blocks of silos, which of makes of units, and the silo that each is of. With units 0 a silo is one block of all of its units. Else
-// each is of so many, disjoint, in the order of the units, and silos take turns as long as they fill blocks; the seed says which comes first.
-// left counts the units at the ends of silos that fill no block.
+// BlocksOf returns the blocks of silos, which of makes from units, and the silo of each. With units 0 a silo
+// is one block of all of its units. Otherwise each block has that many units, disjoint, in the order of the
+// units, and silos take turns as long as they fill blocks; the seed decides which comes first. left counts
+// the units at the ends of silos that fill no block.
 func BlocksOf[U any](silos [][]U, units int, seed uint64, of func(...U) block.Block) (out []block.Block, silo []int, left int) {
 	order := rand.New(Entropy(seed, "silos")).Perm(len(silos))
 	if units == 0 {

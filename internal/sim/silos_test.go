@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// numbered are rows whose one feature is their number, with labels by its parity, named by its last digit.
+// numbered returns rows whose one feature is their number, with labels by its parity, named by its last
+// digit.
 func numbered(n int) (rows []convex.Example, names []string) {
 	for i := range n {
 		rows = append(rows, convex.Example{Value: []float64{float64(i)}, Label: float64(2*(i%2) - 1)})
@@ -71,8 +72,8 @@ func TestSilosHaveEveryRowOnce(t *testing.T) {
 	}
 }
 
-// In one pass a row is in one block at most, those of one silo come in its order as long as it fills one, and silos take turns; many passes have
-// one block of all rows of a silo.
+// In one pass a row is in one block at most, those of one silo come in its order as long as it fills one, and silos
+// take turns; many passes have one block of all rows of a silo.
 func TestBlocksOfSilos(t *testing.T) {
 	rows, _ := numbered(103)
 	silos := [][]convex.Example{rows[:25], rows[25:50], rows[50:53], rows[53:]}

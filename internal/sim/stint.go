@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// cohort is that of a step: the next users of a phase, or where they answer several rounds as many of the stint's as there are to come,
-// drawn by the seed where those are not all.
+// cohort returns the cohort of a step: the next users of a phase or, where users answer several rounds, as
+// many of the stint's as are planned, drawn by the seed if those are not all.
 func (r *run) cohort(phase int, q method.Query) ([]int32, error) {
 	of, step := r.stints[phase], q.Step
 	if r.Silos != nil {
@@ -31,7 +31,8 @@ func (r *run) cohort(phase int, q method.Query) ([]int32, error) {
 	return r.drawn(r.order[of.first:of.first+of.users], r.Plan.Phases[phase].Cohort, step), nil
 }
 
-// drawn are n of those who answer several rounds.
+// drawn returns n of those who answer several rounds, drawn by the seed and the step; all if there are no
+// more.
 func (r *run) drawn(all []int32, n, step uint64) []int32 {
 	if n >= uint64(len(all)) {
 		return all
@@ -41,7 +42,7 @@ func (r *run) drawn(all []int32, n, step uint64) []int32 {
 	return all[:n]
 }
 
-// planned is how many reports a step of silos is planned for.
+// planned returns the number of reports that a step of silos is planned for.
 func planned(plan *wire.Plan, phase int, step uint64) uint64 {
 	if manifest.Costliest(plan, phase).Interactive() {
 		return plan.Phases[phase].Cohort
@@ -49,8 +50,9 @@ func planned(plan *wire.Plan, phase int, step uint64) uint64 {
 	return manifest.Cohort(plan, step)
 }
 
-// silos is the cohort of a step of silos: as many as the step is planned for, in many passes drawn by the seed for each round anew, in one pass
-// the next block of as many silos that have one left.
+// silos returns the cohort of a step of silos: as many as the step is planned for. In many passes they are
+// drawn by the seed for each round; in one pass it takes the next block of each of as many silos that have
+// one left.
 func (r *run) silos(phase int, step uint64) ([]int32, error) {
 	n, least := planned(r.Plan, phase, step), r.Plan.Phases[phase].Minimum
 	var out []int32
@@ -83,7 +85,7 @@ type stint struct {
 	interactive  bool   // each answers more than one round
 }
 
-// stintsOf are those of the plan, by phase.
+// stintsOf returns the stint of each phase of the plan.
 func stintsOf(plan *wire.Plan) []stint {
 	out := make([]stint, len(plan.Phases))
 	var users uint64

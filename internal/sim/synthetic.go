@@ -19,8 +19,9 @@ type SyntheticConfig struct {
 	Seed      uint64  // of theta* and of the examples
 }
 
-// Synthetic is a population whose objective, the risk and a ridge, has a known minimiser: labels follow the logistic model, or
-// the linear one with independent bounded noise, and theta* minimises the risk. The risk is the loss's, without clipping.
+// Synthetic is a population whose objective, the risk and a ridge, has a known minimiser: labels follow the
+// logistic model, or the linear one with independent bounded noise, and theta* minimises the risk. The risk is the
+// loss's, without clipping.
 type Synthetic struct {
 	cfg     SyntheticConfig
 	loss    convex.Loss

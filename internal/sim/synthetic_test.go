@@ -136,8 +136,9 @@ func TestSyntheticRefuses(t *testing.T) {
 	}
 }
 
-// With a ridge the optimum is another point, where the gradient of risk and ridge vanishes: the mean gradient of examples is that of
-// the ridge's opposite, up to Hoeffding's margin as above, and the excess risk is positive around it.
+// With a ridge the optimum is another point, where the gradient of risk and ridge vanishes: the mean gradient
+// of examples is the opposite of the ridge's, up to Hoeffding's margin as above, and the excess risk is
+// positive around it.
 func TestSyntheticOptimumWithRidge(t *testing.T) {
 	const n, ridge = 40000, 0.1
 	for _, loss := range []string{"logistic", "squared", "absolute"} {
@@ -169,8 +170,8 @@ func TestSyntheticOptimumWithRidge(t *testing.T) {
 				mean[j] += g[j] / n
 			}
 		}
-		// A gradient's coordinate is at most 1, or the squared loss's residual: 0.5 + 2 sqrt(4). The optimum of the 20000 evaluation
-		// points is not the population's, which doubles the variance at most.
+		// A gradient's coordinate is at most 1, or the squared loss's residual: 0.5 + 2 sqrt(4). The optimum of the
+		// 20000 evaluation points is not the population's, which doubles the variance at most.
 		bound := map[string]float64{"logistic": 1, "absolute": 1, "squared": 4.5}[loss]
 		margin := 2 * bound * math.Sqrt(2*math.Log(2*8/1e-9)/n)
 		for j, m := range mean {
@@ -184,8 +185,9 @@ func TestSyntheticOptimumWithRidge(t *testing.T) {
 	}
 }
 
-// TestDrifting: without drift the events are those of Examples; with one, the first event follows theta* and later ones what the kind says: the mean of label
-// and score at theta* changes sign or size where it should.
+// TestDrifting: without drift the events equal those of Examples; with drift, the first event follows theta*
+// and later ones the kind of drift: the mean of label and score at theta* changes sign or size where it
+// should.
 func TestDrifting(t *testing.T) {
 	s, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 4, Loss: "squared", TruthNorm: 3, Seed: 2})
 	if err != nil {

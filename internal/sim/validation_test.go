@@ -14,8 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// heldOut runs a simulation and holds what users' scores say against the scores of the announced points on events that nobody learned
-// from: as averages over the rounds with the users as weights. It returns both and the bands.
+// heldOut runs a simulation and holds what users' scores say against the scores of the announced points on events
+// that nobody learned from: as averages over the rounds with the users as weights. It returns both and the bands.
 func heldOut(t *testing.T, c sim.Config, test []convex.Example) (said, measured [2]float64, within bool) {
 	t.Helper()
 	var users float64
@@ -62,7 +62,8 @@ func heldOut(t *testing.T, c sim.Config, test []convex.Example) (said, measured 
 	return said, measured, within
 }
 
-// What users say, privately, of the announced points agrees with 20,000 events that nobody learned from, at every round.
+// What users say, privately, of the announced points agrees with 20,000 events that nobody learned from, at every
+// round.
 func TestProgressiveAgreesWithFreshEvents(t *testing.T) {
 	s, c := small(t)
 	for seed := range uint64(5) {

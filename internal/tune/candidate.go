@@ -13,7 +13,7 @@ import (
 // A Setting is overrides of a task file: keys and values in JSON. The empty one is the task as it is.
 type Setting map[string]json.RawMessage
 
-// Sets are the overrides as task.Parse takes them, in the order of the keys.
+// Sets returns the overrides as task.Parse takes them, in the order of the keys.
 func (s Setting) Sets() (out []string) {
 	for key, value := range s {
 		out = append(out, key+"="+string(value))
@@ -37,7 +37,7 @@ func (s Setting) String() string {
 	return text
 }
 
-// one is a setting of one key.
+// one returns a setting of one key.
 func one(key string, value any) Setting {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -49,8 +49,8 @@ func one(key string, value any) Setting {
 // mostCrossed bounds the indicators that crosses may add, for each coordinate that is there.
 const mostCrossed = 4
 
-// crosses switches those of the task off, or on where it has none: all pairs of columns of indicators, those with the fewest combinations
-// first, as long as they add at most mostCrossed times as many coordinates as there are.
+// crosses switches those of the task off, or on where it has none: all pairs of columns of indicators, those with
+// the fewest combinations first, as long as they add at most mostCrossed times as many coordinates as there are.
 func crosses(spec *task.Spec, dim int) (Setting, bool) {
 	f := spec.Features
 	if len(f.Crosses) > 0 {
@@ -86,7 +86,7 @@ func crosses(spec *task.Spec, dim int) (Setting, bool) {
 	return one("features.crosses", list), len(list) > 0
 }
 
-// indicators is how many a column makes; 0 of a number.
+// indicators returns the number of indicators that a column makes; 0 for a number.
 func indicators(c task.Column) int {
 	switch c.Kind {
 	case task.Categorical:

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Config is what is compared.
+// Config describes a comparison.
 type Config struct {
 	// Load reads the task with overrides.
 	Load  func(sets []string) (*task.Spec, error)
@@ -27,7 +27,7 @@ type Config struct {
 	Progress func(Progress)
 }
 
-// Progress is how far a comparison is.
+// Progress tells how far a comparison has come.
 type Progress struct {
 	Done, Runs int
 	Setting    Setting
@@ -104,12 +104,12 @@ func (c *Comparison) add(s Setting) error {
 	return nil
 }
 
-// features tells feature maps apart.
+// features returns a text that differs for different feature maps.
 func features(job run.Job) string {
 	return fmt.Sprint(job.Spec.Features.Crosses, job.Features.Dim(), job.Features.Bound())
 }
 
-// Cost is what Run will do.
+// Cost counts the runs of a comparison and their size.
 type Cost struct {
 	Settings, Seeds, Runs int
 	Users                 uint64 // of one run
@@ -127,8 +127,8 @@ func (c *Comparison) Cost() Cost {
 	return out
 }
 
-// Run simulates every setting once a seed. Where several keys were better by themselves it tries them together. It stops early with the
-// context's error.
+// Run simulates every setting once a seed. Where several keys were better by themselves it tries them together. It
+// stops early with the context's error.
 func (c *Comparison) Run(ctx context.Context) (Report, error) {
 	for i := 0; i < len(c.candidates); i++ {
 		if err := c.simulate(ctx, i); err != nil {
@@ -203,7 +203,7 @@ func (c *Comparison) simulate(ctx context.Context, i int) error {
 	return nil
 }
 
-// ranked are the settings that are better than the task as it is, the best first.
+// ranked returns the settings that are better than the task as it is, the best first.
 func (c *Comparison) ranked() []*candidate {
 	var out []*candidate
 	for _, one := range c.candidates[1:] {

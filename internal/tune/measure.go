@@ -10,14 +10,14 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Measure is what settings are compared by.
+// A Measure is a figure by which settings are compared.
 type Measure struct {
 	Name  string                         // accuracy, error (root of the mean square), mean_absolute_error or quantile_loss
 	Falls bool                           // better models have less of it
 	Of    func(model.Evaluation) float64 // what an evaluation has of it
 }
 
-// MeasureOf is the measure that a loss asks for.
+// MeasureOf returns the measure that a loss asks for.
 func MeasureOf(loss string) Measure {
 	traits := convex.TraitsOf(loss)
 	switch {
@@ -31,7 +31,7 @@ func MeasureOf(loss string) Measure {
 	return Measure{"error", true, func(e model.Evaluation) float64 { return e.RMSE }}
 }
 
-// gains are how much better values are than those they are paired with.
+// gains returns by how much values are better than those that they are paired with.
 func (m Measure) gains(values, than []float64) []float64 {
 	out := make([]float64, len(values))
 	for i := range out {
@@ -45,10 +45,10 @@ func (m Measure) gains(values, than []float64) []float64 {
 // level is the probability with which anything is called better where nothing is.
 const level = 0.05
 
-// better says whether paired gains are beyond the noise of the seeds: Student's t, one-sided, at level over all the comparisons that are made
-// (Bonferroni). overlap is rows scored on over rows learned from where the seeds share data, else 0: their runs are then no
-// independent samples, and the variance of the mean is (1/K + overlap) s^2 (Nadeau and Bengio, Inference for the Generalization Error,
-// 2003).
+// better reports whether paired gains are beyond the noise of the seeds: Student's t, one-sided, at level
+// over all the comparisons that are made (Bonferroni). overlap is rows scored on over rows learned from where
+// the seeds share data, else 0: their runs are then no independent samples, and the variance of the mean is
+// (1/K + overlap) s^2 (Nadeau and Bengio, Inference for the Generalization Error, 2003).
 func better(gains []float64, comparisons int, overlap float64) bool {
 	k := float64(len(gains))
 	mean, s := stat.MeanStdDev(gains, nil)

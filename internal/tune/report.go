@@ -25,7 +25,8 @@ type Report struct {
 	Best Setting `json:"best"`
 }
 
-// A Candidate is what one setting did. Gains are paired: the same seeds, the same users, the same rows.
+// A Candidate holds the results of one setting. Gains are paired: the same seeds, the same users, the same
+// rows.
 type Candidate struct {
 	Set    Setting `json:"set"`
 	Mean   float64 `json:"mean"`
@@ -91,7 +92,7 @@ func (r Report) Print(w io.Writer) error {
 	return err
 }
 
-// Verdict is the recommendation in a sentence.
+// Verdict returns the recommendation in a sentence.
 func (r Report) Verdict() string {
 	if len(r.Best) == 0 {
 		return fmt.Sprintf("best: the task as it is; nothing was better beyond the noise of %d seeds", r.Seeds)
@@ -103,7 +104,7 @@ func (r Report) Verdict() string {
 	return text
 }
 
-// Comment says what was compared and on what, for the head of a task file.
+// Comment returns a comment for the head of a task file: what was compared, on what, and the verdict.
 func (r Report) Comment(on string) string {
 	text := fmt.Sprintf("learner tune compared by %s, over %d seeds of %d users, on %s:\n", strings.ReplaceAll(r.Measure, "_", " "), r.Seeds, r.Users, on)
 	for _, c := range r.Candidates {
@@ -132,7 +133,8 @@ func (s Setting) short() string {
 	return strings.Join(parts, ", ")
 }
 
-// gain is Gain without what is left of rounding where sums of the same numbers in another order are compared.
+// gain returns Gain, or 0 where it is only a rounding error: sums of the same numbers in another order are
+// compared.
 func (c Candidate) gain() float64 {
 	if math.Abs(c.Gain) < 1e-12*(math.Abs(c.Gain)+c.GainSD) {
 		return 0

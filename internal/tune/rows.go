@@ -11,15 +11,16 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// Rows are what settings are compared on.
+// Rows provides the rows on which settings are compared.
 type Rows interface {
 	// Map returns the rows as the features of a setting see them.
 	Map(*task.Spec) (Mapped, error)
-	// Data says whether the rows are data, rather than made up from the declaration. Their training parts overlap from seed to seed.
+	// Data reports whether the rows are data, rather than made up from the declaration. Their training parts
+	// overlap from seed to seed.
 	Data() bool
 }
 
-// Mapped rows are split anew for every seed.
+// Mapped rows are split for every seed.
 type Mapped interface {
 	// Split returns the rows of n users, and others to score on.
 	Split(seed uint64, n int) (train, test []convex.Example, err error)
@@ -28,7 +29,8 @@ type Mapped interface {
 // holdout is the share of data that is scored on: one row of holdout.
 const holdout = 5
 
-// Share of the rows of data that are scored on, over the share that is learned from: what the corrected test wants, see better.
+// Share of the rows of data that are scored on, over the share that is learned from: what the corrected test wants,
+// see better.
 const heldOutOver = 1.0 / (holdout - 1)
 
 // Public is data that everybody may see.
@@ -37,7 +39,7 @@ type Public struct {
 	Load func(*task.Spec) (rows []convex.Example, unfit []int, err error)
 }
 
-// Data is true.
+// Data returns true.
 func (Public) Data() bool { return true }
 
 // Map reads the data.
@@ -57,8 +59,8 @@ type public struct {
 	unfit []int
 }
 
-// Split holds rows out at random. The others stay in their order, and are repeated where there are fewer than users. A row that does not fit
-// takes part, as on a device, and is not scored on.
+// Split holds rows out at random. The others stay in their order, and are repeated where there are fewer than
+// users. A row that does not fit takes part, as on a device, and is not scored on.
 func (p public) Split(seed uint64, n int) (train, test []convex.Example, err error) {
 	out := make([]bool, len(p.rows))
 	for _, i := range rand.New(sim.Entropy(seed, "holdout")).Perm(len(p.rows))[:len(p.rows)/holdout] {
@@ -80,7 +82,7 @@ func (p public) Split(seed uint64, n int) (train, test []convex.Example, err err
 	return train, test, nil
 }
 
-// norm is the quantile of the rows' norms, the intercept left out.
+// norm returns the quantile of the rows' norms, the intercept left out.
 func (p public) norm(quantile, intercept float64) float64 {
 	norms := make([]float64, len(p.rows))
 	for i, row := range p.rows {
@@ -91,13 +93,13 @@ func (p public) norm(quantile, intercept float64) float64 {
 	return math.Sqrt(max(0, n*n-intercept*intercept))
 }
 
-// madeUp is how many rows of a schema are scored on.
+// madeUp is the number of a schema's rows that are scored on.
 const madeUp = 10000
 
 // Schema is rows of the declaration.
 type Schema struct{ *sim.Schema }
 
-// Data is false.
+// Data returns false.
 func (Schema) Data() bool { return false }
 
 // Map draws nothing yet.

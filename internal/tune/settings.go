@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// settings is the short list: keys that mean something for the task, one at a time.
+// settings returns the short list: keys that mean something for the task, one at a time.
 func (c *Comparison) settings(base run.Job) ([]Setting, error) {
 	var out []Setting
 	mapped, err := c.Rows.Map(base.Spec)
@@ -49,7 +49,8 @@ func (c *Comparison) settings(base run.Job) ([]Setting, error) {
 	return append(out, users(base)...), nil
 }
 
-// clip is the norm that gradients of the task are clipped to: what is declared, or what the first cohort of a practical plan leads to.
+// clip returns the norm that gradients of the task are clipped to: what is declared, or what the first cohort
+// of a practical plan leads to.
 func (c *Comparison) clip(base run.Job, rows Mapped) (float64, error) {
 	if l := base.Spec.Model.ClipNorm; l > 0 {
 		return min(l, base.Problem.Lipschitz), nil
@@ -74,7 +75,7 @@ func (c *Comparison) clip(base run.Job, rows Mapped) (float64, error) {
 	return result.Learned.Frame.Clip, nil
 }
 
-// users are other numbers of rounds, and of users of the first cohort.
+// users returns settings with other numbers of rounds, and of users of the first cohort.
 func users(base run.Job) (out []Setting) {
 	first := manifest.Gradients(base.Plan)
 	var rounds, answer uint64 // of gradients, and the users who answer these

@@ -18,7 +18,7 @@ import (
 
 const quickstart = "../../deploy/tasks/quickstart.yaml"
 
-// madeUpRows is a comparison on rows of the quickstart's declaration.
+// madeUpRows returns a comparison on rows of the quickstart's declaration.
 func madeUpRows(t *testing.T, sets ...string) Config {
 	t.Helper()
 	load := func(more []string) (*task.Spec, error) {
@@ -35,7 +35,7 @@ func madeUpRows(t *testing.T, sets ...string) Config {
 	return Config{Load: load, Rows: Schema{s}, Seeds: 4, First: 1, Most: 1 << 20}
 }
 
-// only has a comparison try these settings and no others.
+// only returns a comparison that tries these settings and no others.
 func only(t *testing.T, c Config, settings ...Setting) *Comparison {
 	t.Helper()
 	all, err := New(c)
@@ -80,8 +80,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// Where no setting is better, one is called so in at most one comparison of twenty: of 4,000 comparisons of seven settings at most 260, which
-// happens by chance with probability below 1e-5 if the level is kept.
+// Where no setting is better, one is called so in at most one comparison of twenty: of 4,000 comparisons of seven
+// settings at most 260, which happens by chance with probability below 1e-5 if the level is kept.
 func TestLevelOfBetter(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	wrong := 0
@@ -223,7 +223,8 @@ func TestSampleHasTheNoiseOfTheTask(t *testing.T) {
 	}
 }
 
-// Of a task without an end fewer users are simulated, in the cohorts that it has: a round of m users has the noise of the task's round of m.
+// Of a task without an end fewer users are simulated, in the cohorts that it has: a round of m users has the noise
+// of the task's round of m.
 func TestSampleOfAStream(t *testing.T) {
 	config := madeUpRows(t, "schedule.users=20000", "schedule.continuous=adaptive")
 	spec, err := config.Load(nil)

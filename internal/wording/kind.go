@@ -1,4 +1,4 @@
-// Package wording says in which nouns people are told of a task: reports are counted, units are protected.
+// Package wording chooses the nouns that describe a task: reports are counted, units are protected.
 package wording
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Kind is what decides the words of a plan. Documents about a task have it.
+// A Kind holds the facts that decide the words of a plan. Documents about a task have it.
 type Kind struct {
 	Protects    string `json:"protects"`         // event, or user, as privacy.unit
 	Units       uint64 `json:"units_per_report"` // K: a report is about at least as many units
 	Silos       uint64 `json:"silos"`            // N; 0: everybody reports for himself
-	Interactive bool   `json:"interactive"`      // whoever reports answers several rounds with the same rows
+	Interactive bool   `json:"interactive"`      // a reporter answers several rounds with the same rows
 	Once        bool   `json:"once,omitempty"`   // one process has all units and releases one model, without rounds
 }
 
-// Of is the kind of a plan.
+// Of returns the kind of a plan.
 func Of(plan *wire.Plan) Kind {
 	k := Kind{Protects: "event", Units: max(1, manifest.Gradients(plan).GetMechanism().GetUnits()), Silos: plan.GetSilos(),
 		Interactive: manifest.RoundsPerUser(plan) > 1}
@@ -33,13 +33,13 @@ func Of(plan *wire.Plan) Kind {
 
 func (k Kind) byUser() bool { return k.Protects == "user" }
 
-// Together says that all rows are in one place, the only silo.
+// Together reports whether all rows are in one place, the only silo.
 func (k Kind) Together() bool { return k.Silos == 1 }
 
 // A Noun is a word and its plural.
 type Noun struct{ One, Many string }
 
-// Of is the word for so many.
+// Of returns the word for so many.
 func (n Noun) Of(k uint64) string {
 	if k == 1 {
 		return n.One
@@ -47,7 +47,7 @@ func (n Noun) Of(k uint64) string {
 	return n.Many
 }
 
-// A is the word with its article.
+// A returns the word with its article.
 func (n Noun) A() string {
 	if n == event {
 		return "an " + n.One
@@ -55,13 +55,13 @@ func (n Noun) A() string {
 	return "a " + n.One
 }
 
-// Count is how many, and the word.
+// Count returns the number with the word.
 func (n Noun) Count(k uint64) string { return fmt.Sprintf("%d %s", k, n.Of(k)) }
 
-// Report is what rounds count in every task.
+// Report is the word for the reports that rounds count in every task.
 var Report = Noun{"report", "reports"}
 
-// People are the units of whoever has the rows of people.
+// People is the word for the units of a holder of people's rows.
 var People = person
 
 var (
@@ -73,7 +73,7 @@ var (
 	row    = Noun{"row", "rows"}
 )
 
-// Reporter is who sends reports, at most one to a round: a user or a silo.
+// Reporter returns the word for who sends reports, at most one to a round: a user or a silo.
 func (k Kind) Reporter() Noun {
 	if k.Silos > 0 {
 		return silo
@@ -81,7 +81,8 @@ func (k Kind) Reporter() Noun {
 	return user
 }
 
-// Counted is what adds up over rounds: users, who take part once; silos that answer all rounds; reports of silos that answer some.
+// Counted returns the word for the sum over rounds: users, who take part once; silos that answer all rounds;
+// reports of silos that answer some.
 func (k Kind) Counted() Noun {
 	if k.Silos > 0 && !k.Interactive {
 		return Report
@@ -89,7 +90,7 @@ func (k Kind) Counted() Noun {
 	return k.Reporter()
 }
 
-// Row is a row of the data: an event, or a record that a silo has.
+// Row returns a row of the data: an event, or a record that a silo has.
 func (k Kind) Row() Noun {
 	if k.Together() {
 		return row
@@ -100,7 +101,8 @@ func (k Kind) Row() Noun {
 	return event
 }
 
-// Unit is what is protected: an event, a user, a silo's record, or a person of whom a silo has records.
+// Unit returns the word for the protected unit: an event, a user, a silo's record, or a person of whom a silo
+// has records.
 func (k Kind) Unit() Noun {
 	switch {
 	case !k.byUser():
@@ -111,7 +113,7 @@ func (k Kind) Unit() Noun {
 	return user
 }
 
-// One is one unit, and what it is of.
+// One describes one unit, and its owner.
 func (k Kind) One() string {
 	switch {
 	case k.byUser() && k.Together():
@@ -128,7 +130,7 @@ func (k Kind) One() string {
 	return "one event of one user"
 }
 
-// Protected is one unit, in how many rounds, and what may stand in its place.
+// Protected describes one unit, in how many rounds it is protected, and what may replace it.
 func (k Kind) Protected() string {
 	when, other := " in one round", "any other"
 	if k.byUser() {
@@ -145,13 +147,13 @@ func (k Kind) Protected() string {
 	return fmt.Sprintf("%s%s, replaced by %s", k.One(), when, other)
 }
 
-// OfPeople is what is said of people and of a person in the words of a task whose unit is another.
+// OfPeople replaces the words for people and a person in a text by those for the task's unit.
 func (k Kind) OfPeople(text string) string {
 	unit := k.Unit()
 	return strings.NewReplacer(person.Many, unit.Many, person.One, unit.One).Replace(text)
 }
 
-// All is what a plan's size counts: its users, or the units of all silos.
+// All returns the word for the size of a plan: its users, or the units of all silos.
 func (k Kind) All() Noun {
 	if k.Silos > 0 {
 		return k.Unit()
@@ -159,7 +161,7 @@ func (k Kind) All() Noun {
 	return user
 }
 
-// Charged is the unit that is charged most.
+// Charged returns the unit that is charged most.
 func (k Kind) Charged() string {
 	if k.Once {
 		return k.Protected()
@@ -170,7 +172,7 @@ func (k Kind) Charged() string {
 	return fmt.Sprintf("the %s that is charged most", k.Unit().One)
 }
 
-// Against is from whom a trust protects.
+// Against describes the people from whom a trust protects.
 func (k Kind) Against(t accounting.Trust) string {
 	switch {
 	case t == accounting.Local && k.Together():
@@ -183,7 +185,8 @@ func (k Kind) Against(t accounting.Trust) string {
 	return "everybody downstream of the shuffle stage"
 }
 
-// Assuming is what an epsilon of a trust rests on, to be written after it: a clause, or nothing, see accounting.Trust.Assuming.
+// Assuming returns the assumption behind an epsilon of a trust, to be written after it: a clause, or nothing,
+// see accounting.Trust.Assuming.
 func (k Kind) Assuming(trust string, honest accounting.Fraction) string {
 	t, err := accounting.ParseTrust(trust)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// NextRound says how many users the next round asks, and when it closes with fewer.
+// NextRound describes the next round: how many users it asks, and when it closes with fewer.
 func NextRound(t method.Tracking) string {
 	text := fmt.Sprintf("the next round asks %d", t.Cohort)
 	if t.DeadlineMs > 0 {
@@ -16,7 +16,7 @@ func NextRound(t method.Tracking) string {
 	return text
 }
 
-// Tracking says how a model follows its stream, of users, or of the units of silos.
+// Tracking describes how a model follows its stream, of users, or of the units of silos.
 func Tracking(t method.Tracking, k Kind) string {
 	counted := k.Counted()
 	if k.Silos > 0 {

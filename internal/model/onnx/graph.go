@@ -43,8 +43,8 @@ func (g *Graph) name(hint string) string {
 	return name
 }
 
-// Input declares an input of shape [N, width]. Inputs keep their names, so they are declared before everything else; a name
-// that is taken panics.
+// Input declares an input of shape [N, width]. Inputs keep their names, so they are declared before everything
+// else; a name that is taken panics.
 func (g *Graph) Input(name string, elem TensorProto_DataType, width int, doc string) Value {
 	if got := g.name(name); got != name {
 		panic(fmt.Sprintf("onnx: input %q is declared after a tensor of this name", name))
@@ -53,7 +53,8 @@ func (g *Graph) Input(name string, elem TensorProto_DataType, width int, doc str
 	return Value(name)
 }
 
-// Output makes v an output of shape [N, width], under the given name or, if an input has it, under output_ and that name.
+// Output makes v an output of shape [N, width], under the given name or, if an input has it, under output_ and that
+// name.
 func (g *Graph) Output(v Value, name string, elem TensorProto_DataType, width int, doc string) Value {
 	for _, in := range g.proto.Input {
 		if in.Name == name {
@@ -144,22 +145,22 @@ func (g *Graph) node(domain, op, hint string, in []Value, attributes []*Attribut
 	return Value(n.Name)
 }
 
-// Int is an attribute of one whole number.
+// Int returns an attribute of one whole number.
 func Int(name string, i int64) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_INT, I: &i}
 }
 
-// Ints is an attribute of whole numbers.
+// Ints returns an attribute of whole numbers.
 func Ints(name string, list []int64) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_INTS, Ints: list}
 }
 
-// Texts is an attribute of strings.
+// Texts returns an attribute of strings.
 func Texts(name string, list []string) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_STRINGS, Strings: texts(list)}
 }
 
-// A Header is what a model says about itself.
+// A Header holds the names, version and metadata of a model.
 type Header struct {
 	Name, Producer, Doc string
 	Version             int64             // of the model

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A record is what stands on the broker in the end, and what stood there and was lost.
+// A record holds the records on the broker at the end, and those that were there before and were lost.
 type record struct {
 	rounds  map[uint64]*wire.Round
 	opens   map[uint64][]*wire.Open
@@ -55,7 +55,8 @@ func (w *world) record() record {
 	return r
 }
 
-// stood is what stands on the broker, and all that was seen on subjects of which a record was lost or removed.
+// stood returns by subject the records on the broker, and all that were seen on subjects of which a record
+// was lost or removed.
 func (w *world) stood() map[string][][]byte {
 	all := map[string][][]byte{}
 	for _, m := range w.broker.Dump() {
@@ -69,7 +70,7 @@ func (w *world) stood() map[string][][]byte {
 	return all
 }
 
-// openRound is the announced round that has no outcome, 0 for none.
+// openRound returns the announced round that has no outcome, 0 for none.
 func (w *world) openRound() uint64 {
 	r := w.record()
 	for n := range r.rounds {
@@ -142,7 +143,8 @@ func (w *world) auditRounds(r record, out *result) {
 	}
 }
 
-// last is the last round that may have been announced: one that was given up comes after the last of the task.
+// last returns the last round that may have been announced: one that was given up comes after the last of the
+// task.
 func (r record) last() uint64 {
 	if r.end.Reason == service.ReasonGivenUp {
 		return r.end.LastRound + 1
@@ -150,13 +152,14 @@ func (r record) last() uint64 {
 	return r.end.LastRound
 }
 
-// over says whether everybody has heard of the end of a round: a stage needs not close one that was given up.
+// over reports whether all processes have heard of the end of a round: a stage need not close a round that
+// was given up.
 func (w *world) over(r record, n uint64) bool {
 	return r.end != nil && n <= r.end.LastRound && len(w.said) == 0
 }
 
-// auditSteps holds the rounds against the plan: each step of new users has one real batch, each of an interactive phase one
-// round, real or void, because its users answer no more.
+// auditSteps holds the rounds against the plan: each step of new users has one real batch, each of an interactive
+// phase one round, real or void, because its users answer no more.
 func (w *world) auditSteps(r record, out *result) {
 	taken := map[uint64]bool{} // steps that are over
 	for n := uint64(1); r.rounds[n] != nil; n++ {
@@ -214,5 +217,6 @@ func (w *world) auditLedger(r record) {
 	}
 }
 
-// behind says whether the learner's disk is an older one and the learner said so, and does not go on: what it announced later it does not know.
+// behind reports whether the learner's disk is an older one and the learner has ended with that message: it
+// does not know what it announced later.
 func (w *world) behind() bool { return w.rewound.Load() && len(w.said) > 0 }

@@ -29,7 +29,7 @@ func newBook() *book {
 		begun: map[stream.Round]time.Time{}, over: map[stream.Round]time.Time{}}
 }
 
-// saw is told of every message that a process was shown.
+// saw records a message that a process was shown.
 func (w *world) saw(m stream.Message) {
 	at, err := stream.ParseSubject(m.Subject)
 	if err != nil || at.Verb == "lease" {
@@ -68,7 +68,7 @@ func once(times map[stream.Round]time.Time, r stream.Round) {
 	}
 }
 
-// span is from before the first Open of a round to its Close, or to now.
+// span returns the time from before the first Open of a round to its Close, or to now.
 func (b *book) span(round uint64) (from, to time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,7 +85,7 @@ func (b *book) size() int {
 	return len(b.versions)
 }
 
-// first is the first message seen on a subject, nil for none.
+// first returns the first message seen on a subject, nil for none.
 func (b *book) first(subject string) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +103,7 @@ func body[M proto.Message](data []byte, into M) M {
 	return into
 }
 
-// before is told of every put before it is made.
+// before checks and notes every put before it is made.
 func (w *world) before(by *process, subject string, data []byte) {
 	at, err := stream.ParseSubject(subject)
 	must(err)
@@ -150,14 +150,14 @@ func (w *world) onDisk(by *process, at stream.Address, data []byte) {
 	}
 }
 
-// of are the messages seen on a subject.
+// of returns the messages seen on a subject.
 func (b *book) of(subject string) [][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.versions[subject])
 }
 
-// all is everything that was seen standing, by subject.
+// all returns every record that was ever seen, by subject.
 func (b *book) all() map[string][][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -168,7 +168,7 @@ func (b *book) all() map[string][][]byte {
 	return all
 }
 
-// order is that in which subjects were first seen.
+// order returns the subjects in the order in which they were first seen.
 func (b *book) order() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

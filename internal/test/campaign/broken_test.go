@@ -27,42 +27,44 @@ type broken struct {
 // small is a task of three rounds with users to spare.
 var small = plan{Rounds: 3, Cohort: 4, Minimum: 4, Publishers: 2, Rows: 12, Pace: 500 * time.Millisecond, Bundle: 1, Sealed: true, Seed: 7}
 
-// plain is small, sealed for nobody: the broker's operator is trusted.
+// plain returns small without sealed reports: the broker's operator is trusted.
 func plain() plan {
 	p := small
 	p.Sealed = false
 	return p
 }
 
-// together is a task of four rounds of the same users, then one of others.
+// together returns a task of four rounds of the same users, then one of others.
 func together() plan {
 	p := small
 	p.Rounds, p.Together, p.First = 1, 4, true
 	return p
 }
 
-// asking is small with users who ask one by one.
+// asking returns small with users who ask one by one.
 func asking() plan {
 	p := small
 	p.Gateway, p.Afford = true, 3
 	return p
 }
 
-// thrifty is asking, with a policy that buys one participation, and rounds that close though nobody joins any more.
+// thrifty returns asking, with a policy that buys one participation, and rounds that close though nobody
+// joins any more.
 func thrifty() plan {
 	p := asking()
 	p.Afford, p.Minimum, p.Deadline = 1, 1, 5*time.Second
 	return p
 }
 
-// one is asking, with a policy that buys one participation and a broker that answers with sequences beyond every cutoff.
+// one returns asking, with a policy that buys one participation and a broker that answers with sequences
+// beyond every cutoff.
 func one() plan {
 	p := asking()
 	p.Afford, p.Lie, p.Pace = 1, beyond, 1500*time.Millisecond // who waits again is there before who is new
 	return p
 }
 
-// three is asking, with a policy that buys three.
+// three returns one, with a policy that buys three participations.
 func three() plan {
 	p := one()
 	p.Afford = 3
@@ -138,8 +140,8 @@ func TestBrokenPartsAreSeen(t *testing.T) {
 	}
 }
 
-// TestRenamedReportsAreRefused: whoever has the broker stores each sealed report a second time under a new id, and none
-// of them is counted.
+// TestRenamedReportsAreRefused: a broker stores each sealed report a second time under a new id, and none of
+// the copies is counted.
 func TestRenamedReportsAreRefused(t *testing.T) {
 	r := play(t, small, nil, renames())
 	if len(r.violations) > 0 || !r.ended || r.examined[stage.Undecryptable] == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A sum says what a series of campaigns went through, so that nobody believes in one that met nothing.
+// A sum counts the events of a series of campaigns, to show that the faults were met.
 type sum struct {
 	campaigns, ended, waiting, ops      int
 	real, void, reopened                int
@@ -86,8 +86,9 @@ func (s *sum) String() string {
 		s.uncounted, s.unknown, s.told, s.toldAgain, s.refused, s.lies, s.fooled, s.twice, s.examined, s.strange, s.sprung, s.endless, s.gone, s.said, s.adrift, s.sweeps, s.swept, s.short)
 }
 
-// TestCalm: without operations every task ends, unless it has too few users; nothing is done twice, and nobody is in doubt but who is in the round
-// that an early end gives up: it never closes (docs/reference/protocol.md, rule 12), and its stage may have released it before it heard of the end.
+// TestCalm: without operations every task ends, unless it has too few users; nothing is done twice, and nobody is
+// in doubt but who is in the round that an early end gives up: it never closes (docs/reference/protocol.md, rule
+// 12), and its stage may have released it before it heard of the end.
 func TestCalm(t *testing.T) {
 	checks(t, 40, func(rt *rapid.T) {
 		p := drawPlan(rt)
@@ -103,7 +104,8 @@ func TestCalm(t *testing.T) {
 	})
 }
 
-// TestTheRoundThatIsGivenUp: a task without an end is ended while its round waits for more users. Those who are in it are in doubt, and nobody else.
+// TestTheRoundThatIsGivenUp: a task without an end is ended while its round waits for more users. Those who are in
+// it are in doubt, and nobody else.
 func TestTheRoundThatIsGivenUp(t *testing.T) {
 	p := small
 	p.Rounds, p.Cohort, p.Minimum, p.Publishers, p.Rows, p.Afford, p.Endless = 1, 2, 2, 3, 9, 2, true
@@ -129,8 +131,8 @@ func TestCampaigns(t *testing.T) {
 		}
 	})
 	t.Log(&all)
-	// Each of these happens 10 times or more in 250 campaigns, whatever the scheduler does first: none at all is no accident. What is rarer has
-	// campaigns of its own: TestTraps, TestOlderState, TestOlderBroker.
+	// Each of these happens 10 times or more in 250 campaigns, whatever the scheduler does first: none at all is no
+	// accident. What is rarer has campaigns of its own: TestTraps, TestOlderState, TestOlderBroker.
 	if all.campaigns >= 250 && (all.interactive == 0 || all.again == 0) {
 		t.Errorf("no interactive phase met what it is for: %v", &all)
 	}
@@ -150,7 +152,8 @@ func TestCampaigns(t *testing.T) {
 	}
 }
 
-// TestKeptCampaigns plays what failed once, several times, because goroutines that are ready at the same instant have no order.
+// TestKeptCampaigns plays what failed once, several times, because goroutines that are ready at the same instant
+// have no order.
 func TestKeptCampaigns(t *testing.T) {
 	for _, seed := range []string{
 		"5655256921435015849", // the learner's folder is emptied, and the stream that announced its task is rolled back
@@ -166,8 +169,8 @@ func TestKeptCampaigns(t *testing.T) {
 	}
 }
 
-// checks runs a property n times: without PANLEARN_DEEP always the same campaigns, with it new ones each time. The flags
-// of rapid win.
+// checks runs a property n times: without PANLEARN_DEEP always the same campaigns, with it new ones each time. The
+// flags of rapid win.
 func checks(t *testing.T, n int, property func(*rapid.T)) {
 	t.Helper()
 	seed := "1"

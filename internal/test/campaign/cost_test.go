@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// epsilon is what the accountant says about as many rounds of n users as one of them answers, asked without the service.
+// epsilon returns the accountant's epsilon for n users and the number of rounds that each of them answers,
+// computed without the service.
 func (w *world) epsilon(n uint64, each uint32) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -28,7 +29,7 @@ func (w *world) epsilon(n uint64, each uint32) float64 {
 	return g.Epsilon
 }
 
-// policy is what all devices agree to: the task's budget, or a limit that buys some participations.
+// policy returns the policy of all devices: the task's budget, or a limit that buys some participations.
 func (w *world) policy() consent.Policy {
 	p := consent.Policy{AllowPlaintext: true}
 	if w.Afford > 0 {
@@ -37,7 +38,7 @@ func (w *world) policy() consent.Policy {
 	return p
 }
 
-// limit is the most that all may cost one user.
+// limit returns the most that all may cost one user.
 func (w *world) limit() float64 {
 	if e := w.policy().MaxEpsilon; e > 0 {
 		return e
@@ -45,7 +46,7 @@ func (w *world) limit() float64 {
 	return budget
 }
 
-// pays says whether the policy lets an uncounted event take part once more.
+// pays reports whether the policy lets an uncounted event take part once more.
 func (w *world) pays(p participation.Record) bool {
 	return !w.Local && p.Refunds < consent.DefaultMaxRefunds && w.epsilon(w.Cohort, (p.Refunds+2)*max(1, uint32(w.Together))) <= w.limit()
 }
@@ -79,8 +80,8 @@ func (w *world) auditCost(d *publisher, user int, r record, at []seat, own []led
 	}
 }
 
-// auditDraws holds what was ever drawn about a block under trust local, sent or not, against what the ledger says and the policy allows: a report
-// that is sent is released.
+// auditDraws holds what was ever drawn about a block under trust local, sent or not, against what the ledger says
+// and the policy allows: a report that is sent is released.
 func (w *world) auditDraws(d *publisher, user int, p participation.Record, own []ledger.Charge) {
 	if !w.Local {
 		return
@@ -106,7 +107,7 @@ func (w *world) auditDraws(d *publisher, user int, p participation.Record, own [
 	}
 }
 
-// charges are what a publisher's ledger says of each of its users.
+// charges returns the charges in a publisher's ledger for each of its users.
 func (p *publisher) charges() map[int][]ledger.Charge {
 	var everyone []ledger.Charge
 	all := map[int][]ledger.Charge{}
@@ -129,7 +130,7 @@ func (p *publisher) charges() map[int][]ledger.Charge {
 	return all
 }
 
-// accounts is the ledger as a life has it.
+// accounts returns the ledger as a life has it.
 func (p *publisher) accounts() ledger.Ledger {
 	if p.w.broken.ledger != nil {
 		return p.w.broken.ledger(p.ledger)

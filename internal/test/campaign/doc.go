@@ -1,11 +1,12 @@
-// Package campaign runs the whole system against itself: the real learner service, shuffle stages and device clients on
-// the broker in memory, in a fake clock, driven by lists of operations that rapid draws and shrinks. It has tests only.
+// Package campaign runs the whole system against itself: the real learner service, shuffle stages and device
+// clients on the broker in memory, in a fake clock, driven by lists of operations that rapid draws and
+// shrinks. It has tests only.
 //
 // # What is run
 //
-// A [testing/synctest] bubble holds one learner, two stage processes of one identity, and several publishers. A campaign
-// is a list of operations, each some time after the last; then all faults end, everybody is started again, and the task
-// runs to its end, or until too few users are left. The operations:
+// A [testing/synctest] bubble holds one learner, two stage processes of one identity, and several publishers.
+// A campaign is a list of operations, each some time after the last; then all faults end, everybody is
+// started again, and the task runs to its end, or until too few users are left. The operations:
 //
 //	pass                     time goes on
 //	start, stop, crash       a process; a crash takes effect between any two of its calls
@@ -32,24 +33,27 @@
 //	wake                     a stage that stood still since the first rounds goes on
 //	return, advance          a device that went away in a removed round comes back; a round has to end
 //
-// The last six come after years: more rounds than the broker keeps, of a crowd that shares a coordinate, are played without a fault first.
+// The last six come after years: more rounds than the broker keeps, of a crowd that shares a coordinate, are
+// played without a fault first.
 //
-// The stages have marks of their own, a folder each, or one together. A learner that finds its disk older ends, and is started again with leave to
-// apply what stands, or is not. Some plans have no end: they are asked for it when nothing happens any more.
+// The stages have marks of their own, a folder each, or one together. A learner that finds its disk older
+// ends, and is started again with leave to apply what stands, or is not. Some plans have no end: they are
+// asked for it when nothing happens any more.
 //
-// Deliveries come in order or in any, as the plan says; the broker makes them as they are fetched. In some plans it keeps
-// a few messages and refuses more. A publisher runs rows, or asks for one user after the other and notes what each is told, in all
-// its lives; its policy buys one participation or a few.
+// Deliveries come in order or in any, as the plan says; the broker makes them as they are fetched. In some
+// plans it keeps a few messages and refuses more. A publisher runs rows, or asks for one user after the other
+// and notes what each is told, in all its lives; its policy buys one participation or a few.
 //
 // # How users are seen
 //
-// Only totals leave the stage, and they are noisy. Here the entropy of devices and stages, which is a parameter, is a
-// constant: every coin falls on zero and rounding moves no vector. User i is an event with feature i alone, so that
-// the gradient is clipped to the norm L in coordinate i, and with two levels
+// Only totals leave the stage, and they are noisy. Here the entropy of devices and stages, which is a
+// parameter, is a constant: every coin falls on zero and rounding moves no vector. User i is an event with
+// feature i alone, so that the gradient is clipped to the norm L in coordinate i, and with two levels
 //
 //	total_i - users = how often user i is in the batch
 //
-// holds exactly. Who was counted twice, or not at all, is read off the batch. Production never sees such a source.
+// holds exactly. Who was counted twice, or not at all, is read off the batch. Production never sees such a
+// source.
 //
 // # What must hold
 //
@@ -67,9 +71,10 @@
 //
 // # What must hold though the broker lies
 //
-// A lie is an answer to a publish: a sequence beyond every cutoff or below all, that of another's message, the refusal of what
-// was stored, the acknowledgement of what was not. It can cost users their place, and have them told what is not so; of the users
-// who were lied to, the two lines above are not asked. Of every user, with every broker:
+// A lie is an answer to a publish: a sequence beyond every cutoff or below all, that of another's message,
+// the refusal of what was stored, the acknowledgement of what was not. It can cost users their place, and
+// have them told what is not so; of the users who were lied to, the two lines above are not asked. Of every
+// user, with every broker:
 //
 //   - Nobody is twice in one batch.
 //   - What all batches that hold a user cost together, as the accountant composes them, is within what the user's ledger says, and
@@ -80,7 +85,8 @@
 //
 // # What must hold though the broker loses what it acknowledged
 //
-// All of the above where leases, reports, or records that decide nothing are lost. Otherwise these promises have conditions:
+// All of the above where leases, reports, or records that decide nothing are lost. Otherwise these promises
+// have conditions:
 //
 //   - One release of a round, and so nobody in two batches: its claim and its batch are kept, or the stages share marks, which are kept. Of the
 //     users of other rounds nothing is asked but what holds within one batch, and that their devices agree with themselves. With such marks what
@@ -90,7 +96,7 @@
 //   - An outcome: the Close and its Open are kept until devices have read them; else it comes with the end of the task, as unknown.
 //   - A place: who was acknowledged a report that is lost with all others, or sent to an attempt whose number is given again, keeps
 //     it, as who vanishes does.
-//   - Uncounted is in no batch: no copies are sent by others while sequences of reports begin anew.
+//   - Uncounted is in no batch: others send no copies while sequences of reports start again.
 //
 // # What must hold though old records are removed
 //
@@ -104,18 +110,22 @@
 //   - A learner whose folder is so old that the batches after it are gone says so, whatever it is allowed.
 //   - Of the crowd as many are in the batches as are counted, and in none more than were sent.
 //
-// After the faults either the task goes on, or the learner or a stage has ended with a sentence that names what was lost.
+// After the faults either the task goes on, or the learner or a stage has ended with a sentence that names
+// what was lost.
 //
 // # Organisations
 //
-// In plans of silos a user is a block of rows, each of which has a coordinate of its own: all that is said of users holds of blocks, all rows of a block
-// are in a batch or none, and an organisation has one block in a round at most. Under trust local, where noise is as wide as the window and so all zero,
-// a block is drawn once, or once in each round of its stint, whatever happens; it is charged for every draw, sent or not; and never uncounted.
+// In plans of silos a user is a block of rows, each of which has a coordinate of its own: all that is said of
+// users holds of blocks, all rows of a block are in a batch or none, and an organisation has one block in a
+// round at most. Under trust local, where noise is as wide as the window and so all zero, a block is drawn
+// once, or once in each round of its stint, whatever happens; it is charged for every draw, sent or not; and
+// never uncounted.
 //
 // # What must hold though broker, learner and stage lie together
 //
-// Under trust local, with the plans that are made for silos: they hold one report about a block at most, or one for each round of its stint, and all of
-// them cost no more than the plan says, whatever they announce, open, close and answer.
+// Under trust local, with the plans that are made for silos: they hold one report about a block at most, or
+// one for each round of its stint, and all of them cost no more than the plan says, whatever they announce,
+// open, close and answer.
 //
 // Wrappers that break one promise each show that these checks can fail.
 package campaign

@@ -14,7 +14,7 @@ type trouble struct {
 	lasts    bool // to is not known yet
 }
 
-// whose is what kind of process it was: broker, learner, stage, publisher.
+// whose returns the kind of process that the trouble met: broker, learner, stage, publisher.
 func (t trouble) whose() string {
 	if t.of == nil {
 		return "broker"
@@ -22,7 +22,8 @@ func (t trouble) whose() string {
 	return strings.TrimRight(t.of.name, "0123456789")
 }
 
-// troubled notes a fault of a process, or of the broker where there is none. A negative length lasts until it is mended.
+// troubled notes a fault of a process, or of the broker where there is none. A negative length lasts until it is
+// mended.
 func (w *world) troubled(what string, p *process, length time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -41,7 +42,8 @@ func (w *world) mended(what string, p *process, late time.Duration) {
 	}
 }
 
-// faultsIn names the faults of some kinds of processes, or of all, that a round met between its first Open and its Close.
+// faultsIn names the faults of some kinds of processes, or of all, that a round met between its first Open and its
+// Close.
 func (w *world) faultsIn(round uint64, of ...string) (names []string) {
 	from, to := w.book.span(round)
 	w.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A lie is what a broker answers in place of the truth.
+// A lie is a false answer of a broker.
 type lie int
 
 const (
@@ -82,7 +82,7 @@ func (w *world) lied(how lie) {
 	w.lies[how]++
 }
 
-// hears has the broker lie to a device from now on, or stop.
+// hears makes the broker lie to a device from now on, or stop.
 func (p *publisher) hears(how lie) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

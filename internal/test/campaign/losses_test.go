@@ -19,7 +19,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A loser is what brokers and disks lose of what they had acknowledged.
+// A loser selects what brokers and disks lose of the records that they acknowledged.
 type loser int
 
 const (
@@ -38,7 +38,7 @@ const (
 	marksKinds
 )
 
-// losses are what was lost so far, and what it can be put back to.
+// losses holds what was lost so far, and the copies to which it can be put back.
 type losses struct {
 	earlier []map[stream.Stream]memory.Copy // of the broker before each operation
 	backups []*storetest.Memory             // of the learner's disk
@@ -52,7 +52,7 @@ type losses struct {
 	spam    map[[16]byte]bool // message ids of strange reports
 }
 
-// streams are what an operation chooses from.
+// streams lists the streams that an operation chooses from.
 var streams = []stream.Stream{stream.Leases, stream.Reports, stream.Rounds, stream.Attempts, stream.Batches, stream.Attempts}
 
 // keep copies everything before an operation.
@@ -71,7 +71,7 @@ func (w *world) keep() {
 	w.backups = append(w.backups, disk.Copy()) // a commit that is under way has the disk's lock, and asks for w.mu
 }
 
-// stream is the one that an operation is about.
+// stream returns the stream that an operation is about.
 func (w *world) stream(who int) stream.Stream {
 	if w.Loser == losesLeases {
 		who %= 2
@@ -79,11 +79,13 @@ func (w *world) stream(who int) stream.Stream {
 	return streams[who%len(streams)]
 }
 
-// aftermath is how long a loss may have effects: after that of a lease two processes may both believe to hold it until the lost one has expired, the next
-// been given up, and both have looked again.
+// aftermath bounds the time in which a loss may have effects. After the loss of a lease two processes may
+// both believe that they hold it, until the lost one has expired, the next has been given up, and both have
+// looked again.
 const aftermath = 6 * leaseOf
 
-// rollBack has one stream be what it was some operations ago, as a server that lost its newest writes and comes back.
+// rollBack sets one stream back to its content of some operations ago, as a server does that lost its newest
+// writes and comes back.
 func (w *world) rollBack(o op) {
 	if w.Loser == losesNothing {
 		return
@@ -103,7 +105,7 @@ func (w *world) rollBack(o op) {
 	w.broker.Connect()
 }
 
-// lose has one of the newest records of a stream be gone, and nobody is told.
+// lose removes one of the newest records of a stream, in silence.
 func (w *world) lose(o op) {
 	if w.Loser == losesNothing {
 		return
@@ -156,7 +158,7 @@ func (w *world) isGone(subject string) bool {
 	return w.gone[subject]
 }
 
-// lost says whether any record of some kinds was lost.
+// lost reports whether any record of these kinds was lost.
 func (w *world) lost(verbs ...string) bool {
 	w.goneMu.Lock()
 	defer w.goneMu.Unlock()
@@ -170,22 +172,22 @@ func (w *world) lost(verbs ...string) bool {
 	return false
 }
 
-// guarded says whether no loss of the broker can have a round released a second time: nothing that decides it was lost, or the stages share
-// marks and kept them.
+// guarded reports whether no loss of the broker can make a round be released a second time: no record that
+// decides it was lost, or the stages share marks and kept them.
 func (w *world) guarded(round uint64) bool {
 	r := stream.Round(round)
 	return !w.isGone(name.Claim(r)) && !w.isGone(name.Batch(r)) || w.Marks == sharedMarks && !w.marks.Load()
 }
 
-// mayDiffer says whether another record may stand where one stood: it was lost, and nothing else decides what stands there. Of the batches of a
-// guarded round one may be real, and what stands after a loss is void.
+// mayDiffer reports whether a record may be replaced by a different one: it was lost, and nothing else
+// decides its content. Of the batches of a guarded round one may be real, and a batch after a loss is void.
 func (w *world) mayDiffer(at stream.Address, subject string, versions [][]byte) bool {
 	round := uint64(at.Round)
 	if w.isSwept(subject) && at.Verb != "round" && at.Verb != "batch" {
 		return true // put again by who was away: nobody acts on it
 	}
 	switch at.Verb {
-	case "task": // made anew by a learner that does not remember the first
+	case "task": // made again by a learner that does not remember the first
 		return w.isGone(subject) && w.rewound.Load()
 	case "round", "end": // computed from another batch, or of another task, by such a learner
 		return w.isGone(subject) && w.rewound.Load() && w.lost("batch", "task")
@@ -207,8 +209,8 @@ func (w *world) mayDiffer(at stream.Address, subject string, versions [][]byte) 
 	return false
 }
 
-// adrift says whether a user was asked, or released, in a round that a loss may have had released twice. Of such users nothing is promised
-// but what their devices keep themselves.
+// adrift reports whether a user was asked, or released, in a round that a loss may have caused to be released
+// twice. For such users only the promises hold that their devices keep themselves.
 func (w *world) adrift(d *publisher, user int, at []seat) bool {
 	for _, t := range d.reports {
 		if t.user == user && !w.guarded(t.round) {
@@ -251,11 +253,11 @@ func (w *world) named(p *process, err error) bool {
 	return true
 }
 
-// replaced is what a learner says whose disk is not the one that announced what stands: it was emptied, or it went back, and a batch that had been
-// applied was lost, so that another follows.
+// replaced is the cause that a learner names when its disk did not announce what the broker holds: the disk
+// was emptied, or it went back and a batch that had been applied was lost, so that another follows.
 const replaced = "the state folder was replaced"
 
-// remade says whether the learner may have announced, or committed, something else than what stands.
+// remade reports whether the learner may have announced, or committed, something else than the broker holds.
 func (w *world) remade() bool {
 	return w.rewound.Load() && (w.said[replaced] > 0 || w.lost("batch", "task"))
 }
@@ -298,7 +300,7 @@ func (m lifeMarks) Claim(_ stream.Hash, round stream.Round, instance [stream.Ins
 	return m.round == round && m.instance == instance, nil
 }
 
-// marksOf are a stage process's, nil for its own.
+// marksOf returns the marks of a stage process, nil for its own.
 func (w *world) marksOf(number int, l *link) stage.Marks {
 	switch w.Marks {
 	case sharedMarks:
@@ -326,9 +328,9 @@ func (w *world) loseMarks(o op) {
 	m.round, m.instance = m.before, [stream.InstanceSize]byte{}
 }
 
-// flood sends strange reports with a device's credentials: to attempts that are open, over, or not there; noise, or copies of what others
-// sent. Copies are sent only where sequences were never given again: whoever sends them then can have a report counted whose
-// device was told that it lies above the cutoff.
+// flood sends strange reports with a device's credentials: to attempts that are open, over, or do not exist;
+// noise, or copies of others' reports. Copies are sent only where sequences were never given again: otherwise
+// a copy could have a report counted whose device was told that it lies above the cutoff.
 func (w *world) flood(o op) {
 	round, attempt := max(1, w.openRound())+uint64(o.Who%3), 1+o.What%3
 	if o.Who%3 == 2 {
@@ -350,10 +352,10 @@ func (w *world) flood(o op) {
 		w.spam[r.ID] = true
 		out = append(out, r)
 	}
-	_, _ = w.broker.Publish(context.Background(), out) // whoever floods does not care
+	_, _ = w.broker.Publish(context.Background(), out) // the flooder ignores the answers
 }
 
-// suspend has a process stand still: each of its calls waits until it goes on, and so does each answer.
+// suspend makes a process stand still: each of its calls waits until it goes on, and so does each answer.
 func (l *link) suspend(length time.Duration) {
 	l.set(func(l *link) { l.asleep = time.Now().Add(length) })
 }

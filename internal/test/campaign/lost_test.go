@@ -9,8 +9,8 @@ import (
 // away has the publishers be away while records are lost, and come back when all faults are over.
 var away = []op{{300 * time.Millisecond, "crash", 3, 0}, {0, "crash", 4, 0}, {time.Second, "lose these", 0, 0}, {time.Second, "pass", 0, 0}}
 
-// TestLostRecords: the broker loses one record, and the task goes on: whoever wrote it and lives puts it again, or the stage says that the round is
-// void. Without that everybody would wait for ever.
+// TestLostRecords: the broker loses one record, and the task goes on: its writer, if it lives, puts the
+// record again, or the stage declares the round void. Without that all processes would wait for ever.
 func TestLostRecords(t *testing.T) {
 	marked := small
 	marked.Marks = sharedMarks
@@ -41,7 +41,8 @@ func TestLostRecords(t *testing.T) {
 	}
 }
 
-// TestOlderState: a learner that is given an older copy of its disk says so and ends; told to apply again what stands, it becomes what it was.
+// TestOlderState: a learner that is given an older copy of its disk says so and ends; told to apply again what
+// stands, it becomes what it was.
 func TestOlderState(t *testing.T) {
 	for _, accept := range []bool{false, true} {
 		p := small
@@ -54,8 +55,9 @@ func TestOlderState(t *testing.T) {
 	}
 }
 
-// TestOlderStateAndBroker: the learner's disk goes back to before the first round was over, and the broker loses what came of that round, and the Round
-// that was announced since: nothing tells the learner of it, so it waits again for the batch of the first.
+// TestOlderStateAndBroker: the learner's disk goes back to before the first round was over, and the broker loses
+// what came of that round, and the Round that was announced since: nothing tells the learner of it, so it waits
+// again for the batch of the first.
 func TestOlderStateAndBroker(t *testing.T) {
 	p := small
 	p.Loser, p.Rows = losesAll, 3 // too few for the second round
@@ -66,8 +68,9 @@ func TestOlderStateAndBroker(t *testing.T) {
 	}
 }
 
-// TestTaskMadeAnew: the learner's folder is emptied, and the broker loses all that it announced: nothing tells it of the first task, so it makes another of
-// the same name. Devices and stages that pinned the first refuse it, and where a batch of the first comes, the learner says that its folder was replaced.
+// TestTaskMadeAnew: the learner's folder is emptied, and the broker loses all that it announced: nothing tells it
+// of the first task, so it makes another of the same name. Devices and stages that pinned the first refuse it, and
+// where a batch of the first comes, the learner says that its folder was replaced.
 func TestTaskMadeAnew(t *testing.T) {
 	p := small
 	p.Loser = losesAll
@@ -78,7 +81,8 @@ func TestTaskMadeAnew(t *testing.T) {
 	}
 }
 
-// TestOlderBroker: a learner whose broker lost what announced the task and its rounds, and gives their sequences again, says so and ends.
+// TestOlderBroker: a learner whose broker lost what announced the task and its rounds, and gives their sequences
+// again, says so and ends.
 func TestOlderBroker(t *testing.T) {
 	p := small
 	p.Loser = losesRecords

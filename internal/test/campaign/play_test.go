@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A result is how a campaign went.
+// A result holds the outcome of a campaign.
 type result struct {
 	violations []string
 	ended      bool // all the way to End; otherwise it waits for users
@@ -116,7 +116,7 @@ func (w *world) finish() (ended bool) {
 		if time.Since(since) > w.settleTime() {
 			if !again && w.lost("task", "round", "end") && len(w.unheard()) == 0 {
 				again, since = true, time.Now()
-				w.learner.forget() // whoever runs it reads that others wait for the task, and runs it again
+				w.learner.forget() // an operator reads that others wait for the task, and runs it again
 				continue
 			}
 			w.excuse()
@@ -130,7 +130,7 @@ func (w *world) finish() (ended bool) {
 	}
 }
 
-// alive says whether a life goes on and has not been told to end.
+// alive reports whether a life goes on and has not been told to end.
 func (l *life) alive() bool { return l.running() && l.link.ctx.Err() == nil }
 
 func (w *world) shutdown() {

@@ -77,7 +77,8 @@ func (w *world) start(p *process) {
 	run, status := p.begin(l)
 	now := &life{link: l, done: make(chan struct{}), status: status}
 	p.mu.Lock()
-	// A life that begins after the end may read an old copy of the broker and take part again; it too has to see the end.
+	// A life that begins after the end may read an old copy of the broker and take part again; it too has to see
+	// the end.
 	p.life, p.over, p.told = now, false, false
 	p.mu.Unlock()
 	go func() {
@@ -108,14 +109,14 @@ func (p *process) stop() {
 	}
 }
 
-// said says whether it ended with a sentence that asks an operator to do something.
+// said reports whether the process ended with a message that asks an operator to act.
 func (p *process) said() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.told
 }
 
-// forget has a process that came to its end be started again.
+// forget lets a process that came to its end be started again.
 func (p *process) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +129,7 @@ func (p *process) finished() bool {
 	return p.over || p.told
 }
 
-// reopen is the learner's disk as the next process finds it.
+// reopen returns the learner's disk as the next process finds it.
 func (w *world) reopen() *storetest.Memory {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +158,7 @@ func (w *world) learn(l *link) (func(context.Context) error, func() string) {
 	return s.Run, func() string { return "learning" }
 }
 
-// crashAtCommit is the disk fault that was asked for, once.
+// crashAtCommit returns the disk fault that was asked for, once.
 func (w *world) crashAtCommit(state.Checkpoint) storetest.Fault {
 	w.mu.Lock()
 	f := w.diskFault
@@ -181,8 +182,9 @@ func (w *world) mix(l *link, number int) (func(context.Context) error, func() st
 	return s.Run, func() string { return fmt.Sprintf("%+v", s.Status()) }
 }
 
-// settleTime is how long a quiet world is watched before it counts as waiting: longer than a deadline and what reports that drip add to it, two lost leases
-// and a claim without a batch together, and than what users wait for members of an interactive phase.
+// settleTime returns how long a quiet world is watched before it counts as waiting: longer than a deadline
+// and its extension by slowly dripping reports, two lost leases and a claim without a batch together, and
+// longer than users wait for members of an interactive phase.
 func (w *world) settleTime() time.Duration {
 	quiet := 2*w.stale() + 8*leaseOf + 10*poll
 	if wait := w.closeWait(); wait < closeWait {

@@ -50,7 +50,7 @@ type ticket struct {
 	round uint64
 }
 
-// A storeFault is what happens at the next write of a store.
+// A storeFault is a fault of the next write of a store.
 type storeFault int
 
 const (
@@ -79,7 +79,7 @@ func (p *publisher) key(row int) participation.Key {
 	return participation.RowKey(p.source(), int64(row*p.w.units()))
 }
 
-// user is the coordinate of a row.
+// user returns the coordinate of a row.
 func (p *publisher) user(row int) int {
 	if p.crowd {
 		return p.w.Publishers * p.w.Rows
@@ -212,7 +212,8 @@ func (p *publisher) note(e participation.Record) {
 	}
 }
 
-// closeWait is for ever, unless there may never be a Close: the broker may lose it, or the last round be given up.
+// closeWait returns how long a device waits for a Close: practically for ever, unless one may never come
+// because the broker loses it or the last round is given up.
 func (w *world) closeWait() time.Duration {
 	if w.Loser >= losesRecords || w.Endless {
 		return time.Minute

@@ -14,9 +14,10 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// replay has another learner, with an empty disk, read the batches that stand on the broker: what it writes, on its disk
-// and for others to see, must be what the learner of the campaign wrote. How long rounds took it cannot know: it takes the deadlines of
-// those that stood, and shows by its own bytes that it took nothing else.
+// replay lets another learner, with an empty disk, read the batches that are on the broker: it must write, on
+// its disk and for others to see, the same as the learner of the campaign. How long rounds took it cannot
+// know: it takes the deadlines of the rounds on the broker, and shows by its own bytes that it took nothing
+// else.
 func (w *world) replay() {
 	broker, err := memory.New(memory.Config{})
 	must(err)
@@ -146,7 +147,7 @@ func (w *world) sameDisk(other *storetest.Memory) {
 	}
 }
 
-// applied are the hashes of the batches that the learner's ledger names.
+// applied returns the hashes of the batches that the learner's ledger names.
 func (w *world) applied(ctx context.Context) map[state.Hash]bool {
 	all := map[state.Hash]bool{}
 	for e, err := range w.disk.Ledger(ctx) {

@@ -15,12 +15,14 @@ import (
 var long = plan{Rounds: 1, Cohort: 2, Minimum: 1, Deadline: 5 * time.Second, Publishers: 3, Rows: 8, Pace: 700 * time.Millisecond, Bundle: 1,
 	Endless: true, Years: true, Seed: 3}
 
-// removal are sweeps that are cut short among rounds, attempts and batches, and one that ends; then those come back who were away.
+// removal are sweeps that are cut short among rounds, attempts and batches, and one that ends; then those come back
+// who were away.
 var removal = []op{{0, "sweep", 0, 10}, {0, "sweep", 0, 20}, {0, "sweep", 0, 40}, {0, "sweep", 0, 0},
 	{time.Second, "return", 0, 0}}
 
-// TestYears: more rounds than the broker keeps are over, old ones are removed, and the usual faults hit a task that goes on: an old round is put again and
-// the lease lost, a stage that stood still since the first rounds goes on, processes die between two sweeps, the learner's disk goes back.
+// TestYears: more rounds than the broker keeps are over, old ones are removed, and the usual faults hit a task that
+// goes on: an old round is put again and the lease lost, a stage that stood still since the first rounds goes on,
+// processes die between two sweeps, the learner's disk goes back.
 func TestYears(t *testing.T) {
 	ms := time.Millisecond
 	p := long

@@ -268,12 +268,12 @@ func (w *world) heal() {
 		w.mended("is suspended", p, time.Minute+2*leaseOf)
 		p.current().link.set(func(l *link) { l.slow, l.trap, l.cutUntil, l.asleep = false, nil, time.Time{}, time.Time{} })
 		if p.said() {
-			p.forget() // whoever reads what it said starts it once more
+			p.forget() // an operator reads its message and starts it once more
 		}
 	}
 }
 
-// full says whether the broker has no room for reports.
+// full reports whether the broker has no room for reports.
 func (w *world) full() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// units is how many rows, each with a coordinate of its own, a user has.
+// units returns the number of rows of a user, each with a coordinate of its own.
 func (p plan) units() int { return max(1, p.Units) }
 
-// silos is how many organisations there are, 0 where everybody reports for himself.
+// silos returns the number of organisations, 0 where users report for themselves.
 func (p plan) silos() int {
 	if p.Units == 0 {
 		return 0
@@ -29,7 +29,7 @@ func (p plan) trust() wire.Trust {
 	return wire.Trust_TRUST_SHUFFLE
 }
 
-// declare is the plan's task file.
+// declare returns the plan's task file.
 func (p plan) declare(sealed string) string {
 	all := fmt.Sprintf(declaration, p.users()*p.units(), sealed, p.wanted())
 	if p.Units == 0 {
@@ -44,10 +44,11 @@ func (p plan) declare(sealed string) string {
 	return strings.Replace(all, "trust: shuffle", trust, 1)
 }
 
-// whole says that a user is all rows of an organisation, which are in every round.
+// whole reports whether a user is all rows of an organisation, which take part in every round.
 func (p plan) whole() bool { return p.Units > 0 && p.Together > 0 }
 
-// drawSilos is a plan of organisations with blocks of rows, each of which is in one round, or with one block of all of their rows.
+// drawSilos returns a plan of organisations with blocks of rows, each of which is in one round, or with one
+// block of all of their rows.
 func drawSilos(t *rapid.T) plan {
 	p := drawPlan(t)
 	p.Units, p.Local = uniform(t, "units", 2, 3), uniform(t, "local", 0, 3) > 0
@@ -71,7 +72,8 @@ func drawSilos(t *rapid.T) plan {
 // alone is a task of two organisations that trust nobody, with six blocks each for four rounds.
 var alone = plan{Rounds: 4, Cohort: 2, Minimum: 2, Publishers: 2, Rows: 6, Units: 2, Local: true, Pace: 500 * time.Millisecond, Bundle: 1, Seed: 7}
 
-// TestCampaignsOfSilos: as TestCampaigns, of organisations whose reports are about blocks of rows; most of them trust nobody.
+// TestCampaignsOfSilos: as TestCampaigns, of organisations whose reports are about blocks of rows; most of them
+// trust nobody.
 func TestCampaignsOfSilos(t *testing.T) {
 	var all sum
 	checks(t, 40, func(rt *rapid.T) {
@@ -88,7 +90,8 @@ func TestCampaignsOfSilos(t *testing.T) {
 	}
 }
 
-// TestBrokenSilosAreSeen: an organisation that forgets what it drew sends its blocks again, and is seen; the same with its store is without a fault.
+// TestBrokenSilosAreSeen: an organisation that forgets what it drew sends its blocks again, and is seen; the same
+// with its store is without a fault.
 func TestBrokenSilosAreSeen(t *testing.T) {
 	passes := alone
 	passes.Rounds, passes.Together, passes.Again, passes.Rows = 0, 3, true, 1

@@ -26,7 +26,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// silos is a task of three organisations with 60 rows each. Its reports are not sealed, so that whoever holds them reads them.
+// silos is a task of three organisations with 60 rows each. Its reports are not sealed, so that an adversary
+// who holds them can read them.
 const silos = `
 version: 1
 name: campaign
@@ -50,7 +51,7 @@ type adversary struct {
 	hash           stream.Hash
 }
 
-// sign puts a record, in place of one that stands.
+// sign puts a signed record, after removing the one on its subject.
 func (a *adversary) sign(subject string, by *seal.Identity, m proto.Message) {
 	data, err := by.Sign(m)
 	must(err)
@@ -69,7 +70,8 @@ func (a *adversary) announce(edit func(*wire.Task)) {
 	a.sign(name.Task(), a.learner, a.task)
 }
 
-// ask announces a round and opens an attempt at it, and waits until whoever wants to has answered.
+// ask announces a round and opens an attempt at it, waits two minutes, in which all answers come, and returns
+// the hash of the round.
 func (a *adversary) ask(r stream.Round, step uint64, x float64, attempt stream.Attempt) stream.Hash {
 	var point []float64
 	if at, found := manifest.PhaseOf(a.task.Plan, step); !found || at.Phase.Statistic != wire.Statistic_STATISTIC_MOMENTS {
@@ -85,7 +87,7 @@ func (a *adversary) ask(r stream.Round, step uint64, x float64, attempt stream.A
 	return hash
 }
 
-// close says that an attempt is over: void, or with the reports up to a cutoff.
+// close announces that an attempt is over: void, or with the reports up to a cutoff.
 func (a *adversary) close(r stream.Round, attempt stream.Attempt, of stream.Hash, cutoff uint64, void bool) {
 	a.sign(name.Close(r, attempt), a.stage, &wire.Close{Version: stream.Version, TaskHash: a.hash[:], Round: uint64(r), Attempt: uint64(attempt),
 		ManifestHash: of[:], BatchHash: make([]byte, stream.HashSize), Cutoff: cutoff, Void: void})
@@ -141,7 +143,7 @@ func (h *holding) Write(c participation.Change) error {
 	return h.Store.Write(c)
 }
 
-// holds are the different counts that were sent about each block.
+// holds returns the different counts that were sent about each block.
 func (a *adversary) holds(h *holding) map[participation.Key]map[string]bool {
 	all := map[participation.Key]map[string]bool{}
 	for _, m := range a.broker.Dump() {
@@ -187,7 +189,7 @@ func (a *adversary) live(ctx context.Context, many int, lie lie) *holding {
 	return h
 }
 
-// attacks are what broker, learner and stage do together so that a block is drawn more than once.
+// attacks lists ways in which broker, learner and stage together try to have a block drawn more than once.
 var attacks = map[string]func(*adversary){
 	"every round is void, and its step asked for again": func(a *adversary) {
 		for r := range stream.Round(8) {
@@ -240,7 +242,7 @@ var attacks = map[string]func(*adversary){
 	},
 }
 
-// planned is the task that panlearn itself plans for a declaration.
+// planned returns the task that panlearn itself plans for a declaration.
 func planned(declaration string) *wire.Task {
 	spec, err := task.Parse([]byte(declaration), nil)
 	must(err)
@@ -251,7 +253,8 @@ func planned(declaration string) *wire.Task {
 	return body
 }
 
-// attacked is what an adversary holds of a silo of so many rows in the end, and the most different reports about one block.
+// attacked returns what an adversary holds in the end of a silo of many rows, and the most different reports
+// about one block.
 func attacked(t *testing.T, body *wire.Task, many int, lie lie, attack func(*adversary)) (of *holding, most int) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &adversary{t: t, task: proto.CloneOf(body)}
@@ -278,9 +281,10 @@ func attacked(t *testing.T, body *wire.Task, many int, lie lie, attack func(*adv
 	return of, most
 }
 
-// TestLiarsTogether: under trust local nobody is believed. Whatever broker, learner and stage do together, and whatever a silo's policy would pay
-// for, they get one report about a block, or one for each round of a stint, and all of them cost no more than the plan says: of a silo that is smaller
-// than planned for, too. Under trust shuffle they get several.
+// TestLiarsTogether: under trust local nobody is believed. Whatever broker, learner and stage do together, and
+// whatever a silo's policy would pay for, they get one report about a block, or one for each round of a stint, and
+// all of them cost no more than the plan says: of a silo that is smaller than planned for, too. Under trust shuffle
+// they get several.
 func TestLiarsTogether(t *testing.T) {
 	drawn := 0
 	for _, c := range []struct {
@@ -327,8 +331,8 @@ func TestLiarsTogether(t *testing.T) {
 	}
 }
 
-// TestSiloKnowsItsNoise: what is printed under trust shuffle holds against a silo of the round, that takes its own noise off the total, and not
-// against two who know each other's.
+// TestSiloKnowsItsNoise: what is printed under trust shuffle holds against a silo of the round, that takes its own
+// noise off the total, and not against two who know each other's.
 func TestSiloKnowsItsNoise(t *testing.T) {
 	plan := planned(fmt.Sprintf(silos, "shuffle", "proved", "")).Plan
 	m, a := plan.Phases[0].Mechanism, accounting.NewAccountant()

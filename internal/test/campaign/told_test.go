@@ -21,12 +21,12 @@ type telling struct {
 	device.Outcome
 }
 
-// example is a row as the API takes it.
+// example returns a row as the API takes it.
 func (p *publisher) example(row int) convex.Example {
 	return convex.Example{Index: []int32{int32(p.user(row))}, Value: []float64{1}, Label: -1}
 }
 
-// ask has every user publish by a call of its own, and notes what each is told.
+// ask publishes every user by a call of its own, and notes the outcome of each.
 func (p *publisher) ask(ctx context.Context, l *link, c *device.Device) error {
 	var calls sync.WaitGroup
 	for i := range p.many {
@@ -55,7 +55,7 @@ func (p *publisher) ask(ctx context.Context, l *link, c *device.Device) error {
 	return err
 }
 
-// heard notes what a user is told, if the process that tells it lives.
+// heard notes the outcome that a user got, if the process that returned it lives.
 func (p *publisher) heard(l *link, row int, o device.Outcome) {
 	if l.enter() == errGone {
 		return
@@ -66,7 +66,7 @@ func (p *publisher) heard(l *link, row int, o device.Outcome) {
 	p.told[u] = append(p.told[u], telling{p.lives, time.Now(), o})
 }
 
-// An answer is what a device was shown of one publish: nothing, where none came.
+// An answer holds the acknowledgement that a device saw of one publish; none if none came.
 type answer struct {
 	attempt stream.Attempt
 	stream.Ack
@@ -78,7 +78,8 @@ type witness struct {
 	p *publisher
 }
 
-// writer is the way of a life's reports: its link, the broker's lies, and a witness of what the device is shown.
+// writer returns the way of a life's reports: its link, the broker's lies, and a witness of what the device
+// is shown.
 func (p *publisher) writer(l *link) stream.ReportWriter {
 	var w stream.ReportWriter = &witness{&liar{l, p}, p}
 	if p.w.broken.device != nil {
@@ -109,7 +110,7 @@ func (t *witness) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 	return acks, err
 }
 
-// inside says whose reports a message holds; p.mu is held.
+// inside returns the tickets of the reports that a message holds; p.mu is held.
 func (p *publisher) inside(o stream.Outgoing) (all []ticket) {
 	var r wire.Report
 	must(stream.Unmarshal(o.Data, &r))
@@ -152,8 +153,9 @@ func (w *world) auditTold(d *publisher, user int, p participation.Record, r reco
 	}
 }
 
-// auditShown holds what a device believes against what it was shown, true or not: an event is counted if an answer lies at
-// or below the cutoff of its round, uncounted if every answer lies above it, or says that nothing was stored.
+// auditShown holds what a device believes against what it was shown, true or not: an event is counted if an answer
+// lies at or below the cutoff of its round, uncounted if every answer lies above it, or says that nothing was
+// stored.
 func (w *world) auditShown(d *publisher, user int, r record, p participation.Record) {
 	counted := false
 	for t, answers := range d.shown {
@@ -186,8 +188,8 @@ func all[T any](list []T, holds func(T) bool) bool {
 	return !slices.ContainsFunc(list, func(v T) bool { return !holds(v) })
 }
 
-// TestToldCountedInAnOpenPhase: who was counted in a round of an interactive phase, and answers the next one, is told that it is counted, though its
-// device is charged for that one too; who was not must not be.
+// TestToldCountedInAnOpenPhase: who was counted in a round of an interactive phase, and answers the next one, is
+// told that it is counted, though its device is charged for that one too; who was not must not be.
 func TestToldCountedInAnOpenPhase(t *testing.T) {
 	for before, want := range map[participation.State]int{participation.Counted: 0, participation.Unknown: 1} {
 		w := &world{plan: together()}

@@ -20,8 +20,8 @@ func aims(kind string, t trap) broken {
 	}}
 }
 
-// TestTraps: at each kind of call, before and after it, the processes of a kind die or are cut off: all of it happens, and what must hold holds. Random
-// campaigns meet some of these calls once or never.
+// TestTraps: at each kind of call, before and after it, the processes of a kind die or are cut off: all of it
+// happens, and what must hold holds. Random campaigns meet some of these calls once or never.
 func TestTraps(t *testing.T) {
 	calls := map[string][]string{"learner": learnerTraps, "stage": stageTraps, "publisher": {"publish"}}
 	soon := []op{{3 * time.Minute, "pass", 0, 0}} // what is down stays down so long

@@ -17,8 +17,9 @@ func (d distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]stre
 	return d.ReportWriter.Publish(ctx, reports)
 }
 
-// TestSomeSilosOfARound: where a round takes some of the organisations, all of which are there at once, few more come than it has places for, and those
-// who had fewer turns come first: the task ends with all of its rounds full, though no more than one round's blocks are to spare.
+// TestSomeSilosOfARound: where a round takes some of the organisations, all of which are there at once, few more
+// come than it has places for, and those who had fewer turns come first: the task ends with all of its rounds full,
+// though no more than one round's blocks are to spare.
 func TestSomeSilosOfARound(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		for seed := range uint64(3) {
@@ -34,8 +35,9 @@ func TestSomeSilosOfARound(t *testing.T) {
 	}
 }
 
-// TestSomeSilosOfManyPasses: where a round of many passes takes some of the organisations, the task ends with all of its rounds full, whoever is drawn
-// for them, and nobody is charged for more than the stint, whatever comes too late.
+// TestSomeSilosOfManyPasses: where a round of many passes takes some of the organisations, the task ends with
+// all of its rounds full, whichever are drawn for them, and nobody is charged for more than the stint,
+// whatever comes too late.
 func TestSomeSilosOfManyPasses(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		for seed := range uint64(2) {

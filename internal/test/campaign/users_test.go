@@ -31,7 +31,7 @@ func (w *world) seats() map[int][]seat {
 				continue
 			}
 			var sum uint64
-			least := uint64(w.params().Levels/2) * b.Users // what everybody adds, whoever he is
+			least := uint64(w.params().Levels/2) * b.Users // the part of every user, whatever the row
 			for i, total := range b.Totals {
 				n := total - least
 				if total < least || n > b.Users {
@@ -58,7 +58,7 @@ func (w *world) seats() map[int][]seat {
 	return all
 }
 
-// copies are where a user's reports of a round ever stood on the broker.
+// copies lists the messages, ever on the broker, that held a user's report of a round.
 func (w *world) copies() map[ticket][]stream.Message {
 	owners := map[[16]byte]ticket{}
 	for _, d := range slices.Concat(w.devices, w.crowds) {
@@ -216,15 +216,16 @@ func (w *world) auditUser(d *publisher, r record, user int, p participation.Reco
 		if r.end != nil && r.end.Reason == service.ReasonGivenUp && uint64(p.Draw.Round) > r.end.LastRound {
 			out.givenUp++
 		}
-		// Under trust local a report that came too late may have been released, whoever says that it was not.
+		// Under trust local a report that came too late may have been released, even if its device was told
+		// otherwise.
 		if calm && !d.crashed && (below || !w.Local) && !w.emptied.Load() && len(w.gone) == 0 {
 			w.violate("user %d: unknown in round %d, and nothing went wrong", user, p.Draw.Round)
 		}
 	}
 }
 
-// samePhase says whether what a device says of one round says it of another too: they are the same, or of one stint of
-// several rounds.
+// samePhase reports whether a device's outcome in one round holds for the other too: they are the same round,
+// or belong to one stint of several rounds.
 func (w *world) samePhase(r record, a, b uint64) bool {
 	if a == b {
 		return true
@@ -236,7 +237,7 @@ func (w *world) samePhase(r record, a, b uint64) bool {
 	return w.place(one).Interactive() && w.place(one).Stint.Index == w.place(other).Stint.Index
 }
 
-// participations are what a publisher's store holds of its rows.
+// participations returns the records of a publisher's rows in its store.
 func (p *publisher) participations() []participation.Record {
 	keys := make([]participation.Key, p.many)
 	for i := range keys {
@@ -278,7 +279,8 @@ func (w *world) available(round uint64) (n int) {
 	return n
 }
 
-// strands says whether an event was sent to an attempt that the broker lost, and later ones were given lower numbers: nobody sends back to an older one.
+// strands reports whether the broker lost the attempt that an event was sent to, and later attempts got lower
+// numbers: no device sends to an older attempt.
 func (w *world) strands(p participation.Record) bool {
 	if len(p.Sends) == 0 {
 		return false
@@ -290,13 +292,14 @@ func (w *world) strands(p participation.Record) bool {
 	})
 }
 
-// awaited says whether a user of an interactive phase may answer a round of it.
+// awaited reports whether a user of an interactive phase may answer a round of it.
 func (w *world) awaited(all record, round uint64, p participation.Record) bool {
 	r := all.rounds[round]
 	return r != nil && p.Stays(uint32(w.place(r).Stint.Index)+1) && uint64(p.Draw.Step) < r.Step
 }
 
-// ask has a further life of each publisher say what became of each event: what its store says.
+// ask starts a further life of each publisher and lets it report the outcome of each event: the one in its
+// store.
 func (w *world) ask() {
 	ctx := context.Background()
 	for _, d := range w.devices {

@@ -48,7 +48,7 @@ validation: {off: true}
 `
 )
 
-// A plan is what a campaign is about.
+// A plan describes the task and processes of a campaign.
 type plan struct {
 	Rounds, Cohort, Minimum uint64
 	Together                uint64        // rounds of an interactive phase of Cohort users; 0: there is none
@@ -75,7 +75,7 @@ type plan struct {
 	Seed                    uint64
 }
 
-// room is how many bytes of reports the broker keeps, 0 for no limit.
+// room returns how many bytes of reports the broker keeps, 0 for no limit.
 func (p plan) room() int64 {
 	message := p.Bundle*(p.params().ReportBytes()+18) + 190
 	return int64(p.Room * message)
@@ -88,7 +88,7 @@ func (p plan) users() int {
 	return p.Publishers * p.Rows
 }
 
-// wanted is how many users the plan takes.
+// wanted returns how many users the plan takes.
 func (p plan) wanted() uint64 {
 	if p.Together > 0 {
 		return (p.Rounds + 1) * p.Cohort
@@ -96,7 +96,7 @@ func (p plan) wanted() uint64 {
 	return p.Rounds * p.Cohort
 }
 
-// phases are the plan's as the wire has them.
+// phases returns the plan's phases as the wire has them.
 func (w *world) phases() []*wire.Phase {
 	phase := func(users, rounds uint64, each uint32) *wire.Phase {
 		return &wire.Phase{Users: users, Rounds: rounds, Cohort: w.Cohort, Minimum: w.Minimum, RoundsPerUser: each,
@@ -120,7 +120,7 @@ func (w *world) phases() []*wire.Phase {
 	return append(once, stint...)
 }
 
-// place is where a round is in the plan.
+// place returns the place of a round in the plan.
 func (w *world) place(r *wire.Round) manifest.Place {
 	at, found := manifest.PhaseOf(&wire.Plan{Phases: w.phases(), Continuous: w.continuous(), Silos: uint64(w.silos())}, r.GetStep())
 	if !found {
@@ -190,7 +190,7 @@ func newWorld(p plan, b broken) *world {
 	return w
 }
 
-// must is for the test's own mistakes.
+// must panics on the test's own mistakes.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -206,7 +206,7 @@ func (p plan) params() randomizer.Params {
 	return out
 }
 
-// body is what the learner prepares.
+// body returns the task that the learner prepares.
 func (w *world) body() (*wire.Task, error) {
 	declared, err := w.spec.Canonical()
 	if err != nil {
@@ -227,7 +227,7 @@ func (w *world) body() (*wire.Task, error) {
 	}, 1)}, nil
 }
 
-// stale is the longest deadline of a round.
+// stale returns the longest deadline of a round.
 func (w *world) stale() time.Duration { return 3 * w.Deadline }
 
 func (w *world) continuous() wire.Continuous {
@@ -248,7 +248,7 @@ func learned(p *wire.Plan, radius float64) *wire.Plan {
 	return p
 }
 
-// service is the configuration of a learner on the world's task.
+// service returns the configuration of a learner on the world's task.
 func (w *world) service(r stream.Records, s state.Store) service.Config {
 	return service.Config{Task: name, Records: r, Store: s, Identity: w.identity.learner, Prepare: w.body, Poll: poll, Finish: w.finisher}
 }

@@ -19,7 +19,7 @@ const (
 	older = "the learner's state is older, and the batches after it were removed"
 )
 
-// years are what a campaign has whose task went on for long before it.
+// years holds the state of a campaign whose task has been running for a long time before.
 type years struct {
 	crowds  []*publisher // whose users are in the rounds of that time; they share a coordinate
 	sweptMu sync.Mutex
@@ -40,7 +40,7 @@ func (w *world) isSwept(subject string) bool {
 	return w.swept[subject]
 }
 
-// newest is the newest round that anybody saw.
+// newest returns the newest round that anybody saw.
 func (w *world) newest() stream.Round {
 	w.book.mu.Lock()
 	defer w.book.mu.Unlock()
@@ -53,7 +53,7 @@ func (w *world) newest() stream.Round {
 	return n
 }
 
-// join has a crowd take part until all of it was.
+// join lets a crowd take part and waits until its publisher has ended.
 func (w *world) join(users int) {
 	c := newPublisher(w, w.Publishers+len(w.crowds), users)
 	c.crowd = true
@@ -66,8 +66,9 @@ func (w *world) join(users int) {
 	<-c.current().done
 }
 
-// live has more rounds go by than the broker keeps. The first device sends to the first round and goes away, the second one to a
-// later one of those that will be removed, the third takes no part; the stage that has the lease stands still from the first rounds on.
+// live plays more rounds than the broker keeps. The first device sends to the first round and goes away, the
+// second one to a later one of those that will be removed, the third takes no part; the stage that has the
+// lease stands still from the first rounds on.
 func (w *world) live() {
 	w.early = map[*publisher]participation.Record{}
 	w.start(w.learner)
@@ -90,7 +91,7 @@ func (w *world) live() {
 	<-w.devices[2].current().done
 }
 
-// leave has a device send to a round and die before it hears what became of it.
+// leave lets a device send to a round and die before it learns the outcome.
 func (w *world) leave(d *publisher) {
 	w.start(d.process)
 	d.current().link.set(func(l *link) { l.trap = &trap{call: "publish", after: true} })
@@ -104,7 +105,8 @@ func (w *world) leave(d *publisher) {
 	w.violate("%s took no part", d.name)
 }
 
-// comeBack has a device that went away come back while nothing else happens: where its round was removed it knows at once that nobody will tell.
+// comeBack lets a device that went away come back while nothing else happens: where its round was removed it
+// knows at once that no outcome will come.
 func (w *world) comeBack(d *publisher) {
 	early, there := w.early[d]
 	w.start(d.process)
@@ -118,7 +120,8 @@ func (w *world) comeBack(d *publisher) {
 	}
 }
 
-// oldRound has a put arrive that a learner of the first rounds made before it stood still: of a Round that was removed since.
+// oldRound delivers a late put, which a learner of the first rounds made before it stood still: of a Round
+// that was removed since.
 func (w *world) oldRound(o op) {
 	subject := name.Round(stream.Round(1 + o.What%int(w.old.round)))
 	if w.isSwept(subject) {
@@ -210,8 +213,8 @@ func (a *administrator) Remove(ctx context.Context, task stream.Task, s stream.S
 	return nil
 }
 
-// sweep removes old records, all or some. A batch that is removed is the last of its round; where a sweep comes to its end, no record of an old
-// round stands but what was put again.
+// sweep removes old records, all or some. A batch that is removed is the last of its round; where a sweep comes to
+// its end, no record of an old round stands but what was put again.
 func (w *world) sweep(some int) {
 	a := &administrator{Broker: w.broker, w: w, left: 1 << 30}
 	if some%3 > 0 {
@@ -261,7 +264,7 @@ func (w *world) sweep(some int) {
 	}
 }
 
-// closed is when the first Close of a round was seen.
+// closed returns the time at which the first Close of a round was seen.
 func (w *world) closed(r stream.Round) time.Time {
 	w.book.mu.Lock()
 	defer w.book.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A summary is what a publisher prints.
+// A summary holds the counts that a publisher prints.
 type summary struct{ Events, Counted, Uncounted, Unknown, Refused, Invalid, Rounds int }
 
 // audit waits for the end of the task, and checks what must hold. Void rounds are charged and take no step.
@@ -95,8 +95,8 @@ func (d *deployment) audit() {
 	d.t.Logf("%d rounds, %d void; %d users released; publishers: %+v", status.Round, status.Round-steps, released, total)
 }
 
-// replicas waits until all servers that run hold the same of the streams that are written once, and insists that nothing
-// ever came and went there: as many messages as sequences and subjects. Every stream has three copies.
+// replicas waits until all servers that run hold the same of the streams that are written once, and insists that
+// nothing ever came and went there: as many messages as sequences and subjects. Every stream has three copies.
 func (d *deployment) replicas(c *procs.Cluster) {
 	d.t.Helper()
 	if err := c.WaitHealthy(d.ctx); err != nil {

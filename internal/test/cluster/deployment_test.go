@@ -30,7 +30,7 @@ privacy: {epsilon: 8, delta: 1e-3, trust: shuffle}
 schedule: {users: %d, cohort: %d, minimum_cohort: %d, deadline: 5s, rounds: {max: %d}, plan: proved}
 `
 
-// limit is how long a deployment may take, on a machine that is busy with other tests.
+// limit bounds the time of a deployment, on a machine that is busy with other tests.
 const limit = 10 * time.Minute
 
 // A plan is the task of a deployment.
@@ -43,9 +43,10 @@ func (p plan) users() int { return p.rounds * p.cohort }
 
 const publishers = 2
 
-// rows is how many each publisher has. Whom a round leaves over, or whose acknowledgement is lost, may pay for no second one, and a
-// publisher sends at most a cohort to a round. So with a cohort for each round that may be announced every publisher could fill the last
-// round alone, whatever became of all reports before it: rounds that are released, and half as many that are void.
+// rows returns the number of rows of each publisher. A row that a round leaves over, or whose acknowledgement
+// is lost, may pay for no second round, and a publisher sends at most a cohort to a round. So with a cohort
+// for each round that may be announced every publisher could fill the last round alone, whatever became of
+// all reports before it: rounds that are released, and half as many that are void.
 func (p plan) rows() int { return p.users() * 3 / 2 }
 
 // A deployment is a task's processes and where they find their broker.

@@ -1,5 +1,5 @@
-// Package cluster runs a task on three NATS servers that replicate, and kills them: learner, two stages and two publishers
-// as processes, every stream in three copies. It has tests only.
+// Package cluster runs a task on three NATS servers that replicate, and kills them: learner, two stages and
+// two publishers as processes, every stream in three copies. It has tests only.
 //
 // # What is done
 //
@@ -11,9 +11,9 @@
 //
 // # What must hold
 //
-//   - No process ends but by the task's end, and the task ends: a lost server costs time and nothing else.
+//   - No process ends before the task, and the task ends: a lost server costs time and nothing else.
 //   - Every round has one batch, whose users are those that the ledger charges; the streams that are written once hold as
 //     many messages as sequences, on every server the same.
-//   - Publishers' sums agree with the batches: whoever is in one counts, or may count, and nobody is in two.
+//   - Publishers' sums agree with the batches: every row in one is counted, or may be, and none is in two.
 //   - The ledger's chain is whole and the snapshot valid.
 package cluster

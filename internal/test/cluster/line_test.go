@@ -53,8 +53,8 @@ func (l *line) cut() {
 	l.each((*link).close)
 }
 
-// silence is what a router does that forgot its connections: they stand, for ever, and nothing passes; new ones are
-// refused until mend.
+// silence acts as a router that forgot its connections: they stay open for ever, and nothing passes; new ones
+// are refused until mend.
 func (l *line) silence() {
 	l.set(true)
 	l.each(func(w *link) { w.die.Do(func() { close(w.dead) }) })

@@ -1,7 +1,7 @@
 // Package doctest runs what the documents tell their readers to run. It has no code of its own.
 //
-// The first word after the fence of a code block is its language, as ever; further words, which no reader of the rendered
-// page sees, say what is done with it. A block of sh or python has to be run, or to say why not:
+// The first word after the fence of a code block is its language, as ever; further words, which no reader of the
+// rendered page sees, say what is done with it. A block of sh or python has to be run, or to say why not:
 //
 //	```sh test                  run it; it has to succeed
 //	```sh test needs=curl,jq    the same where these programs are, else NOT RUN is printed
@@ -15,13 +15,13 @@
 //	```yaml file=NAME           write it to this file for the blocks that follow
 //	```go in=PATH               these lines stand in this file of the repository, one after another
 //
-// needs= also takes data (the public data sets of $PANLEARN_DATA, for the page in $D), demo (the folder demo/, as the commands of
-// README.md leave it), and numpy (a python3 that has it). Where one is missing the block is passed over; blocks below it that
-// want what it makes name the same need. Blocks without a language are refused, so that none
-// escapes by saying nothing.
+// needs= also takes data (the public data sets of $PANLEARN_DATA, for the page in $D), demo (the folder demo/, as
+// the commands of README.md leave it), and numpy (a python3 that has it). Where one is missing the block is passed
+// over; blocks below it that want what it makes name the same need. Blocks without a language are refused, so that
+// none escapes by saying nothing.
 //
-// The blocks of a page run in order in one shell with `set -e`, in a folder of the page's own, which sees deploy/ and docs/
-// of the repository. The commands are on its PATH, built once: `go build -o bin/ ./cmd/...` links them to bin/, `go run
-// ./cmd/learner` starts that one, everything else of go runs in the repository. The ports that pages name (4222, 8090,
-// 8222, 9090, 9464) are replaced by free ones.
+// The blocks of a page run in order in one shell with `set -e`, in a folder of the page's own, which sees deploy/
+// and docs/ of the repository. The commands are on its PATH, built once: `go build -o bin/ ./cmd/...` links them to
+// bin/, `go run ./cmd/learner` starts that one, everything else of go runs in the repository. The ports that pages
+// name (4222, 8090, 8222, 9090, 9464) are replaced by free ones.
 package doctest

@@ -49,7 +49,8 @@ func (m manual) read(t *testing.T, program, path string) {
 	}
 }
 
-// TestEveryFlagHasAVariable: the programs know each other's flags, so that an environment that roles share has no strangers.
+// TestEveryFlagHasAVariable: the programs know each other's flags, so that an environment that roles share has no
+// strangers.
 func TestEveryFlagHasAVariable(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^\s+(?:-\w, )?--([a-z][a-z0-9-]*)`)
 	have := map[string]bool{}
@@ -64,7 +65,7 @@ func TestEveryFlagHasAVariable(t *testing.T) {
 	}
 }
 
-// fault says what is wrong with one invocation; "" is nothing.
+// fault returns the fault of one invocation; "" if it has none.
 func (m manual) fault(program, rest string) string {
 	path := program
 	for _, w := range strings.Fields(rest) {

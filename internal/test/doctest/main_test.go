@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// programs are what the pages' commands run.
+// programs holds the programs that the pages' commands run.
 var programs *procs.Programs
 
 // A builder builds them before the tests run.
@@ -23,7 +23,8 @@ func (b builder) Run() int { return procs.Main(b.M, &programs) }
 
 func TestMain(m *testing.M) { testscript.Main(builder{m}, map[string]func(){"waitport": waitPort}) }
 
-// waitPort is a command of the pages' shell: it waits until something listens on a port of this machine.
+// waitPort implements a command of the pages' shell: it waits until something listens on a port of this
+// machine.
 func waitPort() {
 	const limit, every = time.Minute, 50 * time.Millisecond
 	address := net.JoinHostPort("127.0.0.1", os.Args[1])
@@ -37,8 +38,8 @@ func waitPort() {
 	os.Exit(1)
 }
 
-// goShim answers for the go command in the pages' shell: the commands of this repository are built already, and the folder of
-// a page has no source.
+// goShim answers for the go command in the pages' shell: the commands of this repository are built already, and the
+// folder of a page has no source.
 const goShim = `#!/bin/sh
 case "$*" in
 "build -o bin/ ./cmd/...") mkdir -p bin && exec ln -sf %[1]s/learner %[1]s/ingest bin/ ;;

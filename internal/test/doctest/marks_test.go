@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fault says what is wrong with the mark of a block; "" is nothing.
+// fault returns the fault of a block's mark; "" if it has none.
 func fault(b block, before []block) string {
 	allowed := map[string][]string{
 		"sh": {"test", "long", "users", "needs", "background", "norun"}, "python": {"test", "needs", "norun"},

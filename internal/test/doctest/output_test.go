@@ -38,7 +38,7 @@ func toleranceOf(word string) (tolerance, error) {
 	return tolerance(x), nil
 }
 
-// varying is a line without the times and hashes that no two runs share.
+// varying returns a line without the times and hashes that no two runs share.
 func varying(line string) string {
 	return hash.ReplaceAllStringFunc(moment.ReplaceAllString(line, "#"), func(h string) string {
 		if strings.ContainsAny(h, "abcdef") {
@@ -48,7 +48,7 @@ func varying(line string) string {
 	})
 }
 
-// form is a line without its numbers too, with blanks as one blank.
+// form returns a line without its numbers too, with blanks as one blank.
 func form(line string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(number.ReplaceAllString(varying(line), "#"), " "))
 }

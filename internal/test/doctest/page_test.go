@@ -29,7 +29,7 @@ func (b block) needs() []string {
 	return strings.FieldsFunc(b.words["needs"], func(r rune) bool { return r == ',' })
 }
 
-// pages are the documents that speak to readers.
+// pages returns the documents that speak to readers.
 func pages(t *testing.T) []string {
 	t.Helper()
 	out := []string{"README.md", "CONTRIBUTING.md"}

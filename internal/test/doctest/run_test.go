@@ -42,7 +42,7 @@ var (
 	quickstart = regexp.MustCompile(`-f deploy/tasks/quickstart\.yaml`)
 )
 
-// shortened is the text of a block as the short form runs it.
+// shortened returns the text of a block as the short form runs it.
 func shortened(b block) string {
 	if !b.has("users") || longtest.On() {
 		return b.text
@@ -51,7 +51,7 @@ func shortened(b block) string {
 	return quickstart.ReplaceAllString(fewer, "$0 --set schedule.users="+b.words["users"])
 }
 
-// missing says what of a block's needs is not here.
+// missing returns the first of a block's needs that is not met here; "" if all are.
 func missing(b block) string {
 	for _, need := range b.needs() {
 		there := true
@@ -77,7 +77,7 @@ func missing(b block) string {
 	return ""
 }
 
-// dataDir is where the public data sets are, if they are there.
+// dataDir returns the folder of the public data sets, and whether they are there.
 func dataDir() (string, bool) {
 	dir := os.Getenv("PANLEARN_DATA")
 	if dir == "" {
@@ -179,8 +179,8 @@ func (r *run) play(ctx context.Context, bin string) error {
 
 func (r *run) out(i int) string { return filepath.Join(r.dir, fmt.Sprintf("out.%d", i)) }
 
-// walk does what the blocks of a page say, in a folder of its own below dir, and compares what it shows. from is the folder of the
-// page that it goes on from, where it does.
+// walk does what the blocks of a page say, in a folder of its own below dir, and compares what it shows. from is
+// the folder of the page that it goes on from, where it does.
 func walk(ctx context.Context, all []block, dir, from string) error {
 	gobin, err := exec.LookPath("go")
 	if err != nil {
@@ -241,7 +241,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A page that promises too much is told so; one block sees what those before it left.
+// TestWalk checks that a page that promises too much is refused, and that one block sees what those before it
+// left.
 func TestWalk(t *testing.T) {
 	const later = "```yaml file=a.yaml\nport: 4222\n```\n```sh test\nX=1\n. /dev/null; mkdir d; cat a.yaml\n```\n```text output=any\nport: 1\n```\n" +
 		"```sh test\ntest $X = 1 && test -d d && learner version > v && go run ./cmd/ingest version\n```\n```text output\n...\n```\n"

@@ -34,8 +34,8 @@ func SameLaw(a, b []float64) float64 {
 	return min(max(p, 0), 1)
 }
 
-// Holm returns p-values adjusted by Holm's method: all hypotheses whose adjusted value is below a level may be rejected,
-// and some true one is with at most that probability, whatever depends on what.
+// Holm returns p-values adjusted by Holm's method: all hypotheses whose adjusted value is below a level may be
+// rejected, and some true one is with at most that probability, whatever depends on what.
 func Holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A Memory is what somebody finds who follows every pointer from a value: each plain value by its path. A slice is
-// listed to its capacity, because what lies behind its length is in memory, too.
+// A Memory lists what can be found by following every pointer from a value: each plain value by its path. A
+// slice is listed to its capacity, because the elements behind its length are in memory, too.
 type Memory struct {
 	Leaves map[string]string // path to value; a slice or array of bytes is one leaf, in hexadecimal
 	// Generators are the paths of values from which later random numbers could be computed.
@@ -21,8 +21,8 @@ type Memory struct {
 	Funcs []string
 }
 
-// Dump lists the memory behind root, a pointer. Fields and interfaces with a name in prune, such as "Logger", are left out
-// with all that is behind them.
+// Dump lists the memory behind root, a pointer. Fields and interfaces with a name in prune, such as "Logger", are
+// left out with all that is behind them.
 func Dump(root any, prune ...string) Memory {
 	m := Memory{Leaves: map[string]string{}}
 	m.walk("", reflect.ValueOf(root), prune, map[visit]bool{})
@@ -95,7 +95,7 @@ func (m *Memory) list(path string, v reflect.Value, prune []string, seen map[vis
 	}
 }
 
-// Differences are the paths at which two dumps differ, or which only one has, sorted.
+// Differences returns the paths at which two dumps differ, or which only one has, sorted.
 func (m Memory) Differences(other Memory) (paths []string) {
 	for path, v := range m.Leaves {
 		if w, ok := other.Leaves[path]; !ok || v != w {
@@ -111,7 +111,7 @@ func (m Memory) Differences(other Memory) (paths []string) {
 	return paths
 }
 
-// Holds are the paths of leaves that contain the bytes, sorted.
+// Holds returns the paths of leaves that contain the bytes, sorted.
 func (m Memory) Holds(data []byte) (paths []string) {
 	needle := hex.EncodeToString(data)
 	for path, v := range m.Leaves {

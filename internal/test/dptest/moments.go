@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Moment is what theory says about independent samples that are each a sum of independent terms.
+// A Moment holds the theoretical moments of independent samples that are each a sum of independent terms.
 type Moment struct {
 	Mean, Variance float64
 	// Term bounds the absolute deviation of one term from its own mean.
@@ -57,7 +57,7 @@ func Variance(t testing.TB, name string, samples []float64, mean, want, alpha fl
 	}
 }
 
-// VarianceAtMost is the upper half of Variance, for variances that are only bounded.
+// VarianceAtMost makes the upper check of Variance, for variances that are only bounded.
 func VarianceAtMost(t testing.TB, name string, samples []float64, mean, most, alpha float64) {
 	t.Helper()
 	n := float64(len(samples))

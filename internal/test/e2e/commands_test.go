@@ -63,8 +63,8 @@ func jsonHolds(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// participations prints what a publisher's state folder says of the rows of a file: how many are fresh, counted and so on, and the
-// least and the most rounds that one of those that took part joined.
+// participations prints what a publisher's state folder says of the rows of a file: how many are fresh, counted and
+// so on, and the least and the most rounds that one of those that took part joined.
 func participations(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 4 || neg {
 		ts.Fatalf("usage: participations DIR TASK DATA ROWS")
@@ -208,7 +208,7 @@ func fetch(url string) (string, error) {
 	return string(body), err
 }
 
-// logLine is how a line of the log begins; a line of the broker's client is not a refusal.
+// logLine matches the beginning of a line of the log; a line of the broker's client is not a refusal.
 var logLine = regexp.MustCompile(`^time=\S+ level=`)
 
 func refuses(ts *testscript.TestScript, neg bool, args []string) {
@@ -218,7 +218,7 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	refused(ts, args, false)
 }
 
-// refusesAll is refuses of a publisher whose events were all refused: it prints its summary.
+// refusesAll is like refuses, for a publisher whose events were all refused: it prints its summary.
 func refusesAll(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 3 || neg {
 		ts.Fatalf("usage: refusesall CODE PATTERN PROGRAM ARGS...")

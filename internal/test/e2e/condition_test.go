@@ -29,7 +29,7 @@ func parseDocument(text string) (any, error) {
 	return doc, nil
 }
 
-// A scope is what a condition is evaluated over.
+// A scope holds the values that a condition is evaluated over.
 type scope struct {
 	ts  *testscript.TestScript
 	doc any
@@ -228,7 +228,7 @@ func (s scope) call(e *ast.CallExpr) (any, error) {
 	return nil, fmt.Errorf("%s of %T is not understood", name.Name, args[0])
 }
 
-// list is len(x), sum(x, "field", "where", equals) and sorted(x, "field"): strictly rising.
+// list evaluates len(x), sum(x, "field", "where", equals) and sorted(x, "field"): strictly rising.
 func list(name string, x, args []any) (any, error) {
 	if name == "len" {
 		return float64(len(x)), nil

@@ -1,9 +1,10 @@
 // Package e2e tests the commands learner and ingest as their users run them: as processes, by scripts, over real NATS
 // servers and real state folders. It has no code of its own.
 //
-// Each file of testdata/script is one behaviour; testdata/sets needs public data sets, which PANLEARN_DATA names and
-// which lie beside the repository by default. What was not run for lack of data, or because PANLEARN_DEEP is not set, is
-// said loudly. Servers take free loopback ports and end by themselves; nothing sleeps, waitfor polls with a deadline.
+// Each file of testdata/script is one behaviour; testdata/sets needs public data sets, which PANLEARN_DATA names
+// and which lie beside the repository by default. What was not run for lack of data, or because PANLEARN_DEEP is
+// not set, is said loudly. Servers take free loopback ports and end by themselves; nothing sleeps, waitfor polls
+// with a deadline.
 //
 // Beside the commands of testscript, scripts have:
 //

@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// programs are what the scripts run.
+// programs holds the programs that the scripts run.
 var programs *procs.Programs
 
 // A builder builds them before the tests run.
@@ -58,8 +58,8 @@ func natsd() {
 	os.Exit(1)
 }
 
-// scriptTime bounds all scripts of a folder together, four of which run at a time: half a minute where nothing else runs, and several
-// minutes on a machine that is busy.
+// scriptTime bounds all scripts of a folder together, four of which run at a time: half a minute where nothing else
+// runs, and several minutes on a machine that is busy.
 const scriptTime = 15 * time.Minute
 
 func params(t *testing.T, dir string, limit time.Duration) testscript.Params {

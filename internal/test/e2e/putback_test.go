@@ -15,7 +15,8 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// putBackLimit bounds the test. Before the rule that rounds which the broker lost make no pause, they alone took more than an hour.
+// putBackLimit bounds the test. Before the rule that rounds which the broker lost make no pause, they alone took
+// more than an hour.
 const putBackLimit = 5 * time.Minute
 
 // A recovery is a task that loses its broker under load and is put back by the commands of docs/how-to/runbook.md.
@@ -45,7 +46,8 @@ func (r *recovery) run(args ...string) []byte {
 	return out
 }
 
-// gateway is `ingest publish --http` on a folder of its own.
+// gateway starts `ingest publish --http` on a folder of its own, and returns the process and the URL for
+// events.
 func (r *recovery) gateway(name string) (*procs.Process, string) {
 	r.t.Helper()
 	ports, err := procs.FreePorts(1)
@@ -98,8 +100,9 @@ func (r *recovery) until(round uint64, gateways ...string) (steps uint64) {
 	return 0
 }
 
-// TestBrokerIsPutBackUnderLoad: the runbook's commands for a broker and a learner that go back to one backup while stage and gateways go on: a
-// living stage and a running gateway, then a stage and a gateway that were restarted. The task goes on within minutes each time.
+// TestBrokerIsPutBackUnderLoad: the runbook's commands for a broker and a learner that go back to one backup while
+// stage and gateways go on: a living stage and a running gateway, then a stage and a gateway that were restarted.
+// The task goes on within minutes each time.
 func TestBrokerIsPutBackUnderLoad(t *testing.T) {
 	r := &recovery{t: t, ctx: procs.Within(t, putBackLimit), dir: t.TempDir(), broker: procs.StartServer(t, programs, procs.ServerOptions{})}
 	declaration := `

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 )
 
-// dataDir is where the public data sets are, if they are there.
+// dataDir returns the folder of the public data sets, and whether they are there.
 func dataDir() (string, bool) {
 	dir := os.Getenv("PANLEARN_DATA")
 	if dir == "" {

@@ -20,7 +20,8 @@ func mount(dir, size string, cleanup func(func())) error {
 	return nil
 }
 
-// TestSmallDisk runs the scripts in which a folder is a small disk: smalldisk DIR SIZE, and gets room: enlarge DIR SIZE.
+// TestSmallDisk runs the scripts in which a folder is a small disk: smalldisk DIR SIZE, and gets room: enlarge DIR
+// SIZE.
 func TestSmallDisk(t *testing.T) {
 	if err := mount(t.TempDir(), "64k", t.Cleanup); err != nil {
 		t.Logf("NOT RUN: a full disk under a real process: may not mount one (%v)", err)

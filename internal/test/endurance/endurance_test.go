@@ -17,7 +17,7 @@ import (
 
 var most = flag.Uint64("rounds", 100_000, "rounds of the long run")
 
-// A pace is told of rounds by the learner, and measures stretches of them.
+// A pace observes the learner's rounds, and measures stretches of them.
 type pace struct {
 	stretch, most uint64
 	conn          *natsjs.Conn
@@ -75,7 +75,8 @@ func (p *pace) mark() {
 	}
 }
 
-// TestReadsOfARound: once it is under way nobody looks over all rounds, and a round takes as many reads as the rounds before.
+// TestReadsOfARound: once it is under way nobody looks over all rounds, and a round takes as many reads as the
+// rounds before.
 func TestReadsOfARound(t *testing.T) {
 	var all []thousand
 	endure(t, 300, 100, time.Hour, func(s thousand) { all = append(all, s) })

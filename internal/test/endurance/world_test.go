@@ -50,7 +50,7 @@ validation: {off: true}
 `
 )
 
-// body is a task without an end.
+// body returns a task without an end.
 func body(spec *task.Spec) (*wire.Task, error) {
 	declared, err := spec.Canonical()
 	if err != nil {
@@ -65,7 +65,7 @@ func body(spec *task.Spec) (*wire.Task, error) {
 	}}, nil
 }
 
-// A thousand is what some rounds took.
+// A thousand holds the cost of some rounds.
 type thousand struct {
 	last      uint64 // round
 	wall, cpu time.Duration
@@ -94,7 +94,8 @@ func (c *counter) Latest(ctx context.Context, pattern string) (stream.Message, e
 	return c.Records.Latest(ctx, pattern)
 }
 
-// endure runs a task for some rounds and tells of each stretch of them. The records of a round go when they are older than age.
+// endure runs a task for some rounds and tells of each stretch of them. The records of a round go when they are
+// older than age.
 func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(thousand)) {
 	t.Helper()
 	spec, err := task.Parse([]byte(declaration), nil)
@@ -186,7 +187,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// cpu is what this process used of its processors, the server within it too.
+// cpu returns the processor time of this process, the server within it included.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -195,7 +196,8 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// live is the store of events that never come again: what is settled is forgotten, so that its growth is not taken for another's.
+// live is the store of events that never come again: what is settled is forgotten, so that its growth is not taken
+// for another's.
 type live struct {
 	*participation.MemoryStore
 	mu     sync.Mutex

@@ -169,7 +169,7 @@ func (f *fleet) close() {
 	group.Wait()
 }
 
-// used is what this process holds: heap, and the stacks of goroutines.
+// used returns the bytes that this process holds: heap, and the stacks of goroutines.
 func used() (heap, stacks uint64) {
 	runtime.GC()
 	runtime.GC()
@@ -178,7 +178,7 @@ func used() (heap, stacks uint64) {
 	return m.HeapAlloc, m.StackInuse
 }
 
-// round has so many of the devices take part in a round, and returns what all of them read for that.
+// round lets so many of the devices take part in a round, and returns how much all of them read for that.
 func (f *fleet) round(number stream.Round, of int) (reads int64) {
 	f.t.Helper()
 	began := f.waiting.Load()
@@ -221,8 +221,9 @@ func (f *fleet) round(number stream.Round, of int) (reads int64) {
 	return f.waiting.Load() - began
 }
 
-// TestFleet: devices with a connection each cost the broker next to nothing while they have nothing to do, a round of some of them the
-// reads of those, and a restart of the broker brings them back over the time that their number asks for.
+// TestFleet: devices with a connection each cost the broker next to nothing while they have nothing to do, a round
+// of some of them the reads of those, and a restart of the broker brings them back over the time that their number
+// asks for.
 func TestFleet(t *testing.T) {
 	n, maxPoll, idle := 500, 4*time.Second, 4*time.Second
 	if longtest.Run(t, "a fleet of 10,000 devices, about six minutes") {
@@ -259,7 +260,8 @@ func TestFleet(t *testing.T) {
 		t.Errorf("%d reads for %d devices that waited, want at most 8 each", reads, cohort)
 	}
 
-	// Nothing. Devices look again half of maxPoll after the last wake at the earliest. Those of the round look more seldom.
+	// Nothing. Devices look again half of maxPoll after the last wake at the earliest. Those of the round look more
+	// seldom.
 	<-time.After(maxPoll / 2)
 	before = f.broker.read()
 	asked := f.reads.Load()

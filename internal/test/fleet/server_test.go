@@ -18,7 +18,7 @@ import (
 // serve is the environment that makes the test's program a broker: half of all file descriptors are its own then.
 const serve = "PANLEARN_FLEET_BROKER"
 
-// A reading is what the broker says of itself: messages from and to clients since it was started last.
+// A reading holds the broker's figures of itself: messages from and to clients since its last start.
 type reading struct {
 	In, Out, BytesIn, BytesOut int64
 	Clients                    int
@@ -66,8 +66,8 @@ func (b *broker) read() (r reading) {
 	return r
 }
 
-// restart ends the broker and starts it again on what it stored, and returns a reading every 250 ms for a time, or until so many clients
-// are back.
+// restart ends the broker and starts it again on what it stored, and returns a reading every 250 ms for a time, or
+// until so many clients are back.
 func (b *broker) restart(watch time.Duration, clients int) (all []reading) {
 	b.t.Helper()
 	b.ask(fmt.Sprintf("restart %v %d", watch, clients), &all)

@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// brokerFolder in the environment makes the test's own program a broker that keeps its streams there, until its input ends.
+// brokerFolder in the environment makes the test's own program a broker that keeps its streams there, until its
+// input ends.
 const brokerFolder, brokerSyncs = "PANLEARN_FLOW_BROKER", "PANLEARN_FLOW_SYNCS"
 
 func TestMain(m *testing.M) {
@@ -38,7 +39,8 @@ func serveBroker(dir string, syncs bool) error {
 	return err
 }
 
-// startBroker starts a broker that syncs its files at each message, as deploy/nats sets it, or every two minutes, JetStream's default.
+// startBroker starts a broker that syncs its files at each message, as deploy/nats sets it, or every two minutes,
+// JetStream's default.
 func startBroker(b *testing.B, syncs bool) (url string) {
 	b.Helper()
 	cmd := exec.Command(os.Args[0])

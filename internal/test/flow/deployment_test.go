@@ -23,7 +23,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A setup is what a task looks like, and where its reports lie.
+// A setup describes a task, and where its reports are kept.
 type setup struct {
 	dim    int
 	sealed bool
@@ -131,7 +131,7 @@ func (d *deployment) connect(b *testing.B) *natsjs.Conn {
 	return c
 }
 
-// messageBytes is the length of a message of so many users.
+// messageBytes returns the length of a message of so many users.
 func (d *deployment) messageBytes(bundle int) int {
 	return seal.ReportSize(d.body.Suite, bundle, bundle*d.params.ReportBytes())
 }

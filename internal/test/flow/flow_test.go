@@ -50,7 +50,8 @@ func cells() (out []cell) {
 	return append(out, cell{setup: bundles}, cell{setup: single})
 }
 
-// BenchmarkReports: publish, stage and batch of reports that were made before, as if the devices were elsewhere, as they are.
+// BenchmarkReports: publish, stage and batch of reports that were made before, as if the devices were elsewhere, as
+// they are.
 func BenchmarkReports(b *testing.B) {
 	for _, c := range cells() {
 		users := 131072
@@ -71,7 +72,8 @@ func BenchmarkReports(b *testing.B) {
 	}
 }
 
-// BenchmarkGateway: the events of one gateway, mapped, encoded, charged durably, sealed and published, on the same cores as the rest.
+// BenchmarkGateway: the events of one gateway, mapped, encoded, charged durably, sealed and published, on the same
+// cores as the rest.
 func BenchmarkGateway(b *testing.B) {
 	for _, c := range cells() {
 		events := 16384
@@ -122,8 +124,8 @@ func (c cell) run(b *testing.B, users int, filler func(*testing.B, *deployment) 
 	})
 }
 
-// BenchmarkRound: a round of 16 sealed users, from the moment that a gateway's events are there to the moment that the next round is open,
-// beside a read and a write of a record.
+// BenchmarkRound: a round of 16 sealed users, from the moment that a gateway's events are there to the moment that
+// the next round is open, beside a read and a write of a record.
 func BenchmarkRound(b *testing.B) {
 	const cohort = 16
 	for _, syncs := range []bool{true, false} {

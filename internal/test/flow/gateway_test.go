@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/filestore"
 )
 
-// A gateway is `ingest publish` with a state folder, fed with as many events as it is told: those of a round at a time, all of which it takes.
-// It reads of a round when it has some.
+// A gateway runs `ingest publish` with a state folder. It gets as many events as it is asked to send: those
+// of a round at a time, all of which it takes. It reads of a round when it has some.
 type gateway struct {
 	*deployment
 	events chan int
@@ -49,7 +49,8 @@ func newGateway(b *testing.B, d *deployment, bundle int) *gateway {
 	return g
 }
 
-// rows are events as they are asked for. Their content does not matter to speed, but that every coordinate is there does.
+// rows yields events as they are asked for. For the speed their content does not matter, except that every
+// coordinate is there.
 func (g *gateway) rows(ctx context.Context) iter.Seq2[task.Row, error] {
 	value := make([]float64, g.dim)
 	for j := range value {
@@ -74,8 +75,8 @@ func (g *gateway) rows(ctx context.Context) iter.Seq2[task.Row, error] {
 	}
 }
 
-// fill has the gateway answer a round with n events, as many as it takes, and returns how long it took from the first event
-// to the batch.
+// fill lets the gateway answer a round with n events, as many as it takes, and returns how long it took from
+// the first event to the batch.
 func (g *gateway) fill(round uint64, n int) (time.Duration, error) {
 	if err := g.opened.wait(g.ctx, round); err != nil {
 		return 0, err

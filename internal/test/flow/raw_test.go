@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// A raw broker is what everything is compared with: nats.go on a stream that is set up like that of reports, without message ids; one
-// connection publishes, another consumes and acknowledges.
+// A raw broker is what everything is compared with: nats.go on a stream that is set up like that of reports,
+// without message ids; one connection publishes, another consumes and acknowledges.
 type raw struct {
 	writer   jetstream.JetStream
 	consumer jetstream.Consumer
@@ -56,8 +56,8 @@ func newRaw(b *testing.B, url string, memory bool) raw {
 	return r
 }
 
-// carry publishes n messages of some bytes while it consumes them, and returns how long it took from the first publish to the last
-// acknowledgement.
+// carry publishes n messages of some bytes while it consumes them, and returns how long it took from the first
+// publish to the last acknowledgement.
 func (r raw) carry(n, size int) (time.Duration, error) {
 	taken, left := make(chan struct{}), n
 	consuming, err := r.consumer.Consume(func(m jetstream.Msg) {

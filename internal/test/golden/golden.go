@@ -27,7 +27,7 @@ func File(t *testing.T, path, want string) {
 	}
 }
 
-// Section is File for the part of a document between two marks, which stay.
+// Section works like File, for the part of a document between two marks, which stay.
 func Section(t *testing.T, path, begin, want, end string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A report is what was looked at, and what was found.
+// A report counts what was examined, and holds what was found.
 type report struct {
 	copies, bytes, forms    int
 	versions                int // values in logs and tables, in all copies
@@ -92,7 +92,7 @@ func (w *world) audit(t *testing.T) (r report) {
 	return r
 }
 
-// controls are what the search must find on the disk: what was recorded, and what was released.
+// controls returns the needles that the search must find on the disk: recorded reports and released totals.
 func (w *world) controls() *needles {
 	sealed, released := secret{name: "sealed"}, secret{name: "released"}
 	for _, a := range w.attempts {

@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Broken is what a test has the system do that it must not do.
+// Broken holds faults that a test puts into the system.
 type broken struct {
 	opened   func(*world, *attempt) // after an attempt is opened, on the stage's goroutine
 	examined func(*world, *attempt) // between two reports, on the stage's goroutine

@@ -10,12 +10,13 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// small is a run of a few rounds, the last of which is topped up.
+// small returns a run of a few rounds, the last of which is topped up.
 func small(suite wire.Suite, seed uint64) plan {
 	return plan{steps: 3, cohort: 24, minimum: 16, users: 66, suite: suite, copies: 6, seed: seed}
 }
 
-// large has more of everything. Users have to suffice: the last round must reach its minimum though all before it were full.
+// large returns a plan with more of everything. Users have to suffice: the last round must reach its minimum
+// though all before it were full.
 func large(suite wire.Suite, seed uint64) plan {
 	return plan{steps: 5, cohort: 32, minimum: 20, users: 152, suite: suite, copies: 24, seed: seed}
 }

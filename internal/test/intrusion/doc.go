@@ -3,17 +3,17 @@
 //
 // # What is run
 //
-// A real learner on a Pebble folder, a real shuffle stage, and real devices, on an embedded NATS server that keeps all its
-// streams in files: one process, the entropy of production. While they work, all their folders are copied, as a thief or a
-// crash would find them: between two reports, at each announcement, release and commit, and when all is over. Logs are
-// kept at debug level, and /metrics is read as often.
+// A real learner on a Pebble folder, a real shuffle stage, and real devices, on an embedded NATS server that keeps
+// all its streams in files: one process, the entropy of production. While they work, all their folders are copied,
+// as a thief or a crash would find them: between two reports, at each announcement, release and commit, and when
+// all is over. Logs are kept at debug level, and /metrics is read as often.
 //
 // # What must not be there
 //
-// The test knows every secret of the run. Devices tell it what they drew; the private key of each attempt is found in a
-// heap dump that is made while the attempt is open, by trying what looks like a key against the public one; with it the
-// recorded reports are opened, and the running totals added up in the order in which the stage took them. Then every byte
-// of every copy is searched, at every offset, in many encodings, for
+// The test knows every secret of the run. Devices tell it what they drew; the private key of each attempt is found
+// in a heap dump that is made while the attempt is open, by trying what looks like a key against the public one;
+// with it the recorded reports are opened, and the running totals added up in the order in which the stage took
+// them. Then every byte of every copy is searched, at every offset, in many encodings, for
 //
 //   - what one user's report says, and the gradient behind it;
 //   - the totals between two reports, or those of a closed round before its top-up;

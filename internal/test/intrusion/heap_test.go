@@ -18,7 +18,7 @@ import (
 // keySize is the size of an X25519 scalar, and of the seed from which the hybrid key is made.
 const keySize = 32
 
-// heapDump is every live object, every stack and every global of the process.
+// heapDump returns every live object, every stack and every global of the process.
 func heapDump() []byte {
 	f, err := os.CreateTemp("", "heap")
 	must(err)
@@ -33,7 +33,8 @@ func heapDump() []byte {
 	return data
 }
 
-// A maskedKey is a private key that the test holds without having its bytes in memory, so that it can look for them there.
+// A maskedKey is a private key that the test holds without having its bytes in memory, so that it can look for them
+// there.
 type maskedKey struct{ pad, masked [keySize]byte }
 
 func mask(key []byte) *maskedKey {
@@ -51,7 +52,7 @@ func (m *maskedKey) use(f func(key []byte)) {
 	clear(key)
 }
 
-// in says whether the key's bytes are in data, at any offset.
+// in reports whether the key's bytes are in data, at any offset.
 func (m *maskedKey) in(data []byte) bool {
 	pad, masked := binary.LittleEndian.Uint64(m.pad[:]), binary.LittleEndian.Uint64(m.masked[:])
 	for i := 0; i+keySize <= len(data); i++ {
@@ -70,7 +71,7 @@ func (m *maskedKey) equals(b []byte) bool {
 	return same
 }
 
-// parts are the key and what it is expanded to: the seed of ML-KEM and the X25519 scalar of the hybrid.
+// parts returns the key and what it is expanded to: the seed of ML-KEM and the X25519 scalar of the hybrid.
 func (m *maskedKey) parts(suite wire.Suite) []*maskedKey {
 	all := []*maskedKey{m}
 	if suite == wire.Suite_SUITE_MLKEM768_X25519 {
@@ -93,8 +94,8 @@ func private(suite wire.Suite, key []byte) (hpke.PrivateKey, error) {
 	return hpke.MLKEM768X25519().NewPrivateKey(key)
 }
 
-// looksLikeKey leaves out text, pointers, zeros: of 32 random bytes fewer than 20 are different with a probability below
-// 1e-12, so a real key passes.
+// looksLikeKey leaves out text, pointers, zeros: of 32 random bytes fewer than 20 are different with a probability
+// below 1e-12, so a real key passes.
 func looksLikeKey(b []byte) bool {
 	var seen [256]bool
 	n := 0
@@ -107,8 +108,8 @@ func looksLikeKey(b []byte) bool {
 	return n >= 20
 }
 
-// A searcher looks for private keys by trying what could be one. What it has tried it knows by its hash, so that it tries
-// nothing twice and holds no key itself.
+// A searcher looks for private keys by trying what could be one. What it has tried it knows by its hash, so that it
+// tries nothing twice and holds no key itself.
 type searcher struct {
 	suite wire.Suite
 	tried map[[sha256.Size]byte]string // hash of a candidate: the public key that it makes
@@ -144,8 +145,8 @@ func (s *searcher) inHeap(dump, public []byte) *maskedKey {
 	return nil
 }
 
-// isObject says whether an object of 32 bytes without pointers begins here. In a dump that is a 1, the address as a varint,
-// the length, the content, and a 0 where pointers would be listed.
+// isObject reports whether an object of 32 bytes without pointers begins at i. In a dump that is a 1, the
+// address as a varint, the length, the content, and a 0 where pointers would be listed.
 func isObject(dump []byte, i int) bool {
 	if dump[i-1] != keySize || dump[i+keySize] != 0 || i < 2 || dump[i-2] >= 0x80 {
 		return false

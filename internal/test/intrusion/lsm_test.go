@@ -24,8 +24,8 @@ type version struct {
 	value      []byte
 }
 
-// versions are all values in the logs and tables of a stolen Pebble folder, overwritten ones too. A file that was cut while
-// it was copied is read as far as it goes.
+// versions returns all values in the logs and tables of a stolen Pebble folder, overwritten ones too. A file
+// that was cut while it was copied is read as far as it goes.
 func versions(t *testing.T, l loot) []version {
 	t.Helper()
 	var all []version

@@ -8,7 +8,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// must is for the test's own mistakes, on whatever goroutine.
+// must panics on the test's own mistakes, on whatever goroutine.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -16,12 +16,13 @@ type secret struct {
 	forms [][]byte
 }
 
-// minForm keeps chance out: a form is at least so long, and made of noisy integers, random bytes, or a whole vector. A copy
-// has below 2^30 bytes, and a run below 2^16 forms, so random data matches one with a probability below 2^-80.
+// minForm keeps chance out: a form is at least so long, and made of noisy integers, random bytes, or a whole
+// vector. A copy has below 2^30 bytes, and a run below 2^16 forms, so random data matches one with a probability
+// below 2^-80.
 const minForm = 16
 
-// vector is a secret of integers: as words, as floats, as varints, as text. Each form is cut in two, so that a log that
-// breaks records into blocks does not hide it.
+// vector returns a secret of integers: as words, as floats, as varints, as text. Each form is cut in two, so
+// that a log that breaks records into blocks does not hide it.
 func vector[T uint32 | uint64](name string, v []T) secret {
 	s := secret{name: name}
 	var le4, be4, le8, be8, f8, varint []byte
@@ -46,7 +47,7 @@ func vector[T uint32 | uint64](name string, v []T) secret {
 	return s
 }
 
-// floats is a secret vector of floats.
+// floats returns a secret vector of floats.
 func floats(name string, v []float64) secret {
 	s := secret{name: name}
 	var le, be []byte

@@ -16,7 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// replay has another learner read what was released, and nothing else: whatever it commits may lie on a learner's disk.
+// replay lets another learner read the released batches, and nothing else: whatever it commits may lie on a
+// learner's disk.
 func (w *world) replay(records stream.Records) {
 	ctx := context.Background()
 	inner, err := memory.New(memory.Config{})

@@ -32,7 +32,7 @@ func (w *world) openReport(a *attempt, m stream.Message) (id [16]byte, packed []
 	return [16]byte(r.Ids[0]), packed
 }
 
-// A view is what the test knows about an attempt once it has the key.
+// A view holds what the test knows about an attempt once it has the key.
 type view struct {
 	users   []draw     // accepted, in order
 	running [][]uint64 // totals after each of them
@@ -66,7 +66,7 @@ func (w *world) unpack(packed []byte) []uint32 {
 	return counts
 }
 
-// gradient is what a device made of its event: clipped, and not yet noisy.
+// gradient returns the gradient that a device computes from its event: clipped, and not yet noisy.
 func (w *world) gradient(user int, round uint64) []float64 {
 	loss, err := convex.NewLoss("logistic")
 	must(err)
@@ -76,7 +76,7 @@ func (w *world) gradient(user int, round uint64) []float64 {
 	return out
 }
 
-// secrets are all that must not be found, but for identities.
+// secrets returns all that must not be found, except for identities.
 func (w *world) secrets() (all []secret) {
 	for _, a := range w.attempts {
 		if a.key != nil {
@@ -121,7 +121,7 @@ func (w *world) ofAttempt(a *attempt) (all []secret) {
 		floats(fmt.Sprintf("the mean gradient of round %d without noise", a.round), mean), exact)
 }
 
-// identitySeed is the private key in an identity's file.
+// identitySeed returns the private key in an identity's file.
 func (w *world) identitySeed(file string) []byte {
 	data, err := os.ReadFile(filepath.Join(w.dir, "keys", file))
 	must(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// mix is the stage, watched. Its observer is called on its own goroutine, so that it stands still between two reports while
-// the disk is copied and the heap is dumped.
+// mix runs the stage, watched. Its observer is called on its own goroutine, so that it stands still between
+// two reports while the disk is copied and the heap is dumped.
 func (w *world) mix(ctx context.Context, conn *natsjs.Conn) error {
 	reader, err := conn.Reader(ctx, name)
 	if err != nil {
@@ -70,7 +70,8 @@ func (w *world) open(records stream.Records, round, number uint64) {
 	w.steal(fmt.Sprint("when attempt ", number, " of round ", round, " is open"))
 }
 
-// released is the moment after a batch stands. The key of the attempt went before its claim.
+// released copies the disk and searches the heap for keys, just after a batch is on the broker. The key of
+// the attempt went before its claim.
 func (w *world) released(round uint64) {
 	w.steal(fmt.Sprint("when the batch of round ", round, " stands"))
 	heap := heapDump()
@@ -84,8 +85,8 @@ func (w *world) released(round uint64) {
 	}
 }
 
-// A recorder knows which report the stage looks at. The stage fetches the next ones meanwhile, and looks at all in the order in which
-// they came: one user a message, so that none is left when a cohort is full.
+// A recorder knows which report the stage looks at. The stage fetches the next ones meanwhile, and looks at all in
+// the order in which they came: one user a message, so that none is left when a cohort is full.
 type recorder struct {
 	stream.ReportReader
 	mu     sync.Mutex

@@ -13,8 +13,8 @@ type loot struct {
 	files map[string][]byte // by path below the copied folder
 }
 
-// steal copies a folder while others write in it. Files may be cut, or gone before they are read; both are what a thief may
-// find, too.
+// steal copies a folder while others write in it. Files may be cut, or gone before they are read; both are what a
+// thief may find, too.
 func steal(when, dir string) loot {
 	l := loot{when: when, files: map[string][]byte{}}
 	must(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -35,7 +35,7 @@ func steal(when, dir string) loot {
 	return l
 }
 
-// bytes is how much it is.
+// bytes returns the total size of the loot.
 func (l loot) bytes() (n int) {
 	for _, data := range l.files {
 		n += len(data)

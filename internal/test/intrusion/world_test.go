@@ -55,7 +55,7 @@ validation: {off: true}
 `
 )
 
-// A plan says what runs.
+// A plan describes the processes and the task of a run.
 type plan struct {
 	steps, cohort, minimum uint64
 	users                  int // fewer than steps x cohort, so that some round is topped up
@@ -64,7 +64,7 @@ type plan struct {
 	seed                   uint64
 }
 
-// params are those of the mechanism: six bits a coordinate.
+// params returns the parameters of the mechanism: six bits a coordinate.
 func (p plan) params() randomizer.Params {
 	return randomizer.Params{Dim: p.users, ClipNorm: clip, Levels: 2, Trials: 40, Coin: randomizer.Fair}
 }
@@ -127,7 +127,7 @@ type world struct {
 	kept     [][]byte        // what a broken run holds on to
 }
 
-// An attempt is what the stage did in one, seen from outside.
+// An attempt holds the actions of the stage in one attempt, seen from outside.
 type attempt struct {
 	round, number uint64
 	public        []byte
@@ -138,7 +138,7 @@ type attempt struct {
 	kept          bool // found in the heap after a batch of its round stood
 }
 
-// A draw is what one user's device made for a round.
+// A draw is the report that one user's device made for a round.
 type draw struct {
 	user   int
 	round  uint64
@@ -167,8 +167,8 @@ func (w *world) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// wholeLife is the life of the system in a new folder: the learner dies gracefully after its first round and goes on, so that
-// its states lie in tables and in a log.
+// wholeLife runs the system in a new folder and returns its world: the learner dies gracefully after its
+// first round and goes on, so that its states lie in tables and in a log.
 func wholeLife(t *testing.T, p plan, b broken) *world {
 	t.Helper()
 	w := &world{plan: p, broken: b, dir: t.TempDir(), registry: obs.NewRegistry(), drawn: map[[16]byte]draw{},
@@ -222,7 +222,7 @@ func wholeLife(t *testing.T, p plan, b broken) *world {
 	return w
 }
 
-// learn is the learner's two lives.
+// learn runs the learner's two lives.
 func (w *world) learn(ctx context.Context, conn *natsjs.Conn) error {
 	for life := range 2 {
 		store, err := pebblestore.Open(filepath.Join(w.dir, "state"), pebblestore.Options{Logger: w.log()})
@@ -287,7 +287,7 @@ func (w *world) steal(when string) {
 	w.copies = append(w.copies, l)
 }
 
-// publish is all devices.
+// publish runs all devices.
 func (w *world) publish(ctx context.Context, conn *natsjs.Conn) error {
 	spec, err := w.spec()
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// askToStop asks a publisher to stop, with SIGTERM and SIGINT by turns, waits for it, and holds its summary against its store. It
-// says whether that is what ended it.
+// askToStop asks a publisher to stop, with SIGTERM and SIGINT by turns, waits for it, and holds its summary against
+// its store. It says whether that is what ended it.
 func (f *fleet) askToStop(r *role, turn int) bool {
 	f.t.Helper()
 	signal, ask := syscall.SIGTERM, r.Terminate
@@ -107,9 +107,9 @@ func (f *fleet) until(what string, holds func() bool) {
 	}
 }
 
-// TestAskedInAnOpenRound: a publisher whose users are all in a round that stays open, because they are fewer than its minimum, is
-// asked to stop by either signal. It ends at once, with the outcomes unknown; the same command takes them up, sends nothing
-// again, and finishes. In the end each of them is counted once.
+// TestAskedInAnOpenRound: a publisher whose users are all in a round that stays open, because they are fewer than
+// its minimum, is asked to stop by either signal. It ends at once, with the outcomes unknown; the same command
+// takes them up, sends nothing again, and finishes. In the end each of them is counted once.
 func TestAskedInAnOpenRound(t *testing.T) {
 	const rows = 6
 	f := newFleet(t, plan{rounds: 2, cohort: 12, publishers: 8, rows: rows, lease: time.Second})
@@ -141,7 +141,8 @@ func TestAskedInAnOpenRound(t *testing.T) {
 			t.Errorf("it prints %+v, want %d events unknown in one round", p.summary, rows)
 		}
 	}
-	// It and one more fill the round. All others together would leave no users for the next: whom a round leaves over may not pay again.
+	// It and one more fill the round. All others together would leave no users for the next: whom a round leaves
+	// over may not pay again.
 	f.start("publisher0", "publisher1")
 	f.until("the second round", func() bool { return w.newestRound() == 2 })
 	k := &killer{rng: rand.New(rand.NewPCG(1, 0)), spacing: time.Second} // who kills nobody
@@ -172,7 +173,7 @@ func TestAskedInAnOpenRound(t *testing.T) {
 	}
 }
 
-// reports is how many reports the broker has taken. A duplicate is not one.
+// reports returns how many reports the broker has taken, without duplicates.
 func (f *fleet) reports() uint64 {
 	f.t.Helper()
 	nc, err := nats.Connect(f.broker.URL())

@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A sum says what a campaign went through.
+// A sum counts the events of a campaign.
 type sum struct {
 	real, void, reopened                           int
 	users, counted, uncounted, unknown, doubt, fit int
@@ -99,8 +99,8 @@ func (e *evidence) auditLedger(violate func(string, ...any)) {
 	}
 }
 
-// auditUsers compares what devices know with what was released. A user who was counted in one round and again in a later
-// one would be missing from the devices' account of the first.
+// auditUsers compares what devices know with what was released. A user who was counted in one round and again in a
+// later one would be missing from the devices' account of the first.
 func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 	counted, unknown := map[uint64]int{}, map[uint64]int{}
 	joined := 0

@@ -15,8 +15,9 @@ import (
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// TestEndlessKills: a task without an end goes on for 10^4 rounds while its processes and its broker are killed. What holds of other
-// tasks holds, and the learner's checkpoint has one size. How long rounds take, and what folders hold, is printed.
+// TestEndlessKills: a task without an end goes on for 10^4 rounds while its processes and its broker are killed.
+// What holds of other tasks holds, and the learner's checkpoint has one size. How long rounds take, and what
+// folders hold, is printed.
 func TestEndlessKills(t *testing.T) {
 	s := seed(t)
 	p := plan{rounds: 25, cohort: 100, publishers: 2, rows: 2500, lease: time.Second, endless: true}
@@ -50,7 +51,7 @@ func (f *fleet) stretch(k *killer, w *witness) {
 	}
 }
 
-// size is how many bytes the files of a folder have, as far as they can be seen.
+// size returns how many bytes the files of a folder have, as far as they can be seen.
 func size(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -77,8 +78,8 @@ func (f *fleet) finish() {
 	}
 }
 
-// learnedAs lists where the learner and one that was not told to finish differ in what they learned and charged, and where the
-// size of the learner's checkpoints was not one.
+// learnedAs lists where the learner and one that was not told to finish differ in what they learned and charged,
+// and where the size of the learner's checkpoints was not one.
 func (f *fleet) learnedAs(dir string) (differences []string) {
 	mine, err := load(f.t, f.path("state"))
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// evidence is what is left when the task has ended: on the broker, on the disks, and as printed.
+// evidence holds what is left when the task has ended: on the broker, on the disks, and as printed.
 type evidence struct {
 	standing   map[string]stream.Message // by subject
 	seen       map[string][]byte         // by the witness
@@ -38,7 +38,7 @@ type ledger struct {
 	Entries, Chain []statedir.LedgerEntry
 }
 
-// A round is what stands about one round.
+// A round holds the records about one round.
 type round struct {
 	announced *wire.Round
 	opens     int
@@ -47,7 +47,7 @@ type round struct {
 	closes    []*wire.Close
 }
 
-// A publisher is what its store and its last life say.
+// A publisher holds what its store holds and its last life printed.
 type publisher struct {
 	name    string
 	rows    []participation.Record
@@ -175,7 +175,7 @@ func (f *fleet) publisher(i, block int) publisher {
 	return p
 }
 
-// ask is what the command learner prints about a state folder.
+// ask returns the output of a question to the command learner about a state folder.
 func (f *fleet) ask(question, dir string) []byte {
 	f.t.Helper()
 	args := []string{question, "--state", dir}

@@ -16,9 +16,9 @@ import (
 
 const name = stream.Task("kills")
 
-// The declaration of every task here. What kills waste is rounds and users, so both are small and there are more users
-// than the plan wants.
-// Rounds keep the plan's deadline, whatever their pace, so that a learner which is given the batches again announces the same bytes.
+// The declaration of every task here. What kills waste is rounds and users, so both are small and there are more
+// users than the plan wants. Rounds keep the plan's deadline, whatever their pace, so that a learner which is given
+// the batches again announces the same bytes.
 const declaration = `
 version: 1
 name: kills
@@ -45,7 +45,8 @@ silo: {count: %d, units: %d}
 schedule: {deadline: 4s, rounds: {max: %d}, plan: proved, algorithm: %s, interactive: %t}
 `
 
-// A task without an end whose rounds all ask as many, so that a learner which is given the batches again announces the same bytes.
+// A task without an end whose rounds all ask as many, so that a learner which is given the batches again announces
+// the same bytes.
 const forever = `
 version: 1
 name: kills
@@ -58,7 +59,7 @@ privacy: {epsilon: 8, delta: 1e-3, trust: shuffle}
 schedule: {users: 800, continuous: adaptive, minimum_cohort: 100, deadline: 4s, stale: 4s}
 `
 
-// A plan is what a campaign is about.
+// A plan describes the task and the publishers of a campaign.
 type plan struct {
 	rounds, cohort int
 	publishers     int
@@ -80,7 +81,8 @@ func (p plan) declared() []byte {
 	return fmt.Appendf(nil, declaration, p.rounds*p.cohort, p.cohort, p.cohort*3/4, p.rounds, p.kind())
 }
 
-// kind is that of the plan: the default, where a tenth of the users, who report moments, are a cohort.
+// kind returns schedule.Practical, the default, if a tenth of the users, who report moments, are at least a
+// minimum cohort; otherwise schedule.Proved.
 func (p plan) kind() string {
 	if p.rounds*p.cohort/10 < p.cohort*3/4 {
 		return schedule.Proved
@@ -185,7 +187,7 @@ func (r *role) ended(t testing.TB) {
 	r.over = true
 }
 
-// over says whether all but the broker have come to their end.
+// over reports whether all processes except the broker have ended.
 func (f *fleet) over() bool {
 	for _, r := range f.roles {
 		if !r.over && r.kind != "broker" {

@@ -26,7 +26,7 @@ type killer struct {
 	together bool // the broker and the stages at one time: the one way in which a claim often stays without its batch
 }
 
-// patience is how long a campaign may take after its last kill, on a machine that is busy.
+// patience bounds the time of a campaign after its last kill, on a machine that is busy.
 const patience = 8 * time.Minute
 
 // longest is as long as go test gives the package.
@@ -54,7 +54,7 @@ func (k *killer) draw() {
 	}
 }
 
-// woken is told that a record was announced.
+// woken notes that a record was announced.
 func (k *killer) woken() {
 	if k.armed {
 		k.armed, k.due = false, time.Now().Add(k.nextWait)
@@ -79,7 +79,8 @@ func (k *killer) victims(roles []*role) (all []*role) {
 	return lots[k.rng.IntN(len(lots)):][:1]
 }
 
-// run starts the fleet, kills that many of it, and waits for the task's end. It returns early where the task ends first.
+// run starts the fleet, kills that many of it, and waits for the task's end. It returns early where the task ends
+// first.
 func (f *fleet) run(k *killer, kills int, w *witness) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

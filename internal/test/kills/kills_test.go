@@ -58,7 +58,8 @@ func campaign(t *testing.T, p plan, k *killer, kills int) (made int, s sum) {
 
 var everybody = map[string]int{"learner": 3, "stage": 2, "publisher": 1, "broker": 2}
 
-// TestKills: any of the processes is killed, the broker too, again and again; nothing is lost, and nothing counted twice.
+// TestKills: any of the processes is killed, the broker too, again and again; nothing is lost, and nothing counted
+// twice.
 func TestKills(t *testing.T) {
 	s := seed(t)
 	if !longtest.Run(t, "all but the first 10 of 200 kills") {
@@ -93,8 +94,9 @@ func TestLearnerKills(t *testing.T) {
 	campaign(t, p, k, kills)
 }
 
-// TestSiloKills: silos that trust nobody are killed, again and again. In one pass no block is in two rounds, none is lost but what the plan does not
-// want and the rows at the end that fill no block; in many all rows are one block, in each round once.
+// TestSiloKills: silos that trust nobody are killed, again and again. In one pass no block is in two rounds, none
+// is lost but what the plan does not want and the rows at the end that fill no block; in many all rows are one
+// block, in each round once.
 func TestSiloKills(t *testing.T) {
 	kills, rounds := 8, 12
 	if longtest.Run(t, "all but the first 8 of 100 kills of silos, twice") {

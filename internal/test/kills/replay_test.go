@@ -20,8 +20,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// replay has an undisturbed learner read the batches that stand, from an empty folder, and lists where its disk or what
-// is printed of it differs from that of the killed one.
+// replay lets an undisturbed learner read the batches on the broker, from an empty folder, and lists where
+// its disk, or the output about it, differs from the killed one's.
 func (f *fleet) replay(e *evidence) (differences []string) {
 	f.t.Helper()
 	broker := f.batches(e)
@@ -87,8 +87,8 @@ func (f *fleet) keep(c state.Checkpoint) {
 	}
 }
 
-// goOn has the command itself go on from the folder that was kept, on the broker of the campaign, and lists where it does
-// not arrive at the same state.
+// goOn runs the command itself from the folder that was kept, on the broker of the campaign, and lists where
+// it does not arrive at the same state.
 func (f *fleet) goOn() (differences []string) {
 	f.t.Helper()
 	if f.kept == "" {
@@ -108,7 +108,7 @@ func (f *fleet) goOn() (differences []string) {
 	return f.sameAs(f.kept)
 }
 
-// batches is a broker that holds the stage's key and the batches, with the sequences that they have.
+// batches returns a broker that holds the stage's key and the batches, with the sequences that they have.
 func (f *fleet) batches(e *evidence) *memory.Broker {
 	f.t.Helper()
 	broker, err := memory.New(memory.Config{})

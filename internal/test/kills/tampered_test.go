@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// sound is what a campaign of three rounds leaves, the second of them void, with two users each and one who was not wanted.
+// sound returns the evidence of a campaign of three rounds, the second of them void, with two users each and
+// one who was not needed.
 func sound() *evidence {
 	e := &evidence{standing: map[string]stream.Message{}, seen: map[string][]byte{}, rounds: map[uint64]*round{},
 		task: &wire.Task{Plan: &wire.Plan{Phases: []*wire.Phase{{Users: 4, Rounds: 2, Cohort: 2, Minimum: 2, RoundsPerUser: 1}}}}, end: &wire.End{LastRound: 3}}
@@ -44,8 +45,8 @@ func sound() *evidence {
 	return e
 }
 
-// TestTamperedEvidenceIsSeen changes one thing after the other in sound evidence, as a broken promise would, and insists
-// that the audit sees it.
+// TestTamperedEvidenceIsSeen changes one thing after the other in sound evidence, as a broken promise would, and
+// insists that the audit sees it.
 func TestTamperedEvidenceIsSeen(t *testing.T) {
 	e := sound()
 	if violations, s := e.audit(); len(violations) > 0 || s.fit != 2 || s.void != 1 {
@@ -121,8 +122,8 @@ func swap[T any](at *T, value T) (restore func()) {
 	return func() { *at = was }
 }
 
-// TestWhatIsNotOnDiskIsSeen: a learner that announces first and commits afterwards leaves such a folder when it is killed in
-// between.
+// TestWhatIsNotOnDiskIsSeen: a learner that announces first and commits afterwards leaves such a folder when it is
+// killed in between.
 func TestWhatIsNotOnDiskIsSeen(t *testing.T) {
 	disk := state.Checkpoint{Cursor: state.Cursor{Round: 2}, Task: []byte("task"), NextRound: []byte("round 3")}
 	sound := map[string][]byte{name.Task(): disk.Task, name.Round(1): []byte("round 1"), name.Round(3): disk.NextRound, name.Claim(3): []byte("claim")}

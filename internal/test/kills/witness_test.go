@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// lookEvery is how often the witness looks when nothing wakes it.
+// lookEvery is the time between two looks of the witness when nothing wakes it.
 const lookEvery = 100 * time.Millisecond
 
 // A witness reads along while the campaign runs, and remembers the first bytes that it saw of every record.
@@ -129,7 +129,8 @@ func (w *witness) newestRound() uint64 {
 	return w.newest
 }
 
-// checkDisk looks at the folder of a learner that was just killed: what anybody saw of it is there. It returns what is there.
+// checkDisk looks at the folder of a learner that was just killed: what anybody saw of it is there. It returns what
+// is there.
 func (w *witness) checkDisk(f *fleet) state.Checkpoint {
 	c, err := load(f.t, f.path("state"))
 	f.keep(c)

@@ -58,7 +58,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	}
 }
 
-// headings are the anchors of a document's headings: lower case, punctuation dropped, spaces as hyphens.
+// headings returns the anchors of a document's headings: lower case, punctuation dropped, spaces as hyphens.
 func headings(t *testing.T, doc string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(doc)

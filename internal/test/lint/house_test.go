@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// Entropy of production code comes from the operating system. A seed becomes entropy only for simulations, test support,
-// the faults that the memory broker is asked to make, plans that are compared on simulated rows, and queries that hide nobody (learner/research/resque). The order of shuffled rows follows from a
-// seed that the system draws and a restart keeps.
+// Entropy of production code comes from the operating system. A seed becomes entropy only for simulations, test
+// support, the faults that the memory broker is asked to make, plans that are compared on simulated rows, and
+// queries that hide nobody (learner/research/resque). The order of shuffled rows follows from a seed that the
+// system draws and a restart keeps.
 func TestSeedsStayInSimulation(t *testing.T) {
 	maySeed := []string{"internal/sim", "internal/test/dptest", "learner/planning", "learner/research/resque", "internal/test/storetest", "internal/test/memory"}
 	for _, f := range sources(t) {

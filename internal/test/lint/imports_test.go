@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// mayImport says which of our packages the production code of a folder may import. Folders that are not listed
-// may import nothing of ours, so a new package has to be thought about here.
+// mayImport lists which of our packages the production code of a folder may import. Folders that are not
+// listed may import none of ours, so a new package needs an entry here.
 var mayImport = map[string][]string{
 	"randomizer":              {},
 	"randomizer/accounting":   {"randomizer"}, // the shape of a round: who adds how many trials, how long a report is
@@ -115,7 +115,7 @@ var mayImport = map[string][]string{
 	"internal/cli":            {"*"},
 }
 
-// onlyIn says in which folders a foreign module may be imported by production code.
+// onlyIn lists the folders in which production code may import a foreign module.
 var onlyIn = map[string][]string{
 	"github.com/nats-io/":           {"stream/natsjs"},
 	"github.com/cockroachdb/pebble": {"state/pebblestore"},

@@ -11,7 +11,7 @@ import (
 // index is the page that leads to all others.
 const index = root + "/docs/README.md"
 
-// documents are the pages that speak to readers.
+// documents returns the pages that speak to readers.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}

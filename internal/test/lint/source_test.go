@@ -26,7 +26,7 @@ type sourceFile struct {
 	fset  *token.FileSet
 }
 
-// dir is the package's folder, "" for the root.
+// dir returns the package's folder, "" for the root.
 func (f sourceFile) dir() string {
 	if d := path.Dir(f.path); d != "." {
 		return d
@@ -49,7 +49,7 @@ func (f sourceFile) imports() (own, foreign []string) {
 	return own, foreign
 }
 
-// sources are all Go files of the repository, parsed once for all tests.
+// sources returns all Go files of the repository, parsed once for all tests.
 func sources(t *testing.T) []sourceFile {
 	t.Helper()
 	files, err := parsedSources()

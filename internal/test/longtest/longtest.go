@@ -7,11 +7,12 @@ import (
 	"testing"
 )
 
-// On says whether PANLEARN_DEEP asks for the long tests. It prints nothing: use it where the short form is whole.
+// On reports whether PANLEARN_DEEP asks for the long tests. It prints nothing: use it where the short form is
+// whole.
 func On() bool { return os.Getenv("PANLEARN_DEEP") != "" }
 
-// Run says whether the long test runs. Where it does not, it says what was left out, on standard output too: the log of a
-// test that passes is not shown.
+// Run reports whether the long test runs. Where it does not, it prints what was left out, on standard output
+// too: the log of a test that passes is not shown.
 func Run(t testing.TB, what string) bool {
 	t.Helper()
 	if On() {

@@ -75,7 +75,7 @@ func New(c Config) (*Broker, error) {
 	}, nil
 }
 
-// Limits are what the broker accepts.
+// Limits returns the limits of the broker.
 func (b *Broker) Limits() stream.Limits { return stream.Limits{MaxPayload: b.config.MaxPayload} }
 
 // Inject replaces the injector; nil ends all faults.

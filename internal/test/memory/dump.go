@@ -54,8 +54,9 @@ func (b *Broker) remove(q *queue, it *item) {
 	}
 }
 
-// Save returns what puts one stream of a task, not that of reports, back to what it holds now, sequences too: a broker that is restored
-// from a copy. What was saved when nothing was written yet is a stream that was removed and made again.
+// Save returns what puts one stream of a task, not that of reports, back to what it holds now, sequences too: a
+// broker that is restored from a copy. What was saved when nothing was written yet is a stream that was removed and
+// made again.
 func (b *Broker) Save(task stream.Task, s stream.Stream) (restore func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 )
 
-// ErrDisconnected says that the broker could not be reached, or that its answer was lost.
+// ErrDisconnected means that the broker could not be reached, or that its answer was lost.
 var ErrDisconnected = errors.New("disconnected from the broker")
 
-// An Op is what an Injector is asked about: one call, or one message of a call.
+// An Op names the operation that an Injector is asked about: one call, or one message of a call.
 type Op int
 
 // The operations. Publish, Deliver and Ack are one message each; Wake is one watcher.
@@ -24,7 +24,7 @@ const (
 	Wake
 )
 
-// A Fault is what happens to an operation.
+// A Fault selects how an operation fails.
 type Fault int
 
 const (

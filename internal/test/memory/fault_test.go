@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// once is an injector that returns fault for the first operation of a kind.
+// once returns an injector that returns fault for the first operation of a kind.
 func once(op memory.Op, fault memory.Fault) memory.Injector {
 	done := false
 	return func(o memory.Op, _ string) memory.Fault {
@@ -220,7 +220,7 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
-// run is one history of a broker under random faults; what it answers is a function of the seed.
+// run plays one history of a broker under random faults; the answers are a function of the seed.
 func run(t *testing.T, seed uint64) []string {
 	b, r := open(t, memory.Config{Seed: seed, Shuffle: true, Window: 16, MaxAckPending: 20,
 		Inject: memory.Random(seed, memory.Rates{LostAck: 0.2, Lost: 0.1, Duplicate: 0.2, Lag: 0.3})})

@@ -9,13 +9,13 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A Copy is what a stream of records held at some time. The zero Copy is a stream that was just made.
+// A Copy holds the content of a stream of records at some time. The zero Copy is a stream that was just made.
 type Copy struct {
 	standing []stream.Message // ascending sequence, each with its time
 	last     uint64           // sequence that was given last
 }
 
-// Copy is what a stream holds now. Reports are not copied: of them it is the zero Copy.
+// Copy returns the present content of a stream. Reports are not copied: of them it returns the zero Copy.
 func (b *Broker) Copy(task stream.Task, s stream.Stream) Copy {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -30,9 +30,10 @@ func (b *Broker) Copy(task stream.Task, s stream.Stream) Copy {
 	return c
 }
 
-// Restore has a stream hold what it held when it was copied, as a server does that lost what it had acknowledged since: the rest
-// is gone, what was overwritten is back, and sequences are given again. It returns the subjects on which less stands than before.
-// All reports are lost, with their message ids, whatever the Copy is.
+// Restore sets a stream back to the content of a Copy, as a server does that lost writes it had acknowledged
+// since: later records are gone, overwritten ones are back, and sequences are given again. It returns the
+// subjects on which less is left than before. All reports are lost, with their message ids, whatever the Copy
+// is.
 func (b *Broker) Restore(task stream.Task, s stream.Stream, c Copy) (lost []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,7 +60,7 @@ func (b *Broker) Restore(task stream.Task, s stream.Stream, c Copy) (lost []stri
 	return lost
 }
 
-// Lose has one record be gone, as on a damaged disk; the stream goes on. It says whether there was one.
+// Lose removes one record, as on a damaged disk; the stream goes on. It reports whether there was one.
 func (b *Broker) Lose(subject string) bool {
 	task, s, err := stream.StreamOf(subject)
 	if err != nil || s == stream.Reports {

@@ -39,7 +39,7 @@ type queue struct {
 	waiters chan struct{} // closed when something may be deliverable
 }
 
-// consumer is what delivers the reports.
+// consumer holds the state of the delivery of reports.
 type consumer struct {
 	ready []*item          // to be delivered, in order
 	out   map[uint64]*item // delivered, not acknowledged
@@ -132,7 +132,7 @@ func (c *consumer) next(pick func(n int) int, deadline time.Time) *item {
 	return nil
 }
 
-// nextDeadline is the earliest time at which a report that is out comes back; zero where none does.
+// nextDeadline returns the earliest time at which a report that is out comes back; zero where none does.
 func (c *consumer) nextDeadline() time.Time {
 	var next time.Time
 	for _, it := range c.out {

@@ -47,7 +47,7 @@ func copied(m *stream.Message) stream.Message {
 	return stream.Message{Subject: m.Subject, Sequence: m.Sequence, Data: bytes.Clone(m.Data)}
 }
 
-// read is what a reader gets of a message.
+// read returns the copy of a message that a reader gets, with its time.
 func (r *records) read(m *stream.Message) stream.Message {
 	out := copied(m)
 	out.Time = r.times[m.Sequence]

@@ -33,7 +33,7 @@ type mutant struct {
 // An edit replaces a text that occurs once.
 type edit struct{ from, to string }
 
-// text is the file with the edits made.
+// text returns the file with the edits made.
 func (m mutant) text(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, m.file))
@@ -86,8 +86,8 @@ func TestMutantsApply(t *testing.T) {
 	}
 }
 
-// TestMutantsBuild: each mutant is a program. One that does not build says nothing of the tests, and only the long run would tell. All
-// are built at once: their edits do not overlap.
+// TestMutantsBuild: each mutant is a program. One that does not build says nothing of the tests, and only the long
+// run would tell. All are built at once: their edits do not overlap.
 func TestMutantsBuild(t *testing.T) {
 	texts, packages := map[string]string{}, map[string]bool{}
 	for _, m := range mutants {
@@ -106,7 +106,8 @@ func TestMutantsBuild(t *testing.T) {
 	}
 }
 
-// overlay writes texts in place of files, named from the root, into a folder of the test's, and returns what the go command is told of it.
+// overlay writes texts that replace files, named from the root, into a folder of the test's, and returns the
+// path of the overlay file for the go command.
 func overlay(t *testing.T, texts map[string]string) (path string) {
 	t.Helper()
 	dir, replace := t.TempDir(), map[string]string{}
@@ -132,7 +133,8 @@ func overlay(t *testing.T, texts map[string]string) (path string) {
 	return path
 }
 
-// failed is how the go command says that a test failed; a program that does not build says something else.
+// failed matches the go command's output where a test failed; the output for a program that does not build
+// differs.
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL|^panic:|^fatal error:`)
 
 // TestMutantsAreSeen: with each promise broken, each of the tests that are named for it fails.

@@ -11,14 +11,14 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// A place is where an attack is tried.
+// A place holds a broker on which an attack is tried.
 type place struct {
 	name   string
 	broker *broker
 	falls  bool // the attack works here
 }
 
-// An attack is what somebody with a role's credentials tries.
+// An attack holds an action that is tried with a role's credentials.
 type attack struct {
 	name    string
 	role    string
@@ -140,7 +140,8 @@ func api(subject, body string) trial {
 	}
 }
 
-// TestNobodyPurgesRecords: the stage may purge reports, and with that ask to purge any stream; those of the records refuse everybody.
+// TestNobodyPurgesRecords: the stage may purge reports, and with that ask to purge any stream; those of the records
+// refuse everybody.
 func TestNobodyPurgesRecords(t *testing.T) {
 	s := shipped(t).scene(t)
 	for _, role := range []string{admin, learner, stage, publisher} {
@@ -220,8 +221,9 @@ func flush(t *testing.T, nc *nats.Conn) {
 	}
 }
 
-// own is what each role may write; missing is what each may read, and is not there: the answer is an empty message. (An
-// answer that is a record says in its header which stream it expects, so that another one would not store it.)
+// own returns a subject that a role may write; missing one that each role may read, of a record that does not
+// exist: the answer is an empty message. (An answer that is a record names in its header the stream it
+// expects, so that another one would not store it.)
 func own(role string) string {
 	return map[string]string{learner: task.Round(2), stage: task.Open(2, 1), publisher: task.Report(1, 1)}[role]
 }
@@ -246,9 +248,10 @@ func traces(subject string) trial {
 	}
 }
 
-// provoke sends a message whose answer would be written to subject, and looks there. An answer leaves through the queue
-// of the stream that makes it and enters through the queue of the one that stores it, in the order of the writes after
-// it: when the first of these are acknowledged it has left, and when the second are, it has been stored or never will be.
+// provoke sends a message whose answer would be written to subject, and looks there. An answer leaves through the
+// queue of the stream that makes it and enters through the queue of the one that stores it, in the order of the
+// writes after it: when the first of these are acknowledged it has left, and when the second are, it has been
+// stored or never will be.
 func provoke(t *testing.T, s *scene, c *client, m *nats.Msg, subject string) bool {
 	t.Helper()
 	const after = "after"
@@ -316,11 +319,12 @@ func allowRollup(t *testing.T, s *scene) {
 	}
 }
 
-// apiError says whether an answer is one that refuses.
+// apiError reports whether an answer refuses a request.
 func apiError(m *nats.Msg) bool { return strings.Contains(string(m.Data), `"error":`) }
 
-// TestReservedReplies: an import passes replies that begin with $JS.ACK on as they are, so an empty answer sent there would
-// acknowledge a report of somebody else. The server refuses such replies of clients; older ones may not.
+// TestReservedReplies: an import passes replies that begin with $JS.ACK on as they are, so an empty answer sent
+// there would acknowledge a report of somebody else. The server refuses such replies of clients; older ones may
+// not.
 func TestReservedReplies(t *testing.T) {
 	s := shipped(t).scene(t)
 	for _, role := range []string{publisher, learner, stage} {

@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// A site is what devca wrote, for one server or three.
+// A site holds the files that devca wrote, for one server or three.
 type site struct {
 	dir    string
 	routes []string // where the links of each server listen
@@ -88,7 +88,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// sameTLS is the cluster that one would write first: links with the files of the clients' port.
+// sameTLS returns the cluster that one would write first: links with the files of the clients' port.
 func sameTLS(t testing.TB) (site, *server.Server) {
 	t.Helper()
 	s := site{filepath.Join(t.TempDir(), "site"), freePorts(t, 1)}
@@ -106,7 +106,7 @@ cluster { name: panlearn, listen: "%s", routes: ["nats://%[1]s"]
 	return s, startServer(t, s.at("cluster.conf"))
 }
 
-// rogue is a server with a role's certificate, which links to the address.
+// rogue returns a server with a role's certificate, which links to the address.
 func (s site) rogue(t testing.TB, role, address string) *server.Server {
 	t.Helper()
 	ca, err := os.ReadFile(s.at("ca.pem"))
@@ -128,8 +128,8 @@ cluster { name: panlearn, listen: "127.0.0.1:-1", routes: ["nats://%s"]
 `, role, address, s.at(role+".pem"), s.at(role+"-key.pem"), believed)))
 }
 
-// TestOnlyServersJoin: a publisher, stage, learner or administrator who runs a server is refused by the shipped cluster, and was taken by
-// the one that shows the users' authority on its links.
+// TestOnlyServersJoin: a publisher, stage, learner or administrator who runs a server is refused by the shipped
+// cluster, and was taken by the one that shows the users' authority on its links.
 func TestOnlyServersJoin(t *testing.T) {
 	bad, target := sameTLS(t)
 	bad.rogue(t, publisher, bad.routes[0])
@@ -196,8 +196,8 @@ func connectTo(t testing.TB, s *server.Server, c natsjs.ConnectConfig) *natsjs.C
 	return conn
 }
 
-// TestShippedPorts: the shipped configurations open the clients' port and, of a cluster, the links: none for leaf nodes, gateways,
-// websockets or MQTT, where certificates or permissions would be others, and no monitoring port.
+// TestShippedPorts: the shipped configurations open the clients' port and, of a cluster, the links: none for leaf
+// nodes, gateways, websockets or MQTT, where certificates or permissions would be others, and no monitoring port.
 func TestShippedPorts(t *testing.T) {
 	s := three(t)
 	for _, file := range []string{"server-1/panlearn.conf", "server-1/cluster.conf"} {

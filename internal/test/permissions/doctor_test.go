@@ -31,8 +31,8 @@ func examine(t *testing.T, s *scene, role string, expect natsadmin.Expect, check
 	return status, text
 }
 
-// TestDoctorKnowsRoles: under the shipped configuration each role's credentials are those of the role and of no other;
-// where permissions are missing or one account serves all, they are more.
+// TestDoctorKnowsRoles: under the shipped configuration each role's credentials allow what the role needs and
+// no more; where permissions are missing or one account serves all, they allow more.
 func TestDoctorKnowsRoles(t *testing.T) {
 	safe, bare := shipped(t).scene(t), open(t).scene(t)
 	for name, role := range roleOf {

@@ -8,7 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// BenchmarkPublish is what accounts, imports and TLS cost a publisher: reports of 1 KiB into a memory stream.
+// BenchmarkPublish measures the cost of accounts, imports and TLS for a publisher: reports of 1 KiB into a
+// memory stream.
 func BenchmarkPublish(b *testing.B) {
 	for _, p := range []struct {
 		name string

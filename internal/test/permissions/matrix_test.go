@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// writers and readers are the table of docs/reference/protocol.md: one writer for every stream, and who needs to read it.
+// writers and readers are the table of docs/reference/protocol.md: one writer for every stream, and who needs to
+// read it.
 var (
 	writers = map[stream.Stream][]string{
 		stream.Rounds: {learner}, stream.Attempts: {stage}, stream.Leases: {stage}, stream.Batches: {stage},
@@ -24,8 +25,8 @@ var (
 	}
 )
 
-// TestMatrix: under the shipped configuration each role may write and read exactly what the protocol gives it, for every
-// subject that the streams hold.
+// TestMatrix: under the shipped configuration each role may write and read exactly what the protocol gives it, for
+// every subject that the streams hold.
 func TestMatrix(t *testing.T) {
 	s := shipped(t).scene(t)
 	for _, role := range []string{admin, learner, stage, publisher, publisher2} {

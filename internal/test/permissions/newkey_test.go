@@ -19,8 +19,9 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestNewKeyOfAUser is what docs/how-to/runbook.md says of new keys: the server's configuration names the new one and is loaded again; the process with the old
-// key is sent away and asks on, whoever comes with the new one goes on with the same streams, and no other user notices.
+// TestNewKeyOfAUser follows docs/how-to/runbook.md on new keys: the server's configuration names the new one
+// and is loaded again; the process with the old key is disconnected and keeps trying, a process with the new
+// one goes on with the same streams, and no other user notices.
 func TestNewKeyOfAUser(t *testing.T) {
 	dir, other := filepath.Join(t.TempDir(), "site"), filepath.Join(t.TempDir(), "other")
 	for _, d := range []string{dir, other} {

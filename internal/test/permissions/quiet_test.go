@@ -37,8 +37,8 @@ func (l *serverLog) Errorf(format string, v ...any)  { l.note(format, v...) }
 func (l *serverLog) Debugf(string, ...any)           {}
 func (l *serverLog) Tracef(string, ...any)           {}
 
-// TestStartsAreQuiet: what a role asks at its start about the task's streams is no violation of its permissions in the server's log, where one
-// means that somebody tries what he may not.
+// TestStartsAreQuiet: what a role asks at its start about the task's streams is no violation of its permissions in
+// the server's log, where one means that somebody tries what he may not.
 func TestStartsAreQuiet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "site")
 	if err := devca.Write(devca.Config{Dir: dir, Publishers: 1, Lifetime: time.Hour, Now: time.Now()}); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// TestCertificatesAreRenewed: certificates, keys and the authority that are replaced on disk are those of the next connection;
-// nothing has to be restarted but the server.
+// TestCertificatesAreRenewed: the next connection uses certificates, keys and an authority that were replaced
+// on disk; only the server has to be restarted.
 func TestCertificatesAreRenewed(t *testing.T) {
 	dir, renewed, store := filepath.Join(t.TempDir(), "site"), filepath.Join(t.TempDir(), "renewed"), t.TempDir()
 	now := time.Now().Truncate(time.Second)

@@ -64,7 +64,7 @@ func (s *scene) report(t *testing.T) {
 	}
 }
 
-// standing is the newest message on a subject, as the administrator sees it; nil without one.
+// standing returns the newest message on a subject, as the administrator sees it; nil without one.
 func (s *scene) standing(t *testing.T, subject string) *jetstream.RawStreamMsg {
 	t.Helper()
 	_, of, err := stream.StreamOf(subject)
@@ -90,7 +90,7 @@ func (s *scene) stream(t *testing.T, of stream.Stream) jetstream.Stream {
 	return handle
 }
 
-// reports is how many reports the work queue holds.
+// reports returns how many reports the work queue holds.
 func (s *scene) reports(t *testing.T) uint64 {
 	t.Helper()
 	return s.stream(t, stream.Reports).CachedInfo().State.Msgs

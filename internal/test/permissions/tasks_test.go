@@ -41,8 +41,9 @@ var (
 	variableNames = regexp.MustCompile(`(?m)(\$|^)(ADMIN|LEARNER|STAGE|DEVICES)(_INBOX)?\b`)
 )
 
-// twoSites is a server with the shipped accounts twice, the second time under other names and with other users, as deploy/nats/README.md
-// says for tasks of different people. A role of the second site has the prefix "other-".
+// twoSites returns a server with the shipped accounts twice, the second time under other names and with other
+// users, as deploy/nats/README.md says for tasks of different people. A role of the second site has the
+// prefix "other-".
 func twoSites(t testing.TB) *broker {
 	t.Helper()
 	dir, second := filepath.Join(t.TempDir(), "site"), filepath.Join(t.TempDir(), "second")
@@ -134,7 +135,7 @@ func (n *tenant) Applied(service.Applied)  { n.applied() }
 
 func (n *tenant) folder() string { return filepath.Join(n.dir, "state") }
 
-// run is the task's three processes, until all have ended.
+// run runs the task's three processes, until all have ended.
 func (n *tenant) run(ctx context.Context, b *broker) error {
 	log := slog.New(slog.DiscardHandler)
 	ended := make(chan error, 3)
@@ -157,7 +158,7 @@ func (n *tenant) run(ctx context.Context, b *broker) error {
 	return errors.Join(<-ended, <-ended, <-ended)
 }
 
-// view is what the task's folder holds.
+// view returns the content of the task's folder.
 func (n *tenant) view(t *testing.T) statedir.View {
 	t.Helper()
 	store, err := pebblestore.Open(n.folder(), pebblestore.Options{ReadOnly: true})
@@ -214,9 +215,9 @@ func (a answering) Trouble(string)           {}
 func (a answering) Lost(string)              {}
 func (a answering) Applied(service.Applied)  {}
 
-// TestTasksSideBySide: three tasks on one server, two of the same people and one of others. The one that is killed in the middle,
-// ended and removed is not noticed by the two that go on, whose users are all counted, and whose models are to the last bit
-// those of learners that have the broker for themselves.
+// TestTasksSideBySide: three tasks on one server, two of the same people and one of others. The one that is killed
+// in the middle, ended and removed is not noticed by the two that go on, whose users are all counted, and whose
+// models are to the last bit those of learners that have the broker for themselves.
 func TestTasksSideBySide(t *testing.T) {
 	b := twoSites(t)
 	first, second := newTenant(t, "first", ""), newTenant(t, "second", "", "privacy.epsilon=2", "schedule.algorithm=psgd", "model.radius=5")

@@ -41,7 +41,7 @@ type broker struct {
 	tasks int
 }
 
-// shipped is a server with the configuration that we ship.
+// shipped returns a server with the configuration that we ship.
 func shipped(t testing.TB) *broker {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "site")
@@ -54,13 +54,14 @@ func shipped(t testing.TB) *broker {
 	})
 }
 
-// open is a server without any authentication.
+// open returns a server without any authentication.
 func open(t testing.TB) *broker {
 	t.Helper()
 	return start(t, write(t, "jetstream: enabled\n"), func(string) natsjs.ConnectConfig { return natsjs.ConnectConfig{} })
 }
 
-// permissions is a server with one account for all and permissions to publish and subscribe: what one would write first.
+// permissions returns a server with one account for all and permissions to publish and subscribe: what one
+// would write first.
 func permissions(t testing.TB) *broker {
 	t.Helper()
 	config := write(t, `
@@ -133,7 +134,7 @@ func start(t testing.TB, config string, login func(string) natsjs.ConnectConfig)
 	return b
 }
 
-// conn is the role's connection by our own adapter.
+// conn returns the role's connection by our own adapter.
 func (b *broker) conn(t testing.TB, role string) *natsjs.Conn {
 	t.Helper()
 	if b.conns[role] == nil {
@@ -147,7 +148,7 @@ func (b *broker) conn(t testing.TB, role string) *natsjs.Conn {
 	return b.conns[role]
 }
 
-// A client is an attacker's connection, with a role's credentials and a client library that does what it is told.
+// A client is an attacker's connection, with a role's credentials and a client library that obeys.
 type client struct {
 	nc       *nats.Conn
 	inbox    string
@@ -185,7 +186,7 @@ func (b *broker) raw(t testing.TB, role string) *client {
 	return c
 }
 
-// errViolation says that the server refused to let the client publish.
+// errViolation means that the server refused to let the client publish.
 var errViolation = errors.New("permissions violation")
 
 // request publishes and waits for the answer, or for the server's word that it may not.

@@ -2,7 +2,8 @@ package procs
 
 import "syscall"
 
-// attributes has the kernel kill a process whose test died without its cleanup, and keeps a terminal's interrupt from it.
+// attributes makes the kernel kill a process whose test died without its cleanup, and keeps a terminal's
+// interrupt from it.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

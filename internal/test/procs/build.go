@@ -17,7 +17,8 @@ type Programs struct {
 	dir     string
 }
 
-// Build compiles the commands of this module and the nats-server of its go.mod into a folder of its own. The caller owes Remove.
+// Build compiles the commands of this module and the nats-server of its go.mod into a folder of its own. The caller
+// owes Remove.
 func Build() (*Programs, error) {
 	dir, err := os.MkdirTemp("", "panlearn-procs-")
 	if err != nil {
@@ -33,7 +34,8 @@ func Build() (*Programs, error) {
 	return p, nil
 }
 
-// link puts executables into the folder. `go run` keeps what it links in the build cache, where `go build` links each time.
+// link puts executables into the folder. `go run` keeps what it links in the build cache, where `go build` links
+// each time.
 func (p *Programs) link(packages ...string) error {
 	for _, one := range packages {
 		cmd := exec.Command("go", "run", "-exec", `sh -c 'cp "$0" "$DIR"'`, one)
@@ -45,8 +47,8 @@ func (p *Programs) link(packages ...string) error {
 	return nil
 }
 
-// sources looks into the folders of this module that the commands are made of. The go command remembers what a test looked at: once a
-// file there changes, results of before do not stand in for a new run.
+// sources looks into the folders of this module that the commands are made of. The go command remembers what a test
+// looked at: once a file there changes, results of before do not stand in for a new run.
 func sources(packages ...string) error {
 	list := exec.Command("go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}, packages...)...)
 	out, err := list.Output()
@@ -64,7 +66,8 @@ func sources(packages ...string) error {
 // Remove deletes the executables.
 func (p *Programs) Remove() error { return os.RemoveAll(p.dir) }
 
-// environment is what processes see: ours, without settings of the commands, and another home.
+// environment returns the environment of processes: ours, without settings of the commands, and with another
+// home.
 func environment(home string) []string {
 	var env []string
 	for _, v := range os.Environ() {

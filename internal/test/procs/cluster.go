@@ -90,7 +90,7 @@ func (c *Cluster) WaitHealthy(ctx context.Context) error {
 	})
 }
 
-// joined says what a node lacks of being healthy among its peers.
+// joined returns nil if a node is healthy among its peers, or an error that names what it lacks.
 func (s *Server) joined(ctx context.Context, peers int) error {
 	var routes struct {
 		Routes []struct {

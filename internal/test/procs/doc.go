@@ -1,5 +1,6 @@
-// Package procs runs a deployment as operating-system processes for tests: the commands learner and ingest and real NATS
-// servers, which a test starts, kills with SIGKILL, freezes and starts again. It is test support; no command imports it.
+// Package procs runs a deployment as operating-system processes for tests: the commands learner and ingest and real
+// NATS servers, which a test starts, kills with SIGKILL, freezes and starts again. It is test support; no command
+// imports it.
 //
 // # What a test writes
 //
@@ -18,9 +19,10 @@
 //		exit, err := l.Wait(ctx)
 //	}
 //
-// A single server is [StartServer], with Kill, Restart and WaitHealthy of its own. A [Process] has Start, Kill, Interrupt,
-// Terminate, Freeze, Thaw, Wait, Ended, Stdout and Log; after its end it can be started again, with the same arguments and files.
-// Whatever still runs when the test ends is killed, and on Linux whatever still runs when the test's process dies.
+// A single server is [StartServer], with Kill, Restart and WaitHealthy of its own. A [Process] has Start, Kill,
+// Interrupt, Terminate, Freeze, Thaw, Wait, Ended, Stdout and Log; after its end it can be started again, with the
+// same arguments and files. Whatever still runs when the test ends is killed, and on Linux whatever still runs when
+// the test's process dies.
 //
 // # What it promises
 //

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// askEvery is how often a condition is looked at.
+// askEvery is the time between two checks of a condition.
 const askEvery = 50 * time.Millisecond
 
 // A fatalError ends waiting.

@@ -7,8 +7,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main builds the programs into p, runs the tests of a package, and removes the programs. It returns the exit code, which is that of a
-// failure where goroutines are left: func TestMain(m *testing.M) { os.Exit(procs.Main(m, &programs)) }.
+// Main builds the programs into p, runs the tests of a package, and removes the programs. It returns the exit
+// code; it is not 0 if goroutines are left: func TestMain(m *testing.M) { os.Exit(procs.Main(m, &programs))
+// }.
 func Main(m interface{ Run() int }, p **Programs) int {
 	built, err := Build()
 	if err != nil {

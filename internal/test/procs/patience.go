@@ -7,11 +7,13 @@ import (
 	"time"
 )
 
-// grace is how long before go test's own time-out a test gives up: that one shows stacks, and not what the processes said.
+// grace is the time before go test's own time-out at which a test gives up: the time-out prints stacks, and
+// not the output of the processes.
 const grace = time.Minute
 
-// Within is a test's context that ends after a time, and a minute before go test would end all tests of the package. So a deployment
-// that waits for ever fails its own test, which shows the ends of its processes' logs.
+// Within returns a test's context that ends after a time, and a minute before go test would end all tests of
+// the package. So a deployment that waits for ever fails its own test, which shows the ends of its processes'
+// logs.
 func Within(t testing.TB, limit time.Duration) context.Context {
 	t.Helper()
 	end := time.Now().Add(limit)

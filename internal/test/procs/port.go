@@ -51,7 +51,7 @@ func FreePorts(n int) ([]int, error) {
 	return nil, errors.New("no free ports on 127.0.0.1")
 }
 
-// ephemerals is the first port of outgoing connections.
+// ephemerals returns the first port of outgoing connections.
 func ephemerals() int {
 	first := usualEphemerals
 	if data, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range"); err == nil {

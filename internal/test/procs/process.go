@@ -33,7 +33,7 @@ type life struct {
 	exit   Exit
 }
 
-// Exit is how a life ended.
+// Exit holds the exit status of a life.
 type Exit struct {
 	Code   int            // exit code; -1 after a signal
 	Signal syscall.Signal // that ended it; 0 for none
@@ -133,7 +133,7 @@ func (p *Process) newest() *life {
 	return p.life
 }
 
-// Running says whether there is a life that has not ended.
+// Running reports whether there is a life that has not ended.
 func (p *Process) Running() bool {
 	l := p.newest()
 	return l != nil && l.alive()
@@ -146,7 +146,8 @@ func (p *Process) Lives() int {
 	return p.lives
 }
 
-// Kill ends the process with SIGKILL, frozen or not, and returns when it is gone. It says whether that is what ended it.
+// Kill ends the process with SIGKILL, frozen or not, and returns when it is gone. It says whether that is what
+// ended it.
 func (p *Process) Kill() bool {
 	l := p.newest()
 	if l == nil || !l.alive() {
@@ -194,7 +195,7 @@ func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	}
 }
 
-// Stdout is what the newest life has written to standard output.
+// Stdout returns the standard output of the newest life so far.
 func (p *Process) Stdout() ([]byte, error) {
 	l := p.newest()
 	if l == nil {
@@ -203,10 +204,10 @@ func (p *Process) Stdout() ([]byte, error) {
 	return os.ReadFile(l.stdout)
 }
 
-// Log is the file to which all lives write standard error.
+// Log returns the file to which all lives write standard error.
 func (p *Process) Log() string { return filepath.Join(p.dir, p.Name+".log") }
 
-// tail is the end of a file, at most n bytes.
+// tail returns the end of a file, at most n bytes.
 func tail(path string, n int64) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// startLimit is how long a server may take to become healthy, on a machine that is busy with other tests.
+// startLimit bounds the time until a server is healthy, on a machine that is busy with other tests.
 const startLimit = 2 * time.Minute
 
-// ServerOptions say how servers are set up. The zero value is what the protocol wants.
+// ServerOptions configures servers. The zero value fits the protocol.
 type ServerOptions struct {
 	Name     string // of the server, or in front of the numbers of a cluster's; empty: "broker"
 	LazySync bool   // sync files now and then, as nats-server does by default: not what the protocol wants
@@ -52,7 +52,7 @@ func StartServer(t testing.TB, p *Programs, o ServerOptions) *Server {
 	return s
 }
 
-// newServer writes a server's configuration: ports are those of clients and of monitoring.
+// newServer writes a server's configuration. ports holds the port for clients and the port for monitoring.
 func newServer(t testing.TB, p *Programs, o ServerOptions, ports []int, cluster string) (*Server, error) {
 	s := &Server{address: fmt.Sprintf("127.0.0.1:%d", ports[0]), monitor: fmt.Sprintf("127.0.0.1:%d", ports[1])}
 	sync := "always"
@@ -77,13 +77,13 @@ func newServer(t testing.TB, p *Programs, o ServerOptions, ports []int, cluster 
 // Store returns the folder of the server's streams. It may be copied and put back while the server does not run.
 func (s *Server) Store() string { return s.store }
 
-// URL is where clients connect. It stays the same through all lives.
+// URL returns the address to which clients connect. It stays the same through all lives.
 func (s *Server) URL() string { return "nats://" + s.address }
 
 // Restart begins another life on the same folder and ports. It does not wait for the server's health.
 func (s *Server) Restart() error { return s.Start() }
 
-// WaitHealthy waits until the server says that it and its streams are ready, or has ended.
+// WaitHealthy waits until the server reports that it and its streams are ready, or has ended.
 func (s *Server) WaitHealthy(ctx context.Context) error {
 	return until(ctx, s.Name+" to be healthy", func() error {
 		if !s.Running() {

@@ -2,7 +2,7 @@ package procs
 
 import "context"
 
-// A StreamState is what one server holds of a stream.
+// A StreamState describes a stream as one server holds it.
 type StreamState struct {
 	Replicas int    // as configured
 	Leader   string // name of the server that leads it, as this one knows; empty: none, or no cluster

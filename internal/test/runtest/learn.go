@@ -31,7 +31,7 @@ func Learned(t testing.TB, job run.Job, store state.Store) {
 	LearnedOn(t, broker, stream.Task(job.Spec.Name), body, Identity(t), Identity(t), store)
 }
 
-// LearnedOn is the same on any broker, of a task that is begun or goes on.
+// LearnedOn works like Learned, on any broker, for a task that is begun or goes on.
 func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire.Task, learner, mixer *seal.Identity, store state.Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -75,7 +75,8 @@ func (s Stage) Trouble(string)            {}
 func (s Stage) Lost(string)               {}
 func (s Stage) Applied(service.Applied)   {}
 
-// ZeroBatch is what a full cohort of zero gradients gives in a round of a plan, the noise at its mean but for a little of it.
+// ZeroBatch returns the batch of a full cohort of zero gradients in a round of a plan, with the noise close
+// to its mean.
 func ZeroBatch(t testing.TB, plan *wire.Plan, r *wire.Round, hash stream.Hash) *wire.Batch {
 	t.Helper()
 	at, _ := manifest.PhaseOf(plan, r.Step)
@@ -96,7 +97,7 @@ func ZeroBatch(t testing.TB, plan *wire.Plan, r *wire.Round, hash stream.Hash) *
 		Rejects: []*wire.Reject{{Reason: "range", Count: 1}}}
 }
 
-// ErrEnough is why a store that is told to ends a task.
+// ErrEnough is returned by UpTo for commits after its round; it ends a task.
 var ErrEnough = errors.New("enough rounds are committed")
 
 // UpTo refuses the commits after a round.

@@ -1,5 +1,5 @@
-// Package runtest helps tests of the packages that wire everything together: small tasks, a learner that runs them without users, and
-// readers of what it serves.
+// Package runtest helps tests of the packages that wire everything together: small tasks, a learner that runs them
+// without users, and readers of what it serves.
 package runtest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/stream/seal"
 )
 
-// Spec is a task file of the repository, with some keys overridden.
+// Spec returns a task file of the repository, with some keys overridden.
 func Spec(t testing.TB, name string, sets ...string) *task.Spec {
 	t.Helper()
 	file, err := deploy.Tasks.ReadFile("tasks/" + name + ".yaml")
@@ -31,13 +31,14 @@ func Spec(t testing.TB, name string, sets ...string) *task.Spec {
 	return spec
 }
 
-// Small is a task whose planning and running take little: 600 users in three rounds, and seven to spare.
+// Small returns a task whose planning and running take little: 600 users in three rounds, and seven to spare.
 func Small(t testing.TB, sets ...string) *task.Spec {
 	t.Helper()
 	return Spec(t, "quickstart", append([]string{"schedule.users=607", "schedule.rounds.max=2"}, sets...)...)
 }
 
-// Words is a task with words that JSON writers like to escape, Numbers the same with a number to predict, and Classes with three classes.
+// Words is a task with words that JSON writers like to escape, Numbers the same with a number to predict, and
+// Classes with three classes.
 const Words = `
 version: 1
 name: words
@@ -57,7 +58,7 @@ var (
 	Classes = strings.NewReplacer(`positive: [">50K"], negative: ["<=50K"]`, `classes: ["<=50K", "about", ">50K"]`, "logistic", "softmax").Replace(Words)
 )
 
-// Parsed is the task of a file's text.
+// Parsed returns the task of a file's text.
 func Parsed(t testing.TB, file string) *task.Spec {
 	t.Helper()
 	spec, err := task.Parse([]byte(file), nil)
@@ -77,7 +78,7 @@ func Job(t testing.TB, spec *task.Spec) run.Job {
 	return job
 }
 
-// Events is a file of n synthetic events for a job.
+// Events returns a file of n synthetic events for a job.
 func Events(t testing.TB, job run.Job, n int) string {
 	t.Helper()
 	population, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: 3, Seed: 1})
@@ -96,7 +97,7 @@ func Events(t testing.TB, job run.Job, n int) string {
 	return path
 }
 
-// Identity is a new one.
+// Identity returns a new identity.
 func Identity(t testing.TB) *seal.Identity {
 	t.Helper()
 	id, err := seal.NewIdentity()
@@ -106,13 +107,13 @@ func Identity(t testing.TB) *seal.Identity {
 	return id
 }
 
-// Discard is a log that nobody reads.
+// Discard returns a log that nobody reads.
 func Discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// OnLine is a log that tells f of lines that begin with a text.
+// OnLine returns a log that tells f of lines that begin with a text.
 func OnLine(begin string, f func(slog.Record)) *slog.Logger { return slog.New(listener{begin, f}) }
 
-// BrokerURL is a log of a learner with an embedded broker, and where that listens, once it does.
+// BrokerURL returns a log of a learner with an embedded broker, and where that listens, once it does.
 func BrokerURL() (*slog.Logger, <-chan string) {
 	url := make(chan string, 1)
 	return OnLine("embedded broker listens", func(r slog.Record) {

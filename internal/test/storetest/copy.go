@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Copy is a store of its own with the bytes that m holds now, as a backup of a folder is. It is not open: [Memory.Reopen] opens it.
+// Copy returns a store of its own with the bytes that m holds now, as a backup of a folder is. It is not
+// open: [Memory.Reopen] opens it.
 func (m *Memory) Copy() *Memory {
 	m.disk.mu.Lock()
 	defer m.disk.mu.Unlock()

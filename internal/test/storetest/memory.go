@@ -238,7 +238,7 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-// usable is called with m.mu held.
+// usable returns the error of the context or of a closed or broken store. It is called with m.mu held.
 func (m *Memory) usable(ctx context.Context) error {
 	switch {
 	case m.err != nil:

@@ -17,7 +17,8 @@ import (
 type Script struct {
 	Rounds uint64 // rounds until End
 	Bytes  int    // size of the optimizer's state; 0 means 256
-	// Other, unless it is 0, is the first round of another history of the same task: from there on it has other batches.
+	// Other, unless it is 0, is the first round of another history of the same task: from there on it has other
+	// batches.
 	Other uint64
 }
 
@@ -43,8 +44,8 @@ func (s Script) batch(round uint64) state.Hash {
 	return sha256.Sum256(s.bytes(what, round, 32))
 }
 
-// Next returns the checkpoint after prev with its ledger entries. A zero prev starts the task. Rounds 6 to 9 of each ten are
-// answered by the same users.
+// Next returns the checkpoint after prev with its ledger entries. A zero prev starts the task. Rounds 6 to 9 of
+// each ten are answered by the same users.
 func (s Script) Next(prev state.Checkpoint) (state.Checkpoint, []state.Entry, error) {
 	var entries []state.Entry
 	l := prev.Ledger

@@ -65,7 +65,7 @@ func queueRedelivers(t *testing.T, b Broker) {
 	}
 }
 
-// queueReadersShare says that a report goes to one of several readers.
+// queueReadersShare checks that a report goes to one of several readers.
 func queueReadersShare(t *testing.T, b Broker) {
 	task := b.Task(t)
 	const readers, n = 3, 300
@@ -172,7 +172,7 @@ func queuePurges(t *testing.T, b Broker) {
 	}
 }
 
-// queued is what a queue says of itself, which is to be so many reports, taken ones too.
+// queued checks that a queue holds the wanted number of reports, taken ones included, and returns its state.
 func queued(t *testing.T, r stream.ReportReader, want uint64) stream.Queue {
 	t.Helper()
 	q, err := r.Queue(within(t))

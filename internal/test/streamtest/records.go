@@ -33,7 +33,7 @@ func putOnceStands(t *testing.T, b Broker) {
 	}
 }
 
-// putOnceRacersAgree is the property that a claim rests on.
+// putOnceRacersAgree checks the property that a claim rests on.
 func putOnceRacersAgree(t *testing.T, b Broker) {
 	task := b.Task(t)
 	const racers, rounds = 8, 20

@@ -20,7 +20,8 @@ func list(t *testing.T, b Broker, task stream.Task, s stream.Stream) (all []rete
 	return all
 }
 
-// retentionRemoves: what stands is listed by sequence, and what is removed is gone, with its sequence; its subject is empty again.
+// retentionRemoves: what stands is listed by sequence, and what is removed is gone, with its sequence; its subject
+// is empty again.
 func retentionRemoves(t *testing.T, b Broker) {
 	task, ctx := b.Task(t), within(t)
 	if m, err := b.Retention.Newest(ctx, task); !errors.Is(err, stream.ErrNotFound) {

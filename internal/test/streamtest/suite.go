@@ -22,13 +22,13 @@ type Broker struct {
 	Task func(t *testing.T) stream.Task
 	// Reader opens the work queue of a task.
 	Reader func(t *testing.T, task stream.Task) stream.ReportReader
-	// Limits are what the broker accepts.
+	// Limits holds the limits of the broker.
 	Limits stream.Limits
 	// Redeliver makes un-acknowledged reports come back, at once or as time passes.
 	Redeliver func(t *testing.T, task stream.Task)
 	// LoseAck makes the next write's acknowledgement not arrive, though the write is stored.
 	LoseAck func(t *testing.T)
-	// Settle is how long a Fetch must wait to be sure that nothing comes, after Redeliver.
+	// Settle is the time that a Fetch must wait to be sure that nothing comes, after Redeliver.
 	Settle time.Duration
 	// MaxReportBytes is the limit on the stored reports of each task, a few MiB.
 	MaxReportBytes int
@@ -36,7 +36,8 @@ type Broker struct {
 	MaxPerSubject int
 }
 
-// patience is how long a test waits for what must happen; nothing waits for it on a broker that is right.
+// patience bounds the time that a test waits for a required event; no test waits that long on a correct
+// broker.
 const patience = 20 * time.Second
 
 // Run runs the suite, its tests in parallel; open makes a fresh broker, or a connection of its own to a shared one, and
@@ -165,7 +166,7 @@ func take(t *testing.T, r stream.ReportReader, n int, ack bool) []stream.Deliver
 	return all
 }
 
-// nothing says that a queue is empty, also of what is out.
+// nothing checks that a queue is empty, unacknowledged reports included.
 func nothing(t *testing.T, b Broker, task stream.Task, r stream.ReportReader) {
 	t.Helper()
 	b.Redeliver(t, task)

@@ -1,13 +1,15 @@
-// Package acsa is accelerated stochastic approximation (Ghadimi and Lan 2012, with the Euclidean prox): it minimises a strongly convex, smooth function over a set from
-// gradients, or unbiased estimates of them, at the points that it asks for, one after the other. What it computes follows from the gradients that it is given.
+// Package acsa is accelerated stochastic approximation (Ghadimi and Lan 2012, with the Euclidean prox): it
+// minimises a strongly convex, smooth function over a set from gradients, or unbiased estimates of them, at the
+// points that it asks for, one after the other. What it computes follows from the gradients that it is given.
 package acsa
 
 import "github.com/panlearn/panlearn/learner/convex"
 
 // A Descent is one run.
 //
-// With variance V^2 of a gradient and phi at least the smoothness Ls of the function, which is mu-strongly convex, N steps from x bring the gap in
-// expectation to at most 2 phi ||x - x*||^2/(N(N+1)) + 8 V^2/(mu(N+1)) (their Proposition 9).
+// With variance V^2 of a gradient and phi at least the smoothness Ls of the function, which is mu-strongly convex,
+// N steps from x bring the gap in expectation to at most 2 phi ||x - x*||^2/(N(N+1)) + 8 V^2/(mu(N+1)) (their
+// Proposition 9).
 type Descent struct {
 	mu, phi float64
 	set     convex.Set
@@ -30,7 +32,7 @@ func (a *Descent) Restart() {
 	a.t = 0
 }
 
-// shares are alpha and gamma of the next step.
+// shares returns alpha and gamma of the next step.
 func (a *Descent) shares() (alpha, gamma float64) {
 	t := float64(a.t + 1)
 	return 2 / (t + 1), 4 * a.phi / (t * (t + 1))
@@ -49,7 +51,7 @@ func (a *Descent) Query() []float64 {
 	return a.middle
 }
 
-// queryWeights are those of the aggregate and of the point in the query; they sum to 1.
+// queryWeights returns the weights of the aggregate and of the point in the query; they sum to 1.
 func queryWeights(alpha, gamma, mu float64) (aggregate, point float64) {
 	whole := gamma + (1-alpha*alpha)*mu
 	return (1 - alpha) * (mu + gamma) / whole, alpha * ((1-alpha)*mu + gamma) / whole
@@ -71,5 +73,6 @@ func (a *Descent) Step(gradient []float64) {
 	a.t++
 }
 
-// Aggregate is what has been found: a point of the set up to rounding, valid until the next step.
+// Aggregate returns the solution found so far: a point of the set up to rounding. The slice is valid until
+// the next step.
 func (a *Descent) Aggregate() []float64 { return a.aggregate }

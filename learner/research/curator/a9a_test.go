@@ -54,8 +54,8 @@ func a9aRows(t *testing.T, part string) (rows []convex.Example) {
 	return rows
 }
 
-// TestOnA9a runs every method on 2035 people of 16 rows: the best baseline is better than the share of the larger class (0.7638 of test rows); the others run,
-// and are what their bounds say: worse.
+// TestOnA9a runs every method on 2035 people of 16 rows: the best baseline is better than the share of the larger
+// class (0.7638 of test rows); the others run, and are what their bounds say: worse.
 func TestOnA9a(t *testing.T) {
 	if !longtest.Run(t, "every method on people of a9a's rows") {
 		return

@@ -11,8 +11,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A filteredPhase is one phase of Algorithm 3 by Algorithm 2: accelerated gradient descent on the mean loss of its people + (lambda/2)||. - c||^2, where c
-// is the last release, with the noisy filtered mean of all of their gradients in every step.
+// A filteredPhase is one phase of Algorithm 3 by Algorithm 2: accelerated gradient descent on the mean loss of its
+// people + (lambda/2)||. - c||^2, where c is the last release, with the noisy filtered mean of all of their
+// gradients in every step.
 type filteredPhase struct {
 	people        int     // n_i
 	lambda        float64 // lambda_i
@@ -34,7 +35,7 @@ type filteredPlan struct {
 	phases []filteredPhase
 }
 
-// smoothness is that of the smoothed loss.
+// smoothness returns the smoothness of the smoothed loss.
 func (f *filteredPlan) smoothness() float64 {
 	if f.blur == 0 {
 		return f.public.Smoothness
@@ -42,16 +43,17 @@ func (f *filteredPlan) smoothness() float64 {
 	return blurredSmoothness(f.public.Lipschitz, f.blur, f.public.Dim)
 }
 
-// filter is that of a phase.
+// filter returns the filter of a phase, scaled to its radius.
 func (ph filteredPhase) filter() filter { return ph.threshold.filter.scaled(ph.radius) }
 
-// ratio is how far a filtered mean gradient moves, in diameters of the ball of radius L.
+// ratio bounds how far one person moves a filtered mean gradient, in diameters of the ball of radius L; it is
+// at most 1.
 func (f *filteredPlan) ratio(ph filteredPhase) float64 {
 	l := f.public.Lipschitz
 	return min(ph.filter().sensitivity(ph.people, l)/(2*l)*(1+0x1p-40), 1)
 }
 
-// run is Algorithm 3. Phases have people of their own.
+// run runs Algorithm 3. Phases have people of their own.
 func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
 	people, err := admitted(f.public, loss, people)
 	if err != nil {
@@ -64,7 +66,8 @@ func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Perso
 	})
 }
 
-// accelerate is Algorithm 2 on these people from a centre. Where it did not pass all tests, what it returns must not be published.
+// accelerate runs Algorithm 2 on these people from a centre. If it did not pass all tests, its result must
+// not be published.
 func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss convex.Loss, people []Person, centre []float64, entropy rand.Source) (x []float64, passed bool, err error) {
 	p, d := f.public, len(centre)
 	smooth := newBlur(f.blur, d, entropy)
@@ -106,7 +109,8 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 	return x, passed, nil
 }
 
-// planFiltered is the calibrated Algorithm 3, or runs of it on growing parts where there is a ridge and the bound is smaller.
+// planFiltered returns a plan of the calibrated Algorithm 3, or of runs of it on growing parts where there is
+// a ridge and the bound is smaller.
 func planFiltered(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func TestFilteredLearns(t *testing.T) {
 	learns(t, p, planFiltered)
 }
 
-// twoPhases is a plan of two phases with tests of a chosen noise.
+// twoPhases returns a plan of two phases with tests of a chosen noise.
 func twoPhases(t *testing.T, people int, of, each float64) *filteredPlan {
 	t.Helper()
 	law := func(rate float64) randomizer.DiscreteLaplace {
@@ -58,8 +58,8 @@ func twoPhases(t *testing.T, people int, of, each float64) *filteredPlan {
 	return &filteredPlan{public: problem(2*people, 2, 1, 1), phases: []filteredPhase{ph, ph}}
 }
 
-// TestThresholdNoiseIsDrawnOnce: where only the level is noisy and all pairs count, half of the phases pass all tests; with fresh noise for each of 20 tests
-// hardly one would.
+// TestThresholdNoiseIsDrawnOnce: where only the level is noisy and all pairs count, half of the phases pass all
+// tests; with fresh noise for each of 20 tests hardly one would.
 func TestThresholdNoiseIsDrawnOnce(t *testing.T) {
 	f := twoPhases(t, 8, 0.001, 60)
 	people, _ := numbered(8, 2)
@@ -76,7 +76,8 @@ func TestThresholdNoiseIsDrawnOnce(t *testing.T) {
 			passes++
 		}
 	}
-	// Drawn once: 64 coins, outside of [8, 56] with probability below 1e-9. Drawn anew: 8 or more of 64 with 2^-20 each, below 1e-38.
+	// One draw for all runs: 64 coins, outside of [8, 56] with probability below 1e-9. A new draw each run: 8
+	// or more of 64 with 2^-20 each, below 1e-38.
 	if passes < 8 || passes > 56 {
 		t.Errorf("%d of %d phases passed", passes, runs)
 	}
@@ -207,7 +208,8 @@ func TestReleasesAreInTheSet(t *testing.T) {
 	}
 }
 
-// TestReduction: with a ridge and many people the runs on growing parts have the smaller bound, on fewer people each than there are; with few, one run has.
+// TestReduction: with a ridge and many people the runs on growing parts have the smaller bound, on fewer people
+// each than there are; with few, one run has.
 func TestReduction(t *testing.T) {
 	p := problem(1<<11, 1024, 2, 8)
 	p.Ridge = 0.5

@@ -2,7 +2,8 @@ package curator
 
 import "math"
 
-// argmin returns a point of [low, high] where f is smallest, of those that it looked at: a grid in the logarithm, and a golden section around its best.
+// argmin returns a point of [low, high] where f is smallest, of those that it looked at: a grid in the logarithm,
+// and a golden section around its best.
 func argmin(low, high float64, f func(float64) float64) float64 {
 	const grid, golden = 48, 0.6180339887498949
 	at := func(t float64) float64 { return low * math.Pow(high/low, t) }

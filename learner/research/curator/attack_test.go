@@ -12,12 +12,13 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// halted is what an attacker makes of a run that halted.
+// halted is the statistic that an attacker uses for a run that halted.
 const halted = -1e9
 
-// attack looks for an event that refutes a claim: half of the runs choose thresholds of the scalars, the other half bounds what they show, each with
-// an error of at most 1e-9 in 2 orders, 2 sides and 12 epsilons. It returns the largest delta that was shown above the claim, and
-// the largest share of a claimed epsilon that was shown at its delta.
+// attack looks for an event that refutes a claim: half of the runs choose thresholds of the scalars, the other half
+// bounds what they show, each with an error of at most 1e-9 in 2 orders, 2 sides and 12 epsilons. It returns the
+// largest delta that was shown above the claim, and the largest share of a claimed epsilon that was shown at its
+// delta.
 func attack(runs int, claim func(eps float64) float64, to float64, run func(neighbour bool) float64) (above, share float64) {
 	var all [2][2][]float64 // by neighbour and half
 	for i := range runs {
@@ -61,7 +62,8 @@ func attack(runs int, claim func(eps float64) float64, to float64, run func(neig
 	return above, share
 }
 
-// low is Chernoff's lower bound on a probability of which so many of n were hits: the p below the rate at which n times the relative entropy is ln(1/alpha).
+// low returns Chernoff's lower bound on a probability of which so many of n were hits: the p below the rate
+// at which n times the relative entropy is ln(1/alpha).
 func low(hits, n int, alpha float64) float64 {
 	rate := float64(hits) / float64(n)
 	a, b := 0., rate
@@ -83,7 +85,8 @@ func low(hits, n int, alpha float64) float64 {
 	return a
 }
 
-// worstPair searches points on a line and one replacement that move the filtered mean far, where both pass their test often.
+// worstPair searches points on a line and one replacement that move the filtered mean far, where both pass their
+// test often.
 func worstPair(f filter, c int, least int64) (a, b [][]float64, apart float64) {
 	r := rand.New(rand.NewPCG(9, 9))
 	for range 20000 {
@@ -106,9 +109,9 @@ func worstPair(f filter, c int, least int64) (a, b [][]float64, apart float64) {
 	return a, b, apart
 }
 
-// TestAttackOnGroups: the test and release of eight groups, at a replacement that moves the filtered mean far and at one that moves the score by all that it can,
-// does not show more than is claimed; with
-// half of the noise of the release, or half of that of the test, it does.
+// TestAttackOnGroups: the test and release of eight groups, at a replacement that moves the filtered mean far and
+// at one that moves the score by all that it can, does not show more than is claimed; with half of the noise of the
+// release, or half of that of the test, it does.
 func TestAttackOnGroups(t *testing.T) {
 	const groups, ball = 8, 4.
 	b := accounting.Budget{Epsilon: 8, Delta: 0.05}

@@ -2,14 +2,15 @@ package curator
 
 import "math"
 
-// The bounds of this file are on the expected excess risk of phased methods on new rows, in units of L times the distance of the best model from the start, with
-// Gaussian noise: planning figures, for any number of people and items, of what a method's Plan bounds for its own lattice and solver. First
-// weights, step sizes and numbers of phases and groups are those of the smallest bound.
+// The bounds of this file are on the expected excess risk of phased methods on new rows, in units of L times
+// the distance of the best model from the start, with Gaussian noise. They are planning figures for any
+// number of people and items; a method's Plan bounds the same risk for its own lattice and solver. First
+// weights, step sizes and numbers of phases and groups are chosen for the smallest bound.
 
-// mostBoundPhases is how many of a half, a quarter, ... of n people have anybody.
+// mostBoundPhases returns how many of the parts n/2, n/4, ... of n people are not empty.
 func mostBoundPhases(n float64) int { return mostHalves(int(n)) }
 
-// leastOver is the smallest value over a first weight or step size, and numbers of phases.
+// leastOver returns the smallest value over a first weight or step size, and numbers of phases.
 func leastOver(n float64, bound func(first float64, phases int) float64) float64 {
 	best := math.Inf(1)
 	for phases := 1; phases <= mostBoundPhases(n); phases++ {
@@ -22,8 +23,9 @@ func leastOver(n float64, bound func(first float64, phases int) float64) float64
 	return best
 }
 
-// minimisersBound is of phases of a half, a quarter, ... of n people, each of which releases a minimiser with noise(people)/weight in each coordinate; weights grow
-// by 4 a phase, and a minimiser over rows is worse on new ones by stability/(weight people m).
+// minimisersBound bounds the risk of phases of a half, a quarter, ... of n people, each of which releases a
+// minimiser with noise(people)/weight in each coordinate; weights grow by 4 a phase, and a minimiser over
+// rows is worse on new ones by stability/(weight people m).
 func minimisersBound(n, m, d, stability float64, noise func(people float64) float64) float64 {
 	phases := mostBoundPhases(n)
 	perWeight := make([]float64, phases+1)
@@ -42,8 +44,9 @@ func minimisersBound(n, m, d, stability float64, noise func(people float64) floa
 	})
 }
 
-// stepsBound is of one pass of projected gradient steps over phases of a half, a quarter, ... of n people: so many steps a phase, and noise(people) over the step
-// size in each coordinate of its release. Step sizes fall by the best of some factors a phase.
+// stepsBound bounds the risk of one pass of projected gradient steps over phases of a half, a quarter, ... of
+// n people: so many steps a phase, and noise(people) over the step size in each coordinate of its release.
+// Step sizes fall by the best of some factors a phase.
 func stepsBound(n, d float64, steps, noise func(people float64) float64) float64 {
 	best := math.Inf(1)
 	for _, factor := range []float64{4, 8, 16} {
@@ -64,19 +67,20 @@ func stepsBound(n, d float64, steps, noise func(people float64) float64) float64
 	return best
 }
 
-// PersonBound is of phased minimisers, a person as one item (B0).
+// PersonBound returns the bound of phased minimisers, a person as one item (B0).
 func PersonBound(p Public) float64 {
 	shift := perShift(p.Budget)
 	return minimisersBound(float64(p.People), float64(p.Items), float64(p.Dim), 4, func(n float64) float64 { return minimiserShift(n) * shift })
 }
 
-// StepBound is of phased gradient descent, one step a person (B1).
+// StepBound returns the bound of phased gradient descent, one step a person (B1).
 func StepBound(p Public) float64 {
 	shift := perShift(p.Budget)
 	return stepsBound(float64(p.People), float64(p.Dim), func(n float64) float64 { return n }, func(float64) float64 { return 2 * shift })
 }
 
-// GroupBound is of groups that step by themselves (Lowy, Liu and Asi 2024, Algorithm 1), calibrated.
+// GroupBound returns the bound of groups that step by themselves (Lowy, Liu and Asi 2024, Algorithm 1),
+// calibrated.
 func GroupBound(p Public) float64 {
 	n, m, best := float64(p.People), float64(p.Items), math.Inf(1)
 	for c := leastGroups(p.Budget, p.failure()); c <= p.People; c += 2 * (1 + c/8) {

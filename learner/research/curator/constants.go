@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// constants are the numbers of a test for concentration and of the release of a filtered mean after it, of so many points (Lowy, Liu and Asi 2024,
-// Algorithm 1). Scores are in pairs. Radii are in units of a tau that each phase has.
+// constants are the numbers of a test for concentration and of the release of a filtered mean after it, of so many
+// points (Lowy, Liu and Asi 2024, Algorithm 1). Scores are in pairs. Radii are in units of a tau that each phase
+// has.
 type constants struct {
 	groups int    // C
 	filter filter // r_s, r_f and U
@@ -18,7 +19,8 @@ type constants struct {
 	sigma  float64 // of the release, in units of tau
 }
 
-// request is what a test of all pairs of so many points is calibrated for, with the radii of a filter.
+// request describes a test of all pairs among the given number of points, with the radii of a filter, for
+// calibration.
 func request(points, rounds int, f filter, b accounting.Budget, failure float64) accounting.ScoreRequest {
 	c := int64(points)
 	return accounting.ScoreRequest{Budget: b, Rounds: rounds, Failure: failure, Sensitivity: int64(scoreSensitivity(points)),
@@ -26,13 +28,14 @@ func request(points, rounds int, f filter, b accounting.Budget, failure float64)
 		Apart: func(full int64) float64 { return f.with(full, points).sensitivity(points, 0) }}
 }
 
-// with is the filter with U for a score of so many pairs.
+// with returns the filter with U for a score of so many pairs.
 func (f filter) with(full int64, points int) filter {
 	return filter{f.score, f.near, float64(full) / float64(points)}
 }
 
-// calibrateGroups is the test that leaves the least noise, of Gaussian noise as a guide: with r_s = tau, and r_f = tau times near, 1 or 2. A test of
-// well-behaved points, all of whom are within tau of each other, halts with the probability failure at most. An error: too few groups.
+// calibrateGroups returns the test that leaves the least noise, of Gaussian noise as a guide: with r_s = tau,
+// and r_f = tau times near, 1 or 2. A test of well-behaved points, all of whom are within tau of each other,
+// halts with the probability failure at most. An error: too few groups.
 func calibrateGroups(groups int, near float64, b accounting.Budget, failure float64) (constants, error) {
 	f := filter{1, near, 0}
 	test, sigma, err := accounting.CalibrateTest(request(groups, 1, f, b, failure))
@@ -42,7 +45,8 @@ func calibrateGroups(groups int, near float64, b accounting.Budget, failure floa
 	return constants{groups: groups, filter: f.with(test.Full, groups), test: test, sigma: sigma}, nil
 }
 
-// bestGroups is calibrateGroups with the better of the two radii of the filter: equal ones if U is above 2C/3.
+// bestGroups calls calibrateGroups with the better of the two radii of the filter: equal ones if U is above
+// 2C/3.
 func bestGroups(groups int, b accounting.Budget, failure float64) (constants, error) {
 	one, err := calibrateGroups(groups, 1, b, failure)
 	if err == nil && one.filter.full > 0.7*float64(groups) {
@@ -63,7 +67,7 @@ type printed struct {
 	sigma            float64 // sigma_1
 }
 
-// paperNumbers are those of Theorem B.1 with q = 0.1.
+// paperNumbers returns the numbers of Theorem B.1 with q = 0.1.
 func paperNumbers(p Public) printed {
 	n, m, d, l, b := float64(p.People), float64(p.Items), float64(p.Dim), p.Lipschitz, p.Budget
 	out := printed{groups: paperGroups(b, p.Items, p.People), phases: paperPhases(p.People), q: 0.1, growth: 1.5 + math.Log(m)/math.Log(n)}
@@ -73,7 +77,7 @@ func paperNumbers(p Public) printed {
 	return out
 }
 
-// radius is tau and sigma of a phase of the paper.
+// radius returns tau and sigma of a phase of the paper.
 func (x printed) radius(p Public, eta, steps float64) (tau, sigma float64) {
 	n, m, d := float64(p.People), float64(p.Items), float64(p.Dim)
 	tau = 1000 * eta * p.Lipschitz * math.Sqrt(steps) * math.Log(n*d*m)
@@ -85,8 +89,9 @@ func (x printed) String() string {
 	return fmt.Sprintf("the paper's constants: groups %d, phases %d, first step size %.3g, radius %.3g and noise %.3g", x.groups, x.phases, x.eta/math.Exp2(x.growth), x.tau, x.sigma)
 }
 
-// paperConstants are those of a test of the paper: Laplace noise of scale 20/epsilon on the score, threshold 4C/5, points included with probabilities that
-// rise from 0 at C/2 to 1 at 2C/3, within 2 tau. An odd number of groups is made even.
+// paperConstants returns the constants of a test of the paper: Laplace noise of scale 20/epsilon on the
+// score, threshold 4C/5, points included with probabilities that rise from 0 at C/2 to 1 at 2C/3, within 2
+// tau. An odd number of groups is made even.
 func paperConstants(b accounting.Budget, groups int) (constants, error) {
 	groups += groups % 2
 	c := int64(groups)

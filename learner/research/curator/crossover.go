@@ -6,9 +6,10 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Contest is one release of a method against one of the baseline that takes a person as one item (B0), of as many people, for the same curvature of the
-// objective and the same budget. Rows of people are draws of one distribution, and as different as the clip norm and Spread allow. Noise is
-// Gaussian here: planning figures, which the lattice of a plan meets within a few percent (docs/proofs/curator.md, From how many people on).
+// A Contest is one release of a method against one of the baseline that takes a person as one item (B0), of as many
+// people, for the same curvature of the objective and the same budget. Rows of people are draws of one
+// distribution, and as different as the clip norm and Spread allow. Noise is Gaussian here: planning figures, which
+// the lattice of a plan meets within a few percent (docs/proofs/curator.md, From how many people on).
 type Contest struct {
 	Method string // of the table of methods
 	Paper  bool   // with the constants that the paper prints
@@ -28,10 +29,12 @@ var contests = [...]Contest{
 // Contests returns all of them.
 func Contests() []Contest { return append([]Contest(nil), contests[:]...) }
 
-// Ratio is the noise of one coordinate of the method's release over that of the baseline; +Inf: too few people.
+// Ratio returns the noise of one coordinate of the method's release over that of the baseline; +Inf: too few
+// people.
 func (c Contest) Ratio(p Public) float64 { return c.ratio(p)(float64(p.Items)) }
 
-// Root is the number of items from which on the method would have less noise if noise fell like its root from 16 on, however far gradients may be there.
+// Root returns the number of items from which on the method would have less noise if noise fell like its root
+// from 16 on, however far gradients may be there.
 func (c Contest) Root(p Public) float64 {
 	p.Items = 16
 	ratio := c.Ratio(p)
@@ -41,15 +44,17 @@ func (c Contest) Root(p Public) float64 {
 	return 16 * ratio * ratio
 }
 
-// uncapped is the noise of a score of gradients with gamma as Ghazi et al. have it, whatever it is, in units of L over the curvature.
+// uncapped returns the noise of a score of gradients with gamma as Ghazi et al. have it, whatever it is, in
+// units of L over the curvature.
 func uncapped(p Public) float64 {
 	return gradientScoreNoise(p, swaps(p.spread(), float64(p.Items), math.Log(float64(p.People)), p.failure()), math.Inf(1))
 }
 
-// mostItems is where the search for a crossover ends.
+// mostItems bounds the search for a crossover.
 const mostItems = 1 << 50
 
-// From is the smallest number of items of a person with which the method has no more noise than the baseline, up to a thousandth of it; 0: none has.
+// From returns the smallest number of items of a person with which the method has no more noise than the
+// baseline, up to a thousandth of it; 0: none has.
 func (c Contest) From(p Public) int {
 	ratio := c.ratio(p)
 	if ratio(mostItems) > 1 {
@@ -71,7 +76,7 @@ func (c Contest) From(p Public) int {
 	return max(1, int(high))
 }
 
-// perShift is the noise of the Gaussian mechanism within a budget over the shift that it hides.
+// perShift returns the noise of the Gaussian mechanism within a budget over the shift that it hides.
 func perShift(b accounting.Budget) float64 {
 	mu, err := accounting.GaussianMu(b)
 	if err != nil {
@@ -80,19 +85,21 @@ func perShift(b accounting.Budget) float64 {
 	return 1 / mu
 }
 
-// minimiserShift is how far a person moves a minimiser, in units of L over the curvature.
+// minimiserShift returns how far one of the given number of people moves a minimiser, in units of L over the
+// curvature.
 func minimiserShift(people float64) float64 { return 2 / people }
 
-// minimiserNoise is that of the baseline, in units of L over the curvature.
+// minimiserNoise returns the noise of the baseline, in units of L over the curvature.
 func minimiserNoise(p Public) float64 { return minimiserShift(float64(p.People)) * perShift(p.Budget) }
 
-// swaps is how long the sum of m of centred vectors of norm L, in units of L m, may be for one person among so many sets of people, whose logarithm it takes
-// (Ghazi et al. 2023, Lemma 3.8).
+// swaps bounds the length of a sum of m centred vectors of norm L, in units of L m, for one person in each of
+// exp(logSets) sets of people, except with probability failure (Ghazi et al. 2023, Lemma 3.8).
 func swaps(spread, m, logSets, failure float64) float64 {
 	return 5 * spread * math.Sqrt((logSets+math.Log(1/failure))/m)
 }
 
-// deletionSensitivity is the one sensitivity that is planned for where 4k people may go (Ghazi et al. 2023, Corollary 3.7), in units of L over the curvature.
+// deletionSensitivity returns the one sensitivity that is planned for where 4k people may go (Ghazi et al.
+// 2023, Corollary 3.7), in units of L over the curvature.
 func deletionSensitivity(p Public, m float64, k int) float64 {
 	n := float64(p.People)
 	left := n - 4*float64(k) - 1
@@ -107,20 +114,23 @@ func deletionRatio(p Public) func(m float64) float64 {
 	return func(m float64) float64 { return noise * deletionSensitivity(p, m, l.Kappa()) / minimiserNoise(p) }
 }
 
-// paperDeletionRatio has the paper's noise, for a loss whose regulariser counts as its own: 2L.
+// paperDeletionRatio returns the ratio with the paper's noise, for a loss whose regulariser counts as its
+// own: 2L.
 func paperDeletionRatio(p Public) func(m float64) float64 {
 	kappa, noise := paperDeletions(p.Budget)
 	return func(m float64) float64 { return noise * 2 * deletionSensitivity(p, m, kappa) / minimiserNoise(p) }
 }
 
-// gradientScoreRatio is of GradScoreOutputPert, of losses as smooth as the objective is curved where p has no ridge.
+// gradientScoreRatio returns the ratio of GradScoreOutputPert, of losses as smooth as the objective is curved
+// where p has no ridge.
 func gradientScoreRatio(p Public) func(m float64) float64 {
 	return func(m float64) float64 {
 		return gradientScoreNoise(p, concentration(p, m, float64(p.People)), farthest) / minimiserNoise(p)
 	}
 }
 
-// gradientScoreNoise is the least noise of GradScoreOutputPert, in units of L over the curvature, where nobody's gradient is further than most from the mean one.
+// gradientScoreNoise returns the least noise of GradScoreOutputPert, in units of L over the curvature, where
+// nobody's gradient is further than most from the mean one.
 func gradientScoreNoise(p Public, gamma, most float64) float64 {
 	n, condition := float64(p.People), 1.0
 	if p.Ridge > 0 {
@@ -132,18 +142,20 @@ func gradientScoreNoise(p Public, gamma, most float64) float64 {
 	return noise
 }
 
-// filterRatio is of a filtered mean of everybody's gradients at one point, that any two are within a radius of each other.
+// filterRatio returns the ratio of a filtered mean of everybody's gradients at one point, that any two are
+// within a radius of each other.
 func filterRatio(p Public) func(m float64) float64 {
 	return filtered(p, spreadRadius(p.People&^1, 1, 1, p.failure()))
 }
 
-// groupRatio is of everybody's own iterate after one pass of m steps, filtered, against phased SGD with one step a person (B1), whose steps
-// all together go as far.
+// groupRatio returns the ratio of everybody's own iterate after one pass of m steps, filtered, against phased
+// SGD with one step a person (B1), whose steps all together go as far.
 func groupRatio(p Public) func(m float64) float64 {
 	return filtered(p, concentrated(p.People&^1, 1, p.failure()))
 }
 
-// filtered is of a filtered mean of one vector a person, any two of which are within radius Spread/sqrt(m) of each other, against a mean of vectors of norm 1.
+// filtered returns the ratio of a filtered mean of one vector a person, any two of which are within radius
+// Spread/sqrt(m) of each other, against a mean of vectors of norm 1.
 func filtered(p Public, radius float64) func(m float64) float64 {
 	c, err := calibrateGroups(p.People&^1, 1, p.Budget, p.failure())
 	if err != nil { // too few people
@@ -153,14 +165,16 @@ func filtered(p Public, radius float64) func(m float64) float64 {
 	return func(m float64) float64 { return one / math.Sqrt(m) }
 }
 
-// concentrated is how far any two of the iterates of groups are apart, in all phases but with the probability failure, in units of eta L sqrt(steps).
+// concentrated bounds the distance between any two iterates of groups, in all phases, except with probability
+// failure, in units of eta L sqrt(steps).
 func concentrated(groups, phases int, failure float64) float64 {
 	c := float64(groups)
 	return 2 / math.Sqrt(3) * (1 + math.Sqrt(math.Log(c*c*float64(phases)/(2*failure))))
 }
 
-// FilteredGradientNoise is the noise of a coordinate of one filtered mean of everybody's gradients, in units of the clip norm, where so many rounds share the budget and
-// one test (Lowy, Liu and Asi 2024, Algorithm 2, with everybody in every round); +Inf: too few people.
+// FilteredGradientNoise returns the noise of a coordinate of one filtered mean of everybody's gradients, in
+// units of the clip norm, where so many rounds share the budget and one test (Lowy, Liu and Asi 2024,
+// Algorithm 2, with everybody in every round); +Inf: too few people.
 func FilteredGradientNoise(p Public, rounds int) float64 {
 	people := p.People &^ 1
 	t, err := calibrateThreshold(people, rounds, p.Budget, p.failure())

@@ -19,9 +19,10 @@ func near(t *testing.T, what string, got, want, to float64) {
 	}
 }
 
-// The items of a person from which on each release has less noise than the baseline's, were its noise to fall like the root of their number from 16 on.
-// That of sums over people does so exactly. What a score of gradients allows for the minimiser's own moves does not fall at all: its crossover is later. At 16
-// items its gamma is the formula's here, above the most that a plan's is.
+// The items of a person from which on each release has less noise than the baseline's, were its noise to fall like
+// the root of their number from 16 on. That of sums over people does so exactly. What a score of gradients allows
+// for the minimiser's own moves does not fall at all: its crossover is later. At 16 items its gamma is the
+// formula's here, above the most that a plan's is.
 func TestCrossovers(t *testing.T) {
 	want := map[string]struct {
 		people        int

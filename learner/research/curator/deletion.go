@@ -13,12 +13,14 @@ import (
 // mostDeletable is the largest number of people whose subsets are all looked at: the method is exponential in it.
 const mostDeletable = 14
 
-// A stability is all that Ghazi et al. 2023, Algorithm 1 (DelOutputPert) asks of a function of people: its value for each set of people who are left out. Sets are
-// bits. It is the reference for small numbers of people, for any deterministic function, and exact: nothing in it is a search that may miss.
+// A stability is all that Ghazi et al. 2023, Algorithm 1 (DelOutputPert) asks of a function of people: its value
+// for each set of people who are left out. Sets are bits. It is the reference for small numbers of people, for any
+// deterministic function, and exact: nothing in it is a search that may miss.
 type stability struct {
 	people int
 	level  int // Lv: how many are left out at most, before the last one
-	// edges[S] is how far leaving out one more moves the value without S at most, and above[S] the largest edge of S and its supersets of up to level.
+	// edges[S] is how far leaving out one more moves the value without S at most, and above[S] the largest edge of
+	// S and its supersets of up to level.
 	above []float64
 }
 
@@ -51,7 +53,7 @@ func newStability(people, level int, value func(without uint) []float64) *stabil
 	return &stability{people: people, level: level, above: above}
 }
 
-// apart is the distance of two points; NaN, which is far, is +Inf.
+// apart returns the distance of two points; NaN, which is far, is +Inf.
 func apart(x, y []float64) float64 {
 	var sum float64
 	for j := range x {
@@ -64,9 +66,10 @@ func apart(x, y []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// score is s*: the size of the smallest set of at most so many people without whom no further deletion, up to the level, moves the value by more than
-// sensitivity, and that set, of several the first one in lexicographic order. Where there is none it is most + 1, and the empty set. What is looked at does
-// not depend on the values.
+// score returns s*, the size of the smallest set of at most so many people without whom no further deletion,
+// up to the level, moves the value by more than sensitivity, and that set; of several the first in
+// lexicographic order. Where there is none it returns most + 1 and the empty set. The sets that it looks at
+// do not depend on the values.
 func (s *stability) score(most int, sensitivity float64) (score int, without uint) {
 	score = most + 1
 	for set := range uint(1) << s.people {
@@ -79,7 +82,8 @@ func (s *stability) score(most int, sensitivity float64) (score int, without uin
 	return score, without
 }
 
-// A deletion releases a minimiser by DelOutputPert: the reference for what gradscore is a polynomial form of (Ghazi et al. 2023, Algorithm 2, SCOutputPert).
+// A deletion releases a minimiser by DelOutputPert: the reference for what gradscore is a polynomial form of (Ghazi
+// et al. 2023, Algorithm 2, SCOutputPert).
 type deletion struct {
 	*solver
 	scored
@@ -88,7 +92,7 @@ type deletion struct {
 	sensitivity float64 // Delta: public, any number is private
 }
 
-// newDeletion is calibrated within the budget.
+// newDeletion returns a deletion that is calibrated within the budget.
 func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int, l law) (*deletion, error) {
 	if least := leastDeletions(l); people < least {
 		return nil, &TooFewError{People: people, Least: least}
@@ -108,7 +112,8 @@ func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda
 	return d, d.calibrate(a, p.Dim, b)
 }
 
-// ratio is for values of (s + t + 2) Delta apart, which were computed once and have no other rounding than that of their differences.
+// ratio returns the ratio for values (s + t + 2) Delta apart, which were computed once, so that only the
+// rounding of their differences counts.
 func (d *deletion) ratio(s, t int) float64 {
 	return (perDeletion(s, t)*d.sensitivity + float64(d.public.Dim+24)*d.public.Set.Radius()*0x1p-50) / (2 * d.radius) * (1 + 0x1p-20)
 }
@@ -137,7 +142,8 @@ func (d *deletion) release(ctx context.Context, t *table, c []float64, people []
 	return x, score <= deletions, d.publish(x, middle, d.lattice, entropy)
 }
 
-// deletionLaw is the law with the fewest deletions that the budget has room for, and leastDeletion where they exist.
+// deletionLaw returns the law with the fewest deletions that the budget has room for, and leastDeletion where
+// they exist.
 func deletionLaw(b accounting.Budget) law {
 	best, _ := calibratedLaw(b)
 	for i := 4; i < 20; i++ {
@@ -150,7 +156,7 @@ func deletionLaw(b accounting.Budget) law {
 
 func leastDeletion(p Public) int { return leastDeletions(deletionLaw(p.Budget)) }
 
-// planDeletion is one release by exhaustive search, of few people.
+// planDeletion returns a plan of one release by exhaustive search, of few people.
 func planDeletion(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -12,8 +12,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// TestDeletionByBruteForce holds scores against their definition, and neighbours against what is charged: scores at most one apart, values at most
-// (s + s' + 2) Delta; the function is the mean of numbers, of few people, by exhaustion of the definition.
+// TestDeletionByBruteForce holds scores against their definition, and neighbours against what is charged: scores at
+// most one apart, values at most (s + s' + 2) Delta; the function is the mean of numbers, of few people, by
+// exhaustion of the definition.
 func TestDeletionByBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	mean := func(x []float64) func(uint) []float64 {
@@ -68,8 +69,8 @@ func TestDeletionByBruteForce(t *testing.T) {
 	}
 }
 
-// bySets is the definition: the smallest S, of several the first in lexicographic order, without whom no set of up to level - |S| others has a
-// further person who moves the value by more than delta.
+// bySets follows the definition: the smallest S, of several the first in lexicographic order, without whom no
+// set of up to level - |S| others has a further person who moves the value by more than delta.
 func bySets(n, level, most int, delta float64, f func(uint) []float64) (int, uint) {
 	stable := func(s uint) bool {
 		for t := range uint(1) << n {
@@ -212,7 +213,8 @@ func TestDeletionLearnsOfFew(t *testing.T) {
 	}
 }
 
-// TestPaperDeletions are figures of the paper's constants, computed independently: of 1000 people of 16 rows, G = mu = 1, b = 1e-3, epsilon 1, delta 1e-6.
+// TestPaperDeletions compares with figures of the paper's constants, computed independently: for 1000 people
+// of 16 rows, G = mu = 1, b = 1e-3, epsilon 1, delta 1e-6.
 func TestPaperDeletions(t *testing.T) {
 	p := public(1000, 16, 1, 1)
 	kappa, noise := paperDeletions(p.Budget)

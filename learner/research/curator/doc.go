@@ -1,12 +1,15 @@
-// Package curator holds the methods of one trusted curator: people's rows lie in one place, and what leaves it is a model that hides each person.
+// Package curator holds the methods of one trusted curator: people's rows lie in one place, and what leaves
+// it is a model that hides each person.
 //
-// Promises. A plan follows from public numbers alone (Public); what it says it spends is an upper bound on (epsilon, delta) for neighbours that differ in
-// all rows of one person, at a fixed number of people (docs/proofs/curator.md has the arguments). Noise is that of the lattice (docs/proofs/theorem-a.md), in integers.
-// How many steps are taken, and of what, never depends on rows; what a pass over the rows takes follows from how many there are and how many
-// features they have, as with everybody who reads them. A method that halts does the work of one that does not, and returns the last released point.
+// Promises. A plan follows from public numbers alone (Public); its Spent is an upper bound on (epsilon,
+// delta) for neighbours that differ in all rows of one person, at a fixed number of people
+// (docs/proofs/curator.md has the arguments). Noise is drawn on the lattice (docs/proofs/theorem-a.md), in
+// integers. The number and kind of steps never depend on rows; the time of a pass over the rows follows from
+// their number and their number of features, as with any program that reads them. A method that halts does
+// the work of one that does not, and returns the last released point.
 //
-// Refuses. Fewer people than a method needs (*TooFewError); losses that are not known to stay convex when their slope is cut, where a proof wants
-// convexity; sets whose projections are not known to round by little.
+// Refuses. Fewer people than a method needs (*TooFewError); losses that are not known to stay convex when
+// their slope is cut, where a proof wants convexity; sets whose projections are not known to round by little.
 //
 // The caller's steps:
 //

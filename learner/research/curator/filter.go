@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// A filter takes the mean of C points, C even, without those that are far from most others (Lowy, Liu and Asi 2024, Algorithms 1 and 2). Its numbers
-// are public. Counting and weighing compare all pairs, whatever the points are.
+// A filter takes the mean of C points, C even, without those that are far from most others (Lowy, Liu and Asi 2024,
+// Algorithms 1 and 2). Its numbers are public. Counting and weighing compare all pairs, whatever the points are.
 type filter struct {
 	score float64 // r_s: how near two points are that count in the score
 	near  float64 // r_f: how near two points are that weigh for each other; r_s to 2 r_s
@@ -28,14 +28,16 @@ func (f filter) check(c int) error {
 	return nil
 }
 
-// scaled is the filter with radii in units of tau.
+// scaled returns the filter with radii in units of tau.
 func (f filter) scaled(tau float64) filter { return filter{f.score * tau, f.near * tau, f.full} }
 
-// scoreSensitivity is by how much concentrationScore changes at most where one of c points is replaced: 2(C-1), in pairs.
+// scoreSensitivity bounds the change of concentrationScore when one of c points is replaced: 2(C-1), in
+// pairs.
 func scoreSensitivity(c int) int { return 2 * (c - 1) }
 
-// sensitivity is S_U of Lemma W: how far apart the weighted means of two lists of c points lie that differ in one point, if the score of one of the
-// lists is at least U C pairs. It covers that of floating-point numbers no longer than ball (docs/proofs/curator.md, the filter).
+// sensitivity returns S_U of Lemma W: it bounds the distance of the weighted means of two lists of c points
+// that differ in one point, if the score of one of the lists is at least U C pairs. It covers the error of
+// floating-point numbers no longer than ball (docs/proofs/curator.md, the filter).
 func (f filter) sensitivity(c int, ball float64) float64 {
 	if err := f.check(c); err != nil {
 		panic("curator: " + err.Error())
@@ -49,11 +51,13 @@ func (f filter) sensitivity(c int, ball float64) float64 {
 	return s*(1+0x1p-40) + 4*(n+8)*0x1p-53*ball
 }
 
-// counts returns the ordered pairs of points within r_s of each other, a point and itself among them: the concentration score times C; and of each
-// point how many are within r_f, itself included. It compares all pairs in all coordinates.
+// counts returns the ordered pairs of points within r_s of each other, a point and itself among them: the
+// concentration score times C; and of each point how many are within r_f, itself included. It compares all pairs in
+// all coordinates.
 //
-// Two points that are counted as near are, whatever rounding does: squares are held against a radius that is smaller by what d of them can err. For the score it is smaller by
-// that once more, so that two that are scored with a third are also counted within r_f >= 2 r_s of each other, as Lemma W has it.
+// Two points that are counted as near are, whatever rounding does: squares are held against a radius that is
+// smaller by what d of them can err. For the score it is smaller by that once more, so that two that are scored
+// with a third are also counted within r_f >= 2 r_s of each other, as Lemma W has it.
 func (f filter) counts(points [][]float64) (pairs int, near []int) {
 	c := len(points)
 	near = make([]int, c)
@@ -72,7 +76,7 @@ func (f filter) counts(points [][]float64) (pairs int, near []int) {
 	return c + 2*pairs, near
 }
 
-// within is 1 for numbers up to most, and 0 for others and NaN.
+// within returns 1 for numbers up to most, and 0 for others and NaN.
 func within(x, most float64) int {
 	if x <= most {
 		return 1
@@ -80,7 +84,7 @@ func within(x, most float64) int {
 	return 0
 }
 
-// distance2 is the square of the distance, in four sums of every fourth coordinate.
+// distance2 returns the square of the distance, in four sums of every fourth coordinate.
 func distance2(a, b []float64) float64 {
 	var p, q, r, s float64
 	b = b[:len(a)]
@@ -110,8 +114,8 @@ func (f filter) weights(near []int) []float64 {
 	return w
 }
 
-// coins turns the weights into 0 or 1, independently and with these probabilities up to 2^-53: the inclusion rule of the paper. Each takes one word
-// of entropy. False: none is 1.
+// coins turns the weights into 0 or 1, independently and with these probabilities up to 2^-53: the inclusion rule
+// of the paper. Each takes one word of entropy. False: none is 1.
 func coins(w []float64, entropy rand.Source) bool {
 	sum := 0
 	for j, p := range w {
@@ -123,7 +127,8 @@ func coins(w []float64, entropy rand.Source) bool {
 	return sum > 0
 }
 
-// weightedMean overwrites dst with sum w_j y_j / sum w_j, or with zeros where nothing weighs. Points without weight take as long as others.
+// weightedMean overwrites dst with sum w_j y_j / sum w_j, or with zeros where nothing weighs. Points without weight
+// take as long as others.
 func weightedMean(dst []float64, points [][]float64, w []float64) {
 	clear(dst)
 	var mass float64

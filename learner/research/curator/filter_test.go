@@ -26,7 +26,7 @@ func times(n int, x float64) []float64 {
 	return out
 }
 
-// filtered is the weighted mean of points, by the deterministic rule.
+// filtered returns the weighted mean of points, by the deterministic rule.
 func (f filter) filtered(points [][]float64) (pairs int, mean []float64) {
 	pairs, near := f.counts(points)
 	mean = make([]float64, len(points[0]))
@@ -61,8 +61,9 @@ func TestLemmaWByHand(t *testing.T) {
 	}
 }
 
-// TestScoredTogetherAreNear: two points that count in the score with a third are counted near each other by a filter of twice the radius, at radii and points where
-// the squares of their distances round one way and that between them the other.
+// TestScoredTogetherAreNear: two points that count in the score with a third are counted near each other by a
+// filter of twice the radius, at radii and points where the squares of their distances round one way and that
+// between them the other.
 func TestScoredTogetherAreNear(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	edges := 0
@@ -106,7 +107,8 @@ func TestFilterRefuses(t *testing.T) {
 	}
 }
 
-// adversarial draws two lists that differ in their first point: clusters, and points at multiples of the radii from each other.
+// adversarial draws two lists that differ in their first point: clusters, and points at multiples of the radii from
+// each other.
 func adversarial(t *rapid.T, f filter) (c int, a, b [][]float64) {
 	c = 2 * rapid.IntRange(4, 24).Draw(t, "half")
 	d := rapid.IntRange(1, 3).Draw(t, "d")
@@ -129,8 +131,8 @@ func adversarial(t *rapid.T, f filter) (c int, a, b [][]float64) {
 	return c, a, b
 }
 
-// TestLemmaW: wherever one point goes, the score moves by at most 2(C-1) pairs, and the weighted means are within S_U of each other if one of
-// the scores is at least U; for either pair of radii.
+// TestLemmaW: wherever one point goes, the score moves by at most 2(C-1) pairs, and the weighted means are within
+// S_U of each other if one of the scores is at least U; for either pair of radii.
 func TestLemmaW(t *testing.T) {
 	var worst float64
 	rapid.Check(t, func(t *rapid.T) {
@@ -157,8 +159,8 @@ func TestLemmaW(t *testing.T) {
 	t.Logf("closest to S_U: %.3f of it", worst)
 }
 
-// TestCoupledCoins: where the coins of the paper's inclusion rule are shared, the two means are at most 6 tau (differences + 2)/C apart, and points
-// other than the replaced one differ with probability at most 6/C each.
+// TestCoupledCoins: where the coins of the paper's inclusion rule are shared, the two means are at most 6 tau
+// (differences + 2)/C apart, and points other than the replaced one differ with probability at most 6/C each.
 func TestCoupledCoins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := filter{score: 1, near: 2}

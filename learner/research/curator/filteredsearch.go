@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// fewestFiltered is Least of filtered: one phase of one step.
+// fewestFiltered returns Least of filtered: one phase of one step.
 func fewestFiltered(p Public) int { return leastFiltered(p.Budget, 1, p.failure()) }
 
 // A filteredSearch has what its candidates share.
@@ -53,10 +53,11 @@ func searchFiltered(p Public) (*filteredPlan, error) {
 	return best, nil
 }
 
-// mostSteps is how many steps of a phase a search tries at most.
+// mostSteps bounds the number of steps of a phase that a search tries.
 const mostSteps = 1024
 
-// best has the phases of the smallest bound for so many people, who start at a distance from the minimiser of the risk; nil: none.
+// best returns the plan with the phases of the smallest bound for so many people, who start at a distance
+// from the minimiser of the risk; nil: none.
 func (s *filteredSearch) best(blur float64, people, phases int, distance float64) *filteredPlan {
 	guess := s.public.Lipschitz / distance
 	var best *filteredPlan
@@ -79,7 +80,8 @@ func (s *filteredSearch) best(blur float64, people, phases int, distance float64
 	return best
 }
 
-// phased has phases of these sizes with lambda_i = lambda 2^(growth i), and in each the stages and steps of the smallest gap. Nil: a test is not possible.
+// phased returns a plan with phases of these sizes with lambda_i = lambda 2^(growth i), and in each the
+// stages and steps of the smallest gap. Nil: a test is not possible.
 func (s *filteredSearch) phased(blur float64, sizes []int, lambda, growth, distance float64) *filteredPlan {
 	f := &filteredPlan{public: s.public, blur: blur}
 	for i, n := range sizes {
@@ -115,8 +117,8 @@ func (s *filteredSearch) phased(blur float64, sizes []int, lambda, growth, dista
 	return f
 }
 
-// calibrated has the test, the radius and the noise of a phase; its sigma is +Inf if there is none. The first two are for the next of a few numbers
-// of steps that is not below.
+// calibrated returns the test, the radius and the noise of a phase; its sigma is +Inf if there is none. The
+// first two are for the next of a few numbers of steps that is not below.
 func (s *filteredSearch) calibrated(people, steps, phases int) filteredPhase {
 	p := s.public
 	up := 1
@@ -138,13 +140,14 @@ func (s *filteredSearch) calibrated(people, steps, phases int) filteredPhase {
 	return ph
 }
 
-// radius is within which all gradients of a phase are of each other, in so many steps of all phases; no two are further than 2L.
+// radius returns the distance within which all gradients of a phase lie of each other, in so many steps of
+// all phases; no two are further apart than 2L.
 func (s *filteredSearch) radius(people, steps int) float64 {
 	return min(spreadRadius(people, s.public.Items, steps, s.public.failure())*s.public.spread(), 2) * s.public.Lipschitz
 }
 
-// gap bounds the expected gap of a phase's objective after its stages, each from where the last one ended (Ghadimi and Lan 2012, Proposition 9;
-// docs/proofs/curator.md, accelerated).
+// gap bounds the expected gap of a phase's objective after its stages, each from where the last one ended (Ghadimi
+// and Lan 2012, Proposition 9; docs/proofs/curator.md, accelerated).
 func (f *filteredPlan) gap(ph filteredPhase) float64 {
 	p := f.public
 	strong := ph.lambda + p.Ridge
@@ -158,12 +161,13 @@ func (f *filteredPlan) gap(ph filteredPhase) float64 {
 	return gap
 }
 
-// bound is on the expected excess risk, for rows that are independent draws:
+// bound bounds the expected excess risk, for rows that are independent draws:
 //
 //	lambda_1 R^2/2, then for every phase 4 L^2/(nu_i n_i m) and, after the first, lambda_i e_(i-1)^2/2, and (L + mu R) e_l
 //
-// with nu = lambda + mu and e_i^2 = 2 gap_i/nu_i the mean square of the distance to the minimiser of the phase; L times the radius of the smoothing; and the
-// whole range of the risk where a test halts or people are further apart than planned for, each with the probability failure at most.
+// with nu = lambda + mu and e_i^2 = 2 gap_i/nu_i the mean square of the distance to the minimiser of the
+// phase; L times the radius of the smoothing; and the whole range of the risk where a test halts or people
+// are further apart than planned for, each with the probability failure at most.
 func (f *filteredPlan) bound() float64 {
 	p := f.public
 	risk, runs := 0., 0.

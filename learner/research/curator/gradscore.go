@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A gradscore releases a minimiser over the people whose gradients do not stand out there, if no more stand out than a secret number (docs/proofs/curator.md, GradScore).
-// The score k of people is the smallest for which no more than k of them have a gradient further than thresholds[k] from the mean one.
+// A gradscore releases a minimiser over the people whose gradients do not stand out there, if no more stand out
+// than a secret number (docs/proofs/curator.md, GradScore). The score k of people is the smallest for which no more
+// than k of them have a gradient further than thresholds[k] from the mean one.
 type gradscore struct {
 	*solver
 	scored
@@ -21,7 +22,7 @@ type gradscore struct {
 	thresholds []float64 // of k = 0, ..., Rmax
 }
 
-// newGradscore is one of a planned law; its lattice is to be calibrated.
+// newGradscore returns a gradscore of a planned law; its lattice is to be calibrated.
 func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, error) {
 	s, err := newSolver(p, lambda+p.Ridge, people)
 	if err != nil {
@@ -43,27 +44,31 @@ func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, erro
 	return g, nil
 }
 
-// concentration is gamma in units of L, for people of m rows: nobody's gradient is further from the mean one, but with the probability Failure, where rows are
-// exchangeable; nobody's at all is further than farthest.
+// concentration returns gamma in units of L, for people of m rows: no gradient is further from the mean one,
+// except with the probability Failure, if rows are exchangeable. It is at most farthest, which always holds.
 func concentration(p Public, m, people float64) float64 {
 	return min(swaps(p.spread(), m, math.Log(people), p.failure()), farthest)
 }
 
-// farthest is how far a person's gradient may be from the mean one of people among whom the person is, in units of L: any two are no further apart.
+// farthest bounds the distance of a person's gradient from the mean gradient of a set of people with that
+// person in it, in units of L: no two gradients are further apart.
 const farthest = 2.0
 
-// unsure bounds how far a computed distance of a person's gradient from the mean one is from that at the exact minimiser.
+// unsure bounds how far a computed distance of a person's gradient from the mean one is from that at the exact
+// minimiser.
 func (s *solver) unsure() float64 {
 	return (2*s.public.smoothness()*s.xi + 2*s.wrong + (float64(s.public.Dim)+16)*0x1p-51*s.public.lipschitz()) * (1 + 0x1p-40)
 }
 
-// inlier bounds the distance from the mean gradient, at the minimiser without outliers, of who is no outlier of a score k.
+// inlier bounds the distance from the mean gradient, at the minimiser without outliers, of who is no outlier of a
+// score k.
 func (g *gradscore) inlier(k int) float64 {
 	n := float64(g.people)
 	return min(g.thresholds[k]+g.unsure()+float64(k)*g.rho*n/(n-float64(k)), farthest*g.public.lipschitz()) * (1 + 0x1p-40)
 }
 
-// scoredApart bounds how far apart minimisers without outliers are of neighbours with scores s and t, for strong convexity 1 (docs/proofs/curator.md, GradScore).
+// scoredApart bounds how far apart minimisers without outliers are of neighbours with scores s and t, for strong
+// convexity 1 (docs/proofs/curator.md, GradScore).
 func scoredApart(people int, inlier func(k int) float64) func(s, t int) float64 {
 	return func(s, t int) float64 {
 		left := people - s - t - 1
@@ -94,7 +99,7 @@ func (g *gradscore) release(ctx context.Context, t *table, c []float64, people [
 	return x, k <= deletions, g.publish(x, middle, g.lattice, entropy)
 }
 
-// far is how far each person's gradient at x is from the mean one.
+// far returns the distance of each person's gradient at x from the people's mean gradient.
 func (s *solver) far(t *table, x []float64, people []int) []float64 {
 	mean, g := make([]float64, len(x)), make([]float64, len(x))
 	t.mean(mean, x, g, people, nil)
@@ -109,7 +114,8 @@ func (s *solver) far(t *table, x []float64, people []int) []float64 {
 	return far
 }
 
-// score is that of people so far from the mean gradient, and who is no outlier; above Rmax it is Rmax + 1, and nobody is one.
+// score returns the outlier score of people at these distances from the mean gradient, and reports for each
+// whether they are kept. Above Rmax the score is Rmax + 1, and everybody is kept.
 func (g *gradscore) score(far []float64) (score int, keep []bool) {
 	score, threshold := len(g.thresholds), math.Inf(1)
 	for k, most := range g.thresholds {
@@ -130,7 +136,8 @@ func (g *gradscore) score(far []float64) (score int, keep []bool) {
 	return score, keep
 }
 
-// plannedNoise guesses the noise of a gradscore by that of its law for distances s+t+2: that of the distance at the middle of the law.
+// plannedNoise guesses the noise of a gradscore by that of its law for distances s+t+2: that of the distance at the
+// middle of the law.
 func plannedNoise(p Public, lambda float64, people int, l law, perDistance float64) float64 {
 	g, err := newGradscore(p, lambda, people, l)
 	if err != nil {
@@ -140,7 +147,7 @@ func plannedNoise(p Public, lambda float64, people int, l law, perDistance float
 	return perDistance * g.apart(k, k) / perDeletion(k, k)
 }
 
-// bestGradscore is calibrated, with the law of the least planned noise for its distances.
+// bestGradscore returns a calibrated gradscore, with the law of the least planned noise for its distances.
 func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (*gradscore, error) {
 	l, noise := bestLaw(b, func(l law) func(s, t int) float64 {
 		g, err := newGradscore(p, lambda, people, l)
@@ -159,7 +166,7 @@ func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lamb
 	return g, g.calibrate(a, p.Dim, b)
 }
 
-// notes are the constants as they are printed.
+// notes returns the constants as they are printed.
 func (g *gradscore) notes() []string {
 	std, _ := g.cost()
 	notes := []string{
@@ -173,21 +180,21 @@ func (g *gradscore) notes() []string {
 	return notes
 }
 
-// asItem is the noise of the baseline for the same weight and budget, about.
+// asItem returns the noise of the baseline for the same weight and budget, about.
 func (g *gradscore) asItem() float64 { return noisePerMove(g.public.Budget) * g.moves(g.people) }
 
-// gradscoreRisk is outputRisk, and a halt, which leaves the start.
+// gradscoreRisk returns outputRisk plus the risk of a halt, which leaves the start.
 func gradscoreRisk(p Public, lambda float64, people int, std, xi float64) float64 {
 	return outputRisk(p, lambda, p.Set.Radius(), people, std, xi) + p.failure()*p.steepest()*p.Set.Radius()
 }
 
-// leastGradscore is where the deletions of the calibrated law exist.
+// leastGradscore returns the fewest people for which the deletions of the calibrated law exist.
 func leastGradscore(p Public) int {
 	l, _ := calibratedLaw(p.Budget)
 	return leastDeletions(l)
 }
 
-// planGradscore is one release, with the weight of the smallest planned bound.
+// planGradscore returns a plan of one release, with the weight of the smallest planned bound.
 func planGradscore(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

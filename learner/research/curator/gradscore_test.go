@@ -14,8 +14,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// TestGradscoreNoise: of 10^4 people of 16 rows at epsilon 1, gamma of the formula is 5.02 L, and with it noise was computed independently to be 0.2156 and more, the more the
-// larger the smoothness is; that nobody is further than 2 L from the mean makes it 2.5 times less, whatever the smoothness.
+// TestGradscoreNoise: of 10^4 people of 16 rows at epsilon 1, gamma of the formula is 5.02 L, and with it noise was
+// computed independently to be 0.2156 and more, the more the larger the smoothness is; that nobody is further than
+// 2 L from the mean makes it 2.5 times less, whatever the smoothness.
 func TestGradscoreNoise(t *testing.T) {
 	for _, beta := range []float64{1, 10, 100} {
 		p := public(10000, 16, 1, 1)
@@ -35,7 +36,7 @@ func TestGradscoreNoise(t *testing.T) {
 	}
 }
 
-// crew is people of whom some stand out, and a person who is replaced by anything.
+// crew returns people of whom some stand out, and a person who is replaced by anything.
 func crew(rng *rand.Rand, n, d int) (people []Person, other Person) {
 	row := func(size float64) convex.Example {
 		x := make([]float64, d)
@@ -61,7 +62,8 @@ func crew(rng *rand.Rand, n, d int) (people []Person, other Person) {
 	return people, other
 }
 
-// TestScoresMoveByOne: of neighbours, scores differ by at most one, and the minimisers without outliers by at most what is charged for their scores.
+// TestScoresMoveByOne: of neighbours, scores differ by at most one, and the minimisers without outliers by at most
+// what is charged for their scores.
 func TestScoresMoveByOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	var closest float64
@@ -124,7 +126,8 @@ func TestScoresMoveByOne(t *testing.T) {
 	}
 }
 
-// TestNobodyIsFurtherThanTwo: who pulls with all of L against everybody else is 2L(n-1)/n from the mean gradient, and nobody is further than what plans take for the most.
+// TestNobodyIsFurtherThanTwo: who pulls with all of L against everybody else is 2L(n-1)/n from the mean gradient,
+// and nobody is further than what plans take for the most.
 func TestNobodyIsFurtherThanTwo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	for n := 2; n < 40; n++ {
@@ -265,7 +268,7 @@ func TestHaltsDoTheSameWork(t *testing.T) {
 	}
 }
 
-// lawOf is the law of a rate and a size.
+// lawOf returns the law of a rate and a size.
 func lawOf(t *testing.T, rate float64, kappa int) law {
 	t.Helper()
 	l, err := randomizer.LaplaceOfRate(rate)

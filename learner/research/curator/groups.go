@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A groupPhase is one phase of Algorithm 1: people are dealt to groups by turns, each group takes a pass of projected stochastic gradient descent from
-// the last release, and the filtered mean of the groups' average iterates is released if they are concentrated.
+// A groupPhase is one phase of Algorithm 1: people are dealt to groups by turns, each group takes a pass of
+// projected stochastic gradient descent from the last release, and the filtered mean of the groups' average
+// iterates is released if they are concentrated.
 type groupPhase struct {
 	people, size, steps int     // n_i; N_i of each group; T_i = N_i m steps of a group
 	eta, tau            float64 // step size; the radius that the test's and the filter's are multiples of
@@ -26,18 +27,19 @@ type groupPlan struct {
 	phases    []groupPhase
 }
 
-// ball bounds how far a group's average iterate is from the phase's start: the t-th iterate is t steps of at most eta (L + mu R) away, and all are in the set.
+// ball bounds how far a group's average iterate is from the phase's start: the t-th iterate is t steps of at most
+// eta (L + mu R) away, and all are in the set.
 func (g *groupPlan) ball(ph groupPhase) float64 {
 	return min(ph.eta*g.public.steepest()*float64(ph.steps)/2, g.public.diameter()) * (1 + 0x1p-20)
 }
 
-// ratio is how far the filtered mean moves, in diameters of the ball.
+// ratio bounds how far one person moves the filtered mean, in diameters of the ball; it is at most 1.
 func (g *groupPlan) ratio(ph groupPhase) float64 {
 	ball := g.ball(ph)
 	return min(g.constants.filter.scaled(ph.tau).sensitivity(g.constants.groups, ball)/(2*ball)*(1+0x1p-40), 1)
 }
 
-// run is Algorithm 1. Phases have people of their own.
+// run runs Algorithm 1. Phases have people of their own.
 func (g *groupPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
 	c := &g.constants
 	people, err := admitted(g.public, loss, people)
@@ -63,7 +65,8 @@ func (g *groupPlan) run(ctx context.Context, loss convex.Loss, people []Person, 
 	})
 }
 
-// testAndRelease overwrites mean with the release of the filtered mean of points, which must not be published where their test does not pass.
+// testAndRelease overwrites mean with the release of the filtered mean of points, which must not be published where
+// their test does not pass.
 func (c *constants) testAndRelease(mean []float64, points [][]float64, tau float64, l lattice, ball float64, entropy rand.Source) (passed bool, err error) {
 	f := c.filter.scaled(tau)
 	pairs, near := f.counts(points)
@@ -76,8 +79,9 @@ func (c *constants) testAndRelease(mean []float64, points [][]float64, tau float
 	return passed, l.release(mean, ball, entropy)
 }
 
-// descend returns the average iterate of group j, less the start: m steps of each of its people, of gradients of their rows in order, those of an
-// m-th of the rows each if there are more than m, and each row several times if there are fewer.
+// descend returns the average iterate of group j, less the start: m steps of each of its people, of gradients of
+// their rows in order, those of an m-th of the rows each if there are more than m, and each row several times if
+// there are fewer.
 func (g *groupPlan) descend(ph groupPhase, loss convex.Loss, people []Person, j int, start []float64) []float64 {
 	p, d := g.public, len(start)
 	at, sum, step, part := append([]float64(nil), start...), make([]float64, d), make([]float64, d), make([]float64, d)
@@ -98,11 +102,11 @@ func (g *groupPlan) descend(ph groupPhase, loss convex.Loss, people []Person, j 
 	for l, v := range start {
 		sum[l] = sum[l]/float64(ph.steps) - v
 	}
-	convex.Clip(sum, g.ball(ph)) // where it is, but for rounding
+	convex.Clip(sum, g.ball(ph)) // changes nothing except for rounding
 	return sum
 }
 
-// planGroups is the calibrated Algorithm 1.
+// planGroups returns a plan of the calibrated Algorithm 1.
 func planGroups(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -39,8 +39,8 @@ func TestPaperNumbers(t *testing.T) {
 	relative(t, "sigma", x.sigma, 148.794156, 1e-7)
 }
 
-// TestCalibratedGroups: with noise in whole pairs U, Theta and sigma are those of continuous noise up to two pairs, and both arguments of Theorem
-// P1's maximum meet delta.
+// TestCalibratedGroups checks that with noise in whole pairs U, Theta and sigma equal those of continuous
+// noise up to two pairs, and that both arguments of Theorem P1's maximum meet delta.
 func TestCalibratedGroups(t *testing.T) {
 	b := accounting.Budget{Epsilon: 1, Delta: 1e-6}
 	for _, c := range []struct {
@@ -113,7 +113,7 @@ func regression(n, m, d int, seed uint64) (people []Person, theta []float64) {
 	return people, theta
 }
 
-// learns wants a released model that is in the set, of the last phase, and near the truth.
+// learns checks that the released model is in the set, of the last phase, and near the truth.
 func learns(t *testing.T, p Public, planOf func(Public) (*Plan, error)) {
 	t.Helper()
 	plan, err := planOf(p)
@@ -150,7 +150,7 @@ func (w witness) Gradient(dst, _ []float64, e convex.Example) {
 	e.AddTo(dst, 1)
 }
 
-// numbered are people with rows of different numbers, and which row is whose.
+// numbered returns people with rows of different numbers, and which row is whose.
 func numbered(n, m int) (people []Person, owner []int) {
 	people = make([]Person, n)
 	for i := range people {
@@ -162,7 +162,8 @@ func numbered(n, m int) (people []Person, owner []int) {
 	return people, owner
 }
 
-// TestOneGroupOnePhase: every row is asked for once, so that a person is in one group of one phase; people who are left over are not.
+// TestOneGroupOnePhase: every row is asked for once, so that a person is in one group of one phase; people who are
+// left over are not.
 func TestOneGroupOnePhase(t *testing.T) {
 	p := problem(205, 3, 1, 8)
 	plan, err := planGroups(p)
@@ -253,7 +254,8 @@ func TestStepsOfOtherNumbersOfRows(t *testing.T) {
 	}
 }
 
-// TestHaltedGroups: groups of people of two kinds halt a phase. What came before it is returned, after the work of all phases.
+// TestHaltedGroups: groups of people of two kinds halt a phase. What came before it is returned, after the work of
+// all phases.
 func TestHaltedGroups(t *testing.T) {
 	p := problem(300, 100, 1, 8)
 	plan, err := planGroups(p)
@@ -284,8 +286,8 @@ func TestGroupsOfRoughLosses(t *testing.T) {
 	}
 }
 
-// TestPaperConstantsRun: Algorithm 1 with the constants that the paper prints runs on the same code; its noise is so large that the release is on the set's
-// boundary. Only the calibrated constants are planned with.
+// TestPaperConstantsRun: Algorithm 1 with the constants that the paper prints runs on the same code; its noise is
+// so large that the release is on the set's boundary. Only the calibrated constants are planned with.
 func TestPaperConstantsRun(t *testing.T) {
 	p := problem(2*paperGroups(accounting.Budget{Epsilon: 8, Delta: 1e-6}, 4, 1000), 4, 2, 8)
 	x := paperNumbers(p)

@@ -5,13 +5,14 @@ import (
 	"math"
 )
 
-// fewestGroups is Least of group-sgd: one phase, in which everybody is a group.
+// fewestGroups returns Least of group-sgd: one phase, in which everybody is a group.
 func fewestGroups(p Public) int { return leastGroups(p.Budget, p.failure()) }
 
-// mostPhases is how many phases a search tries at most.
+// mostPhases bounds the number of phases that a search tries.
 const mostPhases = 6
 
-// schedules yields the sizes of phases that a search tries, up to so many phases, each of at least so many people: all alike, or each half of the one before.
+// schedules yields the sizes of phases that a search tries, up to so many phases, each of at least so many people:
+// all alike, or each half of the one before.
 func schedules(n, most, least int) func(yield func([]int) bool) {
 	return func(yield func([]int) bool) {
 		for l := 1; l <= most; l++ {
@@ -24,7 +25,8 @@ func schedules(n, most, least int) func(yield func([]int) bool) {
 	}
 }
 
-// searchGroups takes the number of groups, the phases and the step sizes with the smallest bound, with Gaussian noise as a guide.
+// searchGroups takes the number of groups, the phases and the step sizes with the smallest bound, with Gaussian
+// noise as a guide.
 func searchGroups(p Public) (*groupPlan, error) {
 	var best *groupPlan
 	least := math.Inf(1)
@@ -52,7 +54,8 @@ func searchGroups(p Public) (*groupPlan, error) {
 	return best, nil
 }
 
-// stepped has the first step size of the smallest bound, where phases' step sizes fall by 2^-growth. All terms of the bound but the first grow with it, in proportion.
+// stepped returns the plan with the first step size of the smallest bound, where phases' step sizes fall by
+// 2^-growth. All terms of the bound but the first grow with it, in proportion.
 func stepped(p Public, c constants, sizes []int, growth float64) *groupPlan {
 	unit := concentrated(c.groups, len(sizes), p.failure()) * p.spread() * p.Lipschitz
 	at := func(eta float64) *groupPlan {
@@ -75,7 +78,8 @@ func stepped(p Public, c constants, sizes []int, growth float64) *groupPlan {
 	return at(min(math.Sqrt(first/rest), 2/(p.Smoothness+p.Ridge)))
 }
 
-// terms are those of the bound on the risk of the filtered means, by phase, and of the last noise (docs/proofs/curator.md, groups):
+// terms returns the terms of the bound on the risk of the filtered means, by phase, and of the last noise
+// (docs/proofs/curator.md, groups):
 //
 //	R^2/(2 eta_1 T_1), then for every phase eta_i G^2/2 and, after the first, d sigma_(i-1)^2/(2 eta_i T_i), and G sqrt(d) sigma_l
 //
@@ -91,8 +95,9 @@ func (g *groupPlan) terms(most float64) []float64 {
 	return append(out, steep*math.Sqrt(off))
 }
 
-// bound is on the expected excess risk, for rows that are independent draws: the terms, and the whole range of the risk where a test halts or groups are
-// further apart than planned for, each with the probability failure at most.
+// bound bounds the expected excess risk, for rows that are independent draws: the terms, and the whole range
+// of the risk where a test halts or groups are further apart than planned for, each with the probability
+// failure at most.
 func (g *groupPlan) bound() float64 {
 	diameter := g.public.diameter()
 	sum := 2 * g.public.failure() * g.public.steepest() * diameter

@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// halves are the people of so many phases: the first half of all, half of the others, and so on; the last phase has all who are left. Nobody is in two.
-// They are [from, to) of the order in which people are given.
+// halves returns the people of so many phases: the first half of all, half of the others, and so on; the last
+// phase has all who are left. Nobody is in two. They are [from, to) of the order in which people are given.
 func halves(people, phases int) [][2]int {
 	out := make([][2]int, phases)
 	from := 0
@@ -26,7 +26,7 @@ func halves(people, phases int) [][2]int {
 	return out
 }
 
-// numbers are those of [from, to).
+// numbers returns the integers of [from, to).
 func numbers(part [2]int) []int {
 	out := make([]int, part[1]-part[0])
 	for i := range out {
@@ -35,20 +35,22 @@ func numbers(part [2]int) []int {
 	return out
 }
 
-// mostHalves is how many phases people are enough for.
+// mostHalves returns the largest number of phases that this many people allow; at least 1.
 func mostHalves(people int) int { return max(1, paperPhases(people)) }
 
-// A course is how phases on disjoint people go: the first one's weight or step, by which it changes from one to the next.
+// A course describes phases on disjoint people: their number, the weight or step of the first, and the factor
+// by which it changes from one phase to the next.
 type course struct {
 	phases int
 	first  float64
 	growth float64
 }
 
-// at is the weight or step of phase i, from 0.
+// at returns the weight or step of phase i, from 0.
 func (c course) at(i int) float64 { return c.first * math.Pow(c.growth, float64(i)) }
 
-// bestCourse is the one of the smallest risk, of so many phases at least and at most, firsts in [low, high], and these changes from phase to phase.
+// bestCourse returns the course of the smallest risk, and that risk: of fewest to most phases, with a first
+// weight or step in [low, high] and one of these changes from phase to phase.
 func bestCourse(fewest, most int, low, high float64, growths []float64, risk func(course) float64) (best course, least float64) {
 	least = math.Inf(1)
 	for t := fewest; t <= most; t++ {
@@ -69,15 +71,17 @@ func bestCourse(fewest, most int, low, high float64, growths []float64, risk fun
 	return best, least
 }
 
-// A turn is a phase that releases a point, given the last released one, or halts: then the point is not to be looked at.
+// A turn is a phase that releases a point, given the last released one, or halts: then the point is not to be
+// looked at.
 type turn interface {
 	release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) (x []float64, released bool, err error)
 	cost() (std, delta float64) // of one coordinate of the release; that was evaluated at the budget's epsilon
 	inexact() float64           // of what is released, before its noise
 }
 
-// inTurns is of turns on parts of the people, who are given each their phase's. Spent is that of parts which share nobody: each has the whole budget, and what they
-// cost together is what the dearest does (docs/proofs/curator.md, Phases).
+// inTurns returns a plan of turns, each on a part of the people. Parts share nobody, so every turn has the
+// whole budget, and all together cost as much as the dearest of them: that is Spent (docs/proofs/curator.md,
+// Phases).
 func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64, notes ...string) *Plan {
 	plan := &Plan{Method: name, Public: p, Phases: len(turns), Bound: bound, Notes: notes}
 	plan.Spent.Epsilon = p.Budget.Epsilon
@@ -97,7 +101,8 @@ func inTurns(name string, p Public, parts [][2]int, turns []turn, bound float64,
 	return plan
 }
 
-// follow takes turns from a point on. After a halt the other turns are taken all the same, from the last released point, and nothing of them is used.
+// follow takes turns from a point on. After a halt the other turns are taken all the same, from the last released
+// point, and nothing of them is used.
 func follow(x []float64, turns int, release func(i int, from []float64) ([]float64, bool, error)) (Result, error) {
 	r := Result{Model: x}
 	for i := range turns {
@@ -112,8 +117,9 @@ func follow(x []float64, turns int, release func(i int, from []float64) ([]float
 	return r, nil
 }
 
-// phasesRisk bounds the expected excess risk after all phases of a course, of phases that each end within fit(i) + distance^2 drift(i) of any point, where
-// distance is that of the phase's start from the point, and release with noise std(i) a coordinate (docs/proofs/curator.md, Phases).
+// phasesRisk bounds the expected excess risk after all phases of a course. Phase i ends within fit(i) +
+// distance^2 drift(i) of any point, where distance is from the phase's start to the point, and releases with
+// noise std(i) in each coordinate (docs/proofs/curator.md, Phases).
 func phasesRisk(p Public, phases int, fit, drift, std func(i int) float64) float64 {
 	r := p.Set.Radius()
 	risk, square := 0.0, r*r // of the distance between the start and the comparator: the optimum, then the last phase's point before its noise
@@ -124,10 +130,12 @@ func phasesRisk(p Public, phases int, fit, drift, std func(i int) float64) float
 	return risk + p.steepest()*math.Sqrt(float64(p.Dim))*std(phases-1)
 }
 
-// outputGrowths are changes of the weight from one phase to the next: what half of the people, and a release far nearer to the optimum, ask for.
+// outputGrowths are changes of the weight from one phase to the next: what half of the people, and a release far
+// nearer to the optimum, ask for.
 var outputGrowths = []float64{2, 3, 4, 6, 8, 16, 32}
 
-// planOutputPhases is B0 in phases on disjoint people, each around the last released point, with the number of phases and the weights of the smallest bound.
+// planOutputPhases returns a plan of B0 in phases on disjoint people, each around the last released point,
+// with the number of phases and the weights of the smallest bound.
 func planOutputPhases(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -172,7 +180,7 @@ func planOutputPhases(p Public) (*Plan, error) {
 		fmt.Sprintf("%s of disjoint people, lambda %.4g times %.3g from phase to phase", inPhases(c.phases), c.first, c.growth)), nil
 }
 
-// inPhases is so many phases, in words.
+// inPhases returns the number of phases in words.
 func inPhases(phases int) string {
 	if phases == 1 {
 		return "1 phase"

@@ -92,7 +92,7 @@ func TestPassMovesByLittle(t *testing.T) {
 		}
 		people := crowd(rng, p.People, p.Items, p.Dim)
 		if round%4 == 0 {
-			people = make([]Person, p.People) // who say nothing
+			people = make([]Person, p.People) // nobody has rows
 		}
 		far := make([]float64, p.Dim)
 		far[0] = 1
@@ -137,7 +137,8 @@ func TestLongestStepBringsNothingApart(t *testing.T) {
 	}
 }
 
-// TestBaselinesLearn: all three release points of the set that are better than the start, within their budget, and more people help.
+// TestBaselinesLearn: all three release points of the set that are better than the start, within their budget, and
+// more people help.
 func TestBaselinesLearn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	people := crowd(rng, 4000, 2, 3)

@@ -7,18 +7,21 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A law is of the number of deletions that a score may have for its release. The zero value is none.
+// A law is of the number of deletions that a score may have for its release. The zero value is no law.
 type law = randomizer.TruncatedLaplace
 
-// perDeletion is how far apart neighbours of scores s and t are, in units of what one deletion moves.
+// perDeletion returns the distance between neighbours of scores s and t, in units of the shift that one
+// deletion causes.
 func perDeletion(s, t int) float64 { return float64(s + t + 2) }
 
-// calibratedLaw is the law with the least Gaussian noise, and that noise, where neighbours are perDeletion apart.
+// calibratedLaw returns the law with the least Gaussian noise, and that noise, where neighbours are
+// perDeletion apart.
 func calibratedLaw(b accounting.Budget) (law, float64) {
 	return bestLaw(b, func(law) func(s, t int) float64 { return perDeletion })
 }
 
-// bestLaw is the one with the least Gaussian noise, and that noise, where neighbours of scores s and t are so far apart; none, and +Inf, where no law is within the budget.
+// bestLaw returns the law with the least Gaussian noise, and that noise, where neighbours of scores s and t
+// are so far apart; none, and +Inf, where no law is within the budget.
 func bestLaw(b accounting.Budget, apart func(law) func(s, t int) float64) (law, float64) {
 	l, noise, err := accounting.CalibrateDeletions(b, apart)
 	if err != nil {
@@ -27,7 +30,8 @@ func bestLaw(b accounting.Budget, apart func(law) func(s, t int) float64) (law, 
 	return l, noise
 }
 
-// smallestLaw is the one of a rate with the fewest deletions either end of which has no more mass than delta; none where that is no law.
+// smallestLaw returns the law of a rate with the fewest deletions either end of which has no more mass than
+// delta; none where that is no law.
 func smallestLaw(rate, delta float64) law {
 	l, err := randomizer.LaplaceOfRate(rate)
 	if err != nil {
@@ -40,8 +44,9 @@ func smallestLaw(rate, delta float64) law {
 	return out
 }
 
-// leastDeletions is where 4 kappa + 1 people may go and one stays: two neighbours with 2 kappa deletions each, and the person in whom they differ. Nobody is
-// enough for no law.
+// leastDeletions returns the fewest people from whom 4 kappa + 1 can be deleted so that one stays: two
+// neighbours with 2 kappa deletions each, and the person in whom they differ. For no law it is math.MaxInt32:
+// no number is enough.
 func leastDeletions(l law) int {
 	if l == (law{}) {
 		return math.MaxInt32
@@ -51,7 +56,8 @@ func leastDeletions(l law) int {
 
 func leastOfKappa(kappa int) int { return 4*kappa + 2 }
 
-// paperDeletions are kappa of Ghazi et al. 2023, Algorithm 1, whose law is on {0, ..., 2 kappa}, and its noise over the sensitivity, for a budget that is one.
+// paperDeletions returns kappa of Ghazi et al. 2023, Algorithm 1, whose law is on {0, ..., 2 kappa}, and its
+// noise over the sensitivity, for a budget that is one.
 func paperDeletions(b accounting.Budget) (kappa int, noise float64) {
 	kappa, noise, err := accounting.PaperDeletions(b)
 	if err != nil {

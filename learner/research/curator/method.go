@@ -46,7 +46,7 @@ func Of(name string) (Method, bool) {
 	return Method{}, false
 }
 
-// anybody is Least of what needs nobody.
+// anybody returns Least of methods that run with any number of people.
 func anybody(Public) int { return 1 }
 
 // TooFewError refuses a number of people.
@@ -55,7 +55,7 @@ type TooFewError struct {
 	People, Least int
 }
 
-// Error says the smallest number, if it is one that Public has.
+// Error names the smallest number that is enough, if Public allows that number.
 func (e *TooFewError) Error() string {
 	if e.Least > mostPeople {
 		return fmt.Sprintf("%s: %d people: no number of them up to %d is enough for this epsilon and delta", e.Method, e.People, mostPeople)
@@ -78,8 +78,8 @@ type Plan struct {
 	run func(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error)
 }
 
-// Fit releases a model. It refuses another number of people than was planned for, and losses that the method is not proved for; it gives up between
-// two passes when ctx ends. No error says anything of rows.
+// Fit releases a model. It refuses another number of people than was planned for, and losses that the method is not
+// proved for; it gives up between two passes when ctx ends. No error says anything of rows.
 func (p *Plan) Fit(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
 	switch {
 	case len(people) != p.Public.People:

@@ -9,13 +9,15 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A lattice is what a vector of a ball is released on: it is snapped, rounded to 0..levels in every coordinate, and gets Bin(trials, 1/2) there.
+// A lattice holds the parameters of releasing a vector of a ball: each coordinate is snapped, rounded to
+// 0..levels, and Bin(trials, 1/2) is added to it.
 type lattice struct {
 	dim, levels int
 	trials      uint64
 }
 
-// mechanism is what so many releases cost neighbours whose vectors are at most ratio of the ball's diameter apart, as they are in memory.
+// mechanism describes this many releases for neighbours whose vectors, as they are in memory, are at most
+// ratio of the ball's diameter apart.
 func (l lattice) mechanism(ratio float64, rounds int) accounting.Mechanism {
 	return accounting.Mechanism{Trials: l.trials, P: 0.5, Levels: l.levels, Dim: l.dim, Rounds: rounds, Shift: randomizer.Shift(l.levels, ratio, l.dim)}
 }
@@ -24,7 +26,8 @@ func (l lattice) params(ball float64) randomizer.Params {
 	return randomizer.Params{Dim: l.dim, ClipNorm: ball, Levels: uint32(l.levels), Trials: uint32(l.trials), Units: 1, Minimizer: true, Coin: randomizer.Fair}
 }
 
-// curve is what so many releases cost; none, which promises nothing, where they are no mechanism.
+// curve returns the privacy curve of this many releases. If they form no mechanism it is the zero curve,
+// which promises nothing.
 func (l lattice) curve(a *accounting.Accountant, ratio float64, rounds int) accounting.Curve {
 	c, _ := a.Curve(l.mechanism(ratio, rounds))
 	return c
@@ -59,7 +62,7 @@ func (l lattice) open(ball float64, entropy rand.Source) (*releaser, error) {
 	return &releaser{v, l.trials}, nil
 }
 
-// release is that of the lattice.
+// release replaces x by its noisy value on the lattice.
 func (r *releaser) release(x []float64) error {
 	counts, err := r.sum.Encode(nil, x)
 	if err != nil {
@@ -73,9 +76,10 @@ func (r *releaser) release(x []float64) error {
 	return err
 }
 
-// smallest returns a lattice of few trials whose delta was evaluated to be at most most, and that delta, for a shift of ratio of the ball's diameter: about 32 levels a shift,
-// where rounding and small laws add little. That more trials are enough where fewer are is used for speed alone. A ball that nothing can be released of is refused here,
-// before anything is charged.
+// smallest returns a lattice of few trials whose delta was evaluated to be at most most, and that delta, for a
+// shift of ratio of the ball's diameter: about 32 levels a shift, where rounding and small laws add little. That
+// more trials are enough where fewer are is used for speed alone. A ball that nothing can be released of is refused
+// here, before anything is charged.
 func smallest(dim int, ball, ratio, most float64, delta func(lattice) float64) (l lattice, spent float64, err error) {
 	if err := (lattice{dim, 32, 2}).params(ball).Validate(); err != nil {
 		return l, 1, fmt.Errorf("noise: %w", err)
@@ -110,7 +114,7 @@ func smallest(dim int, ball, ratio, most float64, delta func(lattice) float64) (
 	return l, spent, nil
 }
 
-// cheapest is smallest of one release within a budget.
+// cheapest calls smallest for one release within a budget.
 func cheapest(a *accounting.Accountant, dim int, ball, ratio float64, b accounting.Budget) (lattice, float64, error) {
 	return smallest(dim, ball, ratio, b.Delta, func(l lattice) float64 { return l.curve(a, ratio, 1).Delta(b.Epsilon) })
 }

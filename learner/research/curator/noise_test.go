@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// TestReleasesCarryTheirNoise: what is released of the same people spreads as the plan says. The standard deviation of 400 draws is within a quarter of the true one
-// but with a probability below 1e-11.
+// TestReleasesCarryTheirNoise: what is released of the same people spreads as the plan says. The standard deviation
+// of 400 draws is within a quarter of the true one but with a probability below 1e-11.
 func TestReleasesCarryTheirNoise(t *testing.T) {
 	p := public(40, 1<<20, 1, 8)
 	p.Set, p.Ridge = convex.Ball{R: 50}, 0.5

@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// An output is a release of a minimiser over so many people: the baseline B0. Replacing a person moves the minimiser by at most 2L/(nu n), whatever
-// the person's rows are, and the solver's answer by 2 xi more.
+// An output is a release of a minimiser over so many people: the baseline B0. Replacing a person moves the
+// minimiser by at most 2L/(nu n), whatever the person's rows are, and the solver's answer by 2 xi more.
 type output struct {
 	*solver
 	lambda  float64 // weight of (lambda/2)||. - c||^2
@@ -54,7 +54,8 @@ func (s *solver) publish(x, middle []float64, l lattice, entropy rand.Source) er
 	return publish(s.public.Set, x, from, s.ball(), l, entropy)
 }
 
-// publish overwrites a point of a ball around from, which is public, with its release on the lattice, projected on the set.
+// publish overwrites a point of a ball around from, which is public, with its release on the lattice, projected on
+// the set.
 func publish(set convex.Set, x, from []float64, ball float64, l lattice, entropy rand.Source) error {
 	for j, c := range from {
 		x[j] -= c
@@ -69,10 +70,12 @@ func publish(set convex.Set, x, from []float64, ball float64, l lattice, entropy
 	return nil
 }
 
-// noisePerMove is a guess of the noise on the lattice over what it hides: that of the Gaussian mechanism, and what rounding adds.
+// noisePerMove returns a guess of the noise on the lattice over what it hides: that of the Gaussian
+// mechanism, and what rounding adds.
 func noisePerMove(b accounting.Budget) float64 { return 1.025 * perShift(b) }
 
-// outputRisk bounds the expected excess risk of one release on new rows of the people's distribution (docs/proofs/curator.md, Baselines):
+// outputRisk bounds the expected excess risk of one release on new rows of the people's distribution
+// (docs/proofs/curator.md, Baselines):
 //
 //	lambda D^2/2 + 4 L^2/(nu n m) + (L + mu R)(sqrt(d) std + xi)
 func outputRisk(p Public, lambda, distance float64, people int, std, xi float64) float64 {
@@ -80,7 +83,8 @@ func outputRisk(p Public, lambda, distance float64, people int, std, xi float64)
 	return lambda*distance*distance/2 + generalisation(p, nu, people) + p.steepest()*(math.Sqrt(float64(p.Dim))*std+xi)
 }
 
-// generalisation is what the minimiser over so many people's rows is worse on new rows, which are draws of one distribution.
+// generalisation bounds the excess risk, on new rows of one distribution, of the minimiser over this many
+// people's rows.
 func generalisation(p Public, nu float64, people int) float64 {
 	return 4 * p.Lipschitz * p.Lipschitz / (nu * float64(people) * float64(p.Items))
 }
@@ -88,7 +92,7 @@ func generalisation(p Public, nu float64, people int) float64 {
 // steepest bounds the slope of the objective in the set.
 func (p Public) steepest() float64 { return p.Lipschitz + p.Ridge*p.Set.Radius() }
 
-// planOutput is B0 in one release, with the weight of the smallest bound.
+// planOutput returns a plan of B0 in one release, with the weight of the smallest bound.
 func planOutput(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -112,11 +116,13 @@ func planOutput(p Public) (*Plan, error) {
 		fmt.Sprintf("noise %.4g: %d trials on %d levels", std, o.lattice.trials, o.lattice.levels)), nil
 }
 
-// lightest is the smallest weight that is looked at: with a lighter one, minimisers over rows are further from those of new rows than either is from anything.
-// The solver's steps grow with the root of what it is below the losses' smoothness.
+// lightest returns the smallest weight that is looked at: with a lighter one, minimisers over rows are
+// further from those of new rows than either is from anything. The solver's steps grow with the root of what
+// it is below the losses' smoothness.
 func (p Public) lightest() float64 {
 	return p.Lipschitz / p.Set.Radius() / (4 * math.Sqrt(float64(p.People)*float64(p.Items)))
 }
 
-// heaviest is the largest: with it, minimisers are a millionth of the set's radius from where they are drawn to.
+// heaviest returns the largest weight that is looked at: with it, minimisers are a millionth of the set's
+// radius from where they are drawn to.
 func (p Public) heaviest() float64 { return p.Lipschitz / p.Set.Radius() * 1e6 }

@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// public is a small task: logistic loss, features in the unit ball.
+// public returns a small task: logistic loss, features in the unit ball.
 func public(n, m, d int, eps float64) Public {
 	return Public{People: n, Items: m, Dim: d, Lipschitz: 1, Smoothness: 0.25, Set: convex.Ball{R: 5}, Budget: accounting.Budget{Epsilon: eps, Delta: 1e-6}}
 }
@@ -79,8 +79,8 @@ func TestOutputNoiseIsNearTheGaussian(t *testing.T) {
 	}
 }
 
-// TestMinimisersMoveByLittle replaces a person by hostile ones: no two answers of the solver are further apart than is charged for, and the certificate
-// xi holds against many more steps.
+// TestMinimisersMoveByLittle replaces a person by hostile ones: no two answers of the solver are further apart than
+// is charged for, and the certificate xi holds against many more steps.
 func TestMinimisersMoveByLittle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var closest, off float64

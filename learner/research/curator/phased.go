@@ -7,8 +7,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A perturbation is SCOutputPert of Ghazi et al. 2023: the release, within a budget, of the minimiser over so many people of the objective with
-// (lambda/2)||. - c||^2, c the last released point. byGradscore and byDeletion are the two.
+// A perturbation is SCOutputPert of Ghazi et al. 2023: the release, within a budget, of the minimiser over so many
+// people of the objective with (lambda/2)||. - c||^2, c the last released point. byGradscore and byDeletion are the
+// two.
 type perturbation func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed, error)
 
 type perturbed interface {
@@ -24,8 +25,9 @@ func byDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda 
 	return newDeletion(a, p, b, lambda, people, deletionLaw(b))
 }
 
-// A phasing is one of the paper's four phased methods: on disjoint people, each phase with the whole budget, or on all people, with a share of it; and
-// for strongly convex objectives, whose first phase has no weight but the objective's own (docs/proofs/curator.md, Phases).
+// A phasing is one of the paper's four phased methods: on disjoint people, each phase with the whole budget, or on
+// all people, with a share of it; and for strongly convex objectives, whose first phase has no weight but the
+// objective's own (docs/proofs/curator.md, Phases).
 type phasing struct {
 	name     string
 	disjoint bool
@@ -39,13 +41,14 @@ var (
 	strongSCO = phasing{"strongly-convex-sco", true, true}
 )
 
-// mostShares is how many phases on all people are looked at: each has a share of the budget.
+// mostShares bounds the number of phases on all people that are tried: each has a share of the budget.
 const mostShares = 6
 
-// scoredGrowths are changes of the weight from one phase to the next: those of Ghazi et al. 2023 and of Lowy, Liu and Asi 2024, who let it grow faster.
+// scoredGrowths are changes of the weight from one phase to the next: those of Ghazi et al. 2023 and of Lowy, Liu
+// and Asi 2024, who let it grow faster.
 var scoredGrowths = []float64{2, 4, 8, 16, 64, 256}
 
-// weight is lambda of phase i of a course.
+// weight returns lambda of phase i of a course.
 func (m phasing) weight(c course, i int) float64 {
 	switch {
 	case !m.strong:
@@ -56,7 +59,8 @@ func (m phasing) weight(c course, i int) float64 {
 	return c.at(i - 1)
 }
 
-// share is phase i's of the budget, of so many phases, before they are lowered together: of phases on all people epsilons and deltas add up.
+// share returns phase i's share of the budget, of so many phases, before they are lowered together: of phases
+// on all people epsilons and deltas add up.
 func (m phasing) share(phases, i int) float64 {
 	switch {
 	case m.disjoint || phases == 1:
@@ -83,7 +87,7 @@ func (m phasing) budget(b accounting.Budget, phases, i int) accounting.Budget {
 	return accounting.Budget{Epsilon: b.Epsilon * share, Delta: b.Delta * share}
 }
 
-// parts are the people of each phase.
+// parts returns the people of each phase.
 func (m phasing) parts(people, phases int) [][2]int {
 	if m.disjoint {
 		return halves(people, phases)
@@ -95,7 +99,7 @@ func (m phasing) parts(people, phases int) [][2]int {
 	return out
 }
 
-// least is where the deletions of two phases exist: one is gradscore's.
+// least returns the fewest people for which the deletions of two phases exist; a single phase is gradscore.
 func (m phasing) least(p Public) (n int) {
 	for i := range 2 {
 		l, _ := calibratedLaw(m.budget(p.Budget, 2, i))
@@ -121,7 +125,7 @@ func (m phasing) risk(p Public, c course, std func(i int) float64, xi func(i int
 		func(i int) float64 { return m.weight(c, i) / 2 }, std) + p.failure()*p.steepest()*p.diameter()
 }
 
-// course is the one of the smallest planned risk; of no phases, where none is within reach.
+// course returns the course of the smallest planned risk; one of no phases, where none is within reach.
 func (m phasing) course(p Public) course {
 	most := mostShares
 	if m.disjoint {
@@ -158,7 +162,7 @@ func (m phasing) course(p Public) course {
 	return best
 }
 
-// plan is the method over gradscore.
+// plan returns a plan of the method over gradscore.
 func (m phasing) plan(p Public) (*Plan, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -41,7 +41,8 @@ func TestPhasesSpendTheBudget(t *testing.T) {
 	}
 }
 
-// TestPhasesAreChargedTogether: releases whose shares add up to a budget have less noise where they are charged together, and are within it, but no longer with a twentieth of the trials less.
+// TestPhasesAreChargedTogether: releases whose shares add up to a budget have less noise where they are charged
+// together, and are within it, but no longer with a twentieth of the trials less.
 func TestPhasesAreChargedTogether(t *testing.T) {
 	p, a := public(400, 1<<12, 2, 8), accounting.NewAccountant()
 	for phases, gain := range map[int]float64{2: 1.25, 3: 1.5} {
@@ -81,7 +82,8 @@ func TestPhasesAreChargedTogether(t *testing.T) {
 	}
 }
 
-// TestProfilesAreOfBothScores: a scored release is charged, at every epsilon, by the curves of both scores of neighbours, each its own.
+// TestProfilesAreOfBothScores: a scored release is charged, at every epsilon, by the curves of both scores of
+// neighbours, each its own.
 func TestProfilesAreOfBothScores(t *testing.T) {
 	p := public(400, 1<<12, 2, 8)
 	l, _ := calibratedLaw(p.Budget)
@@ -108,7 +110,8 @@ func TestProfilesAreOfBothScores(t *testing.T) {
 	}
 }
 
-// TestPhasedLearn: all four keep to their budget and to the set, halts do the work of all phases, and people are refused where the deletions do not exist.
+// TestPhasedLearn: all four keep to their budget and to the set, halts do the work of all phases, and people are
+// refused where the deletions do not exist.
 func TestPhasedLearn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	p := public(700, 1<<20, 2, 8)
@@ -185,7 +188,8 @@ func TestPhasesOverExhaustiveSearch(t *testing.T) {
 	}
 }
 
-// TestLeastOfScoredMethods are figures that were computed independently: where all deletions exist, at epsilon 1, 4 and 8.
+// TestLeastOfScoredMethods compares with figures that were computed independently: where all deletions exist,
+// at epsilon 1, 4 and 8.
 func TestLeastOfScoredMethods(t *testing.T) {
 	for name, want := range map[string][3]int{"gradscore": {102, 30, 18}, "phased-sco": {204, 60, 36}, "strongly-convex-sco": {204, 60, 36}, "output": {1, 1, 1}} {
 		m, ok := Of(name)
@@ -208,7 +212,8 @@ func TestLeastOfScoredMethods(t *testing.T) {
 	}
 }
 
-// TestOneReleaseIsChargedItself: where charging releases together finds nothing cheaper, what they were calibrated to spend is spent.
+// TestOneReleaseIsChargedItself: where charging releases together finds nothing cheaper, what they were calibrated
+// to spend is spent.
 func TestOneReleaseIsChargedItself(t *testing.T) {
 	p, a := public(200, 1<<12, 2, 8), accounting.NewAccountant()
 	l, _ := calibratedLaw(p.Budget)

@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// TestPlansOfExtremeNumbers: what cannot be run is refused before anything is charged: no plan panics, is missing, has no phases, or is one whose release the randomizer refuses.
+// TestPlansOfExtremeNumbers: what cannot be run is refused before anything is charged: no plan panics, is missing,
+// has no phases, or is one whose release the randomizer refuses.
 func TestPlansOfExtremeNumbers(t *testing.T) {
 	for name, change := range map[string]func(*Public){
 		"huge clip norm":     func(p *Public) { p.Lipschitz = 1e200 },
@@ -52,7 +53,8 @@ func TestPlansOfExtremeNumbers(t *testing.T) {
 	}
 }
 
-// TestRefusalsNameNoNumberOfPeopleThatThereIsNot: where no test of scores is within the budget for any number of people, the refusal does not ask for one.
+// TestRefusalsNameNoNumberOfPeopleThatThereIsNot: where no test of scores is within the budget for any number of
+// people, the refusal does not ask for one.
 func TestRefusalsNameNoNumberOfPeopleThatThereIsNot(t *testing.T) {
 	p := Public{People: 120, Items: 3, Dim: 2, Lipschitz: 1, Smoothness: 1, Set: convex.Ball{R: 1}, Budget: accounting.Budget{Epsilon: 1e-3, Delta: 1e-6}}
 	for _, name := range []string{"group-sgd", "filtered"} {

@@ -11,8 +11,8 @@ import (
 
 // Public is all that a plan may depend on: numbers that are public.
 //
-// What is minimised is the mean over people of the mean of their rows' losses, each cut where its slope would be above Lipschitz, + (Ridge/2)||theta||^2,
-// over Set. A person without rows loses nothing.
+// What is minimised is the mean over people of the mean of their rows' losses, each cut where its slope would be
+// above Lipschitz, + (Ridge/2)||theta||^2, over Set. A person without rows loses nothing.
 type Public struct {
 	People     int               // n, fixed
 	Items      int               // m, rows of a person; for utility alone
@@ -61,7 +61,7 @@ func (p Public) Validate() error {
 	return nil
 }
 
-// spread is the guess of Spread that a plan uses.
+// spread returns the guess of Spread that a plan uses.
 func (p Public) spread() float64 {
 	if p.Spread == 0 {
 		return 1
@@ -69,7 +69,7 @@ func (p Public) spread() float64 {
 	return p.Spread
 }
 
-// failure is the Failure that a plan uses.
+// failure returns the Failure that a plan uses.
 func (p Public) failure() float64 {
 	if p.Failure == 0 {
 		return 1e-3
@@ -77,7 +77,8 @@ func (p Public) failure() float64 {
 	return p.Failure
 }
 
-// fits is false for a box of another number of dimensions, whose radius is another.
+// fits reports whether the set has the problem's number of dimensions: a box of another number has another
+// radius.
 func (p Public) fits() bool {
 	b, box := p.Set.(convex.Box)
 	return !box || b.Dim == p.Dim
@@ -89,7 +90,7 @@ func (p Public) diameter() float64 { return 2 * p.Set.Radius() }
 // Trivial bounds the excess risk of the set's start, which needs no data: (L + mu R) R.
 func (p Public) Trivial() float64 { return p.steepest() * p.Set.Radius() }
 
-// start is where every method begins.
+// start returns the point at which every method begins.
 func (p Public) start() []float64 {
 	x := make([]float64, p.Dim)
 	p.Set.Start(x)
@@ -102,7 +103,7 @@ type Person []convex.Example
 // Format prints a placeholder under every verb, so that no log or error can carry rows.
 func (Person) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("curator.Person{redacted}")) }
 
-// Result is what is published.
+// A Result is published.
 type Result struct {
 	Model  []float64 // the last released point, in the set
 	Phase  int       // whose release it is; 0: the public start

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// shares are those of n people in the paper's phases (Lowy, Liu and Asi 2024, Algorithms 1 and 3): (1 - 2^-q)/2^(iq) in phase i = 1, ..., l.
+// shares returns each phase's share of the people (Lowy, Liu and Asi 2024, Algorithms 1 and 3): (1 -
+// 2^-q)/2^(iq) in phase i = 1, ..., l.
 func shares(q float64, phases int) []float64 {
 	out := make([]float64, phases)
 	for i := range out {
@@ -14,11 +15,11 @@ func shares(q float64, phases int) []float64 {
 	return out
 }
 
-// paperPhases is the l of the paper, floor(log2 n).
+// paperPhases returns the l of the paper, floor(log2 n).
 func paperPhases(n int) int { return bits.Len(uint(n)) - 1 }
 
-// split divides n people into phases that shrink by 2^-q, in full: the rounding goes to the first. Phase i has the people from the sum of the sizes
-// before it on, so that nobody is in two.
+// split divides n people into phases that shrink by 2^-q, in full: the rounding goes to the first. Phase i has the
+// people from the sum of the sizes before it on, so that nobody is in two.
 func split(n int, q float64, phases int) []int {
 	var sum float64
 	for i := range phases {
@@ -33,8 +34,9 @@ func split(n int, q float64, phases int) []int {
 	return out
 }
 
-// reductionSizes are how many fresh people each run of the strongly convex reduction has: floor(2^(t-2) n/log2 n) for t = 1, ..., ceil(log2 log2 n)
-// (Feldman, Koren and Talwar 2020, section 5.1). They add up to less than n.
+// reductionSizes returns the number of fresh people of each run of the strongly convex reduction:
+// floor(2^(t-2) n/log2 n) for t = 1, ..., ceil(log2 log2 n) (Feldman, Koren and Talwar 2020, section 5.1).
+// The sum is less than n.
 func reductionSizes(n int) []int {
 	log := math.Log2(float64(n))
 	if !(log > 2) {

@@ -6,7 +6,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A scored release happens if a score is at most the number of deletions that is drawn (docs/proofs/curator.md, Deletion: the profile).
+// A scored release happens if a score is at most the number of deletions that is drawn (docs/proofs/curator.md,
+// Deletion: the profile).
 type scored struct {
 	deletions law
 	ratio     func(s, t int) float64 // of the ball's diameter, how far apart neighbours of two scores are
@@ -17,7 +18,7 @@ type scored struct {
 
 func (r *scored) cost() (std, delta float64) { return r.lattice.std(r.radius), r.delta }
 
-// after is the release itself, of all that have one.
+// after returns r itself.
 func (r *scored) after() *scored { return r }
 
 // calibrate takes a lattice of few trials at which the release is within the budget.
@@ -45,8 +46,9 @@ func (r *scored) profile(a *accounting.Accountant, l lattice) func(eps float64) 
 	}
 }
 
-// together lowers the trials of releases one after the other, each calibrated for its share of a budget, by one factor for all, as far as all of them are within the budget, and returns
-// the delta that was evaluated for them at its epsilon (docs/proofs/curator.md, Releases one after the other).
+// together lowers the trials of releases one after the other, each calibrated for its share of a budget, by one
+// factor for all, as far as all of them are within the budget, and returns the delta that was evaluated for them at
+// its epsilon (docs/proofs/curator.md, Releases one after the other).
 func together(a *accounting.Accountant, b accounting.Budget, releases []*scored) float64 {
 	spent, best := 0.0, make([]lattice, len(releases))
 	for i, r := range releases { // epsilons and deltas add up

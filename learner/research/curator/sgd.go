@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A pass is one step a person of projected gradient descent, in the order of the people, and the release of the mean of the points that the steps start from: the
-// baseline B1. A step of size eta brings no two points further apart, so that replacing a person moves each point, and their mean, by at most 2 eta L.
+// A pass is one step a person of projected gradient descent, in the order of the people, and the release of the
+// mean of the points that the steps start from: the baseline B1. A step of size eta brings no two points further
+// apart, so that replacing a person moves each point, and their mean, by at most 2 eta L.
 type pass struct {
 	public  Public
 	eta     float64
@@ -19,7 +20,7 @@ type pass struct {
 	apart   float64 // 2 eta L, and what rounding adds to two runs
 }
 
-// longestStep is the largest step that brings no two points further apart.
+// longestStep returns the largest step that brings no two points further apart.
 func (p Public) longestStep() float64 { return 2 / (p.smoothness() + 2*p.Ridge) * (1 - 0x1p-30) }
 
 // newPass refuses steps that are too long; its lattice is to be calibrated.
@@ -63,7 +64,7 @@ func (s *pass) release(ctx context.Context, t *table, from []float64, people []i
 	return x, true, publish(s.public.Set, x, from, s.ball(), s.lattice, entropy)
 }
 
-// mean is that of the points x_0 = from, ..., before each person's step.
+// mean returns the mean of the points x_0 = from, ..., before each person's step.
 func (s *pass) mean(ctx context.Context, t *table, from []float64, people []int) ([]float64, error) {
 	d := len(from)
 	x, g, part, sum := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
@@ -94,7 +95,8 @@ func (s *pass) mean(ctx context.Context, t *table, from []float64, people []int)
 // passGrowths are changes of the step from one phase to the next.
 var passGrowths = []float64{1. / 2, 1. / 3, 1. / 4, 1. / 6, 1. / 8, 1. / 16, 1. / 32}
 
-// planOutputSGD is B1 in phases on disjoint people, with the number of phases and the steps of the smallest bound:
+// planOutputSGD returns a plan of B1 in phases on disjoint people, with the number of phases and the steps of
+// the smallest bound:
 //
 //	distance^2/(2 eta n) + eta (L + mu R)^2/2
 //

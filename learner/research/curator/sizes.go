@@ -6,7 +6,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Size is the smallest number of people with which an algorithm can run: every group, batch and deletion of it exists. It says nothing about accuracy.
+// A Size is the smallest number of people with which an algorithm can run: every group, batch and deletion of it
+// exists. It says nothing about accuracy.
 type Size struct {
 	Algorithm string // in words, with the paper's algorithm
 	Method    string // of the table of methods; "": this variant is in none, and is named for comparison
@@ -14,9 +15,10 @@ type Size struct {
 	Least     int
 }
 
-// Sizes are those of all algorithms for people of m items in d dimensions. failure is the probability that a calibrated test halts on well-behaved
-// data. GKKMMZ is Ghazi et al., On User-Level Private Convex Optimization, ICML 2023; LLA is Lowy, Liu, Asi, Faster Algorithms for User-Level Private
-// Stochastic Convex Optimization, 2024.
+// Sizes returns the fewest people that each algorithm needs, for people of m items in d dimensions. failure
+// is the probability that a calibrated test halts on well-behaved data. GKKMMZ stands for Ghazi et al., On
+// User-Level Private Convex Optimization, ICML 2023; LLA for Lowy, Liu, Asi, Faster Algorithms for User-Level
+// Private Stochastic Convex Optimization, 2024.
 func Sizes(b accounting.Budget, m, d int, failure float64) []Size {
 	kappa, _ := paperDeletions(b)
 	law, _ := calibratedLaw(b)
@@ -48,7 +50,7 @@ func Sizes(b accounting.Budget, m, d int, failure float64) []Size {
 	}
 }
 
-// least is the smallest n >= 1 that is at least need(n); need may not fall as n grows.
+// least returns the smallest n >= 1 that is at least need(n); need may not fall as n grows.
 func least(need func(n int) float64) int {
 	n := 1
 	for {
@@ -63,11 +65,12 @@ func least(need func(n int) float64) int {
 	}
 }
 
-// leastPhasedSCO is of one phase, of half the people.
+// leastPhasedSCO returns the fewest people of one phase, which has half of them.
 func leastPhasedSCO(batch int) int { return 2 * batch }
 
-// leastPhasedERM is where each of ceil(log2(n m)) phases, on all people and an equal part of the budget, has its deletions: with the paper's
-// constants, no more of them than half of the people; else with the smallest law whose ends have no more mass than the phase's delta.
+// leastPhasedERM returns the fewest people for which each of ceil(log2(n m)) phases, on all people and an
+// equal part of the budget, has its deletions: with the paper's constants at most half of the people;
+// otherwise with the smallest law whose ends have no more mass than the phase's delta.
 func leastPhasedERM(b accounting.Budget, m int, paper bool) int {
 	return least(func(n int) float64 {
 		t := math.Ceil(math.Log2(float64(n) * float64(m)))
@@ -80,12 +83,12 @@ func leastPhasedERM(b accounting.Budget, m int, paper bool) int {
 	})
 }
 
-// paperGroups is C of LLA, Algorithm 1.
+// paperGroups returns C of LLA, Algorithm 1.
 func paperGroups(b accounting.Budget, m, n int) int {
 	return int(math.Ceil(100 * (math.Log(20*float64(n)*float64(m)) + b.Epsilon - math.Log(b.Delta)) / b.Epsilon))
 }
 
-// exponents are those q that a schedule of shrinking phases is tried with.
+// exponents yields each q that is tried for a schedule of shrinking phases.
 func exponents(yield func(q float64) bool) {
 	for i := 2; i < 100; i++ {
 		if !yield(float64(i) / 200) {
@@ -94,7 +97,8 @@ func exponents(yield func(q float64) bool) {
 	}
 }
 
-// leastPhases is where the last of floor(log2 n) phases, the i-th of (1-2^-q) n / 2^(iq) people, has as many as are needed, with the best q.
+// leastPhases returns the fewest people for which the last of floor(log2 n) phases, the i-th of (1-2^-q) n /
+// 2^(iq) people, has as many as needed, with the best q.
 func leastPhases(needed func(n int) float64) int {
 	best := math.MaxInt
 	for q := range exponents {
@@ -105,12 +109,14 @@ func leastPhases(needed func(n int) float64) int {
 	return best
 }
 
-// leastPaperPhases is where every group of every phase of LLA, Algorithm 1, has a person.
+// leastPaperPhases returns the fewest people for which every group of every phase of LLA, Algorithm 1, has a
+// person.
 func leastPaperPhases(b accounting.Budget, m int) int {
 	return leastPhases(func(n int) float64 { return float64(paperGroups(b, m, n)) })
 }
 
-// leastPaperAccelerated is the condition of LLA, Theorem 3.1, with the best q.
+// leastPaperAccelerated returns the fewest people that meet the condition of LLA, Theorem 3.1, with the best
+// q.
 func leastPaperAccelerated(b accounting.Budget, m, d int) int {
 	best := math.MaxInt
 	for q := range exponents {
@@ -122,20 +128,22 @@ func leastPaperAccelerated(b accounting.Budget, m, d int) int {
 	return best
 }
 
-// leastPaperBatch is where the batch of LLA, Algorithm 3, is no larger than a phase of n people, by its first term alone.
+// leastPaperBatch returns the fewest people n for which the batch of LLA, Algorithm 3, by its first term
+// alone, is no larger than a phase of n people.
 func leastPaperBatch(b accounting.Budget, m int) int {
 	return least(func(n int) float64 {
 		return 500 * (2*math.Log(float64(n)*float64(m)) + b.Epsilon - math.Log(b.Delta)) / b.Epsilon
 	})
 }
 
-// leastPaperBatches is the same in every phase.
+// leastPaperBatches returns the fewest people for which every phase has as many as leastPaperBatch returns.
 func leastPaperBatches(b accounting.Budget, m int) int {
 	batch := float64(leastPaperBatch(b, m))
 	return leastPhases(func(int) float64 { return batch })
 }
 
-// leastReduction is where the first of the runs of LLA, Remark 3.6, of floor(n / (2 log2 n)) people, has as many as are needed.
+// leastReduction returns the fewest people for which the first run of LLA, Remark 3.6, of floor(n / (2 log2
+// n)) people, has as many as are needed.
 func leastReduction(run int) int {
 	return least(func(n int) float64 { return 2 * float64(run) * math.Log2(max(float64(n), 2)) })
 }

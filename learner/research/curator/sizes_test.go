@@ -13,7 +13,8 @@ func budget(epsilon float64) accounting.Budget {
 	return accounting.Budget{Epsilon: epsilon, Delta: 1e-6}
 }
 
-// The smallest number of people of every algorithm, at delta 1e-6, for people of 16 items in 10 dimensions. Entries of two or three digits are within 2 %.
+// The smallest number of people of every algorithm, at delta 1e-6, for people of 16 items in 10 dimensions. Entries
+// of two or three digits are within 2 %.
 func TestSizes(t *testing.T) {
 	want := []struct {
 		least  [3]float64

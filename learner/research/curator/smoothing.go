@@ -7,9 +7,10 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A blur smooths a loss by convolution with the uniform law on a ball: f_r(x) = E f(x + y). Of an L-Lipschitz convex f it is convex, L-Lipschitz and
-// L sqrt(d)/r-smooth, and f <= f_r <= f + L r (Duchi, Bartlett and Wainwright 2012; docs/proofs/curator.md, smoothing). A gradient of f at x + y with a
-// fresh y has f_r's gradient at x as its mean, and a norm of at most L: draws do not depend on rows, and are nothing that privacy rests on.
+// A blur smooths a loss by convolution with the uniform law on a ball: f_r(x) = E f(x + y). Of an L-Lipschitz
+// convex f it is convex, L-Lipschitz and L sqrt(d)/r-smooth, and f <= f_r <= f + L r (Duchi, Bartlett and
+// Wainwright 2012; docs/proofs/curator.md, smoothing). A gradient of f at x + y with a fresh y has f_r's gradient
+// at x as its mean, and a norm of at most L: draws do not depend on rows, and are nothing that privacy rests on.
 type blur struct {
 	radius float64 // 0: none
 	random *rand.Rand
@@ -38,13 +39,13 @@ func (b *blur) around(x []float64) []float64 {
 	return b.at
 }
 
-// blurredSmoothness is that of f_r.
+// blurredSmoothness returns the smoothness of f_r, the loss smoothed over a ball of the radius.
 func blurredSmoothness(lipschitz, radius float64, dim int) float64 {
 	return lipschitz * math.Sqrt(float64(dim)) / radius
 }
 
-// gradient overwrites dst with the mean of a person's clipped gradients at x, or of their blurred losses; its norm is at most most. A person without
-// rows says zero. part is scratch.
+// gradient overwrites dst with the mean of a person's clipped gradients at x, or of their blurred losses; its
+// norm is at most most. A person without rows has the gradient 0. part is scratch.
 func (b *blur) gradient(dst, part []float64, loss convex.Loss, who Person, x []float64, most float64) {
 	clear(dst)
 	for _, row := range who {

@@ -37,7 +37,8 @@ func TestBlurOfANorm(t *testing.T) {
 	}
 }
 
-// TestBlurredGradients: those of the absolute loss at its kink have the blurred loss's mean, 0, fresh draws, and norms of at most the clip norm.
+// TestBlurredGradients: those of the absolute loss at its kink have the blurred loss's mean, 0, fresh draws, and
+// norms of at most the clip norm.
 func TestBlurredGradients(t *testing.T) {
 	who := Person{{Value: []float64{3, 4}}}
 	g, part := make([]float64, 2), make([]float64, 2)

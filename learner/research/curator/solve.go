@@ -8,23 +8,27 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Sums of gradients and of scores are added up in parts of so many, so that rounding grows with that and not with how many there are.
+// Sums of gradients and of scores are added up in parts of so many, so that rounding grows with that and not with
+// how many there are.
 const addends = convex.Addends
 
-// mostRows of a person enter; who has more, has the first so many. It keeps the bound on rounding free of what people hold.
+// mostRows of a person enter; who has more, has the first so many. It keeps the bound on rounding free of what
+// people hold.
 const mostRows = 1 << 20
 
-// slopeErrors is how large rounding may make the errors of a row's slope, in units of 2^-53 of the largest one that is not cut.
+// slopeErrors bounds the rounding errors of a row's slope, in units of 2^-53 of the largest slope that is not
+// cut.
 const slopeErrors = 1 << 14
 
-// Whoever cuts a slope at L/||x||, or compares a curvature with beta, does so with a norm that is rounded: the constants of what is computed are
-// these many times those of Public. The error of a norm of 2^24 numbers is below 2^-28.
+// A slope is cut at L/||x||, and a curvature compared with beta, with a norm that is rounded. So the computed
+// losses have the constants of Public, times these factors. The error of a norm of 2^24 numbers is below
+// 2^-28.
 const (
 	cutSlack  = 1 + 0x1p-24
 	bendSlack = 1 + 0x1p-20
 )
 
-// lipschitz and smoothness are those of every person's loss as it is computed, whatever the rows are.
+// lipschitz and smoothness hold for every person's loss as it is computed, whatever the rows are.
 func (p Public) lipschitz() float64  { return p.Lipschitz * cutSlack }
 func (p Public) smoothness() float64 { return p.Smoothness * bendSlack * bendSlack }
 
@@ -38,8 +42,8 @@ type table struct {
 	idle   []float64 // where the gradients of those go who are not kept
 }
 
-// newTable refuses a loss that is not known to stay convex and smooth when its slope is cut. A row that is none of the loss's, or more curved than
-// was planned for, says zero.
+// newTable refuses a loss that is not known to stay convex and smooth when its slope is cut. A row that does
+// not fit the loss, or is more curved than was planned for, has the gradient 0.
 func newTable(p Public, loss convex.Loss, people []Person) (*table, error) {
 	t := &table{slope: convex.SlopeOf(loss), people: people, part: make([]float64, p.Dim), sum: make([]float64, p.Dim), idle: make([]float64, p.Dim)}
 	bend, steep := loss.Smoothness(1), loss.Lipschitz(1)
@@ -69,7 +73,8 @@ func newTable(p Public, loss convex.Loss, people []Person) (*table, error) {
 	return t, nil
 }
 
-// gradient overwrites dst with the gradient of person i's loss at theta: the mean of their rows' clipped gradients, at most L long up to rounding.
+// gradient overwrites dst with the gradient of person i's loss at theta: the mean of their rows' clipped gradients,
+// at most L long up to rounding.
 func (t *table) gradient(dst, theta []float64, i int) {
 	clear(dst)
 	rows, cuts := t.people[i], t.cuts[i]
@@ -96,8 +101,8 @@ func (t *table) gradient(dst, theta []float64, i int) {
 	}
 }
 
-// mean overwrites dst with the mean of the gradients at theta of these people, or of those of them that are kept: the work is the same. person and
-// dst are of the length of theta.
+// mean overwrites dst with the mean of the gradients at theta of these people, or of those of them that are kept:
+// the work is the same. person and dst are of the length of theta.
 func (t *table) mean(dst, theta, person []float64, people []int, keep []bool) {
 	clear(dst)
 	clear(t.sum)
@@ -127,8 +132,8 @@ func addTo(dst, x []float64) {
 	}
 }
 
-// A solver finds the minimiser over Public.Set of the mean over people of their losses + (weight/2)||. - m||^2, whose weight holds the ridge's too
-// (Public.middle). Steps is a number of public numbers alone.
+// A solver finds the minimiser over Public.Set of the mean over people of their losses + (weight/2)||. - m||^2,
+// whose weight holds the ridge's too (Public.middle). Steps is a number of public numbers alone.
 type solver struct {
 	public Public
 	weight float64 // nu: the objective is nu-strongly convex
@@ -141,7 +146,8 @@ type solver struct {
 	xi float64
 }
 
-// move is the distance that is left after a solver's steps at most, in exact arithmetic, as a share of 2L/(nu n): little beside what a person moves.
+// move is the distance that is left after a solver's steps at most, in exact arithmetic, as a share of 2L/(nu n):
+// little beside what a person moves.
 const move = 0x1p-12
 
 // newSolver plans one for the objective's strong convexity and so many people.
@@ -181,13 +187,15 @@ func (s *solver) moves(people int) float64 {
 
 func (s *solver) inexact() float64 { return s.xi }
 
-// ball is the radius of a ball in which the minimiser is, around the point of the set nearest to the middle.
+// ball returns the radius of a ball in which the minimiser is, around the point of the set nearest to the
+// middle.
 func (s *solver) ball() float64 {
 	return min(s.public.lipschitz()/s.weight, s.public.diameter()) * (1 + 0x1p-40)
 }
 
-// minimiser returns a point of the set within xi of the minimiser over these people, or those of them that are kept, of the objective around middle: accelerated projected gradient
-// from the point of the set nearest to it, in a number of steps that does not depend on rows. An error is ctx's.
+// minimiser returns a point of the set within xi of the minimiser over these people, or those of them that are
+// kept, of the objective around middle: accelerated projected gradient from the point of the set nearest to it, in
+// a number of steps that does not depend on rows. An error is ctx's.
 func (s *solver) minimiser(ctx context.Context, t *table, middle []float64, people []int, keep []bool) ([]float64, error) {
 	d := len(middle)
 	x, y, last, g, person := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
@@ -211,7 +219,8 @@ func (s *solver) minimiser(ctx context.Context, t *table, middle []float64, peop
 	return x, nil
 }
 
-// middle is the point m for which (weight/2)||. - c||^2 + (ridge/2)||.||^2 is (weight + ridge)/2 ||. - m||^2 and a constant.
+// middle returns the point m for which (weight/2)||. - c||^2 + (ridge/2)||.||^2 is (weight + ridge)/2 ||. -
+// m||^2 and a constant.
 func (p Public) middle(weight float64, c []float64) []float64 {
 	m := make([]float64, len(c))
 	for j, v := range c {

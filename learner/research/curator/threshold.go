@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A threshold are the numbers of tests one after the other of the same K people, each followed by the release of a filtered mean, up to the first
-// test that fails (Lowy, Liu and Asi 2024, Algorithms 2 and 4, with full batches). Scores are in pairs. Radii are those of the filter.
+// A threshold holds the numbers of a sequence of tests of the same K people, each followed by the release of
+// a filtered mean, up to the first test that fails (Lowy, Liu and Asi 2024, Algorithms 2 and 4, with full
+// batches). Scores are in pairs. Radii are the filter's.
 type threshold struct {
 	people int    // K
 	filter filter // r_s = r_f, and U
@@ -17,8 +18,9 @@ type threshold struct {
 	sigma  float64 // of a release, in units of the radius
 }
 
-// calibrateThreshold is the test that leaves the least noise, of Gaussian noise as a guide, for r_s = r_f = 1. A phase of people whose gradients are all
-// that near to each other in every step halts with the probability failure at most. An error: too few people.
+// calibrateThreshold returns the test that leaves the least noise, of Gaussian noise as a guide, for r_s =
+// r_f = 1. A phase of people whose gradients are all that near to each other in every step halts with the
+// probability failure at most. An error: too few people.
 func calibrateThreshold(people, steps int, b accounting.Budget, failure float64) (threshold, error) {
 	f := filter{1, 1, 0}
 	test, sigma, err := accounting.CalibrateSharedTest(request(people, steps, f, b, failure))
@@ -28,8 +30,9 @@ func calibrateThreshold(people, steps int, b accounting.Budget, failure float64)
 	return threshold{people, f.with(test.Full, people), test, sigma}, nil
 }
 
-// spreadRadius is within which the mean gradients of any two of so many people are of each other at each of so many fixed points, in units of L, but with
-// the probability failure: people's rows are m independent draws (docs/proofs/curator.md, accelerated).
+// spreadRadius bounds the distance between the mean gradients of any two of so many people at each of so many
+// fixed points, in units of L, except with the probability failure: people's rows are m independent draws
+// (docs/proofs/curator.md, accelerated).
 func spreadRadius(people, items, steps int, failure float64) float64 {
 	k := float64(people)
 	return (math.Sqrt2 + 2*math.Sqrt(math.Log(k*k*float64(steps)/(2*failure)))) / math.Sqrt(float64(items))
@@ -47,7 +50,8 @@ func (t *threshold) begin(entropy rand.Source) *series {
 	return &series{t.test.Threshold + t.test.Once.Sample(entropy), t.test.Each, entropy}
 }
 
-// testAndRelease overwrites mean with the release of the filtered mean of points, which must not be published unless this test and all before it passed.
+// testAndRelease overwrites mean with the release of the filtered mean of points, which must not be published
+// unless this test and all before it passed.
 func (s *series) testAndRelease(mean []float64, points [][]float64, f filter, r *releaser) (passed bool, err error) {
 	pairs, near := f.counts(points)
 	passed = s.passes(pairs)
@@ -55,5 +59,5 @@ func (s *series) testAndRelease(mean []float64, points [][]float64, f filter, r 
 	return passed, r.release(mean)
 }
 
-// passes says whether a score, in pairs, is at least the level, with its own fresh noise.
+// passes reports whether a score, in pairs, is at least the level, with fresh noise of its own.
 func (s *series) passes(pairs int) bool { return int64(pairs)+s.each.Sample(s.entropy) >= s.level }

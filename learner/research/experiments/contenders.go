@@ -20,7 +20,7 @@ type attempt struct {
 	draw *rand.Rand
 }
 
-// A choice is what is chosen for a contender by trying.
+// A choice holds the numbers that are chosen for a contender by trying.
 type choice struct{ clip, step float64 }
 
 // A contender is a line of a table.
@@ -82,8 +82,9 @@ var contenders = []contender{
 	}},
 }
 
-// clippedMeans are what the released script for numbers answers: not rows but the mean of a batch is clipped to L, so that a row can move it by
-// 2L, for which the noise is as many times too small as a batch has rows.
+// clippedMeans returns the reporter of the released script for numbers: it clips the mean of a batch to L,
+// not each row, so that a row can move it by 2L; for that the noise is too small by the number of rows of a
+// batch.
 func clippedMeans(a attempt) (reporter, error) {
 	free := a.problem()
 	free.clip = math.MaxFloat64
@@ -98,7 +99,8 @@ func clippedMeans(a attempt) (reporter, error) {
 	}, err
 }
 
-// sums are what the released script for classes answers, over K: sums over a batch, with the noise of means, once for all silos of a round.
+// sums returns the reporter of the released script for classes, divided by K: sums over a batch, with the
+// noise of means, once for all silos of a round.
 func sums(a attempt) (reporter, error) {
 	k, m := float64(a.batch()), float64(a.reports)
 	return a.problem().means(a.batch(), math.Sqrt(m)*a.paperNoise()/k, a.draw)
@@ -107,7 +109,7 @@ func sums(a attempt) (reporter, error) {
 // scaled is a loss of several scores whose gradients are clipped by scaling them, as the paper does.
 type scaled struct{ convex.Loss }
 
-// problem is what the silos of a trial answer about.
+// problem returns the problem that the silos of a trial report on.
 func (a attempt) problem() problem {
 	loss := a.job.Loss
 	if !convex.OneScore(loss) {
@@ -144,13 +146,14 @@ func (a attempt) paperNoise() float64 {
 	return a.federation(a.epsilon, a.clip).ExperimentalNoise(float64(a.rounds))
 }
 
-// real is the epsilon that the paper's noise has for minibatches, where no gradient of a row is longer than L times share.
+// real returns the epsilon that the paper's noise has for minibatches, where no gradient of a row is longer
+// than L times share.
 func (s *setting) real(epsilon, share float64) (isrl.Interval, error) {
 	return isrl.Sampled{Records: uint64(s.least), Batch: uint64(s.batch()), Rounds: uint64(s.rounds),
 		Noise: s.federation(epsilon, 1).ExperimentalNoise(float64(s.rounds)) / share}.Epsilon(s.delta())
 }
 
-// mechanism is the randomizer's for R rounds of a silo's own reports.
+// mechanism returns the randomizer's plan for R rounds of a silo's own reports.
 func (s *setting) mechanism(epsilon float64) (accounting.Plan, error) {
 	if m, known := s.mechanisms[epsilon]; known {
 		return m, nil

@@ -9,8 +9,10 @@ import (
 	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
-// A population is a pool of rows of a regression: x of norm 1, and y = <truth, x> + e with e of +-noise. Whoever is drawn of it has a stretch of the pool, on a circle,
-// from a place of their own on: rows of people are shared, so that no number of people needs more memory than the pool, and the pool itself is whom the risk is of.
+// A population is a pool of rows of a regression: x of norm 1, and y = <truth, x> + e with e of +-noise. A
+// person who is drawn from it has a stretch of the pool, on a circle, from a place of their own on: rows of
+// people are shared, so that no number of people needs more memory than the pool, and the risk is that on the
+// pool itself.
 type population struct {
 	rows []convex.Example // most more than there are, of which the last are the first again
 	size int
@@ -79,7 +81,7 @@ func (p *population) places(draw *rand.Rand, people int) []int {
 	return out
 }
 
-// between is the mean over a stretch of what sums has up to every stride-th row.
+// between sets dst to the mean over a stretch, from sums over the rows up to every stride-th one.
 func (p *population) between(dst []float64, sums [][]float64, from, m int) {
 	last := len(sums) - 1
 	a, b := from/stride, (from+m)/stride
@@ -89,7 +91,7 @@ func (p *population) between(dst []float64, sums [][]float64, from, m int) {
 	}
 }
 
-// raw are people with their own rows, of whom no memory is used.
+// raw returns people with their own rows, without copying them.
 func (p *population) raw(places []int, m int) []curator.Person {
 	out := make([]curator.Person, len(places))
 	for i, from := range places {
@@ -98,8 +100,9 @@ func (p *population) raw(places []int, m int) []curator.Person {
 	return out
 }
 
-// summaries are people with rowsInSummary rows each, whose mean loss is that of their m rows at every model: sums of squares are those of a root of the mean of
-// (x, y)(x, y)', turned so that every x has norm 1, as the rows have.
+// summaries returns one person for each place, with rowsInSummary rows, whose mean loss equals that of the m
+// rows there at every model: the rows have the sums of squares of a root of the mean of (x, y)(x, y)', turned
+// so that every x has norm 1, as the rows have.
 func (p *population) summaries(places []int, m int) []curator.Person {
 	out := make([]curator.Person, len(places))
 	mean := make([]float64, packed(peopleDim+1))
@@ -110,7 +113,8 @@ func (p *population) summaries(places []int, m int) []curator.Person {
 	return out
 }
 
-// summary are rows, as many as (x, y) is long, the mean of whose products is as given, all with x of the same norm.
+// summary returns rows, as many as (x, y) is long, with the given mean of products, all with x of the same
+// norm.
 func summary(mean []float64) curator.Person {
 	const n = peopleDim + 1
 	var root [n][n]float64 // by rows: root' root = n mean
@@ -178,7 +182,7 @@ type objective struct {
 	best      []float64
 }
 
-// objective is that of a ridge.
+// objective returns the objective with this ridge.
 func (p *population) objective(ridge float64) *objective {
 	mean := make([]float64, packed(peopleDim+1))
 	p.between(mean, p.sums, 0, p.size)
@@ -218,7 +222,7 @@ func (o *objective) times(x []float64) []float64 {
 	return out
 }
 
-// excess is by how much the objective is larger than at its minimiser.
+// excess returns by how much the objective is larger than at its minimiser.
 func (o *objective) excess(theta []float64) (sum float64) {
 	off := make([]float64, len(theta))
 	for j := range off {

@@ -11,15 +11,16 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A reporter writes what a silo answers to a point: an estimate of its mean gradient, or what its own steps moved the point by, the other way.
+// A reporter writes what a silo answers to a point: an estimate of its mean gradient, or what its own steps moved
+// the point by, the other way.
 type reporter func(dst, at []float64, silo int) error
 
 // A descent is Algorithm 2 of Lowy and Razaviyayn, ICLR 2023, without a constraint set, from the origin:
 //
 //	w_{r+1} = w_r - step/M * (what M silos answer to w_r),   r = 0 .. rounds-1
 //
-// where the M are drawn anew in every round. Its model is the mean of the last iterates, as in the scripts of that paper. With the answers of
-// local steps and step 1 it is local SGD, FedAvg.
+// where the M are drawn in every round. Its model is the mean of the last iterates, as in the scripts of that
+// paper. With the answers of local steps and step 1 it is local SGD, FedAvg.
 type descent struct {
 	dim, rounds, last int
 	step              float64
@@ -48,7 +49,8 @@ func (d descent) run(silos int, draw *rand.Rand, answer reporter) ([]float64, er
 	return mean, nil
 }
 
-// A problem is what silos answer about: the loss of their rows, with the gradient of a row clipped to the norm clip.
+// A problem holds what silos report on: the loss of their rows, with the gradient of a row clipped to the
+// norm clip.
 type problem struct {
 	loss     convex.Loss
 	features int
@@ -62,8 +64,9 @@ func (p problem) exact() (*report.Exact, error) {
 	return report.NewExact(report.Config{Features: p.features, Loss: p.loss, ClipNorm: p.clip})
 }
 
-// means are the mean gradients of batches of rows that are drawn anew without replacement, all rows where batch is 0, and Gaussian noise of the
-// given standard deviation in each coordinate.
+// means returns a reporter of mean gradients: each report takes a fresh batch of rows without replacement
+// (all rows where batch is 0), and Gaussian noise of the given standard deviation is added to each
+// coordinate.
 func (p problem) means(batch int, noise float64, draw *rand.Rand) (reporter, error) {
 	exact, err := p.exact()
 	if err != nil {
@@ -83,7 +86,7 @@ func (p problem) means(batch int, noise float64, draw *rand.Rand) (reporter, err
 	}, nil
 }
 
-// draws are k of the rows, without replacement.
+// draws returns k of the rows, without replacement.
 func draws(rows []convex.Example, k int, draw *rand.Rand) []convex.Example {
 	out := make([]convex.Example, k)
 	for i, at := range draw.Perm(len(rows))[:k] {
@@ -101,8 +104,9 @@ func disturb(v []float64, noise float64, draw *rand.Rand) {
 	}
 }
 
-// reports are those of the system: the mean gradient of all of a silo's rows by the randomizer of trust local, decoded. The mechanism is that for
-// the smallest silo; in a larger one a row shifts a report by less.
+// reports returns the system's own reporter: the mean gradient of all of a silo's rows by the randomizer of
+// trust local, decoded. The mechanism is the one for the smallest silo; in a larger one a row shifts a report
+// by less.
 func (p problem) reports(m accounting.Plan, entropy rand.Source) (reporter, error) {
 	base := randomizer.Params{Dim: p.dim(), ClipNorm: p.clip, Levels: uint32(m.Levels), Trials: uint32(m.Trials), Coin: randomizer.Fair}
 	base.Window = uint32(randomizer.WindowOf(m.Trials, 1))

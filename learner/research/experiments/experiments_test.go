@@ -17,7 +17,8 @@ import (
 
 func random(seed uint64) *rand.Rand { return rand.New(sim.Entropy(seed, "experiments: test")) }
 
-// The components are those that gonum finds by a singular value decomposition of the centred rows, another way.
+// The components equal those that gonum finds another way: by a singular value decomposition of the centred
+// rows.
 func TestPrincipalIsTheSingularValueDecomposition(t *testing.T) {
 	const n, dim, k = 200, 6, 3
 	draw := random(1)
@@ -118,7 +119,7 @@ func TestLabelPairsShareNoRow(t *testing.T) {
 	}
 }
 
-// halves are two silos of f = (w-x)^2/2, x in {0, 2} and {4, 6}.
+// halves returns two silos of f = (w-x)^2/2, x in {0, 2} and {4, 6}.
 func halves() problem {
 	one := func(y ...float64) (out []convex.Example) {
 		for _, y := range y {
@@ -144,8 +145,8 @@ func TestDescentTrace(t *testing.T) {
 	}
 }
 
-// An epoch of steps of a half from 0 ends at 1 or 0.5 in the first silo, at 4 or 3.5 ... in the second, as the order is; one step of a
-// silo with one row is a step of descent.
+// An epoch of steps of a half from 0 ends at 1 or 0.5 in the first silo, at 4 or 3.5 ... in the second, as the
+// order is; one step of a silo with one row is a step of descent.
 func TestLocalStepsTrace(t *testing.T) {
 	p := halves()
 	var ends [2]map[float64]bool
@@ -177,8 +178,8 @@ func TestLocalStepsTrace(t *testing.T) {
 	}
 }
 
-// What an epoch's noise rests on: in whatever order, one row replaced by another moves its end by at most 2 size clip, up to rounding, where
-// steps are at most 2 over the smoothness; and by nearly as much where rows are such.
+// What an epoch's noise rests on: in whatever order, one row replaced by another moves its end by at most 2 size
+// clip, up to rounding, where steps are at most 2 over the smoothness; and by nearly as much where rows are such.
 func TestEpochMovesByTwoStepsAtMost(t *testing.T) {
 	for _, loss := range []convex.Loss{convex.Logistic{}, convex.Squared{}} {
 		var worst float64
@@ -240,8 +241,8 @@ func TestReportsAreTheMeanGradient(t *testing.T) {
 	}
 }
 
-// On silos that differ the order is the paper's: one report of all rows a round, with noise that meets epsilon, ends with less loss than the paper's local
-// steps with theirs, both with the best of the sizes tried.
+// On silos that differ the order is the paper's: one report of all rows a round, with noise that meets epsilon,
+// ends with less loss than the paper's local steps with theirs, both with the best of the sizes tried.
 func TestOrderOfMethods(t *testing.T) {
 	const rounds, n, dim, trials = 20, 100, 3, 10
 	draw := random(6)

@@ -8,15 +8,16 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// localSteps are those of a silo: from the announced point one step a row, along the row's clipped gradient.
+// localSteps describes the steps of a silo: from the announced point, one step a row, along the row's clipped
+// gradient.
 type localSteps struct {
 	size  float64 // of a step
-	steps int     // rows drawn with replacement; 0: one epoch, each row once in an order drawn anew
+	steps int     // rows drawn with replacement; 0: one epoch, each row once in a fresh random order
 	noise float64 // of each gradient, standard deviation of a coordinate
 	after float64 // of what is sent
 }
 
-// local is what local steps move a point by, the other way.
+// local returns a reporter of the start minus the end of a silo's local steps.
 func (p problem) local(l localSteps, draw *rand.Rand) reporter {
 	walk, slope := make([]float64, p.dim()), make([]float64, p.dim())
 	return func(dst, at []float64, silo int) error {
@@ -47,8 +48,9 @@ func (p problem) local(l localSteps, draw *rand.Rand) reporter {
 	}
 }
 
-// epochNoise is the standard deviation of each coordinate of what a silo sends after an epoch of steps of one size, where it does so in so many
-// rounds. Replacing a row moves an epoch's end by at most 2 size clip, if size is at most 2 over the smoothness of the loss of a row (docs/measured/experiments.md).
+// epochNoise returns the standard deviation of each coordinate of what a silo sends after an epoch of steps
+// of one size, where it does so in so many rounds. Replacing a row moves an epoch's end by at most 2 size
+// clip, if size is at most 2 over the smoothness of the loss of a row (docs/measured/experiments.md).
 func epochNoise(size, clip float64, rounds int, b accounting.Budget) (float64, error) {
 	mu, err := accounting.GaussianMu(b)
 	return 2 * size * clip * math.Sqrt(float64(rounds)) / mu, err

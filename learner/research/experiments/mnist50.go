@@ -22,8 +22,9 @@ const (
 // The declaration of mnist10.yaml that is read without intercept, so that an example is an image of pixels in [0, 1].
 const mnistTask = "deploy/tasks/mnist10.yaml"
 
-// mnist50 writes the first 3,870 images of each digit as 50 principal components, LIBSVM text, for deploy/tasks/mnist-silos.yaml. The
-// components are those of the other images of the folder, which no silo has: of the same public data set, so that nothing is learned of the silos' rows.
+// mnist50 writes the first 3,870 images of each digit as 50 principal components, LIBSVM text, for
+// deploy/tasks/mnist-silos.yaml. The components are found on the folder's other images, which no silo has:
+// they are of the same public data set, so nothing is learned of the silos' rows.
 func mnist50(folder string, to io.Writer, progress io.Writer) error {
 	spec, err := task.Load(mnistTask, []string{"intercept=0"})
 	if err != nil {

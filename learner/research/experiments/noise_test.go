@@ -10,14 +10,15 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// profile is delta at epsilon of a Gaussian that moves by mu of its standard deviations, in closed form.
+// profile returns delta at epsilon of a Gaussian that moves by mu of its standard deviations, in closed form.
 func profile(mu, epsilon float64) float64 {
 	tail := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
 	return tail(epsilon/mu-mu/2) - math.Exp(epsilon)*tail(epsilon/mu+mu/2)
 }
 
-// TestReportsOfAllRoundsMeetEpsilon: a row moves a mean over n by 2L/n, in each of R rounds, and so all that a silo
-// says by sqrt(R) times that; the lattice's noise is that of a Gaussian up to little.
+// TestReportsOfAllRoundsMeetEpsilon checks the noise against one Gaussian: a row moves a mean over n by 2L/n,
+// in each of R rounds, and so all reports of a silo together by sqrt(R) times that; the lattice's noise
+// nearly equals a Gaussian's.
 func TestReportsOfAllRoundsMeetEpsilon(t *testing.T) {
 	s := &setting{study: study{rounds: 35}, least: 1238, mechanisms: map[float64]accounting.Plan{}}
 	s.job.Problem.Dim = 50
@@ -57,10 +58,10 @@ func TestEpochsOfAllRoundsMeetEpsilon(t *testing.T) {
 	}
 }
 
-// TestPaperNoiseIsThePapers runs contenders on rows that pull nowhere: all that moves the model is noise. In four
-// rounds of two silos of 100 rows, at epsilon 2, L = 3 and delta = 1e-4, sigma^2 = 8 L^2 R ln(1/delta)/(n^2
-// epsilon^2) is 8 * 9 * 4 * 9.21034/40000 = 0.0663145, and K = 70 is that of epsilon 8: 100 sqrt(8)/(2 sqrt(4)),
-// rounded down.
+// TestPaperNoiseIsThePapers runs contenders on rows that pull nowhere: all that moves the model is noise. In
+// four rounds of two silos of 100 rows, at epsilon 2, L = 3 and delta = 1e-4, sigma^2 = 8 L^2 R
+// ln(1/delta)/(n^2 epsilon^2) is 8 * 9 * 4 * 9.21034/40000 = 0.0663145, and K = 70 belongs to epsilon 8: 100
+// sqrt(8)/(2 sqrt(4)), rounded down.
 func TestPaperNoiseIsThePapers(t *testing.T) {
 	const dim, variance, step, k = 10000, 0.06631446, 0.5, 70
 	spec, err := task.Parse([]byte(`{version: 1, name: still, events: {format: libsvm}, features: {vector: {dimension: 10000, min: -1, max: 1}},
@@ -102,8 +103,8 @@ label: {positive: ["1"], negative: ["0"]}, norm_bound: 10, model: {loss: logisti
 	}
 }
 
-// TestBatchIsOfTheLargestEpsilon is K = floor(n sqrt(epsilon)/(2 sqrt(R))) of the paper's MNIST silos, whatever the
-// order of epsilons is.
+// TestBatchIsOfTheLargestEpsilon checks K = floor(n sqrt(epsilon)/(2 sqrt(R))) of the paper's MNIST silos,
+// whatever the order of epsilons is.
 func TestBatchIsOfTheLargestEpsilon(t *testing.T) {
 	for _, epsilons := range [][]float64{{0.75, 1.5, 3, 6, 12, 18}, {18, 0.75}, {3, 18, 6}} {
 		s := &setting{study: study{rounds: 35, epsilons: epsilons}, reports: 25, silos: make([][]convex.Example, 25), least: 1238}

@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// components are the principal components of rows: the directions in which they vary most, and the point that they vary about.
+// components are the principal components of rows: the directions in which they vary most, and the point that they
+// vary about.
 type components struct {
 	mean       []float64
 	directions [][]float64 // unit vectors, in the order of falling variance; of each the entry of largest magnitude is positive
@@ -63,7 +64,7 @@ func principal(rows []convex.Example, dim, k int) (components, error) {
 	return out, nil
 }
 
-// coordinate is that of the k-th value.
+// coordinate returns the index of the coordinate that the k-th value belongs to.
 func coordinate(x convex.Example, k int) int {
 	if x.Index == nil {
 		return k
@@ -71,7 +72,7 @@ func coordinate(x convex.Example, k int) int {
 	return int(x.Index[k])
 }
 
-// of are the coordinates of a row in the components.
+// of returns the coordinates of a row in the components.
 func (c components) of(x convex.Example) []float64 {
 	out := make([]float64, len(c.directions))
 	for i, direction := range c.directions {

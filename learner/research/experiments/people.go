@@ -25,7 +25,8 @@ var (
 	peopleItems    = []int{16, 256, 4_096}
 )
 
-// peopleOf are the public numbers of a squared loss on features of norm 1, without a ridge, or with one of the loss's own smoothness.
+// peopleOf returns the public numbers of a squared loss on features of norm 1, without a ridge, or with one
+// of the loss's own smoothness.
 func peopleOf(n, m int, epsilon float64, ridge bool) curator.Public {
 	p := curator.Public{People: n, Items: m, Dim: peopleDim, Lipschitz: peopleLipschitz, Smoothness: 1, Set: convex.Ball{R: peopleSet},
 		Budget: accounting.Budget{Epsilon: epsilon, Delta: peopleDelta}}
@@ -35,8 +36,9 @@ func peopleOf(n, m int, epsilon float64, ridge bool) curator.Public {
 	return p
 }
 
-// people prints the tables: sizes, crossovers of noise, noise of one gradient, planning bounds, and what runs lose and how much noise they have. part names one of
-// them; of and only restrict runs to a number of people, and to contenders whose names have a text in them.
+// people prints the tables: sizes, crossovers of noise, noise of one gradient, planning bounds, and what runs lose
+// and how much noise they have. part names one of them; of and only restrict runs to a number of people, and to
+// contenders whose names have a text in them.
 func people(to, progress io.Writer, part string, seeds int, of, only string) error {
 	parts := []struct {
 		name  string
@@ -65,7 +67,7 @@ func people(to, progress io.Writer, part string, seeds int, of, only string) err
 	return nil
 }
 
-// printSizes is the table of the smallest numbers of people.
+// printSizes prints the table of the smallest numbers of people.
 func printSizes(to io.Writer) {
 	fmt.Fprintf(to, "\n| from how many people on, delta %g, 16 items, d %d | epsilon 1 | 4 | 8 |\n| --- | --- | --- | --- |\n", peopleDelta, peopleDim)
 	var of [3][]curator.Size
@@ -81,7 +83,8 @@ func printSizes(to io.Writer) {
 	}
 }
 
-// printCrossovers is the table of the items of a person from which on a method has less noise than a person as one item, and that of where theory puts it.
+// printCrossovers prints two tables: from how many items of a person on a method has less noise than a person
+// as one item, and where theory puts that number.
 func printCrossovers(to io.Writer) error {
 	many := []int{1_000, 5_000, 10_000, 100_000}
 	fmt.Fprint(to, "\n| epsilon 1 / 4 / 8")
@@ -134,7 +137,8 @@ func printCrossovers(to io.Writer) error {
 	return nil
 }
 
-// byHand is where the theorems put crossovers at epsilon 1, 4 and 8, worked out by themselves; of gradscore from its noise at 16 items, as if that fell like the root.
+// byHand holds the numbers of rows at which the theorems put crossovers at epsilon 1, 4 and 8, worked out
+// independently; gradscore's follow from its noise at 16 items, as if that fell like the root.
 var byHand = map[string]struct {
 	people int
 	from   [3]int
@@ -149,7 +153,7 @@ func contestName(c curator.Contest) string {
 	return "`" + c.Method + "`" + map[bool]string{true: ", paper's constants"}[c.Paper]
 }
 
-// threeOf is what is said of n people at every epsilon.
+// threeOf joins the texts of say for n people at every epsilon.
 func threeOf(say func(p curator.Public) string, n int) string {
 	var of []string
 	for _, epsilon := range peopleEpsilons {
@@ -158,7 +162,7 @@ func threeOf(say func(p curator.Public) string, n int) string {
 	return strings.Join(of, " / ")
 }
 
-// items has three digits of a number of rows.
+// items returns a number of rows with three digits.
 func items(n int) string {
 	switch text := fmt.Sprintf("%.3g", float64(n)); {
 	case n == 0:
@@ -171,7 +175,8 @@ func items(n int) string {
 	}
 }
 
-// measured is the number of items from which on the plan of a method has no more noise than that of one release of a minimiser, to a hundredth; 0: none has.
+// measured returns the number of items from which on the plan of a method has no more noise than that of one
+// release of a minimiser, to a hundredth; 0: none has.
 func measured(method string, p curator.Public) (int, error) {
 	m, known := curator.Of(method)
 	base, _ := curator.Of("output")
@@ -210,8 +215,8 @@ func measured(method string, p curator.Public) (int, error) {
 	return int(high), nil
 }
 
-// printRadius is the table of the noise of one mean gradient of everybody's, with people's means cut to a radius as the pipeline plans it in many passes, and
-// filtered, in units of the clip norm.
+// printRadius prints the table of the noise of one mean gradient of everybody's, with people's means cut to a
+// radius as the pipeline plans it in many passes, and filtered, in units of the clip norm.
 func printRadius(to io.Writer) error {
 	fmt.Fprintln(to, "\n| noise of a mean gradient of everybody, epsilon 1 | items | `user.radius` 1, a person as one item | `user.radius` 1/sqrt(items) | rounds | filtered, as many rounds |\n| --- | --- | --- | --- | --- | --- |")
 	for _, n := range peopleCounts {
@@ -240,7 +245,8 @@ func number(x float64) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
-// printBounds is the table of planning bounds, in units of the clip norm times the distance of the best model.
+// printBounds prints the table of planning bounds, in units of the clip norm times the distance of the best
+// model.
 func printBounds(to io.Writer) {
 	fmt.Fprintln(to, "\n| planning bound, epsilon 1 (4, 8) | items | a person as one item (B0) | one step a person (B1) | groups |\n| --- | --- | --- | --- | --- |")
 	for _, n := range peopleCounts {

@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
-// What stands in for a person's rows has their gradient at every model, rows of norm 1, and no gradient that would be cut.
+// What stands in for a person's rows has their gradient at every model, rows of norm 1, and no gradient that would
+// be cut.
 func TestSummariesSayWhatRowsSay(t *testing.T) {
 	const m = 64
 	p := newPopulation(3, 1<<12, 1<<10)
@@ -56,7 +57,7 @@ func TestSummariesSayWhatRowsSay(t *testing.T) {
 	}
 }
 
-// The excess is that of the mean loss of the pool's rows.
+// The excess equals that of the mean loss of the pool's rows.
 func TestExcessIsOfThePool(t *testing.T) {
 	p := newPopulation(4, 1<<10, 1<<6)
 	for _, ridge := range []float64{0, 1} {
@@ -80,7 +81,7 @@ func TestExcessIsOfThePool(t *testing.T) {
 	}
 }
 
-// Crossovers are where the theorems put them, within a tenth.
+// Crossovers lie within a tenth of the numbers that the theorems give.
 func TestCrossoversAreWhereTheyWerePut(t *testing.T) {
 	for _, c := range curator.Contests() {
 		want, known := byHand[contestName(c)]

@@ -14,11 +14,13 @@ import (
 	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
-// perPoint is how many fits of so many people say what the noise of a plan is, at each of five numbers of rows around a crossover, in about as much time.
+// perPoint returns how many fits of this many people estimate the noise of a plan, at each of five numbers of
+// rows around a crossover: the time is about the same for every number of people.
 func perPoint(people int) int { return 300_000 / people }
 
-// printCrossed are a setting in which runs of methods for people lose less than those of the baselines, and what draws of noise say of a crossover: from how many rows
-// on models of gradscore, released again and again of the same people, spread less than those of output.
+// printCrossed prints a setting in which runs of methods for people lose less than those of the baselines,
+// and a crossover that is found by draws of noise: the number of rows from which on models of gradscore,
+// released again and again of the same people, spread less than those of output.
 func printCrossed(to, progress io.Writer, seeds int, only string) error {
 	at := crowdCell{300, 4_096, 8, 0}
 	fmt.Fprintf(to, "\n| %d people of %d rows, epsilon %v | excess risk, 0.001 |\n| --- | --- |\n", at.people, at.items, at.epsilon)
@@ -45,8 +47,8 @@ func printCrossed(to, progress io.Writer, seeds int, only string) error {
 	return nil
 }
 
-// crossover is the number of rows from which on the models of gradscore, drawn again and again of the same people, spread less than those of output, by a line through
-// the logarithms of ratios around a guess.
+// crossover returns the number of rows from which on the models of gradscore, drawn again and again of the
+// same people, spread less than those of output, by a line through the logarithms of ratios around a guess.
 func (p *population) crossover(at crowdCell, guess int) (float64, error) {
 	var x, y []float64
 	for _, by := range []float64{0.5, math.Sqrt(0.5), 1, math.Sqrt(2), 2} {
@@ -65,7 +67,7 @@ func (p *population) crossover(at crowdCell, guess int) (float64, error) {
 	return math.Exp(-level / slope), nil
 }
 
-// spread is the standard deviation of a coordinate of models of the same people.
+// spread returns the standard deviation of a coordinate of models of the same people.
 func (p *population) spread(name string, at crowdCell) (float64, error) {
 	m, _ := curator.Of(name)
 	plan, err := m.Plan(at.public(0))

@@ -16,8 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// inOnePlace is what learner fit plans without an algorithm for a table of n people of m rows each: many passes in one silo of all people, whose mean gradients
-// are cut to a radius.
+// inOnePlace returns the job that learner fit plans without an algorithm for a table of n people of m rows
+// each: many passes in one silo of all people, whose mean gradients are cut to a radius.
 func inOnePlace(n, m int, epsilon, ridge, radius float64) (run.Job, error) {
 	columns := make([]string, peopleDim)
 	for i := range columns {
@@ -33,13 +33,15 @@ func inOnePlace(n, m int, epsilon, ridge, radius float64) (run.Job, error) {
 	return run.NewJob(spec)
 }
 
-// radiusNoise is that of a coordinate of a mean gradient, in units of the clip norm.
+// radiusNoise returns the noise of a coordinate of a mean gradient, in units of the clip norm, and the number
+// of rounds.
 func radiusNoise(job run.Job) (noise float64, rounds uint64) {
 	return job.Inflation() * job.First().Privacy.TotalStd(), manifest.Planned(job.Plan)
 }
 
-// pipelined is a model that a job learns of people at these places, with Gaussian noise of the size that is planned, as learner plan --compare simulates it. What a row
-// says in a round is computed once for the pool: what a person says is the mean over a stretch of that, cut to the radius.
+// pipelined returns a model that a job learns of people at these places, with Gaussian noise of the size that
+// is planned, as learner plan --compare simulates it. What a row says in a round is computed once for the
+// pool: what a person says is the mean over a stretch of that, cut to the radius.
 func (p *population) pipelined(job run.Job, places []int, m int, seed uint64) ([]float64, error) {
 	learned, err := learner.New(job.Plan)
 	if err != nil {
@@ -64,7 +66,7 @@ func (p *population) pipelined(job run.Job, places []int, m int, seed uint64) ([
 	return learned.Model(), nil
 }
 
-// said is the mean of what these people say in a round.
+// said returns the mean of what these people say in a round.
 func (p *population) said(job run.Job, phase *wire.Phase, q method.Query, places []int, m int) ([]float64, error) {
 	of, err := report.Config{Features: job.Features.Dim(), Loss: job.Loss, ClipNorm: job.Plan.ClipNorm, Radius: job.Plan.Radius, Practical: manifest.Practical(job.Plan)}.
 		Phase(report.Statistic(phase.Statistic), phase.Smoothing)

@@ -18,7 +18,8 @@ import (
 	"github.com/panlearn/panlearn/learner/research/curator"
 )
 
-// smallSpread is the standard deviation of a row's gradient in units of the clip norm, between 0 and the truth: 0.05 at the truth, 0.094 at 0.
+// smallSpread is the standard deviation of a row's gradient in units of the clip norm, between 0 and the truth:
+// 0.05 at the truth, 0.094 at 0.
 const smallSpread = 0.1
 
 // smallClip is a clip norm that cuts few rows: none at the truth, where residuals are 0.1, and one of a hundred at 0.
@@ -46,7 +47,8 @@ func (c crowdCell) public(spread float64) curator.Public {
 	return p
 }
 
-// contenders of the tables of runs: methods as they plan, and those that gain by less different rows for these people's; then the pipeline.
+// contenders of the tables of runs: methods as they plan, and those that gain by less different rows for these
+// people's; then the pipeline.
 func rivals() (out []rival) {
 	for _, name := range []string{"output", "output-phases", "output-sgd", "gradscore", "phased-sco", "strongly-convex-sco", "group-sgd", "filtered"} {
 		m, _ := curator.Of(name)
@@ -73,7 +75,8 @@ const (
 // mostPeople of methods that take minutes with more.
 var mostPeople = map[string]int{"filtered": 1_000, "phased-sco": 1_000, "strongly-convex-sco": 1_000}
 
-// planned is a method of one process, planned for a spread. What steps row by row has rows as they are, all else what says the same in fewer.
+// planned returns a method of one process, planned for a spread. Methods that step row by row get rows as
+// they are, all others an equivalent summary of fewer rows.
 func planned(m curator.Method, clip, spread float64) rival {
 	name := "`" + m.Name + "`"
 	if spread > 0 {
@@ -119,8 +122,8 @@ func planned(m curator.Method, clip, spread float64) rival {
 	}}
 }
 
-// peopleFor are people for a method: with their rows if it steps row by row, with as many of them as there is memory for. Such a method takes each row several times
-// in a row then.
+// peopleFor returns people for a method, and whether they have all rows: with their rows if it steps row by
+// row, with as many of them as there is memory for. Such a method takes each row several times in a row then.
 func (p *population) peopleFor(method string, places []int, m int) (people []curator.Person, all bool) {
 	switch {
 	case method == "group-sgd" && len(places)*m > mostCopied:
@@ -131,7 +134,7 @@ func (p *population) peopleFor(method string, places []int, m int) (people []cur
 	return p.summaries(places, m), true
 }
 
-// throughSilo is the pipeline in one place, with a radius for people of so many rows.
+// throughSilo returns the pipeline in one place, with a radius for people of so many rows.
 func throughSilo(name string, radius func(m int) float64) rival {
 	return rival{"pipeline, " + name, true, func(p *population, at crowdCell, seeds int) (excess []float64, note string, err error) {
 		job, err := inOnePlace(at.people, at.items, at.epsilon, at.ridge, radius(at.items))
@@ -150,7 +153,8 @@ func throughSilo(name string, radius func(m int) float64) rival {
 	}}
 }
 
-// printRuns are tables of what runs lose on the whole population, in thousandths, one of each number of people, without a ridge and with one.
+// printRuns prints tables of the excess risk of runs on the whole population, in thousandths, one of each
+// number of people, without a ridge and with one.
 func printRuns(to, progress io.Writer, seeds int, of, only string) error {
 	p, small := newPopulation(1, poolRows, slices.Max(peopleItems)), newPopulation(1, roundRows, slices.Max(peopleItems))
 	for _, ridge := range []float64{0, 1} {
@@ -190,15 +194,15 @@ func printRuns(to, progress io.Writer, seeds int, of, only string) error {
 	return nil
 }
 
-// named says whether one of some texts, with commas between, is in the name.
+// named reports whether the name contains one of the texts, which are separated by commas.
 func (c rival) named(texts string) bool {
 	return slices.ContainsFunc(strings.Split(texts, ","), func(text string) bool { return strings.Contains(c.name, text) })
 }
 
-// strong says whether it wants a ridge.
+// strong reports whether the contender needs a ridge.
 func (c rival) strong() bool { return strings.Contains(c.name, "strongly") }
 
-// text is the mean excess risk in a crowdCell, and its standard deviation, in thousandths.
+// text returns the mean excess risk in a crowdCell, and its standard deviation, in thousandths.
 func (c rival) text(p, small *population, at crowdCell, seeds int) (string, error) {
 	if c.rounds {
 		p = small

@@ -13,8 +13,10 @@ import (
 	"github.com/panlearn/panlearn/learner/research/private"
 )
 
-// resquePrivate runs noisy SGD and private ReSQue, at a fixed lambda and as in Theorem 3, on 100,000 made-up rows: least absolute deviations in 10 dimensions, features of norm 1, epsilon 1 and delta
-// 1e-6 for one row more or less. It prints the proved bounds and the excess of the mean loss over the best that was found, without limit on rounds and with.
+// resquePrivate runs noisy SGD and private ReSQue, at a fixed lambda and as in Theorem 3, on 100,000 made-up rows:
+// least absolute deviations in 10 dimensions, features of norm 1, epsilon 1 and delta 1e-6 for one row more or
+// less. It prints the proved bounds and the excess of the mean loss over the best that was found, without limit on
+// rounds and with.
 func resquePrivate(w io.Writer, seeds int) error {
 	const n, d = 100000, 10
 	data, truth := unitRows(n, d)
@@ -46,7 +48,7 @@ func resquePrivate(w io.Writer, seeds int) error {
 	return nil
 }
 
-// unitRows are rows of norm 1, labelled by a point of norm 0.7 and noise of standard deviation 0.05.
+// unitRows returns rows of norm 1, labelled by a point of norm 0.7 and noise of standard deviation 0.05.
 func unitRows(n, d int) (private.Data, []float64) {
 	rng := rand.New(sim.Entropy(1, "experiments: resque-private rows"))
 	truth := make([]float64, d)
@@ -78,7 +80,7 @@ func mean(d private.Data, theta []float64) float64 {
 	return s / float64(len(d.Rows))
 }
 
-// leastLoss is the least mean loss of 200 steps of subgradient descent.
+// leastLoss returns the least mean loss of 200 steps of subgradient descent.
 func leastLoss(d private.Data, from []float64) float64 {
 	x, g, one := append([]float64(nil), from...), make([]float64, len(from)), make([]float64, len(from))
 	best := mean(d, x)

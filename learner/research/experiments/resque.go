@@ -18,7 +18,8 @@ import (
 	"github.com/panlearn/panlearn/learner/research/resque"
 )
 
-// A deviations problem is one of least absolute deviations with L = R = 1: rows of norm 1, and labels linear in them with noise of heavy tails.
+// A deviations problem is one of least absolute deviations with L = R = 1: rows of norm 1, and labels linear in
+// them with noise of heavy tails.
 type deviations struct {
 	rows []convex.Example
 	dim  int
@@ -55,7 +56,8 @@ func (p deviations) value(x []float64) float64 {
 	return sum / float64(len(p.rows))
 }
 
-// envelope is accelerated gradient descent on Moreau envelopes, as pagd-envelope without noise: ceil(sqrt(8)/gap) rounds reach the gap, half of which is the envelope's.
+// envelope runs accelerated gradient descent on Moreau envelopes, as pagd-envelope without noise:
+// ceil(sqrt(8)/gap) rounds reach the gap, half of which is the envelope's.
 func (p deviations) envelope(gap float64) (x []float64, rounds int, err error) {
 	b := 1 / gap
 	smooth, err := convex.NewEnvelope(convex.Absolute{}, b)
@@ -87,7 +89,8 @@ func (p deviations) envelope(gap float64) (x []float64, rounds int, err error) {
 	return x, rounds, nil
 }
 
-// descent is projected subgradient descent with a drawn row a step, whose mean point has an expected gap of at most 1/sqrt(T).
+// descent runs projected subgradient descent with a drawn row a step, whose mean point has an expected gap of
+// at most 1/sqrt(T).
 func (p deviations) descent(gap float64) (mean []float64, rounds int) {
 	draw := rand.New(sim.Entropy(2, "experiments: subgradient descent"))
 	rounds = int(math.Ceil(1 / gap / gap))
@@ -106,8 +109,8 @@ func (p deviations) descent(gap float64) (mean []float64, rounds int) {
 	return mean, rounds
 }
 
-// depths runs four methods at every kappa = 1/gap, prints a line of each, and returns the rounds that they took by name. BallAccel has slack: as it is proved nobody
-// waits for it.
+// depths runs four methods at every kappa = 1/gap, prints a line of each, and returns the rounds that they took by
+// name. BallAccel has slack: as it is proved nobody waits for it.
 func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names []string, rounds map[string]plotter.XYs, err error) {
 	oracle, err := resque.NewRows(convex.Absolute{}, p.rows, p.dim, 1)
 	if err != nil {
@@ -153,7 +156,7 @@ func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names
 	return names, rounds, nil
 }
 
-// parallel is the study of docs/proofs/resque.md.
+// parallel runs the study of docs/proofs/resque.md.
 func parallel(file string, kappas []float64, to io.Writer) error {
 	p := newDeviations(500, 20)
 	names, rounds, err := p.depths(kappas, 2000, to)

@@ -42,7 +42,7 @@ func read(features *task.FeatureMap, path string) (rows []convex.Example, labels
 	return rows, labels, nil
 }
 
-// silosOf are the rows of the silos that a split makes.
+// silosOf returns the rows of the silos that a split makes.
 func silosOf(split string, count int, rows []convex.Example, labels []string) ([][]convex.Example, error) {
 	at, err := sim.Silos(split, count, rows, labels)
 	if err != nil {
@@ -78,7 +78,7 @@ func divide(silos [][]convex.Example, seed uint64) trial {
 	return out
 }
 
-// thinned has every k-th row to train on; of less than 2 all.
+// thinned returns the trial with every k-th row to train on, or with all if k is below 2.
 func (t trial) thinned(k int) trial {
 	if k < 2 {
 		return t
@@ -96,9 +96,10 @@ func (t trial) thinned(k int) trial {
 
 func trained(n int) int { return 4 * n / 5 }
 
-// drawnTwice makes of silos of label pairs, of which each has as many rows of a label as others have, those of the released script: the pool of a silo is
-// the rows that the first silo with the label has, for both labels, and as many as it has are drawn with replacement. So rows are in several silos,
-// several times, and both among those that are trained on and those that are tested on.
+// drawnTwice makes of silos of label pairs, of which each has as many rows of a label as others have, those of the
+// released script: the pool of a silo is the rows that the first silo with the label has, for both labels, and as
+// many as it has are drawn with replacement. So rows are in several silos, several times, and both among those that
+// are trained on and those that are tested on.
 func drawnTwice(silos [][]convex.Example) [][]convex.Example {
 	k := int(math.Sqrt(float64(len(silos))))
 	draw := rand.New(sim.Entropy(1, "experiments: with replacement"))

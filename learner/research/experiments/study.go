@@ -16,7 +16,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A study is an experiment of the paper: a task file, the silos that its data make, and what is tried.
+// A study is an experiment of the paper: a task file, the silos that its data make, and the choices that are
+// tried.
 type study struct {
 	name, task, split string
 	sets              []string                          // of the task file, as --set has them
@@ -33,13 +34,13 @@ type study struct {
 	doubleDraws       bool                              // silos of one label share its rows, and draw of them with replacement, as released
 }
 
-// bounds are those of the exponent of the sizes of steps that are tried.
+// bounds holds the bounds of the exponent of the step sizes that are tried.
 type bounds struct{ low, high float64 }
 
-// points is how many are.
+// points is the number of step sizes that are tried.
 const points = 6
 
-// sizes are evenly spread in the exponent.
+// sizes returns points step sizes, evenly spread in the exponent.
 func (b bounds) sizes() (out []float64) {
 	for i := range points {
 		out = append(out, math.Exp(b.low+(b.high-b.low)*float64(i)/(points-1)))
@@ -71,13 +72,14 @@ var studies = map[string]study{
 	},
 }
 
-// asReleased is the MNIST study with the silos of the released script.
+// asReleased returns the MNIST study with the silos of the released script.
 func asReleased(s study) study {
 	s.name, s.doubleDraws, s.of = "mnist-as-released", true, s.of[:1]
 	return s
 }
 
-// withFourier is the MNIST study with a model that is not the paper's: linear in random features of the components too.
+// withFourier returns the MNIST study with a model that is not the paper's: linear in random features of the
+// components too.
 func withFourier(s study) study {
 	s.name, s.sets = "mnist-fourier", []string{"features.fourier={dimension: 300, gamma: 0.02}"}
 	return s
@@ -126,7 +128,7 @@ func (s study) load(path string, of [2]int) (*setting, error) {
 
 func (s study) file() string { return filepath.Join("deploy", "tasks", s.task+".yaml") }
 
-// delta is 1/n^2, rounded down.
+// delta returns 1/n^2, rounded down.
 func (s *setting) delta() float64 { return math.Floor(1e9/float64(s.least)/float64(s.least)) / 1e9 }
 
 // plan plans the task file for an epsilon.
@@ -150,7 +152,8 @@ func (s *setting) planned(t trial) ([]float64, error) {
 	return result.Model, err
 }
 
-// score is the share of wrong answers on the test rows, or for numbers the root mean square error over that of the training mean.
+// score returns the share of wrong answers on the test rows, or for numbers the root mean square error over
+// that of the training mean.
 func (s *setting) score(theta []float64, t trial) (float64, error) {
 	p := model.Predictor{Features: s.job.Features, Loss: s.job.Loss, Theta: theta}
 	e, err := p.EvaluateExamples(t.test)

@@ -12,10 +12,10 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// A cell is what a contender does at an epsilon, over trials.
+// A cell holds the mean and standard deviation of a contender's result at an epsilon, over trials.
 type cell struct{ mean, sd float64 }
 
-// A table is of one number of silos: of each contender a row of cells, one an epsilon.
+// A table holds the results for one number of silos: for each contender a row of cells, one an epsilon.
 type table struct {
 	*setting
 	rows map[string][]cell

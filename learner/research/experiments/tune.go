@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// choices are what is tried for a contender.
+// choices returns the choices that are tried for a contender.
 func (s *setting) choices(m contender) (out []choice) {
 	clips, sizes := s.clips, s.steps.sizes()
 	if m.paper && s.twice {
@@ -32,8 +32,9 @@ func (s *setting) choices(m contender) (out []choice) {
 	return out
 }
 
-// best is the choice of the least mean training loss over trials, where noise is that of all rows, whatever share of them is learned from. Whoever
-// chooses so looks at rows that are trained on, and no epsilon covers that.
+// best returns the choice of the least mean training loss over trials. The noise is the one for all rows,
+// however small the share that is learned from. This choice looks at the training rows, and no epsilon covers
+// that.
 func (s *setting) best(m contender, trials []trial, epsilon float64) (best choice, err error) {
 	try := m.run
 	if m.tried != nil {

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// A Federation is what the constants of the theorems depend on. Counts are floats because formulas are made of them; all are at least 1.
+// A Federation holds the quantities that the theorems' constants depend on. Counts are floats because
+// formulas are made of them; all are at least 1.
 type Federation struct {
 	Silos     float64 // N
 	Available float64 // M of a round: 1/M is the mean of 1/M_r over rounds
@@ -56,13 +57,14 @@ func (f Federation) Validate() error {
 	return nil
 }
 
-// logDelta is ln(1/delta), the logarithm that the rates display.
+// logDelta returns ln(1/delta), the logarithm that the rates display.
 func (f Federation) logDelta() float64 { return math.Log(1 / f.Delta) }
 
-// condition is kappa = beta/mu.
+// condition returns kappa = beta/mu.
 func (f Federation) condition() float64 { return f.Smoothness / f.Convexity }
 
-// Heterogeneous is the share of upsilon^2/M that the M of N silos of a round leave: (N-M)/(N-1), 0 where all answer, and for one silo.
+// Heterogeneous returns the share of upsilon^2/M that the M of N silos of a round leave: (N-M)/(N-1), 0 where
+// all answer, and for one silo.
 func (f Federation) Heterogeneous() float64 {
 	if f.Silos <= 1 {
 		return 0

@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// A law is that of a privacy loss on a lattice: mass[i] at (low+i) step, less short; infinite at +Inf. What is missing to 1 is at -Inf.
+// A law is the distribution of a privacy loss on a lattice: mass[i] at (low+i) step, less short; infinite at
+// +Inf. The rest, up to 1, is at -Inf.
 type law struct {
 	step     float64
 	low      int
@@ -18,10 +19,11 @@ type law struct {
 	lost     float64 // mass that may be in the wrong place, either way
 }
 
-// spill is how much of a sum's mass may lie outside the lattice that it is computed on.
+// spill bounds the mass of a sum that lies outside the lattice that it is computed on.
 const spill = 1e-15
 
-// sum is the law of the sum of that many independent losses, by one transform of a lattice that holds all but spill of it at either end.
+// sum returns the law of the sum of that many independent losses, by one transform of a lattice that holds
+// all but spill of it at either end.
 func (l law) sum(times uint64) (law, error) {
 	if times == 1 {
 		return l, nil
@@ -73,7 +75,7 @@ func norm(x []float64) float64 {
 
 func mod(i, n int) int { return ((i % n) + n) % n }
 
-// power is z^t by squaring.
+// power returns z^t, by squaring.
 func power(z complex128, t uint64) complex128 {
 	out := complex(1, 0)
 	for ; t > 0; t >>= 1 {
@@ -85,7 +87,8 @@ func power(z complex128, t uint64) complex128 {
 	return out
 }
 
-// reach is an x such that the sum of t losses exceeds it, in the given direction, with probability at most spill (Chernoff).
+// reach returns an x such that the sum of t losses exceeds it, in the given direction, with probability at
+// most spill (Chernoff).
 func (l law) reach(t, sign float64) float64 {
 	best := math.Inf(1)
 	most := math.Max(math.Abs(float64(l.low)), math.Abs(float64(l.low+len(l.mass)-1))) * l.step
@@ -100,10 +103,10 @@ func (l law) reach(t, sign float64) float64 {
 	return math.Min(best, t*most)
 }
 
-// delta is the mean of (1 - e^(eps - loss))+, everything that is in doubt counted as a loss without end.
+// delta returns the mean of (1 - e^(eps - loss))+, everything that is in doubt counted as a loss without end.
 func (l law) delta(eps float64) float64 { return math.Min(1, l.mean(eps)+l.infinite+l.lost) }
 
-// least is the same with everything that is in doubt left out.
+// least returns the same mean as delta, with everything that is in doubt left out.
 func (l law) least(eps float64) float64 { return math.Max(0, l.mean(eps+l.short)-l.lost) }
 
 func (l law) mean(eps float64) float64 {

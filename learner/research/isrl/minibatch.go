@@ -6,27 +6,30 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// Noise is sigma of Theorems 2.1 (D.1, D.2) and 4.1 (F.1, F.2), in which records are drawn in every round:
+// Noise returns sigma of Theorems 2.1 (D.1, D.2) and 4.1 (F.1, F.2), in which records are drawn in every
+// round:
 //
 //	sigma^2 = 256 L^2 R ln(2.5 R/delta) ln(2/delta) / (n^2 epsilon^2)
 //
-// whatever the batch, the silos and the dimension. See Conditions. Doubt: Algorithm 2 as printed draws with replacement, and the lemma on
-// sampling that the proof cites is of subsets; this sigma has margin enough for both (Redrawn).
+// whatever the batch, the silos and the dimension. See Conditions. Doubt: Algorithm 2 as printed draws with
+// replacement, and the lemma on sampling that the proof cites is of subsets; this sigma has margin enough for
+// both (Redrawn).
 func (f Federation) Noise(rounds float64) float64 {
 	return 16 * f.Lipschitz * math.Sqrt(rounds*math.Log(2.5*rounds/f.Delta)*math.Log(2/f.Delta)) / (f.Records * f.Epsilon)
 }
 
-// LeastBatch is what the batch K must be at least: epsilon n/(4 sqrt(2 R ln(2/delta))). A batch is at most n.
+// LeastBatch returns the least batch K: epsilon n/(4 sqrt(2 R ln(2/delta))). A batch is at most n.
 func (f Federation) LeastBatch(rounds float64) float64 {
 	return f.Epsilon * f.Records / (4 * math.Sqrt(2*rounds*math.Log(2/f.Delta)))
 }
 
-// Share is what one of R rounds may cost: epsilon/(2 sqrt(2 R ln(2/delta))) and delta/(2 R).
+// Share returns the budget of one of R rounds: epsilon/(2 sqrt(2 R ln(2/delta))) and delta/(2 R).
 func (f Federation) Share(rounds float64) accounting.Budget {
 	return accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*math.Log(2/f.Delta))), Delta: f.Delta / (2 * rounds)}
 }
 
-// Composed is what R such rounds cost by advanced composition (Dwork and Roth 2014, Theorem 3.20) with delta' = delta/2.
+// Composed returns the cost of R such rounds by advanced composition (Dwork and Roth 2014, Theorem 3.20) with
+// delta' = delta/2.
 func (f Federation) Composed(rounds float64) accounting.Budget {
 	s := f.Share(rounds)
 	return accounting.Budget{
@@ -35,8 +38,8 @@ func (f Federation) Composed(rounds float64) accounting.Budget {
 	}
 }
 
-// Conditions are the premises of the privacy of Theorems 2.1 and 4.1. Doubt: the last is not stated there; the composition needs it, and
-// it can fail in up to three rounds alone.
+// Conditions returns the premises of the privacy of Theorems 2.1 and 4.1. Doubt: the last is not stated
+// there; the composition needs it, and it can fail in up to three rounds alone.
 func (f Federation) Conditions(rounds, batch float64) []Condition {
 	return []Condition{
 		atMost("epsilon <= 2 ln(2/delta)", f.Epsilon, 2*math.Log(2/f.Delta)),
@@ -46,7 +49,8 @@ func (f Federation) Conditions(rounds, batch float64) []Condition {
 	}
 }
 
-// Rounds are those of Theorem 2.1 for smooth losses, not rounded: D.1.1 for convex and D.1.2 for strongly convex ones.
+// Rounds returns the rounds of Theorem 2.1 for smooth losses, not rounded: D.1.1 for convex and D.1.2 for
+// strongly convex ones.
 //
 //	convex          (beta D sqrt(M)/L) min{sqrt(n), epsilon n/sqrt(d)} + min{n M, epsilon^2 n^2 M/d}
 //	strongly convex max{(2 beta/mu) ln(beta D^2 mu M epsilon^2 n^2/(d L^2)), min{n M, epsilon^2 n^2 M/d}}
@@ -58,12 +62,12 @@ func (f Federation) Rounds() float64 {
 	return f.Smoothness*f.Diameter*math.Sqrt(f.Available)/f.Lipschitz*math.Min(math.Sqrt(f.Records), f.Epsilon*f.Records/math.Sqrt(f.Dim)) + most
 }
 
-// signal is epsilon^2 n^2 M.
+// signal returns epsilon^2 n^2 M.
 func (f Federation) signal() float64 {
 	return f.Epsilon * f.Epsilon * f.Records * f.Records * f.Available
 }
 
-// PrintedStep is the step eta of Theorem D.1.1 as printed (convex, smooth):
+// PrintedStep returns the step eta of Theorem D.1.1 as printed (convex, smooth):
 //
 //	min{1/beta, D/(L sqrt(R)) min{1, epsilon n sqrt(M)/sqrt(R d), sqrt(n M/R)}}
 //
@@ -73,8 +77,9 @@ func (f Federation) PrintedStep(rounds float64) float64 {
 		min(1, math.Sqrt(f.signal()/(rounds*f.Dim)), math.Sqrt(f.Records*f.Available/rounds)))
 }
 
-// Step is the step that minimises the bound which the theorem proves, 2 L^2 R eta/(n M) + D^2/(2 eta R) + (eta/2)(L^2 + d sigma^2/M), for any
-// sigma; strongly convex, that of Stich's lemma (D.5): min{1/(2 beta), ln(max{2, mu^2 D^2 R^2/c})/(mu R)} with c = d sigma^2/M + L^2.
+// Step returns the step that minimises the bound which the theorem proves, 2 L^2 R eta/(n M) + D^2/(2 eta R)
+// + (eta/2)(L^2 + d sigma^2/M), for any sigma; strongly convex, that of Stich's lemma (D.5): min{1/(2 beta),
+// ln(max{2, mu^2 D^2 R^2/c})/(mu R)} with c = d sigma^2/M + L^2.
 func (f Federation) Step(rounds, noise float64) float64 {
 	c := f.Dim*noise*noise/f.Available + f.Lipschitz*f.Lipschitz
 	if mu := f.Convexity; mu > 0 {
@@ -83,13 +88,14 @@ func (f Federation) Step(rounds, noise float64) float64 {
 	return math.Min(1/f.Smoothness, f.Diameter/math.Sqrt(rounds*(c+4*f.Lipschitz*f.Lipschitz*rounds/(f.Records*f.Available))))
 }
 
-// Enveloped is the federation with the losses' envelopes instead, where they are not smooth: beta of Theorem D.2.1, and D.2.2,
+// Enveloped returns the federation with the losses' envelopes instead, where they are not smooth: beta of
+// Theorem D.2.1, and D.2.2,
 //
 //	convex          (L sqrt(M)/D) / (1/sqrt(n) + sqrt(d ln(1/delta))/(epsilon n))
 //	strongly convex mu M / (1/n + d ln(1/delta)/(epsilon^2 n^2))
 //
-// The envelope's gradient is no longer than L within the set (not 2L, as the paper's lemma has it), so sigma stays. Doubt: its modulus is
-// mu beta/(mu + beta), which the paper takes for mu; so does this.
+// The envelope's gradient is no longer than L within the set (not 2L, as the paper's lemma has it), so sigma
+// stays. Doubt: its modulus is mu beta/(mu + beta), which the paper takes for mu; so does this.
 func (f Federation) Enveloped() Federation {
 	n, e := f.Records, f.Epsilon
 	if f.Convexity > 0 {

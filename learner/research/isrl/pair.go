@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// A pair is P = (1-q) N(0,1) + q N(m,1) against Q = N(0,1). Its privacy loss ln(dP/dQ)(x) = ln(1 - q + q e^(m x - m^2/2)) grows with x.
+// A pair is P = (1-q) N(0,1) + q N(m,1) against Q = N(0,1). Its privacy loss ln(dP/dQ)(x) = ln(1 - q + q e^(m x -
+// m^2/2)) grows with x.
 type pair struct{ q, m float64 }
 
 func (p pair) loss(x float64) float64 {
@@ -16,7 +17,7 @@ func (p pair) loss(x float64) float64 {
 	return math.Log1p(p.q * math.Expm1(t))
 }
 
-// at is the x of a loss; -Inf at and below ln(1-q), which no x has.
+// at returns the x of a loss; -Inf at and below ln(1-q), which no x has.
 func (p pair) at(loss float64) float64 {
 	t := math.Expm1(loss) / p.q // e^(m x - m^2/2) - 1
 	if !(t > -1) {
@@ -29,30 +30,32 @@ func (p pair) at(loss float64) float64 {
 	return (u + p.m*p.m/2) / p.m
 }
 
-// between are the masses of P and Q between two points, and their errors at most.
+// between returns the masses of P and Q between two points, and their errors at most.
 func (p pair) between(a, b float64) (inP, inQ, errP, errQ float64) {
 	inQ, errQ = normalBetween(a, b)
 	moved, errMoved := normalBetween(a-p.m, b-p.m)
 	return (1-p.q)*inQ + p.q*moved, inQ, (1-p.q)*errQ + p.q*errMoved, errQ
 }
 
-// normalBetween is the standard normal mass of (a, b], and an upper bound on its error.
+// normalBetween returns the standard normal mass of (a, b], and an upper bound on its error.
 func normalBetween(a, b float64) (mass, err float64) {
 	if a < 0 && b <= 0 {
 		a, b = -b, -a
 	}
 	if a >= 0 {
 		x, y := math.Erfc(a/math.Sqrt2)/2, math.Erfc(b/math.Sqrt2)/2
-		// The rounding of a/sqrt 2 moves the tail by up to 2e-16 a^2 of itself, and erfc is good to a few units of the last place.
+		// The rounding of a/sqrt 2 moves the tail by up to 2e-16 a^2 of itself, and erfc is good to a few units of
+		// the last place.
 		return math.Max(0, x-y), 1e-15 * (1 + a*a) * x
 	}
 	return 1 - math.Erfc(-a/math.Sqrt2)/2 - math.Erfc(b/math.Sqrt2)/2, 1e-15
 }
 
-// beyond is how many standard deviations from its middle a normal law ends here; what lies further, 1e-21, is an infinite loss.
+// beyond is the number of standard deviations from its middle at which a normal law is cut; the mass further
+// out, 1e-21, has an infinite loss.
 const beyond = 9.5
 
-// step is a width of bins that is fine beside the loss of one round.
+// step returns a width of bins that is fine beside the loss of one round.
 func (p pair) step() float64 {
 	const points = 4000
 	from, to := -beyond, p.m+beyond
@@ -71,9 +74,10 @@ const (
 	maxBins  = 1 << 21
 )
 
-// symmetric is the law of the loss of the symmetric pair, whose profile is that of (P, Q) at orders above 1. A loss l in a bin is split
-// between the bin's ends so that the means of 1 and of e^-l stay what they are: (1 - e^(eps-l))+ is convex in e^-l, also for a sum of losses, so every
-// delta rises and none by more than the square of the bins' width.
+// symmetric returns the law of the loss of the symmetric pair, which has the profile of (P, Q) at orders
+// above 1. A loss l in a bin is split between the bin's ends so that the means of 1 and of e^-l do not
+// change: (1 - e^(eps-l))+ is convex in e^-l, also for a sum of losses, so every delta rises and none by more
+// than the square of the bins' width.
 func (p pair) symmetric(h float64) (law, error) {
 	top := int(math.Ceil(p.loss(p.m+beyond) / h))
 	if top < 1 || top > maxBins/2 {
@@ -109,9 +113,10 @@ func (p pair) symmetric(h float64) (law, error) {
 // scarce is a mass that a bound from below does without.
 const scarce = 1e-12
 
-// laws are those of the losses of (P, Q) and of (Q, P), from below. Which bin an x is in is a statistic, which no pair's divergences are below; a bin's own
-// loss is near its middle, and the farthest that one is short of it is taken off everybody. Scarce bins, and such whose ratio is not
-// known well, are left out.
+// laws returns the laws of the losses of (P, Q) and of (Q, P), from below. The bin of an x is a statistic, so
+// no divergence of the pair is below the bins'; a bin's own loss is near its middle, and the largest
+// shortfall from the middle is taken off all. Bins of little mass, and those whose ratio is not known well,
+// are left out.
 func (p pair) laws(h float64) (forth, back law, err error) {
 	bottom := math.Max(p.loss(-beyond), math.Log1p(-p.q))
 	low, high := int(math.Floor(bottom/h+0.5)), int(math.Ceil(p.loss(p.m+beyond)/h))
@@ -145,7 +150,7 @@ func (s Sampled) pair() pair {
 	return pair{float64(s.Batch) / float64(s.Records), s.shift()}
 }
 
-// upper is the law of the losses of all rounds, from above.
+// upper returns the law of the losses of all rounds, from above.
 func (s Sampled) upper() (law, error) {
 	p := s.pair()
 	one, err := p.symmetric(p.step())
@@ -155,7 +160,7 @@ func (s Sampled) upper() (law, error) {
 	return one.sum(s.Rounds)
 }
 
-// laws are those of the losses of all rounds: from above, and as a function of epsilon from below.
+// laws returns the laws of the losses of all rounds: from above, and as a function of epsilon from below.
 func (s Sampled) laws() (upper law, lower func(eps float64) float64, err error) {
 	if upper, err = s.upper(); err != nil {
 		return law{}, nil, err

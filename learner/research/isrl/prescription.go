@@ -7,29 +7,32 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Prescription is what one theorem prescribes for a federation. Noise is of one coordinate, in units of L.
+// A Prescription holds the numbers that one theorem prescribes for a federation. Noise is of one coordinate,
+// in units of L.
 type Prescription struct {
 	Theorem string `json:"theorem"`
 	Claims  string `json:"claims"` // what its risk is of
 	Rounds  uint64 `json:"rounds"`
 	Batch   uint64 `json:"batch"` // records of one silo in one round
-	// ReportNoise is sigma of one silo's mean gradient, MeanNoise of the mean over the M silos of a round; nil where the theorem has none.
-	// A sum by P_vec has no noise of reports; theirs is that of the mean times sqrt(M).
+	// ReportNoise is sigma of one silo's mean gradient, MeanNoise of the mean over the M silos of a round;
+	// nil where the theorem has none. A sum by P_vec has no noise of single reports; ReportNoise is then the
+	// mean's times sqrt(M).
 	ReportNoise *float64 `json:"noise_per_report"`
 	MeanNoise   *float64 `json:"noise_of_mean"`
 
 	Smoothness     float64  `json:"smoothness"`               // beta: of the envelopes, where losses are not smooth
 	Step           *float64 `json:"step,omitempty"`           // eta of plain steps: the minimiser of the bound that is proved
 	Steepness      *float64 `json:"v,omitempty"`              // v of accelerated steps of a convex objective, see Federation.Steepness
-	Regularization *float64 `json:"regularization,omitempty"` // lambda in place of such a v
+	Regularization *float64 `json:"regularization,omitempty"` // lambda, instead of such a v
 	Stages         int      `json:"stages,omitempty"`         // of a strongly convex objective, that fit
 
 	Conditions []Condition `json:"conditions"`
-	// Epsilon is what these rounds really cost, of batches drawn without replacement, between its bounds; nil where no accountant here says.
+	// Epsilon bounds the real cost of these rounds, of batches drawn without replacement, from both sides;
+	// nil where no accountant here applies.
 	Epsilon *Interval `json:"epsilon,omitempty"`
 }
 
-// Met says that all conditions are.
+// Met reports whether all conditions are met.
 func (p Prescription) Met() bool {
 	for _, c := range p.Conditions {
 		if !c.Met {
@@ -39,8 +42,9 @@ func (p Prescription) Met() bool {
 	return true
 }
 
-// Prescribe is the theorem that covers the federation's task: Theorem 2.1 where steps are plain, 3.1 where they are accelerated and records are in one
-// round each, 4.1 where they are in many; 5.1 and 5.2 where reports are shuffled. The error says why none does.
+// Prescribe returns the prescription of the theorem that covers the federation's task: Theorem 2.1 where
+// steps are plain, 3.1 where they are accelerated and records are in one round each, 4.1 where they are in
+// many; 5.1 and 5.2 where reports are shuffled. The error says why none does.
 func (f Federation) Prescribe(accelerated, many, shuffled bool) (Prescription, error) {
 	if err := f.Validate(); err != nil {
 		return Prescription{}, err
@@ -128,7 +132,8 @@ func (f Federation) theorem52() (Prescription, error) {
 	return p, nil
 }
 
-// At is the noise of one report that the theorem asks for in other rounds and batches than its own; NaN where it has none.
+// At returns the noise of one report that the theorem asks for in other rounds and batches than its own; NaN
+// where it has none.
 func (f Federation) At(theorem string, rounds, batch uint64) (float64, error) {
 	r, k := float64(rounds), float64(batch)
 	switch theorem {
@@ -158,7 +163,8 @@ func (f Federation) accelerate(p *Prescription, variance float64) {
 	p.Regularization = number(f.Regularization(variance, float64(p.Rounds)))
 }
 
-// cost is the real epsilon of Gaussian rounds; nil where it is out of the accountant's reach, or would take it more than a few seconds.
+// cost returns the real epsilon of Gaussian rounds; nil where it is out of the accountant's reach, or would
+// take it more than a few seconds.
 func (f Federation) cost(records, batch, rounds, noise float64) *Interval {
 	if rounds > 1<<16 {
 		return nil

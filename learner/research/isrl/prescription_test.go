@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// 20 silos of 160 records in 124 dimensions, epsilon 1: which theorem covers what, and the order in which its parameters follow from each other.
+// 20 silos of 160 records in 124 dimensions, epsilon 1: which theorem covers what, and the order in which its
+// parameters follow from each other.
 func TestPrescribe(t *testing.T) {
 	f := Federation{Silos: 20, Available: 20, Records: 160, Dim: 124, Lipschitz: 2, Smoothness: 3.75, Diameter: 10, Deviation: 2, Spread: 2, Gap: 0.7,
 		Epsilon: 1, Delta: 1e-6}

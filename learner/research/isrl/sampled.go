@@ -7,12 +7,12 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Sampled is what one silo sends: in each of Rounds rounds the mean over Batch of Records gradients, drawn anew without replacement, with
-// Gaussian noise.
+// A Sampled describes the reports of one silo: in each of Rounds rounds the mean over Batch of Records
+// gradients, a fresh draw without replacement, with Gaussian noise.
 type Sampled struct {
 	Records, Batch, Rounds uint64
-	// Noise is sigma of one coordinate, in units of the norm that no record's gradient exceeds. (Where records are clipped to L that is L. A
-	// loss whose gradients are shorter by themselves has less to hide.)
+	// Noise is sigma of one coordinate, in units of the norm that no record's gradient exceeds. (Where records are
+	// clipped to L that is L. A loss whose gradients are shorter by themselves has less to hide.)
 	Noise float64
 }
 
@@ -37,16 +37,18 @@ func (s Sampled) Validate() error {
 	return nil
 }
 
-// shift is by how much the changed record moves a mean in which it is, in standard deviations: m = 2/(K sigma).
+// shift returns by how much the changed record moves a mean in which it is, in standard deviations: m = 2/(K
+// sigma).
 func (s Sampled) shift() float64 { return 2 / (float64(s.Batch) * s.Noise) }
 
 // Delta bounds the delta of all rounds together at epsilon.
 //
-// With P = (1-q) N(0,1) + q N(m,1), Q = N(0,1) and q = K/n, the hockey-stick divergence of order a >= 1 between neighbours is at most that of
-// (P, Q), in both directions: amplification of subsets drawn without replacement (Balle, Barthe and Gaboardi 2018, Theorem 9, with neighbours
-// that replace a record). Below 1 it is at most 1 - a + a h(1/a), by exchanging the two. So the symmetric pair with this profile dominates each
-// round whatever came before, and its privacy losses are added up (Zhu, Dong and Wang 2022). The lower bound is the larger one of the pairs (P, Q)
-// and (Q, P) themselves: two data sets of constant gradients that differ in one record attain them.
+// With P = (1-q) N(0,1) + q N(m,1), Q = N(0,1) and q = K/n, the hockey-stick divergence of order a >= 1 between
+// neighbours is at most that of (P, Q), in both directions: amplification of subsets drawn without replacement
+// (Balle, Barthe and Gaboardi 2018, Theorem 9, with neighbours that replace a record). Below 1 it is at most 1 - a
+// + a h(1/a), by exchanging the two. So the symmetric pair with this profile dominates each round whatever came
+// before, and its privacy losses are added up (Zhu, Dong and Wang 2022). The lower bound is the larger one of the
+// pairs (P, Q) and (Q, P) themselves: two data sets of constant gradients that differ in one record attain them.
 func (s Sampled) Delta(epsilon float64) (Interval, error) {
 	if err := s.Validate(); err != nil {
 		return Interval{}, err
@@ -65,7 +67,8 @@ func (s Sampled) Delta(epsilon float64) (Interval, error) {
 	return Interval{lower(epsilon), upper.delta(epsilon)}, nil
 }
 
-// Epsilon bounds the epsilon of all rounds together at delta, as Delta does. The upper one is +Inf above accounting.MaxEpsilon.
+// Epsilon bounds the epsilon of all rounds together at delta, as Delta does. The upper one is +Inf above
+// accounting.MaxEpsilon.
 func (s Sampled) Epsilon(delta float64) (Interval, error) {
 	if err := s.Validate(); err != nil {
 		return Interval{}, err
@@ -89,7 +92,8 @@ func (s Sampled) Epsilon(delta float64) (Interval, error) {
 	return out, nil
 }
 
-// SampledNoise is the least noise, to a thousandth, with which the rounds of s (whose Noise is ignored) were evaluated to be within the budget.
+// SampledNoise returns the least noise, to a thousandth, with which the rounds of s (whose Noise is ignored)
+// were evaluated to be within the budget.
 func SampledNoise(s Sampled, b accounting.Budget) (float64, error) {
 	if err := checkDelta(b.Delta); err != nil {
 		return 0, err
@@ -139,7 +143,8 @@ func SampledNoise(s Sampled, b accounting.Budget) (float64, error) {
 	return hi, nil
 }
 
-// bisect brackets where a falling function crosses delta: at or below hi it is not above, unless hi is accounting.MaxEpsilon.
+// bisect brackets where a falling function crosses delta: at or below hi it is not above, unless hi is
+// accounting.MaxEpsilon.
 func bisect(f func(float64) float64, delta float64) (lo, hi float64) {
 	if f(0) <= delta {
 		return 0, 0
@@ -165,8 +170,9 @@ func checkDelta(delta float64) error {
 	return nil
 }
 
-// Redrawn bounds the delta at epsilon of one round whose batch is drawn with replacement, as Algorithm 2 is printed: the changed record is in it k times
-// with binomial probability, and then moves the mean k times as far (Balle, Barthe and Gaboardi 2018, Theorem 10).
+// Redrawn bounds the delta at epsilon of one round whose batch is drawn with replacement, as Algorithm 2 is
+// printed: the changed record is in it k times with binomial probability, and then moves the mean k times as far
+// (Balle, Barthe and Gaboardi 2018, Theorem 10).
 func (s Sampled) Redrawn(epsilon float64) (float64, error) {
 	if err := s.Validate(); err != nil {
 		return 0, err

@@ -24,7 +24,8 @@ func one[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// With q = 1 the pair is a Gaussian mechanism, of which everything is known exactly: the bounds hold it between them, and are close.
+// With q = 1 the pair is a Gaussian mechanism, of which everything is known exactly: the bounds hold it between
+// them, and are close.
 func TestSumsOfLossesHoldTheGaussian(t *testing.T) {
 	for _, c := range []struct {
 		m      float64
@@ -115,8 +116,9 @@ func TestSampledNoise(t *testing.T) {
 	near(t, "m*", one[float64](t)(accounting.GaussianMu(b)), 0.26805112, 1e-7)
 }
 
-// A batch with replacement: no pair of constant gradients, by numeric integration, is above the bound, and batches of one are those of the other sampling. The noise
-// of Theorem 2.1 leaves such a round within its share of the budget.
+// A batch with replacement: no pair of constant gradients, by numeric integration, is above the bound, and
+// batches of one agree with the other sampling. The noise of Theorem 2.1 leaves such a round within its share
+// of the budget.
 func TestRedrawn(t *testing.T) {
 	for _, c := range []struct {
 		s   Sampled

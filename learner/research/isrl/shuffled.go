@@ -6,8 +6,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Shuffled is how Theorem 5.1 (G.1) makes up its noise: one record of each of M silos, released with Gaussian noise each, M reports shuffled,
-// R rounds. The theorem leaves a constant C open; this is its chain of lemmas, evaluated.
+// A Shuffled holds the budgets and noise by Theorem 5.1 (G.1): one record of each of M silos, released with
+// Gaussian noise each, M reports shuffled, R rounds. The theorem leaves a constant C open; this is its chain
+// of lemmas, evaluated.
 type Shuffled struct {
 	Round accounting.Budget // what one round may cost
 	Batch accounting.Budget // the same before a record's chance to be in it
@@ -15,8 +16,8 @@ type Shuffled struct {
 	Noise float64           // sigma of one report
 }
 
-// Shuffled evaluates the chain for R rounds. Local.Epsilon is NaN, and so is the noise, where the lemma on shuffling does not reach; it is at most 1, for which the
-// last line is proved.
+// Shuffled evaluates the chain for R rounds. Local.Epsilon is NaN, and so is the noise, where the lemma on
+// shuffling does not reach; it is at most 1, for which the last line is proved.
 //
 //	round  epsilon/(2 sqrt(2 R ln(1/delta))), delta/(2 R)     (ln(2/delta) in the theorem that composes: a doubt of the paper's)
 //	batch  epsilon_r = 2 q epsilon^, delta_r = q delta^ with q = M/(n N)
@@ -48,8 +49,8 @@ func (f Federation) Shuffled(rounds float64) Shuffled {
 	return s
 }
 
-// ShuffledConditions are the premises of Theorem 5.1. Doubt: the one on M only makes the lemma on shuffling apply to an epsilon_0 barely above 0; the
-// last one is what is needed.
+// ShuffledConditions returns the premises of Theorem 5.1. Doubt: the one on M only makes the lemma on
+// shuffling apply to an epsilon_0 barely above 0; the last one is what is needed.
 func (f Federation) ShuffledConditions(rounds float64) []Condition {
 	s := f.Shuffled(rounds)
 	out := []Condition{
@@ -65,10 +66,10 @@ func (f Federation) ShuffledConditions(rounds float64) []Condition {
 	return append(out, atLeast("M >= 16 e^epsilon_0 ln(2/(M delta_0))", f.Available, 16*math.Exp(s.Local.Epsilon)*math.Log(2/t)))
 }
 
-// pooled is epsilon^2 n^2 N^2.
+// pooled returns epsilon^2 n^2 N^2.
 func (f Federation) pooled() float64 { return math.Pow(f.Epsilon*f.Records*f.Silos, 2) }
 
-// ShuffledRounds are those of Theorem 5.1 for smooth losses, not rounded:
+// ShuffledRounds returns the rounds of Theorem 5.1 for smooth losses, not rounded:
 //
 //	convex          max{n^2 N^2 eps^2/M, N/M, min{n M, eps^2 n^2 N^2/d}, (beta D/L) min{sqrt(n M), eps n N/sqrt(d)}}
 //	strongly convex max{n^2 N^2 eps^2/M, N/M, (8 beta/mu) ln(beta D^2 mu eps^2 n^2 N^2/(d L^2)), min{n M, eps^2 n^2 N^2/d}}
@@ -83,19 +84,21 @@ func (f Federation) ShuffledRounds() float64 {
 	return math.Max(least, f.Smoothness*f.Diameter/f.Lipschitz*math.Min(math.Sqrt(f.Records*f.Available), math.Sqrt(p/f.Dim)))
 }
 
-// Amplified is the epsilon of one round of N shuffled reports about n records each, each epsilon_0-private for one of them, at delta (Theorem D.5;
-// n = 1: Feldman, McMillan and Talwar 2021, Theorem 3.8):
+// Amplified returns the epsilon of one round of N shuffled reports about n records each, each
+// epsilon_0-private for one of them, at delta (Theorem D.5; n = 1: Feldman, McMillan and Talwar 2021, Theorem
+// 3.8):
 //
 //	ln(1 + (e^e0 - 1)/(e^e0 + 1) (8 sqrt(e^(n e0) ln(4/delta))/sqrt(N) + 8 e^(n e0)/N))
 //
-// where e0 is at most AmplifiedUpTo. Doubt: where reports have a delta_0 of their own, it adds 2 N n e^((n-1) e0) delta_0, by the paper's own lemma e^epsilon + 1
-// times that.
+// where e0 is at most AmplifiedUpTo. Doubt: where reports have a delta_0 of their own, it adds 2 N n e^((n-1)
+// e0) delta_0, by the paper's own lemma e^epsilon + 1 times that.
 func Amplified(silos, records, epsilon, delta float64) float64 {
 	e := math.Exp(records * epsilon)
 	return math.Log1p(math.Tanh(epsilon/2) * 8 * (math.Sqrt(e*math.Log(4/delta)/silos) + e/silos))
 }
 
-// AmplifiedUpTo is the largest epsilon_0 that Amplified holds for: ln(N/(16 ln(2/delta)))/n. It is negative where N is too small.
+// AmplifiedUpTo returns the largest epsilon_0 that Amplified holds for: ln(N/(16 ln(2/delta)))/n. It is
+// negative where N is too small.
 func AmplifiedUpTo(silos, records, delta float64) float64 {
 	return math.Log(silos/(16*math.Log(2/delta))) / records
 }

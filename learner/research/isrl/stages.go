@@ -9,13 +9,15 @@ type Stage struct {
 	Steepness float64
 }
 
-// Stages are those of a strongly convex objective that fit into so many rounds; each is meant to halve the gap.
+// Stages returns the stages for a strongly convex objective that fit into this many rounds; each is meant to
+// halve the gap.
 //
 //	R_k = ceil(max{4 sqrt(2 beta/mu), 128 V^2/(3 mu Delta 2^-(k+1))})
 //	v_k = max{2 beta, (mu V^2/(3 Delta 2^-(k-1)) R_k (R_k+1)(R_k+2))^(1/2)}
 //
-// Where not even the first fits, it is run with all rounds. Doubt: the print reads as if the product of rounds divided; then it would never
-// count. Each stage starts from the end of the one before, the first from w_0 (printed: 0).
+// Where not even the first fits, it is run with all rounds. Doubt: the print reads as if the product of
+// rounds divided; then it would never count. Each stage starts from the end of the one before, the first from
+// w_0 (printed: 0).
 func (f Federation) Stages(variance float64, rounds int) (out []Stage) {
 	for k := 1; ; k++ {
 		gap := f.Gap * math.Pow(2, -float64(k-1))

@@ -2,14 +2,15 @@ package isrl
 
 import "testing"
 
-// strong is a federation in which the logarithms of strongly convex objectives decide, and no two numbers are alike:
-// kappa = 400, epsilon^2 n^2 M = 2e5, ln(1/delta) = 11.5129255.
+// strong returns a federation in which the logarithms of strongly convex objectives decide, and no two
+// numbers are alike: kappa = 400, epsilon^2 n^2 M = 2e5, ln(1/delta) = 11.5129255.
 func strong() Federation {
 	return Federation{Silos: 30, Available: 20, Records: 100, Dim: 50, Lipschitz: 2, Smoothness: 4, Convexity: 0.01, Diameter: 10,
 		Deviation: 0.1, Gap: 10, Epsilon: 1, Delta: 1e-5}
 }
 
-// TestStronglyConvexRounds is the rounds of strongly convex objectives, by the formulas that the paper prints.
+// TestStronglyConvexRounds checks the rounds of strongly convex objectives, by the formulas that the paper
+// prints.
 func TestStronglyConvexRounds(t *testing.T) {
 	f := strong()
 	// Theorem D.1.2: (2 beta/mu) ln(beta D^2 mu M eps^2 n^2/(d L^2)) = 800 ln(4 * 100 * 0.01 * 2e5/(50 * 4)) = 800
@@ -34,8 +35,8 @@ func TestStronglyConvexRounds(t *testing.T) {
 	near(t, "G.1, convex and steep", f.ShuffledRounds(), 42426.40687, tight)
 }
 
-// TestStronglyConvexBatches is the batches of one pass, by Theorems E.1.2 and G.2: n/(sqrt(kappa) ln(mu Delta x))
-// with kappa = 4, mu Delta = 0.1 and n M/phi^2 = 2e5 the larger one of two.
+// TestStronglyConvexBatches checks the batches of one pass, by Theorems E.1.2 and G.2: n/(sqrt(kappa) ln(mu
+// Delta x)) with kappa = 4, mu Delta = 0.1 and n M/phi^2 = 2e5 the larger one of two.
 func TestStronglyConvexBatches(t *testing.T) {
 	f := strong()
 	f.Smoothness = 0.04
@@ -43,15 +44,15 @@ func TestStronglyConvexBatches(t *testing.T) {
 	near(t, "G.2", f.PooledBatch(), 9.694747117, tight)    // x = eps^2 n^2 M^2/(L^2 d ln(1/delta)) = 1737.17793
 }
 
-// TestStronglyConvexEnvelopes is beta of losses that are not smooth: Theorem D.2.2, mu M/(1/n + d ln(1/delta)/(eps^2
-// n^2)) = 0.2/(0.01 + 0.0575646273), and F.2, mu M eps^2 n^2/d = 2000/50.
+// TestStronglyConvexEnvelopes checks beta of losses that are not smooth: Theorem D.2.2, mu M/(1/n + d
+// ln(1/delta)/(eps^2 n^2)) = 0.2/(0.01 + 0.0575646273), and F.2, mu M eps^2 n^2/d = 2000/50.
 func TestStronglyConvexEnvelopes(t *testing.T) {
 	f := strong()
 	near(t, "D.2.2", f.Enveloped().Smoothness, 2.960128812, tight)
 	near(t, "F.2", f.EmpiricalEnvelope().Smoothness, 40, tight)
 }
 
-// TestSteps is the numbers of accelerated and of plain steps.
+// TestSteps checks the numbers of accelerated and of plain steps.
 func TestSteps(t *testing.T) {
 	f := strong()
 	// max{2 beta, sqrt(2 V^2 R (R+1) (R+2)/(3 D^2))} = sqrt(2 * 30 * 1320/300) = sqrt 264 at V^2 = 30, R = 10; 2

@@ -9,7 +9,7 @@ import (
 
 const tight = 1e-6 // of all values that were computed from the formulas by other means
 
-// example is the federation of most checks.
+// example returns the federation of most checks.
 func example() Federation {
 	return Federation{Silos: 25, Available: 25, Records: 1000, Dim: 50, Lipschitz: 1, Smoothness: 1, Diameter: 10, Epsilon: 1, Delta: 1e-5}
 }
@@ -221,7 +221,7 @@ func TestAppendixH(t *testing.T) {
 	near(t, "xi", s.Cost(100), 2.07922958e-4, tight)
 	near(t, "sigma_i^2", math.Pow(s.Noise(1, 100), 2), 5.32282772, tight)
 
-	// Equal silos are those of Theorem 2.1.
+	// Equal silos agree with Theorem 2.1.
 	equal := []Silo{s, s, s, s}
 	near(t, "Q", Unbalanced(equal, 100, []int{4}), s.Cost(100)/4, 1e-12)
 	near(t, "Q, 2 of 4 or all", Unbalanced(equal, 100, []int{2, 4}), s.Cost(100)*3/8, 1e-12)

@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// exact is the delta of Bin(n, p) shifted by k against unshifted, the worse direction, by the table of the law.
+// exact returns the delta of Bin(n, p) shifted by k against unshifted, the worse direction, by the table of
+// the law.
 func exact(n, k int, p, eps float64) float64 {
 	table := make([]float64, n+1)
 	all, _ := math.Lgamma(float64(n) + 1)

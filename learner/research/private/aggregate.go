@@ -5,8 +5,10 @@ import (
 	"slices"
 )
 
-// aggregate is Lemma 11 of Carmon et al. 2023 for a strict majority and without a distance: of the points it returns the one whose nearest half, itself included and more than half of
-// them, is nearest. If more than half of the points are within delta of an unknown y, it is within 3 delta of y (docs/proofs/resque.md). All distances are computed, whatever they are.
+// aggregate implements Lemma 11 of Carmon et al. 2023 for a strict majority and without a distance: of the
+// points, it returns the one whose nearest half, itself included and more than half of them, is nearest. If
+// more than half of the points are within delta of an unknown y, it is within 3 delta of y
+// (docs/proofs/resque.md). All distances are computed, whatever they are.
 func aggregate(points [][]float64) []float64 {
 	best, at := math.Inf(1), 0
 	ways := make([]float64, len(points))

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// auditDelta is a lower bound, at confidence 1 - 2e-9, on the delta at eps of runs with and without the record: their first halves choose a threshold, by
-// the second halves it is counted (Clopper and Pearson).
+// auditDelta returns a lower bound, at confidence 1 - 2e-9, on the delta at eps of runs with and without the
+// record: their first halves choose a threshold, by the second halves it is counted (Clopper and Pearson).
 func auditDelta(with, without []float64, eps float64) float64 {
 	half := len(with) / 2
 	above := func(of []float64, t float64) float64 {
@@ -38,7 +38,8 @@ func auditDelta(with, without []float64, eps float64) float64 {
 	return atLeast(k, n) - math.Exp(eps)*(1-atLeast(n-l, n))
 }
 
-// atLeast is the lower bound of a frequency that was seen k times in n, at 1 - 1e-9. mathext.InvRegIncBeta stops far from it where n is large.
+// atLeast returns the lower bound of a frequency that was seen k times in n, at 1 - 1e-9.
+// mathext.InvRegIncBeta stops far from it where n is large.
 func atLeast(k, n float64) float64 {
 	if k == 0 {
 		return 0
@@ -54,8 +55,8 @@ func atLeast(k, n float64) float64 {
 	return lo
 }
 
-// Runs of the whole method on two neighbours, one of which has one record more: what their releases tell is within the claim, and where noise is a third of what it
-// is charged as it is not.
+// Runs of the whole method on two neighbours, one of which has one record more: what their releases tell is within
+// the claim, and where noise is a third of what it is charged as it is not.
 func TestAuditOfReSQue(t *testing.T) {
 	runs := 2000
 	if longtest.Run(t, "100,000 runs a side; 2,000 are played") {
@@ -121,8 +122,8 @@ func TestAuditOfReSQue(t *testing.T) {
 	}
 }
 
-// Each phase of a call has the noise that it is charged for: the means of its releases with one record more, in the slot from which it moves most, are at
-// most mu standard deviations apart, and no less than what KD leaves of that.
+// Each phase of a call has the noise that it is charged for: the means of its releases with one record more, in the
+// slot from which it moves most, are at most mu standard deviations apart, and no less than what KD leaves of that.
 func TestCallNoiseIsAsCharged(t *testing.T) {
 	const n, runs = 16, 4000
 	p := Public{Method: ReSQue, N: n, Dim: 1, Lipschitz: 1, Radius: 1, Epsilon: 8, Delta: 1e-6, Convex: true}
@@ -189,7 +190,8 @@ func (c counter) Gradient(dst, theta []float64, e convex.Example) {
 	c.Absolute.Gradient(dst, theta, e)
 }
 
-// Runs ask as many gradients as rates that are charged expect: no record is sampled more often, or is in two slots of a call.
+// Runs ask as many gradients as rates that are charged expect: no record is sampled more often, or is in two slots
+// of a call.
 func TestSamplesAreAsCharged(t *testing.T) {
 	const n = 400
 	entropy := rand.NewChaCha8([32]byte{11})
@@ -238,7 +240,8 @@ func TestSamplesAreAsCharged(t *testing.T) {
 	check("ReSQue", 10*float64(v.rounds)*n*(v.rate.Float()+v.gradRate.Float()))
 }
 
-// Points at which weights are taken are in the ball of their call, which the moments of Lemma D need: those after steps, and the noisy one that a phase starts at.
+// Points at which weights are taken are in the ball of their call, which the moments of Lemma D need: those after
+// steps, and the noisy one that a phase starts at.
 func TestCallStaysInItsBall(t *testing.T) {
 	noise, err := newLattice(nil, rand.NewChaCha8([32]byte{12}))
 	if err != nil {
@@ -261,7 +264,8 @@ func TestCallStaysInItsBall(t *testing.T) {
 	}
 }
 
-// The same of Theorem 3's method: what all calls of a run tell, of one step each, so that a record moves a release by all that it may.
+// The same of Theorem 3's method: what all calls of a run tell, of one step each, so that a record moves a release
+// by all that it may.
 func TestAuditOfBall(t *testing.T) {
 	runs := 3000
 	if longtest.Run(t, "100,000 runs a side; 3,000 are played") {
@@ -319,7 +323,7 @@ func TestAuditOfBall(t *testing.T) {
 	}
 }
 
-// rowsOf are n rows that say nothing, one of which, where it is present, has a gradient of 1 everywhere.
+// rowsOf returns n rows with zero gradients; one of them, if present, has a gradient of 1 everywhere instead.
 func rowsOf(n int, present bool) []convex.Example {
 	rows := make([]convex.Example, n)
 	for i := range rows {

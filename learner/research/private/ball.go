@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// A ball is the method of Theorem 3 (Carmon et al. 2023): resque.Outer, whose line search asks Algorithm 7, whose steps ask Algorithm 5 and whose proximal estimates
-// Algorithm 6. Every number that the ledger depends on is here, fixed before any data; centres, strengths and what the line search decides are made of releases.
+// A ball is the method of Theorem 3 (Carmon et al. 2023): resque.Outer, whose line search asks Algorithm 7, whose
+// steps ask Algorithm 5 and whose proximal estimates Algorithm 6. Every number that the ledger depends on is here,
+// fixed before any data; centres, strengths and what the line search decides are made of releases.
 type ball struct {
 	outer  resque.Outer
 	rho    float64
@@ -36,7 +37,8 @@ const (
 	ofLevel
 )
 
-// ledger is what the whole run costs: all steps, each with all probes and all copies, and as many of each level as there may be.
+// ledger returns the ledger after the whole run: all steps, each with all probes and all copies, and with the
+// most solves of each level.
 func (b ball) ledger(p Public) ledger {
 	book := newLedger(p.target())
 	for _, k := range b.kinds {
@@ -45,7 +47,8 @@ func (b ball) ledger(p Public) ledger {
 	return book
 }
 
-// rounds is the query depth, at most, and queries the expected number of gradients if all calls are made.
+// rounds returns the query depth, at most, and queries the expected number of gradients if all calls are
+// made.
 func (b ball) rounds(n int) (rounds int, queries float64) {
 	for _, k := range b.kinds {
 		for _, s := range k.strong {
@@ -86,7 +89,7 @@ func (b ball) start(p Public, data *records, entropy rand.Source) (*ballRun, err
 	return r, nil
 }
 
-// run is the method, from the origin.
+// run learns by the method, from the origin.
 func (b ball) run(ctx context.Context, p Public, data *records, entropy rand.Source) ([]float64, ledger, error) {
 	r, err := b.start(p, data, entropy)
 	if err != nil {
@@ -95,7 +98,8 @@ func (b ball) run(ctx context.Context, p Public, data *records, entropy rand.Sou
 	return r.play(ctx)
 }
 
-// play is the outer loop. Which calls it does not need is made of releases: they are charged as if they had been made, and nobody had looked.
+// play runs the outer loop. The calls that it does not need follow from releases: they are charged as if they
+// had been made, and nobody had looked.
 func (r *ballRun) play(ctx context.Context) ([]float64, ledger, error) {
 	x, _, err := r.outer.Run(ctx, r.p.Dim, r)
 	if err != nil {
@@ -110,7 +114,7 @@ func (r *ballRun) play(ctx context.Context) ([]float64, ledger, error) {
 	return x, r.book, nil
 }
 
-// ask is one run of a kind.
+// ask makes one run of a kind.
 func (r *ballRun) ask(ctx context.Context, kind int, y []float64, lambda float64) ([]float64, error) {
 	if r.left[kind]--; r.left[kind] < 0 {
 		return nil, fmt.Errorf("ledger: more than %d runs of kind %d", r.kinds[kind].times, kind)
@@ -118,7 +122,7 @@ func (r *ballRun) ask(ctx context.Context, kind int, y []float64, lambda float64
 	return r.strong(ctx, r.kinds[kind].strong, y, lambda)
 }
 
-// Distance is Algorithm 7: that of the aggregate of independent points.
+// Distance implements Algorithm 7: it returns the distance of the aggregate of independent points.
 func (r *ballRun) Distance(ctx context.Context, y []float64, lambda float64) (float64, error) {
 	points := make([][]float64, r.copies)
 	for i := range points {
@@ -130,7 +134,8 @@ func (r *ballRun) Distance(ctx context.Context, y []float64, lambda float64) (fl
 	return convex.Norm(aggregate(points)), nil
 }
 
-// Solve is Algorithm 5, and Algorithm 6 with its J. How exact they are was fixed before: tolerances are not looked at.
+// Solve implements Algorithm 5, and Algorithm 6 with its J. The plan has fixed how exact they are: Solve
+// ignores the tolerances.
 func (r *ballRun) Solve(ctx context.Context, y []float64, lambda, _, _, _ float64) (x, prox []float64, err error) {
 	j := r.levels[r.step]
 	r.step++
@@ -163,7 +168,7 @@ func (b ball) shortest(p Public, f func(s stage, eta float64) error) error {
 	return nil
 }
 
-// rounding is that of the last phases, at its worst.
+// rounding returns the largest relative rounding error of the last phases.
 func (b ball) rounding(p Public) (worst float64) {
 	_ = b.shortest(p, func(s stage, eta float64) error {
 		of := phases(s.slots+1, eta)
@@ -173,7 +178,7 @@ func (b ball) rounding(p Public) (worst float64) {
 	return worst
 }
 
-// fits says whether every call can be placed on the lattice, whatever its strength.
+// fits returns an error if some call cannot be placed on the lattice; it covers every strength.
 func (b ball) fits(p Public) error {
 	return b.shortest(p, func(s stage, eta float64) error {
 		_, err := s.place(p, b.outer.Ball, eta)

@@ -13,14 +13,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// smallBall is a plan of few calls.
+// smallBall returns a plan of few calls.
 func smallBall(t *testing.T, n, d int, eps float64) (Public, ball) {
 	p := public(ReSQueBall, n, d)
 	p.Epsilon = eps
 	return p, settled(t, p, 4)
 }
 
-// settled is a plan of few calls, with probes of 2^log steps.
+// settled returns a plan of few calls, with probes of 2^log steps.
 func settled(t *testing.T, p Public, log int) ball {
 	s := ballSearch{p, accounting.NewAccountant()}
 	b, ok := s.charge(ballShape{gap: .4, ratio: .1, log: [3]int{log, 4, 4}, levels: 2, probes: 3, copies: 3})
@@ -33,8 +33,8 @@ func settled(t *testing.T, p Public, log int) ball {
 	return b
 }
 
-// Every release of a run has the noise of an entry of its ledger: what is seen, charged by its own noise, steps and rate, is no more than what the ledger holds, which
-// is what was planned.
+// Every release of a run has the noise of an entry of its ledger: what is seen, charged by its own noise, steps and
+// rate, is no more than what the ledger holds, which is what was planned.
 func TestBallIsCharged(t *testing.T) {
 	const n = 400
 	p, b := smallBall(t, n, 2, 4)
@@ -93,7 +93,8 @@ func TestBallIsCharged(t *testing.T) {
 	}
 }
 
-// KD of every stage is that of its longest steps, of the smallest batch, and of losses that are convex only where the plan says so.
+// KD of every stage is computed for its longest steps, the smallest batch, and losses that are convex only
+// where the plan says so.
 func TestDriftIsOfTheLosses(t *testing.T) {
 	for _, convexLosses := range []bool{true, false} {
 		p := public(ReSQueBall, 400, 2)

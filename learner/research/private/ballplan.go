@@ -25,8 +25,9 @@ type ballSearch struct {
 	a *accounting.Accountant
 }
 
-// shape makes the calls, with what is common to them: Algorithm 5 of T steps has beta in proportion to 1/sqrt(T), as the levels of Algorithm 6 have and stages have
-// among each other, so that calls of the same number of steps are the same. mu is that of a call of one step.
+// shape makes the calls, with what is common to them: Algorithm 5 of T steps has beta in proportion to
+// 1/sqrt(T), as the levels of Algorithm 6 have and stages have among each other, so that calls of the same
+// number of steps are the same. mu is the parameter of a call of one step.
 func (s ballSearch) shape(of ballShape, mu float64) (ball, bool) {
 	p, n := s.p, float64(s.p.N)
 	rho := of.gap / p.Lipschitz / math.Sqrt(float64(p.Dim))
@@ -84,7 +85,7 @@ func (b ball) enter(f func(*stage) error) error {
 	return nil
 }
 
-// stages is how many calls of Algorithm 4 there are, at most.
+// stages bounds the number of calls of Algorithm 4.
 func (b ball) stages() (calls float64) {
 	for _, k := range b.kinds {
 		calls += float64(k.times * len(k.strong))
@@ -115,8 +116,9 @@ func (s ballSearch) charge(of ballShape) (ball, bool) {
 	return s.shape(of, math.Exp(lo))
 }
 
-// tune sets a stage's steps, its gap (Lemma V; a strength of up to 2L/r makes the objective 3L-Lipschitz in the ball) and, where delta is above 0, KD, which
-// depend on each other a little, for noise of sd standard deviations at one of KD e L/B. It says whether the steps are short enough for the lemma.
+// tune sets a stage's steps, its gap (Lemma V; a strength of up to 2L/r makes the objective 3L-Lipschitz in
+// the ball) and, where delta is above 0, KD, which depend on each other a little, for noise of sd standard
+// deviations at one of KD e L/B. It reports whether the steps are short enough for the lemma.
 func (s ballSearch) tune(c *stage, m *moments, sd, delta float64) bool {
 	T := float64(c.slots + 1)
 	c.unit = 1 / math.Sqrt(T)
@@ -137,17 +139,18 @@ func (s ballSearch) tune(c *stage, m *moments, sd, delta float64) bool {
 	return !math.IsInf(c.factor, 1)
 }
 
-// longest is eta L/r of the longest steps that a strength can ask for: r_i is at most 2r.
+// longest returns eta L/r of the longest steps that a strength can ask for: r_i is at most 2r.
 func (c stage) longest() float64 { return 2 * c.unit }
 
-// drift is KD of the longest steps, and of the first phase, whose steps are the longest and the most. It grows with both (docs/proofs/resque.md), so no strength needs more.
+// drift returns KD of the longest steps, and of the first phase, whose steps are the longest and the most. It
+// grows with both (docs/proofs/resque.md), so no strength needs more.
 func (c stage) drift(m *moments, delta float64) float64 {
 	ph := phases(c.slots+1, c.longest())[0]
 	kd, _ := m.multiplier(1, ph.e*m.s, ph.steps, delta)
 	return kd
 }
 
-// settle puts the lattice in the place of the Gaussian, and charges what is run.
+// settle replaces the Gaussian by the lattice, and charges the run.
 func (s ballSearch) settle(b *ball) error {
 	budget, calls := s.p.target(), b.stages()
 	batch := math.Inf(1)
@@ -172,11 +175,13 @@ func (s ballSearch) settle(b *ball) error {
 	return b.fits(s.p)
 }
 
-// weight is what errors of calls count in a proxy. With 1 it would be what a bound has: plans would take few steps and smooth too much, since calls are far better than their bounds.
+// weight is the factor by which a proxy scales the errors of calls. With 1 the proxy would weigh them as a
+// bound does: plans would take few steps and smooth too much, since calls are far better than their bounds.
 const weight = 0.1
 
-// proxy is what the potential of BallAccel (docs/proofs/resque.md) would have as its bound if every step were of the least strength, no line search failed, and the
-// calls' errors were a tenth of what Lemma T says. It is what plans are compared by, and no bound.
+// proxy returns the bound that the potential of BallAccel (docs/proofs/resque.md) would have if every step
+// were of the least strength, no line search failed, and the calls' errors were a tenth of those of Lemma T.
+// Plans are compared by it; it is no bound.
 func (b ball) proxy(p Public) float64 {
 	lambda, _ := b.outer.Strengths()
 	R := p.Radius
@@ -202,7 +207,8 @@ func (b ball) proxy(p Public) float64 {
 	return p.Lipschitz*b.rho*math.Sqrt(float64(p.Dim)) + (R*R+weight*(gaps*gap(ofStep)+squares*(variance+3*bias*bias)/4+2*R*bias*A))/A
 }
 
-// Numbers that are not searched: probes of a step, where bisection that begins at the last strength mostly takes two, and copies of a probe.
+// Numbers that are not searched: probes of a step, where bisection that begins at the last strength mostly takes
+// two, and copies of a probe.
 const (
 	ballProbes = 4
 	ballCopies = 3
@@ -211,7 +217,8 @@ const (
 // ballRatios are the s = r/rho that are tried.
 var ballRatios = []float64{0.05, 0.1}
 
-// score is the proxy at x = logarithms of the gap and of the three T, and the number of levels, with that KD for all and a guess of what the lattice adds.
+// score returns the proxy at x = logarithms of the gap and of the three T, and the number of levels, with
+// that KD for all and a guess of what the lattice adds.
 func (s ballSearch) score(m *moments, kd float64, x []float64) (ballShape, float64) {
 	of := ballShape{gap: math.Exp(x[0]) * s.p.Lipschitz * s.p.Radius, ratio: m.s, levels: int(math.Round(x[4] / math.Ln2)), probes: ballProbes, copies: ballCopies}
 	for i := range of.log {

@@ -22,11 +22,13 @@ type records struct {
 	zero  convex.Example
 }
 
-// largest bounds a record's norm and label: beyond it a gradient may overflow and become zero, which is that of no convex function (Public.Convex).
+// largest bounds a record's norm and label. Beyond it a gradient may overflow and become zero, which no
+// convex function's gradient does (Public.Convex).
 const largest = 1e100
 
-// largestScores bounds, in clip norms, the norm of a record of a loss of several scores, whose clipped gradient is found by iteration: rounding makes it fall along a
-// line by about 1e-15 of this many clip norms, which is all of the gradient at 1e16.
+// largestScores bounds, in clip norms, the norm of a record of a loss of several scores, whose clipped gradient is
+// found by iteration: rounding makes it fall along a line by about 1e-15 of this many clip norms, which is all of
+// the gradient at 1e16.
 const largestScores = 1e7
 
 func newRecords(d Data, p Public) (*records, error) {
@@ -47,7 +49,8 @@ func newRecords(d Data, p Public) (*records, error) {
 	return r, nil
 }
 
-// gradient overwrites dst with record i's clipped gradient at theta, a function of both alone; zero where there is no such record.
+// gradient overwrites dst with record i's clipped gradient at theta, a function of both alone; zero where there is
+// no such record.
 func (r *records) gradient(dst, theta []float64, i int) {
 	if i < len(r.sound) && r.sound[i] {
 		convex.ClippedGradient(r.data.Loss, dst, theta, r.data.Rows[i], r.clip)

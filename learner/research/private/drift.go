@@ -9,7 +9,8 @@ import (
 // maxOrder is the largest p of the moments 2p with which drift is bounded.
 const maxOrder = 250
 
-// moments are what drift needs of a ratio s = r/rho, a batch B and a kind of losses; logarithms of the k-th coefficient of t^k, from k = 2.
+// moments holds the moments that drift needs of a ratio s = r/rho, a batch B and a kind of losses: logarithms
+// of the k-th coefficient of t^k, from k = 2.
 type moments struct {
 	s      float64
 	convex bool
@@ -17,7 +18,8 @@ type moments struct {
 	choose []float64 // log k!
 }
 
-// newMoments computes them: mu_k(s) E N^k / B^k with N Poisson(B) records in a step, or mu_k(s) where batch is 0 and a step is about one record.
+// newMoments computes them: mu_k(s) E N^k / B^k with N Poisson(B) records in a step, or mu_k(s) where batch is 0
+// and a step is about one record.
 func newMoments(s, batch float64, convexLosses bool) *moments {
 	m := &moments{s: s, convex: convexLosses, coeff: make([]float64, 2*maxOrder+1), choose: make([]float64, 2*maxOrder+1)}
 	for k := 2; k < len(m.choose); k++ {
@@ -49,7 +51,8 @@ func newMoments(s, batch float64, convexLosses bool) *moments {
 
 func (m *moments) binomial(n, k int) float64 { return m.choose[n] - m.choose[k] - m.choose[n-k] }
 
-// logGrowth is log g(p): the factor by which a step of t = e L/rho about records that two runs share lets E ||y - y'||^(2p) grow, at most.
+// logGrowth returns log g(p): the factor by which a step of t = e L/rho about records that two runs share
+// lets E ||y - y'||^(2p) grow, at most.
 func (m *moments) logGrowth(p int, t float64) float64 {
 	logT := math.Log(t)
 	sum := 0.0
@@ -70,9 +73,10 @@ func (m *moments) logGrowth(p int, t float64) float64 {
 	return math.Log1p(sum)
 }
 
-// multiplier is KD (docs/proofs/resque.md, Lemma D): with probability at least 1 - delta the means of the points of two runs that differ in one record, in
-// one of these steps, are at most KD e L/B apart. h is 1 where the record is absent in one of them, 2 where it is another one. The second
-// result is the p that shows it.
+// multiplier returns KD (docs/proofs/resque.md, Lemma D): with probability at least 1 - delta the means of
+// the points of two runs that differ in one record, in one of these steps, are at most KD e L/B apart. h is 1
+// where the record is absent in one of them, 2 where it is another one. The second result is the p that shows
+// it.
 func (m *moments) multiplier(h, t float64, steps int, delta float64) (kd float64, p int) {
 	best := math.Inf(1)
 	for q := 1; q <= maxOrder; q += 1 + q/70*3 {

@@ -47,8 +47,8 @@ func TestTouchardMoments(t *testing.T) {
 	}
 }
 
-// Lemma D against runs: no pair of coupled runs, one of which has a record more, drifts further than KD at its probability. Steps are as in the solver, with
-// losses that pull as far apart as they can.
+// Lemma D against runs: no pair of coupled runs, one of which has a record more, drifts further than KD at its
+// probability. Steps are as in the solver, with losses that pull as far apart as they can.
 func TestDriftStaysBelowKD(t *testing.T) {
 	const trials = 10000
 	rng := rand.New(rand.NewPCG(1, 5))

@@ -17,8 +17,9 @@ const (
 // noiseVariance of a coordinate in levels squared: the coins', and the most that rounding to a level adds.
 const noiseVariance = noiseTrials/4 + 0.25
 
-// A lattice draws noise in integers: a place, in steps, is rounded to a level without bias and gets Bin(noiseTrials, 1/2) - noiseTrials/2.
-// docs/proofs/theorem-a.md, the shift theorem, bounds what that tells of places that are some levels apart, wherever they lie.
+// A lattice draws noise in integers: a place, in steps, is rounded to a level without bias and gets
+// Bin(noiseTrials, 1/2) - noiseTrials/2. docs/proofs/theorem-a.md, the shift theorem, bounds what that tells of
+// places that are some levels apart, wherever they lie.
 type lattice struct {
 	coins   *randomizer.Binomial
 	entropy rand.Source
@@ -47,7 +48,8 @@ func (l lattice) release(dst []float64, place []int64, level float64) {
 	clear(place)
 }
 
-// add adds x to the place, at radius steps a length. x has norm at most length up to rounding; what is added is, in integers, within radius.
+// add adds x to the place, at radius steps a length. x has norm at most length up to rounding; what is added is, in
+// integers, within radius.
 func add(place []int64, x []float64, length float64, radius uint64) {
 	scale := float64(radius) / length
 	for gap := 0x1p-51; !within(x, scale, radius); gap *= 2 {
@@ -58,7 +60,7 @@ func add(place []int64, x []float64, length float64, radius uint64) {
 	}
 }
 
-// within says whether the steps of x scale are within radius, in 128 bits.
+// within reports whether the steps of x scale are within radius; it computes in 128 bits.
 func within(x []float64, scale float64, radius uint64) bool {
 	var hi, lo, carry uint64
 	for _, v := range x {
@@ -93,8 +95,8 @@ func newSampler(n int, rate randomizer.Coin, entropy rand.Source) (*sampler, err
 	return &sampler{size: size, n: n, entropy: entropy, rng: rand.New(entropy), taken: map[int]bool{}}, nil
 }
 
-// draw returns the next sample, whose memory the one after it reuses. Given their number, which is binomial, the indices are a uniform
-// subset (Floyd's algorithm, in exact uniform integers): together that is one coin an index.
+// draw returns the next sample, whose memory the one after it reuses. Given their number, which is binomial, the
+// indices are a uniform subset (Floyd's algorithm, in exact uniform integers): together that is one coin an index.
 func (s *sampler) draw() []int {
 	m := int(s.size.Sample(s.entropy))
 	s.out = s.out[:0]
@@ -110,7 +112,7 @@ func (s *sampler) draw() []int {
 	return s.out
 }
 
-// gridRate is the largest rate of the grid that is at most q; 0 is none.
+// gridRate returns the largest rate of the grid that is at most q; 0 is none.
 func gridRate(q float64) randomizer.Coin {
 	return randomizer.Coin(max(0, min(math.Floor(q*(1<<rateBits)), 1<<rateBits-1)))
 }

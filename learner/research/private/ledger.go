@@ -7,12 +7,13 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A ledger holds what a run has released, for neighbours of which one has one record more. Which release comes next is fixed before any data, so that curves
-// and masses add up (docs/proofs/resque.md, "The ledger").
+// A ledger holds what a run has released, for neighbours of which one has one record more. Which release comes next
+// is fixed before any data, so that curves and masses add up (docs/proofs/resque.md, "The ledger").
 type ledger struct {
 	target accounting.Budget
 	curve  accounting.Renyi
-	// slack is the mass in which releases differ from those that the curve is of, on both sides; drift that on the side that has the record.
+	// slack is the mass in which releases differ from those that the curve is of, on both sides; drift that on the
+	// side that has the record.
 	slack, drift float64
 }
 
@@ -26,12 +27,12 @@ type entry struct {
 	slack, drift float64
 }
 
-// masses is what slack and drift add to delta at eps.
+// masses returns the part of delta at eps that slack and drift add.
 func (l ledger) masses(eps float64) float64 {
 	return ((1+math.Exp(eps))*l.slack + math.Exp(eps)*l.drift) * (1 + 1e-9)
 }
 
-// with is the ledger after so many more releases.
+// with returns the ledger after so many more releases.
 func (l ledger) with(times float64, e entry) ledger {
 	l.curve = l.curve.Plus(times, e.curve)
 	l.slack += times * e.slack
@@ -39,7 +40,7 @@ func (l ledger) with(times float64, e entry) ledger {
 	return l
 }
 
-// fits says whether the target holds.
+// fits reports whether the target holds.
 func (l ledger) fits() bool {
 	return l.curve.Delta(l.target.Epsilon)+l.masses(l.target.Epsilon) <= l.target.Delta
 }
@@ -54,7 +55,7 @@ func (l *ledger) charge(e entry) error {
 	return nil
 }
 
-// cost is the epsilon at the target's delta.
+// cost returns the epsilon at the target's delta.
 func (l ledger) cost() Cost {
 	// At an epsilon below the target's the masses add no more than they do there.
 	eps, _ := l.curve.Epsilon(l.target.Delta - l.masses(l.target.Epsilon))

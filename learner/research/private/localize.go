@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// regularised is docs/proofs/resque.md, Theorem R: the expected gap of the smoothed, regularised mean of the records, and what smoothing costs.
+// regularised returns the bounds of docs/proofs/resque.md, Theorem R: the expected gap of the smoothed,
+// regularised mean of the records, and the cost of smoothing.
 func (v pv) regularised(p Public, m *moments, callNoise, gradNoise float64) (gap, smoothing float64) {
 	call, _ := v.callBound(p, m, callNoise)
 	L, D := p.Lipschitz, p.Lipschitz/v.ridge
@@ -32,8 +33,9 @@ func (v pv) regularised(p Public, m *moments, callNoise, gradNoise float64) (gap
 	return gap, L * v.r / v.s * math.Sqrt(float64(p.Dim))
 }
 
-// A localized is iterative localisation (Carmon et al. 2023, Proposition 11): phase i minimises the mean over its own block of the records plus
-// (ridge_i/2) ||x - x_(i-1)||^2, with the whole budget, since a record is in one block (docs/proofs/resque.md, "Localisation").
+// A localized is iterative localisation (Carmon et al. 2023, Proposition 11): phase i minimises the mean over its
+// own block of the records plus (ridge_i/2) ||x - x_(i-1)||^2, with the whole budget, since a record is in one
+// block (docs/proofs/resque.md, "Localisation").
 type localized struct {
 	blocks []int // lengths; floor(N/2^i)
 	phases []pv  // ridge_1, 8 ridge_1, 64 ridge_1, ...
@@ -80,7 +82,7 @@ func planLocalized(p Public, a *accounting.Accountant) (localized, error) {
 	return best, nil
 }
 
-// block are the public numbers of phase i at L = ridge = 1.
+// block returns the public numbers of phase i at L = ridge = 1.
 func (p Public) block(i int) Public {
 	q := p
 	q.N, q.Lipschitz, q.Radius = p.N>>i, 1, 1
@@ -91,7 +93,7 @@ func (p Public) block(i int) Public {
 	return q
 }
 
-// scaled is a plan at L = ridge = 1 for others.
+// scaled returns a plan at L = ridge = 1 for others.
 func (v pv) scaled(lipschitz, ridge float64) pv {
 	v.r *= lipschitz / ridge
 	v.eta /= ridge
@@ -99,7 +101,8 @@ func (v pv) scaled(lipschitz, ridge float64) pv {
 	return v
 }
 
-// localizationCost is Q of docs/proofs/resque.md, Theorem L: the bound is ridge_1 R^2/2 + (L^2/ridge_1) Q.
+// localizationCost returns Q of docs/proofs/resque.md, Theorem L: the bound is ridge_1 R^2/2 + (L^2/ridge_1)
+// Q.
 func localizationCost(plans []blockPlan, lengths []int) float64 {
 	var sum float64
 	last := len(plans) - 1
@@ -145,7 +148,8 @@ func planBlock(p Public, a *accounting.Accountant, from []float64) (blockPlan, [
 // blockRatio is s = r/rho of a phase.
 const blockRatio = 0.05
 
-// ledger is that of the dearest phase, which is what a record, that is in one, is charged; or of one that is beyond the target.
+// ledger returns the ledger of the dearest phase, which every record in a phase is charged at most; or of the
+// first phase that is beyond the target.
 func (l localized) ledger(p Public) ledger {
 	most := newLedger(p.target())
 	for _, v := range l.phases {
@@ -160,7 +164,7 @@ func (l localized) ledger(p Public) ledger {
 	return most
 }
 
-// rounds and queries are those of all phases.
+// rounds returns the sums over all phases of rounds and of expected queries.
 func (l localized) rounds() (rounds int, queries float64) {
 	for i, v := range l.phases {
 		rounds += v.rounds
@@ -169,7 +173,7 @@ func (l localized) rounds() (rounds int, queries float64) {
 	return rounds, queries
 }
 
-// run is the method.
+// run learns by the method.
 func (l localized) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	rows := places(r.data.Rows, p.N, rand.New(entropy))
 	x, dearest := make([]float64, p.Dim), newLedger(p.target())
@@ -193,8 +197,9 @@ func (l localized) run(ctx context.Context, p Public, r *records, entropy rand.S
 	return x, dearest, nil
 }
 
-// places puts the rows into n places, all arrangements alike likely; a place that is left is empty, and says zero. Runs with one row more have so the same
-// arrangements of all other rows, and blocks of places differ in that row's place alone.
+// places puts the rows into n places, all arrangements alike likely; a place that is left is empty, and has
+// the gradient 0. Runs with one row more have so the same arrangements of all other rows, and blocks of
+// places differ in that row's place alone.
 func places(rows []convex.Example, n int, rng *rand.Rand) []convex.Example {
 	out := make([]convex.Example, n)
 	copy(out, rows)

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// smallBlock is a plan for a block of n records at L = ridge = 1, in few rounds.
+// smallBlock returns a plan for a block of n records at L = ridge = 1, in few rounds.
 func smallBlock(t *testing.T, n, d int, eps float64) (Public, blockPlan) {
 	q := public(ReSQueSCO, n, d)
 	q.Epsilon, q.Rounds = eps, 1000
@@ -24,7 +24,8 @@ func smallBlock(t *testing.T, n, d int, eps float64) (Public, blockPlan) {
 	return q, b
 }
 
-// A phase comes as near to the minimiser with the regulariser as Theorem R says, from a start that is not the origin, and stays in its ball.
+// A phase comes as near to the minimiser with the regulariser as Theorem R says, from a start that is not the
+// origin, and stays in its ball.
 func TestRegularisedPhase(t *testing.T) {
 	const n, d, ridge = 2000, 2, 0.7
 	q, b := smallBlock(t, n, d, 8)
@@ -163,7 +164,7 @@ func TestNoRecordIsInTwoBlocks(t *testing.T) {
 	}
 }
 
-// TestLocalizedLedgerShowsAnyPhaseThatIsBeyond: one phase above the target is told, wherever it is.
+// TestLocalizedLedgerShowsAnyPhaseThatIsBeyond: one phase above the target shows, wherever it is.
 func TestLocalizedLedgerShowsAnyPhaseThatIsBeyond(t *testing.T) {
 	p, b := smallBlock(t, 300, 1, 8)
 	l := localized{blocks: []int{300, 300, 300}, phases: []pv{b.pv, b.pv, b.pv}}

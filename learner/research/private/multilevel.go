@@ -9,7 +9,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// levelCaps are how often each of J = 1, 2, ..., levels may be drawn in a run of so many proximal estimates: with probability at least 1/2 no more are.
+// levelCaps returns for each of J = 1, 2, ..., levels how often it may be drawn in a run of steps proximal
+// estimates: with probability at least 1/2 no more are drawn.
 func levelCaps(steps, levels int) []int {
 	caps := make([]int, levels)
 	for i := range caps {
@@ -21,8 +22,9 @@ func levelCaps(steps, levels int) []int {
 	return caps
 }
 
-// drawLevels draws J of every proximal estimate of a run, j with probability 2^-j, again until no more of each than its cap are. It is given no record and nothing
-// that was released: each vector is one mechanism, and their mixture costs no more than the dearest.
+// drawLevels draws J of every proximal estimate of a run, j with probability 2^-j, again until no more of each than
+// its cap are. It is given no record and nothing that was released: each vector is one mechanism, and their mixture
+// costs no more than the dearest.
 func drawLevels(steps int, caps []int, entropy rand.Source) ([]int, error) {
 	levels := make([]int, steps)
 	for range 1 << 12 {
@@ -41,7 +43,8 @@ func drawLevels(steps int, caps []int, entropy rand.Source) ([]int, error) {
 	return nil, fmt.Errorf("multilevel: no levels of %d estimates within %v", steps, caps)
 }
 
-// levelTimes are how often each of the levels 0, 1, ... is solved, at most: once an estimate at level 0, and the two of J at levels J and J-1.
+// levelTimes returns for each of the levels 0, 1, ... how often it is solved, at most: once an estimate at
+// level 0, and the two solves of J at levels J and J-1.
 func levelTimes(steps int, caps []int) []int {
 	times := make([]int, len(caps)+1)
 	times[0] = steps

@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A sgd is projected noisy stochastic gradient descent: Steps steps, each about a Poisson sample of the records, from the origin; the mean of the points
-// at which gradients were taken is what is learned.
+// A sgd holds the numbers of projected noisy stochastic gradient descent: Steps steps, each about a Poisson
+// sample of the records, from the origin; the mean of the points at which gradients were taken is the result.
 type sgd struct {
 	steps  int
 	rate   randomizer.Coin
@@ -22,19 +22,20 @@ type sgd struct {
 	bound  float64
 }
 
-// batch is B, the expected number of records a step.
+// batch returns B, the expected number of records a step.
 func (s sgd) batch(n int) float64 { return s.rate.Float() * float64(n) }
 
-// noiseOf is the standard deviation of a coordinate of the sum of gradients, at most, in units of L.
+// noiseOf returns the standard deviation of a coordinate of the sum of gradients, at most, in units of L.
 func noiseOf(radius uint64) float64 {
 	return math.Sqrt(noiseVariance) * (1 << stepBits) / float64(radius)
 }
 
-// sgdBound is docs/proofs/resque.md, Theorem N: with M^2 the second moment of a step's gradient over L^2,
+// sgdBound returns the bound of docs/proofs/resque.md, Theorem N, and the step eta: with M^2 the second
+// moment of a step's gradient over L^2,
 //
 //	E f(x) - f(x*) <= R L M / sqrt(T) + 2 R b,    M^2 = 1 + (1-q)/B + d z^2/B^2
 //
-// where b is what rounding toward zero moves a gradient by. eta is R / (L M sqrt(T)).
+// where b is the distance by which rounding toward zero moves a gradient. eta is R / (L M sqrt(T)).
 func sgdBound(p Public, steps int, rate randomizer.Coin, noise float64) (bound, eta float64) {
 	b := rate.Float() * float64(p.N)
 	m := math.Sqrt(1 + (1-rate.Float())/b + float64(p.Dim)*noise*noise/(b*b))
@@ -46,12 +47,13 @@ func sgdBound(p Public, steps int, rate randomizer.Coin, noise float64) (bound, 
 // slackShare is the share of delta that goes to the lattice's slack.
 const slackShare = 0.005
 
-// releaseSlack is that of one of so many releases.
+// releaseSlack returns the slack allotted to one of this many releases.
 func releaseSlack(b accounting.Budget, releases float64) float64 {
 	return slackShare * b.Delta / (1 + math.Exp(b.Epsilon)) / releases
 }
 
-// largestMu is the largest mu, to a thousandth, with which so many sampled releases leave room for the masses.
+// largestMu returns the largest mu, to a thousandth, with which so many sampled releases leave room for the
+// masses.
 func largestMu(b accounting.Budget, releases, q float64) float64 {
 	lo, hi := math.Log(1e-6), math.Log(50.0)
 	for hi-lo > 5e-4 {
@@ -92,12 +94,12 @@ func planSGD(p Public, a *accounting.Accountant) (sgd, error) {
 	return s, nil
 }
 
-// ledger is what all steps cost.
+// ledger returns the ledger after all steps.
 func (s sgd) ledger(p Public) ledger {
 	return newLedger(p.target()).with(float64(s.steps), s.entry)
 }
 
-// run is the method.
+// run learns by the method.
 func (s sgd) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	book := newLedger(p.target())
 	noise, err := newLattice(nil, entropy)

@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// world makes n rows of the absolute loss |<x, theta> - y| with ||x|| <= 1: an instance whose best point is known up to its noise.
+// world makes n rows of the absolute loss |<x, theta> - y| with ||x|| <= 1: an instance whose best point is known
+// up to its noise.
 func world(n, d int, seed uint64) Data {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	truth := make([]float64, d)
@@ -92,7 +93,8 @@ func TestRefusesTooFew(t *testing.T) {
 	t.Log(err)
 }
 
-// learns wants a model whose excess is within the plan's bound, and a ledger that holds what was planned.
+// learns checks that the model's excess is within the plan's bound, and that the ledger holds what was
+// planned.
 func learns(t *testing.T, q Public) {
 	t.Helper()
 	p, err := NewPlan(q)
@@ -143,7 +145,8 @@ func TestLedgerRefuses(t *testing.T) {
 	}
 }
 
-// What is added is within the radius, in integers, whatever rounding does; and the release has the mean and variance that are claimed.
+// What is added is within the radius, in integers, whatever rounding does; and the release has the mean and
+// variance that are claimed.
 func TestLatticeLaw(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 2000 {
@@ -272,7 +275,8 @@ func TestUnsoundRowsSayZero(t *testing.T) {
 	}
 }
 
-// No record's gradients are those of something that is not convex, however large it is: they never fall along a line.
+// TestHostileRowsStayConvex checks that gradients never fall along a line, however large the record: they
+// belong to a convex function.
 func TestHostileRowsStayConvex(t *testing.T) {
 	counts, err := convex.Declaration{Name: "poisson", ScoreBound: 2}.New()
 	if err != nil {
@@ -297,7 +301,8 @@ func TestHostileRowsStayConvex(t *testing.T) {
 	}
 }
 
-// Clipped softmax is found by iteration, in which long rows lose digits: rows for which its gradients would not be monotone say zero.
+// Clipped softmax is found by iteration, in which long rows lose digits: rows for which its gradients would not be
+// monotone say zero.
 func TestLongRowsOfSoftmaxStayConvex(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	loss := convex.Softmax{Classes: 3}

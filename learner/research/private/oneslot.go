@@ -1,7 +1,7 @@
 package private
 
-// A slotter draws the records of a call with one slot a record: each record is selected with the sampler's rate, independently, and is then in one
-// of the slots, uniformly. A record is so in at most one step of a call.
+// A slotter draws the records of a call with one slot a record: each record is selected with the sampler's rate,
+// independently, and is then in one of the slots, uniformly. A record is so in at most one step of a call.
 type slotter struct {
 	sampler *sampler
 	slots   [][]int

@@ -2,8 +2,9 @@ package private
 
 import "math"
 
-// Paper are the parameters of Theorem 3 of Carmon et al. 2023 with its universal constants C and C_ba set to 1, with which nothing is proved: at the constants
-// that its proofs need, the theorem says nothing below 4e46 records (docs/proofs/resque.md). For print and comparison alone.
+// Paper holds the parameters of Theorem 3 of Carmon et al. 2023 with its universal constants C and C_ba set
+// to 1, with which nothing is proved: at the constants that its proofs need, the theorem says nothing below
+// 4e46 records (docs/proofs/resque.md). For print and comparison alone.
 type Paper struct {
 	Error, Kappa, Rho, R, K, Lambda float64
 	Order, Beta, Iterations         float64
@@ -43,7 +44,8 @@ const (
 	paperStrong = 32 * paperConvex * paperConvex
 )
 
-// PaperGap is Proposition 8 with that constant: Algorithm 5 has a gap of at most 8192 (L^2/lambda) (d/(beta T)^2 + 1/T). At the centre it is at most L^2/(2 lambda), so this says nothing below
+// PaperGap returns the bound of Proposition 8 with that constant: Algorithm 5 has a gap of at most 8192
+// (L^2/lambda) (d/(beta T)^2 + 1/T). At the centre it is at most L^2/(2 lambda), so this says nothing below
 // 16,384 steps; a plan evaluates Lemma T of docs/proofs/resque.md.
 func PaperGap(lipschitz, lambda, d, beta, steps float64) float64 {
 	return paperStrong * lipschitz * lipschitz / lambda * (d/(beta*steps*beta*steps) + 1/steps)

@@ -69,7 +69,8 @@ func TestClipBias(t *testing.T) {
 	}
 }
 
-// Lemma 6 of the paper: a sequence without the record, in which a random set of a random number of positions becomes it, is uniform on those that have it.
+// Lemma 6 of the paper: a sequence without the record, in which a random set of a random number of positions
+// becomes it, is uniform on those that have it.
 func TestCouplingIsUniform(t *testing.T) {
 	const m, n, most = 3, 4, 2
 	prob := map[[m]int]float64{}

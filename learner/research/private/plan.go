@@ -10,20 +10,20 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Plan is what will be run, and what is proved of it. It is a pure function of Public.
+// A Plan describes a run and what is proved of it. It is a pure function of Public.
 type Plan struct {
 	Public
-	// Bound is on the expected excess E f(x) - min f over B(R), where f is the mean of the N clipped losses; of ReSQueSCO that of the population, of ReSQueBall
-	// none: +Inf.
+	// Bound is on the expected excess E f(x) - min f over B(R), where f is the mean of the N clipped losses; of
+	// ReSQueSCO that of the population, of ReSQueBall none: +Inf.
 	Bound float64 `json:"bound"`
-	// Cost is what the whole run costs, at most.
+	// Cost is the most that the whole run costs.
 	Cost Cost `json:"cost"`
 	// Rounds is the query depth: how many times queries wait for the answers to those before.
 	Rounds int `json:"rounds"`
 	// Queries is the expected number of gradients of single records.
 	Queries float64 `json:"queries"`
-	// Rate is the probability with which a step, or a round, has a record in it, and Noise the standard deviation of a coordinate of a step's, or a
-	// round's, sum of gradients in units of L; of ReSQueSCO in its first phase.
+	// Rate is the probability with which a step, or a round, has a record in it, and Noise the standard deviation
+	// of a coordinate of a step's, or a round's, sum of gradients in units of L; of ReSQueSCO in its first phase.
 	Rate  float64 `json:"rate"`
 	Noise float64 `json:"noise"`
 	// Baseline is the bound of noisy SGD for the same target in at most 10 N gradients, or in Passes N if that is less.
@@ -34,13 +34,13 @@ type Plan struct {
 
 // A method is planned: sgd, pv, localized or ball.
 type method interface {
-	// ledger is what the whole run will be charged, at most.
+	// ledger returns the most that the whole run will be charged.
 	ledger(p Public) ledger
 	// run learns. Its only errors are the ledger's, that of a context that is done, and those of programs.
 	run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error)
 }
 
-// Advice says which method has the smaller bound.
+// Advice returns a line that names the method with the smaller bound.
 func (p Plan) Advice() string {
 	if p.Method == ReSQueBall {
 		return fmt.Sprintf("%s has a bound: %.4g; %s has none", NoisySGD, p.Baseline, p.Method)
@@ -54,8 +54,9 @@ func (p Plan) Advice() string {
 	return fmt.Sprintf("%s has the smaller bound: %.4g", p.Method, p.Bound)
 }
 
-// NewPlan plans the method for these numbers, in seconds. It refuses numbers out of range, and too few records: the bound has to be below L R, but for
-// ReSQueBall, which has none and is for those who ask for it by name.
+// NewPlan plans the method for these numbers, in seconds. It refuses numbers out of range, and too few
+// records: the bound has to be below L R. Only ReSQueBall is exempt: it has no bound, and has to be asked for
+// by name.
 func NewPlan(p Public) (Plan, error) {
 	if err := p.Validate(); err != nil {
 		return Plan{}, err
@@ -128,7 +129,7 @@ func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
 	return plan, nil
 }
 
-// enough is the smallest n at which the bound is below L R, to a tenth.
+// enough returns the smallest n at which the bound is below L R, to a tenth.
 func enough(p Public, a *accounting.Accountant) string {
 	ok := func(n float64) bool {
 		p.N = int(n)
@@ -151,18 +152,20 @@ func enough(p Public, a *accounting.Accountant) string {
 	return fmt.Sprintf("%.0f", math.Ceil(hi))
 }
 
-// A Result is what a run may publish.
+// A Result holds all that a run may publish.
 type Result struct {
-	// Theta is the point. Noisy SGD's is in B(R); that of the others may lie outside by a little, and the bound is for it as it is.
+	// Theta is the point. Noisy SGD's is in B(R); that of the others may lie outside by a little, and the bound is
+	// for it as it is.
 	Theta []float64
-	// Cost is what the ledger holds at the end.
+	// Cost is the cost by the ledger at the end.
 	Cost Cost
 	// Rounds is the number of rounds.
 	Rounds int
 }
 
-// Fit learns from at most N records. A nil entropy is the system's; any other is for tests and simulations. The error holds nothing of the records. A
-// context that is done ends the run between two steps, with nothing released but noisy steps in memory, and with its error.
+// Fit learns from at most N records. A nil entropy is the system's; any other is for tests and simulations. The
+// error holds nothing of the records. A context that is done ends the run between two steps, with nothing released
+// but noisy steps in memory, and with its error.
 func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (Result, error) {
 	if p.Rounds == 0 {
 		return Result{}, fmt.Errorf("fit: want a plan that NewPlan made")

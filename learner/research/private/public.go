@@ -14,9 +14,11 @@ import (
 const (
 	NoisySGD = "noisy-sgd" // projected noisy stochastic gradient descent: recommended
 	ReSQue   = "resque"    // ball acceleration at a fixed lambda with reweighted stochastic queries
-	// ReSQueSCO is ReSQue on disjoint blocks one after another; its bound is about the population of which the records are independent draws.
+	// ReSQueSCO is ReSQue on disjoint blocks one after another; its bound is about the population of which the
+	// records are independent draws.
 	ReSQueSCO = "resque-sco"
-	// ReSQueBall is ball acceleration as Theorem 3 of Carmon et al. 2023 has it, with a line search and multilevel proximal estimates. It has no bound.
+	// ReSQueBall is ball acceleration as Theorem 3 of Carmon et al. 2023 has it, with a line search and multilevel
+	// proximal estimates. It has no bound.
 	ReSQueBall = "resque-ball"
 )
 
@@ -27,21 +29,24 @@ type Public struct {
 	N int `json:"n"`
 	// Dim is d, the length of the point that is learned.
 	Dim int `json:"dim"`
-	// Lipschitz is L: gradients are clipped to this norm, and the bounds are for losses that it never clips, or for the clipped ones.
+	// Lipschitz is L: gradients are clipped to this norm, and the bounds are for losses that it never clips, or for
+	// the clipped ones.
 	Lipschitz float64 `json:"lipschitz"`
 	// Radius is R: the bounds compare with the best point of the ball of this radius around the origin.
 	Radius float64 `json:"radius"`
 	// Epsilon and Delta are the target.
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	// Replace says that the target is for one record replaced by another, and not for one more or less.
+	// Replace selects the target for one record replaced by another; by default it is for one record more or
+	// less.
 	Replace bool `json:"replace"`
 	// Passes bounds the expected number of gradients by Passes N; 0 stands for 10 of noisy SGD and 100 of the others.
 	Passes float64 `json:"passes"`
 	// Rounds bounds the query depth; 0 is no bound.
 	Rounds int `json:"max_rounds"`
-	// Convex says that the clipped gradients are those of a convex function for every possible record, hostile ones included, as
-	// convex.ClippedGradient's are of every loss of package convex. ReSQue then needs less noise; where it is false, it is charged for what is not.
+	// Convex promises that the clipped gradients belong to a convex function for every possible record,
+	// hostile ones included, as convex.ClippedGradient's are of every loss of package convex. ReSQue then
+	// needs less noise; where it is false, ReSQue is charged for gradients that are not.
 	Convex bool `json:"convex"`
 }
 
@@ -78,7 +83,7 @@ func (p Public) maxRounds() float64 {
 	return math.Inf(1)
 }
 
-// target is the budget for one record more or less.
+// target returns the budget for one record more or less.
 func (p Public) target() accounting.Budget {
 	if !p.Replace {
 		return accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
@@ -96,13 +101,13 @@ func (p Public) passes() float64 {
 	return 10
 }
 
-// A Cost is what a plan costs, at most.
+// A Cost bounds the privacy cost of a plan.
 type Cost struct {
 	// Epsilon and Delta hold for neighbours of which one has one record more (add/remove).
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	// ReplaceEpsilon and ReplaceDelta hold for neighbours of which one has another record in the place of one (replace-one): the
-	// record is taken away and the other one added.
+	// ReplaceEpsilon and ReplaceDelta hold for neighbours of which one has another record in the place of one
+	// (replace-one): the record is taken away and the other one added.
 	ReplaceEpsilon float64 `json:"replace_epsilon"`
 	ReplaceDelta   float64 `json:"replace_delta"`
 }
@@ -111,17 +116,17 @@ func newCost(eps, delta float64) Cost {
 	return Cost{Epsilon: eps, Delta: delta, ReplaceEpsilon: 2 * eps, ReplaceDelta: min(1, delta*(1+math.Exp(eps))*(1+1e-12))}
 }
 
-// String says the adjacency beside each figure.
+// String returns the figures, each with its adjacency.
 func (c Cost) String() string {
 	return fmt.Sprintf("epsilon %s, delta %s for one record more or less; %s for one replaced", upper(c.Epsilon, 6), upper(c.Delta, 3), c.Replaced())
 }
 
-// Replaced says ReplaceEpsilon and ReplaceDelta, neither less than it is.
+// Replaced returns the text of ReplaceEpsilon and ReplaceDelta, both rounded up.
 func (c Cost) Replaced() string {
 	return fmt.Sprintf("epsilon %s, delta %s", upper(c.ReplaceEpsilon, 6), upper(c.ReplaceDelta, 3))
 }
 
-// upper is the least decimal of so many digits that is at least x, a finite number > 0.
+// upper returns the least decimal of so many digits that is at least x, a finite number > 0.
 func upper(x float64, digits int) string {
 	text := strconv.FormatFloat(x, 'e', digits-1, 64)
 	near, _ := strconv.ParseFloat(text, 64)

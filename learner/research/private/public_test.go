@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestCostsArePrintedUpwards: what is printed is at least what is guaranteed, and less than a unit of the last digit above it.
+// TestCostsArePrintedUpwards: what is printed is at least what is guaranteed, and less than a unit of the last
+// digit above it.
 func TestCostsArePrintedUpwards(t *testing.T) {
 	for _, eps := range []float64{0.99923744, 0.9992371, 1, 0.49999999, 0.1, 4.99999951, 3} {
 		c := newCost(eps, 1e-6)

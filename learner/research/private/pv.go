@@ -11,8 +11,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A pv is private ReSQue at a fixed lambda = L/r: in each round, around a point y that was released before, Algorithm 4 with one slot a record finds x, and
-// a Poisson sample the smoothed gradient at x. Both are released with noise; all else is post-processing.
+// A pv is private ReSQue at a fixed lambda = L/r: in each round, around a point y that was released before,
+// Algorithm 4 with one slot a record finds x, and a Poisson sample the smoothed gradient at x. Both are released
+// with noise; all else is post-processing.
 type pv struct {
 	rounds int
 	s, r   float64
@@ -30,30 +31,31 @@ type pv struct {
 	seen  func(call, grad []float64) // what a run releases, for audits
 }
 
-// cut is the largest weight that a gradient is given: the expected excess over it is clipBias.
+// cut returns the largest weight that a gradient is given: the expected excess over it is clipBias.
 func cut(s float64) float64 { return math.Exp(4.5 * s) }
 
-// clipBias is E (W - most)_+ for a weight of log W ~ N(-s^2/2, s^2).
+// clipBias returns E (W - most)_+ for a weight of log W ~ N(-s^2/2, s^2).
 func clipBias(s, most float64) float64 {
 	at := (s*s/2 - math.Log(most)) / s
 	cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 	return cdf(at) - most*cdf(at-s)
 }
 
-// ledger is what all rounds cost: a call and a gradient each.
+// ledger returns the ledger after all rounds: a call and a gradient each.
 func (v pv) ledger(p Public) ledger {
 	return newLedger(p.target()).with(float64(v.rounds), v.call).with(float64(v.rounds), v.gradient)
 }
 
-// queries is the expected number of gradients in all rounds, of n records.
+// queries returns the expected number of gradients in all rounds, of n records.
 func (v pv) queries(n int) float64 {
 	return float64(v.rounds) * float64(n) * (v.rate.Float() + v.gradRate.Float())
 }
 
-// place is slotted's, for the longest step that there is.
+// place calls slotted's place for the longest step that there is.
 func (v pv) place(p Public) ([]phase, error) { return v.slotted.place(p, v.r, v.eta) }
 
-// callBound is Lemma V for the plan's call, whose objective has a slope of up to 2L in its ball, with a ridge 4L.
+// callBound returns the bound of Lemma V for the plan's call, whose objective has a slope of up to 2L in its
+// ball, with a ridge 4L.
 func (v pv) callBound(p Public, m *moments, noise float64) (gap, variance float64) {
 	slope := 2.
 	if v.ridge > 0 {
@@ -64,7 +66,8 @@ func (v pv) callBound(p Public, m *moments, noise float64) (gap, variance float6
 	return 4/(step*float64(v.slots+1)) + step*variance, variance
 }
 
-// strength is that of a call's regularised problem: its minimiser without the ball is in it. With a ridge the problem's slope is up to 2L in B(start, L/ridge).
+// strength returns the strength of a call's regularised problem: its minimiser over the whole space lies in
+// the ball. With a ridge the problem's slope is up to 2L in B(start, L/ridge).
 func (v pv) strength(lipschitz float64) float64 {
 	if v.ridge > 0 {
 		return 2 * lipschitz / v.r
@@ -72,12 +75,13 @@ func (v pv) strength(lipschitz float64) float64 {
 	return lipschitz / v.r
 }
 
-// run is the method, from the origin.
+// run learns by the method, from the origin.
 func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	return v.from(ctx, p, make([]float64, p.Dim), r, entropy)
 }
 
-// from learns from a start that was released before. p.Radius is that of the ball around it in which the minimiser is.
+// from learns from a start that was released before. p.Radius is the radius of the ball around the start that
+// has the minimiser.
 func (v pv) from(ctx context.Context, p Public, start []float64, r *records, entropy rand.Source) ([]float64, ledger, error) {
 	book := newLedger(p.target())
 	noise, err := newLattice(v.coins, entropy)
@@ -160,7 +164,7 @@ func (v pv) from(ctx context.Context, p Public, start []float64, r *records, ent
 	return x, book, nil
 }
 
-// weights are A_N and the sum of A_1 to A_N of so many rounds.
+// weights returns A_N and the sum of A_1 to A_N of so many rounds.
 func weights(lambda float64, rounds int) (last, sum float64) {
 	for range rounds {
 		last += resque.NextStep(lambda, last)
@@ -169,7 +173,8 @@ func weights(lambda float64, rounds int) (last, sum float64) {
 	return last, sum
 }
 
-// bound is docs/proofs/resque.md, Theorem V; with a ridge, what a phase of localisation costs.
+// bound returns the bound of docs/proofs/resque.md, Theorem V; with a ridge, the cost of a phase of
+// localisation.
 func (v pv) bound(p Public, m *moments, callNoise, gradNoise float64) float64 {
 	if v.ridge > 0 {
 		gap, smoothing := v.regularised(p, m, callNoise, gradNoise)
@@ -183,7 +188,8 @@ func (v pv) bound(p Public, m *moments, callNoise, gradNoise float64) float64 {
 	return L*v.r/v.s*math.Sqrt(d) + (p.Radius*p.Radius/2+(1+v.s)*(1+v.s)*gap*L*v.r*sum+sigma2*sum/(2*lambda))/last + bias
 }
 
-// estimate is what the mean of a round's gradients is off by: its variance, and what its bias costs over a diameter of the ball.
+// estimate returns the errors of the mean of a round's gradients: its variance, and the cost of its bias over
+// a diameter of the ball.
 func (v pv) estimate(p Public, noise float64) (variance, bias float64) {
 	L, d, n := p.Lipschitz, float64(p.Dim), float64(p.N)*v.gradRate.Float()
 	truncated := v.most * math.Sqrt(d) * noise / math.Sqrt(noiseVariance) / (1 << stepBits)
@@ -193,7 +199,7 @@ func (v pv) estimate(p Public, noise float64) (variance, bias float64) {
 // driftShare is the share of delta that goes to runs that drift further than KD.
 const driftShare = 0.02
 
-// driftDelta is the probability of that in one call in which the record is selected.
+// driftDelta returns the drift probability allotted to one call that samples the record.
 func driftDelta(b accounting.Budget, rounds int, q float64) float64 {
 	return driftShare * b.Delta * math.Exp(-b.Epsilon) / (float64(rounds) * q)
 }

@@ -38,7 +38,8 @@ func TestReSQueLearns(t *testing.T) {
 	learns(t, q)
 }
 
-// What is charged for drift is of the batch that is run: the grid of rates makes it a little less than 1, and its moments larger.
+// What is charged for drift is of the batch that is run: the grid of rates makes it a little less than 1, and its
+// moments larger.
 func TestDriftIsOfTheBatchThatIsRun(t *testing.T) {
 	p := public(ReSQue, 1<<22, 10)
 	s := pvSearch{p: p, a: accounting.NewAccountant(), most: 1e9}

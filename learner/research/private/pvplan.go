@@ -15,12 +15,12 @@ type pvSearch struct {
 	p    Public
 	a    *accounting.Accountant
 	most float64 // gradients in all
-	// ridge is that of the objective, in a ball of radius L/ridge; 0: none.
+	// ridge is the ridge of the objective, in a ball of radius L/ridge; 0: none.
 	ridge float64
 }
 
-// shape is the plan at x = logarithms of r, rounds, slots, expected records in a gradient, and of the ratio of a gradient's mu to a call's;
-// or false. Its noise is left to charge.
+// shape returns the plan at x = logarithms of r, rounds, slots, expected records in a gradient, and of the
+// ratio of a gradient's mu to a call's; or false. Its noise is left to charge.
 func (s pvSearch) shape(m *moments, x []float64) (pv, bool) {
 	n := float64(s.p.N)
 	v := pv{ridge: s.ridge, s: m.s, r: math.Exp(x[0]), rounds: int(math.Exp(x[1]) + 1e-9), most: cut(m.s)}
@@ -55,7 +55,8 @@ func (s pvSearch) charge(v *pv, ratio float64) {
 	v.gradMu = v.mu * ratio
 }
 
-// tune sets eta and KD, which depend on each other a little, for a call's noise of sd standard deviations at one of KD e L/B.
+// tune sets eta and KD, which depend on each other a little, for a call's noise of sd standard deviations at one of
+// KD e L/B.
 func (s pvSearch) tune(v *pv, m *moments, sd float64) {
 	L, T := s.p.Lipschitz, float64(v.slots+1)
 	delta := driftDelta(s.p.target(), v.rounds, v.rate.Float())
@@ -70,14 +71,14 @@ func (s pvSearch) tune(v *pv, m *moments, sd float64) {
 	}
 }
 
-// drift is KD of the first phase, whose steps are the longest and the most: it covers the others.
+// drift returns KD of the first phase, whose steps are the longest and the most: it covers the others.
 func (s pvSearch) drift(v *pv, m *moments, delta float64) float64 {
 	ph := phases(v.slots+1, v.eta)[0]
 	kd, _ := m.multiplier(1, ph.e*s.p.Lipschitz*m.s/v.r, ph.steps, delta)
 	return kd
 }
 
-// score is the bound at x, with a guess of what the lattice adds.
+// score returns the bound at x, with a guess of what the lattice adds.
 func (s pvSearch) score(m *moments, x []float64) float64 {
 	v, ok := s.shape(m, x)
 	if !ok {
@@ -122,7 +123,8 @@ func planPV(p Public, a *accounting.Accountant, baseline float64) (pv, float64, 
 	return v, bound, err
 }
 
-// settle puts the lattice in the place of the Gaussian, and the batch that the grid of rates has in that of 1, and evaluates the bound of what is run.
+// settle replaces the Gaussian by the lattice, and the batch of 1 by the one of the grid of rates, and
+// evaluates the bound of the run.
 func (s pvSearch) settle(v *pv) (float64, error) {
 	m := newMoments(v.s, v.batch(s.p.N), s.p.Convex)
 	budget := s.p.target()

@@ -2,8 +2,9 @@ package private
 
 import "math"
 
-// minimize is a coordinate search from x along the directions, with steps of a factor of 4 down to 1.1 of parameters that are logarithms. It returns the best
-// of the points that it tried; +Inf is a point that is not allowed. Deterministic.
+// minimize searches from x along the directions, one after the other, with steps of a factor of 4 down to 1.1
+// of parameters that are logarithms. It returns the best of the points that it tried; +Inf is a point that is
+// not allowed. Deterministic.
 func minimize(x []float64, directions [][]float64, score func([]float64) float64) []float64 {
 	best, value := x, score(x)
 	for step := math.Log(4); step > 0.09; {

@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// slotted is Algorithm 4 with one slot a record, as it is charged: fixed before any data, whatever centre, strength and step length it will have.
+// slotted is Algorithm 4 with one slot a record, as it is charged: fixed before any data, whatever centre, strength
+// and step length it will have.
 type slotted struct {
 	slots int             // m = That - 1
 	rate  randomizer.Coin // q of a call: batch = q n / m
@@ -17,10 +18,11 @@ type slotted struct {
 	call  entry
 }
 
-// batch is B, the expected number of records in a slot.
+// batch returns B, the expected number of records in a slot.
 func (c slotted) batch(n int) float64 { return c.rate.Float() * float64(n) / float64(c.slots) }
 
-// rounding bounds what floating point adds to the distance of two runs' means, relative to e L/B: docs/proofs/resque.md, "Evaluation".
+// rounding bounds what floating point adds to the distance of two runs' means, relative to e L/B:
+// docs/proofs/resque.md, "Evaluation".
 func rounding(ph phase, d int, r, batch, lipschitz float64) float64 {
 	return 2 * float64(ph.steps) * float64(d+64) * 0x1p-50 * (r*batch/(ph.e*lipschitz) + 4*batch + 4 + math.Sqrt(float64(d)))
 }
@@ -28,8 +30,9 @@ func rounding(ph phase, d int, r, batch, lipschitz float64) float64 {
 // maxRounding refuses phases whose rounding would show.
 const maxRounding = 0.01
 
-// place says how long a level is in each phase of steps from eta on, in a ball of radius r: two runs' means are then within shift levels of each other, with what
-// truncation adds.
+// place returns the phases of steps from eta on, with the length of a level in each, in a ball of radius r:
+// two runs' means are then within shift levels of each other, truncation included. It returns an error if
+// rounding is too large, or the ball too large for the lattice.
 func (c slotted) place(p Public, r, eta float64) ([]phase, error) {
 	of, batch := phases(c.slots+1, eta), c.batch(p.N)
 	for i, ph := range of {
@@ -47,8 +50,9 @@ func (c slotted) place(p Public, r, eta float64) ([]phase, error) {
 	return of, nil
 }
 
-// variance is V of docs/proofs/resque.md, Lemma V, for steps of step r/L in the ball and an objective whose slope there is at most slope L; +Inf where the lemma says nothing.
-// noise is the standard deviation of a coordinate of a phase's noise over e L/B.
+// variance returns V of docs/proofs/resque.md, Lemma V, for steps of step r/L in the ball and an objective
+// whose slope there is at most slope L; +Inf where the lemma says nothing. noise is the standard deviation of
+// a coordinate of a phase's noise over e L/B.
 func (c slotted) variance(p Public, m *moments, step, slope, noise float64) float64 {
 	d, T, B, q := float64(p.Dim), float64(c.slots+1), c.batch(p.N), c.rate.Float()
 	curvature := 1 - step*m.s/4 // eta L/(4 rho)

@@ -18,7 +18,8 @@ type phase struct {
 	scale float64 // steps of the lattice a unit
 }
 
-// phases are the schedule of Algorithms 3 and 4 for a T that is rounded down to a power of two: T/2, T/4, ..., 1 steps of lengths eta/4, eta/16, ...
+// phases returns the schedule of Algorithms 3 and 4 for a T that is rounded down to a power of two: T/2, T/4,
+// ..., 1 steps of lengths eta/4, eta/16, ...
 func phases(T int, eta float64) []phase {
 	k := bits.Len(uint(T)) - 1
 	out := make([]phase, k)
@@ -28,8 +29,9 @@ func phases(T int, eta float64) []phase {
 	return out
 }
 
-// A solver is Algorithm 4 around one centre: min of F + (lambda/2) ||. - c||^2 over B(centre, r) for the smoothed mean F. Every noisy mean is projected
-// back into the ball, which the moment bounds need of the points at which weights are taken.
+// A solver is Algorithm 4 around one centre: min of F + (lambda/2) ||. - c||^2 over B(centre, r) for the smoothed
+// mean F. Every noisy mean is projected back into the ball, which the moment bounds need of the points at which
+// weights are taken.
 //
 // All points are kept as displacements from the centre, so that rounding is relative to r.
 type solver struct {
@@ -48,8 +50,8 @@ func newSolver(d int, r, rho, lambda, batch float64, of []phase, noise lattice) 
 		query: v(), xi: v(), g: v(), step: v(), sum: v(), place: make([]int64, d)}
 }
 
-// solve overwrites dst, at first the start, with the noisy solution; both, and pull = c - centre, are displacements. slots[j] are the records of
-// step j; there are as many as the phases have steps.
+// solve overwrites dst, at first the start, with the noisy solution; both, and pull = c - centre, are
+// displacements. slots[j] are the records of step j; there are as many as the phases have steps.
 func (s *solver) solve(dst, centre, pull []float64, r *records, slots [][]int) {
 	y := dst
 	next := 0
@@ -91,7 +93,8 @@ func (s *solver) draw(centre []float64) {
 	}
 }
 
-// gaussian inverts a uniform number of 53 bits: the proof is about moments of weights at 10 standard deviations, too far for a table of single precision.
+// gaussian inverts a uniform number of 53 bits: the proof is about moments of weights at 10 standard deviations,
+// too far for a table of single precision.
 func gaussian(rng *rand.Rand) float64 {
 	u := rng.Uint64()
 	z := mathext.NormalQuantile((float64(u>>12) + 0.5) / (1 << 53)) // at most 1/2

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// restarts is the schedule of Algorithm 5 (Carmon et al. 2023): k = ceil(log2 log2 T) calls of Algorithm 4, of T_i = 2^(i-k) T steps at b_i = 2^((k-i)/2) beta. It takes T > 2.
+// restarts returns the schedule of Algorithm 5 (Carmon et al. 2023): k = ceil(log2 log2 T) calls of Algorithm
+// 4, of T_i = 2^(i-k) T steps at b_i = 2^((k-i)/2) beta. It takes T > 2.
 //
 // So T_(i+1) = 2 T_i, b_(i+1) = b_i/sqrt(2), and the sum of (b_i T_i)^2 is (1 - 2^-k) (beta T)^2.
 func restarts(T, beta float64) (steps, betas []float64) {
@@ -26,10 +27,12 @@ func powerOfTwo(x float64) int {
 	return n
 }
 
-// doubling is what Algorithm 5 knows about its calls: the distance r_i from the minimiser at which each begins, at most, and the gap D_i that it begins with, then the last one's.
-// first is D_0; a call's gap is at most factors[i] L r_i, and r_i = min(most, sqrt(2 D_i/lambda)) by strong convexity.
+// doubling returns bounds on the calls of Algorithm 5: the distance r_i from the minimiser at which each
+// begins, and the gap D_i that it begins with, then the last one's. first is D_0; a call's gap is at most
+// factors[i] L r_i, and r_i = min(most, sqrt(2 D_i/lambda)) by strong convexity.
 //
-// Without most this is D_(i+1) = sqrt(D_i E_i) for E_i = 2 factors[i]^2 L^2/lambda. Distances fall as lambda rises, if first is proportional to 1/lambda.
+// Without most this is D_(i+1) = sqrt(D_i E_i) for E_i = 2 factors[i]^2 L^2/lambda. Distances fall as lambda
+// rises, if first is proportional to 1/lambda.
 func doubling(first, lipschitz, lambda, most float64, factors []float64) (distances, gaps []float64) {
 	gap := first
 	gaps = append(gaps, gap)
@@ -51,7 +54,8 @@ type stage struct {
 // A strong is Algorithm 5: stages one after another, each from where the last one ended.
 type strong []stage
 
-// distances are r_i and the gaps of a strength lambda, from the centre: the gap there is at most L^2/(2 lambda) (Lemma 8).
+// distances returns r_i and the gaps of a strength lambda, from the centre: the gap there is at most L^2/(2
+// lambda) (Lemma 8).
 func (a strong) distances(lipschitz, lambda, r float64) (distances, gaps []float64) {
 	factors := make([]float64, len(a))
 	for i, s := range a {
@@ -60,10 +64,10 @@ func (a strong) distances(lipschitz, lambda, r float64) (distances, gaps []float
 	return doubling(lipschitz*lipschitz/(2*lambda), lipschitz, lambda, 2*r, factors)
 }
 
-// last is the stage that ends a run.
+// last returns the stage that ends a run.
 func (a strong) last() stage { return a[len(a)-1] }
 
-// enter is the ledger after so many more runs: every stage is an entry.
+// enter returns the ledger after so many more runs: every stage is an entry.
 func (a strong) enter(book ledger, times float64) ledger {
 	for _, s := range a {
 		book = book.with(times, s.call)

@@ -35,7 +35,8 @@ func TestAlgorithm5Invariants(t *testing.T) {
 	}
 }
 
-// Whatever the numbers: E halves, D_(i+1)^2 = D_i E_i, the last D is at most 8 E_k and within Proposition 8, and the stages' squares add up.
+// Whatever the numbers: E halves, D_(i+1)^2 = D_i E_i, the last D is at most 8 E_k and within Proposition 8, and
+// the stages' squares add up.
 func TestAlgorithm5Gap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		T, beta := math.Exp(rapid.Float64Range(1.5, 14).Draw(t, "log T")), math.Exp(rapid.Float64Range(-6, 1).Draw(t, "log beta"))
@@ -75,7 +76,8 @@ func TestAlgorithm5Gap(t *testing.T) {
 	})
 }
 
-// The steps that a call is charged for cover those of every strength: distances are at most 2r and fall as lambda rises, and KD grows with the steps.
+// The steps that a call is charged for cover those of every strength: distances are at most 2r and fall as lambda
+// rises, and KD grows with the steps.
 func TestChargeCoversEveryStrength(t *testing.T) {
 	var kinds []*moments
 	for _, s := range []float64{.02, .1} {
@@ -129,7 +131,8 @@ func TestAggregate(t *testing.T) {
 	})
 }
 
-// Of an even number, more than half is one more than half: of these six, the first has four within 1, and the second has three, but not four, much nearer. In any order.
+// Of an even number, more than half is one more than half: of these six, the first has four within 1, and the
+// second has three, but not four, much nearer. In any order.
 func TestAggregateOfMoreThanHalf(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		points := rapid.Permutation([][]float64{{0, 0}, {0, 1.6}, {0, 1}, {0, 2.2}, {1, 0}, {-1, 0}}).Draw(t, "order")
@@ -139,7 +142,8 @@ func TestAggregateOfMoreThanHalf(t *testing.T) {
 	})
 }
 
-// Two runs' means are within shift levels, with all that rounding adds to Lemma D's distance and truncation to whole steps: here rounding is most of what is allowed.
+// Two runs' means are within shift levels, with all that rounding adds to Lemma D's distance and truncation to
+// whole steps: here rounding is most of what is allowed.
 func TestPlaceHasRoomForRounding(t *testing.T) {
 	p := public(ReSQueBall, 40, 2)
 	c := slotted{slots: 7, rate: gridRate(.5), kd: 1.5, shift: 10}
@@ -177,8 +181,8 @@ func playerOf(t *testing.T, p Public, r, rho float64, data Data, a strong) *play
 	return out
 }
 
-// Algorithm 5 is Algorithm 4 stage by stage, with the radius, the smoothing, the strength and the batch that were charged: with the same coins, the same bytes.
-// The first stage ends at the ball's boundary.
+// Algorithm 5 is Algorithm 4 stage by stage, with the radius, the smoothing, the strength and the batch that were
+// charged: with the same coins, the same bytes. The first stage ends at the ball's boundary.
 func TestStrongIsItsStages(t *testing.T) {
 	const n, d, r, rho, lambda = 40, 2, .1, 1., 6.
 	p, y := public(ReSQueBall, n, d), []float64{-5, 2}
@@ -211,7 +215,8 @@ func TestStrongIsItsStages(t *testing.T) {
 	}
 }
 
-// A record moves a step by at most e L/B, however steep it is: here the only step, from the centre, where weights are 1, and hardly any noise.
+// A record moves a step by at most e L/B, however steep it is: here the only step, from the centre, where weights
+// are 1, and hardly any noise.
 func TestSteepRecordsAreClipped(t *testing.T) {
 	const n, lipschitz = 4, .5
 	p := public(ReSQueBall, n, 1)

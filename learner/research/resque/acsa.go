@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/learner/research/acsa"
 )
 
-// restarted is Algorithm 2, accelerated stochastic approximation (Ghadimi, Lan 2012) with restarts and batches, as that source has it: the coefficients of the query point
-// sum to 1, and every step has a fresh batch. It has far fewer steps that follow one another than epochSGD, for about as many queries.
+// restarted is Algorithm 2, accelerated stochastic approximation (Ghadimi, Lan 2012) with restarts and batches, as
+// that source has it: the coefficients of the query point sum to 1, and every step has a fresh batch. It has far
+// fewer steps that follow one another than epochSGD, for about as many queries.
 type restarted struct{}
 
 // restart is the schedule of a solve.
@@ -31,7 +32,8 @@ func (s restart) queries() int64 {
 	return int64(sum)
 }
 
-// schedule is that for accuracy phi: Kc = max(1, ceil(log2(lambda r^2/phi))), T = ceil(4 sqrt(L/(rho lambda) + 1)), N_k = ceil(16 G^2 2^k/(lambda^2 r^2 T)).
+// schedule returns the schedule for accuracy phi: Kc = max(1, ceil(log2(lambda r^2/phi))), T = ceil(4
+// sqrt(L/(rho lambda) + 1)), N_k = ceil(16 G^2 2^k/(lambda^2 r^2 T)).
 func schedule(b ball, square, lambda, phi float64) restart {
 	out := restart{smooth: b.longest / b.rho}
 	out.restarts = max(1, int(math.Ceil(math.Log2(lambda*b.r*b.r/phi))))

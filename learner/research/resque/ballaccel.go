@@ -7,17 +7,20 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Subproblems are what BallAccel asks about min over ||x - y|| <= r of F(x) + (lambda/2)||x - y||^2, with minimizer xhat.
+// Subproblems solves the subproblems of BallAccel, min over ||x - y|| <= r of F(x) + (lambda/2)||x - y||^2,
+// with minimizer xhat.
 type Subproblems interface {
 	// Distance returns ||xhat - y|| within r/17: a line-search oracle, of which nothing but that is wanted.
 	Distance(ctx context.Context, y []float64, lambda float64) (float64, error)
-	// Solve returns a point whose gap is at most phi in expectation (a ball-optimization oracle), and one with mean within bias/lambda of xhat and mean squared
-	// distance at most variance/lambda^2 (a stochastic proximal oracle).
+	// Solve returns a point whose gap is at most phi in expectation (a ball-optimization oracle), and one with mean
+	// within bias/lambda of xhat and mean squared distance at most variance/lambda^2 (a stochastic proximal
+	// oracle).
 	Solve(ctx context.Context, y []float64, lambda, phi, bias, variance float64) (x, prox []float64, err error)
 }
 
-// A ballPlan is the outer loop of Theorem 1: accelerated proximal steps whose strength a line search keeps as small as the balls allow (Carmon et al. 2020;
-// Asi et al. 2021), with the constants and the proof of docs/proofs/resque.md.
+// A ballPlan is the outer loop of Theorem 1: accelerated proximal steps whose strength a line search keeps as small
+// as the balls allow (Carmon et al. 2020; Asi et al. 2021), with the constants and the proof of
+// docs/proofs/resque.md.
 type ballPlan struct {
 	ball
 	radius, gap float64
@@ -45,15 +48,17 @@ func (f ballPlan) steps() (searched, least float64) {
 	return 1 + math.Pow(2*math.Sqrt(82)*f.radius/f.r*l, 2./3), 1 + 2*math.Sqrt(2*f.least*f.radius*f.radius/f.gap)
 }
 
-// copies is that of every distance: with it all of them are within r/17 but with a probability that costs a tenth of the gap. There are at most 4 sqrt(kappa R/r) + 1 steps of
-// at most 4 + log2(log(most/least) (0.172 reach + r)/(0.18 r)) distances.
+// copies returns the number of copies of every distance: with it all of them are within r/17, except with a
+// probability that costs a tenth of the gap. There are at most 4 sqrt(kappa R/r) + 1 steps of at most 4 +
+// log2(log(most/least) (0.172 reach + r)/(0.18 r)) distances.
 func (f ballPlan) copies() int {
 	steps := 4*math.Sqrt(f.longest*f.radius/f.gap*f.radius/f.r) + 1
 	probes := 4 + math.Log2(max(1, math.Log(f.most/f.least)*(0.172*f.reach+f.r)/(0.18*f.r)))
 	return Copies(f.gap/10/f.longest/f.reach/steps/probes, 0.9)
 }
 
-// An Outer is BallAccel's outer loop for whoever has subproblems of their own: of an L-Lipschitz F, against the points of norm at most Radius.
+// An Outer is BallAccel's outer loop for callers with subproblems of their own: of an L-Lipschitz F, against
+// the points of norm at most Radius.
 type Outer struct {
 	Lipschitz, Radius, Ball, Gap float64 // L, R, r and the gap, all above 0
 	Steps, Probes                int     // at most so many steps, of at most so many distances each; 0: as many as the proof needs
@@ -65,13 +70,14 @@ func (o Outer) plan() ballPlan {
 	return f
 }
 
-// Strengths are the least lambda that is asked for, and the largest.
+// Strengths returns the least lambda that is asked for, and the largest.
 func (o Outer) Strengths() (least, most float64) {
 	f := o.plan()
 	return f.least, f.most
 }
 
-// Run takes steps from the origin. It returns where they end, and the number of those whose strength was searched, was the least, and was not found.
+// Run takes steps from the origin. It returns where they end, and the number of those whose strength was searched,
+// was the least, and was not found.
 func (o Outer) Run(ctx context.Context, dim int, s Subproblems) (x []float64, counts [3]int, err error) {
 	return o.plan().run(ctx, dim, s)
 }
@@ -85,7 +91,8 @@ const (
 	uncertified                 // the line search ended between two strengths: the minimizer is not at the edge
 )
 
-// run takes steps until A >= 2 R^2/gap, which at most 4 sqrt(kappa R/r) + 1 do, or the limit; counts are those of the kinds.
+// run takes steps until A >= 2 R^2/gap, after at most 4 sqrt(kappa R/r) + 1 steps, or until the limit; counts
+// are by the kind of step.
 func (f ballPlan) run(ctx context.Context, dim int, s Subproblems) (x []float64, counts [3]int, err error) {
 	x, v := make([]float64, dim), make([]float64, dim)
 	var acc accelerator

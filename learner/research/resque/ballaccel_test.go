@@ -29,7 +29,8 @@ func (k *known) Solve(_ context.Context, y []float64, lambda, _, _, _ float64) (
 	return x, x, nil
 }
 
-// norm is ||x - b|| in a ball of radius r: a step of min(1/lambda, distance, r) towards b.
+// norm returns ||x - b|| and its proximal step in a ball of radius r: a step of min(1/lambda, distance, r)
+// towards b.
 func norm(b []float64, r float64) (value func([]float64) float64, prox func([]float64, float64) []float64) {
 	value = func(x []float64) (sum float64) {
 		for i, v := range x {
@@ -50,8 +51,8 @@ func norm(b []float64, r float64) (value func([]float64) float64, prox func([]fl
 	}
 }
 
-// BallAccel over exact subproblems: within 7 % of the steps, and fewer calls, of one whose line search begins with the least strength and not with the last
-// (45, 104, 486 steps, 165, 370, 1812 calls).
+// BallAccel over exact subproblems: within 7 % of the steps, and fewer calls, of one whose line search begins with
+// the least strength and not with the last (45, 104, 486 steps, 165, 370, 1812 calls).
 func TestBallAccelExact(t *testing.T) {
 	for _, c := range []struct {
 		kappa, inverse float64
@@ -127,7 +128,8 @@ func TestBallAccelQuadratic(t *testing.T) {
 	}
 }
 
-// Where minimizers are exact, BallAccel stops with A >= 2 R^2/gap within its bounds of steps, every step is certified, and the gap is at most R^2/A.
+// Where minimizers are exact, BallAccel stops with A >= 2 R^2/gap within its bounds of steps, every step is
+// certified, and the gap is at most R^2/A.
 func TestBallAccelStops(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kappa, inverse := math.Exp(rapid.Float64Range(.2, 4.5).Draw(t, "log kappa")), math.Exp(rapid.Float64Range(0, 6).Draw(t, "log R/r"))
@@ -212,7 +214,8 @@ func TestMultilevelTelescopes(t *testing.T) {
 	})
 }
 
-// The expected cost of a proximal estimate is 1 + 1.5 levels of the first level's, where cost goes with 1/phi, and J is geometric.
+// The expected cost of a proximal estimate is 1 + 1.5 levels of the first level's, where cost goes with 1/phi, and
+// J is geometric.
 func TestMultilevelCost(t *testing.T) {
 	const levels, trials = 6, 200_000
 	p := &pool{dim: 1, seed: [32]byte{9}}

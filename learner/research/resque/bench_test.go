@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// BenchmarkQueries solves subproblems of least absolute deviations: queries a second by dimension and number of workers.
+// BenchmarkQueries solves subproblems of least absolute deviations: queries a second by dimension and number of
+// workers.
 func BenchmarkQueries(b *testing.B) {
 	for _, dim := range []int{20, 200} {
 		oracle, err := NewRows(convex.Absolute{}, deviations(b, 1000, dim), dim, 1)

@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// median is the middle of an odd number of values, which are sorted: within an error of the truth if more than half of the values are.
+// median returns the middle of an odd number of values, which are sorted: within an error of the truth if
+// more than half of the values are.
 func median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]
 }
 
-// Copies is the smallest odd number of measurements, each good with that probability, above 1/2, of which half or more are not with probability at most
-// zeta: the exact binomial tail.
+// Copies returns the smallest odd number of measurements, each good with that probability, above 1/2, of
+// which half or more are not with probability at most zeta: the exact binomial tail.
 func Copies(zeta, good float64) int {
 	k := 1
 	for fewer(k, k/2+1, good) > zeta {
@@ -21,7 +22,8 @@ func Copies(zeta, good float64) int {
 	return k
 }
 
-// fewer is the probability that fewer than need of k independent events happen, of probability p in (0, 1) each.
+// fewer returns the probability that fewer than need of k independent events happen, of probability p in (0,
+// 1) each.
 func fewer(k, need int, p float64) float64 {
 	var sum float64
 	for i := range need {

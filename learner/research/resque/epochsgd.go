@@ -7,16 +7,17 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// epochSGD is Algorithm 1: projected stochastic proximal steps in epochs, each twice as long as the one before with half its steps' size, that return
-// the mean of their points.
+// epochSGD is Algorithm 1: projected stochastic proximal steps in epochs, each twice as long as the one before with
+// half its steps' size, that return the mean of their points.
 type epochSGD struct{}
 
 // firstEpoch is the length T_1, with steps of 1/(4 lambda): lambda eta_k T_k = 4 in every epoch k.
 const firstEpoch = 16
 
-// epochs returns the least number of epochs that guarantees a gap of at most phi, and the gap that it does. L bounds the slopes, square E||w g||^2. From
-// L^2/(2 lambda) at the centre, epoch k brings the gap down to a quarter and adds square/(8 lambda) 2^(1-k), see docs/proofs/resque.md. These are no
-// more than the epochs with T_1 + ... + T_k <= ceil(16 square/(lambda phi)), which Algorithm 1 has.
+// epochs returns the least number of epochs that guarantees a gap of at most phi, and the gap that it does. L
+// bounds the slopes, square E||w g||^2. From L^2/(2 lambda) at the centre, epoch k brings the gap down to a quarter
+// and adds square/(8 lambda) 2^(1-k), see docs/proofs/resque.md. These are no more than the epochs with T_1 + ... +
+// T_k <= ceil(16 square/(lambda phi)), which Algorithm 1 has.
 func epochs(longest, square, lambda, phi float64) (k int, gap float64) {
 	gap = longest * longest / lambda / 2
 	for noise := square / lambda / 8; gap > phi && k < maxEpochs; noise /= 2 {
@@ -34,7 +35,7 @@ func (epochSGD) cost(b ball, lambda, phi float64) (queries int64, gap float64) {
 	return epochQueries(k), gap
 }
 
-// epochQueries is the sum of T_j - 1: an epoch's first step needs no gradient.
+// epochQueries returns the sum of T_j - 1: an epoch's first step needs no gradient.
 func epochQueries(k int) int64 {
 	return firstEpoch*(int64(1)<<k-1) - int64(k)
 }

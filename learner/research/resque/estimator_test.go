@@ -8,7 +8,8 @@ import (
 	"github.com/panlearn/panlearn/internal/test/dptest"
 )
 
-// zLimit is the two-sided quantile of a normal at a false-alarm rate of 1e-10. Samples here are of 1e5 and more terms with light enough tails for that.
+// zLimit is the two-sided quantile of a normal at a false-alarm rate of 1e-10. Samples here are of 1e5 and more
+// terms with light enough tails for that.
 const zLimit = 6.47
 
 // mean fails where the mean of samples is further from want than zLimit standard errors.
@@ -28,7 +29,7 @@ func mean(t *testing.T, what string, samples []float64, want float64) {
 	}
 }
 
-// estimates are those around a centre, at x.
+// estimates calls each with n estimates around a centre, at x.
 func estimates(t *testing.T, n int, centre, x []float64, rho float64, gradient func(dst, at []float64), each func(w float64, g []float64)) {
 	random := rand.New(dptest.Source(t, 7))
 	v := make([]float64, len(x))
@@ -67,7 +68,8 @@ func TestWeightMoments(t *testing.T) {
 	}
 }
 
-// The estimate of the gradient of a quadratic, whose smoothing adds a constant, is unbiased and has the second moment of the tilting identity.
+// The estimate of the gradient of a quadratic, whose smoothing adds a constant, is unbiased and has the second
+// moment of the tilting identity.
 func TestUnbiasedOnQuadratic(t *testing.T) {
 	q := [][]float64{{1, .2, 0}, {.2, .5, .1}, {0, .1, 2}}
 	centre, x, rho := []float64{.3, -.2, .1}, []float64{.5, -.1, .2}, .5

@@ -11,8 +11,9 @@ import (
 // maxRounds is more than any run has time for.
 const maxRounds = 10_000_000
 
-// A fixedPlan is acceleration with one strength lambda = L/r for all subproblems (Theorem F, docs/proofs/resque.md): a round a step, no line search and no multilevel
-// estimator. In every round a solver approaches the minimum of the subproblem to a gap of phi, and fresh queries tell the gradient at what it returns.
+// A fixedPlan is acceleration with one strength lambda = L/r for all subproblems (Theorem F,
+// docs/proofs/resque.md): a round a step, no line search and no multilevel estimator. In every round a solver
+// approaches the minimum of the subproblem to a gap of phi, and fresh queries tell the gradient at what it returns.
 type fixedPlan struct {
 	lambda float64
 	rounds int     // N
@@ -22,7 +23,7 @@ type fixedPlan struct {
 	bound  float64 // of fhat(x_N) - fhat(x*) in expectation, for x* of norm at most R
 }
 
-// NextStep is a = (1 + sqrt(1 + 4 lambda A))/(2 lambda), with which lambda a^2 = A + a.
+// NextStep returns a = (1 + sqrt(1 + 4 lambda A))/(2 lambda), with which lambda a^2 = A + a.
 func NextStep(lambda, total float64) float64 {
 	return (1 + math.Sqrt(1+float64(4*lambda*total))) / (2 * lambda)
 }
@@ -43,8 +44,9 @@ func (s accelerator) centre(x, v []float64, lambda float64) (a float64, y []floa
 	return a, y
 }
 
-// planFixed finds the smallest N at which the distance costs at most half of the gap, and shares what is left between phi and N_g so that a round has
-// few queries: solver and gradient cost c/p and c'/q queries for shares p and q of it, with c/c' = 32 (1+s)^2 for epochSGD.
+// planFixed finds the smallest N at which the distance costs at most half of the gap, and shares what is left
+// between phi and N_g so that a round has few queries: solver and gradient cost c/p and c'/q queries for shares p
+// and q of it, with c/c' = 32 (1+s)^2 for epochSGD.
 //
 // slack above 1 multiplies phi and divides N_g after that, and the bound says what is left of it.
 func planFixed(b ball, radius, gap, slack float64, s solver) (fixedPlan, error) {

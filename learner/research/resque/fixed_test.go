@@ -34,7 +34,8 @@ func TestAccelerator(t *testing.T) {
 	near(t, "sum A/A_100", sum/a.A, 34.5729, 1e-5)
 }
 
-// Plans keep Theorem F's bound below the gap, in no more rounds than 2 sqrt(kappa R/r), and with slack say honestly what they have.
+// Plans keep Theorem F's bound below the gap, in no more rounds than 2 sqrt(kappa R/r), and with slack say honestly
+// what they have.
 func TestFixedPlan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		radius, s := math.Exp(rapid.Float64Range(-2, 2).Draw(t, "log R")), rapid.Float64Range(.1, 2).Draw(t, "s")
@@ -65,7 +66,8 @@ func TestFixedPlan(t *testing.T) {
 	})
 }
 
-// The table of costs: rounds N for r = rho = R/(kappa sqrt(d)), and about 1.02e3 kappa^2 queries with the paper's shares, fewer with ours.
+// The table of costs: rounds N for r = rho = R/(kappa sqrt(d)), and about 1.02e3 kappa^2 queries with the paper's
+// shares, fewer with ours.
 func TestFixedRounds(t *testing.T) {
 	for _, c := range []struct {
 		kappa, d float64
@@ -97,7 +99,8 @@ func TestFixedSteps(t *testing.T) {
 	}
 }
 
-// Theorem F holds on quadratics and on norms: the mean gap over runs is below the bound by more than its standard errors.
+// Theorem F holds on quadratics and on norms: the mean gap over runs is below the bound by more than its standard
+// errors.
 func TestTheoremF(t *testing.T) {
 	const d, trials = 6, 12
 	random := rand.New(dptest.Source(t, 11))

@@ -20,10 +20,11 @@ const (
 	BallAccel   = "ball-accel"   // Theorem 1 of the paper: fewer rounds for small gaps, many more queries
 )
 
-// Config says how.
+// Config holds the settings of Minimize.
 type Config struct {
 	Algorithm string // FixedLambda, which "" means, or BallAccel
-	// Gap is that of the result x: E f(x) - min of f over the ball, at most. Above 0, in units of f. Half of it is for smoothing.
+	// Gap bounds the gap of the result x: E f(x) - min of f over the ball. Above 0, in units of f. Half of it
+	// is for smoothing.
 	Gap  float64
 	Seed [32]byte // of the draws. Equal seeds give equal results, whatever Workers is
 	// Workers is the number of goroutines that ask the oracle, 0 for one. With one nothing runs beside the caller.
@@ -31,14 +32,16 @@ type Config struct {
 
 	Solver string  // EpochSGD, which "" means, or ACSA
 	Ratio  float64 // s = r/rho, of the ball's radius to the smoothing; 0 for 1. Smaller: more rounds, fewer queries
-	// Slack multiplies the errors that subproblems may have; 0 for 1. The proofs are for 1: above it FixedLambda has a weaker bound, BallAccel none.
+	// Slack multiplies the errors that subproblems may have; 0 for 1. The proofs are for 1: above it FixedLambda
+	// has a weaker bound, BallAccel none.
 	Slack float64
-	// PaperLambda has BallAccel's least strength as the paper has it, log^2(LR/Gap) times larger: fewer queries in each of more steps.
+	// PaperLambda has BallAccel's least strength as the paper has it, log^2(LR/Gap) times larger: fewer queries in
+	// each of more steps.
 	PaperLambda bool
 	Watch       func(depth, queries int64) // is told after every round; nil: nobody
 }
 
-// A Result is what a run found, and what it cost.
+// A Result holds the point that a run found, and its cost.
 type Result struct {
 	Model   []float64
 	Depth   int64   // rounds of queries, each known before the first of it is asked
@@ -46,12 +49,13 @@ type Result struct {
 	Largest int64   // queries of the largest round
 	Work    int64   // Queries times d: multiplications in the order of
 	Bound   float64 // of E f(Model) - min of f over the ball; +Inf where nothing is proved
-	// Steps of BallAccel: of a strength that the line search found, of the least strength, and those at which it found none, which have no share in the proof.
+	// Steps of BallAccel: of a strength that the line search found, of the least strength, and those at which it
+	// found none, which have no share in the proof.
 	Searched, Least, Uncertified int
 }
 
-// Minimize runs an algorithm. Where L R <= Gap the origin is the result, of no queries. Its errors are those of a Config that does not fit, of the
-// oracle, and the context's.
+// Minimize runs an algorithm. Where L R <= Gap the origin is the result, of no queries. It returns an error
+// if the Config does not fit, and errors of the oracle and of the context.
 func Minimize(ctx context.Context, of Problem, c Config) (Result, error) {
 	b, s, err := c.settle(of)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Least absolute deviations, d = 20, kappa = 20: FixedLambda as it is proved, BallAccel with more slack than is; the same bytes with 1 and 8 workers.
+// Least absolute deviations, d = 20, kappa = 20: FixedLambda as it is proved, BallAccel with more slack than is;
+// the same bytes with 1 and 8 workers.
 func TestLeastAbsoluteDeviations(t *testing.T) {
 	const d, gap = 20, .05
 	rows := deviations(t, 300, d)

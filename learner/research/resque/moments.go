@@ -9,8 +9,9 @@ const maxMoment = 2000
 //
 //	mu_k(s) = exp(k(k-1) s^2/2) E|N((k-1)s, 1)|^k,
 //
-// with which E|w(v) - w(v')|^k <= (||v-v'||/rho)^k mu_k(s) for weights w at points v, v' of norm at most s rho: the sharpened Lemma 2(b),
-// docs/proofs/resque.md. For odd k above 1 it is sqrt(mu_(k-1) mu_(k+1)). It takes k >= 1 and s >= 0; above k = 2000 it returns +Inf.
+// with which E|w(v) - w(v')|^k <= (||v-v'||/rho)^k mu_k(s) for weights w at points v, v' of norm at most s rho: the
+// sharpened Lemma 2(b), docs/proofs/resque.md. For odd k above 1 it is sqrt(mu_(k-1) mu_(k+1)). It takes k >= 1 and
+// s >= 0; above k = 2000 it returns +Inf.
 func LogMoment(k int, s float64) float64 {
 	const margin = 1e-10 // a few dozen units in the last place of lgamma(maxMoment)
 	switch {
@@ -43,7 +44,7 @@ func LogMoment(k int, s float64) float64 {
 //
 //	sum_q (-1)^q C(p,q) exp(((p-q)^2-(p-q)) |a|^2/2 + (q^2-q) |b|^2/2 + q(p-q) <a,b>).
 //
-// It is exact but for the digits that its terms, as large as the largest of them times 1e-16, cancel.
+// It is exact up to cancellation: an error of about 1e-16 times the largest term.
 func EvenMoment(p int, a, b []float64) float64 {
 	aa, bb, ab := dot(a, a), dot(b, b), dot(a, b)
 	var sum float64
@@ -63,7 +64,7 @@ func logFactorial(n int) float64 {
 	return v
 }
 
-// dot is the inner product, in a fixed order and without fused products.
+// dot returns the inner product, in a fixed order and without fused products.
 func dot(a, b []float64) float64 {
 	var s float64
 	for i, v := range a {

@@ -12,16 +12,18 @@ import (
 
 // An Oracle answers queries about a convex function f on R^d.
 type Oracle interface {
-	// Query writes for each of the points, rows of d numbers, a random g into the same row of dst, with E g in the subdifferential of f there and
-	// E||g||^2 <= L^2, see Problem. Answers are independent of each other; their randomness is random's, which the call alone has. It is called
-	// by several goroutines at a time.
+	// Query writes for each of the points, rows of d numbers, a random g into the same row of dst, with E g in the
+	// subdifferential of f there and E||g||^2 <= L^2, see Problem. Answers are independent of each other; their
+	// randomness is random's, which the call alone has. It is called by several goroutines at a time.
 	Query(ctx context.Context, dst, points []float64, random *rand.Rand) error
 }
 
-// Exact is an oracle without noise: it writes the subgradient at x, of norm at most L, into dst. It is called by several goroutines at a time.
+// Exact is an oracle without noise: it writes the subgradient at x, of norm at most L, into dst. It is called by
+// several goroutines at a time.
 type Exact func(dst, x []float64)
 
-// Query asks for one point after the other. d is the length of a row, which a function of this kind has to know: see Problem.Dim.
+// Query asks for one point after the other. d is the length of a row, which a function of this kind has to know:
+// see Problem.Dim.
 func (f exact) Query(ctx context.Context, dst, points []float64, _ *rand.Rand) error {
 	for i := 0; i < len(points); i += f.dim {
 		if err := ctx.Err(); err != nil {
@@ -48,9 +50,10 @@ type rows struct {
 	longest float64
 }
 
-// NewRows returns the oracle that answers each query with the gradient at a row that it draws, uniformly, of the loss kept from rising faster than
-// longest, see convex.ClippedGradient: f is the mean of these convex functions over the rows, which is the mean of the loss where that is
-// longest-Lipschitz for every row. The rows are valid for the number of features and stay as they are.
+// NewRows returns the oracle that answers each query with the gradient at a row that it draws, uniformly, of the
+// loss kept from rising faster than longest, see convex.ClippedGradient: f is the mean of these convex functions
+// over the rows, which is the mean of the loss where that is longest-Lipschitz for every row. The rows are valid
+// for the number of features and stay as they are.
 func NewRows(loss convex.Loss, of []convex.Example, features int, longest float64) (Oracle, error) {
 	if len(of) == 0 {
 		return nil, errors.New("rows: none, want at least one")

@@ -10,15 +10,16 @@ import (
 	"sync"
 )
 
-// chunk is how many queries are drawn from one generator and put to the oracle at a time.
+// chunk is the number of queries that are drawn from one generator and put to the oracle at a time.
 const chunk = 256
 
 // maxCall is the largest number of queries of one call: more is a subproblem that nobody will wait for.
 const maxCall = 1 << 40
 
-// A pool asks an oracle. The queries of a call are all known when it begins and do not depend on each other: they are drawn in chunks, each from
-// a generator keyed by (seed, call, chunk), put to the oracle by workers, and handed out in the order of their slots. So what a solver reads is
-// the same for any number of workers. With one worker there is no goroutine.
+// A pool asks an oracle. The queries of a call are all known when it begins and do not depend on each other: they
+// are drawn in chunks, each from a generator keyed by (seed, call, chunk), put to the oracle by workers, and handed
+// out in the order of their slots. So what a solver reads is the same for any number of workers. With one worker
+// there is no goroutine.
 //
 // It counts: a round is what can be asked at a time. The caller says where one begins.
 type pool struct {
@@ -47,7 +48,7 @@ func (p *pool) end() {
 	}
 }
 
-// answers are those to n queries, one chunk of them.
+// answers holds the answers to n queries, one chunk of them.
 type answers struct {
 	chunk  int64
 	n      int
@@ -69,13 +70,15 @@ type call struct {
 
 	now  *answers // that are being read
 	slot int      // of these, the next
-	// Of the workers: chunks to ask, at most len(ready) of them unread, and those that are answered, chunk i in ready[i mod len(ready)].
+	// Of the workers: chunks to ask, at most len(ready) of them unread, and those that are answered, chunk i in
+	// ready[i mod len(ready)].
 	jobs  chan *answers
 	ready []chan *answers
 	done  sync.WaitGroup
 }
 
-// open begins a call of n queries around a centre, which stays as it is until the call is closed. Whoever opens it closes it.
+// open begins a call of n queries around a centre, which stays as it is until the call is closed. Whoever opens it
+// closes it.
 func (p *pool) open(ctx context.Context, centre []float64, rho float64, n int64) (*call, error) {
 	if n < 0 || n > maxCall {
 		return nil, fmt.Errorf("%d queries in one call, want at most 2^40: ask for a larger gap", n)
@@ -187,7 +190,7 @@ func (c *call) ask(a *answers) {
 	}
 }
 
-// generator is that of a chunk of a call.
+// generator returns the generator of a chunk of a call.
 func (p *pool) generator(call uint64, chunk int64) *rand.Rand {
 	var text [48]byte
 	copy(text[:], p.seed[:])

@@ -32,7 +32,7 @@ func noisy(_ context.Context, dst, points []float64, random *rand.Rand) error {
 	return nil
 }
 
-// read is all that a call hands out.
+// read returns all that a call hands out.
 func read(t testing.TB, p *pool, centre []float64, rho float64, n int64) (out []float64) {
 	t.Helper()
 	c, err := p.open(context.Background(), centre, rho, n)
@@ -97,7 +97,8 @@ func TestSlotsAreKeyed(t *testing.T) {
 	}
 }
 
-// Answers that arrive out of order are handed out in order: of two that are asked, the first always waits for the second.
+// Answers that arrive out of order are handed out in order: of two that are asked, the first always waits for the
+// second.
 func TestOutOfOrder(t *testing.T) {
 	const n = 12 * chunk
 	want := read(t, &pool{oracle: oracleFunc(noisy), dim: 2}, []float64{0, 1}, 1, n)

@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// deviations are rows of norm 1 in d dimensions whose labels are linear in them, with a model of norm 0.9 and noise of heavy tails: a problem of least absolute
-// deviations with L = 1.
+// deviations returns rows of norm 1 in d dimensions whose labels are linear in them, with a model of norm 0.9
+// and noise of heavy tails: a problem of least absolute deviations with L = 1.
 func deviations(t testing.TB, n, d int) []convex.Example {
 	random := rand.New(dptest.Source(t, 3))
 	model := make([]float64, d)
@@ -34,7 +34,7 @@ func unit(random *rand.Rand, x []float64) {
 	}
 }
 
-// deviation is the mean of the absolute loss.
+// deviation returns the mean of the absolute loss.
 func deviation(rows []convex.Example, x []float64) float64 {
 	var sum float64
 	for _, e := range rows {
@@ -43,8 +43,9 @@ func deviation(rows []convex.Example, x []float64) float64 {
 	return sum / float64(len(rows))
 }
 
-// smallest returns a value that the mean absolute deviation has in the ball of radius R, within accuracy of the smallest: accelerated gradient descent on Moreau envelopes
-// of the rows, f_b <= f <= f_b + 1/(2b), within 4 b R^2/T^2 of the smallest f_b.
+// smallest returns a value that the mean absolute deviation has in the ball of radius R, within accuracy of the
+// smallest: accelerated gradient descent on Moreau envelopes of the rows, f_b <= f <= f_b + 1/(2b), within 4 b
+// R^2/T^2 of the smallest f_b.
 func smallest(t testing.TB, rows []convex.Example, d int, radius, accuracy float64) float64 {
 	b := 1 / accuracy
 	steps := int(math.Ceil(math.Sqrt(8) * radius / accuracy))

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// A ball is what all subproblems of a run have in common: for a centre y and a strength lambda,
+// A ball holds the numbers that all subproblems of a run share: for a centre y and a strength lambda,
 //
 //	min over ||v|| <= r of fhat(y + v) + (lambda/2) ||v||^2.
 type ball struct {
@@ -14,11 +14,11 @@ type ball struct {
 	rho, r  float64 // of the smoothing and of the ball
 }
 
-// variance is the bound of E||w g||^2 in the ball.
+// variance returns the bound of E||w g||^2 in the ball.
 func (b ball) variance() float64 { return secondMoment(b.r/b.rho) * b.longest * b.longest }
 
-// A solver returns a point of a subproblem's ball that is in expectation within a gap of the minimum: a (phi, lambda)-ball optimization oracle
-// (Definition 4). All queries of a solve are one call.
+// A solver returns a point of a subproblem's ball that is in expectation within a gap of the minimum: a (phi,
+// lambda)-ball optimization oracle (Definition 4). All queries of a solve are one call.
 type solver interface {
 	// cost returns the number of queries at accuracy phi, and the gap, at most phi, that they guarantee.
 	cost(b ball, lambda, phi float64) (queries int64, gap float64)

@@ -63,7 +63,8 @@ func TestSolverCosts(t *testing.T) {
 	})
 }
 
-// Both solvers keep their guarantee: the mean gap of many solves of a subproblem whose minimum is known, a quadratic plus a slope, is below phi by more than its standard errors.
+// Both solvers keep their guarantee: the mean gap of many solves of a subproblem whose minimum is known, a
+// quadratic plus a slope, is below phi by more than its standard errors.
 func TestSolversReachTheirGap(t *testing.T) {
 	const d, lambda = 4, 6.
 	b := ball{longest: 2, rho: .2, r: .2}
