@@ -59,7 +59,7 @@ func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 		s.config.Logger.Warn("the broker has lost a record that stood there", "task", s.config.Task, "subject", subject)
 		s.config.Observer.Lost(subject)
 	}
-	if _, err := s.stand(ctx, c); err != nil {
+	if _, err := s.reconcile(ctx, c); err != nil {
 		return fmt.Errorf("the broker has lost records that stood there: %w", err)
 	}
 	if err := s.announce(ctx, c); err != nil {

@@ -101,7 +101,7 @@ func over(ended bool) string {
 func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 	if max(p.decided, p.records) > committed+uint64(stream.KeptRounds) { // the newest may be an old one, put again
 		next := committed + 1
-		_, err := s.look(ctx, func() (stream.Message, error) {
+		_, err := s.readPatiently(ctx, func() (stream.Message, error) {
 			return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(next)))
 		}, true)
 		if errors.Is(err, stream.ErrNotFound) {
@@ -134,7 +134,7 @@ func (s *Service) unbegun(ctx context.Context) error {
 		func() (stream.Message, error) { return s.config.Records.Latest(ctx, s.config.Task.Rounds()) },
 		func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.End()) },
 	} {
-		m, err := s.look(ctx, read, false)
+		m, err := s.readPatiently(ctx, read, false)
 		switch {
 		case err == nil:
 			return fmt.Errorf("%s stands, and this state folder is empty: %w", m.Subject, ErrOtherLearner)
@@ -168,14 +168,14 @@ func (s *Service) newestRound(ctx context.Context, c *core) (newest, records uin
 		}
 		return m, err
 	}
-	_, err = s.look(ctx, func() (stream.Message, error) {
+	_, err = s.readPatiently(ctx, func() (stream.Message, error) {
 		m, err := s.config.Records.Latest(ctx, s.config.Task.Rounds())
 		records = m.Sequence
 		return read(m, err)
 	}, !c.committed.Ended() && at > 0)
 	for _, r := range []uint64{at + 1, at} {
 		if errors.Is(err, stream.ErrNotFound) && newest > 0 {
-			_, err = s.look(ctx, func() (stream.Message, error) {
+			_, err = s.readPatiently(ctx, func() (stream.Message, error) {
 				return read(s.config.Records.Get(ctx, s.config.Task.Round(stream.Round(r))))
 			}, false)
 		}
@@ -188,7 +188,9 @@ func (s *Service) newestRound(ctx context.Context, c *core) (newest, records uin
 
 // standingEnd returns the stored End, nil for none.
 func (s *Service) standingEnd(ctx context.Context, c *core) (*wire.End, error) {
-	m, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.End()) }, false)
+	m, err := s.readPatiently(ctx, func() (stream.Message, error) {
+		return s.config.Records.Get(ctx, s.config.Task.End())
+	}, false)
 	if errors.Is(err, stream.ErrNotFound) {
 		return nil, nil
 	}
@@ -226,16 +228,20 @@ func (s *Service) lastBatch(ctx context.Context, at state.Cursor) error {
 
 // standingBatch reads the batch of a round that is known to be decided.
 func (s *Service) standingBatch(ctx context.Context, r uint64) (stream.Message, error) {
-	m, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(r))) }, true)
+	m, err := s.readPatiently(ctx, func() (stream.Message, error) {
+		return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(r)))
+	}, true)
 	if errors.Is(err, stream.ErrNotFound) {
 		err = fmt.Errorf("%w: the batch of round %d was there and is gone: %s", ErrBrokerRolledBack, r, brokerWayOut)
 	}
 	return m, err
 }
 
-// look reads until the broker answers; where something must be there, also until it is or patience with an answering
-// broker ends.
-func (s *Service) look(ctx context.Context, read func() (stream.Message, error), must bool) (stream.Message, error) {
+// readPatiently reads until the broker answers. If the record must be there, it also reads until it is, or until
+// patience with an answering broker ends.
+func (s *Service) readPatiently(
+	ctx context.Context, read func() (stream.Message, error), must bool,
+) (stream.Message, error) {
 	var since time.Time // of the first answer after the last trouble
 	for {
 		msg, err := read()

@@ -69,7 +69,7 @@ func (s *Service) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	past, err := s.stand(ctx, c)
+	past, err := s.reconcile(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -85,9 +85,9 @@ func (s *Service) run(ctx context.Context) error {
 	return c.refusal()
 }
 
-// stand compares the committed state with the records at the broker, and puts Task there: at the start, and
+// reconcile compares the committed state with the records at the broker, and puts Task there: at the start, and
 // where the broker has lost records since.
-func (s *Service) stand(ctx context.Context, c *core) (past, error) {
+func (s *Service) reconcile(ctx context.Context, c *core) (past, error) {
 	past, err := s.survey(ctx, c)
 	if err != nil {
 		return past, err
