@@ -5,8 +5,8 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// An Algorithm is a single-pass first-order method as a state machine: Query says at which point the next cohort's mean
-// gradient is wanted, Step consumes the estimate. It is not safe for concurrent use.
+// An Algorithm is a single-pass first-order method as a state machine: Query returns the point at which the
+// next cohort's mean gradient is needed, Step consumes the estimate. It is not safe for concurrent use.
 type Algorithm interface {
 	// Query returns the next query; after Done it repeats the last point and must not be announced.
 	Query() method.Query
@@ -19,7 +19,8 @@ type Algorithm interface {
 	Skip() error
 	// Done reports whether all planned steps were taken.
 	Done() bool
-	// Model returns what a snapshot releases now: the output if Done, before that the output so far. A copy.
+	// Model returns a copy of the model that a snapshot releases now: the output if Done, before that the
+	// output so far.
 	Model() []float64
 	// MarshalBinary returns the whole state; equal states have equal bytes.
 	MarshalBinary() ([]byte, error)
@@ -28,7 +29,8 @@ type Algorithm interface {
 	UnmarshalBinary([]byte) error
 }
 
-// LearnedOf returns what the first cohorts of a practical plan taught, nil in a proved one or before there is something.
+// LearnedOf returns the result of the first cohorts of a practical plan; nil in a proved plan, or before there
+// is a result.
 func LearnedOf(a Algorithm) *practical.Learned {
 	switch a := a.(type) {
 	case *method.Practical:
@@ -39,7 +41,8 @@ func LearnedOf(a Algorithm) *practical.Learned {
 	return nil
 }
 
-// BaselineOf returns what the first cohort of a practical plan released of the labels; nil in a proved one, or before it did.
+// BaselineOf returns the baseline that the first cohort of a practical plan released; nil in a proved plan, or
+// before the release.
 func BaselineOf(a Algorithm) *practical.Baseline {
 	switch a := a.(type) {
 	case *method.Practical:
@@ -50,7 +53,8 @@ func BaselineOf(a Algorithm) *practical.Baseline {
 	return nil
 }
 
-// ValidationOf returns what progressive validation says so far, nil where there is none or before the first round with scores.
+// ValidationOf returns the result of progressive validation so far, nil where there is none or before the first
+// round with scores.
 func ValidationOf(a Algorithm) *method.Validation {
 	if v, ok := a.(*method.Validated); ok {
 		return v.Validation()
@@ -69,8 +73,8 @@ func Announce(a Algorithm, cohort uint64) {
 	}
 }
 
-// RollBack has a method go on from an earlier model of it, see method.Practical.RollBack. Others refuse with an error that
-// wraps method.ErrNoRollback.
+// RollBack makes a method go on from an earlier model of it, see method.Practical.RollBack. Others refuse with
+// an error that wraps method.ErrNoRollback.
 func RollBack(a Algorithm, model []float64) error {
 	switch a := a.(type) {
 	case *method.Practical:
@@ -81,7 +85,8 @@ func RollBack(a Algorithm, model []float64) error {
 	return method.ErrNoRollback
 }
 
-// TrackingOf returns how a method follows a stream that never ends; nil for those that do not, and before their first round of gradients.
+// TrackingOf returns how a method follows a stream that never ends; nil for methods that do not, and before
+// their first round of gradients.
 func TrackingOf(a Algorithm) *method.Tracking {
 	switch a := a.(type) {
 	case *method.Practical:

@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// New builds a plan's method at its start, or at the set's where it has none. The constants of its phases say which method that is. The error names the phase
-// and the constant that does not fit.
+// New builds a plan's method at its start, or at the set's where it has none. The constants of its phases
+// decide which method it is. The error names the phase and the constant that does not fit.
 func New(plan *wire.Plan) (Algorithm, error) {
 	a, err := build(plan)
 	if err != nil {
@@ -54,7 +54,7 @@ func inPractice(plan *wire.Plan) (method.Method, error) {
 	return method.NewPractical(method.PracticalConfig{Problem: *manifest.Practical(plan), Layout: LayoutOf(plan), Continuous: continuous[plan.Continuous]})
 }
 
-// LayoutOf returns what a practical plan asks of its users.
+// LayoutOf returns the layout of a practical plan's users.
 func LayoutOf(plan *wire.Plan) practical.Layout {
 	layout := practical.Layout{Unit: plan.Practical.Unit, Method: practical.Acceleration}
 	for _, f := range plan.Phases {

@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Constants that belong to no method, do not go with how the plan goes on, or are out of range are refused, with what they are.
+// TestPlansThatBuildNothing: constants that belong to no method, do not go with how the plan goes on, or are
+// out of range are refused, and named.
 func TestPlansThatBuildNothing(t *testing.T) {
 	phase := func(rounds uint64, of *wire.Phase) *wire.Phase {
 		of.Rounds, of.Cohort, of.Users, of.RoundsPerUser, of.Mechanism = rounds, 5, 5*rounds, 1, &wire.Mechanism{Dim: 2}

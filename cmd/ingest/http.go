@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/httpgateway"
 )
 
-// A gateway is what the --http flags say.
+// A gateway holds the values of the --http flags.
 type gateway struct {
 	address, tokenFile string
 	noToken            bool

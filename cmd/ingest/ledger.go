@@ -79,7 +79,7 @@ func readPolicy(file string) (consent.Policy, error) {
 	return policy, nil
 }
 
-// A statement is what the command prints.
+// A statement is the output of the command.
 type statement struct {
 	Time            time.Time  `json:"time"`              // of the ledger, which a clock that is set back does not move
 	Period          string     `json:"period"`            // such as 720h0m0s; empty is for ever

@@ -250,7 +250,7 @@ func oneLine(err error) string {
 	return first
 }
 
-// inspect says how the data fit, and sends nothing.
+// inspect prints how well the data fit the task, and sends nothing. It returns an error if they do not fit.
 func (p *publisher) inspect(c *cobra.Command) error {
 	report, err := rundevice.Check(c.Context(), p.config)
 	if err != nil {

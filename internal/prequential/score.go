@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A Score says how the models of a stream did on the rows that came after each. Numbers are scored in their declared
-// range as [-1, 1].
+// A Score measures how well the models of a stream predicted the rows that came after each. Numbers are scored
+// in their declared range as [-1, 1].
 type Score struct {
 	Users        uint64   `json:"users"` // rows that were scored
 	LogLoss      *float64 `json:"log_loss,omitempty"`
@@ -27,10 +27,10 @@ type Score struct {
 	Alarms         []uint64 `json:"alarms"`                 // users so far, after each round that surprised; over several runs those of all
 	AlarmCount     float64  `json:"alarm_count"`            // how many there are
 	Memory         *float64 `json:"memory_users,omitempty"` // at the end
-	// Diverged says that the second half of the rows is predicted worse than by their best constant, by more than .02
-	// and three times the mean expected error.
+	// Diverged reports whether the second half of the rows is predicted worse than by their best constant, by
+	// more than .02 and three times the mean expected error.
 	Diverged bool `json:"diverged"`
-	// Curve has the means of stretches of rows, one after another. Fold leaves it out.
+	// Curve holds the means of stretches of rows, one after another. Fold leaves it out.
 	Curve []Stretch `json:"curve,omitempty"`
 
 	Tracking float64   `json:"-"` // mean expected error of the rounds

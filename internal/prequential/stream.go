@@ -20,7 +20,7 @@ type Stream struct {
 	Unfit   func(*task.RowError)                        // is told of rows that do not fit the declaration; nil tells nobody
 }
 
-// Followed is how the models of a stream did on its rows.
+// A Followed holds the counts and the score of the models of a stream on its rows.
 type Followed struct {
 	Rows     uint64 `json:"rows"`     // that were read
 	Invalid  uint64 `json:"invalid"`  // of them that do not fit the declaration; they took part all the same
@@ -30,8 +30,8 @@ type Followed struct {
 	Score    *Score `json:"prequential"`
 }
 
-// Follow scores rows that are in the order in which their users took part: each by the newest model that is kept of those
-// that stood before its round. Users who took part and were not counted shift the rows that follow by as many.
+// Follow scores rows that are in the order in which their users took part: each by the newest kept model before
+// its round. Users who took part and were not counted shift the rows that follow by their number.
 func (s Stream) Follow(spec *task.Spec, features *task.FeatureMap, rows iter.Seq2[task.Row, error]) (Followed, error) {
 	out := Followed{Score: New(spec)}
 	used := map[uint64]bool{}
@@ -85,7 +85,7 @@ func (s Stream) Follow(spec *task.Spec, features *task.FeatureMap, rows iter.Seq
 	}
 }
 
-// tracking is what a record has of it; nil where it has none.
+// tracking returns the tracking stored in a record; nil if the record has none.
 func tracking(r *service.Record) *method.Tracking {
 	if r.Memory == nil || !(*r.Memory > 0) {
 		return nil

@@ -1,21 +1,21 @@
-// Package block says what a report is about: a block of units. A unit is what privacy is stated for, one row or all rows of one person, and
-// a block is one unit of a person's device, or the units of an organisation.
+// Package block defines the contents of a report: a block of units. A unit is what privacy is stated for, one
+// row or all rows of one person, and a block is one unit of a person's device, or the units of an organisation.
 package block
 
 import "github.com/panlearn/panlearn/learner/convex"
 
-// A Block is rows in units. A row that is none of the task's is an Example that the loss refuses: it stands for the zero vector and counts.
-// It is private data.
+// A Block is rows in units. A row that is no event of the task is an Example that the loss refuses: it
+// contributes the zero vector and counts. It is private data.
 type Block struct {
 	Rows []convex.Example
 	// Ends are the ends of the units: the rows of unit i are Rows[Ends[i-1]:Ends[i]]. nil: each row is a unit.
 	Ends []int
 }
 
-// Of is the block of one row, or of rows that are a unit each.
+// Of returns the block of one row, or of rows that are a unit each.
 func Of(rows ...convex.Example) Block { return Block{Rows: rows} }
 
-// Units is the number of units.
+// Units returns the number of units.
 func (b Block) Units() int {
 	if b.Ends == nil {
 		return len(b.Rows)

@@ -6,9 +6,10 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Each groups rows, or people, n by n in their order. A block ends at the end of a file at the latest, so that a file that is added between
-// others moves no row of theirs into another block; file says which one a row is of, nil: all are of one. Those that are left at the end of a
-// file, fewer than n, are in no block: left is told how many.
+// Each groups rows, or people, n by n in their order. A block ends at the end of a file at the latest, so that
+// a file that is added between others moves no row of theirs into another block; file returns the file of a
+// row; if it is nil, all rows are of one file. Rows left at the end of a file, fewer than n, are in no block:
+// left is called with their number.
 func Each[R any](rows iter.Seq[R], n int, file func(R) string, left func(rows int)) iter.Seq[[]R] {
 	if n < 1 {
 		panic("block: Each of less than one row")
@@ -39,7 +40,7 @@ func Each[R any](rows iter.Seq[R], n int, file func(R) string, left func(rows in
 	}
 }
 
-// Join is the block of these units, each with all of its rows: the people of an organisation, or one alone.
+// Join returns the block of these units, each with all of its rows: the people of an organisation, or one alone.
 func Join(units ...[]convex.Example) Block {
 	b := Block{Ends: make([]int, 0, len(units))}
 	for _, rows := range units {

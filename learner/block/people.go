@@ -19,17 +19,20 @@ type Person[R any] struct {
 // Format prints a placeholder under every verb, so that no log or error can carry whom rows are of.
 func (p Person[R]) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("block.Person{redacted}")) }
 
-// People groups rows by the person they are of. Everybody is there once, in the order of the first rows. When somebody is, and whether the
-// grouping is refused, depends on who came and when, and not on how many rows anybody has, nor on what they say: otherwise one person's rows
-// would move others into other rounds or blocks, and more than that person's unit would change.
+// People groups rows by the person they are of. Every person comes once, in the order of the first rows. When a
+// person comes, and whether the grouping is refused, depends on who came and when, and not on how many rows a
+// person has, nor on their contents: otherwise one person's rows would move others into other rounds or blocks,
+// and more than that person's unit would change.
 //
-// ID, Items and Most are required and not changed later. Rows are kept: they must own their memory. Files are grouped by Collected; of a stream
-// each row is given to Add, and people are taken when Take says. One goroutine at a time.
+// ID, Items and Most are required and not changed later. Rows are kept: they must own their memory. Group a
+// file with Collected; give each row of a stream to Add, and take people with Take when they are due. Use by
+// one goroutine at a time.
 type People[R any] struct {
 	ID    func(R) string // empty: cannot be read, and the row is left out
 	Items int            // rows of a person that enter
 	Wait  time.Duration  // in a stream: from the first row of a person until it may be taken
-	// Most bounds the memory: people that are held, with room for Items rows each, and those that were, as one row each.
+	// Most bounds the memory: people that are held, with room for Items rows each, and people that were held,
+	// as one row each.
 	Most int
 
 	held   []*waiting[R]          // in the order of their first rows
@@ -38,7 +41,8 @@ type People[R any] struct {
 	err    error // of Collected
 }
 
-// Counts is what became of rows. It is for those whose rows they are, and no part of what is sent.
+// Counts are the numbers of people, and of rows that were left out. They are for the owner of the rows, and no
+// part of any report.
 type Counts struct {
 	People   int
 	Nameless int // rows whose person cannot be read
@@ -50,13 +54,15 @@ type waiting[R any] struct {
 	due time.Time
 }
 
-// Counts says what became of the rows so far.
+// Counts returns the numbers of the rows seen so far.
 func (p *People[R]) Counts() Counts { return p.counts }
 
-// Err is why Collected yielded nobody: an error of the rows, or more people than Most has room for.
+// Err returns the error for which Collected yielded nobody: an error of the rows, or more people than Most has
+// room for. It is nil if there was none.
 func (p *People[R]) Err() error { return p.err }
 
-// Collected reads rows to their end, and then yields everybody. Nobody is yielded where the rows ended with an error: more of theirs might have come.
+// Collected reads rows to their end, and then yields all people. It yields nobody where the rows ended with an
+// error: more of their rows might have come.
 func (p *People[R]) Collected(rows iter.Seq2[R, error]) iter.Seq[Person[R]] {
 	return func(yield func(Person[R]) bool) {
 		for row, err := range rows {
@@ -76,7 +82,8 @@ func (p *People[R]) Collected(rows iter.Seq2[R, error]) iter.Seq[Person[R]] {
 	}
 }
 
-// Add takes a row that came now. The error says that there is no room for the row's person, who is the first such: nobody else's either.
+// Add takes a row that came now. It returns an error if there is no room for the row's person. Then there is no
+// room for any other new person either.
 func (p *People[R]) Add(row R, now time.Time) error {
 	id := p.ID(row)
 	if id == "" {
@@ -104,8 +111,9 @@ func (p *People[R]) Add(row R, now time.Time) error {
 	return nil
 }
 
-// Take removes the person of a stream who came first, if the wait from its first row is over now, with the rows that came by its end: later ones
-// are surplus, whenever it is taken. Else due says when that is, zero: there is nobody.
+// Take removes the person of a stream who came first, if the wait from its first row is over now, with the rows
+// that came by its end: later ones are surplus, whenever it is taken. Else due is the time at which the wait
+// ends; zero if there is nobody.
 func (p *People[R]) Take(now time.Time) (one Person[R], due time.Time, ok bool) {
 	if len(p.held) > 0 && now.Before(p.held[0].due) {
 		return one, p.held[0].due, false
@@ -124,8 +132,8 @@ func (p *People[R]) next() (one Person[R], due time.Time, ok bool) {
 	return w.Person, w.due, true
 }
 
-// ByUser is a block of one unit for each person that ids name, in the order of their first rows: ids[i] is whom rows[i] is of. The rows are not
-// copied. It is for public or local data.
+// ByUser returns a block of one unit for each person that ids name, in the order of their first rows: ids[i]
+// names the person of rows[i]. The rows are not copied. It is for public or local data.
 func ByUser(rows []convex.Example, ids []string, items int) ([]Block, Counts) {
 	p := People[int]{ID: func(i int) string { return ids[i] }, Items: items, Most: math.MaxInt}
 	var out []Block

@@ -47,7 +47,8 @@ func rowsOf(t *rapid.T) []event {
 	return out
 }
 
-// Everybody is in one unit, in the order of first rows, with the first rows and no others; every row is in a unit or counted.
+// TestEverybodyOnce: every person is in one unit, in the order of first rows, with the first rows and no
+// others; every row is in a unit or counted.
 func TestEverybodyOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, items := rowsOf(t), rapid.IntRange(1, 5).Draw(t, "items")
@@ -85,8 +86,9 @@ func TestEverybodyOnce(t *testing.T) {
 	})
 }
 
-// However many rows one person has beside the first, and wherever they come, the blocks of all people are of the same people, and the others'
-// rows in them are the same; and so is whether there is room.
+// TestRowsOfOneMoveNobody: however many rows one person has beside the first, and wherever they come, the
+// blocks of all people are of the same people, and the others' rows in them are the same; and so is whether
+// there is room.
 func TestRowsOfOneMoveNobody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows, items := rowsOf(t), rapid.IntRange(1, 3).Draw(t, "items")
@@ -125,7 +127,7 @@ func TestRowsOfOneMoveNobody(t *testing.T) {
 	})
 }
 
-// Rows that end with an error are of nobody yet: more might have come.
+// TestNobodyBeforeTheEnd: rows that end with an error are of nobody yet: more might have come.
 func TestNobodyBeforeTheEnd(t *testing.T) {
 	broken := errors.New("broken")
 	read := 0
@@ -152,7 +154,8 @@ func TestNobodyBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// More people than there is room for are refused before anybody is offered, by how many they are.
+// TestMemoryIsBounded: more people than there is room for are refused before anybody is offered, by how many
+// they are.
 func TestMemoryIsBounded(t *testing.T) {
 	rows := []event{{"a", 0}, {"a", 1}, {"a", 2}, {"b", 3}, {"secret", 4}}
 	for most, refused := range map[int]bool{3: true, 5: true, 6: false} {
@@ -170,7 +173,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Somebody of a stream is there from the end of the own wait on, however many rows came; what comes later is surplus, and brings nobody back.
+// TestStreamsWait: a person of a stream is offered from the end of the own wait on, however many rows came;
+// later rows are surplus, and bring nobody back.
 func TestStreamsWait(t *testing.T) {
 	for _, c := range []struct {
 		rows, want string // a letter at each second, of whom a row comes; a blank: none
@@ -210,7 +214,8 @@ func TestStreamsWait(t *testing.T) {
 	}
 }
 
-// Those who were taken need room, too, for their names: a stream without end is refused at last.
+// TestTakenPeopleAreKnown: people who were taken need room, too, for their names: a stream without end is
+// refused at last.
 func TestTakenPeopleAreKnown(t *testing.T) {
 	p := block.People[event]{ID: idOf, Items: 3, Wait: 1, Most: 5}
 	for i := range 10 {
@@ -222,7 +227,8 @@ func TestTakenPeopleAreKnown(t *testing.T) {
 	}
 }
 
-// Blocks have n rows, end at the ends of files, and hold each row at most once; another file moves none of them.
+// TestEach: blocks have n rows, end at the ends of files, and hold each row at most once; another file moves
+// none of them.
 func TestEach(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(t, "n")
@@ -267,7 +273,7 @@ func TestEach(t *testing.T) {
 	})
 }
 
-// The blocks of people in memory are units with the rows of one person each.
+// TestByUser: the blocks of people in memory are units with the rows of one person each.
 func TestByUser(t *testing.T) {
 	rows := make([]convex.Example, 6)
 	for i := range rows {

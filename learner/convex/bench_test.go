@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// scenery is an example and a point of dimension 100, the same at every call.
+// scenery returns an example and a point of dimension 100, the same at every call.
 func scenery(l convex.Loss, label float64) (convex.Example, []float64) {
 	e := convex.Example{Value: make([]float64, 100), Label: label}
 	for i := range e.Value {
@@ -35,7 +35,7 @@ func title(d convex.Declaration) string {
 	return s
 }
 
-// Devices compute gradients one after another: none of them may allocate.
+// TestGradientsDoNotAllocate: devices compute gradients one after another: none of them may allocate.
 func TestGradientsDoNotAllocate(t *testing.T) {
 	for _, d := range declared {
 		l := declare(t, d.Declaration)

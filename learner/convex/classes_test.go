@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Natarajan et al. 2013, Lemma 1: under the noise, the corrected loss of the seen label is the weighted loss of the true one on average;
-// so is its gradient.
+// TestDenoisedLossIsUnbiased: Natarajan et al. 2013, Lemma 1: under the noise, the corrected loss of the seen
+// label is the weighted loss of the true one on average; so is its gradient.
 func TestDenoisedLossIsUnbiased(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		clean := convex.Logistic{}

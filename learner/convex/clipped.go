@@ -2,17 +2,17 @@ package convex
 
 import "math"
 
-// ClippedGradient overwrites dst, of the length of theta, with the gradient of the loss that is kept from rising
-// faster than limit,
+// ClippedGradient overwrites dst, of the length of theta, with the gradient of the loss that is kept from
+// rising faster than limit,
 //
 //	l_L(theta) = min_u l(u; e) + L ||theta - u||,
 //
-// and has norm at most limit whatever rounding does. l_L is convex, L-Lipschitz and as smooth as the loss, because
-// its conjugate is that of the loss on the ball of radius L. Where the loss's gradient is no longer than L it is the
-// gradient; elsewhere it is the gradient at the u where that has norm L and points from u to theta. For a loss of one
-// linear score this is the gradient scaled down, see Clip, which of several scores would be the gradient of nothing:
-// its work around a closed loop is not zero. Losses from outside of this package are clipped by Clip. What is not
-// finite becomes zero, as in Clip.
+// and has norm at most limit whatever rounding does. l_L is convex, L-Lipschitz and as smooth as the loss,
+// because its conjugate equals the loss's on the ball of radius L. Where the loss's gradient is no longer than
+// L it is the loss's own gradient; elsewhere it is the gradient at the u where it has norm L and points from u
+// to theta. For a loss of one linear score this is the gradient scaled down, see Clip. For several scores a
+// gradient scaled down would be the gradient of no function: its work around a closed loop is not zero. Losses
+// from outside of this package are clipped by Clip. Values that are not finite become zero, as in Clip.
 func ClippedGradient(l Loss, dst, theta []float64, e Example, limit float64) {
 	if c, ok := l.(clippable); !ok || !(limit > 0) || !c.clippedGradient(dst, theta, e, math.Inf(1), limit) {
 		l.Gradient(dst, theta, e)
@@ -20,8 +20,9 @@ func ClippedGradient(l Loss, dst, theta []float64, e Example, limit float64) {
 	Clip(dst, limit)
 }
 
-// clippable is a loss of several scores, or false. The gradient is that of its envelope with parameter b, +Inf for
-// the loss itself: clipping and smoothing add ||.||^2/(2b) and a ball to the conjugate, in whichever order.
+// A clippable is a loss of several scores with a clipped gradient. clippedGradient overwrites dst with the
+// gradient of the loss's envelope with parameter b, +Inf for the loss itself, and returns false where it cannot
+// compute one. Clipping and smoothing add ||.||^2/(2b) and a ball to the conjugate, in either order.
 type clippable interface {
 	clippedGradient(dst, theta []float64, e Example, b, limit float64) bool
 }
@@ -41,9 +42,9 @@ func (l weighted) clippedGradient(dst, theta []float64, e Example, b, limit floa
 	return ok
 }
 
-// clippedGradient is that of the envelope with the smallest c = ||x||^2/b at which the slopes are short enough: the
-// way to the prox is c times the slopes, as the way to the u of ClippedGradient is a multiple of the gradient there.
-// It takes the same steps whether or not there is something to clip.
+// clippedGradient computes the gradient of the envelope with the smallest c = ||x||^2/b at which the slopes are
+// short enough: the way to the prox is c times the slopes, as the way to the u of ClippedGradient is a multiple
+// of the gradient there. It takes the same steps whether or not there is something to clip.
 func (l Softmax) clippedGradient(dst, theta []float64, e Example, b, limit float64) bool {
 	c, y := tempering(e, b), l.class(e.Label)
 	if len(dst) == 0 || y < 0 {

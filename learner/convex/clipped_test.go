@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// clipped is the gradient of a loss that rises no faster than l.
+// clipped returns the gradient of a loss that rises no faster than l.
 func clipped(f convex.Loss, theta []float64, e convex.Example, l float64) []float64 {
 	g := make([]float64, len(theta))
 	for i := range g {
@@ -19,7 +19,8 @@ func clipped(f convex.Loss, theta []float64, e convex.Example, l float64) []floa
 	return g
 }
 
-// cut is the clipped gradient by its definition alone: the loss's at the prox with the b that gives it the norm l.
+// cut returns the clipped gradient by its definition alone: the loss's gradient at the prox with the b that
+// gives it the norm l.
 func cut(f convex.Proximal, theta []float64, e convex.Example, l float64) []float64 {
 	low, high := math.Log(1e-40), math.Log(1e12)
 	g := gradient(f, theta, e)
@@ -37,8 +38,8 @@ func cut(f convex.Proximal, theta []float64, e convex.Example, l float64) []floa
 	return g
 }
 
-// The clipped gradient is no longer than the limit, the gradient itself where that is no longer, and the derivative
-// of a convex function that is as smooth as the loss.
+// TestClippedGradient: the clipped gradient is no longer than the limit, the gradient itself where that is no
+// longer, and the derivative of a convex function that is as smooth as the loss.
 func TestClippedGradient(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f, s := drawLoss(t)
@@ -84,7 +85,8 @@ func TestClippedSoftmaxIsAsDefined(t *testing.T) {
 	})
 }
 
-// work is the line integral of a field along a closed square of side 4 in a plane of theta, by the midpoint rule.
+// work returns the line integral of a field along a closed square of side 4 in a plane of theta, by the
+// midpoint rule.
 func work(field func(theta []float64) []float64, plane [2][]float64, dim int) (sum float64) {
 	const parts = 400
 	corners := [...][2]float64{{0, 0}, {4, 0}, {4, 4}, {0, 4}, {0, 0}}
@@ -103,7 +105,8 @@ func work(field func(theta []float64) []float64, plane [2][]float64, dim int) (s
 	return sum
 }
 
-// A loss that is clipped is a loss: its gradient does no work around a loop. The softmax gradient scaled down does.
+// TestClippedGradientDoesNoWorkAroundALoop: a loss that is clipped is a loss: its gradient does no work around
+// a loop. The softmax gradient scaled down does.
 func TestClippedGradientDoesNoWorkAroundALoop(t *testing.T) {
 	plain, heavy := convex.Softmax{Classes: 3}, given(convex.Declaration{Name: "softmax", Classes: 3, ClassWeights: []float64{2, 1, 0.5}})
 	e := convex.Example{Value: []float64{1}, Label: 0}
@@ -125,7 +128,7 @@ func TestClippedGradientDoesNoWorkAroundALoop(t *testing.T) {
 	}
 }
 
-// Scores of any size, and features that are none.
+// TestClippedGradientAtExtremes: scores of any size, and features that are none.
 func TestClippedGradientAtExtremes(t *testing.T) {
 	f := convex.Softmax{Classes: 4}
 	for _, far := range []float64{0, 1e-300, 1, 700, 1e5, 1e300, math.Inf(1), math.NaN()} {

@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// size is what a value of a drawn loss may have been rounded from: its terms are below a few thousands.
+// size returns a bound on the magnitude from which values of a drawn loss may have been rounded: its terms are
+// below a few thousands.
 func size(values ...float64) float64 {
 	s := 1000.0
 	for _, v := range values {
@@ -35,8 +36,8 @@ func TestLossIsConvex(t *testing.T) {
 	})
 }
 
-// The difference quotients to both sides bracket the subgradient; where the gradient is beta-Lipschitz, the central one
-// is within beta h ||d||^2/2 of the derivative.
+// TestGradientIsTheDerivative: the difference quotients to both sides bracket the subgradient; where the
+// gradient is beta-Lipschitz, the central one is within beta h ||d||^2/2 of the derivative.
 func TestGradientIsTheDerivative(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, s := drawLoss(t)
@@ -70,7 +71,8 @@ func TestLipschitzAndSmoothnessAreBounds(t *testing.T) {
 	})
 }
 
-// corners are scores at which the slope or the curvature of one of the declared losses is extreme, some differences of them too.
+// corners returns scores at which the slope or the curvature of one of the declared losses is extreme, some
+// differences of them too.
 func corners() []float64 {
 	scores := []float64{-1e3, -60, 60, 1e3}
 	for s := -8.0; s <= 8; s += 1.0 / 16 {

@@ -55,7 +55,7 @@ func (l denoised) slope(s, y, c float64) float64 {
 	return float64(keep*l.logistic.slope(s+float64(c*tilt), y, c*keep)) - tilt
 }
 
-// lipschitz is attained far on the wrong side of the larger class.
+// lipschitz returns the Lipschitz constant. It is attained far on the wrong side of the larger class.
 func (l denoised) lipschitz(x float64) float64 { return slices.Max(l.own[:]) * l.logistic.lipschitz(x) }
 
 func (l denoised) smoothness(x float64) float64 {

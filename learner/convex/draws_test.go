@@ -38,7 +38,7 @@ var declared = []labelled{
 
 var signs = []float64{-1, 1}
 
-// given is a loss that is known to be good.
+// given returns a loss that is known to be good.
 func given(d convex.Declaration) convex.Loss {
 	l, err := d.New()
 	if err != nil {

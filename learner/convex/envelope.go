@@ -48,8 +48,9 @@ func (l envelope) Gradient(dst, theta []float64, e Example) {
 	envelopeGradient(l.loss, dst, theta, e, l.b)
 }
 
-// Smoothness returns 1/(1/beta + 1/b) for a beta-smooth loss, b for one that is not smooth: at most b and at most beta. The conjugate
-// of the envelope is that of the loss plus ||.||^2/(2b), hence (1/beta + 1/b)-strongly convex.
+// Smoothness returns 1/(1/beta + 1/b) for a beta-smooth loss, b for one that is not smooth: at most b and at
+// most beta. The envelope's conjugate is the loss's conjugate plus ||.||^2/(2b), hence (1/beta + 1/b)-strongly
+// convex.
 func (l envelope) Smoothness(x float64) float64 {
 	beta := l.loss.Smoothness(x)
 	if math.IsInf(beta, 0) {

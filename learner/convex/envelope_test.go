@@ -50,7 +50,8 @@ func TestEnvelopeOfAnyProximalLoss(t *testing.T) {
 	})
 }
 
-// The checks of the specification: the envelopes of the absolute and of the hinge loss are Huber's and the smoothed hinge loss.
+// TestEnvelopesInClosedForm: the checks of the specification: the envelopes of the absolute and of the hinge
+// loss are Huber's and the smoothed hinge loss.
 func TestEnvelopesInClosedForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := drawSmoothing(t)

@@ -66,10 +66,11 @@ func (e Example) Dot(theta []float64) float64 {
 	return s
 }
 
-// Addends is how many numbers are added up in one part, where rounding is not to grow with how many there are in all.
+// Addends is the number of terms that are added up in one part, where rounding must not grow with the number of
+// all terms.
 const Addends = 1024
 
-// DotInParts is Dot in sums of Addends features.
+// DotInParts is like Dot, but adds up in sums of Addends features.
 func (e Example) DotInParts(theta []float64) (score float64) {
 	if len(e.Value) <= Addends {
 		return e.Dot(theta)
@@ -101,7 +102,7 @@ func (e Example) AddTo(dst []float64, scale float64) {
 // Format prints a placeholder under every verb, so that no log or error can carry an event.
 func (e Example) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("convex.Example{redacted}")) }
 
-// at is the coordinate of the k-th value.
+// at returns the coordinate of the k-th value.
 func (e Example) at(k int) int {
 	if e.Index == nil {
 		return k

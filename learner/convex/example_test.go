@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Deadzone is the loss max(0, |<theta, x> - y| - w) of support vector regression: errors up to w, the price of rounding say, cost nothing.
+// Deadzone is the loss max(0, |<theta, x> - y| - w) of support vector regression: errors up to w, for example
+// by rounding, cost nothing.
 type Deadzone struct{ W float64 }
 
 // A loss needs these methods. What they return has to hold for every theta and every label that CheckLabel accepts: the noise is
@@ -47,8 +48,9 @@ func (Deadzone) CheckLabel(y float64) error {
 	return nil
 }
 
-// Prox is for methods that smooth the loss, and may be left out where none is used. In the score s = <u, x> it minimizes
-// h(s) + (s - z)^2/(2c) with c = ||x||^2/b: the residual moves towards the zone by c, and stops at its edge.
+// Prox serves methods that smooth the loss, and may be left out where none is used. In the score s = <u, x> it
+// minimizes h(s) + (s - z)^2/(2c) with c = ||x||^2/b: the residual moves towards the zone by c, and stops at
+// its edge.
 func (l Deadzone) Prox(dst, theta []float64, e convex.Example, b float64) {
 	copy(dst, theta)
 	n, r := e.Norm(), e.Dot(theta)-e.Label

@@ -35,7 +35,7 @@ type Frame struct {
 	LabelWeight float64 `json:"label_weight,omitempty"`
 }
 
-// Dim is the length of u.
+// Dim returns the length of u.
 func (f *Frame) Dim() int {
 	if f.Intercept == 0 {
 		return len(f.Scale)

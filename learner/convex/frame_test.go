@@ -58,7 +58,7 @@ func drawFrame(t *rapid.T, features int, intercept bool) convex.Frame {
 	return f
 }
 
-// The folded model gives a row the score that theta gives its u, and Unfold goes back.
+// TestFoldKeepsScores: the folded model gives a row the score that theta gives its u, and Unfold goes back.
 func TestFoldKeepsScores(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		features, blocks := rapid.IntRange(1, 5).Draw(t, "features"), rapid.IntRange(1, 3).Draw(t, "blocks")
@@ -90,7 +90,8 @@ func TestFoldKeepsScores(t *testing.T) {
 	})
 }
 
-// The ridge's gradient against differences of a quadratic, which are exact but for rounding.
+// TestFrameRidge compares the ridge's gradient with differences of a quadratic, which are exact apart from
+// rounding.
 func TestFrameRidge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		intercept := rapid.Bool().Draw(t, "intercept")
@@ -168,7 +169,8 @@ func TestApplyTakesAnyRow(t *testing.T) {
 	}
 }
 
-// Smoothing by c is the Moreau envelope with b = ||x||^2/c, for every loss of one score; weights multiply it.
+// TestSmoothed: smoothing by c is the Moreau envelope with b = ||x||^2/c, for every loss of one score; weights
+// multiply it.
 func TestSmoothed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SampledFrom(declared).Draw(t, "loss")

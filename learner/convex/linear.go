@@ -4,9 +4,9 @@ import "math"
 
 // Linear is a loss h(<theta, x>; y) of one linear score.
 //
-// The Moreau envelope of such a loss is a function of the score again: with c = ||x||^2/b, its gradient at a score s is p x where
-// p is in the subdifferential of h at s - c p, and the prox of theta is theta - (p/b) x. So one number stands for
-// the gradient, the prox and the envelope, and c = 0 for the loss itself.
+// The Moreau envelope of such a loss is a function of the score again: with c = ||x||^2/b, its gradient at a
+// score s is p x where p is in the subdifferential of h at s - c p, and the prox of theta is theta - (p/b) x.
+// So one number gives the gradient, the prox and the envelope, and c = 0 the loss itself.
 type Linear[H score] struct{ h H }
 
 // A score is the convex function h.
@@ -15,13 +15,14 @@ type score interface {
 	value(s, y float64) float64
 	// slope returns the p of the subdifferential of h at s - c p, for c >= 0; unique for c > 0.
 	slope(s, y, c float64) float64
-	// lipschitz and smoothness are those of the loss for features of norm at most x.
+	// lipschitz and smoothness return the constants of the loss for features of norm at most x.
 	lipschitz(x float64) float64
 	smoothness(x float64) float64
 }
 
-// OneScore says whether a loss is known to be a function of one linear score with a parameter for each feature: where a row is zero, so is its
-// gradient, which takes no notice of the parameter there.
+// OneScore reports whether a loss is known to be a function of one linear score with a parameter for each
+// feature. The gradient of such a loss is zero where the row is zero, and does not depend on the parameter
+// there.
 func OneScore(l Loss) bool {
 	switch l := l.(type) {
 	case interface{ oneScore() }:
@@ -76,10 +77,10 @@ func (l Linear[H]) Prox(dst, theta []float64, e Example, b float64) {
 	e.AddTo(dst, -p/b)
 }
 
-// Lipschitz is the supremum of |h'| times x, see Loss.
+// Lipschitz returns the supremum of |h'| times x, see Loss.
 func (l Linear[H]) Lipschitz(x float64) float64 { return l.h.lipschitz(x) }
 
-// Smoothness is the supremum of h” times x^2, see Loss.
+// Smoothness returns the supremum of h” times x^2, see Loss.
 func (l Linear[H]) Smoothness(x float64) float64 { return l.h.smoothness(x) }
 
 // CheckLabel accepts the labels that the table of losses has for the name.
@@ -112,7 +113,7 @@ func clamp(r, c, low, high float64) float64 {
 	return min(max(r/c, low), high)
 }
 
-// unbounded is a constant that does not exist unless all features are 0.
+// unbounded returns +Inf, or 0 if all features are 0.
 func unbounded(x float64) float64 {
 	if x == 0 {
 		return 0

@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// Traits are a row of the table of losses: what everybody who meets a loss by its name has to know of it.
+// Traits are a row of the table of losses: the facts that code needs that knows a loss by its name.
 type Traits struct {
 	Name   string
 	Labels Labels
 	Smooth bool // the gradient is Lipschitz, see Loss.Smoothness
-	// Scores says what the loss takes its scores for.
+	// Scores is the meaning of the loss's linear scores.
 	Scores Scores
-	// Error is how predictions of models of numbers and counts are compared with labels; classes are counted.
+	// Error is the mean by which predictions of numbers and counts are compared with labels. Wrong classes are
+	// counted instead.
 	Error Error
 
 	parameters []string // that the loss takes, by their names in a Declaration
@@ -226,7 +227,7 @@ type Loss interface {
 	// Smoothness is the Lipschitz constant of the gradient over all theta and labels, for features of norm at most x;
 	// +Inf where there is none, which includes every loss that is not differentiable.
 	Smoothness(x float64) float64
-	// CheckLabel refuses a label outside the domain of the loss. The error says what would be accepted.
+	// CheckLabel refuses a label outside the domain of the loss. The error names what would be accepted.
 	CheckLabel(y float64) error
 }
 

@@ -138,7 +138,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// Values that a calculator gives.
+// TestValues: values that a calculator gives.
 func TestValues(t *testing.T) {
 	e := func(y float64) convex.Example { return convex.Example{Value: []float64{2}, Label: y} }
 	for _, c := range []struct {

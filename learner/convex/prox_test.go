@@ -9,13 +9,14 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// objective is what the prox minimizes.
+// objective returns the function that the prox minimizes.
 func objective(l convex.Loss, u, theta []float64, e convex.Example, b float64) float64 {
 	n := convex.Norm(minus(u, theta))
 	return l.Value(u, e) + b/2*n*n
 }
 
-// u is the prox of theta if and only if b (theta - u) is a subgradient at u: l(z) >= l(u) + b <theta - u, z - u> for all z, near and far.
+// TestProxIsOptimal: u is the prox of theta if and only if b (theta - u) is a subgradient at u: l(z) >= l(u) +
+// b <theta - u, z - u> for all z, near and far.
 func TestProxIsOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, b := draw(t), drawSmoothing(t)
@@ -69,7 +70,7 @@ func TestProxAgreesWithBisection(t *testing.T) {
 	})
 }
 
-// slowSoftmaxProx is gradient descent, which is a contraction by 1 - b/(b + beta).
+// slowSoftmaxProx computes the prox by gradient descent, which is a contraction by 1 - b/(b + beta).
 func slowSoftmaxProx(l convex.Loss, theta []float64, e convex.Example, b float64) []float64 {
 	u, x := append([]float64(nil), theta...), e.Norm()
 	for range 40 * int(1+l.Smoothness(x)/b) {
@@ -95,7 +96,8 @@ func TestSoftmaxProxAgreesWithGradientDescent(t *testing.T) {
 	})
 }
 
-// The softmax of two classes is the logistic loss of half the difference's score, so are its prox and envelope.
+// TestSoftmaxOfTwoClassesIsLogistic: the softmax of two classes is the logistic loss of half the difference's
+// score, so are its prox and envelope.
 func TestSoftmaxOfTwoClassesIsLogistic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dim, b := rapid.IntRange(1, 4).Draw(t, "dim"), drawSmoothing(t)
@@ -117,7 +119,8 @@ func TestSoftmaxOfTwoClassesIsLogistic(t *testing.T) {
 	})
 }
 
-// A prox to the last digits satisfies its equation to the last digits, for scores and parameters of every size.
+// TestProxEquations: a prox to the last digits satisfies its equation to the last digits, for scores and
+// parameters of every size.
 func TestProxEquations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		z := rapid.Float64Range(-1000, 1000).Draw(t, "z")

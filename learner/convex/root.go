@@ -16,7 +16,7 @@ func expSlope(u, c float64) float64 {
 	return math.Exp(u - w)
 }
 
-// sigmoid is 1/(1 + exp(-z)); exp is only taken of what cannot overflow.
+// sigmoid returns 1/(1 + exp(-z)); exp is only taken of what cannot overflow.
 func sigmoid(z float64) float64 {
 	if z >= 0 {
 		return 1 / (1 + math.Exp(-z))

@@ -5,12 +5,13 @@ import (
 	"math"
 )
 
-// A Scorecard says how a device writes what a point scores on its own event into coordinates of their own: the loss and, for labels that
-// are classes, whether the class was predicted. They are reported after the gradient at the same point. Averages of them are
-// progressive validation (Blum, Kalai, Langford, Beating the Hold-Out, COLT 1999): every event tests the point before it teaches.
+// A Scorecard declares how a device writes a point's scores on its own event into coordinates of their own: the
+// loss and, for labels that are classes, whether the class was predicted. These coordinates are reported after
+// the gradient at the same point. Averages of them are progressive validation (Blum, Kalai, Langford, Beating
+// the Hold-Out, COLT 1999): every event tests the point before it teaches.
 //
-// The block of one event has norm at most Norm, whatever the event, so a report of a gradient of norm at most L has norm at most
-// Joined(L). All fields are public.
+// The block of one event has norm at most Norm, whatever the event, so a report of a gradient of norm at most L
+// has norm at most Joined(L). All fields are public.
 type Scorecard struct {
 	Norm        float64 `json:"norm"` // w of the whole block, in units of the gradient
 	Low         float64 `json:"low"`  // losses are moved into [Low, High]
@@ -34,7 +35,7 @@ func (s Scorecard) Validate() error {
 	return nil
 }
 
-// Dim is the number of coordinates: 1, or 2 with Correctness.
+// Dim returns the number of coordinates: 1, or 2 with Correctness.
 func (s Scorecard) Dim() int {
 	if s.Correctness {
 		return 2
@@ -42,10 +43,11 @@ func (s Scorecard) Dim() int {
 	return 1
 }
 
-// Joined is the norm sqrt(L^2 + w^2) that a vector of norm at most L has together with a block. Every machine computes the same bits.
+// Joined returns the norm sqrt(L^2 + w^2) that a vector of norm at most L has together with a block. Every
+// machine computes the same bits.
 func (s Scorecard) Joined(l float64) float64 { return Norm([]float64{l, s.Norm}) }
 
-// Unit is the largest magnitude of one coordinate.
+// Unit returns the largest magnitude of one coordinate.
 func (s Scorecard) Unit() float64 { return s.Norm / math.Sqrt(float64(s.Dim())) }
 
 // Write overwrites dst, of length Dim, with an event's block: the loss in [Low, High] goes to [-Unit, Unit], and a prediction that was
@@ -63,13 +65,14 @@ func (s Scorecard) Write(dst []float64, loss float64, correct bool) {
 	Clip(dst, s.Norm) // where rounding has left it an ulp above, or there is no loss
 }
 
-// Loss is the mean loss that a mean of first coordinates stands for; where there is noise it may lie outside [Low, High].
+// Loss returns the mean loss that a mean of first coordinates encodes; where there is noise it may lie outside
+// [Low, High].
 func (s Scorecard) Loss(mean float64) float64 {
 	return s.Low + (s.High-s.Low)*(1+mean/s.Unit())/2
 }
 
-// Accuracy is the share of correct predictions that a mean of second coordinates stands for, corrected for LabelNoise; where there is
-// noise it may lie outside [0, 1].
+// Accuracy returns the share of correct predictions that a mean of second coordinates encodes, corrected for
+// LabelNoise; where there is noise it may lie outside [0, 1].
 func (s Scorecard) Accuracy(mean float64) float64 {
 	return ((1+mean/s.Unit())/2 - s.LabelNoise) / (1 - 2*s.LabelNoise)
 }

@@ -17,8 +17,9 @@ func drawCard(t *rapid.T) convex.Scorecard {
 	return s
 }
 
-// The block of any event has norm at most w, and with any gradient of norm at most L at most sqrt(L^2 + w^2): what the accountant charges.
-// Charging w once for each coordinate would allow less than what is sent only if blocks were larger.
+// TestScoresStayInTheirNorm: the block of any event has norm at most w, and with any gradient of norm at most L
+// at most sqrt(L^2 + w^2): what the accountant charges. Charging w once for each coordinate would allow less
+// than what is sent only if blocks were larger.
 func TestScoresStayInTheirNorm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		card := drawCard(t)
@@ -41,7 +42,7 @@ func TestScoresStayInTheirNorm(t *testing.T) {
 	})
 }
 
-// Means of blocks stand for means of what was written.
+// TestScoresAreMeans checks that means of blocks decode to means of the scores that were written.
 func TestScoresAreMeans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		card := drawCard(t)
@@ -68,7 +69,8 @@ func TestScoresAreMeans(t *testing.T) {
 	})
 }
 
-// A share q of correct predictions shows as q (1-rho) + (1-q) rho where labels are flipped with probability rho.
+// TestAccuracyUnderLabelNoise: a share q of correct predictions shows as q (1-rho) + (1-q) rho where labels are
+// flipped with probability rho.
 func TestAccuracyUnderLabelNoise(t *testing.T) {
 	card := convex.Scorecard{Norm: 1, High: 1, Correctness: true, LabelNoise: 0.2}
 	const q = 0.9

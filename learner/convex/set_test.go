@@ -76,8 +76,8 @@ func project(s convex.Set, x []float64) []float64 {
 	return p
 }
 
-// p is the projection of x if and only if it is in the set and <x - p, z - p> <= 0 for every z of the set: for the one that
-// maximizes <x - p, z>, whose value the support function knows.
+// TestProjectionIsOptimal: p is the projection of x if and only if it is in the set and <x - p, z - p> <= 0 for
+// every z of the set: for the one that maximizes <x - p, z>, whose value the support function knows.
 func TestProjectionIsOptimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dim := rapid.IntRange(1, 12).Draw(t, "dim")
@@ -159,7 +159,8 @@ func TestSimplexAndL1AgreeWithSorting(t *testing.T) {
 	})
 }
 
-// Entries that the threshold meets to the last digit: rounding must not let it step to and fro.
+// TestProjectionAtTies: entries that the threshold meets to the last digit: rounding must not let it step to
+// and fro.
 func TestProjectionAtTies(t *testing.T) {
 	for _, r := range []float64{1, 0.1, math.Pi, 1e-90} {
 		for ulps := -6; ulps <= 6; ulps++ {
@@ -179,7 +180,7 @@ func TestProjectionAtTies(t *testing.T) {
 	}
 }
 
-// Many entries, so that every way is met in which the sum can round.
+// TestProjectionInManyDimensions: many entries, so that every way is met in which the sum can round.
 func TestProjectionInManyDimensions(t *testing.T) {
 	for dim := 3; dim < 300; dim++ {
 		x := make([]float64, dim)
@@ -216,7 +217,7 @@ func TestStartIsTheProjectionOfTheOrigin(t *testing.T) {
 	})
 }
 
-// Whatever a projection is handed: it ends, in the set.
+// TestProjectionOfAnything: the projection of any vector ends, in the set.
 func TestProjectionOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dim := rapid.IntRange(1, 6).Draw(t, "dim")

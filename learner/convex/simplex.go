@@ -42,8 +42,8 @@ type L1Ball struct {
 	R float64 // in (1e-100, 1e100]
 }
 
-// Project is the projection of the absolute values onto the simplex, with the signs put back (Duchi, Shalev-Shwartz, Singer,
-// Chandra 2008), for a point outside the ball.
+// Project writes to dst the projection of the absolute values onto the simplex, with the signs put back (Duchi,
+// Shalev-Shwartz, Singer, Chandra 2008), for a point outside the ball.
 func (b L1Ball) Project(dst, x []float64) {
 	if b.Contains(x) {
 		copy(dst, x)

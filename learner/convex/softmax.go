@@ -56,7 +56,7 @@ func (l Softmax) envelopeGradient(dst, theta []float64, e Example, b float64) {
 	l.spread(dst, e)
 }
 
-// envelopeValue is the loss at the prox, in its scores s_j - c p_j, plus c ||p||^2/2 for the way to it.
+// envelopeValue returns the loss at the prox, in its scores s_j - c p_j, plus c ||p||^2/2 for the way to it.
 func (l Softmax) envelopeValue(theta []float64, e Example, b float64) float64 {
 	p := make([]float64, max(len(theta), l.Classes))
 	c, y := curvature(e, b), l.class(e.Label)
@@ -111,8 +111,8 @@ func (l Softmax) scoreOf(theta []float64, e Example, j int) float64 {
 	return e.Dot(theta[j*features : (j+1)*features])
 }
 
-// slopes writes q_j - [j = y] to dst[j], for every class j, which spares a device scratch memory: those of the
-// envelope with parameter b, of a label that is none those of the loss itself.
+// slopes writes q_j - [j = y] to dst[j], for every class j, which spares a device scratch memory. They are the
+// slopes of the envelope with parameter b, or of the loss itself for a label that is none.
 func (l Softmax) slopes(dst, theta []float64, e Example, b float64) {
 	if len(dst) == 0 {
 		return
@@ -127,7 +127,8 @@ func (l Softmax) slopes(dst, theta []float64, e Example, b float64) {
 	cut.slopes(s)
 }
 
-// tempering returns c = ||x||^2/b, 0 only where b is +Inf: slopes of a c this small are those of 0, to the last digit.
+// tempering returns c = ||x||^2/b. It returns 0 only where b is +Inf: the slopes at the smallest c that it
+// returns equal those at 0, to the last digit.
 func tempering(e Example, b float64) float64 {
 	if math.IsInf(b, 1) {
 		return 0

@@ -104,7 +104,7 @@ func search(lo, hi, w, given float64, at func(w float64) (f, slope, c, sum, end 
 	return best
 }
 
-// floats returns how many numbers lie between two that are above 0.
+// floats returns how many float64 values lie between two positive ones.
 func floats(lo, hi float64) float64 { return float64(math.Float64bits(hi) - math.Float64bits(lo)) }
 
 // between returns the number in the middle of two that are above 0, counted in numbers.
@@ -159,8 +159,8 @@ func (m tempered) slopes(s []float64) {
 	s[m.y] = -min(1, sum/c) // q_y - 1, also where q_y rounds to 1
 }
 
-// omega returns the w with w + ln w = u, the Wright omega function, in the same steps for every u; of one below -345,
-// that of -345.
+// omega returns the w with w + ln w = u, the Wright omega function, in the same steps for every u; below -345
+// it returns omega(-345).
 func omega(u float64) float64 {
 	u = max(u, -345)
 	w := u - math.Log(max(u, 1))

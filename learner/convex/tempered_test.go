@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A learner that chooses the point chooses how hard a row's gradient is to clip. It costs as many evaluations as any
-// other row's, also where nothing is to be clipped, or scores are no numbers.
+// TestClippingTakesAsManyStepsForEveryRow: a learner that chooses the point chooses how hard a row's gradient
+// is to clip. It costs as many evaluations as any other row's, also where nothing is to be clipped, or scores
+// are no numbers.
 func TestClippingTakesAsManyStepsForEveryRow(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	want := convex.Evaluations([]float64{0, 0}, 0, 0, 1)
@@ -28,8 +29,8 @@ func TestClippingTakesAsManyStepsForEveryRow(t *testing.T) {
 	}
 }
 
-// The search of a clipped gradient reaches the limit at any scores: those which a hostile point makes are as large as
-// it likes.
+// TestClippedGradientReachesItsLimit: the search of a clipped gradient reaches the limit at any scores: those
+// which a hostile point makes are as large as it likes.
 func TestClippedGradientReachesItsLimit(t *testing.T) {
 	draw := rand.New(rand.NewPCG(3, 4))
 	short := 0

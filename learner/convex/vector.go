@@ -31,7 +31,8 @@ func Norm(x []float64) float64 {
 	return m * math.Sqrt(s)
 }
 
-// plain says of a sum of squares that neither overflow nor lost small ones can have changed more than its last digits.
+// plain reports whether neither overflow nor lost small terms can have changed more than the last digits of a
+// sum of squares.
 func plain(s float64) bool { return s > 1e-280 && s < 1e280 }
 
 // surelyWithin reports whether the norm of x is below l by more than rounding: four sums at once are faster than the fixed order of Norm. It is

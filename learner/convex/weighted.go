@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// NewWeighted returns a loss that counts every class as often as its weight says: value, gradient and constants are multiplied by
-// the weight of the example's class. The weights are public, finite and above 0: of the labels -1 and +1, in this order, for a
-// loss that takes them, or of the classes 0 .. k-1. It is Proximal if the loss is. Only labels of classes are accepted.
+// NewWeighted returns a loss that counts every class by its weight: value, gradient and constants are
+// multiplied by the weight of the example's class. The weights are public, finite and above 0: of the labels -1
+// and +1, in this order, for a loss that takes them, or of the classes 0 .. k-1. It is Proximal if the loss is.
+// Only labels of classes are accepted.
 func NewWeighted(l Loss, weights []float64) (Loss, error) {
 	w := weighted{base: l, weights: slices.Clone(weights), signs: l.CheckLabel(-1) == nil}
 	k := 2

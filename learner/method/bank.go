@@ -10,11 +10,12 @@ import (
 
 // Bank follows the optimum of a stream that never ends.
 //
-// A gradient g at theta, with the curvature e of the loss, is an observation of where the optimum is: z = theta - g/e.
-// Each filter of a bank takes the optimum for a random walk of its own speed, observed with noise of its own size. All
-// filters see the same z, and its likelihood says which of them to believe (interacting multiple models, Blom and
-// Bar-Shalom 1988). Intercepts have a bank of their own, because their optimum jumps with the shares of the classes.
-// docs/how-to/adaptive.md has the formulas, what is proved of them, and how their constants were chosen.
+// A gradient g at theta, with the curvature e of the loss, is an observation of the optimum's position: z =
+// theta - g/e. Each filter of a bank takes the optimum for a random walk of its own speed, observed with noise
+// of its own size. All filters see the same z, and its likelihood decides how far each filter is believed
+// (interacting multiple models, Blom and Bar-Shalom 1988). Intercepts have a bank of their own, because their
+// optimum jumps with the shares of the classes. docs/how-to/adaptive.md has the formulas, what is proved of
+// them, and how their constants were chosen.
 //
 // Cohorts double while the model hardly moves, and shrink where it moves much, so that about eight rounds are in its
 // memory.
@@ -163,7 +164,7 @@ func (b *Bank) join(intercepts, weights []float64) []float64 {
 	return out
 }
 
-// point is the mean of the filters, in the set.
+// point returns the mean of the filters, in the set.
 func (b *Bank) point() []float64 {
 	out := b.join(b.intercepts.mean(), b.weights.mean())
 	b.set.Project(out, out)
@@ -180,7 +181,7 @@ func (b *Bank) Query() Query {
 // Model returns the point of Query.
 func (b *Bank) Model() []float64 { return b.point() }
 
-// Step learns from the gradient of a round; e.Loss, where it is there, says how large residuals are.
+// Step learns from the gradient of a round; e.Loss, where it is present, measures the residuals.
 func (b *Bank) Step(e Estimate) error {
 	if err := b.check(e); err != nil {
 		return err
@@ -223,8 +224,8 @@ func (b *Bank) Step(e Estimate) error {
 	return nil
 }
 
-// along updates the curvature by the secant of the last step, less what the noise that the last gradient and the step
-// share says of it.
+// along updates the curvature by the secant of the last step, less the contribution of the noise that the last
+// gradient and the step share.
 func (b *Bank) along(theta, g []float64, variance float64) (num, den, h float64) {
 	var rise, square float64
 	for i, x := range theta {
@@ -242,7 +243,8 @@ func (b *Bank) along(theta, g []float64, variance float64) (num, den, h float64)
 	return num, den, max(b.cfg.Stream.Curvature, (num+b.cfg.Stream.Curvature*prior)/(den+prior))
 }
 
-// trusted is the curvature of which a step is made: more than h where the gradient is longer than its noise.
+// trusted returns the curvature from which a step is made: more than h where the gradient is longer than its
+// noise.
 func trusted(h, trust float64, g []float64, variance float64) float64 {
 	square := 0.0
 	for _, x := range g {
@@ -272,13 +274,13 @@ func (b *Bank) resize(users uint64) {
 	b.cohort = uint64(max(base, min(m, float64(b.cfg.Layout.Top), b.users/4)))
 }
 
-// Announce has the next round be full at so many users, within the layout's cohorts, where others than the bank
+// Announce makes the next round full at so many users, within the layout's cohorts, where others than the bank
 // decide it. Later cohorts grow and shrink from there.
 func (b *Bank) Announce(cohort uint64) {
 	b.cohort = min(max(cohort, b.cfg.Layout.Base), b.cfg.Layout.Top)
 }
 
-// A Tracking says how a bank follows its stream.
+// A Tracking describes how a bank follows its stream.
 type Tracking struct {
 	// Surprise is by how many deviations the last round was farther from the model than expected.
 	Surprise float64 `json:"surprise"`
@@ -290,7 +292,7 @@ type Tracking struct {
 	DeadlineMs uint64 `json:"deadline_ms,omitempty"`
 }
 
-// Tracking says how the bank follows the stream; nil before the first round of gradients.
+// Tracking returns how the bank follows the stream; nil before the first round of gradients.
 func (b *Bank) Tracking() *Tracking {
 	if b.taken == 0 {
 		return nil

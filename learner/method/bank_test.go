@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// bankOf is a bank over one block of dim numbers, the last an intercept, for a loss of curvature 1 and noise of
-// deviation 1 a user.
+// bankOf returns a bank over one block of dim numbers, the last an intercept, for a loss of curvature 1 and
+// noise of deviation 1 a user.
 func bankOf(t *testing.T, dim int) *method.Bank {
 	t.Helper()
 	out, err := method.NewBank(method.BankConfig{Dim: dim, Blocks: 1, Set: convex.Ball{R: convex.MaxScale}, Start: make([]float64, dim), Users: 40_000,
@@ -45,9 +45,9 @@ func away(a, b []float64) (sum float64) {
 	return math.Sqrt(sum)
 }
 
-// TestBankFollows an optimum that stays, then jumps: it comes near, says how near about, is not surprised while
-// nothing changes, is when the optimum jumps, and comes near again within a few thousand users. Cohorts grow while
-// nothing happens and shrink after the jump.
+// TestBankFollows an optimum that stays, then jumps: it comes near, reports how near it about is, is not
+// surprised while nothing changes, is when the optimum jumps, and comes near again within a few thousand users.
+// Cohorts grow while nothing happens and shrink after the jump.
 func TestBankFollows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := bankOf(t, 9)
@@ -92,8 +92,8 @@ func TestBankFollows(t *testing.T) {
 	}
 }
 
-// TestBankIsStable where the loss is fifty times as curved as the first look says: secants tell, and steps stay short
-// enough.
+// TestBankIsStable where the loss is fifty times as curved as the first look shows: secants detect it, and
+// steps stay short enough.
 func TestBankIsStable(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	b := bankOf(t, 5)

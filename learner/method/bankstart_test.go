@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// startedStream is a task without end, of epsilon 1, that begins with a model of so many users.
+// startedStream returns a task without end, of epsilon 1, that begins with a model of so many users.
 func startedStream(loss string, of *wire.StartPrivacy) *wire.Plan {
 	p := &practical.Problem{Loss: convex.Declaration{Name: loss}, Features: 3, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 40_000}
 	plan := &wire.Plan{Practical: manifest.WirePractical(p), Continuous: wire.Continuous_CONTINUOUS_ADAPTIVE, EpsilonBudget: 1,
@@ -24,8 +24,8 @@ func startedStream(loss string, of *wire.StartPrivacy) *wire.Plan {
 	return plan
 }
 
-// TestStartOfASample: a first round moves a model of many users little and one of few a lot, the more the fewer they
-// were and the smaller their epsilon was; one that says nothing of them lies between.
+// TestStartOfASample: a first round moves a model of many users little and one of few a lot, the more the fewer
+// they were and the smaller their epsilon was; a model without these numbers lies between.
 func TestStartOfASample(t *testing.T) {
 	for _, loss := range []string{"logistic", "squared"} {
 		moved := func(of *wire.StartPrivacy) float64 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// bankWords counts the numbers of a bank's state that stand before its filters.
+// bankWords is the number of words of a bank's state before its filters.
 const bankWords = 19
 
 // words returns the numbers of the bank, without its filters and the vectors of the last secant.
@@ -72,7 +72,7 @@ func (b *Bank) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// parts are the numbers of the filters that steps change.
+// parts returns the numbers of the filters that steps change.
 func (f *filters) parts() [4][]float64 { return [4][]float64{f.variance, f.weight, f.raw, f.points} }
 
 func (f *filters) size() (n int) {

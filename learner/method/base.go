@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// base is what the methods share: their configuration and how far they are.
+// base holds what the methods share: their configuration and their progress.
 type base struct {
 	method  byte
 	set     convex.Set

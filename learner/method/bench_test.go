@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// One round of the learner: estimate, step and state, by dimension. The cohort's size does not matter to it.
+// BenchmarkRound: one round of the learner: estimate, step and state, by dimension. The cohort's size does not
+// matter to it.
 func BenchmarkRound(b *testing.B) {
 	for _, dim := range []int{124, 7850, 100000} {
 		b.Run(fmt.Sprintf("dim=%d", dim), func(b *testing.B) {
@@ -41,7 +42,8 @@ func BenchmarkRound(b *testing.B) {
 	}
 }
 
-// One round of a task without an end, from the stored state to the next: its 31 models of the dimension are read, stepped and written.
+// BenchmarkAdaptiveRound: one round of a task without an end, from the stored state to the next: its 31 models
+// of the dimension are read, stepped and written.
 func BenchmarkAdaptiveRound(b *testing.B) {
 	for _, dim := range []int{124, 7850, 100000} {
 		b.Run(fmt.Sprintf("dim=%d", dim), func(b *testing.B) {

@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// looked is a plan with scores whose first look released two equal shares, so that the best constant has a loss of about ln 2.
+// looked returns a plan with scores whose first look released two equal shares, so that the best constant has a
+// loss of about ln 2.
 func looked(t *testing.T, rounds uint64) learner.Algorithm {
 	a := begin(t, scored(inPractice(convex.Declaration{Name: "logistic"}, false, rounds)))
 	moments := method.Estimate{Gradient: make([]float64, 3+2+1), Users: 10000, PrivacyVariance: 1e-6, NoiseProxy: 1e-6}
@@ -20,8 +21,9 @@ func looked(t *testing.T, rounds uint64) learner.Algorithm {
 	return a
 }
 
-// A plan whose loss stays above that of the best constant says so from the third round on; one that begins badly and recovers, or is a
-// little worse in a single round, does not, nor one at the constant itself. At the scale's end it says that it may be worse.
+// TestDivergence checks that a plan whose loss stays above the best constant's reports divergence from the
+// third round on. A plan that begins badly and recovers, or is a little worse in a single round, does not, nor
+// does a plan at the constant itself. At the scale's end it reports that the loss may be worse.
 func TestDivergence(t *testing.T) {
 	for _, c := range []struct {
 		losses            []float64
@@ -47,8 +49,9 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// A plan that learns nothing stays at the best constant. What it is told of itself and of the constant is noisy; a round says that it
-// diverges with probability at most 8e-7, and so one of these 16,000 with 1.3 %, which a fixed seed settles.
+// TestNoDivergenceAtTheConstant runs plans that learn nothing and stay at the best constant. Their own scores
+// and the constant's are noisy; a round reports divergence with probability at most 8e-7, and so one of these
+// 16,000 with 1.3 %, which a fixed seed settles.
 func TestNoDivergenceAtTheConstant(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 2000 {

@@ -8,11 +8,12 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// EpochsConfig configures PAGD without an end: epochs of 1, 2, 4 .. steps, then of Horizon steps each, every one anew from the
-// model of the one before. At any time the present model, or the one before it, comes of an epoch that took a quarter of
-// all steps, or of the horizon, so that the risk is within a constant of what a plan for exactly that many steps
-// would have reached (the doubling trick; Cesa-Bianchi & Lugosi, Prediction, Learning, and Games, 2006, Section 2.3). An
-// epoch forgets the gradients before its start, and the horizon is how long a drifting population is remembered.
+// EpochsConfig configures PAGD without an end: epochs of 1, 2, 4 .. steps, then of Horizon steps each, each
+// epoch starting from the model of the one before. At any time the present model, or the one before it, comes
+// of an epoch that took a quarter of all steps, or of the horizon, so that the risk is within a constant of
+// what a plan for exactly that many steps would have reached (the doubling trick; Cesa-Bianchi & Lugosi,
+// Prediction, Learning, and Games, 2006, Section 2.3). An epoch forgets the gradients before its start, and the
+// horizon is how long a drifting population is remembered.
 //
 // It may be the last Stage of Restarts.
 type EpochsConfig struct {
@@ -71,7 +72,7 @@ func (d doubling) count() uint64 { return 0 }
 
 func (d doubling) stage(k uint64) Stage { return d.Epoch(k) }
 
-// before is at most MaxSteps, which stands for all that is beyond it too.
+// before returns the steps before stage k, at most MaxSteps, which represents all larger numbers too.
 func (d doubling) before(k uint64) uint64 {
 	grown := d.growing()
 	if k <= grown {

@@ -36,7 +36,8 @@ func TestTheorem32_KnownVariance(t *testing.T) {
 	}
 }
 
-// Floors and top-up are subtracted by their expectation: m users of ten, both floors of 40 trials.
+// TestEstimateSubtractsAllNoise: floors and top-up are subtracted by their expectation: m users of ten, both
+// floors of 40 trials.
 func TestEstimateSubtractsAllNoise(t *testing.T) {
 	p := randomizer.Params{Dim: 1, ClipNorm: 1, Levels: 4, Trials: 8, Coin: randomizer.Fair / 2}
 	const users, trials = 7, 10*8 + 2*40
@@ -52,9 +53,10 @@ func TestEstimateSubtractsAllNoise(t *testing.T) {
 	}
 }
 
-// Unbiased over the whole way from vectors to the mean. The mean error of R cohorts is a sum of independent centred terms
-// of size at most step = (2L/g)/(R m) with the known variance, so by Bernstein's inequality it exceeds t with
-// probability at most 2 exp(-t^2/(2 var + 2 step t/3)); t makes that 1e-9 / (7 coordinates).
+// TestTheorem32_Unbiased: unbiased over the whole way from vectors to the mean. The mean error of R cohorts is
+// a sum of independent centred terms of size at most step = (2L/g)/(R m) with the known variance, so by
+// Bernstein's inequality it exceeds t with probability at most 2 exp(-t^2/(2 var + 2 step t/3)); t makes that
+// 1e-9 / (7 coordinates).
 func TestTheorem32_Unbiased(t *testing.T) {
 	const seed, cohorts = 7, 300
 	t.Logf("seed %d, false-alarm rate 1e-9", seed)

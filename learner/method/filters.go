@@ -44,7 +44,7 @@ func newFilters(start []float64, variance float64, scales []float64, around func
 // point returns the point of filter j.
 func (f *filters) point(j int) []float64 { return f.points[j*f.dim : (j+1)*f.dim] }
 
-// mean is the mean of the points as they are believed.
+// mean returns the mean of the points as they are believed.
 func (f *filters) mean() []float64 {
 	out := make([]float64, f.dim)
 	for j, w := range f.weight {
@@ -72,8 +72,8 @@ func (d deviation) and(o deviation) deviation {
 	return deviation{d.seen + o.seen, d.expected + o.expected, d.own + o.own, d.noise + o.noise, d.uneven + o.uneven}
 }
 
-// surprise is by how many deviations more was seen than expected: the cube root of a chi-squared of so many degrees
-// is about normal (Wilson and Hilferty). Uneven noise has fewer degrees than coordinates.
+// surprise returns the number of deviations by which the observed is above the expected: the cube root of a chi-squared of
+// so many degrees is about normal (Wilson and Hilferty). Uneven noise has fewer degrees than coordinates.
 func (d deviation) surprise(dim int) float64 {
 	if dim == 0 {
 		return math.Inf(-1)
@@ -143,7 +143,7 @@ func (f *filters) near(r float64) {
 	}
 }
 
-// unsure is the mean squared distance of the optimum from the mean point that the filters expect.
+// unsure returns the mean squared distance of the optimum from the mean point that the filters expect.
 func (f *filters) unsure() (sum float64) {
 	mean := f.mean()
 	for j, w := range f.weight {

@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// The layout of version 2 and the arithmetic, on every architecture: three steps of each method, in hexadecimal. A
-// change here makes running tasks unreadable.
+// TestGoldenStates: the layout of version 2 and the arithmetic, on every architecture: three steps of each
+// method, in hexadecimal. A change here makes running tasks unreadable.
 func TestGoldenStates(t *testing.T) {
 	for name, want := range golden {
 		a := build(t, name, 2, 4)

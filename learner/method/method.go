@@ -21,13 +21,13 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Query says where the next cohort's mean gradient is wanted.
+// A Query asks for the mean gradient of the next cohort at a point.
 type Query struct {
 	Step  uint64    // number of the step that the answer will be used for, from 1; rounds run ahead of it by the void ones
 	Point []float64 // theta, in the coordinates of Frame; a copy. Nil where moments are asked for
 	// Frame is the coordinates that devices report in, not to be changed; nil for the declared ones, and where moments are asked for.
 	Frame *convex.Frame
-	// Cohort is at how many users the round is full; 0 where the plan says it.
+	// Cohort is the number of users at which the round is full; 0 where the plan sets it.
 	Cohort uint64
 }
 

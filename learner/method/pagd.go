@@ -35,7 +35,8 @@ type PAGDConfig struct {
 	V     float64    // v > 0, at least twice the smoothness; PAGDCurvature is the best for the bound
 	Mu    float64    // modulus of strong convexity, >= 0
 	Ridge float64    // lambda >= 0, see PSGDConfig; Mu may be as large, or 0, which makes no use of it
-	// Interactive says that the same users answer every round: APGD, whose states are not PAGD's.
+	// Interactive reports whether the same users answer every round: then the method is APGD, whose states are
+	// not PAGD's.
 	Interactive bool
 }
 

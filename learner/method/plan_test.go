@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// series is a plan of phases of gradients in a dimension, over a set.
+// series returns a plan of phases of gradients in a dimension, over a set.
 func series(dim int, set convex.SetDeclaration, ridge float64, phases ...*wire.Phase) *wire.Plan {
 	for _, f := range phases {
 		f.Mechanism = &wire.Mechanism{Dim: uint32(dim)}
@@ -17,37 +17,37 @@ func series(dim int, set convex.SetDeclaration, ridge float64, phases ...*wire.P
 	return &wire.Plan{Set: manifest.WireSet(set), Ridge: ridge, Phases: phases}
 }
 
-// forever is a series whose last phase goes on.
+// forever returns a series whose last phase goes on.
 func forever(how wire.Continuous, plan *wire.Plan) *wire.Plan {
 	plan.Continuous = how
 	return plan
 }
 
-// descent is a phase of PSGD.
+// descent returns a phase of PSGD.
 func descent(rounds uint64, eta float64) *wire.Phase {
 	return &wire.Phase{Rounds: rounds, Cohort: 5, Users: 5 * rounds, RoundsPerUser: 1, Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: eta}}}
 }
 
-// weighted is a phase of PSGD or PGD whose average has the weights of strongly convex losses.
+// weighted returns a phase of PSGD or PGD whose average has the weights of strongly convex losses.
 func weighted(f *wire.Phase, mu float64) *wire.Phase {
 	f.GetDescent().Mu = mu
 	return f
 }
 
-// interactive is a phase of PGD.
+// interactive returns a phase of PGD.
 func interactive(rounds uint64, eta float64) *wire.Phase {
 	f := descent(rounds, eta)
 	f.Users, f.RoundsPerUser = 5, uint32(rounds)
 	return f
 }
 
-// accelerated is a phase of PAGD.
+// accelerated returns a phase of PAGD.
 func accelerated(rounds uint64, v, mu, beta float64) *wire.Phase {
 	return &wire.Phase{Rounds: rounds, Cohort: 5, Users: 5 * rounds, RoundsPerUser: 1,
 		Constants: &wire.Phase_Acceleration{Acceleration: &wire.Acceleration{V: v, Mu: mu, Smoothness: beta}}}
 }
 
-// smoothed is a phase whose users report the gradient of the envelope.
+// smoothed returns a phase whose users report the gradient of the envelope.
 func smoothed(f *wire.Phase, by float64) *wire.Phase {
 	f.Smoothing = by
 	return f
@@ -61,5 +61,5 @@ func begin(t rapid.TB, p *wire.Plan) learner.Algorithm {
 	return a
 }
 
-// alone is PSGD on two parameters.
+// alone returns a plan of PSGD on two parameters.
 func alone() *wire.Plan { return series(2, convex.SetDeclaration{Radius: 2}, 0, descent(3, 0.3)) }

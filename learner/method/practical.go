@@ -13,10 +13,10 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// Practical is the method of a practical plan: first cohorts release moments, and what is learned of them says in which coordinates and
-// with which steps the rest is asked, see package practical. All of that is post-processing of released batches. Devices clip in the
-// coordinates that are announced, and report in units of the clip, so what a user can change in a round, and what it costs
-// him, does not depend on them.
+// Practical is the method of a practical plan: first cohorts release moments, which determine the coordinates
+// and the steps of the other rounds, see package practical. All of that is post-processing of released batches.
+// Devices clip in the coordinates that are announced, and report in units of the clip, so what a user can
+// change in a round, and what it costs him, does not depend on them.
 //
 // A void round of moments is no step, but where the same users answer all rounds: the next cohort is asked. Its model is in the declared coordinates.
 type Practical struct {
@@ -55,7 +55,7 @@ func NewPractical(c PracticalConfig) (*Practical, error) {
 	return out, nil
 }
 
-// wanted is how many looks there are before the gradients.
+// wanted returns the number of looks before the gradients.
 func (p *Practical) wanted() int {
 	if p.Layout.MatrixUsers > 0 {
 		return 2
@@ -77,7 +77,7 @@ func (p *Practical) Query() Query {
 	return q
 }
 
-// Learned returns what the looks taught, not to be changed; nil before the first.
+// Learned returns the result of the looks, not to be changed; nil before the first.
 func (p *Practical) Learned() *practical.Learned {
 	if p.looks == 0 {
 		return nil
@@ -85,7 +85,7 @@ func (p *Practical) Learned() *practical.Learned {
 	return &p.learned
 }
 
-// Baseline returns what the first look says of the best constant; nil before it.
+// Baseline returns the first look's scores of the best constant; nil before it.
 func (p *Practical) Baseline() *practical.Baseline {
 	if p.looks == 0 {
 		return nil
@@ -147,13 +147,13 @@ func (p *Practical) descend(e Estimate) error {
 	return nil
 }
 
-// reclip has the next rounds of a bank clipped as it wants.
+// reclip sets the clip of a bank's next rounds.
 func (p *Practical) reclip(l *practical.Learned, b *Bank) {
 	l.Frame.Clip = p.Problem.StreamClip(p.Layout, l, b.cohort*max(1, p.Layout.Units), b.residual)
 }
 
-// Announce has the next round of a bank be full at so many users, and clipped as such a round is. Other methods stay as
-// they are.
+// Announce makes the next round of a bank full at so many users, and sets its clip for them. Other methods stay
+// as they are.
 func (p *Practical) Announce(cohort uint64) {
 	if b, adapts := p.inner.(*Bank); adapts {
 		b.Announce(cohort)
@@ -161,7 +161,7 @@ func (p *Practical) Announce(cohort uint64) {
 	}
 }
 
-// Tracking says how a bank follows its stream; nil for other methods, and before its first round.
+// Tracking returns how a bank follows its stream; nil for other methods, and before its first round.
 func (p *Practical) Tracking() *Tracking {
 	if b, adapts := p.inner.(*Bank); adapts {
 		return b.Tracking()
@@ -203,8 +203,9 @@ func (p *Practical) begin(l *practical.Learned) (Method, error) {
 	return NewTail(TailConfig{Dim: dim, Set: set, Start: start, Steps: steps, StepSize: step, Average: min(2, steps)})
 }
 
-// Skip is the method's. Moments of users who answer nothing else cannot be passed over, for others can be asked. Where the same users answer
-// all rounds, a void look is one that released noise without end: all features keep one scale, which learns little.
+// Skip passes over a void round. Moments of users who answer nothing else cannot be passed over, as others can
+// be asked. Where the same users answer all rounds, a void look is one that released noise without end: all
+// features keep one scale, which learns little.
 func (p *Practical) Skip() error {
 	if p.inner != nil {
 		return p.inner.Skip()

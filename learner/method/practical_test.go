@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// inPractice is a practical plan of 1,000 users with three features and an intercept, with a matrix or without.
+// inPractice returns a practical plan of 1,000 users with three features and an intercept, with a matrix or without.
 func inPractice(loss convex.Declaration, matrix bool, rounds uint64) *wire.Plan {
 	p := &practical.Problem{Loss: loss, Features: 3, Indicators: []bool{false, true, false}, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 1000}
 	plan := &wire.Plan{Practical: manifest.WirePractical(p)}
@@ -34,7 +34,7 @@ func inPractice(loss convex.Declaration, matrix bool, rounds uint64) *wire.Plan 
 	return plan
 }
 
-// estimated is a plausible answer to a query, a function of the step.
+// estimated returns a plausible answer to a query, a function of the step.
 func estimated(a learner.Algorithm, plan *wire.Plan) method.Estimate {
 	q := a.Query()
 	at, _ := manifest.PhaseOf(plan, q.Step)
@@ -45,8 +45,8 @@ func estimated(a learner.Algorithm, plan *wire.Plan) method.Estimate {
 	return method.Estimate{Gradient: g, Users: 100 + q.Step, PrivacyVariance: 1e-4, RoundingVariance: 1e-5, NoiseProxy: 1e-4}
 }
 
-// Moments come first, then their matrix where there is one, and gradients in the frame that these give; each phase's steps follow those of
-// the one before, and a void round of moments is asked again.
+// TestLooksComeFirst: moments come first, then their matrix where there is one, and gradients in the frame that
+// these give; each phase's steps follow those of the one before, and a void round of moments is asked again.
 func TestLooksComeFirst(t *testing.T) {
 	for _, matrix := range []bool{false, true} {
 		plan := inPractice(convex.Declaration{Name: "squared"}, matrix, 4)
@@ -78,7 +78,8 @@ func TestLooksComeFirst(t *testing.T) {
 	}
 }
 
-// The model is the method's in the declared coordinates: a row has the score that the frame gives it at the point.
+// TestModelIsInDeclaredCoordinates: the model is the method's in the declared coordinates: a row has the score
+// that the frame gives it at the point.
 func TestModelIsInDeclaredCoordinates(t *testing.T) {
 	plan := inPractice(convex.Declaration{Name: "logistic"}, false, 5)
 	a := begin(t, plan)
@@ -98,8 +99,8 @@ func TestModelIsInDeclaredCoordinates(t *testing.T) {
 	}
 }
 
-// Where the same silos answer all rounds nobody is left for a void look: it is passed over as noise without end, and gradients follow in a frame
-// that devices accept.
+// TestVoidLooksOfEvenRounds: where the same silos answer all rounds nobody is left for a void look: it is
+// passed over as noise without end, and gradients follow in a frame that devices accept.
 func TestVoidLooksOfEvenRounds(t *testing.T) {
 	for _, name := range []string{"logistic", "squared"} {
 		p := practical.Problem{Loss: convex.Declaration{Name: name}, Features: 3, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 1000, Even: true}
@@ -144,7 +145,8 @@ func TestVoidLooksOfEvenRounds(t *testing.T) {
 	}
 }
 
-// k steps, a restart and m steps are k+m steps, wherever the cut falls; with an end and without.
+// TestResumePractical: k steps, a restart and m steps are k+m steps, wherever the cut falls; with an end and
+// without.
 func TestResumePractical(t *testing.T) {
 	for _, how := range []wire.Continuous{wire.Continuous_CONTINUOUS_NO, wire.Continuous_CONTINUOUS_ADAPTIVE} {
 		for _, matrix := range []bool{false, how == wire.Continuous_CONTINUOUS_NO} {
@@ -177,7 +179,7 @@ func TestResumePractical(t *testing.T) {
 	}
 }
 
-// A state that this plan cannot have come to is refused, and changes nothing.
+// TestImpossiblePracticalStates: a state that this plan cannot have come to is refused, and changes nothing.
 func TestImpossiblePracticalStates(t *testing.T) {
 	plan := inPractice(convex.Declaration{Name: "squared"}, true, 4)
 	a := begin(t, plan)
@@ -213,7 +215,8 @@ func TestImpossiblePracticalStates(t *testing.T) {
 	}
 }
 
-// Whatever is released, there is a next query that devices accept, or an error that changes nothing.
+// TestPracticalSurvivesAnyRelease: whatever is released, there is a next query that devices accept, or an error
+// that changes nothing.
 func TestPracticalSurvivesAnyRelease(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom([]string{"logistic", "softmax", "squared", "quantile", "poisson", "hinge"}).Draw(t, "loss")

@@ -32,7 +32,8 @@ type ProxConfig struct {
 	Average uint64    // 1 to P
 }
 
-// ProxAverage is how many of so many rounds the model is the mean of: half of them and one more.
+// ProxAverage returns the number of last rounds of which the model is the mean: half of all rounds and one
+// more.
 func ProxAverage(rounds uint64) uint64 { return min(rounds, rounds/2+1) }
 
 // NewProx returns the method at its start. The error names the field that does not fit.

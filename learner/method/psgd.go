@@ -65,7 +65,8 @@ func (c PSGDConfig) Begin(start []float64) (Method, error) {
 // Step takes the descent step and moves the average.
 func (p *PSGD) Step(e Estimate) error { return p.descend(e, p.eta, p.points()) }
 
-// points is what the points queried so far weigh together, with the present one, over its own weight: how many they are, where all weigh the same.
+// points returns the sum of the weights of the points queried so far, the present one included, divided by the
+// present one's weight. This is their number where all weigh the same.
 func (p *PSGD) points() float64 {
 	n, share := float64(p.taken+1), float64(p.mu*p.eta)
 	if share == 0 {

@@ -18,8 +18,9 @@ import (
 // that differs from step to step.
 type noisy func(step int, theta []float64) []float64
 
-// tilted is the estimate of the mean of |theta_j - a_j| b_j + c_j theta_j^2, as the devices of a phase would send it: for a smoothing
-// B above 0 the absolute values are replaced by their Moreau envelopes, whose gradient is B (theta - prox).
+// tilted returns the estimate of the mean of |theta_j - a_j| b_j + c_j theta_j^2, as the devices of a phase
+// would send it: for a smoothing B above 0 the absolute values are replaced by their Moreau envelopes, whose
+// gradient is B (theta - prox).
 func tilted(dim int, smoothing float64) noisy {
 	return func(step int, theta []float64) []float64 {
 		g := make([]float64, dim)
@@ -39,7 +40,7 @@ func tilted(dim int, smoothing float64) noisy {
 	}
 }
 
-// A trace is what a method asked and would have released, step by step.
+// A trace holds the queries of a method and the models that it would have released, step by step.
 type trace struct{ queries, models [][]float64 }
 
 func (t *trace) add(query, model []float64) {
@@ -49,7 +50,7 @@ func (t *trace) add(query, model []float64) {
 
 func (t trace) last() []float64 { return t.models[len(t.models)-1] }
 
-// projectBall is the projection on the ball of radius r.
+// projectBall returns the projection on the ball of radius r.
 func projectBall(r float64) func([]float64) []float64 {
 	return func(x []float64) []float64 {
 		var s float64
@@ -66,7 +67,7 @@ func projectBall(r float64) func([]float64) []float64 {
 	}
 }
 
-// projectBox is the projection on the cube from lo to hi.
+// projectBox returns the projection on the cube from lo to hi.
 func projectBox(lo, hi float64) func([]float64) []float64 {
 	return func(x []float64) []float64 {
 		out := append([]float64(nil), x...)
@@ -77,8 +78,9 @@ func projectBox(lo, hi float64) func([]float64) []float64 {
 	}
 }
 
-// plainSGD is Algorithm 3 and Algorithm 5: theta_t = Pi(theta_{t-1} - eta_t (g + lambda theta_{t-1})); the model is the average with
-// weights w_t of theta_0 .. theta_{t-1}, computed anew from all of them at every step.
+// plainSGD runs Algorithm 3 and Algorithm 5: theta_t = Pi(theta_{t-1} - eta_t (g + lambda theta_{t-1})); the
+// model is the average with weights w_t of theta_0 .. theta_{t-1}, computed from all of them again at every
+// step.
 func plainSGD(out *trace, first int, theta []float64, steps int, eta, weight func(t int) float64, lambda float64, g noisy, project func([]float64) []float64) {
 	var points [][]float64
 	var weights []float64
@@ -105,8 +107,8 @@ func plainSGD(out *trace, first int, theta []float64, steps int, eta, weight fun
 	}
 }
 
-// plainACSA is Algorithm 4 with the policy of Ghadimi and Lan for a modulus mu: alpha_t = 2/(t+1),
-// eta_t = 4v/(t(t+1)).
+// plainACSA runs Algorithm 4 with the policy of Ghadimi and Lan for a modulus mu: alpha_t = 2/(t+1), eta_t =
+// 4v/(t(t+1)).
 func plainACSA(out *trace, first int, start []float64, steps int, v, mu, lambda float64, g noisy, project func([]float64) []float64) {
 	d := len(start)
 	w, ag := append([]float64(nil), start...), append([]float64(nil), start...)
@@ -134,7 +136,7 @@ func constant(x float64) func(int) float64 { return func(int) float64 { return x
 
 func uniform(t int) float64 { return 1 / float64(t) }
 
-// growing is the share of the t-th of t points that weigh (1-a)^-1, (1-a)^-2 .. (1-a)^-t.
+// growing returns the share of the t-th of t points that weigh (1-a)^-1, (1-a)^-2 .. (1-a)^-t.
 func growing(a float64) func(int) float64 {
 	return func(t int) float64 {
 		var sum float64
@@ -145,12 +147,13 @@ func growing(a float64) func(int) float64 {
 	}
 }
 
-// quarter is the weight 4/(t+3) of the polynomial-decay average, which stops falling after horizon points.
+// quarter returns the weight 4/(t+3) of the polynomial-decay average, which stops falling after horizon points.
 func quarter(horizon int) func(int) float64 {
 	return func(t int) float64 { return 4 / (float64(min(t, horizon)) + 3) }
 }
 
-// Golden traces of every algorithm over all its phases: points and models agree with the plain loops to 1e-12.
+// TestTracesOfPlainReferences: golden traces of every algorithm over all its phases: points and models agree
+// with the plain loops to 1e-12.
 func TestTracesOfPlainReferences(t *testing.T) {
 	const dim = 3
 	ball, box := convex.SetDeclaration{Radius: 1.2}, convex.SetDeclaration{Kind: "box", Min: 0.1, Max: 0.9}

@@ -9,15 +9,16 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Restarts runs one method after another on disjoint users, each anew from the model of the one before: Theorem 4.8 of Cheu,
-// Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, for strongly convex losses. A stage that ends
-// at risk r is within sqrt(2r/lambda) of the optimum in the mean, which is the distance that the next one is planned for.
+// Restarts runs one method after another on disjoint users, each starting from the model of the one before:
+// Theorem 4.8 of Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, for
+// strongly convex losses. A stage that ends at risk r is within sqrt(2r/lambda) of the optimum in the mean; the
+// next stage is planned for that distance.
 //
-// The constraint set is the same in all stages. The theorem's bounds depend on the distance of a stage's start and not on
-// the diameter of the set, so cutting the set down to a ball around the start would gain nothing in them, and could
-// cut off the optimum, which is near in the mean alone.
+// The constraint set is the same in all stages. The theorem's bounds depend on the distance of a stage's start
+// and not on the diameter of the set, so cutting the set down to a ball around the start would gain nothing in
+// them, and could cut off the optimum, which is near in the mean alone.
 //
-// Its model is that of the present stage.
+// The model of Restarts is the present stage's.
 type Restarts struct {
 	series series
 	dim    int
@@ -30,15 +31,15 @@ type Restarts struct {
 	inner Method
 }
 
-// A Stage is the configuration of a method, to be run from any start: PSGDConfig, PAGDConfig, StreamConfig or EpochsConfig.
-// The last two never end, so they come last. Its Start is that of the first stage, and unused in the others.
+// A Stage is the configuration of a method, to be run from any start: PSGDConfig, PAGDConfig, StreamConfig or
+// EpochsConfig. The last two never end, so they come last. Start is used in the first stage alone.
 type Stage interface {
 	// Begin returns the method at a start; nil means the set's own.
 	Begin(start []float64) (Method, error)
 	length() uint64 // steps; 0 stands for no end
 }
 
-// A series says which stages follow one another.
+// A series is the sequence of the stages of Restarts.
 type series interface {
 	count() uint64          // 0 stands for no end
 	stage(k uint64) Stage   // from 0
@@ -112,7 +113,7 @@ func (r *Restarts) Done() bool { return r.at+1 == r.series.count() && r.inner.Do
 // Model returns the present stage's model.
 func (r *Restarts) Model() []float64 { return r.inner.Model() }
 
-// Step is the present stage's. Where it was the stage's last one the next stage begins.
+// Step takes a step of the present stage. After the stage's last step the next stage begins.
 func (r *Restarts) Step(e Estimate) error {
 	if r.position() >= MaxSteps {
 		return errDone(MaxSteps)

@@ -11,8 +11,9 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// A fully interactive phase is over after T rounds, void ones included: what was asked in a void round is asked again, the average is of
-// the points that were answered, and a phase of nothing but void rounds leaves the start.
+// TestVoidRoundsCountInInteractivePhases: a fully interactive phase is over after T rounds, void ones included:
+// what was asked in a void round is asked again, the average is of the points that were answered, and a phase
+// of nothing but void rounds leaves the start.
 func TestVoidRoundsCountInInteractivePhases(t *testing.T) {
 	plan := series(1, convex.SetDeclaration{Radius: 10}, 1, interactive(3, 0.5), interactive(2, 0.5), interactive(2, 0.5))
 	a, err := learner.New(plan)
@@ -52,7 +53,7 @@ func TestVoidRoundsCountInInteractivePhases(t *testing.T) {
 	}
 }
 
-// Passing over changes neither points nor model of any method within a stage.
+// TestSkipLeavesThePoint: passing over changes neither points nor model of any method within a stage.
 func TestSkipLeavesThePoint(t *testing.T) {
 	for name := range methods {
 		a := build(t, name, 2, 8)

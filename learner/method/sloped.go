@@ -6,10 +6,11 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A sloped is what a round's gradients say of the losses at its point, none of them cut: the mean over users of slopes times scores, which is
-// the inner product of gradient and point. Of losses that are minus the log of a probability it is below the loss, by the entropy of the
-// prediction, and so is what is left of it when a gradient is scaled down: where it is negative it is below 0, and so below every loss. All of
-// this is released with the step.
+// A sloped holds the information that a round's gradients, none of them cut, give about the losses at its
+// point: the mean over users of slopes times scores, which is the inner product of gradient and point. For
+// losses that are minus the log of a probability it is below the loss, by the entropy of the prediction. It
+// stays below the loss when a gradient is scaled down: where it is negative it is below 0, and so below every
+// loss. All of this is released with the step.
 type sloped struct {
 	mean  float64 // over users, noise included
 	reach float64 // no user's is larger in magnitude
@@ -17,7 +18,8 @@ type sloped struct {
 	users float64
 }
 
-// slopes returns what an estimate of a gradient at the method's point says; false where it says nothing of losses.
+// slopes reads an estimate of a gradient at the method's point as a sloped; false where it gives no information
+// about losses.
 func (p *Practical) slopes(e Estimate) (sloped, bool) {
 	if _, ok := p.Problem.Doubt(); !ok || p.inner == nil || p.learned.Frame.Smoothing != 0 || p.learned.Offset != 0 {
 		return sloped{}, false
@@ -37,8 +39,9 @@ func (p *Practical) slopes(e Estimate) (sloped, bool) {
 	return out, true
 }
 
-// least returns what the mean loss is at least: of all users of whom those of the round are a sample, or of these alone. It is too large
-// with probability at most twice exp(-rare): once for the noise, by Chernoff's bound, and once for the sample, see leastMean. doubt is that of
+// least returns a lower bound on the mean loss: of all users, of whom the users of the round are a sample, or
+// of the users of the round alone. It is too large with probability at most twice exp(-rare): once for the
+// noise, by Chernoff's bound, and once for the sample, see leastMean. doubt is the result of
 // practical.Problem.Doubt.
 func (s sloped) least(doubt, rare float64, sample bool) float64 {
 	of := s.mean - math.Sqrt(2*s.proxy*rare)

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What a device reports as its gradient, whatever is clipped and weighed, says of its loss no more than that is: the inner product
-// with the point is at most the loss, and at least minus the doubt.
+// TestSlopesAreBelowLosses checks that the gradient that a device reports, clipped and weighted, never
+// overstates its loss: the inner product with the point is at most the loss, and at least minus the doubt.
 func TestSlopesAreBelowLosses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.IntRange(2, 4).Draw(t, "classes")
@@ -61,7 +61,8 @@ func TestSlopesAreBelowLosses(t *testing.T) {
 	})
 }
 
-// Exact probabilities of coins: the least expectation is above the true one no more often than it says.
+// TestLeastMeanHolds checks with exact probabilities of coins that the least expectation is above the true one
+// no more often than promised.
 func TestLeastMeanHolds(t *testing.T) {
 	const n = 60
 	for _, rare := range []float64{1, 4, 9} {

@@ -111,8 +111,9 @@ func estimate(t *rapid.T, dim int) method.Estimate {
 	return method.Estimate{Gradient: rapid.SliceOfN(rapid.Float64Range(-4, 4), dim, dim).Draw(t, "gradient"), Users: 1}
 }
 
-// Stop anywhere, forget everything but the bytes, go on: nobody can tell. Every point that is asked for and every model lies in
-// the set, and steps are numbered one after another, those that were passed over too.
+// TestResumeEqualsUninterrupted: stop anywhere, forget everything but the bytes, go on: nobody can tell. Every
+// point that is asked for and every model lies in the set, and steps are numbered one after another, those that
+// were passed over too.
 func TestResumeEqualsUninterrupted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plan, set := anyPlan(t)
@@ -172,7 +173,8 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 	})
 }
 
-// A refused estimate changes nothing, nor does what the caller does with slices it was given.
+// TestRefusedStepChangesNothing: a refused estimate changes nothing, nor does what the caller does with slices
+// it was given.
 func TestRefusedStepChangesNothing(t *testing.T) {
 	for name := range methods {
 		a := build(t, name, 2, 3)
@@ -395,7 +397,7 @@ func TestImpossibleStageIsRefused(t *testing.T) {
 	}
 }
 
-// States that agree within themselves, and could still not have been reached.
+// TestForgedStageIsRefused: states that agree within themselves, and could still not have been reached.
 func TestForgedStageIsRefused(t *testing.T) {
 	moved := func(start []float64) learner.Algorithm {
 		a, err := method.NewEpochs(method.EpochsConfig{Dim: 2, Set: convex.Ball{R: 2}, Start: start, Horizon: 3, V: 3, Smoothness: 1})
@@ -430,7 +432,7 @@ func TestForgedStageIsRefused(t *testing.T) {
 	}
 }
 
-// Bytes are refused, or are exactly what the state that they make is written as.
+// FuzzState: bytes are refused, or are exactly the encoding of the state that they make.
 func FuzzState(f *testing.F) {
 	for name := range methods {
 		a := build(f, name, 2, 3)

@@ -57,7 +57,7 @@ func mostSurprising(d [2]deviation, dims [2]int) float64 {
 	return max(d[0].surprise(dims[0]), d[1].surprise(dims[1]), d[0].and(d[1]).surprise(dims[0]+dims[1]))
 }
 
-// blocks are the intercepts and the weights of a vector; none of nil.
+// blocks returns the intercepts and the weights of a vector; nil for nil.
 func (b *Bank) blocks(v []float64) (out [2][]float64) {
 	if v != nil {
 		out[0], out[1] = b.split(v)

@@ -17,7 +17,8 @@ func answer(t testing.TB, a learner.Algorithm, gradient func(theta []float64) []
 	}
 }
 
-// AC-SA of Ghadimi & Lan 2012 on F(w) = w^2/2 from 1 without noise, v = 2: the aggregates computed by hand.
+// TestACSATrace: AC-SA of Ghadimi & Lan 2012 on F(w) = w^2/2 from 1 without noise, v = 2: the aggregates
+// computed by hand.
 func TestACSATrace(t *testing.T) {
 	for _, c := range []struct {
 		mu          float64
@@ -48,7 +49,7 @@ func TestACSATrace(t *testing.T) {
 	}
 }
 
-// PSGD on the same function, eta = 1/2: points 1, 1/2, 1/4, averaged.
+// TestPSGDTrace: PSGD on the same function, eta = 1/2: points 1, 1/2, 1/4, averaged.
 func TestPSGDTrace(t *testing.T) {
 	p, err := method.NewPSGD(method.PSGDConfig{Dim: 1, Set: convex.Ball{R: 100}, Start: []float64{1}, Steps: 3, StepSize: 0.5})
 	if err != nil {
@@ -68,8 +69,9 @@ func TestPSGDTrace(t *testing.T) {
 	}
 }
 
-// Prox on the same function with lambda = 1, whose minimisers are at c/2: 1, 1/2, 1/4 are announced, and the model is the mean of the last two
-// of the answers 1/2, 1/4, 1/8. An answer outside the set is projected for the next round, and is in the mean as it came.
+// TestProxTrace: Prox on the same function with lambda = 1, whose minimisers are at c/2: 1, 1/2, 1/4 are
+// announced, and the model is the mean of the last two of the answers 1/2, 1/4, 1/8. An answer outside the set
+// is projected for the next round, and is in the mean as it came.
 func TestProxTrace(t *testing.T) {
 	begin := func(steps, average uint64) learner.Algorithm {
 		p, err := method.NewProx(method.ProxConfig{Dim: 1, Set: convex.Ball{R: 2}, Start: []float64{1}, Steps: steps, Average: average})

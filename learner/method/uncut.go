@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// An uncut is what the gradients of rounds say of the losses at their points where single losses are not cut.
+// An uncut holds the information that the gradients of rounds give about the losses at their points where
+// single losses are not cut.
 type uncut struct {
 	late float64 // sum over rounds, which count as in tally.recent, of users times what their mean loss is at least
 	last float64 // mean of the last round's slopes times scores, noise included: by how much a share more of all scores raises the loss
@@ -25,7 +26,8 @@ const (
 // together exceed it as rarely as twice a band, see diverges.
 var rare = surely*surely*math.Log(2/(1-ValidationConfidence)) + math.Ln2
 
-// slopes returns what an estimate's gradient, without scores, says of its round; false where it says nothing of losses.
+// slopes reads an estimate's gradient, without scores, as a sloped; false where it gives no information about
+// losses.
 func (v *Validated) slopes(e Estimate) (sloped, bool) {
 	if p, ok := v.inner.(*Practical); ok && v.tracking() == nil {
 		return p.slopes(e)
@@ -41,10 +43,11 @@ func (v *Validated) addUncut(s sloped, share float64) {
 	v.uncut.last = s.mean
 }
 
-// uncutDiverges notes in out what the mean loss of late is at least, if scores show less, and reports whether it is above that of the best
-// constant. What a round's loss is at least is too large with probability at most 4e-7, and the constant's loss too small likewise: where no
-// point is worse than the constant, a task of T rounds ever says so with probability at most (T + 1) 4e-7. A plan whose last scores are not
-// too large by much has recovered.
+// uncutDiverges writes to out the lower bound on the recent mean loss, if scores show less, and reports whether
+// it is above that of the best constant. The lower bound on a round's loss is too large with probability at
+// most 4e-7, and the constant's loss too small likewise: where no point is worse than the constant, a task of T
+// rounds ever reports it with probability at most (T + 1) 4e-7. A plan whose last scores are not too large by
+// much has recovered.
 func (v *Validated) uncutDiverges(out *Validation, of practical.Baseline) bool {
 	least := v.uncut.late / v.tally.recent.users
 	if !v.told || of.Loss == nil {

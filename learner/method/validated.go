@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Validated is a method whose users report, after the gradient, what the point scores on their own events: it keeps the scores and
-// gives the method the gradient. What it says of them is post-processing of the same release as the step, so it costs nothing more.
+// Validated is a method whose users report, after the gradient, the point's scores on their own events: it
+// keeps the scores and gives the method the gradient. The Validation that it makes of them is post-processing
+// of the same release as the step, so it costs nothing more.
 type Validated struct {
 	card     convex.Scorecard
 	repeated bool // the same users answer all rounds of a phase
@@ -20,8 +21,8 @@ type Validated struct {
 	config   [sha256.Size]byte
 }
 
-// NewValidated puts the reading of scores around a method at its start, or one with moments first. repeated says that the same users
-// answer all rounds of a phase.
+// NewValidated puts the reading of scores around a method at its start, or one with moments first. repeated
+// reports whether the same users answer all rounds of a phase.
 func NewValidated(card convex.Scorecard, repeated bool, inner Method) (*Validated, error) {
 	if err := card.Validate(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -35,10 +36,10 @@ func NewValidated(card convex.Scorecard, repeated bool, inner Method) (*Validate
 	return out, nil
 }
 
-// Inner is the method without scores.
+// Inner returns the method without scores.
 func (v *Validated) Inner() Method { return v.inner }
 
-// Query is the method's.
+// Query returns the inner method's query.
 func (v *Validated) Query() Query { return v.inner.Query() }
 
 // Step gives the method its part of the estimate and keeps the scores. Moments come without scores.
@@ -86,8 +87,9 @@ func (v *Validated) tracking() *Tracking {
 	return nil
 }
 
-// sampling is the proxy of the mean of one coordinate over new users, each of whom is in [-Unit, Unit] (Hoeffding's lemma). Users who are
-// asked again are no new sample of anybody: what is said about them is said about them alone.
+// sampling returns the proxy of the mean of one coordinate over new users, each of whom is in [-Unit, Unit]
+// (Hoeffding's lemma). Users who are asked again are no new sample of anybody: statements about them hold for
+// them alone.
 func (v *Validated) sampling(users uint64) float64 {
 	if v.repeated {
 		return 0
@@ -96,8 +98,9 @@ func (v *Validated) sampling(users uint64) float64 {
 	return unit * unit / float64(users)
 }
 
-// Validation sums up the scores, nil before there are some. Of a stream without an end its Tracking says whether it has changed, at a lower
-// rate of false alarms than the bands of small rounds, and no constant of the first look is good for ever.
+// Validation sums up the scores, nil before there are some. It leaves Worse and Diverges of a stream without an
+// end unset: the stream's Tracking reports changes at a lower rate of false alarms than the bands of small
+// rounds, and no constant of the first look is good for ever.
 func (v *Validated) Validation() *Validation {
 	if v.tracking() != nil {
 		out := v.tally.validation(v.card, v.repeated)
@@ -115,13 +118,13 @@ func (v *Validated) Validation() *Validation {
 	return out
 }
 
-// Skip is the method's.
+// Skip skips a step of the inner method.
 func (v *Validated) Skip() error { return v.inner.Skip() }
 
-// Done is the method's.
+// Done reports whether the inner method is done.
 func (v *Validated) Done() bool { return v.inner.Done() }
 
-// Model is the method's.
+// Model returns the inner method's model.
 func (v *Validated) Model() []float64 { return v.inner.Model() }
 
 func (v *Validated) header() header {
@@ -174,7 +177,7 @@ func (v *Validated) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// tallyWords is how many numbers a tally of at least one round is written as.
+// tallyWords is the number of words in the encoding of a tally of at least one round.
 const tallyWords = 12
 
 // append writes everything but the rounds, which the header has; nothing before the first one.

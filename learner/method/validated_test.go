@@ -30,12 +30,14 @@ func scored(p *wire.Plan) *wire.Plan {
 	return p
 }
 
-// valued is a round's estimate: a gradient, then the scores of a mean loss and accuracy, a coordinate's unit being 1.
+// valued returns a round's estimate: a gradient, then the scores of a mean loss and accuracy, a coordinate's
+// unit being 1.
 func valued(gradient []float64, loss, accuracy float64, users uint64, proxy float64) method.Estimate {
 	return method.Estimate{Gradient: append(slices.Clone(gradient), loss/2-1, 2*accuracy-1), Users: users, NoiseProxy: proxy}
 }
 
-// The method does what it would have done without scores, also after moments, which have none.
+// TestScoresLeaveTheMethodAlone: the method does what it would have done without scores, also after moments,
+// which have none.
 func TestScoresLeaveTheMethodAlone(t *testing.T) {
 	for _, plan := range []*wire.Plan{alone()} {
 		a, b := begin(t, scored(plan)), begin(t, plan)
@@ -65,7 +67,7 @@ func TestScoresLeaveTheMethodAlone(t *testing.T) {
 	}
 }
 
-// The figures, computed by hand.
+// TestValidationFigures: the figures, computed by hand.
 func TestValidationFigures(t *testing.T) {
 	plan := alone()
 	a := begin(t, scored(plan))
@@ -103,7 +105,8 @@ func TestValidationFigures(t *testing.T) {
 	}
 }
 
-// Scores that fall are told once the bands of the last or of recent rounds lie apart from that of all, and no sooner.
+// TestWorseOfLate: falling scores are reported once the bands of the last or of recent rounds lie apart from
+// the band of all, and no sooner.
 func TestWorseOfLate(t *testing.T) {
 	run := func(last ...float64) *method.Validation {
 		a := begin(t, scored(series(2, convex.SetDeclaration{Radius: 2}, 0, descent(12, 0.3))))
@@ -135,7 +138,8 @@ func TestWorseOfLate(t *testing.T) {
 	}
 }
 
-// Users who answer every round are no new sample: the bands are about them, and about noise alone.
+// TestScoresOfTheSameUsers: users who answer every round are no new sample: the bands are about them, and about
+// noise alone.
 func TestScoresOfTheSameUsers(t *testing.T) {
 	plan := series(2, convex.SetDeclaration{Radius: 2}, 0, interactive(3, 0.3))
 	a := begin(t, scored(plan))
@@ -148,7 +152,8 @@ func TestScoresOfTheSameUsers(t *testing.T) {
 	}
 }
 
-// A run goes on from its state to the same bytes; a state of another card, of other users, or damaged, is refused.
+// TestScoresState: a run goes on from its state to the same bytes; a state of another card, of other users, or
+// damaged, is refused.
 func TestScoresState(t *testing.T) {
 	plan := inPractice(convex.Declaration{Name: "logistic"}, false, 3)
 	feed := func(a learner.Algorithm, from, to int) {
@@ -241,8 +246,9 @@ func TestScoresRefuse(t *testing.T) {
 	}
 }
 
-// The band over all rounds holds at all rounds at once, and the others at one: over 2000 runs of 60 rounds with cohorts of changing
-// sizes, scores at the ends of their range and bounded noise, the share of runs that ever leave is at most 5 %. The seeds are fixed.
+// TestBandsHold: the band over all rounds holds at all rounds at once, and the others at one: over 2000 runs of
+// 60 rounds with cohorts of changing sizes, scores at the ends of their range and bounded noise, the share of
+// runs that ever leave is at most 5 %. The seeds are fixed.
 func TestBandsHold(t *testing.T) {
 	const runs, rounds, truth = 2000, 60, 0.5 // a fair share of correct predictions has the largest variance
 	random := rand.New(rand.NewPCG(1, 2))
@@ -293,8 +299,8 @@ func TestBandsHold(t *testing.T) {
 	}
 }
 
-// The part of a band that is due to the sample has the unit of a coordinate: a card of a quarter of the norm gives the same band of the score
-// where there is no noise.
+// TestSampleBandsDoNotDependOnTheNorm: the part of a band that is due to the sample has the unit of a
+// coordinate: a card of a quarter of the norm gives the same band of the score where there is no noise.
 func TestSampleBandsDoNotDependOnTheNorm(t *testing.T) {
 	for _, norm := range []float64{math.Sqrt2, math.Sqrt2 / 4} {
 		plan := alone()
@@ -312,7 +318,8 @@ func TestSampleBandsDoNotDependOnTheNorm(t *testing.T) {
 	}
 }
 
-// The proxy of an estimate is that of the mean, noise and rounding: their variance for a fair coin, and more for another.
+// TestEstimateProxy checks that the proxy of an estimate is the proxy of the mean, noise and rounding: their
+// variance for a fair coin, and more for another.
 func TestEstimateProxy(t *testing.T) {
 	for coin, fair := range map[randomizer.Coin]bool{randomizer.Fair: true, randomizer.Fair / 4: false} {
 		params := randomizer.Params{Dim: 1, ClipNorm: 3, Levels: 6, Trials: 10, Coin: coin}

@@ -7,11 +7,11 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// A Validation is what the cohorts of a run have said about the points at which they were asked: progressive validation, test then
-// train. It is post-processing of released batches.
+// A Validation holds the scores that the cohorts of a run reported at the points at which they were asked:
+// progressive validation, test then train. It is post-processing of released batches.
 //
-// Averages are over the points announced so far, not over the model that would be released now. For a convex loss the mean of the points
-// is at least as good as the points in the mean.
+// Averages are over the points announced so far, not over the model that would be released now. For a convex
+// loss the mean of the points is at least as good as the points in the mean.
 type Validation struct {
 	Rounds     uint64  `json:"rounds"`             // with scores
 	Confidence float64 `json:"confidence"`         // of each band
@@ -19,17 +19,19 @@ type Validation struct {
 	Loss       Scores  `json:"loss"`               // moved into the declared range, event by event
 	LossBound  float64 `json:"loss_bound"`         // its upper end: larger losses count as this
 	Accuracy   *Scores `json:"accuracy,omitempty"` // share of correct predictions; nil for labels that are no classes
-	// Worse says that the last round, or those of late, are predicted worse than all of them, clearly: their bands lie apart. The events
-	// changed, or come in an order, such as that of their labels.
+	// Worse reports whether the last round, or recent rounds, are predicted clearly worse than all rounds:
+	// their bands lie apart. Then the events changed, or come in an order, such as the order of their labels.
 	Worse bool `json:"worse,omitempty"`
-	// Diverges says that the loss of late is larger than that of the best constant by more than twice the bands of both, and that of the last
-	// round by more than its band; or that LossAtLeast is, and the scores of the last round are still too large. The plan learns nothing, or
-	// steps too far. It needs three rounds, and a released baseline.
+	// Diverges reports whether the recent loss is larger than the loss of the best constant by more than twice
+	// the bands of both, and the last round's loss by more than its band; or LossAtLeast is larger, and the
+	// scores of the last round are still too large. The plan learns nothing, or steps too far. Diverges needs
+	// three rounds, and a released baseline.
 	Diverges bool `json:"diverges,omitempty"`
-	// LossAtLeast is what the mean loss of late surely is at least, where single losses are not cut at LossBound; nil where that is not more
-	// than Loss shows, and where gradients say nothing of losses.
+	// LossAtLeast is a lower bound on the recent mean loss, where single losses are not cut at LossBound; nil
+	// where it is not above what Loss shows, and where gradients give no information about losses.
 	LossAtLeast *float64 `json:"loss_at_least,omitempty"`
-	// AtBound says that the loss of late is near LossBound: it is as bad as the scale shows, and may be worse.
+	// AtBound reports whether the recent loss is near LossBound: it is as bad as the scale shows, and may be
+	// worse.
 	AtBound bool `json:"at_bound,omitempty"`
 }
 
@@ -57,7 +59,7 @@ func (s Scores) RootMeanSquare(unit float64) Scores {
 	return Scores{Last: root(s.Last), Recent: root(s.Recent), Overall: root(s.Overall)}
 }
 
-// RecentShare is what a round counts for in Scores.Recent compared with the round after it.
+// RecentShare is the weight of a round in Scores.Recent relative to the round after it.
 const RecentShare = 0.9
 
 // ValidationConfidence is the confidence of bands.
@@ -86,7 +88,8 @@ func (s *sums) add(share, users float64, mean [2]float64, proxy float64) {
 	}
 }
 
-// worse compares scores that are better the larger they are, or the smaller: the last round and those of late with all.
+// worse compares scores that are better the larger they are, or the smaller: the last round's and recent scores
+// with all.
 func (s *Scores) worse(larger bool) bool {
 	below := func(b Band) bool {
 		if larger {
@@ -108,15 +111,17 @@ func (t *tally) add(share, users, proxy float64, mean [2]float64) {
 	t.overall.add(1, users, mean, proxy)
 }
 
-// pointwise is the half width of a band around a sum with a variance proxy that holds at one moment: by Chernoff's bound, a sum S of
-// martingale differences of proxy V in all exceeds sqrt(2 V ln(2/alpha)) in magnitude with probability at most alpha.
+// pointwise returns the half width of a band around a sum with a variance proxy that holds at one moment: by
+// Chernoff's bound, a sum S of martingale differences of proxy V in all exceeds sqrt(2 V ln(2/alpha)) in
+// magnitude with probability at most alpha.
 func pointwise(proxy float64) float64 {
 	return math.Sqrt(2 * proxy * math.Log(2/(1-ValidationConfidence)))
 }
 
-// uniform is the half width of a band that holds at all moments at once: by the normal mixture with variance 1/prior and Ville's
-// inequality, |S_t| stays below sqrt((V_t + r) ln((V_t + r)/(r alpha^2))) for all t with probability at least 1 - alpha (Robbins,
-// Statistical Methods Related to the Law of the Iterated Logarithm, 1970; docs/reference/bounds.md has the steps).
+// uniform returns the half width of a band that holds at all moments at once: by the normal mixture with
+// variance 1/prior and Ville's inequality, |S_t| stays below sqrt((V_t + r) ln((V_t + r)/(r alpha^2))) for all
+// t with probability at least 1 - alpha (Robbins, Statistical Methods Related to the Law of the Iterated
+// Logarithm, 1970; docs/reference/bounds.md has the steps).
 func uniform(proxy, prior float64) float64 {
 	if prior == 0 { // neither noise nor a sample
 		return 0
@@ -125,7 +130,8 @@ func uniform(proxy, prior float64) float64 {
 	return math.Sqrt((proxy + prior) * math.Log((proxy+prior)/(prior*alpha*alpha)))
 }
 
-// scores are those of one coordinate, which read turns into the score that a mean stands for, within [low, high].
+// scores returns the scores of one coordinate. read turns a mean into the score that it encodes, within [low,
+// high].
 func (t *tally) scores(i int, read func(mean float64) float64, low, high float64) Scores {
 	band := func(mean, half float64) Band {
 		within := func(x float64) float64 { return min(max(x, low), high) }
@@ -160,11 +166,12 @@ const (
 	nearBound     = 0.9 // share of the scale
 )
 
-// diverges compares the loss with that of the best constant, of which a first look has told with noise of its own. A mean of late is off by
-// twice its half width h = sqrt(2 V ln 40) to one side with probability at most exp(-4 ln 40) = 4e-7, the constant's, too: where the points of
-// late are no worse than the best constant a round says so with probability at most 8e-7, and 1,000 rounds with 8e-4. Losses are cut at the
-// bound, which makes them smaller, never larger, and so are those of the constant. The last round must be worse as well, by its own band, or the
-// plan has recovered.
+// diverges compares the loss with the loss of the best constant, which a first look released with noise of its
+// own. A recent mean is off by twice its half width h = sqrt(2 V ln 40) to one side with probability at most
+// exp(-4 ln 40) = 4e-7, and so is the constant's: where the recent points are no worse than the best constant,
+// a round reports divergence with probability at most 8e-7, and 1,000 rounds with 8e-4. Losses are cut at the
+// bound, which makes them smaller, never larger, and the constant's losses too. The last round must be worse as
+// well, by its own band, or the plan has recovered.
 func (t *tally) diverges(card convex.Scorecard, of *practical.Baseline) bool {
 	if of == nil || of.Loss == nil || t.rounds < divergeRounds {
 		return false

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// sample is a population of some users drawn from another.
+// sample returns a population of some users drawn from another.
 func (p population) sample(n int, r *rand.Rand) (users []convex.Example, of population) {
 	for range n {
 		users = append(users, p.draw(r))
@@ -29,9 +29,10 @@ func (p population) sample(n int, r *rand.Rand) (users []convex.Example, of popu
 	return users, of
 }
 
-// Lowy, Razaviyayn, ICLR 2023, Theorem 4.1: the same users answer every round, and the risk on their mean loss is within the bound, in one stage
-// and in several; with a ridge that on the population is, too. No term is there for nothing: without noise's, and without that of generalisation, some case is
-// far above.
+// TestTheorem41_ExcessRiskOnTheRecordsIsWithinTheBound: Lowy, Razaviyayn, ICLR 2023, Theorem 4.1: the same
+// users answer every round, and the risk on their mean loss is within the bound, in one stage and in several;
+// with a ridge that on the population is, too. No term is there for nothing: without noise's, and without that
+// of generalisation, some case is far above.
 func TestTheorem41_ExcessRiskOnTheRecordsIsWithinTheBound(t *testing.T) {
 	const radius = 3.0
 	p := contradictory()
@@ -105,7 +106,7 @@ func TestTheorem41_ExcessRiskOnTheRecordsIsWithinTheBound(t *testing.T) {
 	}
 }
 
-// least is the least risk in the ball, by an accelerated descent.
+// least returns the least risk in the ball, by an accelerated descent.
 func (p population) least(radius, ridge float64) float64 {
 	theta, last, at, g, one := make([]float64, 2), make([]float64, 2), make([]float64, 2), make([]float64, 2), make([]float64, 2)
 	const eta = 1 / 0.6
@@ -129,7 +130,8 @@ func (p population) least(radius, ridge float64) float64 {
 	return p.risk(theta, ridge)
 }
 
-// The minimiser of the mean loss of n users moves by at most 2 L/(lambda n) where one is replaced, and not much less.
+// TestPopulationBound: the minimiser of the mean loss of n users moves by at most 2 L/(lambda n) where one is
+// replaced, and not much less.
 func TestPopulationBound(t *testing.T) {
 	// f(w, z) = -L z w with z = 1 or -1, lambda w^2/2: the minimiser is L mean(z)/lambda.
 	const n, lipschitz, ridge = 10.0, 2.0, 0.5
@@ -145,8 +147,9 @@ func TestPopulationBound(t *testing.T) {
 	}
 }
 
-// Theorem 4.1's number of rounds, (beta D/L X)^(1/2) with X = epsilon n sqrt(M)/sqrt(d), is what the bound asks for up to a constant; all silos take
-// part in a round, so that sampling and what silos differ by have no part in the variance.
+// TestRoundsOfTheorem41: Theorem 4.1's number of rounds, (beta D/L X)^(1/2) with X = epsilon n sqrt(M)/sqrt(d),
+// is what the bound asks for up to a constant; all silos take part in a round, so that sampling and what silos
+// differ by have no part in the variance.
 func TestRoundsOfTheorem41(t *testing.T) {
 	var first float64
 	for i, units := range []uint64{4000, 16000, 64000, 256000} {
@@ -178,8 +181,8 @@ func TestRoundsOfTheorem41(t *testing.T) {
 	}
 }
 
-// All rounds are paid for, in one phase or in stages: a user who answered twice as many would be above the budget, and what one round or one stage costs is far
-// below it.
+// TestAPGDPaysForAllRounds: all rounds are paid for, in one phase or in stages: a user who answered twice as
+// many would be above the budget, and what one round or one stage costs is far below it.
 func TestAPGDPaysForAllRounds(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Local, accounting.Shuffle} {
 		for _, method := range []string{schedule.APGD, schedule.APGDEnvelope, schedule.APGDRestarts} {
@@ -220,7 +223,8 @@ func TestAPGDPaysForAllRounds(t *testing.T) {
 	}
 }
 
-// Stages of the same users: no other number of stages or rounds has a bound that is more than a hundredth smaller, and one stage is apgd.
+// TestStagesOfTheSameUsers: stages of the same users: no other number of stages or rounds has a bound that is
+// more than a hundredth smaller, and one stage is apgd.
 func TestStagesOfTheSameUsers(t *testing.T) {
 	counts := map[int]bool{}
 	for _, c := range []struct{ count, units, reports uint64 }{{20, 1600, 20}, {20, 1 << 16, 20}, {20, 1 << 16, 12}, {3, 1 << 22, 3}} {
@@ -261,7 +265,8 @@ func TestStagesOfTheSameUsers(t *testing.T) {
 	}
 }
 
-// A bound on the users' mean loss is compared with bounds on the population nowhere, however small it is.
+// TestBoundsOnRecordsAreNotCompared: a bound on the users' mean loss is compared with bounds on the population
+// nowhere, however small it is.
 func TestBoundsOnRecordsAreNotCompared(t *testing.T) {
 	plan := func(method string, risk float64, records bool) Alternative {
 		return Alternative{Method: method, Proposal: Proposal{Plan: &wire.Plan{Algorithm: method}, ExcessRisk: risk, OnRecords: records}}
@@ -286,7 +291,8 @@ func TestBoundsOnRecordsAreNotCompared(t *testing.T) {
 	}
 }
 
-// paperStages are the lengths and the v of the stages that Lowy, Razaviyayn, ICLR 2023, Appendix E.1, have in so many rounds.
+// paperStages returns the lengths and the v of the stages that Lowy, Razaviyayn, ICLR 2023, Appendix E.1, have
+// in so many rounds.
 func paperStages(beta, mu, variance, gap float64, rounds uint64) (lengths []uint64, vs []float64) {
 	for k := 0; ; k++ {
 		left := gap / float64(uint64(1)<<k)
@@ -302,8 +308,9 @@ func paperStages(beta, mu, variance, gap float64, rounds uint64) (lengths []uint
 	}
 }
 
-// The paper's stages, whose lengths follow from halving the gap, have no smaller bound than ours in as many rounds with the same noise: ours are as
-// many and as short as the bound wants. The lengths and v of the paper's are those of an example that was computed elsewhere.
+// TestStagesOfThePaper checks that the paper's stages, whose lengths follow from halving the gap, have no
+// smaller bound than ours in as many rounds with the same noise: ours are as many and as short as minimises the
+// bound. The paper's lengths and v were computed elsewhere for one example.
 func TestStagesOfThePaper(t *testing.T) {
 	lengths, vs := paperStages(10, 0.1, 4, 8, 854+1707+3414+6827)
 	if len(lengths) != 4 || lengths[0] != 854 || lengths[3] != 6827 || math.Abs(vs[0]/3227.55201-1) > 1e-8 || math.Abs(vs[3]/206020.118-1) > 1e-8 {

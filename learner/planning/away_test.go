@@ -12,14 +12,16 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// opposed is as many silos of one point each as there are points: nobody's rows are like another's.
+// opposed returns as many silos of one point each as there are points: nobody's rows are like another's.
 func opposed() population {
 	at := func(x, y, label float64) convex.Example { return convex.Example{Value: []float64{x, y}, Label: label} }
 	return population{points: []convex.Example{at(1, 0, 1), at(1, 0, -1), at(0.6, 0.8, -1), at(0.6, 0.8, 1)}, weights: []float64{0.25, 0.25, 0.25, 0.25}}
 }
 
-// M of N silos are drawn for each round, with rows that are each like no other's: the risk over the population of all silos is within the bounds of
-// pgd and, with a ridge, of apgd. Silos that are drawn once, for all rounds, are not: their differences do not average out, and the bounds see that.
+// TestSilosThatAreDrawnAreWithinTheBound: M of N silos are drawn for each round, with rows that are each like
+// no other's: the risk over the population of all silos is within the bounds of pgd and, with a ridge, of apgd.
+// Silos that are drawn once, for all rounds, are not: their differences do not average out, and the bounds see
+// that.
 func TestSilosThatAreDrawnAreWithinTheBound(t *testing.T) {
 	const radius, units = 3.0, 1000
 	p, missed := opposed(), 0
@@ -80,7 +82,7 @@ func TestSilosThatAreDrawnAreWithinTheBound(t *testing.T) {
 	}
 }
 
-// The variance of M silos of N, without replacement.
+// TestHeterogeneity: the variance of M silos of N, without replacement.
 func TestHeterogeneity(t *testing.T) {
 	s := Silos{Count: 10, Units: 5, Reports: 4, Spread: 0.25}
 	if v := s.heterogeneity(1); math.Abs(v-6./9*0.0625/4) > 1e-15 {
@@ -95,7 +97,7 @@ func TestHeterogeneity(t *testing.T) {
 			t.Errorf("%+v: silos differ by %v where all report", all, v)
 		}
 	}
-	// Bounds fall with the spread, and are those of rows alike where it is nothing.
+	// Bounds fall with the spread. Where it is zero they equal the bounds for silos whose rows are alike.
 	for _, name := range []string{schedule.PGD, schedule.APGD} {
 		risk := func(reports uint64, spread float64) float64 {
 			p := siloProblem(20, 1600, reports)
@@ -116,8 +118,9 @@ func TestHeterogeneity(t *testing.T) {
 	}
 }
 
-// Silos who answer all rounds have at most 100, if nothing else is said, whatever the bound of a method asks for; without a name they have a method
-// of many passes: apgd where the loss is smooth, apgd-envelope where it is not.
+// TestSilosAnswerAHundredRounds: silos who answer all rounds have at most 100, unless the problem sets a limit,
+// whatever the bound of a method asks for; without a name they have a method of many passes: apgd where the
+// loss is smooth, apgd-envelope where it is not.
 func TestSilosAnswerAHundredRounds(t *testing.T) {
 	p := siloProblem(20, 1<<14, 20)
 	p.Interactive, p.Trust = true, accounting.Local

@@ -23,7 +23,7 @@ const (
 // maxPasses limits the multi-pass baseline: passes cost a curator nothing but time.
 const maxPasses = 10_000
 
-// A Baseline is what another way to spend the same budget would come to, by the same bounds.
+// A Baseline is another way to spend the same budget, with its risk by the same bounds.
 type Baseline struct {
 	Name      string
 	Mechanism string // what adds the noise
@@ -76,8 +76,8 @@ func localOf(p Problem, mu float64) (local, string, error) {
 	return local{perUser: unit}, "PrivUnitG of every unit alone", err
 }
 
-// baselineProblem is the problem without what is this system's own, and without scores: others do nothing but learn. Units report for
-// themselves.
+// baselineProblem returns the problem without the parts that only this system has, and without scores: others
+// do nothing but learn. Units report for themselves.
 func baselineProblem(p Problem) Problem {
 	p.Validation, p.Silos, p.Units = nil, Silos{}, 0
 	p.Trust, p.HonestFraction, p.Interactive = accounting.Shuffle, accounting.One, true
@@ -120,7 +120,7 @@ func (pl *Planner) Baselines(p Problem, method string) ([]Baseline, error) {
 	return append(out, pl.paper(p, method)), nil
 }
 
-// baseline is the best of the methods with a source of noise.
+// baseline returns the baseline of the best of the methods with a source of noise.
 func baseline(p Problem, name, mechanism string, methods []string, from source) Baseline {
 	out := Baseline{Name: name, Mechanism: mechanism, Err: fmt.Errorf("no method applies")}
 	for _, m := range methods {
@@ -144,7 +144,8 @@ func baseline(p Problem, name, mechanism string, methods []string, from source) 
 	return out
 }
 
-// paper is the method with the paper's constants, which are of trust shuffle and of honest users.
+// paper returns the baseline of the method with the paper's constants, which are of trust shuffle and of honest
+// users.
 func (pl *Planner) paper(p Problem, method string) Baseline {
 	out := Baseline{Name: BaselinePaper, Mechanism: "this one with the closed-form constants of the paper", Method: method}
 	p.Algorithm, p.Profile, p.Trust, p.HonestFraction, p.MaxBits = method, accounting.Paper, accounting.Shuffle, accounting.One, 0

@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Scores are of this system's own reports: others who are compared with it do not pay for them.
+// TestScoresCostOthersNothing: scores are of this system's own reports: others who are compared with it do not
+// pay for them.
 func TestScoresCostOthersNothing(t *testing.T) {
 	plain := planning.Problem{Users: 3000, Dim: 3, Algorithm: "psgd", ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1}, Epsilon: 12, Delta: 1e-6,
 		HonestFraction: accounting.One, Cohort: 500}.
@@ -43,7 +44,8 @@ func TestScoresCostOthersNothing(t *testing.T) {
 	}
 }
 
-// A curator's noise pays for all rounds that somebody answers: looks too, where everybody answers these beside the gradients.
+// TestCuratorsPayForWholeStints: a curator's noise pays for all rounds that somebody answers: looks too, where
+// everybody answers these beside the gradients.
 func TestCuratorsPayForWholeStints(t *testing.T) {
 	p := inPractice("logistic", 2000)
 	p.Interactive, p.ByUser, p.Radius = true, true, 0.25
@@ -63,7 +65,8 @@ func TestCuratorsPayForWholeStints(t *testing.T) {
 	}
 }
 
-// Who trusts nobody sends one message, whatever the task asks of its users: the baseline's noise is that of one.
+// TestLocalIsOneMessage checks that a user who trusts nobody sends one message, however many rounds the task
+// asks of its users: the baseline has the noise of one message.
 func TestLocalIsOneMessage(t *testing.T) {
 	p := inPractice("logistic", 20000)
 	p.Interactive = true

@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// centralMechanism is what a trusted curator adds.
+// centralMechanism names the mechanism of a trusted curator.
 const centralMechanism = "analytic Gaussian mechanism of a curator"
 
 // A BaselinePlan is a plan of the same method for another way to spend the same budget, to be simulated beside the task's own.
@@ -21,7 +21,8 @@ type BaselinePlan struct {
 	sources []source // of each phase
 }
 
-// NoiseStd is the standard deviation of one coordinate of the mean of a round of m users, in units of what is reported.
+// NoiseStd returns the standard deviation of one coordinate of the mean of a round of m users, in units of what
+// is reported.
 func (b BaselinePlan) NoiseStd(phase int, m uint64) float64 {
 	at := manifest.Costliest(b.Plan, phase) // of those who answer several phases, all rounds of these are paid for
 	return at.Phase.Mechanism.ClipNorm * math.Sqrt(b.sources[phase].model(m, uint64(at.Stint.Rounds)).total())
@@ -77,7 +78,7 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 	return out, nil
 }
 
-// practicalBaseline is a practical plan with the noise of others.
+// practicalBaseline returns a practical plan with the noise of others.
 func practicalBaseline(p Problem, name string, mu float64) (BaselinePlan, error) {
 	q := baselineProblem(p)
 	q.Interactive = p.Interactive && name != BaselineLocal || name == BaselineMultiPass // one message is private by itself, not several

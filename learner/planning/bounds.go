@@ -29,13 +29,14 @@ func PSGDBound(distance, secondMoment, stepSize float64, steps uint64) float64 {
 	return distance*distance/(2*stepSize*float64(steps)) + stepSize*secondMoment/2
 }
 
-// WeightedBound is PSGDBound of a mu-strongly convex objective for an average in which the t-th point weighs (1 - mu eta)^-(t+1):
-// mu D0^2/(2 ((1 - mu eta)^-T - 1)) + eta G^2/2, never above PSGDBound (Lowy, Razaviyayn, ICLR 2023, Theorem D.1; Stich 2019, Lemma 2).
+// WeightedBound returns PSGDBound of a mu-strongly convex objective for an average in which the t-th point
+// weighs (1 - mu eta)^-(t+1): mu D0^2/(2 ((1 - mu eta)^-T - 1)) + eta G^2/2, never above PSGDBound (Lowy,
+// Razaviyayn, ICLR 2023, Theorem D.1; Stich 2019, Lemma 2).
 func WeightedBound(distance, secondMoment, stepSize, mu float64, steps uint64) float64 {
 	return distance*distance/(2*stepSize*weights(stepSize, mu, steps)) + stepSize*secondMoment/2
 }
 
-// weights is the sum of (1 - mu eta)^-(t+1) over t < T.
+// weights returns the sum of (1 - mu eta)^-(t+1) over t < T.
 func weights(stepSize, mu float64, steps uint64) float64 {
 	return math.Expm1(-float64(steps)*math.Log1p(-mu*stepSize)) / (mu * stepSize)
 }
@@ -75,8 +76,9 @@ func EnvelopeSmoothing(lipschitz, distance, variance float64, steps uint64) floa
 	return math.Sqrt((lipschitz*lipschitz/2+2*variance*(t+2)/3)*t*(t+1)) / (2 * distance)
 }
 
-// EmpiricalSmoothness returns what the smoothness of the mean loss of n users stays below but with the given probability, in
-// dimension d, if that of one example is at most each and that of the population at most mean: (1 + delta) mean with
+// EmpiricalSmoothness returns a bound that the smoothness of the mean loss of n users exceeds with at most the
+// given probability, in dimension d, if one example's smoothness is at most each and the population's at most
+// mean: (1 + delta) mean with
 //
 //	delta^2/(2 + 2 delta/3) = ln(d/probability) each/(n mean),
 //

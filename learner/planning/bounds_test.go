@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/learner/planning"
 )
 
-// Cheu, Joseph, Mao, Peng, ICLR 2022, Lemma 4.2, worked by hand: D0 = 1, G = 2, T = 100.
+// TestLemma42_BestStepSize: Cheu, Joseph, Mao, Peng, ICLR 2022, Lemma 4.2, worked by hand: D0 = 1, G = 2, T =
+// 100.
 func TestLemma42_BestStepSize(t *testing.T) {
 	eta := planning.PSGDStepSize(1, 4, 100)
 	if math.Abs(eta-0.05) > 1e-15 {
@@ -108,7 +109,8 @@ func hardWorst() float64 {
 
 func hardGradient() float64 { return hardBeta * (hardRadius + convex.Norm(hard.c)) }
 
-// The bound is claimed for the expectation, so the average of many runs must respect it.
+// TestLemma42_ExcessRiskIsWithinTheBound: the bound is claimed for the expectation, so the average of many runs
+// must respect it.
 func TestLemma42_ExcessRiskIsWithinTheBound(t *testing.T) {
 	const steps = 60
 	for _, sd := range []float64{0, 0.5, 3} {
@@ -143,8 +145,8 @@ func TestTheorem43_ExcessRiskIsWithinTheBound(t *testing.T) {
 	}
 }
 
-// Ghadimi & Lan 2012, Proposition 9: with mu > 0 and v = beta the expected excess risk is at most 2 beta D0^2/(T(T+1)) + 8
-// V/(mu (T+1)).
+// TestGhadimiLan2012_StronglyConvexWithinTheBound: Ghadimi & Lan 2012, Proposition 9: with mu > 0 and v = beta
+// the expected excess risk is at most 2 beta D0^2/(T(T+1)) + 8 V/(mu (T+1)).
 func TestGhadimiLan2012_StronglyConvexWithinTheBound(t *testing.T) {
 	const steps, mu = 60, 0.5
 	curved := quadratic{h: []float64{1, 0.8, mu}, c: hard.c}
@@ -160,8 +162,8 @@ func TestGhadimiLan2012_StronglyConvexWithinTheBound(t *testing.T) {
 	}
 }
 
-// The bound of Ghadimi & Lan 2012 without noise, 2 v D0^2/(T(T+1)), holds for every single T. It falls with T
-// squared, which plain descent does not reach.
+// TestGhadimiLan2012_DeterministicRate: the bound of Ghadimi & Lan 2012 without noise, 2 v D0^2/(T(T+1)), holds
+// for every single T. It falls with T squared, which plain descent does not reach.
 func TestGhadimiLan2012_DeterministicRate(t *testing.T) {
 	slow := quadratic{h: []float64{1, 1e-2, 1e-4}, c: []float64{0.5, 0.5, 0.5}}
 	for _, steps := range []uint64{1, 2, 5, 20, 100, 1000} {

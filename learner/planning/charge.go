@@ -7,8 +7,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// charge fills in the plan's epsilon: what the user pays most who is in all phases that the same users answer. The forecast of each of several such
-// phases comes to say what the phase costs by itself. It refuses a plan whose users would pay more than the budget.
+// charge fills in the plan's epsilon: the largest charge of a user who is in all phases that the same users
+// answer. It sets the forecast of each of several such phases to the cost of the phase by itself. It refuses a
+// plan whose users would pay more than the budget.
 func (pl *Planner) charge(of *Proposal, p Problem) error {
 	budget := accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
 	runnable := of.Runnable() == nil

@@ -13,10 +13,12 @@ import (
 // enough is the share of the progress from the start to the best plan that a cheaper plan may lack.
 const enough = 0.01
 
-// choose takes one of the plans by what a simulation measures, see measure, and says so in its Why. A cheaper plan, with fewer answers
-// of each user and then fewer rounds, is taken where it lacks no more than a hundredth of the progress; in an interactive task an
-// interactive one where what it lacks is within the noise of the seeds. Prox, whose answers cost silos many passes over their rows, is taken where it is named. Where nothing can be simulated the smallest bound decides. The
-// error is that of every method where none has a plan.
+// choose takes one of the plans by the result of a simulation, see measure, and gives the reason in its Why. A
+// cheaper plan, with fewer answers of each user and then fewer rounds, is taken where it lacks no more than a
+// hundredth of the progress; in an interactive task, an interactive plan is taken where it lacks no more than
+// the noise of the seeds. Prox, whose answers cost silos many passes over their rows, is taken only where it is
+// named. Where nothing can be simulated the smallest bound decides. Where no method has a plan, the error joins
+// those of all methods.
 func (p Problem) choose(all []Alternative) (Proposal, error) {
 	all = slices.DeleteFunc(slices.Clone(all), func(a Alternative) bool { return traitsOf(a.Method).Minimizers })
 	var plans []Proposal
@@ -87,8 +89,8 @@ func (p Problem) choose(all []Alternative) (Proposal, error) {
 	return best, nil
 }
 
-// prefers says whether the first of two plans that are as good is to be taken: in an interactive task an interactive one, then fewer
-// answers of a user, then fewer rounds.
+// prefers reports whether the first of two equally good plans is to be taken: in an interactive task an
+// interactive plan comes first, then fewer answers of a user, then fewer rounds.
 func (p Problem) prefers(one, other Proposal) bool {
 	again := func(q Proposal) bool { return p.Interactive && traitsOf(q.Plan.Algorithm).Interactive }
 	if again(one) != again(other) {
@@ -100,7 +102,7 @@ func (p Problem) prefers(one, other Proposal) bool {
 	return manifest.Planned(one.Plan) < manifest.Planned(other.Plan)
 }
 
-// deviation is the standard error of the mean difference of two measurements, whose seeds are the same.
+// deviation returns the standard error of the mean difference of two measurements, whose seeds are the same.
 func (m Measurement) deviation(of Measurement) float64 {
 	var square float64
 	n := float64(len(m.Objectives))
@@ -111,8 +113,8 @@ func (m Measurement) deviation(of Measurement) float64 {
 	return math.Sqrt(square / n / (n - 1))
 }
 
-// leastBound returns the plan with the smallest bound, for a reason why it is not measured. Bounds on the population come before those on the users
-// at hand, which are smaller because they say less.
+// leastBound returns the plan with the smallest bound, for a reason why it is not measured. Bounds on the
+// population come before those on the users at hand, which are smaller because they promise less.
 func leastBound(all []Alternative, reason string) (best Proposal) {
 	for _, a := range all {
 		if a.Err == nil && (best.Plan == nil || best.OnRecords && !a.OnRecords || best.OnRecords == a.OnRecords && a.ExcessRisk < best.ExcessRisk) {

@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/learner/schedule"
 )
 
-// auto takes what measurement says, on tasks whose bounds say the opposite: a9a and the digits take no psgd though its bound is the
-// smallest. An interactive task takes an interactive method, or says why not. Whatever cannot be simulated is said.
+// TestAutoMeasures checks that auto follows the measurement, on tasks whose bounds point the other way: a9a and
+// the digits take no psgd though its bound is the smallest. An interactive task takes an interactive method, or
+// the reason tells why not, and it names the plans that cannot be simulated.
 func TestAutoMeasures(t *testing.T) {
 	softmax, err := convex.Declaration{Name: "softmax", Classes: 10}.New()
 	if err != nil {

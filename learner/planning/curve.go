@@ -29,7 +29,7 @@ func (pl *Planner) Curve(p Problem, plan Proposal) (Curve, error) {
 		source: func(q Problem) (source, error) { return pl.accountedFor(q) }}, nil
 }
 
-// Curve returns the curve through the baseline, which is not that of the paper.
+// Curve returns the curve through the baseline, which is not the paper's baseline.
 func (y Baseline) Curve(p Problem) (Curve, error) {
 	if y.Err != nil || y.Name == BaselinePaper {
 		return Curve{}, fmt.Errorf("curve: no prediction for the baseline %s", y.Name)

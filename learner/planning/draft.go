@@ -52,8 +52,8 @@ func trivialRisk(p Problem, distance, start float64) float64 {
 	return out
 }
 
-// splits are the ratios of the users of a phase to those of the one before that restarts are tried with. Later phases are those
-// that the risk at the end is of; the first ones only have to come near.
+// splits are the ratios of the users of a phase to those of the one before that restarts are tried with. The
+// risk at the end comes from the later phases; the first ones only have to come near.
 var splits = [...]float64{1, 2, 4}
 
 // plan plans with equal phases, or with growing ones where the model of the noise promises at least a twentieth less risk.
@@ -134,8 +134,8 @@ func (d draft) along(users []uint64) (Proposal, error) {
 	return out, nil
 }
 
-// conclude says what the risk at the end of the last phase means: of methods that bound it on the mean loss of the users at hand, with a ridge on the
-// population too.
+// conclude writes into out the meaning of the risk at the end of the last phase. Methods OnRecords bound it on
+// the mean loss of the users at hand; with a ridge a bound on the population's mean loss follows.
 func (d draft) conclude(out *Proposal, risk float64) {
 	out.ExcessRisk = risk
 	switch {

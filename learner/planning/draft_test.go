@@ -14,7 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// modelled plans with the smooth model of the noise in place of the accountant: all of the planner but the calibration.
+// modelled plans with the smooth model of the noise instead of the accountant: it runs all of the planner
+// except the calibration.
 func modelled(t interface{ Fatal(...any) }, p Problem, method string) (Proposal, error) {
 	from, err := NewPlanner().accountedFor(p)
 	if err != nil {
@@ -57,8 +58,9 @@ func drawProblem(t *rapid.T) Problem {
 	return p.ForLoss(rapid.SampledFrom(losses).Draw(t, "loss"), between("norm", 0.1, 10), -1, 1)
 }
 
-// Every plan of every problem keeps what a plan promises: phases on disjoint users, no more of them than there are, rounds within the
-// limit, constants with which the method can be built, and a finite bound.
+// TestPlansKeepTheirPromises: every plan of every problem keeps what a plan promises: phases on disjoint users,
+// no more of them than there are, rounds within the limit, constants with which the method can be built, and a
+// finite bound.
 func TestPlansKeepTheirPromises(t *testing.T) {
 	made := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -134,7 +136,7 @@ func keepsPromises(t *rapid.T, p Problem, method string) bool {
 	return true
 }
 
-// steady are problems with each class of objective, in which the number of phases stays the same.
+// steady returns problems with each class of objective, in which the number of phases stays the same.
 func steady() map[string]Problem {
 	p := Problem{Users: 1 << 17, Dim: 30, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 2}, Epsilon: 1, Delta: 1e-6,
 		HonestFraction: accounting.One, Interactive: true}
@@ -144,8 +146,9 @@ func steady() map[string]Problem {
 	return out
 }
 
-// More users and a larger epsilon never make the bound worse, but for whole rounds and cohorts, which cost up to 1%, and a
-// hundredth that interactive methods give away for fewer rounds.
+// TestBoundsFallWithUsersAndEpsilon checks that more users and a larger epsilon never make the bound worse,
+// apart from whole rounds and cohorts, which cost up to 1%, and a hundredth that interactive methods give away
+// for fewer rounds.
 func TestBoundsFallWithUsersAndEpsilon(t *testing.T) {
 	checked, points := 0, 2
 	long := longtest.Run(t, "bounds over more users, epsilons and problems")
@@ -192,7 +195,8 @@ func TestBoundsFallWithUsersAndEpsilon(t *testing.T) {
 	t.Logf("%d plans", checked)
 }
 
-// The number of rounds is the best of all, or, where every round costs every user a report, the smallest within a hundredth.
+// TestRoundsAreTheBest: the number of rounds is the best of all, or, where every round costs every user a
+// report, the smallest within a hundredth.
 func TestRoundsAreTheBest(t *testing.T) {
 	for name, p := range steady() {
 		p.Users = 4000

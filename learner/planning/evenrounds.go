@@ -18,7 +18,7 @@ type look struct {
 	norm      float64
 }
 
-// looksOf are those of a layout.
+// looksOf returns the looks of a layout.
 func looksOf(how practical.Problem, l practical.Layout) []look {
 	out := []look{{wire.Statistic_STATISTIC_MOMENTS, how.MomentsDim(), how.MomentsNorm()}}
 	if l.MatrixUsers > 0 {
@@ -27,7 +27,8 @@ func looksOf(how practical.Problem, l practical.Layout) []look {
 	return out
 }
 
-// evenLayout is the layout of even rounds, and the plan without phases. The source is that of gradients of everybody, answered once.
+// evenLayout returns the layout of even rounds, and the plan without phases. everybody is the source of the
+// noise of one round of gradients in which everybody answers, once.
 func (p Problem) evenLayout(how *practical.Problem, everybody source, reports uint64) (practical.Layout, Proposal, error) {
 	out, err := p.proposal(schedule.Practical)
 	if err != nil {
@@ -131,7 +132,8 @@ func (p Problem) practicalStint(how practical.Problem, of sourceOf) (Proposal, e
 	return out, phase(wire.Statistic_STATISTIC_GRADIENT, layout.Rounds, p.encodedDim(), p.encodedNorm(), p.scores())
 }
 
-// forecast is what is known of a phase of a practical plan.
+// forecast returns the forecast of a phase of a practical plan: its privacy, and its units where a report is
+// about several.
 func forecast(privacy accounting.Plan, units uint64) Forecast {
 	f := Forecast{Privacy: privacy}
 	if units > 1 {

@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Looks and gradients of silos are about blocks of one size, and all of them fit into what a silo has; each is charged within the budget.
+// TestPracticalPlanOfSilos: looks and gradients of silos are about blocks of one size, and all of them fit into
+// what a silo has; each is charged within the budget.
 func TestPracticalPlanOfSilos(t *testing.T) {
 	for _, c := range []struct {
 		loss            string
@@ -57,7 +58,8 @@ func TestPracticalPlanOfSilos(t *testing.T) {
 		if !how.Even || how.Users != p.Users || how.Interactive || !math.IsInf(plan.ExcessRisk, 1) {
 			t.Errorf("%+v: %+v, risk %v", c, how, plan.ExcessRisk)
 		}
-		// One coordinate of a round's sum is what Unit says of everybody's, but for the units that do not go into blocks.
+		// The variance of one coordinate of a round's sum follows from Unit, apart from the units that do not
+		// go into blocks.
 		last := plan.Plan.Phases[len(plan.Plan.Phases)-1]
 		of := plan.Forecasts[len(plan.Forecasts)-1].Privacy
 		got := math.Hypot(of.NoiseStd, of.RoundingStd) * float64(blocks*c.reports)
@@ -81,8 +83,9 @@ func TestPracticalPlanOfSilos(t *testing.T) {
 	}
 }
 
-// Silos, or people, who answer all rounds are charged for all of them together, looks too: one stint, whose cost no phase has alone. Some of the silos
-// answer a round, and each pays as if it were asked in all.
+// TestPracticalPlanOfStints: silos, or people, who answer all rounds are charged for all of them together,
+// looks too: one stint, whose cost no phase has alone. Some of the silos answer a round, and each pays as if it
+// were asked in all.
 func TestPracticalPlanOfStints(t *testing.T) {
 	shares := func(fraction string) accounting.Fraction {
 		f, err := accounting.ParseFraction(fraction)
@@ -157,7 +160,7 @@ func TestPracticalPlanOfStints(t *testing.T) {
 		if !how.Even || !how.Interactive || how.Users != c.users || how.Radius != c.radius {
 			t.Errorf("%+v: %+v", c, how)
 		}
-		// One coordinate of a round's mean, if it were the only one, is what Unit says of everybody's.
+		// The noise of one coordinate of a round's mean, if it were the only one, follows from Unit.
 		of := plan.Forecasts[c.phases-1].Privacy
 		got, want := math.Hypot(of.NoiseStd, of.RoundingStd)*float64(c.users)/math.Sqrt(float64(c.rounds)), plan.Plan.Practical.Unit
 		if c.radius > 0 {
@@ -189,7 +192,8 @@ func TestPracticalPlanOfStints(t *testing.T) {
 	}
 }
 
-// People whose mean gradient is cut to a radius have its noise in the unit that steps follow from; their moments are cut at their norm.
+// TestPracticalPlanOfPeople: people whose mean gradient is cut to a radius have its noise in the unit that
+// steps follow from; their moments are cut at their norm.
 func TestPracticalPlanOfPeople(t *testing.T) {
 	p := inPractice("logistic", 20_000)
 	whole, err := planning.MakePlan(p)

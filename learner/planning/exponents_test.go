@@ -9,8 +9,10 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// Theorems 4.1, 4.3, 4.7, 4.8, 4.9 and C.3, and of apgd Theorem 4.1 of Lowy, Razaviyayn, ICLR 2023: where privacy's noise is what a planned bound consists of, it has the theorem's power of the
-// users, of the dimension and of mu, which stands for epsilon, for every method and under pan. The powers are those of d^(1/2)/(epsilon n).
+// TestPlannedBoundsHaveTheTheoremsExponents checks Theorems 4.1, 4.3, 4.7, 4.8, 4.9 and C.3, and for apgd
+// Theorem 4.1 of Lowy, Razaviyayn, ICLR 2023: where a planned bound consists of privacy's noise, it has the
+// theorem's power of the users, of the dimension and of mu, which represents epsilon, for every method and
+// under pan. The powers count d^(1/2)/(epsilon n) as one.
 func TestPlannedBoundsHaveTheTheoremsExponents(t *testing.T) {
 	for _, c := range []struct {
 		method string

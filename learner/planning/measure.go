@@ -23,16 +23,17 @@ const (
 	classCost     = 600    // parameters that one class of a row counts as, where gradients of several scores are clipped
 )
 
-// A Measurement is what a simulation on synthetic rows says of a plan: the objective of its models, one a seed. Rows and planted models
-// are the same for all plans of a problem.
+// A Measurement is the result of simulating a plan on synthetic rows: the objective of its models, one for each
+// seed. Rows and planted models are the same for all plans of a problem.
 type Measurement struct {
 	Objectives []float64
 	Mean       float64
 }
 
-// measure simulates plans of a problem on rows of the task's shape: labels of a planted model, features of the declared norm, half
-// of whose square is a direction that all share and the rest falls like 1/j along the others. Gradients are clipped and exact; sampling is
-// that of the cohorts, and privacy noise and rounding are Gaussian of the plans' variance. It returns the objective of the start too.
+// measure simulates plans of a problem on rows of the task's shape: labels of a planted model, features of the
+// declared norm, half of whose square lies along a direction that all share, and the rest falls like 1/j along
+// the others. Gradients are clipped and exact; rows are sampled as the cohorts are, and privacy noise and
+// rounding are Gaussian with the plans' variance. It returns the objective of the start too.
 func (p Problem) measure(plans []Proposal) (out []Measurement, start float64, err error) {
 	if p.loss == nil {
 		return nil, 0, fmt.Errorf("the loss is not known")
@@ -61,7 +62,7 @@ func (p Problem) measure(plans []Proposal) (out []Measurement, start float64, er
 	return out, start, nil
 }
 
-// A trialRows is where plans of one problem are simulated with one seed.
+// A trialRows holds the rows of one seed, on which plans of one problem are simulated.
 type trialRows struct {
 	loss   convex.Loss
 	ridge  float64
@@ -139,8 +140,8 @@ func (t *trialRows) scores(dst, theta []float64, e convex.Example) []float64 {
 	return dst
 }
 
-// draw returns a label for scores: a class with the probability that they say, a count of their logarithm, or for numbers a value of the
-// declared range around its middle.
+// draw returns a label for scores: a class with the probability that they encode, a count whose expectation has
+// the score as its logarithm, or for numbers a value of the declared range around its middle.
 func (p Problem) draw(r *rand.Rand, scores []float64) float64 {
 	low, high := p.labels[0], p.labels[0]
 	for _, y := range p.labels {
@@ -223,7 +224,8 @@ func (t *trialRows) run(p Problem, of Proposal, r *rand.Rand) ([]float64, error)
 	return a.Model(), nil
 }
 
-// add adds weight times the clipped gradient of a row. A loss of linear scores is that of one feature, the row's norm, with the same scores.
+// add adds weight times the clipped gradient of a row to sum. It clips a loss of linear scores on a row with
+// one feature, the row's norm, and the same scores.
 func (t *trialRows) add(sum []float64, weight float64, loss convex.Loss, theta []float64, e convex.Example, limit float64) {
 	features := len(e.Value)
 	for k, s := range t.scores(t.at, theta, e) {

@@ -11,11 +11,11 @@ type noise struct {
 
 func (n noise) total() float64 { return n.privacy + n.rounding }
 
-// A source says what noise a round of m users has, each of whom answers that many rounds.
+// A source computes the noise of a round of m users, each of whom answers so many rounds.
 type source interface {
 	// model is smooth in m and costs nothing.
 	model(m, rounds uint64) noise
-	// exact is what will be run, and may take a second.
+	// exact returns the noise and the calibration that will be run. It may take a second.
 	exact(m, rounds uint64) (noise, accounting.Plan, error)
 	// about is the same for reports about that many units each.
 	about(units uint64) source
@@ -28,9 +28,9 @@ type accounted struct {
 	mu      float64 // analytic Gaussian multiplier of the target
 }
 
-// model is the accountant's usual plan without its integers: 5% above the noise of the analytic Gaussian mechanism with
-// sensitivity 2/(m K), times the shares of noise that the trust needs more than once. Rounds of the same users divide mu^2 among
-// them. Rounding is about the 5%.
+// model returns the accountant's usual plan without its integers: 5% above the noise of the analytic Gaussian
+// mechanism with sensitivity 2/(m K), times the shares of noise that the trust needs more than once. Rounds of
+// the same users divide mu^2 among them. Rounding is about the 5%.
 func (a accounted) model(m, rounds uint64) noise {
 	var copies float64
 	if a.problem.Local() {

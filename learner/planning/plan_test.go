@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// a9a is the LIBSVM data set with an intercept: at most 14 ones and a 1, so X^2 = 15.
+// a9a returns the LIBSVM data set with an intercept: at most 14 ones and a 1, so X^2 = 15.
 func a9a() planning.Problem {
 	return planning.Problem{Users: 32561, Dim: 124, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 20}, Epsilon: 1, Delta: 1e-6,
 		HonestFraction: accounting.One}.ForLoss(convex.Logistic{}, math.Sqrt(15), 1)
@@ -50,7 +50,7 @@ func TestPlanOfA9A(t *testing.T) {
 	}
 }
 
-// The plan's variance is what the estimator will report for a planned cohort.
+// TestPlanAndEstimatorAgree: the plan's variance is what the estimator will report for a planned cohort.
 func TestPlanAndEstimatorAgree(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
 		q := a9a()
@@ -70,7 +70,7 @@ func TestPlanAndEstimatorAgree(t *testing.T) {
 	}
 }
 
-// No other cohort has a bound lower by more than what the search ignores.
+// TestPlanIsOptimal: no other cohort has a bound lower by more than what the search ignores.
 func TestPlanIsOptimal(t *testing.T) {
 	base := a9a()
 	few := base
@@ -120,7 +120,8 @@ func TestPlanKeepsWhatIsFixed(t *testing.T) {
 	}
 }
 
-// Two extra coordinates of norm w are charged as one block: sensitivity hypot(L, w) in d+2 coordinates.
+// TestPlanChargesExtraCoordinates: two extra coordinates of norm w are charged as one block: sensitivity
+// hypot(L, w) in d+2 coordinates.
 func TestPlanChargesExtraCoordinates(t *testing.T) {
 	q := a9a()
 	q.Cohort, q.Validation = 434, &convex.Scorecard{Norm: 0.75, High: 1, Correctness: true}
@@ -138,7 +139,7 @@ func TestPlanChargesExtraCoordinates(t *testing.T) {
 	}
 }
 
-// The paper's constants give a plan to look at, not to run.
+// TestPlanWithThePapersConstants: the paper's constants give a plan to look at, not to run.
 func TestPlanWithThePapersConstants(t *testing.T) {
 	q := a9a()
 	q.Cohort = 434

@@ -32,17 +32,17 @@ func NewPlanner() *Planner {
 // MakePlan plans with a planner of its own, see Planner.Plan.
 func MakePlan(p Problem) (Proposal, error) { return NewPlanner().Plan(p) }
 
-// An Alternative is what one method would do about a problem.
+// An Alternative is the plan that one method would make for a problem.
 type Alternative struct {
 	Method   string
 	Proposal       // if Err is nil
 	Err      error // why there is no plan
 }
 
-// Plan chooses phases, rounds, cohorts, randomizers and the method's constants by minimising the method's risk bound over
-// the number of rounds, with the accountant's real noise for the final choice; schedule.Auto chooses among methods by simulation. It
-// takes up to a few seconds. The error names the field, or says why the method does not apply or that no cohort meets the privacy
-// target.
+// Plan chooses phases, rounds, cohorts, randomizers and the method's constants by minimising the method's risk
+// bound over the number of rounds, with the accountant's real noise for the final choice; schedule.Auto chooses
+// among methods by simulation. It takes up to a few seconds. The error names the field, or tells why the method
+// does not apply or that no cohort meets the privacy target.
 func (pl *Planner) Plan(p Problem) (Proposal, error) {
 	if err := p.check(); err != nil {
 		return Proposal{}, fmt.Errorf("plan: %w", err)

@@ -13,14 +13,14 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// ridged is a smooth, strongly convex problem to which every method applies. Nothing is clipped.
+// ridged returns a smooth, strongly convex problem to which every method applies. Nothing is clipped.
 func ridged() planning.Problem {
 	return planning.Problem{Users: 20000, Dim: 5, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 2}, Ridge: 0.05, Epsilon: 1, Delta: 1e-6,
 		HonestFraction: accounting.One, Interactive: true}.ForLoss(convex.Logistic{}, 1, -1, 1)
 }
 
-// independent recomputes the bound of a phase from its rounds, cohort and noise, with formulas written anew and constants found by
-// trying many. It knows nothing of package learner.
+// independent recomputes the bound of a phase from its rounds, cohort and noise, with formulas of its own and
+// constants found by trying many. It uses nothing of package learner.
 func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int, lip, beta, ridge, radius, distance, prior float64) (variance, risk float64) {
 	T, m := float64(ph.Rounds), float64(ph.Cohort)
 	rounding := float64(dim) * math.Pow(privacy.RoundingStd, 2)
@@ -88,7 +88,8 @@ func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int
 	return variance, risk
 }
 
-// Every number of every plan follows from its rounds and its noise: Lemma 4.2, Theorems 4.3, 4.7, 4.8 and 4.9 of the ICLR 2022 paper.
+// TestPlansFollowFromTheirNoise: every number of every plan follows from its rounds and its noise: Lemma 4.2,
+// Theorems 4.3, 4.7, 4.8 and 4.9 of the ICLR 2022 paper.
 func TestPlansFollowFromTheirNoise(t *testing.T) {
 	for name, p := range map[string]planning.Problem{"logistic": ridged(), "hinge": ridged().ForLoss(convex.Hinge{}, 1, -1, 1)} {
 		planner := planning.NewPlanner()
@@ -137,7 +138,8 @@ func TestPlansFollowFromTheirNoise(t *testing.T) {
 	}
 }
 
-// auto takes what did best on simulated rows, of all that apply, and says what it compared.
+// TestAutoComparesAllThatApply checks that auto takes the method that did best on simulated rows, of all that
+// apply, and names the methods that it compared.
 func TestAutoComparesAllThatApply(t *testing.T) {
 	p := ridged()
 	p.Users, p.MaxRounds, p.Algorithm = 3000, 100, schedule.Auto
@@ -166,7 +168,8 @@ func TestAutoComparesAllThatApply(t *testing.T) {
 	}
 }
 
-// What applies: not smooth, no plain PAGD or PGD; no ridge, no restarts; no prox, no envelope; asked once, no PGD or APGD, and never under floors.
+// TestMethodsThatApply: the methods that apply: not smooth, no plain PAGD or PGD; no ridge, no restarts; no
+// prox, no envelope; asked once, no PGD or APGD, and never under floors.
 func TestMethodsThatApply(t *testing.T) {
 	const psgd, pagd, pagdE, pagdR, pagdER, pgd, pgdE, pgdR, pgdER, apgd, apgdE, apgdR = 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048
 	for name, c := range map[string]struct {
@@ -206,7 +209,8 @@ func TestMethodsThatApply(t *testing.T) {
 	}
 }
 
-// Where auto finds nothing the error says why for each; where the limit leaves no room for phases it says so.
+// TestNoPlan checks that the error gives a reason for each method where auto finds none, and names the limit
+// where it leaves no room for phases.
 func TestNoPlan(t *testing.T) {
 	p := ridged()
 	p.Algorithm, p.MaxRounds = schedule.PAGDRestarts, 3
@@ -220,7 +224,8 @@ func TestNoPlan(t *testing.T) {
 	}
 }
 
-// Trivial: with the start at the origin it is the loss there, with a ridge at most L^2/(2 lambda); a simplex starts elsewhere.
+// TestTrivialRisk: trivial: with the start at the origin it is the loss there, with a ridge at most L^2/(2
+// lambda); a simplex starts elsewhere.
 func TestTrivialRisk(t *testing.T) {
 	p := ridged()
 	for _, c := range []struct {
@@ -239,7 +244,8 @@ func TestTrivialRisk(t *testing.T) {
 	}
 }
 
-// Predictions over n are those of plans: the users that would do are just enough.
+// TestUsersNeeded checks that predictions over n agree with plans: the number of users that would do is just
+// enough.
 func TestUsersNeeded(t *testing.T) {
 	p := a9a()
 	planner := planning.NewPlanner()
@@ -270,7 +276,8 @@ func TestUsersNeeded(t *testing.T) {
 	}
 }
 
-// A trusted curator never does worse than nobody trusted, nor than this system, and the constants of the paper do worse than both.
+// TestYardsticksAreOrdered: a trusted curator never does worse than nobody trusted, nor than this system, and
+// the constants of the paper do worse than both.
 func TestYardsticksAreOrdered(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 8} {
 		p := ridged()

@@ -26,7 +26,8 @@ func (pl *Planner) practical(p Problem) (Proposal, error) {
 	return out, pl.charge(&out, p)
 }
 
-// practicalPlan makes the plan with the noise of a source. The errors are the source's, or say what does not fit into the users.
+// practicalPlan makes the plan with the noise of a source. The errors are the source's, or tell which part does
+// not fit into the users.
 func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	how := *p.Practical
 	how.Radius = p.Radius
@@ -105,8 +106,9 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	return out, nil
 }
 
-// adaptive is the phase of gradients of a task without an end. Its one mechanism is planned for as many users as the largest round has, or for more
-// where reports carry noise: they are as long, and carry less of it.
+// adaptive returns the phase of gradients of a task without an end. Its one mechanism is planned for as many
+// users as the largest round has, or for more where reports carry noise: they are as long, and carry less of
+// it.
 func (p Problem) adaptive(l practical.Layout, left uint64) *wire.Phase {
 	base, top := l.Base, l.Top
 	if p.Cohort > 0 {
@@ -128,9 +130,10 @@ func (p Problem) adaptive(l practical.Layout, left uint64) *wire.Phase {
 // noisyCohort is the least number of users that the noise of adaptive rounds is planned for. The stage adds the noise of missing users.
 const noisyCohort = 4_000
 
-// practicalRounds spreads the users that the looks left over the rounds of gradients, but for those to spare, in phases with a mechanism each.
-// Cohorts grow as the root of the round's number, so that the last gradients, which count most, have least noise; but not where the same users
-// answer all rounds, or where the task sets the cohort, which comes before a share to spare. A minimum or a limit on rounds is kept.
+// practicalRounds spreads the users that the looks left over the rounds of gradients, except a share to spare,
+// in phases with a mechanism each. Cohorts grow as the root of the round's number, so that the last gradients,
+// which count most, have the least noise. They do not grow where the same users answer all rounds, or where the
+// task sets the cohort, which comes before a share to spare. A minimum or a limit on rounds is kept.
 func (p Problem) practicalRounds(rounds, left uint64) ([]*wire.Phase, error) {
 	if p.MaxRounds > 0 {
 		rounds = min(rounds, p.MaxRounds)
@@ -179,7 +182,7 @@ func (p Problem) practicalRounds(rounds, left uint64) ([]*wire.Phase, error) {
 	return out, nil
 }
 
-// minimum is the smallest cohort that is released of one that is planned.
+// minimum returns the smallest cohort that is released of one that is planned.
 func (p Problem) minimum(cohort uint64) uint64 {
 	if p.Minimum > 0 {
 		return p.Minimum

@@ -14,14 +14,15 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// inPractice is a problem of n users with 5 features and an intercept.
+// inPractice returns a problem of n users with 5 features and an intercept.
 func inPractice(loss string, n uint64) planning.Problem {
 	return planning.Problem{Users: n, Dim: 6, Algorithm: schedule.Auto, ClipNorm: 1, Set: convex.SetDeclaration{Radius: convex.MaxScale}, Epsilon: 1, Delta: 1e-6,
 		HonestFraction: accounting.One, Smoothness: 1, Lipschitz: math.Inf(1),
 		Practical: &practical.Problem{Loss: convex.Declaration{Name: loss}, Features: 5, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: n}}
 }
 
-// No user is in two rounds, all but those to spare are in one, cohorts of gradients grow, and each phase is charged within the budget.
+// TestPracticalPlanSpendsEveryUserButItsSpare: no user is in two rounds, all but those to spare are in one,
+// cohorts of gradients grow, and each phase is charged within the budget.
 func TestPracticalPlanSpendsEveryUserButItsSpare(t *testing.T) {
 	card := &convex.Scorecard{Norm: 0.25, High: 2, Correctness: true}
 	for name, p := range map[string]planning.Problem{"classes": inPractice("logistic", 20_000), "numbers": inPractice("squared", 20_000), "few": inPractice("squared", 100)} {
@@ -63,7 +64,8 @@ func TestPracticalPlanSpendsEveryUserButItsSpare(t *testing.T) {
 	}
 }
 
-// What a task sets is kept: cohort, limit on rounds, minimum; and users who answer all rounds are the same in each.
+// TestPracticalPlanKeepsWhatIsSet: a plan keeps what a task sets: cohort, limit on rounds, minimum; and users
+// who answer all rounds are the same in each.
 func TestPracticalPlanKeepsWhatIsSet(t *testing.T) {
 	rounds := func(change func(*planning.Problem)) (uint64, *wire.Plan) {
 		t.Helper()
@@ -128,7 +130,8 @@ func TestPracticalPlanKeepsWhatIsSet(t *testing.T) {
 	}
 }
 
-// The baselines of a practical plan are the same plan with the noise of others, in every phase by its own dimension.
+// TestPracticalBaselines: the baselines of a practical plan are the same plan with the noise of others, in
+// every phase by its own dimension.
 func TestPracticalBaselines(t *testing.T) {
 	p := inPractice("squared", 20_000)
 	planner := planning.NewPlanner()

@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/learner/planning"
 )
 
-// The error that PrivUnitError states is that of a mechanism that really runs, here with d = 3: unbiased, private, and no other cap
-// does better.
+// TestPrivUnitErrorIsReached checks that a mechanism that really runs, here with d = 3, reaches the error that
+// PrivUnitError returns: it is unbiased and private, and no other cap does better.
 func TestPrivUnitErrorIsReached(t *testing.T) {
 	const dim, lifted = 3, 4
 	for _, epsilon := range []float64{0.5, 2, 6} {

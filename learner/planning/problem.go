@@ -13,8 +13,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Problem is what a plan is made for. All of it is public. theta, Set, ClipNorm and the constants of the loss live in
-// the coordinates of the feature map's output.
+// A Problem is the planner's input. All of it is public. theta, Set, ClipNorm and the constants of the loss
+// live in the coordinates of the feature map's output.
 type Problem struct {
 	Users     uint64 // n, units in all: events, or people
 	Dim       int    // d, length of theta
@@ -24,8 +24,8 @@ type Problem struct {
 	Set        convex.SetDeclaration // that theta stays in; its radius bounds the distance D0 of the start from the optimum
 	Ridge      float64               // lambda of the term (lambda/2)||theta||^2 of the objective; 0 for none
 	Smoothness float64               // beta of the loss of one example, +Inf if there is none; see ForLoss
-	// MeanSmoothness bounds the smoothness of the mean loss over the population, as docs/reference/bounds.md defines it; 0 stands for
-	// Smoothness. The risk bound rests on it, and privacy does not.
+	// MeanSmoothness bounds the smoothness of the mean loss over the population, as docs/reference/bounds.md
+	// defines it; 0 means Smoothness. The risk bound rests on it, and privacy does not.
 	MeanSmoothness float64
 	Proximal       bool    // whether the loss has a prox operator, convex.Proximal; see ForLoss
 	Lipschitz      float64 // of the loss, +Inf if there is none; see ForLoss
@@ -34,7 +34,8 @@ type Problem struct {
 	Start     []float64
 	StartHash []byte
 
-	// Validation has devices report what the announced point scores on their events after the gradient, and charges for it; nil: no.
+	// Validation makes devices report the announced point's scores on their events after the gradient, and
+	// charges for them; nil: no scores.
 	Validation *convex.Scorecard
 
 	// Practical asks for a practical plan, and is what its frame and steps are made of; nil asks for a proved one.
@@ -47,10 +48,11 @@ type Problem struct {
 	MaxBits        int // bits a coordinate that a report may take; 0 means no limit
 	Profile        accounting.Constants
 
-	// Units is K, of every report; 0 stands for 1. Methods of silos set it themselves.
+	// Units is K, the units of every report; 0 means 1. Methods of silos set it themselves.
 	Units uint64
 	Silos Silos // who reports, where not everybody does for himself
-	// ByUser says that a unit is a person. Radius is the norm to which the mean over a unit's rows is clipped, as a share of ClipNorm; 0: 1.
+	// ByUser reports whether a unit is a person. Radius is the norm to which the mean over a unit's rows is
+	// clipped, as a share of ClipNorm; 0: 1.
 	ByUser bool
 	Radius float64
 
@@ -140,7 +142,8 @@ func (p Problem) Validate() error {
 	return nil
 }
 
-// meanSmoothness is the population's, or that of one example where it is not declared.
+// meanSmoothness returns the smoothness of the population's mean loss, or of one example's loss where it is not
+// declared.
 func (p Problem) meanSmoothness() float64 {
 	if p.MeanSmoothness > 0 {
 		return min(p.MeanSmoothness, p.Smoothness)
@@ -151,7 +154,7 @@ func (p Problem) meanSmoothness() float64 {
 // gradientNorm bounds the norm of a unit's clipped gradient.
 func (p Problem) gradientNorm() float64 { return min(p.unitNorm(), p.Lipschitz) }
 
-// encodedNorm is the norm to which the gradient of a unit, with the scores after it, is bounded.
+// encodedNorm returns the norm to which the gradient of a unit, with the scores after it, is bounded.
 func (p Problem) encodedNorm() float64 {
 	if p.Validation == nil {
 		return p.unitNorm()
@@ -159,7 +162,7 @@ func (p Problem) encodedNorm() float64 {
 	return p.Validation.Joined(p.unitNorm())
 }
 
-// encodedDim is how many coordinates are reported: the gradient's and the scores'.
+// encodedDim returns the number of coordinates that are reported: the gradient's and the scores'.
 func (p Problem) encodedDim() int { return p.Dim + p.scores() }
 
 func (p Problem) scores() int {
@@ -175,10 +178,11 @@ func (p Problem) request(m, rounds uint64) accounting.Request {
 		HonestFraction: p.HonestFraction, Rounds: int(rounds), Units: p.Units, Minimizer: p.minimizer, MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
 }
 
-// Applies says why a method has no plan for the problem; nil where it has one. See schedule.Case.
+// Applies returns an error that tells why a method has no plan for the problem; nil where it has one. See
+// schedule.Case.
 func (p Problem) Applies(method string) error { return p.conditions().Check(method) }
 
-// DefaultMethod is the method that "" stands for, see schedule.Case.
+// DefaultMethod returns the method that "" means, see schedule.Case.
 func (p Problem) DefaultMethod() string { return p.conditions().Default() }
 
 func (p Problem) conditions() schedule.Case {

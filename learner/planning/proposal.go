@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Proposal is a plan with what the bounds and the accountant say of it. A run needs the plan alone.
+// A Proposal is a plan with its bounds and its calibration. A run needs the plan alone.
 type Proposal struct {
 	// Plan lacks what is not planning's: the deadline, and the size of bundles. Where a phase is not Runnable its mechanism has a
 	// dimension and a norm, and no randomizer.
@@ -22,18 +22,20 @@ type Proposal struct {
 	// ExcessRisk bounds the expected excess risk on the population. Where Plan.Clips holds it refers to the convex surrogate whose
 	// gradient the clipped one is (the loss's derivative cut off): decisions survive, probabilities do not.
 	ExcessRisk float64
-	// OnRecords says that ExcessRisk is about the mean loss of the users at hand in place of the population's: schedule.Method.OnRecords, without a ridge.
+	// OnRecords reports whether ExcessRisk bounds the mean loss of the users at hand instead of the
+	// population's, as of a schedule.Method with OnRecords and without a ridge.
 	OnRecords bool
-	// TrivialRisk bounds the excess risk of the start, and Vacuous says that the prediction is no better.
+	// TrivialRisk bounds the excess risk of the start, and Vacuous reports whether the prediction is no better.
 	TrivialRisk float64
 	Vacuous     bool
-	// Why says how schedule.Auto, or no method, came to this one: a sentence with the bounds compared. "" where the problem names it.
+	// Why tells how schedule.Auto, or a problem without a method, led to this method: a sentence with the
+	// bounds compared. "" where the problem names the method.
 	Why string
 
 	spare float64 // what the window of trust local leaves a silo for noise of its own, over the planned standard deviation; 0 stands for 1
 }
 
-// proposal is a plan without phases.
+// proposal returns a plan without phases.
 func (p Problem) proposal(algorithm string) (Proposal, error) {
 	out := Proposal{Plan: &wire.Plan{Algorithm: algorithm, Continuous: continuous[p.Continuous], HonestFraction: p.HonestFraction.String(),
 		Delta: p.Delta, EpsilonBudget: p.Epsilon, ClipNorm: p.ClipNorm, Ridge: p.Ridge, Set: manifest.WireSet(p.Set),
@@ -49,7 +51,7 @@ func (p Problem) proposal(algorithm string) (Proposal, error) {
 	return out, err
 }
 
-// A Forecast is what is known of one phase.
+// A Forecast holds the bounds and the calibration of one phase.
 type Forecast struct {
 	Distance       float64 // D, bound on the distance from the phase's start to the optimum
 	OracleVariance float64 // V of a planned round
@@ -61,13 +63,14 @@ type Forecast struct {
 	Units   uint64 // K of a report; 0 stands for 1
 }
 
-// First is the forecast of the first phase of gradients, see manifest.Gradients.
+// First returns the forecast of the first phase of gradients, see manifest.Gradients.
 func (p Proposal) First() Forecast {
 	return p.Forecasts[slices.Index(p.Plan.Phases, manifest.Gradients(p.Plan))]
 }
 
-// Inflation is what the scores, and the clip of a person's mean, make the noise of a gradient: sqrt(tau^2 + w^2)/L, 1 without either. Noise of minimisers is
-// in units of their own norm, and it is 1.
+// Inflation returns the factor by which the scores, and the clip of a person's mean, raise the noise of a
+// gradient: sqrt(tau^2 + w^2)/L, 1 without either. Noise of minimisers is in units of their own norm, and their
+// factor is 1.
 func (p Proposal) Inflation() float64 {
 	if manifest.Gradients(p.Plan).GetProx() != nil {
 		return 1
@@ -75,8 +78,8 @@ func (p Proposal) Inflation() float64 {
 	return manifest.Gradients(p.Plan).Mechanism.ClipNorm / p.Plan.ClipNorm
 }
 
-// Stints are what the accountant must charge users for, as planned: one list for each of the phases that other users answer, with a release for each of
-// the phases that the same users answer.
+// Stints returns the releases that the accountant must charge users for, as planned: one list for each of the
+// phases that other users answer, with a release for each of the phases that the same users answer.
 func (p Proposal) Stints() (out [][]accounting.Release) {
 	for i, f := range p.Plan.Phases {
 		r := p.Forecasts[i].Privacy.Release()
@@ -101,7 +104,8 @@ func (p Proposal) Runnable() error {
 	return nil
 }
 
-// Sent adds up what its reports cost whoever sends most of them, a silo where there are silos, given what one of a phase does.
+// Sent adds up the cost of the reports of the user who sends most of them, a silo where there are silos; cost
+// returns the cost of one report of a phase.
 func (p *Proposal) Sent(cost func(accounting.Plan) uint64) (most uint64) {
 	var all uint64 // of a stint; of a silo that has blocks in many rounds, of all phases
 	blocks := p.Plan.Silos > 0 && manifest.RoundsPerUser(p.Plan) == 1
@@ -118,7 +122,8 @@ func (p *Proposal) Sent(cost func(accounting.Plan) uint64) (most uint64) {
 	return most
 }
 
-// add appends a phase with its forecast. dim and norm are those of what is reported, the last coordinates of which are scores.
+// add inserts a phase with its forecast before the phase at. dim and norm describe the reported vector, the
+// last coordinates of which are scores.
 func (p *Proposal) add(at int, f *wire.Phase, of Forecast, dim int, norm float64, scores int) error {
 	m, err := mechanism(dim, norm, scores, of.Units, p.window(of.Privacy.Trials), of.Privacy)
 	if err != nil {
@@ -139,7 +144,7 @@ var continuous = map[string]wire.Continuous{
 	schedule.Adaptive: wire.Continuous_CONTINUOUS_ADAPTIVE,
 }
 
-// mechanism is the randomizer of a calibration; without levels where there is none that can run.
+// mechanism returns the randomizer of a calibration; without levels where there is none that can run.
 func mechanism(dim int, norm float64, scores int, units uint64, window uint32, of accounting.Plan) (*wire.Mechanism, error) {
 	p := randomizer.Params{Dim: dim, ClipNorm: norm, Units: units, Minimizer: of.Minimizer}
 	if of.Runnable && of.Trials <= math.MaxUint32 && of.Levels <= math.MaxInt32 {

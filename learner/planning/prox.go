@@ -18,7 +18,8 @@ type Prox struct {
 	Steps  uint64  // of gradient descent for an answer; 0: planned
 }
 
-// walk is what the noise of all rounds adds up to at the weight that is planned, as a share of the distance: chosen on a9a's training rows, see docs/reference/bounds.md.
+// walk is the length that the noise of all rounds adds up to at the planned weight, as a share of the distance:
+// chosen on a9a's training rows, see docs/reference/bounds.md.
 const walk = 1. / 3
 
 func (p Problem) checkProx() error {
@@ -31,8 +32,8 @@ func (p Problem) checkProx() error {
 	return nil
 }
 
-// proxBound is the bound for that many rounds, with the noise of one. Of silos whose spread is not declared it allows for any, alike as if all rows had been dealt
-// to them at random.
+// proxBound returns the bound for that many rounds, with the noise of one. Of silos whose spread is not
+// declared it allows for any, alike as if all rows had been dealt to them at random.
 func (d draft) proxBound(rounds, units uint64, n noise, alike bool) proxBound {
 	o := d.p.Silos
 	b := proxBound{rounds: rounds, average: method.ProxAverage(rounds), reports: o.Reports, units: units, distance: d.distance, loss: d.objective.lipschitz, beta: d.p.Smoothness, steps: d.p.Prox.Steps,
@@ -48,8 +49,8 @@ func (d draft) proxBound(rounds, units uint64, n noise, alike bool) proxBound {
 	return b
 }
 
-// weight is lambda: the declared one; else the one at which the noise of all rounds adds up to a share of the distance, with a bound of at most twice the smallest
-// of silos that are alike.
+// weight returns lambda: the declared one; else the one at which the noise of all rounds adds up to a share of
+// the distance, with a bound of at most twice the smallest of silos that are alike.
 func (d draft) weight(b proxBound) float64 {
 	if d.p.Prox.Weight > 0 {
 		return d.p.Prox.Weight

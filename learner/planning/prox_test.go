@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// A proxRun runs method.Prox for a bound whose rounds are answered by a function of the announced point, with Gaussian noise as the bound says.
+// A proxRun runs method.Prox for a bound whose rounds are answered by a function of the announced point, with
+// Gaussian noise of the bound's size.
 func proxRun(t *testing.T, b proxBound, weight float64, set convex.Set, start []float64, r *rand.Rand, answer func(round int, c []float64) []float64) []float64 {
 	t.Helper()
 	a, err := method.NewProx(method.ProxConfig{Dim: len(start), Set: set, Start: start, Steps: b.rounds, Average: b.average})
@@ -33,7 +34,7 @@ func proxRun(t *testing.T, b proxBound, weight float64, set convex.Set, start []
 	return a.Model()
 }
 
-// descended is what k steps of a silo's gradient descent from c come to.
+// descended returns the point that k steps of a silo's gradient descent from c reach.
 func descended(b proxBound, weight float64, set convex.Set, c []float64, gradient func(dst, x []float64)) []float64 {
 	x, g, eta := append([]float64(nil), c...), make([]float64, len(c)), 1/(b.beta+weight)
 	k := b.steps
@@ -50,7 +51,7 @@ func descended(b proxBound, weight float64, set convex.Set, c []float64, gradien
 	return x
 }
 
-// within says that what happens is within a bound, and within a tenth of it.
+// within checks that happens is at most the bound, and within a tenth of it.
 func within(t *testing.T, what string, happens, bound float64) {
 	t.Helper()
 	if !(happens <= bound*(1+1e-9)) || happens < 0.9*bound {
@@ -58,9 +59,10 @@ func within(t *testing.T, what string, happens, bound float64) {
 	}
 }
 
-// No constant of the bound can be half as large: of the distance, where a loss is a line that the rounds just come down, of whole answers and of ones of
-// few steps, which are as those of a larger weight; of the model's noise, where the loss is a cone with its tip at the start; of silos that differ,
-// where one is held at its kink and the other pulls.
+// TestConstantsOfProxAreTight: no constant of the bound can be half as large: of the distance, where a loss is
+// a line that the rounds just come down, of whole answers and of ones of few steps, which are as those of a
+// larger weight; of the model's noise, where the loss is a cone with its tip at the start; of silos that
+// differ, where one is held at its kink and the other pulls.
 func TestConstantsOfProxAreTight(t *testing.T) {
 	const weight, distance, exactly = 0.5, 3.0, 1 << 40
 	for _, steps := range []uint64{0, 1, 4} {
@@ -93,8 +95,9 @@ func TestConstantsOfProxAreTight(t *testing.T) {
 	within(t, "silos apart", (hold*math.Abs(x[0])-pull*x[0])/2, apart.risk(weight))
 }
 
-// The risk on the population is within the bound, however few rows the silos have: with the same ones in every round and with new ones, of one silo and of three, with
-// much noise and with little. What a silo has learned by heart shows where the terms of generalisation are left out.
+// TestExcessRiskOfProxIsWithinTheBound: the risk on the population is within the bound, however few rows the
+// silos have: with the same ones in every round and with new ones, of one silo and of three, with much noise
+// and with little. What a silo has learned by heart shows where the terms of generalisation are left out.
 func TestExcessRiskOfProxIsWithinTheBound(t *testing.T) {
 	const radius = 3.0
 	p, ball := contradictory(), convex.Ball{R: radius}

@@ -13,7 +13,8 @@ type proxBound struct {
 	beta     float64 // smoothness of one unit's loss
 	steps    uint64  // k of an answer; 0: ProxSteps
 	again    bool    // the same units are in every round, else new ones
-	// spread bounds the root mean square distance of the silos' mean gradients from that of all, at any one point; 0 of silos that are alike.
+	// spread bounds the root mean square distance of the silos' mean gradients from the mean over all silos, at
+	// any one point; 0 for silos that are alike.
 	spread float64
 	// noise is E||e||^2 of a round's answer, in units of 1/lambda^2, and rounding the part of it that stochastic rounding makes.
 	noise, rounding float64
@@ -25,7 +26,7 @@ func ProxSteps(weight, smoothness float64) uint64 {
 	return uint64(math.Ceil(3 * (smoothness + weight) / weight))
 }
 
-// share is rho = 1 - (1 - eta lambda)^k.
+// share returns rho = 1 - (1 - eta lambda)^k.
 func (b proxBound) share(weight float64) float64 {
 	k := b.steps
 	if k == 0 {
@@ -45,8 +46,8 @@ func (b proxBound) risk(weight float64) float64 {
 	return nu/2*(b.distance*b.distance+(p-1)*square)/m + apart*p/m + b.loss*math.Sqrt(square/m) + general
 }
 
-// differences returns what a round's silos, and its units, add to the bound by being others than the population's, and what is added at the end where the
-// same are in every round.
+// differences returns the terms that the bound has because a round's silos, and its units, differ from the
+// population, and the term at the end where the same silos are in every round.
 func (b proxBound) differences(weight, rho float64) (apart, general float64) {
 	apart = b.spread * b.spread / (2 * (weight/rho + weight))
 	if b.reports == 1 {

@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// From one user to half a trillion, a plan adds up, can be stored, and builds what it says.
+// TestPlansOfEveryScale checks that plans from one user to half a trillion add up, can be stored, and build the
+// method that they describe.
 func TestPlansOfEveryScale(t *testing.T) {
 	cases := []struct {
 		users   uint64

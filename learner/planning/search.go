@@ -11,8 +11,8 @@ import (
 )
 
 // DefaultMaxInteractive is the limit on the rounds of a phase in which the same users answer all of them, where
-// Problem.MaxRounds sets none. Plain descent wants about beta D sqrt(n)/L of them, so up to some 10^7 users it does not bind. Silos, who wait for each
-// other in every round, have DefaultMaxPasses.
+// Problem.MaxRounds sets none. Plain descent needs about beta D sqrt(n)/L of them, so up to some 10^7 users it
+// does not bind. Silos, who wait for each other in every round, have DefaultMaxPasses.
 const (
 	DefaultMaxInteractive = 10_000
 	DefaultMaxPasses      = 100
@@ -94,7 +94,7 @@ func (s *search) shape(steps uint64) (reports, units uint64) {
 	return s.users / steps, 1
 }
 
-// from is the source of noise for reports about that many units.
+// from returns the source of noise for reports about that many units.
 func (s *search) from(units uint64) source {
 	if units == 1 {
 		return s.source
@@ -157,7 +157,7 @@ func (s *search) modelled(t uint64, factor float64) float64 {
 	return s.objective.tune(s.t, s.situation(m, k, t, n)).risk
 }
 
-// situation returns what the bounds need to know about T rounds of m reports of k units.
+// situation returns the inputs of the bounds for T rounds of m reports of k units.
 func (s *search) situation(m, k, steps uint64, n noise) situation {
 	l := s.p.encodedNorm()
 	out := situation{distance: s.distance, prior: s.prior, users: m * k, steps: steps, rounding: float64(s.p.Dim) * n.rounding * l * l}

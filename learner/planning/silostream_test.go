@@ -11,8 +11,9 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// TestStreamOfSilos: silos have a plan without end under every trust: a look and rounds of all of a round's silos, with blocks of one size and the
-// mechanism of a plan that ends with blocks of that size, within the budget; every round has the silos that the plan says.
+// TestStreamOfSilos: silos have a plan without end under every trust: a look and rounds of all of a round's
+// silos, with blocks of one size and the mechanism of a plan that ends with blocks of that size, within the
+// budget; every round has the plan's number of silos.
 func TestStreamOfSilos(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan, accounting.Local} {
 		p := inPractice("logistic", 40_000)

@@ -30,8 +30,9 @@ func harmonic(theta []float64) (risk float64, gradient []float64) {
 	return risk, gradient
 }
 
-// The bounds hold with the smoothness of the mean loss in the place of one example's: that of the population for methods of new
-// users, that of the users for PGD. The risks of steps for a small part of it are above their bounds, so the test can fail.
+// TestRiskIsWithinTheBoundOfTheMeanSmoothness: the bounds hold with the smoothness of the mean loss in the
+// place of one example's: that of the population for methods of new users, that of the users for PGD. The risks
+// of steps for a small part of it are above their bounds, so the test can fail.
 func TestRiskIsWithinTheBoundOfTheMeanSmoothness(t *testing.T) {
 	const dim, users, radius = 8, 1 << 30, 4.0
 	var sum float64
@@ -72,8 +73,9 @@ func TestRiskIsWithinTheBoundOfTheMeanSmoothness(t *testing.T) {
 	}
 }
 
-// The mean of n users is as smooth as EmpiricalSmoothness says but with the given probability. Of unit vectors the largest
-// eigenvalue of their mean is the largest share of the users.
+// TestEmpiricalSmoothness checks that the mean of n users is less smooth than EmpiricalSmoothness with at most
+// the given probability. Of unit vectors the largest eigenvalue of their mean is the largest share of the
+// users.
 func TestEmpiricalSmoothness(t *testing.T) {
 	const dim, users, runs, probability = 8, 400, 4000, 0.05
 	r := rand.New(rand.NewPCG(11, 0))

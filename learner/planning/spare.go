@@ -1,8 +1,8 @@
 package planning
 
-// spareShare is how many users a practical plan has for each one that it keeps to spare. Users who report to a full
-// round, or who leave, have paid and are in no batch: measured, 0.2 to 0.8 % of them where single devices report
-// beside a gateway (docs/measured/performance.md), and none where gateways report alone.
+// spareShare is the number of users of a practical plan for each user that it keeps to spare. Users who report
+// to a full round, or who leave, have paid and are in no batch: measured, 0.2 to 0.8 % of them where single
+// devices report beside a gateway (docs/measured/performance.md), and none where gateways report alone.
 const spareShare = 100
 
 // spareOf returns how many of n users a practical plan keeps to spare, at least one: they are in no round's cohort, so

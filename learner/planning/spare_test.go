@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What is taken off growing cohorts is missing in the last ones alone, which still do not shrink.
+// TestTakeOff: users taken off growing cohorts are missing in the last ones alone, which still do not shrink.
 func TestTakeOff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := rapid.SliceOfN(rapid.Uint64Range(1, 1000), 1, 20).Draw(t, "cohorts")

@@ -13,9 +13,10 @@ type gradientBound struct {
 	ridge float64
 }
 
-// stability returns what one unit of step size adds to the generalisation error: L times the distance of the averages after
-// one user was replaced. One step of size eta <= 2/beta does not pull two points apart, the replaced user moves them by 2 eta L/m,
-// and stochastic rounding, whose distribution depends on the point, by independent errors of second moment 2 eta^2 r:
+// stability returns the generalisation error that one unit of step size adds: L times the distance of the
+// averages after one user was replaced. One step of size eta <= 2/beta does not pull two points apart, the
+// replaced user moves them by 2 eta L/m, and stochastic rounding, whose distribution depends on the point, by
+// independent errors of second moment 2 eta^2 r:
 //
 //	||average - average'|| <= eta (L T/m + (2/3) sqrt(2 r T))
 //
@@ -44,10 +45,11 @@ func (b gradientBound) risk(eta float64) float64 {
 	return b.distance*b.distance/(2*eta*t) + rest + eta*slope
 }
 
-// weighted is the bound for an average in which the t-th point weighs q^-(t+1), q = 1 - lambda eta. A step pulls two points together by q, so that
-// a gradient moved by m at every step has moved theta_t by (m/lambda)(1 - q^t), and rounding by a root of 2 eta^2 r (1 - q^2t)/(1 - q^2). Both errors
-// on the users' own mean loss are those of risk with the sum of weights for T, where the second is over q and has the last point's own
-// generalisation times its weight.
+// weighted returns the bound for an average in which the t-th point weighs q^-(t+1), q = 1 - lambda eta. A step
+// pulls two points together by q, so that a gradient moved by m at every step has moved theta_t by (m/lambda)(1
+// - q^t), and rounding by a root of 2 eta^2 r (1 - q^2t)/(1 - q^2). Both bounds on the error on the users' own
+// mean loss are as in risk, with T replaced by the sum of weights; the second is divided by q and includes the
+// last point's own generalisation times its weight.
 func (b gradientBound) weighted(eta float64) float64 {
 	t, share := float64(b.steps), b.ridge*eta
 	if eta > (1+1e-12)*2/(b.beta+b.ridge) || share >= 1 {

@@ -57,7 +57,7 @@ func (p population) risk(theta []float64, ridge float64) (sum float64) {
 	return sum + ridge*n*n/2
 }
 
-// optimum is the least risk in the ball, by a long descent.
+// optimum returns the least risk in the ball, by a long descent.
 func (p population) optimum(radius, ridge float64) float64 {
 	theta, g, one := make([]float64, 2), make([]float64, 2), make([]float64, 2)
 	for range 20000 {
@@ -78,7 +78,8 @@ func (p population) optimum(radius, ridge float64) float64 {
 	return p.risk(theta, ridge)
 }
 
-// meanOf is the mean gradient of the users, each coordinate of each stochastically rounded to a lattice of the given step, 0 for none.
+// meanOf returns the mean gradient of the users, each coordinate of each stochastically rounded to a lattice of
+// the given step, 0 for none.
 func meanOf(users []convex.Example, theta []float64, step float64, r *rand.Rand) []float64 {
 	out, one := make([]float64, len(theta)), make([]float64, len(theta))
 	for _, e := range users {
@@ -93,9 +94,10 @@ func meanOf(users []convex.Example, theta []float64, step float64, r *rand.Rand)
 	return out
 }
 
-// Cheu, Joseph, Mao, Peng, ICLR 2022, Theorem 4.9: the same users answer every round, and the risk on the population is within
-// the bound, however few they are and however often they are asked. One user who answers 100 times is learned by heart: without
-// the stability term the bound would be far below what is measured.
+// TestTheorem49_ExcessRiskIsWithinTheBound: Cheu, Joseph, Mao, Peng, ICLR 2022, Theorem 4.9: the same users
+// answer every round, and the risk on the population is within the bound, however few they are and however
+// often they are asked. One user who answers 100 times is learned by heart: without the stability term the
+// bound would be far below what is measured.
 func TestTheorem49_ExcessRiskIsWithinTheBound(t *testing.T) {
 	const radius = 3.0
 	p := contradictory()
@@ -154,7 +156,8 @@ func TestTheorem49_ExcessRiskIsWithinTheBound(t *testing.T) {
 	}
 }
 
-// Replacing one of m users moves the average of T steps by at most eta L T/m, for every pair of data sets (Hardt, Recht, Singer 2016).
+// TestReplacingAUserMovesTheAverageLittle: replacing one of m users moves the average of T steps by at most eta
+// L T/m, for every pair of data sets (Hardt, Recht, Singer 2016).
 func TestReplacingAUserMovesTheAverageLittle(t *testing.T) {
 	const users, steps, eta = 6, 50, 8.0 // 2/beta
 	r := rand.New(rand.NewPCG(49, 0))
@@ -193,7 +196,8 @@ func TestReplacingAUserMovesTheAverageLittle(t *testing.T) {
 	}
 }
 
-// What streams without an end promise at their horizon, on a quadratic in the plane.
+// TestStreamsAreWithinTheirBounds: streams without an end keep the bounds that they promise at their horizon,
+// on a quadratic in the plane.
 func TestStreamsAreWithinTheirBounds(t *testing.T) {
 	const radius, sd = 1.0, 0.4
 	h, c := []float64{1, 0.05}, []float64{0.5, -0.6}
@@ -240,7 +244,8 @@ func TestStreamsAreWithinTheirBounds(t *testing.T) {
 	}
 }
 
-// The weights of Stream's average are those that StreamBound is derived for.
+// TestStreamBoundIsOfTheStreamsWeights: the weights of Stream's average are those that StreamBound is derived
+// for.
 func TestStreamBoundIsOfTheStreamsWeights(t *testing.T) {
 	for _, horizon := range []int{1, 2, 10, 200} {
 		n := float64(horizon)
@@ -273,7 +278,8 @@ func TestStreamBoundIsOfTheStreamsWeights(t *testing.T) {
 	}
 }
 
-// The closed forms of weighted are those of sums over steps, and where the ridge vanishes it is the bound with equal weights.
+// TestWeightedBoundIsOfTheWeights checks that the closed forms of weighted equal sums over steps, and that the
+// bound becomes the one with equal weights where the ridge vanishes.
 func TestWeightedBoundIsOfTheWeights(t *testing.T) {
 	for _, c := range []struct {
 		steps      uint64

@@ -39,7 +39,8 @@ func equalStages(rounds uint64, k int) []uint64 {
 	return out
 }
 
-// staged are the choices of all stages with some noise: each begins where the bound of the one before says.
+// staged returns the choices of all stages with some noise: each begins at the distance that the bound of the
+// one before gives.
 func (d draft) staged(reports, units uint64, stages []uint64, n noise, privacy accounting.Plan) (out []choice, searches []search) {
 	prior, reach := d.trivial, d.distance
 	for _, steps := range stages {
@@ -65,7 +66,8 @@ type staging struct {
 	risk   float64
 }
 
-// inRounds is the best staging of that many rounds, with factor times the model's noise; without stages where silos have too few units.
+// inRounds returns the best staging of that many rounds, with factor times the model's noise; without stages
+// where silos have too few units.
 func (d draft) inRounds(s *search, t uint64, factor float64) (best staging) {
 	m, k := s.shape(t)
 	_, high := s.limits()

@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Restarts of silos: blocks of one size that fit, rounds that double, a bound that follows from the phases' own constants, and no number of stages,
-// that of Theorem 4.8 and the one of pagd among them, with a smaller one.
+// TestStagesOfSilos: Restarts of silos: blocks of one size that fit, rounds that double, a bound that follows
+// from the phases' own constants, and no number of stages, that of Theorem 4.8 and the one of pagd among them,
+// with a smaller one.
 func TestStagesOfSilos(t *testing.T) {
 	counts := map[int]bool{}
 	for _, c := range []struct{ count, units, reports uint64 }{{20, 1600, 20}, {20, 1600, 12}, {20, 1 << 20, 20}, {3, 1 << 24, 3}, {20, 40, 20}} {
@@ -70,7 +71,7 @@ func TestStagesOfSilos(t *testing.T) {
 	}
 }
 
-// The plan of stages runs: within the budget, and as every plan is checked.
+// TestAccountedStagesOfSilos: the plan of stages runs: within the budget, and as every plan is checked.
 func TestAccountedStagesOfSilos(t *testing.T) {
 	p := siloProblem(20, 1600, 20)
 	p.Trust, p.Ridge, p.Algorithm = accounting.Local, 0.05, "pagd-restarts"

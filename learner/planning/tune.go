@@ -7,8 +7,9 @@ import (
 	"github.com/panlearn/panlearn/learner/schedule"
 )
 
-// An objective is what the bounds know about the function that a phase minimises, in the units of theta and of the loss. Its
-// expected excess risk is that of the loss (of its convex surrogate where gradients are clipped) plus the ridge.
+// An objective holds the constants in the bounds of the function that a phase minimises, in the units of theta
+// and of the loss. Its expected excess risk is the risk of the loss (of its convex surrogate where gradients
+// are clipped) plus the ridge.
 type objective struct {
 	lipschitz  float64 // L, of the clipped loss
 	dim        int
@@ -60,7 +61,7 @@ func (o objective) tune(t schedule.Method, s situation) setting {
 // Weights are taken where the product of step size and ridge lies between these: below, they are equal to within rounding errors.
 const leastShare, mostShare = 1e-7, 0.999
 
-// stochastic is PSGD, Lemma 4.2.
+// stochastic returns the setting of PSGD, Lemma 4.2.
 func (o objective) stochastic(s situation) setting {
 	l := o.regularLipschitz()
 	second := l*l + s.variance
@@ -77,7 +78,8 @@ func (o objective) stochastic(s situation) setting {
 	return out
 }
 
-// weigh is the setting with the step size of the smallest bound on a weighted average, up to a longest one, where that is below the setting's own.
+// weigh returns the setting with the step size of the smallest bound on a weighted average, up to a longest
+// one, where that is below the setting's own.
 func (o objective) weigh(equal setting, longest float64, bound func(eta float64) float64) setting {
 	var eta float64
 	if o.rough {
@@ -96,8 +98,8 @@ func (o objective) weigh(equal setting, longest float64, bound func(eta float64)
 	return equal
 }
 
-// accelerated is PAGD on a loss of finite smoothness beta. With a ridge its steps make use of it, and v may be as small as the
-// smoothness.
+// accelerated returns the setting of PAGD on a loss of finite smoothness beta. With a ridge its steps make use
+// of it, and v may be as small as the smoothness.
 func (o objective) accelerated(s situation, beta float64) setting {
 	beta += o.ridge
 	if o.continuous == schedule.Epochs {
@@ -112,8 +114,9 @@ func (o objective) accelerated(s situation, beta float64) setting {
 	return best
 }
 
-// repeated is PAGD on the mean loss of the same users in every round (Theorem 4.1 of Lowy, Razaviyayn, ICLR 2023), whose smoothness counts. The
-// variance of the situation is without sampling, and the risk that on this mean loss.
+// repeated returns the setting of PAGD on the mean loss of the same users in every round (Theorem 4.1 of Lowy,
+// Razaviyayn, ICLR 2023), whose smoothness counts. The variance of the situation is without sampling, and the
+// risk that on this mean loss.
 func (o objective) repeated(s situation, envelope bool) setting {
 	var unlucky float64
 	if of := s.smoothness(o); of < o.smoothness {
@@ -132,8 +135,9 @@ func (o objective) repeated(s situation, envelope bool) setting {
 	return out
 }
 
-// epochs is PAGD in epochs of 1, 2, 4 .. steps, T = 2^k - 1 in all, with one v that is scaled to each. The bound is that of the
-// model at the end of the last one, each starting within the set's diameter of the optimum, or nearer where a ridge says so.
+// epochs returns the setting of PAGD in epochs of 1, 2, 4 .. steps, T = 2^k - 1 in all, with one v that is
+// scaled to each. The bound holds for the model at the end of the last epoch. Each epoch starts within the
+// set's diameter of the optimum, or nearer where a ridge bounds the distance.
 func (o objective) epochs(s situation, beta float64) setting {
 	var risk float64
 	distance, last := s.distance, (s.steps+1)/2
@@ -151,8 +155,8 @@ func (o objective) epochs(s situation, beta float64) setting {
 	}
 }
 
-// acceleratedEnvelope is PAGD on the envelope, with the smoothing that balances its bound against what the envelope is below
-// the loss.
+// acceleratedEnvelope returns the setting of PAGD on the envelope, with the smoothing that balances its bound
+// against what the envelope is below the loss.
 func (o objective) acceleratedEnvelope(s situation) setting {
 	at := func(b float64) setting {
 		out := o.accelerated(s, min(o.mean, o.envelopeSmoothness(b)))
@@ -166,7 +170,8 @@ func (o objective) acceleratedEnvelope(s situation) setting {
 	return at(smallest(guess/1e2, guess*o.reach(), func(b float64) float64 { return at(b).risk }))
 }
 
-// reach is how far above the guess for a loss that is not smooth the best smoothing may be: far, where the loss is smooth itself.
+// reach returns the largest ratio of the best smoothing to the guess for a loss that is not smooth: it is large
+// where the loss is smooth itself.
 func (o objective) reach() float64 {
 	if math.IsInf(o.smoothness, 1) {
 		return 1e2
@@ -174,7 +179,7 @@ func (o objective) reach() float64 {
 	return 1e6
 }
 
-// envelopeSmoothness is the smoothness of the envelope of a beta-smooth loss: 1/(1/beta + 1/B).
+// envelopeSmoothness returns the smoothness of the envelope of a beta-smooth loss: 1/(1/beta + 1/B).
 func (o objective) envelopeSmoothness(b float64) float64 {
 	switch {
 	case math.IsInf(o.smoothness, 1):
@@ -185,17 +190,19 @@ func (o objective) envelopeSmoothness(b float64) float64 {
 	return o.smoothness / (1 + o.smoothness/b)
 }
 
-// unlikely is the probability that users are given to be less smooth in the mean than EmpiricalSmoothness says. What may happen then
-// is part of the bound.
+// unlikely is the probability with which users may be less smooth in the mean than EmpiricalSmoothness. The
+// bound includes the worst case then.
 const unlikely = 1e-9
 
-// smoothness bounds that of the mean loss of all units of a situation, but with probability unlikely.
+// smoothness bounds the smoothness of the mean loss of all units of a situation, except with probability
+// unlikely.
 func (s situation) smoothness(o objective) float64 {
 	return EmpiricalSmoothness(o.smoothness, o.mean, s.users, o.dim, unlikely)
 }
 
-// gradient is PGD on the envelope with parameter B, +Inf for a smooth loss itself. What counts is the smoothness of these users'
-// mean loss, not of the population's: in every round, and that of one event where a round is of some of the silos, who may be like none of the others.
+// gradient returns the setting of PGD on the envelope with parameter B, +Inf for a smooth loss itself. The
+// bound needs the smoothness of these users' mean loss in every round, not of the population's, and one event's
+// smoothness where a round has some of the silos, which may be like none of the others.
 func (o objective) gradient(s situation, smoothing float64) setting {
 	l := o.regularLipschitz()
 	beta, risk := o.envelopeSmoothness(smoothing), 0.0
@@ -225,7 +232,8 @@ func (o objective) gradient(s situation, smoothing float64) setting {
 	return best
 }
 
-// gradientEnvelope is PGD on the envelope: the step size asks for a smoothing of at most 2/eta, and the largest is the best.
+// gradientEnvelope returns the setting of PGD on the envelope: the step size asks for a smoothing of at most
+// 2/eta, and the largest is the best.
 func (o objective) gradientEnvelope(s situation) setting {
 	at := func(b float64) setting {
 		out := o.gradient(s, b)

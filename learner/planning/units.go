@@ -15,8 +15,8 @@ type Silos struct {
 	Units   uint64 // n, the fewest units of a silo
 	Reports uint64 // M, the silos of one round
 	Least   uint64 // the fewest units of a silo that makes up for those it lacks by noise of its own: trust local; else Units
-	// Spread bounds the distance of the mean gradient of a silo's rows from that of all silos, at any point of the set. 0: the gradient's norm, which
-	// always does in the mean square.
+	// Spread bounds the distance of the mean gradient of a silo's rows from the mean over all silos, at any
+	// point of the set. 0: the gradient's norm, which always bounds it in the mean square.
 	Spread float64
 }
 
@@ -45,10 +45,10 @@ func (p Problem) checkSilos() error {
 	return nil
 }
 
-// Local says that every report hides by itself what it is about.
+// Local reports whether every report hides by itself the row it is about.
 func (p Problem) Local() bool { return p.Trust == accounting.Local }
 
-// share is the norm of a unit's vector over that of a row's.
+// share returns the norm of a unit's vector over the norm of a row's.
 func (p Problem) share() float64 {
 	if p.Radius > 0 {
 		return p.Radius
@@ -56,10 +56,10 @@ func (p Problem) share() float64 {
 	return 1
 }
 
-// unitNorm is the norm to which the gradient of a unit is clipped.
+// unitNorm returns the norm to which the gradient of a unit is clipped.
 func (p Problem) unitNorm() float64 { return p.share() * p.ClipNorm }
 
-// about is the problem with reports about blocks of that many units.
+// about returns the problem with reports about blocks of that many units.
 func (p Problem) about(units uint64) Problem {
 	p.Units = 0
 	if units > 1 {
@@ -68,9 +68,10 @@ func (p Problem) about(units uint64) Problem {
 	return p
 }
 
-// Blocks returns the most units that a block may have if every silo is to have enough blocks for its share of that many rounds, in each of
-// which it has at most one; 0 where it has too few units. Its units enter no two blocks. Where not all silos are in every round there are the blocks
-// of one round to spare, for reports that come when others have filled a round.
+// Blocks returns the most units that a block may have so that every silo has enough blocks for its share of
+// that many rounds, with at most one block in a round; 0 where it has too few units. Its units enter no two
+// blocks. Where not all silos are in every round, the blocks of one round are to spare, for reports that come
+// when others have filled a round.
 func (s Silos) Blocks(rounds uint64) uint64 {
 	all := rounds
 	if s.Reports < s.Count {
@@ -80,8 +81,8 @@ func (s Silos) Blocks(rounds uint64) uint64 {
 	return s.Units / max(1, each)
 }
 
-// heterogeneity is the variance that silos put into the mean gradient of a round which are not in it: (N-M)/(N-1) of the variance of M drawn
-// from N without replacement, anew for each round.
+// heterogeneity returns the variance of a round's mean gradient that comes of the silos that are not in the
+// round: (N-M)/(N-1) of the variance of M drawn from N without replacement, with a new draw for each round.
 func (s Silos) heterogeneity(norm float64) float64 {
 	if !s.some() {
 		return 0
@@ -93,14 +94,14 @@ func (s Silos) heterogeneity(norm float64) float64 {
 	return float64(s.Count-s.Reports) / float64(s.Count-1) * spread * spread / float64(s.Reports)
 }
 
-// some says that a round is of some of the silos.
+// some reports whether a round takes reports of fewer than all silos.
 func (s Silos) some() bool { return s.Reports < s.Count }
 
-// units is K as a number: 1 where a report is about one unit.
+// units returns K as a number: 1 where a report is about one unit.
 func (f Forecast) units() uint64 { return max(1, f.Units) }
 
-// window is w of trust local: the counts of a silo of least units, whose noise makes up for those that it lacks, leave it with less than
-// 1e-14 of probability. It is even.
+// window returns w of trust local: the counts of a silo of least units, whose noise makes up for those that it
+// lacks, leave it with less than 1e-14 of probability. It is even.
 func (p *Proposal) window(trials uint64) uint32 {
 	if p.Plan.Trust != wire.Trust_TRUST_LOCAL {
 		return 0

@@ -35,8 +35,9 @@ func (g gaussian) exact(m, rounds uint64) (noise, accounting.Plan, error) {
 
 func (g gaussian) about(units uint64) source { g.k = float64(units); return g }
 
-// Blocks of one pass are disjoint and fit: every silo has its share of the rounds' reports, and of those of one round to spare where some silos stay away,
-// one in a round at most, and one unit more in a block would not fit.
+// TestBlocksOfOnePassFit: blocks of one pass are disjoint and fit: every silo has its share of the rounds'
+// reports, and of those of one round to spare where some silos stay away, one in a round at most, and one unit
+// more in a block would not fit.
 func TestBlocksOfOnePassFit(t *testing.T) {
 	for _, s := range []Silos{{Count: 20, Units: 1600, Reports: 20}, {Count: 20, Units: 100, Reports: 15}, {Count: 7, Units: 13, Reports: 3}, {Count: 1, Units: 50, Reports: 1}} {
 		spare := min(1, s.Count-s.Reports)
@@ -59,7 +60,8 @@ func TestBlocksOfOnePassFit(t *testing.T) {
 	}
 }
 
-// The plan's reports, rounds and blocks are those of the silos; in many passes a block is all of a silo, and its noise pays for every round.
+// TestPlansOfSilos checks that the plan's reports, rounds and blocks are the silos'. In many passes a block is
+// all of a silo, and its noise pays for every round.
 func TestPlansOfSilos(t *testing.T) {
 	for _, c := range []struct {
 		method      string
@@ -90,8 +92,8 @@ func TestPlansOfSilos(t *testing.T) {
 	}
 }
 
-// Units count, wherever they lie: where sampling alone is left, silos plan as one person with as many events would, and silos who stay away cost
-// what they differ by.
+// TestSamplingOfUnits: units count, wherever they lie: where sampling alone is left, silos plan as one person
+// with as many events would, and silos who stay away cost what they differ by.
 func TestSamplingOfUnits(t *testing.T) {
 	at := func(p Problem, steps uint64) situation {
 		s := search{p: p, t: traitsOf("pagd"), users: p.Users, objective: objective{lipschitz: 1, dim: p.Dim}, distance: 1}
@@ -110,7 +112,8 @@ func TestSamplingOfUnits(t *testing.T) {
 	}
 }
 
-// The model of the noise: K divides it, and under trust local only the root of the reports does.
+// TestModelOfNoiseOfBlocks: the model of the noise: K divides it, and under trust local only the root of the
+// reports does.
 func TestModelOfNoiseOfBlocks(t *testing.T) {
 	p := siloProblem(20, 1600, 20)
 	for trust, want := range map[accounting.Trust]float64{accounting.Shuffle: 2 / (20 * 50 * 0.3), accounting.Local: 2 / (math.Sqrt(20) * 50 * 0.3)} {
@@ -122,7 +125,7 @@ func TestModelOfNoiseOfBlocks(t *testing.T) {
 	}
 }
 
-// A person's gradient lies within the radius, and so do the scores' share and the noise.
+// TestRadiusOfPeople: a person's gradient lies within the radius, and so do the scores' share and the noise.
 func TestRadiusOfPeople(t *testing.T) {
 	p := siloProblem(1, 1000, 1)
 	p.Silos, p.ByUser, p.Radius = Silos{}, true, 0.25
@@ -139,7 +142,8 @@ func TestRadiusOfPeople(t *testing.T) {
 	}
 }
 
-// Who sends most is a silo where there are silos: with one pass a report of each of its blocks, else one a round of the longest stint.
+// TestSent: the user who sends most is a silo where there are silos: with one pass a report of each of its
+// blocks, else one a round of the longest stint.
 func TestSent(t *testing.T) {
 	phase := func(rounds, cohort uint64, answers uint32, again bool) *wire.Phase {
 		return &wire.Phase{Rounds: rounds, Cohort: cohort, RoundsPerUser: answers, Again: again}

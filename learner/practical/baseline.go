@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Baseline is what the best constant prediction does, as the first look released it, noise included.
+// A Baseline holds the accuracy and the loss of the best constant prediction, as the first look released it,
+// noise included.
 type Baseline struct {
 	Shares    []float64 // of the classes; nil for numbers and counts
 	Mean      float64   // of numbers and counts, as the loss sees them
@@ -17,10 +18,10 @@ type Baseline struct {
 	Loss      *float64  // least mean loss of a constant, with its class weights; nil where shares or Mean do not say it
 }
 
-// Baseline is what l says of constants.
+// Baseline returns the baseline that follows from l.
 func (p Problem) Baseline(l *Learned) Baseline { return p.BaselineWithin(l, math.Inf(1)) }
 
-// BaselineWithin returns the Baseline of losses of which single ones, of class probabilities, count as at most so much.
+// BaselineWithin is like Baseline, with single losses of class probabilities cut at the bound most.
 func (p Problem) BaselineWithin(l *Learned, most float64) Baseline {
 	r := l.Report
 	out := Baseline{Shares: r.Shares, Mean: r.Mean, Deviation: r.Deviation}
@@ -36,7 +37,8 @@ func (p Problem) BaselineWithin(l *Learned, most float64) Baseline {
 		for k := range shares {
 			loss += r.Shares[k] * of(k)
 		}
-		// The least loss is concave in the shares: it is at most what its slope there says, the loss of each class at the constant.
+		// The least loss is concave in the shares: it is at most linear with its slope there, the loss of each
+		// class at the constant.
 		for k := range shares {
 			away := of(k) - loss
 			out.LossNoise += r.Noise * r.Noise * away * away
@@ -54,7 +56,8 @@ func (p Problem) BaselineWithin(l *Learned, most float64) Baseline {
 	return out
 }
 
-// bothShares is what the noise of two shares counts more than that of independent ones: one falls as the other grows.
+// bothShares returns the factor by which the noise of two shares counts more than the noise of independent
+// shares: one falls as the other grows.
 func (p Problem) bothShares() float64 {
 	if p.labels() == convex.TwoClasses {
 		return math.Sqrt2

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// TestBaselineByHand: what shares of 0.2 and 0.8, or labels of mean 2 and deviation 3, say of the best constant.
+// TestBaselineByHand: the best constant for shares of 0.2 and 0.8, or for labels of mean 2 and deviation 3.
 func TestBaselineByHand(t *testing.T) {
 	entropy := -0.2*math.Log(0.2) - 0.8*math.Log(0.8)
 	two := practical.Report{Shares: []float64{0.2, 0.8}}

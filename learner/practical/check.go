@@ -39,7 +39,7 @@ func (p Problem) CheckLearned(l *Learned) error {
 	return nil
 }
 
-// clipAt is the clip that the task sets, or else the one that follows.
+// clipAt returns the clip that the task sets, or else the given one.
 func (p Problem) clipAt(follows float64) float64 {
 	if p.Clip > 0 {
 		return within(p.Clip)

@@ -49,10 +49,11 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 
 func (p Problem) hinge() bool { return p.Loss.Name == "hinge" || p.Loss.Name == "smoothed-hinge" }
 
-// smooths says that slopes of the loss are smoothed. Of another loss it would only make a row's time depend on what it holds.
+// smooths reports whether slopes of the loss are smoothed. For a loss that needs no smoothing, it would only
+// make a row's time depend on its contents.
 func (p Problem) smooths() bool { return p.hinge() || !convex.TraitsOf(p.Loss.Name).Smooth }
 
-// shares are those of the classes, at least as large as their noise, and without the labels' noise.
+// shares returns the shares of the classes, at least as large as their noise, and without the labels' noise.
 func (p Problem) shares(r released, l Layout) []float64 {
 	least, out := r.sd, slices.Clone(r.label)
 	if p.labels() == convex.TwoClasses {
@@ -73,7 +74,7 @@ func (p Problem) shares(r released, l Layout) []float64 {
 	return out
 }
 
-// shareNoise is the standard deviation of a released share: of its noise, and at most of the sample.
+// shareNoise returns the standard deviation of a released share: of its noise, and at most of the sample.
 func (p Problem) shareNoise(r released, l Layout) float64 {
 	sd := r.sd
 	if p.labels() == convex.TwoClasses {
@@ -82,7 +83,7 @@ func (p Problem) shareNoise(r released, l Layout) float64 {
 	return math.Sqrt(sd*sd + 0.25/float64(max(1, l.MomentUsers)))
 }
 
-// weighted are shares as the loss counts them, and the mean weight of an event.
+// weighted returns shares as the loss counts them, and the mean weight of an event.
 func (p Problem) weighted(shares []float64) (out []float64, mean float64) {
 	if out = slices.Clone(shares); p.Loss.ClassWeights == nil {
 		return out, 1
@@ -116,8 +117,8 @@ func (p Problem) startAt(l *Learned, at coordinates, shares []float64) []float64
 	return start
 }
 
-// clippedAtStart is the share of gradients that are clipped at the start, if all u have norm rho: those of the classes whose slope, times the
-// weight of the class, is larger than the clip.
+// clippedAtStart returns the share of gradients that are clipped at the start, if all u have norm rho: those of
+// the classes whose slope, times the weight of the class, is larger than the clip.
 func (p Problem) clippedAtStart(shares []float64, clip float64) float64 {
 	at, _ := p.weighted(shares)
 	if p.Intercept == 0 {
@@ -144,7 +145,8 @@ func (p Problem) clippedAtStart(shares []float64, clip float64) float64 {
 	return out
 }
 
-// topOfShares is the largest eigenvalue of diag(s) - s s', the root between the two largest shares of sum s_i^2/(s_i - x) = 1.
+// topOfShares returns the largest eigenvalue of diag(s) - s s', the root between the two largest shares of sum
+// s_i^2/(s_i - x) = 1.
 func topOfShares(shares []float64) float64 {
 	sorted := slices.Sorted(slices.Values(shares))
 	low, high := sorted[len(sorted)-2], sorted[len(sorted)-1]

@@ -2,13 +2,13 @@ package practical
 
 import "math"
 
-// Deflated says that no intercept takes up the mean of features, and that a whitener makes it short instead, for each class alone. A declared
-// start keeps its coordinates, and long features their short rounds.
+// Deflated reports whether no intercept takes up the mean of features, so that a whitener makes it short
+// instead, for each class alone. A declared start keeps its coordinates, and long features their short rounds.
 func (p Problem) Deflated() bool {
 	return p.Intercept == 0 && !p.uniform() && p.Start == nil && p.dim() <= matrixDim
 }
 
-// deflate has the mean of u made short, which is as uncertain as the noise of each center.
+// deflate makes the mean of u short; the mean is as uncertain as the noise of each center.
 func (c *coordinates) deflate(center []float64, sd float64) {
 	c.away, c.mean = make([]float64, len(center)), 0
 	for j, s := range c.scale {
@@ -22,7 +22,8 @@ func (c *coordinates) deflate(center []float64, sd float64) {
 	}
 }
 
-// whitener is the root of the inverse of 1 + m m', m the mean of u: what is far from zero along m alone is as near as the rest.
+// whitener returns the root of the inverse of 1 + m m', m the mean of u: what is far from zero along m alone is
+// as near as the rest.
 func (c *coordinates) whitener() (lower []float64) {
 	var square float64
 	for _, m := range c.away {

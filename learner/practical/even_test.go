@@ -8,7 +8,8 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// Even rounds: looks are as large as any round, and follow from the noise that everybody's sum has, not from who reports it.
+// TestEvenLayout: even rounds: looks are as large as any round, and follow from the noise that everybody's sum
+// has, not from who reports it.
 func TestEvenLayout(t *testing.T) {
 	p := problem(convex.Declaration{Name: "logistic"})
 	p.Even, p.Users = true, 9000
@@ -52,7 +53,8 @@ func TestEvenLayout(t *testing.T) {
 	}
 }
 
-// The step size knows the noise of a round: what one of T equal rounds and a look has, in one pass and in many, with the radius in it.
+// TestEvenSteps: the step size knows the noise of a round: what one of T equal rounds and a look has, in one
+// pass and in many, with the radius in it.
 func TestEvenSteps(t *testing.T) {
 	v := func(even, interactive bool, radius, unit float64, rounds uint64) float64 {
 		p := problem(convex.Declaration{Name: "logistic"})

@@ -13,7 +13,7 @@ const (
 	normBound, streamBound          = 2, 16      // of the norm of u, in units of rho: rows of a stream leave their frame, and models are used on whole rows
 )
 
-// coordinates are where features are moved to, and what u then looks like.
+// coordinates hold the map of features to u, and moments of u.
 type coordinates struct {
 	center, scale []float64
 	square        float64   // mean square of the norm of u's features
@@ -23,8 +23,9 @@ type coordinates struct {
 	away          []float64 // mean of u that a whitener makes short; nil: none does
 }
 
-// First makes of the first cohort's mean the frame of the next rounds: of the matrix where the layout has one, of gradients otherwise. mean is
-// that of the clipped vectors, in their own units, and sd the noise of each number in it.
+// First turns the mean of the first cohort into the frame of the next rounds: of the matrix where the layout
+// has one, of gradients otherwise. mean is the mean of the clipped vectors, in their own units, and sd the
+// noise of each number in it.
 func (p Problem) First(l Layout, mean []float64, sd float64) (Learned, error) {
 	r, err := p.split(mean, sd)
 	if err != nil {
@@ -41,8 +42,8 @@ func (p Problem) First(l Layout, mean []float64, sd float64) (Learned, error) {
 	return p.firstOfNumbers(l, r)
 }
 
-// shrunk are coordinates where no matrix corrects them: centers and variances are moved toward those of their group as far as noise hides them, indicators
-// and numbers apart.
+// shrunk returns coordinates for plans where no matrix corrects them: centers and variances are moved toward
+// those of their group as far as noise hides them, indicators and numbers apart.
 func (p Problem) shrunk(r released) coordinates {
 	center, variance, weight := make([]float64, p.Features), make([]float64, p.Features), make([]float64, p.Features)
 	around := p.centred() || p.Deflated()
@@ -97,7 +98,7 @@ func (p Problem) shrunk(r released) coordinates {
 	return out
 }
 
-// seen are coordinates before a matrix: centers and variances as they were released.
+// seen returns coordinates before a matrix: centers and variances as they were released.
 func (p Problem) seen(r released) coordinates {
 	variance, damping := make([]float64, p.Features), make([]float64, p.Features)
 	for j, c := range r.mean {
@@ -109,8 +110,8 @@ func (p Problem) seen(r released) coordinates {
 	return p.scaled(r.mean, variance, damping)
 }
 
-// scaled divides every coordinate by the root of its damped variance, or all by that of the mean variance where the frame is uniform. Where
-// nothing is centred, variances are mean squares.
+// scaled divides every coordinate by the root of its damped variance, or all by the root of the mean variance
+// where the frame is uniform. Where nothing is centred, variances are mean squares.
 func (p Problem) scaled(center, variance, damping []float64) coordinates {
 	out := coordinates{center: make([]float64, p.Features), scale: make([]float64, p.Features), top: 1}
 	if p.uniform() {

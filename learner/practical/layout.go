@@ -2,7 +2,7 @@ package practical
 
 import "math"
 
-// A Method is how the gradient rounds step.
+// A Method is the kind of the steps of the gradient rounds.
 type Method uint8
 
 const (
@@ -12,7 +12,7 @@ const (
 	Descent
 )
 
-// A Layout says what users are asked.
+// A Layout divides the users among the rounds.
 type Layout struct {
 	MomentUsers uint64 // of the first cohort, n and less as Problem.Users counts them
 	MatrixUsers uint64 // of the second-moment matrix; 0: none is asked
@@ -34,7 +34,7 @@ const (
 	leastRounds                  = 2
 	classRounds, mostClassRounds = 4, 8   // for each cube root of n/(d unit)
 	numberRounds, mostRounds     = 5, 12  // and of classes whose users answer every round
-	evenRounds, evenAgainRounds  = 2.5, 5 // in place of classRounds where rounds are even: of new rows, and of the same
+	evenRounds, evenAgainRounds  = 2.5, 5 // used instead of classRounds where rounds are even: of new rows, of the same
 )
 
 // Layout divides the users. unit is the standard deviation of one coordinate of a released sum at clip norm 1, before Radius.
@@ -85,7 +85,7 @@ func (l Layout) looks() uint64 {
 	return 1
 }
 
-// factor says how many rounds of classes a cube root is worth.
+// factor returns the number of rounds of classes for each cube root of n/(d unit).
 func (p Problem) factor() float64 {
 	switch {
 	case p.Even && p.Interactive:
@@ -96,8 +96,8 @@ func (p Problem) factor() float64 {
 	return classRounds
 }
 
-// matrixLimit is the most noise of d sums beside the users with which a matrix is asked: noise in its mean is what it is at that limit where
-// the matrix has its share of the users.
+// matrixLimit returns the most noise of d sums beside the users with which a matrix is asked: noise in its mean
+// is what it is at that limit where the matrix has its share of the users.
 func (p Problem) matrixLimit() float64 {
 	if !p.Even {
 		return matrixLimit
@@ -105,7 +105,8 @@ func (p Problem) matrixLimit() float64 {
 	return matrixLimit / matrixShare / p.parts(matrixRounds+2)
 }
 
-// parts is how many times the noise of a round of everybody's, answered alone, that of one of so many equal rounds is.
+// parts returns the ratio of the noise of one of that many equal rounds to the noise of a single round that
+// everybody answers.
 func (p Problem) parts(rounds float64) float64 {
 	if p.Interactive {
 		return math.Sqrt(rounds)
@@ -113,15 +114,17 @@ func (p Problem) parts(rounds float64) float64 {
 	return rounds
 }
 
-// matrixable says that the matrix may be asked where users are enough.
+// matrixable reports whether the matrix may be asked for, if there are enough users.
 func (p Problem) matrixable() bool { return p.classes() == 0 && !p.uniform() && p.dim() <= matrixDim }
 
-// rounds are so many as q users for each unit of a gradient's noise are worth.
+// rounds returns factor times the cube root of q, the users for each unit of a gradient's noise, from
+// leastRounds to most.
 func rounds(factor, most, q float64) uint64 {
 	return uint64(min(max(math.Round(factor*math.Cbrt(q)), leastRounds), most))
 }
 
-// gradientNoise is the standard deviation, at clip norm 1, of one coordinate of a gradient of all users of the layout's mean round.
+// gradientNoise returns the standard deviation, at clip norm 1, of one coordinate of a gradient of all users of
+// the layout's mean round.
 func (p Problem) gradientNoise(l Layout) float64 {
 	t := float64(l.Rounds)
 	if p.Even {

@@ -6,8 +6,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Learned is what follows from the looks: the coordinates of the rounds that come, and how to step in them. The coordinates of steps w
-// are those in which Set, Start, Curvature and Step are meant; devices are asked at Point(w).
+// Learned is the result of the looks: the coordinates of the next rounds, and how to step in them. Set, Start,
+// Curvature and Step are meant in the coordinates of the steps w; devices are asked at Point(w).
 type Learned struct {
 	Frame convex.Frame
 
@@ -25,7 +25,7 @@ type Learned struct {
 	Report Report
 }
 
-// A Report is what was learned about the data, for people. It holds released numbers alone.
+// A Report describes to people what the looks learned about the data. It holds released numbers alone.
 type Report struct {
 	Norm      float64   // rho: root of the mean square of the norm of u
 	Shares    []float64 // of the classes; nil for numbers and counts
@@ -37,7 +37,7 @@ type Report struct {
 	Clipped   float64   // share of gradients expected to be clipped: of classes at the start, of numbers at a linear fit
 }
 
-// Point is what devices are asked at.
+// Point returns the point at which devices are asked for w.
 func (l *Learned) Point(w []float64) []float64 {
 	out := make([]float64, len(w))
 	n := l.Frame.Dim()
@@ -54,7 +54,7 @@ func (l *Learned) Point(w []float64) []float64 {
 	return out
 }
 
-// Model is the model at w in plain coordinates; intercept is the value of the plain intercept feature.
+// Model returns the model at w in plain coordinates; intercept is the value of the plain intercept feature.
 func (l *Learned) Model(w []float64, intercept float64) []float64 {
 	return l.Frame.Fold(l.Point(w), intercept)
 }

@@ -16,15 +16,16 @@ const (
 	leastResidual, largestResidual = 0.02, 1   // mean square that a fit to q leaves
 )
 
-// MatrixDim is how many numbers a user of the matrix reports.
+// MatrixDim returns the number of coordinates that a user of the matrix reports.
 func (p Problem) MatrixDim() int {
 	d := p.dim()
 	return d*(d+1)/2 + d + 1
 }
 
-// Matrix overwrites dst, of length MatrixDim, with what a row u in the coordinates of First's frame says of itself, before it is clipped: the
-// lower triangle of u u' by rows, its entries off the diagonal times sqrt(2), so that the norm is that of the whole matrix; rho q u; and rho q^2,
-// where q is the label in deviations from its center, cut to [-3, 3].
+// Matrix overwrites dst, of length MatrixDim, with the statistic of a row u in the coordinates of First's
+// frame, before it is clipped: the lower triangle of u u' by rows, its entries off the diagonal times sqrt(2),
+// so that the norm is the whole matrix's; rho q u; and rho q^2, where q is the label in deviations from
+// its center, cut to [-3, 3].
 func (p Problem) Matrix(dst []float64, f *convex.Frame, u convex.Example, label float64) {
 	q := min(max((label-f.LabelCenter)/f.LabelScale, -largestLabel), largestLabel)
 	at := 0
@@ -43,8 +44,9 @@ func (p Problem) Matrix(dst []float64, f *convex.Frame, u convex.Example, label 
 	dst[at] = f.LabelWeight * q * q
 }
 
-// Second makes of the mean of the matrix's cohort the frame of the gradients: whitened, with a start at the linear fit and with what the fit
-// leaves. first is First's answer; mean is that of the clipped vectors, in their own units, and sd the noise of each number in it.
+// Second turns the mean of the matrix's cohort into the frame of the gradients: whitened, with a start at the
+// linear fit and with the residual of the fit. first is First's answer; mean is the mean of the clipped
+// vectors, in their own units, and sd the noise of each number in it.
 func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, error) {
 	if err := checkReleased(mean, sd, p.MatrixDim()); err != nil {
 		return Learned{}, err
@@ -84,7 +86,7 @@ func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, err
 			return Learned{}, err
 		}
 	}
-	if p.Start != nil { // the damping pulls to it in place of zero: start + (H + damping)^-1 (b - H start)
+	if p.Start != nil { // the damping pulls to it instead of zero: start + (H + damping)^-1 (b - H start)
 		pull := mat.NewVecDense(d, p.from(&out, nil))
 		b.AddScaledVec(b, damping/how.start, pull)
 	}
@@ -99,7 +101,8 @@ func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, err
 	return out, p.begin(&out, start)
 }
 
-// noiseAfter is what the noise of one coordinate of the matrix's mean, in units of its clip, is in a mean gradient, in units of the gradient's.
+// noiseAfter converts the noise of one coordinate of the matrix's mean, in units of its clip, to the noise of
+// one coordinate of a mean gradient, in units of the gradient's clip.
 func (p Problem) noiseAfter(sd float64) float64 {
 	if p.Even {
 		return sd * p.radius()

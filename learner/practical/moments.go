@@ -13,7 +13,7 @@ const (
 	featureCut  = 0.5 // the same of classes, for the features that are no indicators
 )
 
-// MomentsDim is how many numbers a user of the first cohort reports.
+// MomentsDim returns the number of coordinates that a user of the first cohort reports.
 func (p Problem) MomentsDim() int { return p.Features + p.numbers() + p.labelDim() }
 
 func (p Problem) labelDim() int {
@@ -26,7 +26,7 @@ func (p Problem) labelDim() int {
 	return 2
 }
 
-// MomentsNorm is the norm that a report of moments is clipped to.
+// MomentsNorm returns the norm that a report of moments is clipped to.
 func (p Problem) MomentsNorm() float64 {
 	square := float64(p.Bound * p.Bound)
 	if p.classes() == 0 {
@@ -39,9 +39,10 @@ func (p Problem) MomentsNorm() float64 {
 	return math.Sqrt(square + 1 - float64((1-featureCut*featureCut)*numbers))
 }
 
-// Moments overwrites dst, of length MomentsDim, with what a row says of itself, before it is clipped: the features, the squares of those
-// that are no indicators, and the label: a unit vector for one of several classes, -1 or +1 for one of two, 3 y and 3 y^2 for a number in its
-// range as [-1, 1] or for a count as a share of the largest.
+// Moments overwrites dst, of length MomentsDim, with the moments of a row, before they are clipped: the
+// features, the squares of those that are no indicators, and the label: a unit vector for one of several
+// classes, -1 or +1 for one of two, 3 y and 3 y^2 for a number in its range as [-1, 1] or for a count as a
+// share of the largest.
 func (p Problem) Moments(dst []float64, x convex.Example) {
 	clear(dst)
 	for k, v := range x.Value {

@@ -17,7 +17,7 @@ const (
 	leastDensity      = 0.02 // of residuals at a quantile near 0 or 1, where steps would be without bounds
 )
 
-// A labelFit says where labels are: q = (y - center)/deviation.
+// A labelFit standardises labels: q = (y - center)/deviation.
 type labelFit struct{ center, deviation float64 }
 
 // fitLabel takes it from a label's moments. Numbers that no intercept can move have center 0.
@@ -41,7 +41,7 @@ func (p Problem) fitLabel(r released) labelFit {
 	return labelFit{center: middle + half*mean, deviation: within(half * deviation)}
 }
 
-// beforeMatrix is the frame in which the matrix is reported.
+// beforeMatrix returns the frame in which the matrix is reported.
 func (p Problem) beforeMatrix(r released) Learned {
 	out := Learned{Gain: 1, Weight: 1}
 	rho := p.frame(&out, p.seen(r), numberIntercept, numberLeast)
@@ -80,7 +80,8 @@ func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
 	return out, p.begin(&out, p.from(&out, start))
 }
 
-// A scoring is what a loss looks like in the score z of which steps are made, if the residual of a linear fit to q has deviation r.
+// A scoring describes a loss as a function of the score z in which steps are made, if the residual of a linear
+// fit to q has deviation r.
 type scoring struct {
 	unit      float64 // of slopes: those of the task's loss are this times those in z
 	clip      float64 // to which slopes are cut, about
@@ -91,7 +92,8 @@ type scoring struct {
 	clipped   float64 // share of gradients expected to be clipped at the fit, all of them being equally long
 }
 
-// score says how the announced score follows from z, and how slopes are smoothed.
+// score sets out.Gain and out.Offset, which turn z into the announced score, and the smoothing of slopes. It
+// returns the loss's scoring in z.
 func (p Problem) score(out *Learned, label labelFit, r float64) scoring {
 	s, offset := label.deviation, label.center
 	how := scoring{unit: s, clip: 1.5 * r, curvature: 1, step: 1, slope: r, start: 1, clipped: math.Erfc(1.5 / math.Sqrt2)}

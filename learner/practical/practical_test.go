@@ -27,7 +27,7 @@ func problem(loss convex.Declaration) practical.Problem {
 	return p
 }
 
-// population is a linear problem: rows, with labels of the loss's kind.
+// population returns a linear problem: rows, with labels of the loss's kind.
 func population(rng *rand.Rand, p practical.Problem, n int) []convex.Example {
 	out := make([]convex.Example, n)
 	for i := range out {
@@ -165,7 +165,8 @@ func TestMatrixByHand(t *testing.T) {
 	}
 }
 
-// Without noise the first look finds mean and variance, and the second the least squares fit, its residual and the whitening.
+// TestManyUsersFindTheMoments: without noise the first look finds mean and variance, and the second the least
+// squares fit, its residual and the whitening.
 func TestManyUsersFindTheMoments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := problem(convex.Declaration{Name: "squared"})
@@ -239,7 +240,8 @@ func TestManyUsersFindTheMoments(t *testing.T) {
 	}
 }
 
-// More and more noise leads to the declared coordinates with one scale for each kind of feature, and to no belief about the classes.
+// TestNoiseLeadsToDeclaredCoordinates: more and more noise leads to the declared coordinates with one scale for
+// each kind of feature, and to no belief about the classes.
 func TestNoiseLeadsToDeclaredCoordinates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	p := problem(convex.Declaration{Name: "softmax", Classes: 3})
@@ -268,7 +270,7 @@ func TestNoiseLeadsToDeclaredCoordinates(t *testing.T) {
 	}
 }
 
-// Whatever was released, what follows is a frame that devices accept, and finite.
+// TestAnyReleaseIsSafe: every release leads to a finite frame that devices accept.
 func TestAnyReleaseIsSafe(t *testing.T) {
 	value := rapid.SampledFrom([]float64{0, 1, -1, 0.3, -5, 1e300, -1e300, 1e12, math.SmallestNonzeroFloat64})
 	rapid.Check(t, func(t *rapid.T) {
@@ -333,7 +335,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Renaming features renames what is learned.
+// TestFeaturesHaveNoOrder: renaming features renames what is learned.
 func TestFeaturesHaveNoOrder(t *testing.T) {
 	for _, loss := range losses {
 		rng := rand.New(rand.NewPCG(5, 6))
@@ -372,7 +374,8 @@ func TestFeaturesHaveNoOrder(t *testing.T) {
 	}
 }
 
-// A gradient at a point, from exact answers that nothing clips, is the derivative of loss and ridge along w.
+// TestGradientIsThatOfTheRisk: a gradient at a point, from exact answers that nothing clips, is the derivative
+// of loss and ridge along w.
 func TestGradientIsThatOfTheRisk(t *testing.T) {
 	for _, loss := range losses {
 		for _, set := range []convex.SetDeclaration{{}, {Kind: "l1", Radius: 2}, {Kind: "none"}} {

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Problem is what the declaration says; all of it is public.
+// A Problem holds the parts of the declaration that a practical plan depends on; all of it is public.
 type Problem struct {
 	Loss       convex.Declaration
 	Features   int     // of a row, the intercept left out; at least 1
@@ -21,17 +21,19 @@ type Problem struct {
 	Ridge               float64               // lambda of the objective's term (lambda/2) ||theta||^2, in plain coordinates
 	Set                 convex.SetDeclaration // that the model stays in; the zero value: none
 	Start               []float64             `json:",omitempty"` // that steps begin with, in plain coordinates; nil: what the looks say
-	// StartUsers is about how many users Start was learned from, 0: nobody says; and StartNoise the standard deviation of one coordinate of their
-	// released sum at clip norm 1, 0 without noise.
+	// StartUsers is the approximate number of users that Start was learned from; 0: unknown. StartNoise is the
+	// standard deviation of one coordinate of their released sum at clip norm 1, 0 without noise.
 	StartUsers  float64 `json:",omitempty"`
 	StartNoise  float64 `json:",omitempty"`
 	Users       uint64  // n, the units that privacy is of: events, or people
 	Interactive bool    // all gradient rounds ask the same users
 	Continuous  bool    // users keep coming after these: StreamLayout and Learned.Stream, see method.Bank
 
-	// Even says that everybody answers every round, looks too, with an equal share: of the rows of each silo, or, Interactive, of what each may spend.
+	// Even reports whether everybody answers every round, looks too, with an equal share: of the rows of each
+	// silo, or, where Interactive, of the budget of each user.
 	Even bool `json:",omitempty"`
-	// Radius is the share of the clip norm that the mean gradient of one person's rows is cut to; 0 stands for 1. Looks are cut at their norm.
+	// Radius is the share of the clip norm that the mean gradient of one person's rows is cut to; 0 means 1.
+	// Looks are cut at their norm.
 	Radius float64 `json:",omitempty"`
 }
 
@@ -72,10 +74,10 @@ func (p Problem) Check() error {
 
 func (p Problem) labels() convex.Labels { return convex.TraitsOf(p.Loss.Name).Labels }
 
-// Parameters is the length of a model.
+// Parameters returns the length of a model.
 func (p Problem) Parameters() int { return p.dim() * p.Blocks() }
 
-// dim is d, the length of a row.
+// dim returns d, the length of a row.
 func (p Problem) dim() int {
 	if p.Intercept != 0 {
 		return p.Features + 1
@@ -83,7 +85,7 @@ func (p Problem) dim() int {
 	return p.Features
 }
 
-// classes is the number of classes, 0 for numbers and counts.
+// classes returns the number of classes, 0 for numbers and counts.
 func (p Problem) classes() int {
 	switch p.labels() {
 	case convex.TwoClasses:
@@ -94,7 +96,7 @@ func (p Problem) classes() int {
 	return 0
 }
 
-// Blocks is the number of weight vectors, each for one score.
+// Blocks returns the number of weight vectors, each for one score.
 func (p Problem) Blocks() int {
 	if p.labels() == convex.ManyClasses {
 		return p.Loss.Classes
@@ -102,7 +104,7 @@ func (p Problem) Blocks() int {
 	return 1
 }
 
-// radius is the share of its clip norm that a gradient moves a report by at most.
+// radius returns the share of its clip norm that a gradient moves a report by at most.
 func (p Problem) radius() float64 {
 	if p.Radius == 0 {
 		return 1
@@ -124,19 +126,21 @@ func (p Problem) numbers() int {
 	return n
 }
 
-// uniform says that the set is not turned into itself by a scale a coordinate: then all coordinates have the same, and no center.
+// uniform reports whether the set changes under a scale for each coordinate: then all coordinates have the same
+// scale, and no center.
 func (p Problem) uniform() bool { return p.Set.Kind != "" && p.Set.Kind != "ball" }
 
-// centred says that a constant feature can take up what centring moves.
+// centred reports whether a constant feature can take up the shift of centring.
 func (p Problem) centred() bool { return p.Intercept != 0 && !p.uniform() }
 
-// unitLabel is a label in its declared range as a number in [-1, 1], of a count in [0, 1].
+// unitLabel returns a label in its declared range as a number in [-1, 1], of a count in [0, 1].
 func (p Problem) unitLabel(y float64) float64 {
 	middle, half := p.labelRange()
 	return min(max((y-middle)/half, -1), 1)
 }
 
-// labelRange says which label is 0 as a unit label, and how much one unit is. Where no intercept can move it, 0 stays 0.
+// labelRange returns the label that is 0 as a unit label, and the size of one unit. Where no intercept can move
+// it, 0 stays 0.
 func (p Problem) labelRange() (middle, half float64) {
 	switch {
 	case p.counts():

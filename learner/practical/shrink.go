@@ -2,15 +2,16 @@ package practical
 
 import "math"
 
-// A prior is what is thought of a group of numbers before they are seen.
+// A prior describes a group of numbers before they are seen.
 type prior struct {
 	mean, spread float64 // of the group's mean
 	variance     float64 // t0, of a number around it
 }
 
-// shrink moves noisy values z_j with noise sd_j toward what their group says of them, in place, and returns the weight w_j that each keeps:
-// its share of variance in what was seen. The group's mean goes toward the prior's first. A sum of squares counts as evidence for
-// variance beyond the prior's only where it is above its noise by more than a deviation.
+// shrink moves noisy values z_j with noise sd_j toward their group's mean, in place, and returns the weight w_j
+// that each keeps: its share of variance in the observed value. The group's mean goes toward the prior's first.
+// A sum of squares counts as evidence for variance beyond the prior's only where it is above its noise by more
+// than a deviation.
 func shrink(z, sd []float64, of prior) (weight []float64) {
 	if len(z) == 0 {
 		return nil

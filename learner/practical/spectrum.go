@@ -27,7 +27,7 @@ func eigen(h *mat.SymDense) (s spectrum, err error) {
 	return s, nil
 }
 
-// matrix is sum_i f(l_i) v_i v_i' over eigenvalues l and their vectors v.
+// matrix returns sum_i f(l_i) v_i v_i' over eigenvalues l and their vectors v.
 func (s *spectrum) matrix(f func(float64) float64) *mat.SymDense {
 	d := len(s.values)
 	var scaled, out mat.Dense
@@ -49,12 +49,12 @@ func (s *spectrum) solve(b *mat.VecDense, damping float64) *mat.VecDense {
 	return &out
 }
 
-// form is x' H x.
+// form returns x' H x.
 func (s *spectrum) form(x *mat.VecDense) float64 {
 	return mat.Inner(x, s.matrix(func(l float64) float64 { return l }), x)
 }
 
-// effective is how many coordinates are seen above the damping, sum l/(l + damping).
+// effective returns the number of coordinates seen above the damping, sum l/(l + damping).
 func (s *spectrum) effective(damping float64) (k float64) {
 	for _, l := range s.values {
 		k += l / (l + damping)
@@ -62,7 +62,7 @@ func (s *spectrum) effective(damping float64) (k float64) {
 	return k
 }
 
-// whitener is (H + damping)^-1/2 as convex.Frame has it.
+// whitener returns (H + damping)^-1/2 as convex.Frame has it.
 func (s *spectrum) whitener(damping float64) []float64 {
 	w := s.matrix(func(l float64) float64 { return 1 / math.Sqrt(l+damping) })
 	var out []float64

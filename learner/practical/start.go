@@ -6,7 +6,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// from returns the declared start in coordinates w, without a whitener; what the looks say where none is declared.
+// from returns the declared start in coordinates w, without a whitener; where none is declared, the looks'
+// start.
 func (p Problem) from(l *Learned, looks []float64) []float64 {
 	if p.Start == nil {
 		return looks
@@ -14,7 +15,7 @@ func (p Problem) from(l *Learned, looks []float64) []float64 {
 	return p.unscaled(l, p.Start)
 }
 
-// unscaled takes a model in plain coordinates into those of the frame, without its whitener.
+// unscaled converts a model in plain coordinates to the coordinates of the frame, without its whitener.
 func (p Problem) unscaled(l *Learned, model []float64) []float64 {
 	w := l.Frame.Unfold(model, p.Intercept)
 	n := l.Frame.Dim()
@@ -27,7 +28,7 @@ func (p Problem) unscaled(l *Learned, model []float64) []float64 {
 	return w
 }
 
-// Within returns a model in plain coordinates in those of steps: the inverse of Learned.Model.
+// Within converts a model in plain coordinates to the coordinates of steps: the inverse of Learned.Model.
 func (p Problem) Within(l *Learned, model []float64) ([]float64, error) {
 	w := p.unscaled(l, model)
 	block := make([]float64, l.Frame.Dim())

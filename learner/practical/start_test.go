@@ -9,8 +9,9 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// Steps begin with the declared start, for every loss whose frame has no whitener; under a whitener the fit is pulled to the start as far as the
-// damping goes, and is the start itself where the matrix says nothing.
+// TestDeclaredStart checks that steps begin with the declared start, for every loss whose frame has no
+// whitener; under a whitener the fit is pulled to the start as far as the damping goes, and is the start itself
+// where the matrix is all noise.
 func TestDeclaredStart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, loss := range losses {
@@ -51,7 +52,7 @@ func TestDeclaredStart(t *testing.T) {
 	}
 }
 
-// A fit that the matrix is sure of does not depend on the start.
+// TestMatrixOverrulesTheStart: a fit that the matrix is sure of does not depend on the start.
 func TestMatrixOverrulesTheStart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	p := problem(convex.Declaration{Name: "squared"})

@@ -20,8 +20,8 @@ type Stream struct {
 	// Clip is the longest clip of classes, see StreamClip; of numbers it is the clip where the residual has deviation
 	// 1 in the coordinates of steps.
 	Clip float64
-	// Squared says that twice the mean loss, times Residual, is the mean square of the residual, so that Slope, Trust
-	// and Clip follow it.
+	// Squared reports whether twice the mean loss, times Residual, is the mean square of the residual, so that
+	// Slope, Trust and Clip follow it.
 	Squared  bool
 	Residual float64
 }
@@ -36,7 +36,7 @@ const (
 	trust           = 1.25
 )
 
-// shape says what a stream's loss looks like before anything is released.
+// shape returns the constants of a stream's loss before anything is released.
 func (p Problem) shape() Stream {
 	switch k := float64(p.classes()); {
 	case p.hinge():
@@ -52,10 +52,10 @@ func (p Problem) shape() Stream {
 // hingeCurvature is the share of events that lie on the rounded corner of a hinge at a model that fits, over its width.
 const hingeCurvature = 0.25
 
-// StreamLayout divides the users of a task without an end: how many report moments, and the smallest and the largest
-// cohort of a round of gradients. unit returns, for a number of users, the standard deviation of one coordinate of
-// their released sum at clip norm 1. constant says that cohorts do not change. It refuses a stream whose first look
-// would teach nothing, with the number of users that would do.
+// StreamLayout divides the users of a task without an end: how many report moments, and the smallest and the
+// largest cohort of a round of gradients. unit returns, for a number of users, the standard deviation of one
+// coordinate of their released sum at clip norm 1. constant reports whether cohorts stay the same. It refuses a
+// stream whose first look would teach nothing, with the number of users that would do.
 func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (Layout, error) {
 	noise := func(users uint64) float64 { return unit(users) * p.MomentsNorm() / float64(users) }
 	few := max(leastCohort, p.Users/5)
@@ -110,8 +110,9 @@ func (p Problem) SiloLayout(unit func(units uint64) float64, reports uint64, blo
 // startRounds are the rounds that a start's noise is thought to come from: about as many as a bank remembers.
 const startRounds = 8
 
-// StartVariance is about the variance of one coordinate of the optimum around a declared start, in the coordinates of steps: what so many users leave
-// open, by their number and the noise that was added. It is +Inf where nothing says how many they were.
+// StartVariance returns about the variance of one coordinate of the optimum around a declared start, in the
+// coordinates of steps: the uncertainty that so many users leave, by their number and the noise that was added.
+// It is +Inf where their number is unknown.
 func (p Problem) StartVariance(of *Learned) float64 {
 	if p.Start == nil || p.StartUsers == 0 {
 		return math.Inf(1)
@@ -121,7 +122,7 @@ func (p Problem) StartVariance(of *Learned) float64 {
 	return (s.Slope/n + startRounds*noise*noise) / (s.Curvature * s.Curvature)
 }
 
-// stream is First of a task without an end.
+// stream does the work of First for a task without an end.
 func (p Problem) stream(l Layout, r released) (Learned, error) {
 	if p.classes() > 0 {
 		return p.streamOfClasses(l, p.uncut(r))

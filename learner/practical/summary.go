@@ -1,6 +1,7 @@
 package practical
 
-// A Summary is what the first cohorts of a plan released, in the numbers that people want: what the rounds after them are made of.
+// A Summary reports to people the numbers that the first cohorts of a plan released, and on which the later
+// rounds are based.
 type Summary struct {
 	Norm      float64 `json:"norm"`          // root of the mean square of a row's norm in the frame's coordinates
 	ClipNorm  float64 `json:"clip_norm"`     // of gradients, in these coordinates
@@ -8,11 +9,11 @@ type Summary struct {
 	ClippedAt string  `json:"clipped_at"`    // the model that this is of: start, of classes, or linear fit, of numbers
 	Step      float64 `json:"step"`
 	StepName  string  `json:"step_name"` // v, of which steps are 1/v and shorter, or eta; empty where steps follow a stream
-	// Effective is how many coordinates the second-moment matrix sees above its noise; 0 without one.
+	// Effective is the number of coordinates that the second-moment matrix sees above its noise; 0 without one.
 	Effective float64 `json:"effective_coordinates,omitempty"`
 }
 
-// Summary is nil before the rounds of gradients.
+// Summary returns the summary; nil before the rounds of gradients.
 func (l *Learned) Summary() *Summary {
 	if l == nil || l.Start == nil {
 		return nil

@@ -8,10 +8,12 @@ import "math"
 //
 //	M^2 = k sum q + k^2 + k^2 sum of numbers E x^4,    k^2 E x^4 >= q^2 + 4 q m^2/k - 4 m^4/k^2
 //
-// where numbers are symmetric around their means: a fourth central moment is at least the square of the variance. Means are divided by the largest k that
-// does not contradict that, so by no more than rows must have been cut; by nothing where noise may be why. That is near for rows far from zero, whose means
-// say how they were cut. Of rows around zero only an assumed law could: with the normal one, of three times that moment, rows of a lighter tail seem cut
-// twenty times. Variances stay as cut as they are: steps that are longer by 1/k are what the constants of steps were chosen with.
+// where numbers are symmetric around their means: a fourth central moment is at least the square of the
+// variance. Means are divided by the largest k that does not contradict that, so by no more than rows must have
+// been cut; by nothing where noise may be the cause. That is near for rows far from zero, whose means say how
+// they were cut. Of rows around zero only an assumed law could: with the normal one, of three times that
+// moment, rows of a lighter tail seem cut twenty times. Variances stay as cut as they are: steps that are
+// longer by 1/k are what the constants of steps were chosen with.
 func (p Problem) uncut(r released) released {
 	var sum, fourth, cross, means, squares, count float64
 	for j, q := range r.square {

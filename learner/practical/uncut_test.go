@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// Rows of the largest norm, far from zero, whose reports of moments are all cut to a fifth: centers and shares are nevertheless those of
-// the rows, within what noise hides.
+// TestCutIsUndone: rows of the largest norm, far from zero, whose reports of moments are all cut to a fifth:
+// centers and shares are nevertheless those of the rows, within what noise hides.
 func TestCutIsUndone(t *testing.T) {
 	for name, loss := range map[string]convex.Declaration{"two": {Name: "logistic"}, "many": {Name: "softmax", Classes: 3}} {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -49,8 +49,8 @@ func TestCutIsUndone(t *testing.T) {
 	}
 }
 
-// Rows around zero, which are uniform and cut to about .43, are not taken for rows that were cut more: the share of a class, .40 in reports, is not moved beyond
-// the rows' own, .25.
+// TestCutIsNotOverdone: rows around zero, which are uniform and cut to about .43, are not taken for rows that
+// were cut more: the share of a class, .40 in reports, is not moved beyond the rows' own, .25.
 func TestCutIsNotOverdone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	p := practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 50, Bound: 10, Intercept: 1, Users: 20000}

@@ -11,7 +11,7 @@ const (
 	freeOfNoise = 2   // times the noise without weights, which weights may always bring
 )
 
-// weight returns what the loss of an event of class k is multiplied by.
+// weight returns the factor of the loss of an event of class k.
 func (p Problem) weight(k int) float64 {
 	if p.Loss.ClassWeights == nil {
 		return 1
@@ -19,8 +19,8 @@ func (p Problem) weight(k int) float64 {
 	return p.Loss.ClassWeights[k]
 }
 
-// heaviest returns the largest weight of a class. Gradients are cut in units of it: cut to the length that other classes have, those of
-// the heaviest would count as if they had no weight.
+// heaviest returns the largest weight of a class. Gradients are cut in units of it: cut to the length of other
+// classes' gradients, the heaviest class's would count as if it had no weight.
 func (p Problem) heaviest() float64 {
 	if p.Loss.ClassWeights == nil {
 		return 1

@@ -17,8 +17,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// What a unit says is the mean over its rows of what each says by itself, cut to the radius, and of their scores; what a block says is the mean
-// over its units. A row that is none of the task's says zero and counts, and so does a unit of no rows.
+// TestUnitsAndBlocksAreMeans checks that the vector of a unit is the mean over the vectors of its rows, cut to
+// the radius, and of their scores, and that the vector of a block is the mean over its units. A row that is
+// none of the task's contributes zero and counts, and so does a unit of no rows.
 func TestUnitsAndBlocksAreMeans(t *testing.T) {
 	d := declare(t, "model.clip_norm=0.6")
 	c := d.gradient(convex.Logistic{})
@@ -90,7 +91,8 @@ func refused(c report.Config) bool {
 	return err != nil
 }
 
-// Whatever the rows of a unit are, what it says is within the norms that are charged.
+// TestEveryUnitIsWithinTheNorm checks that the vector of a unit is within the norms that are charged, whatever
+// its rows are.
 func TestEveryUnitIsWithinTheNorm(t *testing.T) {
 	d := declare(t)
 	c := d.gradient(convex.Logistic{})
@@ -114,7 +116,8 @@ func TestEveryUnitIsWithinTheNorm(t *testing.T) {
 	})
 }
 
-// The place of a report on the lattice is a sum of integers: units in another order give it to the bit.
+// TestOrderOfUnitsDoesNotMatter: the place of a report on the lattice is a sum of integers: units in another
+// order give it to the bit.
 func TestOrderOfUnitsDoesNotMatter(t *testing.T) {
 	c := declare(t).gradient(convex.Logistic{})
 	draw := rand.New(rand.NewPCG(1, 2))
@@ -143,8 +146,10 @@ func TestOrderOfUnitsDoesNotMatter(t *testing.T) {
 	}
 }
 
-// BenchmarkBlock is what a report about 100,000 rows takes, as a multiple of a plain loop that adds up the same gradients: sparse ones, with 14
-// of 124 features, and dense ones; and sparse ones in a frame, which the plain loop applies, too, with scores, which it leaves out. The fastest of all runs of each count: others wait for processors that are busy elsewhere.
+// BenchmarkBlock measures the time of a report about 100,000 rows, as a multiple of a plain loop that adds up
+// the same gradients: sparse ones, with 14 of 124 features, and dense ones; and sparse ones in a frame, which
+// the plain loop applies too, with scores, which it leaves out. It takes the fastest of all runs of each count:
+// the others wait for processors that are busy elsewhere.
 func BenchmarkBlock(b *testing.B) {
 	const dim, units = 124, 100_000
 	loss := convex.Logistic{}

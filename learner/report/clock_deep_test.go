@@ -13,9 +13,9 @@ import (
 	"github.com/panlearn/panlearn/learner/report"
 )
 
-// Rows at which a point aims take as long as others, on a real clock, with two kinds of rows interleaved at random: the
-// tick on which their report leaves has one law, for a device that makes its ticks for a decoy. dptest.Alike says what
-// it takes to fail.
+// TestAimedRowsAreNotLate: rows at which a point aims take as long as others, on a real clock, with two kinds
+// of rows interleaved at random: the tick on which their report leaves has one law, for a device that makes its
+// ticks for a decoy. dptest.Alike documents when it fails.
 func TestAimedRowsAreNotLate(t *testing.T) {
 	if !longtest.Run(t, "gradients of many classes on a real clock") {
 		return
@@ -83,7 +83,7 @@ func aimed(t *testing.T, classes int, seed uint64) (took [2][]time.Duration, tic
 	}
 	tick = 2 * time.Since(begun) / 10
 	for j := range classes {
-		point[j*features] = 30 * draw.NormFloat64() // whoever has the first feature has scores that are far apart
+		point[j*features] = 30 * draw.NormFloat64() // rows with the first feature have scores that are far apart
 		point[j*features+1] = 1e-3 * draw.NormFloat64()
 	}
 	at()

@@ -1,5 +1,5 @@
-// Package report computes what one report says: a block of units in, lattice counts out. Devices and simulations call it, so that what
-// is tried out is what runs.
+// Package report computes one report: a block of units in, lattice counts out. Devices and simulations call it,
+// so that what is tried out is what runs.
 //
 // A row goes through four steps, each in one place:
 //

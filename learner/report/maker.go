@@ -55,9 +55,10 @@ func (m *Maker) At(point []float64, frame *convex.Frame) error {
 // reports: copies of the process, such as machines cloned from one snapshot, then share no noise.
 func (m *Maker) Reseed() { m.sum.Reseed() }
 
-// Report appends what a block says in the round, packed: always Params.ReportBytes bytes. Its units are placed on the lattice one by one, and
-// noise is drawn once; units that it lacks of Params.Units say zero. More units than those panic: the Maker is of another block. Each call
-// is a new draw, so each user is asked once a round.
+// Report appends the report of a block in the round, packed: always Params.ReportBytes bytes. Its units are
+// placed on the lattice one by one, and noise is drawn once; units that it lacks of Params.Units contribute
+// zero. More units than those panic: the Maker is of another block. Each call is a new draw, so each user is
+// asked once a round.
 func (m *Maker) Report(dst []byte, b block.Block) []byte {
 	dst, err := m.ReportUntil(context.Background(), dst, b)
 	if err != nil {
@@ -66,7 +67,8 @@ func (m *Maker) Report(dst []byte, b block.Block) []byte {
 	return dst
 }
 
-// ReportUntil is Report, and draws nothing where ctx ends while a minimiser is worked out, which may take minutes: the error is that of ctx.
+// ReportUntil is like Report, but draws nothing where ctx ends while a minimiser is worked out, which may take
+// minutes. Then it returns the error of ctx.
 func (m *Maker) ReportUntil(ctx context.Context, dst []byte, b block.Block) ([]byte, error) {
 	defer m.exact.forget()
 	if err := m.add(ctx, b); err != nil {
@@ -78,7 +80,7 @@ func (m *Maker) ReportUntil(ctx context.Context, dst []byte, b block.Block) ([]b
 	return dst, nil
 }
 
-// add places what a block says on the lattice.
+// add places the vectors of a block on the lattice.
 func (m *Maker) add(ctx context.Context, b block.Block) error {
 	if m.exact.c.Prox != nil {
 		if units := max(1, m.params.Units); uint64(b.Units()) > units {

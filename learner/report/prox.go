@@ -9,13 +9,15 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Prox says that a report is of the minimiser over its block of the rows' mean loss + (Weight/2)||. - c||^2, minus c, where c is the round's
-// point: Steps steps of gradient descent from c within Set, which holds c, whatever the rows say. The loss of a row is that whose slope is cut where its gradient would be
-// longer than ClipNorm: convex, for losses of one linear score.
+// A Prox makes a report carry the minimiser over its block of the rows' mean loss + (Weight/2)||. - c||^2,
+// minus c, where c is the round's point: Steps steps of gradient descent from c within Set, which holds c,
+// whatever the rows are. The slope of a row's loss is cut where its gradient would be longer than ClipNorm; the
+// loss stays convex, for losses of one linear score.
 //
-// The answer is no longer than ClipNorm/Weight, and moves by at most 2 ClipNorm/(Weight K) (1 + 2^-18) where one of K rows is replaced, after any
-// number of steps (docs/proofs/theorem-a.md, section 3, a report of a minimiser). A row whose own curvature is above Curvature would break that, and says
-// zero, as one does that is none of the task's.
+// The answer is no longer than ClipNorm/Weight, and moves by at most 2 ClipNorm/(Weight K) (1 + 2^-18) where
+// one of K rows is replaced, after any number of steps (docs/proofs/theorem-a.md, section 3, a report of a
+// minimiser). A row whose own curvature is above Curvature would break that, and contributes zero, as does a
+// row that is no event of the task.
 type Prox struct {
 	Weight   float64 // lambda, above 0
 	StepSize float64 // eta, at most 1/(beta + lambda) for rows of smoothness beta
@@ -23,8 +25,8 @@ type Prox struct {
 	Set      convex.Set // onto which each step is projected: a ball, its nonnegative part or a box
 }
 
-// Curvature is the largest smoothness of a row's loss with which a step brings no two points further apart, 2/eta - 2 lambda: twice that which
-// the step size is to be planned for.
+// Curvature returns the largest smoothness of a row's loss with which a step brings no two points further
+// apart, 2/eta - 2 lambda: twice the smoothness that the step size must be planned for.
 func (x Prox) Curvature() float64 { return 2 * (1/x.StepSize - x.Weight) * (1 - 0x1p-24) }
 
 // validate holds a Prox against what else is reported.
@@ -48,7 +50,7 @@ func (x Prox) validate(c Config) error {
 	return nil
 }
 
-// projects says of a set that the rounding of its projection is bounded in docs/proofs/theorem-a.md.
+// projects reports whether docs/proofs/theorem-a.md bounds the rounding of the projection onto a set.
 func projects(s convex.Set) bool {
 	switch s.(type) {
 	case convex.Ball, convex.Nonnegative, convex.Box:
@@ -85,7 +87,7 @@ func (c Config) CheckProx(units uint64, radius float64) error {
 	return nil
 }
 
-// solver is where a minimiser is worked on.
+// A solver is the scratch memory of a minimiser.
 type solver struct {
 	slope     func(s, y float64) float64
 	from, z   []float64 // the point x that a step starts from, and x - c
@@ -101,13 +103,14 @@ func newSolver(c Config) *solver {
 	return &solver{slope: convex.SlopeOf(c.Loss), from: of(), z: of(), part: of(), sum: of()}
 }
 
-// Minimiser is what a block says in a report of that many units with a Prox: rows that it lacks say zero. The result is valid until the next call.
+// Minimiser returns the minimiser that a block reports, in a report of that many units with a Prox: rows that
+// it lacks contribute zero. The result is valid until the next call.
 func (e *Exact) Minimiser(b block.Block, units uint64) []float64 {
 	z, _ := e.minimiser(context.Background(), b, units) // which does not end
 	return z
 }
 
-// minimiser is Minimiser, and gives up between two steps when ctx ends.
+// minimiser is like Minimiser, but gives up between two steps when ctx ends.
 func (e *Exact) minimiser(ctx context.Context, b block.Block, units uint64) ([]float64, error) {
 	s, x := e.solver, e.c.Prox
 	s.cuts = s.cuts[:0]
@@ -136,7 +139,7 @@ func (e *Exact) minimiser(ctx context.Context, b block.Block, units uint64) ([]f
 	return s.z, nil
 }
 
-// cut is how steep the loss of a unit's row may be.
+// cut returns the largest slope that the loss of a unit's row may have; -1 for a unit that contributes zero.
 func (e *Exact) cut(unit []convex.Example) float64 {
 	if len(unit) != 1 {
 		return -1

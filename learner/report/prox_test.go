@@ -15,7 +15,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// minimisers is the prox of a loss for features of norm at most 1, with the step size that a plan has.
+// minimisers returns the configuration of the prox of a loss for features of norm at most 1, with the step size
+// that a plan has.
 func minimisers(t testing.TB, loss convex.Declaration, features int, clip, weight float64, steps int) report.Config {
 	t.Helper()
 	l, err := loss.New()
@@ -26,7 +27,7 @@ func minimisers(t testing.TB, loss convex.Declaration, features int, clip, weigh
 		Set: convex.Ball{R: 1000}}}
 }
 
-// solve is what a block says without noise.
+// solve returns the mean that a block reports, without noise.
 func solve(t testing.TB, c report.Config, point []float64, b block.Block) []float64 {
 	t.Helper()
 	e, err := report.NewExact(c)
@@ -50,8 +51,9 @@ func distance(a, b []float64) float64 {
 var smoothLosses = []convex.Declaration{{Name: "logistic"}, {Name: "logistic", LabelNoise: 0.2}, {Name: "logistic", ClassWeights: []float64{0.3, 4}}, {Name: "squared"},
 	{Name: "huber", Width: 0.4}, {Name: "smoothed-hinge", Width: 0.2}, {Name: "poisson", ScoreBound: 2}}
 
-// TestMinimiserMovesByLittle: whichever row is replaced by whatever, whatever the others say, and after any number of steps, the minimiser moves by
-// at most 2L/(lambda K), and is at most L/lambda from the point; pairs whose gradients keep their directions reach that.
+// TestMinimiserMovesByLittle: whichever row is replaced by any other, whatever the other rows are, and after
+// any number of steps, the minimiser moves by at most 2L/(lambda K), and is at most L/lambda from the point;
+// pairs whose gradients keep their directions reach that.
 func TestMinimiserMovesByLittle(t *testing.T) {
 	var closest float64
 	rapid.Check(t, func(rt *rapid.T) {
@@ -144,7 +146,8 @@ func TestMinimiserMovesByLittle(t *testing.T) {
 	}
 }
 
-// After enough steps the answer is the minimiser: of squared loss, the solution of its normal equations.
+// TestMinimiserIsOne: after enough steps the answer is the minimiser: of squared loss, the solution of its
+// normal equations.
 func TestMinimiserIsOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 0))
 	c := minimisers(t, convex.Declaration{Name: "squared"}, 2, 1e6, 0.5, 200)
@@ -180,8 +183,8 @@ func TestMinimiserIsOne(t *testing.T) {
 	}
 }
 
-// A row more curved than the step size allows, with which the proof's steps would bring points apart, says zero and counts; one at the edge says
-// what it says.
+// TestCurvedRowsSayZero checks that a row more curved than the step size allows, with which the proof's steps
+// would bring points apart, contributes zero and counts. A row at the edge contributes its gradient.
 func TestCurvedRowsSayZero(t *testing.T) {
 	c := minimisers(t, convex.Declaration{Name: "squared"}, 2, 1, 0.5, 40)
 	longest := math.Sqrt(c.Prox.Curvature() / c.Loss.Smoothness(1))
@@ -199,7 +202,8 @@ func TestCurvedRowsSayZero(t *testing.T) {
 	}
 }
 
-// A row of subnormal numbers, whose norm is known to no digit, moves the minimiser by no more than any other.
+// TestMinimiserOfSubnormalRows: a row of subnormal numbers, whose norm is known to no digit, moves the
+// minimiser by no more than any other.
 func TestMinimiserOfSubnormalRows(t *testing.T) {
 	const least, clip, weight = math.SmallestNonzeroFloat64, 4e-16, 1e-32
 	c := minimisers(t, convex.Declaration{Name: "squared"}, 2, clip, weight, 12)
@@ -216,7 +220,8 @@ func TestMinimiserOfSubnormalRows(t *testing.T) {
 	}
 }
 
-// Within a set the answer is the minimiser in it: of squared loss of one feature, where the nearest end of a box is.
+// TestMinimiserStaysInTheSet: within a set the answer is the minimiser in it: of squared loss of one feature,
+// where the nearest end of a box is.
 func TestMinimiserStaysInTheSet(t *testing.T) {
 	c := minimisers(t, convex.Declaration{Name: "squared"}, 1, 1e6, 0.5, 200)
 	rows := block.Of(convex.Example{Value: []float64{1}, Label: 10}) // (x-10)^2/2 + (x-0.2)^2/4 is smallest at 6.73
@@ -228,7 +233,8 @@ func TestMinimiserStaysInTheSet(t *testing.T) {
 	}
 }
 
-// What is drawn is the one vector, rows that a block lacks say zero, and a block of more rows than the parameters' is none of the phase.
+// TestReportOfAMinimiser checks that a report draws the one vector, that rows that a block lacks contribute
+// zero, and that a block of more rows than the parameters allow is refused.
 func TestReportOfAMinimiser(t *testing.T) {
 	c := minimisers(t, convex.Declaration{Name: "logistic"}, 2, 0.5, 0.1, 30)
 	rows := []convex.Example{{Value: []float64{0.6, 0.8}, Label: 1}, {Value: []float64{1, 0}, Label: -1}, {Value: []float64{0, 0.1}, Label: 1}}

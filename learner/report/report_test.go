@@ -62,13 +62,13 @@ type zeros struct{}
 
 func (zeros) Uint64() uint64 { return 0 }
 
-// said is what the report of a row says, drawn without noise.
+// said returns the report of a row, drawn without noise.
 func said(t *testing.T, c report.Config, norm float64, point []float64, frame *convex.Frame, row convex.Example) []float64 {
 	t.Helper()
 	return reported(t, c, norm, 1, point, frame, block.Of(row))
 }
 
-// reported is what the report of a block of that many units says, drawn without noise.
+// reported returns the report of a block of that many units, drawn without noise.
 func reported(t *testing.T, c report.Config, norm float64, units uint64, point []float64, frame *convex.Frame, b block.Block) []float64 {
 	t.Helper()
 	p := randomizer.Params{Dim: c.Dim(), ClipNorm: norm, Levels: 1 << 20, Trials: 4, Units: units, Coin: randomizer.Fair}
@@ -98,9 +98,9 @@ func near(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) < 1e-4 })
 }
 
-// A report is the gradient, clipped to L, and the scores of the announced point after it, of norm at most w: what the
-// accountant charges as one vector of norm sqrt(L^2 + w^2). The scores are of the loss also where the gradient is of
-// its envelope.
+// TestGradientThenScores: a report is the gradient, clipped to L, and the scores of the announced point after
+// it, of norm at most w: what the accountant charges as one vector of norm sqrt(L^2 + w^2). The scores are of
+// the loss also where the gradient is of its envelope.
 func TestGradientThenScores(t *testing.T) {
 	d := declare(t, "model.clip_norm=0.6")
 	loss := convex.Logistic{}
@@ -132,20 +132,20 @@ func TestGradientThenScores(t *testing.T) {
 	}
 }
 
-// inPractice is the task with a practical plan.
+// inPractice returns the task with a practical plan.
 func inPractice(t *testing.T, sets ...string) declared {
 	t.Helper()
 	return declare(t, append([]string{"schedule.plan=practical", "schedule.algorithm=auto", "intercept=1"}, sets...)...)
 }
 
-// framed is what is reported of gradients in a practical plan.
+// framed returns the configuration of reports of gradients in a practical plan.
 func (d declared) framed(loss convex.Loss) report.Config {
 	return report.Config{Features: d.features.Dim(), Loss: loss, ClipNorm: 1, Practical: d.Practical(d.features),
 		Scores: d.card.Dim(), Score: report.NewScorer(d.features, *d.card, convex.Logistic{}).Score}
 }
 
-// A device of a practical plan reports features, squares and label, clipped together; and then the gradient in the
-// round's frame, whitened, clipped, in units of the clip, and the scores there.
+// TestMomentsAndFrames: a device of a practical plan reports features, squares and label, clipped together; and
+// then the gradient in the round's frame, whitened, clipped, in units of the clip, and the scores there.
 func TestMomentsAndFrames(t *testing.T) {
 	d := inPractice(t, "model.clip_norm=0")
 	row := func(values ...float64) (x convex.Example) {
@@ -202,7 +202,8 @@ func TestMomentsAndFrames(t *testing.T) {
 	}
 }
 
-// A frame's smoothing is that of the loss whose slope is reported: within c of its corner the slope of |z - y| is (z
+// TestSmoothedInTheFrame checks that a frame smooths the loss whose slope is reported: within c of its corner
+// the slope of |z - y| is (z
 // - y)/c.
 func TestSmoothedInTheFrame(t *testing.T) {
 	d := inPractice(t, "model.clip_norm=0", "validation={off: true}")
@@ -219,7 +220,7 @@ func TestSmoothedInTheFrame(t *testing.T) {
 	}
 }
 
-// A report of the matrix is of the row in its frame, in units of the frame's clip.
+// TestMatrixInTheFrame: a report of the matrix is of the row in its frame, in units of the frame's clip.
 func TestMatrixInTheFrame(t *testing.T) {
 	d := inPractice(t, "model.clip_norm=0", "validation={off: true}")
 	how := d.Practical(d.features)
@@ -245,8 +246,8 @@ func TestMatrixInTheFrame(t *testing.T) {
 	}
 }
 
-// Whatever a row is, what is encoded of it is within the norms that are charged, and a row that is no event of the
-// task is zero.
+// TestEveryRowIsWithinTheNorm: the encoding of any row is within the norms that are charged, and a row that is
+// no event of the task is zero.
 func TestEveryRowIsWithinTheNorm(t *testing.T) {
 	plain, framed := declare(t), inPractice(t, "intercept=0", "model.clip_norm=0")
 	base := framed.framed(convex.Logistic{})
@@ -295,7 +296,7 @@ func TestEveryRowIsWithinTheNorm(t *testing.T) {
 	})
 }
 
-// What is configured without sense is refused, and so is a round of other dimensions.
+// TestRefuses: a configuration without sense is refused, and so is a round of other dimensions.
 func TestRefuses(t *testing.T) {
 	good := inPractice(t, "intercept=0", "model.clip_norm=0").framed(convex.Logistic{})
 	for name, change := range map[string]func(*report.Config){
@@ -361,7 +362,8 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// A phase's statistic travels as a number: every one that a plan may name has its row, and no other has.
+// TestStatisticsAreThoseOfThePlan: a phase's statistic travels as a number: every one that a plan may name has
+// its row, and no other has.
 func TestStatisticsAreThoseOfThePlan(t *testing.T) {
 	base := report.Config{Features: 3, Loss: convex.Logistic{}, ClipNorm: 1,
 		Practical: &practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 3, Bound: 1, LabelLow: -1, LabelHigh: 1, Users: 100}}
@@ -400,8 +402,8 @@ func (c counted) Gradient(dst, theta []float64, e convex.Example) {
 	c.Loss.Gradient(dst, theta, e)
 }
 
-// A row that is none of the task's takes a row's work: its gradient and its scores are worked out, of a row that
-// stands in for it. How long a report takes would tell of it otherwise.
+// TestRowsThatAreNoneTakeARowsWork: a row that is none of the task's takes a row's work: its gradient and its
+// scores are worked out, of a row that replaces it. Otherwise the time of a report would reveal it.
 func TestRowsThatAreNoneTakeARowsWork(t *testing.T) {
 	fits := convex.Example{Value: []float64{1, 0.5, -1}, Label: 1}
 	rows := map[string]convex.Example{"the zero example": {}, "a short one": {Value: []float64{1}, Label: 1}, "a label of no class": {Value: fits.Value, Label: 3},

@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// A scorer says what evaluation says, and neither it nor a maker keeps anything of a row.
+// TestScorer checks that a scorer and evaluation agree, and that neither a scorer nor a maker keeps anything of
+// a row.
 func TestScorer(t *testing.T) {
 	spec, err := task.Parse([]byte(`{version: 1, name: churn, events: {format: libsvm}, intercept: 1, schedule: {users: 100, plan: proved},
   features: {vector: {dimension: 3, min: -1, max: 1, scale: raw}}, label: {positive: ["1"], negative: ["-1"]},

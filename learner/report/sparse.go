@@ -6,8 +6,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// sparse is where a row with few features is worked on: its gradient has as few coordinates where the loss is of one score, and the round has
-// no frame that moves the others.
+// A sparse is the scratch memory for a row with few features: its gradient has as few coordinates where the
+// loss is of one score, and the round has no frame that moves the other coordinates.
 type sparse struct {
 	on     bool
 	index  []int32   // of values; never nil
@@ -15,7 +15,7 @@ type sparse struct {
 	point  []float64 // the round's, at the row's features
 }
 
-// unitAt is Unit, to the bit, with the coordinates of what it returns; nil: all.
+// unitAt returns the vector of Unit, to the bit, and the coordinates of its values; nil: all coordinates.
 func (e *Exact) unitAt(rows ...convex.Example) ([]int32, []float64) {
 	if !e.sparse.on || len(rows) != 1 {
 		return nil, e.Unit(rows...)

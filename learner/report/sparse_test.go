@@ -14,8 +14,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// A row that lists its features gives the report of the same row in full, to the bit: of losses of one score, smoothed and weighted too, whose
-// gradients are worked on where the row has features, and of others; and so does a row that is none of the task's.
+// TestSparseRowsSayTheSame: a row that lists its features gives the report of the same row in full, to the bit:
+// of losses of one score, smoothed and weighted too, whose gradients are worked on where the row has features,
+// and of others; and so does a row that is none of the task's.
 func TestSparseRowsSayTheSame(t *testing.T) {
 	const dim = 6
 	weighted, err := convex.NewWeighted(convex.Logistic{}, []float64{0.5, 3})

@@ -9,22 +9,23 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// A Statistic is what a phase asks of a row. Its number is that of wire.Statistic.
+// A Statistic is the function of a row that a phase asks for. Its number is the one in wire.Statistic.
 type Statistic uint8
 
 const (
-	// Gradient is that of the loss at the round's point, with the point's scores after it.
+	// Gradient is the gradient of the loss at the round's point, with the point's scores after it.
 	Gradient Statistic = iota
 	// Moments are the features, their squares and the label, see practical.Problem.Moments.
 	Moments
-	// MomentMatrix has the products of the features in the round's frame, see practical.Problem.Matrix.
+	// MomentMatrix holds the products of the features in the round's frame, see practical.Problem.Matrix.
 	MomentMatrix
 )
 
 // statistics are the rows of all that is known of a statistic here, by its number.
 var statistics = [...]struct {
 	name string
-	// config says what a phase of the statistic reports, in a task whose gradients are reported as c says.
+	// config returns the configuration of a phase of the statistic, in a task whose gradients are reported by
+	// c.
 	config func(c Config) Config
 	dim    func(c Config) int // without scores
 	write  func(e *Exact, dst []float64, row convex.Example)
@@ -55,7 +56,7 @@ var statistics = [...]struct {
 	},
 }
 
-// String is the statistic's name in the plural.
+// String returns the statistic's name in the plural.
 func (s Statistic) String() string {
 	if int(s) >= len(statistics) {
 		return fmt.Sprintf("statistic %d", uint8(s))
@@ -63,28 +64,30 @@ func (s Statistic) String() string {
 	return statistics[s].name
 }
 
-// A Config says what the reports of a phase are of. All of it is public.
+// A Config defines the vectors that a phase reports. All of it is public.
 type Config struct {
 	Statistic Statistic
 	Features  int // length of a row's feature vector
-	// Loss is the one whose gradient is reported, such as a Moreau envelope. Its labels are those of a row.
+	// Loss is the loss whose gradient is reported, such as a Moreau envelope. Its labels are a row's labels.
 	Loss convex.Loss
 	// ClipNorm bounds the statistic of a row, without scores.
 	ClipNorm float64
 	// Radius bounds the mean gradient of a unit's rows, as a share of ClipNorm; 0: 1. Moments have none: they would no longer be of the rows.
 	Radius float64
-	// Practical says what moments are of, in a practical plan; nil in a proved one. From the second round on a practical plan announces
-	// frames, and its statistics are in units of the frame's clip: ClipNorm is 1.
+	// Practical defines the moments, in a practical plan; nil in a proved one. From the second round on a
+	// practical plan announces frames, and its statistics are in units of the frame's clip: ClipNorm is 1.
 	Practical *practical.Problem
 	// Prox asks for minimisers in the place of gradients; nil: gradients.
 	Prox *Prox
-	// Scores is how many coordinates of Score follow the gradient, and Score writes them; both zero where there are none.
+	// Scores is the number of coordinates of Score that follow the gradient, and Score writes them; both zero
+	// where there are none.
 	Scores int
 	Score  func(dst, point []float64, row convex.Example)
 }
 
-// Phase returns what a phase of a statistic reports, in a task whose gradients are reported as c says; with smoothing B above 0 the
-// gradient is that of the loss's Moreau envelope. Devices and simulations ask it, each with the c that it believes.
+// Phase returns the configuration of a phase of a statistic, in a task whose gradients are reported by c. With
+// smoothing B above 0 it reports the gradient of the loss's Moreau envelope. Devices and simulations call it,
+// each with the c that it believes.
 func (c Config) Phase(s Statistic, smoothing float64) (Config, error) {
 	if smoothing != 0 {
 		envelope, err := convex.NewEnvelope(c.Loss, smoothing)
@@ -103,7 +106,8 @@ func (c Config) Phase(s Statistic, smoothing float64) (Config, error) {
 	return statistics[s].config(c), nil
 }
 
-// Norm bounds what a unit's rows say on average, without scores; of a Prox, the minimiser's way from the point.
+// Norm bounds the norm of a unit's vector, without scores; with a Prox, the minimiser's distance from the
+// point.
 func (c Config) Norm() float64 {
 	if c.Prox != nil {
 		return c.ClipNorm / c.Prox.Weight
@@ -114,7 +118,7 @@ func (c Config) Norm() float64 {
 	return c.Radius * c.ClipNorm
 }
 
-// Dim is the number of coordinates of a report.
+// Dim returns the number of coordinates of a report.
 func (c Config) Dim() int { return statistics[c.Statistic].dim(c) + c.Scores }
 
 func (c Config) validate() error {
@@ -174,7 +178,7 @@ func NewExact(c Config) (*Exact, error) {
 	return e, nil
 }
 
-// framed says whether the statistic is in the coordinates of frames.
+// framed reports whether the statistic is in the coordinates of frames.
 func (c Config) framed() bool { return c.Practical != nil && c.Statistic != Moments }
 
 // At moves to the point and the frame of a round; without a frame rows are as declared. A round of moments has no point, and the first
@@ -210,8 +214,8 @@ func (e *Exact) At(point []float64, frame *convex.Frame) error {
 	return nil
 }
 
-// gradient writes the gradient of a row, clipped as the loss is where a risk bound is to hold; in a frame whitened as it says, and
-// then scaled down by Vector, which was measured to learn better.
+// gradient writes the gradient of a row, clipped as the loss is where a risk bound must hold; in a frame it is
+// whitened by the frame, and then scaled down by Vector, which was measured to learn better.
 func (e *Exact) gradient(dst []float64, row convex.Example) {
 	switch {
 	case e.frame == nil:
@@ -228,8 +232,8 @@ func (e *Exact) gradient(dst []float64, row convex.Example) {
 	}
 }
 
-// Check says whether a row is an event of the task: its dimension, order, finiteness, and the label's domain. The error
-// names positions, never contents.
+// Check returns an error unless a row is an event of the task. It checks dimension, order, finiteness, and the
+// label's domain. The error names positions, never contents.
 func (c Config) Check(row convex.Example) error {
 	if err := row.Validate(c.Features); err != nil {
 		return err
@@ -237,8 +241,10 @@ func (c Config) Check(row convex.Example) error {
 	return c.Loss.CheckLabel(row.Label)
 }
 
-// Unit is what the rows of a unit say at the round's point: the mean of their statistics, each clipped, itself clipped to Config.Norm, and
-// the mean of their scores after it; of a Prox, their minimiser. A row that Check refuses says zero and counts; no rows say zero. The result is valid until the next call.
+// Unit returns the vector of a unit's rows at the round's point: the mean of their statistics, each clipped,
+// itself clipped to Config.Norm, and the mean of their scores after it; with a Prox, their minimiser. A row
+// that Check refuses contributes zero and counts; without rows the vector is zero. The result is valid until
+// the next call.
 func (e *Exact) Unit(rows ...convex.Example) []float64 {
 	if e.c.Prox != nil {
 		return e.Minimiser(block.Of(rows...), uint64(len(rows)))
@@ -259,7 +265,7 @@ func (e *Exact) Unit(rows ...convex.Example) []float64 {
 	return e.unit
 }
 
-// only is what the only row of a unit says.
+// only returns the vector of a unit of one row.
 func (e *Exact) only(row convex.Example, unfit bool) []float64 {
 	e.write(row, unfit)
 	if e.c.Radius > 0 {
@@ -268,7 +274,8 @@ func (e *Exact) only(row convex.Example, unfit bool) []float64 {
 	return e.vector
 }
 
-// Mean is what a block says: the mean over its units, or their minimiser; zero where there are none. The result is valid until the next call.
+// Mean returns the vector of a block: the mean over its units, or their minimiser; zero where it has no units.
+// The result is valid until the next call.
 func (e *Exact) Mean(b block.Block) []float64 {
 	if e.c.Prox != nil {
 		return e.Minimiser(b, uint64(b.Units()))
@@ -286,7 +293,7 @@ func (e *Exact) Mean(b block.Block) []float64 {
 	return e.mean
 }
 
-// fit returns a row that is one of the task's, or what stands in for it.
+// fit returns the row if it is an event of the task, else a row that replaces it, and true.
 func (e *Exact) fit(row convex.Example) (_ convex.Example, unfit bool) {
 	if e.c.Check(row) != nil {
 		return e.blank, true // whatever was wrong with it, the work is a row's
@@ -294,10 +301,11 @@ func (e *Exact) fit(row convex.Example) (_ convex.Example, unfit bool) {
 	return row, false
 }
 
-// row writes what a row says to e.vector.
+// row writes the vector of a row to e.vector.
 func (e *Exact) row(row convex.Example) { e.write(e.fit(row)) }
 
-// write writes what a row says to e.vector: its statistic, clipped, and the scores after it; zero for one that is unfit.
+// write writes the vector of a row to e.vector: its statistic, clipped, and the scores after it; zero for one
+// that is unfit.
 func (e *Exact) write(row convex.Example, unfit bool) {
 	at := len(e.vector) - e.c.Scores
 	statistic, scores := e.vector[:at], e.vector[at:]

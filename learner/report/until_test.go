@@ -22,7 +22,8 @@ func (s *stopping) Err() error {
 	return nil
 }
 
-// Whoever stops a device does not wait for the minimiser that it works on, and nothing is drawn.
+// TestMinimiserGivesUp: a device that is stopped does not finish the minimiser that it works on, and draws
+// nothing.
 func TestMinimiserGivesUp(t *testing.T) {
 	c := Config{Loss: convex.Logistic{}, Features: 2, ClipNorm: 1, Prox: &Prox{Weight: 0.5, StepSize: 0.1, Steps: 16000, Set: convex.Ball{R: 3}}}
 	p := randomizer.Params{Dim: c.Dim(), ClipNorm: c.Norm(), Levels: 8, Trials: 8, Coin: randomizer.Fair, Units: 1, Minimizer: true}

@@ -15,11 +15,12 @@ const (
 // A Curated is a method of one process that has all rows: it asks for them again and again, and releases one model.
 type Curated struct {
 	Name string
-	// Sampled says that it is about samples of single rows, see package resque/private.
+	// Sampled reports whether the method works on samples of single rows, see package resque/private.
 	Sampled bool
-	// Public is for data that need no protection alone: it adds no noise.
+	// Public marks methods for data that need no protection: they add no noise.
 	Public bool
-	// Source is paper and theorem of one that is Sampled or Public; package curator has those of the others.
+	// Source is the paper and theorem of a method that is Sampled or Public; package curator names the other
+	// methods' sources.
 	Source string
 }
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestCuratedNames: a method has one name, that of many places or that of one process, and the refusal says which command runs it.
+// TestCuratedNames: a name belongs to a method of many places or to one of one process, and the refusal names
+// the command that runs it.
 func TestCuratedNames(t *testing.T) {
 	for _, name := range CuratedNames() {
 		if slices.Contains(Names(), name) || name == Auto {

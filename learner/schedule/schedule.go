@@ -1,8 +1,10 @@
-// Package schedule is the table of methods: their names in task files and plans, what each consists of, and which of them go together
-// with which losses, trusts and schedules. A task's validation and the planner ask it.
+// Package schedule is the table of methods: their names in task files and plans, what each consists of, and
+// which of them go together with which losses, trusts and schedules. A task's validation and the planner ask
+// it.
 //
-// Theorems are those of Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, or where it is said of Lowy,
-// Razaviyayn, Private Federated Learning Without a Trusted Server, ICLR 2023.
+// Theorems are numbered as in Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR
+// 2022, or, where a comment names them, in Lowy, Razaviyayn, Private Federated Learning Without a Trusted
+// Server, ICLR 2023.
 package schedule
 
 import (
@@ -40,7 +42,7 @@ const (
 	Constant = "constant" // PSGD with a constant step and a window that forgets, see method.Stream
 	Decaying = "decaying" // PSGD with steps that fall like 1/sqrt(t), see method.Stream
 	Adaptive = "adaptive" // of practical plans: steps and cohorts that follow the stream, see method.Bank
-	Epochs   = "epochs"   // PAGD anew in epochs of doubling length, up to the planned rounds, see method.EpochsConfig
+	Epochs   = "epochs"   // PAGD restarted in epochs that double up to the planned rounds, see method.EpochsConfig
 )
 
 // Continuous lists the ways to go on of practical plans, or of proved ones.
@@ -58,7 +60,8 @@ type Method struct {
 	Envelope    bool // on the Moreau envelope: losses with a prox, smooth or not
 	Restarts    bool // a series in phases, on disjoint users or, accelerated and interactive, on the same; for objectives made strongly convex by a ridge
 	Interactive bool // the same users answer every round of a phase
-	// Minimizers says that silos report the minimiser of their loss near the announced point, and no gradients; with the same rows in every round or new ones.
+	// Minimizers reports whether silos report the minimiser of their loss near the announced point instead of
+	// gradients, with the same rows in every round or new ones.
 	Minimizers bool
 	// Privacy and Sampling are the exponents of n in the theorem's bound on the excess risk; Sampling is 0 where it is about the mean loss of the users.
 	Privacy, Sampling float64
@@ -100,7 +103,8 @@ func Of(name string) (Method, bool) {
 	return Method{}, false
 }
 
-// Again is the method with the same steps on the same users in every round; of plain steps where there is none.
+// Again returns the method with the same steps on the same users in every round; where there is none, the
+// method of plain steps.
 func (m Method) Again() (name string) {
 	for _, a := range methods {
 		if a.Interactive && a.Envelope == m.Envelope && a.Restarts == m.Restarts && (name == "" || a.Accelerated == m.Accelerated) {
@@ -110,10 +114,11 @@ func (m Method) Again() (name string) {
 	return name
 }
 
-// OnRecords says that a bound on the method's risk is one on the mean loss of the users at hand; with a ridge one on the population's follows.
+// OnRecords reports whether the bound on the method's risk is on the mean loss of the users at hand. With a
+// ridge a bound on the population's mean loss follows.
 func (m Method) OnRecords() bool { return m.Accelerated && m.Interactive }
 
-// A Case is what a method is wanted for.
+// A Case holds the properties of a task that decide which methods apply to it.
 type Case struct {
 	Loss        string // its name, for refusals; "" where it has none
 	Smooth      bool   // the loss's gradient is Lipschitz
@@ -131,8 +136,8 @@ type Case struct {
 	Set         string // its kind, "" for a ball
 }
 
-// Check says why a method does not go with the case: what the theorem behind it asks for and the case does not have. It is nil where
-// it does. Auto goes with a task that ends.
+// Check returns an error if a method does not apply to the case: it names the condition of the theorem behind
+// the method that the case lacks. It returns nil if the method applies. Auto applies to a task that ends.
 func (c Case) Check(name string) error {
 	m, known := Of(name)
 	endless := c.Continuous != ""
@@ -169,7 +174,7 @@ func (c Case) Check(name string) error {
 	return nil
 }
 
-// minimizers says why silos cannot report minimisers.
+// minimizers returns an error that tells why silos cannot report minimisers; nil where they can.
 func (c Case) minimizers() error {
 	switch {
 	case !c.Silos:
@@ -202,8 +207,9 @@ func (c Case) loss() string {
 	return " " + c.Loss
 }
 
-// Default is the method that a case without a name for one stands for: PAGD or, where the loss is not smooth, PAGD on its envelope, which
-// did best on most tasks. Where neither goes it is PSGD. Where the same users may answer several rounds it is Auto.
+// Default returns the method for a case that names none: PAGD or, where the loss is not smooth, PAGD on its
+// envelope, which did best on most tasks. Where neither goes it is PSGD. Where the same users may answer
+// several rounds it is Auto.
 func (c Case) Default() string {
 	if c.Interactive {
 		return Auto

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDefaultGoesWithTheCase: whatever a task is like, the method that stands for no name goes with it; and of a case with a plain loss
-// exactly those methods go that the theorems are about.
+// TestDefaultGoesWithTheCase: the default method applies to every task; and to a case with a plain loss exactly
+// the methods apply that the theorems are about.
 func TestDefaultGoesWithTheCase(t *testing.T) {
 	for i := range 1 << 5 {
 		bit := func(k int) bool { return i>>k&1 == 1 }
@@ -53,7 +53,8 @@ func TestDefaultGoesWithTheCase(t *testing.T) {
 	}
 }
 
-// Prox is for silos that all answer, about losses whose minimisers' moves are known, in one pass or many; whatever is not so is refused with what it is.
+// TestCaseOfProx: Prox is for silos that all answer, about losses whose minimisers' moves are known, in one
+// pass or many; any other case is refused with the reason.
 func TestCaseOfProx(t *testing.T) {
 	good := Case{Smooth: true, Proximal: true, Silos: true, Minimizers: true, All: true}
 	for _, interactive := range []bool{false, true} {

@@ -44,8 +44,9 @@ func TestBatchOfAnAdaptiveRound(t *testing.T) {
 	}
 }
 
-// TestCohortOfAnAdaptiveRound: the next round asks as many as the method wants, or as came in five seconds at the
-// pace of the last one, within the plan's bounds; a state that is an older copy asks what already stands.
+// TestCohortOfAnAdaptiveRound: the next round asks as many users as the method wants, or as came in five
+// seconds at the pace of the last one, within the plan's bounds; a state that is an older copy asks for the
+// cohort already announced.
 func TestCohortOfAnAdaptiveRound(t *testing.T) {
 	next := manifest.Place{Phase: &wire.Phase{Minimum: 60, Top: 2000, Cohort: 4000}}
 	for _, one := range []struct {

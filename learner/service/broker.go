@@ -9,9 +9,9 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// put writes once and insists that our bytes stand, above the sequences of the records of ours that the same stream was
-// given before: one that gives a lower sequence has lost some. It tries until it knows, unless the broker will never take
-// them.
+// put writes once and insists that our bytes are stored, above the sequences of our earlier records on the same
+// stream: a stream that gives a lower sequence has lost some. It tries until it knows, unless the broker will
+// never take them.
 func (s *Service) put(ctx context.Context, subject string, data []byte, before uint64) error {
 	for {
 		result, err := s.config.Records.PutOnce(ctx, subject, data)

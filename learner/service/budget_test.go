@@ -29,9 +29,9 @@ func TestPlanOverItsBudget(t *testing.T) {
 	})
 }
 
-// TestBudgetIsMetToTheLastBit: the search for epsilon ends a bit above the smallest value. Where the budget is that bit
-// below, the accountant is asked at the budget itself, and the charge is the budget if delta holds there; a budget at
-// which delta does not hold is not charged in place of epsilon.
+// TestBudgetIsMetToTheLastBit: the search for epsilon ends a bit above the smallest value. Where the budget is
+// that bit below, the accountant is asked at the budget itself, and the charge is the budget if delta holds
+// there; a budget at which delta does not hold is not charged instead of epsilon.
 func TestBudgetIsMetToTheLastBit(t *testing.T) {
 	w := newWorld(t, newCast(t), 3)
 	epsilon := w.budget
@@ -62,8 +62,8 @@ func TestBudgetIsMetToTheLastBit(t *testing.T) {
 	}
 }
 
-// TestLedgerIsTheAccountants: every entry holds what the accountant says of its round's cohort, computed here anew from
-// the announced parameters, and no round cost less than was reserved.
+// TestLedgerIsTheAccountants: every entry holds the accountant's epsilon for its round's cohort, computed here
+// again from the announced parameters, and no round cost less than was reserved.
 func TestLedgerIsTheAccountants(t *testing.T) {
 	w := undisturbedWorld(t, newCast(t), 3)
 	_, _, ledger := w.trace()
@@ -90,8 +90,8 @@ func TestLedgerIsTheAccountants(t *testing.T) {
 	}
 }
 
-// TestBudgetSpentMidway: a round that costs more than planned (here the ledger is made to say so) leaves no budget for
-// the next. The task ends by a signed End that says why, and the refusal is Run's answer, also at the next start.
+// TestBudgetSpentMidway: a round that costs more than planned (here by an altered ledger) leaves no budget for
+// the next. The task ends by a signed End with the reason, and Run returns the refusal, also at the next start.
 func TestBudgetSpentMidway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newCast(t), 3)

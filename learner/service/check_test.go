@@ -48,7 +48,8 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// TestCheckOfAnEndedTask: it passes on every copy of its broker; where End does not stand, that is said, and Run puts it there.
+// TestCheckOfAnEndedTask: the check passes on every copy of its broker; where End is missing, it reports that,
+// and Run puts it there.
 func TestCheckOfAnEndedTask(t *testing.T) {
 	h := recorded(t, newCast(t))
 	for what, stands := range map[string]func(stream.Address) bool{

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Config is what a Service needs. Every field without a default is required.
+// Config configures a Service. Every field without a default is required.
 type Config struct {
 	Task     stream.Task
 	Records  stream.Records
@@ -28,9 +28,9 @@ type Config struct {
 	// version. It is not called when the store already holds a task.
 	Prepare func() (*wire.Task, error)
 
-	// AcceptRollback lets a learner whose state folder is an older copy apply the batches that stand on the broker again,
-	// up to the newest announced round, instead of answering ErrStateRolledBack. Every byte that it writes on the way must
-	// equal what stands, so model and ledger become what they were.
+	// AcceptRollback lets a learner whose state folder is an older copy apply the batches on the broker again,
+	// up to the newest announced round, instead of answering ErrStateRolledBack. Every byte that it writes on
+	// the way must equal the stored bytes, so model and ledger become what they were.
 	AcceptRollback bool
 
 	// Finish is asked at each round whether the task is to end. Nil never ends it before its plan does.
@@ -38,13 +38,14 @@ type Config struct {
 
 	// History writes the records of rounds, and changes the state between them; nil: one of Store, which nobody else uses.
 	History *History
-	// Snapshots says which models are kept.
+	// Snapshots decides which models are kept.
 	Snapshots Retention
 
 	Observer Observer      // nil observes nothing
 	Logger   *slog.Logger  // nil discards
 	Poll     time.Duration // longest time between looks at the broker; default 1 s
-	// Patience is how long a record that must stand is looked for before it is lost: a replica that lags may have answered. Default 15 s.
+	// Patience bounds the search for a record that must exist, before it counts as lost: a replica that lags
+	// may have answered. Default 15 s.
 	Patience time.Duration
 }
 
@@ -99,7 +100,7 @@ func (c *Config) validate() error {
 type Observer interface {
 	// Resumed is called with what is committed: at the start, and after somebody changed it between two rounds.
 	Resumed(Progress)
-	// Announced is called when round r stands on the broker.
+	// Announced is called when the round is stored on the broker.
 	Announced(round, cohort uint64)
 	// Applied is called after the commit of a round.
 	Applied(Applied)

@@ -40,7 +40,7 @@ type commit struct {
 	applied Applied // zero at the start
 	record  Record
 	model   []float64 // after a step; nil: as before
-	// redone is the record of the round before with a rollback that the standing rounds tell of; nil: none.
+	// redone is the record of the round before, with a rollback that the stored rounds show; nil: none.
 	redone *Record
 	before []byte // the model before that rollback
 }

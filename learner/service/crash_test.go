@@ -34,7 +34,7 @@ type mortal struct {
 	what []string
 }
 
-// effect says whether an effect is done, and whether the life ends with it.
+// effect counts an effect. It reports whether the effect is done, and whether the life ends with it.
 func (m *mortal) effect(what string) (do, dies bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,7 +113,8 @@ func (w *world) committed(subject string, data []byte) {
 	}
 }
 
-// life is one learner process that dies at its n-th effect. It returns the effects, and whether it lived to the end.
+// life runs one learner process that dies at its n-th effect. It returns the effects, and whether it lived to
+// the end.
 func (w *world) life(ctx context.Context, at int, after bool) (what []string, lived bool) {
 	ctx, die := context.WithCancel(ctx)
 	defer die()
@@ -129,8 +130,8 @@ func (w *world) life(ctx context.Context, at int, after bool) (what []string, li
 	return m.what, err == nil
 }
 
-// TestCrashAtEveryEffect kills the learner at each put, get and commit in turn, done or not done, and starts another:
-// every byte that anybody can see, and every byte on the disk, is that of a run that nobody disturbed.
+// TestCrashAtEveryEffect kills the learner at each put, get and commit in turn, done or not done, and starts
+// another: every byte that anybody can see, and every byte on the disk, is as in a run that nobody disturbed.
 func TestCrashAtEveryEffect(t *testing.T) {
 	people := newCast(t)
 	crashes := crashEverywhere(t, undisturbedWorld(t, people, 3, 2), func(t *testing.T) *world { return newWorld(t, people, 3) })

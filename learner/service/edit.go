@@ -57,7 +57,8 @@ func (s *Service) consume(ctx context.Context, c *core, msg stream.Message, fini
 	return step, nil
 }
 
-// renewed is the core of the committed state, where somebody has changed that since c was made. History.mu is held.
+// renewed returns the core of the committed state, if a change was committed since c was made; else c.
+// History.mu is held.
 func (s *Service) renewed(ctx context.Context, c *core) (*core, error) {
 	if !s.config.History.edited {
 		return c, nil
@@ -78,9 +79,9 @@ func asks(signed []byte, other *wire.Round) bool {
 		slices.Equal(round.Point, other.Point)
 }
 
-// rolledBackThen decides the commit again for a state that is an older copy of one that was rolled back between this
-// round and the one before: the next Round, which stands, asks at a kept model. It returns the given step where no kept model leads
-// there. History.mu is held.
+// rolledBackThen decides the commit again for a state that is an older copy of one that was rolled back between
+// this round and the one before: the next Round, which is stored already, asks at a kept model. It returns the
+// given step where no kept model leads there. History.mu is held.
 func (s *Service) rolledBackThen(ctx context.Context, c *core, msg stream.Message, finish bool, p pace, step commit) (commit, error) {
 	h := s.config.History
 	for i := len(h.records) - 1; i >= 0; i-- {
@@ -120,7 +121,7 @@ func (s *Service) rolledBackThen(ctx context.Context, c *core, msg stream.Messag
 	return step, nil
 }
 
-// edited tells of a change that somebody made between two rounds.
+// edited reports a change that was made between two rounds.
 func (s *Service) edited(ctx context.Context) {
 	at, err := s.config.Store.Load(ctx)
 	if err != nil {

@@ -42,8 +42,9 @@ func (f *Finisher) state() (asked, now bool) {
 	return f.asked, f.now
 }
 
-// giveUp decides the commit that ends the task in place of the committed next round. That round stays charged as it was
-// reserved, because it may be announced and its users may have answered; a batch of it that stands or comes is not used.
+// giveUp returns the commit that ends the task instead of running the committed next round. That round stays
+// charged as it was reserved, because it may be announced and its users may have answered; its batch, stored or
+// still to come, is not used.
 func (c *core) giveUp() (commit, error) {
 	out := commit{next: c.committed}
 	void, err := out.next.Ledger.Void(c.round.Round, 0, state.Hash{})
@@ -64,8 +65,8 @@ func (c *core) signEnd(last uint64, reason string) ([]byte, error) {
 	return signed, nil
 }
 
-// endsBefore says whether the task is to end in place of round r: a standing End says so, or the end is asked for and
-// nobody was asked for the round yet.
+// endsBefore reports whether the task must end before round r: a stored End gave a round up, or the end is
+// asked for and nobody was asked for the round yet.
 func (s *Service) endsBefore(r uint64, p past) bool {
 	if p.ended {
 		return p.reason == ReasonGivenUp && r > p.decided
@@ -74,7 +75,7 @@ func (s *Service) endsBefore(r uint64, p past) bool {
 	return asked && r > p.newest
 }
 
-// endsAfter says whether the task is to end when round r is applied.
+// endsAfter reports whether the task must end when round r is applied.
 func (s *Service) endsAfter(r uint64, p past) bool {
 	if p.ended {
 		return p.reason == ReasonFinished && r == p.decided
@@ -83,8 +84,8 @@ func (s *Service) endsAfter(r uint64, p past) bool {
 	return asked && r > p.decided
 }
 
-// awaitBatch waits for the batch of the announced round; false says that the round is to be given up. Meanwhile it looks whether
-// the records stand that the batch will answer.
+// awaitBatch waits for the batch of the announced round; it returns false if the round must be given up.
+// Meanwhile it checks that the records that the batch will answer still exist.
 func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool, error) {
 	r := c.round.Round
 	around := lookout{next: time.Now().Add(lookEvery)}
@@ -116,7 +117,7 @@ func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool
 	}
 }
 
-// abandon commits the end of the task in place of the next round.
+// abandon commits the end of the task instead of running the next round.
 func (s *Service) abandon(ctx context.Context, c *core) (*core, error) {
 	r := c.round.Round
 	h := s.config.History

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// standingEnd is the End of a world, nil for none.
+// standingEnd returns the End of a world, nil for none.
 func (w *world) standingEnd() *wire.End {
 	w.t.Helper()
 	m, err := w.broker.Get(context.Background(), name.End())
@@ -136,8 +136,8 @@ func TestFinish(t *testing.T) {
 	}
 }
 
-// TestFinishNow gives up a round that nobody answers, also when an earlier request would have waited for it; a batch that
-// stands is used all the same, and one that comes later is not.
+// TestFinishNow gives up a round that nobody answers, also when an earlier request would have waited for it; a
+// stored batch is used all the same, and one that comes later is not.
 func TestFinishNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newCast(t), 4)

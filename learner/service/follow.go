@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// follow adds to a commit what comes after its round: the next Round, reserved and signed, or End.
-// finish puts End in place of the next round even where the plan goes on. The pace of the round decides the deadline of the next.
+// follow adds to a commit the record after its round: the next Round, reserved and signed, or End. finish
+// chooses End even where the plan goes on. The pace of the round decides the deadline of the next.
 func (c *core) follow(out *commit, alg learner.Algorithm, finish bool, p pace) error {
 	reason := ReasonDone
 	switch {
@@ -24,7 +24,7 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool, p pace) e
 		at, _ := manifest.PhaseOf(c.task.Plan, q.Step) // reserve refuses a step that is not there
 		if at.Phase.GetTop() > 0 {
 			at.Cohort = c.cohort(at, q.Cohort, out.lastUsers(), p)
-			learner.Announce(alg, at.Cohort) // its clip is that of so many
+			learner.Announce(alg, at.Cohort) // its clip depends on the cohort
 			q = alg.Query()
 			q.Cohort = at.Cohort
 		}
@@ -60,8 +60,8 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool, p pace) e
 	return nil
 }
 
-// Reasons in End: the last step was taken; the next round would have exceeded the budget; or a Finisher asked for the end,
-// which then stands in place of the round that was not reserved yet, or of the one that was and is given up.
+// Reasons in End: the last step was taken; the next round would have exceeded the budget; or a Finisher asked
+// for the end. Then End replaces the next round, which was not reserved yet, or was reserved and is given up.
 const (
 	ReasonDone     = "done"
 	ReasonBudget   = "privacy budget spent"
@@ -69,8 +69,8 @@ const (
 	ReasonGivenUp  = "finished, next round given up"
 )
 
-// refusal is why a task ended before its last step: the budget's refusal of the round that would have followed. It is
-// nil where the task is done.
+// refusal returns the error for which a task ended before its last step: the budget's refusal of the round that
+// would have followed. It returns nil where the task is done.
 func (c *core) refusal() error {
 	if c.end.GetReason() != ReasonBudget {
 		return nil
@@ -83,7 +83,7 @@ func (c *core) refusal() error {
 	if _, err := c.reserve(&ledger, c.nextRound(c.committed.Cursor.Round+1, alg.Query())); err != nil {
 		return fmt.Errorf("the task ended at round %d: %w", c.committed.Cursor.Round, err)
 	}
-	// Another version's accountant refused it. What it said then stands, and was signed.
+	// Another version's accountant refused it. Its signed reason remains.
 	return fmt.Errorf("the task ended at round %d: %s", c.committed.Cursor.Round, c.end.Reason)
 }
 

@@ -20,16 +20,16 @@ const (
 	mostPinned  = 100
 )
 
-// Retention says which models a learner keeps, beside those that are pinned. The zero value keeps none.
+// Retention decides which models a learner keeps, beside those that are pinned. The zero value keeps none.
 type Retention struct {
 	Rounds uint64        // a model is kept so many rounds after the one before; 0: Every says it
 	Every  time.Duration // after so long
 	Newest int           // how many are kept
 }
 
-// A History is what is kept of a task's rounds, and changes the state of the task between rounds: it pins models, and
-// releases an old one again. A Service writes the records of its rounds through it. It is safe for concurrent use, and
-// the only writer of its store beside that Service.
+// A History holds the records of a task's rounds, and changes the state of the task between rounds: it pins
+// models, and releases an old one again. A Service writes the records of its rounds through it. It is safe for
+// concurrent use, and the only writer of its store beside that Service.
 type History struct {
 	store   state.Store
 	changed chan struct{} // has room for one
@@ -40,7 +40,7 @@ type History struct {
 	edited  bool     // the checkpoint is another one than the Service has
 }
 
-// NewHistory returns that of a store.
+// NewHistory returns the history in a store.
 func NewHistory(store state.Store) *History {
 	return &History{store: store, changed: make(chan struct{}, 1)}
 }
@@ -71,7 +71,7 @@ func ReadModel(ctx context.Context, store state.Store, round uint64) ([]float64,
 	return decodeModel(data), nil
 }
 
-// A NotKeptError says that the model of a round is not kept.
+// A NotKeptError is returned when the model of a round is not kept.
 type NotKeptError struct {
 	Round   uint64
 	Nearest []uint64 // the nearest rounds of which it is, one on each side at most
@@ -118,7 +118,7 @@ func (h *History) load(ctx context.Context) error {
 	return err
 }
 
-// newest is the record of the newest round; the zero value where there is none. With h.mu held.
+// newest returns the record of the newest round; the zero value where there is none. With h.mu held.
 func (h *History) newest() Record {
 	if len(h.records) == 0 {
 		return Record{}
@@ -323,7 +323,7 @@ func (h *History) change(ctx context.Context, next state.Checkpoint, r Record, m
 	return nil
 }
 
-// algorithmOf is the method of a committed state.
+// algorithmOf returns the method of a committed state.
 func algorithmOf(at state.Checkpoint) (learner.Algorithm, error) {
 	signed, task := &wire.Signed{}, &wire.Task{}
 	err := stream.Unmarshal(at.Task, signed)

@@ -58,7 +58,7 @@ func newForever(t *testing.T, upTo uint64, more ...string) *forever {
 	return f
 }
 
-// run is one life of the learner, which ends after the last round that is answered, or with an error.
+// run lives one life of the learner, which ends after the last round that is answered, or with an error.
 func (f *forever) run() error {
 	f.t.Helper()
 	ctx, stop := context.WithCancel(f.t.Context())
@@ -84,7 +84,7 @@ func (f *forever) run() error {
 	return err
 }
 
-// announced is a round as it stands.
+// announced returns a round as it is stored, with its hash.
 func (f *forever) announced(r stream.Round) (*wire.Round, stream.Hash) {
 	f.t.Helper()
 	m, err := f.broker.Get(context.Background(), f.name.Round(r))
@@ -99,7 +99,7 @@ func (f *forever) announced(r stream.Round) (*wire.Round, stream.Hash) {
 	return round, stream.HashOf(body)
 }
 
-// answer puts the batch of a round, if none stands.
+// answer puts the batch of a round, if none is stored.
 func (f *forever) answer(r stream.Round) {
 	round, hash := f.announced(r)
 	at, _ := manifest.PhaseOf(f.body.Plan, round.Step)
@@ -144,7 +144,7 @@ func (f *forever) kept(round uint64) []float64 {
 	return out
 }
 
-// model is the one that stands, and what is spent.
+// model returns the stored model, and the checkpoint with what is spent.
 func (f *forever) model() ([]float64, state.Checkpoint) {
 	f.t.Helper()
 	at, err := f.store.Load(f.t.Context())
@@ -161,7 +161,7 @@ func (f *forever) model() ([]float64, state.Checkpoint) {
 	return alg.Model(), at
 }
 
-// reopen is the folder as the next process finds it.
+// reopen opens the folder again as the next process finds it.
 func (f *forever) reopen() {
 	f.t.Helper()
 	_ = f.store.Close() // its failure may be the point
@@ -176,8 +176,8 @@ func near(a, b []float64) bool {
 	return len(a) == len(b) && slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*(1+math.Abs(x)) })
 }
 
-// TestHistoryIsBounded: models are kept as often as the retention says, the newest so many, and pinned ones beside them;
-// the same after a restart.
+// TestHistoryIsBounded: models are kept at the retention's interval, the newest ones up to its number, and
+// pinned ones beside them; the same after a restart.
 func TestHistoryIsBounded(t *testing.T) {
 	f := newForever(t, 12)
 	f.keep = service.Retention{Rounds: 2, Newest: 3}
@@ -232,9 +232,9 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestRollBack: the model of an earlier round is the one that stands at once, the announced round is counted and teaches
-// nothing, the one after it asks at the earlier model, nothing more is spent, and the model that was withdrawn can be
-// had, and released, again.
+// TestRollBack: the model of an earlier round is released at once, the announced round is counted and teaches
+// nothing, the one after it asks at the earlier model, nothing more is spent, and the model that was withdrawn
+// can be had, and released, again.
 func TestRollBack(t *testing.T) {
 	for what, more := range map[string]string{"with an intercept": "", "without": "intercept: 0\n"} {
 		t.Run(what, func(t *testing.T) { testRollBack(t, more) })
@@ -291,8 +291,9 @@ func testRollBack(t *testing.T, more string) {
 	}
 }
 
-// TestRollBackAndKills: whatever commit the learner dies at, before or after it is durable, it goes on with the rollback
-// or without it, as its folder says, and a rollback that was durable leaves the bytes of a life without a kill.
+// TestRollBackAndKills: whatever commit the learner dies at, before or after it is durable, it goes on with the
+// rollback or without it, by its folder, and a rollback that was durable leaves the bytes of a life without a
+// kill.
 func TestRollBackAndKills(t *testing.T) {
 	people := newForever(t, 0)
 	lived := func(at uint64, rollback bool, fault storetest.Fault) *forever {
@@ -380,8 +381,8 @@ func (f *forever) same(want *forever) {
 	}
 }
 
-// TestRolledBackCopy: a folder that is an older copy of one whose model was rolled back since applies the standing
-// batches again, the rollback too, and ends with the same bytes.
+// TestRolledBackCopy: a folder that is an older copy of one whose model was rolled back since applies the
+// stored batches again, the rollback too, and ends with the same bytes.
 func TestRolledBackCopy(t *testing.T) {
 	for _, upTo := range []uint64{5, 7} {
 		f := newForever(t, 7)
@@ -410,7 +411,7 @@ func TestRolledBackCopy(t *testing.T) {
 	}
 }
 
-// copied is a copy of a store.
+// copied returns a copy of a store.
 func copied(t *testing.T, from *storetest.Memory) *storetest.Memory {
 	t.Helper()
 	to, err := from.Copy().Reopen()

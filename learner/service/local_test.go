@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// silos is a world of five silos that trust nobody, which answer two phases, of one round and of three.
+// silos returns a world of five silos that trust nobody, which answer two phases, of one round and of three.
 func silos(t testing.TB, c cast) *world {
 	t.Helper()
 	w := newWorld(t, c, 0)
@@ -27,7 +27,8 @@ func silos(t testing.TB, c cast) *world {
 	return w
 }
 
-// locally is what so many reports cost the one whom they are about, by their own noise alone.
+// locally returns the epsilon that so many reports cost the person whom they are about, with the protection of
+// their own noise alone.
 func (w *world) locally(rounds int) float64 {
 	w.t.Helper()
 	g, err := accounting.Release{Trust: accounting.Local, Users: 1, Dim: dim, Levels: 4, Trials: 4096, P: 0.5, HonestFraction: accounting.One,

@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// lookEvery is how often a learner that waits looks whether its records still stand. It also looks after each reconnection.
+// lookEvery is the interval at which a waiting learner checks that its records still exist. It also checks
+// after each reconnection.
 const lookEvery = 30 * time.Second
 
 // A lookout notices, while a learner waits, that the broker has lost records that stood there.
@@ -20,14 +21,15 @@ type lookout struct {
 	missing time.Time // since when something was not there, at every look of a broker that answered; zero: all is there
 }
 
-// due says whether it is time for a look.
+// due reports whether it is time for a look.
 func (l *lookout) due(now time.Time, unsure bool) bool {
 	return unsure || !l.missing.IsZero() || !now.Before(l.next)
 }
 
-// lookAround reads what must stand while the announced round waits for its batch. What is not there for as long as a start is patient is
-// lost: a replica that lags may have answered until then. The learner then does what a start does, with the same
-// refusals: it puts the same bytes again where everything that they follow from stands, or ends with an error.
+// lookAround reads the records that must exist while the announced round waits for its batch. A record that is
+// missing for as long as a start is patient is lost: a replica that lags may have answered until then. The
+// learner then does what a start does, with the same refusals: it puts the same bytes again where all records
+// that they follow from exist, or ends with an error.
 func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 	lost, err := s.missing(ctx, c)
 	switch {
@@ -57,7 +59,7 @@ func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 		s.config.Logger.Warn("the broker has lost a record that stood there", "task", s.config.Task, "subject", subject)
 		s.config.Observer.Lost(subject)
 	}
-	if _, err := s.stand(ctx, c); err != nil {
+	if _, err := s.reconcile(ctx, c); err != nil {
 		return fmt.Errorf("the broker has lost records that stood there: %w", err)
 	}
 	if err := s.announce(ctx, c); err != nil {
@@ -67,7 +69,8 @@ func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 	return nil
 }
 
-// missing are the subjects of Task, announced Round and last batch under which the broker shows nothing. Other bytes are an error.
+// missing returns the subjects of Task, announced Round and last batch under which the broker shows nothing.
+// Other bytes are an error.
 func (s *Service) missing(ctx context.Context, c *core) (subjects []string, err error) {
 	at := c.committed.Cursor
 	read := func(subject string, check func(stream.Message) error) {

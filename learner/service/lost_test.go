@@ -24,9 +24,10 @@ type losses struct {
 
 func (l *losses) Lost(subject string) { l.subjects = append(l.subjects, subject) }
 
-// TestBrokerLosesRecords: while a learner waits for the batch of any round the broker loses streams, all of them or what was put last,
-// with the connection or without. Within a minute or so the learner has put the same bytes again, and the task ends as if nothing
-// had been; or, where a start would refuse, it ends with what a start says.
+// TestBrokerLosesRecords: while a learner waits for the batch of any round the broker loses streams, all of
+// them or what was put last, with the connection or without. Within a minute or so the learner has put the same
+// bytes again, and the task ends as if nothing had been; or, where a start would refuse, it ends with a start's
+// error.
 func TestBrokerLosesRecords(t *testing.T) {
 	people := newCast(t)
 	undisturbed := undisturbedWorld(t, people, 3, 2)
@@ -165,7 +166,7 @@ func TestLaggingReplicaLosesNothing(t *testing.T) {
 	})
 }
 
-// TestQuietWait: a learner that waits for a day reads its own records no more often than the timer says.
+// TestQuietWait: a learner that waits for a day reads its own records no more often than its timer fires.
 func TestQuietWait(t *testing.T) {
 	people := newCast(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -308,7 +309,7 @@ func TestLostRoundsDoNotWait(t *testing.T) {
 	})
 }
 
-// TestVoidPausesByHand are the waits after each number of void rounds in a row.
+// TestVoidPausesByHand checks the waits after each number of void rounds in a row.
 func TestVoidPausesByHand(t *testing.T) {
 	var got []string
 	for n := range uint64(12) {
@@ -322,7 +323,8 @@ func TestVoidPausesByHand(t *testing.T) {
 	}
 }
 
-// TestFinishDuringVoidPause: a task that is asked to end while it waits after void rounds ends at once, in place of the round.
+// TestFinishDuringVoidPause: a task that is asked to end while it waits after void rounds ends at once, and the
+// round is not announced.
 func TestFinishDuringVoidPause(t *testing.T) {
 	people := newCast(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -346,7 +348,8 @@ func TestFinishDuringVoidPause(t *testing.T) {
 	})
 }
 
-// TestOthersRecordsWhileItWaits: while a learner waits, the broker loses its Task or Round, and another's stands there. It ends.
+// TestOthersRecordsWhileItWaits: while a learner waits, the broker loses its Task or Round, and holds another
+// learner's instead. The learner ends.
 func TestOthersRecordsWhileItWaits(t *testing.T) {
 	h := recorded(t, newCast(t))
 	for _, subject := range []string{name.Task(), name.Round(3)} {

@@ -14,20 +14,23 @@ import (
 // margin is the ratio of a round's deadline to the time that its cohort takes at the pace of the last round.
 const margin = 3
 
-// A pace is what this process saw of how fast the users of a round came: times by its clock, and nothing of what they sent.
+// A pace measures how fast the users of a round came, as this process saw it: times by its clock, and nothing
+// of their reports.
 type pace struct {
 	took  time.Duration // from the announcement, or this process's start, until the batch was there
 	whole bool          // since the announcement
 	next  *wire.Round   // stands already: this state is an older copy, and has to write the same bytes
 }
 
-// deadline returns the deadline in milliseconds that a round of its own announces after the committed one, of which so many
-// users were counted (0: a void one): margin times as long as its cohort takes at the pace of the last round that shows one, within the plan's bounds;
-// 0 where that is the plan's. The pace of earlier rounds is that which the committed Round's own deadline was made of.
+// deadline returns the deadline in milliseconds that a round of its own announces after the committed one, of
+// which so many users were counted (0: a void one): margin times as long as its cohort takes at the pace of the
+// last round that shows one, within the plan's bounds; 0 where the plan's deadline applies. The pace of earlier
+// rounds is derived from the committed Round's own deadline.
 //
-// Three rounds show none. Publishers of a first round may be started long after it. A void round says nothing. And the members of
-// an interactive phase all come at once: where some are missing they have left, and waiting longer brings none of them back.
-// Organisations are few and known, and the plan's deadline is made for their work.
+// Three rounds show none. Publishers of a first round may be started long after it. A void round has no pace.
+// And the members of an interactive phase all come at once: where some are missing they have left, and waiting
+// longer brings none of them back. Organisations are few and known, and the plan's deadline is made for their
+// work.
 func (c *core) deadline(next manifest.Place, users uint64, p pace) uint64 {
 	plan := c.task.Plan
 	switch least, most := plan.DeadlineMs, plan.StaleMs; {
@@ -47,9 +50,10 @@ func (c *core) deadline(next manifest.Place, users uint64, p pace) uint64 {
 // shortest is the least time of a round of a task without end, as far as its largest cohort allows. Each round costs a commit and a broadcast.
 const shortest = 5 * time.Second
 
-// cohort returns at how many users the next round of an adaptive phase is full: as many as the method wants, but at least as many as come in the
-// time of shortest at the pace of the last round and at most as many as come until the latest deadline, within the plan's bounds. A round that
-// asked more would stay open past its deadline, as late ones do while reports come.
+// cohort returns the number of users at which the next round of an adaptive phase is full: as many as the
+// method wants, but at least as many as come in the time of shortest at the pace of the last round and at most
+// as many as come until the latest deadline, within the plan's bounds. A round with a larger cohort would stay
+// open past its deadline, as late ones do while reports come.
 func (c *core) cohort(next manifest.Place, wants, users uint64, p pace) uint64 {
 	if p.next != nil {
 		return p.next.Cohort
@@ -66,7 +70,7 @@ func (c *core) cohort(next manifest.Place, wants, users uint64, p pace) uint64 {
 	return min(max(wants, next.Phase.Minimum), most)
 }
 
-// perUser is the milliseconds of deadline that a user of the next round is worth.
+// perUser returns the milliseconds of deadline that a user of the next round is worth.
 func (c *core) perUser(users uint64, p pace) float64 {
 	before := float64(c.round.DeadlineMs) / float64(c.place.Cohort)
 	seen := margin * float64(p.took.Milliseconds()) / float64(max(users, 1))
@@ -81,12 +85,13 @@ func (c *core) perUser(users uint64, p pace) float64 {
 	return seen
 }
 
-// paceOf returns what is known of the pace of a round whose batch is there. The round after it stands only where this state is an older copy.
+// paceOf returns the pace of a round whose batch is there. The round after it is stored only where this state
+// is an older copy.
 func (s *Service) paceOf(ctx context.Context, c *core, past past, took time.Duration) (pace, error) {
 	r := c.round.Round
 	p := pace{took: took, whole: r > past.newest}
 	subject := s.config.Task.Round(stream.Round(r + 1))
-	m, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, subject) }, false)
+	m, err := s.readPatiently(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, subject) }, false)
 	if errors.Is(err, stream.ErrNotFound) {
 		return p, nil
 	}

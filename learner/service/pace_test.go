@@ -25,7 +25,7 @@ func (w *world) deadlines() (own []time.Duration) {
 	return own
 }
 
-// wantDeadlines compares them, but for what polling adds.
+// wantDeadlines checks that the rounds announced these deadlines, or up to a tenth more, which polling adds.
 func (w *world) wantDeadlines(want ...time.Duration) {
 	w.t.Helper()
 	got := w.deadlines()
@@ -122,8 +122,8 @@ func TestARestartKeepsThePace(t *testing.T) {
 	})
 }
 
-// TestAnOlderCopyAnnouncesTheSameDeadlines: a learner that applies the standing batches again saw no round's pace, and takes the deadlines
-// that stand, as it has to write the same bytes.
+// TestAnOlderCopyAnnouncesTheSameDeadlines: a learner that applies the stored batches again saw no round's
+// pace, and takes the stored deadlines, as it has to write the same bytes.
 func TestAnOlderCopyAnnouncesTheSameDeadlines(t *testing.T) {
 	h := recordedWhere(t, newCast(t), true)
 	if own := h.deadlines(); own[3] == 0 {

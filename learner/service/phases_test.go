@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// phased is a world of three phases: 2 rounds of new users, 4 rounds of the same 45 users, 1 round of new ones.
+// phased returns a world of three phases: 2 rounds of new users, 4 rounds of the same 45 users, 1 round of new ones.
 func phased(t testing.TB, c cast) *world {
 	t.Helper()
 	w := newWorld(t, c, 0)
@@ -27,7 +27,7 @@ func phased(t testing.TB, c cast) *world {
 	return w
 }
 
-// together is what several rounds of n users cost one of them.
+// together returns the epsilon that several rounds of n users cost one of them.
 func (w *world) together(n uint64, rounds int) float64 {
 	w.t.Helper()
 	r := release(n)
@@ -39,7 +39,7 @@ func (w *world) together(n uint64, rounds int) float64 {
 	return g.Epsilon
 }
 
-// phasedRun is what one learner leaves of a phased world that nothing happens to.
+// phasedRun returns the phased world that one learner leaves when nothing disturbs it.
 func phasedRun(t *testing.T, c cast, voids ...uint64) *world {
 	t.Helper()
 	return undisturbedRun(t, func(t *testing.T) *world { return phased(t, c) }, voids...)
@@ -127,7 +127,7 @@ func TestBudgetOfAPhase(t *testing.T) {
 	})
 }
 
-// endless is a world whose task goes on after its horizon of 3 rounds.
+// endless returns a world whose task goes on after its horizon of 3 rounds.
 func endless(t testing.TB, c cast) *world {
 	t.Helper()
 	w := newWorld(t, c, 0)

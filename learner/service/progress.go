@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Progress is how far a task is.
+// Progress describes how far a task has come.
 type Progress struct {
 	Round         uint64 // last committed
 	Steps         uint64 // rounds that were not void
@@ -24,18 +24,20 @@ type Progress struct {
 	EpsilonBudget float64
 	Delta         float64
 	ModelNorm     float64
-	// Validation is what progressive validation says so far; nil where there is none, or before the first round with scores.
+	// Validation is the result of progressive validation so far; nil where there is none, or before the first
+	// round with scores.
 	Validation *method.Validation
-	// Tracking says how a learner without an end follows its stream; nil for others, or before the first round of gradients.
+	// Tracking describes how a learner without an end follows its stream; nil for others, or before the first
+	// round of gradients.
 	Tracking *method.Tracking
 	// Kept is the newest model that is kept, nil where none is; Rollback the last rollback, nil where there was none.
 	Kept     *Moment
 	Rollback *Rollback
-	// Baseline is what the best constant does, as far as it was released; nil where it was not.
+	// Baseline holds the scores of the best constant, as far as they were released; nil where they were not.
 	Baseline *practical.Baseline
 }
 
-// Planned is how many steps a task takes; 0 for a task without end.
+// Planned returns the number of steps of a task; 0 for a task without end.
 func Planned(plan *wire.Plan) uint64 {
 	if manifest.Endless(plan) {
 		return 0
@@ -53,8 +55,9 @@ func progressOf(task *wire.Task, at state.Checkpoint, alg learner.Algorithm) Pro
 	}
 }
 
-// TrackingOf returns how a committed state follows its stream, as learner.TrackingOf does of the method alone, with the cohort of the round that stands
-// next, which fast traffic makes larger than the method wants it, and its deadline; 0 where none does.
+// TrackingOf returns how a committed state follows its stream, as learner.TrackingOf does of the method alone,
+// with the cohort of the committed next round, which fast traffic makes larger than the method wants it, and
+// its deadline; 0 where no round is next.
 func TrackingOf(plan *wire.Plan, at state.Checkpoint, alg learner.Algorithm) *method.Tracking {
 	t := learner.TrackingOf(alg)
 	if t == nil {
@@ -69,7 +72,7 @@ func TrackingOf(plan *wire.Plan, at state.Checkpoint, alg learner.Algorithm) *me
 	return t
 }
 
-// A BatchSummary is what state keeps of the last batch, for people to look at.
+// A BatchSummary is the part of the last batch that the state keeps, for people to look at.
 type BatchSummary struct {
 	Round       uint64            `json:"round"`
 	Attempt     uint64            `json:"attempt"`

@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// A Record is what the history of a task has of one round. All of it is post-processing of released batches, and times
-// of the broker.
+// A Record is the history's entry for one round. All of it is post-processing of released batches, and times of
+// the broker.
 type Record struct {
 	Round      uint64    `json:"round"`
 	Time       time.Time `json:"time"`  // when its batch was stored, by the broker's clock
@@ -21,10 +21,10 @@ type Record struct {
 	Steps      uint64    `json:"steps"`         // so far, void rounds left out
 	Version    uint64    `json:"model_version"` // of the model after it: steps and rollbacks
 	Void       bool      `json:"void,omitempty"`
-	// Unused says that the round was asked at a model that was rolled back before its batch came: its users are counted,
-	// and the model learned nothing from them.
+	// Unused reports whether the round was asked at a model that was rolled back before its batch came: its
+	// users are counted, and the model learned nothing from them.
 	Unused bool `json:"unused,omitempty"`
-	// Scores are those of this round alone, of the model that stood before it; empty where nobody reported any.
+	// Scores are the scores of this round alone, of the model before it; empty where nobody reported any.
 	Scores       RoundScores `json:"scores"`
 	Surprise     *float64    `json:"surprise,omitempty"`
 	Alarm        bool        `json:"alarm"`
@@ -73,7 +73,7 @@ func (r Record) rollBack(to uint64, now time.Time) *Record {
 	return &r
 }
 
-// keep returns what a store keeps of a record; model is not written where the record says that none is kept.
+// keep returns the stored form of a record; model is left out where the record has no snapshot.
 func (r *Record) keep(model []byte) (state.Kept, error) {
 	row, err := json.Marshal(r)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestBatchesThatAreRefused: what does not answer the announced round is an error that says why, and changes nothing.
+// TestBatchesThatAreRefused: a batch that does not answer the announced round is refused with the reason, and
+// changes nothing.
 func TestBatchesThatAreRefused(t *testing.T) {
 	people := newCast(t)
 	stranger, err := seal.NewIdentity()

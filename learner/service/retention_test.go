@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// far is a round of the history's task that is much later than its last.
+// far returns a round of the history's task that is much later than its last.
 func (w *world) far(t *testing.T, h *history) *wire.Round {
 	t.Helper()
 	var r wire.Round
@@ -23,8 +23,8 @@ func (w *world) far(t *testing.T, h *history) *wire.Round {
 	return &r
 }
 
-// TestAnOlderFolderAndBatchesThatAreGone: where the batches that an older folder lacks were removed, the learner says so, and
-// applying them again is no way out.
+// TestAnOlderFolderAndBatchesThatAreGone: where the batches that an older folder lacks were removed, the
+// learner reports it, and applying them again is no way out.
 func TestAnOlderFolderAndBatchesThatAreGone(t *testing.T) {
 	h := recorded(t, newCast(t))
 	for _, change := range []func(*Config){nil, accept} {
@@ -47,9 +47,9 @@ func TestAnOlderFolderAndBatchesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestAnOlderFolderAndAnOldRoundPutAgain: retention removed the rounds that an older folder knows, and an old one is put again, so that it is shown
-// as the newest: one of before the folder, of its time, or of after it. By its sequence it is the folder that is old, not the broker, and applying
-// what stands leads nowhere.
+// TestAnOlderFolderAndAnOldRoundPutAgain: retention removed the rounds that an older folder knows, and an old
+// one is put again, so that it is shown as the newest: one of before the folder, of its time, or of after it.
+// By its sequence it is the folder that is old, not the broker, and applying the stored batches leads nowhere.
 func TestAnOlderFolderAndAnOldRoundPutAgain(t *testing.T) {
 	h := recorded(t, newCast(t))
 	for _, c := range []struct {

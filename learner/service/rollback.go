@@ -14,11 +14,11 @@ import (
 )
 
 var (
-	// ErrStateRolledBack says that the broker holds what this learner announced and does not remember: its state folder is
-	// an older copy. Config.AcceptRollback is the way out.
+	// ErrStateRolledBack means that the broker holds records that this learner announced and does not remember:
+	// its state folder is an older copy. Config.AcceptRollback is the way out.
 	ErrStateRolledBack = errors.New("the state folder is older than the broker")
-	// ErrBrokerRolledBack says that the broker does not hold what the committed state was made from: it was restored from an
-	// older copy, replaced, or lost what it had acknowledged.
+	// ErrBrokerRolledBack means that the broker does not hold the records that the committed state was made
+	// from: it was restored from an older copy, replaced, or lost records that it had acknowledged.
 	ErrBrokerRolledBack = errors.New("the broker is older than the state folder")
 )
 
@@ -34,7 +34,8 @@ const (
 // patience is Config.Patience where that is not set.
 const patience = 15 * time.Second
 
-// A past is what the broker shows of the task's history before the learner writes anything in this life.
+// A past is the part of the task's history that the broker shows before the learner writes anything in this
+// life.
 type past struct {
 	newest  uint64 // round announced, 0 for none
 	records uint64 // that were put on the stream of rounds up to the one that was put last
@@ -43,12 +44,13 @@ type past struct {
 	reason  string // in End
 }
 
-// survey compares what is committed with what stands. A commit comes before its announcement, so the broker knows at most
-// the one round that is committed and not yet applied; whatever goes beyond was announced by a newer state than this one.
-// The other way around, what was applied once stands for the task's life.
+// survey compares the committed state with the records on the broker. A commit comes before its announcement,
+// so the broker knows at most the one round that is committed and not yet applied; any later record was
+// announced by a newer state than this one. The other way around, a batch that was applied once stays on the
+// broker for the task's life.
 //
-// It sees what the broker shows. A replica that hides the newest rounds lets an older copy of the state pass; that does no
-// harm, because all that such a learner can do is to write the standing bytes again.
+// It sees only the records that the broker shows. A replica that hides the newest rounds lets an older copy of
+// the state pass; that does no harm, because all that such a learner can do is to write the stored bytes again.
 func (s *Service) survey(ctx context.Context, c *core) (past, error) {
 	at := c.committed.Cursor
 	var p past
@@ -99,7 +101,7 @@ func over(ended bool) string {
 func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 	if max(p.decided, p.records) > committed+uint64(stream.KeptRounds) { // the newest may be an old one, put again
 		next := committed + 1
-		_, err := s.look(ctx, func() (stream.Message, error) {
+		_, err := s.readPatiently(ctx, func() (stream.Message, error) {
 			return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(next)))
 		}, true)
 		if errors.Is(err, stream.ErrNotFound) {
@@ -123,15 +125,16 @@ func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 	return nil
 }
 
-// unbegun refuses a task of which a learner's records stand: a commit comes before them, so they are not those of a folder without one. A learner that
-// waits for the stage's key asks for it, because the stages of a task that is over put none.
+// unbegun refuses a task that has records of a learner: a commit comes before them, so they are not records of
+// a folder without one. A learner that waits for the stage's key asks for it, because the stages of a task that
+// is over put none.
 func (s *Service) unbegun(ctx context.Context) error {
 	for _, read := range []func() (stream.Message, error){
 		func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.Task()) },
 		func() (stream.Message, error) { return s.config.Records.Latest(ctx, s.config.Task.Rounds()) },
 		func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.End()) },
 	} {
-		m, err := s.look(ctx, read, false)
+		m, err := s.readPatiently(ctx, read, false)
 		switch {
 		case err == nil:
 			return fmt.Errorf("%s stands, and this state folder is empty: %w", m.Subject, ErrOtherLearner)
@@ -142,9 +145,10 @@ func (s *Service) unbegun(ctx context.Context) error {
 	return nil
 }
 
-// newestRound is the newest round that stands, 0 for none. One that is older than the committed round is asked for again
-// until patience ends. Then it may be an old one, put last, again where retention had removed it: so the two that the committed state
-// knows are asked for by their numbers. records is the sequence of the round that was put last: so many records were put before and with it.
+// newestRound returns the newest round that is stored, 0 for none. One that is older than the committed round
+// is asked for again until patience ends. Then it may be an old one, put last, again where retention had
+// removed it: so the two that the committed state knows are asked for by their numbers. records is the sequence
+// of the round that was put last: so many records were put before and with it.
 func (s *Service) newestRound(ctx context.Context, c *core) (newest, records uint64, err error) {
 	at := c.committed.Cursor.Round
 	read := func(m stream.Message, err error) (stream.Message, error) {
@@ -164,14 +168,14 @@ func (s *Service) newestRound(ctx context.Context, c *core) (newest, records uin
 		}
 		return m, err
 	}
-	_, err = s.look(ctx, func() (stream.Message, error) {
+	_, err = s.readPatiently(ctx, func() (stream.Message, error) {
 		m, err := s.config.Records.Latest(ctx, s.config.Task.Rounds())
 		records = m.Sequence
 		return read(m, err)
 	}, !c.committed.Ended() && at > 0)
 	for _, r := range []uint64{at + 1, at} {
 		if errors.Is(err, stream.ErrNotFound) && newest > 0 {
-			_, err = s.look(ctx, func() (stream.Message, error) {
+			_, err = s.readPatiently(ctx, func() (stream.Message, error) {
 				return read(s.config.Records.Get(ctx, s.config.Task.Round(stream.Round(r))))
 			}, false)
 		}
@@ -182,9 +186,11 @@ func (s *Service) newestRound(ctx context.Context, c *core) (newest, records uin
 	return newest, records, err
 }
 
-// standingEnd is the End that stands, nil for none.
+// standingEnd returns the stored End, nil for none.
 func (s *Service) standingEnd(ctx context.Context, c *core) (*wire.End, error) {
-	m, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.End()) }, false)
+	m, err := s.readPatiently(ctx, func() (stream.Message, error) {
+		return s.config.Records.Get(ctx, s.config.Task.End())
+	}, false)
 	if errors.Is(err, stream.ErrNotFound) {
 		return nil, nil
 	}
@@ -199,7 +205,8 @@ func (s *Service) standingEnd(ctx context.Context, c *core) (*wire.End, error) {
 	return end, c.wrote(m.Subject, end.TaskHash, err)
 }
 
-// wrote says whether a record is ours: not if it does not verify, and not if it is of another task.
+// wrote returns an error wrapping ErrOtherLearner if a record is not ours: if err tells that it does not
+// verify, or if it is of another task.
 func (c *core) wrote(subject string, task []byte, err error) error {
 	if err == nil && !bytes.Equal(task, c.taskHash[:]) {
 		err = errors.New("it is of another task")
@@ -210,7 +217,7 @@ func (c *core) wrote(subject string, task []byte, err error) error {
 	return nil
 }
 
-// lastBatch wants the batch that was applied last to stand as it was.
+// lastBatch checks that the batch that was applied last is stored unchanged.
 func (s *Service) lastBatch(ctx context.Context, at state.Cursor) error {
 	m, err := s.standingBatch(ctx, at.Round)
 	if err != nil {
@@ -221,16 +228,20 @@ func (s *Service) lastBatch(ctx context.Context, at state.Cursor) error {
 
 // standingBatch reads the batch of a round that is known to be decided.
 func (s *Service) standingBatch(ctx context.Context, r uint64) (stream.Message, error) {
-	m, err := s.look(ctx, func() (stream.Message, error) { return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(r))) }, true)
+	m, err := s.readPatiently(ctx, func() (stream.Message, error) {
+		return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(r)))
+	}, true)
 	if errors.Is(err, stream.ErrNotFound) {
 		err = fmt.Errorf("%w: the batch of round %d was there and is gone: %s", ErrBrokerRolledBack, r, brokerWayOut)
 	}
 	return m, err
 }
 
-// look reads until the broker answers; where something must be there, also until it is or patience with an answering
-// broker ends.
-func (s *Service) look(ctx context.Context, read func() (stream.Message, error), must bool) (stream.Message, error) {
+// readPatiently reads until the broker answers. If the record must be there, it also reads until it is, or until
+// patience with an answering broker ends.
+func (s *Service) readPatiently(
+	ctx context.Context, read func() (stream.Message, error), must bool,
+) (stream.Message, error) {
 	var since time.Time // of the first answer after the last trouble
 	for {
 		msg, err := read()

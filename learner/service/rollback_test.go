@@ -40,10 +40,10 @@ type history struct {
 	last    uint64 // round
 }
 
-// recorded is a run of 4 rounds, the second of which is void.
+// recorded returns a run of 4 rounds, the second of which is void.
 func recorded(t *testing.T, people cast) *history { return recordedWhere(t, people, false) }
 
-// recordedWhere is the same of a world whose rounds have deadlines of their own, where they are timed.
+// recordedWhere is like recorded; if timed, the rounds of the world have deadlines of their own.
 func recordedWhere(t *testing.T, people cast, timed bool) *history {
 	t.Helper()
 	h := new(history)
@@ -68,8 +68,8 @@ func recordedWhere(t *testing.T, people cast, timed bool) *history {
 	return h
 }
 
-// at is a world with the folder as it was when round k was committed, and with these records on the broker, in the order
-// in which they were written.
+// at returns a world with the folder as it was when round k was committed, and with these records on the
+// broker, in the order in which they were written.
 func (h *history) at(t *testing.T, k uint64, stands func(stream.Address) bool) *world {
 	t.Helper()
 	w := newWorld(t, h.cast, h.rounds)
@@ -91,7 +91,7 @@ func (h *history) at(t *testing.T, k uint64, stands func(stream.Address) bool) *
 	return w
 }
 
-// until returns what stands when round r is announced, and perhaps answered.
+// until selects the records that exist when round r is announced, and perhaps answered.
 func until(r stream.Round, answered bool) func(stream.Address) bool {
 	return func(a stream.Address) bool {
 		switch a.Verb {
@@ -238,7 +238,8 @@ func TestCrashWhileApplyingAgain(t *testing.T) {
 	}
 }
 
-// TestAcceptingNeedsTheBatches: a batch that is gone cannot be applied again, and its round is not asked anew.
+// TestAcceptingNeedsTheBatches checks that a batch that is gone cannot be applied again, and that its round is
+// not asked a second time.
 func TestAcceptingNeedsTheBatches(t *testing.T) {
 	h := recorded(t, newCast(t))
 	synctest.Test(t, func(t *testing.T) {
@@ -361,7 +362,7 @@ func TestLagIsNotARollback(t *testing.T) {
 	}
 }
 
-// TestPastOfAnotherLearner: what stands in our place and is not ours is no rollback.
+// TestPastOfAnotherLearner: records of another learner under our subjects are no rollback.
 func TestPastOfAnotherLearner(t *testing.T) {
 	h := recorded(t, newCast(t))
 	foreign := bytes.Repeat([]byte{7}, 32)
@@ -401,8 +402,8 @@ func TestPastOfAnotherLearner(t *testing.T) {
 	})
 }
 
-// TestAnEmptyFolderAndATaskThatBegan: a learner without a state does not wait for the stage's key where a learner's records stand, or are put meanwhile:
-// the stages of a task that is over put none.
+// TestAnEmptyFolderAndATaskThatBegan: a learner without a state does not wait for the stage's key where a
+// learner's records exist, or are put meanwhile: the stages of a task that is over put none.
 func TestAnEmptyFolderAndATaskThatBegan(t *testing.T) {
 	h := recorded(t, newCast(t))
 	for _, stands := range []string{name.Task(), name.Round(2), name.End()} {

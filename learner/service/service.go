@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// ErrOtherLearner says that bytes that are not ours stand where only this learner writes.
+// ErrOtherLearner means that records where only this learner writes are not its own.
 var ErrOtherLearner = errors.New("another learner is alive on this task, or its state folder was replaced")
 
 // A Service runs one task. It is used once: New, then Run.
@@ -69,7 +69,7 @@ func (s *Service) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	past, err := s.stand(ctx, c)
+	past, err := s.reconcile(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -85,9 +85,9 @@ func (s *Service) run(ctx context.Context) error {
 	return c.refusal()
 }
 
-// stand compares the committed state with what stands at the broker, and has Task stand there: at the start, and where the broker has
-// lost records since.
-func (s *Service) stand(ctx context.Context, c *core) (past, error) {
+// reconcile compares the committed state with the records at the broker, and puts Task there: at the start, and
+// where the broker has lost records since.
+func (s *Service) reconcile(ctx context.Context, c *core) (past, error) {
 	past, err := s.survey(ctx, c)
 	if err != nil {
 		return past, err
@@ -95,15 +95,16 @@ func (s *Service) stand(ctx context.Context, c *core) (past, error) {
 	return past, s.put(ctx, s.config.Task.Task(), c.committed.Task, 0)
 }
 
-// announce has the committed next round stand.
+// announce puts the committed next round on the broker.
 func (s *Service) announce(ctx context.Context, c *core) error {
 	r := c.round.Round
 	return s.put(ctx, s.config.Task.Round(stream.Round(r)), c.committed.NextRound, r) // r: the task, and r-1 rounds
 }
 
-// Check compares the committed state with what stands at the broker, as Run does at its start, and writes nothing. A state
-// that may go on is nil; one that is an older copy is an error that wraps ErrStateRolledBack. A task that has ended asks nothing
-// of its broker, which may be of any time before: endless says that no End stands there, which Run would put.
+// Check compares the committed state with the records at the broker, as Run does at its start, and writes
+// nothing. It returns nil for a state that may go on, and an error that wraps ErrStateRolledBack for an older
+// copy. For a task that has ended the broker may be of any earlier time: endless reports whether it holds no
+// End, which Run would put.
 func (s *Service) Check(ctx context.Context) (endless bool, err error) {
 	if _, err := s.config.Store.Load(ctx); err != nil { // load would begin a task
 		return false, fmt.Errorf("learner service: task %s: %w", s.config.Task, err)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestTroubleIsToldNowAndThen: of a broker that does not answer for 65 s a learner that asks every second says so three times,
-// and once that it answers again.
+// TestTroubleIsToldNowAndThen: of a broker that does not answer for 65 s a learner that asks every second
+// reports it three times, and once that it answers again.
 func TestTroubleIsToldNowAndThen(t *testing.T) {
 	people := newCast(t)
 	synctest.Test(t, func(t *testing.T) {

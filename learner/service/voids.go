@@ -21,7 +21,7 @@ const (
 	maxVoidPause = time.Hour
 )
 
-// pauseAfter is how long to wait before the round after so many void ones in a row.
+// pauseAfter returns the pause before the round that follows so many void rounds in a row.
 func pauseAfter(voids uint64) time.Duration {
 	if voids <= CalmVoids {
 		return 0
@@ -29,8 +29,8 @@ func pauseAfter(voids uint64) time.Duration {
 	return voidPause << min(voids-CalmVoids-1, 6) // 64 minutes, which the longest bounds
 }
 
-// usedUp returns how many of the void rounds in a row, before a round, may have used up a cohort. Those whose batch says that the broker had
-// lost the round asked nobody. The count stops where it makes no longer pause.
+// usedUp returns how many of the void rounds in a row, before a round, may have used up a cohort. Rounds that
+// the broker had lost, by their batch, asked nobody. The count stops where it makes no longer pause.
 func (s *Service) usedUp(ctx context.Context, c *core, voids, next uint64) (count uint64) {
 	for r := next - 1; r > 0 && r+voids >= next && pauseAfter(count) < maxVoidPause; r-- {
 		var b wire.Batch
@@ -46,8 +46,8 @@ func (s *Service) usedUp(ctx context.Context, c *core, voids, next uint64) (coun
 	return count
 }
 
-// holdOff waits after void rounds in a row before the next round is announced: not where it stands already, or where the task is
-// to end in its place. The count is committed, so a restart does not make users go faster.
+// holdOff waits after void rounds in a row before the next round is announced: not where it is stored already,
+// or where the task ends instead. The count is committed, so a restart does not make users go faster.
 func (s *Service) holdOff(ctx context.Context, c *core, past past) error {
 	voids, r := c.committed.Ledger.InARow, c.round.Round
 	if voids <= CalmVoids || r <= past.newest {

@@ -35,7 +35,8 @@ const (
 
 var params = randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 5, Trials: 64, Coin: randomizer.Fair}
 
-// release is what the accountant is asked about a round of n users, written down independently of the service.
+// release returns the accountant's question about a round of n users, written down independently of the
+// service.
 func release(n uint64) accounting.Release {
 	return accounting.Release{Trust: accounting.Shuffle, Users: n, Dim: dim, Levels: 5, Trials: 64, P: 0.5,
 		HonestFraction: accounting.One, Rounds: 1}
@@ -50,7 +51,7 @@ func epsilonOf(t testing.TB, n uint64) float64 {
 	return g.Epsilon
 }
 
-// A cast is who takes part. Two worlds with one cast write the same bytes.
+// A cast holds the identities that take part. Two worlds with one cast write the same bytes.
 type cast struct{ learner, stage *seal.Identity }
 
 func newCast(t testing.TB) cast {
@@ -70,11 +71,11 @@ type world struct {
 	t testing.TB
 	cast
 	rounds  uint64
-	phases  []*wire.Phase // in place of one phase of rounds
+	phases  []*wire.Phase // nil: one phase of rounds
 	endless bool
 	silos   uint64          // of a task of trust local
 	voids   map[uint64]bool // rounds whose batch is void
-	// lostRounds are those among them of which the batch says that the broker lost them.
+	// lostRounds are the void rounds whose batch tells that the broker lost them.
 	lostRounds map[uint64]bool
 	budget     float64
 	accept     bool                                                 // a rollback of the folder
@@ -94,7 +95,7 @@ func newWorld(t testing.TB, c cast, rounds uint64) *world {
 	return &world{t: t, cast: c, rounds: rounds, budget: epsilonOf(t, cohort), broker: broker, store: storetest.NewMemory()}
 }
 
-// body is what Prepare returns.
+// body returns the Task that Prepare returns.
 func (w *world) body() (*wire.Task, error) {
 	plan := &wire.Plan{Algorithm: "psgd", Phases: w.phases, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Set: &wire.Set{Radius: 2},
 		Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget}
@@ -136,7 +137,7 @@ func (w *world) new(c Config) *Service {
 	return s
 }
 
-// reopen is the folder as the next process finds it.
+// reopen opens the folder again as the next process finds it.
 func (w *world) reopen() {
 	w.t.Helper()
 	_ = w.store.Close() // its failure, if it was one, is the point
@@ -146,7 +147,7 @@ func (w *world) reopen() {
 	}
 }
 
-// sign is the signed message; it is the test's own mistake if it cannot be signed.
+// sign returns the signed message; it is the test's own mistake if it cannot be signed.
 func (w *world) sign(id *seal.Identity, m proto.Message) []byte {
 	w.t.Helper()
 	data, err := id.Sign(m)
@@ -156,7 +157,7 @@ func (w *world) sign(id *seal.Identity, m proto.Message) []byte {
 	return data
 }
 
-// put insists until the record stands.
+// put insists until the record is stored.
 func (w *world) put(ctx context.Context, subject string, data []byte) {
 	for ctx.Err() == nil {
 		r, err := w.broker.PutOnce(ctx, subject, data)
@@ -182,7 +183,7 @@ func (w *world) get(ctx context.Context, subject string) *stream.Message {
 	return nil
 }
 
-// announced is round r as it stands, with its manifest hash.
+// announced returns round r as it is stored, with its manifest hash.
 func (w *world) announced(ctx context.Context, r uint64) (*wire.Round, stream.Hash, bool) {
 	m := w.get(ctx, name.Round(stream.Round(r)))
 	if m == nil {
@@ -197,7 +198,7 @@ func (w *world) announced(ctx context.Context, r uint64) (*wire.Round, stream.Ha
 	return &round, stream.HashOf(body), true
 }
 
-// batch is the honest answer of n users to a round: a function of the round alone.
+// batch returns the honest answer of n users to a round: a function of the round alone.
 func (w *world) batch(round *wire.Round, hash stream.Hash, n uint64) *wire.Batch {
 	w.t.Helper()
 	totals := make([]uint64, dim)
@@ -239,7 +240,7 @@ func (w *world) batch(round *wire.Round, hash stream.Hash, n uint64) *wire.Batch
 		Rejects: []*wire.Reject{{Reason: "duplicate", Count: round.Round}}}
 }
 
-// place is where a round is in the plan.
+// place returns the place of a round in the plan.
 func (w *world) place(round *wire.Round) manifest.Place {
 	body, _ := w.body()
 	at, _ := manifest.PhaseOf(body.Plan, round.Step)
@@ -251,7 +252,7 @@ func (w *world) void(round *wire.Round, hash stream.Hash) *wire.Batch {
 		Void: true, Reason: "the claimer died"}
 }
 
-// answer is the stage at round r.
+// answer plays the stage at round r: it puts the batch of the round.
 func (w *world) answer(ctx context.Context, r uint64) {
 	round, hash, ok := w.announced(ctx, r)
 	if !ok {
@@ -288,7 +289,7 @@ func (w *world) play(lives func(ctx context.Context)) {
 	<-over
 }
 
-// run is a world in which one learner does all.
+// run lets one learner live in the world until its task ends.
 func (w *world) run() {
 	w.t.Helper()
 	w.play(func(ctx context.Context) {
@@ -298,13 +299,13 @@ func (w *world) run() {
 	})
 }
 
-// undisturbedWorld is what one learner leaves that nothing happens to.
+// undisturbedWorld returns the world that one learner leaves when nothing disturbs it.
 func undisturbedWorld(t *testing.T, people cast, rounds uint64, voids ...uint64) *world {
 	t.Helper()
 	return undisturbedRun(t, func(t *testing.T) *world { return newWorld(t, people, rounds) }, voids...)
 }
 
-// undisturbedRun is the same of any world.
+// undisturbedRun is like undisturbedWorld, for the world that build returns.
 func undisturbedRun(t *testing.T, build func(*testing.T) *world, voids ...uint64) *world {
 	t.Helper()
 	var w *world
@@ -320,7 +321,7 @@ func undisturbedRun(t *testing.T, build func(*testing.T) *world, voids ...uint64
 	return w
 }
 
-// trace is all that a world leaves: what everybody can read, and the learner's disk.
+// trace returns all that a world leaves: what everybody can read, and the learner's disk.
 func (w *world) trace() (public map[string][]byte, at state.Checkpoint, ledger []state.Entry) {
 	w.t.Helper()
 	ctx := context.Background()
@@ -341,7 +342,7 @@ func (w *world) trace() (public map[string][]byte, at state.Checkpoint, ledger [
 	return public, at, ledger
 }
 
-// chargedOf is one entry for each round, the one that counts.
+// chargedOf returns one entry for each round, the one that counts.
 func chargedOf(entries []state.Entry) (charged []state.Entry) {
 	for e := range state.Charged(state.Entries(entries)) {
 		charged = append(charged, e)

@@ -31,7 +31,7 @@ func newStandard(mean, std, clip float64) affine {
 	return affine{low: mean - clip*std, high: mean + clip*std, scale: Standard, a: 1 / std, b: -mean / std, mean: mean, cut: clip}
 }
 
-// affineOf is the map of a numeric column.
+// affineOf returns the map of a numeric column.
 func affineOf(c *Column) affine {
 	switch {
 	case c.Kind == Indicator:
@@ -42,7 +42,7 @@ func affineOf(c *Column) affine {
 	return newAffine(c.Min, c.Max, c.Scale)
 }
 
-// affine is the map of every value.
+// affine returns the map of every value.
 func (v *Vector) affine() affine {
 	if v.Kind == Indicator {
 		return newAffine(0, 1, rounded)
@@ -74,7 +74,7 @@ func (f affine) apply(x float64) float64 {
 // invert maps a coordinate back to the units of the data.
 func (f affine) invert(y float64) float64 { return (y - f.b) / f.a }
 
-// bound is the largest magnitude of a mapped value.
+// bound returns the largest magnitude of a mapped value.
 func (f affine) bound() float64 {
 	switch f.scale {
 	case Raw, rounded:
@@ -85,5 +85,5 @@ func (f affine) bound() float64 {
 	return 1
 }
 
-// bounds are the least and the largest mapped value.
+// bounds returns the least and the largest mapped value.
 func (f affine) bounds() [2]float64 { return [2]float64{f.apply(f.low), f.apply(f.high)} }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// dimension is the length of a feature vector, intercept included.
+// dimension returns the length of a feature vector, intercept included.
 func (s *Spec) dimension() int {
 	if s.Intercept != 0 {
 		return s.Features.width() + 1
@@ -13,14 +13,14 @@ func (s *Spec) dimension() int {
 	return s.Features.width()
 }
 
-// declaredBound is the largest norm of the features that the declaration allows, intercept left out. It is attained, but for
-// Fourier features, whose cosines are never all 1 in magnitude, for crosses, whose columns may exclude each other, and for products of a
-// number whose own term is largest where it is missing.
+// declaredBound returns the largest norm of the features that the declaration allows, intercept left out. It is
+// attained, except with Fourier features, whose cosines are never all 1 in magnitude, with crosses, whose
+// columns may exclude each other, and with products of a number whose own term is largest where it is missing.
 func (s *Spec) declaredBound() float64 {
 	return math.Sqrt(s.Features.squaredBound())
 }
 
-// featureBound is the norm that features are scaled down to, or the largest that they have.
+// featureBound returns the norm that features are scaled down to, or the largest that they have.
 func (s *Spec) featureBound() float64 {
 	if s.NormBound > 0 {
 		return s.NormBound
@@ -28,7 +28,7 @@ func (s *Spec) featureBound() float64 {
 	return s.declaredBound()
 }
 
-// squaredBound is the largest squared norm of the scaled coordinates.
+// squaredBound returns the largest squared norm of the scaled coordinates.
 func (f *Features) squaredBound() float64 {
 	return f.largest(func(j int, b float64) float64 { b *= f.scale(j); return b * b })
 }
@@ -87,7 +87,8 @@ func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	return sum
 }
 
-// largestNumber is the larger term of a number of a column, coordinate at, that is there, and of one that is missing.
+// largestNumber returns the larger term of a number of a column, coordinate at, that is there, and of one that
+// is missing.
 func (c *Column) largestNumber(term func(j int, b float64) float64, at int) float64 {
 	f := affineOf(c)
 	most := term(at, f.bound())
@@ -97,7 +98,7 @@ func (c *Column) largestNumber(term func(j int, b float64) float64, at int) floa
 	return most
 }
 
-// scale is what coordinate j is multiplied with.
+// scale returns the factor by which coordinate j is multiplied.
 func (f *Features) scale(j int) float64 {
 	switch {
 	case f.Scales != nil:

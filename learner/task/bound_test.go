@@ -17,7 +17,7 @@ func mapped(t testing.TB, m *FeatureMap, row Row) convex.Example {
 	return e
 }
 
-// The bound is as small as can be: an event attains it, and is not scaled down.
+// TestBoundIsAttained: the bound is as small as can be: an event attains it, and is not scaled down.
 func TestBoundIsAttained(t *testing.T) {
 	s := mustParse(t, derived)
 	s.Features.Fourier = nil
@@ -47,7 +47,8 @@ func TestBoundIsAttained(t *testing.T) {
 	}
 }
 
-// Events within the declared bounds are never scaled down: what declaredBound computes is a bound.
+// TestNothingIsScaledDown: events within the declared bounds are never scaled down: what declaredBound computes
+// is a bound.
 func TestNothingIsScaledDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSpec(t)
@@ -65,7 +66,7 @@ func TestNothingIsScaledDown(t *testing.T) {
 	})
 }
 
-// A bound whose square overflows is refused.
+// TestBoundIsFinite: a bound whose square overflows is refused.
 func TestBoundIsFinite(t *testing.T) {
 	_, err := Parse([]byte(derived), []string{"features.columns.0={column: age, kind: numeric, min: -1e100, max: 1e100, scale: raw}",
 		"features.polynomial={columns: [age], degree: 3}"})
@@ -74,7 +75,7 @@ func TestBoundIsFinite(t *testing.T) {
 	}
 }
 
-// Map allocates nothing once its memory has grown, whatever it computes.
+// TestMapDoesNotAllocate: Map allocates nothing once its memory has grown, whatever it computes.
 func TestMapDoesNotAllocate(t *testing.T) {
 	idx := mustCompile(t, mustParse(t, scaled, "events.format=idx", "features={vector: {dimension: 2, min: 0, max: 1, hidden: true}, fourier: {dimension: 5, gamma: 1}}"))
 	for _, c := range []struct {
@@ -96,7 +97,7 @@ func TestMapDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Memory that served one task serves another.
+// TestMapReusesMemory: memory that served one task serves another.
 func TestMapReusesMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var e convex.Example

@@ -45,8 +45,8 @@ func ParseCanonical(data []byte) (*Spec, error) {
 	return s, nil
 }
 
-// ParseDeclaration reads the canonical form after another JSON document has carried it, and may have laid it out or
-// escaped it anew: a snapshot, for example. Where the bytes are signed or hashed, use ParseCanonical.
+// ParseDeclaration reads the canonical form after another JSON document has carried it and may have changed its
+// layout or escapes: a snapshot, for example. Where the bytes are signed or hashed, use ParseCanonical.
 func ParseDeclaration(data []byte) (*Spec, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -126,7 +126,7 @@ func DifferenceText(list []Difference) string {
 	return strings.Join(texts, "; ")
 }
 
-// leaves are the values of a JSON document that have no parts, by their keys.
+// leaves returns the values of a JSON document that have no parts, by their keys.
 func leaves(data []byte) (map[string]string, bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()

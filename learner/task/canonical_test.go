@@ -34,7 +34,8 @@ func TestCanonicalIdentity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { requireCanonical(t, drawSpec(t)) })
 }
 
-// One declaration in two spellings has one canonical form, and every field that is changed changes it.
+// TestCanonicalIsOfTheDeclaration: one declaration in two spellings has one canonical form, and every field
+// that is changed changes it.
 func TestCanonicalIsOfTheDeclaration(t *testing.T) {
 	encode := func(s *Spec) string {
 		b, err := s.Canonical()
@@ -61,7 +62,8 @@ func TestCanonicalIsOfTheDeclaration(t *testing.T) {
 	}
 }
 
-// So does every key of the features and of the model that shapes what devices compute.
+// TestCanonicalTellsFeaturesApart: every key of the features and of the model that shapes the vectors of
+// devices changes the canonical form.
 func TestCanonicalTellsFeaturesApart(t *testing.T) {
 	seen := make(map[string]string)
 	for _, set := range []string{
@@ -110,7 +112,7 @@ func TestParseCanonicalRefusesOtherSpellings(t *testing.T) {
 	}
 }
 
-// A declaration inside another document survives indentation and escaping.
+// TestParseDeclaration: a declaration inside another document survives indentation and escaping.
 func TestParseDeclaration(t *testing.T) {
 	s := mustParse(t, plain, "label.positive.0=>50K")
 	b, err := s.Canonical()

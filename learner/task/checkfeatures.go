@@ -80,7 +80,7 @@ func (s *Spec) checkColumns() error {
 	return nil
 }
 
-// checkMember refuses a field of a group that is no field, or stands elsewhere but as a number.
+// checkMember refuses a field of a group that is no field, or that is used elsewhere, except as a number.
 func (s *Spec) checkMember(path string, group *Column, at int, name string) error {
 	before := slices.Clone(group.Columns[:at])
 	for i := range s.Features.Columns {

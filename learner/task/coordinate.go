@@ -30,20 +30,21 @@ type Coordinate struct {
 	Offset float64 `json:"offset"`
 	// Position is the number of the indicator among those of its column or cross, from 0.
 	Position int `json:"position,omitempty"`
-	// Sources are what the coordinate is made from. They follow from the declaration, which travels with every model.
+	// Sources are the inputs of the coordinate. They follow from the declaration, which travels with every
+	// model.
 	Sources []*Source `json:"-"`
 	// Derived is of cross, polynomial and fourier.
 	Derived *Derived `json:"derived,omitempty"`
 }
 
-// The kinds of coordinates that are made from several fields; the others are those of columns.
+// The kinds of coordinates that are made from several fields. All other kinds are kinds of columns.
 const (
 	Crossed   = "cross"
 	Product   = "polynomial"
 	FourierOf = "fourier"
 )
 
-// Derived is what a Coordinate adds where it is made from several fields.
+// Derived holds the additional fields of a Coordinate that is made from several fields.
 type Derived struct {
 	Columns []string `json:"columns,omitempty"` // names of the sources; empty for a vector
 
@@ -60,7 +61,8 @@ type Derived struct {
 	Phase       float64   `json:"-"`
 }
 
-// quoteName is the part of a name that comes from the declaration, in quotes where a character could be taken for one of ours: names are unique.
+// quoteName returns the part of a name that comes from the declaration, in quotes where a character could be
+// taken for one of ours: names are unique.
 func quoteName(s string) string {
 	if strings.ContainsAny(s, `=#&<>^~"`+"*") {
 		return strconv.Quote(s)
@@ -176,7 +178,7 @@ func (m *FeatureMap) ofProduct(inputs []int) Coordinate {
 	return c
 }
 
-// powerRange is the range of x^power y for x in the interval and y in [low, high].
+// powerRange returns the range of x^power y for x in the interval and y in [low, high].
 func powerRange(x [2]float64, power int, low, high float64) (float64, float64) {
 	a, b := x[0], x[1]
 	for range power - 1 {

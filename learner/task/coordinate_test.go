@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scaledValue is the value of a numeric source, position that of another one, or -1, for a row of fields by name: what another program
-// makes of the description.
+// scaledValue returns the value of a numeric source, position that of another one, or -1, for a row of fields
+// by name, as another program would read the description.
 func scaledValue(t rapid.TB, s *Source, fields map[string]string) float64 {
 	x, missing := number(t, s, s.Column, fields)
 	if missing {
@@ -21,7 +21,7 @@ func scaledValue(t rapid.TB, s *Source, fields map[string]string) float64 {
 	return scaledNumber(s, x)
 }
 
-// number is that of a field, and whether it is missing.
+// number returns the number in a field, and whether it is missing.
 func number(t rapid.TB, s *Source, name string, fields map[string]string) (x float64, missing bool) {
 	field := fields[name]
 	if field == "" || slices.Contains(s.Tokens, field) {
@@ -158,7 +158,7 @@ func bases(t rapid.TB, m *FeatureMap, row Row) []float64 {
 	return out
 }
 
-// The description of the coordinates is enough to compute every vector.
+// TestCoordinatesSayItAll: the description of the coordinates is enough to compute every vector.
 func TestCoordinatesSayItAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSpec(t)
@@ -180,7 +180,7 @@ func TestCoordinatesSayItAll(t *testing.T) {
 	})
 }
 
-// Names are unique, whatever the columns and words are called.
+// TestNamesAreUnique: names are unique, whatever the columns and words are called.
 func TestNamesAreUnique(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := mustCompile(t, drawSpec(t))

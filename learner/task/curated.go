@@ -2,7 +2,7 @@ package task
 
 import "github.com/panlearn/panlearn/learner/schedule"
 
-// Curated says that the task's method is one of one process that has all rows.
+// Curated reports whether the task's method runs in one process that has all rows.
 func (s *Spec) Curated() bool { return schedule.OnePlace(s.Schedule.Algorithm) != nil }
 
 // notCurated refuses such a method where rows are in many places.

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// What the loss sees of a label, by kind of label, and what a prediction is compared with.
+// TestLabels: the label that the loss sees, and the value that a prediction is compared with, by kind of label.
 func TestLabels(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
@@ -111,7 +111,7 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// The largest count is declared, so that the loss of counts has a Lipschitz constant.
+// TestLipschitzOfCounts: the largest count is declared, so that the loss of counts has a Lipschitz constant.
 func TestLipschitzOfCounts(t *testing.T) {
 	loss, err := mustParse(t, counts).Loss()
 	if err != nil {
@@ -122,7 +122,7 @@ func TestLipschitzOfCounts(t *testing.T) {
 	}
 }
 
-// The default algorithm is one that can run.
+// TestDefaultAlgorithm: the default algorithm is one that can run.
 func TestDefaultAlgorithm(t *testing.T) {
 	for _, c := range []struct{ file, set, want string }{
 		{plain, "name=demo", "pagd"},
@@ -142,7 +142,7 @@ func TestDefaultAlgorithm(t *testing.T) {
 	}
 }
 
-// The set that is declared is the set that is used.
+// TestSets: the set that is declared is the set that is used.
 func TestSets(t *testing.T) {
 	for set, x := range map[string][]float64{ // the projection of (-3, 4)
 		"model.set=ball":                             {-0.6, 0.8},

@@ -1,7 +1,7 @@
 package task
 
-// Decoy is a row of the declared shape with every value there, which nobody has: mapping it takes as long as any row takes. It needs no
-// label, and Map may refuse it for that when the rest is done.
+// Decoy returns a row of the declared shape with every value there, which nobody has: mapping it takes as long
+// as any row takes. It needs no label, and Map may refuse it for that when the rest is done.
 func (m *FeatureMap) Decoy() Row {
 	if m.vector != nil {
 		row := Row{Value: make([]float64, m.vector.dimension)}

@@ -16,7 +16,7 @@ type cross struct {
 	seed    uint32
 }
 
-// at returns the position of a combination, or none. values are those of all inputs.
+// at returns the position of a combination, or none. values are the values of all inputs.
 func (c *cross) at(values []float64) int {
 	var position uint32 // below 2^32, see maxCrossed
 	for i, in := range c.inputs {
@@ -53,7 +53,7 @@ func (c Cross) width(f *Features) int {
 	return n
 }
 
-// width is the number of products.
+// width returns the number of products.
 func (p *Polynomial) width() int {
 	n := len(p.Columns)
 	w := n * (n + 1) / 2
@@ -83,7 +83,7 @@ func products(n, degree int) [][]int {
 	return out
 }
 
-// width is the number of coordinates, without the intercept.
+// width returns the number of coordinates, without the intercept.
 func (f *Features) width() int {
 	n := 0
 	if f.Vector != nil && !f.Vector.Hidden {

@@ -1,5 +1,5 @@
-// Package task is the declaration of what is learned: which events, which features and bounds, which model, at what
-// privacy, on which schedule. A task file (YAML) is parsed strictly into a Spec; a Spec is compiled into a FeatureMap,
+// Package task declares a learning task: which events, which features and bounds, which model, at what privacy,
+// on which schedule. A task file (YAML) is parsed strictly into a Spec; a Spec is compiled into a FeatureMap,
 // which turns a row of data into the vector that the loss sees, and trained parameters back into weights in the
 // units of the data.
 //
@@ -20,8 +20,8 @@
 //  4. Where Map returns a RowError, report the zero vector all the same, and log the error locally only: staying
 //     away would tell something about the event.
 //
-// A program in another language makes the same vectors from FeatureMap.Coordinates, where every coordinate says how it follows from
-// the fields of an event; docs/reference/tasks.md is the reference of the keys.
+// A program in another language makes the same vectors from FeatureMap.Coordinates, where every coordinate
+// describes how it follows from the fields of an event; docs/reference/tasks.md is the reference of the keys.
 //
 // The learner maps nothing. It works in the coordinates of the map's output, and calls FeatureMap.Undo when it releases a model.
 package task

@@ -11,9 +11,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Edit returns a task file with overrides as in Parse written into it, and with lines of a comment at its top. Other comments, and the order
-// of the keys, stay; layout may change a little. The error says so where the result would declare anything else than Parse makes of the
-// same file and overrides.
+// Edit returns a task file with overrides as in Parse written into it, and with lines of a comment at its top.
+// Other comments, and the order of the keys, stay; layout may change a little. It returns an error where the
+// result would declare anything else than Parse makes of the same file and overrides.
 func Edit(data []byte, sets []string, comment string) ([]byte, error) {
 	want, err := Parse(data, sets)
 	if err != nil {
@@ -106,7 +106,8 @@ func write(at ast.Node, keys []string, value string) error {
 	return nil
 }
 
-// entries are the entries of a mapping, where they begin, and whether it is written in braces; none of another node.
+// entries returns the entries of a mapping, where they begin, and whether it is written in braces; none of
+// another node.
 func entries(n ast.Node) (values []*ast.MappingValueNode, column int, flow bool) {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -120,7 +121,7 @@ func entries(n ast.Node) (values []*ast.MappingValueNode, column int, flow bool)
 	return nil, 0, false
 }
 
-// snippet is an entry of its own: the first key, with the others in braces before the value.
+// snippet returns an entry of its own: the first key, with the others in braces before the value.
 func snippet(keys []string, value string) (*ast.MappingValueNode, error) {
 	text := keys[0] + ": "
 	for _, key := range keys[1:] {

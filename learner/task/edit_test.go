@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// Every shipped task takes keys that it has, and keys that it has not, and keeps its comments.
+// TestEditKeepsComments: every shipped task takes keys that it has, and keys that it has not, and keeps its
+// comments.
 func TestEditKeepsComments(t *testing.T) {
 	files, err := filepath.Glob("../../deploy/tasks/*.yaml")
 	if err != nil || len(files) == 0 {

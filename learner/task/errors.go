@@ -11,12 +11,12 @@ type FieldError struct {
 	Line  int    // line in the file, from 1; 0 where it is not known
 	Path  string // dotted path from the root, list positions from 0: features.columns.3.min; empty: the whole declaration
 	Value string // what was found, shortened
-	// Absent says that the file does not have the key: Value is what stands for it then.
+	// Absent reports whether the file lacks the key: Value is then its default.
 	Absent bool
 	Want   string // what would be accepted
 }
 
-// Error is one line with the path, the value, and what would be accepted.
+// Error returns one line with the path, the value, and what would be accepted.
 func (e *FieldError) Error() string {
 	var b strings.Builder
 	b.WriteString("task")
@@ -54,8 +54,8 @@ func shorten(s string) string {
 	return s
 }
 
-// A RowError says why one row of data is not an event. It is recoverable: reading goes on with the next row, and the
-// device reports the zero vector in this one's place. It never carries contents of the row.
+// A RowError describes why one row of data is not an event. It is recoverable: reading goes on with the next
+// row, and the device reports the zero vector for this one. It never carries contents of the row.
 type RowError struct {
 	File   string // where the data are a pattern of files: the one with the row
 	Line   int64  // line in the file, from 1; for idx the number of the image, for parquet of the row

@@ -138,27 +138,27 @@ func (m *FeatureMap) compileDerived(f *Features) {
 	}
 }
 
-// Unlabelled returns the map for events that are to be scored: data may be without labels, and that of a mapped event is 0 and
-// means nothing.
+// Unlabelled returns the map for events that are to be scored: data may be without labels, and the label of a
+// mapped event is 0 and means nothing.
 func (m *FeatureMap) Unlabelled() *FeatureMap {
 	out := *m
 	out.schema.Unlabelled, out.schema.User = true, "" // nobody is asked for anything
 	return &out
 }
 
-// Schema says what a reader of this task's data has to know.
+// Schema returns the facts that a reader of this task's data has to know.
 func (m *FeatureMap) Schema() Schema { return m.schema }
 
-// Dim is d, the length of a feature vector: the intercept, where there is one, is the last coordinate.
+// Dim returns d, the length of a feature vector: the intercept, where there is one, is the last coordinate.
 func (m *FeatureMap) Dim() int { return m.dim }
 
-// Bound is X, the bound on the norm of every feature vector, intercept included.
+// Bound returns X, the bound on the norm of every feature vector, intercept included.
 func (m *FeatureMap) Bound() float64 { return m.bound }
 
-// Longest is the norm that features are scaled down to, the intercept left out.
+// Longest returns the norm that features are scaled down to, the intercept left out.
 func (m *FeatureMap) Longest() float64 { return m.longest }
 
-// Coordinates describes the coordinates but for the intercept, in order. The caller must not change them.
+// Coordinates describes the coordinates in order, without the intercept. The caller must not change them.
 func (m *FeatureMap) Coordinates() []Coordinate { return m.coordinate }
 
 // Names returns the names of the coordinates, in order. The intercept is not among them.

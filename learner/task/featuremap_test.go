@@ -52,7 +52,7 @@ func TestMapColumns(t *testing.T) {
 	}
 }
 
-// An edge belongs to the bucket above it.
+// TestBuckets: an edge belongs to the bucket above it.
 func TestBuckets(t *testing.T) {
 	in := input{Source: (&Column{Name: "age", Kind: Bucketed, Edges: []float64{25, 35}}).source(), fields: []int{0}}
 	for field, want := range map[string]float64{"-1e9": 0, "24.999": 0, "25": 1, " 25.0 ": 1, "34": 1, "35": 2, "1e9": 2, "": none, "nan": none} {
@@ -67,7 +67,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// The combinations of a cross that is hashed are numbered in 32 bits: more are refused.
+// TestCrossesOfTooMany: the combinations of a cross that is hashed are numbered in 32 bits: more are refused.
 func TestCrossesOfTooMany(t *testing.T) {
 	for buckets, ok := range map[int]bool{4095: true, 4097: false} {
 		_, err := Parse([]byte(strings.Replace(plain, "{column: url, kind: hashed, buckets: 4}", fmt.Sprintf(
@@ -80,7 +80,8 @@ func TestCrossesOfTooMany(t *testing.T) {
 	}
 }
 
-// The conventions of scale for a9a: 123 indicators as they are, an intercept of 1, X^2 = 15.
+// TestScaleOfIndicators: the conventions of scale for a9a: 123 indicators as they are, an intercept of 1, X^2 =
+// 15.
 func TestScaleOfIndicators(t *testing.T) {
 	s, err := Load("../../deploy/tasks/a9a.yaml", nil)
 	if err != nil {
@@ -100,7 +101,7 @@ func TestScaleOfIndicators(t *testing.T) {
 	}
 }
 
-// Only numeric columns make a dense vector; a vector without any value stays sparse.
+// TestMapLayout: only numeric columns make a dense vector; a vector without any value stays sparse.
 func TestMapLayout(t *testing.T) {
 	var e convex.Example
 	m := mustCompile(t, mustParse(t, regression))
@@ -120,7 +121,7 @@ func TestMapLayout(t *testing.T) {
 	}
 }
 
-// An invalid row names line and column, and nothing of its contents.
+// TestInvalidRows: an invalid row names line and column, and nothing of its contents.
 func TestInvalidRows(t *testing.T) {
 	columns := mustCompile(t, mustParse(t, plain))
 	vector := mustCompile(t, mustParse(t, sparse))
@@ -166,7 +167,7 @@ func TestInvalidRows(t *testing.T) {
 	}
 }
 
-// One map serves many goroutines; the race detector is the judge.
+// TestMapIsConcurrent: one map serves many goroutines; the race detector is the judge.
 func TestMapIsConcurrent(t *testing.T) {
 	m := mustCompile(t, mustParse(t, plain))
 	var wg sync.WaitGroup
@@ -184,7 +185,8 @@ func TestMapIsConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// No row, however wild, makes a vector that is longer than the bound, or that convex would refuse.
+// TestNormIsBounded: no row, however wild, makes a vector that is longer than the bound, or that convex would
+// refuse.
 func TestNormIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSpec(t)

@@ -38,23 +38,24 @@ type Vector struct {
 type Column struct {
 	Name string     `json:"column"` // the field; of a one-hot group a name of its own, for crosses and coordinates
 	Kind ColumnKind `json:"kind"`
-	// Columns are the fields of a one-hot group, numbers of which at most one is 1, in the order of its positions. They stand nowhere
-	// else but as numbers.
+	// Columns are the fields of a one-hot group, numbers of which at most one is 1, in the order of its
+	// positions. They are used nowhere else, except as numbers.
 	Columns []string `json:"columns,omitempty"`
 
 	// Min, Max and Scale are of numeric columns: public bounds, values outside are moved to the nearer one.
 	Min   float64 `json:"min,omitempty"`
 	Max   float64 `json:"max,omitempty"`
 	Scale Scale   `json:"scale,omitempty"` // default symmetric
-	// Mean, Std > 0 and Clip > 0 are of scale standard, in place of Min and Max: public values, not those of private data. Values
-	// farther than Clip times Std from the mean are moved there. Default Clip: 3.
+	// Mean, Std > 0 and Clip > 0 belong to scale standard, which has them instead of Min and Max: public
+	// values, not computed from private data. Values farther than Clip times Std from the mean are moved there.
+	// Default Clip: 3.
 	Mean float64 `json:"mean,omitempty"`
 	Std  float64 `json:"std,omitempty"`
 	Clip float64 `json:"clip,omitempty"`
 
 	// Vocabulary is of categorical columns: one indicator for each word, in this order.
 	Vocabulary []string `json:"vocabulary,omitempty"`
-	// Unknown says what becomes of a word that is not in the vocabulary.
+	// Unknown decides what becomes of a word that is not in the vocabulary.
 	Unknown Unknown `json:"unknown,omitempty"` // default invalid
 
 	// Buckets is of hashed columns: the number of indicators that the words are hashed into.
@@ -64,14 +65,14 @@ type Column struct {
 	// e_k <= x.
 	Edges []float64 `json:"edges,omitempty"`
 
-	// Missing says what becomes of a value that is not there.
+	// Missing decides what becomes of a value that is not there.
 	Missing Missing `json:"missing,omitzero"`
 
 	// Hidden leaves the column out of the vector: only crosses, polynomial and Fourier features are made from it.
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// A ColumnKind says how a field becomes features.
+// A ColumnKind is a way to turn a field into features.
 type ColumnKind string
 
 // The kinds of columns.
@@ -81,8 +82,8 @@ const (
 	Categorical ColumnKind = "categorical" // one indicator for each word of a public vocabulary
 	Hashed      ColumnKind = "hashed"      // one indicator for each bucket of a hash of the word; words may share one
 	Bucketed    ColumnKind = "bucketed"    // one indicator for each interval between public edges
-	// OneHot is several fields that are indicators already, of which at most one is 1: together they have norm 1. Values are
-	// those of kind indicator; a row in which two of them are 1 is invalid.
+	// OneHot is several fields that are indicators already, of which at most one is 1: together they have norm
+	// 1. Values are as in kind indicator; a row in which two of them are 1 is invalid.
 	OneHot ColumnKind = "onehot-group"
 )
 

@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// The numbers are part of the task. These were computed from their definition in another language.
+// TestFourierNumbers: the numbers are part of the task. These were computed from their definition in another
+// language.
 func TestFourierNumbers(t *testing.T) {
 	for _, c := range []struct {
 		seed, i, n int
@@ -30,8 +31,8 @@ func TestFourierNumbers(t *testing.T) {
 	}
 }
 
-// Inner products of many features approach the Gaussian kernel. The seed is fixed; the mean of 4096 products in [-2, 2] has a
-// standard deviation of at most 2/sqrt(4096) = 0.03.
+// TestFourierKernel: inner products of many features approach the Gaussian kernel. The seed is fixed; the mean
+// of 4096 products in [-2, 2] has a standard deviation of at most 2/sqrt(4096) = 0.03.
 func TestFourierKernel(t *testing.T) {
 	const gamma, dimension = 0.7, 4096
 	m := mustCompile(t, mustParse(t, regression, "intercept=0", "features.columns=[{column: x, kind: numeric, min: -1, max: 1, hidden: true}]",

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// Whatever is parsed without error is complete: it validates, compiles, and survives the canonical form.
+// FuzzParse: a task that is parsed without error is complete: it validates, compiles, and survives the
+// canonical form.
 func FuzzParse(f *testing.F) {
 	for _, file := range samples {
 		f.Add([]byte(file), "schedule.users=10")
@@ -25,7 +26,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// ParseCanonical accepts canonical bytes only, so no two encodings share a declaration.
+// FuzzParseCanonical: ParseCanonical accepts canonical bytes only, so no two encodings share a declaration.
 func FuzzParseCanonical(f *testing.F) {
 	for _, file := range samples {
 		b, err := mustParse(f, file).Canonical()

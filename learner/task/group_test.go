@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A one-hot group is one indicator of several fields, with norm 1, and can be crossed.
+// TestOneHotGroup: a one-hot group is one indicator of several fields, with norm 1, and can be crossed.
 func TestOneHotGroup(t *testing.T) {
 	m := mustCompile(t, mustParse(t, regression, "intercept=0", `features={columns: [{column: soil, kind: onehot-group, columns: [a, b, c], missing: {tokens: ["?"]}},
 		{column: job, kind: categorical, vocabulary: [x, y]}], crosses: [{columns: [soil, job]}]}`))

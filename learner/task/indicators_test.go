@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// What is declared to be an indicator is 0 or 1 in every event, wherever its numbers lie.
+// TestIndicatorsAreZeroOrOne: a coordinate that is declared an indicator is 0 or 1 in every event, wherever its
+// numbers lie.
 func TestIndicatorsAreZeroOrOne(t *testing.T) {
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -71,7 +72,7 @@ func TestIndicatorsByKind(t *testing.T) {
 	}
 }
 
-// A value that is neither 0 nor 1 is the nearer one.
+// TestIndicatorIsTheNearerOne: a value that is neither 0 nor 1 is the nearer one.
 func TestIndicatorIsTheNearerOne(t *testing.T) {
 	m := mustCompile(t, mustParse(t, sparse, "features.vector={dimension: 10, kind: indicator}", "intercept=0"))
 	var e convex.Example

@@ -8,14 +8,15 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// An Inspection is how one row fits a declaration, field by field. It depends on a single event without any noise: it is for whoever may
-// see the data.
+// An Inspection describes how one row fits a declaration, field by field. It depends on a single event without
+// any noise: show it only to people who may see the data.
 type Inspection struct {
 	Columns []Finding // by the columns of the schema; for libsvm and idx one, of all values
 	Label   Finding
 	Reason  *RowError // why the row is invalid; nil where it is not
 
-	// Norm is that of the vector before it is scaled down to the norm bound, and Y the label as the loss sees it. Of valid rows.
+	// Norm is the norm of the vector before it is scaled down to the norm bound, and Y the label as the loss
+	// sees it. Both are set for valid rows.
 	Norm float64
 	Y    float64
 
@@ -23,20 +24,22 @@ type Inspection struct {
 	example convex.Example
 }
 
-// A Finding is what becomes of a field.
+// A Finding describes how a field is read.
 type Finding struct {
 	Invalid bool // it makes the row invalid
 	Clamped bool // it is a number that is moved into its bounds
 	Missing bool // it is declared as missing, or looks so: blank, or one of the words for it
 
-	// Unlisted says that it is a word outside the vocabulary, which is dropped or counts as another word, and does not look missing.
+	// Unlisted reports whether it is a word outside the vocabulary, which is dropped or counts as another word,
+	// and does not look missing.
 	Unlisted bool
 }
 
-// missingWords are the texts, beside a blank, that are commonly written in place of a value.
+// missingWords are the texts, beside a blank, that are commonly written for a missing value.
 var missingWords = []string{"?", "NA", "N/A", "na", "n/a", "NaN", "nan", "NULL", "null", "None", "none", "-", "--", "."}
 
-// MissingWords are the texts, beside a blank, that are commonly written in place of a value: what a task may declare as tokens.
+// MissingWords returns the texts, beside a blank, that are commonly written for a missing value: a task may
+// declare them as tokens.
 func MissingWords() []string { return slices.Clone(missingWords) }
 
 // Inspect overwrites i with what Map would make of the row, and why.
@@ -101,7 +104,7 @@ func (in *input) find(fields []string, all []Finding) {
 	}
 }
 
-// find says the same of all values of a vector.
+// find returns one Finding about all values of a vector.
 func (m *vectorMap) find(row Row) Finding {
 	f := Finding{Invalid: m.values(row, make([]float64, len(row.Value))) != nil}
 	for _, x := range row.Value {

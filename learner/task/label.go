@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// labelWords say how labels of each kind are declared.
+// labelWords describe how labels of each kind are declared.
 var labelWords = [...]string{convex.TwoClasses: "one of two classes, in positive and negative", convex.ManyClasses: "one of several classes, in classes",
 	convex.Numbers: "numbers, from min to max", convex.Counts: "counts, up to max"}
 
@@ -168,8 +168,8 @@ func (m *labelMap) parse(text string) (float64, error) {
 // Classification reports whether the label is a class, one of two or of several, rather than a number or a count.
 func (m *FeatureMap) Classification() bool { return m.label.kind.Classes() }
 
-// Outputs is the number of scores of an event: one for each class of softmax, one for every other loss. Parameters are that
-// many blocks of Dim.
+// Outputs returns the number of scores of an event: one for each class of softmax, one for every other loss.
+// Parameters are that many blocks of Dim.
 func (m *FeatureMap) Outputs() int {
 	if m.label.kind == convex.ManyClasses {
 		return len(m.label.names)
@@ -239,7 +239,7 @@ func (m *FeatureMap) InUnits(score float64) float64 {
 	return m.label.affine.invert(score)
 }
 
-// Decide is Predict for a loss of one score.
+// Decide is like Predict, for a loss of one score.
 func (m *FeatureMap) Decide(score float64) float64 { return m.Predict([]float64{score}) }
 
 // Target turns the label of a mapped event into what Predict is compared with: the class, or the number or count in the
@@ -248,7 +248,7 @@ func (m *FeatureMap) Target(label float64) float64 {
 	return m.InUnits(label)
 }
 
-// ClassName is the name of a class that Predict or Target returned.
+// ClassName returns the name of a class that Predict or Target returned.
 func (m *FeatureMap) ClassName(class float64) string {
 	if m.label.kind == convex.TwoClasses {
 		return m.label.names[int(class+1)/2]

@@ -133,7 +133,7 @@ func (w *writer) addVector(index []int32) {
 	}
 }
 
-// addDerived appends crosses, products and Fourier features. index is that of a vector's values.
+// addDerived appends crosses, products and Fourier features. index holds the indices of a vector's values.
 func (w *writer) addDerived(index []int32) {
 	for i := range w.crosses {
 		c := &w.crosses[i]

@@ -7,22 +7,23 @@ import (
 	"strings"
 )
 
-// Missing declares what becomes of a value that is not there: one missing value never makes a row invalid. A blank field, a null and
-// a key that an event does not have are missing, of a number NaN too, and what Tokens say. A hashed word is never missing: a blank one is
-// a word like any other.
+// Missing declares what becomes of a value that is not there: one missing value never makes a row invalid. A
+// blank field, a null and a key that an event does not have are missing, of a number NaN too, and the texts in
+// Tokens. A hashed word is never missing: a blank one is a word like any other.
 type Missing struct {
-	// Tokens are other texts that stand for a missing value; numbers are compared as numbers.
+	// Tokens are other texts that mean a missing value; numbers are compared as numbers.
 	Tokens []string `json:"tokens,omitempty"`
 	// Fill is the value that a number has then, within its bounds. Default: the middle of the bounds, of kind indicator 0.
 	Fill *float64 `json:"fill,omitempty"`
 	// Indicator adds, of numbers, one coordinate: 1 where the value is missing, else 0.
 	Indicator bool `json:"indicator,omitempty"`
-	// Word is what a missing word counts as, one of the vocabulary. Without it, it counts as the words outside where these have an
-	// indicator (other), and else sets none. Missing values of other kinds of positions set none.
+	// Word is the word of the vocabulary that a missing word counts as. Without it, it counts as the words
+	// outside where these have an indicator (other), and else sets none. Missing values of other kinds of
+	// positions set none.
 	Word string `json:"word,omitempty"`
 }
 
-// setDefaults fills in what a file may leave out. A blank token says what holds anyway.
+// setDefaults fills in what a file may leave out. A blank token is removed: a blank is missing anyway.
 func (m *Missing) setDefaults(c *Column) {
 	if slices.Contains(m.Tokens, "") {
 		m.Tokens = slices.DeleteFunc(slices.Clone(m.Tokens), func(t string) bool { return t == "" })
@@ -93,7 +94,7 @@ func (m *Missing) check(path string, c *Column) error {
 	return nil
 }
 
-// numbers are the tokens that are numbers.
+// numbers returns the tokens that are numbers.
 func (m *Missing) numbers() (out []float64) {
 	for _, t := range m.Tokens {
 		if x, err := parseFinite(t); err == nil {
@@ -103,7 +104,7 @@ func (m *Missing) numbers() (out []float64) {
 	return out
 }
 
-// vacant is the position of a missing value among c's.
+// vacant returns the position of a missing value among c's.
 func (c *Column) vacant() int {
 	switch {
 	case c.Missing.Word != "":
@@ -114,15 +115,15 @@ func (c *Column) vacant() int {
 	return none
 }
 
-// MissingOf is the kind of the coordinate that says whether a number is missing.
+// MissingOf is the kind of the coordinate that marks missing numbers.
 const MissingOf = "missing"
 
-// ofMissing describes the coordinate that says whether a number is missing.
+// ofMissing describes the coordinate that marks missing numbers of a source.
 func ofMissing(s *Source) Coordinate {
 	return Coordinate{Name: quoteName(s.Column) + "~missing", Column: s.Column, Kind: MissingOf, Max: 1, Factor: 1, Sources: []*Source{s}}
 }
 
-// number reads a field that is a number, or says that it is missing.
+// number reads a field that is a number, or reports that it is missing.
 func (in *input) number(field string) (x float64, missing bool, err error) {
 	if field == "" || slices.Contains(in.Tokens, field) {
 		return 0, true, nil

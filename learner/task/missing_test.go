@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// What a missing value becomes, by kind and declaration.
+// TestMissing: the value that a missing one becomes, by kind and declaration.
 func TestMissing(t *testing.T) {
 	const columns = `features.columns=[{column: age, kind: numeric, min: 0, max: 100}, {column: pay, kind: numeric, scale: standard, mean: 3, std: 2,
 		missing: {tokens: [-999, "?"], fill: 1, indicator: true}}, {column: old, kind: indicator, missing: {fill: 1}},
@@ -46,7 +46,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A number that may be missing adds the larger norm of the two cases, which is attained.
+// TestBoundOfMissing: a number that may be missing adds the larger norm of the two cases, which is attained.
 func TestBoundOfMissing(t *testing.T) {
 	for fill, want := range map[string]float64{"1": 9, "3": 10, "-3": 10, "-2": 9} {
 		m := mustCompile(t, mustParse(t, regression, "intercept=0",
@@ -61,7 +61,7 @@ func TestBoundOfMissing(t *testing.T) {
 	}
 }
 
-// What a file may leave out is the same declaration as what it says.
+// TestMissingSpelled checks that a file with the defaults and a file without them declare the same task.
 func TestMissingSpelled(t *testing.T) {
 	canonical := func(missing string) string {
 		b, err := mustParse(t, regression, "features.columns=[{column: x, kind: numeric, min: 0, max: 3"+missing+"}]").Canonical()

@@ -37,7 +37,8 @@ type Model struct {
 	Loss string `json:"loss"`
 	// Level is the quantile that is predicted, in (0, 1), of loss quantile.
 	Level float64 `json:"level,omitempty"`
-	// Width is where huber turns from a parabola into a line, and the width of the rounded corner of smoothed-hinge; > 0.
+	// Width is the residual at which huber turns from a parabola into a line, and the width of the rounded
+	// corner of smoothed-hinge; > 0.
 	Width float64 `json:"width,omitempty"`
 	// ScoreBound bounds the score, the logarithm of the predicted count, of loss poisson; in (0, 300]. Above it predictions stay.
 	ScoreBound float64 `json:"score_bound,omitempty"`
@@ -72,7 +73,7 @@ type Model struct {
 	Smoothness float64 `json:"smoothness,omitempty"`
 }
 
-// traits is the loss's row of the table of losses; of an unknown loss, one of two classes.
+// traits returns the loss's row of the table of losses; of an unknown loss, one of two classes.
 func (s *Spec) traits() convex.Traits { return convex.TraitsOf(s.Model.Loss) }
 
 // Classification reports whether the label is a class, which follows from the loss.
@@ -119,7 +120,7 @@ func (s *Spec) Set(parameters int) (convex.Set, error) {
 	return set, nil
 }
 
-// ClipNorm bounds what a report says of a gradient: 1, the unit of the clip that rounds announce, in a practical plan.
+// ClipNorm bounds the gradient in a report: 1, the unit of the clip that rounds announce, in a practical plan.
 func (s *Spec) ClipNorm() float64 {
 	if s.practical() {
 		return 1
@@ -127,8 +128,8 @@ func (s *Spec) ClipNorm() float64 {
 	return s.Model.ClipNorm
 }
 
-// Practical is what the frame and the steps of a practical plan are made of; nil for a proved plan. features is the compiled
-// declaration.
+// Practical returns the problem from which the frame and the steps of a practical plan are made; nil for a
+// proved plan. features is the compiled declaration.
 func (s *Spec) Practical(features *FeatureMap) *practical.Problem {
 	if !s.practical() {
 		return nil
@@ -186,7 +187,8 @@ func (s *Spec) checkLoss() error {
 	return nil
 }
 
-// refuseParameter turns the refusal of a parameter of a loss or a set into that of the key that declares it; nil for nil.
+// refuseParameter turns the refusal of a parameter of a loss or a set into a refusal of the key that declares
+// it; nil for nil.
 func refuseParameter(err error) *FieldError {
 	if err == nil {
 		return nil

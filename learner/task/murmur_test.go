@@ -2,7 +2,7 @@ package task
 
 import "testing"
 
-// The published values of MurmurHash3, and those of an implementation in another language.
+// TestMurmurVectors: the published values of MurmurHash3, and those of an implementation in another language.
 func TestMurmurVectors(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -21,7 +21,7 @@ func TestMurmurVectors(t *testing.T) {
 	}
 }
 
-// The buckets are part of the task: clients in other languages must find the same.
+// TestHashedBuckets: the buckets are part of the task: clients in other languages must find the same.
 func TestHashedBuckets(t *testing.T) {
 	for _, c := range []struct {
 		column, word string

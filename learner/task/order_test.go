@@ -21,7 +21,8 @@ func numbers(n int) iter.Seq[int] {
 	}
 }
 
-// A shuffled order has every row once, none more than the window early, and goes on as it was where rows are added.
+// TestShuffled: a shuffled order has every row once, none more than the window early, and goes on as it was
+// where rows are added.
 func TestShuffled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, window := rapid.IntRange(0, 60).Draw(t, "rows"), rapid.IntRange(0, 80).Draw(t, "window")
@@ -52,7 +53,7 @@ func TestShuffled(t *testing.T) {
 	})
 }
 
-// In a window that holds all rows each order is as likely as any other.
+// TestShuffledIsUniform: in a window that holds all rows each order is as likely as any other.
 func TestShuffledIsUniform(t *testing.T) {
 	const trials = 24 * 2000
 	seen := map[[4]int]uint64{}

@@ -90,7 +90,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Nesting is refused before anything recurses into it: a parser without this guard takes gigabytes here.
+// TestDeepNestingIsRefused: nesting is refused before anything recurses into it: a parser without this guard
+// takes gigabytes here.
 func TestDeepNestingIsRefused(t *testing.T) {
 	for _, unit := range []string{"[", "{a: ", "- ", "? ", "a: [", "!!x ", "&a ", "- ["} {
 		if _, err := Parse([]byte(strings.Repeat(unit, 5000)), nil); err == nil {

@@ -59,7 +59,7 @@ func Parse(data []byte, sets []string) (*Spec, error) {
 	return s, err
 }
 
-// overridden is the tree of a file with overrides in it.
+// overridden returns the tree of a file with overrides in it.
 func overridden(data []byte, sets []string) (*node, error) {
 	if len(data) > maxFile {
 		return nil, &FieldError{Value: fmt.Sprint(len(data)), Want: fmt.Sprintf("at most %d bytes", maxFile)}
@@ -73,7 +73,7 @@ func overridden(data []byte, sets []string) (*node, error) {
 	return root, err
 }
 
-// declared is what a tree declares, complete and valid.
+// declared returns the declaration in a tree, complete and valid.
 func declared(root *node) (*Spec, error) {
 	s := &Spec{Intercept: 1}
 	if err := decode("", root, reflect.ValueOf(s).Elem()); err != nil {
@@ -152,7 +152,8 @@ func override(root *node, set string) error {
 	return nil
 }
 
-// parseValue reads the right side of an override. Text that is no YAML value by itself, such as >50K, stands for itself.
+// parseValue reads the right side of an override. Text that is no YAML value by itself, such as >50K, is taken
+// as it is.
 func parseValue(text string) (*node, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -175,8 +176,8 @@ func parseFinite(text string) (float64, error) {
 	return f, err
 }
 
-// parseNumber is parseFinite, but for NaN, which it reads. Hexadecimal, which Go would take, is refused: a client in another language
-// must read the same rows as valid.
+// parseNumber is like parseFinite, but also reads NaN. Hexadecimal, which Go would take, is refused: a client
+// in another language must read the same rows as valid.
 func parseNumber(text string) (float64, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) || strings.ContainsAny(text, "xX") {

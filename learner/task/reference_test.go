@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/learner/schedule"
 )
 
-// The reference names every key, and every word that a key takes.
+// TestReferenceIsComplete: the reference names every key, and every word that a key takes.
 func TestReferenceIsComplete(t *testing.T) {
 	data, err := os.ReadFile("../../docs/reference/tasks.md")
 	if err != nil {

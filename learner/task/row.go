@@ -14,10 +14,12 @@ type Row struct {
 	// stream. File and Number name an event for ever, whatever files are added beside it.
 	File string
 
-	// Key is what the key's column says, where the task declares one; empty where it cannot be read. Invalid rows have one, too.
+	// Key is the row's value in the key's column, where the task declares one; empty where it cannot be read.
+	// Invalid rows have one, too.
 	Key string
 
-	// User is the person a row is of, as the column of Spec.User says; empty where it cannot be read. Invalid rows have one, too.
+	// User is the person of the row, read from the column of Spec.User; empty where it cannot be read. Invalid
+	// rows have one, too.
 	User string
 
 	// Fields are the values of the columns of csv, jsonl and parquet, in the order of Schema.Columns.
@@ -33,7 +35,7 @@ type Row struct {
 // Format prints a placeholder under every verb, so that no log or error can carry an event.
 func (r Row) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("task.Row{redacted}")) }
 
-// A Schema is what a reader of data has to know of a task.
+// A Schema holds the facts about a task that a reader of data has to know.
 type Schema struct {
 	Events    Events
 	Columns   []string     // fields that the features are made from, in this order, each once; nil for libsvm and idx
@@ -43,11 +45,11 @@ type Schema struct {
 	Dimension int          // number of values of libsvm and idx
 	Blanks    bool         // whether a line of no byte is a row that is no event: where blocks are ranges of rows
 	User      string       // field that names the person; empty where privacy is per event
-	// Unlabelled says that data may be without labels, and that a label that is there is passed over.
+	// Unlabelled reports whether data may lack labels. A label that is there is then passed over.
 	Unlabelled bool
 }
 
-// Schema returns what a reader of this task's data has to know.
+// Schema returns the facts that a reader of this task's data has to know.
 func (s *Spec) Schema() Schema {
 	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Classification(), Blanks: s.Silo != nil}
 	if s.User != nil {
@@ -74,10 +76,10 @@ func (s *Spec) Schema() Schema {
 	return out
 }
 
-// ReadAs returns a copy of the task for data in another format: what is learned is the same, only events are written
-// differently. Csv that is not the task's own format has a header and commas. Vectors are read from libsvm and idx,
-// columns from csv, jsonl and parquet; other pairs are refused. The canonical form is that of another declaration: take the task hash
-// from the original.
+// ReadAs returns a copy of the task for data in another format: the same model is learned, only events are
+// written differently. Csv that is not the task's own format has a header and commas. Vectors are read from
+// libsvm and idx, columns from csv, jsonl and parquet; other pairs are refused. The copy has another canonical
+// form: take the task hash from the original.
 func (s *Spec) ReadAs(format Format) (*Spec, error) {
 	out := *s
 	if format != s.Events.Format {

@@ -11,20 +11,20 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// Schedule says how many users there are and how they are spent. Zeros are left to the planner.
+// Schedule declares how many users there are and how they are spent. Zeros are left to the planner.
 type Schedule struct {
 	// Users is the number of units that are protected, in all: events, or people. A continuous task is planned for that many and goes on
 	// after them. Of silos it is Count x Units.
 	Users int `json:"users"`
 	// Plan is schedule.Practical, the default where Algorithm names no method, or schedule.Proved.
 	Plan string `json:"plan"`
-	// Algorithm is one of schedule.Names, for a proved plan, or schedule.Auto. Default: Auto for a practical plan, else that of
-	// schedule.Case.
+	// Algorithm is one of schedule.Names, for a proved plan, or schedule.Auto. Default: Auto for a practical
+	// plan, else the default of schedule.Case.
 	Algorithm string `json:"algorithm"`
 	// Interactive lets the same users report in every round of a phase (apgd, pgd): each is charged for all of them.
 	Interactive bool `json:"interactive,omitempty"`
-	// Continuous has the task go on for as long as users come: one of schedule.Continuous; "" (default)
-	// ends it.
+	// Continuous makes the task go on for as long as users come: one of schedule.Continuous; "" (default) ends
+	// it.
 	Continuous string `json:"continuous,omitempty"`
 	// FirstCohort is the users of a practical plan who report moments, before all others. 0 (default): planned.
 	FirstCohort int `json:"first_cohort,omitempty"`
@@ -37,8 +37,9 @@ type Schedule struct {
 	Deadline Duration `json:"deadline"`
 	// Stale is the longest deadline that a round is given because users come slowly, at least Deadline. 0 (default): see Longest.
 	Stale Duration `json:"stale,omitempty"`
-	// Retention is how long the broker keeps the records of a round, beside those of the newest rounds (stream.KeptRounds), and so how
-	// long a device may be away and still learn whether it was counted. Default 168h.
+	// Retention is the time for which the broker keeps the records of a round, beside those of the newest
+	// rounds (stream.KeptRounds). A device may be away for so long and still learn whether it was counted.
+	// Default 168h.
 	Retention Duration `json:"retention"`
 }
 
@@ -50,7 +51,7 @@ func (s Schedule) Longest() Duration {
 	return s.Stale
 }
 
-// Prox says how a silo answers a round of prox. Zeros are left to the planner.
+// Prox declares how a silo answers a round of prox. Zeros are left to the planner.
 type Prox struct {
 	// Weight is lambda of the term (lambda/2)||. - c||^2, in units of the loss over squared units of theta.
 	Weight float64 `json:"weight,omitempty"`
@@ -132,7 +133,7 @@ func (s *Spec) checkPlan() error {
 	return nil
 }
 
-// Adaptive says whether the task has no end and its model follows the stream.
+// Adaptive reports whether the task has no end and its model follows the stream.
 func (s *Spec) Adaptive() bool { return s.Schedule.Continuous == schedule.Adaptive }
 
 // checkAlgorithm refuses algorithms that the loss, the trust or the rest of the schedule rule out.
@@ -173,7 +174,7 @@ func (s *Spec) checkAlgorithm() error {
 	return nil
 }
 
-// other is the other kind of plan.
+// other returns the other kind of plan.
 func other(plan string) string {
 	if plan == schedule.Practical {
 		return schedule.Proved
@@ -181,7 +182,7 @@ func other(plan string) string {
 	return schedule.Practical
 }
 
-// practical says whether the task has a practical plan.
+// practical reports whether the task has a practical plan.
 func (s *Spec) practical() bool { return s.Schedule.Plan == schedule.Practical }
 
 // setDefaultPlan plans in practice, unless the task names one of the methods that bounds are proved of.
@@ -200,7 +201,7 @@ func (s *Spec) setDefaultPlan() {
 	or(&s.Model.ClipNorm, 1)
 }
 
-// conditions are what an algorithm is wanted for.
+// conditions returns the properties of the task that decide which algorithms apply.
 func (s *Spec) conditions() schedule.Case {
 	c := schedule.Case{Loss: s.Model.Loss, Smooth: s.traits().Smooth, Proximal: true, // as all declared losses are
 		Ridge: s.Model.Ridge > 0, Interactive: s.Schedule.Interactive, Silos: s.Silo != nil, Cohort: s.Schedule.Cohort > 0, Continuous: s.Schedule.Continuous}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every task file that ships parses, compiles, and survives the canonical form.
+// TestShippedTasks: every task file that ships parses, compiles, and survives the canonical form.
 func TestShippedTasks(t *testing.T) {
 	files, err := filepath.Glob("../../deploy/tasks/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -32,7 +32,7 @@ func TestShippedTasks(t *testing.T) {
 	}
 }
 
-// So does the one in the documentation.
+// TestDocumentedTask: the task in the documentation parses, compiles, and survives the canonical form.
 func TestDocumentedTask(t *testing.T) {
 	text, err := os.ReadFile("../../docs/reference/tasks.md")
 	if err != nil {

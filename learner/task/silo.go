@@ -6,7 +6,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// Local says that the task is of trust local: a report is hidden by its own noise alone.
+// Local reports whether the task is of trust local: a report is hidden by its own noise alone.
 func (s *Spec) Local() bool { return s.Privacy.Trust == accounting.Local.String() }
 
 // setDefaultSilo fills in what follows from the silos: reports, least, users, the honest fraction, and under trust local the minimum cohort.
@@ -63,7 +63,7 @@ func (s *Spec) checkSilo() error {
 	return s.checkSiloSchedule()
 }
 
-// checkSiloSchedule refuses what a schedule says beside the silos.
+// checkSiloSchedule refuses keys of a schedule that do not go with silos.
 func (s *Spec) checkSiloSchedule() error {
 	o, c := s.Silo, s.Schedule
 	switch {

@@ -64,7 +64,8 @@ func TestPeople(t *testing.T) {
 	}
 }
 
-// unit event, written out, is the same declaration as no unit, and a file without silos and people has the keys that it had.
+// TestBlocksLeaveOldDeclarationsAlone: unit event, written out, is the same declaration as no unit, and a file
+// without silos and people has the keys that it had.
 func TestBlocksLeaveOldDeclarationsAlone(t *testing.T) {
 	old, err := mustParse(t, plain).Canonical()
 	if err != nil {

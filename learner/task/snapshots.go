@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// State says what the learner keeps of a task beside its newest state. It is no part of the declaration: devices do not
-// agree to it, the task's hash does not depend on it, and every start of the learner may have another.
+// State declares what the learner keeps of a task beside its newest state. It is no part of the declaration:
+// devices do not agree to it, the task's hash does not depend on it, and every start of the learner may have
+// another.
 type State struct {
 	Snapshots *Snapshots `json:"snapshots,omitempty"`
 }
 
-// Snapshots says which models are kept, beside those that are pinned.
+// Snapshots declares which models are kept, beside those that are pinned.
 type Snapshots struct {
 	Every Every `json:"every"` // how far a model is from the one that was kept before it. Default 24h, of a task that ends 1 round
 	Keep  int   `json:"keep"`  // how many, the newest ones. Default 30

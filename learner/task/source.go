@@ -18,17 +18,19 @@ type Source struct {
 	// these are 0, 1, 1 and 0.
 	Min, Max, Factor, Offset float64
 
-	// Tokens stand for a missing value, beside blanks; Numbers are those that are numbers, which are compared as such. A missing
-	// number is Fill, before the scale, and Told by a coordinate of its own where that was declared; a missing word has the position Vacant,
-	// -1 for none. Missing values of other positions have none, but hashed ones, which are words.
+	// Tokens mean a missing value, beside blanks; Numbers are the tokens that are numbers, which are compared
+	// as such. A missing number is Fill, before the scale, and Told by a coordinate of its own where that was
+	// declared; a missing word has the position Vacant, -1 for none. Missing values of other positions have no
+	// position, except hashed ones, which are words.
 	Tokens  []string
 	Numbers []float64
 	Fill    float64
 	Told    bool
 	Vacant  int
 
-	// Of categorical sources: the position is that of the word. Words outside have the position len(Vocabulary) if Unknown is
-	// other, none if it is drop, and make the event invalid if it is invalid.
+	// Of categorical sources: the position is the index of the word in Vocabulary. Words outside have the
+	// position len(Vocabulary) if Unknown is other, none if it is drop, and make the event invalid if it is
+	// invalid.
 	Vocabulary []string
 	Unknown    Unknown
 
@@ -39,11 +41,12 @@ type Source struct {
 	// Of bucketed sources: the position is the number of edges that are at most x.
 	Edges []float64
 
-	// Of one-hot groups: the position is that of the field that is at least 1/2, none where there is none. Two make the event invalid.
+	// Of one-hot groups: the position is the index of the field that is at least 1/2, none where there is none.
+	// Two make the event invalid.
 	Columns []string
 }
 
-// Positions is the number of positions of a source of indicators, and 1 of a number.
+// Positions returns the number of positions of a source of indicators, and 1 of a number.
 func (s *Source) Positions() int {
 	switch s.Kind {
 	case Categorical:
@@ -78,7 +81,7 @@ func (c *Column) source() *Source {
 
 func (s *Source) setAffine(f affine) { s.Min, s.Max, s.Factor, s.Offset = f.low, f.high, f.a, f.b }
 
-// Fields are the fields of an event that the column is read from.
+// Fields returns the fields of an event that the column is read from.
 func (c *Column) Fields() []string {
 	if c.Kind == OneHot {
 		return c.Columns
@@ -86,10 +89,10 @@ func (c *Column) Fields() []string {
 	return []string{c.Name}
 }
 
-// positions is the number of indicators of a column, hidden or not, and 1 of a number.
+// positions returns the number of indicators of a column, hidden or not, and 1 of a number.
 func (c *Column) positions() int { return c.source().Positions() }
 
-// width is the number of coordinates of a column.
+// width returns the number of coordinates of a column.
 func (c *Column) width() int {
 	if c.Hidden {
 		return 0
@@ -112,7 +115,8 @@ type input struct {
 // none is the position of a field that sets no indicator.
 const none = -1
 
-// value is the scaled number of a field, or its position, and whether it is missing. An error never shows the field.
+// value returns the scaled number of a field, or its position, and whether it is missing. An error never shows
+// the field.
 func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	field := strings.TrimSpace(fields[in.fields[0]])
 	switch in.Kind {
@@ -142,7 +146,7 @@ func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	return in.affine.apply(x), missing, nil
 }
 
-// position is that of the one field of a group that is 1. Every field is read, whichever it is.
+// position returns the index of the one field of a group that is 1. It reads every field, whichever is 1.
 func (in *input) position(fields []string) (float64, error) {
 	at, set := none, 0
 	for i, f := range in.fields {
@@ -161,7 +165,7 @@ func (in *input) position(fields []string) (float64, error) {
 	return float64(at), nil
 }
 
-// word is the position of a word in its vocabulary.
+// word returns the position of a word in its vocabulary.
 func (in *input) word(field string) (v float64, missing bool, err error) {
 	at, ok := in.index[field]
 	switch {
@@ -177,9 +181,10 @@ func (in *input) word(field string) (v float64, missing bool, err error) {
 	return 0, false, fmt.Errorf("not in the vocabulary")
 }
 
-// murmur3 is MurmurHash3 by Austin Appleby in its variant of 32 bits for x86, which sklearn.utils.murmurhash3_32 and the operator
-// MurmurHash3 of ONNX Runtime compute as well. It spreads words over buckets and hides nothing: with a public seed anybody can
-// find words that share a bucket, which costs accuracy and no privacy.
+// murmur3 returns MurmurHash3 by Austin Appleby in its variant of 32 bits for x86, which
+// sklearn.utils.murmurhash3_32 and the operator MurmurHash3 of ONNX Runtime compute as well. It spreads words
+// over buckets and hides nothing: with a public seed anybody can find words that share a bucket, which costs
+// accuracy and no privacy.
 func murmur3[T string | []byte](data T, seed uint32) uint32 {
 	const c1, c2 = 0xcc9e2d51, 0x1b873593
 	h := seed
@@ -200,8 +205,9 @@ func murmur3[T string | []byte](data T, seed uint32) uint32 {
 	return h ^ h>>16
 }
 
-// hashSeed is the seed of a hashed column, or of a hashed cross of several: the hash of the names one after another, each seeded
-// by the one before, from 0. So equal words in two columns share no bucket but by accident.
+// hashSeed returns the seed of a hashed column, or of a hashed cross of several: the hash of the names one
+// after another, each seeded by the one before, from 0. So equal words in two columns share no bucket but by
+// accident.
 func hashSeed(names ...string) uint32 {
 	var seed uint32
 	for _, n := range names {

@@ -34,32 +34,34 @@ type Spec struct {
 	Silo     *Silo    `json:"silo,omitempty"` // nil: everybody reports for himself
 	Schedule Schedule `json:"schedule"`
 
-	// Validation is about what reports carry beside the gradient. nil, which no file can say, is none.
+	// Validation declares the scores that reports carry beside the gradient. nil, which no file can declare,
+	// means none.
 	Validation *Validation `json:"validation,omitempty"`
 
 	State *State `json:"state,omitempty"` // not in the canonical form
 }
 
-// Events says how one event is written in a file or stream: one line each, but for idx and parquet.
+// Events declares how one event is written in a file or stream: one line each, except in idx and parquet.
 type Events struct {
 	Format Format `json:"format"`
 	// Columns names the fields of a line by position, for csv without a header.
 	Columns []string `json:"columns,omitempty"`
-	// Header says that the first line of a csv file names the fields.
+	// Header reports whether the first line of a csv file names the fields.
 	Header bool `json:"header,omitempty"`
 	// Separator is one character between the fields of csv. Default ",". Blanks around a field that is not quoted do not count.
 	Separator string `json:"separator,omitempty"`
 	// Key names the column that identifies an event, for csv, jsonl and parquet; it is no feature. Without it a row is known by its
 	// position in the data.
 	Key string `json:"key,omitempty"`
-	// SkipLines is how many lines at the beginning of each file are no events, before a header. All others are, but those of no byte.
+	// SkipLines is the number of lines at the beginning of each file, before a header, that are no events. All
+	// other lines are events, except empty ones.
 	SkipLines int `json:"skip_lines,omitempty"`
 	// MaxLine is the longest line in bytes, or the most bytes in the columns of a parquet row; longer ones are invalid rows.
 	// Default 65536.
 	MaxLine int `json:"max_line"`
 }
 
-// DefaultMaxLine is that of Events.MaxLine.
+// DefaultMaxLine is the default of Events.MaxLine, in bytes.
 const DefaultMaxLine = 1 << 16
 
 // MaxKey is the length of the longest key of an event, in bytes.
@@ -83,15 +85,16 @@ const (
 // Formats returns all formats of events.
 func Formats() []Format { return []Format{LIBSVM, CSV, JSONL, IDX, Parquet} }
 
-// Privacy is the guarantee that is asked for. The words are those of package accounting.
+// Privacy declares the guarantee that is asked for. Its words are defined in package accounting.
 type Privacy struct {
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
 	Trust   string  `json:"trust"` // shuffle (default), pan, shuffle+pan, local
-	// Unit is what is protected: event (default), one row; or user, all rows of one person that enter a report.
+	// Unit is the protected unit: event (default), one row; or user, all rows of one person that enter a
+	// report.
 	Unit string `json:"unit,omitempty"`
 	// HonestFraction is the share of the users of a round whose noise is relied upon, in (0, 1]: exact text, as
-	// accounting.Fraction writes it. A file may say 0.9 or 9/10. Default "1".
+	// accounting.Fraction writes it. A file may have 0.9 or 9/10. Default "1".
 	HonestFraction string `json:"honest_fraction"`
 	Coin           string `json:"coin"`     // fair (default): coins of p = 1/2 where that is cheap; any: p is free
 	MaxBits        int    `json:"max_bits"` // most bits g+b of a report for one coordinate; 0, the default, is no limit
@@ -99,30 +102,31 @@ type Privacy struct {
 	Seal           string `json:"seal"`     // hpke (default), or none: the broker's operator is trusted
 }
 
-// User says who a row is of, where all that a person contributes is protected together.
+// User names the column that tells the person of a row, where all rows of a person are protected together.
 type User struct {
 	Column string `json:"column"` // names the person, for csv, jsonl and parquet; it is no feature
 	Items  int    `json:"items"`  // rows of a person that enter a report: the first so many
 	// Radius is the norm to which the mean gradient of a person is clipped, as a share of the clip norm of a row, in (0, 1]; 0: 1/sqrt(items).
 	Radius float64 `json:"radius,omitempty"`
-	// Wait is how long after a person's first row of a stream its report is made; 0: not at all, which only files allow.
+	// Wait is the time from a person's first row of a stream until its report is made; 0: no wait, which only
+	// files allow.
 	Wait Duration `json:"wait,omitempty"`
 }
 
-// Silo says which organisations report, each about a block of units: rows, or people.
+// Silo declares the organisations that report, each about a block of units: rows, or people.
 type Silo struct {
 	Count int `json:"count"` // N
 	// Units are the fewest units of a silo for which noise is planned. A silo with more uses all of them.
 	Units int `json:"units"`
 	// Reports is M, the silos of one round; default Count.
 	Reports int `json:"reports,omitempty"`
-	// Least are the fewest units of a silo that is let in, by noise of its own that makes up for those that it lacks: under trust local only.
-	// Default two thirds of Units, and Units under the other trusts.
+	// Least is the fewest units of a silo that is let in. It makes up for missing units by noise of its own:
+	// under trust local only. Default two thirds of Units, and Units under the other trusts.
 	Least int `json:"least,omitempty"`
 	// Sample is refused: a block is of fresh rows, or of all that a silo has.
 	Sample int `json:"sample,omitempty"`
-	// Spread bounds the distance of a silo's mean gradient from that of all, for plans with fewer reports than silos; utility alone rests on it.
-	// 0, the default, is the clip norm.
+	// Spread bounds the distance of a silo's mean gradient from the mean over all silos, for plans with fewer
+	// reports than silos; utility alone rests on it. 0, the default, is the clip norm.
 	Spread float64 `json:"spread,omitempty"`
 }
 

@@ -23,13 +23,13 @@ const (
 	maxSnapshot = 256 << 20
 )
 
-// Hash is the SHA-256 of the snapshot's file; false where it has not been read.
+// Hash returns the SHA-256 of the snapshot's file; false where it has not been read.
 func (s *Start) Hash() (out [sha256.Size]byte, known bool) {
 	n, err := hex.Decode(out[:], []byte(strings.TrimPrefix(s.hash, startPrefix)))
 	return out, s.hash != "" && err == nil && n == len(out)
 }
 
-// Data is the snapshot's file; nil where only its hash is known. The caller must not change it.
+// Data returns the snapshot's file; nil where only its hash is known. The caller must not change it.
 func (s *Start) Data() []byte { return s.data }
 
 // UnmarshalText takes the name of a file, or a hash.
@@ -48,7 +48,7 @@ func (s *Start) UnmarshalText(text []byte) error {
 	return errors.New("the file of a snapshot, or sha256: and 64 hexadecimal digits")
 }
 
-// MarshalText gives the hash, which is what a declaration says of a snapshot.
+// MarshalText returns the hash, by which a declaration names a snapshot.
 func (s *Start) MarshalText() ([]byte, error) {
 	if s.hash == "" {
 		return nil, fmt.Errorf("model.start: %s has not been read", shorten(s.file))

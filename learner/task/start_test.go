@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A task file names the file of a snapshot, from its own folder; the declaration has its hash, and another file is another declaration.
+// TestStartIsTheHashOfAFile: a task file names the file of a snapshot, from its own folder; the declaration has
+// its hash, and another file is another declaration.
 func TestStartIsTheHashOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -16,7 +16,8 @@ func mustParse(t testing.TB, file string, sets ...string) *Spec {
 	return s
 }
 
-// Every mistake is refused with the dotted path of the field, and with the value where there is one.
+// TestStrictness: every mistake is refused with the dotted path of the field, and with the value where there is
+// one.
 func TestStrictness(t *testing.T) {
 	for _, c := range []struct {
 		file, old, new string // the file with old replaced by new
@@ -257,7 +258,7 @@ func TestStrictness(t *testing.T) {
 	}
 }
 
-// What a person may mistype in structure is refused as well.
+// TestRefusesOddDocuments: mistakes in the structure of a file are refused as well.
 func TestRefusesOddDocuments(t *testing.T) {
 	for _, file := range []string{
 		"", "[]", "3", "version: 1\n---\nversion: 1", "a: [", "\x00", "? [a]\n: b", "<<: {a: b}", "a: *b", "version:",
@@ -269,7 +270,8 @@ func TestRefusesOddDocuments(t *testing.T) {
 	}
 }
 
-// A key that is not there is said to be missing, and not to be 0; one that is there is shown.
+// TestAbsentKeysAreNamed checks that an error calls an absent key missing, and not 0, and shows the value of a
+// key that is there.
 func TestAbsentKeysAreNamed(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"epsilon: 1, ", "", "task: privacy.epsilon is not given: want a number > 0"},

@@ -9,26 +9,28 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// unsized stands for the units of data that nobody has counted yet.
+// unsized is the number of units of data that are not counted yet.
 const unsized = 1 << 30
 
-// ofMany are the keys that say something where reports come from many alone: in one place they say nothing, and are left out.
+// ofMany are the keys that only apply where reports come from many: in one place they mean nothing, and are
+// left out.
 var ofMany = []string{"events.key", "user.wait", "privacy.trust", "privacy.honest_fraction", "privacy.coin", "privacy.profile",
 	"schedule.users", "schedule.cohort", "schedule.first_cohort", "schedule.minimum_cohort"}
 
-// ofRounds are those that say something of rounds of reports, which methods of one process have none of.
+// ofRounds are the keys that only apply to rounds of reports, which methods of one process do not have.
 var ofRounds = []string{"user.radius", "schedule.rounds", "schedule.deadline", "schedule.stale", "schedule.retention", "schedule.interactive", "privacy.max_bits"}
 
-// A Together is a task whose rows are all in one place: one silo of all units, under trust local, so that what leaves its one report hides each of
-// them. It makes many passes unless its schedule says otherwise or names a method of one, and reports no scores unless the file asks for them:
-// whoever has the rows holds some out instead.
+// A Together is a task whose rows are all in one place: one silo of all units, under trust local, so that its
+// one report hides each of them. It makes many passes unless its schedule says otherwise or names a method of
+// one, and reports no scores unless the file asks for them: the owner of the rows holds some out instead.
 type Together struct {
 	*Spec
 	LeftOut []string // keys of the file that say something where reports come from many alone
 }
 
-// LoadTogether reads the task file at path, with overrides as in Parse, for data of so many units: rows, or people where privacy.unit says so. 0: not
-// counted yet. The file may be one that is for many devices, and need not say schedule.users.
+// LoadTogether reads the task file at path, with overrides as in Parse, for data of so many units: rows, or
+// people if privacy.unit is user; 0 if they are not counted yet. The file may be one that is for many devices,
+// and need not have schedule.users.
 func LoadTogether(path string, sets []string, units int) (t Together, err error) {
 	t.Spec, err = load(path, func(data []byte) (*Spec, error) {
 		root, err := overridden(data, sets)
@@ -43,7 +45,7 @@ func LoadTogether(path string, sets []string, units int) (t Together, err error)
 	return t, err
 }
 
-// together makes the tree that of one place, and returns the keys that it leaves out.
+// together changes the tree to the declaration of a task in one place, and returns the keys that it leaves out.
 func (n *node) together(units int) (leftOut []string, err error) {
 	if units == 0 {
 		units = unsized
@@ -93,7 +95,7 @@ func (n *node) together(units int) (leftOut []string, err error) {
 	return leftOut, nil
 }
 
-// remove takes a key away, and says whether it was there.
+// remove takes a key away, and reports whether it was there.
 func (n *node) remove(path string) bool {
 	above, key := n, path
 	if at := strings.LastIndexByte(path, '.'); at >= 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/learner/schedule"
 )
 
-// together is a task file as LoadTogether reads it.
+// together returns a task file as LoadTogether reads it.
 func together(t *testing.T, units int, file string, sets ...string) (Together, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "task.yaml")
@@ -21,8 +21,8 @@ func together(t *testing.T, units int, file string, sets ...string) (Together, e
 	return LoadTogether(path, sets, units)
 }
 
-// TestTogether: a file of many devices declares one silo of all units, and so does one that says nothing of them. What is left out is named, and
-// nothing else is.
+// TestTogether: a file of many devices declares one silo of all units, and so does a file without a silo. Keys
+// that are left out are named, and no others.
 func TestTogether(t *testing.T) {
 	got, err := together(t, 700, plain, "privacy.honest_fraction=0.5", "schedule.cohort=10", "privacy.trust=pan", "events.key=id", "schedule.deadline=9s")
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 
 func near(a, b, size float64) bool { return math.Abs(a-b) <= 1e-9*(1+size) }
 
-// For rows within the bounds, the released weights on raw values predict what the parameters predict on the mapped row.
+// TestUndoPredictsTheSame: for rows within the bounds, the released weights on raw values predict what the
+// parameters predict on the mapped row.
 func TestUndoPredictsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSpec(t)

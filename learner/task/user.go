@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Words of Privacy.Unit. A declaration in its plain form says nothing for UnitEvent.
+// Words of Privacy.Unit. The canonical form leaves UnitEvent out.
 const (
 	UnitEvent = "event"
 	UnitUser  = "user"
@@ -14,10 +14,11 @@ const (
 // maxItems bounds the rows of a person that enter a report, which a device keeps until then.
 const maxItems = 1 << 20
 
-// ByUser says that all rows of a person that enter a report are protected together.
+// ByUser reports whether all rows of a person that enter a report are protected together.
 func (s *Spec) ByUser() bool { return s.Privacy.Unit == UnitUser }
 
-// UserRadius is the norm to which the mean gradient of a person is clipped, as a share of the clip norm of a row: 1 where rows are protected.
+// UserRadius returns the norm to which the mean gradient of a person is clipped, as a share of the clip norm of
+// a row: 1 where rows are protected.
 func (s *Spec) UserRadius() float64 {
 	switch {
 	case !s.ByUser() || s.User == nil:

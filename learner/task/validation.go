@@ -11,8 +11,9 @@ import (
 // DefaultValidationWeight makes the noise of the gradient sqrt(1 + 1/16), 3.1 %, larger.
 const DefaultValidationWeight = 0.25
 
-// Validation says what a report carries beside the gradient: the loss, and for labels that are classes whether the class was predicted,
-// of the announced point on the device's own event. Every task has it unless it is switched off.
+// Validation declares the scores that a report carries beside the gradient: the loss, and for labels that are
+// classes whether the class was predicted, of the announced point on the device's own event. Every task has it
+// unless it is switched off.
 type Validation struct {
 	Off bool `json:"off,omitempty"` // nothing beside the gradient
 	// Weight is w/L, the norm of what is reported of the scores over clip_norm, or over what a person's mean gradient is clipped to: more makes the scores clearer, and the noise of
@@ -23,7 +24,8 @@ type Validation struct {
 	LossBound float64 `json:"loss_bound,omitempty"`
 }
 
-// setDefaultValidation switches it on where a file says nothing, unless silos report minimisers, which come alone.
+// setDefaultValidation switches validation on where a file leaves it out, unless silos report minimisers, which
+// come alone.
 func (s *Spec) setDefaultValidation() {
 	if s.Validation == nil {
 		m, _ := schedule.Of(s.Schedule.Algorithm)
@@ -53,7 +55,8 @@ func (s *Spec) checkValidation() error {
 	return nil
 }
 
-// Scorecard is how the scores of an event become coordinates; nil where there are none. features is the compiled declaration.
+// Scorecard returns the encoding of an event's scores as coordinates; nil where there are none. features is the
+// compiled declaration.
 func (s *Spec) Scorecard(features *FeatureMap) (*convex.Scorecard, error) {
 	v := s.Validation
 	if v == nil || v.Off {

@@ -22,7 +22,8 @@ func cardOf(t *testing.T, s *Spec) *convex.Scorecard {
 	return card
 }
 
-// A file that says nothing has scores; one that switches them off has none.
+// TestValidationIsOnByDefault checks that a file without validation has scores, and that one that switches them
+// off has none.
 func TestValidationIsOnByDefault(t *testing.T) {
 	card := cardOf(t, mustParse(t, plain, "model.clip_norm=2"))
 	if card == nil || card.Norm != 0.5 || card.High != 2.1 || card.Low != 0 || !card.Correctness {
@@ -37,7 +38,8 @@ func TestValidationIsOnByDefault(t *testing.T) {
 	}
 }
 
-// A declaration says in its canonical form whether there is validation; one that says nothing has no scores.
+// TestCanonicalSaysValidation checks that the canonical form of a declaration tells whether there is
+// validation; a declaration without it has no scores.
 func TestCanonicalSaysValidation(t *testing.T) {
 	now, err := mustParse(t, plain).Canonical()
 	if err != nil || !strings.Contains(string(now), `,"validation":{"weight":0.25}`) {

@@ -44,14 +44,15 @@ func outward(low, high float64, whole bool) interval {
 	return interval{at(i), at(j), step}
 }
 
-// multiple is k times a power of ten, the float64 that such a decimal is read as.
+// multiple returns k times a power of ten, the float64 that such a decimal is read as.
 func multiple(k float64, exponent int) float64 {
 	x, _ := strconv.ParseFloat(strconv.FormatFloat(k, 'f', 0, 64)+"e"+strconv.Itoa(exponent), 64)
 	return x + 0 // no minus before a zero
 }
 
-// bounds are those of a column of numbers, and the share of the kept values outside of them. A tail that goes three times as far from
-// the median as the last hundredth begins is cut there: few values would otherwise leave all others no room.
+// bounds returns bounds for a column of numbers, and the share of the kept values outside of them. A tail that
+// goes three times as far from the median as the last hundredth begins is cut there: otherwise few values would
+// leave all others no room.
 func (c *column) bounds() (interval, float64) {
 	sorted := slices.Sorted(slices.Values(c.kept))
 	low, high := c.low, c.high
@@ -73,8 +74,8 @@ func (c *column) bounds() (interval, float64) {
 	return out, float64(outside) / float64(len(sorted))
 }
 
-// tailEnd is where the tail begins; where that is the middle itself, as in columns that are mostly zero, among the values that are not
-// the middle.
+// tailEnd returns the value at which the tail begins. Where that is the middle itself, as in columns that are
+// mostly zero, it looks among the values other than the middle.
 func tailEnd(sorted []float64, middle, q float64) float64 {
 	end := quantile(sorted, q)
 	if end != middle {

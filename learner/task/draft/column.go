@@ -20,10 +20,10 @@ const (
 	mostQuantile = 8192  // values that quantiles are taken of
 )
 
-// missingWords stand for a value that is not there.
+// missingWords are the words for a missing value.
 var missingWords = append(task.MissingWords(), "")
 
-// unlabelled are those that no class is called.
+// unlabelled are the words that are no names of classes.
 var unlabelled = []string{"", "?", "NA", "N/A", "NaN", "nan", "NULL", "null"}
 
 // number reads a cell as tasks read numbers.
@@ -37,7 +37,7 @@ const mostMagnitude = 1e90
 
 var dates = regexp.MustCompile(`^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2} [A-Za-z]{3,9}\.? \d{4})([T ]\d{1,2}:\d{2}.*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$`)
 
-// A column is what is known of one field of the sample.
+// A column holds the facts about one field of the sample.
 type column struct {
 	name string
 	rows int
@@ -162,7 +162,7 @@ func (c *column) addBit(x float64) {
 	}
 }
 
-// present is the number of cells that hold something.
+// present returns the number of cells that hold something.
 func (c *column) present() int {
 	n := c.rows
 	for _, k := range c.missing {
@@ -177,16 +177,16 @@ func (c *column) numeric() bool {
 	return c.numbers > 0 && (odd == 0 || len(c.others) <= 3 && !c.long && odd <= c.present()/20)
 }
 
-// gaps is the number of cells of a column of numbers that hold none.
+// gaps returns the number of cells of a column of numbers that hold none.
 func (c *column) gaps() int { return c.rows - c.numbers }
 
-// tokens are the words that stand for a missing number. Tasks take blanks for it unasked.
+// tokens returns the words that mean a missing number. Tasks read blanks so by themselves.
 func (c *column) tokens() []string {
 	out := append(slices.Sorted(maps.Keys(c.missing)), slices.Sorted(maps.Keys(c.others))...)
 	return slices.DeleteFunc(out, func(w string) bool { return w == "" })
 }
 
-// ranked are the words, the most frequent first; numbers in their order.
+// ranked returns the words, the most frequent first; numbers in their order.
 func (c *column) ranked() []string {
 	out := slices.Collect(maps.Keys(c.words))
 	slices.SortFunc(out, func(a, b string) int {
@@ -203,7 +203,7 @@ func (c *column) ranked() []string {
 	return out
 }
 
-// quantile is that of the numbers, by what was kept of them, which is sorted.
+// quantile returns a quantile of the column's numbers, from the kept ones, which must be sorted.
 func quantile(sorted []float64, q float64) float64 {
 	return sorted[int(q*float64(len(sorted)-1)+0.5)]
 }

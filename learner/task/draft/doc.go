@@ -1,13 +1,14 @@
-// Package draft drafts a task file from a sample of data: it finds how they are written, what the columns are, bounds, vocabularies and
-// a label, and writes YAML with a comment for each choice.
+// Package draft drafts a task file from a sample of data: it finds how they are written, what the columns are,
+// bounds, vocabularies and a label, and writes YAML with a comment for each choice.
 //
-// The sample has to be public, or paid for elsewhere. Everything that is drafted is computed from it exactly and without noise, and a
-// task file is seen by every device. Nothing here may be given the data that are to be learned from privately.
+// The sample has to be public, or paid for elsewhere. Everything that is drafted is computed from it exactly
+// and without noise, and a task file is seen by every device. Never draft from the data that are to be learned
+// from privately.
 //
-// Promises. A draft is accepted by task.Parse and Compile as it is; the same sample gives the same draft. A column that makes no
-// feature is named in a comment that says why. Memory is bounded by the number of columns and not by that of rows, but for a bit a cell of
-// columns of zeros and ones.
+// Promises. A draft is accepted by task.Parse and Compile as it is; the same sample gives the same draft. A
+// column that makes no feature is named in a comment with the reason. Memory is bounded by the number of
+// columns and does not grow with the rows, except a bit for each cell of columns of zeros and ones.
 //
-// Refuses. Samples that nothing can be learned from: no rows, one column, a label of one value. What this program would read
-// otherwise than its writer meant: decimal commas, text that is not UTF-8 in a label.
+// Refuses. Samples that nothing can be learned from: no rows, one column, a label of one value. What this
+// program would read otherwise than its writer meant: decimal commas, text that is not UTF-8 in a label.
 package draft

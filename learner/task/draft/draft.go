@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// Options are what the caller decides; zeros are left to the sample.
+// Options are the caller's choices; zero values leave the choice to the sample.
 type Options struct {
 	Label string // column of the label
 	Loss  string // one of convex.LossNames
@@ -22,7 +22,7 @@ type Options struct {
 	Name  string // that the task's is made from, such as that of its file; empty: that of the sample
 }
 
-// A Draft is a task file with what has to be said about it at once.
+// A Draft is a task file with the remarks that its user must see at once.
 type Draft struct {
 	Task  []byte   // YAML, which task.Parse accepts
 	Notes []string // sentences: what was taken for the label, what was left out. They show names, and words of the label
@@ -118,7 +118,7 @@ func (w *writer) table() error {
 // features decides about all columns but the label.
 func (t *table) features() ([]feature, error) {
 	leaks := t.leaks.found(t.columns)
-	grouped := map[*column]feature{} // an empty one where the group is that of an earlier column
+	grouped := map[*column]feature{} // empty for a column that is in the group of an earlier one
 	for _, g := range groups(t.columns, t.rows, t.label) {
 		for _, c := range g {
 			grouped[c] = feature{}
@@ -191,7 +191,7 @@ func (w *writer) vector() error {
 	return nil
 }
 
-// head writes what stands before the features.
+// head writes the part of the file before the features.
 func (w *writer) head(c count, size string) {
 	w.comment("", "Drafted by learner init from the sample %s: %s.", text(filepath.Base(w.path)), size)
 	w.comment("", "The sample has to be public, or paid for elsewhere: the bounds and words below were read off it without noise, and every device sees this file.")
@@ -248,7 +248,7 @@ func (w *writer) rest(c *column, why string, label []field, t target, n count) {
 	w.line("schedule: {users: %d}", users)
 }
 
-// deltaOf is the largest power of ten that is at most a tenth of one user in all.
+// deltaOf returns the largest power of ten that is at most a tenth of one user in all.
 func deltaOf(users int) string {
 	exponent := int(math.Ceil(math.Log10(10 * float64(users))))
 	return "1e-" + strconv.Itoa(exponent)
@@ -256,7 +256,7 @@ func deltaOf(users int) string {
 
 var notInName = regexp.MustCompile(`[^a-z0-9_]+`)
 
-// nameOf makes the name of a task from that of a file.
+// nameOf makes the name of a task from the name of a file.
 func nameOf(path string) string {
 	base := strings.ToLower(filepath.Base(path))
 	for _, end := range []string{".gz", ".zst", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".libsvm", ".svm", ".data", ".yaml", ".yml"} {

@@ -60,7 +60,7 @@ func lines(header string, n int, row func(i int) string) string {
 	return b.String()
 }
 
-// wave is a number without a pattern that a rule looks for.
+// wave returns a number without a pattern that a rule looks for.
 func wave(i int) string { return fmt.Sprintf("%.2f", 10*float64(i*7919%1009)/1009) }
 
 func TestWhatColumnsBecome(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// groups finds runs of columns of zeros and ones of which every row has exactly one 1: indicators of one thing, made by hand. Columns
-// of other kinds between them end a run; a column that is always 0 stays in it.
+// groups finds runs of columns of zeros and ones in which every row has exactly one 1: indicators of one thing,
+// made by hand. Columns of other kinds between them end a run; a column that is always 0 stays in it.
 func groups(columns []*column, rows int, label *column) (out [][]*column) {
 	for first := 0; first < len(columns); first++ {
 		if n := groupFrom(columns[first:], rows, label); n > 0 {
@@ -20,7 +20,7 @@ func groups(columns []*column, rows int, label *column) (out [][]*column) {
 	return out
 }
 
-// groupFrom is the length of the group that the columns begin with; 0 is none.
+// groupFrom returns the length of the group that the columns begin with; 0 is none.
 func groupFrom(columns []*column, rows int, label *column) int {
 	union := make([]uint64, (rows+63)/64)
 	total := 0
@@ -41,7 +41,8 @@ func groupFrom(columns []*column, rows int, label *column) int {
 	return 0
 }
 
-// groupFeature is the entry of a group, under a name that no column has: what the names of its columns begin with, or the first of them.
+// groupFeature returns the entry of a group, under a name that no column has: the common beginning of the names
+// of its columns, or the first of them.
 func groupFeature(g []*column, all []*column) feature {
 	names := make([]string, len(g))
 	for i, c := range g {
@@ -58,7 +59,7 @@ func groupFeature(g []*column, all []*column) feature {
 		entry: []field{{"column", text(name)}, {"kind", string(task.OneHot)}, {"columns", texts(names)}}}
 }
 
-// prefix is what all names begin with, up to a character of one byte.
+// prefix returns the longest common beginning of all names, up to a character of one byte.
 func prefix(names []string) string {
 	out := names[0]
 	for _, n := range names[1:] {

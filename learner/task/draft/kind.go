@@ -82,8 +82,8 @@ func (c *column) numberFeature() feature {
 	return c.withGaps(f)
 }
 
-// withGaps adds what is done about missing values, where there are some: the median in their place, and a coordinate that says so
-// where they are more than a few.
+// withGaps adds the treatment of missing values, where there are some: the median as their value, and a
+// coordinate that marks them where they are more than a few.
 func (c *column) withGaps(f feature) feature {
 	if c.gaps() == 0 {
 		return f
@@ -105,7 +105,7 @@ func (c *column) withGaps(f feature) feature {
 	return f
 }
 
-// farthest is the number that is most outside.
+// farthest returns the number that is most outside.
 func (c *column) farthest(b interval) float64 {
 	if b.low-c.low > c.high-b.high {
 		return c.low
@@ -156,8 +156,8 @@ func (c *column) wordFeature() feature {
 	return f
 }
 
-// vocabulary is the entry of a column of words. Words outside never make a row invalid: they have an indicator of their own where the
-// sample has some, and none where it has none.
+// vocabulary returns the entry of a column of words. Words outside never make a row invalid: they have an
+// indicator of their own where the sample has some, and none where it has none.
 func (c *column) vocabulary(words []string, others bool) []field {
 	unknown := task.Drop
 	if others {
@@ -184,7 +184,7 @@ func (c *column) unreadable() error {
 	return nil
 }
 
-// plural is a number of things.
+// plural returns a number of things in words.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -192,5 +192,5 @@ func plural(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// share is a part in whole per cent, at least one.
+// share returns a part in whole per cent, at least one.
 func share(part, all int) int { return int(math.Ceil(100 * float64(part) / float64(all))) }

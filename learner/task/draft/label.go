@@ -27,7 +27,7 @@ type target struct {
 	said  string // what has to be known at once: which class is positive
 }
 
-// positives and negatives are words that say of two classes which is which.
+// positives and negatives are words that name the positive and the negative one of two classes.
 var (
 	positives = []string{"1", "+1", "yes", "y", "true", "t", "positive", "pos", "on"}
 	negatives = []string{"0", "-1", "no", "n", "false", "f", "negative", "neg", "off"}
@@ -81,7 +81,7 @@ func targetOf(c *column, loss string) (target, error) {
 	return t, nil
 }
 
-// classes are the different labels, each as it is written most often: +1, 1 and 1.0 are one.
+// classes returns the different labels, each as it is written most often: +1, 1 and 1.0 are one.
 func (c *column) classes() []string {
 	var out []string
 	seen := map[float64]bool{}
@@ -100,7 +100,8 @@ func (c *column) classes() []string {
 	return out
 }
 
-// two says which of two classes is the positive one: the word for it, the one that is more, or the rarer one.
+// two chooses the positive one of two classes: by their words, where one is in positives and the other in negatives, or one
+// begins with > and the other with <; else the rarer one.
 func (t *target) two(c *column, words []string) {
 	a, b := words[0], words[1]
 	why := "the rarer one"
@@ -142,7 +143,7 @@ func (t *target) number(c *column) error {
 	return nil
 }
 
-// parameters are the keys of the model that a loss cannot do without.
+// parameters sets the keys of the model that a loss cannot do without.
 func (t *target) parameters(c *column) {
 	switch t.loss {
 	case "quantile":
@@ -160,5 +161,5 @@ func (t *target) parameters(c *column) {
 	}
 }
 
-// scoreBound is the logarithm of the largest count, rounded up.
+// scoreBound returns the logarithm of the largest count, rounded up.
 func scoreBound(most float64) string { return decimal(max(1, math.Ceil(math.Log(most)))) }

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// leaks looks for columns that say what the label says: such a column will not be there when the label is to be predicted. It keeps
-// the columns that tell the label one to one, and the pairs that add up to it, for as long as no row speaks against them.
+// leaks looks for columns that repeat the label: such a column will not be there when the label is to be
+// predicted. It keeps the columns that tell the label one to one, and the pairs that add up to it, for as long
+// as no row contradicts them.
 type leaks struct {
 	label int
 	rows  int
@@ -100,7 +101,7 @@ func (t *twin) holds(cell, label string, y float64, isNumber bool) bool {
 	return t.words || t.numbers
 }
 
-// found says of each column why it is a leak; nothing where it is none.
+// found returns for each column that is a leak the reason why.
 func (l *leaks) found(columns []*column) map[*column]string {
 	out := map[*column]string{}
 	if l.rows < leastRows {

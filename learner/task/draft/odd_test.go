@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// plainRows are fifty rows that nothing is wrong with.
+// plainRows returns fifty rows that nothing is wrong with.
 func plainRows(separator, end string) string {
 	var b strings.Builder
 	for i := range 50 {
@@ -25,7 +25,8 @@ func plainRows(separator, end string) string {
 	return b.String()
 }
 
-// What a newcomer brings: it is read, with the right words in the file, or refused with words that say what to do.
+// TestOddFiles checks that files of newcomers are read, with the right words in the task file, or refused with
+// advice.
 func TestOddFiles(t *testing.T) {
 	header := "height,age,course\n"
 	for name, c := range map[string]struct {
@@ -96,7 +97,7 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// The same table gives the same features in every format.
+// TestFormats: the same table gives the same features in every format.
 func TestFormats(t *testing.T) {
 	var jsonl, libsvm strings.Builder
 	var events [][]any
@@ -134,7 +135,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// Bounds hold the values, and are not much wider than they.
+// TestOutward: bounds hold the values, and are not much wider than they.
 func TestOutward(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		low := rapid.Float64Range(-1e12, 1e12).Draw(t, "low")
@@ -152,7 +153,7 @@ func TestOutward(t *testing.T) {
 	}
 }
 
-// Whatever the words are, the file says them.
+// TestTextsAreReadAsWritten checks that the task file repeats words exactly, whatever they are.
 func TestTextsAreReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"no", "~", "null", "1e3", "0x1", "-", "a: b", "a #b", "é", "'", `"`, "[", "*x", "&x", "%", "@", "<<", ".inf", "1_000", "2024-01-01"})).
@@ -166,7 +167,7 @@ func TestTextsAreReadAsWritten(t *testing.T) {
 	})
 }
 
-// On public data: the task is accepted and nearly all rows fit it.
+// TestPublicData: on public data: the task is accepted and nearly all rows fit it.
 func TestPublicData(t *testing.T) {
 	folder := os.Getenv("PANLEARN_DATA")
 	if folder == "" {

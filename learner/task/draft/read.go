@@ -34,7 +34,7 @@ type count struct {
 // An omitted field makes no feature.
 type omitted struct{ name, why string }
 
-// labelNames are what columns are called that are to be predicted.
+// labelNames are common names of columns that are to be predicted.
 var labelNames = []string{"label", "target", "y", "class", "outcome", "response"}
 
 // readTable reads all rows once.
@@ -92,7 +92,7 @@ func (c *count) each(rows *source.Reader, read func(task.Row)) error {
 	}
 }
 
-// addressable are the names by which a task can ask for a field.
+// addressable returns the names by which a task can ask for a field.
 func (t *table) addressable() (names []string) {
 	times := map[string]int{}
 	for _, name := range t.layout.Fields {

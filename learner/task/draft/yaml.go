@@ -45,7 +45,7 @@ func mapping(fields []field) string {
 	return "{" + strings.Join(out, ", ") + "}"
 }
 
-// lineWidth is where comments are wrapped.
+// lineWidth is the column at which comments are wrapped.
 const lineWidth = 140
 
 // comment writes words as lines of a comment.

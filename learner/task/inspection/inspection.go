@@ -1,9 +1,10 @@
-// Package inspection says how data fit a task: which rows are invalid and why, which values are moved into their bounds, how long the
-// vectors are, what the labels are and whether they come in an order.
+// Package inspection finds how data fit a task: which rows are invalid and why, which values are moved into
+// their bounds, how long the vectors are, what the labels are and whether they come in an order.
 //
-// It reads the rows themselves, without noise. It is for whoever may see the data, runs where they are, and what it returns is not
-// private: shares and quantiles are those of the rows. It shows no contents: names and words of the declaration, positions of rows, and
-// numbers that many rows have made. A norm is of single rows, and the largest is that of one.
+// It reads the rows themselves, without noise. It is for people who may see the data, runs where the data are,
+// and its result is not private: shares and quantiles are computed from the rows. It shows no contents: names
+// and words of the declaration, positions of rows, and numbers that many rows have made. A norm is of single
+// rows, and the largest is the norm of one row.
 package inspection
 
 import (
@@ -19,7 +20,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// A Report is how the rows of a file fit a task.
+// A Report describes how the rows of a file fit a task.
 type Report struct {
 	Task    string   `json:"task"`
 	Rows    int      `json:"rows"`
@@ -34,9 +35,10 @@ type Report struct {
 	// Labels counts the declared classes, or labels in the quarters of their declared range.
 	Labels map[string]int `json:"labels"`
 
-	// OrderCorrelation is that of the label with the position of the row; of several classes the correlation ratio. NeighbourCorrelation
-	// is that of the label with the one before, which sees blocks too. Deviations is how many standard deviations the larger of both is
-	// away from random order, and Ordered whether that is clear.
+	// OrderCorrelation is the correlation of the label with the position of the row; for several classes the
+	// correlation ratio. NeighbourCorrelation is the correlation of the label with the label before, which
+	// detects blocks too. Deviations is the number of standard deviations by which the larger of both is away
+	// from random order. Ordered reports whether that is clear.
 	OrderCorrelation     float64 `json:"order_correlation"`
 	NeighbourCorrelation float64 `json:"neighbour_correlation"`
 	Deviations           float64 `json:"order_deviations"`
@@ -47,7 +49,7 @@ type Report struct {
 	// Unknown are columns of the task that no event has, where events name their fields (jsonl): typed wrong, or always missing.
 	Unknown []string `json:"unknown_columns,omitempty"`
 
-	// Advice is what to do about data that are Ordered.
+	// Advice tells what to do about data that are Ordered.
 	Advice string `json:"-"`
 
 	// LabelNames are the keys of Labels in their order.
@@ -64,7 +66,7 @@ type Column struct {
 	Unlisted int `json:"unlisted"` // words outside the vocabulary that are dropped or count as another one
 }
 
-// Quantiles are those of norms; all are 0 without a valid row.
+// Quantiles are quantiles of norms; all are 0 without a valid row.
 type Quantiles struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
@@ -72,7 +74,7 @@ type Quantiles struct {
 	Max float64 `json:"max"`
 }
 
-// A BadRow says where an invalid row is and why, and nothing of what is in it.
+// A BadRow gives the place of an invalid row and the reason, and none of its contents.
 type BadRow struct {
 	File   string `json:"file,omitempty"`
 	Line   int64  `json:"line"`
@@ -80,7 +82,7 @@ type BadRow struct {
 	Reason string `json:"reason"`
 }
 
-// named is how many invalid rows are named.
+// named is the number of invalid rows that are named.
 const named = 5
 
 // quarters are the parts that the range of a number is counted in.
@@ -116,7 +118,7 @@ func Of(path string, spec *task.Spec) (*Report, error) {
 	}
 }
 
-// adviceOf says what to do about rows in an order.
+// adviceOf returns advice on rows in an order.
 func adviceOf(spec *task.Spec) string {
 	switch {
 	case spec.Adaptive():
@@ -188,7 +190,7 @@ func (c *counter) add() {
 	c.labels[c.position(c.one.Y)]++
 }
 
-// position is that of a label in LabelNames.
+// position returns the index of a label in LabelNames.
 func (c *counter) position(y float64) int {
 	switch classes := len(c.features.Classes()); {
 	case classes == 2 && y < 0:
@@ -219,7 +221,7 @@ func (c *counter) report() *Report {
 		slices.Sort(c.norms)
 		at := func(q float64) float64 { return c.norms[int(math.Ceil(q*float64(n)))-1] }
 		c.Norms = Quantiles{at(0.5), at(0.9), at(0.99), at(1)}
-		longer := n - upTo(c.norms, c.NormBound*(1+1e-12)) // a norm that is the bound but for rounding
+		longer := n - upTo(c.norms, c.NormBound*(1+1e-12)) // rounding may put a norm above the bound
 		c.ClippedShare = float64(longer) / float64(n)
 	}
 	c.OrderCorrelation, c.NeighbourCorrelation, c.Deviations = c.order.correlations()
@@ -229,7 +231,7 @@ func (c *counter) report() *Report {
 	return &c.Report
 }
 
-// upTo is how many of the sorted numbers are at most x.
+// upTo returns how many of the sorted numbers are at most x.
 func upTo(sorted []float64, x float64) int {
 	at, _ := slices.BinarySearchFunc(sorted, x, func(v, x float64) int {
 		if v <= x {
@@ -240,7 +242,7 @@ func upTo(sorted []float64, x float64) int {
 	return at
 }
 
-// Unfit says in an error that no row fits; nil where one does.
+// Unfit returns an error if no row fits; nil if one does.
 func (r *Report) Unfit() error {
 	switch {
 	case r.Rows == 0:

@@ -76,7 +76,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Numbers are counted in quarters of their range, and labels outside are clamped.
+// TestReportOfNumbers: numbers are counted in quarters of their range, and labels outside are clamped.
 func TestReportOfNumbers(t *testing.T) {
 	file := strings.NewReplacer(`positive: ["yes"], negative: ["no", "never"]`, "min: -10, max: 30", "logistic", "squared").Replace(declared)
 	var data strings.Builder
@@ -124,7 +124,7 @@ func TestReportOfVectors(t *testing.T) {
 	}
 }
 
-// Where nothing fits, that is said: no rows, none that is valid, or no such columns.
+// TestNothingFits checks the errors where nothing fits: no rows, no valid row, or no such columns.
 func TestNothingFits(t *testing.T) {
 	const header = "height,age,colour,other,kind\n"
 	r, err := inspect(t, declared, header)

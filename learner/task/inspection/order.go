@@ -9,7 +9,7 @@ import (
 // happens once in two million times.
 const clearly = 5
 
-// leastOrdered is how many labels there have to be before their order is judged.
+// leastOrdered is the least number of labels whose order is judged.
 const leastOrdered = 20
 
 // An order holds sums of a series of labels by which it is told from one in random order. Numbers, and two classes as -1 and +1, are
@@ -19,7 +19,7 @@ type order struct {
 	sum, squares, product, next float64 // of y, y^2, position y, y and the y before it
 	first, last                 float64
 	counts, positions           []float64 // of several classes: how many, and the sum of their positions
-	matches                     float64   // classes that are that of the row before
+	matches                     float64   // rows of the class of the row before
 }
 
 // Ordered tells labels, as the loss sees them, from such in random order, clearly: by their correlation with their position, and with the one
@@ -33,7 +33,7 @@ func Ordered(labels iter.Seq[float64], classes int) (position, neighbour float64
 	return position, neighbour, deviations > clearly
 }
 
-// newOrder is for labels of that many classes; below three they are numbers.
+// newOrder returns an order for labels of that many classes; below three they are numbers.
 func newOrder(classes int) *order {
 	if classes < 3 {
 		return &order{}
@@ -62,9 +62,10 @@ func (o *order) add(y float64) {
 	o.n++
 }
 
-// correlations are those of the label with the position of its row, and with the label before it, each with the number of standard
-// deviations that it is away from what random order gives. With several classes the first is the correlation ratio, the share of the
-// spread of positions that the classes explain, as a root; the second compares how often neighbours are equal.
+// correlations returns the correlations of the label with the position of its row, and with the label before
+// it, and the number of standard deviations by which the farther of both is away from random order. With
+// several classes the first is the correlation ratio, the share of the spread of positions that the classes
+// explain, as a root; the second compares how often neighbours are equal.
 func (o *order) correlations() (position, neighbour, deviations float64) {
 	if o.n < leastOrdered {
 		return 0, 0, 0

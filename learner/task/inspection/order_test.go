@@ -15,7 +15,7 @@ func series(labels []float64, classes int) *order {
 	return o
 }
 
-// correlation is Pearson's, in two passes.
+// correlation returns Pearson's correlation, in two passes.
 func correlation(x, y []float64) float64 {
 	mean := func(v []float64) (m float64) {
 		for _, a := range v {
@@ -33,7 +33,8 @@ func correlation(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// The sums of one pass give what two passes do, on labels that grow, that wave, and of two classes.
+// TestCorrelations: the sums of one pass give what two passes do, on labels that grow, that wave, and of two
+// classes.
 func TestCorrelations(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for name, label := range map[string]func(i int) float64{
@@ -49,7 +50,7 @@ func TestCorrelations(t *testing.T) {
 		if want := correlation(positions, labels); math.Abs(position-want) > 1e-9 {
 			t.Errorf("%s: correlation with the position %v, want %v", name, position, want)
 		}
-		// The mean and spread of the whole stand for those of its two parts.
+		// The mean and spread of the whole replace those of its two parts.
 		if want := correlation(labels[1:], labels[:999]); math.Abs(neighbour-want) > 0.01 {
 			t.Errorf("%s: correlation with the neighbour %v, want %v", name, neighbour, want)
 		}
@@ -59,8 +60,9 @@ func TestCorrelations(t *testing.T) {
 	}
 }
 
-// Labels in random order have deviations like those of a standard normal, of which the larger of two, in magnitude, is above 3 once in
-// 185 times; what is sorted or in blocks, or only waves within the classes, is seen.
+// TestOrderOfClasses: labels in random order have deviations like those of a standard normal, of which the
+// larger of two, in magnitude, is above 3 once in 185 times; labels that are sorted or in blocks, or only waves
+// within the classes, are detected.
 func TestOrderOfClasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	shares := map[int][]float64{2: {0.97, 1}, 3: {0.5, 0.8, 1}, 7: {0.3, 0.6, 0.8, 0.9, 0.95, 0.99, 1}}
@@ -113,7 +115,7 @@ func TestOrderOfClasses(t *testing.T) {
 	}
 }
 
-// No label, one, one value, and so few that nothing is judged: every number is finite.
+// TestOrderOfLittle: no label, one, one value, and so few that nothing is judged: every number is finite.
 func TestOrderOfLittle(t *testing.T) {
 	for _, labels := range [][]float64{nil, {1}, {1, 1}, {0, 1, 2}, make([]float64, 100)} {
 		for _, classes := range []int{0, 2, 3} {

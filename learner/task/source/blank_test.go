@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// TestEmptyLinesAreRowsOfBlocks: where blocks are ranges of rows an empty line is a row that is no event, wherever it stands, the last one
-// too; else a row that is taken for an empty one would decide whether there is a block.
+// TestEmptyLinesAreRowsOfBlocks: where blocks are ranges of rows an empty line is a row that is no event,
+// wherever it is, the last one too; else a row that is replaced by an empty one would decide whether there is a
+// block.
 func TestEmptyLinesAreRowsOfBlocks(t *testing.T) {
 	for _, c := range []struct {
 		format task.Format

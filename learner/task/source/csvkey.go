@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// mostField is how many bytes of a field are held, blanks after a key included.
+// mostField is the most bytes of a field that are held, blanks after a key included.
 const mostField = 1 << 12
 
 // A csvKey finds one field of a line of csv: the one at its position, counted from the left, whatever comes after it.
@@ -27,8 +27,9 @@ func (k *csvKey) Reset() {
 	*k = csvKey{separator: k.separator, position: k.position, text: k.text[:0]}
 }
 
-// Key is the field without the blanks around it; empty where it was not there to its end, which a separator or the line's end shows: where data end,
-// as in a file that is being written or a stream that is cut, another key may begin like it.
+// Key returns the field without the blanks around it; empty where it was not there to its end, which a
+// separator or the line's end shows: where data end, as in a file that is being written or a stream that is
+// cut, another key may begin like it.
 func (k *csvKey) Key() string {
 	text := string(k.text)
 	if !k.quoted {

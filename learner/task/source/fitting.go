@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// fittingWindow is how many events in a row must not fit before OpenFitting refuses data that have begun so.
+// fittingWindow is the number of events at the beginning none of which fits before OpenFitting refuses the
+// data.
 const fittingWindow = 16
 
 // A peek is an event that was read ahead: its row or its error.
@@ -19,8 +20,9 @@ type peek struct {
 	err error
 }
 
-// OpenFitting is Open for public or local data, of which nothing is sent: it looks at the first events, and refuses data of which none
-// fits, or none has a declared column, of two to fittingWindow events. No event needs a key there.
+// OpenFitting is like Open, for public or local data that are not sent: it looks at the first two to
+// fittingWindow events, and refuses the data if none of them fits, or none has a declared column. No event
+// needs a key there.
 func OpenFitting(path string, m *task.FeatureMap) (*Reader, error) {
 	schema := m.Schema()
 	schema.Events.Key = ""
@@ -31,8 +33,8 @@ func OpenFitting(path string, m *task.FeatureMap) (*Reader, error) {
 	return fitting(path, r, m)
 }
 
-// OpenNamed is Open for public or local data, whose rows have as their User what a column says: a feature, the label, or one that the task does not
-// read. Empty, no row has one. No event needs a key there.
+// OpenNamed is like Open, for public or local data. It takes the User of each row from a column: a feature, the
+// label, or one that the task does not read. Empty, no row has one. No event needs a key there.
 func OpenNamed(path string, m *task.FeatureMap, column string) (*Reader, error) {
 	schema := m.Schema()
 	schema.Events.Key, schema.User = "", column

@@ -98,7 +98,7 @@ func open(t testing.TB, m *task.FeatureMap, data string) *Reader {
 	return r
 }
 
-// dataFolder finds the public data sets, or says loudly that a check did not run.
+// dataFolder finds the public data sets, or reports loudly that a check did not run.
 func dataFolder(t testing.TB) string {
 	t.Helper()
 	folder := os.Getenv("PANLEARN_DATA")
@@ -114,7 +114,7 @@ func dataFolder(t testing.TB) string {
 	return folder
 }
 
-// notRun says loudly that a check did not run.
+// notRun reports in the test's log and on standard error that a check did not run.
 func notRun(t testing.TB, why string) {
 	t.Helper()
 	t.Logf("NOT RUN: %s", why)

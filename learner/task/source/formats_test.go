@@ -100,7 +100,7 @@ func TestLIBSVM(t *testing.T) {
 	}
 }
 
-// A line may be exactly as long as the limit, whatever ends it.
+// TestLineLimit: a line may be exactly as long as the limit, whatever ends it.
 func TestLineLimit(t *testing.T) {
 	m := compile(t, svmTask, "events.max_line=8")
 	for _, end := range []string{"\n", "\r\n", ""} {
@@ -111,7 +111,7 @@ func TestLineLimit(t *testing.T) {
 	check(t, outcomes(t, open(t, m, "1 1:1\n"+long+"\n1 1:1\n")), []outcome{{1, 0, "1"}, {2, 1, "bad "}, {3, 2, "1"}})
 }
 
-// Events without any row are not an error: nothing has come yet.
+// TestEmpty: events without any row are not an error: nothing has come yet.
 func TestEmpty(t *testing.T) {
 	for file, data := range map[string]string{svmTask: "", jsonTask: "\n\n", csvTask: "age,job,y\n"} {
 		if got := outcomes(t, open(t, compile(t, file), data)); len(got) != 0 {
@@ -120,7 +120,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// Row errors name the position only.
+// TestErrorsKeepContentsBack: row errors name the position only.
 func TestErrorsKeepContentsBack(t *testing.T) {
 	const secret = "s3cr3t"
 	for file, lines := range map[string][]string{
@@ -139,8 +139,8 @@ func TestErrorsKeepContentsBack(t *testing.T) {
 	}
 }
 
-// What a row holds in members that nobody asked for, however many, costs no more than to see where it ends, or rows
-// after it would come late.
+// TestLongMembersAreCheap: members of a row that nobody asked for, however many, cost no more than finding
+// their end, or rows after it would come late.
 func TestLongMembersAreCheap(t *testing.T) {
 	m := compile(t, jsonTask, "events.max_line=65536")
 	for _, value := range []string{"[" + strings.Repeat("1,", 30_000) + "1]", `"` + strings.Repeat("x", 60_000) + `"`, strings.Repeat("1", 60_000),

@@ -108,7 +108,7 @@ func FuzzIDX(f *testing.F) {
 	})
 }
 
-// On a line without blanks around fields our splitter and the standard library's reader agree.
+// FuzzSplitCSV: on a line without blanks around fields our splitter and the standard library's reader agree.
 func FuzzSplitCSV(f *testing.F) {
 	for _, s := range []string{`a,b`, `"a,""b""",c`, `,`, `"`, `a"b`, `"a"b`, `""`} {
 		f.Add(s)
@@ -126,7 +126,7 @@ func FuzzSplitCSV(f *testing.F) {
 	})
 }
 
-// Every line that the JSON reader takes is one JSON object by the standard library's rules.
+// FuzzJSONIsStrict: every line that the JSON reader takes is one JSON object by the standard library's rules.
 func FuzzJSONIsStrict(f *testing.F) {
 	m := compile(f, jsonTask)
 	f.Add(`{"age":1,"job":"a","y":1,}`)
@@ -145,7 +145,7 @@ func FuzzJSONIsStrict(f *testing.F) {
 	})
 }
 
-// Names and values of an object are those that the standard library reads.
+// FuzzMembers: names and values of an object are those that the standard library reads.
 func FuzzMembers(f *testing.F) {
 	f.Add(`{"a":1,"\u00e9\ud834\udd1e\ud834\n\ud834\u0041\/":"\\\"}"," b":[{"c":"]"},-1e5],"":{"a":[]}}`)
 	f.Add(" {\t\"\xff\" :\r null ,\"\u00FF\": true}\n")

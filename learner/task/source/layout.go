@@ -15,9 +15,10 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A Layout is how data are written, as far as their beginning tells.
+// A Layout describes the format of data, as far as their beginning tells.
 type Layout struct {
-	// Events is what a task file says of it. Csv has either a header or columns named c1, c2, ... by position.
+	// Events is the format as a task file declares it. Csv has either a header or columns named c1, c2, ... by
+	// position.
 	Events task.Events
 	// Fields are the names of the fields in order; those of a header may be empty or there twice. nil for libsvm. Of jsonl they are
 	// the keys of the beginning.
@@ -26,7 +27,7 @@ type Layout struct {
 	Passed []string
 }
 
-// beginning is how many lines are looked at.
+// beginning is the most lines that Detect looks at.
 const beginning = 200
 
 // separators that are looked for, in the order of preference where nothing else decides.
@@ -233,8 +234,9 @@ func detectCSV(head []string) (Layout, error) {
 	return Layout{Events: e, Fields: e.Columns}, nil
 }
 
-// tidiness is the share of the lines that have the usual number of fields, which it returns too, times the share of fields without
-// another separator in them. Zero: not a separator here. A decimal comma is no separator.
+// tidiness returns the share of the lines that have the usual number of fields, which it returns too, times the
+// share of fields without another separator in them. Zero: not a separator here. A decimal comma is no
+// separator.
 func tidiness(head []string, separator byte) (score float64, width int) {
 	widths := map[int]int{}
 	tidy, all := 0, 0

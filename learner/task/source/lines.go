@@ -9,8 +9,9 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// lines yields the lines that are events, numbered as in the data, each at most limit bytes. Every line is an event, whatever it holds,
-// but the first ones that the task skips and, unless blank says otherwise, lines of no byte at all.
+// lines yields the lines that are events, numbered as in the data, each at most limit bytes. Every line is an
+// event, whatever it holds, except the first ones that the task skips and, unless blank is set, lines of no
+// byte at all.
 type lines struct {
 	in    *bufio.Reader
 	limit int
@@ -22,7 +23,7 @@ type lines struct {
 	named []naming
 }
 
-// A naming is a column that says what a row is known by, or whom it is of.
+// A naming is a column that holds a row's key or its person.
 type naming struct {
 	keyReader
 	set func(*task.Row, string)
@@ -37,7 +38,7 @@ type namingColumn struct {
 	set  func(*task.Row, string)
 }
 
-// namingColumns are the columns of a schema that name rows.
+// namingColumns returns the columns of a schema that name rows.
 func namingColumns(s task.Schema) (out []namingColumn) {
 	if s.Events.Key != "" {
 		out = append(out, namingColumn{s.Events.Key, setKey})

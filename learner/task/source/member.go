@@ -6,9 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// A Member finds one member of a JSON object, at its top level, in bytes that come in parts: a string or, with Numbers, a number as it is
-// written. The first that can be read counts. Nothing that follows has to be in order, and no more of what comes before than its
-// quotes and brackets; it does not recurse, and holds no more than the text of one name or value. The zero value but for Name and Most is ready.
+// A Member finds one member of a JSON object, at its top level, in bytes that come in parts: a string or, with
+// Numbers, a number as it is written. The first that can be read counts. Text after it may be malformed, and of
+// the text before it only quotes and brackets must be in order; it does not recurse, and holds no more than the
+// text of one name or value. A value of which only Name and Most are set is ready.
 type Member struct {
 	Name    string
 	Numbers bool
@@ -39,7 +40,7 @@ func (m *Member) Reset() {
 	*m = Member{Name: m.Name, Numbers: m.Numbers, Most: m.Most, text: m.text[:0]}
 }
 
-// Key is the value; empty where there is none that can be read.
+// Key returns the value; empty if no value can be read.
 func (m *Member) Key() string { return m.value }
 
 // Write reads the next part. It never fails.

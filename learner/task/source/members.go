@@ -29,8 +29,8 @@ func isObject(text []byte) bool {
 	return len(start) > 0 && start[0] == '{' && json.Valid(text)
 }
 
-// members yields the members of a JSON object: names as they are written, with their quotes, and values. The text must
-// be that of a valid object.
+// members yields the members of a JSON object: names as they are written, with their quotes, and values. The
+// text must be a valid object.
 func members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		for at := pastBlanks(object, 0) + 1; ; {
@@ -112,7 +112,7 @@ func (f *jsonRows) position(quoted []byte) (i int, ok bool) {
 	return i, ok
 }
 
-// escapes are the bytes that a backslash and a letter stand for.
+// escapes are the bytes that a backslash and a letter mean.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // appendText appends the text of a valid JSON string to dst, as encoding/json reads it, and allocates nothing for it.

@@ -127,7 +127,8 @@ func checkLinks(names []string) error {
 	return nil
 }
 
-// Files says that a path names files alone, which are there to be read again. Standard input, pipes and devices are read once.
+// Files reports whether a path names nothing but files, which can be read again. Standard input, pipes and
+// devices are read once.
 func Files(path string, spec *task.Spec) (bool, error) {
 	if path == "-" {
 		return false, nil
@@ -212,7 +213,7 @@ func (i input) open(schema task.Schema) (*opened, error) {
 	return &opened{path: i.path, rows: rows, file: i.file, close: func() error { return errors.Join(rows.close(), closeAll()) }}, nil
 }
 
-// readError says that data could not be read, or that they are of another format than the task's.
+// readError returns an error for data that could not be read, or that are of another format than the task's.
 func readError(path string, err error) error {
 	if errors.Is(err, errIsParquet) {
 		return &SchemaError{Path: path, Err: err}

@@ -50,7 +50,7 @@ func TestGzipIsTransparent(t *testing.T) {
 	}
 }
 
-// A file that ends early, or is damaged, is an error and not a shorter file.
+// TestDamageIsFatal: a file that ends early, or is damaged, is an error and not a shorter file.
 func TestDamageIsFatal(t *testing.T) {
 	m := compile(t, svmTask)
 	data := zip(t, []byte(strings.Repeat("1 1:1\n-1 2:1\n", 1000)))
@@ -79,7 +79,8 @@ func TestDamageIsFatal(t *testing.T) {
 	}
 }
 
-// Public data that do not match are refused by OpenFitting: a wrong header, or a beginning in which no event fits.
+// TestSchemaIsCheckedFirst: public data that do not match are refused by OpenFitting: a wrong header, or a
+// beginning in which no event fits.
 func TestSchemaIsCheckedFirst(t *testing.T) {
 	fitting := func(data, file string) (*Reader, error) { return OpenFitting(write(t, []byte(data)), compile(t, file)) }
 	for _, c := range []struct{ file, data, want string }{
@@ -198,7 +199,8 @@ func TestIDX(t *testing.T) {
 	}
 }
 
-// A row's name is what a column says, whether the task reads it or not.
+// TestRowsAreNamedByAColumn checks that a row takes its name from a column, whether the task reads the column
+// or not.
 func TestRowsAreNamedByAColumn(t *testing.T) {
 	const file = "a,y,ward\n0.5,1,north\n0.25,0,south\nbad,1,north\n"
 	m := compile(t, "version: 1\nname: n\nevents: {format: csv, header: true}\nfeatures: {columns: [{column: a, kind: numeric, min: 0, max: 1}]}\n"+

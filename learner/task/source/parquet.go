@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// errNotFile says why Parquet is not read from a stream: its table of contents comes last.
+// errNotFile tells why Parquet is not read from a stream: its table of contents comes last.
 var errNotFile = errors.New("not a regular file: Parquet begins at its end, and no copy of the events is put on a disk to wait for that")
 
 // parquetRows reads the columns of the task from a Parquet file, by github.com/parquet-go/parquet-go, one page of each
@@ -87,7 +87,7 @@ type wanted struct {
 	kind kind
 }
 
-// openColumns finds the columns and checks all that the footer says of them.
+// openColumns finds the columns and checks their metadata in the footer.
 func openColumns(in io.ReaderAt, size int64, ask []wanted) (*parquetRows, error) {
 	f := &parquetRows{in: in, page: mostPage, values: make([]string, len(ask)), omitted: make([]bool, len(ask))}
 	err := guarded(func() error {

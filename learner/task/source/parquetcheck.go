@@ -40,8 +40,8 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// reason is what is told of an error of the library, which may quote lengths that are bytes of an event: that the disk
-// failed, or that the file is damaged.
+// reason replaces an error of the library, which may quote lengths that are bytes of an event, by one that
+// tells only that the disk failed, or that the file is damaged.
 func reason(err error) error {
 	var disk *fs.PathError
 	switch {
@@ -109,7 +109,7 @@ func (c *parquetColumn) checkChunks() error {
 	return nil
 }
 
-// chunk is what the footer says of the column in a row group.
+// chunk returns the footer's metadata of the column in a row group.
 func (c *parquetColumn) chunk(group int) *format.ColumnMetaData {
 	return &c.meta.RowGroups[group].Columns[c.Index()].MetaData
 }
@@ -123,8 +123,8 @@ type stretch struct {
 // A hole is a page that is passed over.
 type hole struct{ at, size int64 }
 
-// pagesOf looks at the pages of a chunk up to its last row. Pages of more than most bytes are left out, and with a dictionary that is,
-// all that it stands for; pages that declare more than the chunk holds are refused.
+// pagesOf looks at the pages of a chunk up to its last row. Pages of more than most bytes are left out, and
+// with a left-out dictionary all values that use it; pages that declare more than the chunk holds are refused.
 func pagesOf(in io.ReaderAt, m *format.ColumnMetaData, rows, most int64) (parts []stretch, holes []hole, err error) {
 	at, room := m.DataPageOffset, m.TotalCompressedSize
 	if m.DictionaryPageOffset != 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// A kind is what a column of a Parquet file is read as.
+// A kind is a way to read a column of a Parquet file.
 type kind int
 
 const (
@@ -67,7 +67,7 @@ func chooseColumn(f *parquet.File, w wanted) (*parquetColumn, error) {
 	return c, nil
 }
 
-// refused says what the column is if it cannot be read as it should be.
+// refused returns what the column is, in words, if it cannot be read as it should be; else "".
 func (c *parquetColumn) refused() string {
 	switch {
 	case !c.Leaf():
@@ -118,7 +118,7 @@ func (c *parquetColumn) refused() string {
 	return out
 }
 
-// text is a value as a csv file would have it, empty where there is none. Numbers come back from it exactly.
+// text returns a value as a csv file would have it, empty where there is none. Numbers come back from it exactly.
 func (c *parquetColumn) text(v parquet.Value) string {
 	switch {
 	case v.IsNull():
@@ -166,7 +166,7 @@ func (c *parquetColumn) begin(in io.ReaderAt, g parquet.RowGroup, number int, mo
 	})
 }
 
-// next returns the value of the next row, or says that its page is too large.
+// next returns the value of the next row, or reports that its page is too large.
 func (c *parquetColumn) next() (text string, omitted bool, err error) {
 	for c.parts[0].rows == 0 {
 		c.parts = c.parts[1:]

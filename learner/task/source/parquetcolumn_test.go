@@ -11,7 +11,8 @@ import (
 	"github.com/panlearn/panlearn/internal/test/parquettest"
 )
 
-// Types are checked once, when the file is opened, and the refusal says what was wanted and found.
+// TestParquetTypesAreChecked checks that types are checked once, when the file is opened, and that the refusal
+// names the wanted and the found type.
 func TestParquetTypesAreChecked(t *testing.T) {
 	type item struct {
 		Nested struct{ A, B int32 }
@@ -70,7 +71,7 @@ func TestParquetTypesAreChecked(t *testing.T) {
 	}
 }
 
-// Compressions that are not read are refused before a row is.
+// TestParquetCodecsAreChecked: compressions that are not read are refused before a row is.
 func TestParquetCodecsAreChecked(t *testing.T) {
 	for name, codec := range map[string]library.WriterOption{"BROTLI": library.Compression(&library.Brotli), "LZ4_RAW": library.Compression(&library.Lz4Raw)} {
 		data, err := parquettest.Encode([]parquettest.Column{{Name: "x"}, {Name: "y"}}, [][]any{{"a", int64(1)}}, codec)

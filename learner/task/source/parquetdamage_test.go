@@ -48,8 +48,9 @@ func damageable(t testing.TB, version int, codec library.WriterOption) ([]byte, 
 	return data, []wanted{{"s", word}, {"n", number}, {"b", either}, {"d", number}, {"p", word}}
 }
 
-// A file that ends early is an error, at every byte: its footer is at its end. A file with a damaged byte is an error or
-// has all of its rows; it never panics. The pages have checksums, as most writers make them.
+// TestParquetDamageAnywhere: a file that ends early is an error, at every byte: its footer is at its end. A
+// file with a damaged byte is an error or has all of its rows; it never panics. The pages have checksums, as
+// most writers make them.
 func TestParquetDamageAnywhere(t *testing.T) {
 	for version, codec := range map[int]library.WriterOption{1: library.Compression(&library.Snappy), 2: library.Compression(&library.Gzip)} {
 		data, ask := damageable(t, version, codec)
@@ -79,8 +80,9 @@ func TestParquetDamageAnywhere(t *testing.T) {
 	}
 }
 
-// The checksum of a page is compared, and the error says so and names the column. What is wrong inside a page without one is told without
-// what the library would say: the length of a string that is not there is bytes of a row.
+// TestParquetPageErrors checks that the checksum of a page is compared, and that the error mentions it and
+// names the column. Damage inside a page without one is reported without the library's text: the length of a
+// string that is not there is bytes of a row.
 func TestParquetPageErrors(t *testing.T) {
 	data, ask := damageable(t, 1, library.Compression(&library.Uncompressed))
 	at := bytes.Index(data, []byte("Private"))
@@ -98,7 +100,8 @@ func TestParquetPageErrors(t *testing.T) {
 	}
 }
 
-// A file that is not one, or declares what it cannot hold, is refused when it is opened or when its pages are read, with a bound on memory.
+// TestParquetBounds: a file that is not one, or declares what it cannot hold, is refused when it is opened or
+// when its pages are read, with a bound on memory.
 func TestParquetBounds(t *testing.T) {
 	data, ask := damageable(t, 1, library.Compression(&library.Uncompressed))
 	tail := len(data) - 8

@@ -14,7 +14,8 @@ import (
 	library "github.com/parquet-go/parquet-go"
 )
 
-// Files that other programs wrote are read as those programs mean them; testdata/parquet/README.md says where they are from.
+// TestParquetOfOtherWriters checks that files that other programs wrote are read as those programs mean them;
+// testdata/parquet/README.md lists their origins.
 func TestParquetOfOtherWriters(t *testing.T) {
 	var cents, fruits []string
 	for i := range 24 {
@@ -64,7 +65,7 @@ func TestParquetOfOtherWriters(t *testing.T) {
 	}
 }
 
-// The memory that reading takes is that of a page, not of a file or of a row group.
+// TestParquetIsReadByThePage checks that reading takes memory for a page, not for a file or a row group.
 func TestParquetIsReadByThePage(t *testing.T) {
 	type event struct{ X float64 }
 	const rows = 1 << 20

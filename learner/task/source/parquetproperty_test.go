@@ -82,8 +82,8 @@ func randomWord(t *rapid.T) (any, string) {
 	return v, v
 }
 
-// Whatever the library writes, in every type, encoding, compression, version and size of pages and groups, is read back
-// as text.
+// TestReadsWhatTheLibraryWrites: all that the library writes, in every type, encoding, compression, version and
+// size of pages and groups, is read back as text.
 func TestReadsWhatTheLibraryWrites(t *testing.T) {
 	codecs := []library.WriterOption{library.Compression(&library.Uncompressed), library.Compression(&library.Snappy),
 		library.Compression(&library.Gzip), library.Compression(&library.Zstd)}

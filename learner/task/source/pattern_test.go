@@ -26,7 +26,7 @@ func folderOf(t testing.TB, files map[string][]byte) string {
 	return folder
 }
 
-// A key is what a row of a pattern is known by.
+// A key identifies a row of a pattern of files.
 type key struct {
 	file   string
 	number int64
@@ -58,8 +58,8 @@ func keys(t *testing.T, path string, m *task.FeatureMap) (out []key) {
 	return out
 }
 
-// The files of a pattern are one stream, in lexical order, each with its own compression and header; a row is known by
-// its file and its line there, so that files may be added anywhere.
+// TestPattern: the files of a pattern are one stream, in lexical order, each with its own compression and
+// header; a row is known by its file and its line there, so that files may be added anywhere.
 func TestPattern(t *testing.T) {
 	m := compile(t, csvTask)
 	head := "age,job,y\n"
@@ -98,7 +98,8 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// Every file is looked at before a row of any is handed out; damage later on names the file.
+// TestPatternIsChecked: every file is looked at before a row of any is handed out; damage later on names the
+// file.
 func TestPatternIsChecked(t *testing.T) {
 	m := compile(t, csvTask)
 	good := []byte("age,job,y\n10,a,1\n11,a,1\n")
@@ -129,8 +130,9 @@ func TestPatternIsChecked(t *testing.T) {
 	}
 }
 
-// A link to one of the files, under a name of the pattern, would have its rows twice: in two reports, or twice in one. Where rows say what they are
-// known by, or whom they are of, they are not counted twice; and a link to what no other name leads to is a file.
+// TestPatternOfLinks: a link to one of the files, under a name of the pattern, would have its rows twice: in
+// two reports, or twice in one. Where rows have keys, or name their person, they are not counted twice. A link
+// to a file outside the pattern is a file.
 func TestPatternOfLinks(t *testing.T) {
 	m := compile(t, csvTask)
 	folder := folderOf(t, map[string][]byte{"day1.csv": []byte("age,job,y\n10,a,1\n"), "other": []byte("age,job,y\n20,a,0\n")})
@@ -174,7 +176,7 @@ func TestPatternOfLinks(t *testing.T) {
 	}
 }
 
-// The labels of idx lie beside the images, or are named; a pattern may match both.
+// TestPatternIDX: the labels of idx lie beside the images, or are named; a pattern may match both.
 func TestPatternIDX(t *testing.T) {
 	m := compile(t, idxTask)
 	images, labels := idxFiles([]byte{0, 1, 2, 3, 255, 0, 0, 7}, []byte{3, 0})
@@ -202,7 +204,8 @@ func TestPatternIDX(t *testing.T) {
 	}
 }
 
-// A stream that decompresses to far more than it is long costs a line, and not what it holds: the line is too long.
+// TestDecompressionBomb: a stream that decompresses to far more than it is long costs a line, and not what it
+// holds: the line is too long.
 func TestDecompressionBomb(t *testing.T) {
 	m := compile(t, svmTask)
 	bomb := []byte("1 1:1\n" + strings.Repeat("1", 32<<20) + "\n1 1:1\n")
@@ -222,7 +225,8 @@ func TestDecompressionBomb(t *testing.T) {
 	}
 }
 
-// A file of a pattern that was replaced after it was checked ends the reading once, with its name.
+// TestPatternFileIsReplaced: a file of a pattern that was replaced after it was checked ends the reading once,
+// with its name.
 func TestPatternFileIsReplaced(t *testing.T) {
 	for name, c := range map[string]struct{ data, want string }{
 		"header that is too long": {strings.Repeat("x", 200) + "\n", "header: longer than events.max_line"},

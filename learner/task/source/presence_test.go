@@ -14,12 +14,12 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// hostile is what a person may have written into the one line that is theirs: no line break, and not nothing.
+// hostile are texts that a person may have written into their own line: without a line break, and not empty.
 var hostile = []string{" ", "\t", "\t\t", ";;", ",,", ",", `"`, `"open`, `a"b`, "#", "# x", "|1x3 Cross validator", "%", "\x00", "\xff\xfe", "\ufeff", "\r\r",
 	"NaN", "null", "{", "}", "[]", "{}", `{"age":NaN}`, `{"age":{"age":[1]}}`, `{"age":1}}`, `{"age":1,"age":2,"job":"a","y":1}`, strings.Repeat("[", 1<<17),
 	strings.Repeat("x", 300), strings.Repeat(",", 300), strings.Repeat(`"`, 301), "1 9:1", "1 1:NaN", "1 :", "PAR1", "\x1f", "(", "1", "-"}
 
-// outcomesOf are rows as tests compare them, with their keys and people.
+// outcomesOf returns rows as tests compare them, with their keys and people.
 func outcomesOf(t *testing.T, data []byte, m *task.FeatureMap, user string) (out []string) {
 	t.Helper()
 	schema := m.Schema()
@@ -35,8 +35,8 @@ func outcomesOf(t *testing.T, data []byte, m *task.FeatureMap, user string) (out
 	return out
 }
 
-// Whatever the line of one person holds, as many rows come out of data as there are lines, and those of others are as they were, under the
-// same numbers and keys.
+// TestContentMovesNoRow: whatever the line of one person holds, as many rows come out of data as there are
+// lines, and those of others are as they were, under the same numbers and keys.
 func TestContentMovesNoRow(t *testing.T) {
 	for name, f := range map[string]struct {
 		task, head string
@@ -104,7 +104,8 @@ func TestContentMovesNoRow(t *testing.T) {
 	}
 }
 
-// A page that is too large is invalid rows, as many as it holds, and the rest is read: columns, dictionaries and keys alike.
+// TestLargePageIsInvalidRows: a page that is too large is invalid rows, as many as it holds, and the rest is
+// read: columns, dictionaries and keys alike.
 func TestLargePageIsInvalidRows(t *testing.T) {
 	const rows, mine = 400, 137
 	for name, node := range map[string]library.Node{"plain": library.String(), "dictionary": library.Encoded(library.String(), &library.RLEDictionary)} {
@@ -146,7 +147,7 @@ func TestLargePageIsInvalidRows(t *testing.T) {
 	}
 }
 
-// IDX has its rows by their number alone.
+// TestPixelsMoveNoRow: IDX has its rows by their number alone.
 func TestPixelsMoveNoRow(t *testing.T) {
 	m := compile(t, idxTask)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -176,7 +177,8 @@ func TestPixelsMoveNoRow(t *testing.T) {
 	}
 }
 
-// A row of a stream is handed out when it is there, whatever it holds and however short it is: none waits for one that fits, nor for more bytes.
+// TestRowsDoNotWait: a row of a stream is handed out when it is there, whatever it holds and however short it
+// is: none waits for one that fits, nor for more bytes.
 func TestRowsDoNotWait(t *testing.T) {
 	for _, f := range []struct{ task, lines string }{
 		{svmTask, "x\n9\nP\n1 1:1\n"}, {jsonTask, "P\n{}\nnull\n[]\n"}, {csvTask, "age,job,y\nx\nP\n,,\n1,a,1\n"},
@@ -219,7 +221,8 @@ func (d *drip) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// The key of an object is found in any order of members, whatever the others hold and however the text is cut into parts.
+// TestMemberIsFound: the key of an object is found in any order of members, whatever the others hold and
+// however the text is cut into parts.
 func TestMemberIsFound(t *testing.T) {
 	deep := strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000)
 	for text, want := range map[string]string{
@@ -253,7 +256,8 @@ func TestMemberIsFound(t *testing.T) {
 	}
 }
 
-// A key that the end of the data may have cut off is none: another, longer one would be the same row again.
+// TestCutKeyIsNone: a key that the end of the data may have cut off is none: another, longer one would be the
+// same row again.
 func TestCutKeyIsNone(t *testing.T) {
 	for _, f := range []struct {
 		task, data string

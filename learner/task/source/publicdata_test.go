@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// The shipped tasks read the public data sets whole: every row is valid, and the counts are those that are published.
+// TestPublicData: the shipped tasks read the public data sets whole: every row is valid, and the counts are
+// those that are published.
 func TestPublicData(t *testing.T) {
 	folder := dataFolder(t)
 	if folder == "" {
@@ -73,7 +74,7 @@ func TestPublicData(t *testing.T) {
 	}
 }
 
-// The mean of the bike counts comes back in the units of the data.
+// TestTargetUnits: the mean of the bike counts comes back in the units of the data.
 func TestTargetUnits(t *testing.T) {
 	folder := dataFolder(t)
 	if folder == "" {

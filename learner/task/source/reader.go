@@ -20,14 +20,15 @@ type Reader struct {
 	err    error    // ends the reading
 }
 
-// rows is a format. next overwrites row but for Number and File and returns nil, a *task.RowError, io.EOF or a fatal error; Key and User
-// are set with a *task.RowError too. close releases what the format holds beside its stream.
+// rows reads the rows of one format. next overwrites row except for Number and File and returns nil, a
+// *task.RowError, io.EOF or a fatal error; Key and User are set with a *task.RowError too. close releases what
+// the format holds beside its stream.
 type rows interface {
 	next(row *task.Row) error
 	close() error
 }
 
-// A SchemaError says that data do not match the task. Nothing of them may be sent.
+// A SchemaError means that data do not match the task. None of the data may be sent.
 type SchemaError struct {
 	Path string // as given to Open
 	Err  error  // the reason, a *task.RowError where the first event is to blame
@@ -104,7 +105,7 @@ func (r *Reader) read() (task.Row, error) {
 	return r.row, nil
 }
 
-// step reads into row, or says that the next one is no event. An error is final.
+// step reads into row, or returns a RowError if the next row is no event. Another error is final.
 func (r *Reader) step() (*task.RowError, error) {
 	for {
 		err := r.opened.rows.next(&r.row)
@@ -123,7 +124,7 @@ func (r *Reader) step() (*task.RowError, error) {
 	}
 }
 
-// advance goes on with the next file, whose rows are numbered anew.
+// advance goes on with the next file, whose rows are numbered from its own beginning.
 func (r *Reader) advance() error {
 	next, err := r.files[0].open(r.schema)
 	if err != nil {
@@ -134,8 +135,8 @@ func (r *Reader) advance() error {
 	return err
 }
 
-// Unknown names the declared columns of which no event had the key so far: a name that is typed wrong, most likely. Only jsonl, which
-// names the fields in every event, has some.
+// Unknown returns the declared columns whose key no event had so far: most likely mistyped names. Only jsonl,
+// which names the fields in every event, has some.
 func (r *Reader) Unknown() []string {
 	if f, ok := r.opened.rows.(*jsonRows); ok {
 		return f.unknown()

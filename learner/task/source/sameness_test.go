@@ -39,7 +39,7 @@ func examplesOf(t *testing.T, path string, m *task.FeatureMap) (out []convex.Exa
 	return out
 }
 
-// examplesAndUsers says also whom each row is of, by a column.
+// examplesAndUsers returns the examples, and the person of each row, read from a column.
 func examplesAndUsers(t *testing.T, path string, m *task.FeatureMap, user string) (out []convex.Example, users []string) {
 	t.Helper()
 	schema := m.Schema()
@@ -88,8 +88,9 @@ func zstdOf(t testing.TB, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// One table, written in every format and compression, gives the same examples, which are those worked out by hand, and the same people where
-// the format names them: by a word or an integer, in a row that is no event too.
+// TestSameTableInEveryFormat: one table, written in every format and compression, gives the same examples,
+// which are those worked out by hand, and the same people where the format names them: by a word or an integer,
+// in a row that is no event too.
 func TestSameTableInEveryFormat(t *testing.T) {
 	table := [][5]byte{{0, 51, 255, 102, 1}, {255, 255, 255, 255, 0}, {0, 0, 0, 0, 3}, {5, 0, 15, 0, 2}}
 	want := [][]float64{{0, 0.2, 1, 0.4, 1}, {1, 1, 1, 1, 1}, {0, 0, 0, 0, 1}, {5. / 255, 0, 15. / 255, 0, 1}} // and the intercept
@@ -182,7 +183,7 @@ func TestSameTableInEveryFormat(t *testing.T) {
 	}
 }
 
-// A null is to Parquet what an empty field is to csv, and a boolean what it is to jsonl.
+// TestParquetNulls: a null is to Parquet what an empty field is to csv, and a boolean what it is to jsonl.
 func TestParquetNulls(t *testing.T) {
 	m := compile(t, jsonTask, "events.format=parquet", `label.positive=["true"]`, `label.negative=["false"]`)
 	data, err := parquettest.Encode([]parquettest.Column{{Name: "age"}, {Name: "job"}, {Name: "y"}, {Name: "more"}}, [][]any{
@@ -197,7 +198,7 @@ func TestParquetNulls(t *testing.T) {
 	check(t, outcomes(t, r), []outcome{{1, 0, "30|a|true"}, {2, 1, "|a|false"}, {3, 2, "40||true"}, {4, 3, "bad "}, {5, 4, "50|a|"}})
 }
 
-// What cannot be read as it is says so, with the file, the column, what was wanted and what was found.
+// TestParquetRefusals checks that a refusal names the file, the column, what was wanted and what was found.
 func TestParquetRefusals(t *testing.T) {
 	m := compile(t, jsonTask, "events.format=parquet")
 	encode := func(age, job any) []byte {
@@ -247,7 +248,8 @@ func TestParquetRefusals(t *testing.T) {
 	}
 }
 
-// Damage in the middle of a Parquet file ends the reading with an error that names row and column.
+// TestParquetDamage: damage in the middle of a Parquet file ends the reading with an error that names row and
+// column.
 func TestParquetDamage(t *testing.T) {
 	var cells [][]any
 	for i := range 100 {
@@ -271,7 +273,7 @@ func TestParquetDamage(t *testing.T) {
 	}
 }
 
-// Adult as a Parquet file gives the examples of Adult as csv, bit by bit.
+// TestAdultAsParquet: Adult as a Parquet file gives the examples of Adult as csv, bit by bit.
 func TestAdultAsParquet(t *testing.T) {
 	folder := dataFolder(t)
 	if folder == "" {

@@ -70,7 +70,7 @@ func TestUnlabelled(t *testing.T) {
 	if got := examplesOf(t, write(t, images)+","+write(t, labels), m); len(got) != 2 {
 		t.Errorf("images and labels: %d events", len(got))
 	}
-	// Each line tells by itself whether it has a label: one that is damaged says nothing of the others.
+	// Each line tells by itself whether it has a label: a damaged line decides nothing about the others.
 	r := open(t, compile(t, csvTask, headless...).Unlabelled(), "50\n50,1,a\n100,b\n1,2,3,4\n60,0,b\n")
 	want := []outcome{{1, 0, "bad "}, {2, 1, "50|a|1"}, {3, 2, "100|b|"}, {4, 3, "bad "}, {5, 4, "60|b|0"}}
 	if got := outcomes(t, r); !slices.Equal(got, want) {
