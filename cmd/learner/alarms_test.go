@@ -86,7 +86,7 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
-// surprises are those of the first rounds.
+// surprises returns the surprise of each of the first rounds, at most 4.
 func surprises(of []told) (out []float64) {
 	for _, one := range of[:min(len(of), 4)] {
 		out = append(out, one.surprise)

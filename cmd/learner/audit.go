@@ -152,7 +152,7 @@ func (r auditReport) print(w io.Writer) error {
 	return err
 }
 
-// heading says what ran and what is claimed about it.
+// heading describes the audited mechanism and the claim about it.
 func (a auditAdversary) heading() string {
 	m := a.Mechanism
 	phases := "phase"

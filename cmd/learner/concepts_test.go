@@ -78,7 +78,7 @@ func heavy(r *rand.Rand, d, n int) madeStream {
 	return out
 }
 
-// A told is what a simulated task without an end said of one round of gradients.
+// A told holds what a simulated task without an end released about one round of gradients.
 type told struct {
 	from, to int // the rows that answered it
 	surprise float64

@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// An evalConfig is what `learner eval` was asked.
+// An evalConfig holds the flags of `learner eval`.
 type evalConfig struct {
 	models        []string
 	data, format  string
@@ -222,7 +222,7 @@ func printEvaluation(w io.Writer, e released.Evaluation) error {
 // differ reports whether two losses are more than roundings of one number.
 func differ(a, b float64) bool { return math.Abs(a-b) > 1e-9*(1+math.Abs(a)) }
 
-// shownClasses is how many classes a printed confusion matrix has at most.
+// shownClasses bounds the classes of a printed confusion matrix.
 const shownClasses = 20
 
 func printConfusion(w io.Writer, c *released.OfClasses) error {

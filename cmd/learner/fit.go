@@ -32,7 +32,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A fitConfig is what `learner fit` was asked.
+// A fitConfig holds the flags of `learner fit`.
 type fitConfig struct {
 	task         taskFlags
 	data, test   string
@@ -301,13 +301,13 @@ type fitted struct {
 	Start *model.Origin `json:"start,omitempty"`
 	*published
 	simulated
-	// Baseline is what the best constant for the training labels does.
+	// Baseline scores the best constant for the training labels.
 	Baseline simulated `json:"baseline"`
 
 	privacy string
 }
 
-// print says how good the model is, and writes it where that is wanted.
+// print prints how good the model is, and writes the model to f.output if that is set.
 func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapshot, theta []float64, plan *wire.Plan, more *published) error {
 	if f.output != "" {
 		var doc bytes.Buffer
@@ -338,7 +338,7 @@ func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapsh
 	return f.json.Print(c.OutOrStdout(), out, out.print)
 }
 
-// asked is how many units the reports of a silo are about.
+// asked returns the number of units that the reports of a plan for one silo are about.
 func asked(plan *wire.Plan) (units uint64) {
 	for _, p := range plan.Phases {
 		if !p.Again {

@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/seal"
 )
 
-// restored is what restore prints.
+// restored is the JSON output of learner restore.
 type restored struct {
 	runadmin.Restored
 	Next string `json:"next"`
@@ -146,7 +146,7 @@ Interrupted while it waits, the request stands for as long as the learner runs.`
 	return c
 }
 
-// restFlags are those of commands that stand in for the learner of a state folder.
+// restFlags holds the flags of commands that act for the learner of a state folder while none runs.
 type restFlags struct {
 	broker        cli.Broker
 	log           cli.Log

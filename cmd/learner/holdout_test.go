@@ -62,7 +62,7 @@ func neighbours(t *testing.T) (declaration string, files [2]string) {
 	return declaration, files
 }
 
-// A learned is what the JSON of learner fit says.
+// A learned is the part of the JSON output of learner fit that the tests read.
 type learned struct {
 	People    int
 	TestError *float64 `json:"test_error"`

@@ -35,7 +35,7 @@ var lies = []struct {
 	}},
 }
 
-// forger has a share of the rows' devices lie.
+// forger returns a hook that lets the devices of a share of the rows lie.
 func forger(t *testing.T, share float64, tell lie) func(int32, randomizer.Params, []byte) {
 	r := rand.New(rand.NewPCG(27, 3))
 	liars := map[int32]bool{}

@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// prescribed is what the ISRL-DP paper prescribes for a task, beside what is run (profile paper). Noise is of one coordinate, in units of the clip norm.
+// prescribed holds the parameters that the ISRL-DP paper prescribes for a task, beside those that are run (profile
+// paper). Noise is per coordinate, in units of the clip norm.
 type prescribed struct {
 	*isrl.Prescription        // nil: no theorem covers the task
 	Reason             string `json:"reason,omitempty"` // why none does
@@ -23,7 +24,7 @@ type prescribed struct {
 	Ratio *float64 `json:"ratio"`
 }
 
-// ran is what is run, in the terms of the theorems.
+// ran holds the parameters that are run, in the terms of the theorems.
 type ran struct {
 	Rounds      uint64  `json:"rounds"`
 	Batch       uint64  `json:"batch"`
@@ -142,7 +143,7 @@ func between(i isrl.Interval) string {
 	return fmt.Sprintf("%.3g to %s", i.Lower, cli.Upper(i.Upper, 3))
 }
 
-// noiseOf says how much noise there is, in one report and in a round's mean.
+// noiseOf describes the noise of one report and of a round's mean.
 func noiseOf(report, mean *float64) string {
 	if report == nil || mean == nil {
 		return "no noise that its lemmas prove"

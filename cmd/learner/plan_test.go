@@ -61,7 +61,8 @@ func TestPlanOfProx(t *testing.T) {
 	}
 }
 
-// What a plan says in one place of privacy is what whoever answers pays for all phases, not for the first of them.
+// TestPlanSaysWhatAllPhasesCost checks that the epsilon a plan states under privacy is the price of all phases for
+// one participant, not of the first phase.
 func TestPlanSaysWhatAllPhasesCost(t *testing.T) {
 	for _, sets := range [][]string{{"silo={count: 20, units: 1628}", "model.ridge=0.1", "schedule={algorithm: apgd-restarts, interactive: true}"},
 		{"silo={count: 20, units: 1628}", "schedule={plan: practical, interactive: true}"}} {
@@ -97,8 +98,8 @@ func TestPlanOfTurns(t *testing.T) {
 	}
 }
 
-// The table has every algorithm with its cost and guarantees or with a reason, and every way to spend the budget; the JSON
-// has finite numbers alone.
+// TestPlanShowsEveryAlgorithm checks that the table has every algorithm with its cost and guarantees or with a
+// reason, and every way to spend the budget, and that the JSON has finite numbers alone.
 func TestPlanShowsEveryAlgorithm(t *testing.T) {
 	r := surveyed(t, "model.ridge=0.05", "schedule.interactive=true").report
 	if len(r.Alternatives) != 13 || !strings.HasPrefix(r.Why, "auto took "+r.Algorithm) {

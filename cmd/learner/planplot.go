@@ -31,7 +31,7 @@ type riskCurve struct {
 	at   func(users uint64, epsilon float64) float64
 }
 
-// curves are those of the algorithms that apply and of the baselines.
+// curves returns the risk curves of the algorithms that apply and of the baselines.
 func (s planSurvey) curves() ([]riskCurve, error) {
 	var out []riskCurve
 	for _, a := range s.alternatives {

@@ -66,7 +66,7 @@ func (s *simulated) test(on *simulation, theta []float64) error {
 	return nil
 }
 
-// constant is what the best constant for the training labels does.
+// constant scores the best constant for the training labels.
 func (s *simulation) constant() simulated {
 	p := s.predictor(nil)
 	out := simulated{TrainLoss: p.Baseline(s.labelled, s.labelled).Loss}
@@ -89,7 +89,7 @@ func (s *simulated) progressive(v *method.Validation) {
 	}
 }
 
-// numbers are the fields that several runs have a mean of.
+// numbers returns the fields that are averaged over several runs.
 func (s *simulated) numbers() [11]**float64 {
 	return [...]**float64{&s.TestLoss, &s.TestAccuracy, &s.TestError, &s.TestAbsolute, &s.TestQuantile, &s.TestCoverage,
 		&s.ProgressiveLoss, &s.ProgressiveAccuracy, &s.TestLogLoss, &s.TestCalibration, &s.TestAUC}
@@ -167,7 +167,8 @@ func (s simulated) String() string {
 	return text
 }
 
-// spread says the standard deviation of the first number that is there.
+// spread describes the standard deviation, over the seeds, of the accuracy or else of the error; empty if there is
+// neither.
 func (s *simulated) spread(seeds int) string {
 	if s == nil {
 		return ""

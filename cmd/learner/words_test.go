@@ -162,7 +162,7 @@ func spokenJob(t *testing.T, name, trust string, many bool) run.Job {
 	return job
 }
 
-// textsOf is what people are told of a job.
+// textsOf returns the texts shown to people about a job, by the command or page that shows them.
 func textsOf(t *testing.T, job run.Job) map[string]string {
 	t.Helper()
 	s, err := survey(job)
@@ -220,7 +220,7 @@ func textsOf(t *testing.T, job run.Job) map[string]string {
 	return texts
 }
 
-// valuesOf are the texts in a JSON document, one a line, but for the word of privacy.unit.
+// valuesOf returns the texts in a JSON document, one a line, except the word of privacy.unit.
 func valuesOf(t *testing.T, doc any) (text string) {
 	t.Helper()
 	data, err := json.Marshal(doc)
