@@ -37,11 +37,12 @@ func spread(values ...[]float64) (low, high float64, ok bool) {
 	return low, high, low <= high
 }
 
-// outlying is how many times the 90 % quantile a value may be and still set the end of an axis.
+// outlying is the largest multiple of the 90 % quantile that may still set the end of an axis.
 const outlying = 4
 
-// most is where an axis ends that few values must not stretch: at the largest value that is at most outlying times the 90 % quantile.
-// A quantile of the values, and not a logarithm, because the others keep the scale that people read; what is cut is marked.
+// most returns the end of an axis that few values must not stretch: the largest value that is at most outlying times
+// the 90 % quantile. It uses a quantile of the values, and not a logarithm, because the other values then keep the
+// scale that people read; what is cut is marked.
 func most(values []float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !finite(v) })
 	slices.Sort(sorted)

@@ -62,7 +62,7 @@ func startBrowser(t *testing.T) browser {
 // A step does something in a tab.
 type step = chromedp.Action[chromedp.Void]
 
-// command is a step that the protocol has and chromedp has not.
+// command returns a step for a command of the protocol that chromedp does not offer.
 func command[P, R any](c cdp.Command[P, R], params P) step {
 	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, c, params)
@@ -192,7 +192,7 @@ func (v *tab) until(condition string) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		// A page that loads anew has no context for a moment.
+		// A page that is being reloaded has no context for a moment.
 		if holds, err := chromedp.Run(v.Context, chromedp.Evaluate[bool](condition)); err == nil && holds {
 			return
 		}

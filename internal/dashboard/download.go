@@ -21,7 +21,7 @@ func (p *page) download(file, kind string, format func(model.Snapshot) ([]byte, 
 			return
 		}
 		attach(w, p.board.config.Task.Name+"-"+file, kind)
-		_, _ = w.Write(out) // whoever asked has gone
+		_, _ = w.Write(out) // on an error the client has gone
 	}
 }
 
@@ -32,7 +32,7 @@ func (p *page) chart(w http.ResponseWriter, r *http.Request) {
 	for _, f := range st.figures(p.board.config.Task, ByRounds) {
 		if ok && f.ID == id {
 			attach(w, p.board.config.Task.Name+"-"+id+".csv", "text/csv; charset=utf-8")
-			_ = f.plot.csv(w, f.lead) // whoever asked has gone
+			_ = f.plot.csv(w, f.lead) // on an error the client has gone
 			return
 		}
 	}

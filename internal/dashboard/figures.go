@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// By is what the horizontal axis of the curves over rounds counts.
+// By is the unit of the horizontal axis of the curves over rounds.
 type By string
 
 // The axes.
@@ -23,7 +23,7 @@ const (
 	ByTime   By = "time"
 )
 
-// byOf is the axis that a reader asks for.
+// byOf parses the axis that a reader asks for; ByRounds is the default.
 func byOf(s string) By {
 	if by := By(s); by == ByUsers || by == ByTime {
 		return by
@@ -114,7 +114,7 @@ func (st *state) roundFigure(c Chart, by By, p plot) figure {
 	return f
 }
 
-// abscissae are where the points lie horizontally, and what that counts.
+// abscissae returns the horizontal positions of the points, and the name of the axis.
 func abscissae(points []roundPoint, by By, kind wording.Kind) (xs []float64, name string) {
 	if len(points) == 0 {
 		return nil, "round"
@@ -154,7 +154,8 @@ func secondsTick(v, step float64) string {
 	return tickLabel(v*1000, step*1000) + " ms"
 }
 
-// course says in words how a line runs.
+// course describes how a line runs: its first, last, lowest and highest values. It is empty for a curve without
+// values.
 func course(c curve, points []roundPoint, format func(float64) string) string {
 	i := slices.IndexFunc(c.y, finite)
 	if i < 0 {
@@ -169,7 +170,7 @@ func course(c curve, points []roundPoint, format func(float64) string) string {
 		format(low), format(high))
 }
 
-// reports are those that came, over time.
+// reports returns the figure of reports per second, accepted and refused.
 func (st *state) reports() figure {
 	points := st.rates.points
 	c := Chart{ID: "reports", Title: "Reports per second", Empty: "No report has been counted since this process began.",
@@ -277,13 +278,14 @@ func (st *state) scores(c Chart, by By, p plot, level constant, of func(roundPoi
 	return st.roundFigure(c, by, p)
 }
 
-// A constant is what the best constant prediction scores, or guessing.
+// A constant is the score of the best constant prediction, or of guessing.
 type constant struct {
 	name  string
 	value *float64 // nil: unknown
 }
 
-// constants are its accuracy and its loss; b is nil where nothing is released of the labels: then accuracy is compared with guessing.
+// constants returns the accuracy and the loss of the best constant. b is nil if nothing is released of the labels:
+// then accuracy is compared with guessing.
 func constants(b *practical.Baseline, task Task) (accuracy, loss constant) {
 	accuracy, loss = constant{name: "the majority class"}, constant{name: "the best constant"}
 	if task.Classes == 0 {
@@ -315,7 +317,7 @@ func (c constant) text(format func(float64) string) string {
 	return c.name + " has about " + format(*c.value)
 }
 
-// text says what the plan expects of the loss.
+// text describes the loss that the plan expects; empty if e is nil.
 func (e *Expected) text() string {
 	switch {
 	case e == nil:

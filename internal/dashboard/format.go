@@ -41,7 +41,7 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-// percent has a space that does not break.
+// percent formats a fraction in percent, with a space that does not break.
 func percent(x float64) string { return fmt.Sprintf("%.1f\u00a0%%", 100*x) }
 
 // lasted prints a duration with the precision that people read.
@@ -69,7 +69,7 @@ func clock(at, now time.Time) string {
 // counted prints how many of a noun there are.
 func counted(n uint64, of wording.Noun) string { return count(n) + " " + of.Of(n) }
 
-// capital is a text that begins a sentence.
+// capital returns s with its first letter, of one byte, in upper case.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -27,7 +27,7 @@ func (m marks) kinds() (out []Mark) {
 	return out
 }
 
-// text says what happened since the point before; empty: nothing.
+// text describes what happened since the point before; empty if nothing did.
 func (m marks) text() string {
 	var parts []string
 	for _, p := range []struct {
@@ -50,7 +50,7 @@ func (m marks) text() string {
 	return "Before it " + strings.Join(parts, ", ") + "."
 }
 
-// say is what is said of a point, in one line.
+// say describes a point in one line.
 func (p plot) say(i int) string {
 	var values []string
 	for _, k := range p.curves {

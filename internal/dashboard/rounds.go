@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 )
 
-// A roundPoint is a round that was applied, or several that were merged: then all but Took, Slowest, Count, Surprise, which
-// is the largest, and the marks are of the newest.
+// A roundPoint is an applied round, or several that were merged: then Took, Slowest, Count, the marks and Surprise
+// (the largest) are of all, and the rest is of the newest.
 type roundPoint struct {
 	Round    uint64        `json:"round"`
 	Users    uint64        `json:"users"` // counted up to here
@@ -25,7 +25,7 @@ type roundPoint struct {
 	Marks    marks         `json:"marks"`
 }
 
-// marks are what happened since the point before: how often.
+// marks counts the events since the point before.
 type marks struct {
 	Restarts uint64 `json:"restarts,omitempty"` // of the learner
 	Reopened uint64 `json:"reopened,omitempty"` // attempts at a round after its first

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// statusPatience is how long a stage may take to answer.
+	// statusPatience bounds the wait for a stage's answer.
 	statusPatience = 2 * time.Second
 	// statusSize bounds its answer, in bytes.
 	statusSize = 64 << 10
@@ -48,7 +48,7 @@ func NewStages(task string, addresses []string) (*Stages, error) {
 	return s, nil
 }
 
-// Tell asks all of them and tells the board.
+// Tell asks all stages for their status and reports the answers to the board.
 func (s *Stages) Tell(ctx context.Context, b *Board) {
 	answers := make([]Answer, len(s.urls))
 	var wait sync.WaitGroup

@@ -113,7 +113,8 @@ func TestNewStagesRefuses(t *testing.T) {
 	}
 }
 
-// TestRates: reports per second of a stage's counters, also when it starts anew.
+// TestRates checks the reports per second that are computed from a stage's counters, also after the stage was
+// restarted.
 func TestRates(t *testing.T) {
 	w := newScene()
 	say := func(accepted, refused uint64) {

@@ -18,7 +18,7 @@ const (
 	unwritten = "the broker answers reads and not writes: is its disk full? Free space there, then restart nats-server, which refuses until then"
 )
 
-// situations are how a task can stand, and what the top of the page must say of it.
+// situations maps states of a task to the verdict that the top of the page must show.
 var situations = map[string]struct {
 	play    func(*scene)
 	level   Level

@@ -37,7 +37,7 @@ type View struct {
 // A Tile is one number with its name.
 type Tile struct{ Name, Value, Note string }
 
-// A Cohort is how full the announced round is.
+// A Cohort shows how full the announced round is.
 type Cohort struct {
 	Known          bool // a stage tells
 	Round          uint64
@@ -47,7 +47,7 @@ type Cohort struct {
 	Text           string
 }
 
-// Privacy is what the plan may spend on a user, and what is spent. Figures are upper bounds.
+// Privacy shows what the plan may spend on a user, and what is spent. Figures are upper bounds.
 type Privacy struct {
 	Facts []Fact
 	Text  string
@@ -105,7 +105,7 @@ func (b *Board) view(snapshot *Model, by By) View {
 	return v
 }
 
-// curvesOf says since when the curves run.
+// curvesOf describes when the curves begin.
 func (st *state) curvesOf(now time.Time) string {
 	if p := st.rounds.points; len(p) > 0 && p[0].At.Before(st.began) {
 		return fmt.Sprintf("They go on over restarts, from round %s, %s; reports begin with this process, %s.", count(p[0].Round), clock(p[0].At, now), clock(st.began, now))
@@ -213,8 +213,8 @@ func (st *state) cohort(now time.Time) Cohort {
 	return c
 }
 
-// privacy says what is planned beside what is spent. A round is charged before it is announced, so that a ledger says what the plan
-// may spend before anybody took part.
+// privacy shows the planned cost beside the spent one. A round is charged before it is announced, so before anybody
+// took part the ledger holds only what the plan may spend.
 func (st *state) privacy(task Task) Privacy {
 	p := st.progress
 	switch {
@@ -240,7 +240,7 @@ func (st *state) privacy(task Task) Privacy {
 	return Privacy{Facts: []Fact{spent, planned}, Text: text}
 }
 
-// shown is how many weights the page shows.
+// shown is the number of weights that the page shows.
 const shown = 10
 
 // weightsOf ranks weights by their effects: a weight itself is as large as the unit of its feature is coarse.
@@ -311,7 +311,8 @@ type released struct {
 	read     time.Time
 }
 
-// again is how long a model is shown although a newer one is committed: reading it copies and decodes the whole checkpoint.
+// again is the least time between two reads of the model, even if a newer one is committed: reading it copies and
+// decodes the whole checkpoint.
 const again = 2 * time.Second
 
 // get is the newest model that was read, nil for none. It is not for two goroutines at once.
