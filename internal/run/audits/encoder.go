@@ -26,7 +26,8 @@ func (f found) encoder(p randomizer.Params, entropy audit.Entropy) (audit.Encode
 	return out, err
 }
 
-// block is what somebody holds on an input: as many units of it as change together, and others that are at the minus whatever the input is.
+// block returns the block that the audited reporter holds on an input: f.within units that change together with the
+// input, and f.others that are at Minus on each.
 func (f found) block(of audit.Input) (b block.Block) {
 	for i := range f.within + f.others {
 		row := f.rows[of]

@@ -123,7 +123,8 @@ func wideFrame(of report.Config) *convex.Frame {
 	return f
 }
 
-// featuresOf are so many features, indicators first, which have no squares beside them, and never a practical plan's intercept.
+// featuresOf returns the indices of at most wide features, in order: indicators first, since they have no squares
+// beside them, and never a practical plan's intercept.
 func featuresOf(of report.Config, wide int) (out []int32) {
 	p := of.Practical
 	n, indicator := of.Features, func(int) bool { return false }
@@ -199,8 +200,8 @@ func (s scene) search(name string, features []int32) (best found, err error) {
 						continue // the features alone are to differ
 					}
 					plus, minus := row(value, labels[0]), row(sign*value, labels[1])
-					along := slices.Clone(s.says(exact, plus))
-					for j, v := range s.says(exact, minus) {
+					along := slices.Clone(s.unitVector(exact, plus))
+					for j, v := range s.unitVector(exact, minus) {
 						along[j] -= v
 					}
 					if d := convex.Norm(along); d > farthest*(1+1e-6) {
@@ -218,8 +219,9 @@ func (s scene) search(name string, features []int32) (best found, err error) {
 	return best, nil
 }
 
-// says is what a unit of a row says by itself; of minimisers, where nothing else is in the report, as long as a vector of its own would be.
-func (s scene) says(exact *report.Exact, row convex.Example) []float64 {
+// unitVector returns the vector that a unit of copies of row adds to a report. For minimisers, where a report holds
+// nothing else, it scales the minimiser to the length of one unit's own vector.
+func (s scene) unitVector(exact *report.Exact, row convex.Example) []float64 {
 	if s.of.Prox == nil {
 		return exact.Unit(slices.Repeat([]convex.Example{row}, s.items)...)
 	}
