@@ -120,7 +120,7 @@ func (p problem) curator(ctx context.Context) (Plan, error) {
 	}), nil
 }
 
-// words are those of the task's unit.
+// words returns the words for the task's unit.
 func (p problem) words() wording.Kind {
 	if p.spec.ByUser() {
 		return wording.Kind{Protects: "user", Silos: 1, Once: true}
@@ -153,7 +153,8 @@ func (p problem) plan(about statedir.Release, spent accounting.Budget, fit func(
 		Clips: p.clips, Ridge: p.public.Ridge, Set: manifest.WireSet(p.spec.SetDeclaration()), Unit: unit, Silos: 1}}
 }
 
-// better says, in a sentence, that a baseline of package curator has the smaller bound or less noise; empty: none has.
+// better names, in a sentence, a baseline of package curator that has the smaller bound or less noise; empty if there
+// is none.
 func (p problem) better(plan *curator.Plan) string {
 	baselines := []string{"output", "output-phases"}
 	if slices.Contains(baselines, plan.Method) {
