@@ -174,7 +174,7 @@ func (c Config) take(ctx context.Context, store state.Store) (pinned pin, view *
 	return pinned, view, nil
 }
 
-// offer has the client report about the rows.
+// offer lets the client report about the rows.
 func (c Config) offer(ctx context.Context, devices *device.Device) (device.Summary, error) {
 	rows, err := Open(c.Data, c.Spec)
 	if err != nil {
@@ -184,7 +184,7 @@ func (c Config) offer(ctx context.Context, devices *device.Device) (device.Summa
 	return devices.Run(ctx, rows.All())
 }
 
-// Rows are those to learn from.
+// Rows yields the rows to learn from.
 type Rows struct {
 	*source.Reader
 	data Data

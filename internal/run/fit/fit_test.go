@@ -25,7 +25,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// secret is in every row: as a word that the declaration knows, and as a number of its own.
+// Each row holds a secret: as a word that the declaration knows, and as a number.
 const (
 	secretWord   = "hepatitis-of-row"
 	secretNumber = 53.718281828
@@ -89,7 +89,7 @@ func fitted(t *testing.T, spec *task.Spec, data string, rows int) (Config, *stat
 		Done: func(v statedir.View, _ bool) error { *view = v; return nil }}, view
 }
 
-// ledger is what the folder was charged.
+// ledger returns the charges of the folder, and its view.
 func ledger(t *testing.T, dir string) (entries []state.Entry, view statedir.View) {
 	t.Helper()
 	store, err := pebblestore.Open(dir, pebblestore.Options{Logger: runtest.Discard()})
@@ -191,7 +191,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// draws is what the client remembers of its one report a round.
+// draws returns the client's record of its one report a round.
 func draws(t *testing.T, c Config) participation.Record {
 	t.Helper()
 	store, err := filestore.Open(filestore.Path(filepath.Join(c.StateDir, "devices"), stream.Task(c.Spec.Name)))

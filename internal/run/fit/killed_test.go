@@ -22,12 +22,13 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
-// asChild is the variable that makes TestChild a process to be killed: the folder, the data and whether it stops before it hands its release over.
+// asChild names the environment variable that makes TestChild a process to be killed. Its value holds the folder, the
+// data, and whether it stops before it hands its release over.
 const asChild = "FIT_CHILD"
 
 const childRows = 200
 
-// child is the fit that is killed.
+// child returns the configuration of the fit that is killed.
 func child(t *testing.T, dir, data string) Config {
 	spec := declared(t, strings.Replace(ward, "logistic", "logistic, radius: 5", 1), childRows, "schedule.algorithm=output-phases")
 	return Config{Spec: spec, StateDir: dir, Data: Data{Path: data, Rows: childRows}, Logger: runtest.Discard(), Once: onceOf(t, spec, data),
