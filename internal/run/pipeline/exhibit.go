@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// stageEvery is how often the page's view of the stage, which is in this process, is renewed.
+// stageEvery is the period at which the page's view of the stage, which is in this process, is renewed.
 const stageEvery = 100 * time.Millisecond
 
 // An exhibit watches learner and stage, and shows them over HTTP where that is wanted.
@@ -75,7 +75,7 @@ func (e *exhibit) current() stage.Status {
 	return stage.Status{}
 }
 
-// close tells open pages how it ended and stops serving.
+// close shows open pages how the learner ended and stops serving.
 func (e *exhibit) close(ctx context.Context, err error) error {
 	e.site.Ended(ctx, err) // where the learner did not begin
 	e.site.Close()

@@ -50,7 +50,8 @@ type Config struct {
 	Finish        *service.Finisher  // nil: the task ends when its plan does
 	History       *service.History   // of Store; nil: nobody else changes what is kept
 
-	// Client is what is special of the client: Source, Entropy, MaxBlockRows. The rest is filled in.
+	// Client holds the fields that differ from one client to the next: Source, Entropy, MaxBlockRows. The rest is
+	// filled in.
 	Client device.Config
 	// Offer offers all events, and ends with the client's summary.
 	Offer func(context.Context, *device.Device) (device.Summary, error)
