@@ -81,7 +81,7 @@ func (v *visit) folder(ctx context.Context) {
 	v.disk(size)
 }
 
-// format says whether this build reads the folder.
+// format reports whether this build reads the folder, and adds a finding about it.
 func (v *visit) format() bool {
 	if err := pebblestore.CheckFormat(v.StateDir); err != nil {
 		v.find("state format", natsadmin.Failure, "%v", err)
@@ -135,7 +135,8 @@ func (v *visit) disk(checkpoint int) {
 
 func megabytes(n uint64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// lookedBack is how many of the newest committed rounds are looked for on the broker; retention keeps more.
+// lookedBack is the number of newest committed rounds whose records are looked for on the broker; retention keeps
+// more.
 const lookedBack = 20
 
 // lost are the records of the newest committed rounds that the broker does not hold.

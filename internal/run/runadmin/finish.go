@@ -22,7 +22,7 @@ type FinishConfig struct {
 	Now bool // give up a round that has no batch, instead of waiting for it
 }
 
-// ErrNoLearner says that nobody runs the task of a state folder, and that there is no broker to end it at.
+// ErrNoLearner means that nobody runs the task of a state folder, and that there is no broker to end it at.
 var ErrNoLearner = errors.New("no learner holds the state folder")
 
 // Finish ends the task of a state folder and returns its last status: through the learner that runs it, or else in its
@@ -61,7 +61,8 @@ const (
 	sayAgain = time.Minute
 )
 
-// say tells what Finish waits for, where it does, until stop is called. How many users a round has its stage alone knows.
+// say reports, until stop is called, what Finish waits for. The number of users in a round is known to its stage
+// alone.
 func (c FinishConfig) say(s statedir.Status) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -122,7 +123,7 @@ func untilEnded(ctx context.Context, dir string) (statedir.Status, error) {
 	}
 }
 
-// requestFinish asks the learner that holds a folder; false says that nobody answers there.
+// requestFinish asks the learner that holds a folder to finish; running is false if no process answers there.
 func requestFinish(ctx context.Context, dir string, now bool) (running bool, err error) {
 	conn, err := statedir.Dial(ctx, dir)
 	if err != nil {
