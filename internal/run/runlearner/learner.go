@@ -52,13 +52,15 @@ type Config struct {
 	ExitWhenDone bool
 }
 
-// lingerForPeers is how long an embedded broker outlives its task, so that stage and publishers can read End.
+// lingerForPeers is the time for which an embedded broker outlives its task, so that stage and publishers can read
+// End.
 const lingerForPeers = 30 * time.Second
 
-// Run runs one task until it ends and ExitWhenDone is set, or ctx is done. A task whose budget refuses a later round
-// has ended, too: with HTTP its page and its model are served on. The order is that of ownership: the
-// state folder's lock first, then its control socket, then the embedded server, whose own folder nothing locks. It closes
-// c.HTTP. An error that wraps a *state.BudgetError says that the task has ended, or never began, because of its budget.
+// Run runs one task until it ends and ExitWhenDone is set, or ctx is done. A task also ends if its budget refuses a
+// later round; with HTTP its page and its model continue to be served. Resources are taken in the order of ownership:
+// the state folder's lock first, then its control socket, then the embedded server, whose own folder nothing locks.
+// Run closes c.HTTP. An error that wraps a *state.BudgetError means that the task has ended, or never began, because
+// of its budget.
 func Run(ctx context.Context, c Config) (err error) {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
@@ -229,11 +231,11 @@ func (c Config) endpoints(g prometheus.Gatherer, store state.Store, broker obs.C
 	return obs.Endpoints(g, healthy, ready, more)
 }
 
-// latchEvery is how often the embedded server is asked for its health.
+// latchEvery is the period at which the embedded server's health is checked.
 const latchEvery = 2 * time.Second
 
-// latched is an error once the embedded server cannot write any more, which only a new start mends: it ends the learner. It names the cause
-// and how much room there is. Nil: ctx is done.
+// latched returns an error once the embedded server cannot write any more, which only a new start mends; the error
+// ends the learner. It names the cause and the free space. latched returns nil when ctx is done.
 func latched(ctx context.Context, server *natsjs.Embedded, folder string) error {
 	ticker := time.NewTicker(latchEvery)
 	defer ticker.Stop()
@@ -314,7 +316,7 @@ func (c Config) connect(ctx context.Context) (brokerage, error) {
 	return brokerage{conn: conn, embedded: server}, nil
 }
 
-// Observers tells several; nil ones are passed over.
+// Observers passes each event on to several observers; nil ones are skipped.
 type Observers []service.Observer
 
 func (o Observers) each(tell func(service.Observer)) {
