@@ -82,7 +82,7 @@ func (c Change) Make(ctx context.Context, dir string, round uint64, log *slog.Lo
 	return record, err
 }
 
-// ask asks the learner at the other end of a control socket.
+// ask sends the change to the learner at the other end of a control socket.
 func (c Change) ask(ctx context.Context, conn net.Conn, round uint64) (record service.Record, err error) {
 	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()

@@ -145,7 +145,8 @@ func TestAskWithoutState(t *testing.T) {
 	}
 }
 
-// TestAskHeldWithoutSocket says so, and does not wait beyond its context.
+// TestAskHeldWithoutSocket checks that the error names the lock and the missing control socket, and that Ask does not
+// wait beyond its context.
 func TestAskHeldWithoutSocket(t *testing.T) {
 	dir := t.TempDir()
 	store, err := pebblestore.Open(dir, pebblestore.Options{})

@@ -30,7 +30,7 @@ func HistoryOf(newest int) Question {
 	return AskHistory + Question("?newest="+strconv.Itoa(newest))
 }
 
-// Newest is how many rounds a history has unless more are asked for.
+// Newest is the number of rounds in a history unless more are asked for.
 const Newest = 100
 
 // A refusal is an answer to a question that the state does not allow, with its HTTP status.
@@ -41,7 +41,7 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.text }
 
-// answered4xx is the error that a learner answered. What it refuses is said in its words.
+// answered4xx returns the error for a learner's answer. A refusal keeps the learner's own words.
 func answered4xx(code int, status string, body []byte) error {
 	text := strings.TrimSpace(string(body))
 	if (code == http.StatusNotFound || code == http.StatusConflict || code == http.StatusBadRequest) && !strings.HasPrefix(text, "404 ") {
@@ -50,7 +50,7 @@ func answered4xx(code int, status string, body []byte) error {
 	return fmt.Errorf("the learner answers %s: %s", status, text)
 }
 
-// earlier is the snapshot that a question asks for: that of a round, or of a time, or the one that stands.
+// earlier returns the snapshot that a question asks for: that of a round, or of a time, or the current one.
 func (v View) earlier(ctx context.Context, store state.Store, with url.Values) (model.Snapshot, error) {
 	round, at := with.Get("round"), with.Get("at")
 	if round == "" && at == "" {
@@ -133,14 +133,15 @@ func stood(records []service.Record, at time.Time) (*service.Record, error) {
 		oldest.Time.Format(time.RFC3339))
 }
 
-// A HistoryReport is what is kept of a task's rounds.
+// A HistoryReport holds what is kept of a task's rounds.
 type HistoryReport struct {
 	Task   string           `json:"task"`
 	Rounds []service.Record `json:"rounds"`
 	Older  bool             `json:"older"` // more are kept
 }
 
-// history has each rollback once, at the round that it followed.
+// history returns the newest records, as many as the question asks for. Each rollback occurs once, at the round that
+// it followed.
 func (v View) history(ctx context.Context, store state.Store, with url.Values) (HistoryReport, error) {
 	newest := Newest
 	if text := with.Get("newest"); text != "" {

@@ -28,7 +28,7 @@ func endlessly(t *testing.T, rounds uint64) *storetest.Memory {
 	return store
 }
 
-// get is what a handler answers to GET.
+// get returns a handler's answer to GET; it decodes a document with status 200 into v.
 func get(t *testing.T, h http.Handler, path string, v any) (code int, text string) {
 	t.Helper()
 	w := httptest.NewRecorder()

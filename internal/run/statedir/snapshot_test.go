@@ -200,7 +200,8 @@ func TestDamagedTask(t *testing.T) {
 	}
 }
 
-// TestWhatProbabilitiesAreWorth is in the snapshot: nothing, where gradients are clipped.
+// TestWhatProbabilitiesAreWorth checks that the snapshot states whether its probabilities can be used, which they
+// cannot where gradients are clipped.
 func TestWhatProbabilitiesAreWorth(t *testing.T) {
 	for file, want := range map[string]model.Probabilities{
 		runtest.Words: model.Uncalibrated, // a practical plan clips
