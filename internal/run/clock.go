@@ -16,8 +16,9 @@ const ClockOff = 5 * time.Second
 // A look returns the newest record on a subject that somebody writes again and again.
 type look func(ctx context.Context) (stream.Message, error)
 
-// A Clock knows by how much this machine's clock is ahead of the broker's. The broker stamps each record when it stores it: a record that was not
-// there at one look and is there at the next was stored between the two. The zero Clock knows nothing yet.
+// A Clock measures by how much this machine's clock is ahead of the broker's. The broker stamps each record when it
+// stores it: a record that was absent at one look and present at the next was stored between the two. The zero Clock
+// has measured nothing yet.
 type Clock struct {
 	mu    sync.Mutex
 	at    time.Time        // when it was compared, by what no change of the clock moves; zero: not yet
@@ -107,7 +108,7 @@ func (c *Clock) compared(wall time.Time, least, most time.Duration) {
 	c.at, c.wall, c.ahead = time.Now(), wall, max(least, min(most, 0))
 }
 
-// clockRunbook says in a sentence how to mend a clock.
+// clockRunbook tells operators how to correct a clock.
 const clockRunbook = "set both by NTP: docs/how-to/runbook.md, clocks"
 
 func (c *Clock) tell(log *slog.Logger, ahead time.Duration, off bool) {

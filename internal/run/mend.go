@@ -15,10 +15,10 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// MendEvery is how often the streams of a task are looked after, beside each reconnection.
+// MendEvery is the period at which the streams of a task are checked, beside each reconnection.
 const MendEvery = 10 * time.Second
 
-// Streams are how a task's streams are provisioned, for who looks after them.
+// Streams holds how a task's streams are provisioned, for KeepProvisioned.
 type Streams struct {
 	Body          *wire.Task
 	Replicas      int

@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// A book is a log that can be read while it is written.
+// A book is a log that can be read while it is being written.
 type book struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

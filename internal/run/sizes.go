@@ -17,7 +17,7 @@ const MaxBundle = 64
 // MostPayload is the largest max_payload that a NATS server can be configured with, in bytes.
 const MostPayload = 64 << 20
 
-// headerRoom is what an adapter needs beside a message's data, in bytes.
+// headerRoom is the number of bytes that an adapter needs beside a message's data.
 const headerRoom = 4 << 10
 
 // carried refuses a plan with a message that no broker takes, however it is configured.
