@@ -70,7 +70,7 @@ func (f smallFile) Write(p []byte) (int, error) {
 	return f.File.Write(p)
 }
 
-// WriteAt is of the archive: all of it grows the file.
+// WriteAt writes to the archive: all of it grows the file.
 func (f smallFile) WriteAt(p []byte, at int64) (int, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
