@@ -117,7 +117,7 @@ type auditPoint struct {
 	Pair    string  `json:"pair"`
 }
 
-// add takes the audit of one mechanism against one adversary.
+// add adds the result of the audit of one mechanism against one adversary.
 func (r *auditReport) add(of audits.Audit, a audit.Report) {
 	one := auditAdversary{Adversary: of.Config.View.String(), Mechanism: of.Mechanism, RefutableNoiseShare: a.RefutableShare, Pass: a.Pass,
 		auditResult: auditResult{ClaimedEpsilon: a.ClaimedEpsilon, EmpiricalEpsilonLower: a.EmpiricalEpsilonLower, AuditDelta: a.Delta}}

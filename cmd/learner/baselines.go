@@ -146,7 +146,7 @@ func (s *simulation) under(ctx context.Context, t trials, out *baseline, trust a
 	return s.fill(ctx, t, out, sim.Config{Plan: plan.Plan})
 }
 
-// alone is every silo by itself. Each run is the mean over silos.
+// alone trains every silo by itself. Each run is the mean over silos.
 func (s *simulation) alone(ctx context.Context, t trials, out *baseline) error {
 	if s.silos == nil {
 		return errors.New("the task has no silos")

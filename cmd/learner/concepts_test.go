@@ -102,7 +102,7 @@ func (m madeStream) follow(t *testing.T, job run.Job, seed uint64, forge func(in
 	return rounds, last
 }
 
-// accuracy is the share of rows that a model predicts.
+// accuracy returns the share of rows that a model predicts.
 func accuracy(model []float64, rows []convex.Example) float64 {
 	hits := 0
 	for _, e := range rows {

@@ -97,7 +97,7 @@ line and column, never by content. What is told depends on single events and has
 	return c
 }
 
-// open is a model and its rows.
+// open loads a model and opens its rows.
 func (e evalConfig) open(path string) (released.Predictor, *source.Reader, error) {
 	p, err := loadPredictor(path, e.format)
 	if err != nil {

@@ -207,7 +207,7 @@ func leaves(progress io.Writer, spec task.Together) {
 	}
 }
 
-// runPublic is the task's method on the rows without noise.
+// runPublic runs the task's method on the rows without noise.
 func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulation) error {
 	fmt.Fprintln(progress, "NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
 	job, err := run.NewPublicJob(s.job.Spec)
@@ -233,7 +233,7 @@ func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulatio
 	return f.print(c, s, snapshot, result.Model, job.Plan, nil)
 }
 
-// fitErrors are the exit codes of a fit.
+// fitErrors gives the errors of a fit their exit codes.
 func fitErrors(err error) error {
 	return cli.Classify(err, cli.As[*fit.SpentError](cli.ExitRefused), cli.As[*fit.LostError](cli.ExitRefused), cli.As[*state.BudgetError](cli.ExitRefused), cli.As[*consent.RefusedError](cli.ExitRefused),
 		cli.As[*fit.FolderError](cli.ExitUsage), cli.As[*fit.TaskError](cli.ExitUsage), cli.As[*state.VersionError](cli.ExitUsage), cli.As[*source.SchemaError](cli.ExitUsage),

@@ -116,7 +116,7 @@ func publishedOf(v statedir.View) *published {
 		OnRecords: r.OnRecords, Depth: r.Depth, Queries: r.Queries, Notes: r.Notes, Better: r.Baseline, unit: status.Kind.Unit()}
 }
 
-// how is the method's course in a few words.
+// how describes the method's course in a few words.
 func (p *published) how() string {
 	if p.public {
 		return fmt.Sprintf("%s, %s", cli.Count(p.Depth, "round"), fmt.Sprintf("%.0f queries", p.Queries))

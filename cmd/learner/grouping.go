@@ -177,7 +177,7 @@ func (g grouping) people() string {
 // count returns n with the plan's word for a unit, such as "3 people".
 func (s *simulation) count(n int) string { return wording.Of(s.job.Plan).Unit().Count(uint64(n)) }
 
-// pick takes the numbered ones.
+// pick returns the elements at the given indices.
 func pick[T any](of []T, at []int) []T {
 	out := make([]T, len(at))
 	for i, k := range at {

@@ -119,8 +119,8 @@ func TestHoldoutMovesNobody(t *testing.T) {
 	}
 }
 
-// rolesIn are the people to learn from, by the pipeline's reader and by what methods of one process and simulations
-// have.
+// rolesIn returns the number of rows of each person to learn from, by the pipeline's reader and by that of methods of
+// one process and simulations.
 func rolesIn(t *testing.T, declaration, data string) (pipeline, memory map[string]int) {
 	t.Helper()
 	spec, err := task.LoadTogether(declaration, nil, 1)

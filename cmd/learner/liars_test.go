@@ -57,7 +57,7 @@ func forger(t *testing.T, share float64, tell lie) func(int32, randomizer.Params
 	}
 }
 
-// logLoss is the mean loss of the rows of gradients, each scored by the model before its round.
+// logLoss returns the mean loss of the rows of gradients, each scored by the model before its round.
 func (m madeStream) logLoss(rounds []told) (mean float64) {
 	n := 0.0
 	for _, r := range rounds {

@@ -132,7 +132,7 @@ func (r simulateReport) drawStream(file string) error {
 	return savePlots(file, all...)
 }
 
-// stretched are the points of a score over several runs.
+// stretched returns the points of a score over several runs.
 func stretched(runs []*prequential.Score, of func(prequential.Stretch) *float64) (points []spot) {
 	for k, at := range runs[0].Curve {
 		var values []float64

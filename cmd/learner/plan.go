@@ -220,7 +220,7 @@ func phasesOf(p planning.Proposal) (out []phase) {
 	return out
 }
 
-// known is a number of rounds of a phase, or of the plan that ends with it; nil where cohorts follow the stream.
+// known returns the number of rounds of a phase, or of the plan that ends with it; nil if cohorts follow the stream.
 func known(rounds uint64, last *wire.Phase) *uint64 {
 	if last.Top > 0 {
 		return nil
@@ -344,7 +344,8 @@ func (r *planReport) of(job run.Job) {
 	}
 }
 
-// paid is the first phase of gradients, with the rounds and the epsilon of all phases that the same users answer.
+// paid returns the accounting of the first phase of gradients, with the rounds and the epsilon of all phases that the
+// same users answer.
 func paid(p planning.Proposal) accounting.Plan {
 	out := p.First().Privacy
 	for i := range p.Plan.Phases {

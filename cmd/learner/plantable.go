@@ -158,12 +158,13 @@ func (r planReport) printCohorts(w io.Writer) {
 		r.Base, (1+float64(p.Trials)/float64(p.Levels))/float64(r.Base))
 }
 
-// noiseOf is the standard deviation of one coordinate of the mean gradient of so many users, about, with the noise that is planned for Cohort.
+// noiseOf returns about the standard deviation of one coordinate of the mean gradient of so many users, with the
+// noise that is planned for Cohort.
 func (r planReport) noiseOf(users uint64) float64 {
 	return r.scale * r.Privacy.TotalStd() * float64(r.Cohort) / float64(users)
 }
 
-// clip is the unit of noise.
+// clip names the unit of noise.
 func (r planReport) clip() string {
 	if r.Prox != nil {
 		return "L/lambda"
@@ -297,7 +298,7 @@ func (r planReport) printAlternatives(w io.Writer) error {
 	return nil
 }
 
-// curveOf is the guarantee of each honest share, and the intruder's at the planned one.
+// curveOf describes the guarantee of each honest share, and the intruder's at the planned one.
 func curveOf(lines []guarantee) string {
 	var text, intruder string
 	for _, g := range lines {
@@ -356,7 +357,7 @@ func (g guarantor) plan(p planning.Proposal) ([]guarantee, error) {
 	return out, nil
 }
 
-// worst is line by line the weaker of two lists for the same trust and planned share.
+// worst returns, line by line, the weaker of two lists for the same trust and planned share.
 func worst(a, b []guarantee) []guarantee {
 	if a == nil {
 		return b

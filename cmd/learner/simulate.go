@@ -237,7 +237,7 @@ func (s *simulation) read(progress io.Writer, data, test string) error {
 	return nil
 }
 
-// features is the map for data of the format that they are in.
+// features returns the feature map for data of the format that they are in.
 func (s *simulation) features() (*task.FeatureMap, error) {
 	if s.format == "" {
 		return s.job.Features, nil
@@ -245,7 +245,7 @@ func (s *simulation) features() (*task.FeatureMap, error) {
 	return s.featuresOf(s.job.Spec)
 }
 
-// featuresOf is the map of a declaration for data of the format that they are in.
+// featuresOf returns the feature map of a declaration for data of the format that they are in.
 func (s *simulation) featuresOf(spec *task.Spec) (*task.FeatureMap, error) {
 	if s.format != "" {
 		var err error

@@ -45,7 +45,7 @@ func (s *simulation) score(theta []float64) (simulated, error) {
 	return out, nil
 }
 
-// predictor is a model made ready for rows.
+// predictor returns a predictor with the parameters theta.
 func (s *simulation) predictor(theta []float64) model.Predictor {
 	return model.Predictor{Features: s.job.Features, Loss: s.job.Loss, Theta: theta}
 }
@@ -123,7 +123,7 @@ func meanOf(runs []simulated) simulated {
 	return over(runs, func(v []float64) float64 { return stat.Mean(v, nil) })
 }
 
-// deviation is nil for fewer than two runs.
+// deviation returns the standard deviation over the runs; nil for fewer than two.
 func deviation(runs []simulated) *simulated {
 	if len(runs) < 2 {
 		return nil

@@ -38,7 +38,7 @@ func (f *whereFlags) ask(ctx context.Context, q statedir.Question) (doc []byte, 
 	return bytes.TrimSuffix(doc, []byte("\n")), err
 }
 
-// askTo is ask for an answer that may be long.
+// askTo is ask for answers that may be long, which read reads as they come.
 func (f *whereFlags) askTo(ctx context.Context, q statedir.Question, read func(io.Reader) error) error {
 	if (f.StateDir == "") == (f.URL == "") {
 		return cli.Usagef("name the learner with either --state DIR or --http URL")
