@@ -48,7 +48,7 @@ func (b *Board) Opened(round, attempt uint64) {
 	}
 }
 
-// Unopened is the announced round while no attempt at it is known, otherwise 0.
+// Unopened returns the announced round while no attempt at it is known, otherwise 0.
 func (b *Board) Unopened() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,7 +58,7 @@ func (b *Board) Unopened() uint64 {
 	return b.announced.round
 }
 
-// Stages takes what the stage processes answered, always the same ones in the same order.
+// Stages records the answers of the stage processes, always the same ones in the same order.
 func (b *Board) Stages(answers ...Answer) {
 	now := b.config.Now()
 	b.mu.Lock()
@@ -94,7 +94,7 @@ func (b *Board) Stages(answers ...Answer) {
 	b.count(answers, now)
 }
 
-// Stage is Stages of a single process.
+// Stage is Stages for a single process.
 func (b *Board) Stage(s obs.StageStatus) { b.Stages(Answer{Status: s}) }
 
 // sampling is the least time of a ratePoint of a stage's counters.

@@ -50,7 +50,7 @@ type Task struct {
 	Expected *Expected // nil: not known
 }
 
-// theirRows are the rows of those who report.
+// theirRows returns the words for the rows of those who report.
 func (t Task) theirRows() string { return t.Reporter().Many + "' " + t.Row().Many }
 
 // bring advises what to do if too few reports come.
@@ -254,7 +254,7 @@ func (b *Board) Stop(s Stop) {
 	}
 }
 
-// look is a copy of what is known, with the time of it.
+// look returns a copy of the state, with its time.
 func (b *Board) look() (state, time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

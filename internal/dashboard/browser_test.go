@@ -176,7 +176,7 @@ func (v *tab) do(steps ...step) {
 	}
 }
 
-// eval is the value of an expression.
+// eval returns the value of an expression.
 func eval[T any](v *tab, expression string) T {
 	v.t.Helper()
 	out, err := chromedp.Run(v.Context, chromedp.Evaluate[T](expression))
@@ -204,7 +204,7 @@ func (v *tab) until(condition string) {
 	}
 }
 
-// text is all that the page says; nothing, if the tab has gone.
+// text returns the whole text of the page; empty if the tab has gone.
 func (v *tab) text() string {
 	said, _ := chromedp.Run(context.WithoutCancel(v.Context), chromedp.Evaluate[string](`document.body.innerText`))
 	return said

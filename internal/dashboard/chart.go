@@ -109,7 +109,7 @@ func (c *Chart) draw(p plot) {
 	}
 }
 
-// axisLabel is a tick of the horizontal axis: thousands are short.
+// axisLabel formats a tick of the horizontal axis; it shortens thousands.
 func axisLabel(v, step float64) string {
 	if step >= 1000 {
 		return tickLabel(v/1000, step/1000) + "k"

@@ -209,7 +209,8 @@ func TestModelIsToBeHad(t *testing.T) {
 	}
 }
 
-// TestTimeLeft is told of a pace alone, as a range, and not where nothing goes on.
+// TestTimeLeft checks that the time left is shown only once there is a pace, as a range, and not where nothing goes
+// on.
 func TestTimeLeft(t *testing.T) {
 	tiles := func(w *scene) string { return text(w.document(t).byID("tiles")) }
 	says := func(w *scene, want string) {

@@ -18,8 +18,8 @@ type update struct {
 // beat bounds the silence of a stream of events: after it, a comment shows each side that the other is there.
 const beat = 15 * time.Second
 
-// events is a stream of updates. Each stream looks at the board by itself and remembers what it has sent, so that a slow
-// reader misses moments and holds up nobody.
+// events serves a stream of updates. Each stream looks at the board by itself and remembers what it has sent, so that
+// a slow reader misses moments and holds up nobody.
 func (p *page) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case p.streams <- struct{}{}:

@@ -46,7 +46,7 @@ func (f figure) chart() Chart {
 	return c
 }
 
-// figures are all of a page: those of progressive validation first.
+// figures returns all figures of a page: those of progressive validation first.
 func (st *state) figures(task Task, by By) []figure {
 	quality := st.validation(task, by)
 	if f, streams := st.surprise(by); streams {
@@ -91,7 +91,7 @@ func (st *state) curve(name string, value func(roundPoint) float64) curve {
 	return c
 }
 
-// roundFigure is a figure with a point for each round that was kept.
+// roundFigure returns a figure with a point for each round that was kept.
 func (st *state) roundFigure(c Chart, by By, p plot) figure {
 	points := st.rounds.points
 	c.Empty = noRound
@@ -128,7 +128,7 @@ func abscissae(points []roundPoint, by By, kind wording.Kind) (xs []float64, nam
 	return xs, name
 }
 
-// ago is the unit in which a time of so long is told.
+// ago returns the unit in which a duration of this length is shown.
 func ago(long time.Duration) (unit time.Duration, name string) {
 	switch {
 	case long >= 72*time.Hour:
@@ -208,7 +208,7 @@ func (st *state) reports() figure {
 	return f
 }
 
-// validation are the figures of the scores that the task has, none where validation is off.
+// validation returns the figures of the scores that the task has, none if validation is off.
 func (st *state) validation(task Task, by By) (out []figure) {
 	v := st.progress.Validation
 	if v == nil {
@@ -228,7 +228,7 @@ func (st *state) validation(task Task, by By) (out []figure) {
 		func(p roundPoint) *score { return p.Loss }))
 }
 
-// surprise is the figure of how surprising each round of a stream without an end was; false where there is none.
+// surprise returns the figure of how surprising each round of a stream without an end was; false if there is none.
 func (st *state) surprise(by By) (figure, bool) {
 	if st.progress.Tracking == nil {
 		return figure{}, false
@@ -252,7 +252,8 @@ func (st *state) surprise(by By) (figure, bool) {
 		plot{curves: []curve{own, alarm}, format: number, label: tickLabel}), true
 }
 
-// scores are one score of progressive validation beside that of the best constant; of is nil where a round has none.
+// scores returns the figure of one score of progressive validation beside that of the best constant; of returns nil
+// for a round without the score.
 func (st *state) scores(c Chart, by By, p plot, level constant, of func(roundPoint) *score) figure {
 	c.Note += " To compare with: " + level.text(p.format)
 	if st.progress.Tracking != nil && st.progress.Baseline != nil {
@@ -301,7 +302,8 @@ func constants(b *practical.Baseline, task Task) (accuracy, loss constant) {
 	return accuracy, loss
 }
 
-// rootMeanSquare is the error of a constant whose squared loss is c, as method.Scores.RootMeanSquare has it.
+// rootMeanSquare returns the error of a constant whose squared loss is c, as method.Scores.RootMeanSquare computes
+// it.
 func (c constant) rootMeanSquare(unit float64) constant {
 	if c.value != nil {
 		v := method.Scores{Recent: method.Band{Value: *c.value}}.RootMeanSquare(unit).Recent.Value

@@ -82,7 +82,7 @@ func span(low, high time.Duration) string {
 	return fmt.Sprintf("%s to %s %s", a, b, name)
 }
 
-// timeLeft is a tile; false for a task without end, and after the end.
+// timeLeft returns the tile of the time left; false for a task without end, and after the end.
 func (st *state) timeLeft(task Task, level Level, now time.Time) (Tile, bool) {
 	p, t := st.progress, Tile{Name: "Time left", Value: "not known yet"}
 	switch {
@@ -101,7 +101,8 @@ func (st *state) timeLeft(task Task, level Level, now time.Time) (Tile, bool) {
 	return t, true
 }
 
-// needed is a tile: how many users the rounds that are left want; false for a task without end, and after the end.
+// needed returns the tile of the users that the remaining rounds need; false for a task without end, and after the
+// end.
 func (st *state) needed(task Task) (Tile, bool) {
 	p := st.progress
 	if p.Rounds == 0 || st.stopped != nil || task.Needs == nil {

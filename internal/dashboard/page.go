@@ -116,7 +116,7 @@ func (p *page) released(ctx context.Context) *Model {
 	return p.model.get(ctx, p.board)
 }
 
-// view is the page now.
+// view returns the view of the page now.
 func (p *page) view(ctx context.Context, by By) View { return p.board.view(p.released(ctx), by) }
 
 func (p *page) stopping() bool {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// kinds are the signs of what happened.
+// kinds returns the signs of what happened.
 func (m marks) kinds() (out []Mark) {
 	for _, k := range []struct {
 		n    uint64
@@ -74,8 +74,8 @@ func (p plot) say(i int) string {
 	return out
 }
 
-// points is a line for each point: its key, its place on the horizontal axis, that of each line on the vertical one or -, and
-// after a bar what is said of it.
+// points returns a line for each point: its key, its place on the horizontal axis, that of each line on the vertical
+// one or -, and after a bar its description.
 func (p plot) points(x, y axis) string {
 	var out strings.Builder
 	for i := range p.x {

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 )
 
-// restarted is a scene of the same task whose board begins with the record of another's.
+// restarted returns a scene of the same task whose board begins with the record of another's.
 func restarted(t *testing.T, w *scene) *scene {
 	t.Helper()
 	next := newScene()

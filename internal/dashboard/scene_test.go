@@ -210,7 +210,7 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// all are the elements for which want holds.
+// all returns the elements for which want holds.
 func (d document) all(want func(*html.Node) bool) []*html.Node {
 	var out []*html.Node
 	for n := range d.Descendants() {

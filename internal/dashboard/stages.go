@@ -30,7 +30,7 @@ type Stages struct {
 	client *http.Client
 }
 
-// NewStages takes the addresses of one or more stage processes, such as http://stage:9091.
+// NewStages returns the stages at the addresses of one or more stage processes, such as http://stage:9091.
 func NewStages(task string, addresses []string) (*Stages, error) {
 	s := &Stages{task: task, client: &http.Client{Timeout: statusPatience, Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 )
 
-// stageProcess answers /status.
+// stageProcess starts a server that answers GET /status, and returns its address.
 func stageProcess(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	mux := http.NewServeMux()

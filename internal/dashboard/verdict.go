@@ -122,7 +122,7 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 // clockOff is the largest error of a clock that the page does not mention.
 const clockOff = 5 * time.Second
 
-// clockVerdict is the verdict where the clock of a role is off, so that what it says of times blames nobody.
+// clockVerdict returns the verdict if the clock of a role is off, so that its times blame nobody.
 func clockVerdict(whose, wrong string, ahead time.Duration) Verdict {
 	way := "ahead of"
 	if ahead < 0 {
@@ -142,7 +142,7 @@ var diskCauses = []struct{ in, title string }{
 	{"slow, or its disk is full", "The broker does not answer: it is slow, or its disk is full."},
 }
 
-// brokerFails is the verdict where calls of the broker fail somebody.
+// brokerFails returns the verdict if calls of the broker fail for a role.
 func brokerFails(whom, role, cause, detail string) Verdict {
 	first := cause
 	for _, end := range []string{"; ", ". ", "? "} {
@@ -174,7 +174,8 @@ func brokerFails(whom, role, cause, detail string) Verdict {
 	return v
 }
 
-// stageFails is the verdict where calls of the broker fail a stage that answers, also one that does not get the lease for it.
+// stageFails returns the verdict if calls of the broker fail for a stage that answers, also for one that does not get
+// the lease because of that.
 func (st *state) stageFails(now time.Time) Verdict {
 	s, detail := &st.stage, "It is tried again."
 	if s.status.Failures > 0 {
@@ -196,7 +197,7 @@ func (s *stageState) here(round uint64) bool {
 	return s.opened
 }
 
-// collecting is the verdict on a round that a stage has or takes.
+// collecting returns the verdict on a round that a stage has or takes.
 func (st *state) collecting(task Task, now time.Time) Verdict {
 	round, s := st.announced.round, st.stage.status
 	switch {
@@ -297,7 +298,7 @@ func (st *state) divergence() string {
 // worse reports whether those who report have events that are predicted worse of late than over all, clearly.
 func (st *state) worse() bool { return st.progress.Validation != nil && st.progress.Validation.Worse }
 
-// roundOf is the announced round, and of how many. Void rounds are announced and not planned.
+// roundOf describes the announced round, and of how many it is. Void rounds are announced and not planned.
 func (st *state) roundOf() string {
 	if st.progress.Rounds == 0 {
 		return fmt.Sprintf("%d, of a task without end", st.announced.round)

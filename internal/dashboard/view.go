@@ -72,7 +72,7 @@ type Weight struct {
 // A Fact is a line of what the page says of task and program.
 type Fact struct{ Name, Value string }
 
-// view is the page now, with curves along an axis. snapshot is nil where no model is known.
+// view returns the view of the page now, with curves along an axis. snapshot is nil if no model is known.
 func (b *Board) view(snapshot *Model, by By) View {
 	st, now := b.look()
 	task := b.config.Task
@@ -315,7 +315,7 @@ type released struct {
 // decodes the whole checkpoint.
 const again = 2 * time.Second
 
-// get is the newest model that was read, nil for none. It is not for two goroutines at once.
+// get returns the newest model that was read, nil for none. It must not be called by two goroutines at once.
 func (r *released) get(ctx context.Context, b *Board) *Model {
 	b.mu.Lock()
 	resumed, over, round, now := b.resumed, b.stopped != nil && b.stopped.How != Over && b.stopped.How != Refused, b.progress.Round, b.config.Now()

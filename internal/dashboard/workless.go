@@ -45,7 +45,7 @@ func (st *state) asked() string {
 	return "Asked: " + strings.Join(out, "; ") + "."
 }
 
-// noStage is the verdict where workless holds.
+// noStage returns the verdict if workless holds.
 func (st *state) noStage(task Task, now time.Time) Verdict {
 	s := &st.stage
 	waits := "The learner waits."
