@@ -33,12 +33,13 @@ const (
 	restLook  = time.Minute
 )
 
-// LeaseOf looks at the lease of a task, which a working stage renews all the time. The learner may not read it.
+// LeaseOf returns a look at the lease of a task, which a working stage renews all the time. The learner may not read
+// it.
 func LeaseOf(conn *natsjs.Conn, task stream.Task) look {
 	return func(ctx context.Context) (stream.Message, error) { return conn.Get(ctx, task.Lease()) }
 }
 
-// RoundsOf looks at the rounds of a task.
+// RoundsOf returns a look at the rounds of a task.
 func RoundsOf(conn *natsjs.Conn, task stream.Task) look {
 	return func(ctx context.Context) (stream.Message, error) { return conn.Latest(ctx, task.Rounds()) }
 }
@@ -101,7 +102,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// compared takes the least and the most by which the clock was ahead when it said wall, just now.
+// compared records the least and the most by which the clock was ahead when it showed wall, just now.
 func (c *Clock) compared(wall time.Time, least, most time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

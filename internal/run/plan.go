@@ -179,7 +179,7 @@ func Suite(spec *task.Spec) (wire.Suite, error) {
 	return 0, fmt.Errorf("privacy.seal: %q, want hpke or none", spec.Privacy.Seal)
 }
 
-// Wire is the body of the job's Task message, without keys, name and version.
+// Wire returns the body of the job's Task message, without keys, name and version.
 func (j Job) Wire() (*wire.Task, error) {
 	if err := j.Runnable(); err != nil {
 		return nil, err

@@ -30,10 +30,11 @@ type scene struct {
 	bound  float64 // of a row's features
 }
 
-// pairsOf are rows of the task that the client's own encoder turns into vectors far apart in the ball, in a round of a phase that is
-// chosen for it. The pole takes as few coordinates as come near to the largest distance; the spread is of rows far beyond the clip over
-// several features, where an encoder that does not clip the whole vector is farther out than it may be. Of a report about several units the
-// others are zero, or, once more, of one end: what a unit moves must not depend on them.
+// pairsOf returns rows of the task that the client's own encoder turns into vectors far apart in the ball, in a round
+// of a phase that is chosen for it. The pole takes as few coordinates as come near to the largest distance; the
+// spread is of rows far beyond the clip over several features, where an encoder that does not clip the whole vector
+// is farther out than it may be. In a report about several units the others are zero, or, once more, of one end: what
+// a unit moves must not depend on them.
 func pairsOf(job run.Job, phase int, params randomizer.Params, within uint64) ([]audit.Pair, error) {
 	all, err := foundFor(job, phase, params, within)
 	if err != nil {
@@ -103,8 +104,8 @@ const (
 	most      = 4 // coordinates that run
 )
 
-// wideFrame is a frame of the phase's kind in which features decide alone: nothing is moved, cut or weighed against them. nil where a round
-// has none.
+// wideFrame returns a frame of the phase's kind in which features decide alone: nothing is moved, cut or weighed
+// against them. It returns nil if a round has none.
 func wideFrame(of report.Config) *convex.Frame {
 	p := of.Practical
 	if p == nil || of.Statistic == report.Moments {
@@ -233,7 +234,7 @@ func (s scene) unitVector(exact *report.Exact, row convex.Example) []float64 {
 	return out
 }
 
-// labels are pairs that the loss takes.
+// labels returns pairs of labels that the loss accepts.
 func (s scene) labels() (out [][2]float64) {
 	var known []float64
 	for _, y := range []float64{-1, 0, 1, -0.1, 0.1, -huge, huge} {

@@ -64,7 +64,8 @@ func NewPlan(ctx context.Context, spec *task.Spec, people []curator.Person) (Pla
 	return p.curator(ctx)
 }
 
-// PublicOf are the numbers of a task all of whose rows are in one place, of so many people; where single rows are protected, each is a person.
+// PublicOf returns the public numbers of a task all of whose rows are in one place, of so many people; if single rows
+// are protected, each is a person.
 func PublicOf(spec *task.Spec, people int) (curator.Public, error) {
 	p, err := newProblem(spec, nil)
 	p.public.People = people
@@ -138,7 +139,8 @@ func (p problem) suits(ctx context.Context, plan *curator.Plan) error {
 	return nil
 }
 
-// plan is the folder's, of a method that spends so much.
+// plan returns the Plan of a method that spends so much: the release that the folder starts with, the fit, and the
+// plan as the folder keeps it.
 func (p problem) plan(about statedir.Release, spent accounting.Budget, fit func(context.Context) (statedir.Release, error)) Plan {
 	about.Model = make([]float64, p.public.Dim)
 	p.public.Set.Start(about.Model)
@@ -196,7 +198,7 @@ func boundOf(b float64) string {
 	return fmt.Sprintf("%.3g", b)
 }
 
-// bound is one that says something, and a note where it does not.
+// bound returns the bound b if it is below the trivial risk; otherwise nil, with a note added.
 func (p problem) bound(b float64, notes []string) (*float64, []string) {
 	trivial := p.public.Trivial()
 	if b < trivial {

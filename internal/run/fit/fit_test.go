@@ -45,7 +45,7 @@ privacy: {epsilon: 2, delta: 1e-5, trust: pan}
 schedule: {rounds: {max: 3}, cohort: 10}
 `
 
-// declared is a task of one place in a file of its own.
+// declared returns a task of one place in a file of its own.
 func declared(t *testing.T, declaration string, units int, sets ...string) *task.Spec {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "task.yaml")
@@ -82,7 +82,7 @@ func table(t *testing.T, n int, person func(i int) string) string {
 
 func nobody(int) string { return "" }
 
-// fitted is a fit of rows, whose outcome is left in the view.
+// fitted returns the configuration of a fit of rows, and the view in which it leaves its outcome.
 func fitted(t *testing.T, spec *task.Spec, data string, rows int) (Config, *statedir.View) {
 	view := new(statedir.View)
 	return Config{Spec: spec, StateDir: t.TempDir(), Data: Data{Path: data, Rows: rows}, Logger: runtest.Discard(), Begun: func(bool) {},
@@ -109,8 +109,8 @@ func ledger(t *testing.T, dir string) (entries []state.Entry, view statedir.View
 	return entries, view
 }
 
-// TestFit is stopped twice and goes on: every round is spent once, for what the plan says. What is on the disk meanwhile holds nothing of a row.
-// Afterwards the folder takes no second fit, and before no other rows.
+// TestFit checks that a fit that is stopped twice goes on: every round is spent once, at the planned cost. What is on
+// the disk meanwhile holds nothing of a row. Afterwards the folder takes no second fit, and before no other rows.
 func TestFit(t *testing.T) {
 	const rows = 400
 	c, view := fitted(t, declared(t, ward, rows), table(t, rows, nobody), rows)

@@ -76,7 +76,7 @@ func kill(t *testing.T, dir, data string, stops bool, word string, after time.Du
 	_ = cmd.Wait()
 }
 
-// charged are the kinds of all entries; nil before the first.
+// charged returns the kinds of all entries; nil before the first.
 func charged(t *testing.T, dir string) (all []string, view statedir.View) {
 	t.Helper()
 	store, err := pebblestore.Open(dir, pebblestore.Options{Logger: runtest.Discard()})

@@ -107,12 +107,12 @@ func (c Config) reserve(ctx context.Context, store state.Store, identity *seal.I
 	return at, store.Commit(ctx, at, []state.Entry{entry})
 }
 
-// entry is the fit's, of one release.
+// entry returns the fit's ledger entry, for one release.
 func (c Config) entry(at state.Checkpoint) state.Entry {
 	return state.Entry{Round: 1, Users: 1, Epsilon: c.Once.Plan.Epsilon, Delta: c.Once.Plan.Delta, TaskHash: at.Cursor.TaskHash}
 }
 
-// settle commits the release and what it has cost.
+// settle commits the release and its cost.
 func settle(ctx context.Context, store state.Store, identity *seal.Identity, at state.Checkpoint, release statedir.Release) error {
 	open := at.Ledger.Open
 	published, err := release.Bytes()

@@ -117,7 +117,7 @@ func TestFitOnce(t *testing.T) {
 	}
 }
 
-// otherwise is the plan of another epsilon.
+// otherwise returns the plan of another epsilon.
 func otherwise(t *testing.T, spec *task.Spec, data string) *wire.Plan {
 	t.Helper()
 	out := onceOf(t, spec, data).Plan

@@ -67,7 +67,7 @@ func (c Config) open(ctx context.Context, conn *natsjs.Conn) (*exhibit, error) {
 	return e, nil
 }
 
-// current is the status of the stage, zero before there is one.
+// current returns the status of the stage, zero before there is one.
 func (e *exhibit) current() stage.Status {
 	if get := e.status.Load(); get != nil {
 		return (*get)()

@@ -30,7 +30,7 @@ func (e *FullDiskError) Unwrap() error { return e.Err }
 // end ends a pipeline with its first FullDiskError.
 type end context.CancelCauseFunc
 
-// look takes what a write has come to.
+// look ends the pipeline if a write failed because the disk is full.
 func (e end) look(err error) {
 	if disk.Full(err) || natsjs.Code(err) != 0 && errors.Is(err, natsjs.ErrFullDisk) {
 		e(&FullDiskError{err})

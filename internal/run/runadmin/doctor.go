@@ -16,8 +16,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Doctor looks at a learner's state folder, a broker and a task's streams, as far as they are named, and leaves nothing behind. That there is no
-// connection, or no state, is a finding too; errors are the configuration's.
+// Doctor examines a learner's state folder, a broker and a task's streams, as far as they are named, and leaves
+// nothing behind. A missing connection, or a missing state, is a finding too; it returns an error only for a wrong
+// configuration, or if ctx is done.
 func Doctor(ctx context.Context, c Config) ([]natsadmin.Finding, error) {
 	sizes, err := c.sizes()
 	if err != nil {

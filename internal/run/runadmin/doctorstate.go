@@ -25,7 +25,7 @@ const (
 	fewCommits  = 100
 )
 
-// folder looks at the learner's state folder. A learner that runs is asked; otherwise the folder is opened to be read.
+// folder examines the learner's state folder. A running learner is asked; otherwise the folder is opened read-only.
 func (v *visit) folder(ctx context.Context) {
 	info, err := os.Stat(v.StateDir)
 	switch {
@@ -117,7 +117,7 @@ func (v *visit) committed(at state.Checkpoint, archive error) {
 	}
 }
 
-// disk looks for the room that commits of a checkpoint of so many bytes take.
+// disk checks that there is room for commits of a checkpoint of so many bytes.
 func (v *visit) disk(checkpoint int) {
 	free, err := v.free(v.StateDir)
 	room := uint64(commitBytes + 4*checkpoint)
@@ -139,7 +139,7 @@ func megabytes(n uint64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) 
 // more.
 const lookedBack = 20
 
-// lost are the records of the newest committed rounds that the broker does not hold.
+// lost returns the records of the newest committed rounds that the broker does not hold.
 func (v *visit) lost(ctx context.Context, conn *natsjs.Conn, committed uint64) (lost []string, err error) {
 	for r := committed; r > 0 && committed-r < lookedBack; r-- {
 		for _, subject := range []string{v.Task.Round(stream.Round(r)), v.Task.Batch(stream.Round(r))} {

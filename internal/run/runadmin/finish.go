@@ -92,7 +92,7 @@ func (c FinishConfig) say(s statedir.Status) (stop func()) {
 	}
 }
 
-// alone is the learner of a folder that nobody holds, for as long as the end takes.
+// alone runs the learner of a folder that nobody holds, until the task has ended.
 func (c FinishConfig) alone(ctx context.Context) error {
 	finish := service.NewFinisher()
 	finish.Finish(c.Now)

@@ -165,8 +165,8 @@ func advised(rows *source.Reader, log *slog.Logger) iter.Seq2[task.Row, error] {
 // advisedAfter is the number of rows after which columns are told that none had.
 const advisedAfter = 16
 
-// devices is the client with the broker, the store and the ledger that it works on; release closes those, after the
-// client. watch, if there is one, takes the store's place.
+// devices returns the client with its broker, store and ledger; release closes these, after the client. If watch is
+// not nil, the store that it returns is used.
 func (c Config) devices(ctx context.Context, watch func(participation.Store) participation.Store) (devices *device.Device, release func() error, err error) {
 	closeStore, err := c.openStore()
 	if err != nil {

@@ -206,7 +206,8 @@ func (e *ImpatientError) Error() string {
 	return text
 }
 
-// impatient is the error of a publisher in which nothing has come on for so long; nil: something did, or will at a deadline.
+// impatient returns an error if nothing has moved for as long as patience allows; nil if something has or will at a
+// deadline, or while standard input may bring more rows.
 func (w *Watch) impatient(patience time.Duration) *ImpatientError {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -68,8 +68,8 @@ func Run(ctx context.Context, c Config) (err error) {
 	return Hold(ctx, c.StateDir, c.Logger, c.run)
 }
 
-// Hold does something with a learner's state folder, made if missing: with its lock, and with its control socket, which answers until it has been done. What
-// it starts in the group ends with serving.
+// Hold runs do with a learner's state folder, made if missing: with its lock, and with its control socket, which
+// answers until do returns. What do starts in the group ends with serving.
 func Hold(ctx context.Context, dir string, log *slog.Logger,
 	do func(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher, history *service.History) error) (err error) {
 	store, err := statedir.Open(ctx, dir, log)
@@ -209,7 +209,8 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 	return s.Run(ctx)
 }
 
-// endpoints are healthy while the store is, and ready while the broker is there too or the task is done.
+// endpoints returns the health endpoints: healthy while the store is, and ready while the broker is there too or the
+// task is done.
 func (c Config) endpoints(g prometheus.Gatherer, store state.Store, broker obs.Check, done *atomic.Bool, more http.Handler) http.Handler {
 	healthy := func() error {
 		select {

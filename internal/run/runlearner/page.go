@@ -57,8 +57,8 @@ func startOf(kind wording.Kind, plan *wire.Plan) string {
 	return o.String() + " For whoever is in both tasks the epsilons and deltas add up, as the model's own statement says."
 }
 
-// NewSite is the page of a planned task. Its model is the committed one. Its curves are kept in dir, the task's state folder, where that is
-// not empty; expected is nil where the plan was not made now.
+// NewSite returns the page of a planned task. Its model is the committed one. Its curves are kept in dir, the task's
+// state folder, unless dir is empty; expected is nil if the plan was not made now.
 func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, expected *dashboard.Expected) (*Site, error) {
 	trust, err := manifest.Trust(body.Plan.Trust)
 	if err != nil {

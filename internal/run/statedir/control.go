@@ -201,7 +201,8 @@ func Ask(ctx context.Context, where Where, q Question) ([]byte, error) {
 	return bytes.TrimSuffix(doc.Bytes(), []byte("\n")), err
 }
 
-// AskTo is Ask for an answer of any length, which is read as it comes. It may begin to be read, and fail, before another is.
+// AskTo is Ask for an answer of any length, which is read as it comes. Reading may begin, and fail, and then begin
+// again with another answer.
 func AskTo(ctx context.Context, where Where, q Question, read func(io.Reader) error) error {
 	return consult(ctx, where, q, read, func(store state.Store) error {
 		r, w := io.Pipe()

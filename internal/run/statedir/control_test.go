@@ -22,7 +22,7 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
-// holding is a state folder that is open and serves its control socket, as `learner run` does.
+// holding opens a state folder and serves its control socket, as `learner run` does.
 func holding(t *testing.T, dir string, fill func(state.Store)) {
 	t.Helper()
 	store, err := pebblestore.Open(dir, pebblestore.Options{})

@@ -15,17 +15,18 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// SnapshotOf asks for the model after a round: one that is kept, or the newest.
+// SnapshotOf returns the question for the model after a round: one that is kept, or the newest.
 func SnapshotOf(round uint64) Question {
 	return AskSnapshot + Question("?round="+strconv.FormatUint(round, 10))
 }
 
-// SnapshotAt asks for the model that stood at a time, as far as models are kept: the newest one of them by then.
+// SnapshotAt returns the question for the model that was current at a time, as far as models are kept: the newest
+// kept by then.
 func SnapshotAt(at time.Time) Question {
 	return AskSnapshot + Question("?at="+url.QueryEscape(at.UTC().Format(time.RFC3339Nano)))
 }
 
-// HistoryOf asks for the records of the newest rounds; of all that are kept where newest is 0.
+// HistoryOf returns the question for the records of the newest rounds; newest = 0 asks for all that are kept.
 func HistoryOf(newest int) Question {
 	return AskHistory + Question("?newest="+strconv.Itoa(newest))
 }
@@ -104,8 +105,8 @@ func (v View) earlier(ctx context.Context, store state.Store, with url.Values) (
 	return s, nil
 }
 
-// stood is the record of the model that stood at a time: the newest that is kept of the rounds by then, or the one that
-// was released again since.
+// stood returns the record of the model that was current at a time, as far as models are kept: the one that the
+// latest kept round or rollback by then released.
 func stood(records []service.Record, at time.Time) (*service.Record, error) {
 	var found, oldest *service.Record
 	for i := range records {

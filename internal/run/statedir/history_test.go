@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 )
 
-// endlessly is a store of a task without an end after some rounds, all of whose models are kept.
+// endlessly returns a store of a task without an end after some rounds, all of whose models are kept.
 func endlessly(t *testing.T, rounds uint64) *storetest.Memory {
 	t.Helper()
 	words := strings.NewReplacer("schedule: {users: 600, rounds: {max: 2}}", "schedule: {users: 800, continuous: adaptive}",
@@ -101,7 +101,7 @@ func TestEarlierModels(t *testing.T) {
 	}
 }
 
-// oldest is the time of round 2.
+// oldest returns the time of round 2.
 func oldest(t *testing.T, h http.Handler) string {
 	var all HistoryReport
 	get(t, h, "/v1/history?newest=0", &all)

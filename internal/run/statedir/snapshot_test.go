@@ -21,7 +21,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// ended is a store of a task that has ended, and its view.
+// ended returns a store of a task that has ended, and its view.
 func ended(t testing.TB, spec *task.Spec) (*storetest.Memory, View) {
 	t.Helper()
 	store := storetest.NewMemory()

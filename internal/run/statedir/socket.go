@@ -81,7 +81,7 @@ func elsewhere(dir string) (path string, ok bool) {
 	return path, err == nil && filepath.IsAbs(path)
 }
 
-// shortest is a path as it is, or relative to the working folder if that is shorter.
+// shortest returns a path as it is, or relative to the working folder if that is shorter.
 func shortest(path string) string {
 	here, err := os.Getwd()
 	if err != nil {
