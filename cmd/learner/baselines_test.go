@@ -79,8 +79,8 @@ func wardsJob(t *testing.T, trust string, byUser bool, units int, sets ...string
 	return job
 }
 
-// The same units spend the same budget in other ways, by the plan of each: silos under another trust, all in one place, and every silo alone. What
-// does not apply says why.
+// TestBaselinesOfBlocks checks that the same units spend the same budget in other ways, by the plan of each: silos
+// under another trust, all in one place, and every silo alone. A baseline that does not apply gives the reason.
 func TestBaselinesOfBlocks(t *testing.T) {
 	file := wards(t)
 	many := []string{"schedule.interactive=true", "schedule.algorithm=pgd"}

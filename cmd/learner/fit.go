@@ -200,7 +200,8 @@ func (f *fitConfig) run(c *cobra.Command) error {
 	return fitErrors(fit.Run(c.Context(), config))
 }
 
-// leaves names what the file says of many devices, before anything is learned.
+// leaves prints, before anything is learned, which parts of the task file are about many devices and have no effect
+// here.
 func leaves(progress io.Writer, spec task.Together) {
 	if len(spec.LeftOut) > 0 {
 		fmt.Fprintf(progress, "left out of the task, since all rows are in one place: %s\n", strings.Join(spec.LeftOut, ", "))

@@ -119,7 +119,7 @@ func (f *changeFlags) Flags(flags *pflag.FlagSet) {
 	f.json.Flag(flags)
 }
 
-// command makes a change, and says in words what became of it.
+// command returns a command that makes a change and prints what say returns about it.
 func (f *changeFlags) command(c *cobra.Command, change statedir.Change, say func(service.Record) string) *cobra.Command {
 	c.Args = cobra.NoArgs
 	f.Flags(c.Flags())

@@ -72,8 +72,8 @@ func prescribe(job run.Job, r planReport) *prescribed {
 	return out
 }
 
-// federationOf puts a task into the terms of the paper. A user is a silo of one record. Of the gradients' deviations what always holds is known, the clip norm,
-// unless silo.spread says less.
+// federationOf describes a task in the terms of the paper. A user is a silo of one record. The deviation of gradients
+// is bounded by the clip norm, which always holds, unless silo.spread declares less.
 func federationOf(job run.Job, r planReport, method schedule.Method) (isrl.Federation, error) {
 	p := job.Problem
 	set, err := p.Set.New(p.Dim)

@@ -27,7 +27,8 @@ type simulated struct {
 	TestQuantile *float64 `json:"test_quantile_loss,omitempty"`
 	TestCoverage *float64 `json:"test_coverage,omitempty"` // share of labels at most the predicted quantile
 
-	// ProgressiveLoss and ProgressiveAccuracy are what the users' scores of all rounds say, and Progressive is all that they say.
+	// ProgressiveLoss and ProgressiveAccuracy are the users' scores over all rounds, and Progressive holds all
+	// results of the scores.
 	ProgressiveLoss     *float64           `json:"progressive_loss,omitempty"`
 	ProgressiveAccuracy *float64           `json:"progressive_accuracy,omitempty"`
 	Progressive         *method.Validation `json:"progressive,omitempty"` // of one run
@@ -78,7 +79,7 @@ func (s *simulation) constant() simulated {
 	return out
 }
 
-// progressive fills in what the users' scores say, if there are some.
+// progressive fills in the results of the users' scores, if there are any.
 func (s *simulated) progressive(v *method.Validation) {
 	if v == nil {
 		return
