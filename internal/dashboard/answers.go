@@ -163,7 +163,7 @@ func byReason(reports map[string]uint64) map[string]uint64 {
 	return out
 }
 
-// other stands for every reason that this version does not know.
+// other is the name under which every reason that this version does not know is counted.
 const other = "other"
 
 func known(reason string) string {

@@ -16,8 +16,8 @@ import (
 // Config holds what the page shows of a task and does not change.
 type Config struct {
 	Task Task
-	// Model is the released model. It is called when a reader wants a model that is newer than the last one, at most once
-	// at a time. Nil shows no weights.
+	// Model returns the released model. It is called when a reader asks for a model that is newer than the last one,
+	// at most once at a time. Nil shows no weights.
 	Model func(context.Context) (Model, error)
 	Now   func() time.Time // nil: time.Now
 	// Record is the file that keeps the curves over a restart. Empty: none.
@@ -134,7 +134,8 @@ type Stop struct {
 // An Ending is the way in which a learner ended.
 type Ending int
 
-// How a learner ended: its task is over; its budget refused a round; somebody stopped it; something else, which its log says.
+// The endings of a learner: its task is over; its budget refused a round; somebody stopped it; something else, which
+// is in its log.
 const (
 	Over Ending = iota + 1
 	Refused

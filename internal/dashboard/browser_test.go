@@ -24,7 +24,8 @@ import (
 // A browser is one headless Chromium with a profile of its own.
 type browser struct{ context.Context }
 
-// startBrowser starts Chromium and stops it at the end of the test. Where there is none it says so and skips.
+// startBrowser starts Chromium and stops it at the end of the test. If there is none, it prints so and skips the
+// test.
 func startBrowser(t *testing.T) browser {
 	t.Helper()
 	path := ""
@@ -74,7 +75,7 @@ func script(source string) step { return chromedp.Evaluate[chromedp.Void](source
 
 func click(selector string) step { return chromedp.Click(chromedp.CSS(selector)) }
 
-// A tab is a tab of the browser on the page of a scene that it has to itself. What the console says is an error.
+// A tab is a tab of the browser on the page of a scene that it has to itself. Any output on the console is an error.
 type tab struct {
 	context.Context
 	*scene
@@ -129,7 +130,7 @@ func (b browser) test(t *testing.T, name string, play func(*scene), f func(*tab)
 		v.server = &pageServer{t: t, scene: v.scene, address: "127.0.0.1:0"}
 		v.server.start()
 		defer func() { v.server.stop() }()
-		if err := chromedp.Listen(ctx, v.hear); err != nil {
+		if err := chromedp.Listen(ctx, v.collect); err != nil {
 			t.Fatal(err)
 		}
 		v.do(command(runtime.Enable, cdp.Empty{}), command(log.Enable, cdp.Empty{}), command(network.Enable, network.EnableParams{}),
@@ -148,8 +149,8 @@ func (b browser) test(t *testing.T, name string, play func(*scene), f func(*tab)
 	})
 }
 
-// hear collects errors and warnings, and requests of other origins.
-func (v *tab) hear(event any) {
+// collect collects errors and warnings, and requests of other origins.
+func (v *tab) collect(event any) {
 	say := func(format string, args ...any) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
@@ -210,7 +211,7 @@ func (v *tab) text() string {
 	return said
 }
 
-// shows waits until an element says something.
+// shows waits until an element contains a text.
 func (v *tab) shows(id, text string) {
 	v.t.Helper()
 	v.until(fmt.Sprintf(`document.getElementById(%q)?.innerText.includes(%q) ?? false`, id, text))

@@ -158,7 +158,7 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
-// TestRecordIsPublic: what is kept has the fields of rounds, and none besides.
+// TestRecordIsPublic checks that the record has the fields of rounds and no others.
 func TestRecordIsPublic(t *testing.T) {
 	w := recorded(t)
 	w.learn(3)

@@ -22,7 +22,7 @@ const (
 	statusSize = 64 << 10
 )
 
-// Stages are the stage processes of a task as `ingest shuffle --http` shows them. What they say is only shown.
+// Stages polls the stage processes of a task at their `ingest shuffle --http`. Their answers are only shown.
 type Stages struct {
 	task   string
 	urls   []string // of their /status

@@ -53,7 +53,8 @@ func TestStagesTell(t *testing.T) {
 	}
 }
 
-// TestStagesThatAreNone: whatever answers, the learner goes on, and the page says what it is.
+// TestStagesThatAreNone checks that the learner goes on whatever answers at a stage's address, and that the page
+// shows what it is.
 func TestStagesThatAreNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc

@@ -189,7 +189,7 @@ func (st *state) stageFails(now time.Time) Verdict {
 	return v
 }
 
-// here reports whether a stage works on a round, as far as anybody told; workless says whether one works at all.
+// here reports whether a stage is known to work on a round; workless reports whether one works at all.
 func (s *stageState) here(round uint64) bool {
 	if s.asked {
 		return !s.status.Works || s.status.Round >= round
@@ -276,7 +276,7 @@ func (st *state) learning() Verdict {
 	return v
 }
 
-// diverges reports whether the last round and those of late are predicted worse than by the best constant, surely.
+// diverges reports whether the last round and the recent ones are predicted worse than by the best constant, surely.
 func (st *state) diverges() bool {
 	return st.progress.Validation != nil && st.progress.Validation.Diverges
 }
@@ -295,7 +295,7 @@ func (st *state) divergence() string {
 	return text
 }
 
-// worse reports whether those who report have events that are predicted worse of late than over all, clearly.
+// worse reports whether recent events of those who report are predicted clearly worse than all.
 func (st *state) worse() bool { return st.progress.Validation != nil && st.progress.Validation.Worse }
 
 // roundOf describes the announced round, and of how many it is. Void rounds are announced and not planned.

@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// What natsjs says of a broker that cannot write; TestPageKnowsTheBrokersCauses (internal/run/runlearner) has its own words.
+// The errors of natsjs for a broker that cannot write; TestPageKnowsTheBrokersCauses (internal/run/runlearner) has
+// its own words.
 const (
 	fullDisk  = "the broker refuses writes: its disk is full or broken; free space there, then restart nats-server, which refuses until then (write 1.blk: no space left on device)"
 	unwritten = "the broker answers reads and not writes: is its disk full? Free space there, then restart nats-server, which refuses until then"
@@ -350,7 +351,7 @@ func TestSectionsExist(t *testing.T) {
 	}
 }
 
-// TestPanUsersDropOut: with floors a dead stage costs its users, and the page says so.
+// TestPanUsersDropOut checks that, with floors, a dead stage costs its users, and that the page shows this.
 func TestPanUsersDropOut(t *testing.T) {
 	w := newScene()
 	w.config.Task.Trust = "pan"

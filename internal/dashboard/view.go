@@ -62,14 +62,14 @@ type Weights struct {
 	Others bool   // a name has the mark of words that are not declared
 }
 
-// A Weight is one of them with the bar that stands for its effect, on a scale from -100 to 100.
+// A Weight is one weight of the model, with the bar that shows its effect, on a scale from -100 to 100.
 type Weight struct {
 	Name, Value string
 	Left, Width float64
 	Negative    bool
 }
 
-// A Fact is a line of what the page says of task and program.
+// A Fact is a line of the page about task and program.
 type Fact struct{ Name, Value string }
 
 // view returns the view of the page now, with curves along an axis. snapshot is nil if no model is known.
@@ -113,7 +113,8 @@ func (st *state) curvesOf(now time.Time) string {
 	return fmt.Sprintf("They begin with this process, %s.", clock(st.began, now))
 }
 
-// tiles answer first how good the model is, how far the task is, when it is done, and how many users that wants.
+// tiles returns the tiles of the page: first those that show how good the model is, how far the task is, when it is
+// done, and how many users that needs.
 func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
 	p := st.progress
 	accuracy, loss := constants(p.Baseline, task)
