@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// ClockOff is the largest difference from the broker's clock that nobody is told of.
+// ClockOff is the largest difference from the broker's clock that is not reported.
 const ClockOff = 5 * time.Second
 
 // A look returns the newest record on a subject that somebody writes again and again.

@@ -1,5 +1,6 @@
-// Package audits says what is audited of a planned task: every mechanism of the plan, against every adversary that its trust knows, on rows
-// that the client's own encoder turns into vectors as far apart as any that are found. Package audit runs it.
+// Package audits selects what is audited of a planned task: every mechanism of the plan, against every adversary that
+// its trust knows, on rows that the client's own encoder turns into vectors as far apart as any that are found.
+// Package audit runs it.
 package audits
 
 import (

@@ -146,7 +146,7 @@ func featuresOf(of report.Config, wide int) (out []int32) {
 	return out
 }
 
-// A found pair of rows, and what they say.
+// A found is a pair of rows that search found, with the way from the vector of one to that of the other.
 type found struct {
 	scene
 	name  string

@@ -129,7 +129,8 @@ func (p problem) words() wording.Kind {
 	return wording.Kind{Protects: "event", Silos: 1, Once: true}
 }
 
-// suits refuses a loss that the method is not proved for: a fit that may not take a step says so before its first.
+// suits returns an error for a loss that the method is not proved for: a fit that may not take a step is refused
+// before its first.
 func (p problem) suits(ctx context.Context, plan *curator.Plan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
@@ -207,7 +208,8 @@ func (p problem) bound(b float64, notes []string) (*float64, []string) {
 	return nil, append(slices.Clone(notes), fmt.Sprintf("its bound of %.3g says nothing: the start, which needs no data, is within %.3g", b, trivial))
 }
 
-// named puts the method's name before an error that does not have it, and says who people are where rows are protected.
+// named puts the method's name before an error that does not have it, and explains, if rows are protected, that each
+// row is a person.
 func (p problem) named(name string, err error) error {
 	if !strings.HasPrefix(err.Error(), name+": ") {
 		err = fmt.Errorf("%s: %w", name, err)

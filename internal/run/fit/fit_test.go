@@ -291,8 +291,9 @@ func TestPartsComeFirst(t *testing.T) {
 	}
 }
 
-// TestNumbersOfRowsAreNotKept: two folders of people, of whom one has a row more in the second, say the same of their
-// data; a fit goes on whatever number of rows there are meanwhile, and is refused with other people.
+// TestNumbersOfRowsAreNotKept checks that two folders of people, one of whom has a row more in the second, keep the
+// same description of their data; a fit goes on whatever number of rows there are meanwhile, and is refused with
+// other people.
 func TestNumbersOfRowsAreNotKept(t *testing.T) {
 	const people = 48
 	declaration := strings.Replace(ward, "trust: pan}", "unit: user}\nuser: {column: who, items: 4, wait: 1s}", 1)

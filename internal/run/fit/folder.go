@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// pinFile is the file of a state folder that says which data it is of.
+// pinFile is the file of a state folder that identifies the data it is of.
 const pinFile = "fit.json"
 
 // Data names the rows to learn from. The folder keeps what is public of it, see public.
@@ -24,8 +24,8 @@ type Data struct {
 	People  int    `json:"people,omitempty"` // whose rows they are; 0 where rows are protected
 }
 
-// public returns the data without what the task protects. Nothing of it depends on what a row says; of people it is
-// their number, because how many rows they have is protected with them.
+// public returns the data without what the task protects. Nothing of it depends on the content of a row; of people it
+// holds their number, because how many rows they have is protected with them.
 func (d Data) public() Data {
 	if d.People > 0 {
 		d.Rows = 0

@@ -56,7 +56,7 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// kill runs the child until it says a word, and for a while more, and kills it.
+// kill runs the child until it prints a word, and for a while more, and kills it.
 func kill(t *testing.T, dir, data string, stops bool, word string, after time.Duration) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$")

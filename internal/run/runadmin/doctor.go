@@ -76,7 +76,7 @@ func (v *visit) find(check string, status natsadmin.Status, format string, args 
 	v.list = append(v.list, natsadmin.Finding{Check: check, Status: status, Text: fmt.Sprintf(format, args...)})
 }
 
-// standing holds the task that stands on the broker against the file and the folder.
+// standing compares the task on the broker with the file and the folder.
 func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) {
 	m, err := conn.Get(ctx, v.Task.Task())
 	signed, body := &wire.Signed{}, &wire.Task{}

@@ -17,8 +17,8 @@ const setClocks = "set the clocks of both with NTP: deadlines go by them (docs/h
 // broker needs.
 const slowOpen = 30 * time.Second
 
-// stageClock compares the stage's clock with the broker's by the newest attempt at a round: its Open says when it began by the one, and was
-// stored a moment later by the other.
+// stageClock compares the stage's clock with the broker's by the newest attempt at a round: its Open holds when it
+// began by the stage's clock, and the broker stored it a moment later by its own.
 func (v *visit) stageClock(ctx context.Context, conn *natsjs.Conn) {
 	newest, err := conn.Latest(ctx, v.Task.Rounds())
 	if err != nil {

@@ -91,7 +91,7 @@ func (v *visit) format() bool {
 	return true
 }
 
-// committed keeps what the folder holds, and says what came of verifying its ledger.
+// committed keeps what the folder holds, and adds a finding about the verification of its ledger.
 func (v *visit) committed(at state.Checkpoint, archive error) {
 	view, err := statedir.Of(at)
 	if err != nil {
@@ -154,7 +154,7 @@ func (v *visit) lost(ctx context.Context, conn *natsjs.Conn, committed uint64) (
 	return lost, nil
 }
 
-// cursor holds what is committed against the rounds and the batch that stand.
+// cursor compares what is committed with the rounds and the batch on the broker.
 func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
 	at := v.state.Checkpoint.Cursor
 	newest := uint64(0)

@@ -146,7 +146,7 @@ func (c Config) count(ctx context.Context, declared *task.Spec) (n uint64, err e
 	return n, nil
 }
 
-// advised yields the rows, and tells of columns that none of the first ones has. It changes nothing of them.
+// advised yields the rows unchanged, and logs columns that none of the first ones has.
 func advised(rows *source.Reader, log *slog.Logger) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		n := 0
@@ -326,7 +326,7 @@ func Check(ctx context.Context, c Config) (*inspection.Report, error) {
 	return inspection.Of(c.Data, spec)
 }
 
-// open opens the data as the declaration, or c.Format, says it is written.
+// open opens the data in the format of c.Format or else of the declaration.
 func (c Config) open(declared *task.Spec) (*source.Reader, error) {
 	if c.Live && declared.Events.Key == "" && !declared.ByUser() {
 		return nil, ErrNoKey

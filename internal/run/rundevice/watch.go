@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device"
 )
 
-// A Watch sees what a publisher does, and says in words what it waits for. The zero Watch has seen nothing. It may be asked at any time,
-// from any goroutine.
+// A Watch follows a publisher, and describes what it waits for. The zero Watch has seen nothing. Its methods may be
+// called at any time, from any goroutine.
 type Watch struct {
 	mu        sync.Mutex
 	now       device.Progress // the last one
@@ -229,8 +229,8 @@ func (w *Watch) impatient(patience time.Duration) *ImpatientError {
 	return e
 }
 
-// guard ends ctx, with an *ImpatientError as its cause, when nothing has come on for patience; 0 is for ever. It tells of an input that
-// ended with too few rows, once for each round. stop has to be called.
+// guard ends ctx, with an *ImpatientError as its cause, when nothing has moved for patience; 0 is for ever. It logs
+// an input that ended with too few rows, once for each round. stop has to be called.
 func (c *Config) guard(ctx context.Context) (guarded context.Context, stop func()) {
 	w := c.Watch
 	w.mu.Lock()

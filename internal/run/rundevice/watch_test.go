@@ -153,7 +153,8 @@ func TestOtherInput(t *testing.T) {
 	}
 }
 
-// TestUnready: a gateway that stops for its clock is not ready, and says why; so is one whose broker is older.
+// TestUnready checks that a gateway that stops for its clock is not ready, and gives the reason; so does one whose
+// broker is older.
 func TestUnready(t *testing.T) {
 	since := time.Now().Add(-time.Hour)
 	for want, p := range map[string]device.Progress{

@@ -163,7 +163,7 @@ func (s *Site) Serve(ctx context.Context, group *errgroup.Group, l net.Listener,
 	})
 }
 
-// Ended shows how the learner ended. The first time stands.
+// Ended shows how the learner ended. Only the first call counts.
 func (s *Site) Ended(ctx context.Context, err error) {
 	s.Board.Stop(stopOf(ctx, err))
 	s.keep(true)

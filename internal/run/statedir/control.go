@@ -33,7 +33,7 @@ const (
 	AskHistory  Question = "history"
 )
 
-// answer writes what the committed state says.
+// answer writes the answer to a question from the committed state.
 func answer(ctx context.Context, store state.Store, q Question, w io.Writer) error {
 	name, rest, _ := strings.Cut(string(q), "?")
 	with, err := url.ParseQuery(rest)
@@ -271,7 +271,7 @@ func Ended(err error) bool {
 // errSilent means that a process takes connections and answers nothing: it is stopped, or swapped out.
 var errSilent = errors.New("it takes connections and answers nothing: it is stopped (SIGSTOP, a debugger), or its machine is overloaded; its state is not to blame")
 
-// silence is Where.Silence where nobody says otherwise.
+// silence is the default of Where.Silence.
 const silence = 30 * time.Second
 
 // askHTTP gives an answer so long to begin.

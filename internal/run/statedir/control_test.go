@@ -251,7 +251,8 @@ func (e endless) Ledger(ctx context.Context) iter.Seq2[state.Entry, error] {
 	}
 }
 
-// TestReaderWhoReadsNothing: an answer that is as long as the task is ends for who does not take it.
+// TestReaderWhoReadsNothing checks that an answer that is as long as the task is ends for a reader who does not take
+// it.
 func TestReaderWhoReadsNothing(t *testing.T) {
 	store, _ := ended(t, runtest.Small(t))
 	long := endless{store, make(chan struct{})}

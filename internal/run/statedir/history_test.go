@@ -41,8 +41,9 @@ func get(t *testing.T, h http.Handler, path string, v any) (code int, text strin
 	return w.Code, strings.TrimSpace(w.Body.String())
 }
 
-// TestEarlierModels: the HTTP port has the models that are kept, by round and by time, and names the nearest of one that
-// is not; after a rollback what stands is the earlier model, which says so, under a version of its own.
+// TestEarlierModels checks that the HTTP port has the models that are kept, by round and by time, and names the
+// nearest to one that is not; after a rollback it serves the earlier model, which states so, under a version of its
+// own.
 func TestEarlierModels(t *testing.T) {
 	store := endlessly(t, 8)
 	port, history := Handler(store), service.NewHistory(store)
@@ -142,7 +143,8 @@ func TestChangesAreForTheSocket(t *testing.T) {
 	}
 }
 
-// TestTaskThatEndsIsNotRolledBack before its end either: its steps are planned for the point where it stands.
+// TestTaskThatEndsIsNotRolledBack checks that such a task is not rolled back before its end either: its steps are
+// planned for the point that it has reached.
 func TestTaskThatEndsIsNotRolledBack(t *testing.T) {
 	store := storetest.NewMemory()
 	defer store.Close()

@@ -1,5 +1,6 @@
-// Package statedir looks at a learner's state folder: what is committed there as model, status and ledger, also while a learner holds the
-// folder, whom it then asks over the control socket. Everything it says is released and public, and it changes nothing.
+// Package statedir reads a learner's state folder: the committed model, status and ledger, also while a learner holds
+// the folder, which it then asks over the control socket. All its answers are released and public, and it changes
+// nothing.
 package statedir
 
 import (
