@@ -19,8 +19,9 @@ type binding struct {
 	GradientBound *float64 `json:"gradient_bound"` // norm of a gradient before the clip, at most; null where nothing bounds it
 	ClipNorm      *float64 `json:"clip_norm"`      // null in a practical plan, whose rounds announce it, where the task sets none
 	Smoothness    *float64 `json:"smoothness"`     // beta that the steps are made for; null where they need none
-	// Step is v of accelerated methods, and lambda of prox, whose steps are shorter the larger it is, else the step size eta; of the first phase of gradients. A
-	// practical plan has none before the first cohort's release.
+	// Step is the step parameter of the first phase of gradients: v of accelerated methods and lambda of prox, with
+	// shorter steps the larger it is, or else the step size eta. A practical plan has none before the first cohort's
+	// release.
 	Step     *float64 `json:"step"`
 	StepName string   `json:"step_name,omitempty"`
 	// Term names the term that keeps the steps short: smoothness, clip_norm, sampling, noise or declared;

@@ -13,7 +13,8 @@ import (
 // A lie sets the counts of a report.
 type lie func(counts []uint32, most uint32)
 
-// lies are reports at the ends of their range, in one coordinate or in all. The last two coordinates are scores.
+// lies lists ways to lie: reports at the ends of their range, in one coordinate or in all. The last two coordinates
+// are scores.
 var lies = []struct {
 	name string
 	all  bool

@@ -32,7 +32,8 @@ type ran struct {
 	MeanNoise   float64 `json:"noise_of_mean"`
 }
 
-// prescribe looks up the theorem for a task of profile paper of silos, or of users who answer many rounds; nil elsewhere.
+// prescribe returns what the theorem prescribes for a task of profile paper of silos, or of users who answer many
+// rounds; nil for other tasks.
 func prescribe(job run.Job, r planReport) *prescribed {
 	if job.Spec.Privacy.Profile != accounting.Paper.String() || r.Silos == 0 && !job.Problem.Interactive {
 		return nil

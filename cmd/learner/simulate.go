@@ -316,7 +316,8 @@ type simulateReport struct {
 	Diverges *diverged `json:"diverges,omitempty"`
 
 	Baselines []baseline `json:"baselines,omitempty"`
-	// Online are learners that are not private and follow the same rows in the order of the first seed; of a task without an end.
+	// Online scores learners that are not private and follow the same rows in the order of the first seed; only for a
+	// task without an end.
 	Online  []online `json:"online,omitempty"`
 	Curve   []spot   `json:"curve,omitempty"` // of the runs, where a picture is drawn
 	Measure string   `json:"curve_measure,omitempty"`
@@ -386,7 +387,7 @@ type series struct {
 	scores *ahead // of the first seed of a task without an end
 }
 
-// trials are several seeds of one configuration.
+// trials holds several seeds of one configuration.
 type trials struct {
 	name     string
 	progress io.Writer
