@@ -45,7 +45,7 @@ func attach(w http.ResponseWriter, file, kind string) {
 	w.Header().Set("Content-Disposition", `attachment; filename="`+clean(file)+`"`)
 }
 
-// clean keeps what a header may hold of a name.
+// clean replaces the characters of a name that a header may not hold by underscores.
 func clean(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 )
 
-// A Peer is another process.
+// A Peer is a row of the page about another process.
 type Peer struct {
 	Name, State string
 	Level       Level

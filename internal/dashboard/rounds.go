@@ -75,7 +75,7 @@ func pointOf(a service.Applied, at time.Time, parameters int, since marks) round
 	return p
 }
 
-// A ratePoint is some time in which reports came.
+// A ratePoint is a period in which reports came, with their numbers.
 type ratePoint struct {
 	until             time.Time
 	seconds           float64
