@@ -27,8 +27,8 @@ type Mechanism struct {
 	P           float64 `json:"p"`
 	FloorTrials uint64  `json:"floor_trials"`
 	Units       uint64  `json:"units"` // K of one report
-	// RoundsPerUser is T of one user. UsersTogether is how many users change in the round that is audited, and UnitsTogether how many
-	// units of the report of each.
+	// RoundsPerUser is T, the rounds of one user. UsersTogether is the number of users who change in the audited
+	// round, and UnitsTogether the number of units that change in the report of each.
 	RoundsPerUser int    `json:"rounds_per_user"`
 	UsersTogether uint64 `json:"users_together"`
 	UnitsTogether uint64 `json:"units_together"`

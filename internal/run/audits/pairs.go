@@ -152,7 +152,7 @@ type found struct {
 	name  string
 	rows  [3]convex.Example // by audit.Input
 	along []float64         // from minus to plus
-	// others are units of the report that do not change and are not zero.
+	// others is the number of units of the report that do not change and are not zero.
 	others uint64
 }
 
@@ -250,7 +250,8 @@ func (s scene) labels() (out [][2]float64) {
 	return out
 }
 
-// pair keeps the coordinates that differ most: as few as have the share of the distance, and no more than most.
+// pair returns the pair on the coordinates that differ most: as few as have the share of the distance, and no more
+// than most.
 func (f found) pair(share float64, most int) audit.Pair {
 	order := make([]int, len(f.along))
 	for j := range order {

@@ -48,9 +48,10 @@ type Config struct {
 	Fill   func(users, cohort uint64)
 	HTTP   net.Listener // of the page; nil: none. Run closes it
 	Logger *slog.Logger
-	// Begun is told what the folder has before anything is learned: nothing at first.
+	// Begun is called before anything is learned, and reports whether the folder has a fit that is resumed.
 	Begun func(resumed bool)
-	// Done is told the committed state when the task has ended, and whether the page stays up after it, until ctx is done. Where it succeeds the fit is over.
+	// Done is called with the committed state when the task has ended; serving reports whether the page stays up
+	// after it, until ctx is done. Once it succeeds the fit is over.
 	Done func(v statedir.View, serving bool) error
 }
 

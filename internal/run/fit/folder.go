@@ -102,7 +102,7 @@ func Vacant(dir string) error {
 	return os.MkdirAll(dir, 0o700)
 }
 
-// write puts the pin into the folder, durably and whole.
+// write writes the pin to the folder, durably and whole.
 func (p pin) write(dir string) error {
 	data, err := json.Marshal(p)
 	if err != nil {

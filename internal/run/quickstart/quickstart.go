@@ -38,7 +38,7 @@ const panLease = 5 * time.Minute
 // end.
 const testEvents = 20000
 
-// Config is `learner quickstart`: all roles in one process, over a real broker and a real store.
+// Config configures `learner quickstart`: all roles in one process, over a real broker and a real store.
 type Config struct {
 	Job    run.Job
 	Dir    string // for broker, state and devices

@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// Config is `learner provision` and `learner doctor`.
+// Config configures `learner provision` and `learner doctor`.
 type Config struct {
 	Task     stream.Task // empty for a doctor who looks at the broker alone
 	Spec     *task.Spec  // nil: the sizes of the task's messages are not known

@@ -126,7 +126,7 @@ func or(text, instead string) string {
 	return text
 }
 
-// drift holds the task file against a declaration.
+// drift compares the task file with a declaration.
 func (v *visit) drift(of string, declaration []byte) {
 	own, err := v.Spec.Canonical()
 	switch {

@@ -16,7 +16,8 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
-// FinishConfig is `learner finish`. An empty Broker.URL refuses a folder that no learner holds, unless the task has ended.
+// FinishConfig configures `learner finish`. An empty Broker.URL refuses a folder that no learner holds, unless the
+// task has ended.
 type FinishConfig struct {
 	AtRest
 	Now bool // give up a round that has no batch, instead of waiting for it

@@ -31,7 +31,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Config is `learner run`. Task, Records, Store, Prepare, Build and Finish are set from what is here.
+// Config configures `learner run`. Task, Records, Store, Prepare, Build and Finish are set by Run.
 type Config struct {
 	service.Config
 	Spec     *task.Spec
