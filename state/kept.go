@@ -9,9 +9,9 @@ import (
 // MaxRowBytes bounds what is kept of one round, its model left out.
 const MaxRowBytes = 1 << 16
 
-// Kept is what a store keeps of one round beside the checkpoint, so that people can look back, and a model can be
-// released again. Like the checkpoint it holds functions of released batches alone. How many rounds are kept is the
-// caller's to bound: one that is given to Commit replaces what was kept of its round, and an empty Row deletes it.
+// Kept holds what a store keeps of one round beside the checkpoint, so that people can look back, and a model can be
+// released again. Like the checkpoint it holds functions of released batches alone. The caller bounds how many rounds
+// are kept: one that is given to Commit replaces what was kept of its round, and an empty Row deletes it.
 type Kept struct {
 	Round uint64
 	Row   []byte // what people may know of the round; opaque here

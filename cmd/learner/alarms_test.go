@@ -41,8 +41,9 @@ func TestNoFalseAlarms(t *testing.T) {
 	t.Logf("MEASURED: %d alarms in %d rounds, the most surprising by %.2f", alarms, seen, most)
 }
 
-// TestAlarms: of abrupt changes that cost the model which stands 10 points of accuracy, nine in ten raise the alarm in the round in which
-// they come or in the two after it. The short form has two changes of twenty, at epsilon 4, where none is near the line.
+// TestAlarms checks that, of abrupt changes that cost the current model 10 points of accuracy, nine in ten raise the
+// alarm in the round in which they come or in the two after it. The short form has two changes of twenty, at epsilon
+// 4, where none is near the line.
 func TestAlarms(t *testing.T) {
 	changes, events, epsilons := 2, 24_000, []float64{4}
 	if longtest.Run(t, "all but 2 of 20 changes, at epsilon 1 and 4") {
@@ -86,7 +87,7 @@ func TestAlarms(t *testing.T) {
 	}
 }
 
-// surprises are those of the first rounds.
+// surprises returns the surprise of each of the first rounds, at most 4.
 func surprises(of []told) (out []float64) {
 	for _, one := range of[:min(len(of), 4)] {
 		out = append(out, one.surprise)

@@ -117,7 +117,7 @@ type auditPoint struct {
 	Pair    string  `json:"pair"`
 }
 
-// add takes the audit of one mechanism against one adversary.
+// add adds the result of the audit of one mechanism against one adversary.
 func (r *auditReport) add(of audits.Audit, a audit.Report) {
 	one := auditAdversary{Adversary: of.Config.View.String(), Mechanism: of.Mechanism, RefutableNoiseShare: a.RefutableShare, Pass: a.Pass,
 		auditResult: auditResult{ClaimedEpsilon: a.ClaimedEpsilon, EmpiricalEpsilonLower: a.EmpiricalEpsilonLower, AuditDelta: a.Delta}}
@@ -152,7 +152,7 @@ func (r auditReport) print(w io.Writer) error {
 	return err
 }
 
-// heading says what ran and what is claimed about it.
+// heading describes the audited mechanism and the claim about it.
 func (a auditAdversary) heading() string {
 	m := a.Mechanism
 	phases := "phase"

@@ -146,7 +146,7 @@ func (s *simulation) under(ctx context.Context, t trials, out *baseline, trust a
 	return s.fill(ctx, t, out, sim.Config{Plan: plan.Plan})
 }
 
-// alone is every silo by itself. Each run is the mean over silos.
+// alone trains every silo by itself. Each run is the mean over silos.
 func (s *simulation) alone(ctx context.Context, t trials, out *baseline) error {
 	if s.silos == nil {
 		return errors.New("the task has no silos")
@@ -192,7 +192,8 @@ func (s *simulation) fill(ctx context.Context, t trials, out *baseline, c sim.Co
 	return nil
 }
 
-// converged is what all training data together give.
+// converged trains without noise or clipping on all training data until it converges, and sets the algorithm, the
+// only run and the mean of out to the result.
 func (s *simulation) converged(ctx context.Context, t trials, out *baseline) error {
 	set, err := s.job.Spec.Set(s.job.Problem.Dim)
 	if err != nil {

@@ -31,7 +31,8 @@ schedule: {users: 60, plan: proved, rounds: {max: 20}}
 // trained counts the people, of 60, whom --holdout 7 leaves to train on. Their names decide.
 const trained = 58
 
-// wards are rows of 60 people in 6 wards, of 20 rows each; the first person of the second ward is in the first one, too.
+// wards returns a file with the rows of 60 people in 6 wards, of 20 rows each; the first person of the second ward is
+// in the first one, too.
 func wards(t *testing.T) string {
 	t.Helper()
 	var rows strings.Builder
@@ -53,7 +54,8 @@ func wards(t *testing.T) string {
 	return file
 }
 
-// wardsJob is the job of the wards as events; one protects people, and is of silos of at least units people or rows where there are some.
+// wardsJob returns the job of the wards as events; with byUser it protects people, and with units above 0 it is of
+// silos of at least so many people or rows.
 func wardsJob(t *testing.T, trust string, byUser bool, units int, sets ...string) run.Job {
 	t.Helper()
 	spec, err := task.Parse([]byte(wardsTask), sets)
@@ -77,8 +79,8 @@ func wardsJob(t *testing.T, trust string, byUser bool, units int, sets ...string
 	return job
 }
 
-// The same units spend the same budget in other ways, by the plan of each: silos under another trust, all in one place, and every silo alone. What
-// does not apply says why.
+// TestBaselinesOfBlocks checks that the same units spend the same budget in other ways, by the plan of each: silos
+// under another trust, all in one place, and every silo alone. A baseline that does not apply gives the reason.
 func TestBaselinesOfBlocks(t *testing.T) {
 	file := wards(t)
 	many := []string{"schedule.interactive=true", "schedule.algorithm=pgd"}

@@ -13,17 +13,19 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A binding is what a plan is as it is for, and what to change first. Norms are in the declared coordinates.
+// A binding describes what limits a plan, and what to change first. Norms are in the declared coordinates.
 type binding struct {
 	FeatureBound  float64  `json:"feature_bound"`  // X: norm of a feature vector, at most
 	GradientBound *float64 `json:"gradient_bound"` // norm of a gradient before the clip, at most; null where nothing bounds it
 	ClipNorm      *float64 `json:"clip_norm"`      // null in a practical plan, whose rounds announce it, where the task sets none
 	Smoothness    *float64 `json:"smoothness"`     // beta that the steps are made for; null where they need none
-	// Step is v of accelerated methods, and lambda of prox, whose steps are shorter the larger it is, else the step size eta; of the first phase of gradients. A
-	// practical plan has none before the first cohort's release.
+	// Step is the step parameter of the first phase of gradients: v of accelerated methods and lambda of prox, with
+	// shorter steps the larger it is, or else the step size eta. A practical plan has none before the first cohort's
+	// release.
 	Step     *float64 `json:"step"`
 	StepName string   `json:"step_name,omitempty"`
-	// Term is what makes the steps as short as they are: smoothness, clip_norm, sampling, noise or declared; of a practical plan first_cohort.
+	// Term names the term that keeps the steps short: smoothness, clip_norm, sampling, noise or declared;
+	// first_cohort in a practical plan.
 	Term string `json:"term"`
 	// MomentNoise is the standard deviation of the noise of one released moment of the first cohort; null in a proved plan.
 	MomentNoise *float64 `json:"moment_noise"`
@@ -63,8 +65,9 @@ func bindingOf(job run.Job) binding {
 	return out
 }
 
-// gathered is what the noise of one coordinate of a round's mean is multiplied by for that of a sum over all units, if all were in one round with all
-// their answers. Others' noise hides a report, so that more of them add none, but under trust local.
+// gathered returns the factor from the noise of one coordinate of a round's mean to that of a sum over all units, as
+// if all were in one round with all their answers. The noise of others hides a report, so that more reports add none,
+// except under trust local.
 func gathered(job run.Job, phase *wire.Phase) float64 {
 	reports := float64(phase.Cohort)
 	if job.Problem.Trust == accounting.Local {
@@ -108,7 +111,7 @@ func (b *binding) proved(job run.Job) {
 	}
 }
 
-// advice is what to change first.
+// advice returns, in words, what to change first, or that nothing stands out.
 func (b binding) advice(job run.Job) string {
 	who := wording.Of(job.Plan).All()
 	d, n, epsilon := manifest.Dim(job.Plan), who.Count(job.Problem.Users), job.Problem.Epsilon
@@ -132,7 +135,7 @@ func (b binding) advice(job run.Job) string {
 	return "nothing stands out; learner tune compares settings on public data"
 }
 
-// termText says which term of the steps is the larger one.
+// termText describes each value of binding.Term: the larger term of the steps.
 var termText = map[string]string{
 	"smoothness": "the smoothness of the loss sets it", "clip_norm": "the clip norm sets it",
 	"sampling": "sampling sets it", "noise": "privacy's noise sets it", "declared": "the task sets it",

@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// diagnosis is what doctor prints.
+// diagnosis is the JSON output of learner doctor.
 type diagnosis struct {
 	OK       bool                `json:"ok"` // no failure; there may be warnings
 	Findings []natsadmin.Finding `json:"findings"`
@@ -204,7 +204,7 @@ Interrupted, it may be run again. A name of which the broker has no stream is an
 	return c
 }
 
-// adminFlags are what the commands share that look after a broker.
+// adminFlags holds the flags shared by the commands that administer a broker.
 type adminFlags struct {
 	task   taskFlags
 	name   string
@@ -221,7 +221,7 @@ func (f *adminFlags) Flags(flags *pflag.FlagSet) {
 	f.json.Flag(flags)
 }
 
-// config is what the flags say about task and broker. Without one of them it is an error unless optional.
+// config returns the task and broker that the flags name. A missing one is an error unless optional.
 func (f *adminFlags) config(optional bool) (c runadmin.Config, err error) {
 	switch {
 	case f.task.path != "" && f.name != "" || f.task.path == "" && f.name == "" && !optional:

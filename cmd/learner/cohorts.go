@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// announced is how many rounds a plan has, of one without end those of its horizon; 0 where cohorts follow the stream.
+// announced returns the number of rounds of a plan, or of the horizon of a plan without end; 0 if cohorts follow the
+// stream.
 func announced(plan *wire.Plan) uint64 {
 	if manifest.Gradients(plan).Top > 0 {
 		return 0
@@ -17,8 +18,8 @@ func announced(plan *wire.Plan) uint64 {
 	return manifest.Planned(plan)
 }
 
-// roundsOf says in words how many rounds of a plan there are and how many users, or reports of silos, those of gradients have, which grow in a practical plan
-// and differ from phase to phase in others. Rounds of 0 are without end.
+// roundsOf describes the number of rounds of a plan and the users, or reports of silos, in each round of gradients.
+// Their number grows in a practical plan and differs from phase to phase in others. rounds = 0 means without end.
 func roundsOf(plan *wire.Plan, rounds uint64) string {
 	low, high := manifest.Gradients(plan).Cohort, uint64(0)
 	looks := uint64(0)

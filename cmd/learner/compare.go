@@ -109,7 +109,7 @@ func (o *choosing) table(c *cobra.Command, f taskFlags) (compare.Table, error) {
 	return lines.Run(c.Context())
 }
 
-// rows are those of the data, or of the declaration.
+// rows returns the rows of the data file, or, without one, made-up rows that fit the declaration.
 func (o *choosing) rows(c *cobra.Command, spec *task.Spec) (compare.Rows, error) {
 	if o.data == "" {
 		features, err := spec.Compile()

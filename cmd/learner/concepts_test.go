@@ -78,7 +78,7 @@ func heavy(r *rand.Rand, d, n int) madeStream {
 	return out
 }
 
-// A told is what a simulated task without an end said of one round of gradients.
+// A told holds what a simulated task without an end released about one round of gradients.
 type told struct {
 	from, to int // the rows that answered it
 	surprise float64
@@ -102,7 +102,7 @@ func (m madeStream) follow(t *testing.T, job run.Job, seed uint64, forge func(in
 	return rounds, last
 }
 
-// accuracy is the share of rows that a model predicts.
+// accuracy returns the share of rows that a model predicts.
 func accuracy(model []float64, rows []convex.Example) float64 {
 	hits := 0
 	for _, e := range rows {

@@ -24,13 +24,13 @@ type spot struct {
 	SD      float64 `json:"sd"`
 }
 
-// A curve is what one run showed by the task's measure.
+// A curve holds the values of the task's measure during one run, and the number of reports at each.
 type curve struct {
 	reports []uint64
 	values  []float64
 }
 
-// A measure is a number that curves are drawn of.
+// A measure is a score that curves are drawn of.
 type measure struct {
 	name  string // of its field
 	label string
@@ -38,7 +38,7 @@ type measure struct {
 	falls bool // better models have less of it
 }
 
-// measure is what the loss asks for.
+// measure returns the score plotted for the task's loss.
 func (s *simulation) measure() measure {
 	loss := convex.TraitsOf(s.job.Spec.Model.Loss)
 	switch {

@@ -9,7 +9,7 @@ import (
 // clearly is the ratio to the loss of the best constant above which a loss counts as worse. A smaller one may be chance.
 const clearly = 1.01
 
-// A diverged says that models are worse than the best constant.
+// A diverged describes models that are worse than the best constant.
 type diverged struct {
 	Runs    int    `json:"runs"`     // of the private ones
 	Exact   bool   `json:"exact"`    // the same method without noise, too

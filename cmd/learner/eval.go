@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// An evalConfig is what `learner eval` was asked.
+// An evalConfig holds the flags of `learner eval`.
 type evalConfig struct {
 	models        []string
 	data, format  string
@@ -97,7 +97,7 @@ line and column, never by content. What is told depends on single events and has
 	return c
 }
 
-// open is a model and its rows.
+// open loads a model and opens its rows.
 func (e evalConfig) open(path string) (released.Predictor, *source.Reader, error) {
 	p, err := loadPredictor(path, e.format)
 	if err != nil {
@@ -222,7 +222,7 @@ func printEvaluation(w io.Writer, e released.Evaluation) error {
 // differ reports whether two losses are more than roundings of one number.
 func differ(a, b float64) bool { return math.Abs(a-b) > 1e-9*(1+math.Abs(a)) }
 
-// shownClasses is how many classes a printed confusion matrix has at most.
+// shownClasses bounds the classes of a printed confusion matrix.
 const shownClasses = 20
 
 func printConfusion(w io.Writer, c *released.OfClasses) error {

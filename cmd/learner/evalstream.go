@@ -51,7 +51,7 @@ func (e evalConfig) stream(c *cobra.Command, asJSON cli.JSON) error {
 	return asJSON.Print(c.OutOrStdout(), result, func(w io.Writer) error { return printFollowed(w, result) })
 }
 
-// kept is a model of the learner that is asked.
+// kept returns a model of the learner that is asked.
 func (e evalConfig) kept(c *cobra.Command, q statedir.Question) (released.Predictor, error) {
 	doc, err := e.where.ask(c.Context(), q)
 	if err != nil {

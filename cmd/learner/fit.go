@@ -32,7 +32,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A fitConfig is what `learner fit` was asked.
+// A fitConfig holds the flags of `learner fit`.
 type fitConfig struct {
 	task         taskFlags
 	data, test   string
@@ -200,14 +200,15 @@ func (f *fitConfig) run(c *cobra.Command) error {
 	return fitErrors(fit.Run(c.Context(), config))
 }
 
-// leaves names what the file says of many devices, before anything is learned.
+// leaves prints, before anything is learned, which parts of the task file are about many devices and have no effect
+// here.
 func leaves(progress io.Writer, spec task.Together) {
 	if len(spec.LeftOut) > 0 {
 		fmt.Fprintf(progress, "left out of the task, since all rows are in one place: %s\n", strings.Join(spec.LeftOut, ", "))
 	}
 }
 
-// runPublic is the task's method on the rows without noise.
+// runPublic runs the task's method on the rows without noise.
 func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulation) error {
 	fmt.Fprintln(progress, "NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
 	job, err := run.NewPublicJob(s.job.Spec)
@@ -233,7 +234,7 @@ func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulatio
 	return f.print(c, s, snapshot, result.Model, job.Plan, nil)
 }
 
-// fitErrors are the exit codes of a fit.
+// fitErrors gives the errors of a fit their exit codes.
 func fitErrors(err error) error {
 	return cli.Classify(err, cli.As[*fit.SpentError](cli.ExitRefused), cli.As[*fit.LostError](cli.ExitRefused), cli.As[*state.BudgetError](cli.ExitRefused), cli.As[*consent.RefusedError](cli.ExitRefused),
 		cli.As[*fit.FolderError](cli.ExitUsage), cli.As[*fit.TaskError](cli.ExitUsage), cli.As[*state.VersionError](cli.ExitUsage), cli.As[*source.SchemaError](cli.ExitUsage),
@@ -301,13 +302,13 @@ type fitted struct {
 	Start *model.Origin `json:"start,omitempty"`
 	*published
 	simulated
-	// Baseline is what the best constant for the training labels does.
+	// Baseline scores the best constant for the training labels.
 	Baseline simulated `json:"baseline"`
 
 	privacy string
 }
 
-// print says how good the model is, and writes it where that is wanted.
+// print prints how good the model is, and writes the model to f.output if that is set.
 func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapshot, theta []float64, plan *wire.Plan, more *published) error {
 	if f.output != "" {
 		var doc bytes.Buffer
@@ -338,7 +339,7 @@ func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapsh
 	return f.json.Print(c.OutOrStdout(), out, out.print)
 }
 
-// asked is how many units the reports of a silo are about.
+// asked returns the number of units that the reports of a plan for one silo are about.
 func asked(plan *wire.Plan) (units uint64) {
 	for _, p := range plan.Phases {
 		if !p.Again {

@@ -45,7 +45,7 @@ func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *simulation) (*
 	return &fit.Once{Plan: plan.Wire, Start: plan.Start, Fit: plan.Fit}, nil
 }
 
-// persons are those whose rows are learned from: where rows are protected, each is a person.
+// persons groups the rows to learn from by the person they belong to. If rows are protected, each row is a person.
 func (f *fitConfig) persons(s *simulation) []curator.Person {
 	if f.people == 0 {
 		out := make([]curator.Person, len(s.train))
@@ -61,17 +61,18 @@ func (f *fitConfig) persons(s *simulation) []curator.Person {
 	return out
 }
 
-// A published is what the JSON of `learner fit` has of a method that needs all rows at once.
+// A published is the part of the JSON output of `learner fit` about a method that needs all rows at once.
 type published struct {
 	Source string `json:"source"` // paper and theorem
-	// NoiseStd is of one coordinate of the last release, in units of theta; absent where the method's noise is not of this form.
+	// NoiseStd is the standard deviation of the noise on one coordinate of the last release, in units of theta;
+	// absent if the method's noise is not of this form.
 	NoiseStd float64  `json:"noise_std,omitempty"`
 	Halted   bool     `json:"halted"` // a test did not pass: the model is of Phase
 	Phase    int      `json:"phase"`  // whose release the model is; 0: the public start
 	Phases   int      `json:"phases"` // planned
 	Least    int      `json:"least,omitempty"`
 	Bound    *float64 `json:"bound"` // on the expected excess risk; null: none
-	// OnRecords says that the bound is about the mean loss of the rows at hand, and not of new ones.
+	// OnRecords reports whether the bound is about the mean loss of the rows at hand, and not of new ones.
 	OnRecords bool     `json:"on_records"`
 	Depth     int64    `json:"depth,omitempty"`         // steps, or rounds of queries, that wait for the answers to those before
 	Queries   float64  `json:"queries,omitempty"`       // gradients of single rows in all of them; expected where they are sampled in secret
@@ -83,7 +84,8 @@ type published struct {
 	public bool // nothing is protected
 }
 
-// printRelease says what a method that needs all rows at once has released: nothing where the task has rounds.
+// printRelease prints what a method that needs all rows at once has released. It prints nothing for a task with
+// rounds.
 func printRelease(w io.Writer, s statedir.Status) error {
 	r := s.Release
 	if r == nil {
@@ -100,7 +102,7 @@ func printRelease(w io.Writer, s statedir.Status) error {
 	return err
 }
 
-// publishedOf is what a folder says; nil where its task has rounds.
+// publishedOf returns the release in a state folder; nil if its task has rounds.
 func publishedOf(v statedir.View) *published {
 	r := v.Release
 	if r == nil {
@@ -114,7 +116,7 @@ func publishedOf(v statedir.View) *published {
 		OnRecords: r.OnRecords, Depth: r.Depth, Queries: r.Queries, Notes: r.Notes, Better: r.Baseline, unit: status.Kind.Unit()}
 }
 
-// how is the method's course in a few words.
+// how describes the method's course in a few words.
 func (p *published) how() string {
 	if p.public {
 		return fmt.Sprintf("%s, %s", cli.Count(p.Depth, "round"), fmt.Sprintf("%.0f queries", p.Queries))
@@ -125,7 +127,7 @@ func (p *published) how() string {
 	return cli.Count(p.Phases, "phase")
 }
 
-// String is what is printed beside epsilon.
+// String returns the lines printed beside epsilon.
 func (p *published) String() string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {

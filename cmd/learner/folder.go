@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/seal"
 )
 
-// restored is what restore prints.
+// restored is the JSON output of learner restore.
 type restored struct {
 	runadmin.Restored
 	Next string `json:"next"`
@@ -146,7 +146,7 @@ Interrupted while it waits, the request stands for as long as the learner runs.`
 	return c
 }
 
-// restFlags are those of commands that stand in for the learner of a state folder.
+// restFlags holds the flags of commands that act for the learner of a state folder while none runs.
 type restFlags struct {
 	broker        cli.Broker
 	log           cli.Log
@@ -171,12 +171,12 @@ func (f *restFlags) config(c *cobra.Command) (runadmin.AtRest, error) {
 		Identity: func() (*seal.Identity, error) { return existingIdentity(f.identity) }}, err
 }
 
-// restErrors are the exit codes of such commands.
+// restErrors gives the errors of commands with restFlags their exit codes.
 func restErrors(err error) error {
 	return cli.Classify(brokerErrors(err), cli.As[*state.VersionError](cli.ExitUsage), cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrNoStream))
 }
 
-// existingIdentity is the learner's identity, which a command that goes on with a task never makes.
+// existingIdentity loads the learner's identity, which a command that goes on with a task never makes.
 func existingIdentity(path string) (*seal.Identity, error) {
 	if path == "" {
 		var err error

@@ -17,7 +17,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A grouping is what became of the rows to train on where a report is about more than one: of all runs, which differ in who comes when.
+// A grouping counts the blocks, units and left-over rows of the training data if a report is about more than one row.
+// It holds for all runs, which differ in who comes when.
 type grouping struct {
 	Silos    int `json:"silos,omitempty"`         // that take part
 	Refused  int `json:"refused_silos,omitempty"` // that have too few units
@@ -29,7 +30,7 @@ type grouping struct {
 	Shared   int `json:"shared,omitempty"`        // people who are in several silos
 }
 
-// blocks are those of one run, and the silo that each is of.
+// blocks holds all blocks of one run; silos[i] is the silo of all[i].
 type blocks struct {
 	all   []block.Block
 	silos []int
@@ -99,7 +100,7 @@ func (s *simulation) group(progress io.Writer, data string) error {
 	return enter(s, progress, units, block.Join)
 }
 
-// mostNamed is how many silos that take no part are named.
+// mostNamed bounds the silos without a part in the task that are named one by one.
 const mostNamed = 5
 
 // enter makes the silos' units blocks, of those silos that their devices let take part.
@@ -148,7 +149,7 @@ func enter[U any](s *simulation, progress io.Writer, silos [][]U, of func(...U) 
 	return nil
 }
 
-// unitsOf is how many units the blocks of a plan of silos have; 0: all that a silo has.
+// unitsOf returns the number of units in each block of a plan of silos; 0 means all that a silo has.
 func unitsOf(plan *wire.Plan) int {
 	if manifest.Costliest(plan, 0).Interactive() {
 		return 0
@@ -156,12 +157,12 @@ func unitsOf(plan *wire.Plan) int {
 	return int(max(1, manifest.Gradients(plan).Mechanism.Units))
 }
 
-// rows says what became of rows that are in nobody's report.
+// rows describes the rows that are in no report.
 func (g grouping) rows() string {
 	return fmt.Sprintf("%d rows are beyond user.items, and %d are nobody's", g.Surplus, g.Nameless)
 }
 
-// people says more of silos whose units are people.
+// people describes the rows in no report and the people in several silos, for silos whose units are people.
 func (g grouping) people() string {
 	var text string
 	if g.Surplus+g.Nameless > 0 {
@@ -173,10 +174,10 @@ func (g grouping) people() string {
 	return text
 }
 
-// count says how many units.
+// count returns n with the plan's word for a unit, such as "3 people".
 func (s *simulation) count(n int) string { return wording.Of(s.job.Plan).Unit().Count(uint64(n)) }
 
-// pick takes the numbered ones.
+// pick returns the elements at the given indices.
 func pick[T any](of []T, at []int) []T {
 	out := make([]T, len(at))
 	for i, k := range at {
@@ -216,8 +217,8 @@ func (s *simulation) roles(data string, rows int) error {
 	return nil
 }
 
-// names are what a split, or without one privacy.unit user, asks of each row to train on: its label as the file has it, the value of a column, or whom
-// it is of.
+// names returns the name by which each training row is grouped: its label as written in the file, the value of the
+// column that split names, or, if split is empty, the user the row belongs to (privacy.unit user).
 func (s *simulation) names(data, split string) ([]string, error) {
 	features, err := s.features()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// ofSilos plans a job anew, for silos.
+// ofSilos plans a job again, for silos.
 func ofSilos(t *testing.T, job run.Job, trust string, silo task.Silo) run.Job {
 	t.Helper()
 	n, p := silo.Count, job.Problem

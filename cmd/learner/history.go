@@ -85,7 +85,7 @@ func figure(x *float64, format string) string {
 	return fmt.Sprintf(format, *x)
 }
 
-// noted is what is to be said of a round in words.
+// noted describes the remarkable properties of a round, separated by commas.
 func noted(r service.Record) string {
 	var words []string
 	say := func(when bool, text string) {
@@ -104,7 +104,7 @@ func noted(r service.Record) string {
 	return strings.Join(words, ", ")
 }
 
-// A changeFlags is a command that changes what is kept, or released, between two rounds.
+// A changeFlags holds the flags of a command that changes, between two rounds, what is kept or released.
 type changeFlags struct {
 	dir   string
 	round uint64
@@ -119,7 +119,7 @@ func (f *changeFlags) Flags(flags *pflag.FlagSet) {
 	f.json.Flag(flags)
 }
 
-// command makes a change, and says in words what became of it.
+// command returns a command that makes a change and prints what say returns about it.
 func (f *changeFlags) command(c *cobra.Command, change statedir.Change, say func(service.Record) string) *cobra.Command {
 	c.Args = cobra.NoArgs
 	f.Flags(c.Flags())

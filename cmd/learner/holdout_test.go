@@ -62,7 +62,7 @@ func neighbours(t *testing.T) (declaration string, files [2]string) {
 	return declaration, files
 }
 
-// A learned is what the JSON of learner fit says.
+// A learned is the part of the JSON output of learner fit that the tests read.
 type learned struct {
 	People    int
 	TestError *float64 `json:"test_error"`
@@ -119,8 +119,8 @@ func TestHoldoutMovesNobody(t *testing.T) {
 	}
 }
 
-// rolesIn are the people to learn from, by the pipeline's reader and by what methods of one process and simulations
-// have.
+// rolesIn returns the number of rows of each person to learn from, by the pipeline's reader and by that of methods of
+// one process and simulations.
 func rolesIn(t *testing.T, declaration, data string) (pipeline, memory map[string]int) {
 	t.Helper()
 	spec, err := task.LoadTogether(declaration, nil, 1)

@@ -22,8 +22,9 @@ privacy: {epsilon: 1, delta: 1e-6, honest_fraction: "0.8"}
 schedule: {users: 5000, plan: proved}
 `
 
-// learner plan says what is left of the guarantee when fewer users are honest than planned: by the accountant that the
-// ledger charges with, for every adversary of the trust, and never less for fewer.
+// TestGuaranteesByHonestFraction checks that learner plan prints what is left of the guarantee when fewer users are
+// honest than planned: by the accountant that the ledger charges with, for every adversary of the trust, and never
+// less for fewer.
 func TestGuaranteesByHonestFraction(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
 		spec, err := task.Parse([]byte(honestTask), []string{"privacy.trust=" + trust.String()})

@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// printLearned says what the first cohorts of a practical plan released; nothing where there is nothing.
+// printLearned prints what the first cohorts of a practical plan released. It prints nothing if l is nil.
 func printLearned(w io.Writer, l *practical.Summary) error {
 	if l == nil {
 		return nil

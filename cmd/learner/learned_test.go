@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// TestLearnedOfAStream: what is told of the first cohort of a task without an end says no step and no share of clipped gradients, which follow the stream.
+// TestLearnedOfAStream checks that the text about the first cohort of a task without an end has no step and no share
+// of clipped gradients, which follow the stream.
 func TestLearnedOfAStream(t *testing.T) {
 	var b strings.Builder
 	l := &practical.Learned{Start: []float64{0}, Stream: &practical.Stream{}, Frame: convex.Frame{Clip: 1.5}}

@@ -13,7 +13,8 @@ import (
 // A lie sets the counts of a report.
 type lie func(counts []uint32, most uint32)
 
-// lies are reports at the ends of their range, in one coordinate or in all. The last two coordinates are scores.
+// lies lists ways to lie: reports at the ends of their range, in one coordinate or in all. The last two coordinates
+// are scores.
 var lies = []struct {
 	name string
 	all  bool
@@ -35,7 +36,7 @@ var lies = []struct {
 	}},
 }
 
-// forger has a share of the rows' devices lie.
+// forger returns a hook that lets the devices of a share of the rows lie.
 func forger(t *testing.T, share float64, tell lie) func(int32, randomizer.Params, []byte) {
 	r := rand.New(rand.NewPCG(27, 3))
 	liars := map[int32]bool{}
@@ -57,7 +58,7 @@ func forger(t *testing.T, share float64, tell lie) func(int32, randomizer.Params
 	}
 }
 
-// logLoss is the mean loss of the rows of gradients, each scored by the model before its round.
+// logLoss returns the mean loss of the rows of gradients, each scored by the model before its round.
 func (m madeStream) logLoss(rounds []told) (mean float64) {
 	n := 0.0
 	for _, r := range rounds {

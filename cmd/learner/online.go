@@ -37,7 +37,8 @@ const mostWork = 1e8
 // follows reports whether the task has no end and follows a stream.
 func (s *simulation) follows() bool { return manifest.Gradients(s.job.Plan).GetTop() > 0 }
 
-// online has learners without privacy follow the rows of a run in its order, and scores the rows that the run scored.
+// online trains learners without privacy on the rows of a run in its order, and scores them on the rows that the run
+// scored.
 func (s *simulation) online(ctx context.Context, progress io.Writer, like *ahead) (out []online, err error) {
 	c := sim.OnlineConfig{Loss: s.job.Loss, Features: s.job.Features.Dim(), Intercept: s.job.Spec.Intercept != 0}
 	work := float64(len(like.order)) * float64(c.Loss.Parameters(c.Features))
@@ -131,7 +132,7 @@ func (r simulateReport) drawStream(file string) error {
 	return savePlots(file, all...)
 }
 
-// stretched are the points of a score over several runs.
+// stretched returns the points of a score over several runs.
 func stretched(runs []*prequential.Score, of func(prequential.Stretch) *float64) (points []spot) {
 	for k, at := range runs[0].Curve {
 		var values []float64

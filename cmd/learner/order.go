@@ -35,7 +35,7 @@ func (a *arrival) check() error {
 	return nil
 }
 
-// order is that of rows in a run.
+// order returns the rows in the order in which a run takes them.
 func (a *arrival) order(rows []convex.Example, seed uint64) []convex.Example {
 	if a.shuffle <= 1 {
 		return rows
@@ -43,7 +43,7 @@ func (a *arrival) order(rows []convex.Example, seed uint64) []convex.Example {
 	return slices.AppendSeq(make([]convex.Example, 0, len(rows)), task.Shuffled(slices.Values(rows), a.shuffle, sim.Entropy(seed, "order of rows")))
 }
 
-// mixing says what becomes of an order of the rows.
+// A mixing is the way in which a simulation changes the order of the rows.
 type mixing int
 
 const (
@@ -52,7 +52,7 @@ const (
 	inTurn                 // a silo reports about its rows in their order
 )
 
-// mixed says what a simulation does to the order of its rows.
+// mixed returns how the simulation changes the order of its rows.
 func (s *simulation) mixed() mixing {
 	switch {
 	case s.job.Plan.Silos == 0:
@@ -63,7 +63,8 @@ func (s *simulation) mixed() mixing {
 	return inTurn
 }
 
-// warn tells of rows whose labels come in an order, which a simulation that mixes them does not show, and which harms silos in one pass.
+// warn prints a warning if labels come in an order, which a simulation that mixes rows does not show, and which harms
+// silos in one pass.
 func (a *arrival) warn(to io.Writer, data string, rows []convex.Example, features *task.FeatureMap, how mixing) {
 	if a.inOrder || how == together {
 		return

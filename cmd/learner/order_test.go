@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// Rows that are sorted by their label make a bad model in their order, and the model of mixed rows within its spread where all of them are
-// shuffled; a simulation that mixes them itself says that the order is one.
+// TestSortedRows checks that rows sorted by their label make a bad model in their order, and a model within the
+// spread of mixed rows where all of them are shuffled; a simulation that mixes them itself warns that they have an
+// order.
 func TestSortedRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var rows []string

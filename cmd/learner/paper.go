@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// prescribed is what the ISRL-DP paper prescribes for a task, beside what is run (profile paper). Noise is of one coordinate, in units of the clip norm.
+// prescribed holds the parameters that the ISRL-DP paper prescribes for a task, beside those that are run (profile
+// paper). Noise is per coordinate, in units of the clip norm.
 type prescribed struct {
 	*isrl.Prescription        // nil: no theorem covers the task
 	Reason             string `json:"reason,omitempty"` // why none does
@@ -23,7 +24,7 @@ type prescribed struct {
 	Ratio *float64 `json:"ratio"`
 }
 
-// ran is what is run, in the terms of the theorems.
+// ran holds the parameters that are run, in the terms of the theorems.
 type ran struct {
 	Rounds      uint64  `json:"rounds"`
 	Batch       uint64  `json:"batch"`
@@ -31,7 +32,8 @@ type ran struct {
 	MeanNoise   float64 `json:"noise_of_mean"`
 }
 
-// prescribe looks up the theorem for a task of profile paper of silos, or of users who answer many rounds; nil elsewhere.
+// prescribe returns what the theorem prescribes for a task of profile paper of silos, or of users who answer many
+// rounds; nil for other tasks.
 func prescribe(job run.Job, r planReport) *prescribed {
 	if job.Spec.Privacy.Profile != accounting.Paper.String() || r.Silos == 0 && !job.Problem.Interactive {
 		return nil
@@ -71,8 +73,8 @@ func prescribe(job run.Job, r planReport) *prescribed {
 	return out
 }
 
-// federationOf puts a task into the terms of the paper. A user is a silo of one record. Of the gradients' deviations what always holds is known, the clip norm,
-// unless silo.spread says less.
+// federationOf describes a task in the terms of the paper. A user is a silo of one record. The deviation of gradients
+// is bounded by the clip norm, which always holds, unless silo.spread declares less.
 func federationOf(job run.Job, r planReport, method schedule.Method) (isrl.Federation, error) {
 	p := job.Problem
 	set, err := p.Set.New(p.Dim)
@@ -142,7 +144,7 @@ func between(i isrl.Interval) string {
 	return fmt.Sprintf("%.3g to %s", i.Lower, cli.Upper(i.Upper, 3))
 }
 
-// noiseOf says how much noise there is, in one report and in a round's mean.
+// noiseOf describes the noise of one report and of a round's mean.
 func noiseOf(report, mean *float64) string {
 	if report == nil || mean == nil {
 		return "no noise that its lemmas prove"

@@ -82,12 +82,13 @@ type planReport struct {
 	wording.Kind
 	Unit    string `json:"unit"`    // what is protected, in words
 	Against string `json:"against"` // from whom, in words
-	Passes  string `json:"passes"`  // one: a unit is in one report; many: in every round that whoever has it answers
+	Passes  string `json:"passes"`  // one: a unit is in one report; many: in each round that its user or silo answers
 	Users   uint64 `json:"users"`   // with silos the units of all of them; of a task without end the horizon
 	Spare   uint64 `json:"spare"`   // of Users, those whom no round's cohort needs
-	// Continuous is how a task without end goes on; absent for others.
+	// Continuous is the continuous schedule of a task without an end; absent for others.
 	Continuous string `json:"continuous,omitempty"`
-	// Rounds are those that are planned, of a task without end those of its horizon; null where cohorts follow the stream, so that nobody knows.
+	// Rounds is the number of planned rounds, or of the horizon's rounds in a task without end; null if cohorts
+	// follow the stream and the number is unknown.
 	Rounds     *uint64 `json:"rounds"`
 	Cohort     uint64  `json:"cohort"`         // of the first phase of gradients, as all that follows up to Privacy
 	LastCohort uint64  `json:"last_cohort"`    // of the last round: those of a practical plan grow
@@ -96,30 +97,31 @@ type planReport struct {
 	Base uint64 `json:"base,omitempty"`
 	Top  uint64 `json:"top,omitempty"`
 	Dim  int    `json:"dim"`
-	// RoundsPerUser is how many rounds a user answers at most.
+	// RoundsPerUser bounds the rounds that one user answers.
 	RoundsPerUser uint32          `json:"rounds_per_user"`
-	Privacy       accounting.Plan `json:"privacy"` // see paid; its clip norm is that of what is encoded: with scores larger than the gradient's
+	Privacy       accounting.Plan `json:"privacy"` // see paid; its clip norm is of the encoded vector, scores included
 	// ReportNoise is the standard deviation of one coordinate of one report's own noise, in units of the clip norm.
 	ReportNoise float64 `json:"noise_per_report"`
-	// Useless says why trust local without silos learns next to nothing; empty elsewhere.
+	// Useless explains why trust local without silos learns next to nothing; empty elsewhere.
 	Useless string  `json:"useless,omitempty"`
 	Phases  []phase `json:"phases"`
 
-	// Validation is what is reported beside the gradient, and what it costs; null where nothing is.
+	// Validation describes the scores reported beside the gradient, and their cost; null if none are.
 	Validation *scores `json:"validation"`
 	// Moments are the first cohorts of a practical plan, which report moments and no gradients.
 	Moments []phase `json:"moments,omitempty"`
 
-	// Prox is what silos report in place of gradients; null where those are reported.
+	// Prox describes the minimisers that silos report instead of gradients; null if they report gradients.
 	Prox *proxAnswer `json:"prox,omitempty"`
 
 	PredictedExcessRisk *float64 `json:"predicted_excess_risk"` // a bound; null in a practical plan, which has none
 	TrivialRisk         *float64 `json:"trivial_risk"`          // likewise
-	// OnRecords says that the bound is about the mean loss of those who report, and not about the population's.
+	// OnRecords reports whether the bound is about the mean loss of those who report, and not about the population's.
 	OnRecords bool `json:"on_records,omitempty"`
 	Vacuous   bool `json:"vacuous"`
 	Clips     bool `json:"clips"`
-	// UsersNeeded is where the bound falls below the trivial risk, to a hundredth; null where it is there already, or nowhere in reach.
+	// UsersNeeded is the number of users from which on the bound is below the trivial risk, to a hundredth; null if
+	// it is below already, or for no number in reach.
 	UsersNeeded *uint64 `json:"users_needed"`
 
 	Binding binding `json:"binding"`
@@ -138,7 +140,7 @@ type planReport struct {
 	scale  float64 // the mechanism's noise times this is in units of the clip norm of a row
 }
 
-// A scores is what progressive validation adds to a report.
+// A scores describes what progressive validation adds to a report.
 type scores struct {
 	convex.Scorecard
 	Coordinates int     `json:"coordinates"`
@@ -146,14 +148,15 @@ type scores struct {
 	larger      float64 // the same by the scores alone, against people's means cut to their radius
 }
 
-// A proxAnswer is what a silo answers in a round of prox.
+// A proxAnswer describes the answer of a silo in a round of prox.
 type proxAnswer struct {
 	Weight   float64 `json:"weight"`    // lambda
 	StepSize float64 `json:"step_size"` // of the gradient descent
 	Steps    uint64  `json:"steps"`     // of it, each a pass over the rows of the block
 	Passes   uint64  `json:"passes"`    // over a row, in all rounds that it is in
 	Norm     float64 `json:"norm"`      // L/lambda: how far an answer is from the announced point, at most; noise is in units of it
-	// AnyDifference says that the bound is for silos that differ in any way: silo.spread would say how much they do.
+	// AnyDifference reports whether the bound is for silos that differ in any way; silo.spread would declare by how
+	// much they do.
 	AnyDifference bool `json:"any_difference"`
 }
 
@@ -167,7 +170,7 @@ func proxOf(job run.Job) *proxAnswer {
 		AnyDifference: job.Problem.Silos.Spread == 0 && job.Plan.Silos > 1}
 }
 
-// An alternative is what one algorithm would do, or why it does not apply.
+// An alternative describes the plan of one algorithm, or why the algorithm does not apply.
 type alternative struct {
 	Algorithm string `json:"algorithm"`
 	Applies   bool   `json:"applies"`
@@ -189,7 +192,7 @@ type planned struct {
 	Guarantees          []guarantee `json:"guarantees"`
 }
 
-// A phase is what one series of rounds looks like.
+// A phase describes one series of rounds.
 type phase struct {
 	Users         uint64  `json:"users"`
 	Rounds        *uint64 `json:"rounds"` // as of planReport
@@ -217,7 +220,7 @@ func phasesOf(p planning.Proposal) (out []phase) {
 	return out
 }
 
-// known is a number of rounds of a phase, or of the plan that ends with it; nil where cohorts follow the stream.
+// known returns the number of rounds of a phase, or of the plan that ends with it; nil if cohorts follow the stream.
 func known(rounds uint64, last *wire.Phase) *uint64 {
 	if last.Top > 0 {
 		return nil
@@ -341,7 +344,8 @@ func (r *planReport) of(job run.Job) {
 	}
 }
 
-// paid is the first phase of gradients, with the rounds and the epsilon of all phases that the same users answer.
+// paid returns the accounting of the first phase of gradients, with the rounds and the epsilon of all phases that the
+// same users answer.
 func paid(p planning.Proposal) accounting.Plan {
 	out := p.First().Privacy
 	for i := range p.Plan.Phases {
@@ -396,7 +400,8 @@ func comparisonOf(job run.Job) (comparison, error) {
 	return out, nil
 }
 
-// shareOf is the norm that a unit's gradient has at most, in units of the clip norm of a row: below 1 where it is the mean over a person's rows.
+// shareOf returns the largest norm of a unit's gradient, in units of the clip norm of a row: below 1 if it is the
+// mean over a person's rows.
 func shareOf(job run.Job) float64 {
 	if job.Problem.Radius > 0 {
 		return job.Problem.Radius

@@ -36,7 +36,8 @@ func surveyed(t *testing.T, sets ...string) planSurvey {
 	return s
 }
 
-// A plan of prox says what silos answer, at which price, and what its noise is a share of; of silos that differ as they like, that the bound is for such.
+// TestPlanOfProx checks that a plan of prox states what silos answer, at which price, and the unit of its noise; and,
+// for silos that differ in any way, that the bound is for such silos.
 func TestPlanOfProx(t *testing.T) {
 	for _, set := range []string{"silo={count: 20, units: 250}", "silo={count: 20, units: 250, spread: 0.1}"} {
 		r := surveyed(t, "privacy={epsilon: 1, delta: 1e-6, trust: local}", set, "schedule={algorithm: prox, interactive: true}").report
@@ -61,7 +62,8 @@ func TestPlanOfProx(t *testing.T) {
 	}
 }
 
-// What a plan says in one place of privacy is what whoever answers pays for all phases, not for the first of them.
+// TestPlanSaysWhatAllPhasesCost checks that the epsilon a plan states under privacy is the price of all phases for
+// one participant, not of the first phase.
 func TestPlanSaysWhatAllPhasesCost(t *testing.T) {
 	for _, sets := range [][]string{{"silo={count: 20, units: 1628}", "model.ridge=0.1", "schedule={algorithm: apgd-restarts, interactive: true}"},
 		{"silo={count: 20, units: 1628}", "schedule={plan: practical, interactive: true}"}} {
@@ -78,7 +80,8 @@ func TestPlanSaysWhatAllPhasesCost(t *testing.T) {
 	}
 }
 
-// Where silos come by turns, the bound takes them as drawn at random, and the plan says so; in many passes they are drawn, and where all come nothing is to be drawn.
+// TestPlanOfTurns checks that, where silos come by turns, the bound takes them as drawn at random, and the plan
+// states this; in many passes they are drawn, and where all come nothing has to be drawn.
 func TestPlanOfTurns(t *testing.T) {
 	for schedule, silos := range map[string]map[string]bool{
 		"schedule={algorithm: pagd}":                    {"silo={count: 20, units: 250, reports: 12}": true, "silo={count: 20, units: 250}": false},
@@ -97,8 +100,8 @@ func TestPlanOfTurns(t *testing.T) {
 	}
 }
 
-// The table has every algorithm with its cost and guarantees or with a reason, and every way to spend the budget; the JSON
-// has finite numbers alone.
+// TestPlanShowsEveryAlgorithm checks that the table has every algorithm with its cost and guarantees or with a
+// reason, and every way to spend the budget, and that the JSON has finite numbers alone.
 func TestPlanShowsEveryAlgorithm(t *testing.T) {
 	r := surveyed(t, "model.ridge=0.05", "schedule.interactive=true").report
 	if len(r.Alternatives) != 13 || !strings.HasPrefix(r.Why, "auto took "+r.Algorithm) {
@@ -304,8 +307,8 @@ func TestBindingNamesWhatBinds(t *testing.T) {
 	}
 }
 
-// TestPlanOfATaskWithoutEnd: nobody knows how many rounds it will have, so the plan names none, neither for itself nor for the phase that goes on;
-// a simulation says how many it took.
+// TestPlanOfATaskWithoutEnd checks that the plan names no number of rounds, which nobody knows, neither for itself
+// nor for the phase that goes on; a simulation prints how many it took.
 func TestPlanOfATaskWithoutEnd(t *testing.T) {
 	r := surveyed(t, "schedule={users: 20000, continuous: adaptive}").report
 	data, err := json.Marshal(r)

@@ -31,7 +31,7 @@ type riskCurve struct {
 	at   func(users uint64, epsilon float64) float64
 }
 
-// curves are those of the algorithms that apply and of the baselines.
+// curves returns the risk curves of the algorithms that apply and of the baselines.
 func (s planSurvey) curves() ([]riskCurve, error) {
 	var out []riskCurve
 	for _, a := range s.alternatives {
@@ -124,7 +124,8 @@ func sample(x, factor float64, points int, most float64, f func(float64) float64
 	return out
 }
 
-// spread keeps a logarithmic axis from being a point, or from decades in which nothing is.
+// spread sets the range of a logarithmic axis that is a point, or reaches down to 0, to a factor of ten on either
+// side of its maximum.
 func spread(a *plot.Axis) {
 	if a.Min <= 0 || a.Max <= a.Min {
 		a.Min, a.Max = a.Max/10, a.Max*10

@@ -18,8 +18,8 @@ type planStart struct {
 	ModelVersion uint64  `json:"model_version"`
 	Epsilon      float64 `json:"epsilon"` // the snapshot's own; 0 where it promises nothing, and has to be public
 	Delta        float64 `json:"delta"`
-	// BothEpsilon and BothDelta hold for who took part in the snapshot's task and takes part in this one; null where
-	// no epsilon of both is known.
+	// BothEpsilon and BothDelta hold for people who took part in the snapshot's task and take part in this one; null
+	// if no epsilon of both is known.
 	BothEpsilon *float64 `json:"both_epsilon"`
 	BothDelta   *float64 `json:"both_delta"`
 

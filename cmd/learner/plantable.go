@@ -87,7 +87,7 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 	return r.printBaselines(w)
 }
 
-// all says of how many users a plan is, or of how many units of how many silos.
+// all returns the number of users of a plan, or of units and silos, in words.
 func (r planReport) all() string {
 	all := r.All().Count(r.Users)
 	if r.Rounds == nil {
@@ -99,7 +99,7 @@ func (r planReport) all() string {
 	return fmt.Sprintf("%s of %s", all, r.Reporter().Count(r.Silos))
 }
 
-// about says what a report is about, as a line; nothing where it is one event, once.
+// about describes the content of a report, as a line; empty if it is one event, reported once.
 func (r planReport) about() string {
 	rounds := cli.Count(uint64(r.RoundsPerUser), "round")
 	switch {
@@ -116,7 +116,7 @@ func (r planReport) about() string {
 	return ""
 }
 
-// inRound is how many answer a round: users, or reports of silos.
+// inRound returns n with the word for those who answer a round: users, or reports of silos.
 func (r planReport) inRound(n uint64) string { return inRound(r.Kind).Count(n) }
 
 func inRound(k wording.Kind) wording.Noun {
@@ -126,7 +126,8 @@ func inRound(k wording.Kind) wording.Noun {
 	return k.Reporter()
 }
 
-// printCohorts says of a task without an end how large its rounds are, whose noise they have and how much, and what one report can move.
+// printCohorts prints, for a task without end, the sizes of its rounds, the amount of their noise and who adds it,
+// and the most that one report can move.
 func (r planReport) printCohorts(w io.Writer) {
 	p := r.Privacy
 	if r.Silos > 0 {
@@ -157,12 +158,13 @@ func (r planReport) printCohorts(w io.Writer) {
 		r.Base, (1+float64(p.Trials)/float64(p.Levels))/float64(r.Base))
 }
 
-// noiseOf is the standard deviation of one coordinate of the mean gradient of so many users, about, with the noise that is planned for Cohort.
+// noiseOf returns about the standard deviation of one coordinate of the mean gradient of so many users, with the
+// noise that is planned for Cohort.
 func (r planReport) noiseOf(users uint64) float64 {
 	return r.scale * r.Privacy.TotalStd() * float64(r.Cohort) / float64(users)
 }
 
-// clip is the unit of noise.
+// clip names the unit of noise.
 func (r planReport) clip() string {
 	if r.Prox != nil {
 		return "L/lambda"
@@ -170,7 +172,7 @@ func (r planReport) clip() string {
 	return "the clip norm"
 }
 
-// meanOf says what the mean of a round is of.
+// meanOf describes whose mean a round releases.
 func (r planReport) meanOf() string {
 	if r.Silos > 0 {
 		return fmt.Sprintf("of a round's %d reports", r.Cohort)
@@ -178,7 +180,7 @@ func (r planReport) meanOf() string {
 	return "gradient of " + r.inRound(r.Cohort)
 }
 
-// scored says what validation scores.
+// scored describes what validation scores.
 func (r planReport) scored() string {
 	switch {
 	case r.Silos > 0:
@@ -296,7 +298,7 @@ func (r planReport) printAlternatives(w io.Writer) error {
 	return nil
 }
 
-// curveOf is the guarantee of each honest share, and the intruder's at the planned one.
+// curveOf describes the guarantee of each honest share, and the intruder's at the planned one.
 func curveOf(lines []guarantee) string {
 	var text, intruder string
 	for _, g := range lines {
@@ -327,7 +329,7 @@ func (r planReport) printBaselines(w io.Writer) error {
 	return t.Flush()
 }
 
-// A guarantee is what one adversary learns at most about one unit.
+// A guarantee bounds what one adversary learns about one unit.
 type guarantee struct {
 	Adversary      string              `json:"adversary"`
 	HonestFraction accounting.Fraction `json:"honest_fraction"`
@@ -355,7 +357,7 @@ func (g guarantor) plan(p planning.Proposal) ([]guarantee, error) {
 	return out, nil
 }
 
-// worst is line by line the weaker of two lists for the same trust and planned share.
+// worst returns, line by line, the weaker of two lists for the same trust and planned share.
 func worst(a, b []guarantee) []guarantee {
 	if a == nil {
 		return b

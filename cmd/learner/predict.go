@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// namedRows is how many rows that do not fit are named one by one.
+// namedRows bounds the rows that do not fit the declaration and are named one by one.
 const namedRows = 10
 
 func newPredict() *cobra.Command {
@@ -63,7 +63,7 @@ single events and has no privacy guarantee: it is for whoever may see the events
 	return c
 }
 
-// nameRows tells of the first rows that do not fit, by line and column.
+// nameRows returns a function that prints the line and column of the first rows that do not fit.
 func nameRows(to io.Writer, what string) func(*task.RowError) {
 	named := 0
 	return func(bad *task.RowError) {

@@ -54,8 +54,8 @@ func (f *releaseFlags) mechanism(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.floorTrials, "floor-trials", 0, "`NF` trials of one floor, for trust pan and shuffle+pan")
 }
 
-// adversary is what the flags say of trust and of whose noise is relied upon. It refuses a number of rounds that the accountant would
-// read as its default.
+// adversary parses the flags for the trust model and the honest fraction. It refuses numbers of units and rounds
+// below 1, which the accountant would read as its default.
 func (f *releaseFlags) adversary() (trust accounting.Trust, honest accounting.Fraction, err error) {
 	if f.units < 1 {
 		return trust, honest, cli.Usagef("--units 0: want at least 1")

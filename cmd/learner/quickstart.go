@@ -125,7 +125,7 @@ type quickstarted struct {
 	ModelHash string `json:"model_hash"` // SHA-256 of the weights and the intercept, big-endian float64 one after another
 }
 
-// modelHash tells models apart to the last bit; keys and names are not in it.
+// modelHash returns a hash of the model's parameters, to the last bit; keys and names are not in it.
 func modelHash(s model.Snapshot) string {
 	h := sha256.New()
 	var word [8]byte
@@ -185,7 +185,7 @@ noise         %.4f of the clip norm in each coordinate of the first mean gradien
 	return err
 }
 
-// promise says what holds for every user.
+// promise describes the guarantee that every user has.
 func promise(r quickstart.Report) string {
 	if r.NoiseKnown {
 		return "none: the noise follows from --seed, so it is known and nothing is protected"

@@ -61,7 +61,7 @@ broker without accounts; it may run twice, and beside learner run.`,
 	return c
 }
 
-// retained says what was removed, and why nothing was.
+// retained describes what was removed, or why nothing was.
 func retained(all runadmin.Retained) string {
 	switch {
 	case all.Retention == "":

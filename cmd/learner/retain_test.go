@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/stream/retention"
 )
 
-// TestRetained: old records that stand are not said to be young: a task of few rounds keeps all of them.
+// TestRetained checks the texts of retained. The text for a task of few rounds, which keeps all records, does not
+// claim that they are young.
 func TestRetained(t *testing.T) {
 	for want, all := range map[string]runadmin.Retained{
 		"task a keeps all of its records": {Task: "a"},

@@ -135,9 +135,10 @@ func reportBytesFlag(flags *pflag.FlagSet, bytes *int64) {
 		"(default: twice what four cohorts of single reports take, from 256 MiB to 1 GiB; in memory 256 MiB)")
 }
 
-// memoryReports says whether a new task's sealed reports stay in the broker's memory. Under the trusts with floors they do
-// unless told otherwise: together with the key of an attempt, which lies in the stage's memory, a recorded report can be
-// read, and no floor is under it.
+// memoryReports reports whether a new task's sealed reports stay in the broker's memory. Under the trusts with floors
+// they do unless --reports is file: together with the key of an attempt, which lies in the stage's memory, a recorded
+// report can be read, and no floor is under it. It returns a usage error for other values of where, and for an
+// unknown trust.
 func memoryReports(where, trust string) (bool, error) {
 	switch where {
 	case "file":

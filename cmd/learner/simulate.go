@@ -170,8 +170,9 @@ type simulation struct {
 	train, test []convex.Example
 	labelled    []convex.Example // those of train that fit the declaration
 	split       string           // how silos are made of train
-	// Where a report is about more than a row, grouped says how it was made, and units are those of train, each by itself: people, or the units of
-	// silos that take part. blocks are those of a plan of silos for a seed, and silos the units of each. Else all are nil.
+	// If a report is about more than a row, grouped describes how reports are made, and units holds the units of
+	// train, each by itself: people, or the units of the silos that take part. With silos, blocks makes the blocks of
+	// a plan for a seed, and silos holds the units of each silo. Otherwise all are nil.
 	grouped *grouping
 	units   []block.Block
 	blocks  func(plan *wire.Plan, seed uint64) blocks
@@ -236,7 +237,7 @@ func (s *simulation) read(progress io.Writer, data, test string) error {
 	return nil
 }
 
-// features is the map for data of the format that they are in.
+// features returns the feature map for data of the format that they are in.
 func (s *simulation) features() (*task.FeatureMap, error) {
 	if s.format == "" {
 		return s.job.Features, nil
@@ -244,7 +245,7 @@ func (s *simulation) features() (*task.FeatureMap, error) {
 	return s.featuresOf(s.job.Spec)
 }
 
-// featuresOf is the map of a declaration for data of the format that they are in.
+// featuresOf returns the feature map of a declaration for data of the format that they are in.
 func (s *simulation) featuresOf(spec *task.Spec) (*task.FeatureMap, error) {
 	if s.format != "" {
 		var err error
@@ -271,7 +272,7 @@ func (s *simulation) share(rows []convex.Example, invalid []int) {
 	}
 }
 
-// fitting are the rows that fit.
+// fitting returns the rows that fit the declaration.
 func fitting(rows []convex.Example, invalid []int) []convex.Example {
 	out := make([]convex.Example, 0, len(rows))
 	for i, row := range rows {
@@ -297,25 +298,26 @@ type simulateReport struct {
 	wording.Kind
 	// Start is the snapshot that the task begins with, and what it costs; null: none.
 	Start *planStart `json:"start,omitempty"`
-	// Grouping says how reports were made of the rows; null where each is about one.
+	// Grouping describes how reports were made of the rows; null if each is about one row.
 	Grouping *grouping `json:"grouping,omitempty"`
 	// HonestFraction is the share of every cohort whose noise epsilon relies upon.
 	HonestFraction accounting.Fraction `json:"honest_fraction"`
-	// Learned is what the first cohorts of the first seed released; null in a proved plan.
+	// Learned holds what the first cohorts of the first seed released; null in a proved plan.
 	Learned *practical.Summary `json:"learned,omitempty"`
 	Runs    []simulated        `json:"runs"`
 	Mean    simulated          `json:"mean"`
 	SD      *simulated         `json:"sd,omitempty"` // of one run, over the seeds; none for a single one
-	// NonPrivate is the same method on the same order of users without noise: the first seed.
+	// NonPrivate scores the same method without noise on the order of users of the first seed.
 	NonPrivate simulated `json:"non_private"`
-	// Baseline is what the best constant for the training labels does: the majority class, or the mean. See model.Baseline.
+	// Baseline scores the best constant for the training labels: the majority class, or the mean. See model.Baseline.
 	Baseline simulated `json:"baseline"`
 
-	// Diverges says that models are worse than Baseline, and what helps; absent where none is.
+	// Diverges describes models that are worse than Baseline, and what helps; absent if there are none.
 	Diverges *diverged `json:"diverges,omitempty"`
 
 	Baselines []baseline `json:"baselines,omitempty"`
-	// Online are learners that are not private and follow the same rows in the order of the first seed; of a task without an end.
+	// Online scores learners that are not private and follow the same rows in the order of the first seed; only for a
+	// task without an end.
 	Online  []online `json:"online,omitempty"`
 	Curve   []spot   `json:"curve,omitempty"` // of the runs, where a picture is drawn
 	Measure string   `json:"curve_measure,omitempty"`
@@ -385,7 +387,7 @@ type series struct {
 	scores *ahead // of the first seed of a task without an end
 }
 
-// trials are several seeds of one configuration.
+// trials holds several seeds of one configuration.
 type trials struct {
 	name     string
 	progress io.Writer

@@ -14,7 +14,8 @@ import (
 	"github.com/panlearn/panlearn/learner/planning"
 )
 
-// A practical plan says who reports moments, and their matrix, with what noise; it has no bound, and nothing is compared by one.
+// TestPlanShowsMoments checks that a practical plan states who reports moments, and their matrix, with what noise; it
+// has no bound, and nothing is compared by one.
 func TestPlanShowsMoments(t *testing.T) {
 	numbers := []string{"label={min: -1, max: 1}", "model.loss=squared"}
 	for name, c := range map[string]struct {

@@ -27,7 +27,8 @@ type simulated struct {
 	TestQuantile *float64 `json:"test_quantile_loss,omitempty"`
 	TestCoverage *float64 `json:"test_coverage,omitempty"` // share of labels at most the predicted quantile
 
-	// ProgressiveLoss and ProgressiveAccuracy are what the users' scores of all rounds say, and Progressive is all that they say.
+	// ProgressiveLoss and ProgressiveAccuracy are the users' scores over all rounds, and Progressive holds all
+	// results of the scores.
 	ProgressiveLoss     *float64           `json:"progressive_loss,omitempty"`
 	ProgressiveAccuracy *float64           `json:"progressive_accuracy,omitempty"`
 	Progressive         *method.Validation `json:"progressive,omitempty"` // of one run
@@ -45,7 +46,7 @@ func (s *simulation) score(theta []float64) (simulated, error) {
 	return out, nil
 }
 
-// predictor is a model made ready for rows.
+// predictor returns a predictor with the parameters theta.
 func (s *simulation) predictor(theta []float64) model.Predictor {
 	return model.Predictor{Features: s.job.Features, Loss: s.job.Loss, Theta: theta}
 }
@@ -66,7 +67,7 @@ func (s *simulated) test(on *simulation, theta []float64) error {
 	return nil
 }
 
-// constant is what the best constant for the training labels does.
+// constant scores the best constant for the training labels.
 func (s *simulation) constant() simulated {
 	p := s.predictor(nil)
 	out := simulated{TrainLoss: p.Baseline(s.labelled, s.labelled).Loss}
@@ -78,7 +79,7 @@ func (s *simulation) constant() simulated {
 	return out
 }
 
-// progressive fills in what the users' scores say, if there are some.
+// progressive fills in the results of the users' scores, if there are any.
 func (s *simulated) progressive(v *method.Validation) {
 	if v == nil {
 		return
@@ -89,7 +90,7 @@ func (s *simulated) progressive(v *method.Validation) {
 	}
 }
 
-// numbers are the fields that several runs have a mean of.
+// numbers returns the fields that are averaged over several runs.
 func (s *simulated) numbers() [11]**float64 {
 	return [...]**float64{&s.TestLoss, &s.TestAccuracy, &s.TestError, &s.TestAbsolute, &s.TestQuantile, &s.TestCoverage,
 		&s.ProgressiveLoss, &s.ProgressiveAccuracy, &s.TestLogLoss, &s.TestCalibration, &s.TestAUC}
@@ -123,7 +124,7 @@ func meanOf(runs []simulated) simulated {
 	return over(runs, func(v []float64) float64 { return stat.Mean(v, nil) })
 }
 
-// deviation is nil for fewer than two runs.
+// deviation returns the standard deviation over the runs; nil for fewer than two.
 func deviation(runs []simulated) *simulated {
 	if len(runs) < 2 {
 		return nil
@@ -167,7 +168,8 @@ func (s simulated) String() string {
 	return text
 }
 
-// spread says the standard deviation of the first number that is there.
+// spread describes the standard deviation, over the seeds, of the accuracy or else of the error; empty if there is
+// neither.
 func (s *simulated) spread(seeds int) string {
 	if s == nil {
 		return ""

@@ -22,7 +22,7 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// whereFlags say which learner is asked.
+// whereFlags holds the flags that select a learner: its state folder, or its URL.
 type whereFlags struct{ statedir.Where }
 
 func (f *whereFlags) Flags(flags *pflag.FlagSet) {
@@ -38,7 +38,7 @@ func (f *whereFlags) ask(ctx context.Context, q statedir.Question) (doc []byte, 
 	return bytes.TrimSuffix(doc, []byte("\n")), err
 }
 
-// askTo is ask for an answer that may be long.
+// askTo is ask for answers that may be long, which read reads as they come.
 func (f *whereFlags) askTo(ctx context.Context, q statedir.Question, read func(io.Reader) error) error {
 	if (f.StateDir == "") == (f.URL == "") {
 		return cli.Usagef("name the learner with either --state DIR or --http URL")
@@ -114,7 +114,7 @@ func printStatus(w io.Writer, s statedir.Status) error {
 	return err
 }
 
-// printKept says which model was kept last, and which was released again.
+// printKept prints which model was kept last, and which was rolled back to.
 func printKept(w io.Writer, s statedir.Status) error {
 	if k := s.Kept; k != nil {
 		if _, err := fmt.Fprintf(w, "kept          the model of round %d, %s; learner history has the others\n", k.Round, k.Time.Format(time.RFC3339)); err != nil {
@@ -197,7 +197,7 @@ func printLedger(out io.Writer, report io.Reader) error {
 	return w.Flush()
 }
 
-// printAdversaries says whose epsilon was printed, where the trust model knows more than one adversary.
+// printAdversaries prints the adversary of each epsilon if the trust model has more than one.
 func printAdversaries(w io.Writer, a statedir.Adversaries) error {
 	if a.EpsilonIntruder == nil {
 		return nil
@@ -265,7 +265,7 @@ privacy statement is part of every format:
 	return c
 }
 
-// whichFlags say which of the models that are kept is meant.
+// whichFlags holds the flags that select one of the kept models.
 type whichFlags struct {
 	round uint64
 	at    string
@@ -290,7 +290,7 @@ func (f *whichFlags) question(flags *pflag.FlagSet) (statedir.Question, error) {
 	return statedir.AskSnapshot, nil
 }
 
-// formatOf is the format that the name of a file asks for.
+// formatOf returns the model format for a file name's extension.
 func formatOf(path string) string {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".onnx":
@@ -316,7 +316,8 @@ func inFormat(doc []byte, format string) ([]byte, error) {
 	return s.ONNX()
 }
 
-// printValidation says what the scores of those who report say: nothing where there are none. rmse is nil for losses that have none.
+// printValidation prints the results of progressive validation. It prints nothing if v is nil. rmse is nil for losses
+// that have none.
 func printValidation(w io.Writer, kind wording.Kind, v *method.Validation, rmse *method.Scores) error {
 	if v == nil {
 		return nil
@@ -376,8 +377,8 @@ func printValidation(w io.Writer, kind wording.Kind, v *method.Validation, rmse 
 	return nil
 }
 
-// printBaseline says what the model is to be compared with, as far as it is known.
-// printBaseline prints what the best constant does. streams says that the task has no end: labels are released in its first look alone.
+// printBaseline prints the scores of the best constant, which the model is to be compared with, as far as they are
+// known. streams means that the task has no end: labels are released in its first look alone.
 func printBaseline(w io.Writer, b *statedir.Baseline, streams bool) error {
 	text := "unknown: nothing of the labels is released, or not yet"
 	switch {

@@ -30,7 +30,7 @@ type sweepReport struct {
 	assuming string // see accounting.Trust.Assuming
 }
 
-// A sweepConfig says what a sweep is of.
+// A sweepConfig holds what a sweep varies and how often it repeats.
 type sweepConfig struct {
 	users   []uint
 	methods []string // all that apply if empty

@@ -47,9 +47,9 @@ func warmFit(t *testing.T, declaration, data, out string, args ...string) (model
 	return s, said.String()
 }
 
-// TestFitFromAModelOfTheSameRows: a fit that begins with a model of the same rows costs them what both cost together,
-// and everything that says what its model costs says that: the model, what fit prints, its JSON. The ledger, and
-// status, have its own charge, and status names the start.
+// TestFitFromAModelOfTheSameRows checks that a fit that begins with a model of the same rows costs them what both
+// cost together, and that the model, the output of fit and its JSON all state that cost. The ledger, and status, have
+// the fit's own charge, and status names the start.
 func TestFitFromAModelOfTheSameRows(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }

@@ -24,7 +24,8 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// What each kind of task must say, and must not: of silos no users and events, of people no single event.
+// spoken holds the words that each kind of task must use, and those it must not: of silos no users and events, of
+// people no single event.
 var spoken = map[string]struct{ want, wrong string }{
 	"event":       {`one event of one user`, `\bsilos?\b|\brecords?\b|all events of|who is charged`},
 	"user":        {`all events of one user`, `\bsilos?\b|\brecords?\b|one event of one user|the event (that|is)|(device|user)'s own event\b`},
@@ -131,7 +132,7 @@ func spokenFile(name, trust, schedule string, many bool) string {
 	return fmt.Sprintf("%sprivacy: {epsilon: 1, delta: 1e-6, trust: %s, unit: %s}\nschedule: {%s}\n%s", spokenTask, trust, unit, schedule, who)
 }
 
-// spokenJob plans a task. What a declaration does not allow, a plan may still say: it is planned again.
+// spokenJob plans a task. Some plans differ from what a declaration allows: these are planned again.
 func spokenJob(t *testing.T, name, trust string, many bool) run.Job {
 	t.Helper()
 	silo := strings.HasPrefix(name, "silo")
@@ -162,7 +163,7 @@ func spokenJob(t *testing.T, name, trust string, many bool) run.Job {
 	return job
 }
 
-// textsOf is what people are told of a job.
+// textsOf returns the texts shown to people about a job, by the command or page that shows them.
 func textsOf(t *testing.T, job run.Job) map[string]string {
 	t.Helper()
 	s, err := survey(job)
@@ -220,7 +221,7 @@ func textsOf(t *testing.T, job run.Job) map[string]string {
 	return texts
 }
 
-// valuesOf are the texts in a JSON document, one a line, but for the word of privacy.unit.
+// valuesOf returns the texts in a JSON document, one a line, except the word of privacy.unit.
 func valuesOf(t *testing.T, doc any) (text string) {
 	t.Helper()
 	data, err := json.Marshal(doc)
@@ -342,7 +343,7 @@ func TestNoiseOfAll(t *testing.T) {
 	}
 }
 
-// TestCommandsAreGrouped: each command but version stands in a group of the help.
+// TestCommandsAreGrouped checks that each command but version is in a group of the help.
 func TestCommandsAreGrouped(t *testing.T) {
 	for _, c := range newRoot().Commands() {
 		if c.GroupID == "" && c.Name() != "version" {

@@ -8,14 +8,14 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// An Answer is what a stage process said when it was asked.
+// An Answer is the status that a stage process returned, or the reason why there is none.
 type Answer struct {
 	Name    string // of the process: its host and port; empty: there is one
 	Status  obs.StageStatus
 	Silence Silence // empty: Status is what it answered
 }
 
-// A Silence says why nothing is known of a stage that should answer.
+// A Silence is the reason why nothing is known of a stage that should answer.
 type Silence string
 
 // Why a stage is silent.
@@ -25,7 +25,7 @@ const (
 	AnotherTask Silence = "it works for another task"
 )
 
-// stageState is what the learner knows of the stage.
+// stageState holds what the learner knows of the stage.
 type stageState struct {
 	answers []Answer
 	asked   bool            // answers are all that is asked; otherwise the broker alone is looked at
@@ -38,7 +38,8 @@ type stageState struct {
 	attempt uint64
 }
 
-// Opened says that an attempt at a round stands on the broker, for a learner that knows no more of its stage.
+// Opened reports to the board that the broker has an attempt at a round, for a learner that knows no more of its
+// stage.
 func (b *Board) Opened(round, attempt uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +48,7 @@ func (b *Board) Opened(round, attempt uint64) {
 	}
 }
 
-// Unopened is the announced round while no attempt at it is known, otherwise 0.
+// Unopened returns the announced round while no attempt at it is known, otherwise 0.
 func (b *Board) Unopened() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +58,7 @@ func (b *Board) Unopened() uint64 {
 	return b.announced.round
 }
 
-// Stages takes what the stage processes answered, always the same ones in the same order.
+// Stages records the answers of the stage processes, always the same ones in the same order.
 func (b *Board) Stages(answers ...Answer) {
 	now := b.config.Now()
 	b.mu.Lock()
@@ -93,14 +94,14 @@ func (b *Board) Stages(answers ...Answer) {
 	b.count(answers, now)
 }
 
-// Stage is Stages of a single process.
+// Stage is Stages for a single process.
 func (b *Board) Stage(s obs.StageStatus) { b.Stages(Answer{Status: s}) }
 
 // sampling is the least time of a ratePoint of a stage's counters.
 const sampling = time.Second
 
-// count makes a rate of the stages' counters. One that went back began anew, and one that was not heard before begins: what they
-// counted until then is in no rate.
+// count turns the stages' counters into a point of rates. What a counter had reached before it was first seen, or
+// before it fell because its process was restarted, is in no rate.
 func (b *Board) count(answers []Answer, now time.Time) {
 	point := ratePoint{until: now, seconds: now.Sub(b.sampled).Seconds()}
 	if b.counts != nil && point.seconds >= 0 && point.seconds < sampling.Seconds() {
@@ -162,7 +163,7 @@ func byReason(reports map[string]uint64) map[string]uint64 {
 	return out
 }
 
-// other stands for every reason that this version does not know.
+// other is the name under which every reason that this version does not know is counted.
 const other = "other"
 
 func known(reason string) string {

@@ -24,7 +24,7 @@ func (a axis) at(v float64) float64 {
 	return round1(a.start + (v-a.from)/(a.to-a.from)*(a.end-a.start))
 }
 
-// spread is the least range that holds all values; false if there is none.
+// spread returns the least range that holds all values; ok is false if there is none.
 func spread(values ...[]float64) (low, high float64, ok bool) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, list := range values {
@@ -37,11 +37,12 @@ func spread(values ...[]float64) (low, high float64, ok bool) {
 	return low, high, low <= high
 }
 
-// outlying is how many times the 90 % quantile a value may be and still set the end of an axis.
+// outlying is the largest multiple of the 90 % quantile that may still set the end of an axis.
 const outlying = 4
 
-// most is where an axis ends that few values must not stretch: at the largest value that is at most outlying times the 90 % quantile.
-// A quantile of the values, and not a logarithm, because the others keep the scale that people read; what is cut is marked.
+// most returns the end of an axis that few values must not stretch: the largest value that is at most outlying times
+// the 90 % quantile. It uses a quantile of the values, and not a logarithm, because the other values then keep the
+// scale that people read; what is cut is marked.
 func most(values []float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !finite(v) })
 	slices.Sort(sorted)
@@ -58,7 +59,7 @@ func most(values []float64) float64 {
 	return last
 }
 
-// median of the values that are finite; 0 of none.
+// median returns the median of the finite values; 0 if there are none.
 func median(values []float64) float64 {
 	sorted := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !finite(v) })
 	if len(sorted) == 0 {
@@ -68,7 +69,7 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// ticks are about n round values that span low to high.
+// ticks returns about n round values that span low to high.
 func ticks(low, high float64, n int) (values []float64, step float64) {
 	if high <= low {
 		high = low + max(math.Abs(low), 1)*1e-3

@@ -13,11 +13,11 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// Config is what a page says of a task that does not change.
+// Config holds what the page shows of a task and does not change.
 type Config struct {
 	Task Task
-	// Model is the released model. It is called when a reader wants a model that is newer than the last one, at most once
-	// at a time. Nil shows no weights.
+	// Model returns the released model. It is called when a reader asks for a model that is newer than the last one,
+	// at most once at a time. Nil shows no weights.
 	Model func(context.Context) (Model, error)
 	Now   func() time.Time // nil: time.Now
 	// Record is the file that keeps the curves over a restart. Empty: none.
@@ -31,7 +31,7 @@ type Model struct {
 	Spread []float64
 }
 
-// A Task is what is learned, as it was planned.
+// A Task describes a task as it was planned.
 type Task struct {
 	wording.Kind                 // of its plan
 	Name, Loss, Algorithm, Trust string
@@ -44,15 +44,16 @@ type Task struct {
 	Unscored                     bool          // reports have no scores: nothing is known of how good the model is
 	Users                        uint64        // planned, as Counted counts
 	Deadline                     time.Duration // after which a round's minimum is enough; 0: never
-	// Needs is how many the plan's rounds want after so many steps, as Counted counts. Nil: of a task without end.
+	// Needs returns how many reporters, as Counted counts them, the plan's rounds need after so many steps. Nil for a
+	// task without end.
 	Needs    func(steps uint64) uint64
 	Expected *Expected // nil: not known
 }
 
-// theirRows are the rows of those who report.
+// theirRows returns the words for the rows of those who report.
 func (t Task) theirRows() string { return t.Reporter().Many + "' " + t.Row().Many }
 
-// bring says what to do where too few reports come.
+// bring advises what to do if too few reports come.
 func (t Task) bring() string {
 	switch {
 	case t.Silos == 0:
@@ -63,7 +64,7 @@ func (t Task) bring() string {
 	return "See that the publishers of all silos run and have records left: a record takes part once."
 }
 
-// once says who is not asked again.
+// once returns the sentence on who is not asked again; empty for silos.
 func (t Task) once() string {
 	if t.Silos > 0 {
 		return ""
@@ -71,14 +72,15 @@ func (t Task) once() string {
 	return " Who has taken part is not asked again."
 }
 
-// Expected is what a plan says of the model before anybody took part.
+// Expected holds what a plan proves of the model before anybody takes part.
 type Expected struct {
 	Bounded bool    `json:"bounded"`         // otherwise it says nothing
 	Risk    float64 `json:"risk,omitempty"`  // the expected loss exceeds that of the best model by this at most
 	Start   float64 `json:"start,omitempty"` // what is known of the start, likewise
 }
 
-// A Board is what the page shows. It implements service.Observer. All methods may be called from any goroutine.
+// A Board holds the state that the page shows. It implements service.Observer. All methods may be called from any
+// goroutine.
 type Board struct {
 	config Config
 	saving sync.Mutex // one record is written at a time; taken before mu
@@ -87,7 +89,7 @@ type Board struct {
 	state
 }
 
-// state is what is known now.
+// state holds everything known at the moment.
 type state struct {
 	task      Task
 	began     time.Time
@@ -123,16 +125,17 @@ type announced struct {
 	at            time.Time
 }
 
-// A Stop is how a learner ended.
+// A Stop describes how a learner ended.
 type Stop struct {
 	How     Ending
 	Refused Refusal // of Refused alone
 }
 
-// An Ending says how a learner ended.
+// An Ending is the way in which a learner ended.
 type Ending int
 
-// How a learner ended: its task is over; its budget refused a round; somebody stopped it; something else, which its log says.
+// The endings of a learner: its task is over; its budget refused a round; somebody stopped it; something else, which
+// is in its log.
 const (
 	Over Ending = iota + 1
 	Refused
@@ -140,7 +143,7 @@ const (
 	Failed
 )
 
-// A Refusal is a round that the budget has no room for. Epsilons are upper bounds.
+// A Refusal describes a round that the budget has no room for. Epsilons are upper bounds.
 type Refusal struct {
 	Round                uint64  // 1: nothing was announced
 	Spent, Total, Budget float64 // Total: with the round
@@ -224,7 +227,7 @@ func (b *Board) Lost(string) {
 	b.lost, b.lostAt = b.lost+1, b.config.Now()
 }
 
-// Broker says whether there is a connection to the broker.
+// Broker records whether there is a connection to the broker.
 func (b *Board) Broker(connected bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,14 +239,14 @@ func (b *Board) Broker(connected bool) {
 	}
 }
 
-// Clock says by how much the learner's clock is ahead of the broker's at least; negative: behind.
+// Clock records by how much, at least, the learner's clock is ahead of the broker's; negative if it is behind.
 func (b *Board) Clock(ahead time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ahead = ahead
 }
 
-// Stop says how the learner ended. The first one stands.
+// Stop records how the learner ended. Only the first call counts.
 func (b *Board) Stop(s Stop) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -252,7 +255,7 @@ func (b *Board) Stop(s Stop) {
 	}
 }
 
-// look is a copy of what is known, with the time of it.
+// look returns a copy of the state, with its time.
 func (b *Board) look() (state, time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

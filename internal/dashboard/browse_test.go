@@ -308,7 +308,7 @@ func (b browser) pictures(t *testing.T) {
 	}
 }
 
-// small is a picture in 256 colours, those that most of it has: a page has few.
+// small returns a picture in 256 colours, the most frequent ones: a page has few.
 func small(t *testing.T, shot []byte) []byte {
 	t.Helper()
 	full, err := png.Decode(bytes.NewReader(shot))

@@ -24,7 +24,8 @@ import (
 // A browser is one headless Chromium with a profile of its own.
 type browser struct{ context.Context }
 
-// startBrowser starts Chromium and stops it at the end of the test. Where there is none it says so and skips.
+// startBrowser starts Chromium and stops it at the end of the test. If there is none, it prints so and skips the
+// test.
 func startBrowser(t *testing.T) browser {
 	t.Helper()
 	path := ""
@@ -62,7 +63,7 @@ func startBrowser(t *testing.T) browser {
 // A step does something in a tab.
 type step = chromedp.Action[chromedp.Void]
 
-// command is a step that the protocol has and chromedp has not.
+// command returns a step for a command of the protocol that chromedp does not offer.
 func command[P, R any](c cdp.Command[P, R], params P) step {
 	return func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, c, params)
@@ -74,7 +75,7 @@ func script(source string) step { return chromedp.Evaluate[chromedp.Void](source
 
 func click(selector string) step { return chromedp.Click(chromedp.CSS(selector)) }
 
-// A tab is a tab of the browser on the page of a scene that it has to itself. What the console says is an error.
+// A tab is a tab of the browser on the page of a scene that it has to itself. Any output on the console is an error.
 type tab struct {
 	context.Context
 	*scene
@@ -129,7 +130,7 @@ func (b browser) test(t *testing.T, name string, play func(*scene), f func(*tab)
 		v.server = &pageServer{t: t, scene: v.scene, address: "127.0.0.1:0"}
 		v.server.start()
 		defer func() { v.server.stop() }()
-		if err := chromedp.Listen(ctx, v.hear); err != nil {
+		if err := chromedp.Listen(ctx, v.collect); err != nil {
 			t.Fatal(err)
 		}
 		v.do(command(runtime.Enable, cdp.Empty{}), command(log.Enable, cdp.Empty{}), command(network.Enable, network.EnableParams{}),
@@ -148,8 +149,8 @@ func (b browser) test(t *testing.T, name string, play func(*scene), f func(*tab)
 	})
 }
 
-// hear collects errors and warnings, and requests of other origins.
-func (v *tab) hear(event any) {
+// collect collects errors and warnings, and requests of other origins.
+func (v *tab) collect(event any) {
 	say := func(format string, args ...any) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
@@ -176,7 +177,7 @@ func (v *tab) do(steps ...step) {
 	}
 }
 
-// eval is the value of an expression.
+// eval returns the value of an expression.
 func eval[T any](v *tab, expression string) T {
 	v.t.Helper()
 	out, err := chromedp.Run(v.Context, chromedp.Evaluate[T](expression))
@@ -192,7 +193,7 @@ func (v *tab) until(condition string) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		// A page that loads anew has no context for a moment.
+		// A page that is being reloaded has no context for a moment.
 		if holds, err := chromedp.Run(v.Context, chromedp.Evaluate[bool](condition)); err == nil && holds {
 			return
 		}
@@ -204,13 +205,13 @@ func (v *tab) until(condition string) {
 	}
 }
 
-// text is all that the page says; nothing, if the tab has gone.
+// text returns the whole text of the page; empty if the tab has gone.
 func (v *tab) text() string {
 	said, _ := chromedp.Run(context.WithoutCancel(v.Context), chromedp.Evaluate[string](`document.body.innerText`))
 	return said
 }
 
-// shows waits until an element says something.
+// shows waits until an element contains a text.
 func (v *tab) shows(id, text string) {
 	v.t.Helper()
 	v.until(fmt.Sprintf(`document.getElementById(%q)?.innerText.includes(%q) ?? false`, id, text))

@@ -19,7 +19,7 @@ type Chart struct {
 	ID, Title string
 	Note      string // below the title
 	Summary   string // what a reader who does not see the lines is told
-	Empty     string // in place of a drawing that has no points yet
+	Empty     string // shown instead of a drawing that has no points yet
 	Cut       string // what the vertical axis leaves out; empty: nothing
 	Series    []Series
 	Marks     []Mark
@@ -56,7 +56,7 @@ type curve struct {
 	apart     bool      // of table and CSV alone
 }
 
-// A plot is what a chart draws, lists and gives as CSV.
+// A plot holds the points that a chart draws, lists and exports as CSV.
 type plot struct {
 	x      []float64
 	keys   []float64 // a number for each point that stays its own while others come: a round, or a time
@@ -70,7 +70,7 @@ type plot struct {
 	cut    bool                         // it leaves out what few points have
 }
 
-// listed is how many points a chart's table lists, the newest first.
+// listed is the number of points in a chart's table: the newest, the last first.
 const listed = 12
 
 // draw fills in the drawing of a chart, what is said of its points, and its table.
@@ -109,7 +109,7 @@ func (c *Chart) draw(p plot) {
 	}
 }
 
-// axisLabel is a tick of the horizontal axis: thousands are short.
+// axisLabel formats a tick of the horizontal axis; it shortens thousands.
 func axisLabel(v, step float64) string {
 	if step >= 1000 {
 		return tickLabel(v/1000, step/1000) + "k"
@@ -117,8 +117,8 @@ func axisLabel(v, step float64) string {
 	return tickLabel(v, step)
 }
 
-// extent is what the vertical axis shows. Bands widen it by no more than the half of them do, so that the first, wide ones do not
-// flatten the line.
+// extent returns the range of the vertical axis; ok is false if there is nothing to show. A band widens it by at most
+// the median of its half width, so that the first, wide ones do not flatten the line.
 func (p plot) extent() (low, high float64, ok bool) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, k := range p.curves {

@@ -31,8 +31,8 @@ func (w *scene) chartOf(t *testing.T, id string, by By) Chart {
 	return Chart{}
 }
 
-// TestOneSlowRound flattens no curve: the axis keeps to the others, and says what it leaves out. Where all are alike, or grow, it
-// leaves out nothing.
+// TestOneSlowRound checks that one slow round flattens no curve: the axis keeps to the others, and the page shows
+// what it leaves out. Where all are alike, or grow, it leaves out nothing.
 func TestOneSlowRound(t *testing.T) {
 	w := newScene()
 	w.learn(20)
@@ -93,7 +93,8 @@ func TestAxes(t *testing.T) {
 	}
 }
 
-// TestMarks: restarts, reopened attempts and void rounds stand at the next point, in the drawing, in words and in the CSV.
+// TestMarks checks that restarts, reopened attempts and void rounds appear at the next point, in the drawing, in
+// words and in the CSV.
 func TestMarks(t *testing.T) {
 	w := newScene()
 	eventful(w)
@@ -209,7 +210,8 @@ func TestModelIsToBeHad(t *testing.T) {
 	}
 }
 
-// TestTimeLeft is told of a pace alone, as a range, and not where nothing goes on.
+// TestTimeLeft checks that the time left is shown only once there is a pace, as a range, and not where nothing goes
+// on.
 func TestTimeLeft(t *testing.T) {
 	tiles := func(w *scene) string { return text(w.document(t).byID("tiles")) }
 	says := func(w *scene, want string) {
@@ -265,7 +267,7 @@ func TestNothingIsSpentBeforeAnybodyCame(t *testing.T) {
 	w.document(t).says("privacy", "Spent epsilon at most 0.987, delta 1e-06, by the event that is charged most")
 }
 
-// TestStageRows: one for each process that is asked, with what says something.
+// TestStageRows checks that there is a row for each process that is asked, with the numbers that matter.
 func TestStageRows(t *testing.T) {
 	w := newScene()
 	w.learn(3)

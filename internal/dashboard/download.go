@@ -21,7 +21,7 @@ func (p *page) download(file, kind string, format func(model.Snapshot) ([]byte, 
 			return
 		}
 		attach(w, p.board.config.Task.Name+"-"+file, kind)
-		_, _ = w.Write(out) // whoever asked has gone
+		_, _ = w.Write(out) // on an error the client has gone
 	}
 }
 
@@ -32,7 +32,7 @@ func (p *page) chart(w http.ResponseWriter, r *http.Request) {
 	for _, f := range st.figures(p.board.config.Task, ByRounds) {
 		if ok && f.ID == id {
 			attach(w, p.board.config.Task.Name+"-"+id+".csv", "text/csv; charset=utf-8")
-			_ = f.plot.csv(w, f.lead) // whoever asked has gone
+			_ = f.plot.csv(w, f.lead) // on an error the client has gone
 			return
 		}
 	}
@@ -45,7 +45,7 @@ func attach(w http.ResponseWriter, file, kind string) {
 	w.Header().Set("Content-Disposition", `attachment; filename="`+clean(file)+`"`)
 }
 
-// clean keeps what a header may hold of a name.
+// clean replaces the characters of a name that a header may not hold by underscores.
 func clean(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {

@@ -6,7 +6,7 @@ import (
 	"github.com/panlearn/panlearn/internal/wording"
 )
 
-// ended is the verdict after the end.
+// ended returns the verdict after the end.
 func (st *state) ended() Verdict {
 	p := st.progress
 	switch st.stopped.How {

@@ -15,11 +15,11 @@ type update struct {
 	Parts map[string]string `json:"parts"` // HTML by the id of the element that it fills
 }
 
-// beat is how long a stream may be silent: a comment then shows both sides that the other is there.
+// beat bounds the silence of a stream of events: after it, a comment shows each side that the other is there.
 const beat = 15 * time.Second
 
-// events is a stream of updates. Each stream looks at the board by itself and remembers what it has sent, so that a slow
-// reader misses moments and holds up nobody.
+// events serves a stream of updates. Each stream looks at the board by itself and remembers what it has sent, so that
+// a slow reader misses moments and holds up nobody.
 func (p *page) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case p.streams <- struct{}{}:

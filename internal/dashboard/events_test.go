@@ -104,7 +104,7 @@ func (s *served) open() reader {
 	return reader{s.t, conn, resp, bufio.NewReader(resp.Body)}
 }
 
-// next is the next update; false at the end of the stream.
+// next returns the next update; false at the end of the stream.
 func (r reader) next() (update, bool) {
 	r.t.Helper()
 	for {

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// By is what the horizontal axis of the curves over rounds counts.
+// By is the unit of the horizontal axis of the curves over rounds.
 type By string
 
 // The axes.
@@ -23,7 +23,7 @@ const (
 	ByTime   By = "time"
 )
 
-// byOf is the axis that a reader asks for.
+// byOf parses the axis that a reader asks for; ByRounds is the default.
 func byOf(s string) By {
 	if by := By(s); by == ByUsers || by == ByTime {
 		return by
@@ -46,7 +46,7 @@ func (f figure) chart() Chart {
 	return c
 }
 
-// figures are all of a page: those of progressive validation first.
+// figures returns all figures of a page: those of progressive validation first.
 func (st *state) figures(task Task, by By) []figure {
 	quality := st.validation(task, by)
 	if f, streams := st.surprise(by); streams {
@@ -91,7 +91,7 @@ func (st *state) curve(name string, value func(roundPoint) float64) curve {
 	return c
 }
 
-// roundFigure is a figure with a point for each round that was kept.
+// roundFigure returns a figure with a point for each round that was kept.
 func (st *state) roundFigure(c Chart, by By, p plot) figure {
 	points := st.rounds.points
 	c.Empty = noRound
@@ -114,7 +114,7 @@ func (st *state) roundFigure(c Chart, by By, p plot) figure {
 	return f
 }
 
-// abscissae are where the points lie horizontally, and what that counts.
+// abscissae returns the horizontal positions of the points, and the name of the axis.
 func abscissae(points []roundPoint, by By, kind wording.Kind) (xs []float64, name string) {
 	if len(points) == 0 {
 		return nil, "round"
@@ -128,7 +128,7 @@ func abscissae(points []roundPoint, by By, kind wording.Kind) (xs []float64, nam
 	return xs, name
 }
 
-// ago is the unit in which a time of so long is told.
+// ago returns the unit in which a duration of this length is shown.
 func ago(long time.Duration) (unit time.Duration, name string) {
 	switch {
 	case long >= 72*time.Hour:
@@ -154,7 +154,8 @@ func secondsTick(v, step float64) string {
 	return tickLabel(v*1000, step*1000) + " ms"
 }
 
-// course says in words how a line runs.
+// course describes how a line runs: its first, last, lowest and highest values. It is empty for a curve without
+// values.
 func course(c curve, points []roundPoint, format func(float64) string) string {
 	i := slices.IndexFunc(c.y, finite)
 	if i < 0 {
@@ -169,7 +170,7 @@ func course(c curve, points []roundPoint, format func(float64) string) string {
 		format(low), format(high))
 }
 
-// reports are those that came, over time.
+// reports returns the figure of reports per second, accepted and refused.
 func (st *state) reports() figure {
 	points := st.rates.points
 	c := Chart{ID: "reports", Title: "Reports per second", Empty: "No report has been counted since this process began.",
@@ -207,7 +208,7 @@ func (st *state) reports() figure {
 	return f
 }
 
-// validation are the figures of the scores that the task has, none where validation is off.
+// validation returns the figures of the scores that the task has, none if validation is off.
 func (st *state) validation(task Task, by By) (out []figure) {
 	v := st.progress.Validation
 	if v == nil {
@@ -227,7 +228,7 @@ func (st *state) validation(task Task, by By) (out []figure) {
 		func(p roundPoint) *score { return p.Loss }))
 }
 
-// surprise is the figure of how surprising each round of a stream without an end was; false where there is none.
+// surprise returns the figure of how surprising each round of a stream without an end was; false if there is none.
 func (st *state) surprise(by By) (figure, bool) {
 	if st.progress.Tracking == nil {
 		return figure{}, false
@@ -251,7 +252,8 @@ func (st *state) surprise(by By) (figure, bool) {
 		plot{curves: []curve{own, alarm}, format: number, label: tickLabel}), true
 }
 
-// scores are one score of progressive validation beside that of the best constant; of is nil where a round has none.
+// scores returns the figure of one score of progressive validation beside that of the best constant; of returns nil
+// for a round without the score.
 func (st *state) scores(c Chart, by By, p plot, level constant, of func(roundPoint) *score) figure {
 	c.Note += " To compare with: " + level.text(p.format)
 	if st.progress.Tracking != nil && st.progress.Baseline != nil {
@@ -277,13 +279,14 @@ func (st *state) scores(c Chart, by By, p plot, level constant, of func(roundPoi
 	return st.roundFigure(c, by, p)
 }
 
-// A constant is what the best constant prediction scores, or guessing.
+// A constant is the score of the best constant prediction, or of guessing.
 type constant struct {
 	name  string
 	value *float64 // nil: unknown
 }
 
-// constants are its accuracy and its loss; b is nil where nothing is released of the labels: then accuracy is compared with guessing.
+// constants returns the accuracy and the loss of the best constant. b is nil if nothing is released of the labels:
+// then accuracy is compared with guessing.
 func constants(b *practical.Baseline, task Task) (accuracy, loss constant) {
 	accuracy, loss = constant{name: "the majority class"}, constant{name: "the best constant"}
 	if task.Classes == 0 {
@@ -299,7 +302,8 @@ func constants(b *practical.Baseline, task Task) (accuracy, loss constant) {
 	return accuracy, loss
 }
 
-// rootMeanSquare is the error of a constant whose squared loss is c, as method.Scores.RootMeanSquare has it.
+// rootMeanSquare returns the error of a constant whose squared loss is c, as method.Scores.RootMeanSquare computes
+// it.
 func (c constant) rootMeanSquare(unit float64) constant {
 	if c.value != nil {
 		v := method.Scores{Recent: method.Band{Value: *c.value}}.RootMeanSquare(unit).Recent.Value
@@ -315,7 +319,7 @@ func (c constant) text(format func(float64) string) string {
 	return c.name + " has about " + format(*c.value)
 }
 
-// text says what the plan expects of the loss.
+// text describes the loss that the plan expects; empty if e is nil.
 func (e *Expected) text() string {
 	switch {
 	case e == nil:

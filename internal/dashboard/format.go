@@ -41,7 +41,7 @@ func number(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-// percent has a space that does not break.
+// percent formats a fraction in percent, with a space that does not break.
 func percent(x float64) string { return fmt.Sprintf("%.1f\u00a0%%", 100*x) }
 
 // lasted prints a duration with the precision that people read.
@@ -69,18 +69,19 @@ func clock(at, now time.Time) string {
 // counted prints how many of a noun there are.
 func counted(n uint64, of wording.Noun) string { return count(n) + " " + of.Of(n) }
 
-// capital is a text that begins a sentence.
+// capital returns s with its first letter, of one byte, in upper case.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// noiseNorm is the Euclidean norm that the privacy noise of the last gradient is expected to have, or a little less.
+// noiseNorm returns the Euclidean norm that the privacy noise of the last gradient is expected to have, or a little
+// less.
 func noiseNorm(a service.Applied, parameters int) float64 {
 	return a.NoiseStd * math.Sqrt(float64(parameters))
 }
 
-// signal is the norm of a noisy gradient over that of its noise; false where there was no gradient. Where there is no signal
-// it is about 1.
+// signal returns the norm of a noisy gradient over that of its noise; false if there was no gradient. Without a
+// signal it is about 1.
 func (p roundPoint) signal() (float64, bool) {
 	if p.Gradient == 0 || p.Noise == 0 {
 		return 0, false

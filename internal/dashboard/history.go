@@ -32,7 +32,7 @@ func (h *history[T]) add(x T) {
 	h.points, h.stride = h.points[:kept/2], 2*h.stride
 }
 
-// all are the points, the incomplete one too.
+// all returns the points, with the incomplete one.
 func (h *history[T]) all() []T {
 	out := append(make([]T, 0, len(h.points)+1), h.points...)
 	if h.n > 0 {

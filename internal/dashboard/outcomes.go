@@ -4,10 +4,10 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// An Outcome is how many reports ended so, in words.
+// An Outcome is the number of reports that ended in one way, in words.
 type Outcome struct{ Words, Name, Count string }
 
-// outcomeWords say what became of reports.
+// outcomeWords describes the outcomes of reports.
 var outcomeWords = map[stage.Reason]string{
 	stage.Accepted:      "accepted and counted",
 	stage.WrongRound:    "refused: sent to another round",
@@ -23,7 +23,7 @@ var outcomeWords = map[stage.Reason]string{
 	stage.Closed:        "refused: came when the round was full; its device joins another",
 }
 
-// outcomes are those that happened, and whose counts they are.
+// outcomes returns the outcomes that occurred, and a description of whose counts they are.
 func (st *state) outcomes() (out []Outcome, of string) {
 	of = "the batches that this process committed: reports accepted, and messages refused"
 	if st.counts != nil {

@@ -8,19 +8,20 @@ import (
 )
 
 const (
-	// paced is how many of the newest rounds tell the pace.
+	// paced is the number of newest rounds that the pace is estimated from.
 	paced = 32
-	// fewest is how many of them are needed before the page speaks of the time that is left.
+	// fewest is the number of rounds needed before the page estimates the time left.
 	fewest = 3
 )
 
-// A lap is how long a round took, with the void ones before it, and how many users it counted.
+// A lap holds the duration of a round, with that of the void rounds before it, and the number of users counted in it.
 type lap struct {
 	Took  time.Duration `json:"took"`
 	Users uint64        `json:"users"`
 }
 
-// slow is a time that a round of late took hardly ever; 0 where too few rounds are known.
+// slow returns a duration that hardly any recent round exceeded: three times their 90 % quantile, plus quiet; 0 if
+// too few rounds are known.
 func (st *state) slow() time.Duration {
 	if len(st.laps) < fewest {
 		return 0
@@ -33,7 +34,8 @@ func (st *state) slow() time.Duration {
 	return 3*took[len(took)-1-len(took)/10] + quiet
 }
 
-// left is the time that the rounds of the plan still take: its quarters, if those to come take as long as those of late, user by user.
+// left returns the quartiles of the time until the plan ends, if the rounds to come take as long as the recent ones,
+// user by user.
 func (st *state) left(task Task) (low, high time.Duration) {
 	p := st.progress
 	steps := float64(p.Rounds - min(p.Rounds, p.Steps))
@@ -80,7 +82,7 @@ func span(low, high time.Duration) string {
 	return fmt.Sprintf("%s to %s %s", a, b, name)
 }
 
-// timeLeft is a tile; false for a task without end, and after the end.
+// timeLeft returns the tile of the time left; false for a task without end, and after the end.
 func (st *state) timeLeft(task Task, level Level, now time.Time) (Tile, bool) {
 	p, t := st.progress, Tile{Name: "Time left", Value: "not known yet"}
 	switch {
@@ -99,7 +101,8 @@ func (st *state) timeLeft(task Task, level Level, now time.Time) (Tile, bool) {
 	return t, true
 }
 
-// needed is a tile: how many users the rounds that are left want; false for a task without end, and after the end.
+// needed returns the tile of the users that the remaining rounds need; false for a task without end, and after the
+// end.
 func (st *state) needed(task Task) (Tile, bool) {
 	p := st.progress
 	if p.Rounds == 0 || st.stopped != nil || task.Needs == nil {

@@ -42,7 +42,7 @@ var build = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 })
 
-// Options are how a page is served. The zero value is right for programs.
+// Options configures how a page is served. The zero value is right for programs.
 type Options struct {
 	Streams  int           // of events at a time; default 16
 	Every    time.Duration // between looks at what has changed; default 1 s
@@ -88,7 +88,7 @@ func Handler(b *Board, done <-chan struct{}, o Options) http.Handler {
 		}
 		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
-			_, _ = w.Write(text) // whoever asked has gone
+			_, _ = w.Write(text) // on an error the client has gone
 		})
 	}
 	return strict(mux)
@@ -106,7 +106,7 @@ func strict(h http.Handler) http.Handler {
 	})
 }
 
-// released is the model. It is read anew if ctx allows and it is time.
+// released returns the model. It reads a newer one if ctx allows and the last was read long enough ago.
 func (p *page) released(ctx context.Context) *Model {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +116,7 @@ func (p *page) released(ctx context.Context) *Model {
 	return p.model.get(ctx, p.board)
 }
 
-// view is the page now.
+// view returns the view of the page now.
 func (p *page) view(ctx context.Context, by By) View { return p.board.view(p.released(ctx), by) }
 
 func (p *page) stopping() bool {
@@ -135,7 +135,7 @@ func (p *page) whole(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(out) // whoever asked has gone
+	_, _ = w.Write(out) // on an error the client has gone
 }
 
 func (p *page) render(name string, v View) ([]byte, error) {

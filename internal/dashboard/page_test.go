@@ -46,7 +46,7 @@ func TestPageWithoutScript(t *testing.T) {
 	}
 }
 
-// TestPageBeforeAnything: a page that nothing was told says so in words.
+// TestPageBeforeAnything checks that a page without any information yet shows this in words.
 func TestPageBeforeAnything(t *testing.T) {
 	w := newScene()
 	w.Board.config.Model = nil
@@ -166,7 +166,8 @@ func TestHostileNames(t *testing.T) {
 	d.says("privacy", hostile, "Began with "+hostile)
 }
 
-// TestPageHasNoUserData: all numbers of a page come from rounds and counts; what a stage says in words is not repeated.
+// TestPageHasNoUserData checks that all numbers of a page come from rounds and counts, and that texts of a stage are
+// not repeated.
 func TestPageHasNoUserData(t *testing.T) {
 	w := newScene()
 	w.learn(3)

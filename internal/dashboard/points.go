@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// kinds are the signs of what happened.
+// kinds returns the signs of what happened.
 func (m marks) kinds() (out []Mark) {
 	for _, k := range []struct {
 		n    uint64
@@ -27,7 +27,7 @@ func (m marks) kinds() (out []Mark) {
 	return out
 }
 
-// text says what happened since the point before; empty: nothing.
+// text describes what happened since the point before; empty if nothing did.
 func (m marks) text() string {
 	var parts []string
 	for _, p := range []struct {
@@ -50,7 +50,7 @@ func (m marks) text() string {
 	return "Before it " + strings.Join(parts, ", ") + "."
 }
 
-// say is what is said of a point, in one line.
+// say describes a point in one line.
 func (p plot) say(i int) string {
 	var values []string
 	for _, k := range p.curves {
@@ -74,8 +74,8 @@ func (p plot) say(i int) string {
 	return out
 }
 
-// points is a line for each point: its key, its place on the horizontal axis, that of each line on the vertical one or -, and
-// after a bar what is said of it.
+// points returns a line for each point: its key, its place on the horizontal axis, that of each line on the vertical
+// one or -, and after a bar its description.
 func (p plot) points(x, y axis) string {
 	var out strings.Builder
 	for i := range p.x {

@@ -8,7 +8,7 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 )
 
-// A Peer is another process.
+// A Peer is a row of the page about another process.
 type Peer struct {
 	Name, State string
 	Level       Level
@@ -18,7 +18,7 @@ type Peer struct {
 // said bounds the cause that a stage tells, in characters.
 const said = 200
 
-// peers are the broker, and each stage process that is asked.
+// peers returns the broker, and each stage process that is asked.
 func (st *state) peers(now time.Time) []Peer {
 	broker := Peer{Name: "Broker", State: "connected", Level: Good}
 	switch {
@@ -80,7 +80,7 @@ func (a Answer) peer() Peer {
 	return p
 }
 
-// oddities are the numbers of a stage that say something where they are not zero.
+// oddities describes the numbers of a stage that matter if they are not zero.
 func oddities(s obs.StageStatus) (out []string) {
 	if q := s.Queue; q.Messages > 0 {
 		text := fmt.Sprintf("waiting for it: %s, %s", countOf(q.Messages, "report"), size(q.Bytes))
@@ -103,7 +103,7 @@ func full(q obs.Queue) bool { return q.MaxBytes > 0 && float64(q.Bytes) >= 0.95*
 
 func calls(n int) string { return countOf(uint64(n), "call") }
 
-// short is a cause in one line, with an end.
+// short returns a cause in one line, cut if it is long.
 func short(cause string) string {
 	cause = strings.Join(strings.Fields(cause), " ")
 	if r := []rune(cause); len(r) > said {

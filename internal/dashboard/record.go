@@ -13,12 +13,12 @@ const (
 	recordVersion = 1
 	// recordSize bounds a record that is read, in bytes: ten times what is written at most.
 	recordSize = 4 << 20
-	// recordEvery is how often a record is written at most, and so what a killed learner forgets of its curves.
+	// recordEvery is the least time between two records, and so bounds what a killed learner forgets of its curves.
 	recordEvery = 10 * time.Second
 )
 
-// A record is what the page keeps beside the state of a task: the curves, which are public, and nothing that anything else needs.
-// A record that is lost, torn or of another task is an empty one.
+// A record holds the curves of a task, which are public. It is kept beside the task's state, and nothing but the page
+// needs it. A record that is lost, torn or of another task counts as an empty one.
 type record struct {
 	Version  int          `json:"version"`
 	Task     string       `json:"task"`

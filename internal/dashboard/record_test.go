@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 )
 
-// restarted is a scene of the same task whose board begins with the record of another's.
+// restarted returns a scene of the same task whose board begins with the record of another's.
 func restarted(t *testing.T, w *scene) *scene {
 	t.Helper()
 	next := newScene()
@@ -158,7 +158,7 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
-// TestRecordIsPublic: what is kept has the fields of rounds, and none besides.
+// TestRecordIsPublic checks that the record has the fields of rounds and no others.
 func TestRecordIsPublic(t *testing.T) {
 	w := recorded(t)
 	w.learn(3)

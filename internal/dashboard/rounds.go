@@ -7,8 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 )
 
-// A roundPoint is a round that was applied, or several that were merged: then all but Took, Slowest, Count, Surprise, which
-// is the largest, and the marks are of the newest.
+// A roundPoint is an applied round, or several that were merged: then Took, Slowest, Count, the marks and Surprise
+// (the largest) are of all, and the rest is of the newest.
 type roundPoint struct {
 	Round    uint64        `json:"round"`
 	Users    uint64        `json:"users"` // counted up to here
@@ -25,7 +25,7 @@ type roundPoint struct {
 	Marks    marks         `json:"marks"`
 }
 
-// marks are what happened since the point before: how often.
+// marks counts the events since the point before.
 type marks struct {
 	Restarts uint64 `json:"restarts,omitempty"` // of the learner
 	Reopened uint64 `json:"reopened,omitempty"` // attempts at a round after its first
@@ -59,7 +59,7 @@ func mergeRounds(older, newer roundPoint) roundPoint {
 	return newer
 }
 
-// pointOf is a committed round; marks are those since the point before.
+// pointOf returns the point of a committed round; since holds the marks since the point before.
 func pointOf(a service.Applied, at time.Time, parameters int, since marks) roundPoint {
 	p := roundPoint{Round: a.Round, Users: a.Users, At: at.UTC(), Count: 1, Took: a.Took, Slowest: a.Took, Gradient: a.GradientNorm,
 		Noise: noiseNorm(a, parameters), Model: a.ModelNorm, Marks: since}
@@ -75,7 +75,7 @@ func pointOf(a service.Applied, at time.Time, parameters int, since marks) round
 	return p
 }
 
-// A ratePoint is some time in which reports came.
+// A ratePoint is a period in which reports came, with their numbers.
 type ratePoint struct {
 	until             time.Time
 	seconds           float64

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noon is when the tests' clocks begin.
+// noon is the time at which the tests' clocks begin.
 var noon = time.Date(2030, 5, 6, 12, 0, 0, 0, time.UTC)
 
 // A clock moves when a test says so.
@@ -182,7 +182,7 @@ func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// A document is a page that was parsed, as a reader without JavaScript has it.
+// A document is a parsed page, as a reader without JavaScript sees it.
 type document struct {
 	*html.Node
 	t *testing.T
@@ -210,7 +210,7 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// all are the elements for which want holds.
+// all returns the elements for which want holds.
 func (d document) all(want func(*html.Node) bool) []*html.Node {
 	var out []*html.Node
 	for n := range d.Descendants() {
@@ -230,7 +230,7 @@ func (d document) byID(id string) *html.Node {
 	return found[0]
 }
 
-// text is what an element says, with single spaces.
+// text returns the text of an element, with single spaces.
 func text(n *html.Node) string {
 	var all []string
 	for c := range n.Descendants() {

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// statusPatience is how long a stage may take to answer.
+	// statusPatience bounds the wait for a stage's answer.
 	statusPatience = 2 * time.Second
 	// statusSize bounds its answer, in bytes.
 	statusSize = 64 << 10
 )
 
-// Stages are the stage processes of a task as `ingest shuffle --http` shows them. What they say is only shown.
+// Stages polls the stage processes of a task at their `ingest shuffle --http`. Their answers are only shown.
 type Stages struct {
 	task   string
 	urls   []string // of their /status
@@ -30,7 +30,7 @@ type Stages struct {
 	client *http.Client
 }
 
-// NewStages takes the addresses of one or more stage processes, such as http://stage:9091.
+// NewStages returns the stages at the addresses of one or more stage processes, such as http://stage:9091.
 func NewStages(task string, addresses []string) (*Stages, error) {
 	s := &Stages{task: task, client: &http.Client{Timeout: statusPatience, Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
@@ -48,7 +48,7 @@ func NewStages(task string, addresses []string) (*Stages, error) {
 	return s, nil
 }
 
-// Tell asks all of them and tells the board.
+// Tell asks all stages for their status and reports the answers to the board.
 func (s *Stages) Tell(ctx context.Context, b *Board) {
 	answers := make([]Answer, len(s.urls))
 	var wait sync.WaitGroup

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 )
 
-// stageProcess answers /status.
+// stageProcess starts a server that answers GET /status, and returns its address.
 func stageProcess(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -53,7 +53,8 @@ func TestStagesTell(t *testing.T) {
 	}
 }
 
-// TestStagesThatAreNone: whatever answers, the learner goes on, and the page says what it is.
+// TestStagesThatAreNone checks that the learner goes on whatever answers at a stage's address, and that the page
+// shows what it is.
 func TestStagesThatAreNone(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer http.HandlerFunc
@@ -113,7 +114,8 @@ func TestNewStagesRefuses(t *testing.T) {
 	}
 }
 
-// TestRates: reports per second of a stage's counters, also when it starts anew.
+// TestRates checks the reports per second that are computed from a stage's counters, also after the stage was
+// restarted.
 func TestRates(t *testing.T) {
 	w := newScene()
 	say := func(accepted, refused uint64) {

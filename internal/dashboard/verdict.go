@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// A Level says how much a verdict matters. It is a class of the style sheet.
+// A Level grades how much a verdict matters. It is a class of the style sheet.
 type Level string
 
 // The levels, from well to broken.
@@ -37,15 +37,16 @@ type Verdict struct {
 var levelWords = map[Level]string{Good: "All is well", Info: "For your information", Warn: "Attention", Wrong: "Something is broken"}
 
 const (
-	// quiet is how long nobody may join a round before the page says that it waits.
+	// quiet is the time without a new user in a round after which the page shows that the round waits.
 	quiet = 30 * time.Second
-	// starving is how long it may be before reports are too few, where rounds are not slower by themselves.
+	// starving is the least time without a new user after which the page warns of too few reports; where rounds are
+	// slower by themselves, it waits longer.
 	starving = 10 * time.Minute
-	// unopened is how long a round may stand without an attempt.
+	// unopened is the time without an attempt at an announced round after which the page warns.
 	unopened = 30 * time.Second
-	// unanswered is how long a stage may not answer: a restart.
+	// unanswered is the longest silence of a stage that counts as a restart.
 	unanswered = 5 * time.Second
-	// failing is how many calls of the broker in a row are more than bad luck.
+	// failing is the number of failed calls of the broker in a row that is more than bad luck.
 	failing = 3
 )
 
@@ -71,8 +72,8 @@ func (st *state) verdict(task Task, now time.Time) Verdict {
 	return v
 }
 
-// judge says the first that is true of: it ended, the broker is lost or fails, no stage works, it has not begun, publishers are refused,
-// a clock is off, a round waits, it learns.
+// judge returns the first verdict that is true of these: the task ended, the broker is lost or fails, no stage works,
+// the task has not begun, publishers are refused, a clock is off, a round waits, it learns.
 func (st *state) judge(task Task, now time.Time) Verdict {
 	since := func(at time.Time) string { return "since " + clock(at, now) }
 	s := &st.stage
@@ -121,7 +122,7 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 // clockOff is the largest error of a clock that the page does not mention.
 const clockOff = 5 * time.Second
 
-// clockVerdict is the verdict where the clock of a role is off, so that what it says of times blames nobody.
+// clockVerdict returns the verdict if the clock of a role is off, so that its times blame nobody.
 func clockVerdict(whose, wrong string, ahead time.Duration) Verdict {
 	way := "ahead of"
 	if ahead < 0 {
@@ -132,7 +133,7 @@ func clockVerdict(whose, wrong string, ahead time.Duration) Verdict {
 		Do:     "Set it, and the broker's, by NTP."}
 }
 
-// diskCauses tell a full disk in the cause of a failing call, and how sure that is.
+// diskCauses lists the texts that show a full disk in the cause of a failing call, and how sure that is.
 var diskCauses = []struct{ in, title string }{
 	{"no space left on device", "The broker's disk is full."},
 	{"its disk is full or broken", "The broker's disk is full or broken."},
@@ -141,7 +142,7 @@ var diskCauses = []struct{ in, title string }{
 	{"slow, or its disk is full", "The broker does not answer: it is slow, or its disk is full."},
 }
 
-// brokerFails is the verdict where calls of the broker fail somebody.
+// brokerFails returns the verdict if calls of the broker fail for a role.
 func brokerFails(whom, role, cause, detail string) Verdict {
 	first := cause
 	for _, end := range []string{"; ", ". ", "? "} {
@@ -173,7 +174,8 @@ func brokerFails(whom, role, cause, detail string) Verdict {
 	return v
 }
 
-// stageFails is the verdict where calls of the broker fail a stage that answers, also one that does not get the lease for it.
+// stageFails returns the verdict if calls of the broker fail for a stage that answers, also for one that does not get
+// the lease because of that.
 func (st *state) stageFails(now time.Time) Verdict {
 	s, detail := &st.stage, "It is tried again."
 	if s.status.Failures > 0 {
@@ -187,7 +189,7 @@ func (st *state) stageFails(now time.Time) Verdict {
 	return v
 }
 
-// here reports whether a stage works on a round, as far as anybody told; workless says whether one works at all.
+// here reports whether a stage is known to work on a round; workless reports whether one works at all.
 func (s *stageState) here(round uint64) bool {
 	if s.asked {
 		return !s.status.Works || s.status.Round >= round
@@ -195,7 +197,7 @@ func (s *stageState) here(round uint64) bool {
 	return s.opened
 }
 
-// collecting is the verdict on a round that a stage has or takes.
+// collecting returns the verdict on a round that a stage has or takes.
 func (st *state) collecting(task Task, now time.Time) Verdict {
 	round, s := st.announced.round, st.stage.status
 	switch {
@@ -227,7 +229,7 @@ func (st *state) collecting(task Task, now time.Time) Verdict {
 	return v
 }
 
-// enough says when less than the cohort will do.
+// enough describes when fewer users than the cohort are enough.
 func enough(users, minimum uint64, deadline *time.Time, now time.Time) string {
 	switch {
 	case deadline == nil:
@@ -238,7 +240,8 @@ func enough(users, minimum uint64, deadline *time.Time, now time.Time) string {
 	return fmt.Sprintf("That is enough at the deadline, %s.", clock(*deadline, now))
 }
 
-// shortOf says how many users the rest of the plan wants, and what it may be short of them.
+// shortOf describes how many users the rest of the plan needs, and why they may not be there; empty for a task
+// without end.
 func (st *state) shortOf(task Task) string {
 	p := st.progress
 	if p.Rounds == 0 || task.Needs == nil {
@@ -273,12 +276,12 @@ func (st *state) learning() Verdict {
 	return v
 }
 
-// diverges reports whether the last round and those of late are predicted worse than by the best constant, surely.
+// diverges reports whether the last round and the recent ones are predicted worse than by the best constant, surely.
 func (st *state) diverges() bool {
 	return st.progress.Validation != nil && st.progress.Validation.Diverges
 }
 
-// divergence says how much worse than the best constant the model is.
+// divergence describes how much worse than the best constant the model is.
 func (st *state) divergence() string {
 	v, text := st.progress.Validation, ""
 	if b := st.progress.Baseline; b != nil && b.Loss != nil {
@@ -292,10 +295,10 @@ func (st *state) divergence() string {
 	return text
 }
 
-// worse reports whether those who report have events that are predicted worse of late than over all, clearly.
+// worse reports whether recent events of those who report are predicted clearly worse than all.
 func (st *state) worse() bool { return st.progress.Validation != nil && st.progress.Validation.Worse }
 
-// roundOf is the announced round, and of how many. Void rounds are announced and not planned.
+// roundOf describes the announced round, and of how many it is. Void rounds are announced and not planned.
 func (st *state) roundOf() string {
 	if st.progress.Rounds == 0 {
 		return fmt.Sprintf("%d, of a task without end", st.announced.round)
@@ -303,12 +306,12 @@ func (st *state) roundOf() string {
 	return fmt.Sprintf("%d of %d", st.announced.round, st.progress.Rounds+st.passed())
 }
 
-// passed is how many committed rounds took no step.
+// passed returns the number of committed rounds that took no step.
 func (st *state) passed() uint64 {
 	return st.progress.Round - min(st.progress.Round, st.progress.Steps)
 }
 
-// promise is what the model reveals at most.
+// promise describes the upper bound on what the model reveals.
 func (st *state) promise() string {
 	if st.task.NoiseKnown {
 		return "with noise that is known: nothing is protected"

@@ -12,13 +12,14 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// What natsjs says of a broker that cannot write; TestPageKnowsTheBrokersCauses (internal/run/runlearner) has its own words.
+// The errors of natsjs for a broker that cannot write; TestPageKnowsTheBrokersCauses (internal/run/runlearner) has
+// its own words.
 const (
 	fullDisk  = "the broker refuses writes: its disk is full or broken; free space there, then restart nats-server, which refuses until then (write 1.blk: no space left on device)"
 	unwritten = "the broker answers reads and not writes: is its disk full? Free space there, then restart nats-server, which refuses until then"
 )
 
-// situations are how a task can stand, and what the top of the page must say of it.
+// situations maps states of a task to the verdict that the top of the page must show.
 var situations = map[string]struct {
 	play    func(*scene)
 	level   Level
@@ -350,7 +351,7 @@ func TestSectionsExist(t *testing.T) {
 	}
 }
 
-// TestPanUsersDropOut: with floors a dead stage costs its users, and the page says so.
+// TestPanUsersDropOut checks that, with floors, a dead stage costs its users, and that the page shows this.
 func TestPanUsersDropOut(t *testing.T) {
 	w := newScene()
 	w.config.Task.Trust = "pan"

@@ -37,7 +37,7 @@ type View struct {
 // A Tile is one number with its name.
 type Tile struct{ Name, Value, Note string }
 
-// A Cohort is how full the announced round is.
+// A Cohort shows how full the announced round is.
 type Cohort struct {
 	Known          bool // a stage tells
 	Round          uint64
@@ -47,7 +47,7 @@ type Cohort struct {
 	Text           string
 }
 
-// Privacy is what the plan may spend on a user, and what is spent. Figures are upper bounds.
+// Privacy shows what the plan may spend on a user, and what is spent. Figures are upper bounds.
 type Privacy struct {
 	Facts []Fact
 	Text  string
@@ -62,17 +62,17 @@ type Weights struct {
 	Others bool   // a name has the mark of words that are not declared
 }
 
-// A Weight is one of them with the bar that stands for its effect, on a scale from -100 to 100.
+// A Weight is one weight of the model, with the bar that shows its effect, on a scale from -100 to 100.
 type Weight struct {
 	Name, Value string
 	Left, Width float64
 	Negative    bool
 }
 
-// A Fact is a line of what the page says of task and program.
+// A Fact is a line of the page about task and program.
 type Fact struct{ Name, Value string }
 
-// view is the page now, with curves along an axis. snapshot is nil where no model is known.
+// view returns the view of the page now, with curves along an axis. snapshot is nil if no model is known.
 func (b *Board) view(snapshot *Model, by By) View {
 	st, now := b.look()
 	task := b.config.Task
@@ -105,7 +105,7 @@ func (b *Board) view(snapshot *Model, by By) View {
 	return v
 }
 
-// curvesOf says since when the curves run.
+// curvesOf describes when the curves begin.
 func (st *state) curvesOf(now time.Time) string {
 	if p := st.rounds.points; len(p) > 0 && p[0].At.Before(st.began) {
 		return fmt.Sprintf("They go on over restarts, from round %s, %s; reports begin with this process, %s.", count(p[0].Round), clock(p[0].At, now), clock(st.began, now))
@@ -113,7 +113,8 @@ func (st *state) curvesOf(now time.Time) string {
 	return fmt.Sprintf("They begin with this process, %s.", clock(st.began, now))
 }
 
-// tiles answer first how good the model is, how far the task is, when it is done, and how many users that wants.
+// tiles returns the tiles of the page: first those that show how good the model is, how far the task is, when it is
+// done, and how many users that needs.
 func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
 	p := st.progress
 	accuracy, loss := constants(p.Baseline, task)
@@ -213,8 +214,8 @@ func (st *state) cohort(now time.Time) Cohort {
 	return c
 }
 
-// privacy says what is planned beside what is spent. A round is charged before it is announced, so that a ledger says what the plan
-// may spend before anybody took part.
+// privacy shows the planned cost beside the spent one. A round is charged before it is announced, so before anybody
+// took part the ledger holds only what the plan may spend.
 func (st *state) privacy(task Task) Privacy {
 	p := st.progress
 	switch {
@@ -240,7 +241,7 @@ func (st *state) privacy(task Task) Privacy {
 	return Privacy{Facts: []Fact{spent, planned}, Text: text}
 }
 
-// shown is how many weights the page shows.
+// shown is the number of weights that the page shows.
 const shown = 10
 
 // weightsOf ranks weights by their effects: a weight itself is as large as the unit of its feature is coarse.
@@ -311,10 +312,11 @@ type released struct {
 	read     time.Time
 }
 
-// again is how long a model is shown although a newer one is committed: reading it copies and decodes the whole checkpoint.
+// again is the least time between two reads of the model, even if a newer one is committed: reading it copies and
+// decodes the whole checkpoint.
 const again = 2 * time.Second
 
-// get is the newest model that was read, nil for none. It is not for two goroutines at once.
+// get returns the newest model that was read, nil for none. It must not be called by two goroutines at once.
 func (r *released) get(ctx context.Context, b *Board) *Model {
 	b.mu.Lock()
 	resumed, over, round, now := b.resumed, b.stopped != nil && b.stopped.How != Over && b.stopped.How != Refused, b.progress.Round, b.config.Now()

@@ -25,7 +25,7 @@ func (st *state) workless(now time.Time) bool {
 	return now.Sub(idle) > stage.DefaultLeaseTTL
 }
 
-// asked says who was asked, and what they answered.
+// asked describes which stage processes were asked, and what they answered.
 func (st *state) asked() string {
 	var out []string
 	for _, a := range st.stage.answers {
@@ -45,7 +45,7 @@ func (st *state) asked() string {
 	return "Asked: " + strings.Join(out, "; ") + "."
 }
 
-// noStage is the verdict where workless holds.
+// noStage returns the verdict if workless holds.
 func (st *state) noStage(task Task, now time.Time) Verdict {
 	s := &st.stage
 	waits := "The learner waits."

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// A Broker is how to reach one.
+// A Broker configures the connection to a broker.
 type Broker struct {
 	natsjs.ConnectConfig
 	Wait time.Duration // how long a broker that does not answer yet is waited for
@@ -39,8 +39,8 @@ func (b Broker) Connect(ctx context.Context, name string, log *slog.Logger) (*na
 	}
 }
 
-// Observed is what a role's metrics say of its connection. What cannot be read of a certificate on disk is left out: the next connection
-// says why.
+// Observed returns what a role's metrics show of its connection. A certificate on disk that cannot be read is left
+// out: the next connection reports the error.
 func Observed(conn *natsjs.Conn, clock *Clock) obs.Broker {
 	return obs.Broker{Connected: conn.Connected, Clock: clock.Ahead, Certificates: func() (time.Time, map[string]time.Time) {
 		ends, _ := conn.CertificateExpiry()
@@ -48,11 +48,12 @@ func Observed(conn *natsjs.Conn, clock *Clock) obs.Broker {
 	}}
 }
 
-// Lease is how long a stage's lease is where nobody says otherwise.
+// Lease is the lease of a stage unless it is configured otherwise.
 const Lease = stage.DefaultLeaseTTL
 
-// Ready is a check of readiness: there is a connection, and calls of the broker have not failed for longer than a lease, which is as long
-// as a task may go without them. trouble is why calls fail, and since when; empty: they do not.
+// Ready returns a readiness check: it passes if there is a connection, and if calls of the broker have not failed for
+// longer than a lease, which is as long as a task may go without them. trouble returns the cause of failing calls and
+// since when they fail; the cause is empty while they succeed.
 func Ready(connected func() bool, lease time.Duration, trouble func() (cause string, since time.Time)) obs.Check {
 	return func() error {
 		if !connected() {

@@ -10,14 +10,15 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// ClockOff is the largest difference from the broker's clock that nobody is told of.
+// ClockOff is the largest difference from the broker's clock that is not reported.
 const ClockOff = 5 * time.Second
 
 // A look returns the newest record on a subject that somebody writes again and again.
 type look func(ctx context.Context) (stream.Message, error)
 
-// A Clock knows by how much this machine's clock is ahead of the broker's. The broker stamps each record when it stores it: a record that was not
-// there at one look and is there at the next was stored between the two. The zero Clock knows nothing yet.
+// A Clock measures by how much this machine's clock is ahead of the broker's. The broker stamps each record when it
+// stores it: a record that was absent at one look and present at the next was stored between the two. The zero Clock
+// has measured nothing yet.
 type Clock struct {
 	mu    sync.Mutex
 	at    time.Time        // when it was compared, by what no change of the clock moves; zero: not yet
@@ -32,12 +33,13 @@ const (
 	restLook  = time.Minute
 )
 
-// LeaseOf looks at the lease of a task, which a working stage renews all the time. The learner may not read it.
+// LeaseOf returns a look at the lease of a task, which a working stage renews all the time. The learner may not read
+// it.
 func LeaseOf(conn *natsjs.Conn, task stream.Task) look {
 	return func(ctx context.Context) (stream.Message, error) { return conn.Get(ctx, task.Lease()) }
 }
 
-// RoundsOf looks at the rounds of a task.
+// RoundsOf returns a look at the rounds of a task.
 func RoundsOf(conn *natsjs.Conn, task stream.Task) look {
 	return func(ctx context.Context) (stream.Message, error) { return conn.Latest(ctx, task.Rounds()) }
 }
@@ -100,14 +102,14 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// compared takes the least and the most by which the clock was ahead when it said wall, just now.
+// compared records the least and the most by which the clock was ahead when it showed wall, just now.
 func (c *Clock) compared(wall time.Time, least, most time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.at, c.wall, c.ahead = time.Now(), wall, max(least, min(most, 0))
 }
 
-// clockRunbook says in a sentence how to mend a clock.
+// clockRunbook tells operators how to correct a clock.
 const clockRunbook = "set both by NTP: docs/how-to/runbook.md, clocks"
 
 func (c *Clock) tell(log *slog.Logger, ahead time.Duration, off bool) {

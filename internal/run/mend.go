@@ -15,10 +15,10 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// MendEvery is how often the streams of a task are looked after, beside each reconnection.
+// MendEvery is the period at which the streams of a task are checked, beside each reconnection.
 const MendEvery = 10 * time.Second
 
-// Streams are how a task's streams are provisioned, for who looks after them.
+// Streams holds how a task's streams are provisioned, for KeepProvisioned.
 type Streams struct {
 	Body          *wire.Task
 	Replicas      int
@@ -28,9 +28,9 @@ type Streams struct {
 	Every         time.Duration // 0: MendEvery
 }
 
-// KeepProvisioned looks after each reconnection and now and then whether a task's streams and their consumer are there, until ctx ends or
-// what it returns is called. What the task can do without is made again, where our credentials may; what was lost with it, and what
-// somebody has to do, is said as a warning.
+// KeepProvisioned checks, after each reconnection and now and then, whether a task's streams and their consumer
+// exist, until ctx ends or stop is called. It makes again what the task can do without, if our credentials may; it
+// logs a warning about what was lost with it, and about what somebody has to do.
 func KeepProvisioned(ctx context.Context, conn *natsjs.Conn, name stream.Task, s Streams, log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

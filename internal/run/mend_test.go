@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// A book is a log that can be read while it is written.
+// A book is a log that can be read while it is being written.
 type book struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -32,9 +32,9 @@ func (b *book) has(s string) bool {
 	return strings.Contains(b.buf.String(), s)
 }
 
-// TestStreamsAreMadeAgain: reports that a server keeps in its memory go with it, and an operator deletes the wrong thing. The stage's
-// reader works on without a restart, above the sequences of before; streams that decide rounds are not made again under a task that has
-// begun, which the log says.
+// TestStreamsAreMadeAgain checks what happens when reports that a server keeps in its memory are lost with it, or an
+// operator deletes the wrong stream. The stage's reader works on without a restart, above the sequences of before;
+// streams that decide rounds are not made again under a task that has begun, which is logged.
 func TestStreamsAreMadeAgain(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: dir, Listen: "127.0.0.1:0"})

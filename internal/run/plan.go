@@ -155,7 +155,7 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 	return p.ForLoss(loss, features.Bound(), features.Labels()...), nil
 }
 
-// Score is what devices compute of their events beside the gradient; nil where they compute nothing.
+// Score returns the function by which devices score their events beside the gradient; nil if they score nothing.
 func (j Job) Score() func(dst, theta []float64, e convex.Example) {
 	if j.Problem.Validation == nil {
 		return nil
@@ -163,12 +163,12 @@ func (j Job) Score() func(dst, theta []float64, e convex.Example) {
 	return report.NewScorer(j.Features, *j.Problem.Validation, j.Loss).Score
 }
 
-// Assuming is what the plan's epsilon rests on, see accounting.Trust.Assuming.
+// Assuming describes the assumptions behind the plan's epsilon, see accounting.Trust.Assuming.
 func (j Job) Assuming() string {
 	return j.Problem.Trust.Assuming(j.Problem.HonestFraction, wording.Of(j.Plan).Reporter().Many)
 }
 
-// Suite is how reports of a task are sealed.
+// Suite returns the cipher suite that seals a task's reports.
 func Suite(spec *task.Spec) (wire.Suite, error) {
 	switch spec.Privacy.Seal {
 	case "hpke":
@@ -179,7 +179,7 @@ func Suite(spec *task.Spec) (wire.Suite, error) {
 	return 0, fmt.Errorf("privacy.seal: %q, want hpke or none", spec.Privacy.Seal)
 }
 
-// Wire is the body of the job's Task message, without keys, name and version.
+// Wire returns the body of the job's Task message, without keys, name and version.
 func (j Job) Wire() (*wire.Task, error) {
 	if err := j.Runnable(); err != nil {
 		return nil, err
@@ -195,8 +195,8 @@ func (j Job) Wire() (*wire.Task, error) {
 	return &wire.Task{Declaration: declaration, Suite: suite, Plan: j.Plan}, nil
 }
 
-// PaperNoiseStd is what a round's noise would be with the paper's closed-form constants, in units of the clip norm. It
-// is an error where they do not apply.
+// PaperNoiseStd returns the noise of a round under the paper's closed-form constants, in units of the clip norm. It
+// returns an error where they do not apply.
 func PaperNoiseStd(j Job) (float64, error) {
 	first := manifest.Gradients(j.Plan)
 	units := first.Cohort * max(1, first.Mechanism.Units) // that report for themselves

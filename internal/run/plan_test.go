@@ -103,7 +103,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSizesAreUpperBounds of what is really sent, and not far from it.
+// TestSizesAreUpperBounds checks that sizes bound what is really sent, and are not far from it.
 func TestSizesAreUpperBounds(t *testing.T) {
 	body, err := runtest.Job(t, runtest.Small(t)).Wire()
 	if err != nil {

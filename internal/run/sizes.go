@@ -17,7 +17,7 @@ const MaxBundle = 64
 // MostPayload is the largest max_payload that a NATS server can be configured with, in bytes.
 const MostPayload = 64 << 20
 
-// headerRoom is what an adapter needs beside a message's data, in bytes.
+// headerRoom is the number of bytes that an adapter needs beside a message's data.
 const headerRoom = 4 << 10
 
 // carried refuses a plan with a message that no broker takes, however it is configured.
@@ -33,8 +33,8 @@ func (j Job) carried() error {
 	return sizes.Fit(stream.Limits{MaxPayload: MostPayload - headerRoom})
 }
 
-// bundleOf is the most users that one report message of a plan may carry: as many as fit through a broker with the
-// usual limit, so that large reports are not refused for the sake of gateways.
+// bundleOf returns the largest number of users in one report message of a plan: as many as fit through a broker with
+// the usual limit, so that large reports are not refused for the sake of gateways.
 func bundleOf(suite wire.Suite, reportBytes, cohort uint64) uint32 {
 	n := int(min(MaxBundle, cohort))
 	for n > 1 && seal.ReportSize(suite, n, n*int(reportBytes)) > natsjs.DefaultMaxPayload-headerRoom {

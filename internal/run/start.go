@@ -63,7 +63,7 @@ func (s *Start) statement() *wire.StartPrivacy {
 	return out
 }
 
-// in is the problem with the start.
+// in returns the problem with the start.
 func (s *Start) in(p planning.Problem) planning.Problem {
 	p.Start, p.StartHash = s.Point, s.Hash
 	if p.Practical != nil {

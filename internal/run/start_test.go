@@ -21,7 +21,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// warm is a task file beside the snapshot of another task of the same features, whose weights in units of the data are given.
+// warm writes a task file beside the snapshot of another task of the same features, whose weights are given in units
+// of the data.
 func warm(t *testing.T, file string, weights ...float64) (path string, snapshot []byte) {
 	t.Helper()
 	other := runtest.Parsed(t, file)

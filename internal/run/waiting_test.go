@@ -80,7 +80,8 @@ func TestACohortOfSingleReportsWaits(t *testing.T) {
 	}
 }
 
-// TestStreamOfReportsFollowsThePlan: it holds twice what four cohorts of single reports take, within its bounds, unless somebody says how much.
+// TestStreamOfReportsFollowsThePlan checks that the stream holds twice what four cohorts of single reports take,
+// within its bounds, unless its size is configured.
 func TestStreamOfReportsFollowsThePlan(t *testing.T) {
 	conn := broker(t)
 	for name, test := range map[stream.Task]struct {
@@ -124,7 +125,8 @@ func TestStreamOfReportsFollowsThePlan(t *testing.T) {
 	}
 }
 
-// TestDoctorSeesFewReportsOfAnAttempt: a stream of before has the limit of before, and doctor says how it is raised.
+// TestDoctorSeesFewReportsOfAnAttempt checks that a stream made by an earlier version has the limit of that version,
+// and that doctor tells how it is raised.
 func TestDoctorSeesFewReportsOfAnAttempt(t *testing.T) {
 	conn := broker(t)
 	_, sizes := large(t, 1000, 10_000)

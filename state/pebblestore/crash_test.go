@@ -17,7 +17,7 @@ import (
 
 const folder = "state/pebble"
 
-// shortTail has tests archive at every second commit.
+// shortTail is the Options.Tail with which tests archive at every second commit.
 const shortTail = 3
 
 // A life is a run of a script over several starts of the store, on a file system that is about to be hurt. It

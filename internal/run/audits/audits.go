@@ -1,5 +1,6 @@
-// Package audits says what is audited of a planned task: every mechanism of the plan, against every adversary that its trust knows, on rows
-// that the client's own encoder turns into vectors as far apart as any that are found. Package audit runs it.
+// Package audits selects what is audited of a planned task: every mechanism of the plan, against every adversary that
+// its trust knows, on rows that the client's own encoder turns into vectors as far apart as any that are found.
+// Package audit runs it.
 package audits
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A Mechanism is what every round of some phases runs.
+// A Mechanism describes the mechanism that each round of some phases runs.
 type Mechanism struct {
 	Phases    []int  `json:"phases"`    // counted from 1
 	Statistic string `json:"statistic"` // what devices report, see report.Statistic, or minimisers
@@ -26,22 +27,22 @@ type Mechanism struct {
 	P           float64 `json:"p"`
 	FloorTrials uint64  `json:"floor_trials"`
 	Units       uint64  `json:"units"` // K of one report
-	// RoundsPerUser is T of one user. UsersTogether is how many users change in the round that is audited, and UnitsTogether how many
-	// units of the report of each.
+	// RoundsPerUser is T, the rounds of one user. UsersTogether is the number of users who change in the audited
+	// round, and UnitsTogether the number of units that change in the report of each.
 	RoundsPerUser int    `json:"rounds_per_user"`
 	UsersTogether uint64 `json:"users_together"`
 	UnitsTogether uint64 `json:"units_together"`
 }
 
-// An Audit is of a mechanism, against one adversary.
+// An Audit holds one mechanism and the configuration of its audit against one adversary.
 type Audit struct {
 	Mechanism
 	Config audit.Config
 }
 
-// Of has one audit for each distinct mechanism of the plan and each adversary of the task's trust, so that the claims about all
-// of them are tested at DefaultConfidence together. The learner's runs the honest users of a planned round alone: what the claim
-// relies on.
+// Of returns one audit for each distinct mechanism of the plan and each adversary of the task's trust, configured so
+// that the claims about all of them are tested at DefaultConfidence together. The audit against the learner runs only
+// the honest users of a planned round, which the claim relies on.
 func Of(job run.Job, trials int) ([]Audit, error) {
 	type identity struct {
 		params    randomizer.Params
@@ -92,14 +93,15 @@ func Of(job run.Job, trials int) ([]Audit, error) {
 	return out, nil
 }
 
-// A size is what a report is about, and the noise in it.
+// A size holds the randomizer's parameters for a report, with the units that it is about, and the accountant's
+// release, with the noise in it.
 type size struct {
 	params  randomizer.Params
 	release accounting.Release
 }
 
-// smallest is the size of a silo that lacks as many units as it may, where silos make up for that with noise of their own: under trust local, if
-// all of their units are in every round. Else it is what was planned.
+// smallest returns the size of a silo that lacks as many units as it may, if silos make up for the lack with noise of
+// their own: under trust local, if all of their units are in every round. Otherwise it returns the planned size.
 func smallest(a *accounting.Accountant, job run.Job, phase int, planned size) (size, error) {
 	of := manifest.Costliest(job.Plan, phase)
 	least := job.Problem.Silos.Least

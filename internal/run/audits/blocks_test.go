@@ -16,7 +16,7 @@ import (
 
 const items = 16 // of a person
 
-// blocksJob is the quickstart's, planned for reports about blocks.
+// blocksJob returns the quickstart's job, planned for reports about blocks.
 func blocksJob(t *testing.T, change func(*planning.Problem), sets ...string) run.Job {
 	t.Helper()
 	job := quickstartJob(t, sets...)

@@ -26,7 +26,8 @@ func (f found) encoder(p randomizer.Params, entropy audit.Entropy) (audit.Encode
 	return out, err
 }
 
-// block is what somebody holds on an input: as many units of it as change together, and others that are at the minus whatever the input is.
+// block returns the block that the audited reporter holds on an input: f.within units that change together with the
+// input, and f.others that are at Minus on each.
 func (f found) block(of audit.Input) (b block.Block) {
 	for i := range f.within + f.others {
 		row := f.rows[of]
@@ -47,7 +48,7 @@ func (s scene) maker(p randomizer.Params, entropy audit.Entropy) (*report.Maker,
 	return m, m.At(s.point, s.frame)
 }
 
-// crowd is the scene with many features and no scores, for those whose report is of the zero vector.
+// crowd returns the scene with many features and no scores, for those whose report is of the zero vector.
 func (s scene) crowd() scene {
 	const features, triangle = 512, 32 // numbers of the same order
 	s.of.Scores, s.of.Score, s.of.Features = 0, nil, features

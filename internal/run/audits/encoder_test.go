@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// unclipped is an encoder that skips the clip: it cuts what a row says to the clip norm coordinate by coordinate, so that the stage finds no
-// count out of range.
+// unclipped is an encoder that skips the clip: it cuts a row's vector to the clip norm coordinate by coordinate, so
+// that the stage finds no count out of range.
 type unclipped struct {
 	encoder
 	vectors [3][]float64

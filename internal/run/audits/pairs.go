@@ -30,10 +30,11 @@ type scene struct {
 	bound  float64 // of a row's features
 }
 
-// pairsOf are rows of the task that the client's own encoder turns into vectors far apart in the ball, in a round of a phase that is
-// chosen for it. The pole takes as few coordinates as come near to the largest distance; the spread is of rows far beyond the clip over
-// several features, where an encoder that does not clip the whole vector is farther out than it may be. Of a report about several units the
-// others are zero, or, once more, of one end: what a unit moves must not depend on them.
+// pairsOf returns rows of the task that the client's own encoder turns into vectors far apart in the ball, in a round
+// of a phase that is chosen for it. The pole takes as few coordinates as come near to the largest distance; the
+// spread is of rows far beyond the clip over several features, where an encoder that does not clip the whole vector
+// is farther out than it may be. In a report about several units the others are zero, or, once more, of one end: what
+// a unit moves must not depend on them.
 func pairsOf(job run.Job, phase int, params randomizer.Params, within uint64) ([]audit.Pair, error) {
 	all, err := foundFor(job, phase, params, within)
 	if err != nil {
@@ -103,8 +104,8 @@ const (
 	most      = 4 // coordinates that run
 )
 
-// wideFrame is a frame of the phase's kind in which features decide alone: nothing is moved, cut or weighed against them. nil where a round
-// has none.
+// wideFrame returns a frame of the phase's kind in which features decide alone: nothing is moved, cut or weighed
+// against them. It returns nil if a round has none.
 func wideFrame(of report.Config) *convex.Frame {
 	p := of.Practical
 	if p == nil || of.Statistic == report.Moments {
@@ -123,7 +124,8 @@ func wideFrame(of report.Config) *convex.Frame {
 	return f
 }
 
-// featuresOf are so many features, indicators first, which have no squares beside them, and never a practical plan's intercept.
+// featuresOf returns the indices of at most wide features, in order: indicators first, since they have no squares
+// beside them, and never a practical plan's intercept.
 func featuresOf(of report.Config, wide int) (out []int32) {
 	p := of.Practical
 	n, indicator := of.Features, func(int) bool { return false }
@@ -144,13 +146,13 @@ func featuresOf(of report.Config, wide int) (out []int32) {
 	return out
 }
 
-// A found pair of rows, and what they say.
+// A found is a pair of rows that search found, with the way from the vector of one to that of the other.
 type found struct {
 	scene
 	name  string
 	rows  [3]convex.Example // by audit.Input
 	along []float64         // from minus to plus
-	// others are units of the report that do not change and are not zero.
+	// others is the number of units of the report that do not change and are not zero.
 	others uint64
 }
 
@@ -199,8 +201,8 @@ func (s scene) search(name string, features []int32) (best found, err error) {
 						continue // the features alone are to differ
 					}
 					plus, minus := row(value, labels[0]), row(sign*value, labels[1])
-					along := slices.Clone(s.says(exact, plus))
-					for j, v := range s.says(exact, minus) {
+					along := slices.Clone(s.unitVector(exact, plus))
+					for j, v := range s.unitVector(exact, minus) {
 						along[j] -= v
 					}
 					if d := convex.Norm(along); d > farthest*(1+1e-6) {
@@ -218,8 +220,9 @@ func (s scene) search(name string, features []int32) (best found, err error) {
 	return best, nil
 }
 
-// says is what a unit of a row says by itself; of minimisers, where nothing else is in the report, as long as a vector of its own would be.
-func (s scene) says(exact *report.Exact, row convex.Example) []float64 {
+// unitVector returns the vector that a unit of copies of row adds to a report. For minimisers, where a report holds
+// nothing else, it scales the minimiser to the length of one unit's own vector.
+func (s scene) unitVector(exact *report.Exact, row convex.Example) []float64 {
 	if s.of.Prox == nil {
 		return exact.Unit(slices.Repeat([]convex.Example{row}, s.items)...)
 	}
@@ -231,7 +234,7 @@ func (s scene) says(exact *report.Exact, row convex.Example) []float64 {
 	return out
 }
 
-// labels are pairs that the loss takes.
+// labels returns pairs of labels that the loss accepts.
 func (s scene) labels() (out [][2]float64) {
 	var known []float64
 	for _, y := range []float64{-1, 0, 1, -0.1, 0.1, -huge, huge} {
@@ -247,7 +250,8 @@ func (s scene) labels() (out [][2]float64) {
 	return out
 }
 
-// pair keeps the coordinates that differ most: as few as have the share of the distance, and no more than most.
+// pair returns the pair on the coordinates that differ most: as few as have the share of the distance, and no more
+// than most.
 func (f found) pair(share float64, most int) audit.Pair {
 	order := make([]int, len(f.along))
 	for j := range order {

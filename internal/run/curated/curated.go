@@ -64,7 +64,8 @@ func NewPlan(ctx context.Context, spec *task.Spec, people []curator.Person) (Pla
 	return p.curator(ctx)
 }
 
-// PublicOf are the numbers of a task all of whose rows are in one place, of so many people; where single rows are protected, each is a person.
+// PublicOf returns the public numbers of a task all of whose rows are in one place, of so many people; if single rows
+// are protected, each is a person.
 func PublicOf(spec *task.Spec, people int) (curator.Public, error) {
 	p, err := newProblem(spec, nil)
 	p.public.People = people
@@ -120,7 +121,7 @@ func (p problem) curator(ctx context.Context) (Plan, error) {
 	}), nil
 }
 
-// words are those of the task's unit.
+// words returns the words for the task's unit.
 func (p problem) words() wording.Kind {
 	if p.spec.ByUser() {
 		return wording.Kind{Protects: "user", Silos: 1, Once: true}
@@ -128,7 +129,8 @@ func (p problem) words() wording.Kind {
 	return wording.Kind{Protects: "event", Silos: 1, Once: true}
 }
 
-// suits refuses a loss that the method is not proved for: a fit that may not take a step says so before its first.
+// suits returns an error for a loss that the method is not proved for: a fit that may not take a step is refused
+// before its first.
 func (p problem) suits(ctx context.Context, plan *curator.Plan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
@@ -138,7 +140,8 @@ func (p problem) suits(ctx context.Context, plan *curator.Plan) error {
 	return nil
 }
 
-// plan is the folder's, of a method that spends so much.
+// plan returns the Plan of a method that spends so much: the release that the folder starts with, the fit, and the
+// plan as the folder keeps it.
 func (p problem) plan(about statedir.Release, spent accounting.Budget, fit func(context.Context) (statedir.Release, error)) Plan {
 	about.Model = make([]float64, p.public.Dim)
 	p.public.Set.Start(about.Model)
@@ -153,7 +156,8 @@ func (p problem) plan(about statedir.Release, spent accounting.Budget, fit func(
 		Clips: p.clips, Ridge: p.public.Ridge, Set: manifest.WireSet(p.spec.SetDeclaration()), Unit: unit, Silos: 1}}
 }
 
-// better says, in a sentence, that a baseline of package curator has the smaller bound or less noise; empty: none has.
+// better names, in a sentence, a baseline of package curator that has the smaller bound or less noise; empty if there
+// is none.
 func (p problem) better(plan *curator.Plan) string {
 	baselines := []string{"output", "output-phases"}
 	if slices.Contains(baselines, plan.Method) {
@@ -195,7 +199,7 @@ func boundOf(b float64) string {
 	return fmt.Sprintf("%.3g", b)
 }
 
-// bound is one that says something, and a note where it does not.
+// bound returns the bound b if it is below the trivial risk; otherwise nil, with a note added.
 func (p problem) bound(b float64, notes []string) (*float64, []string) {
 	trivial := p.public.Trivial()
 	if b < trivial {
@@ -204,7 +208,8 @@ func (p problem) bound(b float64, notes []string) (*float64, []string) {
 	return nil, append(slices.Clone(notes), fmt.Sprintf("its bound of %.3g says nothing: the start, which needs no data, is within %.3g", b, trivial))
 }
 
-// named puts the method's name before an error that does not have it, and says who people are where rows are protected.
+// named puts the method's name before an error that does not have it, and explains, if rows are protected, that each
+// row is a person.
 func (p problem) named(name string, err error) error {
 	if !strings.HasPrefix(err.Error(), name+": ") {
 		err = fmt.Errorf("%s: %w", name, err)

@@ -193,7 +193,7 @@ func TestBetter(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreOfOneMethod: its name stands once.
+// TestRefusalsAreOfOneMethod checks that a refusal names the method once.
 func TestRefusalsAreOfOneMethod(t *testing.T) {
 	_, err := NewPlan(t.Context(), declared(t, 500, "schedule.algorithm=deletion", "privacy.epsilon=30", "privacy.delta=0.001"), persons(500))
 	if err == nil || strings.Count(err.Error(), "deletion:") != 1 || !strings.Contains(err.Error(), "gradscore") {
@@ -201,7 +201,7 @@ func TestRefusalsAreOfOneMethod(t *testing.T) {
 	}
 }
 
-// TestBoundsSaySomething: a bound that the start is within is none, and a note says so.
+// TestBoundsSaySomething checks that a bound that the start already satisfies is left out, with a note.
 func TestBoundsSaySomething(t *testing.T) {
 	p, err := newProblem(declared(t, 500), persons(500))
 	if err != nil {

@@ -19,7 +19,7 @@ type Oracle struct {
 	Watch   func(depth, queries int64)
 }
 
-// Kappa is L R over the gap where none is asked for.
+// Kappa is L R, the clip norm times the radius, divided by the default gap.
 const Kappa = 20
 
 // Minimize runs the task's method. Its draws are the same in each run: nothing here is secret.

@@ -15,7 +15,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// SampledOf are the numbers of a method of package private, whose units are single rows, for a task of which PublicOf has p.
+// SampledOf returns the public numbers of a method of package private, whose units are single rows, for a task of
+// which PublicOf has p.
 func SampledOf(spec *task.Spec, p curator.Public, method string) (private.Public, error) {
 	switch set := spec.SetDeclaration(); {
 	case spec.ByUser():

@@ -48,9 +48,10 @@ type Config struct {
 	Fill   func(users, cohort uint64)
 	HTTP   net.Listener // of the page; nil: none. Run closes it
 	Logger *slog.Logger
-	// Begun is told what the folder has before anything is learned: nothing at first.
+	// Begun is called before anything is learned, and reports whether the folder has a fit that is resumed.
 	Begun func(resumed bool)
-	// Done is told the committed state when the task has ended, and whether the page stays up after it, until ctx is done. Where it succeeds the fit is over.
+	// Done is called with the committed state when the task has ended; serving reports whether the page stays up
+	// after it, until ctx is done. Once it succeeds the fit is over.
 	Done func(v statedir.View, serving bool) error
 }
 
@@ -174,7 +175,7 @@ func (c Config) take(ctx context.Context, store state.Store) (pinned pin, view *
 	return pinned, view, nil
 }
 
-// offer has the client report about the rows.
+// offer lets the client report about the rows.
 func (c Config) offer(ctx context.Context, devices *device.Device) (device.Summary, error) {
 	rows, err := Open(c.Data, c.Spec)
 	if err != nil {
@@ -184,7 +185,7 @@ func (c Config) offer(ctx context.Context, devices *device.Device) (device.Summa
 	return devices.Run(ctx, rows.All())
 }
 
-// Rows are those to learn from.
+// Rows yields the rows to learn from.
 type Rows struct {
 	*source.Reader
 	data Data

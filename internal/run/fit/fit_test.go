@@ -25,7 +25,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// secret is in every row: as a word that the declaration knows, and as a number of its own.
+// Each row holds a secret: as a word that the declaration knows, and as a number.
 const (
 	secretWord   = "hepatitis-of-row"
 	secretNumber = 53.718281828
@@ -45,7 +45,7 @@ privacy: {epsilon: 2, delta: 1e-5, trust: pan}
 schedule: {rounds: {max: 3}, cohort: 10}
 `
 
-// declared is a task of one place in a file of its own.
+// declared returns a task of one place in a file of its own.
 func declared(t *testing.T, declaration string, units int, sets ...string) *task.Spec {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "task.yaml")
@@ -82,14 +82,14 @@ func table(t *testing.T, n int, person func(i int) string) string {
 
 func nobody(int) string { return "" }
 
-// fitted is a fit of rows, whose outcome is left in the view.
+// fitted returns the configuration of a fit of rows, and the view in which it leaves its outcome.
 func fitted(t *testing.T, spec *task.Spec, data string, rows int) (Config, *statedir.View) {
 	view := new(statedir.View)
 	return Config{Spec: spec, StateDir: t.TempDir(), Data: Data{Path: data, Rows: rows}, Logger: runtest.Discard(), Begun: func(bool) {},
 		Done: func(v statedir.View, _ bool) error { *view = v; return nil }}, view
 }
 
-// ledger is what the folder was charged.
+// ledger returns the charges of the folder, and its view.
 func ledger(t *testing.T, dir string) (entries []state.Entry, view statedir.View) {
 	t.Helper()
 	store, err := pebblestore.Open(dir, pebblestore.Options{Logger: runtest.Discard()})
@@ -109,8 +109,8 @@ func ledger(t *testing.T, dir string) (entries []state.Entry, view statedir.View
 	return entries, view
 }
 
-// TestFit is stopped twice and goes on: every round is spent once, for what the plan says. What is on the disk meanwhile holds nothing of a row.
-// Afterwards the folder takes no second fit, and before no other rows.
+// TestFit checks that a fit that is stopped twice goes on: every round is spent once, at the planned cost. What is on
+// the disk meanwhile holds nothing of a row. Afterwards the folder takes no second fit, and before no other rows.
 func TestFit(t *testing.T) {
 	const rows = 400
 	c, view := fitted(t, declared(t, ward, rows), table(t, rows, nobody), rows)
@@ -191,7 +191,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// draws is what the client remembers of its one report a round.
+// draws returns the client's record of its one report a round.
 func draws(t *testing.T, c Config) participation.Record {
 	t.Helper()
 	store, err := filestore.Open(filestore.Path(filepath.Join(c.StateDir, "devices"), stream.Task(c.Spec.Name)))
@@ -291,8 +291,9 @@ func TestPartsComeFirst(t *testing.T) {
 	}
 }
 
-// TestNumbersOfRowsAreNotKept: two folders of people, of whom one has a row more in the second, say the same of their
-// data; a fit goes on whatever number of rows there are meanwhile, and is refused with other people.
+// TestNumbersOfRowsAreNotKept checks that two folders of people, one of whom has a row more in the second, keep the
+// same description of their data; a fit goes on whatever number of rows there are meanwhile, and is refused with
+// other people.
 func TestNumbersOfRowsAreNotKept(t *testing.T) {
 	const people = 48
 	declaration := strings.Replace(ward, "trust: pan}", "unit: user}\nuser: {column: who, items: 4, wait: 1s}", 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// pinFile is the file of a state folder that says which data it is of.
+// pinFile is the file of a state folder that identifies the data it is of.
 const pinFile = "fit.json"
 
 // Data names the rows to learn from. The folder keeps what is public of it, see public.
@@ -24,8 +24,8 @@ type Data struct {
 	People  int    `json:"people,omitempty"` // whose rows they are; 0 where rows are protected
 }
 
-// public returns the data without what the task protects. Nothing of it depends on what a row says; of people it is
-// their number, because how many rows they have is protected with them.
+// public returns the data without what the task protects. Nothing of it depends on the content of a row; of people it
+// holds their number, because how many rows they have is protected with them.
 func (d Data) public() Data {
 	if d.People > 0 {
 		d.Rows = 0
@@ -33,7 +33,7 @@ func (d Data) public() Data {
 	return d
 }
 
-// A pin is what a folder remembers of its fit beside what the pipeline keeps.
+// A pin holds what a folder remembers of its fit beside the pipeline's own state.
 type pin struct {
 	Version int `json:"version"`
 	Data
@@ -48,22 +48,22 @@ const pinVersion = 1
 // A FolderError refuses a state folder that is of something else.
 type FolderError struct{ Reason string }
 
-// Error says what the folder is of, and what to do.
+// Error names the data that the folder belongs to, and what to do.
 func (e *FolderError) Error() string { return "--state: " + e.Reason }
 
 // A SpentError refuses a second fit.
 type SpentError struct{ Epsilon, Delta float64 }
 
-// Error says what a second fit would cost, and where the model is.
+// Error names the cost of a second fit, and the place of the model.
 func (e *SpentError) Error() string {
 	return fmt.Sprintf("--state: this folder's fit is over and its budget is spent (epsilon %v, delta %v): learner snapshot has its model, learner ledger what it cost. "+
 		"Another fit of the same rows wants a folder of its own, and each row pays for both: the epsilons add up, and so do the deltas", e.Epsilon, e.Delta)
 }
 
-// A LostError says that the one release of a fit was being written when the process died, and is not whole.
+// A LostError means that the process died while it wrote the one release of a fit, so that the release is not whole.
 type LostError struct{ Epsilon, Delta float64 }
 
-// Error says what it has cost, and what another fit would.
+// Error names the cost of the lost fit, and that of another one.
 func (e *LostError) Error() string {
 	return fmt.Sprintf("--state: this fit was killed while its model was being written: parts of that may be on the disk, so it is charged (epsilon %v, delta %v) and not run again. "+
 		"Another fit of the same rows wants a folder of its own, and each row pays for both: the epsilons add up, and so do the deltas", e.Epsilon, e.Delta)
@@ -102,7 +102,7 @@ func Vacant(dir string) error {
 	return os.MkdirAll(dir, 0o700)
 }
 
-// write puts the pin into the folder, durably and whole.
+// write writes the pin to the folder, durably and whole.
 func (p pin) write(dir string) error {
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -123,7 +123,7 @@ func (p pin) write(dir string) error {
 	return disk.SyncFolder(dir)
 }
 
-// differs says what else the folder's data are; nil: they are those.
+// differs returns an error if the folder was made for data other than d.
 func (p pin) differs(d Data) error {
 	switch d = d.public(); {
 	case p.Path != d.Path || p.Format != d.Format:

@@ -22,12 +22,13 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
-// asChild is the variable that makes TestChild a process to be killed: the folder, the data and whether it stops before it hands its release over.
+// asChild names the environment variable that makes TestChild a process to be killed. Its value holds the folder, the
+// data, and whether it stops before it hands its release over.
 const asChild = "FIT_CHILD"
 
 const childRows = 200
 
-// child is the fit that is killed.
+// child returns the configuration of the fit that is killed.
 func child(t *testing.T, dir, data string) Config {
 	spec := declared(t, strings.Replace(ward, "logistic", "logistic, radius: 5", 1), childRows, "schedule.algorithm=output-phases")
 	return Config{Spec: spec, StateDir: dir, Data: Data{Path: data, Rows: childRows}, Logger: runtest.Discard(), Once: onceOf(t, spec, data),
@@ -55,7 +56,7 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// kill runs the child until it says a word, and for a while more, and kills it.
+// kill runs the child until it prints a word, and for a while more, and kills it.
 func kill(t *testing.T, dir, data string, stops bool, word string, after time.Duration) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$")
@@ -75,7 +76,7 @@ func kill(t *testing.T, dir, data string, stops bool, word string, after time.Du
 	_ = cmd.Wait()
 }
 
-// charged are the kinds of all entries; nil before the first.
+// charged returns the kinds of all entries; nil before the first.
 func charged(t *testing.T, dir string) (all []string, view statedir.View) {
 	t.Helper()
 	store, err := pebblestore.Open(dir, pebblestore.Options{Logger: runtest.Discard()})

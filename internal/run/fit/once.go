@@ -22,13 +22,15 @@ import (
 type Once struct {
 	Plan  *wire.Plan       // as package curated makes it: one phase of one round
 	Start statedir.Release // what the folder says before the release; its model is public
-	// Fit computes the release. Nothing of what it does before it returns may leave the process: an interrupted one is computed anew, with other noise.
+	// Fit computes the release. Nothing it computes may leave the process before it returns: if interrupted, it is
+	// run again, with other noise.
 	Fit func(ctx context.Context) (statedir.Release, error)
 }
 
-// once charges the fit, computes its release, and commits it: one entry of the ledger, reserved before the first noise is drawn, and settled in the same
-// write as the release. Whoever saw the folder of a process that died before that write has seen nothing that depends on the rows, so that the same fit
-// begins anew under the same charge. One that died while writing is over: parts of its release may be on the disk, beside which a second would be a second.
+// once charges the fit, computes its release and commits it: one ledger entry, reserved before the first noise is
+// drawn, and settled in the same write as the release. If a process dies before that write, its folder shows nothing
+// that depends on the rows, so that the same fit begins again under the same charge. If it dies while writing, the
+// fit is over: parts of its release may be on the disk, and another one would be a second release.
 func (c Config) once(ctx context.Context, store state.Store, pinned *pin, view *statedir.View) error {
 	identity, _, err := seal.LoadOrCreateIdentity(filepath.Join(c.StateDir, "learner.key"))
 	if err != nil {
@@ -105,12 +107,12 @@ func (c Config) reserve(ctx context.Context, store state.Store, identity *seal.I
 	return at, store.Commit(ctx, at, []state.Entry{entry})
 }
 
-// entry is the fit's, of one release.
+// entry returns the fit's ledger entry, for one release.
 func (c Config) entry(at state.Checkpoint) state.Entry {
 	return state.Entry{Round: 1, Users: 1, Epsilon: c.Once.Plan.Epsilon, Delta: c.Once.Plan.Delta, TaskHash: at.Cursor.TaskHash}
 }
 
-// settle commits the release and what it has cost.
+// settle commits the release and its cost.
 func settle(ctx context.Context, store state.Store, identity *seal.Identity, at state.Checkpoint, release statedir.Release) error {
 	open := at.Ledger.Open
 	published, err := release.Bytes()

@@ -117,7 +117,7 @@ func TestFitOnce(t *testing.T) {
 	}
 }
 
-// otherwise is the plan of another epsilon.
+// otherwise returns the plan of another epsilon.
 func otherwise(t *testing.T, spec *task.Spec, data string) *wire.Plan {
 	t.Helper()
 	out := onceOf(t, spec, data).Plan
@@ -169,8 +169,8 @@ func (d *dying) Commit(ctx context.Context, at state.Checkpoint, entries []state
 	return d.Store.Commit(ctx, at, entries, kept...)
 }
 
-// TestWritingIsMarkedFirst: a release of which parts may be on the disk, because its write failed, is not computed
-// again: the folder says so before the first byte is written.
+// TestWritingIsMarkedFirst checks that a release of which parts may be on the disk, because its write failed, is not
+// computed again: the folder is marked before the first byte is written.
 func TestWritingIsMarkedFirst(t *testing.T) {
 	const rows = 100
 	spec := declared(t, strings.Replace(ward, "logistic", "logistic, radius: 5", 1), rows, "schedule.algorithm=output")

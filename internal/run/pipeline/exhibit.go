@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// stageEvery is how often the page's view of the stage, which is in this process, is renewed.
+// stageEvery is the period at which the page's view of the stage, which is in this process, is renewed.
 const stageEvery = 100 * time.Millisecond
 
 // An exhibit watches learner and stage, and shows them over HTTP where that is wanted.
@@ -67,7 +67,7 @@ func (c Config) open(ctx context.Context, conn *natsjs.Conn) (*exhibit, error) {
 	return e, nil
 }
 
-// current is the status of the stage, zero before there is one.
+// current returns the status of the stage, zero before there is one.
 func (e *exhibit) current() stage.Status {
 	if get := e.status.Load(); get != nil {
 		return (*get)()
@@ -75,7 +75,7 @@ func (e *exhibit) current() stage.Status {
 	return stage.Status{}
 }
 
-// close tells open pages how it ended and stops serving.
+// close shows open pages how the learner ended and stops serving.
 func (e *exhibit) close(ctx context.Context, err error) error {
 	e.site.Ended(ctx, err) // where the learner did not begin
 	e.site.Close()

@@ -12,10 +12,11 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// A FullDiskError ends a pipeline that has no room: its broker refuses writes from then on, room or not, until the process is started anew.
+// A FullDiskError ends a pipeline whose disk is full: from then on its broker refuses writes, with room or without,
+// until the process is started again.
 type FullDiskError struct{ Err error }
 
-// Error says what to do.
+// Error names the cause, and what to do.
 func (e *FullDiskError) Error() string {
 	cause := e.Err.Error()
 	if errors.Is(e.Err, natsjs.ErrFullDisk) { // which speaks of a server by itself
@@ -29,24 +30,26 @@ func (e *FullDiskError) Unwrap() error { return e.Err }
 // end ends a pipeline with its first FullDiskError.
 type end context.CancelCauseFunc
 
-// look takes what a write has come to.
+// look ends the pipeline if a write failed because the disk is full.
 func (e end) look(err error) {
 	if disk.Full(err) || natsjs.Code(err) != 0 && errors.Is(err, natsjs.ErrFullDisk) {
 		e(&FullDiskError{err})
 	}
 }
 
-// mostSilent is how many writes in a row may have no answer from a broker that answers reads: a busy machine has some too.
+// mostSilent bounds the writes in a row without an answer from a broker that answers reads; a busy machine has some
+// of these, too.
 const mostSilent = 5
 
-// A conn is a role's connection, of which every write of a record is looked at. A broker that cannot write does not answer reports at all.
+// A conn is a role's connection that checks the outcome of every write of a record. A broker that cannot write does
+// not answer reports at all.
 type conn struct {
 	*natsjs.Conn
 	end
 	silent *atomic.Int32 // writes in a row without an answer
 }
 
-// wrote takes what a record's write has come to.
+// wrote records the outcome of a write.
 func (c conn) wrote(err error) {
 	c.look(err)
 	if !errors.Is(err, natsjs.ErrFullDisk) {

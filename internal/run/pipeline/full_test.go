@@ -14,7 +14,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// A full disk ends a pipeline at once where the system or the broker says so, and after some writes in a row that no broker answers; nothing else does.
+// TestFullDiskEnds checks that a full disk ends a pipeline at once if the system or the broker reports it, and after
+// some writes in a row that no broker answers; nothing else does.
 func TestFullDiskEnds(t *testing.T) {
 	full := &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 	refused := fmt.Errorf("%w (%w)", natsjs.ErrFullDisk, &jetstream.APIError{ErrorCode: 10077})

@@ -50,11 +50,13 @@ type Config struct {
 	Finish        *service.Finisher  // nil: the task ends when its plan does
 	History       *service.History   // of Store; nil: nobody else changes what is kept
 
-	// Client is what is special of the client: Source, Entropy, MaxBlockRows. The rest is filled in.
+	// Client holds the fields that differ from one client to the next: Source, Entropy, MaxBlockRows. The rest is
+	// filled in.
 	Client device.Config
 	// Offer offers all events, and ends with the client's summary.
 	Offer func(context.Context, *device.Device) (device.Summary, error)
-	// Done is told when the task has ended: what was offered, and how long it took. The page is there until it returns, and then until ctx is done.
+	// Done is called when the task has ended, with the summary of what was offered and the time it took. The page is
+	// served until Done returns, and then until ctx is done.
 	Done func(device.Summary, time.Duration) error
 
 	Watch    service.Observer           // nil: nobody

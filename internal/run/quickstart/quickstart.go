@@ -30,14 +30,15 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// panLease is how long the quickstart's stage may fall silent under a trust with floors: the users of an attempt that dies drop
-// out there, and no others come.
+// panLease is the time for which the quickstart's stage may fall silent under a trust with floors: the users of an
+// attempt that dies drop out there, and no others come.
 const panLease = 5 * time.Minute
 
-// testEvents is how many fresh events the quickstart's model is tested on, after every round and at the end.
+// testEvents is the number of fresh events that the quickstart's model is tested on, after every round and at the
+// end.
 const testEvents = 20000
 
-// Config is `learner quickstart`: all roles in one process, over a real broker and a real store.
+// Config configures `learner quickstart`: all roles in one process, over a real broker and a real store.
 type Config struct {
 	Job    run.Job
 	Dir    string // for broker, state and devices
@@ -54,14 +55,14 @@ type Config struct {
 	Done func(Report) error
 }
 
-// Learned is how good the model is after a round, on fresh events.
+// Learned holds the quality of the model after a round, on fresh events.
 type Learned struct {
 	service.Progress
 	Accuracy   float64
 	ExcessRisk float64
 }
 
-// A Report is what the quickstart learned and what it cost.
+// A Report holds what the quickstart learned and its cost.
 type Report struct {
 	Events   uint64            `json:"events"`
 	Accepted uint64            `json:"accepted"`
@@ -89,7 +90,7 @@ type Report struct {
 	NoiseStd      float64 `json:"noise_std"`
 	PaperNoiseStd float64 `json:"paper_noise_std"`
 
-	// Validation is what the users' own scores said, see method.Validation; null where the task has none.
+	// Validation holds the scores that users computed themselves, see method.Validation; null if the task has none.
 	Validation *method.Validation `json:"validation"`
 
 	Snapshot model.Snapshot `json:"-"`

@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// Config is `learner provision` and `learner doctor`.
+// Config configures `learner provision` and `learner doctor`.
 type Config struct {
 	Task     stream.Task // empty for a doctor who looks at the broker alone
 	Spec     *task.Spec  // nil: the sizes of the task's messages are not known
@@ -33,7 +33,7 @@ type Config struct {
 	Logger        *slog.Logger
 }
 
-// sizes are those of the task's messages, zero without a task file.
+// sizes returns the sizes of the task's messages, zero without a task file.
 func (c Config) sizes() (manifest.Sizes, error) {
 	if c.Spec == nil {
 		return manifest.Sizes{}, nil
@@ -53,7 +53,7 @@ func (c Config) connect(ctx context.Context) (*natsjs.Conn, error) {
 	return c.Broker.Connect(ctx, "panlearn administrator", c.Logger)
 }
 
-// options are those of the streams that provisioning makes.
+// options returns the options of the streams that provisioning makes.
 func (c Config) options(sizes manifest.Sizes) natsadmin.Options {
 	return run.Options(sizes, c.Replicas, c.MemoryReports, c.ReportBytes)
 }

@@ -31,7 +31,7 @@ func copyState(ctx context.Context, from, to string, write writer) (statedir.Sta
 	return statedir.StatusOf(ctx, to)
 }
 
-// Restored is the state that Restore copied, and how the broker stands to it.
+// Restored describes the state that Restore copied, and how it compares with the broker's.
 type Restored struct {
 	statedir.Status
 	Older   bool `json:"older"`   // the backup: the broker has gone on since, and the learner wants AcceptRollback

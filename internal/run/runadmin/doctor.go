@@ -16,8 +16,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Doctor looks at a learner's state folder, a broker and a task's streams, as far as they are named, and leaves nothing behind. That there is no
-// connection, or no state, is a finding too; errors are the configuration's.
+// Doctor examines a learner's state folder, a broker and a task's streams, as far as they are named, and leaves
+// nothing behind. A missing connection, or a missing state, is a finding too; it returns an error only for a wrong
+// configuration, or if ctx is done.
 func Doctor(ctx context.Context, c Config) ([]natsadmin.Finding, error) {
 	sizes, err := c.sizes()
 	if err != nil {
@@ -75,7 +76,7 @@ func (v *visit) find(check string, status natsadmin.Status, format string, args 
 	v.list = append(v.list, natsadmin.Finding{Check: check, Status: status, Text: fmt.Sprintf(format, args...)})
 }
 
-// standing holds the task that stands on the broker against the file and the folder.
+// standing compares the task on the broker with the file and the folder.
 func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) {
 	m, err := conn.Get(ctx, v.Task.Task())
 	signed, body := &wire.Signed{}, &wire.Task{}
@@ -125,7 +126,7 @@ func or(text, instead string) string {
 	return text
 }
 
-// drift holds the task file against a declaration.
+// drift compares the task file with a declaration.
 func (v *visit) drift(of string, declaration []byte) {
 	own, err := v.Spec.Canonical()
 	switch {

@@ -19,7 +19,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// listening is an embedded broker with the streams of a task.
+// listening starts an embedded broker with the streams of a task.
 func listening(t *testing.T, name stream.Task) (natsjs.ConnectConfig, *natsjs.Conn) {
 	t.Helper()
 	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir(), Listen: "127.0.0.1:0"})

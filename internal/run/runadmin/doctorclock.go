@@ -13,11 +13,12 @@ import (
 
 const setClocks = "set the clocks of both with NTP: deadlines go by them (docs/how-to/runbook.md, clocks)"
 
-// slowOpen is how long a stage may take from the start of an attempt to the storage of its Open, its repetitions by a busy broker included.
+// slowOpen bounds the time from the start of an attempt to the storage of its Open, with the repetitions that a busy
+// broker needs.
 const slowOpen = 30 * time.Second
 
-// stageClock compares the stage's clock with the broker's by the newest attempt at a round: its Open says when it began by the one, and was
-// stored a moment later by the other.
+// stageClock compares the stage's clock with the broker's by the newest attempt at a round: its Open holds when it
+// began by the stage's clock, and the broker stored it a moment later by its own.
 func (v *visit) stageClock(ctx context.Context, conn *natsjs.Conn) {
 	newest, err := conn.Latest(ctx, v.Task.Rounds())
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestDoctorSeesTheStagesClock from any machine, by when its newest attempt says that it began.
+// TestDoctorSeesTheStagesClock checks that doctor sees it from any machine, by the time at which its newest attempt
+// claims to have begun.
 func TestDoctorSeesTheStagesClock(t *testing.T) {
 	const task = stream.Task("clocks")
 	_, c := listening(t, task)

@@ -25,7 +25,7 @@ const (
 	fewCommits  = 100
 )
 
-// folder looks at the learner's state folder. A learner that runs is asked; otherwise the folder is opened to be read.
+// folder examines the learner's state folder. A running learner is asked; otherwise the folder is opened read-only.
 func (v *visit) folder(ctx context.Context) {
 	info, err := os.Stat(v.StateDir)
 	switch {
@@ -81,7 +81,7 @@ func (v *visit) folder(ctx context.Context) {
 	v.disk(size)
 }
 
-// format says whether this build reads the folder.
+// format reports whether this build reads the folder, and adds a finding about it.
 func (v *visit) format() bool {
 	if err := pebblestore.CheckFormat(v.StateDir); err != nil {
 		v.find("state format", natsadmin.Failure, "%v", err)
@@ -91,7 +91,7 @@ func (v *visit) format() bool {
 	return true
 }
 
-// committed keeps what the folder holds, and says what came of verifying its ledger.
+// committed keeps what the folder holds, and adds a finding about the verification of its ledger.
 func (v *visit) committed(at state.Checkpoint, archive error) {
 	view, err := statedir.Of(at)
 	if err != nil {
@@ -117,7 +117,7 @@ func (v *visit) committed(at state.Checkpoint, archive error) {
 	}
 }
 
-// disk looks for the room that commits of a checkpoint of so many bytes take.
+// disk checks that there is room for commits of a checkpoint of so many bytes.
 func (v *visit) disk(checkpoint int) {
 	free, err := v.free(v.StateDir)
 	room := uint64(commitBytes + 4*checkpoint)
@@ -135,10 +135,11 @@ func (v *visit) disk(checkpoint int) {
 
 func megabytes(n uint64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// lookedBack is how many of the newest committed rounds are looked for on the broker; retention keeps more.
+// lookedBack is the number of newest committed rounds whose records are looked for on the broker; retention keeps
+// more.
 const lookedBack = 20
 
-// lost are the records of the newest committed rounds that the broker does not hold.
+// lost returns the records of the newest committed rounds that the broker does not hold.
 func (v *visit) lost(ctx context.Context, conn *natsjs.Conn, committed uint64) (lost []string, err error) {
 	for r := committed; r > 0 && committed-r < lookedBack; r-- {
 		for _, subject := range []string{v.Task.Round(stream.Round(r)), v.Task.Batch(stream.Round(r))} {
@@ -153,7 +154,7 @@ func (v *visit) lost(ctx context.Context, conn *natsjs.Conn, committed uint64) (
 	return lost, nil
 }
 
-// cursor holds what is committed against the rounds and the batch that stand.
+// cursor compares what is committed with the rounds and the batch on the broker.
 func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
 	at := v.state.Checkpoint.Cursor
 	newest := uint64(0)

@@ -19,8 +19,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestDoctorOfAStoppedLearner: a process that holds a whole folder and was stopped (SIGSTOP) is what doctor says, with the way out, and not that a backup
-// is to be put in the folder's place. Where it goes on, all is well.
+// TestDoctorOfAStoppedLearner checks that doctor finds a process that holds a whole folder and was stopped (SIGSTOP),
+// with the way out, and does not advise to put a backup in the folder's stead. Once it goes on, all is well.
 func TestDoctorOfAStoppedLearner(t *testing.T) {
 	body, err := runtest.Job(t, runtest.Small(t)).Wire()
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 // ErrNotEnded refuses to remove the streams of a task that goes on.
 var ErrNotEnded = errors.New("the task has not ended")
 
-// ended says whether the task's own learner has signed its end: nil, or ErrNotEnded with what is there instead. What stands at the end's
-// subject may be anybody's who may write there; it counts if the key that signed the Task signed it, for that Task.
+// ended returns nil if the task's own learner has signed its end, and otherwise ErrNotEnded with what was found. The
+// record on the end's subject may come from anybody with permission to write there; it counts only if the key that
+// signed the Task signed it, for that Task.
 func ended(ctx context.Context, conn *natsjs.Conn, name stream.Task) error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%s: %w%s: end it with learner finish, or, if its learner is lost, say --force", name, ErrNotEnded, fmt.Sprintf(format, args...))

@@ -13,7 +13,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestRemoveWantsTheLearnersWord: what stands at a task's end is believed if the task's learner signed it, for this task.
+// TestRemoveWantsTheLearnersWord checks that the record at a task's end is believed only if the task's learner signed
+// it, for this task.
 func TestRemoveWantsTheLearnersWord(t *testing.T) {
 	job := runtest.Job(t, runtest.Small(t))
 	body, err := job.Wire()

@@ -16,13 +16,14 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
-// FinishConfig is `learner finish`. An empty Broker.URL refuses a folder that no learner holds, unless the task has ended.
+// FinishConfig configures `learner finish`. An empty Broker.URL refuses a folder that no learner holds, unless the
+// task has ended.
 type FinishConfig struct {
 	AtRest
 	Now bool // give up a round that has no batch, instead of waiting for it
 }
 
-// ErrNoLearner says that nobody runs the task of a state folder, and that there is no broker to end it at.
+// ErrNoLearner means that nobody runs the task of a state folder, and that there is no broker to end it at.
 var ErrNoLearner = errors.New("no learner holds the state folder")
 
 // Finish ends the task of a state folder and returns its last status: through the learner that runs it, or else in its
@@ -61,7 +62,8 @@ const (
 	sayAgain = time.Minute
 )
 
-// say tells what Finish waits for, where it does, until stop is called. How many users a round has its stage alone knows.
+// say reports, until stop is called, what Finish waits for. The number of users in a round is known to its stage
+// alone.
 func (c FinishConfig) say(s statedir.Status) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -91,7 +93,7 @@ func (c FinishConfig) say(s statedir.Status) (stop func()) {
 	}
 }
 
-// alone is the learner of a folder that nobody holds, for as long as the end takes.
+// alone runs the learner of a folder that nobody holds, until the task has ended.
 func (c FinishConfig) alone(ctx context.Context) error {
 	finish := service.NewFinisher()
 	finish.Finish(c.Now)
@@ -122,7 +124,7 @@ func untilEnded(ctx context.Context, dir string) (statedir.Status, error) {
 	}
 }
 
-// requestFinish asks the learner that holds a folder; false says that nobody answers there.
+// requestFinish asks the learner that holds a folder to finish; running is false if no process answers there.
 func requestFinish(ctx context.Context, dir string, now bool) (running bool, err error) {
 	conn, err := statedir.Dial(ctx, dir)
 	if err != nil {

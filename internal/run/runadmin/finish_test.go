@@ -39,7 +39,8 @@ func TestFinishAtRest(t *testing.T) {
 	}
 }
 
-// TestFinishBesideARunThatEnds: a learner that ends with its task while it is asked to end it leaves a folder that says so.
+// TestFinishBesideARunThatEnds checks that a learner that ends with its task while it is asked to end it leaves a
+// folder that records the end.
 func TestFinishBesideARunThatEnds(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	store, err := pebblestore.Open(dir, pebblestore.Options{})

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// AtRest is what it takes to stand in for the learner of a state folder that no learner holds.
+// AtRest holds what is needed to act for the learner of a state folder that no learner holds.
 type AtRest struct {
 	StateDir string
 	Broker   run.Broker

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Retained is what `learner retain` did.
+// A Retained describes the records that `learner retain` removed.
 type Retained struct {
 	Task      stream.Task `json:"task"`
 	Retention string      `json:"retention"` // age of the task, as a duration; empty: it keeps all records
@@ -23,7 +23,7 @@ type Retained struct {
 	Sweeps uint64 `json:"sweeps"`
 }
 
-// ErrNotAnnounced says that the broker has no Task yet, which says how long records are kept.
+// ErrNotAnnounced means that the broker has no Task yet, which declares how long records are kept.
 var ErrNotAnnounced = errors.New("the task is not announced yet: learner run does that")
 
 // Retain removes the records of a task's old rounds with an administrator's credentials: once, or, with every above 0, again and again

@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device/consent"
 )
 
-// explained says of a state folder that belongs to another input what can be done.
+// explained adds to the refusal of a state folder that belongs to another input what can be done about it. It returns
+// other errors unchanged.
 func (c Config) explained(err error) error {
 	var refused *consent.RefusedError
 	if !errors.As(err, &refused) || refused.Field != "source" || c.StateDir == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// HTTPConfig is what `ingest publish --http` has beside Config, whose Data and Source it does not use.
+// HTTPConfig holds the options of `ingest publish --http` beside Config, whose Data and Source it does not use.
 type HTTPConfig struct {
 	Listener net.Listener
 	Token    string
@@ -95,7 +95,7 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Su
 	return summary, err
 }
 
-// local says whether the listener takes connections of this machine alone.
+// local reports whether the listener takes connections from this machine alone.
 func (h HTTPConfig) local() bool {
 	at, ok := h.Listener.Addr().(*net.TCPAddr)
 	return ok && at.IP.IsLoopback()

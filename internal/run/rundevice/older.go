@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/filestore"
 )
 
-// ledgerLost refuses a policy with totals in a state folder where other tasks took part and no ledger says what they
+// ledgerLost refuses a policy with totals in a state folder where other tasks took part and no ledger holds their
 // cost.
 func (c Config) ledgerLost() error {
 	if _, err := os.Stat(filepath.Join(c.StateDir, filestore.LedgerName)); err == nil || !c.Policy.HasTotals() {

@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// takePart has so many new events of a task take part, in ledger and participations.
+// takePart lets n new events of a task, from number first on, take part, in the ledger and in the participations.
 func takePart(t *testing.T, c *Config, l ledger.Ledger, first, n int) {
 	t.Helper()
 	hash := stream.Hash{1}
@@ -86,7 +86,7 @@ func TestLedgerIsOlder(t *testing.T) {
 			}
 			_, err = opened(t, c)
 			var refused *consent.RefusedError
-			want := name == "an older copy" || name == "an empty one" && !own // the client charges its own task anew where none is known
+			want := name == "an older copy" || name == "an empty one" && !own // the client charges its own task if none is known
 			if errors.As(err, &refused) != want || !want && err != nil {
 				t.Errorf("%s, the task's own %v: %v", name, own, err)
 			}

@@ -187,8 +187,8 @@ func TestPeopleEndToEnd(t *testing.T) {
 	}
 }
 
-// TestPatientsEndToEnd has three hospitals, each with a folder of its own, report about their patients, in one pass and in many; the first of them dies
-// and comes back with its files in another order, and somebody new.
+// TestPatientsEndToEnd runs three hospitals, each with a folder of its own, that report about their patients, in one
+// pass and in many; the first of them dies and comes back with its files in another order, and with a new patient.
 func TestPatientsEndToEnd(t *testing.T) {
 	const patients = 60
 	for _, passes := range []string{"one", "many"} {

@@ -23,8 +23,9 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// Config is `ingest publish`. Records, Reports, Store, Ledger and Limits are those of the broker and of StateDir. Source is the absolute
-// path of Data, "-", or empty where every row is new; see source.Open for patterns. Without Spec the announced declaration is taken.
+// Config configures `ingest publish`. Records, Reports, Store, Ledger and Limits are made from the broker and
+// StateDir. Source is the absolute path of Data, "-", or empty if every row is new; see source.Open for patterns.
+// Without Spec the announced declaration is used.
 type Config struct {
 	device.Config
 	Data     string // file, pattern of files, or - for standard input
@@ -45,7 +46,8 @@ type Config struct {
 var ErrNoKey = errors.New("--live: the task declares no events.key: rows that come again after a restart would be people again. " +
 	"Name the column that identifies an event in events.key, post events to --http under keys of their own, or publish a file by its position")
 
-// ErrNoState refuses a silo that would forget which rows it has reported about, and with how much noise: a second run would draw anew about the same rows.
+// ErrNoState refuses a silo without a state folder, which would forget which rows it has reported about, and with how
+// much noise: a second run would draw new reports about the same rows.
 var ErrNoState = errors.New("--state: name a folder: the task is of organisations, whose rows are in as many reports as it says and no more, over restarts, too; " +
 	"the folder keeps which rows were in one, and the noise that hides them")
 
@@ -109,8 +111,9 @@ func (c Config) expect(ctx context.Context, devices *device.Device) error {
 	return err
 }
 
-// count reads the data to their end, for rows or, where people are protected, for people; 0 says that they are not files, and were not touched.
-// Its error is that of data that break off, of which nothing is sent then.
+// count reads the data to their end and returns the number of rows or, if people are protected, of people. It returns
+// 0 for data that are not files, which it does not touch. It returns an error if the data break off; then nothing of
+// them is sent.
 func (c Config) count(ctx context.Context, declared *task.Spec) (n uint64, err error) {
 	spec, err := c.reads(declared)
 	if err != nil {
@@ -143,7 +146,7 @@ func (c Config) count(ctx context.Context, declared *task.Spec) (n uint64, err e
 	return n, nil
 }
 
-// advised yields the rows, and tells of columns that none of the first ones has. It changes nothing of them.
+// advised yields the rows unchanged, and logs columns that none of the first ones has.
 func advised(rows *source.Reader, log *slog.Logger) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		n := 0
@@ -162,8 +165,8 @@ func advised(rows *source.Reader, log *slog.Logger) iter.Seq2[task.Row, error] {
 // advisedAfter is the number of rows after which columns are told that none had.
 const advisedAfter = 16
 
-// devices is the client with the broker, the store and the ledger that it works on; release closes those, after the
-// client. watch, if there is one, takes the store's place.
+// devices returns the client with its broker, store and ledger; release closes these, after the client. If watch is
+// not nil, the store that it returns is used.
 func (c Config) devices(ctx context.Context, watch func(participation.Store) participation.Store) (devices *device.Device, release func() error, err error) {
 	closeStore, err := c.openStore()
 	if err != nil {
@@ -212,7 +215,7 @@ func (c Config) devices(ctx context.Context, watch func(participation.Store) par
 	}, nil
 }
 
-// watched has the watch see what the client does.
+// watched lets the watch see the client's progress and connection.
 func (c *Config) watched(conn *natsjs.Conn) {
 	c.Watch.mu.Lock()
 	c.Watch.connected = conn.Connected
@@ -226,7 +229,7 @@ func (c *Config) watched(conn *natsjs.Conn) {
 	}
 }
 
-// observe serves the metrics until done is called, and has the client show its progress to them.
+// observe serves the metrics until done is called, and lets the client report its progress to them.
 func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() error, err error) {
 	if c.Metrics == nil {
 		return func() error { return nil }, nil
@@ -283,12 +286,12 @@ func unready(p *device.Progress) (cause string, since time.Time) {
 	return "", time.Time{}
 }
 
-// aheadText says that nobody is charged, and why.
+// aheadText explains that nobody is charged, and why.
 func aheadText(p *device.Progress) string {
 	return fmt.Sprintf("nobody is charged: this machine's clock is %v ahead of the broker's, or no stage has worked for as long: docs/how-to/runbook.md, clocks", p.Ahead.Round(time.Second))
 }
 
-// reads is the declaration as the data are written.
+// reads returns the declaration in the format in which the data are written.
 func (c Config) reads(declared *task.Spec) (*task.Spec, error) {
 	if c.Format == "" {
 		return declared, nil
@@ -300,7 +303,7 @@ func (c Config) reads(declared *task.Spec) (*task.Spec, error) {
 	return spec, nil
 }
 
-// Check says how Data fit the declaration of Spec or, without one, of the announced task. It sends nothing.
+// Check reports how Data fit the declaration of Spec or, without one, of the announced task. It sends nothing.
 func Check(ctx context.Context, c Config) (*inspection.Report, error) {
 	declared := c.Spec
 	if declared == nil {
@@ -323,7 +326,7 @@ func Check(ctx context.Context, c Config) (*inspection.Report, error) {
 	return inspection.Of(c.Data, spec)
 }
 
-// open opens the data as the declaration, or c.Format, says it is written.
+// open opens the data in the format of c.Format or else of the declaration.
 func (c Config) open(declared *task.Spec) (*source.Reader, error) {
 	if c.Live && declared.Events.Key == "" && !declared.ByUser() {
 		return nil, ErrNoKey

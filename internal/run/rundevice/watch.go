@@ -11,8 +11,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device"
 )
 
-// A Watch sees what a publisher does, and says in words what it waits for. The zero Watch has seen nothing. It may be asked at any time,
-// from any goroutine.
+// A Watch follows a publisher, and describes what it waits for. The zero Watch has seen nothing. Its methods may be
+// called at any time, from any goroutine.
 type Watch struct {
 	mu        sync.Mutex
 	now       device.Progress // the last one
@@ -26,7 +26,7 @@ type Watch struct {
 	moved     time.Time       // when anything came on last
 }
 
-// progress is what device.Config.Progress wants.
+// progress takes the client's progress; it is a device.Config.Progress.
 func (w *Watch) progress(p device.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,22 +61,22 @@ func (w *Watch) rows(rows iter.Seq2[task.Row, error]) iter.Seq2[task.Row, error]
 	}
 }
 
-// end says that nothing is waited for any more: the connection is given up.
+// end records that the run is over, since the connection is given up.
 func (w *Watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done = true
 }
 
-// Standing is what is known of the task, and of the round at hand.
+// Standing returns what is known of the task and of the current round.
 func (w *Watch) Standing() device.Standing {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now.Standing
 }
 
-// Look is what it sees now: the newest round and numbers of rows, names and values in turn, and what the publisher waits for. kind is that
-// without what changes by itself.
+// Look returns the newest round and the numbers of rows, as names and values in turn, and what the publisher waits
+// for. kind is the same text without the parts that change by themselves.
 func (w *Watch) Look() (counts []any, waits, kind string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +93,7 @@ func (w *Watch) Look() (counts []any, waits, kind string) {
 	return append([]any{"round", uint64(p.Round)}, counts...), waits, kind
 }
 
-// waits says for what, and the same without numbers that change by themselves.
+// waits describes what the publisher waits for; why is the same text without numbers that change by themselves.
 func (w *Watch) waits(now time.Time) (text, why string) {
 	p := w.now
 	switch {
@@ -136,7 +136,7 @@ func (w *Watch) waits(now time.Time) (text, why string) {
 	return text, why
 }
 
-// fills says what an open round has, and when it closes. What other publishers sent is not known here.
+// fills describes how full an open round is, and when it closes. The reports of other publishers are not known here.
 func (w *Watch) fills(now time.Time) (text, why string) {
 	p := w.now
 	what, others := "users", "any publisher"
@@ -159,8 +159,9 @@ func (w *Watch) fills(now time.Time) (text, why string) {
 	return text, why
 }
 
-// lacks is how many users a round that is open needs from others before it can close at all, after the last row of the input. A silo has one report in
-// a round, and needs those of others always.
+// lacks returns the number of users that an open round needs from others before it can close at all, once the input
+// has ended; 0 while rows of the input are waiting. It is 0 for a silo, which has one report in a round, so that its
+// rounds always need others.
 func (w *Watch) lacks() uint64 {
 	p := w.now
 	if !w.ended || p.Silo || !p.Open || p.Waiting > 0 || p.Joined >= p.Minimum {
@@ -169,10 +170,10 @@ func (w *Watch) lacks() uint64 {
 	return p.Minimum - p.Joined
 }
 
-// advice is what helps a round that lacks users.
+// advice names what helps a round that lacks users.
 const advice = "more rows, here or from another publisher, fill it; learner finish ends the task without them; a task with a smaller schedule.minimum_cohort would need fewer"
 
-// tooFew says that the input has ended and a round lacks users; empty: that is not so.
+// tooFew describes a round that lacks users after the end of the input; empty if none does.
 func (w *Watch) tooFew() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -205,7 +206,8 @@ func (e *ImpatientError) Error() string {
 	return text
 }
 
-// impatient is the error of a publisher in which nothing has come on for so long; nil: something did, or will at a deadline.
+// impatient returns an error if nothing has moved for as long as patience allows; nil if something has or will at a
+// deadline, or while standard input may bring more rows.
 func (w *Watch) impatient(patience time.Duration) *ImpatientError {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,8 +229,8 @@ func (w *Watch) impatient(patience time.Duration) *ImpatientError {
 	return e
 }
 
-// guard ends ctx, with an *ImpatientError as its cause, when nothing has come on for patience; 0 is for ever. It tells of an input that
-// ended with too few rows, once for each round. stop has to be called.
+// guard ends ctx, with an *ImpatientError as its cause, when nothing has moved for patience; 0 is for ever. It logs
+// an input that ended with too few rows, once for each round. stop has to be called.
 func (c *Config) guard(ctx context.Context) (guarded context.Context, stop func()) {
 	w := c.Watch
 	w.mu.Lock()
@@ -267,5 +269,5 @@ func (c *Config) guard(ctx context.Context) (guarded context.Context, stop func(
 	}
 }
 
-// watchEvery is how often a publisher is looked at.
+// watchEvery is the period at which a publisher's progress is checked.
 const watchEvery = 500 * time.Millisecond

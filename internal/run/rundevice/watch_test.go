@@ -14,20 +14,20 @@ import (
 	"github.com/panlearn/panlearn/stream/device/consent"
 )
 
-// open is a round that is open, with what it has from here.
+// open returns the progress in an open round that joined users joined from here.
 func open(joined uint64, deadline time.Time) device.Progress {
 	return device.Progress{Round: 3, Joined: joined, Cohort: 1000, Standing: device.Standing{Agreed: true, Open: true, Minimum: 500,
 		Deadline: deadline, Charged: int(joined)}}
 }
 
-// ofSilo is a round that is open, with the report of a silo.
+// ofSilo returns the progress in an open round that has the silo's report.
 func ofSilo(deadline time.Time) device.Progress {
 	p := open(1, deadline)
 	p.Silo = true
 	return p
 }
 
-// working is a round that is open, while a silo's report is worked out.
+// working returns the progress in an open round while the silo's report is being computed.
 func working(deadline time.Time) device.Progress {
 	p := ofSilo(deadline)
 	p.Joined, p.Charged, p.Waiting, p.Leaves = 0, 0, 1, 102400*time.Millisecond
@@ -153,7 +153,8 @@ func TestOtherInput(t *testing.T) {
 	}
 }
 
-// TestUnready: a gateway that stops for its clock is not ready, and says why; so is one whose broker is older.
+// TestUnready checks that a gateway that stops for its clock is not ready, and gives the reason; so does one whose
+// broker is older.
 func TestUnready(t *testing.T) {
 	since := time.Now().Add(-time.Hour)
 	for want, p := range map[string]device.Progress{

@@ -31,7 +31,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Config is `learner run`. Task, Records, Store, Prepare, Build and Finish are set from what is here.
+// Config configures `learner run`. Task, Records, Store, Prepare, Build and Finish are set by Run.
 type Config struct {
 	service.Config
 	Spec     *task.Spec
@@ -52,13 +52,15 @@ type Config struct {
 	ExitWhenDone bool
 }
 
-// lingerForPeers is how long an embedded broker outlives its task, so that stage and publishers can read End.
+// lingerForPeers is the time for which an embedded broker outlives its task, so that stage and publishers can read
+// End.
 const lingerForPeers = 30 * time.Second
 
-// Run runs one task until it ends and ExitWhenDone is set, or ctx is done. A task whose budget refuses a later round
-// has ended, too: with HTTP its page and its model are served on. The order is that of ownership: the
-// state folder's lock first, then its control socket, then the embedded server, whose own folder nothing locks. It closes
-// c.HTTP. An error that wraps a *state.BudgetError says that the task has ended, or never began, because of its budget.
+// Run runs one task until it ends and ExitWhenDone is set, or ctx is done. A task also ends if its budget refuses a
+// later round; with HTTP its page and its model continue to be served. Resources are taken in the order of ownership:
+// the state folder's lock first, then its control socket, then the embedded server, whose own folder nothing locks.
+// Run closes c.HTTP. An error that wraps a *state.BudgetError means that the task has ended, or never began, because
+// of its budget.
 func Run(ctx context.Context, c Config) (err error) {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
@@ -66,8 +68,8 @@ func Run(ctx context.Context, c Config) (err error) {
 	return Hold(ctx, c.StateDir, c.Logger, c.run)
 }
 
-// Hold does something with a learner's state folder, made if missing: with its lock, and with its control socket, which answers until it has been done. What
-// it starts in the group ends with serving.
+// Hold runs do with a learner's state folder, made if missing: with its lock, and with its control socket, which
+// answers until do returns. What do starts in the group ends with serving.
 func Hold(ctx context.Context, dir string, log *slog.Logger,
 	do func(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher, history *service.History) error) (err error) {
 	store, err := statedir.Open(ctx, dir, log)
@@ -207,7 +209,8 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 	return s.Run(ctx)
 }
 
-// endpoints are healthy while the store is, and ready while the broker is there too or the task is done.
+// endpoints returns the health endpoints: healthy while the store is, and ready while the broker is there too or the
+// task is done.
 func (c Config) endpoints(g prometheus.Gatherer, store state.Store, broker obs.Check, done *atomic.Bool, more http.Handler) http.Handler {
 	healthy := func() error {
 		select {
@@ -229,11 +232,11 @@ func (c Config) endpoints(g prometheus.Gatherer, store state.Store, broker obs.C
 	return obs.Endpoints(g, healthy, ready, more)
 }
 
-// latchEvery is how often the embedded server is asked for its health.
+// latchEvery is the period at which the embedded server's health is checked.
 const latchEvery = 2 * time.Second
 
-// latched is an error once the embedded server cannot write any more, which only a new start mends: it ends the learner. It names the cause
-// and how much room there is. Nil: ctx is done.
+// latched returns an error once the embedded server cannot write any more, which only a new start mends; the error
+// ends the learner. It names the cause and the free space. latched returns nil when ctx is done.
 func latched(ctx context.Context, server *natsjs.Embedded, folder string) error {
 	ticker := time.NewTicker(latchEvery)
 	defer ticker.Stop()
@@ -314,7 +317,7 @@ func (c Config) connect(ctx context.Context) (brokerage, error) {
 	return brokerage{conn: conn, embedded: server}, nil
 }
 
-// Observers tells several; nil ones are passed over.
+// Observers passes each event on to several observers; nil ones are skipped.
 type Observers []service.Observer
 
 func (o Observers) each(tell func(service.Observer)) {

@@ -26,7 +26,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// peersEvery is how often the page's view of other processes is renewed.
+// peersEvery is the period at which the page's view of other processes is renewed.
 const peersEvery = time.Second
 
 // A Site is the live page of a learner's task.
@@ -40,7 +40,7 @@ type Site struct {
 // curves is the file of a state folder in which the page keeps its curves. Whoever removes it loses them and nothing else.
 const curves = "page.json"
 
-// Expected is what the plan of a job says of the model.
+// Expected returns what the plan of a job proves about the model.
 func Expected(job run.Job) *dashboard.Expected {
 	if job.Problem.Practical != nil || math.IsInf(job.ExcessRisk, 0) || math.IsInf(job.TrivialRisk, 0) {
 		return &dashboard.Expected{}
@@ -48,7 +48,7 @@ func Expected(job run.Job) *dashboard.Expected {
 	return &dashboard.Expected{Bounded: true, Risk: job.ExcessRisk, Start: job.TrivialRisk}
 }
 
-// startOf says what the model that a plan begins with adds to what the page shows as spent.
+// startOf describes what the model that a plan begins with adds to the spent budget that the page shows.
 func startOf(kind wording.Kind, plan *wire.Plan) string {
 	o := model.Statement{Kind: kind}.Known().From(plan).Start
 	if o == nil || o.Epsilon == nil {
@@ -57,8 +57,8 @@ func startOf(kind wording.Kind, plan *wire.Plan) string {
 	return o.String() + " For whoever is in both tasks the epsilons and deltas add up, as the model's own statement says."
 }
 
-// NewSite is the page of a planned task. Its model is the committed one. Its curves are kept in dir, the task's state folder, where that is
-// not empty; expected is nil where the plan was not made now.
+// NewSite returns the page of a planned task. Its model is the committed one. Its curves are kept in dir, the task's
+// state folder, unless dir is empty; expected is nil if the plan was not made now.
 func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, expected *dashboard.Expected) (*Site, error) {
 	trust, err := manifest.Trust(body.Plan.Trust)
 	if err != nil {
@@ -101,7 +101,8 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 	return &Site{Board: board, store: store, shown: make(chan struct{})}, nil
 }
 
-// needs is how many users a plan has for its steps after so many, or silos that answer all, or reports of others; nil for a plan without end.
+// needs returns a function from the number of steps taken to the number of reporters that the rest of the plan needs:
+// users, silos if they answer every round, or else reports. It returns nil for a plan without end.
 func needs(plan *wire.Plan) func(uint64) uint64 {
 	if manifest.Endless(plan) {
 		return nil
@@ -130,7 +131,8 @@ func (s *Site) Handler() http.Handler {
 	return mux
 }
 
-// Peers are what a Site cannot hear of from the learner: it looks every so often.
+// Peers holds what a Site polls, every Every, because the learner does not report it: the connection, the clocks and
+// the stage.
 type Peers struct {
 	Conn  *natsjs.Conn
 	Clock *run.Clock            // nil: it is not compared
@@ -161,7 +163,7 @@ func (s *Site) Serve(ctx context.Context, group *errgroup.Group, l net.Listener,
 	})
 }
 
-// Ended shows how the learner ended. The first time stands.
+// Ended shows how the learner ended. Only the first call counts.
 func (s *Site) Ended(ctx context.Context, err error) {
 	s.Board.Stop(stopOf(ctx, err))
 	s.keep(true)
@@ -174,11 +176,11 @@ func (s *Site) keep(last bool) {
 	}
 }
 
-// Close tells open pages that no more comes. The server is stopped after it.
+// Close ends the streams of open pages. The server is stopped after it.
 func (s *Site) Close() { close(s.shown) }
 
-// onBroker tells a board which attempt at the announced round stands on the broker: all that a learner may know of its
-// stage by itself.
+// onBroker returns a function that reports to a board which attempt at the announced round is on the broker: all that
+// a learner can find out about its stage by itself.
 func onBroker(board *dashboard.Board, conn *natsjs.Conn, name stream.Task) func(context.Context) {
 	return func(ctx context.Context) {
 		round := board.Unopened()
@@ -195,7 +197,7 @@ func onBroker(board *dashboard.Board, conn *natsjs.Conn, name stream.Task) func(
 	}
 }
 
-// stopOf says how a learner ended.
+// stopOf describes how a learner ended, from its context and its error.
 func stopOf(ctx context.Context, err error) dashboard.Stop {
 	var refused *state.BudgetError
 	switch {

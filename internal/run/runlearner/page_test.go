@@ -23,7 +23,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// overspent makes a state folder of a task that its budget ended after round 1: the ledger says that the round cost twice
+// overspent makes a state folder of a task that its budget ended after round 1: in the ledger the round costs twice
 // the budget.
 func overspent(t *testing.T, dir string, id *seal.Identity) {
 	t.Helper()
@@ -103,7 +103,8 @@ func TestPageKnowsTheBrokersCauses(t *testing.T) {
 	}
 }
 
-// TestPageNamesTheStart: beside what is spent the page says what the model that learning began with adds.
+// TestPageNamesTheStart checks that the page shows, beside what is spent, what the model that learning began with
+// adds.
 func TestPageNamesTheStart(t *testing.T) {
 	spec := runtest.Small(t)
 	body, err := runtest.Job(t, spec).Wire()

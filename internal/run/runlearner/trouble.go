@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 )
 
-// A troubled knows since when the learner's calls of the broker fail, and why. It is a service.Observer.
+// A troubled records since when the learner's calls of the broker fail, and why. It is a service.Observer.
 type troubled struct {
 	mu    sync.Mutex
 	cause string

@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// Config is `ingest shuffle`. Records, Reports and Limits are those of the broker.
+// Config configures `ingest shuffle`. Records, Reports and Limits are made from the broker.
 type Config struct {
 	stage.Config
 	Broker run.Broker
@@ -94,7 +94,7 @@ func trouble(now stage.Status) (cause string, since time.Time) {
 	return now.Trouble, now.Troubled
 }
 
-// waitingEvery is how often a round that waits is logged.
+// waitingEvery is the period at which a waiting round is logged.
 const waitingEvery = 30 * time.Second
 
 // logWaiting logs how full the open round is, where that has changed, until ctx is done.

@@ -8,7 +8,8 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// Adversaries says against whom the spent epsilon holds, and for whom. It is that of the worst adversary that the trust model knows.
+// Adversaries describes whom the spent epsilon protects, and against whom. The epsilon is that against the worst
+// adversary of the trust model.
 type Adversaries struct {
 	wording.Kind
 	Unit            string              `json:"unit"` // what is protected, in words
@@ -19,7 +20,7 @@ type Adversaries struct {
 	EpsilonIntruder *float64            `json:"epsilon_intruder"`      // against one who also looks into the stage once; null: no claim
 }
 
-// Assuming is what the epsilons rest on, see accounting.Trust.Assuming.
+// Assuming describes the assumptions behind the epsilons, see accounting.Trust.Assuming.
 func (a Adversaries) Assuming() string {
 	return a.Kind.Assuming(a.Trust, a.HonestFraction)
 }

@@ -38,7 +38,7 @@ func (c Change) make(ctx context.Context, h *service.History, round uint64) (ser
 	return service.Record{}, fmt.Errorf("change %q: want rollback, pin or unpin", c)
 }
 
-// serve answers with the record of the round that the change is written to.
+// serve makes the change and answers with the record of the round that it is written to.
 func (c Change) serve(w http.ResponseWriter, r *http.Request, h *service.History) {
 	round, err := strconv.ParseUint(r.URL.Query().Get("round"), 10, 64)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c Change) Make(ctx context.Context, dir string, round uint64, log *slog.Lo
 	return record, err
 }
 
-// ask asks the learner at the other end of a control socket.
+// ask sends the change to the learner at the other end of a control socket.
 func (c Change) ask(ctx context.Context, conn net.Conn, round uint64) (record service.Record, err error) {
 	ctx, cancel := context.WithTimeout(ctx, silence)
 	defer cancel()

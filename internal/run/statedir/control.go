@@ -21,7 +21,7 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
-// A Question is what a running learner, or its state folder, can be asked.
+// A Question names a document that a running learner, or its state folder, can be asked for.
 type Question string
 
 // The questions, each answered by one JSON document. Parameters may follow as in a URL, see SnapshotOf, SnapshotAt and
@@ -33,7 +33,7 @@ const (
 	AskHistory  Question = "history"
 )
 
-// answer writes what the committed state says.
+// answer writes the answer to a question from the committed state.
 func answer(ctx context.Context, store state.Store, q Question, w io.Writer) error {
 	name, rest, _ := strings.Cut(string(q), "?")
 	with, err := url.ParseQuery(rest)
@@ -103,7 +103,8 @@ func ControlHandler(store state.Store, finish *service.Finisher, history *servic
 	return mux
 }
 
-// slowest is how long a reader may take for what is written at once, of a ledger a few kilobytes. All of it may take as long as the task is.
+// slowest bounds the time a reader takes for what is written at once, a few kilobytes of a ledger. The whole answer
+// may take as long as the task is.
 const slowest = time.Minute
 
 func serve(mux *http.ServeMux, store state.Store, slowest time.Duration, questions ...Question) {
@@ -148,7 +149,7 @@ func (b *begun) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A Where says which learner is asked: a state folder or a URL of `learner run --http`.
+// A Where selects the learner to ask: by a state folder or by the URL of `learner run --http`.
 type Where struct {
 	StateDir string
 	URL      string
@@ -157,8 +158,8 @@ type Where struct {
 
 func (w Where) silence() time.Duration { return cmp.Or(w.Silence, silence) }
 
-// patience is how long a folder that somebody holds is tried again: a command that reads it, or a learner that starts or
-// stops. A learner that runs answers readers over its control socket at once.
+// patience is the time for which a held folder is tried again; the holder is a command that reads it, or a learner
+// that starts or stops. A running learner answers readers over its control socket at once.
 const patience = 5 * time.Second
 
 // untilFree opens a state folder, and tries again while it is held.
@@ -200,7 +201,8 @@ func Ask(ctx context.Context, where Where, q Question) ([]byte, error) {
 	return bytes.TrimSuffix(doc.Bytes(), []byte("\n")), err
 }
 
-// AskTo is Ask for an answer of any length, which is read as it comes. It may begin to be read, and fail, before another is.
+// AskTo is Ask for an answer of any length, which is read as it comes. Reading may begin, and fail, and then begin
+// again with another answer.
 func AskTo(ctx context.Context, where Where, q Question, read func(io.Reader) error) error {
 	return consult(ctx, where, q, read, func(store state.Store) error {
 		r, w := io.Pipe()
@@ -211,7 +213,7 @@ func AskTo(ctx context.Context, where Where, q Question, read func(io.Reader) er
 	})
 }
 
-// consult asks a learner over its socket or URL, or looks into its folder where nobody holds that.
+// consult asks a learner over its socket or URL, or reads its folder if no process holds it.
 func consult(ctx context.Context, where Where, q Question, answered func(io.Reader) error, look func(state.Store) error) error {
 	if where.URL != "" {
 		return askHTTP(ctx, http.DefaultClient, strings.TrimSuffix(where.URL, "/"), where.silence(), q, answered)
@@ -242,8 +244,8 @@ func askFolder(ctx context.Context, where Where, q Question, answered func(io.Re
 	return look(store)
 }
 
-// held says of a failure to ask the process that holds a folder what it is: that process, and not its state. One that ended in between has left the
-// folder to whoever asks again.
+// held adds ErrLocked to a failure to ask the process that holds a folder, since that process is to blame and not its
+// state. If the process ended in between, its folder is free for the next attempt.
 func held(ctx context.Context, err error) error {
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -266,10 +268,10 @@ func Ended(err error) bool {
 	return false
 }
 
-// errSilent says that a process takes connections and answers nothing: it is stopped, or swapped out.
+// errSilent means that a process takes connections and answers nothing: it is stopped, or swapped out.
 var errSilent = errors.New("it takes connections and answers nothing: it is stopped (SIGSTOP, a debugger), or its machine is overloaded; its state is not to blame")
 
-// silence is Where.Silence where nobody says otherwise.
+// silence is the default of Where.Silence.
 const silence = 30 * time.Second
 
 // askHTTP gives an answer so long to begin.
@@ -309,7 +311,7 @@ func askHTTP(ctx context.Context, client *http.Client, base string, silence time
 	return answered4xx(resp.StatusCode, resp.Status, body)
 }
 
-// StatusOf asks a state folder for its status.
+// StatusOf returns the status of a state folder.
 func StatusOf(ctx context.Context, dir string) (Status, error) {
 	var s Status
 	doc, err := Ask(ctx, Where{StateDir: dir}, AskStatus)

@@ -22,7 +22,7 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
-// holding is a state folder that is open and serves its control socket, as `learner run` does.
+// holding opens a state folder and serves its control socket, as `learner run` does.
 func holding(t *testing.T, dir string, fill func(state.Store)) {
 	t.Helper()
 	store, err := pebblestore.Open(dir, pebblestore.Options{})
@@ -145,7 +145,8 @@ func TestAskWithoutState(t *testing.T) {
 	}
 }
 
-// TestAskHeldWithoutSocket says so, and does not wait beyond its context.
+// TestAskHeldWithoutSocket checks that the error names the lock and the missing control socket, and that Ask does not
+// wait beyond its context.
 func TestAskHeldWithoutSocket(t *testing.T) {
 	dir := t.TempDir()
 	store, err := pebblestore.Open(dir, pebblestore.Options{})
@@ -250,7 +251,8 @@ func (e endless) Ledger(ctx context.Context) iter.Seq2[state.Entry, error] {
 	}
 }
 
-// TestReaderWhoReadsNothing: an answer that is as long as the task is ends for who does not take it.
+// TestReaderWhoReadsNothing checks that an answer that is as long as the task is ends for a reader who does not take
+// it.
 func TestReaderWhoReadsNothing(t *testing.T) {
 	store, _ := ended(t, runtest.Small(t))
 	long := endless{store, make(chan struct{})}

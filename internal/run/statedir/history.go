@@ -15,22 +15,23 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// SnapshotOf asks for the model after a round: one that is kept, or the newest.
+// SnapshotOf returns the question for the model after a round: one that is kept, or the newest.
 func SnapshotOf(round uint64) Question {
 	return AskSnapshot + Question("?round="+strconv.FormatUint(round, 10))
 }
 
-// SnapshotAt asks for the model that stood at a time, as far as models are kept: the newest one of them by then.
+// SnapshotAt returns the question for the model that was current at a time, as far as models are kept: the newest
+// kept by then.
 func SnapshotAt(at time.Time) Question {
 	return AskSnapshot + Question("?at="+url.QueryEscape(at.UTC().Format(time.RFC3339Nano)))
 }
 
-// HistoryOf asks for the records of the newest rounds; of all that are kept where newest is 0.
+// HistoryOf returns the question for the records of the newest rounds; newest = 0 asks for all that are kept.
 func HistoryOf(newest int) Question {
 	return AskHistory + Question("?newest="+strconv.Itoa(newest))
 }
 
-// Newest is how many rounds a history has unless more are asked for.
+// Newest is the number of rounds in a history unless more are asked for.
 const Newest = 100
 
 // A refusal is an answer to a question that the state does not allow, with its HTTP status.
@@ -41,7 +42,7 @@ type refusal struct {
 
 func (e *refusal) Error() string { return e.text }
 
-// answered4xx is the error that a learner answered. What it refuses is said in its words.
+// answered4xx returns the error for a learner's answer. A refusal keeps the learner's own words.
 func answered4xx(code int, status string, body []byte) error {
 	text := strings.TrimSpace(string(body))
 	if (code == http.StatusNotFound || code == http.StatusConflict || code == http.StatusBadRequest) && !strings.HasPrefix(text, "404 ") {
@@ -50,7 +51,7 @@ func answered4xx(code int, status string, body []byte) error {
 	return fmt.Errorf("the learner answers %s: %s", status, text)
 }
 
-// earlier is the snapshot that a question asks for: that of a round, or of a time, or the one that stands.
+// earlier returns the snapshot that a question asks for: that of a round, or of a time, or the current one.
 func (v View) earlier(ctx context.Context, store state.Store, with url.Values) (model.Snapshot, error) {
 	round, at := with.Get("round"), with.Get("at")
 	if round == "" && at == "" {
@@ -104,8 +105,8 @@ func (v View) earlier(ctx context.Context, store state.Store, with url.Values) (
 	return s, nil
 }
 
-// stood is the record of the model that stood at a time: the newest that is kept of the rounds by then, or the one that
-// was released again since.
+// stood returns the record of the model that was current at a time, as far as models are kept: the one that the
+// latest kept round or rollback by then released.
 func stood(records []service.Record, at time.Time) (*service.Record, error) {
 	var found, oldest *service.Record
 	for i := range records {
@@ -133,14 +134,15 @@ func stood(records []service.Record, at time.Time) (*service.Record, error) {
 		oldest.Time.Format(time.RFC3339))
 }
 
-// A HistoryReport is what is kept of a task's rounds.
+// A HistoryReport holds what is kept of a task's rounds.
 type HistoryReport struct {
 	Task   string           `json:"task"`
 	Rounds []service.Record `json:"rounds"`
 	Older  bool             `json:"older"` // more are kept
 }
 
-// history has each rollback once, at the round that it followed.
+// history returns the newest records, as many as the question asks for. Each rollback occurs once, at the round that
+// it followed.
 func (v View) history(ctx context.Context, store state.Store, with url.Values) (HistoryReport, error) {
 	newest := Newest
 	if text := with.Get("newest"); text != "" {

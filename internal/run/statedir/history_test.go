@@ -17,7 +17,7 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 )
 
-// endlessly is a store of a task without an end after some rounds, all of whose models are kept.
+// endlessly returns a store of a task without an end after some rounds, all of whose models are kept.
 func endlessly(t *testing.T, rounds uint64) *storetest.Memory {
 	t.Helper()
 	words := strings.NewReplacer("schedule: {users: 600, rounds: {max: 2}}", "schedule: {users: 800, continuous: adaptive}",
@@ -28,7 +28,7 @@ func endlessly(t *testing.T, rounds uint64) *storetest.Memory {
 	return store
 }
 
-// get is what a handler answers to GET.
+// get returns a handler's answer to GET; it decodes a document with status 200 into v.
 func get(t *testing.T, h http.Handler, path string, v any) (code int, text string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -41,8 +41,9 @@ func get(t *testing.T, h http.Handler, path string, v any) (code int, text strin
 	return w.Code, strings.TrimSpace(w.Body.String())
 }
 
-// TestEarlierModels: the HTTP port has the models that are kept, by round and by time, and names the nearest of one that
-// is not; after a rollback what stands is the earlier model, which says so, under a version of its own.
+// TestEarlierModels checks that the HTTP port has the models that are kept, by round and by time, and names the
+// nearest to one that is not; after a rollback it serves the earlier model, which states so, under a version of its
+// own.
 func TestEarlierModels(t *testing.T) {
 	store := endlessly(t, 8)
 	port, history := Handler(store), service.NewHistory(store)
@@ -101,7 +102,7 @@ func TestEarlierModels(t *testing.T) {
 	}
 }
 
-// oldest is the time of round 2.
+// oldest returns the time of round 2.
 func oldest(t *testing.T, h http.Handler) string {
 	var all HistoryReport
 	get(t, h, "/v1/history?newest=0", &all)
@@ -142,7 +143,8 @@ func TestChangesAreForTheSocket(t *testing.T) {
 	}
 }
 
-// TestTaskThatEndsIsNotRolledBack before its end either: its steps are planned for the point where it stands.
+// TestTaskThatEndsIsNotRolledBack checks that such a task is not rolled back before its end either: its steps are
+// planned for the point that it has reached.
 func TestTaskThatEndsIsNotRolledBack(t *testing.T) {
 	store := storetest.NewMemory()
 	defer store.Close()

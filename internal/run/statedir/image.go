@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// AskBackup is answered by the control socket of a learner, not on an HTTP port: with an image.
+// AskBackup asks for an image. It is answered by the control socket of a learner, not on an HTTP port.
 const AskBackup Question = "backup"
 
 // What follows in an image. It begins with the length of the checkpoint, 8 bytes, and the checkpoint; every entry has a mark before it.
@@ -205,8 +205,8 @@ func (e archiveError) Error() string { return string(e) }
 
 func (archiveError) Unwrap() error { return state.ErrArchive }
 
-// A Reader takes what a state folder has committed: the checkpoint, all entries of its ledger, and then what is kept of
-// its rounds, each to be read once.
+// A Reader is called with what a state folder has committed: the checkpoint, all entries of its ledger, and then what
+// is kept of its rounds, each to be read once.
 type Reader func(c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error
 
 // Copy calls with what a state folder has committed, also while a learner holds it. Nothing is verified but the

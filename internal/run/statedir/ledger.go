@@ -13,14 +13,14 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A LedgerReport is the privacy ledger for people and scripts, but for its lines. As a JSON document it has two more fields, of
-// [LedgerEntry]: entries has one line a round, the one that counts: what its batch cost (spent, or void), or, while the
-// round is open, its reservation; chain is the whole append-only ledger, reservations and what settled them. [WriteLedger] writes
-// the document, and [ReadLedger] reads it, in constant memory however long the ledger is.
+// A LedgerReport is the privacy ledger for people and scripts, without its lines. As a JSON document it has two more
+// fields, of [LedgerEntry]: entries has one line a round, the one that counts: what its batch cost (spent, or void),
+// or, while the round is open, its reservation; chain is the whole append-only ledger, reservations and what settled
+// them. [WriteLedger] writes the document, and [ReadLedger] reads it, in constant memory however long the ledger is.
 type LedgerReport struct {
 	Epsilon float64 `json:"epsilon"` // for the unit that is charged most
 	Delta   float64 `json:"delta"`
-	// RoundsPerUser is how many rounds one user answers at most. Each round of an interactive phase is charged with what
+	// RoundsPerUser bounds the rounds that one user answers. Each round of an interactive phase is charged with what
 	// all rounds of the phase cost one user together, so the largest charge is the sum and nothing is added up.
 	RoundsPerUser uint32 `json:"rounds_per_user"`
 	Intact        bool   `json:"intact"` // the hash chain was verified, and its sums
@@ -49,7 +49,7 @@ func ledgerEntry(e state.Entry) LedgerEntry {
 		NoiseTrials: e.NoiseTrials, Epsilon: e.Epsilon, Delta: e.Delta, Previous: e.Previous, Hash: e.Hash}
 }
 
-// LedgerReport says what the ledger of a view sums up to. Intact is for who has verified the entries.
+// LedgerReport sums up the ledger of a view. It leaves Intact false; a caller that has verified the entries sets it.
 func (v View) LedgerReport() (out LedgerReport, err error) {
 	spent := v.Checkpoint.Ledger.Spent()
 	out = LedgerReport{Epsilon: spent.Epsilon, Delta: spent.Delta, Ended: v.Checkpoint.Ended()}

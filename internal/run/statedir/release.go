@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Release is what a method of one process published, and what its plan said: the whole state of such a task. Before the one release Model is the
-// public start and Phase 0. Its bytes, JSON as encoding/json writes it, are the checkpoint's state of the algorithm.
+// A Release holds what a method of one process published, and the claims of its plan: the whole state of such a task.
+// Before the one release Model is the public start and Phase 0. Its bytes, JSON as encoding/json writes it, are the
+// checkpoint's state of the algorithm.
 type Release struct {
 	Method    string   `json:"method"`
 	Source    string   `json:"source"`             // paper and theorem
@@ -30,7 +31,7 @@ type Release struct {
 	Model []float64 `json:"model,omitempty"`
 }
 
-// Bytes are those of the state.
+// Bytes returns the release as JSON: the state in a checkpoint.
 func (r *Release) Bytes() ([]byte, error) { return json.Marshal(r) }
 
 // parseRelease reads what Bytes wrote, of a plan.
@@ -55,7 +56,7 @@ func parseRelease(data []byte, plan *wire.Plan) (*Release, error) {
 	return r, nil
 }
 
-// public is what a status shows: without the model, which a snapshot has.
+// public returns the part of the release that a status shows: all but the model, which a snapshot has.
 func (r *Release) public() *Release {
 	if r == nil {
 		return nil

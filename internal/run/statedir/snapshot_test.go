@@ -21,7 +21,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// ended is a store of a task that has ended, and its view.
+// ended returns a store of a task that has ended, and its view.
 func ended(t testing.TB, spec *task.Spec) (*storetest.Memory, View) {
 	t.Helper()
 	store := storetest.NewMemory()
@@ -200,7 +200,8 @@ func TestDamagedTask(t *testing.T) {
 	}
 }
 
-// TestWhatProbabilitiesAreWorth is in the snapshot: nothing, where gradients are clipped.
+// TestWhatProbabilitiesAreWorth checks that the snapshot states whether its probabilities can be used, which they
+// cannot where gradients are clipped.
 func TestWhatProbabilitiesAreWorth(t *testing.T) {
 	for file, want := range map[string]model.Probabilities{
 		runtest.Words: model.Uncalibrated, // a practical plan clips

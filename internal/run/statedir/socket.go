@@ -17,7 +17,7 @@ const (
 	privatePrefix = "panlearn-"
 )
 
-// maxSocketPath is what every system's sockaddr_un takes.
+// maxSocketPath is a length in bytes that every system's sockaddr_un takes.
 const maxSocketPath = 100
 
 // ListenControl makes the control socket of a state folder whose lock the caller holds, mode 0600. It lies in the folder,
@@ -74,14 +74,14 @@ func removeStale(dir string) error {
 	return nil
 }
 
-// elsewhere is where the folder's address file says that the socket is.
+// elsewhere returns the path of the socket that the folder's address file names; ok is false if it names none.
 func elsewhere(dir string) (path string, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dir, addressFile))
 	path = strings.TrimSpace(string(text))
 	return path, err == nil && filepath.IsAbs(path)
 }
 
-// shortest is a path as it is, or relative to the working folder if that is shorter.
+// shortest returns a path as it is, or relative to the working folder if that is shorter.
 func shortest(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

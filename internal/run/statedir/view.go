@@ -1,5 +1,6 @@
-// Package statedir looks at a learner's state folder: what is committed there as model, status and ledger, also while a learner holds the
-// folder, whom it then asks over the control socket. Everything it says is released and public, and it changes nothing.
+// Package statedir reads a learner's state folder: the committed model, status and ledger, also while a learner holds
+// the folder, which it then asks over the control socket. All its answers are released and public, and it changes
+// nothing.
 package statedir
 
 import (
@@ -33,7 +34,7 @@ type View struct {
 	last       service.Record // of the newest round; zero where none is kept
 }
 
-// Model is what may be released now.
+// Model returns the model that may be released now.
 func (v View) Model() []float64 {
 	if v.Release != nil {
 		return slices.Clone(v.Release.Model)
@@ -89,10 +90,10 @@ func Of(at state.Checkpoint) (View, error) {
 	return View{Checkpoint: at, Task: body, Spec: spec, Algorithm: alg}, nil
 }
 
-// Snapshot is the model that may be released now.
+// Snapshot returns the model that may be released now.
 func (v View) Snapshot() (model.Snapshot, error) { return v.snapshot(v.Model()) }
 
-// snapshot is Snapshot with other parameters.
+// snapshot is Snapshot with other parameters than the current ones.
 func (v View) snapshot(theta []float64) (model.Snapshot, error) {
 	status, err := v.Status()
 	if err != nil {
@@ -127,8 +128,9 @@ func (v View) snapshot(theta []float64) (model.Snapshot, error) {
 	return s, nil
 }
 
-// Spread is about the standard deviation of each feature, in the units of the data, as the first cohorts of a practical plan
-// released it, noise included; nil in other plans, before they did, and where one scale is that of all features.
+// Spread returns about the standard deviation of each feature, in the units of the data, as the first cohorts of a
+// practical plan released it, noise included. It returns nil in other plans, before that release, and if all features
+// share one scale.
 func (v View) Spread(features []task.Coordinate) []float64 {
 	l := learner.LearnedOf(v.Algorithm)
 	if l == nil || len(l.Frame.Scale) != len(features) || slices.Min(l.Frame.Scale) == slices.Max(l.Frame.Scale) {
@@ -141,7 +143,7 @@ func (v View) Spread(features []task.Coordinate) []float64 {
 	return out
 }
 
-// A Status says how far a task is and what it has spent.
+// A Status describes how far a task is and what it has spent.
 type Status struct {
 	Task          string          `json:"task"`
 	Round         uint64          `json:"round"`  // last committed
@@ -155,20 +157,22 @@ type Status struct {
 	Ended         bool            `json:"ended"`
 	EndReason     string          `json:"end_reason,omitempty"` // as the signed End has it
 	LastBatch     json.RawMessage `json:"last_batch"`           // null before the first
-	// Validation is what progressive validation says; null where it is off, or before the first round with scores.
+	// Validation holds the results of progressive validation; null if it is off, or before the first round with
+	// scores.
 	Validation *method.Validation `json:"validation"`
 	// RMSE is the root mean squared error of Validation in the units of the label; absent for losses other than the squared one.
 	RMSE *method.Scores `json:"rmse,omitempty"`
-	// Tracking says how the model follows a stream without an end; absent for a task that ends, or before the first round of gradients.
+	// Tracking describes how the model follows a stream without an end; absent for a task that ends, or before the
+	// first round of gradients.
 	Tracking *method.Tracking `json:"tracking,omitempty"`
 	// Kept is the newest model that is kept, absent where none is; Rollback is the last rollback, absent where there was none.
 	Kept     *service.Moment   `json:"kept,omitempty"`
 	Rollback *service.Rollback `json:"rollback,omitempty"`
-	// Baseline is what the best constant does; null where the plan releases nothing of the labels, or has not yet.
+	// Baseline scores the best constant; null if the plan releases nothing of the labels, or has not yet.
 	Baseline *Baseline `json:"baseline"`
-	// Learned is what the first cohorts released; null in a proved plan, or before the rounds of gradients.
+	// Learned holds what the first cohorts released; null in a proved plan, or before the rounds of gradients.
 	Learned *practical.Summary `json:"learned"`
-	// Release is that of a method of one process; absent where there are rounds.
+	// Release holds the release of a method of one process; absent if there are rounds.
 	Release *Release `json:"release,omitempty"`
 	// Start is the model that learning began with, whose epsilon and delta a snapshot adds to those spent; absent
 	// without one.
@@ -176,7 +180,8 @@ type Status struct {
 	Adversaries
 }
 
-// A Baseline is what the best constant prediction does, as the first cohort of a practical plan released it: about, for its noise is in it.
+// A Baseline scores the best constant prediction, as the first cohort of a practical plan released it: its figures
+// are approximate, for noise is in them.
 type Baseline struct {
 	Class    string   `json:"class,omitempty"`    // the majority
 	Accuracy *float64 `json:"accuracy,omitempty"` // of it
@@ -257,7 +262,7 @@ func (v View) Status() (s Status, err error) {
 	return s, nil
 }
 
-// endReason is why the task ended, empty while it goes on.
+// endReason returns the reason why the task ended, empty while it goes on.
 func (v View) endReason() (string, error) {
 	if !v.Checkpoint.Ended() {
 		return "", nil
