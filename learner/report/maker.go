@@ -51,7 +51,7 @@ func (m *Maker) At(point []float64, frame *convex.Frame) error {
 	return m.exact.At(point, frame)
 }
 
-// Reseed takes a fresh seed from the system, where the entropy is the system's. Whoever serves users asks for it before each chunk of
+// Reseed takes a fresh seed from the system, where the entropy is the system's. A caller that serves users reseeds before each chunk of
 // reports: copies of the process, such as machines cloned from one snapshot, then share no noise.
 func (m *Maker) Reseed() { m.sum.Reseed() }
 

@@ -2,7 +2,7 @@
 // finds the cheapest release for a target.
 //
 // A user's vector, clipped to norm L, becomes one position per coordinate on a grid
-// of g steps over [-L, L], stochastically rounded, plus Bin(b, p) noise. Whoever
+// of g steps over [-L, L], stochastically rounded, plus Bin(b, p) noise. An adversary who
 // sees the totals of a cohort sees, about one target user, at most the rounded
 // position plus Bin(N, p), with N the honest trials in that view
 // (docs/proofs/theorem-a.md, Proposition 1). Theorem A there dominates this by a Gaussian

@@ -70,7 +70,7 @@ func oneSeed(c shuffle.Config) (subject, error) {
 	return newSubject(c)
 }
 
-// Whoever looks once has one floor and the target's own noise against him, before and after the look. What the
+// An intruder who looks once has one floor and the target's own noise against him, before and after the look. What the
 // accountant counts on is that both floors are there, are as large as planned, and are independent; an audit of a mixer
 // that lacks any of it fails.
 //

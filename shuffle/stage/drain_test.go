@@ -78,7 +78,7 @@ func TestDrain(t *testing.T) {
 			if b, _ := w.batch(1); (b != nil) != test.released || b != nil && (b.Void || b.Users != 10 || b.Attempt != 1) {
 				t.Errorf("%s: batch %v", test.what, b)
 			}
-			// Whoever comes next has round 1, or round 2 if that is done.
+			// The next device has round 1, or round 2 if that is done.
 			next, stop := w.start(w.config())
 			time.Sleep(30 * time.Second)
 			want := map[bool]string{true: "round 2, attempt 1", false: "round 1, attempt 2"}[test.released]

@@ -15,7 +15,7 @@ import (
 )
 
 // TestFullDiskIsNamed: nats-server says nothing to a write that finds the disk full, and to all later ones of that
-// stream, with room again too. Whoever writes is told what that is and what to do, and what is not stored is not known
+// stream, with room again too. A writer is told what that is and what to do, and what is not stored is not known
 // to be refused; the server in the process knows that it has to be started again, after which it works.
 func TestFullDiskIsNamed(t *testing.T) {
 	dir := t.TempDir()

@@ -1,7 +1,7 @@
 // Package seal keeps what travels authentic and reports unreadable.
 //
 // Identities are Ed25519: the learner signs Task, Round and End, the stage signs its identity, Open, Claim, Batch
-// and Close, each under a domain-separation prefix and its kind ([Identity.Sign], [Verify]). Whoever reads pins the
+// and Close, each under a domain-separation prefix and its kind ([Identity.Sign], [Verify]). A reader pins the
 // key that it expects; a message under any other key is refused.
 //
 // Reports are sealed with HPKE (RFC 9180, crypto/hpke) to the key of one round attempt ([RoundKey], [Seal]). The

@@ -37,7 +37,7 @@ type Site struct {
 	shown chan struct{} // closed when no more is shown
 }
 
-// curves is the file of a state folder in which the page keeps its curves. Whoever removes it loses them and nothing else.
+// curves is the file of a state folder in which the page keeps its curves. Removing it loses them and nothing else.
 const curves = "page.json"
 
 // Expected returns what the plan of a job proves about the model.

@@ -79,7 +79,7 @@ func Handler(store state.Store) http.Handler {
 }
 
 // ControlHandler serves the control socket of a running learner: the questions of Handler, backup, POST /v1/finish, with
-// ?now to give up an open round, and the changes of a history, each as POST with ?round=R. Whoever may open the socket
+// ?now to give up an open round, and the changes of a history, each as POST with ?round=R. A process that may open the socket
 // may end the task and choose its model, so no HTTP port serves it.
 func ControlHandler(store state.Store, finish *service.Finisher, history *service.History) http.Handler {
 	mux := http.NewServeMux()

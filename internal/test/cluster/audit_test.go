@@ -77,7 +77,7 @@ func (d *deployment) audit() {
 		}
 		total.Counted, total.Uncounted, total.Unknown = total.Counted+s.Counted, total.Uncounted+s.Uncounted, total.Unknown+s.Unknown
 	}
-	// Whoever is in a batch is counted or unknown: more users in batches than such events would be users in two.
+	// A user in a batch is counted or unknown: more users in batches than such events would be users in two.
 	if released > total.Counted+total.Unknown {
 		d.t.Errorf("%d users in batches, %d counted and %d unknown events", released, total.Counted, total.Unknown)
 	}

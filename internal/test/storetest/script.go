@@ -95,7 +95,7 @@ func (s Script) Next(prev state.Checkpoint) (state.Checkpoint, []state.Entry, er
 	return next, entries, nil
 }
 
-// keptRounds is how many rounds a script keeps.
+// keptRounds is the number of rounds that a script keeps.
 const keptRounds = 3
 
 // Kept returns what the commit of a round keeps: the round, every second one with a model, and no more of the one that is

@@ -77,7 +77,7 @@ type call struct {
 	done  sync.WaitGroup
 }
 
-// open begins a call of n queries around a centre, which stays as it is until the call is closed. Whoever opens it
+// open begins a call of n queries around a centre, which stays as it is until the call is closed. The caller
 // closes it.
 func (p *pool) open(ctx context.Context, centre []float64, rho float64, n int64) (*call, error) {
 	if n < 0 || n > maxCall {

@@ -19,7 +19,7 @@ import (
 // MaxKey is the length of the longest key, in bytes.
 const MaxKey = task.MaxKey
 
-// Whoever has a key that can be read takes part, so what else is wrong with a body makes its event invalid, and is
+// A poster whose key can be read takes part, so what else is wrong with a body makes its event invalid, and is
 // told locally.
 var (
 	errNoKey  = fmt.Errorf("the body has no member key at the top level of a JSON object, a string of 1 to %d bytes", MaxKey)
