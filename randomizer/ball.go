@@ -101,7 +101,7 @@ func (b ball) fill(dst []int64, x []float64, unit, scale float64) bool {
 }
 
 // norm2 returns n and a unit > 0 with ||x||_2 = n unit up to rounding; n is NaN if x has a NaN or an infinity. The unit
-// is 1 unless squares overflow. Squares that underflow do not matter beside MinClipNorm.
+// is 1 unless squares overflow. Squares that underflow do not matter beside minClipNorm.
 func norm2(x []float64) (n, unit float64) {
 	var sum float64
 	for _, v := range x {

@@ -64,7 +64,7 @@ func checkSnap(t interface{ Fatalf(string, ...any) }, p Params, x []float64) {
 func drawParams(rt *rapid.T, dim int) Params {
 	return Params{
 		Dim:      dim,
-		ClipNorm: rapid.SampledFrom([]float64{MinClipNorm, 1e-3, 1, 1 / 3.0, math.Pi, 1e9, MaxClipNorm}).Draw(rt, "L"),
+		ClipNorm: rapid.SampledFrom([]float64{minClipNorm, 1e-3, 1, 1 / 3.0, math.Pi, 1e9, maxClipNorm}).Draw(rt, "L"),
 		Levels: rapid.OneOf(rapid.Uint32Range(1, 9), rapid.Uint32Range(1, MaxLevels),
 			rapid.Just(uint32(MaxLevels)), rapid.Just(uint32(MaxLevels-1))).Draw(rt, "g"),
 		Trials: 3,

@@ -92,14 +92,14 @@ func BenchmarkPack(b *testing.B) {
 			counts[j] = src.Uint32N(p.MaxCount())
 		}
 		packed := p.Pack(nil, counts)
-		b.Run(fmt.Sprintf("Pack/bits=%d", p.CountBits()), func(b *testing.B) {
+		b.Run(fmt.Sprintf("Pack/bits=%d", p.countBits()), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				packed = p.Pack(packed[:0], counts)
 			}
 			perCoordinate(b, dim)
 		})
-		b.Run(fmt.Sprintf("Unpack/bits=%d", p.CountBits()), func(b *testing.B) {
+		b.Run(fmt.Sprintf("Unpack/bits=%d", p.countBits()), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := p.Unpack(counts, packed); err != nil {

@@ -20,8 +20,8 @@ const (
 // law.
 type DiscreteLaplace struct{ s, t uint64 }
 
-// NewDiscreteLaplace returns the law of rate s/t, between 2^-26 and 64, with s and t of at most 50 bits.
-func NewDiscreteLaplace(s, t uint64) (DiscreteLaplace, error) {
+// newDiscreteLaplace returns the law of rate s/t, between 2^-26 and 64, with s and t of at most 50 bits.
+func newDiscreteLaplace(s, t uint64) (DiscreteLaplace, error) {
 	if s == 0 || t == 0 || s>>maxRateBits != 0 || t>>maxRateBits != 0 || s > maxRate*t || s < t>>26 {
 		return DiscreteLaplace{}, fmt.Errorf("discrete Laplace: rate %d/%d: want 2^-26 to %d, of numbers below 2^%d", s, t, maxRate, maxRateBits)
 	}
@@ -40,7 +40,7 @@ func LaplaceOfRate(rate float64) (DiscreteLaplace, error) {
 	}
 	_, exponent := math.Frexp(rate) // rate = f 2^exponent, 1/2 <= f < 1
 	shift := max(rateDigits-exponent, 0)
-	return NewDiscreteLaplace(uint64(math.Ldexp(rate, shift)), 1<<shift)
+	return newDiscreteLaplace(uint64(math.Ldexp(rate, shift)), 1<<shift)
 }
 
 // Rate returns s/t, rounded: the epsilon of a shift by one.

@@ -41,7 +41,7 @@ func laplaceCells(l DiscreteLaplace) (prob []float64, of func(int64) int) {
 func TestDiscreteLaplaceLaw(t *testing.T) {
 	const draws = 60000
 	for i, c := range []struct{ s, t uint64 }{{1, 1}, {1, 2}, {2, 1}, {3, 7}, {1, 100}, {22, 7}, {5, 1 << 14}, {1<<49 + 1, 1<<50 - 3}, {4, 1}} {
-		l, err := NewDiscreteLaplace(c.s, c.t)
+		l, err := newDiscreteLaplace(c.s, c.t)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestDiscreteLaplaceLaw(t *testing.T) {
 // end.
 func TestDiscreteLaplaceTail(t *testing.T) {
 	for _, c := range []struct{ s, t uint64 }{{1, 1}, {1, 30}, {5, 2}} {
-		l, _ := NewDiscreteLaplace(c.s, c.t)
+		l, _ := newDiscreteLaplace(c.s, c.t)
 		q := math.Exp(-float64(c.s) / float64(c.t))
 		sum := math.Pow(q, 2001) / (1 + q)
 		for k := int64(2000); k >= -300; k-- {
@@ -106,7 +106,7 @@ func TestLaplaceOfRate(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]uint64{{0, 1}, {1, 0}, {1, 1 << 27}, {65, 1}, {1 << 50, 1 << 49}, {1 << 49, 1 << 50}} {
-		if _, err := NewDiscreteLaplace(c[0], c[1]); err == nil {
+		if _, err := newDiscreteLaplace(c[0], c[1]); err == nil {
 			t.Errorf("rate %d/%d is accepted", c[0], c[1])
 		}
 	}
@@ -155,7 +155,7 @@ func TestTruncatedLaplaceLaw(t *testing.T) {
 		s, t  uint64
 		kappa int
 	}{{1, 2, 3}, {1, 1, 1}, {36, 10, 4}, {1, 4, 25}} {
-		l, err := NewDiscreteLaplace(c.s, c.t)
+		l, err := newDiscreteLaplace(c.s, c.t)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestTruncatedLaplaceLaw(t *testing.T) {
 		}
 		dptest.ChiSquare(t, fmt.Sprintf("%+v", c), counts, prob, 1e-7)
 	}
-	l, _ := NewDiscreteLaplace(1, 1)
+	l, _ := newDiscreteLaplace(1, 1)
 	r, _ := NewTruncatedLaplace(l, 15) // the paper's for epsilon 1, delta 1e-6
 	at, below := r.Survival()
 	for _, c := range []struct{ got, want float64 }{{below[1], 1.4136273e-7}, {at[30], 1.4136273e-7}, {at[15] - at[16], 0.46211723}, {(below[2] - below[1]) / below[1], math.E}} {
@@ -189,7 +189,7 @@ func TestTruncatedLaplaceLaw(t *testing.T) {
 			t.Errorf("%v, want %v", c.got, c.want)
 		}
 	}
-	l, _ = NewDiscreteLaplace(2, 1)
+	l, _ = newDiscreteLaplace(2, 1)
 	r, _ = NewTruncatedLaplace(l, 8)
 	if _, below := r.Survival(); math.Abs(below[1]/8.5706134e-8-1) > 1e-6 {
 		t.Errorf("Pr[R = 0] is %v", below[1])
@@ -206,7 +206,7 @@ func TestTruncatedLaplaceLaw(t *testing.T) {
 
 // TestLaplaceIsFixed: the draws of a seed, so that a replay is one.
 func TestLaplaceIsFixed(t *testing.T) {
-	l, _ := NewDiscreteLaplace(1, 10)
+	l, _ := newDiscreteLaplace(1, 10)
 	r, _ := NewTruncatedLaplace(l, 20)
 	src := dptest.Source(t, 1)
 	var got []int64

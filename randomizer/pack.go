@@ -7,14 +7,14 @@ import (
 
 // Errors of Unpack, told apart because a stage counts them apart.
 var (
-	// ErrReportLength means that a packed report does not have Params.ReportBytes bytes.
-	ErrReportLength = errors.New("report has the wrong length")
-	// ErrReportRange means that a count exceeds Params.MaxCount, or that a padding bit is set.
-	ErrReportRange = errors.New("report has a count out of range")
+	// errReportLength means that a packed report does not have Params.ReportBytes bytes.
+	errReportLength = errors.New("report has the wrong length")
+	// errReportRange means that a count exceeds Params.MaxCount, or that a padding bit is set.
+	errReportRange = errors.New("report has a count out of range")
 )
 
 // Pack appends the packed counts to dst. The layout is a string of bits: count j takes the bits j w to (j+1) w - 1,
-// w = CountBits, least significant bit first; bit i is bit i mod 8 of byte i/8; bits after the last count are zero.
+// w = countBits, least significant bit first; bit i is bit i mod 8 of byte i/8; bits after the last count are zero.
 //
 // Pack panics unless counts came from Encode or Unpack with the same Params: a wrong number of counts or a count above
 // MaxCount is a broken invariant of the caller.
@@ -22,7 +22,7 @@ func (p Params) Pack(dst []byte, counts []uint32) []byte {
 	if len(counts) != p.Dim {
 		panic(fmt.Sprintf("randomizer: Pack of %d counts for Dim = %d", len(counts), p.Dim))
 	}
-	width, most := p.CountBits(), p.MaxCount()
+	width, most := p.countBits(), p.MaxCount()
 	var acc uint64
 	var have int
 	for j, c := range counts {
@@ -45,13 +45,13 @@ func (p Params) Pack(dst []byte, counts []uint32) []byte {
 }
 
 // Unpack reads one packed report into dst, whose memory is reused if it is large enough, and returns its Dim counts.
-// It accepts exactly the outputs of Pack: the error wraps ErrReportLength or ErrReportRange, and never holds a count.
+// It accepts exactly the outputs of Pack: the error wraps errReportLength or errReportRange, and never holds a count.
 func (p Params) Unpack(dst []uint32, data []byte) ([]uint32, error) {
 	if len(data) != p.ReportBytes() {
-		return nil, fmt.Errorf("unpack %d bytes, want %d: %w", len(data), p.ReportBytes(), ErrReportLength)
+		return nil, fmt.Errorf("unpack %d bytes, want %d: %w", len(data), p.ReportBytes(), errReportLength)
 	}
 	dst = resize(dst, p.Dim)
-	width, most := p.CountBits(), p.MaxCount()
+	width, most := p.countBits(), p.MaxCount()
 	mask := uint64(1)<<width - 1
 	var acc uint64
 	var have int
@@ -81,7 +81,7 @@ func (p Params) Unpack(dst []uint32, data []byte) ([]uint32, error) {
 	}
 	if bad || acc != 0 {
 		clear(dst)
-		return nil, fmt.Errorf("unpack: %w", ErrReportRange)
+		return nil, fmt.Errorf("unpack: %w", errReportRange)
 	}
 	return dst, nil
 }

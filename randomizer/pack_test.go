@@ -41,11 +41,11 @@ func TestUnpackRefuses(t *testing.T) {
 		data []byte
 		want error
 	}{
-		"empty":   {nil, ErrReportLength},
-		"short":   {good[:1], ErrReportLength},
-		"long":    {append(slices.Clone(good), 0), ErrReportLength},
-		"range":   {[]byte{7, 0}, ErrReportRange},
-		"padding": {[]byte{0, 0x80}, ErrReportRange},
+		"empty":   {nil, errReportLength},
+		"short":   {good[:1], errReportLength},
+		"long":    {append(slices.Clone(good), 0), errReportLength},
+		"range":   {[]byte{7, 0}, errReportRange},
+		"padding": {[]byte{0, 0x80}, errReportRange},
 	} {
 		if _, err := p.Unpack(nil, c.data); !errors.Is(err, c.want) {
 			t.Errorf("%s: error %v, want %v", name, err, c.want)
@@ -83,7 +83,7 @@ func FuzzUnpack(f *testing.F) {
 		}
 		counts, err := p.Unpack(nil, data)
 		if err != nil {
-			if !errors.Is(err, ErrReportLength) && !errors.Is(err, ErrReportRange) {
+			if !errors.Is(err, errReportLength) && !errors.Is(err, errReportRange) {
 				t.Fatalf("untyped error %v", err)
 			}
 			return

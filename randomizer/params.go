@@ -11,8 +11,8 @@ const (
 	MaxDim      = 1 << 24 // coordinates
 	MaxLevels   = 1 << 30 // g
 	MaxTrials   = 1 << 31 // b
-	MinClipNorm = 1e-30   // L
-	MaxClipNorm = 1e30    // L
+	minClipNorm = 1e-30   // L
+	maxClipNorm = 1e30    // L
 )
 
 // Params fixes the private sum of one round: the reports of a device, the noise that the stage adds, and how totals
@@ -52,8 +52,8 @@ func (p Params) Validate() error {
 	switch {
 	case p.Dim < 1 || p.Dim > MaxDim:
 		return fmt.Errorf("params: Dim = %d is outside [1, %d]", p.Dim, MaxDim)
-	case !(p.ClipNorm >= MinClipNorm && p.ClipNorm <= MaxClipNorm):
-		return fmt.Errorf("params: ClipNorm = %v is outside [%g, %g]", p.ClipNorm, MinClipNorm, MaxClipNorm)
+	case !(p.ClipNorm >= minClipNorm && p.ClipNorm <= maxClipNorm):
+		return fmt.Errorf("params: ClipNorm = %v is outside [%g, %g]", p.ClipNorm, minClipNorm, maxClipNorm)
 	case p.Levels < 1 || p.Levels > MaxLevels:
 		return fmt.Errorf("params: Levels = %d is outside [1, %d]", p.Levels, MaxLevels)
 	case p.Trials > MaxTrials:
@@ -71,9 +71,9 @@ func (p Params) Validate() error {
 	if err := p.Coin.Validate(); err != nil {
 		return fmt.Errorf("params: %w", err)
 	}
-	if size := uint64(p.Dim) * uint64(p.CountBits()); size > math.MaxInt32 {
+	if size := uint64(p.Dim) * uint64(p.countBits()); size > math.MaxInt32 {
 		return fmt.Errorf("params: a report of Dim = %d counts of %d bits has %d bits, above %d; lower Dim, Levels or Trials",
-			p.Dim, p.CountBits(), size, math.MaxInt32)
+			p.Dim, p.countBits(), size, math.MaxInt32)
 	}
 	return nil
 }
@@ -119,8 +119,8 @@ func (p Params) MaxCount() uint32 {
 	return p.Levels + p.Trials
 }
 
-// CountBits returns the width of a packed count.
-func (p Params) CountBits() int { return bits.Len32(p.MaxCount()) }
+// countBits returns the width of a packed count.
+func (p Params) countBits() int { return bits.Len32(p.MaxCount()) }
 
 // ReportBytes returns the length of every packed report, a function of Params alone.
 func (p Params) ReportBytes() int { return ReportBytes(p.Dim, uint64(p.MaxCount())) }

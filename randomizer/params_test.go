@@ -11,8 +11,8 @@ func TestParamsValidate(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if good.MaxCount() != 21 || good.CountBits() != 5 || good.ReportBytes() != 5 {
-		t.Errorf("max %d, bits %d, bytes %d; want 21, 5, 5", good.MaxCount(), good.CountBits(), good.ReportBytes())
+	if good.MaxCount() != 21 || good.countBits() != 5 || good.ReportBytes() != 5 {
+		t.Errorf("max %d, bits %d, bytes %d; want 21, 5, 5", good.MaxCount(), good.countBits(), good.ReportBytes())
 	}
 	for field, breakIt := range map[string][]func(*Params){
 		"Dim": {
@@ -40,8 +40,8 @@ func TestParamsValidate(t *testing.T) {
 		}
 	}
 	for _, edge := range []Params{
-		{Dim: 1, ClipNorm: MinClipNorm, Levels: 1, Trials: 0, Coin: 1},
-		{Dim: MaxDim, ClipNorm: MaxClipNorm, Levels: MaxLevels, Trials: MaxTrials, Coin: 1<<CoinBits - 1},
+		{Dim: 1, ClipNorm: minClipNorm, Levels: 1, Trials: 0, Coin: 1},
+		{Dim: MaxDim, ClipNorm: maxClipNorm, Levels: MaxLevels, Trials: MaxTrials, Coin: 1<<CoinBits - 1},
 	} {
 		if err := edge.Validate(); err != nil {
 			t.Errorf("%+v: %v", edge, err)

@@ -24,7 +24,7 @@ type Adder struct {
 
 // NewAdder prepares the adder of valid parameters.
 func NewAdder(p Params) *Adder {
-	a := &Adder{dim: p.Dim, width: p.CountBits(), size: p.ReportBytes(), most: uint64(p.MaxCount()), group: 8}
+	a := &Adder{dim: p.Dim, width: p.countBits(), size: p.ReportBytes(), most: uint64(p.MaxCount()), group: 8}
 	for a.group*a.width+8-a.group > 64 { // a group begins at a bit that is a multiple of its counts
 		a.group /= 2
 	}
@@ -46,13 +46,13 @@ func NewAdder(p Params) *Adder {
 func (a *Adder) ReportBytes() int { return a.size }
 
 // Check returns nil if data is one or more packed reports, one after the other: it accepts exactly the outputs of
-// Pack. Otherwise the error wraps ErrReportLength or ErrReportRange, and never holds a count.
+// Pack. Otherwise the error wraps errReportLength or errReportRange, and never holds a count.
 func (a *Adder) Check(data []byte) error {
 	if len(data) == 0 || len(data)%a.size != 0 {
-		return fmt.Errorf("check %d bytes, want reports of %d: %w", len(data), a.size, ErrReportLength)
+		return fmt.Errorf("check %d bytes, want reports of %d: %w", len(data), a.size, errReportLength)
 	}
 	if a.bad(data) {
-		return fmt.Errorf("check: %w", ErrReportRange)
+		return fmt.Errorf("check: %w", errReportRange)
 	}
 	return nil
 }

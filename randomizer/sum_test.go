@@ -34,7 +34,7 @@ func TestAddIsUnpackAndAdd(t *testing.T) {
 				wanted[j] += uint64(c)
 			}
 		}
-		if err := adder.Check(data); (err == nil) != (bad == nil) || err != nil && !errors.Is(err, ErrReportRange) {
+		if err := adder.Check(data); (err == nil) != (bad == nil) || err != nil && !errors.Is(err, errReportRange) {
 			rt.Fatalf("Check says %v, Unpack %v", err, bad)
 		}
 		if bad != nil {
@@ -80,14 +80,14 @@ func TestCheckRefuses(t *testing.T) {
 	for _, levels := range []uint32{1, 2, 4, 90, 254, 300, 1<<15 - 2, 1<<16 - 2, MaxLevels} {
 		for dim := 1; dim < 40; dim++ {
 			p := Params{Dim: dim, ClipNorm: 1, Levels: levels, Coin: Fair}
-			adder, width := NewAdder(p), p.CountBits()
+			adder, width := NewAdder(p), p.countBits()
 			good := p.Pack(nil, make([]uint32, dim))
 			for bit := range 8 * len(good) {
 				bad := slices.Clone(good)
 				bad[bit/8] |= 1 << (bit % 8)
 				count := uint32(1) << (bit % width)
 				wrong := bit >= dim*width || count > p.MaxCount()
-				if err := adder.Check(bad); errors.Is(err, ErrReportRange) != wrong {
+				if err := adder.Check(bad); errors.Is(err, errReportRange) != wrong {
 					t.Fatalf("d = %d, g = %d, bit %d: %v", dim, levels, bit, err)
 				}
 			}
@@ -97,7 +97,7 @@ func TestCheckRefuses(t *testing.T) {
 					full[bit/8] |= 1 << (bit % 8)
 				}
 				wrong := uint64(1)<<width-1 > uint64(p.MaxCount())
-				if err := adder.Check(full); errors.Is(err, ErrReportRange) != wrong {
+				if err := adder.Check(full); errors.Is(err, errReportRange) != wrong {
 					t.Fatalf("d = %d, g = %d, count %d: %v", dim, levels, j, err)
 				}
 			}
@@ -105,7 +105,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 	p := Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: 2, Coin: Fair}
 	for _, data := range [][]byte{nil, {0}, {0, 0, 0}} {
-		if err := NewAdder(p).Check(data); !errors.Is(err, ErrReportLength) {
+		if err := NewAdder(p).Check(data); !errors.Is(err, errReportLength) {
 			t.Errorf("%d bytes: %v", len(data), err)
 		}
 	}

@@ -167,8 +167,8 @@ func errorsOf(errs ...error) error {
 
 func TestUnitsAndWindowValidate(t *testing.T) {
 	good := Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: 6, Units: 5, Window: 20, Coin: Fair}
-	if err := good.Validate(); err != nil || good.MaxCount() != 24 || good.CountBits() != 5 {
-		t.Errorf("%v, counts to %d of %d bits; want 24 and 5", err, good.MaxCount(), good.CountBits())
+	if err := good.Validate(); err != nil || good.MaxCount() != 24 || good.countBits() != 5 {
+		t.Errorf("%v, counts to %d of %d bits; want 24 and 5", err, good.MaxCount(), good.countBits())
 	}
 	for name, breakIt := range map[string]func(*Params){
 		"no step is left for a unit": func(p *Params) { p.Units = 4<<23 + 1 },

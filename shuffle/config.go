@@ -8,11 +8,11 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// DefaultMaxBundle is the bundle size used for Config.MaxBundle = 0: single reports only.
-const DefaultMaxBundle = 1
+// defaultMaxBundle is the bundle size used for Config.MaxBundle = 0: single reports only.
+const defaultMaxBundle = 1
 
-// MaxCohort bounds the id set: 16 bytes and the set's overhead for each user.
-const MaxCohort = 1 << 32
+// maxCohort bounds the id set: 16 bytes and the set's overhead for each user.
+const maxCohort = 1 << 32
 
 // Config fixes one attempt of a round.
 type Config struct {
@@ -37,12 +37,12 @@ func (c Config) Validate() error {
 	if err := c.Params.Validate(); err != nil {
 		return err
 	}
-	bundle := max(c.MaxBundle, DefaultMaxBundle)
+	bundle := max(c.MaxBundle, defaultMaxBundle)
 	switch {
-	case c.Cohort < 1 || c.Cohort > MaxCohort:
-		return fmt.Errorf("mixer: Cohort = %d is outside [1, %d]", c.Cohort, uint64(MaxCohort))
-	case c.planned() < c.Cohort || c.planned() > MaxCohort:
-		return fmt.Errorf("mixer: Planned = %d is outside [Cohort = %d, %d]", c.Planned, c.Cohort, uint64(MaxCohort))
+	case c.Cohort < 1 || c.Cohort > maxCohort:
+		return fmt.Errorf("mixer: Cohort = %d is outside [1, %d]", c.Cohort, uint64(maxCohort))
+	case c.planned() < c.Cohort || c.planned() > maxCohort:
+		return fmt.Errorf("mixer: Planned = %d is outside [Cohort = %d, %d]", c.Planned, c.Cohort, uint64(maxCohort))
 	case c.Minimum < 1 || c.Minimum > c.Cohort:
 		return fmt.Errorf("mixer: Minimum = %d is outside [1, Cohort = %d]", c.Minimum, c.Cohort)
 	case bundle > c.Cohort:

@@ -19,8 +19,8 @@ func TestConfigRefuses(t *testing.T) {
 	for field, breakIt := range map[string][]func(*Config){
 		"Dim":       {func(c *Config) { c.Params.Dim = 0 }},
 		"ClipNorm":  {func(c *Config) { c.Params.ClipNorm = math.NaN() }},
-		"Cohort":    {func(c *Config) { c.Cohort = 0 }, func(c *Config) { c.Cohort = MaxCohort + 1 }, func(c *Config) { c.Cohort = math.MaxUint64 }},
-		"Planned":   {func(c *Config) { c.Planned = 99 }, func(c *Config) { c.Planned = MaxCohort + 1 }},
+		"Cohort":    {func(c *Config) { c.Cohort = 0 }, func(c *Config) { c.Cohort = maxCohort + 1 }, func(c *Config) { c.Cohort = math.MaxUint64 }},
+		"Planned":   {func(c *Config) { c.Planned = 99 }, func(c *Config) { c.Planned = maxCohort + 1 }},
 		"Minimum":   {func(c *Config) { c.Minimum = 0 }, func(c *Config) { c.Minimum = 101 }},
 		"MaxBundle": {func(c *Config) { c.MaxBundle = 101 }, func(c *Config) { c.MaxBundle = math.MaxUint64 }},
 		"FloorTrials": {
@@ -30,7 +30,7 @@ func TestConfigRefuses(t *testing.T) {
 			c.Params.Trials, c.Cohort, c.Minimum = randomizer.MaxTrials, 1<<14, 1
 		}},
 		"2^63": {func(c *Config) {
-			c.Params.Trials, c.Cohort, c.Minimum = randomizer.MaxTrials, MaxCohort, MaxCohort
+			c.Params.Trials, c.Cohort, c.Minimum = randomizer.MaxTrials, maxCohort, maxCohort
 		}},
 	} {
 		for i, f := range breakIt {

@@ -3,7 +3,7 @@
 //
 // In P_VEC (Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, Algorithms 1 and 2)
 // the messages are labelled bits. A uniformly permuted sequence of messages from a finite alphabet reveals its
-// histogram and nothing else, so totals lose nothing and reveal nothing more; [NewMessages] generates the permuted
+// histogram and nothing else, so totals lose nothing and reveal nothing more; [newMessages] generates the permuted
 // messages from released totals for callers that need them. A user's own count is the sum of that user's bits and
 // not a message: no function of this package returns one.
 //

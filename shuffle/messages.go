@@ -9,9 +9,9 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// Permute puts s in a uniformly random order. Every order has exactly the same probability (Fisher-Yates; bounded
+// permute puts s in a uniformly random order. Every order has exactly the same probability (Fisher-Yates; bounded
 // integers by rejection). A nil entropy means randomizer.NewEntropy, erased afterwards.
-func Permute[T any](s []T, entropy rand.Source) {
+func permute[T any](s []T, entropy rand.Source) {
 	if entropy == nil {
 		own := randomizer.NewEntropy()
 		defer erase(own)
@@ -20,9 +20,9 @@ func Permute[T any](s []T, entropy rand.Source) {
 	rand.New(entropy).Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })
 }
 
-// Messages are a round's labelled bits in uniformly random order, coordinate by coordinate: how many messages bear a
+// messages are a round's labelled bits in uniformly random order, coordinate by coordinate: how many messages bear a
 // label is public and the same for all labels, so the order of labels carries nothing and is left out.
-type Messages struct {
+type messages struct {
 	// Dim is the number of labels.
 	Dim int
 	// Each is the number of messages that bear one label: m g + all binomial trials.
@@ -31,28 +31,28 @@ type Messages struct {
 	Bits []byte
 }
 
-// NewMessages generates the messages of a round from its released totals: it is a function of the release and fresh
+// newMessages generates the messages of a round from its released totals: it is a function of the release and fresh
 // coins, so it can reveal nothing that the totals do not, and no user's bits are ever kept. limit bounds the size of
 // Bits in bytes. A nil entropy means randomizer.NewEntropy, erased afterwards.
-func NewMessages(rel Release, p randomizer.Params, limit uint64, entropy rand.Source) (Messages, error) {
+func newMessages(rel Release, p randomizer.Params, limit uint64, entropy rand.Source) (messages, error) {
 	if err := p.Validate(); err != nil {
-		return Messages{}, err
+		return messages{}, err
 	}
 	if len(rel.Totals) != p.Dim {
-		return Messages{}, fmt.Errorf("messages: %d totals for Dim = %d", len(rel.Totals), p.Dim)
+		return messages{}, fmt.Errorf("messages: %d totals for Dim = %d", len(rel.Totals), p.Dim)
 	}
 	each, err := p.MaxTotal(rel.Users, rel.NoiseTrials)
 	if err != nil {
-		return Messages{}, fmt.Errorf("messages: %w", err)
+		return messages{}, fmt.Errorf("messages: %w", err)
 	}
 	row := (each + 7) / 8
 	if hi, size := bits.Mul64(row, uint64(p.Dim)); hi != 0 || size > limit || size > math.MaxInt {
-		return Messages{}, fmt.Errorf("messages: %d messages for each of %d coordinates take more than the limit of %d bytes; release totals",
+		return messages{}, fmt.Errorf("messages: %d messages for each of %d coordinates take more than the limit of %d bytes; release totals",
 			each, p.Dim, limit)
 	}
 	for j, t := range rel.Totals {
 		if t > each {
-			return Messages{}, fmt.Errorf("messages: total of coordinate %d is above the number of messages %d", j, each)
+			return messages{}, fmt.Errorf("messages: total of coordinate %d is above the number of messages %d", j, each)
 		}
 	}
 	if entropy == nil {
@@ -60,7 +60,7 @@ func NewMessages(rel Release, p randomizer.Params, limit uint64, entropy rand.So
 		defer erase(own)
 		entropy = own
 	}
-	m := Messages{Dim: p.Dim, Each: each, Bits: make([]byte, row*uint64(p.Dim))}
+	m := messages{Dim: p.Dim, Each: each, Bits: make([]byte, row*uint64(p.Dim))}
 	rng := rand.New(entropy)
 	for j, ones := range rel.Totals {
 		scatter(rng, m.Bits[uint64(j)*row:][:row], ones, each)
@@ -79,8 +79,8 @@ func scatter(rng *rand.Rand, row []byte, ones, n uint64) {
 	}
 }
 
-// Tally counts the ones of every label: the totals. It refuses a shape that NewMessages cannot have made.
-func (m Messages) Tally() ([]uint64, error) {
+// tally counts the ones of every label: the totals. It refuses a shape that newMessages cannot have made.
+func (m messages) tally() ([]uint64, error) {
 	if m.Dim < 1 || m.Dim > randomizer.MaxDim || m.Each > math.MaxInt64 {
 		return nil, fmt.Errorf("tally: Dim = %d or Each = %d is out of range", m.Dim, m.Each)
 	}

@@ -20,11 +20,11 @@ func TestTallyInvertsMessages(t *testing.T) {
 		rel := Release{Users: rapid.Uint64Range(1, 40).Draw(rt, "m"), NoiseTrials: rapid.Uint64Range(0, 300).Draw(rt, "trials")}
 		each := rel.Users*uint64(p.Levels) + rel.NoiseTrials
 		rel.Totals = rapid.SliceOfN(rapid.Uint64Range(0, each), p.Dim, p.Dim).Draw(rt, "totals")
-		m, err := NewMessages(rel, p, 1<<20, nil)
+		m, err := newMessages(rel, p, 1<<20, nil)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		got, err := m.Tally()
+		got, err := m.tally()
 		if err != nil || !slices.Equal(got, rel.Totals) || m.Each != each {
 			rt.Fatalf("tally %v, %v; want %v of %d", got, err, rel.Totals, each)
 		}
@@ -37,7 +37,7 @@ func FuzzTally(f *testing.F) {
 	f.Add(1, uint64(0), []byte(nil))
 	f.Add(3, uint64(1)<<63, []byte{1})
 	f.Fuzz(func(t *testing.T, dim int, each uint64, bits []byte) {
-		totals, err := Messages{Dim: dim, Each: each, Bits: bits}.Tally()
+		totals, err := messages{Dim: dim, Each: each, Bits: bits}.tally()
 		if err != nil {
 			return
 		}
@@ -58,7 +58,7 @@ func TestMessagesAreUniform(t *testing.T) {
 	src := dptest.Source(t, 21)
 	counts := [2][]uint64{make([]uint64, 32), make([]uint64, 32)}
 	for range 20000 {
-		m, err := NewMessages(Release{Users: 2, NoiseTrials: 1, Totals: []uint64{2, 3}}, p, 2, src)
+		m, err := newMessages(Release{Users: 2, NoiseTrials: 1, Totals: []uint64{2, 3}}, p, 2, src)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestMessagesAreUniform(t *testing.T) {
 func TestMessagesRefuse(t *testing.T) {
 	p := randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 2, Coin: randomizer.Fair}
 	good := Release{Users: 2, NoiseTrials: 1, Totals: []uint64{2, 5}}
-	if _, err := NewMessages(good, p, 2, nil); err != nil {
+	if _, err := newMessages(good, p, 2, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -98,14 +98,14 @@ func TestMessagesRefuse(t *testing.T) {
 		"params":       {good, randomizer.Params{}, 2},
 		"empty totals": {Release{Users: 1}, p, 2},
 	} {
-		if _, err := NewMessages(c.rel, c.p, c.limit, nil); err == nil {
+		if _, err := newMessages(c.rel, c.p, c.limit, nil); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
 }
 
 func TestTallyRefuses(t *testing.T) {
-	for name, m := range map[string]Messages{
+	for name, m := range map[string]messages{
 		"zero":     {},
 		"short":    {Dim: 2, Each: 9, Bits: make([]byte, 3)},
 		"long":     {Dim: 2, Each: 9, Bits: make([]byte, 5)},
@@ -114,7 +114,7 @@ func TestTallyRefuses(t *testing.T) {
 		"huge":     {Dim: 1 << 20, Each: 1 << 62, Bits: nil},
 		"overflow": {Dim: 8, Each: math.MaxUint64, Bits: nil},
 	} {
-		if got, err := m.Tally(); err == nil {
+		if got, err := m.tally(); err == nil {
 			t.Errorf("%s: tally %v", name, got)
 		}
 	}
@@ -128,7 +128,7 @@ func TestPermuteIsUniform(t *testing.T) {
 		var counts []uint64
 		for range 60000 {
 			s := []byte("abcde")[:n]
-			Permute(s, src)
+			permute(s, src)
 			i, ok := index[string(s)]
 			if !ok {
 				i = len(counts)
@@ -144,8 +144,8 @@ func TestPermuteIsUniform(t *testing.T) {
 		dptest.ChiSquare(t, fmt.Sprint(n, " things"), counts, slices.Repeat([]float64{1 / float64(orders)}, orders), dptest.Alpha)
 	}
 	s := []int{1}
-	Permute(s, nil)
-	Permute([]int(nil), nil)
+	permute(s, nil)
+	permute([]int(nil), nil)
 	if s[0] != 1 {
 		t.Error("one thing changed")
 	}
@@ -156,7 +156,7 @@ func BenchmarkMessages(b *testing.B) {
 	rel := Release{Users: 1000, NoiseTrials: 9000, Totals: slices.Repeat([]uint64{36000}, 10)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := NewMessages(rel, p, 1<<20, nil); err != nil {
+		if _, err := newMessages(rel, p, 1<<20, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

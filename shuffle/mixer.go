@@ -9,10 +9,10 @@ import (
 )
 
 var (
-	// ErrCohortTooSmall means that fewer than Config.Minimum users are in the totals; the mixer goes on.
-	ErrCohortTooSmall = errors.New("cohort is below the minimum")
-	// ErrClosed means that the totals were released or erased before.
-	ErrClosed = errors.New("mixer is closed")
+	// errCohortTooSmall means that fewer than Config.Minimum users are in the totals; the mixer goes on.
+	errCohortTooSmall = errors.New("cohort is below the minimum")
+	// errClosed means that the totals were released or erased before.
+	errClosed = errors.New("mixer is closed")
 )
 
 // A ReportID names one user's report in one round. The caller has authenticated it.
@@ -35,7 +35,7 @@ type Mixer struct {
 
 // NewMixer validates cfg and lays the front floor.
 func NewMixer(cfg Config) (*Mixer, error) {
-	cfg.MaxBundle = max(cfg.MaxBundle, DefaultMaxBundle)
+	cfg.MaxBundle = max(cfg.MaxBundle, defaultMaxBundle)
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (m *Mixer) check(ids []ReportID, packed []byte) Outcome {
 	}
 	if m.Full() {
 		m.ids.remove(ids)
-		return Full
+		return full
 	}
 	if m.adder.Check(packed) != nil {
 		m.ids.remove(ids)
@@ -114,7 +114,7 @@ func (m *Mixer) check(ids []ReportID, packed []byte) Outcome {
 // Users returns the number of users in the totals.
 func (m *Mixer) Users() uint64 { return m.users }
 
-// Full reports whether the planned cohort is complete; further reports are refused.
+// full reports whether the planned cohort is complete; further reports are refused.
 func (m *Mixer) Full() bool { return m.users >= m.cfg.Cohort }
 
 // CanClose reports whether the minimum is reached.
@@ -136,13 +136,13 @@ type Release struct {
 }
 
 // Close tops the noise up to that of the planned cohort, adds the back floor, returns the release and erases the mixer.
-// Below the minimum it returns ErrCohortTooSmall and changes nothing.
+// Below the minimum it returns errCohortTooSmall and changes nothing.
 func (m *Mixer) Close() (Release, error) {
 	if m.totals == nil {
-		return Release{}, fmt.Errorf("close: %w", ErrClosed)
+		return Release{}, fmt.Errorf("close: %w", errClosed)
 	}
 	if m.users < m.cfg.Minimum {
-		return Release{}, fmt.Errorf("close with %d users, Minimum = %d: %w", m.users, m.cfg.Minimum, ErrCohortTooSmall)
+		return Release{}, fmt.Errorf("close with %d users, Minimum = %d: %w", m.users, m.cfg.Minimum, errCohortTooSmall)
 	}
 	p := m.cfg.Params
 	noise := p.NoiseTrials(m.users, m.cfg.planned())

@@ -88,8 +88,8 @@ func TestMixerCountsEachUserOnce(t *testing.T) {
 	if !m.Full() || m.Users() != 7 {
 		t.Fatalf("%v: want full with 7", m)
 	}
-	add(Full, 7)
-	add(Full, 7)
+	add(full, 7)
+	add(full, 7)
 	add(Duplicate, 6)
 	rel, err := m.Close()
 	if err != nil {
@@ -99,7 +99,7 @@ func TestMixerCountsEachUserOnce(t *testing.T) {
 		t.Errorf("release %+v, want totals %v of 7 users", rel, want)
 	}
 	add(Closed, 7)
-	want := Rejects{Duplicate: 4, BadBundle: 2, BadLength: 5, Full: 2}
+	want := Rejects{Duplicate: 4, BadBundle: 2, BadLength: 5, full: 2}
 	if rel.Rejects != want || rel.Rejects.Total() != 13 {
 		t.Errorf("rejects %v, want %v", rel.Rejects, want)
 	}
@@ -139,7 +139,7 @@ func TestMixerBelowMinimumChangesNothing(t *testing.T) {
 	}})
 	m.Add(bundle(p, 1))
 	before := slices.Clone(m.totals)
-	if _, err := m.Close(); !errors.Is(err, ErrCohortTooSmall) {
+	if _, err := m.Close(); !errors.Is(err, errCohortTooSmall) {
 		t.Errorf("closed one user of a minimum of two: %v", err)
 	}
 	if m.CanClose() || !slices.Equal(before, m.totals) || made != 1 {
@@ -176,7 +176,7 @@ func TestMixerKeepsNothingAfterClose(t *testing.T) {
 		if !slices.Equal(totals, make([]uint64, 3)) || !slices.Equal(ids, make([]ReportID, len(ids))) || m.totals != nil || m.ids != nil {
 			t.Errorf("totals %v and ids %v survive", totals, ids)
 		}
-		if _, err := m.Close(); !errors.Is(err, ErrClosed) {
+		if _, err := m.Close(); !errors.Is(err, errClosed) {
 			t.Errorf("closed again: %v", err)
 		}
 		if m.CanClose() || m.Add(bundle(p, 0)) != Closed {

@@ -38,7 +38,7 @@ func TestMixerAgainstModel(t *testing.T) {
 			}
 			switch {
 			case len(counted) >= cohort:
-				return Full
+				return full
 			case !good:
 				return BadRange
 			}
@@ -70,11 +70,11 @@ func TestMixerAgainstModel(t *testing.T) {
 				rel, err := m.Close()
 				switch {
 				case closed:
-					if !errors.Is(err, ErrClosed) {
+					if !errors.Is(err, errClosed) {
 						rt.Fatalf("closed twice: %v", err)
 					}
 				case len(counted) < int(cfg.Minimum):
-					if !errors.Is(err, ErrCohortTooSmall) {
+					if !errors.Is(err, errCohortTooSmall) {
 						rt.Fatalf("closed below the minimum: %v", err)
 					}
 				default:

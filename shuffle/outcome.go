@@ -15,7 +15,7 @@ const (
 	// BadRange: a count that no device of this round can have drawn.
 	BadRange
 	// Full: the cohort is complete.
-	Full
+	full
 	// Closed: the mixer was closed or erased.
 	Closed
 

@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Head identifies a ledger: its number of entries and the hash of the last. The zero Head is the empty ledger.
-type Head struct {
+// head identifies a ledger: its number of entries and the hash of the last. The zero head is the empty ledger.
+type head struct {
 	Length uint64
 	Hash   Hash
 }
@@ -40,7 +40,7 @@ func (l *Ledger) Append(e Entry) error {
 	case e.Kind == Void && (e.Cost() != l.Open.Cost() || e.Users != l.Open.Users || e.NoiseTrials != l.Open.NoiseTrials):
 		return fail("a void round stays charged with its reservation %s, has %s", l.Open.Cost(), e.Cost())
 	}
-	l.Head, l.TaskHash = Head{Length: e.Sequence, Hash: e.Hash}, e.TaskHash
+	l.Head, l.TaskHash = head{Length: e.Sequence, Hash: e.Hash}, e.TaskHash
 	if e.Kind == Reserved {
 		l.Open = e
 		return nil

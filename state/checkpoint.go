@@ -75,8 +75,8 @@ func (c Checkpoint) validateLedger() error {
 		return fmt.Errorf("checkpoint: its ledger is of task %s, want %s", c.Ledger.TaskHash, c.Cursor.TaskHash)
 	case c.Ledger.IsOpen() == c.Ended():
 		return fmt.Errorf("checkpoint: open reservation is %t, announced round is %t at round %d, want both or neither", c.Ledger.IsOpen(), !c.Ended(), c.Cursor.Round)
-	case c.Ledger.Settled() != c.Cursor.Round && !(c.Ended() && c.Ledger.Settled() == c.Cursor.Round+1): // given up
-		return fmt.Errorf("checkpoint: %d rounds are settled in the ledger, the cursor is at round %d", c.Ledger.Settled(), c.Cursor.Round)
+	case c.Ledger.settled() != c.Cursor.Round && !(c.Ended() && c.Ledger.settled() == c.Cursor.Round+1): // given up
+		return fmt.Errorf("checkpoint: %d rounds are settled in the ledger, the cursor is at round %d", c.Ledger.settled(), c.Cursor.Round)
 	}
 	if err := c.Ledger.Validate(); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)

@@ -21,7 +21,7 @@ func sampleLedger() Ledger {
 	open := reservation(4, 0.5)
 	open.Kind, open.Sequence, open.Previous, open.Phase = Reserved, 7, Hash{9}, 1
 	open.Hash = open.computeHash()
-	return Ledger{Head: Head{Length: 7, Hash: open.Hash}, TaskHash: testTask, Open: open, Steps: 2, Voids: 1,
+	return Ledger{Head: head{Length: 7, Hash: open.Hash}, TaskHash: testTask, Open: open, Steps: 2, Voids: 1,
 		Counted: 100, Phase: 1, Most: 90, Worst: Cost{Epsilon: 0.5, Delta: 1e-6}}
 }
 

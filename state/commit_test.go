@@ -206,7 +206,7 @@ func TestCheckpointAndLedger(t *testing.T) {
 			c.Ledger.Head.Length++
 		},
 		"no reservation":  func(c *Checkpoint) { c.Ledger.Open = Entry{} },
-		"sums of nothing": func(c *Checkpoint) { c.Ledger.Head = Head{} },
+		"sums of nothing": func(c *Checkpoint) { c.Ledger.Head = head{} },
 	} {
 		other := c.Clone()
 		change(&other)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// MaxRowBytes bounds what is kept of one round, its model left out.
-const MaxRowBytes = 1 << 16
+// maxRowBytes bounds what is kept of one round, its model left out.
+const maxRowBytes = 1 << 16
 
 // Kept holds what a store keeps of one round beside the checkpoint, so that people can look back, and a model can be
 // released again. Like the checkpoint it holds functions of released batches alone. The caller bounds how many rounds
@@ -23,9 +23,9 @@ func (k Kept) Validate(last uint64) error {
 	switch {
 	case k.Round < 1 || k.Round > last:
 		return fmt.Errorf("kept round %d: want 1 to %d, the last one", k.Round, last)
-	case len(k.Row) > MaxRowBytes || len(k.Model) > MaxBlobBytes:
+	case len(k.Row) > maxRowBytes || len(k.Model) > MaxBlobBytes:
 		return fmt.Errorf("kept round %d: %d bytes and a model of %d, want at most %d and %d", k.Round, len(k.Row), len(k.Model),
-			MaxRowBytes, MaxBlobBytes)
+			maxRowBytes, MaxBlobBytes)
 	case len(k.Row) == 0 && len(k.Model) > 0:
 		return fmt.Errorf("kept round %d: a model without a row", k.Round)
 	}

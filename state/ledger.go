@@ -7,7 +7,7 @@ import "fmt"
 // and ready to use. A round goes through Reserve, then exactly one of Spend and Void. A Ledger is a value: a copy is
 // the ledger as it was.
 type Ledger struct {
-	Head     Head
+	Head     head
 	TaskHash Hash   // of every entry
 	Open     Entry  // the reservation that is not settled; the zero Entry where none is
 	Steps    uint64 // rounds that were spent
@@ -22,15 +22,15 @@ type Ledger struct {
 // IsOpen reports whether the last round is reserved and not settled.
 func (l *Ledger) IsOpen() bool { return l.Open.Sequence > 0 }
 
-// Settled returns the number of rounds that were spent or void.
-func (l *Ledger) Settled() uint64 { return l.Steps + l.Voids }
+// settled returns the number of rounds that were spent or void.
+func (l *Ledger) settled() uint64 { return l.Steps + l.Voids }
 
 // Round returns the last round, 0 before the first.
 func (l *Ledger) Round() uint64 {
 	if l.IsOpen() {
-		return l.Settled() + 1
+		return l.settled() + 1
 	}
-	return l.Settled()
+	return l.settled()
 }
 
 // Users returns the number of users that were counted. Those of an interactive phase answer each of its rounds and are
@@ -110,7 +110,7 @@ func (l *Ledger) seal(e Entry, kind EntryKind) (Entry, error) {
 // Validate refuses sums that no entries can have, as far as it can be seen alone.
 func (l *Ledger) Validate() error {
 	fail := func(format string, args ...any) error { return fmt.Errorf("ledger: "+format, args...) }
-	entries := 2 * l.Settled()
+	entries := 2 * l.settled()
 	if l.IsOpen() {
 		entries++
 		if err := l.Open.Validate(); err != nil {
@@ -124,14 +124,14 @@ func (l *Ledger) Validate() error {
 		return nil
 	case l.Head.Hash.IsZero() || l.TaskHash.IsZero():
 		return fail("a hash is zero in %d entries", l.Head.Length)
-	case l.Settled() < l.Steps || l.Settled() > 1<<62 || l.Head.Length != entries:
+	case l.settled() < l.Steps || l.settled() > 1<<62 || l.Head.Length != entries:
 		return fail("%d entries of %d spent and %d void rounds, want %d", l.Head.Length, l.Steps, l.Voids, entries)
 	case l.InARow > l.Voids || l.Steps == 0 && l.InARow != l.Voids:
 		return fail("%d void rounds in a row, of %d void and %d spent rounds", l.InARow, l.Voids, l.Steps)
 	case l.Phase == 0 && l.Most > 0 || l.Steps == 0 && (l.Counted > 0 || l.Most > 0):
 		return fail("%d and %d users of %d spent rounds in phase %d", l.Counted, l.Most, l.Steps, l.Phase)
-	case l.IsOpen() && (open.Kind != Reserved || open.Round != l.Settled()+1 || open.Sequence != l.Head.Length || open.Hash != l.Head.Hash || open.TaskHash != l.TaskHash):
-		return fail("the open reservation is entry %d, %s of round %d, want entry %d, of round %d", open.Sequence, open.Kind, open.Round, l.Head.Length, l.Settled()+1)
+	case l.IsOpen() && (open.Kind != Reserved || open.Round != l.settled()+1 || open.Sequence != l.Head.Length || open.Hash != l.Head.Hash || open.TaskHash != l.TaskHash):
+		return fail("the open reservation is entry %d, %s of round %d, want entry %d, of round %d", open.Sequence, open.Kind, open.Round, l.Head.Length, l.settled()+1)
 	}
 	if err := l.Worst.Validate(); err != nil {
 		return fail("largest charge: %w", err)

@@ -108,8 +108,8 @@ func TestSums(t *testing.T) {
 			e.Users = r.users
 			must(l.Spend(e))
 		}
-		if l.Users() != r.counted || l.Voids != r.voids || l.InARow != r.inRow || l.Settled() != round {
-			t.Errorf("round %d: %d users, %d void, %d in a row, %d settled; want %+v", round, l.Users(), l.Voids, l.InARow, l.Settled(), r)
+		if l.Users() != r.counted || l.Voids != r.voids || l.InARow != r.inRow || l.settled() != round {
+			t.Errorf("round %d: %d users, %d void, %d in a row, %d settled; want %+v", round, l.Users(), l.Voids, l.InARow, l.settled(), r)
 		}
 	}
 }

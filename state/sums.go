@@ -43,7 +43,7 @@ func readLedger(b []byte) (l Ledger, rest []byte, err error) {
 	}
 	word := func(i int) uint64 { return binary.BigEndian.Uint64(b[72+8*i:]) }
 	l = Ledger{
-		Head: Head{Length: binary.BigEndian.Uint64(b), Hash: Hash(b[8:40])}, TaskHash: Hash(b[40:72]),
+		Head: head{Length: binary.BigEndian.Uint64(b), Hash: Hash(b[8:40])}, TaskHash: Hash(b[40:72]),
 		Steps: word(0), Voids: word(1), InARow: word(2), Counted: word(3), Phase: word(4), Most: word(5),
 		Worst: Cost{Epsilon: math.Float64frombits(word(6)), Delta: math.Float64frombits(word(7))},
 	}

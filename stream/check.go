@@ -24,7 +24,7 @@ const (
 const (
 	MaxDim    = 1 << 20
 	MaxBundle = 1 << 16
-	MaxReason = 64 // bytes of a reason
+	maxReason = 64 // bytes of a reason
 	MaxPhases = 64
 )
 
@@ -163,8 +163,8 @@ func length(field string, b []byte, want int) error {
 }
 
 func short(field, s string) error {
-	if len(s) > MaxReason {
-		return fmt.Errorf("%s has %d bytes: want at most %d", field, len(s), MaxReason)
+	if len(s) > maxReason {
+		return fmt.Errorf("%s has %d bytes: want at most %d", field, len(s), maxReason)
 	}
 	return nil
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 )
 
-// EnvironmentPrefix is in front of the variable of every flag.
-const EnvironmentPrefix = "PANLEARN_"
+// environmentPrefix is in front of the variable of every flag.
+const environmentPrefix = "PANLEARN_"
 
 // variable returns the environment's name of a flag.
 func variable(flag string) string {
-	return EnvironmentPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return environmentPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // fromEnvironment sets every flag that the command line left alone and the environment has. An empty variable counts as

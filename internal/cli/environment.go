@@ -27,7 +27,7 @@ func strangers(environment []string) (told []string, err error) {
 	var errs []error
 	for _, pair := range environment {
 		name, value, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, EnvironmentPrefix) || value == "" || slices.Contains(elsewhere, name) ||
+		if !strings.HasPrefix(name, environmentPrefix) || value == "" || slices.Contains(elsewhere, name) ||
 			slices.ContainsFunc(Flags, func(f string) bool { return variable(f) == name }) {
 			continue
 		}
@@ -38,7 +38,7 @@ func strangers(environment []string) (told []string, err error) {
 			}
 		}
 		// In a short name two letters are too many to be a slip.
-		if nearest != "" && far <= (len(name)-len(EnvironmentPrefix))/3 {
+		if nearest != "" && far <= (len(name)-len(environmentPrefix))/3 {
 			errs = append(errs, fmt.Errorf("%s: no flag has this variable: did you mean %s?", name, nearest))
 			continue
 		}

@@ -28,7 +28,7 @@ func TestStrangers(t *testing.T) {
 		"PANLEARN_PORT_80_TCP=tcp://10.0.0.1:80": {told: "PANLEARN_PORT_80_TCP"},
 	} {
 		told, err := strangers([]string{pair})
-		var coded *CodedError
+		var coded *codedError
 		if refused := err != nil; refused != (want.refused != "") || refused && (!strings.Contains(err.Error(), want.refused) || !errors.As(err, &coded) || coded.Code != ExitUsage) {
 			t.Errorf("%s: %v, want %q", pair, err, want.refused)
 		}

@@ -18,29 +18,29 @@ import (
 
 // Exit codes of every command.
 const (
-	ExitDone      = 0
-	ExitError     = 1
+	exitDone      = 0
+	exitError     = 1
 	ExitUsage     = 2  // flags, arguments, task file
 	ExitRefused   = 3  // refused for privacy: budget or policy; trying again changes nothing
 	ExitTransient = 75 // interrupted or out of reach: the same command again goes on
 )
 
-// A CodedError carries the exit code that its command should end with.
-type CodedError struct {
+// A codedError carries the exit code that its command should end with.
+type codedError struct {
 	Code int
 	Err  error
 }
 
-func (e *CodedError) Error() string { return e.Err.Error() }
+func (e *codedError) Error() string { return e.Err.Error() }
 
-func (e *CodedError) Unwrap() error { return e.Err }
+func (e *codedError) Unwrap() error { return e.Err }
 
 func coded(code int, err error) error {
-	var already *CodedError
+	var already *codedError
 	if err == nil || errors.As(err, &already) {
 		return err
 	}
-	return &CodedError{Code: code, Err: err}
+	return &codedError{Code: code, Err: err}
 }
 
 // Usage marks an error as the caller's: exit code 2.
@@ -124,10 +124,10 @@ func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 	refuseUnknown(root)
 	ran, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return ExitDone
+		return exitDone
 	}
-	code := ExitError
-	var c *CodedError
+	code := exitError
+	var c *codedError
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		code = ExitTransient

@@ -41,8 +41,8 @@ func TestExitCodes(t *testing.T) {
 		err  error
 		want int
 	}{
-		{"nothing", nil, ExitDone},
-		{"an error", plain, ExitError},
+		{"nothing", nil, exitDone},
+		{"an error", plain, exitError},
 		{"usage", Usage(plain), ExitUsage},
 		{"usage with a text", Usagef("--x %d: want 1", 2), ExitUsage},
 		{"refused", coded(ExitRefused, plain), ExitRefused},
@@ -50,12 +50,12 @@ func TestExitCodes(t *testing.T) {
 		{"wrapped", fmt.Errorf("run: %w", coded(ExitRefused, plain)), ExitRefused},
 		{"joined", errors.Join(plain, Transient(plain)), ExitTransient},
 		{"the first code stays", Usage(coded(ExitRefused, plain)), ExitRefused},
-		{"nil stays nil", Usage(nil), ExitDone},
-		{"somebody else's context", context.Canceled, ExitError},
+		{"nil stays nil", Usage(nil), exitDone},
+		{"somebody else's context", context.Canceled, exitError},
 		{"by value", Classify(fmt.Errorf("x: %w", plain), Is(ExitTransient, plain)), ExitTransient},
 		{"by type", Classify(fmt.Errorf("x: %w", &typed{}), As[*typed](ExitRefused)), ExitRefused},
-		{"by no class", Classify(plain, As[*typed](ExitRefused), Is(ExitTransient, context.Canceled)), ExitError},
-		{"nil has no class", Classify(nil, Is(ExitTransient, plain)), ExitDone},
+		{"by no class", Classify(plain, As[*typed](ExitRefused), Is(ExitTransient, context.Canceled)), exitError},
+		{"nil has no class", Classify(nil, Is(ExitTransient, plain)), exitDone},
 	} {
 		var stderr bytes.Buffer
 		got := Main(program(func(*cobra.Command) error { return test.err }), []string{"run"}, &stderr)
@@ -86,7 +86,7 @@ func TestUsage(t *testing.T) {
 	}
 	for _, args := range []string{"run", "privacy", "--help", "privacy --help", "run --help", "privacy check a --users 1"} {
 		var stderr bytes.Buffer
-		if got := Main(program(func(*cobra.Command) error { return nil }), strings.Fields(args), &stderr); got != ExitDone {
+		if got := Main(program(func(*cobra.Command) error { return nil }), strings.Fields(args), &stderr); got != exitDone {
 			t.Errorf("%s: exit code %d, %q", args, got, stderr.String())
 		}
 	}
@@ -130,8 +130,8 @@ func TestInterrupted(t *testing.T) {
 		cancel()
 		return ctx.Err()
 	})
-	if got := Main(root, []string{"run"}, &stderr); got != ExitError {
-		t.Errorf("a context that no signal ended: exit code %d, want %d", got, ExitError)
+	if got := Main(root, []string{"run"}, &stderr); got != exitError {
+		t.Errorf("a context that no signal ended: exit code %d, want %d", got, exitError)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestEnvironment(t *testing.T) {
 			got, err = c.Flags().GetInt("count")
 			return err
 		}), strings.Fields(test.args), new(bytes.Buffer))
-		if code != ExitDone || got != test.want {
+		if code != exitDone || got != test.want {
 			t.Errorf("%s with PANLEARN_COUNT=%q: %d (exit code %d), want %d", test.args, test.env, got, code, test.want)
 		}
 	}
@@ -165,7 +165,7 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("--data from the environment: %q, %v", *data, err)
 	}
 	t.Setenv("PANLEARN_USERS", "5") // satisfies a required flag
-	if code := Main(program(func(*cobra.Command) error { return nil }), []string{"privacy", "check", "a"}, &stderr); code != ExitDone {
+	if code := Main(program(func(*cobra.Command) error { return nil }), []string{"privacy", "check", "a"}, &stderr); code != exitDone {
 		t.Errorf("a required flag from the environment: exit code %d, %q", code, stderr.String())
 	}
 }

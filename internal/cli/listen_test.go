@@ -28,7 +28,7 @@ func TestListenOnLoopback(t *testing.T) {
 	}
 	for _, address := range []string{"nowhere", "a:b:c", "127.0.0.1:70000", "-1", "127.0.0.1", "127.0.0.1:http", "1.2.3.4.5:0"} {
 		l, err := Listen("--http", address)
-		var coded *CodedError
+		var coded *codedError
 		if !errors.As(err, &coded) || coded.Code != ExitUsage {
 			t.Errorf("%s: %v, want a usage error", address, err)
 		}
@@ -46,7 +46,7 @@ func TestListenWhereSomebodyDoes(t *testing.T) {
 	}
 	defer first.Close()
 	_, err = Listen("--http", first.Addr().String())
-	var coded *CodedError
+	var coded *codedError
 	if !errors.As(err, &coded) || coded.Code != ExitTransient || !strings.Contains(err.Error(), "PANLEARN_HTTP") {
 		t.Errorf("%v: want exit code 75, and the variable that names another address", err)
 	}

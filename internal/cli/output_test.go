@@ -28,10 +28,10 @@ func TestWritable(t *testing.T) {
 	if err := os.WriteFile(old, []byte("what is there"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]int{"": ExitDone, old: ExitDone, filepath.Join(dir, "new"): ExitDone, os.DevNull: ExitDone,
+	for path, want := range map[string]int{"": exitDone, old: exitDone, filepath.Join(dir, "new"): exitDone, os.DevNull: exitDone,
 		dir: ExitUsage, filepath.Join(dir, "missing", "new"): ExitUsage, filepath.Join(old, "new"): ExitUsage} {
-		err, coded := Writable("-o", path), (*CodedError)(nil)
-		if (err == nil) != (want == ExitDone) || err != nil && (!errors.As(err, &coded) || coded.Code != want || !strings.HasPrefix(err.Error(), "-o: ")) {
+		err, coded := Writable("-o", path), (*codedError)(nil)
+		if (err == nil) != (want == exitDone) || err != nil && (!errors.As(err, &coded) || coded.Code != want || !strings.HasPrefix(err.Error(), "-o: ")) {
 			t.Errorf("%q: %v, want exit code %d", path, err, want)
 		}
 	}
@@ -76,7 +76,7 @@ func TestJSONPrints(t *testing.T) {
 func TestLogLevel(t *testing.T) {
 	for _, level := range []string{"", "loud", "infos", "1"} {
 		_, err := (&Log{Level: level}).Logger(io.Discard)
-		var c *CodedError
+		var c *codedError
 		if !errors.As(err, &c) || c.Code != ExitUsage || !strings.Contains(err.Error(), "want debug, info, warn or error") {
 			t.Errorf("--log-level %q: %v", level, err)
 		}
@@ -98,7 +98,7 @@ func TestLogLevel(t *testing.T) {
 
 func TestLogFormat(t *testing.T) {
 	_, err := (&Log{Level: "info", Format: "xml"}).Logger(io.Discard)
-	var c *CodedError
+	var c *codedError
 	if !errors.As(err, &c) || c.Code != ExitUsage || !strings.Contains(err.Error(), "want text or json") {
 		t.Errorf("--log-format xml: %v", err)
 	}
@@ -314,7 +314,7 @@ func TestCommonCommands(t *testing.T) {
 	for _, out := range []*bytes.Buffer{&first, &second} {
 		c := NewKeygen("stage")
 		c.SetOut(out)
-		if code := Main(c, []string{path}, io.Discard); code != ExitDone {
+		if code := Main(c, []string{path}, io.Discard); code != exitDone {
 			t.Fatalf("keygen: exit code %d", code)
 		}
 		if !strings.Contains(c.Example, "ingest keygen") {
@@ -326,7 +326,7 @@ func TestCommonCommands(t *testing.T) {
 	}
 	c := NewVersion()
 	c.SetOut(&version)
-	if code := Main(c, []string{}, io.Discard); code != ExitDone || !strings.HasPrefix(version.String(), "panlearn ") {
+	if code := Main(c, []string{}, io.Discard); code != exitDone || !strings.HasPrefix(version.String(), "panlearn ") {
 		t.Errorf("version: exit code %d, %q", code, version.String())
 	}
 }

@@ -13,7 +13,7 @@ import (
 func TestProfiles(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", "[::]:0", "x"} {
 		p := Profiles{address}
-		var code *CodedError
+		var code *codedError
 		if _, err := p.Serve(t.Context(), slog.New(slog.DiscardHandler)); !errors.As(err, &code) || code.Code != ExitUsage {
 			t.Errorf("%s: %v, want a refusal", address, err)
 		}

@@ -23,9 +23,9 @@ const (
 // words what it waits for, and kind is waits without the parts that change by themselves.
 type Look func() (counts []any, waits, kind string)
 
-// Publishing shows the progress of a publisher: two lines on a terminal, elsewhere a line of the log, at most every
+// publishing shows the progress of a publisher: two lines on a terminal, elsewhere a line of the log, at most every
 // ten seconds. As a writer it takes log lines, which go above those of a terminal.
-type Publishing struct {
+type publishing struct {
 	out  io.Writer
 	look Look
 	bars *mpb.Progress
@@ -35,8 +35,8 @@ type Publishing struct {
 }
 
 // NewPublishing shows what look sees on w, if that is a terminal.
-func NewPublishing(w io.Writer, look Look) *Publishing {
-	p := &Publishing{out: w, look: look}
+func NewPublishing(w io.Writer, look Look) *publishing {
+	p := &publishing{out: w, look: look}
 	f, ok := w.(*os.File)
 	if !ok || !Terminal(f) {
 		return p
@@ -50,7 +50,7 @@ func NewPublishing(w io.Writer, look Look) *Publishing {
 }
 
 // Log logs the progress of the publisher, if no terminal shows it, until Close.
-func (p *Publishing) Log(log *slog.Logger) {
+func (p *publishing) Log(log *slog.Logger) {
 	if p.bars != nil || p.over != nil {
 		return
 	}
@@ -83,14 +83,14 @@ func (p *Publishing) Log(log *slog.Logger) {
 }
 
 // Write implements io.Writer.
-func (p *Publishing) Write(line []byte) (int, error) {
+func (p *publishing) Write(line []byte) (int, error) {
 	if p.bars != nil {
 		return p.bars.Write(line)
 	}
 	return p.out.Write(line)
 }
 
-func (p *Publishing) numbers() string {
+func (p *publishing) numbers() string {
 	counts, _, _ := p.look()
 	var b strings.Builder
 	for i := 0; i+1 < len(counts); i += 2 {
@@ -99,13 +99,13 @@ func (p *Publishing) numbers() string {
 	return b.String()
 }
 
-func (p *Publishing) waits() string {
+func (p *publishing) waits() string {
 	_, waits, _ := p.look()
 	return " waits for " + waits
 }
 
 // Close leaves the lines as they are. It may be called again.
-func (p *Publishing) Close() {
+func (p *publishing) Close() {
 	for _, b := range p.bar {
 		b.Abort(false)
 	}

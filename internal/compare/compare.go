@@ -26,7 +26,7 @@ type Config struct {
 }
 
 // A Comparison is the lines that a task can have, planned.
-type Comparison struct {
+type comparison struct {
 	Config
 	base    *task.Spec
 	measure tune.Measure
@@ -44,7 +44,7 @@ const (
 )
 
 // New plans the lines. It returns an error if the task is refused, or goes on for as long as users come.
-func New(c Config) (*Comparison, error) {
+func New(c Config) (*comparison, error) {
 	if c.Seeds < 2 {
 		return nil, fmt.Errorf("seeds: %d, want at least 2: without a spread nothing can be called better", c.Seeds)
 	}
@@ -55,7 +55,7 @@ func New(c Config) (*Comparison, error) {
 	if base.Schedule.Continuous != "" {
 		return nil, errors.New("schedule.continuous: every line of the table ends, and this task does not")
 	}
-	out := &Comparison{Config: c, base: base, measure: tune.MeasureOf(base.Model.Loss)}
+	out := &comparison{Config: c, base: base, measure: tune.MeasureOf(base.Model.Loss)}
 	out.lines, out.leftOut = c.plan(base)
 	if len(out.lines) == 0 {
 		return nil, fmt.Errorf("no line can be planned: %s", out.leftOut[len(out.leftOut)-1])
@@ -65,10 +65,10 @@ func New(c Config) (*Comparison, error) {
 }
 
 // Lines returns the number of lines.
-func (c *Comparison) Lines() int { return len(c.lines) }
+func (c *comparison) Lines() int { return len(c.lines) }
 
 // Run simulates every line once a seed, and recommends one. It stops early with the context's error.
-func (c *Comparison) Run(ctx context.Context) (Table, error) {
+func (c *comparison) Run(ctx context.Context) (Table, error) {
 	items := c.items()
 	n := min(c.base.Schedule.Users, mostRows/items, max(1, int(mostValues)/(items*c.lines[0].job.Problem.Dim)))
 	for k := range c.Seeds {
@@ -91,7 +91,7 @@ func (c *Comparison) Run(ctx context.Context) (Table, error) {
 }
 
 // items returns the rows of a unit.
-func (c *Comparison) items() int {
+func (c *comparison) items() int {
 	if c.base.ByUser() {
 		return c.base.User.Items
 	}
@@ -99,7 +99,7 @@ func (c *Comparison) items() int {
 }
 
 // seed runs every line on a sample.
-func (c *Comparison) seed(ctx context.Context, k int, s Sample) error {
+func (c *comparison) seed(ctx context.Context, k int, s Sample) error {
 	for i, one := range c.lines {
 		if err := c.simulate(ctx, one, k, s); err != nil {
 			return fmt.Errorf("%s: %w", one.name(), err)
@@ -112,7 +112,7 @@ func (c *Comparison) seed(ctx context.Context, k int, s Sample) error {
 }
 
 // simulate runs one line on a sample.
-func (c *Comparison) simulate(ctx context.Context, one *line, k int, s Sample) error {
+func (c *comparison) simulate(ctx context.Context, one *line, k int, s Sample) error {
 	if one.events {
 		s.Units, s.Silos = rowsOf(s.Units), nil
 	}
@@ -136,7 +136,7 @@ func (c *Comparison) simulate(ctx context.Context, one *line, k int, s Sample) e
 
 // points converts a score to points, which are hundredths: of accuracy, or of the error of the best constant,
 // by which a model's error is smaller.
-func (c *Comparison) points(value, constant float64) float64 {
+func (c *comparison) points(value, constant float64) float64 {
 	switch {
 	case !c.measure.Falls:
 		return 100 * value
@@ -146,7 +146,7 @@ func (c *Comparison) points(value, constant float64) float64 {
 	return 100 * (1 - value/constant)
 }
 
-func (c *Comparison) constant(b model.Baseline) float64 {
+func (c *comparison) constant(b model.Baseline) float64 {
 	of := map[string]*float64{"accuracy": b.Accuracy, "error": b.Error, "mean_absolute_error": b.MAE, "quantile_loss": b.QuantileLoss}
 	return *of[c.measure.Name]
 }

@@ -142,8 +142,8 @@ func TestTable(t *testing.T) {
 func checkWidth(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > Width && !strings.Contains(line, "it is the task with --set ") {
-			t.Errorf("%d columns, want at most %d: %s", n, Width, line)
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width && !strings.Contains(line, "it is the task with --set ") {
+			t.Errorf("%d columns, want at most %d: %s", n, width, line)
 		}
 	}
 }
@@ -283,7 +283,7 @@ func TestWhatWouldTakeLongIsLeftOut(t *testing.T) {
 
 // Points rise with the model: hundredths of what is right, or of the constant's error that is left out.
 func TestPoints(t *testing.T) {
-	rises, falls := Comparison{}, Comparison{measure: tune.Measure{Falls: true}}
+	rises, falls := comparison{}, comparison{measure: tune.Measure{Falls: true}}
 	if a, b := rises.points(0.8, 0.7), falls.points(3, 4); a != 80 || b != 25 {
 		t.Errorf("%v and %v points, want 80 and 25", a, b)
 	}

@@ -38,8 +38,8 @@ type Curated struct {
 // baselines take a person as one item.
 var baselines = map[string]bool{"output": true, "output-phases": true, "output-sgd": true, private.NoisySGD: true}
 
-// Baseline reports whether others are compared with it.
-func (c Curated) Baseline() bool { return baselines[c.Method] }
+// baseline reports whether others are compared with it.
+func (c Curated) baseline() bool { return baselines[c.Method] }
 
 // radiusMissing is the text about the bounds of a task without model.radius.
 const radiusMissing = "model.radius is not given"
@@ -147,7 +147,7 @@ func (c *Curated) proves(bound float64, p curator.Public) {
 func judge(methods []Curated) {
 	best := func(fit func(m Curated) bool) (at *Curated) {
 		for i := range methods {
-			if m := &methods[i]; m.Baseline() && m.Proved != nil && fit(*m) && (at == nil || *m.Proved < *at.Proved) {
+			if m := &methods[i]; m.baseline() && m.Proved != nil && fit(*m) && (at == nil || *m.Proved < *at.Proved) {
 				at = m
 			}
 		}

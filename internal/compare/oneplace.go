@@ -67,7 +67,7 @@ func or(n int, none string) string {
 
 func (c Curated) from() string {
 	switch {
-	case c.Baseline() && c.Method != private.NoisySGD:
+	case c.baseline() && c.Method != private.NoisySGD:
 		return "is the baseline"
 	case !c.Compared:
 		return "-"

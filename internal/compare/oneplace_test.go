@@ -47,7 +47,7 @@ func TestOnePlace(t *testing.T) {
 			least := math.Inf(1)
 			for _, c := range got {
 				seen[c.Method] = c
-				if c.Baseline() && c.Method != private.NoisySGD && c.Proved != nil {
+				if c.baseline() && c.Method != private.NoisySGD && c.Proved != nil {
 					least = min(least, *c.Proved)
 				}
 			}

@@ -10,12 +10,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Tolerance bounds how many points behind the best line a recommended one may be predicted, so that it is
+// tolerance bounds how many points behind the best line a recommended one may be predicted, so that it is
 // really at most Bar behind: the difference allows for the spread of the seeds. Where the seeds leave more
 // open, the reason tells it.
 const (
-	Tolerance = 0.3
-	Bar       = 0.5
+	tolerance = 0.3
+	bar       = 0.5
 )
 
 const confidence = 0.95
@@ -55,7 +55,7 @@ func recommend(lines []Line, shared float64) string {
 			gaps[k] -= l.points[k]
 		}
 		l.Behind, l.BehindError, tops[i] = upper(gaps, shared)
-		if l.Keeps && !l.Vacuous && !l.Unsure && l.Behind <= Tolerance && prefer(*l, lines[chosen]) {
+		if l.Keeps && !l.Vacuous && !l.Unsure && l.Behind <= tolerance && prefer(*l, lines[chosen]) {
 			chosen = i
 		}
 	}
@@ -90,7 +90,7 @@ func reason(lines []Line, best, chosen int, tops []float64) string {
 			text += "shorter reports"
 		}
 	}
-	if tops[chosen] > Bar {
+	if tops[chosen] > bar {
 		text += fmt.Sprintf("; by 95 %% at most %.1f: more --seeds would tell better", tops[chosen])
 	}
 	less := -1

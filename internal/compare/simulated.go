@@ -23,7 +23,7 @@ const (
 
 // scale sets how many units each line takes, so that all runs cost no more than the budget: lines that look
 // at all rows often take fewer.
-func (c *Comparison) scale(units [][]convex.Example) {
+func (c *comparison) scale(units [][]convex.Example) {
 	rows := flat(units)
 	var values float64
 	for _, row := range rows {

@@ -37,7 +37,7 @@ type Table struct {
 	units    wording.Noun
 }
 
-func (c *Comparison) table() Table {
+func (c *comparison) table() Table {
 	out := Table{Task: c.base.Name, Measure: c.measure.Name, Falls: c.measure.Falls, Points: "hundredths of accuracy", Seeds: c.Seeds, Data: c.Rows.Data(),
 		Constant: stat.Mean(c.constants, nil), Rows: c.base.Schedule.Users * c.items(), LeftOut: c.leftOut, OnePlace: c.curated, People: people(c.base), units: unitsOf(c.base)}
 	if c.measure.Falls {
@@ -131,7 +131,7 @@ func (t Table) printBelow(w io.Writer) {
 	}
 	note(w, t.heading(), fmt.Sprintf("%smean of %d runs; one more would fall within ±, 19 times of 20. The best constant has %.4g", t.whatever(), t.Seeds, t.Constant))
 	note(w, "behind", fmt.Sprintf("useless: no better than the best constant; else points (%s) behind the best line that protects what the task promises, ± two standard errors, of paired runs. "+
-		"Recommended is, of the lines that are at most %.1f behind, the least trust, then the fewest rounds", t.Points, Tolerance))
+		"Recommended is, of the lines that are at most %.1f behind, the least trust, then the fewest rounds", t.Points, tolerance))
 	note(w, "rows", rows)
 	if fewest := t.fewest(); float64(fewest) < enough*float64(t.Rows) {
 		note(w, "~", fmt.Sprintf("a run took %d of the %d rows, or more, with noise of the size that is planned for all; with all it would learn more", fewest, t.Rows))
@@ -167,14 +167,14 @@ func (t Table) whatever() string {
 	return ""
 }
 
-// Width bounds the width of the printed text, in columns, except for overrides to copy.
-const Width = 120
+// width bounds the width of the printed text, in columns, except for overrides to copy.
+const width = 120
 
 // note writes a word and, beside it, the note on it.
 func note(w io.Writer, word, text string) {
 	line := fmt.Sprintf("%-13s", word)
 	for _, next := range strings.Fields(text) {
-		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(next) > Width {
+		if utf8.RuneCountInString(line)+1+utf8.RuneCountInString(next) > width {
 			fmt.Fprintln(w, line)
 			line = strings.Repeat(" ", 13)
 		}

@@ -20,9 +20,9 @@ type Silence string
 
 // Why a stage is silent.
 const (
-	NoAnswer    Silence = "it does not answer"
-	NotAStage   Silence = "what answers is not a shuffle stage"
-	AnotherTask Silence = "it works for another task"
+	noAnswer    Silence = "it does not answer"
+	notAStage   Silence = "what answers is not a shuffle stage"
+	anotherTask Silence = "it works for another task"
 )
 
 // stageState holds what the learner knows of the stage.
@@ -58,8 +58,8 @@ func (b *Board) Unopened() uint64 {
 	return b.announced.round
 }
 
-// Stages records the answers of the stage processes, always the same ones in the same order.
-func (b *Board) Stages(answers ...Answer) {
+// stages records the answers of the stage processes, always the same ones in the same order.
+func (b *Board) stages(answers ...Answer) {
 	now := b.config.Now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *Board) Stages(answers ...Answer) {
 }
 
 // Stage is Stages for a single process.
-func (b *Board) Stage(s obs.StageStatus) { b.Stages(Answer{Status: s}) }
+func (b *Board) Stage(s obs.StageStatus) { b.stages(Answer{Status: s}) }
 
 // sampling is the least time of a ratePoint of a stage's counters.
 const sampling = time.Second

@@ -127,17 +127,17 @@ type announced struct {
 
 // A Stop describes how a learner ended.
 type Stop struct {
-	How     Ending
+	How     ending
 	Refused Refusal // of Refused alone
 }
 
 // An Ending is the way in which a learner ended.
-type Ending int
+type ending int
 
 // The endings of a learner: its task is over; its budget refused a round; somebody stopped it; something else, which
 // is in its log.
 const (
-	Over Ending = iota + 1
+	Over ending = iota + 1
 	Refused
 	Interrupted
 	Failed

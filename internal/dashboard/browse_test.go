@@ -87,7 +87,7 @@ func TestBrowser(t *testing.T) {
 			v.Board.mu.Unlock()
 			v.shows("verdict", c.shows)
 			v.shows("verdict", s.section)
-			trouble := s.level == Warn || s.level == Wrong
+			trouble := s.level == warn || s.level == Wrong
 			v.until(fmt.Sprintf(`(getComputedStyle(document.querySelector(".state")).borderLeftWidth === "6px") === %t`, trouble))
 			if title := eval[string](v, `document.title`); strings.Contains(title, levelWords[s.level]) != trouble {
 				t.Errorf("the title says %q, the level is %s", title, s.level)

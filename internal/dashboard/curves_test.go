@@ -36,9 +36,9 @@ func (w *scene) chartOf(t *testing.T, id string, by By) Chart {
 func TestOneSlowRound(t *testing.T) {
 	w := newScene()
 	w.learn(20)
-	before := w.chartOf(t, "latency", ByRounds)
+	before := w.chartOf(t, "latency", byRounds)
 	w.commit(3 * time.Hour)
-	after := w.chartOf(t, "latency", ByRounds)
+	after := w.chartOf(t, "latency", byRounds)
 	if !slices.Equal(before.Y, after.Y) {
 		t.Errorf("the axis was %v and became %v", before.Y, after.Y)
 	}
@@ -70,17 +70,17 @@ func TestWideBandsFlattenNothing(t *testing.T) {
 func TestAxes(t *testing.T) {
 	w := newScene()
 	w.learn(12)
-	for by, want := range map[By]string{ByRounds: "round", ByUsers: "users counted", ByTime: "seconds before the last round"} {
+	for by, want := range map[By]string{byRounds: "round", byUsers: "users counted", byTime: "seconds before the last round"} {
 		c := w.chartOf(t, "norm", by)
 		if c.AxisX != want || strings.Count(c.Points, "\n") != 11 || !strings.HasPrefix(c.Points, "1 46 ") || !strings.Contains(c.Points, "\n12 428 ") {
 			t.Errorf("%s: %q, %s", by, c.AxisX, c.Points)
 		}
 	}
-	if got := w.chartOf(t, "norm", ByUsers).X; got[len(got)-1].Label != "6k" {
+	if got := w.chartOf(t, "norm", byUsers).X; got[len(got)-1].Label != "6k" {
 		t.Errorf("%v", got)
 	}
 	for _, by := range []string{"", "rounds", "nonsense"} {
-		if byOf(by) != ByRounds {
+		if byOf(by) != byRounds {
 			t.Errorf("by %q", by)
 		}
 	}
@@ -98,7 +98,7 @@ func TestAxes(t *testing.T) {
 func TestMarks(t *testing.T) {
 	w := newScene()
 	eventful(w)
-	c := w.chartOf(t, "latency", ByRounds)
+	c := w.chartOf(t, "latency", byRounds)
 	kinds := map[string]int{}
 	for _, m := range c.Marks {
 		kinds[m.Kind]++
@@ -129,7 +129,7 @@ func TestAlarmsAreMarked(t *testing.T) {
 		w.Applied(service.Applied{Progress: p, Attempt: 1, Cohort: 500, BatchUsers: 500, Took: 5 * time.Second})
 	}
 	for _, id := range []string{"surprise", "gradient"} {
-		c := w.chartOf(t, id, ByRounds)
+		c := w.chartOf(t, id, byRounds)
 		if n := len(strings.Split(c.Points, "the stream changed")) - 1; n != 1 || !slices.ContainsFunc(c.Marks, func(m Mark) bool { return m.Kind == "alarm" }) {
 			t.Errorf("%s: %d points say so, marks %+v", id, n, c.Marks)
 		}
@@ -273,7 +273,7 @@ func TestStageRows(t *testing.T) {
 	w.learn(3)
 	works, idle := w.stage, obs.StageStatus{Task: "income", Failures: 3, Trouble: strings.Repeat("the lease record ", 20)}
 	works.Queue, works.Redelivered, works.Strange = obs.Queue{Messages: 1, Bytes: 2048}, 12, 3
-	w.Stages(Answer{Name: "a:9091", Status: works}, Answer{Name: "b:9091", Status: idle}, Answer{Name: "c:9091", Silence: NotAStage})
+	w.stages(Answer{Name: "a:9091", Status: works}, Answer{Name: "b:9091", Status: idle}, Answer{Name: "c:9091", Silence: notAStage})
 	d := w.document(t)
 	d.says("peers", "Stage a:9091 works on round 4, attempt 1; waiting for it: 1 report, 2 KiB; 12 reports came again, and count once; 3 reports came for no open attempt",
 		"Stage b:9091 stands by, and the broker fails it 3 calls failed in a row; the lease record", "…", "Stage c:9091 silent: what answers is not a shuffle stage")

@@ -18,17 +18,17 @@ type By string
 
 // The axes.
 const (
-	ByRounds By = "rounds"
-	ByUsers  By = "users"
-	ByTime   By = "time"
+	byRounds By = "rounds"
+	byUsers  By = "users"
+	byTime   By = "time"
 )
 
-// byOf parses the axis that a reader asks for; ByRounds is the default.
+// byOf parses the axis that a reader asks for; byRounds is the default.
 func byOf(s string) By {
-	if by := By(s); by == ByUsers || by == ByTime {
+	if by := By(s); by == byUsers || by == byTime {
 		return by
 	}
-	return ByRounds
+	return byRounds
 }
 
 const noRound = "No round has been committed yet."
@@ -121,9 +121,9 @@ func abscissae(points []roundPoint, by By, kind wording.Kind) (xs []float64, nam
 	}
 	newest := points[len(points)-1].At
 	unit, ago := ago(newest.Sub(points[0].At))
-	name = map[By]string{ByRounds: "round", ByUsers: kind.Counted().Many + " counted", ByTime: ago + " before the last round"}[by]
+	name = map[By]string{byRounds: "round", byUsers: kind.Counted().Many + " counted", byTime: ago + " before the last round"}[by]
 	for _, p := range points {
-		xs = append(xs, map[By]float64{ByRounds: float64(p.Round), ByUsers: float64(p.Users), ByTime: p.At.Sub(newest).Seconds() / unit.Seconds()}[by])
+		xs = append(xs, map[By]float64{byRounds: float64(p.Round), byUsers: float64(p.Users), byTime: p.At.Sub(newest).Seconds() / unit.Seconds()}[by])
 	}
 	return xs, name
 }

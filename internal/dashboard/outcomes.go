@@ -5,7 +5,7 @@ import (
 )
 
 // An Outcome is the number of reports that ended in one way, in words.
-type Outcome struct{ Words, Name, Count string }
+type outcome struct{ Words, Name, Count string }
 
 // outcomeWords describes the outcomes of reports.
 var outcomeWords = map[stage.Reason]string{
@@ -24,7 +24,7 @@ var outcomeWords = map[stage.Reason]string{
 }
 
 // outcomes returns the outcomes that occurred, and a description of whose counts they are.
-func (st *state) outcomes() (out []Outcome, of string) {
+func (st *state) outcomes() (out []outcome, of string) {
 	of = "the batches that this process committed: reports accepted, and messages refused"
 	if st.counts != nil {
 		of = "the shuffle stage since it started, message by message: what came before it did is missing, an attempt that died is in it, and " +
@@ -32,11 +32,11 @@ func (st *state) outcomes() (out []Outcome, of string) {
 	}
 	for _, r := range stage.Reasons() {
 		if n := st.totals[r.String()]; n > 0 {
-			out = append(out, Outcome{outcomeWords[r], r.String(), count(n)})
+			out = append(out, outcome{outcomeWords[r], r.String(), count(n)})
 		}
 	}
 	if n := st.totals[other]; n > 0 {
-		out = append(out, Outcome{"refused: for a reason that this program does not know", other, count(n)})
+		out = append(out, outcome{"refused: for a reason that this program does not know", other, count(n)})
 	}
 	return out, of
 }

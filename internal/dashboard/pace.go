@@ -83,8 +83,8 @@ func span(low, high time.Duration) string {
 }
 
 // timeLeft returns the tile of the time left; false for a task without end, and after the end.
-func (st *state) timeLeft(task Task, level Level, now time.Time) (Tile, bool) {
-	p, t := st.progress, Tile{Name: "Time left", Value: "not known yet"}
+func (st *state) timeLeft(task Task, level Level, now time.Time) (tile, bool) {
+	p, t := st.progress, tile{Name: "Time left", Value: "not known yet"}
 	switch {
 	case p.Rounds == 0 || st.stopped != nil || p.Steps >= p.Rounds:
 		return t, false
@@ -103,12 +103,12 @@ func (st *state) timeLeft(task Task, level Level, now time.Time) (Tile, bool) {
 
 // needed returns the tile of the users that the remaining rounds need; false for a task without end, and after the
 // end.
-func (st *state) needed(task Task) (Tile, bool) {
+func (st *state) needed(task Task) (tile, bool) {
 	p := st.progress
 	if p.Rounds == 0 || st.stopped != nil || task.Needs == nil {
-		return Tile{}, false
+		return tile{}, false
 	}
-	t := Tile{capital(task.Counted().Many) + " still needed", count(task.Needs(p.Steps)), fmt.Sprintf("%s counted, of %s planned", count(p.Users), count(task.Users))}
+	t := tile{capital(task.Counted().Many) + " still needed", count(task.Needs(p.Steps)), fmt.Sprintf("%s counted, of %s planned", count(p.Users), count(task.Users))}
 	if task.Interactive {
 		t.Note += fmt.Sprintf("; in some phases the same %s answer each round", task.Reporter().Many)
 	}

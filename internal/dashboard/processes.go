@@ -20,15 +20,15 @@ const said = 200
 
 // peers returns the broker, and each stage process that is asked.
 func (st *state) peers(now time.Time) []Peer {
-	broker := Peer{Name: "Broker", State: "connected", Level: Good}
+	broker := Peer{Name: "Broker", State: "connected", Level: good}
 	switch {
 	case !st.brokerLost.IsZero():
 		broker.State, broker.Level, broker.Note = "lost", Wrong, "since "+clock(st.brokerLost, now)
 	case st.trouble != "" && st.stopped == nil:
-		broker.State, broker.Level, broker.Note = "fails the learner", Warn, short(st.trouble)
+		broker.State, broker.Level, broker.Note = "fails the learner", warn, short(st.trouble)
 	}
 	if st.lost > 0 && broker.Note == "" {
-		broker.Level = Warn
+		broker.Level = warn
 		broker.Note = fmt.Sprintf("had lost %s of this task, seen %s: %s", countOf(st.lost, "record"), clock(st.lostAt, now), sectionLost)
 	}
 	s, out := &st.stage, []Peer{broker}
@@ -61,16 +61,16 @@ func (a Answer) peer() Peer {
 		p.State, p.Level = "silent: "+string(a.Silence), Wrong
 		return p
 	case s.Works && s.Round == 0:
-		p.State, p.Level = "works", Good
+		p.State, p.Level = "works", good
 		notes = append(notes, "no round is open")
 	case s.Works:
-		p.State, p.Level = "works", Good
+		p.State, p.Level = "works", good
 		notes = append(notes, fmt.Sprintf("on round %d, attempt %d", s.Round, s.Attempt))
 	default:
 		p.State = "stands by"
 	}
 	if s.Failures >= failing || s.Failures > 0 && s.Trouble != "" {
-		p.State, p.Level = p.State+", and the broker fails it", Warn
+		p.State, p.Level = p.State+", and the broker fails it", warn
 		notes = append(notes, fmt.Sprintf("%s failed in a row", calls(s.Failures)))
 	}
 	if s.Trouble != "" {

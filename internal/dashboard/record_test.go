@@ -51,7 +51,7 @@ func TestCurvesSurviveARestart(t *testing.T) {
 		t.Errorf("%d points, marks %+v", n, st.rounds.points[n-2:])
 	}
 	third.document(t).says("gradient", "learner started again")
-	if c := third.chartOf(t, "gradient", ByRounds); strings.Count(c.Points, "Before it the learner was started again.") != 1 {
+	if c := third.chartOf(t, "gradient", byRounds); strings.Count(c.Points, "Before it the learner was started again.") != 1 {
 		t.Errorf("what is said of the points: %s", c.Points)
 	}
 	if err := third.Save(true); err != nil {

@@ -99,7 +99,7 @@ func (w *scene) progress() service.Progress {
 }
 
 // StageSilent lets the only stage fall silent.
-func (w *scene) StageSilent(why Silence) { w.Stages(Answer{Silence: why}) }
+func (w *scene) StageSilent(why Silence) { w.stages(Answer{Silence: why}) }
 
 // announce begins the next round.
 func (w *scene) announce() {

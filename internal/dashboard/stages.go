@@ -22,7 +22,7 @@ const (
 	statusSize = 64 << 10
 )
 
-// Stages polls the stage processes of a task at their `ingest shuffle --http`. Their answers are only shown.
+// stages polls the stage processes of a task at their `ingest shuffle --http`. Their answers are only shown.
 type Stages struct {
 	task   string
 	urls   []string // of their /status
@@ -60,29 +60,29 @@ func (s *Stages) Tell(ctx context.Context, b *Board) {
 	}
 	wait.Wait()
 	if ctx.Err() == nil {
-		b.Stages(answers...)
+		b.stages(answers...)
 	}
 }
 
 func (s *Stages) ask(ctx context.Context, address string) (out obs.StageStatus, why Silence) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return out, NoAnswer
+		return out, noAnswer
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return out, NoAnswer
+		return out, noAnswer
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, statusSize+1))
 	if err != nil {
-		return out, NoAnswer
+		return out, noAnswer
 	}
 	switch {
 	case resp.StatusCode != http.StatusOK || len(body) > statusSize || json.Unmarshal(body, &out) != nil || out.Task == "":
-		return obs.StageStatus{}, NotAStage
+		return obs.StageStatus{}, notAStage
 	case out.Task != s.task:
-		return obs.StageStatus{}, AnotherTask
+		return obs.StageStatus{}, anotherTask
 	}
 	return out, ""
 }

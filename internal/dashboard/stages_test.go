@@ -48,7 +48,7 @@ func TestStagesTell(t *testing.T) {
 		t.Errorf("%+v, totals %v", s, f.totals)
 	}
 	tell(t, w, dead.URL)
-	if f, _ := w.look(); f.stage.silence != NoAnswer || f.totals["accepted"] != 12 {
+	if f, _ := w.look(); f.stage.silence != noAnswer || f.totals["accepted"] != 12 {
 		t.Errorf("%+v, totals %v", f.stage, f.totals)
 	}
 }
@@ -60,19 +60,19 @@ func TestStagesThatAreNone(t *testing.T) {
 		answer http.HandlerFunc
 		want   Silence
 	}{
-		"another task": {saying(obs.StageStatus{Task: "churn", Works: true}), AnotherTask},
-		"not JSON":     {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, NotAStage},
-		"other JSON":   {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"users": 4}`)) }, NotAStage},
-		"not found":    {http.NotFound, NotAStage},
-		"a redirect":   {elsewhere, NotAStage},
+		"another task": {saying(obs.StageStatus{Task: "churn", Works: true}), anotherTask},
+		"not JSON":     {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, notAStage},
+		"other JSON":   {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"users": 4}`)) }, notAStage},
+		"not found":    {http.NotFound, notAStage},
+		"a redirect":   {elsewhere, notAStage},
 		"too long": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, "%*s", -statusSize-1, `{"task": "income"}`)
-		}, NotAStage},
-		"without an end": {endless, NotAStage},
-		"breaks off":     {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, NoAnswer},
+		}, notAStage},
+		"without an end": {endless, notAStage},
+		"breaks off":     {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, noAnswer},
 		"numbers too large": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(`{"task": "income", "users": 1e99}`))
-		}, NotAStage},
+		}, notAStage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newScene()

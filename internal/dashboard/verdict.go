@@ -16,9 +16,9 @@ type Level string
 
 // The levels, from well to broken.
 const (
-	Good  Level = "good"
+	good  Level = "good"
 	Info  Level = "info"
-	Warn  Level = "warn"
+	warn  Level = "warn"
 	Wrong Level = "wrong"
 )
 
@@ -34,7 +34,7 @@ type Verdict struct {
 	Section string // a document in docs/ and its heading
 }
 
-var levelWords = map[Level]string{Good: "All is well", Info: "For your information", Warn: "Attention", Wrong: "Something is broken"}
+var levelWords = map[Level]string{good: "All is well", Info: "For your information", warn: "Attention", Wrong: "Something is broken"}
 
 const (
 	// quiet is the time without a new user in a round after which the page shows that the round waits.
@@ -96,16 +96,16 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 	case st.announced.round == 0:
 		return Verdict{Level: Info, Title: "The learner compares its state with the broker."}
 	case s.asked && s.silence == "" && full(s.status.Queue):
-		return Verdict{Level: Warn, Title: "Publishers are refused: the queue of reports is full.", Section: sectionHostile,
+		return Verdict{Level: warn, Title: "Publishers are refused: the queue of reports is full.", Section: sectionHostile,
 			Detail: fmt.Sprintf("It holds %s, %s of at most %s. Nothing that counts is lost: devices try again, and the stage empties it.",
 				countOf(s.status.Queue.Messages, "report"), size(s.status.Queue.Bytes), size(s.status.Queue.MaxBytes)),
 			Do: "If it stays full, see in the server's /connz who sends that much, and take the permission away."}
 	case st.progress.VoidsInARow > service.CalmVoids && st.announced.round <= st.progress.Round:
-		return Verdict{Level: Warn, Title: "Rounds are void one after another: the learner waits before the next one.", Section: sectionVoids,
+		return Verdict{Level: warn, Title: "Rounds are void one after another: the learner waits before the next one.", Section: sectionVoids,
 			Detail: fmt.Sprintf("The last %d were void. Each has used up a cohort, which stays charged, so the wait grows with each, to an hour.", st.progress.VoidsInARow),
 			Do:     "See in the shuffle stage's log what follows a claim."}
 	case !s.here(st.announced.round) && now.Sub(st.announced.at) >= unopened:
-		return Verdict{Level: Warn, Title: fmt.Sprintf("No shuffle stage has opened round %d.", st.announced.round), Section: sectionAlerts,
+		return Verdict{Level: warn, Title: fmt.Sprintf("No shuffle stage has opened round %d.", st.announced.round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("The round stands announced %s.", since(st.announced.at)),
 			Do:     "Start ingest shuffle with the identity of this task, or see in its log why it does not open the round."}
 	case st.ahead.Abs() > clockOff:
@@ -128,7 +128,7 @@ func clockVerdict(whose, wrong string, ahead time.Duration) Verdict {
 	if ahead < 0 {
 		way = "behind"
 	}
-	return Verdict{Level: Warn, Title: fmt.Sprintf("The %s's clock is off.", whose), Section: sectionClocks,
+	return Verdict{Level: warn, Title: fmt.Sprintf("The %s's clock is off.", whose), Section: sectionClocks,
 		Detail: fmt.Sprintf("It is %v %s the broker's, at least: %s wrong by as much. Nothing is lost.", ahead.Abs().Round(time.Second), way, wrong),
 		Do:     "Set it, and the broker's, by NTP."}
 }
@@ -148,7 +148,7 @@ func brokerFails(whom, role, cause, detail string) Verdict {
 	for _, end := range []string{"; ", ". ", "? "} {
 		first, _, _ = strings.Cut(first, end)
 	}
-	v := Verdict{Level: Warn, Title: fmt.Sprintf("The broker fails %s.", whom), Section: sectionAlerts, Detail: detail,
+	v := Verdict{Level: warn, Title: fmt.Sprintf("The broker fails %s.", whom), Section: sectionAlerts, Detail: detail,
 		Do: fmt.Sprintf("Ask learner doctor --role %s, with its credentials.", role)}
 	if cause != "" {
 		v.Title = fmt.Sprintf("The broker fails %s: %s.", whom, strings.TrimRight(short(first), ".?"))
@@ -212,11 +212,11 @@ func (st *state) collecting(task Task, now time.Time) Verdict {
 	late := s.Deadline != nil && !now.Before(*s.Deadline)
 	switch {
 	case late && s.Users < s.Minimum:
-		return Verdict{Level: Warn, Title: fmt.Sprintf("Round %d is past its deadline and waits for its minimum.", round), Section: sectionAlerts,
+		return Verdict{Level: warn, Title: fmt.Sprintf("Round %d is past its deadline and waits for its minimum.", round), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s %s are the least that may be released; the deadline was %s.", fill, count(s.Minimum), clock(*s.Deadline, now)),
 			Do:     "Bring more publishers, and see in their logs that the broker takes their reports. Nothing is lost, and nothing is released below the minimum."}
 	case now.Sub(st.stage.grew) >= max(starving, st.slow()) && s.Users < s.Cohort:
-		return Verdict{Level: Warn, Title: fmt.Sprintf("Too few reports come: round %d has %s of %s.", round, count(s.Users), count(s.Cohort)), Section: sectionAlerts,
+		return Verdict{Level: warn, Title: fmt.Sprintf("Too few reports come: round %d has %s of %s.", round, count(s.Users), count(s.Cohort)), Section: sectionAlerts,
 			Detail: fmt.Sprintf("%s Nobody has joined since %s. %s", enough(s.Users, s.Minimum, s.Deadline, now), clock(st.stage.grew, now), st.shortOf(task)),
 			Do:     task.bring() + " See in the publishers' logs that the broker takes their reports. learner finish ends the task with the model that it has."}
 	case now.Sub(st.stage.grew) >= quiet && s.Users < s.Cohort:
@@ -255,22 +255,22 @@ func (st *state) shortOf(task Task) string {
 }
 
 func (st *state) learning() Verdict {
-	v := Verdict{Level: Good, Title: "Learning.", // one title for all rounds, which may be short
+	v := Verdict{Level: good, Title: "Learning.", // one title for all rounds, which may be short
 		Detail: fmt.Sprintf("Round %s: %s are asked for.", st.roundOf(), counted(st.announced.cohort, wording.Report))}
 	switch t, b := st.progress.Tracking, st.progress.Rollback; {
 	case b != nil && b.After == st.progress.Round:
-		v.Level, v.Title, v.Section = Warn, "Learning: an earlier model was released again.", sectionBadModel
+		v.Level, v.Title, v.Section = warn, "Learning: an earlier model was released again.", sectionBadModel
 		v.Do = fmt.Sprintf("Nothing has to be done. After round %d the model of round %d stands again, and the round after this one starts from it. This one was asked at "+
 			"the model that was withdrawn: it is counted, and teaches nothing. learner rollback takes it back.", b.After, b.To)
 	case t != nil && t.Alarm:
-		v.Level, v.Title, v.Section = Warn, "Learning: the stream has changed, and the model follows.", sectionAlerts
+		v.Level, v.Title, v.Section = warn, "Learning: the stream has changed, and the model follows.", sectionAlerts
 		v.Detail += fmt.Sprintf(" The last round is %s deviations farther from the model than expected; %s is the alarm.", number(t.Surprise), number(method.Alarm))
 		v.Do = "See what changed where the " + st.task.Row().Many + " come from; nothing has to be set."
 	case st.diverges():
-		v.Level, v.Title, v.Section = Warn, "Learning, but the model is "+wording.WorseThanConstant+".", sectionAlerts
+		v.Level, v.Title, v.Section = warn, "Learning, but the model is "+wording.WorseThanConstant+".", sectionAlerts
 		v.Do = st.divergence() + wording.FewerOrMore + " This task goes on as planned; learner finish ends it."
 	case st.worse():
-		v.Level, v.Title, v.Section = Warn, "Learning, but "+st.task.theirRows()+" are predicted worse of late than over all.", sectionAlerts
+		v.Level, v.Title, v.Section = warn, "Learning, but "+st.task.theirRows()+" are predicted worse of late than over all.", sectionAlerts
 		v.Do = "See whether the " + st.task.Row().Many + " changed, or come in an order: learner check tells, ingest publish --shuffle mixes them."
 	}
 	return v

@@ -32,41 +32,41 @@ var situations = map[string]struct {
 		w.learn(6)
 		w.pass(time.Second)
 		w.report(312)
-	}, Good, []string{"Learning.", "Round 7 of 40: 312 of 500 reports are there.", "At least 450 must come; from 13:00:30 UTC on they are enough."}, ""},
+	}, good, []string{"Learning.", "Round 7 of 40: 312 of 500 reports are there.", "At least 450 must come; from 13:00:30 UTC on they are enough."}, ""},
 	"worse of late": {func(w *scene) {
 		w.bad = true
 		w.learn(6)
 		w.report(312)
-	}, Warn, []string{"predicted worse of late", "312 of 500", "ingest publish --shuffle"}, sectionAlerts},
+	}, warn, []string{"predicted worse of late", "312 of 500", "ingest publish --shuffle"}, sectionAlerts},
 	"worse than a constant": {func(w *scene) {
 		w.diverges = true
 		w.learn(6)
 		w.report(312)
-	}, Warn, []string{"worse than the best constant", "312 of 500", "as bad as the scale shows", "features.fourier.gamma", "schedule.interactive=true"}, sectionAlerts},
+	}, warn, []string{"worse than the best constant", "312 of 500", "as bad as the scale shows", "features.fourier.gamma", "schedule.interactive=true"}, sectionAlerts},
 	"worse than a constant behind the bound": {func(w *scene) {
 		w.diverges, w.hidden = true, true
 		w.learn(6)
 		w.report(312)
-	}, Warn, []string{"worse than the best constant", "at least 1.25 where single losses are not cut"}, sectionAlerts},
+	}, warn, []string{"worse than the best constant", "at least 1.25 where single losses are not cut"}, sectionAlerts},
 	"worse than a constant at the end": {func(w *scene) {
 		w.diverges = true
 		w.learn(40)
 		w.Stop(Stop{How: Over})
-	}, Warn, []string{"The task has ended, and its model is worse than the best constant", "a larger epsilon"}, sectionEnding},
+	}, warn, []string{"The task has ended, and its model is worse than the best constant", "a larger epsilon"}, sectionEnding},
 	"worse at the end": {func(w *scene) {
 		w.bad = true
 		w.learn(40)
 		w.Stop(Stop{How: Over})
-	}, Warn, []string{"The task has ended", "predicted worse than over all"}, sectionEnding},
+	}, warn, []string{"The task has ended", "predicted worse than over all"}, sectionEnding},
 	"enough at the deadline": {func(w *scene) {
 		w.learn(0)
 		w.report(460)
-	}, Good, []string{"460 of 500", "enough at the deadline, 13:00:00 UTC"}, ""},
+	}, good, []string{"460 of 500", "enough at the deadline, 13:00:00 UTC"}, ""},
 	"no deadline": {func(w *scene) {
 		w.learn(0)
 		w.stage.Deadline = nil
 		w.report(3)
-	}, Good, []string{"3 of 500", "no deadline"}, ""},
+	}, good, []string{"3 of 500", "no deadline"}, ""},
 	"nobody joins": {func(w *scene) {
 		w.learn(6)
 		w.report(312)
@@ -77,69 +77,69 @@ var situations = map[string]struct {
 		w.report(312)
 		w.pass(time.Hour)
 		w.report(1)
-	}, Warn, []string{"past its deadline", "313 of 500", "450 are the least", "the deadline was 13:00:30 UTC", "Nothing is lost"}, sectionAlerts},
+	}, warn, []string{"past its deadline", "313 of 500", "450 are the least", "the deadline was 13:00:30 UTC", "Nothing is lost"}, sectionAlerts},
 	"past the deadline, by a learner's clock that is ahead": {func(w *scene) {
 		w.learn(6)
 		w.report(312)
 		w.pass(time.Hour)
 		w.report(1)
 		w.Clock(24 * time.Hour)
-	}, Warn, []string{"The learner's clock is off", "24h0m0s ahead of the broker's", "NTP"}, sectionClocks},
+	}, warn, []string{"The learner's clock is off", "24h0m0s ahead of the broker's", "NTP"}, sectionClocks},
 	"past the deadline, by a stage's clock that is behind": {func(w *scene) {
 		w.learn(6)
 		w.stage.ClockAhead = -86400
 		w.report(312)
 		w.pass(time.Hour)
 		w.report(1)
-	}, Warn, []string{"The shuffle stage's clock is off", "24h0m0s behind the broker's", "NTP"}, sectionClocks},
+	}, warn, []string{"The shuffle stage's clock is off", "24h0m0s behind the broker's", "NTP"}, sectionClocks},
 	"a clock that is some seconds off": {func(w *scene) {
 		w.learn(0)
 		w.stage.ClockAhead = 2
 		w.report(460)
 		w.Clock(-2 * time.Second)
-	}, Good, []string{"460 of 500"}, ""},
+	}, good, []string{"460 of 500"}, ""},
 	"the stage is silent": {func(w *scene) {
 		w.learn(6)
-		w.StageSilent(NoAnswer)
+		w.StageSilent(noAnswer)
 		w.pass(unanswered)
-		w.StageSilent(NoAnswer)
+		w.StageSilent(noAnswer)
 	}, Wrong, []string{"shuffle stage is silent: it does not answer", "since 12:00:30 UTC", "Start ingest shuffle --task income"}, sectionKill},
 	"the stage is silent for a moment": {func(w *scene) {
 		w.learn(6)
-		w.StageSilent(NoAnswer)
-	}, Good, []string{"Learning."}, ""},
+		w.StageSilent(noAnswer)
+	}, good, []string{"Learning."}, ""},
 	"the stage is another task's": {func(w *scene) {
-		w.StageSilent(AnotherTask)
+		w.StageSilent(anotherTask)
 		w.pass(unanswered)
 	}, Wrong, []string{"it works for another task", "--stage-http"}, sectionKill},
 	"the stage is back": {func(w *scene) {
 		w.learn(6)
-		w.StageSilent(NoAnswer)
+		w.StageSilent(noAnswer)
 		w.pass(unanswered)
 		w.Stage(w.stage)
-	}, Good, []string{"Learning."}, ""},
+	}, good, []string{"Learning."}, ""},
 	"the stage does not open the round": {func(w *scene) {
 		w.learn(6)
 		w.stage.Round = 0
 		w.Stage(w.stage)
 		w.pass(unopened)
-	}, Warn, []string{"No shuffle stage has opened round 7"}, sectionAlerts},
+	}, warn, []string{"No shuffle stage has opened round 7"}, sectionAlerts},
 	"none of the stages works": {func(w *scene) {
 		w.learn(6)
 		ask := func() {
-			w.Stages(Answer{Name: "a:9091", Silence: NoAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income"}})
+			w.stages(Answer{Name: "a:9091", Silence: noAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income"}})
 		}
 		ask()
 		w.pass(stage.DefaultLeaseTTL + time.Second)
 		ask()
 	}, Wrong, []string{"No shuffle stage works.", "Asked: a:9091: it does not answer; b:9091: stands by.", "None has worked since 12:00:30 UTC", "--stage-http"}, sectionKill},
 	"no stage answers before the task has begun": {func(w *scene) {
-		w.Stages(Answer{Name: "a:9091", Silence: NoAnswer})
+		w.stages(Answer{Name: "a:9091", Silence: noAnswer})
 		w.pass(unanswered)
 	}, Wrong, []string{"The shuffle stage is silent", "None has worked since 12:00:00 UTC. The learner waits."}, sectionKill},
 	"the stages change hands": {func(w *scene) {
 		w.learn(6)
-		w.Stages(Answer{Name: "a:9091", Silence: NoAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income"}})
+		w.stages(Answer{Name: "a:9091", Silence: noAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income"}})
 		w.pass(stage.DefaultLeaseTTL)
 	}, Info, []string{"No shuffle stage works at the moment.", "b:9091: stands by", "15s"}, ""},
 	"a stage that is not asked works": {func(w *scene) {
@@ -151,14 +151,14 @@ var situations = map[string]struct {
 	}, Info, []string{"No shuffle stage works at the moment."}, ""},
 	"all stages are silent": {func(w *scene) {
 		w.learn(6)
-		w.Stages(Answer{Name: "a:9091", Silence: NoAnswer}, Answer{Name: "b:9091", Silence: AnotherTask})
+		w.stages(Answer{Name: "a:9091", Silence: noAnswer}, Answer{Name: "b:9091", Silence: anotherTask})
 		w.pass(unanswered)
 	}, Wrong, []string{"All 2 shuffle stages are silent.", "a:9091: it does not answer; b:9091: it works for another task"}, sectionKill},
 	"the stage cannot reach the broker": {func(w *scene) {
 		w.learn(6)
 		w.stage.Failures, w.stage.Trouble = failing, "no answer\nwithin 2s"
 		w.Stage(w.stage)
-	}, Warn, []string{"The broker fails the shuffle stage: no answer within 2s.", "3 calls of it failed in a row", "doctor --role stage"}, sectionAlerts},
+	}, warn, []string{"The broker fails the shuffle stage: no answer within 2s.", "3 calls of it failed in a row", "doctor --role stage"}, sectionAlerts},
 	"the broker's disk is full, as the learner has it": {func(w *scene) {
 		w.learn(6)
 		w.Trouble(unwritten)
@@ -179,7 +179,7 @@ var situations = map[string]struct {
 	"the broker's disk is full for longer than a lease, and all stand by": {func(w *scene) {
 		w.learn(6)
 		ask := func() {
-			w.Stages(Answer{Name: "a:9091", Silence: NoAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income", Trouble: unwritten}})
+			w.stages(Answer{Name: "a:9091", Silence: noAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income", Trouble: unwritten}})
 		}
 		ask()
 		w.pass(stage.DefaultLeaseTTL + time.Second)
@@ -188,7 +188,7 @@ var situations = map[string]struct {
 	"no stage gets the lease, for a cause that is none of a disk": {func(w *scene) {
 		w.learn(6)
 		ask := func() {
-			w.Stages(Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income", Trouble: "no answer within 2s"}})
+			w.stages(Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income", Trouble: "no answer within 2s"}})
 		}
 		ask()
 		w.pass(stage.DefaultLeaseTTL + time.Second)
@@ -197,11 +197,11 @@ var situations = map[string]struct {
 	"a stream is missing": {func(w *scene) {
 		w.learn(6)
 		w.Trouble("no stream answers: is that the task's name? Where they were there, nats-server has disabled JetStream: is its disk full?")
-	}, Warn, []string{"A stream of the task does not answer the learner.", "The cause: no stream answers: is that the task's name?", "with the administrator's credentials"}, sectionLost},
+	}, warn, []string{"A stream of the task does not answer the learner.", "The cause: no stream answers: is that the task's name?", "with the administrator's credentials"}, sectionLost},
 	"the broker fails the learner": {func(w *scene) {
 		w.learn(6)
 		w.Trouble("the stream ROUNDS is missing.")
-	}, Warn, []string{"The broker fails the learner: the stream ROUNDS is missing.", "doctor --role learner"}, sectionAlerts},
+	}, warn, []string{"The broker fails the learner: the stream ROUNDS is missing.", "doctor --role learner"}, sectionAlerts},
 	"an earlier model was released again": {func(w *scene) {
 		w.learn(6)
 		now, _ := w.look()
@@ -209,22 +209,22 @@ var situations = map[string]struct {
 		at.Kept = &service.Moment{Round: 6}
 		at.Rollback = &service.Rollback{To: 3, After: 6}
 		w.Resumed(at)
-	}, Warn, []string{"Learning: an earlier model was released again.", "After round 6 the model of round 3 stands again", "teaches nothing", "learner rollback takes it back"}, sectionBadModel},
+	}, warn, []string{"Learning: an earlier model was released again.", "After round 6 the model of round 3 stands again", "teaches nothing", "learner rollback takes it back"}, sectionBadModel},
 	"the broker works again": {func(w *scene) {
 		w.learn(6)
 		w.Trouble("the broker's disk is full")
 		w.Trouble("")
-	}, Good, []string{"Learning."}, ""},
+	}, good, []string{"Learning."}, ""},
 	"publishers are refused": {func(w *scene) {
 		w.learn(6)
 		w.stage.Queue = obs.Queue{Messages: 412096, Bytes: 1020 << 20, MaxBytes: 1 << 30}
 		w.report(312)
-	}, Warn, []string{"Publishers are refused: the queue of reports is full.", "412,096 reports, 1,020 MiB of at most 1 GiB", "devices try again", "/connz"}, sectionHostile},
+	}, warn, []string{"Publishers are refused: the queue of reports is full.", "412,096 reports, 1,020 MiB of at most 1 GiB", "devices try again", "/connz"}, sectionHostile},
 	"the queue is not full": {func(w *scene) {
 		w.learn(6)
 		w.stage.Queue = obs.Queue{Messages: 4, Bytes: 900 << 20, MaxBytes: 1 << 30}
 		w.report(312)
-	}, Good, []string{"Learning."}, ""},
+	}, good, []string{"Learning."}, ""},
 	"too few reports": {func(w *scene) {
 		w.learn(6)
 		p := w.progress()
@@ -232,7 +232,7 @@ var situations = map[string]struct {
 		w.Applied(service.Applied{Progress: p, Attempt: 1, Void: true})
 		w.report(312)
 		w.pass(starving)
-	}, Warn, []string{"Too few reports come: round 7 has 312 of 500.", "Nobody has joined since 12:00:30 UTC", "want 17,000 users of 20,000 planned", "The users of 1 void round are spent, too",
+	}, warn, []string{"Too few reports come: round 7 has 312 of 500.", "Nobody has joined since 12:00:30 UTC", "want 17,000 users of 20,000 planned", "The users of 1 void round are spent, too",
 		"learner finish"}, sectionAlerts},
 	"void rounds in a row": {func(w *scene) {
 		w.learn(6)
@@ -240,12 +240,12 @@ var situations = map[string]struct {
 		p.Round, p.VoidsInARow = p.Round+3, service.CalmVoids+1
 		w.Applied(service.Applied{Progress: p, Attempt: 1, Void: true})
 		w.pass(unopened)
-	}, Warn, []string{"Rounds are void one after another: the learner waits", "The last 3 were void", "stage's log"}, sectionVoids},
+	}, warn, []string{"Rounds are void one after another: the learner waits", "The last 3 were void", "stage's log"}, sectionVoids},
 	"no stage, as the broker has it": {func(w *scene) {
 		w.Resumed(w.progress())
 		w.Announced(1, 500)
 		w.pass(unopened)
-	}, Warn, []string{"No shuffle stage has opened round 1", "since 12:00:00 UTC"}, sectionAlerts},
+	}, warn, []string{"No shuffle stage has opened round 1", "since 12:00:00 UTC"}, sectionAlerts},
 	"an attempt, as the broker has it": {func(w *scene) {
 		w.Resumed(w.progress())
 		w.Announced(1, 500)
@@ -257,11 +257,11 @@ var situations = map[string]struct {
 		w.Announced(2, 500)
 		w.Opened(1, 1)
 		w.pass(unopened)
-	}, Warn, []string{"No shuffle stage has opened round 2"}, sectionAlerts},
+	}, warn, []string{"No shuffle stage has opened round 2"}, sectionAlerts},
 	"the broker is lost": {func(w *scene) {
 		w.learn(6)
 		w.Broker(false)
-		w.StageSilent(NoAnswer)
+		w.StageSilent(noAnswer)
 		w.pass(time.Hour)
 		w.Broker(false)
 	}, Wrong, []string{"broker cannot be reached", "since 12:00:30 UTC", "Nothing is lost", "learner doctor"}, sectionKill},
@@ -269,21 +269,21 @@ var situations = map[string]struct {
 		w.learn(6)
 		w.Broker(false)
 		w.Broker(true)
-	}, Good, []string{"Learning."}, ""},
+	}, good, []string{"Learning."}, ""},
 	"the task is over": {func(w *scene) {
 		w.learn(40)
 		w.Stop(Stop{How: Over})
 		w.Broker(false)
-	}, Good, []string{"The task has ended.", "40 steps, 20,000 users, epsilon at most 0.995"}, sectionEnding},
+	}, good, []string{"The task has ended.", "40 steps, 20,000 users, epsilon at most 0.995"}, sectionEnding},
 	"the task was ended": {func(w *scene) {
 		w.learn(6)
 		w.Stop(Stop{How: Over})
-	}, Good, []string{"ended before its last step", "6 steps"}, sectionEnding},
+	}, good, []string{"ended before its last step", "6 steps"}, sectionEnding},
 	"the budget refuses a round": {func(w *scene) {
 		w.learn(6)
 		w.Stop(Stop{How: Refused, Refused: Refusal{Round: 7, Spent: 0.99431, Total: 1.20001, Budget: 1}})
 		w.Stop(Stop{How: Interrupted}) // the first one stands
-	}, Warn, []string{"budget refused round 7: the task has ended", "Epsilon 0.995 of 1 is spent", "it would be 1.21", "The model stands"}, sectionBudget},
+	}, warn, []string{"budget refused round 7: the task has ended", "Epsilon 0.995 of 1 is spent", "it would be 1.21", "The model stands"}, sectionBudget},
 	"the budget refuses the first round": {func(w *scene) {
 		w.Stop(Stop{How: Refused, Refused: Refusal{Round: 1, Total: 1.20001, Budget: 1}})
 	}, Wrong, []string{"refuses the first round: nothing was announced", "epsilon 1.21, and the budget is 1", "learner plan"}, sectionBudget},
@@ -356,7 +356,7 @@ func TestPanUsersDropOut(t *testing.T) {
 	w := newScene()
 	w.config.Task.Trust = "pan"
 	w.Resumed(service.Progress{})
-	w.StageSilent(NoAnswer)
+	w.StageSilent(noAnswer)
 	w.pass(unanswered)
 	w.document(t).says("verdict", "Under trust pan the users of the open attempt drop out if its process has died.")
 }

@@ -18,7 +18,7 @@ type View struct {
 	Build, Title, AsOf string
 	Task               string
 	Verdict            Verdict
-	Tiles              []Tile
+	Tiles              []tile
 	Cohort             Cohort
 	Privacy            Privacy
 	By                 By
@@ -27,15 +27,15 @@ type View struct {
 	Reports, Norm      Chart
 	Weights            Weights
 	Peers              []Peer
-	Outcomes           []Outcome
+	Outcomes           []outcome
 	OutcomesOf         string // whose counts Outcomes are
-	About              []Fact
+	About              []fact
 	Curves             string // since when they run
 	Counted            string // what adds up over rounds: users, silos or reports
 }
 
 // A Tile is one number with its name.
-type Tile struct{ Name, Value, Note string }
+type tile struct{ Name, Value, Note string }
 
 // A Cohort shows how full the announced round is.
 type Cohort struct {
@@ -49,28 +49,28 @@ type Cohort struct {
 
 // Privacy shows what the plan may spend on a user, and what is spent. Figures are upper bounds.
 type Privacy struct {
-	Facts []Fact
+	Facts []fact
 	Text  string
 }
 
 // Weights lists the weights of the released model with the largest effects.
 type Weights struct {
 	Round  uint64
-	Rows   []Weight
+	Rows   []weight
 	Of     int    // how many there are
 	Effect string // what they are ranked by
 	Others bool   // a name has the mark of words that are not declared
 }
 
 // A Weight is one weight of the model, with the bar that shows its effect, on a scale from -100 to 100.
-type Weight struct {
+type weight struct {
 	Name, Value string
 	Left, Width float64
 	Negative    bool
 }
 
 // A Fact is a line of the page about task and program.
-type Fact struct{ Name, Value string }
+type fact struct{ Name, Value string }
 
 // view returns the view of the page now, with curves along an axis. snapshot is nil if no model is known.
 func (b *Board) view(snapshot *Model, by By) View {
@@ -98,7 +98,7 @@ func (b *Board) view(snapshot *Model, by By) View {
 	if st.announced.round > 0 {
 		v.Title = fmt.Sprintf("Round %s · %s", st.roundOf(), v.Title)
 	}
-	if v.Verdict.Level == Warn || v.Verdict.Level == Wrong {
+	if v.Verdict.Level == warn || v.Verdict.Level == Wrong {
 		v.Title = v.Verdict.Word + " · " + v.Title
 	}
 	v.Outcomes, v.OutcomesOf = st.outcomes()
@@ -115,24 +115,24 @@ func (st *state) curvesOf(now time.Time) string {
 
 // tiles returns the tiles of the page: first those that show how good the model is, how far the task is, when it is
 // done, and how many users that needs.
-func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
+func (st *state) tiles(task Task, level Level, now time.Time) (tiles []tile) {
 	p := st.progress
 	accuracy, loss := constants(p.Baseline, task)
 	switch s := p.Validation; {
 	case s != nil && s.Accuracy != nil:
 		a := s.Accuracy.Recent
-		tiles = append(tiles, Tile{"Accuracy", percent(a.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", percent(a.Low), percent(a.High), accuracy.text(percent))})
+		tiles = append(tiles, tile{"Accuracy", percent(a.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", percent(a.Low), percent(a.High), accuracy.text(percent))})
 	case s != nil && task.LabelUnit > 0:
 		e, mean := s.Loss.RootMeanSquare(task.LabelUnit).Recent, loss.rootMeanSquare(task.LabelUnit)
-		tiles = append(tiles, Tile{"Root mean squared error", number(e.Value), fmt.Sprintf("in the units of the label; recent rounds; between %s and %s; %s",
+		tiles = append(tiles, tile{"Root mean squared error", number(e.Value), fmt.Sprintf("in the units of the label; recent rounds; between %s and %s; %s",
 			number(e.Low), number(e.High), mean.text(number))})
 	case s == nil && task.Unscored:
-		tiles = append(tiles, Tile{"Quality", "not measured", "reports have no scores: validation.off is true"})
+		tiles = append(tiles, tile{"Quality", "not measured", "reports have no scores: validation.off is true"})
 	case s != nil:
 		l := s.Loss.Recent
-		tiles = append(tiles, Tile{"Loss", number(l.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", number(l.Low), number(l.High), loss.text(number))})
+		tiles = append(tiles, tile{"Loss", number(l.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", number(l.Low), number(l.High), loss.text(number))})
 	}
-	steps := Tile{"Steps taken", count(p.Steps), "of a task without end"}
+	steps := tile{"Steps taken", count(p.Steps), "of a task without end"}
 	switch {
 	case !st.resumed:
 		steps.Note = "the task has not begun"
@@ -151,14 +151,14 @@ func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
 	if t, ok := st.timeLeft(task, level, now); ok {
 		tiles = append(tiles, t)
 	}
-	users := Tile{capital(task.Counted().Many) + " counted", count(p.Users), "of " + count(task.Users) + " planned"}
+	users := tile{capital(task.Counted().Many) + " counted", count(p.Users), "of " + count(task.Users) + " planned"}
 	if p.Rounds == 0 {
 		users.Note = "so far"
 	}
 	if t, ok := st.needed(task); ok {
 		users = t
 	}
-	rate := Tile{"Reports per second", "none yet", ""}
+	rate := tile{"Reports per second", "none yet", ""}
 	if n := len(st.rates.points); n > 0 {
 		r := st.rates.points[n-1]
 		rate.Value, rate.Note = number(r.accepted/r.seconds), "accepted"
@@ -171,7 +171,7 @@ func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
 			rate.Value, rate.Note = "unknown", "the stage is silent"
 		}
 	}
-	ratio := Tile{"Signal to noise", "none yet", "gradient over noise; noise alone is about 1"}
+	ratio := tile{"Signal to noise", "none yet", "gradient over noise; noise alone is about 1"}
 	if st.last.NoiseStd > 0 {
 		ratio.Note = fmt.Sprintf("noise alone is about 1; its level is %s in one coordinate", number(st.last.NoiseStd))
 	}
@@ -181,7 +181,7 @@ func (st *state) tiles(task Task, level Level, now time.Time) (tiles []Tile) {
 			break
 		}
 	}
-	took := Tile{"Last round took", "none yet", ""}
+	took := tile{"Last round took", "none yet", ""}
 	if n := len(st.laps); n > 0 {
 		took.Value, took.Note = lasted(st.laps[n-1].Took), "from announcement to commit"
 	}
@@ -225,8 +225,8 @@ func (st *state) privacy(task Task) Privacy {
 		return Privacy{Text: "Nothing is spent: the task has not begun."}
 	}
 	charged := fmt.Sprintf("epsilon at most %s, delta %s", upper(p.EpsilonSpent), upper(p.Delta))
-	planned := Fact{"Planned", fmt.Sprintf("within the budget, epsilon %g", p.EpsilonBudget)}
-	spent := Fact{"Spent", charged}
+	planned := fact{"Planned", fmt.Sprintf("within the budget, epsilon %g", p.EpsilonBudget)}
+	spent := fact{"Spent", charged}
 	switch {
 	case p.Round == 0 && p.Users == 0 && p.EpsilonSpent > 0:
 		planned.Value, spent.Value = fmt.Sprintf("%s, of a budget of %g", charged, p.EpsilonBudget), "nothing: nobody has been counted yet"
@@ -238,7 +238,7 @@ func (st *state) privacy(task Task) Privacy {
 	if task.Start != "" {
 		text += " " + task.Start
 	}
-	return Privacy{Facts: []Fact{spent, planned}, Text: text}
+	return Privacy{Facts: []fact{spent, planned}, Text: text}
 }
 
 // shown is the number of weights that the page shows.
@@ -271,7 +271,7 @@ func weightsOf(s *Model) Weights {
 		out.Effect = "the spread of its feature, which is about what the first reports released"
 	}
 	for _, k := range all[:min(shown, len(all))] {
-		row := Weight{Name: k.name, Value: number(k.w), Left: 50, Negative: k.w < 0}
+		row := weight{Name: k.name, Value: number(k.w), Left: 50, Negative: k.w < 0}
 		if most := all[0].effect; most > 0 {
 			row.Width = round1(50 * k.effect / most)
 		}
@@ -296,12 +296,12 @@ func (s *Model) spread(j int) float64 {
 	return 1
 }
 
-func about(t Task) []Fact {
+func about(t Task) []fact {
 	deadline := "none: a round waits for its whole cohort"
 	if t.Deadline > 0 {
 		deadline = lasted(t.Deadline) + ", after which a round's minimum is enough"
 	}
-	return []Fact{{"Task", t.Name}, {"Loss", t.Loss}, {"Algorithm", t.Algorithm}, {"Parameters", count(uint64(t.Parameters))},
+	return []fact{{"Task", t.Name}, {"Loss", t.Loss}, {"Algorithm", t.Algorithm}, {"Parameters", count(uint64(t.Parameters))},
 		{"Trust", t.Trust}, {"Deadline", deadline}, {"Program", cli.Version()}}
 }
 

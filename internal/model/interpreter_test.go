@@ -196,7 +196,7 @@ func requireCentred(t *testing.T, how string, run func(t fataler, model []byte, 
 			for name, p := range read {
 				var said Prediction
 				e, _ := mapped(t, p, row)
-				p.Predict(e, &said)
+				p.predict(e, &said)
 				for k, z := range said.Scores {
 					near(name, i*outputs+k, z)
 				}

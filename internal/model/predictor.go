@@ -73,8 +73,8 @@ type Prediction struct {
 	Value         float64 // of a number or a count: the prediction in the units of the label, cut to the declared range; NaN for classes
 }
 
-// Scored counts the events that were scored.
-type Scored struct {
+// scored counts the events that were scored.
+type scored struct {
 	Rows    int64 `json:"rows"`
 	Invalid int64 `json:"invalid"` // of them; they have no score
 }
@@ -83,10 +83,10 @@ type Scored struct {
 // to unfit, which may be nil, and has an empty line; an error of the source or the table ends it. Labels are
 // neither needed nor looked at, if the rows come from a reader of an Unlabelled map. Each says whether to flush the
 // table after each row.
-func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each bool, unfit func(*task.RowError)) (Scored, error) {
+func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each bool, unfit func(*task.RowError)) (scored, error) {
 	p.Features = p.Features.Unlabelled()
 	var (
-		count      Scored
+		count      scored
 		example    convex.Example
 		prediction Prediction
 	)
@@ -106,7 +106,7 @@ func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each boo
 		case err != nil:
 			return count, errors.Join(err, table.Flush()) // the rows before it are scored
 		default:
-			p.Predict(example, &prediction)
+			p.predict(example, &prediction)
 		}
 		count.Rows++
 		if err := table.Write(row.File, row.Line, written); err != nil {
@@ -121,8 +121,8 @@ func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each boo
 	return count, table.Flush()
 }
 
-// Predict writes the prediction for a mapped event to dst, reusing its memory.
-func (p Predictor) Predict(e convex.Example, dst *Prediction) {
+// predict writes the prediction for a mapped event to dst, reusing its memory.
+func (p Predictor) predict(e convex.Example, dst *Prediction) {
 	dst.Scores, dst.Probabilities, dst.Class, dst.Value = dst.Scores[:0], dst.Probabilities[:0], "", math.NaN()
 	dst.Scores = p.Features.Scores(dst.Scores, p.Theta, e)
 	predicted := p.Features.Predict(dst.Scores)

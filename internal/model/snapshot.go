@@ -152,7 +152,7 @@ func Of(spec *task.Spec, parameters []float64) (Snapshot, error) {
 		}
 		s.Weights, s.Intercept = append(s.Weights, weights), append(s.Intercept, intercept)
 	}
-	return s, s.CheckFinite()
+	return s, s.checkFinite()
 }
 
 // Parse reads a snapshot in JSON or in a .npz container. It refuses one of more values than its declaration needs
@@ -171,8 +171,8 @@ func Parse(data []byte) (Snapshot, error) {
 // onnxMagic is the beginning of ONNX models: field 1, the version of the format, as a varint.
 const onnxMagic = "\x08"
 
-// CheckFinite refuses a model with a weight that is not a number.
-func (s *Snapshot) CheckFinite() error {
+// checkFinite refuses a model with a weight that is not a number.
+func (s *Snapshot) checkFinite() error {
 	for _, row := range append(s.Weights[:len(s.Weights):len(s.Weights)], s.Intercept) {
 		for _, w := range row {
 			if math.IsNaN(w) || math.IsInf(w, 0) {

@@ -28,7 +28,7 @@ func (s Snapshot) Start(spec *task.Spec) ([]float64, error) {
 	if len(differ) > 0 {
 		return nil, fmt.Errorf("model.start: want a model of the same features, label and loss; %s", task.DifferenceText(differ))
 	}
-	if err := s.CheckFinite(); err != nil {
+	if err := s.checkFinite(); err != nil {
 		return nil, fmt.Errorf("model.start: %w", err)
 	}
 	p, err := NewPredictor(s, "")

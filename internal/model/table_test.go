@@ -14,7 +14,7 @@ import (
 )
 
 // predicted scores data without labels.
-func predicted(t *testing.T, p Predictor, format, data string) (lines string, count Scored, unfit []string) {
+func predicted(t *testing.T, p Predictor, format, data string) (lines string, count scored, unfit []string) {
 	t.Helper()
 	rows, err := source.New(strings.NewReader(data), p.Features.Unlabelled())
 	if err != nil {
@@ -74,7 +74,7 @@ schedule: {users: 600}
 			if got != want {
 				t.Errorf("%s, %s:\n%s, want\n%s", c.model, format, got, want)
 			}
-			if count != (Scored{Rows: 3, Invalid: 1}) || len(unfit) != 1 || !strings.Contains(unfit[0], "line 2, column x") || strings.Contains(unfit[0], "secret") {
+			if count != (scored{Rows: 3, Invalid: 1}) || len(unfit) != 1 || !strings.Contains(unfit[0], "line 2, column x") || strings.Contains(unfit[0], "secret") {
 				t.Errorf("%s: %+v, %q", c.model, count, unfit)
 			}
 		}

@@ -54,7 +54,7 @@ func StatusOf(s stage.Status, reports *Reports) StageStatus {
 	out := StageStatus{Task: string(s.Task), Doing: s.Phase, Waiting: Waiting(s), Works: s.Lease, Round: uint64(s.Round), Attempt: uint64(s.Attempt),
 		Users: s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Failures: s.Failures,
 		Trouble: s.Trouble, Lost: s.Lost, Redelivered: s.Redelivered, Strange: s.Strange, Queue: Queue(s.Queue),
-		Reports: reports.ByOutcome()}
+		Reports: reports.byOutcome()}
 	if !s.Deadline.IsZero() {
 		deadline := s.Deadline.UTC()
 		out.Deadline = &deadline
@@ -84,8 +84,8 @@ type Reports struct{ counts [64]atomic.Uint64 }
 // Add counts one message. It is a stage.Observer's Report.
 func (r *Reports) Add(reason stage.Reason) { r.counts[int(reason)%len(r.counts)].Add(1) }
 
-// ByOutcome returns the counts of all outcomes.
-func (r *Reports) ByOutcome() map[string]uint64 {
+// byOutcome returns the counts of all outcomes.
+func (r *Reports) byOutcome() map[string]uint64 {
 	out := map[string]uint64{}
 	for _, reason := range stage.Reasons() {
 		out[reason.String()] = r.counts[reason].Load()

@@ -15,8 +15,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// MendEvery is the period at which the streams of a task are checked, beside each reconnection.
-const MendEvery = 10 * time.Second
+// mendEvery is the period at which the streams of a task are checked, beside each reconnection.
+const mendEvery = 10 * time.Second
 
 // Streams holds how a task's streams are provisioned, for KeepProvisioned.
 type Streams struct {
@@ -25,7 +25,7 @@ type Streams struct {
 	MemoryReports bool
 	ReportBytes   int64         // that wait at the broker at most; 0: what the plan's reports take
 	Administers   bool          // our credentials may make streams
-	Every         time.Duration // 0: MendEvery
+	Every         time.Duration // 0: mendEvery
 }
 
 // KeepProvisioned checks, after each reconnection and now and then, whether a task's streams and their consumer
@@ -48,7 +48,7 @@ func (s Streams) keep(ctx context.Context, conn *natsjs.Conn, name stream.Task, 
 	}
 	every := s.Every
 	if every == 0 {
-		every = MendEvery
+		every = mendEvery
 	}
 	wakes, err := conn.Watch(ctx, name) // the zero wake is a reconnection
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// MaxBundle is the most users that a gateway may put into one report; a small cohort or large reports allow fewer.
-const MaxBundle = 64
+// maxBundle is the most users that a gateway may put into one report; a small cohort or large reports allow fewer.
+const maxBundle = 64
 
-// MostPayload is the largest max_payload that a NATS server can be configured with, in bytes.
-const MostPayload = 64 << 20
+// mostPayload is the largest max_payload that a NATS server can be configured with, in bytes.
+const mostPayload = 64 << 20
 
 // headerRoom is the number of bytes that an adapter needs beside a message's data.
 const headerRoom = 4 << 10
@@ -30,13 +30,13 @@ func (j Job) carried() error {
 	if err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
-	return sizes.Fit(stream.Limits{MaxPayload: MostPayload - headerRoom})
+	return sizes.Fit(stream.Limits{MaxPayload: mostPayload - headerRoom})
 }
 
 // bundleOf returns the largest number of users in one report message of a plan: as many as fit through a broker with
 // the usual limit, so that large reports are not refused for the sake of gateways.
 func bundleOf(suite wire.Suite, reportBytes, cohort uint64) uint32 {
-	n := int(min(MaxBundle, cohort))
+	n := int(min(maxBundle, cohort))
 	for n > 1 && seal.ReportSize(suite, n, n*int(reportBytes)) > natsjs.DefaultMaxPayload-headerRoom {
 		n--
 	}

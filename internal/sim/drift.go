@@ -19,8 +19,8 @@ const (
 	DriftShares  = "shares"  // scores fall by 3 half-way: one class becomes rare, or numbers smaller
 )
 
-// Drifts lists the kinds of drift.
-func Drifts() []string { return []string{NoDrift, DriftJump, DriftTurn, DriftSeasons, DriftShares} }
+// drifts lists the kinds of drift.
+func drifts() []string { return []string{NoDrift, DriftJump, DriftTurn, DriftSeasons, DriftShares} }
 
 // Drifting yields n examples of a population that changes; with NoDrift those that Examples begins with. It refuses a
 // kind that is none of Drifts.
@@ -33,7 +33,7 @@ func (s *Synthetic) Drifting(kind string, n int) (iter.Seq[convex.Example], erro
 		DriftShares:  func(t float64) (float64, float64) { return 0, -3 * math.Floor(2*t) },
 	}[kind]
 	if !known {
-		return nil, fmt.Errorf("drift: %q, want one of %s", kind, strings.Join(Drifts(), ", "))
+		return nil, fmt.Errorf("drift: %q, want one of %s", kind, strings.Join(drifts(), ", "))
 	}
 	other := s.other()
 	return func(yield func(convex.Example) bool) {

@@ -81,22 +81,22 @@ func (m *moments) standard(e convex.Example) convex.Example {
 	return convex.Example{Value: m.row, Label: e.Label}
 }
 
-// sgdRate is the step of SGD in units of the largest at which a row of mean length does not overshoot. It was
+// sgdRate is the step of sgd in units of the largest at which a row of mean length does not overshoot. It was
 // chosen on electricity prices and made streams among .01, .02, .05, .1 and .2.
 const sgdRate = 0.05
 
-// SGD is stochastic gradient descent, a step a row, of constant size: it never stops following.
-type SGD struct {
+// sgd is stochastic gradient descent, a step a row, of constant size: it never stops following.
+type sgd struct {
 	moments
 	theta, gradient []float64
 	length          float64 // mean square norm of rows
 	curvature       float64 // of the loss, at most, at rows of norm 1
 }
 
-// NewSGD returns SGD at zero.
-func NewSGD(c OnlineConfig) *SGD {
+// NewSGD returns sgd at zero.
+func NewSGD(c OnlineConfig) *sgd {
 	d := c.Loss.Parameters(c.Features)
-	out := &SGD{moments: newMoments(c), theta: make([]float64, d), gradient: make([]float64, d), curvature: c.Loss.Smoothness(1)}
+	out := &sgd{moments: newMoments(c), theta: make([]float64, d), gradient: make([]float64, d), curvature: c.Loss.Smoothness(1)}
 	if math.IsInf(out.curvature, 0) {
 		out.curvature = 1
 	}
@@ -104,10 +104,10 @@ func NewSGD(c OnlineConfig) *SGD {
 }
 
 // Ready implements Online.
-func (s *SGD) Ready(e convex.Example) (convex.Example, []float64) { return s.standard(e), s.theta }
+func (s *sgd) Ready(e convex.Example) (convex.Example, []float64) { return s.standard(e), s.theta }
 
 // Learn implements Online.
-func (s *SGD) Learn(_ context.Context, e convex.Example) error {
+func (s *sgd) Learn(_ context.Context, e convex.Example) error {
 	s.see(e)
 	z := s.standard(e)
 	square := convex.Norm(z.Value) * convex.Norm(z.Value)
@@ -129,9 +129,9 @@ const (
 	windowSteps = 30  // of one refit, which begins at the model before
 )
 
-// Window fits a new model to the last WindowRows rows, eight times a window: it forgets at once what is
+// window fits a new model to the last WindowRows rows, eight times a window: it forgets at once what is
 // older.
-type Window struct {
+type window struct {
 	moments
 	kept  []convex.Example
 	next  float64 // rows at which the next model is made
@@ -140,17 +140,17 @@ type Window struct {
 }
 
 // NewWindow returns a Window without rows.
-func NewWindow(c OnlineConfig) *Window {
-	return &Window{moments: newMoments(c), fixed: newMoments(c), next: windowFirst, theta: make([]float64, c.Loss.Parameters(c.Features))}
+func NewWindow(c OnlineConfig) *window {
+	return &window{moments: newMoments(c), fixed: newMoments(c), next: windowFirst, theta: make([]float64, c.Loss.Parameters(c.Features))}
 }
 
 // Ready implements Online.
-func (w *Window) Ready(e convex.Example) (convex.Example, []float64) {
+func (w *window) Ready(e convex.Example) (convex.Example, []float64) {
 	return w.fixed.standard(e), w.theta
 }
 
 // Learn implements Online.
-func (w *Window) Learn(ctx context.Context, e convex.Example) error {
+func (w *window) Learn(ctx context.Context, e convex.Example) error {
 	w.see(e)
 	if w.kept = append(w.kept, e); len(w.kept) > WindowRows {
 		w.kept = w.kept[1:]

@@ -34,7 +34,7 @@ type Progress struct {
 }
 
 // A Comparison is settings that can be planned, in the order in which they are tried.
-type Comparison struct {
+type comparison struct {
 	Config
 	measure    Measure
 	users      uint64 // of the task
@@ -51,7 +51,7 @@ type candidate struct {
 }
 
 // New plans the settings. One that cannot be planned, or changes nothing, is dropped.
-func New(c Config) (*Comparison, error) {
+func New(c Config) (*comparison, error) {
 	if c.Seeds < 2 {
 		return nil, fmt.Errorf("seeds: %d, want at least 2: without a spread nothing can be called better", c.Seeds)
 	}
@@ -66,7 +66,7 @@ func New(c Config) (*Comparison, error) {
 		return nil, errors.New("not yet for silos and people: settings are compared on rows that report for themselves; " +
 			"learner simulate --set KEY=VALUE --seeds K shows one setting on public data")
 	}
-	out := &Comparison{Config: c}
+	out := &comparison{Config: c}
 	if err := out.add(Setting{}); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func New(c Config) (*Comparison, error) {
 }
 
 // add plans a setting.
-func (c *Comparison) add(s Setting) error {
+func (c *comparison) add(s Setting) error {
 	spec, err := c.Load(s.Sets())
 	if err != nil {
 		return err
@@ -109,18 +109,18 @@ func features(job run.Job) string {
 	return fmt.Sprint(job.Spec.Features.Crosses, job.Features.Dim(), job.Features.Bound())
 }
 
-// Cost counts the runs of a comparison and their size.
-type Cost struct {
+// cost counts the runs of a comparison and their size.
+type cost struct {
 	Settings, Seeds, Runs int
 	Users                 uint64 // of one run
 	Simulated             uint64 // of them, whose reports are simulated
 	Coordinates           int    // of one report, of the widest setting
 }
 
-// Cost counts, without what the settings that turn out better are tried together.
-func (c *Comparison) Cost() Cost {
+// cost counts, without what the settings that turn out better are tried together.
+func (c *comparison) Cost() cost {
 	n := c.users
-	out := Cost{Settings: len(c.candidates), Seeds: c.Seeds, Runs: len(c.candidates) * c.Seeds, Users: n, Simulated: min(n, c.Most)}
+	out := cost{Settings: len(c.candidates), Seeds: c.Seeds, Runs: len(c.candidates) * c.Seeds, Users: n, Simulated: min(n, c.Most)}
 	for _, one := range c.candidates {
 		out.Coordinates = max(out.Coordinates, int(manifest.Gradients(one.job.Plan).Mechanism.Dim))
 	}
@@ -129,7 +129,7 @@ func (c *Comparison) Cost() Cost {
 
 // Run simulates every setting once a seed. Where several keys were better by themselves it tries them together. It
 // stops early with the context's error.
-func (c *Comparison) Run(ctx context.Context) (Report, error) {
+func (c *comparison) Run(ctx context.Context) (Report, error) {
 	for i := 0; i < len(c.candidates); i++ {
 		if err := c.simulate(ctx, i); err != nil {
 			return Report{}, fmt.Errorf("the task %s: %w", c.candidates[i].setting, err)
@@ -142,7 +142,7 @@ func (c *Comparison) Run(ctx context.Context) (Report, error) {
 }
 
 // together adds the union of what was better, the best of each key, once.
-func (c *Comparison) together() {
+func (c *comparison) together() {
 	union := Setting{}
 	for _, one := range c.ranked() {
 		if len(one.setting) > 0 && !shares(union, one.setting) {
@@ -170,7 +170,7 @@ func shares(a, b Setting) bool {
 }
 
 // simulate runs one setting with all seeds.
-func (c *Comparison) simulate(ctx context.Context, i int) error {
+func (c *comparison) simulate(ctx context.Context, i int) error {
 	one := c.candidates[i]
 	mapped, err := c.Rows.Map(one.job.Spec)
 	if err != nil {
@@ -204,7 +204,7 @@ func (c *Comparison) simulate(ctx context.Context, i int) error {
 }
 
 // ranked returns the settings that are better than the task as it is, the best first.
-func (c *Comparison) ranked() []*candidate {
+func (c *comparison) ranked() []*candidate {
 	var out []*candidate
 	for _, one := range c.candidates[1:] {
 		if c.better(one) {
@@ -226,7 +226,7 @@ func (c *Comparison) ranked() []*candidate {
 	return out
 }
 
-func (c *Comparison) better(one *candidate) bool {
+func (c *comparison) better(one *candidate) bool {
 	if len(one.values) != c.Seeds {
 		return false
 	}

@@ -44,7 +44,7 @@ type Dropped struct {
 	Reason string  `json:"reason"`
 }
 
-func (c *Comparison) report() Report {
+func (c *comparison) report() Report {
 	base := c.candidates[0]
 	out := Report{Task: base.job.Spec.Name, Measure: c.measure.Name, Falls: c.measure.Falls, Seeds: c.Seeds, Users: c.Cost().Users,
 		Data: c.Rows.Data(), Dropped: c.dropped, Best: Setting{}}

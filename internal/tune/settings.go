@@ -12,7 +12,7 @@ import (
 )
 
 // settings returns the short list: keys that mean something for the task, one at a time.
-func (c *Comparison) settings(base run.Job) ([]Setting, error) {
+func (c *comparison) settings(base run.Job) ([]Setting, error) {
 	var out []Setting
 	mapped, err := c.Rows.Map(base.Spec)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Comparison) settings(base run.Job) ([]Setting, error) {
 
 // clip returns the norm that gradients of the task are clipped to: what is declared, or what the first cohort
 // of a practical plan leads to.
-func (c *Comparison) clip(base run.Job, rows Mapped) (float64, error) {
+func (c *comparison) clip(base run.Job, rows Mapped) (float64, error) {
 	if l := base.Spec.Model.ClipNorm; l > 0 {
 		return min(l, base.Problem.Lipschitz), nil
 	}

@@ -64,7 +64,7 @@ type Error int
 
 // The means of differences.
 const (
-	RootMeanSquare Error = iota
+	rootMeanSquare Error = iota
 	MeanAbsolute
 	Pinball // the quantile loss itself, and the share of labels at or below their prediction
 )

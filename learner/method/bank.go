@@ -274,9 +274,9 @@ func (b *Bank) resize(users uint64) {
 	b.cohort = uint64(max(base, min(m, float64(b.cfg.Layout.Top), b.users/4)))
 }
 
-// Announce makes the next round full at so many users, within the layout's cohorts, where others than the bank
+// announce makes the next round full at so many users, within the layout's cohorts, where others than the bank
 // decide it. Later cohorts grow and shrink from there.
-func (b *Bank) Announce(cohort uint64) {
+func (b *Bank) announce(cohort uint64) {
 	b.cohort = min(max(cohort, b.cfg.Layout.Base), b.cfg.Layout.Top)
 }
 

@@ -28,7 +28,7 @@ type EpochsConfig struct {
 }
 
 // NewEpochs returns the first epoch at its start. The error names the field that does not fit.
-func NewEpochs(c EpochsConfig) (*Restarts, error) {
+func NewEpochs(c EpochsConfig) (*restarts, error) {
 	if c.Horizon < 1 || c.Horizon > MaxSteps {
 		return nil, fmt.Errorf("epochs: horizon: %d, want 1 to %d", c.Horizon, uint64(MaxSteps))
 	}

@@ -152,11 +152,11 @@ func (p *Practical) reclip(l *practical.Learned, b *Bank) {
 	l.Frame.Clip = p.Problem.StreamClip(p.Layout, l, b.cohort*max(1, p.Layout.Units), b.residual)
 }
 
-// Announce makes the next round of a bank full at so many users, and sets its clip for them. Other methods stay
+// announce makes the next round of a bank full at so many users, and sets its clip for them. Other methods stay
 // as they are.
 func (p *Practical) Announce(cohort uint64) {
 	if b, adapts := p.inner.(*Bank); adapts {
-		b.Announce(cohort)
+		b.announce(cohort)
 		p.reclip(&p.learned, b)
 	}
 }
@@ -200,7 +200,7 @@ func (p *Practical) begin(l *practical.Learned) (Method, error) {
 	if p.Layout.Method == practical.Acceleration {
 		return NewPAGD(PAGDConfig{Dim: dim, Set: set, Start: start, Steps: steps, V: v})
 	}
-	return NewTail(TailConfig{Dim: dim, Set: set, Start: start, Steps: steps, StepSize: step, Average: min(2, steps)})
+	return newTail(tailConfig{Dim: dim, Set: set, Start: start, Steps: steps, StepSize: step, Average: min(2, steps)})
 }
 
 // Skip passes over a void round. Moments of users who answer nothing else cannot be passed over, as others can

@@ -9,7 +9,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Restarts runs one method after another on disjoint users, each starting from the model of the one before:
+// restarts runs one method after another on disjoint users, each starting from the model of the one before:
 // Theorem 4.8 of Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, for
 // strongly convex losses. A stage that ends at risk r is within sqrt(2r/lambda) of the optimum in the mean; the
 // next stage is planned for that distance.
@@ -19,7 +19,7 @@ import (
 // them, and could cut off the optimum, which is near in the mean alone.
 //
 // The model of Restarts is the present stage's.
-type Restarts struct {
+type restarts struct {
 	series series
 	dim    int
 	set    convex.Set
@@ -55,7 +55,7 @@ type RestartsConfig struct {
 }
 
 // NewRestarts returns the first stage at its start. The error names the stage and the field that does not fit.
-func NewRestarts(c RestartsConfig) (*Restarts, error) {
+func NewRestarts(c RestartsConfig) (*restarts, error) {
 	var total uint64
 	for k, s := range c.Stages {
 		n := s.length()
@@ -73,12 +73,12 @@ func NewRestarts(c RestartsConfig) (*Restarts, error) {
 }
 
 // newRestarts begins a series whose stages from distinct on are alike.
-func newRestarts(dim int, set convex.Set, start []float64, s series, distinct uint64) (*Restarts, error) {
+func newRestarts(dim int, set convex.Set, start []float64, s series, distinct uint64) (*restarts, error) {
 	b, err := newBase(methodRestarts, settings{dim: dim, set: set, start: start, endless: true})
 	if err != nil {
 		return nil, fmt.Errorf("restarts: %w", err)
 	}
-	out := &Restarts{series: s, dim: dim, set: set, first: b.start, start: b.start}
+	out := &restarts{series: s, dim: dim, set: set, first: b.start, start: b.start}
 	h := sha256.New()
 	h.Write(b.config[:])
 	h.Write(binary.LittleEndian.AppendUint64(nil, s.count()))
@@ -101,20 +101,20 @@ func newRestarts(dim int, set convex.Set, start []float64, s series, distinct ui
 }
 
 // Query asks what the present stage asks; steps are counted over all stages.
-func (r *Restarts) Query() Query {
+func (r *restarts) Query() Query {
 	q := r.inner.Query()
 	q.Step += r.series.before(r.at)
 	return q
 }
 
 // Done reports whether the last stage is done.
-func (r *Restarts) Done() bool { return r.at+1 == r.series.count() && r.inner.Done() }
+func (r *restarts) Done() bool { return r.at+1 == r.series.count() && r.inner.Done() }
 
 // Model returns the present stage's model.
-func (r *Restarts) Model() []float64 { return r.inner.Model() }
+func (r *restarts) Model() []float64 { return r.inner.Model() }
 
 // Step takes a step of the present stage. After the stage's last step the next stage begins.
-func (r *Restarts) Step(e Estimate) error {
+func (r *restarts) Step(e Estimate) error {
 	if r.position() >= MaxSteps {
 		return errDone(MaxSteps)
 	}
@@ -126,7 +126,7 @@ func (r *Restarts) Step(e Estimate) error {
 }
 
 // Skip uses up one step of the present stage without an estimate, see learner.Algorithm.
-func (r *Restarts) Skip() error {
+func (r *restarts) Skip() error {
 	if r.position() >= MaxSteps {
 		return errDone(MaxSteps)
 	}
@@ -137,7 +137,7 @@ func (r *Restarts) Skip() error {
 	return nil
 }
 
-func (r *Restarts) advance() {
+func (r *restarts) advance() {
 	if !r.inner.Done() || r.Done() {
 		return
 	}
@@ -149,16 +149,16 @@ func (r *Restarts) advance() {
 	r.at, r.start, r.inner = r.at+1, start, next
 }
 
-func (r *Restarts) position() uint64 { return r.series.before(r.at) + r.inner.position() }
+func (r *restarts) position() uint64 { return r.series.before(r.at) + r.inner.position() }
 
-func (r *Restarts) fingerprint() [sha256.Size]byte { return r.config }
+func (r *restarts) fingerprint() [sha256.Size]byte { return r.config }
 
-func (r *Restarts) header() header {
+func (r *restarts) header() header {
 	return header{method: methodRestarts, dim: r.dim, count: r.at, config: r.config}
 }
 
 // MarshalBinary returns the state, see learner.Algorithm.
-func (r *Restarts) MarshalBinary() ([]byte, error) {
+func (r *restarts) MarshalBinary() ([]byte, error) {
 	inner, err := r.inner.MarshalBinary()
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (r *Restarts) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary replaces the state, see learner.Algorithm.
-func (r *Restarts) UnmarshalBinary(data []byte) error {
+func (r *restarts) UnmarshalBinary(data []byte) error {
 	h, rest, err := readHeader(data, r.header())
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Stream is PSGD without an end: it is never done, always has a current model, and its state does not grow.
+// stream is PSGD without an end: it is never done, always has a current model, and its state does not grow.
 //
 //	theta_t = Pi(theta_{t-1} - eta_t gbar_t),   eta_t = eta               (constant)
 //	                                            eta_t = eta sqrt(H/t)     (decaying)
@@ -19,7 +19,7 @@ import (
 // forgets at a rate of 4/(H+3) a step and follows a population that drifts, while the constant step bounds the loss against a
 // moving optimum (Zinkevich, Online convex programming, ICML 2003, Theorem 2). With decaying steps it gets ever closer to one
 // that does not, and ever slower.
-type Stream struct {
+type stream struct {
 	descent
 	eta      float64
 	horizon  float64
@@ -38,7 +38,7 @@ type StreamConfig struct {
 }
 
 // NewStream returns the method at its start. The error names the field that does not fit.
-func NewStream(c StreamConfig) (*Stream, error) {
+func NewStream(c StreamConfig) (*stream, error) {
 	if err := checkStepSize(c.StepSize); err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
@@ -54,7 +54,7 @@ func NewStream(c StreamConfig) (*Stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
-	return &Stream{descent: newDescent(b), eta: c.StepSize, horizon: h, decaying: c.Decaying}, nil
+	return &stream{descent: newDescent(b), eta: c.StepSize, horizon: h, decaying: c.Decaying}, nil
 }
 
 func (c StreamConfig) length() uint64 { return 0 }
@@ -66,7 +66,7 @@ func (c StreamConfig) Begin(start []float64) (Method, error) {
 }
 
 // Step takes the descent step and moves the average.
-func (p *Stream) Step(e Estimate) error {
+func (p *stream) Step(e Estimate) error {
 	t, eta := float64(p.taken+1), p.eta
 	age := t
 	if p.decaying {

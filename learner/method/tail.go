@@ -19,8 +19,8 @@ type Tail struct {
 	users   float64 // of the rounds in the mean
 }
 
-// TailConfig configures Tail.
-type TailConfig struct {
+// tailConfig configures Tail.
+type tailConfig struct {
 	Dim      int
 	Set      convex.Set
 	Start    []float64 // theta_0 in Set; nil means Set's own
@@ -29,8 +29,8 @@ type TailConfig struct {
 	Average  uint64    // 1 to T
 }
 
-// NewTail returns the method at its start. The error names the field that does not fit.
-func NewTail(c TailConfig) (*Tail, error) {
+// newTail returns the method at its start. The error names the field that does not fit.
+func newTail(c tailConfig) (*Tail, error) {
 	if err := checkStepSize(c.StepSize); err != nil {
 		return nil, fmt.Errorf("tail: %w", err)
 	}

@@ -24,7 +24,7 @@ const (
 
 // rare is minus the log of the probability that what a round's loss is at least is too large by noise, and by chance of the sample: both
 // together exceed it as rarely as twice a band, see diverges.
-var rare = surely*surely*math.Log(2/(1-ValidationConfidence)) + math.Ln2
+var rare = surely*surely*math.Log(2/(1-validationConfidence)) + math.Ln2
 
 // slopes reads an estimate's gradient, without scores, as a sloped; false where it gives no information about
 // losses.

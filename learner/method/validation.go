@@ -62,8 +62,8 @@ func (s Scores) RootMeanSquare(unit float64) Scores {
 // RecentShare is the weight of a round in Scores.Recent relative to the round after it.
 const RecentShare = 0.9
 
-// ValidationConfidence is the confidence of bands.
-const ValidationConfidence = 0.95
+// validationConfidence is the confidence of bands.
+const validationConfidence = 0.95
 
 // A tally adds up scores. Everything in it is a sum over rounds with scores; weights are users.
 type tally struct {
@@ -115,7 +115,7 @@ func (t *tally) add(share, users, proxy float64, mean [2]float64) {
 // Chernoff's bound, a sum S of martingale differences of proxy V in all exceeds sqrt(2 V ln(2/alpha)) in
 // magnitude with probability at most alpha.
 func pointwise(proxy float64) float64 {
-	return math.Sqrt(2 * proxy * math.Log(2/(1-ValidationConfidence)))
+	return math.Sqrt(2 * proxy * math.Log(2/(1-validationConfidence)))
 }
 
 // uniform returns the half width of a band that holds at all moments at once: by the normal mixture with
@@ -126,7 +126,7 @@ func uniform(proxy, prior float64) float64 {
 	if prior == 0 { // neither noise nor a sample
 		return 0
 	}
-	const alpha = 1 - ValidationConfidence
+	const alpha = 1 - validationConfidence
 	return math.Sqrt((proxy + prior) * math.Log((proxy+prior)/(prior*alpha*alpha)))
 }
 
@@ -149,7 +149,7 @@ func (t *tally) validation(card convex.Scorecard, repeated bool) *Validation {
 	if t.rounds == 0 {
 		return nil
 	}
-	out := &Validation{Rounds: t.rounds, Confidence: ValidationConfidence, Repeated: repeated, LossBound: card.High, Loss: t.scores(0, card.Loss, card.Low, card.High)}
+	out := &Validation{Rounds: t.rounds, Confidence: validationConfidence, Repeated: repeated, LossBound: card.High, Loss: t.scores(0, card.Loss, card.Low, card.High)}
 	if card.Correctness {
 		accuracy := t.scores(1, card.Accuracy, 0, 1)
 		out.Accuracy = &accuracy

@@ -82,7 +82,7 @@ func TestTheorem41_ExcessRiskOnTheRecordsIsWithinTheBound(t *testing.T) {
 		})
 		without := PAGDBound(radius, 0, set.v, set.smoothness, c.ridge, uint64(c.steps))
 		if set.smoothing > 0 {
-			without += EnvelopeGap(1, set.smoothing)
+			without += envelopeGap(1, set.smoothing)
 		}
 		t.Logf("%+v: v %.3f, mean excess risk on the records %.4f, bound %.4f (%.4f without noise), margin %.4f; on the population %.4f", c, set.v, mean, set.risk, without, margin, everywhere)
 		if mean > set.risk+margin {
@@ -92,7 +92,7 @@ func TestTheorem41_ExcessRiskOnTheRecordsIsWithinTheBound(t *testing.T) {
 			noisy++
 		}
 		if c.ridge > 0 {
-			all := PopulationBound(set.risk, 1, o.regularLipschitz(), c.ridge, 2/float64(c.users))
+			all := populationBound(set.risk, 1, o.regularLipschitz(), c.ridge, 2/float64(c.users))
 			if everywhere > all+margin {
 				t.Errorf("%+v: mean excess risk %v on the population, above %v", c, everywhere, all)
 			}
@@ -139,10 +139,10 @@ func TestPopulationBound(t *testing.T) {
 		t.Errorf("moved by %v", move)
 	}
 	// Its excess risk on the population of fair signs is L^2/(2 lambda n) in the mean, within 2 L^2/(lambda n).
-	if got := PopulationBound(0, lipschitz, 3, ridge, 2*lipschitz/n); got != 2*lipschitz*lipschitz/(ridge*n) || got < lipschitz*lipschitz/(2*ridge*n) {
+	if got := populationBound(0, lipschitz, 3, ridge, 2*lipschitz/n); got != 2*lipschitz*lipschitz/(ridge*n) || got < lipschitz*lipschitz/(2*ridge*n) {
 		t.Errorf("bound %v", got)
 	}
-	if got := PopulationBound(0.09, lipschitz, 3, ridge, 2*lipschitz/n) - PopulationBound(0, lipschitz, 3, ridge, 2*lipschitz/n); math.Abs(got-3*0.6) > 1e-12 {
+	if got := populationBound(0.09, lipschitz, 3, ridge, 2*lipschitz/n) - populationBound(0, lipschitz, 3, ridge, 2*lipschitz/n); math.Abs(got-3*0.6) > 1e-12 {
 		t.Errorf("%v for a gap of 0.09, want 1.8", got)
 	}
 }
@@ -245,7 +245,7 @@ func TestStagesOfTheSameUsers(t *testing.T) {
 		prior, reach := d.trivial, d.distance
 		for i, f := range out.Plan.Phases {
 			v := float64(p.Dim)*n.privacy + p.Silos.heterogeneity(1)
-			prior = PAGDBound(min(reach, RestartDistance(prior, p.Ridge)), v, f.GetAcceleration().V, p.Smoothness+p.Ridge, p.Ridge, f.Rounds)
+			prior = PAGDBound(min(reach, restartDistance(prior, p.Ridge)), v, f.GetAcceleration().V, p.Smoothness+p.Ridge, p.Ridge, f.Rounds)
 			if reach = 2 * 5; math.Abs(prior/out.Forecasts[i].Risk-1) > 1e-9 || f.Users != c.count || f.Rounds < 2 && len(out.Plan.Phases) > 1 && c.reports < c.count {
 				t.Errorf("%+v: stage %d ends at risk %v, its constants say %v: %v", c, i+1, out.Forecasts[i].Risk, prior, f)
 			}
@@ -335,7 +335,7 @@ func TestStagesOfThePaper(t *testing.T) {
 		gap, reach := d.trivial, d.distance
 		lengths, vs := paperStages(beta, c.ridge, variance, gap, c.rounds)
 		for i, r := range lengths {
-			gap = PAGDBound(min(reach, RestartDistance(gap, c.ridge)), variance, vs[i], beta, c.ridge, r)
+			gap = PAGDBound(min(reach, restartDistance(gap, c.ridge)), variance, vs[i], beta, c.ridge, r)
 			reach = 2 * d.objective.radius
 		}
 		t.Logf("%+v: ours %v, bound %.3g; the paper's %v, bound %.3g", c, ours.stages, ours.risk, lengths, gap)

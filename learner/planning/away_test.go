@@ -125,7 +125,7 @@ func TestSilosAnswerAHundredRounds(t *testing.T) {
 	p := siloProblem(20, 1<<14, 20)
 	p.Interactive, p.Trust = true, accounting.Local
 	for _, name := range []string{schedule.PGD, schedule.APGD} {
-		for limit, want := range map[uint64]uint64{0: DefaultMaxPasses, 40: 40, 3000: 3000} {
+		for limit, want := range map[uint64]uint64{0: defaultMaxPasses, 40: 40, 3000: 3000} {
 			p.MaxRounds, p.Ridge = limit, 0
 			d, err := newDraft(p, name, gaussian{k: 1, mu: 0.3, local: true})
 			if err != nil {
@@ -135,7 +135,7 @@ func TestSilosAnswerAHundredRounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rounds := out.Plan.Phases[0].Rounds; rounds > want || limit > 100 && rounds <= 2*DefaultMaxPasses && name == schedule.PGD {
+			if rounds := out.Plan.Phases[0].Rounds; rounds > want || limit > 100 && rounds <= 2*defaultMaxPasses && name == schedule.PGD {
 				t.Errorf("%s, at most %d: %d rounds", name, limit, rounds)
 			}
 		}
@@ -149,7 +149,7 @@ func TestSilosAnswerAHundredRounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out.Plan.Algorithm != c.want || manifest.Planned(out.Plan) > DefaultMaxPasses || !out.OnRecords {
+		if out.Plan.Algorithm != c.want || manifest.Planned(out.Plan) > defaultMaxPasses || !out.OnRecords {
 			t.Errorf("%s: %s in %d rounds; %s", c.loss.Name(), out.Plan.Algorithm, manifest.Planned(out.Plan), out.Why)
 		}
 	}

@@ -29,10 +29,10 @@ func PSGDBound(distance, secondMoment, stepSize float64, steps uint64) float64 {
 	return distance*distance/(2*stepSize*float64(steps)) + stepSize*secondMoment/2
 }
 
-// WeightedBound returns PSGDBound of a mu-strongly convex objective for an average in which the t-th point
+// weightedBound returns PSGDBound of a mu-strongly convex objective for an average in which the t-th point
 // weighs (1 - mu eta)^-(t+1): mu D0^2/(2 ((1 - mu eta)^-T - 1)) + eta G^2/2, never above PSGDBound (Lowy,
 // Razaviyayn, ICLR 2023, Theorem D.1; Stich 2019, Lemma 2).
-func WeightedBound(distance, secondMoment, stepSize, mu float64, steps uint64) float64 {
+func weightedBound(distance, secondMoment, stepSize, mu float64, steps uint64) float64 {
 	return distance*distance/(2*stepSize*weights(stepSize, mu, steps)) + stepSize*secondMoment/2
 }
 
@@ -63,27 +63,27 @@ func PAGDBound(distance, variance, v, beta, mu float64, steps uint64) float64 {
 	return 2*v*distance*distance/(t*(t+1)) + noise
 }
 
-// EnvelopeGap returns L^2/(2B), by which the Moreau envelope of an L-Lipschitz loss is below it at most.
-func EnvelopeGap(lipschitz, smoothing float64) float64 {
+// envelopeGap returns L^2/(2B), by which the Moreau envelope of an L-Lipschitz loss is below it at most.
+func envelopeGap(lipschitz, smoothing float64) float64 {
 	return lipschitz * lipschitz / (2 * smoothing)
 }
 
-// EnvelopeSmoothing returns the B that minimises PAGDBound at the smoothness B plus EnvelopeGap (Theorem 4.7). The
+// envelopeSmoothing returns the B that minimises PAGDBound at the smoothness B plus envelopeGap (Theorem 4.7). The
 // bound falls in B until v = 2B, since v can be had for nothing until then, and from there on it is a B + c/B with a = 4
 // D0^2/(T(T+1)) and c = L^2/2 + 2V(T+2)/3, which is smallest at sqrt(c/a), never before that point.
-func EnvelopeSmoothing(lipschitz, distance, variance float64, steps uint64) float64 {
+func envelopeSmoothing(lipschitz, distance, variance float64, steps uint64) float64 {
 	t := float64(steps)
 	return math.Sqrt((lipschitz*lipschitz/2+2*variance*(t+2)/3)*t*(t+1)) / (2 * distance)
 }
 
-// EmpiricalSmoothness returns a bound that the smoothness of the mean loss of n users exceeds with at most the
+// empiricalSmoothness returns a bound that the smoothness of the mean loss of n users exceeds with at most the
 // given probability, in dimension d, if one example's smoothness is at most each and the population's at most
 // mean: (1 + delta) mean with
 //
 //	delta^2/(2 + 2 delta/3) = ln(d/probability) each/(n mean),
 //
 // and never more than each (Tropp, User-friendly tail bounds for sums of random matrices, 2012, Theorem 1.1).
-func EmpiricalSmoothness(each, mean float64, users uint64, dim int, probability float64) float64 {
+func empiricalSmoothness(each, mean float64, users uint64, dim int, probability float64) float64 {
 	if mean >= each {
 		return each
 	}
@@ -91,26 +91,26 @@ func EmpiricalSmoothness(each, mean float64, users uint64, dim int, probability 
 	return min(each, mean*(1+s/3+math.Sqrt(s*s/9+2*s)))
 }
 
-// RestartDistance returns sqrt(2 r/lambda), which bounds the root of the expected squared distance from the optimum of a
+// restartDistance returns sqrt(2 r/lambda), which bounds the root of the expected squared distance from the optimum of a
 // lambda-strongly convex objective, for a point of expected excess risk r.
-func RestartDistance(risk, ridge float64) float64 { return math.Sqrt(2 * risk / ridge) }
+func restartDistance(risk, ridge float64) float64 { return math.Sqrt(2 * risk / ridge) }
 
-// PopulationBound bounds the expected excess risk on the population of a point whose expected excess risk on the mean loss of some users is gap, where the
+// populationBound bounds the expected excess risk on the population of a point whose expected excess risk on the mean loss of some users is gap, where the
 // objective is lambda-strongly convex: L move/lambda for the minimiser of the mean loss, whose gradient a replaced user moves by at most that, 2 L/n of n, and
 // L' sqrt(2 gap/lambda) for the way to it, L' bounding the gradient of loss and ridge together.
-func PopulationBound(gap, lipschitz, regular, ridge, move float64) float64 {
-	return lipschitz*move/ridge + regular*RestartDistance(gap, ridge)
+func populationBound(gap, lipschitz, regular, ridge, move float64) float64 {
+	return lipschitz*move/ridge + regular*restartDistance(gap, ridge)
 }
 
-// RestartPhases returns k = max(1, ceil(log2 log2 n)), the phases of Theorem 4.8.
-func RestartPhases(users uint64) int {
+// restartPhases returns k = max(1, ceil(log2 log2 n)), the phases of Theorem 4.8.
+func restartPhases(users uint64) int {
 	if users < 4 {
 		return 1
 	}
 	return max(1, int(math.Ceil(math.Log2(math.Log2(float64(users))))))
 }
 
-// StreamBound bounds the expected excess risk of Stream's model after the H steps it was planned for, G^2 bounding the second
+// streamBound bounds the expected excess risk of Stream's model after the H steps it was planned for, G^2 bounding the second
 // moment of an estimate. Its t-th point has weight w_t = 4t(t+1)(t+2)/(H(H+1)(H+2)(H+3)), and the sum over t of w_t times
 //
 //	F(theta_{t-1}) - F* <= (d_{t-1} - d_t)/(2 eta_t) + eta_t G^2/2,   d_t = E||theta_t - theta*||^2,
@@ -121,7 +121,7 @@ func RestartPhases(users uint64) int {
 //
 // Decaying steps eta sqrt(H/t): d_t is at most the squared diameter, (2R)^2, and the mean of t^-1/2 under w at most
 // sqrt(4/(3H)), hence 8 R^2/(eta (H+3)) + eta G^2/sqrt 3.
-func StreamBound(distance, radius, secondMoment, stepSize float64, horizon uint64, decaying bool) float64 {
+func streamBound(distance, radius, secondMoment, stepSize float64, horizon uint64, decaying bool) float64 {
 	h := float64(horizon)
 	if decaying {
 		return 8*radius*radius/(stepSize*(h+3)) + stepSize*secondMoment/math.Sqrt(3)

@@ -103,7 +103,7 @@ func (p Problem) prefers(one, other Proposal) bool {
 }
 
 // deviation returns the standard error of the mean difference of two measurements, whose seeds are the same.
-func (m Measurement) deviation(of Measurement) float64 {
+func (m measurement) deviation(of measurement) float64 {
 	var square float64
 	n := float64(len(m.Objectives))
 	for i, y := range m.Objectives {

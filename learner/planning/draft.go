@@ -79,7 +79,7 @@ func (d draft) plan() (Proposal, error) {
 
 // split returns the users of each phase, in a geometric series; what is over falls to the last.
 func (d draft) split(ratio float64) []uint64 {
-	out := make([]uint64, RestartPhases(d.p.Users))
+	out := make([]uint64, restartPhases(d.p.Users))
 	var sum float64
 	for j := range out {
 		sum += math.Pow(ratio, float64(j))
@@ -111,7 +111,7 @@ func (d draft) along(users []uint64) (Proposal, error) {
 		s := search{p: p, t: d.t, objective: d.objective, source: d.source, users: n, maxRounds: p.MaxRounds / k,
 			distance: reach, prior: prior}
 		if p.Ridge > 0 {
-			s.distance = min(reach, RestartDistance(prior, p.Ridge))
+			s.distance = min(reach, restartDistance(prior, p.Ridge))
 		}
 		if n < 1 || p.Cohort > n || p.Minimum > n {
 			return Proposal{}, fmt.Errorf("%s: cohorts of %d, at least %d, in phases of %d users", d.method, p.Cohort, p.Minimum, n)
@@ -141,7 +141,7 @@ func (d draft) conclude(out *Proposal, risk float64) {
 	switch {
 	case d.t.OnRecords() && d.p.Ridge > 0:
 		o := d.objective
-		out.ExcessRisk = PopulationBound(risk, o.lipschitz, o.regularLipschitz(), o.ridge, 2*o.lipschitz/float64(d.p.Users))
+		out.ExcessRisk = populationBound(risk, o.lipschitz, o.regularLipschitz(), o.ridge, 2*o.lipschitz/float64(d.p.Users))
 	case d.t.OnRecords():
 		out.OnRecords = true
 	}

@@ -25,7 +25,7 @@ const (
 
 // A Measurement is the result of simulating a plan on synthetic rows: the objective of its models, one for each
 // seed. Rows and planted models are the same for all plans of a problem.
-type Measurement struct {
+type measurement struct {
 	Objectives []float64
 	Mean       float64
 }
@@ -34,7 +34,7 @@ type Measurement struct {
 // declared norm, half of whose square lies along a direction that all share, and the rest falls like 1/j along
 // the others. Gradients are clipped and exact; rows are sampled as the cohorts are, and privacy noise and
 // rounding are Gaussian with the plans' variance. It returns the objective of the start too.
-func (p Problem) measure(plans []Proposal) (out []Measurement, start float64, err error) {
+func (p Problem) measure(plans []Proposal) (out []measurement, start float64, err error) {
 	if p.loss == nil {
 		return nil, 0, fmt.Errorf("the loss is not known")
 	}
@@ -42,7 +42,7 @@ func (p Problem) measure(plans []Proposal) (out []Measurement, start float64, er
 	for _, one := range plans {
 		most = max(most, manifest.Planned(one.Plan))
 	}
-	out = make([]Measurement, len(plans))
+	out = make([]measurement, len(plans))
 	for seed := range uint64(measureSeeds) {
 		t, err := p.newTrialRows(seed, most)
 		if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// DefaultProxRounds is the limit on the rounds of prox, where Problem.MaxRounds sets none: each takes an answer hundreds of passes over its rows.
-const DefaultProxRounds = 12
+// defaultProxRounds is the limit on the rounds of prox, where Problem.MaxRounds sets none: each takes an answer hundreds of passes over its rows.
+const defaultProxRounds = 12
 
 // Prox are constants of the method prox, where a plan is not to choose them.
 type Prox struct {
@@ -76,7 +76,7 @@ func (d draft) inProx() (Proposal, error) {
 	m, _ := s.shape(1)
 	limit := d.p.MaxRounds
 	if limit == 0 {
-		limit = DefaultProxRounds
+		limit = defaultProxRounds
 	}
 	rounds, best := uint64(1), math.Inf(1)
 	for p := uint64(1); p <= limit && (d.t.Interactive || d.p.Silos.Blocks(p) > 0); p++ {

@@ -10,12 +10,12 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// DefaultMaxInteractive is the limit on the rounds of a phase in which the same users answer all of them, where
+// defaultMaxInteractive is the limit on the rounds of a phase in which the same users answer all of them, where
 // Problem.MaxRounds sets none. Plain descent needs about beta D sqrt(n)/L of them, so up to some 10^7 users it
-// does not bind. Silos, who wait for each other in every round, have DefaultMaxPasses.
+// does not bind. Silos, who wait for each other in every round, have defaultMaxPasses.
 const (
-	DefaultMaxInteractive = 10_000
-	DefaultMaxPasses      = 100
+	defaultMaxInteractive = 10_000
+	defaultMaxPasses      = 100
 )
 
 // A choice is a number of rounds with what it costs.
@@ -55,9 +55,9 @@ func (s *search) limits() (low, high uint64) {
 	}
 	switch {
 	case s.t.Interactive && s.maxRounds == 0 && s.p.Silos.Count > 0:
-		high = DefaultMaxPasses
+		high = defaultMaxPasses
 	case s.t.Interactive && s.maxRounds == 0:
-		high = DefaultMaxInteractive
+		high = defaultMaxInteractive
 	case s.t.Interactive:
 		high = s.maxRounds
 	case s.maxRounds > 0:

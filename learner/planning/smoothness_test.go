@@ -73,13 +73,13 @@ func TestRiskIsWithinTheBoundOfTheMeanSmoothness(t *testing.T) {
 	}
 }
 
-// TestEmpiricalSmoothness checks that the mean of n users is less smooth than EmpiricalSmoothness with at most
+// TestEmpiricalSmoothness checks that the mean of n users is less smooth than empiricalSmoothness with at most
 // the given probability. Of unit vectors the largest eigenvalue of their mean is the largest share of the
 // users.
 func TestEmpiricalSmoothness(t *testing.T) {
 	const dim, users, runs, probability = 8, 400, 4000, 0.05
 	r := rand.New(rand.NewPCG(11, 0))
-	limit := EmpiricalSmoothness(1, 1./dim, users, dim, probability)
+	limit := empiricalSmoothness(1, 1./dim, users, dim, probability)
 	above, largest := 0, 0.0
 	for range runs {
 		var count [dim]float64
@@ -101,10 +101,10 @@ func TestEmpiricalSmoothness(t *testing.T) {
 	if largest < 1./dim+(limit-1./dim)/2 {
 		t.Errorf("the largest was %v: %v says too little", largest, limit)
 	}
-	if EmpiricalSmoothness(1, 2, users, dim, 0.01) != 1 || EmpiricalSmoothness(1, 0.01, 1, dim, 0.01) != 1 {
+	if empiricalSmoothness(1, 2, users, dim, 0.01) != 1 || empiricalSmoothness(1, 0.01, 1, dim, 0.01) != 1 {
 		t.Error("a mean of examples is less smooth than each")
 	}
-	if got := EmpiricalSmoothness(1, 0.1, 1<<40, dim, 1e-9); math.Abs(got/0.1-1) > 1e-3 {
+	if got := empiricalSmoothness(1, 0.1, 1<<40, dim, 1e-9); math.Abs(got/0.1-1) > 1e-3 {
 		t.Errorf("with many users %v, want that of the population, 0.1", got)
 	}
 }

@@ -244,7 +244,7 @@ func TestStreamsAreWithinTheirBounds(t *testing.T) {
 	}
 }
 
-// TestStreamBoundIsOfTheStreamsWeights: the weights of Stream's average are those that StreamBound is derived
+// TestStreamBoundIsOfTheStreamsWeights: the weights of Stream's average are those that streamBound is derived
 // for.
 func TestStreamBoundIsOfTheStreamsWeights(t *testing.T) {
 	for _, horizon := range []int{1, 2, 10, 200} {
@@ -272,7 +272,7 @@ func TestStreamBoundIsOfTheStreamsWeights(t *testing.T) {
 		for s := 1; s <= horizon; s++ {
 			parts += (weight[s] - weight[s-1]) * (4 + 0.09*float64(s-1))
 		}
-		if want, got := parts/0.2+0.45, StreamBound(2, 2, 9, 0.1, uint64(horizon), false); math.Abs(got/want-1) > 1e-12 {
+		if want, got := parts/0.2+0.45, streamBound(2, 2, 9, 0.1, uint64(horizon), false); math.Abs(got/want-1) > 1e-12 {
 			t.Errorf("horizon %d: bound %v, by parts %v", horizon, got, want)
 		}
 	}
@@ -303,7 +303,7 @@ func TestWeightedBoundIsOfTheWeights(t *testing.T) {
 			t.Errorf("%+v: bound %v, by sums %v", c, got, want)
 		}
 		if c.eta < 1/c.ridge {
-			if got, want := WeightedBound(2, 3, c.eta, c.ridge, c.steps), 4/(2*c.eta*sum)+c.eta*3/2; math.Abs(got/want-1) > 1e-12 || got > PSGDBound(2, 3, c.eta, c.steps) {
+			if got, want := weightedBound(2, 3, c.eta, c.ridge, c.steps), 4/(2*c.eta*sum)+c.eta*3/2; math.Abs(got/want-1) > 1e-12 || got > PSGDBound(2, 3, c.eta, c.steps) {
 				t.Errorf("%+v: bound of psgd %v, by sums %v, with equal weights %v", c, got, want, PSGDBound(2, 3, c.eta, c.steps))
 			}
 		}

@@ -49,7 +49,7 @@ func (d draft) staged(reports, units uint64, stages []uint64, n noise, privacy a
 			s.users = d.p.Users
 		}
 		if d.p.Ridge > 0 {
-			s.distance = min(reach, RestartDistance(prior, d.p.Ridge))
+			s.distance = min(reach, restartDistance(prior, d.p.Ridge))
 		}
 		at := s.situation(reports, units, steps, n)
 		c := choice{steps: steps, cohort: reports, units: units, privacy: privacy, noise: n, situation: at, setting: d.objective.tune(d.t, at)}

@@ -43,7 +43,7 @@ func TestStagesOfSilos(t *testing.T) {
 			}
 			n := gaussian{k: float64(units), mu: 0.3, local: true}.model(c.reports, 1)
 			v := OracleVariance(p.gradientNorm(), c.reports*units, p.Dim, n.privacy, 0) + p.Silos.heterogeneity(p.gradientNorm())
-			prior = PAGDBound(min(reach, RestartDistance(prior, p.Ridge)), v, a.V, p.Smoothness+p.Ridge, p.Ridge, f.Rounds)
+			prior = PAGDBound(min(reach, restartDistance(prior, p.Ridge)), v, a.V, p.Smoothness+p.Ridge, p.Ridge, f.Rounds)
 			if reach = 2 * 5; math.Abs(prior/of.Risk-1) > 1e-9 {
 				t.Errorf("%+v: stage %d ends at risk %v, its constants say %v", c, i+1, of.Risk, prior)
 			}
@@ -64,7 +64,7 @@ func TestStagesOfSilos(t *testing.T) {
 		if one, err := plain.plan(); err != nil || out.ExcessRisk > 1.005*one.ExcessRisk {
 			t.Errorf("%+v: risk %v, with pagd %v: %v", c, out.ExcessRisk, one.ExcessRisk, err)
 		}
-		t.Logf("%+v: %d stages in %d rounds of blocks of %d, risk %.3g; the theorem's number is %d", c, len(out.Forecasts), rounds, units, out.ExcessRisk, RestartPhases(p.Users))
+		t.Logf("%+v: %d stages in %d rounds of blocks of %d, risk %.3g; the theorem's number is %d", c, len(out.Forecasts), rounds, units, out.ExcessRisk, restartPhases(p.Users))
 	}
 	if len(counts) < 2 {
 		t.Errorf("all have as many stages: %v", counts)

@@ -67,12 +67,12 @@ func (o objective) stochastic(s situation) setting {
 	second := l*l + s.variance
 	out := setting{stepSize: PSGDStepSize(s.distance, second, s.steps)}
 	if o.continuous != "" {
-		out.risk = StreamBound(s.distance, o.radius, second, out.stepSize, s.steps, o.continuous == schedule.Decaying)
+		out.risk = streamBound(s.distance, o.radius, second, out.stepSize, s.steps, o.continuous == schedule.Decaying)
 	} else {
 		out.risk = PSGDBound(s.distance, second, out.stepSize, s.steps)
 	}
 	if o.ridge > 0 && o.continuous == "" {
-		bound := func(eta float64) float64 { return WeightedBound(s.distance, second, eta, o.ridge, s.steps) }
+		bound := func(eta float64) float64 { return weightedBound(s.distance, second, eta, o.ridge, s.steps) }
 		out = o.weigh(out, mostShare/o.ridge, bound)
 	}
 	return out
@@ -150,7 +150,7 @@ func (o objective) epochs(s situation, beta float64) setting {
 			return setting{v: v, mu: o.ridge, smoothness: beta, risk: risk}
 		}
 		if distance = 2 * o.radius; o.ridge > 0 {
-			distance = min(distance, RestartDistance(risk, o.ridge))
+			distance = min(distance, restartDistance(risk, o.ridge))
 		}
 	}
 }
@@ -160,10 +160,10 @@ func (o objective) epochs(s situation, beta float64) setting {
 func (o objective) acceleratedEnvelope(s situation) setting {
 	at := func(b float64) setting {
 		out := o.accelerated(s, min(o.mean, o.envelopeSmoothness(b)))
-		out.smoothing, out.risk = b, out.risk+EnvelopeGap(o.lipschitz, b)
+		out.smoothing, out.risk = b, out.risk+envelopeGap(o.lipschitz, b)
 		return out
 	}
-	guess := EnvelopeSmoothing(o.lipschitz, s.distance, s.variance, s.steps)
+	guess := envelopeSmoothing(o.lipschitz, s.distance, s.variance, s.steps)
 	if o.ridge == 0 && math.IsInf(o.smoothness, 1) && o.continuous == "" {
 		return at(guess) // exact then
 	}
@@ -190,14 +190,14 @@ func (o objective) envelopeSmoothness(b float64) float64 {
 	return o.smoothness / (1 + o.smoothness/b)
 }
 
-// unlikely is the probability with which users may be less smooth in the mean than EmpiricalSmoothness. The
+// unlikely is the probability with which users may be less smooth in the mean than empiricalSmoothness. The
 // bound includes the worst case then.
 const unlikely = 1e-9
 
 // smoothness bounds the smoothness of the mean loss of all units of a situation, except with probability
 // unlikely.
 func (s situation) smoothness(o objective) float64 {
-	return EmpiricalSmoothness(o.smoothness, o.mean, s.users, o.dim, unlikely)
+	return empiricalSmoothness(o.smoothness, o.mean, s.users, o.dim, unlikely)
 }
 
 // gradient returns the setting of PGD on the envelope with parameter B, +Inf for a smooth loss itself. The
@@ -237,7 +237,7 @@ func (o objective) gradient(s situation, smoothing float64) setting {
 func (o objective) gradientEnvelope(s situation) setting {
 	at := func(b float64) setting {
 		out := o.gradient(s, b)
-		out.smoothing, out.risk = b, out.risk+EnvelopeGap(o.lipschitz, b)
+		out.smoothing, out.risk = b, out.risk+envelopeGap(o.lipschitz, b)
 		return out
 	}
 	guess := 2 * math.Sqrt(float64(s.steps)) * max(o.lipschitz, math.Sqrt(s.variance)) / s.distance

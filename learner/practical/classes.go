@@ -16,8 +16,8 @@ const (
 	twoNoise       = 1   // kappa: what the noise of gradients adds to v
 	manyNoise      = 2
 
-	// HingeWidth is the least width over which the corner of a hinge is rounded off.
-	HingeWidth = 0.5
+	// hingeWidth is the least width over which the corner of a hinge is rounded off.
+	hingeWidth = 0.5
 )
 
 func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
@@ -32,7 +32,7 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 		k := float64(p.Loss.Classes)
 		slope, curvature, kappa = math.Sqrt(1-1/k), topOfShares(weighted), manyNoise
 	case p.hinge():
-		width := max(p.Loss.Width, HingeWidth)
+		width := max(p.Loss.Width, hingeWidth)
 		slope, curvature = 1, 1/(2*width)
 		out.Frame.Smoothing = width - p.Loss.Width
 	default:

@@ -3,11 +3,11 @@ package practical
 import "math"
 
 // A Method is the kind of the steps of the gradient rounds.
-type Method uint8
+type method uint8
 
 const (
 	// Acceleration is accelerated stochastic approximation with curvature v, see method.PAGD.
-	Acceleration Method = iota
+	Acceleration method = iota
 	// Descent is plain gradient steps of one size; the model is the mean of the last two points, weighted by the users of their rounds.
 	Descent
 )
@@ -17,7 +17,7 @@ type Layout struct {
 	MomentUsers uint64 // of the first cohort, n and less as Problem.Users counts them
 	MatrixUsers uint64 // of the second-moment matrix; 0: none is asked
 	Rounds      uint64 // of gradients, which the other users answer
-	Method      Method
+	Method      method
 	Base, Top   uint64  `json:",omitempty"` // smallest and largest cohort of a round of a task without an end; 0 of others
 	Unit        float64 // standard deviation of one coordinate of a sum of gradients at clip norm 1, for users who answer one round
 	Units       uint64  `json:",omitempty"` // of a report, of silos whose stream does not end; 0: 1

@@ -144,7 +144,7 @@ func (p Problem) streamOfClasses(l Layout, r released) (Learned, error) {
 		square += share * p.weight(k) * p.weight(k)
 	}
 	if p.hinge() {
-		width := max(p.Loss.Width, HingeWidth)
+		width := max(p.Loss.Width, hingeWidth)
 		s.Curvature = min(s.Curvature, 0.6/(2*width))
 		s.Trust = 0.8 * trust * s.Curvature / s.Slope
 		out.Frame.Smoothing = width - p.Loss.Width

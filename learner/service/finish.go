@@ -78,7 +78,7 @@ func (s *Service) endsBefore(r uint64, p past) bool {
 // endsAfter reports whether the task must end when round r is applied.
 func (s *Service) endsAfter(r uint64, p past) bool {
 	if p.ended {
-		return p.reason == ReasonFinished && r == p.decided
+		return p.reason == reasonFinished && r == p.decided
 	}
 	asked, _ := s.config.Finish.state()
 	return asked && r > p.decided

@@ -84,7 +84,7 @@ func TestFinish(t *testing.T) {
 					f.Finish(false)
 				}
 			}}
-		}, 2, ReasonFinished},
+		}, 2, reasonFinished},
 		"the next one is not announced": {false, func(f *Finisher) Observer {
 			return announcing{applied: func(r uint64) {
 				if r == 2 {
@@ -171,7 +171,7 @@ func TestFinishNow(t *testing.T) {
 		if err := w.new(c).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w.ended(1, ReasonFinished)
+		w.ended(1, reasonFinished)
 	})
 }
 

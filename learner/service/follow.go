@@ -18,7 +18,7 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool, p pace) e
 	switch {
 	case alg.Done():
 	case finish:
-		reason = ReasonFinished
+		reason = reasonFinished
 	default:
 		q := alg.Query()
 		at, _ := manifest.PhaseOf(c.task.Plan, q.Step) // reserve refuses a step that is not there
@@ -65,7 +65,7 @@ func (c *core) follow(out *commit, alg learner.Algorithm, finish bool, p pace) e
 const (
 	ReasonDone     = "done"
 	ReasonBudget   = "privacy budget spent"
-	ReasonFinished = "finished"
+	reasonFinished = "finished"
 	ReasonGivenUp  = "finished, next round given up"
 )
 

@@ -72,8 +72,8 @@ func TrackingOf(plan *wire.Plan, at state.Checkpoint, alg learner.Algorithm) *me
 	return t
 }
 
-// A BatchSummary is the part of the last batch that the state keeps, for people to look at.
-type BatchSummary struct {
+// A batchSummary is the part of the last batch that the state keeps, for people to look at.
+type batchSummary struct {
 	Round       uint64            `json:"round"`
 	Attempt     uint64            `json:"attempt"`
 	Void        bool              `json:"void"`
@@ -84,8 +84,8 @@ type BatchSummary struct {
 	Rejects     map[string]uint64 `json:"rejects"`
 }
 
-func summary(b *wire.Batch, cohort uint64) BatchSummary {
-	return BatchSummary{Round: b.Round, Attempt: b.Attempt, Void: b.Void, Reason: b.Reason, Cohort: cohort,
+func summary(b *wire.Batch, cohort uint64) batchSummary {
+	return batchSummary{Round: b.Round, Attempt: b.Attempt, Void: b.Void, Reason: b.Reason, Cohort: cohort,
 		Users: b.Users, NoiseTrials: b.NoiseTrials, Rejects: rejects(b)}
 }
 

@@ -25,7 +25,7 @@ type Record struct {
 	// users are counted, and the model learned nothing from them.
 	Unused bool `json:"unused,omitempty"`
 	// Scores are the scores of this round alone, of the model before it; empty where nobody reported any.
-	Scores       RoundScores `json:"scores"`
+	Scores       roundScores `json:"scores"`
 	Surprise     *float64    `json:"surprise,omitempty"`
 	Alarm        bool        `json:"alarm"`
 	Memory       *float64    `json:"memory_users,omitempty"`
@@ -41,8 +41,8 @@ type Record struct {
 	Kept      *Moment   `json:"kept,omitempty"`      // the newest model that was kept then
 }
 
-// RoundScores are the mean loss and accuracy that the users of one round reported, with bands.
-type RoundScores struct {
+// roundScores are the mean loss and accuracy that the users of one round reported, with bands.
+type roundScores struct {
 	Loss     *method.Band `json:"loss,omitempty"`
 	Accuracy *method.Band `json:"accuracy,omitempty"`
 }

@@ -11,8 +11,8 @@ type Features struct {
 	Fourier    *Fourier    `json:"fourier,omitempty"`
 	// Scales multiply the coordinates, one number above 0 for each, without the intercept: a diagonal preconditioner. Empty: all 1.
 	Scales []float64 `json:"scales,omitempty"`
-	// Precondition computes the scales from public second moments. Not together with Scales.
-	Precondition *Precondition `json:"precondition,omitempty"`
+	// precondition computes the scales from public second moments. Not together with Scales.
+	Precondition *precondition `json:"precondition,omitempty"`
 }
 
 // A Vector declares the features of a format whose events are numeric vectors already.
@@ -137,9 +137,9 @@ type Fourier struct {
 	Seed      int      `json:"seed"`              // >= 0; default 0
 }
 
-// Precondition scales coordinate j by 1/sqrt(h_j + Damping), which makes a problem whose coordinates have second moments h_j better
+// precondition scales coordinate j by 1/sqrt(h_j + Damping), which makes a problem whose coordinates have second moments h_j better
 // conditioned. The moments are public; a practical plan estimates its own.
-type Precondition struct {
+type precondition struct {
 	// SecondMoments h_j >= 0 are public means of squares of the coordinates before this scale, without the intercept: of
 	// indicators, how frequent they are.
 	SecondMoments []float64 `json:"second_moments,omitempty"`

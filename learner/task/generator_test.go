@@ -208,7 +208,7 @@ func drawDerived(t *rapid.T, f *Features) {
 	case 1:
 		f.Scales = numbersOf(0.1, 10, "scales")
 	case 2:
-		f.Precondition = &Precondition{SecondMoments: numbersOf(0, 1, "second moments"), Damping: 0.01}
+		f.Precondition = &precondition{SecondMoments: numbersOf(0, 1, "second moments"), Damping: 0.01}
 	}
 }
 

@@ -28,8 +28,8 @@ type Schedule struct {
 	Continuous string `json:"continuous,omitempty"`
 	// FirstCohort is the users of a practical plan who report moments, before all others. 0 (default): planned.
 	FirstCohort int `json:"first_cohort,omitempty"`
-	// Prox are constants of the algorithm prox that are not to be planned.
-	Prox          *Prox  `json:"prox,omitempty"`
+	// prox are constants of the algorithm prox that are not to be planned.
+	Prox          *prox  `json:"prox,omitempty"`
 	Cohort        int    `json:"cohort"`         // users of one round; 0: planned
 	MinimumCohort int    `json:"minimum_cohort"` // users without whom a round is not released; 0: planned
 	Rounds        Rounds `json:"rounds"`
@@ -51,8 +51,8 @@ func (s Schedule) Longest() Duration {
 	return s.Stale
 }
 
-// Prox declares how a silo answers a round of prox. Zeros are left to the planner.
-type Prox struct {
+// prox declares how a silo answers a round of prox. Zeros are left to the planner.
+type prox struct {
 	// Weight is lambda of the term (lambda/2)||. - c||^2, in units of the loss over squared units of theta.
 	Weight float64 `json:"weight,omitempty"`
 	// Steps of gradient descent make an answer, each a pass over the rows of the block.

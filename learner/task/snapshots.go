@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// State declares what the learner keeps of a task beside its newest state. It is no part of the declaration:
+// state declares what the learner keeps of a task beside its newest state. It is no part of the declaration:
 // devices do not agree to it, the task's hash does not depend on it, and every start of the learner may have
 // another.
-type State struct {
+type state struct {
 	Snapshots *Snapshots `json:"snapshots,omitempty"`
 }
 

@@ -34,11 +34,11 @@ type Spec struct {
 	Silo     *Silo    `json:"silo,omitempty"` // nil: everybody reports for himself
 	Schedule Schedule `json:"schedule"`
 
-	// Validation declares the scores that reports carry beside the gradient. nil, which no file can declare,
+	// validation declares the scores that reports carry beside the gradient. nil, which no file can declare,
 	// means none.
-	Validation *Validation `json:"validation,omitempty"`
+	Validation *validation `json:"validation,omitempty"`
 
-	State *State `json:"state,omitempty"` // not in the canonical form
+	State *state `json:"state,omitempty"` // not in the canonical form
 }
 
 // Events declares how one event is written in a file or stream: one line each, except in idx and parquet.

@@ -8,13 +8,13 @@ import (
 	"github.com/panlearn/panlearn/learner/schedule"
 )
 
-// DefaultValidationWeight makes the noise of the gradient sqrt(1 + 1/16), 3.1 %, larger.
-const DefaultValidationWeight = 0.25
+// defaultValidationWeight makes the noise of the gradient sqrt(1 + 1/16), 3.1 %, larger.
+const defaultValidationWeight = 0.25
 
-// Validation declares the scores that a report carries beside the gradient: the loss, and for labels that are
+// validation declares the scores that a report carries beside the gradient: the loss, and for labels that are
 // classes whether the class was predicted, of the announced point on the device's own event. Every task has it
 // unless it is switched off.
-type Validation struct {
+type validation struct {
 	Off bool `json:"off,omitempty"` // nothing beside the gradient
 	// Weight is w/L, the norm of what is reported of the scores over clip_norm, or over what a person's mean gradient is clipped to: more makes the scores clearer, and the noise of
 	// everything sqrt(1 + weight^2) times as large. Default 0.25.
@@ -29,10 +29,10 @@ type Validation struct {
 func (s *Spec) setDefaultValidation() {
 	if s.Validation == nil {
 		m, _ := schedule.Of(s.Schedule.Algorithm)
-		s.Validation = &Validation{Off: m.Minimizers}
+		s.Validation = &validation{Off: m.Minimizers}
 	}
 	if !s.Validation.Off {
-		or(&s.Validation.Weight, DefaultValidationWeight)
+		or(&s.Validation.Weight, defaultValidationWeight)
 	}
 }
 

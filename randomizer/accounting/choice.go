@@ -50,8 +50,8 @@ const (
 	// against the free choice, else the free choice. Fair noise is the popcount
 	// of random bits.
 	CoinFair CoinPolicy = iota
-	// CoinAny takes the smallest p on the grid 2^-24 that meets the target.
-	CoinAny
+	// coinAny takes the smallest p on the grid 2^-24 that meets the target.
+	coinAny
 )
 
 // Constants names the source of a plan's parameters.

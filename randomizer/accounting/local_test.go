@@ -184,7 +184,7 @@ func exactEpsilon(p, q [][]float64, delta float64) float64 {
 }
 
 // attacked makes sample rows: random reports, the accountant's epsilon, and the largest that an exact attack finds.
-func attacked(t *testing.T) (rows []Sample) {
+func attacked(t *testing.T) (rows []sample) {
 	rng := rand.New(rand.NewPCG(14, 0))
 	for i := range 40 {
 		dim, pairs, shape := 1, 60, blocks(shapes(1, 1, 3, 60))
@@ -195,7 +195,7 @@ func attacked(t *testing.T) (rows []Sample) {
 		if i%5 == 0 {
 			m.Units = 1
 		}
-		s := Sample{ID: fmt.Sprintf("local-%02d", i), Kind: "local", Delta: math.Pow(10, -8+5*rng.Float64()), Levels: m.Levels, Dim: dim, UserTrials: m.Trials, Units: m.Units}
+		s := sample{ID: fmt.Sprintf("local-%02d", i), Kind: "local", Delta: math.Pow(10, -8+5*rng.Float64()), Levels: m.Levels, Dim: dim, UserTrials: m.Trials, Units: m.Units}
 		v, err := s.Evaluate(NewAccountant())
 		if err != nil {
 			t.Fatal(err)

@@ -31,13 +31,13 @@ type Mechanism struct {
 // the lattice's centre; one of several is somewhere.
 func (m Mechanism) mu(l level) float64 {
 	if m.Shift > 0 {
-		return l.MuShift(m.Shift, m.Dim)
+		return l.muShift(m.Shift, m.Dim)
 	}
 	if m.Units <= 1 {
 		return l.Mu(m.Levels, m.Dim)
 	}
 	// The factor covers the rounding of the quotient.
-	return l.MuShift(float64(m.Levels)/float64(m.Units)*(1+1e-15), m.Dim)
+	return l.muShift(float64(m.Levels)/float64(m.Units)*(1+1e-15), m.Dim)
 }
 
 // maxCount bounds Levels, Dim and Rounds: far above any use, and low enough for

@@ -6,7 +6,7 @@ import (
 )
 
 func request(n uint64, d int, eps float64) Request {
-	return Request{Users: n, Dim: d, Epsilon: eps, Delta: 1e-6, HonestFraction: One, Coin: CoinAny}
+	return Request{Users: n, Dim: d, Epsilon: eps, Delta: 1e-6, HonestFraction: One, Coin: coinAny}
 }
 
 func mustCalibrate(t testing.TB, q Request) Plan {
@@ -122,7 +122,7 @@ func TestPlanFairCoin(t *testing.T) {
 			}
 			free.P = 0.5
 			r := free.Release()
-			cost := (math.Pow(r.NoiseStd(), 2) + math.Pow(r.RoundingStd(), 2)) / math.Pow(math.Hypot(free.NoiseStd, free.RoundingStd), 2)
+			cost := (math.Pow(r.noiseStd(), 2) + math.Pow(r.RoundingStd(), 2)) / math.Pow(math.Hypot(free.NoiseStd, free.RoundingStd), 2)
 			if (p.P == 0.5) != (cost <= 1.03) {
 				t.Errorf("n=%d eps=%v: p=%v where a fair coin costs %.4f", n, eps, p.P, cost)
 			}

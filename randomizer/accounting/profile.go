@@ -110,9 +110,9 @@ func (s scalars) Mu(g, d int) float64 {
 	return math.Min(a1, a2)
 }
 
-// MuShift returns the Gaussian parameter that dominates one round for positions that are at most shift apart, wherever
+// muShift returns the Gaussian parameter that dominates one round for positions that are at most shift apart, wherever
 // they are (docs/proofs/theorem-a.md, section 3, the shift theorem): the smaller of the two forms.
-func (s scalars) MuShift(shift float64, d int) float64 {
+func (s scalars) muShift(shift float64, d int) float64 {
 	root := math.Sqrt(float64(d))
 	w := min(shift, root/4) // of the variances of the two roundings
 	return min(s.M1*shift+s.Theta1/2*w, s.Mu1*shift+s.Theta2/2*w+s.K*root)

@@ -93,13 +93,13 @@ func SampledGaussian(q, mu float64) Renyi {
 	return out
 }
 
-// ThreePoint returns the curve of a release of laws s0 P + (1-s0) R and s0 Q + (1-s0) R, where in P and Q the record
+// threePoint returns the curve of a release of laws s0 P + (1-s0) R and s0 Q + (1-s0) R, where in P and Q the record
 // occurs b times with probability weight[b-1], and P, Q and R are then pairwise dominated by Gaussians b mu apart
 // (docs/proofs/resque.md, Lemma W): sampling with replacement.
 //
 //	M_j = sum_b weight_b exp(j(j-1) mu^2 b^2/2)
 //	r_a = log( 1 + C(a,2) s0^2 min(4(M_2-1), 2 M_2) + sum_{j=3}^{a} 2 C(a,j) s0^j M_j ) / (a-1)
-func ThreePoint(s0, mu float64, weight []float64) Renyi {
+func threePoint(s0, mu float64, weight []float64) Renyi {
 	if !(s0 >= 0 && s0 <= 1) || !(mu >= 0) || len(weight) == 0 {
 		panic(fmt.Sprintf("accounting: occurrence %v, mu %v, %d weights", s0, mu, len(weight)))
 	}
@@ -149,11 +149,11 @@ func (a *Accountant) GaussianShift(trials uint64, dim int, mu, slack float64) (s
 			continue
 		}
 		lo, hi := 0.0, 1.0
-		for l.MuShift(hi, dim) <= mu && hi < maxCount {
+		for l.muShift(hi, dim) <= mu && hi < maxCount {
 			lo, hi = hi, 2*hi
 		}
 		for range 60 {
-			if mid := (lo + hi) / 2; l.MuShift(mid, dim) <= mu {
+			if mid := (lo + hi) / 2; l.muShift(mid, dim) <= mu {
 				lo = mid
 			} else {
 				hi = mid

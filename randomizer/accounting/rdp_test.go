@@ -34,7 +34,7 @@ func TestRenyiValues(t *testing.T) {
 	}
 	near(t, "plain conversion", 1000*atOrder(t, one, 8)+math.Log(1e6)/7, 2.8673, 3e-5)
 
-	three := ThreePoint(0.01, 0.2, []float64{1})
+	three := threePoint(0.01, 0.2, []float64{1})
 	near(t, "three points at order 22", atOrder(t, three, 22), 3.528668e-4, 1e-6)
 	eps, _ = NewRenyi().Plus(1000, three).Epsilon(1e-6)
 	near(t, "three points, a thousand calls", eps, 0.8170, 1e-4)
@@ -60,7 +60,7 @@ func TestRenyiValues(t *testing.T) {
 		eps  float64
 	}{{3, 0.816}, {4, 0.889}} {
 		weight, s0, _ := occurrences(1000, 100000, c.most)
-		eps, _ = NewRenyi().Plus(1000, ThreePoint(s0, 0.2, weight)).Epsilon(1e-6)
+		eps, _ = NewRenyi().Plus(1000, threePoint(s0, 0.2, weight)).Epsilon(1e-6)
 		near(t, "with replacement", eps, c.eps, 2e-3)
 	}
 }
@@ -112,7 +112,7 @@ func TestThreePointCoversExact(t *testing.T) {
 	p, q, r := logNormal(c), logNormal(-c), logNormal(0)
 	exact := renyiBetween(mixture(s, p, r), mixture(s, q, r), 10, -15, 15)
 	near(t, "exact", exact, 7.199e-4, 1e-3)
-	bound := atOrder(t, ThreePoint(s, 2*c, []float64{1}), 10)
+	bound := atOrder(t, threePoint(s, 2*c, []float64{1}), 10)
 	near(t, "bound", bound, 4.09e-3, 2e-3)
 	if old := 13 * s * s * 10 * 2 * c * c; !(exact < bound && bound < old) {
 		t.Errorf("exact %v, bound %v, constant 13 %v", exact, bound, old)
@@ -122,7 +122,7 @@ func TestThreePointCoversExact(t *testing.T) {
 			for _, a := range []int{2, 4, 9} {
 				p, q, r := logNormal(mu/2), logNormal(-mu/2), logNormal(0)
 				exact := renyiBetween(mixture(s, p, r), mixture(s, q, r), float64(a), -20, 20)
-				if bound := atOrder(t, ThreePoint(s, mu, []float64{1}), a); exact > bound {
+				if bound := atOrder(t, threePoint(s, mu, []float64{1}), a); exact > bound {
 					t.Errorf("mu %v, s %v, order %d: exact %v above %v", mu, s, a, exact, bound)
 				}
 			}

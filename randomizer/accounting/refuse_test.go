@@ -163,7 +163,7 @@ func TestNames(t *testing.T) {
 	if err := json.Unmarshal(data, &out); err != nil || out != in {
 		t.Errorf("%+v %v", out, err)
 	}
-	if CoinPolicy(9).validate() == nil || CoinAny.String() != "any" {
+	if CoinPolicy(9).validate() == nil || coinAny.String() != "any" {
 		t.Error("a coin policy that is none")
 	}
 	for _, bad := range []any{Trust(9), Constants(-1), Fraction{}} {

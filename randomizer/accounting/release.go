@@ -151,10 +151,10 @@ func (r Release) Noise() randomizer.Noise {
 	return randomizer.Noise{Report: r.Trials, Floor: r.FloorTrials}
 }
 
-// NoiseStd returns the standard deviation of one coordinate of the estimated mean,
+// noiseStd returns the standard deviation of one coordinate of the estimated mean,
 // privacy noise of all users and both floors alone, in units of the clip norm. It
 // hardly depends on the units of a report, over which the estimate is a mean.
-func (r Release) NoiseStd() float64 {
+func (r Release) noiseStd() float64 {
 	return 2 / (float64(r.Levels) * float64(r.Users)) * math.Sqrt(float64(r.Noise().Released(r.Users))*r.P*(1-r.P)) * r.stretch()
 }
 

@@ -101,10 +101,10 @@ func (q Request) rounds() int {
 
 func (q Request) units() uint64 { return max(q.Units, 1) }
 
-// GaussianSensitivity returns the L2 sensitivity of the mean that the Gaussian mechanism would add noise to, in units
+// gaussianSensitivity returns the L2 sensitivity of the mean that the Gaussian mechanism would add noise to, in units
 // of the clip norm: 2/(K n) of all reports' mean. Under Local each report adds noise for its own mean, of 2/K, and n
 // of them average it: 2/(K sqrt(n)).
-func (q Request) GaussianSensitivity() float64 {
+func (q Request) gaussianSensitivity() float64 {
 	n := float64(q.Users)
 	if q.Trust == Local {
 		n = math.Sqrt(n)
@@ -178,10 +178,10 @@ func (q Request) plan(r Release) Plan {
 		Users: q.Users, Units: q.units(), Minimizer: q.Minimizer, Dim: q.Dim, Epsilon: q.Epsilon, Delta: q.Delta, Trust: q.Trust,
 		HonestFraction: q.HonestFraction, RoundsPerUser: q.rounds(), Profile: q.Profile,
 		Levels: r.Levels, Trials: r.Trials, P: r.P, FloorTrials: r.FloorTrials,
-		NoiseStd: r.NoiseStd(), RoundingStd: r.RoundingStd(),
+		NoiseStd: r.noiseStd(), RoundingStd: r.RoundingStd(),
 		BitsPerCoordinate: uint64(r.Levels) + r.Trials,
 		ReportBytes:       uint64(randomizer.ReportBytes(r.Dim, uint64(r.Levels)+r.Trials)),
-		GaussianNoiseStd:  q.GaussianSensitivity() * math.Sqrt(float64(q.rounds())) / gaussianMu(q.Epsilon, q.Delta),
+		GaussianNoiseStd:  q.gaussianSensitivity() * math.Sqrt(float64(q.rounds())) / gaussianMu(q.Epsilon, q.Delta),
 		Runnable:          r.Trials <= randomizer.MaxTrials,
 	}
 }

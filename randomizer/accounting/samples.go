@@ -7,11 +7,11 @@ import (
 	"math"
 )
 
-// Sample is one row of a table of quantities with known bounds, such
+// sample is one row of a table of quantities with known bounds, such
 // as testdata/accounting-samples.json. An accountant's value v passes when
 // Lower <= v <= AcceptMax; Lower comes from a concrete pair of neighbours.
 // Which fields a row uses depends on its kind.
-type Sample struct {
+type sample struct {
 	ID string `json:"id"`
 	// Kind is delta, eps, calibrate, midbatch, topup, gauss, plan or local.
 	Kind      string  `json:"kind"`
@@ -49,8 +49,8 @@ type Sample struct {
 }
 
 // ParseSamples reads a document {"rows": [...]} or a bare array of rows.
-func ParseSamples(data []byte) ([]Sample, error) {
-	var rows []Sample
+func ParseSamples(data []byte) ([]sample, error) {
+	var rows []sample
 	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '[' {
 		if err := json.Unmarshal(data, &rows); err != nil {
 			return nil, fmt.Errorf("read samples: %w", err)
@@ -58,7 +58,7 @@ func ParseSamples(data []byte) ([]Sample, error) {
 		return rows, nil
 	}
 	var doc struct {
-		Rows []Sample `json:"rows"`
+		Rows []sample `json:"rows"`
 	}
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return nil, fmt.Errorf("read samples: %w", err)
@@ -68,7 +68,7 @@ func ParseSamples(data []byte) ([]Sample, error) {
 
 // Evaluate returns this accountant's value of the row: an upper bound on its
 // quantity, or +Inf.
-func (s Sample) Evaluate(a *Accountant) (float64, error) {
+func (s sample) Evaluate(a *Accountant) (float64, error) {
 	v, err := s.evaluate(a)
 	if err != nil {
 		return 0, fmt.Errorf("sample %q: %w", clip(s.ID), err)
@@ -76,7 +76,7 @@ func (s Sample) Evaluate(a *Accountant) (float64, error) {
 	return v, nil
 }
 
-func (s Sample) evaluate(a *Accountant) (float64, error) {
+func (s sample) evaluate(a *Accountant) (float64, error) {
 	switch s.Kind {
 	case "delta":
 		return a.Delta(s.Epsilon, s.mechanism(s.Trials))
@@ -112,19 +112,19 @@ func (s Sample) evaluate(a *Accountant) (float64, error) {
 }
 
 // Plan returns the plan that a row of kind plan asks for, with a free coin.
-func (s Sample) Plan(a *Accountant) (Plan, error) {
+func (s sample) Plan(a *Accountant) (Plan, error) {
 	gamma := One
 	if s.HonestFraction != nil {
 		gamma = *s.HonestFraction
 	}
 	return a.Calibrate(Request{
 		Users: s.Users, Dim: s.Dim, Epsilon: s.Epsilon, Delta: s.Delta, HonestFraction: gamma,
-		Rounds: s.Rounds, MSESlack: s.MSESlack, Coin: CoinAny,
+		Rounds: s.Rounds, MSESlack: s.MSESlack, Coin: coinAny,
 	})
 }
 
 // midbatch returns the worse of a target before and one after the look (docs/proofs/theorem-a.md, section 5).
-func (s Sample) midbatch(a *Accountant) (float64, error) {
+func (s sample) midbatch(a *Accountant) (float64, error) {
 	if s.HonestUntil == 0 && s.HonestAfter == 0 {
 		return 0, fmt.Errorf("honest users 0 before and after the intrusion: want at least one")
 	}
@@ -146,7 +146,7 @@ func (s Sample) midbatch(a *Accountant) (float64, error) {
 	return worst, nil
 }
 
-func (s Sample) epsilonOf(a *Accountant, users uint64) (float64, error) {
+func (s sample) epsilonOf(a *Accountant, users uint64) (float64, error) {
 	if users >= MaxTrials || s.UserTrials >= MaxTrials {
 		return 0, fmt.Errorf("users %d x b %d: want below %d trials", users, s.UserTrials, MaxTrials)
 	}
@@ -160,6 +160,6 @@ func sumUsers(x, y uint64) (uint64, error) {
 	return x + y, nil
 }
 
-func (s Sample) mechanism(trials uint64) Mechanism {
+func (s sample) mechanism(trials uint64) Mechanism {
 	return Mechanism{Trials: trials, P: s.P, Levels: s.Levels, Dim: s.Dim, Rounds: max(s.Rounds, 1)}
 }

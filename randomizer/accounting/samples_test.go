@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func readSamples(t testing.TB) []Sample {
+func readSamples(t testing.TB) []sample {
 	t.Helper()
 	data, err := os.ReadFile("testdata/accounting-samples.json")
 	if err != nil {
@@ -111,7 +111,7 @@ func FuzzCheckRow(f *testing.F) {
 		f.Add(row)
 	}
 	f.Fuzz(func(t *testing.T, row []byte) {
-		var s Sample
+		var s sample
 		if json.Unmarshal(row, &s) == nil && (s.Kind == "plan" || s.Kind == "calibrate" || s.Trials > 1e6 ||
 			s.UserTrials > 1e3 || s.Honest > 1e3 || s.PreloadUsers > 1e3 || s.PostloadUsers > 1e3 || s.HonestAfter > 1e3 || s.HonestUntil > 1e3) {
 			return // large tables are slow, not interesting

@@ -23,8 +23,8 @@ func (t ScoreTest) Epsilon() float64 { return t.Noise.Rate() * float64(t.Sensiti
 // Slip returns the largest probability that a score below Full passes.
 func (t ScoreTest) Slip() float64 { return t.Noise.Tail(t.Threshold - t.Full + 1) }
 
-// Halt returns the probability that a score does not pass.
-func (t ScoreTest) Halt(score int64) float64 { return t.Noise.Tail(score - t.Threshold + 1) }
+// halt returns the probability that a score does not pass.
+func (t ScoreTest) halt(score int64) float64 { return t.Noise.Tail(score - t.Threshold + 1) }
 
 // Delta bounds from above the hockey-stick divergence at e^eps, for every real eps: the larger of what slips, and the
 // release at eps - e1.
@@ -77,7 +77,7 @@ func (t SharedTest) Epsilon() float64 {
 // Slip returns delta_1, the probability that the first score below Full passes.
 func (t SharedTest) Slip() float64 { return differenceTail(t.Each, t.Once, t.Threshold-t.Full+1) }
 
-// Halt returns the probability that a score does not pass one test.
+// halt returns the probability that a score does not pass one test.
 func (t SharedTest) Halt(score int64) float64 {
 	return differenceTail(t.Once, t.Each, score-t.Threshold+1)
 }

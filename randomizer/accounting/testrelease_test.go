@@ -61,7 +61,7 @@ func TestCalibrateTest(t *testing.T) {
 		near("S_U", q.Apart(got.Full), c.apart, 5e-6)
 		near("sigma", sigma, c.sigma, c.digits)
 		near("what slips", got.Slip(), 1e-6, 2e-5)
-		near("halts", got.Halt(q.Most), 1e-3, 2e-5)
+		near("halts", got.halt(q.Most), 1e-3, 2e-5)
 		release, err := GaussianCurve(q.Apart(got.Full) / sigma)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 const (
 	DefaultTrials     = 25000
 	DefaultConfidence = 0.999
-	DefaultDelta      = 0.01
+	defaultDelta      = 0.01
 )
 
 // maxEpsilon ends the search for the claimed epsilon.
@@ -52,7 +52,7 @@ type Config struct {
 	Trials int
 	// Confidence is the probability with which a true claim passes, at least; 0 means DefaultConfidence.
 	Confidence float64
-	// Delta is the delta at which claimed and empirical epsilon are compared; 0 means DefaultDelta, or half of the
+	// Delta is the delta at which claimed and empirical epsilon are compared; 0 means defaultDelta, or half of the
 	// claimed delta(0) if that is smaller.
 	Delta float64
 	// Epsilons are the points of the curve to test; nil means 0 and those where the claim is 1/2, 1/5 and 1/20 of
@@ -65,7 +65,7 @@ type Config struct {
 }
 
 // A Point compares one point of the claimed curve with the strongest evidence against it.
-type Point struct {
+type point struct {
 	Epsilon float64
 	Claimed float64 // delta(Epsilon), claimed
 	Lower   float64 // delta(Epsilon) is at least this
@@ -74,7 +74,7 @@ type Point struct {
 
 // A Report is the result. All lower bounds hold together with probability Confidence.
 type Report struct {
-	Points                []Point
+	Points                []point
 	Delta                 float64 // the audit delta
 	ClaimedEpsilon        float64 // at Delta
 	EmpiricalEpsilonLower float64 // at Delta
@@ -147,7 +147,7 @@ func (c Config) complete() (Config, error) {
 		return c, err
 	}
 	if c.Delta == 0 {
-		c.Delta = min(DefaultDelta, top/2)
+		c.Delta = min(defaultDelta, top/2)
 	}
 	if c.Epsilons == nil {
 		c.Epsilons = []float64{0}
@@ -219,7 +219,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 		if err != nil {
 			return Report{}, err
 		}
-		rep.Points = append(rep.Points, Point{Epsilon: eps, Claimed: d})
+		rep.Points = append(rep.Points, point{Epsilon: eps, Claimed: d})
 	}
 	all := c.settings()
 	// Two bounds for each event; an event for each epsilon, pair and order.

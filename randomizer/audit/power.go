@@ -8,7 +8,7 @@ import (
 
 // refutable returns Report.RefutableShare for the points that are tested in a setting, each bound of which fails with
 // probability alpha. Totals are taken for normal; the bounds of an audit whose runs come out at their means decide.
-func (c Config) refutable(s setting, points []Point, alpha float64) float64 {
+func (c Config) refutable(s setting, points []point, alpha float64) float64 {
 	p := c.Params.Coin.Float()
 	planned, rounding := float64(c.Params.Noise().Intruded(c.Together)), 0.0
 	if c.View != Intruder {

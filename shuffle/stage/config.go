@@ -18,18 +18,18 @@ import (
 // Defaults of Config.
 const (
 	DefaultLeaseTTL = 15 * time.Second
-	DefaultPoll     = 2 * time.Second
-	DefaultPrefetch = 256
-	// MaxPanPrefetch bounds Prefetch under the trusts with floors: an intruder who looks into the stage's memory finds
+	defaultPoll     = 2 * time.Second
+	defaultPrefetch = 256
+	// maxPanPrefetch bounds Prefetch under the trusts with floors: an intruder who looks into the stage's memory finds
 	// the key of the attempt, and so can read the sealed reports beside it. No floor protects those.
-	MaxPanPrefetch = 4
+	maxPanPrefetch = 4
 )
 
 // Bounds of Config.
 const (
 	MinLeaseTTL = 100 * time.Millisecond
 	MaxLeaseTTL = 10 * time.Minute
-	MaxPrefetch = 1 << 16
+	maxPrefetch = 1 << 16
 	MaxWorkers  = 1 << 10
 )
 
@@ -92,8 +92,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("stage: LeaseTTL %v: want %v to %v", c.LeaseTTL, MinLeaseTTL, MaxLeaseTTL)
 	case c.Poll <= 0 || c.Poll > MaxLeaseTTL:
 		return fmt.Errorf("stage: Poll %v: want above 0, at most %v", c.Poll, MaxLeaseTTL)
-	case c.Prefetch < 0 || c.Prefetch > MaxPrefetch:
-		return fmt.Errorf("stage: Prefetch %d: want 1 to %d, or 0 for the default of the task's trust", c.Prefetch, MaxPrefetch)
+	case c.Prefetch < 0 || c.Prefetch > maxPrefetch:
+		return fmt.Errorf("stage: Prefetch %d: want 1 to %d, or 0 for the default of the task's trust", c.Prefetch, maxPrefetch)
 	case c.Workers < 1 || c.Workers > MaxWorkers:
 		return fmt.Errorf("stage: Workers %d: want 1 to %d, or 0 for one on each processor", c.Workers, MaxWorkers)
 	case c.Drain < 0:
@@ -109,7 +109,7 @@ func (c Config) withDefaults() Config {
 		c.LeaseTTL = DefaultLeaseTTL
 	}
 	if c.Poll == 0 {
-		c.Poll = DefaultPoll
+		c.Poll = defaultPoll
 	}
 	if c.Workers == 0 {
 		c.Workers = min(runtime.GOMAXPROCS(0), MaxWorkers)

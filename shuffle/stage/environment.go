@@ -70,10 +70,10 @@ func (e *environment) enlist(m *stream.Message) error {
 	e.backlog.most = uint64(sizes.Waiting)
 	e.task, e.taskHash, e.learner = &task, stream.HashOf(body), pinned
 	if e.Prefetch == 0 {
-		e.Prefetch = DefaultPrefetch
+		e.Prefetch = defaultPrefetch
 	}
 	if e.floors() {
-		e.Prefetch, e.Workers = min(e.Prefetch, MaxPanPrefetch), 1
+		e.Prefetch, e.Workers = min(e.Prefetch, maxPanPrefetch), 1
 	}
 	return nil
 }

@@ -287,7 +287,7 @@ func (p *inspecting) handle(now time.Time, did effects, r result) (phase, error)
 			if _, err := p.read(r.message, p.Identity.Public(), new(wire.Close)); err != nil {
 				return nil, err
 			}
-			return voidRound(p.environment, p.round, p.attempt, VoidCloseWithoutBatch)
+			return voidRound(p.environment, p.round, p.attempt, voidCloseWithoutBatch)
 		}
 		p.attempt++
 	case p.clearing.handle(did, r):
@@ -302,7 +302,7 @@ func (p *inspecting) claimedBefore() (phase, error) {
 	if p.attempts == 0 {
 		return voidRound(p.environment, p.round, 1, stream.VoidRoundLost)
 	}
-	return voidRound(p.environment, p.round, p.attempts, VoidClaimLost)
+	return voidRound(p.environment, p.round, p.attempts, voidClaimLost)
 }
 
 // newestAttempt returns the number of the newest known attempt at a round, 0 for none. A hint that does not verify

@@ -183,9 +183,9 @@ func TestPanPrefetch(t *testing.T) {
 		configured int
 		want       int
 	}{
-		{wire.Trust_TRUST_SHUFFLE, 0, DefaultPrefetch},
-		{wire.Trust_TRUST_PAN, 0, MaxPanPrefetch}, {wire.Trust_TRUST_SHUFFLE_PAN, 0, MaxPanPrefetch},
-		{wire.Trust_TRUST_SHUFFLE, 3, 3}, {wire.Trust_TRUST_PAN, 1, 1}, {wire.Trust_TRUST_PAN, 100, MaxPanPrefetch},
+		{wire.Trust_TRUST_SHUFFLE, 0, defaultPrefetch},
+		{wire.Trust_TRUST_PAN, 0, maxPanPrefetch}, {wire.Trust_TRUST_SHUFFLE_PAN, 0, maxPanPrefetch},
+		{wire.Trust_TRUST_SHUFFLE, 3, 3}, {wire.Trust_TRUST_PAN, 1, 1}, {wire.Trust_TRUST_PAN, 100, maxPanPrefetch},
 	} {
 		w := newWorld(t, plan{cohort: 500, trust: c.trust})
 		cfg := w.config()
@@ -195,7 +195,7 @@ func TestPanPrefetch(t *testing.T) {
 			t.Errorf("%v, configured %d: prefetch %d and %d workers, want %d, and one worker under floors", c.trust, c.configured, a.Prefetch, a.Workers, c.want)
 		}
 	}
-	if MaxPanPrefetch > 16 {
-		t.Errorf("%d sealed reports beside the key: want few", MaxPanPrefetch)
+	if maxPanPrefetch > 16 {
+		t.Errorf("%d sealed reports beside the key: want few", maxPanPrefetch)
 	}
 }

@@ -88,7 +88,7 @@ func TestMarksOnTwoBrokers(t *testing.T) {
 						switch {
 						case !b.Void && err == nil:
 							real++
-						case !b.Void || b.Reason != VoidClaimLost || b.Cutoff != math.MaxUint64 || !errors.Is(err, stream.ErrNotFound):
+						case !b.Void || b.Reason != voidClaimLost || b.Cutoff != math.MaxUint64 || !errors.Is(err, stream.ErrNotFound):
 							t.Errorf("broker %d: batch %v, claim %v, want a void batch that charges everybody and no claim", i, b, err)
 						}
 						if _, err := f.broker.Get(t.Context(), f.name.Close(1, 1)); err != nil {

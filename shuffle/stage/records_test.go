@@ -204,7 +204,7 @@ func TestAStandingClaimVoidsAfterTwoLeases(t *testing.T) {
 			if want := late != 15*time.Second; b.Void != want || (voided > 0) != want {
 				t.Errorf("batch after %v: void %t, voided after %v", late, b.Void, voided)
 			}
-			if b.Void && (voided < 20*time.Second || voided > 30*time.Second || b.Reason != VoidClaimWithoutBatch || b.Cutoff+1 != 0) {
+			if b.Void && (voided < 20*time.Second || voided > 30*time.Second || b.Reason != voidClaimWithoutBatch || b.Cutoff+1 != 0) {
 				t.Errorf("voided after %v for %q, cutoff %d", voided, b.Reason, b.Cutoff)
 			}
 			time.Sleep(time.Minute)
@@ -229,7 +229,7 @@ func TestACloseWithoutItsBatch(t *testing.T) {
 		w.put(t.Context(), w.name.Close(1, 1), old)
 		s, stop := w.start(w.config())
 		time.Sleep(30 * time.Second)
-		if b, _ := w.batch(1); b == nil || !b.Void || b.Reason != VoidCloseWithoutBatch {
+		if b, _ := w.batch(1); b == nil || !b.Void || b.Reason != voidCloseWithoutBatch {
 			t.Errorf("batch %v", b)
 		}
 		if m := w.get(t.Context(), w.name.Close(1, 1)); string(m.Data) != string(old) || s.Status().Phase != "waiting for round 2" {

@@ -31,15 +31,15 @@ type Stage struct {
 	status Status
 }
 
-// ErrRan is returned by Run if it was called before; a Stage lives once.
-var ErrRan = errors.New("stage: Run was called before: make a new Stage")
+// errRan is returned by Run if it was called before; a Stage lives once.
+var errRan = errors.New("stage: Run was called before: make a new Stage")
 
 // Run works until the task ends (nil), the context ends (its error; with Config.Drain an attempt that is open is ended
 // first), or something is wrong that repeating does not mend. Whatever it returns, totals and key are gone. Call it
 // once.
 func (s *Stage) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
-		return ErrRan
+		return errRan
 	}
 	steps, end := s.stepping(ctx)
 	defer end()

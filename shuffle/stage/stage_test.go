@@ -43,7 +43,7 @@ func TestSeveralRounds(t *testing.T) {
 				if len(released) != 6 || released[4] != 3 || released[5] != 8 || accepted != 24 {
 					t.Errorf("observer: released %v, accepted %d", released, accepted)
 				}
-				if err := s.Run(t.Context()); err != ErrRan {
+				if err := s.Run(t.Context()); err != errRan {
 					t.Errorf("a second Run: %v", err)
 				}
 				for _, m := range w.broker.Dump() {

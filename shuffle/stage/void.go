@@ -11,13 +11,13 @@ import (
 
 // Why a batch is void, its field reason. What becomes of a single report is a Reason.
 const (
-	// VoidClaimWithoutBatch: the process that claimed the round did not come back in time.
-	VoidClaimWithoutBatch = "claim without a batch"
-	// VoidCloseWithoutBatch: a Close stands, so there was a batch, and the broker lost it.
-	VoidCloseWithoutBatch = "close without a batch"
-	// VoidClaimLost: a mark of the stage says that the round was claimed, and the broker shows no claim. See [Marks].
+	// voidClaimWithoutBatch: the process that claimed the round did not come back in time.
+	voidClaimWithoutBatch = "claim without a batch"
+	// voidCloseWithoutBatch: a Close stands, so there was a batch, and the broker lost it.
+	voidCloseWithoutBatch = "close without a batch"
+	// voidClaimLost: a mark of the stage says that the round was claimed, and the broker shows no claim. See [Marks].
 	// Where it shows no attempt either, the reason is [stream.VoidRoundLost].
-	VoidClaimLost = "claimed before, and the broker lost the claim"
+	voidClaimLost = "claimed before, and the broker lost the claim"
 )
 
 // contested waits for the batch of somebody else's claim, for as long as their lease takes to expire twice. All that
@@ -58,7 +58,7 @@ func (p *contested) handle(now time.Time, did effects, r result) (phase, error) 
 	case r.message != nil:
 		return closeRound(p.environment, r.message, 0)
 	case !now.Before(p.expires):
-		return voidRound(p.environment, p.round, p.attempt, VoidClaimWithoutBatch)
+		return voidRound(p.environment, p.round, p.attempt, voidClaimWithoutBatch)
 	default:
 		p.until = now.Add(min(p.jittered(), p.expires.Sub(now)))
 	}

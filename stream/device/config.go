@@ -16,11 +16,11 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultMaxInFlight = 4096
+	defaultMaxInFlight = 4096
 	DefaultPoll        = 2 * time.Second
 	DefaultMaxPoll     = 5 * time.Minute
-	DefaultTimeout     = 10 * time.Second
-	DefaultCloseWait   = 30 * time.Second
+	defaultTimeout     = 10 * time.Second
+	defaultCloseWait   = 30 * time.Second
 
 	DefaultMaxBlockRows = 50_000_000
 )
@@ -124,7 +124,7 @@ func (c Config) withDefaults() (Config, error) {
 		value    *int
 		fallback int
 		most     int
-	}{{"Bundle", &c.Bundle, 1, stream.MaxBundle}, {"MaxInFlight", &c.MaxInFlight, DefaultMaxInFlight, 1 << 20}} {
+	}{{"Bundle", &c.Bundle, 1, stream.MaxBundle}, {"MaxInFlight", &c.MaxInFlight, defaultMaxInFlight, 1 << 20}} {
 		if *n.value == 0 {
 			*n.value = n.fallback
 		}
@@ -140,7 +140,7 @@ func (c Config) withDefaults() (Config, error) {
 		value    *time.Duration
 		fallback time.Duration
 	}{{"Poll", &c.Poll, DefaultPoll}, {"MaxPoll", &c.MaxPoll, max(DefaultMaxPoll, c.Poll)},
-		{"Timeout", &c.Timeout, DefaultTimeout}, {"CloseWait", &c.CloseWait, DefaultCloseWait}} {
+		{"Timeout", &c.Timeout, defaultTimeout}, {"CloseWait", &c.CloseWait, defaultCloseWait}} {
 		if *d.value == 0 {
 			*d.value = d.fallback
 		}

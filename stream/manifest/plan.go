@@ -21,8 +21,8 @@ func RoundHash(round *wire.Round) (stream.Hash, error) {
 	return stream.HashOf(body), nil
 }
 
-// MaxDeadline bounds the deadline of a round.
-const MaxDeadline = 366 * 24 * time.Hour
+// maxDeadline bounds the deadline of a round.
+const maxDeadline = 366 * 24 * time.Hour
 
 // Deadline returns the time after which a round is content with its minimum, unless it has a deadline of its own
 // (Place.Deadline); 0 means never.
@@ -32,23 +32,23 @@ func Deadline(plan *wire.Plan) time.Duration { return deadlineOf(plan.GetDeadlin
 func Stale(plan *wire.Plan) time.Duration { return deadlineOf(plan.GetStaleMs()) }
 
 func deadlineOf(ms uint64) time.Duration {
-	return time.Duration(min(ms, uint64(MaxDeadline/time.Millisecond))) * time.Millisecond
+	return time.Duration(min(ms, uint64(maxDeadline/time.Millisecond))) * time.Millisecond
 }
 
-// MinRetention and MaxRetention bound how long the records of a round are kept.
+// minRetention and maxRetention bound how long the records of a round are kept.
 const (
-	MinRetention = time.Hour
-	MaxRetention = 10 * 365 * 24 * time.Hour
+	minRetention = time.Hour
+	maxRetention = 10 * 365 * 24 * time.Hour
 )
 
 // Retention returns the time for which the records of a round are kept; 0 means for ever.
 func Retention(plan *wire.Plan) time.Duration {
-	return time.Duration(min(plan.GetRetentionMs(), uint64(MaxRetention/time.Millisecond))) * time.Millisecond
+	return time.Duration(min(plan.GetRetentionMs(), uint64(maxRetention/time.Millisecond))) * time.Millisecond
 }
 
 // CheckTask returns an error if the plan of a Task cannot be run: it requires that the users of its phases fill their
 // rounds, that the mixer takes the first and the last round of each, that phases of gradients encode alike, that its
-// trust and honest fraction can be read, that its deadlines are at most MaxDeadline and its retention within bounds,
+// trust and honest fraction can be read, that its deadlines are at most maxDeadline and its retention within bounds,
 // and that the accountant can charge each phase. Call stream.Check first.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
@@ -62,14 +62,14 @@ func CheckTask(task *wire.Task) error {
 }
 
 func checkPlan(plan *wire.Plan) error {
-	if plan.DeadlineMs > uint64(MaxDeadline/time.Millisecond) {
-		return fmt.Errorf("deadline_ms %d: want at most %d", plan.DeadlineMs, MaxDeadline/time.Millisecond)
+	if plan.DeadlineMs > uint64(maxDeadline/time.Millisecond) {
+		return fmt.Errorf("deadline_ms %d: want at most %d", plan.DeadlineMs, maxDeadline/time.Millisecond)
 	}
-	if s := plan.StaleMs; s != 0 && (plan.DeadlineMs == 0 || s < plan.DeadlineMs || s > uint64(MaxDeadline/time.Millisecond)) {
-		return fmt.Errorf("stale_ms %d: want deadline_ms %d to %d where rounds have a deadline, or 0", s, plan.DeadlineMs, MaxDeadline/time.Millisecond)
+	if s := plan.StaleMs; s != 0 && (plan.DeadlineMs == 0 || s < plan.DeadlineMs || s > uint64(maxDeadline/time.Millisecond)) {
+		return fmt.Errorf("stale_ms %d: want deadline_ms %d to %d where rounds have a deadline, or 0", s, plan.DeadlineMs, maxDeadline/time.Millisecond)
 	}
-	if r := plan.RetentionMs; r != 0 && (r < uint64(MinRetention/time.Millisecond) || r > uint64(MaxRetention/time.Millisecond)) {
-		return fmt.Errorf("retention_ms %d: want %d to %d, or 0", r, MinRetention/time.Millisecond, MaxRetention/time.Millisecond)
+	if r := plan.RetentionMs; r != 0 && (r < uint64(minRetention/time.Millisecond) || r > uint64(maxRetention/time.Millisecond)) {
+		return fmt.Errorf("retention_ms %d: want %d to %d, or 0", r, minRetention/time.Millisecond, maxRetention/time.Millisecond)
 	}
 	if _, err := Trust(plan.Trust); err != nil {
 		return err

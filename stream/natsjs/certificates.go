@@ -13,17 +13,17 @@ import (
 // ExpirySoon is the time before the end of a certificate at which to renew it.
 const ExpirySoon = 14 * 24 * time.Hour
 
-// CertificateExpiry holds the times when the certificates of a connection end. A time is zero if there is no such
+// certificateExpiry holds the times when the certificates of a connection end. A time is zero if there is no such
 // certificate.
-type CertificateExpiry struct {
+type certificateExpiry struct {
 	Own       time.Time // the first to end in the file of our certificate, as it is on disk: the next connection uses that
 	Authority time.Time // the first to end of the authorities that we believe, as they are on disk
 	Server    time.Time // the first to end of the chain by which the server was believed, when it connected
 }
 
-// CertificateExpiry reads the files, which may have been renewed since the connection was made. If a file cannot be
+// certificateExpiry reads the files, which may have been renewed since the connection was made. If a file cannot be
 // read it returns the error beside the times that are known.
-func (c *Conn) CertificateExpiry() (e CertificateExpiry, err error) {
+func (c *Conn) CertificateExpiry() (e certificateExpiry, err error) {
 	own, ownErr := fileExpiry(c.config.TLSCert)
 	authority, caErr := fileExpiry(c.config.TLSCA)
 	e.Own, e.Authority, err = own, authority, errors.Join(ownErr, caErr)

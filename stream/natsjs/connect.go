@@ -21,10 +21,10 @@ import (
 
 // Defaults of ConnectConfig.
 const (
-	DefaultAckTimeout = 5 * time.Second
+	defaultAckTimeout = 5 * time.Second
 	DefaultMaxPending = 1024
-	DefaultPing       = 10 * time.Second
-	DefaultReconnect  = 500 * time.Millisecond
+	defaultPing       = 10 * time.Second
+	defaultReconnect  = 500 * time.Millisecond
 )
 
 // HeaderRoom bounds the bytes that our headers add to a message: the broker counts them into its limit.
@@ -64,10 +64,10 @@ func (c *ConnectConfig) validate() error {
 	if c.Creds != "" && c.NKey != "" {
 		return errors.New("credentials and nkey: want one or none")
 	}
-	c.AckTimeout = cmp.Or(c.AckTimeout, DefaultAckTimeout)
+	c.AckTimeout = cmp.Or(c.AckTimeout, defaultAckTimeout)
 	c.MaxPending = cmp.Or(c.MaxPending, DefaultMaxPending)
-	c.Ping = cmp.Or(c.Ping, DefaultPing)
-	c.Reconnect = cmp.Or(c.Reconnect, DefaultReconnect)
+	c.Ping = cmp.Or(c.Ping, defaultPing)
+	c.Reconnect = cmp.Or(c.Reconnect, defaultReconnect)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return nil
 }

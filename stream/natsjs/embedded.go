@@ -19,8 +19,8 @@ import (
 
 // Defaults of EmbeddedConfig.
 const (
-	DefaultMaxMemory  = 256 << 20
-	DefaultMaxStore   = 4 << 30
+	defaultMaxMemory  = 256 << 20
+	defaultMaxStore   = 4 << 30
 	DefaultMaxPayload = 1 << 20
 )
 
@@ -61,7 +61,7 @@ func (c *EmbeddedConfig) options() (*server.Options, error) {
 	o := &server.Options{
 		ServerName: "panlearn", NoSigs: true, DontListen: c.Listen == "", DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: c.StoreDir, SyncAlways: c.SyncAlways,
-		JetStreamMaxMemory: cmp.Or(c.MaxMemory, DefaultMaxMemory), JetStreamMaxStore: cmp.Or(c.MaxStore, DefaultMaxStore),
+		JetStreamMaxMemory: cmp.Or(c.MaxMemory, defaultMaxMemory), JetStreamMaxStore: cmp.Or(c.MaxStore, defaultMaxStore),
 		MaxPayload: int32(cmp.Or(c.MaxPayload, DefaultMaxPayload)),
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") || (c.TLSCert == "" && c.TLSCA != "") || (c.TLSCert != "" && c.Listen == "") {

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// A ServerExpiry holds the time when the certificate of one server ends. End is zero if the server uses no TLS, or if
+// A serverExpiry holds the time when the certificate of one server ends. End is zero if the server uses no TLS, or if
 // it is not known; Err then gives the reason.
-type ServerExpiry struct {
+type serverExpiry struct {
 	Server string // host:port
 	End    time.Time
 	Err    error
@@ -26,8 +26,8 @@ type ServerExpiry struct {
 
 // ServersExpiry asks each server of the connection's addresses for its certificate, whichever of them the connection
 // is with. It says nothing to them but the TLS handshake.
-func (c *Conn) ServersExpiry(ctx context.Context) []ServerExpiry {
-	var list []ServerExpiry
+func (c *Conn) ServersExpiry(ctx context.Context) []serverExpiry {
+	var list []serverExpiry
 	for text := range strings.SplitSeq(c.config.URL, ",") {
 		if text = strings.TrimSpace(text); text == "" {
 			continue
@@ -43,7 +43,7 @@ func (c *Conn) ServersExpiry(ctx context.Context) []ServerExpiry {
 		if port == "" {
 			port = "4222"
 		}
-		list = append(list, ServerExpiry{Server: net.JoinHostPort(u.Hostname(), port)})
+		list = append(list, serverExpiry{Server: net.JoinHostPort(u.Hostname(), port)})
 	}
 	var asked sync.WaitGroup
 	for i := range list {

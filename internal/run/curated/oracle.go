@@ -19,8 +19,8 @@ type Oracle struct {
 	Watch   func(depth, queries int64)
 }
 
-// Kappa is L R, the clip norm times the radius, divided by the default gap.
-const Kappa = 20
+// kappa is L R, the clip norm times the radius, divided by the default gap.
+const kappa = 20
 
 // Minimize runs the task's method. Its draws are the same in each run: nothing here is secret.
 func (o Oracle) Minimize(ctx context.Context) (resque.Result, error) {
@@ -48,7 +48,7 @@ func (o Oracle) Minimize(ctx context.Context) (resque.Result, error) {
 	}
 	gap := o.Gap
 	if gap == 0 {
-		gap = p.public.Lipschitz * set.Radius / Kappa
+		gap = p.public.Lipschitz * set.Radius / kappa
 	}
 	return resque.Minimize(ctx, resque.Problem{Oracle: oracle, Dim: p.public.Dim, L: p.public.Lipschitz, R: set.Radius},
 		resque.Config{Algorithm: method, Gap: gap, Workers: o.Workers, Watch: o.Watch})

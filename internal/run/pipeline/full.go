@@ -12,12 +12,12 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// A FullDiskError ends a pipeline whose disk is full: from then on its broker refuses writes, with room or without,
+// A fullDiskError ends a pipeline whose disk is full: from then on its broker refuses writes, with room or without,
 // until the process is started again.
-type FullDiskError struct{ Err error }
+type fullDiskError struct{ Err error }
 
 // Error names the cause, and what to do.
-func (e *FullDiskError) Error() string {
+func (e *fullDiskError) Error() string {
 	cause := e.Err.Error()
 	if errors.Is(e.Err, natsjs.ErrFullDisk) { // which speaks of a server by itself
 		cause = "its broker cannot write"
@@ -25,15 +25,15 @@ func (e *FullDiskError) Error() string {
 	return fmt.Sprintf("the disk of the state folder is full: %s. Make room: the same command again goes on where this one stopped", cause)
 }
 
-func (e *FullDiskError) Unwrap() error { return e.Err }
+func (e *fullDiskError) Unwrap() error { return e.Err }
 
-// end ends a pipeline with its first FullDiskError.
+// end ends a pipeline with its first fullDiskError.
 type end context.CancelCauseFunc
 
 // look ends the pipeline if a write failed because the disk is full.
 func (e end) look(err error) {
 	if disk.Full(err) || natsjs.Code(err) != 0 && errors.Is(err, natsjs.ErrFullDisk) {
-		e(&FullDiskError{err})
+		e(&fullDiskError{err})
 	}
 }
 
@@ -55,7 +55,7 @@ func (c conn) wrote(err error) {
 	if !errors.Is(err, natsjs.ErrFullDisk) {
 		c.silent.Store(0)
 	} else if c.silent.Add(1) >= mostSilent {
-		c.end(&FullDiskError{err})
+		c.end(&fullDiskError{err})
 	}
 }
 

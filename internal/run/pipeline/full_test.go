@@ -38,7 +38,7 @@ func TestFullDiskEnds(t *testing.T) {
 		for _, err := range c.writes {
 			at.wrote(err)
 		}
-		cause := (*FullDiskError)(nil)
+		cause := (*fullDiskError)(nil)
 		if got := errors.As(context.Cause(ctx), &cause); got != c.ends {
 			t.Errorf("%s: ends %v: %v", c.name, got, context.Cause(ctx))
 		}

@@ -82,7 +82,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	ctx, full := context.WithCancelCause(outer)
 	defer full(nil)
 	defer func() { // roles that it ended say that they were interrupted
-		if cause := (*FullDiskError)(nil); outer.Err() == nil && errors.As(context.Cause(ctx), &cause) {
+		if cause := (*fullDiskError)(nil); outer.Err() == nil && errors.As(context.Cause(ctx), &cause) {
 			err = cause
 		}
 	}()

@@ -30,7 +30,7 @@ const (
 	AskSnapshot Question = "snapshot"
 	AskStatus   Question = "status"
 	AskLedger   Question = "ledger"
-	AskHistory  Question = "history"
+	askHistory  Question = "history"
 )
 
 // answer writes the answer to a question from the committed state.
@@ -42,10 +42,10 @@ func answer(ctx context.Context, store state.Store, q Question, w io.Writer) err
 	}
 	switch Question(name) {
 	case AskLedger:
-		return WriteLedger(ctx, store, w)
+		return writeLedger(ctx, store, w)
 	case AskBackup:
 		return writeImage(ctx, store, w)
-	case AskSnapshot, AskStatus, AskHistory:
+	case AskSnapshot, AskStatus, askHistory:
 	default:
 		return fmt.Errorf("question %q: want snapshot, status, ledger or history", q)
 	}
@@ -57,7 +57,7 @@ func answer(ctx context.Context, store state.Store, q Question, w io.Writer) err
 	switch Question(name) {
 	case AskSnapshot:
 		v, err = view.earlier(ctx, store, with)
-	case AskHistory:
+	case askHistory:
 		v, err = view.history(ctx, store, with)
 	default:
 		v, err = view.Status()
@@ -74,7 +74,7 @@ func answer(ctx context.Context, store state.Store, q Question, w io.Writer) err
 // Handler serves the questions as GET /v1/<question>. Everything it serves is released and public.
 func Handler(store state.Store) http.Handler {
 	mux := http.NewServeMux()
-	serve(mux, store, slowest, AskSnapshot, AskStatus, AskLedger, AskHistory)
+	serve(mux, store, slowest, AskSnapshot, AskStatus, AskLedger, askHistory)
 	return mux
 }
 

@@ -28,7 +28,7 @@ func SnapshotAt(at time.Time) Question {
 
 // HistoryOf returns the question for the records of the newest rounds; newest = 0 asks for all that are kept.
 func HistoryOf(newest int) Question {
-	return AskHistory + Question("?newest="+strconv.Itoa(newest))
+	return askHistory + Question("?newest="+strconv.Itoa(newest))
 }
 
 // Newest is the number of rounds in a history unless more are asked for.

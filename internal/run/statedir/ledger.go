@@ -16,7 +16,7 @@ import (
 // A LedgerReport is the privacy ledger for people and scripts, without its lines. As a JSON document it has two more
 // fields, of [LedgerEntry]: entries has one line a round, the one that counts: what its batch cost (spent, or void),
 // or, while the round is open, its reservation; chain is the whole append-only ledger, reservations and what settled
-// them. [WriteLedger] writes the document, and [ReadLedger] reads it, in constant memory however long the ledger is.
+// them. [writeLedger] writes the document, and [ReadLedger] reads it, in constant memory however long the ledger is.
 type LedgerReport struct {
 	Epsilon float64 `json:"epsilon"` // for the unit that is charged most
 	Delta   float64 `json:"delta"`
@@ -77,9 +77,9 @@ func upTo(ctx context.Context, store state.Store, n uint64) iter.Seq2[state.Entr
 	}
 }
 
-// WriteLedger verifies all entries of a store, archived ones too, and writes its report with them. Where they do not verify it
+// writeLedger verifies all entries of a store, archived ones too, and writes its report with them. Where they do not verify it
 // writes nothing.
-func WriteLedger(ctx context.Context, store state.Store, w io.Writer) error {
+func writeLedger(ctx context.Context, store state.Store, w io.Writer) error {
 	view, err := Look(ctx, store)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func writeEntries(out *bufio.Writer, entries iter.Seq2[state.Entry, error]) erro
 	return err
 }
 
-// ReadLedger reads the document that WriteLedger wrote, and calls with each line of entries and of chain, by their names.
+// ReadLedger reads the document that writeLedger wrote, and calls with each line of entries and of chain, by their names.
 func ReadLedger(r io.Reader, line func(field string, e LedgerEntry) error) (report LedgerReport, err error) {
 	d := json.NewDecoder(r)
 	rest := map[string]json.RawMessage{}

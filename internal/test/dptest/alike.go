@@ -34,9 +34,9 @@ func SameLaw(a, b []float64) float64 {
 	return min(max(p, 0), 1)
 }
 
-// Holm returns p-values adjusted by Holm's method: all hypotheses whose adjusted value is below a level may be
+// holm returns p-values adjusted by holm's method: all hypotheses whose adjusted value is below a level may be
 // rejected, and some true one is with at most that probability, whatever depends on what.
-func Holm(p []float64) []float64 {
+func holm(p []float64) []float64 {
 	order := make([]int, len(p))
 	for i := range order {
 		order[i] = i
@@ -75,7 +75,7 @@ func Alike(t testing.TB, cases []string, draw func(name string, pass int) (a, b 
 			p = append(p, SameLaw(a, b))
 		}
 		var apart []string
-		for i, adjusted := range Holm(p) {
+		for i, adjusted := range holm(p) {
 			t.Logf("pass %d, %s: p = %.3g, adjusted %.3g", pass+1, cases[i], p[i], adjusted)
 			if adjusted < alikeLevel {
 				apart = append(apart, cases[i])

@@ -36,13 +36,13 @@ func TestSameLaw(t *testing.T) {
 }
 
 func TestHolm(t *testing.T) {
-	got := Holm([]float64{0.01, 0.04, 0.03, 0.005})
+	got := holm([]float64{0.01, 0.04, 0.03, 0.005})
 	for i, want := range []float64{0.03, 0.06, 0.06, 0.02} {
 		if math.Abs(got[i]-want) > 1e-12 {
 			t.Errorf("adjusted p-values %v", got)
 		}
 	}
-	if got := Holm([]float64{0.5, 0.9}); !slices.Equal(got, []float64{1, 1}) {
+	if got := holm([]float64{0.5, 0.9}); !slices.Equal(got, []float64{1, 1}) {
 		t.Errorf("adjusted p-values %v", got)
 	}
 }

@@ -64,7 +64,7 @@ func TestFalseAlarmsAndPower(t *testing.T) {
 	for name, check := range map[string]func(t testing.TB){
 		"mean":     func(t testing.TB) { Mean(t, "", samples, Moment{1, 0.5, 0.5}, Alpha) },
 		"variance": func(t testing.TB) { Variance(t, "", samples, 1.1, 0.7, Alpha) },
-		"at most":  func(t testing.TB) { VarianceAtMost(t, "", samples, 1.1, 0.4, Alpha) },
+		"at most":  func(t testing.TB) { varianceAtMost(t, "", samples, 1.1, 0.4, Alpha) },
 		"fit":      func(t testing.TB) { ChiSquare(t, "", counts, BinomialProbabilities(2, 0.5), Alpha) },
 		"rate":     func(t testing.TB) { Rate(t, "", counts[0], 20000, 0.25, Alpha) },
 	} {

@@ -14,9 +14,9 @@ type Moment struct {
 	Term float64
 }
 
-// MeanRadius returns r with P(|average of n samples - mean| > r) <= alpha, by Bernstein's inequality for sums of
+// meanRadius returns r with P(|average of n samples - mean| > r) <= alpha, by Bernstein's inequality for sums of
 // bounded independent terms: exp(-s^2/(2 (n v + c s/3))) <= alpha/2 at s = n r.
-func MeanRadius(n int, m Moment, alpha float64) float64 {
+func meanRadius(n int, m Moment, alpha float64) float64 {
 	l := math.Log(2 / alpha)
 	c := m.Term * l / 3
 	s := c + math.Sqrt(c*c+2*float64(n)*m.Variance*l)
@@ -31,7 +31,7 @@ func Mean(t testing.TB, name string, samples []float64, m Moment, alpha float64)
 	for _, x := range samples {
 		sum += x - m.Mean
 	}
-	got, radius := sum/float64(len(samples)), MeanRadius(len(samples), m, alpha)
+	got, radius := sum/float64(len(samples)), meanRadius(len(samples), m, alpha)
 	t.Logf("%s: average - mean = %.4g, allowed %.4g (n = %d, false-alarm rate %g)", name, got, radius, len(samples), alpha)
 	if !(math.Abs(got) <= radius) {
 		t.Errorf("%s: the average of %d samples is %v away from the mean %v, allowed %v", name, len(samples), got, m.Mean, radius)
@@ -57,8 +57,8 @@ func Variance(t testing.TB, name string, samples []float64, mean, want, alpha fl
 	}
 }
 
-// VarianceAtMost makes the upper check of Variance, for variances that are only bounded.
-func VarianceAtMost(t testing.TB, name string, samples []float64, mean, most, alpha float64) {
+// varianceAtMost makes the upper check of Variance, for variances that are only bounded.
+func varianceAtMost(t testing.TB, name string, samples []float64, mean, most, alpha float64) {
 	t.Helper()
 	n := float64(len(samples))
 	var sum float64

@@ -11,9 +11,9 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultMaxPayload    = 1 << 20
-	DefaultMaxAckPending = 4096
-	DefaultWindow        = 1 << 16
+	defaultMaxPayload    = 1 << 20
+	defaultMaxAckPending = 4096
+	defaultWindow        = 1 << 16
 )
 
 // Config configures a Broker. The zero value is a broker without faults and without a limit on stored bytes.
@@ -62,13 +62,13 @@ func New(c Config) (*Broker, error) {
 			c.MaxPayload, c.MaxReportBytes, c.MaxPerSubject, c.MaxAckPending, c.AckWait, c.Window)
 	}
 	if c.MaxPayload == 0 {
-		c.MaxPayload = DefaultMaxPayload
+		c.MaxPayload = defaultMaxPayload
 	}
 	if c.MaxAckPending == 0 {
-		c.MaxAckPending = DefaultMaxAckPending
+		c.MaxAckPending = defaultMaxAckPending
 	}
 	if c.Window == 0 {
-		c.Window = DefaultWindow
+		c.Window = defaultWindow
 	}
 	return &Broker{
 		config: c, inject: c.Inject, rng: rand.New(rand.NewPCG(c.Seed, 0)), tasks: map[stream.Task]*tenant{},

@@ -151,8 +151,8 @@ func (c *Cluster) Leader(ctx context.Context, stream string) (node int, err erro
 	})
 }
 
-// MetaLeader finds the node that leads the cluster, which places and creates streams.
-func (c *Cluster) MetaLeader(ctx context.Context) (node int, err error) {
+// metaLeader finds the node that leads the cluster, which places and creates streams.
+func (c *Cluster) metaLeader(ctx context.Context) (node int, err error) {
 	return c.find(ctx, "a leader of the cluster", "/jsz", func(info jetStreamInfo) string { return info.Meta.Leader })
 }
 

@@ -98,7 +98,7 @@ func TestClusterOutlivesANode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.MetaLeader(ctx); err != nil {
+	if _, err := c.metaLeader(ctx); err != nil {
 		t.Fatal(err)
 	}
 	round := uint64(0)

@@ -61,7 +61,7 @@ func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Run(ctx); err != nil && !errors.Is(err, ErrEnough) {
+	if err := s.Run(ctx); err != nil && !errors.Is(err, errEnough) {
 		t.Fatal(err)
 	}
 }
@@ -97,8 +97,8 @@ func ZeroBatch(t testing.TB, plan *wire.Plan, r *wire.Round, hash stream.Hash) *
 		Rejects: []*wire.Reject{{Reason: "range", Count: 1}}}
 }
 
-// ErrEnough is returned by UpTo for commits after its round; it ends a task.
-var ErrEnough = errors.New("enough rounds are committed")
+// errEnough is returned by UpTo for commits after its round; it ends a task.
+var errEnough = errors.New("enough rounds are committed")
 
 // UpTo refuses the commits after a round.
 type UpTo struct {
@@ -109,7 +109,7 @@ type UpTo struct {
 // Commit implements state.Store.
 func (s UpTo) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
 	if next.Cursor.Round > s.Round {
-		return ErrEnough
+		return errEnough
 	}
 	return s.Store.Commit(ctx, next, entries, kept...)
 }

@@ -10,7 +10,7 @@ import "github.com/panlearn/panlearn/learner/convex"
 // With variance V^2 of a gradient and phi at least the smoothness Ls of the function, which is mu-strongly convex,
 // N steps from x bring the gap in expectation to at most 2 phi ||x - x*||^2/(N(N+1)) + 8 V^2/(mu(N+1)) (their
 // Proposition 9).
-type Descent struct {
+type descent struct {
 	mu, phi float64
 	set     convex.Set
 	t       int // steps since the last start
@@ -19,27 +19,27 @@ type Descent struct {
 }
 
 // New starts at a point of the set; a nil set is the whole space.
-func New(mu, phi float64, set convex.Set, start []float64) *Descent {
-	a := &Descent{mu: mu, phi: phi, set: set, aggregate: append([]float64(nil), start...)}
+func New(mu, phi float64, set convex.Set, start []float64) *descent {
+	a := &descent{mu: mu, phi: phi, set: set, aggregate: append([]float64(nil), start...)}
 	a.x, a.middle = make([]float64, len(start)), make([]float64, len(start))
 	a.Restart()
 	return a
 }
 
 // Restart begins a stage at the aggregate.
-func (a *Descent) Restart() {
+func (a *descent) Restart() {
 	copy(a.x, a.aggregate)
 	a.t = 0
 }
 
 // shares returns alpha and gamma of the next step.
-func (a *Descent) shares() (alpha, gamma float64) {
+func (a *descent) shares() (alpha, gamma float64) {
 	t := float64(a.t + 1)
 	return 2 / (t + 1), 4 * a.phi / (t * (t + 1))
 }
 
 // Query returns where the next step wants a gradient: a point of the set. The result is valid until then.
-func (a *Descent) Query() []float64 {
+func (a *descent) Query() []float64 {
 	alpha, gamma := a.shares()
 	last, point := queryWeights(alpha, gamma, a.mu)
 	for j := range a.middle {
@@ -58,7 +58,7 @@ func queryWeights(alpha, gamma, mu float64) (aggregate, point float64) {
 }
 
 // Step takes the gradient at the last query.
-func (a *Descent) Step(gradient []float64) {
+func (a *descent) Step(gradient []float64) {
 	alpha, gamma := a.shares()
 	keep := (1-alpha)*a.mu + gamma
 	for j, g := range gradient {
@@ -75,4 +75,4 @@ func (a *Descent) Step(gradient []float64) {
 
 // Aggregate returns the solution found so far: a point of the set up to rounding. The slice is valid until
 // the next step.
-func (a *Descent) Aggregate() []float64 { return a.aggregate }
+func (a *descent) Aggregate() []float64 { return a.aggregate }

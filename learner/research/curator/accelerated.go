@@ -54,10 +54,10 @@ func (f *filteredPlan) ratio(ph filteredPhase) float64 {
 }
 
 // run runs Algorithm 3. Phases have people of their own.
-func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (Result, error) {
+func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result, error) {
 	people, err := admitted(f.public, loss, people)
 	if err != nil {
-		return Result{}, err
+		return result{}, err
 	}
 	return follow(f.public.start(), len(f.phases), func(i int, from []float64) ([]float64, bool, error) {
 		mine := people[:f.phases[i].people]

@@ -104,7 +104,7 @@ type Person []convex.Example
 func (Person) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("curator.Person{redacted}")) }
 
 // A Result is published.
-type Result struct {
+type result struct {
 	Model  []float64 // the last released point, in the set
 	Phase  int       // whose release it is; 0: the public start
 	Halted bool      // a test did not pass: public

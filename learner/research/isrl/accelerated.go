@@ -2,34 +2,34 @@ package isrl
 
 import "math"
 
-// OnePassNoise returns sigma of Theorem 3.1 (E.1), in which no record is in two batches: 32 L^2
+// onePassNoise returns sigma of Theorem 3.1 (E.1), in which no record is in two batches: 32 L^2
 // ln(1.25/delta)/(epsilon^2 K^2), by zero-concentrated privacy.
-func (f Federation) OnePassNoise(batch float64) float64 {
+func (f Federation) onePassNoise(batch float64) float64 {
 	return f.Lipschitz * math.Sqrt(32*math.Log(1.25/f.Delta)) / (f.Epsilon * batch)
 }
 
-// OnePassConditions returns the premises of its privacy.
-func (f Federation) OnePassConditions(batch float64) []Condition {
+// onePassConditions returns the premises of its privacy.
+func (f Federation) onePassConditions(batch float64) []Condition {
 	return []Condition{
 		atMost("epsilon <= 8 ln(1/delta)", f.Epsilon, 8*f.logDelta()),
 		atMost("K <= n", batch, f.Records),
 	}
 }
 
-// Concentrated returns the epsilon, at delta, that zero-concentrated privacy has for one Gaussian release of
+// concentrated returns the epsilon, at delta, that zero-concentrated privacy has for one Gaussian release of
 // a mean over K: rho + 2 sqrt(rho ln(1/delta)) with rho = (2L/K)^2/(2 sigma^2).
-func (f Federation) Concentrated(batch, noise float64) float64 {
+func (f Federation) concentrated(batch, noise float64) float64 {
 	rho := 2 * f.Lipschitz * f.Lipschitz / (batch * batch * noise * noise)
 	return rho + 2*math.Sqrt(rho*f.logDelta())
 }
 
-// OnePassBatch returns K of Theorem 3.1, within [1, n] and not rounded; R = floor(n/K).
+// onePassBatch returns K of Theorem 3.1, within [1, n] and not rounded; R = floor(n/K).
 //
 //	convex          (L/(beta D))^(2/5) n^(3/5) (d ln(1/delta))^(1/5) / (epsilon^(2/5) M^(1/5))
 //	strongly convex n / (sqrt(kappa) ln(mu Delta min{epsilon^2 n^2 M/(L^2 d ln(1/delta)), n M/phi^2}))
 //
 // Doubt: the logarithm can be negative, where a rate is vacuous; all records are one batch then.
-func (f Federation) OnePassBatch() float64 {
+func (f Federation) onePassBatch() float64 {
 	if f.Convexity > 0 {
 		return f.strongBatch(f.signal() / (f.Lipschitz * f.Lipschitz * f.Dim * f.logDelta()))
 	}
@@ -48,9 +48,9 @@ func (f Federation) strongBatch(signal float64) float64 {
 
 func (f Federation) withinRecords(k float64) float64 { return math.Min(math.Max(k, 1), f.Records) }
 
-// OnePassBalance returns the two summands that OnePassBatch makes equal: beta D^2 K^2/n^2 and L D sqrt(d
+// onePassBalance returns the two summands that onePassBatch makes equal: beta D^2 K^2/n^2 and L D sqrt(d
 // ln(1/delta))/(epsilon sqrt(K n M)).
-func (f Federation) OnePassBalance(batch float64) (steps, privacy float64) {
+func (f Federation) onePassBalance(batch float64) (steps, privacy float64) {
 	steps = f.Smoothness * math.Pow(f.Diameter*batch/f.Records, 2)
 	privacy = f.Lipschitz * f.Diameter * math.Sqrt(f.Dim*f.logDelta()/(batch*f.Records*f.Available)) / f.Epsilon
 	return steps, privacy
@@ -64,13 +64,13 @@ func (f Federation) Variance(batch, noise float64) float64 {
 
 // sampling returns the part of Variance that is not noise.
 func (f Federation) sampling(batch float64) float64 {
-	return (f.Deviation*f.Deviation/batch + f.Heterogeneous()*f.Spread*f.Spread) / f.Available
+	return (f.Deviation*f.Deviation/batch + f.heterogeneous()*f.Spread*f.Spread) / f.Available
 }
 
-// EmpiricalVariance returns V^2 on the silos' own records (Theorem 4.1): 4 L^2/(M K) unless all of them are
+// empiricalVariance returns V^2 on the silos' own records (Theorem 4.1): 4 L^2/(M K) unless all of them are
 // in every round, and d sigma^2/M. Doubt: batches drawn with replacement never are all of them; M = N and K =
 // n have to mean the whole of it.
-func (f Federation) EmpiricalVariance(batch, noise float64) float64 {
+func (f Federation) empiricalVariance(batch, noise float64) float64 {
 	v := f.Dim * noise * noise / f.Available
 	if !f.everything(batch) {
 		v += 4 * f.Lipschitz * f.Lipschitz / (f.Available * batch)
@@ -81,17 +81,17 @@ func (f Federation) EmpiricalVariance(batch, noise float64) float64 {
 // everything reports whether each round has every record.
 func (f Federation) everything(batch float64) bool { return f.Available*batch >= f.Silos*f.Records }
 
-// Regularization returns lambda of the term (lambda/2)||w - w_0||^2 with which a convex objective is run:
+// regularization returns lambda of the term (lambda/2)||w - w_0||^2 with which a convex objective is run:
 // V/(D sqrt(R)). Doubt: the proofs print half of that, and their lemma needs this.
-func (f Federation) Regularization(variance, rounds float64) float64 {
+func (f Federation) regularization(variance, rounds float64) float64 {
 	return math.Sqrt(variance/rounds) / f.Diameter
 }
 
-// Steepness returns a v with which a convex objective needs no regularisation (Ghadimi and Lan 2012): max{2
+// steepness returns a v with which a convex objective needs no regularisation (Ghadimi and Lan 2012): max{2
 // beta, sqrt(2 V^2 R (R+1)(R+2)/(3 D^2))}. Round r, from 1, of the accelerated algorithm has alpha_r =
 // 2/(r+1) and eta_r = 4 v/(r (r+1)), which multiplies a squared distance: large is a small step. v is 2 beta
 // at least. The paper gives no steps for the convex case; these follow its stages.
-func (f Federation) Steepness(variance, rounds float64) float64 {
+func (f Federation) steepness(variance, rounds float64) float64 {
 	return math.Max(2*f.Smoothness, math.Sqrt(2*variance*rounds*(rounds+1)*(rounds+2)/3)/f.Diameter)
 }
 
@@ -99,11 +99,11 @@ func (f Federation) Steepness(variance, rounds float64) float64 {
 // up to constants.
 func (f Federation) Reach() float64 { return math.Sqrt(f.signal() / (f.Dim * f.logDelta())) }
 
-// EmpiricalRounds returns the rounds of Theorem 4.1 for smooth losses, not rounded, as the two terms of which
+// empiricalRounds returns the rounds of Theorem 4.1 for smooth losses, not rounded, as the two terms of which
 // the larger one counts: the steps' term, ((beta D/L) X)^(1/2) or sqrt(kappa) ln(Delta mu M epsilon^2
 // n^2/(L^2 d)), and the batch's, epsilon^2 n^2/(K d ln(1/delta)), 0 where each round has every record. Doubt:
 // the exponent 1/2 is hard to read; it alone turns into F.2's rounds with F.2's beta.
-func (f Federation) EmpiricalRounds(batch float64) (steps, batches float64) {
+func (f Federation) empiricalRounds(batch float64) (steps, batches float64) {
 	steps = math.Sqrt(f.Smoothness * f.Diameter / f.Lipschitz * f.Reach())
 	if f.Convexity > 0 {
 		steps = math.Sqrt(f.condition()) * math.Log(f.Gap*f.Convexity*f.signal()/(f.Lipschitz*f.Lipschitz*f.Dim))
@@ -114,9 +114,9 @@ func (f Federation) EmpiricalRounds(batch float64) (steps, batches float64) {
 	return steps, batches
 }
 
-// EmpiricalEnvelope returns the federation with the losses' envelopes, beta of Theorem F.2: epsilon n sqrt(M)
+// empiricalEnvelope returns the federation with the losses' envelopes, beta of Theorem F.2: epsilon n sqrt(M)
 // L/(sqrt(d) D), or mu M epsilon^2 n^2/d. The rounds are X then.
-func (f Federation) EmpiricalEnvelope() Federation {
+func (f Federation) empiricalEnvelope() Federation {
 	if f.Convexity > 0 {
 		f.Smoothness = f.Convexity * f.signal() / f.Dim
 	} else {

@@ -63,9 +63,9 @@ func (f Federation) logDelta() float64 { return math.Log(1 / f.Delta) }
 // condition returns kappa = beta/mu.
 func (f Federation) condition() float64 { return f.Smoothness / f.Convexity }
 
-// Heterogeneous returns the share of upsilon^2/M that the M of N silos of a round leave: (N-M)/(N-1), 0 where
+// heterogeneous returns the share of upsilon^2/M that the M of N silos of a round leave: (N-M)/(N-1), 0 where
 // all answer, and for one silo.
-func (f Federation) Heterogeneous() float64 {
+func (f Federation) heterogeneous() float64 {
 	if f.Silos <= 1 {
 		return 0
 	}

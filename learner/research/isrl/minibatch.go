@@ -18,8 +18,8 @@ func (f Federation) Noise(rounds float64) float64 {
 	return 16 * f.Lipschitz * math.Sqrt(rounds*math.Log(2.5*rounds/f.Delta)*math.Log(2/f.Delta)) / (f.Records * f.Epsilon)
 }
 
-// LeastBatch returns the least batch K: epsilon n/(4 sqrt(2 R ln(2/delta))). A batch is at most n.
-func (f Federation) LeastBatch(rounds float64) float64 {
+// leastBatch returns the least batch K: epsilon n/(4 sqrt(2 R ln(2/delta))). A batch is at most n.
+func (f Federation) leastBatch(rounds float64) float64 {
 	return f.Epsilon * f.Records / (4 * math.Sqrt(2*rounds*math.Log(2/f.Delta)))
 }
 
@@ -28,9 +28,9 @@ func (f Federation) Share(rounds float64) accounting.Budget {
 	return accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*math.Log(2/f.Delta))), Delta: f.Delta / (2 * rounds)}
 }
 
-// Composed returns the cost of R such rounds by advanced composition (Dwork and Roth 2014, Theorem 3.20) with
+// composed returns the cost of R such rounds by advanced composition (Dwork and Roth 2014, Theorem 3.20) with
 // delta' = delta/2.
-func (f Federation) Composed(rounds float64) accounting.Budget {
+func (f Federation) composed(rounds float64) accounting.Budget {
 	s := f.Share(rounds)
 	return accounting.Budget{
 		Epsilon: math.Sqrt(2*rounds*math.Log(2/f.Delta))*s.Epsilon + rounds*s.Epsilon*math.Expm1(s.Epsilon),
@@ -38,12 +38,12 @@ func (f Federation) Composed(rounds float64) accounting.Budget {
 	}
 }
 
-// Conditions returns the premises of the privacy of Theorems 2.1 and 4.1. Doubt: the last is not stated
+// conditions returns the premises of the privacy of Theorems 2.1 and 4.1. Doubt: the last is not stated
 // there; the composition needs it, and it can fail in up to three rounds alone.
-func (f Federation) Conditions(rounds, batch float64) []Condition {
+func (f Federation) conditions(rounds, batch float64) []Condition {
 	return []Condition{
 		atMost("epsilon <= 2 ln(2/delta)", f.Epsilon, 2*math.Log(2/f.Delta)),
-		atLeast("K >= epsilon n/(4 sqrt(2 R ln(2/delta)))", batch, f.LeastBatch(rounds)),
+		atLeast("K >= epsilon n/(4 sqrt(2 R ln(2/delta)))", batch, f.leastBatch(rounds)),
 		atMost("K <= n", batch, f.Records),
 		atMost("epsilon of a round <= 1.25", f.Share(rounds).Epsilon, 1.25),
 	}
@@ -67,12 +67,12 @@ func (f Federation) signal() float64 {
 	return f.Epsilon * f.Epsilon * f.Records * f.Records * f.Available
 }
 
-// PrintedStep returns the step eta of Theorem D.1.1 as printed (convex, smooth):
+// printedStep returns the step eta of Theorem D.1.1 as printed (convex, smooth):
 //
 //	min{1/beta, D/(L sqrt(R)) min{1, epsilon n sqrt(M)/sqrt(R d), sqrt(n M/R)}}
 //
 // Doubt: it leaves out 256 and the logarithms of sigma^2, and can be far too large: Step does not.
-func (f Federation) PrintedStep(rounds float64) float64 {
+func (f Federation) printedStep(rounds float64) float64 {
 	return math.Min(1/f.Smoothness, f.Diameter/(f.Lipschitz*math.Sqrt(rounds))*
 		min(1, math.Sqrt(f.signal()/(rounds*f.Dim)), math.Sqrt(f.Records*f.Available/rounds)))
 }
@@ -88,7 +88,7 @@ func (f Federation) Step(rounds, noise float64) float64 {
 	return math.Min(1/f.Smoothness, f.Diameter/math.Sqrt(rounds*(c+4*f.Lipschitz*f.Lipschitz*rounds/(f.Records*f.Available))))
 }
 
-// Enveloped returns the federation with the losses' envelopes instead, where they are not smooth: beta of
+// enveloped returns the federation with the losses' envelopes instead, where they are not smooth: beta of
 // Theorem D.2.1, and D.2.2,
 //
 //	convex          (L sqrt(M)/D) / (1/sqrt(n) + sqrt(d ln(1/delta))/(epsilon n))
@@ -96,7 +96,7 @@ func (f Federation) Step(rounds, noise float64) float64 {
 //
 // The envelope's gradient is no longer than L within the set (not 2L, as the paper's lemma has it), so sigma
 // stays. Doubt: its modulus is mu beta/(mu + beta), which the paper takes for mu; so does this.
-func (f Federation) Enveloped() Federation {
+func (f Federation) enveloped() Federation {
 	n, e := f.Records, f.Epsilon
 	if f.Convexity > 0 {
 		f.Smoothness = f.Convexity * f.Available / (1/n + f.Dim*f.logDelta()/(e*e*n*n))

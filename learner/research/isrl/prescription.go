@@ -71,23 +71,23 @@ func (f Federation) Prescribe(accelerated, many, shuffled bool) (Prescription, e
 
 func (f Federation) theorem21() Prescription {
 	if math.IsInf(f.Smoothness, 1) {
-		f = f.Enveloped()
+		f = f.enveloped()
 	}
 	r := whole(f.Rounds())
-	k := math.Ceil(f.withinRecords(f.LeastBatch(r)))
+	k := math.Ceil(f.withinRecords(f.leastBatch(r)))
 	noise := f.Noise(r)
 	p := f.prescription("2.1", "the risk on the population, if all silos' records are drawn alike", r, k, noise)
-	p.Step, p.Conditions, p.Epsilon = number(f.Step(r, noise)), f.Conditions(r, k), f.cost(f.Records, k, r, noise)
+	p.Step, p.Conditions, p.Epsilon = number(f.Step(r, noise)), f.conditions(r, k), f.cost(f.Records, k, r, noise)
 	return p
 }
 
 func (f Federation) theorem31() Prescription {
-	k := math.Max(1, math.Floor(f.OnePassBatch()))
+	k := math.Max(1, math.Floor(f.onePassBatch()))
 	r := math.Floor(f.Records / k)
-	noise := f.OnePassNoise(k)
+	noise := f.onePassNoise(k)
 	p := f.prescription("3.1", "the risk on the population, whatever silos' records are", r, k, noise)
 	f.accelerate(&p, f.Variance(k, noise))
-	p.Conditions, p.Epsilon = f.OnePassConditions(k), f.cost(k, k, 1, noise)
+	p.Conditions, p.Epsilon = f.onePassConditions(k), f.cost(k, k, 1, noise)
 	return p
 }
 
@@ -95,40 +95,40 @@ func (f Federation) theorem41() Prescription {
 	k := f.Records
 	var r float64
 	if math.IsInf(f.Smoothness, 1) {
-		f = f.EmpiricalEnvelope()
-		_, batches := f.EmpiricalRounds(k)
+		f = f.empiricalEnvelope()
+		_, batches := f.empiricalRounds(k)
 		r = whole(math.Max(f.Reach(), batches))
 	} else {
-		steps, batches := f.EmpiricalRounds(k)
+		steps, batches := f.empiricalRounds(k)
 		r = whole(math.Max(steps, batches))
 	}
 	noise := f.Noise(r)
 	p := f.prescription("4.1", "the mean loss of the records at hand", r, k, noise)
-	f.accelerate(&p, f.EmpiricalVariance(k, noise))
-	p.Conditions, p.Epsilon = f.Conditions(r, k), f.cost(f.Records, k, r, noise)
+	f.accelerate(&p, f.empiricalVariance(k, noise))
+	p.Conditions, p.Epsilon = f.conditions(r, k), f.cost(f.Records, k, r, noise)
 	return p
 }
 
 func (f Federation) theorem51() Prescription {
-	r := whole(f.ShuffledRounds())
+	r := whole(f.shuffledRounds())
 	noise := f.Shuffled(r).Noise
 	p := f.prescription("5.1", "the risk on the population, if all silos' records are drawn alike", r, 1, noise)
-	if p.Conditions = f.ShuffledConditions(r); p.ReportNoise != nil {
+	if p.Conditions = f.shuffledConditions(r); p.ReportNoise != nil {
 		p.Step = number(f.Step(r, noise))
 	}
 	return p
 }
 
 func (f Federation) theorem52() (Prescription, error) {
-	k := math.Max(1, math.Floor(f.PooledBatch()))
+	k := math.Max(1, math.Floor(f.pooledBatch()))
 	r := math.Floor(f.Records / k)
-	noise, err := f.PooledNoise(k)
+	noise, err := f.pooledNoise(k)
 	if err != nil {
 		return Prescription{}, err
 	}
 	p := f.prescription("5.2", "the risk on the population, whatever silos' records are", r, k, noise*math.Sqrt(f.Available))
-	f.accelerate(&p, f.PooledVariance(k, noise))
-	p.Conditions = f.PooledConditions(k)
+	f.accelerate(&p, f.pooledVariance(k, noise))
+	p.Conditions = f.pooledConditions(k)
 	return p, nil
 }
 
@@ -138,11 +138,11 @@ func (f Federation) At(theorem string, rounds, batch uint64) (float64, error) {
 	r, k := float64(rounds), float64(batch)
 	switch theorem {
 	case "3.1":
-		return f.OnePassNoise(k) / f.Lipschitz, nil
+		return f.onePassNoise(k) / f.Lipschitz, nil
 	case "5.1":
 		return f.Shuffled(r).Noise / f.Lipschitz, nil
 	case "5.2":
-		noise, err := f.PooledNoise(k)
+		noise, err := f.pooledNoise(k)
 		return noise * math.Sqrt(f.Available) / f.Lipschitz, err
 	}
 	return f.Noise(r) / f.Lipschitz, nil
@@ -156,11 +156,11 @@ func (f Federation) prescription(theorem, claims string, rounds, batch, noise fl
 // accelerate fills in the steps of the accelerated algorithm.
 func (f Federation) accelerate(p *Prescription, variance float64) {
 	if f.Convexity > 0 {
-		p.Stages = len(f.Stages(variance, int(p.Rounds)))
+		p.Stages = len(f.stages(variance, int(p.Rounds)))
 		return
 	}
-	p.Steepness = number(f.Steepness(variance, float64(p.Rounds)))
-	p.Regularization = number(f.Regularization(variance, float64(p.Rounds)))
+	p.Steepness = number(f.steepness(variance, float64(p.Rounds)))
+	p.Regularization = number(f.regularization(variance, float64(p.Rounds)))
 }
 
 // cost returns the real epsilon of Gaussian rounds; nil where it is out of the accountant's reach, or would

@@ -92,9 +92,9 @@ func (s Sampled) Epsilon(delta float64) (Interval, error) {
 	return out, nil
 }
 
-// SampledNoise returns the least noise, to a thousandth, with which the rounds of s (whose Noise is ignored)
+// sampledNoise returns the least noise, to a thousandth, with which the rounds of s (whose Noise is ignored)
 // were evaluated to be within the budget.
-func SampledNoise(s Sampled, b accounting.Budget) (float64, error) {
+func sampledNoise(s Sampled, b accounting.Budget) (float64, error) {
 	if err := checkDelta(b.Delta); err != nil {
 		return 0, err
 	}
@@ -170,10 +170,10 @@ func checkDelta(delta float64) error {
 	return nil
 }
 
-// Redrawn bounds the delta at epsilon of one round whose batch is drawn with replacement, as Algorithm 2 is
+// redrawn bounds the delta at epsilon of one round whose batch is drawn with replacement, as Algorithm 2 is
 // printed: the changed record is in it k times with binomial probability, and then moves the mean k times as far
 // (Balle, Barthe and Gaboardi 2018, Theorem 10).
-func (s Sampled) Redrawn(epsilon float64) (float64, error) {
+func (s Sampled) redrawn(epsilon float64) (float64, error) {
 	if err := s.Validate(); err != nil {
 		return 0, err
 	}

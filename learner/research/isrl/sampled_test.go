@@ -107,7 +107,7 @@ func TestSampledNoise(t *testing.T) {
 		noise, relative float64
 	}{{6, 0.267, 0.003}, {50, 0.0912, 0.002}, {200, 0.0780, 0.002}, {1000, 0.0746126, 2e-6}} {
 		s := Sampled{Records: 1000, Batch: c.batch, Rounds: 100}
-		s.Noise = one[float64](t)(SampledNoise(s, b))
+		s.Noise = one[float64](t)(sampledNoise(s, b))
 		near(t, "noise", s.Noise, c.noise, c.relative)
 		if got := one[Interval](t)(s.Epsilon(b.Delta)); !(got.Upper <= b.Epsilon*(1+1e-6) && got.Lower <= got.Upper && got.Upper > b.Epsilon*0.99) {
 			t.Errorf("batch %d: %+v at the noise for epsilon 1", c.batch, got)
@@ -137,16 +137,16 @@ func TestRedrawn(t *testing.T) {
 			up += math.Max(0, mixed-math.Exp(c.eps)*here) * dx / math.Sqrt(2*math.Pi)
 			down += math.Max(0, here-math.Exp(c.eps)*mixed) * dx / math.Sqrt(2*math.Pi)
 		}
-		if d := one[float64](t)(c.s.Redrawn(c.eps)); !(d >= math.Max(up, down)*(1-1e-6) && d <= 2*math.Max(up, down)) {
+		if d := one[float64](t)(c.s.redrawn(c.eps)); !(d >= math.Max(up, down)*(1-1e-6) && d <= 2*math.Max(up, down)) {
 			t.Errorf("%+v: delta(%v) is %v or %v, at most %v", c.s, c.eps, up, down, d)
 		}
 	}
 	s := Sampled{1000, 1, 1, 3}
-	near(t, "batches of one", one[float64](t)(s.Redrawn(0.1)), one[Interval](t)(s.Delta(0.1)).Upper, 0.01)
+	near(t, "batches of one", one[float64](t)(s.redrawn(0.1)), one[Interval](t)(s.Delta(0.1)).Upper, 0.01)
 	for _, k := range []uint64{5, 6, 50, 443, 1000} {
 		f := Federation{Records: 1000, Lipschitz: 1, Epsilon: 1, Delta: 1e-5}
 		share := f.Share(100)
-		if d := one[float64](t)((Sampled{1000, k, 1, f.Noise(100)}).Redrawn(share.Epsilon)); !(d < share.Delta/20) {
+		if d := one[float64](t)((Sampled{1000, k, 1, f.Noise(100)}).redrawn(share.Epsilon)); !(d < share.Delta/20) {
 			t.Errorf("K = %d: delta %v of a round, and its share is %v", k, d, share.Delta)
 		}
 	}

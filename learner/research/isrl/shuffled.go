@@ -29,15 +29,15 @@ func (f Federation) Shuffled(rounds float64) Shuffled {
 	s.Batch = accounting.Budget{Epsilon: s.Round.Epsilon / (2 * q), Delta: s.Round.Delta / q}
 	s.Local.Delta = f.Records * f.Silos * f.Delta / (18 * rounds * f.Available * f.Available)
 	t := f.Available * s.Local.Delta
-	lo, hi := 0.0, math.Min(1, AmplifiedUpTo(f.Available, 1, t)*(1-1e-12))
+	lo, hi := 0.0, math.Min(1, amplifiedUpTo(f.Available, 1, t)*(1-1e-12))
 	switch {
 	case !(hi > 0) || !(t < 1):
 		s.Local.Epsilon = math.NaN()
-	case Amplified(f.Available, 1, hi, t) <= s.Batch.Epsilon:
+	case amplified(f.Available, 1, hi, t) <= s.Batch.Epsilon:
 		s.Local.Epsilon = hi
 	default:
 		for range 200 {
-			if mid := (lo + hi) / 2; Amplified(f.Available, 1, mid, t) <= s.Batch.Epsilon {
+			if mid := (lo + hi) / 2; amplified(f.Available, 1, mid, t) <= s.Batch.Epsilon {
 				lo = mid
 			} else {
 				hi = mid
@@ -49,9 +49,9 @@ func (f Federation) Shuffled(rounds float64) Shuffled {
 	return s
 }
 
-// ShuffledConditions returns the premises of Theorem 5.1. Doubt: the one on M only makes the lemma on
+// shuffledConditions returns the premises of Theorem 5.1. Doubt: the one on M only makes the lemma on
 // shuffling apply to an epsilon_0 barely above 0; the last one is what is needed.
-func (f Federation) ShuffledConditions(rounds float64) []Condition {
+func (f Federation) shuffledConditions(rounds float64) []Condition {
 	s := f.Shuffled(rounds)
 	out := []Condition{
 		atMost("epsilon <= ln(2/delta)", f.Epsilon, math.Log(2/f.Delta)),
@@ -69,13 +69,13 @@ func (f Federation) ShuffledConditions(rounds float64) []Condition {
 // pooled returns epsilon^2 n^2 N^2.
 func (f Federation) pooled() float64 { return math.Pow(f.Epsilon*f.Records*f.Silos, 2) }
 
-// ShuffledRounds returns the rounds of Theorem 5.1 for smooth losses, not rounded:
+// shuffledRounds returns the rounds of Theorem 5.1 for smooth losses, not rounded:
 //
 //	convex          max{n^2 N^2 eps^2/M, N/M, min{n M, eps^2 n^2 N^2/d}, (beta D/L) min{sqrt(n M), eps n N/sqrt(d)}}
 //	strongly convex max{n^2 N^2 eps^2/M, N/M, (8 beta/mu) ln(beta D^2 mu eps^2 n^2 N^2/(d L^2)), min{n M, eps^2 n^2 N^2/d}}
 //
 // Doubt: printed is min{n, eps^2 n^2 N^2/(d M)}, M times less, which the proof does not give.
-func (f Federation) ShuffledRounds() float64 {
+func (f Federation) shuffledRounds() float64 {
 	p := f.pooled()
 	least := max(p/f.Available, f.Silos/f.Available, math.Min(f.Records*f.Available, p/f.Dim))
 	if f.Convexity > 0 {
@@ -84,21 +84,21 @@ func (f Federation) ShuffledRounds() float64 {
 	return math.Max(least, f.Smoothness*f.Diameter/f.Lipschitz*math.Min(math.Sqrt(f.Records*f.Available), math.Sqrt(p/f.Dim)))
 }
 
-// Amplified returns the epsilon of one round of N shuffled reports about n records each, each
+// amplified returns the epsilon of one round of N shuffled reports about n records each, each
 // epsilon_0-private for one of them, at delta (Theorem D.5; n = 1: Feldman, McMillan and Talwar 2021, Theorem
 // 3.8):
 //
 //	ln(1 + (e^e0 - 1)/(e^e0 + 1) (8 sqrt(e^(n e0) ln(4/delta))/sqrt(N) + 8 e^(n e0)/N))
 //
-// where e0 is at most AmplifiedUpTo. Doubt: where reports have a delta_0 of their own, it adds 2 N n e^((n-1)
+// where e0 is at most amplifiedUpTo. Doubt: where reports have a delta_0 of their own, it adds 2 N n e^((n-1)
 // e0) delta_0, by the paper's own lemma e^epsilon + 1 times that.
-func Amplified(silos, records, epsilon, delta float64) float64 {
+func amplified(silos, records, epsilon, delta float64) float64 {
 	e := math.Exp(records * epsilon)
 	return math.Log1p(math.Tanh(epsilon/2) * 8 * (math.Sqrt(e*math.Log(4/delta)/silos) + e/silos))
 }
 
-// AmplifiedUpTo returns the largest epsilon_0 that Amplified holds for: ln(N/(16 ln(2/delta)))/n. It is
+// amplifiedUpTo returns the largest epsilon_0 that Amplified holds for: ln(N/(16 ln(2/delta)))/n. It is
 // negative where N is too small.
-func AmplifiedUpTo(silos, records, delta float64) float64 {
+func amplifiedUpTo(silos, records, delta float64) float64 {
 	return math.Log(silos/(16*math.Log(2/delta))) / records
 }

@@ -4,12 +4,12 @@ import "math"
 
 // A Stage is one run of the accelerated algorithm within the multi-stage one (Appendix E.1): rounds R_k, and v_k
 // (Federation.Steepness).
-type Stage struct {
+type stage struct {
 	Rounds    int
 	Steepness float64
 }
 
-// Stages returns the stages for a strongly convex objective that fit into this many rounds; each is meant to
+// stages returns the stages for a strongly convex objective that fit into this many rounds; each is meant to
 // halve the gap.
 //
 //	R_k = ceil(max{4 sqrt(2 beta/mu), 128 V^2/(3 mu Delta 2^-(k+1))})
@@ -18,7 +18,7 @@ type Stage struct {
 // Where not even the first fits, it is run with all rounds. Doubt: the print reads as if the product of
 // rounds divided; then it would never count. Each stage starts from the end of the one before, the first from
 // w_0 (printed: 0).
-func (f Federation) Stages(variance float64, rounds int) (out []Stage) {
+func (f Federation) stages(variance float64, rounds int) (out []stage) {
 	for k := 1; ; k++ {
 		gap := f.Gap * math.Pow(2, -float64(k-1))
 		r := math.Ceil(math.Max(4*math.Sqrt(2*f.condition()), 128*variance*4/(3*f.Convexity*gap)))
@@ -30,7 +30,7 @@ func (f Federation) Stages(variance float64, rounds int) (out []Stage) {
 			return out
 		}
 		v := math.Max(2*f.Smoothness, math.Sqrt(f.Convexity*variance/(3*gap)*r*(r+1)*(r+2)))
-		out = append(out, Stage{int(r), v})
+		out = append(out, stage{int(r), v})
 		rounds -= int(r)
 	}
 }

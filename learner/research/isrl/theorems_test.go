@@ -19,7 +19,7 @@ func TestTheorem21_Noise(t *testing.T) {
 	f := example()
 	near(t, "sigma^2", math.Pow(f.Noise(100), 2), 5.32282772, tight)
 	near(t, "sigma", f.Noise(100), 2.30712543, tight)
-	near(t, "least batch", f.LeastBatch(100), 5.05984293, tight)
+	near(t, "least batch", f.leastBatch(100), 5.05984293, tight)
 	twice, longer := f, f
 	twice.Records, longer.Lipschitz = 2000, 2
 	near(t, "n -> 2n", math.Pow(f.Noise(100)/twice.Noise(100), 2), 4, 1e-12)
@@ -28,19 +28,19 @@ func TestTheorem21_Noise(t *testing.T) {
 	s := f.Share(100)
 	near(t, "epsilon of a round", s.Epsilon, 0.0101196859, tight)
 	near(t, "delta of a round", s.Delta, 5e-8, tight)
-	c := f.Composed(100)
+	c := f.composed(100)
 	near(t, "epsilon composed", c.Epsilon, 0.510292796, tight)
 	near(t, "delta composed", c.Delta, 1e-5, tight)
-	for _, c := range f.Conditions(100, 6) {
+	for _, c := range f.conditions(100, 6) {
 		if !c.Met {
 			t.Errorf("%s: %v against %v", c.Text, c.Value, c.Bound)
 		}
 	}
-	if f.Conditions(100, 5)[1].Met {
+	if f.conditions(100, 5)[1].Met {
 		t.Error("a batch of 5 is large enough")
 	}
 	f.Epsilon = 2 * math.Log(2/f.Delta) // the corner of few rounds
-	if f.Conditions(3, 1000)[3].Met || !f.Conditions(10, 1000)[3].Met {
+	if f.conditions(3, 1000)[3].Met || !f.conditions(10, 1000)[3].Met {
 		t.Error("the corner of three rounds")
 	}
 }
@@ -52,7 +52,7 @@ func TestTheorem21_IsLoose(t *testing.T) {
 		t.Errorf("epsilon %+v of the noise for epsilon 1, want about 0.023", got)
 	}
 	for batch, ratio := range map[uint64]float64{6: 8.64, 50: 25.3, 200: 29.6, 1000: 30.9} {
-		tightest := one[float64](t)(SampledNoise(Sampled{Records: 1000, Batch: batch, Rounds: 100}, accounting.Budget{Epsilon: 1, Delta: 1e-5}))
+		tightest := one[float64](t)(sampledNoise(Sampled{Records: 1000, Batch: batch, Rounds: 100}, accounting.Budget{Epsilon: 1, Delta: 1e-5}))
 		near(t, "theorem/tight", f.Noise(100)/tightest, ratio, 0.01)
 	}
 }
@@ -60,17 +60,17 @@ func TestTheorem21_IsLoose(t *testing.T) {
 // Check 3: one pass.
 func TestTheorem31_Noise(t *testing.T) {
 	f := example()
-	sigma := f.OnePassNoise(50)
+	sigma := f.onePassNoise(50)
 	near(t, "sigma", sigma, 0.387584421, tight)
 	near(t, "sigma^2", sigma*sigma, 0.150221683, tight)
-	near(t, "epsilon", f.Concentrated(50, sigma), 0.50054928, tight)
+	near(t, "epsilon", f.concentrated(50, sigma), 0.50054928, tight)
 	mu := one[float64](t)(accounting.GaussianMu(accounting.Budget{Epsilon: 1, Delta: 1e-5}))
 	near(t, "analytic sigma", 2./50/mu, 0.149225265, tight)
 	near(t, "ratio", sigma/(2./50/mu), 2.59731, 1e-5)
 	f.Epsilon = 8 * math.Log(1/f.Delta)
 	near(t, "ceiling", f.Epsilon, 92.1034037, tight)
-	near(t, "epsilon there", f.Concentrated(50, f.OnePassNoise(50)), 90.7878980, tight)
-	if !f.OnePassConditions(50)[0].Met {
+	near(t, "epsilon there", f.concentrated(50, f.onePassNoise(50)), 90.7878980, tight)
+	if !f.onePassConditions(50)[0].Met {
 		t.Error("the ceiling is beyond itself")
 	}
 }
@@ -101,17 +101,17 @@ func TestExperimentalNoise(t *testing.T) {
 // Check 6: batches of one pass.
 func TestTheorem31_Batch(t *testing.T) {
 	f := example()
-	k := f.OnePassBatch()
+	k := f.onePassBatch()
 	near(t, "K", k, 47.0373816, tight)
 	if r := math.Floor(f.Records / math.Floor(k)); r != 21 {
 		t.Errorf("R = %v", r)
 	}
-	steps, privacy := f.OnePassBalance(k)
+	steps, privacy := f.onePassBalance(k)
 	near(t, "steps", steps, 0.221251526, tight)
 	near(t, "privacy", privacy, 0.221251526, tight)
 	near(t, "rate", math.Pow(math.Pow(f.Smoothness, 0.25)*f.Lipschitz*math.Pow(f.Diameter, 1.5)/f.Reach(), 0.8), 0.221251526, tight)
 	f.Smoothness, f.Convexity, f.Gap, f.Deviation = 1, 0.01, 10, 1
-	near(t, "strongly convex K", f.OnePassBatch(), 12.7811109, tight)
+	near(t, "strongly convex K", f.onePassBatch(), 12.7811109, tight)
 }
 
 // Check 7: rounds and steps of minibatches.
@@ -119,7 +119,7 @@ func TestTheorem21_RoundsAndSteps(t *testing.T) {
 	f := example()
 	near(t, "R", f.Rounds(), 26581.1388, tight)
 	near(t, "sigma^2", math.Pow(f.Noise(26582), 2), 1878.63547, tight)
-	near(t, "printed eta", f.PrintedStep(26582), 0.05948156, tight)
+	near(t, "printed eta", f.printedStep(26582), 0.05948156, tight)
 	near(t, "eta", f.Step(26582, f.Noise(26582)), 9.999229e-4, tight)
 	f.Convexity = 0.01
 	near(t, "strongly convex R", f.Rounds(), 25000, 1e-12)
@@ -128,7 +128,7 @@ func TestTheorem21_RoundsAndSteps(t *testing.T) {
 	near(t, "strongly convex eta", f.Step(25000, f.Noise(25000)), 0.0299217408, tight)
 	// Enveloped, rounds are about 2 M min{n, epsilon^2 n^2/d}.
 	f.Convexity, f.Smoothness = 0, math.Inf(1)
-	e := f.Enveloped()
+	e := f.enveloped()
 	near(t, "envelope's beta", e.Smoothness, 0.5/(1/math.Sqrt(1000)+math.Sqrt(50*f.logDelta())/1000), 1e-12)
 	if r := e.Rounds(); !(r > 25000 && r <= 50000) {
 		t.Errorf("%v rounds of the envelope", r)
@@ -139,46 +139,46 @@ func TestTheorem21_RoundsAndSteps(t *testing.T) {
 func TestTheorem41_Rounds(t *testing.T) {
 	f := example()
 	near(t, "X", f.Reach(), 208.397332, tight)
-	steps, batches := f.EmpiricalRounds(50)
+	steps, batches := f.empiricalRounds(50)
 	near(t, "steps", steps, 45.6505567, tight)
 	near(t, "batches", batches, 34.7435586, tight)
-	if _, batches := f.EmpiricalRounds(1000); batches != 0 {
+	if _, batches := f.empiricalRounds(1000); batches != 0 {
 		t.Errorf("%v rounds for batches of everything", batches)
 	}
-	near(t, "beta of F.2", f.EmpiricalEnvelope().Smoothness, 70.7106781, tight)
+	near(t, "beta of F.2", f.empiricalEnvelope().Smoothness, 70.7106781, tight)
 	f.Smoothness = f.Reach() * f.Lipschitz / f.Diameter
-	steps, _ = f.EmpiricalRounds(50)
+	steps, _ = f.empiricalRounds(50)
 	near(t, "rounds with X's beta", steps, f.Reach(), 1e-12)
 }
 
 // Check 9: stages.
 func TestStages(t *testing.T) {
 	f := Federation{Smoothness: 10, Convexity: 0.1, Gap: 8}
-	got := f.Stages(4, 854+1707+3414+6827)
+	got := f.stages(4, 854+1707+3414+6827)
 	if len(got) != 4 {
 		t.Fatalf("%v", got)
 	}
-	for i, want := range []Stage{{854, 3227.55201}, {1707, 12887.5718}, {3414, 51527.6592}, {6827, 206020.118}} {
+	for i, want := range []stage{{854, 3227.55201}, {1707, 12887.5718}, {3414, 51527.6592}, {6827, 206020.118}} {
 		if got[i].Rounds != want.Rounds {
 			t.Errorf("stage %d: %d rounds, want %d", i+1, got[i].Rounds, want.Rounds)
 		}
 		near(t, "v", got[i].Steepness, want.Steepness, tight)
 	}
-	for _, s := range f.Stages(0, 200) {
-		if s != (Stage{57, 20}) {
+	for _, s := range f.stages(0, 200) {
+		if s != (stage{57, 20}) {
 			t.Errorf("without variance: %v", s)
 		}
 	}
-	if got := f.Stages(4, 100); len(got) != 1 || got[0].Rounds != 100 {
+	if got := f.stages(4, 100); len(got) != 1 || got[0].Rounds != 100 {
 		t.Errorf("too few rounds for a stage: %v", got)
 	}
 }
 
 // Check 10: shuffled reports.
 func TestTheorem51_Chain(t *testing.T) {
-	near(t, "D.5", Amplified(1e4, 10, 0.05, 1e-6), 0.00999348028, tight)
-	near(t, "its ceiling", AmplifiedUpTo(1e4, 10, 1e-6), 0.37630, 1e-5)
-	near(t, "n = 1", Amplified(1e4, 1, 1, 1e-6), 0.214025652, tight)
+	near(t, "D.5", amplified(1e4, 10, 0.05, 1e-6), 0.00999348028, tight)
+	near(t, "its ceiling", amplifiedUpTo(1e4, 10, 1e-6), 0.37630, 1e-5)
+	near(t, "n = 1", amplified(1e4, 1, 1, 1e-6), 0.214025652, tight)
 
 	f := Federation{Silos: 1000, Available: 1000, Records: 10, Dim: 1, Lipschitz: 1, Smoothness: 1, Diameter: 1, Epsilon: 0.1, Delta: 1e-6}
 	s := f.Shuffled(1000)
@@ -188,7 +188,7 @@ func TestTheorem51_Chain(t *testing.T) {
 	near(t, "epsilon of a batch", s.Batch.Epsilon, 1.50397820e-3, tight)
 	near(t, "epsilon of a report", s.Local.Epsilon, 2.47802707e-3, tight)
 	near(t, "sigma", s.Noise, 6137.30458, tight)
-	c := f.ShuffledConditions(1000)
+	c := f.shuffledConditions(1000)
 	near(t, "condition on M", c[1].Bound, 488.342286, tight)
 	near(t, "condition on R", c[2].Bound, 1000, 1e-12)
 	for _, c := range c {
@@ -197,11 +197,11 @@ func TestTheorem51_Chain(t *testing.T) {
 		}
 	}
 	f.Epsilon = 10 // a budget that single reports could spend more than 1 of, where the lemma on Gaussian noise ends
-	if s := f.Shuffled(1); s.Local.Epsilon != 1 || !(Amplified(1000, 1, 1, 1000*s.Local.Delta) <= s.Batch.Epsilon) {
+	if s := f.Shuffled(1); s.Local.Epsilon != 1 || !(amplified(1000, 1, 1, 1000*s.Local.Delta) <= s.Batch.Epsilon) {
 		t.Errorf("a large budget: %+v", s)
 	}
 	f.Silos, f.Available = 20, 20
-	if s := f.Shuffled(1000); !math.IsNaN(s.Noise) || f.ShuffledConditions(1000)[1].Met {
+	if s := f.Shuffled(1000); !math.IsNaN(s.Noise) || f.shuffledConditions(1000)[1].Met {
 		t.Errorf("20 silos are shuffled to %+v", s)
 	}
 }
@@ -209,54 +209,54 @@ func TestTheorem51_Chain(t *testing.T) {
 // Check 14: budgets of silos' own, and for whole silos.
 func TestAppendixH(t *testing.T) {
 	f := Federation{Records: 100, Epsilon: 1, Delta: 1e-5}
-	b := f.Hybrid()
+	b := f.hybrid()
 	near(t, "epsilon_0", b.Epsilon, 0.01, 1e-12)
 	near(t, "delta_0", b.Delta, 2.5e-8, 1e-12)
-	g := Grouped(b, 100)
+	g := grouped(b, 100)
 	near(t, "delta of a silo", g.Delta, 6.72808618e-6, tight)
 	if !(g.Delta <= f.Delta && g.Epsilon <= f.Epsilon*(1+1e-12)) {
 		t.Errorf("%+v is beyond the budget", g)
 	}
-	s := Silo{1000, accounting.Budget{Epsilon: 1, Delta: 1e-5}}
+	s := silo{1000, accounting.Budget{Epsilon: 1, Delta: 1e-5}}
 	near(t, "xi", s.Cost(100), 2.07922958e-4, tight)
 	near(t, "sigma_i^2", math.Pow(s.Noise(1, 100), 2), 5.32282772, tight)
 
 	// Equal silos agree with Theorem 2.1.
-	equal := []Silo{s, s, s, s}
-	near(t, "Q", Unbalanced(equal, 100, []int{4}), s.Cost(100)/4, 1e-12)
-	near(t, "Q, 2 of 4 or all", Unbalanced(equal, 100, []int{2, 4}), s.Cost(100)*3/8, 1e-12)
+	equal := []silo{s, s, s, s}
+	near(t, "Q", unbalanced(equal, 100, []int{4}), s.Cost(100)/4, 1e-12)
+	near(t, "Q, 2 of 4 or all", unbalanced(equal, 100, []int{2, 4}), s.Cost(100)*3/8, 1e-12)
 	for _, k := range Batches(equal, 100) {
 		if k != 6 {
 			t.Errorf("K = %v, want 6", k)
 		}
 	}
-	small := Silo{100, accounting.Budget{Epsilon: 2, Delta: 1e-5}}
-	if got := Batches([]Silo{s, small}, 100); got[0] != 11 || got[1] != 2 {
+	small := silo{100, accounting.Budget{Epsilon: 2, Delta: 1e-5}}
+	if got := Batches([]silo{s, small}, 100); got[0] != 11 || got[1] != 2 {
 		t.Errorf("batches %v, want one share of both", got)
 	}
-	if q := Unbalanced([]Silo{s, small}, 100, []int{1}); math.Abs(q/small.Cost(100)-1) > 1e-12 {
+	if q := unbalanced([]silo{s, small}, 100, []int{1}); math.Abs(q/small.Cost(100)-1) > 1e-12 {
 		t.Errorf("Q = %v where one of two silos answers, want that of the costlier one", q)
 	}
 	e := example()
-	near(t, "rounds of equal silos", e.UnbalancedRounds(1/e.signal()), e.Rounds(), 1e-12)
+	near(t, "rounds of equal silos", e.unbalancedRounds(1/e.signal()), e.Rounds(), 1e-12)
 }
 
 // Check 15: limiting cases of the formulas.
 func TestLimits(t *testing.T) {
 	f := example()
 	f.Spread = 7
-	if f.Heterogeneous() != 0 || f.Variance(10, 1) != (0/10.+50)/25 {
+	if f.heterogeneous() != 0 || f.Variance(10, 1) != (0/10.+50)/25 {
 		t.Error("all silos answer, and their differences count")
 	}
 	f.Available = 5
-	near(t, "share of the spread", f.Heterogeneous(), 20./24, 1e-12)
+	near(t, "share of the spread", f.heterogeneous(), 20./24, 1e-12)
 	f.Silos, f.Available = 1, 1
-	if f.Heterogeneous() != 0 {
+	if f.heterogeneous() != 0 {
 		t.Error("one silo differs from itself")
 	}
 	f = example()
 	f.Records = 1
-	if f.OnePassBatch() != 1 || f.PooledBatch() != 1 {
+	if f.onePassBatch() != 1 || f.pooledBatch() != 1 {
 		t.Error("a batch of more than the one record")
 	}
 	// One record: sampling does nothing, the interval is the Gaussian's.
@@ -268,7 +268,7 @@ func TestLimits(t *testing.T) {
 	last := math.Inf(1)
 	for _, eps := range []float64{1, 1e3, 1e9} {
 		f.Epsilon = eps
-		if s := f.Noise(10) + f.OnePassNoise(10) + f.ExperimentalNoise(10); !(s < last) {
+		if s := f.Noise(10) + f.onePassNoise(10) + f.ExperimentalNoise(10); !(s < last) {
 			t.Errorf("noise %v at epsilon %v", s, eps)
 		} else {
 			last = s

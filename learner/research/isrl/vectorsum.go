@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// A VectorSum is P_vec (Algorithm 4, Cheu et al. 2021): each of Inputs vectors of norm at most L is rounded at
+// A vectorSum is P_vec (Algorithm 4, Cheu et al. 2021): each of Inputs vectors of norm at most L is rounded at
 // random, a coordinate at a time, to one of Levels steps over [-L, L], and Bin(Trials, P) is added. Only the sums
 // of counts are seen. Doubt: the paper asks that g, b and p exist and gives none, and prints a range of L and a
 // centre L where 2L and m L are meant.
-type VectorSum struct {
+type vectorSum struct {
 	Inputs, Dim, Levels, Trials float64 // m, d, g, b
 	P                           float64
 }
 
-// NewVectorSum returns our sizing: p = 1/4, g = max{ceil(2 sqrt(m)), ceil(sqrt(d)), 4}, so that rounding is
+// newVectorSum returns our sizing: p = 1/4, g = max{ceil(2 sqrt(m)), ceil(sqrt(d)), 4}, so that rounding is
 // small beside the noise, and the least b whose Epsilon at delta is at most epsilon.
-func NewVectorSum(inputs, dim, epsilon, delta float64) (VectorSum, error) {
-	s := VectorSum{Inputs: inputs, Dim: dim, Levels: max(math.Ceil(2*math.Sqrt(inputs)), math.Ceil(math.Sqrt(dim)), 4), P: 0.25}
+func newVectorSum(inputs, dim, epsilon, delta float64) (vectorSum, error) {
+	s := vectorSum{Inputs: inputs, Dim: dim, Levels: max(math.Ceil(2*math.Sqrt(inputs)), math.Ceil(math.Sqrt(dim)), 4), P: 0.25}
 	if !(epsilon > 0 && epsilon <= 15) || !(delta > 0 && delta < 0.5) {
 		return s, fmt.Errorf("epsilon %v, delta %v: Lemma G.1 wants (0, 15] and (0, 1/2)", epsilon, delta)
 	}
@@ -41,12 +41,12 @@ func NewVectorSum(inputs, dim, epsilon, delta float64) (VectorSum, error) {
 }
 
 // Spread returns v = m b p (1-p), the noise's variance in counts.
-func (s VectorSum) Spread() float64 { return s.Inputs * s.Trials * s.P * (1 - s.P) }
+func (s vectorSum) Spread() float64 { return s.Inputs * s.Trials * s.P * (1 - s.P) }
 
 // Epsilon returns the epsilon of the d-dimensional binomial mechanism in closed form (Agarwal et al. 2018,
 // Theorem 1), with shifts of at most g in every coordinate, g + sqrt(d) in the second norm and sqrt(d) g + d
 // in the first; +Inf where it does not apply.
-func (s VectorSum) Epsilon(delta float64) float64 {
+func (s vectorSum) Epsilon(delta float64) float64 {
 	d, g, p, v := s.Dim, s.Levels, s.P, s.Spread()
 	if v < max(23*math.Log(10*d/delta), 2*g) {
 		return math.Inf(1)
@@ -62,11 +62,11 @@ func (s VectorSum) Epsilon(delta float64) float64 {
 }
 
 // Error bounds the mean squared error of the sum of vectors of norm at most 1: d (2/g)^2 (v + m/4), rounding included.
-func (s VectorSum) Error() float64 {
+func (s vectorSum) Error() float64 {
 	return s.Dim * 4 / (s.Levels * s.Levels) * (s.Spread() + s.Inputs/4)
 }
 
-// PooledBatch returns K of Theorem 5.2 (G.2), in which reports are summed by P_vec, within [1, n] and not
+// pooledBatch returns K of Theorem 5.2 (G.2), in which reports are summed by P_vec, within [1, n] and not
 // rounded; R = floor(n/K).
 //
 //	convex          (L/(beta D))^(2/5) n^(3/5) (d ln(d/delta)^2)^(1/5) / (epsilon^(2/5) M^(2/5))
@@ -74,7 +74,7 @@ func (s VectorSum) Error() float64 {
 //
 // Doubt: printed is d ln(1/delta_0) with epsilon_0; these balance the two summands of the proof. nM there
 // lacks 1/phi^2, by dimension.
-func (f Federation) PooledBatch() float64 {
+func (f Federation) pooledBatch() float64 {
 	if f.Convexity > 0 {
 		return f.strongBatch(f.signal() * f.Available / (f.Lipschitz * f.Lipschitz * f.Dim * f.logDelta()))
 	}
@@ -83,16 +83,16 @@ func (f Federation) PooledBatch() float64 {
 		math.Pow(f.Epsilon*f.Available, 0.4))
 }
 
-// PooledNoise returns the standard deviation of a coordinate of one round's mean, summed by P_vec over M K
+// pooledNoise returns the standard deviation of a coordinate of one round's mean, summed by P_vec over M K
 // vectors, with our sizing.
-func (f Federation) PooledNoise(batch float64) (float64, error) {
+func (f Federation) pooledNoise(batch float64) (float64, error) {
 	m := f.Available * batch
-	s, err := NewVectorSum(m, f.Dim, f.Epsilon, f.Delta)
+	s, err := newVectorSum(m, f.Dim, f.Epsilon, f.Delta)
 	return f.Lipschitz * math.Sqrt(s.Error()/f.Dim) / m, err
 }
 
-// PooledConditions returns the premises of Theorem 5.2.
-func (f Federation) PooledConditions(batch float64) []Condition {
+// pooledConditions returns the premises of Theorem 5.2.
+func (f Federation) pooledConditions(batch float64) []Condition {
 	return []Condition{
 		atMost("epsilon <= 15", f.Epsilon, 15),
 		atMost("delta < 1/2", f.Delta, math.Nextafter(0.5, 0)),
@@ -100,7 +100,7 @@ func (f Federation) PooledConditions(batch float64) []Condition {
 	}
 }
 
-// PooledVariance returns V^2 of Theorem 5.2: as Variance, with what P_vec adds to the mean.
-func (f Federation) PooledVariance(batch, noise float64) float64 {
+// pooledVariance returns V^2 of Theorem 5.2: as Variance, with what P_vec adds to the mean.
+func (f Federation) pooledVariance(batch, noise float64) float64 {
 	return f.sampling(batch) + f.Dim*noise*noise
 }

@@ -36,7 +36,7 @@ func exact(n, k int, p, eps float64) float64 {
 
 // Check 13: the scalar sum, with the randomizer that runs, and its privacy.
 func TestVectorSum_Scalar(t *testing.T) {
-	s := VectorSum{Inputs: 100, Dim: 1, Levels: 16, Trials: 256, P: 0.25}
+	s := vectorSum{Inputs: 100, Dim: 1, Levels: 16, Trials: 256, P: 0.25}
 	near(t, "noise variance", 4/(s.Levels*s.Levels)*s.Spread(), 75, 1e-12)
 	near(t, "closed form", s.Epsilon(1e-5), 1.74969, 1e-5)
 	near(t, "delta(1)", exact(25600, 16, 0.25, 1), 7.4585e-7, 0.01)
@@ -93,7 +93,7 @@ func TestVectorSum_Sizing(t *testing.T) {
 		{1000, 50, 1, 1e-5, 64, 789, 147937.5, 7235.72},
 		{100, 10, 0.5, 1e-6, 20, 4350, 100 * 4350 * 3 / 16., 8158.75},
 	} {
-		s := one[VectorSum](t)(NewVectorSum(c.m, c.d, c.eps, c.delta))
+		s := one[vectorSum](t)(newVectorSum(c.m, c.d, c.eps, c.delta))
 		if s.Levels != c.g || s.Trials != c.b {
 			t.Errorf("g = %v, b = %v, want %v, %v", s.Levels, s.Trials, c.g, c.b)
 		}
@@ -104,13 +104,13 @@ func TestVectorSum_Sizing(t *testing.T) {
 		}
 	}
 	for _, bad := range [][2]float64{{16, 1e-5}, {0, 1e-5}, {1, 0.5}, {1, 0}, {math.NaN(), 1e-5}} {
-		if _, err := NewVectorSum(100, 10, bad[0], bad[1]); err == nil {
+		if _, err := newVectorSum(100, 10, bad[0], bad[1]); err == nil {
 			t.Errorf("epsilon %v, delta %v has a size", bad[0], bad[1])
 		}
 	}
 	// K balances steps against privacy: a batch of another size makes the larger summand larger.
 	f := example()
-	k := f.PooledBatch()
+	k := f.pooledBatch()
 	worse := func(k float64) float64 {
 		return math.Max(f.Smoothness*math.Pow(f.Diameter*k/f.Records, 2),
 			f.Lipschitz*f.Diameter*math.Sqrt(f.Dim)*math.Log(f.Dim/f.Delta)/(f.Epsilon*f.Available*math.Sqrt(k*f.Records)))
@@ -118,7 +118,7 @@ func TestVectorSum_Sizing(t *testing.T) {
 	if !(worse(k) < worse(0.9*k) && worse(k) < worse(1.1*k)) {
 		t.Errorf("K = %v does not balance", k)
 	}
-	noise := one[float64](t)(f.PooledNoise(20))
-	s := one[VectorSum](t)(NewVectorSum(500, 50, 1, 1e-5))
-	near(t, "variance of the mean", f.PooledVariance(20, noise), s.Error()/500/500, 1e-12)
+	noise := one[float64](t)(f.pooledNoise(20))
+	s := one[vectorSum](t)(newVectorSum(500, 50, 1, 1e-5))
+	near(t, "variance of the mean", f.pooledVariance(20, noise), s.Error()/500/500, 1e-12)
 }

@@ -13,8 +13,8 @@ type Paper struct {
 	Probes, Copies                  float64 // of a step's line search, and of each probe's point: 20 log(1/zeta)
 }
 
-// NewPaper evaluates them for L = R = 1. An Error above 1 is vacuous, and then only Error to Beta mean something.
-func NewPaper(n, d, eps, delta float64) Paper {
+// newPaper evaluates them for L = R = 1. An Error above 1 is vacuous, and then only Error to Beta mean something.
+func newPaper(n, d, eps, delta float64) Paper {
 	var p Paper
 	long := math.Log(n / delta)
 	p.Error = 1/math.Sqrt(n) + math.Sqrt(d*math.Log(1/delta))*math.Pow(long, 1.5)*math.Log(n)/(n*eps)
@@ -44,9 +44,9 @@ const (
 	paperStrong = 32 * paperConvex * paperConvex
 )
 
-// PaperGap returns the bound of Proposition 8 with that constant: Algorithm 5 has a gap of at most 8192
+// paperGap returns the bound of Proposition 8 with that constant: Algorithm 5 has a gap of at most 8192
 // (L^2/lambda) (d/(beta T)^2 + 1/T). At the centre it is at most L^2/(2 lambda), so this says nothing below
 // 16,384 steps; a plan evaluates Lemma T of docs/proofs/resque.md.
-func PaperGap(lipschitz, lambda, d, beta, steps float64) float64 {
+func paperGap(lipschitz, lambda, d, beta, steps float64) float64 {
 	return paperStrong * lipschitz * lipschitz / lambda * (d/(beta*steps*beta*steps) + 1/steps)
 }

@@ -17,7 +17,7 @@ func close(t *testing.T, what string, got, want, relative float64) {
 
 // Theorem 3 with C = 1 at a million records.
 func TestPaperParameters(t *testing.T) {
-	p := NewPaper(1e6, 10, 1, 1e-6)
+	p := newPaper(1e6, 10, 1, 1e-6)
 	for _, c := range []struct {
 		what      string
 		got, want float64
@@ -25,7 +25,7 @@ func TestPaperParameters(t *testing.T) {
 		{"beta", p.Beta, .0097369}, {"iterations", p.Iterations, 7887.4}, {"T1", p.T1, 20.852}, {"T2", p.T2, 148.95}, {"T3", p.T3, 287.10}, {"noise", p.Noise, 8.0506e-7}, {"probes", p.Probes, 15.2005}, {"copies", p.Copies, 253.57}} {
 		close(t, c.what, c.got, c.want, 1e-4)
 	}
-	if NewPaper(1e4, 10, 1, 1e-6).Error < 1 {
+	if newPaper(1e4, 10, 1, 1e-6).Error < 1 {
 		t.Error("ten thousand records: want a vacuous error")
 	}
 }

@@ -153,7 +153,7 @@ func enough(p Public, a *accounting.Accountant) string {
 }
 
 // A Result holds all that a run may publish.
-type Result struct {
+type result struct {
 	// Theta is the point. Noisy SGD's is in B(R); that of the others may lie outside by a little, and the bound is
 	// for it as it is.
 	Theta []float64
@@ -166,20 +166,20 @@ type Result struct {
 // Fit learns from at most N records. A nil entropy is the system's; any other is for tests and simulations. The
 // error holds nothing of the records. A context that is done ends the run between two steps, with nothing released
 // but noisy steps in memory, and with its error.
-func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (Result, error) {
+func (p Plan) Fit(ctx context.Context, data Data, entropy rand.Source) (result, error) {
 	if p.Rounds == 0 {
-		return Result{}, fmt.Errorf("fit: want a plan that NewPlan made")
+		return result{}, fmt.Errorf("fit: want a plan that NewPlan made")
 	}
 	r, err := newRecords(data, p.Public)
 	if err != nil {
-		return Result{}, err
+		return result{}, err
 	}
 	if entropy == nil {
 		entropy = randomizer.NewEntropy()
 	}
 	theta, book, err := p.method.run(ctx, p.Public, r, entropy)
 	if err != nil {
-		return Result{}, err
+		return result{}, err
 	}
-	return Result{Theta: theta, Cost: book.cost(), Rounds: p.Rounds}, nil
+	return result{Theta: theta, Cost: book.cost(), Rounds: p.Rounds}, nil
 }

@@ -118,11 +118,11 @@ func newCost(eps, delta float64) Cost {
 
 // String returns the figures, each with its adjacency.
 func (c Cost) String() string {
-	return fmt.Sprintf("epsilon %s, delta %s for one record more or less; %s for one replaced", upper(c.Epsilon, 6), upper(c.Delta, 3), c.Replaced())
+	return fmt.Sprintf("epsilon %s, delta %s for one record more or less; %s for one replaced", upper(c.Epsilon, 6), upper(c.Delta, 3), c.replaced())
 }
 
-// Replaced returns the text of ReplaceEpsilon and ReplaceDelta, both rounded up.
-func (c Cost) Replaced() string {
+// replaced returns the text of ReplaceEpsilon and ReplaceDelta, both rounded up.
+func (c Cost) replaced() string {
 	return fmt.Sprintf("epsilon %s, delta %s", upper(c.ReplaceEpsilon, 6), upper(c.ReplaceDelta, 3))
 }
 

@@ -13,7 +13,7 @@ func TestCostsArePrintedUpwards(t *testing.T) {
 	for _, eps := range []float64{0.99923744, 0.9992371, 1, 0.49999999, 0.1, 4.99999951, 3} {
 		c := newCost(eps, 1e-6)
 		var e, d string
-		if _, err := fmt.Sscanf(c.Replaced(), "epsilon %s delta %s", &e, &d); err != nil {
+		if _, err := fmt.Sscanf(c.replaced(), "epsilon %s delta %s", &e, &d); err != nil {
 			t.Fatal(err)
 		}
 		for _, printed := range []struct {

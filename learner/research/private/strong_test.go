@@ -70,7 +70,7 @@ func TestAlgorithm5Gap(t *testing.T) {
 				t.Errorf("D_%d = %v, then %v with E = %v, from a distance of %v", i, gaps[i], gaps[i+1], E(c), distances[i])
 			}
 		}
-		if gaps[k] > 8*E(factor(T, beta))*(1+1e-9) || gaps[k] > PaperGap(1, lambda, d, beta, T)*(1+1e-9) {
+		if gaps[k] > 8*E(factor(T, beta))*(1+1e-9) || gaps[k] > paperGap(1, lambda, d, beta, T)*(1+1e-9) {
 			t.Errorf("a gap of %v", gaps[k])
 		}
 	})

@@ -7,9 +7,9 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Subproblems solves the subproblems of BallAccel, min over ||x - y|| <= r of F(x) + (lambda/2)||x - y||^2,
+// subproblems solves the subproblems of BallAccel, min over ||x - y|| <= r of F(x) + (lambda/2)||x - y||^2,
 // with minimizer xhat.
-type Subproblems interface {
+type subproblems interface {
 	// Distance returns ||xhat - y|| within r/17: a line-search oracle, of which nothing but that is wanted.
 	Distance(ctx context.Context, y []float64, lambda float64) (float64, error)
 	// Solve returns a point whose gap is at most phi in expectation (a ball-optimization oracle), and one with mean
@@ -78,7 +78,7 @@ func (o Outer) Strengths() (least, most float64) {
 
 // Run takes steps from the origin. It returns where they end, and the number of those whose strength was searched,
 // was the least, and was not found.
-func (o Outer) Run(ctx context.Context, dim int, s Subproblems) (x []float64, counts [3]int, err error) {
+func (o Outer) Run(ctx context.Context, dim int, s subproblems) (x []float64, counts [3]int, err error) {
 	return o.plan().run(ctx, dim, s)
 }
 
@@ -93,7 +93,7 @@ const (
 
 // run takes steps until A >= 2 R^2/gap, after at most 4 sqrt(kappa R/r) + 1 steps, or until the limit; counts
 // are by the kind of step.
-func (f ballPlan) run(ctx context.Context, dim int, s Subproblems) (x []float64, counts [3]int, err error) {
+func (f ballPlan) run(ctx context.Context, dim int, s subproblems) (x []float64, counts [3]int, err error) {
 	x, v := make([]float64, dim), make([]float64, dim)
 	var acc accelerator
 	lambda := f.least

@@ -39,8 +39,8 @@ type exact struct {
 	gradient Exact
 }
 
-// NewExact makes an oracle of a function of that many numbers.
-func NewExact(dim int, gradient Exact) Oracle { return exact{dim, gradient} }
+// newExact makes an oracle of a function of that many numbers.
+func newExact(dim int, gradient Exact) Oracle { return exact{dim, gradient} }
 
 // rows is the oracle of the mean of a loss over rows.
 type rows struct {

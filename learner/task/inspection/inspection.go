@@ -30,7 +30,7 @@ type Report struct {
 	// ClippedShare is the share of the valid rows whose features are longer than NormBound and are scaled down to it.
 	ClippedShare float64   `json:"clipped_share"`
 	NormBound    float64   `json:"norm_bound"`
-	Norms        Quantiles `json:"norm_quantiles"` // of the features of valid rows before that, the intercept left out
+	Norms        quantiles `json:"norm_quantiles"` // of the features of valid rows before that, the intercept left out
 
 	// Labels counts the declared classes, or labels in the quarters of their declared range.
 	Labels map[string]int `json:"labels"`
@@ -44,7 +44,7 @@ type Report struct {
 	Deviations           float64 `json:"order_deviations"`
 	Ordered              bool    `json:"ordered"`
 
-	First []BadRow `json:"first_invalid"` // the first few invalid rows
+	First []badRow `json:"first_invalid"` // the first few invalid rows
 
 	// Unknown are columns of the task that no event has, where events name their fields (jsonl): typed wrong, or always missing.
 	Unknown []string `json:"unknown_columns,omitempty"`
@@ -66,16 +66,16 @@ type Column struct {
 	Unlisted int `json:"unlisted"` // words outside the vocabulary that are dropped or count as another one
 }
 
-// Quantiles are quantiles of norms; all are 0 without a valid row.
-type Quantiles struct {
+// quantiles are quantiles of norms; all are 0 without a valid row.
+type quantiles struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
 	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
 }
 
-// A BadRow gives the place of an invalid row and the reason, and none of its contents.
-type BadRow struct {
+// A badRow gives the place of an invalid row and the reason, and none of its contents.
+type badRow struct {
 	File   string `json:"file,omitempty"`
 	Line   int64  `json:"line"`
 	Column string `json:"column,omitempty"`
@@ -145,7 +145,7 @@ type counter struct {
 }
 
 func newCounter(spec *task.Spec, m *task.FeatureMap) *counter {
-	c := &counter{features: m, order: newOrder(len(m.Classes())), advice: adviceOf(spec), Report: Report{Task: spec.Name, NormBound: m.Longest(), Labels: map[string]int{}, First: []BadRow{}}}
+	c := &counter{features: m, order: newOrder(len(m.Classes())), advice: adviceOf(spec), Report: Report{Task: spec.Name, NormBound: m.Longest(), Labels: map[string]int{}, First: []badRow{}}}
 	for _, name := range m.Schema().Columns {
 		c.Columns = append(c.Columns, Column{Name: name})
 	}
@@ -170,7 +170,7 @@ func newCounter(spec *task.Spec, m *task.FeatureMap) *counter {
 func (c *counter) invalid(bad *task.RowError) {
 	c.Rows++
 	if c.Invalid++; len(c.First) < named {
-		c.First = append(c.First, BadRow{File: bad.File, Line: bad.Line, Column: bad.Column, Reason: bad.Reason})
+		c.First = append(c.First, badRow{File: bad.File, Line: bad.Line, Column: bad.Column, Reason: bad.Reason})
 	}
 }
 
@@ -220,7 +220,7 @@ func (c *counter) report() *Report {
 	if n := len(c.norms); n > 0 {
 		slices.Sort(c.norms)
 		at := func(q float64) float64 { return c.norms[int(math.Ceil(q*float64(n)))-1] }
-		c.Norms = Quantiles{at(0.5), at(0.9), at(0.99), at(1)}
+		c.Norms = quantiles{at(0.5), at(0.9), at(0.99), at(1)}
 		longer := n - upTo(c.norms, c.NormBound*(1+1e-12)) // rounding may put a norm above the bound
 		c.ClippedShare = float64(longer) / float64(n)
 	}

@@ -61,8 +61,8 @@ func TestReport(t *testing.T) {
 	}
 	want := &Report{Task: "t", Rows: 9, Invalid: 6, ClippedShare: 1. / 3, NormBound: 1.6,
 		Columns: []Column{{"height", 1, 0, 2, 0}, {"age", 1, 1, 1, 0}, {"colour", 3, 0, 0, 0}, {"other", 0, 0, 1, 1}, {"kind", 2, 0, 1, 0}},
-		Norms:   Quantiles{math.Sqrt2, math.Sqrt(3), math.Sqrt(3), math.Sqrt(3)}, Labels: map[string]int{"no": 2, "yes": 1}, LabelNames: []string{"no", "yes"},
-		First: []BadRow{{Line: 5, Column: "height", Reason: "not a finite number"}, {Line: 6, Column: "kind", Reason: "not one of the declared labels"},
+		Norms:   quantiles{math.Sqrt2, math.Sqrt(3), math.Sqrt(3), math.Sqrt(3)}, Labels: map[string]int{"no": 2, "yes": 1}, LabelNames: []string{"no", "yes"},
+		First: []badRow{{Line: 5, Column: "height", Reason: "not a finite number"}, {Line: 6, Column: "kind", Reason: "not one of the declared labels"},
 			{Line: 7, Reason: "2 fields, want 5"}, {Line: 8, Column: "kind", Reason: "not one of the declared labels"}, {Line: 9, Column: "colour", Reason: "not in the vocabulary"}}}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v\nwant %+v", r, want)

@@ -15,7 +15,7 @@ import (
 // Defaults of a Policy.
 const (
 	DefaultMaxRefunds = 8  // further rounds that an uncounted event may join, if it can pay for them
-	DefaultMaxReports = 64 // reports that are made of one event, over all rounds and attempts
+	defaultMaxReports = 64 // reports that are made of one event, over all rounds and attempts
 )
 
 // A Policy decides which tasks a device agrees to. The zero Policy takes every task whose own plan keeps its own
@@ -77,7 +77,7 @@ type Policy struct {
 	// counts phases.
 	MaxRefunds *uint32
 	// MaxReports bounds the reports that are made of one event, one for each attempt at each round that it joined;
-	// unset is DefaultMaxReports. Repeating a publish that was not answered makes no further report, and each
+	// unset is defaultMaxReports. Repeating a publish that was not answered makes no further report, and each
 	// round of an interactive phase after the first allows one more.
 	MaxReports *uint32
 }
@@ -143,7 +143,7 @@ func (p Policy) Refunds() uint32 {
 // Reports returns MaxReports, or its default.
 func (p Policy) Reports() uint32 {
 	if p.MaxReports == nil {
-		return DefaultMaxReports
+		return defaultMaxReports
 	}
 	return *p.MaxReports
 }

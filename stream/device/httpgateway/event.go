@@ -16,20 +16,20 @@ import (
 	"github.com/panlearn/panlearn/stream/device/consent"
 )
 
-// MaxKey is the length of the longest key, in bytes.
-const MaxKey = task.MaxKey
+// maxKey is the length of the longest key, in bytes.
+const maxKey = task.MaxKey
 
 // A poster whose key can be read takes part, so what else is wrong with a body makes its event invalid, and is
 // told locally.
 var (
-	errNoKey  = fmt.Errorf("the body has no member key at the top level of a JSON object, a string of 1 to %d bytes", MaxKey)
+	errNoKey  = fmt.Errorf("the body has no member key at the top level of a JSON object, a string of 1 to %d bytes", maxKey)
 	errLarge  = errors.New("the body is too large")
 	errObject = errors.New("the body is not one JSON object with the members key and event alone, each once; of a task that protects people, key and events")
 )
 
 // readRequest reads a body to its end, of which it holds no more than most bytes, or of a larger one up to its key.
 func readRequest(in io.Reader, most int64) (key string, body []byte, err error) {
-	scan := source.Member{Name: "key", Most: MaxKey}
+	scan := source.Member{Name: "key", Most: maxKey}
 	var part [16 << 10]byte
 	large := false
 	for err == nil && !(large && scan.Key() != "") {

@@ -21,7 +21,7 @@ import (
 // Defaults of Config.
 const (
 	DefaultRate       = 200
-	DefaultMaxBody    = 1 << 20
+	defaultMaxBody    = 1 << 20
 	DefaultMaxWaiting = 1 << 16
 )
 
@@ -33,7 +33,7 @@ const MinToken = 16
 const Source = "http"
 
 // A Publisher has the methods of a device.Device that a gateway uses.
-type Publisher interface {
+type publisher interface {
 	Agreement(ctx context.Context) (*consent.Agreement, error)
 	PublishFunc(ctx context.Context, key participation.Key, e func() convex.Example) (device.Outcome, error)
 	PublishBlockFunc(ctx context.Context, key participation.Key, rows int, work func() []convex.Example) (device.Outcome, error)
@@ -41,7 +41,7 @@ type Publisher interface {
 
 // A Config configures a Gateway. Device and Store are required, and one of Token and NoToken.
 type Config struct {
-	Device Publisher
+	Device publisher
 	Store  *Store // the client's
 	// Token must be in every request, as "Authorization: Bearer TOKEN"; it has at least MinToken bytes.
 	Token string
@@ -49,7 +49,7 @@ type Config struct {
 	NoToken bool
 
 	Rate    float64 // events a second that are taken on average, and at once; default DefaultRate
-	MaxBody int64   // bytes of a request that are held, or as many as the declared events of a person may have; the event of a larger one is invalid, as is one larger than its declared shape. Default DefaultMaxBody
+	MaxBody int64   // bytes of a request that are held, or as many as the declared events of a person may have; the event of a larger one is invalid, as is one larger than its declared shape. Default defaultMaxBody
 	// MaxWaiting bounds the events without an outcome: those that wait for a round, and those of a round that is
 	// not closed. If a round takes more than that from this gateway, it does not fill. Default DefaultMaxWaiting.
 	MaxWaiting int
@@ -76,7 +76,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Rate = DefaultRate
 	}
 	if c.MaxBody == 0 {
-		c.MaxBody = DefaultMaxBody
+		c.MaxBody = defaultMaxBody
 	}
 	if c.MaxWaiting == 0 {
 		c.MaxWaiting = DefaultMaxWaiting

@@ -25,8 +25,8 @@ import (
 //go:embed openapi.json
 var openAPI []byte // the description of the interface, version 3.1
 
-// MaxWait is the longest that a request may ask to wait for.
-const MaxWait = 30 * time.Second
+// maxWait is the longest that a request may ask to wait for.
+const maxWait = 30 * time.Second
 
 // defaultWait is the time that a request waits if it names none.
 const defaultWait = 5 * time.Second
@@ -207,7 +207,7 @@ func patience(r *http.Request) (wait time.Duration, outcome bool, err error) {
 	query := r.URL.Query()
 	if text := query.Get("wait"); text != "" {
 		seconds, err := strconv.ParseUint(text, 10, 16)
-		if wait = time.Duration(seconds) * time.Second; err != nil || wait > MaxWait {
+		if wait = time.Duration(seconds) * time.Second; err != nil || wait > maxWait {
 			return 0, false, errors.New("wait: want a whole number of seconds from 0 to 30")
 		}
 	}

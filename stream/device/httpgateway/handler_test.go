@@ -341,7 +341,7 @@ func FuzzEvents(f *testing.F) {
 			}
 		}
 		key, body, err := readRequest(bytes.NewReader(event), 1<<10)
-		if err != nil || len(body) > 1<<10 || len(key) > MaxKey {
+		if err != nil || len(body) > 1<<10 || len(key) > maxKey {
 			t.Error("not read as it is")
 		}
 		_, _ = parseEvent(body, 1<<9)

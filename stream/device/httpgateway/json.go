@@ -16,8 +16,8 @@ type JSON struct {
 	unfit  atomic.Uint64
 }
 
-// NewJSON returns the JSON of a task that a client agreed to. It refuses what a gateway refuses, see [Check].
-func NewJSON(a *consent.Agreement, log *slog.Logger) (*JSON, error) {
+// newJSON returns the JSON of a task that a client agreed to. It refuses what a gateway refuses, see [Check].
+func newJSON(a *consent.Agreement, log *slog.Logger) (*JSON, error) {
 	j := &JSON{log: log}
 	if j.log == nil {
 		j.log = slog.New(slog.DiscardHandler)

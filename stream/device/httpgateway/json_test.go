@@ -13,7 +13,7 @@ func TestJSONNeverFails(t *testing.T) {
 	w := newWorld(t, columns, nil)
 	defer w.gateway.Close()
 	var log bytes.Buffer
-	j, err := NewJSON(w.agreement, slog.New(slog.NewTextHandler(&log, nil)))
+	j, err := newJSON(w.agreement, slog.New(slog.NewTextHandler(&log, nil)))
 	must(t, err)
 	mapped := 0
 	j.mapper.onMap = func() { mapped++ }

@@ -120,11 +120,11 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 	if got := d.Parts.Schemas["Answer"].Properties["outcome"].Enum; !slices.Equal(got, outcomes) {
 		t.Errorf("outcomes %v, want %v", got, outcomes)
 	}
-	if got := d.Parts.Schemas["Event"].Properties["key"].MaxLength; got != MaxKey {
-		t.Errorf("keys of %d, want %d", got, MaxKey)
+	if got := d.Parts.Schemas["Event"].Properties["key"].MaxLength; got != maxKey {
+		t.Errorf("keys of %d, want %d", got, maxKey)
 	}
 	wait := d.Paths["/v1/events"]["post"].Parameters[0]
-	if wait.Name != "wait" || wait.Schema.Maximum == nil || float64(*wait.Schema.Maximum) != MaxWait.Seconds() || wait.Schema.Default != defaultWait.Seconds() {
+	if wait.Name != "wait" || wait.Schema.Maximum == nil || float64(*wait.Schema.Maximum) != maxWait.Seconds() || wait.Schema.Default != defaultWait.Seconds() {
 		t.Errorf("wait: %+v", wait)
 	}
 	for _, value := range d.Paths["/v1/events"]["post"].Parameters[1].Schema.Enum {

@@ -41,7 +41,7 @@ type Charge struct {
 // composes by addition whatever the order, and though later tasks may depend on earlier ones.
 func Spent(charges []Charge, now time.Time, period time.Duration) (epsilon, delta float64) {
 	for _, c := range charges {
-		if c.Standing == 0 || !c.Within(now, period) {
+		if c.Standing == 0 || !c.within(now, period) {
 			continue
 		}
 		epsilon, delta = addUp(epsilon, c.Epsilon), addUp(delta, c.Delta)
@@ -49,9 +49,9 @@ func Spent(charges []Charge, now time.Time, period time.Duration) (epsilon, delt
 	return epsilon, delta
 }
 
-// Within reports whether a charge counts in the period that ends now. An open or lost charge counts whatever its
+// within reports whether a charge counts in the period that ends now. An open or lost charge counts whatever its
 // age.
-func (c Charge) Within(now time.Time, period time.Duration) bool {
+func (c Charge) within(now time.Time, period time.Duration) bool {
 	return period == 0 || c.Open > 0 || c.Lost || now.Sub(c.At) <= period
 }
 
@@ -158,5 +158,5 @@ func ReadStatement(l Ledger, clock time.Time, period time.Duration) (Statement, 
 
 // Counts reports whether a charge belongs to the period that ends at the statement's time.
 func (s Statement) Counts(c Charge, period time.Duration) bool {
-	return c.Standing > 0 && c.Within(s.Time, period)
+	return c.Standing > 0 && c.within(s.Time, period)
 }

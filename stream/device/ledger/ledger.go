@@ -3,7 +3,7 @@
 //
 // A client charges before it publishes ([Add]), and records later that outcomes are known ([Settle]); nothing is given
 // back. [Spent] sums up charges, as upper bounds; the policy decides which sums are too much (package consent). A
-// [Ledger] keeps the charges: in a file (package filestore), or in [Memory].
+// [Ledger] keeps the charges: in a file (package filestore), or in [memory].
 package ledger
 
 import (
@@ -54,17 +54,17 @@ func LaterOf(last, clock time.Time) time.Time {
 }
 
 // A Memory is a Ledger that a process loses with its memory: for simulations and tests.
-type Memory struct {
+type memory struct {
 	mu       sync.Mutex
 	clock    time.Time
 	accounts map[participation.Key][]Charge
 }
 
 // NewMemory returns an empty ledger.
-func NewMemory() *Memory { return &Memory{accounts: make(map[participation.Key][]Charge)} }
+func NewMemory() *memory { return &memory{accounts: make(map[participation.Key][]Charge)} }
 
 // Update implements Ledger.
-func (l *Memory) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]Charge) error) error {
+func (l *memory) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]Charge) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := LaterOf(l.clock, clock)
@@ -83,7 +83,7 @@ func (l *Memory) Update(clock time.Time, accounts []participation.Key, edit func
 }
 
 // Accounts implements Ledger.
-func (l *Memory) Accounts() iter.Seq2[Account, error] {
+func (l *memory) Accounts() iter.Seq2[Account, error] {
 	return func(yield func(Account, error) bool) {
 		l.mu.Lock()
 		all := maps.Clone(l.accounts)
@@ -98,7 +98,7 @@ func (l *Memory) Accounts() iter.Seq2[Account, error] {
 }
 
 // Clock implements Ledger.
-func (l *Memory) Clock() (time.Time, error) {
+func (l *memory) Clock() (time.Time, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.clock, nil

@@ -91,7 +91,7 @@ func TestDoctorOfLostRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, text := finding(t, examineAll(t, c, task, Expect{}), "streams")
-		if got != Failure || strings.Contains(text, "learner provision") || !strings.Contains(text, task.Name(stream.Batches)+": "+ErrLost.Error()) {
+		if got != Failure || strings.Contains(text, "learner provision") || !strings.Contains(text, task.Name(stream.Batches)+": "+errLost.Error()) {
 			t.Errorf("%s is gone of a task that has begun: %s %q", task.Name(s), got, text)
 		}
 	}

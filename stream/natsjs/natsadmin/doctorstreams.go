@@ -58,7 +58,7 @@ func (e *examination) streams(ctx context.Context) {
 			"If the task had begun, the broker lost it, and provisioning helps nobody: docs/how-to/runbook.md, the broker lost records", e.task)
 		return
 	default:
-		if _, err := lostOf(ctx, e.Conn, e.task); errors.Is(err, ErrLost) {
+		if _, err := lostOf(ctx, e.Conn, e.task); errors.Is(err, errLost) {
 			e.find("streams", Failure, "%v", err)
 			break
 		}

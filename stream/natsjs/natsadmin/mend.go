@@ -13,14 +13,14 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// ErrLost means that the broker lost a stream of a task that has begun, and with it the records that decide its
+// errLost means that the broker lost a stream of a task that has begun, and with it the records that decide its
 // rounds.
-var ErrLost = errors.New("the broker lost what decides rounds of a task that has begun, and an empty stream in its place could decide them again: " +
+var errLost = errors.New("the broker lost what decides rounds of a task that has begun, and an empty stream in its place could decide them again: " +
 	"put the broker's copy back, or take the snapshot and begin a task of another name (docs/how-to/runbook.md, the broker lost records)")
 
 // Mend makes again those streams of a begun task that the broker lost and the task can do without: the stream of
 // reports, which is lost with the server if it is kept in memory, its consumer, and the leases. It returns the names
-// of what it made; their former content is lost. For a missing stream of records it returns ErrLost, also if all of
+// of what it made; their former content is lost. For a missing stream of records it returns errLost, also if all of
 // them are missing: the caller knows that the task has begun. Sequences of reports never restart: they go on above all
 // that devices were told, so that a cutoff of an open attempt counts no report that was not opened.
 func Mend(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) (made []string, err error) {
@@ -64,9 +64,9 @@ func Mend(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) (mad
 // records are the streams that decide a task's rounds.
 var records = []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches}
 
-func lost(gone []string) error { return fmt.Errorf("%s: %w", strings.Join(gone, ", "), ErrLost) }
+func lost(gone []string) error { return fmt.Errorf("%s: %w", strings.Join(gone, ", "), errLost) }
 
-// lostOf reports whether a task has begun, and returns ErrLost if it has and a stream of its records is gone.
+// lostOf reports whether a task has begun, and returns errLost if it has and a stream of its records is gone.
 func lostOf(ctx context.Context, c *natsjs.Conn, task stream.Task) (begun bool, err error) {
 	var gone []string
 	for _, s := range records {

@@ -18,7 +18,7 @@ import (
 // Provision creates the streams and the consumer of a task where they are missing. What is there already is left as it
 // is; where a guarantee would not hold on it, that is an error that names the settings. It may be called again, and
 // tries until ctx ends where a cluster has no leader or too few of its servers. A stream that holds what decides
-// rounds and is missing under a task that has begun is ErrLost, and is not made again. Where it fails, it removes what
+// rounds and is missing under a task that has begun is errLost, and is not made again. Where it fails, it removes what
 // it made, and nothing else.
 func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) error {
 	if _, err := stream.ParseTask(string(task)); err != nil {

@@ -16,9 +16,9 @@ import (
 const (
 	DefaultReportBytes   = 256 << 20
 	MostReportBytes      = 1 << 30 // of a stream in files whose size follows from its reports
-	DefaultMaxAge        = 24 * time.Hour
-	DefaultAckWait       = 5 * time.Second
-	DefaultMaxAckPending = 4096
+	defaultMaxAge        = 24 * time.Hour
+	defaultAckWait       = 5 * time.Second
+	defaultMaxAckPending = 4096
 )
 
 // minPerSubject is the least limit of one attempt's reports, storedRoom about what the server stores with each:
@@ -62,9 +62,9 @@ func (o *Options) validate() error {
 	}
 	o.Replicas = cmp.Or(o.Replicas, 1)
 	o.MaxReportBytes = cmp.Or(o.MaxReportBytes, o.reportBytes())
-	o.MaxAge = cmp.Or(o.MaxAge, DefaultMaxAge)
-	o.AckWait = cmp.Or(o.AckWait, DefaultAckWait)
-	o.MaxAckPending = cmp.Or(o.MaxAckPending, DefaultMaxAckPending)
+	o.MaxAge = cmp.Or(o.MaxAge, defaultMaxAge)
+	o.AckWait = cmp.Or(o.AckWait, defaultAckWait)
+	o.MaxAckPending = cmp.Or(o.MaxAckPending, defaultMaxAckPending)
 	// Reports of one attempt, of one user each, leave half of the stream to the next one's; a few have to fit in any
 	// case. Bundles are fewer and, a user, smaller, so that a limit by their size would refuse single reports while
 	// the stream is nearly empty.
