@@ -92,7 +92,8 @@ func TestAlertsAreComplete(t *testing.T) {
 		if r.Annotations["summary"] == "" || r.Annotations["action"] == "" {
 			t.Errorf("%s: want a summary and an action", r.Alert)
 		}
-		fires := regexp.MustCompile(`alertname: ` + r.Alert + `\n +exp_alerts:\n +- exp_labels: \{severity: ` + r.Labels["severity"])
+		fires := regexp.MustCompile(`alertname: ` + r.Alert + `\n +exp_alerts:\n +- exp_labels: \{severity: ` +
+			r.Labels["severity"])
 		if !fires.Match(tests) {
 			t.Errorf("%s: no test in which it fires", r.Alert)
 		}
@@ -122,7 +123,8 @@ func TestInhibitions(t *testing.T) {
 	}
 	names := regexp.MustCompile(`Panlearn\w+`)
 	for i, r := range file.Rules {
-		sources, targets := names.FindAllString(strings.Join(r.Sources, " "), -1), names.FindAllString(strings.Join(r.Targets, " "), -1)
+		sources, targets := names.FindAllString(strings.Join(r.Sources, " "), -1),
+			names.FindAllString(strings.Join(r.Targets, " "), -1)
 		for _, name := range append(slices.Clone(sources), targets...) {
 			if !slices.Contains(known, name) {
 				t.Errorf("rule %d: no alert is called %s", i+1, name)
@@ -182,7 +184,8 @@ func TestPromtool(t *testing.T) {
 	// Where promtool fails for another reason than the rules, the test above would be vacuous.
 	if _, err := exec.LookPath("promtool"); err == nil {
 		broken := filepath.Join(t.TempDir(), "broken.yml")
-		if err := os.WriteFile(broken, []byte("groups: [{name: a, rules: [{alert: A, expr: 'rate(x)'}]}]\n"), 0o600); err != nil {
+		if err := os.WriteFile(broken, []byte("groups: [{name: a, rules: [{alert: A, expr: 'rate(x)'}]}]\n"),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		if out, err := exec.CommandContext(t.Context(), "promtool", "check", "rules", broken).CombinedOutput(); err == nil {

@@ -58,7 +58,8 @@ func TestComposeIsClosed(t *testing.T) {
 			}
 		}
 		for _, v := range s.Volumes {
-			if role, isSecret := strings.CutPrefix(v, "secrets-"); isSecret && name != "setup" && name != "provision" && name != "retain" && !strings.HasPrefix(role, name+":") {
+			if role, isSecret := strings.CutPrefix(v, "secrets-"); isSecret && name != "setup" && name != "provision" &&
+				name != "retain" && !strings.HasPrefix(role, name+":") {
 				t.Errorf("%s mounts %s", name, v)
 			}
 		}
@@ -88,7 +89,8 @@ func TestComposeSchema(t *testing.T) {
 	if out, err := config(nameless); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if out, err := config(strings.Replace(nameless, "cap_drop:", "cap_drip:", 1)); err == nil || !strings.Contains(string(out), "cap_drip") {
+	if out, err := config(strings.Replace(nameless, "cap_drop:", "cap_drip:", 1)); err == nil ||
+		!strings.Contains(string(out), "cap_drip") {
 		t.Errorf("an unknown key passes: %v\n%s", err, out)
 	}
 }
@@ -129,7 +131,8 @@ func TestScrapeTargets(t *testing.T) {
 			t.Errorf("%s scrapes nothing", job.JobName)
 		}
 		// compose up --scale stage=2: a static target would be one of the two, another one each time.
-		if job.JobName == "panlearn-stage" && (len(job.DNS) != 1 || job.DNS[0].Type != "A" || len(job.Relabel) != 1 || job.Relabel[0].Target != "instance") {
+		if job.JobName == "panlearn-stage" && (len(job.DNS) != 1 || job.DNS[0].Type != "A" || len(job.Relabel) != 1 ||
+			job.Relabel[0].Target != "instance") {
 			t.Errorf("%s: want each address of the service, named as an instance: %+v", job.JobName, job)
 		}
 		for _, target := range targets {
@@ -138,7 +141,8 @@ func TestScrapeTargets(t *testing.T) {
 			if !found {
 				t.Errorf("%s: no service %s", job.JobName, host)
 			}
-			if strings.HasPrefix(job.JobName, "panlearn-") && (!slices.Contains(s.Command, "0.0.0.0:"+port) || job.JobName != "panlearn-"+host) {
+			if strings.HasPrefix(job.JobName, "panlearn-") && (!slices.Contains(s.Command, "0.0.0.0:"+port) ||
+				job.JobName != "panlearn-"+host) {
 				t.Errorf("%s: %s does not serve at %s: %v", job.JobName, host, port, s.Command)
 			}
 		}

@@ -93,8 +93,10 @@ func TestBuildContext(t *testing.T) {
 			t.Errorf("%s is part of the commands and does not enter the build", f)
 		}
 	}
-	for _, f := range []string{".git/config", "broker/learner.nk", "broker/admin-key.pem", "broker/admin.env", "broker/panlearn.conf", "state/nats/jetstream/x.blk", "state/LOCK",
-		"state/000004.log", "devices/a9a.participation/x", "demo/learner/LOCK", "events.jsonl", "task.yaml", "deploy/nats/broker/stage.nk", "deploy/nats/site.conf", "learner.key",
+	for _, f := range []string{".git/config", "broker/learner.nk", "broker/admin-key.pem", "broker/admin.env",
+		"broker/panlearn.conf", "state/nats/jetstream/x.blk", "state/LOCK",
+		"state/000004.log", "devices/a9a.participation/x", "demo/learner/LOCK", "events.jsonl", "task.yaml",
+		"deploy/nats/broker/stage.nk", "deploy/nats/site.conf", "learner.key",
 		"internal/dashboard/testdata/axe/package.json", "cmd/learner/main_test.go", "bin/learner"} {
 		if enters(f) {
 			t.Errorf("%s enters the build", f)
@@ -110,7 +112,8 @@ func TestBuildContext(t *testing.T) {
 			return fs.SkipDir
 		}
 		f, _ := filepath.Rel(root, name)
-		if f = filepath.ToSlash(f); !d.IsDir() && enters(f) && !slices.Contains(kinds, path.Ext(f)) && !slices.Contains(wanted, f) {
+		if f = filepath.ToSlash(f); !d.IsDir() && enters(f) && !slices.Contains(kinds, path.Ext(f)) &&
+			!slices.Contains(wanted, f) {
 			t.Errorf("%s enters the build", f)
 		}
 		return nil
@@ -139,16 +142,19 @@ func TestImageVersion(t *testing.T) {
 		}
 	}
 	for _, s := range readCompose(t).Services {
-		if args, _ := s.Build["args"].(map[string]any); (s.Image == "panlearn" || s.Image == "panlearn-setup") && args["VERSION"] == nil {
+		if args, _ := s.Build["args"].(map[string]any); (s.Image == "panlearn" || s.Image == "panlearn-setup") &&
+			args["VERSION"] == nil {
 			t.Errorf("%s is built without a version", s.Image)
 		}
 	}
 	program := filepath.Join(t.TempDir(), "ingest")
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags="+strings.ReplaceAll(flags[1], "$VERSION", "v9.9"), "-o", program, "../cmd/ingest")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags="+strings.ReplaceAll(flags[1], "$VERSION", "v9.9"),
+		"-o", program, "../cmd/ingest")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := exec.CommandContext(t.Context(), program, "version").Output(); err != nil || !strings.HasPrefix(string(out), "panlearn v9.9, ") {
+	if out, err := exec.CommandContext(t.Context(), program, "version").Output(); err != nil ||
+		!strings.HasPrefix(string(out), "panlearn v9.9, ") {
 		t.Errorf("version prints %q (%v)", out, err)
 	}
 }

@@ -41,10 +41,12 @@ func TestDockerfile(t *testing.T) {
 // TestStaticBuild: without cgo, as the image is built, every package has its Go files and none wants C. It compiles
 // nothing.
 func TestStaticBuild(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}}{{if .CgoFiles}} cgo{{end}}", "../cmd/...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{.ImportPath}}{{if .CgoFiles}} cgo{{end}}",
+		"../cmd/...")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Contains(string(out), " cgo\n") || !strings.Contains(string(out), "github.com/cockroachdb/pebble") {
+	if err != nil || strings.Contains(string(out), " cgo\n") ||
+		!strings.Contains(string(out), "github.com/cockroachdb/pebble") {
 		t.Errorf("without cgo: %v\n%s", err, out)
 	}
 }

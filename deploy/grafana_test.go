@@ -70,7 +70,8 @@ func TestDashboardNamesWhatExists(t *testing.T) {
 			for _, problem := range checkNames(target.Expr, known) {
 				t.Errorf("%s, %s: %s", p.Title, target.RefID, problem)
 			}
-			if strings.Contains(target.Expr, "panlearn_") && strings.Count(target.Expr, "panlearn_") != strings.Count(target.Expr, `task=~"$task"`) {
+			if strings.Contains(target.Expr, "panlearn_") &&
+				strings.Count(target.Expr, "panlearn_") != strings.Count(target.Expr, `task=~"$task"`) {
 				t.Errorf("%s, %s: does not select the task everywhere: %s", p.Title, target.RefID, target.Expr)
 			}
 		}
@@ -125,7 +126,8 @@ func TestPanelsExplainThemselves(t *testing.T) {
 	if err == nil {
 		err = yaml.Unmarshal(text, &provisioned)
 	}
-	if err != nil || len(provisioned.Datasources) != 1 || provisioned.Datasources[0]["isDefault"] != true || provisioned.Datasources[0]["type"] != "prometheus" {
+	if err != nil || len(provisioned.Datasources) != 1 || provisioned.Datasources[0]["isDefault"] != true ||
+		provisioned.Datasources[0]["type"] != "prometheus" {
 		t.Errorf("%+v, %v: want one Prometheus, the default", provisioned, err)
 	}
 }
@@ -153,7 +155,8 @@ func TestDashboardQueriesRun(t *testing.T) {
 		return file
 	}
 	var test strings.Builder
-	fmt.Fprintf(&test, "rule_files: [%q, %q]\nevaluation_interval: 1m\ntests:\n- interval: 1m\n  input_series:\n", write("panels.yml", panels.String()), alerts)
+	fmt.Fprintf(&test, "rule_files: [%q, %q]\nevaluation_interval: 1m\ntests:\n- interval: 1m\n  input_series:\n",
+		write("panels.yml", panels.String()), alerts)
 	known := metrics(t)
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		for _, series := range combinations(append([]string{"instance"}, known[name].labels...)) {

@@ -160,7 +160,8 @@ func TestPods(t *testing.T) {
 		for _, c := range append(slices.Clone(spec.InitContainers), spec.Containers...) {
 			where := o.Metadata.Name + "/" + c.Name
 			s := c.SecurityContext
-			if !s.ReadOnlyRootFilesystem || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || !slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
+			if !s.ReadOnlyRootFilesystem || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation ||
+				!slices.Equal(s.Capabilities.Drop, []string{"ALL"}) {
 				t.Errorf("%s: want a root that is read only, no privileges to gain and no capabilities", where)
 			}
 			if c.Resources.Limits["memory"] == "" || c.Resources.Requests["cpu"] == "" || c.Resources.Requests["memory"] == "" {
@@ -174,17 +175,20 @@ func TestPods(t *testing.T) {
 			if len(c.Ports) == 0 {
 				continue
 			}
-			if p := c.Ports[0]; c.Command[len(c.Command)-1] != "0.0.0.0:"+map[int]string{9090: "9090", 9091: "9091"}[p.ContainerPort] {
+			if p := c.Ports[0]; c.Command[len(c.Command)-1] != "0.0.0.0:"+map[int]string{9090: "9090",
+				9091: "9091"}[p.ContainerPort] {
 				t.Errorf("%s: serves at %s, the port is %d", where, c.Command[len(c.Command)-1], p.ContainerPort)
 			}
 			if c.StartupProbe == nil || c.LivenessProbe == nil || c.ReadinessProbe == nil {
 				t.Errorf("%s: want three probes", where)
-			} else if c.LivenessProbe.HTTPGet.Path != "/healthz" || c.ReadinessProbe.HTTPGet.Path != "/readyz" || c.ReadinessProbe.HTTPGet.Port != c.Ports[0].Name {
+			} else if c.LivenessProbe.HTTPGet.Path != "/healthz" || c.ReadinessProbe.HTTPGet.Path != "/readyz" ||
+				c.ReadinessProbe.HTTPGet.Port != c.Ports[0].Name {
 				t.Errorf("%s: probes ask %v and %v", where, c.LivenessProbe.HTTPGet, c.ReadinessProbe.HTTPGet)
 			}
 		}
 	}
-	for _, want := range []string{"StatefulSet learner", "Deployment stage", "Job provision", "CronJob retain", "PodDisruptionBudget stage", "PodDisruptionBudget learner",
+	for _, want := range []string{"StatefulSet learner", "Deployment stage", "Job provision", "CronJob retain",
+		"PodDisruptionBudget stage", "PodDisruptionBudget learner",
 		"NetworkPolicy default-deny", "Namespace panlearn"} {
 		if !slices.Contains(kinds, want) {
 			t.Errorf("no %s", want)
@@ -225,7 +229,8 @@ func TestKustomization(t *testing.T) {
 	if want := len(objects(t)) + 2; made != want { // the two maps
 		t.Errorf("%d objects, want %d", made, want)
 	}
-	if bytes.Contains(out, []byte("image: panlearn\n")) || !bytes.Contains(out, []byte("image: registry.example/panlearn:")) {
+	if bytes.Contains(out, []byte("image: panlearn\n")) ||
+		!bytes.Contains(out, []byte("image: registry.example/panlearn:")) {
 		t.Error("our image is not replaced everywhere")
 	}
 	if regexp.MustCompile(`configMap:\s+name: task\n`).Match(out) {

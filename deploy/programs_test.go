@@ -101,7 +101,8 @@ func TestCommandLines(t *testing.T) {
 		}
 		commands = append(commands, l.args[0]+" "+l.args[1])
 		// The flags are parsed up to --help, which then prints and does nothing else.
-		out, err := exec.CommandContext(t.Context(), path[l.args[0]], append(slices.Clone(l.args[1:]), "--help")...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), path[l.args[0]], append(slices.Clone(l.args[1:]),
+			"--help")...).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "Usage:\n  "+l.args[0]+" "+l.args[1]) {
 			t.Errorf("%s: %s: %v\n%s", l.where, strings.Join(l.args, " "), err, out)
 			continue
@@ -124,7 +125,8 @@ func TestCommandLines(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"learner devca", "learner keygen", "learner provision", "learner run", "ingest keygen", "ingest generate",
+	for _, want := range []string{"learner devca", "learner keygen", "learner provision", "learner run", "ingest keygen",
+		"ingest generate",
 		"ingest shuffle", "ingest publish"} {
 		if !slices.Contains(commands, want) {
 			t.Errorf("no file runs %s: the search for command lines is broken", want)

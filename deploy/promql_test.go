@@ -55,7 +55,8 @@ func metrics(t *testing.T) map[string]metric {
 }
 
 var (
-	ours    = regexp.MustCompile(`((?:rate|increase)\()?\b((?:[a-z_]+:)?panlearn_[a-z_]+(?::[a-z0-9]+)?)\b(?:\{([^}]*)\})?`)
+	ours = regexp.MustCompile(
+		`((?:rate|increase)\()?\b((?:[a-z_]+:)?panlearn_[a-z_]+(?::[a-z0-9]+)?)\b(?:\{([^}]*)\})?`)
 	matcher = regexp.MustCompile(`([a-z_]+) *(?:=|!=)~?`)
 	grouped = regexp.MustCompile(`\b(?:by|on|ignoring|without) *\(([^)]*)\)`)
 )

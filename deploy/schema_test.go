@@ -35,7 +35,8 @@ func typed(t *testing.T, manifest []byte) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "import { %s as K%d } from %q;\nnew K%d(%s);\n", kind, i, fmt.Sprintf("kubernetes-models/%s/%s", version, kind), i, literal)
+		fmt.Fprintf(&b, "import { %s as K%d } from %q;\nnew K%d(%s);\n", kind, i, fmt.Sprintf("kubernetes-models/%s/%s",
+			version, kind), i, literal)
 	}
 }
 
@@ -46,7 +47,8 @@ func TestManifestsHaveTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(modules, "typescript")); err != nil {
-		t.Log("NOT RUN: manifests against Kubernetes' types: npm ci --ignore-scripts in deploy/kubernetes/testdata/schema installs them")
+		t.Log(
+			"NOT RUN: manifests against Kubernetes' types: npm ci --ignore-scripts in deploy/kubernetes/testdata/schema installs them")
 		return
 	}
 	dir := t.TempDir()
@@ -70,7 +72,8 @@ func TestManifestsHaveTypes(t *testing.T) {
 		"nested":   strings.Replace(stage, `"periodSeconds"`, `"periodSecond"`, 1),
 		"mistyped": strings.Replace(stage, `"replicas":2`, `"replicas":"2"`, 1),
 	}
-	args := []string{filepath.Join(modules, "typescript", "bin", "tsc"), "--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext"}
+	args := []string{filepath.Join(modules, "typescript", "bin", "tsc"), "--noEmit", "--strict", "--skipLibCheck",
+		"--module", "nodenext"}
 	for name, text := range programs {
 		broken[name] = text
 	}

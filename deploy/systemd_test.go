@@ -57,7 +57,8 @@ func TestUnits(t *testing.T) {
 	}
 	for name, text := range units(t) {
 		role, _, _ := strings.Cut(name, "@")
-		for _, want := range []string{"User=" + role, "NoNewPrivileges=yes", "ProtectSystem=strict", "LimitCORE=0", "CapabilityBoundingSet="} {
+		for _, want := range []string{"User=" + role, "NoNewPrivileges=yes", "ProtectSystem=strict", "LimitCORE=0",
+			"CapabilityBoundingSet="} {
 			if !strings.Contains(text, "\n"+want+"\n") {
 				t.Errorf("%s: no line %s", name, want)
 			}
@@ -84,7 +85,8 @@ func TestUnits(t *testing.T) {
 		if strings.Contains(start, "127.0.0.1") {
 			t.Errorf("%s: the command line fixes an address, which no instance can change: %s", name, start)
 		}
-		if address := strings.Index(text, "\nEnvironment=PANLEARN_HTTP="); role != "panlearn-publish" && role != "panlearn-retain" && (address < 0 || address > strings.Index(text, "\nEnvironmentFile=")) {
+		if address := strings.Index(text, "\nEnvironment=PANLEARN_HTTP="); role != "panlearn-publish" &&
+			role != "panlearn-retain" && (address < 0 || address > strings.Index(text, "\nEnvironmentFile=")) {
 			t.Errorf("%s: want a default of --http in the environment, before the instance's file", name)
 		}
 	}
@@ -111,15 +113,18 @@ func TestUnitsVerify(t *testing.T) {
 	for name, text := range units(t) {
 		name = strings.Replace(name, "@", "@quickstart", 1)
 		text = strings.ReplaceAll(text, "/usr/local/bin", bin)
-		if timer, err := os.ReadFile(filepath.Join("systemd", strings.Replace(strings.Replace(name, "@quickstart", "@", 1), ".service", ".timer", 1))); err == nil {
+		if timer, err := os.ReadFile(filepath.Join("systemd", strings.Replace(strings.Replace(name, "@quickstart", "@", 1),
+			".service", ".timer", 1))); err == nil {
 			beside := strings.Replace(name, ".service", ".timer", 1)
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil { // which the timer starts
 				t.Fatal(err)
 			}
-			if out, err := verify(beside, strings.ReplaceAll(string(timer), "%i", "quickstart")); err != nil || strings.Contains(out, beside) {
+			if out, err := verify(beside, strings.ReplaceAll(string(timer), "%i", "quickstart")); err != nil ||
+				strings.Contains(out, beside) {
 				t.Errorf("%s: %v\n%s", beside, err, out)
 			}
-			if out, err := verify(beside, strings.Replace(string(timer), "hourly", "hurly", 1)); err == nil && !strings.Contains(out, "hurly") {
+			if out, err := verify(beside, strings.Replace(string(timer), "hourly", "hurly", 1)); err == nil &&
+				!strings.Contains(out, "hurly") {
 				t.Errorf("%s: a time that is none passes: %s", beside, out)
 			}
 		}
@@ -127,7 +132,8 @@ func TestUnitsVerify(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 		// It sees what is wrong.
-		if out, err := verify("broken-"+name, strings.Replace(text, "LimitCORE=", "LimitKORE=", 1)); err == nil && !strings.Contains(out, "LimitKORE") {
+		if out, err := verify("broken-"+name, strings.Replace(text, "LimitCORE=", "LimitKORE=", 1)); err == nil &&
+			!strings.Contains(out, "LimitKORE") {
 			t.Errorf("%s: an unknown setting passes: %s", name, out)
 		}
 	}

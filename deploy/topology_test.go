@@ -80,7 +80,8 @@ func (n *topology) process(p *procs.Programs, service string, more ...string) *p
 // setup runs setup.sh as the service does.
 func (n *topology) setup(p *procs.Programs, users int) {
 	cmd := exec.CommandContext(n.t.Context(), "sh", "setup.sh")
-	cmd.Env = []string{"PATH=" + filepath.Dir(p.Learner) + ":" + os.Getenv("PATH"), "HOME=" + n.dir, "OWNER=", fmt.Sprint("USERS=", users)}
+	cmd.Env = []string{"PATH=" + filepath.Dir(p.Learner) + ":" + os.Getenv("PATH"), "HOME=" + n.dir, "OWNER=",
+		fmt.Sprint("USERS=", users)}
 	for name, value := range n.compose.Services["setup"].Environment {
 		if name != "USERS" {
 			cmd.Env = append(cmd.Env, name+"="+n.inside("setup", value))
@@ -150,7 +151,9 @@ func checkScrape(t *testing.T, prefix string, text []byte) {
 	}
 	later := []string{"panlearn_stage_broker_failures_total"}
 	for _, m := range row.FindAllStringSubmatch(string(doc), -1) {
-		if (strings.HasPrefix(m[1], prefix) || strings.HasPrefix(m[1], "panlearn_broker_") || strings.HasPrefix(m[1], "panlearn_certificate_")) && !slices.Contains(served, m[1]) && !slices.Contains(later, m[1]) {
+		if (strings.HasPrefix(m[1], prefix) || strings.HasPrefix(m[1], "panlearn_broker_") ||
+			strings.HasPrefix(m[1], "panlearn_certificate_")) && !slices.Contains(served, m[1]) &&
+			!slices.Contains(later, m[1]) {
 			t.Errorf("the table has %s, which is not served", m[1])
 		}
 	}
@@ -183,7 +186,8 @@ func TestTopology(t *testing.T) {
 	}
 	local := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
 	n := &topology{t: t, compose: readCompose(t), dir: t.TempDir(),
-		hosts: strings.NewReplacer("nats:4222", local(0), "0.0.0.0:9090", local(2), "0.0.0.0:9091", local(3), "0.0.0.0:9092", local(4), "stage:9091", local(3), "0.0.0.0", "127.0.0.1")}
+		hosts: strings.NewReplacer("nats:4222", local(0), "0.0.0.0:9090", local(2), "0.0.0.0:9091", local(3), "0.0.0.0:9092",
+			local(4), "stage:9091", local(3), "0.0.0.0", "127.0.0.1")}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	start := func(q *procs.Process) *procs.Process {
@@ -201,7 +205,8 @@ func TestTopology(t *testing.T) {
 	}
 	n.setup(p, users)
 	n.setup(p, users) // changes nothing
-	broker := slices.DeleteFunc(n.args("nats", n.compose.Services["nats"].Command), func(a string) bool { return a == "-m" || a == "8222" })
+	broker := slices.DeleteFunc(n.args("nats", n.compose.Services["nats"].Command),
+		func(a string) bool { return a == "-m" || a == "8222" })
 	start(p.Process(t, "nats", p.Server, append(broker, "-p", fmt.Sprint(ports[0]), "-m", fmt.Sprint(ports[1]))...))
 	fewer := fmt.Sprintf("--set=schedule.users=%d", users+7) // and seven to spare
 	done(start(n.process(p, "provision", fewer)))
@@ -223,6 +228,7 @@ func TestTopology(t *testing.T) {
 	text := scrape(ctx, t, local(2))
 	checkScrape(t, "panlearn_learner_", text)
 	if !bytes.Contains(text, []byte(fmt.Sprintf("panlearn_learner_reports_total{task=\"quickstart\"} %d\n", users))) {
-		t.Errorf("the learner did not count %d users:\n%s", users, regexp.MustCompile(`(?m)^panlearn_learner_users.*$`).Find(text))
+		t.Errorf("the learner did not count %d users:\n%s", users,
+			regexp.MustCompile(`(?m)^panlearn_learner_users.*$`).Find(text))
 	}
 }

@@ -12,10 +12,10 @@ type Algorithm interface {
 	Query() method.Query
 	// Step consumes the estimate of the mean gradient at Query().Point. On error the state is unchanged.
 	Step(method.Estimate) error
-	// Skip uses up one step without an estimate. Where the same users answer every round of a phase, a void round has cost them its
-	// share and cannot be asked again of others: it counts against the phase's planned rounds. Query().Step and Done run on, the point
-	// stays as it was, unless the phase is over with it. In a phase of new users a void round is no step, and nobody calls Skip. On
-	// error the state is unchanged.
+	// Skip uses up one step without an estimate. Where the same users answer every round of a phase, a void round has cost
+	// them its share and cannot be asked again of others: it counts against the phase's planned rounds. Query().Step and
+	// Done run on, the point stays as it was, unless the phase is over with it. In a phase of new users a void round is no
+	// step, and nobody calls Skip. On error the state is unchanged.
 	Skip() error
 	// Done reports whether all planned steps were taken.
 	Done() bool
@@ -62,8 +62,8 @@ func ValidationOf(a Algorithm) *method.Validation {
 	return nil
 }
 
-// Announce tells a method that follows a stream at how many users its next round is full, where its caller decides that;
-// others do not listen. Query and the state are then of that round.
+// Announce tells a method that follows a stream at how many users its next round is full, where its caller decides
+// that; others do not listen. Query and the state are then of that round.
 func Announce(a Algorithm, cohort uint64) {
 	switch a := a.(type) {
 	case *method.Practical:

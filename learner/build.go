@@ -51,7 +51,8 @@ func build(plan *wire.Plan) (Algorithm, error) {
 
 // inPractice builds the method of a practical plan.
 func inPractice(plan *wire.Plan) (method.Method, error) {
-	return method.NewPractical(method.PracticalConfig{Problem: *manifest.Practical(plan), Layout: LayoutOf(plan), Continuous: continuous[plan.Continuous]})
+	return method.NewPractical(method.PracticalConfig{Problem: *manifest.Practical(plan), Layout: LayoutOf(plan),
+		Continuous: continuous[plan.Continuous]})
 }
 
 // LayoutOf returns the layout of a practical plan's users.
@@ -120,7 +121,8 @@ func stage(plan *wire.Plan, f *wire.Phase, set convex.Set, continuous wire.Conti
 		eta := c.Descent.GetStepSize()
 		switch continuous {
 		case wire.Continuous_CONTINUOUS_NO:
-			return method.PSGDConfig{Dim: dim, Set: set, Steps: f.Rounds, StepSize: eta, Ridge: plan.Ridge, Mu: c.Descent.GetMu()}, nil
+			return method.PSGDConfig{Dim: dim, Set: set, Steps: f.Rounds, StepSize: eta, Ridge: plan.Ridge,
+				Mu: c.Descent.GetMu()}, nil
 		case wire.Continuous_CONTINUOUS_CONSTANT, wire.Continuous_CONTINUOUS_DECAYING:
 			return method.StreamConfig{Dim: dim, Set: set, Horizon: f.Rounds, StepSize: eta,
 				Decaying: continuous == wire.Continuous_CONTINUOUS_DECAYING, Ridge: plan.Ridge}, nil
@@ -132,7 +134,8 @@ func stage(plan *wire.Plan, f *wire.Phase, set convex.Set, continuous wire.Conti
 			return method.PAGDConfig{Dim: dim, Set: set, Steps: f.Rounds, V: a.GetV(), Mu: a.GetMu(), Ridge: plan.Ridge,
 				Interactive: manifest.RoundsPerUser(plan) > 1}, nil
 		case wire.Continuous_CONTINUOUS_EPOCHS:
-			return method.EpochsConfig{Dim: dim, Set: set, Horizon: f.Rounds, V: a.GetV(), Smoothness: a.GetSmoothness(), Mu: a.GetMu(),
+			return method.EpochsConfig{Dim: dim, Set: set, Horizon: f.Rounds, V: a.GetV(), Smoothness: a.GetSmoothness(),
+				Mu:    a.GetMu(),
 				Ridge: plan.Ridge}, nil
 		}
 	case *wire.Phase_Prox:

@@ -20,7 +20,8 @@ func TestPlansThatBuildNothing(t *testing.T) {
 		return phase(rounds, &wire.Phase{Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: eta}}})
 	}
 	accelerated := func(rounds uint64, v, beta float64) *wire.Phase {
-		return phase(rounds, &wire.Phase{Constants: &wire.Phase_Acceleration{Acceleration: &wire.Acceleration{V: v, Smoothness: beta}}})
+		return phase(rounds, &wire.Phase{Constants: &wire.Phase_Acceleration{Acceleration: &wire.Acceleration{V: v,
+			Smoothness: beta}}})
 	}
 	plan := func(continuous wire.Continuous, phases ...*wire.Phase) *wire.Plan {
 		return &wire.Plan{Continuous: continuous, Set: &wire.Set{Radius: 1}, Phases: phases}
@@ -32,7 +33,8 @@ func TestPlansThatBuildNothing(t *testing.T) {
 		epochs   = wire.Continuous_CONTINUOUS_EPOCHS
 	)
 	for _, p := range []*wire.Plan{
-		plan(ends, descent(3, 1)), plan(ends, accelerated(3, 4, 2), accelerated(3, 4, 2)), plan(epochs, accelerated(3, 4, 2), accelerated(3, 4, 2)),
+		plan(ends, descent(3, 1)), plan(ends, accelerated(3, 4, 2), accelerated(3, 4, 2)), plan(epochs, accelerated(3, 4, 2),
+			accelerated(3, 4, 2)),
 		plan(constant, descent(3, 1)), plan(decaying, descent(3, 1)), plan(epochs, accelerated(3, 4, 2)),
 	} {
 		if _, err := learner.New(p); err != nil {
@@ -48,13 +50,16 @@ func TestPlansThatBuildNothing(t *testing.T) {
 		plan *wire.Plan
 	}{
 		{"phases", nil}, {"phases", plan(ends)}, {"set", torus}, {"scores", scored},
-		{"constants: none", plan(ends, phase(3, &wire.Phase{}))}, {"phase 2: constants: none", plan(ends, descent(3, 1), phase(3, &wire.Phase{}))},
+		{"constants: none", plan(ends, phase(3, &wire.Phase{}))}, {"phase 2: constants: none", plan(ends, descent(3, 1),
+			phase(3, &wire.Phase{}))},
 		{"does not go with", plan(epochs, descent(3, 1))}, {"does not go with", plan(constant, accelerated(3, 4, 2))},
 		{"does not go with", plan(decaying, accelerated(3, 4, 2))}, {"does not go with", plan(9, descent(3, 1))},
 		{"step size", plan(ends, descent(3, 0))}, {"step size", plan(decaying, descent(3, 0))},
 		{"step size", plan(decaying, descent(1<<30, math.MaxFloat64/2))},
-		{"v and smoothness", plan(epochs, accelerated(3, 1, 2))}, {"v: 0", plan(ends, accelerated(3, 4, 2), accelerated(1, 0, 0))},
-		{"steps", plan(ends, accelerated(0, 1, 1))}, {"horizon", plan(constant, descent(0, 1))}, {"horizon", plan(epochs, accelerated(0, 4, 1))},
+		{"v and smoothness", plan(epochs, accelerated(3, 1, 2))},
+		{"v: 0", plan(ends, accelerated(3, 4, 2), accelerated(1, 0, 0))},
+		{"steps", plan(ends, accelerated(0, 1, 1))}, {"horizon", plan(constant, descent(0, 1))},
+		{"horizon", plan(epochs, accelerated(0, 4, 1))},
 	} {
 		if _, err := learner.New(c.plan); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: error %v, want one about %q", c.plan, err, c.want)

@@ -18,7 +18,8 @@ func ExampleAlgorithm() {
 	loss := convex.Squared{}
 	everybody := convex.Example{Value: []float64{0.6, -0.8}, Label: 0.5}
 	proposal, err := planning.MakePlan(planning.Problem{
-		Users: 20000, Dim: 2, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 1.5}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One,
+		Users: 20000, Dim: 2, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 1.5}, Epsilon: 1, Delta: 1e-6,
+		HonestFraction: accounting.One,
 	}.ForLoss(loss, 1, 0.5))
 	if err != nil {
 		fmt.Println(err)

@@ -129,7 +129,8 @@ func TestBallKeepsItsPoles(t *testing.T) {
 func TestBallSendsNonFiniteToTheCentre(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		at := []int64{5, 5, 5}
-		if newBall(Params{ClipNorm: 1, Levels: 4}).snap(at, []float64{1, bad, 1e308}) || at[0] != 0 || at[1] != 0 || at[2] != 0 {
+		if newBall(Params{ClipNorm: 1, Levels: 4}).snap(at, []float64{1, bad, 1e308}) || at[0] != 0 || at[1] != 0 ||
+			at[2] != 0 {
 			t.Errorf("%v: position %v, want the centre and false", bad, at)
 		}
 	}

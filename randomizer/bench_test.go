@@ -21,7 +21,8 @@ func BenchmarkEncode(b *testing.B) {
 	for _, c := range []struct {
 		trials uint32
 		coin   Coin
-	}{{0, Fair}, {9, Fair}, {40, Fair}, {64, Fair}, {1024, Fair}, {9, Fair / 3}, {64, Fair / 3}, {1024, Fair / 3}, {1 << 20, Fair}, {205560000, Fair}} {
+	}{{0, Fair}, {9, Fair}, {40, Fair}, {64, Fair}, {1024, Fair}, {9, Fair / 3}, {64, Fair / 3}, {1024,
+		Fair / 3}, {1 << 20, Fair}, {205560000, Fair}} {
 		b.Run(fmt.Sprintf("b=%d/p=%.4f", c.trials, c.coin.Float()), func(b *testing.B) {
 			v, err := NewVectorSum(Params{Dim: dim, ClipNorm: 1, Levels: 64, Trials: c.trials, Coin: c.coin}, nil)
 			if err != nil {

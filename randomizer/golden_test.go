@@ -20,7 +20,8 @@ const goldenFile = "../docs/vectors/randomizer.json"
 type word uint64
 
 func (w word) MarshalText() ([]byte, error) {
-	return hex.AppendEncode(nil, []byte{byte(w >> 56), byte(w >> 48), byte(w >> 40), byte(w >> 32), byte(w >> 24), byte(w >> 16), byte(w >> 8), byte(w)}), nil
+	return hex.AppendEncode(nil, []byte{byte(w >> 56), byte(w >> 48), byte(w >> 40), byte(w >> 32), byte(w >> 24),
+		byte(w >> 16), byte(w >> 8), byte(w)}), nil
 }
 
 func (w *word) UnmarshalText(text []byte) error {
@@ -74,23 +75,32 @@ type vector struct {
 }
 
 func (g *vector) params() Params {
-	return Params{Dim: g.Dim, ClipNorm: g.ClipNorm, Levels: g.Levels, Trials: g.Trials, Units: g.Units, Minimizer: g.Minimizer, Window: g.Window, Coin: Coin(g.Coin)}
+	return Params{Dim: g.Dim, ClipNorm: g.ClipNorm, Levels: g.Levels, Trials: g.Trials, Units: g.Units,
+		Minimizer: g.Minimizer, Window: g.Window, Coin: Coin(g.Coin)}
 }
 
 func goldenInputs() []vector {
 	seed := hex.EncodeToString([]byte("panlearn golden vectors, 32 byte"))
 	long := []float64{1e300, -1e300, 0, 5e-324, 1, 3e299, -2e299, 7e299, 1.1e299, -6e299, 9e299, 4e299, -5e299}
 	all := []vector{
-		{Name: "one word for rounding and trials", Dim: 4, ClipNorm: 1, Levels: 12, Trials: 9, Coin: 1 << 23, Seed: seed, X: []float64{0.5, -0.5, 0.25, 0}},
-		{Name: "forty trials", Dim: 3, ClipNorm: 2, Levels: 64, Trials: 40, Coin: 1 << 23, Seed: seed, X: []float64{3, -4, 0}},
-		{Name: "no trials", Dim: 3, ClipNorm: 1, Levels: 1, Trials: 0, Coin: 1 << 23, Seed: seed, X: []float64{0.125, -0.75, 0.5}},
+		{Name: "one word for rounding and trials", Dim: 4, ClipNorm: 1, Levels: 12, Trials: 9, Coin: 1 << 23, Seed: seed,
+			X: []float64{0.5, -0.5, 0.25, 0}},
+		{Name: "forty trials", Dim: 3, ClipNorm: 2, Levels: 64, Trials: 40, Coin: 1 << 23, Seed: seed,
+			X: []float64{3, -4, 0}},
+		{Name: "no trials", Dim: 3, ClipNorm: 1, Levels: 1, Trials: 0, Coin: 1 << 23, Seed: seed, X: []float64{0.125, -0.75,
+			0.5}},
 		{Name: "a word of trials", Dim: len(long), ClipNorm: 1, Levels: 100, Trials: 64, Coin: 1 << 23, Seed: seed, X: long},
-		{Name: "several words of trials", Dim: 2, ClipNorm: 1, Levels: 100, Trials: 200, Coin: 1 << 23, Seed: seed, X: []float64{0.6, 0.8}},
+		{Name: "several words of trials", Dim: 2, ClipNorm: 1, Levels: 100, Trials: 200, Coin: 1 << 23, Seed: seed,
+			X: []float64{0.6, 0.8}},
 		{Name: "lanes", Dim: 3, ClipNorm: 1, Levels: 5, Trials: 7, Coin: 0x2aaaab, Seed: seed, X: []float64{-1, -1, -1}},
-		{Name: "table", Dim: 3, ClipNorm: 0.5, Levels: 7, Trials: 5000, Coin: 0x123456, Seed: seed, X: []float64{0.3, 0.1, -0.2}},
-		{Name: "table, fair", Dim: 3, ClipNorm: 0.5, Levels: 1 << 20, Trials: 1 << 20, Coin: 1 << 23, Seed: seed, X: []float64{0.3, 0.1, -0.2}},
-		{Name: "nothing to clip, odd levels", Dim: 5, ClipNorm: 1, Levels: 7, Trials: 0, Coin: 1 << 23, Seed: seed, X: []float64{1, 0, 0, 0, 0}},
-		{Name: "outside the ball by a rounding error, and pulled inwards", Dim: 2, ClipNorm: 1, Levels: 1 << 30, Trials: 0, Coin: 1 << 23, Seed: seed,
+		{Name: "table", Dim: 3, ClipNorm: 0.5, Levels: 7, Trials: 5000, Coin: 0x123456, Seed: seed, X: []float64{0.3, 0.1,
+			-0.2}},
+		{Name: "table, fair", Dim: 3, ClipNorm: 0.5, Levels: 1 << 20, Trials: 1 << 20, Coin: 1 << 23, Seed: seed,
+			X: []float64{0.3, 0.1, -0.2}},
+		{Name: "nothing to clip, odd levels", Dim: 5, ClipNorm: 1, Levels: 7, Trials: 0, Coin: 1 << 23, Seed: seed,
+			X: []float64{1, 0, 0, 0, 0}},
+		{Name: "outside the ball by a rounding error, and pulled inwards", Dim: 2, ClipNorm: 1, Levels: 1 << 30, Trials: 0,
+			Coin: 1 << 23, Seed: seed,
 			X: []float64{1, 8.0 / 7}},
 	}
 	// The first word lies where an outcome ends, so that a second one decides.
@@ -103,17 +113,23 @@ func goldenInputs() []vector {
 	all = append(all, table)
 	three := [][]float64{{0.5, -0.25, 3}, {1e300, 0, -1e300}, {0.6, 0.8, 0}}
 	return append(all,
-		vector{Name: "three units", Dim: 3, ClipNorm: 1, Levels: 100, Trials: 30, Units: 3, Coin: 1 << 23, Seed: seed, Of: three},
-		vector{Name: "three units, a window", Dim: 3, ClipNorm: 1, Levels: 100, Trials: 30, Units: 3, Window: 44, Coin: 1 << 23, Seed: seed, Of: three},
-		vector{Name: "three units in the place of a hundred, a window", Dim: 3, ClipNorm: 2, Levels: 1001, Trials: 3000, Units: 100, Window: 500,
+		vector{Name: "three units", Dim: 3, ClipNorm: 1, Levels: 100, Trials: 30, Units: 3, Coin: 1 << 23, Seed: seed,
+			Of: three},
+		vector{Name: "three units, a window", Dim: 3, ClipNorm: 1, Levels: 100, Trials: 30, Units: 3, Window: 44,
 			Coin: 1 << 23, Seed: seed, Of: three},
-		vector{Name: "a minimiser over a hundred units, a window", Dim: 3, ClipNorm: 2, Levels: 1001, Trials: 3000, Units: 100, Minimizer: true, Window: 500,
+		vector{Name: "three units in the place of a hundred, a window", Dim: 3, ClipNorm: 2, Levels: 1001, Trials: 3000,
+			Units: 100, Window: 500,
+			Coin: 1 << 23, Seed: seed, Of: three},
+		vector{Name: "a minimiser over a hundred units, a window", Dim: 3, ClipNorm: 2, Levels: 1001, Trials: 3000,
+			Units: 100, Minimizer: true, Window: 500,
 			Coin: 1 << 23, Seed: seed, X: []float64{1.25, -0.0625, 3}},
-		vector{Name: "one unit, a window", Dim: 4, ClipNorm: 1, Levels: 12, Trials: 50, Window: 60, Coin: 1 << 23, Seed: seed, X: []float64{0.5, -0.5, 0.25, 0}},
+		vector{Name: "one unit, a window", Dim: 4, ClipNorm: 1, Levels: 12, Trials: 50, Window: 60, Coin: 1 << 23, Seed: seed,
+			X: []float64{0.5, -0.5, 0.25, 0}},
 		vector{Name: "both ends of the window", Dim: 2, ClipNorm: 1, Levels: 2, Trials: 8, Units: 2, Window: 2, Coin: 1 << 23,
 			Words: []word{0, ^word(0)}, Of: [][]float64{{-1, 0}, {0, 1}}},
-		vector{Name: "units of one step each", Dim: 2, ClipNorm: 1, Levels: 1, Trials: 2, Units: 1 << 23, Coin: 1 << 23, Seed: seed,
-			Of: [][]float64{{-1, 0}, {0.99, 0}, {0, 7}}})
+		vector{Name: "units of one step each", Dim: 2, ClipNorm: 1, Levels: 1, Trials: 2, Units: 1 << 23, Coin: 1 << 23,
+			Seed: seed,
+			Of:   [][]float64{{-1, 0}, {0.99, 0}, {0, 7}}})
 }
 
 func (g *vector) fill(t *testing.T) {
@@ -176,7 +192,8 @@ func TestGoldenVectors(t *testing.T) {
 	for _, g := range stored {
 		got := g
 		got.fill(t)
-		if !slices.Equal(got.Words, g.Words) || !slices.Equal(got.Counts, g.Counts) || got.Packed != g.Packed || !slices.Equal(got.Position, g.Position) {
+		if !slices.Equal(got.Words, g.Words) || !slices.Equal(got.Counts, g.Counts) || got.Packed != g.Packed ||
+			!slices.Equal(got.Position, g.Position) {
 			t.Errorf("%s: counts %v packed %s, stored %v and %s", g.Name, got.Counts, got.Packed, g.Counts, g.Packed)
 		}
 	}

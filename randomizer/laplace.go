@@ -23,7 +23,8 @@ type DiscreteLaplace struct{ s, t uint64 }
 // newDiscreteLaplace returns the law of rate s/t, between 2^-26 and 64, with s and t of at most 50 bits.
 func newDiscreteLaplace(s, t uint64) (DiscreteLaplace, error) {
 	if s == 0 || t == 0 || s>>maxRateBits != 0 || t>>maxRateBits != 0 || s > maxRate*t || s < t>>26 {
-		return DiscreteLaplace{}, fmt.Errorf("discrete Laplace: rate %d/%d: want 2^-26 to %d, of numbers below 2^%d", s, t, maxRate, maxRateBits)
+		return DiscreteLaplace{}, fmt.Errorf("discrete Laplace: rate %d/%d: want 2^-26 to %d, of numbers below 2^%d", s, t,
+			maxRate, maxRateBits)
 	}
 	a, b := s, t
 	for b != 0 {
@@ -116,7 +117,9 @@ type TruncatedLaplace struct {
 // probability underflows.
 func NewTruncatedLaplace(l DiscreteLaplace, kappa int) (TruncatedLaplace, error) {
 	if x := l.Rate() * float64(kappa); kappa < 1 || kappa > maxTruncated || !(x >= 1 && x <= 700) {
-		return TruncatedLaplace{}, fmt.Errorf("truncated Laplace: kappa %d at rate %v: want 1 to %d, and a product of 1 to 700", kappa, l.Rate(), maxTruncated)
+		return TruncatedLaplace{},
+			fmt.Errorf("truncated Laplace: kappa %d at rate %v: want 1 to %d, and a product of 1 to 700", kappa, l.Rate(),
+				maxTruncated)
 	}
 	return TruncatedLaplace{l, int64(kappa)}, nil
 }

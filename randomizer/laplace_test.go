@@ -40,7 +40,8 @@ func laplaceCells(l DiscreteLaplace) (prob []float64, of func(int64) int) {
 // to thousands.
 func TestDiscreteLaplaceLaw(t *testing.T) {
 	const draws = 60000
-	for i, c := range []struct{ s, t uint64 }{{1, 1}, {1, 2}, {2, 1}, {3, 7}, {1, 100}, {22, 7}, {5, 1 << 14}, {1<<49 + 1, 1<<50 - 3}, {4, 1}} {
+	for i, c := range []struct{ s, t uint64 }{{1, 1}, {1, 2}, {2, 1}, {3, 7}, {1, 100}, {22, 7}, {5, 1 << 14},
+		{1<<49 + 1, 1<<50 - 3}, {4, 1}} {
 		l, err := newDiscreteLaplace(c.s, c.t)
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +185,8 @@ func TestTruncatedLaplaceLaw(t *testing.T) {
 	l, _ := newDiscreteLaplace(1, 1)
 	r, _ := NewTruncatedLaplace(l, 15) // the paper's for epsilon 1, delta 1e-6
 	at, below := r.Survival()
-	for _, c := range []struct{ got, want float64 }{{below[1], 1.4136273e-7}, {at[30], 1.4136273e-7}, {at[15] - at[16], 0.46211723}, {(below[2] - below[1]) / below[1], math.E}} {
+	for _, c := range []struct{ got, want float64 }{{below[1], 1.4136273e-7}, {at[30], 1.4136273e-7},
+		{at[15] - at[16], 0.46211723}, {(below[2] - below[1]) / below[1], math.E}} {
 		if math.Abs(c.got/c.want-1) > 1e-6 {
 			t.Errorf("%v, want %v", c.got, c.want)
 		}

@@ -61,11 +61,13 @@ func (p Params) Validate() error {
 	case p.FloorTrials > MaxBinomialTrials:
 		return fmt.Errorf("params: FloorTrials = %d is above %d", p.FloorTrials, uint64(MaxBinomialTrials))
 	case p.units() > radius(p.Levels):
-		return fmt.Errorf("params: Units = %d is above the %d steps from the centre to the ends of Levels = %d", p.Units, radius(p.Levels), p.Levels)
+		return fmt.Errorf("params: Units = %d is above the %d steps from the centre to the ends of Levels = %d", p.Units,
+			radius(p.Levels), p.Levels)
 	case p.Window > MaxTrials || p.Window%2 != 0:
 		return fmt.Errorf("params: Window = %d is odd or above %d", p.Window, uint32(MaxTrials))
 	case p.Window > 0 && (p.Trials%2 != 0 || p.FloorTrials != 0 || p.Coin != Fair):
-		return fmt.Errorf("params: Window = %d with Trials = %d, FloorTrials = %d and a coin of %v: want an even number, 0 and 0.5",
+		return fmt.Errorf(
+			"params: Window = %d with Trials = %d, FloorTrials = %d and a coin of %v: want an even number, 0 and 0.5",
 			p.Window, p.Trials, p.FloorTrials, p.Coin)
 	}
 	if err := p.Coin.Validate(); err != nil {
@@ -150,8 +152,10 @@ func (p Params) MaxTotal(users, noiseTrials uint64) (uint64, error) {
 	hi, lo := bits.Mul64(users, each)
 	most, carry := bits.Add64(lo, noise, 0)
 	if hi != 0 || carry != 0 || max(most, noiseTrials) >= 1<<63 {
-		return 0, fmt.Errorf("params: %d users of Levels = %d and Window = %d with %d noise trials can make a total of 2^63; lower one of them",
-			users, p.Levels, p.Window, noiseTrials)
+		return 0,
+			fmt.Errorf(
+				"params: %d users of Levels = %d and Window = %d with %d noise trials can make a total of 2^63; lower one of them",
+				users, p.Levels, p.Window, noiseTrials)
 	}
 	return most, nil
 }

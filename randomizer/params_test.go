@@ -24,9 +24,11 @@ func TestParamsValidate(t *testing.T) {
 			func(p *Params) { p.ClipNorm = math.Inf(1) }, func(p *Params) { p.ClipNorm = math.Inf(-1) },
 			func(p *Params) { p.ClipNorm = 5e-324 }, func(p *Params) { p.ClipNorm = math.MaxFloat64 },
 		},
-		"Levels": {func(p *Params) { p.Levels = 0 }, func(p *Params) { p.Levels = MaxLevels + 1 }, func(p *Params) { p.Levels = math.MaxUint32 }},
+		"Levels": {func(p *Params) { p.Levels = 0 }, func(p *Params) { p.Levels = MaxLevels + 1 },
+			func(p *Params) { p.Levels = math.MaxUint32 }},
 		"Trials": {func(p *Params) { p.Trials = MaxTrials + 1 }, func(p *Params) { p.Trials = math.MaxUint32 }},
-		"coin":   {func(p *Params) { p.Coin = 0 }, func(p *Params) { p.Coin = 1 << CoinBits }, func(p *Params) { p.Coin = math.MaxUint32 }},
+		"coin": {func(p *Params) { p.Coin = 0 }, func(p *Params) { p.Coin = 1 << CoinBits },
+			func(p *Params) { p.Coin = math.MaxUint32 }},
 	} {
 		for i, f := range breakIt {
 			p := good
@@ -101,7 +103,8 @@ func TestCoinFromFloat(t *testing.T) {
 			t.Errorf("CoinFromFloat(%v) = %v, %v", p, c, err)
 		}
 	}
-	for _, p := range []float64{0, 1, -0.5, 1.5, 0.1, 1.0 / 3, 0x1p-25, 1 - 0x1p-25, 0x1.8p-24, math.NaN(), math.Inf(1), math.Inf(-1), 5e-324} {
+	for _, p := range []float64{0, 1, -0.5, 1.5, 0.1, 1.0 / 3, 0x1p-25, 1 - 0x1p-25, 0x1.8p-24, math.NaN(), math.Inf(1),
+		math.Inf(-1), 5e-324} {
 		if c, err := CoinFromFloat(p); err == nil {
 			t.Errorf("CoinFromFloat(%v) = %v, want an error", p, c)
 		}
@@ -120,7 +123,8 @@ func TestVariance(t *testing.T) {
 // E exp(t (X - p)) <= exp(t^2 s2/2) for one flip, over all t that matter, and s2 is not wasted: it is between the
 // variance and a quarter, and touched somewhere.
 func TestCoinSubGaussian(t *testing.T) {
-	for _, c := range []Coin{1, 1000, 1 << 20, 1 << 22, Fair / 2, Fair - 9, Fair - 8, Fair - 1, Fair, Fair + 1, Fair + 1000, 3 << 22, 1<<CoinBits - 1} {
+	for _, c := range []Coin{1, 1000, 1 << 20, 1 << 22, Fair / 2, Fair - 9, Fair - 8, Fair - 1, Fair, Fair + 1,
+		Fair + 1000, 3 << 22, 1<<CoinBits - 1} {
 		p, s2 := c.Float(), c.SubGaussian()
 		if s2 < p*(1-p) || s2 > 0.25 {
 			t.Errorf("coin %v: %v outside [%v, 0.25]", c, s2, p*(1-p))

@@ -90,7 +90,8 @@ func (a *Adder) bad(data []byte) bool {
 // not checked it adds what means nothing.
 func (a *Adder) Add(sums []uint64, data []byte) {
 	if len(sums) != a.dim || len(data)%a.size != 0 {
-		panic(fmt.Sprintf("randomizer: Add of %d bytes to %d sums, want reports of %d to %d", len(data), len(sums), a.size, a.dim))
+		panic(fmt.Sprintf("randomizer: Add of %d bytes to %d sums, want reports of %d to %d", len(data), len(sums), a.size,
+			a.dim))
 	}
 	switch {
 	case len(data) == a.size && a.group == 8:

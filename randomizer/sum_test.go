@@ -12,8 +12,9 @@ import (
 func TestAddIsUnpackAndAdd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := Params{ClipNorm: 1, Coin: Fair,
-			Dim:    rapid.IntRange(1, 70).Draw(rt, "d"),
-			Levels: rapid.OneOf(rapid.Uint32Range(1, 20), rapid.Uint32Range(1, 200), rapid.Uint32Range(1, MaxLevels)).Draw(rt, "g"),
+			Dim: rapid.IntRange(1, 70).Draw(rt, "d"),
+			Levels: rapid.OneOf(rapid.Uint32Range(1, 20), rapid.Uint32Range(1, 200), rapid.Uint32Range(1, MaxLevels)).Draw(rt,
+				"g"),
 			Trials: rapid.OneOf(rapid.Uint32Range(0, 20), rapid.Uint32Range(0, MaxTrials)).Draw(rt, "b")}
 		adder, users := NewAdder(p), rapid.IntRange(1, 20).Draw(rt, "users")
 		var data []byte

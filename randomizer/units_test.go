@@ -27,7 +27,8 @@ func distance2(a, b []int64) *big.Int {
 func TestUnitsStayInTheirBalls(t *testing.T) {
 	hostile := rapid.OneOf(
 		rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64), rapid.Float64Range(-4, 4),
-		rapid.SampledFrom([]float64{0, 1, -1, 1 + 0x1p-52, math.SmallestNonzeroFloat64, math.MaxFloat64, 1.4e154, -1e-310, math.NaN(), math.Inf(1), math.Inf(-1)}))
+		rapid.SampledFrom([]float64{0, 1, -1, 1 + 0x1p-52, math.SmallestNonzeroFloat64, math.MaxFloat64, 1.4e154, -1e-310,
+			math.NaN(), math.Inf(1), math.Inf(-1)}))
 	rapid.Check(t, func(rt *rapid.T) {
 		dim, units := rapid.IntRange(1, 5).Draw(rt, "d"), rapid.IntRange(1, 9).Draw(rt, "K")
 		p := drawParams(rt, dim)
@@ -108,7 +109,8 @@ func TestAddRefuses(t *testing.T) {
 // A vector that is given by its nonzeros has the place of the whole one, whatever they are, and coordinates out of
 // order are refused.
 func TestAddAtIsAdd(t *testing.T) {
-	number := rapid.OneOf(rapid.Float64Range(-1, 1), rapid.SampledFrom([]float64{0, 1, -1e200, 1e-310, math.MaxFloat64, math.NaN(), math.Inf(1)}))
+	number := rapid.OneOf(rapid.Float64Range(-1, 1), rapid.SampledFrom([]float64{0, 1, -1e200, 1e-310, math.MaxFloat64,
+		math.NaN(), math.Inf(1)}))
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawParams(rt, rapid.IntRange(1, 9).Draw(rt, "d"))
 		p.Units = rapid.Uint64Range(1, 3).Draw(rt, "K")
@@ -151,7 +153,8 @@ func TestAddAtIsAdd(t *testing.T) {
 		t.Errorf("one unit: %v, and a second one of one is accepted", err)
 	}
 	v.Draw(nil)
-	if err := v.AddAt([]int32{2}, []float64{1}); err != nil || v.Draw(nil) == nil || !slices.Equal(v.few, make([]int64, len(v.few))) {
+	if err := v.AddAt([]int32{2}, []float64{1}); err != nil || v.Draw(nil) == nil ||
+		!slices.Equal(v.few, make([]int64, len(v.few))) {
 		t.Errorf("%v: a unit stays in the scratch memory", err)
 	}
 }
@@ -209,9 +212,12 @@ func TestDecodeOfUnits(t *testing.T) {
 		units   []int
 		clamped bool
 	}{
-		{plan: Params{Dim: 3, ClipNorm: 2, Levels: 12, Trials: 70, Units: 5, Window: 140, Coin: Fair}, trials: []uint32{70, 20, 100}, units: []int{5, 9, 3}},
-		{plan: Params{Dim: 3, ClipNorm: 2, Levels: 12, Trials: 9, Units: 50, Coin: Fair / 3}, trials: []uint32{9, 9, 9}, units: []int{50, 50, 7}},
-		{plan: Params{Dim: 3, ClipNorm: 2, Levels: 12, Trials: 30, Window: 80, Coin: Fair}, trials: []uint32{30, 30, 30}, units: []int{1, 1, 1}},
+		{plan: Params{Dim: 3, ClipNorm: 2, Levels: 12, Trials: 70, Units: 5, Window: 140, Coin: Fair},
+			trials: []uint32{70, 20, 100}, units: []int{5, 9, 3}},
+		{plan: Params{Dim: 3, ClipNorm: 2, Levels: 12, Trials: 9, Units: 50, Coin: Fair / 3}, trials: []uint32{9, 9, 9},
+			units: []int{50, 50, 7}},
+		{plan: Params{Dim: 3, ClipNorm: 2, Levels: 12, Trials: 30, Window: 80, Coin: Fair}, trials: []uint32{30, 30, 30},
+			units: []int{1, 1, 1}},
 	} {
 		var reports []*VectorSum
 		var noise uint64
@@ -260,7 +266,8 @@ func TestDecodeOfUnits(t *testing.T) {
 		for j, s := range got {
 			dptest.Mean(t, fmt.Sprintf("%+v coordinate %d", c.plan, j), s,
 				dptest.Moment{Mean: want[j], Variance: v.Privacy + v.RoundingMax, Term: 2 * c.plan.ClipNorm / 12}, dptest.Alpha)
-			if excess := variance(s, want[j]) / (v.Privacy + v.RoundingMax/2); math.Abs(excess-1) > 0.12 { // of 6,000, a sixth standard error
+			if excess := variance(s, want[j]) / (v.Privacy + v.RoundingMax/2); math.Abs(excess-1) > 0.12 {
+				// of 6,000, a sixth standard error
 				t.Errorf("%+v coordinate %d: variance %v times the stated one", c.plan, j, excess)
 			}
 		}

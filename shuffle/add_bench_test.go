@@ -22,7 +22,8 @@ func BenchmarkAdd(b *testing.B) {
 		b.Run(fmt.Sprintf("d=%d/bundle=%d/cohort=%d", c.dim, c.bundle, c.cohort), func(b *testing.B) {
 			p := randomizer.Params{Dim: c.dim, ClipNorm: 1, Levels: 64, Trials: 9, Coin: randomizer.Fair}
 			open := func() *Mixer {
-				m, err := NewMixer(Config{Params: p, Cohort: uint64(c.cohort), Minimum: uint64(c.cohort), MaxBundle: uint64(c.bundle)})
+				m, err := NewMixer(Config{Params: p, Cohort: uint64(c.cohort), Minimum: uint64(c.cohort),
+					MaxBundle: uint64(c.bundle)})
 				if err != nil {
 					b.Fatal(err)
 				}

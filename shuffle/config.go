@@ -53,7 +53,8 @@ func (c Config) Validate() error {
 		missing = 0
 	}
 	if hi, lo := bits.Mul64(missing, uint64(c.Params.Trials)); hi != 0 || lo > randomizer.MaxBinomialTrials {
-		return fmt.Errorf("mixer: a top-up for Planned - Minimum = %d users with Trials = %d is above %d trials; raise Minimum",
+		return fmt.Errorf(
+			"mixer: a top-up for Planned - Minimum = %d users with Trials = %d is above %d trials; raise Minimum",
 			missing, c.Params.Trials, uint64(randomizer.MaxBinomialTrials))
 	}
 	return c.Params.HeadRoom(max(c.Cohort+bundle-1, c.planned()))

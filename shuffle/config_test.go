@@ -17,14 +17,16 @@ func TestConfigRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for field, breakIt := range map[string][]func(*Config){
-		"Dim":       {func(c *Config) { c.Params.Dim = 0 }},
-		"ClipNorm":  {func(c *Config) { c.Params.ClipNorm = math.NaN() }},
-		"Cohort":    {func(c *Config) { c.Cohort = 0 }, func(c *Config) { c.Cohort = maxCohort + 1 }, func(c *Config) { c.Cohort = math.MaxUint64 }},
+		"Dim":      {func(c *Config) { c.Params.Dim = 0 }},
+		"ClipNorm": {func(c *Config) { c.Params.ClipNorm = math.NaN() }},
+		"Cohort": {func(c *Config) { c.Cohort = 0 }, func(c *Config) { c.Cohort = maxCohort + 1 },
+			func(c *Config) { c.Cohort = math.MaxUint64 }},
 		"Planned":   {func(c *Config) { c.Planned = 99 }, func(c *Config) { c.Planned = maxCohort + 1 }},
 		"Minimum":   {func(c *Config) { c.Minimum = 0 }, func(c *Config) { c.Minimum = 101 }},
 		"MaxBundle": {func(c *Config) { c.MaxBundle = 101 }, func(c *Config) { c.MaxBundle = math.MaxUint64 }},
 		"FloorTrials": {
-			func(c *Config) { c.Params.FloorTrials = randomizer.MaxBinomialTrials + 1 }, func(c *Config) { c.Params.FloorTrials = math.MaxUint64 },
+			func(c *Config) { c.Params.FloorTrials = randomizer.MaxBinomialTrials + 1 },
+			func(c *Config) { c.Params.FloorTrials = math.MaxUint64 },
 		},
 		"raise Minimum": {func(c *Config) {
 			c.Params.Trials, c.Cohort, c.Minimum = randomizer.MaxTrials, 1<<14, 1
@@ -54,7 +56,8 @@ func TestConfigHeadRoom(t *testing.T) {
 		ok            bool
 	}{{0, 0, true}, {1, 1<<30 - 1, true}, {1, 1 << 30, false}, {2, 0, false}} {
 		cfg := Config{
-			Params: randomizer.Params{Dim: 1, ClipNorm: 1, Levels: randomizer.MaxLevels, Trials: randomizer.MaxTrials, FloorTrials: c.floor, Coin: randomizer.Fair},
+			Params: randomizer.Params{Dim: 1, ClipNorm: 1, Levels: randomizer.MaxLevels, Trials: randomizer.MaxTrials,
+				FloorTrials: c.floor, Coin: randomizer.Fair},
 			Cohort: 2863311530, Minimum: 2863311530, MaxBundle: c.bundle,
 		}
 		if err := cfg.Validate(); (err == nil) != c.ok {

@@ -30,7 +30,8 @@ func intrudedBatches() map[string]*intruded {
 		users  int
 	}{"pan": {0, 5}, "pan below the cohort": {0, 4}, "shuffle+pan": {30, 5}, "shuffle+pan with top-up": {30, 3}} {
 		b := &intruded{users: c.users, cfg: Config{
-			Params: randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 60000, Trials: c.trials, FloorTrials: 900, Coin: randomizer.Fair},
+			Params: randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 60000, Trials: c.trials, FloorTrials: 900,
+				Coin: randomizer.Fair},
 			Cohort: 5, Minimum: 3, MaxBundle: 2,
 		}}
 		for u := range c.users {
@@ -260,10 +261,12 @@ func (b *intruded) checkBack(t *testing.T, trust string, states [][]uint64, rel 
 	for k, state := range states {
 		want := plus(plus(state, b.sum(k, b.users)), plus(rest, back))
 		if !slices.Equal(rel.Totals, want) {
-			t.Errorf("%s: after %d reports the release is not state, later reports, top-up and back floor: %v, want %v", trust, k, rel.Totals, want)
+			t.Errorf("%s: after %d reports the release is not state, later reports, top-up and back floor: %v, want %v", trust,
+				k, rel.Totals, want)
 		}
 	}
-	if want := uint64(b.users)*uint64(b.cfg.Params.Trials) + missing + 2*b.cfg.Params.FloorTrials; rel.NoiseTrials != want {
+	if want := uint64(b.users)*uint64(b.cfg.Params.Trials) + missing +
+		2*b.cfg.Params.FloorTrials; rel.NoiseTrials != want {
 		t.Errorf("%s: %d noise trials, want %d", trust, rel.NoiseTrials, want)
 	}
 }

@@ -47,8 +47,9 @@ func newMessages(rel Release, p randomizer.Params, limit uint64, entropy rand.So
 	}
 	row := (each + 7) / 8
 	if hi, size := bits.Mul64(row, uint64(p.Dim)); hi != 0 || size > limit || size > math.MaxInt {
-		return messages{}, fmt.Errorf("messages: %d messages for each of %d coordinates take more than the limit of %d bytes; release totals",
-			each, p.Dim, limit)
+		return messages{},
+			fmt.Errorf("messages: %d messages for each of %d coordinates take more than the limit of %d bytes; release totals",
+				each, p.Dim, limit)
 	}
 	for j, t := range rel.Totals {
 		if t > each {

@@ -17,7 +17,8 @@ func TestTallyInvertsMessages(t *testing.T) {
 		p := randomizer.Params{ClipNorm: 1, Coin: randomizer.Fair,
 			Dim:    rapid.IntRange(1, 5).Draw(rt, "d"),
 			Levels: rapid.Uint32Range(1, 9).Draw(rt, "g")}
-		rel := Release{Users: rapid.Uint64Range(1, 40).Draw(rt, "m"), NoiseTrials: rapid.Uint64Range(0, 300).Draw(rt, "trials")}
+		rel := Release{Users: rapid.Uint64Range(1, 40).Draw(rt, "m"), NoiseTrials: rapid.Uint64Range(0, 300).Draw(rt,
+			"trials")}
 		each := rel.Users*uint64(p.Levels) + rel.NoiseTrials
 		rel.Totals = rapid.SliceOfN(rapid.Uint64Range(0, each), p.Dim, p.Dim).Draw(rt, "totals")
 		m, err := newMessages(rel, p, 1<<20, nil)
@@ -141,7 +142,8 @@ func TestPermuteIsUniform(t *testing.T) {
 		if len(counts) != orders {
 			t.Fatalf("%d orders of %d things, want %d", len(counts), n, orders)
 		}
-		dptest.ChiSquare(t, fmt.Sprint(n, " things"), counts, slices.Repeat([]float64{1 / float64(orders)}, orders), dptest.Alpha)
+		dptest.ChiSquare(t, fmt.Sprint(n, " things"), counts, slices.Repeat([]float64{1 / float64(orders)}, orders),
+			dptest.Alpha)
 	}
 	s := []int{1}
 	permute(s, nil)

@@ -95,7 +95,8 @@ func TestMixerCountsEachUserOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []uint64{1, 1, 1, 1, 1, 1, 1, 0}; !slices.Equal(rel.Totals, want) || rel.Users != 7 || rel.NoiseTrials != 0 {
+	if want := []uint64{1, 1, 1, 1, 1, 1, 1, 0}; !slices.Equal(rel.Totals, want) || rel.Users != 7 ||
+		rel.NoiseTrials != 0 {
 		t.Errorf("release %+v, want totals %v of 7 users", rel, want)
 	}
 	add(Closed, 7)
@@ -173,7 +174,8 @@ func TestMixerKeepsNothingAfterClose(t *testing.T) {
 		m.Add(bundle(p, 2))
 		totals, ids := m.totals, m.ids.slots
 		end(m)
-		if !slices.Equal(totals, make([]uint64, 3)) || !slices.Equal(ids, make([]ReportID, len(ids))) || m.totals != nil || m.ids != nil {
+		if !slices.Equal(totals, make([]uint64, 3)) || !slices.Equal(ids, make([]ReportID, len(ids))) || m.totals != nil ||
+			m.ids != nil {
 			t.Errorf("totals %v and ids %v survive", totals, ids)
 		}
 		if _, err := m.Close(); !errors.Is(err, errClosed) {
@@ -238,7 +240,8 @@ func TestMixerNoiseLaw(t *testing.T) {
 		{Config{Cohort: 4, Planned: 10, Minimum: 3}, 0, 4, 6 * 30}, // full at 4, with the noise of 10
 		{Config{Cohort: 6, Planned: 10, Minimum: 3}, 400, 4, 6*30 + 800},
 	} {
-		c.cfg.Params = randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 4, Trials: 30, FloorTrials: c.floor, Coin: randomizer.Fair / 2}
+		c.cfg.Params = randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 4, Trials: 30, FloorTrials: c.floor,
+			Coin: randomizer.Fair / 2}
 		seeds := dptest.Source(t, uint64(i))
 		c.cfg.Entropy = func() rand.Source { return rand.NewChaCha8(dptest.Seed(seeds.Uint64())) }
 		report := c.cfg.Params.Pack(nil, slices.Repeat([]uint32{2}, dim))
@@ -290,8 +293,10 @@ func TestMixerLaysTheFrontFloorFirst(t *testing.T) {
 // TestWindowIsNotToppedUp checks that the stage adds nothing to the total of reports with a window, which carry their
 // own noise, even if users are missing.
 func TestWindowIsNotToppedUp(t *testing.T) {
-	p := randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 4, Trials: randomizer.MaxTrials, Units: 3, Window: 8, Coin: randomizer.Fair}
-	m, err := NewMixer(Config{Params: p, Cohort: 1 << 20, Minimum: 1, Entropy: func() rand.Source { panic("noise of the stage") }})
+	p := randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 4, Trials: randomizer.MaxTrials, Units: 3, Window: 8,
+		Coin: randomizer.Fair}
+	m, err := NewMixer(Config{Params: p, Cohort: 1 << 20, Minimum: 1,
+		Entropy: func() rand.Source { panic("noise of the stage") }})
 	if err != nil {
 		t.Fatal(err) // a top-up of so many trials would be refused
 	}

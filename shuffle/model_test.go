@@ -123,7 +123,8 @@ func FuzzAdd(f *testing.F) {
 			sum += n
 		}
 		switch {
-		case out == Accepted && (m.Users() != uint64(users) || m.ids.len() != int(users) || len(packed) != int(users)*p.ReportBytes()):
+		case out == Accepted && (m.Users() != uint64(users) || m.ids.len() != int(users) ||
+			len(packed) != int(users)*p.ReportBytes()):
 			t.Fatalf("%v after accepting %d users in %d bytes", m, users, len(packed))
 		case out != Accepted && (m.Users() != 0 || m.ids.len() != 0 || sum != 0 || m.Rejects()[out] != 1):
 			t.Fatalf("%v after %v", m, out)

@@ -72,10 +72,12 @@ func (c Checkpoint) VerifyLedger(base Ledger, entries iter.Seq2[Entry, error]) e
 	case err != nil:
 		return err
 	case got.Head != c.Ledger.Head:
-		return fmt.Errorf("ledger: ends at entry %d with hash %s, the checkpoint names entry %d with hash %s: the ledger was cut or changed",
+		return fmt.Errorf(
+			"ledger: ends at entry %d with hash %s, the checkpoint names entry %d with hash %s: the ledger was cut or changed",
 			got.Head.Length, got.Head.Hash, c.Ledger.Head.Length, c.Ledger.Head.Hash)
 	case got != c.Ledger:
-		return fmt.Errorf("ledger: its %d entries have other sums than the checkpoint names: one of them was changed", got.Head.Length)
+		return fmt.Errorf("ledger: its %d entries have other sums than the checkpoint names: one of them was changed",
+			got.Head.Length)
 	}
 	return nil
 }

@@ -74,9 +74,11 @@ func (c Checkpoint) validateLedger() error {
 	case c.Ledger.Head.Length > 0 && c.Ledger.TaskHash != c.Cursor.TaskHash:
 		return fmt.Errorf("checkpoint: its ledger is of task %s, want %s", c.Ledger.TaskHash, c.Cursor.TaskHash)
 	case c.Ledger.IsOpen() == c.Ended():
-		return fmt.Errorf("checkpoint: open reservation is %t, announced round is %t at round %d, want both or neither", c.Ledger.IsOpen(), !c.Ended(), c.Cursor.Round)
+		return fmt.Errorf("checkpoint: open reservation is %t, announced round is %t at round %d, want both or neither",
+			c.Ledger.IsOpen(), !c.Ended(), c.Cursor.Round)
 	case c.Ledger.settled() != c.Cursor.Round && !(c.Ended() && c.Ledger.settled() == c.Cursor.Round+1): // given up
-		return fmt.Errorf("checkpoint: %d rounds are settled in the ledger, the cursor is at round %d", c.Ledger.settled(), c.Cursor.Round)
+		return fmt.Errorf("checkpoint: %d rounds are settled in the ledger, the cursor is at round %d", c.Ledger.settled(),
+			c.Cursor.Round)
 	}
 	if err := c.Ledger.Validate(); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
@@ -97,7 +99,8 @@ func (c Checkpoint) validateFields() error {
 	case len(c.NextRound) > 0 && len(c.End) > 0:
 		return fmt.Errorf("checkpoint: both next round and end are present at round %d, want exactly one", c.Cursor.Round)
 	case c.Cursor.Round == 0 && (!c.Cursor.BatchHash.IsZero() || c.Cursor.BatchSequence != 0):
-		return fmt.Errorf("checkpoint: round 0 has a batch (hash %s, sequence %d), want none", c.Cursor.BatchHash, c.Cursor.BatchSequence)
+		return fmt.Errorf("checkpoint: round 0 has a batch (hash %s, sequence %d), want none", c.Cursor.BatchHash,
+			c.Cursor.BatchSequence)
 	case c.Cursor.Round > 0 && c.Cursor.BatchHash.IsZero():
 		return fmt.Errorf("checkpoint: round %d has a zero batch hash, want the hash of its batch", c.Cursor.Round)
 	}

@@ -24,7 +24,8 @@ func (e *VersionError) Error() string {
 	if e.By != "" {
 		which = "build " + e.By + ", which wrote it"
 	}
-	return fmt.Sprintf("%s has format version %d, this build reads version %d: use %s; docs/how-to/operations.md, Upgrades, has the way back",
+	return fmt.Sprintf(
+		"%s has format version %d, this build reads version %d: use %s; docs/how-to/operations.md, Upgrades, has the way back",
 		e.What, e.Got, e.Want, which)
 }
 

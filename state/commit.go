@@ -12,7 +12,8 @@ type OrderError struct {
 }
 
 func (e *OrderError) Error() string {
-	return fmt.Sprintf("commit: round %d does not follow the committed round %d, want round %d", e.Offered, e.Committed, e.Committed+1)
+	return fmt.Sprintf("commit: round %d does not follow the committed round %d, want round %d", e.Offered, e.Committed,
+		e.Committed+1)
 }
 
 // A RollbackError means that the stream sequence of a batch is not above that of the batch before it: the broker was
@@ -23,7 +24,9 @@ type RollbackError struct {
 }
 
 func (e *RollbackError) Error() string {
-	return fmt.Sprintf("commit: batch of round %d has stream sequence %d, the round before had %d: the broker was rolled back or replaced", e.Round, e.Sequence, e.Earlier)
+	return fmt.Sprintf(
+		"commit: batch of round %d has stream sequence %d, the round before had %d: the broker was rolled back or replaced",
+		e.Round, e.Sequence, e.Earlier)
 }
 
 // Next returns an error unless next may replace prev, adding exactly these entries to the ledger; a zero prev is the
@@ -55,25 +58,32 @@ func Next(prev, next Checkpoint, entries []Entry, kept ...Kept) error {
 		return fmt.Errorf("commit: the store is empty and round is %d, want round 0 first", next.Cursor.Round)
 	case start:
 	case next.Cursor.TaskHash != prev.Cursor.TaskHash:
-		return fmt.Errorf("commit: task hash is %s, the store belongs to %s: use another state folder", next.Cursor.TaskHash, prev.Cursor.TaskHash)
+		return fmt.Errorf("commit: task hash is %s, the store belongs to %s: use another state folder", next.Cursor.TaskHash,
+			prev.Cursor.TaskHash)
 	case !bytes.Equal(next.Task, prev.Task):
-		return fmt.Errorf("commit: signed task message differs from the stored one (%d bytes, stored %d): it is planned once", len(next.Task), len(prev.Task))
+		return fmt.Errorf("commit: signed task message differs from the stored one (%d bytes, stored %d): it is planned once",
+			len(next.Task), len(prev.Task))
 	case len(entries) == 0 && len(kept) > 0 && next.Cursor.Round == prev.Cursor.Round:
 		if !onlyKeeps(prev, next) {
-			return fmt.Errorf("commit: what is kept at round %d changes its state, want only the algorithm to change, and none after the end", prev.Cursor.Round)
+			return fmt.Errorf(
+				"commit: what is kept at round %d changes its state, want only the algorithm to change, and none after the end",
+				prev.Cursor.Round)
 		}
 		return next.validateLedger()
 	case prev.Ended():
 		return fmt.Errorf("commit: the task ended at round %d, nothing may follow", prev.Cursor.Round)
 	case next.Cursor.Round == prev.Cursor.Round && next.Ended():
 		if !onlyEnds(prev, next) {
-			return fmt.Errorf("commit: ending the task at round %d changes its state, want only end and ledger to change", prev.Cursor.Round)
+			return fmt.Errorf("commit: ending the task at round %d changes its state, want only end and ledger to change",
+				prev.Cursor.Round)
 		}
 		want = append(want, Void)
 	case prev.Cursor.Round+1 == 0 || next.Cursor.Round != prev.Cursor.Round+1:
 		return &OrderError{Committed: prev.Cursor.Round, Offered: next.Cursor.Round}
-	case prev.Cursor.BatchSequence != 0 && next.Cursor.BatchSequence != 0 && next.Cursor.BatchSequence <= prev.Cursor.BatchSequence:
-		return &RollbackError{Round: next.Cursor.Round, Sequence: next.Cursor.BatchSequence, Earlier: prev.Cursor.BatchSequence}
+	case prev.Cursor.BatchSequence != 0 && next.Cursor.BatchSequence != 0 &&
+		next.Cursor.BatchSequence <= prev.Cursor.BatchSequence:
+		return &RollbackError{Round: next.Cursor.Round, Sequence: next.Cursor.BatchSequence,
+			Earlier: prev.Cursor.BatchSequence}
 	default:
 		want = append(want, Spent)
 	}
@@ -114,18 +124,21 @@ func continues(prev, next Checkpoint, entries []Entry, want []EntryKind, round u
 		}
 		switch {
 		case kind != want[i] || e.Round != wantRound:
-			return fmt.Errorf("commit: ledger entry %d is %s of round %d, want %s of round %d", e.Sequence, e.Kind, e.Round, want[i], wantRound)
+			return fmt.Errorf("commit: ledger entry %d is %s of round %d, want %s of round %d", e.Sequence, e.Kind, e.Round,
+				want[i], wantRound)
 		case e.TaskHash != next.Cursor.TaskHash:
 			return fmt.Errorf("commit: ledger entry %d has task hash %s, want %s", e.Sequence, e.TaskHash, next.Cursor.TaskHash)
 		case want[i] == Spent && e.BatchHash != next.Cursor.BatchHash:
-			return fmt.Errorf("commit: ledger entry %d has batch hash %s, the cursor has %s", e.Sequence, e.BatchHash, next.Cursor.BatchHash)
+			return fmt.Errorf("commit: ledger entry %d has batch hash %s, the cursor has %s", e.Sequence, e.BatchHash,
+				next.Cursor.BatchHash)
 		}
 		if err := ledger.Append(e); err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
 	}
 	if next.Ledger != ledger {
-		return fmt.Errorf("commit: checkpoint names ledger head %d %s or other sums, the entries end at %d %s", next.Ledger.Head.Length, next.Ledger.Head.Hash,
+		return fmt.Errorf("commit: checkpoint names ledger head %d %s or other sums, the entries end at %d %s",
+			next.Ledger.Head.Length, next.Ledger.Head.Hash,
 			ledger.Head.Length, ledger.Head.Hash)
 	}
 	return next.validateLedger()

@@ -83,7 +83,8 @@ func TestNextAccepts(t *testing.T) {
 func TestNextStarts(t *testing.T) {
 	l := new(book)
 	first := must(t)(l.Reserve(reservation(1, 1), roomy))
-	start := Checkpoint{Cursor: Cursor{TaskHash: testTask}, Ledger: l.Ledger, Algorithm: []byte("a"), Task: []byte("task"), NextRound: []byte("round 1")}
+	start := Checkpoint{Cursor: Cursor{TaskHash: testTask}, Ledger: l.Ledger, Algorithm: []byte("a"), Task: []byte("task"),
+		NextRound: []byte("round 1")}
 	if err := Next(Checkpoint{}, start, []Entry{first}); err != nil {
 		t.Errorf("start: %v", err)
 	}
@@ -97,7 +98,8 @@ func TestNextStarts(t *testing.T) {
 	if err := Next(Checkpoint{}, later, entries); err == nil {
 		t.Error("an empty store accepted round 3")
 	}
-	refused := Checkpoint{Cursor: Cursor{TaskHash: testTask}, Algorithm: []byte("a"), Task: []byte("task"), End: []byte("end")}
+	refused := Checkpoint{Cursor: Cursor{TaskHash: testTask}, Algorithm: []byte("a"), Task: []byte("task"),
+		End: []byte("end")}
 	if err := Next(Checkpoint{}, refused, nil); err != nil {
 		t.Errorf("a task whose first round the budget refused: %v", err)
 	}
@@ -113,18 +115,33 @@ func TestNextRefuses(t *testing.T) {
 		{"after the last number", "does not follow", func(prev, next *Checkpoint, _ *[]Entry) {
 			prev.Cursor.Round, next.Cursor.Round = math.MaxUint64, 1
 		}},
-		{"another task hash", "use another state folder", func(_, next *Checkpoint, _ *[]Entry) { next.Cursor.TaskHash[5] = 1 }},
+		{"another task hash", "use another state folder", func(_, next *Checkpoint,
+			_ *[]Entry) {
+			next.Cursor.TaskHash[5] = 1
+		}},
 		{"another task message", "planned once", func(_, next *Checkpoint, _ *[]Entry) { next.Task = []byte("other") }},
-		{"after the end", "nothing may follow", func(prev, _ *Checkpoint, _ *[]Entry) { prev.NextRound, prev.End = nil, []byte("end") }},
-		{"stream sequence not above", "rolled back", func(_, next *Checkpoint, _ *[]Entry) { next.Cursor.BatchSequence = 17 }},
+		{"after the end", "nothing may follow", func(prev, _ *Checkpoint, _ *[]Entry) {
+			prev.NextRound, prev.End = nil,
+				[]byte("end")
+		}},
+		{"stream sequence not above", "rolled back", func(_, next *Checkpoint,
+			_ *[]Entry) {
+			next.Cursor.BatchSequence = 17
+		}},
 		{"no entries", "brings 0 ledger entries, want 2", func(_, _ *Checkpoint, entries *[]Entry) { *entries = nil }},
-		{"no reservation", "brings 1 ledger entries, want 2", func(_, _ *Checkpoint, entries *[]Entry) { *entries = (*entries)[:1] }},
+		{"no reservation", "brings 1 ledger entries, want 2", func(_, _ *Checkpoint,
+			entries *[]Entry) {
+			*entries = (*entries)[:1]
+		}},
 		{"entries in the wrong order", "is reserved of round 4, want spent", func(_, _ *Checkpoint, entries *[]Entry) {
 			*entries = []Entry{(*entries)[1], (*entries)[0]}
 		}},
 		{"changed entry", "damaged or changed", func(_, _ *Checkpoint, entries *[]Entry) { (*entries)[0].Epsilon /= 2 }},
 		{"another batch", "the cursor has", func(_, next *Checkpoint, _ *[]Entry) { next.Cursor.BatchHash[7] = 1 }},
-		{"another chain", "the ledger was damaged or changed", func(prev, _ *Checkpoint, _ *[]Entry) { prev.Ledger.Head.Hash[0]++ }},
+		{"another chain", "the ledger was damaged or changed", func(prev, _ *Checkpoint,
+			_ *[]Entry) {
+			prev.Ledger.Head.Hash[0]++
+		}},
 		{"wrong head", "names ledger head", func(_, next *Checkpoint, _ *[]Entry) { next.Ledger.Head.Hash[0]++ }},
 		{"neither round nor end", "want exactly one", func(_, next *Checkpoint, _ *[]Entry) { next.NextRound = nil }},
 		{"both round and end", "want exactly one", func(_, next *Checkpoint, _ *[]Entry) { next.End = []byte("end") }},

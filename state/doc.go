@@ -9,9 +9,9 @@
 // rounds, steps and users. They are all that a learner needs of it, so that a task of any length takes the same
 // memory, the same time for a commit and the same to start. One commit changes all of it or nothing.
 //
-// Beside it a store keeps what the caller wants to look back at: a row for a round, and the model after it ([Kept]). Both
-// are written, replaced and deleted in the commits of rounds, or in one that changes nothing else but, where a model is
-// released again, the algorithm's state. Nothing reads them to go on.
+// Beside it a store keeps what the caller wants to look back at: a row for a round, and the model after it ([Kept]).
+// Both are written, replaced and deleted in the commits of rounds, or in one that changes nothing else but, where a
+// model is released again, the algorithm's state. Nothing reads them to go on.
 //
 // A start verifies that the newest entries lead to the sums. All entries, which a store may have moved to an archive,
 // are verified by who reads them: they must make the sums of the checkpoint. Without its archive a state is whole and

@@ -108,8 +108,9 @@ type Entry struct {
 	NoiseTrials uint64
 	// Phase numbers, from 1, the interactive phase whose users answer the round together with others; 0: it has users
 	// of its own.
-	Phase     uint64
-	Epsilon   float64 // cost for a user who takes part in this round, and in all others of its phase where users answer several
+	Phase uint64
+	// cost for a user who takes part in this round, and in all others of its phase where users answer several
+	Epsilon   float64
 	Delta     float64
 	TaskHash  Hash
 	BatchHash Hash // zero in a reservation
@@ -146,7 +147,8 @@ func (e Entry) Validate() error {
 		return fmt.Errorf("ledger entry %d: %w", e.Sequence, err)
 	}
 	if h := e.computeHash(); h != e.Hash {
-		return fmt.Errorf("ledger entry %d: hash is %s, its content has %s: the ledger was damaged or changed", e.Sequence, e.Hash, h)
+		return fmt.Errorf("ledger entry %d: hash is %s, its content has %s: the ledger was damaged or changed", e.Sequence,
+			e.Hash, h)
 	}
 	return nil
 }
@@ -164,7 +166,8 @@ func (e Entry) validateFields() error {
 	case e.TaskHash.IsZero():
 		return fmt.Errorf("task hash is zero, want the hash of the task")
 	case e.Kind == Reserved && (e.Attempt != 0 || !e.BatchHash.IsZero()):
-		return fmt.Errorf("reservation of round %d names a batch (attempt %d, hash %s), want none", e.Round, e.Attempt, e.BatchHash)
+		return fmt.Errorf("reservation of round %d names a batch (attempt %d, hash %s), want none", e.Round, e.Attempt,
+			e.BatchHash)
 	case e.Kind == Spent && e.BatchHash.IsZero():
 		return fmt.Errorf("spent round %d has a zero batch hash, want the hash of its batch", e.Round)
 	}

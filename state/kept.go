@@ -24,7 +24,8 @@ func (k Kept) Validate(last uint64) error {
 	case k.Round < 1 || k.Round > last:
 		return fmt.Errorf("kept round %d: want 1 to %d, the last one", k.Round, last)
 	case len(k.Row) > maxRowBytes || len(k.Model) > MaxBlobBytes:
-		return fmt.Errorf("kept round %d: %d bytes and a model of %d, want at most %d and %d", k.Round, len(k.Row), len(k.Model),
+		return fmt.Errorf("kept round %d: %d bytes and a model of %d, want at most %d and %d", k.Round, len(k.Row),
+			len(k.Model),
 			maxRowBytes, MaxBlobBytes)
 	case len(k.Row) == 0 && len(k.Model) > 0:
 		return fmt.Errorf("kept round %d: a model without a row", k.Round)

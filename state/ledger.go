@@ -130,8 +130,10 @@ func (l *Ledger) Validate() error {
 		return fail("%d void rounds in a row, of %d void and %d spent rounds", l.InARow, l.Voids, l.Steps)
 	case l.Phase == 0 && l.Most > 0 || l.Steps == 0 && (l.Counted > 0 || l.Most > 0):
 		return fail("%d and %d users of %d spent rounds in phase %d", l.Counted, l.Most, l.Steps, l.Phase)
-	case l.IsOpen() && (open.Kind != Reserved || open.Round != l.settled()+1 || open.Sequence != l.Head.Length || open.Hash != l.Head.Hash || open.TaskHash != l.TaskHash):
-		return fail("the open reservation is entry %d, %s of round %d, want entry %d, of round %d", open.Sequence, open.Kind, open.Round, l.Head.Length, l.settled()+1)
+	case l.IsOpen() && (open.Kind != Reserved || open.Round != l.settled()+1 || open.Sequence != l.Head.Length ||
+		open.Hash != l.Head.Hash || open.TaskHash != l.TaskHash):
+		return fail("the open reservation is entry %d, %s of round %d, want entry %d, of round %d", open.Sequence, open.Kind,
+			open.Round, l.Head.Length, l.settled()+1)
 	}
 	if err := l.Worst.Validate(); err != nil {
 		return fail("largest charge: %w", err)
@@ -150,7 +152,8 @@ type BudgetError struct {
 
 // Error names the spend so far and the refused increment separately.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("privacy budget refuses round %d: spent so far epsilon %v, delta %v; refused increment epsilon %v, delta %v; together epsilon %v, delta %v; budget epsilon %v, delta %v: the task ends here, or plan a new task",
+	return fmt.Sprintf(
+		"privacy budget refuses round %d: spent so far epsilon %v, delta %v; refused increment epsilon %v, delta %v; together epsilon %v, delta %v; budget epsilon %v, delta %v: the task ends here, or plan a new task",
 		e.Round, e.Spent.Epsilon, e.Spent.Delta, e.Increment.Epsilon, e.Increment.Delta,
 		e.Total.Epsilon, e.Total.Delta, e.Budget.Epsilon, e.Budget.Delta)
 }

@@ -20,7 +20,8 @@ func reservation(round uint64, epsilon float64) Entry {
 }
 
 func batch(round uint64, epsilon float64) Entry {
-	return Entry{Round: round, Attempt: 1, Users: 100, NoiseTrials: 1000, Epsilon: epsilon, Delta: 1e-6, TaskHash: testTask, BatchHash: testBatch}
+	return Entry{Round: round, Attempt: 1, Users: 100, NoiseTrials: 1000, Epsilon: epsilon, Delta: 1e-6,
+		TaskHash: testTask, BatchHash: testBatch}
 }
 
 // A book is a ledger with the entries that it sums up.
@@ -94,7 +95,8 @@ func TestSums(t *testing.T) {
 		phase, users          uint64 // no users: void
 		counted, voids, inRow uint64 // after it
 	}{
-		{0, 100, 100, 0, 0}, {0, 0, 100, 1, 1}, {0, 0, 100, 2, 2}, {0, 90, 190, 2, 0}, {5, 70, 260, 2, 0}, {5, 95, 285, 2, 0}, {5, 0, 285, 3, 1},
+		{0, 100, 100, 0, 0}, {0, 0, 100, 1, 1}, {0, 0, 100, 2, 2}, {0, 90, 190, 2, 0}, {5, 70, 260, 2, 0}, {5, 95, 285, 2, 0},
+		{5, 0, 285, 3, 1},
 		{5, 80, 285, 3, 0}, {6, 40, 325, 3, 0}, {0, 10, 335, 3, 0}, {6, 0, 335, 4, 1}, {0, 0, 335, 5, 2},
 	} {
 		round := uint64(i + 1)
@@ -109,7 +111,8 @@ func TestSums(t *testing.T) {
 			must(l.Spend(e))
 		}
 		if l.Users() != r.counted || l.Voids != r.voids || l.InARow != r.inRow || l.settled() != round {
-			t.Errorf("round %d: %d users, %d void, %d in a row, %d settled; want %+v", round, l.Users(), l.Voids, l.InARow, l.settled(), r)
+			t.Errorf("round %d: %d users, %d void, %d in a row, %d settled; want %+v", round, l.Users(), l.Voids, l.InARow,
+				l.settled(), r)
 		}
 	}
 }
@@ -126,10 +129,12 @@ func TestBudget(t *testing.T) {
 	if !errors.As(err, &refused) {
 		t.Fatalf("a round above the budget: %v, want a BudgetError", err)
 	}
-	if refused.Round != 2 || refused.Spent.Epsilon != 0.75 || refused.Increment.Epsilon != 1.25 || refused.Budget != budget {
+	if refused.Round != 2 || refused.Spent.Epsilon != 0.75 || refused.Increment.Epsilon != 1.25 ||
+		refused.Budget != budget {
 		t.Errorf("BudgetError is %+v", refused)
 	}
-	for _, part := range []string{"round 2", "spent so far epsilon 0.75", "refused increment epsilon 1.25", "budget epsilon 1,"} {
+	for _, part := range []string{"round 2", "spent so far epsilon 0.75", "refused increment epsilon 1.25",
+		"budget epsilon 1,"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("error %q does not say %q", err, part)
 		}

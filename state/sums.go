@@ -55,7 +55,8 @@ func readLedger(b []byte) (l Ledger, rest []byte, err error) {
 		}
 		rest = rest[EntryBytes:]
 	case open != 0:
-		return Ledger{}, nil, fmt.Errorf("ledger: damaged mark %d of an open reservation, %d bytes before the end", open, len(rest))
+		return Ledger{}, nil, fmt.Errorf("ledger: damaged mark %d of an open reservation, %d bytes before the end", open,
+			len(rest))
 	}
 	return l, rest, l.Validate()
 }

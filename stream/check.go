@@ -78,9 +78,11 @@ func checkTask(m *wire.Task) error {
 	if p.Continuous < wire.Continuous_CONTINUOUS_NO || p.Continuous > wire.Continuous_CONTINUOUS_ADAPTIVE {
 		err = errors.Join(err, fmt.Errorf("continuous %d: unknown", p.Continuous))
 	}
-	return errors.Join(err, length("learner_key", m.LearnerKey, KeySize), length("life", m.Life, LifeSize), length("stage_key", m.StageKey, KeySize),
+	return errors.Join(err, length("learner_key", m.LearnerKey, KeySize), length("life", m.Life, LifeSize),
+		length("stage_key", m.StageKey, KeySize),
 		suite(m.Suite), checkPhases(p), checkStart(p),
-		positive("plan.epsilon", p.Epsilon), positive("plan.delta", p.Delta), positive("plan.epsilon_budget", p.EpsilonBudget))
+		positive("plan.epsilon", p.Epsilon), positive("plan.delta", p.Delta), positive("plan.epsilon_budget",
+			p.EpsilonBudget))
 }
 
 func checkRound(m *wire.Round) error {

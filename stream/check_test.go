@@ -61,7 +61,8 @@ func allBreaks() []breaks {
 		{"Task", "start_privacy without", on(func(m *wire.Task) { m.Plan.StartPrivacy = &wire.StartPrivacy{Task: "a"} })},
 		{"Task", "start_privacy.epsilon", on(func(m *wire.Task) { started(m, &wire.StartPrivacy{Epsilon: -1}) })},
 		{"Task", "start_privacy.epsilon", on(func(m *wire.Task) { started(m, &wire.StartPrivacy{Epsilon: math.Inf(1)}) })},
-		{"Task", "start_privacy.delta", on(func(m *wire.Task) { started(m, &wire.StartPrivacy{Epsilon: 1, Delta: math.NaN()}) })},
+		{"Task", "start_privacy.delta",
+			on(func(m *wire.Task) { started(m, &wire.StartPrivacy{Epsilon: 1, Delta: math.NaN()}) })},
 		{"Round", "task_hash", on(func(m *wire.Round) { m.TaskHash = nil })},
 		{"Round", "round 0", on(func(m *wire.Round) { m.Round = 0 })},
 		{"Round", "step 0", on(func(m *wire.Round) { m.Step = 0 })},
@@ -69,7 +70,10 @@ func allBreaks() []breaks {
 		{"Round", "point[0]", on(func(m *wire.Round) { m.Point = []float64{math.Inf(-1)} })},
 		{"Round", "want at most", on(func(m *wire.Round) { m.Point = make([]float64, stream.MaxDim+1) })},
 		{"Task", "statistic 3", on(func(m *wire.Task) { m.Plan.Phases[0].Statistic = 3 })},
-		{"Task", "smoothing 1: want 0", on(func(m *wire.Task) { m.Plan.Phases[0].Statistic, m.Plan.Phases[0].Smoothing = 1, 1 })},
+		{"Task", "smoothing 1: want 0", on(func(m *wire.Task) {
+			m.Plan.Phases[0].Statistic, m.Plan.Phases[0].Smoothing = 1,
+				1
+		})},
 		{"Open", "attempt 0", on(func(m *wire.Open) { m.Attempt = 0 })},
 		{"Open", "instance", on(func(m *wire.Open) { m.Instance = nil })},
 		{"Open", "manifest_hash", on(func(m *wire.Open) { m.ManifestHash = nil })},
@@ -83,8 +87,14 @@ func allBreaks() []breaks {
 		{"Batch", "without users", on(func(m *wire.Batch) { m.Void, m.Users = false, 0 })},
 		{"Batch", "without users", on(func(m *wire.Batch) { m.Void, m.Totals = false, nil })},
 		{"Batch", "reason", on(func(m *wire.Batch) { m.Reason = strings.Repeat("x", 65) })},
-		{"Batch", "ascending", on(func(m *wire.Batch) { m.Rejects = []*wire.Reject{{Reason: "b", Count: 1}, {Reason: "a", Count: 1}} })},
-		{"Batch", "ascending", on(func(m *wire.Batch) { m.Rejects = []*wire.Reject{{Reason: "a", Count: 1}, {Reason: "a", Count: 1}} })},
+		{"Batch", "ascending", on(func(m *wire.Batch) {
+			m.Rejects = []*wire.Reject{{Reason: "b", Count: 1},
+				{Reason: "a", Count: 1}}
+		})},
+		{"Batch", "ascending", on(func(m *wire.Batch) {
+			m.Rejects = []*wire.Reject{{Reason: "a", Count: 1},
+				{Reason: "a", Count: 1}}
+		})},
 		{"Batch", "positive counts", on(func(m *wire.Batch) { m.Rejects = []*wire.Reject{{Reason: "a"}} })},
 		{"Close", "attempt 0", on(func(m *wire.Close) { m.Attempt = 0 })},
 		{"Close", "batch_hash", on(func(m *wire.Close) { m.BatchHash = nil })},
@@ -124,13 +134,23 @@ func TestCheckRefuses(t *testing.T) {
 func TestCheckSubject(t *testing.T) {
 	task := stream.Task("churn")
 	right := map[string]func(r stream.Round, a stream.Attempt) string{
-		"StageIdentity": func(stream.Round, stream.Attempt) string { return task.Stage() }, "Task": func(stream.Round, stream.Attempt) string { return task.Task() },
-		"End": func(stream.Round, stream.Attempt) string { return task.End() }, "Round": func(r stream.Round, _ stream.Attempt) string { return task.Round(r) },
-		"Claim": func(r stream.Round, _ stream.Attempt) string { return task.Claim(r) }, "Batch": func(r stream.Round, _ stream.Attempt) string { return task.Batch(r) },
+		"StageIdentity": func(stream.Round, stream.Attempt) string { return task.Stage() }, "Task": func(stream.Round,
+			stream.Attempt) string {
+			return task.Task()
+		},
+		"End": func(stream.Round, stream.Attempt) string { return task.End() }, "Round": func(r stream.Round,
+			_ stream.Attempt) string {
+			return task.Round(r)
+		},
+		"Claim": func(r stream.Round, _ stream.Attempt) string { return task.Claim(r) }, "Batch": func(r stream.Round,
+			_ stream.Attempt) string {
+			return task.Batch(r)
+		},
 		"Open": task.Open, "Close": task.Close,
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		kind := rapid.SampledFrom([]string{"StageIdentity", "Task", "End", "Round", "Claim", "Batch", "Open", "Close"}).Draw(t, "kind")
+		kind := rapid.SampledFrom([]string{"StageIdentity", "Task", "End", "Round", "Claim", "Batch", "Open",
+			"Close"}).Draw(t, "kind")
 		m := valid(t, kind)
 		r, a := stream.Round(1), stream.Attempt(1)
 		if m, ok := m.(interface{ GetRound() uint64 }); ok {

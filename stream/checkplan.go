@@ -25,7 +25,8 @@ func checkPhase(f *wire.Phase) error {
 	if f == nil {
 		return errors.New("missing")
 	}
-	err := errors.Join(atLeastOne("rounds", f.Rounds), cohort(f.Cohort, f.Minimum), mechanism(f.Mechanism), smoothing(f.Smoothing),
+	err := errors.Join(atLeastOne("rounds", f.Rounds), cohort(f.Cohort, f.Minimum), mechanism(f.Mechanism),
+		smoothing(f.Smoothing),
 		statistic(f.Statistic, f.Smoothing))
 	if f.Rounds > f.Users && f.RoundsPerUser <= 1 {
 		err = errors.Join(err, fmt.Errorf("rounds %d: want at most users %d", f.Rounds, f.Users))

@@ -95,7 +95,8 @@ func TestOneEncoding(t *testing.T) {
 func TestNestedUnknownFieldRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := valid(t, "Task").(*wire.Task)
-		m.Plan.Phases[0].Mechanism.ProtoReflect().SetUnknown(protoreflect.RawFields(protowire.AppendVarint(protowire.AppendTag(nil, 50, protowire.VarintType), 7)))
+		m.Plan.Phases[0].Mechanism.ProtoReflect().SetUnknown(protoreflect.RawFields(protowire.AppendVarint(
+			protowire.AppendTag(nil, 50, protowire.VarintType), 7)))
 		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +131,8 @@ func TestOtherVersionsRefused(t *testing.T) {
 }
 
 func TestPartsDoNotTravelAlone(t *testing.T) {
-	for _, m := range []proto.Message{&wire.Plan{Delta: 1}, &wire.Phase{Users: 1}, &wire.Mechanism{Dim: 1}, &wire.Reject{Count: 1}} {
+	for _, m := range []proto.Message{&wire.Plan{Delta: 1}, &wire.Phase{Users: 1}, &wire.Mechanism{Dim: 1},
+		&wire.Reject{Count: 1}} {
 		data, err := stream.Marshal(m)
 		if err != nil {
 			t.Fatal(err)

@@ -64,7 +64,8 @@ func TestRampWaitsForTheStage(t *testing.T) {
 		deadline, work time.Duration
 		most           float64
 	}{
-		{0, 5 * time.Second, 1.1}, {10 * time.Minute, 5 * time.Second, 1.1}, {time.Minute, 5 * time.Second, 1}, {time.Minute, 15 * time.Second, 1},
+		{0, 5 * time.Second, 1.1}, {10 * time.Minute, 5 * time.Second, 1.1}, {time.Minute, 5 * time.Second, 1},
+		{time.Minute, 15 * time.Second, 1},
 		{6 * time.Second, 10 * time.Second, 1}, {time.Minute, 70 * time.Second, 2}, {5 * time.Minute, 70 * time.Second, 1},
 	} {
 		r := NewRamp(0.1, c.work, c.deadline)
@@ -77,7 +78,8 @@ func TestRampWaitsForTheStage(t *testing.T) {
 // TestReserveJoinsBeforeTheDeadline: who comes late has a time to join in every round, however soon it closes.
 func TestReserveJoinsBeforeTheDeadline(t *testing.T) {
 	for deadline, want := range map[time.Duration]time.Duration{
-		0: 16 * time.Second, time.Second: 500 * time.Millisecond, 3 * time.Second: 1500 * time.Millisecond, 4 * time.Second: 2 * time.Second,
+		0: 16 * time.Second, time.Second: 500 * time.Millisecond, 3 * time.Second: 1500 * time.Millisecond,
+		4 * time.Second: 2 * time.Second,
 		8 * time.Second: 4 * time.Second, time.Minute: 30 * time.Second, time.Hour: 8 * time.Minute,
 	} {
 		if got := ReserveAfter(deadline); got != want {

@@ -38,7 +38,8 @@ func readReport(data []byte, r *wire.Report) bool {
 		return false
 	}
 	r.Version, r.TaskHash, data = Version, data[4:4+HashSize:4+HashSize], data[4+HashSize:]
-	for len(ids) < MaxBundle && len(data) >= 2+ReportIDSize && data[0] == id && data[1] == ReportIDSize { // the memory is kept
+	for len(ids) < MaxBundle && len(data) >= 2+ReportIDSize && data[0] == id && data[1] == ReportIDSize {
+		// the memory is kept
 		ids = append(ids, data[2:2+ReportIDSize:2+ReportIDSize])
 		data = data[2+ReportIDSize:]
 	}

@@ -14,7 +14,8 @@ import (
 func FuzzReadReport(f *testing.F) {
 	id := make([]byte, stream.ReportIDSize)
 	for _, r := range []*wire.Report{
-		{Version: stream.Version, TaskHash: make([]byte, stream.HashSize), Ids: [][]byte{id}, Encapsulated: make([]byte, 32), Ciphertext: make([]byte, 300)},
+		{Version: stream.Version, TaskHash: make([]byte, stream.HashSize), Ids: [][]byte{id}, Encapsulated: make([]byte, 32),
+			Ciphertext: make([]byte, 300)},
 		{Version: stream.Version, TaskHash: make([]byte, stream.HashSize), Ids: [][]byte{id, id, id}, Ciphertext: []byte{1}},
 		{Version: stream.Version, TaskHash: make([]byte, stream.HashSize), Ids: [][]byte{id}},
 		{Version: stream.Version, TaskHash: make([]byte, stream.HashSize), Ciphertext: []byte{1}},

@@ -111,7 +111,8 @@ const (
 	Batches
 )
 
-var streamNames = map[Stream]string{Rounds: "ROUNDS", Attempts: "ATTEMPTS", Leases: "LEASES", Reports: "REPORTS", Batches: "BATCHES"}
+var streamNames = map[Stream]string{Rounds: "ROUNDS", Attempts: "ATTEMPTS", Leases: "LEASES", Reports: "REPORTS",
+	Batches: "BATCHES"}
 
 func (s Stream) String() string { return streamNames[s] }
 
@@ -149,8 +150,10 @@ var verbs = map[string]struct {
 	numbers int
 	kind    wire.Kind
 }{
-	"task": {Rounds, 0, wire.Kind_KIND_TASK}, "round": {Rounds, 1, wire.Kind_KIND_ROUND}, "end": {Rounds, 0, wire.Kind_KIND_END},
-	"stage": {Attempts, 0, wire.Kind_KIND_STAGE}, "open": {Attempts, 2, wire.Kind_KIND_OPEN}, "claim": {Attempts, 1, wire.Kind_KIND_CLAIM},
+	"task": {Rounds, 0, wire.Kind_KIND_TASK}, "round": {Rounds, 1, wire.Kind_KIND_ROUND},
+	"end":   {Rounds, 0, wire.Kind_KIND_END},
+	"stage": {Attempts, 0, wire.Kind_KIND_STAGE}, "open": {Attempts, 2, wire.Kind_KIND_OPEN}, "claim": {Attempts, 1,
+		wire.Kind_KIND_CLAIM},
 	"close": {Attempts, 2, wire.Kind_KIND_CLOSE}, "batch": {Batches, 1, wire.Kind_KIND_BATCH},
 	"lease": {stream: Leases}, "report": {stream: Reports, numbers: 2},
 }

@@ -74,7 +74,8 @@ func matches(pattern, subject string) bool {
 
 func FuzzParseSubject(f *testing.F) {
 	task := stream.Task("churn")
-	for _, s := range []string{task.Task(), task.Open(3, 4), task.Rounds(), task.Reports(), "panlearn.churn.round.01", "panlearn.churn.round.+1", "panlearn.churn.round.18446744073709551616",
+	for _, s := range []string{task.Task(), task.Open(3, 4), task.Rounds(), task.Reports(), "panlearn.churn.round.01",
+		"panlearn.churn.round.+1", "panlearn.churn.round.18446744073709551616",
 		"panlearn.churn.report.1.2", "panlearn.churn.report.1", "panlearn.churn.report.1.2.3", "panlearn.churn.report.1.0"} {
 		f.Add(s)
 	}
@@ -99,7 +100,8 @@ func FuzzParseSubject(f *testing.F) {
 
 func TestPortsTakeTheirSubjects(t *testing.T) {
 	task := stream.Task("churn")
-	subjects := []string{task.Task(), task.Round(1), task.End(), task.Stage(), task.Open(1, 2), task.Claim(1), task.Close(1, 2),
+	subjects := []string{task.Task(), task.Round(1), task.End(), task.Stage(), task.Open(1, 2), task.Claim(1),
+		task.Close(1, 2),
 		task.Lease(), task.Report(1, 2), task.Batch(1), task.Rounds(), task.Opens(1), task.Reports(),
 		task.Report(1, 2) + ".3"}
 	for _, port := range []struct {
@@ -128,7 +130,8 @@ func TestPortsTakeTheirSubjects(t *testing.T) {
 
 func TestTaskNames(t *testing.T) {
 	for name, want := range map[string]bool{"a": true, "churn-2026_v1": true, strings.Repeat("z", 32): true,
-		"": false, strings.Repeat("z", 33): false, "A": false, "a.b": false, "a b": false, "a*": false, "a>": false, "ä": false, "a\n": false} {
+		"": false, strings.Repeat("z", 33): false, "A": false, "a.b": false, "a b": false, "a*": false, "a>": false,
+		"ä": false, "a\n": false} {
 		if _, err := stream.ParseTask(name); (err == nil) != want {
 			t.Errorf("%q: %v", name, err)
 		}

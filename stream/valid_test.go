@@ -13,8 +13,9 @@ import (
 // kinds makes an empty message of every kind that travels.
 func kinds() map[string]func() proto.Message {
 	return map[string]func() proto.Message{
-		"Signed": func() proto.Message { return &wire.Signed{} }, "StageIdentity": func() proto.Message { return &wire.StageIdentity{} },
-		"Task": func() proto.Message { return &wire.Task{} }, "Round": func() proto.Message { return &wire.Round{} },
+		"Signed":        func() proto.Message { return &wire.Signed{} },
+		"StageIdentity": func() proto.Message { return &wire.StageIdentity{} },
+		"Task":          func() proto.Message { return &wire.Task{} }, "Round": func() proto.Message { return &wire.Round{} },
 		"Open": func() proto.Message { return &wire.Open{} }, "Claim": func() proto.Message { return &wire.Claim{} },
 		"Batch": func() proto.Message { return &wire.Batch{} }, "Close": func() proto.Message { return &wire.Close{} },
 		"End": func() proto.Message { return &wire.End{} }, "Report": func() proto.Message { return &wire.Report{} },
@@ -30,11 +31,13 @@ func count(t *rapid.T, least, most uint64) uint64 {
 func aboveZero(t *rapid.T) float64 { return rapid.Float64Range(1e-12, 1e12).Draw(t, "positive") }
 
 func validTrust(t *rapid.T) wire.Trust {
-	return rapid.SampledFrom([]wire.Trust{wire.Trust_TRUST_SHUFFLE, wire.Trust_TRUST_PAN, wire.Trust_TRUST_SHUFFLE_PAN}).Draw(t, "trust")
+	return rapid.SampledFrom([]wire.Trust{wire.Trust_TRUST_SHUFFLE, wire.Trust_TRUST_PAN,
+		wire.Trust_TRUST_SHUFFLE_PAN}).Draw(t, "trust")
 }
 
 func validSuite(t *rapid.T) wire.Suite {
-	return wire.Suite(rapid.Int32Range(int32(wire.Suite_SUITE_NONE), int32(wire.Suite_SUITE_MLKEM768_X25519)).Draw(t, "suite"))
+	return wire.Suite(rapid.Int32Range(int32(wire.Suite_SUITE_NONE), int32(wire.Suite_SUITE_MLKEM768_X25519)).Draw(t,
+		"suite"))
 }
 
 func validMechanism(t *rapid.T, trust wire.Trust) *wire.Mechanism {
@@ -78,27 +81,36 @@ func valid(t *rapid.T, kind string) proto.Message {
 	reason := rapid.StringMatching(`[a-z ]{0,64}`)
 	switch kind {
 	case "Signed":
-		return &wire.Signed{Version: v, Kind: wire.Kind(count(t, 1, 8)), Body: sized(t, 9), Key: sized(t, 32), Signature: sized(t, 64)}
+		return &wire.Signed{Version: v, Kind: wire.Kind(count(t, 1, 8)), Body: sized(t, 9), Key: sized(t, 32),
+			Signature: sized(t, 64)}
 	case "StageIdentity":
-		return &wire.StageIdentity{Version: v, Task: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "name"), Key: sized(t, 32)}
+		return &wire.StageIdentity{Version: v, Task: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "name"),
+			Key: sized(t, 32)}
 	case "Task":
-		return &wire.Task{Version: v, Life: sized(t, stream.LifeSize), Name: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "name"), Declaration: sized(t, 5),
+		return &wire.Task{Version: v, Life: sized(t, stream.LifeSize), Name: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t,
+			"name"), Declaration: sized(t, 5),
 			LearnerKey: sized(t, 32), StageKey: sized(t, 32), Suite: validSuite(t), Plan: &wire.Plan{
 				Algorithm: "psgd", Phases: validPhases(t, trust), Continuous: wire.Continuous(count(t, 0, 3)), Ridge: aboveZero(t),
 				Set:   &wire.Set{Kind: "box", Max: aboveZero(t)},
 				Trust: trust, HonestFraction: "4/5", Epsilon: aboveZero(t),
-				Delta: aboveZero(t), EpsilonBudget: aboveZero(t), DeadlineMs: count(t, 0, 1<<40), RetentionMs: count(t, 0, 1<<40), StaleMs: count(t, 0, 1<<40),
+				Delta: aboveZero(t), EpsilonBudget: aboveZero(t), DeadlineMs: count(t, 0, 1<<40), RetentionMs: count(t, 0, 1<<40),
+				StaleMs: count(t, 0, 1<<40),
 			}}
 	case "Round":
-		return &wire.Round{Version: v, TaskHash: hash(), Round: round, Step: round, Point: rapid.SliceOfN(rapid.Float64Range(-1e9, 1e9), 0, 5).Draw(t, "point"),
-			Frame: &wire.Frame{Scale: rapid.SliceOfN(rapid.Float64Range(1e-12, 1e12), 0, 5).Draw(t, "scales"), Clip: 1}, DeadlineMs: count(t, 0, math.MaxUint64)}
+		return &wire.Round{Version: v, TaskHash: hash(), Round: round, Step: round,
+			Point:      rapid.SliceOfN(rapid.Float64Range(-1e9, 1e9), 0, 5).Draw(t, "point"),
+			Frame:      &wire.Frame{Scale: rapid.SliceOfN(rapid.Float64Range(1e-12, 1e12), 0, 5).Draw(t, "scales"), Clip: 1},
+			DeadlineMs: count(t, 0, math.MaxUint64)}
 	case "Open":
-		return &wire.Open{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Suite: validSuite(t),
+		return &wire.Open{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(),
+			Suite:     validSuite(t),
 			PublicKey: sized(t, 32), Instance: sized(t, 16), StartedUnixMs: rapid.Int64().Draw(t, "started")}
 	case "Claim":
-		return &wire.Claim{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Instance: sized(t, 16)}
+		return &wire.Claim{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(),
+			Instance: sized(t, 16)}
 	case "Batch":
-		m := &wire.Batch{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), Cutoff: count(t, 0, math.MaxUint64)}
+		m := &wire.Batch{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(),
+			Cutoff: count(t, 0, math.MaxUint64)}
 		if rapid.Bool().Draw(t, "void") {
 			m.Void, m.Reason = true, reason.Draw(t, "reason")
 		} else {
@@ -112,8 +124,9 @@ func valid(t *rapid.T, kind string) proto.Message {
 		}
 		return m
 	case "Close":
-		return &wire.Close{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(), BatchHash: hash(),
-			Cutoff: count(t, 0, math.MaxUint64), Void: rapid.Bool().Draw(t, "void")}
+		return &wire.Close{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(),
+			BatchHash: hash(),
+			Cutoff:    count(t, 0, math.MaxUint64), Void: rapid.Bool().Draw(t, "void")}
 	case "End":
 		return &wire.End{Version: v, TaskHash: hash(), LastRound: count(t, 0, 1<<40), Reason: reason.Draw(t, "reason")}
 	case "Report":

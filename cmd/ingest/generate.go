@@ -61,7 +61,8 @@ shares (half-way scores fall by 3, so that one class becomes rare). --truth is t
 			if err != nil {
 				return cli.Usage(err)
 			}
-			if err := cli.PrintJSON(file, map[string]any{"loss": config.Loss, "weights": s.Truth(), "intercept": 0}); err != nil {
+			if err := cli.PrintJSON(file, map[string]any{"loss": config.Loss, "weights": s.Truth(),
+				"intercept": 0}); err != nil {
 				return err
 			}
 			return file.Close()
@@ -73,7 +74,8 @@ shares (half-way scores fall by 3, so that one class becomes rare). --truth is t
 	c.Flags().Float64Var(&config.TruthNorm, "truth-norm", sim.TruthNorm, "norm of theta*")
 	c.Flags().Float64Var(&config.Noise, "noise", 0.1, "squared loss: labels have noise uniform in [-NOISE, NOISE]")
 	c.Flags().Uint64Var(&config.Seed, "seed", 1, "the same `SEED` gives the same events")
-	c.Flags().StringVar(&drift, "drift", sim.NoDrift, "how the population changes: `KIND` none, jump, turn, seasons or shares")
+	c.Flags().StringVar(&drift, "drift", sim.NoDrift,
+		"how the population changes: `KIND` none, jump, turn, seasons or shares")
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` of events")
 	c.Flags().StringVar(&truth, "truth", "", "`FILE` for theta*")
 	return c

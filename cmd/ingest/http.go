@@ -21,11 +21,13 @@ type gateway struct {
 }
 
 func (g *gateway) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&g.address, "http", "", "take events at this `ADDR` instead of --data: a port of 127.0.0.1, or host:port")
+	flags.StringVar(&g.address, "http", "",
+		"take events at this `ADDR` instead of --data: a port of 127.0.0.1, or host:port")
 	flags.StringVar(&g.tokenFile, "http-token", "", "`FILE` with the token that requests to --http carry")
 	flags.BoolVar(&g.noToken, "http-no-token", false, "let every process of this machine publish; on loopback only")
 	flags.Float64Var(&g.rate, "http-rate", httpgateway.DefaultRate, "events a second that --http takes")
-	flags.IntVar(&g.waiting, "http-waiting", httpgateway.DefaultMaxWaiting, "events without an outcome that --http holds; at least what a round takes from here")
+	flags.IntVar(&g.waiting, "http-waiting", httpgateway.DefaultMaxWaiting,
+		"events without an outcome that --http holds; at least what a round takes from here")
 }
 
 // declare listens. The caller has the listener then.
@@ -66,7 +68,9 @@ func readToken(file string) (string, error) {
 	}
 	token := string(bytes.TrimSpace(text))
 	if len(token) < httpgateway.MinToken { // here, where the file is known
-		return "", cli.Usagef("--http-token %s: the token has %d bytes: want at least %d, such as those of `openssl rand -hex 32`", file, len(token), httpgateway.MinToken)
+		return "",
+			cli.Usagef("--http-token %s: the token has %d bytes: want at least %d, such as those of `openssl rand -hex 32`",
+				file, len(token), httpgateway.MinToken)
 	}
 	return token, nil
 }

@@ -93,17 +93,19 @@ type statement struct {
 }
 
 type spending struct {
-	Task     string    `json:"task"`
-	TaskHash string    `json:"task_hash"`
-	Unit     string    `json:"unit"`    // that the epsilon is for: event, or user, all events of one person
-	Epsilon  float64   `json:"epsilon"` // of all participations of the event that had most, composed
-	Delta    float64   `json:"delta"`
-	Rounds   uint32    `json:"rounds"`          // answered, by the user who answered most
-	Most     uint32    `json:"rounds_per_user"` // that the epsilon is for
-	Events   uint64    `json:"events"`          // participations: an event, or a silo's block of records, that joined another round after one counts again
-	Complete bool      `json:"complete"`        // false: the ledger began later than the task, and there may be more events
-	Last     time.Time `json:"last"`            // when the newest of them was charged
-	InPeriod bool      `json:"in_period"`       // counts in the totals
+	Task     string  `json:"task"`
+	TaskHash string  `json:"task_hash"`
+	Unit     string  `json:"unit"`    // that the epsilon is for: event, or user, all events of one person
+	Epsilon  float64 `json:"epsilon"` // of all participations of the event that had most, composed
+	Delta    float64 `json:"delta"`
+	Rounds   uint32  `json:"rounds"`          // answered, by the user who answered most
+	Most     uint32  `json:"rounds_per_user"` // that the epsilon is for
+	// participations: an event, or a silo's block of records, that joined another round after one counts again
+	Events uint64 `json:"events"`
+	// false: the ledger began later than the task, and there may be more events
+	Complete bool      `json:"complete"`
+	Last     time.Time `json:"last"`      // when the newest of them was charged
+	InPeriod bool      `json:"in_period"` // counts in the totals
 }
 
 func statementOf(s ledger.Statement, p consent.Policy) statement {
@@ -119,8 +121,10 @@ func statementOf(s ledger.Statement, p consent.Policy) statement {
 		out.MaxTotalDelta = &p.MaxTotalDelta
 	}
 	for _, c := range s.Tasks {
-		out.Tasks = append(out.Tasks, spending{Task: string(c.Name), TaskHash: fmt.Sprintf("%x", c.Task), Unit: unitOf(c.ByUser), Epsilon: c.Epsilon,
-			Delta: c.Delta, Rounds: c.Rounds, Most: c.Most, Events: c.Standing, Complete: !c.Lost, Last: c.At, InPeriod: s.Counts(c, p.Period)})
+		out.Tasks = append(out.Tasks, spending{Task: string(c.Name), TaskHash: fmt.Sprintf("%x", c.Task),
+			Unit: unitOf(c.ByUser), Epsilon: c.Epsilon,
+			Delta: c.Delta, Rounds: c.Rounds, Most: c.Most, Events: c.Standing, Complete: !c.Lost, Last: c.At,
+			InPeriod: s.Counts(c, p.Period)})
 	}
 	return out
 }
@@ -140,7 +144,8 @@ func (s statement) print(w io.Writer) error {
 		if !c.InPeriod {
 			counts = "no"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%d\t%s\t%s\n", c.Task, c.Unit, cli.Upper(c.Epsilon, 6), cli.Upper(c.Delta, 6), c.Rounds, c.Most, c.Events, c.Last.Format(time.RFC3339), counts)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d of %d\t%d\t%s\t%s\n", c.Task, c.Unit, cli.Upper(c.Epsilon, 6),
+			cli.Upper(c.Delta, 6), c.Rounds, c.Most, c.Events, c.Last.Format(time.RFC3339), counts)
 	}
 	if err := t.Flush(); err != nil {
 		return err

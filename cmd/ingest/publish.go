@@ -141,16 +141,22 @@ address is named, and goes on until it is interrupted.`,
 			}
 			show.Close()
 			if summary != (device.Summary{}) || err == nil {
-				if printed := p.json.Print(c.OutOrStdout(), summary, func(w io.Writer) error { return printSummary(w, summary, watch.Standing(), p.state != "", err) }); err == nil {
+				if printed := p.json.Print(c.OutOrStdout(), summary, func(w io.Writer) error {
+					return printSummary(w, summary,
+						watch.Standing(), p.state != "", err)
+				}); err == nil {
 					err = printed
 				}
 			}
 			if p.state == "" && errors.Is(err, context.Canceled) && c.Context().Err() != nil {
-				err = cli.Transient(errors.New("interrupted; without --state another run begins anew, and sends again what this one sent"))
+				err = cli.Transient(
+					errors.New("interrupted; without --state another run begins anew, and sends again what this one sent"))
 			}
 			return cli.Classify(err, cli.As[*consent.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
-				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
-				cli.Is(cli.ExitUsage, rundevice.ErrNoKey), cli.Is(cli.ExitUsage, rundevice.ErrNoState), cli.As[*rundevice.ImpatientError](cli.ExitTransient), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
+				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage),
+				cli.Is(cli.ExitUsage, fs.ErrNotExist),
+				cli.Is(cli.ExitUsage, rundevice.ErrNoKey), cli.Is(cli.ExitUsage, rundevice.ErrNoState),
+				cli.As[*rundevice.ImpatientError](cli.ExitTransient), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 		},
 	}
@@ -162,17 +168,24 @@ address is named, and goes on until it is interrupted.`,
 	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the task file; repeatable")
 	c.Flags().StringVar(&p.task, "task", "", "`NAME` of the task, instead of a task file")
 	cli.Data(c.Flags(), &p.data, "`FILE` of events, or a quoted pattern of files; gzip and zstd too; - for standard input")
-	c.Flags().StringVar(&p.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
-	c.Flags().StringVar(&p.state, "state", "", "`DIR` in which participation is kept; without it a second run sends rows again")
+	c.Flags().StringVar(&p.format, "format", "",
+		"format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().StringVar(&p.state, "state", "",
+		"`DIR` in which participation is kept; without it a second run sends rows again")
 	c.Flags().StringVar(&p.policy, "policy", "", "`FILE` of what these devices agree to (YAML)")
 	c.Flags().StringVar(&p.seal, "seal", "hpke", "none: agree to a task whose reports the broker's operator can read")
-	c.Flags().IntVar(&p.config.Bundle, "bundle", 1, "`N` users in one message, for a gateway; shows their number to the broker")
-	c.Flags().IntVar(&p.config.Shuffle, "shuffle", 0, "take the rows in a random order, one of `N` at a time, which are held in memory; 0: as they come")
+	c.Flags().IntVar(&p.config.Bundle, "bundle", 1,
+		"`N` users in one message, for a gateway; shows their number to the broker")
+	c.Flags().IntVar(&p.config.Shuffle, "shuffle", 0,
+		"take the rows in a random order, one of `N` at a time, which are held in memory; 0: as they come")
 	c.Flags().Uint64Var(&p.config.MaxBlockRows, "max-block-rows", device.DefaultMaxBlockRows,
 		"hold at most `N` values of a silo's block: its rows times the values that one is declared to have")
-	c.Flags().StringVar(&metrics, "metrics", "", "`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9092; a port alone is of this machine only")
-	c.Flags().BoolVar(&p.live, "live", false, "standard input goes on and may come again after a restart: rows are known by the task's events.key")
-	c.Flags().DurationVar(&p.config.Patience, "patience", 10*time.Minute, "end with exit code 75 when nothing came on for so long, a stream after its end; 0: never")
+	c.Flags().StringVar(&metrics, "metrics", "",
+		"`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9092; a port alone is of this machine only")
+	c.Flags().BoolVar(&p.live, "live", false,
+		"standard input goes on and may come again after a restart: rows are known by the task's events.key")
+	c.Flags().DurationVar(&p.config.Patience, "patience", 10*time.Minute,
+		"end with exit code 75 when nothing came on for so long, a stream after its end; 0: never")
 	c.Flags().BoolVar(&p.check, "check", false, "say how the data fit the declaration, and send nothing")
 	p.json.Flag(c.Flags())
 	return c
@@ -256,7 +269,10 @@ func (p *publisher) inspect(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := p.json.Print(c.OutOrStdout(), report, func(w io.Writer) error { return cli.PrintInspection(w, report) }); err != nil {
+	if err := p.json.Print(c.OutOrStdout(), report, func(w io.Writer) error {
+		return cli.PrintInspection(w,
+			report)
+	}); err != nil {
 		return err
 	}
 	return report.Unfit()

@@ -67,7 +67,8 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 			if drain < 0 {
 				return cli.Usagef("--drain-timeout %v: want at least 0", drain)
 			}
-			config := runstage.Config{Broker: broker.Broker, Config: stage.Config{Task: task, Workers: workers, Drain: drain, LeaseTTL: lease, Logger: logger}}
+			config := runstage.Config{Broker: broker.Broker, Config: stage.Config{Task: task, Workers: workers, Drain: drain,
+				LeaseTTL: lease, Logger: logger}}
 			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
 				return err
 			}
@@ -98,13 +99,20 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())
 	c.Flags().StringVar(&name, "task", "", "`NAME` of the task")
-	c.Flags().StringVar(&identityFile, "identity", "", "`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder)")
-	c.Flags().StringVar(&learnerKey, "learner-key", "", "public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
-	c.Flags().StringVar(&state, "state", "", "`DIR` of the marks of claimed rounds, created if missing (default: in the user's configuration folder)")
-	c.Flags().DurationVar(&lease, "lease", stage.DefaultLeaseTTL, "how long a process that fell silent keeps the others waiting; the broker has a quarter of it to answer")
-	c.Flags().DurationVar(&drain, "drain-timeout", 0, "how long SIGTERM lets a round that is open go on, so that its users are not lost; a second signal ends it")
-	c.Flags().IntVar(&workers, "workers", 0, "how many reports are opened at a time; under pan and shuffle+pan one (default: one on each processor)")
-	c.Flags().StringVar(&listen, "http", "", "`ADDR` for /metrics, /status, /healthz and /readyz, such as 127.0.0.1:9091; a port alone is of this machine only")
+	c.Flags().StringVar(&identityFile, "identity", "",
+		"`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder)")
+	c.Flags().StringVar(&learnerKey, "learner-key", "",
+		"public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
+	c.Flags().StringVar(&state, "state", "",
+		"`DIR` of the marks of claimed rounds, created if missing (default: in the user's configuration folder)")
+	c.Flags().DurationVar(&lease, "lease", stage.DefaultLeaseTTL,
+		"how long a process that fell silent keeps the others waiting; the broker has a quarter of it to answer")
+	c.Flags().DurationVar(&drain, "drain-timeout", 0,
+		"how long SIGTERM lets a round that is open go on, so that its users are not lost; a second signal ends it")
+	c.Flags().IntVar(&workers, "workers", 0,
+		"how many reports are opened at a time; under pan and shuffle+pan one (default: one on each processor)")
+	c.Flags().StringVar(&listen, "http", "",
+		"`ADDR` for /metrics, /status, /healthz and /readyz, such as 127.0.0.1:9091; a port alone is of this machine only")
 	return c
 }
 
@@ -124,6 +132,8 @@ func marks(dir string, log *slog.Logger) (stage.Marks, error) {
 			return m, nil
 		}
 	}
-	log.Warn("no folder for the marks of claimed rounds, so they are forgotten when this process ends; name one with --state", "error", err)
+	log.Warn(
+		"no folder for the marks of claimed rounds, so they are forgotten when this process ends; name one with --state",
+		"error", err)
 	return nil, nil
 }

@@ -48,20 +48,26 @@ func printSummary(w io.Writer, s device.Summary, of device.Standing, kept bool, 
 		doubt = "in doubt until the next run: the state folder could not be written; the same command knows which of them took part, and sends those alone that did not"
 	}
 	say(s.Unknown-s.Open, doubt)
-	say(s.NotAgain, "sent, not counted, and not sent again: one more round would cost their users more than max_epsilon of the policy allows")
+	say(s.NotAgain,
+		"sent, not counted, and not sent again: one more round would cost their users more than max_epsilon of the policy allows")
 	say(s.Uncounted-s.Unused-s.NotAgain, "sent and not counted: no batch holds them, and no round takes them again")
 	say(s.Unused, "never sent: no round had a place for them before the task, or this run, ended")
-	say(s.Refused, "refused and not sent: the policy forbids the task, or what their users may spend is spent (ingest ledger)")
-	say(s.Invalid, "of them do not fit the task: they took part as zero vectors, which teach nothing (ingest publish --check says why)")
+	say(s.Refused,
+		"refused and not sent: the policy forbids the task, or what their users may spend is spent (ingest ledger)")
+	say(s.Invalid,
+		"of them do not fit the task: they took part as zero vectors, which teach nothing (ingest publish --check says why)")
 	switch {
 	case of.People:
-		say(s.LeftOver, "rows are in no report: they are of people who fill no block, or came after this silo first took part")
+		say(s.LeftOver,
+			"rows are in no report: they are of people who fill no block, or came after this silo first took part")
 	case of.Whole:
 		say(s.LeftOver, "rows are in no report: there are more than when this silo first took part")
 	default:
-		say(s.LeftOver, "rows are in no report: at the end of a file they are too few for a block; as long as the task goes on, a later run takes them with those that are added")
+		say(s.LeftOver,
+			"rows are in no report: at the end of a file they are too few for a block; as long as the task goes on, a later run takes them with those that are added")
 	}
-	say(s.Surplus, "more rows are beyond those of their person that enter a report (user.items, and in a stream user.wait), and were not sent")
+	say(s.Surplus,
+		"more rows are beyond those of their person that enter a report (user.items, and in a stream user.wait), and were not sent")
 	unnamed := "more rows have no key that can be read, and were not sent"
 	if of.People {
 		unnamed = "more rows do not say in a way that can be read of whom they are (user.column), and were not sent"

@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// TestNoFalseAlarms: streams in which nothing changes raise no alarm, in 3,000 rounds of gradients. The short form has 60 rounds.
+// TestNoFalseAlarms: streams in which nothing changes raise no alarm, in 3,000 rounds of gradients. The short form has
+// 60 rounds.
 func TestNoFalseAlarms(t *testing.T) {
 	rounds, events := 60, 20_000
 	if longtest.Run(t, "all but 60 of 3,000 rounds of streams that stay") {
@@ -33,7 +34,8 @@ func TestNoFalseAlarms(t *testing.T) {
 			}
 			if one.surprise > method.Alarm {
 				alarms++
-				t.Errorf("stream %d, %d features, epsilon %v: rows %d to %d surprise by %.1f", k, d, m.epsilon, one.from, one.to, one.surprise)
+				t.Errorf("stream %d, %d features, epsilon %v: rows %d to %d surprise by %.1f", k, d, m.epsilon, one.from, one.to,
+					one.surprise)
 			}
 		}
 		seen += len(all)
@@ -76,10 +78,12 @@ func TestAlarms(t *testing.T) {
 				}
 			}
 			in[delay]++
-			t.Logf("epsilon %v, %d features, %.2f of the accuracy lost: alarm in round %d from that of the change on (0: none), of %d users, %d of them after it; %.1f",
+			t.Logf(
+				"epsilon %v, %d features, %.2f of the accuracy lost: alarm in round %d from that of the change on (0: none), of %d users, %d of them after it; %.1f",
 				epsilon, d, lost, delay, all[first].to-all[first].from, all[first].to-at, surprises(all[first:]))
 		}
-		t.Logf("MEASURED: epsilon %v: of %d changes %d raise the alarm in the round in which they come, %d in the next, %d in the one after it; %d drawn", epsilon, changes,
+		t.Logf(
+			"MEASURED: epsilon %v: of %d changes %d raise the alarm in the round in which they come, %d in the next, %d in the one after it; %d drawn", epsilon, changes,
 			in[1], in[2], in[3], drawn)
 		if 10*(in[1]+in[2]+in[3]) < 9*changes {
 			t.Errorf("epsilon %v: alarms after so many rounds %v, of %d changes", epsilon, in, changes)

@@ -54,7 +54,8 @@ not, and more often with less. More trials see smaller faults.`,
 			if err != nil {
 				return err
 			}
-			out := auditReport{Task: job.Spec.Name, Trust: job.Problem.Trust, Rounds: 1, Confidence: audit.DefaultConfidence, Pass: true}
+			out := auditReport{Task: job.Spec.Name, Trust: job.Problem.Trust, Rounds: 1, Confidence: audit.DefaultConfidence,
+				Pass: true}
 			for _, one := range all {
 				report, err := audit.Run(c.Context(), one.Config)
 				if err != nil {
@@ -77,10 +78,11 @@ not, and more often with less. More trials see smaller faults.`,
 	return c
 }
 
-// An auditReport is the JSON of `learner audit`. Everything claimed in it is claimed for one round and for UsersTogether users who
-// change in it, each in UnitsTogether units of its report. Claimed and empirical epsilon are compared at AuditDelta, which is far above the task's delta: what happens once in a
-// million rounds cannot be tested by running rounds. At the top stands the audit with the largest claim; Adversaries has those of all
-// mechanisms of the plan and all adversaries that the trust knows, and Confidence holds for them together.
+// An auditReport is the JSON of `learner audit`. Everything claimed in it is claimed for one round and for
+// UsersTogether users who change in it, each in UnitsTogether units of its report. Claimed and empirical epsilon are
+// compared at AuditDelta, which is far above the task's delta: what happens once in a million rounds cannot be tested
+// by running rounds. At the top stands the audit with the largest claim; Adversaries has those of all mechanisms of the
+// plan and all adversaries that the trust knows, and Confidence holds for them together.
 type auditReport struct {
 	Task   string           `json:"task"`
 	Trust  accounting.Trust `json:"trust"`
@@ -119,8 +121,10 @@ type auditPoint struct {
 
 // add adds the result of the audit of one mechanism against one adversary.
 func (r *auditReport) add(of audits.Audit, a audit.Report) {
-	one := auditAdversary{Adversary: of.Config.View.String(), Mechanism: of.Mechanism, RefutableNoiseShare: a.RefutableShare, Pass: a.Pass,
-		auditResult: auditResult{ClaimedEpsilon: a.ClaimedEpsilon, EmpiricalEpsilonLower: a.EmpiricalEpsilonLower, AuditDelta: a.Delta}}
+	one := auditAdversary{Adversary: of.Config.View.String(), Mechanism: of.Mechanism,
+		RefutableNoiseShare: a.RefutableShare, Pass: a.Pass,
+		auditResult: auditResult{ClaimedEpsilon: a.ClaimedEpsilon, EmpiricalEpsilonLower: a.EmpiricalEpsilonLower,
+			AuditDelta: a.Delta}}
 	for _, p := range a.Points {
 		one.Points = append(one.Points, auditPoint(p))
 	}

@@ -25,7 +25,8 @@ const (
 	baselineAlone     = "alone"   // every silo by itself
 )
 
-var allBaselines = []string{planning.BaselineCentral, planning.BaselineLocal, baselineShuffle, baselineAlone, planning.BaselineMultiPass, baselineExact,
+var allBaselines = []string{planning.BaselineCentral, planning.BaselineLocal, baselineShuffle, baselineAlone,
+	planning.BaselineMultiPass, baselineExact,
 	baselineConverged}
 
 func baselineNames(given []string) ([]string, error) {
@@ -40,19 +41,21 @@ func baselineNames(given []string) ([]string, error) {
 	return given, nil
 }
 
-// A baseline is the outcome of another way to spend the same budget on the same users. What cannot be simulated has a reason.
+// A baseline is the outcome of another way to spend the same budget on the same users. What cannot be simulated has a
+// reason.
 type baseline struct {
-	Name      string      `json:"name"`
-	Mechanism string      `json:"mechanism"`
-	Algorithm string      `json:"algorithm,omitempty"`
-	Rounds    uint64      `json:"rounds,omitempty"`
-	Cohort    uint64      `json:"cohort,omitempty"`
-	NoiseStd  float64     `json:"noise_std"` // of one coordinate of a round's mean in the first phase, in units of the gradient
-	Runs      []simulated `json:"runs,omitempty"`
-	Mean      *simulated  `json:"mean,omitempty"`
-	SD        *simulated  `json:"sd,omitempty"`
-	Curve     []spot      `json:"curve,omitempty"`
-	Reason    string      `json:"reason,omitempty"`
+	Name      string `json:"name"`
+	Mechanism string `json:"mechanism"`
+	Algorithm string `json:"algorithm,omitempty"`
+	Rounds    uint64 `json:"rounds,omitempty"`
+	Cohort    uint64 `json:"cohort,omitempty"`
+	// of one coordinate of a round's mean in the first phase, in units of the gradient
+	NoiseStd float64     `json:"noise_std"`
+	Runs     []simulated `json:"runs,omitempty"`
+	Mean     *simulated  `json:"mean,omitempty"`
+	SD       *simulated  `json:"sd,omitempty"`
+	Curve    []spot      `json:"curve,omitempty"`
+	Reason   string      `json:"reason,omitempty"`
 
 	passes bool // everybody answers every round
 }
@@ -85,15 +88,16 @@ func (s *simulation) baseline(ctx context.Context, t trials) baseline {
 	return out
 }
 
-// sameBudget simulates the task's own method, or for several passes gradient descent, with the noise of another trust model. The units report for
-// themselves; nil: the rows.
+// sameBudget simulates the task's own method, or for several passes gradient descent, with the noise of another trust
+// model. The units report for themselves; nil: the rows.
 func (s *simulation) sameBudget(ctx context.Context, t trials, out *baseline, units []block.Block) error {
 	problem := s.job.Problem
 	if s.silos != nil { // in one place, all that they have
 		problem.Users, problem.Silos, problem.Units, problem.Minimum = uint64(len(units)), planning.Silos{}, 0, 0
 	}
 	methods, name := []string{s.job.Plan.Algorithm}, out.Name
-	if name == baselineAlone { // it has too few for looks of their own: all of its units are in all rounds, looks too, as people's are
+	if name == baselineAlone {
+		// it has too few for looks of their own: all of its units are in all rounds, looks too, as people's are
 		name, problem.ByUser = planning.BaselineMultiPass, true
 	}
 	if name == planning.BaselineMultiPass {
@@ -175,7 +179,8 @@ func (s *simulation) alone(ctx context.Context, t trials, out *baseline) error {
 		fmt.Fprintf(t.progress, "%s, seed %d, mean over silos: %s\n", out.Name, seed, mean)
 	}
 	mean := meanOf(out.Runs)
-	out.Mechanism, out.NoiseStd, out.Mean, out.SD = "every silo the curator of its own rows, mean over silos", noise, &mean, deviation(out.Runs)
+	out.Mechanism, out.NoiseStd, out.Mean, out.SD = "every silo the curator of its own rows, mean over silos", noise,
+		&mean, deviation(out.Runs)
 	out.passes = true
 	return nil
 }
@@ -200,7 +205,8 @@ func (s *simulation) converged(ctx context.Context, t trials, out *baseline) err
 		return err
 	}
 	out.Mechanism = "no noise, no clipping"
-	theta, err := sim.Converge(ctx, sim.ConvergeConfig{Loss: s.job.Loss, Set: set, Ridge: s.job.Problem.Ridge, Dim: s.job.Problem.Dim,
+	theta, err := sim.Converge(ctx, sim.ConvergeConfig{Loss: s.job.Loss, Set: set, Ridge: s.job.Problem.Ridge,
+		Dim:      s.job.Problem.Dim,
 		Examples: s.train})
 	if err != nil {
 		return err

@@ -91,13 +91,17 @@ func TestBaselinesOfBlocks(t *testing.T) {
 		want    grouping
 		reasons map[string]string
 	}{
-		"silos, local": {wardsJob(t, "local", false, 140, many...), "column:ward", grouping{Silos: 6, Units: 1029, Reports: 6},
+		"silos, local": {wardsJob(t, "local", false, 140, many...), "column:ward", grouping{Silos: 6, Units: 1029,
+			Reports: 6},
 			map[string]string{"local": own}},
-		"silos, shuffle, one pass": {wardsJob(t, "shuffle", false, 140, "schedule.algorithm=psgd"), "blocks", grouping{Silos: 6, Units: 1029},
+		"silos, shuffle, one pass": {wardsJob(t, "shuffle", false, 140, "schedule.algorithm=psgd"), "blocks",
+			grouping{Silos: 6, Units: 1029},
 			map[string]string{"shuffle": own}},
-		"people in silos": {wardsJob(t, "local", true, 8, many...), "column:ward", grouping{Silos: 6, Units: trained + 1, Reports: 6, Shared: 1},
+		"people in silos": {wardsJob(t, "local", true, 8, many...), "column:ward", grouping{Silos: 6, Units: trained + 1,
+			Reports: 6, Shared: 1},
 			map[string]string{"local": own}},
-		"people": {wardsJob(t, "shuffle", true, 0, "schedule.algorithm=psgd"), "blocks", grouping{Units: trained, Reports: trained},
+		"people": {wardsJob(t, "shuffle", true, 0, "schedule.algorithm=psgd"), "blocks", grouping{Units: trained,
+			Reports: trained},
 			map[string]string{"shuffle": own, "alone": none}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,15 +151,18 @@ func TestBaselinesOfBlocks(t *testing.T) {
 	}
 }
 
-// Rows in an order are told of as what becomes of them: the seed mixes users' rows; a silo takes its own in turn, or all at once. What epsilon protects
-// is said in words.
+// Rows in an order are told of as what becomes of them: the seed mixes users' rows; a silo takes its own in turn, or
+// all at once. What epsilon protects is said in words.
 func TestSimulateSaysWhatItDoesAndProtects(t *testing.T) {
 	rows, err := os.ReadFile(wards(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(rows)), "\n")
-	slices.SortStableFunc(lines[1:], func(a, b string) int { return strings.Compare(strings.Split(a, ",")[2], strings.Split(b, ",")[2]) })
+	slices.SortStableFunc(lines[1:], func(a, b string) int {
+		return strings.Compare(strings.Split(a, ",")[2],
+			strings.Split(b, ",")[2])
+	})
 	file := filepath.Join(t.TempDir(), "sorted.csv")
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
@@ -164,9 +171,12 @@ func TestSimulateSaysWhatItDoesAndProtects(t *testing.T) {
 		job              run.Job
 		warned, protects string
 	}{
-		"one pass":    {wardsJob(t, "local", false, 140, "schedule.algorithm=psgd"), "In one pass a silo reports about its rows in their order", "one record of one silo in one round"},
-		"many passes": {wardsJob(t, "local", false, 140, "schedule.interactive=true", "schedule.algorithm=pgd"), "", "one record of one silo in all rounds"},
-		"people":      {wardsJob(t, "shuffle", true, 0, "schedule.algorithm=psgd"), "Here the seed mixes them", "all events of one user"},
+		"one pass": {wardsJob(t, "local", false, 140, "schedule.algorithm=psgd"),
+			"In one pass a silo reports about its rows in their order", "one record of one silo in one round"},
+		"many passes": {wardsJob(t, "local", false, 140, "schedule.interactive=true", "schedule.algorithm=pgd"), "",
+			"one record of one silo in all rounds"},
+		"people": {wardsJob(t, "shuffle", true, 0, "schedule.algorithm=psgd"), "Here the seed mixes them",
+			"all events of one user"},
 	} {
 		s := simulation{job: c.job, holdout: 7, split: "column:ward"}
 		var said, printed strings.Builder
@@ -176,7 +186,8 @@ func TestSimulateSaysWhatItDoesAndProtects(t *testing.T) {
 		if n := s.grouped.Nameless; s.silos != nil && n != 1 { // the last line has no end, so that its ward may be longer
 			t.Errorf("%s: %d rows of nobody", name, n)
 		}
-		if ordered := strings.Contains(said.String(), "come in an order"); ordered != (c.warned != "") || !strings.Contains(said.String(), c.warned) {
+		if ordered := strings.Contains(said.String(), "come in an order"); ordered != (c.warned != "") ||
+			!strings.Contains(said.String(), c.warned) {
 			t.Errorf("%s: %s", name, said.String())
 		}
 		report, err := s.run(t.Context(), io.Discard, 1, 1)
@@ -191,9 +202,11 @@ func TestSimulateSaysWhatItDoesAndProtects(t *testing.T) {
 
 // A sweep plans for users of one event each, and the documents of a simulation keep their fields.
 func TestSimulationsOfBlocksHaveTheirFields(t *testing.T) {
-	silos, people := wardsJob(t, "local", false, 140, "schedule.algorithm=psgd"), wardsJob(t, "shuffle", true, 0, "schedule.algorithm=psgd")
+	silos, people := wardsJob(t, "local", false, 140, "schedule.algorithm=psgd"), wardsJob(t, "shuffle", true, 0,
+		"schedule.algorithm=psgd")
 	for _, job := range []run.Job{silos, people} {
-		if _, err := sweep(t.Context(), job, sweepConfig{users: []uint{300}, repeats: 2, seed: 1}); err == nil || !strings.Contains(err.Error(), "not of silos or people") {
+		if _, err := sweep(t.Context(), job, sweepConfig{users: []uint{300}, repeats: 2, seed: 1}); err == nil ||
+			!strings.Contains(err.Error(), "not of silos or people") {
 			t.Errorf("a sweep: %v", err)
 		}
 	}
@@ -213,7 +226,8 @@ func TestSimulationsOfBlocksHaveTheirFields(t *testing.T) {
 	if err := json.Unmarshal(body, &fields); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range strings.Fields("task algorithm rounds cohort epsilon delta trust unit protects units_per_report silos interactive grouping runs mean baseline non_private") {
+	for _, name := range strings.Fields(
+		"task algorithm rounds cohort epsilon delta trust unit protects units_per_report silos interactive grouping runs mean baseline non_private") {
 		if _, there := fields[name]; !there {
 			t.Errorf("no %s in %s", name, body)
 		}

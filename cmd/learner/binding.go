@@ -15,10 +15,12 @@ import (
 
 // A binding describes what limits a plan, and what to change first. Norms are in the declared coordinates.
 type binding struct {
-	FeatureBound  float64  `json:"feature_bound"`  // X: norm of a feature vector, at most
-	GradientBound *float64 `json:"gradient_bound"` // norm of a gradient before the clip, at most; null where nothing bounds it
-	ClipNorm      *float64 `json:"clip_norm"`      // null in a practical plan, whose rounds announce it, where the task sets none
-	Smoothness    *float64 `json:"smoothness"`     // beta that the steps are made for; null where they need none
+	FeatureBound float64 `json:"feature_bound"` // X: norm of a feature vector, at most
+	// norm of a gradient before the clip, at most; null where nothing bounds it
+	GradientBound *float64 `json:"gradient_bound"`
+	// null in a practical plan, whose rounds announce it, where the task sets none
+	ClipNorm   *float64 `json:"clip_norm"`
+	Smoothness *float64 `json:"smoothness"` // beta that the steps are made for; null where they need none
 	// Step is the step parameter of the first phase of gradients: v of accelerated methods and lambda of prox, with
 	// shorter steps the larger it is, or else the step size eta. A practical plan has none before the first cohort's
 	// release.
@@ -27,13 +29,15 @@ type binding struct {
 	// Term names the term that keeps the steps short: smoothness, clip_norm, sampling, noise or declared;
 	// first_cohort in a practical plan.
 	Term string `json:"term"`
-	// MomentNoise is the standard deviation of the noise of one released moment of the first cohort; null in a proved plan.
+	// MomentNoise is the standard deviation of the noise of one released moment of the first cohort; null in a proved
+	// plan.
 	MomentNoise *float64 `json:"moment_noise"`
-	// RoundNoise is the norm of the noise of one round's mean gradient, and AllNoise of that of all users or silos, in units of the clip norm.
+	// RoundNoise is the norm of the noise of one round's mean gradient, and AllNoise of that of all users or silos, in
+	// units of the clip norm.
 	RoundNoise float64 `json:"round_noise"`
 	AllNoise   float64 `json:"all_noise"`
-	// Resolution is n/(s d), where s is the noise of one coordinate of a sum over all users in units of the clip norm; with K classes it is
-	// n/(s d sqrt(K-1)), d being the coordinates of one. Below 1 a coordinate is mostly noise.
+	// Resolution is n/(s d), where s is the noise of one coordinate of a sum over all users in units of the clip norm;
+	// with K classes it is n/(s d sqrt(K-1)), d being the coordinates of one. Below 1 a coordinate is mostly noise.
 	Resolution float64 `json:"resolution"`
 	Advice     string  `json:"advice"`
 }
@@ -117,19 +121,24 @@ func (b binding) advice(job run.Job) string {
 	d, n, epsilon := manifest.Dim(job.Plan), who.Count(job.Problem.Users), job.Problem.Epsilon
 	switch {
 	case b.Resolution < 1:
-		return fmt.Sprintf("%s are too few for %d coordinates at epsilon %g, each is mostly noise: fewer columns, a larger epsilon, or more %s", n, d, epsilon, who.Many)
+		return fmt.Sprintf(
+			"%s are too few for %d coordinates at epsilon %g, each is mostly noise: fewer columns, a larger epsilon, or more %s",
+			n, d, epsilon, who.Many)
 	case b.Resolution < enough:
 		return fmt.Sprintf("%s are few for %d coordinates at epsilon %g: fewer columns or a larger epsilon", n, d, epsilon)
 	case b.MomentNoise != nil && *b.MomentNoise > blurred:
-		return fmt.Sprintf("the first round sees features through noise of %.2g: more %s, or, if your rows are shorter than %.3g, a norm_bound that says so",
+		return fmt.Sprintf(
+			"the first round sees features through noise of %.2g: more %s, or, if your rows are shorter than %.3g, a norm_bound that says so",
 			*b.MomentNoise, who.Many, job.Features.Longest())
 	case b.Term == "smoothness":
-		return fmt.Sprintf("the longest row that may come, of norm %.3g, makes the steps short: if yours are shorter, half of it as norm_bound allows steps four times as long",
+		return fmt.Sprintf(
+			"the longest row that may come, of norm %.3g, makes the steps short: if yours are shorter, half of it as norm_bound allows steps four times as long",
 			job.Features.Longest())
 	case b.Term == "clip_norm":
 		return "the clip norm makes the steps short: learner tune compares others on public data"
 	case b.GradientBound != nil && *b.GradientBound > 10*job.Problem.ClipNorm:
-		return fmt.Sprintf("a gradient of norm up to %.3g is clipped to %.3g: set norm_bound to what rows have, or a larger model.clip_norm; learner tune compares them",
+		return fmt.Sprintf(
+			"a gradient of norm up to %.3g is clipped to %.3g: set norm_bound to what rows have, or a larger model.clip_norm; learner tune compares them",
 			*b.GradientBound, job.Problem.ClipNorm)
 	}
 	return "nothing stands out; learner tune compares settings on public data"
@@ -146,7 +155,8 @@ func (b binding) print(w io.Writer, r planReport) {
 	switch {
 	case b.MomentNoise != nil:
 		fmt.Fprintf(w, "; it makes noise of %.2g in each moment of the first round\n", *b.MomentNoise)
-		fmt.Fprint(w, "              what that round releases sets coordinates, clip and steps; learner simulate tells them on public data")
+		fmt.Fprint(w,
+			"              what that round releases sets coordinates, clip and steps; learner simulate tells them on public data")
 	case b.GradientBound == nil:
 		fmt.Fprintf(w, "; nothing bounds a gradient but the clip norm, %.4g", *b.ClipNorm)
 	case r.Clips:
@@ -155,11 +165,13 @@ func (b binding) print(w io.Writer, r planReport) {
 		fmt.Fprintf(w, "; no gradient is clipped, all have norm at most %.4g", *b.GradientBound)
 	}
 	if b.Step != nil {
-		fmt.Fprintf(w, "\n              %s = %.4g in %s: %s", b.StepName, *b.Step, cli.Count(*r.Rounds, "round"), termText[b.Term])
+		fmt.Fprintf(w, "\n              %s = %.4g in %s: %s", b.StepName, *b.Step, cli.Count(*r.Rounds, "round"),
+			termText[b.Term])
 	}
 	if b.Smoothness != nil {
 		fmt.Fprintf(w, ", beta = %.4g", *b.Smoothness)
 	}
-	fmt.Fprintf(w, "\n              noise of norm %.3g of %s in the mean %s, %.3g in that of all\n", b.RoundNoise, r.clip(), r.meanOf(), b.AllNoise)
+	fmt.Fprintf(w, "\n              noise of norm %.3g of %s in the mean %s, %.3g in that of all\n", b.RoundNoise,
+		r.clip(), r.meanOf(), b.AllNoise)
 	fmt.Fprintf(w, "advice        %s\n", b.Advice)
 }

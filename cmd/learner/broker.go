@@ -90,7 +90,8 @@ listed.`,
 	c.Flags().StringVar(&dir, "state", "", "state `DIR` of the learner, running or not")
 	c.Flags().StringArrayVar(&routes, "route", nil,
 		"`HOST:PORT` where a server of a cluster listens for the others, to try whether these credentials join (default: port 6222 of each in --nats)")
-	c.Flags().StringVar(&role, "role", "", "`ROLE` that the credentials are for: admin, learner, stage or publisher (default: find out)")
+	c.Flags().StringVar(&role, "role", "",
+		"`ROLE` that the credentials are for: admin, learner, stage or publisher (default: find out)")
 	return c
 }
 
@@ -141,7 +142,8 @@ size of one report is known and enforced by the broker.`,
 					if s.Created {
 						what = "created"
 					}
-					if _, err := fmt.Fprintf(w, "%-9s  %s, %s, %s\n", what, s.Name, natsadmin.Copies(s.Replicas), s.Storage); err != nil {
+					if _, err := fmt.Fprintf(w, "%-9s  %s, %s, %s\n", what, s.Name, natsadmin.Copies(s.Replicas),
+						s.Storage); err != nil {
 						return err
 					}
 				}
@@ -150,7 +152,8 @@ size of one report is known and enforced by the broker.`,
 		},
 	}
 	f.Flags(c.Flags())
-	c.Flags().StringVar(&reports, "reports", "", "where sealed reports are kept: file, or memory (default: file, and memory under the trusts pan and shuffle+pan)")
+	c.Flags().StringVar(&reports, "reports", "",
+		"where sealed reports are kept: file, or memory (default: file, and memory under the trusts pan and shuffle+pan)")
 	reportBytesFlag(c.Flags(), &bytes)
 	return c
 }
@@ -200,7 +203,8 @@ Interrupted, it may be run again. A name of which the broker has no stream is an
 		},
 	}
 	f.Flags(c.Flags())
-	c.Flags().BoolVar(&force, "force", false, "remove a task that has not ended: its learner is lost, or its events were never wanted")
+	c.Flags().BoolVar(&force, "force", false,
+		"remove a task that has not ended: its learner is lost, or its events were never wanted")
 	return c
 }
 

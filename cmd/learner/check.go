@@ -56,10 +56,14 @@ them. Exit code 1 where no row fits.`,
 			if report.Rows == 0 && !bool(asJSON) {
 				return report.Unfit()
 			}
-			if err := asJSON.Print(c.OutOrStdout(), report, func(w io.Writer) error { return cli.PrintInspection(w, report) }); err != nil {
+			if err := asJSON.Print(c.OutOrStdout(), report, func(w io.Writer) error {
+				return cli.PrintInspection(w,
+					report)
+			}); err != nil {
 				return err
 			}
-			fmt.Fprintln(c.ErrOrStderr(), "this is computed from the rows without noise: it is not private, and for whoever may see the data")
+			fmt.Fprintln(c.ErrOrStderr(),
+				"this is computed from the rows without noise: it is not private, and for whoever may see the data")
 			return report.Unfit()
 		},
 	}

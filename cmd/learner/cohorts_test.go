@@ -6,7 +6,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestRoundsInWords: looks are told apart from rounds of gradients, and the users of these from the smallest to the largest cohort.
+// TestRoundsInWords: looks are told apart from rounds of gradients, and the users of these from the smallest to the
+// largest cohort.
 func TestRoundsInWords(t *testing.T) {
 	look := &wire.Phase{Statistic: wire.Statistic_STATISTIC_MOMENTS, Users: 40, Rounds: 1, Cohort: 40, RoundsPerUser: 1}
 	gradients := func(users, rounds, cohort uint64, answers uint32) *wire.Phase {
@@ -16,11 +17,12 @@ func TestRoundsInWords(t *testing.T) {
 		phases []*wire.Phase
 		rounds uint64
 	}{
-		"4 rounds, 3 of gradients of 100 to 180 users": {[]*wire.Phase{look, gradients(100, 1, 100, 1), gradients(141, 1, 141, 1), gradients(180, 1, 180, 1)}, 4},
-		"3 rounds, 2 of gradients of 100 users":        {[]*wire.Phase{look, gradients(200, 2, 100, 1)}, 3},
-		"13 rounds, 12 of gradients of 90 users":       {[]*wire.Phase{look, gradients(90, 12, 90, 12)}, 13},
-		"9 rounds of 100 to 107 users":                 {[]*wire.Phase{gradients(907, 9, 100, 1)}, 9},
-		"1 round of 100 users":                         {[]*wire.Phase{gradients(100, 1, 100, 1)}, 1},
+		"4 rounds, 3 of gradients of 100 to 180 users": {[]*wire.Phase{look, gradients(100, 1, 100, 1), gradients(141, 1, 141,
+			1), gradients(180, 1, 180, 1)}, 4},
+		"3 rounds, 2 of gradients of 100 users":  {[]*wire.Phase{look, gradients(200, 2, 100, 1)}, 3},
+		"13 rounds, 12 of gradients of 90 users": {[]*wire.Phase{look, gradients(90, 12, 90, 12)}, 13},
+		"9 rounds of 100 to 107 users":           {[]*wire.Phase{gradients(907, 9, 100, 1)}, 9},
+		"1 round of 100 users":                   {[]*wire.Phase{gradients(100, 1, 100, 1)}, 1},
 	} {
 		if got := roundsOf(&wire.Plan{Phases: c.phases}, c.rounds); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -31,7 +33,8 @@ func TestRoundsInWords(t *testing.T) {
 // TestFormatOfAFile checks that the ending of the file name selects the format, in capitals too; every other name
 // means JSON.
 func TestFormatOfAFile(t *testing.T) {
-	for path, want := range map[string]string{"m.onnx": "onnx", "M.ONNX": "onnx", "a.d/m.npz": "npy", "m.npy": "npy", "m.json": "json", "": "json", "-": "json", "onnx": "json"} {
+	for path, want := range map[string]string{"m.onnx": "onnx", "M.ONNX": "onnx", "a.d/m.npz": "npy", "m.npy": "npy",
+		"m.json": "json", "": "json", "-": "json", "onnx": "json"} {
 		if got := formatOf(path); got != want {
 			t.Errorf("%q: %s, want %s", path, got, want)
 		}

@@ -27,11 +27,15 @@ type choosing struct {
 }
 
 func (o *choosing) flags(c *cobra.Command) {
-	c.Flags().BoolVar(&o.on, "compare", false, "one table in which to choose: trust, unit, passes and method, with predicted accuracy (docs/why/choosing.md)")
-	cli.Data(c.Flags(), &o.data, "with --compare: predict on the rows of a `FILE` that is public, or of a quoted pattern of files; made up from the declaration if not set")
-	c.Flags().StringVar(&o.format, "format", "", "with --compare: format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
-	c.Flags().StringVar(&o.split, "split", sim.SplitBlocks, "with --compare and --data: make the task's silos of the data by `WAY`: "+
-		"blocks, sorted-label, label, label-pairs or column:NAME")
+	c.Flags().BoolVar(&o.on, "compare", false,
+		"one table in which to choose: trust, unit, passes and method, with predicted accuracy (docs/why/choosing.md)")
+	cli.Data(c.Flags(), &o.data,
+		"with --compare: predict on the rows of a `FILE` that is public, or of a quoted pattern of files; made up from the declaration if not set")
+	c.Flags().StringVar(&o.format, "format", "",
+		"with --compare: format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().StringVar(&o.split, "split", sim.SplitBlocks,
+		"with --compare and --data: make the task's silos of the data by `WAY`: "+
+			"blocks, sorted-label, label, label-pairs or column:NAME")
 	c.Flags().IntVar(&o.seeds, "seeds", 5, "with --compare: `K` runs of each line, on other rows each")
 	c.Flags().Uint64Var(&o.seed, "seed", 1, "with --compare: first `SEED`; the same seed gives the same table")
 }
@@ -69,7 +73,8 @@ func (o *choosing) table(c *cobra.Command, f taskFlags) (compare.Table, error) {
 		return compare.Table{}, cli.Usagef("--split goes with a task that declares silos: %s has none", spec.Name)
 	}
 	if o.split != sim.SplitBlocks && spec.ByUser() {
-		return compare.Table{}, cli.Usagef("--split %s: --compare takes people in the order of the file: want blocks", o.split)
+		return compare.Table{}, cli.Usagef("--split %s: --compare takes people in the order of the file: want blocks",
+			o.split)
 	}
 	rows, err := o.rows(c, spec)
 	if err != nil {
@@ -126,7 +131,9 @@ func (o *choosing) rows(c *cobra.Command, spec *task.Spec) (compare.Rows, error)
 		return nil, cli.Usage(err)
 	}
 	if len(unfit) > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "%d of %d rows of %s do not fit the declaration; they report the zero vector, and are not scored on\n", len(unfit), len(examples), o.data)
+		fmt.Fprintf(c.ErrOrStderr(),
+			"%d of %d rows of %s do not fit the declaration; they report the zero vector, and are not scored on\n", len(unfit),
+			len(examples), o.data)
 	}
 	out := compare.Public{Rows: examples, Unfit: unfit}
 	if !spec.ByUser() {

@@ -19,7 +19,8 @@ type concept struct {
 	odds  float64
 }
 
-// concepts draws rows of d correlated normal features, cut at 4 deviations, whose labels follow one concept after another.
+// concepts draws rows of d correlated normal features, cut at 4 deviations, whose labels follow one concept after
+// another.
 func concepts(r *rand.Rand, d, n int, all ...concept) madeStream {
 	out := madeStream{horizon: n / 4, epsilon: 1, indicators: make([]bool, d)}
 	mix := make([]float64, d)
@@ -86,10 +87,12 @@ type told struct {
 }
 
 // follow simulates the task of a stream.
-func (m madeStream) follow(t *testing.T, job run.Job, seed uint64, forge func(int32, randomizer.Params, []byte)) (rounds []told, last []float64) {
+func (m madeStream) follow(t *testing.T, job run.Job, seed uint64, forge func(int32, randomizer.Params,
+	[]byte)) (rounds []told, last []float64) {
 	t.Helper()
 	at := 0
-	_, err := sim.Run(t.Context(), sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), Examples: m.rows, InOrder: true, Seed: seed, Forge: forge,
+	_, err := sim.Run(t.Context(), sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), Examples: m.rows,
+		InOrder: true, Seed: seed, Forge: forge,
 		OnRound: func(r sim.Round) {
 			if r.Tracking != nil {
 				rounds = append(rounds, told{at, at + int(r.Users), r.Tracking.Surprise, last})

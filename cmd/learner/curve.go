@@ -45,9 +45,11 @@ func (s *simulation) measure() measure {
 	case loss.Labels.Classes():
 		return measure{"test_accuracy", "test accuracy", func(s simulated) *float64 { return s.TestAccuracy }, false}
 	case loss.Error == convex.Pinball:
-		return measure{"test_quantile_loss", "quantile loss on test data", func(s simulated) *float64 { return s.TestQuantile }, true}
+		return measure{"test_quantile_loss", "quantile loss on test data",
+			func(s simulated) *float64 { return s.TestQuantile }, true}
 	case loss.Error == convex.MeanAbsolute:
-		return measure{"test_mean_absolute_error", "test error (mean absolute)", func(s simulated) *float64 { return s.TestAbsolute }, true}
+		return measure{"test_mean_absolute_error", "test error (mean absolute)",
+			func(s simulated) *float64 { return s.TestAbsolute }, true}
 	}
 	return measure{"test_error", "test error (root mean square)", func(s simulated) *float64 { return s.TestError }, true}
 }
@@ -90,8 +92,8 @@ func spots(curves []curve) []spot {
 	return out
 }
 
-// draw writes the curves, with a band of one standard deviation around those of several seeds; baselines of other numbers of
-// reports are levels.
+// draw writes the curves, with a band of one standard deviation around those of several seeds; baselines of other
+// numbers of reports are levels.
 func (r simulateReport) draw(file string) error {
 	p := plot.New()
 	p.Title.Text = fmt.Sprintf("%s: %s, epsilon = %s, delta = %g", r.Task, r.Algorithm, cli.Upper(r.Epsilon, 3), r.Delta)

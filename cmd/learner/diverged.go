@@ -6,7 +6,8 @@ import (
 	"github.com/panlearn/panlearn/internal/wording"
 )
 
-// clearly is the ratio to the loss of the best constant above which a loss counts as worse. A smaller one may be chance.
+// clearly is the ratio to the loss of the best constant above which a loss counts as worse. A smaller one may be
+// chance.
 const clearly = 1.01
 
 // A diverged describes models that are worse than the best constant.
@@ -18,8 +19,8 @@ type diverged struct {
 	Text    string `json:"text"`     // for people
 }
 
-// worseThan compares a loss on the test data, or the training data where there are none, with the constant's. The classes of a task
-// without an end have changed since many of these rows, so it compares what was scored on the way.
+// worseThan compares a loss on the test data, or the training data where there are none, with the constant's. The
+// classes of a task without an end have changed since many of these rows, so it compares what was scored on the way.
 func (s simulated) worseThan(constant simulated) bool {
 	if p := s.Prequential; p != nil && p.Accuracy != nil {
 		return p.Diverged
@@ -44,9 +45,11 @@ func (r *simulateReport) divergence() *diverged {
 	case out.Runs == 0 && !out.Exact:
 		return nil
 	case out.Exact:
-		out.Text = fmt.Sprintf("%d of %d private models, and that without noise, are %s: %s", out.Runs, len(r.Runs), wording.WorseThanConstant, wording.StepsTooLong)
+		out.Text = fmt.Sprintf("%d of %d private models, and that without noise, are %s: %s", out.Runs, len(r.Runs),
+			wording.WorseThanConstant, wording.StepsTooLong)
 	default:
-		out.Text = fmt.Sprintf("%d of %d private models are %s: %s", out.Runs, len(r.Runs), wording.WorseThanConstant, wording.TooMuchNoise)
+		out.Text = fmt.Sprintf("%d of %d private models are %s: %s", out.Runs, len(r.Runs), wording.WorseThanConstant,
+			wording.TooMuchNoise)
 	}
 	if out.AtBound {
 		out.Text += ". The progressive loss is " + wording.AtBound

@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// TestDivergedIsSaid: models that are worse than the best constant are told of in words, with what helps, and so is a real run's silence.
+// TestDivergedIsSaid: models that are worse than the best constant are told of in words, with what helps, and so is a
+// real run's silence.
 func TestDivergedIsSaid(t *testing.T) {
 	of := func(loss float64, says bool) simulated {
 		return simulated{TrainLoss: loss, Progressive: &method.Validation{Diverges: says}}
@@ -17,11 +18,17 @@ func TestDivergedIsSaid(t *testing.T) {
 		r    simulateReport
 		want []string
 	}{
-		"well":    {simulateReport{Baseline: constant, Runs: []simulated{of(0.3, false)}, NonPrivate: simulated{TrainLoss: 0.2}}, nil},
-		"chance":  {simulateReport{Baseline: constant, Runs: []simulated{of(0.502, false)}, NonPrivate: simulated{TrainLoss: 0.2}}, nil},
-		"steps":   {simulateReport{Baseline: constant, Runs: []simulated{of(1.6, false), of(0.4, false)}, NonPrivate: simulated{TrainLoss: 3.3}}, []string{"1 of 2", "without noise", "features.fourier.gamma", "schedule.interactive=true", "validation.loss_bound"}},
-		"noise":   {simulateReport{Baseline: constant, Runs: []simulated{of(1.6, true)}, NonPrivate: simulated{TrainLoss: 0.2}}, []string{"1 of 1", "larger epsilon"}},
-		"exactly": {simulateReport{Baseline: constant, Runs: []simulated{of(0.4, false)}, NonPrivate: simulated{TrainLoss: 3.3}}, []string{"0 of 1", "without noise"}},
+		"well": {simulateReport{Baseline: constant, Runs: []simulated{of(0.3, false)},
+			NonPrivate: simulated{TrainLoss: 0.2}}, nil},
+		"chance": {simulateReport{Baseline: constant, Runs: []simulated{of(0.502, false)},
+			NonPrivate: simulated{TrainLoss: 0.2}}, nil},
+		"steps": {simulateReport{Baseline: constant, Runs: []simulated{of(1.6, false), of(0.4, false)},
+			NonPrivate: simulated{TrainLoss: 3.3}}, []string{"1 of 2", "without noise", "features.fourier.gamma",
+			"schedule.interactive=true", "validation.loss_bound"}},
+		"noise": {simulateReport{Baseline: constant, Runs: []simulated{of(1.6, true)},
+			NonPrivate: simulated{TrainLoss: 0.2}}, []string{"1 of 1", "larger epsilon"}},
+		"exactly": {simulateReport{Baseline: constant, Runs: []simulated{of(0.4, false)},
+			NonPrivate: simulated{TrainLoss: 3.3}}, []string{"0 of 1", "without noise"}},
 	} {
 		d := c.r.divergence()
 		if (d == nil) != (c.want == nil) {
@@ -35,7 +42,8 @@ func TestDivergedIsSaid(t *testing.T) {
 		}
 		if c.r.Diverges = d; d != nil {
 			var text strings.Builder
-			if err := c.r.print(&text); err != nil || !strings.Contains(text.String(), "attention     "+d.Text) || d.Silent != !c.r.Runs[0].Progressive.Diverges {
+			if err := c.r.print(&text); err != nil || !strings.Contains(text.String(), "attention     "+d.Text) ||
+				d.Silent != !c.r.Runs[0].Progressive.Diverges {
 				t.Errorf("%s: %v, prints\n%s", name, err, text.String())
 			}
 		}

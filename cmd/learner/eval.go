@@ -60,7 +60,8 @@ line and column, never by content. What is told depends on single events and has
 			streams := e.where.StateDir != "" || e.where.URL != ""
 			switch n := len(e.models); {
 			case streams != e.inOrder:
-				return cli.Usagef("--in-order goes with --state or --http, and these with it: the rows are in the order in which their users took part")
+				return cli.Usagef(
+					"--in-order goes with --state or --http, and these with it: the rows are in the order in which their users took part")
 			case streams && (n > 0 || e.decides || e.picture != "" || e.absentClasses):
 				return cli.Usagef("--in-order: --model, --threshold, --plot and --absent-classes are of single models")
 			case streams && e.data == "":
@@ -86,13 +87,18 @@ line and column, never by content. What is told depends on single events and has
 	c.Flags().StringArrayVar(&e.models, "model", nil, "snapshot `FILE`, json or npy; a second one is compared with it")
 	c.Flags().Lookup("model").DefValue = "" // else its help says (default [])
 	cli.Data(c.Flags(), &e.data, "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
-	c.Flags().StringVar(&e.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
-	c.Flags().Float64Var(&e.threshold, "threshold", 0, "predict the positive of two classes above probability `T`, or above score T where the loss has no probabilities")
+	c.Flags().StringVar(&e.format, "format", "",
+		"format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().Float64Var(&e.threshold, "threshold", 0,
+		"predict the positive of two classes above probability `T`, or above score T where the loss has no probabilities")
 	c.Flags().Lookup("threshold").DefValue = ""
-	c.Flags().BoolVar(&e.absentClasses, "absent-classes", false, "accept data in which a class never occurs, or all labels are equal")
-	c.Flags().StringVar(&e.picture, "plot", "", "draw what probabilities are worth, occurred over predicted, into a `FILE`: .png or .svg")
+	c.Flags().BoolVar(&e.absentClasses, "absent-classes", false,
+		"accept data in which a class never occurs, or all labels are equal")
+	c.Flags().StringVar(&e.picture, "plot", "",
+		"draw what probabilities are worth, occurred over predicted, into a `FILE`: .png or .svg")
 	e.where.Flags(c.Flags())
-	c.Flags().BoolVar(&e.inOrder, "in-order", false, "score each row by the model that stood before its round; with --state or --http")
+	c.Flags().BoolVar(&e.inOrder, "in-order", false,
+		"score each row by the model that stood before its round; with --state or --http")
 	asJSON.Flag(c.Flags())
 	return c
 }
@@ -109,7 +115,8 @@ func (e evalConfig) open(path string) (released.Predictor, *source.Reader, error
 	rows, err := source.OpenFitting(e.data, p.Features)
 	if err != nil && e.data != "-" {
 		if unlabelled, bad := source.OpenFitting(e.data, p.Features.Unlabelled()); bad == nil {
-			err = errors.Join(fmt.Errorf("%w: eval wants labels; learner predict scores events without", err), unlabelled.Close())
+			err = errors.Join(fmt.Errorf("%w: eval wants labels; learner predict scores events without", err),
+				unlabelled.Close())
 		}
 	}
 	return p, rows, cli.Usage(err)
@@ -167,7 +174,8 @@ func (e evalConfig) compare(c *cobra.Command, asJSON cli.JSON) error {
 		return err
 	}
 	return asJSON.Print(c.OutOrStdout(), result, func(w io.Writer) error {
-		return errors.Join(printed(w, "first: %s\n", e.models[0]), printEvaluation(w, result.First), printed(w, "second: %s\n", e.models[1]),
+		return errors.Join(printed(w, "first: %s\n", e.models[0]), printEvaluation(w, result.First),
+			printed(w, "second: %s\n", e.models[1]),
 			printEvaluation(w, result.Second), printDifferences(w, result))
 	})
 }
@@ -180,11 +188,14 @@ func printed(w io.Writer, format string, values ...any) error {
 func printEvaluation(w io.Writer, e released.Evaluation) error {
 	b := e.Baseline
 	if n := e.OfNumbers; n != nil {
-		err := printed(w, "%d examples: root mean squared error %.5g, mean absolute error %.5g, R2 %.4f, loss %.4g\n", e.Examples, n.RMSE, n.MAE, n.R2, e.Loss)
+		err := printed(w, "%d examples: root mean squared error %.5g, mean absolute error %.5g, R2 %.4f, loss %.4g\n",
+			e.Examples, n.RMSE, n.MAE, n.R2, e.Loss)
 		if n.Coverage != nil {
-			err = errors.Join(err, printed(w, "%.2f %% of the labels are at most their prediction; quantile loss %.5g\n", 100**n.Coverage, *n.QuantileLoss))
+			err = errors.Join(err, printed(w, "%.2f %% of the labels are at most their prediction; quantile loss %.5g\n",
+				100**n.Coverage, *n.QuantileLoss))
 		}
-		err = errors.Join(err, printed(w, "baseline: root mean squared error %.5g, mean absolute error %.5g, loss %.4g", *b.Error, *b.MAE, b.Loss))
+		err = errors.Join(err, printed(w, "baseline: root mean squared error %.5g, mean absolute error %.5g, loss %.4g",
+			*b.Error, *b.MAE, b.Loss))
 		if b.QuantileLoss != nil {
 			err = errors.Join(err, printed(w, ", quantile loss %.5g", *b.QuantileLoss))
 		}
@@ -197,7 +208,8 @@ func printEvaluation(w io.Writer, e released.Evaluation) error {
 	if e.AUC != nil {
 		err = errors.Join(err, printed(w, ", AUC %.4f", *e.AUC))
 	}
-	err = errors.Join(err, printed(w, "\nbaseline: accuracy %.4f (always %s), loss %.4f (the best constant score)", *b.Accuracy, b.Class, b.Loss))
+	err = errors.Join(err, printed(w, "\nbaseline: accuracy %.4f (always %s), loss %.4f (the best constant score)",
+		*b.Accuracy, b.Class, b.Loss))
 	if b.LogLoss != nil && differ(*b.LogLoss, b.Loss) {
 		err = errors.Join(err, printed(w, ", log loss %.4f (the shares of the classes)", *b.LogLoss))
 	}
@@ -208,13 +220,16 @@ func printEvaluation(w io.Writer, e released.Evaluation) error {
 	if e.Threshold != nil {
 		means += fmt.Sprintf(", above %v", *e.Threshold)
 	}
-	err = errors.Join(err, printed(w, "\nprecision %.4f, recall %.4f%s\n", e.Precision, e.Recall, means), printConfusion(w, e.OfClasses))
+	err = errors.Join(err, printed(w, "\nprecision %.4f, recall %.4f%s\n", e.Precision, e.Recall, means),
+		printConfusion(w, e.OfClasses))
 	if e.CalibrationError == nil {
 		return err
 	}
-	err = errors.Join(err, printed(w, "calibration error %.4f\n%-14s%10s%12s%10s\n", *e.CalibrationError, "probability", "events", "mean of it", "occurred"))
+	err = errors.Join(err, printed(w, "calibration error %.4f\n%-14s%10s%12s%10s\n", *e.CalibrationError, "probability",
+		"events", "mean of it", "occurred"))
 	for _, bin := range e.Reliability {
-		err = errors.Join(err, printed(w, "%-14s%10d%12.4f%10.4f\n", fmt.Sprintf("%.1f to %.1f", bin.Low, bin.High), bin.Events, bin.Probability, bin.Occurred))
+		err = errors.Join(err, printed(w, "%-14s%10d%12.4f%10.4f\n", fmt.Sprintf("%.1f to %.1f", bin.Low, bin.High),
+			bin.Events, bin.Probability, bin.Occurred))
 	}
 	return err
 }

@@ -18,7 +18,8 @@ func (e evalConfig) draw(names []string, results ...released.Evaluation) error {
 		return nil
 	}
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "what probabilities are worth", "predicted probability, mean of a bin", "share that occurred"
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = "what probabilities are worth", "predicted probability, mean of a bin",
+		"share that occurred"
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 	p.Legend.Top, p.Legend.Left = true, true
 	p.Add(plotter.NewGrid())
@@ -38,7 +39,8 @@ func (e evalConfig) draw(names []string, results ...released.Evaluation) error {
 		if err != nil {
 			return fmt.Errorf("draw: %w", err)
 		}
-		line.Color, line.Dashes, line.Width, dots.Color = plotutil.Color(i), plotutil.Dashes(i), vg.Points(1.5), plotutil.Color(i)
+		line.Color, line.Dashes, line.Width, dots.Color = plotutil.Color(i), plotutil.Dashes(i), vg.Points(1.5),
+			plotutil.Color(i)
 		p.Add(line, dots)
 		p.Legend.Add(fmt.Sprintf("%s: calibration error %.4f", names[i], *r.CalibrationError), line, dots)
 	}

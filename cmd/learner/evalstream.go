@@ -35,15 +35,16 @@ func (e evalConfig) stream(c *cobra.Command, asJSON cli.JSON) error {
 	}
 	defer rows.Close()
 	models := map[uint64]released.Predictor{} // the one that was asked for last
-	s := prequential.Stream{Records: h.Rounds, Unfit: nameRows(c.ErrOrStderr(), "left out"), Model: func(round uint64) (released.Predictor, error) {
-		if p, ok := models[round]; ok {
-			return p, nil
-		}
-		p, err := e.kept(c, statedir.SnapshotOf(round))
-		clear(models)
-		models[round] = p
-		return p, err
-	}}
+	s := prequential.Stream{Records: h.Rounds, Unfit: nameRows(c.ErrOrStderr(), "left out"),
+		Model: func(round uint64) (released.Predictor, error) {
+			if p, ok := models[round]; ok {
+				return p, nil
+			}
+			p, err := e.kept(c, statedir.SnapshotOf(round))
+			clear(models)
+			models[round] = p
+			return p, err
+		}}
 	result, err := s.Follow(p.Spec(), p.Features, rows.All())
 	if err != nil {
 		return err
@@ -69,7 +70,8 @@ func (e evalConfig) kept(c *cobra.Command, q statedir.Question) (released.Predic
 }
 
 func printFollowed(w io.Writer, f prequential.Followed) error {
-	err := printed(w, "%s\n%d rows of %d by %s of %s", f.Score, f.Score.Users, f.Rows, cli.Count(f.Models, "model"), cli.Count(f.Rounds, "round"))
+	err := printed(w, "%s\n%d rows of %d by %s of %s", f.Score, f.Score.Users, f.Rows, cli.Count(f.Models, "model"),
+		cli.Count(f.Rounds, "round"))
 	if f.Unscored > 0 {
 		err = printed(w, "; %d came before a model was kept, in a first look, or in no round", f.Unscored)
 	}

@@ -87,16 +87,24 @@ goes to -o, or into --state as model.json; a folder of a private fit is refused.
 	f.log.Flags(c.Flags(), "warn")
 	cli.Data(c.Flags(), &f.data, "data `FILE` to learn from, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&f.test, "test", "", "test data `FILE`, as --data")
-	c.Flags().StringVar(&f.format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
-	c.Flags().UintVar(&f.holdout, "holdout", 0, "test on one of `K` rows, or people where privacy.unit is user, and do not learn from it")
+	c.Flags().StringVar(&f.format, "format", "",
+		"format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().UintVar(&f.holdout, "holdout", 0,
+		"test on one of `K` rows, or people where privacy.unit is user, and do not learn from it")
 	c.Flags().StringVar(&f.dir, "state", "", "`DIR` of the fit's state and ledger, created if missing")
-	c.Flags().StringVar(&f.algorithm, "algorithm", "", "method `NAME` (overrides schedule.algorithm), one of many rounds or one that needs all rows at once, see docs/how-to/fit.md; default: the practical plan")
+	c.Flags().StringVar(&f.algorithm, "algorithm", "",
+		"method `NAME` (overrides schedule.algorithm), one of many rounds or one that needs all rows at once, see docs/how-to/fit.md; default: the practical plan")
 	c.Flags().BoolVar(&f.public, "public", false, "the data need no protection: learn without noise")
-	c.Flags().StringVarP(&f.output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it: .json, .npz or .onnx")
-	c.Flags().StringVar(&f.serve, "http", "", "`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
-	c.Flags().Uint64Var(&f.maxBlockRows, "max-block-rows", device.DefaultMaxBlockRows, "most `VALUES` that the rows may have as declared: they are all in memory")
-	c.Flags().UintVar(&f.workers, "workers", 0, "goroutines that answer queries of ball-accel and fixed-lambda, `W`; the model does not depend on it (default: as many as there are processors)")
-	c.Flags().Float64Var(&f.gap, "gap", 0, "of ball-accel and fixed-lambda: how far the model's loss may be from the least, `G` > 0 (default: clip norm times radius, over 20)")
+	c.Flags().StringVarP(&f.output, "output", "o", "",
+		"`FILE` for the model, as learner snapshot writes it: .json, .npz or .onnx")
+	c.Flags().StringVar(&f.serve, "http", "",
+		"`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
+	c.Flags().Uint64Var(&f.maxBlockRows, "max-block-rows", device.DefaultMaxBlockRows,
+		"most `VALUES` that the rows may have as declared: they are all in memory")
+	c.Flags().UintVar(&f.workers, "workers", 0,
+		"goroutines that answer queries of ball-accel and fixed-lambda, `W`; the model does not depend on it (default: as many as there are processors)")
+	c.Flags().Float64Var(&f.gap, "gap", 0,
+		"of ball-accel and fixed-lambda: how far the model's loss may be from the least, `G` > 0 (default: clip norm times radius, over 20)")
 	f.json.Flag(c.Flags())
 	return c
 }
@@ -168,7 +176,8 @@ func (f *fitConfig) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	config := fit.Config{Spec: spec.Spec, Once: once, StateDir: f.dir, MaxBlockRows: f.maxBlockRows, Watch: progress, Fill: progress.Fill, Logger: logger,
+	config := fit.Config{Spec: spec.Spec, Once: once, StateDir: f.dir, MaxBlockRows: f.maxBlockRows, Watch: progress,
+		Fill: progress.Fill, Logger: logger,
 		Data: fit.Data{Path: path, Format: f.format, Holdout: f.holdout, Rows: len(s.train), People: f.people}}
 	config.Begun = func(resumed bool) {
 		if leaves(progress, spec); resumed {
@@ -210,7 +219,8 @@ func leaves(progress io.Writer, spec task.Together) {
 
 // runPublic runs the task's method on the rows without noise.
 func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulation) error {
-	fmt.Fprintln(progress, "NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
+	fmt.Fprintln(progress,
+		"NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
 	job, err := run.NewPublicJob(s.job.Spec)
 	if err != nil {
 		return cli.Usage(err)
@@ -220,7 +230,8 @@ func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulatio
 		return err
 	}
 	all := s.blocks(job.Plan, 0)
-	result, err := sim.Run(c.Context(), sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), Blocks: all.all, Silos: all.silos, InOrder: true, Exact: true})
+	result, err := sim.Run(c.Context(), sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), Blocks: all.all,
+		Silos: all.silos, InOrder: true, Exact: true})
 	if err != nil {
 		return err
 	}
@@ -228,7 +239,8 @@ func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulatio
 	if err != nil {
 		return err
 	}
-	snapshot.Round, snapshot.ModelVersion, snapshot.Ended, snapshot.Probabilities = result.Rounds, result.Rounds, true, model.ProbabilitiesOf(job.Spec, job.Plan.Clips)
+	snapshot.Round, snapshot.ModelVersion, snapshot.Ended, snapshot.Probabilities = result.Rounds, result.Rounds, true,
+		model.ProbabilitiesOf(job.Spec, job.Plan.Clips)
 	snapshot.Privacy = model.Unprotected(wording.Of(job.Plan)).From(job.Plan)
 	snapshot.Privacy.Users = uint64(cmp.Or(f.people, len(s.train)))
 	return f.print(c, s, snapshot, result.Model, job.Plan, nil)
@@ -236,10 +248,14 @@ func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulatio
 
 // fitErrors gives the errors of a fit their exit codes.
 func fitErrors(err error) error {
-	return cli.Classify(err, cli.As[*fit.SpentError](cli.ExitRefused), cli.As[*fit.LostError](cli.ExitRefused), cli.As[*state.BudgetError](cli.ExitRefused), cli.As[*consent.RefusedError](cli.ExitRefused),
-		cli.As[*fit.FolderError](cli.ExitUsage), cli.As[*fit.TaskError](cli.ExitUsage), cli.As[*state.VersionError](cli.ExitUsage), cli.As[*source.SchemaError](cli.ExitUsage),
-		cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrLatched), cli.Is(cli.ExitUsage, fs.ErrNotExist),
-		cli.Is(cli.ExitTransient, natsjs.ErrFullDisk), cli.Class{Code: cli.ExitTransient, Is: disk.Full}, cli.Class{Code: cli.ExitTransient, Is: natsjs.Failed})
+	return cli.Classify(err, cli.As[*fit.SpentError](cli.ExitRefused), cli.As[*fit.LostError](cli.ExitRefused),
+		cli.As[*state.BudgetError](cli.ExitRefused), cli.As[*consent.RefusedError](cli.ExitRefused),
+		cli.As[*fit.FolderError](cli.ExitUsage), cli.As[*fit.TaskError](cli.ExitUsage),
+		cli.As[*state.VersionError](cli.ExitUsage), cli.As[*source.SchemaError](cli.ExitUsage),
+		cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrLatched),
+		cli.Is(cli.ExitUsage, fs.ErrNotExist),
+		cli.Is(cli.ExitTransient, natsjs.ErrFullDisk), cli.Class{Code: cli.ExitTransient, Is: disk.Full},
+		cli.Class{Code: cli.ExitTransient, Is: natsjs.Failed})
 }
 
 // read maps the rows, counts them, and declares the task of so many.
@@ -260,7 +276,8 @@ func (f *fitConfig) read(progress io.Writer) (task.Together, *simulation, error)
 		return spec, nil, cli.Usage(err)
 	}
 	if files, err := source.Files(f.data, spec.Spec); err != nil || !files {
-		return spec, nil, cli.Usage(errors.Join(err, fmt.Errorf("--data %s: want files: they are read once for each life of the process", f.data)))
+		return spec, nil, cli.Usage(errors.Join(err,
+			fmt.Errorf("--data %s: want files: they are read once for each life of the process", f.data)))
 	}
 	if err := s.read(progress, f.data, f.test); err != nil {
 		return spec, nil, err
@@ -295,9 +312,10 @@ type fitted struct {
 	Delta     *float64 `json:"delta"`
 	Unit      string   `json:"unit"` // that epsilon protects, in words
 	Public    bool     `json:"public,omitempty"`
-	Rows      int      `json:"rows"`                // of the data, without those held out
-	People    int      `json:"people,omitempty"`    // whose rows they are, where people are protected
-	LeftOver  int      `json:"left_over,omitempty"` // rows, or people, that were too few for a further block of one pass: nothing was learned from them
+	Rows      int      `json:"rows"`             // of the data, without those held out
+	People    int      `json:"people,omitempty"` // whose rows they are, where people are protected
+	// rows, or people, that were too few for a further block of one pass: nothing was learned from them
+	LeftOver int `json:"left_over,omitempty"`
 	// Start is the model that learning began with, which Epsilon and Delta include: see model.Statement.
 	Start *model.Origin `json:"start,omitempty"`
 	*published
@@ -309,7 +327,8 @@ type fitted struct {
 }
 
 // print prints how good the model is, and writes the model to f.output if that is set.
-func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapshot, theta []float64, plan *wire.Plan, more *published) error {
+func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapshot, theta []float64, plan *wire.Plan,
+	more *published) error {
 	if f.output != "" {
 		var doc bytes.Buffer
 		err := cli.PrintJSON(&doc, snapshot)
@@ -324,8 +343,10 @@ func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapsh
 			return fmt.Errorf("write the model: %w", err)
 		}
 	}
-	out := fitted{Task: snapshot.Task, Algorithm: plan.Algorithm, Rounds: snapshot.Round, Unit: snapshot.Privacy.Unit, Public: snapshot.Privacy.Public, Rows: len(s.train),
-		People: f.people, Start: snapshot.Privacy.Start, published: more, Baseline: s.constant(), privacy: snapshot.Privacy.String()}
+	out := fitted{Task: snapshot.Task, Algorithm: plan.Algorithm, Rounds: snapshot.Round, Unit: snapshot.Privacy.Unit,
+		Public: snapshot.Privacy.Public, Rows: len(s.train),
+		People: f.people, Start: snapshot.Privacy.Start, published: more, Baseline: s.constant(),
+		privacy: snapshot.Privacy.String()}
 	if more == nil {
 		out.LeftOver = max(0, cmp.Or(f.people, len(s.train))-int(asked(plan)))
 	}
@@ -368,13 +389,15 @@ func (r fitted) print(w io.Writer) error {
 	if r.published != nil {
 		how, cost = r.how(), cost+r.published.String()
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, %s, learned from %s\n%sfit           %s\nbaseline      %s\n", r.Task, r.Algorithm, how, of, cost, r.simulated, r.Baseline)
+	_, err := fmt.Fprintf(w, "%s: %s, %s, learned from %s\n%sfit           %s\nbaseline      %s\n", r.Task, r.Algorithm,
+		how, of, cost, r.simulated, r.Baseline)
 	if err == nil && !r.Public {
 		what := "these figures are"
 		if r.People > 0 {
 			what = "these figures, and the number of rows, are"
 		}
-		_, err = fmt.Fprintf(w, "              %s of the rows themselves, without noise: the model may be published, they not\n", what)
+		_, err = fmt.Fprintf(w,
+			"              %s of the rows themselves, without noise: the model may be published, they not\n", what)
 	}
 	return err
 }

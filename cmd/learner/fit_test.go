@@ -17,10 +17,13 @@ func TestFitFields(t *testing.T) {
 		of   fitted
 		want string
 	}{
-		{fitted{simulated: simulated{TestAccuracy: &accuracy}}, "algorithm baseline delta epsilon rounds rows task test_accuracy train_loss unit"},
-		{fitted{published: &published{NoiseStd: 1, Least: 2, Depth: 3, Queries: 4, Largest: 5, Notes: []string{"x"}, Better: "y"}},
+		{fitted{simulated: simulated{TestAccuracy: &accuracy}},
+			"algorithm baseline delta epsilon rounds rows task test_accuracy train_loss unit"},
+		{fitted{published: &published{NoiseStd: 1, Least: 2, Depth: 3, Queries: 4, Largest: 5, Notes: []string{"x"},
+			Better: "y"}},
 			"algorithm baseline better bound delta depth epsilon halted least noise_std notes on_records phase phases queries round_queries rounds rows source task train_loss unit"},
-		{fitted{simulated: simulated{TestError: &accuracy}, Public: true, People: 3}, "algorithm baseline delta epsilon people public rounds rows task test_error train_loss unit"},
+		{fitted{simulated: simulated{TestError: &accuracy}, Public: true, People: 3},
+			"algorithm baseline delta epsilon people public rounds rows task test_error train_loss unit"},
 	} {
 		doc, err := json.Marshal(c.of)
 		var fields map[string]any
@@ -33,7 +36,8 @@ func TestFitFields(t *testing.T) {
 	}
 }
 
-// TestPublished: what is printed of a method that needs all rows at once says whether it halted, that there is no bound, and what would do better.
+// TestPublished: what is printed of a method that needs all rows at once says whether it halted, that there is no
+// bound, and what would do better.
 func TestPublished(t *testing.T) {
 	bound := 0.25
 	for _, c := range []struct {
@@ -41,11 +45,16 @@ func TestPublished(t *testing.T) {
 		how  string
 		want []string
 	}{
-		{published{Source: "a paper", NoiseStd: 0.5, Least: 7, unit: wording.People, Phase: 1, Phases: 1, Notes: []string{"kappa 2"}, Better: "output does"},
-			"1 phase", []string{"method        a paper\n", "noise         0.5 on", "smallest n    7 people\n", "none on the excess risk", "              kappa 2\n", "better        output does\n"}},
-		{published{Halted: true, Phase: 2, Phases: 5, Bound: &bound}, "halted: the model is of phase 2 of 5", []string{"0.25 on the expected excess risk on new rows"}},
-		{published{Phase: 1, Phases: 1, Bound: &bound, OnRecords: true, Depth: 10, Queries: 25}, "1 phase", []string{"on these rows", "depth 10, about 25 in all, 2.5 a step"}},
-		{published{public: true, Depth: 10, Queries: 30, Largest: 3}, "10 rounds, 30 queries", []string{"depth 10, 30 in all, 3.0 a round, at most 3"}},
+		{published{Source: "a paper", NoiseStd: 0.5, Least: 7, unit: wording.People, Phase: 1, Phases: 1,
+			Notes: []string{"kappa 2"}, Better: "output does"},
+			"1 phase", []string{"method        a paper\n", "noise         0.5 on", "smallest n    7 people\n",
+				"none on the excess risk", "              kappa 2\n", "better        output does\n"}},
+		{published{Halted: true, Phase: 2, Phases: 5, Bound: &bound}, "halted: the model is of phase 2 of 5",
+			[]string{"0.25 on the expected excess risk on new rows"}},
+		{published{Phase: 1, Phases: 1, Bound: &bound, OnRecords: true, Depth: 10, Queries: 25}, "1 phase",
+			[]string{"on these rows", "depth 10, about 25 in all, 2.5 a step"}},
+		{published{public: true, Depth: 10, Queries: 30, Largest: 3}, "10 rounds, 30 queries",
+			[]string{"depth 10, 30 in all, 3.0 a round, at most 3"}},
 	} {
 		text := c.of.String()
 		for _, want := range c.want {

@@ -27,7 +27,8 @@ import (
 func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *simulation) (*fit.Once, error) {
 	method := spec.Schedule.Algorithm
 	if f.sized {
-		return nil, cli.Usagef("--workers, --gap: of %s and %s alone, with --public", schedule.BallAccel, schedule.FixedLambda)
+		return nil, cli.Usagef("--workers, --gap: of %s and %s alone, with --public", schedule.BallAccel,
+			schedule.FixedLambda)
 	}
 	if !spec.Curated() {
 		return nil, nil
@@ -73,12 +74,14 @@ type published struct {
 	Least    int      `json:"least,omitempty"`
 	Bound    *float64 `json:"bound"` // on the expected excess risk; null: none
 	// OnRecords reports whether the bound is about the mean loss of the rows at hand, and not of new ones.
-	OnRecords bool     `json:"on_records"`
-	Depth     int64    `json:"depth,omitempty"`         // steps, or rounds of queries, that wait for the answers to those before
-	Queries   float64  `json:"queries,omitempty"`       // gradients of single rows in all of them; expected where they are sampled in secret
-	Largest   int64    `json:"round_queries,omitempty"` // of the largest round
-	Notes     []string `json:"notes,omitempty"`
-	Better    string   `json:"better,omitempty"` // a simpler method that is expected to do better, in a sentence
+	OnRecords bool `json:"on_records"`
+	// steps, or rounds of queries, that wait for the answers to those before
+	Depth int64 `json:"depth,omitempty"`
+	// gradients of single rows in all of them; expected where they are sampled in secret
+	Queries float64  `json:"queries,omitempty"`
+	Largest int64    `json:"round_queries,omitempty"` // of the largest round
+	Notes   []string `json:"notes,omitempty"`
+	Better  string   `json:"better,omitempty"` // a simpler method that is expected to do better, in a sentence
 
 	unit   wording.Noun
 	public bool // nothing is protected
@@ -112,8 +115,10 @@ func publishedOf(v statedir.View) *published {
 	if err != nil {
 		return nil // printing goes on without it
 	}
-	return &published{Source: r.Source, NoiseStd: r.NoiseStd, Halted: r.Halted, Phase: r.Phase, Phases: r.Phases, Least: r.Least, Bound: r.Bound,
-		OnRecords: r.OnRecords, Depth: r.Depth, Queries: r.Queries, Notes: r.Notes, Better: r.Baseline, unit: status.Kind.Unit()}
+	return &published{Source: r.Source, NoiseStd: r.NoiseStd, Halted: r.Halted, Phase: r.Phase, Phases: r.Phases,
+		Least: r.Least, Bound: r.Bound,
+		OnRecords: r.OnRecords, Depth: r.Depth, Queries: r.Queries, Notes: r.Notes, Better: r.Baseline,
+		unit: status.Kind.Unit()}
 }
 
 // how describes the method's course in a few words.
@@ -153,7 +158,8 @@ func (p *published) String() string {
 		line("", "%s", n)
 	}
 	if p.Depth > 0 && p.Largest > 0 {
-		line("queries", "depth %d, %.0f in all, %.1f a round, at most %d", p.Depth, p.Queries, p.Queries/float64(p.Depth), p.Largest)
+		line("queries", "depth %d, %.0f in all, %.1f a round, at most %d", p.Depth, p.Queries, p.Queries/float64(p.Depth),
+			p.Largest)
 	} else if p.Depth > 0 {
 		line("queries", "depth %d, about %.0f in all, %.1f a step", p.Depth, p.Queries, p.Queries/float64(p.Depth))
 	}
@@ -173,7 +179,8 @@ func oracleOnly(method string) error {
 
 // runOracle minimises the loss of rows that need no protection by queries in parallel.
 func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, s *simulation) error {
-	fmt.Fprintln(progress, "NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
+	fmt.Fprintln(progress,
+		"NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
 	spec := s.job.Spec
 	workers := cmp.Or(int(f.workers), runtime.GOMAXPROCS(0))
 	r, err := curated.Oracle{Spec: spec, Rows: s.train, Gap: f.gap, Workers: workers}.Minimize(c.Context())
@@ -194,7 +201,8 @@ func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, s *simulatio
 	kind.Once = false
 	snapshot.Privacy = released.Unprotected(kind)
 	method, _ := schedule.CuratedOf(plan.Algorithm)
-	more := &published{public: true, Source: method.Source, Phase: 1, Phases: 1, OnRecords: true, Depth: r.Depth, Queries: float64(r.Queries), Largest: r.Largest}
+	more := &published{public: true, Source: method.Source, Phase: 1, Phases: 1, OnRecords: true, Depth: r.Depth,
+		Queries: float64(r.Queries), Largest: r.Largest}
 	if !math.IsInf(r.Bound, 0) {
 		more.Bound = &r.Bound
 	}

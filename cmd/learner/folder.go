@@ -45,7 +45,8 @@ and may be a mount point; if that is killed half-way, nothing opens the folder: 
 			out := restored{Next: "learner run with this --state"}
 			out.Restored, err = runadmin.Restore(c.Context(), args[0], rest)
 			if err != nil {
-				return cli.Classify(restErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist), cli.Class{Code: cli.ExitTransient, Is: disk.Full})
+				return cli.Classify(restErrors(err), cli.Is(cli.ExitUsage, fs.ErrExist), cli.Class{Code: cli.ExitTransient,
+					Is: disk.Full})
 			}
 			switch {
 			case out.Older:
@@ -55,7 +56,8 @@ and may be a mount point; if that is killed half-way, nothing opens the folder: 
 					"the learner puts that there, and all stop"
 			}
 			return f.json.Print(c.OutOrStdout(), out, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s%s; chain intact\nnext: %s\n", f.dir, out.Task, out.Round,
+				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s%s; chain intact\nnext: %s\n", f.dir, out.Task,
+					out.Round,
 					cli.Upper(out.EpsilonSpent, 6), out.Assuming(), out.Next)
 				return err
 			})
@@ -91,7 +93,8 @@ The streams of the broker, with --embedded below the state folder, and the ident
 					cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 			}
 			return asJSON.Print(c.OutOrStdout(), s, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s%s; chain intact\n", out, s.Task, s.Round, cli.Upper(s.EpsilonSpent, 6), s.Assuming())
+				_, err := fmt.Fprintf(w, "%s: task %s at round %d, epsilon %s%s; chain intact\n", out, s.Task, s.Round,
+					cli.Upper(s.EpsilonSpent, 6), s.Assuming())
 				return err
 			})
 		},
@@ -129,13 +132,16 @@ Interrupted while it waits, the request stands for as long as the learner runs.`
 			}
 			s, err := runadmin.Finish(c.Context(), runadmin.FinishConfig{AtRest: rest, Now: now})
 			if errors.Is(err, runadmin.ErrNoLearner) {
-				return cli.Usagef("%s: %w: name the broker with --nats; a learner fit is asked while it runs, so start its command again first", f.dir, err)
+				return cli.Usagef(
+					"%s: %w: name the broker with --nats; a learner fit is asked while it runs, so start its command again first",
+					f.dir, err)
 			}
 			if err != nil {
 				return restErrors(err)
 			}
 			return f.json.Print(c.OutOrStdout(), s, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "task %s has ended after round %d: %s\nepsilon %s of %g, delta %g%s\n", s.Task, s.Round, s.EndReason,
+				_, err := fmt.Fprintf(w, "task %s has ended after round %d: %s\nepsilon %s of %g, delta %g%s\n", s.Task, s.Round,
+					s.EndReason,
 					cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent, s.Assuming())
 				return err
 			})
@@ -156,7 +162,8 @@ type restFlags struct {
 
 func (f *restFlags) add(c *cobra.Command, logLevel, dir, identity string) {
 	c.Flags().StringVar(&f.dir, "state", "", dir)
-	c.Flags().StringVar(&f.identity, "identity", "", "`FILE` of the learner's signing key"+identity+" (default: in the user's configuration folder)")
+	c.Flags().StringVar(&f.identity, "identity", "", "`FILE` of the learner's signing key"+identity+
+		" (default: in the user's configuration folder)")
 	f.broker.Flags(c.Flags())
 	f.log.Flags(c.Flags(), logLevel)
 	f.json.Flag(c.Flags())
@@ -173,7 +180,8 @@ func (f *restFlags) config(c *cobra.Command) (runadmin.AtRest, error) {
 
 // restErrors gives the errors of commands with restFlags their exit codes.
 func restErrors(err error) error {
-	return cli.Classify(brokerErrors(err), cli.As[*state.VersionError](cli.ExitUsage), cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrNoStream))
+	return cli.Classify(brokerErrors(err), cli.As[*state.VersionError](cli.ExitUsage), cli.Is(cli.ExitTransient,
+		state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrNoStream))
 }
 
 // existingIdentity loads the learner's identity, which a command that goes on with a task never makes.

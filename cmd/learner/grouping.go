@@ -36,7 +36,8 @@ type blocks struct {
 	silos []int
 }
 
-// group makes the blocks of the rows to train on: of silos, as --split says, of people, or of silos whose units are people.
+// group makes the blocks of the rows to train on: of silos, as --split says, of people, or of silos whose units are
+// people.
 func (s *simulation) group(progress io.Writer, data string) error {
 	spec := s.job.Spec
 	if s.order.inOrder {
@@ -54,8 +55,10 @@ func (s *simulation) group(progress io.Writer, data string) error {
 		s.grouped = &grouping{Units: len(all), Reports: len(all), Surplus: counts.Surplus, Nameless: counts.Nameless}
 		s.units = all
 		fmt.Fprintf(progress, "%s of the %d rows to train on; %s\n", s.count(len(all)), len(s.train), s.grouped.rows())
-		if need := manifest.Users(s.job.Plan) + manifest.Spare(s.job.Plan); uint64(len(all)) < need && !manifest.Endless(s.job.Plan) {
-			return cli.Usagef("--data %s: its rows are of %d users, the plan wants %d: --set schedule.users=%d", data, len(all), need, len(all))
+		if need := manifest.Users(s.job.Plan) + manifest.Spare(s.job.Plan); uint64(len(all)) < need &&
+			!manifest.Endless(s.job.Plan) {
+			return cli.Usagef("--data %s: its rows are of %d users, the plan wants %d: --set schedule.users=%d", data, len(all),
+				need, len(all))
 		}
 		return nil
 	}
@@ -121,15 +124,17 @@ func enter[U any](s *simulation, progress io.Writer, silos [][]U, of func(...U) 
 			continue
 		}
 		if s.grouped.Refused++; s.grouped.Refused <= mostNamed {
-			fmt.Fprintf(progress, "silo %d has %s to train on and takes no part: its device wants at least %s, %d\n", i+1, s.count(len(all)), key, least)
+			fmt.Fprintf(progress, "silo %d has %s to train on and takes no part: its device wants at least %s, %d\n", i+1,
+				s.count(len(all)), key, least)
 		}
 	}
 	if more := s.grouped.Refused - mostNamed; more > 0 {
 		fmt.Fprintf(progress, "%d more silos take no part\n", more)
 	}
 	if uint64(len(in)) < max(1, first.Minimum) {
-		return cli.Usagef("--split %s: %d of %d silos have at least %s (%d), and a round wants %d of them: lower silo.units to what silos have, or "+
-			"schedule.minimum_cohort", s.split, len(in), len(silos), key, least, max(1, first.Minimum))
+		return cli.Usagef(
+			"--split %s: %d of %d silos have at least %s (%d), and a round wants %d of them: lower silo.units to what silos have, or "+
+				"schedule.minimum_cohort", s.split, len(in), len(silos), key, least, max(1, first.Minimum))
 	}
 	for _, all := range in {
 		first := len(s.units)
@@ -140,7 +145,8 @@ func enter[U any](s *simulation, progress io.Writer, silos [][]U, of func(...U) 
 	}
 	all, _, left := sim.BlocksOf(in, units, 0, of)
 	s.grouped.Silos, s.grouped.Reports, s.grouped.LeftOver = len(in), len(all), left
-	fmt.Fprintf(progress, "%s make %s of their %s; %d at the ends of silos fill none%s\n", cli.Count(len(in), "silo"), cli.Count(len(all), "block"),
+	fmt.Fprintf(progress, "%s make %s of their %s; %d at the ends of silos fill none%s\n", cli.Count(len(in), "silo"),
+		cli.Count(len(all), "block"),
 		s.count(s.grouped.Units), left, s.grouped.people())
 	s.blocks = func(plan *wire.Plan, seed uint64) blocks {
 		all, silos, _ := sim.BlocksOf(in, unitsOf(plan), seed, of)

@@ -44,8 +44,9 @@ func ofSilos(t *testing.T, job run.Job, trust string, silo task.Silo) run.Job {
 	return job
 }
 
-// Silos are made of the rows that are not held out, by the names that the file has for them, and a run learns from blocks of all of a silo's rows,
-// or of the next ones. A silo with fewer than its device sends takes no part, and the others go on without it.
+// Silos are made of the rows that are not held out, by the names that the file has for them, and a run learns from
+// blocks of all of a silo's rows, or of the next ones. A silo with fewer than its device sends takes no part, and the
+// others go on without it.
 func TestSimulateSilos(t *testing.T) {
 	var rows strings.Builder
 	r := rand.New(rand.NewPCG(1, 2))
@@ -58,7 +59,8 @@ func TestSimulateSilos(t *testing.T) {
 	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	many := []string{"schedule.plan=proved", "schedule.rounds.max=20", "schedule.interactive=true", "schedule.algorithm=pgd"}
+	many := []string{"schedule.plan=proved", "schedule.rounds.max=20", "schedule.interactive=true",
+		"schedule.algorithm=pgd"}
 	once := []string{"schedule.plan=proved", "schedule.rounds.max=20", "schedule.algorithm=psgd"}
 	for name, c := range map[string]struct {
 		trust    string
@@ -69,19 +71,30 @@ func TestSimulateSilos(t *testing.T) {
 		accuracy float64
 		refusal  string
 	}{
-		"many passes, local":   {"local", many, "sorted-label", task.Silo{Count: 20, Units: 75}, grouping{Silos: 20, Units: 1500, Reports: 20}, 0.9, ""},
-		"many passes, smaller": {"local", many, "blocks", task.Silo{Count: 20, Units: 100}, grouping{Silos: 20, Units: 1500, Reports: 20}, 0.9, ""},
-		"many passes, shuffle": {"shuffle", many, "blocks", task.Silo{Count: 20, Units: 70}, grouping{Silos: 20, Units: 1500, Reports: 20}, 0.9, ""},
-		"one pass, pan":        {"pan", once, "blocks", task.Silo{Count: 20, Units: 70}, grouping{Silos: 20, Units: 1500}, 0.9, ""},
-		"one pass, local":      {"local", once, "blocks", task.Silo{Count: 20, Units: 75}, grouping{Silos: 20, Units: 1500}, 0.7, ""},
-		"one pass, shuffle":    {"shuffle", once, "blocks", task.Silo{Count: 20, Units: 70}, grouping{Silos: 20, Units: 1500}, 0.9, ""},
-		"one refused":          {"shuffle", many, "label", task.Silo{Count: 2, Units: 750}, grouping{Silos: 1, Refused: 1, Units: 769, Reports: 1}, 0.4, ""},
-		"too many":             {"local", many, "label", task.Silo{Count: 20, Units: 75}, grouping{}, 0, "silos that the rows make: 2, and silo.count is 20"},
-		"all refused":          {"shuffle", many, "blocks", task.Silo{Count: 20, Units: 76}, grouping{}, 0, "0 of 20 silos have at least silo.units (76), and a round wants 10 of them"},
-		"no columns":           {"local", many, "column:ward", task.Silo{Count: 20, Units: 75}, grouping{}, 0, "libsvm has no named columns"},
+		"many passes, local": {"local", many, "sorted-label", task.Silo{Count: 20, Units: 75},
+			grouping{Silos: 20, Units: 1500, Reports: 20}, 0.9, ""},
+		"many passes, smaller": {"local", many, "blocks", task.Silo{Count: 20, Units: 100}, grouping{Silos: 20, Units: 1500,
+			Reports: 20}, 0.9, ""},
+		"many passes, shuffle": {"shuffle", many, "blocks", task.Silo{Count: 20, Units: 70}, grouping{Silos: 20, Units: 1500,
+			Reports: 20}, 0.9, ""},
+		"one pass, pan": {"pan", once, "blocks", task.Silo{Count: 20, Units: 70}, grouping{Silos: 20, Units: 1500},
+			0.9, ""},
+		"one pass, local": {"local", once, "blocks", task.Silo{Count: 20, Units: 75}, grouping{Silos: 20, Units: 1500},
+			0.7, ""},
+		"one pass, shuffle": {"shuffle", once, "blocks", task.Silo{Count: 20, Units: 70}, grouping{Silos: 20, Units: 1500},
+			0.9, ""},
+		"one refused": {"shuffle", many, "label", task.Silo{Count: 2, Units: 750}, grouping{Silos: 1, Refused: 1,
+			Units: 769, Reports: 1}, 0.4, ""},
+		"too many": {"local", many, "label", task.Silo{Count: 20, Units: 75}, grouping{}, 0,
+			"silos that the rows make: 2, and silo.count is 20"},
+		"all refused": {"shuffle", many, "blocks", task.Silo{Count: 20, Units: 76}, grouping{}, 0,
+			"0 of 20 silos have at least silo.units (76), and a round wants 10 of them"},
+		"no columns": {"local", many, "column:ward", task.Silo{Count: 20, Units: 75}, grouping{}, 0,
+			"libsvm has no named columns"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job := ofSilos(t, jobOf(t, append(c.sets, "privacy.epsilon=8", "model={loss: logistic, radius: 5, clip_norm: 2}")...), c.trust, c.silo)
+			job := ofSilos(t, jobOf(t, append(c.sets, "privacy.epsilon=8",
+				"model={loss: logistic, radius: 5, clip_norm: 2}")...), c.trust, c.silo)
 			s := simulation{job: job, holdout: 4, split: c.split}
 			var said strings.Builder
 			err := s.load(&said, file, "")
@@ -107,7 +120,8 @@ func TestSimulateSilos(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a := *report.Mean.TestAccuracy; a < c.accuracy || report.Rounds != manifest.Planned(job.Plan) || report.Trust != c.trust || report.Protects != "event" {
+			if a := *report.Mean.TestAccuracy; a < c.accuracy || report.Rounds != manifest.Planned(job.Plan) ||
+				report.Trust != c.trust || report.Protects != "event" {
 				t.Errorf("accuracy %v after %d rounds, want %v after %d", a, report.Rounds, c.accuracy, manifest.Planned(job.Plan))
 			}
 		})

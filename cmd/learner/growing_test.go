@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// TestFeaturesThatGrow to four times what the first look saw, while what they mean of the label stays: rows are then far longer than the look says. A
-// model that learns of rows cut to twice that length has a log loss of .55 on whole ones, which is how models are used; the best has .39.
+// TestFeaturesThatGrow to four times what the first look saw, while what they mean of the label stays: rows are then
+// far longer than the look says. A model that learns of rows cut to twice that length has a log loss of .55 on whole
+// ones, which is how models are used; the best has .39.
 func TestFeaturesThatGrow(t *testing.T) {
 	const features, events, wide = 8, 40_000, 12
 	r := rand.New(rand.NewPCG(21, 22))

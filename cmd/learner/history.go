@@ -57,13 +57,16 @@ func printHistory(w io.Writer, h statedir.HistoryReport) error {
 		_, err := fmt.Fprintf(w, "task %s: no round is committed yet\n", h.Task)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%7s  %-20s%10s%10s%10s%10s%10s%10s  %s\n", "round", "time", "users", "loss", "accuracy", "surprise", "memory", "clip", "model")
+	_, err := fmt.Fprintf(w, "%7s  %-20s%10s%10s%10s%10s%10s%10s  %s\n", "round", "time", "users", "loss", "accuracy",
+		"surprise", "memory", "clip", "model")
 	for _, r := range h.Rounds {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(w, "%7d  %-20s%10d%10s%10s%10s%10s%10s  %s\n", r.Round, r.Time.UTC().Format("2006-01-02T15:04:05Z"), r.Users,
-			banded(r.Scores.Loss), banded(r.Scores.Accuracy), figure(r.Surprise, "%.2f"), figure(r.Memory, "%.0f"), figure(&r.Clip, "%.3g"), noted(r))
+		_, err = fmt.Fprintf(w, "%7d  %-20s%10d%10s%10s%10s%10s%10s  %s\n", r.Round,
+			r.Time.UTC().Format("2006-01-02T15:04:05Z"), r.Users,
+			banded(r.Scores.Loss), banded(r.Scores.Accuracy), figure(r.Surprise, "%.2f"), figure(r.Memory, "%.0f"),
+			figure(&r.Clip, "%.3g"), noted(r))
 	}
 	if h.Older && err == nil {
 		_, err = fmt.Fprintf(w, "earlier rounds are kept too: --newest 0\n")
@@ -120,7 +123,8 @@ func (f *changeFlags) Flags(flags *pflag.FlagSet) {
 }
 
 // command returns a command that makes a change and prints what say returns about it.
-func (f *changeFlags) command(c *cobra.Command, change statedir.Change, say func(service.Record) string) *cobra.Command {
+func (f *changeFlags) command(c *cobra.Command, change statedir.Change,
+	say func(service.Record) string) *cobra.Command {
 	c.Args = cobra.NoArgs
 	f.Flags(c.Flags())
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -156,8 +160,9 @@ model learns nothing from them. The model that is withdrawn is kept, so that the
 ends is refused, because its steps are planned for where it stands: learner snapshot --round has its earlier models.`,
 		Example: "  learner history --state /var/lib/panlearn/prices\n  learner rollback --state /var/lib/panlearn/prices --round 812",
 	}, statedir.RollBack, func(r service.Record) string {
-		return fmt.Sprintf("the model of round %d stands again, and the next round that is announced starts from it; round %d, which is announced, is counted and teaches nothing\n"+
-			"take it back with --round %d", r.Rollback.To, r.Round+1, r.Round)
+		return fmt.Sprintf(
+			"the model of round %d stands again, and the next round that is announced starts from it; round %d, which is announced, is counted and teaches nothing\n"+
+				"take it back with --round %d", r.Rollback.To, r.Round+1, r.Round)
 	})
 }
 
@@ -191,5 +196,6 @@ func momentOf(text string, now time.Time) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, cli.Usagef("--at %q: want RFC 3339 such as 2026-11-24T12:00:00Z, a date, or how long ago such as \"24h ago\"", text)
+	return time.Time{},
+		cli.Usagef("--at %q: want RFC 3339 such as 2026-11-24T12:00:00Z, a date, or how long ago such as \"24h ago\"", text)
 }

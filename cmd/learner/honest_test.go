@@ -62,15 +62,19 @@ func TestGuaranteesByHonestFraction(t *testing.T) {
 				exact = want.Intruder
 			}
 			if *g.Epsilon != exact || g.Delta != p.Delta {
-				t.Errorf("%v, %s, %v: epsilon %v at %v, the accountant says %v at %v", trust, g.Adversary, g.HonestFraction, *g.Epsilon, g.Delta, exact, p.Delta)
+				t.Errorf("%v, %s, %v: epsilon %v at %v, the accountant says %v at %v", trust, g.Adversary, g.HonestFraction,
+					*g.Epsilon, g.Delta, exact, p.Delta)
 			}
 			lines[g.Adversary]++
 			switch {
 			case lines[g.Adversary] == 1 && (g.HonestFraction.String() != "0.8" || *g.Epsilon > 1):
-				t.Errorf("%v: the first line says epsilon %v at %v, want at most the budget 1 at 0.8", trust, *g.Epsilon, g.HonestFraction)
+				t.Errorf("%v: the first line says epsilon %v at %v, want at most the budget 1 at 0.8", trust, *g.Epsilon,
+					g.HonestFraction)
 			case lines[g.Adversary] > 1 && *g.Epsilon < last[g.Adversary]:
-				t.Errorf("%v, %s: epsilon falls from %v to %v at %v", trust, g.Adversary, last[g.Adversary], *g.Epsilon, g.HonestFraction)
-			case lines[g.Adversary] > 1 && trust != accounting.Pan && g.Adversary == "learner" && *g.Epsilon <= last[g.Adversary]:
+				t.Errorf("%v, %s: epsilon falls from %v to %v at %v", trust, g.Adversary, last[g.Adversary], *g.Epsilon,
+					g.HonestFraction)
+			case lines[g.Adversary] > 1 && trust != accounting.Pan && g.Adversary == "learner" &&
+				*g.Epsilon <= last[g.Adversary]:
 				t.Errorf("%v: epsilon does not grow at %v, though users' noise is missing", trust, g.HonestFraction)
 			}
 			last[g.Adversary] = *g.Epsilon
@@ -99,7 +103,8 @@ func TestGuaranteesByHonestFraction(t *testing.T) {
 
 // A phase so small that a share of it is nobody promises nothing at that share, whatever other phases promise there.
 func TestGuaranteesOfSmallPhases(t *testing.T) {
-	spec, err := task.Parse([]byte(honestTask), []string{"privacy.honest_fraction=1", "privacy.epsilon=4", "privacy.max_bits=64",
+	spec, err := task.Parse([]byte(honestTask), []string{"privacy.honest_fraction=1", "privacy.epsilon=4",
+		"privacy.max_bits=64",
 		"model.ridge=0.1", "schedule.algorithm=pagd-restarts", "schedule.users=80"})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +114,8 @@ func TestGuaranteesOfSmallPhases(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := job.Plan.Phases[0].Cohort; c >= 4 || len(job.Plan.Phases) < 2 {
-		t.Fatalf("%d phases, the first with cohorts of %d: want several and less than 4, or nothing is tested", len(job.Plan.Phases), c)
+		t.Fatalf("%d phases, the first with cohorts of %d: want several and less than 4, or nothing is tested",
+			len(job.Plan.Phases), c)
 	}
 	surveyed, err := survey(job)
 	report := surveyed.report
@@ -137,13 +143,15 @@ func TestGuaranteesOfSmallPhases(t *testing.T) {
 
 // Who answers two phases is told what both cost together, which neither does alone.
 func TestGuaranteeOfPhasesTogether(t *testing.T) {
-	one, err := accounting.Calibrate(accounting.Request{Users: 1000, Dim: 10, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Rounds: 4})
+	one, err := accounting.Calibrate(accounting.Request{Users: 1000, Dim: 10, Epsilon: 1, Delta: 1e-6,
+		HonestFraction: accounting.One, Rounds: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a := accounting.NewAccountant()
 	g := guarantor{accountant: a, delta: one.Delta, known: map[string][]guarantee{}}
-	p := planning.Proposal{Plan: &wire.Plan{Phases: []*wire.Phase{{}, {}, {Again: true}}}, Forecasts: make([]planning.Forecast, 3)}
+	p := planning.Proposal{Plan: &wire.Plan{Phases: []*wire.Phase{{}, {}, {Again: true}}},
+		Forecasts: make([]planning.Forecast, 3)}
 	for i, rounds := range []int{4, 1, 3} {
 		p.Forecasts[i].Privacy = one
 		p.Forecasts[i].Privacy.RoundsPerUser = rounds
@@ -155,11 +163,13 @@ func TestGuaranteeOfPhasesTogether(t *testing.T) {
 	}
 	want, err := a.RepeatedEpsilon(1, [][]accounting.Release{p.Stints()[1]}, one.Delta)
 	if err != nil || len(p.Stints()) != 2 || *lines[0].Epsilon != want.Epsilon || !(want.Epsilon > *one.ProvedEpsilon) {
-		t.Errorf("epsilon %v, want that of the last two phases, %v, above the first's %v: %v", *lines[0].Epsilon, want.Epsilon, *one.ProvedEpsilon, err)
+		t.Errorf("epsilon %v, want that of the last two phases, %v, above the first's %v: %v", *lines[0].Epsilon,
+			want.Epsilon, *one.ProvedEpsilon, err)
 	}
 }
 
-// People who answer all rounds pay for moments too: the epsilon that is printed is the plan's, and others are compared at as many rounds.
+// People who answer all rounds pay for moments too: the epsilon that is printed is the plan's, and others are compared
+// at as many rounds.
 func TestPlanOfPeopleWhoAnswerAll(t *testing.T) {
 	spec, err := task.Parse([]byte(`
 version: 1
@@ -184,8 +194,10 @@ schedule: {users: 2000, interactive: true}
 		t.Fatal(err)
 	}
 	g, r := surveyed.report.Guarantees[0], surveyed.report
-	if *g.Epsilon < job.Plan.Epsilon*(1-1e-9) || *g.Epsilon > 1+1e-6 || r.RoundsPerUser != 13 || len(job.Plan.Phases) != 2 {
-		t.Errorf("epsilon %v printed, %v planned, %d rounds in %d phases", *g.Epsilon, job.Plan.Epsilon, r.RoundsPerUser, len(job.Plan.Phases))
+	if *g.Epsilon < job.Plan.Epsilon*(1-1e-9) || *g.Epsilon > 1+1e-6 || r.RoundsPerUser != 13 ||
+		len(job.Plan.Phases) != 2 {
+		t.Errorf("epsilon %v printed, %v planned, %d rounds in %d phases", *g.Epsilon, job.Plan.Epsilon, r.RoundsPerUser,
+			len(job.Plan.Phases))
 	}
 	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: 1, Delta: 1e-6})
 	if want := 2 * math.Sqrt(13) / (1980 * mu) / 4; err != nil || math.Abs(r.Comparison.CentralNoiseStd/want-1) > 1e-9 {

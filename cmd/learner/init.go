@@ -59,7 +59,8 @@ every device sees. Never give it the data that the task is about.`,
 		},
 	}
 	cli.Data(c.Flags(), &data, "public sample `FILE`, or a quoted pattern of files; gzip and zstd too")
-	c.Flags().StringVar(&o.Label, "label", "", "`COLUMN` to predict; without it one that is called like a label, or the last")
+	c.Flags().StringVar(&o.Label, "label", "",
+		"`COLUMN` to predict; without it one that is called like a label, or the last")
 	c.Flags().StringVar(&o.Loss, "loss", "", "`NAME` of the loss, if not the one that goes with the label")
 	c.Flags().IntVar(&o.Users, "users", 0, "`N` people who will take part, if not as many as the sample has rows")
 	c.Flags().BoolVar(&force, "force", false, "write over a file that is there")

@@ -74,9 +74,10 @@ func (m madeStream) logLoss(rounds []told) (mean float64) {
 	return mean
 }
 
-// TestLiarsOfAStream: where 1.2 % of the devices send the end of the range of a coordinate, the first look's too, the log loss of a
-// stream grows by less than .1. Liars who send the ends of all coordinates harm more, the more coordinates there are: that is
-// measured, and at any share of them the model stays finite. The short form has one stream and two lies.
+// TestLiarsOfAStream: where 1.2 % of the devices send the end of the range of a coordinate, the first look's too, the
+// log loss of a stream grows by less than .1. Liars who send the ends of all coordinates harm more, the more
+// coordinates there are: that is measured, and at any share of them the model stays finite. The short form has one
+// stream and two lies.
 func TestLiarsOfAStream(t *testing.T) {
 	events, told, epsilons := 10_000, lies[2:4], []float64{1}
 	deep := longtest.Run(t, "four of six lies, three of four streams, and epsilon 4")
@@ -103,7 +104,8 @@ func TestLiarsOfAStream(t *testing.T) {
 			for _, one := range told {
 				rounds, _ := m.follow(t, job, 1, forger(t, 0.012, one.lie))
 				excess := m.logLoss(rounds) - m.logLoss(honest)
-				t.Logf("MEASURED: epsilon %v, %s, %s: 1.2 %% liars cost %.4f of the log loss %.4f", epsilon, name, one.name, excess, m.logLoss(honest))
+				t.Logf("MEASURED: epsilon %v, %s, %s: 1.2 %% liars cost %.4f of the log loss %.4f", epsilon, name, one.name, excess,
+					m.logLoss(honest))
 				if !one.all && !(excess < 0.1) {
 					t.Errorf("epsilon %v, %s, %s: 1.2 %% liars cost %.3f of the log loss", epsilon, name, one.name, excess)
 				}

@@ -43,7 +43,8 @@ Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG
 		{"Try", []*cobra.Command{newQuickstart(), newSimulate()}},
 		{"Design a task", []*cobra.Command{newInit(), newCheck(), newPlan(), newTune(), newPrivacy(), newAudit()}},
 		{"Learn", []*cobra.Command{newRun(), newFit(), newStatus(), newFinish()}},
-		{"Use the model", []*cobra.Command{newSnapshot(), newHistory(), newRollback(), newPin(), newUnpin(), newEval(), newPredict()}},
+		{"Use the model", []*cobra.Command{newSnapshot(), newHistory(), newRollback(), newPin(), newUnpin(), newEval(),
+			newPredict()}},
 		{"Prepare and check the broker", []*cobra.Command{
 			cli.NewKeygen("learner"), newDevCA(), newProvision(), newDoctor(), newRetain(), newRemove()}},
 		{"Look after the state folder", []*cobra.Command{newLedger(), newBackup(), newRestore()}},
@@ -66,7 +67,8 @@ type taskFlags struct {
 
 func (f *taskFlags) Flags(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.path, "task-file", "f", "", "the task `FILE`")
-	flags.StringArrayVar(&f.sets, "set", nil, "override a `PATH=VALUE` of the task file, such as privacy.epsilon=2; repeatable")
+	flags.StringArrayVar(&f.sets, "set", nil,
+		"override a `PATH=VALUE` of the task file, such as privacy.epsilon=2; repeatable")
 }
 
 func (f *taskFlags) load() (*task.Spec, error) {
@@ -126,7 +128,8 @@ The authority's private key is not kept. Files are readable by their owner only;
 	}
 	c.Flags().StringArrayVar(&config.Hosts, "host", nil, "`NAME` or address of the server beside localhost; repeatable")
 	c.Flags().StringArrayVar(&config.Servers, "server", nil,
-		"`HOST` or HOST:PORT at which other servers reach one of a cluster (default port "+devca.DefaultRoutePort+"); repeat for each")
+		"`HOST` or HOST:PORT at which other servers reach one of a cluster (default port "+devca.DefaultRoutePort+
+			"); repeat for each")
 	c.Flags().IntVar(&config.Publishers, "publishers", 1, "`N` users who publish reports, each with an inbox of its own")
 	c.Flags().IntVar(&days, "days", 90, "for how many days the certificates are valid")
 	return c

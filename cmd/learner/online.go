@@ -46,11 +46,14 @@ func (s *simulation) online(ctx context.Context, progress io.Writer, like *ahead
 		online
 		make func() sim.Online
 	}{
-		{online{Name: "sgd", Mechanism: "not private, a step of constant size a row"}, func() sim.Online { return sim.NewSGD(c) }},
-		{online{Name: "window", Mechanism: fmt.Sprintf("not private, a fit of the last %d rows", sim.WindowRows)}, func() sim.Online { return sim.NewWindow(c) }},
+		{online{Name: "sgd", Mechanism: "not private, a step of constant size a row"},
+			func() sim.Online { return sim.NewSGD(c) }},
+		{online{Name: "window", Mechanism: fmt.Sprintf("not private, a fit of the last %d rows", sim.WindowRows)},
+			func() sim.Online { return sim.NewWindow(c) }},
 	} {
 		if one.Name == "window" && work > mostWork {
-			one.Reason = fmt.Sprintf("%d rows of %d parameters take too long to fit again and again", len(like.order), c.Loss.Parameters(c.Features))
+			one.Reason = fmt.Sprintf("%d rows of %d parameters take too long to fit again and again", len(like.order),
+				c.Loss.Parameters(c.Features))
 		} else if one.Prequential, err = s.learnAhead(ctx, one.make(), like); err != nil {
 			return nil, err
 		}
@@ -81,8 +84,8 @@ func (s *simulation) learnAhead(ctx context.Context, learner sim.Online, like *a
 	return p, nil
 }
 
-// drawStream draws the means over stretches of rows: of the private runs, with a band of one standard deviation, of the same method
-// without noise, and of the online learners. Classes have a picture of the accuracy, too.
+// drawStream draws the means over stretches of rows: of the private runs, with a band of one standard deviation, of the
+// same method without noise, and of the online learners. Classes have a picture of the accuracy, too.
 func (r simulateReport) drawStream(file string) error {
 	type line struct {
 		name string
@@ -105,12 +108,15 @@ func (r simulateReport) drawStream(file string) error {
 		label string
 		of    func(prequential.Stretch) *float64
 	}{
-		{"accuracy", func(s prequential.Stretch) *float64 { return s.Accuracy }}, {"log loss", func(s prequential.Stretch) *float64 { return s.LogLoss }},
-		{"loss", func(s prequential.Stretch) *float64 { return s.Loss }}, {"mean square", func(s prequential.Stretch) *float64 { return s.SquaredError }},
+		{"accuracy", func(s prequential.Stretch) *float64 { return s.Accuracy }},
+		{"log loss", func(s prequential.Stretch) *float64 { return s.LogLoss }},
+		{"loss", func(s prequential.Stretch) *float64 { return s.Loss }},
+		{"mean square", func(s prequential.Stretch) *float64 { return s.SquaredError }},
 	} {
 		p := plot.New()
 		p.Title.Text = fmt.Sprintf("%s: epsilon = %s, delta = %g", r.Task, cli.Upper(r.Epsilon, 3), r.Delta)
-		p.X.Label.Text, p.Y.Label.Text, p.Legend.Top = "rows", panel.label+", scored before learning", panel.label != "accuracy"
+		p.X.Label.Text, p.Y.Label.Text, p.Legend.Top = "rows", panel.label+", scored before learning",
+			panel.label != "accuracy"
 		p.Legend.TextStyle.Font.Size, p.Legend.XOffs = vg.Points(9), -vg.Points(6)
 		p.Add(plotter.NewGrid())
 		drawn := false

@@ -11,8 +11,9 @@ import (
 	"github.com/panlearn/panlearn/internal/sim"
 )
 
-// TestOnlineBesideAStream: a simulation of a task without an end scores learners without privacy on the rows that it scores, in its
-// order, tells no divergence of a stream that changed and was followed, and draws all of them without test data.
+// TestOnlineBesideAStream: a simulation of a task without an end scores learners without privacy on the rows that it
+// scores, in its order, tells no divergence of a stream that changed and was followed, and draws all of them without
+// test data.
 func TestOnlineBesideAStream(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	a, b := randomDirection(r, 4, 3), randomDirection(r, 4, 3)
@@ -32,8 +33,10 @@ func TestOnlineBesideAStream(t *testing.T) {
 	}
 	for _, o := range out.Online {
 		p := o.Prequential
-		if p.Users != out.Runs[0].Prequential.Users || *p.LogLoss > *private.LogLoss+0.1 || *p.LogLoss < *private.LogLoss-0.1 {
-			t.Errorf("%s: %d rows, log loss %.3f; private %d rows, %.3f", o.Name, p.Users, *p.LogLoss, out.Runs[0].Prequential.Users, *private.LogLoss)
+		if p.Users != out.Runs[0].Prequential.Users || *p.LogLoss > *private.LogLoss+0.1 ||
+			*p.LogLoss < *private.LogLoss-0.1 {
+			t.Errorf("%s: %d rows, log loss %.3f; private %d rows, %.3f", o.Name, p.Users, *p.LogLoss,
+				out.Runs[0].Prequential.Users, *private.LogLoss)
 		}
 		for k, y := range out.Runs[0].Prequential.Labels {
 			if p.Labels[k] != y {
@@ -69,8 +72,8 @@ func TestOnlineBesideAStream(t *testing.T) {
 	}
 }
 
-// TestShuffledRowsAreScored: where rows are taken out of their order, as ingest publish --shuffle takes them, the rows that are scored
-// are those that took part.
+// TestShuffledRowsAreScored: where rows are taken out of their order, as ingest publish --shuffle takes them, the rows
+// that are scored are those that took part.
 func TestShuffledRowsAreScored(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	m := concepts(r, 3, 6000, concept{truth: randomDirection(r, 3, 3)})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -21,8 +22,10 @@ type arrival struct {
 }
 
 func (a *arrival) flags(flags *pflag.FlagSet) {
-	flags.BoolVar(&a.inOrder, "in-order", false, "users take part in the order of the file, as with ingest publish; else the seed says who does when")
-	flags.IntVar(&a.shuffle, "shuffle", 0, "with --in-order, take one of `N` rows at a time, as ingest publish --shuffle does")
+	flags.BoolVar(&a.inOrder, "in-order", false,
+		"users take part in the order of the file, as with ingest publish; else the seed says who does when")
+	flags.IntVar(&a.shuffle, "shuffle", 0,
+		"with --in-order, take one of `N` rows at a time, as ingest publish --shuffle does")
 }
 
 func (a *arrival) check() error {
@@ -40,7 +43,8 @@ func (a *arrival) order(rows []convex.Example, seed uint64) []convex.Example {
 	if a.shuffle <= 1 {
 		return rows
 	}
-	return slices.AppendSeq(make([]convex.Example, 0, len(rows)), task.Shuffled(slices.Values(rows), a.shuffle, sim.Entropy(seed, "order of rows")))
+	return slices.AppendSeq(make([]convex.Example, 0, len(rows)), task.Shuffled(slices.Values(rows), a.shuffle,
+		sim.Entropy(seed, "order of rows")))
 }
 
 // A mixing is the way in which a simulation changes the order of the rows.
@@ -77,11 +81,30 @@ func (a *arrival) warn(to io.Writer, data string, rows []convex.Example, feature
 		}
 	}
 	if position, neighbour, ordered := inspection.Ordered(labels, len(features.Classes())); ordered && how == inTurn {
-		fmt.Fprintf(to, "the labels of %s come in an order: correlation %.2f with the row's position, %.2f with the label before. In one pass a silo reports about its "+
-			"rows in their order, here as on its device, and learns badly if what comes first is not like the rest: mix the rows of its files before, or have "+
-			"many passes, schedule.interactive\n", data, position, neighbour)
+		fmt.Fprintf(to,
+			"the labels of %s come in an order: correlation %.2f with the row's position, %.2f with the label before. In one pass a silo reports about its "+
+				"rows in their order, here as on its device, and learns badly if what comes first is not like the rest: mix the rows of its files before, or have "+
+				"many passes, schedule.interactive\n", data, position, neighbour)
 	} else if ordered {
-		fmt.Fprintf(to, "the labels of %s come in an order: correlation %.2f with the row's position, %.2f with the label before. Here the seed mixes them; "+
-			"--in-order shows what comes of it, and ingest publish --shuffle N mixes them too\n", data, position, neighbour)
+		fmt.Fprintf(to,
+			"the labels of %s come in an order: correlation %.2f with the row's position, %.2f with the label before. Here the seed mixes them; "+
+				"--in-order shows what comes of it, and ingest publish --shuffle N mixes them too\n", data, position, neighbour)
 	}
+}
+
+// data fills in what reports of the plan are about.
+func (s *simulation) data(c *sim.Config) error {
+	switch {
+	case c.Plan.Silos > 0 && s.blocks == nil:
+		return errors.New("the task has no silos")
+	case c.Plan.Silos > 0:
+		b := s.blocks(c.Plan, c.Seed)
+		c.Blocks, c.Silos, c.InOrder = b.all, b.silos, true // whose turns the seed gave
+	case c.Blocks != nil: // some of the units
+	case s.units != nil:
+		c.Blocks = s.units
+	default:
+		c.Examples = s.order.order(s.train, c.Seed)
+	}
+	return nil
 }

@@ -19,16 +19,18 @@ type prescribed struct {
 	*isrl.Prescription        // nil: no theorem covers the task
 	Reason             string `json:"reason,omitempty"` // why none does
 	Runs               ran    `json:"runs"`
-	// Here is the noise of one report that the theorem asks for with the rounds and the batch that are run, and Ratio that over what is run; nil where it has none.
+	// Here is the noise of one report that the theorem asks for with the rounds and the batch that are run, and Ratio that
+	// over what is run; nil where it has none.
 	Here  *float64 `json:"noise_per_report_here"`
 	Ratio *float64 `json:"ratio"`
 }
 
 // ran holds the parameters that are run, in the terms of the theorems.
 type ran struct {
-	Rounds      uint64  `json:"rounds"`
-	Batch       uint64  `json:"batch"`
-	ReportNoise float64 `json:"noise_per_report"` // that of the mean times the root of its reports: others' noise counts where it does
+	Rounds uint64 `json:"rounds"`
+	Batch  uint64 `json:"batch"`
+	// that of the mean times the root of its reports: others' noise counts where it does
+	ReportNoise float64 `json:"noise_per_report"`
 	MeanNoise   float64 `json:"noise_of_mean"`
 }
 
@@ -38,7 +40,8 @@ func prescribe(job run.Job, r planReport) *prescribed {
 	if job.Spec.Privacy.Profile != accounting.Paper.String() || r.Silos == 0 && !job.Problem.Interactive {
 		return nil
 	}
-	out := &prescribed{Runs: ran{Rounds: manifest.Planned(job.Plan), Batch: max(1, r.Privacy.Units), MeanNoise: r.scale * r.Privacy.NoiseStd}}
+	out := &prescribed{Runs: ran{Rounds: manifest.Planned(job.Plan), Batch: max(1, r.Privacy.Units),
+		MeanNoise: r.scale * r.Privacy.NoiseStd}}
 	out.Runs.ReportNoise = out.Runs.MeanNoise * math.Sqrt(float64(r.Cohort))
 	method, _ := schedule.Of(r.Algorithm)
 	trust := r.Privacy.Trust
@@ -82,7 +85,8 @@ func federationOf(job run.Job, r planReport, method schedule.Method) (isrl.Feder
 		return isrl.Federation{}, err
 	}
 	f := isrl.Federation{Silos: float64(r.Users), Available: float64(r.Users), Records: 1, Dim: float64(p.Dim),
-		Lipschitz: p.ClipNorm, Smoothness: p.Smoothness + p.Ridge, Convexity: p.Ridge, Diameter: 2 * set.Radius(), Gap: job.TrivialRisk,
+		Lipschitz: p.ClipNorm, Smoothness: p.Smoothness + p.Ridge, Convexity: p.Ridge, Diameter: 2 * set.Radius(),
+		Gap:       job.TrivialRisk,
 		Deviation: p.ClipNorm, Spread: p.ClipNorm, Epsilon: p.Epsilon, Delta: p.Delta}
 	if s := p.Silos; s.Count > 0 {
 		f.Silos, f.Available, f.Records = float64(s.Count), float64(s.Reports), float64(s.Units)
@@ -104,7 +108,8 @@ func (p *prescribed) print(w io.Writer) {
 		fmt.Fprintf(w, "paper         has nothing to print: %s\n", p.Reason)
 		return
 	}
-	fmt.Fprintf(w, "paper         Theorem %s of Lowy and Razaviyayn would have %s, K = %d and %s; it is about %s\n              nothing of it is run: the plan above is, with what the accountant proves\n",
+	fmt.Fprintf(w,
+		"paper         Theorem %s of Lowy and Razaviyayn would have %s, K = %d and %s; it is about %s\n              nothing of it is run: the plan above is, with what the accountant proves\n",
 		p.Theorem, cli.Count(p.Rounds, "round"), p.Batch, noiseOf(p.ReportNoise, p.MeanNoise), p.Claims)
 	for _, s := range []struct {
 		name  string
@@ -115,7 +120,8 @@ func (p *prescribed) print(w io.Writer) {
 		}
 	}
 	if p.Stages > 0 {
-		fmt.Fprintf(w, "              %s of its accelerated method, beta = %.4g\n", cli.Count(uint64(p.Stages), "stage"), p.Smoothness)
+		fmt.Fprintf(w, "              %s of its accelerated method, beta = %.4g\n", cli.Count(uint64(p.Stages), "stage"),
+			p.Smoothness)
 	}
 	for _, c := range p.Conditions {
 		met := "met"
@@ -132,7 +138,8 @@ func (p *prescribed) print(w io.Writer) {
 		if p.Theorem == "5.1" { // which is of single records
 			batch = 1
 		}
-		fmt.Fprintf(w, "              for the plan's own %s, K = %d: noise %.4g in one report, %.3g times the %.4g that runs\n",
+		fmt.Fprintf(w,
+			"              for the plan's own %s, K = %d: noise %.4g in one report, %.3g times the %.4g that runs\n",
 			cli.Count(p.Runs.Rounds, "round"), batch, *p.Here, *p.Ratio, p.Runs.ReportNoise)
 	}
 }

@@ -70,7 +70,8 @@ rounds, that is predicted at most 0.3 points behind the best, and says why.`,
 	f.Flags(c.Flags())
 	asJSON.Flag(c.Flags())
 	others.flags(c)
-	c.Flags().StringVar(&picture, "plot", "", "draw predicted risk over users, or the units of all silos, and over epsilon into `FILE` (.svg or .png)")
+	c.Flags().StringVar(&picture, "plot", "",
+		"draw predicted risk over users, or the units of all silos, and over epsilon into `FILE` (.svg or .png)")
 	return c
 }
 
@@ -93,7 +94,8 @@ type planReport struct {
 	Cohort     uint64  `json:"cohort"`         // of the first phase of gradients, as all that follows up to Privacy
 	LastCohort uint64  `json:"last_cohort"`    // of the last round: those of a practical plan grow
 	Minimum    uint64  `json:"minimum_cohort"` // no round of the plan is released under it
-	// Base and Top are the smallest and the largest cohort of a task without end, whose noise is planned for Cohort; absent for others.
+	// Base and Top are the smallest and the largest cohort of a task without end, whose noise is planned for Cohort;
+	// absent for others.
 	Base uint64 `json:"base,omitempty"`
 	Top  uint64 `json:"top,omitempty"`
 	Dim  int    `json:"dim"`
@@ -143,9 +145,10 @@ type planReport struct {
 // A scores describes what progressive validation adds to a report.
 type scores struct {
 	convex.Scorecard
-	Coordinates int     `json:"coordinates"`
-	Inflation   float64 `json:"noise_inflation"` // what the noise of the gradient is multiplied by, against rows cut to the clip norm
-	larger      float64 // the same by the scores alone, against people's means cut to their radius
+	Coordinates int `json:"coordinates"`
+	// what the noise of the gradient is multiplied by, against rows cut to the clip norm
+	Inflation float64 `json:"noise_inflation"`
+	larger    float64 // the same by the scores alone, against people's means cut to their radius
 }
 
 // A proxAnswer describes the answer of a silo in a round of prox.
@@ -154,7 +157,8 @@ type proxAnswer struct {
 	StepSize float64 `json:"step_size"` // of the gradient descent
 	Steps    uint64  `json:"steps"`     // of it, each a pass over the rows of the block
 	Passes   uint64  `json:"passes"`    // over a row, in all rounds that it is in
-	Norm     float64 `json:"norm"`      // L/lambda: how far an answer is from the announced point, at most; noise is in units of it
+	// L/lambda: how far an answer is from the announced point, at most; noise is in units of it
+	Norm float64 `json:"norm"`
 	// AnyDifference reports whether the bound is for silos that differ in any way; silo.spread would declare by how
 	// much they do.
 	AnyDifference bool `json:"any_difference"`
@@ -166,7 +170,8 @@ func proxOf(job run.Job) *proxAnswer {
 	if x == nil {
 		return nil
 	}
-	return &proxAnswer{Weight: x.Weight, StepSize: x.StepSize, Steps: uint64(x.Steps), Passes: uint64(x.Steps) * uint64(f.RoundsPerUser), Norm: f.Mechanism.ClipNorm,
+	return &proxAnswer{Weight: x.Weight, StepSize: x.StepSize, Steps: uint64(x.Steps),
+		Passes: uint64(x.Steps) * uint64(f.RoundsPerUser), Norm: f.Mechanism.ClipNorm,
 		AnyDifference: job.Problem.Silos.Spread == 0 && job.Plan.Silos > 1}
 }
 
@@ -206,15 +211,18 @@ type phase struct {
 	Smoothing     float64 `json:"smoothing"` // 0: the loss itself
 	Risk          float64 `json:"risk"`      // bound at its end
 	Dim           int     `json:"d"`
-	Moments       bool    `json:"moments,omitempty"` // moments are reported, and no gradients; their norm is the unit of the noise
+	// moments are reported, and no gradients; their norm is the unit of the noise
+	Moments bool `json:"moments,omitempty"`
 }
 
 // phasesOf describes the phases of a proposal.
 func phasesOf(p planning.Proposal) (out []phase) {
 	for i, f := range p.Plan.Phases {
 		of := p.Forecasts[i]
-		out = append(out, phase{Users: f.Users, Rounds: known(f.Rounds, f), Cohort: f.Cohort, RoundsPerUser: uint64(f.RoundsPerUser), Units: max(1, of.Units), G: of.Privacy.Levels,
-			B: of.Privacy.Trials, P: of.Privacy.P, NoiseStd: of.Privacy.NoiseStd, Smoothing: f.Smoothing, Risk: of.Risk, Dim: of.Privacy.Dim,
+		out = append(out, phase{Users: f.Users, Rounds: known(f.Rounds, f), Cohort: f.Cohort,
+			RoundsPerUser: uint64(f.RoundsPerUser), Units: max(1, of.Units), G: of.Privacy.Levels,
+			B: of.Privacy.Trials, P: of.Privacy.P, NoiseStd: of.Privacy.NoiseStd, Smoothing: f.Smoothing, Risk: of.Risk,
+			Dim:     of.Privacy.Dim,
 			Moments: f.Statistic != wire.Statistic_STATISTIC_GRADIENT})
 	}
 	return out
@@ -241,9 +249,10 @@ type plannedBaseline struct {
 }
 
 type comparison struct {
-	CentralNoiseStd float64  `json:"central_noise_std"` // a trusted curator of the same units with the analytic Gaussian mechanism
-	LocalNoiseStd   float64  `json:"local_noise_std"`   // every unit alone with the analytic Gaussian mechanism
-	PaperNoiseStd   *float64 `json:"paper_noise_std"`   // the paper's closed-form constants; null where they do not apply
+	// a trusted curator of the same units with the analytic Gaussian mechanism
+	CentralNoiseStd float64  `json:"central_noise_std"`
+	LocalNoiseStd   float64  `json:"local_noise_std"` // every unit alone with the analytic Gaussian mechanism
+	PaperNoiseStd   *float64 `json:"paper_noise_std"` // the paper's closed-form constants; null where they do not apply
 }
 
 // A planSurvey is the report with the plans behind it.
@@ -261,9 +270,12 @@ func survey(job run.Job) (planSurvey, error) {
 	if p.Practical != nil { // whose cohorts grow from phase to phase
 		last = p.Phases[len(p.Phases)-1]
 	}
-	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users, Spare: manifest.Spare(p),
-		Continuous: job.Problem.Continuous, Rounds: known(manifest.Planned(p), last), Cohort: first.Cohort, LastCohort: manifest.LastCohort(last), Minimum: first.Minimum, Dim: manifest.Dim(p), RoundsPerUser: manifest.RoundsPerUser(p),
-		Privacy: paid(job.Proposal), OnRecords: job.OnRecords, Vacuous: job.Vacuous, Clips: p.Clips}}
+	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why,
+		Users: job.Problem.Users, Spare: manifest.Spare(p),
+		Continuous: job.Problem.Continuous, Rounds: known(manifest.Planned(p), last), Cohort: first.Cohort,
+		LastCohort: manifest.LastCohort(last), Minimum: first.Minimum, Dim: manifest.Dim(p),
+		RoundsPerUser: manifest.RoundsPerUser(p),
+		Privacy:       paid(job.Proposal), OnRecords: job.OnRecords, Vacuous: job.Vacuous, Clips: p.Clips}}
 	for _, f := range p.Phases {
 		out.report.Minimum = min(out.report.Minimum, f.Minimum)
 	}
@@ -273,7 +285,8 @@ func survey(job run.Job) (planSurvey, error) {
 	out.report.Binding, out.report.Start, out.report.rounds = bindingOf(job), startOf(job), roundsOf(p, announced(p))
 	out.report.scale, out.report.Prox = job.Inflation(), proxOf(job)
 	if card := job.Problem.Validation; card != nil {
-		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation(), larger: job.Inflation()}
+		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation(),
+			larger: job.Inflation()}
 		if radius := p.Radius; radius > 0 {
 			out.report.Validation.larger /= radius
 		}
@@ -320,7 +333,8 @@ func survey(job run.Job) (planSurvey, error) {
 		if err != nil {
 			return planSurvey{}, err
 		}
-		if n, ok := curve.UsersNeeded(job.TrivialRisk); ok && n > job.Problem.Users { // a bound for silos that differ can grow with their rows
+		if n, ok := curve.UsersNeeded(job.TrivialRisk); ok && n > job.Problem.Users {
+			// a bound for silos that differ can grow with their rows
 			out.report.UsersNeeded = &n
 		}
 	}
@@ -330,16 +344,19 @@ func survey(job run.Job) (planSurvey, error) {
 // of fills in what is protected, from whom, and how a report hides it.
 func (r *planReport) of(job run.Job) {
 	kind := wording.Of(job.Plan)
-	r.Kind, r.Unit, r.Against, r.Passes, r.Phases = kind, kind.Protected(), kind.Against(r.Privacy.Trust), "one", phasesOf(job.Proposal)
+	r.Kind, r.Unit, r.Against, r.Passes, r.Phases = kind, kind.Protected(), kind.Against(r.Privacy.Trust), "one",
+		phasesOf(job.Proposal)
 	if kind.Interactive {
 		r.Passes = "many"
 	}
 	p := r.Privacy
 	released := float64(p.Release().Noise().Released(p.Users))
-	r.ReportNoise = job.Inflation() * p.NoiseStd * float64(p.Users) * math.Sqrt(float64(p.Trials)/released) // the floors' left out
+	// the floors' left out
+	r.ReportNoise = job.Inflation() * p.NoiseStd * float64(p.Users) * math.Sqrt(float64(p.Trials)/released)
 	if p.Trust == accounting.Local && kind.Silos == 0 {
-		r.Useless = fmt.Sprintf("trust local without silo is next to useless: a report about one %s has noise of norm %.3g, in units of the clip norm that no gradient "+
-			"exceeds, and the mean of all %d reports still %.3g. Want a section silo, whose reports are about many records each, or trust shuffle",
+		r.Useless = fmt.Sprintf(
+			"trust local without silo is next to useless: a report about one %s has noise of norm %.3g, in units of the clip norm that no gradient "+
+				"exceeds, and the mean of all %d reports still %.3g. Want a section silo, whose reports are about many records each, or trust shuffle",
 			kind.Unit().One, math.Sqrt(float64(r.Dim))*r.ReportNoise, r.Users, r.Binding.AllNoise)
 	}
 }
@@ -367,8 +384,10 @@ func alternativeOf(a planning.Alternative, g guarantor) (alternative, error) {
 	if err != nil {
 		return alternative{}, err
 	}
-	out.Applies, out.planned = true, &planned{Phases: phasesOf(a.Proposal), Rounds: manifest.Planned(a.Plan), RoundsPerUser: uint64(manifest.RoundsPerUser(a.Plan)),
-		Privacy: paid(a.Proposal), PredictedExcessRisk: a.ExcessRisk, OnRecords: a.OnRecords, Vacuous: a.Vacuous, Guarantees: lines}
+	out.Applies, out.planned = true, &planned{Phases: phasesOf(a.Proposal), Rounds: manifest.Planned(a.Plan),
+		RoundsPerUser: uint64(manifest.RoundsPerUser(a.Plan)),
+		Privacy:       paid(a.Proposal), PredictedExcessRisk: a.ExcessRisk, OnRecords: a.OnRecords, Vacuous: a.Vacuous,
+		Guarantees: lines}
 	out.BytesPerUser = a.Sent(func(of accounting.Plan) uint64 { return of.ReportBytes })
 	out.BitsPerUser = a.Sent(func(of accounting.Plan) uint64 { return of.BitsPerCoordinate * uint64(of.Dim) })
 	return out, nil
@@ -390,9 +409,11 @@ func comparisonOf(job run.Job) (comparison, error) {
 	if err != nil {
 		return comparison{}, err
 	}
-	n, times := float64(p.Users)*float64(max(1, p.Units)), math.Sqrt(float64(manifest.RoundsPerUser(job.Plan))) // every round of a user is paid for
+	// every round of a user is paid for
+	n, times := float64(p.Users)*float64(max(1, p.Units)), math.Sqrt(float64(manifest.RoundsPerUser(job.Plan)))
 	share := shareOf(job)
-	out := comparison{CentralNoiseStd: 2 * times * share / (n * mu), LocalNoiseStd: 2 * times * share / (math.Sqrt(n) * mu)}
+	out := comparison{CentralNoiseStd: 2 * times * share / (n * mu),
+		LocalNoiseStd: 2 * times * share / (math.Sqrt(n) * mu)}
 	if paper, err := run.PaperNoiseStd(job); err == nil {
 		paper *= share
 		out.PaperNoiseStd = &paper

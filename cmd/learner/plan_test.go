@@ -40,9 +40,11 @@ func surveyed(t *testing.T, sets ...string) planSurvey {
 // for silos that differ in any way, that the bound is for such silos.
 func TestPlanOfProx(t *testing.T) {
 	for _, set := range []string{"silo={count: 20, units: 250}", "silo={count: 20, units: 250, spread: 0.1}"} {
-		r := surveyed(t, "privacy={epsilon: 1, delta: 1e-6, trust: local}", set, "schedule={algorithm: prox, interactive: true}").report
+		r := surveyed(t, "privacy={epsilon: 1, delta: 1e-6, trust: local}", set,
+			"schedule={algorithm: prox, interactive: true}").report
 		x := r.Prox
-		if x == nil || x.Passes != 12*x.Steps || x.Steps != planning.ProxSteps(x.Weight, *r.Binding.Smoothness) || math.Abs(x.Norm*x.Weight-*r.Binding.ClipNorm) > 1e-12 ||
+		if x == nil || x.Passes != 12*x.Steps || x.Steps != planning.ProxSteps(x.Weight, *r.Binding.Smoothness) ||
+			math.Abs(x.Norm*x.Weight-*r.Binding.ClipNorm) > 1e-12 ||
 			x.AnyDifference != strings.HasSuffix(set, "250}") {
 			t.Fatalf("%+v of %+v", x, r.Binding)
 		}
@@ -50,7 +52,8 @@ func TestPlanOfProx(t *testing.T) {
 		if err := r.print(&text); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{fmt.Sprintf("lambda = %.4g, c the announced point", x.Weight), fmt.Sprintf("by %d steps of gradient descent, each a pass over its rows: %d passes", x.Steps, x.Passes),
+		for _, want := range []string{fmt.Sprintf("lambda = %.4g, c the announced point", x.Weight),
+			fmt.Sprintf("by %d steps of gradient descent, each a pass over its rows: %d passes", x.Steps, x.Passes),
 			" of L/lambda, standard deviation", "\n* prox ", "\npaper            prox"} {
 			if !strings.Contains(text.String(), want) {
 				t.Errorf("no %q in:\n%s", want, text.String())
@@ -65,12 +68,14 @@ func TestPlanOfProx(t *testing.T) {
 // TestPlanSaysWhatAllPhasesCost checks that the epsilon a plan states under privacy is the price of all phases for
 // one participant, not of the first phase.
 func TestPlanSaysWhatAllPhasesCost(t *testing.T) {
-	for _, sets := range [][]string{{"silo={count: 20, units: 1628}", "model.ridge=0.1", "schedule={algorithm: apgd-restarts, interactive: true}"},
+	for _, sets := range [][]string{{"silo={count: 20, units: 1628}", "model.ridge=0.1",
+		"schedule={algorithm: apgd-restarts, interactive: true}"},
 		{"silo={count: 20, units: 1628}", "schedule={plan: practical, interactive: true}"}} {
 		r := surveyed(t, sets...).report
 		p, whole := r.Privacy, *r.Guarantees[0].Epsilon
 		if len(r.Phases) < 2 || p.Epsilon != whole || *p.ProvedEpsilon != whole || p.RoundsPerUser != int(r.RoundsPerUser) {
-			t.Errorf("%d phases: epsilon %v of %d rounds, want %v of %d", len(r.Phases), p.Epsilon, p.RoundsPerUser, whole, r.RoundsPerUser)
+			t.Errorf("%d phases: epsilon %v of %d rounds, want %v of %d", len(r.Phases), p.Epsilon, p.RoundsPerUser, whole,
+				r.RoundsPerUser)
 		}
 		for _, a := range r.Alternatives {
 			if a.Applies && a.RoundsPerUser > 1 && a.Privacy.Epsilon != *a.Guarantees[0].Epsilon {
@@ -84,16 +89,19 @@ func TestPlanSaysWhatAllPhasesCost(t *testing.T) {
 // states this; in many passes they are drawn, and where all come nothing has to be drawn.
 func TestPlanOfTurns(t *testing.T) {
 	for schedule, silos := range map[string]map[string]bool{
-		"schedule={algorithm: pagd}":                    {"silo={count: 20, units: 250, reports: 12}": true, "silo={count: 20, units: 250}": false},
+		"schedule={algorithm: pagd}": {"silo={count: 20, units: 250, reports: 12}": true,
+			"silo={count: 20, units: 250}": false},
 		"schedule={algorithm: apgd, interactive: true}": {"silo={count: 20, units: 250, reports: 12}": false},
 		"schedule={}": {"silo={count: 20, units: 250, reports: 12}": false},
 	} {
 		for silo, want := range silos {
 			var text strings.Builder
-			if err := surveyed(t, "privacy={epsilon: 1, delta: 1e-6, trust: local}", silo, schedule).report.print(&text); err != nil {
+			if err := surveyed(t, "privacy={epsilon: 1, delta: 1e-6, trust: local}", silo,
+				schedule).report.print(&text); err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Contains(text.String(), "with the 12 silos of a round taken as drawn at random for it; they come by turns"); got != want {
+			if got := strings.Contains(text.String(),
+				"with the 12 silos of a round taken as drawn at random for it; they come by turns"); got != want {
 				t.Errorf("%s, %s: %t\n%s", schedule, silo, got, text.String())
 			}
 		}
@@ -129,7 +137,9 @@ func TestPlanShowsEveryAlgorithm(t *testing.T) {
 			}
 		}
 		size = a.BytesPerUser
-		if bits != a.BitsPerUser || size < 1 || (a.PredictedExcessRisk != a.Phases[len(a.Phases)-1].Risk) != strings.HasPrefix(a.Algorithm, "apgd") { // on the records, and with a ridge on the population
+		if bits != a.BitsPerUser || size < 1 ||
+			(a.PredictedExcessRisk != a.Phases[len(a.Phases)-1].Risk) != strings.HasPrefix(a.Algorithm, "apgd") {
+			// on the records, and with a ridge on the population
 			t.Errorf("%s: %d bits, want %d; %d bytes; risk %v", a.Algorithm, a.BitsPerUser, bits, size, a.PredictedExcessRisk)
 		}
 		if a.Algorithm == r.Algorithm && a.PredictedExcessRisk != *r.PredictedExcessRisk {
@@ -144,7 +154,8 @@ func TestPlanShowsEveryAlgorithm(t *testing.T) {
 	if err := json.Unmarshal(data, &fields); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"task", "algorithm", "users", "rounds", "cohort", "privacy", "predicted_excess_risk", "guarantees", "alternatives", "yardsticks", "why"} {
+	for _, key := range []string{"task", "algorithm", "users", "rounds", "cohort", "privacy", "predicted_excess_risk",
+		"guarantees", "alternatives", "yardsticks", "why"} {
 		if _, ok := fields[key]; !ok {
 			t.Errorf("no field %q", key)
 		}
@@ -153,7 +164,8 @@ func TestPlanShowsEveryAlgorithm(t *testing.T) {
 	if err := r.print(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\napgd-restarts ", "\n  phase 3 ", "\n* ", "\nlocal ", "\ncentral ", "\nmulti-pass ", "\npaper ", "why           auto took"} {
+	for _, want := range []string{"\napgd-restarts ", "\n  phase 3 ", "\n* ", "\nlocal ", "\ncentral ", "\nmulti-pass ",
+		"\npaper ", "why           auto took"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in:\n%s", want, &text)
 		}
@@ -202,14 +214,16 @@ func TestPlanSaysWhatIsMissing(t *testing.T) {
 	if err := r.print(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"warning       too few users", "\n              delta 0.001 is above 1/users = 0.0005", "\nnot pagd-restarts: the objective is not strongly convex", "\nnot pgd: nobody answers more than one round"} {
+	for _, want := range []string{"warning       too few users", "\n              delta 0.001 is above 1/users = 0.0005",
+		"\nnot pagd-restarts: the objective is not strongly convex", "\nnot pgd: nobody answers more than one round"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in:\n%s", want, &text)
 		}
 	}
 }
 
-// Pictures are images of their format with one curve for each algorithm; other names are refused before anything is planned.
+// Pictures are images of their format with one curve for each algorithm; other names are refused before anything is
+// planned.
 func TestPlanDrawsPictures(t *testing.T) {
 	s := surveyed(t)
 	curves, err := s.curves()
@@ -249,7 +263,8 @@ func TestPlanDrawsPictures(t *testing.T) {
 	if err := checkPicture("risk.jpeg"); err == nil {
 		t.Error("a .jpeg is not refused")
 	}
-	if err := surveyed(t, "schedule.plan=practical").draw(filepath.Join(dir, "none.svg")); err == nil || !strings.Contains(err.Error(), "schedule.plan=proved") {
+	if err := surveyed(t, "schedule.plan=practical").draw(filepath.Join(dir, "none.svg")); err == nil ||
+		!strings.Contains(err.Error(), "schedule.plan=proved") {
 		t.Errorf("bounds of a practical plan are drawn: %v", err)
 	}
 }
@@ -269,7 +284,8 @@ func TestComparisonComposesRounds(t *testing.T) {
 	for _, sets := range [][]string{{"schedule.algorithm=psgd"}, {"schedule.algorithm=pgd", "schedule.interactive=true"}} {
 		r := surveyed(t, sets...).report
 		if central := r.Comparison.CentralNoiseStd; !(central <= r.Privacy.NoiseStd && r.Privacy.NoiseStd < 1.2*central) {
-			t.Errorf("%s, %d rounds per user: central %v, noise %v", r.Algorithm, r.Privacy.RoundsPerUser, central, r.Privacy.NoiseStd)
+			t.Errorf("%s, %d rounds per user: central %v, noise %v", r.Algorithm, r.Privacy.RoundsPerUser, central,
+				r.Privacy.NoiseStd)
 		}
 	}
 }
@@ -292,7 +308,8 @@ func TestBindingNamesWhatBinds(t *testing.T) {
 		{"spambase", "auto", nil, "first_cohort", "norm_bound"},
 		{"power-plant", "auto", []string{"schedule.users=4000"}, "first_cohort", "noise"},
 	} {
-		spec, err := task.Load("../../deploy/tasks/"+c.file+".yaml", append([]string{"schedule.algorithm=" + c.method, "model.radius=20"}, c.sets...))
+		spec, err := task.Load("../../deploy/tasks/"+c.file+".yaml", append([]string{"schedule.algorithm=" + c.method,
+			"model.radius=20"}, c.sets...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +344,8 @@ func TestPlanOfATaskWithoutEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if fields.Rounds != nil || fields.Continuous != "adaptive" || fields.Users != 20_000 {
-		t.Errorf("%v rounds, continuous %q, %d users: want none, adaptive and the horizon", fields.Rounds, fields.Continuous, fields.Users)
+		t.Errorf("%v rounds, continuous %q, %d users: want none, adaptive and the horizon", fields.Rounds, fields.Continuous,
+			fields.Users)
 	}
 	if f := fields.Phases; len(f) != 2 || f[0].Rounds == nil || *f[0].Rounds != 1 || f[1].Rounds != nil {
 		t.Errorf("phases of %s", data)
@@ -336,7 +354,8 @@ func TestPlanOfATaskWithoutEnd(t *testing.T) {
 	if err := r.print(&text); err != nil {
 		t.Fatal(err)
 	}
-	if want := "a horizon of 20000 users in rounds without end, of gradients of 250 to "; !strings.Contains(text.String(), want) {
+	if want := "a horizon of 20000 users in rounds without end, of gradients of 250 to "; !strings.Contains(text.String(),
+		want) {
 		t.Errorf("no %q in:\n%s", want, text.String())
 	}
 }

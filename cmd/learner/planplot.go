@@ -67,14 +67,18 @@ func (s planSurvey) draw(file string) error {
 		return err
 	}
 	p := s.job.Problem
-	users := riskPlot(fmt.Sprintf("%s: bound on the excess risk, epsilon = %g", s.report.Task, p.Epsilon), s.report.All().Many)
+	users := riskPlot(fmt.Sprintf("%s: bound on the excess risk, epsilon = %g", s.report.Task, p.Epsilon),
+		s.report.All().Many)
 	epsilons := riskPlot(fmt.Sprintf("%s, delta = %g", s.report.All().Count(p.Users), p.Delta), "epsilon")
 	for i, c := range curves {
 		for _, one := range [...]struct {
 			to     *plot.Plot
 			points plotter.XYs
 		}{
-			{users, sample(float64(p.Users), 64, 24, math.Inf(1), func(x float64) float64 { return c.at(uint64(x), p.Epsilon) })},
+			{users, sample(float64(p.Users), 64, 24, math.Inf(1), func(x float64) float64 {
+				return c.at(uint64(x),
+					p.Epsilon)
+			})},
 			{epsilons, sample(p.Epsilon, 8, 12, 60, func(x float64) float64 { return c.at(p.Users, x) })},
 		} {
 			if len(one.points) == 0 {
@@ -139,7 +143,8 @@ func savePlots(file string, plots ...*plot.Plot) error {
 	if err != nil {
 		return cli.Usagef("--plot: %w", err)
 	}
-	tiles := canvas.Tiles{Rows: 1, Cols: len(plots), PadX: vg.Points(20), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(12)}
+	tiles := canvas.Tiles{Rows: 1, Cols: len(plots), PadX: vg.Points(20), PadTop: vg.Points(6), PadBottom: vg.Points(6),
+		PadLeft: vg.Points(6), PadRight: vg.Points(12)}
 	area := canvas.New(paper)
 	for i, p := range plots {
 		p.Draw(tiles.At(area, i, 0))

@@ -32,7 +32,8 @@ func startOf(job run.Job) *planStart {
 		return nil
 	}
 	both := model.Statement{Kind: wording.Of(job.Plan), Epsilon: job.Plan.Epsilon, Delta: job.Plan.Delta}.From(job.Plan)
-	out := &planStart{Hash: hex.EncodeToString(s.Hash), Task: s.Task, ModelVersion: s.ModelVersion, about: both.Start.String()}
+	out := &planStart{Hash: hex.EncodeToString(s.Hash), Task: s.Task, ModelVersion: s.ModelVersion,
+		about: both.Start.String()}
 	if of := both.Start; of.Epsilon != nil {
 		out.Epsilon, out.Delta = *of.Epsilon, *of.Delta
 	}
@@ -51,6 +52,7 @@ func (s *planStart) print(w io.Writer) {
 		fmt.Fprintf(w, "              %s\n", s.about)
 		return
 	}
-	fmt.Fprintf(w, "              with epsilon %s, delta %g of its own: whoever is in both tasks is protected by epsilon %s, delta %g together\n",
+	fmt.Fprintf(w,
+		"              with epsilon %s, delta %g of its own: whoever is in both tasks is protected by epsilon %s, delta %g together\n",
 		cli.Upper(s.Epsilon, 4), s.Delta, cli.Upper(*s.BothEpsilon, 4), *s.BothDelta)
 }

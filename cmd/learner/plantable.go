@@ -22,7 +22,8 @@ protects      %s
 %smechanism     d = %d, g = %d, b = %d, p = %.6g: %d one-bit messages a coordinate, %d bytes a report
 noise         %.4g of %s, standard deviation of one coordinate of the mean %s, rounding included
               central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.all(), r.rounds, r.Minimum, r.Unit, r.Against, r.about(),
-		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.scale*p.TotalStd(), r.clip(), r.meanOf(), r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
+		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.scale*p.TotalStd(), r.clip(), r.meanOf(),
+		r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
 	}
@@ -30,15 +31,18 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 		r.printCohorts(w)
 	}
 	if r.Spare > 0 {
-		fmt.Fprintf(w, "\nspare         %s of them: every round fills where so many report in vain or stay away", r.All().Count(r.Spare))
+		fmt.Fprintf(w, "\nspare         %s of them: every round fills where so many report in vain or stay away",
+			r.All().Count(r.Spare))
 	}
 	for i, m := range r.Moments {
 		fmt.Fprintf(w, "\n%-14sin round %d, of %s: d = %d, g = %d, b = %d, p = %.6g, noise %.4g of their norm",
 			[]string{"moments", "matrix"}[min(i, 1)], i+1, r.inRound(m.Cohort), m.Dim, m.G, m.B, m.P, m.NoiseStd)
 	}
 	if x := r.Prox; x != nil {
-		fmt.Fprintf(w, "\nprox          a silo answers with the minimiser of its loss + (lambda/2)||. - c||^2, lambda = %.4g, c the announced point, less c: norm at most L/lambda = %.4g,\n"+
-			"              by %s of gradient descent, each a pass over its rows: %d passes over a row in all", x.Weight, x.Norm, cli.Count(x.Steps, "step"), x.Passes)
+		fmt.Fprintf(w,
+			"\nprox          a silo answers with the minimiser of its loss + (lambda/2)||. - c||^2, lambda = %.4g, c the announced point, less c: norm at most L/lambda = %.4g,\n"+
+				"              by %s of gradient descent, each a pass over its rows: %d passes over a row in all", x.Weight, x.Norm,
+			cli.Count(x.Steps, "step"), x.Passes)
 	}
 	if v := r.Validation; v != nil {
 		apart := ""
@@ -52,7 +56,8 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 	case r.PredictedExcessRisk == nil:
 		fmt.Fprint(w, "\nexcess risk   no bound: a practical plan; schedule.plan=proved has one")
 	case r.Vacuous:
-		fmt.Fprintf(w, "\nexcess risk   at most %.4g in expectation (says nothing: the start has at most %.4g; the method may still learn, simulate tells)",
+		fmt.Fprintf(w,
+			"\nexcess risk   at most %.4g in expectation (says nothing: the start has at most %.4g; the method may still learn, simulate tells)",
 			*r.PredictedExcessRisk, *r.TrivialRisk)
 	default:
 		fmt.Fprintf(w, "\nexcess risk   at most %.4g in expectation", *r.PredictedExcessRisk)
@@ -64,14 +69,16 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 		fmt.Fprint(w, ", for silos that differ in any way: silo.spread says how much they do")
 	}
 	if r.PredictedExcessRisk != nil && r.Passes == "one" && r.Phases[0].Cohort < r.Silos {
-		fmt.Fprintf(w, "\n              with the %d silos of a round taken as drawn at random for it; they come by turns, of which it is not proved", r.Phases[0].Cohort)
+		fmt.Fprintf(w,
+			"\n              with the %d silos of a round taken as drawn at random for it; they come by turns, of which it is not proved", r.Phases[0].Cohort)
 	}
 	fmt.Fprintln(w)
 	r.printAdvice(w)
 	r.Binding.print(w, r)
 	r.printGuarantees(w)
 	if delta := r.Privacy.Delta; delta*float64(r.Users) > 1 {
-		fmt.Fprintf(w, "              delta %g is above 1/%s = %.2g: publishing %s drawn by lot would be within it; take far less\n",
+		fmt.Fprintf(w,
+			"              delta %g is above 1/%s = %.2g: publishing %s drawn by lot would be within it; take far less\n",
 			delta, r.All().Many, 1/float64(r.Users), r.One())
 	}
 	r.Prescribed.print(w)
@@ -104,12 +111,15 @@ func (r planReport) about() string {
 	rounds := cli.Count(uint64(r.RoundsPerUser), "round")
 	switch {
 	case r.Silos > 0 && r.Interactive:
-		return fmt.Sprintf("reports       many passes: each about all that a silo has, at least %s; a silo answers up to %s; noise %.4g in one report\n",
+		return fmt.Sprintf(
+			"reports       many passes: each about all that a silo has, at least %s; a silo answers up to %s; noise %.4g in one report\n",
 			r.Kind.Unit().Count(r.Units), rounds, r.ReportNoise)
 	case r.Silos > 0:
-		return fmt.Sprintf("reports       one pass: each about %s that are in no other; noise %.4g in one report\n", r.Kind.Unit().Count(r.Units), r.ReportNoise)
+		return fmt.Sprintf("reports       one pass: each about %s that are in no other; noise %.4g in one report\n",
+			r.Kind.Unit().Count(r.Units), r.ReportNoise)
 	case r.Interactive:
-		return fmt.Sprintf("reports       many passes: a user answers up to %s, always about %s; noise %.4g in one report\n", rounds, r.One(), r.ReportNoise)
+		return fmt.Sprintf("reports       many passes: a user answers up to %s, always about %s; noise %.4g in one report\n",
+			rounds, r.One(), r.ReportNoise)
 	case r.Protects == "user" || r.Privacy.Trust == accounting.Local:
 		return fmt.Sprintf("reports       one pass: each about %s; noise %.4g in one report\n", r.One(), r.ReportNoise)
 	}
@@ -131,7 +141,9 @@ func inRound(k wording.Kind) wording.Noun {
 func (r planReport) printCohorts(w io.Writer) {
 	p := r.Privacy
 	if r.Silos > 0 {
-		fmt.Fprintf(w, "\ncohorts       of %d silos for ever, released with %d at least: the memory follows the stream, and they do not", r.Top, r.Base)
+		fmt.Fprintf(w,
+			"\ncohorts       of %d silos for ever, released with %d at least: the memory follows the stream, and they do not",
+			r.Top, r.Base)
 		return
 	}
 	fmt.Fprintf(w, "\ncohorts       of %d", r.Base)
@@ -149,12 +161,14 @@ func (r planReport) printCohorts(w io.Writer) {
 		fmt.Fprintf(w, "; each is released with the noise of %d, of which the stage adds what is missing", r.Cohort)
 	}
 	if r.Top > r.Base || r.Cohort > r.Base {
-		fmt.Fprintf(w, "\n              so a coordinate of the mean of %d has about %.3g of the clip norm of noise", r.Base, r.noiseOf(r.Base))
+		fmt.Fprintf(w, "\n              so a coordinate of the mean of %d has about %.3g of the clip norm of noise", r.Base,
+			r.noiseOf(r.Base))
 	}
 	if r.Top > r.Base {
 		fmt.Fprintf(w, ", and of the mean of %d about %.3g", r.Top, r.noiseOf(r.Top))
 	}
-	fmt.Fprintf(w, "\n              one report, whatever it says, moves a coordinate of the mean of %d by at most %.3g of the clip norm",
+	fmt.Fprintf(w,
+		"\n              one report, whatever it says, moves a coordinate of the mean of %d by at most %.3g of the clip norm",
 		r.Base, (1+float64(p.Trials)/float64(p.Levels))/float64(r.Base))
 }
 
@@ -191,7 +205,8 @@ func (r planReport) scored() string {
 	return "every device's own event"
 }
 
-// printGuarantees prints once what does not rest on others: whatever holds without their noise, and one look of an intruder.
+// printGuarantees prints once what does not rest on others: whatever holds without their noise, and one look of an
+// intruder.
 func (r planReport) printGuarantees(w io.Writer) {
 	last := map[string]string{}
 	for _, g := range r.Guarantees {
@@ -223,7 +238,8 @@ func (r planReport) printAdvice(w io.Writer) {
 	}
 	if r.Vacuous {
 		if r.UsersNeeded != nil {
-			fmt.Fprintf(w, "warning       too few %s for the bound to promise anything: about %d would do\n", r.All().Many, *r.UsersNeeded)
+			fmt.Fprintf(w, "warning       too few %s for the bound to promise anything: about %d would do\n", r.All().Many,
+				*r.UsersNeeded)
 		} else {
 			fmt.Fprintf(w, "warning       the bound promises nothing, for any number of %s in reach\n", r.All().Many)
 		}
@@ -236,7 +252,8 @@ func (r planReport) printAdvice(w io.Writer) {
 	case r.PredictedExcessRisk == nil:
 		fmt.Fprintln(w, "clips         where the moments of the first round say, unless model.clip_norm does")
 	default:
-		fmt.Fprintln(w, "clips         yes: gradients can exceed the clip norm; the risk is of the convex surrogate with the cut gradient")
+		fmt.Fprintln(w,
+			"clips         yes: gradients can exceed the clip norm; the risk is of the convex surrogate with the cut gradient")
 	}
 }
 
@@ -255,7 +272,8 @@ func (r planReport) printAlternatives(w io.Writer) error {
 	if r.Privacy.Trust == accounting.Local {
 		columns = "epsilon"
 	}
-	fmt.Fprintf(t, "algorithm\trounds\tcohort\tg\tb\tp\tnoise\tbits/%[1]s\tbytes/%[1]s\tanswers\trisk\t%s\n", r.Counted().One, columns)
+	fmt.Fprintf(t, "algorithm\trounds\tcohort\tg\tb\tp\tnoise\tbits/%[1]s\tbytes/%[1]s\tanswers\trisk\t%s\n",
+		r.Counted().One, columns)
 	var refused []alternative
 	for _, a := range r.Alternatives {
 		if !a.Applies {
@@ -271,18 +289,21 @@ func (r planReport) printAlternatives(w io.Writer) error {
 			risk += " on records"
 		}
 		if len(a.Phases) == 1 {
-			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%s\t%s\n", name, *one.Rounds, one.Cohort, one.G, one.B, one.P,
+			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%s\t%s\n", name, *one.Rounds, one.Cohort, one.G, one.B,
+				one.P,
 				one.NoiseStd, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser, risk, curveOf(a.Guarantees))
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%d\t\t\t\t\t\t%d\t%d\t%d\t%s\t%s\n", name, a.Rounds, a.BitsPerUser, a.BytesPerUser, a.RoundsPerUser,
+		fmt.Fprintf(t, "%s\t%d\t\t\t\t\t\t%d\t%d\t%d\t%s\t%s\n", name, a.Rounds, a.BitsPerUser, a.BytesPerUser,
+			a.RoundsPerUser,
 			risk, curveOf(a.Guarantees))
 		for i, ph := range a.Phases {
 			title := fmt.Sprintf("phase %d", i+1)
 			if ph.Moments {
 				title = "moments"
 			}
-			fmt.Fprintf(t, "  %s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t\t\t%d\t%.4g\t\n", title, *ph.Rounds, ph.Cohort, ph.G, ph.B, ph.P, ph.NoiseStd,
+			fmt.Fprintf(t, "  %s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t\t\t%d\t%.4g\t\n", title, *ph.Rounds, ph.Cohort, ph.G, ph.B, ph.P,
+				ph.NoiseStd,
 				ph.RoundsPerUser, ph.Risk)
 		}
 	}
@@ -324,7 +345,8 @@ func (r planReport) printBaselines(w io.Writer) error {
 			fmt.Fprintf(t, "%s\t%s\t\t\t\t\t%s\n", b.Name, b.Algorithm, b.Reason)
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.3g\t%.4g\t%s\n", b.Name, b.Algorithm, *b.Rounds, *b.Cohort, *b.NoiseStd, *b.Risk, b.Mechanism)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.3g\t%.4g\t%s\n", b.Name, b.Algorithm, *b.Rounds, *b.Cohort, *b.NoiseStd, *b.Risk,
+			b.Mechanism)
 	}
 	return t.Flush()
 }
@@ -344,7 +366,8 @@ type guarantor struct {
 	known      map[string][]guarantee
 }
 
-// plan lists what holds for the users of every stint: a user takes part in one, in all of its phases, and the worst one counts.
+// plan lists what holds for the users of every stint: a user takes part in one, in all of its phases, and the worst one
+// counts.
 func (g guarantor) plan(p planning.Proposal) ([]guarantee, error) {
 	var out []guarantee
 	for _, releases := range p.Stints() {
@@ -385,7 +408,8 @@ func (g guarantor) stint(planned []accounting.Release) ([]guarantee, error) {
 			return nil, err
 		}
 		// Under trust local nobody is relied upon, and there is one line.
-		if fraction.Float() > first.HonestFraction.Float() || len(out) > 0 && (first.Trust == accounting.Local || out[0].HonestFraction.String() == fraction.String()) {
+		if fraction.Float() > first.HonestFraction.Float() || len(out) > 0 && (first.Trust == accounting.Local ||
+			out[0].HonestFraction.String() == fraction.String()) {
 			continue
 		}
 		releases := slices.Clone(planned)

@@ -102,7 +102,8 @@ func predict(c *cobra.Command, p released.Predictor, rows *source.Reader, atOnce
 	}
 	count, err := p.Score(rows.All(), table, atOnce, nameRows(c.ErrOrStderr(), "no score"))
 	if count.Invalid > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "%d of %d rows do not fit the task's declaration and have no score\n", count.Invalid, count.Rows)
+		fmt.Fprintf(c.ErrOrStderr(), "%d of %d rows do not fit the task's declaration and have no score\n", count.Invalid,
+			count.Rows)
 	}
 	return err
 }

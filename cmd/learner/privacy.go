@@ -37,11 +37,15 @@ type releaseFlags struct {
 
 func (f *releaseFlags) common(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.users, "users", 0, "`N` reports of one round, each of another user")
-	flags.Uint64Var(&f.units, "units", 1, "`K` units that a report is about, such as the rows of a silo; guarantees are for one of them")
-	flags.BoolVar(&f.minimizer, "minimizer", false, "a report is one vector of all its units, as the minimisers of prox are")
+	flags.Uint64Var(&f.units, "units", 1,
+		"`K` units that a report is about, such as the rows of a silo; guarantees are for one of them")
+	flags.BoolVar(&f.minimizer, "minimizer", false,
+		"a report is one vector of all its units, as the minimisers of prox are")
 	flags.IntVar(&f.dim, "dim", 0, "`D` coordinates of a report")
-	flags.StringVar(&f.trust, "trust", "shuffle", "who is trusted with what: shuffle, pan, shuffle+pan, or local, which relies upon nobody")
-	flags.StringVar(&f.honest, "honest-fraction", "1", "share of the users of every cohort whose noise is relied upon, such as 0.9 or 9/10")
+	flags.StringVar(&f.trust, "trust", "shuffle",
+		"who is trusted with what: shuffle, pan, shuffle+pan, or local, which relies upon nobody")
+	flags.StringVar(&f.honest, "honest-fraction", "1",
+		"share of the users of every cohort whose noise is relied upon, such as 0.9 or 9/10")
 	flags.IntVar(&f.rounds, "rounds-per-user", 1, "`T` rounds that one user takes part in")
 	f.json.Flag(flags)
 }
@@ -100,8 +104,9 @@ func newCalibrate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			q := accounting.Request{Trust: trust, Users: f.users, Dim: f.dim, Epsilon: epsilon, Delta: delta, HonestFraction: honest,
-				Rounds: f.rounds, Units: f.units, Minimizer: f.minimizer, MaxBits: maxBits}
+			q := accounting.Request{Trust: trust, Users: f.users, Dim: f.dim, Epsilon: epsilon, Delta: delta,
+				HonestFraction: honest,
+				Rounds:         f.rounds, Units: f.units, Minimizer: f.minimizer, MaxBits: maxBits}
 			if q.Coin, err = accounting.ParseCoin(coin); err != nil {
 				return cli.Usagef("--coin: %w", err)
 			}
@@ -122,8 +127,10 @@ func newCalibrate() *cobra.Command {
 	c.Flags().Float64Var(&epsilon, "epsilon", 1, "`E`psilon of all rounds of one user together")
 	c.Flags().Float64Var(&delta, "delta", 1e-6, "`DELTA` of the guarantee")
 	c.Flags().IntVar(&maxBits, "max-bits", 0, "most bits `M` of a report for one coordinate, g+b; 0 is no limit")
-	c.Flags().StringVar(&coin, "coin", "fair", "fair: coins of p = 1/2 where that costs at most 3 % in error; any: p is free")
-	c.Flags().StringVar(&profile, "profile", "numeric", "numeric: the proved numeric bound; paper: the paper's closed-form constants")
+	c.Flags().StringVar(&coin, "coin", "fair",
+		"fair: coins of p = 1/2 where that costs at most 3 % in error; any: p is free")
+	c.Flags().StringVar(&profile, "profile", "numeric",
+		"numeric: the proved numeric bound; paper: the paper's closed-form constants")
 	return c
 }
 
@@ -144,7 +151,8 @@ the floor    %.5g, the analytic Gaussian mechanism
 		if p.ProvedEpsilon != nil {
 			proved = "epsilon " + cli.Upper(*p.ProvedEpsilon, 4)
 		}
-		_, err = fmt.Fprintf(w, "these are the paper's constants; Theorem A proves %s for them; runnable: %t\n", proved, p.Runnable)
+		_, err = fmt.Fprintf(w, "these are the paper's constants; Theorem A proves %s for them; runnable: %t\n", proved,
+			p.Runnable)
 	}
 	return err
 }
@@ -176,7 +184,8 @@ func newPrivacyEpsilon() *cobra.Command {
 					_, err := fmt.Fprintf(w, "no finite epsilon at delta %g: too little noise\n", delta)
 					return err
 				}
-				_, err := fmt.Fprintf(w, "epsilon %s at delta %g (learner alone: %s)%s\n", cli.Upper(g.Epsilon, 6), delta, cli.Upper(g.Learner, 6),
+				_, err := fmt.Fprintf(w, "epsilon %s at delta %g (learner alone: %s)%s\n", cli.Upper(g.Epsilon, 6), delta,
+					cli.Upper(g.Learner, 6),
 					r.Trust.Assuming(r.HonestFraction, "users"))
 				return err
 			})
@@ -210,7 +219,8 @@ func newPrivacyDelta() *cobra.Command {
 				return err
 			}
 			return f.json.Print(c.OutOrStdout(), d, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "delta %s at epsilon %g (learner alone: %s)%s\n", cli.Upper(d.Delta, 6), epsilon, cli.Upper(d.Learner, 6),
+				_, err := fmt.Fprintf(w, "delta %s at epsilon %g (learner alone: %s)%s\n", cli.Upper(d.Delta, 6), epsilon,
+					cli.Upper(d.Learner, 6),
 					r.Trust.Assuming(r.HonestFraction, "users"))
 				return err
 			})

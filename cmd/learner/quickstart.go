@@ -70,7 +70,8 @@ With --http it serves a live page, and goes on serving it after its end, until i
 				return err
 			}
 			seeded := c.Flags().Changed("seed")
-			noise := fmt.Sprintf("with noise for epsilon %s, delta %g%s", cli.Upper(job.Plan.Epsilon, 3), job.Problem.Delta, job.Assuming())
+			noise := fmt.Sprintf("with noise for epsilon %s, delta %g%s", cli.Upper(job.Plan.Epsilon, 3), job.Problem.Delta,
+				job.Assuming())
 			if seeded {
 				noise = "with noise that follows from the seed and protects nobody"
 			}
@@ -111,10 +112,13 @@ With --http it serves a live page, and goes on serving it after its end, until i
 	}
 	logLevel.Flags(c.Flags(), "warn")
 	c.Flags().IntVar(&events, "events", 20000, "`N` users, one event each")
-	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the quickstart's task file, such as privacy.trust=pan; repeatable")
-	c.Flags().Uint64Var(&seed, "seed", 1, "`SEED` of events and, if given, of all noise: the same seed gives the same model, and nothing is private")
+	c.Flags().StringArrayVar(&sets, "set", nil,
+		"override a `PATH=VALUE` of the quickstart's task file, such as privacy.trust=pan; repeatable")
+	c.Flags().Uint64Var(&seed, "seed", 1,
+		"`SEED` of events and, if given, of all noise: the same seed gives the same model, and nothing is private")
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it")
-	c.Flags().StringVar(&serve, "http", "", "`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
+	c.Flags().StringVar(&serve, "http", "",
+		"`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
 	asJSON.Flag(c.Flags())
 	return c
 }
@@ -179,7 +183,8 @@ noise         %.4f of the clip norm in each coordinate of the first mean gradien
 `, r.Accepted, r.Events, cli.Count(r.Rounds, "round"), seen, spare, r.EventsPerSecond, promise(r), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
 		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
 	if v := r.Validation; err == nil && v != nil && v.Accuracy != nil {
-		_, err = fmt.Fprintf(w, "its own view  accuracy %.1f %% (%.1f to %.1f %%) of late, as its users say, privately, in the same reports\n",
+		_, err = fmt.Fprintf(w,
+			"its own view  accuracy %.1f %% (%.1f to %.1f %%) of late, as its users say, privately, in the same reports\n",
 			100*v.Accuracy.Recent.Value, 100*v.Accuracy.Recent.Low, 100*v.Accuracy.Recent.High)
 	}
 	return err

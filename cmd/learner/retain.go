@@ -44,7 +44,8 @@ broker without accounts; it may run twice, and beside learner run.`,
 				return err
 			}
 			all, err := runadmin.Retain(c.Context(), config, every, func(one runadmin.Retained) {
-				config.Logger.Info("removed records of old rounds", "task", one.Task, "newest_round", one.Newest, "before_round", one.Before,
+				config.Logger.Info("removed records of old rounds", "task", one.Task, "newest_round", one.Newest, "before_round",
+					one.Before,
 					"records", one.Records)
 			})
 			if err != nil {
@@ -70,6 +71,7 @@ func retained(all runadmin.Retained) string {
 		return fmt.Sprintf("task %s: %d records of rounds below %d removed, older than %s; the newest is round %d",
 			all.Task, all.Records, all.Before, all.Retention, all.Newest)
 	}
-	return fmt.Sprintf("task %s: no records removed: no round is older than %s and more than %d rounds behind the newest, %d",
+	return fmt.Sprintf(
+		"task %s: no records removed: no round is older than %s and more than %d rounds behind the newest, %d",
 		all.Task, all.Retention, stream.KeptRounds, all.Newest)
 }

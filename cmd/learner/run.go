@@ -117,22 +117,30 @@ on the broker again, which leads to the same bytes.`,
 	c.Flags().BoolVar(&embedded, "embedded", false, "run a NATS server in this process")
 	c.Flags().StringVar(&listen, "listen", "", "loopback `ADDR` of the embedded server, such as 127.0.0.1:4222")
 	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing")
-	c.Flags().StringVar(&identity, "identity", "", "`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")
-	c.Flags().StringVar(&stageKey, "stage-key", "", "public `KEY` of the shuffle stage in hexadecimal (default: trust the one that is there first)")
-	c.Flags().StringVar(&serve, "http", "", "`ADDR` for a live page at /, and /metrics, /healthz, /readyz, /v1/snapshot and /v1/history, such as 127.0.0.1:9090; a port alone is of this machine only")
-	c.Flags().StringArrayVar(&stages, "stage-http", nil, "`URL` of an ingest shuffle --http, such as http://stage:9091: the page then shows how full the round is, and whether a stage works; repeatable, for each process and those that stand by")
-	c.Flags().StringVar(&reports, "reports", "", "where a new task's broker keeps sealed reports: file, or memory (faster; lost with the broker) "+
-		"(default: file, and memory under the trusts pan and shuffle+pan)")
+	c.Flags().StringVar(&identity, "identity", "",
+		"`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")
+	c.Flags().StringVar(&stageKey, "stage-key", "",
+		"public `KEY` of the shuffle stage in hexadecimal (default: trust the one that is there first)")
+	c.Flags().StringVar(&serve, "http", "",
+		"`ADDR` for a live page at /, and /metrics, /healthz, /readyz, /v1/snapshot and /v1/history, such as 127.0.0.1:9090; a port alone is of this machine only")
+	c.Flags().StringArrayVar(&stages, "stage-http", nil,
+		"`URL` of an ingest shuffle --http, such as http://stage:9091: the page then shows how full the round is, and whether a stage works; repeatable, for each process and those that stand by")
+	c.Flags().StringVar(&reports, "reports", "",
+		"where a new task's broker keeps sealed reports: file, or memory (faster; lost with the broker) "+
+			"(default: file, and memory under the trusts pan and shuffle+pan)")
 	reportBytesFlag(c.Flags(), &bytes)
-	c.Flags().StringVar(&seal, "seal", "hpke", "none: reports are not encrypted, for benchmarks and closed networks (overrides privacy.seal)")
-	c.Flags().BoolVar(&rollback, "accept-rollback", false, "with a state folder that is an older copy: apply the standing batches again")
+	c.Flags().StringVar(&seal, "seal", "hpke",
+		"none: reports are not encrypted, for benchmarks and closed networks (overrides privacy.seal)")
+	c.Flags().BoolVar(&rollback, "accept-rollback", false,
+		"with a state folder that is an older copy: apply the standing batches again")
 	c.Flags().BoolVar(&exit, "exit-when-done", false, "end when the task has ended instead of serving on")
 	return c
 }
 
 func reportBytesFlag(flags *pflag.FlagSet, bytes *int64) {
-	flags.Int64Var(bytes, "report-bytes", 0, "`BYTES` of reports that may wait at a new task's broker, which sets them aside "+
-		"(default: twice what four cohorts of single reports take, from 256 MiB to 1 GiB; in memory 256 MiB)")
+	flags.Int64Var(bytes, "report-bytes", 0,
+		"`BYTES` of reports that may wait at a new task's broker, which sets them aside "+
+			"(default: twice what four cohorts of single reports take, from 256 MiB to 1 GiB; in memory 256 MiB)")
 }
 
 // memoryReports reports whether a new task's sealed reports stay in the broker's memory. Under the trusts with floors

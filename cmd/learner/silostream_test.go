@@ -14,8 +14,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestSilosOfAStream: a model of silos whose rows never stop coming is as good as the truth allows, sounds the alarm when the truth turns round (under trust
-// local noise may hide that), and is good again before as many rows came once more. Every row is scored, and no block is in two rounds.
+// TestSilosOfAStream: a model of silos whose rows never stop coming is as good as the truth allows, sounds the alarm
+// when the truth turns round (under trust local noise may hide that), and is good again before as many rows came once
+// more. Every row is scored, and no block is in two rounds.
 func TestSilosOfAStream(t *testing.T) {
 	const silos, each, turns = 5, 8000, 4000
 	for _, trust := range []string{"shuffle", "local"} {

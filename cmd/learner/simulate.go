@@ -104,7 +104,8 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 				return err
 			}
 			if len(users) > 0 {
-				report, err := sweep(c.Context(), job, sweepConfig{users: users, methods: methods, repeats: seeds, seed: seed, picture: picture})
+				report, err := sweep(c.Context(), job, sweepConfig{users: users, methods: methods, repeats: seeds, seed: seed,
+					picture: picture})
 				if err != nil {
 					return err
 				}
@@ -144,16 +145,20 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 	cli.Data(c.Flags(), &data, "training data `FILE`, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&test, "test", "", "test data `FILE`, as --data")
 	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
-	c.Flags().UintVar(&holdout, "holdout", 0, "test on one of `K` rows, or people where privacy.unit is user, and do not train on it")
-	c.Flags().StringSliceVar(&baselines, "baselines", nil, "also simulate `NAME,...`: central, local, shuffle, alone, multi-pass, exact, converged, or all")
-	c.Flags().StringVar(&split, "split", sim.SplitBlocks, "make the task's silos of the data by `WAY`: blocks, sorted-label, label, label-pairs or column:NAME")
+	c.Flags().UintVar(&holdout, "holdout", 0,
+		"test on one of `K` rows, or people where privacy.unit is user, and do not train on it")
+	c.Flags().StringSliceVar(&baselines, "baselines", nil,
+		"also simulate `NAME,...`: central, local, shuffle, alone, multi-pass, exact, converged, or all")
+	c.Flags().StringVar(&split, "split", sim.SplitBlocks,
+		"make the task's silos of the data by `WAY`: blocks, sorted-label, label, label-pairs or column:NAME")
 	order.flags(c.Flags())
 	c.Flags().IntVar(&seeds, "seeds", 1, "`K` independent runs")
 	c.Flags().Uint64Var(&seed, "seed", 1, "first `SEED`; the same seed gives the same model")
 	c.Flags().UintSliceVar(&users, "sweep-users", nil, "numbers of users `N,N,...` to measure excess risk for")
 	c.Flags().Lookup("sweep-users").DefValue = "" // else its help says (default [])
 	c.Flags().StringSliceVar(&methods, "algorithms", nil, "the `NAME,...` to sweep; all that apply if not set")
-	c.Flags().StringVar(&picture, "plot", "", "draw the sweep, or learning curves on the test data, into a `FILE`: .png or .svg")
+	c.Flags().StringVar(&picture, "plot", "",
+		"draw the sweep, or learning curves on the test data, into a `FILE`: .png or .svg")
 	asJSON.Flag(c.Flags())
 	return c
 }
@@ -189,10 +194,13 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	if s.job.Spec.Silo != nil || s.job.Spec.ByUser() {
 		return s.group(progress, data)
 	}
-	if need := manifest.Users(s.job.Plan) + manifest.Spare(s.job.Plan); uint64(len(s.train)) < need && !manifest.Endless(s.job.Plan) {
-		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data, len(s.train), need, len(s.train))
+	if need := manifest.Users(s.job.Plan) + manifest.Spare(s.job.Plan); uint64(len(s.train)) < need &&
+		!manifest.Endless(s.job.Plan) {
+		return cli.Usagef("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d", data,
+			len(s.train), need, len(s.train))
 	} else if surplus := uint64(len(s.train)) - need; surplus > 0 && !manifest.Endless(s.job.Plan) {
-		fmt.Fprintf(progress, "%s wants %d users: %d of the %d rows to train on take no part in a run\n", s.job.Spec.Name, need, surplus, len(s.train))
+		fmt.Fprintf(progress, "%s wants %d users: %d of the %d rows to train on take no part in a run\n", s.job.Spec.Name,
+			need, surplus, len(s.train))
 	}
 	return nil
 }
@@ -208,7 +216,8 @@ func (s *simulation) read(progress io.Writer, data, test string) error {
 		return cli.Usage(err)
 	}
 	if len(invalid) > 0 {
-		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", len(invalid), len(all), data)
+		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", len(invalid),
+			len(all), data)
 	}
 	if len(all) == 0 {
 		return cli.Usagef("--data %s: no rows", data)
@@ -225,7 +234,8 @@ func (s *simulation) read(progress io.Writer, data, test string) error {
 			return cli.Usage(err)
 		}
 		if len(invalid) > 0 {
-			fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they are left out\n", len(invalid), len(s.test), test)
+			fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they are left out\n", len(invalid),
+				len(s.test), test)
 			s.test = fitting(s.test, invalid)
 		}
 	}
@@ -330,9 +340,11 @@ type simulateReport struct {
 
 func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, seeds int) (simulateReport, error) {
 	plan := s.job.Plan
-	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: manifest.Planned(plan), Cohort: manifest.Gradients(plan).Cohort,
-		Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta, HonestFraction: s.job.Problem.HonestFraction, assuming: s.job.Assuming(),
-		Trust: s.job.Problem.Trust.String(), Kind: wording.Of(plan), Grouping: s.grouped, Start: startOf(s.job)}
+	out := simulateReport{Task: s.job.Spec.Name, Algorithm: plan.Algorithm, Rounds: manifest.Planned(plan),
+		Cohort:  manifest.Gradients(plan).Cohort,
+		Epsilon: plan.Epsilon, Delta: s.job.Problem.Delta, HonestFraction: s.job.Problem.HonestFraction,
+		assuming: s.job.Assuming(),
+		Trust:    s.job.Problem.Trust.String(), Kind: wording.Of(plan), Grouping: s.grouped, Start: startOf(s.job)}
 	out.Unit = out.Protected()
 	if f := manifest.Gradients(plan); f.Top > 0 {
 		out.Base, out.Top = f.Minimum, f.Top
@@ -342,7 +354,8 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 		return out, err
 	}
 	out.Learned = own.first
-	out.Rounds, out.Runs, out.Mean, out.SD, out.Curve = own.rounds, own.runs, meanOf(own.runs), deviation(own.runs), own.curve
+	out.Rounds, out.Runs, out.Mean, out.SD, out.Curve = own.rounds, own.runs, meanOf(own.runs), deviation(own.runs),
+		own.curve
 	out.rounds = roundsOf(plan, own.rounds)
 	if s.watch {
 		out.shown = s.measure()
@@ -441,26 +454,11 @@ func (s *simulation) series(ctx context.Context, t trials, c sim.Config) (series
 	return out, nil
 }
 
-// data fills in what reports of the plan are about.
-func (s *simulation) data(c *sim.Config) error {
-	switch {
-	case c.Plan.Silos > 0 && s.blocks == nil:
-		return errors.New("the task has no silos")
-	case c.Plan.Silos > 0:
-		b := s.blocks(c.Plan, c.Seed)
-		c.Blocks, c.Silos, c.InOrder = b.all, b.silos, true // whose turns the seed gave
-	case c.Blocks != nil: // some of the units
-	case s.units != nil:
-		c.Blocks = s.units
-	default:
-		c.Examples = s.order.order(s.train, c.Seed)
-	}
-	return nil
-}
-
 func (r simulateReport) print(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: %s, %s\na real run    epsilon %s, delta %g%s\nprotects      %s\nprivate       %s%s\nbaseline      %s\n",
-		r.Task, r.Algorithm, r.rounds, cli.Upper(r.Epsilon, 4), r.Delta, r.assuming, r.Unit, r.Mean, r.SD.spread(len(r.Runs)), r.Baseline); err != nil {
+	if _, err := fmt.Fprintf(w,
+		"%s: %s, %s\na real run    epsilon %s, delta %g%s\nprotects      %s\nprivate       %s%s\nbaseline      %s\n",
+		r.Task, r.Algorithm, r.rounds, cli.Upper(r.Epsilon, 4), r.Delta, r.assuming, r.Unit, r.Mean, r.SD.spread(len(r.Runs)),
+		r.Baseline); err != nil {
 		return err
 	}
 	r.Start.print(w)

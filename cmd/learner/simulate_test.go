@@ -26,15 +26,18 @@ func TestPlanShowsMoments(t *testing.T) {
 		"classes": {nil, []phase{{Users: 500, Dim: 3 + 3 + 1}}, []string{"moments       in round 1, of 500 users: d = 7, "}},
 		"numbers": {numbers, []phase{{Users: 500, Dim: 3 + 3 + 2}, {Users: 2000, Dim: 10 + 4 + 1}},
 			[]string{"moments       in round 1, of 500 users: d = 8, ", "matrix        in round 2, of 2000 users: d = 15, "}},
-		"interactive": {[]string{"schedule.interactive=true"}, []phase{{Users: 500, Dim: 7}}, []string{"a user answers up to 12 rounds"}},
+		"interactive": {[]string{"schedule.interactive=true"}, []phase{{Users: 500, Dim: 7}},
+			[]string{"a user answers up to 12 rounds"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := surveyed(t, append(c.sets, "schedule.plan=practical")...).report
-			if len(r.Moments) != len(c.looks) || r.PredictedExcessRisk != nil || r.TrivialRisk != nil || len(r.Alternatives) != 0 || len(r.Guarantees) != 5 {
+			if len(r.Moments) != len(c.looks) || r.PredictedExcessRisk != nil || r.TrivialRisk != nil ||
+				len(r.Alternatives) != 0 || len(r.Guarantees) != 5 {
 				t.Fatalf("%+v", r)
 			}
 			for i, m := range r.Moments {
-				if !m.Moments || m.Users != c.looks[i].Users || m.Dim != c.looks[i].Dim || m.Rounds == nil || *m.Rounds != 1 || m.RoundsPerUser != 1 || !(m.NoiseStd > 0) {
+				if !m.Moments || m.Users != c.looks[i].Users || m.Dim != c.looks[i].Dim || m.Rounds == nil || *m.Rounds != 1 ||
+					m.RoundsPerUser != 1 || !(m.NoiseStd > 0) {
 					t.Errorf("look %d: %+v, want %+v", i+1, m, c.looks[i])
 				}
 			}
@@ -54,7 +57,8 @@ func TestPlanShowsMoments(t *testing.T) {
 	}
 }
 
-// A practical plan finds the scale of a feature by itself, and what is scored is its model in the coordinates of the declaration.
+// A practical plan finds the scale of a feature by itself, and what is scored is its model in the coordinates of the
+// declaration.
 func TestSimulateMoments(t *testing.T) {
 	var rows strings.Builder
 	r := rand.New(rand.NewPCG(1, 2))
@@ -85,7 +89,8 @@ func TestSimulateMoments(t *testing.T) {
 			t.Errorf("%s: %+v", b.Name, b)
 		}
 	}
-	result, err := sim.Run(t.Context(), sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), Examples: s.train, Seed: 1})
+	result, err := sim.Run(t.Context(), sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), Examples: s.train,
+		Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +107,8 @@ func TestSimulateMoments(t *testing.T) {
 	if loss /= float64(len(s.train)); math.Abs(loss-report.Runs[0].TrainLoss) > 1e-9 {
 		t.Errorf("train loss %v, by hand %v", report.Runs[0].TrainLoss, loss)
 	}
-	if _, err := sweep(t.Context(), job, sweepConfig{users: []uint{300}, repeats: 2, seed: 1, methods: []string{"pagd"}}); err == nil || !strings.Contains(err.Error(), "schedule.plan=proved") {
+	if _, err := sweep(t.Context(), job, sweepConfig{users: []uint{300}, repeats: 2, seed: 1,
+		methods: []string{"pagd"}}); err == nil || !strings.Contains(err.Error(), "schedule.plan=proved") {
 		t.Errorf("a sweep over bounds that there are not: %v", err)
 	}
 }

@@ -79,7 +79,8 @@ func printStatus(w io.Writer, s statedir.Status) error {
 		steps = cli.Count(s.Steps, "step") + ", without end,"
 	}
 	_, err := fmt.Fprintf(w, "task %s: %s in %s, %s\nepsilon %s of %g, delta %g for %s%s\n",
-		s.Task, steps, cli.Count(s.Round, "round"), s.Counted().Count(s.Users), cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget, s.DeltaSpent,
+		s.Task, steps, cli.Count(s.Round, "round"), s.Counted().Count(s.Users), cli.Upper(s.EpsilonSpent, 6), s.EpsilonBudget,
+		s.DeltaSpent,
 		s.Charged(), s.Assuming())
 	if err == nil {
 		err = printAdversaries(w, s.Adversaries)
@@ -106,7 +107,8 @@ func printStatus(w io.Writer, s statedir.Status) error {
 		err = printLearned(w, s.Learned)
 	}
 	if s.VoidsInARow > 0 && !s.Ended && err == nil {
-		_, err = fmt.Fprintf(w, "the last %s void; after the third in a row the learner waits before it announces the next\n", voidRounds(s.VoidsInARow))
+		_, err = fmt.Fprintf(w, "the last %s void; after the third in a row the learner waits before it announces the next\n",
+			voidRounds(s.VoidsInARow))
 	}
 	if s.Ended && err == nil {
 		_, err = fmt.Fprintf(w, "ended: %s\n", s.EndReason)
@@ -117,7 +119,8 @@ func printStatus(w io.Writer, s statedir.Status) error {
 // printKept prints which model was kept last, and which was rolled back to.
 func printKept(w io.Writer, s statedir.Status) error {
 	if k := s.Kept; k != nil {
-		if _, err := fmt.Fprintf(w, "kept          the model of round %d, %s; learner history has the others\n", k.Round, k.Time.Format(time.RFC3339)); err != nil {
+		if _, err := fmt.Fprintf(w, "kept          the model of round %d, %s; learner history has the others\n", k.Round,
+			k.Time.Format(time.RFC3339)); err != nil {
 			return err
 		}
 	}
@@ -129,7 +132,8 @@ func printKept(w io.Writer, s statedir.Status) error {
 	if b.After == s.Round {
 		stands = ", and stands"
 	}
-	_, err := fmt.Fprintf(w, "rolled back   after round %d to the model of round %d, %s%s\n", b.After, b.To, b.Time.Format(time.RFC3339), stands)
+	_, err := fmt.Fprintf(w, "rolled back   after round %d to the model of round %d, %s%s\n", b.After, b.To,
+		b.Time.Format(time.RFC3339), stands)
 	return err
 }
 
@@ -187,7 +191,8 @@ func printLedger(out io.Writer, report io.Reader) error {
 	if l.RoundsPerUser > 1 {
 		together = fmt.Sprintf(", in all of at most %s", cli.Count(l.RoundsPerUser, "round"))
 	}
-	fmt.Fprintf(w, "epsilon %s, delta %g for %s%s%s; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta, l.Charged(), together, l.Assuming())
+	fmt.Fprintf(w, "epsilon %s, delta %g for %s%s%s; chain intact\n", cli.Upper(l.Epsilon, 6), l.Delta, l.Charged(),
+		together, l.Assuming())
 	if l.Ended {
 		fmt.Fprintf(w, "ended: %s\n", l.EndReason)
 	}
@@ -202,7 +207,8 @@ func printAdversaries(w io.Writer, a statedir.Adversaries) error {
 	if a.EpsilonIntruder == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "trust %s: epsilon %s against one who looks once into the shuffle stage, %s against the learner alone\n",
+	_, err := fmt.Fprintf(w,
+		"trust %s: epsilon %s against one who looks once into the shuffle stage, %s against the learner alone\n",
 		a.Trust, cli.Upper(*a.EpsilonIntruder, 6), cli.Upper(a.EpsilonLearner, 6))
 	return err
 }
@@ -234,7 +240,8 @@ privacy statement is part of every format:
 			if format != "json" && format != "npy" && format != "onnx" {
 				return cli.Usagef("--format %q: want json, npy or onnx", format)
 			}
-			if format != "json" && (output == "" || output == "-") && cli.Terminal(os.Stdout) && c.OutOrStdout() == io.Writer(os.Stdout) {
+			if format != "json" && (output == "" || output == "-") && cli.Terminal(os.Stdout) &&
+				c.OutOrStdout() == io.Writer(os.Stdout) {
 				return cli.Usagef("--format %s is not text: name a file with -o", format)
 			}
 			question, err := which.question(c.Flags())
@@ -261,7 +268,8 @@ privacy statement is part of every format:
 	where.Flags(c.Flags())
 	which.Flags(c.Flags())
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` to write instead of standard output")
-	c.Flags().StringVar(&format, "format", "json", "format of the model: json, npy (a .npz container) or onnx; if not set, what the ending .npz, .npy or .onnx of the output says, else json")
+	c.Flags().StringVar(&format, "format", "json",
+		"format of the model: json, npy (a .npz container) or onnx; if not set, what the ending .npz, .npy or .onnx of the output says, else json")
 	return c
 }
 
@@ -274,7 +282,8 @@ type whichFlags struct {
 func (f *whichFlags) Flags(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.round, "round", 0, "the model after `ROUND`, if it is kept")
 	flags.Lookup("round").DefValue = ""
-	flags.StringVar(&f.at, "at", "", "the newest model that is kept of those that stood by `TIME`: RFC 3339, a date, or \"24h ago\"")
+	flags.StringVar(&f.at, "at", "",
+		"the newest model that is kept of those that stood by `TIME`: RFC 3339, a date, or \"24h ago\"")
 }
 
 func (f *whichFlags) question(flags *pflag.FlagSet) (statedir.Question, error) {
@@ -346,7 +355,8 @@ func printValidation(w io.Writer, kind wording.Kind, v *method.Validation, rmse 
 	if err := line("loss", v.Loss, "", 1); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(w, "              %s's loss counts as at most %.3g\n", kind.Row().A(), v.LossBound); err != nil {
+	if _, err := fmt.Fprintf(w, "              %s's loss counts as at most %.3g\n", kind.Row().A(),
+		v.LossBound); err != nil {
 		return err
 	}
 	if v.Diverges {
@@ -356,7 +366,8 @@ func printValidation(w io.Writer, kind wording.Kind, v *method.Validation, rmse 
 		}
 	}
 	if v.LossAtLeast != nil {
-		if _, err := fmt.Fprintf(w, "              the loss of late is "+wording.Uncut+"\n", fmt.Sprintf("%.3g", *v.LossAtLeast)); err != nil {
+		if _, err := fmt.Fprintf(w, "              the loss of late is "+wording.Uncut+"\n",
+			fmt.Sprintf("%.3g", *v.LossAtLeast)); err != nil {
 			return err
 		}
 	}
@@ -366,12 +377,15 @@ func printValidation(w io.Writer, kind wording.Kind, v *method.Validation, rmse 
 		}
 	}
 	if v.Worse {
-		if _, err := fmt.Fprintf(w, "              worse of late than over all: the %s changed, or come in an order (ingest publish --shuffle)\n", kind.Row().Many); err != nil {
+		if _, err := fmt.Fprintf(w,
+			"              worse of late than over all: the %s changed, or come in an order (ingest publish --shuffle)\n",
+			kind.Row().Many); err != nil {
 			return err
 		}
 	}
 	if v.Repeated {
-		_, err := fmt.Fprintf(w, "              on the %s of the same %s in every round: the model has learned from them\n", kind.Row().Many, kind.Reporter().Many)
+		_, err := fmt.Fprintf(w, "              on the %s of the same %s in every round: the model has learned from them\n",
+			kind.Row().Many, kind.Reporter().Many)
 		return err
 	}
 	return nil

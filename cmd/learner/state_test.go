@@ -13,7 +13,8 @@ func TestValidationCountsRounds(t *testing.T) {
 	for rounds, want := range map[uint64]string{1: "over the only round\n", 12: "over all 12 rounds\n"} {
 		var out strings.Builder
 		want += "              an event's loss counts as at most 3.3\n"
-		if err := printValidation(&out, wording.Kind{}, &method.Validation{Rounds: rounds, LossBound: 3.3}, nil); err != nil || !strings.HasSuffix(out.String(), want) {
+		if err := printValidation(&out, wording.Kind{}, &method.Validation{Rounds: rounds, LossBound: 3.3},
+			nil); err != nil || !strings.HasSuffix(out.String(), want) {
 			t.Errorf("%q, %v, want its end %q", out.String(), err, want)
 		}
 	}
@@ -56,7 +57,8 @@ func TestBaselineInWords(t *testing.T) {
 			t.Errorf("%q, %v, want %q", out.String(), err, want)
 		}
 		out.Reset()
-		if err := printBaseline(&out, b, true); err != nil || b != nil && out.String() != "baseline      "+want+", of the events of the first look\n" {
+		if err := printBaseline(&out, b, true); err != nil || b != nil && out.String() != "baseline      "+want+
+			", of the events of the first look\n" {
 			t.Errorf("of a task without an end %q, %v", out.String(), err)
 		}
 	}

@@ -30,7 +30,8 @@ func makeStream(r *rand.Rand, features, events [2]float64) madeStream {
 	between := func(low, high float64) float64 { return low + (high-low)*r.Float64() }
 	log := func(of [2]float64) int { return int(math.Exp(between(math.Log(of[0]), math.Log(of[1])))) }
 	d, n := log(features), log(events)
-	out := madeStream{horizon: int(between(0.2, 1) * float64(n)), epsilon: []float64{0.25, 0.5, 1, 2, 4, 8}[r.IntN(6)], indicators: make([]bool, d)}
+	out := madeStream{horizon: int(between(0.2, 1) * float64(n)), epsilon: []float64{0.25, 0.5, 1, 2, 4, 8}[r.IntN(6)],
+		indicators: make([]bool, d)}
 	mix, heavy, cut, scale := between(0, 1), make([]bool, d), make([]float64, d), make([]float64, d)
 	some, tails := []float64{0, 0, 0.5, 1}[r.IntN(4)], r.IntN(5) < 2
 	correlated := r.IntN(2) == 0
@@ -119,8 +120,9 @@ func (m madeStream) task(t *testing.T) run.Job {
 			fmt.Fprintf(&b, "    - {column: x%d, kind: numeric, min: -1, max: 1}\n", j)
 		}
 	}
-	fmt.Fprintf(&b, "label: {column: y, positive: [\"1\"], negative: [\"0\"]}\nmodel: {loss: logistic}\nprivacy: {epsilon: %v, delta: 1e-6}\n"+
-		"schedule: {users: %d, continuous: adaptive}\n", m.epsilon, m.horizon)
+	fmt.Fprintf(&b,
+		"label: {column: y, positive: [\"1\"], negative: [\"0\"]}\nmodel: {loss: logistic}\nprivacy: {epsilon: %v, delta: 1e-6}\n"+
+			"schedule: {users: %d, continuous: adaptive}\n", m.epsilon, m.horizon)
 	spec, err := task.Parse([]byte(b.String()), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +153,8 @@ func TestRandomStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := out.runs[0].Prequential
-		what := fmt.Sprintf("stream %d: %d features, epsilon %v, %d users, horizon %d: log loss %.4f, expected error %.4f", k, len(m.indicators), m.epsilon, p.Users,
+		what := fmt.Sprintf("stream %d: %d features, epsilon %v, %d users, horizon %d: log loss %.4f, expected error %.4f", k,
+			len(m.indicators), m.epsilon, p.Users,
 			m.horizon, *p.LogLoss, p.Tracking)
 		t.Log(what)
 		if p.Diverged {
@@ -162,6 +165,7 @@ func TestRandomStreams(t *testing.T) {
 		}
 	}
 	if len(above) > most {
-		t.Errorf("%d of %d end above their best constant, want at most %d:\n%s", len(above), count, most, strings.Join(above, "\n"))
+		t.Errorf("%d of %d end above their best constant, want at most %d:\n%s", len(above), count, most,
+			strings.Join(above, "\n"))
 	}
 }

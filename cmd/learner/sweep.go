@@ -45,16 +45,23 @@ func sweep(ctx context.Context, job run.Job, c sweepConfig) (sweepReport, error)
 		return sweepReport{}, cli.Usagef("--seeds %d: a sweep wants at least 2", c.repeats)
 	}
 	if job.Problem.Continuous != "" {
-		return sweepReport{}, cli.Usagef("--sweep-users: schedule.continuous has no end to measure at; try --set schedule.continuous=")
+		return sweepReport{},
+			cli.Usagef("--sweep-users: schedule.continuous has no end to measure at; try --set schedule.continuous=")
 	}
 	if job.Spec.Silo != nil || job.Spec.ByUser() {
-		return sweepReport{}, cli.Usagef("--sweep-users: a sweep is of users of one event each, not of silos or people with several; --data simulates these")
+		return sweepReport{},
+			cli.Usagef(
+				"--sweep-users: a sweep is of users of one event each, not of silos or people with several; --data simulates these")
 	}
 	if job.Problem.Practical != nil {
-		return sweepReport{}, cli.Usagef("--sweep-users: a sweep measures methods against their bounds, of which a practical plan has none: want schedule.plan=proved")
+		return sweepReport{},
+			cli.Usagef(
+				"--sweep-users: a sweep measures methods against their bounds, of which a practical plan has none: want schedule.plan=proved")
 	}
-	config := sim.SeriesConfig{Problem: job.Problem, Repeats: c.repeats, Methods: c.methods, Synthetic: sim.SyntheticConfig{
-		Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: sim.TruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge, Seed: c.seed}}
+	config := sim.SeriesConfig{Problem: job.Problem, Repeats: c.repeats, Methods: c.methods,
+		Synthetic: sim.SyntheticConfig{
+			Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: sim.TruthNorm, Noise: 0.1, Ridge: job.Problem.Ridge,
+			Seed: c.seed}}
 	if len(c.methods) == 0 {
 		config.Methods = slices.DeleteFunc(schedule.Names(), func(m string) bool { return job.Problem.Applies(m) != nil })
 	}
@@ -70,7 +77,8 @@ func sweep(ctx context.Context, job run.Job, c sweepConfig) (sweepReport, error)
 	if err != nil {
 		return sweepReport{}, cli.Usage(err)
 	}
-	out := sweepReport{Task: job.Spec.Name, Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta, assuming: job.Assuming(), Repeats: c.repeats, Points: points,
+	out := sweepReport{Task: job.Spec.Name, Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta,
+		assuming: job.Assuming(), Repeats: c.repeats, Points: points,
 		Slopes: sim.Slopes(points)}
 	if c.picture == "" {
 		return out, nil
@@ -130,7 +138,8 @@ func draw(r sweepReport, file string) error {
 }
 
 func (r sweepReport) print(w io.Writer) error {
-	fmt.Fprintf(w, "excess risk over the optimum, mean of %d runs (standard error), epsilon %g, delta %g%s\n", r.Repeats, r.Epsilon, r.Delta, r.assuming)
+	fmt.Fprintf(w, "excess risk over the optimum, mean of %d runs (standard error), epsilon %g, delta %g%s\n", r.Repeats,
+		r.Epsilon, r.Delta, r.assuming)
 	fmt.Fprintf(w, "%9s  %-22s  %18s  %12s  %12s\n", "users", "method", "excess risk", "no noise", "bound")
 	for _, p := range r.Points {
 		for _, one := range p.Risks {
@@ -138,7 +147,8 @@ func (r sweepReport) print(w io.Writer) error {
 			if one.Bound == 0 {
 				bound = "on records" // not about what is measured
 			}
-			fmt.Fprintf(w, "%9d  %-22s  %8.5f (%.5f)  %12.5f  %12s\n", p.Users, one.Method, one.Mean, one.StdErr, one.NonPrivate, bound)
+			fmt.Fprintf(w, "%9d  %-22s  %8.5f (%.5f)  %12.5f  %12s\n", p.Users, one.Method, one.Mean, one.StdErr, one.NonPrivate,
+				bound)
 		}
 	}
 	if len(r.Points) < 2 {

@@ -58,11 +58,13 @@ func TestSweepTakesWhatApplies(t *testing.T) {
 		}
 	}
 	small := sweepConfig{users: []uint{300}, repeats: 2, seed: 1}
-	if _, err := sweep(t.Context(), jobOf(t, "schedule.continuous=epochs"), small); err == nil || !strings.Contains(err.Error(), "continuous") {
+	if _, err := sweep(t.Context(), jobOf(t, "schedule.continuous=epochs"), small); err == nil ||
+		!strings.Contains(err.Error(), "continuous") {
 		t.Errorf("a continuous task: error %v, want one that names it", err)
 	}
 	small.methods = []string{"pagd"}
-	if report, err = sweep(t.Context(), job, small); err != nil || len(report.Slopes) != 1 || report.Points[0].Risks[0].Method != "pagd" {
+	if report, err = sweep(t.Context(), job, small); err != nil || len(report.Slopes) != 1 ||
+		report.Points[0].Risks[0].Method != "pagd" {
 		t.Errorf("one algorithm: %+v, error %v", report.Slopes, err)
 	}
 	text.Reset()
@@ -70,7 +72,8 @@ func TestSweepTakesWhatApplies(t *testing.T) {
 		t.Errorf("the slope of one point: %v\n%s", err, text.String())
 	}
 	small.methods = []string{"pagd", "pgd"}
-	if _, err := sweep(t.Context(), job, small); err == nil || !strings.Contains(err.Error(), "pgd: nobody answers more than one round") {
+	if _, err := sweep(t.Context(), job, small); err == nil ||
+		!strings.Contains(err.Error(), "pgd: nobody answers more than one round") {
 		t.Errorf("an algorithm that does not apply: error %v, want one that says why", err)
 	}
 }
@@ -85,8 +88,10 @@ func TestSimulateContinuous(t *testing.T) {
 	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ continuous, algorithm string }{{"constant", "psgd"}, {"decaying", "psgd"}, {"epochs", "pagd"}} {
-		job := jobOf(t, "schedule.users=600", "schedule.cohort=90", "schedule.continuous="+c.continuous, "schedule.algorithm="+c.algorithm)
+	for _, c := range []struct{ continuous, algorithm string }{{"constant", "psgd"}, {"decaying", "psgd"},
+		{"epochs", "pagd"}} {
+		job := jobOf(t, "schedule.users=600", "schedule.cohort=90", "schedule.continuous="+c.continuous,
+			"schedule.algorithm="+c.algorithm)
 		s := simulation{job: job}
 		if err := s.load(io.Discard, file, ""); err != nil {
 			t.Fatal(err)
@@ -96,7 +101,8 @@ func TestSimulateContinuous(t *testing.T) {
 			t.Fatal(err)
 		}
 		if report.Rounds != 11 || manifest.Planned(job.Plan) >= 11 {
-			t.Errorf("%s: %d rounds of %d over 1000 rows, planned %d; want 11", c.continuous, report.Rounds, report.Cohort, manifest.Planned(job.Plan))
+			t.Errorf("%s: %d rounds of %d over 1000 rows, planned %d; want 11", c.continuous, report.Rounds, report.Cohort,
+				manifest.Planned(job.Plan))
 		}
 	}
 }

@@ -121,7 +121,8 @@ func (t tuning) rows(spec *task.Spec, seed uint64) (tune.Rows, error) {
 		rows, unfit, err := run.LoadExamples(features, t.data, func(*task.RowError) {})
 		if len(unfit) > 0 && !told {
 			told = true
-			fmt.Fprintf(t.command.ErrOrStderr(), "%d of %d rows of %s do not fit the declaration; they report the zero vector, and are not scored on\n",
+			fmt.Fprintf(t.command.ErrOrStderr(),
+				"%d of %d rows of %s do not fit the declaration; they report the zero vector, and are not scored on\n",
 				len(unfit), len(rows), t.data)
 		}
 		return rows, unfit, cli.Usage(err)
@@ -142,10 +143,13 @@ func (t tuning) run(rows tune.Rows, seeds int, seed uint64) (tune.Report, error)
 		fmt.Fprintln(stderr, "no data: rows are made up from the declaration, with labels of a planted model; a rough guide")
 	}
 	cost := comparison.Cost()
-	fmt.Fprintf(stderr, "%s, %s each: %d runs of %d users, up to %d coordinates a report\n", cli.Count(cost.Settings, "setting"),
+	fmt.Fprintf(stderr, "%s, %s each: %d runs of %d users, up to %d coordinates a report\n", cli.Count(cost.Settings,
+		"setting"),
 		cli.Count(cost.Seeds, "seed"), cost.Runs, cost.Users, cost.Coordinates)
 	if cost.Simulated < cost.Users {
-		fmt.Fprintf(stderr, "every round asks a sample, of at most %d users in a run, and adds the Gaussian noise of the whole cohort\n", cost.Simulated)
+		fmt.Fprintf(stderr,
+			"every round asks a sample, of at most %d users in a run, and adds the Gaussian noise of the whole cohort\n",
+			cost.Simulated)
 	}
 	bar = cli.NewBar(stderr, "runs", cost.Runs)
 	defer bar.Close()

@@ -59,7 +59,8 @@ func TestFitFromAModelOfTheSameRows(t *testing.T) {
 		rows += fmt.Sprintf("%v,%d\n", x, map[bool]int{true: 1}[x > rng.NormFloat64()/3])
 	}
 	for name, text := range map[string]string{"rows.csv": rows, "first.yaml": fmt.Sprintf(warmTask, "first", ""),
-		"second.yaml": fmt.Sprintf(warmTask, "second", ", start: first.json"), "third.yaml": fmt.Sprintf(warmTask, "third", ", start: second.json"),
+		"second.yaml": fmt.Sprintf(warmTask, "second", ", start: first.json"), "third.yaml": fmt.Sprintf(warmTask, "third",
+			", start: second.json"),
 		"fourth.yaml": fmt.Sprintf(warmTask, "fourth", ", start: public.json")} {
 		if err := os.WriteFile(in(name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -68,10 +69,12 @@ func TestFitFromAModelOfTheSameRows(t *testing.T) {
 	data := in("rows.csv")
 	first, _ := warmFit(t, in("first.yaml"), data, in("first.json"), "--state", in("A"))
 	second, said := warmFit(t, in("second.yaml"), data, in("second.json"), "--state", in("B"))
-	if e := second.Privacy.Epsilon; first.Privacy.Epsilon < 3.5 || e < first.Privacy.Epsilon+3.5 || e > 8 || second.Privacy.Delta < 2e-6 {
+	if e := second.Privacy.Epsilon; first.Privacy.Epsilon < 3.5 || e < first.Privacy.Epsilon+3.5 || e > 8 ||
+		second.Privacy.Delta < 2e-6 {
 		t.Errorf("the first model states %v, the second %v", first.Privacy, second.Privacy)
 	}
-	if want := fmt.Sprintf("privacy       epsilon %.4f", second.Privacy.Epsilon); !strings.Contains(said, want) || !strings.Contains(said, "in task first too") {
+	if want := fmt.Sprintf("privacy       epsilon %.4f", second.Privacy.Epsilon); !strings.Contains(said, want) ||
+		!strings.Contains(said, "in task first too") {
 		t.Errorf("the second fit prints\n%s, want %s", said, want)
 	}
 	third, said := warmFit(t, in("third.yaml"), data, in("third.json"), "--state", in("C"), "--json")
@@ -82,7 +85,8 @@ func TestFitFromAModelOfTheSameRows(t *testing.T) {
 	if err := json.Unmarshal([]byte(said), &report); err != nil {
 		t.Fatal(err)
 	}
-	if third.Privacy.Epsilon < second.Privacy.Epsilon+3.5 || report.Epsilon != third.Privacy.Epsilon || *report.Start.Epsilon != second.Privacy.Epsilon {
+	if third.Privacy.Epsilon < second.Privacy.Epsilon+3.5 || report.Epsilon != third.Privacy.Epsilon ||
+		*report.Start.Epsilon != second.Privacy.Epsilon {
 		t.Errorf("the second model states %v, the third %v and prints %s", second.Privacy, third.Privacy, said)
 	}
 	_, said = warmFit(t, in("third.yaml"), data, in("public.json"), "--public")
@@ -97,7 +101,8 @@ func TestFitFromAModelOfTheSameRows(t *testing.T) {
 	c := newStatus()
 	c.SetArgs([]string{"--state", in("B")})
 	c.SetOut(&status)
-	if err := c.ExecuteContext(t.Context()); err != nil || !strings.Contains(status.String(), "start         This is for whoever is in task first too") {
+	if err := c.ExecuteContext(t.Context()); err != nil || !strings.Contains(status.String(),
+		"start         This is for whoever is in task first too") {
 		t.Errorf("status says %s: %v", status.String(), err)
 	}
 }

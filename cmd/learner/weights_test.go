@@ -41,7 +41,8 @@ func rareRows(t *testing.T, seed uint64, n int) string {
 		if rng.IntN(271) == 0 {
 			y = 1
 		}
-		fmt.Fprintf(&text, "%.3f,%.3f,%.3f,%.3f,%d\n", rng.NormFloat64()+1.5*float64(y), rng.NormFloat64()-float64(y), rng.NormFloat64(), rng.NormFloat64(), y)
+		fmt.Fprintf(&text, "%.3f,%.3f,%.3f,%.3f,%d\n", rng.NormFloat64()+1.5*float64(y), rng.NormFloat64()-float64(y),
+			rng.NormFloat64(), rng.NormFloat64(), y)
 	}
 	file := filepath.Join(t.TempDir(), "rows.csv")
 	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
@@ -58,8 +59,9 @@ func rareJob(t *testing.T, epsilon float64, users int) (run.Job, error) {
 	return run.NewJob(spec)
 }
 
-// TestWeightsFindRareClasses: where a class is one row in 271 and has a weight of 200, its rows are found as a fit without noise and clipping finds
-// them, within ten points, and both classes are told apart: the mean of what is found of each, a half for a constant, is within fifteen.
+// TestWeightsFindRareClasses: where a class is one row in 271 and has a weight of 200, its rows are found as a fit
+// without noise and clipping finds them, within ten points, and both classes are told apart: the mean of what is found
+// of each, a half for a constant, is within fifteen.
 func TestWeightsFindRareClasses(t *testing.T) {
 	const users = 60000
 	train, test := rareRows(t, 1, users), rareRows(t, 2, users)
@@ -83,7 +85,8 @@ func TestWeightsFindRareClasses(t *testing.T) {
 			}
 			return e.Recall, float64(e.Confusion[0][1]) / float64(e.Confusion[0][0]+e.Confusion[0][1])
 		}
-		best, err := sim.Converge(t.Context(), sim.ConvergeConfig{Loss: job.Loss, Set: convex.Ball{R: convex.MaxScale}, Dim: job.Problem.Dim, Examples: known})
+		best, err := sim.Converge(t.Context(), sim.ConvergeConfig{Loss: job.Loss, Set: convex.Ball{R: convex.MaxScale},
+			Dim: job.Problem.Dim, Examples: known})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,18 +98,22 @@ func TestWeightsFindRareClasses(t *testing.T) {
 				t.Fatal(err)
 			}
 			found, alarms := rates(result.Model)
-			t.Logf("epsilon %g, seed %d, without noise %v: %.3f found and %.3f alarms; converged %.3f and %.3f", epsilon, seed, c.Exact, found, alarms, want, wantAlarms)
+			t.Logf("epsilon %g, seed %d, without noise %v: %.3f found and %.3f alarms; converged %.3f and %.3f", epsilon, seed,
+				c.Exact, found, alarms, want, wantAlarms)
 			if found < want-0.1 || (found-alarms)/2 < (want-wantAlarms)/2-0.15 {
-				t.Errorf("epsilon %g, seed %d: %.3f of the rare class found with %.3f false alarms, want about %.3f and %.3f", epsilon, seed, found, alarms, want, wantAlarms)
+				t.Errorf("epsilon %g, seed %d: %.3f of the rare class found with %.3f false alarms, want about %.3f and %.3f",
+					epsilon, seed, found, alarms, want, wantAlarms)
 			}
 		}
 	}
 }
 
-// TestWeightsThatNoiseHides: too few users for a weight are refused, with one that is accepted then; a weight of two, as noisy as it may be, is not.
+// TestWeightsThatNoiseHides: too few users for a weight are refused, with one that is accepted then; a weight of two,
+// as noisy as it may be, is not.
 func TestWeightsThatNoiseHides(t *testing.T) {
 	_, err := rareJob(t, 0.5, 5000)
-	if err == nil || !strings.Contains(err.Error(), "model.class_weights: [1 200]") || !strings.Contains(err.Error(), "want a weight of at most") {
+	if err == nil || !strings.Contains(err.Error(), "model.class_weights: [1 200]") ||
+		!strings.Contains(err.Error(), "want a weight of at most") {
 		t.Fatalf("%v, want a refusal of model.class_weights that names a weight", err)
 	}
 	_, accepted, _ := strings.Cut(err.Error(), "want a weight of at most ")

@@ -27,14 +27,16 @@ import (
 // spoken holds the words that each kind of task must use, and those it must not: of silos no users and events, of
 // people no single event.
 var spoken = map[string]struct{ want, wrong string }{
-	"event":       {`one event of one user`, `\bsilos?\b|\brecords?\b|all events of|who is charged`},
-	"user":        {`all events of one user`, `\bsilos?\b|\brecords?\b|one event of one user|the event (that|is)|(device|user)'s own event\b`},
+	"event": {`one event of one user`, `\bsilos?\b|\brecords?\b|all events of|who is charged`},
+	"user": {`all events of one user`,
+		`\bsilos?\b|\brecords?\b|one event of one user|the event (that|is)|(device|user)'s own event\b`},
 	"silo, event": {`one record of one silo`, `\busers?\b|\bevents?\b|\bpeople\b|\bpersons?\b|who is charged`},
-	"silo, user":  {`all records of one person at one silo`, `\busers?\b|\bevents?\b|one record of one silo|the record (that|is)`},
+	"silo, user": {`all records of one person at one silo`,
+		`\busers?\b|\bevents?\b|one record of one silo|the record (that|is)`},
 }
 
-// No task prints the wrong word: plan, status, ledger, snapshot and page of tasks that protect events, users, records and people, under every
-// kind of trust, in one pass and in many.
+// No task prints the wrong word: plan, status, ledger, snapshot and page of tasks that protect events, users, records
+// and people, under every kind of trust, in one pass and in many.
 func TestNoTaskPrintsTheWrongWord(t *testing.T) {
 	for name, said := range spoken {
 		for _, trust := range []string{"shuffle", "local", "pan"} {
@@ -76,7 +78,8 @@ func TestNoTableSaysTheWrongWord(t *testing.T) {
 	for name, said := range spoken {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file := strings.ReplaceAll(spokenFile(name, "shuffle", "rounds: {max: 3}", false), ", radius: 5, clip_norm: 1", "") // practical plans alone
+			// practical plans alone
+			file := strings.ReplaceAll(spokenFile(name, "shuffle", "rounds: {max: 3}", false), ", radius: 5, clip_norm: 1", "")
 			load := func(sets []string) (*task.Spec, error) { return task.Parse([]byte(file), sets) }
 			spec, err := load(nil)
 			if err != nil {
@@ -129,7 +132,8 @@ func spokenFile(name, trust, schedule string, many bool) string {
 	} else {
 		schedule += fmt.Sprintf(", users: 5000, interactive: %t", many)
 	}
-	return fmt.Sprintf("%sprivacy: {epsilon: 1, delta: 1e-6, trust: %s, unit: %s}\nschedule: {%s}\n%s", spokenTask, trust, unit, schedule, who)
+	return fmt.Sprintf("%sprivacy: {epsilon: 1, delta: 1e-6, trust: %s, unit: %s}\nschedule: {%s}\n%s", spokenTask, trust,
+		unit, schedule, who)
 }
 
 // spokenJob plans a task. Some plans differ from what a declaration allows: these are planned again.
@@ -191,7 +195,8 @@ func textsOf(t *testing.T, job run.Job) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := statedir.View{Task: body, Spec: job.Spec, Algorithm: alg, Checkpoint: state.Checkpoint{Ledger: state.Ledger{Counted: 20}}}
+	view := statedir.View{Task: body, Spec: job.Spec, Algorithm: alg,
+		Checkpoint: state.Checkpoint{Ledger: state.Ledger{Counted: 20}}}
 	status, err := view.Status()
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +262,8 @@ var (
 	labels = regexp.MustCompile(`aria-label="[^"]*"`)
 )
 
-// pagesOf adds the live page at four moments: before the first report, while a round waits, where scores fall, and at the end.
+// pagesOf adds the live page at four moments: before the first report, while a round waits, where scores fall, and at
+// the end.
 func pagesOf(t *testing.T, job run.Job, status statedir.Status, texts map[string]string) {
 	t.Helper()
 	store := storetest.NewMemory()
@@ -274,7 +280,8 @@ func pagesOf(t *testing.T, job run.Job, status statedir.Status, texts map[string
 		w := httptest.NewRecorder()
 		site.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		html := w.Body.String()
-		texts["page, "+when] = strings.ReplaceAll(hidden.ReplaceAllString(html, " ")+strings.Join(labels.FindAllString(html, -1), " "), "&#39;", "'")
+		texts["page, "+when] = strings.ReplaceAll(hidden.ReplaceAllString(html, " ")+strings.Join(labels.FindAllString(html,
+			-1), " "), "&#39;", "'")
 	}
 	p := service.Progress{Rounds: 8, EpsilonSpent: 0.9, EpsilonBudget: 1, Delta: 1e-6}
 	site.Board.Resumed(p)
@@ -282,14 +289,16 @@ func pagesOf(t *testing.T, job run.Job, status statedir.Status, texts map[string
 	look("before the first report")
 	p.Round, p.Steps, p.Users = 1, 1, 20
 	p.Validation = status.Validation
-	site.Board.Applied(service.Applied{Progress: p, Attempt: 1, Cohort: 20, BatchUsers: 20, NoiseStd: 0.1, GradientNorm: 1, Took: time.Second})
+	site.Board.Applied(service.Applied{Progress: p, Attempt: 1, Cohort: 20, BatchUsers: 20, NoiseStd: 0.1, GradientNorm: 1,
+		Took: time.Second})
 	site.Board.Announced(2, 20)
 	look("where scores fall")
 	site.Ended(t.Context(), nil)
 	look("at the end")
 }
 
-// A person's mean is shorter than a row's gradient may be: noise and all that it is compared with are in units of a row's clip, with and without scores.
+// A person's mean is shorter than a row's gradient may be: noise and all that it is compared with are in units of a
+// row's clip, with and without scores.
 func TestNoiseOfPeople(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		job := spokenJob(t, "user", "shuffle", false)
@@ -311,8 +320,10 @@ func TestNoiseOfPeople(t *testing.T) {
 		}
 		printed := regexp.MustCompile(`\nnoise +(\S+) of the clip norm`).FindStringSubmatch(out.String())
 		noise, err := strconv.ParseFloat(printed[1], 64)
-		if err != nil || noise < r.Comparison.CentralNoiseStd || noise > 2*r.Comparison.CentralNoiseStd || r.Comparison.LocalNoiseStd < noise {
-			t.Errorf("scores off %v: noise %v, central %v, local %v: %v", off, noise, r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd, err)
+		if err != nil || noise < r.Comparison.CentralNoiseStd || noise > 2*r.Comparison.CentralNoiseStd ||
+			r.Comparison.LocalNoiseStd < noise {
+			t.Errorf("scores off %v: noise %v, central %v, local %v: %v", off, noise, r.Comparison.CentralNoiseStd,
+				r.Comparison.LocalNoiseStd, err)
 		}
 		if !off && !strings.Contains(out.String(), "noise 3.1 % larger") {
 			t.Error(out.String())
@@ -320,8 +331,8 @@ func TestNoiseOfPeople(t *testing.T) {
 	}
 }
 
-// The noise of the mean of all units, if all were in one round: under trust local every reporter adds his own, else the sum's is the same however
-// many there are.
+// The noise of the mean of all units, if all were in one round: under trust local every reporter adds his own, else the
+// sum's is the same however many there are.
 func TestNoiseOfAll(t *testing.T) {
 	for _, c := range []struct {
 		name, trust string
@@ -332,7 +343,8 @@ func TestNoiseOfAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := s.report
-		units := float64(r.Units) / (float64(r.Users) / max(1, c.reporters)) // share of a reporter's units that is in one report
+		// share of a reporter's units that is in one report
+		units := float64(r.Units) / (float64(r.Users) / max(1, c.reporters))
 		want := r.ReportNoise * units / math.Sqrt(c.reporters)
 		if c.trust == "shuffle" {
 			want = r.scale * r.Privacy.NoiseStd * float64(r.Cohort) * float64(r.Units) / float64(r.Users)

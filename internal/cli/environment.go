@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Flags are the names of all flags of both programs, whose variables one environment may hold: several roles share files of variables.
-// Tests of the programs compare them.
+// Flags are the names of all flags of both programs, whose variables one environment may hold: several roles share
+// files of variables. Tests of the programs compare them.
 var Flags = strings.Fields(`absent-classes accept-rollback algorithm algorithms at b baselines bundle check coin compare creds data days delta dim drain-timeout embedded epsilon
 	drift events every exit-when-done floor-trials force format g gap holdout honest-fraction host http http-no-token http-rate http-token
 	http-waiting identity in-order inbox-prefix json label learner-key lease listen live log-format log-level loss max-bits max-block-rows metrics

@@ -29,7 +29,8 @@ func TestStrangers(t *testing.T) {
 	} {
 		told, err := strangers([]string{pair})
 		var coded *codedError
-		if refused := err != nil; refused != (want.refused != "") || refused && (!strings.Contains(err.Error(), want.refused) || !errors.As(err, &coded) || coded.Code != ExitUsage) {
+		if refused := err != nil; refused != (want.refused != "") || refused &&
+			(!strings.Contains(err.Error(), want.refused) || !errors.As(err, &coded) || coded.Code != ExitUsage) {
 			t.Errorf("%s: %v, want %q", pair, err, want.refused)
 		}
 		if text := strings.Join(told, "\n"); (text == "") != (want.told == "") || !strings.HasPrefix(text, want.told) {
@@ -53,7 +54,10 @@ func TestLastWord(t *testing.T) {
 			var out bytes.Buffer
 			root := &cobra.Command{Use: "learner"}
 			var log Log
-			sub := &cobra.Command{Use: "fail", RunE: func(*cobra.Command, []string) error { return Transient(errors.New("no\nbroker")) }}
+			sub := &cobra.Command{Use: "fail", RunE: func(*cobra.Command,
+				[]string) error {
+				return Transient(errors.New("no\nbroker"))
+			}}
 			log.Flags(sub.Flags(), "info")
 			root.AddCommand(sub)
 			args := []string{"fail"}
@@ -67,7 +71,8 @@ func TestLastWord(t *testing.T) {
 				t.Fatalf("exit code %d", code)
 			}
 			lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-			if len(lines) != 2 || !strings.Contains(lines[0], "PANLEARN_SOMETHING_ELSE") || !strings.Contains(lines[1], "no; broker") {
+			if len(lines) != 2 || !strings.Contains(lines[0], "PANLEARN_SOMETHING_ELSE") ||
+				!strings.Contains(lines[1], "no; broker") {
 				t.Errorf("%q by %s: %q", format, by, lines)
 			}
 			for _, l := range lines {

@@ -144,7 +144,8 @@ func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 // goesOn returns the text of an interrupted command on a second run, which goes on if the command keeps a
 // state; otherwise "".
 func goesOn(c *cobra.Command) string {
-	if public := c.Flags().Lookup("public"); c.Flags().Lookup("state") == nil || public != nil && public.Value.String() == "true" {
+	if public := c.Flags().Lookup("public"); c.Flags().Lookup("state") == nil || public != nil &&
+		public.Value.String() == "true" {
 		return ""
 	}
 	return "; the same command again goes on where this one stopped"
@@ -153,7 +154,8 @@ func goesOn(c *cobra.Command) string {
 // lastWord prints a last message that the command's own logger does not have: a line of text or, where the
 // command logs as JSON, an event of the log.
 func lastWord(c *cobra.Command, stderr io.Writer, level slog.Level, text string, more ...any) {
-	if f := c.Flags().Lookup("log-format"); f != nil && (f.Value.String() == "json" || !f.Changed && os.Getenv(variable(f.Name)) == "json") {
+	if f := c.Flags().Lookup("log-format"); f != nil && (f.Value.String() == "json" || !f.Changed &&
+		os.Getenv(variable(f.Name)) == "json") {
 		slog.New(slog.NewJSONHandler(stderr, nil)).Log(context.Background(), level, text, more...)
 		return
 	}

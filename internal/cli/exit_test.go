@@ -18,11 +18,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // program returns a command tree like ours: a root, a leaf, a group. run is the leaf.
 func program(run func(*cobra.Command) error) *cobra.Command {
 	root := &cobra.Command{Use: "learner", Args: cobra.NoArgs}
-	leaf := &cobra.Command{Use: "run", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return run(c) }}
+	leaf := &cobra.Command{Use: "run", Args: cobra.NoArgs, RunE: func(c *cobra.Command,
+		_ []string) error {
+		return run(c)
+	}}
 	leaf.Flags().Int("count", 1, "")
 	leaf.Flags().String("name", "file", "")
 	group := &cobra.Command{Use: "privacy"}
-	sub := &cobra.Command{Use: "check FILE", Args: cobra.ExactArgs(1), RunE: func(*cobra.Command, []string) error { return nil }}
+	sub := &cobra.Command{Use: "check FILE", Args: cobra.ExactArgs(1), RunE: func(*cobra.Command,
+		[]string) error {
+		return nil
+	}}
 	sub.Flags().Int("users", 0, "")
 	_ = sub.MarkFlagRequired("users")
 	sub.Flags().Int("a", 0, "")
@@ -84,7 +90,8 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: exit code %d, %q", args, got, stderr.String())
 		}
 	}
-	for _, args := range []string{"run", "privacy", "--help", "privacy --help", "run --help", "privacy check a --users 1"} {
+	for _, args := range []string{"run", "privacy", "--help", "privacy --help", "run --help",
+		"privacy check a --users 1"} {
 		var stderr bytes.Buffer
 		if got := Main(program(func(*cobra.Command) error { return nil }), strings.Fields(args), &stderr); got != exitDone {
 			t.Errorf("%s: exit code %d, %q", args, got, stderr.String())
@@ -95,8 +102,9 @@ func TestUsage(t *testing.T) {
 // TestMeant: a word that is nearly a command asks for it, one that is not asks for none.
 func TestMeant(t *testing.T) {
 	for args, want := range map[string]string{
-		"rn": "learner: unknown command \"rn\" for \"learner\": did you mean run?\n", "privacy chek": ": did you mean check?\n",
-		"xyzzyx": "learner: unknown command \"xyzzyx\" for \"learner\"\n",
+		"rn":           "learner: unknown command \"rn\" for \"learner\": did you mean run?\n",
+		"privacy chek": ": did you mean check?\n",
+		"xyzzyx":       "learner: unknown command \"xyzzyx\" for \"learner\"\n",
 	} {
 		var stderr bytes.Buffer
 		got := Main(program(func(*cobra.Command) error { return nil }), strings.Fields(args), &stderr)
@@ -113,7 +121,8 @@ func TestTaskFileWithoutFlag(t *testing.T) {
 	plan.Flags().StringP("task-file", "f", "", "")
 	root.AddCommand(plan)
 	for args, want := range map[string]string{
-		"plan x.yaml": "learner: x.yaml: the task file comes after -f: learner plan -f x.yaml\n", "plan x": "unknown command \"x\"", "run x.yaml": "unknown command \"x.yaml\"",
+		"plan x.yaml": "learner: x.yaml: the task file comes after -f: learner plan -f x.yaml\n",
+		"plan x":      "unknown command \"x\"", "run x.yaml": "unknown command \"x.yaml\"",
 	} {
 		var stderr bytes.Buffer
 		if got := Main(root, strings.Fields(args), &stderr); got != ExitUsage || !strings.Contains(stderr.String(), want) {
@@ -161,11 +170,15 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("PANLEARN_COUNT", "")
 	flags := pflag.NewFlagSet("publish", pflag.ContinueOnError)
 	data := flags.String("data", "", "")
-	if err := fromEnvironment(flags, func(string) (string, bool) { return "/where/the/data/sets/are", true }); err != nil || *data != "" {
+	if err := fromEnvironment(flags, func(string) (string, bool) {
+		return "/where/the/data/sets/are",
+			true
+	}); err != nil || *data != "" {
 		t.Errorf("--data from the environment: %q, %v", *data, err)
 	}
 	t.Setenv("PANLEARN_USERS", "5") // satisfies a required flag
-	if code := Main(program(func(*cobra.Command) error { return nil }), []string{"privacy", "check", "a"}, &stderr); code != exitDone {
+	if code := Main(program(func(*cobra.Command) error { return nil }), []string{"privacy", "check", "a"},
+		&stderr); code != exitDone {
 		t.Errorf("a required flag from the environment: exit code %d, %q", code, stderr.String())
 	}
 }
@@ -185,7 +198,8 @@ func TestGoesOn(t *testing.T) {
 		state, public bool
 		args          []string
 		says          bool
-	}{{}, {state: true, says: true}, {state: true, public: true, says: true}, {state: true, public: true, args: []string{"--public"}}} {
+	}{{}, {state: true, says: true}, {state: true, public: true, says: true}, {state: true, public: true,
+		args: []string{"--public"}}} {
 		c := &cobra.Command{Use: "fit"}
 		if test.state {
 			c.Flags().String("state", "", "")

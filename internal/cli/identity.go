@@ -27,7 +27,8 @@ func Identity(path, role string, log *slog.Logger) (*seal.Identity, error) {
 		return nil, fmt.Errorf("--identity: %w", err)
 	}
 	if created {
-		log.Info("made a new identity", "role", role, "file", path, "public_key", fmt.Sprintf("%x", []byte(identity.Public())))
+		log.Info("made a new identity", "role", role, "file", path, "public_key",
+			fmt.Sprintf("%x", []byte(identity.Public())))
 	}
 	return identity, nil
 }

@@ -30,20 +30,23 @@ func PrintInspection(out io.Writer, r *inspection.Report) error {
 			fit++
 			continue
 		}
-		fmt.Fprintf(w, "%.40q\t%s\t%s\t%s\t%s\n", c.Name, share(c.Invalid), share(c.Clamped), share(c.Missing), share(c.Unlisted))
+		fmt.Fprintf(w, "%.40q\t%s\t%s\t%s\t%s\n", c.Name, share(c.Invalid), share(c.Clamped), share(c.Missing),
+			share(c.Unlisted))
 	}
 	fmt.Fprintf(w, "%d of %s\t0\t0\t0\t0\n", fit, Count(len(r.Columns), "column"))
 	if len(r.Unknown) > 0 {
 		fmt.Fprintf(w, "no event has the columns %q\n", r.Unknown)
 	}
 	n := r.Norms
-	fmt.Fprintf(w, "\nnorms: half are up to %.4g, 90 %% up to %.4g, 99 %% up to %.4g, all up to %.4g; %.3g %% are above the bound %.4g and scaled down to it\n",
+	fmt.Fprintf(w,
+		"\nnorms: half are up to %.4g, 90 %% up to %.4g, 99 %% up to %.4g, all up to %.4g; %.3g %% are above the bound %.4g and scaled down to it\n",
 		n.P50, n.P90, n.P99, n.Max, 100*r.ClippedShare, r.NormBound)
 	fmt.Fprintln(w, "\nlabel\trows")
 	for _, name := range r.LabelNames {
 		fmt.Fprintf(w, "%.40q\t%s\n", name, share(r.Labels[name]))
 	}
-	fmt.Fprintf(w, "\norder: the label's correlation with the position of the row is %.3f, with the label before it %.3f", r.OrderCorrelation, r.NeighbourCorrelation)
+	fmt.Fprintf(w, "\norder: the label's correlation with the position of the row is %.3f, with the label before it %.3f",
+		r.OrderCorrelation, r.NeighbourCorrelation)
 	if r.Ordered {
 		fmt.Fprintf(w, "\n  %.0f standard deviations from random order: %s\n", r.Deviations, r.Advice)
 	} else {

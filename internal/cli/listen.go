@@ -35,8 +35,10 @@ func Listen(flag, address string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	switch {
 	case taken(err):
-		return nil, Transient(fmt.Errorf("%s: %w: another process listens there, perhaps of another task: name another address, here or in %s",
-			flag, err, variable(strings.TrimPrefix(flag, "--"))))
+		return nil,
+			Transient(fmt.Errorf(
+				"%s: %w: another process listens there, perhaps of another task: name another address, here or in %s",
+				flag, err, variable(strings.TrimPrefix(flag, "--"))))
 	case err != nil:
 		return nil, Usagef("%s: %w", flag, err)
 	}
@@ -57,7 +59,8 @@ type Profiles struct{ Address string }
 
 // Flags adds the flag of the profiles.
 func (p *Profiles) Flags(flags *pflag.FlagSet) {
-	flags.StringVar(&p.Address, "pprof", "", "loopback `ADDR` for profiles of this process, such as 6060; they are of stacks and sizes, without authentication")
+	flags.StringVar(&p.Address, "pprof", "",
+		"loopback `ADDR` for profiles of this process, such as 6060; they are of stacks and sizes, without authentication")
 }
 
 // Serve serves the profiles, if the flag says so, until stop is called, which waits for the end.

@@ -26,7 +26,8 @@ func TestListenOnLoopback(t *testing.T) {
 		}
 		l.Close()
 	}
-	for _, address := range []string{"nowhere", "a:b:c", "127.0.0.1:70000", "-1", "127.0.0.1", "127.0.0.1:http", "1.2.3.4.5:0"} {
+	for _, address := range []string{"nowhere", "a:b:c", "127.0.0.1:70000", "-1", "127.0.0.1", "127.0.0.1:http",
+		"1.2.3.4.5:0"} {
 		l, err := Listen("--http", address)
 		var coded *codedError
 		if !errors.As(err, &coded) || coded.Code != ExitUsage {

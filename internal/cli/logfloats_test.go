@@ -17,7 +17,8 @@ func TestLogFloats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		logger.Info("round", "loss", 0.4907141999491045, "epsilon_spent", 0.9869401999491045, "delta", 1.0000000000001e-6, "whole", 3.0,
+		logger.Info("round", "loss", 0.4907141999491045, "epsilon_spent", 0.9869401999491045, "delta", 1.0000000000001e-6,
+			"whole", 3.0,
 			slog.Group("group", "x", 1.0/3))
 		if got := out.String(); !strings.Contains(got, want) {
 			t.Errorf("%s: %s want %s", format, got, want)

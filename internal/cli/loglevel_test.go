@@ -12,7 +12,8 @@ import (
 
 // TestSteer: SIGUSR1 switches the log to debug and back, and from debug to info and back.
 func TestSteer(t *testing.T) {
-	for level, other := range map[string]slog.Level{"info": slog.LevelDebug, "error": slog.LevelDebug, "debug": slog.LevelInfo} {
+	for level, other := range map[string]slog.Level{"info": slog.LevelDebug, "error": slog.LevelDebug,
+		"debug": slog.LevelInfo} {
 		l := Log{Level: level}
 		reader, writer := io.Pipe()
 		logger, err := l.Logger(writer)

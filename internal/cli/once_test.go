@@ -20,7 +20,8 @@ func TestDataOnce(t *testing.T) {
 		f := pflag.NewFlagSet("", pflag.ContinueOnError)
 		Data(f, &data, "`FILE` of events")
 		err := f.Parse(c.args)
-		if c.want == "" && (err != nil || data != "a.csv") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && (err != nil || data != "a.csv") || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: %q, %v", c.args, data, err)
 		}
 	}

@@ -28,10 +28,12 @@ func TestWritable(t *testing.T) {
 	if err := os.WriteFile(old, []byte("what is there"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]int{"": exitDone, old: exitDone, filepath.Join(dir, "new"): exitDone, os.DevNull: exitDone,
-		dir: ExitUsage, filepath.Join(dir, "missing", "new"): ExitUsage, filepath.Join(old, "new"): ExitUsage} {
+	for path, want := range map[string]int{"": exitDone, old: exitDone, filepath.Join(dir, "new"): exitDone,
+		os.DevNull: exitDone,
+		dir:        ExitUsage, filepath.Join(dir, "missing", "new"): ExitUsage, filepath.Join(old, "new"): ExitUsage} {
 		err, coded := Writable("-o", path), (*codedError)(nil)
-		if (err == nil) != (want == exitDone) || err != nil && (!errors.As(err, &coded) || coded.Code != want || !strings.HasPrefix(err.Error(), "-o: ")) {
+		if (err == nil) != (want == exitDone) || err != nil && (!errors.As(err, &coded) || coded.Code != want ||
+			!strings.HasPrefix(err.Error(), "-o: ")) {
 			t.Errorf("%q: %v, want exit code %d", path, err, want)
 		}
 	}
@@ -102,7 +104,8 @@ func TestLogFormat(t *testing.T) {
 	if !errors.As(err, &c) || c.Code != ExitUsage || !strings.Contains(err.Error(), "want text or json") {
 		t.Errorf("--log-format xml: %v", err)
 	}
-	for format, want := range map[string]string{"": "level=INFO msg=x round=3", "text": "level=INFO msg=x round=3", "json": `"level":"INFO","msg":"x","round":3}`} {
+	for format, want := range map[string]string{"": "level=INFO msg=x round=3", "text": "level=INFO msg=x round=3",
+		"json": `"level":"INFO","msg":"x","round":3}`} {
 		var out bytes.Buffer
 		log, err := (&Log{Level: "info", Format: format}).Logger(&out)
 		if err != nil {
@@ -194,7 +197,8 @@ func tell(r *Rounds, rounds int) {
 	all.Go(func() {
 		for i := range rounds {
 			r.Announced(uint64(i+1), 40)
-			r.Applied(service.Applied{Progress: service.Progress{Round: uint64(i + 1), Steps: uint64(i), Rounds: uint64(rounds)}})
+			r.Applied(service.Applied{Progress: service.Progress{Round: uint64(i + 1), Steps: uint64(i),
+				Rounds: uint64(rounds)}})
 		}
 	})
 	all.Go(func() {
@@ -280,7 +284,10 @@ func TestPublishingLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
 		round := 3
-		p := NewPublishing(io.Discard, func() ([]any, string, string) { return []any{"round", round, "sent", 5}, "rows, for 7 s", "rows" })
+		p := NewPublishing(io.Discard, func() ([]any, string, string) {
+			return []any{"round", round, "sent", 5},
+				"rows, for 7 s", "rows"
+		})
 		if got := p.numbers() + p.waits(); got != "  round 3  sent 5 waits for rows, for 7 s" {
 			t.Errorf("%q", got)
 		}
@@ -294,7 +301,8 @@ func TestPublishingLine(t *testing.T) {
 			after time.Duration
 			round int
 			want  int
-		}{{5 * time.Second, 4, 1}, {4 * time.Second, 5, 1}, {6 * time.Second, 5, 2}, {40 * time.Second, 5, 2}, {25 * time.Second, 6, 3}, {11 * time.Second, 6, 4}} {
+		}{{5 * time.Second, 4, 1}, {4 * time.Second, 5, 1}, {6 * time.Second, 5, 2}, {40 * time.Second, 5,
+			2}, {25 * time.Second, 6, 3}, {11 * time.Second, 6, 4}} {
 			if got := lines(step.after); got != step.want {
 				t.Errorf("%v later: %d lines, want %d:\n%s", step.after, got, step.want, out.String())
 			}

@@ -94,7 +94,8 @@ func (r *Rounds) Applied(a service.Applied) {
 func (r *Rounds) line() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return fmt.Sprintf(" %s  counted %d  epsilon %s of %g", r.fill, r.last.Users, Upper(r.last.EpsilonSpent, 3), r.last.EpsilonBudget)
+	return fmt.Sprintf(" %s  counted %d  epsilon %s of %g", r.fill, r.last.Users, Upper(r.last.EpsilonSpent, 3),
+		r.last.EpsilonBudget)
 }
 
 // Close leaves the bar as it is.

@@ -34,5 +34,6 @@ func Version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		is = info.Main.Version
 	}
-	return fmt.Sprintf("panlearn %s, wire version %d, %s %s/%s", cmp.Or(version, is), stream.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("panlearn %s, wire version %d, %s %s/%s", cmp.Or(version, is), stream.Version, runtime.Version(),
+		runtime.GOOS, runtime.GOARCH)
 }

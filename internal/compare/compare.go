@@ -147,7 +147,8 @@ func (c *comparison) points(value, constant float64) float64 {
 }
 
 func (c *comparison) constant(b model.Baseline) float64 {
-	of := map[string]*float64{"accuracy": b.Accuracy, "error": b.Error, "mean_absolute_error": b.MAE, "quantile_loss": b.QuantileLoss}
+	of := map[string]*float64{"accuracy": b.Accuracy, "error": b.Error, "mean_absolute_error": b.MAE,
+		"quantile_loss": b.QuantileLoss}
 	return *of[c.measure.Name]
 }
 

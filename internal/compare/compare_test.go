@@ -57,14 +57,20 @@ func TestTable(t *testing.T) {
 		lines   []string // trust, passes and unit of practical plans
 		leftOut []string
 	}{
-		"events": {[]string{"local one event", "local many event", "shuffle+pan one event", "pan one event", "shuffle one event", "shuffle many event",
-			"one place one event", "one place many event"}, []string{"a section silo", "privacy.unit user", "model.radius is not given", "many passes under pan"}},
-		"people": {[]string{"local one user", "local many user", "shuffle+pan one user", "pan one user", "shuffle one user", "shuffle one event",
-			"shuffle many user", "shuffle many event", "one place one user", "one place many user"}, []string{"a section silo", "model.radius"}},
-		"records": {[]string{"local one event", "local many event", "shuffle+pan one event", "pan one event", "shuffle one event", "shuffle many event",
+		"events": {[]string{"local one event", "local many event", "shuffle+pan one event", "pan one event",
+			"shuffle one event", "shuffle many event",
+			"one place one event", "one place many event"}, []string{"a section silo", "privacy.unit user",
+			"model.radius is not given", "many passes under pan"}},
+		"people": {[]string{"local one user", "local many user", "shuffle+pan one user", "pan one user", "shuffle one user",
+			"shuffle one event",
+			"shuffle many user", "shuffle many event", "one place one user", "one place many user"}, []string{"a section silo",
+			"model.radius"}},
+		"records": {[]string{"local one event", "local many event", "shuffle+pan one event", "pan one event",
+			"shuffle one event", "shuffle many event",
 			"one place one event", "one place many event"}, []string{"privacy.unit user", "model.radius"}},
 		"one table": {[]string{"one place one event", "one place many event"}, []string{"privacy.unit user"}},
-		"patients": {[]string{"local one user", "local many user", "shuffle+pan one user", "pan one user", "shuffle one user", "shuffle one event",
+		"patients": {[]string{"local one user", "local many user", "shuffle+pan one user", "pan one user", "shuffle one user",
+			"shuffle one event",
 			"shuffle many user", "shuffle many event", "one place one user", "one place many user"}, []string{"model.radius"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +91,8 @@ func TestTable(t *testing.T) {
 				if l.Recommended {
 					marked++
 				}
-				if l.Recommended && (!l.Keeps || l.Vacuous) || l.Proved != nil || l.Keeps == (l.Set == nil) || !(l.NoiseStd > 0) || l.Bytes < l.ReportBytes {
+				if l.Recommended && (!l.Keeps || l.Vacuous) || l.Proved != nil || l.Keeps == (l.Set == nil) || !(l.NoiseStd > 0) ||
+					l.Bytes < l.ReportBytes {
 					t.Errorf("a line %+v", l)
 				}
 				if !(l.Predicted > 0.2 && l.Predicted < 1) || l.Rows < 900 {
@@ -130,7 +137,8 @@ func TestTable(t *testing.T) {
 				t.Errorf("%d methods of one process for %d units", len(table.OnePlace), table.People)
 			}
 			var out strings.Builder
-			if err := table.Print(&out); err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "), "recommended "+table.Reason) || strings.Count(out.String(), "\n* ") != marked {
+			if err := table.Print(&out); err != nil || !strings.Contains(strings.Join(strings.Fields(out.String()), " "),
+				"recommended "+table.Reason) || strings.Count(out.String(), "\n* ") != marked {
 				t.Errorf("%v:\n%s", err, out.String())
 			}
 			checkWidth(t, out.String())
@@ -142,7 +150,8 @@ func TestTable(t *testing.T) {
 func checkWidth(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width && !strings.Contains(line, "it is the task with --set ") {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width &&
+			!strings.Contains(line, "it is the task with --set ") {
 			t.Errorf("%d columns, want at most %d: %s", n, width, line)
 		}
 	}
@@ -151,14 +160,18 @@ func checkWidth(t *testing.T, text string) {
 // The widest line that there may be is no wider.
 func TestWidth(t *testing.T) {
 	proved, rowsOfEach := 0.0123, 53992930
-	wide := Line{Trust: "shuffle+pan", about: "20000 records", Passes: "many", Algorithm: "pagd-restarts", Rounds: 12345, NoiseStd: 0.0012, Bytes: 123456, Predicted: 0.75,
-		PredictedWithin: 0.064, Behind: 12.6, BehindError: 4.9, Rows: 1, Proved: &proved, OnRecords: true, Trusted: "stage mixes, but for one look; others add noise"}
+	wide := Line{Trust: "shuffle+pan", about: "20000 records", Passes: "many", Algorithm: "pagd-restarts", Rounds: 12345,
+		NoiseStd: 0.0012, Bytes: 123456, Predicted: 0.75,
+		PredictedWithin: 0.064, Behind: 12.6, BehindError: 4.9, Rows: 1, Proved: &proved, OnRecords: true,
+		Trusted: "stage mixes, but for one look; others add noise"}
 	vacuous := wide
 	vacuous.Vacuous, vacuous.ProvedVacuous = true, true
 	for _, measure := range []string{"accuracy", "error", "mean_absolute_error", "quantile_loss"} {
 		var out strings.Builder
-		table := Table{Measure: measure, Rows: 200000, Lines: []Line{wide, vacuous}, Reason: strings.Repeat("a reason ", 40), LeftOut: []string{strings.Repeat("left out ", 30)}, People: 200000,
-			OnePlace: []Curated{{Method: "strongly-convex-erm", Least: 123456, PaperLeast: 123456, Compared: true, LessNoiseFrom: &rowsOfEach, Proved: &proved, OnRecords: true,
+		table := Table{Measure: measure, Rows: 200000, Lines: []Line{wide, vacuous}, Reason: strings.Repeat("a reason ", 40),
+			LeftOut: []string{strings.Repeat("left out ", 30)}, People: 200000,
+			OnePlace: []Curated{{Method: "strongly-convex-erm", Least: 123456, PaperLeast: 123456, Compared: true,
+				LessNoiseFrom: &rowsOfEach, Proved: &proved, OnRecords: true,
 				Better: "output-phases", BetterProved: proved}, {Method: "deletion", Refused: strings.Repeat("refused ", 30)}}}
 		if err := table.Print(&out); err != nil {
 			t.Fatal(err)
@@ -177,7 +190,8 @@ func TestProvedLines(t *testing.T) {
 	for _, l := range c.lines {
 		seen[fmt.Sprintf("%s %s %s", l.Trust, l.Passes, l.Algorithm)] = l.Proved != nil
 	}
-	for _, want := range []string{"local one psgd", "local one pagd", "local many pgd", "local many apgd", "one place many apgd", "pan one psgd"} {
+	for _, want := range []string{"local one psgd", "local one pagd", "local many pgd", "local many apgd",
+		"one place many apgd", "pan one psgd"} {
 		if !seen[want] {
 			t.Errorf("no line %s with a bound: %v; left out: %q", want, seen, c.leftOut)
 		}
@@ -276,7 +290,8 @@ func TestWhatWouldTakeLongIsLeftOut(t *testing.T) {
 	}
 	c.lines[0].Algorithm, c.lines = "long", c.lines[:2]
 	c.scale(s.Units)
-	if last := c.leftOut[len(c.leftOut)-1]; len(c.lines) != 1 || c.lines[0].Algorithm == "long" || !strings.HasPrefix(last, "long: rounds of so few rows") {
+	if last := c.leftOut[len(c.leftOut)-1]; len(c.lines) != 1 || c.lines[0].Algorithm == "long" ||
+		!strings.HasPrefix(last, "long: rounds of so few rows") {
 		t.Errorf("%d lines, left out %q", len(c.lines), last)
 	}
 }
@@ -291,7 +306,8 @@ func TestPoints(t *testing.T) {
 
 // A task without end has no table.
 func TestEndlessIsRefused(t *testing.T) {
-	if _, err := New(configOf(t, "events", "schedule.continuous=adaptive", "schedule.rounds.max=0")); err == nil || !strings.Contains(err.Error(), "schedule.continuous") {
+	if _, err := New(configOf(t, "events", "schedule.continuous=adaptive", "schedule.rounds.max=0")); err == nil ||
+		!strings.Contains(err.Error(), "schedule.continuous") {
 		t.Error(err)
 	}
 }

@@ -68,9 +68,11 @@ type line struct {
 func newLine(base *task.Spec, w way, sets []string, job run.Job) *line {
 	kind := wording.Of(job.Plan)
 	privacy := job.First().Privacy
-	out := &line{job: job, events: w.events, Line: Line{Trust: w.trust, Unit: kind.Protects, Silos: kind.Silos, Units: kind.Units, Passes: "one",
-		Algorithm: job.Plan.Algorithm, Rounds: manifest.Planned(job.Plan), NoiseStd: job.Inflation() * privacy.TotalStd(), ReportBytes: privacy.ReportBytes,
-		Keeps: !w.events, Set: sets, rank: slices.Index(trusts, w.trust)}}
+	out := &line{job: job, events: w.events, Line: Line{Trust: w.trust, Unit: kind.Protects, Silos: kind.Silos,
+		Units: kind.Units, Passes: "one",
+		Algorithm: job.Plan.Algorithm, Rounds: manifest.Planned(job.Plan), NoiseStd: job.Inflation() * privacy.TotalStd(),
+		ReportBytes: privacy.ReportBytes,
+		Keeps:       !w.events, Set: sets, rank: slices.Index(trusts, w.trust)}}
 	if w.many {
 		out.Passes = "many"
 	}

@@ -28,13 +28,16 @@ func (t Table) printOnePlace(w io.Writer) error {
 	if len(t.OnePlace) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\nAll rows in one process, learner fit --algorithm: %s, by what is proved of them; none is simulated\n", t.units.Count(uint64(t.People)))
+	fmt.Fprintf(w,
+		"\nAll rows in one process, learner fit --algorithm: %s, by what is proved of them; none is simulated\n",
+		t.units.Count(uint64(t.People)))
 	var text strings.Builder
 	rows := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(rows, "  method\tfrom %s on\tpaper's\tless noise from\trisk proved\ta baseline is better\n", t.units.Many)
 	var refused reasons
 	for _, c := range t.OnePlace {
-		fmt.Fprintf(rows, "  %s\t%d\t%s\t%s\t%s\t%s\n", c.Method, c.Least, or(c.PaperLeast, "-"), c.from(), c.proved(), c.better())
+		fmt.Fprintf(rows, "  %s\t%d\t%s\t%s\t%s\t%s\n", c.Method, c.Least, or(c.PaperLeast, "-"), c.from(), c.proved(),
+			c.better())
 		if c.Refused != "" && c.Least <= t.People {
 			refused.put(c.Method, strings.TrimPrefix(c.Refused, c.Method+": "))
 		}
@@ -46,9 +49,12 @@ func (t Table) printOnePlace(w io.Writer) error {
 		fmt.Fprintln(w, strings.TrimRight(line, " \n"))
 	}
 	fmt.Fprintln(w)
-	note(w, "from", "every group, batch and deletion exists; paper's: with the constants that it prints. It says nothing of accuracy")
-	note(w, "less noise", fmt.Sprintf("than one release of a minimiser or mean that takes %s as one row, from so many rows of each on, as different as the clip norm allows, "+
-		"and for a loss no more curved than the objective; never: not with any number of rows", t.units.A()))
+	note(w, "from",
+		"every group, batch and deletion exists; paper's: with the constants that it prints. It says nothing of accuracy")
+	note(w, "less noise",
+		fmt.Sprintf(
+			"than one release of a minimiser or mean that takes %s as one row, from so many rows of each on, as different as the clip norm allows, "+
+				"and for a loss no more curved than the objective; never: not with any number of rows", t.units.A()))
 	for _, why := range refused.texts {
 		if who := refused.lines[why]; len(who) < len(t.OnePlace) {
 			why = strings.Join(who, ", ") + ": " + why

@@ -35,7 +35,8 @@ func onePlaceOf(t *testing.T, name string, sets ...string) (*task.Spec, []Curate
 // Every method is listed with the number of people that it needs, and with a bound where the task is bounded.
 // A method without a bound, or with a larger one than the best baseline's, names that baseline.
 func TestOnePlace(t *testing.T) {
-	for name, n := range map[string]int{"events": 1000, "people": 400, "records": 1200, "one table": 1000, "patients": 600} {
+	for name, n := range map[string]int{"events": 1000, "people": 400, "records": 1200, "one table": 1000,
+		"patients": 600} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			spec, got := onePlaceOf(t, name, "model.radius=5")
@@ -56,10 +57,12 @@ func TestOnePlace(t *testing.T) {
 			}
 			for _, m := range curator.Methods() {
 				c, known := seen[m.Name]
-				if !known || c.Least != m.Least(p) || (c.Least > n) != (c.Refused != "" && strings.Contains(c.Refused, "want at least")) {
+				if !known || c.Least != m.Least(p) || (c.Least > n) != (c.Refused != "" &&
+					strings.Contains(c.Refused, "want at least")) {
 					t.Errorf("%s: %+v", m.Name, c)
 				}
-				if worse := c.Proved == nil || *c.Proved > least; worse != (c.Better != "") || c.Better != "" && (!baselines[c.Better] || c.BetterProved != least) {
+				if worse := c.Proved == nil || *c.Proved > least; worse != (c.Better != "") || c.Better != "" &&
+					(!baselines[c.Better] || c.BetterProved != least) {
 					t.Errorf("%s: %+v, the best baseline has %v", m.Name, c, least)
 				}
 			}
@@ -84,14 +87,16 @@ func TestOnePlaceWithoutARadius(t *testing.T) {
 		if c.Refused != radiusMissing || c.Proved != nil || c.Better != "" {
 			t.Errorf("%+v", c)
 		}
-		if o := with[i]; c.Least != o.Least || c.PaperLeast != o.PaperLeast || c.Compared != o.Compared || (c.LessNoiseFrom == nil) != (o.LessNoiseFrom == nil) {
+		if o := with[i]; c.Least != o.Least || c.PaperLeast != o.PaperLeast || c.Compared != o.Compared ||
+			(c.LessNoiseFrom == nil) != (o.LessNoiseFrom == nil) {
 			t.Errorf("%+v without and %+v with a radius", c, o)
 		}
 	}
 }
 
 func TestJudge(t *testing.T) {
-	methods := []Curated{curatedOf("output", 0.5), curatedOf("output-phases", 0.3), curatedOf("gradscore", math.Inf(1)), curatedOf("phased-sco", 0.9), curatedOf("filtered", 0.2),
+	methods := []Curated{curatedOf("output", 0.5), curatedOf("output-phases", 0.3), curatedOf("gradscore", math.Inf(1)),
+		curatedOf("phased-sco", 0.9), curatedOf("filtered", 0.2),
 		curatedOf(private.NoisySGD, 0.1), curatedOf(private.ReSQue, 0.2)}
 	judge(methods)
 	for i, want := range []string{"output-phases", "", "output-phases", "output-phases", "", "", private.NoisySGD} {

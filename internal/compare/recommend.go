@@ -60,7 +60,8 @@ func recommend(lines []Line, shared float64) string {
 		}
 	}
 	if lines[best].Unsure {
-		return fmt.Sprintf("nothing is recommended: %s is predicted best, and not surely better than the best constant: more --seeds would tell better, more units learn more", lines[best].name())
+		return fmt.Sprintf(
+			"nothing is recommended: %s is predicted best, and not surely better than the best constant: more --seeds would tell better, more units learn more", lines[best].name())
 	}
 	lines[chosen].Recommended = true
 	return reason(lines, best, chosen, tops)

@@ -93,7 +93,8 @@ func (p Public) Draw(seed uint64, n, _ int) (out Sample, err error) {
 		}
 	}
 	if len(out.Test) < 2 || len(out.Units) == 0 {
-		return out, fmt.Errorf("%d rows, of which %d do not fit the declaration: too few to hold some out", len(p.Rows), len(p.Unfit))
+		return out, fmt.Errorf("%d rows, of which %d do not fit the declaration: too few to hold some out", len(p.Rows),
+			len(p.Unfit))
 	}
 	out.Units = repeated(out.Units, n)
 	for i, at := range p.Silos {

@@ -38,8 +38,10 @@ type Table struct {
 }
 
 func (c *comparison) table() Table {
-	out := Table{Task: c.base.Name, Measure: c.measure.Name, Falls: c.measure.Falls, Points: "hundredths of accuracy", Seeds: c.Seeds, Data: c.Rows.Data(),
-		Constant: stat.Mean(c.constants, nil), Rows: c.base.Schedule.Users * c.items(), LeftOut: c.leftOut, OnePlace: c.curated, People: people(c.base), units: unitsOf(c.base)}
+	out := Table{Task: c.base.Name, Measure: c.measure.Name, Falls: c.measure.Falls, Points: "hundredths of accuracy",
+		Seeds: c.Seeds, Data: c.Rows.Data(),
+		Constant: stat.Mean(c.constants, nil), Rows: c.base.Schedule.Users * c.items(), LeftOut: c.leftOut,
+		OnePlace: c.curated, People: people(c.base), units: unitsOf(c.base)}
 	if c.measure.Falls {
 		out.Points = "hundredths of the best constant's error"
 	}
@@ -70,7 +72,8 @@ func (t Table) Print(w io.Writer) error {
 	rows := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(rows, "  trust\treport of\tpasses\tmethod\trounds\tnoise\tbytes\t%s\tbehind\trisk proved\n", t.heading())
 	for _, l := range t.Lines {
-		fmt.Fprintf(rows, "%s %s\t%s\t%s\t%s\t%d\t%.2g\t%d\t%s\t%s\t%s\n", l.mark(), l.Trust, l.about, l.Passes, l.Algorithm, l.Rounds,
+		fmt.Fprintf(rows, "%s %s\t%s\t%s\t%s\t%d\t%.2g\t%d\t%s\t%s\t%s\n", l.mark(), l.Trust, l.about, l.Passes, l.Algorithm,
+			l.Rounds,
 			l.NoiseStd, l.Bytes, t.fewer(l)+spread(l.Predicted, l.PredictedWithin), l.behind(), l.proved())
 	}
 	if err := rows.Flush(); err != nil {
@@ -118,7 +121,8 @@ func (t Table) printBelow(w io.Writer) {
 	said := map[string]bool{}
 	for _, l := range t.Lines {
 		if !said[l.Trust] {
-			note(w, l.Trust, fmt.Sprintf("noise is added by %s; trusted: %s", strings.TrimSuffix(l.adds(), " ("+l.Trust+")"), l.Trusted))
+			note(w, l.Trust, fmt.Sprintf("noise is added by %s; trusted: %s", strings.TrimSuffix(l.adds(), " ("+l.Trust+")"),
+				l.Trusted))
 		}
 		said[l.Trust] = true
 	}
@@ -129,16 +133,25 @@ func (t Table) printBelow(w io.Writer) {
 			rows += fmt.Sprintf("; the others are repeated: the task is of %d", t.Rows)
 		}
 	}
-	note(w, t.heading(), fmt.Sprintf("%smean of %d runs; one more would fall within ±, 19 times of 20. The best constant has %.4g", t.whatever(), t.Seeds, t.Constant))
-	note(w, "behind", fmt.Sprintf("useless: no better than the best constant; else points (%s) behind the best line that protects what the task promises, ± two standard errors, of paired runs. "+
-		"Recommended is, of the lines that are at most %.1f behind, the least trust, then the fewest rounds", t.Points, tolerance))
+	note(w, t.heading(),
+		fmt.Sprintf("%smean of %d runs; one more would fall within ±, 19 times of 20. The best constant has %.4g",
+			t.whatever(), t.Seeds, t.Constant))
+	note(w, "behind",
+		fmt.Sprintf(
+			"useless: no better than the best constant; else points (%s) behind the best line that protects what the task promises, ± two standard errors, of paired runs. "+
+				"Recommended is, of the lines that are at most %.1f behind, the least trust, then the fewest rounds", t.Points,
+			tolerance))
 	note(w, "rows", rows)
 	if fewest := t.fewest(); float64(fewest) < enough*float64(t.Rows) {
-		note(w, "~", fmt.Sprintf("a run took %d of the %d rows, or more, with noise of the size that is planned for all; with all it would learn more", fewest, t.Rows))
+		note(w, "~",
+			fmt.Sprintf(
+				"a run took %d of the %d rows, or more, with noise of the size that is planned for all; with all it would learn more", fewest, t.Rows))
 	}
-	note(w, "noise", "standard deviation of one coordinate of the first mean gradient, in units of the clip norm; bytes: of all reports of one who answers most")
+	note(w, "noise",
+		"standard deviation of one coordinate of the first mean gradient, in units of the clip norm; bytes: of all reports of one who answers most")
 	if slices.ContainsFunc(t.Lines, func(l Line) bool { return l.OnRecords }) {
-		note(w, "risk proved", "on rows: of the mean loss of those that take part; the others are of the population that rows are drawn from")
+		note(w, "risk proved",
+			"on rows: of the mean loss of those that take part; the others are of the population that rows are drawn from")
 	}
 	if slices.ContainsFunc(t.Lines, func(l Line) bool { return l.mark() == "?" }) {
 		note(w, "?", "predicted better than the best constant by less than the seeds vary: it may learn nothing")

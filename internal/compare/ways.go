@@ -18,7 +18,8 @@ import (
 const place = "one place"
 
 // trusts are from the least trust to the most. A line's rank is its position here.
-var trusts = []string{accounting.Local.String(), accounting.ShufflePan.String(), accounting.Pan.String(), accounting.Shuffle.String(), place}
+var trusts = []string{accounting.Local.String(), accounting.ShufflePan.String(), accounting.Pan.String(),
+	accounting.Shuffle.String(), place}
 
 // A way is one way to run a task, before a method is chosen.
 type way struct {
@@ -66,7 +67,8 @@ func (w *way) gather(base *task.Spec) {
 		return
 	}
 	if base.Silo.Count > 1 {
-		w.sets = append(w.sets, "silo.count=1", fmt.Sprintf("silo.units=%d", base.Silo.Count*base.Silo.Units), "silo.reports=1")
+		w.sets = append(w.sets, "silo.count=1", fmt.Sprintf("silo.units=%d", base.Silo.Count*base.Silo.Units),
+			"silo.reports=1")
 	}
 }
 
@@ -84,7 +86,8 @@ func (w way) with(base *task.Spec, method string) []string {
 
 // resets lists keys that a task sets for its own way and another way may refuse, with the values that leave
 // them to the planner.
-var resets = map[string]string{"privacy.honest_fraction": "1", "privacy.coin": "fair", "privacy.profile": "numeric", "schedule.cohort": "0",
+var resets = map[string]string{"privacy.honest_fraction": "1", "privacy.coin": "fair", "privacy.profile": "numeric",
+	"schedule.cohort":       "0",
 	"schedule.first_cohort": "0", "schedule.minimum_cohort": "0", "schedule.rounds.max": "0", "silo.least": "0"}
 
 // load reads the task as a way has it. It returns the first refusal that no reset helps.
@@ -125,7 +128,8 @@ func (c Config) plan(base *task.Spec) (out []*line, leftOut []string) {
 		for _, method := range append([]string{schedule.Practical}, schedule.Names()...) {
 			m, proved := schedule.Of(method)
 			if proved && (m.Envelope && smooth || m.Interactive && !w.many || w.events) {
-				continue // the bound without the envelope is the same; it is a line of many passes; one method tells what events are
+				// the bound without the envelope is the same; it is a line of many passes; one method tells what events are
+				continue
 			}
 			one, err := c.line(base, w, method)
 			if err != nil {
@@ -137,7 +141,8 @@ func (c Config) plan(base *task.Spec) (out []*line, leftOut []string) {
 				}
 				continue
 			}
-			if again := manifest.RoundsPerUser(one.job.Plan) > 1; again == w.many { // else it is the line of the other number of passes
+			if again := manifest.RoundsPerUser(one.job.Plan) > 1; again == w.many {
+				// else it is the line of the other number of passes
 				out = append(out, one)
 			}
 		}
@@ -206,10 +211,12 @@ func (r *reasons) all() (out []string) {
 // told lists what is not shown, and what to add to see it.
 func (r *reasons) told(base *task.Spec) (out []string) {
 	if base.Silo == nil {
-		out = append(out, "organisations that hold many rows each: a section silo (count, units) says how many there are, and of how many rows")
+		out = append(out,
+			"organisations that hold many rows each: a section silo (count, units) says how many there are, and of how many rows")
 	}
 	if !base.ByUser() {
-		out = append(out, "all rows of a person protected together: privacy.unit user, and a section user (column, items) that says whose a row is")
+		out = append(out,
+			"all rows of a person protected together: privacy.unit user, and a section user (column, items) that says whose a row is")
 	}
 	return append(out, r.all()...)
 }

@@ -69,7 +69,8 @@ func (b *Board) stages(answers ...Answer) {
 	s := &b.stage
 	var best *obs.StageStatus
 	for i := range answers {
-		if a := &answers[i].Status; answers[i].Silence == "" && (best == nil || a.Works && !best.Works || a.Works && a.Cohort > best.Cohort) {
+		if a := &answers[i].Status; answers[i].Silence == "" && (best == nil || a.Works && !best.Works || a.Works &&
+			a.Cohort > best.Cohort) {
 			best = a
 		}
 	}

@@ -24,8 +24,8 @@ type Config struct {
 	Record string
 }
 
-// A Model is a released model. Spread has about the standard deviation of each feature, in the units of the data, as the
-// first cohorts released it; nil where the plan releases none.
+// A Model is a released model. Spread has about the standard deviation of each feature, in the units of the data, as
+// the first cohorts released it; nil where the plan releases none.
 type Model struct {
 	model.Snapshot
 	Spread []float64
@@ -35,15 +35,17 @@ type Model struct {
 type Task struct {
 	wording.Kind                 // of its plan
 	Name, Loss, Algorithm, Trust string
-	Start                        string        // what the model that learning began with adds, in sentences; empty: there is none
-	Assuming                     string        // what its epsilon rests on: a clause to write after it, or nothing
-	NoiseKnown                   bool          // it follows from a seed: the page promises nothing
-	Parameters                   int           // length of the model's vector
-	Classes                      int           // of the labels; 0: numbers
-	LabelUnit                    float64       // of squared loss: what 1 of a label as the loss sees it is in the units of the data; 0: another loss
-	Unscored                     bool          // reports have no scores: nothing is known of how good the model is
-	Users                        uint64        // planned, as Counted counts
-	Deadline                     time.Duration // after which a round's minimum is enough; 0: never
+	// what the model that learning began with adds, in sentences; empty: there is none
+	Start      string
+	Assuming   string // what its epsilon rests on: a clause to write after it, or nothing
+	NoiseKnown bool   // it follows from a seed: the page promises nothing
+	Parameters int    // length of the model's vector
+	Classes    int    // of the labels; 0: numbers
+	// of squared loss: what 1 of a label as the loss sees it is in the units of the data; 0: another loss
+	LabelUnit float64
+	Unscored  bool          // reports have no scores: nothing is known of how good the model is
+	Users     uint64        // planned, as Counted counts
+	Deadline  time.Duration // after which a round's minimum is enough; 0: never
 	// Needs returns how many reporters, as Counted counts them, the plan's rounds need after so many steps. Nil for a
 	// task without end.
 	Needs    func(steps uint64) uint64
@@ -207,7 +209,8 @@ func (b *Board) Applied(a service.Applied) {
 		refused += n
 	}
 	b.totals[stage.Accepted.String()] += a.BatchUsers
-	b.rates.add(ratePoint{until: now, seconds: a.Took.Seconds(), accepted: float64(a.BatchUsers), refused: float64(refused)})
+	b.rates.add(ratePoint{until: now, seconds: a.Took.Seconds(), accepted: float64(a.BatchUsers),
+		refused: float64(refused)})
 }
 
 // Trouble implements service.Observer.

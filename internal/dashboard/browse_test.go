@@ -26,7 +26,8 @@ import (
 
 func scheme(dark bool) step {
 	value := map[bool]string{true: "dark", false: "light"}[dark]
-	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}})
+	return command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: value}}})
 }
 
 func learning(w *scene) {
@@ -52,7 +53,9 @@ func TestBrowser(t *testing.T) {
 	b := startBrowser(t)
 	axe, err := os.ReadFile(filepath.Join("testdata", "axe", "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
-		fmt.Printf("NOT RUN: %s: axe on the live page: `npm ci --ignore-scripts` in internal/dashboard/testdata/axe installs it\n", t.Name())
+		fmt.Printf(
+			"NOT RUN: %s: axe on the live page: `npm ci --ignore-scripts` in internal/dashboard/testdata/axe installs it\n",
+			t.Name())
 	}
 
 	b.test(t, "follows what happens", learning, func(v *tab) {
@@ -67,7 +70,8 @@ func TestBrowser(t *testing.T) {
 		if title := eval[string](v, `document.title`); title != "Round 26 of 40 · income · panlearn" {
 			t.Errorf("the title is %q", title)
 		}
-		if now := eval[string](v, `[window.loaded, document.activeElement.id, document.getElementById("d-latency").open].join()`); now != "once,s-latency,true" {
+		if now := eval[string](v,
+			`[window.loaded, document.activeElement.id, document.getElementById("d-latency").open].join()`); now != "once,s-latency,true" {
 			t.Errorf("after an update: loaded, focused, open: %s", now)
 		}
 	})
@@ -88,7 +92,8 @@ func TestBrowser(t *testing.T) {
 			v.shows("verdict", c.shows)
 			v.shows("verdict", s.section)
 			trouble := s.level == warn || s.level == Wrong
-			v.until(fmt.Sprintf(`(getComputedStyle(document.querySelector(".state")).borderLeftWidth === "6px") === %t`, trouble))
+			v.until(fmt.Sprintf(`(getComputedStyle(document.querySelector(".state")).borderLeftWidth === "6px") === %t`,
+				trouble))
 			if title := eval[string](v, `document.title`); strings.Contains(title, levelWords[s.level]) != trouble {
 				t.Errorf("the title says %q, the level is %s", title, s.level)
 			}
@@ -110,7 +115,8 @@ func TestBrowser(t *testing.T) {
 		v.until(at + `.getAttribute("aria-valuetext").startsWith("Round 23: recent rounds 8")`)
 		v.do(chromedp.KeyEvent(kb.Home))
 		v.until(at + `.getAttribute("aria-valuetext").startsWith("Round 1: ")`)
-		v.until(`document.getElementById("o-accuracy").innerText.startsWith("Round 1: ") && document.querySelector("#c-accuracy .cursor line").getAttribute("x1") === "46"`)
+		v.until(
+			`document.getElementById("o-accuracy").innerText.startsWith("Round 1: ") && document.querySelector("#c-accuracy .cursor line").getAttribute("x1") === "46"`)
 		v.commit(time.Second)
 		v.announce()
 		v.shows("tiles", "25\nof 40 planned")
@@ -121,7 +127,8 @@ func TestBrowser(t *testing.T) {
 		v.do(chromedp.KeyEvent(kb.Tab)) // away
 		v.until(at + `.getAttribute("aria-valuetext").startsWith("Round 25: ")`)
 		v.do(script(`document.getElementById("c-norm").scrollIntoView()`))
-		box := eval[[]float64](v, `(() => { const b = document.getElementById("c-norm").getBoundingClientRect(); return [b.left + b.width * 46 / 440, b.top + 40]; })()`)
+		box := eval[[]float64](v,
+			`(() => { const b = document.getElementById("c-norm").getBoundingClientRect(); return [b.left + b.width * 46 / 440, b.top + 40]; })()`)
 		v.do(command(input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: "mouseMoved", X: box[0], Y: box[1]}))
 		v.shows("o-norm", "Round 1: norm 0.161")
 		v.commit(time.Second)
@@ -133,7 +140,8 @@ func TestBrowser(t *testing.T) {
 		v.live()
 		v.do(script(`window.loaded = "once"`), click("#by-users"))
 		v.shows("latency", "users counted")
-		v.until(`document.getElementById("by-users").getAttribute("aria-current") === "true" && !document.getElementById("by-rounds").hasAttribute("aria-current")`)
+		v.until(
+			`document.getElementById("by-users").getAttribute("aria-current") === "true" && !document.getElementById("by-rounds").hasAttribute("aria-current")`)
 		v.do(click("#by-time"))
 		v.shows("latency", "seconds before the last round")
 		if !eval[bool](v, `window.loaded === "once"`) {
@@ -161,7 +169,8 @@ func TestBrowser(t *testing.T) {
 		const light, dark = "rgb(244, 246, 245)", "rgb(16, 23, 26)"
 		check := func(when, want, pressed string) { // styles and the switch follow an event, some time after it
 			t.Helper()
-			v.until(fmt.Sprintf(`/* %s */ %s === %q && document.getElementById("theme").getAttribute("aria-pressed") === %q`, when, ground, want, pressed))
+			v.until(fmt.Sprintf(`/* %s */ %s === %q && document.getElementById("theme").getAttribute("aria-pressed") === %q`,
+				when, ground, want, pressed))
 		}
 		check("as the system has it", dark, "true")
 		v.do(scheme(false))
@@ -216,8 +225,10 @@ func TestBrowser(t *testing.T) {
 			}
 			seen = append(seen, at)
 		}
-		want := []string{"#main", "pause", "theme", "by-rounds", "by-users", "by-time", "c-accuracy", "s-accuracy", "c-loss", "s-loss", "c-gradient", "s-gradient",
-			"c-reports", "s-reports", "c-latency", "s-latency", "c-norm", "s-norm", "model.json", "model.onnx", "model.npz", "metrics", "v1/status",
+		want := []string{"#main", "pause", "theme", "by-rounds", "by-users", "by-time", "c-accuracy", "s-accuracy", "c-loss",
+			"s-loss", "c-gradient", "s-gradient",
+			"c-reports", "s-reports", "c-latency", "s-latency", "c-norm", "s-norm", "model.json", "model.onnx", "model.npz",
+			"metrics", "v1/status",
 			"v1/ledger", "v1/snapshot"}
 		if !slices.Equal(seen, want) {
 			t.Errorf("the tab key goes to %v, want %v", seen, want)
@@ -290,7 +301,8 @@ func (b browser) pictures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join("..", "..", "docs", "pictures", "page-"+name+".png"), small(t, shot), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join("..", "..", "docs", "pictures", "page-"+name+".png"), small(t, shot),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 		}, scheme(dark))

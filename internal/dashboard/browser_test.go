@@ -29,7 +29,8 @@ type browser struct{ context.Context }
 func startBrowser(t *testing.T) browser {
 	t.Helper()
 	path := ""
-	for _, name := range []string{os.Getenv("PANLEARN_CHROMIUM"), "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
+	for _, name := range []string{os.Getenv("PANLEARN_CHROMIUM"), "chromium-headless-shell", "chromium",
+		"chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); name != "" && err == nil {
 			path = found
 			break
@@ -133,7 +134,8 @@ func (b browser) test(t *testing.T, name string, play func(*scene), f func(*tab)
 		if err := chromedp.Listen(ctx, v.collect); err != nil {
 			t.Fatal(err)
 		}
-		v.do(command(runtime.Enable, cdp.Empty{}), command(log.Enable, cdp.Empty{}), command(network.Enable, network.EnableParams{}),
+		v.do(command(runtime.Enable, cdp.Empty{}), command(log.Enable, cdp.Empty{}), command(network.Enable,
+			network.EnableParams{}),
 			chromedp.EmulateViewport(1200, 900))
 		v.do(before...)
 		v.do(chromedp.Navigate("http://" + v.server.address))

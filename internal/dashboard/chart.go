@@ -13,8 +13,8 @@ const (
 	plotTop, plotBottom = 16.0, 138.0
 )
 
-// A Chart is a figure of lines over one axis, with its text alternative. Its template draws it as SVG, of which the style
-// sheet sets all colours.
+// A Chart is a figure of lines over one axis, with its text alternative. Its template draws it as SVG, of which the
+// style sheet sets all colours.
 type Chart struct {
 	ID, Title string
 	Note      string // below the title

@@ -42,13 +42,16 @@ func TestOneSlowRound(t *testing.T) {
 	if !slices.Equal(before.Y, after.Y) {
 		t.Errorf("the axis was %v and became %v", before.Y, after.Y)
 	}
-	if before.Cut != "" || !strings.Contains(after.Cut, "1 above the axis") || !strings.Contains(after.Cut, "3 h 0 min at most") {
+	if before.Cut != "" || !strings.Contains(after.Cut, "1 above the axis") ||
+		!strings.Contains(after.Cut, "3 h 0 min at most") {
 		t.Errorf("%q, then %q", before.Cut, after.Cut)
 	}
-	if !slices.ContainsFunc(after.Signs, func(m Mark) bool { return m.Kind == "over" }) || !strings.Contains(after.Newest, "took 3 h 0 min") {
+	if !slices.ContainsFunc(after.Signs, func(m Mark) bool { return m.Kind == "over" }) ||
+		!strings.Contains(after.Newest, "took 3 h 0 min") {
 		t.Errorf("%+v, %q", after.Signs, after.Newest)
 	}
-	for name, values := range map[string][]float64{"alike": {5, 5, 5}, "growing": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, "one": {7}, "zeros": {0, 0}, "NaN": {math.NaN(), 3}} {
+	for name, values := range map[string][]float64{"alike": {5, 5, 5}, "growing": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
+		"one": {7}, "zeros": {0, 0}, "NaN": {math.NaN(), 3}} {
 		if _, high, _ := spread(values); most(values) != high {
 			t.Errorf("%s: the axis ends at %v, the values at %v", name, most(values), high)
 		}
@@ -60,7 +63,8 @@ func TestOneSlowRound(t *testing.T) {
 
 // TestWideBandsFlattenNothing: the band of a first round may be all of the scale.
 func TestWideBandsFlattenNothing(t *testing.T) {
-	p := plot{curves: []curve{{y: []float64{0.5, 0.8, 0.82, 0.83}, low: []float64{0, 0.78, 0.8, 0.81}, high: []float64{1, 0.82, 0.84, 0.85}}}}
+	p := plot{curves: []curve{{y: []float64{0.5, 0.8, 0.82, 0.83}, low: []float64{0, 0.78, 0.8, 0.81},
+		high: []float64{1, 0.82, 0.84, 0.85}}}}
 	if low, high, ok := p.extent(); !ok || low < 0.45 || high > 0.88 {
 		t.Errorf("from %v to %v", low, high)
 	}
@@ -70,9 +74,11 @@ func TestWideBandsFlattenNothing(t *testing.T) {
 func TestAxes(t *testing.T) {
 	w := newScene()
 	w.learn(12)
-	for by, want := range map[By]string{byRounds: "round", byUsers: "users counted", byTime: "seconds before the last round"} {
+	for by, want := range map[By]string{byRounds: "round", byUsers: "users counted",
+		byTime: "seconds before the last round"} {
 		c := w.chartOf(t, "norm", by)
-		if c.AxisX != want || strings.Count(c.Points, "\n") != 11 || !strings.HasPrefix(c.Points, "1 46 ") || !strings.Contains(c.Points, "\n12 428 ") {
+		if c.AxisX != want || strings.Count(c.Points, "\n") != 11 || !strings.HasPrefix(c.Points, "1 46 ") ||
+			!strings.Contains(c.Points, "\n12 428 ") {
 			t.Errorf("%s: %q, %s", by, c.AxisX, c.Points)
 		}
 	}
@@ -85,10 +91,12 @@ func TestAxes(t *testing.T) {
 		}
 	}
 	d := w.document(t)
-	if links := d.all(func(n *html.Node) bool { return attribute(n, "aria-current") == "true" }); len(links) != 1 || attribute(links[0], "href") != "?by=rounds" {
+	if links := d.all(func(n *html.Node) bool { return attribute(n, "aria-current") == "true" }); len(links) != 1 ||
+		attribute(links[0], "href") != "?by=rounds" {
 		t.Errorf("%d axes are marked", len(links))
 	}
-	if page := get(t, w.handler(t, Options{}), "/?by=users").Body.String(); !strings.Contains(page, `href="?by=users" aria-current="true"`) || !strings.Contains(page, "users counted</span>") {
+	if page := get(t, w.handler(t, Options{}), "/?by=users").Body.String(); !strings.Contains(page,
+		`href="?by=users" aria-current="true"`) || !strings.Contains(page, "users counted</span>") {
 		t.Error("without scripts the axis is not to be had")
 	}
 }
@@ -106,15 +114,16 @@ func TestMarks(t *testing.T) {
 	if kinds["restart"] != 1 || kinds["reopened"] != 1 || kinds["void"] != 1 || kinds["over"] != 1 || len(c.Signs) != 4 {
 		t.Errorf("%v, %d signs", kinds, len(c.Signs))
 	}
-	for _, want := range []string{"Before it a round was void.", "Before it the learner was started again, attempts were opened again 2 times."} {
+	for _, want := range []string{"Before it a round was void.",
+		"Before it the learner was started again, attempts were opened again 2 times."} {
 		if !strings.Contains(c.Points, want) {
 			t.Errorf("no point says %q", want)
 		}
 	}
 }
 
-// TestAlarmsAreMarked: a stream without an end has a curve of its surprise, with the line of the alarm; rounds that raised it are marked
-// on every curve, and neither mark nor peak is lost when points are merged.
+// TestAlarmsAreMarked: a stream without an end has a curve of its surprise, with the line of the alarm; rounds that
+// raised it are marked on every curve, and neither mark nor peak is lost when points are merged.
 func TestAlarmsAreMarked(t *testing.T) {
 	w := newScene()
 	w.learn(8)
@@ -130,7 +139,8 @@ func TestAlarmsAreMarked(t *testing.T) {
 	}
 	for _, id := range []string{"surprise", "gradient"} {
 		c := w.chartOf(t, id, byRounds)
-		if n := len(strings.Split(c.Points, "the stream changed")) - 1; n != 1 || !slices.ContainsFunc(c.Marks, func(m Mark) bool { return m.Kind == "alarm" }) {
+		if n := len(strings.Split(c.Points, "the stream changed")) - 1; n != 1 ||
+			!slices.ContainsFunc(c.Marks, func(m Mark) bool { return m.Kind == "alarm" }) {
 			t.Errorf("%s: %d points say so, marks %+v", id, n, c.Marks)
 		}
 		if want := "remembers about 4,000 users, and its loss is expected to be about 0.02 above that of the best model. The next round asks 500, and closes with " +
@@ -149,11 +159,15 @@ func TestCSV(t *testing.T) {
 	eventful(w)
 	h := w.handler(t, Options{})
 	for id, want := range map[string][]string{
-		"accuracy": {"recent_rounds", "recent_rounds_low", "recent_rounds_high", "the_majority_class", "all_rounds", "all_rounds_low", "all_rounds_high"},
-		"loss":     {"recent_rounds", "recent_rounds_low", "recent_rounds_high", "all_rounds", "all_rounds_low", "all_rounds_high"},
-		"gradient": {"gradient_with_its_noise", "noise_alone", "ratio"}, "latency": {"took", "slowest"}, "norm": {"norm"}, "reports": {"accepted", "refused"}} {
+		"accuracy": {"recent_rounds", "recent_rounds_low", "recent_rounds_high", "the_majority_class", "all_rounds",
+			"all_rounds_low", "all_rounds_high"},
+		"loss": {"recent_rounds", "recent_rounds_low", "recent_rounds_high", "all_rounds", "all_rounds_low",
+			"all_rounds_high"},
+		"gradient": {"gradient_with_its_noise", "noise_alone", "ratio"}, "latency": {"took", "slowest"}, "norm": {"norm"},
+		"reports": {"accepted", "refused"}} {
 		r := get(t, h, "/charts/"+id+".csv")
-		if r.Header().Get("Content-Disposition") != `attachment; filename="income-`+id+`.csv"` || !strings.HasPrefix(r.Header().Get("Content-Type"), "text/csv") {
+		if r.Header().Get("Content-Disposition") != `attachment; filename="income-`+id+`.csv"` ||
+			!strings.HasPrefix(r.Header().Get("Content-Type"), "text/csv") {
 			t.Errorf("%s: %v", id, r.Header())
 		}
 		rows, err := csv.NewReader(r.Body).ReadAll()
@@ -176,7 +190,8 @@ func TestCSV(t *testing.T) {
 		}
 	}
 	rows, err := csv.NewReader(get(t, h, "/charts/latency.csv").Body).ReadAll()
-	if err != nil || rows[9][0] != "9" || rows[9][1] != "4500" || rows[9][7] != "2400" || rows[9][5] != "1" || rows[10][3] != "1" || rows[10][4] != "2" {
+	if err != nil || rows[9][0] != "9" || rows[9][1] != "4500" || rows[9][7] != "2400" || rows[9][5] != "1" ||
+		rows[10][3] != "1" || rows[10][4] != "2" {
 		t.Errorf("%v, %v, %v", rows[9], rows[10], err)
 	}
 }
@@ -192,7 +207,8 @@ func TestModelIsToBeHad(t *testing.T) {
 	for _, ended := range []bool{false, true} {
 		for file, begins := range map[string]string{"model.json": "{", "model.npz": "PK"} {
 			r := get(t, h, "/"+file)
-			if r.Code != http.StatusOK || !strings.HasPrefix(r.Body.String(), begins) || r.Header().Get("Content-Disposition") != `attachment; filename="income-`+file+`"` {
+			if r.Code != http.StatusOK || !strings.HasPrefix(r.Body.String(), begins) ||
+				r.Header().Get("Content-Disposition") != `attachment; filename="income-`+file+`"` {
 				t.Errorf("%s, ended %t: %d, %v, %.20q", file, ended, r.Code, r.Header(), r.Body)
 			}
 		}
@@ -222,7 +238,8 @@ func TestTimeLeft(t *testing.T) {
 	}
 	w := newScene()
 	w.learn(fewest - 1)
-	says(w, "Time left not known yet the pace of 3 rounds tells Users still needed 19,000 1,000 counted, of 20,000 planned")
+	says(w,
+		"Time left not known yet the pace of 3 rounds tells Users still needed 19,000 1,000 counted, of 20,000 planned")
 	w.learn(1)
 	says(w, "Time left about 3 min at the pace of the last 3 rounds")
 	w.pass(time.Hour)
@@ -239,14 +256,16 @@ func TestTimeLeft(t *testing.T) {
 	p := endless.progress()
 	p.Rounds = 0
 	endless.Resumed(p)
-	if got := tiles(endless); strings.Contains(got, "Time left") || strings.Contains(got, "needed") || !strings.Contains(got, "of a task without end") {
+	if got := tiles(endless); strings.Contains(got, "Time left") || strings.Contains(got, "needed") ||
+		!strings.Contains(got, "of a task without end") {
 		t.Errorf("a task without end: %q", got)
 	}
 	growing := newScene() // the cohorts that are left are twice as large
 	growing.config.Task.Needs = func(steps uint64) uint64 { return 1000 * (40 - steps) }
 	growing.learn(10)
 	says(growing, "Time left about 5 to 6 min")
-	for want, d := range map[string][2]time.Duration{"1 s": {0, time.Millisecond}, "40 to 80 s": {40 * time.Second, 80 * time.Second}, "2 min": {100 * time.Second, 130 * time.Second},
+	for want, d := range map[string][2]time.Duration{"1 s": {0, time.Millisecond}, "40 to 80 s": {40 * time.Second,
+		80 * time.Second}, "2 min": {100 * time.Second, 130 * time.Second},
 		"12 to 30 h": {12 * time.Hour, 30 * time.Hour}, "3 to 120 days": {72 * time.Hour, 123 * 24 * time.Hour}} {
 		if got := span(d[0], d[1]); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)
@@ -261,7 +280,8 @@ func TestNothingIsSpentBeforeAnybodyCame(t *testing.T) {
 	p.EpsilonSpent = 0.987
 	w.Resumed(p)
 	d := w.document(t)
-	d.says("privacy", "Spent nothing: nobody has been counted yet", "Planned epsilon at most 0.987, delta 1e-06, of a budget of 1")
+	d.says("privacy", "Spent nothing: nobody has been counted yet",
+		"Planned epsilon at most 0.987, delta 1e-06, of a budget of 1")
 	p.Round, p.Users = 1, 0 // void, and charged
 	w.Resumed(p)
 	w.document(t).says("privacy", "Spent epsilon at most 0.987, delta 1e-06, by the event that is charged most")
@@ -273,15 +293,20 @@ func TestStageRows(t *testing.T) {
 	w.learn(3)
 	works, idle := w.stage, obs.StageStatus{Task: "income", Failures: 3, Trouble: strings.Repeat("the lease record ", 20)}
 	works.Queue, works.Redelivered, works.Strange = obs.Queue{Messages: 1, Bytes: 2048}, 12, 3
-	w.stages(Answer{Name: "a:9091", Status: works}, Answer{Name: "b:9091", Status: idle}, Answer{Name: "c:9091", Silence: notAStage})
+	w.stages(Answer{Name: "a:9091", Status: works}, Answer{Name: "b:9091", Status: idle}, Answer{Name: "c:9091",
+		Silence: notAStage})
 	d := w.document(t)
-	d.says("peers", "Stage a:9091 works on round 4, attempt 1; waiting for it: 1 report, 2 KiB; 12 reports came again, and count once; 3 reports came for no open attempt",
-		"Stage b:9091 stands by, and the broker fails it 3 calls failed in a row; the lease record", "…", "Stage c:9091 silent: what answers is not a shuffle stage")
-	if rows := d.all(func(n *html.Node) bool { return n.Data == "dt" && n.Parent.Parent == d.byID("peers") }); len(rows) != 4 {
+	d.says("peers",
+		"Stage a:9091 works on round 4, attempt 1; waiting for it: 1 report, 2 KiB; 12 reports came again, and count once; 3 reports came for no open attempt",
+		"Stage b:9091 stands by, and the broker fails it 3 calls failed in a row; the lease record", "…",
+		"Stage c:9091 silent: what answers is not a shuffle stage")
+	if rows := d.all(func(n *html.Node) bool { return n.Data == "dt" && n.Parent.Parent == d.byID("peers") }); len(
+		rows) != 4 {
 		t.Errorf("%d rows", len(rows))
 	}
 	w.Lost("panlearn.income.round.4")
-	w.document(t).says("peers", "Broker connected had lost 1 record of this task, seen 12:00:15 UTC: how-to/runbook.md, “The broker lost records”")
+	w.document(t).says("peers",
+		"Broker connected had lost 1 record of this task, seen 12:00:15 UTC: how-to/runbook.md, “The broker lost records”")
 	if got := text(d.byID("peers")); strings.Contains(got, strings.Repeat("the lease record ", 15)) {
 		t.Error("a cause without end")
 	}

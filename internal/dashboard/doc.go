@@ -1,8 +1,9 @@
 // Package dashboard is the live page of `learner run --http` and `learner quickstart --http`.
 //
-// A Board collects what a learner's observers say; every method of it but Save takes a lock for a moment and does nothing slow, so
-// that no reader of the page can hold the learner up. Handler serves the page: complete HTML at /, and at /events what has
-// changed of it, as server-sent events. Both come from the same templates, so the page says the same without JavaScript.
+// A Board collects what a learner's observers say; every method of it but Save takes a lock for a moment and does
+// nothing slow, so that no reader of the page can hold the learner up. Handler serves the page: complete HTML at /, and
+// at /events what has changed of it, as server-sent events. Both come from the same templates, so the page says the
+// same without JavaScript.
 //
 // What it shows is public: rounds, counts, noise, epsilon as an upper bound, and the released model. It keeps a bounded
 // history, which Config.Record keeps over a restart. It fetches nothing from elsewhere.

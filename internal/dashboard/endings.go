@@ -27,13 +27,16 @@ func (st *state) ended() Verdict {
 	case Refused:
 		r := st.stopped.Refused
 		if r.Round <= 1 {
-			return Verdict{Level: Wrong, Title: "The privacy budget refuses the first round: nothing was announced.", Section: sectionBudget,
-				Detail: fmt.Sprintf("The round would cost epsilon %s, and the budget is %g.", upper(r.Total), r.Budget),
-				Do:     "Give the task a budget that its plan fits: learner plan says what it costs."}
+			return Verdict{Level: Wrong, Title: "The privacy budget refuses the first round: nothing was announced.",
+				Section: sectionBudget,
+				Detail:  fmt.Sprintf("The round would cost epsilon %s, and the budget is %g.", upper(r.Total), r.Budget),
+				Do:      "Give the task a budget that its plan fits: learner plan says what it costs."}
 		}
-		return Verdict{Level: warn, Title: fmt.Sprintf("The privacy budget refused round %d: the task has ended.", r.Round), Section: sectionBudget,
-			Detail: fmt.Sprintf("Epsilon %s of %g is spent, and with the round it would be %s. The model stands.", upper(r.Spent), r.Budget, upper(r.Total)),
-			Do:     "More rounds would be another task, which adds up for who takes part in both. Take the model:", Take: true}
+		return Verdict{Level: warn, Title: fmt.Sprintf("The privacy budget refused round %d: the task has ended.", r.Round),
+			Section: sectionBudget,
+			Detail: fmt.Sprintf("Epsilon %s of %g is spent, and with the round it would be %s. The model stands.",
+				upper(r.Spent), r.Budget, upper(r.Total)),
+			Do: "More rounds would be another task, which adds up for who takes part in both. Take the model:", Take: true}
 	case Interrupted:
 		return Verdict{Level: Info, Title: "The learner was stopped.", Section: sectionKill,
 			Do: "The same command goes on where it stopped. Nothing is lost."}

@@ -17,8 +17,10 @@ func TestNumbersShowTheirError(t *testing.T) {
 		baseline *practical.Baseline
 		want     string
 	}{
-		{"squared", 500, &practical.Baseline{Loss: &loss}, "Root mean squared error 100 in the units of the label; recent rounds; between 0 and 200; the mean has about 300"},
-		{"squared, proved", 500, nil, "Root mean squared error 100 in the units of the label; recent rounds; between 0 and 200; that of the mean is not released"},
+		{"squared", 500, &practical.Baseline{Loss: &loss},
+			"Root mean squared error 100 in the units of the label; recent rounds; between 0 and 200; the mean has about 300"},
+		{"squared, proved", 500, nil,
+			"Root mean squared error 100 in the units of the label; recent rounds; between 0 and 200; that of the mean is not released"},
 		{"absolute", 0, nil, "Loss 0.02 recent rounds; between 0 and 0.08; that of the mean is not released"},
 	} {
 		w := newScene()

@@ -31,9 +31,10 @@ func (p *page) events(w http.ResponseWriter, r *http.Request) {
 	}
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := stream{page: p, by: byOf(r.FormValue("by")), w: w, flush: control.Flush, sent: map[string]string{}, extend: func() error {
-		return control.SetWriteDeadline(time.Now().Add(p.options.Patience))
-	}}
+	s := stream{page: p, by: byOf(r.FormValue("by")), w: w, flush: control.Flush, sent: map[string]string{},
+		extend: func() error {
+			return control.SetWriteDeadline(time.Now().Add(p.options.Patience))
+		}}
 	if s.write([]byte("retry: 2000\n\n")) != nil || s.update(r.Context()) != nil {
 		return
 	}

@@ -55,7 +55,8 @@ type served struct {
 
 func serving(t *testing.T, o Options, f func(*served)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &served{scene: newScene(), t: t, pipes: pipes{make(chan net.Conn), make(chan struct{})}, shown: make(chan struct{})}
+		s := &served{scene: newScene(), t: t, pipes: pipes{make(chan net.Conn), make(chan struct{})},
+			shown: make(chan struct{})}
 		s.Board.config.Now = time.Now
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -155,7 +156,8 @@ func TestEventsAreThePage(t *testing.T) {
 				t.Errorf("%s: the event says %q, the page %q", name, got, want)
 			}
 		}
-		if len(first.Parts) != len(parts) || first.Build != build() || !strings.HasPrefix(first.Title, "Round 1 of 40 · income") {
+		if len(first.Parts) != len(parts) || first.Build != build() ||
+			!strings.HasPrefix(first.Title, "Round 1 of 40 · income") {
 			t.Errorf("%d parts, build %q, title %q", len(first.Parts), first.Build, first.Title)
 		}
 		s.report(40)

@@ -70,12 +70,17 @@ func (st *state) figures(task Task, by By) []figure {
 					return math.NaN()
 				}))}}),
 		st.reports(),
-		st.roundFigure(Chart{ID: "latency", Title: "Round latency", Note: "From announcing a round to committing it; of rounds that were merged, the mean."},
-			by, plot{zero: true, cut: true, format: func(v float64) string { return lasted(time.Duration(v * float64(time.Second))) }, label: secondsTick, curves: []curve{
-				st.curve("took", func(p roundPoint) float64 { return p.Took.Seconds() / float64(p.Count) }),
-				apart(st.curve("slowest", func(p roundPoint) float64 { return p.Slowest.Seconds() }))}}),
-		st.roundFigure(Chart{ID: "norm", Title: "Model norm", Note: "Euclidean norm of the released model, as it is learned."},
-			by, plot{zero: true, format: number, label: tickLabel, curves: []curve{st.curve("norm", func(p roundPoint) float64 { return p.Model })}}))
+		st.roundFigure(Chart{ID: "latency", Title: "Round latency",
+			Note: "From announcing a round to committing it; of rounds that were merged, the mean."},
+			by, plot{zero: true, cut: true,
+				format: func(v float64) string { return lasted(time.Duration(v * float64(time.Second))) }, label: secondsTick,
+				curves: []curve{
+					st.curve("took", func(p roundPoint) float64 { return p.Took.Seconds() / float64(p.Count) }),
+					apart(st.curve("slowest", func(p roundPoint) float64 { return p.Slowest.Seconds() }))}}),
+		st.roundFigure(Chart{ID: "norm", Title: "Model norm",
+			Note: "Euclidean norm of the released model, as it is learned."},
+			by, plot{zero: true, format: number, label: tickLabel,
+				curves: []curve{st.curve("norm", func(p roundPoint) float64 { return p.Model })}}))
 }
 
 func apart(c curve) curve {
@@ -96,14 +101,16 @@ func (st *state) roundFigure(c Chart, by By, p plot) figure {
 	points := st.rounds.points
 	c.Empty = noRound
 	p.x, c.AxisX = abscissae(points, by, st.task.Kind)
-	f := figure{Chart: c, lead: [][]string{{"round", "users", "time", "restarts_before", "attempts_reopened_before", "void_rounds_before", "alarms"}}}
+	f := figure{Chart: c, lead: [][]string{{"round", "users", "time", "restarts_before", "attempts_reopened_before",
+		"void_rounds_before", "alarms"}}}
 	for _, r := range points {
 		p.keys = append(p.keys, float64(r.Round))
 		p.names = append(p.names, "Round "+count(r.Round))
 		p.more = append(p.more, fmt.Sprintf("%s, %s.", counted(r.Users, st.task.Counted()), clock(r.At, r.At)))
 		p.marks = append(p.marks, r.Marks)
 		n := func(n uint64) string { return strconv.FormatUint(n, 10) }
-		f.lead = append(f.lead, []string{n(r.Round), n(r.Users), r.At.UTC().Format(time.RFC3339), n(r.Marks.Restarts), n(r.Marks.Reopened), n(r.Marks.Void), n(r.Marks.Alarms)})
+		f.lead = append(f.lead, []string{n(r.Round), n(r.Users), r.At.UTC().Format(time.RFC3339), n(r.Marks.Restarts),
+			n(r.Marks.Reopened), n(r.Marks.Void), n(r.Marks.Alarms)})
 	}
 	f.plot = p
 	for _, k := range p.curves {
@@ -121,9 +128,11 @@ func abscissae(points []roundPoint, by By, kind wording.Kind) (xs []float64, nam
 	}
 	newest := points[len(points)-1].At
 	unit, ago := ago(newest.Sub(points[0].At))
-	name = map[By]string{byRounds: "round", byUsers: kind.Counted().Many + " counted", byTime: ago + " before the last round"}[by]
+	name = map[By]string{byRounds: "round", byUsers: kind.Counted().Many + " counted", byTime: ago +
+		" before the last round"}[by]
 	for _, p := range points {
-		xs = append(xs, map[By]float64{byRounds: float64(p.Round), byUsers: float64(p.Users), byTime: p.At.Sub(newest).Seconds() / unit.Seconds()}[by])
+		xs = append(xs, map[By]float64{byRounds: float64(p.Round), byUsers: float64(p.Users),
+			byTime: p.At.Sub(newest).Seconds() / unit.Seconds()}[by])
 	}
 	return xs, name
 }
@@ -166,7 +175,8 @@ func course(c curve, points []roundPoint, format func(float64) string) string {
 		last--
 	}
 	low, high, _ := spread(c.y)
-	return fmt.Sprintf("%s: %s at round %d, %s at round %d, between %s and %s. ", c.name, format(c.y[i]), points[i].Round, format(c.y[last]), points[last].Round,
+	return fmt.Sprintf("%s: %s at round %d, %s at round %d, between %s and %s. ", c.name, format(c.y[i]), points[i].Round,
+		format(c.y[last]), points[last].Round,
 		format(low), format(high))
 }
 
@@ -214,17 +224,22 @@ func (st *state) validation(task Task, by By) (out []figure) {
 	if v == nil {
 		return nil
 	}
-	about := fmt.Sprintf("on %s that the model has not learned from yet; recent rounds count most. Band: confidence %g.", task.Row().Many, v.Confidence)
+	about := fmt.Sprintf("on %s that the model has not learned from yet; recent rounds count most. Band: confidence %g.",
+		task.Row().Many, v.Confidence)
 	if v.Repeated {
-		about = fmt.Sprintf("on the same %s in all rounds of a phase, from which the model has learned. Band, about them alone: confidence %g.", task.theirRows(), v.Confidence)
+		about = fmt.Sprintf(
+			"on the same %s in all rounds of a phase, from which the model has learned. Band, about them alone: confidence %g.",
+			task.theirRows(), v.Confidence)
 	}
 	accuracy, loss := constants(st.progress.Baseline, task)
 	if v.Accuracy != nil {
 		out = append(out, st.scores(Chart{ID: "accuracy", Title: "Accuracy", Note: "Share of right predictions " + about}, by,
 			plot{format: percent, label: percentTick}, accuracy, func(p roundPoint) *score { return p.Accuracy }))
 	}
-	note := fmt.Sprintf("Mean loss, of one %s at most %s, %s %s", task.Row().One, number(v.LossBound), about, task.Expected.text())
-	return append(out, st.scores(Chart{ID: "loss", Title: "Loss", Note: note}, by, plot{format: number, label: tickLabel}, loss,
+	note := fmt.Sprintf("Mean loss, of one %s at most %s, %s %s", task.Row().One, number(v.LossBound), about,
+		task.Expected.text())
+	return append(out, st.scores(Chart{ID: "loss", Title: "Loss", Note: note}, by, plot{format: number, label: tickLabel},
+		loss,
 		func(p roundPoint) *score { return p.Loss }))
 }
 
@@ -243,8 +258,10 @@ func (st *state) surprise(by By) (figure, bool) {
 	}
 	alarm := curve{name: "alarm", y: slices.Repeat([]float64{method.Alarm}, len(st.rounds.points))}
 	t := *st.progress.Tracking
-	note := fmt.Sprintf("By how many deviations a round was farther from the model than expected. Above the line the stream has changed. The model remembers "+
-		"about %s, and its loss is expected to be about %s above that of the best model.", counted(uint64(t.Memory), st.task.Counted()), number(t.Error))
+	note := fmt.Sprintf(
+		"By how many deviations a round was farther from the model than expected. Above the line the stream has changed. The model remembers "+
+			"about %s, and its loss is expected to be about %s above that of the best model.", counted(uint64(t.Memory),
+			st.task.Counted()), number(t.Error))
 	if t.Cohort > 0 {
 		note += " " + strings.ToUpper(wording.NextRound(t)[:1]) + wording.NextRound(t)[1:] + "."
 	}
@@ -327,7 +344,9 @@ func (e *Expected) text() string {
 	case !e.Bounded:
 		return "The plan expects no figure: a practical plan has no bound."
 	case e.Risk >= e.Start:
-		return fmt.Sprintf("The plan bounds the expected loss over that of the best model by %s, which says nothing: the start has at most %s.", number(e.Risk), number(e.Start))
+		return fmt.Sprintf(
+			"The plan bounds the expected loss over that of the best model by %s, which says nothing: the start has at most %s.",
+			number(e.Risk), number(e.Start))
 	}
 	return fmt.Sprintf("The plan expects at most %s more than the best model has, at the end.", number(e.Risk))
 }

@@ -3,8 +3,8 @@ package dashboard
 // kept bounds a history. It is even, so that points merge in pairs.
 const kept = 240
 
-// A history keeps at most kept points of a sequence without end: when it is full, neighbours are merged, and from then on
-// twice as many entries make a point.
+// A history keeps at most kept points of a sequence without end: when it is full, neighbours are merged, and from then
+// on twice as many entries make a point.
 type history[T any] struct {
 	merge  func(older, newer T) T
 	points []T

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestHistoryIsBounded: however long a sequence is, its history is short, begins with its beginning, is in order and even, and
-// has lost nothing of a sum.
+// TestHistoryIsBounded: however long a sequence is, its history is short, begins with its beginning, is in order and
+// even, and has lost nothing of a sum.
 func TestHistoryIsBounded(t *testing.T) {
 	type span struct{ first, last, sum int }
 	rapid.Check(t, func(t *rapid.T) {

@@ -108,7 +108,8 @@ func (st *state) needed(task Task) (tile, bool) {
 	if p.Rounds == 0 || st.stopped != nil || task.Needs == nil {
 		return tile{}, false
 	}
-	t := tile{capital(task.Counted().Many) + " still needed", count(task.Needs(p.Steps)), fmt.Sprintf("%s counted, of %s planned", count(p.Users), count(task.Users))}
+	t := tile{capital(task.Counted().Many) + " still needed", count(task.Needs(p.Steps)),
+		fmt.Sprintf("%s counted, of %s planned", count(p.Users), count(task.Users))}
 	if task.Interactive {
 		t.Note += fmt.Sprintf("; in some phases the same %s answer each round", task.Reporter().Many)
 	}

@@ -21,7 +21,8 @@ import (
 var assets embed.FS
 
 // parts are the templates of what changes, each of which fills the element of the same id.
-var parts = []string{"verdict", "detail", "tiles", "cohort", "privacy", "validation", "gradient", "latency", "reports", "norm", "weights",
+var parts = []string{"verdict", "detail", "tiles", "cohort", "privacy", "validation", "gradient", "latency", "reports",
+	"norm", "weights",
 	"peers", "outcomes", "axes", "asof"}
 
 // policy lets the page use what it comes with, and nothing else: no inline script or style, no other origin, no frame.
@@ -60,7 +61,8 @@ type page struct {
 	model released
 }
 
-// Handler serves the page at / and its events at /events until done is closed; then every stream ends after one last look.
+// Handler serves the page at / and its events at /events until done is closed; then every stream ends after one last
+// look.
 func Handler(b *Board, done <-chan struct{}, o Options) http.Handler {
 	if o.Streams <= 0 {
 		o.Streams = 16
@@ -80,7 +82,8 @@ func Handler(b *Board, done <-chan struct{}, o Options) http.Handler {
 	mux.HandleFunc("GET /model.json", p.download("model.json", "application/json", model.Snapshot.JSON))
 	mux.HandleFunc("GET /model.onnx", p.download("model.onnx", "application/octet-stream", model.Snapshot.ONNX))
 	mux.HandleFunc("GET /model.npz", p.download("model.npz", "application/zip", model.Snapshot.NumPy))
-	for name, kind := range map[string]string{"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8",
+	for name, kind := range map[string]string{"page.css": "text/css; charset=utf-8",
+		"page.js":   "text/javascript; charset=utf-8",
 		"cursor.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		text, err := assets.ReadFile("assets/" + name)
 		if err != nil {

@@ -21,17 +21,25 @@ func TestPageWithoutScript(t *testing.T) {
 	w.pass(time.Second)
 	w.report(312)
 	d := w.document(t)
-	d.says("tiles", "Steps taken 12 of 40 planned", "Accuracy 78.9 % recent rounds; between 76.0 % and 81.7 %; the majority class has about 62.0 %", "Time left about 2 to 3 min at the pace of the last 12 rounds", "Users still needed 14,000 6,000 counted, of 20,000 planned", "Reports per second",
+	d.says("tiles", "Steps taken 12 of 40 planned",
+		"Accuracy 78.9 % recent rounds; between 76.0 % and 81.7 %; the majority class has about 62.0 %",
+		"Time left about 2 to 3 min at the pace of the last 12 rounds",
+		"Users still needed 14,000 6,000 counted, of 20,000 planned", "Reports per second",
 		"Last round took 5.8 s", "Signal to noise 2.07 noise alone is about 1; its level is 0.0188 in one coordinate")
 	d.says("cohort", "312 of 500 reports in round 13", "The mark is the minimum, 450.", "Attempt 1.")
-	d.says("privacy", "Spent epsilon at most 0.995, delta 1e-06", "Planned within the budget, epsilon 1", "trust shuffle", "if in every cohort all of the users planned for are honest", "replaced by any other")
-	d.says("weights", "Take it as JSON , ONNX or NumPy", "after round 12", "in the units of the data, 5 of 5, those of the largest effect: a weight times the declared scale of its feature.", "hours=40 1.25", "married −0.9")
+	d.says("privacy", "Spent epsilon at most 0.995, delta 1e-06", "Planned within the budget, epsilon 1", "trust shuffle",
+		"if in every cohort all of the users planned for are honest", "replaced by any other")
+	d.says("weights", "Take it as JSON , ONNX or NumPy", "after round 12",
+		"in the units of the data, 5 of 5, those of the largest effect: a weight times the declared scale of its feature.",
+		"hours=40 1.25", "married −0.9")
 	d.says("peers", "Broker connected", "Shuffle stage works on round 13, attempt 1")
 	d.says("outcomes", "accepted and counted accepted 6,312", "range 102")
 	if got := text(d.byID("outcomes")); strings.Contains(got, "wrong_round") {
 		t.Errorf("counters that say nothing: %s", got)
 	}
-	d.says("validation", "Accuracy", "Loss", "of one event at most 3.3", "confidence 0.95", "the majority class", "To compare with: that of the best constant is not released.", "The plan expects at most 0.31 more than the best model has")
+	d.says("validation", "Accuracy", "Loss", "of one event at most 3.3", "confidence 0.95", "the majority class",
+		"To compare with: that of the best constant is not released.",
+		"The plan expects at most 0.31 more than the best model has")
 	if tables := d.all(func(n *html.Node) bool { return n.Data == "table" }); len(tables) != 7 {
 		t.Errorf("%d tables, want one for each chart and one for the weights", len(tables))
 	}
@@ -114,10 +122,12 @@ func TestPageIsSound(t *testing.T) {
 		if (n.Data == "script" || n.Data == "style") && n.FirstChild != nil {
 			t.Errorf("an inline <%s>", n.Data)
 		}
-		if n.Data == "svg" && attribute(n, "aria-hidden") != "true" && (attribute(n, "role") != "img" || len(attribute(n, "aria-label")) < 60) {
+		if n.Data == "svg" && attribute(n, "aria-hidden") != "true" && (attribute(n, "role") != "img" ||
+			len(attribute(n, "aria-label")) < 60) {
 			t.Errorf("a drawing has no text: %v", n.Attr)
 		}
-		if n.Data == "table" && len(d.all(func(c *html.Node) bool { return c.Data == "th" && c.Parent.Parent.Parent == n })) == 0 {
+		if n.Data == "table" &&
+			len(d.all(func(c *html.Node) bool { return c.Data == "th" && c.Parent.Parent.Parent == n })) == 0 {
 			t.Error("a table has no headings")
 		}
 	}
@@ -156,7 +166,8 @@ func TestVerdictIsNotChatty(t *testing.T) {
 func TestHostileNames(t *testing.T) {
 	w := newScene()
 	const hostile = `"><script>alert(1)</script><b a='`
-	w.names[0], w.config.Task.Name, w.config.Task.Assuming, w.config.Task.Start = hostile, hostile, hostile, "Began with "+hostile
+	w.names[0], w.config.Task.Name, w.config.Task.Assuming, w.config.Task.Start = hostile, hostile, hostile, "Began with "+
+		hostile
 	w.learn(3)
 	d := w.document(t)
 	if n := len(d.all(func(n *html.Node) bool { return n.Data == "script" })); n != 2 {
@@ -183,7 +194,8 @@ func TestPageHasNoUserData(t *testing.T) {
 	w.Stage(w.stage)
 	w.document(t).says("outcomes", "other 3")
 	alone := newScene() // whose batches alone tell of reports
-	alone.Applied(service.Applied{Progress: w.progress(), BatchUsers: 4, Took: time.Second, Rejects: map[string]uint64{"Ada": 1}})
+	alone.Applied(service.Applied{Progress: w.progress(), BatchUsers: 4, Took: time.Second,
+		Rejects: map[string]uint64{"Ada": 1}})
 	alone.document(t).says("outcomes", "accepted 4", "other 1")
 }
 
@@ -191,7 +203,9 @@ func TestPageHasNoUserData(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	w := newScene()
 	h := w.handler(t, Options{})
-	for path, code := range map[string]int{"/": 200, "/page.css": 200, "/page.js": 200, "/cursor.js": 200, "/charts/latency.csv": 200, "/charts/loss": 404, "/charts/none.csv": 404, "/icon.svg": 200, "/missing": 404, "/assets/page.html": 404} {
+	for path, code := range map[string]int{"/": 200, "/page.css": 200, "/page.js": 200, "/cursor.js": 200,
+		"/charts/latency.csv": 200, "/charts/loss": 404, "/charts/none.csv": 404, "/icon.svg": 200, "/missing": 404,
+		"/assets/page.html": 404} {
 		r := get(t, h, path)
 		if r.Code != code {
 			t.Errorf("%s: %d, want %d", path, r.Code, code)
@@ -209,7 +223,8 @@ func TestHeaders(t *testing.T) {
 func strictly(t *testing.T, what string, h http.Header) {
 	t.Helper()
 	policy := h.Get("Content-Security-Policy")
-	for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"} {
+	for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'",
+		"base-uri 'none'", "form-action 'none'"} {
 		if !strings.Contains(policy, want) {
 			t.Errorf("%s: policy %q, want %q", what, policy, want)
 		}
@@ -217,7 +232,8 @@ func strictly(t *testing.T, what string, h http.Header) {
 	if regexp.MustCompile(`unsafe|\*|http|data:`).MatchString(policy) {
 		t.Errorf("%s: policy %q is loose", what, policy)
 	}
-	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Cache-Control": "no-store",
+	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+		"Cache-Control":   "no-store",
 		"Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"} {
 		if h.Get(name) != want {
 			t.Errorf("%s: %s: %q, want %q", what, name, h.Get(name), want)
@@ -236,7 +252,8 @@ func TestAssetsNameNoOtherOrigin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := regexp.MustCompile(`(?i)(https?:)?//[a-z][^\s"'>]*|@import|url\(`).FindString(strings.ReplaceAll(string(text), `xmlns="http://www.w3.org/2000/svg"`, "")); found != "" {
+		if found := regexp.MustCompile(`(?i)(https?:)?//[a-z][^\s"'>]*|@import|url\(`).FindString(
+			strings.ReplaceAll(string(text), `xmlns="http://www.w3.org/2000/svg"`, "")); found != "" {
 			t.Errorf("%s names %q", e.Name(), found)
 		}
 	}

@@ -124,7 +124,8 @@ func (c *Chart) list(p plot) {
 	}
 }
 
-// csv writes all points, with the columns that name them before the curves: lead has their heads, then a row for each point.
+// csv writes all points, with the columns that name them before the curves: lead has their heads, then a row for each
+// point.
 func (p plot) csv(w io.Writer, lead [][]string) error {
 	out := csv.NewWriter(w)
 	head := slices.Clone(lead[0])

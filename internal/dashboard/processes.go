@@ -29,7 +29,8 @@ func (st *state) peers(now time.Time) []Peer {
 	}
 	if st.lost > 0 && broker.Note == "" {
 		broker.Level = warn
-		broker.Note = fmt.Sprintf("had lost %s of this task, seen %s: %s", countOf(st.lost, "record"), clock(st.lostAt, now), sectionLost)
+		broker.Note = fmt.Sprintf("had lost %s of this task, seen %s: %s", countOf(st.lost, "record"), clock(st.lostAt, now),
+			sectionLost)
 	}
 	s, out := &st.stage, []Peer{broker}
 	alone := Peer{Name: "Shuffle stage", Level: Info}
@@ -42,7 +43,8 @@ func (st *state) peers(now time.Time) []Peer {
 		}
 		return out
 	case s.opened:
-		alone.State, alone.Note = "not asked", fmt.Sprintf("the broker has attempt %d at round %d; --stage-http URL tells more", s.attempt, st.announced.round)
+		alone.State, alone.Note = "not asked",
+			fmt.Sprintf("the broker has attempt %d at round %d; --stage-http URL tells more", s.attempt, st.announced.round)
 	default:
 		alone.State, alone.Note = "not asked", "--stage-http URL tells how it is"
 	}

@@ -49,7 +49,8 @@ func load(path, task string) (record, error) {
 	switch {
 	case r.Version != recordVersion || r.Task != task:
 		return record{}, fmt.Errorf("a record of version %d of task %q", r.Version, r.Task)
-	case len(r.Points) >= kept || len(r.Laps) > paced || len(r.Points) > 0 && r.Stride < 1 || (r.N > 0) != (r.Next != nil) || r.N < 0 || r.N > 0 && r.N >= r.Stride:
+	case len(r.Points) >= kept || len(r.Laps) > paced || len(r.Points) > 0 && r.Stride < 1 ||
+		(r.N > 0) != (r.Next != nil) || r.N < 0 || r.N > 0 && r.N >= r.Stride:
 		return record{}, errors.New("a record that no page has written")
 	}
 	return r, r.inOrder()
@@ -115,8 +116,9 @@ func (b *Board) Save(last bool) error {
 		return nil
 	}
 	b.saved, b.savedAt = b.progress.Round, now
-	r := record{Version: recordVersion, Task: b.task.Name, Points: append([]roundPoint(nil), b.rounds.points...), Stride: b.rounds.stride,
-		N: b.rounds.n, Since: b.since, Laps: append([]lap(nil), b.laps...), Expected: b.task.Expected}
+	r := record{Version: recordVersion, Task: b.task.Name, Points: append([]roundPoint(nil), b.rounds.points...),
+		Stride: b.rounds.stride,
+		N:      b.rounds.n, Since: b.since, Laps: append([]lap(nil), b.laps...), Expected: b.task.Expected}
 	if r.N > 0 {
 		next := b.rounds.next
 		r.Next = &next

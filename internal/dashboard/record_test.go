@@ -32,7 +32,8 @@ func recorded(t *testing.T) *scene {
 	return w
 }
 
-// TestCurvesSurviveARestart, with the pace, what the plan expects, and a mark; a restart without a round in between is one mark more.
+// TestCurvesSurviveARestart, with the pace, what the plan expects, and a mark; a restart without a round in between is
+// one mark more.
 func TestCurvesSurviveARestart(t *testing.T) {
 	w := recorded(t)
 	w.learn(12)
@@ -47,11 +48,13 @@ func TestCurvesSurviveARestart(t *testing.T) {
 	third := restarted(t, second)
 	third.learn(2)
 	st, _ := third.look()
-	if n := len(st.rounds.points); n != 14 || st.rounds.points[12].Marks.Restarts != 1 || st.rounds.points[13].Marks.Restarts != 0 {
+	if n := len(st.rounds.points); n != 14 || st.rounds.points[12].Marks.Restarts != 1 ||
+		st.rounds.points[13].Marks.Restarts != 0 {
 		t.Errorf("%d points, marks %+v", n, st.rounds.points[n-2:])
 	}
 	third.document(t).says("gradient", "learner started again")
-	if c := third.chartOf(t, "gradient", byRounds); strings.Count(c.Points, "Before it the learner was started again.") != 1 {
+	if c := third.chartOf(t, "gradient", byRounds); strings.Count(c.Points,
+		"Before it the learner was started again.") != 1 {
 		t.Errorf("what is said of the points: %s", c.Points)
 	}
 	if err := third.Save(true); err != nil {
@@ -62,7 +65,8 @@ func TestCurvesSurviveARestart(t *testing.T) {
 	}
 }
 
-// TestLostRecordsAreEmpty: torn at every byte, of another task or version, made up, too long, or from the time after a backup.
+// TestLostRecordsAreEmpty: torn at every byte, of another task or version, made up, too long, or from the time after a
+// backup.
 func TestLostRecordsAreEmpty(t *testing.T) {
 	w := recorded(t)
 	w.learn(3)
@@ -96,9 +100,12 @@ func TestLostRecordsAreEmpty(t *testing.T) {
 		return bytes.Replace(whole, []byte(old), []byte(new), 1)
 	}
 	for name, record := range map[string][]byte{
-		"zeros": make([]byte, 100), "another task": replaced(`"income"`, `"churn"`), "another version": replaced(`"version":1`, `"version":2`),
-		"rounds that go back": replaced(`"round":2`, `"round":9`), "no stride": replaced(`"stride":1`, `"stride":0`), "half a point": replaced(`"n":0`, `"n":1`),
-		"no rounds in a point": replaced(`"count":1`, `"count":0`), "too long": append(bytes.Repeat([]byte(" "), recordSize), whole...),
+		"zeros": make([]byte, 100), "another task": replaced(`"income"`, `"churn"`),
+		"another version":     replaced(`"version":1`, `"version":2`),
+		"rounds that go back": replaced(`"round":2`, `"round":9`), "no stride": replaced(`"stride":1`, `"stride":0`),
+		"half a point":         replaced(`"n":0`, `"n":1`),
+		"no rounds in a point": replaced(`"count":1`, `"count":0`), "too long": append(bytes.Repeat([]byte(" "), recordSize),
+			whole...),
 		"a point and its count": replaced(`"n":0`, `"n":7,"next":{"round":9,"count":1}`),
 	} {
 		if n := points(record); n != 0 {
@@ -121,8 +128,10 @@ func TestRecordIsBounded(t *testing.T) {
 	w.Resumed(w.progress())
 	for range 1_000_000 {
 		w.round++
-		a := service.Applied{Progress: service.Progress{Round: w.round, Steps: w.round, Users: 500 * w.round, ModelNorm: 2.123456789012345},
-			Attempt: 1 + w.round%2, Cohort: 500, BatchUsers: 500, NoiseStd: 0.0123456789012345, GradientNorm: 0.123456789012345, Took: 5123456789}
+		a := service.Applied{Progress: service.Progress{Round: w.round, Steps: w.round, Users: 500 * w.round,
+			ModelNorm: 2.123456789012345},
+			Attempt: 1 + w.round%2, Cohort: 500, BatchUsers: 500, NoiseStd: 0.0123456789012345, GradientNorm: 0.123456789012345,
+			Took: 5123456789}
 		w.Applied(a)
 	}
 	w.users = 500 * w.round
@@ -173,7 +182,8 @@ func TestRecordIsPublic(t *testing.T) {
 	if err := json.Unmarshal(data, &r); err != nil || len(r.Points) != 3 {
 		t.Fatalf("%v, %s", err, data)
 	}
-	public := map[string]bool{"round": true, "users": true, "at": true, "count": true, "took": true, "slowest": true, "gradient": true, "noise": true,
+	public := map[string]bool{"round": true, "users": true, "at": true, "count": true, "took": true, "slowest": true,
+		"gradient": true, "noise": true,
 		"model": true, "accuracy": true, "loss": true, "marks": true}
 	for field := range r.Points[0] {
 		if !public[field] {
@@ -182,7 +192,8 @@ func TestRecordIsPublic(t *testing.T) {
 	}
 }
 
-// TestRecordOfTheEnd: a learner ends while the page still writes the record of a round before; what is left is the newest, whole.
+// TestRecordOfTheEnd: a learner ends while the page still writes the record of a round before; what is left is the
+// newest, whole.
 func TestRecordOfTheEnd(t *testing.T) {
 	w := recorded(t)
 	w.Resumed(w.progress())

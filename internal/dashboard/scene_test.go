@@ -59,17 +59,23 @@ type scene struct {
 }
 
 func newScene() *scene {
-	w := &scene{clockwork: &clockwork{at: noon}, names: []string{"hours=40", "age", "education=Masters", "capital_gain", "married"}}
-	w.Board = New(Config{Now: w.now, Model: w.model, Task: Task{Name: "income", Loss: "logistic", Algorithm: "pagd", Trust: "shuffle",
-		Assuming: ", if in every cohort all of the users planned for are honest", Parameters: 100, Users: 20000, Deadline: time.Hour, Classes: 2,
-		Needs: func(steps uint64) uint64 { return 500 * (40 - steps) }, Expected: &Expected{Bounded: true, Risk: 0.31, Start: 0.69}}})
+	w := &scene{clockwork: &clockwork{at: noon}, names: []string{"hours=40", "age", "education=Masters", "capital_gain",
+		"married"}}
+	w.Board = New(Config{Now: w.now, Model: w.model, Task: Task{Name: "income", Loss: "logistic", Algorithm: "pagd",
+		Trust:    "shuffle",
+		Assuming: ", if in every cohort all of the users planned for are honest", Parameters: 100, Users: 20000,
+		Deadline: time.Hour, Classes: 2,
+		Needs: func(steps uint64) uint64 { return 500 * (40 - steps) }, Expected: &Expected{Bounded: true, Risk: 0.31,
+			Start: 0.69}}})
 	return w
 }
 
 func (w *scene) model(context.Context) (Model, error) {
 	weights := []float64{1.25, 0.031, 0.74, -0.42, -0.9}
-	s := model.Snapshot{FormatVersion: model.Version, Task: "income", Loss: "logistic", Round: w.round, Weights: model.Rows{weights}, Intercept: []float64{0.1},
-		Privacy: model.Statement{Trust: "shuffle", HonestFraction: accounting.One, Epsilon: 0.99431, Delta: 1e-6, Users: w.users}}
+	s := model.Snapshot{FormatVersion: model.Version, Task: "income", Loss: "logistic", Round: w.round,
+		Weights: model.Rows{weights}, Intercept: []float64{0.1},
+		Privacy: model.Statement{Trust: "shuffle", HonestFraction: accounting.One, Epsilon: 0.99431, Delta: 1e-6,
+			Users: w.users}}
 	for _, n := range w.names {
 		s.Features = append(s.Features, task.Coordinate{Name: n})
 	}
@@ -78,7 +84,8 @@ func (w *scene) model(context.Context) (Model, error) {
 
 func (w *scene) progress() service.Progress {
 	r := float64(w.round)
-	p := service.Progress{Round: w.round, Steps: w.round, Rounds: 40, Users: w.users, EpsilonBudget: 1, Delta: 1e-6, ModelNorm: 2.5 * (1 - math.Exp(-r/15))}
+	p := service.Progress{Round: w.round, Steps: w.round, Rounds: 40, Users: w.users, EpsilonBudget: 1, Delta: 1e-6,
+		ModelNorm: 2.5 * (1 - math.Exp(-r/15))}
 	if w.round > 0 {
 		p.EpsilonSpent = 0.99431
 		half := 0.09 / math.Sqrt(min(r, 10))
@@ -88,7 +95,8 @@ func (w *scene) progress() service.Progress {
 		majority := 0.62
 		p.Baseline = &practical.Baseline{Accuracy: &majority} // of a loss with weights
 		accuracy := method.Scores{Last: band(a, 0.2), Recent: band(a, half), Overall: band(a-0.03, half/2)}
-		p.Validation = &method.Validation{Rounds: w.round, Confidence: 0.95, LossBound: 3.3, Accuracy: &accuracy, Worse: w.bad, Diverges: w.diverges, AtBound: w.diverges,
+		p.Validation = &method.Validation{Rounds: w.round, Confidence: 0.95, LossBound: 3.3, Accuracy: &accuracy,
+			Worse: w.bad, Diverges: w.diverges, AtBound: w.diverges,
 			Loss: method.Scores{Last: band(l, 0.3), Recent: band(l, half), Overall: band(l+0.04, half/2)}}
 		if w.hidden {
 			least := 1.25
@@ -127,8 +135,10 @@ func (w *scene) commit(took time.Duration) {
 	w.round++
 	w.users += 500
 	r := float64(w.round)
-	w.Applied(service.Applied{Progress: w.progress(), Attempt: 1, Cohort: 500, BatchUsers: 500, NoiseStd: 0.0188, RoundingStd: 0.002,
-		GradientNorm: 0.19 + 0.9*math.Exp(-r/8) + 0.02*math.Cos(3*r), Rejects: map[string]uint64{"range": 10, "duplicate": 20}, Took: took})
+	w.Applied(service.Applied{Progress: w.progress(), Attempt: 1, Cohort: 500, BatchUsers: 500, NoiseStd: 0.0188,
+		RoundingStd:  0.002,
+		GradientNorm: 0.19 + 0.9*math.Exp(-r/8) + 0.02*math.Cos(3*r), Rejects: map[string]uint64{"range": 10,
+			"duplicate": 20}, Took: took})
 }
 
 // learn plays whole rounds.
@@ -146,7 +156,8 @@ func (w *scene) learn(rounds int) {
 	w.announce()
 }
 
-// eventful plays rounds of which some were void or opened again, one took long, and between which the learner was started again.
+// eventful plays rounds of which some were void or opened again, one took long, and between which the learner was
+// started again.
 func eventful(w *scene) {
 	w.learn(8)
 	w.report(500)
@@ -160,7 +171,8 @@ func eventful(w *scene) {
 	w.stage.Attempt = 3
 	w.pass(5 * time.Second)
 	w.report(480)
-	a := service.Applied{Progress: w.progress(), Attempt: 3, Cohort: 500, BatchUsers: 500, NoiseStd: 0.0188, GradientNorm: 0.4, Took: 5 * time.Second}
+	a := service.Applied{Progress: w.progress(), Attempt: 3, Cohort: 500, BatchUsers: 500, NoiseStd: 0.0188,
+		GradientNorm: 0.4, Took: 5 * time.Second}
 	w.round, w.users = w.round+1, w.users+500
 	a.Progress = w.progress()
 	w.Applied(a)

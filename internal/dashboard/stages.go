@@ -32,7 +32,8 @@ type Stages struct {
 
 // NewStages returns the stages at the addresses of one or more stage processes, such as http://stage:9091.
 func NewStages(task string, addresses []string) (*Stages, error) {
-	s := &Stages{task: task, client: &http.Client{Timeout: statusPatience, Transport: &http.Transport{DisableKeepAlives: true},
+	s := &Stages{task: task, client: &http.Client{Timeout: statusPatience,
+		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	for i, a := range addresses {
 		u, err := url.Parse(a)
@@ -40,7 +41,8 @@ func NewStages(task string, addresses []string) (*Stages, error) {
 			// It may have a password, and is not quoted.
 			return nil, fmt.Errorf("stage address %d: want http://HOST:PORT of an ingest shuffle --http", i+1)
 		}
-		s.urls, s.names = append(s.urls, strings.TrimSuffix(u.String(), "/")+"/status"), append(s.names, u.Host+strings.TrimSuffix(u.Path, "/"))
+		s.urls, s.names = append(s.urls, strings.TrimSuffix(u.String(), "/")+"/status"),
+			append(s.names, u.Host+strings.TrimSuffix(u.Path, "/"))
 	}
 	if len(s.urls) == 0 {
 		return nil, errors.New("stage address: none is given")

@@ -38,13 +38,16 @@ func tell(t *testing.T, w *scene, urls ...string) {
 // TestStagesTell: of several processes the page shows the one that works, and the reports of all.
 func TestStagesTell(t *testing.T) {
 	w := newScene()
-	idle := stageProcess(t, saying(obs.StageStatus{Task: "income", Reports: map[string]uint64{"accepted": 5, "made up": 2}}))
-	works := stageProcess(t, saying(obs.StageStatus{Task: "income", Works: true, Round: 3, Attempt: 1, Users: 7, Cohort: 9, Reports: map[string]uint64{"accepted": 7}}))
+	idle := stageProcess(t, saying(obs.StageStatus{Task: "income", Reports: map[string]uint64{"accepted": 5,
+		"made up": 2}}))
+	works := stageProcess(t, saying(obs.StageStatus{Task: "income", Works: true, Round: 3, Attempt: 1, Users: 7, Cohort: 9,
+		Reports: map[string]uint64{"accepted": 7}}))
 	dead := httptest.NewServer(nil)
 	dead.Close()
 	tell(t, w, idle, works+"/", dead.URL)
 	f, _ := w.look()
-	if s := f.stage; !s.asked || s.silence != "" || s.status.Users != 7 || f.totals["accepted"] != 12 || f.totals[other] != 2 || f.counts == nil {
+	if s := f.stage; !s.asked || s.silence != "" || s.status.Users != 7 || f.totals["accepted"] != 12 ||
+		f.totals[other] != 2 || f.counts == nil {
 		t.Errorf("%+v, totals %v", s, f.totals)
 	}
 	tell(t, w, dead.URL)
@@ -104,8 +107,10 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 }
 
 func TestNewStagesRefuses(t *testing.T) {
-	for _, address := range []string{"", "stage:9091", "ftp://stage", "http://", "http://stage:9091/?a=b", "nats://stage:4222", "http://stage/#x", ":"} {
-		if _, err := NewStages("income", []string{address}); err == nil || !strings.Contains(err.Error(), "http://HOST:PORT") {
+	for _, address := range []string{"", "stage:9091", "ftp://stage", "http://", "http://stage:9091/?a=b",
+		"nats://stage:4222", "http://stage/#x", ":"} {
+		if _, err := NewStages("income", []string{address}); err == nil ||
+			!strings.Contains(err.Error(), "http://HOST:PORT") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
@@ -119,7 +124,8 @@ func TestNewStagesRefuses(t *testing.T) {
 func TestRates(t *testing.T) {
 	w := newScene()
 	say := func(accepted, refused uint64) {
-		w.Stage(obs.StageStatus{Task: "income", Works: true, Reports: map[string]uint64{"accepted": accepted, "range": refused}})
+		w.Stage(obs.StageStatus{Task: "income", Works: true, Reports: map[string]uint64{"accepted": accepted,
+			"range": refused}})
 	}
 	last := func() ratePoint {
 		f, _ := w.look()

@@ -22,8 +22,8 @@ const (
 	Wrong Level = "wrong"
 )
 
-// A Verdict is the state of a task in plain words. Title, Do and Section change rarely, so that they can be read aloud when
-// they do; Detail has the numbers.
+// A Verdict is the state of a task in plain words. Title, Do and Section change rarely, so that they can be read aloud
+// when they do; Detail has the numbers.
 type Verdict struct {
 	Level   Level
 	Word    string // of the level
@@ -34,7 +34,8 @@ type Verdict struct {
 	Section string // a document in docs/ and its heading
 }
 
-var levelWords = map[Level]string{good: "All is well", Info: "For your information", warn: "Attention", Wrong: "Something is broken"}
+var levelWords = map[Level]string{good: "All is well", Info: "For your information", warn: "Attention",
+	Wrong: "Something is broken"}
 
 const (
 	// quiet is the time without a new user in a round after which the page shows that the round waits.
@@ -82,8 +83,9 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 		return st.ended()
 	case !st.brokerLost.IsZero():
 		return Verdict{Level: Wrong, Title: "The broker cannot be reached.", Section: sectionKill,
-			Detail: fmt.Sprintf("There is no connection %s. Nothing is lost: the learner tries again until it is back.", since(st.brokerLost)),
-			Do:     "Start the NATS server, or ask learner doctor what stands between them."}
+			Detail: fmt.Sprintf("There is no connection %s. Nothing is lost: the learner tries again until it is back.",
+				since(st.brokerLost)),
+			Do: "Start the NATS server, or ask learner doctor what stands between them."}
 	case st.trouble != "":
 		return brokerFails("the learner", "learner", st.trouble, "It has failed "+since(st.troubled)+".")
 	case st.workless(now) && (s.silence != "" || s.status.Trouble == ""):
@@ -91,30 +93,38 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 	case s.asked && s.silence == "" && (s.status.Failures >= failing || s.status.Trouble != ""):
 		return st.stageFails(now)
 	case !st.resumed:
-		return Verdict{Level: Info, Title: "The task has not begun: the learner waits for the shuffle stage's key.", Section: sectionWatching,
-			Do: fmt.Sprintf("Start ingest shuffle --task %s.", task.Name)}
+		return Verdict{Level: Info, Title: "The task has not begun: the learner waits for the shuffle stage's key.",
+			Section: sectionWatching,
+			Do:      fmt.Sprintf("Start ingest shuffle --task %s.", task.Name)}
 	case st.announced.round == 0:
 		return Verdict{Level: Info, Title: "The learner compares its state with the broker."}
 	case s.asked && s.silence == "" && full(s.status.Queue):
 		return Verdict{Level: warn, Title: "Publishers are refused: the queue of reports is full.", Section: sectionHostile,
-			Detail: fmt.Sprintf("It holds %s, %s of at most %s. Nothing that counts is lost: devices try again, and the stage empties it.",
+			Detail: fmt.Sprintf(
+				"It holds %s, %s of at most %s. Nothing that counts is lost: devices try again, and the stage empties it.",
 				countOf(s.status.Queue.Messages, "report"), size(s.status.Queue.Bytes), size(s.status.Queue.MaxBytes)),
 			Do: "If it stays full, see in the server's /connz who sends that much, and take the permission away."}
 	case st.progress.VoidsInARow > service.CalmVoids && st.announced.round <= st.progress.Round:
-		return Verdict{Level: warn, Title: "Rounds are void one after another: the learner waits before the next one.", Section: sectionVoids,
-			Detail: fmt.Sprintf("The last %d were void. Each has used up a cohort, which stays charged, so the wait grows with each, to an hour.", st.progress.VoidsInARow),
-			Do:     "See in the shuffle stage's log what follows a claim."}
+		return Verdict{Level: warn, Title: "Rounds are void one after another: the learner waits before the next one.",
+			Section: sectionVoids,
+			Detail: fmt.Sprintf(
+				"The last %d were void. Each has used up a cohort, which stays charged, so the wait grows with each, to an hour.",
+				st.progress.VoidsInARow),
+			Do: "See in the shuffle stage's log what follows a claim."}
 	case !s.here(st.announced.round) && now.Sub(st.announced.at) >= unopened:
-		return Verdict{Level: warn, Title: fmt.Sprintf("No shuffle stage has opened round %d.", st.announced.round), Section: sectionAlerts,
-			Detail: fmt.Sprintf("The round stands announced %s.", since(st.announced.at)),
-			Do:     "Start ingest shuffle with the identity of this task, or see in its log why it does not open the round."}
+		return Verdict{Level: warn, Title: fmt.Sprintf("No shuffle stage has opened round %d.", st.announced.round),
+			Section: sectionAlerts,
+			Detail:  fmt.Sprintf("The round stands announced %s.", since(st.announced.at)),
+			Do:      "Start ingest shuffle with the identity of this task, or see in its log why it does not open the round."}
 	case st.ahead.Abs() > clockOff:
 		return clockVerdict("learner", "deadlines on this page are", st.ahead)
 	case s.asked && s.silence == "" && s.status.Ahead().Abs() > clockOff:
 		return clockVerdict("shuffle stage", "a round's deadline is", s.status.Ahead())
 	case s.asked && !s.status.Works && s.silence == "":
 		return Verdict{Level: Info, Title: "No shuffle stage works at the moment.",
-			Detail: fmt.Sprintf("%s One that stands by takes over when the lease of the other has run out: %v, unless --lease says otherwise.", st.asked(), stage.DefaultLeaseTTL)}
+			Detail: fmt.Sprintf(
+				"%s One that stands by takes over when the lease of the other has run out: %v, unless --lease says otherwise.",
+				st.asked(), stage.DefaultLeaseTTL)}
 	}
 	return st.collecting(task, now)
 }
@@ -129,8 +139,9 @@ func clockVerdict(whose, wrong string, ahead time.Duration) Verdict {
 		way = "behind"
 	}
 	return Verdict{Level: warn, Title: fmt.Sprintf("The %s's clock is off.", whose), Section: sectionClocks,
-		Detail: fmt.Sprintf("It is %v %s the broker's, at least: %s wrong by as much. Nothing is lost.", ahead.Abs().Round(time.Second), way, wrong),
-		Do:     "Set it, and the broker's, by NTP."}
+		Detail: fmt.Sprintf("It is %v %s the broker's, at least: %s wrong by as much. Nothing is lost.",
+			ahead.Abs().Round(time.Second), way, wrong),
+		Do: "Set it, and the broker's, by NTP."}
 }
 
 // diskCauses lists the texts that show a full disk in the cause of a failing call, and how sure that is.
@@ -166,7 +177,8 @@ func brokerFails(whom, role, cause, detail string) Verdict {
 	for _, c := range diskCauses {
 		if strings.Contains(cause, c.in) {
 			v.Level, v.Title, v.Section = Wrong, c.title, sectionDisk
-			v.Detail = fmt.Sprintf("It fails %s, with the cause: %s. %s Nothing that is committed is lost.", whom, strings.TrimSuffix(short(cause), "."), detail)
+			v.Detail = fmt.Sprintf("It fails %s, with the cause: %s. %s Nothing that is committed is lost.", whom,
+				strings.TrimSuffix(short(cause), "."), detail)
 			v.Do = "Make room on the broker's disk, then restart nats-server: it refuses writes until then, room or not."
 			break
 		}
@@ -184,7 +196,8 @@ func (st *state) stageFails(now time.Time) Verdict {
 	if !st.workless(now) {
 		return brokerFails("the shuffle stage", "stage", s.status.Trouble, detail)
 	}
-	v := brokerFails("the shuffle stage", "stage", s.status.Trouble, fmt.Sprintf("%s No stage has worked since %s.", detail, clock(s.idle, now)))
+	v := brokerFails("the shuffle stage", "stage", s.status.Trouble, fmt.Sprintf("%s No stage has worked since %s.",
+		detail, clock(s.idle, now)))
 	v.Level = Wrong
 	return v
 }
@@ -203,8 +216,9 @@ func (st *state) collecting(task Task, now time.Time) Verdict {
 	switch {
 	case !st.stage.asked && now.Sub(st.announced.at) >= quiet:
 		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d waits for its cohort.", round), Section: sectionWatching,
-			Detail: fmt.Sprintf("%s are asked for, %s. How many are there only the stage knows.", counted(st.announced.cohort, wording.Report), "since "+clock(st.announced.at, now)),
-			Do:     "See that publishers run. With --stage-http URL this page shows how full the round is."}
+			Detail: fmt.Sprintf("%s are asked for, %s. How many are there only the stage knows.", counted(st.announced.cohort,
+				wording.Report), "since "+clock(st.announced.at, now)),
+			Do: "See that publishers run. With --stage-http URL this page shows how full the round is."}
 	case !st.stage.asked || s.Round != round:
 		return st.learning()
 	}
@@ -212,17 +226,23 @@ func (st *state) collecting(task Task, now time.Time) Verdict {
 	late := s.Deadline != nil && !now.Before(*s.Deadline)
 	switch {
 	case late && s.Users < s.Minimum:
-		return Verdict{Level: warn, Title: fmt.Sprintf("Round %d is past its deadline and waits for its minimum.", round), Section: sectionAlerts,
-			Detail: fmt.Sprintf("%s %s are the least that may be released; the deadline was %s.", fill, count(s.Minimum), clock(*s.Deadline, now)),
-			Do:     "Bring more publishers, and see in their logs that the broker takes their reports. Nothing is lost, and nothing is released below the minimum."}
+		return Verdict{Level: warn, Title: fmt.Sprintf("Round %d is past its deadline and waits for its minimum.", round),
+			Section: sectionAlerts,
+			Detail: fmt.Sprintf("%s %s are the least that may be released; the deadline was %s.", fill, count(s.Minimum),
+				clock(*s.Deadline, now)),
+			Do: "Bring more publishers, and see in their logs that the broker takes their reports. Nothing is lost, and nothing is released below the minimum."}
 	case now.Sub(st.stage.grew) >= max(starving, st.slow()) && s.Users < s.Cohort:
-		return Verdict{Level: warn, Title: fmt.Sprintf("Too few reports come: round %d has %s of %s.", round, count(s.Users), count(s.Cohort)), Section: sectionAlerts,
-			Detail: fmt.Sprintf("%s Nobody has joined since %s. %s", enough(s.Users, s.Minimum, s.Deadline, now), clock(st.stage.grew, now), st.shortOf(task)),
-			Do:     task.bring() + " See in the publishers' logs that the broker takes their reports. learner finish ends the task with the model that it has."}
+		return Verdict{Level: warn, Title: fmt.Sprintf("Too few reports come: round %d has %s of %s.", round, count(s.Users),
+			count(s.Cohort)), Section: sectionAlerts,
+			Detail: fmt.Sprintf("%s Nobody has joined since %s. %s", enough(s.Users, s.Minimum, s.Deadline, now),
+				clock(st.stage.grew, now), st.shortOf(task)),
+			Do: task.bring() +
+				" See in the publishers' logs that the broker takes their reports. learner finish ends the task with the model that it has."}
 	case now.Sub(st.stage.grew) >= quiet && s.Users < s.Cohort:
 		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d waits for reports.", round), Section: sectionAlerts,
-			Detail: fmt.Sprintf("%s %s Nobody has joined since %s.", fill, enough(s.Users, s.Minimum, s.Deadline, now), clock(st.stage.grew, now)),
-			Do:     "See that publishers run, that their policies allow this task, and what their logs say: a broker whose disk is full may refuse reports alone, and then nobody else hears of it." + task.once()}
+			Detail: fmt.Sprintf("%s %s Nobody has joined since %s.", fill, enough(s.Users, s.Minimum, s.Deadline, now),
+				clock(st.stage.grew, now)),
+			Do: "See that publishers run, that their policies allow this task, and what their logs say: a broker whose disk is full may refuse reports alone, and then nobody else hears of it." + task.once()}
 	}
 	v := st.learning()
 	v.Detail = fmt.Sprintf("Round %s: %s %s", st.roundOf(), fill, enough(s.Users, s.Minimum, s.Deadline, now))
@@ -247,9 +267,11 @@ func (st *state) shortOf(task Task) string {
 	if p.Rounds == 0 || task.Needs == nil {
 		return ""
 	}
-	out := fmt.Sprintf("The rounds that are left want %s of %s planned.", counted(task.Needs(p.Steps), task.Counted()), count(task.Users))
+	out := fmt.Sprintf("The rounds that are left want %s of %s planned.", counted(task.Needs(p.Steps), task.Counted()),
+		count(task.Users))
 	if n := st.passed(); n > 0 && !task.Interactive {
-		out += fmt.Sprintf(" The %s of %s are spent, too: the plan has no others in their place.", task.Counted().Many, countOf(n, "void round"))
+		out += fmt.Sprintf(" The %s of %s are spent, too: the plan has no others in their place.", task.Counted().Many,
+			countOf(n, "void round"))
 	}
 	return out
 }
@@ -260,18 +282,22 @@ func (st *state) learning() Verdict {
 	switch t, b := st.progress.Tracking, st.progress.Rollback; {
 	case b != nil && b.After == st.progress.Round:
 		v.Level, v.Title, v.Section = warn, "Learning: an earlier model was released again.", sectionBadModel
-		v.Do = fmt.Sprintf("Nothing has to be done. After round %d the model of round %d stands again, and the round after this one starts from it. This one was asked at "+
-			"the model that was withdrawn: it is counted, and teaches nothing. learner rollback takes it back.", b.After, b.To)
+		v.Do = fmt.Sprintf(
+			"Nothing has to be done. After round %d the model of round %d stands again, and the round after this one starts from it. This one was asked at "+
+				"the model that was withdrawn: it is counted, and teaches nothing. learner rollback takes it back.", b.After, b.To)
 	case t != nil && t.Alarm:
 		v.Level, v.Title, v.Section = warn, "Learning: the stream has changed, and the model follows.", sectionAlerts
-		v.Detail += fmt.Sprintf(" The last round is %s deviations farther from the model than expected; %s is the alarm.", number(t.Surprise), number(method.Alarm))
+		v.Detail += fmt.Sprintf(" The last round is %s deviations farther from the model than expected; %s is the alarm.",
+			number(t.Surprise), number(method.Alarm))
 		v.Do = "See what changed where the " + st.task.Row().Many + " come from; nothing has to be set."
 	case st.diverges():
 		v.Level, v.Title, v.Section = warn, "Learning, but the model is "+wording.WorseThanConstant+".", sectionAlerts
 		v.Do = st.divergence() + wording.FewerOrMore + " This task goes on as planned; learner finish ends it."
 	case st.worse():
-		v.Level, v.Title, v.Section = warn, "Learning, but "+st.task.theirRows()+" are predicted worse of late than over all.", sectionAlerts
-		v.Do = "See whether the " + st.task.Row().Many + " changed, or come in an order: learner check tells, ingest publish --shuffle mixes them."
+		v.Level, v.Title, v.Section = warn, "Learning, but "+st.task.theirRows()+
+			" are predicted worse of late than over all.", sectionAlerts
+		v.Do = "See whether the " + st.task.Row().Many +
+			" changed, or come in an order: learner check tells, ingest publish --shuffle mixes them."
 	}
 	return v
 }
@@ -285,7 +311,8 @@ func (st *state) diverges() bool {
 func (st *state) divergence() string {
 	v, text := st.progress.Validation, ""
 	if b := st.progress.Baseline; b != nil && b.Loss != nil {
-		text = fmt.Sprintf("The loss of late is %s, that of the best constant about %s. ", number(v.Loss.Recent.Value), number(*b.Loss))
+		text = fmt.Sprintf("The loss of late is %s, that of the best constant about %s. ", number(v.Loss.Recent.Value),
+			number(*b.Loss))
 	}
 	if v.LossAtLeast != nil {
 		text += fmt.Sprintf("It is "+wording.Uncut+". ", number(*v.LossAtLeast))

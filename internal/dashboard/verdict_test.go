@@ -26,13 +26,17 @@ var situations = map[string]struct {
 	says    []string
 	section string
 }{
-	"before the stage's key":         {func(w *scene) { w.Broker(true) }, Info, []string{"has not begun", "ingest shuffle --task income"}, sectionWatching},
-	"between loading and announcing": {func(w *scene) { w.Resumed(w.progress()) }, Info, []string{"compares its state with the broker"}, ""},
+	"before the stage's key": {func(w *scene) { w.Broker(true) }, Info, []string{"has not begun",
+		"ingest shuffle --task income"}, sectionWatching},
+	"between loading and announcing": {func(w *scene) { w.Resumed(w.progress()) }, Info,
+		[]string{"compares its state with the broker"}, ""},
 	"learning": {func(w *scene) {
 		w.learn(6)
 		w.pass(time.Second)
 		w.report(312)
-	}, good, []string{"Learning.", "Round 7 of 40: 312 of 500 reports are there.", "At least 450 must come; from 13:00:30 UTC on they are enough."}, ""},
+	}, good, []string{
+		"Learning.", "Round 7 of 40: 312 of 500 reports are there.",
+		"At least 450 must come; from 13:00:30 UTC on they are enough."}, ""},
 	"worse of late": {func(w *scene) {
 		w.bad = true
 		w.learn(6)
@@ -42,7 +46,9 @@ var situations = map[string]struct {
 		w.diverges = true
 		w.learn(6)
 		w.report(312)
-	}, warn, []string{"worse than the best constant", "312 of 500", "as bad as the scale shows", "features.fourier.gamma", "schedule.interactive=true"}, sectionAlerts},
+	}, warn, []string{
+		"worse than the best constant", "312 of 500", "as bad as the scale shows", "features.fourier.gamma",
+		"schedule.interactive=true"}, sectionAlerts},
 	"worse than a constant behind the bound": {func(w *scene) {
 		w.diverges, w.hidden = true, true
 		w.learn(6)
@@ -52,7 +58,8 @@ var situations = map[string]struct {
 		w.diverges = true
 		w.learn(40)
 		w.Stop(Stop{How: Over})
-	}, warn, []string{"The task has ended, and its model is worse than the best constant", "a larger epsilon"}, sectionEnding},
+	}, warn, []string{
+		"The task has ended, and its model is worse than the best constant", "a larger epsilon"}, sectionEnding},
 	"worse at the end": {func(w *scene) {
 		w.bad = true
 		w.learn(40)
@@ -71,13 +78,17 @@ var situations = map[string]struct {
 		w.learn(6)
 		w.report(312)
 		w.pass(quiet)
-	}, Info, []string{"Round 7 waits for reports", "312 of 500", "450", "Nobody has joined since 12:00:30 UTC", "publishers run"}, sectionAlerts},
+	}, Info, []string{
+		"Round 7 waits for reports", "312 of 500", "450", "Nobody has joined since 12:00:30 UTC", "publishers run"},
+		sectionAlerts},
 	"past the deadline under the minimum": {func(w *scene) {
 		w.learn(6)
 		w.report(312)
 		w.pass(time.Hour)
 		w.report(1)
-	}, warn, []string{"past its deadline", "313 of 500", "450 are the least", "the deadline was 13:00:30 UTC", "Nothing is lost"}, sectionAlerts},
+	}, warn, []string{
+		"past its deadline", "313 of 500", "450 are the least", "the deadline was 13:00:30 UTC", "Nothing is lost"},
+		sectionAlerts},
 	"past the deadline, by a learner's clock that is ahead": {func(w *scene) {
 		w.learn(6)
 		w.report(312)
@@ -103,7 +114,9 @@ var situations = map[string]struct {
 		w.StageSilent(noAnswer)
 		w.pass(unanswered)
 		w.StageSilent(noAnswer)
-	}, Wrong, []string{"shuffle stage is silent: it does not answer", "since 12:00:30 UTC", "Start ingest shuffle --task income"}, sectionKill},
+	}, Wrong, []string{
+		"shuffle stage is silent: it does not answer", "since 12:00:30 UTC", "Start ingest shuffle --task income"},
+		sectionKill},
 	"the stage is silent for a moment": {func(w *scene) {
 		w.learn(6)
 		w.StageSilent(noAnswer)
@@ -132,11 +145,14 @@ var situations = map[string]struct {
 		ask()
 		w.pass(stage.DefaultLeaseTTL + time.Second)
 		ask()
-	}, Wrong, []string{"No shuffle stage works.", "Asked: a:9091: it does not answer; b:9091: stands by.", "None has worked since 12:00:30 UTC", "--stage-http"}, sectionKill},
+	}, Wrong, []string{
+		"No shuffle stage works.", "Asked: a:9091: it does not answer; b:9091: stands by.",
+		"None has worked since 12:00:30 UTC", "--stage-http"}, sectionKill},
 	"no stage answers before the task has begun": {func(w *scene) {
 		w.stages(Answer{Name: "a:9091", Silence: noAnswer})
 		w.pass(unanswered)
-	}, Wrong, []string{"The shuffle stage is silent", "None has worked since 12:00:00 UTC. The learner waits."}, sectionKill},
+	}, Wrong, []string{
+		"The shuffle stage is silent", "None has worked since 12:00:00 UTC. The learner waits."}, sectionKill},
 	"the stages change hands": {func(w *scene) {
 		w.learn(6)
 		w.stages(Answer{Name: "a:9091", Silence: noAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income"}})
@@ -153,38 +169,50 @@ var situations = map[string]struct {
 		w.learn(6)
 		w.stages(Answer{Name: "a:9091", Silence: noAnswer}, Answer{Name: "b:9091", Silence: anotherTask})
 		w.pass(unanswered)
-	}, Wrong, []string{"All 2 shuffle stages are silent.", "a:9091: it does not answer; b:9091: it works for another task"}, sectionKill},
+	}, Wrong, []string{
+		"All 2 shuffle stages are silent.", "a:9091: it does not answer; b:9091: it works for another task"}, sectionKill},
 	"the stage cannot reach the broker": {func(w *scene) {
 		w.learn(6)
 		w.stage.Failures, w.stage.Trouble = failing, "no answer\nwithin 2s"
 		w.Stage(w.stage)
-	}, warn, []string{"The broker fails the shuffle stage: no answer within 2s.", "3 calls of it failed in a row", "doctor --role stage"}, sectionAlerts},
+	}, warn, []string{
+		"The broker fails the shuffle stage: no answer within 2s.", "3 calls of it failed in a row", "doctor --role stage"},
+		sectionAlerts},
 	"the broker's disk is full, as the learner has it": {func(w *scene) {
 		w.learn(6)
 		w.Trouble(unwritten)
 		w.pass(time.Minute)
 		w.Trouble(fullDisk)
-	}, Wrong, []string{"The broker's disk is full.", "It fails the learner, with the cause: the broker refuses writes: its disk is full or broken", "no space left on device", "since 12:00:30 UTC",
+	}, Wrong, []string{
+		"The broker's disk is full.",
+		"It fails the learner, with the cause: the broker refuses writes: its disk is full or broken",
+		"no space left on device", "since 12:00:30 UTC",
 		"Make room", "restart nats-server"}, sectionDisk},
 	"the stage's own disk is full": {func(w *scene) {
 		w.learn(6)
 		w.stage.Failures, w.stage.Trouble = 1, stage.OwnDisk+": mark round 7 before it is claimed: no space left on device"
 		w.Stage(w.stage)
-	}, Wrong, []string{"The stage cannot write to its own --state.", "Make room on the disk of the stage's --state", "The broker is well"}, sectionDisk},
+	}, Wrong, []string{
+		"The stage cannot write to its own --state.", "Make room on the disk of the stage's --state", "The broker is well"},
+		sectionDisk},
 	"the broker's disk may be full, as the stage has it": {func(w *scene) {
 		w.learn(6)
 		w.stage.Failures, w.stage.Trouble = 1, unwritten
 		w.Stage(w.stage)
-	}, Wrong, []string{"The broker answers reads and not writes: its disk may be full.", "It fails the shuffle stage"}, sectionDisk},
+	}, Wrong, []string{
+		"The broker answers reads and not writes: its disk may be full.", "It fails the shuffle stage"}, sectionDisk},
 	"the broker's disk is full for longer than a lease, and all stand by": {func(w *scene) {
 		w.learn(6)
 		ask := func() {
-			w.stages(Answer{Name: "a:9091", Silence: noAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income", Trouble: unwritten}})
+			w.stages(Answer{Name: "a:9091", Silence: noAnswer}, Answer{Name: "b:9091", Status: obs.StageStatus{Task: "income",
+				Trouble: unwritten}})
 		}
 		ask()
 		w.pass(stage.DefaultLeaseTTL + time.Second)
 		ask()
-	}, Wrong, []string{"The broker answers reads and not writes: its disk may be full.", "It is tried again. No stage has worked since 12:00:30 UTC.", "restart nats-server"}, sectionDisk},
+	}, Wrong, []string{
+		"The broker answers reads and not writes: its disk may be full.",
+		"It is tried again. No stage has worked since 12:00:30 UTC.", "restart nats-server"}, sectionDisk},
 	"no stage gets the lease, for a cause that is none of a disk": {func(w *scene) {
 		w.learn(6)
 		ask := func() {
@@ -193,15 +221,21 @@ var situations = map[string]struct {
 		ask()
 		w.pass(stage.DefaultLeaseTTL + time.Second)
 		ask()
-	}, Wrong, []string{"The broker fails the shuffle stage: no answer within 2s.", "No stage has worked since", "doctor --role stage"}, sectionAlerts},
+	}, Wrong, []string{
+		"The broker fails the shuffle stage: no answer within 2s.", "No stage has worked since", "doctor --role stage"},
+		sectionAlerts},
 	"a stream is missing": {func(w *scene) {
 		w.learn(6)
-		w.Trouble("no stream answers: is that the task's name? Where they were there, nats-server has disabled JetStream: is its disk full?")
-	}, warn, []string{"A stream of the task does not answer the learner.", "The cause: no stream answers: is that the task's name?", "with the administrator's credentials"}, sectionLost},
+		w.Trouble(
+			"no stream answers: is that the task's name? Where they were there, nats-server has disabled JetStream: is its disk full?")
+	}, warn, []string{
+		"A stream of the task does not answer the learner.", "The cause: no stream answers: is that the task's name?",
+		"with the administrator's credentials"}, sectionLost},
 	"the broker fails the learner": {func(w *scene) {
 		w.learn(6)
 		w.Trouble("the stream ROUNDS is missing.")
-	}, warn, []string{"The broker fails the learner: the stream ROUNDS is missing.", "doctor --role learner"}, sectionAlerts},
+	}, warn, []string{
+		"The broker fails the learner: the stream ROUNDS is missing.", "doctor --role learner"}, sectionAlerts},
 	"an earlier model was released again": {func(w *scene) {
 		w.learn(6)
 		now, _ := w.look()
@@ -209,7 +243,9 @@ var situations = map[string]struct {
 		at.Kept = &service.Moment{Round: 6}
 		at.Rollback = &service.Rollback{To: 3, After: 6}
 		w.Resumed(at)
-	}, warn, []string{"Learning: an earlier model was released again.", "After round 6 the model of round 3 stands again", "teaches nothing", "learner rollback takes it back"}, sectionBadModel},
+	}, warn, []string{
+		"Learning: an earlier model was released again.", "After round 6 the model of round 3 stands again",
+		"teaches nothing", "learner rollback takes it back"}, sectionBadModel},
 	"the broker works again": {func(w *scene) {
 		w.learn(6)
 		w.Trouble("the broker's disk is full")
@@ -219,7 +255,9 @@ var situations = map[string]struct {
 		w.learn(6)
 		w.stage.Queue = obs.Queue{Messages: 412096, Bytes: 1020 << 20, MaxBytes: 1 << 30}
 		w.report(312)
-	}, warn, []string{"Publishers are refused: the queue of reports is full.", "412,096 reports, 1,020 MiB of at most 1 GiB", "devices try again", "/connz"}, sectionHostile},
+	}, warn, []string{
+		"Publishers are refused: the queue of reports is full.", "412,096 reports, 1,020 MiB of at most 1 GiB",
+		"devices try again", "/connz"}, sectionHostile},
 	"the queue is not full": {func(w *scene) {
 		w.learn(6)
 		w.stage.Queue = obs.Queue{Messages: 4, Bytes: 900 << 20, MaxBytes: 1 << 30}
@@ -232,7 +270,9 @@ var situations = map[string]struct {
 		w.Applied(service.Applied{Progress: p, Attempt: 1, Void: true})
 		w.report(312)
 		w.pass(starving)
-	}, warn, []string{"Too few reports come: round 7 has 312 of 500.", "Nobody has joined since 12:00:30 UTC", "want 17,000 users of 20,000 planned", "The users of 1 void round are spent, too",
+	}, warn, []string{
+		"Too few reports come: round 7 has 312 of 500.", "Nobody has joined since 12:00:30 UTC",
+		"want 17,000 users of 20,000 planned", "The users of 1 void round are spent, too",
 		"learner finish"}, sectionAlerts},
 	"void rounds in a row": {func(w *scene) {
 		w.learn(6)
@@ -240,7 +280,8 @@ var situations = map[string]struct {
 		p.Round, p.VoidsInARow = p.Round+3, service.CalmVoids+1
 		w.Applied(service.Applied{Progress: p, Attempt: 1, Void: true})
 		w.pass(unopened)
-	}, warn, []string{"Rounds are void one after another: the learner waits", "The last 3 were void", "stage's log"}, sectionVoids},
+	}, warn, []string{
+		"Rounds are void one after another: the learner waits", "The last 3 were void", "stage's log"}, sectionVoids},
 	"no stage, as the broker has it": {func(w *scene) {
 		w.Resumed(w.progress())
 		w.Announced(1, 500)
@@ -264,7 +305,8 @@ var situations = map[string]struct {
 		w.StageSilent(noAnswer)
 		w.pass(time.Hour)
 		w.Broker(false)
-	}, Wrong, []string{"broker cannot be reached", "since 12:00:30 UTC", "Nothing is lost", "learner doctor"}, sectionKill},
+	}, Wrong, []string{
+		"broker cannot be reached", "since 12:00:30 UTC", "Nothing is lost", "learner doctor"}, sectionKill},
 	"the broker is back": {func(w *scene) {
 		w.learn(6)
 		w.Broker(false)
@@ -283,10 +325,14 @@ var situations = map[string]struct {
 		w.learn(6)
 		w.Stop(Stop{How: Refused, Refused: Refusal{Round: 7, Spent: 0.99431, Total: 1.20001, Budget: 1}})
 		w.Stop(Stop{How: Interrupted}) // the first one stands
-	}, warn, []string{"budget refused round 7: the task has ended", "Epsilon 0.995 of 1 is spent", "it would be 1.21", "The model stands"}, sectionBudget},
+	}, warn, []string{
+		"budget refused round 7: the task has ended", "Epsilon 0.995 of 1 is spent", "it would be 1.21", "The model stands"},
+		sectionBudget},
 	"the budget refuses the first round": {func(w *scene) {
 		w.Stop(Stop{How: Refused, Refused: Refusal{Round: 1, Total: 1.20001, Budget: 1}})
-	}, Wrong, []string{"refuses the first round: nothing was announced", "epsilon 1.21, and the budget is 1", "learner plan"}, sectionBudget},
+	}, Wrong, []string{
+		"refuses the first round: nothing was announced", "epsilon 1.21, and the budget is 1", "learner plan"},
+		sectionBudget},
 	"it was stopped": {func(w *scene) {
 		w.learn(6)
 		w.Stop(Stop{How: Interrupted})
@@ -304,11 +350,13 @@ func TestVerdicts(t *testing.T) {
 			w := newScene()
 			s.play(w)
 			state, now := w.look()
-			if v := state.verdict(w.config.Task, now); v.Level != s.level || v.Section != s.section || v.Word == "" || (v.Do == "") != (v.Section == "") {
+			if v := state.verdict(w.config.Task, now); v.Level != s.level || v.Section != s.section || v.Word == "" ||
+				(v.Do == "") != (v.Section == "") {
 				t.Errorf("%+v, want level %s and section %q", v, s.level, s.section)
 			}
 			d := w.document(t)
-			if silent := state.counts != nil && state.stage.silence != ""; silent != strings.Contains(text(d.byID("tiles")), "the stage is silent") {
+			if silent := state.counts != nil && state.stage.silence != ""; silent != strings.Contains(text(d.byID("tiles")),
+				"the stage is silent") {
 				t.Errorf("a stage that is silent: %t; the tiles say %q", silent, text(d.byID("tiles")))
 			}
 			got := text(d.byID("verdict")) + " " + text(d.byID("detail"))
@@ -329,7 +377,9 @@ func TestKeptModelsAreShown(t *testing.T) {
 	at := now.progress
 	at.Rounds, at.Kept, at.Rollback = 0, &service.Moment{Round: 5}, &service.Rollback{To: 2, After: 4}
 	w.Resumed(at)
-	if got, want := text(w.document(t).byID("tiles")), "the model of round 5 is kept; rolled back after round 4 to the model of round 2"; !strings.Contains(got, want) {
+	if got, want := text(
+		w.document(t).byID("tiles")),
+		"the model of round 5 is kept; rolled back after round 4 to the model of round 2"; !strings.Contains(got, want) {
 		t.Errorf("the tiles say %q, want %q", got, want)
 	}
 }

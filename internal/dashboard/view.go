@@ -77,8 +77,10 @@ func (b *Board) view(snapshot *Model, by By) View {
 	st, now := b.look()
 	task := b.config.Task
 	task.Expected = st.task.Expected
-	v := View{Build: build(), Task: task.Name, Counted: task.Counted().Many, AsOf: clock(now, now), Curves: st.curvesOf(now), By: by, Verdict: st.verdict(task, now),
-		Cohort: st.cohort(now), Privacy: st.privacy(task), Weights: weightsOf(snapshot), Peers: st.peers(now), About: about(task)}
+	v := View{Build: build(), Task: task.Name, Counted: task.Counted().Many, AsOf: clock(now, now),
+		Curves: st.curvesOf(now), By: by, Verdict: st.verdict(task, now),
+		Cohort: st.cohort(now), Privacy: st.privacy(task), Weights: weightsOf(snapshot), Peers: st.peers(now),
+		About: about(task)}
 	v.Tiles = st.tiles(task, v.Verdict.Level, now)
 	for _, f := range st.figures(task, by) {
 		switch c := f.chart(); c.ID {
@@ -108,7 +110,8 @@ func (b *Board) view(snapshot *Model, by By) View {
 // curvesOf describes when the curves begin.
 func (st *state) curvesOf(now time.Time) string {
 	if p := st.rounds.points; len(p) > 0 && p[0].At.Before(st.began) {
-		return fmt.Sprintf("They go on over restarts, from round %s, %s; reports begin with this process, %s.", count(p[0].Round), clock(p[0].At, now), clock(st.began, now))
+		return fmt.Sprintf("They go on over restarts, from round %s, %s; reports begin with this process, %s.",
+			count(p[0].Round), clock(p[0].At, now), clock(st.began, now))
 	}
 	return fmt.Sprintf("They begin with this process, %s.", clock(st.began, now))
 }
@@ -121,16 +124,19 @@ func (st *state) tiles(task Task, level Level, now time.Time) (tiles []tile) {
 	switch s := p.Validation; {
 	case s != nil && s.Accuracy != nil:
 		a := s.Accuracy.Recent
-		tiles = append(tiles, tile{"Accuracy", percent(a.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", percent(a.Low), percent(a.High), accuracy.text(percent))})
+		tiles = append(tiles, tile{"Accuracy", percent(a.Value), fmt.Sprintf("recent rounds; between %s and %s; %s",
+			percent(a.Low), percent(a.High), accuracy.text(percent))})
 	case s != nil && task.LabelUnit > 0:
 		e, mean := s.Loss.RootMeanSquare(task.LabelUnit).Recent, loss.rootMeanSquare(task.LabelUnit)
-		tiles = append(tiles, tile{"Root mean squared error", number(e.Value), fmt.Sprintf("in the units of the label; recent rounds; between %s and %s; %s",
-			number(e.Low), number(e.High), mean.text(number))})
+		tiles = append(tiles, tile{"Root mean squared error", number(e.Value),
+			fmt.Sprintf("in the units of the label; recent rounds; between %s and %s; %s",
+				number(e.Low), number(e.High), mean.text(number))})
 	case s == nil && task.Unscored:
 		tiles = append(tiles, tile{"Quality", "not measured", "reports have no scores: validation.off is true"})
 	case s != nil:
 		l := s.Loss.Recent
-		tiles = append(tiles, tile{"Loss", number(l.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", number(l.Low), number(l.High), loss.text(number))})
+		tiles = append(tiles, tile{"Loss", number(l.Value), fmt.Sprintf("recent rounds; between %s and %s; %s", number(l.Low),
+			number(l.High), loss.text(number))})
 	}
 	steps := tile{"Steps taken", count(p.Steps), "of a task without end"}
 	switch {
@@ -196,13 +202,15 @@ func (st *state) cohort(now time.Time) Cohort {
 	case c.Round == 0:
 		c.Text = "No round is announced yet."
 	case !st.stage.asked:
-		c.Text = fmt.Sprintf("%s are asked for. How many are there only the stage knows: --stage-http URL asks it.", counted(st.announced.cohort, wording.Report))
+		c.Text = fmt.Sprintf("%s are asked for. How many are there only the stage knows: --stage-http URL asks it.",
+			counted(st.announced.cohort, wording.Report))
 	case st.stage.silence != "":
 		c.Text = "How full the round is only the stage knows, and it is silent."
 	case !s.Works:
 		c.Text = "The stage that is asked stands by: another process works, which knows how full the round is, or one died less than its --lease ago."
 	case s.Round != c.Round || s.Cohort == 0:
-		c.Text = fmt.Sprintf("%s are asked for. The stage has not opened the round yet.", counted(st.announced.cohort, wording.Report))
+		c.Text = fmt.Sprintf("%s are asked for. The stage has not opened the round yet.", counted(st.announced.cohort,
+			wording.Report))
 	default:
 		c.Known, c.Users, c.Size = true, count(s.Users), count(s.Cohort)
 		c.Share = 100 * min(1, float64(s.Users)/float64(s.Cohort))
@@ -220,7 +228,8 @@ func (st *state) privacy(task Task) Privacy {
 	p := st.progress
 	switch {
 	case task.NoiseKnown:
-		return Privacy{Text: "None: the noise follows from a seed, which is no secret, so nothing is protected. A run without a seed is private."}
+		return Privacy{
+			Text: "None: the noise follows from a seed, which is no secret, so nothing is protected. A run without a seed is private."}
 	case !st.resumed:
 		return Privacy{Text: "Nothing is spent: the task has not begun."}
 	}
@@ -229,12 +238,14 @@ func (st *state) privacy(task Task) Privacy {
 	spent := fact{"Spent", charged}
 	switch {
 	case p.Round == 0 && p.Users == 0 && p.EpsilonSpent > 0:
-		planned.Value, spent.Value = fmt.Sprintf("%s, of a budget of %g", charged, p.EpsilonBudget), "nothing: nobody has been counted yet"
+		planned.Value, spent.Value = fmt.Sprintf("%s, of a budget of %g", charged, p.EpsilonBudget),
+			"nothing: nobody has been counted yet"
 	case p.EpsilonSpent > 0:
 		spent.Value = charged + ", by " + task.Charged()
 	}
-	text := fmt.Sprintf("Under trust %s%s, for %s. A plan uses what it may from its first round on: each %s pays once, for a round or a phase, "+
-		"and later rounds cost nothing more.", task.Trust, task.Assuming, task.Protected(), task.Kind.Unit().One)
+	text := fmt.Sprintf(
+		"Under trust %s%s, for %s. A plan uses what it may from its first round on: each %s pays once, for a round or a phase, "+
+			"and later rounds cost nothing more.", task.Trust, task.Assuming, task.Protected(), task.Kind.Unit().One)
 	if task.Start != "" {
 		text += " " + task.Start
 	}
@@ -301,7 +312,8 @@ func about(t Task) []fact {
 	if t.Deadline > 0 {
 		deadline = lasted(t.Deadline) + ", after which a round's minimum is enough"
 	}
-	return []fact{{"Task", t.Name}, {"Loss", t.Loss}, {"Algorithm", t.Algorithm}, {"Parameters", count(uint64(t.Parameters))},
+	return []fact{{"Task", t.Name}, {"Loss", t.Loss}, {"Algorithm", t.Algorithm},
+		{"Parameters", count(uint64(t.Parameters))},
 		{"Trust", t.Trust}, {"Deadline", deadline}, {"Program", cli.Version()}}
 }
 
@@ -319,7 +331,8 @@ const again = 2 * time.Second
 // get returns the newest model that was read, nil for none. It must not be called by two goroutines at once.
 func (r *released) get(ctx context.Context, b *Board) *Model {
 	b.mu.Lock()
-	resumed, over, round, now := b.resumed, b.stopped != nil && b.stopped.How != Over && b.stopped.How != Refused, b.progress.Round, b.config.Now()
+	resumed, over, round, now := b.resumed, b.stopped != nil && b.stopped.How != Over && b.stopped.How != Refused,
+		b.progress.Round, b.config.Now()
 	b.mu.Unlock()
 	if b.config.Model == nil || !resumed || over || r.snapshot != nil && (r.round == round || now.Sub(r.read) < again) {
 		return r.snapshot

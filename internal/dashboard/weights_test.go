@@ -20,8 +20,10 @@ func TestWeightsRankByEffect(t *testing.T) {
 		widths  [3]float64
 		others  bool
 	}{
-		{"spread released", []float64{-0.0001, 0.5, 0.1}, []float64{20000, 0.1, 10}, "income age job=*", "the spread of its feature", [3]float64{50, 25, 1.3}, true},
-		{"declared alone", []float64{-0.00001, 0.5, 0.1}, nil, "age income job=*", "the declared scale", [3]float64{50, 10, 5}, true},
+		{"spread released", []float64{-0.0001, 0.5, 0.1}, []float64{20000, 0.1, 10}, "income age job=*",
+			"the spread of its feature", [3]float64{50, 25, 1.3}, true},
+		{"declared alone", []float64{-0.00001, 0.5, 0.1}, nil, "age income job=*", "the declared scale",
+			[3]float64{50, 10, 5}, true},
 		{"no weight", []float64{0, 0, 0}, nil, "income job=* age", "the declared scale", [3]float64{}, true},
 	} {
 		w := weightsOf(&Model{model.Snapshot{Weights: model.Rows{c.weights}, Features: features}, c.spread})

@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
-// workless reports whether no stage that is asked has worked for so long that none will: all are silent for unanswered, or none has the
-// lease for as long as a lease lasts, and no round was committed meanwhile, which a process that is not asked may have mixed.
+// workless reports whether no stage that is asked has worked for so long that none will: all are silent for unanswered,
+// or none has the lease for as long as a lease lasts, and no round was committed meanwhile, which a process that is not
+// asked may have mixed.
 func (st *state) workless(now time.Time) bool {
 	s := &st.stage
 	switch {
@@ -54,18 +55,21 @@ func (st *state) noStage(task Task, now time.Time) Verdict {
 	}
 	v := Verdict{Level: Wrong, Title: "No shuffle stage works.", Section: sectionKill,
 		Detail: fmt.Sprintf("%s None has worked since %s. %s", st.asked(), clock(s.idle, now), waits),
-		Do: fmt.Sprintf("Start ingest shuffle --task %s with the identity of this task, or see in the logs of those that stand by why they do not get the lease: "+
-			"a broker that is slow, or takes no writes, which learner doctor tells. "+
-			"If another process works, name it with --stage-http.", task.Name)}
+		Do: fmt.Sprintf(
+			"Start ingest shuffle --task %s with the identity of this task, or see in the logs of those that stand by why they do not get the lease: "+
+				"a broker that is slow, or takes no writes, which learner doctor tells. "+
+				"If another process works, name it with --stage-http.", task.Name)}
 	if s.silence != "" {
 		v.Title = fmt.Sprintf("The shuffle stage is silent: %s.", s.silence)
 		if len(s.answers) > 1 {
 			v.Title = fmt.Sprintf("All %d shuffle stages are silent.", len(s.answers))
 		}
-		v.Do = fmt.Sprintf("Start ingest shuffle --task %s with the identity of this task, and look at the address of --stage-http.", task.Name)
+		v.Do = fmt.Sprintf(
+			"Start ingest shuffle --task %s with the identity of this task, and look at the address of --stage-http.", task.Name)
 	}
 	if strings.Contains(task.Trust, "pan") { // whose totals die with their process
-		v.Do += " Under trust " + task.Trust + " the " + task.Reporter().Many + " of the open attempt drop out if its process has died."
+		v.Do += " Under trust " + task.Trust + " the " + task.Reporter().Many +
+			" of the open attempt drop out if its process has died."
 	}
 	return v
 }

@@ -38,11 +38,14 @@ func (s *site) add(role, public string) {
 // bytes returns the text of site.conf for a server whose files are in dir.
 func (s *site) bytes(dir string) []byte {
 	out := []byte("# Written by learner devca, included by panlearn.conf: who the users are, where the files are.\n")
-	for _, v := range [][2]string{{"SERVER_CERT", "server.pem"}, {"SERVER_KEY", "server-key.pem"}, {"CA", "ca.pem"}, {"STORE", "jetstream"}} {
+	for _, v := range [][2]string{{"SERVER_CERT", "server.pem"}, {"SERVER_KEY", "server-key.pem"}, {"CA", "ca.pem"},
+		{"STORE", "jetstream"}} {
 		out = fmt.Appendf(out, "%s: \"%s\"\n", v[0], filepath.Join(dir, v[1]))
 	}
 	out = append(out, s.roles.Bytes()...)
-	return fmt.Appendf(out, "# Each publisher has an inbox of its own, so that none reads another's answers.\nDEVICES: [\n%s]\n", s.devices.Bytes())
+	return fmt.Appendf(out,
+		"# Each publisher has an inbox of its own, so that none reads another's answers.\nDEVICES: [\n%s]\n",
+		s.devices.Bytes())
 }
 
 // links returns the text of links.conf, the variables of cluster.conf, for the server of this name, which the
@@ -54,9 +57,11 @@ func links(dir, name string, servers []string, own int) []byte {
 			others = append(others, fmt.Sprintf("\"nats://%s\"", at))
 		}
 	}
-	out := fmt.Appendf(nil, "# Written by learner devca, included by cluster.conf: how this server and the others reach each other.\n"+
-		"SERVER_NAME: \"%s\"\nROUTE_LISTEN: \"%s\"\nROUTES: [%s]\n", name, servers[own], strings.Join(others, ", "))
-	for _, v := range [][2]string{{"ROUTE_CERT", "route.pem"}, {"ROUTE_KEY", "route-key.pem"}, {"ROUTE_CA", "route-ca.pem"}} {
+	out := fmt.Appendf(nil,
+		"# Written by learner devca, included by cluster.conf: how this server and the others reach each other.\n"+
+			"SERVER_NAME: \"%s\"\nROUTE_LISTEN: \"%s\"\nROUTES: [%s]\n", name, servers[own], strings.Join(others, ", "))
+	for _, v := range [][2]string{{"ROUTE_CERT", "route.pem"}, {"ROUTE_KEY", "route-key.pem"},
+		{"ROUTE_CA", "route-ca.pem"}} {
 		out = fmt.Appendf(out, "%s: \"%s\"\n", v[0], filepath.Join(dir, v[1]))
 	}
 	return out

@@ -24,9 +24,10 @@ const DefaultRoutePort = "6222"
 
 // Config selects what Write writes.
 type Config struct {
-	Dir        string        // created; must be empty or missing
-	Hosts      []string      // names and addresses of the server beside localhost, 127.0.0.1 and ::1
-	Servers    []string      // HOST or HOST:PORT of each server's links, of a cluster; none: one server. Port: DefaultRoutePort
+	Dir   string   // created; must be empty or missing
+	Hosts []string // names and addresses of the server beside localhost, 127.0.0.1 and ::1
+	// HOST or HOST:PORT of each server's links, of a cluster; none: one server. Port: DefaultRoutePort
+	Servers    []string
 	Publishers int           // users of the devices' account, at least 1
 	Lifetime   time.Duration // of the certificates, at most Longest
 	Now        time.Time

@@ -17,7 +17,8 @@ var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "site")
-	c := Config{Dir: dir, Hosts: []string{"broker.example", "192.0.2.7"}, Publishers: 2, Lifetime: 24 * time.Hour, Now: now}
+	c := Config{Dir: dir, Hosts: []string{"broker.example", "192.0.2.7"}, Publishers: 2, Lifetime: 24 * time.Hour,
+		Now: now}
 	if err := Write(c); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,8 @@ func TestWrite(t *testing.T) {
 		if usage(x509.ExtKeyUsageServerAuth, now) == nil || client.IsCA {
 			t.Errorf("%s can serve or sign", role)
 		}
-		if usage(x509.ExtKeyUsageClientAuth, now.Add(25*time.Hour)) == nil || usage(x509.ExtKeyUsageClientAuth, now.Add(-time.Hour)) == nil {
+		if usage(x509.ExtKeyUsageClientAuth, now.Add(25*time.Hour)) == nil || usage(x509.ExtKeyUsageClientAuth,
+			now.Add(-time.Hour)) == nil {
 			t.Errorf("%s: the certificate is valid outside of its lifetime", role)
 		}
 	}
@@ -77,7 +79,8 @@ func TestWrite(t *testing.T) {
 // TestServersHaveAnAuthorityOfTheirOwn: no certificate that a user or the clients' port shows is one of the links.
 func TestServersHaveAnAuthorityOfTheirOwn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "site")
-	c := Config{Dir: dir, Servers: []string{"a.example", "b.example:7000", "c.example"}, Publishers: 2, Lifetime: time.Hour, Now: now}
+	c := Config{Dir: dir, Servers: []string{"a.example", "b.example:7000", "c.example"}, Publishers: 2,
+		Lifetime: time.Hour, Now: now}
 	if err := Write(c); err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +92,13 @@ func TestServersHaveAnAuthorityOfTheirOwn(t *testing.T) {
 		return all
 	}
 	believed := func(roots *x509.CertPool, name string) bool {
-		_, err := certificate(t, dir, name).Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+		_, err := certificate(t, dir, name).Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now,
+			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 		return err == nil
 	}
 	links := pool("server-1/route-ca.pem")
-	for _, name := range []string{"admin", "learner", "stage", "publisher-1", "publisher-2", "server-1/server", "server-2/server", "server-3/server"} {
+	for _, name := range []string{"admin", "learner", "stage", "publisher-1", "publisher-2", "server-1/server",
+		"server-2/server", "server-3/server"} {
 		if believed(links, name) || !believed(pool("ca.pem"), name) {
 			t.Errorf("%s: believed on links %t, by clients %t", name, believed(links, name), believed(pool("ca.pem"), name))
 		}

@@ -16,7 +16,8 @@ func Shared(fs.FileInfo) bool { return false }
 
 // Full reports whether an error means that a disk, or a quota, has no room.
 func Full(err error) bool {
-	for _, no := range []error{windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED} {
+	for _, no := range []error{windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL,
+		windows.ERROR_DISK_QUOTA_EXCEEDED} {
 		if errors.Is(err, no) {
 			return true
 		}

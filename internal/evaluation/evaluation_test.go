@@ -125,7 +125,8 @@ func TestPairByHand(t *testing.T) {
 	}
 	d = same.Shares()
 	near(t, "shares", d.Value, 0)
-	near(t, "half width of shares", d.High, 1.959963984540054*math.Sqrt(1.0/20/20)) // variance of the difference 1/20, of 20 events
+	// variance of the difference 1/20, of 20 events
+	near(t, "half width of shares", d.High, 1.959963984540054*math.Sqrt(1.0/20/20))
 	if got := same.Means(); got.High != 0 {
 		t.Errorf("%+v", got)
 	}

@@ -43,7 +43,8 @@ var Measures = [...]Measure{
 // declared otherwise are refused; see Evaluate for the rest.
 func (p Predictor) Compare(other Predictor, first, second iter.Seq2[task.Row, error], o Options) (Comparison, error) {
 	if !sameLabels(p.Features, other.Features) {
-		return Comparison{}, errors.New("the models do not predict the same label: classes, or the bounds and the scale of a number, differ")
+		return Comparison{},
+			errors.New("the models do not predict the same label: classes, or the bounds and the scale of a number, differ")
 	}
 	a, err := newTally(p, o)
 	if err != nil {

@@ -51,10 +51,12 @@ func TestCompareByHand(t *testing.T) {
 	}
 	mae, rmse := c.Differences["mae"], c.Differences["rmse"]
 	half := 1.959963984540054 * math.Sqrt((0+1+0+4-4*0.25*0.25)/4/4) // of differences 0, -1, 0, 2
-	if math.Abs(mae.Value-0.25) > 1e-12 || math.Abs(mae.High-mae.Value-half) > 1e-12 || math.Abs(mae.Value-mae.Low-half) > 1e-12 {
+	if math.Abs(mae.Value-0.25) > 1e-12 || math.Abs(mae.High-mae.Value-half) > 1e-12 ||
+		math.Abs(mae.Value-mae.Low-half) > 1e-12 {
 		t.Errorf("mae %+v, want 0.25 and %v around it", mae, half)
 	}
-	if want := math.Sqrt(15.0/4) - math.Sqrt(12.0/4); math.Abs(rmse.Value-want) > 1e-12 || !(rmse.Low < want && want < rmse.High) {
+	if want := math.Sqrt(15.0/4) - math.Sqrt(12.0/4); math.Abs(rmse.Value-want) > 1e-12 ||
+		!(rmse.Low < want && want < rmse.High) {
 		t.Errorf("rmse %+v, want %v", rmse, want)
 	}
 }
@@ -63,7 +65,8 @@ func TestCompareByHand(t *testing.T) {
 func TestCompareClasses(t *testing.T) {
 	events := strings.Repeat("2,yes\n-1,no\n1,no\n-1,yes\n3,yes\n", 40)
 	good, poor := predictor(t, "loss: logistic", yesNo, 1, 0), predictor(t, "loss: logistic", yesNo, -1, 0)
-	weighted, margin := predictor(t, "loss: logistic, class_weights: [2, 1]", yesNo, 1, 0), predictor(t, "loss: hinge", yesNo, 1, 0)
+	weighted, margin := predictor(t, "loss: logistic, class_weights: [2, 1]", yesNo, 1, 0), predictor(t, "loss: hinge",
+		yesNo, 1, 0)
 	for _, c := range []struct {
 		a, b Predictor
 		want string
@@ -102,7 +105,8 @@ func TestCompareRefuses(t *testing.T) {
 		{number("min: 0, max: 1"), number("min: 0, max: 2"), "0,1\n0,0\n", "the same label"},
 		{number("min: 0, max: 1"), number("min: 0, max: 1, scale: unit"), "0,1\n0,0\n", "the same label"},
 		{yes, predictor(t, "loss: logistic", "positive: [no], negative: [yes]", 1, 0), "0,yes\n0,no\n", "the same label"},
-		{yes, predictor(t, "loss: logistic", "positive: [yes], negative: [no, No]", 1, 0), "0,No\n0,yes\n", `class "no" never occurs`},
+		{yes, predictor(t, "loss: logistic", "positive: [yes], negative: [no, No]", 1, 0), "0,No\n0,yes\n",
+			`class "no" never occurs`},
 	} {
 		if _, err := compared(t, c.a, c.b, c.events); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("case %d: %v, want %q", i, err, c.want)

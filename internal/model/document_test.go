@@ -70,14 +70,17 @@ func TestSmallFilesTakeLittle(t *testing.T) {
 		"classes":   `"classes":[` + strings.Repeat(`"",`, many) + `""],`,
 	}
 	bombs := map[string][]byte{
-		"packed weights":   packed(t, map[string]io.Reader{npzWeights: array(large), npzIntercept: array(1), npzMetadata: bytes.NewReader(about)}),
-		"packed intercept": packed(t, map[string]io.Reader{npzWeights: array(3), npzIntercept: array(large), npzMetadata: bytes.NewReader(about)}),
+		"packed weights": packed(t, map[string]io.Reader{npzWeights: array(large), npzIntercept: array(1),
+			npzMetadata: bytes.NewReader(about)}),
+		"packed intercept": packed(t, map[string]io.Reader{npzWeights: array(3), npzIntercept: array(large),
+			npzMetadata: bytes.NewReader(about)}),
 		"packed metadata": packed(t, map[string]io.Reader{npzWeights: array(3), npzIntercept: array(1),
 			npzMetadata: io.MultiReader(strings.NewReader(strings.Repeat(" ", 8*large)), bytes.NewReader(about))}),
 	}
 	for name, list := range lists {
 		bombs["first "+name] = []byte("{" + list + whole[1:])
-		bombs["last "+name] = []byte(strings.TrimSuffix(strings.TrimSpace(whole), "}") + "," + strings.TrimSuffix(list, ",") + "}")
+		bombs["last "+name] = []byte(strings.TrimSuffix(strings.TrimSpace(whole), "}") + "," + strings.TrimSuffix(list, ",") +
+			"}")
 	}
 	for name, bomb := range bombs {
 		var before, after memory.MemStats
@@ -101,7 +104,8 @@ func TestSmallFilesTakeLittle(t *testing.T) {
 // TestElements: no list has more values than are counted, whatever its strings hold.
 func TestElements(t *testing.T) {
 	for doc, want := range map[string][2]int{
-		`[]`: {1, 1}, `[1,2]`: {2, 2}, `[[1,2],[3]]`: {2, 3}, `["a,b","\",",[1,2]]`: {3, 4}, `{"a":[1,2],"b":"]"}`: {2, 3}, `7`: {1, 1},
+		`[]`: {1, 1}, `[1,2]`: {2, 2}, `[[1,2],[3]]`: {2, 3}, `["a,b","\",",[1,2]]`: {3, 4}, `{"a":[1,2],"b":"]"}`: {2, 3},
+		`7`: {1, 1},
 	} {
 		if got := [2]int{elements([]byte(doc), 1), elements([]byte(doc), 2)}; got != want {
 			t.Errorf("%s has %v, want %v", doc, got, want)
@@ -119,8 +123,9 @@ func TestShapesThatLie(t *testing.T) {
 	}
 	for _, shape := range []int{0, 2, 4, math.MaxInt32} {
 		body := binary.LittleEndian.AppendUint64(nil, 0)
-		_, err := Parse(packed(t, map[string]io.Reader{npzMetadata: bytes.NewReader(about), npzIntercept: bytes.NewReader(appendNPY(nil, []float64{1})),
-			npzWeights: bytes.NewReader(append(appendNPY(nil, nil, shape), bytes.Repeat(body, 3)...))}))
+		_, err := Parse(packed(t, map[string]io.Reader{npzMetadata: bytes.NewReader(about),
+			npzIntercept: bytes.NewReader(appendNPY(nil, []float64{1})),
+			npzWeights:   bytes.NewReader(append(appendNPY(nil, nil, shape), bytes.Repeat(body, 3)...))}))
 		if err == nil || !strings.Contains(fmt.Sprint(err), npzWeights) {
 			t.Errorf("%d of 3: %v", shape, err)
 		}

@@ -26,8 +26,9 @@ type Evaluation struct {
 
 // OfClasses are the figures of labels that are classes.
 type OfClasses struct {
-	Accuracy float64  `json:"accuracy"`
-	LogLoss  *float64 `json:"log_loss,omitempty"` // of the probabilities, whatever the loss weighs; none where there are no probabilities
+	Accuracy float64 `json:"accuracy"`
+	// of the probabilities, whatever the loss weighs; none where there are no probabilities
+	LogLoss *float64 `json:"log_loss,omitempty"`
 	// AUC is of the positive class by its score; of several classes the mean of each by its probability against the
 	// rest. None where it would need more than maxScores scores, or a class does not occur.
 	AUC *float64 `json:"auc,omitempty"`
@@ -158,7 +159,8 @@ func (p Predictor) Cut(threshold *float64) (float64, error) {
 	case threshold == nil:
 		return 0, nil
 	case !p.Features.Classification() || p.Features.Outputs() > 1:
-		return 0, fmt.Errorf("threshold: %v, want none: the %s loss does not decide between two classes", *threshold, p.Loss.Name())
+		return 0, fmt.Errorf("threshold: %v, want none: the %s loss does not decide between two classes", *threshold,
+			p.Loss.Name())
 	case math.IsNaN(*threshold) || math.IsInf(*threshold, 0):
 		return 0, fmt.Errorf("threshold: %v, want a finite number", *threshold)
 	case !hasProbabilities(p.traits().Scores):
@@ -188,7 +190,8 @@ func (t *tally) add(e convex.Example) {
 	if t.traits().Error == convex.Pinball { // the loss itself, in the units of the label
 		r.pinball = t.lossOf([]float64{prediction}, label)
 	}
-	t.square, t.absolute, t.covered, t.pinball = t.square+r.square, t.absolute+r.absolute, t.covered+r.covered, t.pinball+r.pinball
+	t.square, t.absolute, t.covered, t.pinball = t.square+r.square, t.absolute+r.absolute, t.covered+r.covered,
+		t.pinball+r.pinball
 }
 
 func (t *tally) addClass(label float64) {

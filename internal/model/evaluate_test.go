@@ -135,7 +135,8 @@ func TestEvaluateEveryLoss(t *testing.T) {
 				"reliability":[{"low":0.2,"high":0.3,"events":2,"probability":0.2689,"occurred":0.5},{"low":0.7,"high":0.8,"events":1,"probability":0.7311,"occurred":0},
 					{"low":0.8,"high":0.9,"events":1,"probability":0.8808,"occurred":1},{"low":0.9,"high":1,"events":1,"probability":0.9526,"occurred":1}],
 				"baseline":{"class":"yes","loss":0.6730,"accuracy":0.6,"log_loss":0.6730}}`},
-		{"loss: softmax, class_weights: [1, 2, 1]", "classes: [red, green, blue]", "0,red\n0,blue\n0,blue\n0,green\n", []float64{0, 0, 0, 1, 0, 2},
+		{"loss: softmax, class_weights: [1, 2, 1]", "classes: [red, green, blue]", "0,red\n0,blue\n0,blue\n0,green\n",
+			[]float64{0, 0, 0, 1, 0, 2},
 			// ln(1 + e + e^2) = 2.4076, less the scores 0, 2, 2 and twice 1: the loss has weights, the log loss has
 			// not. Constant: shares with weights are 1, 2, 2 of 5, which costs (ln 5 + 2 ln 2.5 + 2 ln 2.5)/4;
 			// without them 1, 1, 2 of 4, (2 ln 4 + 2 ln 2)/4.
@@ -177,7 +178,8 @@ func TestEvaluateEveryLoss(t *testing.T) {
 func TestAreaIsOfProbabilities(t *testing.T) {
 	// Scores (4x, 3x, 0): red is the more probable the larger x is, and green has the largest probability, not
 	// score, at x = 1.
-	e, err := evaluated(t, "loss: softmax", "classes: [red, green, blue]", "-4,blue\n4,red\n1,green\n-3,blue\n3,red\n", Options{}, 4, 0, 3, 0, 0, 0)
+	e, err := evaluated(t, "loss: softmax", "classes: [red, green, blue]", "-4,blue\n4,red\n1,green\n-3,blue\n3,red\n",
+		Options{}, 4, 0, 3, 0, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +196,8 @@ func TestThreshold(t *testing.T) {
 		threshold float64
 		want      string // of the confusion matrix
 	}{
-		{"logistic", 0.5, "[[1 1] [1 2]]"}, {"logistic", 0.9, "[[2 0] [2 1]]"}, {"logistic", 0.2, "[[0 2] [0 3]]"}, {"hinge", 1.5, "[[2 0] [1 2]]"},
+		{"logistic", 0.5, "[[1 1] [1 2]]"}, {"logistic", 0.9, "[[2 0] [2 1]]"}, {"logistic", 0.2, "[[0 2] [0 3]]"},
+		{"hinge", 1.5, "[[2 0] [1 2]]"},
 		{"logistic", 1, ""}, {"logistic", 0, ""}, {"logistic", math.NaN(), ""}, {"hinge", math.Inf(1), ""},
 	} {
 		e, err := evaluated(t, "loss: "+c.loss, yesNo, events, Options{Threshold: &c.threshold}, 1, 0)
@@ -228,7 +231,8 @@ func TestLabelsThatSayNothing(t *testing.T) {
 		{"loss: poisson, score_bound: 2", "max: 20", "0,3\n0,3\n", "all 2 are equal"},
 	} {
 		theta := zeros(c.model)
-		if _, err := evaluated(t, c.model, c.label, c.events, Options{}, theta...); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := evaluated(t, c.model, c.label, c.events, Options{}, theta...); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.model, err, c.want)
 		}
 		e, err := evaluated(t, c.model, c.label, c.events, Options{Absent: true}, theta...)
@@ -239,8 +243,10 @@ func TestLabelsThatSayNothing(t *testing.T) {
 			t.Errorf("%s: %s, %v", c.model, data, err)
 		}
 	}
-	_, p := released(t, parsed(t, lossFile+"model: {radius: 5, loss: softmax}\nlabel: {column: y, classes: [a, b, c]}\n"), zeros("softmax")...)
-	for labels, want := range map[string][2]bool{"012": {true, true}, "01": {true, false}, "11": {false, false}, "1": {true, false}} {
+	_, p := released(t, parsed(t, lossFile+"model: {radius: 5, loss: softmax}\nlabel: {column: y, classes: [a, b, c]}\n"),
+		zeros("softmax")...)
+	for labels, want := range map[string][2]bool{"012": {true, true}, "01": {true, false}, "11": {false, false},
+		"1": {true, false}} {
 		var examples []convex.Example
 		for _, y := range labels {
 			examples = append(examples, convex.Example{Value: []float64{0, 1}, Label: float64(y - '0')})
@@ -255,9 +261,12 @@ func TestLabelsThatSayNothing(t *testing.T) {
 // to have the least, weights and label noise too.
 func TestBaselineIsTheBestConstant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := rapid.SampledFrom([][2]string{{"loss: logistic", yesNo}, {"loss: logistic, class_weights: [3, 1]", yesNo}, {"loss: logistic, label_noise: 0.1", yesNo},
-			{"loss: hinge", yesNo}, {"loss: smoothed-hinge, width: 0.5", yesNo}, {"loss: softmax, class_weights: [1, 5, 2]", "classes: [a, b, c]"},
-			{"loss: squared", "min: -3, max: 9"}, {"loss: absolute", "min: -3, max: 9"}, {"loss: quantile, level: 0.9", "min: -3, max: 9"},
+		c := rapid.SampledFrom([][2]string{{"loss: logistic", yesNo}, {"loss: logistic, class_weights: [3, 1]", yesNo},
+			{"loss: logistic, label_noise: 0.1", yesNo},
+			{"loss: hinge", yesNo}, {"loss: smoothed-hinge, width: 0.5", yesNo}, {"loss: softmax, class_weights: [1, 5, 2]",
+				"classes: [a, b, c]"},
+			{"loss: squared", "min: -3, max: 9"}, {"loss: absolute", "min: -3, max: 9"}, {"loss: quantile, level: 0.9",
+				"min: -3, max: 9"},
 			{"loss: poisson, score_bound: 3", "max: 20"}}).Draw(t, "loss")
 		spec := parsed(t, lossFile+"model: {radius: 5, "+c[0]+"}\nlabel: {column: y, "+c[1]+"}\n")
 		_, p := released(t, spec, zeros(c[0])...)

@@ -20,7 +20,8 @@ func (s Snapshot) ONNX() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := exporter{Predictor: p, inputs: map[string]onnx.Value{}, scaled: map[*task.Source]onnx.Value{}, positions: map[*task.Source]onnx.Value{}}
+	e := exporter{Predictor: p, inputs: map[string]onnx.Value{}, scaled: map[*task.Source]onnx.Value{},
+		positions: map[*task.Source]onnx.Value{}}
 	if err := e.declare(); err != nil {
 		return nil, fmt.Errorf("export to ONNX: %w", err)
 	}
@@ -50,7 +51,8 @@ func (s Snapshot) header() (onnx.Header, error) {
 		Metadata: map[string]string{
 			"format_version": strconv.Itoa(s.FormatVersion), "task": s.Task, "task_hash": s.TaskHash.String(), "loss": s.Loss,
 			"classes": string(classes), "probabilities": string(s.Probabilities),
-			"round": strconv.FormatUint(s.Round, 10), "model_version": strconv.FormatUint(s.ModelVersion, 10), "privacy": string(privacy),
+			"round": strconv.FormatUint(s.Round, 10), "model_version": strconv.FormatUint(s.ModelVersion, 10),
+			"privacy": string(privacy),
 		},
 	}, nil
 }
@@ -89,7 +91,8 @@ func (e *exporter) scores() onnx.Value {
 
 // sum adds up the columns of v: [N, width] to [N, 1].
 func (e *exporter) sum(hint string, v onnx.Value) onnx.Value {
-	return e.graph.Node("ReduceSum", hint, []onnx.Value{v, e.graph.Ints("columns", []int64{1}, 1)}, onnx.Int("keepdims", 1))
+	return e.graph.Node("ReduceSum", hint, []onnx.Value{v, e.graph.Ints("columns", []int64{1}, 1)},
+		onnx.Int("keepdims", 1))
 }
 
 // outputs adds the outputs: score and, by the loss, probability, label or prediction.
@@ -103,7 +106,8 @@ func (e *exporter) outputs(score onnx.Value) {
 	case e.traits().Scores == convex.LogMean:
 		bounded := g.Node("Min", "bounded_score", []onnx.Value{score, g.Double("score_bound", e.spec.Model.ScoreBound)})
 		output(score, "score", 1, "logarithm of the expected count")
-		output(e.within(g.Node("Exp", "expected", []onnx.Value{bounded})), "prediction", 1, "expected count, at most the largest declared one")
+		output(e.within(g.Node("Exp", "expected", []onnx.Value{bounded})), "prediction", 1,
+			"expected count, at most the largest declared one")
 		return
 	case !e.Features.Classification():
 		value := e.invert(score)
@@ -128,7 +132,8 @@ func (e *exporter) label(score onnx.Value) onnx.Value {
 	var class onnx.Value
 	if e.Features.Outputs() == 1 {
 		positive := g.Node("Greater", "positive", []onnx.Value{score, g.Double("zero", 0)})
-		class = g.Node("Where", "class", []onnx.Value{positive, g.Strings("class_1", names[1:]), g.Strings("class_0", names[:1])})
+		class = g.Node("Where", "class", []onnx.Value{positive, g.Strings("class_1", names[1:]),
+			g.Strings("class_0", names[:1])})
 	} else {
 		best := g.Node("ArgMax", "best", []onnx.Value{score}, onnx.Int("axis", 1), onnx.Int("keepdims", 1))
 		class = g.Node("Gather", "class", []onnx.Value{g.Strings("classes", names, len(names)), best}, onnx.Int("axis", 0))

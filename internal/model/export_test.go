@@ -120,7 +120,8 @@ func requireSame(t fataler, s *task.Spec, p Predictor, row task.Row, out map[str
 	width := len(want.Scores)
 	tolerance := 1e-9 * (1 + convex.Norm(p.Theta)*p.Features.Bound())
 	if !p.Features.Classification() && s.Model.Loss != "poisson" {
-		tolerance *= math.Abs(p.Features.InUnits(1)-p.Features.InUnits(0)) + math.Abs(p.Features.InUnits(0)) // units of the label
+		// units of the label
+		tolerance *= math.Abs(p.Features.InUnits(1)-p.Features.InUnits(0)) + math.Abs(p.Features.InUnits(0))
 	}
 	near := func(name string, at int, b, tolerance float64) {
 		a := output(s, out, name).number(t, at)

@@ -20,7 +20,8 @@ func (e *exporter) features() error {
 			}
 			e.dense(e.number(c.Sources[0]), first, width)
 		case task.MissingOf:
-			told := e.graph.Node("Cast", "told", []onnx.Value{e.missing(c.Sources[0], e.inputs[c.Column])}, onnx.Int("to", int64(onnx.TensorProto_DOUBLE)))
+			told := e.graph.Node("Cast", "told", []onnx.Value{e.missing(c.Sources[0], e.inputs[c.Column])},
+				onnx.Int("to", int64(onnx.TensorProto_DOUBLE)))
 			e.dense(told, first, width)
 		case string(task.Categorical), string(task.Hashed), string(task.Bucketed), string(task.OneHot):
 			width = c.Sources[0].Positions()
@@ -75,7 +76,8 @@ func (e *exporter) weights(first, width int) (weights, lengths []float64) {
 func (e *exporter) dense(v onnx.Value, first, width int) {
 	g := &e.graph
 	weights, lengths := e.weights(first, width)
-	e.terms = append(e.terms, g.Node("MatMul", "terms", []onnx.Value{v, g.Doubles("weights", weights, width, e.Features.Outputs())}))
+	e.terms = append(e.terms, g.Node("MatMul", "terms", []onnx.Value{v, g.Doubles("weights", weights, width,
+		e.Features.Outputs())}))
 	part := g.Node("Mul", "part", []onnx.Value{v, g.Doubles("lengths", lengths, 1, width)})
 	e.squares = append(e.squares, e.sum("square", g.Node("Mul", "squares", []onnx.Value{part, part})))
 }
@@ -89,7 +91,8 @@ func (e *exporter) indicators(p onnx.Value, first, width int) {
 	rows := g.Doubles("weights", append(weights, make([]float64, outputs)...), width+1, outputs)
 	chosen := g.Node("Gather", "chosen", []onnx.Value{rows, p}, onnx.Int("axis", 0)) // [N, 1, outputs]
 	e.terms = append(e.terms, g.Node("Squeeze", "terms", []onnx.Value{chosen, g.Ints("columns", []int64{1}, 1)}))
-	part := g.Node("Gather", "part", []onnx.Value{g.Doubles("lengths", append(lengths, 0), width+1), p}, onnx.Int("axis", 0))
+	part := g.Node("Gather", "part", []onnx.Value{g.Doubles("lengths", append(lengths, 0), width+1), p},
+		onnx.Int("axis", 0))
 	e.squares = append(e.squares, g.Node("Mul", "square", []onnx.Value{part, part}))
 }
 

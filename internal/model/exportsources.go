@@ -33,7 +33,8 @@ func (e *exporter) declare() error {
 				words[name], e.inputs[name] = isWord, e.graph.Input(name, elem, 1, doc)
 			}
 			if words[name] != isWord {
-				return fmt.Errorf("column %q is a number and a word at once, and an input of ONNX has one type: use the json or npy format", name)
+				return fmt.Errorf(
+					"column %q is a number and a word at once, and an input of ONNX has one type: use the json or npy format", name)
 			}
 		}
 	}
@@ -121,13 +122,16 @@ func (e *exporter) member(s *task.Source) onnx.Value {
 		e.finite(filled)
 		all[i] = filled
 	}
-	set := g.Node("GreaterOrEqual", "set", []onnx.Value{g.Node("Concat", "group", all, onnx.Int("axis", 1)), g.Double("half", 0.5)})
+	set := g.Node("GreaterOrEqual", "set", []onnx.Value{g.Node("Concat", "group", all, onnx.Int("axis", 1)),
+		g.Double("half", 0.5)})
 	ones := g.Node("Cast", "ones", []onnx.Value{set}, onnx.Int("to", int64(onnx.TensorProto_INT64)))
 	several := g.Node("Less", "several", []onnx.Value{g.Int("one", 1), e.sum("count", ones)})
-	e.faults = append(e.faults, g.Node("Where", "check", []onnx.Value{several, g.Double("nan", math.NaN()), g.Double("valid", 0)}))
+	e.faults = append(e.faults, g.Node("Where", "check", []onnx.Value{several, g.Double("nan", math.NaN()),
+		g.Double("valid", 0)}))
 	// Counted from 1, so that none is 0; with several the row is invalid, and its position no more than within the
 	// group.
-	number := e.sum("number", g.Node("Mul", "numbers", []onnx.Value{ones, g.Ints("places", counting(len(all) + 1)[1:], 1, len(all))}))
+	number := e.sum("number", g.Node("Mul", "numbers", []onnx.Value{ones, g.Ints("places", counting(len(all) + 1)[1:], 1,
+		len(all))}))
 	number = g.Node("Where", "number", []onnx.Value{several, g.Int("nothing", 0), number})
 	return g.Node("Add", "position", []onnx.Value{number, g.Int("nowhere", nowhere)})
 }
@@ -150,7 +154,8 @@ func (e *exporter) word(in onnx.Value, s *task.Source) onnx.Value {
 		onnx.Ints("values_int64s", positions), onnx.Int("default_int64", unknown))
 	if s.Unknown == task.Invalid {
 		unfit := g.Node("Less", "is_unknown", []onnx.Value{v, g.Int("nowhere", nowhere)})
-		e.faults = append(e.faults, g.Node("Where", "check", []onnx.Value{unfit, g.Double("nan", math.NaN()), g.Double("valid", 0)}))
+		e.faults = append(e.faults, g.Node("Where", "check", []onnx.Value{unfit, g.Double("nan", math.NaN()),
+			g.Double("valid", 0)}))
 	}
 	return v
 }

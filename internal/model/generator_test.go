@@ -30,7 +30,8 @@ func drawTask(t *rapid.T) (*task.Spec, []float64) {
 			s.Features.Columns = append(s.Features.Columns, drawColumn(t, columnNames[i]))
 		}
 		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "twice") {
-			s.Features.Columns = append(s.Features.Columns, task.Column{Name: c.Name, Kind: task.Bucketed, Edges: []float64{-50, 0, 25}})
+			s.Features.Columns = append(s.Features.Columns, task.Column{Name: c.Name, Kind: task.Bucketed,
+				Edges: []float64{-50, 0, 25}})
 		}
 	}
 	s.SetDefaults()
@@ -78,7 +79,8 @@ func drawTarget(t *rapid.T, s *task.Spec) {
 func drawVector(t *rapid.T) *task.Vector {
 	v := &task.Vector{Dimension: rapid.IntRange(1, 20).Draw(t, "dimension")}
 	v.MaxNonzeros = rapid.IntRange(1, v.Dimension).Draw(t, "max nonzeros")
-	if v.Kind = rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Indicator}).Draw(t, "vector kind"); v.Kind == task.Indicator {
+	if v.Kind = rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Indicator}).Draw(t,
+		"vector kind"); v.Kind == task.Indicator {
 		return v
 	}
 	v.Max = rapid.Float64Range(0.1, 100).Draw(t, "max")
@@ -92,7 +94,8 @@ func drawVector(t *rapid.T) *task.Vector {
 }
 
 func drawColumn(t *rapid.T, name string) task.Column {
-	c := task.Column{Name: name, Kind: rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Indicator, task.Categorical, task.Hashed, task.Bucketed, task.OneHot}).Draw(t, "kind")}
+	c := task.Column{Name: name, Kind: rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Indicator, task.Categorical,
+		task.Hashed, task.Bucketed, task.OneHot}).Draw(t, "kind")}
 	switch c.Kind {
 	case task.Numeric:
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
@@ -134,7 +137,8 @@ func drawDerived(t *rapid.T, f *task.Features) {
 	}
 	hidden := false
 	if len(indicators) > 1 && rapid.Bool().Draw(t, "crossed") {
-		f.Crosses = []task.Cross{{Columns: indicators[:rapid.IntRange(2, min(3, len(indicators))).Draw(t, "crossed columns")]}}
+		f.Crosses = []task.Cross{{Columns: indicators[:rapid.IntRange(2, min(3, len(indicators))).Draw(t,
+			"crossed columns")]}}
 		if rapid.Bool().Draw(t, "hashed cross") {
 			f.Crosses[0].Buckets = rapid.IntRange(1, 8).Draw(t, "cross buckets")
 		}
@@ -167,7 +171,8 @@ func drawScale(t *rapid.T) task.Scale {
 
 // drawRow draws an event that may leave the bounds and the vocabularies, and may hold what is no number.
 func drawRow(t *rapid.T, s *task.Spec) task.Row {
-	number := rapid.OneOf(rapid.Float64Range(-200, 200), rapid.Float64Range(-200, 200), rapid.SampledFrom([]float64{0, 0.5, 1, -100, 7, math.MaxFloat64, math.NaN(), math.Inf(-1)}))
+	number := rapid.OneOf(rapid.Float64Range(-200, 200), rapid.Float64Range(-200, 200),
+		rapid.SampledFrom([]float64{0, 0.5, 1, -100, 7, math.MaxFloat64, math.NaN(), math.Inf(-1)}))
 	row := task.Row{Line: 1, Label: labelText(s)}
 	if v := s.Features.Vector; v != nil {
 		row.Value = rapid.SliceOfN(number, v.Dimension, v.Dimension).Draw(t, "vector")
@@ -181,11 +186,13 @@ func drawRow(t *rapid.T, s *task.Spec) task.Row {
 	for _, name := range s.Schema().Columns {
 		switch kinds[name] {
 		case task.OneHot:
-			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"0", "0", "0", "1", "NaN", "-100", "7"}).Draw(t, "member"))
+			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"0", "0", "0", "1", "NaN", "-100", "7"}).Draw(t,
+				"member"))
 		case task.Numeric, task.Indicator, task.Bucketed:
 			row.Fields = append(row.Fields, strconv.FormatFloat(number.Draw(t, "number"), 'g', -1, 64))
 		case task.Categorical:
-			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"red", "green", "<b>", "é", "elsewhere", "", "?", "-100"}).Draw(t, "word"))
+			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"red", "green", "<b>", "é", "elsewhere", "", "?",
+				"-100"}).Draw(t, "word"))
 		default:
 			row.Fields = append(row.Fields, rapid.StringMatching(`[a-zé]{0,8}`).Draw(t, "hashed"))
 		}

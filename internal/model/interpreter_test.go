@@ -138,10 +138,12 @@ func TestCentredModelsScoreTheSame(t *testing.T) {
 	}
 }
 
-func requireCentred(t *testing.T, how string, run func(t fataler, model []byte, in map[string]tensor) map[string]tensor) {
+func requireCentred(t *testing.T, how string, run func(t fataler, model []byte,
+	in map[string]tensor) map[string]tensor) {
 	t.Helper()
 	for seed, c := range []struct{ loss, label string }{
-		{"loss: logistic", yesNo}, {"loss: softmax", "classes: [a, b, c]"}, {"loss: squared", "min: 0, max: 1000"}, {"loss: hinge", yesNo},
+		{"loss: logistic", yesNo}, {"loss: softmax", "classes: [a, b, c]"}, {"loss: squared", "min: 0, max: 1000"},
+		{"loss: hinge", yesNo},
 	} {
 		m := centredModel(t, c.loss, c.label, uint64(seed))
 		snapshot, p := released(t, m.spec, m.theta...)
@@ -180,7 +182,8 @@ func requireCentred(t *testing.T, how string, run func(t fataler, model []byte, 
 					part := m.weights[k*dim+j] * (e.Value[j] - m.center[j]) * m.scale[j]
 					z, size = z+part, size+math.Abs(part)
 				}
-				own, spread = append(own, p.Features.InUnits(z)), append(spread, size*math.Abs(p.Features.InUnits(1)-p.Features.InUnits(0)))
+				own, spread = append(own, p.Features.InUnits(z)),
+					append(spread, size*math.Abs(p.Features.InUnits(1)-p.Features.InUnits(0)))
 			}
 		}
 		scale := 0.0
@@ -189,7 +192,8 @@ func requireCentred(t *testing.T, how string, run func(t fataler, model []byte, 
 		}
 		near := func(what string, i int, got float64) {
 			if !(math.Abs(got-own[i]) <= 1e-6*scale) {
-				t.Errorf("%s, %s (%s): score %d is %v, and %v in centred coordinates, where scores spread by %v", c.loss, what, how, i, got, own[i], scale)
+				t.Errorf("%s, %s (%s): score %d is %v, and %v in centred coordinates, where scores spread by %v", c.loss, what, how,
+					i, got, own[i], scale)
 			}
 		}
 		for i, row := range m.rows {
@@ -219,7 +223,8 @@ func TestInterpreterKnowsMurmur(t *testing.T) {
 		text string
 		seed uint32
 		want int64
-	}{{"", 0, 0}, {"", 1, 0x514E28B7}, {"test", 0x9747b28c, 0x704b81dc}, {"Hello, world!", 0x9747b28c, 0x24884CBA}, {"aaa", 0x9747b28c, 0x283e0130}} {
+	}{{"", 0, 0}, {"", 1, 0x514E28B7}, {"test", 0x9747b28c, 0x704b81dc}, {"Hello, world!", 0x9747b28c, 0x24884CBA}, {"aaa",
+		0x9747b28c, 0x283e0130}} {
 		if got := murmur(c.seed, []byte(c.text)); got != c.want {
 			t.Errorf("%q of seed %x: %x, want %x", c.text, c.seed, got, c.want)
 		}

@@ -69,12 +69,15 @@ func (l *labels) check(every bool) error {
 			if n == l.n {
 				k = (k + 1) % len(l.counts)
 			}
-			return fmt.Errorf("labels: class %q never occurs in %d rows that fit: it may be spelt otherwise in the data, or the rows are not a sample of all classes",
+			return fmt.Errorf(
+				"labels: class %q never occurs in %d rows that fit: it may be spelt otherwise in the data, or the rows are not a sample of all classes",
 				l.Features.Classes()[k], l.n)
 		}
 	}
 	if len(l.counts) == 0 && l.n > 1 && slices.Min(l.values) == slices.Max(l.values) {
-		return fmt.Errorf("labels: all %d are equal (values outside the declared range are moved to its bounds): there is nothing to predict", l.n)
+		return fmt.Errorf(
+			"labels: all %d are equal (values outside the declared range are moved to its bounds): there is nothing to predict",
+			l.n)
 	}
 	return nil
 }
@@ -149,7 +152,8 @@ func (l *labels) constant() []float64 {
 		return []float64{l.leastLoss()}
 	case traits.Labels == convex.ManyClasses:
 		scores := make([]float64, len(l.counts))
-		for k, n := range l.counts { // at equal scores the loss is the logarithm of their number times the weight of the class
+		for k, n := range l.counts {
+			// at equal scores the loss is the logarithm of their number times the weight of the class
 			scores[k] = math.Log(max(float64(n), unseen) * l.lossOf(make([]float64, len(l.counts)), l.label(k)))
 		}
 		return scores

@@ -27,7 +27,8 @@ schedule: {users: 600, rounds: {max: 2}}
 `
 
 // numbers is the same with a number to predict.
-var numbers = strings.NewReplacer(`positive: [">50K"], negative: ["<=50K"]`, `min: 0, max: 1000`, "logistic", "squared").Replace(words)
+var numbers = strings.NewReplacer(`positive: [">50K"], negative: ["<=50K"]`, `min: 0, max: 1000`, "logistic",
+	"squared").Replace(words)
 
 func parsed(t rapid.TB, file string) *task.Spec {
 	t.Helper()
@@ -50,9 +51,11 @@ func released(t rapid.TB, spec *task.Spec, theta ...float64) (Snapshot, Predicto
 		t.Fatal(err)
 	}
 	s := Snapshot{
-		FormatVersion: Version, Task: spec.Name, Round: 2, ModelVersion: 2, Loss: spec.Model.Loss, Features: features.Coordinates(),
-		Classes: features.Classes(), Probabilities: ProbabilitiesOf(spec, false),
-		Privacy:  Statement{Trust: "shuffle", Unit: "one event of one user in one round, replaced by any other", Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Users: 600},
+		FormatVersion: Version, Task: spec.Name, Round: 2, ModelVersion: 2, Loss: spec.Model.Loss,
+		Features: features.Coordinates(),
+		Classes:  features.Classes(), Probabilities: ProbabilitiesOf(spec, false),
+		Privacy: Statement{Trust: "shuffle", Unit: "one event of one user in one round, replaced by any other", Epsilon: 1,
+			Delta: 1e-6, HonestFraction: accounting.One, Users: 600},
 		TaskHash: [32]byte{1, 2, 3}, Declaration: declaration,
 	}
 	for block := range slices.Chunk(theta, features.Dim()) {

@@ -114,7 +114,8 @@ type metadata struct {
 // metadata.json. Equal snapshots give equal bytes.
 func (s Snapshot) NumPy() ([]byte, error) {
 	if len(s.Weights) == 0 || len(s.Weights) != len(s.Intercept) {
-		return nil, fmt.Errorf("export to NumPy: %d rows of weights and %d intercepts, want as many and at least one", len(s.Weights), len(s.Intercept))
+		return nil, fmt.Errorf("export to NumPy: %d rows of weights and %d intercepts, want as many and at least one",
+			len(s.Weights), len(s.Intercept))
 	}
 	shape := []int{len(s.Weights), len(s.Features)}
 	for _, row := range s.Weights {

@@ -118,7 +118,8 @@ func interpret(model []byte, inputs map[string]array, blind bool) map[string]arr
 		known[name] = a
 	}
 	for _, c := range m.Graph.Initializer {
-		a := array{doubles: c.DoubleData, ints: c.Int64Data, texts: each(c.StringData, func(b []byte) string { return string(b) })}
+		a := array{doubles: c.DoubleData, ints: c.Int64Data, texts: each(c.StringData,
+			func(b []byte) string { return string(b) })}
 		for _, n := range c.Dims {
 			a.dims = append(a.dims, int(n))
 		}
@@ -166,7 +167,8 @@ var arithmetic = map[string]func(a, b float64) float64{
 }
 
 var wholeArithmetic = map[string]func(a, b int64) int64{
-	"Add": func(a, b int64) int64 { return a + b }, "Mul": func(a, b int64) int64 { return a * b }, "Min": func(a, b int64) int64 { return min(a, b) },
+	"Add": func(a, b int64) int64 { return a + b }, "Mul": func(a, b int64) int64 { return a * b },
+	"Min": func(a, b int64) int64 { return min(a, b) },
 	"Mod": func(a, b int64) int64 { return ((a % b) + b) % b }, "Or": func(a, b int64) int64 { return a | b },
 	"Less": func(a, b int64) int64 { return truth(a < b) },
 }
@@ -176,7 +178,8 @@ var comparisons = map[string]func(a, b float64) bool{
 	"Less": func(a, b float64) bool { return a < b }, "Equal": func(a, b float64) bool { return a == b },
 }
 
-var functions = map[string]func(float64) float64{"Sqrt": math.Sqrt, "Exp": math.Exp, "Cos": math.Cos, "Sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }}
+var functions = map[string]func(float64) float64{"Sqrt": math.Sqrt, "Exp": math.Exp, "Cos": math.Cos,
+	"Sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }}
 
 func (o operator) apply(in []array) array {
 	a := in[0]
@@ -188,7 +191,8 @@ func (o operator) apply(in []array) array {
 	case "Where":
 		all := broadcast(in...)
 		at, both := make([]int, all[0].size()), all[2]
-		both.doubles, both.ints, both.texts = slices.Concat(both.doubles, all[1].doubles), slices.Concat(both.ints, all[1].ints), slices.Concat(both.texts, all[1].texts)
+		both.doubles, both.ints, both.texts = slices.Concat(both.doubles, all[1].doubles), slices.Concat(both.ints,
+			all[1].ints), slices.Concat(both.texts, all[1].texts)
 		for i := range at {
 			at[i] = i + len(at)*int(all[0].ints[i])
 		}
@@ -238,7 +242,8 @@ func (o operator) apply(in []array) array {
 		if a.texts != nil {
 			return array{dims: a.dims, ints: each(a.texts, func(s string) int64 { return murmur(seed, []byte(s)) })}
 		}
-		return array{dims: a.dims, ints: each(a.ints, func(i int64) int64 { return murmur(seed, binary.LittleEndian.AppendUint32(nil, uint32(i))) })}
+		return array{dims: a.dims,
+			ints: each(a.ints, func(i int64) int64 { return murmur(seed, binary.LittleEndian.AppendUint32(nil, uint32(i))) })}
 	}
 	if f, ok := functions[o.OpType]; ok {
 		return array{dims: a.dims, doubles: each(a.doubles, f)}
@@ -251,7 +256,8 @@ func (o operator) apply(in []array) array {
 		next := all[1]
 		switch f, g, h := arithmetic[o.OpType], wholeArithmetic[o.OpType], comparisons[o.OpType]; {
 		case out.doubles != nil && h != nil:
-			next = array{dims: out.dims, ints: pairwise(out.doubles, next.doubles, func(a, b float64) int64 { return truth(h(a, b)) })}
+			next = array{dims: out.dims, ints: pairwise(out.doubles, next.doubles,
+				func(a, b float64) int64 { return truth(h(a, b)) })}
 		case out.doubles != nil && f != nil && (o.OpType == "Max" || o.OpType == "Min"):
 			next.doubles = pairwise(out.doubles, next.doubles, func(a, b float64) float64 { return o.extreme(a, b, f) })
 		case out.doubles != nil && f != nil:

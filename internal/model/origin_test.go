@@ -30,7 +30,8 @@ func TestStatementsFromAModel(t *testing.T) {
 		sums  bool
 		says  string
 	}{
-		{own(event), rows, true, "whoever is in task a too, whose model learning began with (epsilon 4, delta 1e-06); epsilon 0.5, delta 1e-06 are for whoever is in this task alone"},
+		{own(event), rows, true,
+			"whoever is in task a too, whose model learning began with (epsilon 4, delta 1e-06); epsilon 0.5, delta 1e-06 are for whoever is in this task alone"},
 		{own(event), people, true, "whoever is in task a too"},
 		{own(user), people, true, "whoever is in task a too"},
 		{own(user), rows, false, "for a person with several events there no epsilon of both together is known"},
@@ -44,7 +45,8 @@ func TestStatementsFromAModel(t *testing.T) {
 		if c.sums {
 			want, delta = 4.5, 2e-6
 		}
-		if got.Start.Adds != c.sums || got.Epsilon < want || got.Epsilon > want*(1+1e-15) || got.Delta < delta || got.Delta > delta*(1+1e-15) {
+		if got.Start.Adds != c.sums || got.Epsilon < want || got.Epsilon > want*(1+1e-15) || got.Delta < delta ||
+			got.Delta > delta*(1+1e-15) {
 			t.Errorf("%+v from %q: %+v", c.own, c.start, got)
 		}
 		if text := got.String(); !strings.Contains(text, c.says) {
@@ -58,7 +60,8 @@ func TestStatementsFromAModel(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(doc, &back)
 		}
-		if err != nil || (back.Epsilon == nil) != !c.own.protects() || (back.Start.Epsilon == nil) != (starts[c.start].GetEpsilon() == 0) {
+		if err != nil || (back.Epsilon == nil) != !c.own.protects() ||
+			(back.Start.Epsilon == nil) != (starts[c.start].GetEpsilon() == 0) {
 			t.Errorf("%s: %v", doc, err)
 		}
 	}

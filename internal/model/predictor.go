@@ -49,7 +49,8 @@ func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {
 	}
 	scores := features.Outputs()
 	if len(s.Weights) != scores || len(s.Intercept) != scores {
-		return Predictor{}, fmt.Errorf("model: %d rows of weights and %d intercepts, want %d", len(s.Weights), len(s.Intercept), scores)
+		return Predictor{}, fmt.Errorf("model: %d rows of weights and %d intercepts, want %d", len(s.Weights),
+			len(s.Intercept), scores)
 	}
 	var theta []float64
 	for i, row := range s.Weights {
@@ -69,8 +70,9 @@ type Prediction struct {
 	Scores []float64
 	// Probabilities are of the positive class, or one a class; none where the loss has none.
 	Probabilities []float64
-	Class         string  // the label of the predicted class, as the task file writes it first; empty for regression
-	Value         float64 // of a number or a count: the prediction in the units of the label, cut to the declared range; NaN for classes
+	Class         string // the label of the predicted class, as the task file writes it first; empty for regression
+	// of a number or a count: the prediction in the units of the label, cut to the declared range; NaN for classes
+	Value float64
 }
 
 // scored counts the events that were scored.
@@ -83,7 +85,8 @@ type scored struct {
 // to unfit, which may be nil, and has an empty line; an error of the source or the table ends it. Labels are
 // neither needed nor looked at, if the rows come from a reader of an Unlabelled map. Each says whether to flush the
 // table after each row.
-func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each bool, unfit func(*task.RowError)) (scored, error) {
+func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each bool, unfit func(*task.RowError)) (scored,
+	error) {
 	p.Features = p.Features.Unlabelled()
 	var (
 		count      scored
@@ -148,7 +151,8 @@ func (r Rows) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (r *Rows) UnmarshalJSON(data []byte) error {
-	if rest, ok := bytes.CutPrefix(bytes.TrimSpace(data), []byte("[")); ok && bytes.HasPrefix(bytes.TrimSpace(rest), []byte("[")) {
+	if rest, ok := bytes.CutPrefix(bytes.TrimSpace(data), []byte("[")); ok && bytes.HasPrefix(bytes.TrimSpace(rest),
+		[]byte("[")) {
 		return json.Unmarshal(data, (*[][]float64)(r))
 	}
 	*r = Rows{nil}

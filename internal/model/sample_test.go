@@ -14,10 +14,13 @@ func TestSampleOfASnapshot(t *testing.T) {
 		s    model.Snapshot
 		want uint64
 	}{
-		"users":              {model.Snapshot{Privacy: model.Statement{Users: 700}}, 700},
-		"blocks of silos":    {model.Snapshot{Privacy: model.Statement{Kind: wording.Kind{Silos: 4, Units: 50}, Users: 8}}, 400},
-		"one place":          {model.Snapshot{Privacy: model.Statement{Kind: wording.Kind{Silos: 1, Units: 900}, Users: 9}}, 900},
-		"public, one place":  {model.Snapshot{Privacy: model.Statement{Kind: wording.Kind{Silos: 1, Units: 900}, Users: 950, Public: true}}, 950},
+		"users": {model.Snapshot{Privacy: model.Statement{Users: 700}}, 700},
+		"blocks of silos": {model.Snapshot{Privacy: model.Statement{Kind: wording.Kind{Silos: 4, Units: 50}, Users: 8}},
+			400},
+		"one place": {model.Snapshot{Privacy: model.Statement{Kind: wording.Kind{Silos: 1, Units: 900}, Users: 9}},
+			900},
+		"public, one place": {model.Snapshot{Privacy: model.Statement{Kind: wording.Kind{Silos: 1, Units: 900}, Users: 950,
+			Public: true}}, 950},
 		"of a stream":        {model.Snapshot{Memory: 300.7, Privacy: model.Statement{Users: 10_000}}, 300},
 		"of a young stream":  {model.Snapshot{Memory: 1e30, Privacy: model.Statement{Users: 500}}, 500},
 		"nobody says":        {model.Snapshot{}, 0},

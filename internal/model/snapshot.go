@@ -27,8 +27,8 @@ type Snapshot struct {
 	RolledBackTo uint64 `json:"rolled_back_to,omitempty"`
 	Ended        bool   `json:"ended,omitempty"` // the task is over: no newer model comes
 	Loss         string `json:"loss"`
-	// Weights has a row for each score, one except for softmax; its columns belong to Features one by one. Intercept is the
-	// constant of each score.
+	// Weights has a row for each score, one except for softmax; its columns belong to Features one by one. Intercept is
+	// the constant of each score.
 	Weights   Rows              `json:"weights"`
 	Intercept Constants         `json:"intercept"`
 	Features  []task.Coordinate `json:"features"`
@@ -89,7 +89,8 @@ func (s Statement) Known() Statement {
 
 // Unprotected returns the statement of a model of public data.
 func Unprotected(k wording.Kind) Statement {
-	return Statement{Kind: k, Unit: "nothing: the data were said to be public", HonestFraction: accounting.One, Public: true}
+	return Statement{Kind: k, Unit: "nothing: the data were said to be public", HonestFraction: accounting.One,
+		Public: true}
 }
 
 // MarshalJSON writes null for epsilon and delta where nothing is protected: 0 would be the best of all.
@@ -129,7 +130,8 @@ func (s Statement) sentence() string {
 		about = fmt.Sprintf(" %s at least %s each", of, s.Kind.Unit().Count(s.Units))
 	}
 	if s.Together() && (s.Interactive || s.Once) {
-		return fmt.Sprintf("Differentially private: epsilon %v, delta %v, for %s. Learned from at least %s in one place.", s.Epsilon, s.Delta, s.Unit, s.Kind.Unit().Count(s.Units))
+		return fmt.Sprintf("Differentially private: epsilon %v, delta %v, for %s. Learned from at least %s in one place.",
+			s.Epsilon, s.Delta, s.Unit, s.Kind.Unit().Count(s.Units))
 	}
 	return fmt.Sprintf("Differentially private: epsilon %v, delta %v under trust %s%s, for %s. Learned from %s%s.",
 		s.Epsilon, s.Delta, s.Trust, s.Assuming(s.Trust, s.HonestFraction), s.Unit, s.Counted().Count(s.Users), about)
@@ -141,7 +143,8 @@ func Of(spec *task.Spec, parameters []float64) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	s := Snapshot{FormatVersion: Version, Task: spec.Name, Loss: spec.Model.Loss, Features: features.Coordinates(), Classes: features.Classes()}
+	s := Snapshot{FormatVersion: Version, Task: spec.Name, Loss: spec.Model.Loss, Features: features.Coordinates(),
+		Classes: features.Classes()}
 	if s.Declaration, err = spec.Canonical(); err != nil {
 		return Snapshot{}, err
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 // startKeys are the parts of a declaration that a model depends on.
-var startKeys = [...]string{"features", "intercept", "label", "model.loss", "model.level", "model.width", "model.score_bound"}
+var startKeys = [...]string{"features", "intercept", "label", "model.loss", "model.level", "model.width",
+	"model.score_bound"}
 
 // Start returns the model as a point of the task's parameters, in the coordinates of its feature map. It refuses a
 // model of other features, another label or another loss, and names the keys that differ.
@@ -26,7 +27,8 @@ func (s Snapshot) Start(spec *task.Spec) ([]float64, error) {
 		}
 	}
 	if len(differ) > 0 {
-		return nil, fmt.Errorf("model.start: want a model of the same features, label and loss; %s", task.DifferenceText(differ))
+		return nil, fmt.Errorf("model.start: want a model of the same features, label and loss; %s",
+			task.DifferenceText(differ))
 	}
 	if err := s.checkFinite(); err != nil {
 		return nil, fmt.Errorf("model.start: %w", err)

@@ -10,7 +10,8 @@ import (
 func TestStart(t *testing.T) {
 	s, p := released(t, parsed(t, words), 1, 2, 3, 4)
 	for change, want := range map[string]string{
-		"": "", "epsilon: 1=epsilon: 0.5": "", "radius: 5=radius: 50, clip_norm: 3": "", "users: 600=users: 7000": "", "name: words=name: more": "",
+		"": "", "epsilon: 1=epsilon: 0.5": "", "radius: 5=radius: 50, clip_norm: 3": "", "users: 600=users: 7000": "",
+		"name: words=name: more":       "",
 		"max: 100=max: 120":            "features.columns[0].max: file says 120, task has 100",
 		`"c&d"]="c&d", "e"]`:           "features.columns[1].vocabulary[2]",
 		"unknown: drop=unknown: other": "features.columns[1].unknown",

@@ -119,7 +119,8 @@ func TestONNXMetadata(t *testing.T) {
 		t.Errorf("privacy is %+v, %v, want %+v", statement, err, snapshot.Privacy)
 	}
 	delete(got, "privacy")
-	for key, want := range map[string]string{"task": "words", "task_hash": snapshot.TaskHash.String(), "loss": "logistic", "round": "2",
+	for key, want := range map[string]string{"task": "words", "task_hash": snapshot.TaskHash.String(), "loss": "logistic",
+		"round":         "2",
 		"model_version": "2", "format_version": "1", "classes": `["<=50K",">50K"]`, "probabilities": "of the model"} {
 		if got[key] != want {
 			t.Errorf("%s is %q, want %q", key, got[key], want)
@@ -141,10 +142,12 @@ func TestONNXMetadata(t *testing.T) {
 
 // TestONNXRefuses what no input can be: a field that is read as a number and as a word.
 func TestONNXRefuses(t *testing.T) {
-	file := strings.Replace(words, `    - {column: kind,`, "    - {column: age, kind: hashed, buckets: 2}\n    - {column: kind,", 1)
+	file := strings.Replace(words, `    - {column: kind,`,
+		"    - {column: age, kind: hashed, buckets: 2}\n    - {column: kind,", 1)
 	snapshot, _ := released(t, parsed(t, file), 1, 2, 3, 4, 5, 6)
 	_, err := snapshot.ONNX()
-	if err == nil || !strings.Contains(err.Error(), `column "age" is a number and a word`) || !strings.Contains(err.Error(), "json or npy") {
+	if err == nil || !strings.Contains(err.Error(), `column "age" is a number and a word`) ||
+		!strings.Contains(err.Error(), "json or npy") {
 		t.Errorf("%v", err)
 	}
 }

@@ -50,7 +50,8 @@ func NewTable(w io.Writer, format string, p Predictor) (*Table, error) {
 	if width > 1 {
 		t.names = p.Features.Classes()
 	}
-	t.columns = append(t.columns, column{name: "score", width: width, numbers: func(p *Prediction) []float64 { return p.Scores }})
+	t.columns = append(t.columns, column{name: "score", width: width,
+		numbers: func(p *Prediction) []float64 { return p.Scores }})
 	if !p.Features.Classification() {
 		value := make([]float64, 1)
 		t.columns = append(t.columns, column{name: "prediction", width: 1, numbers: func(p *Prediction) []float64 {
@@ -60,7 +61,8 @@ func NewTable(w io.Writer, format string, p Predictor) (*Table, error) {
 		return t, nil
 	}
 	if hasProbabilities(p.traits().Scores) {
-		t.columns = append(t.columns, column{name: "probability", width: width, numbers: func(p *Prediction) []float64 { return p.Probabilities }})
+		t.columns = append(t.columns, column{name: "probability", width: width,
+			numbers: func(p *Prediction) []float64 { return p.Probabilities }})
 	}
 	t.columns = append(t.columns, column{name: "class", text: func(p *Prediction) string { return p.Class }})
 	return t, nil

@@ -54,14 +54,17 @@ schedule: {users: 600}
 				`{"line":3,"score":-1000,"probability":0,"class":"<c"}` + "\n"},
 		{"loss: hinge", `positive: ["a,b"], negative: ["<c"]`, []float64{-1, 0},
 			"line,score,class\n1,-1,<c\n2,,\n3,1,\"a,b\"\n",
-			`{"line":1,"score":-1,"class":"<c"}` + "\n" + `{"line":2,"score":null}` + "\n" + `{"line":3,"score":1,"class":"a,b"}` + "\n"},
+			`{"line":1,"score":-1,"class":"<c"}` + "\n" + `{"line":2,"score":null}` + "\n" +
+				`{"line":3,"score":1,"class":"a,b"}` + "\n"},
 		{"loss: softmax", `classes: [r, "<g"]`, []float64{0, 1, 0, 1},
 			"line,score:r,score:<g,probability:r,probability:<g,class\n1,1,1,0.5,0.5,r\n2,,,,,\n3,1,1,0.5,0.5,r\n",
-			`{"line":1,"score":{"r":1,"<g":1},"probability":{"r":0.5,"<g":0.5},"class":"r"}` + "\n" + `{"line":2,"score":null}` + "\n" +
+			`{"line":1,"score":{"r":1,"<g":1},"probability":{"r":0.5,"<g":0.5},"class":"r"}` + "\n" + `{"line":2,"score":null}` +
+				"\n" +
 				`{"line":3,"score":{"r":1,"<g":1},"probability":{"r":0.5,"<g":0.5},"class":"r"}` + "\n"},
 		{"loss: absolute", `min: 0, max: 8, scale: symmetric`, []float64{0.75, 0.5}, // 9 is above the largest label
 			"line,score,prediction\n1,9,8\n2,,\n3,3,3\n",
-			`{"line":1,"score":9,"prediction":8}` + "\n" + `{"line":2,"score":null}` + "\n" + `{"line":3,"score":3,"prediction":3}` + "\n"},
+			`{"line":1,"score":9,"prediction":8}` + "\n" + `{"line":2,"score":null}` + "\n" +
+				`{"line":3,"score":3,"prediction":3}` + "\n"},
 		{"loss: poisson, score_bound: 1", `max: 8`, []float64{800, -800},
 			"line,score,prediction\n1,0,1\n2,,\n3,-1600,0\n",
 			`{"line":1,"score":0,"prediction":1}` + "\n" + `{"line":2,"score":null}` + "\n" +
@@ -74,7 +77,8 @@ schedule: {users: 600}
 			if got != want {
 				t.Errorf("%s, %s:\n%s, want\n%s", c.model, format, got, want)
 			}
-			if count != (scored{Rows: 3, Invalid: 1}) || len(unfit) != 1 || !strings.Contains(unfit[0], "line 2, column x") || strings.Contains(unfit[0], "secret") {
+			if count != (scored{Rows: 3, Invalid: 1}) || len(unfit) != 1 || !strings.Contains(unfit[0], "line 2, column x") ||
+				strings.Contains(unfit[0], "secret") {
 				t.Errorf("%s: %+v, %q", c.model, count, unfit)
 			}
 		}

@@ -28,8 +28,9 @@ func NewBroker(r prometheus.Registerer, task string, b Broker) error {
 	f.keep(expiries{prometheus.NewDesc("panlearn_certificate_expiry_timestamp_seconds",
 		"Unix time at which a certificate ends: own, the one on this process's disk; server, the chain that each server of --nats shows, asked every ten minutes. Absent without TLS.",
 		[]string{"which", "server"}, f.labels), b.Certificates})
-	f.keep(clock{prometheus.NewDesc("panlearn_clock_ahead_seconds", "Seconds by which this machine's clock is ahead of the broker's at least; negative: behind. "+
-		"0 where they may agree. Absent until a record was seen that the broker stamped meanwhile.", nil, f.labels), b.Clock})
+	f.keep(clock{prometheus.NewDesc("panlearn_clock_ahead_seconds",
+		"Seconds by which this machine's clock is ahead of the broker's at least; negative: behind. "+
+			"0 where they may agree. Absent until a record was seen that the broker stamped meanwhile.", nil, f.labels), b.Clock})
 	return f.register(r)
 }
 

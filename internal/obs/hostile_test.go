@@ -126,18 +126,22 @@ func TestSlowClients(t *testing.T) {
 		reads       bool
 		most        time.Duration
 	}{
-		"says nothing":            {"", "", true, 6 * time.Second},
-		"half a header":           {get, "", true, 6 * time.Second},
-		"a header without end":    {get + "X: ", "x", true, 6 * time.Second},
-		"a body that never comes": {"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n", "", true, 11 * time.Second},
-		"a body a byte at a time": {"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n", "x", true, 11 * time.Second},
-		"chunks without end":      {"GET /healthz HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", true, 11 * time.Second},
-		"never reads the answer":  {get + "\r\n", "", false, 62 * time.Second},
-		"stays after the answer":  {get + "\r\n", "", true, 62 * time.Second},
-		"not a request":           {"\x16\x03\x01\x00\xa5\x01\r\n\r\n", "", true, 6 * time.Second},
-		"an unknown version":      {"GET /metrics HTTP/9.9\r\nHost: a\r\n\r\n", "", true, 6 * time.Second},
-		"a line without end":      {"GET /", "a", true, 6 * time.Second},
-		"waits for a hundred":     {"POST /healthz HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n", "", true, 11 * time.Second},
+		"says nothing":         {"", "", true, 6 * time.Second},
+		"half a header":        {get, "", true, 6 * time.Second},
+		"a header without end": {get + "X: ", "x", true, 6 * time.Second},
+		"a body that never comes": {"POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n", "", true,
+			11 * time.Second},
+		"a body a byte at a time": {"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n", "x", true,
+			11 * time.Second},
+		"chunks without end": {"GET /healthz HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n",
+			true, 11 * time.Second},
+		"never reads the answer": {get + "\r\n", "", false, 62 * time.Second},
+		"stays after the answer": {get + "\r\n", "", true, 62 * time.Second},
+		"not a request":          {"\x16\x03\x01\x00\xa5\x01\r\n\r\n", "", true, 6 * time.Second},
+		"an unknown version":     {"GET /metrics HTTP/9.9\r\nHost: a\r\n\r\n", "", true, 6 * time.Second},
+		"a line without end":     {"GET /", "a", true, 6 * time.Second},
+		"waits for a hundred": {"POST /healthz HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n",
+			"", true, 11 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			serving(t, func(t *testing.T, l *pipeListener, _ func() error) {
@@ -234,7 +238,8 @@ func TestMethods(t *testing.T) {
 	registry, _ := newStage(t)
 	h := Endpoints(registry, nil, nil, nil)
 	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
-		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PURGE"} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE",
+			"PURGE"} {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader("body of the request")))
 			reads := method == "GET" || method == "HEAD"

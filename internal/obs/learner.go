@@ -54,41 +54,59 @@ func roundBuckets() []float64 {
 func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 	f := factory{labels: prometheus.Labels{"task": task}}
 	m := &Learner{
-		rounds:    f.counterVec("panlearn_learner_rounds_total", "Rounds committed, by outcome: applied or void.", "outcome"),
-		users:     f.counter("panlearn_learner_reports_total", "Reports counted in the batches committed by this process."),
-		rejects:   f.counterVec("panlearn_learner_batch_rejects_total", "Report messages that the stage refused in committed batches, by reason.", "reason"),
+		rounds: f.counterVec("panlearn_learner_rounds_total", "Rounds committed, by outcome: applied or void.", "outcome"),
+		users:  f.counter("panlearn_learner_reports_total", "Reports counted in the batches committed by this process."),
+		rejects: f.counterVec("panlearn_learner_batch_rejects_total",
+			"Report messages that the stage refused in committed batches, by reason.", "reason"),
 		round:     f.gauge("panlearn_learner_round", "Last committed round."),
 		announced: f.gauge("panlearn_learner_round_announced", "Round that stands announced."),
-		planned:   f.gauge("panlearn_learner_rounds_planned", "Rounds of the plan, not counting void ones; 0: the task has no end."),
-		cohort:    f.gauge("panlearn_learner_cohort_reports", "Reports asked for in the announced round."),
+		planned: f.gauge("panlearn_learner_rounds_planned",
+			"Rounds of the plan, not counting void ones; 0: the task has no end."),
+		cohort: f.gauge("panlearn_learner_cohort_reports", "Reports asked for in the announced round."),
 		duration: f.histogram("panlearn_learner_round_duration_seconds", "Time from announcing a round to committing it.",
 			roundBuckets()),
-		commit: f.histogram("panlearn_learner_commit_duration_seconds", "Time of one durable commit of model, cursor and ledger; failed ones too.",
+		commit: f.histogram("panlearn_learner_commit_duration_seconds",
+			"Time of one durable commit of model, cursor and ledger; failed ones too.",
 			prometheus.ExponentialBuckets(0.0005, 2, 16)), // half a millisecond to 16 s
 		committed: f.gauge("panlearn_learner_last_commit_timestamp_seconds",
 			"Unix time of the last committed round; before the first one of this process, of loading the state; 0: the task has not begun."),
-		epsilonSpent:  f.gauge("panlearn_learner_privacy_epsilon_spent", "Epsilon of the unit (event, user, record or person) that is charged most, reservations included, if in every cohort the plan's share of reports is honest; of pan and local whoever is."),
+		epsilonSpent: f.gauge("panlearn_learner_privacy_epsilon_spent",
+			"Epsilon of the unit (event, user, record or person) that is charged most, reservations included, if in every cohort the plan's share of reports is honest; of pan and local whoever is."),
 		epsilonBudget: f.gauge("panlearn_learner_privacy_epsilon_budget", "Epsilon that the task may spend on one unit."),
 		delta:         f.gauge("panlearn_learner_privacy_delta", "Delta at which epsilon is stated."),
-		noise:         f.gauge("panlearn_learner_noise_std", "Standard deviation of the privacy noise in one coordinate of the last mean gradient."),
-		rounding:      f.gauge("panlearn_learner_rounding_std", "Bound on the standard deviation of stochastic rounding in one coordinate of the last mean gradient."),
-		failing:       f.gauge("panlearn_learner_broker_failing", "1 while calls of the broker fail and are repeated, else 0."),
-		voids:         f.gauge("panlearn_learner_void_rounds_in_a_row", "Void rounds since the last one that was applied. From the third on the learner waits before it announces the next."),
-		lost:          f.counter("panlearn_learner_lost_records_total", "Records that stood at the broker and were gone when the learner looked again."),
-		gradient:      f.gauge("panlearn_learner_gradient_norm", "Euclidean norm of the last noisy mean gradient."),
-		model:         f.gauge("panlearn_learner_model_norm", "Euclidean norm of the current model."),
-		loss: f.gaugeVec("panlearn_learner_validation_loss", "Progressive validation: mean loss of the announced points on the events of those who report, "+
-			"over the last round, recent rounds or all; value, or an end of its 95 % band.", "stretch", "bound"),
-		accuracy: f.gaugeVec("panlearn_learner_validation_accuracy_ratio", "Progressive validation: share of correct predictions of the announced points "+
-			"on the events of those who report; as panlearn_learner_validation_loss.", "stretch", "bound"),
-		worse:    f.gauge("panlearn_learner_validation_worse", "Progressive validation: 1 while the last round or recent ones are predicted worse than all, by bands that lie apart; else 0."),
-		diverges: f.gauge("panlearn_learner_validation_diverges", "Progressive validation: 1 while the model is surely worse than the best constant of late, else 0."),
+		noise: f.gauge("panlearn_learner_noise_std",
+			"Standard deviation of the privacy noise in one coordinate of the last mean gradient."),
+		rounding: f.gauge("panlearn_learner_rounding_std",
+			"Bound on the standard deviation of stochastic rounding in one coordinate of the last mean gradient."),
+		failing: f.gauge("panlearn_learner_broker_failing",
+			"1 while calls of the broker fail and are repeated, else 0."),
+		voids: f.gauge("panlearn_learner_void_rounds_in_a_row",
+			"Void rounds since the last one that was applied. From the third on the learner waits before it announces the next."),
+		lost: f.counter("panlearn_learner_lost_records_total",
+			"Records that stood at the broker and were gone when the learner looked again."),
+		gradient: f.gauge("panlearn_learner_gradient_norm", "Euclidean norm of the last noisy mean gradient."),
+		model:    f.gauge("panlearn_learner_model_norm", "Euclidean norm of the current model."),
+		loss: f.gaugeVec("panlearn_learner_validation_loss",
+			"Progressive validation: mean loss of the announced points on the events of those who report, "+
+				"over the last round, recent rounds or all; value, or an end of its 95 % band.", "stretch", "bound"),
+		accuracy: f.gaugeVec("panlearn_learner_validation_accuracy_ratio",
+			"Progressive validation: share of correct predictions of the announced points "+
+				"on the events of those who report; as panlearn_learner_validation_loss.", "stretch", "bound"),
+		worse: f.gauge("panlearn_learner_validation_worse",
+			"Progressive validation: 1 while the last round or recent ones are predicted worse than all, by bands that lie apart; else 0."),
+		diverges: f.gauge("panlearn_learner_validation_diverges",
+			"Progressive validation: 1 while the model is surely worse than the best constant of late, else 0."),
 	}
-	m.surprise = f.gauge("panlearn_learner_stream_surprise", "Of a task without end: by how many deviations the last round was farther from the model than expected. Above 4 the stream has changed.")
-	m.memory = f.gauge("panlearn_learner_stream_memory_users", "Of a task without end: users whose events the model remembers, about.")
-	m.trackingError = f.gauge("panlearn_learner_stream_expected_error", "Of a task without end: expected excess of the loss over that of the optimum, about.")
-	m.kept = f.gauge("panlearn_learner_kept_model_round", "Round of the newest model that is kept beside the current one; 0: none is.")
-	m.rolledBack = f.gauge("panlearn_learner_rollback_round", "Round after which an earlier model was last released again; 0: none was.")
+	m.surprise = f.gauge("panlearn_learner_stream_surprise",
+		"Of a task without end: by how many deviations the last round was farther from the model than expected. Above 4 the stream has changed.")
+	m.memory = f.gauge("panlearn_learner_stream_memory_users",
+		"Of a task without end: users whose events the model remembers, about.")
+	m.trackingError = f.gauge("panlearn_learner_stream_expected_error",
+		"Of a task without end: expected excess of the loss over that of the optimum, about.")
+	m.kept = f.gauge("panlearn_learner_kept_model_round",
+		"Round of the newest model that is kept beside the current one; 0: none is.")
+	m.rolledBack = f.gauge("panlearn_learner_rollback_round",
+		"Round after which an earlier model was last released again; 0: none was.")
 	for _, outcome := range []string{"applied", "void"} {
 		m.rounds.WithLabelValues(outcome)
 	}
@@ -211,7 +229,8 @@ type timedStore struct {
 	metrics *Learner
 }
 
-func (s timedStore) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry, kept ...state.Kept) error {
+func (s timedStore) Commit(ctx context.Context, next state.Checkpoint, entries []state.Entry,
+	kept ...state.Kept) error {
 	begun := time.Now()
 	err := s.Store.Commit(ctx, next, entries, kept...)
 	s.metrics.commit.Observe(time.Since(begun).Seconds())

@@ -49,13 +49,16 @@ func script(m *Learner) {
 	m.Resumed(at)
 	m.Announced(1, 40)
 	at.Round, at.Steps, at.Users, at.ModelNorm = 1, 1, 38, 0.25
-	at.Validation = &method.Validation{Rounds: 1, Loss: method.Scores{Recent: method.Band{Value: 0.5, Low: 0.375, High: 0.625}},
+	at.Validation = &method.Validation{Rounds: 1, Loss: method.Scores{Recent: method.Band{Value: 0.5, Low: 0.375,
+		High: 0.625}},
 		Accuracy: &method.Scores{Overall: method.Band{Value: 0.75, Low: 0.5, High: 1}}}
 	m.Applied(service.Applied{Progress: at, Attempt: 1, Cohort: 40, BatchUsers: 38, NoiseStd: 0.125, RoundingStd: 0.0625,
-		GradientNorm: 0.75, Rejects: map[string]uint64{"duplicate": 2, "a user's own words": 1, "another": 4}, Took: 3 * time.Second})
+		GradientNorm: 0.75, Rejects: map[string]uint64{"duplicate": 2, "a user's own words": 1, "another": 4},
+		Took: 3 * time.Second})
 	m.Announced(2, 47)
 	at.Round = 2
-	m.Applied(service.Applied{Progress: at, Attempt: 2, Cohort: 47, Void: true, Rejects: map[string]uint64{}, Took: time.Minute})
+	m.Applied(service.Applied{Progress: at, Attempt: 2, Cohort: 47, Void: true, Rejects: map[string]uint64{},
+		Took: time.Minute})
 }
 
 func TestLint(t *testing.T) {
@@ -171,7 +174,8 @@ panlearn_stage_lease_held{task="churn"} 1
 # TYPE panlearn_stage_broker_failures_total counter
 panlearn_stage_broker_failures_total{call="put",task="churn"} 1
 `), "panlearn_stage_batches_total", "panlearn_stage_attempts_total", "panlearn_stage_attempts_dropped_total",
-		"panlearn_stage_attempts_reopened_total", "panlearn_stage_cohort_reports", "panlearn_stage_lease_held", "panlearn_stage_broker_failures_total")
+		"panlearn_stage_attempts_reopened_total", "panlearn_stage_cohort_reports", "panlearn_stage_lease_held",
+		"panlearn_stage_broker_failures_total")
 	if err != nil {
 		t.Error(err)
 	}
@@ -337,8 +341,10 @@ func TestDivergenceIsExposed(t *testing.T) {
 	for _, diverges := range []bool{false, true, false} {
 		m.Applied(service.Applied{Progress: service.Progress{Validation: &method.Validation{Rounds: 3, Diverges: diverges}}})
 		want := fmt.Sprintf("panlearn_learner_validation_diverges{task=\"churn\"} %.0f\n", oneIf(diverges))
-		if err := testutil.GatherAndCompare(r, strings.NewReader("# HELP panlearn_learner_validation_diverges Progressive validation: 1 while the model is "+
-			"surely worse than the best constant of late, else 0.\n# TYPE panlearn_learner_validation_diverges gauge\n"+want), "panlearn_learner_validation_diverges"); err != nil {
+		if err := testutil.GatherAndCompare(r,
+			strings.NewReader("# HELP panlearn_learner_validation_diverges Progressive validation: 1 while the model is "+
+				"surely worse than the best constant of late, else 0.\n# TYPE panlearn_learner_validation_diverges gauge\n"+want),
+			"panlearn_learner_validation_diverges"); err != nil {
 			t.Error(err)
 		}
 	}

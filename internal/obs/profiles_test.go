@@ -35,7 +35,8 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	Endpoints(NewRegistry(), nil, nil, http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/debug/pprof/heap", nil))
+	Endpoints(NewRegistry(), nil, nil, http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet,
+		"http://127.0.0.1/debug/pprof/heap", nil))
 	if w.Code != http.StatusNotFound {
 		t.Errorf("the port of the metrics answers %d", w.Code)
 	}

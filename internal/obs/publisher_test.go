@@ -15,9 +15,12 @@ func TestPublisherCountsWhatWasTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	show(device.Progress{Round: 1, Joined: 7, RefusedPublishes: 2, InFlight: 5, Summary: device.Summary{Events: 4, Counted: 3, Unknown: 1, Invalid: 2}})
-	show(device.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Summary: device.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
-	show(device.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Over: true, Summary: device.Summary{Events: 9, Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
+	show(device.Progress{Round: 1, Joined: 7, RefusedPublishes: 2, InFlight: 5, Summary: device.Summary{Events: 4,
+		Counted: 3, Unknown: 1, Invalid: 2}})
+	show(device.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Summary: device.Summary{Events: 9, Counted: 5,
+		Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
+	show(device.Progress{Round: 2, Joined: 6, RefusedPublishes: 5, Over: true, Summary: device.Summary{Events: 9,
+		Counted: 5, Uncounted: 1, Unknown: 1, Refused: 2, Invalid: 3}})
 	want := `
 # HELP panlearn_publisher_events_total Events (of a silo: blocks of records) whose outcome was told, by outcome; one that is asked for again counts again.
 # TYPE panlearn_publisher_events_total counter
@@ -41,8 +44,10 @@ panlearn_publisher_round{task="churn"} 2
 # TYPE panlearn_publisher_task_ended gauge
 panlearn_publisher_task_ended{task="churn"} 1
 `
-	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "panlearn_publisher_events_total", "panlearn_publisher_in_flight_events",
-		"panlearn_publisher_joined_events", "panlearn_publisher_refused_publishes_total", "panlearn_publisher_round", "panlearn_publisher_task_ended"); err != nil {
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "panlearn_publisher_events_total",
+		"panlearn_publisher_in_flight_events",
+		"panlearn_publisher_joined_events", "panlearn_publisher_refused_publishes_total", "panlearn_publisher_round",
+		"panlearn_publisher_task_ended"); err != nil {
 		t.Error(err)
 	}
 	if _, err := NewPublisher(r, "churn"); err == nil {

@@ -19,12 +19,16 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 		cohort   = f.gauge("panlearn_stage_cohort_size", "Reports that the round wants.")
 		lease    = f.gauge("panlearn_stage_lease_held", "1 if this process works, 0 if it stands by.")
 		attempts = f.counter("panlearn_stage_attempts_total", "Attempts opened.")
-		again    = f.counter("panlearn_stage_attempts_reopened_total", "Attempts opened at a round after an earlier one died; under pan and shuffle+pan whoever reported to the earlier one drops out.")
-		dropped  = f.counter("panlearn_stage_attempts_dropped_total", "Attempts that died before a claim; their totals and key are gone.")
+		again    = f.counter("panlearn_stage_attempts_reopened_total",
+			"Attempts opened at a round after an earlier one died; under pan and shuffle+pan whoever reported to the earlier one drops out.")
+		dropped = f.counter("panlearn_stage_attempts_dropped_total",
+			"Attempts that died before a claim; their totals and key are gone.")
 		batches  = f.counterVec("panlearn_stage_batches_total", "Batches put, by outcome: released or void.", "outcome")
 		round    = f.gauge("panlearn_stage_round", "Round of the newest attempt.")
-		duration = f.histogram("panlearn_stage_round_duration_seconds", "Time from opening an attempt to releasing its batch.", roundBuckets())
-		failures = f.counterVec("panlearn_stage_broker_failures_total", "Calls of the broker that failed and are repeated, by call.", "call")
+		duration = f.histogram("panlearn_stage_round_duration_seconds",
+			"Time from opening an attempt to releasing its batch.", roundBuckets())
+		failures = f.counterVec("panlearn_stage_broker_failures_total",
+			"Calls of the broker that failed and are repeated, by call.", "call")
 	)
 	for _, outcome := range stage.Reasons() {
 		reports.WithLabelValues(outcome.String())

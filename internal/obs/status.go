@@ -15,11 +15,12 @@ import (
 // A StageStatus holds the answer of a stage's /status: public numbers of the round that is collected, and
 // nothing of one user.
 type StageStatus struct {
-	Task     string     `json:"task"`
-	Doing    string     `json:"doing"`   // in words
-	Waiting  string     `json:"waiting"` // "waiting: 812 of 1000", with the minimum and the time from which it is enough; empty: no round is open
-	Works    bool       `json:"works"`   // false: stands by
-	Round    uint64     `json:"round"`   // 0: none is open
+	Task  string `json:"task"`
+	Doing string `json:"doing"` // in words
+	// "waiting: 812 of 1000", with the minimum and the time from which it is enough; empty: no round is open
+	Waiting  string     `json:"waiting"`
+	Works    bool       `json:"works"` // false: stands by
+	Round    uint64     `json:"round"` // 0: none is open
 	Attempt  uint64     `json:"attempt"`
 	Users    uint64     `json:"users"`
 	Cohort   uint64     `json:"cohort"`
@@ -33,7 +34,8 @@ type StageStatus struct {
 	Strange     uint64 `json:"strange"`     // reports that came for no open attempt
 	Queue       Queue  `json:"queue"`
 
-	ClockAhead float64 `json:"clock_ahead_seconds"` // by which our clock is ahead of the broker's at least; negative: behind; 0: it may agree, or is not known
+	// by which our clock is ahead of the broker's at least; negative: behind; 0: it may agree, or is not known
+	ClockAhead float64 `json:"clock_ahead_seconds"`
 
 	Reports map[string]uint64 `json:"reports"` // messages examined by this process, by outcome
 }
@@ -51,8 +53,9 @@ type Queue struct {
 
 // StatusOf turns a stage's status and the count of its reports into the answer.
 func StatusOf(s stage.Status, reports *Reports) StageStatus {
-	out := StageStatus{Task: string(s.Task), Doing: s.Phase, Waiting: Waiting(s), Works: s.Lease, Round: uint64(s.Round), Attempt: uint64(s.Attempt),
-		Users: s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Failures: s.Failures,
+	out := StageStatus{Task: string(s.Task), Doing: s.Phase, Waiting: Waiting(s), Works: s.Lease, Round: uint64(s.Round),
+		Attempt: uint64(s.Attempt),
+		Users:   s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Failures: s.Failures,
 		Trouble: s.Trouble, Lost: s.Lost, Redelivered: s.Redelivered, Strange: s.Strange, Queue: Queue(s.Queue),
 		Reports: reports.byOutcome()}
 	if !s.Deadline.IsZero() {
@@ -73,7 +76,8 @@ func Waiting(s stage.Status) string {
 	case s.Deadline.IsZero() || s.Minimum == 0:
 		return line
 	case s.Users < s.Minimum:
-		return fmt.Sprintf("%s; nothing is released below %d; from %s on %d are enough", line, s.Minimum, s.Deadline.UTC().Format(time.RFC3339), s.Minimum)
+		return fmt.Sprintf("%s; nothing is released below %d; from %s on %d are enough", line, s.Minimum,
+			s.Deadline.UTC().Format(time.RFC3339), s.Minimum)
 	}
 	return fmt.Sprintf("%s; enough for %s", line, s.Deadline.UTC().Format(time.RFC3339))
 }
@@ -115,7 +119,8 @@ func Status(get func() stage.Status, reports *Reports, ahead func() (time.Durati
 func StatusMetrics(r prometheus.Registerer, task string, get func() stage.Status) error {
 	labels := prometheus.Labels{"task": task}
 	gauge := func(name, help string, of func(stage.Status) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return of(get()) })
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels},
+			func() float64 { return of(get()) })
 	}
 	list := []prometheus.Collector{
 		gauge("panlearn_stage_cohort_minimum", "Reports below which the open round is not released; 0: no round is open.",
@@ -128,13 +133,16 @@ func StatusMetrics(r prometheus.Registerer, task string, get func() stage.Status
 				}
 				return float64(s.Deadline.UnixMilli()) / 1000
 			}),
-		gauge("panlearn_stage_lost_rounds", "Rounds that the broker is behind what this process and its marks know: it was restored, or lost records.",
+		gauge("panlearn_stage_lost_rounds",
+			"Rounds that the broker is behind what this process and its marks know: it was restored, or lost records.",
 			func(s stage.Status) float64 { return float64(s.Lost) }),
 		gauge("panlearn_stage_queue_messages", "Report messages in the broker's stream; 0 of a process that stands by.",
 			func(s stage.Status) float64 { return float64(s.Queue.Messages) }),
-		gauge("panlearn_stage_queue_bytes", "Bytes of the report messages in the broker's stream; 0 of a process that stands by.",
+		gauge("panlearn_stage_queue_bytes",
+			"Bytes of the report messages in the broker's stream; 0 of a process that stands by.",
 			func(s stage.Status) float64 { return float64(s.Queue.Bytes) }),
-		gauge("panlearn_stage_queue_limit_bytes", "Bytes that the stream may hold, beyond which publishes are refused; 0: not known, or no limit.",
+		gauge("panlearn_stage_queue_limit_bytes",
+			"Bytes that the stream may hold, beyond which publishes are refused; 0: not known, or no limit.",
 			func(s stage.Status) float64 { return float64(s.Queue.MaxBytes) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "panlearn_stage_redeliveries_total", ConstLabels: labels,
 			Help: "Reports that this process was sent again, because nobody had acknowledged them within the broker's AckWait."},

@@ -15,8 +15,10 @@ import (
 
 func TestStatus(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	now := stage.Status{Task: "churn", Phase: "collecting round 3, attempt 1", Lease: true, Round: 3, Attempt: 1, Users: 812,
-		Cohort: 1000, Minimum: 900, Deadline: at, Redelivered: 7, Strange: 11, Lost: 2, Queue: stage.Queue{Messages: 3, Bytes: 500, MaxBytes: 1000}}
+	now := stage.Status{Task: "churn", Phase: "collecting round 3, attempt 1", Lease: true, Round: 3, Attempt: 1,
+		Users:  812,
+		Cohort: 1000, Minimum: 900, Deadline: at, Redelivered: 7, Strange: 11, Lost: 2, Queue: stage.Queue{Messages: 3,
+			Bytes: 500, MaxBytes: 1000}}
 	r := prometheus.NewRegistry()
 	if err := StatusMetrics(r, "churn", func() stage.Status { return now }); err != nil {
 		t.Fatal(err)
@@ -28,7 +30,10 @@ func TestStatus(t *testing.T) {
 	reports.Add(stage.Accepted)
 	reports.Add(stage.Range)
 	reports.Add(stage.Range)
-	h := Endpoints(r, nil, nil, Status(func() stage.Status { return now }, &reports, func() (time.Duration, bool) { return -90 * time.Second, true }))
+	h := Endpoints(r, nil, nil, Status(func() stage.Status { return now }, &reports, func() (time.Duration,
+		bool) {
+		return -90 * time.Second, true
+	}))
 	ask := func() (got StageStatus) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/status", nil))
@@ -41,8 +46,11 @@ func TestStatus(t *testing.T) {
 		return got
 	}
 	got := ask()
-	if !strings.HasPrefix(got.Waiting, "waiting: 812 of 1000; nothing is released below 900; from 2030-01-02T03:04:05Z on") ||
-		got.Redelivered != 7 || got.Ahead() != -90*time.Second || got.Strange != 11 || got.Queue != (Queue{3, 500, 1000}) || got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.Works || got.Round != 3 {
+	if !strings.HasPrefix(got.Waiting,
+		"waiting: 812 of 1000; nothing is released below 900; from 2030-01-02T03:04:05Z on") ||
+		got.Redelivered != 7 || got.Ahead() != -90*time.Second || got.Strange != 11 || got.Queue != (Queue{3, 500, 1000}) ||
+		got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.Works ||
+		got.Round != 3 {
 		t.Errorf("%+v", got)
 	}
 	if got.Reports["accepted"] != 1 || got.Reports["range"] != 2 || len(got.Reports) != len(stage.Reasons()) {

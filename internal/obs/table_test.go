@@ -51,7 +51,8 @@ func roles(t *testing.T) []role {
 		end := func() (time.Time, map[string]time.Time) {
 			return time.Unix(2e9, 0), map[string]time.Time{"nats1:4222": time.Unix(2e9, 0)}
 		}
-		if err := NewBroker(r, "churn", Broker{Connected: func() bool { return true }, Certificates: end, Clock: func() (time.Duration, bool) { return time.Second, true }}); err != nil {
+		if err := NewBroker(r, "churn", Broker{Connected: func() bool { return true }, Certificates: end,
+			Clock: func() (time.Duration, bool) { return time.Second, true }}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,7 +138,8 @@ func unit(name string) string {
 		return "probability"
 	case suffix("_events"):
 		return "events"
-	case suffix("_lease_held"), suffix("_task_ended"), suffix("_validation_worse"), suffix("_validation_diverges"), suffix("_broker_failing"), suffix("_connected"):
+	case suffix("_lease_held"), suffix("_task_ended"), suffix("_validation_worse"), suffix("_validation_diverges"),
+		suffix("_broker_failing"), suffix("_connected"):
 		return "0 or 1"
 	case suffix("_noise_std"), suffix("_rounding_std"), suffix("_gradient_norm"):
 		return "loss per parameter"
@@ -170,7 +172,8 @@ func TestMetricsTable(t *testing.T) {
 			if u == "" {
 				t.Errorf("%s: unit says nothing about it", f.name)
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.name, f.kind, strings.Join(f.labels, ", "), u, strings.ReplaceAll(f.help, "|", `\|`))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", f.name, f.kind, strings.Join(f.labels, ", "), u,
+				strings.ReplaceAll(f.help, "|", `\|`))
 		}
 	}
 	golden.Section(t, metricsPage, tableBegin, b.String()+"\n", tableEnd)
@@ -181,7 +184,8 @@ func TestMetricsTable(t *testing.T) {
 func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
 	known := []string{"task", "outcome", "reason", "call", "stretch", "bound", "which", "server"}
-	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_", "ingest publish": "panlearn_publisher_"}
+	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_",
+		"ingest publish": "panlearn_publisher_"}
 	for _, r := range roles(t) {
 		problems, err := testutil.GatherAndLint(r.registry)
 		if err != nil {
@@ -192,7 +196,8 @@ func TestMetricsAreWellNamed(t *testing.T) {
 		}
 		for _, f := range ours(t, r) {
 			name, help := f.name, f.help
-			everyRole := strings.HasPrefix(name, "panlearn_broker_") || strings.HasPrefix(name, "panlearn_certificate_") || strings.HasPrefix(name, "panlearn_clock_")
+			everyRole := strings.HasPrefix(name, "panlearn_broker_") || strings.HasPrefix(name, "panlearn_certificate_") ||
+				strings.HasPrefix(name, "panlearn_clock_")
 			if !everyRole && !strings.HasPrefix(name, prefixes[r.name]) {
 				t.Errorf("%s: %s: want the prefix %s", r.name, name, prefixes[r.name])
 			}

@@ -24,9 +24,10 @@ type Score struct {
 	// RecentLoss and RecentAccuracy count earlier rounds for less, as much as the model remembers them: of late.
 	RecentLoss     *float64 `json:"recent_loss,omitempty"`
 	RecentAccuracy *float64 `json:"recent_accuracy,omitempty"`
-	Alarms         []uint64 `json:"alarms"`                 // users so far, after each round that surprised; over several runs those of all
-	AlarmCount     float64  `json:"alarm_count"`            // how many there are
-	Memory         *float64 `json:"memory_users,omitempty"` // at the end
+	// users so far, after each round that surprised; over several runs those of all
+	Alarms     []uint64 `json:"alarms"`
+	AlarmCount float64  `json:"alarm_count"`            // how many there are
+	Memory     *float64 `json:"memory_users,omitempty"` // at the end
 	// Diverged reports whether the second half of the rows is predicted worse than by their best constant, by
 	// more than .02 and three times the mean expected error.
 	Diverged bool `json:"diverged"`
@@ -195,7 +196,8 @@ func (p *Score) String() string {
 func (p *Score) Figures() string {
 	switch {
 	case p.LogLoss != nil:
-		return fmt.Sprintf("scored before it learned: %d rows, log loss %.4f, accuracy %.4f", p.Users, *p.LogLoss, *p.Accuracy)
+		return fmt.Sprintf("scored before it learned: %d rows, log loss %.4f, accuracy %.4f", p.Users, *p.LogLoss,
+			*p.Accuracy)
 	case p.Loss != nil:
 		return fmt.Sprintf("scored before it learned: %d rows, loss %.4f, accuracy %.4f", p.Users, *p.Loss, *p.Accuracy)
 	case p.SquaredError != nil:
@@ -216,7 +218,8 @@ func Fold(runs []*Score, fold func([]float64) float64) *Score {
 	slices.Sort(out.Alarms)
 	for _, figure := range []func(*Score) **float64{
 		func(p *Score) **float64 { return &p.LogLoss }, func(p *Score) **float64 { return &p.SquaredError },
-		func(p *Score) **float64 { return &p.Accuracy }, func(p *Score) **float64 { return &p.Loss }, func(p *Score) **float64 { return &p.Memory },
+		func(p *Score) **float64 { return &p.Accuracy }, func(p *Score) **float64 { return &p.Loss },
+		func(p *Score) **float64 { return &p.Memory },
 		func(p *Score) **float64 { return &p.RecentLoss }, func(p *Score) **float64 { return &p.RecentAccuracy },
 	} {
 		var values []float64

@@ -17,16 +17,18 @@ import (
 type Stream struct {
 	Records []service.Record                            // by round
 	Model   func(round uint64) (model.Predictor, error) // of a round whose record says that it is kept
-	Unfit   func(*task.RowError)                        // is told of rows that do not fit the declaration; nil tells nobody
+	// is told of rows that do not fit the declaration; nil tells nobody
+	Unfit func(*task.RowError)
 }
 
 // A Followed holds the counts and the score of the models of a stream on its rows.
 type Followed struct {
-	Rows     uint64 `json:"rows"`     // that were read
-	Invalid  uint64 `json:"invalid"`  // of them that do not fit the declaration; they took part all the same
-	Unscored uint64 `json:"unscored"` // before a model was kept, of rounds of moments, of rounds of which nothing is kept, or not asked yet
-	Models   int    `json:"models"`   // that scored rows
-	Rounds   int    `json:"rounds"`   // whose rows were scored
+	Rows    uint64 `json:"rows"`    // that were read
+	Invalid uint64 `json:"invalid"` // of them that do not fit the declaration; they took part all the same
+	// before a model was kept, of rounds of moments, of rounds of which nothing is kept, or not asked yet
+	Unscored uint64 `json:"unscored"`
+	Models   int    `json:"models"` // that scored rows
+	Rounds   int    `json:"rounds"` // whose rows were scored
 	Score    *Score `json:"prequential"`
 }
 
@@ -98,7 +100,8 @@ func tracking(r *service.Record) *method.Tracking {
 }
 
 // read reads a row, and scores it where a model is given.
-func (s Stream) read(out *Followed, next func() (task.Row, error, bool), features *task.FeatureMap, p *model.Predictor) (more bool, err error) {
+func (s Stream) read(out *Followed, next func() (task.Row, error, bool), features *task.FeatureMap,
+	p *model.Predictor) (more bool, err error) {
 	row, err, more := next()
 	if !more {
 		return false, nil
@@ -135,7 +138,10 @@ func Before(records []service.Record, i int) *service.Record {
 	for k := i - 1; k >= 0; k-- {
 		r := &records[k]
 		if r.RolledBack() {
-			at, found := slices.BinarySearchFunc(records, r.Rollback.To, func(r service.Record, round uint64) int { return cmp.Compare(r.Round, round) })
+			at, found := slices.BinarySearchFunc(records, r.Rollback.To, func(r service.Record,
+				round uint64) int {
+				return cmp.Compare(r.Round, round)
+			})
 			if found && records[at].Snapshot {
 				return &records[at]
 			}

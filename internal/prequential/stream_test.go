@@ -35,7 +35,8 @@ func TestFollow(t *testing.T) {
 	memory := 10.0
 	var records []service.Record
 	for r := uint64(1); r <= 7; r++ {
-		one := service.Record{Round: r, Users: 4, UsersSoFar: 4 * r, Time: time.Unix(int64(r), 0), Clip: 1, Memory: &memory, Snapshot: r != 4}
+		one := service.Record{Round: r, Users: 4, UsersSoFar: 4 * r, Time: time.Unix(int64(r), 0), Clip: 1, Memory: &memory,
+			Snapshot: r != 4}
 		if r == 1 { // moments
 			one.Clip, one.Memory, one.Snapshot = 0, nil, false
 		}

@@ -21,8 +21,8 @@ type Broker struct {
 	Wait time.Duration // how long a broker that does not answer yet is waited for
 }
 
-// Connect connects under a name, and tries for Wait where no broker answers yet: processes that are started together need not be
-// started in order. Later losses of the connection are natsjs's business.
+// Connect connects under a name, and tries for Wait where no broker answers yet: processes that are started together
+// need not be started in order. Later losses of the connection are natsjs's business.
 func (b Broker) Connect(ctx context.Context, name string, log *slog.Logger) (*natsjs.Conn, error) {
 	b.Name, b.Log = name, log
 	deadline := time.Now().Add(b.Wait)
@@ -42,7 +42,8 @@ func (b Broker) Connect(ctx context.Context, name string, log *slog.Logger) (*na
 // Observed returns what a role's metrics show of its connection. A certificate on disk that cannot be read is left
 // out: the next connection reports the error.
 func Observed(conn *natsjs.Conn, clock *Clock) obs.Broker {
-	return obs.Broker{Connected: conn.Connected, Clock: clock.Ahead, Certificates: func() (time.Time, map[string]time.Time) {
+	return obs.Broker{Connected: conn.Connected, Clock: clock.Ahead, Certificates: func() (time.Time,
+		map[string]time.Time) {
 		ends, _ := conn.CertificateExpiry()
 		return ends.Own, conn.KnownExpiries()
 	}}
@@ -66,10 +67,11 @@ func Ready(connected func() bool, lease time.Duration, trouble func() (cause str
 	}
 }
 
-// Provision creates the streams of a task, sized for its reports, or finds them where our credentials may not create any;
-// it refuses a task whose messages the broker would not take. With MemoryReports the broker keeps sealed reports in its
-// memory: no write to disk for each, but reports that nobody opened yet go with the broker's process, and their users with
-// them, because they count themselves as having taken part. It says whether our credentials are an administrator's.
+// Provision creates the streams of a task, sized for its reports, or finds them where our credentials may not create
+// any; it refuses a task whose messages the broker would not take. With MemoryReports the broker keeps sealed reports
+// in its memory: no write to disk for each, but reports that nobody opened yet go with the broker's process, and their
+// users with them, because they count themselves as having taken part. It says whether our credentials are an
+// administrator's.
 func Provision(ctx context.Context, conn *natsjs.Conn, name stream.Task, s Streams) (administers bool, err error) {
 	sizes, err := manifest.SizesOf(s.Body, stage.ReasonNames())
 	if err != nil {
@@ -87,7 +89,8 @@ func Provision(ctx context.Context, conn *natsjs.Conn, name stream.Task, s Strea
 
 // Options returns how a task's streams are made for messages of these sizes.
 func Options(sizes manifest.Sizes, replicas int, memoryReports bool, reportBytes int64) natsadmin.Options {
-	return natsadmin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, LeastMsgSize: sizes.Single, MaxPerSubject: sizes.Waiting,
+	return natsadmin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, LeastMsgSize: sizes.Single,
+		MaxPerSubject:  sizes.Waiting,
 		MaxReportBytes: reportBytes, MemoryReports: memoryReports}
 }
 

@@ -27,7 +27,8 @@ type Clock struct {
 	clock func() time.Time // the machine's; a test may have another
 }
 
-// firstLook is the time between two looks, which doubles up to restLook while nothing comes; after a comparison the next one begins restLook later.
+// firstLook is the time between two looks, which doubles up to restLook while nothing comes; after a comparison the
+// next one begins restLook later.
 const (
 	firstLook = 5 * time.Second
 	restLook  = time.Minute
@@ -44,8 +45,8 @@ func RoundsOf(conn *natsjs.Conn, task stream.Task) look {
 	return func(ctx context.Context) (stream.Message, error) { return conn.Latest(ctx, task.Rounds()) }
 }
 
-// Ahead returns by how much this machine's clock is ahead of the broker's at least; negative: behind; 0: nothing is known against it. It is false
-// where they were not compared yet. A clock that was set since shows at once.
+// Ahead returns by how much this machine's clock is ahead of the broker's at least; negative: behind; 0: nothing is
+// known against it. It is false where they were not compared yet. A clock that was set since shows at once.
 func (c *Clock) Ahead() (time.Duration, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +115,8 @@ const clockRunbook = "set both by NTP: docs/how-to/runbook.md, clocks"
 
 func (c *Clock) tell(log *slog.Logger, ahead time.Duration, off bool) {
 	if off {
-		log.Warn("this machine's clock and the broker's differ: deadlines, certificates and ledgers go by them; "+clockRunbook, "ahead", ahead.Round(time.Second))
+		log.Warn("this machine's clock and the broker's differ: deadlines, certificates and ledgers go by them; "+
+			clockRunbook, "ahead", ahead.Round(time.Second))
 		return
 	}
 	log.Info("this machine's clock agrees with the broker's again")

@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestClockOff: a clock that is ahead or behind by more than the time between two looks is known by what it is off at least, one that is right is
-// never blamed, neither while nobody renews the lease nor while the broker does not answer.
+// TestClockOff: a clock that is ahead or behind by more than the time between two looks is known by what it is off at
+// least, one that is right is never blamed, neither while nobody renews the lease nor while the broker does not answer.
 func TestClockOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		by       time.Duration // of this machine
@@ -21,14 +21,17 @@ func TestClockOff(t *testing.T) {
 		from, to time.Duration
 		known    bool
 	}{
-		"right":                      {0, 4 * time.Second, 0, 0, true},
-		"some seconds off":           {3 * time.Second, 4 * time.Second, 0, 3 * time.Second, true},
-		"a day ahead":                {24 * time.Hour, 4 * time.Second, 24*time.Hour - firstLook - 20*time.Millisecond, 24 * time.Hour, true},
-		"a day behind":               {-24 * time.Hour, 4 * time.Second, -24 * time.Hour, -24*time.Hour + firstLook + 20*time.Millisecond, true},
-		"no stage works":             {0, 0, 0, 0, false},
-		"ahead, and no stage works":  {time.Hour, 0, 0, 0, false},
-		"rounds that take an hour":   {0, time.Hour, 0, 0, true},
-		"behind, with hourly rounds": {-24 * time.Hour, time.Hour, -24 * time.Hour, -24*time.Hour + restLook + time.Second, true},
+		"right":            {0, 4 * time.Second, 0, 0, true},
+		"some seconds off": {3 * time.Second, 4 * time.Second, 0, 3 * time.Second, true},
+		"a day ahead": {24 * time.Hour, 4 * time.Second, 24*time.Hour - firstLook - 20*time.Millisecond,
+			24 * time.Hour, true},
+		"a day behind": {-24 * time.Hour, 4 * time.Second, -24 * time.Hour, -24*time.Hour + firstLook +
+			20*time.Millisecond, true},
+		"no stage works":            {0, 0, 0, 0, false},
+		"ahead, and no stage works": {time.Hour, 0, 0, 0, false},
+		"rounds that take an hour":  {0, time.Hour, 0, 0, true},
+		"behind, with hourly rounds": {-24 * time.Hour, time.Hour, -24 * time.Hour, -24*time.Hour + restLook + time.Second,
+			true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -54,7 +57,8 @@ func TestClockOff(t *testing.T) {
 				if known != test.known || ahead < test.from || ahead > test.to {
 					t.Errorf("ahead by %v, %t; want %v to %v", ahead, known, test.from, test.to)
 				}
-				if n := strings.Count(log.String(), "clock and the broker's differ"); (n == 1) != (ahead.Abs() > ClockOff) || n > 1 {
+				if n := strings.Count(log.String(), "clock and the broker's differ"); (n == 1) != (ahead.Abs() > ClockOff) ||
+					n > 1 {
 					t.Errorf("told %d times:\n%s", n, log.String())
 				}
 				if looks > 400 {

@@ -9,10 +9,11 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// LoadExamples maps every row of a file or pattern of files, for simulations. A row that does not fit the declaration becomes an example
-// without features, whose gradient is zero: what a device would report in its place. The positions of those rows come beside them, in
-// order, and unfit hears why.
-func LoadExamples(features *task.FeatureMap, path string, unfit func(*task.RowError)) (examples []convex.Example, invalid []int, err error) {
+// LoadExamples maps every row of a file or pattern of files, for simulations. A row that does not fit the declaration
+// becomes an example without features, whose gradient is zero: what a device would report in its place. The positions
+// of those rows come beside them, in order, and unfit hears why.
+func LoadExamples(features *task.FeatureMap, path string, unfit func(*task.RowError)) (examples []convex.Example,
+	invalid []int, err error) {
 	rows, err := source.OpenFitting(path, features)
 	if err != nil {
 		return nil, nil, err

@@ -31,7 +31,8 @@ type Streams struct {
 // KeepProvisioned checks, after each reconnection and now and then, whether a task's streams and their consumer
 // exist, until ctx ends or stop is called. It makes again what the task can do without, if our credentials may; it
 // logs a warning about what was lost with it, and about what somebody has to do.
-func KeepProvisioned(ctx context.Context, conn *natsjs.Conn, name stream.Task, s Streams, log *slog.Logger) (stop func()) {
+func KeepProvisioned(ctx context.Context, conn *natsjs.Conn, name stream.Task, s Streams,
+	log *slog.Logger) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { s.keep(ctx, conn, name, log) })
@@ -80,15 +81,18 @@ func (s Streams) keep(ctx context.Context, conn *natsjs.Conn, name stream.Task, 
 		case ctx.Err() != nil:
 			return
 		case len(made) > 0:
-			log.Warn("the broker lost streams of the task, which are made again: reports that nobody had opened are gone, and their users count themselves "+
-				"as having taken part", "task", name, "made", made)
+			log.Warn(
+				"the broker lost streams of the task, which are made again: reports that nobody had opened are gone, and their users count themselves "+
+					"as having taken part", "task", name, "made", made)
 			trouble.Over()
 		case err == nil:
 			trouble.Over()
 		case errors.Is(err, natsjs.ErrNoStream) && !s.Administers:
 			if trouble.Tell(time.Now(), err) {
-				log.Warn("a stream of the task is gone, and these credentials may not make it again: an administrator's learner provision makes reports and leases again; "+
-					"what decides rounds has to be put back (docs/how-to/runbook.md, the broker lost records)", "task", name, "error", err)
+				log.Warn(
+					"a stream of the task is gone, and these credentials may not make it again: an administrator's learner provision makes reports and leases again; "+
+						"what decides rounds has to be put back (docs/how-to/runbook.md, the broker lost records)", "task", name, "error",
+					err)
 			}
 		default:
 			log.Log(ctx, trouble.Level(time.Now(), err), "cannot look after the task's streams", "task", name, "error", err)

@@ -78,7 +78,8 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 		t.Helper()
 		for end := time.Now().Add(15 * time.Second); time.Now().Before(end); <-tick.C {
 			n++
-			acks, err := device.Publish(ctx, []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{n, 1}, Data: []byte("report")}})
+			acks, err := device.Publish(ctx, []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{n, 1},
+				Data: []byte("report")}})
 			if err != nil || acks[0].Status != stream.Stored {
 				continue
 			}
@@ -100,7 +101,8 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 		last = now
 	}
 	server.Shutdown()
-	if server, err = natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: dir, Listen: strings.TrimPrefix(url, "nats://")}); err != nil {
+	if server, err = natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: dir, Listen: strings.TrimPrefix(url,
+		"nats://")}); err != nil {
 		t.Fatal(err)
 	}
 	rises("a server that was started again")
@@ -122,19 +124,22 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 	for end := time.Now().Add(5 * time.Second); !log.has("docs/how-to/runbook.md") && time.Now().Before(end); {
 		<-tick.C
 	}
-	if _, err := js.Stream(ctx, task.Name(stream.Batches)); err == nil || !log.has(task.Name(stream.Batches)) || !log.has("docs/how-to/runbook.md") {
+	if _, err := js.Stream(ctx, task.Name(stream.Batches)); err == nil || !log.has(task.Name(stream.Batches)) ||
+		!log.has("docs/how-to/runbook.md") {
 		t.Errorf("batches of a task that has begun: %v, want them missing, and a warning that says so", err)
 	}
 	var other book // of a learner that is no administrator
 	streams.Administers = false
 	defer run.KeepProvisioned(ctx, dial(), task, streams, slog.New(slog.NewTextHandler(&other, nil)))()
-	for end := time.Now().Add(5 * time.Second); !other.has("docs/how-to/runbook.md, the broker lost records") && time.Now().Before(end); {
+	for end := time.Now().Add(5 * time.Second); !other.has("docs/how-to/runbook.md, the broker lost records") &&
+		time.Now().Before(end); {
 		<-tick.C
 	}
 	if !other.has("may not make it again") || !other.has("docs/how-to/runbook.md, the broker lost records") {
 		t.Error("a learner without an administrator's rights names no way out of lost batches")
 	}
-	if _, err := run.Provision(ctx, admin, task, run.Streams{Body: body, Replicas: 1, MemoryReports: true}); err == nil || !strings.Contains(err.Error(), "lost") {
+	if _, err := run.Provision(ctx, admin, task, run.Streams{Body: body, Replicas: 1, MemoryReports: true}); err == nil ||
+		!strings.Contains(err.Error(), "lost") {
 		t.Errorf("provisioned over lost batches: %v", err)
 	}
 	for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Reports, stream.Leases} {
@@ -148,7 +153,10 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 	for end := time.Now().Add(5 * time.Second); !empty.has(task.Name(stream.Rounds)) && time.Now().Before(end); {
 		<-tick.C
 	}
-	if _, err := js.Stream(ctx, task.Name(stream.Rounds)); err == nil || !empty.has("docs/how-to/runbook.md") || empty.has("made again") {
-		t.Errorf("rounds of a task that has begun, with all other streams gone: %v, want them missing, and a warning that says so", err)
+	if _, err := js.Stream(ctx, task.Name(stream.Rounds)); err == nil || !empty.has("docs/how-to/runbook.md") ||
+		empty.has("made again") {
+		t.Errorf(
+			"rounds of a task that has begun, with all other streams gone: %v, want them missing, and a warning that says so",
+			err)
 	}
 }

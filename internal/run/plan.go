@@ -27,7 +27,8 @@ type Job struct {
 	Start             *Start            // that the task begins with; nil: the set's own
 }
 
-// NewJob compiles a task file and plans it. Planning takes up to a few seconds. A plan whose noise hides the rows of a weighted class is an error.
+// NewJob compiles a task file and plans it. Planning takes up to a few seconds. A plan whose noise hides the rows of a
+// weighted class is an error.
 func NewJob(spec *task.Spec) (Job, error) {
 	job, err := NewPublicJob(spec)
 	if err != nil || job.Plan.Practical == nil {
@@ -87,7 +88,8 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 	if err := checkMinimisers(plan, features, loss); err != nil {
 		return Job{}, err
 	}
-	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Proposal: proposal, Planner: planner, Start: start}
+	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Proposal: proposal, Planner: planner,
+		Start: start}
 	return job, job.carried()
 }
 
@@ -143,7 +145,8 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 		p.ByUser, p.Radius = true, spec.UserRadius()
 	}
 	if o := spec.Silo; o != nil {
-		p.Silos = planning.Silos{Count: uint64(o.Count), Units: uint64(o.Units), Reports: uint64(o.Reports), Least: uint64(o.Least), Spread: o.Spread}
+		p.Silos = planning.Silos{Count: uint64(o.Count), Units: uint64(o.Units), Reports: uint64(o.Reports),
+			Least: uint64(o.Least), Spread: o.Spread}
 	}
 	if x := spec.Schedule.Prox; x != nil {
 		p.Prox = planning.Prox{Weight: x.Weight, Steps: uint64(x.Steps)}
@@ -201,6 +204,7 @@ func PaperNoiseStd(j Job) (float64, error) {
 	first := manifest.Gradients(j.Plan)
 	units := first.Cohort * max(1, first.Mechanism.Units) // that report for themselves
 	paper, err := accounting.Calibrate(accounting.Request{Users: units, Dim: j.Problem.Dim, Epsilon: j.Problem.Epsilon,
-		Delta: j.Problem.Delta, Trust: accounting.Shuffle, HonestFraction: accounting.One, Rounds: int(manifest.RoundsPerUser(j.Plan)), Profile: accounting.Paper})
+		Delta: j.Problem.Delta, Trust: accounting.Shuffle, HonestFraction: accounting.One,
+		Rounds: int(manifest.RoundsPerUser(j.Plan)), Profile: accounting.Paper})
 	return paper.NoiseStd, err
 }

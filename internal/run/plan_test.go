@@ -32,9 +32,11 @@ func TestShippedTasks(t *testing.T) {
 			if p.RoundsPerUser > 1 { // the same users in every round
 				takePart = last
 			}
-			if (p.Rounds < 2 && len(job.Plan.Phases) == 1) || p.Cohort < 2 || p.Minimum < 1 || p.Minimum > p.Cohort || last < p.Cohort || takePart > job.Problem.Users ||
+			if (p.Rounds < 2 && len(job.Plan.Phases) == 1) || p.Cohort < 2 || p.Minimum < 1 || p.Minimum > p.Cohort ||
+				last < p.Cohort || takePart > job.Problem.Users ||
 				takePart != p.Users || (p.RoundsPerUser != 1 && uint64(p.RoundsPerUser) != p.Rounds) {
-				t.Errorf("%d rounds of %d, at least %d, the last %d, of %d users", p.Rounds, p.Cohort, p.Minimum, last, job.Problem.Users)
+				t.Errorf("%d rounds of %d, at least %d, the last %d, of %d users", p.Rounds, p.Cohort, p.Minimum, last,
+					job.Problem.Users)
 			}
 			if e := job.Forecasts[0].Privacy.ProvedEpsilon; e == nil || !(*e > 0) || *e > job.Problem.Epsilon {
 				t.Errorf("epsilon %v, want one in (0, %v]", e, job.Problem.Epsilon)
@@ -54,7 +56,8 @@ func TestShippedTasks(t *testing.T) {
 			if err := sizes.Fit(stream.Limits{MaxPayload: natsjs.DefaultMaxPayload - 4<<10}); err != nil {
 				t.Errorf("a server as it comes: %v", err)
 			}
-			t.Logf("m = %d, T = %d, g = %d, b = %d, bundle %d, sizes %+v", p.Cohort, p.Rounds, job.Forecasts[0].Privacy.Levels, job.Forecasts[0].Privacy.Trials,
+			t.Logf("m = %d, T = %d, g = %d, b = %d, bundle %d, sizes %+v", p.Cohort, p.Rounds, job.Forecasts[0].Privacy.Levels,
+				job.Forecasts[0].Privacy.Trials,
 				body.Plan.Phases[0].Mechanism.MaxBundle, sizes)
 		})
 	}
@@ -64,9 +67,11 @@ func TestShippedTasks(t *testing.T) {
 func TestA9A(t *testing.T) {
 	plan := runtest.Job(t, runtest.Spec(t, "a9a")).Plan
 	if first := manifest.Gradients(plan); len(plan.Phases) != 9 || plan.Phases[0].Cohort != 3256 || first.Cohort != 1797 {
-		t.Errorf("%d rounds, of %d and then %d, want 9, of 3256 and then 1797", len(plan.Phases), plan.Phases[0].Cohort, first.Cohort)
+		t.Errorf("%d rounds, of %d and then %d, want 9, of 3256 and then 1797", len(plan.Phases), plan.Phases[0].Cohort,
+			first.Cohort)
 	}
-	if p := runtest.Job(t, runtest.Spec(t, "a9a", "schedule.algorithm=pagd", "model.radius=20")).Plan.Phases[0]; p.Cohort != 440 || p.Rounds != 74 {
+	if p := runtest.Job(t, runtest.Spec(t, "a9a", "schedule.algorithm=pagd",
+		"model.radius=20")).Plan.Phases[0]; p.Cohort != 440 || p.Rounds != 74 {
 		t.Errorf("proved: m = %d, T = %d, want 440 and 74", p.Cohort, p.Rounds)
 	}
 }
@@ -118,11 +123,13 @@ func TestSizesAreUpperBounds(t *testing.T) {
 	task.Version, task.Name, task.LearnerKey, task.StageKey = stream.Version, "quickstart", id.Public(), id.Public()
 	task.Life = make([]byte, stream.LifeSize)
 	hash := stream.Hash{1}
-	round := manifest.RoundOf(hash, 1, 1, make([]float64, body.Plan.Phases[0].Mechanism.Dim-body.Plan.Phases[0].Mechanism.Scores), nil)
+	round := manifest.RoundOf(hash, 1, 1,
+		make([]float64, body.Plan.Phases[0].Mechanism.Dim-body.Plan.Phases[0].Mechanism.Scores), nil)
 	for what, one := range map[string]struct {
 		m    proto.Message
 		size int
-	}{"task": {task, sizes.Task}, "round": {round, sizes.Round}, "batch": {runtest.ZeroBatch(t, body.Plan, round, hash), sizes.Batch}} {
+	}{"task": {task, sizes.Task}, "round": {round, sizes.Round}, "batch": {runtest.ZeroBatch(t, body.Plan, round, hash),
+		sizes.Batch}} {
 		data, err := id.Sign(one.m)
 		if err != nil {
 			t.Fatal(err)

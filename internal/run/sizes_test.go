@@ -19,7 +19,8 @@ func TestLargeReportsMakeSmallBundles(t *testing.T) {
 	}
 	params.Dim = 100000
 	large := bundleOf(wire.Suite_SUITE_X25519, uint64(params.ReportBytes()), 600)
-	if size := int(large) * params.ReportBytes(); large < 1 || large >= maxBundle || size > natsjs.DefaultMaxPayload || 2*size < natsjs.DefaultMaxPayload {
+	if size := int(large) * params.ReportBytes(); large < 1 || large >= maxBundle || size > natsjs.DefaultMaxPayload ||
+		2*size < natsjs.DefaultMaxPayload {
 		t.Errorf("large reports: %d a bundle, %d bytes", large, size)
 	}
 	params.Dim = 10_000_000

@@ -36,7 +36,8 @@ func warm(t *testing.T, file string, weights ...float64) (path string, snapshot 
 		t.Fatal(err)
 	}
 	d := len(features.Coordinates())
-	s := model.Snapshot{FormatVersion: model.Version, Task: "other", ModelVersion: 7, Loss: other.Model.Loss, Features: features.Coordinates(), Classes: features.Classes(),
+	s := model.Snapshot{FormatVersion: model.Version, Task: "other", ModelVersion: 7, Loss: other.Model.Loss,
+		Features: features.Coordinates(), Classes: features.Classes(),
 		Declaration: declaration, Weights: model.Rows{weights[:d]}, Intercept: model.Constants{weights[d]}, Memory: 1200.5,
 		Privacy: model.Statement{Epsilon: 2, Delta: 1e-6, HonestFraction: accounting.One, Users: 5000}}
 	if snapshot, err = json.Marshal(s); err != nil {
@@ -52,11 +53,12 @@ func warm(t *testing.T, file string, weights ...float64) (path string, snapshot 
 	return path, snapshot
 }
 
-// A warm start is in the plan, for everybody to see, and is what learning begins with: proved plans at once, practical ones in whatever
-// coordinates the first release leads to.
+// A warm start is in the plan, for everybody to see, and is what learning begins with: proved plans at once, practical
+// ones in whatever coordinates the first release leads to.
 func TestWarmStart(t *testing.T) {
 	for name, sets := range map[string][]string{
-		"proved": {"schedule.plan=proved"}, "restarts": {"schedule.algorithm=pagd-restarts", "model.ridge=0.1", "schedule.rounds.max=20"}, "practical": {"schedule.plan=practical"},
+		"proved": {"schedule.plan=proved"}, "restarts": {"schedule.algorithm=pagd-restarts", "model.ridge=0.1",
+			"schedule.rounds.max=20"}, "practical": {"schedule.plan=practical"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, snapshot := warm(t, runtest.Words, 0.01, 0.5, -0.5, 0.25)
@@ -68,7 +70,8 @@ func TestWarmStart(t *testing.T) {
 			if hash := sha256.Sum256(snapshot); !bytes.Equal(job.Plan.StartHash, hash[:]) || job.Start.Privacy.Epsilon != 2 {
 				t.Errorf("start %x with epsilon %v, want %x with 2", job.Plan.StartHash, job.Start.Privacy.Epsilon, hash)
 			}
-			if p := job.Plan.StartPrivacy; p.GetEpsilon() != 2 || p.GetDelta() != job.Start.Privacy.Delta || p.GetTask() != job.Start.Task || p.GetUsers() != 1200 {
+			if p := job.Plan.StartPrivacy; p.GetEpsilon() != 2 || p.GetDelta() != job.Start.Privacy.Delta ||
+				p.GetTask() != job.Start.Task || p.GetUsers() != 1200 {
 				t.Errorf("the plan says of the start's privacy %v", p)
 			}
 			body, err := job.Wire()
@@ -109,7 +112,8 @@ func TestWarmStartHelpsFewUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	best, err := sim.Converge(t.Context(), sim.ConvergeConfig{Loss: job.Loss, Set: convex.Ball{R: 50}, Dim: job.Problem.Dim, Examples: rows})
+	best, err := sim.Converge(t.Context(), sim.ConvergeConfig{Loss: job.Loss, Set: convex.Ball{R: 50},
+		Dim: job.Problem.Dim, Examples: rows})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,8 +48,9 @@ func broker(t *testing.T) *natsjs.Conn {
 	return conn
 }
 
-// TestACohortOfSingleReportsWaits: while the stage pauses, the broker takes a whole cohort of messages of one user each, and twice as many, which come where
-// the share doubled. Their stream is nearly empty then. A limit on one attempt by the size of a bundle refused all but 2,338.
+// TestACohortOfSingleReportsWaits: while the stage pauses, the broker takes a whole cohort of messages of one user
+// each, and twice as many, which come where the share doubled. Their stream is nearly empty then. A limit on one
+// attempt by the size of a bundle refused all but 2,338.
 func TestACohortOfSingleReportsWaits(t *testing.T) {
 	const cohort = 10_000
 	ctx := t.Context()
@@ -92,14 +93,20 @@ func TestStreamOfReportsFollowsThePlan(t *testing.T) {
 		want   func(bytes, single, each int64) bool
 	}{
 		"usual": {10, 100, false, 0, func(b, _, each int64) bool { return b == natsadmin.DefaultReportBytes && each < 2000 }},
-		"grows": {10_000, 5_000, false, 0, func(b, s, each int64) bool { return each == 20_000 && b > 2*each*s && b < 3*each*s }},
+		"grows": {10_000, 5_000, false, 0, func(b, s, each int64) bool {
+			return each == 20_000 && b > 2*each*s &&
+				b < 3*each*s
+		}},
 		"bound": {10_000, 100_000, false, 0, func(b, s, each int64) bool {
 			return b == natsadmin.MostReportBytes && each > b/2/s*9/10 && each < b/2/s
 		}},
 		"memory": {10_000, 5_000, true, 0, func(b, s, each int64) bool {
 			return b == natsadmin.DefaultReportBytes && each > b/2/s*9/10 && each < b/2/s
 		}},
-		"said": {10_000, 5_000, true, 8 << 20, func(b, s, each int64) bool { return b == 8<<20 && each > b/2/s*9/10 && each < b/2/s }},
+		"said": {10_000, 5_000, true, 8 << 20, func(b, s, each int64) bool {
+			return b == 8<<20 && each > b/2/s*9/10 &&
+				each < b/2/s
+		}},
 	} {
 		body, sizes := large(t, test.dim, test.cohort)
 		streams := run.Streams{Body: body, Replicas: 1, MemoryReports: test.memory, ReportBytes: test.bytes}
@@ -112,7 +119,8 @@ func TestStreamOfReportsFollowsThePlan(t *testing.T) {
 		}
 		c := s.CachedInfo().Config
 		if !test.want(c.MaxBytes, int64(sizes.Single), c.MaxMsgsPerSubject) {
-			t.Errorf("%s: %d bytes, %d of an attempt; a single report has %d bytes", name, c.MaxBytes, c.MaxMsgsPerSubject, sizes.Single)
+			t.Errorf("%s: %d bytes, %d of an attempt; a single report has %d bytes", name, c.MaxBytes, c.MaxMsgsPerSubject,
+				sizes.Single)
 		}
 		if err := conn.JetStream().DeleteStream(t.Context(), name.Name(stream.Reports)); err != nil {
 			t.Fatal(err)
@@ -137,7 +145,8 @@ func TestDoctorSeesFewReportsOfAnAttempt(t *testing.T) {
 		if err := natsadmin.Provision(t.Context(), conn, name, made); err != nil {
 			t.Fatal(err)
 		}
-		findings, err := natsadmin.Examine(t.Context(), conn, name, natsadmin.Expect{Options: run.Options(sizes, 1, false, 0)})
+		findings, err := natsadmin.Examine(t.Context(), conn, name, natsadmin.Expect{Options: run.Options(sizes, 1, false,
+			0)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,8 +77,10 @@ func TestA9AAccuracy(t *testing.T) {
 	dir := dataFolder(t, "a9a/a9a.gz")
 	spec, m := shipped(t, "a9a")
 	train, test := load(t, filepath.Join(dir, "a9a/a9a.gz"), m), load(t, filepath.Join(dir, "a9a/a9a.t.gz"), m)
-	problem := planning.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.ClipNorm(), Set: spec.SetDeclaration(), Practical: spec.Practical(m),
-		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, HonestFraction: accounting.One}.ForLoss(convex.Logistic{}, m.Bound(), 1)
+	problem := planning.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.ClipNorm(),
+		Set: spec.SetDeclaration(), Practical: spec.Practical(m),
+		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, HonestFraction: accounting.One}.ForLoss(convex.Logistic{},
+		m.Bound(), 1)
 	if problem.Epsilon != 1 || problem.Delta != 1e-6 || problem.Dim != 124 {
 		t.Fatalf("the shipped task changed: %+v", problem)
 	}
@@ -95,17 +97,20 @@ func TestA9AAccuracy(t *testing.T) {
 		const seeds = 5
 		var mean float64
 		for seed := range uint64(seeds) {
-			r, err := sim.Run(context.Background(), sim.Config{Plan: plan.Plan, Loss: convex.Logistic{}, Examples: train, Seed: seed})
+			r, err := sim.Run(context.Background(), sim.Config{Plan: plan.Plan, Loss: convex.Logistic{}, Examples: train,
+				Seed: seed})
 			if err != nil {
 				t.Fatal(err)
 			}
 			mean += sim.Accuracy(r.Model, test) / seeds
 		}
-		exact, err := sim.Run(context.Background(), sim.Config{Plan: plan.Plan, Loss: convex.Logistic{}, Examples: train, Exact: true})
+		exact, err := sim.Run(context.Background(), sim.Config{Plan: plan.Plan, Loss: convex.Logistic{}, Examples: train,
+			Exact: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%v, %s: %d rounds, mean accuracy %.4f over seeds 0 to %d, %.4f without noise", trust, method, manifest.Planned(plan.Plan),
+		t.Logf("%v, %s: %d rounds, mean accuracy %.4f over seeds 0 to %d, %.4f without noise", trust, method,
+			manifest.Planned(plan.Plan),
 			mean, seeds-1, sim.Accuracy(exact.Model, test))
 		return mean
 	}

@@ -79,7 +79,8 @@ func TestReportsOfBlocksHaveTheNoiseThatTheySay(t *testing.T) {
 		{Dim: dim, ClipNorm: 2, Levels: 2000, Trials: 800, Units: 50, Window: 400, Coin: randomizer.Fair}, // local
 		{Dim: dim, ClipNorm: 2, Levels: 2000, Trials: 800, Units: 50, Coin: randomizer.Fair},
 	} {
-		o := mixed{block: get, phase: &wire.Phase{Minimum: 1}, params: p, of: of, makers: map[int]*report.Maker{}, entropy: Entropy(seed, "reports"), seed: seed}
+		o := mixed{block: get, phase: &wire.Phase{Minimum: 1}, params: p, of: of, makers: map[int]*report.Maker{},
+			entropy: Entropy(seed, "reports"), seed: seed}
 		var square, sum float64
 		var known method.Estimate
 		for round := range uint64(rounds) {
@@ -97,7 +98,8 @@ func TestReportsOfBlocksHaveTheNoiseThatTheySay(t *testing.T) {
 			}
 		}
 		const n = rounds * dim
-		if low, high := known.PrivacyVariance*(1-margin), (known.PrivacyVariance+known.RoundingVariance)*(1+margin); square/n < low || square/n > high {
+		if low, high := known.PrivacyVariance*(1-margin), (known.PrivacyVariance+known.RoundingVariance)*(1+
+			margin); square/n < low || square/n > high {
 			t.Errorf("window %d: mean squared error %v outside [%v, %v]", p.Window, square/n, low, high)
 		}
 		if bias := math.Abs(sum / n); bias > 6.2*math.Sqrt((known.PrivacyVariance+known.RoundingVariance)/n) {
@@ -109,7 +111,8 @@ func TestReportsOfBlocksHaveTheNoiseThatTheySay(t *testing.T) {
 // Phases of one stint have the same users, and those after it others; where a stint is of several rounds, any of
 // its users may be those of a round.
 func TestStintsHaveTheirUsers(t *testing.T) {
-	plan := &wire.Plan{Phases: []*wire.Phase{{Users: 20, Rounds: 1, Cohort: 20, RoundsPerUser: 1}, {Users: 20, Rounds: 5, Cohort: 20, RoundsPerUser: 5, Again: true},
+	plan := &wire.Plan{Phases: []*wire.Phase{{Users: 20, Rounds: 1, Cohort: 20, RoundsPerUser: 1}, {Users: 20, Rounds: 5,
+		Cohort: 20, RoundsPerUser: 5, Again: true},
 		{Users: 30, Rounds: 3, Cohort: 10, RoundsPerUser: 1}}}
 	want := []stint{{0, 20, true}, {0, 20, true}, {20, 30, false}}
 	if got := stintsOf(plan); !slices.Equal(got, want) {
@@ -119,7 +122,8 @@ func TestStintsHaveTheirUsers(t *testing.T) {
 		t.Errorf("%d reports wanted, want 50", n)
 	}
 	s, blocks := silos(t)
-	made, err := planning.MakePlan(planning.Problem{Users: 7, Dim: 10, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6, Interactive: true,
+	made, err := planning.MakePlan(planning.Problem{Users: 7, Dim: 10, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3},
+		Epsilon: 2, Delta: 1e-6, Interactive: true,
 		Trust: accounting.Shuffle, HonestFraction: accounting.One, MaxRounds: 12}.ForLoss(s.Loss(), s.FeatureBound(), 1))
 	if err != nil {
 		t.Fatal(err)

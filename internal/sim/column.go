@@ -75,7 +75,11 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 		out.missing = nil
 	}
 	if kind.Number() && out.words != nil { // numbers that are words of another feature, too
-		out.words = slices.DeleteFunc(out.words, func(w string) bool { _, err := strconv.ParseFloat(w, 64); return err != nil })
+		out.words = slices.DeleteFunc(out.words, func(w string) bool {
+			_, err := strconv.ParseFloat(w,
+				64)
+			return err != nil
+		})
 		if len(out.words) == 0 {
 			return column{}, fmt.Errorf("synthetic rows: column %s is declared as numbers and as words that are none", name)
 		}

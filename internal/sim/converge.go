@@ -43,7 +43,8 @@ func Converge(ctx context.Context, c ConvergeConfig) ([]float64, error) {
 		c.Steps = 300
 	}
 	f := objective{loss: loss, ridge: c.Ridge, examples: c.Examples, one: make([]float64, c.Dim)}
-	at, ahead, next, slope := make([]float64, c.Dim), make([]float64, c.Dim), make([]float64, c.Dim), make([]float64, c.Dim)
+	at, ahead, next, slope := make([]float64, c.Dim), make([]float64, c.Dim), make([]float64, c.Dim),
+		make([]float64, c.Dim)
 	if c.Set.Start(at); c.Start != nil {
 		copy(at, c.Start)
 	}

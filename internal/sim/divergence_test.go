@@ -76,8 +76,10 @@ schedule: {users: 120000}
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan, err := planning.MakePlan(planning.Problem{Users: users, Dim: m.Dim(), ClipNorm: spec.ClipNorm(), Set: spec.SetDeclaration(),
-			Practical: spec.Practical(m), Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Validation: card}.ForLoss(convex.Logistic{}, m.Bound(), 1))
+		plan, err := planning.MakePlan(planning.Problem{Users: users, Dim: m.Dim(), ClipNorm: spec.ClipNorm(),
+			Set:       spec.SetDeclaration(),
+			Practical: spec.Practical(m), Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One,
+			Validation: card}.ForLoss(convex.Logistic{}, m.Bound(), 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,8 +91,10 @@ schedule: {users: 120000}
 				t.Fatal(err)
 			}
 			const constant = 0.51 // -0.21 ln 0.21 - 0.79 ln 0.79
-			if v := result.Validation; v.Diverges != diverges || v.Loss.Recent.High > constant || diverges && !(*v.LossAtLeast > constant) {
-				t.Errorf("gamma %s, seed %d: diverges %t, want %t, with a loss of late below the constant's: %+v", gamma, seed, v.Diverges, diverges, v)
+			if v := result.Validation; v.Diverges != diverges || v.Loss.Recent.High > constant || diverges &&
+				!(*v.LossAtLeast > constant) {
+				t.Errorf("gamma %s, seed %d: diverges %t, want %t, with a loss of late below the constant's: %+v", gamma, seed,
+					v.Diverges, diverges, v)
 			}
 		}
 	}

@@ -64,7 +64,8 @@ func electricity(t testing.TB) []convex.Example {
 func TestContinuousFollowsElectricity(t *testing.T) {
 	examples := electricity(t)
 	const first, seeds = 15000, 3
-	problem := planning.Problem{Users: first, Dim: 7, ClipNorm: 1.5, Set: convex.SetDeclaration{Radius: 5}, Epsilon: 1, Delta: 1e-6,
+	problem := planning.Problem{Users: first, Dim: 7, ClipNorm: 1.5, Set: convex.SetDeclaration{Radius: 5}, Epsilon: 1,
+		Delta:          1e-6,
 		HonestFraction: accounting.One}.ForLoss(convex.Logistic{}, math.Sqrt(7), 1)
 	median := func(algorithm, continuous string) float64 {
 		problem.Algorithm, problem.Continuous = algorithm, continuous
@@ -77,7 +78,8 @@ func TestContinuousFollowsElectricity(t *testing.T) {
 			scores = append(scores, progressive(t, plan.Plan, convex.Logistic{}, examples, seed, first, len(examples)))
 		}
 		slices.Sort(scores)
-		t.Logf("%s, %-8s: planned for %d rounds of %d: accuracy %.4f, median of seeds 0 to %d, all in %.4f to %.4f", algorithm, continuous,
+		t.Logf("%s, %-8s: planned for %d rounds of %d: accuracy %.4f, median of seeds 0 to %d, all in %.4f to %.4f",
+			algorithm, continuous,
 			manifest.Planned(plan.Plan), plan.Plan.Phases[0].Cohort, scores[seeds/2], seeds-1, scores[0], scores[seeds-1])
 		return scores[seeds/2]
 	}
@@ -102,7 +104,8 @@ func TestContinuousForgets(t *testing.T) {
 	for i := range examples[first:] {
 		examples[first+i].Label *= -1
 	}
-	problem := planning.Problem{Users: first, Dim: 5, ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 8}, Epsilon: 2, Delta: 1e-6,
+	problem := planning.Problem{Users: first, Dim: 5, ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 8},
+		Epsilon: 2, Delta: 1e-6,
 		HonestFraction: accounting.One}.ForLoss(s.Loss(), s.FeatureBound(), 1)
 	for _, c := range []struct {
 		algorithm, continuous string
@@ -124,7 +127,8 @@ func TestContinuousForgets(t *testing.T) {
 
 // progressive returns the accuracy on the examples from one index to before another: each is predicted by the model
 // as of the end of the round before its own, and by the last model where the run is over.
-func progressive(t *testing.T, plan *wire.Plan, loss convex.Loss, examples []convex.Example, seed uint64, from, to int) float64 {
+func progressive(t *testing.T, plan *wire.Plan, loss convex.Loss, examples []convex.Example, seed uint64, from,
+	to int) float64 {
 	t.Helper()
 	model := make([]float64, manifest.Dim(plan))
 	var right, next int
@@ -135,7 +139,8 @@ func progressive(t *testing.T, plan *wire.Plan, loss convex.Loss, examples []con
 			}
 		}
 	}
-	_, err := sim.Run(context.Background(), sim.Config{Plan: plan, Loss: loss, Examples: examples, InOrder: true, Seed: seed,
+	_, err := sim.Run(context.Background(), sim.Config{Plan: plan, Loss: loss, Examples: examples, InOrder: true,
+		Seed: seed,
 		OnRound: func(r sim.Round) {
 			if int(r.Cohort[0]) != next {
 				t.Fatalf("round %d begins with example %d, want %d: the order of time", r.Step, r.Cohort[0], next)

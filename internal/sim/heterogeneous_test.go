@@ -40,9 +40,12 @@ func TestTheorems3And4_SilosThatDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := planning.Problem{Users: silos * units, Dim: 3, ClipNorm: math.Sqrt(3), Set: convex.SetDeclaration{Radius: 3}, Ridge: c.ridge, Epsilon: 16, Delta: 1e-6,
-			Trust: accounting.Local, HonestFraction: accounting.One, Algorithm: c.method, Interactive: c.interactive, MaxRounds: 60, Minimum: c.reports / 2,
-			Silos: planning.Silos{Count: silos, Units: units, Reports: c.reports, Least: units}}.ForLoss(s.Loss(), s.FeatureBound(), s.LabelBound())
+		p := planning.Problem{Users: silos * units, Dim: 3, ClipNorm: math.Sqrt(3), Set: convex.SetDeclaration{Radius: 3},
+			Ridge: c.ridge, Epsilon: 16, Delta: 1e-6,
+			Trust: accounting.Local, HonestFraction: accounting.One, Algorithm: c.method, Interactive: c.interactive,
+			MaxRounds: 60, Minimum: c.reports / 2,
+			Silos: planning.Silos{Count: silos, Units: units, Reports: c.reports, Least: units}}.ForLoss(s.Loss(),
+			s.FeatureBound(), s.LabelBound())
 		plan, err := planning.MakePlan(p)
 		if err != nil {
 			t.Fatal(err)
@@ -65,11 +68,12 @@ func TestTheorems3And4_SilosThatDiffer(t *testing.T) {
 			}
 			blocks, owners, _ := sim.BlocksOf(of, size, uint64(k), block.Of)
 			came := map[int]int{}
-			out, err := sim.Run(context.Background(), sim.Config{Plan: plan.Plan, Loss: s.Loss(), Blocks: blocks, Silos: owners, Seed: uint64(k), OnRound: func(r sim.Round) {
-				for _, i := range r.Cohort {
-					came[owners[i]]++
-				}
-			}})
+			out, err := sim.Run(context.Background(), sim.Config{Plan: plan.Plan, Loss: s.Loss(), Blocks: blocks, Silos: owners,
+				Seed: uint64(k), OnRound: func(r sim.Round) {
+					for _, i := range r.Cohort {
+						came[owners[i]]++
+					}
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +93,8 @@ func TestTheorems3And4_SilosThatDiffer(t *testing.T) {
 			}
 			risk += (objective(s.Loss(), out.Model, rows) - least(s.Loss(), rows, 3, 3)) / repeats
 		}
-		t.Logf("%s: %d rounds in %d phases, mean excess risk %.5f, bound %.5f", c.name, manifest.Planned(plan.Plan), len(plan.Plan.Phases), risk, plan.ExcessRisk)
+		t.Logf("%s: %d rounds in %d phases, mean excess risk %.5f, bound %.5f", c.name, manifest.Planned(plan.Plan),
+			len(plan.Plan.Phases), risk, plan.ExcessRisk)
 		if !(risk > 0 && risk <= plan.ExcessRisk) {
 			t.Errorf("%s: excess risk %v, want in (0, %v]", c.name, risk, plan.ExcessRisk)
 		}

@@ -44,8 +44,10 @@ func values(ys ...float64) (out []convex.Example) {
 }
 
 func passes(steps, silos uint64, descent *wire.Descent) *wire.Plan {
-	return &wire.Plan{Algorithm: schedule.PGD, ClipNorm: 100, Silos: silos, Set: manifest.WireSet(convex.SetDeclaration{Kind: "ball", Radius: 100}),
-		Phases: []*wire.Phase{{Rounds: steps, Cohort: silos, Users: silos, Minimum: silos, RoundsPerUser: uint32(steps), Mechanism: &wire.Mechanism{Dim: 1},
+	return &wire.Plan{Algorithm: schedule.PGD, ClipNorm: 100, Silos: silos,
+		Set: manifest.WireSet(convex.SetDeclaration{Kind: "ball", Radius: 100}),
+		Phases: []*wire.Phase{{Rounds: steps, Cohort: silos, Users: silos, Minimum: silos, RoundsPerUser: uint32(steps),
+			Mechanism: &wire.Mechanism{Dim: 1},
 			Constants: &wire.Phase_Descent{Descent: descent}}}}
 }
 
@@ -53,7 +55,8 @@ func passes(steps, silos uint64, descent *wire.Descent) *wire.Plan {
 // the model is their mean.
 func TestAlgorithm2Trace(t *testing.T) {
 	var asked []float64
-	out := runSilos(t, passes(3, 2, &wire.Descent{StepSize: 0.5}), convex.Squared{}, [][]convex.Example{values(0, 2), values(4, 6)}, func(c *Config) {
+	out := runSilos(t, passes(3, 2, &wire.Descent{StepSize: 0.5}), convex.Squared{}, [][]convex.Example{values(0, 2),
+		values(4, 6)}, func(c *Config) {
 		c.Exact, c.OnRound = true, func(r Round) { asked = append(asked, r.Point[0]) }
 	})
 	if !slices.Equal(asked, []float64{0, 1.5, 2.25}) || out.Model[0] != 1.25 {
@@ -66,9 +69,10 @@ func TestOneSiloIsOneMachine(t *testing.T) {
 	rows := values(0.5, -1, 3, 0.25)
 	for _, sd := range []float64{0, 0.3} {
 		var asked []float64
-		runSilos(t, passes(20, 1, &wire.Descent{StepSize: 0.25}), convex.Squared{}, [][]convex.Example{rows}, func(c *Config) {
-			c.NoiseStd, c.OnRound = func(int, uint64) float64 { return sd }, func(r Round) { asked = append(asked, r.Point[0]) }
-		})
+		runSilos(t, passes(20, 1, &wire.Descent{StepSize: 0.25}), convex.Squared{}, [][]convex.Example{rows},
+			func(c *Config) {
+				c.NoiseStd, c.OnRound = func(int, uint64) float64 { return sd }, func(r Round) { asked = append(asked, r.Point[0]) }
+			})
 		w := 0.0
 		for step, at := range asked {
 			if at != w {
@@ -150,8 +154,10 @@ func TestEqualSilosHaveThePlansNoise(t *testing.T) {
 
 // Silos of one unit each can report once, about that one: one round of everybody, as users under trust local.
 func TestSilosOfOneUnit(t *testing.T) {
-	p := planning.Problem{Users: 500, Dim: 10, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 4, Delta: 1e-6, Algorithm: schedule.PAGD,
-		Trust: accounting.Local, HonestFraction: accounting.One, Silos: planning.Silos{Count: 500, Units: 1, Reports: 500, Least: 1}}.ForLoss(convex.Logistic{}, 1, -1, 1)
+	p := planning.Problem{Users: 500, Dim: 10, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 4, Delta: 1e-6,
+		Algorithm: schedule.PAGD,
+		Trust:     accounting.Local, HonestFraction: accounting.One, Silos: planning.Silos{Count: 500, Units: 1, Reports: 500,
+			Least: 1}}.ForLoss(convex.Logistic{}, 1, -1, 1)
 	silos, err := planning.MakePlan(p)
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +168,8 @@ func TestSilosOfOneUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, g := silos.Plan.Phases[0], users.Plan.Phases[0]
-	if f.Rounds != 1 || f.Mechanism.GetUnits() > 1 || f.Mechanism.Trials != g.Mechanism.Trials || f.Mechanism.Levels != g.Mechanism.Levels || silos.ExcessRisk != users.ExcessRisk {
+	if f.Rounds != 1 || f.Mechanism.GetUnits() > 1 || f.Mechanism.Trials != g.Mechanism.Trials ||
+		f.Mechanism.Levels != g.Mechanism.Levels || silos.ExcessRisk != users.ExcessRisk {
 		t.Errorf("silos of one unit: %v, bound %v; users: %v, %v", f, silos.ExcessRisk, g, users.ExcessRisk)
 	}
 }

@@ -34,8 +34,9 @@ type moments struct {
 }
 
 func newMoments(c OnlineConfig) moments {
-	return moments{OnlineConfig: c, mean: make([]float64, c.Features), squares: make([]float64, c.Features), scale: make([]float64, c.Features),
-		row: make([]float64, c.Features)}
+	return moments{OnlineConfig: c, mean: make([]float64, c.Features), squares: make([]float64, c.Features),
+		scale: make([]float64, c.Features),
+		row:   make([]float64, c.Features)}
 }
 
 // see adds a row.
@@ -96,7 +97,8 @@ type sgd struct {
 // NewSGD returns sgd at zero.
 func NewSGD(c OnlineConfig) *sgd {
 	d := c.Loss.Parameters(c.Features)
-	out := &sgd{moments: newMoments(c), theta: make([]float64, d), gradient: make([]float64, d), curvature: c.Loss.Smoothness(1)}
+	out := &sgd{moments: newMoments(c), theta: make([]float64, d), gradient: make([]float64, d),
+		curvature: c.Loss.Smoothness(1)}
 	if math.IsInf(out.curvature, 0) {
 		out.curvature = 1
 	}
@@ -141,7 +143,8 @@ type window struct {
 
 // NewWindow returns a Window without rows.
 func NewWindow(c OnlineConfig) *window {
-	return &window{moments: newMoments(c), fixed: newMoments(c), next: windowFirst, theta: make([]float64, c.Loss.Parameters(c.Features))}
+	return &window{moments: newMoments(c), fixed: newMoments(c), next: windowFirst, theta: make([]float64,
+		c.Loss.Parameters(c.Features))}
 }
 
 // Ready implements Online.
@@ -168,7 +171,8 @@ func (w *window) Learn(ctx context.Context, e convex.Example) error {
 		rows[i] = w.fixed.standard(e)
 		rows[i].Value = append([]float64(nil), rows[i].Value...)
 	}
-	theta, err := Converge(ctx, ConvergeConfig{Loss: w.Loss, Set: convex.Ball{R: 1e6}, Ridge: 1 / float64(len(rows)), Dim: len(w.theta), Examples: rows,
+	theta, err := Converge(ctx, ConvergeConfig{Loss: w.Loss, Set: convex.Ball{R: 1e6}, Ridge: 1 / float64(len(rows)),
+		Dim: len(w.theta), Examples: rows,
 		Start: w.theta, Steps: windowSteps})
 	if err == nil {
 		w.theta = theta

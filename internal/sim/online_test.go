@@ -46,7 +46,8 @@ func TestOnlineLearnersFollow(t *testing.T) {
 		at := hits(stream[12_000:12_200])
 		_ = hits(stream[12_200:18_000])
 		after := hits(stream[18_000:])
-		t.Logf("%s: accuracy %.3f in the first 2,000 rows, %.3f until the jump, %.3f in 200 rows after it, %.3f in the end", name, early, before, at, after)
+		t.Logf("%s: accuracy %.3f in the first 2,000 rows, %.3f until the jump, %.3f in 200 rows after it, %.3f in the end",
+			name, early, before, at, after)
 		if early < 0.7 || before < 0.75 || after < 0.75 || at > before-0.1 {
 			t.Errorf("%s: accuracy %.3f, %.3f, right after the jump %.3f, in the end %.3f", name, early, before, at, after)
 		}
@@ -64,7 +65,8 @@ func TestOnlineLearnersOfSparseRows(t *testing.T) {
 		worst := 0.0
 		for i := range 3000 {
 			j := int32(i % 3)
-			e := convex.Example{Index: []int32{j}, Value: []float64{1 + float64(i%5)}, Label: (1 + float64(i%5)) * float64(j-1) / 5}
+			e := convex.Example{Index: []int32{j}, Value: []float64{1 + float64(i%5)},
+				Label: (1 + float64(i%5)) * float64(j-1) / 5}
 			z, theta := one.Ready(e)
 			if off := z.Dot(theta) - e.Label; i > 2500 {
 				worst = max(worst, off, -off)

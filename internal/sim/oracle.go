@@ -86,7 +86,8 @@ func (o *mixed) mean(q method.Query, cohort []int32) (method.Estimate, *shuffle.
 	if o.phase.Top > 0 {
 		noise = o.phase.Cohort
 	}
-	mixer, err := shuffle.NewMixer(shuffle.Config{Params: o.params, Cohort: planned, Planned: noise, Minimum: min(o.phase.Minimum, uint64(len(cohort))),
+	mixer, err := shuffle.NewMixer(shuffle.Config{Params: o.params, Cohort: planned, Planned: noise,
+		Minimum: min(o.phase.Minimum, uint64(len(cohort))),
 		Entropy: func() rand.Source {
 			generators++
 			return Entropy(o.seed, "mixer", q.Step, generators)

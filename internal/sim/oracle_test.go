@@ -26,7 +26,8 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 	}
 	examples, point := s.Take(400), s.Truth()
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
-		plan, err := planning.MakePlan(planning.Problem{Users: 400, Dim: dim, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6, Trust: trust,
+		plan, err := planning.MakePlan(planning.Problem{Users: 400, Dim: dim, ClipNorm: 2,
+			Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6, Trust: trust,
 			HonestFraction: accounting.One, Cohort: 400}.ForLoss(s.Loss(), s.FeatureBound(), 1))
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +42,8 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 			t.Fatal(err)
 		}
 		single := func(i int32) block.Block { return block.Of(examples[i]) }
-		noisy := &mixed{block: single, phase: plan.Plan.Phases[0], params: params, of: of, makers: map[int]*report.Maker{}, entropy: Entropy(seed, "reports"), seed: seed}
+		noisy := &mixed{block: single, phase: plan.Plan.Phases[0], params: params, of: of, makers: map[int]*report.Maker{},
+			entropy: Entropy(seed, "reports"), seed: seed}
 		cohort := make([]int32, len(examples))
 		for i := range cohort {
 			cohort[i] = int32(i)
@@ -64,7 +66,8 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 		const n = rounds * dim
 		margin := 6.2 * math.Sqrt(2.0/n)
 		low, high := known.PrivacyVariance*(1-margin), (known.PrivacyVariance+known.RoundingVariance)*(1+margin)
-		t.Logf("%v: seed %d, false-alarm rate 2e-9, mean squared error %.3g, between %.3g and %.3g", trust, seed, square/n, low, high)
+		t.Logf("%v: seed %d, false-alarm rate 2e-9, mean squared error %.3g, between %.3g and %.3g", trust, seed, square/n,
+			low, high)
 		if square/n < low || square/n > high {
 			t.Errorf("%v: mean squared error %v outside [%v, %v]", trust, square/n, low, high)
 		}
@@ -80,7 +83,8 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 // In a phase with a smoothing B devices report the gradient of the envelope: of |z - y| it is clip(B (z - y), -1,
 // 1) x for a feature of norm 1, and of max(0, 1 - z) it is -clip(B (1 - z), 0, 1) x.
 func TestSection6_DevicesReportTheEnvelope(t *testing.T) {
-	plan := &wire.Plan{ClipNorm: 1, Phases: []*wire.Phase{{Mechanism: &wire.Mechanism{Dim: 1}}, {Mechanism: &wire.Mechanism{Dim: 1}, Smoothing: 4}}}
+	plan := &wire.Plan{ClipNorm: 1, Phases: []*wire.Phase{{Mechanism: &wire.Mechanism{Dim: 1}},
+		{Mechanism: &wire.Mechanism{Dim: 1}, Smoothing: 4}}}
 	for _, c := range []struct {
 		loss          convex.Loss
 		label, z      float64
@@ -89,7 +93,8 @@ func TestSection6_DevicesReportTheEnvelope(t *testing.T) {
 		{convex.Absolute{}, 2, 2.1, 1, 0.4}, {convex.Absolute{}, 2, 1, -1, -1}, {convex.Absolute{}, 2, 1.9, -1, -0.4},
 		{convex.Hinge{}, 1, 0.9, -1, -0.4}, {convex.Hinge{}, 1, 0.5, -1, -1}, {convex.Hinge{}, 1, 1.5, 0, 0},
 	} {
-		config := Config{Plan: plan, Loss: c.loss, Examples: []convex.Example{{Value: []float64{1}, Label: c.label}}, Exact: true}
+		config := Config{Plan: plan, Loss: c.loss, Examples: []convex.Example{{Value: []float64{1}, Label: c.label}},
+			Exact: true}
 		for phase, want := range []float64{c.plain, c.smooth} {
 			o, err := config.oracle(phase, nil, newOwnNoise(nil))
 			if err != nil {

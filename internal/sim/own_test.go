@@ -19,8 +19,10 @@ import (
 // siloPlan returns a plan of 8 silos of 60 units, of which 45 are enough under trust local.
 func siloPlan(t *testing.T, s *Synthetic, change func(*planning.Problem)) *wire.Plan {
 	t.Helper()
-	p := planning.Problem{Users: 8 * 60, Dim: 10, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 4, Delta: 1e-6, Algorithm: "pgd", Interactive: true,
-		Trust: accounting.Local, HonestFraction: accounting.One, MaxRounds: 5, Minimum: 4, Silos: planning.Silos{Count: 8, Units: 60, Reports: 8, Least: 45}}.
+	p := planning.Problem{Users: 8 * 60, Dim: 10, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 4,
+		Delta: 1e-6, Algorithm: "pgd", Interactive: true,
+		Trust: accounting.Local, HonestFraction: accounting.One, MaxRounds: 5, Minimum: 4, Silos: planning.Silos{Count: 8,
+			Units: 60, Reports: 8, Least: 45}}.
 		ForLoss(s.Loss(), s.FeatureBound(), 1)
 	if change != nil {
 		change(&p)
@@ -71,8 +73,10 @@ func TestSilosMakeTheirOwnNoise(t *testing.T) {
 			return g.Epsilon
 		}
 		// Epsilons are found to within 1e-6 of themselves.
-		if e, fewer := epsilon(p.Trials), epsilon(p.Trials-2); e > plan.Epsilon*(1+1e-6) || fewer < plan.Epsilon*(1-1e-6) || p.Trials%2 != 0 {
-			t.Errorf("%d units: %d trials have epsilon %v, two fewer %v: want the fewest with at most %v", units, p.Trials, e, fewer, plan.Epsilon)
+		if e, fewer := epsilon(p.Trials), epsilon(p.Trials-2); e > plan.Epsilon*(1+1e-6) || fewer < plan.Epsilon*(1-1e-6) ||
+			p.Trials%2 != 0 {
+			t.Errorf("%d units: %d trials have epsilon %v, two fewer %v: want the fewest with at most %v", units, p.Trials, e,
+				fewer, plan.Epsilon)
 		}
 		if (p.Trials > planned.Trials) != (units < 60) || (p.Trials == planned.Trials) != (units == 60) {
 			t.Errorf("%d units: %d trials, %d planned for 60", units, p.Trials, planned.Trials)
@@ -147,23 +151,24 @@ func TestRoundsOfSilosThatStayAway(t *testing.T) {
 			}
 			blocks, of, _ := BlocksOf(silos, units, 1, block.Of)
 			var reports []int
-			config := Config{Plan: plan, Loss: s.Loss(), Blocks: blocks, Silos: of, Seed: 5, InOrder: true, OnRound: func(r Round) {
-				reports = append(reports, len(r.Cohort))
-				seen := map[int]bool{}
-				for _, i := range r.Cohort {
-					seen[of[i]] = true
-				}
-				if len(seen) != len(r.Cohort) {
-					t.Errorf("step %d: blocks %v of silos %v", r.Step, r.Cohort, seen)
-				}
-				want := uint64(len(r.Cohort)) * uint64(f.Mechanism.Trials)
-				if f.Mechanism.Window == 0 {
-					want = f.Cohort * uint64(f.Mechanism.Trials)
-				}
-				if r.Release.NoiseTrials != want {
-					t.Errorf("step %d: %d trials, want %d", r.Step, r.Release.NoiseTrials, want)
-				}
-			}}
+			config := Config{Plan: plan, Loss: s.Loss(), Blocks: blocks, Silos: of, Seed: 5, InOrder: true,
+				OnRound: func(r Round) {
+					reports = append(reports, len(r.Cohort))
+					seen := map[int]bool{}
+					for _, i := range r.Cohort {
+						seen[of[i]] = true
+					}
+					if len(seen) != len(r.Cohort) {
+						t.Errorf("step %d: blocks %v of silos %v", r.Step, r.Cohort, seen)
+					}
+					want := uint64(len(r.Cohort)) * uint64(f.Mechanism.Trials)
+					if f.Mechanism.Window == 0 {
+						want = f.Cohort * uint64(f.Mechanism.Trials)
+					}
+					if r.Release.NoiseTrials != want {
+						t.Errorf("step %d: %d trials, want %d", r.Step, r.Release.NoiseTrials, want)
+					}
+				}}
 			out, err := Run(context.Background(), config)
 			if c.reports == nil {
 				if err == nil || !strings.Contains(err.Error(), "8 are planned, and want at least") {

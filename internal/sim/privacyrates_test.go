@@ -23,7 +23,8 @@ import (
 // noise. The loss is smooth, or for methods on the envelope not. Few rounds in all, so that their number is
 // always the same.
 func silence(users uint64, dim int, epsilon float64, trust accounting.Trust, name string) planning.Problem {
-	p := planning.Problem{Users: users, Dim: dim, Algorithm: name, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 4}, Ridge: 1, Epsilon: epsilon, Delta: 1e-6,
+	p := planning.Problem{Users: users, Dim: dim, Algorithm: name, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 4},
+		Ridge: 1, Epsilon: epsilon, Delta: 1e-6,
 		Trust: trust, HonestFraction: accounting.One, MaxRounds: 8, Interactive: true}
 	return p.ForLoss(silent(name), 1, 0)
 }
@@ -49,7 +50,8 @@ func noiseRisk(t *testing.T, p planning.Problem, repeats int) (mean, sd float64,
 	}
 	var square float64
 	for seed := range repeats {
-		out, err := sim.Run(context.Background(), sim.Config{Plan: made.Plan, Loss: silent(p.Algorithm), Examples: examples, Seed: uint64(seed)})
+		out, err := sim.Run(context.Background(), sim.Config{Plan: made.Plan, Loss: silent(p.Algorithm), Examples: examples,
+			Seed: uint64(seed)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,10 +155,12 @@ func TestPrivacyIsPaidAtTheRightRate(t *testing.T) {
 				} {
 					other, otherSD, changed := noiseRisk(t, change.problem, repeats)
 					if manifest.Planned(changed) != manifest.Planned(plan) {
-						t.Errorf("%s: %d rounds, and %d: nothing can be compared", what, manifest.Planned(plan), manifest.Planned(changed))
+						t.Errorf("%s: %d rounds, and %d: nothing can be compared", what, manifest.Planned(plan),
+							manifest.Planned(changed))
 					}
 					slope := math.Log(other/at) / math.Log(change.ratio)
-					t.Logf("%s: slope %.2f (%.2f), want %.0f", what, slope, math.Hypot(sd/at, otherSD/other)/math.Log(change.ratio), change.slope)
+					t.Logf("%s: slope %.2f (%.2f), want %.0f", what, slope, math.Hypot(sd/at, otherSD/other)/math.Log(change.ratio),
+						change.slope)
 					if !(math.Abs(slope-change.slope) < 0.4) {
 						t.Errorf("%s: slope %.2f, want %v", what, slope, change.slope)
 					}
@@ -170,7 +174,8 @@ func TestPrivacyIsPaidAtTheRightRate(t *testing.T) {
 // planned bound, and with a ridge, where the plans' steps are long, most of it is noise.
 func TestTheoremC3_RiskIsWithinTheBound(t *testing.T) {
 	for _, p := range populations {
-		c := sim.SeriesConfig{Synthetic: p.synthetic, Problem: smooth(), Methods: p.sequential[len(p.sequential)-1:], Users: []uint64{1000}, Repeats: 6}
+		c := sim.SeriesConfig{Synthetic: p.synthetic, Problem: smooth(), Methods: p.sequential[len(p.sequential)-1:],
+			Users: []uint64{1000}, Repeats: 6}
 		c.Problem.Trust = accounting.Pan
 		points, err := sim.Series(context.Background(), c)
 		if err != nil {

@@ -50,7 +50,8 @@ func TestTheorems4_RatesOfAllMethods(t *testing.T) {
 				}
 				within(t, points)
 				for _, s := range sim.Slopes(points) {
-					t.Logf("%-22s: slope %.2f; the theorem's are %.2f for privacy and %.2f for sampling", s.Method, s.Fitted, s.Privacy, s.Sampling)
+					t.Logf("%-22s: slope %.2f; the theorem's are %.2f for privacy and %.2f for sampling", s.Method, s.Fitted,
+						s.Privacy, s.Sampling)
 					if !(s.Fitted < 0) {
 						t.Errorf("%s: slope %v: more users did not help", s.Method, s.Fitted)
 					}

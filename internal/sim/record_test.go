@@ -56,7 +56,8 @@ func TestRecordedRounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := planning.Problem{Users: 2000, Dim: 4, Algorithm: c.method, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
+		p := planning.Problem{Users: 2000, Dim: 4, Algorithm: c.method, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3},
+			Epsilon: 2, Delta: 1e-6,
 			HonestFraction: accounting.One, MaxRounds: 10}.ForLoss(s.Loss(), s.FeatureBound(), s.LabelBound())
 		c.change(&p)
 		plan, err := planning.MakePlan(p)
@@ -67,18 +68,20 @@ func TestRecordedRounds(t *testing.T) {
 		score := func(dst, theta []float64, e convex.Example) {
 			card.Write(dst, s.Loss().Value(theta, e), (e.Dot(theta) > 0) == (e.Label > 0))
 		}
-		cfg := sim.Config{Plan: plan.Plan, Loss: s.Loss(), Score: score, Examples: s.Take(2000), Seed: 7, OnRound: func(r sim.Round) {
-			state, err := r.State()
-			if err != nil {
-				t.Fatal(err)
-			}
-			totals := make([]byte, 0, 8*len(r.Release.Totals))
-			for _, x := range r.Release.Totals {
-				totals = binary.LittleEndian.AppendUint64(totals, x)
-			}
-			of, at := sha256.Sum256(totals), sha256.Sum256(state)
-			fmt.Fprintf(&out, "  %d: %d users, %d trials, totals %x, state %x\n", r.Step, r.Release.Users, r.Release.NoiseTrials, of[:8], at[:8])
-		}}
+		cfg := sim.Config{Plan: plan.Plan, Loss: s.Loss(), Score: score, Examples: s.Take(2000), Seed: 7,
+			OnRound: func(r sim.Round) {
+				state, err := r.State()
+				if err != nil {
+					t.Fatal(err)
+				}
+				totals := make([]byte, 0, 8*len(r.Release.Totals))
+				for _, x := range r.Release.Totals {
+					totals = binary.LittleEndian.AppendUint64(totals, x)
+				}
+				of, at := sha256.Sum256(totals), sha256.Sum256(state)
+				fmt.Fprintf(&out, "  %d: %d users, %d trials, totals %x, state %x\n", r.Step, r.Release.Users, r.Release.NoiseTrials,
+					of[:8], at[:8])
+			}}
 		if _, err := sim.Run(context.Background(), cfg); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

@@ -27,8 +27,9 @@ type Config struct {
 	Loss convex.Loss
 	// Score writes the scores of a point on an event, as Plan.Scorecard defines them; it is needed where
 	// there is a scorecard, and not called elsewhere.
-	Score    func(dst, theta []float64, e convex.Example)
-	Examples []convex.Example // one a user, at least as many as the plan's; which of them take part, and when, follows from the seed
+	Score func(dst, theta []float64, e convex.Example)
+	// one a user, at least as many as the plan's; which of them take part, and when, follows from the seed
+	Examples []convex.Example
 	// Blocks replaces Examples where a report is about several units or rows: one a report, each of at least
 	// as many units as every mechanism of the plan needs.
 	Blocks []block.Block
@@ -152,7 +153,8 @@ func newRun(c Config) (*run, error) {
 
 // oracle returns the oracle of one phase; devices draw from entropy.
 func (c Config) oracle(phase int, entropy rand.Source, own *ownNoise) (oracle, error) {
-	of := report.Config{Features: c.features(), Loss: c.Loss, ClipNorm: c.Plan.ClipNorm, Radius: c.Plan.Radius, Practical: manifest.Practical(c.Plan)}
+	of := report.Config{Features: c.features(), Loss: c.Loss, ClipNorm: c.Plan.ClipNorm, Radius: c.Plan.Radius,
+		Practical: manifest.Practical(c.Plan)}
 	if of.Scores = int(manifest.Gradients(c.Plan).GetMechanism().GetScores()); of.Scores > 0 {
 		of.Score = c.Score
 	}
@@ -183,7 +185,8 @@ func (c Config) oracle(phase int, entropy rand.Source, own *ownNoise) (oracle, e
 	if err != nil {
 		return nil, err
 	}
-	out := &mixed{block: c.block, phase: f, params: params, of: of, makers: map[int]*report.Maker{}, entropy: entropy, seed: c.Seed, forge: c.Forge}
+	out := &mixed{block: c.block, phase: f, params: params, of: of, makers: map[int]*report.Maker{}, entropy: entropy,
+		seed: c.Seed, forge: c.Forge}
 	if c.Silos != nil {
 		out.planned = func(step uint64) uint64 { return planned(c.Plan, phase, step) }
 		if own.applies(phase) {
@@ -318,8 +321,10 @@ func (r *run) round() error {
 	}
 	r.rounds++
 	if r.OnRound != nil {
-		r.OnRound(Round{Step: q.Step, Steps: manifest.Planned(r.Plan), Users: uint64(len(cohort)), Cohort: cohort, Model: r.method.Model,
-			Point: q.Point, Frame: q.Frame, Validation: learner.ValidationOf(r.method), Tracking: learner.TrackingOf(r.method), Release: release, State: r.method.MarshalBinary})
+		r.OnRound(Round{Step: q.Step, Steps: manifest.Planned(r.Plan), Users: uint64(len(cohort)), Cohort: cohort,
+			Model: r.method.Model,
+			Point: q.Point, Frame: q.Frame, Validation: learner.ValidationOf(r.method), Tracking: learner.TrackingOf(r.method),
+			Release: release, State: r.method.MarshalBinary})
 	}
 	return nil
 }

@@ -23,8 +23,10 @@ func small(t testing.TB) (*sim.Synthetic, sim.Config) {
 		t.Fatal(err)
 	}
 	card := convex.Scorecard{Norm: 0.5, High: 2, Correctness: true}
-	plan, err := planning.MakePlan(planning.Problem{Users: 2000, Dim: 3, ClipNorm: s.FeatureBound(), Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
-		HonestFraction: accounting.One, Trust: accounting.ShufflePan, Validation: &card}.ForLoss(s.Loss(), s.FeatureBound(), 1))
+	plan, err := planning.MakePlan(planning.Problem{Users: 2000, Dim: 3, ClipNorm: s.FeatureBound(),
+		Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6,
+		HonestFraction: accounting.One, Trust: accounting.ShufflePan, Validation: &card}.ForLoss(s.Loss(), s.FeatureBound(),
+		1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +50,8 @@ func TestRunIsAFunctionOfItsSeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if uint64(len(steps)) != manifest.Planned(c.Plan) || first.Rounds != manifest.Planned(c.Plan) || first.Users != 2000 {
-		t.Errorf("%d steps observed, %d rounds and %d users reported, want %d, %d, 2000", len(steps), first.Rounds, first.Users, manifest.Planned(c.Plan), manifest.Planned(c.Plan))
+		t.Errorf("%d steps observed, %d rounds and %d users reported, want %d, %d, 2000", len(steps), first.Rounds,
+			first.Users, manifest.Planned(c.Plan), manifest.Planned(c.Plan))
 	}
 	c.OnRound = nil
 	again, err := sim.Run(context.Background(), c)
@@ -107,7 +110,8 @@ func TestEntropySeparatesPurposes(t *testing.T) {
 	seen := map[uint64]string{}
 	for name, e := range map[string]interface{ Uint64() uint64 }{
 		"a": sim.Entropy(1, "a"), "b": sim.Entropy(1, "b"), "other seed": sim.Entropy(2, "a"),
-		"index": sim.Entropy(1, "a", 0), "index 1": sim.Entropy(1, "a", 1), "indices": sim.Entropy(1, "a", 0, 0), "empty": sim.Entropy(1, ""),
+		"index": sim.Entropy(1, "a", 0), "index 1": sim.Entropy(1, "a", 1), "indices": sim.Entropy(1, "a", 0, 0),
+		"empty": sim.Entropy(1, ""),
 	} {
 		v := e.Uint64()
 		if other, ok := seen[v]; ok {

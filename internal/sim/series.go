@@ -29,10 +29,11 @@ type Point struct {
 
 // Risk is the excess risk of one method, measured over independent runs and predicted.
 type Risk struct {
-	Method      string  `json:"method"`
-	Mean        float64 `json:"mean"`
-	StdErr      float64 `json:"std_err"` // of Mean
-	Bound       float64 `json:"bound"`   // the plan's prediction; 0 where it is about the users at hand (planning.Proposal.OnRecords)
+	Method string  `json:"method"`
+	Mean   float64 `json:"mean"`
+	StdErr float64 `json:"std_err"` // of Mean
+	// the plan's prediction; 0 where it is about the users at hand (planning.Proposal.OnRecords)
+	Bound       float64 `json:"bound"`
 	NonPrivate  float64 `json:"non_private"`
 	Rounds      uint64  `json:"rounds"`
 	Phases      int     `json:"phases"`
@@ -78,7 +79,8 @@ func measure(ctx context.Context, s *Synthetic, p planning.Problem, repeats int)
 	}
 	var sum, squares, plain float64
 	for k := range repeats {
-		cfg := Config{Plan: plan.Plan, Loss: s.Loss(), Examples: s.sample(uint64(k)+1, int(p.Users)), Seed: s.cfg.Seed + uint64(k)}
+		cfg := Config{Plan: plan.Plan, Loss: s.Loss(), Examples: s.sample(uint64(k)+1, int(p.Users)), Seed: s.cfg.Seed +
+			uint64(k)}
 		noisy, err := Run(ctx, cfg)
 		if err != nil {
 			return Risk{}, err
@@ -97,7 +99,8 @@ func measure(ctx context.Context, s *Synthetic, p planning.Problem, repeats int)
 	if plan.OnRecords {
 		bound = 0
 	}
-	return Risk{Method: plan.Plan.Algorithm, Mean: mean, StdErr: math.Sqrt(max(0, squares/k-mean*mean) / (k - 1)), Bound: bound,
+	return Risk{Method: plan.Plan.Algorithm, Mean: mean, StdErr: math.Sqrt(max(0, squares/k-mean*mean) / (k - 1)),
+		Bound:      bound,
 		NonPrivate: plain / k, Rounds: manifest.Planned(plan.Plan), Phases: len(plan.Forecasts),
 		NoiseStdDev: plan.Forecasts[len(plan.Forecasts)-1].Privacy.NoiseStd}, nil
 }

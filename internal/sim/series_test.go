@@ -16,19 +16,22 @@ import (
 
 // smooth returns a logistic problem in which nothing is clipped, so the bounds are the loss's own.
 func smooth() planning.Problem {
-	return planning.Problem{ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 4}, Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One}
+	return planning.Problem{ClipNorm: math.Sqrt(5), Set: convex.SetDeclaration{Radius: 4}, Epsilon: 1, Delta: 1e-6,
+		HonestFraction: accounting.One}
 }
 
 func TestSeriesRefuses(t *testing.T) {
 	psgd := []string{schedule.PSGD}
-	good := sim.SeriesConfig{Synthetic: sim.SyntheticConfig{Dim: 2, Loss: "logistic", TruthNorm: 1}, Problem: smooth(), Methods: psgd,
-		Users: []uint64{100}, Repeats: 2}
+	good := sim.SeriesConfig{Synthetic: sim.SyntheticConfig{Dim: 2, Loss: "logistic", TruthNorm: 1}, Problem: smooth(),
+		Methods: psgd,
+		Users:   []uint64{100}, Repeats: 2}
 	if _, err := sim.Series(context.Background(), good); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*sim.SeriesConfig){
 		"repeats": func(c *sim.SeriesConfig) { c.Repeats = 1 }, "methods": func(c *sim.SeriesConfig) { c.Methods = nil },
-		"dim": func(c *sim.SeriesConfig) { c.Synthetic.Dim = 0 }, "psdg": func(c *sim.SeriesConfig) { c.Methods = []string{"psdg"} },
+		"dim":  func(c *sim.SeriesConfig) { c.Synthetic.Dim = 0 },
+		"psdg": func(c *sim.SeriesConfig) { c.Methods = []string{"psdg"} },
 	} {
 		c := good
 		change(&c)
@@ -46,12 +49,14 @@ func TestSlopes(t *testing.T) {
 			{Method: schedule.PSGD, Mean: 3 / math.Sqrt(float64(n))}, {Method: schedule.PGD, Mean: 7 / float64(n)}}})
 	}
 	got := sim.Slopes(points)
-	if len(got) != 2 || math.Abs(got[0].Fitted+0.5) > 1e-12 || math.Abs(got[1].Fitted+1) > 1e-12 || got[0].Method != schedule.PSGD {
+	if len(got) != 2 || math.Abs(got[0].Fitted+0.5) > 1e-12 || math.Abs(got[1].Fitted+1) > 1e-12 ||
+		got[0].Method != schedule.PSGD {
 		t.Errorf("%+v, want slopes -1/2 and -1", got)
 	}
 	for _, m := range schedule.Names() {
 		one := sim.Slopes([]sim.Point{{Users: 10, Risks: []sim.Risk{{Method: m, Mean: 1}}}})[0]
-		if one.Fitted != 0 || !(one.Privacy < 0) || !(one.Sampling < 0) && m != schedule.APGD && m != schedule.APGDEnvelope { // whose theorem is about the users at hand
+		if one.Fitted != 0 || !(one.Privacy < 0) || !(one.Sampling < 0) && m != schedule.APGD && m != schedule.APGDEnvelope {
+			// whose theorem is about the users at hand
 			t.Errorf("%s: %+v, want no fit of one point and the theorem's exponents", m, one)
 		}
 	}
@@ -65,7 +70,8 @@ func within(t *testing.T, points []sim.Point) {
 	t.Helper()
 	for _, p := range points {
 		for _, r := range p.Risks {
-			t.Logf("%7d users, %-22s %4d rounds in %d phases: excess risk %.5f (%.5f), %.5f without noise, bound %.5f, %.1f times as large",
+			t.Logf(
+				"%7d users, %-22s %4d rounds in %d phases: excess risk %.5f (%.5f), %.5f without noise, bound %.5f, %.1f times as large",
 				p.Users, r.Method, r.Rounds, r.Phases, r.Mean, r.StdErr, r.NonPrivate, r.Bound, r.Bound/r.Mean)
 			if !(r.Mean > 0 && r.Mean <= r.Bound && r.NonPrivate > 0) {
 				t.Errorf("%d users, %s: excess risk %v, want in (0, %v]", p.Users, r.Method, r.Mean, r.Bound)
@@ -94,7 +100,8 @@ func TestTheorem43_PAGDBeatsPSGD(t *testing.T) {
 	}
 	accelerated, plain := plan(schedule.PAGD), plan(schedule.PSGD)
 	risk := func(plan *wire.Plan, run int) float64 {
-		r, err := sim.Run(context.Background(), sim.Config{Plan: plan, Loss: s.Loss(), Examples: all[run*users : (run+1)*users], Seed: uint64(run)})
+		r, err := sim.Run(context.Background(), sim.Config{Plan: plan, Loss: s.Loss(),
+			Examples: all[run*users : (run+1)*users], Seed: uint64(run)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,9 @@ const (
 	SplitBlocks      = "blocks"       // parts of the file, as it is
 	SplitSortedLabel = "sorted-label" // parts of the file, sorted by label
 	SplitLabel       = "label"        // a silo for each label
-	SplitLabelPairs  = "label-pairs"  // a silo for each pair of a label that counts as the lower class and one that counts as the higher
-	SplitColumn      = "column:"      // a silo for each value of the column
+	// a silo for each pair of a label that counts as the lower class and one that counts as the higher
+	SplitLabelPairs = "label-pairs"
+	SplitColumn     = "column:" // a silo for each value of the column
 )
 
 // CheckSplit refuses a word that is no way to make silos.
@@ -133,7 +134,8 @@ func labelsOf(rows []convex.Example, names []string) (lows, highs [][]int, err e
 // is one block of all of its units. Otherwise each block has that many units, disjoint, in the order of the
 // units, and silos take turns as long as they fill blocks; the seed decides which comes first. left counts
 // the units at the ends of silos that fill no block.
-func BlocksOf[U any](silos [][]U, units int, seed uint64, of func(...U) block.Block) (out []block.Block, silo []int, left int) {
+func BlocksOf[U any](silos [][]U, units int, seed uint64, of func(...U) block.Block) (out []block.Block, silo []int,
+	left int) {
 	order := rand.New(Entropy(seed, "silos")).Perm(len(silos))
 	if units == 0 {
 		for i, all := range silos {

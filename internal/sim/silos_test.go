@@ -31,7 +31,8 @@ func numbersOf(rows []convex.Example) (out []int) {
 func TestSilosHaveEveryRowOnce(t *testing.T) {
 	rows, names := numbered(103)
 	for split, c := range map[string]struct{ count, labels, names int }{
-		"blocks": {7, 2, 10}, "sorted-label": {2, 2, 10}, "label": {10, 1, 1}, "label-pairs": {25, 2, 2}, "column:x": {10, 1, 1},
+		"blocks": {7, 2, 10}, "sorted-label": {2, 2, 10}, "label": {10, 1, 1}, "label-pairs": {25, 2, 2},
+		"column:x": {10, 1, 1},
 	} {
 		silos, err := sim.Silos(split, c.count, rows, names)
 		if err != nil || len(silos) != c.count {
@@ -83,7 +84,8 @@ func TestBlocksOfSilos(t *testing.T) {
 	}
 	next, turns := make([]int, 4), [][]int{}
 	for i, b := range blocks {
-		if got, want := numbersOf(b.Rows), numbersOf(silos[of[i]][next[of[i]]:next[of[i]]+6]); b.Units() != 6 || !slices.Equal(got, want) {
+		if got, want := numbersOf(b.Rows), numbersOf(silos[of[i]][next[of[i]]:next[of[i]]+6]); b.Units() != 6 ||
+			!slices.Equal(got, want) {
 			t.Errorf("block %d of silo %d: %v, want %v", i, of[i], got, want)
 		}
 		if turn := next[of[i]] / 6; turn == len(turns) {

@@ -15,8 +15,9 @@ type SyntheticConfig struct {
 	Loss      string  // "logistic", "squared" or "absolute"
 	TruthNorm float64 // norm of theta*
 	Noise     float64 // squared and absolute: labels are <theta*, x> plus noise uniform in [-Noise, Noise]
-	Ridge     float64 // lambda of the term (lambda/2)||theta||^2 of the objective; above 0 it moves the optimum away from theta*
-	Seed      uint64  // of theta* and of the examples
+	// lambda of the term (lambda/2)||theta||^2 of the objective; above 0 it moves the optimum away from theta*
+	Ridge float64
+	Seed  uint64 // of theta* and of the examples
 }
 
 // Synthetic is a population whose objective, the risk and a ridge, has a known minimiser: labels follow the
@@ -52,10 +53,13 @@ func NewSynthetic(cfg SyntheticConfig) (*Synthetic, error) {
 		return nil, fmt.Errorf("synthetic: %w", err)
 	}
 	if cfg.Loss != "logistic" && cfg.Loss != "squared" && cfg.Loss != "absolute" {
-		return nil, fmt.Errorf("synthetic: loss %q, want logistic, squared or absolute: of others no minimiser is known", cfg.Loss)
+		return nil, fmt.Errorf("synthetic: loss %q, want logistic, squared or absolute: of others no minimiser is known",
+			cfg.Loss)
 	}
 	if cfg.Loss == "absolute" && cfg.Ridge > 0 && cfg.Noise == 0 {
-		return nil, fmt.Errorf("synthetic: noise 0 with a ridge, want noise above 0: the optimum of the absolute loss is computed on its smooth risk")
+		return nil,
+			fmt.Errorf(
+				"synthetic: noise 0 with a ridge, want noise above 0: the optimum of the absolute loss is computed on its smooth risk")
 	}
 	s := &Synthetic{cfg: cfg, loss: loss, truth: make([]float64, cfg.Dim)}
 	r := rand.New(Entropy(cfg.Seed, "truth"))

@@ -103,7 +103,8 @@ func TestExcessRiskIsTheDifferenceOfRisks(t *testing.T) {
 			}
 			margin := c.slope * math.Sqrt(0.5+intercept*intercept) * math.Sqrt(5) * math.Sqrt(2*math.Log(2/1e-9)/n)
 			if want := s.ExcessRisk(theta); math.Abs(got-want) > margin {
-				t.Errorf("%s, intercept %v: excess risk %v, difference of mean losses %v, margin %v", c.loss, intercept, want, got, margin)
+				t.Errorf("%s, intercept %v: excess risk %v, difference of mean losses %v, margin %v", c.loss, intercept, want, got,
+					margin)
 			}
 			if intercept == 0 && math.Abs(s.ExcessRisk(theta)-s.ExcessRisk(theta[:4])) > 1e-12 {
 				t.Errorf("%s: an intercept of 0 changes the excess risk", c.loss)
@@ -113,7 +114,8 @@ func TestExcessRiskIsTheDifferenceOfRisks(t *testing.T) {
 }
 
 func TestScores(t *testing.T) {
-	e := []convex.Example{{Value: []float64{1}, Label: 1}, {Value: []float64{-2}, Label: 1}, {Value: []float64{0}, Label: -1}}
+	e := []convex.Example{{Value: []float64{1}, Label: 1}, {Value: []float64{-2}, Label: 1},
+		{Value: []float64{0}, Label: -1}}
 	if a := sim.Accuracy([]float64{1}, e); math.Abs(a-2.0/3) > 1e-15 {
 		t.Errorf("accuracy %v, want 2/3", a)
 	}
@@ -127,7 +129,8 @@ func TestScores(t *testing.T) {
 
 func TestSyntheticRefuses(t *testing.T) {
 	for _, c := range []sim.SyntheticConfig{
-		{Loss: "logistic", TruthNorm: 1}, {Dim: 2, Loss: "hinge", TruthNorm: 1}, {Dim: 2, Loss: "squared", TruthNorm: math.NaN()},
+		{Loss: "logistic", TruthNorm: 1}, {Dim: 2, Loss: "hinge", TruthNorm: 1}, {Dim: 2, Loss: "squared",
+			TruthNorm: math.NaN()},
 		{Dim: 2, Loss: "squared", TruthNorm: math.Inf(1)}, {Dim: 2, Loss: "squared", Noise: -1},
 	} {
 		if _, err := sim.NewSynthetic(c); err == nil {
@@ -204,7 +207,8 @@ func TestDrifting(t *testing.T) {
 		return 1 - wrong/all, mean
 	}
 	for kind, want := range map[string]struct{ first, last, mean float64 }{
-		sim.NoDrift: {1, 1, 0}, sim.DriftJump: {1, 0.9, 0}, sim.DriftTurn: {1, 0.9, 0}, sim.DriftSeasons: {1, 1, 0}, sim.DriftShares: {1, 0.9, -3},
+		sim.NoDrift: {1, 1, 0}, sim.DriftJump: {1, 0.9, 0}, sim.DriftTurn: {1, 0.9, 0}, sim.DriftSeasons: {1, 1, 0},
+		sim.DriftShares: {1, 0.9, -3},
 	} {
 		seq, err := s.Drifting(kind, n)
 		if err != nil {
@@ -217,7 +221,8 @@ func TestDrifting(t *testing.T) {
 		first, _ := fit(all[:n/100])
 		last, mean := fit(all[n-n/100:])
 		if len(all) != n || first < want.first-0.01 || (want.last == 1) != (last > 0.98) || math.Abs(mean-want.mean) > 0.5 {
-			t.Errorf("%s: %d events; theta* explains %.3f of the first and %.3f of the last, whose labels have mean %.2f", kind, len(all), first, last, mean)
+			t.Errorf("%s: %d events; theta* explains %.3f of the first and %.3f of the last, whose labels have mean %.2f", kind,
+				len(all), first, last, mean)
 		}
 	}
 	if _, err := s.Drifting("sideways", n); err == nil {

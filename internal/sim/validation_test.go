@@ -57,7 +57,8 @@ func heldOut(t *testing.T, c sim.Config, test []convex.Example) (said, measured 
 	for i := range measured {
 		measured[i] /= users
 	}
-	t.Logf("%d rounds: accuracy %.4f (%.4f to %.4f), measured %.4f; loss %.4f (%.4f to %.4f), measured %.4f", v.Rounds, said[1], v.Accuracy.Overall.Low,
+	t.Logf("%d rounds: accuracy %.4f (%.4f to %.4f), measured %.4f; loss %.4f (%.4f to %.4f), measured %.4f", v.Rounds,
+		said[1], v.Accuracy.Overall.Low,
 		v.Accuracy.Overall.High, measured[1], said[0], v.Loss.Overall.Low, v.Loss.Overall.High, measured[0])
 	return said, measured, within
 }
@@ -101,13 +102,15 @@ func TestProgressiveAgreesOnA9A(t *testing.T) {
 	}
 	train, test := load(t, filepath.Join(dir, "a9a/a9a.gz"), m), load(t, filepath.Join(dir, "a9a/a9a.t.gz"), m)
 	plan, err := planning.MakePlan(planning.Problem{Users: uint64(len(train)), Dim: m.Dim(), ClipNorm: spec.ClipNorm(),
-		Set: spec.SetDeclaration(), Practical: spec.Practical(m), Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One, Validation: card}.
+		Set: spec.SetDeclaration(), Practical: spec.Practical(m), Epsilon: 1, Delta: 1e-6, HonestFraction: accounting.One,
+		Validation: card}.
 		ForLoss(convex.Logistic{}, m.Bound(), 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for seed := range uint64(3) {
-		c := sim.Config{Plan: plan.Plan, Loss: convex.Logistic{}, Score: report.NewScorer(m, *card, convex.Logistic{}).Score, Examples: train, Seed: seed}
+		c := sim.Config{Plan: plan.Plan, Loss: convex.Logistic{}, Score: report.NewScorer(m, *card, convex.Logistic{}).Score,
+			Examples: train, Seed: seed}
 		if said, measured, within := heldOut(t, c, test); !within || math.Abs(said[1]-measured[1]) > 0.02 {
 			t.Errorf("seed %d: said %v, measured %v", seed, said, measured)
 		}

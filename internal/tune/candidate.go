@@ -56,7 +56,10 @@ func crosses(spec *task.Spec, dim int) (Setting, bool) {
 	if len(f.Crosses) > 0 {
 		out := one("features.crosses", []task.Cross{})
 		for i, c := range f.Columns {
-			if c.Hidden && slices.ContainsFunc(f.Crosses, func(x task.Cross) bool { return slices.Contains(x.Columns, c.Name) }) && indicators(c) > 0 {
+			if c.Hidden && slices.ContainsFunc(f.Crosses, func(x task.Cross) bool {
+				return slices.Contains(x.Columns,
+					c.Name)
+			}) && indicators(c) > 0 {
 				out[fmt.Sprintf("features.columns.%d.hidden", i)] = json.RawMessage("false")
 			}
 		}

@@ -120,7 +120,8 @@ type cost struct {
 // cost counts, without what the settings that turn out better are tried together.
 func (c *comparison) Cost() cost {
 	n := c.users
-	out := cost{Settings: len(c.candidates), Seeds: c.Seeds, Runs: len(c.candidates) * c.Seeds, Users: n, Simulated: min(n, c.Most)}
+	out := cost{Settings: len(c.candidates), Seeds: c.Seeds, Runs: len(c.candidates) * c.Seeds, Users: n,
+		Simulated: min(n, c.Most)}
 	for _, one := range c.candidates {
 		out.Coordinates = max(out.Coordinates, int(manifest.Gradients(one.job.Plan).Mechanism.Dim))
 	}
@@ -189,7 +190,8 @@ func (c *comparison) simulate(ctx context.Context, i int) error {
 		if err != nil {
 			return err
 		}
-		evaluation, err := model.Predictor{Features: one.job.Features, Loss: one.job.Loss, Theta: result.Model}.EvaluateExamples(test)
+		evaluation, err := model.Predictor{Features: one.job.Features, Loss: one.job.Loss,
+			Theta: result.Model}.EvaluateExamples(test)
 		if err != nil {
 			return err
 		}

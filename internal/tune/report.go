@@ -46,8 +46,9 @@ type Dropped struct {
 
 func (c *comparison) report() Report {
 	base := c.candidates[0]
-	out := Report{Task: base.job.Spec.Name, Measure: c.measure.Name, Falls: c.measure.Falls, Seeds: c.Seeds, Users: c.Cost().Users,
-		Data: c.Rows.Data(), Dropped: c.dropped, Best: Setting{}}
+	out := Report{Task: base.job.Spec.Name, Measure: c.measure.Name, Falls: c.measure.Falls, Seeds: c.Seeds,
+		Users: c.Cost().Users,
+		Data:  c.Rows.Data(), Dropped: c.dropped, Best: Setting{}}
 	for i, one := range c.candidates {
 		line := Candidate{Set: one.setting, Loss: stat.Mean(one.losses, nil), Rounds: one.rounds}
 		line.Mean, line.SD = stat.MeanStdDev(one.values, nil)
@@ -106,7 +107,8 @@ func (r Report) Verdict() string {
 
 // Comment returns a comment for the head of a task file: what was compared, on what, and the verdict.
 func (r Report) Comment(on string) string {
-	text := fmt.Sprintf("learner tune compared by %s, over %d seeds of %d users, on %s:\n", strings.ReplaceAll(r.Measure, "_", " "), r.Seeds, r.Users, on)
+	text := fmt.Sprintf("learner tune compared by %s, over %d seeds of %d users, on %s:\n", strings.ReplaceAll(r.Measure,
+		"_", " "), r.Seeds, r.Users, on)
 	for _, c := range r.Candidates {
 		text += fmt.Sprintf("  %.4g (sd %.2g)  %s\n", c.Mean, c.SD, c.Set.short())
 	}

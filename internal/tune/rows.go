@@ -49,7 +49,8 @@ func (p Public) Map(spec *task.Spec) (Mapped, error) {
 		return nil, err
 	}
 	if len(rows) < 2*holdout || len(unfit) == len(rows) {
-		return nil, fmt.Errorf("%d rows, of which %d do not fit the declaration: too few to hold some out", len(rows), len(unfit))
+		return nil, fmt.Errorf("%d rows, of which %d do not fit the declaration: too few to hold some out", len(rows),
+			len(unfit))
 	}
 	return public{rows, unfit}, nil
 }

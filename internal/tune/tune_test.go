@@ -59,14 +59,16 @@ func TestBestIsTheBetterSetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Best.String() != "privacy.epsilon=8" || !report.Candidates[2].Better || report.Candidates[1].Better || report.Candidates[0].Gain != 0 {
+	if report.Best.String() != "privacy.epsilon=8" || !report.Candidates[2].Better || report.Candidates[1].Better ||
+		report.Candidates[0].Gain != 0 {
 		t.Errorf("epsilon 8 is not what was taken for 0.05: %+v", report)
 	}
 }
 
 // Two keys that are better alone are tried together.
 func TestTogether(t *testing.T) {
-	c := only(t, madeUpRows(t, "schedule.users=3000", "privacy.epsilon=0.05", "privacy.delta=1e-12"), one("privacy.epsilon", 1), one("privacy.delta", 1e-3),
+	c := only(t, madeUpRows(t, "schedule.users=3000", "privacy.epsilon=0.05", "privacy.delta=1e-12"),
+		one("privacy.epsilon", 1), one("privacy.delta", 1e-3),
 		one("privacy.epsilon", 4))
 	for i, v := range [][]float64{{.5, .5, .5, .5}, {.6, .61, .6, .6}, {.55, .55, .56, .55}, {.7, .71, .7, .7}} {
 		c.candidates[i].values = v
@@ -108,7 +110,8 @@ func TestLevelOfBetter(t *testing.T) {
 	for _, c := range []struct {
 		gains []float64
 		want  bool
-	}{{[]float64{1, 1.1, 0.9, 1}, true}, {[]float64{-1, -1.1, -0.9, -1}, false}, {[]float64{0, 0, 0, 0}, false}, {[]float64{1, -0.5, 2, 0}, false}} {
+	}{{[]float64{1, 1.1, 0.9, 1}, true}, {[]float64{-1, -1.1, -0.9, -1}, false}, {[]float64{0, 0, 0, 0},
+		false}, {[]float64{1, -0.5, 2, 0}, false}} {
 		if got := better(c.gains, 3, heldOutOver); got != c.want {
 			t.Errorf("better(%v) = %v", c.gains, got)
 		}
@@ -123,8 +126,9 @@ func TestSettingsMeanSomething(t *testing.T) {
 		return func(sets []string) (*task.Spec, error) { return task.Load("../../deploy/tasks/"+path, sets) }
 	}
 	for path, want := range map[string]map[string]bool{
-		"adult.yaml":      {"features.crosses": true, "norm_bound": true, "schedule.rounds.max": true},
-		"quickstart.yaml": {"features.crosses": false, "norm_bound": true, "model.clip_norm": true, "schedule.rounds.max": true, "schedule.first_cohort": true},
+		"adult.yaml": {"features.crosses": true, "norm_bound": true, "schedule.rounds.max": true},
+		"quickstart.yaml": {"features.crosses": false, "norm_bound": true, "model.clip_norm": true,
+			"schedule.rounds.max": true, "schedule.first_cohort": true},
 	} {
 		spec, err := load(path)(nil)
 		if err != nil {

@@ -11,7 +11,8 @@ import (
 func NextRound(t method.Tracking) string {
 	text := fmt.Sprintf("the next round asks %d", t.Cohort)
 	if t.DeadlineMs > 0 {
-		text += fmt.Sprintf(", and closes with fewer after %v", (time.Duration(t.DeadlineMs) * time.Millisecond).Round(time.Second))
+		text += fmt.Sprintf(", and closes with fewer after %v",
+			(time.Duration(t.DeadlineMs) * time.Millisecond).Round(time.Second))
 	}
 	return text
 }
@@ -22,12 +23,14 @@ func Tracking(t method.Tracking, k Kind) string {
 	if k.Silos > 0 {
 		counted = k.Unit()
 	}
-	text := fmt.Sprintf("remembers about %.3g %s, expects an excess loss of about %.2g for that; ", t.Memory, counted.Many, t.Error)
+	text := fmt.Sprintf("remembers about %.3g %s, expects an excess loss of about %.2g for that; ", t.Memory, counted.Many,
+		t.Error)
 	if t.Cohort > 0 {
 		text += NextRound(t) + "; "
 	}
 	if t.Alarm {
-		return text + fmt.Sprintf("it has changed: the last round surprises by %.1f deviations, and %v is the alarm", t.Surprise, method.Alarm)
+		return text + fmt.Sprintf("it has changed: the last round surprises by %.1f deviations, and %v is the alarm",
+			t.Surprise, method.Alarm)
 	}
 	return text + fmt.Sprintf("the last round surprises by %.1f deviations (%v is the alarm)", t.Surprise, method.Alarm)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// A Person is a unit of all rows of one person that enter a report: the first so many, in the order in which they came. It is private data.
+// A Person is a unit of all rows of one person that enter a report: the first so many, in the order in which they came.
+// It is private data.
 type Person[R any] struct {
 	ID   string
 	Rows []R
@@ -94,7 +95,8 @@ func (p *People[R]) Add(row R, now time.Time) error {
 	if !known {
 		taken := p.counts.People - len(p.held)
 		if room := (p.Most - taken) / p.Items; len(p.held) >= room {
-			return fmt.Errorf("more than %d people, of up to %d rows each: memory is bounded to %d rows", p.counts.People, p.Items, p.Most)
+			return fmt.Errorf("more than %d people, of up to %d rows each: memory is bounded to %d rows", p.counts.People,
+				p.Items, p.Most)
 		}
 		w = &waiting[R]{Person[R]{ID: id}, now.Add(p.Wait)}
 		if p.known == nil {

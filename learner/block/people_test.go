@@ -186,7 +186,8 @@ func TestStreamsWait(t *testing.T) {
 		{rows: "aaaab", every: 1, want: "a2@10 b1@14 ", surplus: 2},
 		{rows: "a        b a", every: 1, want: "a1@10 b1@19 ", surplus: 1},
 		{rows: "a        ab a    b", every: 1, want: "a2@10 b2@20 ", surplus: 1},
-		{rows: "ab         b   a", every: 15, want: "a1@15 b1@15 ", surplus: 2}, // b's second row came when its time was over, before b was taken
+		// b's second row came when its time was over, before b was taken
+		{rows: "ab         b   a", every: 15, want: "a1@15 b1@15 ", surplus: 2},
 		{rows: "ab        b", every: 15, want: "a1@15 b2@15 "},
 	} {
 		begun := time.Unix(1e9, 0)
@@ -221,7 +222,8 @@ func TestTakenPeopleAreKnown(t *testing.T) {
 	for i := range 10 {
 		now := time.Unix(int64(i), 0)
 		_, _, _ = p.Take(now)
-		if err := p.Add(event{fmt.Sprint("p", i), i}, now); (err != nil) != (i >= 3) { // the first two leave room for three rows, three do not
+		if err := p.Add(event{fmt.Sprint("p", i), i}, now); (err != nil) != (i >= 3) {
+			// the first two leave room for three rows, three do not
 			t.Errorf("person %d: %v", i, err)
 		}
 	}
@@ -290,7 +292,8 @@ func TestByUser(t *testing.T) {
 			got = append(got, text)
 		}
 	}
-	if want := []string{"|02", "|15", "|02", "|", "|15"}; !slices.Equal(got, want) || counts != (block.Counts{People: 2, Nameless: 1, Surplus: 1}) {
+	if want := []string{"|02", "|15", "|02", "|", "|15"}; !slices.Equal(got, want) ||
+		counts != (block.Counts{People: 2, Nameless: 1, Surplus: 1}) {
 		t.Errorf("%v, %+v; want %v", got, counts, want)
 	}
 }

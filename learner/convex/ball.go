@@ -25,9 +25,9 @@ type Nonnegative struct {
 	R float64 // radius, finite and positive
 }
 
-// Project replaces the negative entries of x by 0 and scales the rest down to the ball: for a cone and a ball around its tip one
-// projection after the other is the projection onto both (Bauschke, Bui, Wang, Projecting onto the intersection of a cone
-// and a sphere, 2018).
+// Project replaces the negative entries of x by 0 and scales the rest down to the ball: for a cone and a ball around
+// its tip one projection after the other is the projection onto both (Bauschke, Bui, Wang, Projecting onto the
+// intersection of a cone and a sphere, 2018).
 func (s Nonnegative) Project(dst, x []float64) {
 	if !finite(x) {
 		clear(dst)

@@ -84,7 +84,8 @@ func BenchmarkProx(b *testing.B) {
 func BenchmarkProject(b *testing.B) {
 	for _, dim := range []int{100, 100000} {
 		for _, d := range []convex.SetDeclaration{
-			{Kind: "ball", Radius: 3}, {Kind: "nonnegative", Radius: 3}, {Kind: "box", Min: -0.5, Max: 0.5}, {Kind: "simplex", Radius: 3}, {Kind: "l1", Radius: 3},
+			{Kind: "ball", Radius: 3}, {Kind: "nonnegative", Radius: 3}, {Kind: "box", Min: -0.5, Max: 0.5},
+			{Kind: "simplex", Radius: 3}, {Kind: "l1", Radius: 3},
 		} {
 			b.Run(fmt.Sprintf("%s/d=%d", d.Kind, dim), func(b *testing.B) {
 				s, err := d.New(dim)

@@ -102,7 +102,8 @@ func TestWeights(t *testing.T) {
 
 func TestNewWeightedRefuses(t *testing.T) {
 	soft := convex.Softmax{Classes: 3}
-	for _, w := range [][]float64{nil, {1}, {1, 2}, {1, 2, 3, 4}, {1, 0, 1}, {1, -1, 1}, {1, math.NaN(), 1}, {1, math.Inf(1), 1}} {
+	for _, w := range [][]float64{nil, {1}, {1, 2}, {1, 2, 3, 4}, {1, 0, 1}, {1, -1, 1}, {1, math.NaN(), 1},
+		{1, math.Inf(1), 1}} {
 		if _, err := convex.NewWeighted(soft, w); err == nil {
 			t.Errorf("softmax of 3 classes: weights %v accepted", w)
 		}

@@ -2,8 +2,8 @@ package convex
 
 import "math"
 
-// Logistic is the logistic loss ln(1 + exp(-y <theta, x>)) for labels y = -1 or +1: X-Lipschitz and X^2/4-smooth for features of
-// norm at most X.
+// Logistic is the logistic loss ln(1 + exp(-y <theta, x>)) for labels y = -1 or +1: X-Lipschitz and X^2/4-smooth for
+// features of norm at most X.
 type Logistic = Linear[logistic]
 
 type logistic struct{}
@@ -24,8 +24,8 @@ func (logistic) lipschitz(x float64) float64 { return x }
 
 func (logistic) smoothness(x float64) float64 { return x * x / 4 }
 
-// Hinge is the loss max(0, 1 - y <theta, x>) of support vector machines, for labels y = -1 or +1: X-Lipschitz for features of norm
-// at most X, and not smooth.
+// Hinge is the loss max(0, 1 - y <theta, x>) of support vector machines, for labels y = -1 or +1: X-Lipschitz for
+// features of norm at most X, and not smooth.
 type Hinge = Linear[hinge]
 
 type hinge struct{}
@@ -40,9 +40,9 @@ func (hinge) lipschitz(x float64) float64 { return x }
 
 func (hinge) smoothness(x float64) float64 { return unbounded(x) }
 
-// smoothedHinge is the hinge loss with its corner rounded off over a width w below the margin m = y <theta, x> = 1: 0 for m >= 1,
-// (1-m)^2/(2w) for 1-w <= m <= 1, and 1 - m - w/2 below. It is X-Lipschitz and X^2/w-smooth for features of norm at most X, and at
-// most w/2 below the hinge loss.
+// smoothedHinge is the hinge loss with its corner rounded off over a width w below the margin m = y <theta, x> = 1: 0
+// for m >= 1, (1-m)^2/(2w) for 1-w <= m <= 1, and 1 - m - w/2 below. It is X-Lipschitz and X^2/w-smooth for features of
+// norm at most X, and at most w/2 below the hinge loss.
 type smoothedHinge struct{ w float64 }
 
 func (smoothedHinge) name() string { return "smoothed-hinge" }

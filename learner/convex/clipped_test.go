@@ -59,7 +59,8 @@ func TestClippedGradient(t *testing.T) {
 		beta, change := f.Smoothness(s.e.Norm()), minus(a, b)
 		rounding := 1e-9 + 0x1p-45*s.smoothing*size(convex.Norm(s.a))
 		if n := convex.Norm(change); dot(change, minus(s.a, s.b)) < n*n/beta-rounding {
-			t.Fatalf("%s: rises by %v over a way on which gradients change by %v: not %v-smooth and convex", f.Name(), dot(change, minus(s.a, s.b)), n, beta)
+			t.Fatalf("%s: rises by %v over a way on which gradients change by %v: not %v-smooth and convex", f.Name(),
+				dot(change, minus(s.a, s.b)), n, beta)
 		}
 	})
 }
@@ -74,7 +75,8 @@ func TestClippedSoftmaxIsAsDefined(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawOf(t, losses)
-		limit := convex.Norm(gradient(s.loss, s.a, s.e)) * math.Pow(10, rapid.Float64Range(-2, 0.5).Draw(t, "log10 of the limit"))
+		limit := convex.Norm(gradient(s.loss, s.a, s.e)) * math.Pow(10, rapid.Float64Range(-2, 0.5).Draw(t,
+			"log10 of the limit"))
 		if limit == 0 {
 			return
 		}
@@ -108,10 +110,12 @@ func work(field func(theta []float64) []float64, plane [2][]float64, dim int) (s
 // TestClippedGradientDoesNoWorkAroundALoop: a loss that is clipped is a loss: its gradient does no work around
 // a loop. The softmax gradient scaled down does.
 func TestClippedGradientDoesNoWorkAroundALoop(t *testing.T) {
-	plain, heavy := convex.Softmax{Classes: 3}, given(convex.Declaration{Name: "softmax", Classes: 3, ClassWeights: []float64{2, 1, 0.5}})
+	plain, heavy := convex.Softmax{Classes: 3}, given(convex.Declaration{Name: "softmax", Classes: 3,
+		ClassWeights: []float64{2, 1, 0.5}})
 	e := convex.Example{Value: []float64{1}, Label: 0}
 	plane := [2][]float64{{-0.2, 1, -0.5}, {-0.5, 0.3, 1}}
-	for name, f := range map[string]convex.Loss{"softmax": plain, "weighted": heavy, "envelope": envelope(t, plain, 2), "weighted envelope": envelope(t, heavy.(convex.Proximal), 2)} {
+	for name, f := range map[string]convex.Loss{"softmax": plain, "weighted": heavy, "envelope": envelope(t, plain, 2),
+		"weighted envelope": envelope(t, heavy.(convex.Proximal), 2)} {
 		around := work(func(theta []float64) []float64 { return clipped(f, theta, e, 0.5) }, plane, 3)
 		scaled := work(func(theta []float64) []float64 {
 			g := gradient(f, theta, e)

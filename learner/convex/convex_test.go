@@ -46,7 +46,8 @@ func TestGradientIsTheDerivative(t *testing.T) {
 		less, at, plus := l.Value(along(s.a, d, -h), s.e), l.Value(s.a, s.e), l.Value(along(s.a, d, h), s.e)
 		got, rounding := dot(gradient(l, s.a, s.e), d), 1e-14*size(less, at, plus)/h
 		if got < (at-less)/h-rounding || got > (plus-at)/h+rounding {
-			t.Fatalf("%s: directional derivative %v outside the one-sided quotients %v, %v", l.Name(), got, (at-less)/h, (plus-at)/h)
+			t.Fatalf("%s: directional derivative %v outside the one-sided quotients %v, %v", l.Name(), got, (at-less)/h,
+				(plus-at)/h)
 		}
 		central, n := (plus-less)/(2*h), convex.Norm(d)
 		if math.Abs(got-central) > l.Smoothness(s.e.Norm())*h*n*n/2+rounding {
@@ -81,8 +82,8 @@ func corners() []float64 {
 	return scores
 }
 
-// TestConstantsAreAttained finds, for every declared loss and some of its envelopes, gradients of 0.99 times the Lipschitz constant,
-// and curvatures of 0.99 times the smoothness, so that neither constant could be smaller.
+// TestConstantsAreAttained finds, for every declared loss and some of its envelopes, gradients of 0.99 times the
+// Lipschitz constant, and curvatures of 0.99 times the smoothness, so that neither constant could be smaller.
 func TestConstantsAreAttained(t *testing.T) {
 	for _, d := range declared {
 		l := declare(t, d.Declaration)
@@ -138,7 +139,8 @@ func TestConstantsThatDoNotExist(t *testing.T) {
 			t.Errorf("%s: the Lipschitz constant must be +Inf for x > 0 and 0 for x = 0", l.Name())
 		}
 	}
-	for _, l := range []convex.Loss{convex.Absolute{}, given(convex.Declaration{Name: "quantile", Level: 0.5}), convex.Hinge{}} {
+	for _, l := range []convex.Loss{convex.Absolute{}, given(convex.Declaration{Name: "quantile", Level: 0.5}),
+		convex.Hinge{}} {
 		if !math.IsInf(l.Smoothness(1), 1) || l.Smoothness(0) != 0 {
 			t.Errorf("%s: the smoothness must be +Inf for x > 0 and 0 for x = 0", l.Name())
 		}

@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// denoised is the loss whose expectation under label noise is the expectation of the logistic loss without it. A label of -1 or +1
-// was flipped with a publicly declared probability rho in [0, 1/2), whatever the features (Natarajan, Dhillon, Ravikumar, Tewari,
-// Learning with Noisy Labels, 2013, Lemma 1):
+// denoised is the loss whose expectation under label noise is the expectation of the logistic loss without it. A label
+// of -1 or +1 was flipped with a publicly declared probability rho in [0, 1/2), whatever the features (Natarajan,
+// Dhillon, Ravikumar, Tewari, Learning with Noisy Labels, 2013, Lemma 1):
 //
 //	l'(theta; x, y) = ((1-rho) w_y l(theta; x, y) - rho w_-y l(theta; x, -y)) / (1-2 rho)
 //
-// with class weights w of the true labels. It is convex since l(x, y) - l(x, -y) is linear in theta, if the weights are at most
-// (1-rho)/rho apart. The correction costs variance: the gradient grows by up to (1-rho)/(1-2 rho). Values can be negative.
+// with class weights w of the true labels. It is convex since l(x, y) - l(x, -y) is linear in theta, if the weights are
+// at most (1-rho)/rho apart. The correction costs variance: the gradient grows by up to (1-rho)/(1-2 rho). Values can
+// be negative.
 //
 // It uses that h(s; -y) = h(s; y) + y s.
 type denoised struct {
@@ -30,8 +31,9 @@ func denoise(rho float64, weights []float64) (Loss, error) {
 		d.own[i] = (1 - rho) * w / (1 - 2*rho)
 		d.other[i] = rho * weights[1-i] / (1 - 2*rho)
 		if !(d.own[i] > d.other[i]) {
-			return nil, &ParameterError{labelNoise, rho, fmt.Sprintf("class weights less than a factor %v apart: with %v and %v the corrected loss is not convex",
-				(1-rho)/rho, weights[0], weights[1])}
+			return nil, &ParameterError{labelNoise, rho,
+				fmt.Sprintf("class weights less than a factor %v apart: with %v and %v the corrected loss is not convex",
+					(1-rho)/rho, weights[0], weights[1])}
 		}
 	}
 	return Linear[denoised]{d}, nil

@@ -9,12 +9,12 @@ import (
 //
 //	f_b(theta) = min_u l(u; e) + (b/2) ||u - theta||^2,
 //
-// which is convex, differentiable with gradient b (theta - prox(theta)), and b-smooth; if l is L-Lipschitz, then so is f_b, and
-// f_b <= l <= f_b + L^2/(2b) (Cheu, Joseph, Mao, Peng 2022, Section 4.1; the constant L and not 2L because the
+// which is convex, differentiable with gradient b (theta - prox(theta)), and b-smooth; if l is L-Lipschitz, then so is
+// f_b, and f_b <= l <= f_b + L^2/(2b) (Cheu, Joseph, Mao, Peng 2022, Section 4.1; the constant L and not 2L because the
 // gradient is a subgradient of l at the prox). It keeps the loss's name: a round announces b beside it.
 //
-// The envelopes of the losses of this package are computed from their derivatives, without the difference theta - prox, which
-// keeps its digits however large b is. Gradient allocates nothing of its own.
+// The envelopes of the losses of this package are computed from their derivatives, without the difference theta - prox,
+// which keeps its digits however large b is. Gradient allocates nothing of its own.
 func NewEnvelope(l Loss, b float64) (Loss, error) {
 	if !(b > 0) || math.IsInf(b, 0) {
 		return nil, fmt.Errorf("smoothing: %v, want a finite number above 0", b)

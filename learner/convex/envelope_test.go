@@ -65,11 +65,13 @@ func TestEnvelopesInClosedForm(t *testing.T) {
 		if g, want := gradient(hinge, []float64{z}, positive)[0], -cut(b*(1-z), 0, 1); math.Abs(g-want) > 1e-14 {
 			t.Fatalf("max(0, 1-z): gradient %v, want %v", g, want)
 		}
-		huber, smoothed := given(convex.Declaration{Name: "huber", Width: 1 / b}), given(convex.Declaration{Name: "smoothed-hinge", Width: 1 / b})
+		huber, smoothed := given(convex.Declaration{Name: "huber", Width: 1 / b}),
+			given(convex.Declaration{Name: "smoothed-hinge", Width: 1 / b})
 		if v, want := absolute.Value([]float64{z}, e), b*huber.Value([]float64{z}, e); math.Abs(v-want) > 1e-12*(1+want) {
 			t.Fatalf("|z - y|: envelope %v, want %v", v, want)
 		}
-		if v, want := hinge.Value([]float64{z}, positive), smoothed.Value([]float64{z}, positive); math.Abs(v-want) > 1e-12*(1+want) {
+		if v, want := hinge.Value([]float64{z}, positive), smoothed.Value([]float64{z},
+			positive); math.Abs(v-want) > 1e-12*(1+want) {
 			t.Fatalf("max(0, 1-z): envelope %v, want %v", v, want)
 		}
 	})
@@ -78,7 +80,8 @@ func TestEnvelopesInClosedForm(t *testing.T) {
 func TestEnvelopeKeepsItsDigits(t *testing.T) {
 	// At b = 1e30 the prox of theta is theta to the last digit, and the envelope's gradient still is the loss's.
 	e, theta := convex.Example{Value: []float64{1, 2}, Label: 1}, []float64{0.3, -0.2}
-	for _, l := range []convex.Loss{convex.Logistic{}, convex.Softmax{Classes: 2}, convex.Squared{}, given(convex.Declaration{Name: "poisson", ScoreBound: 3})} {
+	for _, l := range []convex.Loss{convex.Logistic{}, convex.Softmax{Classes: 2}, convex.Squared{},
+		given(convex.Declaration{Name: "poisson", ScoreBound: 3})} {
 		at := append(append([]float64(nil), theta...), 0.1, 0.7)[:l.Parameters(2)]
 		g := gradient(envelope(t, l, 1e30), at, e)
 		if d := convex.Norm(minus(g, gradient(l, at, e))); d > 1e-14 {

@@ -11,8 +11,8 @@ import (
 // by rounding, cost nothing.
 type Deadzone struct{ W float64 }
 
-// A loss needs these methods. What they return has to hold for every theta and every label that CheckLabel accepts: the noise is
-// calibrated and the steps are planned with them.
+// A loss needs these methods. What they return has to hold for every theta and every label that CheckLabel accepts: the
+// noise is calibrated and the steps are planned with them.
 
 func (Deadzone) Name() string { return "deadzone" }
 

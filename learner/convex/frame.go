@@ -13,9 +13,9 @@ const MaxScale = 1e12
 //
 //	u = ((x_j - Center_j) Scale_j for the features, scaled down to norm Bound; Intercept for the constant one),
 //
-// and the round's point gives u the score that the loss knows: gain and offset of a label are folded into the point. The gradient
-// at it is multiplied by Whitener, clipped to norm Clip, and divided by Clip. All of a frame is public: it follows from the declaration and from
-// what earlier cohorts released.
+// and the round's point gives u the score that the loss knows: gain and offset of a label are folded into the point.
+// The gradient at it is multiplied by Whitener, clipped to norm Clip, and divided by Clip. All of a frame is public: it
+// follows from the declaration and from what earlier cohorts released.
 type Frame struct {
 	Center []float64 `json:"center"` // one number for each feature, the intercept left out
 	Scale  []float64 `json:"scale"`  // likewise, in [1/MaxScale, MaxScale]
@@ -25,11 +25,11 @@ type Frame struct {
 	Clip      float64 `json:"clip"`  // C > 0: what is reported is clipped to norm C and in units of it
 	// Smoothing c >= 0 asks for slopes of the loss smoothed by it, see Smoothed; 0 for the loss itself.
 	Smoothing float64 `json:"smoothing,omitempty"`
-	// Whitener is the lower triangle, row after row, of the symmetric matrix that a gradient is multiplied by, each score's
-	// alone; nil for none.
+	// Whitener is the lower triangle, row after row, of the symmetric matrix that a gradient is multiplied by, each
+	// score's alone; nil for none.
 	Whitener []float64 `json:"whitener,omitempty"`
-	// The label in a round of second moments, zero in all others: q = (y - LabelCenter)/LabelScale cut to [-3, 3] is reported with weight
-	// LabelWeight.
+	// The label in a round of second moments, zero in all others: q = (y - LabelCenter)/LabelScale cut to [-3, 3] is
+	// reported with weight LabelWeight.
 	LabelCenter float64 `json:"label_center,omitempty"`
 	LabelScale  float64 `json:"label_scale,omitempty"`
 	LabelWeight float64 `json:"label_weight,omitempty"`
@@ -43,7 +43,8 @@ func (f *Frame) Dim() int {
 	return len(f.Scale) + 1
 }
 
-// Check names the first field that does not fit a task of so many features, the intercept left out, or that is out of range.
+// Check names the first field that does not fit a task of so many features, the intercept left out, or that is out of
+// range.
 func (f *Frame) Check(features int, intercept bool) error {
 	for _, v := range [...]struct {
 		name   string
@@ -103,8 +104,8 @@ func within(x float64) bool { return x <= MaxScale } // NaN is not
 
 func positive(x float64) bool { return x >= 1/MaxScale && x <= MaxScale }
 
-// Apply overwrites dst with u and the label of x, whose last coordinate is the intercept where the frame has one. dst becomes dense, reuses
-// its memory, and shares none with x.
+// Apply overwrites dst with u and the label of x, whose last coordinate is the intercept where the frame has one. dst
+// becomes dense, reuses its memory, and shares none with x.
 func (f *Frame) Apply(dst *Example, x Example) {
 	u := slices.Grow(dst.Value[:0], f.Dim())[:f.Dim()]
 	clear(u)
@@ -140,8 +141,8 @@ func (f *Frame) Whiten(dst, g []float64) {
 	}
 }
 
-// Fold returns the model in plain coordinates that gives a row the score that theta gives its u where the bound does not cut it.
-// intercept is the plain value of the task's intercept feature. theta may have several blocks, one a class.
+// Fold returns the model in plain coordinates that gives a row the score that theta gives its u where the bound does
+// not cut it. intercept is the plain value of the task's intercept feature. theta may have several blocks, one a class.
 func (f *Frame) Fold(theta []float64, intercept float64) []float64 {
 	out := slices.Clone(theta)
 	for block := range slices.Chunk(out, f.Dim()) {

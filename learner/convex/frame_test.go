@@ -24,7 +24,8 @@ func TestFrameByHand(t *testing.T) {
 	}
 	f.Bound = 2
 	f.Apply(&u, dense)
-	if n := convex.Norm(u.Value[:2]); math.Abs(n-2) > 1e-15 || n > 2 || math.Abs(u.Value[0]/u.Value[1]-8) > 1e-12 || u.Value[2] != 0.25 {
+	if n := convex.Norm(u.Value[:2]); math.Abs(n-2) > 1e-15 || n > 2 || math.Abs(u.Value[0]/u.Value[1]-8) > 1e-12 ||
+		u.Value[2] != 0.25 {
 		t.Errorf("cut to norm 2: %v of norm %v", u.Value, n)
 	}
 	// theta = (1, 2, 3): 1*2*(x0-1) + 2*0.5*(x1+1) + 3*0.25 = 2 x0 + x1 - 0.25, and the plain intercept is 0.5.
@@ -121,7 +122,8 @@ func TestFrameRidge(t *testing.T) {
 
 func TestFrameRefuses(t *testing.T) {
 	good := func() *convex.Frame {
-		return &convex.Frame{Center: []float64{1, 2}, Scale: []float64{1, 2}, Intercept: 1, Bound: 1, Clip: 1, Whitener: make([]float64, 6),
+		return &convex.Frame{Center: []float64{1, 2}, Scale: []float64{1, 2}, Intercept: 1, Bound: 1, Clip: 1,
+			Whitener:   make([]float64, 6),
 			LabelScale: 1, LabelWeight: 1}
 	}
 	if err := good().Check(2, true); err != nil {
@@ -129,14 +131,19 @@ func TestFrameRefuses(t *testing.T) {
 	}
 	nan, inf := math.NaN(), math.Inf(1)
 	for want, spoil := range map[string][]func(f *convex.Frame){
-		"center":      {func(f *convex.Frame) { f.Center = nil }, func(f *convex.Frame) { f.Center[1] = nan }, func(f *convex.Frame) { f.Center[0] = -inf }},
-		"scale 1":     {func(f *convex.Frame) { f.Scale[1] = 0 }, func(f *convex.Frame) { f.Scale[1] = nan }, func(f *convex.Frame) { f.Scale[1] = 1e13 }},
-		"scale: 1":    {func(f *convex.Frame) { f.Scale = f.Scale[:1] }},
-		"intercept":   {func(f *convex.Frame) { f.Intercept = 0 }, func(f *convex.Frame) { f.Intercept = -1 }, func(f *convex.Frame) { f.Intercept = nan }},
-		"bound":       {func(f *convex.Frame) { f.Bound = 0 }, func(f *convex.Frame) { f.Bound = inf }},
-		"clip":        {func(f *convex.Frame) { f.Clip = 0 }, func(f *convex.Frame) { f.Clip = nan }, func(f *convex.Frame) { f.Clip = inf }},
-		"smoothing":   {func(f *convex.Frame) { f.Smoothing = -1 }, func(f *convex.Frame) { f.Smoothing = nan }},
-		"whitener":    {func(f *convex.Frame) { f.Whitener = make([]float64, 3) }, func(f *convex.Frame) { f.Whitener[5] = nan }},
+		"center": {func(f *convex.Frame) { f.Center = nil }, func(f *convex.Frame) { f.Center[1] = nan },
+			func(f *convex.Frame) { f.Center[0] = -inf }},
+		"scale 1": {func(f *convex.Frame) { f.Scale[1] = 0 }, func(f *convex.Frame) { f.Scale[1] = nan },
+			func(f *convex.Frame) { f.Scale[1] = 1e13 }},
+		"scale: 1": {func(f *convex.Frame) { f.Scale = f.Scale[:1] }},
+		"intercept": {func(f *convex.Frame) { f.Intercept = 0 }, func(f *convex.Frame) { f.Intercept = -1 },
+			func(f *convex.Frame) { f.Intercept = nan }},
+		"bound": {func(f *convex.Frame) { f.Bound = 0 }, func(f *convex.Frame) { f.Bound = inf }},
+		"clip": {func(f *convex.Frame) { f.Clip = 0 }, func(f *convex.Frame) { f.Clip = nan },
+			func(f *convex.Frame) { f.Clip = inf }},
+		"smoothing": {func(f *convex.Frame) { f.Smoothing = -1 }, func(f *convex.Frame) { f.Smoothing = nan }},
+		"whitener": {func(f *convex.Frame) { f.Whitener = make([]float64, 3) },
+			func(f *convex.Frame) { f.Whitener[5] = nan }},
 		"label cent":  {func(f *convex.Frame) { f.LabelCenter = nan }},
 		"label scale": {func(f *convex.Frame) { f.LabelScale = 0 }},
 		"label weigh": {func(f *convex.Frame) { f.LabelWeight = inf }},

@@ -19,12 +19,13 @@ func floats(data []byte, n int) []float64 {
 	return x
 }
 
-// FuzzLoss hands every loss anything: nothing panics, everything ends, and a subgradient of moderate input is finite and within the
-// Lipschitz constant.
+// FuzzLoss hands every loss anything: nothing panics, everything ends, and a subgradient of moderate input is finite
+// and within the Lipschitz constant.
 func FuzzLoss(f *testing.F) {
 	f.Add(1.0, 0.5, []byte{})
 	f.Add(math.NaN(), math.Inf(1), []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x7f, 1})
-	f.Add(-1e300, 5e-324, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xef, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xef, 0xff})
+	f.Add(-1e300, 5e-324, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xef, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xef,
+		0xff})
 	f.Fuzz(func(t *testing.T, label, b float64, data []byte) {
 		const dim = 2
 		for _, d := range declared {
@@ -39,7 +40,8 @@ func FuzzLoss(f *testing.F) {
 			moderate := l.CheckLabel(label) == nil && math.Abs(label) < 1e6 && e.Validate(dim) == nil && convex.Norm(all) < 1e6
 			for _, l := range losses {
 				v, g := l.Value(theta, e), gradient(l, theta, e)
-				if size := convex.Norm(g); moderate && !(size <= l.Lipschitz(e.Norm())*(1+1e-9) && !math.IsInf(size, 0) && !math.IsNaN(v)) {
+				if size := convex.Norm(g); moderate && !(size <= l.Lipschitz(e.Norm())*(1+1e-9) && !math.IsInf(size, 0) &&
+					!math.IsNaN(v)) {
 					t.Errorf("%s: value %v, gradient of norm %v", l.Name(), v, size)
 				}
 			}

@@ -73,7 +73,8 @@ const (
 var losses = [...]Traits{
 	{Name: "logistic", Labels: TwoClasses, Smooth: true, Scores: LogOdds, parameters: []string{classWeights, labelNoise},
 		make: func(Declaration) Loss { return Logistic{} }},
-	{Name: "softmax", Labels: ManyClasses, Smooth: true, Scores: LogProbabilities, parameters: []string{classes, classWeights},
+	{Name: "softmax", Labels: ManyClasses, Smooth: true, Scores: LogProbabilities, parameters: []string{classes,
+		classWeights},
 		make: func(d Declaration) Loss { return Softmax{Classes: d.Classes} }},
 	{Name: "squared", Labels: Numbers, Smooth: true, make: func(Declaration) Loss { return Squared{} }},
 	{Name: "huber", Labels: Numbers, Smooth: true, parameters: []string{width},
@@ -81,7 +82,8 @@ var losses = [...]Traits{
 	{Name: "absolute", Labels: Numbers, Error: MeanAbsolute, make: func(Declaration) Loss { return Absolute{} }},
 	{Name: "quantile", Labels: Numbers, Error: Pinball, parameters: []string{level},
 		make: func(d Declaration) Loss { return Linear[quantile]{quantile{d.Level}} }},
-	{Name: "hinge", Labels: TwoClasses, parameters: []string{classWeights}, make: func(Declaration) Loss { return Hinge{} }},
+	{Name: "hinge", Labels: TwoClasses, parameters: []string{classWeights},
+		make: func(Declaration) Loss { return Hinge{} }},
 	{Name: "smoothed-hinge", Labels: TwoClasses, Smooth: true, parameters: []string{width, classWeights},
 		make: func(d Declaration) Loss { return Linear[smoothedHinge]{smoothedHinge{d.Width}} }},
 	{Name: "poisson", Labels: Counts, Smooth: true, Scores: LogMean, parameters: []string{scoreBound, maxCount},
@@ -107,16 +109,20 @@ func TraitsOf(name string) Traits {
 	return Traits{}
 }
 
-// A Declaration is a loss as a task file and a plan name it. All of it is public. A parameter that the loss does not take is 0.
+// A Declaration is a loss as a task file and a plan name it. All of it is public. A parameter that the loss does not
+// take is 0.
 type Declaration struct {
-	Name         string    `json:"name"`                    // one of LossNames
-	Classes      int       `json:"classes,omitempty"`       // softmax: number of classes, at least 2
-	Level        float64   `json:"level,omitempty"`         // quantile: level in (0, 1)
-	Width        float64   `json:"width,omitempty"`         // huber, in units of the label, and smoothed-hinge, in units of the margin; above 0
-	ScoreBound   float64   `json:"score_bound,omitempty"`   // poisson: largest score at which exp is kept, in (0, 300]
-	MaxCount     float64   `json:"max_count,omitempty"`     // poisson: largest count; 0 accepts any, and then there is no Lipschitz constant
+	Name    string  `json:"name"`              // one of LossNames
+	Classes int     `json:"classes,omitempty"` // softmax: number of classes, at least 2
+	Level   float64 `json:"level,omitempty"`   // quantile: level in (0, 1)
+	// huber, in units of the label, and smoothed-hinge, in units of the margin; above 0
+	Width      float64 `json:"width,omitempty"`
+	ScoreBound float64 `json:"score_bound,omitempty"` // poisson: largest score at which exp is kept, in (0, 300]
+	// poisson: largest count; 0 accepts any, and then there is no Lipschitz constant
+	MaxCount     float64   `json:"max_count,omitempty"`
 	ClassWeights []float64 `json:"class_weights,omitempty"` // losses of classes, see NewWeighted; nil means 1 for all
-	LabelNoise   float64   `json:"label_noise,omitempty"`   // logistic: probability of a flipped label, in [0, 0.5), see denoised
+	// logistic: probability of a flipped label, in [0, 0.5), see denoised
+	LabelNoise float64 `json:"label_noise,omitempty"`
 }
 
 // The names of the parameters.
@@ -163,11 +169,14 @@ func (d Declaration) Check() error {
 	}{
 		{level, d.Level, d.Level != 0, within(d.Level, math.Nextafter(1, 0)), "a number in (0, 1)", ""},
 		{width, d.Width, d.Width != 0, within(d.Width, math.MaxFloat64), "a number > 0", ""},
-		{scoreBound, d.ScoreBound, d.ScoreBound != 0, within(d.ScoreBound, maxScoreBound), fmt.Sprintf("a number > 0 and at most %d", maxScoreBound), ""},
+		{scoreBound, d.ScoreBound, d.ScoreBound != 0, within(d.ScoreBound, maxScoreBound),
+			fmt.Sprintf("a number > 0 and at most %d", maxScoreBound), ""},
 		{labelNoise, d.LabelNoise, d.LabelNoise != 0, d.LabelNoise >= 0 && d.LabelNoise < 0.5, "a number in [0, 0.5)",
 			": corrected for noise it is not convex"},
-		{classes, d.Classes, d.Classes != 0, d.Classes >= 2 && d.Classes <= maxClasses, fmt.Sprintf("2 to %d", maxClasses), ""},
-		{maxCount, d.MaxCount, d.MaxCount != 0, d.MaxCount >= 0 && d.MaxCount <= math.MaxFloat64, "a number > 0, or 0 for any", ""},
+		{classes, d.Classes, d.Classes != 0, d.Classes >= 2 && d.Classes <= maxClasses, fmt.Sprintf("2 to %d", maxClasses),
+			""},
+		{maxCount, d.MaxCount, d.MaxCount != 0, d.MaxCount >= 0 && d.MaxCount <= math.MaxFloat64,
+			"a number > 0, or 0 for any", ""},
 		{classWeights, d.ClassWeights, d.ClassWeights != nil, true, "", ": its labels are no classes"},
 	} {
 		switch taken := slices.Contains(t.parameters, p.name); {

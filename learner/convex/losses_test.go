@@ -25,7 +25,8 @@ func TestNewLoss(t *testing.T) {
 	}
 }
 
-// TestEveryLossIsDrawn: what holds for all losses is tested on declared, so a row of the table that is not there is tested by nothing.
+// TestEveryLossIsDrawn: what holds for all losses is tested on declared, so a row of the table that is not there is
+// tested by nothing.
 func TestEveryLossIsDrawn(t *testing.T) {
 	drawn := map[string]bool{}
 	for _, d := range declared {
@@ -47,7 +48,8 @@ func TestDeclarationGivesTheLoss(t *testing.T) {
 		{`{"name":"huber","width":0.5}`, given(convex.Declaration{Name: "huber", Width: 0.5})},
 		{`{"name":"quantile","level":0.25}`, given(convex.Declaration{Name: "quantile", Level: 0.25})},
 		{`{"name":"smoothed-hinge","width":2}`, given(convex.Declaration{Name: "smoothed-hinge", Width: 2})},
-		{`{"name":"poisson","score_bound":3,"max_count":12}`, given(convex.Declaration{Name: "poisson", ScoreBound: 3, MaxCount: 12})},
+		{`{"name":"poisson","score_bound":3,"max_count":12}`, given(convex.Declaration{Name: "poisson", ScoreBound: 3,
+			MaxCount: 12})},
 		{`{"name":"logistic"}`, convex.Logistic{}},
 	} {
 		var d convex.Declaration
@@ -121,7 +123,8 @@ func TestLabels(t *testing.T) {
 		{given(convex.Declaration{Name: "quantile", Level: 0.5}), []float64{0, -1e300}, []float64{nan, -inf}},
 		{convex.Softmax{Classes: 3}, []float64{0, 1, 2}, []float64{-1, 3, 0.5, nan, inf, -inf}},
 		{given(convex.Declaration{Name: "poisson", ScoreBound: 1}), []float64{0, 1, 1e15}, []float64{-1, 0.5, nan, inf}},
-		{given(convex.Declaration{Name: "poisson", ScoreBound: 1, MaxCount: 9}), []float64{0, 9}, []float64{-1, 0.5, 10, nan, inf}},
+		{given(convex.Declaration{Name: "poisson", ScoreBound: 1, MaxCount: 9}), []float64{0, 9}, []float64{-1, 0.5, 10, nan,
+			inf}},
 		{declare(t, convex.Declaration{Name: "logistic", LabelNoise: 0.1}), signs, []float64{0, 2, nan, inf}},
 		{envelope(t, convex.Softmax{Classes: 3}, 1), []float64{0, 1, 2}, []float64{-1, 3, nan}},
 	} {
@@ -156,7 +159,8 @@ func TestValues(t *testing.T) {
 		{given(convex.Declaration{Name: "quantile", Level: 0.75}), []float64{1}, -2, 1, []float64{0.5}, []float64{0.875}},
 		{convex.Hinge{}, []float64{1}, -1, 3, []float64{2}, []float64{0.5}},
 		{convex.Hinge{}, []float64{0.25}, 1, 0.5, []float64{-2}, []float64{0.5}},
-		{given(convex.Declaration{Name: "smoothed-hinge", Width: 1}), []float64{0.25}, 1, 0.125, []float64{-1}, []float64{0.375}},
+		{given(convex.Declaration{Name: "smoothed-hinge", Width: 1}), []float64{0.25}, 1, 0.125, []float64{-1},
+			[]float64{0.375}},
 		{given(convex.Declaration{Name: "smoothed-hinge", Width: 1}), []float64{-1}, 1, 2.5, []float64{-2}, []float64{-0.5}},
 		{convex.Logistic{}, []float64{0}, 1, math.Ln2, []float64{-1}, nil},
 		{convex.Softmax{Classes: 4}, make([]float64, 4), 2, math.Log(4), []float64{0.5, 0.5, -1.5, 0.5}, nil},

@@ -38,8 +38,8 @@ func TestProxIsOptimal(t *testing.T) {
 	})
 }
 
-// slowProx minimizes along the features, where the prox of a loss of one score lies: by bisection on the sign of the derivative, which
-// Gradient gives.
+// slowProx minimizes along the features, where the prox of a loss of one score lies: by bisection on the sign of the
+// derivative, which Gradient gives.
 func slowProx(l convex.Loss, theta []float64, e convex.Example, b float64) []float64 {
 	n := e.Norm()
 	low, high := -1e6, 1e6
@@ -129,14 +129,16 @@ func TestProxEquations(t *testing.T) {
 			loss  convex.Loss
 			label float64
 		}{
-			{convex.Logistic{}, -1}, {convex.Logistic{}, 1}, {given(convex.Declaration{Name: "poisson", ScoreBound: 300}), 0}, {given(convex.Declaration{Name: "poisson", ScoreBound: 3}), 7},
+			{convex.Logistic{}, -1}, {convex.Logistic{}, 1}, {given(convex.Declaration{Name: "poisson", ScoreBound: 300}), 0},
+			{given(convex.Declaration{Name: "poisson", ScoreBound: 3}), 7},
 			{given(convex.Declaration{Name: "poisson", ScoreBound: 300}), 12345},
 		} {
 			e := convex.Example{Value: []float64{1}, Label: c.label}
 			p := gradient(envelope(t, c.loss, b), []float64{z}, e)[0]
 			at := z - p/b
 			// The slope at the prox, which moves by beta times what rounding makes of the point.
-			here, ulp := gradient(c.loss, []float64{at}, e)[0], 0x1p-50*(math.Abs(z)+(math.Abs(p)+math.Abs(c.label))/b+math.Abs(at))
+			here, ulp := gradient(c.loss, []float64{at}, e)[0], 0x1p-50*(math.Abs(z)+(math.Abs(p)+math.Abs(c.label))/b+
+				math.Abs(at))
 			below, above := gradient(c.loss, []float64{at - ulp}, e)[0], gradient(c.loss, []float64{at + ulp}, e)[0]
 			relative := 1e-14 * (math.Abs(here) + math.Abs(c.label))
 			if p < below-relative || p > above+relative {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Squared is the squared loss (<theta, x> - y)^2 / 2 for finite labels: X^2-smooth for features of norm at most X. It has no
-// Lipschitz constant on an unbounded domain, so large residuals are clipped.
+// Squared is the squared loss (<theta, x> - y)^2 / 2 for finite labels: X^2-smooth for features of norm at most X. It
+// has no Lipschitz constant on an unbounded domain, so large residuals are clipped.
 type Squared = Linear[squared]
 
 type squared struct{}
@@ -24,8 +24,8 @@ func (squared) lipschitz(x float64) float64 { return unbounded(x) }
 
 func (squared) smoothness(x float64) float64 { return x * x }
 
-// huber is the loss r^2/2 of the residual r = <theta, x> - y where |r| is at most the width w, and w (|r| - w/2) beyond (Huber
-// 1964). It is w X-Lipschitz and X^2-smooth for features of norm at most X.
+// huber is the loss r^2/2 of the residual r = <theta, x> - y where |r| is at most the width w, and w (|r| - w/2) beyond
+// (Huber 1964). It is w X-Lipschitz and X^2-smooth for features of norm at most X.
 type huber struct{ w float64 }
 
 func (huber) name() string { return "huber" }
@@ -44,8 +44,8 @@ func (l huber) lipschitz(x float64) float64 { return l.w * x }
 
 func (huber) smoothness(x float64) float64 { return x * x }
 
-// Absolute is the absolute loss |<theta, x> - y| for finite labels: regression of the median. It is X-Lipschitz for features of
-// norm at most X, and not smooth.
+// Absolute is the absolute loss |<theta, x> - y| for finite labels: regression of the median. It is X-Lipschitz for
+// features of norm at most X, and not smooth.
 type Absolute = Linear[absolute]
 
 type absolute struct{}
@@ -60,9 +60,9 @@ func (absolute) lipschitz(x float64) float64 { return x }
 
 func (absolute) smoothness(x float64) float64 { return unbounded(x) }
 
-// quantile is the pinball loss max(tau (y - s), (1-tau) (s - y)) of the score s = <theta, x>; its population minimizer is the
-// tau-quantile of y given x (Koenker & Bassett 1978). It is max(tau, 1-tau) X-Lipschitz for features of norm at most X, and not
-// smooth. At tau = 1/2 it is half the absolute loss.
+// quantile is the pinball loss max(tau (y - s), (1-tau) (s - y)) of the score s = <theta, x>; its population minimizer
+// is the tau-quantile of y given x (Koenker & Bassett 1978). It is max(tau, 1-tau) X-Lipschitz for features of norm at
+// most X, and not smooth. At tau = 1/2 it is half the absolute loss.
 type quantile struct{ tau float64 }
 
 func (quantile) name() string { return "quantile" }
@@ -82,8 +82,8 @@ func (quantile) smoothness(x float64) float64 { return unbounded(x) }
 //
 //	E(s) - y s + y ln y - y,   s = <theta, x>,
 //
-// where E is exp up to the score bound S and its tangent above, so that predicted means grow only linearly beyond e^S. Below S
-// nothing has to be changed: exp is convex, Lipschitz and smooth there. It is max(e^S, y_max) X-Lipschitz and
+// where E is exp up to the score bound S and its tangent above, so that predicted means grow only linearly beyond e^S.
+// Below S nothing has to be changed: exp is convex, Lipschitz and smooth there. It is max(e^S, y_max) X-Lipschitz and
 // e^S X^2-smooth for features of norm at most X. At least 0 for counts up to e^S.
 type Poisson struct {
 	Linear[poisson]

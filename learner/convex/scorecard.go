@@ -17,7 +17,8 @@ type Scorecard struct {
 	Low         float64 `json:"low"`  // losses are moved into [Low, High]
 	High        float64 `json:"high"`
 	Correctness bool    `json:"correctness,omitempty"` // a second coordinate says whether the class was predicted
-	LabelNoise  float64 `json:"label_noise,omitempty"` // known probability, below 1/2, that the label which was compared with is flipped
+	// known probability, below 1/2, that the label which was compared with is flipped
+	LabelNoise float64 `json:"label_noise,omitempty"`
 }
 
 // Validate names the first field that is out of range.
@@ -50,8 +51,9 @@ func (s Scorecard) Joined(l float64) float64 { return Norm([]float64{l, s.Norm})
 // Unit returns the largest magnitude of one coordinate.
 func (s Scorecard) Unit() float64 { return s.Norm / math.Sqrt(float64(s.Dim())) }
 
-// Write overwrites dst, of length Dim, with an event's block: the loss in [Low, High] goes to [-Unit, Unit], and a prediction that was
-// correct is Unit, one that was not -Unit. Where the loss is not a number there is no score: the block is zero.
+// Write overwrites dst, of length Dim, with an event's block: the loss in [Low, High] goes to [-Unit, Unit], and a
+// prediction that was correct is Unit, one that was not -Unit. Where the loss is not a number there is no score: the
+// block is zero.
 func (s Scorecard) Write(dst []float64, loss float64, correct bool) {
 	unit := s.Unit()
 	at := (min(max(loss, s.Low), s.High) - s.Low) / (s.High - s.Low)

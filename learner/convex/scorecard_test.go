@@ -11,7 +11,8 @@ import (
 )
 
 func drawCard(t *rapid.T) convex.Scorecard {
-	s := convex.Scorecard{Norm: rapid.Float64Range(1e-6, 1e6).Draw(t, "w"), Low: rapid.Float64Range(-100, 100).Draw(t, "low"),
+	s := convex.Scorecard{Norm: rapid.Float64Range(1e-6, 1e6).Draw(t, "w"), Low: rapid.Float64Range(-100, 100).Draw(t,
+		"low"),
 		Correctness: rapid.Bool().Draw(t, "correctness"), LabelNoise: rapid.Float64Range(0, 0.49).Draw(t, "label noise")}
 	s.High = s.Low + rapid.Float64Range(1e-3, 1e3).Draw(t, "span")
 	return s
@@ -24,7 +25,8 @@ func TestScoresStayInTheirNorm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		card := drawCard(t)
 		block := make([]float64, card.Dim())
-		loss := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), card.Low, card.High})).Draw(t, "loss")
+		loss := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), card.Low,
+			card.High})).Draw(t, "loss")
 		card.Write(block, loss, rapid.Bool().Draw(t, "correct"))
 		if n := convex.Norm(block); !(n <= card.Norm) {
 			t.Fatalf("%+v, loss %v: block %v of norm %v", card, loss, block, n)

@@ -8,14 +8,14 @@ import (
 
 // A Set is a closed convex set.
 type Set interface {
-	// Project overwrites dst with the point of the set nearest to x in Euclidean distance, up to rounding; dst and x have the same
-	// length and may be the same slice. A point of the set is returned unchanged, bit for bit, and the result is one. For an x with
-	// an entry that is not finite, or whose norm is not, the result is Start.
+	// Project overwrites dst with the point of the set nearest to x in Euclidean distance, up to rounding; dst and x have
+	// the same length and may be the same slice. A point of the set is returned unchanged, bit for bit, and the result is
+	// one. For an x with an entry that is not finite, or whose norm is not, the result is Start.
 	Project(dst, x []float64)
 	// Contains reports whether x is in the set. NaN never is.
 	Contains(x []float64) bool
-	// Radius bounds the norm of the points of the set. It bounds their distance from Start too, which is the D_0 of the risk bounds,
-	// for ||z - start||^2 <= ||z||^2 - ||start||^2.
+	// Radius bounds the norm of the points of the set. It bounds their distance from Start too, which is the D_0 of the
+	// risk bounds, for ||z - start||^2 <= ||z||^2 - ||start||^2.
 	Radius() float64
 	// Start overwrites dst with the point where every method starts: the projection of the origin.
 	Start(dst []float64)
@@ -23,10 +23,11 @@ type Set interface {
 
 // A SetDeclaration is a constraint set as a task file and a plan name it.
 type SetDeclaration struct {
-	Kind   string  `json:"kind,omitempty"`   // one of SetKinds; "" means ball
-	Radius float64 `json:"radius,omitempty"` // all but the box: bound on the norm, for l1 on the L1 norm; for the simplex the sum
-	Min    float64 `json:"min,omitempty"`    // box: least value of every entry
-	Max    float64 `json:"max,omitempty"`    // box: largest value of every entry
+	Kind string `json:"kind,omitempty"` // one of SetKinds; "" means ball
+	// all but the box: bound on the norm, for l1 on the L1 norm; for the simplex the sum
+	Radius float64 `json:"radius,omitempty"`
+	Min    float64 `json:"min,omitempty"` // box: least value of every entry
+	Max    float64 `json:"max,omitempty"` // box: largest value of every entry
 }
 
 // sets are in the order of the documentation. The size of all but the box is a radius.
@@ -51,7 +52,8 @@ func SetKinds() []string {
 	return out
 }
 
-// New returns the declared set in a dimension of at least 1. The error wraps a *ParameterError that names the field that does not fit.
+// New returns the declared set in a dimension of at least 1. The error wraps a *ParameterError that names the field
+// that does not fit.
 func (d SetDeclaration) New(dim int) (Set, error) {
 	kind := d.Kind
 	if kind == "" {

@@ -188,7 +188,8 @@ func TestProjectionInManyDimensions(t *testing.T) {
 			x[i] = math.Sin(float64(i*dim)) * 3
 		}
 		for _, r := range []float64{0.3, 1, math.E, 10} {
-			for _, s := range []convex.Set{convex.Ball{R: r}, convex.Nonnegative{R: r}, convex.Simplex{Dim: dim, R: r}, convex.L1Ball{R: r}} {
+			for _, s := range []convex.Set{convex.Ball{R: r}, convex.Nonnegative{R: r}, convex.Simplex{Dim: dim, R: r},
+				convex.L1Ball{R: r}} {
 				start := make([]float64, dim)
 				s.Start(start)
 				if p := project(s, x); !s.Contains(p) || !same(project(s, p), p) || !s.Contains(start) {
@@ -221,7 +222,8 @@ func TestStartIsTheProjectionOfTheOrigin(t *testing.T) {
 func TestProjectionOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dim := rapid.IntRange(1, 6).Draw(t, "dim")
-		entry := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64, 5e-324}))
+		entry := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1),
+			math.MaxFloat64, -math.MaxFloat64, 5e-324}))
 		s, x := set(t, dim), rapid.SliceOfN(entry, dim, dim).Draw(t, "x")
 		p := project(s, x)
 		if !s.Contains(p) || !same(project(s, p), p) {
@@ -243,8 +245,10 @@ func TestContainsRefuses(t *testing.T) {
 	}{
 		{convex.Ball{R: 1}, [][]float64{{1, 0}, {0, 0}}, [][]float64{{1, 1e-7}, {nan, 0}}},
 		{convex.Nonnegative{R: 1}, [][]float64{{1, 0}, {0, 0}}, [][]float64{{1, 1e-7}, {-1e-300, 0}, {nan, 0}}},
-		{convex.Box{Dim: 2, Min: -1, Max: 2}, [][]float64{{-1, 2}, {0, 0}}, [][]float64{{-1.0000001, 0}, {0, 2.0000001}, {nan, 0}}},
-		{convex.Simplex{Dim: 2, R: 1}, [][]float64{{1, 0}, {0.25, 0.75}}, [][]float64{{1, 1e-12}, {1 - 1e-12, 0}, {2, -1}, {nan, 0}}},
+		{convex.Box{Dim: 2, Min: -1, Max: 2}, [][]float64{{-1, 2}, {0, 0}}, [][]float64{{-1.0000001, 0}, {0, 2.0000001},
+			{nan, 0}}},
+		{convex.Simplex{Dim: 2, R: 1}, [][]float64{{1, 0}, {0.25, 0.75}}, [][]float64{{1, 1e-12}, {1 - 1e-12, 0}, {2, -1},
+			{nan, 0}}},
 		{convex.L1Ball{R: 1}, [][]float64{{-0.25, 0.75}, {0, 0}}, [][]float64{{-0.25, 0.7500001}, {nan, 0}}},
 	} {
 		for _, x := range c.in {

@@ -8,8 +8,8 @@ type Simplex struct {
 	R   float64 // sum, in (1e-100, 1e100]
 }
 
-// Project subtracts a threshold from every entry and replaces what is negative then by 0; the threshold is the one after which the
-// sum is R (Michelot 1986).
+// Project subtracts a threshold from every entry and replaces what is negative then by 0; the threshold is the one
+// after which the sum is R (Michelot 1986).
 func (s Simplex) Project(dst, x []float64) {
 	if s.Contains(x) {
 		copy(dst, x)
@@ -23,7 +23,8 @@ func (s Simplex) Project(dst, x []float64) {
 	soften(dst, s.R, func(v float64) float64 { return v })
 }
 
-// Contains reports whether no entry of x is below 0 and their sum is R up to rounding: at most R and at least (1 - 2^-48) R.
+// Contains reports whether no entry of x is below 0 and their sum is R up to rounding: at most R and at least (1 -
+// 2^-48) R.
 func (s Simplex) Contains(x []float64) bool { return nonnegative(x) && fits(norm1(x), s.R) }
 
 // Radius returns R, the norm of the corners.
@@ -66,12 +67,12 @@ func (b L1Ball) Radius() float64 { return b.R }
 // Start writes the origin.
 func (b L1Ball) Start(dst []float64) { clear(dst) }
 
-// soften moves the entries of x, whose sizes sum to more than r or can be negative, by one threshold towards 0, such that the sizes that
-// stay above 0 sum to r. The size of an entry is its value or its absolute value.
+// soften moves the entries of x, whose sizes sum to more than r or can be negative, by one threshold towards 0, such
+// that the sizes that stay above 0 sum to r. The size of an entry is its value or its absolute value.
 //
-// The threshold tau is the root of the convex piecewise linear sum of max(size - tau, 0) - r. Michelot's iteration is Newton's method
-// on it, from the left: exact after finitely many steps, and without memory of its own. Sizes are taken below the largest one, so that
-// the threshold keeps its digits when all of them are large.
+// The threshold tau is the root of the convex piecewise linear sum of max(size - tau, 0) - r. Michelot's iteration is
+// Newton's method on it, from the left: exact after finitely many steps, and without memory of its own. Sizes are taken
+// below the largest one, so that the threshold keeps its digits when all of them are large.
 func soften(x []float64, r float64, size func(float64) float64) {
 	top := math.Inf(-1)
 	for _, v := range x {
@@ -119,8 +120,8 @@ func fit(x []float64, r float64) {
 	}
 }
 
-// fits reports whether a sum is r up to rounding, and not above it. A product with r/s is exact to 2^-53, so that fit needs a few
-// steps of 2^-52 at most.
+// fits reports whether a sum is r up to rounding, and not above it. A product with r/s is exact to 2^-53, so that fit
+// needs a few steps of 2^-52 at most.
 func fits(s, r float64) bool { return s <= r && s >= r*(1-0x1p-48) }
 
 // norm1 returns the sum of the absolute values.
@@ -132,7 +133,8 @@ func norm1(x []float64) float64 {
 	return s.value()
 }
 
-// compensated is a sum that carries what rounding loses (Neumaier 1974): of relative error 2^-52 for terms of one sign, however many.
+// compensated is a sum that carries what rounding loses (Neumaier 1974): of relative error 2^-52 for terms of one sign,
+// however many.
 type compensated struct{ sum, lost float64 }
 
 func (c *compensated) add(v float64) {

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Smoothed returns a loss of one score with h(s; y) replaced by its Moreau envelope in the score, min_t h(t; y) + (s - t)^2/(2c), for a finite
-// c >= 0 in units of the score for each unit of the slope: it is 1/c-smooth in the score, and at c = 0 the loss itself. Unlike
-// NewEnvelope it smooths every row alike, however long its features are. Weights of classes multiply the smoothed loss. A smoothed loss has no
-// prox.
+// Smoothed returns a loss of one score with h(s; y) replaced by its Moreau envelope in the score, min_t h(t; y) + (s -
+// t)^2/(2c), for a finite c >= 0 in units of the score for each unit of the slope: it is 1/c-smooth in the score, and
+// at c = 0 the loss itself. Unlike NewEnvelope it smooths every row alike, however long its features are. Weights of
+// classes multiply the smoothed loss. A smoothed loss has no prox.
 func Smoothed(l Loss, c float64) (Loss, error) {
 	if !(c >= 0) || math.IsInf(c, 0) {
 		return nil, fmt.Errorf("smoothing: %v, want a finite number of at least 0", c)

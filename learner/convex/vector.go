@@ -2,8 +2,8 @@ package convex
 
 import "math"
 
-// Norm returns the Euclidean norm of x without needless overflow or underflow, +Inf if an entry is infinite or the norm exceeds the
-// largest float64, NaN if an entry is NaN. The summation order is fixed and no product is fused, so the
+// Norm returns the Euclidean norm of x without needless overflow or underflow, +Inf if an entry is infinite or the norm
+// exceeds the largest float64, NaN if an entry is NaN. The summation order is fixed and no product is fused, so the
 // result is the same on every architecture.
 func Norm(x []float64) float64 {
 	var s float64
@@ -35,8 +35,9 @@ func Norm(x []float64) float64 {
 // sum of squares.
 func plain(s float64) bool { return s > 1e-280 && s < 1e280 }
 
-// surelyWithin reports whether the norm of x is below l by more than rounding: four sums at once are faster than the fixed order of Norm. It is
-// false where they could have lost or gained digits, for numbers that are not finite, and for long vectors.
+// surelyWithin reports whether the norm of x is below l by more than rounding: four sums at once are faster than the
+// fixed order of Norm. It is false where they could have lost or gained digits, for numbers that are not finite, and
+// for long vectors.
 func surelyWithin(x []float64, l float64) bool {
 	var a, b, c, d float64
 	i := 0

@@ -56,7 +56,9 @@ type BankConfig struct {
 	Stream practical.Stream
 	Layout practical.Layout // users of the first look, smallest and largest cohorts
 	Users  uint64           // H, the horizon: until then cohorts grow faster
-	Known  float64          // variance of one coordinate of the optimum around Start where it is a model, +Inf if that is open; 0: it is what a look says of labels
+	// variance of one coordinate of the optimum around Start where it is a model, +Inf if that is open; 0: it is what a
+	// look says of labels
+	Known float64
 }
 
 const (
@@ -102,9 +104,11 @@ func NewBank(c BankConfig) (*Bank, error) {
 		return nil, fmt.Errorf("bank: %d blocks of %d numbers", c.Blocks, c.Dim)
 	}
 	if c.Layout.Base < 1 || c.Layout.Top < c.Layout.Base || c.Users < 1 {
-		return nil, fmt.Errorf("bank: cohorts of %d to %d, %d users: want cohorts in this order, of at least 1", c.Layout.Base, c.Layout.Top, c.Users)
+		return nil, fmt.Errorf("bank: cohorts of %d to %d, %d users: want cohorts in this order, of at least 1",
+			c.Layout.Base, c.Layout.Top, c.Users)
 	}
-	b, err := newBase(methodBank, settings{dim: c.Dim, set: c.Set, start: c.Start, endless: true}, s.Curvature, s.Slope, s.Spread, s.Trust,
+	b, err := newBase(methodBank, settings{dim: c.Dim, set: c.Set, start: c.Start, endless: true}, s.Curvature, s.Slope,
+		s.Spread, s.Trust,
 		s.Clip, s.Residual, float64(c.Layout.Base), float64(c.Layout.Top), float64(c.Users))
 	if err != nil {
 		return nil, fmt.Errorf("bank: %w", err)
@@ -117,8 +121,8 @@ func NewBank(c BankConfig) (*Bank, error) {
 	return out, nil
 }
 
-// begin puts all filters at a point, as before the first round. known is the variance of one coordinate of the optimum around it,
-// as in BankConfig.
+// begin puts all filters at a point, as before the first round. known is the variance of one coordinate of the optimum
+// around it, as in BankConfig.
 func (b *Bank) begin(at []float64, known float64) {
 	s := b.cfg.Stream
 	around := func(v float64) float64 {
@@ -207,12 +211,14 @@ func (b *Bank) Step(e Estimate) error {
 		return errOverflow()
 	}
 	pooled := (aWants.seen + wWants.seen) / ((aWants.expected + wWants.expected) / float64(len(theta)))
-	quiet := max((pooled-float64(len(theta)))/math.Sqrt(2*float64(len(theta))), aWants.surprise(a.dim), wWants.surprise(w.dim)) < calmBelow
+	quiet := max((pooled-float64(len(theta)))/math.Sqrt(2*float64(len(theta))), aWants.surprise(a.dim),
+		wWants.surprise(w.dim)) < calmBelow
 	b.intercepts, b.weights = a, w
 	b.surprised(theta, g, curvatures, [2]deviation{aWants, wWants}, variance, noise)
 	b.gain = max(w.gain, listening*a.gain)
 	b.num, b.den, b.curvature = num, den, h
-	b.last = secant{point: theta, gradient: append([]float64(nil), g...), variance: variance, noise: noise, kappa: b.gain / curvatures[1]}
+	b.last = secant{point: theta, gradient: append([]float64(nil), g...), variance: variance, noise: noise,
+		kappa: b.gain / curvatures[1]}
 	if s.Squared && e.Loss != nil {
 		b.residual = min(max(0.9*b.residual+0.1*s.Residual**e.Loss, leastResidual), mostResidual)
 	}
@@ -284,11 +290,14 @@ func (b *Bank) announce(cohort uint64) {
 type Tracking struct {
 	// Surprise is by how many deviations the last round was farther from the model than expected.
 	Surprise float64 `json:"surprise"`
-	Alarm    bool    `json:"alarm"`          // Surprise is above method.Alarm: the stream has changed
-	Memory   float64 `json:"memory_users"`   // users whose events the model remembers, about
-	Error    float64 `json:"expected_error"` // expected excess of the loss over that of the optimum, about, in nats or squares of a deviation
-	Cohort   uint64  `json:"cohort"`         // users of the next round: as the method wants, in a task as announced, 0 where none follows
-	// DeadlineMs is the time after the announcement, in milliseconds, at which the next round closes with fewer users; 0: none, or not of a task.
+	Alarm    bool    `json:"alarm"`        // Surprise is above method.Alarm: the stream has changed
+	Memory   float64 `json:"memory_users"` // users whose events the model remembers, about
+	// expected excess of the loss over that of the optimum, about, in nats or squares of a deviation
+	Error float64 `json:"expected_error"`
+	// users of the next round: as the method wants, in a task as announced, 0 where none follows
+	Cohort uint64 `json:"cohort"`
+	// DeadlineMs is the time after the announcement, in milliseconds, at which the next round closes with fewer users; 0:
+	// none, or not of a task.
 	DeadlineMs uint64 `json:"deadline_ms,omitempty"`
 }
 
@@ -298,5 +307,6 @@ func (b *Bank) Tracking() *Tracking {
 		return nil
 	}
 	unsure := b.intercepts.unsure() + b.weights.unsure()
-	return &Tracking{Surprise: b.surprise, Alarm: b.surprise > Alarm, Memory: b.memory, Error: b.cfg.Stream.Curvature * unsure / 2, Cohort: b.cohort}
+	return &Tracking{Surprise: b.surprise, Alarm: b.surprise > Alarm, Memory: b.memory,
+		Error: b.cfg.Stream.Curvature * unsure / 2, Cohort: b.cohort}
 }

@@ -15,8 +15,10 @@ import (
 // noise of deviation 1 a user.
 func bankOf(t *testing.T, dim int) *method.Bank {
 	t.Helper()
-	out, err := method.NewBank(method.BankConfig{Dim: dim, Blocks: 1, Set: convex.Ball{R: convex.MaxScale}, Start: make([]float64, dim), Users: 40_000,
-		Stream: practical.Stream{Curvature: 1, Slope: 1, Spread: 1, Trust: 1, Clip: 1, Residual: 1}, Layout: practical.Layout{MomentUsers: 250, Base: 250, Top: 4000}})
+	out, err := method.NewBank(method.BankConfig{Dim: dim, Blocks: 1, Set: convex.Ball{R: convex.MaxScale},
+		Start: make([]float64, dim), Users: 40_000,
+		Stream: practical.Stream{Curvature: 1, Slope: 1, Spread: 1, Trust: 1, Clip: 1, Residual: 1},
+		Layout: practical.Layout{MomentUsers: 250, Base: 250, Top: 4000}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +115,8 @@ func TestBankStaysFinite(t *testing.T) {
 		b := bankOf(t, 4)
 		for range 300 {
 			q := b.Query()
-			if err := b.Step(method.Estimate{Gradient: []float64{length, -length, length, length}, Users: q.Cohort, PrivacyVariance: 1e-4}); err != nil {
+			if err := b.Step(method.Estimate{Gradient: []float64{length, -length, length, length}, Users: q.Cohort,
+				PrivacyVariance: 1e-4}); err != nil {
 				t.Fatalf("gradients of %g: %v", length, err)
 			}
 		}
@@ -187,8 +190,10 @@ func TestBankResumes(t *testing.T) {
 func TestBankRegret(t *testing.T) {
 	const beta, share, filters, dim = 0.95, 0.02, 30, 3
 	r := rand.New(rand.NewPCG(9, 10))
-	b, err := method.NewBank(method.BankConfig{Dim: dim, Blocks: 1, Lone: true, Set: convex.Ball{R: convex.MaxScale}, Start: make([]float64, dim), Users: 40_000,
-		Stream: practical.Stream{Curvature: 1, Slope: 1, Spread: 1, Clip: 1, Residual: 1}, Layout: practical.Layout{MomentUsers: 250, Base: 250, Top: 250}})
+	b, err := method.NewBank(method.BankConfig{Dim: dim, Blocks: 1, Lone: true, Set: convex.Ball{R: convex.MaxScale},
+		Start: make([]float64, dim), Users: 40_000,
+		Stream: practical.Stream{Curvature: 1, Slope: 1, Spread: 1, Clip: 1, Residual: 1},
+		Layout: practical.Layout{MomentUsers: 250, Base: 250, Top: 250}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,13 +14,17 @@ import (
 
 // startedStream returns a task without end, of epsilon 1, that begins with a model of so many users.
 func startedStream(loss string, of *wire.StartPrivacy) *wire.Plan {
-	p := &practical.Problem{Loss: convex.Declaration{Name: loss}, Features: 3, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 40_000}
-	plan := &wire.Plan{Practical: manifest.WirePractical(p), Continuous: wire.Continuous_CONTINUOUS_ADAPTIVE, EpsilonBudget: 1,
-		Start: []float64{0.5, -0.5, 0.25, 0.1}, StartPrivacy: of}
+	p := &practical.Problem{Loss: convex.Declaration{Name: loss}, Features: 3, Bound: 2, Intercept: 1, LabelLow: -1,
+		LabelHigh: 1, Users: 40_000}
+	plan := &wire.Plan{Practical: manifest.WirePractical(p), Continuous: wire.Continuous_CONTINUOUS_ADAPTIVE,
+		EpsilonBudget: 1,
+		Start:         []float64{0.5, -0.5, 0.25, 0.1}, StartPrivacy: of}
 	plan.Practical.Unit = 9
 	plan.Phases = []*wire.Phase{
-		{Statistic: wire.Statistic_STATISTIC_MOMENTS, Users: 250, Rounds: 1, Cohort: 250, RoundsPerUser: 1, Mechanism: &wire.Mechanism{Dim: uint32(p.MomentsDim())}},
-		{Users: 39_750, Rounds: 1, Cohort: 4000, Minimum: 250, Top: 4000, RoundsPerUser: 1, Mechanism: &wire.Mechanism{Dim: 4}}}
+		{Statistic: wire.Statistic_STATISTIC_MOMENTS, Users: 250, Rounds: 1, Cohort: 250, RoundsPerUser: 1,
+			Mechanism: &wire.Mechanism{Dim: uint32(p.MomentsDim())}},
+		{Users: 39_750, Rounds: 1, Cohort: 4000, Minimum: 250, Top: 4000, RoundsPerUser: 1,
+			Mechanism: &wire.Mechanism{Dim: 4}}}
 	return plan
 }
 
@@ -30,17 +34,20 @@ func TestStartOfASample(t *testing.T) {
 	for _, loss := range []string{"logistic", "squared"} {
 		moved := func(of *wire.StartPrivacy) float64 {
 			a := begin(t, startedStream(loss, of))
-			if err := a.Step(method.Estimate{Gradient: []float64{0, 0, 0, 0.3, 0.3, 0.3, 0, 0.3}[:momentsOf(loss)], Users: 250, PrivacyVariance: 1e-4}); err != nil {
+			if err := a.Step(method.Estimate{Gradient: []float64{0, 0, 0, 0.3, 0.3, 0.3, 0, 0.3}[:momentsOf(loss)], Users: 250,
+				PrivacyVariance: 1e-4}); err != nil {
 				t.Fatal(err)
 			}
 			before := a.Query().Point
-			if err := a.Step(method.Estimate{Gradient: []float64{0.2, -0.1, 0.1, 0.2}, Users: 250, PrivacyVariance: 81. / 250 / 250}); err != nil {
+			if err := a.Step(method.Estimate{Gradient: []float64{0.2, -0.1, 0.1, 0.2}, Users: 250,
+				PrivacyVariance: 81. / 250 / 250}); err != nil {
 				t.Fatal(err)
 			}
 			return away(before, a.Query().Point)
 		}
 		var last float64
-		for i, of := range []*wire.StartPrivacy{{Users: 10_000_000, Epsilon: 1}, {Users: 100_000, Epsilon: 4}, {Users: 100_000, Epsilon: 0.25},
+		for i, of := range []*wire.StartPrivacy{{Users: 10_000_000, Epsilon: 1}, {Users: 100_000, Epsilon: 4},
+			{Users: 100_000, Epsilon: 0.25},
 			{Users: 10_000, Epsilon: 0.25}, {Users: 10, Epsilon: 0.25}} {
 			d := moved(of)
 			if d <= last {
@@ -53,8 +60,10 @@ func TestStartOfASample(t *testing.T) {
 		if few, public := moved(&wire.StartPrivacy{Users: 50}), moved(&wire.StartPrivacy{Users: 50_000}); public > few/4 {
 			t.Errorf("%s: without noise, a start of 50,000 moves by %v and one of 50 by %v", loss, public, few)
 		}
-		if unknown := moved(&wire.StartPrivacy{Epsilon: 1}); unknown <= moved(&wire.StartPrivacy{Users: 10_000_000, Epsilon: 1}) || unknown >= last {
-			t.Errorf("%s: a start that says nothing of its users moves by %v, one of ten with little epsilon by %v", loss, unknown, last)
+		if unknown := moved(&wire.StartPrivacy{Epsilon: 1}); unknown <= moved(&wire.StartPrivacy{Users: 10_000_000,
+			Epsilon: 1}) || unknown >= last {
+			t.Errorf("%s: a start that says nothing of its users moves by %v, one of ten with little epsilon by %v", loss,
+				unknown, last)
 		}
 	}
 }
@@ -64,13 +73,15 @@ func momentsOf(loss string) int {
 	return p.MomentsDim()
 }
 
-// TestWrongStartIsLeft: a start of many users that is far from the optimum, or an optimum that moves away from it, costs
-// a few thousand users and not the task.
+// TestWrongStartIsLeft: a start of many users that is far from the optimum, or an optimum that moves away from it,
+// costs a few thousand users and not the task.
 func TestWrongStartIsLeft(t *testing.T) {
 	for _, known := range []float64{0, math.Inf(1), 1e-3, 1e-6} {
 		r := rand.New(rand.NewPCG(11, 12))
-		b, err := method.NewBank(method.BankConfig{Dim: 9, Blocks: 1, Set: convex.Ball{R: convex.MaxScale}, Start: make([]float64, 9), Users: 40_000, Known: known,
-			Stream: practical.Stream{Curvature: 1, Slope: 1, Spread: 1, Trust: 1, Clip: 1, Residual: 1}, Layout: practical.Layout{MomentUsers: 250, Base: 250, Top: 4000}})
+		b, err := method.NewBank(method.BankConfig{Dim: 9, Blocks: 1, Set: convex.Ball{R: convex.MaxScale},
+			Start: make([]float64, 9), Users: 40_000, Known: known,
+			Stream: practical.Stream{Curvature: 1, Slope: 1, Spread: 1, Trust: 1, Clip: 1, Residual: 1},
+			Layout: practical.Layout{MomentUsers: 250, Base: 250, Top: 4000}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,8 @@ const bankWords = 19
 
 // words returns the numbers of the bank, without its filters and the vectors of the last secant.
 func (b *Bank) words() []float64 {
-	return []float64{b.curvature, b.num, b.den, b.residual, float64(b.cohort), b.users, float64(bit(b.calm)), b.surprise, b.gain, b.memory,
+	return []float64{b.curvature, b.num, b.den, b.residual, float64(b.cohort), b.users, float64(bit(b.calm)), b.surprise,
+		b.gain, b.memory,
 		b.last.variance, b.last.kappa, b.last.noise, b.since[0].own, b.since[0].noise, b.since[0].curvature,
 		b.since[1].own, b.since[1].noise, b.since[1].curvature}
 }
@@ -53,7 +54,8 @@ func (b *Bank) UnmarshalBinary(data []byte) error {
 	out.taken, out.skipped = h.count, h.other
 	w, rest64 := words[:bankWords], words[bankWords:]
 	out.curvature, out.num, out.den, out.residual = w[0], w[1], w[2], w[3]
-	out.cohort, out.users, out.calm, out.surprise, out.gain, out.memory = uint64(max(w[4], 0)), w[5], w[6] == 1, w[7], w[8], w[9]
+	out.cohort, out.users, out.calm, out.surprise, out.gain, out.memory = uint64(max(w[4], 0)), w[5], w[6] == 1, w[7],
+		w[8], w[9]
 	out.last = secant{variance: w[10], kappa: w[11], noise: w[12]}
 	out.since = [2]past{{w[13], w[14], w[15]}, {w[16], w[17], w[18]}}
 	for _, f := range [...]*filters{&out.intercepts, &out.weights} {
@@ -64,9 +66,11 @@ func (b *Bank) UnmarshalBinary(data []byte) error {
 	if h.count > 0 {
 		out.last.point, out.last.gradient = rest64[:dim], rest64[dim:]
 	}
-	if l := b.cfg.Layout; !slices.Equal(out.words(), w) || out.cohort < l.Base || out.cohort > l.Top || out.curvature < b.cfg.Stream.Curvature ||
+	if l := b.cfg.Layout; !slices.Equal(out.words(), w) || out.cohort < l.Base || out.cohort > l.Top ||
+		out.curvature < b.cfg.Stream.Curvature ||
 		!(out.residual >= leastResidual && out.residual <= mostResidual) || !(out.gain >= 0 && out.gain <= 1) {
-		return fmt.Errorf("%w: cohort %d, curvature %v, residual %v, gain %v", ErrState, out.cohort, out.curvature, out.residual, out.gain)
+		return fmt.Errorf("%w: cohort %d, curvature %v, residual %v, gain %v", ErrState, out.cohort, out.curvature,
+			out.residual, out.gain)
 	}
 	*b = out
 	return nil

@@ -76,7 +76,8 @@ func newBase(method byte, s settings, constants ...float64) (base, error) {
 	return b, nil
 }
 
-// hash binds a state to its configuration. The set goes into it by what it does: where it projects a far point and its mirror image.
+// hash binds a state to its configuration. The set goes into it by what it does: where it projects a far point and its
+// mirror image.
 func (b *base) hash(constants []float64) (out [sha256.Size]byte) {
 	h := sha256.New()
 	word := func(w uint64) { h.Write(binary.LittleEndian.AppendUint64(nil, w)) }

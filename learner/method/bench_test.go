@@ -47,8 +47,10 @@ func BenchmarkRound(b *testing.B) {
 func BenchmarkAdaptiveRound(b *testing.B) {
 	for _, dim := range []int{124, 7850, 100000} {
 		b.Run(fmt.Sprintf("dim=%d", dim), func(b *testing.B) {
-			p := practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: dim - 1, Bound: 4, Intercept: 1, Users: 1_000_000, Continuous: true}
-			config := method.PracticalConfig{Problem: p, Layout: practical.Layout{MomentUsers: 10_000, Rounds: 1, Base: 250, Top: 64_000, Unit: 9}}
+			p := practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: dim - 1, Bound: 4, Intercept: 1,
+				Users: 1_000_000, Continuous: true}
+			config := method.PracticalConfig{Problem: p, Layout: practical.Layout{MomentUsers: 10_000, Rounds: 1, Base: 250,
+				Top: 64_000, Unit: 9}}
 			fresh := func() *method.Practical {
 				a, err := method.NewPractical(config)
 				if err != nil {
@@ -57,7 +59,8 @@ func BenchmarkAdaptiveRound(b *testing.B) {
 				return a
 			}
 			a := fresh()
-			if err := a.Step(method.Estimate{Gradient: make([]float64, p.MomentsDim()), Users: 10_000, PrivacyVariance: 1e-4}); err != nil {
+			if err := a.Step(method.Estimate{Gradient: make([]float64, p.MomentsDim()), Users: 10_000,
+				PrivacyVariance: 1e-4}); err != nil {
 				b.Fatal(err)
 			}
 			g := make([]float64, dim)

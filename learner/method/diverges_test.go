@@ -59,7 +59,8 @@ func TestNoDivergenceAtTheConstant(t *testing.T) {
 		const sd = 0.05 // of a mean label of -0.6: shares of 0.8 and 0.2
 		moments := make([]float64, 6)
 		moments[5] = -0.6 + sd*rng.NormFloat64()
-		if err := a.Step(method.Estimate{Gradient: moments, Users: 100, PrivacyVariance: sd * sd, NoiseProxy: sd * sd}); err != nil {
+		if err := a.Step(method.Estimate{Gradient: moments, Users: 100, PrivacyVariance: sd * sd,
+			NoiseProxy: sd * sd}); err != nil {
 			t.Fatal(err)
 		}
 		constant := -0.8*math.Log(0.8) - 0.2*math.Log(0.2)

@@ -33,8 +33,9 @@ func NewEpochs(c EpochsConfig) (*restarts, error) {
 		return nil, fmt.Errorf("epochs: horizon: %d, want 1 to %d", c.Horizon, uint64(MaxSteps))
 	}
 	if !(c.Smoothness > 0) || !(c.V >= 2*c.Smoothness) || math.IsInf(c.V, 0) {
-		return nil, fmt.Errorf("epochs: v and smoothness: %v, %v, want a positive smoothness and a finite v of at least twice of it",
-			c.V, c.Smoothness)
+		return nil,
+			fmt.Errorf("epochs: v and smoothness: %v, %v, want a positive smoothness and a finite v of at least twice of it",
+				c.V, c.Smoothness)
 	}
 	return newRestarts(c.Dim, c.Set, c.Start, doubling{c}, c.growing()+1)
 }
@@ -47,8 +48,9 @@ func (c EpochsConfig) Begin(start []float64) (Method, error) {
 	return NewEpochs(c)
 }
 
-// Epoch returns the configuration of the epoch k, from 0. It has the v of its own length: the noise's part of v grows with
-// sqrt(T(T+1)(T+2)), and the smoothness's part is 2 beta. Where the latter decides at the horizon it decides for all shorter epochs.
+// Epoch returns the configuration of the epoch k, from 0. It has the v of its own length: the noise's part of v grows
+// with sqrt(T(T+1)(T+2)), and the smoothness's part is 2 beta. Where the latter decides at the horizon it decides for
+// all shorter epochs.
 func (c EpochsConfig) Epoch(k uint64) PAGDConfig {
 	cube := func(steps uint64) float64 {
 		t := float64(steps)

@@ -6,11 +6,11 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// EstimateMean turns a cohort's released totals into the noisy mean of its clipped vectors, with the known variance of one
-// coordinate (Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, Algorithm 2 and
-// Theorem 3.2): the mean over reports of the mean over the units of each. users counts reports; noiseTrials counts every binomial trial
-// in a total: the users' own, the top-up and both floors. The gradient has params.Dim coordinates; Validated cuts
-// off what is reported after it.
+// EstimateMean turns a cohort's released totals into the noisy mean of its clipped vectors, with the known variance of
+// one coordinate (Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, Algorithm 2 and
+// Theorem 3.2): the mean over reports of the mean over the units of each. users counts reports; noiseTrials counts
+// every binomial trial in a total: the users' own, the top-up and both floors. The gradient has params.Dim coordinates;
+// Validated cuts off what is reported after it.
 //
 // It refuses what users reports and noiseTrials trials cannot produce, and fewer trials than the reports carry.
 func EstimateMean(params randomizer.Params, totals []uint64, users, noiseTrials uint64) (Estimate, error) {
@@ -21,7 +21,8 @@ func EstimateMean(params randomizer.Params, totals []uint64, users, noiseTrials 
 		return Estimate{}, fmt.Errorf("estimate: %w", err)
 	}
 	if least := params.NoiseTrials(users, 0); noiseTrials < least {
-		return Estimate{}, fmt.Errorf("estimate: noise trials %d, want at least the %d of %d users", noiseTrials, least, users)
+		return Estimate{}, fmt.Errorf("estimate: noise trials %d, want at least the %d of %d users", noiseTrials, least,
+			users)
 	}
 	mean, err := params.Decode(nil, totals, users, noiseTrials)
 	if err != nil {
@@ -32,6 +33,7 @@ func EstimateMean(params randomizer.Params, totals []uint64, users, noiseTrials 
 		mean[i] /= m
 	}
 	v := params.Variance(users, noiseTrials)
-	return Estimate{Gradient: mean, Users: users, PrivacyVariance: v.Privacy / m / m, RoundingVariance: v.RoundingMax / m / m,
-		NoiseProxy: v.Proxy / m / m}, nil
+	return Estimate{Gradient: mean, Users: users, PrivacyVariance: v.Privacy / m / m,
+		RoundingVariance: v.RoundingMax / m / m,
+		NoiseProxy:       v.Proxy / m / m}, nil
 }

@@ -61,7 +61,8 @@ type deviation struct {
 	expected float64 // own and noise
 	own      float64 // what the filters do not know of the optimum, summed over coordinates
 	noise    float64 // how many times its known variance an observation may have, summed over coordinates
-	uneven   float64 // the part of expected that may lie in few directions: that of rows, and of rounds that differ by more than noise
+	// the part of expected that may lie in few directions: that of rows, and of rounds that differ by more than noise
+	uneven float64
 }
 
 // directions are the fewest in which noise that is not the same in all of them is taken to lie.
@@ -72,8 +73,8 @@ func (d deviation) and(o deviation) deviation {
 	return deviation{d.seen + o.seen, d.expected + o.expected, d.own + o.own, d.noise + o.noise, d.uneven + o.uneven}
 }
 
-// surprise returns the number of deviations by which the observed is above the expected: the cube root of a chi-squared of
-// so many degrees is about normal (Wilson and Hilferty). Uneven noise has fewer degrees than coordinates.
+// surprise returns the number of deviations by which the observed is above the expected: the cube root of a chi-squared
+// of so many degrees is about normal (Wilson and Hilferty). Uneven noise has fewer degrees than coordinates.
 func (d deviation) surprise(dim int) float64 {
 	if dim == 0 {
 		return math.Inf(-1)
@@ -88,8 +89,9 @@ func (d deviation) surprise(dim int) float64 {
 // coordinate, and by how much it surprises them. f stays as it is.
 func (f *filters) step(theta, g []float64, curvature, variance, users float64) (filters, deviation) {
 	n := len(f.walk)
-	out := filters{dim: f.dim, walk: f.walk, noise: f.noise, points: make([]float64, len(f.points)), variance: make([]float64, n),
-		weight: make([]float64, n), raw: make([]float64, n)}
+	out := filters{dim: f.dim, walk: f.walk, noise: f.noise, points: make([]float64, len(f.points)),
+		variance: make([]float64, n),
+		weight:   make([]float64, n), raw: make([]float64, n)}
 	if f.dim == 0 {
 		copy(out.variance, f.variance)
 		copy(out.weight, f.weight)

@@ -8,17 +8,17 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// PAGD is private accelerated gradient descent, Algorithm 4 of Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex
-// Optimization, ICLR 2022, for convex smooth losses: accelerated stochastic approximation (AC-SA) of Ghadimi
-// & Lan 2012 with their step-size policy, whose proof is standard,
+// PAGD is private accelerated gradient descent, Algorithm 4 of Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic
+// Convex Optimization, ICLR 2022, for convex smooth losses: accelerated stochastic approximation (AC-SA) of Ghadimi &
+// Lan 2012 with their step-size policy, whose proof is standard,
 //
 //	alpha_t = 2/(t+1),   eta_t = 4v/(t(t+1)),   v >= 2 beta,   t = 1 .. T.
 //
-// Mu > 0 is the modulus of a strongly convex objective; at mu = 0 the step is theta_{t+1} = Pi(theta_t - t/(2v) gbar_t).
-// Its model is the aggregate. A step that was passed over does not advance t.
+// Mu > 0 is the modulus of a strongly convex objective; at mu = 0 the step is theta_{t+1} = Pi(theta_t - t/(2v)
+// gbar_t). Its model is the aggregate. A step that was passed over does not advance t.
 //
-// APGD is the same recursion with the same users, or silos, in every round (Lowy, Razaviyayn, Private Federated Learning Without a
-// Trusted Server, ICLR 2023, Theorem 4.1).
+// APGD is the same recursion with the same users, or silos, in every round (Lowy, Razaviyayn, Private Federated
+// Learning Without a Trusted Server, ICLR 2023, Theorem 4.1).
 type PAGD struct {
 	base
 	v, mu float64

@@ -25,7 +25,8 @@ func forever(how wire.Continuous, plan *wire.Plan) *wire.Plan {
 
 // descent returns a phase of PSGD.
 func descent(rounds uint64, eta float64) *wire.Phase {
-	return &wire.Phase{Rounds: rounds, Cohort: 5, Users: 5 * rounds, RoundsPerUser: 1, Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: eta}}}
+	return &wire.Phase{Rounds: rounds, Cohort: 5, Users: 5 * rounds, RoundsPerUser: 1,
+		Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: eta}}}
 }
 
 // weighted returns a phase of PSGD or PGD whose average has the weights of strongly convex losses.

@@ -18,7 +18,8 @@ import (
 // Devices clip in the coordinates that are announced, and report in units of the clip, so what a user can
 // change in a round, and what it costs him, does not depend on them.
 //
-// A void round of moments is no step, but where the same users answer all rounds: the next cohort is asked. Its model is in the declared coordinates.
+// A void round of moments is no step, but where the same users answer all rounds: the next cohort is asked. Its model
+// is in the declared coordinates.
 type Practical struct {
 	PracticalConfig
 	config [sha256.Size]byte
@@ -185,7 +186,8 @@ func (p *Practical) begin(l *practical.Learned) (Method, error) {
 		if p.Problem.Start != nil {
 			known = p.Problem.StartVariance(l)
 		}
-		b, err := NewBank(BankConfig{Dim: dim, Blocks: p.Problem.Blocks(), Lone: p.Problem.Intercept == 0, Set: set, Start: start, Stream: *l.Stream,
+		b, err := NewBank(BankConfig{Dim: dim, Blocks: p.Problem.Blocks(), Lone: p.Problem.Intercept == 0, Set: set,
+			Start: start, Stream: *l.Stream,
 			Layout: p.Layout, Users: p.Problem.Users, Known: known})
 		if err == nil {
 			p.reclip(l, b)
@@ -252,8 +254,8 @@ func (p *Practical) header() header {
 	return header{method: methodPractical, dim: p.Problem.Parameters(), count: uint64(p.looks), config: p.config}
 }
 
-// MarshalBinary returns the state, see learner.Algorithm: after the header, once there is something learned, its length in 4 bytes, its
-// JSON, and after the last look the state of the method.
+// MarshalBinary returns the state, see learner.Algorithm: after the header, once there is something learned, its length
+// in 4 bytes, its JSON, and after the last look the state of the method.
 func (p *Practical) MarshalBinary() ([]byte, error) {
 	out := p.header().append(nil)
 	if p.looks == 0 {

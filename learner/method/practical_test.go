@@ -19,11 +19,13 @@ import (
 
 // inPractice returns a practical plan of 1,000 users with three features and an intercept, with a matrix or without.
 func inPractice(loss convex.Declaration, matrix bool, rounds uint64) *wire.Plan {
-	p := &practical.Problem{Loss: loss, Features: 3, Indicators: []bool{false, true, false}, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 1000}
+	p := &practical.Problem{Loss: loss, Features: 3, Indicators: []bool{false, true, false}, Bound: 2, Intercept: 1,
+		LabelLow: -1, LabelHigh: 1, Users: 1000}
 	plan := &wire.Plan{Practical: manifest.WirePractical(p)}
 	plan.Practical.Unit = 5
 	look := func(s wire.Statistic, dim int) {
-		plan.Phases = append(plan.Phases, &wire.Phase{Statistic: s, Users: 100, Rounds: 1, Cohort: 100, RoundsPerUser: 1, Mechanism: &wire.Mechanism{Dim: uint32(dim)}})
+		plan.Phases = append(plan.Phases, &wire.Phase{Statistic: s, Users: 100, Rounds: 1, Cohort: 100, RoundsPerUser: 1,
+			Mechanism: &wire.Mechanism{Dim: uint32(dim)}})
 	}
 	look(wire.Statistic_STATISTIC_MOMENTS, p.MomentsDim())
 	if matrix {
@@ -42,7 +44,8 @@ func estimated(a learner.Algorithm, plan *wire.Plan) method.Estimate {
 	for i := range g {
 		g[i] = 0.1 * math.Sin(float64(q.Step)+float64(3*i))
 	}
-	return method.Estimate{Gradient: g, Users: 100 + q.Step, PrivacyVariance: 1e-4, RoundingVariance: 1e-5, NoiseProxy: 1e-4}
+	return method.Estimate{Gradient: g, Users: 100 + q.Step, PrivacyVariance: 1e-4, RoundingVariance: 1e-5,
+		NoiseProxy: 1e-4}
 }
 
 // TestLooksComeFirst: moments come first, then their matrix where there is one, and gradients in the frame that
@@ -103,7 +106,8 @@ func TestModelIsInDeclaredCoordinates(t *testing.T) {
 // passed over as noise without end, and gradients follow in a frame that devices accept.
 func TestVoidLooksOfEvenRounds(t *testing.T) {
 	for _, name := range []string{"logistic", "squared"} {
-		p := practical.Problem{Loss: convex.Declaration{Name: name}, Features: 3, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 1000, Even: true}
+		p := practical.Problem{Loss: convex.Declaration{Name: name}, Features: 3, Bound: 2, Intercept: 1, LabelLow: -1,
+			LabelHigh: 1, Users: 1000, Even: true}
 		layout := practical.Layout{MomentUsers: 1000, Rounds: 2, Unit: 1}
 		looks := 1
 		if name == "squared" {
@@ -234,7 +238,8 @@ func TestPracticalSurvivesAnyRelease(t *testing.T) {
 			plan.Practical.LabelLow, plan.Practical.LabelHigh = 0, 100
 		}
 		a := begin(t, plan)
-		number := rapid.OneOf(rapid.Float64Range(-2, 2), rapid.Float64(), rapid.SampledFrom([]float64{0, 1e300, -1e300, 1e-300, math.NaN(), math.Inf(1)}))
+		number := rapid.OneOf(rapid.Float64Range(-2, 2), rapid.Float64(), rapid.SampledFrom([]float64{0, 1e300, -1e300,
+			1e-300, math.NaN(), math.Inf(1)}))
 		noise := rapid.OneOf(rapid.Just(0.), rapid.Float64Range(0, 10), rapid.Float64Range(0, 1e300))
 		for range 8 {
 			if a.Done() {

@@ -8,13 +8,15 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// Prox is phased output perturbation: an answer is the mean over blocks of the minimisers of their loss + (lambda/2)||. - c||^2, less c, and
+// Prox is phased output perturbation: an answer is the mean over blocks of the minimisers of their loss + (lambda/2)||.
+// - c||^2, less c, and
 //
 //	y_i = c_i + answer,   c_{i+1} = Pi(y_i),   i = 0 .. P-1,
 //
-// with c_i what is announced. On one block this is the proximal point algorithm. Its model is the projection of the mean of y_i over the last
-// Average rounds, which docs/reference/bounds.md bounds the risk of: the mean is taken before the projection, so that noise is averaged and not cut. Before these rounds it
-// is c_i. A round that was passed over counts as one of the P, and is in no mean.
+// with c_i what is announced. On one block this is the proximal point algorithm. Its model is the projection of the
+// mean of y_i over the last Average rounds, which docs/reference/bounds.md bounds the risk of: the mean is taken before
+// the projection, so that noise is averaged and not cut. Before these rounds it is c_i. A round that was passed over
+// counts as one of the P, and is in no mean.
 type Prox struct {
 	base
 	average uint64

@@ -13,12 +13,12 @@ import (
 //
 //	theta_t = Pi(theta_{t-1} - eta gbar_t),   gbar_t taken at theta_{t-1},   t = 1 .. T
 //
-// (the text prints a plus sign; a descent step is meant). Its model is the average of theta_0 .. theta_{T-1}. With a modulus of strong
-// convexity mu the t-th of them has the weight (1 - mu eta)^-(t+1) (Lowy, Razaviyayn, Private Federated Learning Without a Trusted Server,
-// ICLR 2023, Theorem D.1, after Stich 2019).
+// (the text prints a plus sign; a descent step is meant). Its model is the average of theta_0 .. theta_{T-1}. With a
+// modulus of strong convexity mu the t-th of them has the weight (1 - mu eta)^-(t+1) (Lowy, Razaviyayn, Private
+// Federated Learning Without a Trusted Server, ICLR 2023, Theorem D.1, after Stich 2019).
 //
-// The fully interactive PGD, Algorithm 5 of the paper, is the same recursion: what differs is who is asked, all users in
-// each of the T rounds, and with it the step size.
+// The fully interactive PGD, Algorithm 5 of the paper, is the same recursion: what differs is who is asked, all users
+// in each of the T rounds, and with it the step size.
 type PSGD struct {
 	descent
 	eta, mu float64
@@ -47,7 +47,8 @@ func NewPSGD(c PSGDConfig) (*PSGD, error) {
 	if c.Mu > 0 {
 		constants = append(constants, c.Mu)
 	}
-	b, err := newBase(methodPSGD, settings{dim: c.Dim, set: c.Set, start: c.Start, steps: c.Steps, ridge: c.Ridge}, constants...)
+	b, err := newBase(methodPSGD, settings{dim: c.Dim, set: c.Set, start: c.Start, steps: c.Steps, ridge: c.Ridge},
+		constants...)
 	if err != nil {
 		return nil, fmt.Errorf("psgd: %w", err)
 	}

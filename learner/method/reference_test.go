@@ -11,11 +11,11 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// This file holds each method once more, as plain loops straight from the formulas of the papers, sharing no code with the
-// package, and compares every point that is asked for and every model over whole runs.
+// This file holds each method once more, as plain loops straight from the formulas of the papers, sharing no code with
+// the package, and compares every point that is asked for and every model over whole runs.
 
-// A noisy is a deterministic stand-in for the private estimates: the gradient of a convex function of theta plus a perturbation
-// that differs from step to step.
+// A noisy is a deterministic stand-in for the private estimates: the gradient of a convex function of theta plus a
+// perturbation that differs from step to step.
 type noisy func(step int, theta []float64) []float64
 
 // tilted returns the estimate of the mean of |theta_j - a_j| b_j + c_j theta_j^2, as the devices of a phase
@@ -81,7 +81,8 @@ func projectBox(lo, hi float64) func([]float64) []float64 {
 // plainSGD runs Algorithm 3 and Algorithm 5: theta_t = Pi(theta_{t-1} - eta_t (g + lambda theta_{t-1})); the
 // model is the average with weights w_t of theta_0 .. theta_{t-1}, computed from all of them again at every
 // step.
-func plainSGD(out *trace, first int, theta []float64, steps int, eta, weight func(t int) float64, lambda float64, g noisy, project func([]float64) []float64) {
+func plainSGD(out *trace, first int, theta []float64, steps int, eta, weight func(t int) float64, lambda float64,
+	g noisy, project func([]float64) []float64) {
 	var points [][]float64
 	var weights []float64
 	for t := 1; t <= steps; t++ {
@@ -109,7 +110,8 @@ func plainSGD(out *trace, first int, theta []float64, steps int, eta, weight fun
 
 // plainACSA runs Algorithm 4 with the policy of Ghadimi and Lan for a modulus mu: alpha_t = 2/(t+1), eta_t =
 // 4v/(t(t+1)).
-func plainACSA(out *trace, first int, start []float64, steps int, v, mu, lambda float64, g noisy, project func([]float64) []float64) {
+func plainACSA(out *trace, first int, start []float64, steps int, v, mu, lambda float64, g noisy,
+	project func([]float64) []float64) {
 	d := len(start)
 	w, ag := append([]float64(nil), start...), append([]float64(nil), start...)
 	for t := 1; t <= steps; t++ {
@@ -181,7 +183,8 @@ func TestTracesOfPlainReferences(t *testing.T) {
 				plainSGD(&out, 0, origin, 40, constant(0.17), growing(0.4*0.17), 0.4, tilted(dim, 0), inBall)
 				return out
 			}},
-		{"pgd-restarts with weights", series(dim, box, 0.4, weighted(interactive(12, 0.09), 0.3), weighted(interactive(15, 2), 0.4)), 27,
+		{"pgd-restarts with weights", series(dim, box, 0.4, weighted(interactive(12, 0.09), 0.3), weighted(interactive(15, 2),
+			0.4)), 27,
 			func() (out trace) {
 				plainSGD(&out, 0, corner, 12, constant(0.09), growing(0.3*0.09), 0.4, tilted(dim, 0), inBox)
 				plainSGD(&out, 12, out.last(), 15, constant(2), growing(0.4*2), 0.4, tilted(dim, 0), inBox)
@@ -202,14 +205,16 @@ func TestTracesOfPlainReferences(t *testing.T) {
 				plainACSA(&out, 0, origin, 40, 40, 0, 0, tilted(dim, 9), inBall)
 				return out
 			}},
-		{"pagd-restarts with ridge", series(dim, ball, 0.4, accelerated(7, 8, 0, 0), accelerated(1, 9, 0, 0), accelerated(25, 80, 0, 0)), 33,
+		{"pagd-restarts with ridge", series(dim, ball, 0.4, accelerated(7, 8, 0, 0), accelerated(1, 9, 0, 0),
+			accelerated(25, 80, 0, 0)), 33,
 			func() (out trace) {
 				plainACSA(&out, 0, origin, 7, 8, 0, 0.4, tilted(dim, 0), inBall)
 				plainACSA(&out, 7, out.last(), 1, 9, 0, 0.4, tilted(dim, 0), inBall)
 				plainACSA(&out, 8, out.last(), 25, 80, 0, 0.4, tilted(dim, 0), inBall)
 				return out
 			}},
-		{"pagd-envelope-restarts", series(dim, ball, 0.4, smoothed(accelerated(9, 20, 0, 0), 4), smoothed(accelerated(20, 60, 0, 0), 11)), 29,
+		{"pagd-envelope-restarts", series(dim, ball, 0.4, smoothed(accelerated(9, 20, 0, 0), 4),
+			smoothed(accelerated(20, 60, 0, 0), 11)), 29,
 			func() (out trace) {
 				plainACSA(&out, 0, origin, 9, 20, 0, 0.4, tilted(dim, 4), inBall)
 				plainACSA(&out, 9, out.last(), 20, 60, 0, 0.4, tilted(dim, 11), inBall)
@@ -220,7 +225,8 @@ func TestTracesOfPlainReferences(t *testing.T) {
 				plainSGD(&out, 0, origin, 30, constant(0.09), uniform, 0, tilted(dim, 0), inBall)
 				return out
 			}},
-		{"pgd-envelope-restarts", series(dim, box, 0.4, smoothed(interactive(12, 0.09), 5), smoothed(interactive(15, 0.03), 8)), 27,
+		{"pgd-envelope-restarts", series(dim, box, 0.4, smoothed(interactive(12, 0.09), 5), smoothed(interactive(15, 0.03),
+			8)), 27,
 			func() (out trace) {
 				plainSGD(&out, 0, corner, 12, constant(0.09), uniform, 0.4, tilted(dim, 5), inBox)
 				plainSGD(&out, 12, out.last(), 15, constant(0.03), uniform, 0.4, tilted(dim, 8), inBox)
@@ -233,7 +239,8 @@ func TestTracesOfPlainReferences(t *testing.T) {
 			}},
 		{"decaying", forever(wire.Continuous_CONTINUOUS_DECAYING, series(dim, ball, 0, descent(16, 0.1))), 60,
 			func() (out trace) {
-				plainSGD(&out, 0, origin, 60, func(t int) float64 { return 0.4 / math.Sqrt(float64(t)) }, quarter(never), 0, tilted(dim, 0), inBall)
+				plainSGD(&out, 0, origin, 60, func(t int) float64 { return 0.4 / math.Sqrt(float64(t)) }, quarter(never), 0,
+					tilted(dim, 0), inBall)
 				return out
 			}},
 		{"epochs", forever(wire.Continuous_CONTINUOUS_EPOCHS, series(dim, ball, 0.1, accelerated(11, 40, 0, 1.5))), 60,

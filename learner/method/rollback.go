@@ -7,8 +7,9 @@ import (
 )
 
 // ErrNoRollback is returned when a method cannot go on from an earlier model.
-var ErrNoRollback = errors.New("only a task without an end (schedule.continuous adaptive) that has its first look goes on from an " +
-	"earlier model: the steps that are left of another plan are made for the point where it stands")
+var ErrNoRollback = errors.New(
+	"only a task without an end (schedule.continuous adaptive) that has its first look goes on from an " +
+		"earlier model: the steps that are left of another plan are made for the point where it stands")
 
 // RollBack makes the bank go on from a model w in its coordinates, as a task with model.start begins there:
 // every filter is at w with the prior of a known start, the curvature is the one of the first look, and cohorts

@@ -65,7 +65,8 @@ func TestSkipLeavesThePoint(t *testing.T) {
 			t.Fatal(err)
 		}
 		if next := a.Query(); next.Step != q.Step+1 || !slices.Equal(next.Point, q.Point) || !slices.Equal(a.Model(), model) {
-			t.Errorf("%s: %+v and model %v after a void round, want %+v at the next step and %v", name, next, a.Model(), q, model)
+			t.Errorf("%s: %+v and model %v after a void round, want %+v at the next step and %v", name, next, a.Model(), q,
+				model)
 		}
 	}
 }
@@ -78,7 +79,8 @@ func TestRestartsRefuse(t *testing.T) {
 	for want, stages := range map[string][]method.Stage{
 		"no stages": {}, "never ends": {forever, stage}, "more than": {stage, stage, stage}, "dim": {stage, other},
 	} {
-		if _, err := method.NewRestarts(method.RestartsConfig{Dim: 2, Set: ball, Stages: stages}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := method.NewRestarts(method.RestartsConfig{Dim: 2, Set: ball, Stages: stages}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %q", err, want)
 		}
 	}

@@ -51,8 +51,9 @@ func (s sloped) least(doubt, rare float64, sample bool) float64 {
 	return max(0, of)
 }
 
-// leastMean returns the smallest expectation in [low, high] under which n independent numbers in that range have a mean of at least the
-// observed one with probability above exp(-rare), by Chernoff's and Hoeffding's bound exp(-n KL(observed, expected)) of their places in it.
+// leastMean returns the smallest expectation in [low, high] under which n independent numbers in that range have a mean
+// of at least the observed one with probability above exp(-rare), by Chernoff's and Hoeffding's bound exp(-n
+// KL(observed, expected)) of their places in it.
 func leastMean(observed, low, high, n, rare float64) float64 {
 	if !(observed > low) || !(high > low) {
 		return low

@@ -28,8 +28,10 @@ func TestSlopesAreBelowLosses(t *testing.T) {
 			t.Fatal(err)
 		}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		p := practical.Problem{Loss: of, Features: 3, Bound: 2, Intercept: 1, Users: 1000, Set: convex.SetDeclaration{Radius: convex.MaxScale}}
-		frame := convex.Frame{Center: []float64{0.1, 0, -0.3}, Scale: []float64{1, 4, 0.5}, Intercept: 1, Bound: 2, Clip: math.Exp(4*rng.Float64() - 3)}
+		p := practical.Problem{Loss: of, Features: 3, Bound: 2, Intercept: 1, Users: 1000,
+			Set: convex.SetDeclaration{Radius: convex.MaxScale}}
+		frame := convex.Frame{Center: []float64{0.1, 0, -0.3}, Scale: []float64{1, 4, 0.5}, Intercept: 1, Bound: 2,
+			Clip: math.Exp(4*rng.Float64() - 3)}
 		w := make([]float64, loss.Parameters(4))
 		scale := math.Exp(6*rng.Float64() - 2)
 		for i := range w {
@@ -43,7 +45,8 @@ func TestSlopesAreBelowLosses(t *testing.T) {
 		if err := exact.At(learned.Point(w), &frame); err != nil {
 			t.Fatal(err)
 		}
-		row := convex.Example{Value: []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), 1}, Label: float64(rng.IntN(classes))}
+		row := convex.Example{Value: []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), 1},
+			Label: float64(rng.IntN(classes))}
 		if classes == 2 {
 			row.Label = 2*row.Label - 1
 		}
@@ -55,7 +58,8 @@ func TestSlopesAreBelowLosses(t *testing.T) {
 		frame.Apply(&framed, row)
 		lost := loss.Value(learned.Point(w), framed)
 		doubt, ok := p.Doubt()
-		if reach := frame.Clip * convex.Norm(w); !ok || said > lost+1e-9*(1+lost) || said < -doubt-1e-9 || math.Abs(said) > reach*(1+1e-9) {
+		if reach := frame.Clip * convex.Norm(w); !ok || said > lost+1e-9*(1+lost) || said < -doubt-1e-9 ||
+			math.Abs(said) > reach*(1+1e-9) {
 			t.Fatalf("a row whose loss is %v says %v, of doubt %v and reach %v", lost, said, doubt, reach)
 		}
 	})

@@ -43,8 +43,9 @@ const (
 //	54      8 d     PSGD: theta_t; PAGD, APGD: prox centre; prox: c_i; restarts: start of the present stage
 //	54+8d   8 d     PSGD: mean of the points, tail: and then the users in it; prox: mean of answers, and then how many; PAGD, APGD: aggregate; restarts: the state of the present stage, of its own length
 //
-// Of a bank the header is followed by its own numbers, see Bank. Of practical, it is followed by what the released moments taught, and the state of the method after them, see Practical.
-// Where there are scores, it is followed by their sums and an uncut, once a round had them, and the state of the method without scores.
+// Of a bank the header is followed by its own numbers, see Bank. Of practical, it is followed by what the released
+// moments taught, and the state of the method after them, see Practical. Where there are scores, it is followed by
+// their sums and an uncut, once a round had them, and the state of the method without scores.
 type header struct {
 	method       byte
 	dim          int
@@ -60,7 +61,8 @@ func (h header) append(out []byte) []byte {
 	return append(out, h.config[:]...)
 }
 
-// readHeader reads the header of a state of the same method, dimension and configuration as want, and returns what follows.
+// readHeader reads the header of a state of the same method, dimension and configuration as want, and returns what
+// follows.
 func readHeader(data []byte, want header) (header, []byte, error) {
 	if len(data) < headerLen || data[0] != stateVersion {
 		return header{}, nil, fmt.Errorf("%w: not a state of version %d", ErrState, stateVersion)
@@ -88,7 +90,8 @@ func (b *base) encode(first, second []float64) []byte {
 	return appendFloats(appendFloats(out, first...), second...)
 }
 
-// decode reads a state of the same configuration as b, and moves the counts. Whatever it accepts encodes to the same bytes.
+// decode reads a state of the same configuration as b, and moves the counts. Whatever it accepts encodes to the same
+// bytes.
 func (b *base) decode(data []byte) (first, second []float64, err error) {
 	h, rest, err := readHeader(data, b.header())
 	if err != nil {

@@ -31,13 +31,15 @@ var methods = map[string]func(dim int, steps uint64) (learner.Algorithm, error){
 		return method.NewPAGD(method.PAGDConfig{Dim: dim, Set: convex.Ball{R: 2}, Steps: steps, V: 3, Interactive: true})
 	},
 	"prox": func(dim int, steps uint64) (learner.Algorithm, error) {
-		return method.NewProx(method.ProxConfig{Dim: dim, Set: convex.Ball{R: 2}, Steps: steps, Average: method.ProxAverage(steps)})
+		return method.NewProx(method.ProxConfig{Dim: dim, Set: convex.Ball{R: 2}, Steps: steps,
+			Average: method.ProxAverage(steps)})
 	},
 	"constant": func(dim int, steps uint64) (learner.Algorithm, error) {
 		return method.NewStream(method.StreamConfig{Dim: dim, Set: convex.Ball{R: 2}, Horizon: steps, StepSize: 0.3})
 	},
 	"decaying": func(dim int, steps uint64) (learner.Algorithm, error) {
-		return method.NewStream(method.StreamConfig{Dim: dim, Set: convex.Ball{R: 2}, Horizon: steps, StepSize: 0.3, Decaying: true})
+		return method.NewStream(method.StreamConfig{Dim: dim, Set: convex.Ball{R: 2}, Horizon: steps, StepSize: 0.3,
+			Decaying: true})
 	},
 	"epochs": func(dim int, steps uint64) (learner.Algorithm, error) {
 		return method.NewEpochs(method.EpochsConfig{Dim: dim, Set: convex.Ball{R: 2}, Horizon: steps, V: 3, Smoothness: 1})
@@ -71,8 +73,10 @@ func bytesOf(t rapid.TB, a learner.Algorithm) []byte {
 // anyPlan draws a plan of any method, with or without an end, over any set, and the set.
 func anyPlan(t *rapid.T) (*wire.Plan, convex.Set) {
 	dim, size := rapid.IntRange(1, 4).Draw(t, "dim"), rapid.Float64Range(0.01, 100).Draw(t, "size")
-	declared := rapid.SampledFrom([]convex.SetDeclaration{{Radius: size}, {Kind: "nonnegative", Radius: size}, {Kind: "simplex", Radius: size},
-		{Kind: "l1", Radius: size}, {Kind: "box", Min: -size, Max: size / 2}, {Kind: "box", Min: size, Max: 2 * size}}).Draw(t, "set")
+	declared := rapid.SampledFrom([]convex.SetDeclaration{{Radius: size}, {Kind: "nonnegative", Radius: size},
+		{Kind: "simplex", Radius: size},
+		{Kind: "l1", Radius: size}, {Kind: "box", Min: -size, Max: size / 2}, {Kind: "box", Min: size, Max: 2 * size}}).Draw(
+		t, "set")
 	set, err := declared.New(dim)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +92,8 @@ func anyPlan(t *rapid.T) (*wire.Plan, convex.Set) {
 			phases = append(phases, accelerated(rounds, 2*beta*rapid.SampledFrom([]float64{1, 1.5, 40}).Draw(t, "v"),
 				rapid.SampledFrom([]float64{0, ridge}).Draw(t, "mu"), beta))
 		case "apgd":
-			again := accelerated(rounds, 2*rapid.Float64Range(0.1, 10).Draw(t, "smoothness"), rapid.SampledFrom([]float64{0, ridge}).Draw(t, "mu"), 0.1)
+			again := accelerated(rounds, 2*rapid.Float64Range(0.1, 10).Draw(t, "smoothness"),
+				rapid.SampledFrom([]float64{0, ridge}).Draw(t, "mu"), 0.1)
 			again.RoundsPerUser, again.Again = uint32(rounds), len(phases) > 0
 			phases = append(phases, again)
 		case "pgd":
@@ -100,7 +105,8 @@ func anyPlan(t *rapid.T) (*wire.Plan, convex.Set) {
 	p := series(dim, declared, ridge, phases...)
 	switch method {
 	case "psgd":
-		p.Continuous = rapid.SampledFrom([]wire.Continuous{0, wire.Continuous_CONTINUOUS_CONSTANT, wire.Continuous_CONTINUOUS_DECAYING}).Draw(t, "continuous")
+		p.Continuous = rapid.SampledFrom([]wire.Continuous{0, wire.Continuous_CONTINUOUS_CONSTANT,
+			wire.Continuous_CONTINUOUS_DECAYING}).Draw(t, "continuous")
 	case "pagd":
 		p.Continuous = rapid.SampledFrom([]wire.Continuous{0, wire.Continuous_CONTINUOUS_EPOCHS}).Draw(t, "continuous")
 	}
@@ -166,7 +172,8 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 			t.Fatalf("done: %v after %d steps, continuous %q", whole.Done(), steps, plan.Continuous)
 		}
 		if before := bytesOf(t, whole); whole.Done() {
-			if whole.Step(estimate(t, manifest.Dim(plan))) == nil || whole.Skip() == nil || !bytes.Equal(before, bytesOf(t, whole)) {
+			if whole.Step(estimate(t, manifest.Dim(plan))) == nil || whole.Skip() == nil ||
+				!bytes.Equal(before, bytesOf(t, whole)) {
 				t.Fatal("a step after the last one was accepted")
 			}
 		}
@@ -259,7 +266,8 @@ func TestStateOfAnotherConfigurationIsRefused(t *testing.T) {
 		all = append(all, a)
 	}
 	for _, c := range []method.ProxConfig{
-		{Dim: 2, Set: ball, Steps: 3, Average: 2}, {Dim: 2, Set: ball, Steps: 4, Average: 2}, {Dim: 2, Set: ball, Steps: 3, Average: 1},
+		{Dim: 2, Set: ball, Steps: 3, Average: 2}, {Dim: 2, Set: ball, Steps: 4, Average: 2}, {Dim: 2, Set: ball, Steps: 3,
+			Average: 1},
 		{Dim: 2, Set: ball, Steps: 3, Average: 2, Start: []float64{1, 0}},
 	} {
 		a, err := method.NewProx(c)
@@ -314,7 +322,8 @@ func TestImpossibleStateIsRefused(t *testing.T) {
 	moved[6] = 0
 	for name, b := range map[string][]byte{
 		"empty": nil, "short": good[:len(good)-1], "long": append(bytes.Clone(good), 0), "header": good[:vectors-1],
-		"outside": put(vectors, 2.5), "aggregate outside": put(vectors+16, -2.5), "nan": put(vectors, math.NaN()), "inf": put(vectors+8, math.Inf(1)),
+		"outside": put(vectors, 2.5), "aggregate outside": put(vectors+16, -2.5), "nan": put(vectors, math.NaN()),
+		"inf":            put(vectors+8, math.Inf(1)),
 		"too many steps": late, "too many passed over": passed, "overflow": huge, "moved without a step": moved,
 	} {
 		before := bytesOf(t, a)
@@ -323,111 +332,6 @@ func TestImpossibleStateIsRefused(t *testing.T) {
 		}
 		if !bytes.Equal(before, bytesOf(t, a)) {
 			t.Errorf("%s: a refused state changed the receiver", name)
-		}
-	}
-}
-
-func TestImpossibleMeanOfProxIsRefused(t *testing.T) {
-	a, err := method.NewProx(method.ProxConfig{Dim: 2, Set: convex.Ball{R: 2}, Steps: 4, Average: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := func() {
-		t.Helper()
-		if err := a.Step(method.Estimate{Gradient: []float64{1, -1}, Users: 5}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	step()
-	if err := a.Skip(); err != nil {
-		t.Fatal(err)
-	}
-	step()
-	good := bytesOf(t, a)
-	put := func(at int, x float64) []byte {
-		b := bytes.Clone(good)
-		binary.LittleEndian.PutUint64(b[at:], math.Float64bits(x))
-		return b
-	}
-	const center, mean, in = 54, 54 + 16, 54 + 32
-	for _, b := range [][]byte{put(center, 1.25), put(mean, 7), put(in, 0)} { // passed over: which round it was is not said
-		if err := a.UnmarshalBinary(b); err != nil {
-			t.Errorf("a possible state: %v", err)
-		}
-	}
-	unmoved := put(in, 0)
-	unmoved[6] = 0
-	for name, b := range map[string][]byte{"outside": put(center, 9), "mean": put(mean, math.Inf(1)), "count": put(in, 2), "negative": put(in, -1),
-		"part": put(in, 0.5), "nan": put(in, math.NaN()), "short": good[:len(good)-8], "moved without a step": unmoved} {
-		if err := a.UnmarshalBinary(b); !errors.Is(err, method.ErrState) {
-			t.Errorf("%s: error %v, want ErrState", name, err)
-		}
-	}
-}
-
-func TestImpossibleStageIsRefused(t *testing.T) {
-	for _, name := range []string{"restarts", "epochs"} {
-		a := build(t, name, 2, 3)
-		const start, inner = 54, 54 + 16
-		good := bytesOf(t, a) // epochs: 1, 2, 3, 3 .. steps; restarts: 1, 2
-		change := func(f func(b []byte)) []byte {
-			b := bytes.Clone(good)
-			f(b)
-			return b
-		}
-		for what, b := range map[string][]byte{
-			"stage":            change(func(b []byte) { b[6], b[13] = 200, 200 }),
-			"second count":     change(func(b []byte) { b[14] = 1 }),
-			"start":            change(func(b []byte) { binary.LittleEndian.PutUint64(b[start:], math.Float64bits(1)) }),
-			"start outside":    change(func(b []byte) { b[6] = 1; binary.LittleEndian.PutUint64(b[start:], math.Float64bits(9)) }),
-			"finished stage":   change(func(b []byte) { b[inner+6] = 1 }),
-			"another stage":    change(func(b []byte) { b[6] = 1 }),
-			"cut off":          good[:inner-1],
-			"no inner state":   good[:inner],
-			"trailing":         append(bytes.Clone(good), 0),
-			"steps passed max": change(func(b []byte) { b[6+5] = 1 }), // 2^40 stages
-		} {
-			if err := a.UnmarshalBinary(b); !errors.Is(err, method.ErrState) {
-				t.Errorf("%s, %s: error %v, want ErrState", name, what, err)
-			}
-			if !bytes.Equal(good, bytesOf(t, a)) {
-				t.Errorf("%s, %s: a refused state changed the receiver", name, what)
-			}
-		}
-	}
-}
-
-// TestForgedStageIsRefused: states that agree within themselves, and could still not have been reached.
-func TestForgedStageIsRefused(t *testing.T) {
-	moved := func(start []float64) learner.Algorithm {
-		a, err := method.NewEpochs(method.EpochsConfig{Dim: 2, Set: convex.Ball{R: 2}, Start: start, Horizon: 3, V: 3, Smoothness: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
-	a := moved(nil)
-	const header = 54
-	elsewhere := append(bytesOf(t, a)[:header:header], bytesOf(t, moved([]float64{1, 0}))[header:]...)
-	if err := a.UnmarshalBinary(elsewhere); !errors.Is(err, method.ErrState) {
-		t.Errorf("the first stage from another start: error %v, want ErrState", err)
-	}
-	for range 5 { // into the third epoch, which all that follow are like
-		if err := a.Step(method.Estimate{Gradient: []float64{1, -1}, Users: 1}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	later := func(stage uint64) []byte {
-		b := bytesOf(t, a)
-		binary.LittleEndian.PutUint64(b[6:], stage)
-		return b
-	}
-	if err := moved(nil).UnmarshalBinary(later(1 << 38)); err != nil {
-		t.Errorf("stage 2^38: %v", err)
-	}
-	for _, stage := range []uint64{1 << 39, 1 << 40, 1 << 62, math.MaxUint64} {
-		if err := moved(nil).UnmarshalBinary(later(stage)); !errors.Is(err, method.ErrState) {
-			t.Errorf("stage %d, beyond 2^40 steps: error %v, want ErrState", stage, err)
 		}
 	}
 }
@@ -469,11 +373,15 @@ func TestConfigurationsAreRefused(t *testing.T) {
 		"dim": func(c *method.PSGDConfig) { c.Dim = 0 }, "dim large": func(c *method.PSGDConfig) { c.Dim = 1 << 30 },
 		"set": func(c *method.PSGDConfig) { c.Set = nil }, "radius": func(c *method.PSGDConfig) { c.Set = convex.Ball{} },
 		"steps": func(c *method.PSGDConfig) { c.Steps = 0 }, "steps large": func(c *method.PSGDConfig) { c.Steps = 1 << 60 },
-		"eta": func(c *method.PSGDConfig) { c.StepSize = 0 }, "eta nan": func(c *method.PSGDConfig) { c.StepSize = math.NaN() },
-		"start": func(c *method.PSGDConfig) { c.Start = []float64{1} }, "start outside": func(c *method.PSGDConfig) { c.Start = []float64{1, 1} },
-		"start nan": func(c *method.PSGDConfig) { c.Start = []float64{math.NaN(), 0} },
-		"ridge":     func(c *method.PSGDConfig) { c.Ridge = -1 }, "ridge nan": func(c *method.PSGDConfig) { c.Ridge = math.NaN() },
-		"mu": func(c *method.PSGDConfig) { c.Mu = -1 }, "mu nan": func(c *method.PSGDConfig) { c.Mu = math.NaN() }, "mu large": func(c *method.PSGDConfig) { c.Mu = 1 },
+		"eta":           func(c *method.PSGDConfig) { c.StepSize = 0 },
+		"eta nan":       func(c *method.PSGDConfig) { c.StepSize = math.NaN() },
+		"start":         func(c *method.PSGDConfig) { c.Start = []float64{1} },
+		"start outside": func(c *method.PSGDConfig) { c.Start = []float64{1, 1} },
+		"start nan":     func(c *method.PSGDConfig) { c.Start = []float64{math.NaN(), 0} },
+		"ridge":         func(c *method.PSGDConfig) { c.Ridge = -1 },
+		"ridge nan":     func(c *method.PSGDConfig) { c.Ridge = math.NaN() },
+		"mu":            func(c *method.PSGDConfig) { c.Mu = -1 }, "mu nan": func(c *method.PSGDConfig) { c.Mu = math.NaN() },
+		"mu large": func(c *method.PSGDConfig) { c.Mu = 1 },
 	} {
 		c := good
 		change(&c)
@@ -482,7 +390,8 @@ func TestConfigurationsAreRefused(t *testing.T) {
 		}
 	}
 	for _, c := range []method.PAGDConfig{
-		{Dim: 2, Set: ball, Steps: 3}, {Dim: 2, Set: ball, Steps: 3, V: math.Inf(1)}, {Dim: 2, Set: ball, Steps: 3, V: 1, Mu: -1},
+		{Dim: 2, Set: ball, Steps: 3}, {Dim: 2, Set: ball, Steps: 3, V: math.Inf(1)}, {Dim: 2, Set: ball, Steps: 3, V: 1,
+			Mu: -1},
 		{Dim: 2, Set: ball, Steps: 3, V: 1, Mu: math.NaN()}, {Dim: 0, Set: ball, Steps: 3, V: 1},
 	} {
 		if _, err := method.NewPAGD(c); err == nil {

@@ -37,7 +37,8 @@ func newTail(c tailConfig) (*Tail, error) {
 	if c.Average < 1 || c.Average > c.Steps {
 		return nil, fmt.Errorf("tail: average: %d, want 1 to %d", c.Average, c.Steps)
 	}
-	b, err := newBase(methodTail, settings{dim: c.Dim, set: c.Set, start: c.Start, steps: c.Steps}, c.StepSize, float64(c.Average))
+	b, err := newBase(methodTail, settings{dim: c.Dim, set: c.Set, start: c.Start, steps: c.Steps}, c.StepSize,
+		float64(c.Average))
 	if err != nil {
 		return nil, fmt.Errorf("tail: %w", err)
 	}

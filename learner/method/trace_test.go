@@ -30,7 +30,8 @@ func TestACSATrace(t *testing.T) {
 		{0, []float64{0.75, 0.5, 0.2734375}, true},
 		{0.5, []float64{0.777777778, 0.589225589, 0.430370370}, true},
 	} {
-		p, err := method.NewPAGD(method.PAGDConfig{Dim: 1, Set: convex.Ball{R: 100}, Start: []float64{1}, Steps: 3, V: 2, Mu: c.mu, Interactive: c.interactive})
+		p, err := method.NewPAGD(method.PAGDConfig{Dim: 1, Set: convex.Ball{R: 100}, Start: []float64{1}, Steps: 3, V: 2,
+			Mu: c.mu, Interactive: c.interactive})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +52,8 @@ func TestACSATrace(t *testing.T) {
 
 // TestPSGDTrace: PSGD on the same function, eta = 1/2: points 1, 1/2, 1/4, averaged.
 func TestPSGDTrace(t *testing.T) {
-	p, err := method.NewPSGD(method.PSGDConfig{Dim: 1, Set: convex.Ball{R: 100}, Start: []float64{1}, Steps: 3, StepSize: 0.5})
+	p, err := method.NewPSGD(method.PSGDConfig{Dim: 1, Set: convex.Ball{R: 100}, Start: []float64{1}, Steps: 3,
+		StepSize: 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,8 @@ func TestPSGDTrace(t *testing.T) {
 // is projected for the next round, and is in the mean as it came.
 func TestProxTrace(t *testing.T) {
 	begin := func(steps, average uint64) learner.Algorithm {
-		p, err := method.NewProx(method.ProxConfig{Dim: 1, Set: convex.Ball{R: 2}, Start: []float64{1}, Steps: steps, Average: average})
+		p, err := method.NewProx(method.ProxConfig{Dim: 1, Set: convex.Ball{R: 2}, Start: []float64{1}, Steps: steps,
+			Average: average})
 		if err != nil {
 			t.Fatal(err)
 		}

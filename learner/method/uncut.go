@@ -11,19 +11,20 @@ import (
 // single losses are not cut.
 type uncut struct {
 	late float64 // sum over rounds, which count as in tally.recent, of users times what their mean loss is at least
-	last float64 // mean of the last round's slopes times scores, noise included: by how much a share more of all scores raises the loss
+	// mean of the last round's slopes times scores, noise included: by how much a share more of all scores raises the loss
+	last float64
 }
 
 const (
 	uncutWords = 2 // numbers that an uncut is written as
 
-	// recovered is the share of the constant's loss that a last round's slope stays below where scores are no longer too large. At the best
-	// multiple of a model it is 0.
+	// recovered is the share of the constant's loss that a last round's slope stays below where scores are no longer too
+	// large. At the best multiple of a model it is 0.
 	recovered = 0.25
 )
 
-// rare is minus the log of the probability that what a round's loss is at least is too large by noise, and by chance of the sample: both
-// together exceed it as rarely as twice a band, see diverges.
+// rare is minus the log of the probability that what a round's loss is at least is too large by noise, and by chance of
+// the sample: both together exceed it as rarely as twice a band, see diverges.
 var rare = surely*surely*math.Log(2/(1-validationConfidence)) + math.Ln2
 
 // slopes reads an estimate's gradient, without scores, as a sloped; false where it gives no information about
@@ -56,7 +57,8 @@ func (v *Validated) uncutDiverges(out *Validation, of practical.Baseline) bool {
 	if least > out.Loss.Recent.High {
 		out.LossAtLeast = &least
 	}
-	return v.tally.rounds >= divergeRounds && least > *of.Loss+surely*pointwise(of.LossNoise*of.LossNoise) && v.uncut.last > recovered**of.Loss
+	return v.tally.rounds >= divergeRounds && least > *of.Loss+surely*pointwise(of.LossNoise*of.LossNoise) &&
+		v.uncut.last > recovered**of.Loss
 }
 
 // appendUncut writes what gradients said, if they said something.
@@ -75,7 +77,8 @@ func readUncut(data []byte) (u uncut, rest []byte, err error) {
 	words := floats(data[:8*uncutWords])
 	u = uncut{late: words[0], last: words[1]}
 	if !(u.late >= 0) || math.IsInf(u.late, 0) || math.IsNaN(u.last) || math.IsInf(u.last, 0) {
-		return u, nil, fmt.Errorf("%w: a loss of at least %v, slopes of %v: want finite numbers, the first at least 0", ErrState, u.late, u.last)
+		return u, nil, fmt.Errorf("%w: a loss of at least %v, slopes of %v: want finite numbers, the first at least 0",
+			ErrState, u.late, u.last)
 	}
 	return u, data[8*uncutWords:], nil
 }

@@ -72,7 +72,8 @@ func (v *Validated) Step(e Estimate) error {
 	return nil
 }
 
-// share returns the weight of earlier rounds in recent scores, beside a round of so many users: RecentShare, or as much as a bank remembers.
+// share returns the weight of earlier rounds in recent scores, beside a round of so many users: RecentShare, or as much
+// as a bank remembers.
 func (v *Validated) share(users float64) float64 {
 	if t := v.tracking(); t != nil {
 		return max(0, 1-users/t.Memory)

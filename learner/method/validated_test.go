@@ -33,7 +33,8 @@ func scored(p *wire.Plan) *wire.Plan {
 // valued returns a round's estimate: a gradient, then the scores of a mean loss and accuracy, a coordinate's
 // unit being 1.
 func valued(gradient []float64, loss, accuracy float64, users uint64, proxy float64) method.Estimate {
-	return method.Estimate{Gradient: append(slices.Clone(gradient), loss/2-1, 2*accuracy-1), Users: users, NoiseProxy: proxy}
+	return method.Estimate{Gradient: append(slices.Clone(gradient), loss/2-1, 2*accuracy-1), Users: users,
+		NoiseProxy: proxy}
 }
 
 // TestScoresLeaveTheMethodAlone: the method does what it would have done without scores, also after moments,
@@ -120,7 +121,8 @@ func TestWorseOfLate(t *testing.T) {
 	for _, c := range []struct {
 		last  []float64
 		worse bool
-	}{{nil, false}, {[]float64{0.9}, false}, {[]float64{0.79}, false}, {[]float64{0.6}, true}, {[]float64{0.6, 0.8}, false}, {[]float64{0.6, 0.6, 0.8}, false},
+	}{{nil, false}, {[]float64{0.9}, false}, {[]float64{0.79}, false}, {[]float64{0.6}, true}, {[]float64{0.6, 0.8},
+		false}, {[]float64{0.6, 0.6, 0.8}, false},
 		{[]float64{0.1, 0.1, 0.5, 0.5}, true}} {
 		if v := run(c.last...); v.Worse != c.worse {
 			t.Errorf("after %v: worse %t of %+v", c.last, v.Worse, v.Accuracy)
@@ -206,13 +208,20 @@ func TestScoresState(t *testing.T) {
 		"negative proxy":     func(b []byte) []byte { b[sums+23] |= 0x80; return b },
 		"not finite":         func(b []byte) []byte { return slices.Replace(b, sums, sums+8, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f) },
 		"rounds passed over": func(b []byte) []byte { b[14] = 2; return b },
-		"negative loss":      func(b []byte) []byte { return slices.Replace(b, sums+96, sums+104, 0, 0, 0, 0, 0, 0, 0xf0, 0xbf) },
-		"slope not finite":   func(b []byte) []byte { return slices.Replace(b, sums+104, sums+112, 0, 0, 0, 0, 0, 0, 0xf0, 0x7f) },
-		"method cut":         func(b []byte) []byte { return b[:len(b)-1] },
+		"negative loss": func(b []byte) []byte {
+			return slices.Replace(b, sums+96, sums+104, 0, 0, 0, 0, 0, 0, 0xf0,
+				0xbf)
+		},
+		"slope not finite": func(b []byte) []byte {
+			return slices.Replace(b, sums+104, sums+112, 0, 0, 0, 0, 0, 0, 0xf0,
+				0x7f)
+		},
+		"method cut": func(b []byte) []byte { return b[:len(b)-1] },
 	} {
 		a := begin(t, scored(plan))
 		before := bytesOf(t, a)
-		if err := a.UnmarshalBinary(spoil(slices.Clone(state))); !errors.Is(err, method.ErrState) || !bytes.Equal(before, bytesOf(t, a)) {
+		if err := a.UnmarshalBinary(spoil(slices.Clone(state))); !errors.Is(err, method.ErrState) ||
+			!bytes.Equal(before, bytesOf(t, a)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -228,7 +237,8 @@ func TestScoresRefuse(t *testing.T) {
 	a := begin(t, scored(plan))
 	before := bytesOf(t, a)
 	for _, e := range []method.Estimate{
-		{Gradient: []float64{1, 2}, Users: 5}, {Gradient: []float64{1, 2, 3}, Users: 5}, {Gradient: []float64{1, 2, 0, math.NaN()}, Users: 5},
+		{Gradient: []float64{1, 2}, Users: 5}, {Gradient: []float64{1, 2, 3}, Users: 5},
+		{Gradient: []float64{1, 2, 0, math.NaN()}, Users: 5},
 		{Gradient: []float64{1, 2, 0, 0}}, {Gradient: []float64{1, 2, 0, 0}, Users: 5, NoiseProxy: math.Inf(1)},
 	} {
 		if err := a.Step(e); err == nil || !bytes.Equal(before, bytesOf(t, a)) {
@@ -288,7 +298,8 @@ func TestBandsHold(t *testing.T) {
 		}
 		recent, last = recent+outside(v.Recent), last+outside(v.Last)
 	}
-	t.Logf("seed 1, 2: of %d runs the overall band was left at some round by %d, the recent one at the end by %d, the last one by %d", runs, ever, recent, last)
+	t.Logf(
+		"seed 1, 2: of %d runs the overall band was left at some round by %d, the recent one at the end by %d, the last one by %d", runs, ever, recent, last)
 	for what, n := range map[string]int{"overall, ever": ever, "recent": recent, "last": last} {
 		if n > runs*5/100 {
 			t.Errorf("%s: %d of %d runs outside, more than 5 %%", what, n, runs)
@@ -331,7 +342,8 @@ func TestEstimateProxy(t *testing.T) {
 		if math.Abs(e.NoiseProxy-want) > 1e-12 {
 			t.Errorf("coin %v: proxy %v, want %v", coin, e.NoiseProxy, want)
 		}
-		if sum := e.PrivacyVariance + e.RoundingVariance; math.Abs(e.NoiseProxy-sum) < 1e-12 != fair || e.NoiseProxy < sum-1e-12 {
+		if sum := e.PrivacyVariance + e.RoundingVariance; math.Abs(e.NoiseProxy-sum) < 1e-12 != fair ||
+			e.NoiseProxy < sum-1e-12 {
 			t.Errorf("coin %v: proxy %v beside a variance of %v", coin, e.NoiseProxy, sum)
 		}
 	}

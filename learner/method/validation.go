@@ -13,12 +13,13 @@ import (
 // Averages are over the points announced so far, not over the model that would be released now. For a convex
 // loss the mean of the points is at least as good as the points in the mean.
 type Validation struct {
-	Rounds     uint64  `json:"rounds"`             // with scores
-	Confidence float64 `json:"confidence"`         // of each band
-	Repeated   bool    `json:"repeated,omitempty"` // the same users in all rounds of a phase: the bands are about them alone, and the model has learned from them
-	Loss       Scores  `json:"loss"`               // moved into the declared range, event by event
-	LossBound  float64 `json:"loss_bound"`         // its upper end: larger losses count as this
-	Accuracy   *Scores `json:"accuracy,omitempty"` // share of correct predictions; nil for labels that are no classes
+	Rounds     uint64  `json:"rounds"`     // with scores
+	Confidence float64 `json:"confidence"` // of each band
+	// the same users in all rounds of a phase: the bands are about them alone, and the model has learned from them
+	Repeated  bool    `json:"repeated,omitempty"`
+	Loss      Scores  `json:"loss"`               // moved into the declared range, event by event
+	LossBound float64 `json:"loss_bound"`         // its upper end: larger losses count as this
+	Accuracy  *Scores `json:"accuracy,omitempty"` // share of correct predictions; nil for labels that are no classes
 	// Worse reports whether the last round, or recent rounds, are predicted clearly worse than all rounds:
 	// their bands lie apart. Then the events changed, or come in an order, such as the order of their labels.
 	Worse bool `json:"worse,omitempty"`
@@ -37,8 +38,9 @@ type Validation struct {
 
 // Scores are one score over three stretches of a run.
 type Scores struct {
-	Last    Band `json:"last"`    // the last round alone
-	Recent  Band `json:"recent"`  // older rounds count for less, see RecentShare; of a stream without an end as much as the model remembers them
+	Last Band `json:"last"` // the last round alone
+	// older rounds count for less, see RecentShare; of a stream without an end as much as the model remembers them
+	Recent  Band `json:"recent"`
 	Overall Band `json:"overall"` // all rounds; the band holds at all rounds at once, however often somebody looks
 }
 
@@ -49,8 +51,8 @@ type Band struct {
 	High  float64 `json:"high"`
 }
 
-// RootMeanSquare returns the root mean square errors that are behind scores of the squared loss; unit is what 1 of a label as
-// the loss sees it is in the units of the data.
+// RootMeanSquare returns the root mean square errors that are behind scores of the squared loss; unit is what 1 of a
+// label as the loss sees it is in the units of the data.
 func (s Scores) RootMeanSquare(unit float64) Scores {
 	root := func(b Band) Band {
 		of := func(loss float64) float64 { return unit * math.Sqrt(2*max(loss, 0)) }
@@ -100,7 +102,8 @@ func (s *Scores) worse(larger bool) bool {
 	return below(s.Last) || below(s.Recent)
 }
 
-// add counts a round of users whose mean has the given sub-Gaussian proxy of one coordinate. share is what recent rounds count for beside it.
+// add counts a round of users whose mean has the given sub-Gaussian proxy of one coordinate. share is what recent
+// rounds count for beside it.
 func (t *tally) add(share, users, proxy float64, mean [2]float64) {
 	if t.rounds == 0 {
 		t.prior = float64(float64(users*users) * proxy)
@@ -149,7 +152,8 @@ func (t *tally) validation(card convex.Scorecard, repeated bool) *Validation {
 	if t.rounds == 0 {
 		return nil
 	}
-	out := &Validation{Rounds: t.rounds, Confidence: validationConfidence, Repeated: repeated, LossBound: card.High, Loss: t.scores(0, card.Loss, card.Low, card.High)}
+	out := &Validation{Rounds: t.rounds, Confidence: validationConfidence, Repeated: repeated, LossBound: card.High,
+		Loss: t.scores(0, card.Loss, card.Low, card.High)}
 	if card.Correctness {
 		accuracy := t.scores(1, card.Accuracy, 0, 1)
 		out.Accuracy = &accuracy

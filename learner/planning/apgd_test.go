@@ -42,14 +42,17 @@ func TestTheorem41_ExcessRiskOnTheRecordsIsWithinTheBound(t *testing.T) {
 		sd, ridge    float64
 		envelope     bool
 		v            float64 // 0: the planned one
-	}{{users: 4, steps: 30}, {users: 30, steps: 60, sd: 1}, {users: 10, steps: 5, sd: 0.3, envelope: true}, {users: 1, steps: 60, ridge: 0.02},
+	}{{users: 4, steps: 30}, {users: 30, steps: 60, sd: 1}, {users: 10, steps: 5, sd: 0.3, envelope: true}, {users: 1,
+		steps: 60, ridge: 0.02},
 		{users: 20, steps: 200, sd: 2, ridge: 0.3}, {users: 20, steps: 40, sd: 0.5, ridge: 0.5},
 		{users: 20, steps: 50, sd: 6, ridge: 0.3, v: 0.55}} {
 		o := objective{lipschitz: 1, dim: 2, smoothness: 0.25, mean: 0.25, ridge: c.ridge, radius: radius}
-		at := situation{distance: radius, prior: math.Ln2, users: uint64(c.users), steps: uint64(c.steps), variance: 2 * c.sd * c.sd}
+		at := situation{distance: radius, prior: math.Ln2, users: uint64(c.users), steps: uint64(c.steps),
+			variance: 2 * c.sd * c.sd}
 		set := o.tune(schedule.Method{Accelerated: true, Interactive: true, Envelope: c.envelope}, at)
 		if c.v > 0 {
-			set = setting{v: c.v, mu: c.ridge, smoothness: 0.25 + c.ridge, risk: PAGDBound(radius, at.variance, c.v, 0.25+c.ridge, c.ridge, at.steps)}
+			set = setting{v: c.v, mu: c.ridge, smoothness: 0.25 + c.ridge, risk: PAGDBound(radius, at.variance, c.v,
+				0.25+c.ridge, c.ridge, at.steps)}
 		}
 		var loss convex.Loss = convex.Logistic{}
 		if c.envelope {
@@ -62,7 +65,8 @@ func TestTheorem41_ExcessRiskOnTheRecordsIsWithinTheBound(t *testing.T) {
 		var everywhere float64
 		mean, margin := expected(t, 1+radius+c.ridge*radius*radius/2, func(r *rand.Rand) float64 {
 			users, of := p.sample(c.users, r)
-			a, err := method.NewPAGD(method.PAGDConfig{Dim: 2, Set: convex.Ball{R: radius}, Steps: uint64(c.steps), V: set.v, Mu: set.mu, Ridge: c.ridge, Interactive: true})
+			a, err := method.NewPAGD(method.PAGDConfig{Dim: 2, Set: convex.Ball{R: radius}, Steps: uint64(c.steps), V: set.v,
+				Mu: set.mu, Ridge: c.ridge, Interactive: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +88,8 @@ func TestTheorem41_ExcessRiskOnTheRecordsIsWithinTheBound(t *testing.T) {
 		if set.smoothing > 0 {
 			without += envelopeGap(1, set.smoothing)
 		}
-		t.Logf("%+v: v %.3f, mean excess risk on the records %.4f, bound %.4f (%.4f without noise), margin %.4f; on the population %.4f", c, set.v, mean, set.risk, without, margin, everywhere)
+		t.Logf(
+			"%+v: v %.3f, mean excess risk on the records %.4f, bound %.4f (%.4f without noise), margin %.4f; on the population %.4f", c, set.v, mean, set.risk, without, margin, everywhere)
 		if mean > set.risk+margin {
 			t.Errorf("%+v: mean excess risk %v above the bound %v", c, mean, set.risk)
 		}
@@ -102,13 +107,15 @@ func TestTheorem41_ExcessRiskOnTheRecordsIsWithinTheBound(t *testing.T) {
 		}
 	}
 	if noisy == 0 || learned == 0 {
-		t.Errorf("%d cases above the bound without noise, %d with a risk on the population above that on the records: the cases test little", noisy, learned)
+		t.Errorf(
+			"%d cases above the bound without noise, %d with a risk on the population above that on the records: the cases test little", noisy, learned)
 	}
 }
 
 // least returns the least risk in the ball, by an accelerated descent.
 func (p population) least(radius, ridge float64) float64 {
-	theta, last, at, g, one := make([]float64, 2), make([]float64, 2), make([]float64, 2), make([]float64, 2), make([]float64, 2)
+	theta, last, at, g, one := make([]float64, 2), make([]float64, 2), make([]float64, 2), make([]float64, 2),
+		make([]float64, 2)
 	const eta = 1 / 0.6
 	for k := range 150 {
 		for j := range g {
@@ -139,10 +146,12 @@ func TestPopulationBound(t *testing.T) {
 		t.Errorf("moved by %v", move)
 	}
 	// Its excess risk on the population of fair signs is L^2/(2 lambda n) in the mean, within 2 L^2/(lambda n).
-	if got := populationBound(0, lipschitz, 3, ridge, 2*lipschitz/n); got != 2*lipschitz*lipschitz/(ridge*n) || got < lipschitz*lipschitz/(2*ridge*n) {
+	if got := populationBound(0, lipschitz, 3, ridge, 2*lipschitz/n); got != 2*lipschitz*lipschitz/(ridge*n) ||
+		got < lipschitz*lipschitz/(2*ridge*n) {
 		t.Errorf("bound %v", got)
 	}
-	if got := populationBound(0.09, lipschitz, 3, ridge, 2*lipschitz/n) - populationBound(0, lipschitz, 3, ridge, 2*lipschitz/n); math.Abs(got-3*0.6) > 1e-12 {
+	if got := populationBound(0.09, lipschitz, 3, ridge, 2*lipschitz/n) - populationBound(0, lipschitz, 3, ridge,
+		2*lipschitz/n); math.Abs(got-3*0.6) > 1e-12 {
 		t.Errorf("%v for a gap of 0.09, want 1.8", got)
 	}
 }
@@ -166,7 +175,8 @@ func TestRoundsOfTheorem41(t *testing.T) {
 		}
 		f := out.Plan.Phases[0]
 		w := 20 * 4 * float64(f.Rounds) / (25 * float64(units) * float64(units) * mu * mu)
-		if of := out.Forecasts[0]; math.Abs(of.OracleVariance/w-1) > 1e-9 || math.Abs(of.Risk/PAGDBound(5, w, f.GetAcceleration().V, 0.25, 0, f.Rounds)-1) > 1e-9 || !out.OnRecords {
+		if of := out.Forecasts[0]; math.Abs(of.OracleVariance/w-1) > 1e-9 ||
+			math.Abs(of.Risk/PAGDBound(5, w, f.GetAcceleration().V, 0.25, 0, f.Rounds)-1) > 1e-9 || !out.OnRecords {
 			t.Errorf("%d units: variance %v, want %v; risk %v", units, of.OracleVariance, w, of.Risk)
 		}
 		x := math.Sqrt(25) * mu * float64(units) / math.Sqrt(20)
@@ -194,17 +204,20 @@ func TestAPGDPaysForAllRounds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := manifest.CheckTask(&wire.Task{Plan: out.Plan}); err != nil || out.Plan.Epsilon > 1 || out.Plan.Epsilon < 0.9 || len(out.Stints()) != 1 {
+				if err := manifest.CheckTask(&wire.Task{Plan: out.Plan}); err != nil || out.Plan.Epsilon > 1 ||
+					out.Plan.Epsilon < 0.9 || len(out.Stints()) != 1 {
 					t.Errorf("%v, %s: epsilon %v in %d stints: %v", trust, method, out.Plan.Epsilon, len(out.Stints()), err)
 				}
 				stint, rounds := out.Stints()[0], 0
 				for i, r := range stint {
 					rounds += r.Rounds
-					if f := out.Plan.Phases[i]; f.Again != (i > 0) || f.Users != 20 || f.Cohort != reports || uint64(r.Rounds) != f.Rounds {
+					if f := out.Plan.Phases[i]; f.Again != (i > 0) || f.Users != 20 || f.Cohort != reports ||
+						uint64(r.Rounds) != f.Rounds {
 						t.Errorf("%v, %s, phase %d: %d rounds charged, %v", trust, method, i+1, r.Rounds, f)
 					}
 				}
-				if planned := int(manifest.Planned(out.Plan)); rounds != planned || uint32(planned) != manifest.RoundsPerUser(out.Plan) || planned > 60 || planned < 2 {
+				if planned := int(manifest.Planned(out.Plan)); rounds != planned ||
+					uint32(planned) != manifest.RoundsPerUser(out.Plan) || planned > 60 || planned < 2 {
 					t.Errorf("%v, %s: %d rounds charged of %d", trust, method, rounds, planned)
 				}
 				for times, within := range map[float64]bool{0: true, 1: true, 2: false} {
@@ -217,7 +230,8 @@ func TestAPGDPaysForAllRounds(t *testing.T) {
 						t.Errorf("%v, %s: %v times the rounds cost epsilon %v: %v", trust, method, times, epsilon.Epsilon, err)
 					}
 				}
-				t.Logf("%v, %s, %d silos a round: %d stages in %d rounds, noise %.3g, risk %.3g", trust, method, reports, len(stint), rounds, out.Forecasts[0].Privacy.NoiseStd, out.ExcessRisk)
+				t.Logf("%v, %s, %d silos a round: %d stages in %d rounds, noise %.3g, risk %.3g", trust, method, reports,
+					len(stint), rounds, out.Forecasts[0].Privacy.NoiseStd, out.ExcessRisk)
 			}
 		}
 	}
@@ -227,7 +241,8 @@ func TestAPGDPaysForAllRounds(t *testing.T) {
 // more than a hundredth smaller, and one stage is apgd.
 func TestStagesOfTheSameUsers(t *testing.T) {
 	counts := map[int]bool{}
-	for _, c := range []struct{ count, units, reports uint64 }{{20, 1600, 20}, {20, 1 << 16, 20}, {20, 1 << 16, 12}, {3, 1 << 22, 3}} {
+	for _, c := range []struct{ count, units, reports uint64 }{{20, 1600, 20}, {20, 1 << 16, 20}, {20, 1 << 16, 12},
+		{3, 1 << 22, 3}} {
 		p := siloProblem(c.count, c.units, c.reports)
 		p.Interactive, p.MaxRounds, p.Ridge, p.Algorithm = true, 400, 0.05, schedule.APGDRestarts
 		from := gaussian{k: 1, mu: 0.3, local: true}
@@ -245,20 +260,25 @@ func TestStagesOfTheSameUsers(t *testing.T) {
 		prior, reach := d.trivial, d.distance
 		for i, f := range out.Plan.Phases {
 			v := float64(p.Dim)*n.privacy + p.Silos.heterogeneity(1)
-			prior = PAGDBound(min(reach, restartDistance(prior, p.Ridge)), v, f.GetAcceleration().V, p.Smoothness+p.Ridge, p.Ridge, f.Rounds)
-			if reach = 2 * 5; math.Abs(prior/out.Forecasts[i].Risk-1) > 1e-9 || f.Users != c.count || f.Rounds < 2 && len(out.Plan.Phases) > 1 && c.reports < c.count {
+			prior = PAGDBound(min(reach, restartDistance(prior, p.Ridge)), v, f.GetAcceleration().V, p.Smoothness+p.Ridge,
+				p.Ridge, f.Rounds)
+			if reach = 2 * 5; math.Abs(prior/out.Forecasts[i].Risk-1) > 1e-9 || f.Users != c.count || f.Rounds < 2 &&
+				len(out.Plan.Phases) > 1 && c.reports < c.count {
 				t.Errorf("%+v: stage %d ends at risk %v, its constants say %v: %v", c, i+1, out.Forecasts[i].Risk, prior, f)
 			}
 		}
 		for stages := 1; stages <= 6; stages++ {
 			for rounds := uint64(1)<<stages - 1; rounds <= 400; rounds += 1 + rounds/20 {
-				all, _ := d.staged(c.reports, c.units, stagesOf(rounds, stages), from.about(c.units).model(c.reports, rounds), accounting.Plan{})
+				all, _ := d.staged(c.reports, c.units, stagesOf(rounds, stages), from.about(c.units).model(c.reports, rounds),
+					accounting.Plan{})
 				if risk := all[stages-1].setting.risk; risk < prior/1.011 && c.reports == c.count {
-					t.Errorf("%+v: %d stages in %d rounds have risk %v, planned %v in %d", c, stages, rounds, risk, prior, len(out.Forecasts))
+					t.Errorf("%+v: %d stages in %d rounds have risk %v, planned %v in %d", c, stages, rounds, risk, prior,
+						len(out.Forecasts))
 				}
 			}
 		}
-		t.Logf("%+v: %d stages in %d rounds, risk %.3g on the records, %.3g on the population", c, len(out.Forecasts), total, prior, out.ExcessRisk)
+		t.Logf("%+v: %d stages in %d rounds, risk %.3g on the records, %.3g on the population", c, len(out.Forecasts), total,
+			prior, out.ExcessRisk)
 	}
 	if len(counts) < 2 {
 		t.Errorf("all have as many stages: %v", counts)
@@ -269,9 +289,11 @@ func TestStagesOfTheSameUsers(t *testing.T) {
 // nowhere, however small it is.
 func TestBoundsOnRecordsAreNotCompared(t *testing.T) {
 	plan := func(method string, risk float64, records bool) Alternative {
-		return Alternative{Method: method, Proposal: Proposal{Plan: &wire.Plan{Algorithm: method}, ExcessRisk: risk, OnRecords: records}}
+		return Alternative{Method: method, Proposal: Proposal{Plan: &wire.Plan{Algorithm: method}, ExcessRisk: risk,
+			OnRecords: records}}
 	}
-	all := []Alternative{plan(schedule.PSGD, 3, false), plan(schedule.APGD, 1, true), plan(schedule.PGD, 2, false), plan(schedule.APGDEnvelope, 0.5, true)}
+	all := []Alternative{plan(schedule.PSGD, 3, false), plan(schedule.APGD, 1, true), plan(schedule.PGD, 2, false),
+		plan(schedule.APGDEnvelope, 0.5, true)}
 	if got := leastBound(all, "a test"); got.Plan.Algorithm != schedule.PGD {
 		t.Error(got.Why)
 	}
@@ -313,7 +335,8 @@ func paperStages(beta, mu, variance, gap float64, rounds uint64) (lengths []uint
 // bound. The paper's lengths and v were computed elsewhere for one example.
 func TestStagesOfThePaper(t *testing.T) {
 	lengths, vs := paperStages(10, 0.1, 4, 8, 854+1707+3414+6827)
-	if len(lengths) != 4 || lengths[0] != 854 || lengths[3] != 6827 || math.Abs(vs[0]/3227.55201-1) > 1e-8 || math.Abs(vs[3]/206020.118-1) > 1e-8 {
+	if len(lengths) != 4 || lengths[0] != 854 || lengths[3] != 6827 || math.Abs(vs[0]/3227.55201-1) > 1e-8 ||
+		math.Abs(vs[3]/206020.118-1) > 1e-8 {
 		t.Errorf("the paper's example: %v, %v", lengths, vs)
 	}
 	several := 0
@@ -321,7 +344,8 @@ func TestStagesOfThePaper(t *testing.T) {
 		units  uint64
 		ridge  float64
 		rounds uint64
-	}{{1600, 0.05, 50}, {1600, 0.05, 400}, {1 << 16, 0.05, 100}, {1 << 16, 0.05, 1000}, {1 << 22, 0.01, 200}, {1 << 22, 0.01, 2000}, {1 << 22, 0.5, 100}} {
+	}{{1600, 0.05, 50}, {1600, 0.05, 400}, {1 << 16, 0.05, 100}, {1 << 16, 0.05, 1000}, {1 << 22, 0.01, 200}, {1 << 22,
+		0.01, 2000}, {1 << 22, 0.5, 100}} {
 		p := siloProblem(20, c.units, 20)
 		p.Interactive, p.MaxRounds, p.Ridge, p.Algorithm = true, 4000, c.ridge, schedule.APGDRestarts
 		from := gaussian{k: 1, mu: 0.3, local: true}

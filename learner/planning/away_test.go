@@ -15,7 +15,8 @@ import (
 // opposed returns as many silos of one point each as there are points: nobody's rows are like another's.
 func opposed() population {
 	at := func(x, y, label float64) convex.Example { return convex.Example{Value: []float64{x, y}, Label: label} }
-	return population{points: []convex.Example{at(1, 0, 1), at(1, 0, -1), at(0.6, 0.8, -1), at(0.6, 0.8, 1)}, weights: []float64{0.25, 0.25, 0.25, 0.25}}
+	return population{points: []convex.Example{at(1, 0, 1), at(1, 0, -1), at(0.6, 0.8, -1), at(0.6, 0.8, 1)},
+		weights: []float64{0.25, 0.25, 0.25, 0.25}}
 }
 
 // TestSilosThatAreDrawnAreWithinTheBound: M of N silos are drawn for each round, with rows that are each like
@@ -29,14 +30,16 @@ func TestSilosThatAreDrawnAreWithinTheBound(t *testing.T) {
 		method         string
 		reports, steps uint64
 		ridge          float64
-	}{{schedule.PGD, 1, 1000, 0}, {schedule.PGD, 1, 100, 0}, {schedule.PGD, 2, 60, 0.02}, {schedule.APGD, 1, 60, 0.05}, {schedule.APGD, 3, 60, 0.3}} {
+	}{{schedule.PGD, 1, 1000, 0}, {schedule.PGD, 1, 100, 0}, {schedule.PGD, 2, 60, 0.02}, {schedule.APGD, 1, 60,
+		0.05}, {schedule.APGD, 3, 60, 0.3}} {
 		q := siloProblem(4, units, c.reports)
 		q.Dim, q.Set.Radius, q.Ridge, q.Interactive = 2, radius, c.ridge, true
 		d, err := newDraft(q, c.method, gaussian{k: 1, mu: 1e6})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := search{p: q, t: d.t, objective: d.objective, source: d.source, users: q.Users, distance: d.distance, prior: d.trivial}
+		s := search{p: q, t: d.t, objective: d.objective, source: d.source, users: q.Users, distance: d.distance,
+			prior: d.trivial}
 		set := d.objective.tune(d.t, s.situation(c.reports, units, c.steps, noise{}))
 		out := Proposal{}
 		d.conclude(&out, set.risk)
@@ -45,9 +48,11 @@ func TestSilosThatAreDrawnAreWithinTheBound(t *testing.T) {
 			return expected(t, 1+radius, func(r *rand.Rand) float64 {
 				var a method.Method
 				if d.t.Accelerated {
-					a, err = method.NewPAGD(method.PAGDConfig{Dim: 2, Set: convex.Ball{R: radius}, Steps: c.steps, V: set.v, Mu: set.mu, Ridge: c.ridge, Interactive: true})
+					a, err = method.NewPAGD(method.PAGDConfig{Dim: 2, Set: convex.Ball{R: radius}, Steps: c.steps, V: set.v,
+						Mu: set.mu, Ridge: c.ridge, Interactive: true})
 				} else {
-					a, err = method.NewPSGD(method.PSGDConfig{Dim: 2, Set: convex.Ball{R: radius}, Steps: c.steps, StepSize: set.stepSize, Mu: set.mu, Ridge: c.ridge})
+					a, err = method.NewPSGD(method.PSGDConfig{Dim: 2, Set: convex.Ball{R: radius}, Steps: c.steps,
+						StepSize: set.stepSize, Mu: set.mu, Ridge: c.ridge})
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -112,7 +117,8 @@ func TestHeterogeneity(t *testing.T) {
 			}
 			return out.ExcessRisk
 		}
-		if a, b, c, all := risk(10, 0), risk(10, 0.1), risk(10, 1e-9), risk(20, 0); !(a > b && b > c && c > all && math.Abs(risk(10, 5)-a) < 1e-12) {
+		if a, b, c, all := risk(10, 0), risk(10, 0.1), risk(10, 1e-9), risk(20, 0); !(a > b && b > c && c > all &&
+			math.Abs(risk(10, 5)-a) < 1e-12) {
 			t.Errorf("%s: spread 1, 0.1, 0: %v, %v, %v; all silos %v", name, a, b, c, all)
 		}
 	}
@@ -135,7 +141,8 @@ func TestSilosAnswerAHundredRounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rounds := out.Plan.Phases[0].Rounds; rounds > want || limit > 100 && rounds <= 2*defaultMaxPasses && name == schedule.PGD {
+			if rounds := out.Plan.Phases[0].Rounds; rounds > want || limit > 100 && rounds <= 2*defaultMaxPasses &&
+				name == schedule.PGD {
 				t.Errorf("%s, at most %d: %d rounds", name, limit, rounds)
 			}
 		}

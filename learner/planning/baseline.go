@@ -35,8 +35,9 @@ type Baseline struct {
 	Err       error   // why there is none
 }
 
-// central is a trusted curator with the analytic Gaussian mechanism, whose sensitivity is 2/m for each of the rounds. In a
-// single round he may randomize each vector by itself where that is better, as it is for large epsilons and small cohorts.
+// central is a trusted curator with the analytic Gaussian mechanism, whose sensitivity is 2/m for each of the rounds.
+// In a single round he may randomize each vector by itself where that is better, as it is for large epsilons and small
+// cohorts.
 type central struct {
 	mu      float64
 	perUser float64 // of the local mechanism
@@ -112,7 +113,8 @@ func (pl *Planner) Baselines(p Problem, method string) ([]Baseline, error) {
 		}
 	}
 	curator := central{mu: mu, perUser: alone.perUser}
-	out := []Baseline{baseline(q, BaselineLocal, mechanism, once, alone), baseline(q, BaselineCentral, centralMechanism, once, curator)}
+	out := []Baseline{baseline(q, BaselineLocal, mechanism, once, alone), baseline(q, BaselineCentral, centralMechanism,
+		once, curator)}
 	q.MaxRounds = maxPasses
 	if len(again) > 0 {
 		out = append(out, baseline(q, BaselineMultiPass, centralMechanism, again, curator))
@@ -137,7 +139,8 @@ func baseline(p Problem, name, mechanism string, methods []string, from source) 
 		}
 		if !plan.OnRecords && (out.Method == "" || plan.ExcessRisk < out.Risk) { // of the population all
 			first := plan.Plan.Phases[0]
-			out.Method, out.Rounds, out.Cohort, out.Risk, out.Err = m, manifest.Planned(plan.Plan), first.Cohort, plan.ExcessRisk, nil
+			out.Method, out.Rounds, out.Cohort, out.Risk, out.Err = m, manifest.Planned(plan.Plan), first.Cohort,
+				plan.ExcessRisk, nil
 			out.NoiseStd = math.Sqrt(from.model(first.Cohort, uint64(manifest.Costliest(plan.Plan, 0).Stint.Rounds)).total())
 		}
 	}
@@ -148,7 +151,8 @@ func baseline(p Problem, name, mechanism string, methods []string, from source) 
 // users.
 func (pl *Planner) paper(p Problem, method string) Baseline {
 	out := Baseline{Name: BaselinePaper, Mechanism: "this one with the closed-form constants of the paper", Method: method}
-	p.Algorithm, p.Profile, p.Trust, p.HonestFraction, p.MaxBits = method, accounting.Paper, accounting.Shuffle, accounting.One, 0
+	p.Algorithm, p.Profile, p.Trust, p.HonestFraction, p.MaxBits = method, accounting.Paper, accounting.Shuffle,
+		accounting.One, 0
 	p.Validation, p.Units = nil, 0
 	if p.Silos.Count > 0 {
 		p.Silos, p.Minimum = Silos{}, 0
@@ -167,17 +171,20 @@ func (pl *Planner) paper(p Problem, method string) Baseline {
 	return out
 }
 
-// PrivUnitError returns the mean squared error, per coordinate of a d-vector, of the best PrivUnitG at a pure epsilon, in units of
-// the squared norm L^2 of the ball that the vectors lie in: what a user who trusts nobody has to add to one message.
+// PrivUnitError returns the mean squared error, per coordinate of a d-vector, of the best PrivUnitG at a pure epsilon,
+// in units of the squared norm L^2 of the ball that the vectors lie in: what a user who trusts nobody has to add to one
+// message.
 //
-// PrivUnitG (Asi, Feldman, Talwar, Optimal Algorithms for Mean Estimation under Local Differential Privacy, ICML 2022) sends a
-// Gaussian vector U ~ N(0, I/D) in D dimensions, drawn with probability p from the cap <U, u> >= gamma around the unit vector u
-// and else from its complement, divided by m = E<U, u>. With q = P[<U, u> < gamma] it is epsilon-private for
-// p/(1-p) q/(1-q) <= e^epsilon, unbiased, and of error E||U||^2/m^2 - 1, within a factor 1 + o(1) of the least of all unbiased
-// pure mechanisms. A vector of the ball is made a unit vector by one more coordinate, so D = d + 1.
+// PrivUnitG (Asi, Feldman, Talwar, Optimal Algorithms for Mean Estimation under Local Differential Privacy, ICML 2022)
+// sends a Gaussian vector U ~ N(0, I/D) in D dimensions, drawn with probability p from the cap <U, u> >= gamma around
+// the unit vector u and else from its complement, divided by m = E<U, u>. With q = P[<U, u> < gamma] it is
+// epsilon-private for p/(1-p) q/(1-q) <= e^epsilon, unbiased, and of error E||U||^2/m^2 - 1, within a factor 1 + o(1)
+// of the least of all unbiased pure mechanisms. A vector of the ball is made a unit vector by one more coordinate, so D
+// = d + 1.
 func PrivUnitError(dim int, epsilon float64) (float64, error) {
 	if dim < 1 || !(epsilon > 0) || math.IsInf(epsilon, 0) {
-		return 0, fmt.Errorf("dim, epsilon: %d, %v, want a dimension of at least 1 and a finite epsilon above 0", dim, epsilon)
+		return 0, fmt.Errorf("dim, epsilon: %d, %v, want a dimension of at least 1 and a finite epsilon above 0", dim,
+			epsilon)
 	}
 	// z is gamma in standard deviations of <U, u>; the error has one valley in it.
 	const least, most = 1e-6, 40

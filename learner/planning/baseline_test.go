@@ -13,7 +13,8 @@ import (
 // TestScoresCostOthersNothing: scores are of this system's own reports: others who are compared with it do not
 // pay for them.
 func TestScoresCostOthersNothing(t *testing.T) {
-	plain := planning.Problem{Users: 3000, Dim: 3, Algorithm: "psgd", ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1}, Epsilon: 12, Delta: 1e-6,
+	plain := planning.Problem{Users: 3000, Dim: 3, Algorithm: "psgd", ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1},
+		Epsilon: 12, Delta: 1e-6,
 		HonestFraction: accounting.One, Cohort: 500}.
 		ForLoss(convex.Logistic{}, 1, 1)
 	with := plain
@@ -59,7 +60,8 @@ func TestCuratorsPayForWholeStints(t *testing.T) {
 	}
 	rounds := float64(manifest.Planned(b.Plan))
 	for i, f := range b.Plan.Phases {
-		if want := f.Mechanism.ClipNorm * 2 / (2000 * mu) * math.Sqrt(rounds); len(b.Plan.Phases) < 2 || math.Abs(b.NoiseStd(i, 2000)/want-1) > 1e-9 {
+		if want := f.Mechanism.ClipNorm * 2 / (2000 * mu) * math.Sqrt(rounds); len(b.Plan.Phases) < 2 ||
+			math.Abs(b.NoiseStd(i, 2000)/want-1) > 1e-9 {
 			t.Errorf("phase %d of %d, %v rounds: noise %v, want %v", i+1, len(b.Plan.Phases), rounds, b.NoiseStd(i, 2000), want)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // centralMechanism names the mechanism of a trusted curator.
 const centralMechanism = "analytic Gaussian mechanism of a curator"
 
-// A BaselinePlan is a plan of the same method for another way to spend the same budget, to be simulated beside the task's own.
+// A BaselinePlan is a plan of the same method for another way to spend the same budget, to be simulated beside the
+// task's own.
 type BaselinePlan struct {
 	Name      string
 	Mechanism string // what adds the noise
@@ -28,8 +29,9 @@ func (b BaselinePlan) NoiseStd(phase int, m uint64) float64 {
 	return at.Phase.Mechanism.ClipNorm * math.Sqrt(b.sources[phase].model(m, uint64(at.Stint.Rounds)).total())
 }
 
-// BaselinePlan plans a baseline with the method named: BaselineCentral or BaselineLocal with one of the one-pass methods or of the
-// interactive ones, BaselineMultiPass with an interactive one. The cohort of the problem is kept where a curator adds the noise.
+// BaselinePlan plans a baseline with the method named: BaselineCentral or BaselineLocal with one of the one-pass
+// methods or of the interactive ones, BaselineMultiPass with an interactive one. The cohort of the problem is kept
+// where a curator adds the noise.
 func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, error) {
 	if err := p.check(); err != nil {
 		return BaselinePlan{}, fmt.Errorf("baseline %s: %w", name, err)
@@ -62,7 +64,8 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 		}
 		from, out.Mechanism = alone, mechanism
 	default:
-		return BaselinePlan{}, fmt.Errorf("baseline %q: want %s, %s or %s", name, BaselineCentral, BaselineLocal, BaselineMultiPass)
+		return BaselinePlan{}, fmt.Errorf("baseline %q: want %s, %s or %s", name, BaselineCentral, BaselineLocal,
+			BaselineMultiPass)
 	}
 	if err := q.Applies(method); err != nil {
 		return BaselinePlan{}, fmt.Errorf("baseline %s: %s: %w", name, method, err)
@@ -81,7 +84,8 @@ func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, e
 // practicalBaseline returns a practical plan with the noise of others.
 func practicalBaseline(p Problem, name string, mu float64) (BaselinePlan, error) {
 	q := baselineProblem(p)
-	q.Interactive = p.Interactive && name != BaselineLocal || name == BaselineMultiPass // one message is private by itself, not several
+	// one message is private by itself, not several
+	q.Interactive = p.Interactive && name != BaselineLocal || name == BaselineMultiPass
 	q.Cohort, q.Minimum, q.MaxRounds = p.Cohort, p.Minimum, p.MaxRounds
 	how := *p.Practical
 	how.Interactive = q.Interactive

@@ -11,8 +11,8 @@ import "math"
 //	V      bound on E||gbar - grad F||^2
 //	beta   smoothness of the mean loss over the population
 
-// OracleVariance returns V = L^2/m + d (s2 + r2): the sampling of m users, privacy noise and rounding (Cheu, Joseph, Mao,
-// Peng, ICLR 2022, Theorem 3.2).
+// OracleVariance returns V = L^2/m + d (s2 + r2): the sampling of m users, privacy noise and rounding (Cheu, Joseph,
+// Mao, Peng, ICLR 2022, Theorem 3.2).
 func OracleVariance(clipNorm float64, users uint64, dim int, privacy, rounding float64) float64 {
 	return clipNorm*clipNorm/float64(users) + float64(dim)*(privacy+rounding)
 }
@@ -41,16 +41,17 @@ func weights(stepSize, mu float64, steps uint64) float64 {
 	return math.Expm1(-float64(steps)*math.Log1p(-mu*stepSize)) / (mu * stepSize)
 }
 
-// PAGDCurvature returns v = max(2 beta, sqrt(2 V T (T+1)(T+2)/3)/D0), which minimises PAGDBound over the admissible v >= 2 beta.
+// PAGDCurvature returns v = max(2 beta, sqrt(2 V T (T+1)(T+2)/3)/D0), which minimises PAGDBound over the admissible v
+// >= 2 beta.
 func PAGDCurvature(distance, smoothness, variance float64, steps uint64) float64 {
 	t := float64(steps)
 	return max(2*smoothness, math.Sqrt(2*variance*t*(t+1)*(t+2)/3)/distance)
 }
 
-// PAGDBound bounds the expected excess risk of PAGD's aggregate for an objective that is mu-strongly convex and smooth with constant
-// beta: 2 v D0^2/(T(T+1)) + 4 V (T+2)/(3 v) where v >= 2 beta (Ghadimi & Lan 2012, with their step-size policy). Where the steps use
-// mu > 0, the sampling term is at most 8 V/(mu (T+1)) too, and then v >= beta is enough (Proposition 9). It is +Inf where v is too
-// small for either.
+// PAGDBound bounds the expected excess risk of PAGD's aggregate for an objective that is mu-strongly convex and smooth
+// with constant beta: 2 v D0^2/(T(T+1)) + 4 V (T+2)/(3 v) where v >= 2 beta (Ghadimi & Lan 2012, with their step-size
+// policy). Where the steps use mu > 0, the sampling term is at most 8 V/(mu (T+1)) too, and then v >= beta is enough
+// (Proposition 9). It is +Inf where v is too small for either.
 func PAGDBound(distance, variance, v, beta, mu float64, steps uint64) float64 {
 	t := float64(steps)
 	noise := math.Inf(1)
@@ -69,8 +70,8 @@ func envelopeGap(lipschitz, smoothing float64) float64 {
 }
 
 // envelopeSmoothing returns the B that minimises PAGDBound at the smoothness B plus envelopeGap (Theorem 4.7). The
-// bound falls in B until v = 2B, since v can be had for nothing until then, and from there on it is a B + c/B with a = 4
-// D0^2/(T(T+1)) and c = L^2/2 + 2V(T+2)/3, which is smallest at sqrt(c/a), never before that point.
+// bound falls in B until v = 2B, since v can be had for nothing until then, and from there on it is a B + c/B with a =
+// 4 D0^2/(T(T+1)) and c = L^2/2 + 2V(T+2)/3, which is smallest at sqrt(c/a), never before that point.
 func envelopeSmoothing(lipschitz, distance, variance float64, steps uint64) float64 {
 	t := float64(steps)
 	return math.Sqrt((lipschitz*lipschitz/2+2*variance*(t+2)/3)*t*(t+1)) / (2 * distance)
@@ -91,13 +92,14 @@ func empiricalSmoothness(each, mean float64, users uint64, dim int, probability 
 	return min(each, mean*(1+s/3+math.Sqrt(s*s/9+2*s)))
 }
 
-// restartDistance returns sqrt(2 r/lambda), which bounds the root of the expected squared distance from the optimum of a
-// lambda-strongly convex objective, for a point of expected excess risk r.
+// restartDistance returns sqrt(2 r/lambda), which bounds the root of the expected squared distance from the optimum of
+// a lambda-strongly convex objective, for a point of expected excess risk r.
 func restartDistance(risk, ridge float64) float64 { return math.Sqrt(2 * risk / ridge) }
 
-// populationBound bounds the expected excess risk on the population of a point whose expected excess risk on the mean loss of some users is gap, where the
-// objective is lambda-strongly convex: L move/lambda for the minimiser of the mean loss, whose gradient a replaced user moves by at most that, 2 L/n of n, and
-// L' sqrt(2 gap/lambda) for the way to it, L' bounding the gradient of loss and ridge together.
+// populationBound bounds the expected excess risk on the population of a point whose expected excess risk on the mean
+// loss of some users is gap, where the objective is lambda-strongly convex: L move/lambda for the minimiser of the mean
+// loss, whose gradient a replaced user moves by at most that, 2 L/n of n, and L' sqrt(2 gap/lambda) for the way to it,
+// L' bounding the gradient of loss and ridge together.
 func populationBound(gap, lipschitz, regular, ridge, move float64) float64 {
 	return lipschitz*move/ridge + regular*restartDistance(gap, ridge)
 }
@@ -110,8 +112,9 @@ func restartPhases(users uint64) int {
 	return max(1, int(math.Ceil(math.Log2(math.Log2(float64(users))))))
 }
 
-// streamBound bounds the expected excess risk of Stream's model after the H steps it was planned for, G^2 bounding the second
-// moment of an estimate. Its t-th point has weight w_t = 4t(t+1)(t+2)/(H(H+1)(H+2)(H+3)), and the sum over t of w_t times
+// streamBound bounds the expected excess risk of Stream's model after the H steps it was planned for, G^2 bounding the
+// second moment of an estimate. Its t-th point has weight w_t = 4t(t+1)(t+2)/(H(H+1)(H+2)(H+3)), and the sum over t of
+// w_t times
 //
 //	F(theta_{t-1}) - F* <= (d_{t-1} - d_t)/(2 eta_t) + eta_t G^2/2,   d_t = E||theta_t - theta*||^2,
 //

@@ -69,7 +69,8 @@ func (q quadratic) estimate(theta []float64, sd float64, r *rand.Rand) method.Es
 // meanRisk averages the excess risk over independent runs. The risk is in [0, worst], so by the empirical Bernstein
 // inequality (Maurer & Pontil 2009, Theorem 4) the average exceeds its expectation by margin with probability at most
 // 1e-9.
-func meanRisk(t *testing.T, q quadratic, sd, worst float64, fresh func() (learner.Algorithm, error)) (mean, margin float64) {
+func meanRisk(t *testing.T, q quadratic, sd, worst float64, fresh func() (learner.Algorithm, error)) (mean,
+	margin float64) {
 	t.Helper()
 	const seed, runs = 20220425, 2000
 	r := rand.New(rand.NewPCG(seed, 1))

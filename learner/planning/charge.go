@@ -41,7 +41,8 @@ func (pl *Planner) charge(of *Proposal, p Problem) error {
 			return fmt.Errorf("%d phases: %w", len(releases), err)
 		}
 		if all.Epsilon > p.Epsilon {
-			return fmt.Errorf("%d phases of the same users cost epsilon %v together, want %v", len(releases), all.Epsilon, p.Epsilon)
+			return fmt.Errorf("%d phases of the same users cost epsilon %v together, want %v", len(releases), all.Epsilon,
+				p.Epsilon)
 		}
 		of.Plan.Epsilon = max(of.Plan.Epsilon, all.Epsilon)
 	}

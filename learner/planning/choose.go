@@ -29,7 +29,8 @@ func (p Problem) choose(all []Alternative) (Proposal, error) {
 		case a.Err != nil:
 			without = append(without, a.Err)
 		case manifest.Planned(a.Plan) > measureRounds:
-			notes = append(notes, fmt.Sprintf("%s, whose %d rounds are too many, was not simulated", a.Method, manifest.Planned(a.Plan)))
+			notes = append(notes, fmt.Sprintf("%s, whose %d rounds are too many, was not simulated", a.Method,
+				manifest.Planned(a.Plan)))
 		default:
 			plans = append(plans, a.Proposal)
 		}
@@ -66,7 +67,8 @@ func (p Problem) choose(all []Alternative) (Proposal, error) {
 		}
 	}
 	best := plans[at]
-	best.Why = fmt.Sprintf("auto took %s: with simulated rows of the task's shape its objective was %.4g, mean of %d seeds, from %.4g at the start",
+	best.Why = fmt.Sprintf(
+		"auto took %s: with simulated rows of the task's shape its objective was %.4g, mean of %d seeds, from %.4g at the start",
 		best.Plan.Algorithm, measured[at].Mean, len(measured[at].Objectives), start)
 	var others []string
 	for i, one := range plans {
@@ -81,7 +83,8 @@ func (p Problem) choose(all []Alternative) (Proposal, error) {
 		notes = append(notes, "no method got below the start: more data, a larger epsilon or fewer parameters are needed")
 	}
 	if p.Interactive && !traitsOf(best.Plan.Algorithm).Interactive && len(plans) > 1 {
-		notes = append(notes, "nobody answers more than one round although the task is interactive, because what would ask them again did worse or does not apply")
+		notes = append(notes,
+			"nobody answers more than one round although the task is interactive, because what would ask them again did worse or does not apply")
 	}
 	for _, n := range notes {
 		best.Why += "; " + n
@@ -117,7 +120,8 @@ func (m measurement) deviation(of measurement) float64 {
 // population come before those on the users at hand, which are smaller because they promise less.
 func leastBound(all []Alternative, reason string) (best Proposal) {
 	for _, a := range all {
-		if a.Err == nil && (best.Plan == nil || best.OnRecords && !a.OnRecords || best.OnRecords == a.OnRecords && a.ExcessRisk < best.ExcessRisk) {
+		if a.Err == nil && (best.Plan == nil || best.OnRecords && !a.OnRecords || best.OnRecords == a.OnRecords &&
+			a.ExcessRisk < best.ExcessRisk) {
 			best = a.Proposal
 		}
 	}

@@ -32,11 +32,13 @@ func TestAutoMeasures(t *testing.T) {
 			p.Users, p.Dim, p.Set.Radius = 60000, 7850, 60
 			*p = p.ForLoss(softmax, 2.5, 0, 9)
 		}, []string{schedule.PAGD, schedule.PAGDEnvelope}, "psgd "},
-		"a billion users": {func(p *planning.Problem) { p.Users, p.Dim = 1e9, 10 }, []string{schedule.PAGD, schedule.PAGDEnvelope},
+		"a billion users": {func(p *planning.Problem) { p.Users, p.Dim = 1e9, 10 }, []string{schedule.PAGD,
+			schedule.PAGDEnvelope},
 			"psgd, whose 35714285 rounds are too many, was not simulated"},
 		"a loss that is unknown": {func(p *planning.Problem) {
-			*p = planning.Problem{Users: p.Users, Dim: p.Dim, ClipNorm: 1, Set: p.Set, Epsilon: 1, Delta: 1e-6, HonestFraction: p.HonestFraction,
-				Smoothness: 1, Lipschitz: 1}
+			*p = planning.Problem{Users: p.Users, Dim: p.Dim, ClipNorm: 1, Set: p.Set, Epsilon: 1, Delta: 1e-6,
+				HonestFraction: p.HonestFraction,
+				Smoothness:     1, Lipschitz: 1}
 		}, []string{schedule.PAGD}, "nothing could be simulated"},
 	} {
 		p := a9a()
@@ -45,7 +47,8 @@ func TestAutoMeasures(t *testing.T) {
 		began := time.Now()
 		got := plan(t, p)
 		t.Logf("%s, %v: %s", name, time.Since(began).Round(time.Millisecond), got.Why)
-		if !strings.Contains(" "+strings.Join(c.want, " ")+" ", " "+got.Plan.Algorithm+" ") || !strings.Contains(got.Why, c.words) {
+		if !strings.Contains(" "+strings.Join(c.want, " ")+" ", " "+got.Plan.Algorithm+" ") ||
+			!strings.Contains(got.Why, c.words) {
 			t.Errorf("%s: took %s, want one of %v: %s", name, got.Plan.Algorithm, c.want, got.Why)
 		}
 	}

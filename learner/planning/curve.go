@@ -8,8 +8,9 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// A Curve predicts the risk of one method for other numbers of users and other epsilons, with the level of noise that the
-// accountant found for one plan. It costs milliseconds a point and is within a few percent of a plan made for the point.
+// A Curve predicts the risk of one method for other numbers of users and other epsilons, with the level of noise that
+// the accountant found for one plan. It costs milliseconds a point and is within a few percent of a plan made for the
+// point.
 type Curve struct {
 	p      Problem
 	method string
@@ -25,7 +26,8 @@ func (pl *Planner) Curve(p Problem, plan Proposal) (Curve, error) {
 	}
 	first, privacy := manifest.Gradients(plan.Plan), plan.First().Privacy
 	level := privacy.NoiseStd*privacy.NoiseStd + privacy.RoundingStd*privacy.RoundingStd
-	return Curve{p: p, method: plan.Plan.Algorithm, factor: level / from.about(plan.First().units()).model(first.Cohort, uint64(manifest.RoundsPerUser(plan.Plan))).total(),
+	return Curve{p: p, method: plan.Plan.Algorithm, factor: level / from.about(plan.First().units()).model(first.Cohort,
+		uint64(manifest.RoundsPerUser(plan.Plan))).total(),
 		source: func(q Problem) (source, error) { return pl.accountedFor(q) }}, nil
 }
 
@@ -76,8 +78,8 @@ func (c Curve) At(users uint64, epsilon float64) float64 {
 	return plan.ExcessRisk
 }
 
-// UsersNeeded returns the number of users, to a hundredth, from which on the bound is below the risk of the start; false where
-// 2^39 are not enough.
+// UsersNeeded returns the number of users, to a hundredth, from which on the bound is below the risk of the start;
+// false where 2^39 are not enough.
 func (c Curve) UsersNeeded(trivial float64) (uint64, bool) {
 	const most = 1 << 39
 	enough := func(n uint64) bool { return c.At(n, c.p.Epsilon) < trivial }

@@ -33,13 +33,14 @@ func newDraft(p Problem, method string, from source) (draft, error) {
 		distance = min(2*distance, distance+convex.Norm(start))
 	}
 	d := draft{p: p, method: method, t: traitsOf(method), source: from, objective: objective{lipschitz: p.gradientNorm(),
-		dim: p.Dim, smoothness: p.Smoothness, mean: p.meanSmoothness(), ridge: p.Ridge, radius: set.Radius(), continuous: p.Continuous}}
+		dim: p.Dim, smoothness: p.Smoothness, mean: p.meanSmoothness(), ridge: p.Ridge, radius: set.Radius(),
+		continuous: p.Continuous}}
 	d.distance, d.trivial = distance, trivialRisk(p, distance, convex.Norm(start))
 	return d, nil
 }
 
-// trivialRisk bounds the excess risk of the start: by the gradient there times the distance of the optimum, by the loss there,
-// which is at least 0 at the optimum, and with a ridge by the square of the gradient over 2 lambda.
+// trivialRisk bounds the excess risk of the start: by the gradient there times the distance of the optimum, by the loss
+// there, which is at least 0 at the optimum, and with a ridge by the square of the gradient over 2 lambda.
 func trivialRisk(p Problem, distance, start float64) float64 {
 	slope := p.gradientNorm() + p.Ridge*start
 	out := slope * distance
@@ -56,7 +57,8 @@ func trivialRisk(p Problem, distance, start float64) float64 {
 // risk at the end comes from the later phases; the first ones only have to come near.
 var splits = [...]float64{1, 2, 4}
 
-// plan plans with equal phases, or with growing ones where the model of the noise promises at least a twentieth less risk.
+// plan plans with equal phases, or with growing ones where the model of the noise promises at least a twentieth less
+// risk.
 func (d draft) plan() (Proposal, error) {
 	switch {
 	case d.t.Minimizers:
@@ -93,8 +95,9 @@ func (d draft) split(ratio float64) []uint64 {
 	return out
 }
 
-// along plans the phases one after another, each for what the bound of the one before leaves: a point of expected excess risk r
-// is within sqrt(2r/lambda) of the optimum in the mean. Without a ridge all that is known is that it lies in the set.
+// along plans the phases one after another, each for what the bound of the one before leaves: a point of expected
+// excess risk r is within sqrt(2r/lambda) of the optimum in the mean. Without a ridge all that is known is that it lies
+// in the set.
 func (d draft) along(users []uint64) (Proposal, error) {
 	p := d.p
 	out, err := p.proposal(d.method)
@@ -114,7 +117,8 @@ func (d draft) along(users []uint64) (Proposal, error) {
 			s.distance = min(reach, restartDistance(prior, p.Ridge))
 		}
 		if n < 1 || p.Cohort > n || p.Minimum > n {
-			return Proposal{}, fmt.Errorf("%s: cohorts of %d, at least %d, in phases of %d users", d.method, p.Cohort, p.Minimum, n)
+			return Proposal{}, fmt.Errorf("%s: cohorts of %d, at least %d, in phases of %d users", d.method, p.Cohort, p.Minimum,
+				n)
 		}
 		best, err := s.best()
 		if err != nil {
@@ -122,8 +126,9 @@ func (d draft) along(users []uint64) (Proposal, error) {
 		}
 		phase, forecast := d.phase(&s, best)
 		if math.IsInf(forecast.Risk, 0) || math.IsNaN(forecast.Risk) || math.IsInf(p.encodedNorm(), 0) {
-			return Proposal{}, fmt.Errorf("the risk bound overflows for a set of radius %v, clip norm %v, smoothness %v; rescale the features",
-				d.objective.radius, p.ClipNorm, p.Smoothness)
+			return Proposal{},
+				fmt.Errorf("the risk bound overflows for a set of radius %v, clip norm %v, smoothness %v; rescale the features",
+					d.objective.radius, p.ClipNorm, p.Smoothness)
 		}
 		if err := out.add(len(out.Forecasts), phase, forecast, p.encodedDim(), p.encodedNorm(), p.scores()); err != nil {
 			return Proposal{}, fmt.Errorf("%s: %w", d.method, err)
@@ -151,10 +156,12 @@ func (d draft) conclude(out *Proposal, risk float64) {
 // phase writes a choice down.
 func (d draft) phase(s *search, c choice) (*wire.Phase, Forecast) {
 	set := c.setting
-	out := &wire.Phase{Rounds: c.steps, Cohort: c.cohort, Users: c.cohort, Minimum: d.p.Minimum, RoundsPerUser: uint32(s.answers(c.steps)), Smoothing: set.smoothing,
+	out := &wire.Phase{Rounds: c.steps, Cohort: c.cohort, Users: c.cohort, Minimum: d.p.Minimum,
+		RoundsPerUser: uint32(s.answers(c.steps)), Smoothing: set.smoothing,
 		Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: set.stepSize, Mu: set.mu}}}
 	if d.t.Accelerated {
-		out.Constants = &wire.Phase_Acceleration{Acceleration: &wire.Acceleration{V: set.v, Mu: set.mu, Smoothness: set.smoothness}}
+		out.Constants = &wire.Phase_Acceleration{Acceleration: &wire.Acceleration{V: set.v, Mu: set.mu,
+			Smoothness: set.smoothness}}
 	}
 	switch o := d.p.Silos; {
 	case o.Count > 0 && d.t.Interactive && c.steps > 1: // one round takes its cohort
@@ -163,7 +170,8 @@ func (d draft) phase(s *search, c choice) (*wire.Phase, Forecast) {
 		out.Users = out.Rounds * out.Cohort
 	case !d.t.Interactive:
 		out.Users = out.Rounds * out.Cohort
-		// Users left over join the last cohort, unless a limit on rounds leaves out whole cohorts of a fixed size, or the rounds go on.
+		// Users left over join the last cohort, unless a limit on rounds leaves out whole cohorts of a fixed size, or the
+		// rounds go on.
 		if left := s.users - out.Users; d.p.Continuous == "" && (left < c.cohort || d.p.Cohort == 0) {
 			out.Users += left
 		}
@@ -171,7 +179,8 @@ func (d draft) phase(s *search, c choice) (*wire.Phase, Forecast) {
 	if out.Minimum == 0 {
 		out.Minimum = c.cohort - c.cohort/10
 	}
-	f := Forecast{Distance: s.distance, OracleVariance: c.situation.variance, Smoothness: set.smoothness, Risk: set.risk, Privacy: c.privacy}
+	f := Forecast{Distance: s.distance, OracleVariance: c.situation.variance, Smoothness: set.smoothness, Risk: set.risk,
+		Privacy: c.privacy}
 	if c.units > 1 {
 		f.Units = c.units
 	}

@@ -38,8 +38,10 @@ func drawProblem(t *rapid.T) Problem {
 		Users: uint64(between("users", 1, 1e9)), Dim: int(between("dim", 1, 1e4)), ClipNorm: between("clip norm", 0.01, 100),
 		Epsilon: between("epsilon", 0.01, 20), Delta: between("delta", 1e-12, 0.1), HonestFraction: accounting.One,
 		Trust: rapid.SampledFrom(trusts).Draw(t, "trust"), Interactive: rapid.Bool().Draw(t, "interactive"),
-		Continuous: rapid.SampledFrom([]string{"", "", "", schedule.Constant, schedule.Decaying, schedule.Epochs}).Draw(t, "continuous"),
-		Set:        convex.SetDeclaration{Kind: rapid.SampledFrom([]string{"ball", "simplex", "l1"}).Draw(t, "set"), Radius: between("radius", 0.01, 100)},
+		Continuous: rapid.SampledFrom([]string{"", "", "", schedule.Constant, schedule.Decaying, schedule.Epochs}).Draw(t,
+			"continuous"),
+		Set: convex.SetDeclaration{Kind: rapid.SampledFrom([]string{"ball", "simplex", "l1"}).Draw(t, "set"),
+			Radius: between("radius", 0.01, 100)},
 	}
 	if rapid.Bool().Draw(t, "ridge") {
 		p.Ridge = between("lambda", 1e-6, 10)
@@ -99,8 +101,10 @@ func keepsPromises(t *rapid.T, p Problem, method string) bool {
 		if interactive {
 			want = ph.Cohort
 		}
-		if ph.Users != want || ph.Rounds < 1 || ph.Cohort < 1 || last < ph.Cohort || ph.Minimum < 1 || ph.Minimum > ph.Cohort {
-			t.Errorf("%s, phase %d: %d users in %d rounds of %d, the last %d, at least %d", method, i, ph.Users, ph.Rounds, ph.Cohort, last, ph.Minimum)
+		if ph.Users != want || ph.Rounds < 1 || ph.Cohort < 1 || last < ph.Cohort || ph.Minimum < 1 ||
+			ph.Minimum > ph.Cohort {
+			t.Errorf("%s, phase %d: %d users in %d rounds of %d, the last %d, at least %d", method, i, ph.Users, ph.Rounds,
+				ph.Cohort, last, ph.Minimum)
 		}
 		if p.Cohort > 0 && ph.Cohort != p.Cohort || p.Minimum > 0 && ph.Minimum != p.Minimum {
 			t.Errorf("%s, phase %d: cohort %d, minimum %d, want %d, %d", method, i, ph.Cohort, ph.Minimum, p.Cohort, p.Minimum)
@@ -124,8 +128,11 @@ func keepsPromises(t *rapid.T, p Problem, method string) bool {
 			t.Errorf("%s, phase %d: v %v below the smoothness %v", method, i, v, of.Smoothness)
 		}
 	}
-	if o := traitsOf(method).OnRecords(); plan.OnRecords != (o && p.Ridge == 0) || (!o || p.Ridge == 0) && plan.ExcessRisk != plan.Forecasts[len(plan.Forecasts)-1].Risk || plan.Vacuous != (plan.ExcessRisk >= plan.TrivialRisk) {
-		t.Errorf("%s predicts %v (vacuous %v, trivial %v), its last phase %v", method, plan.ExcessRisk, plan.Vacuous, plan.TrivialRisk,
+	if o := traitsOf(method).OnRecords(); plan.OnRecords != (o && p.Ridge == 0) || (!o || p.Ridge == 0) &&
+		plan.ExcessRisk != plan.Forecasts[len(plan.Forecasts)-1].Risk ||
+		plan.Vacuous != (plan.ExcessRisk >= plan.TrivialRisk) {
+		t.Errorf("%s predicts %v (vacuous %v, trivial %v), its last phase %v", method, plan.ExcessRisk, plan.Vacuous,
+			plan.TrivialRisk,
 			plan.Forecasts[len(plan.Forecasts)-1].Risk)
 	}
 	if p.Dim < 100 {
@@ -140,9 +147,11 @@ func keepsPromises(t *rapid.T, p Problem, method string) bool {
 func steady() map[string]Problem {
 	p := Problem{Users: 1 << 17, Dim: 30, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 2}, Epsilon: 1, Delta: 1e-6,
 		HonestFraction: accounting.One, Interactive: true}
-	out := map[string]Problem{"logistic": p.ForLoss(convex.Logistic{}, 1, -1, 1), "hinge": p.ForLoss(convex.Hinge{}, 1, -1, 1)}
+	out := map[string]Problem{"logistic": p.ForLoss(convex.Logistic{}, 1, -1, 1), "hinge": p.ForLoss(convex.Hinge{}, 1, -1,
+		1)}
 	p.Ridge = 0.3
-	out["logistic, ridge"], out["hinge, ridge"] = p.ForLoss(convex.Logistic{}, 1, -1, 1), p.ForLoss(convex.Hinge{}, 1, -1, 1)
+	out["logistic, ridge"], out["hinge, ridge"] = p.ForLoss(convex.Logistic{}, 1, -1, 1), p.ForLoss(convex.Hinge{}, 1, -1,
+		1)
 	return out
 }
 
@@ -180,7 +189,8 @@ func TestBoundsFallWithUsersAndEpsilon(t *testing.T) {
 						t.Fatal(err)
 					}
 					if r := plan.ExcessRisk; r > tolerance*last {
-						t.Errorf("%s, %s: the bound rises from %v to %v at %d users, epsilon %v", name, method, last, r, q.Users, q.Epsilon)
+						t.Errorf("%s, %s: the bound rises from %v to %v at %d users, epsilon %v", name, method, last, r, q.Users,
+							q.Epsilon)
 					} else {
 						last = min(last, r)
 					}
@@ -212,7 +222,8 @@ func TestRoundsAreTheBest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := search{p: p, t: d.t, objective: d.objective, source: from, users: p.Users, distance: d.objective.radius, prior: d.trivial}
+			s := search{p: p, t: d.t, objective: d.objective, source: from, users: p.Users, distance: d.objective.radius,
+				prior: d.trivial}
 			best, at := math.Inf(1), uint64(0)
 			low, high := s.limits()
 			for steps := low; steps <= high; steps++ {

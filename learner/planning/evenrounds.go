@@ -29,7 +29,8 @@ func looksOf(how practical.Problem, l practical.Layout) []look {
 
 // evenLayout returns the layout of even rounds, and the plan without phases. everybody is the source of the
 // noise of one round of gradients in which everybody answers, once.
-func (p Problem) evenLayout(how *practical.Problem, everybody source, reports uint64) (practical.Layout, Proposal, error) {
+func (p Problem) evenLayout(how *practical.Problem, everybody source, reports uint64) (practical.Layout, Proposal,
+	error) {
 	out, err := p.proposal(schedule.Practical)
 	if err != nil {
 		return practical.Layout{}, Proposal{}, err
@@ -39,13 +40,14 @@ func (p Problem) evenLayout(how *practical.Problem, everybody source, reports ui
 	if p.MaxRounds > 0 {
 		layout.Rounds = min(layout.Rounds, p.MaxRounds)
 	}
-	out.ExcessRisk, out.TrivialRisk, out.Plan.Clips, out.Plan.Practical = math.Inf(1), math.Inf(1), true, manifest.WirePractical(how)
+	out.ExcessRisk, out.TrivialRisk, out.Plan.Clips, out.Plan.Practical = math.Inf(1), math.Inf(1), true,
+		manifest.WirePractical(how)
 	out.Plan.Practical.Unit = layout.Unit
 	return layout, out, nil
 }
 
-// practicalSilos makes the practical plan of silos in one pass: all rounds, looks too, are of blocks of one size, so that a block is a fixed range
-// of a silo's rows whatever round it joins.
+// practicalSilos makes the practical plan of silos in one pass: all rounds, looks too, are of blocks of one size, so
+// that a block is a fixed range of a silo's rows whatever round it joins.
 func (p Problem) practicalSilos(how practical.Problem, of sourceOf) (Proposal, error) {
 	gradients, err := of(p.encodedDim())
 	if err != nil {
@@ -64,7 +66,9 @@ func (p Problem) practicalSilos(how practical.Problem, of sourceOf) (Proposal, e
 		units = s.Blocks(uint64(len(looks)) + layout.Rounds)
 	}
 	if units == 0 {
-		return Proposal{}, fmt.Errorf("silos of %d units, %d of %d in a round: too few for a look and a round of gradients in one pass: give larger silos, or let them answer all rounds (interactive)", s.Units, s.Reports, s.Count)
+		return Proposal{},
+			fmt.Errorf(
+				"silos of %d units, %d of %d in a round: too few for a look and a round of gradients in one pass: give larger silos, or let them answer all rounds (interactive)", s.Units, s.Reports, s.Count)
 	}
 	phase := func(statistic wire.Statistic, rounds uint64, dim int, norm float64, scores int) error {
 		from, err := of(dim)
@@ -75,7 +79,8 @@ func (p Problem) practicalSilos(how practical.Problem, of sourceOf) (Proposal, e
 		if err != nil {
 			return fmt.Errorf("rounds of %d silos: %w", s.Reports, err)
 		}
-		return out.add(len(out.Forecasts), &wire.Phase{Statistic: statistic, Users: rounds * s.Reports, Rounds: rounds, Cohort: s.Reports,
+		return out.add(len(out.Forecasts), &wire.Phase{Statistic: statistic, Users: rounds * s.Reports, Rounds: rounds,
+			Cohort:  s.Reports,
 			Minimum: p.minimum(s.Reports), RoundsPerUser: 1}, forecast(privacy, units), dim, norm, scores)
 	}
 	for _, l := range looks {
@@ -86,8 +91,9 @@ func (p Problem) practicalSilos(how practical.Problem, of sourceOf) (Proposal, e
 	return out, phase(wire.Statistic_STATISTIC_GRADIENT, layout.Rounds, p.encodedDim(), p.encodedNorm(), p.scores())
 }
 
-// practicalStint makes the practical plan of silos, or people, who answer all rounds, looks too: of silos with all their units. All rounds have the
-// mechanism of the longest reports, with which as many reports of that length as there are rounds meet the target together.
+// practicalStint makes the practical plan of silos, or people, who answer all rounds, looks too: of silos with all
+// their units. All rounds have the mechanism of the longest reports, with which as many reports of that length as there
+// are rounds meet the target together.
 func (p Problem) practicalStint(how practical.Problem, of sourceOf) (Proposal, error) {
 	spare := min(spareOf(p.Users), p.Users-1)
 	users, cohort, units := p.Users-spare, p.Users-spare, uint64(1)
@@ -121,7 +127,8 @@ func (p Problem) practicalStint(how practical.Problem, of sourceOf) (Proposal, e
 		return Proposal{}, fmt.Errorf("%d rounds of %d reports: %w", rounds, cohort, err)
 	}
 	phase := func(statistic wire.Statistic, rounds uint64, dim int, norm float64, scores int) error {
-		return out.add(len(out.Forecasts), &wire.Phase{Statistic: statistic, Users: users, Rounds: rounds, Cohort: cohort, Minimum: p.minimum(cohort),
+		return out.add(len(out.Forecasts), &wire.Phase{Statistic: statistic, Users: users, Rounds: rounds, Cohort: cohort,
+			Minimum:       p.minimum(cohort),
 			RoundsPerUser: uint32(rounds), Again: len(out.Forecasts) > 0}, forecast(privacy, units), dim, norm, scores)
 	}
 	for _, l := range looks {

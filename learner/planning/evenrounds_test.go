@@ -44,11 +44,14 @@ func TestPracticalPlanOfSilos(t *testing.T) {
 		}
 		for i, f := range plan.Plan.Phases {
 			of := plan.Forecasts[i].Privacy
-			if of.ProvedEpsilon == nil || *of.ProvedEpsilon > p.Epsilon || of.Users != c.reports || of.Dim != int(f.Mechanism.Dim) || of.Units != max(1, f.Mechanism.Units) {
+			if of.ProvedEpsilon == nil || *of.ProvedEpsilon > p.Epsilon || of.Users != c.reports ||
+				of.Dim != int(f.Mechanism.Dim) || of.Units != max(1, f.Mechanism.Units) {
 				t.Errorf("%+v: phase %d is charged as %+v", c, i+1, of)
 			}
-			if f.Cohort != c.reports || f.Users != f.Rounds*c.reports || f.RoundsPerUser != 1 || max(1, f.Mechanism.Units) != blocks {
-				t.Errorf("%+v: phase %d of %d blocks of %d units, %d in all, want blocks of %d", c, i+1, f.Cohort, f.Mechanism.Units, f.Users, blocks)
+			if f.Cohort != c.reports || f.Users != f.Rounds*c.reports || f.RoundsPerUser != 1 ||
+				max(1, f.Mechanism.Units) != blocks {
+				t.Errorf("%+v: phase %d of %d blocks of %d units, %d in all, want blocks of %d", c, i+1, f.Cohort,
+					f.Mechanism.Units, f.Users, blocks)
 			}
 			if window := f.Mechanism.Window > 0; window != (c.trust == accounting.Local) {
 				t.Errorf("%+v: phase %d: window %d", c, i+1, f.Mechanism.Window)
@@ -77,7 +80,8 @@ func TestPracticalPlanOfSilos(t *testing.T) {
 			t.Errorf("silos have a first cohort of another size: %v", err)
 		}
 	}
-	p.Interactive, p.FirstCohort, p.Silos, p.Users = false, 0, planning.Silos{Count: 32000, Units: 1, Reports: 32000, Least: 1}, 32000
+	p.Interactive, p.FirstCohort, p.Silos, p.Users = false, 0, planning.Silos{Count: 32000, Units: 1, Reports: 32000,
+		Least: 1}, 32000
 	if _, err := planning.MakePlan(p); err == nil {
 		t.Error("one unit a silo is not two blocks")
 	}
@@ -104,11 +108,16 @@ func TestPracticalPlanOfStints(t *testing.T) {
 		phases int
 		rounds uint64
 	}{
-		{"logistic", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 20, Least: 1067}, accounting.Local, "1", 0, 2, 13},
-		{"logistic", 32000, planning.Silos{Count: 1000, Units: 32, Reports: 1000, Least: 32}, accounting.Local, "1", 0, 2, 13},
-		{"logistic", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 12, Least: 1600}, accounting.Local, "1", 0, 2, 13},
-		{"logistic", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 12, Least: 1600}, accounting.Shuffle, "11/12", 0, 2, 13},
-		{"squared", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 20, Least: 1600}, accounting.Shuffle, "19/20", 0, 3, 6},
+		{"logistic", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 20, Least: 1067}, accounting.Local, "1", 0, 2,
+			13},
+		{"logistic", 32000, planning.Silos{Count: 1000, Units: 32, Reports: 1000, Least: 32}, accounting.Local, "1", 0, 2,
+			13},
+		{"logistic", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 12, Least: 1600}, accounting.Local, "1", 0, 2,
+			13},
+		{"logistic", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 12, Least: 1600}, accounting.Shuffle, "11/12", 0,
+			2, 13},
+		{"squared", 32000, planning.Silos{Count: 20, Units: 1600, Reports: 20, Least: 1600}, accounting.Shuffle, "19/20", 0,
+			3, 6},
 		{"logistic", 2000, planning.Silos{}, accounting.Shuffle, "0.9", 0.25, 2, 13},
 		{"logistic", 2000, planning.Silos{}, accounting.Shuffle, "0.9", 0, 2, 13},
 	} {
@@ -123,7 +132,8 @@ func TestPracticalPlanOfStints(t *testing.T) {
 		if c.silos.Count > 0 {
 			users, cohort, units = c.silos.Count, c.silos.Reports, c.silos.Units
 		}
-		if got := manifest.Planned(plan.Plan); got != c.rounds || len(plan.Plan.Phases) != c.phases || manifest.Users(plan.Plan) != users {
+		if got := manifest.Planned(plan.Plan); got != c.rounds || len(plan.Plan.Phases) != c.phases ||
+			manifest.Users(plan.Plan) != users {
 			t.Errorf("%+v: %d rounds in %d phases of %d", c, got, len(plan.Plan.Phases), manifest.Users(plan.Plan))
 		}
 		var most float64
@@ -131,13 +141,16 @@ func TestPracticalPlanOfStints(t *testing.T) {
 		for i, f := range plan.Plan.Phases {
 			of := plan.Forecasts[i].Privacy
 			m, first := f.Mechanism, plan.Plan.Phases[0].Mechanism
-			if f.Again != (i > 0) || f.Users != users || f.Cohort != cohort || uint64(f.RoundsPerUser) != f.Rounds || f.Minimum != 10 {
+			if f.Again != (i > 0) || f.Users != users || f.Cohort != cohort || uint64(f.RoundsPerUser) != f.Rounds ||
+				f.Minimum != 10 {
 				t.Errorf("%+v: phase %d: %v", c, i+1, f)
 			}
-			if max(1, m.Units) != units || m.Levels != first.Levels || m.Trials != first.Trials || (m.Window > 0) != (c.trust == accounting.Local) {
+			if max(1, m.Units) != units || m.Levels != first.Levels || m.Trials != first.Trials ||
+				(m.Window > 0) != (c.trust == accounting.Local) {
 				t.Errorf("%+v: phase %d: mechanism %v", c, i+1, m)
 			}
-			if alone, err := a.ReleaseEpsilon(of.Release(), p.Delta); err != nil || alone.Epsilon != of.Epsilon || of.Epsilon != *of.ProvedEpsilon {
+			if alone, err := a.ReleaseEpsilon(of.Release(), p.Delta); err != nil || alone.Epsilon != of.Epsilon ||
+				of.Epsilon != *of.ProvedEpsilon {
 				t.Errorf("%+v: phase %d costs %v alone, the forecast says %v: %v", c, i+1, alone.Epsilon, of.Epsilon, err)
 			}
 			most = max(most, of.Epsilon)
@@ -147,13 +160,17 @@ func TestPracticalPlanOfStints(t *testing.T) {
 		if err != nil || at.Stint.Phases != c.phases || uint64(at.Stint.Rounds) != c.rounds || at.Cohort != cohort {
 			t.Fatalf("%+v: stint %+v of %d, %v", c, at.Stint, at.Cohort, err)
 		}
-		together, err := a.RepeatedWithin(1, [][]accounting.Release{releases}, accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta})
-		if err != nil || together.Epsilon != plan.Plan.Epsilon || plan.Plan.Epsilon > p.Epsilon || plan.Plan.Epsilon < 0.95*p.Epsilon || !(most < plan.Plan.Epsilon) {
-			t.Errorf("%+v: the plan says epsilon %v, all rounds cost %v, one phase %v at most: %v", c, plan.Plan.Epsilon, together.Epsilon, most, err)
+		together, err := a.RepeatedWithin(1, [][]accounting.Release{releases}, accounting.Budget{Epsilon: p.Epsilon,
+			Delta: p.Delta})
+		if err != nil || together.Epsilon != plan.Plan.Epsilon || plan.Plan.Epsilon > p.Epsilon ||
+			plan.Plan.Epsilon < 0.95*p.Epsilon || !(most < plan.Plan.Epsilon) {
+			t.Errorf("%+v: the plan says epsilon %v, all rounds cost %v, one phase %v at most: %v", c, plan.Plan.Epsilon,
+				together.Epsilon, most, err)
 		}
 		if planned := plan.Stints(); len(planned) != 1 || len(planned[0]) != c.phases {
 			t.Errorf("%+v: %d stints", c, len(planned))
-		} else if g, err := a.RepeatedWithin(1, planned, accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}); err != nil || g != together {
+		} else if g, err := a.RepeatedWithin(1, planned, accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}); err != nil ||
+			g != together {
 			t.Errorf("%+v: planned releases cost %+v, those of the wire %+v: %v", c, g, together, err)
 		}
 		how := manifest.Practical(plan.Plan)
@@ -162,7 +179,8 @@ func TestPracticalPlanOfStints(t *testing.T) {
 		}
 		// The noise of one coordinate of a round's mean, if it were the only one, follows from Unit.
 		of := plan.Forecasts[c.phases-1].Privacy
-		got, want := math.Hypot(of.NoiseStd, of.RoundingStd)*float64(c.users)/math.Sqrt(float64(c.rounds)), plan.Plan.Practical.Unit
+		got, want := math.Hypot(of.NoiseStd, of.RoundingStd)*float64(c.users)/math.Sqrt(float64(c.rounds)),
+			plan.Plan.Practical.Unit
 		if c.radius > 0 {
 			got *= c.radius
 		}
@@ -182,12 +200,14 @@ func TestPracticalPlanOfStints(t *testing.T) {
 		t.Errorf("people who answer all rounds come in cohorts: %v", err)
 	}
 	p = inPractice("logistic", 32000)
-	p.Trust, p.Silos, p.Interactive, p.MaxRounds = accounting.Local, planning.Silos{Count: 20, Units: 1600, Reports: 12, Least: 1600}, true, 1
+	p.Trust, p.Silos, p.Interactive, p.MaxRounds = accounting.Local, planning.Silos{Count: 20, Units: 1600, Reports: 12,
+		Least: 1600}, true, 1
 	if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "rounds: 1") {
 		t.Errorf("one round of 12 of 20 silos would take all: %v", err)
 	}
 	p.Practical, p.Algorithm = nil, "pgd"
-	if plan, err := planning.MakePlan(p); err != nil || manifest.LastCohort(plan.Plan.Phases[0]) != 12 || manifest.CheckTask(&wire.Task{Plan: plan.Plan}) != nil {
+	if plan, err := planning.MakePlan(p); err != nil || manifest.LastCohort(plan.Plan.Phases[0]) != 12 ||
+		manifest.CheckTask(&wire.Task{Plan: plan.Plan}) != nil {
 		t.Errorf("one step of pgd: %v, %v", plan.Plan, err)
 	}
 }
@@ -208,7 +228,8 @@ func TestPracticalPlanOfPeople(t *testing.T) {
 	if got, want := plan.Plan.Practical.Unit, whole.Plan.Practical.Unit/4; math.Abs(got/want-1) > 1e-12 {
 		t.Errorf("unit %v, want %v", got, want)
 	}
-	if a, b := plan.Plan.Phases[0], whole.Plan.Phases[0]; a.Users != b.Users || a.Mechanism.ClipNorm != b.Mechanism.ClipNorm {
+	if a, b := plan.Plan.Phases[0], whole.Plan.Phases[0]; a.Users != b.Users ||
+		a.Mechanism.ClipNorm != b.Mechanism.ClipNorm {
 		t.Errorf("moments %v, want %v", a, b)
 	}
 	if f := manifest.Gradients(plan.Plan); f.Mechanism.ClipNorm != 0.25 {

@@ -38,7 +38,8 @@ func TestPlannedBoundsHaveTheTheoremsExponents(t *testing.T) {
 			if m.Interactive && trust != accounting.Shuffle {
 				continue
 			}
-			p := Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1}, Epsilon: 0.01, Delta: 1e-6, Trust: trust,
+			p := Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1}, Epsilon: 0.01,
+				Delta: 1e-6, Trust: trust,
 				HonestFraction: accounting.One, Interactive: m.Interactive, MaxRounds: 1 << 30}
 			if m.Restarts {
 				p.Ridge = 0.5
@@ -81,13 +82,14 @@ func TestPlannedBoundsHaveTheTheoremsExponents(t *testing.T) {
 					t.Errorf("%s, %v: power %.3f, want %.3f", c.method, trust, of.got, of.want)
 				}
 			}
-			t.Logf("%s, %v: bound %.3g, powers %.3f of users, %.3f of mu, %.3f of the dimension; want %.3f, %.3f", c.method, trust, at, users, epsilon, dim, -c.power, c.power/2)
+			t.Logf("%s, %v: bound %.3g, powers %.3f of users, %.3f of mu, %.3f of the dimension; want %.3f, %.3f", c.method,
+				trust, at, users, epsilon, dim, -c.power, c.power/2)
 		}
 	}
 }
 
-// unrounded is a source without rounding, which the theorems leave out: what it does to the stability of pgd falls like the root of
-// the theorem's term (docs/reference/bounds.md).
+// unrounded is a source without rounding, which the theorems leave out: what it does to the stability of pgd falls like
+// the root of the theorem's term (docs/reference/bounds.md).
 type unrounded struct{ source }
 
 func (u unrounded) model(m, rounds uint64) noise {

@@ -12,7 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// Limits of a simulation: it takes about a second for all methods, whatever the task. Where methods have many rounds there are fewer rows.
+// Limits of a simulation: it takes about a second for all methods, whatever the task. Where methods have many rounds
+// there are fewer rows.
 const (
 	measureSeeds  = 6
 	measureRows   = 2000
@@ -184,7 +185,8 @@ func (t *trialRows) objective(theta []float64) (sum float64) {
 func (t *trialRows) run(p Problem, of Proposal, r *rand.Rand) ([]float64, error) {
 	plan, forecasts := &wire.Plan{Ridge: p.Ridge, Set: of.Plan.Set}, of.Forecasts
 	for _, f := range of.Plan.Phases {
-		plan.Phases = append(plan.Phases, &wire.Phase{Users: f.Users, Rounds: f.Rounds, Cohort: f.Cohort, Minimum: f.Minimum, RoundsPerUser: f.RoundsPerUser, Again: f.Again,
+		plan.Phases = append(plan.Phases, &wire.Phase{Users: f.Users, Rounds: f.Rounds, Cohort: f.Cohort, Minimum: f.Minimum,
+			RoundsPerUser: f.RoundsPerUser, Again: f.Again,
 			Smoothing: f.Smoothing, Constants: f.Constants, Mechanism: &wire.Mechanism{Dim: uint32(t.params)}})
 	}
 	a, err := learner.New(plan)
@@ -200,7 +202,8 @@ func (t *trialRows) run(p Problem, of Proposal, r *rand.Rand) ([]float64, error)
 			}
 		}
 		privacy := forecasts[i].Privacy
-		sd := p.encodedNorm() * math.Hypot(privacy.NoiseStd, privacy.RoundingStd) * math.Sqrt(float64(p.Dim)/float64(t.params))
+		sd := p.encodedNorm() * math.Hypot(privacy.NoiseStd,
+			privacy.RoundingStd) * math.Sqrt(float64(p.Dim)/float64(t.params))
 		for round := range f.Rounds {
 			if round == 0 && !f.Again || manifest.Costliest(plan, i).Stint.Rounds == 1 {
 				units := f.Cohort * forecasts[i].units()
@@ -226,7 +229,8 @@ func (t *trialRows) run(p Problem, of Proposal, r *rand.Rand) ([]float64, error)
 
 // add adds weight times the clipped gradient of a row to sum. It clips a loss of linear scores on a row with
 // one feature, the row's norm, and the same scores.
-func (t *trialRows) add(sum []float64, weight float64, loss convex.Loss, theta []float64, e convex.Example, limit float64) {
+func (t *trialRows) add(sum []float64, weight float64, loss convex.Loss, theta []float64, e convex.Example,
+	limit float64) {
 	features := len(e.Value)
 	for k, s := range t.scores(t.at, theta, e) {
 		t.at[k] = s / t.norm

@@ -15,7 +15,8 @@ import (
 
 // a9a returns the LIBSVM data set with an intercept: at most 14 ones and a 1, so X^2 = 15.
 func a9a() planning.Problem {
-	return planning.Problem{Users: 32561, Dim: 124, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 20}, Epsilon: 1, Delta: 1e-6,
+	return planning.Problem{Users: 32561, Dim: 124, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 20}, Epsilon: 1,
+		Delta:          1e-6,
 		HonestFraction: accounting.One}.ForLoss(convex.Logistic{}, math.Sqrt(15), 1)
 }
 
@@ -30,9 +31,11 @@ func plan(t *testing.T, p planning.Problem) planning.Proposal {
 
 func TestPlanOfA9A(t *testing.T) {
 	p := plan(t, a9a())
-	if p.Plan.Algorithm != "pagd" || manifest.Planned(p.Plan) != 75 || p.Plan.Phases[0].Cohort != 434 || manifest.LastCohort(p.Plan.Phases[0]) != 445 || p.Plan.Phases[0].Minimum != 391 {
+	if p.Plan.Algorithm != "pagd" || manifest.Planned(p.Plan) != 75 || p.Plan.Phases[0].Cohort != 434 ||
+		manifest.LastCohort(p.Plan.Phases[0]) != 445 || p.Plan.Phases[0].Minimum != 391 {
 		t.Errorf("%s with %d rounds of %d (last %d, minimum %d), want pagd with 75 of 434 (445, 391)",
-			p.Plan.Algorithm, manifest.Planned(p.Plan), p.Plan.Phases[0].Cohort, manifest.LastCohort(p.Plan.Phases[0]), p.Plan.Phases[0].Minimum)
+			p.Plan.Algorithm, manifest.Planned(p.Plan), p.Plan.Phases[0].Cohort, manifest.LastCohort(p.Plan.Phases[0]),
+			p.Plan.Phases[0].Minimum)
 	}
 	if math.Abs(p.Plan.Phases[0].GetAcceleration().GetV()-7.5) > 1e-9 {
 		t.Errorf("v = %v, want 2 beta = 7.5", p.Plan.Phases[0].GetAcceleration().GetV())
@@ -41,7 +44,8 @@ func TestPlanOfA9A(t *testing.T) {
 		t.Errorf("risk %v (clips %v, vacuous %v against %v), want about 1.76, clipped and vacuous against ln 2",
 			p.ExcessRisk, p.Plan.Clips, p.Vacuous, p.TrivialRisk)
 	}
-	if p.Forecasts[0].Privacy.Users != p.Plan.Phases[0].Cohort || p.Forecasts[0].Privacy.Dim != 124 || p.Forecasts[0].Privacy.Epsilon > 1 || p.Forecasts[0].Privacy.RoundsPerUser != 1 {
+	if p.Forecasts[0].Privacy.Users != p.Plan.Phases[0].Cohort || p.Forecasts[0].Privacy.Dim != 124 ||
+		p.Forecasts[0].Privacy.Epsilon > 1 || p.Forecasts[0].Privacy.RoundsPerUser != 1 {
 		t.Errorf("charged %+v, want one round of the planned cohort", p.Forecasts[0].Privacy)
 	}
 	params, err := manifest.Params(p.Plan.Phases[0].Mechanism)
@@ -60,11 +64,13 @@ func TestPlanAndEstimatorAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := method.EstimateMean(params, make([]uint64, 124), p.Plan.Phases[0].Cohort, params.NoiseTrials(p.Plan.Phases[0].Cohort, p.Plan.Phases[0].Cohort))
+		e, err := method.EstimateMean(params, make([]uint64, 124), p.Plan.Phases[0].Cohort,
+			params.NoiseTrials(p.Plan.Phases[0].Cohort, p.Plan.Phases[0].Cohort))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := planning.OracleVariance(1, p.Plan.Phases[0].Cohort, 124, e.PrivacyVariance, e.RoundingVariance); math.Abs(got/p.Forecasts[0].OracleVariance-1) > 1e-9 {
+		if got := planning.OracleVariance(1, p.Plan.Phases[0].Cohort, 124, e.PrivacyVariance,
+			e.RoundingVariance); math.Abs(got/p.Forecasts[0].OracleVariance-1) > 1e-9 {
 			t.Errorf("%v: planned V = %v, measured V = %v", trust, p.Forecasts[0].OracleVariance, got)
 		}
 	}
@@ -97,16 +103,23 @@ func TestPlanIsOptimal(t *testing.T) {
 func TestPlanKeepsWhatIsFixed(t *testing.T) {
 	q := a9a()
 	q.Cohort, q.Minimum = 1000, 700
-	if p := plan(t, q); p.Plan.Phases[0].Cohort != 1000 || manifest.Planned(p.Plan) != 32 || manifest.LastCohort(p.Plan.Phases[0]) != 1561 || p.Plan.Phases[0].Minimum != 700 || manifest.Cohort(p.Plan, 31) != 1000 || manifest.Cohort(p.Plan, 32) != 1561 {
-		t.Errorf("cohort %d, rounds %d, last %d, minimum %d", p.Plan.Phases[0].Cohort, manifest.Planned(p.Plan), manifest.LastCohort(p.Plan.Phases[0]), p.Plan.Phases[0].Minimum)
+	if p := plan(t, q); p.Plan.Phases[0].Cohort != 1000 || manifest.Planned(p.Plan) != 32 ||
+		manifest.LastCohort(p.Plan.Phases[0]) != 1561 || p.Plan.Phases[0].Minimum != 700 ||
+		manifest.Cohort(p.Plan, 31) != 1000 || manifest.Cohort(p.Plan, 32) != 1561 {
+		t.Errorf("cohort %d, rounds %d, last %d, minimum %d", p.Plan.Phases[0].Cohort, manifest.Planned(p.Plan),
+			manifest.LastCohort(p.Plan.Phases[0]), p.Plan.Phases[0].Minimum)
 	}
 	q.MaxRounds = 10
-	if p := plan(t, q); p.Plan.Phases[0].Cohort != 1000 || manifest.Planned(p.Plan) != 10 || manifest.LastCohort(p.Plan.Phases[0]) != 1000 {
-		t.Errorf("ten rounds at most: cohort %d, rounds %d, last %d", p.Plan.Phases[0].Cohort, manifest.Planned(p.Plan), manifest.LastCohort(p.Plan.Phases[0]))
+	if p := plan(t, q); p.Plan.Phases[0].Cohort != 1000 || manifest.Planned(p.Plan) != 10 ||
+		manifest.LastCohort(p.Plan.Phases[0]) != 1000 {
+		t.Errorf("ten rounds at most: cohort %d, rounds %d, last %d", p.Plan.Phases[0].Cohort, manifest.Planned(p.Plan),
+			manifest.LastCohort(p.Plan.Phases[0]))
 	}
 	q.Cohort = 0
-	if p := plan(t, q); p.Plan.Phases[0].Cohort != 3256 || manifest.Planned(p.Plan) != 10 || manifest.LastCohort(p.Plan.Phases[0]) != 3257 {
-		t.Errorf("ten rounds at most, free cohort: cohort %d, rounds %d, last %d", p.Plan.Phases[0].Cohort, manifest.Planned(p.Plan), manifest.LastCohort(p.Plan.Phases[0]))
+	if p := plan(t, q); p.Plan.Phases[0].Cohort != 3256 || manifest.Planned(p.Plan) != 10 ||
+		manifest.LastCohort(p.Plan.Phases[0]) != 3257 {
+		t.Errorf("ten rounds at most, free cohort: cohort %d, rounds %d, last %d", p.Plan.Phases[0].Cohort,
+			manifest.Planned(p.Plan), manifest.LastCohort(p.Plan.Phases[0]))
 	}
 	q = a9a()
 	q.Minimum = 1500
@@ -127,13 +140,17 @@ func TestPlanChargesExtraCoordinates(t *testing.T) {
 	q.Cohort, q.Validation = 434, &convex.Scorecard{Norm: 0.75, High: 1, Correctness: true}
 	p := plan(t, q)
 	m := p.Plan.Phases[0].Mechanism
-	if m.ClipNorm != 1.25 || p.Forecasts[0].Privacy.Dim != 126 || p.Plan.ClipNorm != 1 || manifest.Dim(p.Plan) != 124 || p.Inflation() != 1.25 {
-		t.Errorf("encoded norm %v in %d coordinates, gradient %v in %d", m.ClipNorm, p.Forecasts[0].Privacy.Dim, p.Plan.ClipNorm, manifest.Dim(p.Plan))
+	if m.ClipNorm != 1.25 || p.Forecasts[0].Privacy.Dim != 126 || p.Plan.ClipNorm != 1 || manifest.Dim(p.Plan) != 124 ||
+		p.Inflation() != 1.25 {
+		t.Errorf("encoded norm %v in %d coordinates, gradient %v in %d", m.ClipNorm, p.Forecasts[0].Privacy.Dim,
+			p.Plan.ClipNorm, manifest.Dim(p.Plan))
 	}
-	if params, err := manifest.Params(p.Plan.Phases[0].Mechanism); err != nil || params.Dim != 126 || params.ClipNorm != 1.25 {
+	if params, err := manifest.Params(p.Plan.Phases[0].Mechanism); err != nil || params.Dim != 126 ||
+		params.ClipNorm != 1.25 {
 		t.Errorf("params %+v, %v", params, err)
 	}
-	mse := p.Forecasts[0].Privacy.NoiseStd*p.Forecasts[0].Privacy.NoiseStd + p.Forecasts[0].Privacy.RoundingStd*p.Forecasts[0].Privacy.RoundingStd
+	mse := p.Forecasts[0].Privacy.NoiseStd*p.Forecasts[0].Privacy.NoiseStd +
+		p.Forecasts[0].Privacy.RoundingStd*p.Forecasts[0].Privacy.RoundingStd
 	if want := 1.0/434 + 124*1.25*1.25*mse; math.Abs(p.Forecasts[0].OracleVariance/want-1) > 1e-12 {
 		t.Errorf("V = %v, want %v", p.Forecasts[0].OracleVariance, want)
 	}
@@ -149,7 +166,8 @@ func TestPlanWithThePapersConstants(t *testing.T) {
 	if p.ExcessRisk < numeric.ExcessRisk {
 		t.Errorf("risk %v with the paper's constants, %v numerically", p.ExcessRisk, numeric.ExcessRisk)
 	}
-	if _, err := manifest.Params(p.Plan.Phases[0].Mechanism); (err == nil) != p.Forecasts[0].Privacy.Runnable || (p.Runnable() == nil) != (err == nil) {
+	if _, err := manifest.Params(p.Plan.Phases[0].Mechanism); (err == nil) != p.Forecasts[0].Privacy.Runnable ||
+		(p.Runnable() == nil) != (err == nil) {
 		t.Errorf("runnable %v, but Params says %v, Runnable %v", p.Forecasts[0].Privacy.Runnable, err, p.Runnable())
 	}
 }

@@ -1,13 +1,13 @@
-// Package planning makes plans: which method, in how many phases and rounds, with which cohorts, randomizer and constants, so that
-// the method's risk bound is smallest at the privacy that a task asks for. A Problem is what a plan is made for; the bounds are in
-// bounds.go and stability.go, the choice of a method's constants for a phase in tune.go, the search over rounds in search.go. Baselines
-// are other ways to spend the same budget, by the same bounds.
+// Package planning makes plans: which method, in how many phases and rounds, with which cohorts, randomizer and
+// constants, so that the method's risk bound is smallest at the privacy that a task asks for. A Problem is what a plan
+// is made for; the bounds are in bounds.go and stability.go, the choice of a method's constants for a phase in tune.go,
+// the search over rounds in search.go. Baselines are other ways to spend the same budget, by the same bounds.
 //
-// It promises the same plan for the same problem from the same build. It refuses problems that no method can be planned for, with the
-// field or the theorem's condition in the text.
+// It promises the same plan for the same problem from the same build. It refuses problems that no method can be planned
+// for, with the field or the theorem's condition in the text.
 //
-// The caller's steps: fill in a Problem, ForLoss; NewPlanner and Plan, or MakePlan; store the plan, since a newer version may plan
-// differently.
+// The caller's steps: fill in a Problem, ForLoss; NewPlanner and Plan, or MakePlan; store the plan, since a newer
+// version may plan differently.
 package planning
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// A Planner makes plans, and keeps what the accountant was asked on the way: plans of similar problems ask much the same. It is
-// not safe for concurrent use.
+// A Planner makes plans, and keeps what the accountant was asked on the way: plans of similar problems ask much the
+// same. It is not safe for concurrent use.
 type Planner struct {
 	accountant *accounting.Accountant
 	known      map[accounting.Request]accounting.Plan

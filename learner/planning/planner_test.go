@@ -15,17 +15,20 @@ import (
 
 // ridged returns a smooth, strongly convex problem to which every method applies. Nothing is clipped.
 func ridged() planning.Problem {
-	return planning.Problem{Users: 20000, Dim: 5, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 2}, Ridge: 0.05, Epsilon: 1, Delta: 1e-6,
+	return planning.Problem{Users: 20000, Dim: 5, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 2}, Ridge: 0.05,
+		Epsilon: 1, Delta: 1e-6,
 		HonestFraction: accounting.One, Interactive: true}.ForLoss(convex.Logistic{}, 1, -1, 1)
 }
 
 // independent recomputes the bound of a phase from its rounds, cohort and noise, with formulas of its own and
 // constants found by trying many. It uses nothing of package learner.
-func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int, lip, beta, ridge, radius, distance, prior float64) (variance, risk float64) {
+func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int, lip, beta, ridge, radius, distance,
+	prior float64) (variance, risk float64) {
 	T, m := float64(ph.Rounds), float64(ph.Cohort)
 	rounding := float64(dim) * math.Pow(privacy.RoundingStd, 2)
 	variance = float64(dim)*math.Pow(privacy.NoiseStd, 2) + rounding
-	interactive, envelope := strings.HasPrefix(method, "pgd") || strings.HasPrefix(method, "apgd"), strings.Contains(method, "envelope")
+	interactive, envelope := strings.HasPrefix(method, "pgd") || strings.HasPrefix(method, "apgd"),
+		strings.Contains(method, "envelope")
 	if !interactive {
 		variance += lip * lip / m
 	}
@@ -91,7 +94,8 @@ func independent(method string, ph *wire.Phase, privacy accounting.Plan, dim int
 // TestPlansFollowFromTheirNoise: every number of every plan follows from its rounds and its noise: Lemma 4.2,
 // Theorems 4.3, 4.7, 4.8 and 4.9 of the ICLR 2022 paper.
 func TestPlansFollowFromTheirNoise(t *testing.T) {
-	for name, p := range map[string]planning.Problem{"logistic": ridged(), "hinge": ridged().ForLoss(convex.Hinge{}, 1, -1, 1)} {
+	for name, p := range map[string]planning.Problem{"logistic": ridged(), "hinge": ridged().ForLoss(convex.Hinge{}, 1, -1,
+		1)} {
 		planner := planning.NewPlanner()
 		for _, method := range schedule.Names() {
 			if p.Applies(method) != nil {
@@ -118,11 +122,14 @@ func TestPlansFollowFromTheirNoise(t *testing.T) {
 				of := plan.Forecasts[i]
 				distance := math.Min(reach, math.Sqrt(2*prior/0.05))
 				variance, risk := independent(method, ph, of.Privacy, 5, 1, p.Smoothness, 0.05, 2, distance, prior)
-				if math.Abs(of.Distance/distance-1) > 1e-12 || math.Abs(of.OracleVariance/variance-1) > 1e-9 || of.Risk < 0.995*risk || of.Risk > 1.01*risk {
-					t.Errorf("%s, %s, phase %d: D %v, V %v, risk %v, want %v, %v, %v", name, method, i+1, of.Distance, of.OracleVariance, of.Risk,
+				if math.Abs(of.Distance/distance-1) > 1e-12 || math.Abs(of.OracleVariance/variance-1) > 1e-9 ||
+					of.Risk < 0.995*risk || of.Risk > 1.01*risk {
+					t.Errorf("%s, %s, phase %d: D %v, V %v, risk %v, want %v, %v, %v", name, method, i+1, of.Distance,
+						of.OracleVariance, of.Risk,
 						distance, variance, risk)
 				}
-				if of.Privacy.Epsilon > 1 || of.Privacy.Users != ph.Cohort || of.Privacy.RoundsPerUser != int(ph.RoundsPerUser) || *of.Privacy.ProvedEpsilon > 1 {
+				if of.Privacy.Epsilon > 1 || of.Privacy.Users != ph.Cohort || of.Privacy.RoundsPerUser != int(ph.RoundsPerUser) ||
+					*of.Privacy.ProvedEpsilon > 1 {
 					t.Errorf("%s, phase %d: charged %+v", method, i+1, of.Privacy)
 				}
 				prior, reach = of.Risk, 4
@@ -171,24 +178,31 @@ func TestAutoComparesAllThatApply(t *testing.T) {
 // TestMethodsThatApply: the methods that apply: not smooth, no plain PAGD or PGD; no ridge, no restarts; no
 // prox, no envelope; asked once, no PGD or APGD, and never under floors.
 func TestMethodsThatApply(t *testing.T) {
-	const psgd, pagd, pagdE, pagdR, pagdER, pgd, pgdE, pgdR, pgdER, apgd, apgdE, apgdR = 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048
+	const psgd, pagd, pagdE, pagdR, pagdER, pgd, pgdE, pgdR, pgdER, apgd, apgdE, apgdR = 1, 2, 4, 8, 16, 32, 64, 128, 256,
+		512, 1024, 2048
 	for name, c := range map[string]struct {
 		change func(*planning.Problem)
 		want   int
 		then   string // DefaultMethod
 	}{
-		"all":         {func(*planning.Problem) {}, 4095, "auto"},
-		"asked once":  {func(p *planning.Problem) { p.Interactive = false }, psgd | pagd | pagdE | pagdR | pagdER, "pagd"},
-		"no ridge":    {func(p *planning.Problem) { p.Ridge = 0 }, psgd | pagd | pagdE | pgd | pgdE | apgd | apgdE, "auto"},
-		"not smooth":  {func(p *planning.Problem) { p.Smoothness = math.Inf(1); p.Interactive = false }, psgd | pagdE | pagdER, "pagd-envelope"},
-		"no prox":     {func(p *planning.Problem) { p.Proximal = false }, psgd | pagd | pagdR | pgd | pgdR | apgd | apgdR, "auto"},
-		"neither":     {func(p *planning.Problem) { p.Proximal, p.Smoothness, p.Interactive = false, math.Inf(1), false }, psgd, "psgd"},
-		"floors":      {func(p *planning.Problem) { p.Trust = accounting.Pan }, psgd | pagd | pagdE | pagdR | pagdER, "auto"},
-		"cohort":      {func(p *planning.Problem) { p.Cohort = 100 }, psgd | pagd | pagdE | pagdR | pagdER, "auto"},
-		"constant":    {func(p *planning.Problem) { p.Continuous, p.Interactive = "constant", false }, psgd, "psgd"},
-		"decaying":    {func(p *planning.Problem) { p.Continuous, p.Interactive = "decaying", false }, psgd, "psgd"},
-		"epochs":      {func(p *planning.Problem) { p.Continuous, p.Interactive = "epochs", false }, pagd | pagdE, "pagd"},
-		"epochs hing": {func(p *planning.Problem) { p.Continuous, p.Interactive, p.Smoothness = "epochs", false, math.Inf(1) }, pagdE, "pagd-envelope"},
+		"all":        {func(*planning.Problem) {}, 4095, "auto"},
+		"asked once": {func(p *planning.Problem) { p.Interactive = false }, psgd | pagd | pagdE | pagdR | pagdER, "pagd"},
+		"no ridge":   {func(p *planning.Problem) { p.Ridge = 0 }, psgd | pagd | pagdE | pgd | pgdE | apgd | apgdE, "auto"},
+		"not smooth": {func(p *planning.Problem) { p.Smoothness = math.Inf(1); p.Interactive = false }, psgd | pagdE |
+			pagdER, "pagd-envelope"},
+		"no prox": {func(p *planning.Problem) { p.Proximal = false }, psgd | pagd | pagdR | pgd | pgdR | apgd | apgdR,
+			"auto"},
+		"neither": {func(p *planning.Problem) { p.Proximal, p.Smoothness, p.Interactive = false, math.Inf(1), false },
+			psgd, "psgd"},
+		"floors":   {func(p *planning.Problem) { p.Trust = accounting.Pan }, psgd | pagd | pagdE | pagdR | pagdER, "auto"},
+		"cohort":   {func(p *planning.Problem) { p.Cohort = 100 }, psgd | pagd | pagdE | pagdR | pagdER, "auto"},
+		"constant": {func(p *planning.Problem) { p.Continuous, p.Interactive = "constant", false }, psgd, "psgd"},
+		"decaying": {func(p *planning.Problem) { p.Continuous, p.Interactive = "decaying", false }, psgd, "psgd"},
+		"epochs":   {func(p *planning.Problem) { p.Continuous, p.Interactive = "epochs", false }, pagd | pagdE, "pagd"},
+		"epochs hing": {func(p *planning.Problem) {
+			p.Continuous, p.Interactive, p.Smoothness = "epochs", false,
+				math.Inf(1)
+		}, pagdE, "pagd-envelope"},
 	} {
 		p := ridged()
 		c.change(&p)
@@ -204,7 +218,8 @@ func TestMethodsThatApply(t *testing.T) {
 	}
 	p := ridged()
 	p.Trust, p.Algorithm = accounting.ShufflePan, schedule.PGD
-	if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "pgd: ") || !strings.Contains(err.Error(), "C.3") {
+	if _, err := planning.MakePlan(p); err == nil || !strings.Contains(err.Error(), "pgd: ") ||
+		!strings.Contains(err.Error(), "C.3") {
 		t.Errorf("pgd under floors: %v", err)
 	}
 }
@@ -233,9 +248,11 @@ func TestTrivialRisk(t *testing.T) {
 		ridge float64
 		want  float64
 	}{
-		{convex.SetDeclaration{Radius: 2}, 0, math.Ln2}, {convex.SetDeclaration{Radius: 0.5}, 0, 0.5}, {convex.SetDeclaration{Radius: 2}, 2, 0.25},
+		{convex.SetDeclaration{Radius: 2}, 0, math.Ln2}, {convex.SetDeclaration{Radius: 0.5}, 0, 0.5},
+		{convex.SetDeclaration{Radius: 2}, 2, 0.25},
 		// start (1/5 ..), of norm 1/sqrt 5
-		{convex.SetDeclaration{Kind: "simplex", Radius: 1}, 0, 1}, {convex.SetDeclaration{Kind: "simplex", Radius: 1}, 1, math.Pow(1+1/math.Sqrt(5), 2) / 2},
+		{convex.SetDeclaration{Kind: "simplex", Radius: 1}, 0, 1}, {convex.SetDeclaration{Kind: "simplex", Radius: 1}, 1,
+			math.Pow(1+1/math.Sqrt(5), 2) / 2},
 	} {
 		p.Set, p.Ridge, p.Algorithm = c.set, c.ridge, schedule.PSGD
 		if got := plan(t, p).TrivialRisk; math.Abs(got-c.want) > 1e-9 {
@@ -268,7 +285,8 @@ func TestUsersNeeded(t *testing.T) {
 		q := p
 		q.Users = uint64(f * float64(n))
 		if other := plan(t, q); other.Vacuous != (f < 1) {
-			t.Errorf("%d users are needed, but with %d the bound is %v against %v", n, q.Users, other.ExcessRisk, other.TrivialRisk)
+			t.Errorf("%d users are needed, but with %d the bound is %v against %v", n, q.Users, other.ExcessRisk,
+				other.TrivialRisk)
 		}
 	}
 	if _, ok := curve.UsersNeeded(0); ok {
@@ -297,12 +315,14 @@ func TestYardsticksAreOrdered(t *testing.T) {
 				t.Errorf("epsilon %v: %+v", epsilon, y)
 			}
 			risk[y.Name] = y.Risk
-			if c, err := y.Curve(p); y.Name != planning.BaselinePaper && (err != nil || math.Abs(c.At(p.Users, epsilon)/y.Risk-1) > 1e-9) {
+			if c, err := y.Curve(p); y.Name != planning.BaselinePaper &&
+				(err != nil || math.Abs(c.At(p.Users, epsilon)/y.Risk-1) > 1e-9) {
 				t.Errorf("epsilon %v: the curve of %s says %v, the baseline %v", epsilon, y.Name, c.At(p.Users, epsilon), y.Risk)
 			}
 		}
 		t.Logf("epsilon %v: this system %.4g, %v", epsilon, made.ExcessRisk, risk)
-		if !(risk["central"] <= risk["local"] && risk["central"] <= made.ExcessRisk && made.ExcessRisk <= risk["paper"]) || len(risk) != 4 {
+		if !(risk["central"] <= risk["local"] && risk["central"] <= made.ExcessRisk && made.ExcessRisk <= risk["paper"]) ||
+			len(risk) != 4 {
 			t.Errorf("epsilon %v: this system %v, baselines %v", epsilon, made.ExcessRisk, risk)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 // A sourceOf is the source of noise for vectors of a dimension.
 type sourceOf func(dim int) (source, error)
 
-// practical makes a practical plan: cohorts for moments, then one phase of few rounds of gradients, as package learner/practical lays
-// them out. No bound on its risk is known.
+// practical makes a practical plan: cohorts for moments, then one phase of few rounds of gradients, as package
+// learner/practical lays them out. No bound on its risk is known.
 func (pl *Planner) practical(p Problem) (Proposal, error) {
 	out, err := practicalPlan(p, func(dim int) (source, error) {
 		p.Dim, p.Validation = dim, nil
@@ -32,7 +32,10 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	how := *p.Practical
 	how.Radius = p.Radius
 	if many := p.Interactive && (p.Silos.Count > 0 || p.ByUser); p.FirstCohort > 0 && (many || p.Silos.Count > 0) {
-		return Proposal{}, fmt.Errorf("first cohort: %d, want 0: looks of silos, and of people who answer all rounds, are as large as any round", p.FirstCohort)
+		return Proposal{},
+			fmt.Errorf(
+				"first cohort: %d, want 0: looks of silos, and of people who answer all rounds, are as large as any round",
+				p.FirstCohort)
 	} else if many {
 		return p.practicalStint(how, of)
 	} else if p.Silos.Count > 0 && p.Continuous != "" {
@@ -44,7 +47,8 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	if err != nil {
 		return Proposal{}, err
 	}
-	out.ExcessRisk, out.TrivialRisk, out.Plan.Clips, out.Plan.Practical = math.Inf(1), math.Inf(1), true, manifest.WirePractical(&how)
+	out.ExcessRisk, out.TrivialRisk, out.Plan.Clips, out.Plan.Practical = math.Inf(1), math.Inf(1), true,
+		manifest.WirePractical(&how)
 	gradients, err := of(p.encodedDim())
 	if err != nil {
 		return Proposal{}, err
@@ -66,7 +70,8 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	left := p.Users
 	look := func(statistic wire.Statistic, users uint64, dim int, norm float64) error {
 		if users >= left || users < p.Minimum || users < 1 {
-			return fmt.Errorf("%d users are too few: %d of them for a first look, of %d at least", p.Users, users, max(1, p.Minimum))
+			return fmt.Errorf("%d users are too few: %d of them for a first look, of %d at least", p.Users, users,
+				max(1, p.Minimum))
 		}
 		left -= users
 		from, err := of(dim)
@@ -77,7 +82,8 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 		if err != nil {
 			return fmt.Errorf("a cohort of %d for moments: %w", users, err)
 		}
-		return out.add(len(out.Forecasts), &wire.Phase{Statistic: statistic, Users: users, Rounds: 1, Cohort: users, Minimum: p.minimum(users), RoundsPerUser: 1},
+		return out.add(len(out.Forecasts), &wire.Phase{Statistic: statistic, Users: users, Rounds: 1, Cohort: users,
+			Minimum: p.minimum(users), RoundsPerUser: 1},
 			Forecast{Privacy: privacy}, dim, norm, 0)
 	}
 	if err := look(wire.Statistic_STATISTIC_MOMENTS, layout.MomentUsers, how.MomentsDim(), how.MomentsNorm()); err != nil {
@@ -99,7 +105,8 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 		if err != nil {
 			return Proposal{}, fmt.Errorf("cohorts of %d: %w", f.Cohort, err)
 		}
-		if err := out.add(len(out.Forecasts), f, Forecast{Privacy: privacy}, p.encodedDim(), p.encodedNorm(), p.scores()); err != nil {
+		if err := out.add(len(out.Forecasts), f, Forecast{Privacy: privacy}, p.encodedDim(), p.encodedNorm(),
+			p.scores()); err != nil {
 			return Proposal{}, err
 		}
 	}
@@ -127,7 +134,8 @@ func (p Problem) adaptive(l practical.Layout, left uint64) *wire.Phase {
 	return &wire.Phase{Users: left, Rounds: 1, Cohort: planned, Minimum: base, Top: top, RoundsPerUser: 1}
 }
 
-// noisyCohort is the least number of users that the noise of adaptive rounds is planned for. The stage adds the noise of missing users.
+// noisyCohort is the least number of users that the noise of adaptive rounds is planned for. The stage adds the noise
+// of missing users.
 const noisyCohort = 4_000
 
 // practicalRounds spreads the users that the looks left over the rounds of gradients, except a share to spare,
@@ -151,10 +159,12 @@ func (p Problem) practicalRounds(rounds, left uint64) ([]*wire.Phase, error) {
 	spare := min(spareOf(p.Users), left-min(left, max(1, p.Minimum, rounds*p.Cohort)))
 	users := left - spare
 	if p.Interactive {
-		return []*wire.Phase{{Users: users, Rounds: rounds, Cohort: users, Minimum: p.minimum(users), RoundsPerUser: uint32(rounds)}}, nil
+		return []*wire.Phase{{Users: users, Rounds: rounds, Cohort: users, Minimum: p.minimum(users),
+			RoundsPerUser: uint32(rounds)}}, nil
 	}
 	if p.Cohort > 0 {
-		return []*wire.Phase{{Users: users, Rounds: rounds, Cohort: p.Cohort, Minimum: p.minimum(p.Cohort), RoundsPerUser: 1}}, nil
+		return []*wire.Phase{{Users: users, Rounds: rounds, Cohort: p.Cohort, Minimum: p.minimum(p.Cohort),
+			RoundsPerUser: 1}}, nil
 	}
 	var weight float64
 	for t := range rounds {

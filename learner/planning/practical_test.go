@@ -16,27 +16,33 @@ import (
 
 // inPractice returns a problem of n users with 5 features and an intercept.
 func inPractice(loss string, n uint64) planning.Problem {
-	return planning.Problem{Users: n, Dim: 6, Algorithm: schedule.Auto, ClipNorm: 1, Set: convex.SetDeclaration{Radius: convex.MaxScale}, Epsilon: 1, Delta: 1e-6,
+	return planning.Problem{Users: n, Dim: 6, Algorithm: schedule.Auto, ClipNorm: 1,
+		Set: convex.SetDeclaration{Radius: convex.MaxScale}, Epsilon: 1, Delta: 1e-6,
 		HonestFraction: accounting.One, Smoothness: 1, Lipschitz: math.Inf(1),
-		Practical: &practical.Problem{Loss: convex.Declaration{Name: loss}, Features: 5, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: n}}
+		Practical: &practical.Problem{Loss: convex.Declaration{Name: loss}, Features: 5, Bound: 2, Intercept: 1, LabelLow: -1,
+			LabelHigh: 1, Users: n}}
 }
 
 // TestPracticalPlanSpendsEveryUserButItsSpare: no user is in two rounds, all but those to spare are in one,
 // cohorts of gradients grow, and each phase is charged within the budget.
 func TestPracticalPlanSpendsEveryUserButItsSpare(t *testing.T) {
 	card := &convex.Scorecard{Norm: 0.25, High: 2, Correctness: true}
-	for name, p := range map[string]planning.Problem{"classes": inPractice("logistic", 20_000), "numbers": inPractice("squared", 20_000), "few": inPractice("squared", 100)} {
+	for name, p := range map[string]planning.Problem{"classes": inPractice("logistic", 20_000),
+		"numbers": inPractice("squared", 20_000), "few": inPractice("squared", 100)} {
 		p.Validation = card
 		plan, err := planning.MakePlan(p)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got, spare := manifest.Users(plan.Plan), manifest.Spare(plan.Plan); got+spare != p.Users || spare != (p.Users+99)/100 {
-			t.Errorf("%s: %d users take part and %d are to spare, want all %d, a hundredth of them to spare", name, got, spare, p.Users)
+		if got, spare := manifest.Users(plan.Plan), manifest.Spare(plan.Plan); got+spare != p.Users ||
+			spare != (p.Users+99)/100 {
+			t.Errorf("%s: %d users take part and %d are to spare, want all %d, a hundredth of them to spare", name, got, spare,
+				p.Users)
 		}
 		var before uint64
 		for i, f := range plan.Plan.Phases {
-			if of := plan.Forecasts[i].Privacy; of.ProvedEpsilon == nil || *of.ProvedEpsilon > p.Epsilon || of.Users != f.Cohort || of.Dim != int(f.Mechanism.Dim) {
+			if of := plan.Forecasts[i].Privacy; of.ProvedEpsilon == nil || *of.ProvedEpsilon > p.Epsilon ||
+				of.Users != f.Cohort || of.Dim != int(f.Mechanism.Dim) {
 				t.Errorf("%s: phase %d of %d users, %d coordinates is charged as %+v", name, i+1, f.Cohort, f.Mechanism.Dim, of)
 			}
 			norm := card.Joined(1)
@@ -47,9 +53,11 @@ func TestPracticalPlanSpendsEveryUserButItsSpare(t *testing.T) {
 				norm = 1
 			}
 			if f.Mechanism.ClipNorm != norm || f.Minimum != f.Cohort-f.Cohort/10 {
-				t.Errorf("%s: phase %d has clip norm %v, and %d users at least of %d: want %v, and all but a tenth", name, i+1, f.Mechanism.ClipNorm, f.Minimum, f.Cohort, norm)
+				t.Errorf("%s: phase %d has clip norm %v, and %d users at least of %d: want %v, and all but a tenth", name, i+1,
+					f.Mechanism.ClipNorm, f.Minimum, f.Cohort, norm)
 			}
-			if gradients := f.Statistic == wire.Statistic_STATISTIC_GRADIENT; gradients != (f.Mechanism.Scores == 2) || gradients && f.Cohort < before {
+			if gradients := f.Statistic == wire.Statistic_STATISTIC_GRADIENT; gradients != (f.Mechanism.Scores == 2) ||
+				gradients && f.Cohort < before {
 				t.Errorf("%s: phase %d: %d scores, %d users after %d", name, i+1, f.Mechanism.Scores, f.Cohort, before)
 			} else if gradients {
 				before = f.Cohort
@@ -80,33 +88,45 @@ func TestPracticalPlanKeepsWhatIsSet(t *testing.T) {
 	if n, _ := rounds(func(p *planning.Problem) { p.MaxRounds = 3 }); n != 3 {
 		t.Errorf("%d rounds, want the limit of 3", n)
 	}
-	if n, plan := rounds(func(p *planning.Problem) { p.Cohort = 6000 }); n != 3 || manifest.Gradients(plan).Cohort != 6000 {
+	if n, plan := rounds(func(p *planning.Problem) { p.Cohort = 6000 }); n != 3 ||
+		manifest.Gradients(plan).Cohort != 6000 {
 		t.Errorf("%d rounds of %d, want 3 of 6000", n, manifest.Gradients(plan).Cohort)
 	}
-	if n, plan := rounds(func(p *planning.Problem) { p.Minimum = 1900 }); manifest.Gradients(plan).Minimum != 1900 || manifest.Gradients(plan).Cohort < 1900 || n < 2 {
-		t.Errorf("%d rounds, the first of %d, at least %d", n, manifest.Gradients(plan).Cohort, manifest.Gradients(plan).Minimum)
+	if n, plan := rounds(func(p *planning.Problem) { p.Minimum = 1900 }); manifest.Gradients(plan).Minimum != 1900 ||
+		manifest.Gradients(plan).Cohort < 1900 || n < 2 {
+		t.Errorf("%d rounds, the first of %d, at least %d", n, manifest.Gradients(plan).Cohort,
+			manifest.Gradients(plan).Minimum)
 	}
 	interactive := inPractice("logistic", 20_000)
 	interactive.Interactive, interactive.Practical.Interactive = true, true
-	if plan, err := planning.MakePlan(interactive); err != nil || plan.Forecasts[1].Privacy.RoundsPerUser != int(plan.Plan.Phases[1].RoundsPerUser) {
-		t.Errorf("users of %d rounds are charged for %d: %v", plan.Plan.Phases[1].RoundsPerUser, plan.Forecasts[1].Privacy.RoundsPerUser, err)
+	if plan, err := planning.MakePlan(interactive); err != nil ||
+		plan.Forecasts[1].Privacy.RoundsPerUser != int(plan.Plan.Phases[1].RoundsPerUser) {
+		t.Errorf("users of %d rounds are charged for %d: %v", plan.Plan.Phases[1].RoundsPerUser,
+			plan.Forecasts[1].Privacy.RoundsPerUser, err)
 	}
-	if n, plan := rounds(func(p *planning.Problem) { p.Interactive, p.Practical.Interactive = true, true }); n < 2 || uint64(manifest.Gradients(plan).RoundsPerUser) != n ||
+	if n, plan := rounds(func(p *planning.Problem) { p.Interactive, p.Practical.Interactive = true, true }); n < 2 ||
+		uint64(manifest.Gradients(plan).RoundsPerUser) != n ||
 		manifest.Gradients(plan).Cohort != 17_800 {
 		t.Errorf("%d rounds, %d a user, of %d", n, manifest.Gradients(plan).RoundsPerUser, manifest.Gradients(plan).Cohort)
 	}
-	if _, plan := rounds(func(p *planning.Problem) { p.Continuous, p.Practical.Continuous = schedule.Adaptive, true }); !manifest.Endless(plan) {
+	if _, plan := rounds(func(p *planning.Problem) {
+		p.Continuous, p.Practical.Continuous = schedule.Adaptive,
+			true
+	}); !manifest.Endless(plan) {
 		t.Error("a task without an end is planned with one")
 	} else if f := manifest.Gradients(plan); f.Minimum != 250 || f.Top < 1000 || f.Top > 2500 || f.Cohort != 4000 {
-		t.Errorf("cohorts of %d to %d, with noise planned for %d: want 250 to an eighth of the users, and noise for 4000", f.Minimum, f.Top, f.Cohort)
+		t.Errorf("cohorts of %d to %d, with noise planned for %d: want 250 to an eighth of the users, and noise for 4000",
+			f.Minimum, f.Top, f.Cohort)
 	}
-	for _, least := range []uint64{100, 3000, 9000} { // the planned cohorts would be 250 to 2,500, after a look of some hundreds
+	for _, least := range []uint64{100, 3000, 9000} {
+		// the planned cohorts would be 250 to 2,500, after a look of some hundreds
 		_, plan := rounds(func(p *planning.Problem) {
 			p.Continuous, p.Practical.Continuous, p.Minimum = schedule.Adaptive, true, least
 		})
 		for i, f := range plan.Phases {
 			if f.Minimum != least || f.Top > 0 && (f.Top < least || f.Cohort < f.Top) {
-				t.Errorf("phase %d is released of %d to %d users, with noise for %d: want at least the minimum that is set, %d", i+1, f.Minimum, f.Top, f.Cohort, least)
+				t.Errorf("phase %d is released of %d to %d users, with noise for %d: want at least the minimum that is set, %d",
+					i+1, f.Minimum, f.Top, f.Cohort, least)
 			}
 		}
 		if err := manifest.CheckTask(&wire.Task{Plan: plan}); err != nil {
@@ -116,7 +136,8 @@ func TestPracticalPlanKeepsWhatIsSet(t *testing.T) {
 	if _, plan := rounds(func(p *planning.Problem) {
 		p.Cohort, p.Continuous, p.Practical.Continuous = 1000, schedule.Adaptive, true
 	}); manifest.Gradients(plan).Minimum != 900 || manifest.Gradients(plan).Top != 1000 {
-		t.Errorf("rounds of %d to %d, want one that lacks a tenth of its 1000 users to close", manifest.Gradients(plan).Minimum, manifest.Gradients(plan).Top)
+		t.Errorf("rounds of %d to %d, want one that lacks a tenth of its 1000 users to close",
+			manifest.Gradients(plan).Minimum, manifest.Gradients(plan).Top)
 	}
 	few := inPractice("logistic", 300)
 	few.Continuous, few.Practical.Continuous = schedule.Adaptive, true
@@ -145,7 +166,8 @@ func TestPracticalBaselines(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		for i, f := range b.Plan.Phases {
-			ratio := b.NoiseStd(i, f.Cohort) / f.Mechanism.ClipNorm / own.Forecasts[min(i, len(own.Forecasts)-1)].Privacy.TotalStd()
+			ratio := b.NoiseStd(i, f.Cohort) / f.Mechanism.ClipNorm / own.Forecasts[min(i,
+				len(own.Forecasts)-1)].Privacy.TotalStd()
 			if more := ratio > 2; more != (name == planning.BaselineLocal) {
 				t.Errorf("%s: phase %d has %v times our noise", name, i+1, ratio)
 			}

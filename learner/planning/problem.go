@@ -20,10 +20,11 @@ type Problem struct {
 	Dim       int    // d, length of theta
 	Algorithm string // one of Methods, or schedule.Auto; "" means DefaultMethod
 
-	ClipNorm   float64               // L, to which a device clips its gradient
-	Set        convex.SetDeclaration // that theta stays in; its radius bounds the distance D0 of the start from the optimum
-	Ridge      float64               // lambda of the term (lambda/2)||theta||^2 of the objective; 0 for none
-	Smoothness float64               // beta of the loss of one example, +Inf if there is none; see ForLoss
+	ClipNorm float64 // L, to which a device clips its gradient
+	// that theta stays in; its radius bounds the distance D0 of the start from the optimum
+	Set        convex.SetDeclaration
+	Ridge      float64 // lambda of the term (lambda/2)||theta||^2 of the objective; 0 for none
+	Smoothness float64 // beta of the loss of one example, +Inf if there is none; see ForLoss
 	// MeanSmoothness bounds the smoothness of the mean loss over the population, as docs/reference/bounds.md
 	// defines it; 0 means Smoothness. The risk bound rests on it, and privacy does not.
 	MeanSmoothness float64
@@ -95,7 +96,8 @@ func (p Problem) Validate() error {
 	case p.Algorithm != "" && p.Algorithm != schedule.Auto && !slices.Contains(schedule.Names(), p.Algorithm):
 		return fmt.Errorf("algorithm: %q, want %s or %s", p.Algorithm, strings.Join(schedule.Names(), ", "), schedule.Auto)
 	case p.Continuous != "" && !slices.Contains(schedule.Continuous(p.Practical != nil), p.Continuous):
-		return fmt.Errorf("continuous: %q, want %s or nothing", p.Continuous, strings.Join(schedule.Continuous(p.Practical != nil), ", "))
+		return fmt.Errorf("continuous: %q, want %s or nothing", p.Continuous,
+			strings.Join(schedule.Continuous(p.Practical != nil), ", "))
 	case !(p.Smoothness > 0):
 		return fmt.Errorf("smoothness: %v, want a number above 0, or +Inf", p.Smoothness)
 	case !(p.Lipschitz >= 0):
@@ -127,7 +129,8 @@ func (p Problem) Validate() error {
 		value    float64
 		positive bool
 	}{
-		{"clip norm", p.ClipNorm, true}, {"ridge", p.Ridge, false}, {"mean smoothness", p.MeanSmoothness, false}, {"start risk", p.StartRisk, false},
+		{"clip norm", p.ClipNorm, true}, {"ridge", p.Ridge, false}, {"mean smoothness", p.MeanSmoothness, false},
+		{"start risk", p.StartRisk, false},
 	} {
 		if f.value > 0 || (f.value == 0 && !f.positive) {
 			if !math.IsInf(f.value, 0) {
@@ -175,7 +178,8 @@ func (p Problem) scores() int {
 // request asks the accountant for a cohort of m reports of Units each that takes part in that many rounds.
 func (p Problem) request(m, rounds uint64) accounting.Request {
 	return accounting.Request{Users: m, Dim: p.encodedDim(), Epsilon: p.Epsilon, Delta: p.Delta, Trust: p.Trust,
-		HonestFraction: p.HonestFraction, Rounds: int(rounds), Units: p.Units, Minimizer: p.minimizer, MaxBits: p.MaxBits, Coin: p.Coin, Profile: p.Profile}
+		HonestFraction: p.HonestFraction, Rounds: int(rounds), Units: p.Units, Minimizer: p.minimizer, MaxBits: p.MaxBits,
+		Coin: p.Coin, Profile: p.Profile}
 }
 
 // Applies returns an error that tells why a method has no plan for the problem; nil where it has one. See
@@ -186,7 +190,8 @@ func (p Problem) Applies(method string) error { return p.conditions().Check(meth
 func (p Problem) DefaultMethod() string { return p.conditions().Default() }
 
 func (p Problem) conditions() schedule.Case {
-	c := schedule.Case{Smooth: !math.IsInf(p.Smoothness, 1), Proximal: p.Proximal, Ridge: p.Ridge > 0, Interactive: p.Interactive, Silos: p.Silos.Count > 0,
+	c := schedule.Case{Smooth: !math.IsInf(p.Smoothness, 1), Proximal: p.Proximal, Ridge: p.Ridge > 0,
+		Interactive: p.Interactive, Silos: p.Silos.Count > 0,
 		Cohort: p.Cohort > 0, Continuous: p.Continuous}
 	if p.Trust.HasFloors() {
 		c.Floors = p.Trust.String()

@@ -14,13 +14,14 @@ import (
 
 // A Proposal is a plan with its bounds and its calibration. A run needs the plan alone.
 type Proposal struct {
-	// Plan lacks what is not planning's: the deadline, and the size of bundles. Where a phase is not Runnable its mechanism has a
-	// dimension and a norm, and no randomizer.
+	// Plan lacks what is not planning's: the deadline, and the size of bundles. Where a phase is not Runnable its
+	// mechanism has a dimension and a norm, and no randomizer.
 	Plan      *wire.Plan
 	Forecasts []Forecast // one for each of Plan.Phases
 
-	// ExcessRisk bounds the expected excess risk on the population. Where Plan.Clips holds it refers to the convex surrogate whose
-	// gradient the clipped one is (the loss's derivative cut off): decisions survive, probabilities do not.
+	// ExcessRisk bounds the expected excess risk on the population. Where Plan.Clips holds it refers to the convex
+	// surrogate whose gradient the clipped one is (the loss's derivative cut off): decisions survive, probabilities do
+	// not.
 	ExcessRisk float64
 	// OnRecords reports whether ExcessRisk bounds the mean loss of the users at hand instead of the
 	// population's, as of a schedule.Method with OnRecords and without a ridge.
@@ -32,14 +33,18 @@ type Proposal struct {
 	// bounds compared. "" where the problem names the method.
 	Why string
 
-	spare float64 // what the window of trust local leaves a silo for noise of its own, over the planned standard deviation; 0 stands for 1
+	// what the window of trust local leaves a silo for noise of its own, over the planned standard deviation; 0 stands for
+	// 1
+	spare float64
 }
 
 // proposal returns a plan without phases.
 func (p Problem) proposal(algorithm string) (Proposal, error) {
-	out := Proposal{Plan: &wire.Plan{Algorithm: algorithm, Continuous: continuous[p.Continuous], HonestFraction: p.HonestFraction.String(),
-		Delta: p.Delta, EpsilonBudget: p.Epsilon, ClipNorm: p.ClipNorm, Ridge: p.Ridge, Set: manifest.WireSet(p.Set),
-		Scorecard: manifest.WireScorecard(p.Validation), Start: p.Start, StartHash: p.StartHash, Silos: p.Silos.Count, Radius: p.Radius}}
+	out := Proposal{Plan: &wire.Plan{Algorithm: algorithm, Continuous: continuous[p.Continuous],
+		HonestFraction: p.HonestFraction.String(),
+		Delta:          p.Delta, EpsilonBudget: p.Epsilon, ClipNorm: p.ClipNorm, Ridge: p.Ridge, Set: manifest.WireSet(p.Set),
+		Scorecard: manifest.WireScorecard(p.Validation), Start: p.Start, StartHash: p.StartHash, Silos: p.Silos.Count,
+		Radius: p.Radius}}
 	if p.ByUser {
 		out.Plan.Unit = wire.Unit_UNIT_USER
 	}
@@ -55,10 +60,12 @@ func (p Problem) proposal(algorithm string) (Proposal, error) {
 type Forecast struct {
 	Distance       float64 // D, bound on the distance from the phase's start to the optimum
 	OracleVariance float64 // V of a planned round
-	Smoothness     float64 // beta of the objective that the constants are made for, the ridge included; 0 where they need none
-	Risk           float64 // bound on the expected excess risk at the phase's end; of a method OnRecords on the mean loss of the users at hand
-	// Privacy is the calibration for one planned cohort, which is what a user pays for the whole phase; for all phases of a stint he pays
-	// Proposal.Stints. It is zero where others than this system add the noise.
+	// beta of the objective that the constants are made for, the ridge included; 0 where they need none
+	Smoothness float64
+	// bound on the expected excess risk at the phase's end; of a method OnRecords on the mean loss of the users at hand
+	Risk float64
+	// Privacy is the calibration for one planned cohort, which is what a user pays for the whole phase; for all phases of
+	// a stint he pays Proposal.Stints. It is zero where others than this system add the noise.
 	Privacy accounting.Plan
 	Units   uint64 // K of a report; 0 stands for 1
 }
@@ -145,7 +152,8 @@ var continuous = map[string]wire.Continuous{
 }
 
 // mechanism returns the randomizer of a calibration; without levels where there is none that can run.
-func mechanism(dim int, norm float64, scores int, units uint64, window uint32, of accounting.Plan) (*wire.Mechanism, error) {
+func mechanism(dim int, norm float64, scores int, units uint64, window uint32, of accounting.Plan) (*wire.Mechanism,
+	error) {
 	p := randomizer.Params{Dim: dim, ClipNorm: norm, Units: units, Minimizer: of.Minimizer}
 	if of.Runnable && of.Trials <= math.MaxUint32 && of.Levels <= math.MaxInt32 {
 		p.Levels, p.Trials, p.FloorTrials = uint32(of.Levels), uint32(of.Trials), of.FloorTrials

@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// defaultProxRounds is the limit on the rounds of prox, where Problem.MaxRounds sets none: each takes an answer hundreds of passes over its rows.
+// defaultProxRounds is the limit on the rounds of prox, where Problem.MaxRounds sets none: each takes an answer
+// hundreds of passes over its rows.
 const defaultProxRounds = 12
 
 // Prox are constants of the method prox, where a plan is not to choose them.
@@ -36,7 +37,8 @@ func (p Problem) checkProx() error {
 // declared it allows for any, alike as if all rows had been dealt to them at random.
 func (d draft) proxBound(rounds, units uint64, n noise, alike bool) proxBound {
 	o := d.p.Silos
-	b := proxBound{rounds: rounds, average: method.ProxAverage(rounds), reports: o.Reports, units: units, distance: d.distance, loss: d.objective.lipschitz, beta: d.p.Smoothness, steps: d.p.Prox.Steps,
+	b := proxBound{rounds: rounds, average: method.ProxAverage(rounds), reports: o.Reports, units: units,
+		distance: d.distance, loss: d.objective.lipschitz, beta: d.p.Smoothness, steps: d.p.Prox.Steps,
 		again: d.t.Interactive, spread: d.objective.lipschitz}
 	switch {
 	case o.Spread > 0:
@@ -98,8 +100,10 @@ func (d draft) inProx() (Proposal, error) {
 		b.steps = ProxSteps(x.Weight, b.beta)
 	}
 	if b.steps > manifest.MaxProxSteps {
-		return Proposal{}, fmt.Errorf("%s: %d passes over the rows for an answer, want at most %d: raise schedule.prox.weight, or set schedule.prox.steps", d.method, b.steps,
-			manifest.MaxProxSteps)
+		return Proposal{},
+			fmt.Errorf(
+				"%s: %d passes over the rows for an answer, want at most %d: raise schedule.prox.weight, or set schedule.prox.steps", d.method, b.steps,
+				manifest.MaxProxSteps)
 	}
 	x.Steps, x.StepSize = uint32(b.steps), 1/(b.beta+x.Weight)
 	risk := b.risk(x.Weight)
@@ -107,7 +111,8 @@ func (d draft) inProx() (Proposal, error) {
 		return Proposal{}, fmt.Errorf("%s: the risk bound overflows; rescale the features", d.method)
 	}
 	at := situation{variance: b.noise / x.Weight / x.Weight}
-	phase, forecast := d.phase(&s, choice{steps: rounds, cohort: m, units: k, privacy: privacy, situation: at, setting: setting{smoothness: b.beta, risk: risk}})
+	phase, forecast := d.phase(&s, choice{steps: rounds, cohort: m, units: k, privacy: privacy, situation: at,
+		setting: setting{smoothness: b.beta, risk: risk}})
 	phase.Constants = &wire.Phase_Prox{Prox: x}
 	if err := out.add(0, phase, forecast, d.p.Dim, d.p.ClipNorm/x.Weight, 0); err != nil {
 		return Proposal{}, fmt.Errorf("%s: %w", d.method, err)

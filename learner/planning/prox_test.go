@@ -11,9 +11,11 @@ import (
 
 // A proxRun runs method.Prox for a bound whose rounds are answered by a function of the announced point, with
 // Gaussian noise of the bound's size.
-func proxRun(t *testing.T, b proxBound, weight float64, set convex.Set, start []float64, r *rand.Rand, answer func(round int, c []float64) []float64) []float64 {
+func proxRun(t *testing.T, b proxBound, weight float64, set convex.Set, start []float64, r *rand.Rand,
+	answer func(round int, c []float64) []float64) []float64 {
 	t.Helper()
-	a, err := method.NewProx(method.ProxConfig{Dim: len(start), Set: set, Start: start, Steps: b.rounds, Average: b.average})
+	a, err := method.NewProx(method.ProxConfig{Dim: len(start), Set: set, Start: start, Steps: b.rounds,
+		Average: b.average})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,8 @@ func within(t *testing.T, what string, happens, bound float64) {
 func TestConstantsOfProxAreTight(t *testing.T) {
 	const weight, distance, exactly = 0.5, 3.0, 1 << 40
 	for _, steps := range []uint64{0, 1, 4} {
-		b := proxBound{rounds: 20, average: 20, reports: 1, units: 1e12, distance: distance, loss: 1, beta: 2, steps: steps, again: true}
+		b := proxBound{rounds: 20, average: 20, reports: 1, units: 1e12, distance: distance, loss: 1, beta: 2, steps: steps,
+			again: true}
 		worst, box := 0.0, convex.Box{Dim: 1, Max: distance}
 		for slope := 0.005; slope < 1; slope *= 1.02 {
 			x := proxRun(t, b, weight, box, []float64{distance}, nil, func(_ int, c []float64) []float64 {
@@ -76,18 +79,21 @@ func TestConstantsOfProxAreTight(t *testing.T) {
 		}
 		within(t, "a line", worst, b.risk(weight))
 	}
-	cone := proxBound{rounds: 12, average: method.ProxAverage(12), reports: 1, units: 1e12, loss: 1, beta: 2, steps: exactly, again: true, noise: 0.0001}
+	cone := proxBound{rounds: 12, average: method.ProxAverage(12), reports: 1, units: 1e12, loss: 1, beta: 2,
+		steps: exactly, again: true, noise: 0.0001}
 	var risk float64
 	const dim, runs = 200, 50
 	for seed := range uint64(runs) {
-		x := proxRun(t, cone, weight, convex.Ball{R: 10}, make([]float64, dim), rand.New(rand.NewPCG(seed, 1)), func(_ int, c []float64) []float64 {
-			return make([]float64, len(c)) // the tip, from within 1/lambda
-		})
+		x := proxRun(t, cone, weight, convex.Ball{R: 10}, make([]float64, dim), rand.New(rand.NewPCG(seed, 1)),
+			func(_ int, c []float64) []float64 {
+				return make([]float64, len(c)) // the tip, from within 1/lambda
+			})
 		risk += convex.Norm(x) / runs
 	}
 	within(t, "a cone", risk, cone.risk(weight))
 	const pull, hold = 0.25, 0.75
-	apart := proxBound{rounds: 60, average: 60, reports: 2, units: 1e12, loss: hold, beta: 2, steps: exactly, again: true, spread: (hold + pull) / 2}
+	apart := proxBound{rounds: 60, average: 60, reports: 2, units: 1e12, loss: hold, beta: 2, steps: exactly, again: true,
+		spread: (hold + pull) / 2}
 	x := proxRun(t, apart, weight, convex.Ball{R: 10}, []float64{0}, nil, func(_ int, c []float64) []float64 {
 		held := math.Copysign(max(0, math.Abs(c[0])-hold/weight), c[0])
 		return []float64{(held + c[0] + pull/weight) / 2}
@@ -109,9 +115,11 @@ func TestExcessRiskOfProxIsWithinTheBound(t *testing.T) {
 		steps                  uint64
 		again                  bool
 		spread                 float64
-	}{{6, 1, 1, 0.01, 0, 0, true, 0}, {6, 1, 1, 0.01, 0, 0, false, 0}, {12, 1, 100, 0.2, 0.001, 0, true, 0}, {12, 3, 30, 0.3, 0.002, 3, true, 1},
+	}{{6, 1, 1, 0.01, 0, 0, true, 0}, {6, 1, 1, 0.01, 0, 0, false, 0}, {12, 1, 100, 0.2, 0.001, 0, true, 0}, {12, 3, 30,
+		0.3, 0.002, 3, true, 1},
 		{12, 3, 100, 0.3, 0.02, 0, false, 0}, {4, 3, 30, 1, 0.05, 1, false, 1}} {
-		b := proxBound{rounds: uint64(c.rounds), average: method.ProxAverage(uint64(c.rounds)), reports: uint64(c.reports), units: uint64(c.units), distance: radius, loss: 1, beta: 0.25,
+		b := proxBound{rounds: uint64(c.rounds), average: method.ProxAverage(uint64(c.rounds)), reports: uint64(c.reports),
+			units: uint64(c.units), distance: radius, loss: 1, beta: 0.25,
 			steps: c.steps, again: c.again, spread: c.spread, noise: c.noise}
 		mean, margin := expected(t, 1+radius, func(r *rand.Rand) float64 {
 			var silos []population

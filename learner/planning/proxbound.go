@@ -16,12 +16,13 @@ type proxBound struct {
 	// spread bounds the root mean square distance of the silos' mean gradients from the mean over all silos, at
 	// any one point; 0 for silos that are alike.
 	spread float64
-	// noise is E||e||^2 of a round's answer, in units of 1/lambda^2, and rounding the part of it that stochastic rounding makes.
+	// noise is E||e||^2 of a round's answer, in units of 1/lambda^2, and rounding the part of it that stochastic rounding
+	// makes.
 	noise, rounding float64
 }
 
-// ProxSteps returns the steps of size 1/(beta + lambda) that an answer takes: three times the condition number (beta + lambda)/lambda, which leave at most
-// e^-3 of the way to the minimiser and make the bound at most a nineteenth larger.
+// ProxSteps returns the steps of size 1/(beta + lambda) that an answer takes: three times the condition number (beta +
+// lambda)/lambda, which leave at most e^-3 of the way to the minimiser and make the bound at most a nineteenth larger.
 func ProxSteps(weight, smoothness float64) uint64 {
 	return uint64(math.Ceil(3 * (smoothness + weight) / weight))
 }

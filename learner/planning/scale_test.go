@@ -38,10 +38,15 @@ func TestPlansOfEveryScale(t *testing.T) {
 		if c.deep && !longtest.Run(t, fmt.Sprintf("%d users in dimension %d", c.users, c.dim)) {
 			continue
 		}
-		p := plan(t, planning.Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 5}, Epsilon: c.epsilon, Delta: 1e-6,
-			HonestFraction: accounting.One, MaxBits: c.bits, Profile: c.profile, Algorithm: schedule.Auto}.ForLoss(convex.Logistic{}, 1, 1))
-		if got := (manifest.Planned(p.Plan)-1)*p.Plan.Phases[0].Cohort + manifest.LastCohort(p.Plan.Phases[0]); got != c.users || p.Plan.Phases[0].Minimum < 1 || p.Plan.Phases[0].Minimum > p.Plan.Phases[0].Cohort {
-			t.Errorf("%+v: %d rounds of %d and %d in the last use %d users; minimum %d", c, manifest.Planned(p.Plan), p.Plan.Phases[0].Cohort, manifest.LastCohort(p.Plan.Phases[0]), got, p.Plan.Phases[0].Minimum)
+		p := plan(t, planning.Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 5},
+			Epsilon: c.epsilon, Delta: 1e-6,
+			HonestFraction: accounting.One, MaxBits: c.bits, Profile: c.profile,
+			Algorithm: schedule.Auto}.ForLoss(convex.Logistic{}, 1, 1))
+		if got := (manifest.Planned(p.Plan)-1)*p.Plan.Phases[0].Cohort +
+			manifest.LastCohort(p.Plan.Phases[0]); got != c.users || p.Plan.Phases[0].Minimum < 1 ||
+			p.Plan.Phases[0].Minimum > p.Plan.Phases[0].Cohort {
+			t.Errorf("%+v: %d rounds of %d and %d in the last use %d users; minimum %d", c, manifest.Planned(p.Plan),
+				p.Plan.Phases[0].Cohort, manifest.LastCohort(p.Plan.Phases[0]), got, p.Plan.Phases[0].Minimum)
 		}
 		if p.Vacuous != (p.ExcessRisk >= p.TrivialRisk) || !(p.ExcessRisk > 0) || p.Plan.Clips {
 			t.Errorf("%+v: risk %v against %v, vacuous %v, clips %v", c, p.ExcessRisk, p.TrivialRisk, p.Vacuous, p.Plan.Clips)

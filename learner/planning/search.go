@@ -29,9 +29,9 @@ type choice struct {
 	setting       setting
 }
 
-// A search plans one phase. It minimises the bound over all round numbers with the source's model of the noise, asks for the real
-// noise at the optimum, corrects the model's level by the answer, and repeats, which settles in one or two rounds because the level
-// hardly changes with the cohort.
+// A search plans one phase. It minimises the bound over all round numbers with the source's model of the noise, asks
+// for the real noise at the optimum, corrects the model's level by the answer, and repeats, which settles in one or two
+// rounds because the level hardly changes with the cohort.
 type search struct {
 	p         Problem
 	t         schedule.Method
@@ -78,8 +78,8 @@ func (s *search) limits() (low, high uint64) {
 	return low, high
 }
 
-// shape returns the reports of a round, and the units that each is about: of silos all that they have, where they answer every round, else
-// what that many disjoint blocks leave to each.
+// shape returns the reports of a round, and the units that each is about: of silos all that they have, where they
+// answer every round, else what that many disjoint blocks leave to each.
 func (s *search) shape(steps uint64) (reports, units uint64) {
 	switch o := s.p.Silos; {
 	case o.Count > 0 && s.t.Interactive:
@@ -110,7 +110,8 @@ func (s *search) answers(steps uint64) uint64 {
 	return 1
 }
 
-// next returns the number of rounds to try after t: every one up to 50, then steps of the given share of t. Epochs have 2^k - 1.
+// next returns the number of rounds to try after t: every one up to 50, then steps of the given share of t. Epochs have
+// 2^k - 1.
 func (s *search) next(t, high uint64, share float64) uint64 {
 	if s.p.Continuous == schedule.Epochs {
 		return min(high, 2*t+1)
@@ -119,8 +120,8 @@ func (s *search) next(t, high uint64, share float64) uint64 {
 }
 
 // start minimises the bound with factor times the model's noise: on a grid of ratio 1.02, and around its best on one of
-// 1.002, which is finer than what the bound can tell apart. Where the same users answer all rounds it returns the smallest number
-// within a hundredth of the best: every round costs each of them a report.
+// 1.002, which is finer than what the bound can tell apart. Where the same users answer all rounds it returns the
+// smallest number within a hundredth of the best: every round costs each of them a report.
 func (s *search) start(factor float64) uint64 {
 	const coarse, fine = 0.02, 0.002
 	low, high := s.limits()
@@ -160,7 +161,8 @@ func (s *search) modelled(t uint64, factor float64) float64 {
 // situation returns the inputs of the bounds for T rounds of m reports of k units.
 func (s *search) situation(m, k, steps uint64, n noise) situation {
 	l := s.p.encodedNorm()
-	out := situation{distance: s.distance, prior: s.prior, users: m * k, steps: steps, rounding: float64(s.p.Dim) * n.rounding * l * l}
+	out := situation{distance: s.distance, prior: s.prior, users: m * k, steps: steps,
+		rounding: float64(s.p.Dim) * n.rounding * l * l}
 	if s.t.Interactive {
 		out.variance = float64(s.p.Dim) * n.total() * l * l
 		if of := s.p.Silos; of.some() { // drawn for each round: all of them are heard
@@ -173,9 +175,9 @@ func (s *search) situation(m, k, steps uint64, n noise) situation {
 	return out
 }
 
-// best returns the choice with the smallest bound, or the error of the last cohort tried. A move away from the model's optimum must
-// gain half a percent: the accountant's integers make the exact bound jump by that much around a flat optimum. Where a
-// cohort cannot meet the target at all, larger ones are tried.
+// best returns the choice with the smallest bound, or the error of the last cohort tried. A move away from the model's
+// optimum must gain half a percent: the accountant's integers make the exact bound jump by that much around a flat
+// optimum. Where a cohort cannot meet the target at all, larger ones are tried.
 func (s *search) best() (choice, error) {
 	low, _ := s.limits()
 	steps := s.start(1)
@@ -224,6 +226,7 @@ func (s *search) exact(steps uint64) (choice, error) {
 		return choice{}, err
 	}
 	at := s.situation(m, k, steps, n)
-	return choice{steps: steps, cohort: m, units: k, privacy: plan, noise: n, situation: at, setting: s.objective.tune(s.t, at),
+	return choice{steps: steps, cohort: m, units: k, privacy: plan, noise: n, situation: at, setting: s.objective.tune(s.t,
+		at),
 		factor: n.total() / from.model(m, s.answers(steps)).total()}, nil
 }

@@ -36,10 +36,13 @@ func TestAccountedPlansOfSilos(t *testing.T) {
 				t.Errorf("a window of %d under trust shuffle", m.Window)
 			case trust == accounting.Local && out.Plan.Trust != wire.Trust_TRUST_LOCAL:
 				t.Errorf("trust %v", out.Plan.Trust)
-			case trust == accounting.Local && (m.Window%2 != 0 || float64(m.Window)*float64(m.Window) < 4*64*float64(m.Trials) || m.Window > 4*m.Trials):
-				t.Errorf("window %d of %d trials for silos of half the units", m.Window, m.Trials) // 8 of their standard deviations to each side
+			case trust == accounting.Local && (m.Window%2 != 0 || float64(m.Window)*float64(m.Window) < 4*64*float64(m.Trials) ||
+				m.Window > 4*m.Trials):
+				// 8 of their standard deviations to each side
+				t.Errorf("window %d of %d trials for silos of half the units", m.Window, m.Trials)
 			}
-			t.Logf("%v, many passes %v: %d rounds of %d reports of %d units, g %d, b %d, window %d, noise %.4g, risk %.4g", trust, many, f.Rounds, f.Cohort,
+			t.Logf("%v, many passes %v: %d rounds of %d reports of %d units, g %d, b %d, window %d, noise %.4g, risk %.4g",
+				trust, many, f.Rounds, f.Cohort,
 				m.Units, m.Levels, m.Trials, m.Window, out.Forecasts[0].Privacy.NoiseStd, out.ExcessRisk)
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// siloStream makes the plan of silos whose rows never stop coming: a first look, and rounds of gradients for ever, all of blocks of one size, so
-// that a block is a fixed range of a silo's rows whatever round it joins. Cohorts are the silos of a round: the size of blocks, which is in the mechanism,
-// cannot follow the stream.
+// siloStream makes the plan of silos whose rows never stop coming: a first look, and rounds of gradients for ever, all
+// of blocks of one size, so that a block is a fixed range of a silo's rows whatever round it joins. Cohorts are the
+// silos of a round: the size of blocks, which is in the mechanism, cannot follow the stream.
 func (p Problem) siloStream(how practical.Problem, of sourceOf) (Proposal, error) {
 	out, err := p.proposal(schedule.Practical)
 	if err != nil {
@@ -25,13 +25,15 @@ func (p Problem) siloStream(how practical.Problem, of sourceOf) (Proposal, error
 	s := p.Silos
 	how.Even, how.Users = true, p.Users
 	unit := func(units uint64) float64 {
-		return float64(s.Reports*units) * math.Sqrt(gradients.about(units).model(s.Reports, 1).total()) * p.encodedNorm() / p.share()
+		return float64(s.Reports*units) * math.Sqrt(gradients.about(units).model(s.Reports,
+			1).total()) * p.encodedNorm() / p.share()
 	}
 	layout, err := how.SiloLayout(unit, s.Reports, s.Blocks)
 	if err != nil {
 		return Proposal{}, err
 	}
-	out.ExcessRisk, out.TrivialRisk, out.Plan.Clips, out.Plan.Practical = math.Inf(1), math.Inf(1), true, manifest.WirePractical(&how)
+	out.ExcessRisk, out.TrivialRisk, out.Plan.Clips, out.Plan.Practical = math.Inf(1), math.Inf(1), true,
+		manifest.WirePractical(&how)
 	out.Plan.Practical.Unit = layout.Unit
 	minimum := p.minimum(s.Reports)
 	phase := func(f *wire.Phase, dim int, norm float64, scores int) error {
@@ -50,5 +52,6 @@ func (p Problem) siloStream(how practical.Problem, of sourceOf) (Proposal, error
 	if err := phase(look, how.MomentsDim(), how.MomentsNorm(), 0); err != nil {
 		return Proposal{}, err
 	}
-	return out, phase(&wire.Phase{Users: layout.Rounds * s.Reports, Top: s.Reports}, p.encodedDim(), p.encodedNorm(), p.scores())
+	return out, phase(&wire.Phase{Users: layout.Rounds * s.Reports, Top: s.Reports}, p.encodedDim(), p.encodedNorm(),
+		p.scores())
 }

@@ -24,12 +24,14 @@ func TestStreamOfSilos(t *testing.T) {
 			t.Fatalf("%v: %v", trust, err)
 		}
 		f := out.Plan.Phases
-		if len(f) != 2 || f[1].Top != 8 || f[1].Cohort != 8 || f[1].Minimum != 8 || f[0].Cohort != 8 || f[0].Mechanism.Units != f[1].Mechanism.Units || f[1].Mechanism.Units < 2 {
+		if len(f) != 2 || f[1].Top != 8 || f[1].Cohort != 8 || f[1].Minimum != 8 || f[0].Cohort != 8 ||
+			f[0].Mechanism.Units != f[1].Mechanism.Units || f[1].Mechanism.Units < 2 {
 			t.Fatalf("%v: phases %v", trust, f)
 		}
 		for i, of := range out.Forecasts {
 			r := of.Privacy.Release()
-			if of.Privacy.ProvedEpsilon == nil || *of.Privacy.ProvedEpsilon > p.Epsilon || r.Users != 8 || max(1, r.Units) != f[i].Mechanism.Units {
+			if of.Privacy.ProvedEpsilon == nil || *of.Privacy.ProvedEpsilon > p.Epsilon || r.Users != 8 ||
+				max(1, r.Units) != f[i].Mechanism.Units {
 				t.Errorf("%v: phase %d is charged as %+v", trust, i+1, r)
 			}
 		}

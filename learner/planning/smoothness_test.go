@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/method"
 )
 
-// Users here report unit vectors of R^d, the j-th with probability proportional to 1/j, and labels that contradict each other: one
-// example is several times as curved as their mean, whose excess risk and its gradient this returns.
+// Users here report unit vectors of R^d, the j-th with probability proportional to 1/j, and labels that contradict each
+// other: one example is several times as curved as their mean, whose excess risk and its gradient this returns.
 func harmonic(theta []float64) (risk float64, gradient []float64) {
 	var sum float64
 	for j := range theta {
@@ -49,9 +49,11 @@ func TestRiskIsWithinTheBoundOfTheMeanSmoothness(t *testing.T) {
 				var a method.Method
 				var err error
 				set := o.accelerated(at, o.mean)
-				if a, err = method.NewPAGD(method.PAGDConfig{Dim: dim, Set: convex.Ball{R: radius}, Steps: steps, V: set.v}); interactive {
+				if a, err = method.NewPAGD(method.PAGDConfig{Dim: dim, Set: convex.Ball{R: radius}, Steps: steps,
+					V: set.v}); interactive {
 					set = o.gradient(at, math.Inf(1))
-					a, err = method.NewPSGD(method.PSGDConfig{Dim: dim, Set: convex.Ball{R: radius}, Steps: steps, StepSize: set.stepSize})
+					a, err = method.NewPSGD(method.PSGDConfig{Dim: dim, Set: convex.Ball{R: radius}, Steps: steps,
+						StepSize: set.stepSize})
 				}
 				if err != nil {
 					t.Fatal(err)

@@ -3,8 +3,9 @@ package planning
 import "math"
 
 // A gradientBound bounds the expected excess risk of PGD: of the average of theta_0 .. theta_{T-1}, where theta_{t+1} =
-// Pi(theta_t - eta gbar_t) and gbar_t is the gradient of the mean loss of the same m users, with noise (Cheu, Joseph, Mao, Peng,
-// ICLR 2022, Theorem 4.9; docs/reference/bounds.md has the proof). The variance of its situation is without sampling.
+// Pi(theta_t - eta gbar_t) and gbar_t is the gradient of the mean loss of the same m users, with noise (Cheu, Joseph,
+// Mao, Peng, ICLR 2022, Theorem 4.9; docs/reference/bounds.md has the proof). The variance of its situation is without
+// sampling.
 type gradientBound struct {
 	situation
 	loss  float64 // L of the loss
@@ -20,16 +21,16 @@ type gradientBound struct {
 //
 //	||average - average'|| <= eta (L T/m + (2/3) sqrt(2 r T))
 //
-// (Hardt, Recht, Singer 2016, for whole gradients). Where each round is of M of N silos, drawn for it, m are the units of all N: who is replaced is in a round with probability
-// M/N, and moves it by N/M times as much.
+// (Hardt, Recht, Singer 2016, for whole gradients). Where each round is of M of N silos, drawn for it, m are the units
+// of all N: who is replaced is in a round with probability M/N, and moves it by N/M times as much.
 func (b gradientBound) stability() float64 {
 	t := float64(b.steps)
 	apart := func(move float64) float64 { return b.loss * (move*t/2 + math.Sqrt(2*b.rounding*t)*2/3) }
 	return apart(2 * b.loss / float64(b.users))
 }
 
-// risk returns the bound for a step size, +Inf where it is too long for the argument of stability. Of the error on the users' own
-// mean loss it takes the smaller of
+// risk returns the bound for a step size, +Inf where it is too long for the argument of stability. Of the error on the
+// users' own mean loss it takes the smaller of
 //
 //	D^2/(2 eta T) + eta (L'^2 + V)/2                              (Lemma 4.2)
 //	D^2/(2 eta T) + eta V/(2 (1 - eta beta)) + E[F(theta_0) - F(theta_T)]/T   for eta < 1/beta (the descent lemma)

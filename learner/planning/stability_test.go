@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/schedule"
 )
 
-// expected averages independent runs of a risk in [0, worst]. By the empirical Bernstein inequality (Maurer & Pontil 2009, Theorem
+// expected averages independent runs of a risk in [0, worst]. By the empirical Bernstein inequality (Maurer & Pontil
+// 2009, Theorem
 // 4) the average exceeds its expectation by margin with probability at most 1e-9.
 func expected(t *testing.T, worst float64, run func(r *rand.Rand) float64) (mean, margin float64) {
 	t.Helper()
@@ -28,7 +29,8 @@ func expected(t *testing.T, worst float64, run func(r *rand.Rand) float64) (mean
 	return mean, math.Sqrt(2*variance*log/runs) + 7*worst*log/(3*(runs-1))
 }
 
-// population is a distribution on four labelled points in the plane whose labels contradict each other, so that a few users tell little.
+// population is a distribution on four labelled points in the plane whose labels contradict each other, so that a few
+// users tell little.
 type population struct {
 	points  []convex.Example
 	weights []float64
@@ -36,7 +38,8 @@ type population struct {
 
 func contradictory() population {
 	at := func(x, y, label float64) convex.Example { return convex.Example{Value: []float64{x, y}, Label: label} }
-	return population{points: []convex.Example{at(1, 0, 1), at(1, 0, -1), at(0, 1, -1), at(0, 1, 1)}, weights: []float64{0.3, 0.22, 0.26, 0.22}}
+	return population{points: []convex.Example{at(1, 0, 1), at(1, 0, -1), at(0, 1, -1), at(0, 1, 1)},
+		weights: []float64{0.3, 0.22, 0.26, 0.22}}
 }
 
 func (p population) draw(r *rand.Rand) convex.Example {
@@ -106,12 +109,15 @@ func TestTheorem49_ExcessRiskIsWithinTheBound(t *testing.T) {
 		users, steps      int
 		sd, lattice, ridg float64
 		eta               float64 // 0: the planned one
-	}{{users: 1, steps: 100, eta: 3.6}, {users: 4, steps: 60}, {users: 30, steps: 60, sd: 0.02, lattice: 0.2}, {users: 10, steps: 40, sd: 0.5},
-		{users: 20, steps: 60, sd: 0.05, lattice: 1, ridg: 0.2}, {users: 1, steps: 200, ridg: 0.02}, {users: 20, steps: 100, sd: 0.5, lattice: 0.2, ridg: 0.1}} {
+	}{{users: 1, steps: 100, eta: 3.6}, {users: 4, steps: 60}, {users: 30, steps: 60, sd: 0.02, lattice: 0.2}, {users: 10,
+		steps: 40, sd: 0.5},
+		{users: 20, steps: 60, sd: 0.05, lattice: 1, ridg: 0.2}, {users: 1, steps: 200, ridg: 0.02}, {users: 20, steps: 100,
+			sd: 0.5, lattice: 0.2, ridg: 0.1}} {
 		best := p.optimum(radius, c.ridg)
 		o := objective{lipschitz: 1, dim: 2, smoothness: 0.25, mean: 0.25, ridge: c.ridg, radius: radius}
 		rounding := 2 * c.lattice * c.lattice / 4 / float64(c.users)
-		at := situation{distance: radius, prior: p.risk([]float64{0, 0}, 0) - best, users: uint64(c.users), steps: uint64(c.steps),
+		at := situation{distance: radius, prior: p.risk([]float64{0, 0}, 0) - best, users: uint64(c.users),
+			steps:    uint64(c.steps),
 			variance: 2*c.sd*c.sd + rounding, rounding: rounding}
 		b := gradientBound{situation: at, loss: 1, whole: o.regularLipschitz(), beta: 0.25 + c.ridg, ridge: c.ridg}
 		set := o.gradient(at, math.Inf(1))
@@ -123,7 +129,8 @@ func TestTheorem49_ExcessRiskIsWithinTheBound(t *testing.T) {
 			for i := range users {
 				users[i] = p.draw(r)
 			}
-			a, err := method.NewPSGD(method.PSGDConfig{Dim: 2, Set: convex.Ball{R: radius}, Steps: uint64(c.steps), StepSize: set.stepSize, Ridge: c.ridg, Mu: set.mu})
+			a, err := method.NewPSGD(method.PSGDConfig{Dim: 2, Set: convex.Ball{R: radius}, Steps: uint64(c.steps),
+				StepSize: set.stepSize, Ridge: c.ridg, Mu: set.mu})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +150,8 @@ func TestTheorem49_ExcessRiskIsWithinTheBound(t *testing.T) {
 		if set.mu > 0 {
 			without = b.weighted(set.stepSize)
 		}
-		t.Logf("%+v: eta %.3f, mean excess risk %.4f, bound %.4f (%.4f without stability), margin %.4f", c, set.stepSize, mean, set.risk, without, margin)
+		t.Logf("%+v: eta %.3f, mean excess risk %.4f, bound %.4f (%.4f without stability), margin %.4f", c, set.stepSize,
+			mean, set.risk, without, margin)
 		if mean > set.risk+margin {
 			t.Errorf("%+v: mean excess risk %v above the bound %v", c, mean, set.risk)
 		}
@@ -229,12 +237,15 @@ func TestStreamsAreWithinTheirBounds(t *testing.T) {
 	for _, kind := range []string{schedule.Constant, schedule.Decaying, schedule.Epochs} {
 		for _, steps := range []uint64{1, 7, 63} {
 			o := objective{lipschitz: slope, dim: 2, smoothness: 1, mean: 1, radius: radius, continuous: kind}
-			set := o.tune(schedule.Method{Accelerated: kind == schedule.Epochs}, situation{distance: radius, users: 1, steps: steps, variance: 2 * sd * sd})
+			set := o.tune(schedule.Method{Accelerated: kind == schedule.Epochs}, situation{distance: radius, users: 1,
+				steps: steps, variance: 2 * sd * sd})
 			mean, margin := run(steps, func() (method.Method, error) {
 				if kind == schedule.Epochs {
-					return method.NewEpochs(method.EpochsConfig{Dim: 2, Set: convex.Ball{R: radius}, Horizon: steps, V: set.v, Smoothness: set.smoothness})
+					return method.NewEpochs(method.EpochsConfig{Dim: 2, Set: convex.Ball{R: radius}, Horizon: steps, V: set.v,
+						Smoothness: set.smoothness})
 				}
-				return method.NewStream(method.StreamConfig{Dim: 2, Set: convex.Ball{R: radius}, Horizon: steps, StepSize: set.stepSize, Decaying: kind == schedule.Decaying})
+				return method.NewStream(method.StreamConfig{Dim: 2, Set: convex.Ball{R: radius}, Horizon: steps,
+					StepSize: set.stepSize, Decaying: kind == schedule.Decaying})
 			})
 			t.Logf("%s, %d steps: mean excess risk %.4f, bound %.4f, margin %.4f", kind, steps, mean, set.risk, margin)
 			if mean > set.risk+margin {
@@ -265,9 +276,11 @@ func TestStreamBoundIsOfTheStreamsWeights(t *testing.T) {
 			last *= 1 - 4/(float64(s)+3)
 		}
 		if math.Abs(sum-1) > 1e-12 || roots > math.Sqrt(4/(3*n)) {
-			t.Errorf("horizon %d: weights sum to %v, their mean of 1/sqrt t is %v, at most %v", horizon, sum, roots, math.Sqrt(4/(3*n)))
+			t.Errorf("horizon %d: weights sum to %v, their mean of 1/sqrt t is %v, at most %v", horizon, sum, roots,
+				math.Sqrt(4/(3*n)))
 		}
-		// By parts, with squared distances 4 + 0.09 t (D0 = 2, eta = 0.1, G = 3), the constant bound is exact in its derivation.
+		// By parts, with squared distances 4 + 0.09 t (D0 = 2, eta = 0.1, G = 3), the constant bound is exact in its
+		// derivation.
 		var parts float64
 		for s := 1; s <= horizon; s++ {
 			parts += (weight[s] - weight[s-1]) * (4 + 0.09*float64(s-1))
@@ -285,7 +298,8 @@ func TestWeightedBoundIsOfTheWeights(t *testing.T) {
 		steps      uint64
 		eta, ridge float64
 	}{{1, 0.5, 0.3}, {2, 1.5, 0.3}, {40, 0.3, 0.05}, {300, 1, 0.5}} {
-		b := gradientBound{situation: situation{distance: 2, prior: 0.4, users: 30, steps: c.steps, variance: 0.3, rounding: 0.01}, loss: 1, whole: 1.5, beta: 0.7, ridge: c.ridge}
+		b := gradientBound{situation: situation{distance: 2, prior: 0.4, users: 30, steps: c.steps, variance: 0.3,
+			rounding: 0.01}, loss: 1, whole: 1.5, beta: 0.7, ridge: c.ridge}
 		var sum, moved, rounded, movedLast, roundedLast float64
 		q, point := 1-c.eta*c.ridge, 1.0
 		gap := func(move, rounding float64) float64 { return move + math.Sqrt(2*b.rounding*rounding) }
@@ -303,12 +317,14 @@ func TestWeightedBoundIsOfTheWeights(t *testing.T) {
 			t.Errorf("%+v: bound %v, by sums %v", c, got, want)
 		}
 		if c.eta < 1/c.ridge {
-			if got, want := weightedBound(2, 3, c.eta, c.ridge, c.steps), 4/(2*c.eta*sum)+c.eta*3/2; math.Abs(got/want-1) > 1e-12 || got > PSGDBound(2, 3, c.eta, c.steps) {
+			if got, want := weightedBound(2, 3, c.eta, c.ridge, c.steps), 4/(2*c.eta*sum)+
+				c.eta*3/2; math.Abs(got/want-1) > 1e-12 || got > PSGDBound(2, 3, c.eta, c.steps) {
 				t.Errorf("%+v: bound of psgd %v, by sums %v, with equal weights %v", c, got, want, PSGDBound(2, 3, c.eta, c.steps))
 			}
 		}
 	}
-	b := gradientBound{situation: situation{distance: 2, prior: 0.4, users: 30, steps: 50, variance: 0.3}, loss: 1, whole: 1.5, beta: 0.7}
+	b := gradientBound{situation: situation{distance: 2, prior: 0.4, users: 30, steps: 50, variance: 0.3}, loss: 1,
+		whole: 1.5, beta: 0.7}
 	equal := b.risk(0.5) - 0.5/30 // the points were moved at T(T-1)/2 steps, not at T^2/2
 	if b.ridge = 1e-6; math.Abs(b.weighted(0.5)/equal-1) > 1e-4 {
 		t.Errorf("weights that are nearly equal: %v, equal ones %v", b.weighted(0.5), equal)

@@ -8,9 +8,11 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// Stages of silos are restarts in one pass whose blocks are as large in every stage, so that a block is a fixed range of a silo's rows whatever
-// round it joins; stages of users, or silos, who answer all rounds are phases of one stint. Rounds, blocks and the number of stages are searched together; a stage has twice the rounds of the one before, or as many (Lowy,
-// Razaviyayn, Private Federated Learning Without a Trusted Server, ICLR 2023, Appendix E.1, have as many while noise is nothing, and twice from then on).
+// Stages of silos are restarts in one pass whose blocks are as large in every stage, so that a block is a fixed range
+// of a silo's rows whatever round it joins; stages of users, or silos, who answer all rounds are phases of one stint.
+// Rounds, blocks and the number of stages are searched together; a stage has twice the rounds of the one before, or as
+// many (Lowy, Razaviyayn, Private Federated Learning Without a Trusted Server, ICLR 2023, Appendix E.1, have as many
+// while noise is nothing, and twice from then on).
 
 // mostStages bounds the search: 2^k - 1 rounds are the fewest of k stages.
 const mostStages = 12
@@ -41,10 +43,12 @@ func equalStages(rounds uint64, k int) []uint64 {
 
 // staged returns the choices of all stages with some noise: each begins at the distance that the bound of the
 // one before gives.
-func (d draft) staged(reports, units uint64, stages []uint64, n noise, privacy accounting.Plan) (out []choice, searches []search) {
+func (d draft) staged(reports, units uint64, stages []uint64, n noise, privacy accounting.Plan) (out []choice,
+	searches []search) {
 	prior, reach := d.trivial, d.distance
 	for _, steps := range stages {
-		s := search{p: d.p, t: d.t, objective: d.objective, source: d.source, users: steps * reports * units, distance: reach, prior: prior}
+		s := search{p: d.p, t: d.t, objective: d.objective, source: d.source, users: steps * reports * units, distance: reach,
+			prior: prior}
 		if d.t.Interactive {
 			s.users = d.p.Users
 		}
@@ -52,7 +56,8 @@ func (d draft) staged(reports, units uint64, stages []uint64, n noise, privacy a
 			s.distance = min(reach, restartDistance(prior, d.p.Ridge))
 		}
 		at := s.situation(reports, units, steps, n)
-		c := choice{steps: steps, cohort: reports, units: units, privacy: privacy, noise: n, situation: at, setting: d.objective.tune(d.t, at)}
+		c := choice{steps: steps, cohort: reports, units: units, privacy: privacy, noise: n, situation: at,
+			setting: d.objective.tune(d.t, at)}
 		out, searches = append(out, c), append(searches, s)
 		prior, reach = c.setting.risk, 2*d.objective.radius
 	}
@@ -95,8 +100,8 @@ func (d draft) inRounds(s *search, t uint64, factor float64) (best staging) {
 	return best
 }
 
-// bestStages minimises the bound over rounds and stages, with factor times the model's noise. Where the same users answer all rounds it takes the
-// fewest within a hundredth of the best.
+// bestStages minimises the bound over rounds and stages, with factor times the model's noise. Where the same users
+// answer all rounds it takes the fewest within a hundredth of the best.
 func (d draft) bestStages(s *search, factor float64) (best staging) {
 	_, high := s.limits()
 	var all []staging
@@ -154,7 +159,8 @@ func (d draft) inStages() (Proposal, error) {
 		default:
 			return Proposal{}, fmt.Errorf("%s: %w", d.method, err)
 		}
-		if next, of := d.staged(m, at.units, at.stages, n, privacy); all == nil || next[len(next)-1].setting.risk < all[len(all)-1].setting.risk {
+		if next, of := d.staged(m, at.units, at.stages, n, privacy); all == nil ||
+			next[len(next)-1].setting.risk < all[len(all)-1].setting.risk {
 			all, searches = next, of
 		}
 		level := n.total() / from.model(m, s.answers(rounds)).total()
@@ -173,7 +179,8 @@ func (d draft) inStages() (Proposal, error) {
 		if d.t.Interactive && len(all) > 1 && d.p.Silos.Count > 0 {
 			phase.Users = d.p.Silos.Count
 		}
-		if err := out.add(len(out.Forecasts), phase, forecast, d.p.encodedDim(), d.p.encodedNorm(), d.p.scores()); err != nil {
+		if err := out.add(len(out.Forecasts), phase, forecast, d.p.encodedDim(), d.p.encodedNorm(),
+			d.p.scores()); err != nil {
 			return Proposal{}, fmt.Errorf("%s: %w", d.method, err)
 		}
 		risk = forecast.Risk

@@ -15,7 +15,8 @@ import (
 // with a smaller one.
 func TestStagesOfSilos(t *testing.T) {
 	counts := map[int]bool{}
-	for _, c := range []struct{ count, units, reports uint64 }{{20, 1600, 20}, {20, 1600, 12}, {20, 1 << 20, 20}, {3, 1 << 24, 3}, {20, 40, 20}} {
+	for _, c := range []struct{ count, units, reports uint64 }{{20, 1600, 20}, {20, 1600, 12}, {20, 1 << 20, 20},
+		{3, 1 << 24, 3}, {20, 40, 20}} {
 		p := siloProblem(c.count, c.units, c.reports)
 		p.Ridge, p.Algorithm = 0.05, "pagd-restarts"
 		from := gaussian{k: 1, mu: 0.3, local: true}
@@ -38,7 +39,8 @@ func TestStagesOfSilos(t *testing.T) {
 			if of.units() != units || f.Cohort != c.reports || f.Users != f.Rounds*c.reports || f.RoundsPerUser != 1 || f.Again {
 				t.Errorf("%+v: stage %d: %v", c, i+1, f)
 			}
-			if i > 0 && (f.Rounds < 2*out.Plan.Phases[i-1].Rounds || f.Rounds > 2*out.Plan.Phases[i-1].Rounds+2*uint64(len(out.Forecasts))) {
+			if i > 0 && (f.Rounds < 2*out.Plan.Phases[i-1].Rounds || f.Rounds > 2*out.Plan.Phases[i-1].Rounds+
+				2*uint64(len(out.Forecasts))) {
 				t.Errorf("%+v: %d rounds after %d", c, f.Rounds, out.Plan.Phases[i-1].Rounds)
 			}
 			n := gaussian{k: float64(units), mu: 0.3, local: true}.model(c.reports, 1)
@@ -53,7 +55,8 @@ func TestStagesOfSilos(t *testing.T) {
 				k := p.Silos.Blocks(rounds)
 				all, _ := d.staged(c.reports, k, stagesOf(rounds, stages), from.about(k).model(c.reports, 1), accounting.Plan{})
 				if risk := all[stages-1].setting.risk; risk < 0.995*out.ExcessRisk {
-					t.Errorf("%+v: %d stages in %d rounds have risk %v, planned %v in %d", c, stages, rounds, risk, out.ExcessRisk, len(out.Forecasts))
+					t.Errorf("%+v: %d stages in %d rounds have risk %v, planned %v in %d", c, stages, rounds, risk, out.ExcessRisk,
+						len(out.Forecasts))
 				}
 			}
 		}
@@ -64,7 +67,8 @@ func TestStagesOfSilos(t *testing.T) {
 		if one, err := plain.plan(); err != nil || out.ExcessRisk > 1.005*one.ExcessRisk {
 			t.Errorf("%+v: risk %v, with pagd %v: %v", c, out.ExcessRisk, one.ExcessRisk, err)
 		}
-		t.Logf("%+v: %d stages in %d rounds of blocks of %d, risk %.3g; the theorem's number is %d", c, len(out.Forecasts), rounds, units, out.ExcessRisk, restartPhases(p.Users))
+		t.Logf("%+v: %d stages in %d rounds of blocks of %d, risk %.3g; the theorem's number is %d", c, len(out.Forecasts),
+			rounds, units, out.ExcessRisk, restartPhases(p.Users))
 	}
 	if len(counts) < 2 {
 		t.Errorf("all have as many stages: %v", counts)
@@ -79,7 +83,8 @@ func TestAccountedStagesOfSilos(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := manifest.CheckTask(&wire.Task{Plan: out.Plan}); err != nil || out.Plan.Epsilon > 1 || out.Plan.Epsilon < 0.9 || len(out.Stints()) != len(out.Plan.Phases) {
+	if err := manifest.CheckTask(&wire.Task{Plan: out.Plan}); err != nil || out.Plan.Epsilon > 1 ||
+		out.Plan.Epsilon < 0.9 || len(out.Stints()) != len(out.Plan.Phases) {
 		t.Errorf("epsilon %v in %d stages: %v", out.Plan.Epsilon, len(out.Plan.Phases), err)
 	}
 	if _, err := learner.New(out.Plan); err != nil {

@@ -25,9 +25,11 @@ type objective struct {
 type situation struct {
 	distance float64 // D: E||start - optimum||^2 is at most D^2
 	prior    float64 // bound on the expected excess risk of the start
-	users    uint64  // units in one round; where the same answer all rounds, those of all silos, also where each round is of some of them
-	steps    uint64  // T
-	variance float64 // E||estimate - expectation||^2 of a round, sampling included where users are new, and which silos are drawn
+	// units in one round; where the same answer all rounds, those of all silos, also where each round is of some of them
+	users uint64
+	steps uint64 // T
+	// E||estimate - expectation||^2 of a round, sampling included where users are new, and which silos are drawn
+	variance float64
 	rounding float64 // the part of it that stochastic rounding makes
 	drawn    bool    // each round is of some of the silos who answer all rounds, drawn for it
 }
@@ -58,7 +60,8 @@ func (o objective) tune(t schedule.Method, s situation) setting {
 	return o.stochastic(s)
 }
 
-// Weights are taken where the product of step size and ridge lies between these: below, they are equal to within rounding errors.
+// Weights are taken where the product of step size and ridge lies between these: below, they are equal to within
+// rounding errors.
 const leastShare, mostShare = 1e-7, 0.999
 
 // stochastic returns the setting of PSGD, Lemma 4.2.
@@ -207,7 +210,8 @@ func (o objective) gradient(s situation, smoothing float64) setting {
 	l := o.regularLipschitz()
 	beta, risk := o.envelopeSmoothness(smoothing), 0.0
 	if of := s.smoothness(o); of < beta && !s.drawn {
-		beta, risk = of, 4*unlikely*l*o.radius // two points of the set are 2R apart at most, as to risk and as to generalisation
+		// two points of the set are 2R apart at most, as to risk and as to generalisation
+		beta, risk = of, 4*unlikely*l*o.radius
 	}
 	beta += o.ridge
 	b := gradientBound{situation: s, loss: o.lipschitz, whole: l, beta: beta, ridge: o.ridge}
@@ -219,8 +223,8 @@ func (o objective) gradient(s situation, smoothing float64) setting {
 			best = setting{stepSize: eta, smoothness: beta, risk: r}
 		}
 	}
-	// The first term of either bound falls like D^2/(2 eta T), the rest rises at most in proportion to eta, up to a limit of eta
-	// that the bound sets. How close to 1/beta the descent lemma is worth going depends on the noise.
+	// The first term of either bound falls like D^2/(2 eta T), the rest rises at most in proportion to eta, up to a limit
+	// of eta that the bound sets. How close to 1/beta the descent lemma is worth going depends on the noise.
 	consider(2/(beta+o.ridge), (l*l+s.variance)/2+slope)
 	for _, share := range [...]float64{0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99} {
 		consider(share/beta, s.variance/(2*(1-share))+slope+2*slope/float64(s.steps))
@@ -247,8 +251,9 @@ func (o objective) gradientEnvelope(s situation) setting {
 	return at(b)
 }
 
-// smallest returns where a function of one positive variable is smallest between low and high: on a grid of ratio 3, and between the
-// neighbours of its best by golden sections of the logarithm, to a hundredth, which a flat bottom does not notice.
+// smallest returns where a function of one positive variable is smallest between low and high: on a grid of ratio 3,
+// and between the neighbours of its best by golden sections of the logarithm, to a hundredth, which a flat bottom does
+// not notice.
 func smallest(low, high float64, f func(float64) float64) float64 {
 	const ratio = 3
 	at, best := low, math.Inf(1)

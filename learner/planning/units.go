@@ -14,7 +14,8 @@ type Silos struct {
 	Count   uint64 // N; 0: everybody reports for himself
 	Units   uint64 // n, the fewest units of a silo
 	Reports uint64 // M, the silos of one round
-	Least   uint64 // the fewest units of a silo that makes up for those it lacks by noise of its own: trust local; else Units
+	// the fewest units of a silo that makes up for those it lacks by noise of its own: trust local; else Units
+	Least uint64
 	// Spread bounds the distance of the mean gradient of a silo's rows from the mean over all silos, at any
 	// point of the set. 0: the gradient's norm, which always bounds it in the mean square.
 	Spread float64
@@ -106,5 +107,6 @@ func (p *Proposal) window(trials uint64) uint32 {
 	if p.Plan.Trust != wire.Trust_TRUST_LOCAL {
 		return 0
 	}
-	return uint32(min(randomizer.WindowOf(trials, max(1, p.spare)), randomizer.MaxTrials+1)) // too wide a window is refused by randomizer.Params
+	// too wide a window is refused by randomizer.Params
+	return uint32(min(randomizer.WindowOf(trials, max(1, p.spare)), randomizer.MaxTrials+1))
 }

@@ -10,8 +10,10 @@ import (
 )
 
 func siloProblem(count, units, reports uint64) Problem {
-	p := Problem{Users: count * units, Dim: 20, ClipNorm: 1, Set: convex.SetDeclaration{Kind: "ball", Radius: 5}, Epsilon: 1, Delta: 1e-6,
-		HonestFraction: accounting.One, Algorithm: "pagd", Silos: Silos{Count: count, Units: units, Reports: reports, Least: units}}
+	p := Problem{Users: count * units, Dim: 20, ClipNorm: 1, Set: convex.SetDeclaration{Kind: "ball", Radius: 5},
+		Epsilon: 1, Delta: 1e-6,
+		HonestFraction: accounting.One, Algorithm: "pagd", Silos: Silos{Count: count, Units: units, Reports: reports,
+			Least: units}}
 	return p.ForLoss(convex.Logistic{}, 1, -1, 1)
 }
 
@@ -39,7 +41,8 @@ func (g gaussian) about(units uint64) source { g.k = float64(units); return g }
 // reports, and of those of one round to spare where some silos stay away, one in a round at most, and one unit
 // more in a block would not fit.
 func TestBlocksOfOnePassFit(t *testing.T) {
-	for _, s := range []Silos{{Count: 20, Units: 1600, Reports: 20}, {Count: 20, Units: 100, Reports: 15}, {Count: 7, Units: 13, Reports: 3}, {Count: 1, Units: 50, Reports: 1}} {
+	for _, s := range []Silos{{Count: 20, Units: 1600, Reports: 20}, {Count: 20, Units: 100, Reports: 15},
+		{Count: 7, Units: 13, Reports: 3}, {Count: 1, Units: 50, Reports: 1}} {
 		spare := min(1, s.Count-s.Reports)
 		for rounds := uint64(1); rounds+spare <= s.Count*s.Units/s.Reports; rounds++ {
 			k := s.Blocks(rounds)
@@ -116,7 +119,8 @@ func TestSamplingOfUnits(t *testing.T) {
 // reports does.
 func TestModelOfNoiseOfBlocks(t *testing.T) {
 	p := siloProblem(20, 1600, 20)
-	for trust, want := range map[accounting.Trust]float64{accounting.Shuffle: 2 / (20 * 50 * 0.3), accounting.Local: 2 / (math.Sqrt(20) * 50 * 0.3)} {
+	for trust, want := range map[accounting.Trust]float64{accounting.Shuffle: 2 / (20 * 50 * 0.3),
+		accounting.Local: 2 / (math.Sqrt(20) * 50 * 0.3)} {
 		p.Trust = trust
 		got := math.Sqrt(accounted{problem: p, mu: 0.3}.about(50).model(20, 1).privacy)
 		if math.Abs(got/want-1) > 1e-12 {
@@ -153,8 +157,9 @@ func TestSent(t *testing.T) {
 		phases         []*wire.Phase
 		reports, bytes uint64
 	}{
-		"users once":        {0, []*wire.Phase{phase(5, 10, 1, false), phase(3, 20, 1, false)}, 1, 20},
-		"a stint and users": {0, []*wire.Phase{phase(5, 10, 5, false), phase(3, 10, 3, true), phase(7, 10, 7, false)}, 8, 210},
+		"users once": {0, []*wire.Phase{phase(5, 10, 1, false), phase(3, 20, 1, false)}, 1, 20},
+		"a stint and users": {0, []*wire.Phase{phase(5, 10, 5, false), phase(3, 10, 3, true), phase(7, 10, 7, false)}, 8,
+			210},
 		"silos, many":       {4, []*wire.Phase{phase(1, 4, 1, false), phase(6, 4, 6, true)}, 7, 130},
 		"silos, blocks":     {4, []*wire.Phase{phase(2, 4, 1, false), phase(6, 4, 1, false)}, 8, 140},
 		"some of the silos": {4, []*wire.Phase{phase(7, 3, 1, false)}, 6, 60}, // 21 reports of 4

@@ -65,8 +65,9 @@ func (p Problem) bothShares() float64 {
 	return 1
 }
 
-// Doubt returns by how much, at most, the slopes of one loss times their scores fall below the loss, where scores are log odds or
-// log probabilities: by the entropy of the probabilities, times the weight of the class. ok is false for other losses, and where labels are noisy.
+// Doubt returns by how much, at most, the slopes of one loss times their scores fall below the loss, where scores are
+// log odds or log probabilities: by the entropy of the probabilities, times the weight of the class. ok is false for
+// other losses, and where labels are noisy.
 func (p Problem) Doubt() (most float64, ok bool) {
 	s := convex.TraitsOf(p.Loss.Name).Scores
 	if s != convex.LogOdds && s != convex.LogProbabilities || p.Loss.LabelNoise != 0 {

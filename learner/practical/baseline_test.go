@@ -19,7 +19,8 @@ func TestBaselineByHand(t *testing.T) {
 		accuracy, loss1 float64 // NaN: none
 	}{
 		{convex.Declaration{Name: "logistic"}, two, 0.8, entropy},
-		{convex.Declaration{Name: "logistic", ClassWeights: []float64{1, 2}}, two, 0.8, -0.2*math.Log(1./9) - 1.6*math.Log(8./9)},
+		{convex.Declaration{Name: "logistic", ClassWeights: []float64{1, 2}}, two, 0.8,
+			-0.2*math.Log(1./9) - 1.6*math.Log(8./9)},
 		{convex.Declaration{Name: "softmax", Classes: 2}, two, 0.8, entropy},
 		{convex.Declaration{Name: "hinge"}, two, 0.8, 0.4},
 		{convex.Declaration{Name: "smoothed-hinge", Width: 1}, two, 0.8, math.NaN()},

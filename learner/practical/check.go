@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-// CheckFrame refuses a frame that no honest learner announces to the users of the task: in a round of the matrix, or in one of gradients.
+// CheckFrame refuses a frame that no honest learner announces to the users of the task: in a round of the matrix, or in
+// one of gradients.
 func (p Problem) CheckFrame(f *convex.Frame, matrix bool) error {
 	if err := f.Check(p.Features, p.Intercept != 0); err != nil {
 		return err

@@ -42,8 +42,10 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 	steepest := slope * p.heaviest() * rho
 	longer := min(clipNoise*classCurvature*mean*curvature/noise, mostClip*steepest)
 	out.Frame.Clip = p.clipAt(max(classClip*steepest, longer))
-	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + noise*out.Frame.Clip + 2*p.ridgeCurvature(&out))
-	out.Report = Report{Norm: rho, Shares: shares, Noise: p.shareNoise(r, l), Clipped: p.clippedAtStart(shares, out.Frame.Clip/rho)}
+	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + noise*out.Frame.Clip +
+		2*p.ridgeCurvature(&out))
+	out.Report = Report{Norm: rho, Shares: shares, Noise: p.shareNoise(r, l), Clipped: p.clippedAtStart(shares,
+		out.Frame.Clip/rho)}
 	return out, p.begin(&out, p.from(&out, p.startAt(&out, at, weighted)))
 }
 
@@ -98,7 +100,8 @@ func (p Problem) weighted(shares []float64) (out []float64, mean float64) {
 	return out, mean
 }
 
-// startAt gives every row the log odds of the shares as its score, without an intercept the mean row; zero for scores that are no log odds.
+// startAt gives every row the log odds of the shares as its score, without an intercept the mean row; zero for scores
+// that are no log odds.
 func (p Problem) startAt(l *Learned, at coordinates, shares []float64) []float64 {
 	start := make([]float64, p.Blocks()*p.dim())
 	switch {

@@ -43,8 +43,8 @@ func (c *coordinates) whitener() (lower []float64) {
 	return lower
 }
 
-// level moves a block from zero to where the score is that on average: along the intercept, or else along the mean of u, for
-// the least squares fit of a constant to rows of second moment 1 + m m'. Where the mean is not known it stays.
+// level moves a block from zero to where the score is that on average: along the intercept, or else along the mean of
+// u, for the least squares fit of a constant to rows of second moment 1 + m m'. Where the mean is not known it stays.
 func (p Problem) level(block []float64, l *Learned, at coordinates, score float64) {
 	if l.Frame.Intercept != 0 {
 		block[len(block)-1] = score / l.Frame.Intercept

@@ -13,7 +13,8 @@ import (
 // TestMeanIsMadeShort: without an intercept, whitened rows have a mean of norm just below 1, though features
 // are far from zero, and the mean row starts with the log odds of the shares as far as rows of that mean allow.
 func TestMeanIsMadeShort(t *testing.T) {
-	for name, loss := range map[string]convex.Declaration{"two": {Name: "logistic"}, "many": {Name: "softmax", Classes: 3}} {
+	for name, loss := range map[string]convex.Declaration{"two": {Name: "logistic"}, "many": {Name: "softmax",
+		Classes: 3}} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		p := practical.Problem{Loss: loss, Features: 4, Bound: 40, Users: 20000}
 		users := make([]convex.Example, 20000)

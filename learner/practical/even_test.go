@@ -38,7 +38,8 @@ func TestEvenLayout(t *testing.T) {
 	for interactive, parts := range map[bool]float64{false: 6, true: math.Sqrt(6)} {
 		p.Interactive = interactive
 		limit := 0.5 / parts * 10000 / 4
-		if l := p.Layout(limit * 0.99); l.MatrixUsers == 0 || l.MatrixUsers != l.MomentUsers || l.Rounds != 4 || l.Method != practical.Descent {
+		if l := p.Layout(limit * 0.99); l.MatrixUsers == 0 || l.MatrixUsers != l.MomentUsers || l.Rounds != 4 ||
+			l.Method != practical.Descent {
 			t.Errorf("again %v, below the limit: %+v", interactive, l)
 		}
 		if l := p.Layout(limit * 1.01); l.MatrixUsers != 0 || l.Method != practical.Acceleration {
@@ -71,7 +72,8 @@ func TestEvenSteps(t *testing.T) {
 		even, interactive bool
 		radius, want      float64 // rounds' noise in units of that of everybody's
 	}{
-		{false, false, 0, 4}, {false, true, 0, 2}, {true, false, 0, 5}, {true, true, 0, math.Sqrt(5)}, {true, true, 0.25, math.Sqrt(5) / 4}, {false, false, 0.5, 2},
+		{false, false, 0, 4}, {false, true, 0, 2}, {true, false, 0, 5}, {true, true, 0, math.Sqrt(5)},
+		{true, true, 0.25, math.Sqrt(5) / 4}, {false, false, 0.5, 2},
 	} {
 		// clip 2, d = 4, 500/10000 of noise
 		near(t, "noise in v", v(c.even, c.interactive, c.radius, 500, 4)-quiet, c.want*2*2*0.05, 1e-9)

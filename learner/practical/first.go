@@ -7,20 +7,23 @@ import (
 )
 
 const (
-	classDamping, numberDamping     = 0.01, 0.03 // of variances, beside the noise
-	dampedShare, leastVariance      = 0.25, 1e-6 // of the mean variance, where that is less than the damping of classes; of a damping
+	classDamping, numberDamping = 0.01, 0.03 // of variances, beside the noise
+	// of the mean variance, where that is less than the damping of classes; of a damping
+	dampedShare, leastVariance      = 0.25, 1e-6
 	classIntercept, numberIntercept = 0.15, 0.35 // scale of the intercept in units of rho
-	normBound, streamBound          = 2, 16      // of the norm of u, in units of rho: rows of a stream leave their frame, and models are used on whole rows
+	// of the norm of u, in units of rho: rows of a stream leave their frame, and models are used on whole rows
+	normBound, streamBound = 2, 16
 )
 
 // coordinates hold the map of features to u, and moments of u.
 type coordinates struct {
 	center, scale []float64
-	square        float64   // mean square of the norm of u's features
-	mean          float64   // squared norm of the mean of u, with the intercept where the frame is uniform; 0 where it is centred
-	top           float64   // largest mean square of a coordinate around its mean
-	uncut         float64   // mean square of the norm of u, if a whitener makes its mean short
-	away          []float64 // mean of u that a whitener makes short; nil: none does
+	square        float64 // mean square of the norm of u's features
+	// squared norm of the mean of u, with the intercept where the frame is uniform; 0 where it is centred
+	mean  float64
+	top   float64   // largest mean square of a coordinate around its mean
+	uncut float64   // mean square of the norm of u, if a whitener makes its mean short
+	away  []float64 // mean of u that a whitener makes short; nil: none does
 }
 
 // First turns the mean of the first cohort into the frame of the next rounds: of the matrix where the layout
@@ -142,8 +145,9 @@ func (p Problem) scaled(center, variance, damping []float64) coordinates {
 	return out
 }
 
-// frame fills in coordinates, bound and set, and returns rho, which has the intercept in it and is at least the least. intercept is the constant coordinate in
-// units of the norm of the others; in a task without end it is 1, so that class shares that move have as much curvature as anything else.
+// frame fills in coordinates, bound and set, and returns rho, which has the intercept in it and is at least the least.
+// intercept is the constant coordinate in units of the norm of the others; in a task without end it is 1, so that class
+// shares that move have as much curvature as anything else.
 func (p Problem) frame(out *Learned, at coordinates, intercept, least float64) (rho float64) {
 	square := max(at.square, least*least)
 	f := &out.Frame
@@ -178,7 +182,8 @@ func (p Problem) frame(out *Learned, at coordinates, intercept, least float64) (
 // within moves a positive number to where convex.Frame accepts it.
 func within(x float64) float64 { return min(max(x, 1/convex.MaxScale), convex.MaxScale) }
 
-// ridgeCurvature bounds the largest eigenvalue of the ridge's second derivative in the coordinates of w, where there is no whitener.
+// ridgeCurvature bounds the largest eigenvalue of the ridge's second derivative in the coordinates of w, where there is
+// no whitener.
 func (p Problem) ridgeCurvature(l *Learned) float64 {
 	if p.Ridge == 0 {
 		return 0

@@ -8,7 +8,8 @@ type method uint8
 const (
 	// Acceleration is accelerated stochastic approximation with curvature v, see method.PAGD.
 	Acceleration method = iota
-	// Descent is plain gradient steps of one size; the model is the mean of the last two points, weighted by the users of their rounds.
+	// Descent is plain gradient steps of one size; the model is the mean of the last two points, weighted by the users of
+	// their rounds.
 	Descent
 )
 
@@ -18,14 +19,16 @@ type Layout struct {
 	MatrixUsers uint64 // of the second-moment matrix; 0: none is asked
 	Rounds      uint64 // of gradients, which the other users answer
 	Method      method
-	Base, Top   uint64  `json:",omitempty"` // smallest and largest cohort of a round of a task without an end; 0 of others
-	Unit        float64 // standard deviation of one coordinate of a sum of gradients at clip norm 1, for users who answer one round
-	Units       uint64  `json:",omitempty"` // of a report, of silos whose stream does not end; 0: 1
+	Base, Top   uint64 `json:",omitempty"` // smallest and largest cohort of a round of a task without an end; 0 of others
+	// standard deviation of one coordinate of a sum of gradients at clip norm 1, for users who answer one round
+	Unit  float64
+	Units uint64 `json:",omitempty"` // of a report, of silos whose stream does not end; 0: 1
 }
 
 const (
-	leastMoments, mostMoments = 0.1, 0.2 // shares of the users who are asked for moments, as many as the noise of one needs
-	momentNoise               = 0.1      // that is enough
+	// shares of the users who are asked for moments, as many as the noise of one needs
+	leastMoments, mostMoments = 0.1, 0.2
+	momentNoise               = 0.1 // that is enough
 	matrixShare               = 0.4
 	matrixLimit               = 0.2 // of d unit/n, the noise of d sums beside the users
 	matrixDim                 = 512 // largest d of which it is asked, for the length of a report
@@ -37,7 +40,8 @@ const (
 	evenRounds, evenAgainRounds  = 2.5, 5 // used instead of classRounds where rounds are even: of new rows, of the same
 )
 
-// Layout divides the users. unit is the standard deviation of one coordinate of a released sum at clip norm 1, before Radius.
+// Layout divides the users. unit is the standard deviation of one coordinate of a released sum at clip norm 1, before
+// Radius.
 func (p Problem) Layout(unit float64) Layout {
 	n := float64(p.Users)
 	l := Layout{Unit: unit * p.radius()}

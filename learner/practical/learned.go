@@ -11,7 +11,8 @@ import (
 type Learned struct {
 	Frame convex.Frame
 
-	// Gain and Offset make the score's label units: Point(w) is Gain times the whitener times w, and Offset more for the intercept.
+	// Gain and Offset make the score's label units: Point(w) is Gain times the whitener times w, and Offset more for the
+	// intercept.
 	Gain, Offset float64
 	// Weight turns a gradient at a point into one at w, for a risk in units that steps are measured in.
 	Weight float64
@@ -27,14 +28,16 @@ type Learned struct {
 
 // A Report describes to people what the looks learned about the data. It holds released numbers alone.
 type Report struct {
-	Norm      float64   // rho: root of the mean square of the norm of u
-	Shares    []float64 // of the classes; nil for numbers and counts
-	Noise     float64   `json:",omitempty"` // standard deviation of a share, of privacy noise and sample; 0 for numbers, and in states of before
-	Mean      float64   // of the labels as the loss sees them; 0 for classes
-	Deviation float64   // of them around Mean, with some of its noise; 0 for classes
-	Residual  float64   // standard deviation of the residual of a linear fit in units of the label, after the matrix; 0 before
-	Effective float64   // number of coordinates that the matrix sees above its noise; 0 before
-	Clipped   float64   // share of gradients expected to be clipped: of classes at the start, of numbers at a linear fit
+	Norm   float64   // rho: root of the mean square of the norm of u
+	Shares []float64 // of the classes; nil for numbers and counts
+	// standard deviation of a share, of privacy noise and sample; 0 for numbers, and in states of before
+	Noise     float64 `json:",omitempty"`
+	Mean      float64 // of the labels as the loss sees them; 0 for classes
+	Deviation float64 // of them around Mean, with some of its noise; 0 for classes
+	// standard deviation of the residual of a linear fit in units of the label, after the matrix; 0 before
+	Residual  float64
+	Effective float64 // number of coordinates that the matrix sees above its noise; 0 before
+	Clipped   float64 // share of gradients expected to be clipped: of classes at the start, of numbers at a linear fit
 }
 
 // Point returns the point at which devices are asked for w.
@@ -59,7 +62,8 @@ func (l *Learned) Model(w []float64, intercept float64) []float64 {
 	return l.Frame.Fold(l.Point(w), intercept)
 }
 
-// Gradient makes of a mean of what devices reported at Point(w), in units of the clip, the gradient at w of loss and ridge.
+// Gradient makes of a mean of what devices reported at Point(w), in units of the clip, the gradient at w of loss and
+// ridge.
 func (l *Learned) Gradient(estimate, w []float64, ridge, intercept float64) []float64 {
 	out := slices.Clone(estimate)
 	for i := range out {

@@ -79,7 +79,8 @@ func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, err
 	out := Learned{Set: p.Set, Frame: first.Frame}
 	f := &out.Frame
 	how := p.score(&out, labelFit{center: f.LabelCenter, deviation: f.LabelScale}, r)
-	out.Report = Report{Norm: first.Report.Norm, Mean: f.LabelCenter, Deviation: f.LabelScale, Residual: r * f.LabelScale, Effective: k, Clipped: how.clipped}
+	out.Report = Report{Norm: first.Report.Norm, Mean: f.LabelCenter, Deviation: f.LabelScale, Residual: r * f.LabelScale,
+		Effective: k, Clipped: how.clipped}
 	f.LabelCenter, f.LabelScale, f.LabelWeight = 0, 0, 0
 	if p.Ridge > 0 {
 		if s, err = p.addRidge(&out, how.curvature, s, b); err != nil {

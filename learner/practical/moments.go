@@ -81,15 +81,16 @@ type released struct {
 	sd     float64
 }
 
-// split takes a released mean apart. Means of clipped vectors are no longer than the clip, and noise is rarely far beyond its deviation: what is
-// farther, which only a broken release is, is moved nearer.
+// split takes a released mean apart. Means of clipped vectors are no longer than the clip, and noise is rarely far
+// beyond its deviation: what is farther, which only a broken release is, is moved nearer.
 func (p Problem) split(mean []float64, sd float64) (released, error) {
 	if err := checkReleased(mean, sd, p.MomentsDim()); err != nil {
 		return released{}, err
 	}
 	sd = min(sd, convex.MaxScale)
 	most := p.MomentsNorm() + 10*sd
-	out := released{mean: make([]float64, p.Features), square: make([]float64, p.Features), label: make([]float64, p.labelDim()), sd: sd}
+	out := released{mean: make([]float64, p.Features), square: make([]float64, p.Features), label: make([]float64,
+		p.labelDim()), sd: sd}
 	cut := func(i int) float64 { return min(max(mean[i], -most), most) }
 	at := p.Features
 	for j := range p.Features {

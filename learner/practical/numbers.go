@@ -13,8 +13,9 @@ const (
 	leastDeviation    = 0.3  // of a count, in units of its mean
 	numberLeast       = 1    // rho is at least 1 before the intercept is added
 	largestShift      = 3    // of the start of a quantile, in deviations of the residual
-	labelVariance     = 0.1  // what is thought of a label in its range as [-1, 1] before it is seen, as uncertain as it is large
-	leastDensity      = 0.02 // of residuals at a quantile near 0 or 1, where steps would be without bounds
+	// what is thought of a label in its range as [-1, 1] before it is seen, as uncertain as it is large
+	labelVariance = 0.1
+	leastDensity  = 0.02 // of residuals at a quantile near 0 or 1, where steps would be without bounds
 )
 
 // A labelFit standardises labels: q = (y - center)/deviation.
@@ -53,7 +54,8 @@ func (p Problem) beforeMatrix(r released) Learned {
 	return out
 }
 
-// firstOfNumbers steps in scaled coordinates without a matrix; the residual is taken to be as large as the label's deviation.
+// firstOfNumbers steps in scaled coordinates without a matrix; the residual is taken to be as large as the label's
+// deviation.
 func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
 	at := p.shrunk(r)
 	var out Learned
@@ -102,7 +104,8 @@ func (p Problem) score(out *Learned, label labelFit, r float64) scoring {
 	case "poisson":
 		ratio := s / label.center
 		out.Gain, offset = 1, math.Log(label.center)
-		how = scoring{unit: label.center, clip: 1.5 * r * ratio, curvature: 1, step: 0.7, slope: r * ratio, start: 0.9 * ratio, clipped: how.clipped}
+		how = scoring{unit: label.center, clip: 1.5 * r * ratio, curvature: 1, step: 0.7, slope: r * ratio,
+			start: 0.9 * ratio, clipped: how.clipped}
 	case "huber":
 		a := p.Loss.Width / s
 		if how.clip >= a {

@@ -13,14 +13,18 @@ import (
 )
 
 var losses = []convex.Declaration{
-	{Name: "logistic"}, {Name: "logistic", ClassWeights: []float64{1, 3}}, {Name: "logistic", LabelNoise: 0.2}, {Name: "softmax", Classes: 3},
-	{Name: "softmax", Classes: 3, ClassWeights: []float64{2, 1, 0.5}}, {Name: "hinge"}, {Name: "smoothed-hinge", Width: 0.2},
-	{Name: "squared"}, {Name: "huber", Width: 0.1}, {Name: "absolute"}, {Name: "quantile", Level: 0.9}, {Name: "poisson", ScoreBound: 5, MaxCount: 50},
+	{Name: "logistic"}, {Name: "logistic", ClassWeights: []float64{1, 3}}, {Name: "logistic", LabelNoise: 0.2},
+	{Name: "softmax", Classes: 3},
+	{Name: "softmax", Classes: 3, ClassWeights: []float64{2, 1, 0.5}}, {Name: "hinge"}, {Name: "smoothed-hinge",
+		Width: 0.2},
+	{Name: "squared"}, {Name: "huber", Width: 0.1}, {Name: "absolute"}, {Name: "quantile", Level: 0.9},
+	{Name: "poisson", ScoreBound: 5, MaxCount: 50},
 }
 
 // problem has a first feature that is an indicator, and numbers.
 func problem(loss convex.Declaration) practical.Problem {
-	p := practical.Problem{Loss: loss, Features: 3, Indicators: []bool{true, false, false}, Bound: 3, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 10000}
+	p := practical.Problem{Loss: loss, Features: 3, Indicators: []bool{true, false, false}, Bound: 3, Intercept: 1,
+		LabelLow: -1, LabelHigh: 1, Users: 10000}
 	if loss.Name == "poisson" {
 		p.LabelLow, p.LabelHigh = 0, loss.MaxCount
 	}
@@ -92,7 +96,8 @@ func TestLayout(t *testing.T) {
 		if unit > 100 { // 2000 users, a fifth, do not bring the noise of a moment down to 0.1
 			moments = 2000
 		}
-		if got := two.Layout(unit); got.Rounds != want || got.MomentUsers != moments || got.MatrixUsers != 0 || got.Method != practical.Acceleration || got.Unit != unit {
+		if got := two.Layout(unit); got.Rounds != want || got.MomentUsers != moments || got.MatrixUsers != 0 ||
+			got.Method != practical.Acceleration || got.Unit != unit {
 			t.Errorf("unit %v: %+v, want %d rounds", unit, got, want)
 		}
 	}
@@ -103,7 +108,8 @@ func TestLayout(t *testing.T) {
 	if got := p.Layout(40); got.MomentUsers != 1247 { // 40 x 0.6 sqrt(27) / 0.1
 		t.Errorf("numbers: %+v", got)
 	}
-	if got := p.Layout(500); got.MomentUsers != 2000 || got.MatrixUsers != 4000 || got.Rounds != 4 || got.Method != practical.Descent {
+	if got := p.Layout(500); got.MomentUsers != 2000 || got.MatrixUsers != 4000 || got.Rounds != 4 ||
+		got.Method != practical.Descent {
 		t.Errorf("numbers: %+v", got)
 	}
 	if got := p.Layout(501); got.MatrixUsers != 0 || got.Method != practical.Acceleration {
@@ -257,7 +263,8 @@ func TestNoiseLeadsToDeclaredCoordinates(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := out.Frame
-		if math.Abs(f.Center[0])+math.Abs(f.Center[1])+math.Abs(f.Center[2]) < 1e-3 && math.Abs(f.Scale[1]/f.Scale[2]-1) < 1e-3 {
+		if math.Abs(f.Center[0])+math.Abs(f.Center[1])+math.Abs(f.Center[2]) < 1e-3 &&
+			math.Abs(f.Scale[1]/f.Scale[2]-1) < 1e-3 {
 			declared++
 		}
 		for _, s := range out.Report.Shares {
@@ -279,7 +286,8 @@ func TestAnyReleaseIsSafe(t *testing.T) {
 			p.Intercept = 0
 		}
 		p.Ridge = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "ridge")
-		p.Set = rapid.SampledFrom([]convex.SetDeclaration{{}, {Kind: "ball", Radius: 2}, {Kind: "l1", Radius: 2}, {Kind: "box", Min: -1, Max: 2},
+		p.Set = rapid.SampledFrom([]convex.SetDeclaration{{}, {Kind: "ball", Radius: 2}, {Kind: "l1", Radius: 2},
+			{Kind: "box", Min: -1, Max: 2},
 			{Kind: "simplex", Radius: 1}, {Kind: "nonnegative", Radius: 1}}).Draw(t, "set")
 		p.Users = rapid.Uint64Range(1, 1e6).Draw(t, "users")
 		if err := p.Check(); err != nil {
@@ -300,8 +308,10 @@ func TestAnyReleaseIsSafe(t *testing.T) {
 		if err := out.Frame.Check(3, p.Intercept != 0); err != nil {
 			t.Fatal(err)
 		}
-		finite := append([]float64{out.Gain, out.Offset, out.Weight, out.Report.Norm, out.Report.Residual, out.Report.Clipped, out.Report.Effective}, out.Start...)
-		finite = append(append(finite, out.Model(out.Start, p.Intercept)...), out.Gradient(make([]float64, len(out.Start)), out.Start, p.Ridge, p.Intercept)...)
+		finite := append([]float64{out.Gain, out.Offset, out.Weight, out.Report.Norm, out.Report.Residual, out.Report.Clipped,
+			out.Report.Effective}, out.Start...)
+		finite = append(append(finite, out.Model(out.Start, p.Intercept)...), out.Gradient(make([]float64, len(out.Start)),
+			out.Start, p.Ridge, p.Intercept)...)
 		for i, v := range finite {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
 				t.Fatalf("number %d: %v of %+v", i, v, out)
@@ -325,7 +335,8 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		mean []float64
 		sd   float64
-	}{{nil, 1}, {[]float64{1, 2, 3, 4, math.NaN(), 1, 2}, 1}, {[]float64{1, 2, 3, 4, math.Inf(1), 1, 2}, 1}, {make([]float64, 7), math.NaN()}, {make([]float64, 7), -1}} {
+	}{{nil, 1}, {[]float64{1, 2, 3, 4, math.NaN(), 1, 2}, 1}, {[]float64{1, 2, 3, 4, math.Inf(1), 1, 2},
+		1}, {make([]float64, 7), math.NaN()}, {make([]float64, 7), -1}} {
 		if _, err := p.First(l, c.mean, c.sd); err == nil {
 			t.Errorf("first look at %v, noise %v: no error", c.mean, c.sd)
 		}

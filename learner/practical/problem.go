@@ -15,12 +15,15 @@ type Problem struct {
 	Indicators []bool  // one for each feature: those that are 0 or 1, and their own squares; nil: none is
 	Bound      float64 // X: largest norm of the features that the declaration allows, the intercept left out
 	Intercept  float64 // value of the intercept feature, which is a row's last; 0: none, and then nothing is centred
-	// LabelLow and LabelHigh are the range of labels as the loss sees them: 0 and the largest for counts; without meaning for classes.
+	// LabelLow and LabelHigh are the range of labels as the loss sees them: 0 and the largest for counts; without meaning
+	// for classes.
 	LabelLow, LabelHigh float64
-	Clip                float64               // of gradients, in the frame's coordinates; 0: what is learned decides
-	Ridge               float64               // lambda of the objective's term (lambda/2) ||theta||^2, in plain coordinates
-	Set                 convex.SetDeclaration // that the model stays in; the zero value: none
-	Start               []float64             `json:",omitempty"` // that steps begin with, in plain coordinates; nil: what the looks say
+	Clip                float64 // of gradients, in the frame's coordinates; 0: what is learned decides
+	// lambda of the objective's term (lambda/2) ||theta||^2, in plain coordinates
+	Ridge float64
+	Set   convex.SetDeclaration // that the model stays in; the zero value: none
+	// that steps begin with, in plain coordinates; nil: what the looks say
+	Start []float64 `json:",omitempty"`
 	// StartUsers is the approximate number of users that Start was learned from; 0: unknown. StartNoise is the
 	// standard deviation of one coordinate of their released sum at clip norm 1, 0 without noise.
 	StartUsers  float64 `json:",omitempty"`
@@ -61,7 +64,8 @@ func (p Problem) Check() error {
 	case slices.ContainsFunc(p.Start, func(x float64) bool { return !sound(x) }):
 		return fmt.Errorf("practical: start: want numbers of at most %g in magnitude", convex.MaxScale)
 	case !(p.StartUsers >= 0 && sound(p.StartUsers) && p.StartNoise >= 0 && sound(p.StartNoise)):
-		return fmt.Errorf("practical: start: of %v users with noise %v, want numbers from 0 to %g", p.StartUsers, p.StartNoise, convex.MaxScale)
+		return fmt.Errorf("practical: start: of %v users with noise %v, want numbers from 0 to %g", p.StartUsers,
+			p.StartNoise, convex.MaxScale)
 	case !(p.Radius >= 0 && p.Radius <= 1):
 		return fmt.Errorf("practical: radius: %v, want 0 to 1", p.Radius)
 	case p.Users < 1:

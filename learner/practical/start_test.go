@@ -60,7 +60,8 @@ func TestMatrixOverrulesTheStart(t *testing.T) {
 	fit := func(start []float64, sd float64) []float64 {
 		q := p
 		q.Start = start
-		l, err := q.First(practical.Layout{MomentUsers: 5000, MatrixUsers: 15000, Rounds: 4, Method: practical.Descent, Unit: 10}, moments(q, users[:5000]), 1e-4)
+		l, err := q.First(practical.Layout{MomentUsers: 5000, MatrixUsers: 15000, Rounds: 4, Method: practical.Descent,
+			Unit: 10}, moments(q, users[:5000]), 1e-4)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,16 +60,21 @@ func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (L
 	noise := func(users uint64) float64 { return unit(users) * p.MomentsNorm() / float64(users) }
 	few := max(leastCohort, p.Users/5)
 	look := func(most uint64, enough float64) uint64 { // the fewest users, up to most, whose noise is low enough
-		return leastCohort + uint64(sort.Search(int(most-leastCohort), func(i int) bool { return noise(leastCohort+uint64(i)) <= enough }))
+		return leastCohort + uint64(sort.Search(int(most-leastCohort),
+			func(i int) bool { return noise(leastCohort+uint64(i)) <= enough }))
 	}
 	l := Layout{Rounds: 1, MomentUsers: look(few, streamNoise), Base: min(leastCohort, max(leastOfFew, p.Users/8))}
 	if got := noise(l.MomentUsers); got > streamMostNoise {
-		return Layout{}, fmt.Errorf("%d users teach a first look too little at this epsilon: each of its moments would have noise of %.2g, want at most %v: "+
-			"plan for at least %d users, or declare fewer features", p.Users, got, streamMostNoise, 5*look(1<<40, streamMostNoise))
+		return Layout{},
+			fmt.Errorf(
+				"%d users teach a first look too little at this epsilon: each of its moments would have noise of %.2g, want at most %v: "+
+					"plan for at least %d users, or declare fewer features", p.Users, got, streamMostNoise,
+				5*look(1<<40, streamMostNoise))
 	}
 	if need := l.MomentUsers + l.Base; need > p.Users {
-		return Layout{}, fmt.Errorf("%d users are too few for a task without an end: a first look of %d and a round of %d want at least %d",
-			p.Users, l.MomentUsers, l.Base, need)
+		return Layout{},
+			fmt.Errorf("%d users are too few for a task without an end: a first look of %d and a round of %d want at least %d",
+				p.Users, l.MomentUsers, l.Base, need)
 	}
 	l.Unit, l.Top = unit(l.Base)*p.radius(), l.Base
 	if !constant {
@@ -84,10 +89,12 @@ const (
 	leastSiloRounds = 4
 )
 
-// SiloLayout divides the units of silos whose stream does not end: Units of a block, and Rounds of the horizon. Of more rounds the model follows
-// faster; blocks are larger where moments would be noisier than enough. unit returns, for the units of a block, the standard deviation of one coordinate of
-// the sum over all units of a round at clip norm 1, and blocks the units of a block in so many rounds. It refuses what teaches nothing.
-func (p Problem) SiloLayout(unit func(units uint64) float64, reports uint64, blocks func(rounds uint64) uint64) (Layout, error) {
+// SiloLayout divides the units of silos whose stream does not end: Units of a block, and Rounds of the horizon. Of more
+// rounds the model follows faster; blocks are larger where moments would be noisier than enough. unit returns, for the
+// units of a block, the standard deviation of one coordinate of the sum over all units of a round at clip norm 1, and
+// blocks the units of a block in so many rounds. It refuses what teaches nothing.
+func (p Problem) SiloLayout(unit func(units uint64) float64, reports uint64, blocks func(rounds uint64) uint64) (Layout,
+	error) {
 	for rounds := uint64(siloRounds); rounds >= leastSiloRounds; rounds-- {
 		k := blocks(rounds + 1)
 		if k == 0 {
@@ -99,12 +106,17 @@ func (p Problem) SiloLayout(unit func(units uint64) float64, reports uint64, blo
 			continue
 		}
 		if noise > streamMostNoise {
-			return Layout{}, fmt.Errorf("blocks of %d rows of %d silos teach a first look too little at this epsilon: each of its moments would have noise of %.2g, "+
-				"want at most %v: give larger silos, or declare fewer features", k, reports, noise, streamMostNoise)
+			return Layout{},
+				fmt.Errorf(
+					"blocks of %d rows of %d silos teach a first look too little at this epsilon: each of its moments would have noise of %.2g, "+
+						"want at most %v: give larger silos, or declare fewer features", k, reports, noise, streamMostNoise)
 		}
-		return Layout{Rounds: rounds, MomentUsers: reports * k, Base: reports, Top: reports, Units: k, Unit: u * p.radius()}, nil
+		return Layout{Rounds: rounds, MomentUsers: reports * k, Base: reports, Top: reports, Units: k, Unit: u * p.radius()},
+			nil
 	}
-	return Layout{}, fmt.Errorf("%d units of all silos are too few for a task without an end: %d silos want a row for each of %d rounds", p.Users, reports, leastSiloRounds+1)
+	return Layout{},
+		fmt.Errorf("%d units of all silos are too few for a task without an end: %d silos want a row for each of %d rounds",
+			p.Users, reports, leastSiloRounds+1)
 }
 
 // startRounds are the rounds that a start's noise is thought to come from: about as many as a bank remembers.
@@ -153,7 +165,8 @@ func (p Problem) streamOfClasses(l Layout, r released) (Learned, error) {
 	s.Clip = within(rho * slope * p.heaviest())
 	out.Stream = &s
 	out.Frame.Clip = p.clipAt(s.Clip)
-	out.Report = Report{Norm: rho, Shares: shares, Noise: p.shareNoise(r, l), Clipped: p.clippedAtStart(shares, out.Frame.Clip/rho)}
+	out.Report = Report{Norm: rho, Shares: shares, Noise: p.shareNoise(r, l), Clipped: p.clippedAtStart(shares,
+		out.Frame.Clip/rho)}
 	return out, p.begin(&out, p.from(&out, p.startAt(&out, at, weighted)))
 }
 
@@ -166,7 +179,8 @@ func (p Problem) streamOfNumbers(r released) (Learned, error) {
 	if p.uniform() {
 		out.Gain, out.Weight = 1, out.Weight*out.Gain
 	}
-	s := Stream{Curvature: how.curvature, Slope: how.slope * how.slope, Spread: how.start, Squared: p.Loss.Name == "squared"}
+	s := Stream{Curvature: how.curvature, Slope: how.slope * how.slope, Spread: how.start,
+		Squared: p.Loss.Name == "squared"}
 	s.Trust = 0.8 * trust * s.Curvature / s.Slope
 	s.Residual = 2 * out.Weight / out.Gain
 	s.Clip = within(how.clip * rho * min(1, max(0.4, 3.5/rho)) * how.unit)

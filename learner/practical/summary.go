@@ -8,7 +8,8 @@ type Summary struct {
 	Clipped   float64 `json:"clipped_share"` // of gradients, as expected; 0 in a task without an end, as Step
 	ClippedAt string  `json:"clipped_at"`    // the model that this is of: start, of classes, or linear fit, of numbers
 	Step      float64 `json:"step"`
-	StepName  string  `json:"step_name"` // v, of which steps are 1/v and shorter, or eta; empty where steps follow a stream
+	// v, of which steps are 1/v and shorter, or eta; empty where steps follow a stream
+	StepName string `json:"step_name"`
 	// Effective is the number of coordinates that the second-moment matrix sees above its noise; 0 without one.
 	Effective float64 `json:"effective_coordinates,omitempty"`
 }
@@ -18,7 +19,8 @@ func (l *Learned) Summary() *Summary {
 	if l == nil || l.Start == nil {
 		return nil
 	}
-	out := &Summary{Norm: l.Report.Norm, ClipNorm: l.Frame.Clip, Clipped: l.Report.Clipped, Step: l.Curvature, StepName: "v", Effective: l.Report.Effective,
+	out := &Summary{Norm: l.Report.Norm, ClipNorm: l.Frame.Clip, Clipped: l.Report.Clipped, Step: l.Curvature,
+		StepName: "v", Effective: l.Report.Effective,
 		ClippedAt: "linear fit"}
 	if l.Report.Shares != nil {
 		out.ClippedAt = "start"

@@ -2,9 +2,9 @@ package practical
 
 import "math"
 
-// uncut undoes in means, as far as the release itself tells, that reports of moments are cut to their norm M: means that are cut look nearer to 0
-// than they are, and rows that are centred there keep a mean, in whose direction steps made for centred rows are too long. Where all rows are
-// cut by the factor k the release m, q (of x and x^2) obeys
+// uncut undoes in means, as far as the release itself tells, that reports of moments are cut to their norm M: means
+// that are cut look nearer to 0 than they are, and rows that are centred there keep a mean, in whose direction steps
+// made for centred rows are too long. Where all rows are cut by the factor k the release m, q (of x and x^2) obeys
 //
 //	M^2 = k sum q + k^2 + k^2 sum of numbers E x^4,    k^2 E x^4 >= q^2 + 4 q m^2/k - 4 m^4/k^2
 //
@@ -28,7 +28,8 @@ func (p Problem) uncut(r released) released {
 		squares += float64(q * q)
 		count++
 	}
-	// One deviation of what noise adds to the right side, and more; of the sum of squares of noise alone, sd^2 sqrt(2 count).
+	// One deviation of what noise adds to the right side, and more; of the sum of squares of noise alone, sd^2 sqrt(2
+	// count).
 	noise := r.sd * math.Sqrt(float64(len(r.square))+36*squares+18*count*r.sd*r.sd)
 	norm := p.MomentsNorm()
 	contradicts := func(k float64) bool { return k*sum+k*k+fourth+cross/k-means/k/k-noise > norm*norm }

@@ -12,7 +12,8 @@ import (
 // TestCutIsUndone: rows of the largest norm, far from zero, whose reports of moments are all cut to a fifth:
 // centers and shares are nevertheless those of the rows, within what noise hides.
 func TestCutIsUndone(t *testing.T) {
-	for name, loss := range map[string]convex.Declaration{"two": {Name: "logistic"}, "many": {Name: "softmax", Classes: 3}} {
+	for name, loss := range map[string]convex.Declaration{"two": {Name: "logistic"}, "many": {Name: "softmax",
+		Classes: 3}} {
 		rng := rand.New(rand.NewPCG(1, 2))
 		p := practical.Problem{Loss: loss, Features: 20, Bound: 10, Intercept: 1, Users: 20000}
 		centers := make([]float64, p.Features)

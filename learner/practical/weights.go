@@ -28,9 +28,10 @@ func (p Problem) heaviest() float64 {
 	return slices.Max(p.Loss.ClassWeights)
 }
 
-// CheckWeights refuses class weights under which the noise of gradients hides the rows. Gradients are as long as the heaviest class needs and
-// their noise as large, while the curvature of the loss grows with the mean weight alone. Shares of the classes are not known before the
-// first look: the weights are taken to balance them, so that every class counts as much. In scaled coordinates a row has norm sqrt(d).
+// CheckWeights refuses class weights under which the noise of gradients hides the rows. Gradients are as long as the
+// heaviest class needs and their noise as large, while the curvature of the loss grows with the mean weight alone.
+// Shares of the classes are not known before the first look: the weights are taken to balance them, so that every class
+// counts as much. In scaled coordinates a row has norm sqrt(d).
 func (p Problem) CheckWeights(l Layout) error {
 	if p.Loss.ClassWeights == nil || p.Clip > 0 {
 		return nil
@@ -52,7 +53,8 @@ func (p Problem) CheckWeights(l Layout) error {
 	}
 	accepted := (k*most - 1) / (inverse - 1/p.heaviest())
 	digit := math.Pow(10, math.Floor(math.Log10(accepted))-1)
-	return fmt.Errorf("model.class_weights: %v: gradients as long as a weight of %g needs have noise of %.2g times the curvature of the loss, which hides the "+
-		"class's rows, of a share of %.2g if the weights balance classes: want a weight of at most %.2g, more users, fewer features or a larger epsilon",
+	return fmt.Errorf(
+		"model.class_weights: %v: gradients as long as a weight of %g needs have noise of %.2g times the curvature of the loss, which hides the "+
+			"class's rows, of a share of %.2g if the weights balance classes: want a weight of at most %.2g, more users, fewer features or a larger epsilon",
 		p.Loss.ClassWeights, p.heaviest(), plain*ratio, 1/(p.heaviest()*inverse), math.Floor(accepted/digit)*digit)
 }

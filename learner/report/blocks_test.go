@@ -24,7 +24,8 @@ func TestUnitsAndBlocksAreMeans(t *testing.T) {
 	d := declare(t, "model.clip_norm=0.6")
 	c := d.gradient(convex.Logistic{})
 	point := []float64{0.5, 1, -2}
-	rows := []convex.Example{{Index: []int32{0, 2}, Value: []float64{1, -1}, Label: -1}, {Value: []float64{1, 0}, Label: 1},
+	rows := []convex.Example{{Index: []int32{0, 2}, Value: []float64{1, -1}, Label: -1}, {Value: []float64{1, 0},
+		Label: 1},
 		{Index: []int32{1}, Value: []float64{-0.1}, Label: 1}, {Index: []int32{0, 1}, Value: []float64{1, 1}, Label: 1}}
 	for _, radius := range []float64{0, 0.25, 1} {
 		c.Radius = radius
@@ -105,9 +106,11 @@ func TestEveryUnitIsWithinTheNorm(t *testing.T) {
 		if err := e.At(rapid.SliceOfN(rapid.Float64Range(-5, 5), 3, 3).Draw(t, "point"), nil); err != nil {
 			t.Fatal(err)
 		}
-		number := rapid.OneOf(rapid.Float64Range(-3, 3), rapid.SampledFrom([]float64{0, 1e300, -1e160, math.NaN(), math.Inf(1)}))
+		number := rapid.OneOf(rapid.Float64Range(-3, 3), rapid.SampledFrom([]float64{0, 1e300, -1e160, math.NaN(),
+			math.Inf(1)}))
 		rows := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) convex.Example {
-			return convex.Example{Value: rapid.SliceOfN(number, 3, 3).Draw(t, "x"), Label: rapid.SampledFrom([]float64{-1, 1, 1, 0}).Draw(t, "label")}
+			return convex.Example{Value: rapid.SliceOfN(number, 3, 3).Draw(t, "x"), Label: rapid.SampledFrom([]float64{-1, 1, 1,
+				0}).Draw(t, "label")}
 		}), 0, 5).Draw(t, "rows")
 		got := e.Unit(rows...)
 		if !(convex.Norm(got[:3]) <= c.Norm()) || !(convex.Norm(got[3:]) <= d.card.Norm*(1+1e-12)) {
@@ -126,7 +129,8 @@ func TestOrderOfUnitsDoesNotMatter(t *testing.T) {
 		rows[i] = convex.Example{Value: []float64{draw.NormFloat64(), draw.NormFloat64(), 0.1}, Label: float64(2*(i%2) - 1)}
 	}
 	say := func(order []int) []byte {
-		m, err := report.New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: 3, Levels: 1 << 26, Trials: 2000, Units: 40, Coin: randomizer.Fair}, rand.NewPCG(3, 4))
+		m, err := report.New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: 3, Levels: 1 << 26, Trials: 2000, Units: 40,
+			Coin: randomizer.Fair}, rand.NewPCG(3, 4))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +182,8 @@ func BenchmarkBlock(b *testing.B) {
 				}
 				frame = &convex.Frame{Center: make([]float64, dim), Scale: slices.Repeat([]float64{1.5}, dim), Bound: 10, Clip: 0.7}
 			}
-			m, err := report.New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: 1.2, Levels: 1 << 20, Trials: 8000, Units: units, Coin: randomizer.Fair}, nil)
+			m, err := report.New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: 1.2, Levels: 1 << 20, Trials: 8000, Units: units,
+				Coin: randomizer.Fair}, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

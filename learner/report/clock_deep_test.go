@@ -21,7 +21,8 @@ func TestAimedRowsAreNotLate(t *testing.T) {
 		return
 	}
 	classes := map[string]int{"100 classes": 100, "1,000 classes": 1000, "10,000 classes": 10_000}
-	dptest.Alike(t, []string{"100 classes", "1,000 classes", "10,000 classes"}, func(name string, pass int) (a, b []float64) {
+	dptest.Alike(t, []string{"100 classes", "1,000 classes", "10,000 classes"}, func(name string, pass int) (a,
+		b []float64) {
 		took, tick := aimed(t, classes[name], uint64(pass))
 		var left [2][]float64
 		for kind, of := range took {

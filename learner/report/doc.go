@@ -3,19 +3,21 @@
 //
 // A row goes through four steps, each in one place:
 //
-//  1. Its statistic, in the round's frame where there is one: the gradient of the loss at the announced point, or moments of features
-//     and label ([Statistic]).
-//  2. Clipping to ClipNorm, in [Exact.Unit], statistic.go; of a frame, first divided by its Clip. The mean over a unit's rows is clipped to
-//     Config.Norm. Nothing else of what a user says is clipped; the proofs need nothing else of a unit. The lattice snaps into its ball
-//     whatever it is given, and finds nothing to clip.
-//  3. The scores of the point on the row, or their mean over the unit's rows, after the clipped statistic and within a norm of their own ([Scorer]).
-//     A [Prox] asks for one vector of all rows in the place of these: steps 1 and 2 are in its solver, prox.go, with the slope of a row's loss cut.
-//  4. The lattice ([randomizer.VectorSum]): each unit is snapped into a ball of its own, in integers; the sum is rounded once, with noise, packed.
+//  1. Its statistic, in the round's frame where there is one: the gradient of the loss at the announced point, or
+//     moments of features and label ([Statistic]).
+//  2. Clipping to ClipNorm, in [Exact.Unit], statistic.go; of a frame, first divided by its Clip. The mean over a
+//     unit's rows is clipped to Config.Norm. Nothing else of what a user says is clipped; the proofs need nothing else
+//     of a unit. The lattice snaps into its ball whatever it is given, and finds nothing to clip.
+//  3. The scores of the point on the row, or their mean over the unit's rows, after the clipped statistic and within a
+//     norm of their own ([Scorer]). A [Prox] asks for one vector of all rows in the place of these: steps 1 and 2 are
+//     in its solver, prox.go, with the slope of a row's loss cut.
+//  4. The lattice ([randomizer.VectorSum]): each unit is snapped into a ball of its own, in integers; the sum is
+//     rounded once, with noise, packed.
 //
 // # Promises
 //
-//   - Every block gives a report, of the same length. A row that is none of the task's, or whose statistic does not exist,
-//     is the zero vector, counts, and takes the same path and a row's work.
+//   - Every block gives a report, of the same length. A row that is none of the task's, or whose statistic does not
+//     exist, is the zero vector, counts, and takes the same path and a row's work.
 //   - The vector of every unit has norm at most Params.ClipNorm, whatever its rows are.
 //   - Nothing of a row is kept after its report.
 //

@@ -18,8 +18,8 @@ type Maker struct {
 	counts []uint32
 }
 
-// New makes the Maker of a phase whose reports have the parameters p. A nil entropy is the system's, and wanted wherever users are
-// served.
+// New makes the Maker of a phase whose reports have the parameters p. A nil entropy is the system's, and wanted
+// wherever users are served.
 func New(c Config, p randomizer.Params, entropy rand.Source) (*Maker, error) {
 	exact, err := NewExact(c)
 	if err != nil {
@@ -51,8 +51,8 @@ func (m *Maker) At(point []float64, frame *convex.Frame) error {
 	return m.exact.At(point, frame)
 }
 
-// Reseed takes a fresh seed from the system, where the entropy is the system's. A caller that serves users reseeds before each chunk of
-// reports: copies of the process, such as machines cloned from one snapshot, then share no noise.
+// Reseed takes a fresh seed from the system, where the entropy is the system's. A caller that serves users reseeds
+// before each chunk of reports: copies of the process, such as machines cloned from one snapshot, then share no noise.
 func (m *Maker) Reseed() { m.sum.Reseed() }
 
 // Report appends the report of a block in the round, packed: always Params.ReportBytes bytes. Its units are

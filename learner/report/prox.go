@@ -34,16 +34,20 @@ func (x Prox) validate(c Config) error {
 	positive := func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 	switch {
 	case c.Statistic != Gradient || c.Practical != nil || c.Radius != 0:
-		return fmt.Errorf("report: a minimiser of %v, radius %v: want gradients of rows, in a proved plan", c.Statistic, c.Radius)
+		return fmt.Errorf("report: a minimiser of %v, radius %v: want gradients of rows, in a proved plan", c.Statistic,
+			c.Radius)
 	case c.Scores != 0:
 		return fmt.Errorf("report: %d scores beside a minimiser: want none", c.Scores)
 	case convex.SlopeOf(c.Loss) == nil || !positive(c.Loss.Smoothness(1)):
-		return fmt.Errorf("report: a minimiser of loss %s: want a smooth one of one linear score, whose slope can be cut and stays convex: "+
-			"logistic, squared, huber, smoothed-hinge or poisson", c.Loss.Name())
+		return fmt.Errorf(
+			"report: a minimiser of loss %s: want a smooth one of one linear score, whose slope can be cut and stays convex: "+
+				"logistic, squared, huber, smoothed-hinge or poisson", c.Loss.Name())
 	case !positive(x.Weight) || !positive(x.StepSize) || x.Steps < 1:
-		return fmt.Errorf("report: prox of weight %v, %d steps of %v: want positive finite numbers", x.Weight, x.Steps, x.StepSize)
+		return fmt.Errorf("report: prox of weight %v, %d steps of %v: want positive finite numbers", x.Weight, x.Steps,
+			x.StepSize)
 	case !projects(x.Set):
-		return fmt.Errorf("report: prox: set %T: want a ball, its nonnegative part or a box, whose projections round by little", x.Set)
+		return fmt.Errorf(
+			"report: prox: set %T: want a ball, its nonnegative part or a box, whose projections round by little", x.Set)
 	case !positive(x.Curvature()):
 		return fmt.Errorf("report: prox: step size %v: want below 1/weight, %v", x.StepSize, 1/x.Weight)
 	}
@@ -59,11 +63,13 @@ func projects(s convex.Set) bool {
 	return false
 }
 
-// Gradients are added up in sums of addends rows, and scores in sums of addends features, so that rounding grows with that and not with a block.
+// Gradients are added up in sums of addends rows, and scores in sums of addends features, so that rounding grows with
+// that and not with a block.
 const addends = convex.Addends
 
-// CheckProx refuses a Prox that floating-point arithmetic would take outside of the margin 1 + 2^-18 that is charged for: of blocks of so many
-// units, at points of norm at most radius, or one that is not valid. Nothing in it depends on rows (docs/proofs/theorem-a.md, section 7).
+// CheckProx refuses a Prox that floating-point arithmetic would take outside of the margin 1 + 2^-18 that is charged
+// for: of blocks of so many units, at points of norm at most radius, or one that is not valid. Nothing in it depends on
+// rows (docs/proofs/theorem-a.md, section 7).
 func (c Config) CheckProx(units uint64, radius float64) error {
 	if err := c.validate(); err != nil {
 		return err
@@ -81,7 +87,8 @@ func (c Config) CheckProx(units uint64, radius float64) error {
 	steps := 4/(x.StepSize*x.Weight) + 8
 	walls := (d/2 + 16) * (x.Set.Radius()*x.Weight/l + 2) / (x.StepSize * x.Weight)
 	if errors := k * (sums + slopes + scores + steps + walls); !(errors <= 1<<34) {
-		return fmt.Errorf("report: a minimiser over %d rows of %v features: rounding errors of %.3g, want at most %.3g: fewer rows a report, a larger weight or a larger clip norm",
+		return fmt.Errorf(
+			"report: a minimiser over %d rows of %v features: rounding errors of %.3g, want at most %.3g: fewer rows a report, a larger weight or a larger clip norm",
 			units, d, errors*0x1p-53, 0x1p-19)
 	}
 	return nil
@@ -92,7 +99,8 @@ type solver struct {
 	slope     func(s, y float64) float64
 	from, z   []float64 // the point x that a step starts from, and x - c
 	part, sum []float64 // of the rows' gradients
-	cuts      []float64 // of each row: the largest slope whose gradient is no longer than the clip norm; below 0: the row says zero
+	// of each row: the largest slope whose gradient is no longer than the clip norm; below 0: the row says zero
+	cuts []float64
 }
 
 func newSolver(c Config) *solver {

@@ -23,7 +23,8 @@ func minimisers(t testing.TB, loss convex.Declaration, features int, clip, weigh
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report.Config{Features: features, Loss: l, ClipNorm: clip, Prox: &report.Prox{Weight: weight, StepSize: 1 / (l.Smoothness(1) + weight), Steps: steps,
+	return report.Config{Features: features, Loss: l, ClipNorm: clip, Prox: &report.Prox{Weight: weight,
+		StepSize: 1 / (l.Smoothness(1) + weight), Steps: steps,
 		Set: convex.Ball{R: 1000}}}
 }
 
@@ -48,7 +49,8 @@ func distance(a, b []float64) float64 {
 	return convex.Norm(d)
 }
 
-var smoothLosses = []convex.Declaration{{Name: "logistic"}, {Name: "logistic", LabelNoise: 0.2}, {Name: "logistic", ClassWeights: []float64{0.3, 4}}, {Name: "squared"},
+var smoothLosses = []convex.Declaration{{Name: "logistic"}, {Name: "logistic", LabelNoise: 0.2},
+	{Name: "logistic", ClassWeights: []float64{0.3, 4}}, {Name: "squared"},
 	{Name: "huber", Width: 0.4}, {Name: "smoothed-hinge", Width: 0.2}, {Name: "poisson", ScoreBound: 2}}
 
 // TestMinimiserMovesByLittle: whichever row is replaced by any other, whatever the other rows are, and after
@@ -67,7 +69,8 @@ func TestMinimiserMovesByLittle(t *testing.T) {
 		for j := range axis {
 			axis[j], point[j] = rng.NormFloat64(), 3*rng.NormFloat64()
 		}
-		switch size := convex.Norm(point) * rapid.SampledFrom([]float64{0.3, 1, 1.1, 1e4}).Draw(rt, "room"); rapid.IntRange(0, 2).Draw(rt, "set") {
+		switch size := convex.Norm(point) * rapid.SampledFrom([]float64{0.3, 1, 1.1, 1e4}).Draw(rt, "room"); rapid.IntRange(0,
+			2).Draw(rt, "set") {
 		case 0:
 			c.Prox.Set = convex.Ball{R: size}
 		case 1:
@@ -129,13 +132,15 @@ func TestMinimiserMovesByLittle(t *testing.T) {
 		for j := range opposite.Value {
 			opposite.Value[j] = -opposite.Value[j]
 		}
-		for _, other := range []convex.Example{opposite, row(1), row(1.4), row(1e6), {}, {Value: []float64{math.NaN(), 0, 0}, Label: 1}} {
+		for _, other := range []convex.Example{opposite, row(1), row(1.4), row(1e6), {}, {Value: []float64{math.NaN(), 0, 0},
+			Label: 1}} {
 			kept := rows[at]
 			rows[at] = other
 			apart := distance(x, solve(t, c, point, block.Of(rows...)))
 			rows[at] = kept
 			if bound := 2 * most / float64(k); apart > bound*(1+1e-9) {
-				rt.Fatalf("%s, K = %d, %d steps, L = %v, %+v: the minimiser moves by %v times 2L/(lambda K)", loss.Name, k, steps, clip, *c.Prox, apart/bound)
+				rt.Fatalf("%s, K = %d, %d steps, L = %v, %+v: the minimiser moves by %v times 2L/(lambda K)", loss.Name, k, steps,
+					clip, *c.Prox, apart/bound)
 			} else {
 				closest = max(closest, apart/bound)
 			}
@@ -162,7 +167,8 @@ func TestMinimiserIsOne(t *testing.T) {
 		y -= rows[i].Dot(point)
 		r, s = r+x[0]*y, s+x[1]*y
 	}
-	rows = append(rows, convex.Example{Value: []float64{1, 0, 0}}, convex.Example{Value: []float64{math.Inf(1), 0}}) // none of the task's: they count
+	// none of the task's: they count
+	rows = append(rows, convex.Example{Value: []float64{1, 0, 0}}, convex.Example{Value: []float64{math.Inf(1), 0}})
 	k := float64(len(rows))
 	a, b, e, r, s = a/k+0.5, b/k, e/k+0.5, r/k, s/k
 	det := a*e - b*b
@@ -237,7 +243,8 @@ func TestMinimiserStaysInTheSet(t *testing.T) {
 // zero, and that a block of more rows than the parameters allow is refused.
 func TestReportOfAMinimiser(t *testing.T) {
 	c := minimisers(t, convex.Declaration{Name: "logistic"}, 2, 0.5, 0.1, 30)
-	rows := []convex.Example{{Value: []float64{0.6, 0.8}, Label: 1}, {Value: []float64{1, 0}, Label: -1}, {Value: []float64{0, 0.1}, Label: 1}}
+	rows := []convex.Example{{Value: []float64{0.6, 0.8}, Label: 1}, {Value: []float64{1, 0}, Label: -1},
+		{Value: []float64{0, 0.1}, Label: 1}}
 	p := randomizer.Params{Dim: 2, ClipNorm: 5, Levels: 1 << 20, Units: 4, Minimizer: true, Coin: randomizer.Fair}
 	m, err := report.New(c, p, zeros{})
 	if err != nil {
@@ -306,7 +313,8 @@ func BenchmarkMinimiser(b *testing.B) {
 		rng := rand.New(rand.NewPCG(3, 0))
 		rows := make([]convex.Example, k)
 		for i := range rows {
-			x := convex.Example{Index: make([]int32, nonzeros), Value: make([]float64, nonzeros), Label: 2*float64(rng.IntN(2)) - 1}
+			x := convex.Example{Index: make([]int32, nonzeros), Value: make([]float64, nonzeros),
+				Label: 2*float64(rng.IntN(2)) - 1}
 			for j := range x.Index {
 				x.Index[j], x.Value[j] = int32(j*features/nonzeros+rng.IntN(features/nonzeros)), 1/math.Sqrt(nonzeros)
 			}

@@ -63,13 +63,15 @@ type zeros struct{}
 func (zeros) Uint64() uint64 { return 0 }
 
 // said returns the report of a row, drawn without noise.
-func said(t *testing.T, c report.Config, norm float64, point []float64, frame *convex.Frame, row convex.Example) []float64 {
+func said(t *testing.T, c report.Config, norm float64, point []float64, frame *convex.Frame,
+	row convex.Example) []float64 {
 	t.Helper()
 	return reported(t, c, norm, 1, point, frame, block.Of(row))
 }
 
 // reported returns the report of a block of that many units, drawn without noise.
-func reported(t *testing.T, c report.Config, norm float64, units uint64, point []float64, frame *convex.Frame, b block.Block) []float64 {
+func reported(t *testing.T, c report.Config, norm float64, units uint64, point []float64, frame *convex.Frame,
+	b block.Block) []float64 {
 	t.Helper()
 	p := randomizer.Params{Dim: c.Dim(), ClipNorm: norm, Levels: 1 << 20, Trials: 4, Units: units, Coin: randomizer.Fair}
 	m, err := report.New(c, p, zeros{})
@@ -180,7 +182,8 @@ func TestMomentsAndFrames(t *testing.T) {
 	for _, f := range []convex.Frame{
 		{Center: []float64{0.1, 0, -0.2}, Scale: []float64{2, 0.5, 10}, Intercept: 0.5, Bound: 100, Clip: 100},
 		{Center: []float64{0.1, 0, -0.2}, Scale: []float64{2, 0.5, 10}, Intercept: 0.5, Bound: 1, Clip: 0.1},
-		{Center: []float64{0, 0, 0}, Scale: []float64{1, 1, 1}, Intercept: 1, Bound: 1, Clip: 0.5, Whitener: []float64{1, 0, 1, 0.5, 0, 2, 0, 0, 0, 1}},
+		{Center: []float64{0, 0, 0}, Scale: []float64{1, 1, 1}, Intercept: 1, Bound: 1, Clip: 0.5, Whitener: []float64{1, 0,
+			1, 0.5, 0, 2, 0, 0, 0, 1}},
 	} {
 		var u convex.Example
 		f.Apply(&u, row(0.5, -1, 0.1))
@@ -213,7 +216,8 @@ func TestSmoothedInTheFrame(t *testing.T) {
 	f := convex.Frame{Center: make([]float64, 3), Scale: []float64{1, 1, 1}, Intercept: 0.5, Bound: 100, Clip: 4}
 	x, point := convex.Example{Value: []float64{0.3, -0.5, 0.2, 1}, Label: 0.7}, []float64{1, 0, 0, 1}
 	for _, slope := range []float64{1, 0.1 / 0.4} { // the score is 0.8
-		if got, want := said(t, c, 1, point, &f, x), []float64{0.3 * slope / 4, -0.5 * slope / 4, 0.2 * slope / 4, 0.5 * slope / 4}; !near(got, want) {
+		if got, want := said(t, c, 1, point, &f, x), []float64{0.3 * slope / 4, -0.5 * slope / 4, 0.2 * slope / 4,
+			0.5 * slope / 4}; !near(got, want) {
 			t.Errorf("smoothed by %v: reported %v, want %v", f.Smoothing, got, want)
 		}
 		f.Smoothing = 0.4
@@ -229,7 +233,8 @@ func TestMatrixInTheFrame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := convex.Frame{Center: []float64{0.1, 0, 0}, Scale: []float64{2, 1, 1}, Intercept: 0.5, Bound: 100, Clip: 3, LabelCenter: 0.2, LabelScale: 0.5, LabelWeight: 1.5}
+	f := convex.Frame{Center: []float64{0.1, 0, 0}, Scale: []float64{2, 1, 1}, Intercept: 0.5, Bound: 100, Clip: 3,
+		LabelCenter: 0.2, LabelScale: 0.5, LabelWeight: 1.5}
 	x := convex.Example{Value: []float64{0.3, -0.5, 0.2, 1}, Label: 0.7}
 	var u convex.Example
 	f.Apply(&u, x)
@@ -256,7 +261,8 @@ func TestEveryRowIsWithinTheNorm(t *testing.T) {
 	regression := base
 	regression.Loss, regression.Practical = convex.Squared{}, &numbers
 	configs := []report.Config{plain.gradient(convex.Logistic{}), base, regression,
-		{Statistic: report.Moments, Features: 3, Loss: convex.Logistic{}, ClipNorm: base.Practical.MomentsNorm(), Practical: base.Practical},
+		{Statistic: report.Moments, Features: 3, Loss: convex.Logistic{}, ClipNorm: base.Practical.MomentsNorm(),
+			Practical: base.Practical},
 		{Statistic: report.MomentMatrix, Features: 3, Loss: convex.Squared{}, ClipNorm: 1, Practical: &numbers}}
 	frame := convex.Frame{Center: make([]float64, 3), Scale: []float64{0.1, 10, 1}, Bound: 2, Clip: 0.7}
 	whitened, matrix := frame, frame
@@ -281,13 +287,15 @@ func TestEveryRowIsWithinTheNorm(t *testing.T) {
 		if err := e.At(point, frames[i]); err != nil {
 			t.Fatal(err)
 		}
-		x := convex.Example{Value: values.Draw(t, "x"), Label: rapid.SampledFrom([]float64{-1, 1, -1, 1, -1, 1, 0, math.NaN()}).Draw(t, "label")}
+		x := convex.Example{Value: values.Draw(t, "x"), Label: rapid.SampledFrom([]float64{-1, 1, -1, 1, -1, 1, 0,
+			math.NaN()}).Draw(t, "label")}
 		if rapid.Bool().Draw(t, "sparse") {
 			x.Index = rapid.OneOf(rapid.Just([]int32{0, 1, 2}), rapid.SliceOfN(rapid.Int32Range(-1, 4), 0, 4)).Draw(t, "index")
 		}
 		got := e.Unit(x)
 		at := len(got) - c.Scores
-		if len(got) != c.Dim() || !(convex.Norm(got[:at]) <= c.ClipNorm) || (c.Scores > 0 && !(convex.Norm(got[at:]) <= plain.card.Norm)) {
+		if len(got) != c.Dim() || !(convex.Norm(got[:at]) <= c.ClipNorm) ||
+			(c.Scores > 0 && !(convex.Norm(got[at:]) <= plain.card.Norm)) {
 			t.Fatalf("a report of %d coordinates, norms %v and %v", len(got), convex.Norm(got[:at]), convex.Norm(got[at:]))
 		}
 		if c.Check(x) != nil && convex.Norm(got) != 0 {
@@ -329,7 +337,8 @@ func TestRefuses(t *testing.T) {
 	for name, at := range map[string]struct {
 		point []float64
 		frame *convex.Frame
-	}{"no frame": {make([]float64, 3), nil}, "a short point": {make([]float64, 2), &frame}, "no clip": {make([]float64, 3), &unclipped},
+	}{"no frame": {make([]float64, 3), nil}, "a short point": {make([]float64, 2), &frame}, "no clip": {make([]float64, 3),
+		&unclipped},
 		"a frame of the matrix": {make([]float64, 3), &labelled}} {
 		if e.At(at.point, at.frame) == nil {
 			t.Errorf("%s: accepted", name)
@@ -366,7 +375,8 @@ func BenchmarkReport(b *testing.B) {
 // its row, and no other has.
 func TestStatisticsAreThoseOfThePlan(t *testing.T) {
 	base := report.Config{Features: 3, Loss: convex.Logistic{}, ClipNorm: 1,
-		Practical: &practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 3, Bound: 1, LabelLow: -1, LabelHigh: 1, Users: 100}}
+		Practical: &practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 3, Bound: 1, LabelLow: -1,
+			LabelHigh: 1, Users: 100}}
 	names := map[string]bool{}
 	for n, word := range wire.Statistic_name {
 		s := report.Statistic(n)
@@ -379,7 +389,8 @@ func TestStatisticsAreThoseOfThePlan(t *testing.T) {
 		}
 		names[s.String()] = true
 	}
-	if want := map[string]bool{"gradients": true, "moments": true, "second-moment matrices": true}; !maps.Equal(names, want) {
+	if want := map[string]bool{"gradients": true, "moments": true, "second-moment matrices": true}; !maps.Equal(names,
+		want) {
 		t.Errorf("statistics %v: want %v", names, want)
 	}
 	if _, err := base.Phase(report.Statistic(len(wire.Statistic_name)), 0); err == nil {
@@ -406,8 +417,9 @@ func (c counted) Gradient(dst, theta []float64, e convex.Example) {
 // scores are worked out, of a row that replaces it. Otherwise the time of a report would reveal it.
 func TestRowsThatAreNoneTakeARowsWork(t *testing.T) {
 	fits := convex.Example{Value: []float64{1, 0.5, -1}, Label: 1}
-	rows := map[string]convex.Example{"the zero example": {}, "a short one": {Value: []float64{1}, Label: 1}, "a label of no class": {Value: fits.Value, Label: 3},
-		"no number": {Value: []float64{1, math.NaN(), 0}, Label: 1}}
+	rows := map[string]convex.Example{"the zero example": {}, "a short one": {Value: []float64{1}, Label: 1},
+		"a label of no class": {Value: fits.Value, Label: 3},
+		"no number":           {Value: []float64{1, math.NaN(), 0}, Label: 1}}
 	d := declare(t)
 	work := func(of ...convex.Example) (gradients, scores int) {
 		c := d.gradient(counted{convex.Logistic{}, &gradients})
@@ -429,8 +441,10 @@ func TestRowsThatAreNoneTakeARowsWork(t *testing.T) {
 	for name, row := range rows {
 		for _, n := range []int{1, 3} {
 			wantGradients, wantScores := work(slices.Repeat([]convex.Example{fits}, n)...)
-			if gradients, scores := work(slices.Repeat([]convex.Example{row}, n)...); gradients != wantGradients || scores != wantScores || gradients < n || scores < n {
-				t.Errorf("%d times %s: %d gradients and %d scores are worked out, %d and %d of rows that fit", n, name, gradients, scores, wantGradients, wantScores)
+			if gradients, scores := work(slices.Repeat([]convex.Example{row}, n)...); gradients != wantGradients ||
+				scores != wantScores || gradients < n || scores < n {
+				t.Errorf("%d times %s: %d gradients and %d scores are worked out, %d and %d of rows that fit", n, name, gradients,
+					scores, wantGradients, wantScores)
 			}
 		}
 	}

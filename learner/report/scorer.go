@@ -6,8 +6,8 @@ import (
 )
 
 // A Scorer computes what a device reports of the announced point beside its gradient: the loss, and for labels that are
-// classes whether the class was predicted. The loss is the task's, also where the gradient is of its envelope. One goroutine
-// uses it.
+// classes whether the class was predicted. The loss is the task's, also where the gradient is of its envelope. One
+// goroutine uses it.
 type Scorer struct {
 	card     convex.Scorecard
 	loss     convex.Loss
@@ -20,8 +20,8 @@ func NewScorer(features *task.FeatureMap, card convex.Scorecard, loss convex.Los
 	return &Scorer{card: card, loss: loss, features: features}
 }
 
-// Score overwrites dst, of the card's length, with what a point scores on a row that the loss accepts. It keeps nothing of the
-// row.
+// Score overwrites dst, of the card's length, with what a point scores on a row that the loss accepts. It keeps nothing
+// of the row.
 func (s *Scorer) Score(dst, point []float64, row convex.Example) {
 	correct := false
 	if s.card.Correctness {

@@ -46,20 +46,24 @@ func TestScorer(t *testing.T) {
 			}
 		}
 	}
-	how := practical.Problem{Loss: convex.Declaration{Name: "squared"}, Features: 3, Bound: 2, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 100}
+	how := practical.Problem{Loss: convex.Declaration{Name: "squared"}, Features: 3, Bound: 2, Intercept: 1, LabelLow: -1,
+		LabelHigh: 1, Users: 100}
 	c := Config{Features: 4, Loss: convex.Squared{}, ClipNorm: 1, Practical: &how, Scores: card.Dim(), Score: scorer.Score}
-	m, err := New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: card.Joined(1), Levels: 8, Trials: 8, Units: 2, Coin: randomizer.Fair}, nil)
+	m, err := New(c, randomizer.Params{Dim: c.Dim(), ClipNorm: card.Joined(1), Levels: 8, Trials: 8, Units: 2,
+		Coin: randomizer.Fair}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame := &convex.Frame{Center: make([]float64, 3), Scale: []float64{0.5, 0.5, 0.5}, Intercept: 0.5, Bound: 9, Clip: 0.1,
+	frame := &convex.Frame{Center: make([]float64, 3), Scale: []float64{0.5, 0.5, 0.5}, Intercept: 0.5, Bound: 9,
+		Clip:     0.1,
 		Whitener: slices.Repeat([]float64{0.1}, 10)}
 	if err := m.At(theta, frame); err != nil {
 		t.Fatal(err)
 	}
 	x := convex.Example{Value: []float64{1, 1, 1, 1}, Label: 1}
 	m.Report(nil, block.Block{Rows: []convex.Example{x, x, x}, Ends: []int{2, 3}})
-	for name, left := range map[string][]float64{"scores": scorer.scores, "the vector": m.exact.vector, "the unit": m.exact.unit, "the row in the frame": m.exact.framed.Value,
+	for name, left := range map[string][]float64{"scores": scorer.scores, "the vector": m.exact.vector,
+		"the unit": m.exact.unit, "the row in the frame": m.exact.framed.Value,
 		"its gradient": m.exact.plain} {
 		if convex.Norm(left) != 0 {
 			t.Errorf("%s of a row are kept: %v", name, left)

@@ -26,14 +26,18 @@ func TestSparseRowsSayTheSame(t *testing.T) {
 	number := rapid.OneOf(rapid.Float64Range(-3, 3), rapid.SampledFrom([]float64{0, 1e-200, 1e80, -1e160, math.NaN()}))
 	rapid.Check(t, func(t *rapid.T) {
 		loss := rapid.SampledFrom([]convex.Loss{convex.Logistic{}, weighted, convex.Softmax{Classes: 3}}).Draw(t, "loss")
-		c := report.Config{Features: dim, Loss: loss, ClipNorm: 1, Radius: rapid.SampledFrom([]float64{0, 0.3}).Draw(t, "radius")}
+		c := report.Config{Features: dim, Loss: loss, ClipNorm: 1, Radius: rapid.SampledFrom([]float64{0, 0.3}).Draw(t,
+			"radius")}
 		if _, ok := loss.(convex.Proximal); ok && rapid.Bool().Draw(t, "envelope") {
 			if c, err = c.Phase(report.Gradient, 0.7); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if rapid.Bool().Draw(t, "scores") {
-			c.Scores, c.Score = 2, func(dst, point []float64, row convex.Example) { dst[0], dst[1] = c.Loss.Value(point, row), 0.5 }
+			c.Scores, c.Score = 2, func(dst, point []float64, row convex.Example) {
+				dst[0], dst[1] = c.Loss.Value(point, row),
+					0.5
+			}
 		}
 		point := rapid.SliceOfN(rapid.Float64Range(-2, 2), c.Loss.Parameters(dim), c.Loss.Parameters(dim)).Draw(t, "point")
 		var few, whole []convex.Example

@@ -72,7 +72,8 @@ type Config struct {
 	Loss convex.Loss
 	// ClipNorm bounds the statistic of a row, without scores.
 	ClipNorm float64
-	// Radius bounds the mean gradient of a unit's rows, as a share of ClipNorm; 0: 1. Moments have none: they would no longer be of the rows.
+	// Radius bounds the mean gradient of a unit's rows, as a share of ClipNorm; 0: 1. Moments have none: they would no
+	// longer be of the rows.
 	Radius float64
 	// Practical defines the moments, in a practical plan; nil in a proved one. From the second round on a
 	// practical plan announces frames, and its statistics are in units of the frame's clip: ClipNorm is 1.
@@ -181,8 +182,8 @@ func NewExact(c Config) (*Exact, error) {
 // framed reports whether the statistic is in the coordinates of frames.
 func (c Config) framed() bool { return c.Practical != nil && c.Statistic != Moments }
 
-// At moves to the point and the frame of a round; without a frame rows are as declared. A round of moments has no point, and the first
-// one no frame. The frame must not change as long as it is used.
+// At moves to the point and the frame of a round; without a frame rows are as declared. A round of moments has no
+// point, and the first one no frame. The frame must not change as long as it is used.
 func (e *Exact) At(point []float64, frame *convex.Frame) error {
 	want := 0
 	if e.c.Statistic == Gradient {
@@ -192,7 +193,8 @@ func (e *Exact) At(point []float64, frame *convex.Frame) error {
 		return fmt.Errorf("report: point of %d coordinates: want %d", len(point), want)
 	}
 	if (frame != nil) != e.c.framed() {
-		return fmt.Errorf("report: %v, frame %v: want a frame from the second round of a practical plan on", e.c.Statistic, frame != nil)
+		return fmt.Errorf("report: %v, frame %v: want a frame from the second round of a practical plan on", e.c.Statistic,
+			frame != nil)
 	}
 	loss := e.c.Loss
 	if frame != nil {

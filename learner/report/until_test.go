@@ -25,8 +25,10 @@ func (s *stopping) Err() error {
 // TestMinimiserGivesUp: a device that is stopped does not finish the minimiser that it works on, and draws
 // nothing.
 func TestMinimiserGivesUp(t *testing.T) {
-	c := Config{Loss: convex.Logistic{}, Features: 2, ClipNorm: 1, Prox: &Prox{Weight: 0.5, StepSize: 0.1, Steps: 16000, Set: convex.Ball{R: 3}}}
-	p := randomizer.Params{Dim: c.Dim(), ClipNorm: c.Norm(), Levels: 8, Trials: 8, Coin: randomizer.Fair, Units: 1, Minimizer: true}
+	c := Config{Loss: convex.Logistic{}, Features: 2, ClipNorm: 1, Prox: &Prox{Weight: 0.5, StepSize: 0.1, Steps: 16000,
+		Set: convex.Ball{R: 3}}}
+	p := randomizer.Params{Dim: c.Dim(), ClipNorm: c.Norm(), Levels: 8, Trials: 8, Coin: randomizer.Fair, Units: 1,
+		Minimizer: true}
 	m, err := New(c, p, nil)
 	if err != nil {
 		t.Fatal(err)

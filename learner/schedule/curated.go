@@ -25,12 +25,17 @@ type Curated struct {
 }
 
 var curated = [...]Curated{
-	{Name: "output"}, {Name: "output-sgd"}, {Name: "output-phases"}, {Name: "gradscore"}, {Name: "deletion"}, {Name: "phased-erm"}, {Name: "phased-sco"},
+	{Name: "output"}, {Name: "output-sgd"}, {Name: "output-phases"}, {Name: "gradscore"}, {Name: "deletion"},
+	{Name: "phased-erm"}, {Name: "phased-sco"},
 	{Name: "strongly-convex-erm"}, {Name: "strongly-convex-sco"}, {Name: "group-sgd"}, {Name: "filtered"},
-	{Name: Resque, Sampled: true, Source: "Carmon et al. 2023, Theorem 3, at a fixed lambda and one slot a record (docs/proofs/resque.md, Private)"},
-	{Name: ResqueSCO, Sampled: true, Source: "Carmon et al. 2023, Theorem 4, by regularised phases on disjoint blocks (docs/proofs/resque.md, Localisation)"},
-	{Name: ResqueBall, Sampled: true, Source: "Carmon et al. 2023, Theorem 3, with its Algorithms 5 to 7 and one slot a record (docs/proofs/resque.md, Private)"},
-	{Name: NoisySGD, Sampled: true, Source: "projected noisy stochastic gradient descent on Poisson samples (docs/proofs/resque.md, Private)"},
+	{Name: Resque, Sampled: true,
+		Source: "Carmon et al. 2023, Theorem 3, at a fixed lambda and one slot a record (docs/proofs/resque.md, Private)"},
+	{Name: ResqueSCO, Sampled: true,
+		Source: "Carmon et al. 2023, Theorem 4, by regularised phases on disjoint blocks (docs/proofs/resque.md, Localisation)"},
+	{Name: ResqueBall, Sampled: true,
+		Source: "Carmon et al. 2023, Theorem 3, with its Algorithms 5 to 7 and one slot a record (docs/proofs/resque.md, Private)"},
+	{Name: NoisySGD, Sampled: true,
+		Source: "projected noisy stochastic gradient descent on Poisson samples (docs/proofs/resque.md, Private)"},
 	{Name: BallAccel, Public: true, Source: "Carmon et al. 2023, Theorem 1 (docs/proofs/resque.md)"},
 	{Name: FixedLambda, Public: true, Source: "acceleration at a fixed lambda, Theorem F of docs/proofs/resque.md"},
 }

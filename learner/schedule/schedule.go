@@ -33,8 +33,9 @@ const (
 
 // Kinds of plans.
 const (
-	Practical = "practical" // what was measured to learn well, see package learner/practical; no bound on the risk is proved
-	Proved    = "proved"    // a method of the table, with the theory's steps and a bound on the risk
+	// what was measured to learn well, see package learner/practical; no bound on the risk is proved
+	Practical = "practical"
+	Proved    = "proved" // a method of the table, with the theory's steps and a bound on the risk
 )
 
 // Ways to go on for as long as users come; "" ends.
@@ -58,19 +59,24 @@ type Method struct {
 	Name        string
 	Accelerated bool // PAGD; else descent steps and their average
 	Envelope    bool // on the Moreau envelope: losses with a prox, smooth or not
-	Restarts    bool // a series in phases, on disjoint users or, accelerated and interactive, on the same; for objectives made strongly convex by a ridge
+	// a series in phases, on disjoint users or, accelerated and interactive, on the same; for objectives made strongly
+	// convex by a ridge
+	Restarts    bool
 	Interactive bool // the same users answer every round of a phase
 	// Minimizers reports whether silos report the minimiser of their loss near the announced point instead of
 	// gradients, with the same rows in every round or new ones.
 	Minimizers bool
-	// Privacy and Sampling are the exponents of n in the theorem's bound on the excess risk; Sampling is 0 where it is about the mean loss of the users.
+	// Privacy and Sampling are the exponents of n in the theorem's bound on the excess risk; Sampling is 0 where it is
+	// about the mean loss of the users.
 	Privacy, Sampling float64
 }
 
 // methods are in the order of the documentation.
 var methods = [...]Method{
-	{Name: PSGD, Privacy: -1. / 2, Sampling: -1. / 2},                                            // Theorem 4.1: any convex Lipschitz loss
-	{Name: PAGD, Accelerated: true, Privacy: -4. / 5, Sampling: -1. / 2},                         // Theorem 4.3: smooth ones
+	// Theorem 4.1: any convex Lipschitz loss
+	{Name: PSGD, Privacy: -1. / 2, Sampling: -1. / 2},
+	// Theorem 4.3: smooth ones
+	{Name: PAGD, Accelerated: true, Privacy: -4. / 5, Sampling: -1. / 2},
 	{Name: PAGDEnvelope, Accelerated: true, Envelope: true, Privacy: -2. / 3, Sampling: -1. / 2}, // Theorem 4.7
 	{Name: PAGDRestarts, Accelerated: true, Restarts: true, Privacy: -2, Sampling: -1},           // Theorem 4.8
 	{Name: PAGDEnvelopeRestarts, Accelerated: true, Envelope: true, Restarts: true, Privacy: -4. / 3, Sampling: -1},
@@ -80,8 +86,10 @@ var methods = [...]Method{
 	{Name: PGDEnvelopeRestarts, Interactive: true, Envelope: true, Restarts: true, Privacy: -2, Sampling: -1},
 	{Name: APGD, Accelerated: true, Interactive: true, Privacy: -1}, // Theorem 4.1 of Lowy, Razaviyayn, as all that follow
 	{Name: APGDEnvelope, Accelerated: true, Interactive: true, Envelope: true, Privacy: -1},
-	{Name: APGDRestarts, Accelerated: true, Interactive: true, Restarts: true, Privacy: -1, Sampling: -1}, // on the mean loss of the users -2
-	{Name: Prox, Minimizers: true, Privacy: -1, Sampling: -1. / 2},                                        // phased output perturbation, docs/reference/bounds.md
+	// on the mean loss of the users -2
+	{Name: APGDRestarts, Accelerated: true, Interactive: true, Restarts: true, Privacy: -1, Sampling: -1},
+	// phased output perturbation, docs/reference/bounds.md
+	{Name: Prox, Minimizers: true, Privacy: -1, Sampling: -1. / 2},
 }
 
 // Names lists the names of all methods, Auto left out, in the order of the documentation.
@@ -107,7 +115,8 @@ func Of(name string) (Method, bool) {
 // method of plain steps.
 func (m Method) Again() (name string) {
 	for _, a := range methods {
-		if a.Interactive && a.Envelope == m.Envelope && a.Restarts == m.Restarts && (name == "" || a.Accelerated == m.Accelerated) {
+		if a.Interactive && a.Envelope == m.Envelope && a.Restarts == m.Restarts &&
+			(name == "" || a.Accelerated == m.Accelerated) {
 			name = a.Name
 		}
 	}
@@ -159,7 +168,9 @@ func (c Case) Check(name string) error {
 	case m.Interactive && !c.Interactive:
 		return errors.New("nobody answers more than one round; schedule.interactive allows more")
 	case m.Interactive && c.Floors != "":
-		return fmt.Errorf("the guarantee of trust %s against an intruder is proved where nobody answers more than one round (Theorem C.3)", c.Floors)
+		return fmt.Errorf(
+			"the guarantee of trust %s against an intruder is proved where nobody answers more than one round (Theorem C.3)",
+			c.Floors)
 	case m.Restarts && m.Interactive && !m.Accelerated && c.Silos:
 		return errors.New("not with silos: they answer all rounds, and nobody may answer two of its phases")
 	case m.Interactive && c.Cohort:
@@ -182,8 +193,9 @@ func (c Case) minimizers() error {
 	case c.ByUser:
 		return errors.New("what a minimiser moves by is proved where one row is replaced, and people are protected")
 	case !c.Minimizers:
-		return fmt.Errorf("the loss%s is not known to be convex and smooth after clipping, which losses of one linear score are: logistic, squared, huber, "+
-			"smoothed-hinge, poisson", c.loss())
+		return fmt.Errorf(
+			"the loss%s is not known to be convex and smooth after clipping, which losses of one linear score are: logistic, squared, huber, "+
+				"smoothed-hinge, poisson", c.loss())
 	case c.Ridge:
 		return errors.New("no bound is proved with a ridge; its own weight keeps minimisers together")
 	case c.Continuous != "":
@@ -191,7 +203,9 @@ func (c Case) minimizers() error {
 	case !c.All:
 		return errors.New("its bound is for rounds of all silos; leave silo.reports out")
 	case c.Interactive && c.Floors != "":
-		return fmt.Errorf("the guarantee of trust %s against an intruder is proved where nobody answers more than one round (Theorem C.3)", c.Floors)
+		return fmt.Errorf(
+			"the guarantee of trust %s against an intruder is proved where nobody answers more than one round (Theorem C.3)",
+			c.Floors)
 	case c.Set != "" && c.Set != "ball" && c.Set != "nonnegative" && c.Set != "box":
 		return fmt.Errorf("minimisers are kept in a ball, its nonnegative part or a box, and not in set %s", c.Set)
 	case c.Scores:

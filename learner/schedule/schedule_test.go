@@ -23,7 +23,8 @@ func TestDefaultGoesWithTheCase(t *testing.T) {
 			if c.Check(name) == nil {
 				goes = append(goes, name)
 			}
-			sound := (!m.Envelope || c.Proximal) && (m.Envelope || name == PSGD || c.Smooth) && (!m.Restarts || c.Ridge) && (!m.Interactive || c.Interactive && !c.Cohort)
+			sound := (!m.Envelope || c.Proximal) && (m.Envelope || name == PSGD || c.Smooth) && (!m.Restarts || c.Ridge) &&
+				(!m.Interactive || c.Interactive && !c.Cohort)
 			if sound != (c.Check(name) == nil) {
 				t.Errorf("%+v: %s: %v", c, name, c.Check(name))
 			}
@@ -38,8 +39,10 @@ func TestDefaultGoesWithTheCase(t *testing.T) {
 			t.Errorf("%s: default %s, want %s, and not %s", continuous, got, want, Auto)
 		}
 	}
-	for name, want := range map[string]string{PSGD: PGD, PAGD: APGD, PAGDEnvelope: APGDEnvelope, PAGDRestarts: APGDRestarts,
-		PAGDEnvelopeRestarts: PGDEnvelopeRestarts, PGD: PGD, PGDEnvelope: PGDEnvelope, PGDRestarts: PGDRestarts, APGD: APGD, APGDRestarts: APGDRestarts} {
+	for name, want := range map[string]string{PSGD: PGD, PAGD: APGD, PAGDEnvelope: APGDEnvelope,
+		PAGDRestarts:         APGDRestarts,
+		PAGDEnvelopeRestarts: PGDEnvelopeRestarts, PGD: PGD, PGDEnvelope: PGDEnvelope, PGDRestarts: PGDRestarts, APGD: APGD,
+		APGDRestarts: APGDRestarts} {
 		if m, _ := Of(name); m.Again() != want {
 			t.Errorf("%s with the same users: %s, want %s", name, m.Again(), want)
 		}

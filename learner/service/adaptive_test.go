@@ -26,7 +26,8 @@ func TestBatchOfAnAdaptiveRound(t *testing.T) {
 	}
 	m := manifest.Mechanism(randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 10, Trials: 7, Coin: coin}, 4)
 	c := &core{taskHash: stream.Hash{1}, manifest: stream.Hash{2}, round: &wire.Round{Round: 2, Cohort: 100},
-		place: manifest.Place{Phase: &wire.Phase{Minimum: 60, Top: 200, Cohort: 400, Mechanism: m}, Cohort: 100, Planned: 400}}
+		place: manifest.Place{Phase: &wire.Phase{Minimum: 60, Top: 200, Cohort: 400, Mechanism: m}, Cohort: 100,
+			Planned: 400}}
 	for _, one := range []struct {
 		users, trials uint64
 		refused       string // part of the error; "" accepts
@@ -35,7 +36,8 @@ func TestBatchOfAnAdaptiveRound(t *testing.T) {
 		{100, 100 * 7, "owe 2800"}, {60, 100 * 7, "owe 2800"}, {100, 200 * 7, "owe 2800"}, {100, 401 * 7, "owe 2800"},
 		{59, 400 * 7, "allows 60 to 103"}, {104, 400 * 7, "allows 60 to 103"}, {400, 400 * 7, "allows 60 to 103"},
 	} {
-		b := &wire.Batch{Version: stream.Version, TaskHash: c.taskHash[:], Round: 2, Attempt: 1, ManifestHash: c.manifest[:], Users: one.users,
+		b := &wire.Batch{Version: stream.Version, TaskHash: c.taskHash[:], Round: 2, Attempt: 1, ManifestHash: c.manifest[:],
+			Users:       one.users,
 			NoiseTrials: one.trials, Totals: []uint64{1, 2}, Cutoff: 1000}
 		err := c.check("panlearn.t.batch.2", b)
 		if (err == nil) != (one.refused == "") || err != nil && !strings.Contains(err.Error(), one.refused) {
@@ -54,21 +56,30 @@ func TestCohortOfAnAdaptiveRound(t *testing.T) {
 		p                   pace
 		want                uint64
 	}{
-		{7, 100, 100, pace{took: 10 * time.Second, whole: true}, 100},                                    // 50 in five seconds
-		{7, 100, 100, pace{took: time.Second, whole: true}, 500},                                         // 500 in five seconds
-		{7, 100, 100, pace{took: time.Millisecond, whole: true}, 2000},                                   // more than the largest cohort
-		{7, 100, 100, pace{whole: true}, 2000},                                                           // at once
-		{7, 1500, 100, pace{took: time.Second, whole: true}, 1500},                                       // the method wants more
-		{7, 10, 100, pace{took: time.Hour, whole: true}, 60},                                             // at least the smallest
-		{7, 9000, 100, pace{took: time.Hour, whole: true}, 2000},                                         // at most the largest
-		{7, 100, 0, pace{took: time.Second, whole: true}, 100},                                           // a void round has no pace
-		{7, 100, 100, pace{took: time.Second}, 100},                                                      // nor one that another process announced
+		// 50 in five seconds
+		{7, 100, 100, pace{took: 10 * time.Second, whole: true}, 100},
+		// 500 in five seconds
+		{7, 100, 100, pace{took: time.Second, whole: true}, 500},
+		// more than the largest cohort
+		{7, 100, 100, pace{took: time.Millisecond, whole: true}, 2000},
+		{7, 100, 100, pace{whole: true}, 2000}, // at once
+		// the method wants more
+		{7, 1500, 100, pace{took: time.Second, whole: true}, 1500},
+		// at least the smallest
+		{7, 10, 100, pace{took: time.Hour, whole: true}, 60},
+		// at most the largest
+		{7, 9000, 100, pace{took: time.Hour, whole: true}, 2000},
+		// a void round has no pace
+		{7, 100, 0, pace{took: time.Second, whole: true}, 100},
+		// nor one that another process announced
+		{7, 100, 100, pace{took: time.Second}, 100},
 		{1, 100, 100, pace{took: time.Second, whole: true}, 100},                                         // nor the first
 		{7, 100, 100, pace{took: time.Second, whole: true, next: &wire.Round{Round: 8, Cohort: 77}}, 77}, // which stands
 	} {
 		c := &core{round: &wire.Round{Round: one.round}}
 		if got := c.cohort(next, one.wants, one.users, one.p); got != one.want {
-			t.Errorf("round %d, wants %d, %d came in %v: %d, want %d", one.round, one.wants, one.users, one.p.took, got, one.want)
+			t.Errorf("round %d, wants %d, %d came in %v: %d, want %d", one.round, one.wants, one.users, one.p.took, got,
+				one.want)
 		}
 	}
 }
@@ -76,8 +87,10 @@ func TestCohortOfAnAdaptiveRound(t *testing.T) {
 // TestTrackingOfAnAnnouncedRound: the next cohort that people are told is the one that was announced, and not what
 // the method wanted before fast traffic made it larger; after the end there is none.
 func TestTrackingOfAnAnnouncedRound(t *testing.T) {
-	alg, err := method.NewPractical(method.PracticalConfig{Layout: practical.Layout{MomentUsers: 250, Rounds: 1, Base: 250, Top: 500, Unit: 8},
-		Problem: practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 1, Bound: 1, Intercept: 1, Users: 4000, Continuous: true}})
+	alg, err := method.NewPractical(method.PracticalConfig{Layout: practical.Layout{MomentUsers: 250, Rounds: 1, Base: 250,
+		Top: 500, Unit: 8},
+		Problem: practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 1, Bound: 1, Intercept: 1,
+			Users: 4000, Continuous: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,12 +104,14 @@ func TestTrackingOfAnAnnouncedRound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := identity.Sign(&wire.Round{Version: stream.Version, TaskHash: make([]byte, stream.HashSize), Round: 3, Step: 3, Cohort: wanted + 77})
+	signed, err := identity.Sign(&wire.Round{Version: stream.Version, TaskHash: make([]byte, stream.HashSize), Round: 3,
+		Step: 3, Cohort: wanted + 77})
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan := &wire.Plan{DeadlineMs: 60_000}
-	if got := progressOf(&wire.Task{Plan: plan}, state.Checkpoint{NextRound: signed}, alg).Tracking; got.Cohort != wanted+77 || got.DeadlineMs != 60_000 {
+	if got := progressOf(&wire.Task{Plan: plan}, state.Checkpoint{NextRound: signed}, alg).Tracking; got.Cohort != wanted+
+		77 || got.DeadlineMs != 60_000 {
 		t.Errorf("the next round asks %d within the plan's minute, and people are told %+v", wanted+77, got)
 	}
 	if got := progressOf(&wire.Task{Plan: &wire.Plan{}}, state.Checkpoint{End: signed}, alg).Tracking.Cohort; got != 0 {

@@ -21,7 +21,8 @@ import (
 // and its clip is the one for the cohort that it announces, and not for the smaller one. The state that is
 // committed with it has that clip too, and an older copy of the state writes the same bytes.
 func TestClipOfABusyStream(t *testing.T) {
-	problem := practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 2, Bound: 2, Intercept: 1, Users: 40_000, Continuous: true}
+	problem := practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 2, Bound: 2, Intercept: 1,
+		Users: 40_000, Continuous: true}
 	coin, err := randomizer.CoinFromFloat(0.5)
 	if err != nil {
 		t.Fatal(err)
@@ -32,8 +33,10 @@ func TestClipOfABusyStream(t *testing.T) {
 	}
 	look, rounds := phase(problem.MomentsDim(), problem.MomentsNorm()), phase(problem.Parameters(), 1)
 	look.Statistic, rounds.Top = wire.Statistic_STATISTIC_MOMENTS, 4000
-	plan := &wire.Plan{Algorithm: schedule.Practical, Practical: manifest.WirePractical(&problem), Phases: []*wire.Phase{look, rounds},
-		Continuous: wire.Continuous_CONTINUOUS_ADAPTIVE, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Delta: 1e-6, EpsilonBudget: 100}
+	plan := &wire.Plan{Algorithm: schedule.Practical, Practical: manifest.WirePractical(&problem),
+		Phases:     []*wire.Phase{look, rounds},
+		Continuous: wire.Continuous_CONTINUOUS_ADAPTIVE, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Delta: 1e-6,
+		EpsilonBudget: 100}
 	plan.Practical.Unit = 20
 	identity, err := seal.NewIdentity()
 	if err != nil {
@@ -51,7 +54,8 @@ func TestClipOfABusyStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &core{identity: identity, task: &wire.Task{Plan: plan}, taskHash: stream.Hash{1}, round: &wire.Round{Round: 2, Cohort: 250},
+	c := &core{identity: identity, task: &wire.Task{Plan: plan}, taskHash: stream.Hash{1}, round: &wire.Round{Round: 2,
+		Cohort: 250},
 		place: manifest.Place{Plan: plan, Phase: rounds, Cohort: 250, Planned: 4000}}
 	follow := func(p pace) (*wire.Round, []byte) {
 		t.Helper()
@@ -84,7 +88,8 @@ func TestClipOfABusyStream(t *testing.T) {
 	slow, _ := follow(pace{took: time.Hour, whole: true})
 	busy, committed := follow(pace{took: time.Second, whole: true})
 	if slow.Cohort != 250 || busy.Cohort != 1250 {
-		t.Fatalf("cohorts of %d where users come slowly and %d where they come fast, want 250 and 1250", slow.Cohort, busy.Cohort)
+		t.Fatalf("cohorts of %d where users come slowly and %d where they come fast, want 250 and 1250", slow.Cohort,
+			busy.Cohort)
 	}
 	layout, learned := learner.LayoutOf(plan), learner.LearnedOf(alg)
 	for _, r := range []*wire.Round{slow, busy} {
@@ -103,7 +108,8 @@ func TestClipOfABusyStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	if q := resumed.Query(); q.Cohort != busy.Cohort || q.Frame.Clip != busy.Frame.Clip {
-		t.Errorf("the committed state asks %d at a clip of %v, the round %d at %v", q.Cohort, q.Frame.Clip, busy.Cohort, busy.Frame.Clip)
+		t.Errorf("the committed state asks %d at a clip of %v, the round %d at %v", q.Cohort, q.Frame.Clip, busy.Cohort,
+			busy.Frame.Clip)
 	}
 	again, state := follow(pace{took: time.Hour, next: busy})
 	if again.Cohort != busy.Cohort || again.Frame.Clip != busy.Frame.Clip || string(state) != string(committed) {

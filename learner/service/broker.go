@@ -20,8 +20,9 @@ func (s *Service) put(ctx context.Context, subject string, data []byte, before u
 			return fmt.Errorf("%w: %s stands at stream sequence %d, and %d records were written before it: %s",
 				ErrBrokerRolledBack, subject, result.Standing.Sequence, before, brokerWayOut)
 		case err == nil && result.Ours && before > 0 && result.Standing.Sequence > before+uint64(stream.KeptRounds)/2:
-			return fmt.Errorf("%w: %s stands at stream sequence %d, and this learner knows of %d records before it: others announced rounds "+
-				"since, and this one was removed: %s", ErrStateRolledBack, subject, result.Standing.Sequence, before, goneWayOut)
+			return fmt.Errorf(
+				"%w: %s stands at stream sequence %d, and this learner knows of %d records before it: others announced rounds "+
+					"since, and this one was removed: %s", ErrStateRolledBack, subject, result.Standing.Sequence, before, goneWayOut)
 		case err == nil && result.Ours:
 			s.answered()
 			return nil
@@ -39,8 +40,10 @@ func (s *Service) put(ctx context.Context, subject string, data []byte, before u
 	}
 }
 
-// await reads a subject until something is there, or meanwhile refuses to wait any longer. That nothing is there yet decides nothing.
-func (s *Service) await(ctx context.Context, subject string, meanwhile func(context.Context) error) (stream.Message, error) {
+// await reads a subject until something is there, or meanwhile refuses to wait any longer. That nothing is there yet
+// decides nothing.
+func (s *Service) await(ctx context.Context, subject string, meanwhile func(context.Context) error) (stream.Message,
+	error) {
 	for {
 		msg, err := s.config.Records.Get(ctx, subject)
 		switch {
@@ -71,7 +74,8 @@ func (s *Service) failed(err error, message string, attributes ...any) {
 		s.cause = cause
 		s.config.Observer.Trouble(cause)
 	}
-	s.config.Logger.Log(context.Background(), s.trouble.Level(time.Now(), err), message, append(attributes, "error", err)...)
+	s.config.Logger.Log(context.Background(), s.trouble.Level(time.Now(), err), message, append(attributes, "error",
+		err)...)
 }
 
 // answered ends a row of failures.

@@ -20,7 +20,8 @@ func TestPlanOverItsBudget(t *testing.T) {
 		w.budget *= 1 - 1e-6 // below what a round costs by more than the search for epsilon leaves open
 		err := w.new(w.config()).Run(t.Context())
 		var refused *state.BudgetError
-		if !errors.As(err, &refused) || refused.Round != 1 || refused.Budget.Epsilon != w.budget || refused.Spent.Epsilon != 0 {
+		if !errors.As(err, &refused) || refused.Round != 1 || refused.Budget.Epsilon != w.budget ||
+			refused.Spent.Epsilon != 0 {
 			t.Fatalf("Run: %v, want the budget to refuse round 1", err)
 		}
 		if public, at, _ := w.trace(); len(public) != 0 || !at.IsZero() {
@@ -77,8 +78,10 @@ func TestLedgerIsTheAccountants(t *testing.T) {
 			n += left
 		}
 		m := n - reserved.Round%3
-		if want := epsilonOf(t, n); reserved.Epsilon != want || spent.Epsilon != want || spent.Delta != delta || reserved.Delta != delta {
-			t.Errorf("round %d: reserved %v and spent %v, the accountant says %v", reserved.Round, reserved.Cost(), spent.Cost(), want)
+		if want := epsilonOf(t, n); reserved.Epsilon != want || spent.Epsilon != want || spent.Delta != delta ||
+			reserved.Delta != delta {
+			t.Errorf("round %d: reserved %v and spent %v, the accountant says %v", reserved.Round, reserved.Cost(), spent.Cost(),
+				want)
 		}
 		if spent.Epsilon < reserved.Epsilon {
 			t.Errorf("round %d: spent less than was reserved", reserved.Round)
@@ -122,7 +125,8 @@ func TestBudgetSpentMidway(t *testing.T) {
 		})
 		for _, err := range []error{first, second} {
 			var refused *state.BudgetError
-			if !errors.As(err, &refused) || refused.Round != 2 || refused.Spent.Epsilon != 2*w.budget || refused.Increment.Epsilon != w.budget {
+			if !errors.As(err, &refused) || refused.Round != 2 || refused.Spent.Epsilon != 2*w.budget ||
+				refused.Increment.Epsilon != w.budget {
 				t.Errorf("Run: %v, want the budget to refuse round 2", err)
 			}
 		}

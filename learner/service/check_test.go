@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// TestCheck: a state that agrees with its broker passes, one whose broker has lost everything is refused, an empty one begins
-// nothing; and nothing is written.
+// TestCheck: a state that agrees with its broker passes, one whose broker has lost everything is refused, an empty one
+// begins nothing; and nothing is written.
 func TestCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newCast(t), 3)

@@ -68,7 +68,8 @@ func (c *Config) validate() error {
 		err = errors.Join(err, missing("Prepare"))
 	}
 	if c.StageKey != nil && len(c.StageKey) != ed25519.PublicKeySize {
-		err = errors.Join(err, fmt.Errorf("learner service: StageKey has %d bytes: want %d", len(c.StageKey), ed25519.PublicKeySize))
+		err = errors.Join(err, fmt.Errorf("learner service: StageKey has %d bytes: want %d", len(c.StageKey),
+			ed25519.PublicKeySize))
 	}
 	for field, d := range map[string]*time.Duration{"Poll": &c.Poll, "Patience": &c.Patience} {
 		if *d < 0 {
@@ -104,8 +105,8 @@ type Observer interface {
 	Announced(round, cohort uint64)
 	// Applied is called after the commit of a round.
 	Applied(Applied)
-	// Trouble is called when calls of the broker begin to fail, or fail for another reason, with the reason; and with "" when they
-	// work again.
+	// Trouble is called when calls of the broker begin to fail, or fail for another reason, with the reason; and with ""
+	// when they work again.
 	Trouble(cause string)
 	// Lost is called with the subject of a record that stood at the broker and is gone.
 	Lost(subject string)

@@ -84,7 +84,8 @@ func resume(identity *seal.Identity, at state.Checkpoint) (*core, error) {
 		return nil, err
 	}
 	if state.Hash(c.taskHash) != at.Cursor.TaskHash {
-		return nil, fmt.Errorf("stored task hashes to %x, the cursor names %v: the state folder is damaged", c.taskHash, at.Cursor.TaskHash)
+		return nil, fmt.Errorf("stored task hashes to %x, the cursor names %v: the state folder is damaged", c.taskHash,
+			at.Cursor.TaskHash)
 	}
 	if _, err := c.algorithm(at); err != nil {
 		return nil, err
@@ -175,8 +176,9 @@ func (c *core) describe(out *commit, stored time.Time, alg learner.Algorithm) {
 		stored = time.Now()
 	}
 	spent := out.next.Ledger.Spent()
-	*r = Record{Round: c.round.Round, Time: stored.UTC(), Users: out.lastUsers(), UsersSoFar: out.next.Ledger.Users(), Steps: out.next.Ledger.Steps,
-		Void: a.Void, Unused: r.Unused, EpsilonSpent: spent.Epsilon, DeltaSpent: spent.Delta}
+	*r = Record{Round: c.round.Round, Time: stored.UTC(), Users: out.lastUsers(), UsersSoFar: out.next.Ledger.Users(),
+		Steps: out.next.Ledger.Steps,
+		Void:  a.Void, Unused: r.Unused, EpsilonSpent: spent.Epsilon, DeltaSpent: spent.Delta}
 	if c.place.Point() == 0 {
 		return
 	}
@@ -230,8 +232,8 @@ func (c *core) check(subject string, b *wire.Batch) error {
 	return nil
 }
 
-// settle takes the step of a real batch, and returns the entry that settles the round in the ledger. A void batch takes no step; in an
-// interactive phase it uses one up.
+// settle takes the step of a real batch, and returns the entry that settles the round in the ledger. A void batch takes
+// no step; in an interactive phase it uses one up.
 func (c *core) settle(out *commit, b *wire.Batch, hash state.Hash, alg learner.Algorithm) (state.Entry, error) {
 	if b.Void {
 		if c.place.Interactive() { // its users answered, and answer no round more than planned

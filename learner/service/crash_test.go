@@ -134,7 +134,10 @@ func (w *world) life(ctx context.Context, at int, after bool) (what []string, li
 // another: every byte that anybody can see, and every byte on the disk, is as in a run that nobody disturbed.
 func TestCrashAtEveryEffect(t *testing.T) {
 	people := newCast(t)
-	crashes := crashEverywhere(t, undisturbedWorld(t, people, 3, 2), func(t *testing.T) *world { return newWorld(t, people, 3) })
+	crashes := crashEverywhere(t, undisturbedWorld(t, people, 3, 2), func(t *testing.T) *world {
+		return newWorld(t, people,
+			3)
+	})
 	t.Logf("%d crashes", crashes)
 	if want := 2 * (1 + 1 + 4*3 + 1); crashes < want { // at least: commit, task, put, get and commit of 4 rounds, end
 		t.Errorf("only %d crashes, want at least %d", crashes, want)
@@ -174,8 +177,8 @@ func crashEverywhere(t *testing.T, undisturbed *world, anew func(*testing.T) *wo
 	}
 }
 
-// TestCrashesOnABadBroker draws many lives that die at random effects, on a broker that loses acknowledgements and wakes
-// and reads from lagging replicas.
+// TestCrashesOnABadBroker draws many lives that die at random effects, on a broker that loses acknowledgements and
+// wakes and reads from lagging replicas.
 func TestCrashesOnABadBroker(t *testing.T) {
 	people := newCast(t)
 	undisturbed := undisturbedWorld(t, people, 4)
@@ -200,7 +203,8 @@ func TestCrashesOnABadBroker(t *testing.T) {
 	}
 }
 
-// TestFirstCommitComesFirst: a fresh learner commits before it writes anything, and before it reads anything unless it needs the stage's key.
+// TestFirstCommitComesFirst: a fresh learner commits before it writes anything, and before it reads anything unless it
+// needs the stage's key.
 func TestFirstCommitComesFirst(t *testing.T) {
 	for _, pinned := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

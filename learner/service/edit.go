@@ -19,7 +19,8 @@ func (s *Service) consume(ctx context.Context, c *core, msg stream.Message, fini
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.load(ctx); err != nil {
-		s.config.Logger.Error("what is kept of earlier rounds cannot be read: going on without it", "task", s.config.Task, "error", err)
+		s.config.Logger.Error("what is kept of earlier rounds cannot be read: going on without it", "task", s.config.Task,
+			"error", err)
 		h.loaded = true
 	}
 	c, err := s.renewed(ctx, c)
@@ -82,7 +83,8 @@ func asks(signed []byte, other *wire.Round) bool {
 // rolledBackThen decides the commit again for a state that is an older copy of one that was rolled back between
 // this round and the one before: the next Round, which is stored already, asks at a kept model. It returns the
 // given step where no kept model leads there. History.mu is held.
-func (s *Service) rolledBackThen(ctx context.Context, c *core, msg stream.Message, finish bool, p pace, step commit) (commit, error) {
+func (s *Service) rolledBackThen(ctx context.Context, c *core, msg stream.Message, finish bool, p pace,
+	step commit) (commit, error) {
 	h := s.config.History
 	for i := len(h.records) - 1; i >= 0; i-- {
 		r := h.records[i]
@@ -115,7 +117,8 @@ func (s *Service) rolledBackThen(ctx context.Context, c *core, msg stream.Messag
 		if last := h.newest(); last.Round+1 == c.round.Round {
 			again.redone, again.before = last.rollBack(r.Round, last.Time), before
 		}
-		s.config.Logger.Warn("the model was rolled back here: doing so again", "task", s.config.Task, "to", r.Round, "before", c.round.Round)
+		s.config.Logger.Warn("the model was rolled back here: doing so again", "task", s.config.Task, "to", r.Round, "before",
+			c.round.Round)
 		return again, nil
 	}
 	return step, nil
@@ -137,7 +140,8 @@ func (s *Service) edited(ctx context.Context) {
 	}
 	p := s.progress(ctx, c.task, at, alg)
 	if b := p.Rollback; b != nil && b.After == p.Round {
-		s.config.Logger.Warn("an earlier model is released again, and the next round starts from it", "task", s.config.Task, "to", b.To, "after", b.After)
+		s.config.Logger.Warn("an earlier model is released again, and the next round starts from it", "task", s.config.Task,
+			"to", b.To, "after", b.After)
 	}
 	s.config.Observer.Resumed(p)
 }

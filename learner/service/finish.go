@@ -12,8 +12,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A Finisher asks a Service to end its task before the last step, at the first place where a commit allows it. A request
-// lasts as long as the process. It is safe for concurrent use.
+// A Finisher asks a Service to end its task before the last step, at the first place where a commit allows it. A
+// request lasts as long as the process. It is safe for concurrent use.
 type Finisher struct {
 	mu      sync.Mutex
 	asked   bool
@@ -24,8 +24,8 @@ type Finisher struct {
 // NewFinisher returns one that asks for nothing yet.
 func NewFinisher() *Finisher { return &Finisher{changed: make(chan struct{}, 1)} }
 
-// Finish asks for the end. A round that is announced has its outcome applied first, unless now is set: then it is given up
-// if its batch is not there, and stays charged. A second request can only hurry the first one.
+// Finish asks for the end. A round that is announced has its outcome applied first, unless now is set: then it is given
+// up if its batch is not there, and stays charged. A second request can only hurry the first one.
 func (f *Finisher) Finish(now bool) {
 	f.mu.Lock()
 	f.asked, f.now = true, f.now || now
@@ -58,7 +58,8 @@ func (c *core) giveUp() (commit, error) {
 }
 
 func (c *core) signEnd(last uint64, reason string) ([]byte, error) {
-	signed, err := c.identity.Sign(&wire.End{Version: stream.Version, TaskHash: c.taskHash[:], LastRound: last, Reason: reason})
+	signed, err := c.identity.Sign(&wire.End{Version: stream.Version, TaskHash: c.taskHash[:], LastRound: last,
+		Reason: reason})
 	if err != nil {
 		return nil, fmt.Errorf("sign the end: %w", err)
 	}

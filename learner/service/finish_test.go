@@ -27,7 +27,8 @@ func (w *world) standingEnd() *wire.End {
 	return end
 }
 
-// ended checks how a world was finished: the last round, the reason, the disk, and a charge for each round that was reserved.
+// ended checks how a world was finished: the last round, the reason, the disk, and a charge for each round that was
+// reserved.
 func (w *world) ended(last uint64, reason string) {
 	w.t.Helper()
 	end := w.standingEnd()
@@ -42,7 +43,8 @@ func (w *world) ended(last uint64, reason string) {
 	want := last
 	if reason == ReasonGivenUp {
 		want++
-		if given := charged[len(charged)-1]; given.Kind != state.Void || given.Round != last+1 || given.Epsilon <= 0 || !given.BatchHash.IsZero() {
+		if given := charged[len(charged)-1]; given.Kind != state.Void || given.Round != last+1 || given.Epsilon <= 0 ||
+			!given.BatchHash.IsZero() {
 			w.t.Errorf("the round that was given up: %+v, want it void and charged", given)
 		}
 	}
@@ -69,8 +71,9 @@ func (a announcing) Applied(p Applied) {
 	}
 }
 
-// TestFinish ends a task at each place: with a round announced, which is taken along; with one committed and not announced,
-// which nobody is asked for any more; and before the first one. Asking a learner again whose task has ended changes nothing.
+// TestFinish ends a task at each place: with a round announced, which is taken along; with one committed and not
+// announced, which nobody is asked for any more; and before the first one. Asking a learner again whose task has ended
+// changes nothing.
 func TestFinish(t *testing.T) {
 	for what, test := range map[string]struct {
 		endless bool
@@ -175,8 +178,8 @@ func TestFinishNow(t *testing.T) {
 	})
 }
 
-// TestFinishBesideCrash: a commit of the end that is lost, and one whose process dies after it, leave a task that another
-// request ends.
+// TestFinishBesideCrash: a commit of the end that is lost, and one whose process dies after it, leave a task that
+// another request ends.
 func TestFinishBesideCrash(t *testing.T) {
 	for _, fault := range []storetest.Fault{storetest.FailBefore, storetest.FailAfter} {
 		synctest.Test(t, func(t *testing.T) {
@@ -205,8 +208,8 @@ func TestFinishBesideCrash(t *testing.T) {
 	}
 }
 
-// TestOldCopyOfAFinishedTask: a folder from before the end is refused, and reaches the same bytes where that is accepted,
-// whichever end it was.
+// TestOldCopyOfAFinishedTask: a folder from before the end is refused, and reaches the same bytes where that is
+// accepted, whichever end it was.
 func TestOldCopyOfAFinishedTask(t *testing.T) {
 	for _, now := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -217,7 +220,10 @@ func TestOldCopyOfAFinishedTask(t *testing.T) {
 			}
 			var commits []kept
 			c := w.config()
-			c.Store = keeping{w.store, func(n state.Checkpoint, e []state.Entry) { commits = append(commits, kept{n.Clone(), e}) }}
+			c.Store = keeping{w.store, func(n state.Checkpoint, e []state.Entry) {
+				commits = append(commits,
+					kept{n.Clone(), e})
+			}}
 			c.Finish = NewFinisher()
 			c.Observer = announcing{announced: func(r uint64) {
 				if r < 3 {
@@ -233,7 +239,8 @@ func TestOldCopyOfAFinishedTask(t *testing.T) {
 				t.Fatal(err)
 			}
 			for upTo := 1; upTo < len(commits); upTo++ {
-				old := &world{t: t, cast: w.cast, rounds: w.rounds, budget: w.budget, broker: w.broker, store: storetest.NewMemory()}
+				old := &world{t: t, cast: w.cast, rounds: w.rounds, budget: w.budget, broker: w.broker,
+					store: storetest.NewMemory()}
 				for _, k := range commits[:upTo] {
 					if err := old.store.Commit(t.Context(), k.next, k.entries); err != nil {
 						t.Fatal(err)

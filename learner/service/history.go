@@ -84,7 +84,8 @@ func (e *NotKeptError) Error() string {
 	case 1:
 		return fmt.Sprintf("no model of round %d is kept: the nearest is that of round %d", e.Round, e.Nearest[0])
 	}
-	return fmt.Sprintf("no model of round %d is kept: the nearest are those of rounds %d and %d", e.Round, e.Nearest[0], e.Nearest[1])
+	return fmt.Sprintf("no model of round %d is kept: the nearest are those of rounds %d and %d", e.Round, e.Nearest[0],
+		e.Nearest[1])
 }
 
 // Kept returns the record of a round whose model is kept, or a *NotKeptError.
@@ -180,8 +181,8 @@ func (k Retention) due(r Record, last *Moment) bool {
 	return r.Time.Sub(last.Time) >= k.Every
 }
 
-// Pin keeps the model of a round until it is unpinned, whatever is kept beside it; pin false lets it go as others do. The
-// model of the newest round is kept with that.
+// Pin keeps the model of a round until it is unpinned, whatever is kept beside it; pin false lets it go as others do.
+// The model of the newest round is kept with that.
 func (h *History) Pin(ctx context.Context, round uint64, pin bool) (Record, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -235,7 +236,8 @@ func (h *History) RollBack(ctx context.Context, round uint64, now time.Time) (Re
 		return Record{}, err
 	}
 	if at.Ended() {
-		return Record{}, fmt.Errorf("round %d: the task has ended, and its model stays: learner snapshot --round has the earlier one", round)
+		return Record{},
+			fmt.Errorf("round %d: the task has ended, and its model stays: learner snapshot --round has the earlier one", round)
 	}
 	newest := h.newest()
 	if round == at.Cursor.Round && !newest.RolledBack() {
@@ -261,7 +263,8 @@ func (h *History) RollBack(ctx context.Context, round uint64, now time.Time) (Re
 		return Record{}, err
 	}
 	if newest.Round != at.Cursor.Round { // a folder of before
-		newest = Record{Round: at.Cursor.Round, Time: now, Steps: at.Ledger.Steps, Version: at.Ledger.Steps + newest.Rollbacks, UsersSoFar: at.Ledger.Users(),
+		newest = Record{Round: at.Cursor.Round, Time: now, Steps: at.Ledger.Steps, Version: at.Ledger.Steps +
+			newest.Rollbacks, UsersSoFar: at.Ledger.Users(),
 			Rollback: newest.Rollback, Rollbacks: newest.Rollbacks, Kept: newest.Kept}
 	}
 	if newest.Snapshot {
@@ -309,7 +312,10 @@ func (h *History) change(ctx context.Context, next state.Checkpoint, r Record, m
 	if err := h.store.Commit(ctx, next, nil, kept); err != nil {
 		return err
 	}
-	i, found := slices.BinarySearchFunc(h.records, r.Round, func(r Record, round uint64) int { return cmp.Compare(r.Round, round) })
+	i, found := slices.BinarySearchFunc(h.records, r.Round, func(r Record, round uint64) int {
+		return cmp.Compare(r.Round,
+			round)
+	})
 	if found {
 		h.records[i] = r
 	} else {

@@ -23,8 +23,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// A forever is a task without an end whose rounds are all of 100 users and have the plan's deadline, so that its records
-// are functions of its batches, which are functions of the rounds.
+// A forever is a task without an end whose rounds are all of 100 users and have the plan's deadline, so that its
+// records are functions of its batches, which are functions of the rounds.
 type forever struct {
 	t              *testing.T
 	broker         *memory.Broker
@@ -41,7 +41,8 @@ type forever struct {
 
 func newForever(t *testing.T, upTo uint64, more ...string) *forever {
 	t.Helper()
-	words := strings.NewReplacer("schedule: {users: 600, rounds: {max: 2}}", "schedule: {users: 800, continuous: adaptive, deadline: 24h, minimum_cohort: 100}",
+	words := strings.NewReplacer("schedule: {users: 600, rounds: {max: 2}}",
+		"schedule: {users: 800, continuous: adaptive, deadline: 24h, minimum_cohort: 100}",
 		"epsilon: 1,", "epsilon: 8,").Replace(runtest.Words) + strings.Join(more, "\n")
 	job := runtest.Job(t, runtest.Parsed(t, words))
 	body, err := job.Wire()
@@ -52,8 +53,10 @@ func newForever(t *testing.T, upTo uint64, more ...string) *forever {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &forever{t: t, broker: broker, store: storetest.NewMemory(), learner: runtest.Identity(t), stage: runtest.Identity(t), body: body,
-		name: stream.Task(job.Spec.Name), keep: service.Retention{Rounds: 1, Newest: 100}, before: map[uint64]func(){}, upTo: upTo}
+	f := &forever{t: t, broker: broker, store: storetest.NewMemory(), learner: runtest.Identity(t),
+		stage: runtest.Identity(t), body: body,
+		name: stream.Task(job.Spec.Name), keep: service.Retention{Rounds: 1, Newest: 100}, before: map[uint64]func(){},
+		upTo: upTo}
 	f.history = service.NewHistory(f.store)
 	return f
 }
@@ -63,8 +66,10 @@ func (f *forever) run() error {
 	f.t.Helper()
 	ctx, stop := context.WithCancel(f.t.Context())
 	defer stop()
-	s, err := service.New(service.Config{Task: f.name, Records: f.broker, Store: f.store, Identity: f.learner, StageKey: f.stage.Public(),
-		Prepare: func() (*wire.Task, error) { return f.body, nil }, History: f.history, Snapshots: f.keep, AcceptRollback: f.accept,
+	s, err := service.New(service.Config{Task: f.name, Records: f.broker, Store: f.store, Identity: f.learner,
+		StageKey: f.stage.Public(),
+		Prepare:  func() (*wire.Task, error) { return f.body, nil }, History: f.history, Snapshots: f.keep,
+		AcceptRollback: f.accept,
 		Observer: runtest.Stage(func(r stream.Round) {
 			if do := f.before[uint64(r)]; do != nil {
 				do()
@@ -116,7 +121,8 @@ func (f *forever) answer(r stream.Round) {
 	for i := range totals {
 		totals[i] = users*uint64(params.Levels)/2 + trials/2 + rng.Uint64N(users*uint64(params.Levels)/20)
 	}
-	signed, err := f.stage.Sign(&wire.Batch{Version: stream.Version, TaskHash: round.TaskHash, Round: round.Round, Attempt: 1, Users: users,
+	signed, err := f.stage.Sign(&wire.Batch{Version: stream.Version, TaskHash: round.TaskHash, Round: round.Round,
+		Attempt: 1, Users: users,
 		NoiseTrials: trials, Totals: totals, Cutoff: users, ManifestHash: slices.Clone(hash[:])})
 	if err == nil {
 		_, err = f.broker.PutOnce(context.Background(), f.name.Batch(r), signed)
@@ -173,7 +179,8 @@ func (f *forever) reopen() {
 }
 
 func near(a, b []float64) bool {
-	return len(a) == len(b) && slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*(1+math.Abs(x)) })
+	return len(a) == len(b) &&
+		slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*(1+math.Abs(x)) })
 }
 
 // TestHistoryIsBounded: models are kept at the retention's interval, the newest ones up to its number, and
@@ -200,7 +207,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 	var kept, pinned []uint64
 	for i, r := range records {
-		if r.Round != uint64(i+1) || r.Users == 0 || r.Time.IsZero() || r.Round > 2 && (r.Scores.Loss == nil || r.Memory == nil || !(r.Clip > 0)) {
+		if r.Round != uint64(i+1) || r.Users == 0 || r.Time.IsZero() || r.Round > 2 && (r.Scores.Loss == nil ||
+			r.Memory == nil || !(r.Clip > 0)) {
 			t.Errorf("record %+v", r)
 		}
 		if r.Snapshot {
@@ -217,7 +225,8 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("kept %d, pinned %d", kept, pinned)
 	}
 	var missing *service.NotKeptError
-	if _, err := f.history.Pin(t.Context(), 10, true); !errors.As(err, &missing) || !slices.Equal(missing.Nearest, []uint64{4, 16}) {
+	if _, err := f.history.Pin(t.Context(), 10, true); !errors.As(err, &missing) ||
+		!slices.Equal(missing.Nearest, []uint64{4, 16}) {
 		t.Errorf("a round that is not kept: %v", err)
 	}
 	if _, err := f.history.Pin(t.Context(), 4, false); err != nil {
@@ -284,7 +293,8 @@ func testRollBack(t *testing.T, more string) {
 	if _, err := f.history.RollBack(t.Context(), 7, time.Now()); err != nil {
 		t.Errorf("undone: %v", err)
 	}
-	for round, want := range map[uint64]string{0: "no model of round 0 is kept", 99: "no model of round 99 is kept: the nearest is that of round 12"} {
+	for round, want := range map[uint64]string{0: "no model of round 0 is kept",
+		99: "no model of round 99 is kept: the nearest is that of round 12"} {
 		if _, err := f.history.RollBack(t.Context(), round, time.Now()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("round %d: %v", round, err)
 		}

@@ -19,7 +19,8 @@ func silos(t testing.TB, c cast) *world {
 	t.Helper()
 	w := newWorld(t, c, 0)
 	w.silos = 5
-	block := manifest.Mechanism(randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 4, Trials: 4096, Coin: randomizer.Fair, Units: 1, Window: 512}, 1)
+	block := manifest.Mechanism(randomizer.Params{Dim: dim, ClipNorm: 1, Levels: 4, Trials: 4096, Coin: randomizer.Fair,
+		Units: 1, Window: 512}, 1)
 	w.phases = []*wire.Phase{
 		{Users: 5, Rounds: 1, Cohort: 5, Minimum: 2, RoundsPerUser: 1, Mechanism: block},
 		{Users: 5, Rounds: 3, Cohort: 5, Minimum: 2, RoundsPerUser: 3, Mechanism: block, Again: true}}
@@ -31,16 +32,17 @@ func silos(t testing.TB, c cast) *world {
 // their own noise alone.
 func (w *world) locally(rounds int) float64 {
 	w.t.Helper()
-	g, err := accounting.Release{Trust: accounting.Local, Users: 1, Dim: dim, Levels: 4, Trials: 4096, P: 0.5, HonestFraction: accounting.One,
-		Rounds: rounds}.Epsilon(delta)
+	g, err := accounting.Release{Trust: accounting.Local, Users: 1, Dim: dim, Levels: 4, Trials: 4096, P: 0.5,
+		HonestFraction: accounting.One,
+		Rounds:         rounds}.Epsilon(delta)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return g.Epsilon
 }
 
-// TestStintOfSilos: each round of a stint is charged with all of them, from the first on, and by the noise of one report; a void round is a
-// step less in either phase, since its reports were published.
+// TestStintOfSilos: each round of a stint is charged with all of them, from the first on, and by the noise of one
+// report; a void round is a step less in either phase, since its reports were published.
 func TestStintOfSilos(t *testing.T) {
 	w := undisturbedRun(t, func(t *testing.T) *world { return silos(t, newCast(t)) }, 1, 3)
 	_, at, entries := w.trace()
@@ -48,7 +50,8 @@ func TestStintOfSilos(t *testing.T) {
 		t.Fatalf("ended %t after round %d, want an end after 4", at.Ended(), at.Cursor.Round)
 	}
 	ledger, err := state.ReadLedger(state.Entries(entries))
-	if err != nil || ledger.Steps != 2 || ledger.Voids != 2 || ledger.Users() != 4 { // the last round's number modulo 3 is missing
+	if err != nil || ledger.Steps != 2 || ledger.Voids != 2 || ledger.Users() != 4 {
+		// the last round's number modulo 3 is missing
 		t.Errorf("%d steps, %d void, %d reports; %v", ledger.Steps, ledger.Voids, ledger.Users(), err)
 	}
 	for _, e := range chargedOf(entries) {

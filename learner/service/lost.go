@@ -33,7 +33,8 @@ func (l *lookout) due(now time.Time, unsure bool) bool {
 func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 	lost, err := s.missing(ctx, c)
 	switch {
-	case err != nil && (errors.Is(err, ErrOtherLearner) || errors.Is(err, ErrBrokerRolledBack) || errors.Is(err, stream.ErrRefused)):
+	case err != nil && (errors.Is(err, ErrOtherLearner) || errors.Is(err, ErrBrokerRolledBack) ||
+		errors.Is(err, stream.ErrRefused)):
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -33,16 +33,19 @@ func TestBrokerLosesRecords(t *testing.T) {
 	undisturbed := undisturbedWorld(t, people, 3, 2)
 	outcomes := map[string]int{}
 	for lostStreams, what := range map[string][]stream.Stream{
-		"rounds": {stream.Rounds}, "attempts": {stream.Attempts}, "batches": {stream.Batches}, "all": {stream.Rounds, stream.Attempts, stream.Batches},
+		"rounds": {stream.Rounds}, "attempts": {stream.Attempts}, "batches": {stream.Batches}, "all": {stream.Rounds,
+			stream.Attempts, stream.Batches},
 	} {
 		for r := uint64(1); r <= 4; r++ {
 			for _, empty := range []bool{true, false} {
 				for _, apart := range []bool{true, false} {
 					synctest.Test(t, func(t *testing.T) {
-						rounds, batches := lostStreams == "rounds" || lostStreams == "all", lostStreams == "batches" || lostStreams == "all"
+						rounds, batches := lostStreams == "rounds" || lostStreams == "all", lostStreams == "batches" ||
+							lostStreams == "all"
 						w := newWorld(t, people, 3)
 						w.voids = map[uint64]bool{2: true}
-						w.loses(r, what, empty, apart, r > 1 && (rounds && empty || batches), rounds || batches && r > 1, undisturbed, outcomes)
+						w.loses(r, what, empty, apart, r > 1 && (rounds && empty || batches), rounds || batches && r > 1, undisturbed,
+							outcomes)
 						if t.Failed() {
 							t.Logf("%s are lost in round %d; all of it: %t; the connection too: %t", lostStreams, r, empty, apart)
 						}
@@ -58,7 +61,8 @@ func TestBrokerLosesRecords(t *testing.T) {
 }
 
 // loses plays one such loss in round r.
-func (w *world) loses(r uint64, streams []stream.Stream, empty, apart, refused, told bool, undisturbed *world, outcomes map[string]int) {
+func (w *world) loses(r uint64, streams []stream.Stream, empty, apart, refused, told bool, undisturbed *world,
+	outcomes map[string]int) {
 	ctx, stop := context.WithCancel(w.t.(*testing.T).Context())
 	defer stop()
 	back := w.saves(streams)
@@ -135,7 +139,8 @@ func (w *world) saves(streams []stream.Stream) (back []func()) {
 	return back
 }
 
-// TestLaggingReplicaLosesNothing: reads that find nothing, for less long than a start is patient and then again, are no loss.
+// TestLaggingReplicaLosesNothing: reads that find nothing, for less long than a start is patient and then again, are no
+// loss.
 func TestLaggingReplicaLosesNothing(t *testing.T) {
 	people := newCast(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -192,8 +197,9 @@ func TestQuietWait(t *testing.T) {
 	})
 }
 
-// TestVoidRoundsWait: a broken stage that makes every round void gets ever fewer cohorts. The wait grows from the third round on, is the same after a
-// restart, and is over with the first round that is applied; a request to end the task ends it too.
+// TestVoidRoundsWait: a broken stage that makes every round void gets ever fewer cohorts. The wait grows from the third
+// round on, is the same after a restart, and is over with the first round that is applied; a request to end the task
+// ends it too.
 func TestVoidRoundsWait(t *testing.T) {
 	people := newCast(t)
 	for _, restarts := range []bool{false, true} {
@@ -267,8 +273,8 @@ func TestVoidRoundsWait(t *testing.T) {
 	}
 }
 
-// TestLostRoundsDoNotWait: rounds that are void because the broker lost them, and asked nobody, make no pause, also across restarts; a void
-// round among them that asked a cohort counts as ever.
+// TestLostRoundsDoNotWait: rounds that are void because the broker lost them, and asked nobody, make no pause, also
+// across restarts; a void round among them that asked a cohort counts as ever.
 func TestLostRoundsDoNotWait(t *testing.T) {
 	people := newCast(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -47,7 +47,8 @@ func (c *core) deadline(next manifest.Place, users uint64, p pace) uint64 {
 	}
 }
 
-// shortest is the least time of a round of a task without end, as far as its largest cohort allows. Each round costs a commit and a broadcast.
+// shortest is the least time of a round of a task without end, as far as its largest cohort allows. Each round costs a
+// commit and a broadcast.
 const shortest = 5 * time.Second
 
 // cohort returns the number of users at which the next round of an adaptive phase is full: as many as the

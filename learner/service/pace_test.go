@@ -39,24 +39,27 @@ func (w *world) wantDeadlines(want ...time.Duration) {
 	}
 }
 
-// TestTheDeadlineFollowsCohortAndPace: a round is given three times as long as its cohort takes at the pace of the last round that shows one, within
-// the plan's bounds. The first one shows none, nor does a void one.
+// TestTheDeadlineFollowsCohortAndPace: a round is given three times as long as its cohort takes at the pace of the last
+// round that shows one, within the plan's bounds. The first one shows none, nor does a void one.
 func TestTheDeadlineFollowsCohortAndPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newCast(t), 6)
 		w.timed, w.voids = true, map[uint64]bool{3: true}
 		w.comes = func(r *wire.Round) (uint64, time.Duration) {
-			return map[uint64]uint64{4: 30}[r.Round] + map[bool]uint64{true: cohort}[r.Round != 4 && r.Step < 6] + map[bool]uint64{true: cohort + left}[r.Step == 6],
-				map[uint64]time.Duration{1: 24 * time.Hour, 2: 400 * time.Second, 3: 5 * time.Hour, 4: 600 * time.Second, 5: 8 * time.Hour, 6: 40 * time.Second}[r.Round]
+			return map[uint64]uint64{4: 30}[r.Round] + map[bool]uint64{true: cohort}[r.Round != 4 && r.Step < 6] +
+					map[bool]uint64{true: cohort + left}[r.Step == 6],
+				map[uint64]time.Duration{1: 24 * time.Hour, 2: 400 * time.Second, 3: 5 * time.Hour, 4: 600 * time.Second,
+					5: 8 * time.Hour, 6: 40 * time.Second}[r.Round]
 		}
 		w.run()
-		// 1: the plan's; 2: as 1 shows none; 3: 3 x 400 s; 4: as 3 was void; 5: 3 x 40/30 x 600 s; 6: at most the plan's hour; 7: 3 x 47/40 x 40 s.
+		// 1: the plan's; 2: as 1 shows none; 3: 3 x 400 s; 4: as 3 was void; 5: 3 x 40/30 x 600 s; 6: at most the plan's
+		// hour; 7: 3 x 47/40 x 40 s.
 		w.wantDeadlines(0, 0, 1200*time.Second, 1200*time.Second, 2400*time.Second, time.Hour, 141*time.Second)
 	})
 }
 
-// TestAPaceThatThePlanAllowsForIsNotNamed: rounds that are quick enough keep the plan's deadline, and so do all rounds of plans without bounds for others,
-// and of organisations.
+// TestAPaceThatThePlanAllowsForIsNotNamed: rounds that are quick enough keep the plan's deadline, and so do all rounds
+// of plans without bounds for others, and of organisations.
 func TestAPaceThatThePlanAllowsForIsNotNamed(t *testing.T) {
 	for what, change := range map[string]func(*wire.Plan){
 		"quick":          func(p *wire.Plan) { p.DeadlineMs, p.StaleMs = 1_500_000, 3_600_000 },
@@ -96,7 +99,8 @@ func TestMembersWhoLeftAreNotAwaitedForLonger(t *testing.T) {
 	})
 }
 
-// TestARestartKeepsThePace: a learner that was away for a part of a round does not take the rest for all of it, and announces what is committed.
+// TestARestartKeepsThePace: a learner that was away for a part of a round does not take the rest for all of it, and
+// announces what is committed.
 func TestARestartKeepsThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, newCast(t), 4)

@@ -45,9 +45,9 @@ func phasedRun(t *testing.T, c cast, voids ...uint64) *world {
 	return undisturbedRun(t, func(t *testing.T) *world { return phased(t, c) }, voids...)
 }
 
-// TestRoundsOfPhases: a void round of new users is asked again, one of an interactive phase is not: its users would answer
-// once more than they agreed to. Each round has its phase's parameters, and is charged with what its user pays for the whole
-// phase.
+// TestRoundsOfPhases: a void round of new users is asked again, one of an interactive phase is not: its users would
+// answer once more than they agreed to. Each round has its phase's parameters, and is charged with what its user pays
+// for the whole phase.
 func TestRoundsOfPhases(t *testing.T) {
 	w := phasedRun(t, newCast(t), 2, 4, 7)
 	public, at, entries := w.trace()
@@ -64,7 +64,8 @@ func TestRoundsOfPhases(t *testing.T) {
 		phase   int
 		epsilon float64
 	}{
-		{1, 0, w.together(cohort, 1)}, {2, 0, w.together(cohort+left, 1)}, {2, 0, w.together(cohort+left, 1)}, // round 2 was void
+		// round 2 was void
+		{1, 0, w.together(cohort, 1)}, {2, 0, w.together(cohort+left, 1)}, {2, 0, w.together(cohort+left, 1)},
 		{3, 1, w.budget}, {4, 1, w.budget}, {5, 1, w.budget}, {6, 1, w.budget}, // rounds 4 and 7 were, and count
 		{7, 2, w.together(cohort, 1)},
 	} {
@@ -73,7 +74,8 @@ func TestRoundsOfPhases(t *testing.T) {
 		if _, err := seal.Verify(public[name.Round(stream.Round(r))], w.learner.Public(), &round); err != nil {
 			t.Fatal(err)
 		}
-		if at, _ := manifest.PhaseOf(&wire.Plan{Phases: w.phases}, round.Step); round.Step != want.step || at.Index != want.phase {
+		if at, _ := manifest.PhaseOf(&wire.Plan{Phases: w.phases}, round.Step); round.Step != want.step ||
+			at.Index != want.phase {
 			t.Errorf("round %d: step %d; want step %d of phase %d", r, round.Step, want.step, want.phase+1)
 		}
 		if charged[i].Epsilon != want.epsilon || charged[i].Round != r {
@@ -132,12 +134,13 @@ func endless(t testing.TB, c cast) *world {
 	t.Helper()
 	w := newWorld(t, c, 0)
 	w.endless = true
-	w.phases = []*wire.Phase{{Users: 3*cohort + left, Rounds: 3, Cohort: cohort, Minimum: minimum, RoundsPerUser: 1, Mechanism: manifest.Mechanism(params, bundle)}}
+	w.phases = []*wire.Phase{{Users: 3*cohort + left, Rounds: 3, Cohort: cohort, Minimum: minimum, RoundsPerUser: 1,
+		Mechanism: manifest.Mechanism(params, bundle)}}
 	return w
 }
 
-// TestEndlessTask: a task without end goes on after its horizon, with the same cohort, charges no user more than once, and
-// is found again as it was left.
+// TestEndlessTask: a task without end goes on after its horizon, with the same cohort, charges no user more than once,
+// and is found again as it was left.
 func TestEndlessTask(t *testing.T) {
 	people := newCast(t)
 	const last = 40
@@ -174,7 +177,8 @@ func TestEndlessTask(t *testing.T) {
 				t.Errorf("spent %v, %v after %d rounds; one round costs %v", spent, err, at.Cursor.Round, w.budget)
 			}
 			var round wire.Round
-			if _, err := seal.Verify(public[name.Round(last)], w.learner.Public(), &round); err != nil || w.place(&round).Cohort != cohort || round.Step != last {
+			if _, err := seal.Verify(public[name.Round(last)], w.learner.Public(), &round); err != nil ||
+				w.place(&round).Cohort != cohort || round.Step != last {
 				t.Errorf("round %d: step %d, cohort %d, %v", last, round.Step, w.place(&round).Cohort, err)
 			}
 			if watch.progress.Rounds != 0 || watch.progress.Steps < last {

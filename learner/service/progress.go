@@ -49,8 +49,10 @@ func Planned(plan *wire.Plan) uint64 {
 func progressOf(task *wire.Task, at state.Checkpoint, alg learner.Algorithm) Progress {
 	spent := at.Ledger.Spent()
 	return Progress{
-		Round: at.Cursor.Round, Steps: at.Ledger.Steps, Rounds: Planned(task.Plan), Users: at.Ledger.Users(), VoidsInARow: at.Ledger.InARow,
-		EpsilonSpent: spent.Epsilon, EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta, ModelNorm: convex.Norm(alg.Model()),
+		Round: at.Cursor.Round, Steps: at.Ledger.Steps, Rounds: Planned(task.Plan), Users: at.Ledger.Users(),
+		VoidsInARow:  at.Ledger.InARow,
+		EpsilonSpent: spent.Epsilon, EpsilonBudget: task.Plan.EpsilonBudget, Delta: spent.Delta,
+		ModelNorm:  convex.Norm(alg.Model()),
 		Validation: learner.ValidationOf(alg), Tracking: TrackingOf(task.Plan, at, alg), Baseline: learner.BaselineOf(alg),
 	}
 }
@@ -64,7 +66,8 @@ func TrackingOf(plan *wire.Plan, at state.Checkpoint, alg learner.Algorithm) *me
 		return nil
 	}
 	signed, round := &wire.Signed{}, &wire.Round{}
-	if len(at.NextRound) > 0 && stream.Unmarshal(at.NextRound, signed) == nil && stream.Unmarshal(signed.Body, round) == nil {
+	if len(at.NextRound) > 0 && stream.Unmarshal(at.NextRound, signed) == nil &&
+		stream.Unmarshal(signed.Body, round) == nil {
 		t.Cohort, t.DeadlineMs = round.Cohort, cmp.Or(round.DeadlineMs, plan.GetDeadlineMs())
 	} else {
 		t.Cohort = 0

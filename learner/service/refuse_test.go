@@ -40,7 +40,8 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		{"without top-up", func(b *wire.Batch) { b.Users, b.NoiseTrials = minimum, minimum*64 }, nil, "owe 2560"},
 		{"a total too few", func(b *wire.Batch) { b.Totals = b.Totals[1:] }, nil, "3"},
 		{"a total too many", func(b *wire.Batch) { b.Totals = append(b.Totals, 1) }, nil, "5"},
-		{"an impossible total", func(b *wire.Batch) { b.Totals[1] = cohort*5 + cohort*64 + 1 }, nil, "above the 2760 that the reports can have"},
+		{"an impossible total", func(b *wire.Batch) { b.Totals[1] = cohort*5 + cohort*64 + 1 }, nil,
+			"above the 2760 that the reports can have"},
 		{"a huge total", func(b *wire.Batch) { b.Totals[3] = 1 << 63 }, nil, "estimate"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

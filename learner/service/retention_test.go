@@ -32,7 +32,8 @@ func TestAnOlderFolderAndBatchesThatAreGone(t *testing.T) {
 			w := h.at(t, 1, func(a stream.Address) bool { return a.Round == 0 && a.Verb != "end" })
 			far := w.far(t, h)
 			w.put(t.Context(), name.Round(stream.Round(far.Round)), w.sign(w.learner, far))
-			w.refused(change, ErrStateRolledBack, "round 1 is committed here", "the batches from round 2 on were removed as old", "schedule.retention")
+			w.refused(change, ErrStateRolledBack, "round 1 is committed here", "the batches from round 2 on were removed as old",
+				"schedule.retention")
 			if t.Failed() {
 				return
 			}
@@ -85,8 +86,8 @@ func TestAnOlderFolderAndAnOldRoundPutAgain(t *testing.T) {
 	}
 }
 
-// TestAnOldRoundIsNotWaitedFor: a learner that was suspended between its survey and its Round puts it where retention has removed it. It
-// knows by the sequence that others went on, and ends.
+// TestAnOldRoundIsNotWaitedFor: a learner that was suspended between its survey and its Round puts it where retention
+// has removed it. It knows by the sequence that others went on, and ends.
 func TestAnOldRoundIsNotWaitedFor(t *testing.T) {
 	h := recorded(t, newCast(t))
 	synctest.Test(t, func(t *testing.T) {
@@ -116,8 +117,8 @@ func TestAnOldRoundIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestAnOldRoundPutAgainStopsNobody: the broker shows a round as the newest that an older learner put again, where retention had removed it. The learner
-// that went on is started again, and goes on.
+// TestAnOldRoundPutAgainStopsNobody: the broker shows a round as the newest that an older learner put again, where
+// retention had removed it. The learner that went on is started again, and goes on.
 func TestAnOldRoundPutAgainStopsNobody(t *testing.T) {
 	h := recorded(t, newCast(t))
 	for k := uint64(2); k < h.last; k++ {

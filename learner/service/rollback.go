@@ -77,9 +77,12 @@ func (s *Service) survey(ctx context.Context, c *core) (past, error) {
 		return p, nil // nothing follows, so nothing has to be there
 	case p.decided > at.Round:
 		return p, s.older(ctx, p, at.Round)
-	case p.newest <= at.Round+1 && p.records > at.Round+uint64(stream.KeptRounds): // the newest is an old one, put again where it was removed
-		return p, fmt.Errorf("%w: round %d is committed here, %d records of rounds were put there, and those from round %d on were removed as old: %s",
-			ErrStateRolledBack, at.Round, p.records, at.Round, goneWayOut)
+	case p.newest <= at.Round+1 && p.records > at.Round+uint64(stream.KeptRounds):
+		// the newest is an old one, put again where it was removed
+		return p,
+			fmt.Errorf(
+				"%w: round %d is committed here, %d records of rounds were put there, and those from round %d on were removed as old: %s",
+				ErrStateRolledBack, at.Round, p.records, at.Round, goneWayOut)
 	case p.newest < at.Round:
 		return p, fmt.Errorf("%w: round %d is committed here, and the newest round there is %d: %s",
 			ErrBrokerRolledBack, at.Round, p.newest, brokerWayOut)
@@ -96,8 +99,8 @@ func over(ended bool) string {
 	return "going on"
 }
 
-// older returns an error for a state folder from the past, or logs a warning where that was accepted. Where the batch that would be applied
-// next was removed as old, nothing leads on from there.
+// older returns an error for a state folder from the past, or logs a warning where that was accepted. Where the batch
+// that would be applied next was removed as old, nothing leads on from there.
 func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 	if max(p.decided, p.records) > committed+uint64(stream.KeptRounds) { // the newest may be an old one, put again
 		next := committed + 1
@@ -105,7 +108,8 @@ func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 			return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(next)))
 		}, true)
 		if errors.Is(err, stream.ErrNotFound) {
-			return fmt.Errorf("%w: round %d is committed here, round %d is announced there, and the batches from round %d on were removed as old: %s",
+			return fmt.Errorf(
+				"%w: round %d is committed here, round %d is announced there, and the batches from round %d on were removed as old: %s",
 				ErrStateRolledBack, committed, p.newest, next, goneWayOut)
 		}
 		if err != nil {
@@ -117,7 +121,8 @@ func (s *Service) older(ctx context.Context, p past, committed uint64) error {
 		what = fmt.Sprintf("the end of the task after round %d", p.decided)
 	}
 	if !s.config.AcceptRollback {
-		return fmt.Errorf("%w: round %d is committed here, and there stands %s, which is announced after round %d is committed: %s",
+		return fmt.Errorf(
+			"%w: round %d is committed here, and there stands %s, which is announced after round %d is committed: %s",
 			ErrStateRolledBack, committed, what, max(p.decided, 1), stateWayOut)
 	}
 	s.config.Logger.Warn("the state folder is an older copy: applying the standing batches again", "task", s.config.Task,

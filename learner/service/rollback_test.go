@@ -139,9 +139,9 @@ func (w *world) refused(change func(*Config), want error, words ...string) {
 
 func accept(c *Config) { c.AcceptRollback = true }
 
-// TestEveryPairOfCopies takes every copy of the folder and every copy of the broker of one run. Only those that a crash can
-// leave go on; where the folder is older the learner refuses until it is told to apply the batches again, and where the
-// broker is older it refuses. Whatever goes on leaves, byte for byte, what the undisturbed run left.
+// TestEveryPairOfCopies takes every copy of the folder and every copy of the broker of one run. Only those that a crash
+// can leave go on; where the folder is older the learner refuses until it is told to apply the batches again, and where
+// the broker is older it refuses. Whatever goes on leaves, byte for byte, what the undisturbed run left.
 func TestEveryPairOfCopies(t *testing.T) {
 	h := recorded(t, newCast(t))
 	type copied struct {
@@ -155,7 +155,8 @@ func TestEveryPairOfCopies(t *testing.T) {
 	for r := uint64(0); r <= h.last; r++ {
 		brokers = append(brokers, copied{fmt.Sprintf("round %d", r), until(stream.Round(r), false), r, max(r, 1) - 1, false})
 		if r > 0 {
-			brokers = append(brokers, copied{fmt.Sprintf("round %d and its batch", r), until(stream.Round(r), true), r, r, false})
+			brokers = append(brokers, copied{fmt.Sprintf("round %d and its batch", r), until(stream.Round(r), true), r, r,
+				false})
 		}
 	}
 	outcomes := map[string]int{}
@@ -279,8 +280,8 @@ func TestAppliedBatchChanged(t *testing.T) {
 	})
 }
 
-// TestLostWhileRunning: reads show the history, but the write of the next round tells that its stream has lost some; and a
-// batch comes from a stream that has lost some.
+// TestLostWhileRunning: reads show the history, but the write of the next round tells that its stream has lost some;
+// and a batch comes from a stream that has lost some.
 func TestLostWhileRunning(t *testing.T) {
 	h := recorded(t, newCast(t))
 	synctest.Test(t, func(t *testing.T) {
@@ -288,7 +289,8 @@ func TestLostWhileRunning(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
 		err := w.new(w.config()).Run(ctx)
-		if !errors.Is(err, ErrBrokerRolledBack) || !strings.Contains(err.Error(), "round.4 stands at stream sequence 3, and 4 records were written before it") {
+		if !errors.Is(err, ErrBrokerRolledBack) ||
+			!strings.Contains(err.Error(), "round.4 stands at stream sequence 3, and 4 records were written before it") {
 			t.Errorf("Run: %v", err)
 		}
 	})
@@ -302,7 +304,8 @@ func TestLostWhileRunning(t *testing.T) {
 		round, hash, _ := w.announced(t.Context(), 4)
 		lossy.fresh.put(t.Context(), name.Batch(4), w.sign(w.stage, w.batch(round, hash, w.place(round).Cohort)))
 		var back *state.RollbackError
-		if err := <-done; !errors.Is(err, ErrBrokerRolledBack) || !errors.As(err, &back) || back.Sequence != 1 || back.Earlier != 3 {
+		if err := <-done; !errors.Is(err, ErrBrokerRolledBack) || !errors.As(err, &back) || back.Sequence != 1 ||
+			back.Earlier != 3 {
 			t.Errorf("Run: %v, want a batch at sequence 1 after one at 3 refused", err)
 		}
 		if _, at, _ := w.trace(); at.Cursor.Round != 3 {
@@ -324,7 +327,8 @@ func (a *amnesiac) Get(ctx context.Context, subject string) (stream.Message, err
 	return a.Records.Get(ctx, subject)
 }
 
-// TestLostRounds: only the rounds' stream was rolled back. The batches are there, and nothing is written before the refusal.
+// TestLostRounds: only the rounds' stream was rolled back. The batches are there, and nothing is written before the
+// refusal.
 func TestLostRounds(t *testing.T) {
 	h := recorded(t, newCast(t))
 	synctest.Test(t, func(t *testing.T) {
@@ -389,7 +393,8 @@ func TestPastOfAnotherLearner(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) { // an end that this state does not lead to
 		w := h.at(t, 2, until(2, true))
-		end := &wire.End{Version: stream.Version, TaskHash: h.commits[0].next.Cursor.TaskHash[:], LastRound: 2, Reason: ReasonDone}
+		end := &wire.End{Version: stream.Version, TaskHash: h.commits[0].next.Cursor.TaskHash[:], LastRound: 2,
+			Reason: ReasonDone}
 		w.put(t.Context(), name.End(), w.sign(w.learner, end))
 		w.refused(accept, ErrOtherLearner, "going on after round 2 here", "over after round 2 there")
 	})

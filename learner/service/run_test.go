@@ -223,7 +223,8 @@ func TestTooLargeForTheBroker(t *testing.T) {
 		if w.broker, err = memory.New(memory.Config{MaxPayload: 100}); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.new(w.config()).Run(t.Context()); !errors.Is(err, stream.ErrRefused) || !strings.Contains(err.Error(), "100") {
+		if err := w.new(w.config()).Run(t.Context()); !errors.Is(err, stream.ErrRefused) ||
+			!strings.Contains(err.Error(), "100") {
 			t.Errorf("Run: %v, want ErrRefused with the limit", err)
 		}
 	})
@@ -235,7 +236,8 @@ func TestNewRefuses(t *testing.T) {
 	if err == nil {
 		t.Fatal("an empty configuration is taken")
 	}
-	for _, field := range []string{"task name", "Records", "Store", "Identity", "Prepare", "StageKey has 3 bytes", "Poll"} {
+	for _, field := range []string{"task name", "Records", "Store", "Identity", "Prepare", "StageKey has 3 bytes",
+		"Poll"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("%v does not name %s", err, field)
 		}

@@ -130,7 +130,8 @@ func (s *Service) watch(ctx context.Context) error {
 	case errors.Is(err, stream.ErrRefused):
 		return err
 	default:
-		s.config.Logger.Warn("no wake-ups from the broker, polling", "task", s.config.Task, "error", err, "poll", s.config.Poll)
+		s.config.Logger.Warn("no wake-ups from the broker, polling", "task", s.config.Task, "error", err, "poll",
+			s.config.Poll)
 	}
 	return nil
 }
@@ -155,7 +156,8 @@ func (s *Service) load(ctx context.Context) (*core, error) {
 		return nil, fmt.Errorf("the state folder belongs to task %q, not %q: use another --state", c.task.Name, s.config.Task)
 	}
 	if s.config.StageKey != nil && !s.config.StageKey.Equal(c.stageKey) {
-		return nil, fmt.Errorf("stage key: the task was begun with %x, the pinned one is %x: a task never changes its stage", []byte(c.stageKey), []byte(s.config.StageKey))
+		return nil, fmt.Errorf("stage key: the task was begun with %x, the pinned one is %x: a task never changes its stage",
+			[]byte(c.stageKey), []byte(s.config.StageKey))
 	}
 	alg, err := c.algorithm(at)
 	if err != nil {
@@ -217,7 +219,9 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	}
 	err := s.announce(ctx, c)
 	if errors.Is(err, ErrOtherLearner) && s.config.AcceptRollback {
-		return nil, fmt.Errorf("%w; if the standing batches were just applied again, they gave other bytes: use the build of panlearn and the kind of machine that announced the round", err)
+		return nil,
+			fmt.Errorf(
+				"%w; if the standing batches were just applied again, they gave other bytes: use the build of panlearn and the kind of machine that announced the round", err)
 	}
 	if err != nil {
 		return nil, err
@@ -244,8 +248,10 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	}
 	step.applied.Took, step.applied.Waited = time.Since(since), waited
 	s.config.Observer.Applied(step.applied)
-	attributes := []any{"task", s.config.Task, "round", r, "attempt", step.applied.Attempt, "users", step.applied.BatchUsers,
-		"cohort", step.applied.Cohort, "void", step.applied.Void, "epsilon_spent", step.applied.EpsilonSpent, "honest_fraction", c.task.Plan.HonestFraction}
+	attributes := []any{"task", s.config.Task, "round", r, "attempt", step.applied.Attempt, "users",
+		step.applied.BatchUsers,
+		"cohort", step.applied.Cohort, "void", step.applied.Void, "epsilon_spent", step.applied.EpsilonSpent,
+		"honest_fraction", c.task.Plan.HonestFraction}
 	if step.record.Unused {
 		attributes = append(attributes, "unused", true)
 	}
@@ -259,21 +265,27 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 		}
 	}
 	if t := step.applied.Tracking; t != nil {
-		attributes = append(attributes, "surprise", t.Surprise, "memory_users", t.Memory, "expected_error", t.Error, "next_cohort", t.Cohort)
+		attributes = append(attributes, "surprise", t.Surprise, "memory_users", t.Memory, "expected_error", t.Error,
+			"next_cohort", t.Cohort)
 		if t.Alarm && !step.applied.Void { // a void round has learned nothing new
-			s.config.Logger.Warn("the stream has changed: the last round is farther from the model than chance explains, and the model follows", "task",
+			s.config.Logger.Warn(
+				"the stream has changed: the last round is farther from the model than chance explains, and the model follows",
+				"task",
 				s.config.Task, "round", r, "surprise", t.Surprise, "alarm_above", method.Alarm, "next_cohort", t.Cohort)
 		}
 	}
 	s.config.Logger.Info("round committed", attributes...)
 	if v := step.applied.Validation; v != nil && v.Diverges {
-		attributes := []any{"task", s.config.Task, "round", r, "progressive_loss", v.Loss.Recent.Value, "constant_loss", *step.applied.Baseline.Loss,
+		attributes := []any{"task", s.config.Task, "round", r, "progressive_loss", v.Loss.Recent.Value, "constant_loss",
+			*step.applied.Baseline.Loss,
 			"at_bound", v.AtBound}
 		if v.LossAtLeast != nil {
 			attributes = append(attributes, "loss_at_least", *v.LossAtLeast)
 		}
-		s.config.Logger.Warn("the model is worse than the best constant of late: the plan diverges, or noise hides what there is to learn",
-			append(attributes, "remedy", "fewer features, a smaller features.fourier.gamma, a larger epsilon, more users, or schedule.interactive")...)
+		s.config.Logger.Warn(
+			"the model is worse than the best constant of late: the plan diverges, or noise hides what there is to learn",
+			append(attributes, "remedy",
+				"fewer features, a smaller features.fourier.gamma, a larger epsilon, more users, or schedule.interactive")...)
 	}
 	return resume(s.config.Identity, step.next)
 }

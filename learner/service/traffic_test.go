@@ -30,8 +30,8 @@ func (s site) until(since time.Duration, n uint64) time.Duration {
 	return max(since, s.falls) + time.Duration((float64(n)-early)/s.after*float64(day))
 }
 
-// closes returns when a round closes, and with how many users: full, or past its deadline with the minimum. A late round stays open
-// while users come within half a minute, for as long as its deadline again at most.
+// closes returns when a round closes, and with how many users: full, or past its deadline with the minimum. A late
+// round stays open while users come within half a minute, for as long as its deadline again at most.
 func (s site) closes(since, deadline time.Duration, cohort, minimum uint64) (at time.Duration, users uint64) {
 	if full := s.until(since, cohort); full <= since+deadline {
 		return full, cohort
@@ -45,15 +45,19 @@ func (s site) closes(since, deadline time.Duration, cohort, minimum uint64) (at 
 	return at, users
 }
 
-// TestTrafficThatFalls: of a site of 10^6 users a day, whose cohorts have grown as large as the plan's, 1,000 come from the fourth day
-// on, or 30,000. No step takes more than a day, the round that was open at the fall included, and cohorts
-// follow at once; where traffic is back, they do too.
+// TestTrafficThatFalls: of a site of 10^6 users a day, whose cohorts have grown as large as the plan's, 1,000 come from
+// the fourth day on, or 30,000. No step takes more than a day, the round that was open at the fall included, and
+// cohorts follow at once; where traffic is back, they do too.
 func TestTrafficThatFalls(t *testing.T) {
-	for _, s := range []site{{1e6, 1000, 3*day + time.Hour}, {1e6, 30_000, 3*day + time.Hour}, {1e6, 1000, 3*day + 100*time.Millisecond}, {1000, 1e6, 20 * day}} {
-		plan := &wire.Plan{Continuous: wire.Continuous_CONTINUOUS_ADAPTIVE, DeadlineMs: uint64(time.Hour.Milliseconds()), StaleMs: uint64(day.Milliseconds())}
+	for _, s := range []site{{1e6, 1000, 3*day + time.Hour}, {1e6, 30_000, 3*day + time.Hour},
+		{1e6, 1000, 3*day + 100*time.Millisecond}, {1000, 1e6, 20 * day}} {
+		plan := &wire.Plan{Continuous: wire.Continuous_CONTINUOUS_ADAPTIVE, DeadlineMs: uint64(time.Hour.Milliseconds()),
+			StaleMs: uint64(day.Milliseconds())}
 		phase := &wire.Phase{Minimum: 250, Top: 64_000, Cohort: 64_000}
-		alg, err := method.NewPractical(method.PracticalConfig{Layout: practical.Layout{MomentUsers: 250, Rounds: 1, Base: 250, Top: 64_000, Unit: 8},
-			Problem: practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 1, Bound: 1, Intercept: 1, Users: 512_000, Continuous: true}})
+		alg, err := method.NewPractical(method.PracticalConfig{Layout: practical.Layout{MomentUsers: 250, Rounds: 1,
+			Base: 250, Top: 64_000, Unit: 8},
+			Problem: practical.Problem{Loss: convex.Declaration{Name: "logistic"}, Features: 1, Bound: 1, Intercept: 1,
+				Users: 512_000, Continuous: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +65,8 @@ func TestTrafficThatFalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := rand.New(rand.NewPCG(27, 5))
-		c := &core{task: &wire.Task{Plan: plan}, round: &wire.Round{Round: 2}, place: manifest.Place{Plan: plan, Phase: phase, Cohort: 250}}
+		c := &core{task: &wire.Task{Plan: plan}, round: &wire.Round{Round: 2}, place: manifest.Place{Plan: plan, Phase: phase,
+			Cohort: 250}}
 		now, steps, most := time.Duration(0), map[int]int{}, uint64(0)
 		for rounds := 0; now < 40*day && rounds < 100_000; rounds++ {
 			own := time.Duration(max(c.round.DeadlineMs, plan.DeadlineMs)) * time.Millisecond
@@ -73,7 +78,8 @@ func TestTrafficThatFalls(t *testing.T) {
 				t.Fatalf("%+v: at %v a round asks %d", s, now, c.place.Cohort)
 			}
 			sd := 9 / float64(users)
-			if err := alg.Step(method.Estimate{Gradient: []float64{sd * r.NormFloat64(), sd * r.NormFloat64()}, Users: users, PrivacyVariance: sd * sd}); err != nil {
+			if err := alg.Step(method.Estimate{Gradient: []float64{sd * r.NormFloat64(), sd * r.NormFloat64()}, Users: users,
+				PrivacyVariance: sd * sd}); err != nil {
 				t.Fatal(err)
 			}
 			p := pace{took: at - now, whole: true}
@@ -92,6 +98,7 @@ func TestTrafficThatFalls(t *testing.T) {
 				t.Errorf("%+v: no step on days %d and %d", s, d+1, d+2)
 			}
 		}
-		t.Logf("%+v: largest cohort %d before, %d in the end; steps a day at first %d, in the end %d", s, most, c.place.Cohort, steps[1], steps[38])
+		t.Logf("%+v: largest cohort %d before, %d in the end; steps a day at first %d, in the end %d", s, most,
+			c.place.Cohort, steps[1], steps[38])
 	}
 }

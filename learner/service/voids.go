@@ -13,9 +13,9 @@ import (
 // CalmVoids are the void rounds in a row that are taken for bad luck.
 const CalmVoids = 2
 
-// How long the learner waits before it announces a round after one more: twice as long for each further one, up to the longest. So a
-// stage or a broker that makes every round void is asked 9 times in its first two hours and then once an hour, and not as often as
-// users come, each of whom answers once.
+// How long the learner waits before it announces a round after one more: twice as long for each further one, up to the
+// longest. So a stage or a broker that makes every round void is asked 9 times in its first two hours and then once an
+// hour, and not as often as users come, each of whom answers once.
 const (
 	voidPause    = time.Minute
 	maxVoidPause = time.Hour
@@ -39,7 +39,8 @@ func (s *Service) usedUp(ctx context.Context, c *core, voids, next uint64) (coun
 		if err == nil {
 			_, err = seal.Verify(m.Data, c.task.StageKey, &b)
 		}
-		if err != nil || stream.CheckSubject(subject, &b) != nil || !bytes.Equal(b.TaskHash, c.taskHash[:]) || b.Reason != stream.VoidRoundLost {
+		if err != nil || stream.CheckSubject(subject, &b) != nil || !bytes.Equal(b.TaskHash, c.taskHash[:]) ||
+			b.Reason != stream.VoidRoundLost {
 			count++
 		}
 	}
@@ -57,7 +58,8 @@ func (s *Service) holdOff(ctx context.Context, c *core, past past) error {
 	if pause == 0 {
 		return nil
 	}
-	s.config.Logger.Error("rounds in a row were void: each has used up a cohort, so the next one waits; the stage and its log say why",
+	s.config.Logger.Error(
+		"rounds in a row were void: each has used up a cohort, so the next one waits; the stage and its log say why",
 		"task", s.config.Task, "void_rounds_in_a_row", voids, "next_round", r, "wait", pause)
 	for until := time.Now().Add(pause); time.Now().Before(until); {
 		if asked, _ := s.config.Finish.state(); asked {

@@ -81,9 +81,10 @@ type world struct {
 	accept     bool                                                 // a rollback of the folder
 	change     func(*wire.Plan)                                     // of the plan; nil: none
 	comes      func(*wire.Round) (users uint64, took time.Duration) // to a round; nil: a cohort or nearly, at once
-	timed      bool                                                 // rounds have deadlines, and after the first one their own: those of the plan are short
-	broker     *memory.Broker
-	store      *storetest.Memory
+	// rounds have deadlines, and after the first one their own: those of the plan are short
+	timed  bool
+	broker *memory.Broker
+	store  *storetest.Memory
 }
 
 func newWorld(t testing.TB, c cast, rounds uint64) *world {
@@ -92,12 +93,14 @@ func newWorld(t testing.TB, c cast, rounds uint64) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, cast: c, rounds: rounds, budget: epsilonOf(t, cohort), broker: broker, store: storetest.NewMemory()}
+	return &world{t: t, cast: c, rounds: rounds, budget: epsilonOf(t, cohort), broker: broker,
+		store: storetest.NewMemory()}
 }
 
 // body returns the Task that Prepare returns.
 func (w *world) body() (*wire.Task, error) {
-	plan := &wire.Plan{Algorithm: "psgd", Phases: w.phases, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1", Set: &wire.Set{Radius: 2},
+	plan := &wire.Plan{Algorithm: "psgd", Phases: w.phases, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
+		Set:     &wire.Set{Radius: 2},
 		Epsilon: w.budget, Delta: delta, EpsilonBudget: w.budget}
 	if w.timed {
 		plan.DeadlineMs, plan.StaleMs = 1, uint64(time.Hour.Milliseconds())
@@ -120,7 +123,8 @@ func (w *world) body() (*wire.Task, error) {
 			f.Constants = &wire.Phase_Descent{Descent: &wire.Descent{StepSize: 0.3}}
 		}
 	}
-	return &wire.Task{Life: make([]byte, stream.LifeSize), Suite: wire.Suite_SUITE_NONE, Declaration: []byte("{}"), Plan: plan}, nil
+	return &wire.Task{Life: make([]byte, stream.LifeSize), Suite: wire.Suite_SUITE_NONE, Declaration: []byte("{}"),
+		Plan: plan}, nil
 }
 
 func (w *world) config() Config {
@@ -230,7 +234,8 @@ func (w *world) batch(round *wire.Round, hash stream.Hash, n uint64) *wire.Batch
 		}
 	}
 	trials := n * uint64(params.Trials)
-	for ; params.Window == 0 && trials < w.place(round).Cohort*uint64(params.Trials); trials++ { // the missing users' noise
+	for ; params.Window == 0 && trials < w.place(round).Cohort*uint64(params.Trials); trials++ {
+		// the missing users' noise
 		for i := range totals {
 			totals[i] += rng.Uint64() & 1
 		}
@@ -248,8 +253,9 @@ func (w *world) place(round *wire.Round) manifest.Place {
 }
 
 func (w *world) void(round *wire.Round, hash stream.Hash) *wire.Batch {
-	return &wire.Batch{Version: stream.Version, TaskHash: round.TaskHash, Round: round.Round, Attempt: 2, ManifestHash: hash[:],
-		Void: true, Reason: "the claimer died"}
+	return &wire.Batch{Version: stream.Version, TaskHash: round.TaskHash, Round: round.Round, Attempt: 2,
+		ManifestHash: hash[:],
+		Void:         true, Reason: "the claimer died"}
 }
 
 // answer plays the stage at round r: it puts the batch of the round.
@@ -258,7 +264,8 @@ func (w *world) answer(ctx context.Context, r uint64) {
 	if !ok {
 		return
 	}
-	users, work := w.place(round).Cohort-r%3, time.Millisecond // sometimes below the cohort; mixing takes time of the bubble's clock
+	// sometimes below the cohort; mixing takes time of the bubble's clock
+	users, work := w.place(round).Cohort-r%3, time.Millisecond
 	if w.comes != nil {
 		users, work = w.comes(round)
 	}
@@ -279,7 +286,8 @@ func (w *world) play(lives func(ctx context.Context)) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		w.put(ctx, name.Stage(), w.sign(w.stage, &wire.StageIdentity{Version: stream.Version, Task: string(name), Key: w.stage.Public()}))
+		w.put(ctx, name.Stage(), w.sign(w.stage, &wire.StageIdentity{Version: stream.Version, Task: string(name),
+			Key: w.stage.Public()}))
 		for r := uint64(1); ctx.Err() == nil; r++ {
 			w.answer(ctx, r)
 		}
@@ -366,7 +374,8 @@ func same(t testing.TB, got, want *world) {
 		}
 	}
 	if !at.Equal(wantAt) {
-		t.Errorf("checkpoint of round %d differs from the undisturbed run's of round %d", at.Cursor.Round, wantAt.Cursor.Round)
+		t.Errorf("checkpoint of round %d differs from the undisturbed run's of round %d", at.Cursor.Round,
+			wantAt.Cursor.Round)
 	}
 	if len(ledger) != len(wantLedger) {
 		t.Errorf("%d ledger entries, want %d", len(ledger), len(wantLedger))

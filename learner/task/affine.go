@@ -28,7 +28,8 @@ func newAffine(low, high float64, scale Scale) affine {
 
 // newStandard moves values to at most clip times std from the mean.
 func newStandard(mean, std, clip float64) affine {
-	return affine{low: mean - clip*std, high: mean + clip*std, scale: Standard, a: 1 / std, b: -mean / std, mean: mean, cut: clip}
+	return affine{low: mean - clip*std, high: mean + clip*std, scale: Standard, a: 1 / std, b: -mean / std, mean: mean,
+		cut: clip}
 }
 
 // affineOf returns the map of a numeric column.

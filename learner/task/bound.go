@@ -33,9 +33,10 @@ func (f *Features) squaredBound() float64 {
 	return f.largest(func(j int, b float64) float64 { b *= f.scale(j); return b * b })
 }
 
-// largest adds up the largest terms, growing functions of the magnitude, of groups of coordinates: a number alone, one indicator
-// of each group, and the products and Fourier features each by their own bound. Every term is largest where all scaled values are
-// largest in magnitude, so for numbers and products the sum of the largest terms is the largest sum.
+// largest adds up the largest terms, growing functions of the magnitude, of groups of coordinates: a number alone, one
+// indicator of each group, and the products and Fourier features each by their own bound. Every term is largest where
+// all scaled values are largest in magnitude, so for numbers and products the sum of the largest terms is the largest
+// sum.
 func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	sum, at := 0.0, 0
 	one := func(b float64) float64 { b = term(at, b); at++; return b }

@@ -30,8 +30,10 @@ func TestBoundIsAttained(t *testing.T) {
 		// age, a bucket, a job, two crosses, the intercept, and the products of 1 and 3.
 		{"columns", s, 6 + 1 + 9 + 81, Row{Fields: []string{"100", "6000", "a", "u"}, Label: "1"}},
 		{"scales", mustParse(t, scaled), 1 + 0.25 + 1, Row{Index: []int32{0, 1}, Value: []float64{1, 1}, Label: "1"}},
-		{"one value", mustParse(t, scaled, "features.vector.max_nonzeros=1"), 1 + 1, Row{Index: []int32{0}, Value: []float64{1}, Label: "1"}},
-		{"an indicator of each group", mustParse(t, plain, "intercept=0", "features.scales=[2, 3, 4, 1, 1, 5, 1]"), 4 + 16 + 25,
+		{"one value", mustParse(t, scaled, "features.vector.max_nonzeros=1"), 1 + 1, Row{Index: []int32{0},
+			Value: []float64{1}, Label: "1"}},
+		{"an indicator of each group", mustParse(t, plain, "intercept=0", "features.scales=[2, 3, 4, 1, 1, 5, 1]"),
+			4 + 16 + 25,
 			Row{Fields: []string{"0", "b", "http://a"}, Label: "1"}},
 		{"second moments", mustParse(t, sparse, "intercept=0", "features.vector={dimension: 2, min: 0, max: 1}",
 			"features.precondition={second_moments: [0.21, 0.03], damping: 0.04}"), 1/0.25 + 1/0.07,
@@ -68,8 +70,9 @@ func TestNothingIsScaledDown(t *testing.T) {
 
 // TestBoundIsFinite: a bound whose square overflows is refused.
 func TestBoundIsFinite(t *testing.T) {
-	_, err := Parse([]byte(derived), []string{"features.columns.0={column: age, kind: numeric, min: -1e100, max: 1e100, scale: raw}",
-		"features.polynomial={columns: [age], degree: 3}"})
+	_, err := Parse([]byte(derived),
+		[]string{"features.columns.0={column: age, kind: numeric, min: -1e100, max: 1e100, scale: raw}",
+			"features.polynomial={columns: [age], degree: 3}"})
 	if err == nil {
 		t.Error("accepted products of 1e300")
 	}
@@ -77,7 +80,8 @@ func TestBoundIsFinite(t *testing.T) {
 
 // TestMapDoesNotAllocate: Map allocates nothing once its memory has grown, whatever it computes.
 func TestMapDoesNotAllocate(t *testing.T) {
-	idx := mustCompile(t, mustParse(t, scaled, "events.format=idx", "features={vector: {dimension: 2, min: 0, max: 1, hidden: true}, fourier: {dimension: 5, gamma: 1}}"))
+	idx := mustCompile(t, mustParse(t, scaled, "events.format=idx",
+		"features={vector: {dimension: 2, min: 0, max: 1, hidden: true}, fourier: {dimension: 5, gamma: 1}}"))
 	for _, c := range []struct {
 		name string
 		m    *FeatureMap
@@ -113,7 +117,8 @@ func TestMapReusesMemory(t *testing.T) {
 			fresh.AddTo(a, 1)
 			e.AddTo(b, 1)
 			for j := range a {
-				if math.Float64bits(a[j]) != math.Float64bits(b[j]) || (fresh.Index == nil) != (e.Index == nil) || fresh.Label != e.Label {
+				if math.Float64bits(a[j]) != math.Float64bits(b[j]) || (fresh.Index == nil) != (e.Index == nil) ||
+					fresh.Label != e.Label {
 					t.Fatalf("coordinate %d: %v in fresh memory, %v in used", j, a[j], b[j])
 				}
 			}

@@ -11,8 +11,8 @@ import (
 )
 
 // Canonical returns the one encoding of the declaration, which goes into the task hash: JSON without blanks, keys in
-// the order of the types, defaults written out, numbers in their shortest exact form. State, which is the learner's own,
-// is left out. It fails on a Spec that Validate refuses.
+// the order of the types, defaults written out, numbers in their shortest exact form. State, which is the learner's
+// own, is left out. It fails on a Spec that Validate refuses.
 func (s *Spec) Canonical() ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func ParseDeclaration(data []byte) (*Spec, error) {
 	return s, nil
 }
 
-// A Difference is one key of two declarations that is not the same in both, as an operator would write it: the values are in JSON,
-// cut to maxShown bytes, and empty where the key is absent.
+// A Difference is one key of two declarations that is not the same in both, as an operator would write it: the values
+// are in JSON, cut to maxShown bytes, and empty where the key is absent.
 type Difference struct {
 	Key  string // such as privacy.epsilon, features.columns[2].max
 	File string // in the first declaration, the one at hand
@@ -87,8 +87,8 @@ const (
 	maxDifferences = 5  // that Differences names in a text
 )
 
-// Differences compares two declarations in canonical form, the file's and the task's, in the order of their keys. What is not JSON is
-// one difference, of the whole.
+// Differences compares two declarations in canonical form, the file's and the task's, in the order of their keys. What
+// is not JSON is one difference, of the whole.
 func Differences(file, task []byte) []Difference {
 	one, ok := leaves(file)
 	other, also := leaves(task)

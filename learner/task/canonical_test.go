@@ -45,14 +45,17 @@ func TestCanonicalIsOfTheDeclaration(t *testing.T) {
 		return string(b)
 	}
 	base := encode(mustParse(t, plain))
-	same := encode(mustParse(t, "# a comment\n"+plain, "intercept=1.0", "model.clip_norm=1e0", "privacy.trust=shuffle", "events.skip_lines=0"))
+	same := encode(mustParse(t, "# a comment\n"+plain, "intercept=1.0", "model.clip_norm=1e0", "privacy.trust=shuffle",
+		"events.skip_lines=0"))
 	if base != same {
 		t.Errorf("two spellings, two forms:\n%s\n%s", base, same)
 	}
 	seen := map[string]string{base: "nothing"}
 	for _, set := range []string{
-		"name=other", "intercept=0", "norm_bound=1", "events.max_line=100", "features.columns.0.max=101", "label.positive.0=2",
-		"model.radius=6", "privacy.seal=none", "privacy.honest_fraction=0.9", "schedule.deadline=61s", "schedule.rounds.max=3",
+		"name=other", "intercept=0", "norm_bound=1", "events.max_line=100", "features.columns.0.max=101",
+		"label.positive.0=2",
+		"model.radius=6", "privacy.seal=none", "privacy.honest_fraction=0.9", "schedule.deadline=61s",
+		"schedule.rounds.max=3",
 	} {
 		form := encode(mustParse(t, plain, set))
 		if other, ok := seen[form]; ok {
@@ -67,11 +70,15 @@ func TestCanonicalIsOfTheDeclaration(t *testing.T) {
 func TestCanonicalTellsFeaturesApart(t *testing.T) {
 	seen := make(map[string]string)
 	for _, set := range []string{
-		"version=1", "features.columns.0.hidden=true", "features.columns.1.mean=2999", "features.columns.1.std=999", "features.columns.1.clip=2",
-		"features.columns.2.edges.0=24", "features.columns.3.unknown=other", "features.columns.4.buckets=5", "features.crosses.0.buckets=9",
+		"version=1", "features.columns.0.hidden=true", "features.columns.1.mean=2999", "features.columns.1.std=999",
+		"features.columns.1.clip=2",
+		"features.columns.2.edges.0=24", "features.columns.3.unknown=other", "features.columns.4.buckets=5",
+		"features.crosses.0.buckets=9",
 		"features.crosses.0.columns=[url, job]", "features.polynomial.degree=3", "features.polynomial.columns=[pay, age]",
-		"features.fourier.dimension=7", "features.fourier.gamma=0.6", "features.fourier.seed=2", "model.set=l1", "model.ridge=0.1",
-		"model.class_weights=[1, 2]", "model.label_noise=0.1", "model.loss=hinge", "schedule.interactive=true", "schedule.continuous=epochs",
+		"features.fourier.dimension=7", "features.fourier.gamma=0.6", "features.fourier.seed=2", "model.set=l1",
+		"model.ridge=0.1",
+		"model.class_weights=[1, 2]", "model.label_noise=0.1", "model.loss=hinge", "schedule.interactive=true",
+		"schedule.continuous=epochs",
 	} {
 		b, err := mustParse(t, derived, set).Canonical()
 		if err != nil {
@@ -153,7 +160,8 @@ func TestReadAs(t *testing.T) {
 		if (err == nil) != c.ok {
 			t.Errorf("%s as %s: %v", s.Events.Format, c.format, err)
 		}
-		if err == nil && (other.Events.Format != c.format || !slices.Equal(mustCompile(t, s).Names(), mustCompile(t, other).Names())) {
+		if err == nil && (other.Events.Format != c.format || !slices.Equal(mustCompile(t, s).Names(),
+			mustCompile(t, other).Names())) {
 			t.Errorf("%s as %s: %+v", s.Events.Format, c.format, other.Events)
 		}
 		if after, err := s.Canonical(); err != nil || !bytes.Equal(before, after) {

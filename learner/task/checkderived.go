@@ -11,7 +11,8 @@ func (f *Features) checkDerived() error {
 	if f.Vector != nil {
 		switch {
 		case len(f.Crosses) > 0:
-			return refuse("features.crosses", fmt.Sprintf("%d", len(f.Crosses)), "nothing with a vector, which has no columns of indicators")
+			return refuse("features.crosses", fmt.Sprintf("%d", len(f.Crosses)),
+				"nothing with a vector, which has no columns of indicators")
 		case f.Polynomial != nil:
 			return refuse("features.polynomial", "", "nothing with a vector, which has no columns")
 		}
@@ -48,7 +49,8 @@ func (f *Features) checkDerived() error {
 	}
 	for i := range f.Columns {
 		if c := &f.Columns[i]; c.Hidden && !f.uses(c) {
-			return refuse(fmt.Sprintf("features.columns.%d.hidden", i), true, "false, or a cross, polynomial or fourier that is made from it")
+			return refuse(fmt.Sprintf("features.columns.%d.hidden", i), true,
+				"false, or a cross, polynomial or fourier that is made from it")
 		}
 	}
 	return nil
@@ -74,10 +76,12 @@ func (f *Features) checkCross(path string, c Cross) error {
 		combinations *= column.positions()
 	}
 	if c.Buckets < 0 || c.Buckets > maxDimension {
-		return refuse(path+".buckets", c.Buckets, "a whole number from 1 to %d, or 0 for an indicator for each combination", maxDimension)
+		return refuse(path+".buckets", c.Buckets, "a whole number from 1 to %d, or 0 for an indicator for each combination",
+			maxDimension)
 	}
 	if c.Buckets == 0 && combinations > maxDimension {
-		return refuse(path+".columns", strings.Join(c.Columns, ", "), "buckets for %d combinations: more than %d", combinations, maxDimension)
+		return refuse(path+".columns", strings.Join(c.Columns, ", "), "buckets for %d combinations: more than %d",
+			combinations, maxDimension)
 	}
 	return nil
 }
@@ -104,13 +108,15 @@ func (f *Features) checkFourier() error {
 	inputs := len(r.Columns)
 	if f.Vector != nil {
 		if inputs = f.Vector.Dimension; len(r.Columns) > 0 {
-			return refuse("features.fourier.columns", strings.Join(r.Columns, ", "), "nothing with a vector: all its values count")
+			return refuse("features.fourier.columns", strings.Join(r.Columns, ", "),
+				"nothing with a vector: all its values count")
 		}
 	} else if err := f.checkNumbers("features.fourier.columns", r.Columns); err != nil {
 		return err
 	}
 	if r.Dimension < 1 || r.Dimension > maxDimension || r.Dimension > maxFrequencies/inputs {
-		return refuse("features.fourier.dimension", r.Dimension, "a whole number from 1 to %d, for %d values", min(maxDimension, maxFrequencies/inputs), inputs)
+		return refuse("features.fourier.dimension", r.Dimension, "a whole number from 1 to %d, for %d values",
+			min(maxDimension, maxFrequencies/inputs), inputs)
 	}
 	if r.Gamma <= 0 || r.Gamma > maxScale {
 		return refuse("features.fourier.gamma", r.Gamma, "a number > 0 and at most %g", float64(maxScale))
@@ -142,14 +148,17 @@ func (f *Features) checkScales() error {
 	}
 	switch {
 	case p.Damping < 1/maxScale || p.Damping > maxScale:
-		return refuse("features.precondition.damping", p.Damping, "a number > 0, from %g to %g", 1/maxScale, float64(maxScale))
+		return refuse("features.precondition.damping", p.Damping, "a number > 0, from %g to %g", 1/maxScale,
+			float64(maxScale))
 	}
 	if len(p.SecondMoments) != width {
-		return refuse("features.precondition.second_moments", fmt.Sprintf("%d numbers", len(p.SecondMoments)), "%d, one a coordinate", width)
+		return refuse("features.precondition.second_moments", fmt.Sprintf("%d numbers", len(p.SecondMoments)),
+			"%d, one a coordinate", width)
 	}
 	for i, h := range p.SecondMoments {
 		if h < 0 || h > maxScale {
-			return refuse(fmt.Sprintf("features.precondition.second_moments.%d", i), h, "a number from 0 to %g", float64(maxScale))
+			return refuse(fmt.Sprintf("features.precondition.second_moments.%d", i), h, "a number from 0 to %g",
+				float64(maxScale))
 		}
 	}
 	return nil

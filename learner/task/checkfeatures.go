@@ -163,7 +163,8 @@ func (c *Column) check(path string) error {
 	}{
 		{"min", c.Min != 0, c.Min, Numeric}, {"max", c.Max != 0, c.Max, Numeric}, {"scale", c.Scale != "", c.Scale, Numeric},
 		{"mean", c.Mean != 0, c.Mean, Numeric}, {"std", c.Std != 0, c.Std, Numeric}, {"clip", c.Clip != 0, c.Clip, Numeric},
-		{"vocabulary", len(c.Vocabulary) > 0, c.Vocabulary, Categorical}, {"unknown", c.Unknown != "", c.Unknown, Categorical},
+		{"vocabulary", len(c.Vocabulary) > 0, c.Vocabulary, Categorical}, {"unknown", c.Unknown != "", c.Unknown,
+			Categorical},
 		{"buckets", c.Buckets != 0, c.Buckets, Hashed}, {"edges", len(c.Edges) > 0, c.Edges, Bucketed},
 		{"columns", len(c.Columns) > 0, c.Columns, OneHot},
 	} {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A Coordinate describes one coordinate of a feature vector in terms of the data, so that another program can compute it. The
-// intercept is not among them. Its value is Factor*base + Offset, where base depends on Kind:
+// A Coordinate describes one coordinate of a feature vector in terms of the data, so that another program can compute
+// it. The intercept is not among them. Its value is Factor*base + Offset, where base depends on Kind:
 //
 //	numeric      the field x, moved into [Min, Max], or the declared fill where it is missing
 //	indicator    1 if the field, or the fill where it is missing, is at least 1/2, else 0
@@ -20,11 +20,13 @@ import (
 //
 // Factor and Offset include the scale of Features.Scales or Features.Precondition.
 type Coordinate struct {
-	Name   string  `json:"name"`             // unique within the map: age, job=Private, url#17, x3, 25<=age<35, age~missing, job=Private&sex=Male, age^2, fourier~1
-	Column string  `json:"column,omitempty"` // the field of the event; empty for vectors and where there are several
-	Kind   string  `json:"kind"`             // numeric, indicator, categorical, hashed, bucketed, onehot-group, missing, cross, polynomial or fourier
-	Word   string  `json:"word,omitempty"`   // of categorical; empty for the words outside the vocabulary
-	Min    float64 `json:"min"`              // of base
+	// unique within the map: age, job=Private, url#17, x3, 25<=age<35, age~missing, job=Private&sex=Male, age^2, fourier~1
+	Name   string `json:"name"`
+	Column string `json:"column,omitempty"` // the field of the event; empty for vectors and where there are several
+	// numeric, indicator, categorical, hashed, bucketed, onehot-group, missing, cross, polynomial or fourier
+	Kind   string  `json:"kind"`
+	Word   string  `json:"word,omitempty"` // of categorical; empty for the words outside the vocabulary
+	Min    float64 `json:"min"`            // of base
 	Max    float64 `json:"max"`
 	Factor float64 `json:"factor"`
 	Offset float64 `json:"offset"`
@@ -48,9 +50,10 @@ const (
 type Derived struct {
 	Columns []string `json:"columns,omitempty"` // names of the sources; empty for a vector
 
-	// Of a cross, the combination of the positions p_i of sources with n_i positions is the number (..(p_1 n_2 + p_2) n_3 + p_3)..:
-	// Positions are those p_i. Where it is hashed, Position is instead MurmurHash3 (x86, 32 bits) with the Seed of this number in
-	// 4 bytes, little-endian, modulo Buckets. If a source has no position, none of the indicators is set.
+	// Of a cross, the combination of the positions p_i of sources with n_i positions is the number (..(p_1 n_2 + p_2) n_3
+	// + p_3)..: Positions are those p_i. Where it is hashed, Position is instead MurmurHash3 (x86, 32 bits) with the Seed
+	// of this number in 4 bytes, little-endian, modulo Buckets. If a source has no position, none of the indicators is
+	// set.
 	Positions []int  `json:"positions,omitempty"`
 	Buckets   int    `json:"buckets,omitempty"` // 0 where it is not hashed
 	Seed      uint32 `json:"seed,omitempty"`
@@ -104,7 +107,8 @@ func ofSource(s *Source) []Coordinate {
 	out := make([]Coordinate, s.Positions())
 	sources := []*Source{s}
 	for i := range out {
-		out[i] = Coordinate{Name: indicatorName(s, i), Column: s.Column, Kind: string(s.Kind), Max: 1, Factor: 1, Position: i, Sources: sources}
+		out[i] = Coordinate{Name: indicatorName(s, i), Column: s.Column, Kind: string(s.Kind), Max: 1, Factor: 1, Position: i,
+			Sources: sources}
 		if i < len(s.Vocabulary) {
 			out[i].Word = s.Vocabulary[i]
 		}
@@ -120,7 +124,8 @@ func (m *FeatureMap) ofVector() []Coordinate {
 	s := m.vector.source
 	for i := range out {
 		// Indices count from 1, as in the data.
-		out[i] = Coordinate{Name: "x" + strconv.Itoa(i+1), Kind: string(s.Kind), Min: s.Min, Max: s.Max, Factor: s.Factor, Offset: s.Offset,
+		out[i] = Coordinate{Name: "x" + strconv.Itoa(i+1), Kind: string(s.Kind), Min: s.Min, Max: s.Max, Factor: s.Factor,
+			Offset:  s.Offset,
 			Sources: []*Source{s}}
 	}
 	return out
@@ -136,8 +141,9 @@ func (m *FeatureMap) ofCross(c *cross) []Coordinate {
 		out := make([]Coordinate, c.buckets)
 		shared := &Derived{Columns: columns, Buckets: c.buckets, Seed: c.seed}
 		for i := range out {
-			out[i] = Coordinate{Name: fmt.Sprintf("%s#%d", strings.Join(names, "&"), i), Kind: Crossed, Max: 1, Factor: 1, Position: i,
-				Sources: sources, Derived: shared}
+			out[i] = Coordinate{Name: fmt.Sprintf("%s#%d", strings.Join(names, "&"), i), Kind: Crossed, Max: 1, Factor: 1,
+				Position: i,
+				Sources:  sources, Derived: shared}
 		}
 		return out
 	}
@@ -202,7 +208,8 @@ func (m *FeatureMap) ofFourier() []Coordinate {
 	n := len(f.frequencies) / len(f.phases)
 	out := make([]Coordinate, len(f.phases))
 	for i := range out {
-		out[i] = Coordinate{Name: fmt.Sprintf("fourier~%d", i+1), Kind: FourierOf, Min: -f.amplitude, Max: f.amplitude, Factor: 1, Position: i,
+		out[i] = Coordinate{Name: fmt.Sprintf("fourier~%d", i+1), Kind: FourierOf, Min: -f.amplitude, Max: f.amplitude,
+			Factor: 1, Position: i,
 			Sources: sources, Derived: &Derived{Columns: columns, Frequencies: f.frequencies[i*n : (i+1)*n], Phase: f.phases[i]}}
 	}
 	return out

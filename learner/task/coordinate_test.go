@@ -115,7 +115,8 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 			number = number*s.Positions() + p
 		}
 		if d := c.Derived; d.Buckets > 0 {
-			number = int(murmur3([]byte{byte(number), byte(number >> 8), byte(number >> 16), byte(number >> 24)}, d.Seed) % uint32(d.Buckets))
+			number = int(murmur3([]byte{byte(number), byte(number >> 8), byte(number >> 16), byte(number >> 24)},
+				d.Seed) % uint32(d.Buckets))
 		}
 		return indicator(number == c.Position)
 	case c.Kind == "missing":
@@ -192,10 +193,12 @@ func TestNamesAreUnique(t *testing.T) {
 			seen[n] = true
 		}
 	})
-	odd := mustCompile(t, mustParse(t, strings.Replace(plain, "[age, job, url, y]", `[age, job, url, "job=a", "url#1", y]`, 1),
+	odd := mustCompile(t, mustParse(t, strings.Replace(plain, "[age, job, url, y]", `[age, job, url, "job=a", "url#1", y]`,
+		1),
 		"features.crosses=[{columns: [job, url]}]",
 		`features.columns=[{column: job, kind: categorical, vocabulary: [a, "a&url#1"]}, {column: "job=a", kind: numeric, min: 0, max: 1}, {column: url, kind: hashed, buckets: 2}, {column: "url#1", kind: numeric, min: 0, max: 1}]`))
-	want := []string{"job=a", `job="a&url#1"`, `"job=a"`, "url#0", "url#1", `"url#1"`, "job=a&url#0", "job=a&url#1", `job="a&url#1"&url#0`, `job="a&url#1"&url#1`}
+	want := []string{"job=a", `job="a&url#1"`, `"job=a"`, "url#0", "url#1", `"url#1"`, "job=a&url#0", "job=a&url#1",
+		`job="a&url#1"&url#0`, `job="a&url#1"&url#1`}
 	if got := odd.Names(); !slices.Equal(got, want) {
 		t.Errorf("names %q,\nwant  %q", got, want)
 	}

@@ -7,7 +7,8 @@ func (s *Spec) Curated() bool { return schedule.OnePlace(s.Schedule.Algorithm) !
 
 // notCurated refuses such a method where rows are in many places.
 func (s *Spec) notCurated() error {
-	return refuse("schedule.algorithm", s.Schedule.Algorithm, "a method of many places here: it is %v", schedule.OnePlace(s.Schedule.Algorithm))
+	return refuse("schedule.algorithm", s.Schedule.Algorithm, "a method of many places here: it is %v",
+		schedule.OnePlace(s.Schedule.Algorithm))
 }
 
 // checkCurated refuses what does not go with such a method.
@@ -16,13 +17,17 @@ func (s *Spec) checkCurated() error {
 	case s.Silo == nil || s.Silo.Count != 1 || !s.Local():
 		return s.notCurated()
 	case s.Schedule.Interactive:
-		return refuse("schedule.interactive", true, "nothing with schedule.algorithm %s, which has no rounds", s.Schedule.Algorithm)
+		return refuse("schedule.interactive", true, "nothing with schedule.algorithm %s, which has no rounds",
+			s.Schedule.Algorithm)
 	case s.Validation != nil && !s.Validation.Off:
-		return refuse("validation", "set", "nothing with schedule.algorithm %s: there are no reports that could have scores", s.Schedule.Algorithm)
+		return refuse("validation", "set", "nothing with schedule.algorithm %s: there are no reports that could have scores",
+			s.Schedule.Algorithm)
 	case s.Model.Start != nil:
-		return refuse("model.start", "set", "nothing with schedule.algorithm %s, which begins where the set does", s.Schedule.Algorithm)
+		return refuse("model.start", "set", "nothing with schedule.algorithm %s, which begins where the set does",
+			s.Schedule.Algorithm)
 	case !(s.Model.Radius > 0) && s.Model.Set != "box":
-		return refuse("model.radius", s.Model.Radius, "a number > 0 with schedule.algorithm %s: its guarantee is for models in a bounded set", s.Schedule.Algorithm)
+		return refuse("model.radius", s.Model.Radius,
+			"a number > 0 with schedule.algorithm %s: its guarantee is for models in a bounded set", s.Schedule.Algorithm)
 	}
 	return nil
 }

@@ -63,7 +63,8 @@ func (p *Polynomial) width() int {
 	return w
 }
 
-// products lists the products of n values, as positions that do not decrease: those of two, then, for degree 3, those of three.
+// products lists the products of n values, as positions that do not decrease: those of two, then, for degree 3, those
+// of three.
 func products(n, degree int) [][]int {
 	var out [][]int
 	for i := range n {
@@ -112,9 +113,10 @@ type fourierMap struct {
 	amplitude   float64   // sqrt(2/D)
 }
 
-// newFourierMap draws the frequencies and phases for n scaled values. They are part of the task, so this is their definition, for
-// every language. Let H(i, k) be the SHA-256 hash of the 17 bytes "panlearn fourier", 0x00 and the seed, i and k as 8 bytes each,
-// big-endian, and U_1, U_2, U_3 its first three words of 8 bytes, big-endian, mapped to (floor(U/2^11) + 1/2) / 2^53. Then
+// newFourierMap draws the frequencies and phases for n scaled values. They are part of the task, so this is their
+// definition, for every language. Let H(i, k) be the SHA-256 hash of the 17 bytes "panlearn fourier", 0x00 and the
+// seed, i and k as 8 bytes each, big-endian, and U_1, U_2, U_3 its first three words of 8 bytes, big-endian, mapped to
+// (floor(U/2^11) + 1/2) / 2^53. Then
 //
 //	w_i[2k], w_i[2k+1] = sqrt(2 gamma) sqrt(-2 ln U_1) cos(2 pi U_2), the same with sin,   of H(i, k)
 //	b_i                = 2 pi U_3   of H(i, 0)
@@ -122,7 +124,8 @@ type fourierMap struct {
 // with i and k from 0. There is no generator whose state or version could matter.
 func newFourierMap(f *Fourier, n int) *fourierMap {
 	m := &fourierMap{
-		frequencies: make([]float64, f.Dimension*n), phases: make([]float64, f.Dimension), amplitude: math.Sqrt(2 / float64(f.Dimension)),
+		frequencies: make([]float64, f.Dimension*n), phases: make([]float64, f.Dimension),
+		amplitude: math.Sqrt(2 / float64(f.Dimension)),
 	}
 	width := math.Sqrt(2 * f.Gamma)
 	for i := range f.Dimension {
@@ -156,8 +159,8 @@ func fourierWords(seed, i, k int) (u [3]float64) {
 	return u
 }
 
-// at returns coordinate i of the sources of an event. Those of a vector are the values at the given positions, or, if there are
-// no positions, all of them.
+// at returns coordinate i of the sources of an event. Those of a vector are the values at the given positions, or, if
+// there are no positions, all of them.
 func (m *fourierMap) at(i int, sources []float64, positions []int32) float64 {
 	n := len(m.frequencies) / len(m.phases)
 	row := m.frequencies[i*n : (i+1)*n]

@@ -8,9 +8,9 @@
 // has norm at most FeatureMap.Bound. Canonical is deterministic and has exactly one decoding, so its hash identifies
 // the declaration.
 //
-// Refuses. Unknown and duplicate keys, NaN and infinities, YAML anchors, aliases and tags, values out of range: each with the
-// dotted path of the field, the value found, and what would be accepted. An invalid row is refused with a RowError that names line
-// and column but never the contents.
+// Refuses. Unknown and duplicate keys, NaN and infinities, YAML anchors, aliases and tags, values out of range: each
+// with the dotted path of the field, the value found, and what would be accepted. An invalid row is refused with a
+// RowError that names line and column but never the contents.
 //
 // The caller's steps, on a device:
 //
@@ -23,5 +23,6 @@
 // A program in another language makes the same vectors from FeatureMap.Coordinates, where every coordinate
 // describes how it follows from the fields of an event; docs/reference/tasks.md is the reference of the keys.
 //
-// The learner maps nothing. It works in the coordinates of the map's output, and calls FeatureMap.Undo when it releases a model.
+// The learner maps nothing. It works in the coordinates of the map's output, and calls FeatureMap.Undo when it releases
+// a model.
 package task

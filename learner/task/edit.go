@@ -48,7 +48,8 @@ func same(want *Spec, file []byte) error {
 	if err != nil {
 		return fmt.Errorf("write the task file: its layout cannot be kept: %w", err)
 	}
-	if one, other := want.Model.Start, got.Model.Start; (one == nil) != (other == nil) || one != nil && (one.file != other.file || one.hash != other.hash) {
+	if one, other := want.Model.Start, got.Model.Start; (one == nil) != (other == nil) || one != nil &&
+		(one.file != other.file || one.hash != other.hash) {
 		return errors.New("write the task file: model.start is not what it was to be")
 	}
 	want.Model.Start, got.Model.Start = nil, nil // they have no canonical form before they are read

@@ -26,7 +26,8 @@ func TestEditKeepsComments(t *testing.T) {
 		if strings.Contains(string(data), "continuous: adaptive") {
 			rounds = 0 // which never end
 		}
-		sets := []string{"privacy.epsilon=0.25", "model.clip_norm=0.5", fmt.Sprintf("schedule.rounds.max=%d", rounds), "norm_bound=0.125"}
+		sets := []string{"privacy.epsilon=0.25", "model.clip_norm=0.5", fmt.Sprintf("schedule.rounds.max=%d", rounds),
+			"norm_bound=0.125"}
 		if filepath.Base(file) == "adult.yaml" { // a path through a list
 			sets = append(sets, "features.columns.0.max=100")
 		}
@@ -63,7 +64,8 @@ func TestEditRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, set := range []string{"privacy.epsilon=-1", "features.columns.99.max=99", "features.columns.0=9", "nonsense=1"} {
+	for _, set := range []string{"privacy.epsilon=-1", "features.columns.99.max=99", "features.columns.0=9",
+		"nonsense=1"} {
 		if out, err := task.Edit(data, []string{set}, ""); err == nil {
 			t.Errorf("%s: written as\n%s", set, out)
 		}

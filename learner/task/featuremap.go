@@ -35,10 +35,12 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept, longest: s.featureBound(), scoreBound: s.Model.ScoreBound}
+	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept, longest: s.featureBound(),
+		scoreBound: s.Model.ScoreBound}
 	m.shrinks = m.longest < s.declaredBound()
 	if m.bound = convex.Norm([]float64{m.longest, m.intercept}); !m.shrinks {
-		// Not by way of the root: rounding is monotone, so no row within the declared bounds is above what the same sum of theirs is.
+		// Not by way of the root: rounding is monotone, so no row within the declared bounds is above what the same sum of
+		// theirs is.
 		m.bound = math.Sqrt(s.Features.squaredBound() + m.intercept*m.intercept)
 	}
 	if v := s.Features.Vector; v != nil {
@@ -170,14 +172,15 @@ func (m *FeatureMap) Names() []string {
 	return names
 }
 
-// Undo converts the parameters of one score, a block of length Dim, into weights and an intercept in the units of the data, so
-// that for a row within the declared bounds (that is not scaled down)
+// Undo converts the parameters of one score, a block of length Dim, into weights and an intercept in the units of the
+// data, so that for a row within the declared bounds (that is not scaled down)
 //
 //	sum_j weights[j] base_j + intercept
 //
-// is the score of a classifier (the log odds of the positive class under logistic loss, the log probability of a class up to a
-// constant under softmax), the logarithm of the expected count, or, for a number, the prediction in the units of the label. weights[j]
-// belongs to Coordinates()[j], which says what base_j is: of a numeric column the value of the field itself.
+// is the score of a classifier (the log odds of the positive class under logistic loss, the log probability of a class
+// up to a constant under softmax), the logarithm of the expected count, or, for a number, the prediction in the units
+// of the label. weights[j] belongs to Coordinates()[j], which says what base_j is: of a numeric column the value of the
+// field itself.
 func (m *FeatureMap) Undo(theta []float64) (weights []float64, intercept float64, err error) {
 	if len(theta) != m.dim {
 		return nil, 0, fmt.Errorf("undo feature map: %d parameters, want %d", len(theta), m.dim)

@@ -40,7 +40,8 @@ func TestMapColumns(t *testing.T) {
 		value    float64
 		at       int32
 	}{
-		{"0", "a", -1, 1}, {"100", "b", 1, 2}, {"50", "a", 0, 1}, {"75", "c", 0.5, 3}, {" 1e9 ", "", 1, 3}, {"-5", "b", -1, 2},
+		{"0", "a", -1, 1}, {"100", "b", 1, 2}, {"50", "a", 0, 1}, {"75", "c", 0.5, 3}, {" 1e9 ", "", 1, 3},
+		{"-5", "b", -1, 2},
 	} {
 		if err := m.Map(Row{Fields: []string{c.age, c.job, "http://a"}, Label: "1.0"}, &e); err != nil {
 			t.Fatal(err)
@@ -55,7 +56,8 @@ func TestMapColumns(t *testing.T) {
 // TestBuckets: an edge belongs to the bucket above it.
 func TestBuckets(t *testing.T) {
 	in := input{Source: (&Column{Name: "age", Kind: Bucketed, Edges: []float64{25, 35}}).source(), fields: []int{0}}
-	for field, want := range map[string]float64{"-1e9": 0, "24.999": 0, "25": 1, " 25.0 ": 1, "34": 1, "35": 2, "1e9": 2, "": none, "nan": none} {
+	for field, want := range map[string]float64{"-1e9": 0, "24.999": 0, "25": 1, " 25.0 ": 1, "34": 1, "35": 2, "1e9": 2,
+		"": none, "nan": none} {
 		if got, _, err := in.value([]string{field}); err != nil || got != want {
 			t.Errorf("%q: bucket %v, %v, want %v", field, got, err, want)
 		}
@@ -96,7 +98,8 @@ func TestScaleOfIndicators(t *testing.T) {
 	if err := m.Map(row, &e); err != nil {
 		t.Fatal(err)
 	}
-	if want := (convex.Example{Index: []int32{2, 10, 122, 123}, Value: []float64{1, 1, 1, 1}, Label: -1}); !reflect.DeepEqual(e, want) {
+	if want := (convex.Example{Index: []int32{2, 10, 122, 123}, Value: []float64{1, 1, 1, 1},
+		Label: -1}); !reflect.DeepEqual(e, want) {
 		t.Errorf("got %v %v %v", e.Index, e.Value, e.Label)
 	}
 }
@@ -162,7 +165,8 @@ func TestInvalidRows(t *testing.T) {
 			t.Errorf("the error shows contents: %v", err)
 		}
 	}
-	if s := fmt.Sprintf("%v %+v %s %d", Row{Label: secret}, Row{Label: secret}, Row{Label: secret}, Row{Label: secret}); strings.Contains(s, secret) {
+	if s := fmt.Sprintf("%v %+v %s %d", Row{Label: secret}, Row{Label: secret}, Row{Label: secret},
+		Row{Label: secret}); strings.Contains(s, secret) {
 		t.Errorf("a row prints its contents: %s", s)
 	}
 }

@@ -1,15 +1,17 @@
 package task
 
-// Features declares how an event becomes a vector: its own coordinates, from one numeric Vector (libsvm, idx) or a list of named
-// Columns (csv, jsonl, parquet), then those that are derived from them, in the order of these fields: crosses, polynomial,
-// Fourier. All of it is public, and nothing in it may have been computed from private data without paying for it.
+// Features declares how an event becomes a vector: its own coordinates, from one numeric Vector (libsvm, idx) or a list
+// of named Columns (csv, jsonl, parquet), then those that are derived from them, in the order of these fields: crosses,
+// polynomial, Fourier. All of it is public, and nothing in it may have been computed from private data without paying
+// for it.
 type Features struct {
 	Vector     *Vector     `json:"vector,omitempty"`
 	Columns    []Column    `json:"columns,omitempty"`
 	Crosses    []Cross     `json:"crosses,omitempty"`
 	Polynomial *Polynomial `json:"polynomial,omitempty"`
 	Fourier    *Fourier    `json:"fourier,omitempty"`
-	// Scales multiply the coordinates, one number above 0 for each, without the intercept: a diagonal preconditioner. Empty: all 1.
+	// Scales multiply the coordinates, one number above 0 for each, without the intercept: a diagonal preconditioner.
+	// Empty: all 1.
 	Scales []float64 `json:"scales,omitempty"`
 	// precondition computes the scales from public second moments. Not together with Scales.
 	Precondition *precondition `json:"precondition,omitempty"`
@@ -33,8 +35,8 @@ type Vector struct {
 	Hidden bool `json:"hidden,omitempty"`
 }
 
-// A Column declares the features that come from one field of an event. A field may be listed twice: once as a number (numeric or
-// indicator), once by positions (any other kind).
+// A Column declares the features that come from one field of an event. A field may be listed twice: once as a number
+// (numeric or indicator), once by positions (any other kind).
 type Column struct {
 	Name string     `json:"column"` // the field; of a one-hot group a name of its own, for crosses and coordinates
 	Kind ColumnKind `json:"kind"`
@@ -61,8 +63,8 @@ type Column struct {
 	// Buckets is of hashed columns: the number of indicators that the words are hashed into.
 	Buckets int `json:"buckets,omitempty"`
 
-	// Edges is of bucketed columns: increasing numbers e_1 < ... < e_k for the k+1 indicators of x < e_1, e_1 <= x < e_2, ...,
-	// e_k <= x.
+	// Edges is of bucketed columns: increasing numbers e_1 < ... < e_k for the k+1 indicators of x < e_1, e_1 <= x < e_2,
+	// ..., e_k <= x.
 	Edges []float64 `json:"edges,omitempty"`
 
 	// Missing decides what becomes of a value that is not there.
@@ -111,25 +113,26 @@ const (
 	Other   Unknown = "other"   // one more indicator, after those of the vocabulary
 )
 
-// A Cross declares one indicator for each combination of the positions of two to four columns of indicators: the last one
-// changes fastest. None is set where a column sets none.
+// A Cross declares one indicator for each combination of the positions of two to four columns of indicators: the last
+// one changes fastest. None is set where a column sets none.
 type Cross struct {
 	Columns []string `json:"columns"`
-	// Buckets hashes the combinations into that many indicators; different ones may share one. 0, the default, is one each.
+	// Buckets hashes the combinations into that many indicators; different ones may share one. 0, the default, is one
+	// each.
 	Buckets int `json:"buckets,omitempty"`
 }
 
-// A Polynomial declares the products of two (Degree 2), or of two and of three (Degree 3) scaled values of the listed numeric
-// columns, the same one repeated or not. The linear terms are the columns themselves.
+// A Polynomial declares the products of two (Degree 2), or of two and of three (Degree 3) scaled values of the listed
+// numeric columns, the same one repeated or not. The linear terms are the columns themselves.
 type Polynomial struct {
 	Columns []string `json:"columns"`
 	Degree  int      `json:"degree"`
 }
 
-// Fourier declares random Fourier features (Rahimi and Recht, Random Features for Large-Scale Kernel Machines, 2007): coordinate
-// i is sqrt(2/Dimension) cos(<w_i, s> + b_i) of the scaled values s, with w_i from a normal distribution of variance 2 Gamma and
-// b_i uniform, so that inner products of two events approach exp(-Gamma ||s - s'||^2). Seed is public; fourier.go
-// fixes the numbers that follow from it.
+// Fourier declares random Fourier features (Rahimi and Recht, Random Features for Large-Scale Kernel Machines, 2007):
+// coordinate i is sqrt(2/Dimension) cos(<w_i, s> + b_i) of the scaled values s, with w_i from a normal distribution of
+// variance 2 Gamma and b_i uniform, so that inner products of two events approach exp(-Gamma ||s - s'||^2). Seed is
+// public; fourier.go fixes the numbers that follow from it.
 type Fourier struct {
 	Columns   []string `json:"columns,omitempty"` // numeric columns; empty for a vector, of which all values count
 	Dimension int      `json:"dimension"`         // number of coordinates
@@ -137,8 +140,8 @@ type Fourier struct {
 	Seed      int      `json:"seed"`              // >= 0; default 0
 }
 
-// precondition scales coordinate j by 1/sqrt(h_j + Damping), which makes a problem whose coordinates have second moments h_j better
-// conditioned. The moments are public; a practical plan estimates its own.
+// precondition scales coordinate j by 1/sqrt(h_j + Damping), which makes a problem whose coordinates have second
+// moments h_j better conditioned. The moments are public; a practical plan estimates its own.
 type precondition struct {
 	// SecondMoments h_j >= 0 are public means of squares of the coordinates before this scale, without the intercept: of
 	// indicators, how frequent they are.

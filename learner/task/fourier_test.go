@@ -35,7 +35,8 @@ func TestFourierNumbers(t *testing.T) {
 // of 4096 products in [-2, 2] has a standard deviation of at most 2/sqrt(4096) = 0.03.
 func TestFourierKernel(t *testing.T) {
 	const gamma, dimension = 0.7, 4096
-	m := mustCompile(t, mustParse(t, regression, "intercept=0", "features.columns=[{column: x, kind: numeric, min: -1, max: 1, hidden: true}]",
+	m := mustCompile(t, mustParse(t, regression, "intercept=0",
+		"features.columns=[{column: x, kind: numeric, min: -1, max: 1, hidden: true}]",
 		"features.fourier={columns: [x], dimension: 4096, gamma: 0.7, seed: 3}"))
 	if m.Dim() != dimension || m.Bound() > math.Sqrt2+1e-9 {
 		t.Fatalf("d = %d, bound %v", m.Dim(), m.Bound())

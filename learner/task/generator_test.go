@@ -29,7 +29,8 @@ func drawSpec(t *rapid.T) *Spec {
 			s.Features.Columns = append(s.Features.Columns, drawColumn(t, "c"+strconv.Itoa(i)))
 		}
 		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "twice") {
-			s.Features.Columns = append(s.Features.Columns, Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25}, Missing: Missing{Tokens: c.Missing.Tokens}})
+			s.Features.Columns = append(s.Features.Columns, Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25},
+				Missing: Missing{Tokens: c.Missing.Tokens}})
 		}
 		s.Events.Header = s.Events.Format == CSV
 	}
@@ -124,7 +125,8 @@ func drawVector(t *rapid.T) *Vector {
 }
 
 func drawColumn(t *rapid.T, name string) Column {
-	c := Column{Name: name, Kind: rapid.SampledFrom([]ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed, OneHot}).Draw(t, "kind")}
+	c := Column{Name: name, Kind: rapid.SampledFrom([]ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed,
+		OneHot}).Draw(t, "kind")}
 	switch c.Kind {
 	case Numeric:
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {

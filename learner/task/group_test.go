@@ -13,7 +13,8 @@ import (
 func TestOneHotGroup(t *testing.T) {
 	m := mustCompile(t, mustParse(t, regression, "intercept=0", `features={columns: [{column: soil, kind: onehot-group, columns: [a, b, c], missing: {tokens: ["?"]}},
 		{column: job, kind: categorical, vocabulary: [x, y]}], crosses: [{columns: [soil, job]}]}`))
-	if got, want := m.Names()[:6], []string{"soil=a", "soil=b", "soil=c", "job=x", "job=y", "soil=a&job=x"}; !slices.Equal(got, want) {
+	if got, want := m.Names()[:6], []string{"soil=a", "soil=b", "soil=c", "job=x", "job=y",
+		"soil=a&job=x"}; !slices.Equal(got, want) {
 		t.Errorf("names %q", got)
 	}
 	if got, want := m.Schema().Columns, []string{"a", "b", "c", "job"}; !slices.Equal(got, want) {
@@ -38,7 +39,8 @@ func TestOneHotGroup(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.fields, e.Index, c.want)
 		}
 	}
-	for fields, reason := range map[string]string{"1 1 0 x": "several", "1 0 z x": "in column c", "1 0 inf x": "in column c"} {
+	for fields, reason := range map[string]string{"1 1 0 x": "several", "1 0 z x": "in column c",
+		"1 0 inf x": "in column c"} {
 		err := m.Map(Row{Fields: strings.Fields(fields), Label: "1"}, new(convex.Example))
 		var bad *RowError
 		if !errors.As(err, &bad) || bad.Column != "soil" || !strings.Contains(bad.Reason, reason) {

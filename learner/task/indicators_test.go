@@ -76,7 +76,8 @@ func TestIndicatorsByKind(t *testing.T) {
 func TestIndicatorIsTheNearerOne(t *testing.T) {
 	m := mustCompile(t, mustParse(t, sparse, "features.vector={dimension: 10, kind: indicator}", "intercept=0"))
 	var e convex.Example
-	if err := m.Map(Row{Index: []int32{0, 2, 4, 6, 8}, Value: []float64{1, 0.5, 0.499, -7, 30}, Label: "1"}, &e); err != nil {
+	if err := m.Map(Row{Index: []int32{0, 2, 4, 6, 8}, Value: []float64{1, 0.5, 0.499, -7, 30}, Label: "1"},
+		&e); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(e.Index, []int32{0, 2, 8}) || !slices.Equal(e.Value, []float64{1, 1, 1}) {

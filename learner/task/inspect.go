@@ -60,7 +60,8 @@ func (m *FeatureMap) Inspect(row Row, i *Inspection) {
 		i.Columns[0] = m.vector.find(row)
 	}
 	y, err := m.label.parse(row.Label)
-	i.Label = Finding{Invalid: err != nil, Missing: strings.TrimSpace(row.Label) == "", Clamped: err == nil && m.label.clamps(row.Label)}
+	i.Label = Finding{Invalid: err != nil, Missing: strings.TrimSpace(row.Label) == "", Clamped: err == nil &&
+		m.label.clamps(row.Label)}
 	i.Y = y
 	if err := i.free.Map(row, &i.example); err != nil {
 		errors.As(err, &i.Reason)

@@ -11,8 +11,9 @@ import (
 )
 
 // labelWords describe how labels of each kind are declared.
-var labelWords = [...]string{convex.TwoClasses: "one of two classes, in positive and negative", convex.ManyClasses: "one of several classes, in classes",
-	convex.Numbers: "numbers, from min to max", convex.Counts: "counts, up to max"}
+var labelWords = [...]string{convex.TwoClasses: "one of two classes, in positive and negative",
+	convex.ManyClasses: "one of several classes, in classes",
+	convex.Numbers:     "numbers, from min to max", convex.Counts: "counts, up to max"}
 
 func (s *Spec) checkLabel() error {
 	l := s.Label
@@ -177,12 +178,12 @@ func (m *FeatureMap) Outputs() int {
 	return 1
 }
 
-// Classes names the classes in the order of the loss, negative before positive; nil where the label is no class. The caller
-// must not change it.
+// Classes names the classes in the order of the loss, negative before positive; nil where the label is no class. The
+// caller must not change it.
 func (m *FeatureMap) Classes() []string { return m.label.names }
 
-// Labels returns the extreme labels as the loss sees them: -1 and 1, every class of softmax, the scaled bounds of a number, 0
-// and the largest count.
+// Labels returns the extreme labels as the loss sees them: -1 and 1, every class of softmax, the scaled bounds of a
+// number, 0 and the largest count.
 func (m *FeatureMap) Labels() []float64 {
 	switch m.label.kind {
 	case convex.TwoClasses:
@@ -197,8 +198,8 @@ func (m *FeatureMap) Labels() []float64 {
 	return []float64{m.label.affine.apply(m.label.affine.low), m.label.affine.apply(m.label.affine.high)}
 }
 
-// Scores overwrites dst with the scores of a mapped event, the inner products with the blocks of theta, and returns it. It grows dst
-// to length Outputs where it is shorter.
+// Scores overwrites dst with the scores of a mapped event, the inner products with the blocks of theta, and returns it.
+// It grows dst to length Outputs where it is shorter.
 func (m *FeatureMap) Scores(dst, theta []float64, e convex.Example) []float64 {
 	dst = slices.Grow(dst[:0], m.Outputs())[:m.Outputs()]
 	for k := range dst {
@@ -207,9 +208,9 @@ func (m *FeatureMap) Scores(dst, theta []float64, e convex.Example) []float64 {
 	return dst
 }
 
-// Predict turns the scores of a mapped event into a prediction: the class as the loss sees it (+1 where the score is positive and -1
-// elsewhere; of several the one of the largest score, the first among equals), the number in the units of the data, or the expected count,
-// each cut to the declared range.
+// Predict turns the scores of a mapped event into a prediction: the class as the loss sees it (+1 where the score is
+// positive and -1 elsewhere; of several the one of the largest score, the first among equals), the number in the units
+// of the data, or the expected count, each cut to the declared range.
 func (m *FeatureMap) Predict(scores []float64) float64 {
 	switch m.label.kind {
 	case convex.TwoClasses:
@@ -231,7 +232,8 @@ func (m *FeatureMap) Predict(scores []float64) float64 {
 	return min(max(m.InUnits(scores[0]), m.label.affine.low), m.label.affine.high)
 }
 
-// InUnits turns the score of a number into the units of the data, wherever it lies; another loss's score it leaves as it is.
+// InUnits turns the score of a number into the units of the data, wherever it lies; another loss's score it leaves as
+// it is.
 func (m *FeatureMap) InUnits(score float64) float64 {
 	if m.label.kind != convex.Numbers {
 		return score

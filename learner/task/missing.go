@@ -71,7 +71,8 @@ func (m *Missing) check(path string, c *Column) error {
 		case slices.Contains(m.Tokens[:i], t):
 			return refuse(at, t, "text that is not in the list already")
 		case slices.Contains(c.Vocabulary, t):
-			return refuse(at, t, "text that is not in the vocabulary; missing.word names the word that a missing value counts as")
+			return refuse(at, t,
+				"text that is not in the vocabulary; missing.word names the word that a missing value counts as")
 		}
 	}
 	if m.Word != "" && !slices.Contains(c.Vocabulary, m.Word) {
@@ -120,7 +121,8 @@ const MissingOf = "missing"
 
 // ofMissing describes the coordinate that marks missing numbers of a source.
 func ofMissing(s *Source) Coordinate {
-	return Coordinate{Name: quoteName(s.Column) + "~missing", Column: s.Column, Kind: MissingOf, Max: 1, Factor: 1, Sources: []*Source{s}}
+	return Coordinate{Name: quoteName(s.Column) + "~missing", Column: s.Column, Kind: MissingOf, Max: 1, Factor: 1,
+		Sources: []*Source{s}}
 }
 
 // number reads a field that is a number, or reports that it is missing.

@@ -38,7 +38,8 @@ func TestMissing(t *testing.T) {
 		}
 	}
 	for _, fields := range [][]string{ // a token of one entry is none of another
-		{"?", "5", "0", "a", "a", "a"}, {"1", "NA", "0", "a", "a", "a"}, {"1", "5", "0", "?", "a", "a"}, {"1", "inf", "0", "a", "a", "a"},
+		{"?", "5", "0", "a", "a", "a"}, {"1", "NA", "0", "a", "a", "a"}, {"1", "5", "0", "?", "a", "a"},
+		{"1", "inf", "0", "a", "a", "a"},
 	} {
 		if err := m.Map(Row{Fields: fields, Label: "1"}, new(convex.Example)); err == nil {
 			t.Errorf("%q is accepted", fields)
@@ -50,7 +51,8 @@ func TestMissing(t *testing.T) {
 func TestBoundOfMissing(t *testing.T) {
 	for fill, want := range map[string]float64{"1": 9, "3": 10, "-3": 10, "-2": 9} {
 		m := mustCompile(t, mustParse(t, regression, "intercept=0",
-			"features.columns=[{column: x, kind: numeric, scale: raw, min: -3, max: 3, missing: {indicator: true, fill: "+fill+"}}]"))
+			"features.columns=[{column: x, kind: numeric, scale: raw, min: -3, max: 3, missing: {indicator: true, fill: "+fill+
+				"}}]"))
 		var most float64
 		for _, field := range []string{"", "3"} {
 			most = max(most, mapped(t, m, Row{Fields: []string{field}, Label: "1"}).Norm())
@@ -64,13 +66,15 @@ func TestBoundOfMissing(t *testing.T) {
 // TestMissingSpelled checks that a file with the defaults and a file without them declare the same task.
 func TestMissingSpelled(t *testing.T) {
 	canonical := func(missing string) string {
-		b, err := mustParse(t, regression, "features.columns=[{column: x, kind: numeric, min: 0, max: 3"+missing+"}]").Canonical()
+		b, err := mustParse(t, regression, "features.columns=[{column: x, kind: numeric, min: 0, max: 3"+missing+
+			"}]").Canonical()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(b)
 	}
-	for _, missing := range []string{", missing: {}", ", missing: {tokens: []}", `, missing: {tokens: [""]}`, ", missing: {fill: 1.5}", ", missing: {indicator: false}"} {
+	for _, missing := range []string{", missing: {}", ", missing: {tokens: []}", `, missing: {tokens: [""]}`,
+		", missing: {fill: 1.5}", ", missing: {indicator: false}"} {
 		if got, want := canonical(missing), canonical(""); got != want {
 			t.Errorf("%s: %s, want %s", missing, got, want)
 		}

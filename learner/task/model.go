@@ -10,8 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/practical"
 )
 
-// A Label declares what is predicted: one of two classes (Positive and Negative), one of several (Classes), a number or a count
-// (Min and Max). Which of them follows from the loss.
+// A Label declares what is predicted: one of two classes (Positive and Negative), one of several (Classes), a number or
+// a count (Min and Max). Which of them follows from the loss.
 type Label struct {
 	// Column is the field of csv, jsonl or parquet; libsvm and idx have a place for the label.
 	Column string `json:"column,omitempty"`
@@ -30,8 +30,9 @@ type Label struct {
 	Scale Scale   `json:"scale,omitempty"` // of numbers; default symmetric. The loss sees counts as they are
 }
 
-// Model is the learned model: linear scores under a convex loss, in a convex set around zero. Radius, Min, Max, Ridge and ClipNorm
-// live in the coordinates of the feature map's output. A key that means nothing for the loss or the set is refused.
+// Model is the learned model: linear scores under a convex loss, in a convex set around zero. Radius, Min, Max, Ridge
+// and ClipNorm live in the coordinates of the feature map's output. A key that means nothing for the loss or the set is
+// refused.
 type Model struct {
 	// Loss is one of convex.LossNames, see convex.Declaration.
 	Loss string `json:"loss"`
@@ -40,36 +41,37 @@ type Model struct {
 	// Width is the residual at which huber turns from a parabola into a line, and the width of the rounded
 	// corner of smoothed-hinge; > 0.
 	Width float64 `json:"width,omitempty"`
-	// ScoreBound bounds the score, the logarithm of the predicted count, of loss poisson; in (0, 300]. Above it predictions stay.
+	// ScoreBound bounds the score, the logarithm of the predicted count, of loss poisson; in (0, 300]. Above it
+	// predictions stay.
 	ScoreBound float64 `json:"score_bound,omitempty"`
-	// ClassWeights multiply the loss of an event by its class: negative, positive; for softmax in the order of Label.Classes.
-	// Empty: all 1.
+	// ClassWeights multiply the loss of an event by its class: negative, positive; for softmax in the order of
+	// Label.Classes. Empty: all 1.
 	ClassWeights []float64 `json:"class_weights,omitempty"`
-	// LabelNoise is the probability, in [0, 0.5), with which a label is known to be flipped; the loss is corrected for it. Loss
-	// logistic: the others would not stay convex.
+	// LabelNoise is the probability, in [0, 0.5), with which a label is known to be flipped; the loss is corrected for it.
+	// Loss logistic: the others would not stay convex.
 	LabelNoise float64 `json:"label_noise,omitempty"`
 
 	// Set holds the parameters, intercept included: one of convex.SetKinds; default ball.
 	Set string `json:"set"`
-	// Radius is R > 0, the size of every set but the box: the norm that parameters of the ball and of nonnegative stay within,
-	// the sum of those of the simplex, the sum of magnitudes of those of l1.
-	// A practical plan needs none for the ball, the default, and for nonnegative: they are then without bounds.
+	// Radius is R > 0, the size of every set but the box: the norm that parameters of the ball and of nonnegative stay
+	// within, the sum of those of the simplex, the sum of magnitudes of those of l1. A practical plan needs none for the
+	// ball, the default, and for nonnegative: they are then without bounds.
 	Radius float64 `json:"radius,omitempty"`
 	// Min <= 0 and Max >= 0 bound every parameter of the box.
 	Min float64 `json:"min,omitempty"`
 	Max float64 `json:"max,omitempty"`
 
-	// Ridge is lambda >= 0 of the term (lambda/2)||theta||^2, intercept included, which the learner adds to the loss. It costs no
-	// privacy. Default 0.
+	// Ridge is lambda >= 0 of the term (lambda/2)||theta||^2, intercept included, which the learner adds to the loss. It
+	// costs no privacy. Default 0.
 	Ridge float64 `json:"ridge,omitempty"`
-	// ClipNorm is L, the bound on the norm of one event's gradient. Default 1; of a practical plan 0, which has the first cohort decide, and
-	// in the coordinates of its frame.
+	// ClipNorm is L, the bound on the norm of one event's gradient. Default 1; of a practical plan 0, which has the first
+	// cohort decide, and in the coordinates of its frame.
 	ClipNorm float64 `json:"clip_norm,omitempty"`
 	// Start is a public or released model that learning begins with; nil: the set's start, see convex.Set.
 	Start *Start `json:"start,omitempty"`
-	// Smoothness is a public bound on the smoothness of the mean loss of the population: the largest curvature of the loss in its score
-	// times the largest eigenvalue of the mean of x x^T. The proved plan's steps and its bound on the risk rest on it; privacy does not.
-	// 0 (default): the largest of any one event.
+	// Smoothness is a public bound on the smoothness of the mean loss of the population: the largest curvature of the loss
+	// in its score times the largest eigenvalue of the mean of x x^T. The proved plan's steps and its bound on the risk
+	// rest on it; privacy does not. 0 (default): the largest of any one event.
 	Smoothness float64 `json:"smoothness,omitempty"`
 }
 
@@ -90,7 +92,8 @@ func (s *Spec) Loss() (convex.Loss, error) {
 
 func (s *Spec) lossDeclaration() convex.Declaration {
 	m := s.Model
-	d := convex.Declaration{Name: m.Loss, Level: m.Level, Width: m.Width, ScoreBound: m.ScoreBound, ClassWeights: m.ClassWeights, LabelNoise: m.LabelNoise}
+	d := convex.Declaration{Name: m.Loss, Level: m.Level, Width: m.Width, ScoreBound: m.ScoreBound,
+		ClassWeights: m.ClassWeights, LabelNoise: m.LabelNoise}
 	switch s.traits().Labels {
 	case convex.ManyClasses:
 		d.Classes = len(s.Label.Classes)
@@ -135,7 +138,8 @@ func (s *Spec) Practical(features *FeatureMap) *practical.Problem {
 		return nil
 	}
 	out := &practical.Problem{Loss: s.lossDeclaration(), Features: s.Features.width(), Indicators: features.Indicators(),
-		Bound: s.featureBound(), Intercept: s.Intercept, Clip: s.Model.ClipNorm, Ridge: s.Model.Ridge, Set: s.SetDeclaration(),
+		Bound: s.featureBound(), Intercept: s.Intercept, Clip: s.Model.ClipNorm, Ridge: s.Model.Ridge,
+		Set:   s.SetDeclaration(),
 		Users: uint64(s.Schedule.Users), Interactive: s.Schedule.Interactive, Continuous: s.Schedule.Continuous != ""}
 	if !s.Classification() {
 		out.LabelLow, out.LabelHigh = slices.Min(features.Labels()), slices.Max(features.Labels())
@@ -182,7 +186,8 @@ func (s *Spec) checkLoss() error {
 		return refuseParameter(err)
 	}
 	if d, classes := s.dimension(), len(s.Label.Classes); classes > 2 && d > maxDimension/classes {
-		return refuse("label.classes", fmt.Sprintf("%d labels", classes), "at most %d parameters in all, with %d features", maxDimension, d)
+		return refuse("label.classes", fmt.Sprintf("%d labels", classes), "at most %d parameters in all, with %d features",
+			maxDimension, d)
 	}
 	return nil
 }

@@ -107,8 +107,8 @@ func (n *node) at(path string) *node {
 	return n
 }
 
-// override sets one value in the tree. It creates missing mappings, but no list elements: an unknown key is refused later,
-// when the tree is decoded.
+// override sets one value in the tree. It creates missing mappings, but no list elements: an unknown key is refused
+// later, when the tree is decoded.
 func override(root *node, set string) error {
 	path, value, ok := strings.Cut(set, "=")
 	path = strings.TrimSpace(path)
@@ -252,7 +252,8 @@ func decode(path string, n *node, v reflect.Value) error {
 
 func decodeStruct(path string, n *node, v reflect.Value) error {
 	if n.kind != mapping {
-		return &FieldError{Line: n.line, Path: path, Value: n.describe(), Want: "a mapping with keys " + strings.Join(keysOf(v.Type()), ", ")}
+		return &FieldError{Line: n.line, Path: path, Value: n.describe(), Want: "a mapping with keys " +
+			strings.Join(keysOf(v.Type()), ", ")}
 	}
 	known := keysOf(v.Type())
 	for i, key := range n.keys {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A Row is one event as it was read, before the feature map. It is private data: it prints as a placeholder. Readers reuse
-// its memory, so it is valid until the next row is read.
+// A Row is one event as it was read, before the feature map. It is private data: it prints as a placeholder. Readers
+// reuse its memory, so it is valid until the next row is read.
 type Row struct {
 	Line   int64 // line in its file, from 1; for idx the number of the image, for parquet of the row
 	Number int64 // place in its file, Line - 1: lines that are no events count too, so that no row moves another
@@ -37,14 +37,15 @@ func (r Row) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("task.Row{redac
 
 // A Schema holds the facts about a task that a reader of data has to know.
 type Schema struct {
-	Events    Events
-	Columns   []string     // fields that the features are made from, in this order, each once; nil for libsvm and idx
-	Kinds     []ColumnKind // of Columns: numeric where any feature needs a number; never indicator, bucketed or onehot-group
-	Label     string       // field of the label; empty for libsvm and idx
-	Class     bool         // whether the label is a class, which may be a word, or a number
-	Dimension int          // number of values of libsvm and idx
-	Blanks    bool         // whether a line of no byte is a row that is no event: where blocks are ranges of rows
-	User      string       // field that names the person; empty where privacy is per event
+	Events  Events
+	Columns []string // fields that the features are made from, in this order, each once; nil for libsvm and idx
+	// of Columns: numeric where any feature needs a number; never indicator, bucketed or onehot-group
+	Kinds     []ColumnKind
+	Label     string // field of the label; empty for libsvm and idx
+	Class     bool   // whether the label is a class, which may be a word, or a number
+	Dimension int    // number of values of libsvm and idx
+	Blanks    bool   // whether a line of no byte is a row that is no event: where blocks are ranges of rows
+	User      string // field that names the person; empty where privacy is per event
 	// Unlabelled reports whether data may lack labels. A label that is there is then passed over.
 	Unlabelled bool
 }

@@ -13,8 +13,8 @@ import (
 
 // Schedule declares how many users there are and how they are spent. Zeros are left to the planner.
 type Schedule struct {
-	// Users is the number of units that are protected, in all: events, or people. A continuous task is planned for that many and goes on
-	// after them. Of silos it is Count x Units.
+	// Users is the number of units that are protected, in all: events, or people. A continuous task is planned for that
+	// many and goes on after them. Of silos it is Count x Units.
 	Users int `json:"users"`
 	// Plan is schedule.Practical, the default where Algorithm names no method, or schedule.Proved.
 	Plan string `json:"plan"`
@@ -35,7 +35,8 @@ type Schedule struct {
 	Rounds        Rounds `json:"rounds"`
 	// Deadline ends the collection of a round that has its minimum cohort. Default 60s.
 	Deadline Duration `json:"deadline"`
-	// Stale is the longest deadline that a round is given because users come slowly, at least Deadline. 0 (default): see Longest.
+	// Stale is the longest deadline that a round is given because users come slowly, at least Deadline. 0 (default): see
+	// Longest.
 	Stale Duration `json:"stale,omitempty"`
 	// Retention is the time for which the broker keeps the records of a round, beside those of the newest
 	// rounds (stream.KeptRounds). A device may be away for so long and still learn whether it was counted.
@@ -73,14 +74,16 @@ func (s *Spec) checkSchedule() error {
 		return err
 	}
 	if c.Cohort < 0 || c.Cohort > c.Users {
-		return refuse("schedule.cohort", c.Cohort, "a whole number from 1 to schedule.users (%d), or 0 to have it planned", c.Users)
+		return refuse("schedule.cohort", c.Cohort, "a whole number from 1 to schedule.users (%d), or 0 to have it planned",
+			c.Users)
 	}
 	most := c.Cohort
 	if most == 0 {
 		most = c.Users
 	}
 	if c.MinimumCohort < 0 || c.MinimumCohort > most {
-		return refuse("schedule.minimum_cohort", c.MinimumCohort, "a whole number from 1 to the cohort (%d), or 0 to have it planned", most)
+		return refuse("schedule.minimum_cohort", c.MinimumCohort,
+			"a whole number from 1 to the cohort (%d), or 0 to have it planned", most)
 	}
 	if x := c.Prox; x != nil {
 		m, _ := schedule.Of(c.Algorithm)
@@ -97,10 +100,12 @@ func (s *Spec) checkSchedule() error {
 	case c.FirstCohort != 0 && !s.practical():
 		return refuse("schedule.first_cohort", c.FirstCohort, "nothing in a proved plan")
 	case c.FirstCohort < 0 || c.FirstCohort >= c.Users:
-		return refuse("schedule.first_cohort", c.FirstCohort, "a whole number below schedule.users (%d), or 0 to have it planned", c.Users)
+		return refuse("schedule.first_cohort", c.FirstCohort,
+			"a whole number below schedule.users (%d), or 0 to have it planned", c.Users)
 	}
 	if c.Rounds.Max < 0 || c.Rounds.Max > c.Users {
-		return refuse("schedule.rounds.max", c.Rounds.Max, "a whole number from 1 to schedule.users (%d), or 0 for the plan's own", c.Users)
+		return refuse("schedule.rounds.max", c.Rounds.Max,
+			"a whole number from 1 to schedule.users (%d), or 0 for the plan's own", c.Users)
 	}
 	if c.Deadline <= 0 || c.Deadline > maxDeadline {
 		return refuse("schedule.deadline", c.Deadline, "a duration > 0 and at most %s", maxDeadline)
@@ -121,7 +126,8 @@ func (s *Spec) checkPlan() error {
 		if err := s.checkCurated(); err != nil {
 			return err
 		}
-	} else if err := oneOf("schedule.algorithm", c.Algorithm, append([]string{schedule.Auto}, schedule.Names()...)...); err != nil {
+	} else if err := oneOf("schedule.algorithm", c.Algorithm, append([]string{schedule.Auto},
+		schedule.Names()...)...); err != nil {
 		return err
 	}
 	if err := oneOf("schedule.plan", c.Plan, schedule.Practical, schedule.Proved); err != nil {
@@ -142,15 +148,18 @@ func (s *Spec) checkAlgorithm() error {
 	const path = "schedule.algorithm"
 	if ways := schedule.Continuous(s.practical()); c.Continuous != "" && !slices.Contains(ways, c.Continuous) {
 		others := strings.Join(schedule.Continuous(!s.practical()), ", ")
-		return refuse("schedule.continuous", c.Continuous, "%s under schedule.plan %s, or nothing for a task that ends (schedule.plan %s has %s)",
+		return refuse("schedule.continuous", c.Continuous,
+			"%s under schedule.plan %s, or nothing for a task that ends (schedule.plan %s has %s)",
 			strings.Join(ways, ", "), c.Plan, other(c.Plan), others)
 	}
 	if s.Adaptive() && s.traits().Labels == convex.Counts {
-		return refuse("model.loss", s.Model.Loss, "squared or another loss of numbers with schedule.continuous %s: the curvature of %s grows with the count, and the one "+
-			"that a stream's steps are made of does not", c.Continuous, s.Model.Loss)
+		return refuse("model.loss", s.Model.Loss,
+			"squared or another loss of numbers with schedule.continuous %s: the curvature of %s grows with the count, and the one "+
+				"that a stream's steps are made of does not", c.Continuous, s.Model.Loss)
 	}
 	if s.Adaptive() && c.Rounds.Max > 0 {
-		return refuse("schedule.rounds.max", c.Rounds.Max, "0 with schedule.continuous %s: its rounds never end", c.Continuous)
+		return refuse("schedule.rounds.max", c.Rounds.Max, "0 with schedule.continuous %s: its rounds never end",
+			c.Continuous)
 	}
 	wanted := s.conditions()
 	if c.Interactive {
@@ -158,10 +167,12 @@ func (s *Spec) checkAlgorithm() error {
 			return refuse("schedule.interactive", c.Interactive, "false with schedule.continuous: its users report once")
 		}
 		if wanted.Floors != "" { // Theorem C.3 is about algorithms that see each user once
-			return refuse("schedule.interactive", c.Interactive, "false under trust %s: an intruder would see users again", s.Privacy.Trust)
+			return refuse("schedule.interactive", c.Interactive, "false under trust %s: an intruder would see users again",
+				s.Privacy.Trust)
 		}
 		if m, named := schedule.Of(c.Algorithm); named && !m.Interactive && !m.Minimizers {
-			return refuse(path, c.Algorithm, "auto, prox or one of apgd and pgd, which schedule.interactive is for: %s", m.Again())
+			return refuse(path, c.Algorithm, "auto, prox or one of apgd and pgd, which schedule.interactive is for: %s",
+				m.Again())
 		}
 	}
 	if s.practical() || s.Curated() {
@@ -204,7 +215,8 @@ func (s *Spec) setDefaultPlan() {
 // conditions returns the properties of the task that decide which algorithms apply.
 func (s *Spec) conditions() schedule.Case {
 	c := schedule.Case{Loss: s.Model.Loss, Smooth: s.traits().Smooth, Proximal: true, // as all declared losses are
-		Ridge: s.Model.Ridge > 0, Interactive: s.Schedule.Interactive, Silos: s.Silo != nil, Cohort: s.Schedule.Cohort > 0, Continuous: s.Schedule.Continuous}
+		Ridge: s.Model.Ridge > 0, Interactive: s.Schedule.Interactive, Silos: s.Silo != nil, Cohort: s.Schedule.Cohort > 0,
+		Continuous: s.Schedule.Continuous}
 	if l, err := s.Loss(); err == nil {
 		c.Minimizers = c.Smooth && convex.SlopeOf(l) != nil
 	}

@@ -9,8 +9,8 @@ import (
 // Local reports whether the task is of trust local: a report is hidden by its own noise alone.
 func (s *Spec) Local() bool { return s.Privacy.Trust == accounting.Local.String() }
 
-// setDefaultSilo fills in what follows from the silos: reports, least, users, the honest fraction, and under trust local the minimum cohort.
-// It needs the trust, and leaves what it cannot compute to Validate.
+// setDefaultSilo fills in what follows from the silos: reports, least, users, the honest fraction, and under trust
+// local the minimum cohort. It needs the trust, and leaves what it cannot compute to Validate.
 func (s *Spec) setDefaultSilo() {
 	o := s.Silo
 	if o == nil || o.Count < 1 || o.Units < 1 || o.Count > maxUsers || o.Units > maxUsers/o.Count {
@@ -38,20 +38,23 @@ func (s *Spec) checkSilo() error {
 		return refuse("silo.count", o.Count, "a whole number from 1 to %d", maxUsers)
 	}
 	if o.Units < 1 || o.Units > maxUsers/o.Count {
-		return refuse("silo.units", o.Units, "a whole number from 1 to %d, so that all silos have at most %d", maxUsers/o.Count, maxUsers)
+		return refuse("silo.units", o.Units, "a whole number from 1 to %d, so that all silos have at most %d",
+			maxUsers/o.Count, maxUsers)
 	}
 	if o.Reports < 1 || o.Reports > o.Count {
 		return refuse("silo.reports", o.Reports, "a whole number from 1 to silo.count (%d)", o.Count)
 	}
 	if t, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && !s.Local() && t.HasReportNoise() && o.Reports < 2 {
-		return refuse("silo.reports", o.Reports, "at least 2 under trust %s, where a silo relies on the noise of others; trust local needs nobody's",
+		return refuse("silo.reports", o.Reports,
+			"at least 2 under trust %s, where a silo relies on the noise of others; trust local needs nobody's",
 			s.Privacy.Trust)
 	}
 	switch {
 	case s.Local() && (o.Least < 1 || o.Least > o.Units):
 		return refuse("silo.least", o.Least, "a whole number from 1 to silo.units (%d)", o.Units)
 	case !s.Local() && o.Least != o.Units:
-		return refuse("silo.least", o.Least, "silo.units (%d) under trust %s: only under local does a silo make up with noise of its own for units that it lacks",
+		return refuse("silo.least", o.Least,
+			"silo.units (%d) under trust %s: only under local does a silo make up with noise of its own for units that it lacks",
 			o.Units, s.Privacy.Trust)
 	}
 	if o.Sample != 0 {
@@ -74,9 +77,11 @@ func (s *Spec) checkSiloSchedule() error {
 	case c.FirstCohort != 0:
 		return refuse("schedule.first_cohort", c.FirstCohort, "nothing: silo.reports (%d) are every cohort", o.Reports)
 	case c.MinimumCohort > o.Reports:
-		return refuse("schedule.minimum_cohort", c.MinimumCohort, "a whole number from 1 to silo.reports (%d), or 0 to have it planned", o.Reports)
+		return refuse("schedule.minimum_cohort", c.MinimumCohort,
+			"a whole number from 1 to silo.reports (%d), or 0 to have it planned", o.Reports)
 	case c.Continuous != "" && !s.practical():
-		return refuse("schedule.continuous", c.Continuous, "nothing with silo in a proved plan; schedule.plan practical has adaptive")
+		return refuse("schedule.continuous", c.Continuous,
+			"nothing with silo in a proved plan; schedule.plan practical has adaptive")
 	}
 	return nil
 }
@@ -88,11 +93,14 @@ func (s *Spec) checkLocal() error {
 	case !s.Local():
 		return nil
 	case p.HonestFraction != "1":
-		return refuse("privacy.honest_fraction", p.HonestFraction, "1 under trust local: nobody's noise but the report's own is relied upon")
+		return refuse("privacy.honest_fraction", p.HonestFraction,
+			"1 under trust local: nobody's noise but the report's own is relied upon")
 	case p.Coin != "fair":
-		return refuse("privacy.coin", p.Coin, "fair under trust local: reports of silos with noise of different size are centred alike")
+		return refuse("privacy.coin", p.Coin,
+			"fair under trust local: reports of silos with noise of different size are centred alike")
 	case p.Profile != "numeric" && s.Silo == nil && !s.Schedule.Interactive:
-		return refuse("privacy.profile", p.Profile, "numeric under trust local without silo and schedule.interactive: the paper's constants are of trust shuffle")
+		return refuse("privacy.profile", p.Profile,
+			"numeric under trust local without silo and schedule.interactive: the paper's constants are of trust shuffle")
 	}
 	return nil
 }

@@ -19,11 +19,13 @@ silo: {count: 20, units: 1600}
 schedule: {plan: proved}
 `
 
-var people = strings.NewReplacer("[age,", "[who, age,", "delta: 1e-6}", "delta: 1e-6, unit: user}\nuser: {column: who, items: 16}").Replace(plain)
+var people = strings.NewReplacer("[age,", "[who, age,", "delta: 1e-6}",
+	"delta: 1e-6, unit: user}\nuser: {column: who, items: 16}").Replace(plain)
 
 func TestDefaultsOfSilos(t *testing.T) {
 	s := mustParse(t, hospitals)
-	if o := *s.Silo; o.Reports != 20 || o.Least != 1067 || s.Schedule.Users != 32000 || s.Schedule.MinimumCohort != 10 || s.Privacy.HonestFraction != "1" {
+	if o := *s.Silo; o.Reports != 20 || o.Least != 1067 || s.Schedule.Users != 32000 || s.Schedule.MinimumCohort != 10 ||
+		s.Privacy.HonestFraction != "1" {
 		t.Errorf("local: %+v, %+v, honest %s", o, s.Schedule, s.Privacy.HonestFraction)
 	}
 	for trust, honest := range map[string]string{"shuffle": "0.95", "shuffle+pan": "0.95", "pan": "1"} {
@@ -35,7 +37,8 @@ func TestDefaultsOfSilos(t *testing.T) {
 	if s := mustParse(t, hospitals, "silo.reports=3", "privacy.trust=shuffle"); s.Privacy.HonestFraction != "2/3" {
 		t.Errorf("honest share of three silos: %s", s.Privacy.HonestFraction)
 	}
-	if s := mustParse(t, hospitals, "schedule.users=32000", "silo.reports=7", "schedule.interactive=true"); s.Schedule.MinimumCohort != 4 {
+	if s := mustParse(t, hospitals, "schedule.users=32000", "silo.reports=7",
+		"schedule.interactive=true"); s.Schedule.MinimumCohort != 4 {
 		t.Errorf("minimum of seven: %+v", s.Schedule)
 	}
 }
@@ -84,9 +87,11 @@ func TestBlocksLeaveOldDeclarationsAlone(t *testing.T) {
 
 func TestBlockRefusals(t *testing.T) {
 	for _, c := range []struct{ file, set, path, want string }{
-		{hospitals, "privacy.honest_fraction=0.9", "privacy.honest_fraction", "1 under trust local: nobody's noise but the report's own is relied upon"},
+		{hospitals, "privacy.honest_fraction=0.9", "privacy.honest_fraction",
+			"1 under trust local: nobody's noise but the report's own is relied upon"},
 		{hospitals, "privacy.coin=any", "privacy.coin", "fair"},
-		{strings.Replace(plain, "privacy: {", "privacy: {trust: local, ", 1), "privacy.profile=paper", "privacy.profile", "numeric under trust local without silo"},
+		{strings.Replace(plain, "privacy: {", "privacy: {trust: local, ", 1), "privacy.profile=paper", "privacy.profile",
+			"numeric under trust local without silo"},
 		{hospitals, "silo.count=0", "silo.count", "a whole number from 1"},
 		{hospitals, "silo.units=0", "silo.units", "a whole number from 1"},
 		{hospitals, "silo.units=1099511627775", "silo.units", "at most"},
@@ -102,8 +107,10 @@ func TestBlockRefusals(t *testing.T) {
 		{hospitals, "schedule.first_cohort=5", "schedule.first_cohort", "silo.reports"},
 		{hospitals, "schedule.minimum_cohort=21", "schedule.minimum_cohort", "silo.reports (20)"},
 		{hospitals, "schedule.continuous=constant", "schedule.continuous", "schedule.plan practical has adaptive"},
-		{strings.Replace(hospitals, "plan: proved", "interactive: true", 1), "schedule.algorithm=pagd", "schedule.algorithm", "is for: apgd"},
-		{strings.NewReplacer("radius: 5", "radius: 5, ridge: 0.1", "plan: proved", "interactive: true").Replace(hospitals), "schedule.algorithm=pgd-restarts", "schedule.algorithm",
+		{strings.Replace(hospitals, "plan: proved", "interactive: true", 1), "schedule.algorithm=pagd", "schedule.algorithm",
+			"is for: apgd"},
+		{strings.NewReplacer("radius: 5", "radius: 5, ridge: 0.1", "plan: proved", "interactive: true").Replace(hospitals),
+			"schedule.algorithm=pgd-restarts", "schedule.algorithm",
 			"nobody may answer two of its phases"},
 		{plain, "privacy.unit=user", "user.column", "names the person"},
 		{plain, "privacy.unit=person", "privacy.unit", "user"},

@@ -16,8 +16,9 @@ type state struct {
 
 // Snapshots declares which models are kept, beside those that are pinned.
 type Snapshots struct {
-	Every Every `json:"every"` // how far a model is from the one that was kept before it. Default 24h, of a task that ends 1 round
-	Keep  int   `json:"keep"`  // how many, the newest ones. Default 30
+	// how far a model is from the one that was kept before it. Default 24h, of a task that ends 1 round
+	Every Every `json:"every"`
+	Keep  int   `json:"keep"` // how many, the newest ones. Default 30
 }
 
 // Every is a number of rounds, or a time.

@@ -37,7 +37,8 @@ func TestKeptSnapshots(t *testing.T) {
 		{[]string{"state.snapshots.every=90m"}, task.Snapshots{Every: task.Every{Time: 90 * time.Minute}, Keep: 30}},
 		{[]string{"state.snapshots.every=100"}, task.Snapshots{Every: task.Every{Rounds: 100}, Keep: 30}},
 		{[]string{"state.snapshots.every=1 round"}, task.Snapshots{Every: task.Every{Rounds: 1}, Keep: 30}},
-		{[]string{"state.snapshots.every=20 rounds", "state.snapshots.keep=1000"}, task.Snapshots{Every: task.Every{Rounds: 20}, Keep: 1000}},
+		{[]string{"state.snapshots.every=20 rounds", "state.snapshots.keep=1000"},
+			task.Snapshots{Every: task.Every{Rounds: 20}, Keep: 1000}},
 	} {
 		spec, err := task.Parse(file, one.sets)
 		if err != nil {

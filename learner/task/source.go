@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// A Source is a declared function of one field of an event, or of the fields of a one-hot group, before crosses, polynomials and Fourier features: a scaled number, or a
-// position among indicators. Text has the blanks around it removed first.
+// A Source is a declared function of one field of an event, or of the fields of a one-hot group, before crosses,
+// polynomials and Fourier features: a scaled number, or a position among indicators. Text has the blanks around it
+// removed first.
 type Source struct {
 	Column string // the field, or the name of the group; empty for every value of a vector alike
 	Kind   ColumnKind
 
-	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset. Of indicators it is 1 where x >= 1/2, else 0, and
-	// these are 0, 1, 1 and 0.
+	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset. Of indicators it is 1 where x >= 1/2,
+	// else 0, and these are 0, 1, 1 and 0.
 	Min, Max, Factor, Offset float64
 
 	// Tokens mean a missing value, beside blanks; Numbers are the tokens that are numbers, which are compared
@@ -65,7 +66,8 @@ func (s *Source) Positions() int {
 }
 
 func (c *Column) source() *Source {
-	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets, Edges: c.Edges, Columns: c.Columns,
+	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets,
+		Edges: c.Edges, Columns: c.Columns,
 		Tokens: c.Missing.Tokens, Numbers: c.Missing.numbers(), Told: c.Missing.Indicator, Vacant: c.vacant()}
 	if c.Missing.Fill != nil {
 		s.Fill = *c.Missing.Fill

@@ -23,8 +23,8 @@ type Spec struct {
 	Features Features `json:"features"`
 	// Intercept is the value of a last coordinate that is the same for every event; 0 leaves it out. Default 1.
 	Intercept float64 `json:"intercept"`
-	// NormBound bounds the Euclidean norm of the features, the intercept left out; longer ones are scaled down to it on the
-	// device. 0, the default, takes the largest norm that the declared bounds allow.
+	// NormBound bounds the Euclidean norm of the features, the intercept left out; longer ones are scaled down to it on
+	// the device. 0, the default, takes the largest norm that the declared bounds allow.
 	NormBound float64 `json:"norm_bound"`
 	Label     Label   `json:"label"`
 
@@ -48,16 +48,17 @@ type Events struct {
 	Columns []string `json:"columns,omitempty"`
 	// Header reports whether the first line of a csv file names the fields.
 	Header bool `json:"header,omitempty"`
-	// Separator is one character between the fields of csv. Default ",". Blanks around a field that is not quoted do not count.
+	// Separator is one character between the fields of csv. Default ",". Blanks around a field that is not quoted do not
+	// count.
 	Separator string `json:"separator,omitempty"`
-	// Key names the column that identifies an event, for csv, jsonl and parquet; it is no feature. Without it a row is known by its
-	// position in the data.
+	// Key names the column that identifies an event, for csv, jsonl and parquet; it is no feature. Without it a row is
+	// known by its position in the data.
 	Key string `json:"key,omitempty"`
 	// SkipLines is the number of lines at the beginning of each file, before a header, that are no events. All
 	// other lines are events, except empty ones.
 	SkipLines int `json:"skip_lines,omitempty"`
-	// MaxLine is the longest line in bytes, or the most bytes in the columns of a parquet row; longer ones are invalid rows.
-	// Default 65536.
+	// MaxLine is the longest line in bytes, or the most bytes in the columns of a parquet row; longer ones are invalid
+	// rows. Default 65536.
 	MaxLine int `json:"max_line"`
 }
 
@@ -106,7 +107,8 @@ type Privacy struct {
 type User struct {
 	Column string `json:"column"` // names the person, for csv, jsonl and parquet; it is no feature
 	Items  int    `json:"items"`  // rows of a person that enter a report: the first so many
-	// Radius is the norm to which the mean gradient of a person is clipped, as a share of the clip norm of a row, in (0, 1]; 0: 1/sqrt(items).
+	// Radius is the norm to which the mean gradient of a person is clipped, as a share of the clip norm of a row, in (0,
+	// 1]; 0: 1/sqrt(items).
 	Radius float64 `json:"radius,omitempty"`
 	// Wait is the time from a person's first row of a stream until its report is made; 0: no wait, which only
 	// files allow.
@@ -193,9 +195,8 @@ func (s *Spec) checkKey() error {
 	return nil
 }
 
-// SetDefaults fills in the default of every field that is zero and has one, and brings the honest fraction into its plain
-// form. Parse has done it already. Intercept is left
-// alone, because 0 means none.
+// SetDefaults fills in the default of every field that is zero and has one, and brings the honest fraction into its
+// plain form. Parse has done it already. Intercept is left alone, because 0 means none.
 func (s *Spec) SetDefaults() {
 	or(&s.Events.MaxLine, DefaultMaxLine)
 	if s.Events.Format == CSV {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A Start is the snapshot that a task begins with. A task file names its file, as seen from its own folder; a declaration has the SHA-256 of
-// the file, and so has a Spec that Load returned.
+// A Start is the snapshot that a task begins with. A task file names its file, as seen from its own folder; a
+// declaration has the SHA-256 of the file, and so has a Spec that Load returned.
 type Start struct {
 	file string
 	hash string // "sha256:" and 64 hexadecimal digits; "" before the file was read

@@ -29,7 +29,8 @@ func TestStartIsTheHashOfAFile(t *testing.T) {
 		if string(s.Model.Start.Data()) == "" {
 			t.Error("the snapshot was not read")
 		}
-		if hash, known := s.Model.Start.Hash(); start == "model.json" && (!known || hash != sha256.Sum256([]byte("a snapshot"))) {
+		if hash, known := s.Model.Start.Hash(); start == "model.json" &&
+			(!known || hash != sha256.Sum256([]byte("a snapshot"))) {
 			t.Errorf("hash %x, %v", hash, known)
 		}
 		data, err := s.Canonical()
@@ -66,7 +67,8 @@ func TestStartIsTheHashOfAFile(t *testing.T) {
 	} else if _, err := s.Canonical(); err == nil {
 		t.Error("a declaration without the hash of its snapshot")
 	}
-	if out, err := Edit([]byte(plain), []string{"model.start=model.json"}, ""); err != nil || !strings.Contains(string(out), "start: model.json") {
+	if out, err := Edit([]byte(plain), []string{"model.start=model.json"}, ""); err != nil ||
+		!strings.Contains(string(out), "start: model.json") {
 		t.Errorf("edited: %v\n%s", err, out)
 	}
 }

@@ -14,11 +14,13 @@ const unsized = 1 << 30
 
 // ofMany are the keys that only apply where reports come from many: in one place they mean nothing, and are
 // left out.
-var ofMany = []string{"events.key", "user.wait", "privacy.trust", "privacy.honest_fraction", "privacy.coin", "privacy.profile",
+var ofMany = []string{"events.key", "user.wait", "privacy.trust", "privacy.honest_fraction", "privacy.coin",
+	"privacy.profile",
 	"schedule.users", "schedule.cohort", "schedule.first_cohort", "schedule.minimum_cohort"}
 
 // ofRounds are the keys that only apply to rounds of reports, which methods of one process do not have.
-var ofRounds = []string{"user.radius", "schedule.rounds", "schedule.deadline", "schedule.stale", "schedule.retention", "schedule.interactive", "privacy.max_bits"}
+var ofRounds = []string{"user.radius", "schedule.rounds", "schedule.deadline", "schedule.stale", "schedule.retention",
+	"schedule.interactive", "privacy.max_bits"}
 
 // A Together is a task whose rows are all in one place: one silo of all units, under trust local, so that its
 // one report hides each of them. It makes many passes unless its schedule says otherwise or names a method of
@@ -57,14 +59,18 @@ func (n *node) together(units int) (leftOut []string, err error) {
 		return nil, nil // which decoding refuses
 	}
 	if n.at("silo") != nil {
-		return nil, &FieldError{Line: n.at("silo").line, Path: "silo", Want: "nothing where all rows are in one place: they are one silo. ingest publish is for each of several"}
+		return nil, &FieldError{Line: n.at("silo").line, Path: "silo",
+			Want: "nothing where all rows are in one place: they are one silo. ingest publish is for each of several"}
 	}
 	if c := n.at("schedule.continuous"); c != nil && c.text != "" {
-		return nil, &FieldError{Line: c.line, Path: "schedule.continuous", Value: c.describe(), Want: "nothing where all rows are in one place: they end"}
+		return nil, &FieldError{Line: c.line, Path: "schedule.continuous", Value: c.describe(),
+			Want: "nothing where all rows are in one place: they end"}
 	}
 	of := ofMany
-	if a := n.at("schedule.algorithm"); a != nil && a.text != "" && !slices.Contains(slices.Concat([]string{schedule.Auto}, schedule.Names(), schedule.CuratedNames()), a.text) {
-		return nil, &FieldError{Line: a.line, Path: "schedule.algorithm", Value: a.describe(), Want: "one of " + strings.Join(slices.Concat([]string{schedule.Auto}, schedule.Names()), ", ") +
+	if a := n.at("schedule.algorithm"); a != nil && a.text != "" && !slices.Contains(slices.Concat([]string{schedule.Auto},
+		schedule.Names(), schedule.CuratedNames()), a.text) {
+		return nil, &FieldError{Line: a.line, Path: "schedule.algorithm", Value: a.describe(), Want: "one of " +
+			strings.Join(slices.Concat([]string{schedule.Auto}, schedule.Names()), ", ") +
 			"; or one that needs all rows at once: " + strings.Join(schedule.CuratedNames(), ", ")}
 	} else if a != nil && schedule.OnePlace(a.text) != nil {
 		of = append(slices.Clip(of), ofRounds...)
@@ -74,7 +80,8 @@ func (n *node) together(units int) (leftOut []string, err error) {
 			leftOut = append(leftOut, key)
 		}
 	}
-	sets := []string{"silo.count=1", fmt.Sprintf("silo.units=%d", units), fmt.Sprintf("silo.least=%d", units), "privacy.trust=" + accounting.Local.String()}
+	sets := []string{"silo.count=1", fmt.Sprintf("silo.units=%d", units), fmt.Sprintf("silo.least=%d", units),
+		"privacy.trust=" + accounting.Local.String()}
 	if n.at("validation") == nil {
 		sets = append(sets, "validation.off=true")
 	}

@@ -24,15 +24,19 @@ func together(t *testing.T, units int, file string, sets ...string) (Together, e
 // TestTogether: a file of many devices declares one silo of all units, and so does a file without a silo. Keys
 // that are left out are named, and no others.
 func TestTogether(t *testing.T) {
-	got, err := together(t, 700, plain, "privacy.honest_fraction=0.5", "schedule.cohort=10", "privacy.trust=pan", "events.key=id", "schedule.deadline=9s")
+	got, err := together(t, 700, plain, "privacy.honest_fraction=0.5", "schedule.cohort=10", "privacy.trust=pan",
+		"events.key=id", "schedule.deadline=9s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := got.Spec; *s.Silo != (Silo{Count: 1, Units: 700, Reports: 1, Least: 700}) || !s.Local() || s.Privacy.HonestFraction != "1" || s.Schedule.Users != 700 ||
-		s.Schedule.Cohort != 0 || s.Schedule.MinimumCohort != 1 || s.Schedule.Deadline.String() != "9s" || s.Events.Key != "" {
+	if s := got.Spec; *s.Silo != (Silo{Count: 1, Units: 700, Reports: 1, Least: 700}) || !s.Local() ||
+		s.Privacy.HonestFraction != "1" || s.Schedule.Users != 700 ||
+		s.Schedule.Cohort != 0 || s.Schedule.MinimumCohort != 1 || s.Schedule.Deadline.String() != "9s" ||
+		s.Events.Key != "" {
 		t.Errorf("declared %+v, %+v, %+v", s.Silo, s.Privacy, s.Schedule)
 	}
-	for _, key := range []string{"privacy.honest_fraction", "schedule.cohort", "privacy.trust", "events.key", "schedule.users"} {
+	for _, key := range []string{"privacy.honest_fraction", "schedule.cohort", "privacy.trust", "events.key",
+		"schedule.users"} {
 		if !slices.Contains(got.LeftOut, key) {
 			t.Errorf("%q is left out and not named: %q", key, got.LeftOut)
 		}
@@ -68,13 +72,15 @@ func TestTogether(t *testing.T) {
 
 // TestTogetherRefuses what is of several places, or has no end.
 func TestTogetherRefuses(t *testing.T) {
-	for set, path := range map[string]string{"silo.count=1": "silo", "schedule.continuous=adaptive": "schedule.continuous", "privacy.epsilon=0": "privacy.epsilon", "nothing=1": "nothing"} {
+	for set, path := range map[string]string{"silo.count=1": "silo", "schedule.continuous=adaptive": "schedule.continuous",
+		"privacy.epsilon=0": "privacy.epsilon", "nothing=1": "nothing"} {
 		var field *FieldError
 		if _, err := together(t, 700, plain, set); !errors.As(err, &field) || field.Path != path {
 			t.Errorf("%s: %v", set, err)
 		}
 	}
-	if _, err := together(t, 700, plain, "schedule.algorithm=outptu"); err == nil || !strings.Contains(err.Error(), schedule.PGD) || !strings.Contains(err.Error(), "output-phases") {
+	if _, err := together(t, 700, plain, "schedule.algorithm=outptu"); err == nil ||
+		!strings.Contains(err.Error(), schedule.PGD) || !strings.Contains(err.Error(), "output-phases") {
 		t.Errorf("a method that is none: %v, want the names of those that there are", err)
 	}
 	for _, units := range []int{-1, maxUsers + 1} {

@@ -12,8 +12,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// node is a YAML document reduced to what a task file may contain. Scalars keep their text: the type of the field decides what it
-// means, so that a vocabulary may hold no, 1.0 or ~ without surprises.
+// node is a YAML document reduced to what a task file may contain. Scalars keep their text: the type of the field
+// decides what it means, so that a vocabulary may hold no, 1.0 or ~ without surprises.
 type node struct {
 	line   int
 	kind   nodeKind

@@ -38,7 +38,8 @@ func (s *Spec) checkUser() error {
 		}
 	case "":
 		if u != nil {
-			return refuse("user", "", "nothing where single events are protected; privacy.unit: user protects all that a person contributes")
+			return refuse("user", "",
+				"nothing where single events are protected; privacy.unit: user protects all that a person contributes")
 		}
 		return nil
 	default:
@@ -51,7 +52,8 @@ func (s *Spec) checkUser() error {
 	case u.Items < 1 || u.Items > maxItems:
 		return refuse("user.items", u.Items, "a whole number from 1 to %d", maxItems)
 	case u.Radius > 1:
-		return refuse("user.radius", u.Radius, "at most 1: a share of the clip norm, which no mean of clipped gradients exceeds")
+		return refuse("user.radius", u.Radius,
+			"at most 1: a share of the clip norm, which no mean of clipped gradients exceeds")
 	case u.Radius < 0:
 		return refuse("user.radius", u.Radius, "a number in (0, 1], or 0 for 1/sqrt(user.items)")
 	case u.Wait < 0 || u.Wait > maxDeadline:

@@ -41,7 +41,8 @@ func (s *Spec) Validate() error {
 		return err
 	}
 	for _, check := range []func() error{
-		s.checkPlan, s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkLoss, s.checkPrivacy, s.checkUser, s.checkSilo, s.checkSchedule, s.checkBound, s.checkValidation, s.checkState,
+		s.checkPlan, s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkLoss, s.checkPrivacy, s.checkUser,
+		s.checkSilo, s.checkSchedule, s.checkBound, s.checkValidation, s.checkState,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -99,7 +100,8 @@ func (s *Spec) checkPrivacy() error {
 	}
 	f, err := accounting.ParseFraction(p.HonestFraction)
 	if err != nil {
-		return refuse("privacy.honest_fraction", p.HonestFraction, "a decimal or a/b in (0, 1] of at most 18 digits, such as 0.9")
+		return refuse("privacy.honest_fraction", p.HonestFraction,
+			"a decimal or a/b in (0, 1] of at most 18 digits, such as 0.9")
 	}
 	if f.String() != p.HonestFraction {
 		return refuse("privacy.honest_fraction", p.HonestFraction, "%s, which is the same in its plain form", f)

@@ -16,11 +16,13 @@ const defaultValidationWeight = 0.25
 // unless it is switched off.
 type validation struct {
 	Off bool `json:"off,omitempty"` // nothing beside the gradient
-	// Weight is w/L, the norm of what is reported of the scores over clip_norm, or over what a person's mean gradient is clipped to: more makes the scores clearer, and the noise of
-	// everything sqrt(1 + weight^2) times as large. Default 0.25.
+	// Weight is w/L, the norm of what is reported of the scores over clip_norm, or over what a person's mean gradient is
+	// clipped to: more makes the scores clearer, and the noise of everything sqrt(1 + weight^2) times as large. Default
+	// 0.25.
 	Weight float64 `json:"weight,omitempty"`
-	// LossBound is the largest loss that is reported; a larger one is reported as this. 0, the default, takes three times the largest loss
-	// of a model of zeros for labels that are classes, and once for numbers and counts, rounded up to two digits.
+	// LossBound is the largest loss that is reported; a larger one is reported as this. 0, the default, takes three times
+	// the largest loss of a model of zeros for labels that are classes, and once for numbers and counts, rounded up to two
+	// digits.
 	LossBound float64 `json:"loss_bound,omitempty"`
 }
 
@@ -66,7 +68,8 @@ func (s *Spec) Scorecard(features *FeatureMap) (*convex.Scorecard, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &convex.Scorecard{Norm: v.Weight * s.UserRadius() * s.ClipNorm(), High: v.LossBound, Correctness: features.Classification(), LabelNoise: s.Model.LabelNoise}
+	out := &convex.Scorecard{Norm: v.Weight * s.UserRadius() * s.ClipNorm(), High: v.LossBound,
+		Correctness: features.Classification(), LabelNoise: s.Model.LabelNoise}
 	if out.High == 0 {
 		out.High = defaultLossBound(loss, features)
 	}
@@ -90,7 +93,8 @@ func defaultLossBound(loss convex.Loss, features *FeatureMap) float64 {
 	return roundUp(most)
 }
 
-// roundUp returns the smallest number of two decimal digits that is at least x: the same on machines whose logarithms differ in the last bits.
+// roundUp returns the smallest number of two decimal digits that is at least x: the same on machines whose logarithms
+// differ in the last bits.
 func roundUp(x float64) float64 {
 	if !(x > 1e-100) {
 		return 1 // a loss that a model of zeros does not have

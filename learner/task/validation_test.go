@@ -70,7 +70,8 @@ func TestValidationRefusals(t *testing.T) {
 			t.Errorf("%v: got %v, want a refusal at %q", sets, err, path)
 		}
 	}
-	for _, sets := range [][]string{{"validation.off=true", "validation.weight=1"}, {"validation.off=true", "validation.loss_bound=1"}} {
+	for _, sets := range [][]string{{"validation.off=true", "validation.weight=1"}, {"validation.off=true",
+		"validation.loss_bound=1"}} {
 		if _, err := Parse([]byte(plain), sets); err == nil || !strings.Contains(err.Error(), "validation.off") {
 			t.Errorf("%v: %v", sets, err)
 		}
@@ -78,7 +79,8 @@ func TestValidationRefusals(t *testing.T) {
 }
 
 func TestRoundUp(t *testing.T) {
-	for x, want := range map[float64]float64{2.0794: 2.1, 0.5: 0.5, 0.501: 0.51, 99.1: 100, 1234: 1300, 6.93: 7, 1: 1, 0: 1, 3e-5: 3e-5} {
+	for x, want := range map[float64]float64{2.0794: 2.1, 0.5: 0.5, 0.501: 0.51, 99.1: 100, 1234: 1300, 6.93: 7, 1: 1,
+		0: 1, 3e-5: 3e-5} {
 		if got := roundUp(x); math.Abs(got/want-1) > 1e-9 {
 			t.Errorf("roundUp(%v) = %v, want %v", x, got, want)
 		}

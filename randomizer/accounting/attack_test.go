@@ -153,7 +153,8 @@ type attackOutcome struct {
 
 // hunt attacks bounds with random mechanisms and pairs. bound(m, eps) is the
 // accountant under test.
-func hunt(t *testing.T, seed uint64, settings, pairs int, shape func(*rand.Rand) Mechanism, bound func(Mechanism, float64) float64) attackOutcome {
+func hunt(t *testing.T, seed uint64, settings, pairs int, shape func(*rand.Rand) Mechanism,
+	bound func(Mechanism, float64) float64) attackOutcome {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var out attackOutcome
@@ -267,12 +268,14 @@ func TestTheoremA_NeverBelowExactAttack(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			const seed = 20260101
 			out := hunt(t, seed, c.settings*deep, c.pairs, c.shape, theoremA(t))
-			t.Logf("seed %d: %d settings, closest exact/bound %.4f at %+v, epsilon %.3f", seed, out.settings, out.worst, out.mech, out.eps)
+			t.Logf("seed %d: %d settings, closest exact/bound %.4f at %+v, epsilon %.3f", seed, out.settings, out.worst,
+				out.mech, out.eps)
 			if out.worst > 1 {
 				t.Errorf("seed %d: %+v at epsilon %v loses %.6f times the bound", seed, out.mech, out.eps, out.worst)
 			}
 			if out.worst < c.close {
-				t.Errorf("seed %d: closest attack is %.4f of the bound; the search has lost its power (want %.2f)", seed, out.worst, c.close)
+				t.Errorf("seed %d: closest attack is %.4f of the bound; the search has lost its power (want %.2f)", seed, out.worst,
+					c.close)
 			}
 		})
 	}

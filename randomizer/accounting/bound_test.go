@@ -123,7 +123,8 @@ func TestMoreNoiseIsNeverWorse(t *testing.T) {
 		noise := noiseLaw(more.Trials, m.P)
 		from, to := coordinateLaw(noise, 0, m.Levels), coordinateLaw(noise, float64(m.Levels), m.Levels)
 		for _, pair := range [][2][]float64{{from, to}, {to, from}} {
-			if d := min(1, hockeyStick([][]float64{pair[0]}, [][]float64{pair[1]}, eps)); d > base { // a sum can end a bit above 1
+			if d := min(1, hockeyStick([][]float64{pair[0]}, [][]float64{pair[1]}, eps)); d > base {
+				// a sum can end a bit above 1
 				rt.Fatalf("%+v: delta %v, but %v is attained with twice the trials", m, base, d)
 			}
 		}
@@ -192,7 +193,8 @@ func TestNoGuarantee(t *testing.T) {
 
 // TestAffordable: laws too wide to tabulate are bounded by narrower ones.
 func TestAffordable(t *testing.T) {
-	r := Release{Trust: Shuffle, Users: 1 << 39, Dim: 3, Levels: 1000, Trials: 1 << 19, P: 0.5, HonestFraction: One, Rounds: 1}
+	r := Release{Trust: Shuffle, Users: 1 << 39, Dim: 3, Levels: 1000, Trials: 1 << 19, P: 0.5, HonestFraction: One,
+		Rounds: 1}
 	wide, err := r.Epsilon(1e-6)
 	if err != nil {
 		t.Fatal(err)

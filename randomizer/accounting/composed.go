@@ -36,7 +36,8 @@ type losses struct {
 // in e^eps, so it is below a line between two points that are not below it.
 func dominating(step float64, profile func(eps float64) float64) losses {
 	const n = 2*lossReach + 2
-	x, y := make([]float64, n), make([]float64, n) // e^eps and what bounds the divergence there: at 0, where it is 1, and at -lossReach, ..., lossReach steps
+	// e^eps and what bounds the divergence there: at 0, where it is 1, and at -lossReach, ..., lossReach steps
+	x, y := make([]float64, n), make([]float64, n)
 	y[0] = 1
 	for j := lossReach; j >= 0; j-- {
 		eps := float64(j) * step
@@ -74,7 +75,8 @@ func dominating(step float64, profile func(eps float64) float64) losses {
 
 // then returns the losses of both, one after the other.
 func (l losses) then(m losses) losses {
-	out := losses{least: l.least + m.least, mass: make([]float64, len(l.mass)+len(m.mass)-1), infinite: l.infinite*m.all() + (l.all()-l.infinite)*m.infinite}
+	out := losses{least: l.least + m.least, mass: make([]float64, len(l.mass)+len(m.mass)-1),
+		infinite: l.infinite*m.all() + (l.all()-l.infinite)*m.infinite}
 	for i, p := range l.mass {
 		if p > 0 {
 			for j, q := range m.mass {

@@ -89,7 +89,8 @@ func (h halter) laws(trials uint64) (out [][2][]float64) {
 	}
 	for s := range h.at {
 		for u := max(s-1, 0); u <= min(s+1, len(h.at)-1); u++ {
-			out = append(out, [2][]float64{law(h.at[s], 0), law(h.at[u], h.apart(s, u))}, [2][]float64{law(h.at[s], h.apart(s, u)), law(h.at[u], 0)})
+			out = append(out, [2][]float64{law(h.at[s], 0), law(h.at[u], h.apart(s, u))},
+				[2][]float64{law(h.at[s], h.apart(s, u)), law(h.at[u], 0)})
 		}
 	}
 	return out
@@ -106,7 +107,8 @@ func stick(pair [2][]float64, factor float64) (sum float64) {
 // composedAttack returns the largest share of a claim that two releases lose, where the second is the worst for the
 // outcome of the first: its scores, places and their order are chosen for each outcome separately. truth returns the
 // trials of the noise that is really there.
-func composedAttack(t *testing.T, settings int, truth func(uint64) uint64, claim func(eps float64, first, second func(float64) float64) float64) (closest float64) {
+func composedAttack(t *testing.T, settings int, truth func(uint64) uint64, claim func(eps float64, first,
+	second func(float64) float64) float64) (closest float64) {
 	rng, a := rand.New(rand.NewPCG(8, 9)), NewAccountant()
 	for range settings {
 		one, two := randomHalter(t, rng), randomHalter(t, rng)
@@ -115,7 +117,8 @@ func composedAttack(t *testing.T, settings int, truth func(uint64) uint64, claim
 		second := two.laws(truth(two.m.Trials))
 		known := map[float64]float64{} // the worst of the second, by its factor
 		worst := func(factor float64) float64 {
-			factor = math.Exp(math.Floor(math.Log(factor)*32) / 32) // up to a 32nd below, which is undone where it is called: no more is counted than is lost
+			// up to a 32nd below, which is undone where it is called: no more is counted than is lost
+			factor = math.Exp(math.Floor(math.Log(factor)*32) / 32)
 			if _, ok := known[factor]; !ok {
 				most := 0.0
 				for _, pair := range second {
@@ -155,9 +158,13 @@ func TestComposedReleasesNeverBelowExactAttack(t *testing.T) {
 	}
 	for name, wrong := range map[string]func(eps float64, first, second func(float64) float64) float64{
 		"the second for free": func(eps float64, first, _ func(float64) float64) float64 { return ComposedDelta(eps, first) },
-		"the dearer alone":    func(eps float64, first, second func(float64) float64) float64 { return max(first(eps), second(eps)) },
+		"the dearer alone": func(eps float64, first, second func(float64) float64) float64 {
+			return max(first(eps),
+				second(eps))
+		},
 		"losses beyond the grid for nothing": func(eps float64, first, second func(float64) float64) float64 {
-			return dominating(eps/lossSteps, first).then(losses{mass: dominating(eps/lossSteps, second).mass, least: lossReach}).delta(eps, eps/lossSteps)
+			return dominating(eps/lossSteps, first).then(losses{mass: dominating(eps/lossSteps, second).mass,
+				least: lossReach}).delta(eps, eps/lossSteps)
 		},
 	} {
 		if got := composedAttack(t, 8, same, wrong); got <= 1 {

@@ -19,7 +19,8 @@ func fewOutcomes(rng *rand.Rand, n int, loss float64) (pair [2][]float64) {
 		sum[0], sum[1] = sum[0]+pair[0][i], sum[1]+pair[1][i]
 	}
 	rare := math.Pow(10, -1-9*rng.Float64())
-	extra := [][2][2]float64{{{0, 0}, {0, 0}}, {{rare, 0}, {0, 0}}, {{rare, 0}, {0, rare}}, {{rare, 0}, {rare * 1e-9, 0}}}[rng.IntN(4)]
+	extra := [][2][2]float64{{{0, 0}, {0, 0}}, {{rare, 0}, {0, 0}}, {{rare, 0}, {0, rare}},
+		{{rare, 0}, {rare * 1e-9, 0}}}[rng.IntN(4)]
 	for k := range pair {
 		for i := range pair[k] {
 			pair[k][i] *= (1 - extra[k][0] - extra[k][1]) / sum[k]
@@ -61,7 +62,8 @@ func TestComposedLawsOfFewOutcomes(t *testing.T) {
 		var both, one []func(eps float64) float64
 		for i := range releases {
 			for range 1 + rng.IntN(2) {
-				releases[i] = append(releases[i], fewOutcomes(rng, 1+rng.IntN(2), eps*math.Exp(1.5*rng.NormFloat64())/float64(len(releases))))
+				releases[i] = append(releases[i], fewOutcomes(rng, 1+rng.IntN(2),
+					eps*math.Exp(1.5*rng.NormFloat64())/float64(len(releases))))
 			}
 			profile := func(orders int) func(eps float64) float64 {
 				return func(eps float64) (most float64) {

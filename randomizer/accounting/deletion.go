@@ -22,7 +22,8 @@ func DeletionProfile(eps float64, at, below []float64, release func(s, t int) Cu
 }
 
 // deletionProfile returns the same as DeletionProfile, or some number above most if that is above most.
-func deletionProfile(eps float64, at, below []float64, release func(s, t int) Curve, most float64) (delta float64, s, t int) {
+func deletionProfile(eps float64, at, below []float64, release func(s, t int) Curve, most float64) (delta float64, s,
+	t int) {
 	if len(at) == 0 || len(at) != len(below) || math.IsNaN(eps) {
 		return 1, 0, 0
 	}
@@ -32,7 +33,8 @@ func deletionProfile(eps float64, at, below []float64, release func(s, t int) Cu
 	blocks := last/block + 1
 	for i := range 2*blocks + 2 { // from the middle, where the bound is the largest, to either end
 		first := (blocks/2 + (i+1)/2*(1-2*(i%2))) * block
-		if first < 0 || first > last || blockDelta(eps, charge, at, below, first, min(first+block-1, last), release) <= delta {
+		if first < 0 || first > last || blockDelta(eps, charge, at, below, first, min(first+block-1, last),
+			release) <= delta {
 			continue
 		}
 		for from := first; from <= min(first+block-1, last); from++ {
@@ -67,12 +69,14 @@ func blockDelta(eps, charge float64, at, below []float64, first, final int, rele
 	if !(least > 0) {
 		return 1
 	}
-	return math.Min(1, at[first]*(1+massMargin))*release(final, final+1).Delta(eps+math.Log(least)-2e-15*(1+math.Abs(eps)))*(1+2e-12) + halts
+	return math.Min(1, at[first]*(1+massMargin))*release(final, final+1).Delta(eps+math.Log(least)-2e-15*(1+
+		math.Abs(eps)))*(1+2e-12) + halts
 }
 
 // pairDelta returns the bound of one ordered pair of scores, or some number of at most least if the bound is no
 // larger.
-func pairDelta(eps, charge float64, at, below []float64, s, t int, least float64, release func(s, t int) Curve) float64 {
+func pairDelta(eps, charge float64, at, below []float64, s, t int, least float64,
+	release func(s, t int) Curve) float64 {
 	p, q := math.Min(1, at[s]*(1+massMargin)), at[t]*(1-massMargin)
 	halts := math.Max(0, below[s]*(1+massMargin)-charge*below[t]*(1-massMargin))
 	d := p + halts
@@ -98,7 +102,8 @@ func DeletionNoise(b Budget, at, below []float64, distance func(s, t int) float6
 	}
 	within := func(sigma float64) bool { return deletionNoiseEnough(b, at, below, distance, sigma) }
 	if !within(scale * 0x1p60) {
-		return 0, fmt.Errorf("the law halts too often, or its ends are too heavy, for epsilon %v and delta %v", b.Epsilon, b.Delta)
+		return 0, fmt.Errorf("the law halts too often, or its ends are too heavy, for epsilon %v and delta %v", b.Epsilon,
+			b.Delta)
 	}
 	return smallestNoise(scale, within), nil
 }
@@ -136,7 +141,8 @@ func smallestNoise(guess float64, ok func(float64) bool) float64 {
 // CalibrateDeletions returns the law of deletions with the least Gaussian noise among those of rates of a fifth to all
 // but a twentieth of epsilon, and of each the smallest laws whose ends have at most delta. distance is of a law, as
 // its size enters.
-func CalibrateDeletions(b Budget, distance func(l randomizer.TruncatedLaplace) func(s, t int) float64) (best randomizer.TruncatedLaplace, sigma float64, err error) {
+func CalibrateDeletions(b Budget, distance func(l randomizer.TruncatedLaplace) func(s,
+	t int) float64) (best randomizer.TruncatedLaplace, sigma float64, err error) {
 	if err := checkTarget(b); err != nil {
 		return best, 0, err
 	}

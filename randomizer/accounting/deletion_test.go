@@ -41,7 +41,8 @@ func TestDeletionNoise(t *testing.T) {
 		if err != nil || math.Abs(sigma/c.want-1) > 1e-6 {
 			t.Errorf("epsilon %v, law (%v, %d): %v, want %v: %v", c.eps, c.rate, c.kappa, sigma, c.want, err)
 		}
-		delta, from, to := DeletionProfile(c.eps, at, below, func(s, t int) Curve { return Curve{{mu: deletions(s, t) / sigma}} })
+		delta, from, to := DeletionProfile(c.eps, at, below,
+			func(s, t int) Curve { return Curve{{mu: deletions(s, t) / sigma}} })
 		if !(delta <= 1e-6 && delta > 1e-6*(1-1e-6)) {
 			t.Errorf("epsilon %v: delta %v", c.eps, delta)
 		}
@@ -64,7 +65,8 @@ func TestDeletionsOnTheLattice(t *testing.T) {
 		sd := 424.0370 * step * c.share
 		delta, _, _ := DeletionProfile(1, at, below, func(s, t int) Curve {
 			const levels = 1 << 16
-			m := Mechanism{Trials: uint64(4 * sd * sd), P: 0.5, Levels: levels, Dim: 10, Rounds: 1, Shift: randomizer.Shift(levels, step*deletions(s, t)/levels, 10)}
+			m := Mechanism{Trials: uint64(4 * sd * sd), P: 0.5, Levels: levels, Dim: 10, Rounds: 1,
+				Shift: randomizer.Shift(levels, step*deletions(s, t)/levels, 10)}
 			curve, err := a.Curve(m)
 			if err != nil {
 				panic(err)
@@ -84,7 +86,8 @@ func TestCalibrateDeletions(t *testing.T) {
 	for _, c := range []struct{ eps, most float64 }{{1, 424.0371}, {4, 38.2396}, {8, 12.1331}} {
 		law, sigma, err := CalibrateDeletions(Budget{Epsilon: c.eps, Delta: 1e-6}, distance)
 		if err != nil || sigma > c.most {
-			t.Errorf("epsilon %v: noise %v of kappa %d and rate %v, want at most %v: %v", c.eps, sigma, law.Kappa(), law.Rate(), c.most, err)
+			t.Errorf("epsilon %v: noise %v of kappa %d and rate %v, want at most %v: %v", c.eps, sigma, law.Kappa(), law.Rate(),
+				c.most, err)
 		}
 		t.Logf("epsilon %v: noise %v of kappa %d and rate %v", c.eps, sigma, law.Kappa(), law.Rate())
 	}
@@ -149,7 +152,8 @@ func halting(p, q float64, law, other []float64, eps float64) float64 {
 // deletionAttack draws laws of deletions and lattices, and concrete neighbours as far apart as their scores allow;
 // truth has the trials of the noise that is really there, and claimed is how far apart neighbours are said to be. It
 // returns the closest exact divergence in terms of the bound.
-func deletionAttack(t *testing.T, seed uint64, settings int, truth func(uint64) uint64, claimed func(s, t int) float64) float64 {
+func deletionAttack(t *testing.T, seed uint64, settings int, truth func(uint64) uint64,
+	claimed func(s, t int) float64) float64 {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	a, closest := NewAccountant(), 0.0
 	for range settings {

@@ -21,7 +21,8 @@ func TestParseFraction(t *testing.T) {
 			t.Errorf("%q: %v (%v), want %s", s, f, err, want)
 		}
 	}
-	for _, s := range []string{"", "0", "0.0", "1.1", "-0.5", "+1", "1e-1", "0,5", "1/0", "0/5", "3/2", "1/2/3", "1.", "nan",
+	for _, s := range []string{"", "0", "0.0", "1.1", "-0.5", "+1", "1e-1", "0,5", "1/0", "0/5", "3/2", "1/2/3", "1.",
+		"nan",
 		"0.1234567890123456789", "1/99999999999999999999999", " 1", "0x1", "1_0/10_0", "."} {
 		if f, err := ParseFraction(s); err == nil {
 			t.Errorf("%q is read as %v", s, f)
@@ -115,7 +116,8 @@ func TestFractionJSONIsNeverBelow(t *testing.T) {
 		if !ok || printed.Cmp(exact) < 0 {
 			t.Fatalf("%d/%d is written %s", num, den, data)
 		}
-		if read, err := strconv.ParseFloat(string(data), 64); err != nil || printed.Cmp(exact) != 0 && new(big.Rat).SetFloat64(read).Cmp(exact) < 0 {
+		if read, err := strconv.ParseFloat(string(data), 64); err != nil || printed.Cmp(exact) != 0 &&
+			new(big.Rat).SetFloat64(read).Cmp(exact) < 0 {
 			t.Fatalf("%d/%d is read as %v, %v", num, den, read, err)
 		}
 		var again Fraction

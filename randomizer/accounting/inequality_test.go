@@ -96,7 +96,8 @@ func TestTheoremA_PerCoordinateInequality(t *testing.T) {
 				}
 				// The quantiles themselves are exact to a few units of the last place.
 				if noise := 1e-12; got > a1+noise || got > a2+noise {
-					t.Errorf("seed %d: %+v level %+v positions %v > %v at %d: %v, forms %v and %v", seed, b, l, hiPos, loPos, c, got, a1, a2)
+					t.Errorf("seed %d: %+v level %+v positions %v > %v at %d: %v, forms %v and %v", seed, b, l, hiPos, loPos, c, got,
+						a1, a2)
 				}
 				if r > 1e-6 {
 					worst1, worst2 = max(worst1, got/a1), max(worst2, got/a2)

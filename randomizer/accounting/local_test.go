@@ -38,7 +38,8 @@ func TestLocalPlans(t *testing.T) {
 		{1, 126, 1, 1e7, 1, 1e-6, Local, 27, 1.07e8},
 		{3, 8, 35, 357, 0.125, 1e-5, Local, 16, 290},
 	} {
-		q := Request{Users: c.users, Dim: c.dim, Rounds: c.rounds, Units: c.units, Epsilon: c.epsilon, Delta: c.delta, Trust: c.trust, HonestFraction: One}
+		q := Request{Users: c.users, Dim: c.dim, Rounds: c.rounds, Units: c.units, Epsilon: c.epsilon, Delta: c.delta,
+			Trust: c.trust, HonestFraction: One}
 		p, err := a.Calibrate(q)
 		if err != nil {
 			t.Errorf("%+v: %v", q, err)
@@ -56,10 +57,13 @@ func TestLocalPlans(t *testing.T) {
 		for v := p.BitsPerCoordinate; v > 0; v /= 2 {
 			bits++
 		}
-		if ratio := p.TotalStd() / floor; ratio > 1.03 || ratio < 1 || math.Abs(p.GaussianNoiseStd/floor-1) > 1e-12 || bits > c.mostBits || p.Levels > c.mostG {
-			t.Errorf("%+v: %.4f times the Gaussian's noise %v, g = %d, b = %d, %d bits", q, ratio, floor, p.Levels, p.Trials, bits)
+		if ratio := p.TotalStd() / floor; ratio > 1.03 || ratio < 1 || math.Abs(p.GaussianNoiseStd/floor-1) > 1e-12 ||
+			bits > c.mostBits || p.Levels > c.mostG {
+			t.Errorf("%+v: %.4f times the Gaussian's noise %v, g = %d, b = %d, %d bits", q, ratio, floor, p.Levels, p.Trials,
+				bits)
 		}
-		if g, err := p.Release().Epsilon(c.delta); err != nil || !(g.Epsilon <= c.epsilon*(1+1e-9)) || c.trust == Local && p.Trials%2 != 0 {
+		if g, err := p.Release().Epsilon(c.delta); err != nil || !(g.Epsilon <= c.epsilon*(1+1e-9)) || c.trust == Local &&
+			p.Trials%2 != 0 {
 			t.Errorf("%+v: the plan costs %v (%v), %d trials", q, g.Epsilon, err, p.Trials)
 		}
 	}
@@ -67,7 +71,8 @@ func TestLocalPlans(t *testing.T) {
 
 // Under local others add nothing: neither their number nor a floor changes what a report costs.
 func TestLocalReliesOnItsOwnTrials(t *testing.T) {
-	r := Release{Trust: Local, Users: 1, Dim: 10, Levels: 300, Trials: 800, P: 0.5, HonestFraction: One, Rounds: 3, Units: 50}
+	r := Release{Trust: Local, Users: 1, Dim: 10, Levels: 300, Trials: 800, P: 0.5, HonestFraction: One, Rounds: 3,
+		Units: 50}
 	alone, err := r.Epsilon(1e-6)
 	if err != nil || alone.HasIntruder {
 		t.Fatal(alone, err)
@@ -101,7 +106,8 @@ func TestLocalReliesOnItsOwnTrials(t *testing.T) {
 func TestOwnTrials(t *testing.T) {
 	a := NewAccountant()
 	b := Budget{Epsilon: 1, Delta: 1e-6}
-	moments := Release{Trust: Local, Users: 20, Dim: 30, Levels: 400, Trials: 3000, P: 0.5, HonestFraction: One, Rounds: 1, Units: 100}
+	moments := Release{Trust: Local, Users: 20, Dim: 30, Levels: 400, Trials: 3000, P: 0.5, HonestFraction: One, Rounds: 1,
+		Units: 100}
 	rounds := moments
 	rounds.Dim, rounds.Trials, rounds.Rounds = 12, 30000, 10
 	var last uint64
@@ -123,7 +129,8 @@ func TestOwnTrials(t *testing.T) {
 			}
 			return f.Delta
 		}
-		if cost(0) > b.Delta || cost(2) <= b.Delta || trials[1] <= last || trials[1]%2 != 0 || trials[0] != 2*((trials[1]/2+9)/10) {
+		if cost(0) > b.Delta || cost(2) <= b.Delta || trials[1] <= last || trials[1]%2 != 0 ||
+			trials[0] != 2*((trials[1]/2+9)/10) {
 			t.Errorf("%d units: %v trials have delta %v, two less %v", units, trials, cost(0), cost(2))
 		}
 		last = trials[1]
@@ -195,7 +202,8 @@ func attacked(t *testing.T) (rows []sample) {
 		if i%5 == 0 {
 			m.Units = 1
 		}
-		s := sample{ID: fmt.Sprintf("local-%02d", i), Kind: "local", Delta: math.Pow(10, -8+5*rng.Float64()), Levels: m.Levels, Dim: dim, UserTrials: m.Trials, Units: m.Units}
+		s := sample{ID: fmt.Sprintf("local-%02d", i), Kind: "local", Delta: math.Pow(10, -8+5*rng.Float64()),
+			Levels: m.Levels, Dim: dim, UserTrials: m.Trials, Units: m.Units}
 		v, err := s.Evaluate(NewAccountant())
 		if err != nil {
 			t.Fatal(err)
@@ -224,8 +232,10 @@ func TestLocalSamples(t *testing.T) {
 	if *update {
 		var lines []string
 		for _, s := range attacked(t) {
-			lines = append(lines, fmt.Sprintf(`{"id": %q, "kind": %q, "g": %d, "units": %d, "b": %d, "d": %d, "delta": %v, "lower": %v, "upper": %v, "accept_max": %v}`,
-				s.ID, s.Kind, s.Levels, s.Units, s.UserTrials, s.Dim, s.Delta, s.Lower, s.Upper, s.AcceptMax))
+			lines = append(lines,
+				fmt.Sprintf(
+					`{"id": %q, "kind": %q, "g": %d, "units": %d, "b": %d, "d": %d, "delta": %v, "lower": %v, "upper": %v, "accept_max": %v}`,
+					s.ID, s.Kind, s.Levels, s.Units, s.UserTrials, s.Dim, s.Delta, s.Lower, s.Upper, s.AcceptMax))
 		}
 		text := []byte("{\"rows\": [\n" + strings.Join(lines, ",\n") + "\n]}\n")
 		if err := os.WriteFile(localSamples, text, 0o644); err != nil {

@@ -143,7 +143,8 @@ func TestPaperGaussianComparison(t *testing.T) {
 		if d := gaussianDelta(c.eps, mu); d > delta {
 			t.Errorf("epsilon %v: delta at the returned mu is %v", c.eps, d)
 		}
-		if e := smallestEpsilon(func(eps float64) bool { return gaussianDelta(eps, mu) <= delta }); math.Abs(e/c.eps-1) > 1e-6 {
+		if e := smallestEpsilon(func(eps float64) bool { return gaussianDelta(eps, mu) <= delta }); math.Abs(
+			e/c.eps-1) > 1e-6 {
 			t.Errorf("epsilon %v comes back as %v", c.eps, e)
 		}
 	}

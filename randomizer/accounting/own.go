@@ -15,7 +15,8 @@ import (
 // It refuses a budget outside of what Request takes, and one that randomizer.MaxTrials do not meet.
 func (a *Accountant) OwnTrials(of []Release, units uint64, b Budget) ([]uint64, error) {
 	if !(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon) || !(b.Delta >= minTargetDelta && b.Delta < 1) {
-		return nil, fmt.Errorf("own trials: epsilon %v, delta %v: want a number in (0, %d], and one from %v to below 1", b.Epsilon, b.Delta, MaxEpsilon, minTargetDelta)
+		return nil, fmt.Errorf("own trials: epsilon %v, delta %v: want a number in (0, %d], and one from %v to below 1",
+			b.Epsilon, b.Delta, MaxEpsilon, minTargetDelta)
 	}
 	if len(of) == 0 {
 		return nil, fmt.Errorf("own trials: want at least one release")
@@ -26,7 +27,8 @@ func (a *Accountant) OwnTrials(of []Release, units uint64, b Budget) ([]uint64, 
 		own[i] = r
 		own[i].Units = units
 		if r.Trust != Local || r.Trials > randomizer.MaxTrials {
-			return nil, fmt.Errorf("own trials: trust %v, %d trials: want local, at most %d", r.Trust, r.Trials, uint64(randomizer.MaxTrials))
+			return nil, fmt.Errorf("own trials: trust %v, %d trials: want local, at most %d", r.Trust, r.Trials,
+				uint64(randomizer.MaxTrials))
 		}
 		if err := own[i].Validate(); err != nil {
 			return nil, fmt.Errorf("own trials: %w", err)
@@ -50,7 +52,8 @@ func (a *Accountant) OwnTrials(of []Release, units uint64, b Budget) ([]uint64, 
 		if meets(c, b.Epsilon, b.Delta) {
 			hi = half
 		} else if lo = half; lo == limit {
-			return nil, fmt.Errorf("own trials: %d units need more than %d for epsilon %v, delta %v", units, uint64(randomizer.MaxTrials), b.Epsilon, b.Delta)
+			return nil, fmt.Errorf("own trials: %d units need more than %d for epsilon %v, delta %v", units,
+				uint64(randomizer.MaxTrials), b.Epsilon, b.Delta)
 		}
 		next := 2 * float64(lo)
 		if h := headroom(c, b.Epsilon, b.Delta); h > 0 && step < 12 {

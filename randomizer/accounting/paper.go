@@ -19,10 +19,12 @@ type paperConstants struct {
 // the honest users, whose noise alone is credited (Corollary A.9).
 func closedForm(users, honest uint64, dim int, eps, delta float64) (paperConstants, error) {
 	if !(eps <= 15) {
-		return paperConstants{}, fmt.Errorf("epsilon %v a round: the paper's constants want at most 15; use profile numeric", eps)
+		return paperConstants{}, fmt.Errorf("epsilon %v a round: the paper's constants want at most 15; use profile numeric",
+			eps)
 	}
 	if !(delta < 0.5) {
-		return paperConstants{}, fmt.Errorf("delta %v a round: the paper's constants want below 1/2; use profile numeric", delta)
+		return paperConstants{}, fmt.Errorf("delta %v a round: the paper's constants want below 1/2; use profile numeric",
+			delta)
 	}
 	g := math.Ceil(max(2*math.Sqrt(float64(users)), float64(dim), 4))
 	deltaHat := delta / float64(dim+1)
@@ -30,7 +32,8 @@ func closedForm(users, honest uint64, dim int, eps, delta float64) (paperConstan
 	need := 180 * g * g * math.Log(2/deltaHat) / (epsHat * epsHat * float64(honest))
 	b := math.Ceil(need) + 1
 	if !(b*float64(users) < maxUnits/8) || !(g < maxCount) {
-		return paperConstants{}, fmt.Errorf("the paper's constants ask for b = %.3g trials a report: want totals below 2^59; use profile numeric", b)
+		return paperConstants{},
+			fmt.Errorf("the paper's constants ask for b = %.3g trials a report: want totals below 2^59; use profile numeric", b)
 	}
 	p := math.Ceil(need/2/b*(1<<coinBits)) / (1 << coinBits)
 	return paperConstants{int(g), uint64(b), p, epsHat}, nil
@@ -40,7 +43,8 @@ func closedForm(users, honest uint64, dim int, eps, delta float64) (paperConstan
 // in its Theorem 4.9: (eps/(2 sqrt(2 T ln(1/delta))), delta/(T+1)) each.
 func (a *Accountant) paperPlan(q Request) (Plan, error) {
 	if q.Trust != Shuffle {
-		return Plan{}, fmt.Errorf("trust %v: profile paper has constants for trust shuffle only; use profile numeric", q.Trust)
+		return Plan{}, fmt.Errorf("trust %v: profile paper has constants for trust shuffle only; use profile numeric",
+			q.Trust)
 	}
 	if q.units() > 1 {
 		return Plan{}, fmt.Errorf("units %d: profile paper has constants for reports about one; use profile numeric", q.Units)

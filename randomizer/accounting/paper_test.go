@@ -12,7 +12,8 @@ func TestPaperConstants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.g != 100 || math.Abs(c.epsHat-0.0129407) > 5e-8 || math.Abs(float64(c.b)/2.0556e8-1) > 1e-4 || math.Abs(c.p-0.5) > 1e-6 {
+	if c.g != 100 || math.Abs(c.epsHat-0.0129407) > 5e-8 || math.Abs(float64(c.b)/2.0556e8-1) > 1e-4 ||
+		math.Abs(c.p-0.5) > 1e-6 {
 		t.Errorf("%+v", c)
 	}
 	q := request(1000, 100, 1)
@@ -22,7 +23,8 @@ func TestPaperConstants(t *testing.T) {
 	if r := p.TotalStd() / ours.TotalStd(); math.Abs(r-525) > 2 {
 		t.Errorf("the paper's constants cost %.0f times the noise, want 525", r)
 	}
-	if p.Epsilon != 1 || p.ProvedEpsilon == nil || !(*p.ProvedEpsilon > 0 && *p.ProvedEpsilon < 0.02) || !p.Runnable || p.Profile != Paper {
+	if p.Epsilon != 1 || p.ProvedEpsilon == nil || !(*p.ProvedEpsilon > 0 && *p.ProvedEpsilon < 0.02) || !p.Runnable ||
+		p.Profile != Paper {
 		t.Errorf("%+v", p)
 	}
 }

@@ -40,8 +40,10 @@ func TestPlanTable(t *testing.T) {
 	} {
 		p := mustCalibrate(t, request(want.n, want.d, want.eps))
 		ratio := p.TotalStd() / p.GaussianNoiseStd
-		if p.Levels != want.g || p.Trials != want.b || math.Abs(p.P-want.p) > 6e-6 || math.Abs(ratio-want.ratio) > 1.1e-4 || ratio > 1.025 {
-			t.Errorf("n=%d d=%d eps=%v: g=%d b=%d p=%.5f ratio %.4f, want %+v", want.n, want.d, want.eps, p.Levels, p.Trials, p.P, ratio, want)
+		if p.Levels != want.g || p.Trials != want.b || math.Abs(p.P-want.p) > 6e-6 || math.Abs(ratio-want.ratio) > 1.1e-4 ||
+			ratio > 1.025 {
+			t.Errorf("n=%d d=%d eps=%v: g=%d b=%d p=%.5f ratio %.4f, want %+v", want.n, want.d, want.eps, p.Levels, p.Trials,
+				p.P, ratio, want)
 		}
 		if p.Epsilon > want.eps || p.Epsilon < want.eps*0.999 || *p.ProvedEpsilon != p.Epsilon {
 			t.Errorf("n=%d d=%d eps=%v: achieved %v", want.n, want.d, want.eps, p.Epsilon)
@@ -73,12 +75,14 @@ func TestPlanBudgets(t *testing.T) {
 		q.MaxBits = want.budget
 		p := mustCalibrate(t, q)
 		if p.BitsPerCoordinate > uint64(want.budget) || math.Abs(p.TotalStd()/want.std-1) > 2e-3 {
-			t.Errorf("n=%d eps=%v budget %d: %d bits, std %.4e, want %.4e", want.n, want.eps, want.budget, p.BitsPerCoordinate, p.TotalStd(), want.std)
+			t.Errorf("n=%d eps=%v budget %d: %d bits, std %.4e, want %.4e", want.n, want.eps, want.budget, p.BitsPerCoordinate,
+				p.TotalStd(), want.std)
 		}
 		// The bound has steps in p where the best window changes, so searches may
 		// stop at different accepted values.
 		if p.Levels != want.g || p.Trials != want.b || math.Abs(p.P-want.p) > 2e-3 {
-			t.Errorf("n=%d eps=%v budget %d: g=%d b=%d p=%.5f, want %+v", want.n, want.eps, want.budget, p.Levels, p.Trials, p.P, want)
+			t.Errorf("n=%d eps=%v budget %d: g=%d b=%d p=%.5f, want %+v", want.n, want.eps, want.budget, p.Levels, p.Trials, p.P,
+				want)
 		}
 	}
 }
@@ -118,11 +122,13 @@ func TestPlanFairCoin(t *testing.T) {
 				t.Fatal(err)
 			}
 			if p.Levels != free.Levels || p.Trials != free.Trials {
-				t.Errorf("n=%d eps=%v: fair coin moved (g, b) from (%d, %d) to (%d, %d)", n, eps, free.Levels, free.Trials, p.Levels, p.Trials)
+				t.Errorf("n=%d eps=%v: fair coin moved (g, b) from (%d, %d) to (%d, %d)", n, eps, free.Levels, free.Trials,
+					p.Levels, p.Trials)
 			}
 			free.P = 0.5
 			r := free.Release()
-			cost := (math.Pow(r.noiseStd(), 2) + math.Pow(r.RoundingStd(), 2)) / math.Pow(math.Hypot(free.NoiseStd, free.RoundingStd), 2)
+			cost := (math.Pow(r.noiseStd(), 2) + math.Pow(r.RoundingStd(), 2)) / math.Pow(math.Hypot(free.NoiseStd,
+				free.RoundingStd), 2)
 			if (p.P == 0.5) != (cost <= 1.03) {
 				t.Errorf("n=%d eps=%v: p=%v where a fair coin costs %.4f", n, eps, p.P, cost)
 			}

@@ -164,7 +164,8 @@ func (a *Accountant) GaussianShift(trials uint64, dim int, mu, slack float64) (s
 		}
 	}
 	if shift == 0 {
-		return 0, 0, fmt.Errorf("shift: %d trials have no window with slack %v in %d coordinates for mu %v", trials, slack, dim, mu)
+		return 0, 0, fmt.Errorf("shift: %d trials have no window with slack %v in %d coordinates for mu %v", trials, slack,
+			dim, mu)
 	}
 	return shift, used, nil
 }

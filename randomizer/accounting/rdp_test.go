@@ -40,7 +40,8 @@ func TestRenyiValues(t *testing.T) {
 	near(t, "three points, a thousand calls", eps, 0.8170, 1e-4)
 	eps, _ = NewRenyi().Plus(1000, SampledGaussian(0.01, 0.2)).Epsilon(1e-6)
 	near(t, "one slot a record, a thousand calls", eps, 0.2714, 1e-3) // 0.2712 at an order that is not of the grid
-	old := math.Inf(1)                                                // 13 s^2 a tau with tau = mu^2/2, and the plain conversion
+	// 13 s^2 a tau with tau = mu^2/2, and the plain conversion
+	old := math.Inf(1)
 	for a := 2.0; a < 150; a++ {
 		old = min(old, 1000*13*1e-4*a*0.02+math.Log(1e6)/(a-1))
 	}

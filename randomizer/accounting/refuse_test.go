@@ -63,7 +63,8 @@ func TestRefuses(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func TestReleaseRefuses(t *testing.T) {
-	good := Release{Trust: ShufflePan, Users: 100, Dim: 2, Levels: 3, Trials: 4, P: 0.5, FloorTrials: 400, HonestFraction: One, Rounds: 1}
+	good := Release{Trust: ShufflePan, Users: 100, Dim: 2, Levels: 3, Trials: 4, P: 0.5, FloorTrials: 400,
+		HonestFraction: One, Rounds: 1}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("profile %q: %v %v", name, v, err)
 		}
 	}
-	for _, err := range []error{second(ParseTrust("Pan")), second(ParseCoin("")), second(ParseConstants(strings.Repeat("x", 1000)))} {
+	for _, err := range []error{second(ParseTrust("Pan")), second(ParseCoin("")),
+		second(ParseConstants(strings.Repeat("x", 1000)))} {
 		if err == nil || len(err.Error()) > 200 {
 			t.Errorf("error %v", err)
 		}
@@ -175,9 +177,11 @@ func TestNames(t *testing.T) {
 
 func TestGuaranteeJSON(t *testing.T) {
 	for want, g := range map[string]Guarantee{
-		`{"epsilon":1,"epsilon_learner":1,"epsilon_intruder":null}`:       {Epsilon: 1, Learner: 1},
-		`{"epsilon":2,"epsilon_learner":1,"epsilon_intruder":2}`:          {Epsilon: 2, Learner: 1, Intruder: 2, HasIntruder: true},
-		`{"epsilon":null,"epsilon_learner":1,"epsilon_intruder":null}`:    {Epsilon: math.Inf(1), Learner: 1, Intruder: math.Inf(1), HasIntruder: true},
+		`{"epsilon":1,"epsilon_learner":1,"epsilon_intruder":null}`: {Epsilon: 1, Learner: 1},
+		`{"epsilon":2,"epsilon_learner":1,"epsilon_intruder":2}`: {Epsilon: 2, Learner: 1, Intruder: 2,
+			HasIntruder: true},
+		`{"epsilon":null,"epsilon_learner":1,"epsilon_intruder":null}`: {Epsilon: math.Inf(1), Learner: 1,
+			Intruder: math.Inf(1), HasIntruder: true},
 		`{"epsilon":null,"epsilon_learner":null,"epsilon_intruder":null}`: {Epsilon: math.Inf(1), Learner: math.Inf(1)},
 	} {
 		if data, err := json.Marshal(g); err != nil || string(data) != want {

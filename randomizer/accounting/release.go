@@ -111,13 +111,16 @@ func (r Release) Validate() error {
 		return err
 	}
 	if r.Trust == Local && (r.P != 0.5 || r.Trials%2 != 0) {
-		return fmt.Errorf("p %v, trials per user %d: want 0.5 and an even number under local, whose reports are centred at half of them", r.P, r.Trials)
+		return fmt.Errorf(
+			"p %v, trials per user %d: want 0.5 and an even number under local, whose reports are centred at half of them", r.P,
+			r.Trials)
 	}
 	if r.Trust.HasReportNoise() != (r.Trials > 0) {
 		return fmt.Errorf("trials per user %d: want 0 under pan, at least 1 under %v", r.Trials, r.Trust)
 	}
 	if r.Trust.HasFloors() != (r.FloorTrials > 0) {
-		return fmt.Errorf("floor trials %d: want 0 under shuffle and local, at least 1 under pan and shuffle+pan; trust %v", r.FloorTrials, r.Trust)
+		return fmt.Errorf("floor trials %d: want 0 under shuffle and local, at least 1 under pan and shuffle+pan; trust %v",
+			r.FloorTrials, r.Trust)
 	}
 	if r.FloorTrials >= maxUnits/4 || r.Trials >= maxUnits/4 {
 		return fmt.Errorf("trials per user %d, floor trials %d: want below 2^60", r.Trials, r.FloorTrials)
@@ -141,7 +144,8 @@ func checkHonest(f Fraction, users uint64) error {
 
 func checkLocal(t Trust, honest Fraction) error {
 	if t == Local && honest != One {
-		return fmt.Errorf("honest fraction %v: want 1 under trust local: nobody's noise but the report's own is relied upon", honest)
+		return fmt.Errorf("honest fraction %v: want 1 under trust local: nobody's noise but the report's own is relied upon",
+			honest)
 	}
 	return nil
 }

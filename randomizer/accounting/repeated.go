@@ -60,7 +60,8 @@ func (a *Accountant) repeatedDelta(times int, of [][]Release, eps float64) (Fail
 // repeated returns the curves of the learner, and of an intruder who also looks into one round if there are floors.
 func (a *Accountant) repeated(times int, of [][]Release) (learner, intruder Curve, floors bool, err error) {
 	if times < 1 || times >= maxCount || len(of) == 0 {
-		return nil, nil, false, fmt.Errorf("%d participations in one of %d lists of releases: want 1 to %d, in at least one", times, len(of), maxCount-1)
+		return nil, nil, false, fmt.Errorf("%d participations in one of %d lists of releases: want 1 to %d, in at least one",
+			times, len(of), maxCount-1)
 	}
 	var seen, looked [][]Mechanism
 	for _, releases := range of {

@@ -52,7 +52,8 @@ func TestRepeatedIsRounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(got.Epsilon-want.Epsilon) > 1e-9*want.Epsilon || math.Abs(got.Intruder-want.Intruder) > 1e-9*want.Epsilon || got.HasIntruder != trust.HasFloors() {
+			if math.Abs(got.Epsilon-want.Epsilon) > 1e-9*want.Epsilon ||
+				math.Abs(got.Intruder-want.Intruder) > 1e-9*want.Epsilon || got.HasIntruder != trust.HasFloors() {
 				t.Errorf("%v: %d participations cost %+v, %d rounds %+v", trust, times, got, times, want)
 			}
 			if !(got.Epsilon > last.Epsilon) {
@@ -87,7 +88,8 @@ func TestRepeatedCoversEveryPath(t *testing.T) {
 							t.Fatal(err)
 						}
 						if !(got <= bound[n]*(1+1e-9)) {
-							t.Errorf("%v at %v: a path of %d with a look into %d has delta %v, charged %v", trust, eps, n, look, got, bound[n])
+							t.Errorf("%v at %v: a path of %d with a look into %d has delta %v, charged %v", trust, eps, n, look, got,
+								bound[n])
 						}
 					}
 					if n == 3 {

@@ -175,7 +175,8 @@ func (p Plan) TotalStd() float64 { return math.Hypot(p.NoiseStd, p.RoundingStd) 
 // plan fills what follows from a release.
 func (q Request) plan(r Release) Plan {
 	return Plan{
-		Users: q.Users, Units: q.units(), Minimizer: q.Minimizer, Dim: q.Dim, Epsilon: q.Epsilon, Delta: q.Delta, Trust: q.Trust,
+		Users: q.Users, Units: q.units(), Minimizer: q.Minimizer, Dim: q.Dim, Epsilon: q.Epsilon, Delta: q.Delta,
+		Trust:          q.Trust,
 		HonestFraction: q.HonestFraction, RoundsPerUser: q.rounds(), Profile: q.Profile,
 		Levels: r.Levels, Trials: r.Trials, P: r.P, FloorTrials: r.FloorTrials,
 		NoiseStd: r.noiseStd(), RoundingStd: r.RoundingStd(),

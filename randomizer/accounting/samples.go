@@ -101,7 +101,8 @@ func (s sample) evaluate(a *Accountant) (float64, error) {
 		return 1 / mu * (1 + 1e-15), nil
 	case "local":
 		g, err := a.ReleaseEpsilon(Release{
-			Trust: Local, Users: 1, Dim: s.Dim, Levels: s.Levels, Trials: s.UserTrials, P: 0.5, HonestFraction: One, Rounds: max(s.Rounds, 1), Units: s.Units,
+			Trust: Local, Users: 1, Dim: s.Dim, Levels: s.Levels, Trials: s.UserTrials, P: 0.5, HonestFraction: One,
+			Rounds: max(s.Rounds, 1), Units: s.Units,
 		}, s.Delta)
 		return g.Epsilon, err
 	case "plan":

@@ -113,7 +113,8 @@ func FuzzCheckRow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, row []byte) {
 		var s sample
 		if json.Unmarshal(row, &s) == nil && (s.Kind == "plan" || s.Kind == "calibrate" || s.Trials > 1e6 ||
-			s.UserTrials > 1e3 || s.Honest > 1e3 || s.PreloadUsers > 1e3 || s.PostloadUsers > 1e3 || s.HonestAfter > 1e3 || s.HonestUntil > 1e3) {
+			s.UserTrials > 1e3 || s.Honest > 1e3 || s.PreloadUsers > 1e3 || s.PostloadUsers > 1e3 || s.HonestAfter > 1e3 ||
+			s.HonestUntil > 1e3) {
 			return // large tables are slow, not interesting
 		}
 		if _, v, err := checkRow(row); err == nil && !(v >= 0) {

@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-var errNoPlan = errors.New("no plan: the noise needed exceeds 2^38 trials or the dimension of the search; want more users, a larger epsilon or delta, fewer rounds, or a bit budget")
+var errNoPlan = errors.New(
+	"no plan: the noise needed exceeds 2^38 trials or the dimension of the search; want more users, a larger epsilon or delta, fewer rounds, or a bit budget")
 
 // search looks for the parameters of one request. The unit is what is searched
 // for: the trials b of a report, or under Pan the trials N_f of one floor, or two
@@ -77,7 +78,8 @@ func (q Request) noise(unit uint64) randomizer.Noise {
 func (s *search) release(c candidate) Release {
 	noise := s.q.noise(c.unit)
 	return Release{
-		Trust: s.q.Trust, Users: s.q.Users, Dim: s.q.Dim, Levels: c.g, Trials: noise.Report, P: float64(c.k) / (1 << coinBits),
+		Trust: s.q.Trust, Users: s.q.Users, Dim: s.q.Dim, Levels: c.g, Trials: noise.Report,
+		P:           float64(c.k) / (1 << coinBits),
 		FloorTrials: noise.Floor, HonestFraction: s.q.HonestFraction, Rounds: s.q.rounds(),
 		Units: s.q.Units, Minimizer: s.q.Minimizer,
 	}

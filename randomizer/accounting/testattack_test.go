@@ -44,7 +44,8 @@ func scorePair(rng *rand.Rand, full, high, sensitivity int64, shift float64, lev
 // testAttack draws tests and lattices, and concrete neighbours; truth has the trials of the noise that is really
 // there, and of the scores' noise the rate. It returns the closest exact divergence in terms of the bound where what
 // slips decides, and where the release does, and of the profile.
-func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func(float64) float64) (slips, released, sharp float64) {
+func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func(float64) float64) (slips, released,
+	sharp float64) {
 	rng := rand.New(rand.NewPCG(3, 2))
 	a := NewAccountant()
 	for range settings {
@@ -87,7 +88,8 @@ func testAttack(t *testing.T, settings int, truth func(uint64) uint64, rate func
 func TestScoreTestNeverBelowExactAttack(t *testing.T) {
 	trials, rates := func(n uint64) uint64 { return n }, func(r float64) float64 { return r }
 	slips, released, sharp := testAttack(t, 200*deepFactor(t, 30), trials, rates)
-	t.Logf("closest exact/bound %.4f where what slips decides, %.4f where the release does, %.4f of the profile", slips, released, sharp)
+	t.Logf("closest exact/bound %.4f where what slips decides, %.4f where the release does, %.4f of the profile", slips,
+		released, sharp)
 	if sharp > 1 || sharp < 0.9 {
 		t.Errorf("closest exact/profile %v, want 0.9 to 1", sharp)
 	}
@@ -97,7 +99,8 @@ func TestScoreTestNeverBelowExactAttack(t *testing.T) {
 	if _, released, _ := testAttack(t, 200, func(n uint64) uint64 { return n / 4 }, rates); released <= 1 {
 		t.Errorf("with half of the noise the closest is %v of the bound: not refuted", released)
 	}
-	if slips, released, _ := testAttack(t, 200, trials, func(r float64) float64 { return 2 * r }); slips <= 1 || released <= 1 {
+	if slips, released, _ := testAttack(t, 200, trials, func(r float64) float64 { return 2 * r }); slips <= 1 ||
+		released <= 1 {
 		t.Errorf("with half of the scores' noise the closest are %v and %v of the bound: not refuted", slips, released)
 	}
 }
@@ -126,7 +129,8 @@ func TestTestsHideNothingOfTheRelease(t *testing.T) {
 		one, other := coordinateLaw(noise, 0, m.Levels), coordinateLaw(noise, m.Shift, m.Levels)
 		exact := halting(1, 1, one, other, c.eps)
 		for name, bound := range map[string]float64{
-			"profile": test.Profile(c.eps, release), "bound": test.Delta(c.eps, release), "bound of tests": shared.Delta(c.eps, release),
+			"profile": test.Profile(c.eps, release), "bound": test.Delta(c.eps, release), "bound of tests": shared.Delta(c.eps,
+				release),
 		} {
 			if !(exact <= bound) || !(exact >= 0.985*bound) {
 				t.Errorf("%+v: %s %v, and neighbours lose %v", c, name, bound, exact)
@@ -207,7 +211,8 @@ func TestSharedTestNeverBelowExactAttack(t *testing.T) {
 // TestDifferenceTail checks that the tail of a difference equals the tail of the laws' convolution, or exceeds it
 // where the rates are near each other.
 func TestDifferenceTail(t *testing.T) {
-	for _, c := range []struct{ a, b, over float64 }{{0.5, 0.8, 1}, {0.8, 0.5, 1}, {0.1, 0.126, 1}, {0.2, 0.2, 1.6}, {0.2, 0.205, 1.6}, {3, 0.3, 1}} {
+	for _, c := range []struct{ a, b, over float64 }{{0.5, 0.8, 1}, {0.8, 0.5, 1}, {0.1, 0.126, 1}, {0.2, 0.2, 1.6},
+		{0.2, 0.205, 1.6}, {3, 0.3, 1}} {
 		a, _ := randomizer.LaplaceOfRate(c.a)
 		b, _ := randomizer.LaplaceOfRate(c.b)
 		for _, k := range []int64{1, 2, 7, 40} {
@@ -233,11 +238,14 @@ func TestNoTestPromisesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []ScoreTest{{}, {Sensitivity: 2, Full: 1, Threshold: 30}, {Noise: randomLaplace(rand.New(rand.NewPCG(1, 1))), Sensitivity: -1, Threshold: 200}} {
-		shared := SharedTest{Once: test.Noise, Each: test.Noise, Sensitivity: test.Sensitivity, Full: test.Full, Threshold: test.Threshold}
+	for _, test := range []ScoreTest{{}, {Sensitivity: 2, Full: 1, Threshold: 30},
+		{Noise: randomLaplace(rand.New(rand.NewPCG(1, 1))), Sensitivity: -1, Threshold: 200}} {
+		shared := SharedTest{Once: test.Noise, Each: test.Noise, Sensitivity: test.Sensitivity, Full: test.Full,
+			Threshold: test.Threshold}
 		for _, eps := range []float64{-1, 0, 1, 50, math.NaN()} {
 			if test.Delta(eps, still) != 1 || test.Profile(eps, still) != 1 || shared.Delta(eps, still) != 1 {
-				t.Errorf("%+v at epsilon %v: %v, %v, %v, want 1", test, eps, test.Delta(eps, still), test.Profile(eps, still), shared.Delta(eps, still))
+				t.Errorf("%+v at epsilon %v: %v, %v, %v, want 1", test, eps, test.Delta(eps, still), test.Profile(eps, still),
+					shared.Delta(eps, still))
 			}
 		}
 	}
@@ -252,7 +260,8 @@ func TestNoTestPromisesNothing(t *testing.T) {
 		t.Errorf("no law: %v", d)
 	}
 	at, below := lawOf(t, 0.5, 25).Survival()
-	if _, err := DeletionNoise(Budget{Epsilon: 1, Delta: 1e-6}, at, below, func(s, t int) float64 { return 10 - float64(s+t) }); err == nil {
+	if _, err := DeletionNoise(Budget{Epsilon: 1, Delta: 1e-6}, at, below,
+		func(s, t int) float64 { return 10 - float64(s+t) }); err == nil {
 		t.Error("negative distances are accepted")
 	}
 }

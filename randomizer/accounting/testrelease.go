@@ -135,11 +135,13 @@ func (q ScoreRequest) validate() error {
 		return fmt.Errorf("failure %v: want a probability strictly between 0 and 1", q.Failure)
 	}
 	if !(q.Failure/float64(q.Rounds) > leastMass && q.Budget.Delta/10 > leastMass) {
-		return fmt.Errorf("failure %v of %d rounds, delta %v: want more, or tails are not told from 0", q.Failure, q.Rounds, q.Budget.Delta)
+		return fmt.Errorf("failure %v of %d rounds, delta %v: want more, or tails are not told from 0", q.Failure, q.Rounds,
+			q.Budget.Delta)
 	}
 	const most = 1 << 52
 	if q.Sensitivity < 1 || q.Least < 0 || q.Most < q.Least || q.Most > most || q.Sensitivity > most {
-		return fmt.Errorf("scores of %d to %d with sensitivity %d: want numbers from 0 on, and a sensitivity of at least 1", q.Least, q.Most, q.Sensitivity)
+		return fmt.Errorf("scores of %d to %d with sensitivity %d: want numbers from 0 on, and a sensitivity of at least 1",
+			q.Least, q.Most, q.Sensitivity)
 	}
 	return nil
 }
@@ -185,7 +187,8 @@ func CalibrateSharedTest(q ScoreRequest) (best SharedTest, sigma float64, err er
 }
 
 // cheapest tries tests by their e1: each has a Full, and the mu that a release of neighbours S_U apart may have.
-func cheapest[T any](q ScoreRequest, try func(e1 float64) (t T, full int64, mu float64, err error)) (best T, sigma float64, err error) {
+func cheapest[T any](q ScoreRequest, try func(e1 float64) (t T, full int64, mu float64, err error)) (best T,
+	sigma float64, err error) {
 	if err := q.validate(); err != nil {
 		return best, 0, err
 	}
@@ -200,8 +203,9 @@ func cheapest[T any](q ScoreRequest, try func(e1 float64) (t T, full int64, mu f
 		}
 	}
 	if math.IsInf(sigma, 1) {
-		return best, 0, fmt.Errorf("scores of %d to %d with sensitivity %d leave no room for a test within epsilon %v and delta %v",
-			q.Least, q.Most, q.Sensitivity, q.Budget.Epsilon, q.Budget.Delta)
+		return best, 0,
+			fmt.Errorf("scores of %d to %d with sensitivity %d leave no room for a test within epsilon %v and delta %v",
+				q.Least, q.Most, q.Sensitivity, q.Budget.Epsilon, q.Budget.Delta)
 	}
 	return best, sigma, nil
 }

@@ -36,10 +36,12 @@ func TestCalibrateTest(t *testing.T) {
 
 		digits float64 // to which sigma is known
 	}{
-		{1, 200, true, 0.64, 139.874104, 180.676453, 0.171317, 1.876714, 1e-6}, {1, 200, false, 0.70, 0, 0, 0, 1.563751, 1e-6},
+		{1, 200, true, 0.64, 139.874104, 180.676453, 0.171317, 1.876714, 1e-6}, {1, 200, false, 0.70, 0, 0, 0, 1.563751,
+			1e-6},
 		{4, 64, true, 0, 0, 0, 0, 1.108037, 1e-6}, {4, 64, false, 0, 0, 0, 0, 0.823131, 1e-6},
 		{8, 40, true, 0, 0, 0, 0, 0.730731, 1e-6}, {8, 40, false, 0, 0, 0, 0, 0.503190, 1e-6},
-		{1, 164, true, 0, 0, 0, 0, 3.343, 5e-4}, {1, 164, false, 0, 0, 0, 0, 3.152, 5e-4}, {1, 3210, true, 0, 0, 0, 0, 0.0224, 5e-3}, {1, 3210, false, 0, 0, 0, 0, 0.0121, 5e-3},
+		{1, 164, true, 0, 0, 0, 0, 3.343, 5e-4}, {1, 164, false, 0, 0, 0, 0, 3.152, 5e-4}, {1, 3210, true, 0, 0, 0, 0, 0.0224,
+			5e-3}, {1, 3210, false, 0, 0, 0, 0, 0.0121, 5e-3},
 		{4, 48, true, 0, 0, 0, 0, 2.214, 5e-4}, {4, 48, false, 0, 0, 0, 0, 1.866, 5e-4},
 		{8, 28, true, 0, 0, 0, 0, 1.536, 5e-4}, {8, 28, false, 0, 0, 0, 0, 1.189, 5e-4},
 	} {
@@ -94,7 +96,8 @@ func TestCalibrationEnds(t *testing.T) {
 		rounds  int
 		delta   float64
 	}{{1e-305, 1, 1e-6}, {1e-289, 1 << 20, 1e-6}, {1e-3, 1, 1e-295}} {
-		q := ScoreRequest{Budget: Budget{Epsilon: 1, Delta: c.delta}, Rounds: c.rounds, Failure: c.failure, Sensitivity: 2, Most: 1 << 40, Least: 1, Apart: func(int64) float64 { return 1 }}
+		q := ScoreRequest{Budget: Budget{Epsilon: 1, Delta: c.delta}, Rounds: c.rounds, Failure: c.failure, Sensitivity: 2,
+			Most: 1 << 40, Least: 1, Apart: func(int64) float64 { return 1 }}
 		if _, _, err := CalibrateTest(q); err == nil {
 			t.Errorf("%+v: a test", c)
 		}

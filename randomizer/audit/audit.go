@@ -123,7 +123,8 @@ func (c Config) complete() (Config, error) {
 	case c.Within > max(c.Params.Units, 1):
 		return c, fmt.Errorf("audit: Within = %d units are more than the %d of a report", c.Within, max(c.Params.Units, 1))
 	case c.Dishonest > c.Users-c.Together:
-		return c, fmt.Errorf("audit: Dishonest = %d leaves no honest ones of %d users, of whom %d change", c.Dishonest, c.Users, c.Together)
+		return c, fmt.Errorf("audit: Dishonest = %d leaves no honest ones of %d users, of whom %d change", c.Dishonest,
+			c.Users, c.Together)
 	case c.Trials < 1000:
 		return c, fmt.Errorf("audit: Trials = %d is below 1000, which cannot refute anything", c.Trials)
 	case !(c.Confidence > 0 && c.Confidence < 1):
@@ -132,7 +133,8 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("audit: Delta = %v is outside [0, 1)", c.Delta)
 	}
 	for _, pair := range c.Pairs {
-		if len(pair.Along) != c.Params.Dim || !slices.ContainsFunc(pair.Along, func(a float64) bool { return a != 0 }) || !(pair.Distance > 0 && pair.Distance <= 1) {
+		if len(pair.Along) != c.Params.Dim || !slices.ContainsFunc(pair.Along, func(a float64) bool { return a != 0 }) ||
+			!(pair.Distance > 0 && pair.Distance <= 1) {
 			return c, fmt.Errorf("audit: pair %q: %d coordinates, distance %v: want %d, not all 0, and a distance in (0, 1]",
 				pair.Name, len(pair.Along), pair.Distance, c.Params.Dim)
 		}

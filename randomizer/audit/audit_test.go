@@ -165,7 +165,8 @@ func TestAuditRefuses(t *testing.T) {
 
 // Clopper-Pearson: the coverage is exact, so the bound at the hit count h solves a binomial tail equal to alpha.
 func TestClopperPearson(t *testing.T) {
-	for _, c := range []struct{ hits, n int }{{1, 20}, {7, 20}, {19, 20}, {20, 20}, {1, 120_000}, {40_000, 120_000}, {120_000, 120_000}} {
+	for _, c := range []struct{ hits, n int }{{1, 20}, {7, 20}, {19, 20}, {20, 20}, {1, 120_000}, {40_000, 120_000},
+		{120_000, 120_000}} {
 		p := atLeast(c.hits, c.n, 0.01)
 		var tail float64
 		for k, q := range dptest.BinomialProbabilities(c.n, p) {
@@ -230,7 +231,8 @@ func TestAuditOfUsersTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("delta(0): claimed %.4f, at least %.4f (%s); refutable share %.3f", rep.Points[0].Claimed, rep.Points[0].Lower,
+			t.Logf("delta(0): claimed %.4f, at least %.4f (%s); refutable share %.3f", rep.Points[0].Claimed,
+				rep.Points[0].Lower,
 				rep.Points[0].Pair, rep.RefutableShare)
 			if rep.Pass != c.pass {
 				t.Errorf("pass = %v, want %v", rep.Pass, c.pass)
@@ -282,7 +284,8 @@ func TestRefutableShare(t *testing.T) {
 		}
 		t.Logf("with %.3f of the noise %d of 20 audits are refuted", float64(cut.Params.Trials)/own, refuted)
 		if refuted < c.least || refuted > c.most {
-			t.Errorf("%g times the refutable share %.3f: %d of 20 audits are refuted, want %d to %d", c.scale, rep.RefutableShare, refuted, c.least, c.most)
+			t.Errorf("%g times the refutable share %.3f: %d of 20 audits are refuted, want %d to %d", c.scale,
+				rep.RefutableShare, refuted, c.least, c.most)
 		}
 	}
 }

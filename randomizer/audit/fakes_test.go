@@ -14,7 +14,8 @@ import (
 // stage that forgets its part is refuted. Seeds are fixed; a true claim fails with probability 1e-9.
 func TestFakesAroundOneTarget(t *testing.T) {
 	const planned, cohort, dim, delta = 4000, 250, 9, 1e-6
-	c, err := accounting.Calibrate(accounting.Request{Users: planned, Dim: dim, Epsilon: 1, Delta: delta, Trust: accounting.Shuffle,
+	c, err := accounting.Calibrate(accounting.Request{Users: planned, Dim: dim, Epsilon: 1, Delta: delta,
+		Trust:          accounting.Shuffle,
 		HonestFraction: accounting.One, Rounds: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +28,8 @@ func TestFakesAroundOneTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := accounting.Release{Trust: accounting.Shuffle, Users: planned, Dim: dim, Levels: int(c.Levels), Trials: uint64(c.Trials), P: c.P, HonestFraction: honest, Rounds: 1}
+	r := accounting.Release{Trust: accounting.Shuffle, Users: planned, Dim: dim, Levels: int(c.Levels),
+		Trials: uint64(c.Trials), P: c.P, HonestFraction: honest, Rounds: 1}
 	printed, err := r.Epsilon(delta)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +38,8 @@ func TestFakesAroundOneTarget(t *testing.T) {
 		t.Errorf("epsilon %v beside %d fakes, want a little above 1", printed.Epsilon, cohort-1)
 	}
 	for subject, want := range map[string]bool{"real": true, "forgetful": false} {
-		cfg := Config{Params: randomizer.Params{Dim: dim, ClipNorm: 1, Levels: uint32(c.Levels), Trials: uint32(c.Trials), Coin: coin}, Users: planned, Minimum: cohort,
+		cfg := Config{Params: randomizer.Params{Dim: dim, ClipNorm: 1, Levels: uint32(c.Levels), Trials: uint32(c.Trials),
+			Coin: coin}, Users: planned, Minimum: cohort,
 			Dishonest: cohort - 1, Trials: 20_000, Confidence: 1 - 1e-9, Entropy: seeded(t, 27),
 			Claim: func(epsilon float64) (float64, error) {
 				f, err := r.Delta(epsilon)
@@ -49,7 +52,8 @@ func TestFakesAroundOneTarget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s: epsilon %.3f printed at delta %g; at delta %.3g claimed %.3f, at least %.3f", subject, printed.Epsilon, delta, rep.Delta, rep.ClaimedEpsilon,
+		t.Logf("%s: epsilon %.3f printed at delta %g; at delta %.3g claimed %.3f, at least %.3f", subject, printed.Epsilon,
+			delta, rep.Delta, rep.ClaimedEpsilon,
 			rep.EmpiricalEpsilonLower)
 		if rep.Pass != want {
 			t.Errorf("%s: pass = %v, want %v: %+v", subject, rep.Pass, want, rep.Points)

@@ -65,12 +65,14 @@ func TestGroupsNeverAboveTheClaim(t *testing.T) {
 			}
 			return out
 		}
-		for _, pair := range [][2][]float64{{poles(float64(g)), poles(0)}, {random(), random()}, {poles(rng.Float64() * float64(g)), poles(0)}} {
+		for _, pair := range [][2][]float64{{poles(float64(g)), poles(0)}, {random(), random()},
+			{poles(rng.Float64() * float64(g)), poles(0)}} {
 			p, q := rounded(noise, pair[0]), rounded(noise, pair[1])
 			for _, eps := range []float64{0, 0.1, 0.5, 1, 2, 4} {
 				attack := max(hockeyStick(p, q, eps), hockeyStick(q, p, eps))
 				claim := func(rounds int) float64 {
-					d, err := accountant.Delta(eps, accounting.Mechanism{Trials: uint64(trials), P: 0.5, Levels: g, Dim: 1, Rounds: rounds})
+					d, err := accountant.Delta(eps, accounting.Mechanism{Trials: uint64(trials), P: 0.5, Levels: g, Dim: 1,
+						Rounds: rounds})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -90,6 +92,7 @@ func TestGroupsNeverAboveTheClaim(t *testing.T) {
 	}
 	t.Logf("closest: %.4f of the claim; k rounds in place of k^2 would be too few %d times", closest, wrong)
 	if closest < 0.9 || wrong == 0 {
-		t.Errorf("the attacks come to %v of the claim at most and refute that of k rounds %d times: they see nothing", closest, wrong)
+		t.Errorf("the attacks come to %v of the claim at most and refute that of k rounds %d times: they see nothing",
+			closest, wrong)
 	}
 }

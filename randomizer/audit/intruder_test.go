@@ -80,9 +80,10 @@ func oneSeed(c shuffle.Config) (subject, error) {
 func TestAuditOfTheIntruder(t *testing.T) {
 	const floor, own, levels = 50, 10, 6
 	base := Config{
-		View:   Intruder,
-		Params: randomizer.Params{Dim: 5, ClipNorm: 3, Levels: levels, Trials: own, FloorTrials: floor, Coin: randomizer.Fair},
-		Users:  10, Trials: 5000, Claim: exact(floor+own, levels, 0.5),
+		View: Intruder,
+		Params: randomizer.Params{Dim: 5, ClipNorm: 3, Levels: levels, Trials: own, FloorTrials: floor,
+			Coin: randomizer.Fair},
+		Users: 10, Trials: 5000, Claim: exact(floor+own, levels, 0.5),
 	}
 	pan := base
 	pan.Params.Trials, pan.Claim = 0, exact(floor, levels, 0.5)
@@ -135,7 +136,8 @@ func TestAuditOfTheIntruder(t *testing.T) {
 func TestAuditOfTheIntruderInProduction(t *testing.T) {
 	const floor, levels = 50, 6
 	rep, err := Run(context.Background(), Config{
-		View: Intruder, Params: randomizer.Params{Dim: 1, ClipNorm: 3, Levels: levels, FloorTrials: floor, Coin: randomizer.Fair},
+		View: Intruder, Params: randomizer.Params{Dim: 1, ClipNorm: 3, Levels: levels, FloorTrials: floor,
+			Coin: randomizer.Fair},
 		Users: 10, Trials: 20000, Claim: exact(floor, levels, 0.5), Confidence: 1 - 1e-9,
 	})
 	if err != nil {
@@ -163,14 +165,16 @@ func TestAuditOfTheIntruderAtScale(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rep, err := Run(context.Background(), Config{
-				View: Intruder, Params: randomizer.Params{Dim: 2, ClipNorm: 1, Levels: levels, FloorTrials: floor, Coin: randomizer.Fair},
+				View: Intruder, Params: randomizer.Params{Dim: 2, ClipNorm: 1, Levels: levels, FloorTrials: floor,
+					Coin: randomizer.Fair},
 				Users: 1000, Trials: 50000, Claim: exact(floor, levels, 0.5), subject: c.subject, Entropy: seeded(t, 9),
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			pt := rep.Points[0]
-			t.Logf("delta(0): claimed %.4f, at least %.4f (%s); epsilon at %.4g: claimed %.4f, at least %.4f", pt.Claimed, pt.Lower, pt.Pair,
+			t.Logf("delta(0): claimed %.4f, at least %.4f (%s); epsilon at %.4g: claimed %.4f, at least %.4f", pt.Claimed,
+				pt.Lower, pt.Pair,
 				rep.Delta, rep.ClaimedEpsilon, rep.EmpiricalEpsilonLower)
 			if rep.Pass != c.pass {
 				t.Errorf("pass = %v, want %v", rep.Pass, c.pass)

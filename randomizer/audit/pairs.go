@@ -66,7 +66,8 @@ func Pole(name string, p randomizer.Params, wide int, within uint64) Pair {
 	for j := range wide {
 		along[j] = 1
 	}
-	return Pair{Name: name, Along: along, Distance: 1, Encoder: func(p randomizer.Params, entropy Entropy) (Encoder, error) {
+	return Pair{Name: name, Along: along, Distance: 1, Encoder: func(p randomizer.Params, entropy Entropy) (Encoder,
+		error) {
 		sum, err := randomizer.NewVectorSum(p, entropy)
 		d := &device{sum: sum, vectors: within}
 		far := beyond * p.ClipNorm

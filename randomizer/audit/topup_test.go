@@ -43,7 +43,8 @@ func TestAuditOfTheTopUp(t *testing.T) {
 	dishonest.Dishonest, dishonest.Claim = 5, exact((users-5)*own, levels, 0.5)
 	floors.Params.FloorTrials, floors.Claim = 10, exact(users*own+20, levels, 0.5)
 	all.Minimum = 0
-	for name, cfg := range map[string]Config{"a tenth is missing": base, "half is missing": half, "a quarter is dishonest": dishonest, "floors": floors, "none is missing": all} {
+	for name, cfg := range map[string]Config{"a tenth is missing": base, "half is missing": half,
+		"a quarter is dishonest": dishonest, "floors": floors, "none is missing": all} {
 		for subject, of := range map[string]func(shuffle.Config) (subject, error){"real": nil, "forgetful": forgetful} {
 			t.Run(name+", "+subject, func(t *testing.T) {
 				cfg := cfg
@@ -53,7 +54,8 @@ func TestAuditOfTheTopUp(t *testing.T) {
 					t.Fatal(err)
 				}
 				pt := rep.Points[0]
-				t.Logf("delta(0): claimed %.4f, at least %.4f (%s); refutable share %.2f", pt.Claimed, pt.Lower, pt.Pair, rep.RefutableShare)
+				t.Logf("delta(0): claimed %.4f, at least %.4f (%s); refutable share %.2f", pt.Claimed, pt.Lower, pt.Pair,
+					rep.RefutableShare)
 				if want := subject == "real"; rep.Pass != want {
 					t.Errorf("pass = %v, want %v", rep.Pass, want)
 				}

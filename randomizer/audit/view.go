@@ -44,10 +44,13 @@ type look struct {
 // reports that do not depend on the target.
 func looks(n, k int) map[string]look {
 	return map[string]look{
-		"target before the look":                            {0, k, func(state, _ float64) float64 { return state }},
-		"target after the look":                             {n - k, n - k, func(state, released float64) float64 { return released - state }},
-		"target before the look, floors against each other": {0, k, func(state, released float64) float64 { return 2*state - released }},
-		"target after the look, floors against each other":  {n - k, n - k, func(state, released float64) float64 { return released - 2*state }},
+		"target before the look": {0, k, func(state, _ float64) float64 { return state }},
+		"target after the look": {n - k, n - k,
+			func(state, released float64) float64 { return released - state }},
+		"target before the look, floors against each other": {0, k,
+			func(state, released float64) float64 { return 2*state - released }},
+		"target after the look, floors against each other": {n - k, n - k,
+			func(state, released float64) float64 { return released - 2*state }},
 	}
 }
 

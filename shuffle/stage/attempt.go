@@ -57,12 +57,14 @@ func newAttempt(e *environment, r round, number stream.Attempt, now time.Time) (
 func (a *attempt) open() ([]byte, error) {
 	silos := a.task.Plan.Silos > 0
 	full := silos && a.waiting <= a.round.mixer.Cohort // every silo has a place: nobody is to be kept away
-	ramp := a.backlog.open(float64(a.round.mixer.Cohort), float64(a.waiting), silos && !full, a.number > 1 && !a.floors() && !full, a.deadline, a.started)
+	ramp := a.backlog.open(float64(a.round.mixer.Cohort), float64(a.waiting), silos && !full, a.number > 1 &&
+		!a.floors() && !full, a.deadline, a.started)
 	a.backlog.of = place{a.round.number, a.number}
 	return a.Identity.Sign(&wire.Open{
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: uint64(a.round.number), Attempt: uint64(a.number),
 		ManifestHash: a.manifest[:], Suite: a.task.Suite, PublicKey: a.key.Public(), Instance: a.Instance[:],
-		StartedUnixMs: a.started.UnixMilli(), JoinProbability: ramp.Probability, JoinDoublingMs: uint32(ramp.Doubling.Milliseconds()),
+		StartedUnixMs: a.started.UnixMilli(), JoinProbability: ramp.Probability,
+		JoinDoublingMs: uint32(ramp.Doubling.Milliseconds()),
 	})
 }
 

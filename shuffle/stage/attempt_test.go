@@ -113,7 +113,8 @@ func TestReasons(t *testing.T) {
 		{"another stage", Undecryptable, "", under(func(c *seal.Context) { c.StageKey = w.learner.Public() })},
 		{"a count too high", Range, "", w.seal(in, ids(1), packed(3))},
 		{"the same id again", Duplicate, "", w.seal(in, counted, good)},
-		{"a bundle with a known id", Duplicate, "", w.seal(in, [][16]byte{randomID(), counted[0]}, append(w.plaintext(1), good...))},
+		{"a bundle with a known id", Duplicate, "", w.seal(in, [][16]byte{randomID(), counted[0]}, append(w.plaintext(1),
+			good...))},
 		{"a bundle of one user twice", Duplicate, "", w.bundleTwice(in, same)},
 	} {
 		m := w.message(in, 2, c.data)
@@ -142,7 +143,8 @@ func TestReasons(t *testing.T) {
 	}
 	want := []*wire.Reject{{Reason: "bundle", Count: 1}, {Reason: "duplicate", Count: 3}, {Reason: "length", Count: 5},
 		{Reason: "malformed", Count: 7}, {Reason: "range", Count: 1}, {Reason: "undecryptable", Count: 6},
-		{Reason: "version", Count: 2}, {Reason: "wrong_attempt", Count: 2}, {Reason: "wrong_round", Count: 1}, {Reason: "wrong_task", Count: 1}}
+		{Reason: "version", Count: 2}, {Reason: "wrong_attempt", Count: 2}, {Reason: "wrong_round", Count: 1},
+		{Reason: "wrong_task", Count: 1}}
 	if !proto.Equal(&wire.Batch{Rejects: b.Rejects}, &wire.Batch{Rejects: want}) {
 		t.Errorf("rejects %v, want %v", b.Rejects, want)
 	}
@@ -232,7 +234,8 @@ func TestNoPlaintextStays(t *testing.T) {
 		t.Fatal(got)
 	}
 	r := &a.single.report
-	if a.single.plaintext != nil || a.single.message != nil || r.Ciphertext != nil || r.Encapsulated != nil || r.TaskHash != nil {
+	if a.single.plaintext != nil || a.single.message != nil || r.Ciphertext != nil || r.Encapsulated != nil ||
+		r.TaskHash != nil {
 		t.Error("the counts of the last user are still in memory")
 	}
 	for _, id := range r.Ids[:cap(r.Ids)] {

@@ -28,8 +28,9 @@ type backlog struct {
 	work     time.Duration // for one user, as attempts showed it
 
 	// The attempt before: reports that came for it after its last one was examined show only while this one is open.
-	before       *backlog
-	missed, late uint64 // sequences between its cutoff and the first of this attempt, as many as most; its reports that were examined here
+	before *backlog
+	// sequences between its cutoff and the first of this attempt, as many as most; its reports that were examined here
+	missed, late uint64
 	most         uint64 // messages that a broker holds of one attempt; 0: not known
 }
 

@@ -14,7 +14,8 @@ import (
 // few the share grows until the cohort is full. garbage comes beside each report; the broker shows a part of what is
 // left over behind a report, and the rest with the first report of the next attempt. It returns how many sent, and
 // when the last one came.
-func (b *backlog) play(waiting, garbage, cohort, seen float64, slow time.Duration, sequence *uint64, now time.Time) (sent float64, end time.Time) {
+func (b *backlog) play(waiting, garbage, cohort, seen float64, slow time.Duration, sequence *uint64,
+	now time.Time) (sent float64, end time.Time) {
 	end = now
 	if sent = math.Round(b.ramp.Share(0) * waiting); sent < cohort {
 		for sent = min(cohort, waiting); b.ramp.Share(end.Sub(now))*waiting < sent; {
@@ -70,7 +71,8 @@ func TestFewSendInVain(t *testing.T) {
 				t.Fatalf("round %d took %v of an hour", round, end.Sub(began))
 			}
 			if sent > limit {
-				t.Fatalf("round %d: %.0f sent for %.0f places, want at most %.0f: %.0f go on waiting, %.2f times as many as planned, garbage %.2f, seen %.2f",
+				t.Fatalf(
+					"round %d: %.0f sent for %.0f places, want at most %.0f: %.0f go on waiting, %.2f times as many as planned, garbage %.2f, seen %.2f",
 					round, sent, cohort, limit, waiting, over, garbage, seen)
 			}
 		}

@@ -120,7 +120,8 @@ func (w *world) sealed(in *invitation, n int) []stream.Outgoing {
 		sealing.Go(func() {
 			for i := part; i < n; i += 2 {
 				id := randomID()
-				all[i] = stream.Outgoing{Subject: w.name.Report(in.round, in.attempt), ID: id, Data: w.seal(in, [][16]byte{id}, plaintext)}
+				all[i] = stream.Outgoing{Subject: w.name.Report(in.round, in.attempt), ID: id, Data: w.seal(in, [][16]byte{id},
+					plaintext)}
 			}
 		})
 	}

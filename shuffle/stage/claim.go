@@ -30,7 +30,8 @@ func (p *claiming) handle(now time.Time, _ effects, r result) (phase, error) {
 	p.abandon()
 	tell2(p.Observer.Dropped, out.round.number, out.attempt)
 	if behind {
-		p.Logger.Error("others have worked on for long since an attempt was opened: its claim stands perhaps where another was removed, so it is dropped",
+		p.Logger.Error(
+			"others have worked on for long since an attempt was opened: its claim stands perhaps where another was removed, so it is dropped",
 			"round", out.round.number, "attempt", out.attempt)
 		return &seeking{environment: p.environment}, nil
 	}

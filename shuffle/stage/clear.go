@@ -63,7 +63,8 @@ func (s *Stage) purge(ctx context.Context, before uint64) error {
 func (s *Stage) lookAtQueue(ctx context.Context) *stream.Queue {
 	q, err := s.Reports.Queue(ctx)
 	if err != nil {
-		s.Logger.Log(ctx, s.blind.Level(time.Now(), err), "cannot see how full the stream of reports is, and purge what is dead", "error", err)
+		s.Logger.Log(ctx, s.blind.Level(time.Now(), err),
+			"cannot see how full the stream of reports is, and purge what is dead", "error", err)
 		tell(s.Observer.Failed, queued.String())
 		return nil
 	}

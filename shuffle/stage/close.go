@@ -50,8 +50,10 @@ func (p *closing) handle(_ time.Time, _ effects, r result) (phase, error) {
 			return nil, err
 		}
 		if !p.batch.Void || standing.Void {
-			return nil, fmt.Errorf("%s is not the Close of the batch that stands: two stages with one identity write different batches, or the broker was rolled back",
-				r.put.Standing.Subject)
+			return nil,
+				fmt.Errorf(
+					"%s is not the Close of the batch that stands: two stages with one identity write different batches, or the broker was rolled back",
+					r.put.Standing.Subject)
 		}
 		// The broker lost the batch that this Close was made of, and the round was made void since.
 		p.Logger.Warn("a Close stands whose batch was lost", "round", p.batch.Round)

@@ -37,7 +37,8 @@ func (p *opening) String() string {
 func (p *opening) abandon() { p.attempt.erase() }
 
 func (p *opening) next(time.Time) effects {
-	return effects{call: put, subject: p.Task.Open(p.attempt.round.number, p.attempt.number), data: p.data, needs: leased, drains: true}
+	return effects{call: put, subject: p.Task.Open(p.attempt.round.number, p.attempt.number), data: p.data, needs: leased,
+		drains: true}
 }
 
 func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
@@ -52,17 +53,20 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 	a.opened = r.put.Standing.Sequence
 	if p.leftBehind(p.last, a.opened) {
 		p.abandon()
-		p.Logger.Error("others have worked on for long since this process looked: dropped an attempt at an old round", "round", a.round.number)
+		p.Logger.Error("others have worked on for long since this process looked: dropped an attempt at an old round",
+			"round", a.round.number)
 		return &seeking{environment: p.environment}, nil
 	}
 	p.last = a.opened
 	p.Logger.Info("opened", "round", a.round.number, "attempt", a.number, "cohort", a.round.mixer.Cohort)
 	if a.number > 1 && p.floors() {
-		p.Logger.Warn("an earlier attempt died, and whoever looked at it saw its totals: its users drop out, others have to take their places",
+		p.Logger.Warn(
+			"an earlier attempt died, and whoever looked at it saw its totals: its users drop out, others have to take their places",
 			"round", a.round.number, "attempt", a.number)
 	}
 	tell2(p.Observer.Opened, a.round.number, a.number)
-	return &collecting{environment: p.environment, attempt: a, open: p.data, look: now.Add(p.jittered()), again: now.Add(p.lease.patience())}, nil
+	return &collecting{environment: p.environment, attempt: a, open: p.data, look: now.Add(p.jittered()),
+		again: now.Add(p.lease.patience())}, nil
 }
 
 // collecting takes reports until the cohort is full, or the deadline has passed, the minimum is there and no more come
@@ -91,7 +95,8 @@ func (p *collecting) String() string {
 
 func (p *collecting) abandon() {
 	p.attempt.erase()
-	p.Logger.Warn("dropped an attempt with its totals and key", "round", p.attempt.round.number, "attempt", p.attempt.number)
+	p.Logger.Warn("dropped an attempt with its totals and key", "round", p.attempt.round.number, "attempt",
+		p.attempt.number)
 	tell2(p.Observer.Dropped, p.attempt.round.number, p.attempt.number)
 }
 
@@ -221,6 +226,7 @@ func (p *collecting) starving(now time.Time) {
 		return
 	}
 	p.starved = true
-	p.Logger.Warn("the deadline is over, and reports are missing; the round waits for its minimum", "round", p.attempt.round.number,
+	p.Logger.Warn("the deadline is over, and reports are missing; the round waits for its minimum", "round",
+		p.attempt.round.number,
 		"attempt", p.attempt.number, "reports", users, "minimum", m.Minimum, "cohort", m.Cohort)
 }

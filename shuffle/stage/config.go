@@ -87,13 +87,15 @@ func (c Config) Validate() error {
 	case c.Identity == nil:
 		return errors.New("stage: Identity: missing")
 	case len(c.LearnerKey) != 0 && len(c.LearnerKey) != ed25519.PublicKeySize:
-		return fmt.Errorf("stage: LearnerKey has %d bytes: want %d, or none to trust at first use", len(c.LearnerKey), ed25519.PublicKeySize)
+		return fmt.Errorf("stage: LearnerKey has %d bytes: want %d, or none to trust at first use", len(c.LearnerKey),
+			ed25519.PublicKeySize)
 	case c.LeaseTTL < MinLeaseTTL || c.LeaseTTL > MaxLeaseTTL:
 		return fmt.Errorf("stage: LeaseTTL %v: want %v to %v", c.LeaseTTL, MinLeaseTTL, MaxLeaseTTL)
 	case c.Poll <= 0 || c.Poll > MaxLeaseTTL:
 		return fmt.Errorf("stage: Poll %v: want above 0, at most %v", c.Poll, MaxLeaseTTL)
 	case c.Prefetch < 0 || c.Prefetch > maxPrefetch:
-		return fmt.Errorf("stage: Prefetch %d: want 1 to %d, or 0 for the default of the task's trust", c.Prefetch, maxPrefetch)
+		return fmt.Errorf("stage: Prefetch %d: want 1 to %d, or 0 for the default of the task's trust", c.Prefetch,
+			maxPrefetch)
 	case c.Workers < 1 || c.Workers > MaxWorkers:
 		return fmt.Errorf("stage: Workers %d: want 1 to %d, or 0 for one on each processor", c.Workers, MaxWorkers)
 	case c.Drain < 0:

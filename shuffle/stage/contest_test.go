@@ -166,7 +166,8 @@ func TestAStalledProcessDoesNothing(t *testing.T) {
 		}
 		time.Sleep(50 * time.Second)
 		synctest.Wait()
-		if _, err := w.broker.Get(t.Context(), w.name.Claim(1)); err == nil || examined != 2 || slow.acked != 0 || dropped != 1 {
+		if _, err := w.broker.Get(t.Context(), w.name.Claim(1)); err == nil || examined != 2 || slow.acked != 0 ||
+			dropped != 1 {
 			t.Errorf("claim: %v, %d examined, %d acknowledged, %d dropped", err, examined, slow.acked, dropped)
 		}
 		// The other process was never seen again, so the round is opened again after its lease.
@@ -226,7 +227,8 @@ func TestBundlesStopAtTheCohort(t *testing.T) {
 		in := w.invited(t.Context(), 1, 0)
 		w.answer(t.Context(), in, make([]uint64, 24))
 		time.Sleep(10 * time.Second)
-		if b, _ := w.batch(1); b == nil || b.Users != 12 || b.NoiseTrials != 12 || b.Cutoff != 3 || len(b.Rejects) != 0 || opened != 3 {
+		if b, _ := w.batch(1); b == nil || b.Users != 12 || b.NoiseTrials != 12 || b.Cutoff != 3 || len(b.Rejects) != 0 ||
+			opened != 3 {
 			t.Errorf("%d bundles opened, batch %v", opened, b)
 		}
 		_ = stop()
@@ -248,7 +250,8 @@ func TestAnAttemptAtADecidedRoundIsDropped(t *testing.T) {
 			}
 			_ = stop()
 			w.broker.Inject(func(op memory.Op, subject string) memory.Fault {
-				if a, _ := stream.ParseSubject(subject); op == memory.Get && (a.Verb == "batch" || a.Verb == "claim" || a.Verb == "close") {
+				if a, _ := stream.ParseSubject(subject); op == memory.Get && (a.Verb == "batch" || a.Verb == "claim" ||
+					a.Verb == "close") {
 					return memory.Lag
 				}
 				return memory.None

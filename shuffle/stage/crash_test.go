@@ -137,11 +137,13 @@ func (m *mortal) Purge(ctx context.Context, before uint64) error {
 
 // life runs one stage process that dies at a call ("": at none). It returns its calls, and whether it lived to the
 // end.
-func (w *world) life(ctx context.Context, at string, after bool, sent *wires, change func(*Config)) (trace []string, lived bool) {
+func (w *world) life(ctx context.Context, at string, after bool, sent *wires, change func(*Config)) (trace []string,
+	lived bool) {
 	ctx, die := context.WithCancel(ctx)
 	defer die()
 	c := w.config()
-	m := &mortal{Records: c.Records, ReportReader: c.Reports, at: at, after: after, die: die, wires: sent, times: map[string]int{}}
+	m := &mortal{Records: c.Records, ReportReader: c.Reports, at: at, after: after, die: die, wires: sent,
+		times: map[string]int{}}
 	c.Records, c.Reports = m, m
 	if change != nil {
 		change(&c)

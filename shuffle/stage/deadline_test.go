@@ -203,11 +203,14 @@ func TestUnderTheMinimumNothingIsReleased(t *testing.T) {
 			t.Errorf("batch %v", b)
 		}
 		_ = stop()
-		said := regexp.MustCompile(`time=(\S+) .*waits for its minimum" round=1 attempt=1 reports=5 minimum=6 cohort=10`).FindAllStringSubmatch(log.String(), -1)
+		said := regexp.MustCompile(
+			`time=(\S+) .*waits for its minimum" round=1 attempt=1 reports=5 minimum=6 cohort=10`).FindAllStringSubmatch(
+			log.String(), -1)
 		if len(said) != 1 {
 			t.Fatalf("said %d times that users are missing, want once:\n%s", len(said), &log)
 		}
-		if at, err := time.Parse(time.RFC3339, said[0][1]); err != nil || at.Sub(begun) < 50*time.Second || at.Sub(begun) > 70*time.Second {
+		if at, err := time.Parse(time.RFC3339, said[0][1]); err != nil || at.Sub(begun) < 50*time.Second ||
+			at.Sub(begun) > 70*time.Second {
 			t.Errorf("said at %s (%v) that users are missing, want at the deadline, a minute after %v", said[0][1], err, begun)
 		}
 	})

@@ -14,7 +14,8 @@ import (
 
 // stopping runs a stage with one round open and some users in it, asks it to stop, and returns when Run returned since
 // then.
-func stopping(t *testing.T, c Config, w *world, first, later []uint64, after time.Duration) (took time.Duration, dropped, opened int) {
+func stopping(t *testing.T, c Config, w *world, first, later []uint64, after time.Duration) (took time.Duration,
+	dropped, opened int) {
 	t.Helper()
 	c.Observer.Dropped = func(stream.Round, stream.Attempt) { dropped++ }
 	c.Observer.Opened = func(stream.Round, stream.Attempt) { opened++ }

@@ -37,10 +37,13 @@ func (p *introducing) handle(_ time.Time, _ effects, r result) (phase, error) {
 	}
 	key, err := seal.VerifyStage(r.put.Standing.Data, new(wire.StageIdentity))
 	if err != nil {
-		return nil, fmt.Errorf("%s holds something that is not a stage's identity (%w): use another task name", p.Task.Stage(), err)
+		return nil, fmt.Errorf("%s holds something that is not a stage's identity (%w): use another task name",
+			p.Task.Stage(), err)
 	}
-	return nil, fmt.Errorf("task %s has the stage %x already, this one is %x: start with that stage's identity file, or use another task name",
-		p.Task, []byte(key), []byte(p.Identity.Public()))
+	return nil,
+		fmt.Errorf(
+			"task %s has the stage %x already, this one is %x: start with that stage's identity file, or use another task name",
+			p.Task, []byte(key), []byte(p.Identity.Public()))
 }
 
 // enlisting waits for the Task. Now and then it puts the stage's key again: a learner that has not read it could not

@@ -26,7 +26,8 @@ type environment struct {
 	backlog backlog // of the last attempt that this process opened
 	floods  floods
 	older   older
-	last    uint64 // stream sequence of the newest record of attempts since this process found the newest round; 0: none yet
+	// stream sequence of the newest record of attempts since this process found the newest round; 0: none yet
+	last uint64
 
 	task     *wire.Task // nil before enlisting is over
 	taskHash stream.Hash
@@ -45,7 +46,8 @@ type round struct {
 	mixer    shuffle.Config
 	waiting  uint64        // users that the plan has for this round and those after it
 	deadline time.Duration // 0: none
-	before   stream.Round  // of a Round that was put again after it was removed: the newest when it was, where none was ever lost; else 0
+	// of a Round that was put again after it was removed: the newest when it was, where none was ever lost; else 0
+	before stream.Round
 }
 
 // enlist takes the Task: signed by the learner it names, made for our key, runnable.
@@ -91,8 +93,9 @@ func (e *environment) suits(task *wire.Task, signer ed25519.PublicKey) (sizes ma
 	case !signer.Equal(ed25519.PublicKey(task.LearnerKey)):
 		return sizes, fmt.Errorf("names the learner %x, but %x signed it", task.LearnerKey, []byte(signer))
 	case !e.Identity.Public().Equal(ed25519.PublicKey(task.StageKey)):
-		return sizes, fmt.Errorf("names the stage %x, this one is %x: start with the identity file that the task was published with",
-			task.StageKey, []byte(e.Identity.Public()))
+		return sizes,
+			fmt.Errorf("names the stage %x, this one is %x: start with the identity file that the task was published with",
+				task.StageKey, []byte(e.Identity.Public()))
 	}
 	if err := manifest.CheckTask(task); err != nil {
 		return sizes, err
@@ -136,7 +139,8 @@ func (e *environment) readRound(m *stream.Message) (round, error) {
 		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
 	}
 	cfg.Entropy = e.Entropy
-	out := round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, waiting: manifest.Waiting(at, r.Step),
+	out := round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, waiting: manifest.Waiting(at,
+		r.Step),
 		deadline: at.Deadline}
 	if e.leftBehind(r.Round, m.Sequence) { // Round r stands at r+1, behind the task, and few more where records were lost
 		out.before = stream.Round(m.Sequence) - 2

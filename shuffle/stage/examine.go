@@ -135,7 +135,8 @@ func (a *attempt) examineAll(reports []stream.Delivery) (n int) {
 	}
 	begun := uint64(0)
 	for counted := uint64(0); ; counted++ {
-		for begun < uint64(len(reports)) && begun-counted < window && a.mixer.Users()+(begun-counted)*a.round.mixer.MaxBundle < a.round.mixer.Cohort {
+		for begun < uint64(len(reports)) && begun-counted < window &&
+			a.mixer.Users()+(begun-counted)*a.round.mixer.MaxBundle < a.round.mixer.Cohort {
 			o := &slots[begun%window]
 			if o.done == nil {
 				o.done = make(chan struct{}, 1)

@@ -16,14 +16,16 @@ import (
 func TestPoolCountsAsOneWorkerDoes(t *testing.T) {
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		w := newWorld(t, plan{cohort: uint64(4 + rng.IntN(40)), bundle: uint32(1 + rng.IntN(4)), suite: wire.Suite_SUITE_X25519})
+		w := newWorld(t, plan{cohort: uint64(4 + rng.IntN(40)), bundle: uint32(1 + rng.IntN(4)),
+			suite: wire.Suite_SUITE_X25519})
 		one, in := w.attempt(1)
 		mixer, err := shuffle.NewMixer(one.round.mixer)
 		if err != nil {
 			t.Fatal(err)
 		}
 		other := *one.environment
-		several := &attempt{environment: &other, round: one.round, number: one.number, mixer: mixer, key: one.key, context: one.context, largest: one.largest}
+		several := &attempt{environment: &other, round: one.round, number: one.number, mixer: mixer, key: one.key,
+			context: one.context, largest: one.largest}
 		var told [2][]Reason
 		attempts := [2]*attempt{one, several}
 		for i, a := range attempts {
@@ -50,7 +52,8 @@ func TestPoolCountsAsOneWorkerDoes(t *testing.T) {
 			return fmt.Sprint(a.mixer.Users(), a.counts, a.cutoff, a.backlog.users, a.backlog.late)
 		}
 		if counted[0] != counted[1] || !slices.Equal(told[0], told[1]) || got(one) != got(several) {
-			t.Fatalf("seed %d: %d workers counted %d messages %v: %s\none counted %d %v: %s", seed, several.Workers, counted[1], told[1], got(several),
+			t.Fatalf("seed %d: %d workers counted %d messages %v: %s\none counted %d %v: %s", seed, several.Workers, counted[1],
+				told[1], got(several),
 				counted[0], told[0], got(one))
 		}
 		opened := uint64(0) // the highest sequence, of what was counted or not

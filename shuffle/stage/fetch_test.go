@@ -42,8 +42,10 @@ func TestFetcherBounds(t *testing.T) {
 		room     uint64
 		want     []int // asked, where each fetch brings all
 	}{
-		{prefetch: 8, room: 100, want: []int{4, 4}}, {prefetch: 8, room: 6, want: []int{4, 2}}, {prefetch: 8, room: 3, want: []int{3}},
-		{prefetch: 4, room: 100, want: []int{2, 2}}, {prefetch: 3, room: 9, want: []int{2, 1}}, {prefetch: 1, room: 9, want: []int{1}},
+		{prefetch: 8, room: 100, want: []int{4, 4}}, {prefetch: 8, room: 6, want: []int{4, 2}}, {prefetch: 8, room: 3,
+			want: []int{3}},
+		{prefetch: 4, room: 100, want: []int{2, 2}}, {prefetch: 3, room: 9, want: []int{2, 1}}, {prefetch: 1, room: 9,
+			want: []int{1}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			q := &slowQueue{bring: make(chan int)}

@@ -82,7 +82,8 @@ func (p *seeking) handle(now time.Time, did effects, r result) (phase, error) {
 		p.hint--
 		return p, nil
 	case newest.before > 0:
-		p.Logger.Error("the broker shows an old round as the newest, put again where it had been removed, and no round before it: waiting for a newer one",
+		p.Logger.Error(
+			"the broker shows an old round as the newest, put again where it had been removed, and no round before it: waiting for a newer one",
 			"round", newest.number)
 		p.shown, p.looked, p.until = nil, false, now.Add(p.jittered())
 		return p, nil

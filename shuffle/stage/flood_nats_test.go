@@ -27,8 +27,10 @@ func TestFloodOnNATS(t *testing.T) {
 	defer cancel()
 	conns := onNATS(t, 3, natsjs.EmbeddedConfig{}) // stage, flood, devices
 	w := newWorld(t, plan{cohort: users, suite: wire.Suite_SUITE_X25519, bundle: 2})
-	check(t, natsadmin.Provision(ctx, conns[0], w.name, natsadmin.Options{MaxReportBytes: 256 << 10, MaxMsgSize: 64 << 10, AckWait: 10 * time.Second}))
-	for subject, data := range map[string][]byte{w.name.Task(): w.sign(w.learner, w.task), w.name.Round(1): w.sign(w.learner, w.round(1, 1))} {
+	check(t, natsadmin.Provision(ctx, conns[0], w.name, natsadmin.Options{MaxReportBytes: 256 << 10, MaxMsgSize: 64 << 10,
+		AckWait: 10 * time.Second}))
+	for subject, data := range map[string][]byte{w.name.Task(): w.sign(w.learner, w.task),
+		w.name.Round(1): w.sign(w.learner, w.round(1, 1))} {
 		_, err := conns[2].PutOnce(ctx, subject, data)
 		check(t, err)
 	}
@@ -95,7 +97,8 @@ func TestFloodOnNATS(t *testing.T) {
 	if b.Users != users || all < filled+n {
 		t.Errorf("%d users in the batch, %d of %d wrong reports examined: %v", b.Users, all, filled+n, examined)
 	}
-	fmt.Printf("flood over NATS: %d wrong reports absorbed in %v, %.0f a second, %d examined; %d publishes were refused and made again\n",
+	fmt.Printf(
+		"flood over NATS: %d wrong reports absorbed in %v, %.0f a second, %d examined; %d publishes were refused and made again\n",
 		n, took.Round(time.Millisecond), float64(n)/took.Seconds(), all, refused)
 }
 

@@ -159,7 +159,8 @@ func TestFlood(t *testing.T) {
 		t.Errorf("memory grew by %d bytes over a flood of %d wrong reports", grown, n)
 	}
 	took := time.Since(begun)
-	fmt.Printf("flood: %d wrong reports of %d kinds absorbed in %v, %.0f a second (published, queued, examined; a tenth of them opened); memory grew by at most %d KiB\n",
+	fmt.Printf(
+		"flood: %d wrong reports of %d kinds absorbed in %v, %.0f a second (published, queued, examined; a tenth of them opened); memory grew by at most %d KiB\n",
 		n, 15, took.Round(time.Millisecond), float64(n)/took.Seconds(), grown>>10)
 }
 

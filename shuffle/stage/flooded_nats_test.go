@@ -70,7 +70,8 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	defer cancel()
 	conns := onNATS(t, 3, natsjs.EmbeddedConfig{}) // stage, flood, devices
 	w := newWorld(t, plan{rounds: rounds, cohort: users, suite: wire.Suite_SUITE_X25519})
-	check(t, natsadmin.Provision(ctx, conns[0], w.name, natsadmin.Options{MaxReportBytes: int64(n) * 30, MaxPerSubject: 1024}))
+	check(t, natsadmin.Provision(ctx, conns[0], w.name, natsadmin.Options{MaxReportBytes: int64(n) * 30,
+		MaxPerSubject: 1024}))
 	put := func(subject string, data []byte) {
 		_, err := conns[2].PutOnce(ctx, subject, data)
 		check(t, err)
@@ -139,14 +140,16 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	if s := s.Status(); s.Strange == 0 || s.Queue.MaxBytes == 0 {
 		t.Errorf("status after the flood: %+v", s)
 	}
-	_, err = conns[1].Publish(ctx, []stream.Outgoing{{Subject: w.name.Report(1, 2)}}) // answered when the server is through with all before
+	// answered when the server is through with all before
+	_, err = conns[1].Publish(ctx, []stream.Outgoing{{Subject: w.name.Report(1, 2)}})
 	check(t, err)
 	before, err := reader.Queue(ctx)
 	check(t, err)
 	valve.shut.Store(true) // reports to the next round are sent before the stage has taken one
 	put(w.name.Round(2), w.sign(w.learner, w.round(2, 2)))
 	again, next := round(2)
-	put(w.name.End(), w.sign(w.learner, &wire.End{Version: stream.Version, TaskHash: w.hash[:], LastRound: rounds, Reason: "done"}))
+	put(w.name.End(), w.sign(w.learner, &wire.End{Version: stream.Version, TaskHash: w.hash[:], LastRound: rounds,
+		Reason: "done"}))
 	check(t, <-running)
 	if again != 0 || before.Messages < 100 {
 		t.Errorf("%d publishes were refused in the round after the flood, which left %d messages", again, before.Messages)
@@ -156,8 +159,10 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 			t.Errorf("the log does not say %q", want)
 		}
 	}
-	fmt.Printf("flood: %d messages in %v, %.0f a second; %d examined meanwhile; the round took %v, %d publishes were refused in it; "+
-		"%+v were left. The next round took %v\n", f.sent, flooded.Round(time.Millisecond), float64(f.sent)/flooded.Seconds(), drained,
+	fmt.Printf(
+		"flood: %d messages in %v, %.0f a second; %d examined meanwhile; the round took %v, %d publishes were refused in it; "+
+			"%+v were left. The next round took %v\n", f.sent, flooded.Round(time.Millisecond), float64(f.sent)/flooded.Seconds(),
+		drained,
 		took.Round(time.Millisecond), refused, before, next.Round(time.Millisecond))
 }
 

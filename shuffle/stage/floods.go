@@ -95,14 +95,16 @@ const hostile = "docs/how-to/runbook.md, hostile devices, says what to do"
 func (s *Stage) tellFloods(now time.Time) {
 	f := &s.floods
 	if n := s.fetcher.redelivered; n > f.again && due(f.toldAgain, now) {
-		s.Logger.Warn("reports were delivered again: they had been out, unacknowledged, for as long as the broker waits. A stage process died with "+
-			"them, or is slower than that, or its acknowledgements were lost", "reports", n-f.again)
+		s.Logger.Warn(
+			"reports were delivered again: they had been out, unacknowledged, for as long as the broker waits. A stage process died with "+
+				"them, or is slower than that, or its acknowledgements were lost", "reports", n-f.again)
 		f.again, f.toldAgain = n, now
 	}
 	flooded := f.refused > f.accepted+s.usual()+usualLate
 	switch {
 	case flooded && due(f.told, now):
-		s.Logger.Warn("most reports do not count: a device floods the task, or many come too late; "+hostile, "refused", f.refused,
+		s.Logger.Warn("most reports do not count: a device floods the task, or many come too late; "+hostile, "refused",
+			f.refused,
 			"of_no_open_attempt", f.foreign, "accepted", f.accepted, "mostly", f.most(), slog.Any("queue", s.queue))
 		f.told = now
 	case !due(f.begun, now):
@@ -124,11 +126,13 @@ func (s *Stage) tellFull(ctx context.Context, now time.Time) {
 	f, q := &s.floods, s.queue
 	if q.MaxBytes > 0 && q.Bytes >= q.MaxBytes/2 && due(f.toldFull, now) {
 		f.toldFull = now
-		s.Logger.WarnContext(ctx, "the stream of reports fills up, and refuses reports when it is full; "+hostile, slog.Any("queue", q), "refused_of", f.most())
+		s.Logger.WarnContext(ctx, "the stream of reports fills up, and refuses reports when it is full; "+hostile,
+			slog.Any("queue", q), "refused_of", f.most())
 	}
 }
 
 // LogValue returns the figures of the queue.
 func (q Queue) LogValue() slog.Value {
-	return slog.GroupValue(slog.Uint64("messages", q.Messages), slog.Uint64("bytes", q.Bytes), slog.Uint64("max_bytes", q.MaxBytes))
+	return slog.GroupValue(slog.Uint64("messages", q.Messages), slog.Uint64("bytes", q.Bytes), slog.Uint64("max_bytes",
+		q.MaxBytes))
 }

@@ -62,7 +62,8 @@ func FuzzLeaseRecord(f *testing.F) {
 // FuzzAnnounced: whatever well-formed task and round a learner signs, the stage refuses them, or can open an attempt
 // that takes a report of no more than it says and then erases all.
 func FuzzAnnounced(f *testing.F) {
-	w := newWorld(f, plan{rounds: 2, cohort: 12, minimum: 5, bundle: 3, suite: wire.Suite_SUITE_X25519, deadline: time.Minute})
+	w := newWorld(f, plan{rounds: 2, cohort: 12, minimum: 5, bundle: 3, suite: wire.Suite_SUITE_X25519,
+		deadline: time.Minute})
 	pan := newWorld(f, plan{cohort: 4, trust: wire.Trust_TRUST_SHUFFLE_PAN})
 	for _, w := range []*world{w, pan} {
 		f.Add(canonical(f, w.task), canonical(f, w.round(1, 1)))
@@ -97,7 +98,8 @@ func FuzzAnnounced(f *testing.F) {
 			t.Fatalf("a round that was read cannot be opened: %v", err)
 		}
 		defer a.erase()
-		if got := a.examine(&stream.Message{Subject: w.name.Report(stream.Round(r.Round), 1), Sequence: 1, Data: make([]byte, 64)}); got == Accepted {
+		if got := a.examine(&stream.Message{Subject: w.name.Report(stream.Round(r.Round), 1), Sequence: 1,
+			Data: make([]byte, 64)}); got == Accepted {
 			t.Error("64 zeros are a report")
 		}
 		if a.largest <= 0 || a.mixer.Users() != 0 {

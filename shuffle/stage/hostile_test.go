@@ -20,7 +20,8 @@ import (
 func TestFullQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const users = 24
-		w := newWorld(t, plan{cohort: users, suite: wire.Suite_SUITE_X25519, broker: memory.Config{MaxReportBytes: 64 << 10, Window: 256}})
+		w := newWorld(t, plan{cohort: users, suite: wire.Suite_SUITE_X25519, broker: memory.Config{MaxReportBytes: 64 << 10,
+			Window: 256}})
 		w.announce(t.Context())
 		garbage := func() stream.Outgoing {
 			return stream.Outgoing{Subject: w.name.Report(1, 1), ID: randomID(), Data: bytes.Repeat([]byte{7}, 1000)}
@@ -165,7 +166,8 @@ func TestSlowPublishers(t *testing.T) {
 					t.Error(err)
 				}
 				// The stage looks at the clock after each fetch; the test looks for the batch every 300 ms.
-				if b.Void || b.Users != 15 || b.NoiseTrials != 24 || took < deadline-time.Second || took > deadline+c.Poll+time.Second {
+				if b.Void || b.Users != 15 || b.NoiseTrials != 24 || took < deadline-time.Second || took > deadline+c.Poll+
+					time.Second {
 					t.Errorf("%v: %d users, %d trials, after %v", fmt.Sprint(b.Void), b.Users, b.NoiseTrials, took)
 				}
 			})

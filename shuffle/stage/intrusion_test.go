@@ -42,7 +42,8 @@ func (w *world) reportOf(a *attempt, sequence uint64, counts []uint32) *stream.M
 	in := &invitation{round: 1, attempt: 1, suite: w.task.Suite, context: a.context}
 	var id [16]byte
 	binary.BigEndian.PutUint64(id[:], sequence)
-	return &stream.Message{Subject: w.name.Report(1, 1), Sequence: sequence, Data: w.seal(in, [][16]byte{id}, w.params.Pack(nil, counts))}
+	return &stream.Message{Subject: w.name.Report(1, 1), Sequence: sequence, Data: w.seal(in, [][16]byte{id},
+		w.params.Pack(nil, counts))}
 }
 
 // look returns all that an intruder finds in an attempt, without the broker behind its ports, the public law of the
@@ -112,7 +113,8 @@ func TestIntrusionFindsNoReportAndNoGenerator(t *testing.T) {
 			t.Helper()
 			seen := look(a)
 			seen.NoGenerator(t, where)
-			for _, path := range seen.Funcs { // package shuffle looks into the first; the second is a hash of the standard library
+			for _, path := range seen.Funcs {
+				// package shuffle looks into the first; the second is a hash of the standard library
 				if path != ".mixer.cfg.Entropy" && path != ".key.private.kem.kdf.hash" {
 					t.Errorf("%s: a function at %v", where, path)
 				}
@@ -127,7 +129,8 @@ func TestIntrusionFindsNoReportAndNoGenerator(t *testing.T) {
 				switch {
 				case strings.HasPrefix(path, ".mixer.totals["):
 					totals++
-				case strings.HasPrefix(path, ".mixer.ids"), strings.HasPrefix(path, ".mixer.rejects["), !strings.HasPrefix(path, ".mixer."):
+				case strings.HasPrefix(path, ".mixer.ids"), strings.HasPrefix(path, ".mixer.rejects["), !strings.HasPrefix(path,
+					".mixer."):
 				case strings.Contains(path, "["): // any other place of the mixer that could keep a vector
 					t.Errorf("%v, %s: %s is %s", trust, where, path, v)
 				}
@@ -192,7 +195,8 @@ func TestPanPrefetch(t *testing.T) {
 		cfg.Prefetch, cfg.Workers = c.configured, 3
 		a := w.begin(cfg)
 		if a.Prefetch != c.want || (a.Workers == 1) != a.floors() {
-			t.Errorf("%v, configured %d: prefetch %d and %d workers, want %d, and one worker under floors", c.trust, c.configured, a.Prefetch, a.Workers, c.want)
+			t.Errorf("%v, configured %d: prefetch %d and %d workers, want %d, and one worker under floors", c.trust,
+				c.configured, a.Prefetch, a.Workers, c.want)
 		}
 	}
 	if maxPanPrefetch > 16 {

@@ -121,7 +121,8 @@ func TestLeaseIsFoundAgain(t *testing.T) {
 			if rapid.IntRange(0, 20).Draw(t, "gone") == 0 {
 				line = line[:rapid.IntRange(0, len(line)).Draw(t, "kept")]
 			}
-			act(rapid.SampledFrom(all).Draw(t, "who"), rapid.SampledFrom([]string{"", "", "answer lost", "lag"}).Draw(t, "fault"))
+			act(rapid.SampledFrom(all).Draw(t, "who"), rapid.SampledFrom([]string{"", "", "answer lost", "lag"}).Draw(t,
+				"fault"))
 		}
 		living := all[:rapid.IntRange(1, 3).Draw(t, "living")]
 		for since := time.Duration(0); since < 5*ttl; since += tick {

@@ -16,10 +16,12 @@ import (
 // newSilos returns a world of five silos that trust nobody, all of which are asked in both rounds.
 func newSilos(t testing.TB) *world {
 	w := newWorld(t, plan{cohort: 5, minimum: 3, deadline: time.Minute})
-	w.params = randomizer.Params{Dim: 5, ClipNorm: 1, Levels: 100, Trials: 64, Coin: randomizer.Fair, Units: 10, Window: 40}
+	w.params = randomizer.Params{Dim: 5, ClipNorm: 1, Levels: 100, Trials: 64, Coin: randomizer.Fair, Units: 10,
+		Window: 40}
 	p := w.task.Plan
 	p.Trust, p.Silos = wire.Trust_TRUST_LOCAL, 5
-	p.Phases = []*wire.Phase{{Users: 5, Rounds: 2, Cohort: 5, Minimum: 3, RoundsPerUser: 2, Mechanism: manifest.Mechanism(w.params, 1)}}
+	p.Phases = []*wire.Phase{{Users: 5, Rounds: 2, Cohort: 5, Minimum: 3, RoundsPerUser: 2,
+		Mechanism: manifest.Mechanism(w.params, 1)}}
 	body, err := stream.Marshal(w.task)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +81,8 @@ func TestLocalAddsNothing(t *testing.T) {
 			}
 			time.Sleep(15 * time.Second)
 			b, _ := w.batch(number)
-			if b == nil || b.Void || b.Users != users || b.NoiseTrials != users*64 || !slices.Equal(b.Totals, slices.Repeat([]uint64{sum}, 5)) {
+			if b == nil || b.Void || b.Users != users || b.NoiseTrials != users*64 ||
+				!slices.Equal(b.Totals, slices.Repeat([]uint64{sum}, 5)) {
 				t.Fatalf("round %d: batch %v: want %d silos with %d trials, and totals of %d", number, b, users, users*64, sum)
 			}
 			if len(b.Rejects) != 1 || b.Rejects[0].Reason != Range.String() || b.Rejects[0].Count != 1 {

@@ -86,7 +86,8 @@ func (p *marking) handle(now time.Time, did effects, r result) (phase, error) {
 		return p, nil
 	}
 	p.abandon()
-	p.Logger.Error("the broker no longer shows the round as it was answered: ours is dropped", "round", p.release.round.number)
+	p.Logger.Error("the broker no longer shows the round as it was answered: ours is dropped", "round",
+		p.release.round.number)
 	tell2(p.Observer.Dropped, p.release.round.number, p.release.attempt)
 	return &seeking{environment: p.environment}, nil
 }

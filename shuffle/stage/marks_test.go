@@ -222,7 +222,8 @@ func TestMarksOnAFullDisk(t *testing.T) {
 			if got := s.Status().Trouble; !strings.HasPrefix(got, OwnDisk) {
 				t.Errorf("the cause is %q, want that it is the stage's own disk", got)
 			}
-			if text := log.String(); !strings.Contains(text, "its own --state") || strings.Contains(text, "call of the broker failed") {
+			if text := log.String(); !strings.Contains(text, "its own --state") ||
+				strings.Contains(text, "call of the broker failed") {
 				t.Errorf("the log calls the stage's own disk the broker's:\n%s", text)
 			}
 			if !recovers {

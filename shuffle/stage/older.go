@@ -40,7 +40,9 @@ func (o *older) shows(e *environment, now time.Time, newest stream.Round) {
 		}
 	case was.IsZero():
 		o.since = now
-		e.Logger.Error("the broker is older than what this stage knows: it was restored or lost records. Each round between becomes void when the learner announces it "+
-			"again, and nobody is asked twice: docs/how-to/runbook.md, the broker is older than the state folder", "newest_round_there", newest, "newest_round_known", o.reached)
+		e.Logger.Error(
+			"the broker is older than what this stage knows: it was restored or lost records. Each round between becomes void when the learner announces it "+
+				"again, and nobody is asked twice: docs/how-to/runbook.md, the broker is older than the state folder",
+			"newest_round_there", newest, "newest_round_known", o.reached)
 	}
 }

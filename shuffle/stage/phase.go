@@ -51,7 +51,8 @@ const (
 	stop                    // Run returns nil
 )
 
-var callNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", queued: "queue", purge: "purge", collect: "fetch", marked: "mark", mark: "mark",
+var callNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", queued: "queue", purge: "purge",
+	collect: "fetch", marked: "mark", mark: "mark",
 	stop: "stop"}
 
 func (c call) String() string { return callNames[c] }

@@ -57,11 +57,13 @@ func TestQuietRounds(t *testing.T) {
 		poll(ctx, t, conns[1], w.name.Batch(r))
 		took = append(took, time.Since(begun))
 	}
-	put(w.name.End(), w.sign(w.learner, &wire.End{Version: stream.Version, TaskHash: w.hash[:], LastRound: uint64(rounds), Reason: "done"}))
+	put(w.name.End(), w.sign(w.learner, &wire.End{Version: stream.Version, TaskHash: w.hash[:], LastRound: uint64(rounds),
+		Reason: "done"}))
 	check(t, <-running)
 	slices.Sort(took)
 	median, longest := took[len(took)/2], took[len(took)-1]
-	fmt.Printf("MEASURED quiet rounds: %d of %d users, median %v, longest %v\n", rounds, cohort, median.Round(time.Millisecond), longest.Round(time.Millisecond))
+	fmt.Printf("MEASURED quiet rounds: %d of %d users, median %v, longest %v\n", rounds, cohort,
+		median.Round(time.Millisecond), longest.Round(time.Millisecond))
 	if n := s.Status().Redelivered; n != 0 {
 		t.Errorf("%d reports were delivered again", n)
 	}

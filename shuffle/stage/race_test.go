@@ -180,7 +180,8 @@ func TestSafetyWithoutALease(t *testing.T) {
 	rivals := 0
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, plan{rounds: 2, cohort: 3, spares: 8, broker: memory.Config{Shuffle: true, Seed: seed, AckWait: time.Second}})
+			w := newWorld(t, plan{rounds: 2, cohort: 3, spares: 8, broker: memory.Config{Shuffle: true, Seed: seed,
+				AckWait: time.Second}})
 			var sent wires
 			ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer stop()
@@ -191,7 +192,8 @@ func TestSafetyWithoutALease(t *testing.T) {
 					for ctx.Err() == nil {
 						limited, over := context.WithTimeout(ctx, time.Duration(5+3*i)*time.Second)
 						c := w.config()
-						m := &mortal{Records: loose{c.Records}, ReportReader: c.Reports, die: func() {}, wires: &sent, times: map[string]int{}}
+						m := &mortal{Records: loose{c.Records}, ReportReader: c.Reports, die: func() {}, wires: &sent,
+							times: map[string]int{}}
 						c.Records, c.Reports = m, m
 						err := w.new(c).Run(limited)
 						over()

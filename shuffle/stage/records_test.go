@@ -32,10 +32,11 @@ func TestRefusals(t *testing.T) {
 		task       func(*world)
 		put        func(*world, func(string, []byte))
 	}{
-		{name: "another stage stands", want: "start with that stage's identity file", put: func(w *world, put func(string, []byte)) {
-			other := identity(w.t)
-			put(w.name.Stage(), w.sign(other, &wire.StageIdentity{Version: 1, Task: string(w.name), Key: other.Public()}))
-		}},
+		{name: "another stage stands", want: "start with that stage's identity file",
+			put: func(w *world, put func(string, []byte)) {
+				other := identity(w.t)
+				put(w.name.Stage(), w.sign(other, &wire.StageIdentity{Version: 1, Task: string(w.name), Key: other.Public()}))
+			}},
 		{name: "garbage stands for a stage", want: "not a stage's identity", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Stage(), []byte("garbage"))
 		}},
@@ -60,27 +61,32 @@ func TestRefusals(t *testing.T) {
 			data[len(data)-1] ^= 1
 			put(w.name.Round(1), data)
 		}},
-		{name: "a round on another's subject", want: "holds KIND_ROUND of round 2", put: func(w *world, put func(string, []byte)) {
-			put(w.name.Round(1), round(w, func(r *wire.Round) { r.Round = 2 }))
-		}},
+		{name: "a round on another's subject", want: "holds KIND_ROUND of round 2",
+			put: func(w *world, put func(string, []byte)) {
+				put(w.name.Round(1), round(w, func(r *wire.Round) { r.Round = 2 }))
+			}},
 		{name: "a round of another task", want: "another task", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Round(1), round(w, func(r *wire.Round) { r.TaskHash = make([]byte, 32) }))
 		}},
-		{name: "a step beyond the plan", want: "contradicts its task: step 99", put: func(w *world, put func(string, []byte)) {
-			put(w.name.Round(1), round(w, func(r *wire.Round) { r.Step = 99 }))
-		}},
-		{name: "a longer point", want: "contradicts its task: number of values", put: func(w *world, put func(string, []byte)) {
-			put(w.name.Round(1), round(w, func(r *wire.Round) { r.Point = append(r.Point, 0) }))
-		}},
-		{name: "a deadline that its plan does not allow", want: "contradicts its task: deadline_ms 3600000", put: func(w *world, put func(string, []byte)) {
-			put(w.name.Round(1), round(w, func(r *wire.Round) { r.DeadlineMs = 3_600_000 }))
-		}},
+		{name: "a step beyond the plan", want: "contradicts its task: step 99",
+			put: func(w *world, put func(string, []byte)) {
+				put(w.name.Round(1), round(w, func(r *wire.Round) { r.Step = 99 }))
+			}},
+		{name: "a longer point", want: "contradicts its task: number of values",
+			put: func(w *world, put func(string, []byte)) {
+				put(w.name.Round(1), round(w, func(r *wire.Round) { r.Point = append(r.Point, 0) }))
+			}},
+		{name: "a deadline that its plan does not allow", want: "contradicts its task: deadline_ms 3600000",
+			put: func(w *world, put func(string, []byte)) {
+				put(w.name.Round(1), round(w, func(r *wire.Round) { r.DeadlineMs = 3_600_000 }))
+			}},
 		{name: "a claim that nobody of us made", want: "did not write", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Claim(1), w.sign(w.learner, w.claim(stream.Hash{})))
 		}},
-		{name: "a claim of another manifest", want: "another learner announced the same round", put: func(w *world, put func(string, []byte)) {
-			put(w.name.Claim(1), w.sign(w.stage, w.claim(stream.Hash{1})))
-		}},
+		{name: "a claim of another manifest", want: "another learner announced the same round",
+			put: func(w *world, put func(string, []byte)) {
+				put(w.name.Claim(1), w.sign(w.stage, w.claim(stream.Hash{1})))
+			}},
 		{name: "a claim of another task", want: "is of another task", put: func(w *world, put func(string, []byte)) {
 			c := w.claim(stream.Hash{})
 			c.TaskHash = make([]byte, 32)
@@ -92,12 +98,13 @@ func TestRefusals(t *testing.T) {
 		{name: "a batch that nobody of us made", want: "did not write", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Batch(1), w.sign(w.learner, w.real()))
 		}},
-		{name: "a Close of another batch", want: "is not the Close of the batch that stands", put: func(w *world, put func(string, []byte)) {
-			put(w.name.Batch(1), w.sign(w.stage, w.real()))
-			put(w.name.Close(1, 1), w.sign(w.stage, &wire.Close{
-				Version: 1, TaskHash: w.hash[:], Round: 1, Attempt: 1, ManifestHash: make([]byte, 32), BatchHash: make([]byte, 32),
-			}))
-		}},
+		{name: "a Close of another batch", want: "is not the Close of the batch that stands",
+			put: func(w *world, put func(string, []byte)) {
+				put(w.name.Batch(1), w.sign(w.stage, w.real()))
+				put(w.name.Close(1, 1), w.sign(w.stage, &wire.Close{
+					Version: 1, TaskHash: w.hash[:], Round: 1, Attempt: 1, ManifestHash: make([]byte, 32), BatchHash: make([]byte, 32),
+				}))
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -144,7 +151,8 @@ func (w *world) claim(hash stream.Hash) *wire.Claim {
 func (w *world) real() *wire.Batch {
 	hash, _ := manifest.RoundHash(w.round(1, 1))
 	return &wire.Batch{
-		Version: stream.Version, TaskHash: w.hash[:], Round: 1, Attempt: 1, ManifestHash: hash[:], Users: w.task.Plan.Phases[0].Cohort,
+		Version: stream.Version, TaskHash: w.hash[:], Round: 1, Attempt: 1, ManifestHash: hash[:],
+		Users:       w.task.Plan.Phases[0].Cohort,
 		NoiseTrials: w.task.Plan.Phases[0].Cohort, Totals: append(make([]uint64, w.params.Dim-4), 1, 1, 1, 1), Cutoff: 9,
 	}
 }
@@ -191,7 +199,10 @@ func TestAStandingClaimVoidsAfterTwoLeases(t *testing.T) {
 			w.put(t.Context(), w.name.Claim(1), w.sign(w.stage, w.claim(stream.Hash{})))
 			begin := time.Now()
 			if late > 0 {
-				time.AfterFunc(late, func() { _, _ = w.broker.PutOnce(context.Background(), w.name.Batch(1), w.sign(w.stage, w.real())) })
+				time.AfterFunc(late, func() {
+					_, _ = w.broker.PutOnce(context.Background(), w.name.Batch(1),
+						w.sign(w.stage, w.real()))
+				})
 			}
 			c := w.config()
 			var voided time.Duration
@@ -204,7 +215,8 @@ func TestAStandingClaimVoidsAfterTwoLeases(t *testing.T) {
 			if want := late != 15*time.Second; b.Void != want || (voided > 0) != want {
 				t.Errorf("batch after %v: void %t, voided after %v", late, b.Void, voided)
 			}
-			if b.Void && (voided < 20*time.Second || voided > 30*time.Second || b.Reason != voidClaimWithoutBatch || b.Cutoff+1 != 0) {
+			if b.Void && (voided < 20*time.Second || voided > 30*time.Second || b.Reason != voidClaimWithoutBatch ||
+				b.Cutoff+1 != 0) {
 				t.Errorf("voided after %v for %q, cutoff %d", voided, b.Reason, b.Cutoff)
 			}
 			time.Sleep(time.Minute)
@@ -232,7 +244,8 @@ func TestACloseWithoutItsBatch(t *testing.T) {
 		if b, _ := w.batch(1); b == nil || !b.Void || b.Reason != voidCloseWithoutBatch {
 			t.Errorf("batch %v", b)
 		}
-		if m := w.get(t.Context(), w.name.Close(1, 1)); string(m.Data) != string(old) || s.Status().Phase != "waiting for round 2" {
+		if m := w.get(t.Context(), w.name.Close(1, 1)); string(m.Data) != string(old) ||
+			s.Status().Phase != "waiting for round 2" {
 			t.Errorf("status %v", s.Status())
 		}
 		_ = stop()

@@ -184,7 +184,8 @@ func TestAnOldRoundPutAgainAndNoLease(t *testing.T) {
 func TestAFreshStageKeepsTheHint(t *testing.T) {
 	now := time.Now()
 	l := newLease("lease", randomID(), time.Second, time.Second)
-	l.saw(now, &stream.Message{Sequence: 7, Data: stream.Lease{Instance: randomID(), TTL: time.Second, Newest: 30}.Record()})
+	l.saw(now, &stream.Message{Sequence: 7, Data: stream.Lease{Instance: randomID(), TTL: time.Second,
+		Newest: 30}.Record()})
 	for _, knows := range []stream.Round{0, 31} {
 		l.newest = knows
 		if got, err := stream.ParseLease(l.record(time.Second)); err != nil || got.Newest != max(knows, 30) {

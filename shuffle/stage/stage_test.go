@@ -97,7 +97,8 @@ func TestOpenSaysWhatDevicesNeed(t *testing.T) {
 			if _, err := s.read(m, w.stage.Public(), &o); err != nil {
 				t.Error(err)
 			}
-			if at := time.UnixMilli(o.StartedUnixMs); time.Since(at) > 5*time.Second || time.Since(at) < -time.Millisecond || in.attempt != stream.Attempt(life+1) {
+			if at := time.UnixMilli(o.StartedUnixMs); time.Since(at) > 5*time.Second || time.Since(at) < -time.Millisecond ||
+				in.attempt != stream.Attempt(life+1) {
 				t.Errorf("attempt %d started at %v", in.attempt, at)
 			}
 			keys[life], instances[life] = string(o.PublicKey), string(o.Instance)

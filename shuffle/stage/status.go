@@ -21,7 +21,8 @@ type Status struct {
 	Trouble  string    // why the call that failed last did; empty: all that failed have worked again
 	Troubled time.Time // since when calls fail; zero without Trouble
 
-	Lost      uint64    // rounds that the broker is behind what this process and the marks know: it was restored, or lost records
+	// rounds that the broker is behind what this process and the marks know: it was restored, or lost records
+	Lost      uint64
 	LostSince time.Time // when that was first seen; zero without Lost
 
 	Redelivered uint64 // reports that this process was sent again

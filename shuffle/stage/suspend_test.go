@@ -96,7 +96,8 @@ func (s *Stage) stood(d time.Duration, wall bool) {
 // it still. What devices sent to its successor's attempt reaches the successor, though it was sent to the one that
 // slept, or stood where that would purge.
 func TestSuspendedStageTakesNothing(t *testing.T) {
-	const pause = 13 * time.Second // longer than the lease, and over before a stage that collects looks whether others opened the round since
+	// longer than the lease, and over before a stage that collects looks whether others opened the round since
+	const pause = 13 * time.Second
 	for name, test := range map[string]struct {
 		at   string
 		wall bool

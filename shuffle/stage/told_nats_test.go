@@ -90,7 +90,8 @@ func TestToldCountedIsCounted(t *testing.T) {
 			}
 		}
 	}
-	put(w.name.End(), w.sign(w.learner, &wire.End{Version: stream.Version, TaskHash: w.hash[:], LastRound: rounds, Reason: "done"}))
+	put(w.name.End(), w.sign(w.learner, &wire.End{Version: stream.Version, TaskHash: w.hash[:], LastRound: rounds,
+		Reason: "done"}))
 	check(t, <-running)
 	if len(waiting) != 0 || seen.again != 0 {
 		t.Errorf("%d users are left of %d places; %d reports were delivered again", len(waiting), rounds*cohort, seen.again)

@@ -40,12 +40,14 @@ func TestTroubleIsOfOneKind(t *testing.T) {
 			w.announce(t.Context())
 			for range 60 {
 				time.Sleep(time.Second)
-				if now := s.Status(); time.Since(begun) > 5*time.Second && (now.Trouble == "" || now.Troubled.Before(begun) || now.Troubled.After(begun.Add(4*time.Second))) {
+				if now := s.Status(); time.Since(begun) > 5*time.Second && (now.Trouble == "" || now.Troubled.Before(begun) ||
+					now.Troubled.After(begun.Add(4*time.Second))) {
 					t.Fatalf("%s, after %v: %q since %v", c.call, time.Since(begun), now.Trouble, now.Troubled)
 				}
 			}
 			synctest.Wait()
-			if n := strings.Count(log.String(), "again\" call=\""+c.call+"\""); n < 2 || strings.Contains(log.String(), "answers again") {
+			if n := strings.Count(log.String(), "again\" call=\""+c.call+"\""); n < 2 ||
+				strings.Contains(log.String(), "answers again") {
 				t.Errorf("%s: %d warnings in a minute; %s", c.call, n, log.String())
 			}
 			w.broker.Inject(nil)

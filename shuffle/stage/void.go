@@ -37,7 +37,8 @@ func contest(e *environment, r round, claim *stream.Message, now time.Time) (pha
 		return nil, err
 	}
 	e.Logger.Warn("the round is claimed by another life of the stage", "round", r.number, "attempt", c.Attempt)
-	return &contested{environment: e, round: r, attempt: stream.Attempt(c.Attempt), expires: now.Add(e.lease.patience())}, nil
+	return &contested{environment: e, round: r, attempt: stream.Attempt(c.Attempt), expires: now.Add(e.lease.patience())},
+		nil
 }
 
 func (p *contested) String() string {

@@ -68,12 +68,14 @@ func newWorld(t testing.TB, p plan) *world {
 	}
 	w.task = &wire.Task{
 		Life:    make([]byte, stream.LifeSize),
-		Version: stream.Version, Name: string(w.name), LearnerKey: w.learner.Public(), StageKey: w.stage.Public(), Suite: p.suite,
+		Version: stream.Version, Name: string(w.name), LearnerKey: w.learner.Public(), StageKey: w.stage.Public(),
+		Suite: p.suite,
 		Plan: &wire.Plan{
 			Algorithm: "psgd", Trust: p.trust, HonestFraction: "1",
 			Phases: []*wire.Phase{{Users: p.rounds * p.cohort, Rounds: p.rounds, Cohort: p.cohort, Minimum: p.minimum,
 				Mechanism: manifest.Mechanism(w.params, p.bundle), RoundsPerUser: 1}},
-			Epsilon: 1, Delta: 1e-6, DeadlineMs: uint64(p.deadline.Milliseconds()), StaleMs: uint64(p.stale.Milliseconds()), EpsilonBudget: 1,
+			Epsilon: 1, Delta: 1e-6, DeadlineMs: uint64(p.deadline.Milliseconds()), StaleMs: uint64(p.stale.Milliseconds()),
+			EpsilonBudget: 1,
 		},
 	}
 	body, err := stream.Marshal(w.task)

@@ -26,7 +26,8 @@ const (
 )
 
 // archiveRemedy ends each error about the archive.
-const archiveRemedy = "the learner can go on without them; where " + archiveName + " of a backup has them, write it over the beginning of the damaged file (docs/how-to/runbook.md)"
+const archiveRemedy = "the learner can go on without them; where " + archiveName +
+	" of a backup has them, write it over the beginning of the damaged file (docs/how-to/runbook.md)"
 
 func archiveOffset(sequence uint64) int64 { return int64(sequence-1) * state.EntryBytes }
 
@@ -103,7 +104,8 @@ func (s *Store) keepOther(f vfs.File, first uint64, lines []byte) error {
 			return nil
 		}
 		name := fmt.Sprintf("%s.other.%s", archiveName, e.Hash.String()[:16])
-		s.failure.log.Warn("the archive has entries of another history of this state folder, keeping them", "from", e.Sequence, "file", name)
+		s.failure.log.Warn("the archive has entries of another history of this state folder, keeping them", "from",
+			e.Sequence, "file", name)
 		return s.writeFile(name, old[k:n])
 	}
 	return nil
@@ -128,7 +130,8 @@ func (s *Store) writeFile(name string, data []byte) error {
 func (s *Store) archivePage(from uint64) ([]state.Entry, error) {
 	last := min(s.archived.Head.Length, from+pageEntries-1)
 	fail := func(sequence uint64, err error) ([]state.Entry, error) {
-		return nil, fmt.Errorf("%w: entry %d of %d: %w; %s", state.ErrArchive, sequence, s.archived.Head.Length, err, archiveRemedy)
+		return nil, fmt.Errorf("%w: entry %d of %d: %w; %s", state.ErrArchive, sequence, s.archived.Head.Length, err,
+			archiveRemedy)
 	}
 	f, err := s.fs.Open(s.fs.PathJoin(s.path, archiveName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -176,7 +179,8 @@ func (s *Store) checkArchive() {
 		size = info.Size()
 	}
 	if want := archiveOffset(s.archived.Head.Length + 1); size < want {
-		s.failure.log.Error("the archive of the ledger is missing or cut short; learning goes on", "file", archiveName, "bytes", size, "want", want, "error", err)
+		s.failure.log.Error("the archive of the ledger is missing or cut short; learning goes on", "file", archiveName,
+			"bytes", size, "want", want, "error", err)
 	}
 }
 

@@ -75,7 +75,8 @@ func TestWorkDoesNotGrow(t *testing.T) {
 			held++
 		}
 		if held > tailEntries+2 {
-			t.Errorf("after %d rounds Pebble holds %d entries, and a start reads them: want at most %d", at.Cursor.Round, held, tailEntries+2)
+			t.Errorf("after %d rounds Pebble holds %d entries, and a start reads them: want at most %d", at.Cursor.Round, held,
+				tailEntries+2)
 		}
 		all := uint64(0)
 		for _, err := range s.Ledger(t.Context()) {
@@ -84,7 +85,8 @@ func TestWorkDoesNotGrow(t *testing.T) {
 			}
 			all++
 		}
-		if err := at.VerifyLedger(state.Ledger{}, s.Ledger(t.Context())); err != nil || all != at.Ledger.Head.Length || all < 2*at.Cursor.Round {
+		if err := at.VerifyLedger(state.Ledger{}, s.Ledger(t.Context())); err != nil || all != at.Ledger.Head.Length ||
+			all < 2*at.Cursor.Round {
 			t.Errorf("after %d rounds %d entries are read, %v", at.Cursor.Round, all, err)
 		}
 		closing(t, s)
@@ -111,7 +113,8 @@ func TestDamagedArchive(t *testing.T) {
 		{"cut", "entry 7 of ", with(func(b []byte) []byte { return b[:entry(7)+20] })},
 		{"flipped", "entry 4 of ", with(func(b []byte) []byte { b[entry(4)+50] ^= 1; return b })},
 		{"zeros", "entry 5 of ", with(func(b []byte) []byte { clear(b[entry(5):entry(6)]); return b })},
-		{"an entry in another place", "entry 3 of ", with(func(b []byte) []byte { copy(b[entry(3):entry(4)], whole[entry(5):]); return b })},
+		{"an entry in another place", "entry 3 of ",
+			with(func(b []byte) []byte { copy(b[entry(3):entry(4)], whole[entry(5):]); return b })},
 		{"another history", "previous hash", with(func(b []byte) []byte {
 			other := filled(t, storetest.Script{Rounds: 40, Other: 4}, 12, shortTail)
 			return contents(t, other, archiveName)
@@ -128,10 +131,12 @@ func TestDamagedArchive(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Fatalf("the ledger of round %d: %v, want an error with %q", at.Cursor.Round, err, test.want)
 				}
-				if lost := strings.Contains(test.want, "entry"); lost != errors.Is(err, state.ErrArchive) || lost && !strings.Contains(err.Error(), "of a backup") {
+				if lost := strings.Contains(test.want, "entry"); lost != errors.Is(err, state.ErrArchive) || lost &&
+					!strings.Contains(err.Error(), "of a backup") {
 					t.Errorf("the ledger of round %d: %v", at.Cursor.Round, err)
 				}
-				if short := test.damaged == nil || len(test.damaged) < len(whole)/2; short && at.Cursor.Round < 17 && !strings.Contains(log.String(), "missing or cut short") {
+				if short := test.damaged == nil || len(test.damaged) < len(whole)/2; short && at.Cursor.Round < 17 &&
+					!strings.Contains(log.String(), "missing or cut short") {
 					t.Error("the start logs nothing")
 				}
 				closing(t, s)
@@ -188,7 +193,8 @@ func TestArchiveAhead(t *testing.T) {
 		}
 		for k := 0; k < len(want); k += state.EntryBytes {
 			if !bytes.Contains(kept, want[k:k+state.EntryBytes]) {
-				t.Errorf("other history %d: entry %d of the old one is lost", other, int(archiveOffset(2*(other-1)+2))/state.EntryBytes+1+k/state.EntryBytes)
+				t.Errorf("other history %d: entry %d of the old one is lost", other,
+					int(archiveOffset(2*(other-1)+2))/state.EntryBytes+1+k/state.EntryBytes)
 			}
 		}
 		if warned := strings.Contains(log.String(), "another history"); warned != (other > 0) || other == 0 && len(kept) > 0 {

@@ -17,7 +17,8 @@ import (
 // BenchmarkCommit commits a learner's rounds at dimension 1000: on a file system in memory, where a sync costs
 // nothing, and on disk, in turns with an append and fsync of as many bytes.
 func BenchmarkCommit(b *testing.B) {
-	b.Run("d=1000", func(b *testing.B) { benchmarkCommit(b, 3*8*1000) })              // a point, a dual point and an average
+	// a point, a dual point and an average
+	b.Run("d=1000", func(b *testing.B) { benchmarkCommit(b, 3*8*1000) })
 	b.Run("adaptive,d=100000", func(b *testing.B) { benchmarkCommit(b, 27_901_583) }) // see BenchmarkAdaptiveRound
 }
 

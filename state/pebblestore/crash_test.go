@@ -143,7 +143,8 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Logf("%d writes, %d crashes", ops, crashes)
-			fmt.Printf("MEASURED pebblestore, checkpoints of %d bytes: %d crashes at %d operations that write\n", script.Bytes, crashes, ops)
+			fmt.Printf("MEASURED pebblestore, checkpoints of %d bytes: %d crashes at %d operations that write\n", script.Bytes,
+				crashes, ops)
 			if crashes < 20 {
 				t.Errorf("only %d crashes were tried, want at least 20", crashes)
 			}

@@ -141,7 +141,8 @@ func TestDiskFull(t *testing.T) {
 			}
 			full.Store(true)
 			err = script.Advance(ctx, s)
-			if !errors.Is(err, state.ErrFailed) || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) || !strings.Contains(err.Error(), test.want) {
+			if !errors.Is(err, state.ErrFailed) || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Fatalf("commit on a full disk: %v, want ErrFailed with its cause in %q", err, test.want)
 			}
 			if n := strings.Count(log.String(), "state store failed"); n != 1 {
@@ -193,7 +194,8 @@ func TestFatalfNeverReturns(t *testing.T) {
 		t.Error("Fatalf ended the goroutine and ran Pebble's deferred functions")
 	default:
 	}
-	if err := f.guard(func() error { t.Error("work was run after a failure"); return nil }); !errors.Is(err, state.ErrFailed) {
+	if err := f.guard(func() error { t.Error("work was run after a failure"); return nil }); !errors.Is(err,
+		state.ErrFailed) {
 		t.Errorf("guard after a failure: %v, want ErrFailed", err)
 	}
 }

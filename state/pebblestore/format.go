@@ -32,7 +32,8 @@ const (
 // a format.
 const unfinished = "panlearn state folder, not whole"
 
-var errUnfinished = errors.New("a restore into this folder did not come to its end: empty the folder, and restore again")
+var errUnfinished = errors.New(
+	"a restore into this folder did not come to its end: empty the folder, and restore again")
 
 // CheckFormat reads the format of a folder and changes nothing: nil if this build reads the folder or nothing is
 // there, a *[state.VersionError] if it is of another format.

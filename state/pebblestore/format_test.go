@@ -63,7 +63,8 @@ func TestOtherFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(storetest.Script{Rounds: 3}.Advance(ctx, s), s.Close(), os.Remove(filepath.Join(dir, "LOCK"))); err != nil {
+	if err := errors.Join(storetest.Script{Rounds: 3}.Advance(ctx, s), s.Close(),
+		os.Remove(filepath.Join(dir, "LOCK"))); err != nil {
 		t.Fatal(err)
 	}
 	const gone = "gone"

@@ -81,8 +81,10 @@ func TestManyRounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := sum(first), sum(last)
-	fmt.Printf("MEASURED pebblestore, %d rounds: a commit of the second thousand %v (median %v), of the last %v (median %v); resident %.1f MB early, %.1f MB at most; opened in %v; %d entries verified in %v\n",
-		rounds, a/window, median(first), b/window, median(last), float64(early)/1e6, float64(peak)/1e6, opened, at.Ledger.Head.Length, verified)
+	fmt.Printf(
+		"MEASURED pebblestore, %d rounds: a commit of the second thousand %v (median %v), of the last %v (median %v); resident %.1f MB early, %.1f MB at most; opened in %v; %d entries verified in %v\n",
+		rounds, a/window, median(first), b/window, median(last), float64(early)/1e6, float64(peak)/1e6, opened,
+		at.Ledger.Head.Length, verified)
 	if peak > early+early/2 {
 		t.Errorf("the process holds %d bytes, and %d early", peak, early)
 	}

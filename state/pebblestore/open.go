@@ -106,7 +106,8 @@ func Open(dir string, opts Options) (*Store, error) {
 		}
 		return fail(err)
 	}
-	s := &Store{failure: newFailure(opts.Logger), lock: lock, readOnly: opts.ReadOnly, fs: fsys, path: path, tail: opts.Tail}
+	s := &Store{failure: newFailure(opts.Logger), lock: lock, readOnly: opts.ReadOnly, fs: fsys, path: path,
+		tail: opts.Tail}
 	if s.tail == 0 {
 		s.tail = tailEntries
 	}
@@ -190,7 +191,8 @@ func isLocked(err error) bool {
 func (s *Store) warnMode(fsys vfs.FS, dir, path string) {
 	info, err := fsys.Stat(path)
 	if err == nil && info.Mode()&0o077 != 0 && os.PathSeparator == '/' {
-		s.failure.log.Warn("state folder is open to other users, want mode 0700", "folder", dir, "mode", info.Mode().Perm().String())
+		s.failure.log.Warn("state folder is open to other users, want mode 0700", "folder", dir, "mode",
+			info.Mode().Perm().String())
 	}
 }
 

@@ -175,7 +175,8 @@ func TestCrashWhileRecovering(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("seed %d, the order in which files are drawn is the runtime's; %d first and %d second crashes", seed, len(lefts), crashes)
+	t.Logf("seed %d, the order in which files are drawn is the runtime's; %d first and %d second crashes", seed,
+		len(lefts), crashes)
 	fmt.Printf("MEASURED pebblestore: %d crashes while recovering from a crash\n", crashes)
 	if crashes < 100 {
 		t.Errorf("only %d second crashes", crashes)
@@ -188,7 +189,8 @@ func TestReadOnlyFaults(t *testing.T) {
 	ctx := context.Background()
 	const commits = 4
 	script := storetest.Script{Rounds: 6}
-	for what, clean := range map[string]*vfs.MemFS{"closed": filled(t, script, commits, shortTail), "crashed": crashed(t, script, commits)} {
+	for what, clean := range map[string]*vfs.MemFS{"closed": filled(t, script, commits, shortTail),
+		"crashed": crashed(t, script, commits)} {
 		failures := 0
 		for i := int64(1); ; i++ {
 			var ops atomic.Int64

@@ -46,7 +46,8 @@ func (d *smallDisk) ReuseForWrite(oldname, newname string, category vfs.DiskWrit
 	return d.file(d.FS.ReuseForWrite(oldname, newname, category))
 }
 
-func (d *smallDisk) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+func (d *smallDisk) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File,
+	error) {
 	return d.file(d.FS.OpenReadWrite(name, category, opts...))
 }
 
@@ -126,9 +127,11 @@ func TestDiskOfEverySize(t *testing.T) {
 					starts++
 				}
 			}
-			t.Logf("seed %d, the order in which files are drawn is the runtime's; %d bytes written; %d disks that were full, %d starts with room again",
+			t.Logf(
+				"seed %d, the order in which files are drawn is the runtime's; %d bytes written; %d disks that were full, %d starts with room again",
 				seed, whole.written, failures, starts)
-			fmt.Printf("MEASURED pebblestore, checkpoints of %d bytes: %d full disks, %d starts afterwards\n", script.Bytes, failures, starts)
+			fmt.Printf("MEASURED pebblestore, checkpoints of %d bytes: %d full disks, %d starts afterwards\n", script.Bytes,
+				failures, starts)
 			if want := sizes / test.part / 2; failures < want {
 				t.Errorf("only %d disks were full, want at least %d", failures, want)
 			}

@@ -123,7 +123,8 @@ func (s *Store) Commit(ctx context.Context, next state.Checkpoint, entries []sta
 }
 
 // write commits a checkpoint, its entries and what is kept, and forgets the entries that are archived.
-func (s *Store) write(checkpoint []byte, entries []state.Entry, lines [][]byte, archived state.Ledger, kept []state.Kept) error {
+func (s *Store) write(checkpoint []byte, entries []state.Entry, lines [][]byte, archived state.Ledger,
+	kept []state.Kept) error {
 	b := s.db.NewBatch()
 	if archived != s.archived {
 		sums, err := archived.MarshalBinary()

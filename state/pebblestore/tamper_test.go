@@ -60,7 +60,8 @@ func TestTamperedValues(t *testing.T) {
 		l := new(state.Ledger)
 		e.Epsilon /= 2
 		e.Round = 1
-		forged, err := l.Reserve(state.Entry{Round: 1, Users: e.Users, Epsilon: e.Epsilon, Delta: e.Delta, TaskHash: e.TaskHash}, state.Cost{Epsilon: 1, Delta: 1})
+		forged, err := l.Reserve(state.Entry{Round: 1, Users: e.Users, Epsilon: e.Epsilon, Delta: e.Delta,
+			TaskHash: e.TaskHash}, state.Cost{Epsilon: 1, Delta: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,20 +75,46 @@ func TestTamperedValues(t *testing.T) {
 		name, want string
 		tamper     func(db *pebble.DB) error
 	}{
-		{"checkpoint, first byte", "not a checkpoint", func(db *pebble.DB) error { return change(db, []byte(checkpointKey), flip(0)) }},
-		{"checkpoint, version", "version 0, this build reads version 1", func(db *pebble.DB) error { return change(db, []byte(checkpointKey), flip(5)) }},
-		{"checkpoint, middle", "checksum does not match", func(db *pebble.DB) error { return change(db, []byte(checkpointKey), flip(200)) }},
-		{"checkpoint, last byte", "checksum does not match", func(db *pebble.DB) error { return change(db, []byte(checkpointKey), flip(-1)) }},
+		{"checkpoint, first byte", "not a checkpoint", func(db *pebble.DB) error {
+			return change(db, []byte(checkpointKey),
+				flip(0))
+		}},
+		{"checkpoint, version", "version 0, this build reads version 1", func(db *pebble.DB) error {
+			return change(db,
+				[]byte(checkpointKey), flip(5))
+		}},
+		{"checkpoint, middle", "checksum does not match", func(db *pebble.DB) error {
+			return change(db, []byte(checkpointKey),
+				flip(200))
+		}},
+		{"checkpoint, last byte", "checksum does not match", func(db *pebble.DB) error {
+			return change(db,
+				[]byte(checkpointKey), flip(-1))
+		}},
 		{"checkpoint cut", "checksum does not match", func(db *pebble.DB) error {
 			return change(db, []byte(checkpointKey), func(b []byte) []byte { return b[:len(b)-9] })
 		}},
-		{"checkpoint gone", "the ledger was cut or changed", func(db *pebble.DB) error { return db.Delete([]byte(checkpointKey), pebble.Sync) }},
-		{"entry, epsilon", "the ledger was damaged or changed", func(db *pebble.DB) error { return change(db, ledgerKey(4), flip(54)) }},
-		{"entry, hash", "the ledger was damaged or changed", func(db *pebble.DB) error { return change(db, ledgerKey(9), flip(-1)) }},
-		{"entry, edited and hashed again", "is stored under key", func(db *pebble.DB) error { return change(db, ledgerKey(4), edited) }},
-		{"first entry edited and hashed again", "the ledger was damaged or changed", func(db *pebble.DB) error { return change(db, ledgerKey(1), edited) }},
+		{"checkpoint gone", "the ledger was cut or changed",
+			func(db *pebble.DB) error { return db.Delete([]byte(checkpointKey), pebble.Sync) }},
+		{"entry, epsilon", "the ledger was damaged or changed", func(db *pebble.DB) error {
+			return change(db, ledgerKey(4),
+				flip(54))
+		}},
+		{"entry, hash", "the ledger was damaged or changed", func(db *pebble.DB) error {
+			return change(db, ledgerKey(9),
+				flip(-1))
+		}},
+		{"entry, edited and hashed again", "is stored under key", func(db *pebble.DB) error {
+			return change(db, ledgerKey(4),
+				edited)
+		}},
+		{"first entry edited and hashed again", "the ledger was damaged or changed",
+			func(db *pebble.DB) error { return change(db, ledgerKey(1), edited) }},
 		{"entry gone", "entries are missing", func(db *pebble.DB) error { return db.Delete(ledgerKey(3), pebble.Sync) }},
-		{"last entry gone", "the ledger was cut or changed", func(db *pebble.DB) error { return db.Delete(ledgerKey(9), pebble.Sync) }},
+		{"last entry gone", "the ledger was cut or changed", func(db *pebble.DB) error {
+			return db.Delete(ledgerKey(9),
+				pebble.Sync)
+		}},
 		{"ledger gone", "the ledger was cut or changed", func(db *pebble.DB) error {
 			return db.DeleteRange([]byte(ledgerPrefix), []byte(ledgerEnd), pebble.Sync)
 		}},

@@ -19,7 +19,8 @@ import (
 // files. dir must not exist. The entries, from the first on, are read once, and all go to the archive; then what is
 // kept of rounds is read once. The folder appears under its name when it is synced, has been opened again, and its
 // ledger verifies; after an error nothing is left.
-func Write(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) (err error) {
+func Write(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error],
+	kept iter.Seq2[state.Kept, error]) (err error) {
 	fail := func(err error) error { return fmt.Errorf("write state folder %q: %w", dir, err) }
 	dir = filepath.Clean(dir)
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +54,8 @@ func Write(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq
 	return nil
 }
 
-func fill(dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error {
+func fill(dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept,
+	error]) error {
 	checkpoint, err := c.MarshalBinary()
 	if err != nil {
 		return err
@@ -116,7 +118,8 @@ func Vacant(dir string) error {
 // WriteInto is Write into a folder that is there and empty. The folder stays what it is: a mount point, a link, of its
 // own mode and owner. It cannot appear at once as that of Write does: until it is whole, no build opens it. After an
 // error it is empty again; after a crash it has to be emptied first.
-func WriteInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error]) error {
+func WriteInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error],
+	kept iter.Seq2[state.Kept, error]) error {
 	if err := writeInto(ctx, dir, c, entries, kept, func(string) error { return nil }); err != nil {
 		return fmt.Errorf("write state folder %q: %w", dir, err)
 	}
@@ -124,7 +127,8 @@ func WriteInto(ctx context.Context, dir string, c state.Checkpoint, entries iter
 }
 
 // writeInto calls before each change of the folder, by its name.
-func writeInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error], before func(change string) error) (err error) {
+func writeInto(ctx context.Context, dir string, c state.Checkpoint, entries iter.Seq2[state.Entry, error],
+	kept iter.Seq2[state.Kept, error], before func(change string) error) (err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}

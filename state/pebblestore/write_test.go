@@ -18,7 +18,8 @@ import (
 )
 
 // image returns a script, and the checkpoint, ledger and kept rounds after three commits of it.
-func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries []state.Entry, kept iter.Seq2[state.Kept, error]) {
+func image(t *testing.T) (script storetest.Script, c state.Checkpoint, entries []state.Entry, kept iter.Seq2[state.Kept,
+	error]) {
 	t.Helper()
 	ctx := t.Context()
 	script = storetest.Script{Rounds: 4}
@@ -121,13 +122,15 @@ func TestWriteInto(t *testing.T) {
 		t.Fatal(err)
 	}
 	is, err := os.Lstat(dir)
-	if to, failed := os.Readlink(link); err != nil || failed != nil || to != dir || !os.SameFile(was, is) || is.Mode() != was.Mode() {
+	if to, failed := os.Readlink(link); err != nil || failed != nil || to != dir || !os.SameFile(was, is) ||
+		is.Mode() != was.Mode() {
 		t.Errorf("another folder: %v, %v, %v", is, err, failed)
 	}
 	if err := WriteInto(t.Context(), dir, c, state.Entries(entries), kept); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a folder: %v, want ErrExist", err)
 	}
-	if err := WriteInto(t.Context(), filepath.Join(dir, "no"), c, state.Entries(entries), kept); !errors.Is(err, fs.ErrNotExist) {
+	if err := WriteInto(t.Context(), filepath.Join(dir, "no"), c, state.Entries(entries), kept); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("into nothing: %v, want ErrNotExist", err)
 	}
 	if err := goesOn(t.Context(), script, dir); err != nil {
@@ -143,7 +146,8 @@ func TestWriteIntoLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteInto(t.Context(), dir, c, state.Entries(entries), kept); !errors.Is(err, state.ErrLocked) || listed(t, dir) != "/LOCK" {
+	if err := WriteInto(t.Context(), dir, c, state.Entries(entries), kept); !errors.Is(err, state.ErrLocked) ||
+		listed(t, dir) != "/LOCK" {
 		t.Errorf("%v, and %s is there", err, listed(t, dir))
 	}
 	if err := lock.Close(); err != nil {
@@ -199,7 +203,8 @@ func TestWriteIntoDies(t *testing.T) {
 				t.Errorf("before %q: %v", at, err)
 			}
 		}
-		if err := Vacant(dir); at != "refuse" && (!errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "empty the folder")) {
+		if err := Vacant(dir); at != "refuse" && (!errors.Is(err, fs.ErrExist) ||
+			!strings.Contains(err.Error(), "empty the folder")) {
 			t.Errorf("before %q: %v", at, err)
 		}
 		if after := listed(t, dir); after != before {

@@ -47,8 +47,9 @@ func (a *accounts) enter(pinned bool, open uint64) error {
 			}
 			charges[0] = ledger.Add(charges[0], cost, 0, 0, math.MaxUint64)
 		case !pinned && charges[0][i].Standing > 0:
-			return consent.Refuse("participations", "missing", "those of the %d events that the ledger has standing in this task: "+
-				"restore the file, or start an empty state folder for other users", charges[0][i].Standing)
+			return consent.Refuse("participations", "missing",
+				"those of the %d events that the ledger has standing in this task: "+
+					"restore the file, or start an empty state folder for other users", charges[0][i].Standing)
 		default:
 			// A process that died may have settled events and not said so here, or the other way around at a join.
 			ledger.Settle(charges[0], task, charges[0][i].Open-min(open, charges[0][i].Open), now)

@@ -92,7 +92,8 @@ func (l *loop) size(terms *consent.Agreement) error {
 		return err
 	}
 	l.terms, l.unpinned.Units, l.unpinned.Trials = terms, terms.Units(), terms.Trials()
-	l.Logger.Info("all that this silo has is one block", "units", terms.Units(), "units_planned_for", l.agreement.Units(), "trials", terms.Trials(),
+	l.Logger.Info("all that this silo has is one block", "units", terms.Units(), "units_planned_for", l.agreement.Units(),
+		"trials", terms.Trials(),
 		"trials_planned", l.agreement.Trials(), "epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta)
 	return l.prepare(l.current.place.Index, l.current.message)
 }
@@ -108,11 +109,13 @@ func (l *loop) pin() error {
 		return fmt.Errorf("write pin: %w", err)
 	}
 	if !l.Policy.Pins() {
-		l.Logger.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash", fmt.Sprintf("%x", l.unpinned.Task))
+		l.Logger.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash",
+			fmt.Sprintf("%x", l.unpinned.Task))
 	}
 	if r := l.currentNumber(); r > 1 && l.agreement.Spec.Silo != nil {
-		l.Logger.Warn("this state folder took part in no round of the task, which has gone on without it: rows that were in a report of the task before, from a "+
-			"folder that is lost, are drawn anew and pay twice: if there are such, stop this and leave the task", "round", r)
+		l.Logger.Warn(
+			"this state folder took part in no round of the task, which has gone on without it: rows that were in a report of the task before, from a "+
+				"folder that is lost, are drawn anew and pay twice: if there are such, stop this and leave the task", "round", r)
 	}
 	l.unpinned = nil
 	return nil

@@ -59,7 +59,8 @@ func TestCheckTask(t *testing.T) {
 		{"plaintext", w, consent.Policy{}, nil, "suite"},
 		{"named", w, lax(consent.Policy{Tasks: []string{"x", "churn"}}), nil, ""},
 		{"another name", w, lax(consent.Policy{Tasks: []string{"x"}}), nil, "task"},
-		{"pinned", w, lax(consent.Policy{TaskHash: w.hash[:], LearnerKey: consent.Fingerprint(w.learner.Public()), StageKey: consent.Fingerprint(w.stage.Public())}), nil, ""},
+		{"pinned", w, lax(consent.Policy{TaskHash: w.hash[:], LearnerKey: consent.Fingerprint(w.learner.Public()),
+			StageKey: consent.Fingerprint(w.stage.Public())}), nil, ""},
 		{"listed", w, lax(consent.Policy{TaskHashes: []consent.Fingerprint{other, w.hash[:]}}), nil, ""},
 		{"not listed", w, lax(consent.Policy{TaskHashes: []consent.Fingerprint{other}}), nil, "task hash"},
 		{"another hash", w, lax(consent.Policy{TaskHash: other}), nil, "task hash"},
@@ -70,45 +71,67 @@ func TestCheckTask(t *testing.T) {
 		{"delta too small for the budget", w, lax(consent.Policy{MaxDelta: 1e-9}), nil, "epsilon"},
 		{"delta smaller, epsilon higher", w, lax(consent.Policy{MaxDelta: 1e-9, MaxEpsilon: 20}), nil, ""},
 		{"own honest fraction", w, lax(consent.Policy{HonestFraction: fraction(t, "1/2")}), nil, "epsilon"},
-		{"own honest fraction, higher limit", w, lax(consent.Policy{HonestFraction: fraction(t, "1/2"), MaxEpsilon: 12}), nil, ""},
+		{"own honest fraction, higher limit", w, lax(consent.Policy{HonestFraction: fraction(t, "1/2"), MaxEpsilon: 12}), nil,
+			""},
 		// A plan cannot promise a share of honest users that its noise is not made for.
-		{"a smaller honest fraction than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.HonestFraction = "0.5" }, "honest_fraction"},
+		{"a smaller honest fraction than declared", w, lax(consent.Policy{}),
+			func(m *wire.Task) { m.Plan.HonestFraction = "0.5" }, "honest_fraction"},
 		{"a promise that the noise does not keep", half, lax(consent.Policy{}), nil, "epsilon"},
 		{"the same under a higher limit", half, lax(consent.Policy{MaxEpsilon: 12}), nil, ""},
-		{"a plan for more than declared", half, lax(consent.Policy{MaxEpsilon: 12}), func(m *wire.Task) { m.Plan.HonestFraction = "1" }, "honest_fraction"},
+		{"a plan for more than declared", half, lax(consent.Policy{MaxEpsilon: 12}),
+			func(m *wire.Task) { m.Plan.HonestFraction = "1" }, "honest_fraction"},
 		{"no honest fraction", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.HonestFraction = "0" }, "plan"},
 		{"cohort allowed", w, lax(consent.Policy{MinCohort: 50}), nil, ""},
 		{"cohort too small", w, lax(consent.Policy{MinCohort: 51}), nil, "minimum"},
 		{"fewer trials", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Trials /= 2 }, "epsilon"},
 		{"more levels", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Levels *= 2 }, "epsilon"},
-		{"a smaller cohort", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Cohort, m.Plan.Phases[0].Minimum = 25, 25 }, "epsilon"},
-		{"a biased coin", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Coin = 1 << 18 }, "epsilon"},
-		{"more rounds a user, and users for one", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].RoundsPerUser = 3 }, "plan"},
+		{"a smaller cohort", w, lax(consent.Policy{}), func(m *wire.Task) {
+			m.Plan.Phases[0].Cohort,
+				m.Plan.Phases[0].Minimum = 25, 25
+		}, "epsilon"},
+		{"a biased coin", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Coin = 1 << 18 },
+			"epsilon"},
+		{"more rounds a user, and users for one", w, lax(consent.Policy{}),
+			func(m *wire.Task) { m.Plan.Phases[0].RoundsPerUser = 3 }, "plan"},
 		{"more rounds a user", w, lax(consent.Policy{}), interactive, "plan.phases[0]: epsilon"},
 		{"more rounds a user, within the policy's epsilon", w, lax(consent.Policy{MaxEpsilon: 9}), interactive, ""},
-		{"more rounds a user than the policy takes", w, lax(consent.Policy{MaxEpsilon: 9, MaxRoundsPerUser: uint32p(2)}), interactive, "plan.phases[0].rounds_per_user"},
-		{"as many rounds a user as the policy takes", w, lax(consent.Policy{MaxEpsilon: 9, MaxRoundsPerUser: uint32p(3)}), interactive, ""},
-		{"a costly second phase", w, lax(consent.Policy{}), func(m *wire.Task) { secondPhase(m).Mechanism.Trials /= 2 }, "plan.phases[1]: epsilon"},
-		{"a small second phase", w, lax(consent.Policy{MinCohort: 41}), func(m *wire.Task) { secondPhase(m).Minimum = 40 }, "plan.phases[1].minimum"},
+		{"more rounds a user than the policy takes", w, lax(consent.Policy{MaxEpsilon: 9, MaxRoundsPerUser: uint32p(2)}),
+			interactive, "plan.phases[0].rounds_per_user"},
+		{"as many rounds a user as the policy takes", w, lax(consent.Policy{MaxEpsilon: 9, MaxRoundsPerUser: uint32p(3)}),
+			interactive, ""},
+		{"a costly second phase", w, lax(consent.Policy{}), func(m *wire.Task) { secondPhase(m).Mechanism.Trials /= 2 },
+			"plan.phases[1]: epsilon"},
+		{"a small second phase", w, lax(consent.Policy{MinCohort: 41}), func(m *wire.Task) { secondPhase(m).Minimum = 40 },
+			"plan.phases[1].minimum"},
 		{"an envelope", w, lax(consent.Policy{}), func(m *wire.Task) { secondPhase(m).Smoothing = 2 }, ""},
-		{"a second phase of another dimension", w, lax(consent.Policy{}), func(m *wire.Task) { secondPhase(m).Mechanism.Dim = 2 }, "plan"},
-		{"smaller floors", pan, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.FloorTrials /= 4 }, "epsilon"},
-		{"a lie about epsilon", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Epsilon, m.Plan.Phases[0].Mechanism.Trials = 0.1, 1 }, "epsilon"},
+		{"a second phase of another dimension", w, lax(consent.Policy{}),
+			func(m *wire.Task) { secondPhase(m).Mechanism.Dim = 2 }, "plan"},
+		{"smaller floors", pan, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.FloorTrials /= 4 },
+			"epsilon"},
+		{"a lie about epsilon", w, lax(consent.Policy{}), func(m *wire.Task) {
+			m.Plan.Epsilon,
+				m.Plan.Phases[0].Mechanism.Trials = 0.1, 1
+		}, "epsilon"},
 		{"a start that is not declared", w, lax(consent.Policy{}), func(m *wire.Task) {
 			m.Plan.Set = &wire.Set{Radius: 1}
 			m.Plan.Start, m.Plan.StartHash = make([]float64, m.Plan.Phases[0].Mechanism.Dim), make([]byte, 32)
 		}, "start_hash"},
-		{"another unit than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Unit = wire.Unit_UNIT_USER }, "plan.unit"},
+		{"another unit than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Unit = wire.Unit_UNIT_USER },
+			"plan.unit"},
 		{"another radius than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Radius = 0.5 }, "plan.radius"},
-		{"a higher budget than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.EpsilonBudget = 9 }, "epsilon_budget"},
+		{"a higher budget than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.EpsilonBudget = 9 },
+			"epsilon_budget"},
 		{"a higher delta than declared", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Delta = 0.1 }, "plan.delta"},
-		{"another clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = 2 }, "clip_norm"},
+		{"another clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = 2 },
+			"clip_norm"},
 		{"another dimension", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Dim = 2 }, "dim"},
-		{"plaintext of a sealed task", sealed, lax(consent.Policy{}), func(m *wire.Task) { m.Suite = wire.Suite_SUITE_NONE }, "suite"},
+		{"plaintext of a sealed task", sealed, lax(consent.Policy{}), func(m *wire.Task) { m.Suite = wire.Suite_SUITE_NONE },
+			"suite"},
 		{"another name inside", w, lax(consent.Policy{}), func(m *wire.Task) { m.Name = "churn2" }, "declaration: name"},
 		{"no declaration", w, lax(consent.Policy{}), func(m *wire.Task) { m.Declaration = nil }, "declaration"},
 		{"no plan", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan = nil }, "task"},
-		{"NaN clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = math.NaN() }, "plan"},
+		{"NaN clip norm", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.ClipNorm = math.NaN() },
+			"plan"},
 		{"no levels", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Levels = 0 }, "plan"},
 		{"too few users", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Users = 100 }, "plan"},
 	} {
@@ -154,8 +177,10 @@ func TestAgreementIsOfTheCostliestPhase(t *testing.T) {
 		agreement, err := policy.CheckTask(m, taskHash(t, m))
 		must(t, err)
 		cheap, costly := agreement.Phases[0].Guarantee.Epsilon, agreement.Phases[1].Guarantee.Epsilon
-		if max(cheap, costly) != agreement.Guarantee.Epsilon || min(cheap, costly) != one.Guarantee.Epsilon || cheap == costly {
-			t.Errorf("epsilon %v of phases of %v and %v; one phase alone costs %v", agreement.Guarantee.Epsilon, cheap, costly, one.Guarantee.Epsilon)
+		if max(cheap, costly) != agreement.Guarantee.Epsilon || min(cheap, costly) != one.Guarantee.Epsilon ||
+			cheap == costly {
+			t.Errorf("epsilon %v of phases of %v and %v; one phase alone costs %v", agreement.Guarantee.Epsilon, cheap, costly,
+				one.Guarantee.Epsilon)
 		}
 		slices.Reverse(m.Plan.Phases)
 	}
@@ -209,7 +234,8 @@ func TestCheckDeclaration(t *testing.T) {
 	other.Privacy.Epsilon = 2
 	err = agreement.CheckDeclaration(&other)
 	refusal(t, "another epsilon", err, "declaration")
-	if want := fmt.Sprintf("privacy.epsilon: file says 2, task has %v", w.spec.Privacy.Epsilon); !strings.HasSuffix(err.Error(), want) {
+	if want := fmt.Sprintf("privacy.epsilon: file says 2, task has %v",
+		w.spec.Privacy.Epsilon); !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	if err := agreement.CheckDeclaration(new(task.Spec)); err == nil {

@@ -86,7 +86,8 @@ func TestNobodyIsToldWhatIsNotStored(t *testing.T) {
 			must(t, err)
 			for i, o := range told {
 				s := stored[i].State
-				if o.State == participation.Counted && s != o.State || o.State == participation.Uncounted && s != o.State && s != participation.Fresh {
+				if o.State == participation.Counted && s != o.State || o.State == participation.Uncounted && s != o.State &&
+					s != participation.Fresh {
 					t.Errorf("after %d writes: told %v, stored %v", left, o, s)
 				}
 			}

@@ -27,7 +27,8 @@ func (c *Device) Publish(ctx context.Context, key participation.Key, e convex.Ex
 // that, so e must be done within half of a tick (beat.go) for any event, or the time of the report reveals its content.
 // e is called at most once, from another goroutine.
 func (c *Device) PublishFunc(ctx context.Context, key participation.Key, e func() convex.Example) (Outcome, error) {
-	return c.await(ctx, &event{record: participation.Record{Key: key}, rows: 1, fits: oneRow, work: func() block.Block { return block.Of(e()) }})
+	return c.await(ctx, &event{record: participation.Record{Key: key}, rows: 1, fits: oneRow,
+		work: func() block.Block { return block.Of(e()) }})
 }
 
 // PublishBlock publishes, as Publish does, all rows of one person at once in a task that protects people
@@ -52,7 +53,8 @@ func (c *Device) PublishBlock(ctx context.Context, key participation.Key, rows .
 
 // PublishBlockFunc is PublishBlock for so many rows that are worked out when they join, as with PublishFunc. The rows
 // of a person must take as long whatever their number, and more than user.items of them need not be worked out.
-func (c *Device) PublishBlockFunc(ctx context.Context, key participation.Key, rows int, work func() []convex.Example) (Outcome, error) {
+func (c *Device) PublishBlockFunc(ctx context.Context, key participation.Key, rows int,
+	work func() []convex.Example) (Outcome, error) {
 	e := &event{record: participation.Record{Key: key}, rows: 1}
 	e.fits = func(a *consent.Agreement) error { return rowsFit(a, rows) }
 	e.work = func() block.Block {
@@ -76,7 +78,8 @@ func oneRow(a *consent.Agreement) error {
 	case a.Spec.ByUser():
 		return consent.Refuse("Publish", "one event", "PublishBlock with all events of a person, whom the task protects")
 	case a.Spec.Silo != nil:
-		return consent.Refuse("Publish", "one event", "PublishBlock with %d rows: the task's reports are about blocks of an organisation", a.Units())
+		return consent.Refuse("Publish", "one event",
+			"PublishBlock with %d rows: the task's reports are about blocks of an organisation", a.Units())
 	}
 	return nil
 }
@@ -86,11 +89,13 @@ func rowsFit(a *consent.Agreement, rows int) error {
 	silo, units := a.Spec.Silo != nil, a.Units()
 	switch {
 	case !silo && !a.Spec.ByUser():
-		return consent.Refuse("PublishBlock", "a block", "Publish with one event: the task protects single events, and declares no silo")
+		return consent.Refuse("PublishBlock", "a block",
+			"Publish with one event: the task protects single events, and declares no silo")
 	case silo && a.Spec.ByUser():
 		return consent.Refuse("PublishBlock", "a block", "none: not yet, rows in a block of people are of nobody here")
 	case silo && a.Phases[0].Rounds > 1:
-		return consent.Refuse("PublishBlock", "a block", "none: not yet, a task that asks for all rows of an organisation in every round takes them from files alone")
+		return consent.Refuse("PublishBlock", "a block",
+			"none: not yet, a task that asks for all rows of an organisation in every round takes them from files alone")
 	case silo && uint64(rows) != units:
 		return consent.Refuse("PublishBlock", rows, "%d rows, as each block of the task has", units)
 	}

@@ -71,7 +71,8 @@ func TestPublishBlockOfPeople(t *testing.T) {
 		s.checkLetters(w, "posted", "aaaaba", "110010")
 		for _, id := range []string{"a", "b", "nobody's rows"} {
 			charges := accountOf(t, l, participation.EventKey(id))
-			if n := len(s.draws[participation.EventKey(id)]); n != 1 || len(charges) != 1 || !charges[0].ByUser || charges[0].Anonymous {
+			if n := len(s.draws[participation.EventKey(id)]); n != 1 || len(charges) != 1 || !charges[0].ByUser ||
+				charges[0].Anonymous {
 				t.Errorf("%s has %d draws and %+v, want one of each, of a person", id, n, charges)
 			}
 		}
@@ -148,7 +149,8 @@ func TestPublishIsOfTheTasksKind(t *testing.T) {
 		"a block without a key": {false, people, func(ctx context.Context, c *device.Device) (device.Outcome, error) {
 			return c.PublishBlock(ctx, participation.Key{})
 		}, "key"},
-		"people of an organisation's": {true, func(a *consent.Agreement) { silo(a); people(a) }, block(at(1, 2, 3, 4)...), "PublishBlock"},
+		"people of an organisation's": {true, func(a *consent.Agreement) { silo(a); people(a) }, block(at(1, 2, 3, 4)...),
+			"PublishBlock"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newPeople(t, 1, 1)

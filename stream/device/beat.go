@@ -227,8 +227,9 @@ func (l *loop) tooSlow(work, deadline time.Duration) error {
 	if deadline > 0 {
 		longest = min(longest, deadline/2)
 	}
-	return consent.Refuse(field, value, "fewer, or a longer schedule.deadline: a report takes up to %v on this machine, and reports "+
-		"leave on ticks of at most %v, of which half is for work, so that when they leave tells nothing of their rows",
+	return consent.Refuse(field, value,
+		"fewer, or a longer schedule.deadline: a report takes up to %v on this machine, and reports "+
+			"leave on ticks of at most %v, of which half is for work, so that when they leave tells nothing of their rows",
 		work.Round(time.Microsecond), longest)
 }
 

@@ -43,7 +43,8 @@ func (w *watcher) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 const known = 20 * time.Second
 
 // seenOf returns what the broker sees of a run of rows, where mapping a row takes the time that takes returns.
-func seenOf(t *testing.T, cohort uint64, keyed bool, rows iter.Seq2[task.Row, error], takes func(task.Row) time.Duration) (seen []string) {
+func seenOf(t *testing.T, cohort uint64, keyed bool, rows iter.Seq2[task.Row, error],
+	takes func(task.Row) time.Duration) (seen []string) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		w := newWorld(t, plan{rounds: 1, cohort: cohort, deadline: time.Hour})
@@ -153,7 +154,8 @@ func TestTimesTellNothing(t *testing.T) {
 		}
 		for name, kind := range kinds {
 			if got := seenOf(t, n, false, of(kind, pause), costs); !slices.Equal(got, want) {
-				t.Errorf("a row each %v: %s rows look otherwise: %d and %d reports, %q and %q", pause, name, len(got), len(want), firstOther(got, want), firstOther(want, got))
+				t.Errorf("a row each %v: %s rows look otherwise: %d and %d reports, %q and %q", pause, name, len(got), len(want),
+					firstOther(got, want), firstOther(want, got))
 			}
 		}
 	}
@@ -184,7 +186,8 @@ func TestHostileLinesLookLikeOthers(t *testing.T) {
 		return rows.All()
 	}
 	hostile := slices.Clone(honest)
-	for i, rest := range []string{`}`, `,"x0":NaN}`, `,"x0":{"x":[[[]]]},"y":1}`, `,"x0":"` + strings.Repeat("x", 1<<17) + `"}`, `,"y":2,"y":1}`, ``, ` []`, `,"x0":null,"y":1}`} {
+	for i, rest := range []string{`}`, `,"x0":NaN}`, `,"x0":{"x":[[[]]]},"y":1}`, `,"x0":"` + strings.Repeat("x", 1<<17) +
+		`"}`, `,"y":2,"y":1}`, ``, ` []`, `,"x0":null,"y":1}`} {
 		for at := i; at < len(hostile); at += 9 {
 			hostile[at] = fmt.Sprintf(`{"id":"p%d"%s`, at, rest)
 		}
@@ -242,7 +245,8 @@ func TestPostedEventsLeaveOnTicks(t *testing.T) {
 	if got := at(400*time.Millisecond, 0); slices.Equal(got, want) {
 		t.Error("work that overruns ticks does not show: this test sees nothing")
 	}
-	if got, want := at(40*time.Millisecond, 40*time.Millisecond), at(0, 40*time.Millisecond); len(want) != 20 || !slices.Equal(got, want) {
+	if got, want := at(40*time.Millisecond, 40*time.Millisecond), at(0, 40*time.Millisecond); len(want) != 20 ||
+		!slices.Equal(got, want) {
 		t.Errorf("ticks that are made for the work: %q and %q", firstOther(got, want), firstOther(want, got))
 	}
 }

@@ -30,9 +30,11 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 		case !silo && u != 1:
 			return consent.Refuse(field+".mechanism.units", u, "1 in a task that declares no silo")
 		case u != units:
-			return consent.Refuse(field+".mechanism.units", u, "%d, as in the first phase, or a row could be in two blocks", units)
+			return consent.Refuse(field+".mechanism.units", u, "%d, as in the first phase, or a row could be in two blocks",
+				units)
 		case silo && (f.Rounds > 1) != a.Whole() || a.Whole() && i > 0 && !a.Task.Plan.Phases[i].Again:
-			return consent.Refuse(field+".rounds_per_user", f.Rounds, "1 in every phase, or one stint of all phases: a row is in one block alone")
+			return consent.Refuse(field+".rounds_per_user", f.Rounds,
+				"1 in every phase, or one stint of all phases: a row is in one block alone")
 		}
 	}
 	if !silo {
@@ -41,13 +43,15 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 	values, rows := rowValues(a), a.Rows()
 	switch {
 	case a.Spec.ByUser() && a.Spec.User.Wait > 0 && l.Rows && l.streams():
-		return consent.Refuse("user.wait", time.Duration(a.Spec.User.Wait), "0 with silo where rows come over time: not yet, all people of an organisation are known before the first report")
+		return consent.Refuse("user.wait", time.Duration(a.Spec.User.Wait),
+			"0 with silo where rows come over time: not yet, all people of an organisation are known before the first report")
 	case a.Spec.Events.Key != "":
 		return consent.Refuse("events.key", a.Spec.Events.Key, "none with silo: the rows of a block are known by their place")
 	case l.Shuffle > 1:
 		return consent.Refuse("--shuffle", l.Shuffle, "none with silo: a block is a range of rows as they come")
 	case rows > l.MaxBlockRows/values:
-		return consent.Refuse("--max-block-rows", l.MaxBlockRows, "at least %d: %d rows a report of up to %d values each as declared", rows*values, rows, values)
+		return consent.Refuse("--max-block-rows", l.MaxBlockRows,
+			"at least %d: %d rows a report of up to %d values each as declared", rows*values, rows, values)
 	}
 	return nil
 }
@@ -87,7 +91,8 @@ func (m *mapper) lines(rows iter.Seq2[task.Row, error]) iter.Seq[line] {
 			}
 			for ; at < row.Number; at++ {
 				m.tally.read()
-				if !yield(line{task.Row{File: file, Line: at + 1, Number: at}, &task.RowError{Line: at + 1, Reason: "an empty line"}}) {
+				if !yield(line{task.Row{File: file, Line: at + 1, Number: at}, &task.RowError{Line: at + 1,
+					Reason: "an empty line"}}) {
 					return
 				}
 			}
@@ -149,7 +154,8 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 			case read > most:
 				m.tally.left(1)
 			case read > m.loop.MaxBlockRows/values:
-				m.failed = consent.Refuse("--max-block-rows", m.loop.MaxBlockRows, "more: %d rows and more, of up to %d values each as declared, are one report", read, values)
+				m.failed = consent.Refuse("--max-block-rows", m.loop.MaxBlockRows,
+					"more: %d rows and more, of up to %d values each as declared, are one report", read, values)
 				return
 			default:
 				lines = append(lines, one)
@@ -175,7 +181,8 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 func (m *mapper) sized(what string, units uint64) (terms *consent.Agreement, ok bool) {
 	switch kept := m.loop.kept; {
 	case units < kept:
-		m.failed = consent.Refuse(what, units, "at least %d, as many as it took part with, whose noise would not hide fewer", kept)
+		m.failed = consent.Refuse(what, units, "at least %d, as many as it took part with, whose noise would not hide fewer",
+			kept)
 	case kept == 0:
 		terms, m.failed = m.loop.agreement.Own(units)
 	}

@@ -33,11 +33,13 @@ const (
 func newBlocks(t *testing.T, rounds, cohort uint64) *world {
 	w := newWorld(t, plan{rounds: rounds, cohort: cohort, deadline: time.Minute, trust: accounting.Pan})
 	var err error
-	w.spec, err = task.Parse([]byte(strings.Replace(fmt.Sprintf(declaration, accounting.Pan, "none", "1", rounds*cohort), "dimension: 3", fmt.Sprint("dimension: ", blockDim), 1)), nil)
+	w.spec, err = task.Parse([]byte(strings.Replace(fmt.Sprintf(declaration, accounting.Pan, "none", "1", rounds*cohort),
+		"dimension: 3", fmt.Sprint("dimension: ", blockDim), 1)), nil)
 	must(t, err)
 	w.task.Declaration, err = w.spec.Canonical()
 	must(t, err)
-	w.params = randomizer.Params{Dim: blockDim, ClipNorm: 1, Levels: 256, FloorTrials: 20000, Coin: randomizer.Fair, Units: blockUnits}
+	w.params = randomizer.Params{Dim: blockDim, ClipNorm: 1, Levels: 256, FloorTrials: 20000, Coin: randomizer.Fair,
+		Units: blockUnits}
 	w.task.Plan.Phases[0].Mechanism = manifest.Mechanism(w.params, 1)
 	w.hash = taskHash(t, w.task)
 	return w
@@ -62,7 +64,8 @@ func files(parts ...part) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		for _, p := range parts {
 			for i := range p.rows {
-				row := task.Row{File: p.file, Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(p.first + i)}, Value: []float64{1}, Label: "1"}
+				row := task.Row{File: p.file, Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(p.first + i)},
+					Value: []float64{1}, Label: "1"}
 				var err error
 				switch i {
 				case 1:
@@ -239,7 +242,8 @@ func TestBlocksAreRefused(t *testing.T) {
 	}{
 		{"keys of rows", nil, func(a *consent.Agreement) { a.Spec.Events.Key = "id" }, "events.key"},
 		{"another order", func(c *device.Config) { c.Shuffle = 10 }, nil, "--shuffle"},
-		{"a block that is too large", func(c *device.Config) { c.MaxBlockRows = blockUnits*(blockDim+1) - 1 }, nil, "--max-block-rows"},
+		{"a block that is too large", func(c *device.Config) { c.MaxBlockRows = blockUnits*(blockDim+1) - 1 }, nil,
+			"--max-block-rows"},
 		{"one pass and many", nil, func(a *consent.Agreement) {
 			a.Phases = append(a.Phases, a.Phases[0])
 			a.Phases[1].Rounds = 2
@@ -248,9 +252,10 @@ func TestBlocksAreRefused(t *testing.T) {
 		{"people of a stream", func(c *device.Config) { c.Source = "-" }, func(a *consent.Agreement) {
 			a.Spec.Privacy.Unit, a.Spec.User = task.UnitUser, &task.User{Column: "who", Items: 1, Wait: 1}
 		}, "user.wait"},
-		{"people with too many rows", func(c *device.Config) { c.MaxBlockRows = 3*blockUnits*(blockDim+1) - 1 }, func(a *consent.Agreement) {
-			a.Spec.Privacy.Unit, a.Spec.User = task.UnitUser, &task.User{Column: "who", Items: 3}
-		}, "--max-block-rows"},
+		{"people with too many rows", func(c *device.Config) { c.MaxBlockRows = 3*blockUnits*(blockDim+1) - 1 },
+			func(a *consent.Agreement) {
+				a.Spec.Privacy.Unit, a.Spec.User = task.UnitUser, &task.User{Column: "who", Items: 3}
+			}, "--max-block-rows"},
 		{"blocks that change", nil, func(a *consent.Agreement) {
 			a.Phases = append(a.Phases, a.Phases[0])
 			a.Phases[1].Params.Units++

@@ -101,11 +101,13 @@ func (l *loop) compareClock(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
 	m, err := l.Records.Get(limited, l.Task.Lease())
-	if l.clock.unknown = err != nil && !errors.Is(err, stream.ErrNotFound) && !errors.Is(err, stream.ErrRefused); l.clock.unknown {
+	if l.clock.unknown = err != nil && !errors.Is(err, stream.ErrNotFound) &&
+		!errors.Is(err, stream.ErrRefused); l.clock.unknown {
 		now := time.Now()
 		l.clock.next = now.Add(l.Poll)
 		if ctx.Err() == nil { // at the end of a run nobody waits for the answer
-			l.Logger.Log(ctx, l.clock.silence.Level(now, err), "cannot hold this machine's clock against the broker's: nobody is charged until the broker answers",
+			l.Logger.Log(ctx, l.clock.silence.Level(now, err),
+				"cannot hold this machine's clock against the broker's: nobody is charged until the broker answers",
 				"subject", l.Task.Lease(), "err", err)
 		}
 		return
@@ -123,7 +125,8 @@ func (l *loop) compareClock(ctx context.Context) {
 	switch is := l.clock.ahead(); {
 	case is && !was:
 		l.progress()
-		l.Logger.Warn("this machine's clock is ahead of the broker's, or no stage works: nobody is charged until one of them is mended (docs/how-to/runbook.md, clocks)",
+		l.Logger.Warn(
+			"this machine's clock is ahead of the broker's, or no stage works: nobody is charged until one of them is mended (docs/how-to/runbook.md, clocks)",
 			"clock", l.clock.read().UTC(), "broker", told.UTC())
 	case was && !is:
 		l.progress()

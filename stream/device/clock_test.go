@@ -47,8 +47,10 @@ func TestOneJumpOfTheClock(t *testing.T) {
 		patience      time.Duration
 	}{
 		"in a process that runs": {}, "in one that starts": {fresh: true},
-		"in a process that runs, and the broker does not tell the time": {silent: true}, "in one that starts, and the broker does not tell": {true, true, 0},
-		"in a process that runs, and the adapter gives up first": {false, true, time.Second}, "in one that starts, and the adapter does": {true, true, time.Second},
+		"in a process that runs, and the broker does not tell the time": {silent: true},
+		"in one that starts, and the broker does not tell":              {true, true, 0},
+		"in a process that runs, and the adapter gives up first":        {false, true, time.Second},
+		"in one that starts, and the adapter does":                      {true, true, time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -156,7 +158,8 @@ func TestClocksThatAreRight(t *testing.T) {
 				w.play(t.Context(), func(ctx context.Context) {
 					for i, key := range []string{"a", "b"} {
 						soon, stop := context.WithTimeout(ctx, 5*time.Minute)
-						if o, err := cl.Publish(soon, participation.EventKey(key), example(1)); err != nil || o.State != participation.Counted {
+						if o, err := cl.Publish(soon, participation.EventKey(key), example(1)); err != nil ||
+							o.State != participation.Counted {
 							t.Errorf("event %d: %+v, %v", i, o, err)
 						}
 						stop()

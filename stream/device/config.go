@@ -98,12 +98,14 @@ type Progress struct {
 	RefusedPublishes uint64         // messages that the broker refused; every try of a report counts
 	Trouble          string         // why the broker takes no reports, in words; empty while it does
 	Troubled         time.Time      // since when; zero without Trouble
-	Older            stream.Round   // newest round known that the broker does not show, or shows another for: it is older; 0: none
-	OlderSince       time.Time      // when that was first seen; zero without Older
-	Ahead            time.Duration  // by which our clock was found ahead of the broker's, so that nobody is charged; 0: it was not
-	AheadSince       time.Time      // when that was found; zero without Ahead
-	Summary          Summary
-	Standing         // what it waits for
+	// newest round known that the broker does not show, or shows another for: it is older; 0: none
+	Older      stream.Round
+	OlderSince time.Time // when that was first seen; zero without Older
+	// by which our clock was found ahead of the broker's, so that nobody is charged; 0: it was not
+	Ahead      time.Duration
+	AheadSince time.Time // when that was found; zero without Ahead
+	Summary    Summary
+	Standing   // what it waits for
 }
 
 func (c Config) withDefaults() (Config, error) {

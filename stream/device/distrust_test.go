@@ -87,7 +87,8 @@ func TestForgedMessagesAreIgnored(t *testing.T) {
 			waiting, stop := context.WithTimeout(ctx, time.Minute)
 			defer stop()
 			got, err := cl.Publish(waiting, participation.EventKey("a"), example(1))
-			if got.State != participation.Unknown && got.State != participation.Uncounted || !errors.Is(err, context.DeadlineExceeded) {
+			if got.State != participation.Unknown && got.State != participation.Uncounted ||
+				!errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: %v, %v", c.name, got, err)
 			}
 			must(t, cl.Close())
@@ -114,7 +115,8 @@ func TestForgedCloseSettlesNothing(t *testing.T) {
 		var group sync.WaitGroup
 		group.Go(func() { got, _ = cl.Publish(ctx, participation.EventKey("a"), example(1)) })
 		time.Sleep(time.Minute)
-		w.put(ctx, w.name.Close(1, 1), identity(t), w.closeMessage(participation.Closed{Round: 1, Attempt: nth(1), Manifest: hash}))
+		w.put(ctx, w.name.Close(1, 1), identity(t), w.closeMessage(participation.Closed{Round: 1, Attempt: nth(1),
+			Manifest: hash}))
 		time.Sleep(time.Minute)
 		must(t, cl.Close())
 		group.Wait()
@@ -140,7 +142,8 @@ func TestPinsHold(t *testing.T) {
 		short, stop := context.WithTimeout(ctx, 10*time.Second)
 		_, err := cl.Publish(short, participation.EventKey("a"), example(1))
 		stop()
-		if !errors.Is(err, context.DeadlineExceeded) || w.reports(1, 1) != 1 || log.count("pinned the task at first use") != 1 {
+		if !errors.Is(err, context.DeadlineExceeded) || w.reports(1, 1) != 1 ||
+			log.count("pinned the task at first use") != 1 {
 			t.Fatalf("%v, %d reports", err, w.reports(1, 1))
 		}
 		must(t, cl.Close())
@@ -184,7 +187,8 @@ func TestPinsHold(t *testing.T) {
 		c := changed.config(store)
 		c.Logger = log.logger()
 		_, err = changed.client(c).Run(waiting, rows(5, false))
-		if !errors.Is(err, context.DeadlineExceeded) || log.count("another round stands under a number that this device knows") != 1 {
+		if !errors.Is(err, context.DeadlineExceeded) ||
+			log.count("another round stands under a number that this device knows") != 1 {
 			t.Errorf("a repeated round at another point: %v, want it said once and waited for a round that is new", err)
 		}
 		if n := changed.reports(1, 1) + other.reports(1, 1); n != 0 {
@@ -238,7 +242,8 @@ func TestFirstUse(t *testing.T) {
 			return err
 		}
 		refusal(t, "nobody pins", agreement(func(*consent.Policy) {}), "task hash")
-		refusal(t, "one key is not enough", agreement(func(p *consent.Policy) { p.StageKey = consent.Fingerprint(w.stage.Public()) }), "task hash")
+		refusal(t, "one key is not enough",
+			agreement(func(p *consent.Policy) { p.StageKey = consent.Fingerprint(w.stage.Public()) }), "task hash")
 		must(t, agreement(func(p *consent.Policy) { p.TaskHash = w.hash[:] }))
 		must(t, agreement(func(p *consent.Policy) { p.TaskHashes = []consent.Fingerprint{w.hash[:]} }))
 		must(t, agreement(func(p *consent.Policy) {
@@ -276,7 +281,8 @@ func TestARowPins(t *testing.T) {
 		if !errors.Is(err, broken) || pinned() != "" {
 			t.Errorf("%v, pinned to %q: want nothing", err, pinned())
 		}
-		if err := run("right.csv", rows(1, false)); !errors.Is(err, context.DeadlineExceeded) || pinned() != "right.csv" { // nobody closes
+		if err := run("right.csv", rows(1, false)); !errors.Is(err, context.DeadlineExceeded) || pinned() != "right.csv" {
+			// nobody closes
 			t.Errorf("%v, pinned to %q: want right.csv", err, pinned())
 		}
 		refusal(t, "another source", run("wrong.csv", rows(1, false)), "source")

@@ -90,7 +90,8 @@ func TestSilosAreDrawnForEachRound(t *testing.T) {
 func TestSilosComeAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilos(t, accounting.Local, 3)
-		both := [2]*organisation{w.organisation(participation.NewMemoryStore()), w.organisation(participation.NewMemoryStore())}
+		both := [2]*organisation{w.organisation(participation.NewMemoryStore()),
+			w.organisation(participation.NewMemoryStore())}
 		w.play(t.Context(), func(ctx context.Context) {
 			var group sync.WaitGroup
 			for _, o := range both {
@@ -108,7 +109,8 @@ func TestSilosComeAfterTheEnd(t *testing.T) {
 				}
 				o.reads = 900 * time.Millisecond
 				late, stop := context.WithTimeout(ctx, time.Hour)
-				if sum, err := o.run(late, "x", part{"a", 0, 12}); err != nil || sum.Events != want.Events || sum.Units != want.Units ||
+				if sum, err := o.run(late, "x", part{"a", 0, 12}); err != nil || sum.Events != want.Events ||
+					sum.Units != want.Units ||
 					sum.Counted != want.Counted || sum.Unused != want.Unused {
 					t.Errorf("silo %d: %+v, %v, want %+v", i, sum, err, want)
 				}

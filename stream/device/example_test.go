@@ -51,7 +51,8 @@ func ExampleDevice_PublishBlock() {
 	}
 	fmt.Println(outcome)
 
-	outcome, err = dev.PublishBlock(ctx, participation.EventKey("this user"), convex.Example{Value: []float64{1, 1, 1}, Label: 1})
+	outcome, err = dev.PublishBlock(ctx, participation.EventKey("this user"), convex.Example{Value: []float64{1, 1, 1},
+		Label: 1})
 	fmt.Println("more of the same user:", outcome, err)
 	// Output:
 	// counted in round 1
@@ -70,7 +71,8 @@ func ExamplePolicy() {
 		log.Fatal(err)
 	}
 	defer func() { _ = dev.Close() }()
-	outcome, _ := dev.Publish(ctx, participation.EventKey("this user"), convex.Example{Value: []float64{0.5, -0.25, 1}, Label: 1})
+	outcome, _ := dev.Publish(ctx, participation.EventKey("this user"), convex.Example{Value: []float64{0.5, -0.25, 1},
+		Label: 1})
 	fmt.Println(outcome.State, "for", outcome.Refused.Field)
 	// Output: refused for plan.phases[0]: epsilon
 }

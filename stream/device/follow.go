@@ -82,7 +82,8 @@ func (l *loop) agree(ctx context.Context) error {
 	case pinned && pin.Task != hash:
 		return consent.Refuse("task hash", fmt.Sprintf("%x", hash), "%x, which this state folder pins", pin.Task)
 	case !pinned && !byPolicy && l.Policy.ForbidFirstUse:
-		return consent.Refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash), "task_hash, task_hashes, or learner_key and stage_key, in the policy")
+		return consent.Refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash),
+			"task_hash, task_hashes, or learner_key and stage_key, in the policy")
 	}
 	agreement, err := l.Policy.CheckTask(t, hash)
 	if err == nil && l.Spec != nil {
@@ -93,7 +94,8 @@ func (l *loop) agree(ctx context.Context) error {
 	}
 	from := l.from(agreement)
 	if pinned && pin.Source != from {
-		return consent.Refuse("source", fmt.Sprintf("%q", from), "%q, as before: users could take part twice under other keys", pin.Source)
+		return consent.Refuse("source", fmt.Sprintf("%q", from),
+			"%q, as before: users could take part twice under other keys", pin.Source)
 	}
 	for i, f := range t.Plan.Phases {
 		bundle := min(l.Bundle, int(f.Mechanism.MaxBundle))
@@ -102,7 +104,8 @@ func (l *loop) agree(ctx context.Context) error {
 		}
 		size := seal.ReportSize(t.Suite, bundle, bundle*agreement.Phases[i].Params.ReportBytes())
 		if l.Limits.MaxPayload > 0 && size > l.Limits.MaxPayload {
-			return fmt.Errorf("a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",
+			return fmt.Errorf(
+				"a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",
 				bundle, size, l.Limits.MaxPayload)
 		}
 	}
@@ -125,7 +128,8 @@ func (l *loop) agree(ctx context.Context) error {
 		return err
 	}
 	l.terms, l.accounts.agreement, l.records.agreement = terms, terms, agreement
-	l.accounts.perUser = l.UserKeys || agreement.Spec.ByUser() && agreement.Spec.Silo == nil // an event is a person, under the person's key
+	// an event is a person, under the person's key
+	l.accounts.perUser = l.UserKeys || agreement.Spec.ByUser() && agreement.Spec.Silo == nil
 	if l.compareClock(ctx); l.clock.unknown {
 		return nil
 	}
@@ -142,7 +146,8 @@ func (l *loop) agree(ctx context.Context) error {
 		}
 	}
 	l.Logger.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", agreement.Spec.Privacy.Trust,
-		"epsilon", cmp.Or(terms, agreement).Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction_of_every_cohort", agreement.HonestFraction.String())
+		"epsilon", cmp.Or(terms, agreement).Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction_of_every_cohort",
+		agreement.HonestFraction.String())
 	l.agreement = agreement
 	close(l.agreed)
 	l.progress()
@@ -264,8 +269,10 @@ func (l *loop) followAttempts(ctx context.Context, r *round) {
 		}
 	}
 	// The records of a round so far behind are removed when they are old. Its outcome is then settled without them.
-	if len(r.bundles) > 0 && !r.gone && r.number+stream.KeptRounds < l.currentNumber() && l.records.removed(ctx, r.number) {
-		l.Logger.Warn("the records of a round are gone, and nothing will tell who was counted: its users stay charged", "round", r.number,
+	if len(r.bundles) > 0 && !r.gone && r.number+stream.KeptRounds < l.currentNumber() &&
+		l.records.removed(ctx, r.number) {
+		l.Logger.Warn("the records of a round are gone, and nothing will tell who was counted: its users stay charged",
+			"round", r.number,
 			"newest_round", l.currentNumber(), "users", r.events())
 		r.gone = true
 		l.learned++

@@ -46,7 +46,8 @@ func TestFullStream(t *testing.T) {
 	for _, room := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx := t.Context()
-			w := newWorld(t, plan{rounds: 2, cohort: 400, minimum: 10, broker: full(newWorld(t, plan{rounds: 1, cohort: 400}), 50)})
+			w := newWorld(t, plan{rounds: 2, cohort: 400, minimum: 10, broker: full(newWorld(t, plan{rounds: 1, cohort: 400}),
+				50)})
 			var log bytes.Buffer
 			s, counter := newSpy(t, participation.NewMemoryStore()), &sends{ReportWriter: w.broker}
 			cfg := w.config(s)

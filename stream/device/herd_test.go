@@ -103,7 +103,8 @@ func TestHerd(t *testing.T) {
 				most = max(most, len(rounds))
 			}
 		}
-		t.Logf("%d devices: %d counted, %d reports, at most %d a device, %v for %d rounds", devices, counted, total, most, took, rounds)
+		t.Logf("%d devices: %d counted, %d reports, at most %d a device, %v for %d rounds", devices, counted, total, most,
+			took, rounds)
 		if counted != rounds*cohort || counted+other != devices {
 			t.Errorf("%d counted and %d not, want %d of %d", counted, other, rounds*cohort, devices)
 		}

@@ -42,11 +42,13 @@ func FuzzAgreement(f *testing.F) {
 			return
 		}
 		for i, f := range agreement.Phases {
-			if e := f.Guarantee.Epsilon; math.IsNaN(e) || e > agreement.Guarantee.Epsilon || f.Rounds != m.Plan.Phases[i].RoundsPerUser {
+			if e := f.Guarantee.Epsilon; math.IsNaN(e) || e > agreement.Guarantee.Epsilon ||
+				f.Rounds != m.Plan.Phases[i].RoundsPerUser {
 				t.Errorf("agreed to epsilon %v in a phase, %v in all, for %d rounds", e, agreement.Guarantee.Epsilon, f.Rounds)
 			}
 		}
-		if dim := agreement.Phases[0].Params.Dim; agreement.CheckRound(&r, stream.HashOf(round), nil) == nil && len(r.Point) != dim {
+		if dim := agreement.Phases[0].Params.Dim; agreement.CheckRound(&r, stream.HashOf(round), nil) == nil &&
+			len(r.Point) != dim {
 			t.Errorf("agreed to a point of %d values in %d dimensions", len(r.Point), dim)
 		}
 	})

@@ -26,7 +26,8 @@ type inbox struct {
 
 func newInbox(limit int) *inbox {
 	return &inbox{
-		limit: limit, ready: make(chan struct{}, 1), first: make(chan struct{}, 1), space: make(chan struct{}, 1), ended: make(chan struct{}),
+		limit: limit, ready: make(chan struct{}, 1), first: make(chan struct{}, 1), space: make(chan struct{}, 1),
+		ended: make(chan struct{}),
 	}
 }
 

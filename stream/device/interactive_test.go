@@ -97,7 +97,8 @@ func TestLeaversAndLateComers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{rounds: 4, cohort: 20, deadline: time.Minute})
 			w.replan(asked(20, 5, 8))
-			leaver, stayer, comer := newSpy(t, participation.NewMemoryStore()), newSpy(t, participation.NewMemoryStore()), newSpy(t, participation.NewMemoryStore())
+			leaver, stayer, comer := newSpy(t, participation.NewMemoryStore()), newSpy(t, participation.NewMemoryStore()),
+				newSpy(t, participation.NewMemoryStore())
 			others := []*spy{leaver, stayer, comer}
 			w.play(t.Context(), func(ctx context.Context) {
 				var group sync.WaitGroup
@@ -195,7 +196,8 @@ func TestDeathInAnInteractivePhase(t *testing.T) {
 func TestInteractivePhaseOnALossyBroker(t *testing.T) {
 	for seed := range uint64(12) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, plan{rounds: 3, cohort: 12, minimum: 1, deadline: 20 * time.Second, broker: memory.Config{Shuffle: seed%2 == 0, Seed: seed}})
+			w := newWorld(t, plan{rounds: 3, cohort: 12, minimum: 1, deadline: 20 * time.Second,
+				broker: memory.Config{Shuffle: seed%2 == 0, Seed: seed}})
 			w.replan(asked(12, 4, 1), once(6, 2), asked(6, 3, 1))
 			w.broker.Inject(memory.Random(seed, memory.Rates{LostAck: 0.2, Lost: 0.1, Duplicate: 0.2, Lag: 0.2}))
 			s := newSpy(t, participation.NewMemoryStore())
@@ -323,7 +325,8 @@ func TestVoidRoundOfAnInteractivePhase(t *testing.T) {
 			must(t, err)
 			if one := statement.Tasks[0]; stream.Round(one.Rounds) != r || one.Most != 3 || one.Standing != 2 || one.Open != 0 ||
 				one.Epsilon != agreement.Guarantee.Epsilon || statement.Epsilon != agreement.Guarantee.Epsilon {
-				t.Errorf("after round %d the ledger says %+v, in all %v; the three rounds cost %v", r, one, statement.Epsilon, agreement.Guarantee.Epsilon)
+				t.Errorf("after round %d the ledger says %+v, in all %v; the three rounds cost %v", r, one, statement.Epsilon,
+					agreement.Guarantee.Epsilon)
 			}
 		}
 		w.end(ctx, 3)
@@ -343,7 +346,8 @@ func TestInteractiveCost(t *testing.T) {
 	w.replan(asked(50, 4, 0))
 	four, err := policy.CheckTask(w.task, w.hash)
 	must(t, err)
-	if e := four.Guarantee.Epsilon; !(e > 1.5*one.Guarantee.Epsilon) || !(e < 4*one.Guarantee.Epsilon) || four.Phases[0].Rounds != 4 {
+	if e := four.Guarantee.Epsilon; !(e > 1.5*one.Guarantee.Epsilon) || !(e < 4*one.Guarantee.Epsilon) ||
+		four.Phases[0].Rounds != 4 {
 		t.Errorf("four rounds cost %v, one costs %v", e, one.Guarantee.Epsilon)
 	}
 	policy.MaxEpsilon = one.Guarantee.Epsilon

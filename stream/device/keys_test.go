@@ -76,7 +76,8 @@ func TestStreamThatIsReadAgain(t *testing.T) {
 				c.Source, c.Rows = "", true
 				features, err := w.spec.Compile()
 				must(t, err)
-				rows, err := source.New(strings.NewReader(events(people...)+`{"x0": 0.1, "y": 1}`+"\n"+`{"id": null}`+"\n"), features)
+				rows, err := source.New(strings.NewReader(events(people...)+`{"x0": 0.1, "y": 1}`+"\n"+`{"id": null}`+"\n"),
+					features)
 				must(t, err)
 				sum, err := w.client(c).Run(ctx, rows.All())
 				must(t, err)

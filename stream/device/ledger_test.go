@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,7 +70,8 @@ type shifted struct {
 	by time.Duration
 }
 
-func (s shifted) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]ledger.Charge) error) error {
+func (s shifted) Update(clock time.Time, accounts []participation.Key,
+	edit func(time.Time, [][]ledger.Charge) error) error {
 	return s.Ledger.Update(clock.Add(s.by), accounts, edit)
 }
 
@@ -232,7 +232,8 @@ func usersHaveTheirOwnTotals(t *testing.T, people bool) {
 		}
 		for _, c := range []struct{ from, to, counted, refused int }{{0, 10, 10, 0}, {6, 14, 4, 4}, {10, 20, 6, 4}} {
 			if counted, refused := publish(c.from, c.to, true); counted != c.counted || refused != c.refused {
-				t.Errorf("users %d to %d: %d counted, %d refused, want %d and %d", c.from, c.to, counted, refused, c.counted, c.refused)
+				t.Errorf("users %d to %d: %d counted, %d refused, want %d and %d", c.from, c.to, counted, refused, c.counted,
+					c.refused)
 			}
 		}
 		free := ledger.NewMemory()
@@ -283,10 +284,12 @@ func TestChargeStays(t *testing.T) {
 				settled := time.Now()
 				time.Sleep(10 * time.Second)
 				all := everyone(t, book)
-				if len(all) != 1 || all[0].Standing != uint64(r) || all[0].Open != 0 || all[0].At.Before(settled.Truncate(time.Millisecond)) {
+				if len(all) != 1 || all[0].Standing != uint64(r) || all[0].Open != 0 ||
+					all[0].At.Before(settled.Truncate(time.Millisecond)) {
 					t.Errorf("max_refunds %d: %+v after round %d, want %d participations, none open", refunds, all, r, r)
 				}
-				one := accounting.Mechanism{Trials: 10 * uint64(w.params.Trials), P: 0.5, Levels: int(w.params.Levels), Dim: 3, Rounds: int(r)}
+				one := accounting.Mechanism{Trials: 10 * uint64(w.params.Trials), P: 0.5, Levels: int(w.params.Levels), Dim: 3,
+					Rounds: int(r)}
 				want, err := one.Epsilon(1e-3)
 				must(t, err)
 				if epsilon, _ := ledger.Spent(all, time.Now(), 0); math.Abs(epsilon-want) > 1e-9 {
@@ -319,7 +322,8 @@ type gravedigger struct {
 	lost           bool
 }
 
-func (g *gravedigger) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]ledger.Charge) error) error {
+func (g *gravedigger) Update(clock time.Time, accounts []participation.Key,
+	edit func(time.Time, [][]ledger.Charge) error) error {
 	g.writes++
 	if g.failAt > 0 && g.writes >= g.failAt {
 		if g.lost || g.writes > g.failAt {
@@ -434,67 +438,4 @@ func publishUsers(ctx context.Context, cl *device.Device, n int) (sum device.Sum
 		}
 	}
 	return sum, cl.Close()
-}
-
-// TestRunRefusesUserKeys checks that Run refuses UserKeys: rows have no user's key, so each would pay separately
-// in every task and no total would bind.
-func TestRunRefusesUserKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
-		w.open(t.Context(), 1, 1, w.announce(t.Context(), 1))
-		s, book := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
-		c := w.config(s)
-		c.Ledger, c.UserKeys = book, true
-		c.Policy.MaxTotalEpsilon = 1.5 * w.cost()
-		short, stop := context.WithTimeout(t.Context(), time.Minute)
-		defer stop()
-		sum, err := w.client(c).Run(short, rows(10, false))
-		if err == nil || !strings.Contains(err.Error(), "UserKeys") || sum != (device.Summary{}) {
-			t.Errorf("%+v, %v: want an error about UserKeys and no event", sum, err)
-		}
-		if n := w.reports(1, 1); n != 0 || len(s.draws) != 0 {
-			t.Errorf("%d reports, %d events charged", n, len(s.draws))
-		}
-	})
-}
-
-// Half of a device's memory is gone: participations without which users would go again are missed, and a ledger
-// without the task is charged again and never refunded.
-func TestLedgerAndParticipationsBelongTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx := t.Context()
-		w := newWorld(t, plan{rounds: 9, cohort: 10})
-		first := w.announce(ctx, 1)
-		w.open(ctx, 1, 1, first)
-		store, book := participation.NewMemoryStore(), ledger.NewMemory()
-		run := func(s participation.Store, l ledger.Ledger) error {
-			c := w.config(s)
-			c.Ledger = l
-			short, stop := context.WithTimeout(ctx, 30*time.Second)
-			defer stop()
-			_, err := w.client(c).Run(short, rows(3, false))
-			return err
-		}
-		if err := run(store, book); !errors.Is(err, context.DeadlineExceeded) || w.reports(1, 1) != 3 {
-			t.Fatalf("%v, %d reports", err, w.reports(1, 1))
-		}
-		refusal(t, "participations lost", run(participation.NewMemoryStore(), book), "participations")
-		if n := w.reports(1, 1); n != 3 {
-			t.Errorf("%d reports, want no more than the first 3", n)
-		}
-		empty := ledger.NewMemory()
-		if err := run(store, empty); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatal(err)
-		}
-		w.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: first}) // nothing was opened
-		if err := run(store, empty); !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatal(err)
-		}
-		if n, _ := standing(t, empty, w.hash); n != 1 {
-			t.Errorf("%d events standing in a ledger that began too late, want 1", n)
-		}
-		if n, _ := standing(t, book, w.hash); n != 3 {
-			t.Errorf("%d events standing in the ledger that was put aside, want 3", n)
-		}
-	})
 }

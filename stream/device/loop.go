@@ -43,14 +43,16 @@ type loop struct {
 
 	agreed    chan struct{}      // closed when agreement is there
 	agreement *consent.Agreement // written before agreed is closed
-	terms     *consent.Agreement // by which this device draws and pays: the agreement, or what a silo makes of it by its size; nil until that is known
-	ended     chan struct{}      // closed when the task's End was read
-	endedAt   time.Time
+	// by which this device draws and pays: the agreement, or what a silo makes of it by its size; nil until that is known
+	terms   *consent.Agreement
+	ended   chan struct{} // closed when the task's End was read
+	endedAt time.Time
 
-	order    [32]byte            // seed of shuffled rows, written before agreed is closed
-	kept     uint64              // rows of a silo that took part before, written before agreed is closed; 0: none did
-	people   []participation.Key // of a silo, as a store has them, written before agreed is closed; nil: nobody is in a block
-	unpinned *participation.Pin  // what the first event writes before anything is done with it; nil: the store is pinned
+	order [32]byte // seed of shuffled rows, written before agreed is closed
+	kept  uint64   // rows of a silo that took part before, written before agreed is closed; 0: none did
+	// of a silo, as a store has them, written before agreed is closed; nil: nobody is in a block
+	people   []participation.Key
+	unpinned *participation.Pin // what the first event writes before anything is done with it; nil: the store is pinned
 
 	events  map[participation.Key]*event // waiting or charged
 	queue   queue                        // those that wait
@@ -70,7 +72,8 @@ type loop struct {
 	reports *report.Maker // of phase, at the newest round
 	phase   int           // of the plan, its index
 
-	rows       atomic.Uint64                                      // that Run stands for, see Device.Expect; 0: Run was not called
+	// that Run stands for, see Device.Expect; 0: Run was not called
+	rows       atomic.Uint64
 	onMap      func(task.Row)                                     // what a test does before a row is mapped
 	onAgree    func(*consent.Agreement)                           // what a test makes of an agreement
 	onReport   func(stream.Round, block.Block, randomizer.Params) // what a test sees of each draw
@@ -95,12 +98,14 @@ type loop struct {
 func newLoop(c Config) *loop {
 	chunk := min(chunkMessages*c.Bundle, maxChunk)
 	l := &loop{
-		Config: c, clock: newClock(), chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk), window: newWindow(chunk, c.MaxInFlight),
+		Config: c, clock: newClock(), chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk),
+		window:   newWindow(chunk, c.MaxInFlight),
 		records:  &records{port: c.Records, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
 		agreed:   make(chan struct{}), ended: make(chan struct{}),
 		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*bundle]bool),
-		early: make(map[participation.Key]bool), delivered: newAnswers(), flushed: time.Now(), pace: newPace(c.Poll, c.MaxPoll),
+		early: make(map[participation.Key]bool), delivered: newAnswers(), flushed: time.Now(),
+		pace: newPace(c.Poll, c.MaxPoll),
 	}
 	l.accounts.now = l.clock.now
 	return l
@@ -370,7 +375,8 @@ func (l *loop) progress() {
 		return
 	}
 	p := Progress{Summary: l.total, InFlight: l.sending, Over: l.over(), Standing: l.standing(),
-		RefusedPublishes: l.refusals.count, Older: l.older, OlderSince: l.olderSince, Trouble: l.trouble, Troubled: l.troubled}
+		RefusedPublishes: l.refusals.count, Older: l.older, OlderSince: l.olderSince, Trouble: l.trouble,
+		Troubled: l.troubled}
 	p.Ahead, p.AheadSince = l.clock.foundAhead()
 	if r := l.current; r != nil {
 		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.place.Cohort

@@ -74,7 +74,8 @@ func (w *world) released(rounds []stream.Round) (epsilon float64) {
 			if i == look {
 				trials = w.params.FloorTrials + uint64(w.params.Trials)
 			}
-			views = append(views, accounting.Mechanism{Trials: trials, P: 0.5, Levels: int(w.params.Levels), Dim: w.params.Dim, Rounds: 1})
+			views = append(views, accounting.Mechanism{Trials: trials, P: 0.5, Levels: int(w.params.Levels), Dim: w.params.Dim,
+				Rounds: 1})
 		}
 		e, err := accounting.NewAccountant().Epsilon(w.task.Plan.Delta, views...)
 		must(w.t, err)
@@ -106,7 +107,8 @@ func (s *spy) auditCharges(w *world, book ledger.Ledger, named bool, limit float
 			account = key
 		}
 		most = max(most, len(rounds))
-		if truth, says := w.released(rounds), w.charged(book, account); !(truth <= says*(1+1e-9)) || !(says <= limit*(1+1e-9)) {
+		if truth, says := w.released(rounds), w.charged(book, account); !(truth <= says*(1+1e-9)) ||
+			!(says <= limit*(1+1e-9)) {
 			s.t.Errorf("an event is in %d batches, which cost %v; the ledger says %v, of %v", len(rounds), truth, says, limit)
 		}
 	}
@@ -221,7 +223,8 @@ func TestLyingToSome(t *testing.T) {
 	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 12))
-			w := newWorld(t, plan{rounds: 10, cohort: 8, deadline: time.Minute, trust: []accounting.Trust{accounting.Shuffle, accounting.ShufflePan, accounting.Shuffle}[seed%3]})
+			w := newWorld(t, plan{rounds: 10, cohort: 8, deadline: time.Minute, trust: []accounting.Trust{accounting.Shuffle,
+				accounting.ShufflePan, accounting.Shuffle}[seed%3]})
 			if seed%3 == 2 {
 				w.replan(asked(8, 3, 0), once(8, 2), asked(8, 2, 0))
 			}
@@ -229,7 +232,8 @@ func TestLyingToSome(t *testing.T) {
 			w.play(t.Context(), func(ctx context.Context) {
 				for life := range 6 {
 					cfg := w.config(s)
-					cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Reports = 4, book, moody{cfg.Reports, new(sync.Mutex), rand.New(rand.NewPCG(seed, uint64(life)))}
+					cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Reports = 4, book, moody{cfg.Reports, new(sync.Mutex),
+						rand.New(rand.NewPCG(seed, uint64(life)))}
 					short, stop := context.WithTimeout(ctx, time.Duration(1+random.IntN(90))*time.Second)
 					if _, err := w.client(cfg).Run(short, rows(16, true)); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 						t.Error(err)

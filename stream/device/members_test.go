@@ -51,7 +51,8 @@ func TestMembersJoinInOneOrder(t *testing.T) {
 		w.replan(asked(users, rounds, 0))
 		s := &joinOrder{newSpy(t, participation.NewMemoryStore()), map[stream.Round][]participation.Key{}}
 		c := w.dear(s)
-		c.Reports = &dawdler{ReportWriter: c.Reports, wait: func(call int64) time.Duration { return time.Duration(call%3) * device.DefaultPoll / 4 }}
+		c.Reports = &dawdler{ReportWriter: c.Reports,
+			wait: func(call int64) time.Duration { return time.Duration(call%3) * device.DefaultPoll / 4 }}
 		w.play(t.Context(), func(ctx context.Context) {
 			sum, err := w.client(c).Run(ctx, rows(users, false))
 			must(t, err)
@@ -61,7 +62,8 @@ func TestMembersJoinInOneOrder(t *testing.T) {
 		})
 		s.audit(w)
 		for r := stream.Round(2); r <= rounds; r++ {
-			if keys := s.joined[r]; len(keys) != users || !slices.IsSortedFunc(keys, func(a, b participation.Key) int { return bytes.Compare(a[:], b[:]) }) {
+			if keys := s.joined[r]; len(keys) != users ||
+				!slices.IsSortedFunc(keys, func(a, b participation.Key) int { return bytes.Compare(a[:], b[:]) }) {
 				t.Errorf("round %d: %d users, or another order", r, len(keys))
 			}
 		}
@@ -132,7 +134,8 @@ func TestReportsOfManyRounds(t *testing.T) {
 					left -= want
 				}
 				if once, again := w.reports(r, 1), w.reports(r, 2); once != 1 || again != want {
-					t.Errorf("max_reports %d, round %d: %d reports, and %d to another attempt; want 1 and %d", most, r, once, again, want)
+					t.Errorf("max_reports %d, round %d: %d reports, and %d to another attempt; want 1 and %d", most, r, once, again,
+						want)
 				}
 				w.close(ctx, participation.Closed{Round: r, Attempt: nth(attempt), Manifest: hash, Cutoff: 1 << 40})
 				time.Sleep(time.Minute)
@@ -246,7 +249,8 @@ func TestOutcomeWhenThePhaseIsOver(t *testing.T) {
 				time.Sleep(time.Minute)
 				select {
 				case o := <-outcome:
-					if round := map[bool]stream.Round{false: 2, true: 3}[last]; !want || o.State != participation.Counted || o.Round != round {
+					if round := map[bool]stream.Round{false: 2, true: 3}[last]; !want || o.State != participation.Counted ||
+						o.Round != round {
 						t.Errorf("%s: told %v", when, o)
 					}
 				default:

@@ -57,10 +57,12 @@ func TestBrokersTroubleIsNamed(t *testing.T) {
 			time.Sleep(4 * time.Minute)
 			want, warning := "the broker refuses reports: the stream of reports is full", `cause="the stream of reports is full"`
 			if silent {
-				want, warning = "the broker does not answer reports: no reason is given", "the broker does not answer reports; trying again"
+				want, warning = "the broker does not answer reports: no reason is given",
+					"the broker does not answer reports; trying again"
 			}
 			p := look()
-			if p.Trouble != want || p.Troubled.Before(begun) || p.Troubled.After(begun.Add(time.Minute)) || (p.RefusedPublishes > 0) == silent {
+			if p.Trouble != want || p.Troubled.Before(begun) || p.Troubled.After(begun.Add(time.Minute)) ||
+				(p.RefusedPublishes > 0) == silent {
 				t.Errorf("silent %t: %+v, want %q", silent, p, want)
 			}
 			// Once in 30 s at most. Tries are up to 45 s apart, so that a warning may come as late as 75 s after the

@@ -20,7 +20,8 @@ func TestRowsAreNamed(t *testing.T) {
 		{naming{source: "/data/*.csv"}, task.Row{Number: 7, File: "/data/a.csv"}, at("/data/a.csv", 7)},
 		{naming{source: "random", live: true}, task.Row{Number: 7}, at("random", 7)},
 		{naming{source: "random", live: true}, task.Row{Number: 7, File: "/data/a.csv"}, at("random\x00/data/a.csv", 7)},
-		{naming{source: "random", live: true, keys: true}, task.Row{Number: 7, File: "/data/a.csv", Key: "anna"}, participation.EventKey("anna")},
+		{naming{source: "random", live: true, keys: true}, task.Row{Number: 7, File: "/data/a.csv", Key: "anna"},
+			participation.EventKey("anna")},
 		{naming{source: "/data/a.csv", keys: true}, task.Row{Number: 8, Key: "anna"}, participation.EventKey("anna")},
 		{naming{source: "/data/a.csv", keys: true}, task.Row{Number: 8}, participation.Key{}},
 	} {

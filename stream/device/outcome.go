@@ -13,7 +13,8 @@ import (
 type Outcome struct {
 	State participation.State // Counted, Uncounted, Unknown or Refused
 	Round stream.Round        // the last round that it took part in; 0 if none
-	Open  bool                // that round was not closed when the client ended: a later one with the same store learns more
+	// that round was not closed when the client ended: a later one with the same store learns more
+	Open bool
 	// Refused explains why a Refused event was not sent, or why an Uncounted one is not sent again: a further
 	// round would cost more than the policy allows. It is nil for all others.
 	Refused *consent.RefusedError
@@ -33,13 +34,16 @@ type Summary struct {
 	// ChargedUncounted counts those of the uncounted who were sent, and so have paid: Uncounted = Unused +
 	// ChargedUncounted.
 	ChargedUncounted uint64 `json:"charged_uncounted"`
-	NotAgain         uint64 `json:"not_again"` // sent, and not again because a further round costs too much; among the uncounted
-	Unknown          uint64 `json:"unknown"`   // sent, and not known to be counted; never sent again
-	Open             uint64 `json:"open"`      // their round was not closed when the client ended: a later one learns more; among the unknown
-	Refused          uint64 `json:"refused"`   // not sent, because the policy refused
-	Invalid          uint64 `json:"invalid"`   // rows sent as the zero vector; among the units
-	Keyless          uint64 `json:"keyless"`   // rows without a key, or a person, that can be read where the task wants one: not sent, and no events
-	Rounds           uint64 `json:"rounds"`    // rounds that these events were last part of
+	// sent, and not again because a further round costs too much; among the uncounted
+	NotAgain uint64 `json:"not_again"`
+	Unknown  uint64 `json:"unknown"` // sent, and not known to be counted; never sent again
+	// their round was not closed when the client ended: a later one learns more; among the unknown
+	Open    uint64 `json:"open"`
+	Refused uint64 `json:"refused"` // not sent, because the policy refused
+	Invalid uint64 `json:"invalid"` // rows sent as the zero vector; among the units
+	// rows without a key, or a person, that can be read where the task wants one: not sent, and no events
+	Keyless uint64 `json:"keyless"`
+	Rounds  uint64 `json:"rounds"` // rounds that these events were last part of
 }
 
 // A tally collects a Summary from the answers of the loop. Only answers count, so that its sums always agree.

@@ -43,9 +43,11 @@ func TestPanOthersTakeTheirPlaces(t *testing.T) {
 					must(t, err)
 				})
 				time.Sleep(time.Minute)
-				w.play(ctx, func(context.Context) { group.Wait() }) // the stage finds an attempt that is not its own, and opens another
+				// the stage finds an attempt that is not its own, and opens another
+				w.play(ctx, func(context.Context) { group.Wait() })
 				checkSum(t, sum)
-				if want := (device.Summary{Events: 50, Units: 50, Counted: 20, Unknown: 20, Uncounted: 10, Unused: 10, Rounds: 1}); sum != want {
+				if want := (device.Summary{Events: 50, Units: 50, Counted: 20, Unknown: 20, Uncounted: 10, Unused: 10,
+					Rounds: 1}); sum != want {
 					t.Errorf("restart %t, %v: %+v, want %+v", restart, trust, sum, want)
 				}
 				if n := w.reports(1, 1); n != 20 {

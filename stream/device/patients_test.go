@@ -37,7 +37,8 @@ func (w *world) wards(cfg device.Config) *device.Device {
 func named(text string) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		for i, who := range text {
-			if !yield(task.Row{Line: int64(i) + 1, Number: int64(i), User: string(who), Index: []int32{who - 'a'}, Value: []float64{1}, Label: "1"}, nil) {
+			if !yield(task.Row{Line: int64(i) + 1, Number: int64(i), User: string(who), Index: []int32{who - 'a'},
+				Value: []float64{1}, Label: "1"}, nil) {
 				return
 			}
 		}
@@ -84,7 +85,8 @@ func TestPatientsAreInOneBlock(t *testing.T) {
 					}
 					for at, n := range s.rowsIn(w.params) {
 						who := string(rune('a' + at))
-						in, gone := at < 26 && strings.Contains(want, who), died && !strings.Contains(again, who) // the block may be drawn without them
+						// the block may be drawn without them
+						in, gone := at < 26 && strings.Contains(want, who), died && !strings.Contains(again, who)
 						if n > 1 || n == 1 && !in || n == 0 && in && !gone {
 							t.Errorf("death at write %d: %s is in %d draws, and in a block: %t", i, who, n, in)
 						}

@@ -47,7 +47,8 @@ func (m *mapper) persons(ctx context.Context, rows iter.Seq2[task.Row, error]) i
 // people groups lines by person.
 func (m *mapper) people() *block.People[line] {
 	user, room := m.loop.agreement.Spec.User, m.loop.MaxBlockRows/rowValues(m.loop.agreement)
-	return &block.People[line]{ID: func(l line) string { return l.row.User }, Items: user.Items, Wait: time.Duration(user.Wait), Most: int(min(room, math.MaxInt))}
+	return &block.People[line]{ID: func(l line) string { return l.row.User }, Items: user.Items,
+		Wait: time.Duration(user.Wait), Most: int(min(room, math.MaxInt))}
 }
 
 // own yields rows that own their memory, until the client ends.

@@ -30,7 +30,8 @@ func byUser(c *device.Device, items int, wait time.Duration) {
 func rowsOf(from, to int) iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		for i := from; i < to; i++ {
-			if !yield(task.Row{Line: int64(i) + 1, Number: int64(i), User: strconv.Itoa(i), Index: []int32{0}, Value: []float64{1}, Label: "1"}, nil) {
+			if !yield(task.Row{Line: int64(i) + 1, Number: int64(i), User: strconv.Itoa(i), Index: []int32{0},
+				Value: []float64{1}, Label: "1"}, nil) {
 				return
 			}
 		}
@@ -96,11 +97,13 @@ func TestPeopleReportOnce(t *testing.T) {
 			return sum
 		}
 		w.play(t.Context(), func(ctx context.Context) {
-			if got, want := run(ctx, "abba-cab"), (device.Summary{Events: 3, Units: 3, Surplus: 2, Counted: 3, Keyless: 1, Rounds: 1}); got != want {
+			if got, want := run(ctx, "abba-cab"), (device.Summary{Events: 3, Units: 3, Surplus: 2, Counted: 3, Keyless: 1,
+				Rounds: 1}); got != want {
 				t.Errorf("%+v, want %+v", got, want)
 			}
 			s.checkLetters(w, "first run", "abba-cab", "11110100")
-			if got, want := run(ctx, "        cdbaefed"), (device.Summary{Events: 6, Units: 6, Counted: 6, Rounds: 2}); got != want {
+			if got, want := run(ctx, "        cdbaefed"), (device.Summary{Events: 6, Units: 6, Counted: 6,
+				Rounds: 2}); got != want {
 				t.Errorf("again: %+v, want %+v", got, want)
 			}
 			s.checkLetters(w, "both runs", "abba-cabcdbaefed", "1111010001001111")
@@ -225,7 +228,8 @@ func TestRowsOfOneMoveNobody(t *testing.T) {
 					for i, id := range "abcde" {
 						go func() {
 							time.Sleep(time.Duration(i) * time.Second)
-							_, _ = dev.PublishBlock(ctx, participation.EventKey(string(id)), at(make([]int32, strings.Count(text, string(id)))...)...)
+							_, _ = dev.PublishBlock(ctx, participation.EventKey(string(id)),
+								at(make([]int32, strings.Count(text, string(id)))...)...)
 						}()
 					}
 					<-ctx.Done()

@@ -19,12 +19,18 @@ import (
 
 // posted are bodies with a key that can be read, which goes where %q stands, and one that is as it should be.
 var posted = []string{
-	`{"key": %q, "event": {"x0": 0.1, "x1": 0.2, "x2": 0.3, "y": 1}}`, `{"key": %q, "event": {"x0": NaN, "x1": 0.2, "x2": 0.3, "y": 1}}`,
-	`{"event": NaN, "key": %q}`, `{"event": Infinity, "key": %q}`, `{"key": %q, "event": null}`, `{"key": %q, "event": [1, 2]}`, `{"key": %q, "event": "text"}`,
-	`{"key": %q}`, `{"key": %q, "event": {}}`, `{"key": %q, "event": {"x0": 0.1, "x1": 0.2, "x2": 0.3}}`, `{"key": %q, "event": {"x0": {"a": []}, "y": [1]}}`,
-	`{"event": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `, "key": %q}`, `{"key": %q, "event": ` + strings.Repeat(`{"a":`, 100_000),
-	`{"unused": "` + strings.Repeat("x", 100_000) + `", "key": %q, "event": {}}`, `{"key": %q, "key": "another", "event": {}}`, `{"key": %q, "event": {}} and more`,
-	`{"key": %q, "event": {"y": 1`, `{"key": %q "event" {}}`, `{"key": %q, "event": "` + strings.Repeat("x", 1<<20) + `"}`, "{\"key\": %q, \"event\": {\"x0\": \"\x00\xff\"}}",
+	`{"key": %q, "event": {"x0": 0.1, "x1": 0.2, "x2": 0.3, "y": 1}}`,
+	`{"key": %q, "event": {"x0": NaN, "x1": 0.2, "x2": 0.3, "y": 1}}`,
+	`{"event": NaN, "key": %q}`, `{"event": Infinity, "key": %q}`, `{"key": %q, "event": null}`,
+	`{"key": %q, "event": [1, 2]}`, `{"key": %q, "event": "text"}`,
+	`{"key": %q}`, `{"key": %q, "event": {}}`, `{"key": %q, "event": {"x0": 0.1, "x1": 0.2, "x2": 0.3}}`,
+	`{"key": %q, "event": {"x0": {"a": []}, "y": [1]}}`,
+	`{"event": ` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `, "key": %q}`, `{"key": %q, "event": ` +
+		strings.Repeat(`{"a":`, 100_000),
+	`{"unused": "` + strings.Repeat("x", 100_000) + `", "key": %q, "event": {}}`,
+	`{"key": %q, "key": "another", "event": {}}`, `{"key": %q, "event": {}} and more`,
+	`{"key": %q, "event": {"y": 1`, `{"key": %q "event" {}}`, `{"key": %q, "event": "` + strings.Repeat("x", 1<<20) + `"}`,
+	"{\"key\": %q, \"event\": {\"x0\": \"\x00\xff\"}}",
 }
 
 // Of 10,000 requests with keys that can be read each takes part, with as many bytes as any other, whatever else they
@@ -41,7 +47,8 @@ func TestWhoeverHasAKeyTakesPart(t *testing.T) {
 		c := w.config(store)
 		c.Source = httpgateway.Source
 		dev := w.client(c)
-		gateway, err := httpgateway.New(httpgateway.Config{Device: dev, Store: store, Token: "correct-horse-battery", Rate: 1e6})
+		gateway, err := httpgateway.New(httpgateway.Config{Device: dev, Store: store, Token: "correct-horse-battery",
+			Rate: 1e6})
 		must(t, err)
 		handler := gateway.Handler()
 		for i := range requests {
@@ -99,7 +106,8 @@ func TestPostedPeopleReportOnce(t *testing.T) {
 			c.Source, c.Ledger, c.Progress = httpgateway.Source, l, func(p device.Progress) { sum = p.Summary }
 			dev := w.client(c)
 			byUser(dev, items, time.Hour)
-			gateway, err := httpgateway.New(httpgateway.Config{Device: dev, Store: store, Token: "correct-horse-battery", Rate: 1e6})
+			gateway, err := httpgateway.New(httpgateway.Config{Device: dev, Store: store, Token: "correct-horse-battery",
+				Rate: 1e6})
 			must(t, err)
 			var group sync.WaitGroup
 			for i := range people {
@@ -114,7 +122,8 @@ func TestPostedPeopleReportOnce(t *testing.T) {
 					r.Header.Set("Content-Type", "application/json")
 					got := httptest.NewRecorder()
 					gateway.Handler().ServeHTTP(got, r)
-					if got.Code != want || strings.Contains(got.Body.String(), `"fits":true`) != (i%5 < 4) || strings.Contains(got.Body.String(), `"surplus":1`) != (i%5 == 3) {
+					if got.Code != want || strings.Contains(got.Body.String(), `"fits":true`) != (i%5 < 4) ||
+						strings.Contains(got.Body.String(), `"surplus":1`) != (i%5 == 3) {
 						t.Errorf("user %d with %d events: %d %s", i, i%5, got.Code, got.Body)
 					}
 				})

@@ -52,15 +52,20 @@ func inPractice(t testing.TB, trust accounting.Trust, honest string) *wire.Task 
 		dim       int
 		norm      float64
 		scores    uint32
-	}{{wire.Statistic_STATISTIC_MOMENTS, 40, how.MomentsDim(), how.MomentsNorm(), 0}, {wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX, 60, how.MatrixDim(), 1, 0},
-		{0, 60, how.Parameters() + card.Dim(), card.Joined(1), uint32(card.Dim())}, {0, 80, how.Parameters() + card.Dim(), card.Joined(1), uint32(card.Dim())}} {
-		c, err := accounting.Calibrate(accounting.Request{Users: f.users, Dim: f.dim, Epsilon: 4, Delta: 1e-3, Trust: trust, HonestFraction: fraction(t, honest), Rounds: 1})
+	}{{wire.Statistic_STATISTIC_MOMENTS, 40, how.MomentsDim(), how.MomentsNorm(),
+		0}, {wire.Statistic_STATISTIC_SECOND_MOMENT_MATRIX, 60, how.MatrixDim(), 1, 0},
+		{0, 60, how.Parameters() + card.Dim(), card.Joined(1), uint32(card.Dim())}, {0, 80, how.Parameters() + card.Dim(),
+			card.Joined(1), uint32(card.Dim())}} {
+		c, err := accounting.Calibrate(accounting.Request{Users: f.users, Dim: f.dim, Epsilon: 4, Delta: 1e-3, Trust: trust,
+			HonestFraction: fraction(t, honest), Rounds: 1})
 		must(t, err)
 		coin, err := randomizer.CoinFromFloat(c.P)
 		must(t, err)
-		m := manifest.Mechanism(randomizer.Params{Dim: f.dim, ClipNorm: f.norm, Levels: uint32(c.Levels), Trials: uint32(c.Trials), FloorTrials: c.FloorTrials, Coin: coin}, 1)
+		m := manifest.Mechanism(randomizer.Params{Dim: f.dim, ClipNorm: f.norm, Levels: uint32(c.Levels),
+			Trials: uint32(c.Trials), FloorTrials: c.FloorTrials, Coin: coin}, 1)
 		m.Scores = f.scores
-		p.Phases = append(p.Phases, &wire.Phase{Statistic: f.statistic, Users: f.users, Rounds: 1, Cohort: f.users, Minimum: f.users, RoundsPerUser: 1, Mechanism: m})
+		p.Phases = append(p.Phases, &wire.Phase{Statistic: f.statistic, Users: f.users, Rounds: 1, Cohort: f.users,
+			Minimum: f.users, RoundsPerUser: 1, Mechanism: m})
 	}
 	return w.task
 }
@@ -80,7 +85,8 @@ func TestPracticalPlansAreChargedInEveryPhase(t *testing.T) {
 				most = max(most, f.Guarantee.Epsilon)
 			}
 			if len(agreed.Phases) != 4 || !(most > 3) || agreed.Guarantee.Epsilon != most {
-				t.Errorf("%v, %s honest: agreed to epsilon %v of %d phases that cost up to %v", trust, honest, agreed.Guarantee.Epsilon, len(agreed.Phases), most)
+				t.Errorf("%v, %s honest: agreed to epsilon %v of %d phases that cost up to %v", trust, honest,
+					agreed.Guarantee.Epsilon, len(agreed.Phases), most)
 			}
 			for i := range good.Plan.Phases {
 				for field, change := range map[string]func(f *wire.Phase){
@@ -109,8 +115,10 @@ func TestPracticalPlansAreAsDeclared(t *testing.T) {
 		change func(p *wire.Plan)
 		field  string
 	}{
-		"a larger norm of moments":    {func(p *wire.Plan) { p.Phases[0].Mechanism.ClipNorm *= 1.01 }, "plan.phases[0].mechanism.clip_norm"},
-		"a larger norm of the matrix": {func(p *wire.Plan) { p.Phases[1].Mechanism.ClipNorm = 2 }, "plan.phases[1].mechanism.clip_norm"},
+		"a larger norm of moments": {func(p *wire.Plan) { p.Phases[0].Mechanism.ClipNorm *= 1.01 },
+			"plan.phases[0].mechanism.clip_norm"},
+		"a larger norm of the matrix": {func(p *wire.Plan) { p.Phases[1].Mechanism.ClipNorm = 2 },
+			"plan.phases[1].mechanism.clip_norm"},
 		"gradients without scores' norm": {func(p *wire.Plan) {
 			p.Phases[2].Mechanism.ClipNorm, p.Phases[3].Mechanism.ClipNorm = 1, 1
 		}, "plan.phases[2].mechanism.clip_norm"},
@@ -215,12 +223,14 @@ func inAdaptive(t testing.TB, trust accounting.Trust) *wire.Task {
 	last := p.Phases[2]
 	p.Phases = []*wire.Phase{p.Phases[0], last}
 	last.Users, last.Minimum, last.Top, last.Cohort = 1000, 60, 200, 400
-	c, err := accounting.Calibrate(accounting.Request{Users: 400, Dim: int(last.Mechanism.Dim), Epsilon: 4, Delta: 1e-3, Trust: trust, HonestFraction: fraction(t, "1"), Rounds: 1})
+	c, err := accounting.Calibrate(accounting.Request{Users: 400, Dim: int(last.Mechanism.Dim), Epsilon: 4, Delta: 1e-3,
+		Trust: trust, HonestFraction: fraction(t, "1"), Rounds: 1})
 	must(t, err)
 	coin, err := randomizer.CoinFromFloat(c.P)
 	must(t, err)
 	scores := last.Mechanism.Scores
-	last.Mechanism = manifest.Mechanism(randomizer.Params{Dim: int(last.Mechanism.Dim), ClipNorm: last.Mechanism.ClipNorm, Levels: uint32(c.Levels),
+	last.Mechanism = manifest.Mechanism(randomizer.Params{Dim: int(last.Mechanism.Dim), ClipNorm: last.Mechanism.ClipNorm,
+		Levels: uint32(c.Levels),
 		Trials: uint32(c.Trials), FloorTrials: c.FloorTrials, Coin: coin}, 1)
 	last.Mechanism.Scores = scores
 	return m
@@ -251,7 +261,8 @@ func TestAdaptiveRounds(t *testing.T) {
 			must(t, err)
 			return agreed.CheckRound(r, h, nil)
 		}
-		for cohort, taken := range map[uint64]bool{0: false, 1: false, 59: false, 60: true, 199: true, 200: true, 201: false, 400: false, 1 << 40: false} {
+		for cohort, taken := range map[uint64]bool{0: false, 1: false, 59: false, 60: true, 199: true, 200: true, 201: false,
+			400: false, 1 << 40: false} {
 			if err := check(round(2, cohort, 1)); (err == nil) != taken {
 				t.Errorf("%v: a round of %d users: %v", trust, cohort, err)
 			}

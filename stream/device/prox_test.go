@@ -35,11 +35,13 @@ func newProx(t *testing.T, trust accounting.Trust, rounds int) *world {
 	beta := loss.Smoothness(features.Bound())
 	honest, err := accounting.ParseFraction(w.spec.Privacy.HonestFraction)
 	must(t, err)
-	c, err := accounting.Calibrate(accounting.Request{Users: 2, Dim: blockDim, Epsilon: 4, Delta: 1e-3, Trust: trust, HonestFraction: honest, Rounds: rounds,
+	c, err := accounting.Calibrate(accounting.Request{Users: 2, Dim: blockDim, Epsilon: 4, Delta: 1e-3, Trust: trust,
+		HonestFraction: honest, Rounds: rounds,
 		Units: w.params.Units, Minimizer: true})
 	must(t, err)
 	p := w.task.Plan
-	w.params.Levels, w.params.Trials, w.params.Minimizer, w.params.ClipNorm = uint32(c.Levels), uint32(c.Trials), true, 1/weight
+	w.params.Levels, w.params.Trials, w.params.Minimizer, w.params.ClipNorm = uint32(c.Levels), uint32(c.Trials), true,
+		1/weight
 	if trust == accounting.Local {
 		w.params.Window = uint32(randomizer.WindowOf(c.Trials, float64(w.spec.Silo.Units)/float64(w.spec.Silo.Least)))
 	}
@@ -69,7 +71,8 @@ func TestSilosReportMinimisers(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newProx(t, c.trust, c.rounds)
-			all := [2]*organisation{w.organisation(participation.NewMemoryStore()), w.organisation(participation.NewMemoryStore())}
+			all := [2]*organisation{w.organisation(participation.NewMemoryStore()),
+				w.organisation(participation.NewMemoryStore())}
 			w.play(t.Context(), func(ctx context.Context) {
 				var group sync.WaitGroup
 				for _, o := range all {
@@ -89,12 +92,14 @@ func TestSilosReportMinimisers(t *testing.T) {
 					t.Errorf("%v: drew in %d rounds, want %d", c, len(o.drew), rounds)
 				}
 				for r, d := range o.drew {
-					if p := d[0].params; len(d) != 1 || len(d[0].rows) != int(c.units) || p.Units != c.units || !p.Minimizer || p.ClipNorm != 4 {
+					if p := d[0].params; len(d) != 1 || len(d[0].rows) != int(c.units) || p.Units != c.units || !p.Minimizer ||
+						p.ClipNorm != 4 {
 						t.Errorf("%v: drew %+v in round %d", c, d, r)
 					}
 					trials = d[0].params.Trials
 				}
-				if got, want := int(trials)-int(w.params.Trials), int(w.params.Units)-int(c.units); c.trust == accounting.Local && got*want < 0 || got != 0 && (want == 0 || c.trust != accounting.Local) {
+				if got, want := int(trials)-int(w.params.Trials), int(w.params.Units)-int(c.units); c.trust == accounting.Local &&
+					got*want < 0 || got != 0 && (want == 0 || c.trust != accounting.Local) {
 					t.Errorf("%v: %d trials, planned %d", c, trials, w.params.Trials)
 				}
 				honest, err := manifest.HonestFraction(w.task.Plan)
@@ -104,7 +109,8 @@ func TestSilosReportMinimisers(t *testing.T) {
 				for k := range releases {
 					releases[k].Units, releases[k].Trials = c.units, uint64(trials)
 				}
-				g, err := accounting.NewAccountant().RepeatedWithin(1, [][]accounting.Release{releases}, accounting.Budget{Epsilon: 4, Delta: 1e-3})
+				g, err := accounting.NewAccountant().RepeatedWithin(1, [][]accounting.Release{releases},
+					accounting.Budget{Epsilon: 4, Delta: 1e-3})
 				must(t, err)
 				book, err := ledger.ReadStatement(o.book, time.Now(), 0)
 				must(t, err)
@@ -207,23 +213,35 @@ func TestRefusesHostileProx(t *testing.T) {
 		{"a step for smoother losses", "plan", func(_ *wire.Task, f *wire.Phase) { f.GetProx().StepSize = 4.1 }},
 		{"no prox", "plan", func(_ *wire.Task, f *wire.Phase) { f.Constants = nil }},
 		{"no minimizer", "plan", func(_ *wire.Task, f *wire.Phase) { f.Mechanism.Minimizer = false }},
-		{"gradients in its place", "clip_norm", func(_ *wire.Task, f *wire.Phase) { f.Constants, f.Mechanism.Minimizer = nil, false }},
+		{"gradients in its place", "clip_norm", func(_ *wire.Task, f *wire.Phase) {
+			f.Constants, f.Mechanism.Minimizer = nil,
+				false
+		}},
 		{"a NaN weight", "plan", func(_ *wire.Task, f *wire.Phase) { f.GetProx().Weight = math.NaN() }},
 		{"a larger weight", "plan", func(_ *wire.Task, f *wire.Phase) { f.GetProx().Weight = 0.3 }},
 		{"a larger weight, and its clip norm", "", func(_ *wire.Task, f *wire.Phase) {
 			f.GetProx().Weight, f.GetProx().StepSize, f.Mechanism.ClipNorm = 0.5, 0.09, 2
 		}},
-		{"a clip norm that is not declared", "clip_norm", func(m *wire.Task, f *wire.Phase) { m.Plan.ClipNorm, f.Mechanism.ClipNorm = 0.5, 2 }},
+		{"a clip norm that is not declared", "clip_norm", func(m *wire.Task, f *wire.Phase) {
+			m.Plan.ClipNorm,
+				f.Mechanism.ClipNorm = 0.5, 2
+		}},
 		{"work without end", "plan", func(_ *wire.Task, f *wire.Phase) { f.GetProx().Steps = math.MaxUint32 }},
 		{"more rows than arithmetic is good for", "plan.phases[0].prox", func(_ *wire.Task, f *wire.Phase) {
 			f.GetProx().Weight, f.Mechanism.ClipNorm, f.GetProx().StepSize = 0x1p-40, 0x1p40, 0.09
 		}},
-		{"a loss that is not smooth", "plan.phases[0].prox", func(m *wire.Task, _ *wire.Phase) { declare(m, "logistic", "hinge") }},
+		{"a loss that is not smooth", "plan.phases[0].prox", func(m *wire.Task, _ *wire.Phase) {
+			declare(m, "logistic",
+				"hinge")
+		}},
 		{"a loss with more curvature", "prox.step_size", func(m *wire.Task, _ *wire.Phase) {
 			declare(m, "loss: logistic", "loss: logistic, class_weights: [1, 2]")
 		}},
 		{"scores", "plan", func(_ *wire.Task, f *wire.Phase) { f.Mechanism.Scores = 2 }},
-		{"scores that are declared", "plan.phases[0].prox", func(m *wire.Task, _ *wire.Phase) { declare(m, "validation: {off: true}", "") }},
+		{"scores that are declared", "plan.phases[0].prox", func(m *wire.Task, _ *wire.Phase) {
+			declare(m,
+				"validation: {off: true}", "")
+		}},
 	} {
 		m := proto.CloneOf(w.task)
 		c.change(m, m.Plan.Phases[0])
@@ -248,7 +266,8 @@ func TestRefusesHostileProx(t *testing.T) {
 	must(t, err)
 	_, err = lied.Own(12)
 	refusal(t, "a plan for more rows than there are", err, "rows of this silo")
-	if own, err := agreed.Own(40); err != nil || own.Phases[0].Params.Units != 40 || own.Phases[0].Params.Trials >= agreed.Phases[0].Params.Trials {
+	if own, err := agreed.Own(40); err != nil || own.Phases[0].Params.Units != 40 ||
+		own.Phases[0].Params.Trials >= agreed.Phases[0].Params.Trials {
 		t.Errorf("a silo of 40 rows: %v", err)
 	}
 }

@@ -40,7 +40,8 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 			if err != nil {
 				return err
 			}
-			d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step), Most: r.place.Stint.Rounds, Final: l.agreement.Final,
+			d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step),
+				Most: r.place.Stint.Rounds, Final: l.agreement.Final,
 				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: counts}
 			_, _ = rand.Read(d.Report[:])
 			if err := e.record.Join(d); err != nil {
@@ -68,7 +69,8 @@ func (l *loop) refuse(refused []refusal) {
 		l.tell(r.event, o)
 	}
 	if n := len(refused); n > 0 {
-		l.Logger.Warn("the policy lets users pay for no further round: not sent, or not again", "users", n, "because", refused[0].why)
+		l.Logger.Warn("the policy lets users pay for no further round: not sent, or not again", "users", n, "because",
+			refused[0].why)
 	}
 }
 
@@ -117,7 +119,8 @@ func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
 	}
 	out := make([]stream.Outgoing, len(d.bundles))
 	subject := l.Task.Report(d.round.number, d.attempt.Number)
-	sealing := seal.Context{ManifestHash: d.round.manifest, Attempt: d.open.Attempt, StageKey: l.agreement.Task.StageKey, Public: d.open.PublicKey}
+	sealing := seal.Context{ManifestHash: d.round.manifest, Attempt: d.open.Attempt, StageKey: l.agreement.Task.StageKey,
+		Public: d.open.PublicKey}
 	for i, b := range d.bundles {
 		var ids [][16]byte
 		var plaintext []byte

@@ -97,7 +97,8 @@ func TestRefundsAreCapped(t *testing.T) {
 		}
 		<-done
 		must(t, cl.Close())
-		if got != (device.Outcome{State: participation.Uncounted, Round: 3}) || len(s.draws[participation.EventKey("a")]) != 3 {
+		if got != (device.Outcome{State: participation.Uncounted, Round: 3}) ||
+			len(s.draws[participation.EventKey("a")]) != 3 {
 			t.Errorf("%v after %d rounds, want uncounted after 3", got, len(s.draws[participation.EventKey("a")]))
 		}
 		s.audit(w)
@@ -273,7 +274,8 @@ func TestStopAndResume(t *testing.T) {
 			short, stop := context.WithTimeout(ctx, time.Minute)
 			defer stop()
 			sum, err := w.client(w.config(s)).Run(short, rows(15, false))
-			if want := (device.Summary{Events: 15, Units: 15, Unknown: 15, Open: 15, Rounds: 1}); sum != want || !errors.Is(err, context.DeadlineExceeded) {
+			if want := (device.Summary{Events: 15, Units: 15, Unknown: 15, Open: 15, Rounds: 1}); sum != want ||
+				!errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("stopped: %+v, %v, want %+v", sum, err, want)
 			}
 			sum, err = w.client(w.config(s)).Run(ctx, rows(20, false))

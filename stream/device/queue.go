@@ -24,9 +24,10 @@ import (
 // event draws once for an attempt, from the operating system's generator and its place in the queue (stream.Lots), and
 // nothing else. Members of a round draw none: they were asked, and are awaited.
 type queue struct {
-	events  []*event // waiting: the members first, by key, and then the others in their order; they are the reserve of a later round
-	members int      // how many are
-	sorted  bool     // members and the order of events belong to the newest round
+	// waiting: the members first, by key, and then the others in their order; they are the reserve of a later round
+	events  []*event
+	members int  // how many are
+	sorted  bool // members and the order of events belong to the newest round
 	drawn   draws
 	lots    stream.Lots // of the newest attempt
 }

@@ -15,8 +15,9 @@ import (
 // their keys.
 func queued(step uint64, share uint32, events ...*event) (*round, *queue) {
 	r := &round{number: stream.Round(step), message: &wire.Round{Step: step}, opened: time.Unix(0, 0),
-		open:  &wire.Open{JoinProbability: share},
-		place: manifest.Place{First: 1, Cohort: 100, Phase: &wire.Phase{RoundsPerUser: 3}, Stint: manifest.Stint{First: 1, Last: 3, Rounds: 3}}}
+		open: &wire.Open{JoinProbability: share},
+		place: manifest.Place{First: 1, Cohort: 100, Phase: &wire.Phase{RoundsPerUser: 3}, Stint: manifest.Stint{First: 1,
+			Last: 3, Rounds: 3}}}
 	q := new(queue)
 	q.add(events...)
 	q.sort(r, func(*event) bool { return false })
@@ -74,7 +75,8 @@ func TestQueueDraws(t *testing.T) {
 	}
 	drawn := len(q.drawn)
 	late, _ := q.next(r, 9, 0, time.Unix(3600, 0))
-	if len(late) != drawn || !slices.IsSortedFunc(late, func(a, b *event) int { return int(int64(a.draw) - int64(b.draw)) }) {
+	if len(late) != drawn ||
+		!slices.IsSortedFunc(late, func(a, b *event) int { return int(int64(a.draw) - int64(b.draw)) }) {
 		t.Errorf("%d of %d joined when all draws were due, want all in their order", len(late), drawn)
 	}
 	r, q = queued(1, rare, fresh(1, 2, 3, 4, 5)...)

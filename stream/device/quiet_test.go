@@ -64,7 +64,8 @@ func (l *listener) Watch(ctx context.Context, task stream.Task) (<-chan stream.W
 }
 
 // listens has a client of the world listen, and publishes an event where one is asked for.
-func (w *world) listens(ctx context.Context, c device.Config, l *listener) (*device.Device, func() <-chan device.Outcome) {
+func (w *world) listens(ctx context.Context, c device.Config, l *listener) (*device.Device,
+	func() <-chan device.Outcome) {
 	l.Records, l.says = c.Records, make(chan stream.Wake)
 	c.Records = l
 	cl := w.client(c)
@@ -280,7 +281,8 @@ func TestHostileWakes(t *testing.T) {
 		if at != 3 || w.reports(1, 1)+w.reports(2, 1) != 0 {
 			t.Errorf("at round %d, with reports in rounds 1 and 2", at)
 		}
-		for _, subject := range []string{w.name.Round(7), w.name.Round(9), w.name.Open(3, 1), w.name.End(), w.name.Close(3, 1), "nothing.of.ours"} {
+		for _, subject := range []string{w.name.Round(7), w.name.Round(9), w.name.Open(3, 1), w.name.End(),
+			w.name.Close(3, 1), "nothing.of.ours"} {
 			if n := strings.Count(said.String(), fmt.Sprintf("subject=%s ", subject)); n != 1 {
 				t.Errorf("%d lines about %s, want one", n, subject)
 			}

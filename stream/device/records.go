@@ -53,7 +53,8 @@ func (r *records) get(ctx context.Context, subject string, latest bool) (stream.
 			r.log.Info("records of the task can be read again")
 		}
 		return m, err == nil
-	case !r.failing && ctx.Err() == nil && !errors.Is(err, stream.ErrDisconnected): // at the end of a run nobody waits for the answer
+	case !r.failing && ctx.Err() == nil && !errors.Is(err, stream.ErrDisconnected):
+		// at the end of a run nobody waits for the answer
 		r.failing = true
 		r.log.Warn("cannot read a record of the task; trying again", "subject", subject, "err", err)
 	}
@@ -74,7 +75,8 @@ type ofTask interface {
 }
 
 // verified reads a message into m under a pinned key and returns its body.
-func (r *records) verified(ctx context.Context, subject string, latest bool, key ed25519.PublicKey, m ofTask) ([]byte, bool) {
+func (r *records) verified(ctx context.Context, subject string, latest bool, key ed25519.PublicKey, m ofTask) ([]byte,
+	bool) {
 	got, ok := r.get(ctx, subject, latest)
 	if !ok {
 		return nil, false
@@ -134,7 +136,8 @@ func (r *records) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) 
 // says where to begin: a hint, for it is not signed. Where that leads nowhere the broker looks through all rounds,
 // which costs it the more the more there are. It shows the one that was put last. Where that one was put again, the
 // one before it is read.
-func (r *records) newestRound(ctx context.Context, known stream.Round, now time.Time) (m *wire.Round, hash stream.Hash, ok bool) {
+func (r *records) newestRound(ctx context.Context, known stream.Round, now time.Time) (m *wire.Round, hash stream.Hash,
+	ok bool) {
 	if known > 0 {
 		m, hash, ok = r.after(ctx, known)
 		kept, away := manifest.Retention(r.agreement.Task.Plan), now.Sub(r.there)
@@ -251,7 +254,8 @@ func (r *records) end(got stream.Message) (*wire.End, bool) {
 }
 
 // latestOpen reads the newest attempt at a round.
-func (r *records) latestOpen(ctx context.Context, round stream.Round, manifest stream.Hash) (*wire.Open, participation.Attempt, bool) {
+func (r *records) latestOpen(ctx context.Context, round stream.Round, manifest stream.Hash) (*wire.Open,
+	participation.Attempt, bool) {
 	got, ok := r.get(ctx, r.task.Opens(round), true)
 	if !ok {
 		return nil, participation.Attempt{}, false
@@ -260,7 +264,8 @@ func (r *records) latestOpen(ctx context.Context, round stream.Round, manifest s
 }
 
 // open verifies a message that holds an attempt at a round, whose key is one that reports can be sealed to.
-func (r *records) open(got stream.Message, round stream.Round, manifest stream.Hash) (*wire.Open, participation.Attempt, bool) {
+func (r *records) open(got stream.Message, round stream.Round, manifest stream.Hash) (*wire.Open, participation.Attempt,
+	bool) {
 	var o wire.Open
 	body, ok := r.verify(got, r.agreement.Task.StageKey, &o)
 	if !ok {
@@ -292,7 +297,8 @@ func (r *records) claimed(got stream.Message, manifest stream.Hash) bool {
 }
 
 // readClose reads the Close of an attempt.
-func (r *records) readClose(ctx context.Context, round stream.Round, attempt stream.Attempt, manifest stream.Hash) (*wire.Close, bool) {
+func (r *records) readClose(ctx context.Context, round stream.Round, attempt stream.Attempt,
+	manifest stream.Hash) (*wire.Close, bool) {
 	got, ok := r.get(ctx, r.task.Close(round, attempt), false)
 	if !ok {
 		return nil, false
@@ -317,7 +323,8 @@ func (r *records) close(got stream.Message, manifest stream.Hash) (*wire.Close, 
 // that a device sent to, and then the attempt that closed is another. It returns false while that Open cannot be
 // read: a Close without it counts nobody.
 func (r *records) closed(ctx context.Context, c *wire.Close) (participation.Closed, bool) {
-	out := participation.Closed{Round: stream.Round(c.Round), Attempt: participation.Attempt{Number: stream.Attempt(c.Attempt)},
+	out := participation.Closed{Round: stream.Round(c.Round),
+		Attempt:  participation.Attempt{Number: stream.Attempt(c.Attempt)},
 		Manifest: stream.Hash(c.ManifestHash), Cutoff: c.Cutoff, Void: c.Void}
 	if c.Void { // no attempt matters then
 		return out, true

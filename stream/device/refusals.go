@@ -73,8 +73,8 @@ func jittered(d time.Duration) time.Duration {
 	return d/2 + time.Duration(float64(d)*float64(random32())/(1<<32))
 }
 
-// note records and logs what the answer to a delivery shows of the broker: it refuses reports, does not answer, or takes them
-// again, which only a stored report shows.
+// note records and logs what the answer to a delivery shows of the broker: it refuses reports, does not answer, or
+// takes them again, which only a stored report shows.
 func (l *loop) note(d delivery, now time.Time) {
 	refused, taken := l.refusals.told(d, l.Poll, now)
 	l.refusals.count += uint64(refused)
@@ -94,7 +94,8 @@ func (l *loop) note(d delivery, now time.Time) {
 	case taken < len(d.acks):
 		l.suffer(now, "the broker does not answer reports: "+cause)
 		if l.publishing.Tell(now, nil) {
-			l.Logger.Warn("the broker does not answer reports; trying again", "round", d.round.number, "messages", len(d.acks)-taken, "cause", cause)
+			l.Logger.Warn("the broker does not answer reports; trying again", "round", d.round.number, "messages",
+				len(d.acks)-taken, "cause", cause)
 		}
 	case taken > 0:
 		l.trouble, l.troubled = "", time.Time{}

@@ -65,8 +65,10 @@ func TestAGreedyLearnerGetsNothing(t *testing.T) {
 		{"a step beyond the plan", func(r *wire.Round) { r.Step = 99 }},
 		{"a round of another number", func(r *wire.Round) { r.Round, r.Step = 3, 3 }},
 		{"another version", func(r *wire.Round) { r.Version = 2 }},
-		{"a deadline of its own below the plan's", func(r *wire.Round) { r.DeadlineMs = uint64(time.Minute/time.Millisecond) - 1 }},
-		{"a deadline of its own beyond the plan's longest", func(r *wire.Round) { r.DeadlineMs = uint64(time.Hour/time.Millisecond) + 1 }},
+		{"a deadline of its own below the plan's",
+			func(r *wire.Round) { r.DeadlineMs = uint64(time.Minute/time.Millisecond) - 1 }},
+		{"a deadline of its own beyond the plan's longest",
+			func(r *wire.Round) { r.DeadlineMs = uint64(time.Hour/time.Millisecond) + 1 }},
 		{"a field that nobody knows", func(r *wire.Round) {
 			r.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
 		}},
@@ -93,7 +95,8 @@ func forceSigned(t *testing.T, path string, m proto.Message) []byte {
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	must(t, err)
 	data, err := stream.Marshal(&wire.Signed{Version: stream.Version, Kind: wire.Kind_KIND_ROUND, Body: body,
-		Key: private.Public().(ed25519.PublicKey), Signature: ed25519.Sign(private, append([]byte("panlearn/v1/round\x00"), body...))})
+		Key: private.Public().(ed25519.PublicKey), Signature: ed25519.Sign(private, append([]byte("panlearn/v1/round\x00"),
+			body...))})
 	must(t, err)
 	return data
 }

@@ -23,7 +23,8 @@ type forgetter struct {
 	other *stream.Message // guarded by mu; nil: nothing is lost yet
 }
 
-func (f *forgetter) read(ctx context.Context, subject string, read func(context.Context, string) (stream.Message, error)) (stream.Message, error) {
+func (f *forgetter) read(ctx context.Context, subject string, read func(context.Context, string) (stream.Message,
+	error)) (stream.Message, error) {
 	f.mu.Lock()
 	other := f.other
 	f.mu.Unlock()
@@ -120,7 +121,8 @@ func TestAnotherOpenOfTheSameNumber(t *testing.T) {
 			w.open(ctx, 2, 1, second)
 			time.Sleep(time.Minute)
 			if o := soon(t, outcome); o.State != participation.Unknown || w.reports(2, 1) != 0 {
-				t.Errorf("%v, restart %t: %v, and %d reports in round 2; want unknown and none", c.trust, c.restart, o, w.reports(2, 1))
+				t.Errorf("%v, restart %t: %v, and %d reports in round 2; want unknown and none", c.trust, c.restart, o,
+					w.reports(2, 1))
 			}
 			must(t, cl.Close())
 			s.audit(w)

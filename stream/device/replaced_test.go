@@ -81,7 +81,8 @@ func TestPutBackTask(t *testing.T) {
 				if n := w.reports(2, 1) + w.reports(3, 1) - before; n != 0 {
 					t.Errorf("%d reports to rounds in the place of answered ones", n)
 				}
-				if n := log.count(map[bool]string{true: "another round stands under", false: "no longer shows the newest round"}[restarts]); n == 0 {
+				if n := log.count(map[bool]string{true: "another round stands under",
+					false: "no longer shows the newest round"}[restarts]); n == 0 {
 					t.Error("it is not said that the broker is older")
 				}
 				if progress.Older != 3 {

@@ -49,7 +49,8 @@ func TestReportsOfOneEventAreCapped(t *testing.T) {
 				}
 			}
 		}
-		w.close(ctx, participation.Closed{Round: 2, Attempt: nth(3), Manifest: second}) // b is above the cutoff of what it knows, and was elsewhere
+		// b is above the cutoff of what it knows, and was elsewhere
+		w.close(ctx, participation.Closed{Round: 2, Attempt: nth(3), Manifest: second})
 		w.close(ctx, participation.Closed{Round: 1, Attempt: nth(2), Manifest: first, Void: true})
 		for range 2 {
 			if got := <-done; got.State != participation.Unknown {

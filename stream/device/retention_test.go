@@ -65,7 +65,8 @@ func TestRoundIsGone(t *testing.T) {
 				w.retain(ctx)
 				switch stands {
 				case "close":
-					w.close(ctx, participation.Closed{Round: 1, Attempt: participation.Attempt{Number: 1}, Manifest: manifestOf(t, w.round(1, 1)), Cutoff: 1})
+					w.close(ctx, participation.Closed{Round: 1, Attempt: participation.Attempt{Number: 1}, Manifest: manifestOf(t,
+						w.round(1, 1)), Cutoff: 1})
 				case "round": // put by a learner, and by a stage with a key, of the time of the round
 					w.put(ctx, w.name.Round(1), w.learner, w.round(1, 1))
 					w.open(ctx, 1, 7, manifestOf(t, w.round(1, 1)))

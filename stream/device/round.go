@@ -18,19 +18,21 @@ const maxAttempts = 16
 // An event holds the rows of one user, or one block of an organisation's rows, with its participation and those
 // who asked about it.
 type event struct {
-	record    participation.Record
-	block     block.Block                    // what its reports are about; the zero Example, which is none of the task's, stands for a row that could not be mapped
-	work      func() block.Block             // works the block out; nil: that was done, or nobody knows it
-	people    uint64                         // that it is about; 0: each of its rows is a unit
-	rows      uint64                         // of the input that it stands for; 0 where only the store told of it
-	before    uint64                         // blocks of its organisation that come before it
-	present   bool                           // the block is known: false for what only the store told of
-	fits      func(*consent.Agreement) error // refuses what is not about what the task's reports are; nil: it was made for the task
-	over      func()                         // is told when the block is needed no more; nil: nobody waits for that
-	terms     *consent.Agreement             // of a silo of which this is all; nil of all others
-	pinned    []participation.Key            // of a silo, who is in which block, see participation.Pin
-	draw      uint32                         // decides when it joins while more wait than a round takes
-	callbacks []func(Outcome)                // of those who asked about it: called by the loop's goroutine; must not block
+	record participation.Record
+	// what its reports are about; the zero Example, which is none of the task's, stands for a row that could not be mapped
+	block   block.Block
+	work    func() block.Block // works the block out; nil: that was done, or nobody knows it
+	people  uint64             // that it is about; 0: each of its rows is a unit
+	rows    uint64             // of the input that it stands for; 0 where only the store told of it
+	before  uint64             // blocks of its organisation that come before it
+	present bool               // the block is known: false for what only the store told of
+	// refuses what is not about what the task's reports are; nil: it was made for the task
+	fits      func(*consent.Agreement) error
+	over      func()              // is told when the block is needed no more; nil: nobody waits for that
+	terms     *consent.Agreement  // of a silo of which this is all; nil of all others
+	pinned    []participation.Key // of a silo, who is in which block, see participation.Pin
+	draw      uint32              // decides when it joins while more wait than a round takes
+	callbacks []func(Outcome)     // of those who asked about it: called by the loop's goroutine; must not block
 }
 
 // units returns the number of units that the event is about: people, or else rows.
@@ -78,12 +80,13 @@ type round struct {
 	gone     bool        // its records were removed, or it is lost and the task went on: no Close will come
 	lost     bool        // another round stands under its number
 	bundles  []*bundle
-	owed     []*bundle             // among bundles: those that the newest attempt may not have
-	most     uint64                // events of this client that it takes: its cohort, or one where reports are about blocks of rows
-	joined   uint64                // events, also those of bundles that are settled; without those that dropped out
-	opened   time.Time             // when this client saw open
-	lower    participation.Attempt // an older attempt that is read though a newer one is known
-	since    time.Time             // when it was first
+	owed     []*bundle // among bundles: those that the newest attempt may not have
+	// events of this client that it takes: its cohort, or one where reports are about blocks of rows
+	most   uint64
+	joined uint64                // events, also those of bundles that are settled; without those that dropped out
+	opened time.Time             // when this client saw open
+	lower  participation.Attempt // an older attempt that is read though a newer one is known
+	since  time.Time             // when it was first
 }
 
 // lag is longer than a replica is behind.
@@ -106,13 +109,15 @@ func (r *round) phase() uint32 { return uint32(r.place.Stint.Index) + 1 }
 // who answered before. Silos draw again for each round: all of them are charged for all rounds, whichever of them
 // answer.
 func (r *round) later() bool {
-	return r != nil && r.message != nil && r.place.Interactive() && r.message.Step > r.place.Stint.First && r.place.Plan.GetSilos() == 0
+	return r != nil && r.message != nil && r.place.Interactive() && r.message.Step > r.place.Stint.First &&
+		r.place.Plan.GetSilos() == 0
 }
 
 // member reports whether an event belongs to the round: an earlier round of its interactive phase counted it, or
 // may have.
 func (r *round) member(e *event) bool {
-	return r.later() && e.record.Stays(r.phase()) && (e.record.State == participation.Counted || e.record.State == participation.Unknown)
+	return r.later() && e.record.Stays(r.phase()) && (e.record.State == participation.Counted ||
+		e.record.State == participation.Unknown)
 }
 
 // mayJoin reports whether an event may be charged to the round.
@@ -121,7 +126,8 @@ func (r *round) mayJoin(e *event) bool {
 	switch {
 	case p.State == participation.Fresh:
 		return true
-	case p.State == participation.Charged || r.number <= p.Draw.Round || stream.Step(r.message.Step) <= p.Draw.Step || r.phase() < p.Draw.Phase:
+	case p.State == participation.Charged || r.number <= p.Draw.Round || stream.Step(r.message.Step) <= p.Draw.Step ||
+		r.phase() < p.Draw.Phase:
 		return false
 	}
 	return p.Stays(r.phase()) || (p.State == participation.Uncounted && (r.phase() != p.Draw.Phase || p.Draw.Most <= 1))

@@ -13,7 +13,8 @@ import (
 )
 
 // errRows: the device was made for events that come with keys of their own, and its store belongs to those.
-var errRows = errors.New("client: Run without Config.Rows: the task says in events.key or user.column what rows are to be known by")
+var errRows = errors.New(
+	"client: Run without Config.Rows: the task says in events.key or user.column what rows are to be known by")
 
 // errUserKeys is returned by Run with UserKeys: a row's key is its number or random, so with accounts by key a
 // user would pay separately in every task.
@@ -123,7 +124,8 @@ func (c *Device) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	if err != nil {
 		return nil // Close tells why
 	}
-	names := naming{keys: agreement.Spec.Events.Key != "", source: c.loop.Source, live: c.loop.Source == "", stream: c.loop.streams()}
+	names := naming{keys: agreement.Spec.Events.Key != "", source: c.loop.Source, live: c.loop.Source == "",
+		stream: c.loop.streams()}
 	if (names.keys || agreement.Spec.ByUser() || agreement.Spec.Silo != nil) && !c.loop.Rows {
 		return errRows
 	}

@@ -17,7 +17,8 @@ import (
 // scoresWorld has two scores after a gradient of three coordinates, of norms 1 and 1/2.
 func scoresWorld(t testing.TB) *world {
 	w := newWorld(t, plan{rounds: 3, cohort: 50, tight: true})
-	with := bytes.Replace(fmt.Appendf(nil, declaration, "shuffle", "none", "1", 150), []byte("{off: true}"), []byte("{weight: 0.5}"), 1)
+	with := bytes.Replace(fmt.Appendf(nil, declaration, "shuffle", "none", "1", 150), []byte("{off: true}"),
+		[]byte("{weight: 0.5}"), 1)
 	var err error
 	w.spec, err = task.Parse(with, nil)
 	must(t, err)
@@ -46,14 +47,18 @@ func TestScoresAreAsDeclared(t *testing.T) {
 		field  string // of the refusal; empty: agreed
 	}{
 		{"as planned", w, nil, ""},
-		{"charged as a gradient alone", w, mechanism(func(m *wire.Mechanism) { m.ClipNorm = 1 }), "plan.phases[0].mechanism.clip_norm"},
-		{"of a larger norm", w, mechanism(func(m *wire.Mechanism) { m.ClipNorm = 1.5 }), "plan.phases[0].mechanism.clip_norm"},
-		{"charged in fewer coordinates", w, mechanism(func(m *wire.Mechanism) { m.Dim, m.Scores = 3, 0 }), "plan.phases[0].mechanism.dim"},
+		{"charged as a gradient alone", w, mechanism(func(m *wire.Mechanism) { m.ClipNorm = 1 }),
+			"plan.phases[0].mechanism.clip_norm"},
+		{"of a larger norm", w, mechanism(func(m *wire.Mechanism) { m.ClipNorm = 1.5 }),
+			"plan.phases[0].mechanism.clip_norm"},
+		{"charged in fewer coordinates", w, mechanism(func(m *wire.Mechanism) { m.Dim, m.Scores = 3, 0 }),
+			"plan.phases[0].mechanism.dim"},
 		{"taken for a gradient", w, mechanism(func(m *wire.Mechanism) { m.Scores = 0 }), "plan.phases[0].mechanism.scores"},
 		{"one of them", w, mechanism(func(m *wire.Mechanism) { m.Scores = 1 }), "plan.phases[0].mechanism.scores"},
 		{"more than a report has", w, mechanism(func(m *wire.Mechanism) { m.Scores = 5 }), "plan"},
 		{"with less noise", w, mechanism(func(m *wire.Mechanism) { m.Trials /= 8 }), "plan.phases[0]: epsilon"},
-		{"that nobody declared", plain, mechanism(func(m *wire.Mechanism) { m.Scores = 1 }), "plan.phases[0].mechanism.scores"},
+		{"that nobody declared", plain, mechanism(func(m *wire.Mechanism) { m.Scores = 1 }),
+			"plan.phases[0].mechanism.scores"},
 		{"none declared", plain, nil, ""},
 	} {
 		m := proto.CloneOf(c.world.task)

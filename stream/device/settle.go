@@ -61,10 +61,14 @@ func (l *loop) giveUp(r *round, bundles []*bundle) error {
 	if users == 0 {
 		return nil
 	}
-	l.Logger.Warn("the stage opened the round too often: these users are sent no more reports in it, and most stay unknown",
+	l.Logger.Warn(
+		"the stage opened the round too often: these users are sent no more reports in it, and most stay unknown",
 		"round", r.number, "attempt", r.attempt.Number, "users", users, "max_reports", l.Policy.Reports())
 	r.joined -= min(r.joined, users)
-	r.bundles = slices.DeleteFunc(r.bundles, func(b *bundle) bool { return b.gone && !slices.ContainsFunc(b.events, l.stays) })
+	r.bundles = slices.DeleteFunc(r.bundles, func(b *bundle) bool {
+		return b.gone &&
+			!slices.ContainsFunc(b.events, l.stays)
+	})
 	return l.conclude(r, over, (*participation.Record).Abandon)
 }
 
@@ -216,6 +220,7 @@ func (l *loop) abandon(events []*event, refused *consent.RefusedError) {
 		l.answer(e)
 	}
 	if charged > 0 {
-		l.Logger.Info("stopped before the outcome of these reports was known: they are charged, and a later run learns it", "reports", charged)
+		l.Logger.Info("stopped before the outcome of these reports was known: they are charged, and a later run learns it",
+			"reports", charged)
 	}
 }

@@ -78,7 +78,8 @@ func TestContentOfASiloShowsNowhere(t *testing.T) {
 		if len(want) != 1 {
 			t.Fatalf("%d rounds: %q, want one report", rounds, want)
 		}
-		for name, one := range map[string]func(int) (task.Row, error){"rows that are quick": quick, "misfits": misfit, "blank lines": blank} {
+		for name, one := range map[string]func(int) (task.Row, error){"rows that are quick": quick, "misfits": misfit,
+			"blank lines": blank} {
 			if got := see(40, one); !slices.Equal(got, want) {
 				t.Errorf("%d rounds: of %s %q is seen, of slow ones %q", rounds, name, got, want)
 			}

@@ -28,7 +28,8 @@ type spy struct {
 }
 
 func newSpy(t testing.TB, s participation.Store) *spy {
-	return &spy{Store: s, t: t, draws: map[participation.Key]map[stream.Round]participation.Draw{}, owner: map[[16]byte]participation.Key{}, noted: map[[16]byte]map[stream.Attempt]bool{}}
+	return &spy{Store: s, t: t, draws: map[participation.Key]map[stream.Round]participation.Draw{},
+		owner: map[[16]byte]participation.Key{}, noted: map[[16]byte]map[stream.Attempt]bool{}}
 }
 
 var errDied = errors.New("the store died")
@@ -55,7 +56,8 @@ func (s *spy) Write(c participation.Change) error {
 			s.draws[p.Key] = rounds
 		}
 		old, again := rounds[p.Draw.Round]
-		if again && (old.Report != p.Draw.Report || !bytes.Equal(old.Counts, p.Draw.Counts) || old.Manifest != p.Draw.Manifest) {
+		if again && (old.Report != p.Draw.Report || !bytes.Equal(old.Counts, p.Draw.Counts) ||
+			old.Manifest != p.Draw.Manifest) {
 			s.t.Errorf("two draws for one event in round %d", p.Draw.Round)
 		}
 		for r, d := range rounds {
@@ -172,7 +174,8 @@ func (s *spy) auditRounds(w *world, open map[stream.Round]bool, drawn map[stream
 		at, m := w.place(r)
 		draws[at.Stint.Index]++
 		if at.Interactive() && (steps[m.Step] || draws[at.Stint.Index] > int(at.Stint.Rounds)) {
-			s.t.Errorf("an event has %d draws in a stint of %d rounds, the last for step %d", draws[at.Stint.Index], at.Stint.Rounds, m.Step)
+			s.t.Errorf("an event has %d draws in a stint of %d rounds, the last for step %d", draws[at.Stint.Index],
+				at.Stint.Rounds, m.Step)
 		}
 		steps[m.Step] = true
 	}

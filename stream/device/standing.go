@@ -4,17 +4,18 @@ import "time"
 
 // A Standing describes, in numbers, what a client waits for. None of them depends on the content of events.
 type Standing struct {
-	Agreed   bool          // the task is announced, and the policy agrees to it
-	Silo     bool          // one organisation's rows are here, which has one report in a round
-	Whole    bool          // all that it has is one block, which answers every round
-	People   bool          // a unit is a person
-	Open     bool          // the stage has opened the newest round, and it is not closed
-	Closed   bool          // the newest round is closed, and the next one is not announced
-	Minimum  uint64        // reports of all clients from which on the round closes at its deadline
-	Deadline time.Time     // of the newest attempt; zero: none
-	Leaves   time.Duration // within which a silo's report leaves, from when it may join a round; 0: of others, or not known
-	Waiting  int           // events that this client took in, and no round yet
-	Charged  int           // events that were sent, or are about to be, and whose round is not closed
+	Agreed   bool      // the task is announced, and the policy agrees to it
+	Silo     bool      // one organisation's rows are here, which has one report in a round
+	Whole    bool      // all that it has is one block, which answers every round
+	People   bool      // a unit is a person
+	Open     bool      // the stage has opened the newest round, and it is not closed
+	Closed   bool      // the newest round is closed, and the next one is not announced
+	Minimum  uint64    // reports of all clients from which on the round closes at its deadline
+	Deadline time.Time // of the newest attempt; zero: none
+	// within which a silo's report leaves, from when it may join a round; 0: of others, or not known
+	Leaves  time.Duration
+	Waiting int // events that this client took in, and no round yet
+	Charged int // events that were sent, or are about to be, and whose round is not closed
 }
 
 // standing returns the Standing of the loop.

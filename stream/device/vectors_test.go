@@ -92,7 +92,8 @@ func (r *replay) Uint64() uint64 {
 }
 
 func (v *reportVector) params() randomizer.Params {
-	return randomizer.Params{Dim: v.Dim, ClipNorm: v.ClipNorm, Levels: v.Levels, Trials: v.Trials, Coin: randomizer.Coin(v.Coin)}
+	return randomizer.Params{Dim: v.Dim, ClipNorm: v.ClipNorm, Levels: v.Levels, Trials: v.Trials,
+		Coin: randomizer.Coin(v.Coin)}
 }
 
 // fill encodes the users, from their words if they have any, and makes the message of them.
@@ -135,11 +136,15 @@ func reportVectors() []reportVector {
 		return h[:16]
 	}
 	return []reportVector{
-		{Name: "one user", Task: "churn", TaskHash: hash[:], Round: 1, Attempt: 1, Open: open[:], Dim: 3, ClipNorm: 1, Levels: 4, Trials: 11, Coin: 1 << 23,
+		{Name: "one user", Task: "churn", TaskHash: hash[:], Round: 1, Attempt: 1, Open: open[:], Dim: 3, ClipNorm: 1,
+			Levels: 4, Trials: 11, Coin: 1 << 23,
 			Users: []userVector{{ID: id(1), X: []float64{0, -0.5, 0}}}},
-		{Name: "a bundle of two users", Task: "a9a", TaskHash: hash[:], Round: 12, Attempt: 300, Open: open[:], Dim: 5, ClipNorm: 2, Levels: 9,
-			Trials: 600, Coin: 1 << 23, Users: []userVector{{ID: id(7), X: []float64{1, 2, 3, 4, 5}}, {ID: id(8), X: []float64{-0.5, 0, 0.25, 0, 0}}}},
-		{Name: "no noise of the device, a plaintext of more than 127 bytes", Task: "pan", TaskHash: hash[:], Round: 2, Attempt: 1, Open: open[:], Dim: 260, ClipNorm: 0.5,
+		{Name: "a bundle of two users", Task: "a9a", TaskHash: hash[:], Round: 12, Attempt: 300, Open: open[:], Dim: 5,
+			ClipNorm: 2, Levels: 9,
+			Trials: 600, Coin: 1 << 23, Users: []userVector{{ID: id(7), X: []float64{1, 2, 3, 4, 5}},
+				{ID: id(8), X: []float64{-0.5, 0, 0.25, 0, 0}}}},
+		{Name: "no noise of the device, a plaintext of more than 127 bytes", Task: "pan", TaskHash: hash[:], Round: 2,
+			Attempt: 1, Open: open[:], Dim: 260, ClipNorm: 0.5,
 			Levels: 31, Coin: 1 << 23, Users: []userVector{{ID: id(3), X: make([]float64, 260)}}},
 	}
 }
@@ -192,7 +197,8 @@ func TestClientSendsTheVector(t *testing.T) {
 		words := replay(v.Users[0].Words)
 		c.Entropy = &words
 		hash := w.announce(t.Context(), 1)
-		w.put(t.Context(), w.name.Stage(), w.stage, &wire.StageIdentity{Version: stream.Version, Task: string(w.name), Key: w.stage.Public()})
+		w.put(t.Context(), w.name.Stage(), w.stage, &wire.StageIdentity{Version: stream.Version, Task: string(w.name),
+			Key: w.stage.Public()})
 		w.put(t.Context(), w.name.Open(1, 1), w.stage, w.openMessage(1, 1, hash))
 		cl := w.client(c)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -229,8 +235,10 @@ func TestClientSendsTheVector(t *testing.T) {
 			hash := stream.HashOf(signed.Body)
 			own.Open = hash[:]
 			own.fill(t)
-			if !bytes.Equal(r.Ciphertext, v.Plaintext) || !bytes.Equal(m.Data, own.Report) || m.Subject != own.Subject || !bytes.Equal(m.ID[:], own.MessageID) {
-				t.Errorf("sent %x on %s under %x, want %x on %s under %x", m.Data, m.Subject, m.ID, own.Report, own.Subject, own.MessageID)
+			if !bytes.Equal(r.Ciphertext, v.Plaintext) || !bytes.Equal(m.Data, own.Report) || m.Subject != own.Subject ||
+				!bytes.Equal(m.ID[:], own.MessageID) {
+				t.Errorf("sent %x on %s under %x, want %x on %s under %x", m.Data, m.Subject, m.ID, own.Report, own.Subject,
+					own.MessageID)
 			}
 		}
 		if sent != 1 {

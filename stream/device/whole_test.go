@@ -63,12 +63,15 @@ func newSomeSilos(t *testing.T, trust accounting.Trust, rounds int, count, some 
 	}
 	honest, err := accounting.ParseFraction(w.spec.Privacy.HonestFraction)
 	must(t, err)
-	c, err := accounting.Calibrate(accounting.Request{Users: some, Dim: blockDim, Epsilon: 4, Delta: 1e-3, Trust: trust, HonestFraction: honest, Rounds: rounds, Units: units})
+	c, err := accounting.Calibrate(accounting.Request{Users: some, Dim: blockDim, Epsilon: 4, Delta: 1e-3, Trust: trust,
+		HonestFraction: honest, Rounds: rounds, Units: units})
 	must(t, err)
-	w.params = randomizer.Params{Dim: blockDim, ClipNorm: 1, Levels: uint32(c.Levels), Trials: uint32(c.Trials), Coin: randomizer.Fair, Units: units}
+	w.params = randomizer.Params{Dim: blockDim, ClipNorm: 1, Levels: uint32(c.Levels), Trials: uint32(c.Trials),
+		Coin: randomizer.Fair, Units: units}
 	p := w.task.Plan
 	if p.Silos, p.HonestFraction = count, honest.String(); trust == accounting.Local {
-		w.params.Window = 2 * uint32(math.Ceil(8*math.Sqrt(float64(c.Trials))/2*float64(w.spec.Silo.Units)/float64(w.spec.Silo.Least)))
+		w.params.Window = 2 * uint32(math.Ceil(8*math.Sqrt(float64(c.Trials))/2*float64(w.spec.Silo.Units)/float64(
+			w.spec.Silo.Least)))
 	}
 	p.Trust, err = manifest.WireTrust(trust)
 	must(t, err)
@@ -193,7 +196,8 @@ func TestAllRowsInEveryRound(t *testing.T) {
 				for k := range releases {
 					releases[k].Units, releases[k].Trials = uint64(rows), uint64(trials[i])
 				}
-				g, err := accounting.NewAccountant().RepeatedWithin(1, [][]accounting.Release{releases}, accounting.Budget{Epsilon: 4, Delta: 1e-3})
+				g, err := accounting.NewAccountant().RepeatedWithin(1, [][]accounting.Release{releases},
+					accounting.Budget{Epsilon: 4, Delta: 1e-3})
 				must(t, err)
 				book, err := ledger.ReadStatement(o.book, time.Now(), 0)
 				must(t, err)
@@ -247,8 +251,10 @@ func TestAllRowsOverDeaths(t *testing.T) {
 					}
 					for r, all := range o.drew {
 						for _, d := range all {
-							if !slices.Equal(d.rows, of(int(want), more...)) || d.params.Units != after.Units || d.params.Trials != uint32(after.Trials[0]) {
-								t.Errorf("died at %d: drew %+v in round %d, stored are %d rows and trials %v", i, d, r, after.Units, after.Trials)
+							if !slices.Equal(d.rows, of(int(want), more...)) || d.params.Units != after.Units ||
+								d.params.Trials != uint32(after.Trials[0]) {
+								t.Errorf("died at %d: drew %+v in round %d, stored are %d rows and trials %v", i, d, r, after.Units,
+									after.Trials)
 							}
 						}
 					}
@@ -327,11 +333,15 @@ func TestSizesThatAreRefused(t *testing.T) {
 		field, want  string
 		otherRows    int // that would do
 	}{
-		{name: "too small for the task", trust: accounting.Local, rounds: 4, rows: 7, field: "rows of this silo", want: "at least 8, silo.least", otherRows: 8},
+		{name: "too small for the task", trust: accounting.Local, rounds: 4, rows: 7, field: "rows of this silo",
+			want: "at least 8, silo.least", otherRows: 8},
 		{name: "no rows", trust: accounting.Local, rounds: 4, field: "rows of this silo", want: "at least 8, silo.least"},
-		{name: "too small beside others' noise", trust: accounting.Shuffle, rounds: 4, rows: 11, field: "rows of this silo", want: "at least 12, silo.units", otherRows: 12},
-		{name: "too small for a strict policy", trust: accounting.Local, rounds: 4, rows: 12, policy: 2, field: "rows of this silo", want: "at least 14 for epsilon 2", otherRows: 14},
-		{name: "too strict", trust: accounting.Local, rounds: 1, rows: 12, policy: 1, field: "max_epsilon", want: "at least 2."},
+		{name: "too small beside others' noise", trust: accounting.Shuffle, rounds: 4, rows: 11, field: "rows of this silo",
+			want: "at least 12, silo.units", otherRows: 12},
+		{name: "too small for a strict policy", trust: accounting.Local, rounds: 4, rows: 12, policy: 2,
+			field: "rows of this silo", want: "at least 14 for epsilon 2", otherRows: 14},
+		{name: "too strict", trust: accounting.Local, rounds: 1, rows: 12, policy: 1, field: "max_epsilon",
+			want: "at least 2."},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newSilos(t, c.trust, c.rounds)

@@ -84,7 +84,8 @@ func newWorld(t testing.TB, p plan) *world {
 	must(t, err)
 	declared, err := w.spec.Canonical()
 	must(t, err)
-	w.params = randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: uint32(400/p.cohort + 1), FloorTrials: 400, Coin: randomizer.Fair}
+	w.params = randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: uint32(400/p.cohort + 1), FloorTrials: 400,
+		Coin: randomizer.Fair}
 	if p.tight {
 		c, err := accounting.Calibrate(accounting.Request{
 			Users: p.cohort, Dim: 3, Epsilon: 4, Delta: 1e-3, Trust: p.trust, HonestFraction: accounting.One, Rounds: 1,
@@ -319,7 +320,8 @@ func (w *world) openMessage(r stream.Round, a stream.Attempt, manifest stream.Ha
 	key, err := seal.NewRoundKey(w.task.Suite)
 	must(w.t, err)
 	return &wire.Open{
-		Version: stream.Version, TaskHash: w.hash[:], Round: uint64(r), Attempt: uint64(a), ManifestHash: manifest[:], Suite: w.task.Suite,
+		Version: stream.Version, TaskHash: w.hash[:], Round: uint64(r), Attempt: uint64(a), ManifestHash: manifest[:],
+		Suite:     w.task.Suite,
 		PublicKey: key.Public(), Instance: make([]byte, stream.InstanceSize), StartedUnixMs: 1,
 	}
 }
@@ -330,8 +332,9 @@ func (w *world) open(ctx context.Context, r stream.Round, a stream.Attempt, mani
 
 func (w *world) closeMessage(c participation.Closed) *wire.Close {
 	return &wire.Close{
-		Version: stream.Version, TaskHash: w.hash[:], Round: uint64(c.Round), Attempt: uint64(c.Attempt.Number), ManifestHash: c.Manifest[:],
-		BatchHash: make([]byte, stream.HashSize), Cutoff: c.Cutoff, Void: c.Void,
+		Version: stream.Version, TaskHash: w.hash[:], Round: uint64(c.Round), Attempt: uint64(c.Attempt.Number),
+		ManifestHash: c.Manifest[:],
+		BatchHash:    make([]byte, stream.HashSize), Cutoff: c.Cutoff, Void: c.Void,
 	}
 }
 

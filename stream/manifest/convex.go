@@ -47,8 +47,9 @@ func Frame(f *wire.Frame) *convex.Frame {
 	if f == nil {
 		return nil
 	}
-	return &convex.Frame{Center: f.Center, Scale: f.Scale, Intercept: f.Intercept, Bound: f.Bound, Clip: f.Clip, Smoothing: f.Smoothing,
-		Whitener: f.Whitener, LabelCenter: f.LabelCenter, LabelScale: f.LabelScale, LabelWeight: f.LabelWeight}
+	return &convex.Frame{Center: f.Center, Scale: f.Scale, Intercept: f.Intercept, Bound: f.Bound, Clip: f.Clip,
+		Smoothing: f.Smoothing,
+		Whitener:  f.Whitener, LabelCenter: f.LabelCenter, LabelScale: f.LabelScale, LabelWeight: f.LabelWeight}
 }
 
 // WireFrame is the inverse of Frame.
@@ -56,8 +57,9 @@ func WireFrame(f *convex.Frame) *wire.Frame {
 	if f == nil {
 		return nil
 	}
-	return &wire.Frame{Center: f.Center, Scale: f.Scale, Intercept: f.Intercept, Bound: f.Bound, Clip: f.Clip, Smoothing: f.Smoothing,
-		Whitener: f.Whitener, LabelCenter: f.LabelCenter, LabelScale: f.LabelScale, LabelWeight: f.LabelWeight}
+	return &wire.Frame{Center: f.Center, Scale: f.Scale, Intercept: f.Intercept, Bound: f.Bound, Clip: f.Clip,
+		Smoothing: f.Smoothing,
+		Whitener:  f.Whitener, LabelCenter: f.LabelCenter, LabelScale: f.LabelScale, LabelWeight: f.LabelWeight}
 }
 
 // Practical returns the problem from which a practical plan's frame and steps are made; nil for a proved plan.
@@ -68,9 +70,11 @@ func Practical(plan *wire.Plan) *practical.Problem {
 	}
 	l := p.GetLoss()
 	out := &practical.Problem{
-		Loss: convex.Declaration{Name: l.GetName(), Classes: int(l.GetClasses()), Level: l.GetLevel(), Width: l.GetWidth(), ScoreBound: l.GetScoreBound(),
-			MaxCount: l.GetMaxCount(), ClassWeights: l.GetClassWeights(), LabelNoise: l.GetLabelNoise()},
-		Features: int(p.Features), Bound: p.Bound, Intercept: p.Intercept, LabelLow: p.LabelLow, LabelHigh: p.LabelHigh, Clip: p.Clip, Ridge: plan.Ridge,
+		Loss: convex.Declaration{Name: l.GetName(), Classes: int(l.GetClasses()), Level: l.GetLevel(), Width: l.GetWidth(),
+			ScoreBound: l.GetScoreBound(),
+			MaxCount:   l.GetMaxCount(), ClassWeights: l.GetClassWeights(), LabelNoise: l.GetLabelNoise()},
+		Features: int(p.Features), Bound: p.Bound, Intercept: p.Intercept, LabelLow: p.LabelLow, LabelHigh: p.LabelHigh,
+		Clip: p.Clip, Ridge: plan.Ridge,
 		Set: setDeclaration(plan), Users: p.Users, Continuous: Endless(plan), Interactive: RoundsPerUser(plan) > 1,
 		Even: plan.Silos > 0 || stintOf(plan, 0).Phases > 1, Radius: plan.Radius,
 	}
@@ -99,9 +103,11 @@ func WirePractical(p *practical.Problem) *wire.Practical {
 	}
 	l := p.Loss
 	out := &wire.Practical{
-		Loss: &wire.Loss{Name: l.Name, Classes: uint32(l.Classes), Level: l.Level, Width: l.Width, ScoreBound: l.ScoreBound, MaxCount: l.MaxCount,
+		Loss: &wire.Loss{Name: l.Name, Classes: uint32(l.Classes), Level: l.Level, Width: l.Width, ScoreBound: l.ScoreBound,
+			MaxCount:     l.MaxCount,
 			ClassWeights: l.ClassWeights, LabelNoise: l.LabelNoise},
-		Features: uint32(p.Features), Bound: p.Bound, Intercept: p.Intercept, LabelLow: p.LabelLow, LabelHigh: p.LabelHigh, Users: p.Users, Clip: p.Clip,
+		Features: uint32(p.Features), Bound: p.Bound, Intercept: p.Intercept, LabelLow: p.LabelLow, LabelHigh: p.LabelHigh,
+		Users: p.Users, Clip: p.Clip,
 	}
 	for j, is := range p.Indicators {
 		if is {

@@ -25,12 +25,14 @@ func TestTheDeadlineOfARound(t *testing.T) {
 	for _, c := range []struct {
 		stale, own uint64
 		want       time.Duration
-	}{{0, 0, time.Minute}, {90_000, 0, time.Minute}, {90_000, 60_000, time.Minute}, {90_000, 60_001, 60_001 * time.Millisecond}, {90_000, 90_000, 90 * time.Second}} {
+	}{{0, 0, time.Minute}, {90_000, 0, time.Minute}, {90_000, 60_000, time.Minute}, {90_000, 60_001,
+		60_001 * time.Millisecond}, {90_000, 90_000, 90 * time.Second}} {
 		if got, err := deadline(c.stale, c.own); err != nil || got != c.want {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
 	}
-	for own, stale := range map[uint64]uint64{1: 90_000, 59_999: 90_000, 90_001: 90_000, math.MaxUint64: 90_000, 60_000: 0} {
+	for own, stale := range map[uint64]uint64{1: 90_000, 59_999: 90_000, 90_001: 90_000, math.MaxUint64: 90_000,
+		60_000: 0} {
 		if _, err := deadline(stale, own); err == nil || !strings.Contains(err.Error(), "deadline_ms") {
 			t.Errorf("a deadline of %d ms under a plan of 60000 to %d: %v", own, stale, err)
 		}

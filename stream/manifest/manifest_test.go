@@ -3,11 +3,9 @@ package manifest_test
 import (
 	"errors"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
@@ -29,7 +27,8 @@ func goodTask() *wire.Task {
 		Plan: &wire.Plan{
 			Algorithm: "psgd", Trust: wire.Trust_TRUST_SHUFFLE,
 			HonestFraction: "9/10", Epsilon: 1, Delta: 1e-6, DeadlineMs: 60_000, EpsilonBudget: 1,
-			Phases: []*wire.Phase{{Users: 1003, Rounds: 10, Cohort: 100, Minimum: 80, RoundsPerUser: 1, Mechanism: mechanism(26)}},
+			Phases: []*wire.Phase{{Users: 1003, Rounds: 10, Cohort: 100, Minimum: 80, RoundsPerUser: 1,
+				Mechanism: mechanism(26)}},
 		},
 	}
 }
@@ -38,24 +37,29 @@ func mechanism(trials uint32) *wire.Mechanism {
 	return manifest.Mechanism(randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 19, Trials: trials, Coin: randomizer.Fair}, 4)
 }
 
-// phasedTask has three phases after each other: 10 rounds of new users, then 5 of the same 200 users, then 2 of new ones.
+// phasedTask has three phases after each other: 10 rounds of new users, then 5 of the same 200 users, then 2 of new
+// ones.
 func phasedTask() *wire.Task {
 	task := goodTask()
 	p := task.Plan
 	p.Phases[0].Smoothing = 0.5
 	p.Phases = append(p.Phases,
-		&wire.Phase{Users: 200, Rounds: 5, Cohort: 200, Minimum: 150, RoundsPerUser: 5, Mechanism: mechanism(60), Smoothing: 2},
+		&wire.Phase{Users: 200, Rounds: 5, Cohort: 200, Minimum: 150, RoundsPerUser: 5, Mechanism: mechanism(60),
+			Smoothing: 2},
 		&wire.Phase{Users: 77, Rounds: 2, Cohort: 30, Minimum: 20, RoundsPerUser: 1, Mechanism: mechanism(90)})
 	return task
 }
 
-// practicalTask has a first round of 50 users, of moments of two features, one of their matrix, and then what goodTask has.
+// practicalTask has a first round of 50 users, of moments of two features, one of their matrix, and then what goodTask
+// has.
 func practicalTask() *wire.Task {
 	task := goodTask()
-	how := &practical.Problem{Loss: convex.Declaration{Name: "squared"}, Features: 2, Bound: 1, Intercept: 1, LabelLow: -1, LabelHigh: 1, Users: 2000}
+	how := &practical.Problem{Loss: convex.Declaration{Name: "squared"}, Features: 2, Bound: 1, Intercept: 1, LabelLow: -1,
+		LabelHigh: 1, Users: 2000}
 	task.Plan.Practical = manifest.WirePractical(how)
 	for s, dim := range []int{how.MomentsDim(), how.MatrixDim()} {
-		f := &wire.Phase{Users: 50, Rounds: 1, Cohort: 50, Minimum: 40, RoundsPerUser: 1, Mechanism: mechanism(60), Statistic: wire.Statistic(s + 1)}
+		f := &wire.Phase{Users: 50, Rounds: 1, Cohort: 50, Minimum: 40, RoundsPerUser: 1, Mechanism: mechanism(60),
+			Statistic: wire.Statistic(s + 1)}
 		f.Mechanism.Dim, f.Mechanism.ClipNorm = uint32(dim), 0.5
 		task.Plan.Phases = slices.Insert(task.Plan.Phases, s, f)
 	}
@@ -109,7 +113,8 @@ func TestParamsRefusesOtherGrids(t *testing.T) {
 	} {
 		m := mechanism(26)
 		spoil(m)
-		if _, err := manifest.Params(m); err == nil || !strings.Contains(err.Error(), strings.ToLower(name)) && !strings.Contains(err.Error(), name) {
+		if _, err := manifest.Params(m); err == nil || !strings.Contains(err.Error(), strings.ToLower(name)) &&
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -123,7 +128,8 @@ func TestTrustSaysWhereNoiseIs(t *testing.T) {
 	for _, test := range []struct {
 		trust          wire.Trust
 		trials, floors bool
-	}{{wire.Trust_TRUST_SHUFFLE, true, false}, {wire.Trust_TRUST_PAN, false, true}, {wire.Trust_TRUST_SHUFFLE_PAN, true, true}} {
+	}{{wire.Trust_TRUST_SHUFFLE, true, false}, {wire.Trust_TRUST_PAN, false, true}, {wire.Trust_TRUST_SHUFFLE_PAN, true,
+		true}} {
 		for _, trials := range []bool{false, true} {
 			for _, floors := range []bool{false, true} {
 				task := goodTask()
@@ -145,7 +151,8 @@ func TestTrustSaysWhereNoiseIs(t *testing.T) {
 }
 
 func TestTrustRoundTrip(t *testing.T) {
-	for _, want := range []wire.Trust{wire.Trust_TRUST_SHUFFLE, wire.Trust_TRUST_PAN, wire.Trust_TRUST_SHUFFLE_PAN, wire.Trust_TRUST_LOCAL} {
+	for _, want := range []wire.Trust{wire.Trust_TRUST_SHUFFLE, wire.Trust_TRUST_PAN, wire.Trust_TRUST_SHUFFLE_PAN,
+		wire.Trust_TRUST_LOCAL} {
 		a, err := manifest.Trust(want)
 		if err != nil {
 			t.Fatal(err)
@@ -168,12 +175,14 @@ func TestCohortTakesTheRestLast(t *testing.T) {
 	for r := uint64(0); r <= 11; r++ {
 		sum += manifest.Cohort(plan, r)
 	}
-	if sum != 1003 || manifest.Users(plan) != sum || manifest.Cohort(plan, 10) != 103 || manifest.Cohort(plan, 11) != 0 || manifest.Cohort(plan, 0) != 0 {
+	if sum != 1003 || manifest.Users(plan) != sum || manifest.Cohort(plan, 10) != 103 || manifest.Cohort(plan, 11) != 0 ||
+		manifest.Cohort(plan, 0) != 0 {
 		t.Errorf("sum %d, last %d", sum, manifest.Cohort(plan, 10))
 	}
 }
 
-// TestStepsOfPhases: each step has its phase and that phase's cohort; an interactive phase asks all its users each time.
+// TestStepsOfPhases: each step has its phase and that phase's cohort; an interactive phase asks all its users each
+// time.
 func TestStepsOfPhases(t *testing.T) {
 	task := phasedTask()
 	plan := task.Plan
@@ -194,7 +203,8 @@ func TestStepsOfPhases(t *testing.T) {
 		{16, 30, 2, 16, 17, false}, {17, 47, 2, 16, 17, false},
 	} {
 		at, found := manifest.PhaseOf(plan, c.step)
-		if !found || at.Index != c.index || at.First != c.first || at.Last() != c.last || at.Interactive() != c.interactive || at.Phase != plan.Phases[c.index] {
+		if !found || at.Index != c.index || at.First != c.first || at.Last() != c.last || at.Interactive() != c.interactive ||
+			at.Phase != plan.Phases[c.index] {
 			t.Errorf("step %d: %+v, %v", c.step, at, found)
 		}
 		if got := manifest.Cohort(plan, c.step); got != c.cohort {
@@ -218,7 +228,8 @@ func TestEndlessPlan(t *testing.T) {
 	if manifest.Steps(task.Plan) != math.MaxUint64 || manifest.Planned(task.Plan) != 17 {
 		t.Errorf("%d steps, %d planned", manifest.Steps(task.Plan), manifest.Planned(task.Plan))
 	}
-	for step, want := range map[uint64]uint64{10: 103, 15: 200, 16: 30, 17: 30, 18: 30, 1 << 60: 30, math.MaxUint64: 30, 0: 0} {
+	for step, want := range map[uint64]uint64{10: 103, 15: 200, 16: 30, 17: 30, 18: 30, 1 << 60: 30, math.MaxUint64: 30,
+		0: 0} {
 		if got := manifest.Cohort(task.Plan, step); got != want {
 			t.Errorf("step %d: a cohort of %d, want %d", step, got, want)
 		}
@@ -276,7 +287,10 @@ func TestCheckTask(t *testing.T) {
 				f.Users, f.Rounds, f.Cohort = 1<<63, 1<<33, 1<<30
 			}
 		}},
-		{"window 0: want one under trust local", func(p *wire.Plan) { p.Trust, p.HonestFraction = wire.Trust_TRUST_LOCAL, "1" }},
+		{"window 0: want one under trust local", func(p *wire.Plan) {
+			p.Trust, p.HonestFraction = wire.Trust_TRUST_LOCAL,
+				"1"
+		}},
 		{"honest fraction 0.9", func(p *wire.Plan) { p.Trust, p.HonestFraction = wire.Trust_TRUST_LOCAL, "0.9" }},
 		{"window 8: want one under trust local, and 0 elsewhere", func(p *wire.Plan) { p.Phases[0].Mechanism.Window = 8 }},
 		{"phase 2: units 3: want those of all phases, 0", func(p *wire.Plan) { p.Phases[1].Mechanism.Units = 3 }},
@@ -284,7 +298,8 @@ func TestCheckTask(t *testing.T) {
 		{"unit 7: unknown", func(p *wire.Plan) { p.Unit = 7 }},
 		{"phase 1: again", func(p *wire.Plan) { p.Phases[0].Again = true }},
 		{"phase 3: again: want a phase before it, of as many users", func(p *wire.Plan) { p.Phases[2].Again = true }},
-		{"phase 1: cohort 100: want all 1003 users, who answer each of the 6 rounds", func(p *wire.Plan) { p.Phases[1].Again = true }},
+		{"phase 1: cohort 100: want all 1003 users, who answer each of the 6 rounds",
+			func(p *wire.Plan) { p.Phases[1].Again = true }},
 		{"phase 1: rounds_per_user 1: want all 10", func(p *wire.Plan) {
 			p.Silos, p.Phases[0].Users, p.Phases[0].Cohort = 10_000, 10_000, 1000
 			p.Phases[1].Users, p.Phases[1].Cohort, p.Phases[1].Again = 10_000, 10_000, true
@@ -392,98 +407,16 @@ func TestMomentsComeFirst(t *testing.T) {
 	_, last := goodRound(t, task, 5)
 	last.Round, last.Step, last.DeadlineMs = math.MaxUint64, math.MaxUint64, task.Plan.StaleMs
 	last.Point = []float64{1, 1, 1}
-	last.Frame = &wire.Frame{Center: []float64{1, 1}, Scale: []float64{1, 1}, Intercept: 1, Bound: 1, Clip: 1, Smoothing: 1, Whitener: slices.Repeat([]float64{1}, 6)}
+	last.Frame = &wire.Frame{Center: []float64{1, 1}, Scale: []float64{1, 1}, Intercept: 1, Bound: 1, Clip: 1,
+		Smoothing: 1, Whitener: slices.Repeat([]float64{1}, 6)}
 	body, err := stream.Marshal(last)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := stream.Marshal(&wire.Signed{Version: stream.Version, Kind: wire.Kind_KIND_ROUND, Body: body, Key: make([]byte, stream.KeySize), Signature: make([]byte, stream.SignatureLen)})
+	signed, err := stream.Marshal(&wire.Signed{Version: stream.Version, Kind: wire.Kind_KIND_ROUND, Body: body,
+		Key: make([]byte, stream.KeySize), Signature: make([]byte, stream.SignatureLen)})
 	if err != nil || len(signed) > sizes.Round {
 		t.Errorf("a round of %d bytes, at most %d: %v", len(signed), sizes.Round, err)
-	}
-}
-
-// What a practical plan is made of travels whole.
-func TestPracticalAndItsMessageAreInverse(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 40).Draw(t, "features")
-		number := rapid.Float64Range(-1e6, 1e6)
-		want := practical.Problem{Loss: convex.Declaration{Name: "huber", Width: number.Draw(t, "width"), ClassWeights: rapid.SliceOfN(number, 1, 3).Draw(t, "weights")},
-			Features: n, Bound: number.Draw(t, "bound"), Intercept: number.Draw(t, "intercept"), LabelLow: number.Draw(t, "low"), LabelHigh: number.Draw(t, "high"),
-			Clip: number.Draw(t, "clip"), Ridge: number.Draw(t, "ridge"), Set: convex.SetDeclaration{Kind: "box", Min: -1, Max: number.Draw(t, "max")},
-			Users: rapid.Uint64().Draw(t, "users")}
-		if rapid.Bool().Draw(t, "indicators") {
-			want.Indicators = rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "which")
-			want.Indicators[n-1] = true
-		}
-		plan := &wire.Plan{Practical: manifest.WirePractical(&want), Ridge: want.Ridge, Set: manifest.WireSet(want.Set)}
-		if got := manifest.Practical(plan); !reflect.DeepEqual(*got, want) {
-			t.Fatalf("%+v, want %+v", *got, want)
-		}
-		f := convex.Frame{Center: rapid.SliceOfN(number, n, n).Draw(t, "center"), Scale: rapid.SliceOfN(number, n, n).Draw(t, "scale"), Intercept: 1, Bound: 2, Clip: 3,
-			Smoothing: 4, Whitener: []float64{5}, LabelCenter: 6, LabelScale: 7, LabelWeight: 8}
-		if got := manifest.Frame(manifest.WireFrame(&f)); !reflect.DeepEqual(*got, f) {
-			t.Fatalf("%+v, want %+v", *got, f)
-		}
-	})
-}
-
-// TestSizesAreOfTheLargestPhase: a message of any phase fits into what was computed.
-func TestSizesAreOfTheLargestPhase(t *testing.T) {
-	small, err := manifest.SizesOf(goodTask(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	task := phasedTask()
-	task.Plan.Phases[1].Mechanism.Levels, task.Plan.Phases[1].Mechanism.MaxBundle = 1<<20, 8
-	large, err := manifest.SizesOf(task, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if large.Report <= small.Report || large.Batch <= small.Batch || large.Round < small.Round || large.Task <= small.Task {
-		t.Errorf("%+v with a larger mechanism in phase 2, %+v without", large, small)
-	}
-	task.Plan.Phases[2].Mechanism.CoinBits = 1
-	if _, err := manifest.SizesOf(task, nil); err == nil {
-		t.Error("a mechanism of another grid has sizes")
-	}
-}
-
-func TestMixerAndRelease(t *testing.T) {
-	task := goodTask()
-	at, _ := manifest.PhaseOf(task.Plan, 10)
-	cfg, err := at.Mixer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if cfg.Cohort != 103 || cfg.Minimum != 80 || cfg.MaxBundle != 4 || cfg.Params.FloorTrials != 0 || cfg.Entropy != nil || cfg.Params.Dim != 3 {
-		t.Errorf("%+v", cfg)
-	}
-	if got := manifest.Deadline(task.Plan); got != time.Minute {
-		t.Errorf("deadline %v", got)
-	}
-	honest, err := manifest.HonestFraction(task.Plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := accounting.Release{Trust: accounting.Shuffle, Users: 103, Dim: 3, Levels: 19, Trials: 26, P: 0.5, HonestFraction: honest, Rounds: 1}
-	if rel, err := at.Releases(honest); err != nil || !slices.Equal(rel, []accounting.Release{want}) {
-		t.Errorf("%+v, %v: want %+v", rel, err, want)
-	}
-	want.Users = 100
-	if rel, err := manifest.Costliest(task.Plan, 0).Releases(honest); err != nil || !slices.Equal(rel, []accounting.Release{want}) {
-		t.Errorf("the costliest: %+v, %v: want %+v", rel, err, want)
-	}
-	if _, err := at.Releases(accounting.Fraction{}); err == nil {
-		t.Error("an honest fraction of nothing passed")
-	}
-	task.Plan.Phases[0].RoundsPerUser = 0
-	if _, err := at.Releases(honest); err == nil {
-		t.Error("no rounds passed")
-	}
-	task.Plan.Phases[0].Mechanism = nil
-	if _, err := at.Mixer(); err == nil {
-		t.Error("no mechanism passed")
 	}
 }
 

@@ -27,13 +27,15 @@ func Params(m *wire.Mechanism) (randomizer.Params, error) {
 		return randomizer.Params{}, fmt.Errorf("mechanism: dim %d: want 1 to %d", m.Dim, stream.MaxDim)
 	}
 	if m.Scores > maxScores || m.Scores >= max(m.Dim, 1) {
-		return randomizer.Params{}, fmt.Errorf("mechanism: scores %d: want at most %d, and fewer than dim", m.Scores, maxScores)
+		return randomizer.Params{}, fmt.Errorf("mechanism: scores %d: want at most %d, and fewer than dim", m.Scores,
+			maxScores)
 	}
 	if m.MaxBundle == 0 || m.MaxBundle > stream.MaxBundle {
 		return randomizer.Params{}, fmt.Errorf("mechanism: max_bundle %d: want 1 to %d", m.MaxBundle, stream.MaxBundle)
 	}
 	p := randomizer.Params{
-		Dim: int(m.Dim), ClipNorm: m.ClipNorm, Levels: m.Levels, Trials: m.Trials, FloorTrials: m.FloorTrials, Coin: randomizer.Coin(m.Coin),
+		Dim: int(m.Dim), ClipNorm: m.ClipNorm, Levels: m.Levels, Trials: m.Trials, FloorTrials: m.FloorTrials,
+		Coin:  randomizer.Coin(m.Coin),
 		Units: m.Units, Window: m.Window, Minimizer: m.Minimizer,
 	}
 	if err := p.Validate(); err != nil {

@@ -51,7 +51,8 @@ func PhaseOf(plan *wire.Plan, step uint64) (Place, bool) {
 	first := uint64(1)
 	for i, f := range plan.GetPhases() {
 		if step >= first && (step-first < f.GetRounds() || endless(plan, i)) {
-			at := Place{Plan: plan, Phase: f, Index: i, First: first, Cohort: f.GetCohort(), Stint: stintOf(plan, i), Deadline: Deadline(plan)}
+			at := Place{Plan: plan, Phase: f, Index: i, First: first, Cohort: f.GetCohort(), Stint: stintOf(plan, i),
+				Deadline: Deadline(plan)}
 			if step == at.Last() && !endless(plan, i) {
 				at.Cohort = LastCohort(f)
 			}
@@ -156,12 +157,14 @@ func LastCohort(f *wire.Phase) uint64 {
 
 // RoundOf returns the Round of a step, with its point and frame.
 func RoundOf(taskHash stream.Hash, round, step uint64, point []float64, frame *wire.Frame) *wire.Round {
-	return &wire.Round{Version: stream.Version, TaskHash: slices.Clone(taskHash[:]), Round: round, Step: step, Point: point, Frame: frame}
+	return &wire.Round{Version: stream.Version, TaskHash: slices.Clone(taskHash[:]), Round: round, Step: step,
+		Point: point, Frame: frame}
 }
 
 // Costliest returns the place of the costliest round of a phase. More users cost each of them no more, so it is a round
 // with the smaller cohort.
 func Costliest(plan *wire.Plan, phase int) Place {
 	f := plan.GetPhases()[phase]
-	return Place{Plan: plan, Phase: f, Index: phase, Cohort: f.GetCohort(), Planned: f.GetCohort(), Stint: stintOf(plan, phase)}
+	return Place{Plan: plan, Phase: f, Index: phase, Cohort: f.GetCohort(), Planned: f.GetCohort(),
+		Stint: stintOf(plan, phase)}
 }

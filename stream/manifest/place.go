@@ -43,7 +43,8 @@ func (p Place) release(honest accounting.Fraction) (accounting.Release, error) {
 	}
 	r := accounting.Release{
 		Trust: trust, Users: p.Planned, Dim: params.Dim, Levels: int(params.Levels), Trials: uint64(params.Trials),
-		P: params.Coin.Float(), FloorTrials: params.FloorTrials, HonestFraction: honest, Rounds: int(rounds), Units: params.Units,
+		P: params.Coin.Float(), FloorTrials: params.FloorTrials, HonestFraction: honest, Rounds: int(rounds),
+		Units:     params.Units,
 		Minimizer: params.Minimizer,
 	}
 	return r, r.Validate()

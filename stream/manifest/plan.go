@@ -65,11 +65,15 @@ func checkPlan(plan *wire.Plan) error {
 	if plan.DeadlineMs > uint64(maxDeadline/time.Millisecond) {
 		return fmt.Errorf("deadline_ms %d: want at most %d", plan.DeadlineMs, maxDeadline/time.Millisecond)
 	}
-	if s := plan.StaleMs; s != 0 && (plan.DeadlineMs == 0 || s < plan.DeadlineMs || s > uint64(maxDeadline/time.Millisecond)) {
-		return fmt.Errorf("stale_ms %d: want deadline_ms %d to %d where rounds have a deadline, or 0", s, plan.DeadlineMs, maxDeadline/time.Millisecond)
+	if s := plan.StaleMs; s != 0 && (plan.DeadlineMs == 0 || s < plan.DeadlineMs ||
+		s > uint64(maxDeadline/time.Millisecond)) {
+		return fmt.Errorf("stale_ms %d: want deadline_ms %d to %d where rounds have a deadline, or 0", s, plan.DeadlineMs,
+			maxDeadline/time.Millisecond)
 	}
-	if r := plan.RetentionMs; r != 0 && (r < uint64(minRetention/time.Millisecond) || r > uint64(maxRetention/time.Millisecond)) {
-		return fmt.Errorf("retention_ms %d: want %d to %d, or 0", r, minRetention/time.Millisecond, maxRetention/time.Millisecond)
+	if r := plan.RetentionMs; r != 0 && (r < uint64(minRetention/time.Millisecond) ||
+		r > uint64(maxRetention/time.Millisecond)) {
+		return fmt.Errorf("retention_ms %d: want %d to %d, or 0", r, minRetention/time.Millisecond,
+			maxRetention/time.Millisecond)
 	}
 	if _, err := Trust(plan.Trust); err != nil {
 		return err
@@ -104,10 +108,13 @@ func checkPlan(plan *wire.Plan) error {
 		return err
 	}
 	if last := stintOf(plan, len(plan.Phases)-1); Endless(plan) && last.Rounds != 1 {
-		return fmt.Errorf("endless with rounds_per_user %d in the last phases: want 1, or a user would answer for ever", last.Rounds)
+		return fmt.Errorf("endless with rounds_per_user %d in the last phases: want 1, or a user would answer for ever",
+			last.Rounds)
 	}
-	if adaptive := plan.Continuous == wire.Continuous_CONTINUOUS_ADAPTIVE; Endless(plan) && adaptive != (plan.Practical != nil) {
-		return fmt.Errorf("continuous %v: want %v in practical plans, and in no other", plan.Continuous, wire.Continuous_CONTINUOUS_ADAPTIVE)
+	if adaptive := plan.Continuous == wire.Continuous_CONTINUOUS_ADAPTIVE; Endless(plan) &&
+		adaptive != (plan.Practical != nil) {
+		return fmt.Errorf("continuous %v: want %v in practical plans, and in no other", plan.Continuous,
+			wire.Continuous_CONTINUOUS_ADAPTIVE)
 	}
 	return nil
 }
@@ -126,9 +133,12 @@ func checkUnits(plan *wire.Plan) error {
 		case local != (m.Window > 0):
 			return fmt.Errorf("phase %d: window %d: want one under trust local, and 0 elsewhere", i+1, m.Window)
 		case plan.Silos > 0 && max(f.Cohort, LastCohort(f)) > plan.Silos:
-			return fmt.Errorf("phase %d: cohort %d, the last %d: want at most the %d silos", i+1, f.Cohort, LastCohort(f), plan.Silos)
-		case plan.Silos > 0 && stintOf(plan, i).Rounds > 1 && (f.Users != plan.Silos || stintOf(plan, i).Phases != len(plan.Phases)):
-			return fmt.Errorf("phase %d: users %d of several rounds: want all %d silos, in every phase of the plan", i+1, f.Users, plan.Silos)
+			return fmt.Errorf("phase %d: cohort %d, the last %d: want at most the %d silos", i+1, f.Cohort, LastCohort(f),
+				plan.Silos)
+		case plan.Silos > 0 && stintOf(plan, i).Rounds > 1 && (f.Users != plan.Silos ||
+			stintOf(plan, i).Phases != len(plan.Phases)):
+			return fmt.Errorf("phase %d: users %d of several rounds: want all %d silos, in every phase of the plan", i+1,
+				f.Users, plan.Silos)
 		case m.Units != plan.Phases[0].Mechanism.Units:
 			return fmt.Errorf("phase %d: units %d: want those of all phases, %d", i+1, m.Units, plan.Phases[0].Mechanism.Units)
 		}
@@ -178,13 +188,16 @@ func checkPhase(plan *wire.Plan, i int) error {
 	case f == nil || f.Mechanism == nil:
 		return errors.New("no mechanism")
 	case looks(f) && (int(f.Statistic) != i+1 || f.Rounds != 1 || f.RoundsPerUser != 1 || like == nil):
-		return fmt.Errorf("statistic %d in %d rounds, %d a user: want one round of moments in the first phase, one of their matrix in the second, gradients after them",
+		return fmt.Errorf(
+			"statistic %d in %d rounds, %d a user: want one round of moments in the first phase, one of their matrix in the second, gradients after them",
 			f.Statistic, f.Rounds, f.RoundsPerUser)
 	case (plan.Practical != nil) != looks(plan.Phases[0]):
 		return errors.New("moments come first in a practical plan, and in no other")
-	case !looks(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() || f.Mechanism.ClipNorm != like.GetMechanism().GetClipNorm() && f.GetProx() == nil ||
+	case !looks(f) && (f.Mechanism.Dim != like.GetMechanism().GetDim() ||
+		f.Mechanism.ClipNorm != like.GetMechanism().GetClipNorm() && f.GetProx() == nil ||
 		f.Mechanism.Scores != like.GetMechanism().GetScores()):
-		return fmt.Errorf("dim %d, clip_norm %v, scores %d: want those of the first phase of gradients", f.Mechanism.Dim, f.Mechanism.ClipNorm, f.Mechanism.Scores)
+		return fmt.Errorf("dim %d, clip_norm %v, scores %d: want those of the first phase of gradients", f.Mechanism.Dim,
+			f.Mechanism.ClipNorm, f.Mechanism.Scores)
 	case looks(f) && f.Mechanism.Scores != 0:
 		return fmt.Errorf("scores %d: want 0 in a round of moments, which has no point", f.Mechanism.Scores)
 	case f.Rounds == 0 || f.RoundsPerUser == 0:
@@ -200,9 +213,11 @@ func checkPhase(plan *wire.Plan, i int) error {
 	case stint.Rounds > 1 && f.Cohort != f.Users && (plan.Silos == 0 || LastCohort(f) != f.Cohort || f.Cohort > f.Users):
 		return fmt.Errorf("cohort %d: want all %d users, who answer each of the %d rounds", f.Cohort, f.Users, stint.Rounds)
 	case stint.Phases > 1 && uint64(f.RoundsPerUser) != f.Rounds:
-		return fmt.Errorf("rounds_per_user %d: want all %d rounds, in a stint of %d phases", f.RoundsPerUser, f.Rounds, stint.Phases)
+		return fmt.Errorf("rounds_per_user %d: want all %d rounds, in a stint of %d phases", f.RoundsPerUser, f.Rounds,
+			stint.Phases)
 	case stint.Rounds > 1 && plan.Trust != wire.Trust_TRUST_SHUFFLE && plan.Trust != wire.Trust_TRUST_LOCAL:
-		return fmt.Errorf("rounds_per_user %d: want 1 under floors: users of floors who answer several rounds are not supported", stint.Rounds)
+		return fmt.Errorf(
+			"rounds_per_user %d: want 1 under floors: users of floors who answer several rounds are not supported", stint.Rounds)
 	}
 	if err := checkProx(plan, f); err != nil {
 		return err
@@ -235,7 +250,8 @@ func checkAdaptive(plan *wire.Plan, i int) error {
 	case (f.Top > 0) != (adaptive && last):
 		return fmt.Errorf("top %d: want a largest cohort in the last phase of an adaptive plan, and in no other", f.Top)
 	case f.Top > 0 && (looks(f) || f.Rounds != 1 || f.Minimum > f.Top || f.Top > f.Cohort):
-		return fmt.Errorf("statistic %v, rounds %d, minimum %d, top %d, cohort %d: want gradients, one round, and cohorts in this order",
+		return fmt.Errorf(
+			"statistic %v, rounds %d, minimum %d, top %d, cohort %d: want gradients, one round, and cohorts in this order",
 			f.Statistic, f.Rounds, f.Minimum, f.Top, f.Cohort)
 	}
 	return nil
@@ -256,7 +272,8 @@ func Follows(task *wire.Task, taskHash stream.Hash, round *wire.Round) (Place, e
 	}
 	at, found := PhaseOf(plan, round.Step)
 	if !bytes.Equal(round.TaskHash, taskHash[:]) {
-		return Place{}, fmt.Errorf("round %d is of another task: task_hash %x, want %x", round.Round, round.TaskHash, taskHash)
+		return Place{}, fmt.Errorf("round %d is of another task: task_hash %x, want %x", round.Round, round.TaskHash,
+			taskHash)
 	}
 	if !found || round.Step > round.Round {
 		return differs("step", round.Step, fmt.Sprintf("1 to %d", min(Steps(plan), round.Round)))

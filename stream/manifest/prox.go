@@ -35,11 +35,13 @@ func checkProx(plan *wire.Plan, f *wire.Phase) error {
 	case x.Steps == 0 || x.Steps > MaxProxSteps:
 		return fmt.Errorf("prox: steps %d: want 1 to %d", x.Steps, MaxProxSteps)
 	case f.Mechanism.ClipNorm != norm:
-		return fmt.Errorf("prox: clip_norm %v of the mechanism: want that of a gradient over weight, %v", f.Mechanism.ClipNorm, norm)
+		return fmt.Errorf("prox: clip_norm %v of the mechanism: want that of a gradient over weight, %v",
+			f.Mechanism.ClipNorm, norm)
 	case f.Mechanism.Scores != 0:
 		return fmt.Errorf("prox: scores %d: want 0, a minimiser is reported alone", f.Mechanism.Scores)
 	case f.Smoothing != 0 || plan.Ridge != 0 || Endless(plan):
-		return fmt.Errorf("prox: smoothing %v, ridge %v, continuous %v: want none of them", f.Smoothing, plan.Ridge, plan.Continuous)
+		return fmt.Errorf("prox: smoothing %v, ridge %v, continuous %v: want none of them", f.Smoothing, plan.Ridge,
+			plan.Continuous)
 	}
 	return nil
 }

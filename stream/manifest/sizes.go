@@ -35,7 +35,8 @@ const leastWaiting = 1024
 func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 	plan := body.GetPlan()
 	key := make([]byte, stream.KeySize)
-	task := &wire.Task{Version: stream.Version, Name: strings.Repeat("a", maxName), Declaration: body.GetDeclaration(), Plan: plan,
+	task := &wire.Task{Version: stream.Version, Name: strings.Repeat("a", maxName), Declaration: body.GetDeclaration(),
+		Plan:  plan,
 		Suite: body.GetSuite(), LearnerKey: key, StageKey: key, Life: make([]byte, stream.LifeSize)}
 	sizes := Sizes{Waiting: leastWaiting}
 	var err error
@@ -47,7 +48,8 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 		if err != nil {
 			return Sizes{}, fmt.Errorf("phase %d: %w", i+1, err)
 		}
-		sizes.Round, sizes.Batch, sizes.Report = max(sizes.Round, of.Round), max(sizes.Batch, of.Batch), max(sizes.Report, of.Report)
+		sizes.Round, sizes.Batch, sizes.Report = max(sizes.Round, of.Round), max(sizes.Batch, of.Batch),
+			max(sizes.Report, of.Report)
 		sizes.Single = max(sizes.Single, of.Single)
 		sizes.Waiting = max(sizes.Waiting, 4*int64(largest(f)))
 	}
@@ -81,12 +83,15 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 	if err != nil {
 		return Sizes{}, err
 	}
-	batch := &wire.Batch{Version: stream.Version, TaskHash: hash, ManifestHash: hash, Round: math.MaxUint64, Attempt: math.MaxUint64,
-		Users: math.MaxUint64, NoiseTrials: math.MaxUint64, Cutoff: math.MaxUint64, Totals: slices.Repeat([]uint64{most}, params.Dim)}
+	batch := &wire.Batch{Version: stream.Version, TaskHash: hash, ManifestHash: hash, Round: math.MaxUint64,
+		Attempt: math.MaxUint64,
+		Users:   math.MaxUint64, NoiseTrials: math.MaxUint64, Cutoff: math.MaxUint64, Totals: slices.Repeat([]uint64{most},
+			params.Dim)}
 	for _, reason := range reasons {
 		batch.Rejects = append(batch.Rejects, &wire.Reject{Reason: reason, Count: math.MaxUint64})
 	}
-	sizes := Sizes{Report: seal.ReportSize(body.Suite, bundle, bundle*params.ReportBytes()), Single: seal.ReportSize(body.Suite, 1, params.ReportBytes())}
+	sizes := Sizes{Report: seal.ReportSize(body.Suite, bundle, bundle*params.ReportBytes()),
+		Single: seal.ReportSize(body.Suite, 1, params.ReportBytes())}
 	if sizes.Round, err = signedSize(stream.Marshal(round)); err != nil {
 		return Sizes{}, fmt.Errorf("size of a round: %w", err)
 	}
@@ -104,7 +109,8 @@ func largestFrame(plan *wire.Plan) *wire.Frame {
 		whitener = (n + 1) * (n + 2) / 2
 	}
 	ones := func(n int) []float64 { return slices.Repeat([]float64{1}, n) }
-	return &wire.Frame{Center: ones(n), Scale: ones(n), Intercept: 1, Bound: 1, Clip: 1, Smoothing: 1, Whitener: ones(whitener),
+	return &wire.Frame{Center: ones(n), Scale: ones(n), Intercept: 1, Bound: 1, Clip: 1, Smoothing: 1,
+		Whitener:    ones(whitener),
 		LabelCenter: 1, LabelScale: 1, LabelWeight: 1}
 }
 
@@ -138,8 +144,9 @@ func (s Sizes) Fit(limits stream.Limits) error {
 		{"a report", s.Report, "lower privacy.max_bits or the dimension"},
 	} {
 		if one.size > limits.MaxPayload {
-			errs = append(errs, fmt.Errorf("%s of this plan takes up to %d bytes, the broker takes %d: %s, or raise the broker's max_payload",
-				one.what, one.size, limits.MaxPayload, one.fix))
+			errs = append(errs,
+				fmt.Errorf("%s of this plan takes up to %d bytes, the broker takes %d: %s, or raise the broker's max_payload",
+					one.what, one.size, limits.MaxPayload, one.fix))
 		}
 	}
 	return errors.Join(errs...)

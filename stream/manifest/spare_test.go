@@ -27,7 +27,8 @@ func TestSpareUsersWait(t *testing.T) {
 		"silos":   func(p *wire.Plan) { p.Silos = 10 },
 		"endless": func(p *wire.Plan) { p.Continuous = wire.Continuous_CONTINUOUS_ADAPTIVE },
 	} {
-		p := &wire.Plan{Practical: &wire.Practical{Users: 100}, Phases: []*wire.Phase{{Users: 30, Cohort: 30}, {Users: 69, Cohort: 69}}}
+		p := &wire.Plan{Practical: &wire.Practical{Users: 100}, Phases: []*wire.Phase{{Users: 30, Cohort: 30},
+			{Users: 69, Cohort: 69}}}
 		change(p)
 		if n := manifest.Spare(p); n != 0 {
 			t.Errorf("%s: %d to spare", name, n)

@@ -42,7 +42,8 @@ func TestStintOfSilos(t *testing.T) {
 			t.Fatalf("step %d: %+v, %d wait", step, at.Stint, manifest.Waiting(at, step))
 		}
 		releases, err := at.Releases(accounting.One)
-		if err != nil || len(releases) != 2 || releases[0].Rounds != 1 || releases[1].Rounds != 7 || releases[1].Units != 1600 ||
+		if err != nil || len(releases) != 2 || releases[0].Rounds != 1 || releases[1].Rounds != 7 ||
+			releases[1].Units != 1600 ||
 			releases[0].Dim == releases[1].Dim || releases[0].Trust != accounting.Local {
 			t.Fatalf("step %d: %+v, %v", step, releases, err)
 		}
@@ -70,7 +71,8 @@ func TestStintOfSilos(t *testing.T) {
 	again := phasedTask().Plan
 	again.Phases[2] = proto.CloneOf(again.Phases[1])
 	again.Phases[2].Again = true
-	if at, _ := manifest.PhaseOf(again, 12); at.Stint != (manifest.Stint{Index: 1, Phases: 2, First: 11, Last: 20, Rounds: 10}) || manifest.Users(again) != 1203 {
+	if at, _ := manifest.PhaseOf(again, 12); at.Stint != (manifest.Stint{Index: 1, Phases: 2, First: 11, Last: 20,
+		Rounds: 10}) || manifest.Users(again) != 1203 {
 		t.Errorf("%+v, %d users", at.Stint, manifest.Users(again))
 	}
 }
@@ -100,7 +102,8 @@ func TestSomeOfTheSilosAnswer(t *testing.T) {
 		f.Mechanism.Window = 0
 	}
 	honest, err := manifest.HonestFraction(p)
-	if err := errors.Join(err, manifest.CheckTask(task)); err != nil || honest.Floor(manifest.Costliest(p, 1).Cohort) != 11 {
+	if err := errors.Join(err, manifest.CheckTask(task)); err != nil ||
+		honest.Floor(manifest.Costliest(p, 1).Cohort) != 11 {
 		t.Errorf("%v; want 11 honest silos of 12", err)
 	}
 }
@@ -131,10 +134,13 @@ func TestRefusesPlansOfBlocks(t *testing.T) {
 				p.Phases[i+1].Rounds, p.Phases[i+1].RoundsPerUser = rounds, uint32(rounds)
 			}
 		},
-		"honest fraction":         func(p *wire.Plan) { p.HonestFraction = "9/10" },
-		"want a phase before it":  func(p *wire.Plan) { p.Phases[0].Again = true },
-		"of as many users":        func(p *wire.Plan) { p.Phases[1].Users = 40 },
-		"want all 20 users":       func(p *wire.Plan) { p.Phases[1].Cohort, p.Phases[1].Rounds, p.Phases[1].RoundsPerUser = 10, 1, 1 },
+		"honest fraction":        func(p *wire.Plan) { p.HonestFraction = "9/10" },
+		"want a phase before it": func(p *wire.Plan) { p.Phases[0].Again = true },
+		"of as many users":       func(p *wire.Plan) { p.Phases[1].Users = 40 },
+		"want all 20 users": func(p *wire.Plan) {
+			p.Phases[1].Cohort, p.Phases[1].Rounds,
+				p.Phases[1].RoundsPerUser = 10, 1, 1
+		},
 		"want 1, or a user would": func(p *wire.Plan) { p.Continuous = wire.Continuous_CONTINUOUS_CONSTANT },
 	} {
 		task := siloTask()

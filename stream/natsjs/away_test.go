@@ -29,7 +29,8 @@ func TestAbsence(t *testing.T) {
 	if a.lasts(now, refused) {
 		t.Error("an absence after the broker is back")
 	}
-	for want, n := range map[string]int{"disconnected from the broker": 1, "still no connection to the broker": 2, "for=30s": 1,
+	for want, n := range map[string]int{"disconnected from the broker": 1, "still no connection to the broker": 2,
+		"for=30s": 1,
 		"connected to the broker again\" after=1m10s": 1, "\n": 4} {
 		if got := strings.Count(log.String(), want); got != n {
 			t.Errorf("%d times %q, want %d:\n%s", got, want, n, log.String())

@@ -15,7 +15,8 @@ import (
 // benchmarked opens a provisioned task on a loopback listener, or inside the process.
 func benchmarked(b *testing.B, listen string, o natsadmin.Options) *natsjs.Conn {
 	b.Helper()
-	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: b.TempDir(), Listen: listen, MaxStore: 16 << 30, MaxMemory: 4 << 30})
+	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: b.TempDir(), Listen: listen, MaxStore: 16 << 30,
+		MaxMemory: 4 << 30})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -69,27 +70,28 @@ func BenchmarkPublish(b *testing.B) {
 				report(b)
 			})
 			for _, ids := range []bool{false, true} {
-				b.Run(fmt.Sprintf("%s/%s/%s", name, store, map[bool]string{true: "RawWithID", false: "Raw"}[ids]), func(b *testing.B) {
-					c := benchmarked(b, listen, natsadmin.Options{MemoryReports: memory})
-					js, err := jetstream.New(c.NATS(), jetstream.WithPublishAsyncMaxPending(n))
-					if err != nil {
-						b.Fatal(err)
-					}
-					data := make([]byte, size)
-					for i := 0; b.Loop(); i++ {
-						for j := range n {
-							var options []jetstream.PublishOpt
-							if ids {
-								options = append(options, jetstream.WithMsgID(fmt.Sprintf("%032x", i*n+j)))
-							}
-							if _, err := js.PublishAsync(task.Report(1, 1), data, options...); err != nil {
-								b.Fatal(err)
-							}
+				b.Run(fmt.Sprintf("%s/%s/%s", name, store, map[bool]string{true: "RawWithID", false: "Raw"}[ids]),
+					func(b *testing.B) {
+						c := benchmarked(b, listen, natsadmin.Options{MemoryReports: memory})
+						js, err := jetstream.New(c.NATS(), jetstream.WithPublishAsyncMaxPending(n))
+						if err != nil {
+							b.Fatal(err)
 						}
-						<-js.PublishAsyncComplete()
-					}
-					report(b)
-				})
+						data := make([]byte, size)
+						for i := 0; b.Loop(); i++ {
+							for j := range n {
+								var options []jetstream.PublishOpt
+								if ids {
+									options = append(options, jetstream.WithMsgID(fmt.Sprintf("%032x", i*n+j)))
+								}
+								if _, err := js.PublishAsync(task.Report(1, 1), data, options...); err != nil {
+									b.Fatal(err)
+								}
+							}
+							<-js.PublishAsyncComplete()
+						}
+						report(b)
+					})
 			}
 		}
 	}

@@ -51,7 +51,9 @@ func (c *Conn) warnOfCertificates(now time.Time) {
 		end   time.Time
 	}{{"own", ends.Own}, {"authority", ends.Authority}, {"server", ends.Server}} {
 		if !one.end.IsZero() && one.end.Sub(now) < ExpirySoon {
-			c.config.Log.Warn("a certificate ends soon; then there is no new connection: docs/how-to/runbook.md, a certificate ends", "which", one.which, "ends", one.end)
+			c.config.Log.Warn(
+				"a certificate ends soon; then there is no new connection: docs/how-to/runbook.md, a certificate ends", "which",
+				one.which, "ends", one.end)
 		}
 	}
 }

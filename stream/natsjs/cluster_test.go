@@ -53,9 +53,10 @@ func tryCluster(t testing.TB) *servers {
 	for i := range nodes {
 		c.options[i] = &server.Options{
 			ServerName: fmt.Sprintf("node-%d", i), NoSigs: true, Host: "127.0.0.1", Port: ports[i], DisableJetStreamBanner: true,
-			JetStream: true, StoreDir: t.TempDir(), JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 40, MaxPayload: natsjs.DefaultMaxPayload,
-			Cluster: server.ClusterOpts{Name: "panlearn", Host: "127.0.0.1", Port: ports[nodes+i], NoAdvertise: true},
-			Routes:  server.RoutesFromStr(strings.Join(routes, ",")),
+			JetStream: true, StoreDir: t.TempDir(), JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 1 << 40,
+			MaxPayload: natsjs.DefaultMaxPayload,
+			Cluster:    server.ClusterOpts{Name: "panlearn", Host: "127.0.0.1", Port: ports[nodes+i], NoAdvertise: true},
+			Routes:     server.RoutesFromStr(strings.Join(routes, ",")),
 		}
 	}
 	t.Cleanup(func() {
@@ -205,7 +206,8 @@ func (c *servers) agreed(task stream.Task, s stream.Stream, subjects uint64) {
 		return len(held) > 0 && held[0].State.LastSeq >= subjects
 	})
 	for _, d := range held {
-		if d.State.Msgs != subjects || d.State.FirstSeq != 1 || d.State.LastSeq != subjects || d.State.NumSubjects != int(subjects) || d.State.NumDeleted != 0 {
+		if d.State.Msgs != subjects || d.State.FirstSeq != 1 || d.State.LastSeq != subjects ||
+			d.State.NumSubjects != int(subjects) || d.State.NumDeleted != 0 {
 			c.t.Errorf("%s: %+v, want %d subjects of one message each", d.Name, d.State, subjects)
 		}
 	}

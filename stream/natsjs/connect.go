@@ -32,7 +32,9 @@ const HeaderRoom = 512
 
 // ConnectConfig describes a broker and how to connect to it.
 type ConnectConfig struct {
-	URL     string // nats://[user:password@]host:port, tls://host:port; several separated by commas. Errors and logs hide passwords and tokens
+	// nats://[user:password@]host:port, tls://host:port; several separated by commas. Errors and logs hide passwords and
+	// tokens
+	URL     string
 	Name    string // of this client, in the broker's monitoring
 	Creds   string // file with a user JWT and its seed; empty: none
 	NKey    string // file with an NKey seed; empty: none
@@ -56,7 +58,8 @@ type ConnectConfig struct {
 
 func (c *ConnectConfig) validate() error {
 	if c.AckTimeout < 0 || c.MaxPending < 0 || c.Ping < 0 || c.Reconnect < 0 {
-		return fmt.Errorf("ack timeout %v, max pending %d, ping %v, reconnect %v: want no negative limits", c.AckTimeout, c.MaxPending, c.Ping, c.Reconnect)
+		return fmt.Errorf("ack timeout %v, max pending %d, ping %v, reconnect %v: want no negative limits", c.AckTimeout,
+			c.MaxPending, c.Ping, c.Reconnect)
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return errors.New("tls certificate and key: want both or none")
@@ -183,7 +186,8 @@ func (c *Conn) options() ([]nats.Option, error) {
 			c.warnOfCertificates(time.Now())
 			away.back(time.Now())
 			if c.usurped() {
-				log.Warn("the credentials are another user's now, and answers still come on the inbox of the first: restart to change it",
+				log.Warn(
+					"the credentials are another user's now, and answers still come on the inbox of the first: restart to change it",
 					"inbox", c.inbox)
 			}
 			c.begin()

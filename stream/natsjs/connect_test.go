@@ -36,14 +36,19 @@ func TestConnectRefuses(t *testing.T) {
 // the hosts.
 func TestConnectHidesPasswords(t *testing.T) {
 	for _, url := range []string{
-		"nats://me:hush@127.0.0.1:1", "tls://me:hush@127.0.0.1:1", "me:hush@127.0.0.1:1", "nats://hush@127.0.0.1:1", "hush@127.0.0.1:1",
-		"nats://127.0.0.1:1,nats://me:hush@127.0.0.1:2", "nats://me:hush@127.0.0.1:1, hush@127.0.0.1:2,", "nats://me:hush%25@127.0.0.1:1",
-		"nats://me:hush%zz@127.0.0.1:1", "nats://me:hu/sh@127.0.0.1:1", "nats://me:12/hush@127.0.0.1:1", "nats://me:12?hush@127.0.0.1:1",
-		"nats://me:12#hush@127.0.0.1:1", "nats://me:hush,hush@127.0.0.1:1", "nats://me:hush@127.0.0.1:one", "nats://hush@", "://hush@127.0.0.1:1",
+		"nats://me:hush@127.0.0.1:1", "tls://me:hush@127.0.0.1:1", "me:hush@127.0.0.1:1", "nats://hush@127.0.0.1:1",
+		"hush@127.0.0.1:1",
+		"nats://127.0.0.1:1,nats://me:hush@127.0.0.1:2", "nats://me:hush@127.0.0.1:1, hush@127.0.0.1:2,",
+		"nats://me:hush%25@127.0.0.1:1",
+		"nats://me:hush%zz@127.0.0.1:1", "nats://me:hu/sh@127.0.0.1:1", "nats://me:12/hush@127.0.0.1:1",
+		"nats://me:12?hush@127.0.0.1:1",
+		"nats://me:12#hush@127.0.0.1:1", "nats://me:hush,hush@127.0.0.1:1", "nats://me:hush@127.0.0.1:one", "nats://hush@",
+		"://hush@127.0.0.1:1",
 		"nats://me:hush\x7f@127.0.0.1:1", "hush@127.0.0.1:1/hush",
 	} {
 		var log bytes.Buffer
-		_, err := natsjs.Connect(natsjs.ConnectConfig{URL: url, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		_, err := natsjs.Connect(natsjs.ConnectConfig{URL: url,
+			Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 		for e := err; e != nil; e = errors.Unwrap(e) {
 			if text := e.Error() + log.String(); strings.Contains(text, "hu") || strings.Contains(text, "sh@") {
 				t.Errorf("%s: %s", url, text)
@@ -144,7 +149,8 @@ func TestPublishThroughCuts(t *testing.T) {
 	t.Cleanup(p.close)
 	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
 	provision(t, operator, task, natsadmin.Options{})
-	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: 2 * time.Second, MaxPending: 64, Reconnect: soon})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: 2 * time.Second, MaxPending: 64,
+		Reconnect: soon})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,8 +81,10 @@ func operate(t *testing.T, signers ...string) *operated {
 			t.Fatal(err)
 		}
 	}
-	o.server, err = server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true,
-		StoreDir: t.TempDir(), TrustedOperators: []*jwt.OperatorClaims{operator}, SystemAccount: system, AccountResolver: resolver})
+	o.server, err = server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true,
+		NoLog: true, JetStream: true,
+		StoreDir: t.TempDir(), TrustedOperators: []*jwt.OperatorClaims{operator}, SystemAccount: system,
+		AccountResolver: resolver})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +165,8 @@ func (o *operated) connections() []*server.ConnInfo {
 func works(t *testing.T, c *natsjs.Conn, round uint64) error {
 	t.Helper()
 	ctx := t.Context()
-	if acks, err := c.Publish(ctx, []stream.Outgoing{{Subject: task.Report(stream.Round(round), 1), ID: [16]byte{byte(round)}, Data: []byte{byte(round)}}}); err != nil ||
+	if acks, err := c.Publish(ctx, []stream.Outgoing{{Subject: task.Report(stream.Round(round), 1),
+		ID: [16]byte{byte(round)}, Data: []byte{byte(round)}}}); err != nil ||
 		acks[0].Status != stream.Stored {
 		return fmt.Errorf("publish: %v, %w", acks, err)
 	}
@@ -188,7 +191,8 @@ func TestCredentialsAreRenewed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "user.creds")
 	o.sign(user, first, file)
 	said := make(overheard, 1)
-	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: o.server.ClientURL(), Creds: file, Reconnect: soon, Log: slog.New(slog.NewTextHandler(said, nil))})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: o.server.ClientURL(), Creds: file, Reconnect: soon,
+		Log: slog.New(slog.NewTextHandler(said, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

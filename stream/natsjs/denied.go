@@ -32,7 +32,8 @@ func (c *Conn) denial(err error) (answered bool) {
 		}
 	case "subscription":
 		if strings.HasPrefix(strings.ToLower(subject), strings.ToLower(c.inbox)+".") {
-			c.mute = fmt.Errorf("%w: subscribe to %s, where answers would come: name the inbox prefix that they may use (--inbox-prefix)",
+			c.mute = fmt.Errorf(
+				"%w: subscribe to %s, where answers would come: name the inbox prefix that they may use (--inbox-prefix)",
 				ErrDenied, subject)
 		}
 	}

@@ -55,8 +55,9 @@ func (c *EmbeddedConfig) options() (*server.Options, error) {
 		return nil, errors.New("store dir: missing")
 	}
 	if c.MaxMemory < 0 || c.MaxStore < 0 || c.MaxPayload < 0 || c.MaxPayload > server.MAX_PAYLOAD_MAX_SIZE {
-		return nil, fmt.Errorf("max memory %d, max store %d, max payload %d: want no negative limit and at most %d bytes of payload",
-			c.MaxMemory, c.MaxStore, c.MaxPayload, server.MAX_PAYLOAD_MAX_SIZE)
+		return nil,
+			fmt.Errorf("max memory %d, max store %d, max payload %d: want no negative limit and at most %d bytes of payload",
+				c.MaxMemory, c.MaxStore, c.MaxPayload, server.MAX_PAYLOAD_MAX_SIZE)
 	}
 	o := &server.Options{
 		ServerName: "panlearn", NoSigs: true, DontListen: c.Listen == "", DisableJetStreamBanner: true,
@@ -71,7 +72,8 @@ func (c *EmbeddedConfig) options() (*server.Options, error) {
 		return o, nil
 	}
 	if c.TLSCert != "" {
-		config, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: c.TLSCert, KeyFile: c.TLSKey, CaFile: c.TLSCA, Verify: c.TLSCA != ""})
+		config, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: c.TLSCert, KeyFile: c.TLSKey, CaFile: c.TLSCA,
+			Verify: c.TLSCA != ""})
 		if err != nil {
 			return nil, fmt.Errorf("tls: %w", err)
 		}
@@ -124,7 +126,8 @@ func StartEmbedded(c EmbeddedConfig) (*Embedded, error) {
 	}
 	if fatal := l.fatal(); fatal != "" || !ready || !s.JetStreamEnabled() {
 		e.Shutdown()
-		return nil, fmt.Errorf("embedded server in %s did not start: %s", c.StoreDir, cmp.Or(fatal, "not ready within "+startTimeout.String()))
+		return nil, fmt.Errorf("embedded server in %s did not start: %s", c.StoreDir, cmp.Or(fatal, "not ready within "+
+			startTimeout.String()))
 	}
 	return e, nil
 }

@@ -62,10 +62,12 @@ func TestEmbeddedListensOnlyWhenAsked(t *testing.T) {
 // TestRestart: what was acknowledged is there after a restart on the same folder, with the same sequences.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
-	sent := []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{1}, Data: []byte("one")}, {Subject: task.Report(1, 1), ID: [16]byte{2}, Data: []byte("two")}}
+	sent := []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{1}, Data: []byte("one")},
+		{Subject: task.Report(1, 1), ID: [16]byte{2}, Data: []byte("two")}}
 	for life := range 3 {
 		var log bytes.Buffer
-		e := natsjs.Start(t, natsjs.EmbeddedConfig{StoreDir: dir, SyncAlways: true, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		e := natsjs.Start(t, natsjs.EmbeddedConfig{StoreDir: dir, SyncAlways: true,
+			Log: slog.New(slog.NewTextHandler(&log, nil))})
 		c := natsjs.Dial(t, e, natsjs.ConnectConfig{})
 		provision(t, c, task, natsadmin.Options{})
 		ctx := t.Context()

@@ -13,12 +13,14 @@ import (
 )
 
 // ErrNoStream means that no stream answers: the task's streams are not provisioned, or have no leader right now.
-var ErrNoStream = errors.New("no stream answers: is that the task's name? If so, make its streams with learner provision, or wait for their leader. " +
-	"Where they were there, nats-server has disabled JetStream: is its disk full?")
+var ErrNoStream = errors.New(
+	"no stream answers: is that the task's name? If so, make its streams with learner provision, or wait for their leader. " +
+		"Where they were there, nats-server has disabled JetStream: is its disk full?")
 
 // ErrFullDisk means that the broker cannot write. When there is room again, nats-server goes on refusing until it is
 // restarted.
-var ErrFullDisk = errors.New("the broker refuses writes: its disk is full or broken; free space there, then restart nats-server, which refuses until then")
+var ErrFullDisk = errors.New(
+	"the broker refuses writes: its disk is full or broken; free space there, then restart nats-server, which refuses until then")
 
 // ErrUnreachable means that no broker takes a connection at the addresses: it may not run yet.
 var ErrUnreachable = errors.New("no broker answers there: is it running?")
@@ -67,8 +69,9 @@ func unwritten(err error) error {
 }
 
 // errUnwritten is errNoAnswer, too: a broker that is slow looks the same for a while.
-var errUnwritten error = &lateError{errors.New("the broker answers reads and not writes: is its disk full? Free space there, then restart nats-server, " +
-	"which refuses until then"), errors.Join(ErrFullDisk, errNoAnswer)}
+var errUnwritten error = &lateError{
+	errors.New("the broker answers reads and not writes: is its disk full? Free space there, then restart nats-server, " +
+		"which refuses until then"), errors.Join(ErrFullDisk, errNoAnswer)}
 
 // Server error codes.
 const (
@@ -181,7 +184,8 @@ func explain(err error) error {
 	case codeReplicasUnsupported:
 		fix = "ask for one replica, or run a JetStream cluster"
 	case codeNotEnabledForAccount:
-		return fmt.Errorf("%w (%w): enable JetStream for this account, or use credentials of the account that has the streams", ErrDenied, err)
+		return fmt.Errorf(
+			"%w (%w): enable JetStream for this account, or use credentials of the account that has the streams", ErrDenied, err)
 	case codeNotEnabled:
 		fix = "enable JetStream on the server; where it was enabled nats-server has disabled it, as on a full disk: free space there and restart nats-server"
 	}

@@ -47,7 +47,8 @@ func TestErrorsSayTheFix(t *testing.T) {
 		{context.Canceled, context.Canceled, false, false, ""},
 	} {
 		got := explain(test.err)
-		if test.is != nil && !errors.Is(got, test.is) || !errors.Is(got, test.err) || !strings.Contains(got.Error(), test.text) {
+		if test.is != nil && !errors.Is(got, test.is) || !errors.Is(got, test.err) ||
+			!strings.Contains(got.Error(), test.text) {
 			t.Errorf("explain(%v) = %v", test.err, got)
 		}
 		if conflict(test.err) != test.conflict || notStored(test.err) != test.notStored {
@@ -66,7 +67,8 @@ func FuzzDirectAnswer(f *testing.F) {
 	f.Add("", "panlearn.churn.round.x", "1")
 	f.Add("", "panlearn.churn.round.1", "-1")
 	f.Fuzz(func(t *testing.T, status, subject, sequence string) {
-		m := &nats.Msg{Header: nats.Header{"Status": {status}, "Nats-Subject": {subject}, "Nats-Sequence": {sequence}}, Data: []byte("x")}
+		m := &nats.Msg{Header: nats.Header{"Status": {status}, "Nats-Subject": {subject}, "Nats-Sequence": {sequence}},
+			Data: []byte("x")}
 		got, err := directAnswer(m)
 		if err == nil && (got.Sequence == 0 || got.Subject != subject) {
 			t.Errorf("%+v", got)
@@ -81,7 +83,8 @@ func TestViolations(t *testing.T) {
 		{`nats: Permissions Violation for Subscription to "_INBOX.>"`, "subscription", "_INBOX.>"},
 		{`nats: permissions violation: Permissions Violation for Subscription to "a" using queue "q"`, "subscription", "a"},
 		{`nats: permissions violation for publish to "a.b"`, "publish", "a.b"},
-		{`nats: permissions violation: Permissions Violation for Publish with Reply of "$JS.ACK.x"`, "publish with reply of \"$js.ack.x\"", ""},
+		{`nats: permissions violation: Permissions Violation for Publish with Reply of "$JS.ACK.x"`,
+			"publish with reply of \"$js.ack.x\"", ""},
 		{"permissions violation for", "", ""}, {"", "", ""}, {`permissions violation for publish to "`, "publish", ""},
 	} {
 		if verb, subject := violation(test.text); verb != test.verb && test.subject != "" || subject != test.subject {

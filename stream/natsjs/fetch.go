@@ -140,7 +140,8 @@ func (r *Reader) Queue(ctx context.Context) (stream.Queue, error) {
 		return stream.Queue{}, fmt.Errorf("how full the reports of %s are: %w", r.task, err)
 	}
 	s := answer.State
-	return stream.Queue{Messages: s.Messages, Bytes: s.Bytes, MaxBytes: uint64(max(0, answer.Config.MaxBytes)), Next: s.Last + 1}, nil
+	return stream.Queue{Messages: s.Messages, Bytes: s.Bytes, MaxBytes: uint64(max(0, answer.Config.MaxBytes)),
+		Next: s.Last + 1}, nil
 }
 
 // Purge implements stream.ReportReader.

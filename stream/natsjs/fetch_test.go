@@ -117,7 +117,8 @@ func TestFetchOfALostConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
-	if got, err := r.Fetch(&stopping{Context: t.Context()}, 1, time.Second); !errors.Is(err, context.Canceled) || len(got) > 0 {
+	if got, err := r.Fetch(&stopping{Context: t.Context()}, 1, time.Second); !errors.Is(err, context.Canceled) ||
+		len(got) > 0 {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -133,7 +134,8 @@ func TestAcknowledgementsHoldNoReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Publish(t.Context(), []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{1}, Data: make([]byte, 1<<16)}}); err != nil {
+	if _, err := c.Publish(t.Context(), []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{1},
+		Data: make([]byte, 1<<16)}}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := r.Fetch(t.Context(), 1, 10*time.Second)

@@ -19,7 +19,8 @@ import (
 // to be refused; the server in the process knows that it has to be started again, after which it works.
 func TestFullDiskIsNamed(t *testing.T) {
 	dir := t.TempDir()
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "mode=0700,size=1m", "panlearn-test", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "mode=0700,size=1m", "panlearn-test",
+		dir).CombinedOutput(); err != nil {
 		fmt.Printf("NOT RUN: a full disk under a broker: may not mount one: %v %s\n", err, out)
 		return
 	}
@@ -40,7 +41,8 @@ func TestFullDiskIsNamed(t *testing.T) {
 		t.Fatalf("healthy: %v", err)
 	}
 	publish := func(n int, size int) stream.Ack {
-		acks, err := c.Publish(ctx, []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{byte(n), byte(n >> 8)}, Data: make([]byte, size)}})
+		acks, err := c.Publish(ctx, []stream.Outgoing{{Subject: task.Report(1, 1), ID: [16]byte{byte(n), byte(n >> 8)},
+			Data: make([]byte, size)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +64,8 @@ func TestFullDiskIsNamed(t *testing.T) {
 			break
 		}
 	}
-	if !errors.Is(err, natsjs.ErrFullDisk) || !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "deadline") {
+	if !errors.Is(err, natsjs.ErrFullDisk) || !errors.Is(err, context.DeadlineExceeded) ||
+		strings.Contains(err.Error(), "deadline") {
 		t.Errorf("put: %v, want that the disk may be full", err)
 	}
 	for ; err == nil || !errors.Is(err, natsjs.ErrFullDisk); lease++ {

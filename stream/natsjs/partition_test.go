@@ -77,7 +77,8 @@ func TestSlowLink(t *testing.T) {
 	const n = 16
 	var sent []stream.Outgoing
 	for i := range byte(n) {
-		sent = append(sent, stream.Outgoing{Subject: task.Report(1, 1), ID: [16]byte{i + 1}, Data: append([]byte{i}, make([]byte, 8<<10)...)})
+		sent = append(sent, stream.Outgoing{Subject: task.Report(1, 1), ID: [16]byte{i + 1}, Data: append([]byte{i},
+			make([]byte, 8<<10)...)})
 	}
 	if acks, err := operator.Publish(t.Context(), sent); err != nil || acks[n-1].Status != stream.Stored {
 		t.Fatal(err)

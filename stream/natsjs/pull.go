@@ -38,7 +38,8 @@ func (p *pull) open() bool {
 // pull did not end normally.
 func (p *pull) heed(m *nats.Msg) (*stream.Delivery, error) {
 	status := m.Header.Get("Status")
-	if inbox := p.subject[:strings.LastIndexByte(p.subject, '.')+1]; status != "" && strings.HasPrefix(m.Subject, inbox) { // no report's subject
+	if inbox := p.subject[:strings.LastIndexByte(p.subject, '.')+1]; status != "" && strings.HasPrefix(m.Subject, inbox) {
+		// no report's subject
 		if m.Subject != p.subject || status == "100" {
 			return nil, nil // of an earlier one, or a heartbeat
 		}

@@ -55,7 +55,8 @@ func TestPutAfterAnAbandonedWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := Start(t, EmbeddedConfig{})
-			puts := script(t, Dial(t, e, ConnectConfig{}), task.Claim(1), first, first, `{"stream":"PANLEARN_churn_ATTEMPTS","seq":7}`)
+			puts := script(t, Dial(t, e, ConnectConfig{}), task.Claim(1), first, first,
+				`{"stream":"PANLEARN_churn_ATTEMPTS","seq":7}`)
 			c := Dial(t, e, ConnectConfig{AckTimeout: 20 * time.Second})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
@@ -70,7 +71,8 @@ func TestPutAfterAnAbandonedWrite(t *testing.T) {
 // TestPutGivesUp: a conflict whose cause nobody can read is the caller's to try again, not a wait without an end.
 func TestPutGivesUp(t *testing.T) {
 	e := Start(t, EmbeddedConfig{})
-	script(t, Dial(t, e, ConnectConfig{}), task.Claim(1), `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 3"}}`)
+	script(t, Dial(t, e, ConnectConfig{}), task.Claim(1),
+		`{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 3"}}`)
 	c := Dial(t, e, ConnectConfig{AckTimeout: 50 * time.Millisecond})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -87,7 +87,8 @@ func (c *Conn) put(ctx context.Context, name, subject string, expected uint64, d
 	}
 	wait, cancel := c.askWithin(ctx, subject, within)
 	defer cancel()
-	ack, err := c.js.Publish(wait, subject, data, jetstream.WithExpectLastSequencePerSubject(expected), jetstream.WithExpectStream(name))
+	ack, err := c.js.Publish(wait, subject, data, jetstream.WithExpectLastSequencePerSubject(expected),
+		jetstream.WithExpectStream(name))
 	if err != nil {
 		err = c.outcome(ctx, wait, err)
 		if final := refused(explain(err)); errors.Is(final, stream.ErrRefused) {

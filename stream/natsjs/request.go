@@ -84,7 +84,8 @@ func (c *Conn) ask(ctx context.Context, subject string) (context.Context, contex
 }
 
 // askWithin returns the context of answerable, which also ends when the broker denies the subject.
-func (c *Conn) askWithin(ctx context.Context, subject string, within time.Duration) (context.Context, context.CancelFunc) {
+func (c *Conn) askWithin(ctx context.Context, subject string, within time.Duration) (context.Context,
+	context.CancelFunc) {
 	denied, deny := context.WithCancelCause(ctx)
 	wait, cancel := c.answerable(denied, within)
 	forget := c.question(subject, deny)

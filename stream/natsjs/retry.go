@@ -20,7 +20,8 @@ var ErrUnavailable = errors.New("the broker has no leader now: it answers when a
 // because somebody else may be about to create it.
 func Transient(err error) bool {
 	return errors.Is(err, ErrNoStream) || errors.Is(err, ErrUnavailable) || errors.Is(err, errNoAnswer) ||
-		errors.Is(err, stream.ErrDisconnected) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded) ||
+		errors.Is(err, stream.ErrDisconnected) || errors.Is(err, nats.ErrDisconnected) ||
+		errors.Is(err, nats.ErrReconnectBufExceeded) ||
 		errors.Is(err, nats.ErrTimeout)
 }
 

@@ -90,7 +90,8 @@ func takesAsServer(link net.Conn) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, err := fmt.Fprintf(link, "CONNECT {\"echo\":true,\"name\":\"panlearn-doctor\",\"cluster\":%s}\r\nPING\r\n", name); err != nil {
+	if _, err := fmt.Fprintf(link, "CONNECT {\"echo\":true,\"name\":\"panlearn-doctor\",\"cluster\":%s}\r\nPING\r\n",
+		name); err != nil {
 		return false, nil //nolint:nilerr // it has closed the link
 	}
 	for {

@@ -128,7 +128,8 @@ func (c *Conn) probeTLS(host string, shown func(*x509.Certificate)) (*tls.Config
 		shown(first)
 		return nil
 	}
-	if own, err := tls.LoadX509KeyPair(c.config.TLSCert, c.config.TLSKey); err == nil { // without it a server shows its own all the same
+	if own, err := tls.LoadX509KeyPair(c.config.TLSCert, c.config.TLSKey); err == nil {
+		// without it a server shows its own all the same
 		config.Certificates = []tls.Certificate{own}
 	}
 	return config, nil

@@ -49,7 +49,8 @@ func (a *authority) write(t *testing.T, name string, template *x509.Certificate)
 		t.Fatal(err)
 	}
 	cert, key = filepath.Join(a.dir, name+".pem"), filepath.Join(a.dir, name+"-key.pem")
-	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: private}} {
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY",
+		Bytes: private}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -59,15 +60,17 @@ func (a *authority) write(t *testing.T, name string, template *x509.Certificate)
 
 func newAuthority(t *testing.T) (*authority, string) {
 	a := &authority{dir: t.TempDir()}
-	ca, _ := a.write(t, "ca", &x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(1000 * time.Hour)})
+	ca, _ := a.write(t, "ca", &x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign, NotAfter: time.Now().Add(1000 * time.Hour)})
 	return a, ca
 }
 
 // server starts a server whose certificate ends so long from now, and returns its address.
 func (a *authority) server(t *testing.T, name string, lasts time.Duration) (address string, end time.Time) {
 	end = time.Now().Add(lasts).Truncate(time.Second).UTC()
-	cert, key := a.write(t, name, &x509.Certificate{Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	cert, key := a.write(t, name, &x509.Certificate{Subject: pkix.Name{CommonName: name},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, NotAfter: end})
 	e := Start(t, EmbeddedConfig{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
 	return at(t, e), end

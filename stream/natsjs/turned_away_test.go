@@ -58,7 +58,8 @@ func TestTurnedAwayForAWhile(t *testing.T) {
 	}
 	first := listen("")
 	refusals := &tally{part: "authorization", found: make(chan struct{}, 8)}
-	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Reconnect: soon, Log: slog.New(refusals)})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: fmt.Sprintf("nats://127.0.0.1:%d", port), Reconnect: soon,
+		Log: slog.New(refusals)})
 	if err != nil {
 		t.Fatal(err)
 	}

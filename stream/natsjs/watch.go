@@ -34,7 +34,8 @@ func (c *Conn) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wake,
 	c.watchers[w] = true
 	c.mu.Unlock()
 	sub, err := c.nc.Subscribe(prefix+">", func(m *nats.Msg) {
-		c.wake(w, stream.Wake{Subject: stream.Prefix + "." + string(task) + "." + strings.TrimPrefix(m.Subject, prefix), Data: m.Data})
+		c.wake(w, stream.Wake{Subject: stream.Prefix + "." + string(task) + "." + strings.TrimPrefix(m.Subject, prefix),
+			Data: m.Data})
 	})
 	if err == nil {
 		err = sub.SetPendingLimits(maxWakes, max(maxWakeBytes, 4*int(c.nc.MaxPayload())))

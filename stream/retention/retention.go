@@ -94,7 +94,8 @@ func Sweep(ctx context.Context, b Broker, task stream.Task, age time.Duration) (
 }
 
 // oldest returns the sequences of the first records of a stream whose round is chosen, up to the first that is not.
-func oldest(ctx context.Context, b Broker, task stream.Task, s stream.Stream, chosen func(stream.Round, Record) bool) ([]uint64, error) {
+func oldest(ctx context.Context, b Broker, task stream.Task, s stream.Stream, chosen func(stream.Round,
+	Record) bool) ([]uint64, error) {
 	var list []uint64
 	for m, err := range b.Records(ctx, task, s) {
 		if err != nil {

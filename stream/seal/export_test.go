@@ -15,7 +15,8 @@ func ForgeForTest(id *Identity, m proto.Message) []byte {
 	if err != nil {
 		panic(err)
 	}
-	signed, err := stream.Marshal(&wire.Signed{Version: stream.Version, Kind: stream.KindOf(m), Body: body, Key: id.Public(),
+	signed, err := stream.Marshal(&wire.Signed{Version: stream.Version, Kind: stream.KindOf(m), Body: body,
+		Key:       id.Public(),
 		Signature: ed25519.Sign(id.private, signedBytes(stream.KindOf(m), body))})
 	if err != nil {
 		panic(err)

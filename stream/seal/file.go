@@ -36,7 +36,8 @@ func LoadIdentity(path string) (*Identity, error) {
 		return nil, fmt.Errorf("load identity %s: not a regular file", path)
 	}
 	if disk.Shared(info) {
-		return nil, fmt.Errorf("load identity %s: mode %#o lets others read the private key: run chmod 600 %[1]s", path, info.Mode().Perm())
+		return nil, fmt.Errorf("load identity %s: mode %#o lets others read the private key: run chmod 600 %[1]s", path,
+			info.Mode().Perm())
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxIdentityFile+1))
 	if err != nil {

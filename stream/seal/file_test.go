@@ -31,7 +31,8 @@ func TestIdentityFile(t *testing.T) {
 	if err != nil || created || !again.Public().Equal(made.Public()) {
 		t.Fatalf("%v, %t, %v", again, created, err)
 	}
-	for name, want := range map[string]fs.FileMode{path: 0o600, filepath.Dir(path): 0o700, filepath.Dir(filepath.Dir(path)): 0o700} {
+	for name, want := range map[string]fs.FileMode{path: 0o600, filepath.Dir(path): 0o700,
+		filepath.Dir(filepath.Dir(path)): 0o700} {
 		info, err := os.Stat(name)
 		if err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)

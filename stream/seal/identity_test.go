@@ -32,13 +32,17 @@ func signable(stage ed25519.PublicKey) map[wire.Kind]proto.Message {
 	mechanism := &wire.Mechanism{Dim: 2, ClipNorm: 1, Levels: 8, Trials: 5, Coin: 1 << 23, CoinBits: 24, MaxBundle: 1}
 	return map[wire.Kind]proto.Message{
 		wire.Kind_KIND_STAGE: &wire.StageIdentity{Version: 1, Task: "churn", Key: stage},
-		wire.Kind_KIND_TASK: &wire.Task{Version: 1, Name: "churn", Life: make([]byte, stream.LifeSize), LearnerKey: h, StageKey: stage, Suite: wire.Suite_SUITE_X25519, Plan: &wire.Plan{
-			Trust:  wire.Trust_TRUST_SHUFFLE,
-			Phases: []*wire.Phase{{Users: 100, Rounds: 10, Cohort: 10, Minimum: 5, Mechanism: mechanism, RoundsPerUser: 1}}, Epsilon: 1, Delta: 1e-6, EpsilonBudget: 1}},
+		wire.Kind_KIND_TASK: &wire.Task{Version: 1, Name: "churn", Life: make([]byte, stream.LifeSize), LearnerKey: h,
+			StageKey: stage, Suite: wire.Suite_SUITE_X25519, Plan: &wire.Plan{
+				Trust:   wire.Trust_TRUST_SHUFFLE,
+				Phases:  []*wire.Phase{{Users: 100, Rounds: 10, Cohort: 10, Minimum: 5, Mechanism: mechanism, RoundsPerUser: 1}},
+				Epsilon: 1, Delta: 1e-6, EpsilonBudget: 1}},
 		wire.Kind_KIND_ROUND: &wire.Round{Version: 1, TaskHash: h, Round: 3, Step: 3, Point: []float64{0.5, -1}},
-		wire.Kind_KIND_OPEN:  &wire.Open{Version: 1, TaskHash: h, Round: 3, Attempt: 1, ManifestHash: h, Suite: wire.Suite_SUITE_X25519, PublicKey: h, Instance: in},
+		wire.Kind_KIND_OPEN: &wire.Open{Version: 1, TaskHash: h, Round: 3, Attempt: 1, ManifestHash: h,
+			Suite: wire.Suite_SUITE_X25519, PublicKey: h, Instance: in},
 		wire.Kind_KIND_CLAIM: &wire.Claim{Version: 1, TaskHash: h, Round: 3, Attempt: 1, ManifestHash: h, Instance: in},
-		wire.Kind_KIND_BATCH: &wire.Batch{Version: 1, TaskHash: h, Round: 3, Attempt: 1, ManifestHash: h, Users: 10, NoiseTrials: 50, Totals: []uint64{40, 41}},
+		wire.Kind_KIND_BATCH: &wire.Batch{Version: 1, TaskHash: h, Round: 3, Attempt: 1, ManifestHash: h, Users: 10,
+			NoiseTrials: 50, Totals: []uint64{40, 41}},
 		wire.Kind_KIND_CLOSE: &wire.Close{Version: 1, TaskHash: h, Round: 3, Attempt: 1, ManifestHash: h, BatchHash: h},
 		wire.Kind_KIND_END:   &wire.End{Version: 1, TaskHash: h, LastRound: 3, Reason: "done"},
 	}
@@ -113,7 +117,8 @@ func TestSignedTampering(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := seal.Verify(data, id.Public(), &wire.Claim{}); err == nil || (test.want != nil && !errors.Is(err, test.want)) {
+		if _, err := seal.Verify(data, id.Public(), &wire.Claim{}); err == nil ||
+			(test.want != nil && !errors.Is(err, test.want)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -228,7 +233,8 @@ func TestIdentityPrintsNothingPrivate(t *testing.T) {
 			t.Errorf("the private key was printed as %s", form)
 		}
 	}
-	if !strings.Contains(log.String(), fmt.Sprintf("%x", []byte(id.Public()))) || !strings.Contains(log.String(), "round key of SUITE_X25519") {
+	if !strings.Contains(log.String(), fmt.Sprintf("%x", []byte(id.Public()))) ||
+		!strings.Contains(log.String(), "round key of SUITE_X25519") {
 		t.Error("the public half is not printed")
 	}
 }

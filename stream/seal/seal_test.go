@@ -28,7 +28,8 @@ func attempt(t testing.TB, suite wire.Suite) (*seal.RoundKey, seal.Context) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k, seal.Context{ManifestHash: stream.Hash{1, 2, 3}, Attempt: 4, StageKey: bytes.Repeat([]byte{6}, 32), Public: k.Public()}
+	return k, seal.Context{ManifestHash: stream.Hash{1, 2, 3}, Attempt: 4, StageKey: bytes.Repeat([]byte{6}, 32),
+		Public: k.Public()}
 }
 
 func TestReportsOpen(t *testing.T) {
@@ -207,7 +208,10 @@ func TestSealRefuses(t *testing.T) {
 	for name, call := range map[string]func() (*wire.Report, error){
 		"no plaintext": func() (*wire.Report, error) { return seal.Seal(2, c, stream.Hash{}, one, nil) },
 		"no ids":       func() (*wire.Report, error) { return seal.Seal(2, c, stream.Hash{}, nil, []byte("x")) },
-		"an id twice":  func() (*wire.Report, error) { return seal.Seal(2, c, stream.Hash{}, [][16]byte{{1}, {1}}, []byte("x")) },
+		"an id twice": func() (*wire.Report, error) {
+			return seal.Seal(2, c, stream.Hash{}, [][16]byte{{1}, {1}},
+				[]byte("x"))
+		},
 		"a bundle over the limit": func() (*wire.Report, error) {
 			ids := make([][16]byte, stream.MaxBundle+1)
 			for i := range ids {
@@ -260,7 +264,8 @@ func FuzzPeerKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, suite int32, public []byte) {
 		c := seal.Context{Attempt: 1, StageKey: make([]byte, 32), Public: public}
 		err := seal.CheckPublic(wire.Suite(suite), public)
-		if r, sealErr := seal.Seal(wire.Suite(suite), c, stream.Hash{}, [][16]byte{{1}}, []byte("x")); (err != nil && sealErr == nil) || (r == nil) == (sealErr == nil) {
+		if r, sealErr := seal.Seal(wire.Suite(suite), c, stream.Hash{}, [][16]byte{{1}}, []byte("x")); (err != nil &&
+			sealErr == nil) || (r == nil) == (sealErr == nil) {
 			t.Errorf("check %v, seal %v", err, sealErr)
 		}
 	})
@@ -275,7 +280,8 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Add(r.Ids[0], r.Encapsulated, r.Ciphertext)
 	f.Fuzz(func(t *testing.T, id, enc, ciphertext []byte) {
-		got, err := k.Open(c, &wire.Report{Version: 1, TaskHash: make([]byte, 32), Ids: [][]byte{id}, Encapsulated: enc, Ciphertext: ciphertext})
+		got, err := k.Open(c, &wire.Report{Version: 1, TaskHash: make([]byte, 32), Ids: [][]byte{id}, Encapsulated: enc,
+			Ciphertext: ciphertext})
 		if err == nil && string(got) != "counts" {
 			t.Errorf("opened %q", got)
 		}

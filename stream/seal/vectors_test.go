@@ -74,7 +74,8 @@ type vectors struct {
 }
 
 func (v *reportVector) context() seal.Context {
-	return seal.Context{ManifestHash: stream.Hash(v.Manifest), Attempt: v.Attempt, StageKey: []byte(v.StageKey), Public: v.PublicKey}
+	return seal.Context{ManifestHash: stream.Hash(v.Manifest), Attempt: v.Attempt, StageKey: []byte(v.StageKey),
+		Public: v.PublicKey}
 }
 
 // TestVectors: what another implementation sent must open here, and what it must refuse is refused.
@@ -213,8 +214,9 @@ func makeVectors(t *testing.T) vectors {
 		add := func(name string, c seal.Context, r *wire.Report, plaintext []byte) {
 			data, err := stream.Marshal(r)
 			must(err)
-			all.Reports = append(all.Reports, reportVector{Name: suite.String() + ": " + name, Suite: int32(suite), PrivateKey: private,
-				PublicKey: k.Public(), Manifest: c.ManifestHash[:], Attempt: c.Attempt, StageKey: hexed(c.StageKey),
+			all.Reports = append(all.Reports, reportVector{Name: suite.String() + ": " + name, Suite: int32(suite),
+				PrivateKey: private,
+				PublicKey:  k.Public(), Manifest: c.ManifestHash[:], Attempt: c.Attempt, StageKey: hexed(c.StageKey),
 				Info: c.Info(), Report: data, Plaintext: plaintext, MustNotOpen: plaintext == nil})
 		}
 		cryptotest.SetGlobalRandom(t, seed+1)
@@ -264,7 +266,8 @@ func makeSigned(t *testing.T) (all []signedVector) {
 			t.Fatal(err)
 		}
 		add := func(name string, pinned hexed, signed []byte, ok bool) {
-			v := signedVector{Name: kind.String() + ": " + name, Kind: kind.String(), Pinned: pinned, Signed: signed, MustNotVerify: !ok}
+			v := signedVector{Name: kind.String() + ": " + name, Kind: kind.String(), Pinned: pinned, Signed: signed,
+				MustNotVerify: !ok}
 			if ok {
 				v.Body = body
 			}
@@ -285,7 +288,8 @@ func makeSigned(t *testing.T) (all []signedVector) {
 		add("good", hexed(id.Public()), signed, true)
 		add("another pinned key", hexed(other.Public()), signed, false)
 		add("changed signature", hexed(id.Public()), change(func(s *wire.Signed) { s.Signature[0] ^= 1 }), false)
-		add("signature with s + group order", hexed(id.Public()), change(func(s *wire.Signed) { addOrder(s.Signature[32:]) }), false)
+		add("signature with s + group order", hexed(id.Public()), change(func(s *wire.Signed) { addOrder(s.Signature[32:]) }),
+			false)
 		add("changed body", hexed(id.Public()), change(func(s *wire.Signed) { s.Body[len(s.Body)-1] ^= 1 }), false)
 		add("another version", hexed(id.Public()), change(func(s *wire.Signed) { s.Version = 2 }), false)
 		add("unknown field", hexed(id.Public()), append(bytes.Clone(signed), 0x30, 0x01), false)

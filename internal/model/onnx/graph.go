@@ -62,7 +62,8 @@ func (g *Graph) Output(v Value, name string, elem TensorProto_DataType, width in
 		}
 	}
 	name = g.name(name)
-	g.proto.Node = append(g.proto.Node, &NodeProto{OpType: "Identity", Name: name, Input: []string{string(v)}, Output: []string{name}})
+	g.proto.Node = append(g.proto.Node, &NodeProto{OpType: "Identity", Name: name, Input: []string{string(v)},
+		Output: []string{name}})
 	g.proto.Output = append(g.proto.Output, valueInfo(name, elem, width, doc))
 	return Value(name)
 }

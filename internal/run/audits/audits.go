@@ -132,13 +132,16 @@ func viewsOf(trust accounting.Trust) []audit.View {
 	return []audit.View{audit.Learner}
 }
 
-// auditOf claims what the accountant computes for one round. The learner's view has k users who change together, k^2 at most the
-// rounds of a user (docs/proofs/theorem-a.md, section 4), and that of one report as many of its units; the intruder looks into one round, and one
-// user changes.
-func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release, of report.Statistic, minimum uint64) Audit {
+// auditOf claims what the accountant computes for one round. The learner's view has k users who change together, k^2 at
+// most the rounds of a user (docs/proofs/theorem-a.md, section 4), and that of one report as many of its units; the
+// intruder looks into one round, and one user changes.
+func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release,
+	of report.Statistic, minimum uint64) Audit {
 	honest := release.HonestFraction.Floor(release.Users)
-	m := Mechanism{Statistic: of.String(), Cohort: release.Users, Dim: release.Dim, Levels: release.Levels, Trials: release.Trials, P: release.P,
-		Minimum: minimum, FloorTrials: release.FloorTrials, Units: max(release.Units, 1), RoundsPerUser: release.Rounds, UsersTogether: 1, UnitsTogether: 1}
+	m := Mechanism{Statistic: of.String(), Cohort: release.Users, Dim: release.Dim, Levels: release.Levels,
+		Trials: release.Trials, P: release.P,
+		Minimum: minimum, FloorTrials: release.FloorTrials, Units: max(release.Units, 1), RoundsPerUser: release.Rounds,
+		UsersTogether: 1, UnitsTogether: 1}
 	together, users := uint64(math.Sqrt(float64(release.Rounds))), release.Users
 	if params.Minimizer {
 		m.Statistic = "minimisers"
@@ -153,7 +156,8 @@ func auditOf(accountant *accounting.Accountant, view audit.View, params randomiz
 	together = m.UsersTogether * m.UnitsTogether
 	release.Rounds = int(together * together)
 	return Audit{m, audit.Config{
-		View: view, Params: params, Users: users, Minimum: minimum, Dishonest: users - honest, Together: m.UsersTogether, Within: m.UnitsTogether,
+		View: view, Params: params, Users: users, Minimum: minimum, Dishonest: users - honest, Together: m.UsersTogether,
+		Within: m.UnitsTogether,
 		Claim: func(epsilon float64) (float64, error) {
 			f, err := accountant.ReleaseDelta(release, epsilon)
 			if view == audit.Intruder {

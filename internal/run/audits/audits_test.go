@@ -47,14 +47,16 @@ func auditPasses(t *testing.T, one Audit) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("phases %v, %s, %s: delta(0) claimed %.4f, at least %.4f; refutable share %.2f", one.Phases, one.Statistic, one.Config.View,
+	t.Logf("phases %v, %s, %s: delta(0) claimed %.4f, at least %.4f; refutable share %.2f", one.Phases, one.Statistic,
+		one.Config.View,
 		rep.Points[0].Claimed, rep.Points[0].Lower, rep.RefutableShare)
 	return rep.Pass
 }
 
-// One round of a user who answers many is audited with the power of an audit of a user of one: noise that is cut to a quarter is
-// refuted, however many rounds there are. Seeds are fixed; with free ones a quarter passes with probability below 1e-9, because the true
-// delta(0) is 0.16 and more, that of the claim is below 0.095, and both bounds are 0.013 wide with standard errors of 0.0034.
+// One round of a user who answers many is audited with the power of an audit of a user of one: noise that is cut to a
+// quarter is refuted, however many rounds there are. Seeds are fixed; with free ones a quarter passes with probability
+// below 1e-9, because the true delta(0) is 0.16 and more, that of the claim is below 0.095, and both bounds are 0.013
+// wide with standard errors of 0.0034.
 func TestAuditOfInteractiveTasks(t *testing.T) {
 	shares := []uint32{1, 4}
 	rounds := []string{"89"}
@@ -62,7 +64,8 @@ func TestAuditOfInteractiveTasks(t *testing.T) {
 		shares, rounds = []uint32{1, 3, 4, 8}, []string{"1", "4", "20", "89"}
 	}
 	for _, max := range rounds {
-		job := quickstartJob(t, "schedule.algorithm=pgd", "model.radius=5", "schedule.interactive=true", "schedule.users=250", "schedule.rounds.max="+max)
+		job := quickstartJob(t, "schedule.algorithm=pgd", "model.radius=5", "schedule.interactive=true", "schedule.users=250",
+			"schedule.rounds.max="+max)
 		audits := seededAudits(t, job, 0)
 		if len(audits) != 1 {
 			t.Fatalf("%d audits, want 1", len(audits))
@@ -82,19 +85,22 @@ func TestAuditOfInteractiveTasks(t *testing.T) {
 	}
 }
 
-// Every mechanism of a plan is audited against every adversary, with its own parameters, the accountant's claim for one round, and a share
-// of the false alarms; and a fault in any one of them is found.
+// Every mechanism of a plan is audited against every adversary, with its own parameters, the accountant's claim for one
+// round, and a share of the false alarms; and a fault in any one of them is found.
 func TestAuditsOfEveryMechanism(t *testing.T) {
 	for name, c := range map[string]struct {
 		sets       []string
 		mechanisms int
 		twice      bool // the last phase again
 	}{
-		"one phase":            {[]string{"schedule.users=1000", "schedule.plan=proved", "model.radius=5"}, 1, false},
-		"restarts":             {[]string{"schedule.users=2000", "schedule.algorithm=pagd-restarts", "model.radius=5", "model.ridge=0.5"}, 4, false},
-		"moments":              {[]string{"schedule.users=800", "schedule.cohort=200"}, 2, true},
-		"moments, shuffle+pan": {[]string{"schedule.users=300", "privacy.trust=shuffle+pan", "schedule.cohort=130"}, 2, false},
-		"matrix":               {[]string{"schedule.users=600", "schedule.cohort=100", "label={column: y, min: -1, max: 1}", "model.loss=squared"}, 3, false},
+		"one phase": {[]string{"schedule.users=1000", "schedule.plan=proved", "model.radius=5"}, 1, false},
+		"restarts": {[]string{"schedule.users=2000", "schedule.algorithm=pagd-restarts", "model.radius=5",
+			"model.ridge=0.5"}, 4, false},
+		"moments": {[]string{"schedule.users=800", "schedule.cohort=200"}, 2, true},
+		"moments, shuffle+pan": {[]string{"schedule.users=300", "privacy.trust=shuffle+pan", "schedule.cohort=130"}, 2,
+			false},
+		"matrix": {[]string{"schedule.users=600", "schedule.cohort=100", "label={column: y, min: -1, max: 1}",
+			"model.loss=squared"}, 3, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.mechanisms > 2 && !longtest.Run(t, "the audit of a plan of "+name) {
@@ -103,7 +109,8 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 			job := quickstartJob(t, c.sets...)
 			if c.twice {
 				last := len(job.Forecasts) - 1
-				job.Plan.Phases, job.Forecasts = append(job.Plan.Phases, job.Plan.Phases[last]), append(job.Forecasts, job.Forecasts[last])
+				job.Plan.Phases, job.Forecasts = append(job.Plan.Phases, job.Plan.Phases[last]),
+					append(job.Forecasts, job.Forecasts[last])
 			}
 			views := viewsOf(job.Problem.Trust)
 			audits := seededAudits(t, job, 0)
@@ -112,7 +119,10 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 			}
 			for i, phase := range job.Plan.Phases {
 				for _, view := range views {
-					at := slices.IndexFunc(audits, func(a Audit) bool { return a.Config.View == view && slices.Contains(a.Phases, i+1) })
+					at := slices.IndexFunc(audits, func(a Audit) bool {
+						return a.Config.View == view &&
+							slices.Contains(a.Phases, i+1)
+					})
 					if at < 0 {
 						t.Fatalf("no audit of phase %d against the %s", i+1, view)
 					}
@@ -120,7 +130,8 @@ func TestAuditsOfEveryMechanism(t *testing.T) {
 						t.Errorf("phase %d: %d users change together, want 1", i+1, audits[at].UsersTogether)
 					}
 					checkAuditOf(t, job, i, audits[at])
-					if want := []string{"gradients", "moments", "second-moment matrices"}[phase.Statistic]; audits[at].Statistic != want {
+					if want := []string{"gradients", "moments",
+						"second-moment matrices"}[phase.Statistic]; audits[at].Statistic != want {
 						t.Errorf("phase %d: statistic %q, want %q", i+1, audits[at].Statistic, want)
 					}
 				}
@@ -155,19 +166,24 @@ func checkAuditOf(t *testing.T, job run.Job, phase int, one Audit) {
 	}
 	release := job.Forecasts[phase].Privacy.Release()
 	honest := release.HonestFraction.Floor(release.Users)
-	if one.Config.Params != params || one.Config.Users-one.Config.Dishonest != honest || one.Config.Minimum != job.Plan.Phases[phase].Minimum || params.FloorTrials != release.FloorTrials || one.Cohort != job.Plan.Phases[phase].Cohort {
-		t.Errorf("phase %d runs %+v with %d users and floors of %d trials: %+v", phase+1, params, honest, release.FloorTrials, one)
+	if one.Config.Params != params || one.Config.Users-one.Config.Dishonest != honest ||
+		one.Config.Minimum != job.Plan.Phases[phase].Minimum || params.FloorTrials != release.FloorTrials ||
+		one.Cohort != job.Plan.Phases[phase].Cohort {
+		t.Errorf("phase %d runs %+v with %d users and floors of %d trials: %+v", phase+1, params, honest, release.FloorTrials,
+			one)
 	}
 	hidden := map[audit.View]uint64{audit.Learner: honest*release.Trials + 2*release.FloorTrials,
 		audit.Intruder: release.Trials + release.FloorTrials}[one.Config.View]
 	rounds := int(one.UsersTogether * one.UsersTogether)
 	for _, eps := range []float64{0, 0.3} {
-		want, err := accounting.Mechanism{Trials: hidden, P: release.P, Levels: release.Levels, Dim: release.Dim, Rounds: rounds}.Delta(eps)
+		want, err := accounting.Mechanism{Trials: hidden, P: release.P, Levels: release.Levels, Dim: release.Dim,
+			Rounds: rounds}.Delta(eps)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got, err := one.Config.Claim(eps); err != nil || got != want {
-			t.Errorf("phase %d, %s, epsilon %v: claims %v, %v; that of %d rounds of one user is %v", phase+1, one.Config.View, eps, got, err, rounds, want)
+			t.Errorf("phase %d, %s, epsilon %v: claims %v, %v; that of %d rounds of one user is %v", phase+1, one.Config.View,
+				eps, got, err, rounds, want)
 		}
 	}
 }

@@ -40,7 +40,8 @@ func blocksJob(t *testing.T, change func(*planning.Problem), sets ...string) run
 
 func silos(trust accounting.Trust, count, units uint64) func(*planning.Problem) {
 	return func(p *planning.Problem) {
-		p.Trust, p.Users, p.Silos = trust, count*units, planning.Silos{Count: count, Units: units, Reports: count, Least: units}
+		p.Trust, p.Users, p.Silos = trust, count*units, planning.Silos{Count: count, Units: units, Reports: count,
+			Least: units}
 		if trust == accounting.Shuffle {
 			p.HonestFraction, _ = accounting.ParseFraction("19/20")
 		}
@@ -49,10 +50,11 @@ func silos(trust accounting.Trust, count, units uint64) func(*planning.Problem) 
 
 func people(p *planning.Problem) { p.ByUser, p.Radius = true, 0.25 }
 
-// Reports about blocks pass with the noise that was planned and the claim for one unit, or for the root of the rounds in one report, and fail
-// with less noise; and where a person's rows go in as units of their own. Under trust local each report is seen alone. Seeds are fixed.
-// With free ones an honest audit fails with probability below 1/1000, and one of a quarter of the noise passes below 1e-7: the true delta(0) is
-// 0.14 and more, the claim below 0.095, and the bounds are 0.013 wide with standard errors of 0.0034.
+// Reports about blocks pass with the noise that was planned and the claim for one unit, or for the root of the rounds
+// in one report, and fail with less noise; and where a person's rows go in as units of their own. Under trust local
+// each report is seen alone. Seeds are fixed. With free ones an honest audit fails with probability below 1/1000, and
+// one of a quarter of the noise passes below 1e-7: the true delta(0) is 0.14 and more, the claim below 0.095, and the
+// bounds are 0.013 wide with standard errors of 0.0034.
 func TestAuditOfBlocks(t *testing.T) {
 	proved := []string{"schedule.plan=proved", "model.radius=5", "schedule.users=2000"}
 	many := func(p *planning.Problem) { p.Interactive, p.MaxRounds, p.Algorithm = true, 64, "pgd" }
@@ -90,13 +92,16 @@ func TestAuditOfBlocks(t *testing.T) {
 			}
 			for _, one := range audits {
 				m := job.Plan.Phases[one.Phases[0]-1].Mechanism
-				if one.Units != max(m.Units, 1) || c.units != 0 && one.Units != c.units || one.Config.Params.Units != m.Units || one.Config.Params.Window != m.Window {
+				if one.Units != max(m.Units, 1) || c.units != 0 && one.Units != c.units || one.Config.Params.Units != m.Units ||
+					one.Config.Params.Window != m.Window {
 					t.Errorf("blocks of %d units, %+v: planned %v", one.Units, one.Config.Params, m)
 				}
-				if local := job.Problem.Trust == accounting.Local; local != (one.Config.View == audit.OneReport) || local && one.Config.Users != 1 {
+				if local := job.Problem.Trust == accounting.Local; local != (one.Config.View == audit.OneReport) || local &&
+					one.Config.Users != 1 {
 					t.Errorf("trust %v: %v of %d users", job.Problem.Trust, one.Config.View, one.Config.Users)
 				}
-				if k := one.UsersTogether * one.UnitsTogether; k*k > uint64(one.RoundsPerUser) || (k+1)*(k+1) <= uint64(one.RoundsPerUser) && one.Units > k {
+				if k := one.UsersTogether * one.UnitsTogether; k*k > uint64(one.RoundsPerUser) ||
+					(k+1)*(k+1) <= uint64(one.RoundsPerUser) && one.Units > k {
 					t.Errorf("%d users, %d units together for %d rounds", one.UsersTogether, one.UnitsTogether, one.RoundsPerUser)
 				}
 				for _, share := range []uint32{1, 4} {
@@ -132,8 +137,9 @@ func TestAuditOfBlocks(t *testing.T) {
 	}
 }
 
-// A silo that is smaller than was planned for is audited with the noise of its own, and fails with that of the plan: a quarter of the units with
-// a sixteenth of the noise that they need. The window has room for both. Seeds are fixed; with free ones as in TestAuditOfBlocks.
+// A silo that is smaller than was planned for is audited with the noise of its own, and fails with that of the plan: a
+// quarter of the units with a sixteenth of the noise that they need. The window has room for both. Seeds are fixed;
+// with free ones as in TestAuditOfBlocks.
 func TestAuditOfTheSmallestSilo(t *testing.T) {
 	job := blocksJob(t, func(p *planning.Problem) {
 		silos(accounting.Local, 20, 300)(p)
@@ -144,7 +150,8 @@ func TestAuditOfTheSmallestSilo(t *testing.T) {
 		t.Fatalf("%d audits, want 2: of silos as planned, and of the smallest", len(audits))
 	}
 	m, small := job.Plan.Phases[0].Mechanism, audits[1]
-	if p := small.Config.Params; p.Units != 75 || small.Units != 75 || p.Window != m.Window || p.Trials <= m.Trials || uint64(p.Trials) != small.Trials {
+	if p := small.Config.Params; p.Units != 75 || small.Units != 75 || p.Window != m.Window || p.Trials <= m.Trials ||
+		uint64(p.Trials) != small.Trials {
 		t.Errorf("the smallest silo has %+v, the plan %v", p, m)
 	}
 	if !auditPasses(t, small) {

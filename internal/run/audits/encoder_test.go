@@ -70,21 +70,26 @@ func (u *unclipped) Report(dst []byte, of audit.Input) []byte {
 	return u.params.Pack(dst, u.counts)
 }
 
-// Rows are found for every statistic that are nearly as far apart as vectors of the ball can be, or as rows of the statistic can; the
-// client's encoder passes with them, and one that skips the clip fails. Seeds are fixed. With free ones the honest one fails with
-// probability below 1/1000 a mechanism. One that skips it shifts by twice the ball's diameter at four features, where delta(0) is 0.18 for a claim
-// of 0.094; the bounds are 0.035 wide with standard errors of 0.007.
+// Rows are found for every statistic that are nearly as far apart as vectors of the ball can be, or as rows of the
+// statistic can; the client's encoder passes with them, and one that skips the clip fails. Seeds are fixed. With free
+// ones the honest one fails with probability below 1/1000 a mechanism. One that skips it shifts by twice the ball's
+// diameter at four features, where delta(0) is 0.18 for a claim of 0.094; the bounds are 0.035 wide with standard
+// errors of 0.007.
 func TestAuditOfTheEncoder(t *testing.T) {
 	for name, c := range map[string]struct {
 		sets []string
 		near []float64 // least distances of the poles, by mechanism
 		long bool
 	}{
-		"gradients and scores":     {[]string{"schedule.users=200", "schedule.cohort=200", "schedule.plan=proved", "model.radius=5"}, []float64{0.85}, true},
-		"gradients without scores": {[]string{"schedule.users=200", "schedule.cohort=200", "schedule.plan=proved", "model.radius=5", "validation.off=true"}, []float64{0.999}, true},
-		"moments and frames":       {[]string{"schedule.users=400", "schedule.cohort=100"}, []float64{0.7, 0.85}, false},
-		"matrix":                   {[]string{"schedule.users=600", "schedule.cohort=100", "label={column: y, min: -1, max: 1}", "model.loss=squared"}, []float64{0.6, 0.99, 0.85}, true},
-		"classes":                  {[]string{"schedule.users=400", "schedule.cohort=100", "label={column: y, classes: [a, b, c]}", "model.loss=softmax"}, []float64{0.6, 0.8}, true},
+		"gradients and scores": {[]string{"schedule.users=200", "schedule.cohort=200", "schedule.plan=proved",
+			"model.radius=5"}, []float64{0.85}, true},
+		"gradients without scores": {[]string{"schedule.users=200", "schedule.cohort=200", "schedule.plan=proved",
+			"model.radius=5", "validation.off=true"}, []float64{0.999}, true},
+		"moments and frames": {[]string{"schedule.users=400", "schedule.cohort=100"}, []float64{0.7, 0.85}, false},
+		"matrix": {[]string{"schedule.users=600", "schedule.cohort=100",
+			"label={column: y, min: -1, max: 1}", "model.loss=squared"}, []float64{0.6, 0.99, 0.85}, true},
+		"classes": {[]string{"schedule.users=400", "schedule.cohort=100",
+			"label={column: y, classes: [a, b, c]}", "model.loss=softmax"}, []float64{0.6, 0.8}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.long && !longtest.Run(t, "encoders of "+name) {

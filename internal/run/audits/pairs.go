@@ -18,8 +18,8 @@ import (
 // huge is a feature whose statistics are far beyond any clip.
 const huge = 1e6
 
-// A scene is a round of a phase in which two rows may be far apart: where it asks, and what it is asked about. A unit has one row, or so many
-// alike, and so many units change.
+// A scene is a round of a phase in which two rows may be far apart: where it asks, and what it is asked about. A unit
+// has one row, or so many alike, and so many units change.
 type scene struct {
 	items  int
 	within uint64
@@ -63,7 +63,8 @@ func pairsOf(job run.Job, phase int, params randomizer.Params, within uint64) ([
 
 // foundFor searches for the pole, and for the spread where there is more than one feature.
 func foundFor(job run.Job, phase int, params randomizer.Params, within uint64) ([]found, error) {
-	of := report.Config{Features: job.Features.Dim(), Loss: job.Loss, ClipNorm: job.Plan.ClipNorm, Radius: job.Plan.Radius, Practical: manifest.Practical(job.Plan)}
+	of := report.Config{Features: job.Features.Dim(), Loss: job.Loss, ClipNorm: job.Plan.ClipNorm, Radius: job.Plan.Radius,
+		Practical: manifest.Practical(job.Plan)}
 	if of.Score = job.Score(); of.Score != nil {
 		of.Scores = job.Problem.Validation.Dim()
 	}
@@ -111,7 +112,8 @@ func wideFrame(of report.Config) *convex.Frame {
 	if p == nil || of.Statistic == report.Moments {
 		return nil
 	}
-	f := &convex.Frame{Center: make([]float64, p.Features), Scale: make([]float64, p.Features), Bound: convex.MaxScale, Clip: 1}
+	f := &convex.Frame{Center: make([]float64, p.Features), Scale: make([]float64, p.Features), Bound: convex.MaxScale,
+		Clip: 1}
 	for j := range f.Scale {
 		f.Scale[j] = 1
 	}
@@ -156,8 +158,8 @@ type found struct {
 	others uint64
 }
 
-// search tries rows with one value in all of these features, opposite ones or the same, with any labels that the loss takes, at points that
-// score them from not at all to beyond what is scored.
+// search tries rows with one value in all of these features, opposite ones or the same, with any labels that the loss
+// takes, at points that score them from not at all to beyond what is scored.
 func (s scene) search(name string, features []int32) (best found, err error) {
 	exact, err := report.NewExact(s.of)
 	if err != nil {

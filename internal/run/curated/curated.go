@@ -1,7 +1,9 @@
-// Package curated makes a task and its rows ready for a method of one process that has all rows (packages curator, resque and resque/private): what the
-// task's plan is for the folder and for people, and the release to compute. It reads and writes nothing.
+// Package curated makes a task and its rows ready for a method of one process that has all rows (packages curator,
+// resque and resque/private): what the task's plan is for the folder and for people, and the release to compute. It
+// reads and writes nothing.
 //
-// The caller's steps: Plan; show Plan.Start; charge Plan.Wire, durably; Fit, and commit its release in one write (package fit does so).
+// The caller's steps: Plan; show Plan.Start; charge Plan.Wire, durably; Fit, and commit its release in one write
+// (package fit does so).
 package curated
 
 import (
@@ -44,8 +46,9 @@ type problem struct {
 	clips    bool // the loss may be steeper than its cut
 }
 
-// NewPlan plans the task's method for the people, each with the rows that are theirs; where rows are protected a person has one row. A refusal is of public
-// numbers alone, and comes before anything is drawn: too few people (*curator.TooFewError), a set or a loss that the method is not proved for.
+// NewPlan plans the task's method for the people, each with the rows that are theirs; where rows are protected a person
+// has one row. A refusal is of public numbers alone, and comes before anything is drawn: too few people
+// (*curator.TooFewError), a set or a loss that the method is not proved for.
 func NewPlan(ctx context.Context, spec *task.Spec, people []curator.Person) (Plan, error) {
 	m, known := schedule.CuratedOf(spec.Schedule.Algorithm)
 	switch {
@@ -84,7 +87,8 @@ func newProblem(spec *task.Spec, people []curator.Person) (problem, error) {
 	x := features.Bound()
 	steepest, most := loss.Lipschitz(x), cmp.Or(spec.Model.ClipNorm, 1)
 	p := problem{spec: spec, loss: loss, people: people, features: features.Dim(), clips: steepest > most}
-	p.public = curator.Public{People: len(people), Items: 1, Dim: loss.Parameters(features.Dim()), Lipschitz: min(most, steepest), Smoothness: loss.Smoothness(x),
+	p.public = curator.Public{People: len(people), Items: 1, Dim: loss.Parameters(features.Dim()),
+		Lipschitz: min(most, steepest), Smoothness: loss.Smoothness(x),
 		Ridge: spec.Model.Ridge, Budget: accounting.Budget{Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta}}
 	if spec.ByUser() {
 		p.public.Items = spec.User.Items
@@ -106,7 +110,8 @@ func (p problem) curator(ctx context.Context) (Plan, error) {
 	if err := p.suits(ctx, plan); err != nil {
 		return Plan{}, err
 	}
-	about := statedir.Release{Method: m.Name, Source: m.Source, Least: m.Least(p.public), Phases: plan.Phases, NoiseStd: plan.NoiseStd, OnRecords: plan.OnRecords,
+	about := statedir.Release{Method: m.Name, Source: m.Source, Least: m.Least(p.public), Phases: plan.Phases,
+		NoiseStd: plan.NoiseStd, OnRecords: plan.OnRecords,
 		Baseline: p.better(plan)}
 	notes := slices.Clone(plan.Notes)
 	for i, note := range notes {
@@ -134,7 +139,8 @@ func (p problem) words() wording.Kind {
 func (p problem) suits(ctx context.Context, plan *curator.Plan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := plan.Fit(ctx, p.loss, p.people, randomizer.NewEntropy()); err != nil && !errors.Is(err, context.Canceled) {
+	if _, err := plan.Fit(ctx, p.loss, p.people, randomizer.NewEntropy()); err != nil &&
+		!errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil
@@ -142,7 +148,8 @@ func (p problem) suits(ctx context.Context, plan *curator.Plan) error {
 
 // plan returns the Plan of a method that spends so much: the release that the folder starts with, the fit, and the
 // plan as the folder keeps it.
-func (p problem) plan(about statedir.Release, spent accounting.Budget, fit func(context.Context) (statedir.Release, error)) Plan {
+func (p problem) plan(about statedir.Release, spent accounting.Budget, fit func(context.Context) (statedir.Release,
+	error)) Plan {
 	about.Model = make([]float64, p.public.Dim)
 	p.public.Set.Start(about.Model)
 	unit := wire.Unit_UNIT_EVENT
@@ -151,8 +158,10 @@ func (p problem) plan(about statedir.Release, spent accounting.Budget, fit func(
 	}
 	one := &wire.Phase{Users: 1, Rounds: 1, Cohort: 1, Minimum: 1, RoundsPerUser: 1,
 		Mechanism: &wire.Mechanism{Dim: uint32(p.public.Dim), ClipNorm: p.public.Lipschitz, Units: uint64(p.public.People)}}
-	return Plan{Start: about, Fit: fit, Wire: &wire.Plan{Algorithm: about.Method, Phases: []*wire.Phase{one}, Trust: wire.Trust_TRUST_LOCAL,
-		HonestFraction: accounting.One.String(), Epsilon: spent.Epsilon, Delta: max(spent.Delta, p.public.Budget.Delta), EpsilonBudget: p.public.Budget.Epsilon, ClipNorm: p.public.Lipschitz,
+	return Plan{Start: about, Fit: fit, Wire: &wire.Plan{Algorithm: about.Method, Phases: []*wire.Phase{one},
+		Trust:          wire.Trust_TRUST_LOCAL,
+		HonestFraction: accounting.One.String(), Epsilon: spent.Epsilon, Delta: max(spent.Delta, p.public.Budget.Delta),
+		EpsilonBudget: p.public.Budget.Epsilon, ClipNorm: p.public.Lipschitz,
 		Clips: p.clips, Ridge: p.public.Ridge, Set: manifest.WireSet(p.spec.SetDeclaration()), Unit: unit, Silos: 1}}
 }
 
@@ -168,7 +177,8 @@ func (p problem) better(plan *curator.Plan) string {
 		m, _ := curator.Of(name)
 		if b, err := m.Plan(p.public); err == nil && b.Bound < least {
 			best, least = name, b.Bound
-			text = fmt.Sprintf("%s has a bound of %.3g on its excess risk for the same people and budget, %s %s", name, b.Bound, plan.Method, boundOf(plan.Bound))
+			text = fmt.Sprintf("%s has a bound of %.3g on its excess risk for the same people and budget, %s %s", name, b.Bound,
+				plan.Method, boundOf(plan.Bound))
 		}
 	}
 	for _, c := range curator.Contests() {
@@ -205,7 +215,8 @@ func (p problem) bound(b float64, notes []string) (*float64, []string) {
 	if b < trivial {
 		return &b, notes
 	}
-	return nil, append(slices.Clone(notes), fmt.Sprintf("its bound of %.3g says nothing: the start, which needs no data, is within %.3g", b, trivial))
+	return nil, append(slices.Clone(notes),
+		fmt.Sprintf("its bound of %.3g says nothing: the start, which needs no data, is within %.3g", b, trivial))
 }
 
 // named puts the method's name before an error that does not have it, and explains, if rows are protected, that each

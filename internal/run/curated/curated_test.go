@@ -68,7 +68,8 @@ func TestPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most := p.loss.Lipschitz(1.7320508075688774); p.public.Lipschitz > most || p.clips || p.public.Dim != 3 || p.public.People != n || p.public.Set.Radius() != 2 {
+		if most := p.loss.Lipschitz(1.7320508075688774); p.public.Lipschitz > most || p.clips || p.public.Dim != 3 ||
+			p.public.People != n || p.public.Set.Radius() != 2 {
 			t.Errorf("%s: %+v: a row's gradient is at most %v long", name, p.public, most)
 		}
 		plan, err := NewPlan(t.Context(), spec, persons(n))
@@ -76,7 +77,8 @@ func TestPlans(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if w := plan.Wire; w.Epsilon > 1 || !(w.Epsilon > 0.9) || w.Delta != 1e-6 || w.Algorithm != name || w.Phases[0].Mechanism.Units != n {
+		if w := plan.Wire; w.Epsilon > 1 || !(w.Epsilon > 0.9) || w.Delta != 1e-6 || w.Algorithm != name ||
+			w.Phases[0].Mechanism.Units != n {
 			t.Errorf("%s: planned %v", name, w)
 		}
 		r, err := plan.Fit(t.Context())
@@ -88,7 +90,8 @@ func TestPlans(t *testing.T) {
 
 // TestNotesNameTheUnit: where each row is protected by itself, no note speaks of people.
 func TestNotesNameTheUnit(t *testing.T) {
-	for want, sets := range map[string][]string{"disjoint rows, one step a row": nil, "disjoint people, one step a person": {"privacy.unit=user", "user.column=u", "user.items=1"}} {
+	for want, sets := range map[string][]string{"disjoint rows, one step a row": nil,
+		"disjoint people, one step a person": {"privacy.unit=user", "user.column=u", "user.items=1"}} {
 		spec := declared(t, 200, append([]string{"schedule.algorithm=output-sgd"}, sets...)...)
 		plan, err := NewPlan(t.Context(), spec, persons(200))
 		if err != nil {
@@ -111,14 +114,16 @@ func TestRefusals(t *testing.T) {
 		{[]string{"schedule.algorithm=output", "model.set=l1"}, "want a ball"},
 		{[]string{"schedule.algorithm=noisy-sgd", "model.set=l1"}, "in a ball"},
 		{[]string{"schedule.algorithm=noisy-sgd", "model.ridge=0.1"}, "model.ridge 0.1"},
-		{[]string{"schedule.algorithm=noisy-sgd", "privacy.unit=user", "user={column: who, items: 4}"}, "output-phases is for people"},
+		{[]string{"schedule.algorithm=noisy-sgd", "privacy.unit=user", "user={column: who, items: 4}"},
+			"output-phases is for people"},
 		{[]string{"schedule.algorithm=noisy-sgd", "privacy.epsilon=0.03"}, "want at least"},
 		{[]string{"schedule.algorithm=strongly-convex-erm"}, "strongly-convex-erm: model.ridge 0"},
 		{[]string{"schedule.algorithm=filtered", "privacy.epsilon=0.1"}, "each row is a person here"},
 		{[]string{"schedule.algorithm=fixed-lambda"}, "with --public"},
 		{[]string{"schedule.algorithm=pgd"}, "no method of one process"},
 	} {
-		if _, err := NewPlan(t.Context(), declared(t, n, c.sets...), persons(n)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := NewPlan(t.Context(), declared(t, n, c.sets...), persons(n)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.sets, err, c.want)
 		}
 	}
@@ -152,7 +157,8 @@ func TestMinimize(t *testing.T) {
 	}
 	o.Workers = 4
 	four, err := o.Minimize(t.Context())
-	if err != nil || !slices.Equal(one.Model, four.Model) || one.Depth == 0 || one.Queries < one.Depth || convex.Norm(one.Model) > 2.5 {
+	if err != nil || !slices.Equal(one.Model, four.Model) || one.Depth == 0 || one.Queries < one.Depth ||
+		convex.Norm(one.Model) > 2.5 {
 		t.Errorf("%+v, with four workers %+v: %v", one, four, err)
 	}
 	o.Gap = -1
@@ -195,7 +201,8 @@ func TestBetter(t *testing.T) {
 
 // TestRefusalsAreOfOneMethod checks that a refusal names the method once.
 func TestRefusalsAreOfOneMethod(t *testing.T) {
-	_, err := NewPlan(t.Context(), declared(t, 500, "schedule.algorithm=deletion", "privacy.epsilon=30", "privacy.delta=0.001"), persons(500))
+	_, err := NewPlan(t.Context(), declared(t, 500, "schedule.algorithm=deletion", "privacy.epsilon=30",
+		"privacy.delta=0.001"), persons(500))
 	if err == nil || strings.Count(err.Error(), "deletion:") != 1 || !strings.Contains(err.Error(), "gradscore") {
 		t.Errorf("%v", err)
 	}
@@ -212,7 +219,8 @@ func TestBoundsSaySomething(t *testing.T) {
 		t.Errorf("bound %v, notes %q", b, notes)
 	}
 	for _, vacuous := range []float64{most, 1e9, math.Inf(1), math.NaN()} {
-		if b, notes := p.bound(vacuous, []string{"a"}); b != nil || len(notes) != 2 || !strings.Contains(notes[1], "says nothing") {
+		if b, notes := p.bound(vacuous, []string{"a"}); b != nil || len(notes) != 2 ||
+			!strings.Contains(notes[1], "says nothing") {
 			t.Errorf("bound %v of %v, notes %q", b, vacuous, notes)
 		}
 	}

@@ -32,7 +32,8 @@ func (o Oracle) Minimize(ctx context.Context) (resque.Result, error) {
 	case set.Kind != "ball":
 		return resque.Result{}, fmt.Errorf("%s: model.set %s: it is for models in a ball", method, set.Kind)
 	case o.Spec.Model.Ridge > 0:
-		return resque.Result{}, fmt.Errorf("%s: model.ridge %v: it is for losses without one; model.radius bounds the model", method, o.Spec.Model.Ridge)
+		return resque.Result{}, fmt.Errorf("%s: model.ridge %v: it is for losses without one; model.radius bounds the model",
+			method, o.Spec.Model.Ridge)
 	case !(o.Gap >= 0) || math.IsInf(o.Gap, 1):
 		return resque.Result{}, fmt.Errorf("--gap %v: want a finite number > 0", o.Gap)
 	}

@@ -20,13 +20,16 @@ import (
 func SampledOf(spec *task.Spec, p curator.Public, method string) (private.Public, error) {
 	switch set := spec.SetDeclaration(); {
 	case spec.ByUser():
-		return private.Public{}, errors.New("its guarantee is for one row, and privacy.unit is user: output-phases is for people")
+		return private.Public{},
+			errors.New("its guarantee is for one row, and privacy.unit is user: output-phases is for people")
 	case set.Kind != "ball":
 		return private.Public{}, fmt.Errorf("model.set %s: its bound is for models in a ball", set.Kind)
 	case p.Ridge > 0:
-		return private.Public{}, fmt.Errorf("model.ridge %v: its bound is for losses without one; model.radius bounds the model", p.Ridge)
+		return private.Public{},
+			fmt.Errorf("model.ridge %v: its bound is for losses without one; model.radius bounds the model", p.Ridge)
 	}
-	return private.Public{Method: method, N: p.People, Dim: p.Dim, Lipschitz: p.Lipschitz, Radius: p.Set.Radius(), Epsilon: p.Budget.Epsilon, Delta: p.Budget.Delta,
+	return private.Public{Method: method, N: p.People, Dim: p.Dim, Lipschitz: p.Lipschitz, Radius: p.Set.Radius(),
+		Epsilon: p.Budget.Epsilon, Delta: p.Budget.Delta,
 		Replace: true, Convex: true}, nil
 }
 
@@ -41,9 +44,11 @@ func (p problem) private(m schedule.Curated) (Plan, error) {
 	if err != nil {
 		return Plan{}, p.named(method, err)
 	}
-	about := statedir.Release{Method: method, Source: m.Source, Phases: 1, Bound: &plan.Bound, OnRecords: method != schedule.ResqueSCO, Depth: int64(plan.Rounds), Queries: plan.Queries,
+	about := statedir.Release{Method: method, Source: m.Source, Phases: 1, Bound: &plan.Bound,
+		OnRecords: method != schedule.ResqueSCO, Depth: int64(plan.Rounds), Queries: plan.Queries,
 		Notes: []string{
-			fmt.Sprintf("a row is in a step with probability %.4g; noise of a coordinate of a step's sum %.4g clip norms", plan.Rate, plan.Noise),
+			fmt.Sprintf("a row is in a step with probability %.4g; noise of a coordinate of a step's sum %.4g clip norms",
+				plan.Rate, plan.Noise),
 		}}
 	if method == schedule.Resque && plan.Baseline < plan.Bound {
 		about.Baseline = plan.Advice() + ": it is expected to do better"
@@ -59,10 +64,11 @@ func (p problem) private(m schedule.Curated) (Plan, error) {
 		rows = append(rows, one...)
 	}
 	data := private.Data{Loss: p.loss, Features: p.features, Rows: rows}
-	return p.plan(about, accounting.Budget{Epsilon: plan.Cost.ReplaceEpsilon, Delta: plan.Cost.ReplaceDelta}, func(ctx context.Context) (statedir.Release, error) {
-		out := about
-		r, err := plan.Fit(ctx, data, randomizer.NewEntropy())
-		out.Model, out.Phase = r.Theta, 1
-		return out, err
-	}), nil
+	return p.plan(about, accounting.Budget{Epsilon: plan.Cost.ReplaceEpsilon, Delta: plan.Cost.ReplaceDelta},
+		func(ctx context.Context) (statedir.Release, error) {
+			out := about
+			r, err := plan.Fit(ctx, data, randomizer.NewEntropy())
+			out.Model, out.Phase = r.Theta, 1
+			return out, err
+		}), nil
 }

@@ -1,6 +1,7 @@
-// Package fit learns from the rows of a file in one place, for `learner fit`: a task of one silo, all of whose roles are in this process (package
-// pipeline). What leaves the silo's reports hides each row, so whatever is on the disk is released: batches, models and the ledger, and reports with
-// their noise. Rows, exact sums and whatever follows from them without noise are in memory alone.
+// Package fit learns from the rows of a file in one place, for `learner fit`: a task of one silo, all of whose roles
+// are in this process (package pipeline). What leaves the silo's reports hides each row, so whatever is on the disk is
+// released: batches, models and the ledger, and reports with their noise. Rows, exact sums and whatever follows from
+// them without noise are in memory alone.
 //
 // A state folder is of one fit. It is pinned to the task and to numbers that are public (how many rows, or people, of
 // which file); a fit that was killed goes on, and one that has ended is not run again, for it would be charged on
@@ -62,14 +63,15 @@ func (e *TaskError) Error() string { return e.Err.Error() }
 
 func (e *TaskError) Unwrap() error { return e.Err }
 
-// Run learns until the task has ended. The same Config goes on where a process was killed. A folder whose fit is over is a *SpentError, one of
-// something else a *FolderError.
+// Run learns until the task has ended. The same Config goes on where a process was killed. A folder whose fit is over
+// is a *SpentError, one of something else a *FolderError.
 func Run(ctx context.Context, c Config) error {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
 	}
 	return runlearner.Hold(ctx, c.StateDir, c.Logger,
-		func(ctx, _ context.Context, _ *errgroup.Group, store state.Store, finish *service.Finisher, history *service.History) error {
+		func(ctx, _ context.Context, _ *errgroup.Group, store state.Store, finish *service.Finisher,
+			history *service.History) error {
 			return c.run(ctx, store, finish, history)
 		})
 }
@@ -102,8 +104,10 @@ func (c Config) run(ctx context.Context, store state.Store, finish *service.Fini
 		}
 		return done(now, false)
 	}
-	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir, Lease: lease, Finish: finish, History: history, Watch: c.Watch, Fill: c.Fill,
-		HTTP: c.HTTP, Logger: c.Logger, Client: device.Config{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows}, Offer: c.offer}
+	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir, Lease: lease,
+		Finish: finish, History: history, Watch: c.Watch, Fill: c.Fill,
+		HTTP: c.HTTP, Logger: c.Logger, Client: device.Config{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows},
+		Offer: c.offer}
 	if all.Body, all.Expected, err = runlearner.TaskOf(ctx, store, c.Spec); err != nil {
 		return &TaskError{err}
 	}
@@ -168,8 +172,10 @@ func (c Config) take(ctx context.Context, store state.Store) (pinned pin, view *
 	}
 	for _, part := range parts {
 		if _, err := os.Stat(filepath.Join(c.StateDir, part)); errors.Is(err, fs.ErrNotExist) && !view.Checkpoint.Ended() {
-			return pin{}, nil, &FolderError{fmt.Sprintf("its folder %s is gone, and with it which reports there are of these rows: they would be drawn again, with other noise. "+
-				"learner snapshot has the model so far", part)}
+			return pin{}, nil, &FolderError{
+				fmt.Sprintf(
+					"its folder %s is gone, and with it which reports there are of these rows: they would be drawn again, with other noise. "+
+						"learner snapshot has the model so far", part)}
 		}
 	}
 	return pinned, view, nil
@@ -208,8 +214,8 @@ func Open(d Data, spec *task.Spec) (*Rows, error) {
 	return &Rows{Reader: r, data: d, held: block.Holdout{Every: d.Holdout, Task: spec.Name, People: spec.ByUser()}}, err
 }
 
-// All yields the rows under places of their own, in order, as if they were one file: which are held out leaves no gap. It fails where there are not as
-// many as there were.
+// All yields the rows under places of their own, in order, as if they were one file: which are held out leaves no gap.
+// It fails where there are not as many as there were.
 func (r *Rows) All() iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		read, kept := 0, 0

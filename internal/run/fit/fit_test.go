@@ -85,8 +85,9 @@ func nobody(int) string { return "" }
 // fitted returns the configuration of a fit of rows, and the view in which it leaves its outcome.
 func fitted(t *testing.T, spec *task.Spec, data string, rows int) (Config, *statedir.View) {
 	view := new(statedir.View)
-	return Config{Spec: spec, StateDir: t.TempDir(), Data: Data{Path: data, Rows: rows}, Logger: runtest.Discard(), Begun: func(bool) {},
-		Done: func(v statedir.View, _ bool) error { *view = v; return nil }}, view
+	return Config{Spec: spec, StateDir: t.TempDir(), Data: Data{Path: data, Rows: rows}, Logger: runtest.Discard(),
+		Begun: func(bool) {},
+		Done:  func(v statedir.View, _ bool) error { *view = v; return nil }}, view
 }
 
 // ledger returns the charges of the folder, and its view.
@@ -161,8 +162,10 @@ func TestFit(t *testing.T) {
 		t.Fatalf("told again: %v", err)
 	}
 	entries, kept := ledger(t, c.StateDir)
-	if planned := manifest.Planned(kept.Task.Plan); uint64(len(entries)) != planned || !kept.Checkpoint.Ended() || kept.Checkpoint.Cursor.Round != planned {
-		t.Errorf("%d rounds charged, ended %t after %d: planned %d", len(entries), kept.Checkpoint.Ended(), kept.Checkpoint.Cursor.Round, planned)
+	if planned := manifest.Planned(kept.Task.Plan); uint64(len(entries)) != planned || !kept.Checkpoint.Ended() ||
+		kept.Checkpoint.Cursor.Round != planned {
+		t.Errorf("%d rounds charged, ended %t after %d: planned %d", len(entries), kept.Checkpoint.Ended(),
+			kept.Checkpoint.Cursor.Round, planned)
 	}
 	if drawn := draws(t, c); drawn.Rounds != uint32(len(entries)) || drawn.State != participation.Counted {
 		t.Errorf("all rows are %v after %d draws in %d rounds", drawn.State, drawn.Rounds, len(entries))
@@ -172,10 +175,12 @@ func TestFit(t *testing.T) {
 			t.Errorf("round %d: %v, %d reports", e.Round, e.Kind, e.Users)
 		}
 	}
-	if spent := kept.Checkpoint.Ledger.Spent(); spent.Epsilon != kept.Task.Plan.Epsilon || !(spent.Epsilon > 1.9 && spent.Epsilon <= 2) || spent.Delta != 1e-5 {
+	if spent := kept.Checkpoint.Ledger.Spent(); spent.Epsilon != kept.Task.Plan.Epsilon || !(spent.Epsilon > 1.9 &&
+		spent.Epsilon <= 2) || spent.Delta != 1e-5 {
 		t.Errorf("spent %+v, planned epsilon %v of 2", spent, kept.Task.Plan.Epsilon)
 	}
-	if s, err := view.Snapshot(); err != nil || s.Privacy.Unit != "one row in all rounds, replaced by any other" || s.Privacy.Units != rows {
+	if s, err := view.Snapshot(); err != nil || s.Privacy.Unit != "one row in all rounds, replaced by any other" ||
+		s.Privacy.Units != rows {
 		t.Errorf("the model says %+v: %v", s.Privacy, err)
 	}
 	var spent *SpentError
@@ -217,7 +222,8 @@ func looksFor(t *testing.T, dir string) {
 func held(t *testing.T, dir string) (files int, found string) {
 	t.Helper()
 	bits := math.Float64bits(secretNumber)
-	all := [][]byte{[]byte(secretWord), []byte("53.71828"), binary.BigEndian.AppendUint64(nil, bits), binary.LittleEndian.AppendUint64(nil, bits)}
+	all := [][]byte{[]byte(secretWord), []byte("53.71828"), binary.BigEndian.AppendUint64(nil, bits),
+		binary.LittleEndian.AppendUint64(nil, bits)}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil // gone meanwhile
@@ -242,7 +248,8 @@ func held(t *testing.T, dir string) (files int, found string) {
 
 // TestLookingFinds: the search of TestFit sees what it is for.
 func TestLookingFinds(t *testing.T) {
-	for _, what := range [][]byte{[]byte("x" + secretWord + "1"), binary.LittleEndian.AppendUint64([]byte{1}, math.Float64bits(secretNumber))} {
+	for _, what := range [][]byte{[]byte("x" + secretWord + "1"), binary.LittleEndian.AppendUint64([]byte{1},
+		math.Float64bits(secretNumber))} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "a"), what, 0o600); err != nil {
 			t.Fatal(err)
@@ -257,7 +264,8 @@ func TestLookingFinds(t *testing.T) {
 func TestFitOfPeople(t *testing.T) {
 	const rows, people, kept = 300, 60, 49
 	declaration := strings.Replace(ward, "trust: pan}", "unit: user}\nuser: {column: who, items: 4, wait: 1s}", 1)
-	c, _ := fitted(t, declared(t, declaration, people), table(t, rows, func(i int) string { return fmt.Sprint("p", i%people) }), 5*kept)
+	c, _ := fitted(t, declared(t, declaration, people),
+		table(t, rows, func(i int) string { return fmt.Sprint("p", i%people) }), 5*kept)
 	c.Data.Holdout = 5
 	// By their names 11 people are held out: 49 are left, with 5 rows each.
 	if err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "49: want at least 60") {
@@ -269,7 +277,8 @@ func TestFitOfPeople(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := view.Snapshot()
-	if err != nil || s.Privacy.Unit != "all rows of one person in all rounds, replaced by any others" || s.Privacy.Units != kept {
+	if err != nil || s.Privacy.Unit != "all rows of one person in all rounds, replaced by any others" ||
+		s.Privacy.Units != kept {
 		t.Errorf("the model says %+v: %v", s.Privacy, err)
 	}
 }
@@ -327,12 +336,14 @@ func TestNumbersOfRowsAreNotKept(t *testing.T) {
 	}
 	folder.Watch = nil
 	others := folder
-	if others.Data.People++; !strings.Contains(fmt.Sprint(Run(t.Context(), others)), "began with 48 people to learn from, now there are 49") {
+	if others.Data.People++; !strings.Contains(fmt.Sprint(Run(t.Context(), others)),
+		"began with 48 people to learn from, now there are 49") {
 		t.Error("other people are not refused")
 	}
 	write(folder.Data.Rows)
 	p, _, err := readPin(folder.StateDir)
-	if p.People, p.Rows = 0, folder.Data.Rows; err != nil || !strings.Contains(fmt.Sprint(p.differs(folder.Data)), "an earlier version") {
+	if p.People, p.Rows = 0, folder.Data.Rows; err != nil || !strings.Contains(fmt.Sprint(p.differs(folder.Data)),
+		"an earlier version") {
 		t.Errorf("a folder that counted rows is not refused: %v", err)
 	}
 	if err := Run(t.Context(), folder); err != nil {

@@ -56,8 +56,9 @@ type SpentError struct{ Epsilon, Delta float64 }
 
 // Error names the cost of a second fit, and the place of the model.
 func (e *SpentError) Error() string {
-	return fmt.Sprintf("--state: this folder's fit is over and its budget is spent (epsilon %v, delta %v): learner snapshot has its model, learner ledger what it cost. "+
-		"Another fit of the same rows wants a folder of its own, and each row pays for both: the epsilons add up, and so do the deltas", e.Epsilon, e.Delta)
+	return fmt.Sprintf(
+		"--state: this folder's fit is over and its budget is spent (epsilon %v, delta %v): learner snapshot has its model, learner ledger what it cost. "+
+			"Another fit of the same rows wants a folder of its own, and each row pays for both: the epsilons add up, and so do the deltas", e.Epsilon, e.Delta)
 }
 
 // A LostError means that the process died while it wrote the one release of a fit, so that the release is not whole.
@@ -65,8 +66,9 @@ type LostError struct{ Epsilon, Delta float64 }
 
 // Error names the cost of the lost fit, and that of another one.
 func (e *LostError) Error() string {
-	return fmt.Sprintf("--state: this fit was killed while its model was being written: parts of that may be on the disk, so it is charged (epsilon %v, delta %v) and not run again. "+
-		"Another fit of the same rows wants a folder of its own, and each row pays for both: the epsilons add up, and so do the deltas", e.Epsilon, e.Delta)
+	return fmt.Sprintf(
+		"--state: this fit was killed while its model was being written: parts of that may be on the disk, so it is charged (epsilon %v, delta %v) and not run again. "+
+			"Another fit of the same rows wants a folder of its own, and each row pays for both: the epsilons add up, and so do the deltas", e.Epsilon, e.Delta)
 }
 
 func lost(at state.Checkpoint) error {
@@ -127,17 +129,24 @@ func (p pin) write(dir string) error {
 func (p pin) differs(d Data) error {
 	switch d = d.public(); {
 	case p.Path != d.Path || p.Format != d.Format:
-		return &FolderError{fmt.Sprintf("this folder is of the rows of %s%s: go on with those, or take an empty folder", p.Path, inFormat(p.Format))}
+		return &FolderError{fmt.Sprintf("this folder is of the rows of %s%s: go on with those, or take an empty folder",
+			p.Path, inFormat(p.Format))}
 	case p.Holdout != d.Holdout:
-		return &FolderError{fmt.Sprintf("this folder's fit began with --holdout %d: rows that were held out would be learned from, and others not any more", p.Holdout)}
+		return &FolderError{
+			fmt.Sprintf(
+				"this folder's fit began with --holdout %d: rows that were held out would be learned from, and others not any more",
+				p.Holdout)}
 	case p.People == 0 && d.People > 0:
-		return &FolderError{"this folder's fit was begun by an earlier version, which counted rows where people are protected: " +
-			"take an empty one; who was in both pays for both"}
+		return &FolderError{
+			"this folder's fit was begun by an earlier version, which counted rows where people are protected: " +
+				"take an empty one; who was in both pays for both"}
 	case p.People != d.People:
 		return &FolderError{fmt.Sprintf("this folder's fit began with %d people to learn from, now there are %d: "+
 			"its noise and its ledger are of those; take an empty folder for other data", p.People, d.People)}
 	case p.Rows != d.Rows:
-		return &FolderError{fmt.Sprintf("this folder's fit began with %d rows to learn from, now there are %d: its noise and its ledger are of those; take an empty folder for other data", p.Rows, d.Rows)}
+		return &FolderError{
+			fmt.Sprintf(
+				"this folder's fit began with %d rows to learn from, now there are %d: its noise and its ledger are of those; take an empty folder for other data", p.Rows, d.Rows)}
 	}
 	return nil
 }

@@ -30,8 +30,10 @@ const childRows = 200
 
 // child returns the configuration of the fit that is killed.
 func child(t *testing.T, dir, data string) Config {
-	spec := declared(t, strings.Replace(ward, "logistic", "logistic, radius: 5", 1), childRows, "schedule.algorithm=output-phases")
-	return Config{Spec: spec, StateDir: dir, Data: Data{Path: data, Rows: childRows}, Logger: runtest.Discard(), Once: onceOf(t, spec, data),
+	spec := declared(t, strings.Replace(ward, "logistic", "logistic, radius: 5", 1), childRows,
+		"schedule.algorithm=output-phases")
+	return Config{Spec: spec, StateDir: dir, Data: Data{Path: data, Rows: childRows}, Logger: runtest.Discard(),
+		Once:  onceOf(t, spec, data),
 		Begun: func(bool) {}, Done: func(statedir.View, bool) error { return nil }}
 }
 
@@ -96,14 +98,16 @@ func charged(t *testing.T, dir string) (all []string, view statedir.View) {
 	return all, view
 }
 
-// TestKilled: a process that is killed with its release in memory has left a charge and nothing of a row; one that is killed at any moment has left that,
-// or its release and what it cost, or a mark that it was writing. Started again it is charged once, whatever happened.
+// TestKilled: a process that is killed with its release in memory has left a charge and nothing of a row; one that is
+// killed at any moment has left that, or its release and what it cost, or a mark that it was writing. Started again it
+// is charged once, whatever happened.
 func TestKilled(t *testing.T) {
 	data := table(t, childRows, nobody)
 	dir := t.TempDir()
 	kill(t, dir, data, true, "computed", 0)
 	got, view := charged(t, dir)
-	if pinned, _, err := readPin(dir); err != nil || pinned.Writing || !slices.Equal(got, []string{"reserved"}) || view.Release.Phase != 0 {
+	if pinned, _, err := readPin(dir); err != nil || pinned.Writing || !slices.Equal(got, []string{"reserved"}) ||
+		view.Release.Phase != 0 {
 		t.Fatalf("killed with its release in memory: the ledger has %v, the folder %+v: %v", got, view.Release, err)
 	}
 	looksFor(t, dir)
@@ -134,7 +138,8 @@ func TestKilled(t *testing.T) {
 			}
 		case err != nil && !errors.As(err, new(*SpentError)):
 			t.Errorf("seed %d, folder %d: %v", seed, i, err)
-		case !slices.Equal(got, []string{"reserved", "spent"}) || view.Release.Phase == 0 || view.Checkpoint.Ledger.Spent().Epsilon > 2:
+		case !slices.Equal(got, []string{"reserved", "spent"}) || view.Release.Phase == 0 ||
+			view.Checkpoint.Ledger.Spent().Epsilon > 2:
 			t.Errorf("seed %d, folder %d: the ledger has %v, the release is %+v", seed, i, got, view.Release)
 		}
 		looksFor(t, dir)

@@ -47,7 +47,8 @@ func (c Config) once(ctx context.Context, store state.Store, pinned *pin, view *
 			return &TaskError{err}
 		}
 		if !same(view.Task.Plan, c.Once.Plan) {
-			return &FolderError{"this folder's fit was planned by another version of the program, and has released nothing: take an empty one"}
+			return &FolderError{
+				"this folder's fit was planned by another version of the program, and has released nothing: take an empty one"}
 		}
 	}
 	c.Begun(view != nil)
@@ -80,7 +81,8 @@ func (c Config) reserve(ctx context.Context, store state.Store, identity *seal.I
 	if err != nil {
 		return state.Checkpoint{}, err
 	}
-	task := &wire.Task{Version: stream.Version, Name: c.Spec.Name, Declaration: declaration, Plan: c.Once.Plan, Suite: wire.Suite_SUITE_NONE,
+	task := &wire.Task{Version: stream.Version, Name: c.Spec.Name, Declaration: declaration, Plan: c.Once.Plan,
+		Suite:      wire.Suite_SUITE_NONE,
 		LearnerKey: identity.Public(), StageKey: identity.Public(), Life: make([]byte, stream.LifeSize)}
 	if _, err := rand.Read(task.Life); err != nil {
 		return state.Checkpoint{}, err
@@ -100,7 +102,8 @@ func (c Config) reserve(ctx context.Context, store state.Store, identity *seal.I
 	if at.Algorithm, err = c.Once.Start.Bytes(); err != nil {
 		return at, err
 	}
-	entry, err := at.Ledger.Reserve(c.entry(at), state.Cost{Epsilon: c.Once.Plan.EpsilonBudget, Delta: c.Spec.Privacy.Delta})
+	entry, err := at.Ledger.Reserve(c.entry(at), state.Cost{Epsilon: c.Once.Plan.EpsilonBudget,
+		Delta: c.Spec.Privacy.Delta})
 	if err != nil {
 		return at, err
 	}
@@ -109,11 +112,13 @@ func (c Config) reserve(ctx context.Context, store state.Store, identity *seal.I
 
 // entry returns the fit's ledger entry, for one release.
 func (c Config) entry(at state.Checkpoint) state.Entry {
-	return state.Entry{Round: 1, Users: 1, Epsilon: c.Once.Plan.Epsilon, Delta: c.Once.Plan.Delta, TaskHash: at.Cursor.TaskHash}
+	return state.Entry{Round: 1, Users: 1, Epsilon: c.Once.Plan.Epsilon, Delta: c.Once.Plan.Delta,
+		TaskHash: at.Cursor.TaskHash}
 }
 
 // settle commits the release and its cost.
-func settle(ctx context.Context, store state.Store, identity *seal.Identity, at state.Checkpoint, release statedir.Release) error {
+func settle(ctx context.Context, store state.Store, identity *seal.Identity, at state.Checkpoint,
+	release statedir.Release) error {
 	open := at.Ledger.Open
 	published, err := release.Bytes()
 	if err != nil {
@@ -125,7 +130,8 @@ func settle(ctx context.Context, store state.Store, identity *seal.Identity, at 
 	if next.End, err = end(identity, at, 1, service.ReasonDone); err != nil {
 		return err
 	}
-	entry, err := next.Ledger.Spend(state.Entry{Round: 1, Attempt: 1, Users: open.Users, Epsilon: open.Epsilon, Delta: open.Delta, TaskHash: open.TaskHash,
+	entry, err := next.Ledger.Spend(state.Entry{Round: 1, Attempt: 1, Users: open.Users, Epsilon: open.Epsilon,
+		Delta: open.Delta, TaskHash: open.TaskHash,
 		BatchHash: next.Cursor.BatchHash})
 	if err != nil {
 		return err
@@ -148,7 +154,8 @@ func giveUp(ctx context.Context, store state.Store, identity *seal.Identity, at 
 }
 
 func end(identity *seal.Identity, at state.Checkpoint, last uint64, reason string) ([]byte, error) {
-	signed, err := identity.Sign(&wire.End{Version: stream.Version, TaskHash: bytes.Clone(at.Cursor.TaskHash[:]), LastRound: last, Reason: reason})
+	signed, err := identity.Sign(&wire.End{Version: stream.Version, TaskHash: bytes.Clone(at.Cursor.TaskHash[:]),
+		LastRound: last, Reason: reason})
 	if err != nil {
 		return nil, fmt.Errorf("sign the end: %w", err)
 	}

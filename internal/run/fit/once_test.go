@@ -49,8 +49,9 @@ func kinds(entries []state.Entry) (out []string) {
 	return out
 }
 
-// TestFitOnce: a method of one process is charged before its first noise, an interrupted fit has left nothing but the charge, and goes on; what it
-// released is committed with what it cost, in one entry. What is on the disk meanwhile, and after, holds nothing of a row.
+// TestFitOnce: a method of one process is charged before its first noise, an interrupted fit has left nothing but the
+// charge, and goes on; what it released is committed with what it cost, in one entry. What is on the disk meanwhile,
+// and after, holds nothing of a row.
 func TestFitOnce(t *testing.T) {
 	const rows = 400
 	for _, method := range []string{"output", "output-phases", "noisy-sgd"} {
@@ -64,8 +65,10 @@ func TestFitOnce(t *testing.T) {
 			once.Fit = func(ctx context.Context) (statedir.Release, error) {
 				calls++
 				looksFor(t, c.StateDir)
-				doc, err := statedir.Ask(ctx, statedir.Where{StateDir: c.StateDir}, statedir.AskLedger) // over the socket: the folder is held
-				if err != nil || !strings.Contains(string(doc), `"kind":"reserved"`) || strings.Contains(string(doc), `"kind":"spent"`) {
+				// over the socket: the folder is held
+				doc, err := statedir.Ask(ctx, statedir.Where{StateDir: c.StateDir}, statedir.AskLedger)
+				if err != nil || !strings.Contains(string(doc), `"kind":"reserved"`) ||
+					strings.Contains(string(doc), `"kind":"spent"`) {
 					t.Errorf("before the first noise the ledger says %v, %s", err, doc)
 				}
 				r, err := of(ctx) // released to nobody
@@ -80,7 +83,8 @@ func TestFitOnce(t *testing.T) {
 			}
 			looksFor(t, c.StateDir)
 			entries, before := ledger(t, c.StateDir)
-			if got := kinds(entries); !slices.Equal(got, []string{"reserved"}) || before.Checkpoint.Ended() || before.Release.Phase != 0 || !slices.Equal(before.Model(), once.Start.Model) {
+			if got := kinds(entries); !slices.Equal(got, []string{"reserved"}) || before.Checkpoint.Ended() ||
+				before.Release.Phase != 0 || !slices.Equal(before.Model(), once.Start.Model) {
 				t.Errorf("after an interruption the ledger has %v, the release is %+v", got, before.Release)
 			}
 			other := c
@@ -99,13 +103,16 @@ func TestFitOnce(t *testing.T) {
 			}
 			entries, kept := ledger(t, c.StateDir)
 			e := entries[len(entries)-1]
-			if got := kinds(entries); !slices.Equal(got, []string{"spent"}) || e.Epsilon != once.Plan.Epsilon || !(e.Epsilon > 1.9 && e.Epsilon <= 2) || e.Delta != 1e-5 {
+			if got := kinds(entries); !slices.Equal(got, []string{"spent"}) || e.Epsilon != once.Plan.Epsilon ||
+				!(e.Epsilon > 1.9 && e.Epsilon <= 2) || e.Delta != 1e-5 {
 				t.Errorf("the ledger has %v, epsilon %v, delta %v", got, e.Epsilon, e.Delta)
 			}
-			if kept.Release.Phase == 0 || slices.Equal(kept.Model(), once.Start.Model) || !slices.Equal(kept.Model(), view.Model()) {
+			if kept.Release.Phase == 0 || slices.Equal(kept.Model(), once.Start.Model) ||
+				!slices.Equal(kept.Model(), view.Model()) {
 				t.Errorf("released %+v", kept.Release)
 			}
-			if s, err := view.Snapshot(); err != nil || s.Privacy.Unit != "one row, replaced by any other" || s.Privacy.Units != rows || s.Privacy.Epsilon != e.Epsilon || s.ModelVersion != 1 {
+			if s, err := view.Snapshot(); err != nil || s.Privacy.Unit != "one row, replaced by any other" ||
+				s.Privacy.Units != rows || s.Privacy.Epsilon != e.Epsilon || s.ModelVersion != 1 {
 				t.Errorf("the model says %+v: %v", s.Privacy, err)
 			}
 			var spent *SpentError
@@ -125,7 +132,8 @@ func otherwise(t *testing.T, spec *task.Spec, data string) *wire.Plan {
 	return out
 }
 
-// TestFitLost: a process that died while it wrote its release may have left parts of it, so that the fit is over, and stays charged.
+// TestFitLost: a process that died while it wrote its release may have left parts of it, so that the fit is over, and
+// stays charged.
 func TestFitLost(t *testing.T) {
 	const rows = 100
 	spec := declared(t, strings.Replace(ward, "logistic", "logistic, radius: 5", 1), rows, "schedule.algorithm=output")
@@ -148,7 +156,8 @@ func TestFitLost(t *testing.T) {
 		}
 	}
 	entries, view := ledger(t, c.StateDir)
-	if got := fmt.Sprint(kinds(entries)); got != "[void]" || view.Checkpoint.Ledger.Spent().Epsilon != c.Once.Plan.Epsilon || view.Release.Phase != 0 {
+	if got := fmt.Sprint(kinds(entries)); got != "[void]" ||
+		view.Checkpoint.Ledger.Spent().Epsilon != c.Once.Plan.Epsilon || view.Release.Phase != 0 {
 		t.Errorf("the ledger has %s, the release is %+v", got, view.Release)
 	}
 	if _, err := os.Stat(filepath.Join(c.StateDir, pinFile)); err != nil {

@@ -58,7 +58,8 @@ func (c Config) open(ctx context.Context, conn *natsjs.Conn) (*exhibit, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/status", obs.Status(e.current, &e.reports, nil))
 	mux.Handle("/", site.Handler())
-	site.Serve(serving, &e.serving, c.HTTP, obs.Endpoints(registry, nil, nil, mux), runlearner.Peers{Conn: conn, Every: stageEvery,
+	site.Serve(serving, &e.serving, c.HTTP, obs.Endpoints(registry, nil, nil, mux), runlearner.Peers{Conn: conn,
+		Every: stageEvery,
 		Stage: func(context.Context) {
 			if e.status.Load() != nil {
 				site.Board.Stage(obs.StatusOf(e.current(), &e.reports))

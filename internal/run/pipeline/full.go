@@ -22,7 +22,8 @@ func (e *fullDiskError) Error() string {
 	if errors.Is(e.Err, natsjs.ErrFullDisk) { // which speaks of a server by itself
 		cause = "its broker cannot write"
 	}
-	return fmt.Sprintf("the disk of the state folder is full: %s. Make room: the same command again goes on where this one stopped", cause)
+	return fmt.Sprintf(
+		"the disk of the state folder is full: %s. Make room: the same command again goes on where this one stopped", cause)
 }
 
 func (e *fullDiskError) Unwrap() error { return e.Err }

@@ -1,8 +1,9 @@
-// Package pipeline runs all roles of one task in one process, over an embedded broker and a store: the learner, the stage, and one client with
-// everybody's events. The quickstart is it on a synthetic population, and `learner fit` on the rows of a file.
+// Package pipeline runs all roles of one task in one process, over an embedded broker and a store: the learner, the
+// stage, and one client with everybody's events. The quickstart is it on a synthetic population, and `learner fit` on
+// the rows of a file.
 //
-// What is in Dir and in Store outlives the process: a second run with the same folder, store and identities goes on where a first one was killed.
-// The caller keeps other processes out of Dir.
+// What is in Dir and in Store outlives the process: a second run with the same folder, store and identities goes on
+// where a first one was killed. The caller keeps other processes out of Dir.
 package pipeline
 
 import (
@@ -43,7 +44,8 @@ type Config struct {
 	Store state.Store // the learner's
 
 	Learner, Stage *seal.Identity // the same over the task's life
-	// MemoryReports keeps sealed reports in the broker's memory: they go with the process, so that no second one can go on.
+	// MemoryReports keeps sealed reports in the broker's memory: they go with the process, so that no second one can go
+	// on.
 	MemoryReports bool
 	Lease         time.Duration      // of the stage; 0: stage.DefaultLeaseTTL
 	Mixer         func() rand.Source // entropy of the stage; anything but nil voids the guarantee
@@ -73,7 +75,8 @@ func Run(ctx context.Context, c Config) (err error) {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
 	}
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: filepath.Join(c.Dir, "nats"), SyncAlways: true, Log: c.Logger})
+	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: filepath.Join(c.Dir, "nats"), SyncAlways: true,
+		Log: c.Logger})
 	if err != nil {
 		return err
 	}
@@ -99,7 +102,8 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := run.Provision(ctx, conns[0].Conn, name, run.Streams{Body: c.Body, Replicas: 1, MemoryReports: c.MemoryReports}); err != nil {
+	if _, err := run.Provision(ctx, conns[0].Conn, name, run.Streams{Body: c.Body, Replicas: 1,
+		MemoryReports: c.MemoryReports}); err != nil {
 		return err
 	}
 	show, err := c.open(ctx, conns[0].Conn)
@@ -130,8 +134,10 @@ func Run(ctx context.Context, c Config) (err error) {
 	return nil
 }
 
-func (c Config) learn(ctx context.Context, name stream.Task, conn conn, stageKey ed25519.PublicKey, watch service.Observer) error {
-	s, err := service.New(service.Config{Task: name, Records: conn, Store: c.Store, Identity: c.Learner, StageKey: stageKey, Finish: c.Finish, History: c.History,
+func (c Config) learn(ctx context.Context, name stream.Task, conn conn, stageKey ed25519.PublicKey,
+	watch service.Observer) error {
+	s, err := service.New(service.Config{Task: name, Records: conn, Store: c.Store, Identity: c.Learner,
+		StageKey: stageKey, Finish: c.Finish, History: c.History,
 		Prepare:  func() (*wire.Task, error) { return c.Body, nil },
 		Observer: watch, Logger: c.Logger})
 	if err != nil {
@@ -149,7 +155,8 @@ func (c Config) mix(ctx context.Context, name stream.Task, conn conn, show *exhi
 	if err != nil {
 		return err
 	}
-	s, err := stage.New(stage.Config{Task: name, Records: conn, Reports: reader, Identity: c.Stage, LearnerKey: c.Learner.Public(), Limits: conn.Limits(),
+	s, err := stage.New(stage.Config{Task: name, Records: conn, Reports: reader, Identity: c.Stage,
+		LearnerKey: c.Learner.Public(), Limits: conn.Limits(),
 		LeaseTTL: c.Lease, Marks: marks{files, conn.end}, Entropy: c.Mixer, Observer: show.stage, Logger: c.Logger})
 	if err != nil {
 		return err
@@ -166,8 +173,10 @@ func (c Config) publish(ctx context.Context, name stream.Task, conn conn) (devic
 	}
 	defer store.Close()
 	k := c.Client
-	k.Task, k.Records, k.Reports, k.Store, k.Spec, k.Limits, k.Logger = name, conn, conn, store, c.Spec, conn.Limits(), c.Logger
-	k.Policy = consent.Policy{LearnerKey: consent.Fingerprint(c.Learner.Public()), StageKey: consent.Fingerprint(c.Stage.Public())}
+	k.Task, k.Records, k.Reports, k.Store, k.Spec, k.Limits, k.Logger = name, conn, conn, store, c.Spec, conn.Limits(),
+		c.Logger
+	k.Policy = consent.Policy{LearnerKey: consent.Fingerprint(c.Learner.Public()),
+		StageKey: consent.Fingerprint(c.Stage.Public())}
 	devices, err := device.New(k)
 	if err != nil {
 		return device.Summary{}, err

@@ -15,16 +15,19 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-// TestPanTrustsRun, both methods under both trusts with floors, from the device's encoder to the snapshot: with a report that
-// carries no noise under pan, with both floors in every batch, and charged for the worst adversary, who is the intruder.
+// TestPanTrustsRun, both methods under both trusts with floors, from the device's encoder to the snapshot: with a
+// report that carries no noise under pan, with both floors in every batch, and charged for the worst adversary, who is
+// the intruder.
 func TestPanTrustsRun(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Pan, accounting.ShufflePan} {
 		for _, method := range []string{"psgd", "pagd"} {
-			if short := trust.HasReportNoise() == (method == "pagd"); !short && !longtest.Run(t, fmt.Sprintf("%v by %s", trust, method)) {
+			if short := trust.HasReportNoise() == (method == "pagd"); !short &&
+				!longtest.Run(t, fmt.Sprintf("%v by %s", trust, method)) {
 				continue
 			}
 			t.Run(trust.String()+" "+method, func(t *testing.T) {
-				job := runtest.Job(t, runtest.Small(t, "model.radius=5", "privacy.trust="+trust.String(), "schedule.algorithm="+method))
+				job := runtest.Job(t, runtest.Small(t, "model.radius=5", "privacy.trust="+trust.String(), "schedule.algorithm="+
+					method))
 				p := job.Forecasts[0].Privacy
 				if (p.Trials == 0) != (trust == accounting.Pan) || p.FloorTrials == 0 {
 					t.Fatalf("b = %d, floors of %d trials", p.Trials, p.FloorTrials)
@@ -35,15 +38,18 @@ func TestPanTrustsRun(t *testing.T) {
 					t.Fatal(err)
 				}
 				if r.Events != job.Problem.Users || r.Accepted != r.Events || r.Rounds != manifest.Planned(job.Plan) {
-					t.Errorf("%d events, %d accepted, %d rounds: want %d in %d", r.Events, r.Accepted, r.Rounds, job.Problem.Users, manifest.Planned(job.Plan))
+					t.Errorf("%d events, %d accepted, %d rounds: want %d in %d", r.Events, r.Accepted, r.Rounds, job.Problem.Users,
+						manifest.Planned(job.Plan))
 				}
 				release := p.Release()
 				g, err := release.Epsilon(p.Delta)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !(g.Intruder > g.Learner) || g.Epsilon != g.Intruder || r.Epsilon != g.Epsilon || r.Epsilon > job.Problem.Epsilon {
-					t.Errorf("charged epsilon %v of %v; the learner's is %v, the intruder's %v", r.Epsilon, job.Problem.Epsilon, g.Learner, g.Intruder)
+				if !(g.Intruder > g.Learner) || g.Epsilon != g.Intruder || r.Epsilon != g.Epsilon ||
+					r.Epsilon > job.Problem.Epsilon {
+					t.Errorf("charged epsilon %v of %v; the learner's is %v, the intruder's %v", r.Epsilon, job.Problem.Epsilon,
+						g.Learner, g.Intruder)
 				}
 				if r.Snapshot.Privacy.Trust != trust.String() || !r.Snapshot.Privacy.NoiseKnown || r.Snapshot.Privacy.Epsilon != 0 {
 					t.Errorf("the snapshot says %+v", r.Snapshot.Privacy)
@@ -79,7 +85,8 @@ func checkPanLedger(t *testing.T, job run.Job, dir string) {
 		t.Fatal(err)
 	}
 	for what, a := range map[string]statedir.Adversaries{"status": status.Adversaries, "ledger": report.Adversaries} {
-		if a.Trust != job.Problem.Trust.String() || a.EpsilonLearner != g.Learner || a.EpsilonIntruder == nil || *a.EpsilonIntruder != g.Intruder {
+		if a.Trust != job.Problem.Trust.String() || a.EpsilonLearner != g.Learner || a.EpsilonIntruder == nil ||
+			*a.EpsilonIntruder != g.Intruder {
 			t.Errorf("%s: %+v, want %+v", what, a, g)
 		}
 	}

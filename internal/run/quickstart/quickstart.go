@@ -1,4 +1,5 @@
-// Package quickstart runs all roles of a synthetic task in one process, over a real broker and a real store, for `learner quickstart`.
+// Package quickstart runs all roles of a synthetic task in one process, over a real broker and a real store, for
+// `learner quickstart`.
 package quickstart
 
 import (
@@ -69,8 +70,9 @@ type Report struct {
 	Spare    uint64            `json:"spare"` // users of the plan whom no round needed, as nobody was lost
 	Rejected map[string]uint64 `json:"rejected"`
 	Rounds   uint64            `json:"rounds"`
-	// Epsilon and Delta are what such a run costs a user whose noise is secret, and HonestFraction the share of every cohort whose noise that
-	// relies upon. Where the noise followed from Config.Seed it is known, and nothing is protected.
+	// Epsilon and Delta are what such a run costs a user whose noise is secret, and HonestFraction the share of every
+	// cohort whose noise that relies upon. Where the noise followed from Config.Seed it is known, and nothing is
+	// protected.
 	Epsilon         float64             `json:"epsilon"`
 	Delta           float64             `json:"delta"`
 	HonestFraction  accounting.Fraction `json:"honest_fraction"`
@@ -85,8 +87,8 @@ type Report struct {
 	NonPrivateExcessRisk float64 `json:"non_private_excess_risk"`
 	OptimumAccuracy      float64 `json:"optimum_accuracy"`
 
-	// Standard deviation of the noise in one coordinate of the mean gradient of the first such round, in units of the clip norm: as run,
-	// and with the paper's closed-form constants.
+	// Standard deviation of the noise in one coordinate of the mean gradient of the first such round, in units of the clip
+	// norm: as run, and with the paper's closed-form constants.
 	NoiseStd      float64 `json:"noise_std"`
 	PaperNoiseStd float64 `json:"paper_noise_std"`
 
@@ -111,7 +113,8 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	rejected, all := rejections{}, pipeline.Config{Spec: c.Job.Spec, Dir: c.Dir, Store: store, Shown: store, MemoryReports: true, Fill: c.Fill, HTTP: c.HTTP,
+	rejected, all := rejections{}, pipeline.Config{Spec: c.Job.Spec, Dir: c.Dir, Store: store, Shown: store,
+		MemoryReports: true, Fill: c.Fill, HTTP: c.HTTP,
 		Expected: runlearner.Expected(c.Job), Logger: c.Logger, Client: device.Config{Source: "quickstart"}}
 	if all.Body, err = c.Job.Wire(); err != nil {
 		return report, err
@@ -172,8 +175,10 @@ func (r rejections) Applied(a service.Applied) {
 	}
 }
 
-// publish offers an event of every user that the plan is for, those to spare among them, so that the users of every round follow from the seed.
-func (c Config) publish(ctx context.Context, devices *device.Device, population *sim.Synthetic, plan *wire.Plan) (device.Summary, error) {
+// publish offers an event of every user that the plan is for, those to spare among them, so that the users of every
+// round follow from the seed.
+func (c Config) publish(ctx context.Context, devices *device.Device, population *sim.Synthetic,
+	plan *wire.Plan) (device.Summary, error) {
 	n := manifest.Users(plan) + manifest.Spare(plan)
 	reader, writer := io.Pipe()
 	defer reader.Close()
@@ -198,8 +203,9 @@ func (c Config) report(ctx context.Context, v statedir.View, population *sim.Syn
 	}
 	spent := v.Checkpoint.Ledger.Spent()
 	out := Report{Accepted: snapshot.Privacy.Users, Spare: manifest.Spare(v.Task.Plan), Rounds: snapshot.Round,
-		Epsilon: spent.Epsilon, Delta: spent.Delta, NoiseKnown: c.Seeded, HonestFraction: snapshot.Privacy.HonestFraction, ModelVersion: snapshot.ModelVersion,
-		NoiseStd: c.Job.Inflation() * c.Job.First().Privacy.NoiseStd, Snapshot: snapshot,
+		Epsilon: spent.Epsilon, Delta: spent.Delta, NoiseKnown: c.Seeded, HonestFraction: snapshot.Privacy.HonestFraction,
+		ModelVersion: snapshot.ModelVersion,
+		NoiseStd:     c.Job.Inflation() * c.Job.First().Privacy.NoiseStd, Snapshot: snapshot,
 		Validation: learner.ValidationOf(v.Algorithm)}
 	users := int(manifest.Users(v.Task.Plan))
 	examples := population.Take(users + testEvents)
@@ -208,7 +214,8 @@ func (c Config) report(ctx context.Context, v statedir.View, population *sim.Syn
 	model := v.Algorithm.Model()
 	out.TestAccuracy, out.ExcessRisk = accuracy(model), population.ExcessRisk(model)
 	out.OptimumAccuracy = accuracy(population.Truth())
-	plain, err := sim.Run(ctx, sim.Config{Plan: c.Job.Plan, Loss: c.Job.Loss, Score: c.Job.Score(), Examples: examples[:users], Seed: c.Seed, Exact: true})
+	plain, err := sim.Run(ctx, sim.Config{Plan: c.Job.Plan, Loss: c.Job.Loss, Score: c.Job.Score(),
+		Examples: examples[:users], Seed: c.Seed, Exact: true})
 	if err != nil {
 		return out, err
 	}

@@ -26,17 +26,21 @@ func TestQuickstart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if last.Accuracy != r.TestAccuracy || last.ExcessRisk != r.ExcessRisk {
-			t.Errorf("after the last round accuracy %v and risk %v, in the report %v and %v", last.Accuracy, last.ExcessRisk, r.TestAccuracy, r.ExcessRisk)
+			t.Errorf("after the last round accuracy %v and risk %v, in the report %v and %v", last.Accuracy, last.ExcessRisk,
+				r.TestAccuracy, r.ExcessRisk)
 		}
 		model, err := json.Marshal([]any{r.Snapshot.Weights, r.Snapshot.Intercept})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Events != job.Problem.Users || r.Accepted+r.Spare != r.Events || r.Rounds != manifest.Planned(job.Plan) || r.ModelVersion != manifest.Planned(job.Plan) {
-			t.Errorf("%d events, %d accepted, %d rounds, version %d: want %d events in %d rounds", r.Events, r.Accepted, r.Rounds,
+		if r.Events != job.Problem.Users || r.Accepted+r.Spare != r.Events || r.Rounds != manifest.Planned(job.Plan) ||
+			r.ModelVersion != manifest.Planned(job.Plan) {
+			t.Errorf("%d events, %d accepted, %d rounds, version %d: want %d events in %d rounds", r.Events, r.Accepted,
+				r.Rounds,
 				r.ModelVersion, job.Problem.Users, manifest.Planned(job.Plan))
 		}
-		if !(r.Epsilon > 0 && r.Epsilon <= job.Problem.Epsilon) || r.Delta != job.Problem.Delta || len(r.Rejected) != 0 || r.Rejected == nil {
+		if !(r.Epsilon > 0 && r.Epsilon <= job.Problem.Epsilon) || r.Delta != job.Problem.Delta || len(r.Rejected) != 0 ||
+			r.Rejected == nil {
 			t.Errorf("epsilon %v, delta %v, rejected %v", r.Epsilon, r.Delta, r.Rejected)
 		}
 		if !(r.EventsPerSecond > 0) || math.IsInf(r.EventsPerSecond, 0) || !(r.TestAccuracy > 0.3) {
@@ -65,7 +69,8 @@ func TestContractFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(slices.Sorted(maps.Keys(fields)), " "); got != "accepted delta epsilon events events_per_second excess_risk"+
+	if got := strings.Join(slices.Sorted(maps.Keys(fields)),
+		" "); got != "accepted delta epsilon events events_per_second excess_risk"+
 		" honest_fraction model_version noise_known noise_std non_private_accuracy non_private_excess_risk optimum_accuracy paper_noise_std rejected rounds spare test_accuracy validation" {
 		t.Errorf("the quickstart's report has the fields %q", got)
 	}

@@ -1,5 +1,5 @@
-// Package runadmin is what an administrator does around a task: make and remove its streams, look whether all is well, end it, and put its
-// state folder aside and back. None of it decides anything about privacy.
+// Package runadmin is what an administrator does around a task: make and remove its streams, look whether all is well,
+// end it, and put its state folder aside and back. None of it decides anything about privacy.
 package runadmin
 
 import (
@@ -76,8 +76,8 @@ func Provision(ctx context.Context, c Config) ([]natsadmin.StreamState, error) {
 	return natsadmin.ProvisionAll(ctx, conn, c.Task, c.options(sizes))
 }
 
-// Remove deletes a task's streams with an administrator's credentials, and returns which were there. Unless force is set the
-// task must have ended, by the word of its own learner.
+// Remove deletes a task's streams with an administrator's credentials, and returns which were there. Unless force is
+// set the task must have ended, by the word of its own learner.
 func Remove(ctx context.Context, c Config, force bool) ([]string, error) {
 	conn, err := c.connect(ctx)
 	if err != nil {

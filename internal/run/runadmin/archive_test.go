@@ -17,8 +17,9 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// TestLostArchive: of a folder whose archive is whole, lost or damaged, held by a learner or not, status and snapshot are told;
-// ledger, doctor and backup say what is lost, and no copy is left that looks whole. The archive of a backup mends it.
+// TestLostArchive: of a folder whose archive is whole, lost or damaged, held by a learner or not, status and snapshot
+// are told; ledger, doctor and backup say what is lost, and no copy is left that looks whole. The archive of a backup
+// mends it.
 func TestLostArchive(t *testing.T) {
 	folder, backup := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "backup")
 	archive := filepath.Join(folder, "ledger.archive")
@@ -73,10 +74,14 @@ func TestLostArchive(t *testing.T) {
 		if _, err := os.Stat(to); (err == nil) != (want == "") {
 			t.Errorf("the copy: %v", err)
 		}
-		v := &visit{Config: Config{StateDir: folder, Logger: runtest.Discard()}, free: func(string) (uint64, error) { return 1 << 40, nil }}
+		v := &visit{Config: Config{StateDir: folder, Logger: runtest.Discard()}, free: func(string) (uint64,
+			error) {
+			return 1 << 40, nil
+		}}
 		v.folder(t.Context())
 		for _, f := range v.list {
-			if f.Check == "ledger" && ((f.Status == natsadmin.OK) != (want == "") || want != "" && !strings.Contains(f.Text, want)) || v.state == nil {
+			if f.Check == "ledger" && ((f.Status == natsadmin.OK) != (want == "") || want != "" &&
+				!strings.Contains(f.Text, want)) || v.state == nil {
 				t.Errorf("doctor: %+v, want %q, and the state that is whole", f, want)
 			}
 		}
@@ -91,7 +96,8 @@ func TestLostArchive(t *testing.T) {
 			return os.WriteFile(archive, b, 0o600)
 		},
 		"entry 3 stands in its place": func() error {
-			return os.WriteFile(archive, append(append(append([]byte(nil), whole[:199]...), whole[2*199:3*199]...), whole[2*199:]...), 0o600)
+			return os.WriteFile(archive, append(append(append([]byte(nil), whole[:199]...), whole[2*199:3*199]...),
+				whole[2*199:]...), 0o600)
 		},
 	} {
 		if err := damage(); err != nil {
@@ -128,7 +134,8 @@ func TestLostArchive(t *testing.T) {
 	}
 }
 
-// TestChangedArchive: old entries that were changed, with hashes that fit, so that the sums are not theirs. Doctor does not call the sums whole.
+// TestChangedArchive: old entries that were changed, with hashes that fit, so that the sums are not theirs. Doctor does
+// not call the sums whole.
 func TestChangedArchive(t *testing.T) {
 	var folders []string
 	for range 2 {
@@ -150,13 +157,17 @@ func TestChangedArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &visit{Config: Config{StateDir: folders[0], Logger: runtest.Discard()}, free: func(string) (uint64, error) { return 1 << 40, nil }}
+	v := &visit{Config: Config{StateDir: folders[0], Logger: runtest.Discard()}, free: func(string) (uint64,
+		error) {
+		return 1 << 40, nil
+	}}
 	v.folder(t.Context())
 	found := false
 	for _, f := range v.list {
 		if f.Check == "ledger" {
 			found = true
-			if f.Status != natsadmin.Failure || strings.Contains(f.Text, "whole") || !strings.Contains(f.Text, "learner restore") {
+			if f.Status != natsadmin.Failure || strings.Contains(f.Text, "whole") ||
+				!strings.Contains(f.Text, "learner restore") {
 				t.Errorf("%+v", f)
 			}
 		}

@@ -55,7 +55,8 @@ func TestBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, to := range []string{hot, cold} {
-		if got, err := statedir.Ask(t.Context(), statedir.Where{StateDir: to}, statedir.AskBackup); err != nil || !bytes.Equal(got, want) {
+		if got, err := statedir.Ask(t.Context(), statedir.Where{StateDir: to}, statedir.AskBackup); err != nil ||
+			!bytes.Equal(got, want) {
 			t.Errorf("%s: %v, or other bytes", to, err)
 		}
 	}

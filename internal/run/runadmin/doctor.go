@@ -87,8 +87,9 @@ func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) {
 	}
 	switch {
 	case errors.Is(err, stream.ErrNotFound) && v.state != nil:
-		v.find("task", natsadmin.Failure, "the state folder holds task %q and the broker has none of this name: it is another broker, or its streams are lost: "+
-			"restore them (docs/how-to/runbook.md)", v.Task)
+		v.find("task", natsadmin.Failure,
+			"the state folder holds task %q and the broker has none of this name: it is another broker, or its streams are lost: "+
+				"restore them (docs/how-to/runbook.md)", v.Task)
 		return
 	case errors.Is(err, stream.ErrNotFound):
 		v.find("task", natsadmin.OK, "it has not begun: learner run begins it")
@@ -108,11 +109,14 @@ func (v *visit) standing(ctx context.Context, conn *natsjs.Conn) {
 	switch hash := stream.HashOf(signed.Body); {
 	case v.StateDir == "":
 	case v.state == nil:
-		v.find("task", natsadmin.Failure, "it stands on the broker, and the state folder holds nothing of it: name the folder of its learner, or put a backup back with "+
-			"learner restore")
+		v.find("task", natsadmin.Failure,
+			"it stands on the broker, and the state folder holds nothing of it: name the folder of its learner, or put a backup back with "+
+				"learner restore")
 	case stream.Hash(v.state.Checkpoint.Cursor.TaskHash) != hash:
-		v.find("task", natsadmin.Failure, "the broker holds another task by the name %q (%s): each learner wants a name and a state folder of its own",
-			v.Task, or(task.DifferenceText(task.Differences(v.state.Task.Declaration, body.Declaration)), "declared alike, begun by another learner"))
+		v.find("task", natsadmin.Failure,
+			"the broker holds another task by the name %q (%s): each learner wants a name and a state folder of its own",
+			v.Task, or(task.DifferenceText(task.Differences(v.state.Task.Declaration, body.Declaration)),
+				"declared alike, begun by another learner"))
 	default:
 		v.find("task", natsadmin.OK, "broker and state folder hold the same task")
 		v.cursor(ctx, conn)
@@ -133,7 +137,8 @@ func (v *visit) drift(of string, declaration []byte) {
 	case err != nil:
 		v.find("drift", natsadmin.Failure, "%v", err)
 	case !bytes.Equal(own, declaration):
-		v.find("drift", natsadmin.Failure, "the task file is not %s: %s: a task never changes: put the file back, or give the changed one a new name and another --state",
+		v.find("drift", natsadmin.Failure,
+			"the task file is not %s: %s: a task never changes: put the file back, or give the changed one a new name and another --state",
 			of, task.DifferenceText(task.Differences(own, declaration)))
 	default:
 		v.find("drift", natsadmin.OK, "the task file declares %s", of)

@@ -51,7 +51,8 @@ func copied(t *testing.T, dir string) string {
 	return to
 }
 
-// TestDoctorOfState: what can be wrong with a state folder, alone and held against brokers and task files, has its finding.
+// TestDoctorOfState: what can be wrong with a state folder, alone and held against brokers and task files, has its
+// finding.
 func TestDoctorOfState(t *testing.T) {
 	job := runtest.Job(t, runtest.Small(t, "schedule.rounds.max=4"))
 	body, err := job.Wire()
@@ -100,7 +101,8 @@ func TestDoctorOfState(t *testing.T) {
 	}
 	runtest.LearnedOn(t, otherConn, name, stranger, learner, mixer, runtest.UpTo{Store: storetest.NewMemory()})
 	newer := copied(t, folder)
-	if err := os.WriteFile(filepath.Join(newer, "FORMAT"), []byte("panlearn state folder, format 9, written by panlearn v9.9.9\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(newer, "FORMAT"),
+		[]byte("panlearn state folder, format 9, written by panlearn v9.9.9\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	open := copied(t, folder)
@@ -134,31 +136,38 @@ func TestDoctorOfState(t *testing.T) {
 		status natsadmin.Status
 		text   string
 	}{
-		"missing":                     {config(filepath.Join(folder, "no"), none), "state folder", natsadmin.Warning, "learner run makes it"},
-		"a file":                      {config(filepath.Join(folder, "FORMAT"), none), "state folder", natsadmin.Failure, "name the folder"},
-		"open to others":              {config(open, none), "state folder", natsadmin.Warning, "chmod 700"},
-		"its user's":                  {config(folder, none), "state folder", natsadmin.OK, "alone"},
-		"format":                      {config(folder, none), "state format", natsadmin.OK, "format 1"},
-		"a newer format":              {config(newer, none), "state format", natsadmin.Failure, "build v9.9.9"},
-		"nothing in it":               {config(t.TempDir(), none), "ledger", natsadmin.Warning, "nothing is committed"},
-		"damaged":                     {config(damaged, none), "ledger", natsadmin.Failure, "learner restore"},
-		"whole":                       {config(folder, none), "ledger", natsadmin.OK, "checkpoint of round 3"},
-		"free":                        {config(folder, none), "state lock", natsadmin.OK, "no learner runs"},
-		"disk":                        {config(folder, none), "disk", natsadmin.OK, "a commit may take"},
-		"of another name":             {named, "task", natsadmin.Failure, `holds task "quickstart", not "another"`},
-		"the same task":               {config(folder, broker), "task", natsadmin.OK, "the same task"},
-		"of one time":                 {config(folder, broker), "cursor", natsadmin.Warning, "start it"},
-		"an older folder":             {config(first, broker), "cursor", natsadmin.Failure, "--accept-rollback"},
-		"an older broker":             {config(folder, old), "cursor", natsadmin.Failure, "restore its streams"},
-		"a broker that lost a batch":  {config(folder, gap), "cursor", natsadmin.Failure, "committed: panlearn.quickstart.batch.2: restore"},
-		"a broker that lost all":      {config(folder, empty), "task", natsadmin.Failure, "the broker has none of this name"},
-		"another task on the broker":  {config(folder, other), "task", natsadmin.Failure, "privacy.epsilon: file says 1, task has 0.5"},
-		"an empty folder for a task":  {withFile(config(t.TempDir(), broker)), "task", natsadmin.Failure, "learner restore"},
-		"a task that has not begun":   {withFile(config("", empty)), "task", natsadmin.OK, "has not begun"},
-		"the same file":               {withFile(config(folder, broker)), "drift", natsadmin.OK, "the task file declares"},
-		"another file, by the folder": {withFile(config(folder, none), "privacy.delta=1e-7"), "drift", natsadmin.Failure, "privacy.delta: file says 1e-7, task has 0.000001"},
-		"another file, by the broker": {withFile(config("", broker), "privacy.delta=1e-7"), "drift", natsadmin.Failure, "privacy.delta: file says"},
-		"a broker that is not there":  {config(folder, natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}), "connection", natsadmin.Failure, "127.0.0.1:1"},
+		"missing": {config(filepath.Join(folder, "no"), none), "state folder", natsadmin.Warning,
+			"learner run makes it"},
+		"a file": {config(filepath.Join(folder, "FORMAT"), none), "state folder", natsadmin.Failure,
+			"name the folder"},
+		"open to others":  {config(open, none), "state folder", natsadmin.Warning, "chmod 700"},
+		"its user's":      {config(folder, none), "state folder", natsadmin.OK, "alone"},
+		"format":          {config(folder, none), "state format", natsadmin.OK, "format 1"},
+		"a newer format":  {config(newer, none), "state format", natsadmin.Failure, "build v9.9.9"},
+		"nothing in it":   {config(t.TempDir(), none), "ledger", natsadmin.Warning, "nothing is committed"},
+		"damaged":         {config(damaged, none), "ledger", natsadmin.Failure, "learner restore"},
+		"whole":           {config(folder, none), "ledger", natsadmin.OK, "checkpoint of round 3"},
+		"free":            {config(folder, none), "state lock", natsadmin.OK, "no learner runs"},
+		"disk":            {config(folder, none), "disk", natsadmin.OK, "a commit may take"},
+		"of another name": {named, "task", natsadmin.Failure, `holds task "quickstart", not "another"`},
+		"the same task":   {config(folder, broker), "task", natsadmin.OK, "the same task"},
+		"of one time":     {config(folder, broker), "cursor", natsadmin.Warning, "start it"},
+		"an older folder": {config(first, broker), "cursor", natsadmin.Failure, "--accept-rollback"},
+		"an older broker": {config(folder, old), "cursor", natsadmin.Failure, "restore its streams"},
+		"a broker that lost a batch": {config(folder, gap), "cursor", natsadmin.Failure,
+			"committed: panlearn.quickstart.batch.2: restore"},
+		"a broker that lost all": {config(folder, empty), "task", natsadmin.Failure, "the broker has none of this name"},
+		"another task on the broker": {config(folder, other), "task", natsadmin.Failure,
+			"privacy.epsilon: file says 1, task has 0.5"},
+		"an empty folder for a task": {withFile(config(t.TempDir(), broker)), "task", natsadmin.Failure, "learner restore"},
+		"a task that has not begun":  {withFile(config("", empty)), "task", natsadmin.OK, "has not begun"},
+		"the same file":              {withFile(config(folder, broker)), "drift", natsadmin.OK, "the task file declares"},
+		"another file, by the folder": {withFile(config(folder, none), "privacy.delta=1e-7"), "drift", natsadmin.Failure,
+			"privacy.delta: file says 1e-7, task has 0.000001"},
+		"another file, by the broker": {withFile(config("", broker), "privacy.delta=1e-7"), "drift", natsadmin.Failure,
+			"privacy.delta: file says"},
+		"a broker that is not there": {config(folder, natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}), "connection",
+			natsadmin.Failure, "127.0.0.1:1"},
 	} {
 		list, err := Doctor(t.Context(), test.config)
 		if err != nil {
@@ -201,7 +210,8 @@ func TestDoctorOfState(t *testing.T) {
 		}
 		said[f.Check] += f.Text
 	}
-	if !strings.Contains(said["state lock"], "a learner holds") || said["cursor"] != "round 3 is committed, round 4 is announced" {
+	if !strings.Contains(said["state lock"], "a learner holds") ||
+		said["cursor"] != "round 3 is committed, round 4 is announced" {
 		t.Errorf("a folder that is held: %q", said)
 	}
 	if err := store.Close(); err != nil {

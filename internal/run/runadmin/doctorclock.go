@@ -39,9 +39,12 @@ func (v *visit) stageClock(ctx context.Context, conn *natsjs.Conn) {
 	ahead := time.UnixMilli(open.StartedUnixMs).Sub(m.Time)
 	switch {
 	case ahead > run.ClockOff:
-		v.find("stage clock", natsadmin.Warning, "the stage's was %v ahead of the broker's, or more, when it opened round %d: %s", ahead.Round(time.Second), at.Round, setClocks)
+		v.find("stage clock", natsadmin.Warning,
+			"the stage's was %v ahead of the broker's, or more, when it opened round %d: %s", ahead.Round(time.Second), at.Round,
+			setClocks)
 	case -ahead > slowOpen:
-		v.find("stage clock", natsadmin.Warning, "the stage's was up to %v behind the broker's when it opened round %d, or the broker took so long to store that: %s",
+		v.find("stage clock", natsadmin.Warning,
+			"the stage's was up to %v behind the broker's when it opened round %d, or the broker took so long to store that: %s",
 			-ahead.Round(time.Second), at.Round, setClocks)
 	default:
 		v.find("stage clock", natsadmin.OK, "the stage's agreed with the broker's when it opened round %d", at.Round)

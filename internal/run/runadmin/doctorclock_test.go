@@ -34,19 +34,23 @@ func TestDoctorSeesTheStagesClock(t *testing.T) {
 		off    time.Duration
 		status natsadmin.Status
 		text   string
-	}{{0, natsadmin.OK, "agreed"}, {24 * time.Hour, natsadmin.Warning, "24h0m0s ahead of the broker's"}, {-24 * time.Hour, natsadmin.Warning, "24h0m0s behind the broker's"}, {-time.Second, natsadmin.OK, "agreed"}} {
+	}{{0, natsadmin.OK, "agreed"}, {24 * time.Hour, natsadmin.Warning, "24h0m0s ahead of the broker's"}, {-24 * time.Hour,
+		natsadmin.Warning, "24h0m0s behind the broker's"}, {-time.Second, natsadmin.OK, "agreed"}} {
 		round := stream.Round(r + 1)
 		put(task.Round(round), []byte("announced"))
 		if got, _ := said(); got != "nothing" {
 			t.Errorf("round %d, which nobody opened: %s", round, got)
 		}
-		body, err := stream.Marshal(&wire.Open{Version: stream.Version, TaskHash: make([]byte, stream.HashSize), Round: uint64(round), Attempt: 1,
-			ManifestHash: make([]byte, stream.HashSize), Suite: wire.Suite_SUITE_NONE, Instance: make([]byte, stream.InstanceSize),
+		body, err := stream.Marshal(&wire.Open{Version: stream.Version, TaskHash: make([]byte, stream.HashSize),
+			Round: uint64(round), Attempt: 1,
+			ManifestHash: make([]byte, stream.HashSize), Suite: wire.Suite_SUITE_NONE, Instance: make([]byte,
+				stream.InstanceSize),
 			StartedUnixMs: time.Now().Add(test.off).UnixMilli()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		signed, err := stream.Marshal(&wire.Signed{Version: stream.Version, Kind: wire.Kind_KIND_OPEN, Body: body, Key: make([]byte, stream.KeySize),
+		signed, err := stream.Marshal(&wire.Signed{Version: stream.Version, Kind: wire.Kind_KIND_OPEN, Body: body,
+			Key:       make([]byte, stream.KeySize),
 			Signature: make([]byte, stream.SignatureLen)})
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,8 @@ func TestDoctorOfDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	var held []byte
-	err = statedir.Copy(t.Context(), statedir.Where{StateDir: folder}, func(c state.Checkpoint, _ iter.Seq2[state.Entry, error], _ iter.Seq2[state.Kept, error]) (err error) {
+	err = statedir.Copy(t.Context(), statedir.Where{StateDir: folder}, func(c state.Checkpoint, _ iter.Seq2[state.Entry,
+		error], _ iter.Seq2[state.Kept, error]) (err error) {
 		held, err = c.MarshalBinary()
 		return err
 	})

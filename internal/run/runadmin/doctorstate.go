@@ -18,8 +18,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-// What a commit takes of a disk at most, beside four times its own bytes for log, table and a compaction; and how many of
-// them are too few to be calm.
+// What a commit takes of a disk at most, beside four times its own bytes for log, table and a compaction; and how many
+// of them are too few to be calm.
 const (
 	commitBytes = 1 << 20
 	fewCommits  = 100
@@ -30,7 +30,8 @@ func (v *visit) folder(ctx context.Context) {
 	info, err := os.Stat(v.StateDir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		v.find("state folder", natsadmin.Warning, "%s is not there: learner run makes it; if a task should be in it, see that its disk is mounted", v.StateDir)
+		v.find("state folder", natsadmin.Warning,
+			"%s is not there: learner run makes it; if a task should be in it, see that its disk is mounted", v.StateDir)
 		return
 	case err != nil:
 		v.find("state folder", natsadmin.Failure, "%v: run doctor as the user of the learner", err)
@@ -52,21 +53,24 @@ func (v *visit) folder(ctx context.Context) {
 	}
 	var at state.Checkpoint
 	var archive error // what is amiss with the whole ledger
-	err = statedir.Copy(ctx, statedir.Where{StateDir: v.StateDir, Silence: v.Silence}, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error], _ iter.Seq2[state.Kept, error]) error {
+	err = statedir.Copy(ctx, statedir.Where{StateDir: v.StateDir, Silence: v.Silence}, func(c state.Checkpoint,
+		entries iter.Seq2[state.Entry, error], _ iter.Seq2[state.Kept, error]) error {
 		at = c // whole, and the newest entries lead to its sums: what is amiss now is of the archive, or of the sums before
 		archive = c.VerifyLedger(state.Ledger{}, entries)
 		return ctx.Err()
 	})
 	switch {
 	case errors.Is(err, state.ErrLocked):
-		v.find("state lock", natsadmin.Failure, "a process holds the folder and does not answer (%v): see which with `fuser %s/LOCK`, and let it go on (kill -CONT) or end it; "+
-			"leave the folder as it is", err, v.StateDir)
+		v.find("state lock", natsadmin.Failure,
+			"a process holds the folder and does not answer (%v): see which with `fuser %s/LOCK`, and let it go on (kill -CONT) or end it; "+
+				"leave the folder as it is", err, v.StateDir)
 	case errors.Is(err, fs.ErrPermission):
 		v.find("state folder", natsadmin.Failure, "%v: run doctor as the user of the learner", err)
 	case errors.Is(err, state.ErrEmpty):
 		v.find("ledger", natsadmin.Warning, "nothing is committed: has learner run begun the task here?")
 	case err != nil:
-		v.find("ledger", natsadmin.Failure, "%v: do not start the learner on it; put a backup in its place with learner restore", err)
+		v.find("ledger", natsadmin.Failure,
+			"%v: do not start the learner on it; put a backup in its place with learner restore", err)
 	case v.running:
 		v.find("state lock", natsadmin.OK, "a learner holds the folder and answers")
 	default:
@@ -95,22 +99,27 @@ func (v *visit) format() bool {
 func (v *visit) committed(at state.Checkpoint, archive error) {
 	view, err := statedir.Of(at)
 	if err != nil {
-		v.find("ledger", natsadmin.Failure, "%v: do not start the learner on it; put a backup in its place with learner restore", err)
+		v.find("ledger", natsadmin.Failure,
+			"%v: do not start the learner on it; put a backup in its place with learner restore", err)
 		return
 	}
 	v.state = &view
 	switch {
 	case errors.Is(archive, state.ErrArchive):
-		v.find("ledger", natsadmin.Failure, "%v; the learner goes on without them, its sums and newest entries are whole, and no backup can be made", archive)
+		v.find("ledger", natsadmin.Failure,
+			"%v; the learner goes on without them, its sums and newest entries are whole, and no backup can be made", archive)
 	case archive != nil:
-		v.find("ledger", natsadmin.Failure, "%v; the learner does not look at old entries and goes on, but what was spent may be more than it says: "+
-			"put a backup in the folder's place with learner restore", archive)
+		v.find("ledger", natsadmin.Failure,
+			"%v; the learner does not look at old entries and goes on, but what was spent may be more than it says: "+
+				"put a backup in the folder's place with learner restore", archive)
 	default:
-		v.find("ledger", natsadmin.OK, "%d entries, chain intact, and it ends where the checkpoint of round %d says", at.Ledger.Head.Length, at.Cursor.Round)
+		v.find("ledger", natsadmin.OK, "%d entries, chain intact, and it ends where the checkpoint of round %d says",
+			at.Ledger.Head.Length, at.Cursor.Round)
 	}
 	switch {
 	case v.Task != "" && string(v.Task) != view.Task.Name:
-		v.find("task", natsadmin.Failure, "the state folder holds task %q, not %q: name its own folder for each task", view.Task.Name, v.Task)
+		v.find("task", natsadmin.Failure, "the state folder holds task %q, not %q: name its own folder for each task",
+			view.Task.Name, v.Task)
 		v.state = nil
 	case v.Spec != nil:
 		v.drift("the task in the state folder", view.Task.Declaration)
@@ -125,9 +134,12 @@ func (v *visit) disk(checkpoint int) {
 	case err != nil:
 		v.find("disk", natsadmin.Warning, "cannot tell how much is free: %v", err)
 	case free < room:
-		v.find("disk", natsadmin.Failure, "%s free, and a commit may take %s: the learner would stop with exit code 75: make room", megabytes(free), megabytes(room))
+		v.find("disk", natsadmin.Failure,
+			"%s free, and a commit may take %s: the learner would stop with exit code 75: make room", megabytes(free),
+			megabytes(room))
 	case free < fewCommits*room:
-		v.find("disk", natsadmin.Warning, "%s free, and a commit may take %s: make room soon", megabytes(free), megabytes(room))
+		v.find("disk", natsadmin.Warning, "%s free, and a commit may take %s: make room soon", megabytes(free),
+			megabytes(room))
 	default:
 		v.find("disk", natsadmin.OK, "%s free, and a commit may take %s", megabytes(free), megabytes(room))
 	}
@@ -184,21 +196,28 @@ func (v *visit) cursor(ctx context.Context, conn *natsjs.Conn) {
 		m, batch = conn.Get(ctx, v.Task.Batch(stream.Round(at.Round)))
 	}
 	switch {
-	case newest < at.Round, errors.Is(batch, stream.ErrNotFound), at.Round > 0 && batch == nil && stream.HashOf(m.Data) != stream.Hash(at.BatchHash):
-		v.find("cursor", natsadmin.Failure, "the broker is older than the state folder: round %d is committed here, and round %d is the newest there: restore its streams "+
-			"from a copy at least as new as the folder (docs/how-to/runbook.md, \"state folder and broker of different times\")", at.Round, newest)
+	case newest < at.Round, errors.Is(batch, stream.ErrNotFound), at.Round > 0 && batch == nil &&
+		stream.HashOf(m.Data) != stream.Hash(at.BatchHash):
+		v.find("cursor", natsadmin.Failure,
+			"the broker is older than the state folder: round %d is committed here, and round %d is the newest there: restore its streams "+
+				"from a copy at least as new as the folder (docs/how-to/runbook.md, \"state folder and broker of different times\")",
+			at.Round, newest)
 	case len(lost) > 0:
-		v.find("cursor", natsadmin.Failure, "the broker lost records that this folder has committed: %s: restore its streams from a copy, or let the learner go on: the model has "+
-			"them (docs/how-to/runbook.md, \"the broker lost records\")", strings.Join(lost, ", "))
+		v.find("cursor", natsadmin.Failure,
+			"the broker lost records that this folder has committed: %s: restore its streams from a copy, or let the learner go on: the model has "+
+				"them (docs/how-to/runbook.md, \"the broker lost records\")", strings.Join(lost, ", "))
 	case newest > at.Round+1:
-		v.find("cursor", natsadmin.Failure, "the state folder is older than the broker: round %d is committed here, and round %d is announced there: put the newest copy back, "+
-			"or start once with learner run --accept-rollback", at.Round, newest)
+		v.find("cursor", natsadmin.Failure,
+			"the state folder is older than the broker: round %d is committed here, and round %d is announced there: put the newest copy back, "+
+				"or start once with learner run --accept-rollback", at.Round, newest)
 	case v.state.Checkpoint.Ended():
 		v.find("cursor", natsadmin.OK, "the task has ended after round %d", at.Round)
 	case newest == at.Round && !v.running:
-		v.find("cursor", natsadmin.Warning, "round %d is committed and round %d is not announced: start the learner", at.Round, at.Round+1)
+		v.find("cursor", natsadmin.Warning, "round %d is committed and round %d is not announced: start the learner",
+			at.Round, at.Round+1)
 	case !v.running:
-		v.find("cursor", natsadmin.Warning, "round %d is committed, round %d is announced, and no learner runs on this folder: start it", at.Round, newest)
+		v.find("cursor", natsadmin.Warning,
+			"round %d is committed, round %d is announced, and no learner runs on this folder: start it", at.Round, newest)
 	default:
 		v.find("cursor", natsadmin.OK, "round %d is committed, round %d is announced", at.Round, max(newest, at.Round))
 	}

@@ -75,7 +75,8 @@ func TestDoctorOfAStoppedLearner(t *testing.T) {
 		t.Fatalf("the learner is not stopped: %v, %v", status, err) // else it may still answer for a moment
 	}
 	all, lock := says(100 * time.Millisecond)
-	if lock.Status != natsadmin.Failure || !strings.Contains(lock.Text, "kill -CONT") || !strings.Contains(lock.Text, "leave the folder as it is") {
+	if lock.Status != natsadmin.Failure || !strings.Contains(lock.Text, "kill -CONT") ||
+		!strings.Contains(lock.Text, "leave the folder as it is") {
 		t.Errorf("stopped:\n%s", all)
 	}
 	if strings.Contains(all, "backup") || strings.Contains(all, "restore") {

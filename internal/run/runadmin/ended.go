@@ -20,7 +20,8 @@ var ErrNotEnded = errors.New("the task has not ended")
 // signed the Task signed it, for that Task.
 func ended(ctx context.Context, conn *natsjs.Conn, name stream.Task) error {
 	refuse := func(format string, args ...any) error {
-		return fmt.Errorf("%s: %w%s: end it with learner finish, or, if its learner is lost, say --force", name, ErrNotEnded, fmt.Sprintf(format, args...))
+		return fmt.Errorf("%s: %w%s: end it with learner finish, or, if its learner is lost, say --force", name, ErrNotEnded,
+			fmt.Sprintf(format, args...))
 	}
 	end, err := conn.Get(ctx, name.End())
 	switch {

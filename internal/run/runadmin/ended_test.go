@@ -28,15 +28,16 @@ func TestRemoveWantsTheLearnersWord(t *testing.T) {
 		end   func(of stream.Hash) []byte
 		want  string // of the refusal; empty: removed
 	}{
-		"no end":          {true, nil, "has not ended: end it"},
-		"anything":        {true, func(stream.Hash) []byte { return []byte("over") }, "not its learner's word"},
-		"a stranger's":    {true, endBy(t, runtest.Identity(t), nil), "not its learner's word"},
-		"the stage's":     {true, endBy(t, mixer, nil), "not its learner's word"},
-		"another task's":  {true, endBy(t, learner, make([]byte, 32)), "is another task's"},
-		"without a task":  {false, endBy(t, learner, nil), "no task by which to tell"},
-		"the learner's":   {true, endBy(t, learner, nil), ""},
-		"nothing at all":  {false, nil, "has not ended"},
-		"damaged, signed": {true, func(h stream.Hash) []byte { d := endBy(t, learner, nil)(h); d[len(d)-1] ^= 1; return d }, "not its learner's word"},
+		"no end":         {true, nil, "has not ended: end it"},
+		"anything":       {true, func(stream.Hash) []byte { return []byte("over") }, "not its learner's word"},
+		"a stranger's":   {true, endBy(t, runtest.Identity(t), nil), "not its learner's word"},
+		"the stage's":    {true, endBy(t, mixer, nil), "not its learner's word"},
+		"another task's": {true, endBy(t, learner, make([]byte, 32)), "is another task's"},
+		"without a task": {false, endBy(t, learner, nil), "no task by which to tell"},
+		"the learner's":  {true, endBy(t, learner, nil), ""},
+		"nothing at all": {false, nil, "has not ended"},
+		"damaged, signed": {true, func(h stream.Hash) []byte { d := endBy(t, learner, nil)(h); d[len(d)-1] ^= 1; return d },
+			"not its learner's word"},
 	} {
 		at, conn := listening(t, name)
 		var hash stream.Hash
@@ -59,7 +60,8 @@ func TestRemoveWantsTheLearnersWord(t *testing.T) {
 		}
 		config := Config{Task: name, Broker: run.Broker{ConnectConfig: at}, Logger: runtest.Discard()}
 		list, err := Remove(t.Context(), config, false)
-		if test.want == "" && (err != nil || len(list) != 5) || test.want != "" && (!errors.Is(err, ErrNotEnded) || !strings.Contains(err.Error(), test.want)) {
+		if test.want == "" && (err != nil || len(list) != 5) || test.want != "" && (!errors.Is(err, ErrNotEnded) ||
+			!strings.Contains(err.Error(), test.want)) {
 			t.Errorf("%s: %v, %v; want %q", what, list, err, test.want)
 		}
 		if test.want == "" {

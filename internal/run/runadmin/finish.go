@@ -76,8 +76,9 @@ func (c FinishConfig) say(s statedir.Status) (stop func()) {
 				return
 			case <-timer.C:
 			}
-			text := fmt.Sprintf("waiting for the outcome of round %d, which is announced: its stage releases it when its users are there, or with the minimum at its deadline. "+
-				"How many are missing, the stage's /status and its log say; more rows (ingest publish) fill it", s.Round+1)
+			text := fmt.Sprintf(
+				"waiting for the outcome of round %d, which is announced: its stage releases it when its users are there, or with the minimum at its deadline. "+
+					"How many are missing, the stage's /status and its log say; more rows (ingest publish) fill it", s.Round+1)
 			if c.Now {
 				text = fmt.Sprintf("giving up round %d, unless its batch is there", s.Round+1)
 			} else {

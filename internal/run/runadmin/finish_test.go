@@ -14,7 +14,8 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
-// TestFinishAtRest: a task that has ended needs no broker, one that goes on does, and a folder with nothing in it stays so.
+// TestFinishAtRest: a task that has ended needs no broker, one that goes on does, and a folder with nothing in it stays
+// so.
 func TestFinishAtRest(t *testing.T) {
 	job := runtest.Job(t, runtest.Small(t))
 	dir := filepath.Join(t.TempDir(), "over")
@@ -31,10 +32,12 @@ func TestFinishAtRest(t *testing.T) {
 		t.Errorf("a task that is done: %+v, %v", s, err)
 	}
 	missing := filepath.Join(t.TempDir(), "missing")
-	if _, err := Finish(t.Context(), FinishConfig{AtRest: AtRest{StateDir: missing, Logger: runtest.Discard()}}); !errors.Is(err, state.ErrEmpty) {
+	if _, err := Finish(t.Context(), FinishConfig{AtRest: AtRest{StateDir: missing,
+		Logger: runtest.Discard()}}); !errors.Is(err, state.ErrEmpty) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	if _, err := statedir.Ask(t.Context(), statedir.Where{StateDir: missing}, statedir.AskStatus); err == nil || !strings.Contains(err.Error(), missing) {
+	if _, err := statedir.Ask(t.Context(), statedir.Where{StateDir: missing}, statedir.AskStatus); err == nil ||
+		!strings.Contains(err.Error(), missing) {
 		t.Errorf("the folder afterwards: %v", err)
 	}
 }

@@ -24,7 +24,8 @@ type AtRest struct {
 }
 
 // service gives do a learner service on the task of an open store, which it closes.
-func (c AtRest) service(ctx context.Context, open func() (*pebblestore.Store, error), finish *service.Finisher, do func(*service.Service) error) (err error) {
+func (c AtRest) service(ctx context.Context, open func() (*pebblestore.Store, error), finish *service.Finisher,
+	do func(*service.Service) error) (err error) {
 	identity, err := c.Identity()
 	if err != nil {
 		return err

@@ -26,8 +26,9 @@ type Retained struct {
 // ErrNotAnnounced means that the broker has no Task yet, which declares how long records are kept.
 var ErrNotAnnounced = errors.New("the task is not announced yet: learner run does that")
 
-// Retain removes the records of a task's old rounds with an administrator's credentials: once, or, with every above 0, again and again
-// until ctx ends, and then an error that waiting may mend, or a task that is not there yet, is logged and waited for. It tells of each sweep.
+// Retain removes the records of a task's old rounds with an administrator's credentials: once, or, with every above 0,
+// again and again until ctx ends, and then an error that waiting may mend, or a task that is not there yet, is logged
+// and waited for. It tells of each sweep.
 func Retain(ctx context.Context, c Config, every time.Duration, tell func(Retained)) (Retained, error) {
 	all := Retained{Task: c.Task}
 	conn, err := c.connect(ctx)

@@ -22,15 +22,17 @@ type HTTPConfig struct {
 	Waiting  int     // events without an outcome; 0 takes the default
 }
 
-// PublishHTTP publishes what it is posted until ctx ends, which is no error, or the client does. It returns which outcomes
-// the client told, of an event that was asked for again after it was settled once more. It closes the listener.
+// PublishHTTP publishes what it is posted until ctx ends, which is no error, or the client does. It returns which
+// outcomes the client told, of an event that was asked for again after it was settled once more. It closes the
+// listener.
 func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Summary, err error) {
 	defer h.Listener.Close()
 	if err := h.Check(c.StateDir); err != nil {
 		return summary, err
 	}
 	if !h.local() {
-		c.Logger.Warn("events come in clear from other machines, unless something in front of this gateway ends TLS", "http", h.Listener.Addr().String())
+		c.Logger.Warn("events come in clear from other machines, unless something in front of this gateway ends TLS", "http",
+			h.Listener.Addr().String())
 	}
 	var (
 		mu    sync.Mutex
@@ -59,7 +61,8 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Su
 		return summary, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	gateway, err := httpgateway.New(httpgateway.Config{Device: devices, Store: store, Token: h.Token, NoToken: h.NoToken, Rate: h.Rate, MaxWaiting: h.Waiting, Logger: c.Logger})
+	gateway, err := httpgateway.New(httpgateway.Config{Device: devices, Store: store, Token: h.Token, NoToken: h.NoToken,
+		Rate: h.Rate, MaxWaiting: h.Waiting, Logger: c.Logger})
 	if err != nil {
 		return summary, errors.Join(err, devices.Close())
 	}
@@ -107,7 +110,8 @@ func (h HTTPConfig) Check(stateDir string) error {
 	case stateDir == "":
 		return errors.New("--http: name the --state folder: without it a key would be forgotten, and its event sent again")
 	case h.NoToken && !h.local():
-		return fmt.Errorf("--http-no-token: %v is not this machine's loopback address: want --http-token there", h.Listener.Addr())
+		return fmt.Errorf("--http-no-token: %v is not this machine's loopback address: want --http-token there",
+			h.Listener.Addr())
 	case !h.NoToken && len(h.Token) < httpgateway.MinToken:
 		return fmt.Errorf("--http-token: the token has %d bytes: want at least %d", len(h.Token), httpgateway.MinToken)
 	}

@@ -26,8 +26,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// TestHTTPGateway posts events over HTTP to a gateway, stops it while some of them are on their way, and posts all of them to
-// another one with the same folder: every user is counted, and none twice.
+// TestHTTPGateway posts events over HTTP to a gateway, stops it while some of them are on their way, and posts all of
+// them to another one with the same folder: every user is counted, and none twice.
 func TestHTTPGateway(t *testing.T) {
 	const users, early, token = 600, 100, "token-of-the-test"
 	job := runtest.Job(t, runtest.Small(t))
@@ -37,7 +37,8 @@ func TestHTTPGateway(t *testing.T) {
 	}
 	rows := strings.Split(strings.TrimSpace(string(text)), "\n")
 	heard, url := runtest.BrokerURL()
-	config := runlearner.Config{Config: service.Config{Identity: runtest.Identity(t), Logger: heard}, Spec: job.Spec, StateDir: t.TempDir(),
+	config := runlearner.Config{Config: service.Config{Identity: runtest.Identity(t), Logger: heard}, Spec: job.Spec,
+		StateDir: t.TempDir(),
 		Embedded: true, Listen: "127.0.0.1:0", ExitWhenDone: true}
 	learning, mixer := make(chan error, 1), make(chan error, 1)
 	go func() { learning <- runlearner.Run(t.Context(), config) }()
@@ -49,14 +50,17 @@ func TestHTTPGateway(t *testing.T) {
 	}
 	name := stream.Task(job.Spec.Name)
 	go func() {
-		mixer <- runstage.Run(t.Context(), runstage.Config{Config: mixing.Config{Task: name, Identity: runtest.Identity(t), Logger: runtest.Discard()}, Broker: broker})
+		mixer <- runstage.Run(t.Context(), runstage.Config{Config: mixing.Config{Task: name, Identity: runtest.Identity(t),
+			Logger: runtest.Discard()}, Broker: broker})
 	}()
 
 	var log lockedBuffer
-	publish := Config{Config: device.Config{Task: name, Bundle: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}, StateDir: t.TempDir(), Broker: broker}
+	publish := Config{Config: device.Config{Task: name, Bundle: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))},
+		StateDir: t.TempDir(), Broker: broker}
 	post := func(address, query string, i int) (outcome string, final bool) {
 		body := fmt.Sprintf(`{"key": "user %d", "event": %s}`, i, rows[i])
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/v1/events"+query, strings.NewReader(body))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/v1/events"+query,
+			strings.NewReader(body))
 		if err != nil {
 			t.Error(err)
 			return "", false
@@ -113,7 +117,8 @@ func TestHTTPGateway(t *testing.T) {
 				t.Errorf("event %d of the first gateway is %s, want accepted", i, outcome)
 			}
 		})
-		anonymous, err := http.Post("http://"+address+"/v1/events", "application/json", strings.NewReader(`{"key": "x", "event": {}}`))
+		anonymous, err := http.Post("http://"+address+"/v1/events", "application/json",
+			strings.NewReader(`{"key": "x", "event": {}}`))
 		if err != nil || anonymous.StatusCode != http.StatusUnauthorized {
 			t.Errorf("without the token: %v, %v", anonymous, err)
 		} else {
@@ -142,11 +147,13 @@ func TestHTTPGateway(t *testing.T) {
 			}
 		})
 	})
-	// One that was on its way when the first gateway stopped is told of twice: when it is settled, and when it is posted again.
+	// One that was on its way when the first gateway stopped is told of twice: when it is settled, and when it is posted
+	// again.
 	if sum.Counted < users || sum.Counted > users+early || sum.Events != sum.Counted {
 		t.Errorf("the second gateway tells %+v, want %d counted and up to %d of them twice", sum, users, early)
 	}
-	if want := fmt.Sprintf("panlearn_publisher_events_total{outcome=\"counted\",task=\"%s\"} %d\n", name, sum.Counted); !strings.Contains(scraped, want) {
+	if want := fmt.Sprintf("panlearn_publisher_events_total{outcome=\"counted\",task=\"%s\"} %d\n", name,
+		sum.Counted); !strings.Contains(scraped, want) {
 		t.Errorf("metrics lack %s:\n%s", want, scraped)
 	}
 	if strings.Contains(scraped, "user 1") || strings.Contains(scraped, token) {
@@ -164,7 +171,8 @@ func TestHTTPGateway(t *testing.T) {
 	if err != nil || json.Unmarshal(doc, &status) != nil || !status.Ended || status.Users != users {
 		t.Errorf("status: %s, %v", doc, err)
 	}
-	if said := log.String(); strings.Contains(said, "user ") || strings.Contains(said, token) || strings.Contains(said, "x0") {
+	if said := log.String(); strings.Contains(said, "user ") || strings.Contains(said, token) ||
+		strings.Contains(said, "x0") {
 		t.Errorf("the log speaks of events:\n%s", said)
 	}
 

@@ -81,9 +81,10 @@ func (c Config) marked(store *filestore.Store) (own participation.Store, closeMa
 		_, _ = fmt.Sscanf(string(data), "%d %d\n", &seen.Generation, &seen.Size)
 	}
 	if store.Position().Before(seen) {
-		return nil, nil, consent.Refuse("state folder", "an older copy", "the newest one that this machine has written: from this one users who took part since "+
-			"would take part again, and pay twice. Put the newest back, or take an empty folder for users who are in no round of this task yet; "+
-			"where it is certain that nothing was sent since the copy, remove %s", path)
+		return nil, nil, consent.Refuse("state folder", "an older copy",
+			"the newest one that this machine has written: from this one users who took part since "+
+				"would take part again, and pay twice. Put the newest back, or take an empty folder for users who are in no round of this task yet; "+
+				"where it is certain that nothing was sent since the copy, remove %s", path)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -21,8 +21,9 @@ func (c Config) ledgerLost() error {
 	}
 	for _, path := range tasks {
 		if path != filestore.Path(c.StateDir, c.Task) {
-			return consent.Refuse("ledger", "missing", "that of this state folder: %s says that its users took part in another task, which counts "+
-				"in the policy's totals; take an empty folder for other users", path)
+			return consent.Refuse("ledger", "missing",
+				"that of this state folder: %s says that its users took part in another task, which counts "+
+					"in the policy's totals; take an empty folder for other users", path)
 		}
 	}
 	return nil

@@ -21,16 +21,19 @@ import (
 func takePart(t *testing.T, c *Config, l ledger.Ledger, first, n int) {
 	t.Helper()
 	hash := stream.Hash{1}
-	change := participation.Change{Pin: &participation.Pin{Task: hash, Source: "http"}, Rounds: map[stream.Round]stream.Hash{1: {2}}}
+	change := participation.Change{Pin: &participation.Pin{Task: hash, Source: "http"},
+		Rounds: map[stream.Round]stream.Hash{1: {2}}}
 	for i := range n {
 		e := participation.Record{Key: participation.RowKey("http", int64(first+i)), State: participation.Counted, Rounds: 1,
 			Draw: participation.Draw{Round: 1, Phase: 1, Most: 1, Manifest: stream.Hash{2}}}
 		change.Events = append(change.Events, e)
 	}
-	err := l.Update(time.Unix(1000, 0), []participation.Key{ledger.Everyone}, func(now time.Time, charges [][]ledger.Charge) error {
-		charges[0] = ledger.Add(charges[0], ledger.Charge{Task: hash, Name: c.Task, Epsilon: 0.99, Delta: 1e-6, Rounds: 1, Most: 1, At: now}, uint64(n), uint64(n), 1<<62)
-		return nil
-	})
+	err := l.Update(time.Unix(1000, 0), []participation.Key{ledger.Everyone},
+		func(now time.Time, charges [][]ledger.Charge) error {
+			charges[0] = ledger.Add(charges[0], ledger.Charge{Task: hash, Name: c.Task, Epsilon: 0.99, Delta: 1e-6, Rounds: 1,
+				Most: 1, At: now}, uint64(n), uint64(n), 1<<62)
+			return nil
+		})
 	if err == nil {
 		err = c.Store.Write(change)
 	}

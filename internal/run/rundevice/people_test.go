@@ -50,14 +50,16 @@ schedule: {users: 122, rounds: {max: 2}}
 `
 
 // began runs learner, broker and stage of a declaration until the task has ended, which ended waits for.
-func began(t *testing.T, declaration string, sets ...string) (job run.Job, config runlearner.Config, broker run.Broker, ended func()) {
+func began(t *testing.T, declaration string, sets ...string) (job run.Job, config runlearner.Config, broker run.Broker,
+	ended func()) {
 	spec, err := task.Parse([]byte(declaration), sets)
 	if err != nil {
 		t.Fatal(err)
 	}
 	job = runtest.Job(t, spec)
 	heard, url := runtest.BrokerURL()
-	config = runlearner.Config{Config: service.Config{Identity: runtest.Identity(t), Logger: heard}, Spec: spec, StateDir: t.TempDir(),
+	config = runlearner.Config{Config: service.Config{Identity: runtest.Identity(t), Logger: heard}, Spec: spec,
+		StateDir: t.TempDir(),
 		Embedded: true, Listen: "127.0.0.1:0", ExitWhenDone: true}
 	learning, mixer := make(chan error, 1), make(chan error, 1)
 	go func() { learning <- runlearner.Run(t.Context(), config) }()
@@ -67,7 +69,8 @@ func began(t *testing.T, declaration string, sets ...string) (job run.Job, confi
 		t.Fatal(err)
 	}
 	go func() {
-		mixer <- runstage.Run(t.Context(), runstage.Config{Config: mixing.Config{Task: stream.Task(spec.Name), Identity: runtest.Identity(t), Logger: runtest.Discard()}, Broker: broker})
+		mixer <- runstage.Run(t.Context(), runstage.Config{Config: mixing.Config{Task: stream.Task(spec.Name),
+			Identity: runtest.Identity(t), Logger: runtest.Discard()}, Broker: broker})
 	}()
 	return job, config, broker, func() {
 		if err := <-mixer; err != nil {
@@ -85,7 +88,8 @@ func rowsOf(t *testing.T, from, to int, seed uint64, files ...*os.File) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	for i := from; i < to; i++ {
 		for range 1 + random.IntN(7) {
-			lines = append(lines, fmt.Sprintf(`{"who": "p%d", "age": %d, "kind": "a", "y": %d}`, i, random.IntN(100), random.IntN(2)))
+			lines = append(lines, fmt.Sprintf(`{"who": "p%d", "age": %d, "kind": "a", "y": %d}`, i, random.IntN(100),
+				random.IntN(2)))
 		}
 	}
 	lines = append(lines, `{"age": 1, "kind": "nobody's", "y": 1}`, "not a row")
@@ -97,9 +101,9 @@ func rowsOf(t *testing.T, from, to int, seed uint64, files ...*os.File) {
 	}
 }
 
-// TestPeopleEndToEnd publishes the rows of people from several files in any order, dies in the middle of a round, publishes the files again in
-// another order, stops, and takes the rest from a stream that has everybody's rows once more: every person is counted, once and on an account of
-// the own.
+// TestPeopleEndToEnd publishes the rows of people from several files in any order, dies in the middle of a round,
+// publishes the files again in another order, stops, and takes the rest from a stream that has everybody's rows once
+// more: every person is counted, once and on an account of the own.
 func TestPeopleEndToEnd(t *testing.T) {
 	const users = 120
 	job, config, broker, ended := began(t, crowd)
@@ -110,7 +114,8 @@ func TestPeopleEndToEnd(t *testing.T) {
 	publish := func(data, source string, enough func(device.Progress) bool) (device.Summary, error) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		c := Config{Config: device.Config{Task: name, Logger: slog.New(slog.NewTextHandler(&log, nil)), Source: source}, Data: data, StateDir: devices, Broker: broker}
+		c := Config{Config: device.Config{Task: name, Logger: slog.New(slog.NewTextHandler(&log, nil)), Source: source},
+			Data: data, StateDir: devices, Broker: broker}
 		c.Progress = func(p device.Progress) {
 			if enough(p) {
 				stop()
@@ -136,7 +141,10 @@ func TestPeopleEndToEnd(t *testing.T) {
 		t.Errorf("the first run: %+v, %v; want it stopped", sum, err)
 	}
 	write(0, 90, 2)
-	sum, err = publish(filepath.Join(dir, "*.jsonl"), "files", func(p device.Progress) bool { return p.Round == 2 && p.InFlight > 0 })
+	sum, err = publish(filepath.Join(dir, "*.jsonl"), "files", func(p device.Progress) bool {
+		return p.Round == 2 &&
+			p.InFlight > 0
+	})
 	if !errors.Is(err, context.Canceled) || sum.Counted == 0 {
 		t.Errorf("the second run: %+v, %v; want it stopped", sum, err)
 	}
@@ -192,13 +200,15 @@ func TestPeopleEndToEnd(t *testing.T) {
 func TestPatientsEndToEnd(t *testing.T) {
 	const patients = 60
 	for _, passes := range []string{"one", "many"} {
-		job, config, broker, ended := began(t, strings.Replace(crowd, "wait: 1s", "wait: 0s", 1), "privacy.trust=local", fmt.Sprintf("silo={count: 3, units: %d}", patients),
+		job, config, broker, ended := began(t, strings.Replace(crowd, "wait: 1s", "wait: 0s", 1), "privacy.trust=local",
+			fmt.Sprintf("silo={count: 3, units: %d}", patients),
 			"schedule={interactive: "+fmt.Sprint(passes == "many")+", rounds: {max: 4}}")
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = PublishHTTP(t.Context(), Config{Config: device.Config{Task: stream.Task(job.Spec.Name), Logger: runtest.Discard()}, StateDir: t.TempDir(), Broker: broker},
+		_, err = PublishHTTP(t.Context(), Config{Config: device.Config{Task: stream.Task(job.Spec.Name),
+			Logger: runtest.Discard()}, StateDir: t.TempDir(), Broker: broker},
 			HTTPConfig{Listener: listener, NoToken: true})
 		var refused *consent.RefusedError
 		if !errors.As(err, &refused) || refused.Field != "silo" {
@@ -206,14 +216,16 @@ func TestPatientsEndToEnd(t *testing.T) {
 		}
 		var group sync.WaitGroup
 		for i := range 3 {
-			publish := func(ctx context.Context, people int, seed uint64, state string, see func(device.Progress)) (device.Summary, error) {
+			publish := func(ctx context.Context, people int, seed uint64, state string,
+				see func(device.Progress)) (device.Summary, error) {
 				f, err := os.Create(filepath.Join(t.TempDir(), fmt.Sprint(seed)))
 				if err != nil {
 					t.Error(err)
 				}
 				defer f.Close()
 				rowsOf(t, 0, people, seed, f)
-				c := Config{Config: device.Config{Task: stream.Task(job.Spec.Name), Logger: runtest.Discard(), Source: f.Name(), Progress: see}, Data: f.Name(), StateDir: state, Broker: broker}
+				c := Config{Config: device.Config{Task: stream.Task(job.Spec.Name), Logger: runtest.Discard(), Source: f.Name(),
+					Progress: see}, Data: f.Name(), StateDir: state, Broker: broker}
 				return Publish(ctx, c)
 			}
 			group.Go(func() {
@@ -236,7 +248,8 @@ func TestPatientsEndToEnd(t *testing.T) {
 				if i == 0 { // its first life may have ended before the broker answered it, and the round without it
 					doubt = min(sum.Unknown, 1)
 				}
-				if err != nil || sum.Events != blocks || sum.Units != blocks*k || sum.Counted+doubt != blocks || (sum.LeftOver > 0) != (i == 0 || patients%k > 0) {
+				if err != nil || sum.Events != blocks || sum.Units != blocks*k || sum.Counted+doubt != blocks ||
+					(sum.LeftOver > 0) != (i == 0 || patients%k > 0) {
 					t.Errorf("%s: hospital %d of blocks of %d: %+v, %v", passes, i, k, sum, err)
 				}
 			})
@@ -245,7 +258,8 @@ func TestPatientsEndToEnd(t *testing.T) {
 		ended()
 		doc, err := statedir.Ask(t.Context(), statedir.Where{StateDir: config.StateDir}, statedir.AskStatus)
 		var status statedir.Status
-		if err != nil || json.Unmarshal(doc, &status) != nil || !status.Ended || float64(status.EpsilonSpent) > 4 || status.EpsilonSpent == 0 {
+		if err != nil || json.Unmarshal(doc, &status) != nil || !status.Ended || float64(status.EpsilonSpent) > 4 ||
+			status.EpsilonSpent == 0 {
 			t.Errorf("%s: status: %s, %v", passes, doc, err)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/device"
 )
 
-// TestCount: the rows of files are counted before they are published, and a pipe, which would be empty then, is not touched.
+// TestCount: the rows of files are counted before they are published, and a pipe, which would be empty then, is not
+// touched.
 func TestCount(t *testing.T) {
 	spec := runtest.Parsed(t, strings.Replace(runtest.Words, "columns: [age, kind, income]", "header: true", 1))
 	dir := t.TempDir()
@@ -41,7 +42,8 @@ func TestCount(t *testing.T) {
 	file("day-2", data)
 	cut := file("cut", packed.Bytes()[:packed.Len()/2])
 	for path, want := range map[string]uint64{
-		file("plain", data): 100, file("packed", packed.Bytes()): 100, filepath.Join(dir, "day-*"): 200, pipe: 0, os.DevNull: 0, "-": 0, cut: 0,
+		file("plain", data): 100, file("packed", packed.Bytes()): 100, filepath.Join(dir, "day-*"): 200, pipe: 0,
+		os.DevNull: 0, "-": 0, cut: 0,
 	} {
 		n, err := Config{Config: device.Config{Logger: runtest.Discard()}, Data: path}.count(t.Context(), spec)
 		switch {

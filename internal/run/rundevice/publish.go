@@ -1,5 +1,5 @@
-// Package rundevice wires a publisher of reports together for `ingest publish`: rows of a file, or events posted over HTTP, a client
-// with its participation and ledger, and the broker.
+// Package rundevice wires a publisher of reports together for `ingest publish`: rows of a file, or events posted over
+// HTTP, a client with its participation and ledger, and the broker.
 package rundevice
 
 import (
@@ -34,25 +34,28 @@ type Config struct {
 	StateDir string // empty: participation is forgotten at the end
 	Broker   run.Broker
 	Metrics  net.Listener // for /metrics, /healthz and /readyz; nil: none
-	// Marks is a folder of this machine's, outside of StateDir, that remembers how far state folders were written; see MarksFolder. Empty: none
-	// does, and a StateDir that is put back from a copy is not noticed.
+	// Marks is a folder of this machine's, outside of StateDir, that remembers how far state folders were written; see
+	// MarksFolder. Empty: none does, and a StateDir that is put back from a copy is not noticed.
 	Marks string
 
-	Watch    *Watch        // sees what is done; nil: nobody looks
-	Patience time.Duration // Publish ends with an *ImpatientError when nothing came on for so long, after the end of a stream; 0: never
+	Watch *Watch // sees what is done; nil: nobody looks
+	// Publish ends with an *ImpatientError when nothing came on for so long, after the end of a stream; 0: never
+	Patience time.Duration
 }
 
 // ErrNoKey refuses a live stream whose rows cannot be told apart from those of an earlier run.
-var ErrNoKey = errors.New("--live: the task declares no events.key: rows that come again after a restart would be people again. " +
-	"Name the column that identifies an event in events.key, post events to --http under keys of their own, or publish a file by its position")
+var ErrNoKey = errors.New(
+	"--live: the task declares no events.key: rows that come again after a restart would be people again. " +
+		"Name the column that identifies an event in events.key, post events to --http under keys of their own, or publish a file by its position")
 
 // ErrNoState refuses a silo without a state folder, which would forget which rows it has reported about, and with how
 // much noise: a second run would draw new reports about the same rows.
-var ErrNoState = errors.New("--state: name a folder: the task is of organisations, whose rows are in as many reports as it says and no more, over restarts, too; " +
-	"the folder keeps which rows were in one, and the noise that hides them")
+var ErrNoState = errors.New(
+	"--state: name a folder: the task is of organisations, whose rows are in as many reports as it says and no more, over restarts, too; " +
+		"the folder keeps which rows were in one, and the noise that hides them")
 
-// Publish sends the rows of Data until they end or the task does. A file whose header does not match the declaration is refused
-// before anything is sent.
+// Publish sends the rows of Data until they end or the task does. A file whose header does not match the declaration is
+// refused before anything is sent.
 func Publish(ctx context.Context, c Config) (summary device.Summary, err error) {
 	if c.Watch == nil {
 		c.Watch = new(Watch)
@@ -98,7 +101,8 @@ func Publish(ctx context.Context, c Config) (summary device.Summary, err error) 
 	return devices.Run(ctx, c.Watch.rows(advised(rows, c.Logger)))
 }
 
-// expect counts the rows of files, so that several publishers share each round. What can be read once alone is not counted.
+// expect counts the rows of files, so that several publishers share each round. What can be read once alone is not
+// counted.
 func (c Config) expect(ctx context.Context, devices *device.Device) error {
 	agreement, err := devices.Agreement(ctx)
 	if err != nil {
@@ -152,7 +156,8 @@ func advised(rows *source.Reader, log *slog.Logger) iter.Seq2[task.Row, error] {
 		n := 0
 		for row, err := range rows.All() {
 			if n++; n == advisedAfter && len(rows.Unknown()) > 0 {
-				log.Warn("no row so far has these columns: are their names right? ingest publish --check looks at data and sends nothing",
+				log.Warn(
+					"no row so far has these columns: are their names right? ingest publish --check looks at data and sends nothing",
 					"columns", rows.Unknown())
 			}
 			if !yield(row, err) {
@@ -167,7 +172,8 @@ const advisedAfter = 16
 
 // devices returns the client with its broker, store and ledger; release closes these, after the client. If watch is
 // not nil, the store that it returns is used.
-func (c Config) devices(ctx context.Context, watch func(participation.Store) participation.Store) (devices *device.Device, release func() error, err error) {
+func (c Config) devices(ctx context.Context,
+	watch func(participation.Store) participation.Store) (devices *device.Device, release func() error, err error) {
 	closeStore, err := c.openStore()
 	if err != nil {
 		return nil, nil, err
@@ -261,9 +267,10 @@ func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() er
 	}()
 	served := make(chan error, 1)
 	go func() {
-		served <- obs.Serve(serving, c.Metrics, obs.Endpoints(registry, nil, run.Ready(conn.Connected, run.Lease, func() (string, time.Time) {
-			return unready(last.Load())
-		}), nil))
+		served <- obs.Serve(serving, c.Metrics, obs.Endpoints(registry, nil, run.Ready(conn.Connected, run.Lease,
+			func() (string, time.Time) {
+				return unready(last.Load())
+			}), nil))
 	}()
 	c.Logger.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
 	return func() error {
@@ -281,14 +288,16 @@ func unready(p *device.Progress) (cause string, since time.Time) {
 	case p.Ahead > 0:
 		return aheadText(p), p.AheadSince
 	case p.Older > 0:
-		return fmt.Sprintf("the broker is older than round %d, which this device knows: docs/how-to/runbook.md, state folder and broker of different times", p.Older), p.OlderSince
+		return fmt.Sprintf(
+			"the broker is older than round %d, which this device knows: docs/how-to/runbook.md, state folder and broker of different times", p.Older), p.OlderSince
 	}
 	return "", time.Time{}
 }
 
 // aheadText explains that nobody is charged, and why.
 func aheadText(p *device.Progress) string {
-	return fmt.Sprintf("nobody is charged: this machine's clock is %v ahead of the broker's, or no stage has worked for as long: docs/how-to/runbook.md, clocks", p.Ahead.Round(time.Second))
+	return fmt.Sprintf(
+		"nobody is charged: this machine's clock is %v ahead of the broker's, or no stage has worked for as long: docs/how-to/runbook.md, clocks", p.Ahead.Round(time.Second))
 }
 
 // reads returns the declaration in the format in which the data are written.
@@ -348,7 +357,8 @@ func (c Config) open(declared *task.Spec) (*source.Reader, error) {
 // openStore opens the task's store in the state folder, or in memory where there is none.
 func (c *Config) openStore() (close func() error, err error) {
 	if c.StateDir == "" {
-		c.Logger.Warn("no --state: who took part is forgotten when this run ends, and a second run would send again", "task", c.Task)
+		c.Logger.Warn("no --state: who took part is forgotten when this run ends, and a second run would send again", "task",
+			c.Task)
 		c.Store = participation.NewMemoryStore()
 		return func() error { return nil }, nil
 	}

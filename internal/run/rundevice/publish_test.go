@@ -37,7 +37,8 @@ func TestPublishRefusesFirst(t *testing.T) {
 		"another format":    {runtest.Small(t), bad, task.Parquet, "not a Parquet file"},
 	} {
 		state := filepath.Join(dir, "state")
-		_, err := Publish(t.Context(), Config{Config: device.Config{Task: "words", Spec: test.spec, Logger: runtest.Discard()},
+		_, err := Publish(t.Context(), Config{Config: device.Config{Task: "words", Spec: test.spec,
+			Logger: runtest.Discard()},
 			Data: test.data, Format: test.as, StateDir: state, Broker: nowhere})
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "127.0.0.1") {
 			t.Errorf("%s: %v, want %q", what, err, test.want)
@@ -48,7 +49,8 @@ func TestPublishRefusesFirst(t *testing.T) {
 	}
 }
 
-// A silo without a folder would draw about the same rows again in another run, and with noise for another number of them: it reaches no broker.
+// A silo without a folder would draw about the same rows again in another run, and with noise for another number of
+// them: it reaches no broker.
 func TestSiloNeedsState(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "rows")
 	if err := os.WriteFile(data, []byte("1 1:1\n-1 1:0.5\n"), 0o600); err != nil {
@@ -65,7 +67,8 @@ privacy: {epsilon: 1, delta: 1e-6, trust: local}
 silo: {count: 2, units: 2}
 `)
 	for state, want := range map[string]string{"": "--state", t.TempDir(): "127.0.0.1"} {
-		_, err := Publish(t.Context(), Config{Config: device.Config{Task: "clinics", Spec: spec, Source: data, Logger: runtest.Discard()}, Data: data, StateDir: state,
+		_, err := Publish(t.Context(), Config{Config: device.Config{Task: "clinics", Spec: spec, Source: data,
+			Logger: runtest.Discard()}, Data: data, StateDir: state,
 			Broker: run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}}})
 		if err == nil || !strings.Contains(err.Error(), want) || (state == "") != errors.Is(err, ErrNoState) {
 			t.Errorf("state %q: %v, want %q", state, err, want)

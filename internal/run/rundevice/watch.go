@@ -116,7 +116,8 @@ func (w *Watch) waits(now time.Time) (text, why string) {
 	case w.stream && w.pulling && p.Charged == 0 && p.Waiting == 0:
 		text = "rows on standard input"
 	case p.Older > 0:
-		text = fmt.Sprintf("a round after %d: the broker is older than what this device knows (docs/how-to/runbook.md, state folder and broker of different times)", p.Older)
+		text = fmt.Sprintf(
+			"a round after %d: the broker is older than what this device knows (docs/how-to/runbook.md, state folder and broker of different times)", p.Older)
 	case p.Round == 0:
 		text = "the learner to announce round 1"
 	case p.Closed:
@@ -124,7 +125,8 @@ func (w *Watch) waits(now time.Time) (text, why string) {
 	case !p.Open:
 		text = fmt.Sprintf("the stage to open round %d (ingest shuffle)", p.Round)
 	case p.Joined == 0 && p.Waiting > 0 && p.Leaves >= time.Second:
-		text = fmt.Sprintf("this silo's own report of round %d, which is worked out and leaves within %v of its opening", p.Round, p.Leaves.Round(time.Second))
+		text = fmt.Sprintf("this silo's own report of round %d, which is worked out and leaves within %v of its opening",
+			p.Round, p.Leaves.Round(time.Second))
 	case p.Joined == 0:
 		text = fmt.Sprintf("a place in round %d", p.Round)
 	default:
@@ -181,7 +183,8 @@ func (w *Watch) tooFew() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the input has ended, and round %d has %d users from here and needs at least %d: the other %d have to come from any publisher; %s",
+	return fmt.Sprintf(
+		"the input has ended, and round %d has %d users from here and needs at least %d: the other %d have to come from any publisher; %s",
 		w.now.Round, w.now.Joined, w.now.Minimum, n, advice)
 }
 
@@ -199,9 +202,12 @@ func (e *ImpatientError) Error() string {
 	switch {
 	case e.Charged == 0:
 	case e.Kept:
-		text += fmt.Sprintf("; %d %s were sent and stay charged in --state: the same command, later, learns their outcome and sends none of them twice", e.Charged, e.What)
+		text += fmt.Sprintf(
+			"; %d %s were sent and stay charged in --state: the same command, later, learns their outcome and sends none of them twice", e.Charged, e.What)
 	default:
-		text += fmt.Sprintf("; %d %s were sent, and without --state nobody will know their outcome: another run sends them again", e.Charged, e.What)
+		text += fmt.Sprintf(
+			"; %d %s were sent, and without --state nobody will know their outcome: another run sends them again", e.Charged,
+			e.What)
 	}
 	return text
 }

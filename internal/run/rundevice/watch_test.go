@@ -16,7 +16,8 @@ import (
 
 // open returns the progress in an open round that joined users joined from here.
 func open(joined uint64, deadline time.Time) device.Progress {
-	return device.Progress{Round: 3, Joined: joined, Cohort: 1000, Standing: device.Standing{Agreed: true, Open: true, Minimum: 500,
+	return device.Progress{Round: 3, Joined: joined, Cohort: 1000, Standing: device.Standing{Agreed: true, Open: true,
+		Minimum:  500,
 		Deadline: deadline, Charged: int(joined)}}
 }
 
@@ -43,19 +44,26 @@ func TestWaits(t *testing.T) {
 		ended.Over = true
 		yes := func() bool { return true }
 		for want, w := range map[string]*Watch{
-			"the task to be announced":                                                       {},
-			"nothing: this run is over":                                                      {done: true, connected: func() bool { return false }},
-			"the broker, to which there is no connection":                                    {now: open(5, soon), connected: func() bool { return false }},
-			"the clock: nobody is charged: this machine's clock is 24h0m0s ahead":            {connected: yes, now: device.Progress{Standing: agreed, Ahead: 24 * time.Hour}},
-			"the learner to announce round 1":                                                {now: device.Progress{Standing: agreed}},
-			"the stage to open round 3":                                                      {now: device.Progress{Round: 3, Standing: agreed}},
-			"the learner to announce round 4":                                                {now: device.Progress{Round: 3, Standing: device.Standing{Agreed: true, Closed: true}}},
-			"a place in round 3":                                                             {now: open(0, soon)},
+			"the task to be announced": {},
+			"nothing: this run is over": {done: true,
+				connected: func() bool { return false }},
+			"the broker, to which there is no connection": {now: open(5, soon),
+				connected: func() bool { return false }},
+			"the clock: nobody is charged: this machine's clock is 24h0m0s ahead": {connected: yes,
+				now: device.Progress{Standing: agreed, Ahead: 24 * time.Hour}},
+			"the learner to announce round 1": {
+				now: device.Progress{Standing: agreed}},
+			"the stage to open round 3": {now: device.Progress{Round: 3,
+				Standing: agreed}},
+			"the learner to announce round 4": {now: device.Progress{Round: 3,
+				Standing: device.Standing{Agreed: true, Closed: true}}},
+			"a place in round 3": {now: open(0, soon)},
 			"this silo's own report of round 3, which is worked out and leaves within 1m42s": {now: working(soon)},
-			"rows on standard input":                                                         {now: open(0, soon), stream: true, pulling: true},
-			"events that are posted":                                                         {now: open(0, soon), posts: true},
-			"the outcome of the last rounds":                                                 {now: ended},
-			"round 3, which has 1000 of 1000 users from her":                                 {now: open(1000, soon)},
+			"rows on standard input": {now: open(0, soon), stream: true,
+				pulling: true},
+			"events that are posted":                         {now: open(0, soon), posts: true},
+			"the outcome of the last rounds":                 {now: ended},
+			"round 3, which has 1000 of 1000 users from her": {now: open(1000, soon)},
 			"the outcome of round 3, which has 412 of 1000 users from here; it closes when 588 more come from any publisher, " +
 				"or with at least 500 in all at its deadline in 40s": {now: open(412, soon), stream: true, pulling: true},
 			"round 3, which has 1 of 1000 reports from here; it closes when 999 more come from other silos, or as soon as it has": {now: ofSilo(past), ended: true},
@@ -82,8 +90,8 @@ func TestWaits(t *testing.T) {
 	})
 }
 
-// TestPatience ends what does not come on, and nothing else: no stream before its end, and no round before its deadline that has
-// its minimum from here.
+// TestPatience ends what does not come on, and nothing else: no stream before its end, and no round before its deadline
+// that has its minimum from here.
 func TestPatience(t *testing.T) {
 	rows := func(yield func(task.Row, error) bool) { yield(task.Row{}, nil) }
 	for name, test := range map[string]struct {
@@ -95,8 +103,10 @@ func TestPatience(t *testing.T) {
 		"no task":                 {"file", false, func() device.Progress { return device.Progress{} }, time.Minute},
 		"a stream that is silent": {"-", false, func() device.Progress { return device.Progress{} }, 0},
 		"too few, no deadline":    {"-", true, func() device.Progress { return open(412, time.Time{}) }, time.Minute},
-		"too few":                 {"file", true, func() device.Progress { return open(412, time.Now().Add(time.Hour)) }, time.Minute},
-		"enough at the deadline":  {"file", true, func() device.Progress { return open(500, time.Now().Add(time.Hour)) }, time.Hour + time.Minute},
+		"too few": {"file", true, func() device.Progress { return open(412, time.Now().Add(time.Hour)) },
+			time.Minute},
+		"enough at the deadline": {"file", true, func() device.Progress { return open(500, time.Now().Add(time.Hour)) },
+			time.Hour + time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var said strings.Builder
@@ -132,7 +142,8 @@ func TestPatience(t *testing.T) {
 			if strings.Count(said.String(), "the other 88 have to come from any publisher") != map[bool]int{true: 1}[few] {
 				t.Errorf("%s: told of missing users: %s", name, said.String())
 			}
-			if text := impatient.Error(); strings.Contains(text, "learner finish") != few || strings.Contains(text, "stay charged in --state") != (test.read) {
+			if text := impatient.Error(); strings.Contains(text, "learner finish") != few ||
+				strings.Contains(text, "stay charged in --state") != (test.read) {
 				t.Errorf("%s: %s", name, text)
 			}
 		})
@@ -143,7 +154,8 @@ func TestPatience(t *testing.T) {
 func TestOtherInput(t *testing.T) {
 	err := consent.Refuse("source", `"b.csv"`, "%q, as before", "a.csv")
 	got := Config{StateDir: "devices"}.explained(err).Error()
-	for _, want := range []string{`"b.csv"`, `"a.csv"`, "--state devices", "'day-*.csv'", "another --state folder", "events.key"} {
+	for _, want := range []string{`"b.csv"`, `"a.csv"`, "--state devices", "'day-*.csv'", "another --state folder",
+		"events.key"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
@@ -159,10 +171,12 @@ func TestUnready(t *testing.T) {
 	since := time.Now().Add(-time.Hour)
 	for want, p := range map[string]device.Progress{
 		"": {}, "the disk is full": {Trouble: "the disk is full", Troubled: since, Ahead: time.Hour, AheadSince: since},
-		"nobody is charged: this machine's clock is 24h0m0s ahead of the broker's": {Ahead: 24 * time.Hour, AheadSince: since},
-		"the broker is older than round 7":                                         {Older: 7, OlderSince: since},
+		"nobody is charged: this machine's clock is 24h0m0s ahead of the broker's": {Ahead: 24 * time.Hour,
+			AheadSince: since},
+		"the broker is older than round 7": {Older: 7, OlderSince: since},
 	} {
-		if cause, at := unready(&p); !strings.HasPrefix(cause, want) || (cause == "") != (want == "") || want != "" && !at.Equal(since) {
+		if cause, at := unready(&p); !strings.HasPrefix(cause, want) || (cause == "") != (want == "") || want != "" &&
+			!at.Equal(since) {
 			t.Errorf("%q since %v, want %q", cause, at, want)
 		}
 	}

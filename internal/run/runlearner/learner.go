@@ -1,5 +1,5 @@
-// Package runlearner wires a task's learner together for `learner run`: the state folder and its control socket, the broker, which may be
-// embedded, the service that learns, and the page and endpoints that show it.
+// Package runlearner wires a task's learner together for `learner run`: the state folder and its control socket, the
+// broker, which may be embedded, the service that learns, and the page and endpoints that show it.
 package runlearner
 
 import (
@@ -71,7 +71,8 @@ func Run(ctx context.Context, c Config) (err error) {
 // Hold runs do with a learner's state folder, made if missing: with its lock, and with its control socket, which
 // answers until do returns. What do starts in the group ends with serving.
 func Hold(ctx context.Context, dir string, log *slog.Logger,
-	do func(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher, history *service.History) error) (err error) {
+	do func(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher,
+		history *service.History) error) (err error) {
 	store, err := statedir.Open(ctx, dir, log)
 	if err != nil {
 		return err
@@ -94,7 +95,8 @@ func Hold(ctx context.Context, dir string, log *slog.Logger,
 }
 
 // run plans or resumes, and learns. What it starts in the group ends with serving.
-func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher, history *service.History) error {
+func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store state.Store, finish *service.Finisher,
+	history *service.History) error {
 	planned, expected, err := TaskOf(ctx, store, c.Spec)
 	if err != nil {
 		return err
@@ -133,12 +135,14 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 		defer site.Close()
 		watch = append(watch, site.Board)
 		ended = site.Ended
-		peers := Peers{Conn: broker.conn, Clock: clock, Every: peersEvery, Stage: onBroker(site.Board, broker.conn, stream.Task(c.Spec.Name))}
+		peers := Peers{Conn: broker.conn, Clock: clock, Every: peersEvery, Stage: onBroker(site.Board, broker.conn,
+			stream.Task(c.Spec.Name))}
 		if c.Stages != nil {
 			peers.Stage = func(ctx context.Context) { c.Stages.Tell(ctx, site.Board) }
 		}
 		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
-		site.Serve(serving, group, c.HTTP, c.endpoints(registry, store, run.Ready(broker.conn.Connected, run.Lease, trouble.now), done, site.Handler()), peers)
+		site.Serve(serving, group, c.HTTP, c.endpoints(registry, store, run.Ready(broker.conn.Connected, run.Lease,
+			trouble.now), done, site.Handler()), peers)
 	}
 	err = c.learn(ctx, store, broker.conn, planned, metrics, watch, finish, history)
 	ended(ctx, err)
@@ -151,12 +155,14 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 		broker.linger(ctx, c.Logger)
 		return err
 	}
-	c.Logger.Info("the task has ended; serving snapshots until interrupted", "task", c.Spec.Name, "budget_refused", err != nil)
+	c.Logger.Info("the task has ended; serving snapshots until interrupted", "task", c.Spec.Name, "budget_refused",
+		err != nil)
 	<-ctx.Done()
 	return err
 }
 
-// TaskOf returns the body of the task: the stored one, if it is what the file declares, or a new plan, with what that expects.
+// TaskOf returns the body of the task: the stored one, if it is what the file declares, or a new plan, with what that
+// expects.
 func TaskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task, *dashboard.Expected, error) {
 	view, err := statedir.Look(ctx, store)
 	if errors.Is(err, state.ErrEmpty) {
@@ -175,9 +181,10 @@ func TaskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task
 		return nil, nil, err
 	}
 	if !bytes.Equal(declared, view.Task.Declaration) {
-		return nil, nil, fmt.Errorf("the state folder belongs to task %q with another declaration (%s); a task never changes: "+
-			"give the changed one a new name and another --state", view.Task.Name,
-			task.DifferenceText(task.Differences(declared, view.Task.Declaration)))
+		return nil, nil,
+			fmt.Errorf("the state folder belongs to task %q with another declaration (%s); a task never changes: "+
+				"give the changed one a new name and another --state", view.Task.Name,
+				task.DifferenceText(task.Differences(declared, view.Task.Declaration)))
 	}
 	return view.Task, nil, nil
 }
@@ -211,7 +218,8 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 
 // endpoints returns the health endpoints: healthy while the store is, and ready while the broker is there too or the
 // task is done.
-func (c Config) endpoints(g prometheus.Gatherer, store state.Store, broker obs.Check, done *atomic.Bool, more http.Handler) http.Handler {
+func (c Config) endpoints(g prometheus.Gatherer, store state.Store, broker obs.Check, done *atomic.Bool,
+	more http.Handler) http.Handler {
 	healthy := func() error {
 		select {
 		case <-store.Failed():
@@ -312,7 +320,8 @@ func (c Config) connect(ctx context.Context) (brokerage, error) {
 	}
 	if url := server.URL(); url != "" {
 		c.Logger.Info("embedded broker listens", "url", url)
-		c.Logger.Info("learner and broker are one party to the devices: they trust it not to fill cohorts with its own reports (docs/why/privacy.md)")
+		c.Logger.Info(
+			"learner and broker are one party to the devices: they trust it not to fill cohorts with its own reports (docs/why/privacy.md)")
 	}
 	return brokerage{conn: conn, embedded: server}, nil
 }

@@ -58,15 +58,18 @@ func TestRoles(t *testing.T) {
 	if err != nil || !strings.Contains(string(metrics), `task="quickstart"`) {
 		t.Errorf("metrics: %v, %d bytes", err, len(metrics))
 	}
-	if page := runtest.Fetch(t, http1, "/"); !strings.Contains(page, "The task has not begun: the learner waits for the shuffle stage&#39;s key.") {
+	if page := runtest.Fetch(t, http1, "/"); !strings.Contains(page,
+		"The task has not begun: the learner waits for the shuffle stage&#39;s key.") {
 		t.Errorf("the page before the stage: %s", page)
 	}
 	shown := runtest.Follow(t, http1)
 	name := stream.Task(job.Spec.Name)
 	go func() {
-		mixer <- runstage.Run(t.Context(), runstage.Config{Config: mixing.Config{Task: name, Identity: runtest.Identity(t), Logger: runtest.Discard()}, HTTP: http2, Broker: broker})
+		mixer <- runstage.Run(t.Context(), runstage.Config{Config: mixing.Config{Task: name, Identity: runtest.Identity(t),
+			Logger: runtest.Discard()}, HTTP: http2, Broker: broker})
 	}()
-	sent, err := rundevice.Publish(t.Context(), rundevice.Config{Config: device.Config{Task: name, Source: data, Bundle: 1, Logger: runtest.Discard()},
+	sent, err := rundevice.Publish(t.Context(), rundevice.Config{Config: device.Config{Task: name, Source: data, Bundle: 1,
+		Logger: runtest.Discard()},
 		Data: data, StateDir: t.TempDir(), Broker: broker})
 	if err != nil || sent.Events != 600 || sent.Counted != 600 {
 		t.Errorf("Publish: %+v, %v", sent, err)
@@ -78,7 +81,8 @@ func TestRoles(t *testing.T) {
 		t.Errorf("RunLearner: %v", err)
 	}
 	http.DefaultClient.CloseIdleConnections()
-	if parts, n := shown(); n < 2 || !strings.Contains(parts["verdict"], "The task has ended.") || !strings.Contains(parts["tiles"], ">600<") {
+	if parts, n := shown(); n < 2 || !strings.Contains(parts["verdict"], "The task has ended.") ||
+		!strings.Contains(parts["tiles"], ">600<") {
 		t.Errorf("the page after %d events: %q", n, parts["verdict"])
 	}
 	if n := watch.applied.Load(); n != manifest.Planned(job.Plan) {
@@ -97,7 +101,8 @@ func TestRoles(t *testing.T) {
 		t.Errorf("a task that has ended: %v", err)
 	}
 	config.Spec = runtest.Small(t, "privacy.epsilon=2")
-	if err := Run(t.Context(), config); err == nil || !strings.Contains(err.Error(), "another declaration (privacy.epsilon: file says 2, task has 1)") {
+	if err := Run(t.Context(), config); err == nil ||
+		!strings.Contains(err.Error(), "another declaration (privacy.epsilon: file says 2, task has 1)") {
 		t.Errorf("another declaration: %v", err)
 	}
 }
@@ -112,7 +117,8 @@ func (c *counting) Applied(service.Applied)  { c.applied.Add(1) }
 
 // TestStops while it waits for the stage, and leaves the folder to the next.
 func TestStops(t *testing.T) {
-	config := Config{Config: service.Config{Identity: runtest.Identity(t)}, Spec: runtest.Small(t), StateDir: t.TempDir(), Embedded: true}
+	config := Config{Config: service.Config{Identity: runtest.Identity(t)}, Spec: runtest.Small(t), StateDir: t.TempDir(),
+		Embedded: true}
 	for range 2 {
 		ctx, stop := context.WithCancel(t.Context())
 		config.Logger = runtest.OnLine("waiting for the shuffle stage", func(slog.Record) { stop() })

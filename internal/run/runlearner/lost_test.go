@@ -32,8 +32,9 @@ func (l lossy) Announced(round, cohort uint64) {
 
 func (l lossy) Lost(subject string) { l.lost <- subject }
 
-// TestBrokerComesBackEmpty: a NATS server dies, comes back with an empty store, and its streams are provisioned again. The learner,
-// which lives and waits, puts its first round again; or, where a round was applied, ends with what a start would say.
+// TestBrokerComesBackEmpty: a NATS server dies, comes back with an empty store, and its streams are provisioned again.
+// The learner, which lives and waits, puts its first round again; or, where a round was applied, ends with what a start
+// would say.
 func TestBrokerComesBackEmpty(t *testing.T) {
 	for _, applied := range []stream.Round{0, 1} {
 		job := runtest.Job(t, runtest.Small(t))
@@ -79,8 +80,12 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		s, err := service.New(service.Config{Task: name, Records: conn, Store: storetest.NewMemory(), Identity: id, StageKey: mixer.Public(), Observer: watch,
-			Patience: 500 * time.Millisecond, Poll: 200 * time.Millisecond, Prepare: func() (*wire.Task, error) { return body, nil }})
+		s, err := service.New(service.Config{Task: name, Records: conn, Store: storetest.NewMemory(), Identity: id,
+			StageKey: mixer.Public(), Observer: watch,
+			Patience: 500 * time.Millisecond, Poll: 200 * time.Millisecond, Prepare: func() (*wire.Task, error) {
+				return body,
+					nil
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,8 @@ func startOf(kind wording.Kind, plan *wire.Plan) string {
 
 // NewSite returns the page of a planned task. Its model is the committed one. Its curves are kept in dir, the task's
 // state folder, unless dir is empty; expected is nil if the plan was not made now.
-func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, expected *dashboard.Expected) (*Site, error) {
+func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, expected *dashboard.Expected) (*Site,
+	error) {
 	trust, err := manifest.Trust(body.Plan.Trust)
 	if err != nil {
 		return nil, err
@@ -87,8 +88,9 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 		Task: dashboard.Task{Name: spec.Name, Loss: spec.Model.Loss, Algorithm: body.Plan.Algorithm, Trust: trust.String(),
 			Start: startOf(kind, body.Plan), NoiseKnown: known, Assuming: kind.Assuming(trust.String(), honest), Kind: kind,
 			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
-			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()), LabelUnit: unit, Unscored: spec.Validation == nil || spec.Validation.Off,
-			Needs: needs(body.Plan), Expected: expected},
+			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()), LabelUnit: unit,
+			Unscored: spec.Validation == nil || spec.Validation.Off,
+			Needs:    needs(body.Plan), Expected: expected},
 		Model: func(ctx context.Context) (dashboard.Model, error) {
 			view, err := statedir.Look(ctx, store)
 			if err != nil {
@@ -204,7 +206,8 @@ func stopOf(ctx context.Context, err error) dashboard.Stop {
 	case err == nil:
 		return dashboard.Stop{How: dashboard.Over}
 	case errors.As(err, &refused):
-		return dashboard.Stop{How: dashboard.Refused, Refused: dashboard.Refusal{Round: refused.Round, Spent: refused.Spent.Epsilon,
+		return dashboard.Stop{How: dashboard.Refused, Refused: dashboard.Refusal{Round: refused.Round,
+			Spent: refused.Spent.Epsilon,
 			Total: refused.Total.Epsilon, Budget: refused.Budget.Epsilon}}
 	case ctx.Err() != nil:
 		return dashboard.Stop{How: dashboard.Interrupted}

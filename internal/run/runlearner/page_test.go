@@ -67,7 +67,8 @@ func overspent(t *testing.T, dir string, id *seal.Identity) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(hash)}, Task: task, Algorithm: algorithm, NextRound: []byte("round 1"), Ledger: *ledger}
+	first := state.Checkpoint{Cursor: state.Cursor{TaskHash: state.Hash(hash)}, Task: task, Algorithm: algorithm,
+		NextRound: []byte("round 1"), Ledger: *ledger}
 	spent, err := ledger.Spend(dear)
 	if err != nil {
 		t.Fatal(err)
@@ -80,9 +81,11 @@ func overspent(t *testing.T, dir string, id *seal.Identity) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := state.Checkpoint{Cursor: state.Cursor{Round: 1, TaskHash: state.Hash(hash), BatchHash: dear.BatchHash, BatchSequence: 1},
+	next := state.Checkpoint{Cursor: state.Cursor{Round: 1, TaskHash: state.Hash(hash), BatchHash: dear.BatchHash,
+		BatchSequence: 1},
 		Task: task, Algorithm: algorithm, End: end, Ledger: *ledger}
-	if err := errors.Join(store.Commit(t.Context(), first, []state.Entry{reserved}), store.Commit(t.Context(), next, []state.Entry{spent}), store.Close()); err != nil {
+	if err := errors.Join(store.Commit(t.Context(), first, []state.Entry{reserved}), store.Commit(t.Context(), next,
+		[]state.Entry{spent}), store.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -93,7 +96,8 @@ func TestPageKnowsTheBrokersCauses(t *testing.T) {
 	done := make(chan struct{})
 	defer close(done)
 	page := dashboard.Handler(board, done, dashboard.Options{})
-	for err, want := range map[error]string{natsjs.ErrFullDisk: "The broker&#39;s disk is full", natsjs.ErrNoStream: "A stream of the task does not answer the learner."} {
+	for err, want := range map[error]string{natsjs.ErrFullDisk: "The broker&#39;s disk is full",
+		natsjs.ErrNoStream: "A stream of the task does not answer the learner."} {
 		board.Trouble(fmt.Errorf("%w (write error)", err).Error())
 		w := httptest.NewRecorder()
 		page.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
@@ -114,8 +118,10 @@ func TestPageNamesTheStart(t *testing.T) {
 	store := storetest.NewMemory()
 	defer store.Close()
 	for want, of := range map[string]*wire.StartPrivacy{
-		"a model of task last, which states epsilon 4, delta 1e-06 for its own data. For whoever is in both tasks": {Task: "last", Epsilon: 4, Delta: 1e-6},
-		"a model that states no epsilon, so it has to be public":                                                   {Task: "last"},
+		"a model of task last, which states epsilon 4, delta 1e-06 for its own data. For whoever is in both tasks": {
+			Task: "last", Epsilon: 4, Delta: 1e-6},
+		"a model that states no epsilon, so it has to be public": {
+			Task: "last"},
 	} {
 		body.Plan.Start, body.Plan.StartPrivacy = []float64{1}, of
 		site, err := NewSite(spec, body, store, "", nil)
@@ -131,15 +137,16 @@ func TestPageNamesTheStart(t *testing.T) {
 	}
 }
 
-// TestRefusedBudgetIsShown: a task that its budget has ended is shown, with its model, until the learner is stopped; the
-// refusal is its answer. Told to exit when done it answers at once.
+// TestRefusedBudgetIsShown: a task that its budget has ended is shown, with its model, until the learner is stopped;
+// the refusal is its answer. Told to exit when done it answers at once.
 func TestRefusedBudgetIsShown(t *testing.T) {
 	id, dir := runtest.Identity(t), t.TempDir()
 	overspent(t, dir, id)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	on := make(chan struct{}, 1)
-	config := Config{Config: service.Config{Identity: id, Logger: runtest.OnLine("the task has ended; serving", func(slog.Record) { on <- struct{}{} })},
+	config := Config{Config: service.Config{Identity: id, Logger: runtest.OnLine("the task has ended; serving",
+		func(slog.Record) { on <- struct{}{} })},
 		Spec: runtest.Small(t), StateDir: dir, Embedded: true, HTTP: runtest.Loopback(t)}
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, config) }()
@@ -149,10 +156,12 @@ func TestRefusedBudgetIsShown(t *testing.T) {
 	case err := <-ended:
 		t.Fatalf("RunLearner ended before it was told to: %v", err)
 	}
-	if page := runtest.Fetch(t, config.HTTP, "/"); !strings.Contains(page, "The privacy budget refused round 2: the task has ended.") {
+	if page := runtest.Fetch(t, config.HTTP, "/"); !strings.Contains(page,
+		"The privacy budget refused round 2: the task has ended.") {
 		t.Errorf("the page: %s", page)
 	}
-	if got := runtest.Fetch(t, config.HTTP, "/readyz") + runtest.Fetch(t, config.HTTP, "/v1/status"); !strings.Contains(got, service.ReasonBudget) {
+	if got := runtest.Fetch(t, config.HTTP, "/readyz") + runtest.Fetch(t, config.HTTP,
+		"/v1/status"); !strings.Contains(got, service.ReasonBudget) {
 		t.Errorf("status: %s", got)
 	}
 	var refused *state.BudgetError
@@ -160,7 +169,8 @@ func TestRefusedBudgetIsShown(t *testing.T) {
 	if err := <-ended; !errors.As(err, &refused) {
 		t.Errorf("RunLearner: %v, want the budget's refusal", err)
 	}
-	if parts, _ := last(); !strings.Contains(parts["verdict"], "refused round 2") || !strings.Contains(parts["detail"], "Epsilon 2 of 1 is spent") {
+	if parts, _ := last(); !strings.Contains(parts["verdict"], "refused round 2") || !strings.Contains(parts["detail"],
+		"Epsilon 2 of 1 is spent") {
 		t.Errorf("the last verdict: %q, %q", parts["verdict"], parts["detail"])
 	}
 	config.HTTP, config.ExitWhenDone, config.Logger = runtest.Loopback(t), true, runtest.Discard()

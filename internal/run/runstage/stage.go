@@ -1,4 +1,5 @@
-// Package runstage wires the shuffle stage of a task together for `ingest shuffle`: the broker, the loop of shuffle/stage, metrics and logs.
+// Package runstage wires the shuffle stage of a task together for `ingest shuffle`: the broker, the loop of
+// shuffle/stage, metrics and logs.
 package runstage
 
 import (
@@ -45,7 +46,9 @@ func Run(ctx context.Context, c Config) error {
 	}
 	reports := new(obs.Reports)
 	c.Observer = obs.Observers(metrics, stage.Observer{Report: reports.Add}, c.Observer)
-	c.Logger.Info("looking for the task's streams, which learner provision makes, or learner run where its credentials may", "task", c.Task)
+	c.Logger.Info(
+		"looking for the task's streams, which learner provision makes, or learner run where its credentials may", "task",
+		c.Task)
 	if err := natsadmin.WaitStreams(ctx, conn, c.Task, time.Second); err != nil {
 		return err
 	}
@@ -74,9 +77,10 @@ func Run(ctx context.Context, c Config) error {
 	if c.HTTP != nil {
 		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
 		group.Go(func() error {
-			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, run.Ready(conn.Connected, cmp.Or(c.LeaseTTL, run.Lease), func() (string, time.Time) {
-				return trouble(s.Status())
-			}), obs.Status(s.Status, reports, clock.Ahead)))
+			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, run.Ready(conn.Connected,
+				cmp.Or(c.LeaseTTL, run.Lease), func() (string, time.Time) {
+					return trouble(s.Status())
+				}), obs.Status(s.Status, reports, clock.Ahead)))
 		})
 	}
 	group.Go(func() error {
@@ -89,7 +93,8 @@ func Run(ctx context.Context, c Config) error {
 // trouble returns why a stage is not ready, and since when.
 func trouble(now stage.Status) (cause string, since time.Time) {
 	if now.Trouble == "" && now.Lost > 0 {
-		return fmt.Sprintf("the broker is %d rounds older than what this stage knows: docs/how-to/runbook.md, state folder and broker of different times", now.Lost), now.LostSince
+		return fmt.Sprintf(
+			"the broker is %d rounds older than what this stage knows: docs/how-to/runbook.md, state folder and broker of different times", now.Lost), now.LostSince
 	}
 	return now.Trouble, now.Troubled
 }

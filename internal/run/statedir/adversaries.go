@@ -12,12 +12,15 @@ import (
 // adversary of the trust model.
 type Adversaries struct {
 	wording.Kind
-	Unit            string              `json:"unit"` // what is protected, in words
-	Trust           string              `json:"trust"`
-	HonestFraction  accounting.Fraction `json:"honest_fraction"`       // share of every cohort whose noise is relied upon
-	NoiseKnown      bool                `json:"noise_known,omitempty"` // it follows from a seed: the epsilons are what a run without one would spend
-	EpsilonLearner  float64             `json:"epsilon_learner"`       // against the learner alone, and everybody downstream of it
-	EpsilonIntruder *float64            `json:"epsilon_intruder"`      // against one who also looks into the stage once; null: no claim
+	Unit           string              `json:"unit"` // what is protected, in words
+	Trust          string              `json:"trust"`
+	HonestFraction accounting.Fraction `json:"honest_fraction"` // share of every cohort whose noise is relied upon
+	// it follows from a seed: the epsilons are what a run without one would spend
+	NoiseKnown bool `json:"noise_known,omitempty"`
+	// against the learner alone, and everybody downstream of it
+	EpsilonLearner float64 `json:"epsilon_learner"`
+	// against one who also looks into the stage once; null: no claim
+	EpsilonIntruder *float64 `json:"epsilon_intruder"`
 }
 
 // Assuming describes the assumptions behind the epsilons, see accounting.Trust.Assuming.
@@ -25,8 +28,8 @@ func (a Adversaries) Assuming() string {
 	return a.Kind.Assuming(a.Trust, a.HonestFraction)
 }
 
-// adversaries splits what the unit that is charged most has spent. Every round has the mechanism of its phase, and the cohort of
-// the phase or, in the last, a larger one, which costs less.
+// adversaries splits what the unit that is charged most has spent. Every round has the mechanism of its phase, and the
+// cohort of the phase or, in the last, a larger one, which costs less.
 func (v View) adversaries(spent float64) (Adversaries, error) {
 	trust, err := manifest.Trust(v.Task.Plan.Trust)
 	if err != nil {
@@ -38,7 +41,8 @@ func (v View) adversaries(spent float64) (Adversaries, error) {
 		return Adversaries{}, fmt.Errorf("stored %w", err)
 	}
 	kind := wording.Of(p)
-	out := Adversaries{Kind: kind, Unit: kind.Protected(), Trust: trust.String(), HonestFraction: honest, NoiseKnown: v.noiseKnown, EpsilonLearner: spent}
+	out := Adversaries{Kind: kind, Unit: kind.Protected(), Trust: trust.String(), HonestFraction: honest,
+		NoiseKnown: v.noiseKnown, EpsilonLearner: spent}
 	if !trust.HasFloors() {
 		return out, nil
 	}

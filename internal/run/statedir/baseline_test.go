@@ -8,10 +8,12 @@ import (
 	"github.com/panlearn/panlearn/internal/test/runtest"
 )
 
-// TestBaselineIsWhatWasReleased: a practical plan knows the majority class, or the mean in the units of the label; a proved one knows nothing.
+// TestBaselineIsWhatWasReleased: a practical plan knows the majority class, or the mean in the units of the label; a
+// proved one knows nothing.
 func TestBaselineIsWhatWasReleased(t *testing.T) {
 	proved := strings.Replace(runtest.Words, "schedule: {", "schedule: {algorithm: psgd, ", 1)
-	for name, file := range map[string]string{"two classes": runtest.Words, "three classes": runtest.Classes, "numbers": runtest.Numbers, "proved": proved} {
+	for name, file := range map[string]string{"two classes": runtest.Words, "three classes": runtest.Classes,
+		"numbers": runtest.Numbers, "proved": proved} {
 		_, view := ended(t, runtest.Parsed(t, file))
 		status, err := view.Status()
 		if err != nil {
@@ -35,7 +37,8 @@ func TestBaselineIsWhatWasReleased(t *testing.T) {
 				t.Errorf("%s: %+v", name, b)
 			}
 			// the labels are in [0, 1000]: [-1, 1] as the loss sees them
-			for _, l := range [][2]float64{{status.Validation.Loss.Recent.Value, status.RMSE.Recent.Value}, {status.Validation.Loss.Overall.High, status.RMSE.Overall.High},
+			for _, l := range [][2]float64{{status.Validation.Loss.Recent.Value, status.RMSE.Recent.Value},
+				{status.Validation.Loss.Overall.High, status.RMSE.Overall.High},
 				{*b.Loss, *b.Error}} {
 				if want := 500 * math.Sqrt(2*l[0]); math.Abs(l[1]-want) > 1e-9*want {
 					t.Errorf("%s: an error of %g at loss %g, want %g", name, l[1], l[0], want)

@@ -61,7 +61,8 @@ func (c Change) serve(w http.ResponseWriter, r *http.Request, h *service.History
 
 // Make makes a change in a learner's state folder: through the learner that holds it, or else in its place, without a
 // broker. It returns the record that was written.
-func (c Change) Make(ctx context.Context, dir string, round uint64, log *slog.Logger) (record service.Record, err error) {
+func (c Change) Make(ctx context.Context, dir string, round uint64, log *slog.Logger) (record service.Record,
+	err error) {
 	if _, err := StatusOf(ctx, dir); err != nil { // and Open would make the folder
 		return record, err
 	}

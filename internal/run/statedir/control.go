@@ -78,9 +78,9 @@ func Handler(store state.Store) http.Handler {
 	return mux
 }
 
-// ControlHandler serves the control socket of a running learner: the questions of Handler, backup, POST /v1/finish, with
-// ?now to give up an open round, and the changes of a history, each as POST with ?round=R. A process that may open the socket
-// may end the task and choose its model, so no HTTP port serves it.
+// ControlHandler serves the control socket of a running learner: the questions of Handler, backup, POST /v1/finish,
+// with ?now to give up an open round, and the changes of a history, each as POST with ?round=R. A process that may open
+// the socket may end the task and choose its model, so no HTTP port serves it.
 func ControlHandler(store state.Store, finish *service.Finisher, history *service.History) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", Handler(store))
@@ -181,15 +181,18 @@ func untilFree[T any](ctx context.Context, open func() (T, error)) (T, error) {
 
 // Open opens a learner's state folder for writing. It waits a little while another process holds it.
 func Open(ctx context.Context, dir string, log *slog.Logger) (*pebblestore.Store, error) {
-	store, err := untilFree(ctx, func() (*pebblestore.Store, error) { return pebblestore.Open(dir, pebblestore.Options{Logger: log}) })
+	store, err := untilFree(ctx, func() (*pebblestore.Store, error) {
+		return pebblestore.Open(dir,
+			pebblestore.Options{Logger: log})
+	})
 	if err != nil {
 		return nil, fmt.Errorf("--state %s: %w", dir, err)
 	}
 	return store, nil
 }
 
-// Ask returns the answer to a question, a JSON document. A state folder that another process holds is asked over its control
-// socket; otherwise it is opened read-only. It creates nothing. Nothing committed yet is an error that wraps
+// Ask returns the answer to a question, a JSON document. A state folder that another process holds is asked over its
+// control socket; otherwise it is opened read-only. It creates nothing. Nothing committed yet is an error that wraps
 // state.ErrEmpty; a folder that is held and does not answer is one that wraps state.ErrLocked.
 func Ask(ctx context.Context, where Where, q Question) ([]byte, error) {
 	var doc bytes.Buffer
@@ -214,7 +217,8 @@ func AskTo(ctx context.Context, where Where, q Question, read func(io.Reader) er
 }
 
 // consult asks a learner over its socket or URL, or reads its folder if no process holds it.
-func consult(ctx context.Context, where Where, q Question, answered func(io.Reader) error, look func(state.Store) error) error {
+func consult(ctx context.Context, where Where, q Question, answered func(io.Reader) error,
+	look func(state.Store) error) error {
 	if where.URL != "" {
 		return askHTTP(ctx, http.DefaultClient, strings.TrimSuffix(where.URL, "/"), where.silence(), q, answered)
 	}
@@ -222,7 +226,8 @@ func consult(ctx context.Context, where Where, q Question, answered func(io.Read
 	return err
 }
 
-func askFolder(ctx context.Context, where Where, q Question, answered func(io.Reader) error, look func(state.Store) error) error {
+func askFolder(ctx context.Context, where Where, q Question, answered func(io.Reader) error,
+	look func(state.Store) error) error {
 	dir := where.StateDir
 	store, err := pebblestore.Open(dir, pebblestore.Options{ReadOnly: true})
 	switch {
@@ -258,7 +263,8 @@ func held(ctx context.Context, err error) error {
 	return err
 }
 
-// Ended reports whether a request to a control socket failed because the process that served it ended, and not by its answer.
+// Ended reports whether a request to a control socket failed because the process that served it ended, and not by its
+// answer.
 func Ended(err error) bool {
 	for _, one := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, one) {
@@ -269,13 +275,15 @@ func Ended(err error) bool {
 }
 
 // errSilent means that a process takes connections and answers nothing: it is stopped, or swapped out.
-var errSilent = errors.New("it takes connections and answers nothing: it is stopped (SIGSTOP, a debugger), or its machine is overloaded; its state is not to blame")
+var errSilent = errors.New(
+	"it takes connections and answers nothing: it is stopped (SIGSTOP, a debugger), or its machine is overloaded; its state is not to blame")
 
 // silence is the default of Where.Silence.
 const silence = 30 * time.Second
 
 // askHTTP gives an answer so long to begin.
-func askHTTP(ctx context.Context, client *http.Client, base string, silence time.Duration, q Question, answered func(io.Reader) error) error {
+func askHTTP(ctx context.Context, client *http.Client, base string, silence time.Duration, q Question,
+	answered func(io.Reader) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	late := time.AfterFunc(silence, func() { cancel(errSilent) })

@@ -83,7 +83,8 @@ func TestAskWhileHeld(t *testing.T) {
 					answers[q] = strings.TrimSpace(string(doc))
 				}
 				t.Chdir(filepath.Dir(dir))
-				if doc, err := Ask(t.Context(), Where{StateDir: name}, AskStatus); err != nil || strings.TrimSpace(string(doc)) != answers[AskStatus] {
+				if doc, err := Ask(t.Context(), Where{StateDir: name}, AskStatus); err != nil ||
+					strings.TrimSpace(string(doc)) != answers[AskStatus] {
 					t.Errorf("by a relative path: %v", err)
 				}
 			})
@@ -107,7 +108,8 @@ func TestStaleSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, addressFile), []byte(filepath.Join(private, socketName)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, addressFile), []byte(filepath.Join(private, socketName)+"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	holding(t, dir, func(state.Store) {})
@@ -122,7 +124,8 @@ func TestStaleSocket(t *testing.T) {
 // TestAddressOfAStranger: an address file that names something else removes nothing.
 func TestAddressOfAStranger(t *testing.T) {
 	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
-	if err := errors.Join(os.WriteFile(victim, nil, 0o600), os.WriteFile(filepath.Join(dir, addressFile), []byte(victim), 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(victim, nil, 0o600), os.WriteFile(filepath.Join(dir, addressFile), []byte(victim),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	holding(t, dir, func(state.Store) {})
@@ -136,7 +139,8 @@ func TestAskWithoutState(t *testing.T) {
 	empty := t.TempDir()
 	missing := filepath.Join(empty, "missing")
 	for _, dir := range []string{empty, missing} {
-		if _, err := Ask(t.Context(), Where{StateDir: dir}, AskStatus); !errors.Is(err, state.ErrEmpty) || !strings.Contains(err.Error(), dir) {
+		if _, err := Ask(t.Context(), Where{StateDir: dir}, AskStatus); !errors.Is(err, state.ErrEmpty) ||
+			!strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v, want ErrEmpty", dir, err)
 		}
 	}
@@ -157,7 +161,8 @@ func TestAskHeldWithoutSocket(t *testing.T) {
 	runtest.Learned(t, runtest.Job(t, runtest.Small(t)), store)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := Ask(ctx, Where{StateDir: dir}, AskStatus); !errors.Is(err, state.ErrLocked) || !strings.Contains(err.Error(), "control socket") {
+	if _, err := Ask(ctx, Where{StateDir: dir}, AskStatus); !errors.Is(err, state.ErrLocked) ||
+		!strings.Contains(err.Error(), "control socket") {
 		t.Errorf("%v, want ErrLocked", err)
 	}
 }
@@ -210,7 +215,8 @@ func TestStartWhileSomebodyLooks(t *testing.T) {
 	}
 }
 
-// TestControlFinishes: the control socket takes the request, the HTTP port does not, and before the first commit neither does.
+// TestControlFinishes: the control socket takes the request, the HTTP port does not, and before the first commit
+// neither does.
 func TestControlFinishes(t *testing.T) {
 	store, _ := ended(t, runtest.Small(t))
 	post := func(h http.Handler, method string) int {
@@ -223,9 +229,12 @@ func TestControlFinishes(t *testing.T) {
 		method  string
 		want    int
 	}{
-		"control":       {ControlHandler(store, service.NewFinisher(), service.NewHistory(store)), http.MethodPost, http.StatusAccepted},
-		"control, read": {ControlHandler(store, service.NewFinisher(), service.NewHistory(store)), http.MethodGet, http.StatusNotFound},
-		"empty":         {ControlHandler(storetest.NewMemory(), service.NewFinisher(), service.NewHistory(storetest.NewMemory())), http.MethodPost, http.StatusServiceUnavailable},
+		"control": {ControlHandler(store, service.NewFinisher(), service.NewHistory(store)), http.MethodPost,
+			http.StatusAccepted},
+		"control, read": {ControlHandler(store, service.NewFinisher(), service.NewHistory(store)), http.MethodGet,
+			http.StatusNotFound},
+		"empty": {ControlHandler(storetest.NewMemory(), service.NewFinisher(),
+			service.NewHistory(storetest.NewMemory())), http.MethodPost, http.StatusServiceUnavailable},
 		"the HTTP port": {Handler(store), http.MethodPost, http.StatusNotFound},
 	} {
 		if got := post(test.handler, test.method); got != test.want {
@@ -276,8 +285,8 @@ func TestReaderWhoReadsNothing(t *testing.T) {
 	}
 }
 
-// served opens a folder and hands its lock to a control server that does as told with its first connection. The folder is closed when that
-// returns.
+// served opens a folder and hands its lock to a control server that does as told with its first connection. The folder
+// is closed when that returns.
 func served(t *testing.T, dir string, serve func(net.Conn)) {
 	t.Helper()
 	store, err := pebblestore.Open(dir, pebblestore.Options{})
@@ -305,10 +314,12 @@ func served(t *testing.T, dir string, serve func(net.Conn)) {
 	t.Cleanup(func() { listener.Close(); <-done })
 }
 
-// TestRunEndsWhileItIsAsked: whatever is asked of a learner that ends before or in the middle of its answer is answered by the folder.
+// TestRunEndsWhileItIsAsked: whatever is asked of a learner that ends before or in the middle of its answer is answered
+// by the folder.
 func TestRunEndsWhileItIsAsked(t *testing.T) {
 	job := runtest.Job(t, runtest.Small(t))
-	for when, begin := range map[string]string{"before": "", "in the middle": "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n\x00\x00\x00\x00\x00\x00\x40"} {
+	for when, begin := range map[string]string{"before": "",
+		"in the middle": "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n\x00\x00\x00\x00\x00\x00\x40"} {
 		for _, q := range []Question{AskStatus, AskSnapshot, AskLedger, AskBackup} {
 			dir := filepath.Join(t.TempDir(), "state")
 			store, err := pebblestore.Open(dir, pebblestore.Options{})
@@ -328,7 +339,8 @@ func TestRunEndsWhileItIsAsked(t *testing.T) {
 				}
 			})
 			if q == AskBackup {
-				err = Copy(t.Context(), Where{StateDir: dir}, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error], _ iter.Seq2[state.Kept, error]) error {
+				err = Copy(t.Context(), Where{StateDir: dir}, func(c state.Checkpoint, entries iter.Seq2[state.Entry, error],
+					_ iter.Seq2[state.Kept, error]) error {
 					return c.VerifyLedger(state.Ledger{}, entries)
 				})
 			} else {
@@ -341,7 +353,8 @@ func TestRunEndsWhileItIsAsked(t *testing.T) {
 	}
 }
 
-// TestStoppedLearnerHoldsItsFolder: one that takes a connection and answers nothing holds the folder, and its state is not said to be damaged.
+// TestStoppedLearnerHoldsItsFolder: one that takes a connection and answers nothing holds the folder, and its state is
+// not said to be damaged.
 func TestStoppedLearnerHoldsItsFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	release := make(chan struct{})

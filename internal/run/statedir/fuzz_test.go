@@ -32,7 +32,8 @@ func FuzzStoredState(f *testing.F) {
 	f.Add(signed.Body, at.Algorithm, at.LastBatch)
 	f.Add([]byte{}, []byte{}, []byte("{}"))
 	f.Fuzz(func(t *testing.T, body, algorithm, last []byte) {
-		envelope := &wire.Signed{Version: stream.Version, Kind: wire.Kind_KIND_TASK, Body: body, Key: signed.Key, Signature: signed.Signature}
+		envelope := &wire.Signed{Version: stream.Version, Kind: wire.Kind_KIND_TASK, Body: body, Key: signed.Key,
+			Signature: signed.Signature}
 		changed := at.Clone()
 		var err error
 		if changed.Task, err = stream.Marshal(envelope); err != nil {
@@ -56,7 +57,8 @@ func FuzzHandler(f *testing.F) {
 	store := storetest.NewMemory()
 	runtest.Learned(f, runtest.Job(f, runtest.Small(f)), store)
 	h := Handler(store)
-	for _, line := range []string{"GET /v1/status", "GET /v1/snapshot?x=1", "HEAD /v1/ledger", "POST /v1/status", "GET /v1/../v1/status",
+	for _, line := range []string{"GET /v1/status", "GET /v1/snapshot?x=1", "HEAD /v1/ledger", "POST /v1/status",
+		"GET /v1/../v1/status",
 		"GET /v1/status/", "DELETE *", "CONNECT a:1", "GET http://b/v1/status"} {
 		f.Add([]byte(line + " HTTP/1.1\r\nHost: control\r\nContent-Length: 3\r\n\r\nabc"))
 	}

@@ -45,7 +45,8 @@ func (e *refusal) Error() string { return e.text }
 // answered4xx returns the error for a learner's answer. A refusal keeps the learner's own words.
 func answered4xx(code int, status string, body []byte) error {
 	text := strings.TrimSpace(string(body))
-	if (code == http.StatusNotFound || code == http.StatusConflict || code == http.StatusBadRequest) && !strings.HasPrefix(text, "404 ") {
+	if (code == http.StatusNotFound || code == http.StatusConflict || code == http.StatusBadRequest) &&
+		!strings.HasPrefix(text, "404 ") {
 		return &refusal{code, text}
 	}
 	return fmt.Errorf("the learner answers %s: %s", status, text)
@@ -78,7 +79,8 @@ func (v View) earlier(ctx context.Context, store state.Store, with url.Values) (
 	} else {
 		var when time.Time
 		if when, err = time.Parse(time.RFC3339Nano, at); err != nil {
-			return model.Snapshot{}, &refusal{http.StatusBadRequest, fmt.Sprintf("time %q: want RFC 3339, such as 2026-11-24T12:00:00Z", at)}
+			return model.Snapshot{}, &refusal{http.StatusBadRequest,
+				fmt.Sprintf("time %q: want RFC 3339, such as 2026-11-24T12:00:00Z", at)}
 		}
 		r, err = stood(records, when)
 	}
@@ -130,7 +132,8 @@ func stood(records []service.Record, at time.Time) (*service.Record, error) {
 	case oldest == nil:
 		return nil, errors.New("no model is kept")
 	}
-	return nil, fmt.Errorf("no model of %s or before is kept: the oldest is that of round %d, %s", at.Format(time.RFC3339), oldest.Round,
+	return nil, fmt.Errorf("no model of %s or before is kept: the oldest is that of round %d, %s", at.Format(time.RFC3339),
+		oldest.Round,
 		oldest.Time.Format(time.RFC3339))
 }
 
@@ -148,7 +151,8 @@ func (v View) history(ctx context.Context, store state.Store, with url.Values) (
 	if text := with.Get("newest"); text != "" {
 		var err error
 		if newest, err = strconv.Atoi(text); err != nil || newest < 0 {
-			return HistoryReport{}, &refusal{http.StatusBadRequest, fmt.Sprintf("newest %q: want a number of rounds, or 0 for all", text)}
+			return HistoryReport{}, &refusal{http.StatusBadRequest,
+				fmt.Sprintf("newest %q: want a number of rounds, or 0 for all", text)}
 		}
 	}
 	more := newest

@@ -20,7 +20,8 @@ import (
 // endlessly returns a store of a task without an end after some rounds, all of whose models are kept.
 func endlessly(t *testing.T, rounds uint64) *storetest.Memory {
 	t.Helper()
-	words := strings.NewReplacer("schedule: {users: 600, rounds: {max: 2}}", "schedule: {users: 800, continuous: adaptive}",
+	words := strings.NewReplacer("schedule: {users: 600, rounds: {max: 2}}",
+		"schedule: {users: 800, continuous: adaptive}",
 		"epsilon: 1,", "epsilon: 8,").Replace(runtest.Words)
 	store := storetest.NewMemory()
 	t.Cleanup(func() { store.Close() })
@@ -51,16 +52,19 @@ func TestEarlierModels(t *testing.T) {
 	if code, text := get(t, port, "/v1/snapshot", &newest); code != http.StatusOK {
 		t.Fatal(text)
 	}
-	if code, text := get(t, port, "/v1/snapshot?round=8", &again); code != http.StatusOK || fmt.Sprint(again.Weights) != fmt.Sprint(newest.Weights) {
+	if code, text := get(t, port, "/v1/snapshot?round=8", &again); code != http.StatusOK ||
+		fmt.Sprint(again.Weights) != fmt.Sprint(newest.Weights) {
 		t.Errorf("round 8: %d %s", code, text)
 	}
-	if code, text := get(t, port, "/v1/snapshot?round=4", &fourth); code != http.StatusOK || fourth.Round != 4 || fourth.ModelVersion != 4 ||
+	if code, text := get(t, port, "/v1/snapshot?round=4", &fourth); code != http.StatusOK || fourth.Round != 4 ||
+		fourth.ModelVersion != 4 ||
 		fourth.Privacy.Users >= newest.Privacy.Users || fourth.Privacy.Epsilon != newest.Privacy.Epsilon ||
 		fmt.Sprint(fourth.Weights) == fmt.Sprint(newest.Weights) {
 		t.Errorf("round 4: %d %s", code, text)
 	}
 	var h HistoryReport
-	if code, _ := get(t, port, "/v1/history?newest=3", &h); code != http.StatusOK || len(h.Rounds) != 3 || !h.Older || h.Rounds[2].Round != 8 {
+	if code, _ := get(t, port, "/v1/history?newest=3", &h); code != http.StatusOK || len(h.Rounds) != 3 || !h.Older ||
+		h.Rounds[2].Round != 8 {
 		t.Errorf("history: %d, %+v", code, h)
 	}
 	at := h.Rounds[1].Time
@@ -76,8 +80,9 @@ func TestEarlierModels(t *testing.T) {
 		"/v1/snapshot?round=x":  {http.StatusBadRequest, `round "x": want a number`},
 		"/v1/snapshot?at=now":   {http.StatusBadRequest, `time "now": want RFC 3339, such as 2026-11-24T12:00:00Z`},
 		"/v1/history?newest=-1": {http.StatusBadRequest, `newest "-1": want a number of rounds, or 0 for all`},
-		"/v1/" + string(SnapshotAt(time.Unix(1, 0))): {http.StatusNotFound, "no model of 1970-01-01T00:00:01Z or before is kept: the oldest is that of round 2, " +
-			oldest(t, port)},
+		"/v1/" + string(SnapshotAt(time.Unix(1, 0))): {http.StatusNotFound,
+			"no model of 1970-01-01T00:00:01Z or before is kept: the oldest is that of round 2, " +
+				oldest(t, port)},
 	} {
 		if code, text := get(t, port, path, nil); code != want.code || text != want.text {
 			t.Errorf("%s: %d %s", path, code, text)
@@ -87,7 +92,8 @@ func TestEarlierModels(t *testing.T) {
 	if _, err := history.RollBack(t.Context(), 4, h.Rounds[2].Time.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if _, text := get(t, port, "/v1/snapshot", &again); again.RolledBackTo != 4 || again.Round != 8 || again.ModelVersion != newest.ModelVersion+1 ||
+	if _, text := get(t, port, "/v1/snapshot", &again); again.RolledBackTo != 4 || again.Round != 8 ||
+		again.ModelVersion != newest.ModelVersion+1 ||
 		math.Abs(again.Weights[0][0]-fourth.Weights[0][0]) > 1e-12 {
 		t.Errorf("after the rollback: %s", text)
 	}
@@ -134,10 +140,13 @@ func TestChangesAreForTheSocket(t *testing.T) {
 		{socket, "/v1/pin?round=3", http.StatusOK, `"pinned":true`},
 		{socket, "/v1/rollback?round=4", http.StatusOK, `"to":4`},
 		{socket, "/v1/unpin?round=3", http.StatusOK, `"round":3`},
-		{ControlHandler(over, service.NewFinisher(), service.NewHistory(over)), "/v1/rollback?round=2", http.StatusConflict, "the task has ended, and its model stays: learner snapshot --round"},
-		{ControlHandler(storetest.NewMemory(), service.NewFinisher(), service.NewHistory(storetest.NewMemory())), "/v1/rollback?round=2", http.StatusServiceUnavailable, ""},
+		{ControlHandler(over, service.NewFinisher(), service.NewHistory(over)), "/v1/rollback?round=2", http.StatusConflict,
+			"the task has ended, and its model stays: learner snapshot --round"},
+		{ControlHandler(storetest.NewMemory(), service.NewFinisher(), service.NewHistory(storetest.NewMemory())),
+			"/v1/rollback?round=2", http.StatusServiceUnavailable, ""},
 	} {
-		if code, text := post(one.h, one.path); code != one.code || !strings.Contains(text, one.text) || strings.Contains(text, "\n") {
+		if code, text := post(one.h, one.path); code != one.code || !strings.Contains(text, one.text) ||
+			strings.Contains(text, "\n") {
 			t.Errorf("%s: %d %s", one.path, code, text)
 		}
 	}
@@ -148,7 +157,8 @@ func TestChangesAreForTheSocket(t *testing.T) {
 func TestTaskThatEndsIsNotRolledBack(t *testing.T) {
 	store := storetest.NewMemory()
 	defer store.Close()
-	runtest.Learned(t, runtest.Job(t, runtest.Spec(t, "quickstart", "schedule.users=900", "schedule.rounds.max=3")), runtest.UpTo{Store: store, Round: 3})
+	runtest.Learned(t, runtest.Job(t, runtest.Spec(t, "quickstart", "schedule.users=900", "schedule.rounds.max=3")),
+		runtest.UpTo{Store: store, Round: 3})
 	_, err := service.NewHistory(store).RollBack(t.Context(), 2, time.Now())
 	if err == nil || !strings.Contains(err.Error(), "only a task without an end") {
 		at, bad := store.Load(t.Context())

@@ -15,13 +15,15 @@ import (
 // AskBackup asks for an image. It is answered by the control socket of a learner, not on an HTTP port.
 const AskBackup Question = "backup"
 
-// What follows in an image. It begins with the length of the checkpoint, 8 bytes, and the checkpoint; every entry has a mark before it.
+// What follows in an image. It begins with the length of the checkpoint, 8 bytes, and the checkpoint; every entry has a
+// mark before it.
 const (
 	imageEnd     = 0
 	imageEntry   = 1
 	imageArchive = 2 // no more entries can be read, for they are lost: and the text of why
 	imageError   = 3 // the same for another reason
-	imageKept    = 4 // before what is kept of a round, behind the entries: its number, and row and model with their lengths
+	// before what is kept of a round, behind the entries: its number, and row and model with their lengths
+	imageKept = 4
 )
 
 // writeImage writes what was committed, byte for byte, in constant memory.
@@ -35,7 +37,8 @@ func writeImage(ctx context.Context, store state.Store, w io.Writer) error {
 		return err
 	}
 	out := bufio.NewWriter(w)
-	out.Write(binary.BigEndian.AppendUint64(nil, uint64(len(checkpoint)))) // a bufio.Writer keeps its first error until Flush
+	// a bufio.Writer keeps its first error until Flush
+	out.Write(binary.BigEndian.AppendUint64(nil, uint64(len(checkpoint))))
 	out.Write(checkpoint)
 	for e, err := range upTo(ctx, store, c.Ledger.Head.Length) {
 		var line []byte
@@ -97,7 +100,8 @@ func keptOf(ctx context.Context, store state.Store, last uint64) iter.Seq2[state
 }
 
 // readImage reads what writeImage wrote. The entries can be read once, and then what is kept, once.
-func readImage(r io.Reader) (c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept, error], err error) {
+func readImage(r io.Reader) (c state.Checkpoint, entries iter.Seq2[state.Entry, error], kept iter.Seq2[state.Kept,
+	error], err error) {
 	in := bufio.NewReader(r)
 	var head [8]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {

@@ -45,7 +45,8 @@ type LedgerEntry struct {
 }
 
 func ledgerEntry(e state.Entry) LedgerEntry {
-	return LedgerEntry{Sequence: e.Sequence, Kind: e.Kind.String(), Round: e.Round, Attempt: e.Attempt, Users: e.Users, Phase: e.Phase,
+	return LedgerEntry{Sequence: e.Sequence, Kind: e.Kind.String(), Round: e.Round, Attempt: e.Attempt, Users: e.Users,
+		Phase:       e.Phase,
 		NoiseTrials: e.NoiseTrials, Epsilon: e.Epsilon, Delta: e.Delta, Previous: e.Previous, Hash: e.Hash}
 }
 
@@ -77,8 +78,8 @@ func upTo(ctx context.Context, store state.Store, n uint64) iter.Seq2[state.Entr
 	}
 }
 
-// writeLedger verifies all entries of a store, archived ones too, and writes its report with them. Where they do not verify it
-// writes nothing.
+// writeLedger verifies all entries of a store, archived ones too, and writes its report with them. Where they do not
+// verify it writes nothing.
 func writeLedger(ctx context.Context, store state.Store, w io.Writer) error {
 	view, err := Look(ctx, store)
 	if err != nil {
@@ -136,7 +137,8 @@ func writeEntries(out *bufio.Writer, entries iter.Seq2[state.Entry, error]) erro
 	return err
 }
 
-// ReadLedger reads the document that writeLedger wrote, and calls with each line of entries and of chain, by their names.
+// ReadLedger reads the document that writeLedger wrote, and calls with each line of entries and of chain, by their
+// names.
 func ReadLedger(r io.Reader, line func(field string, e LedgerEntry) error) (report LedgerReport, err error) {
 	d := json.NewDecoder(r)
 	rest := map[string]json.RawMessage{}

@@ -14,19 +14,21 @@ import (
 // Before the one release Model is the public start and Phase 0. Its bytes, JSON as encoding/json writes it, are the
 // checkpoint's state of the algorithm.
 type Release struct {
-	Method    string   `json:"method"`
-	Source    string   `json:"source"`             // paper and theorem
-	Least     int      `json:"least"`              // smallest number of units that it takes
-	Phases    int      `json:"phases"`             // planned
-	Phase     int      `json:"phase"`              // whose release the model is; 0: the public start
-	Halted    bool     `json:"halted"`             // a test did not pass
-	NoiseStd  float64  `json:"noise_std"`          // of one coordinate of the last release, in units of theta; 0: not of this form
-	Bound     *float64 `json:"bound"`              // on the expected excess risk; null: none
-	OnRecords bool     `json:"on_records"`         // the bound is about the mean loss of the rows at hand
-	Depth     int64    `json:"depth,omitempty"`    // steps that wait for the answers to those before, where gradients are sampled
-	Queries   float64  `json:"queries,omitempty"`  // expected gradients of single rows in them
-	Notes     []string `json:"notes,omitempty"`    // constants
-	Baseline  string   `json:"baseline,omitempty"` // what is said where a simpler method is expected to do better
+	Method string `json:"method"`
+	Source string `json:"source"` // paper and theorem
+	Least  int    `json:"least"`  // smallest number of units that it takes
+	Phases int    `json:"phases"` // planned
+	Phase  int    `json:"phase"`  // whose release the model is; 0: the public start
+	Halted bool   `json:"halted"` // a test did not pass
+	// of one coordinate of the last release, in units of theta; 0: not of this form
+	NoiseStd  float64  `json:"noise_std"`
+	Bound     *float64 `json:"bound"`      // on the expected excess risk; null: none
+	OnRecords bool     `json:"on_records"` // the bound is about the mean loss of the rows at hand
+	// steps that wait for the answers to those before, where gradients are sampled
+	Depth    int64    `json:"depth,omitempty"`
+	Queries  float64  `json:"queries,omitempty"`  // expected gradients of single rows in them
+	Notes    []string `json:"notes,omitempty"`    // constants
+	Baseline string   `json:"baseline,omitempty"` // what is said where a simpler method is expected to do better
 
 	Model []float64 `json:"model,omitempty"`
 }
@@ -46,7 +48,8 @@ func parseRelease(data []byte, plan *wire.Plan) (*Release, error) {
 		return nil, fmt.Errorf("stored release: not written as this program writes it")
 	}
 	if dim := manifest.Dim(plan); len(r.Model) != dim || r.Method != plan.Algorithm {
-		return nil, fmt.Errorf("stored release: %d parameters of %q, the plan has %d of %q", len(r.Model), r.Method, dim, plan.Algorithm)
+		return nil, fmt.Errorf("stored release: %d parameters of %q, the plan has %d of %q", len(r.Model), r.Method, dim,
+			plan.Algorithm)
 	}
 	for _, v := range r.Model {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -67,7 +67,8 @@ func TestContractFields(t *testing.T) {
 		answers[q] = all
 	}
 	_, privacy := fields(t, answers[AskSnapshot]["privacy"])
-	if got := strings.Join(privacy, " "); got != "delta epsilon honest_fraction interactive protects silos trust unit units_per_report users" {
+	if got := strings.Join(privacy,
+		" "); got != "delta epsilon honest_fraction interactive protects silos trust unit units_per_report users" {
 		t.Errorf("privacy has the fields %s", got)
 	}
 	_, last := fields(t, answers[AskStatus]["last_batch"])
@@ -75,11 +76,13 @@ func TestContractFields(t *testing.T) {
 		t.Errorf("last_batch has the fields %s", got)
 	}
 	validation, parts := fields(t, answers[AskStatus]["validation"]) // one round is of moments
-	if got := strings.Join(parts, " "); got != "accuracy confidence loss loss_bound rounds" || validation["rounds"] != answers[AskStatus]["steps"].(float64)-1 {
+	if got := strings.Join(parts, " "); got != "accuracy confidence loss loss_bound rounds" ||
+		validation["rounds"] != answers[AskStatus]["steps"].(float64)-1 {
 		t.Errorf("validation has the fields %s: %v", got, validation)
 	}
 	_, entry := fields(t, answers[AskLedger]["entries"].([]any)[0])
-	if got := strings.Join(entry, " "); got != "attempt delta epsilon hash kind noise_trials previous round sequence users" {
+	if got := strings.Join(entry,
+		" "); got != "attempt delta epsilon hash kind noise_trials previous round sequence users" {
 		t.Errorf("a ledger entry has the fields %s", got)
 	}
 	if err := answer(t.Context(), store, "weather", io.Discard); err == nil {
@@ -87,7 +90,8 @@ func TestContractFields(t *testing.T) {
 	}
 	plan := view.Task.Plan
 	status := answers[AskStatus]
-	if status["epsilon_spent"] != plan.Epsilon || status["rounds"] != float64(manifest.Steps(plan)) || status["users"] != float64(manifest.Users(plan)) ||
+	if status["epsilon_spent"] != plan.Epsilon || status["rounds"] != float64(manifest.Steps(plan)) ||
+		status["users"] != float64(manifest.Users(plan)) ||
 		status["ended"] != true || answers[AskLedger]["intact"] != true {
 		t.Errorf("status %v of plan %v", status, plan)
 	}
@@ -115,7 +119,8 @@ func TestBeforeTheFirstBatch(t *testing.T) {
 	}
 }
 
-// TestSnapshotScoresTheSame: a model that was printed and read back scores raw events as the learner's own parameters do.
+// TestSnapshotScoresTheSame: a model that was printed and read back scores raw events as the learner's own parameters
+// do.
 func TestSnapshotScoresTheSame(t *testing.T) {
 	for _, file := range []string{runtest.Words, runtest.Classes, runtest.Numbers} {
 		_, view := ended(t, runtest.Parsed(t, file))
@@ -135,7 +140,8 @@ func TestSnapshotScoresTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := len(view.Spec.Label.Classes); want > 0 && (len(snapshot.Weights) != want || len(snapshot.Intercept) != want) {
+		if want := len(view.Spec.Label.Classes); want > 0 && (len(snapshot.Weights) != want ||
+			len(snapshot.Intercept) != want) {
 			t.Errorf("%d rows of weights and %d intercepts of %d classes", len(snapshot.Weights), len(snapshot.Intercept), want)
 		}
 		theta := view.Algorithm.Model()
@@ -174,7 +180,8 @@ func TestSnapshotScoresTheSame(t *testing.T) {
 		}
 		classes := view.Spec.Model.Loss != "squared"
 		_, names := fields(t, a)
-		want := map[bool]string{true: "accuracy auc baseline calibration_error classes confusion examples invalid log_loss loss precision recall reliability",
+		want := map[bool]string{
+			true:  "accuracy auc baseline calibration_error classes confusion examples invalid log_loss loss precision recall reliability",
 			false: "baseline error examples invalid loss mae r2 rmse"}[classes]
 		if len(view.Spec.Label.Classes) > 0 { // one of three does not occur
 			want = strings.Replace(want, "auc ", "", 1)
@@ -205,7 +212,8 @@ func TestDamagedTask(t *testing.T) {
 func TestWhatProbabilitiesAreWorth(t *testing.T) {
 	for file, want := range map[string]model.Probabilities{
 		runtest.Words: model.Uncalibrated, // a practical plan clips
-		strings.NewReplacer("radius: 5", "radius: 5, clip_norm: 2", "users: 600", "users: 600, plan: proved").Replace(runtest.Words): model.OfModel,
+		strings.NewReplacer("radius: 5", "radius: 5, clip_norm: 2", "users: 600",
+			"users: 600, plan: proved").Replace(runtest.Words): model.OfModel,
 		runtest.Numbers: "",
 	} {
 		_, view := ended(t, runtest.Parsed(t, file))

@@ -7,7 +7,8 @@ import (
 	"github.com/panlearn/panlearn/internal/test/runtest"
 )
 
-// TestSpreadIsWhatWasReleased: it is in the units of the data, so that a column in other units has a spread in those; a proved plan has none.
+// TestSpreadIsWhatWasReleased: it is in the units of the data, so that a column in other units has a spread in those; a
+// proved plan has none.
 func TestSpreadIsWhatWasReleased(t *testing.T) {
 	proved := strings.Replace(runtest.Words, "schedule: {", "schedule: {algorithm: psgd, ", 1)
 	for name, file := range map[string]string{"classes": runtest.Words, "numbers": runtest.Numbers, "proved": proved} {

@@ -14,8 +14,8 @@ import (
 	"github.com/panlearn/panlearn/state/pebblestore"
 )
 
-// TestBrokenLedgerIsNotPrinted changes the ledger with Pebble itself, so that every checksum of the files is right, and asks
-// for it as `learner ledger` does: no figures, and an error that names the entry.
+// TestBrokenLedgerIsNotPrinted changes the ledger with Pebble itself, so that every checksum of the files is right, and
+// asks for it as `learner ledger` does: no figures, and an error that names the entry.
 func TestBrokenLedgerIsNotPrinted(t *testing.T) {
 	job := runtest.Job(t, runtest.Small(t))
 	key := func(sequence uint64) []byte {
@@ -71,8 +71,9 @@ func TestBrokenLedgerIsNotPrinted(t *testing.T) {
 			if err := e.UnmarshalBinary(read(db, 3)); err != nil {
 				t.Fatal(err)
 			}
-			forged, err := new(state.Ledger).Reserve(state.Entry{Round: 1, Users: e.Users, NoiseTrials: e.NoiseTrials, Epsilon: e.Epsilon / 2,
-				Delta: e.Delta, TaskHash: e.TaskHash}, state.Cost{Epsilon: e.Epsilon, Delta: 1})
+			forged, err := new(state.Ledger).Reserve(state.Entry{Round: 1, Users: e.Users, NoiseTrials: e.NoiseTrials,
+				Epsilon: e.Epsilon / 2,
+				Delta:   e.Delta, TaskHash: e.TaskHash}, state.Cost{Epsilon: e.Epsilon, Delta: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

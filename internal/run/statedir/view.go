@@ -42,7 +42,8 @@ func (v View) Model() []float64 {
 	return v.Algorithm.Model()
 }
 
-// Look reads what is committed, and not the ledger's entries: a checkpoint has their sums. It may run beside the learner.
+// Look reads what is committed, and not the ledger's entries: a checkpoint has their sums. It may run beside the
+// learner.
 func Look(ctx context.Context, store state.Store) (View, error) {
 	at, err := store.Load(ctx)
 	if err != nil {
@@ -50,13 +51,15 @@ func Look(ctx context.Context, store state.Store) (View, error) {
 	}
 	v, err := Of(at)
 	_, v.noiseKnown = store.(Seeded)
-	if records, bad := service.ReadRecords(ctx, store, 1); bad == nil && len(records) == 1 && records[0].Round <= at.Cursor.Round {
+	if records, bad := service.ReadRecords(ctx, store, 1); bad == nil && len(records) == 1 &&
+		records[0].Round <= at.Cursor.Round {
 		v.last = records[0] // one that is damaged shows in the history
 	}
 	return v, err
 }
 
-// A Seeded store is of a task whose noise follows from a seed, see model.Statement.NoiseKnown: what is seen in it promises nothing.
+// A Seeded store is of a task whose noise follows from a seed, see model.Statement.NoiseKnown: what is seen in it
+// promises nothing.
 type Seeded struct{ state.Store }
 
 // Of returns the view of a checkpoint.
@@ -66,7 +69,8 @@ func Of(at state.Checkpoint) (View, error) {
 		return View{}, fmt.Errorf("stored task: %w", err)
 	}
 	if stream.HashOf(signed.Body) != stream.Hash(at.Cursor.TaskHash) {
-		return View{}, fmt.Errorf("stored task: its hash is not the %v of the cursor: the state folder is damaged", at.Cursor.TaskHash)
+		return View{}, fmt.Errorf("stored task: its hash is not the %v of the cursor: the state folder is damaged",
+			at.Cursor.TaskHash)
 	}
 	body := &wire.Task{}
 	if err := stream.Unmarshal(signed.Body, body); err != nil {
@@ -114,8 +118,10 @@ func (v View) snapshot(theta []float64) (model.Snapshot, error) {
 	if v.last.RolledBack() && v.last.Round == status.Round {
 		s.RolledBackTo = v.last.Rollback.To
 	}
-	s.Round, s.ModelVersion, s.Ended, s.Probabilities = status.Round, status.Steps+v.last.Rollbacks, status.Ended, model.ProbabilitiesOf(v.Spec, v.Task.Plan.Clips)
-	s.Privacy = model.Statement{Kind: status.Kind, Trust: trust.String(), Unit: status.Unit, Epsilon: status.EpsilonSpent, Delta: status.DeltaSpent,
+	s.Round, s.ModelVersion, s.Ended, s.Probabilities = status.Round, status.Steps+v.last.Rollbacks, status.Ended,
+		model.ProbabilitiesOf(v.Spec, v.Task.Plan.Clips)
+	s.Privacy = model.Statement{Kind: status.Kind, Trust: trust.String(), Unit: status.Unit, Epsilon: status.EpsilonSpent,
+		Delta:          status.DeltaSpent,
 		HonestFraction: honest, Users: status.Users}
 	if status.Tracking != nil {
 		s.Memory = status.Tracking.Memory
@@ -160,12 +166,14 @@ type Status struct {
 	// Validation holds the results of progressive validation; null if it is off, or before the first round with
 	// scores.
 	Validation *method.Validation `json:"validation"`
-	// RMSE is the root mean squared error of Validation in the units of the label; absent for losses other than the squared one.
+	// RMSE is the root mean squared error of Validation in the units of the label; absent for losses other than the
+	// squared one.
 	RMSE *method.Scores `json:"rmse,omitempty"`
 	// Tracking describes how the model follows a stream without an end; absent for a task that ends, or before the
 	// first round of gradients.
 	Tracking *method.Tracking `json:"tracking,omitempty"`
-	// Kept is the newest model that is kept, absent where none is; Rollback is the last rollback, absent where there was none.
+	// Kept is the newest model that is kept, absent where none is; Rollback is the last rollback, absent where there was
+	// none.
 	Kept     *service.Moment   `json:"kept,omitempty"`
 	Rollback *service.Rollback `json:"rollback,omitempty"`
 	// Baseline scores the best constant; null if the plan releases nothing of the labels, or has not yet.
@@ -190,7 +198,8 @@ type Baseline struct {
 	Loss     *float64 `json:"loss,omitempty"`     // as that of Validation; absent where what is released does not say it
 }
 
-// LabelUnit returns, in the units of the data, the length of a step of 1 in the labels that the squared loss sees; 0 for other losses.
+// LabelUnit returns, in the units of the data, the length of a step of 1 in the labels that the squared loss sees; 0
+// for other losses.
 func LabelUnit(spec *task.Spec) (float64, error) {
 	if spec.Model.Loss != "squared" {
 		return 0, nil
@@ -202,7 +211,8 @@ func LabelUnit(spec *task.Spec) (float64, error) {
 	return math.Abs(features.InUnits(1) - features.InUnits(0)), nil
 }
 
-// rmse returns the root mean squared error of the scores; nil without scores, and for losses other than the squared one.
+// rmse returns the root mean squared error of the scores; nil without scores, and for losses other than the squared
+// one.
 func (v View) rmse(of *method.Validation) (*method.Scores, error) {
 	unit, err := LabelUnit(v.Spec)
 	if of == nil || unit == 0 || err != nil {
@@ -236,8 +246,10 @@ func (v View) baseline() (*Baseline, error) {
 func (v View) Status() (s Status, err error) {
 	ledger := &v.Checkpoint.Ledger
 	spent := ledger.Spent()
-	s = Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan), EpsilonSpent: spent.Epsilon,
-		DeltaSpent: spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(), LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm),
+	s = Status{Task: v.Task.Name, Round: v.Checkpoint.Cursor.Round, Rounds: service.Planned(v.Task.Plan),
+		EpsilonSpent: spent.Epsilon,
+		DeltaSpent:   spent.Delta, EpsilonBudget: v.Task.Plan.EpsilonBudget, Ended: v.Checkpoint.Ended(),
+		LastBatch: v.Checkpoint.LastBatch, Validation: learner.ValidationOf(v.Algorithm),
 		Tracking: service.TrackingOf(v.Task.Plan, v.Checkpoint, v.Algorithm),
 		Learned:  learner.LearnedOf(v.Algorithm).Summary(), Release: v.Release.public()}
 	if s.Adversaries, err = v.adversaries(spent.Epsilon); err != nil {

@@ -97,7 +97,8 @@ func (w *world) auditRounds(r record, out *result) {
 			out.void++
 		} else {
 			out.real++
-			if c := r.claims[n]; w.guarded(n) && (c == nil || c.Attempt != b.Attempt || !bytes.Equal(c.ManifestHash, b.ManifestHash)) {
+			if c := r.claims[n]; w.guarded(n) && (c == nil || c.Attempt != b.Attempt ||
+				!bytes.Equal(c.ManifestHash, b.ManifestHash)) {
 				w.violate("round %d: the batch of attempt %d is not the claimed one", n, b.Attempt)
 			}
 		}
@@ -174,8 +175,10 @@ func (w *world) auditSteps(r record, out *result) {
 			}
 		}
 	}
-	if want := w.Rounds + w.Together; r.end != nil && !w.Endless && (uint64(len(taken)) != want || uint64(len(r.batches)) != r.end.LastRound) {
-		w.violate("End at round %d after %d real and %d void batches: %d steps of %d", r.end.LastRound, out.real, out.void, len(taken), want)
+	if want := w.Rounds + w.Together; r.end != nil && !w.Endless && (uint64(len(taken)) != want ||
+		uint64(len(r.batches)) != r.end.LastRound) {
+		w.violate("End at round %d after %d real and %d void batches: %d steps of %d", r.end.LastRound, out.real, out.void,
+			len(taken), want)
 	}
 }
 
@@ -201,7 +204,8 @@ func (w *world) auditLedger(r record) {
 	for n, round := range r.rounds {
 		at := w.place(round)
 		want := w.epsilon(at.Cohort, at.Stint.Rounds)
-		if n > uint64(len(charged)) && (w.behind() || w.rewound.Load() && w.isGone(name.Round(stream.Round(n)))) { // no record tells it of that round
+		if n > uint64(len(charged)) && (w.behind() || w.rewound.Load() && w.isGone(name.Round(stream.Round(n)))) {
+			// no record tells it of that round
 			continue
 		}
 		if n > uint64(len(charged)) {
@@ -209,9 +213,11 @@ func (w *world) auditLedger(r record) {
 			continue
 		}
 		if e := charged[n-1]; e.Round != n || e.Epsilon < want || e.Delta < delta || spent.Epsilon < want {
-			w.violate("round %d: charged %v at %v, spent %v; the accountant says %v at %v", n, e.Epsilon, e.Delta, spent.Epsilon, want, delta)
+			w.violate("round %d: charged %v at %v, spent %v; the accountant says %v at %v", n, e.Epsilon, e.Delta, spent.Epsilon,
+				want, delta)
 		}
-		if b := r.batches[n]; b != nil && !r.torn[n] && !(r.end != nil && n > r.end.LastRound) && charged[n-1].Kind != state.Reserved && (charged[n-1].Kind == state.Void) != b.Void {
+		if b := r.batches[n]; b != nil && !r.torn[n] && !(r.end != nil && n > r.end.LastRound) &&
+			charged[n-1].Kind != state.Reserved && (charged[n-1].Kind == state.Void) != b.Void {
 			w.violate("round %d: the ledger says %v, the batch void %v", n, charged[n-1].Kind, b.Void)
 		}
 	}

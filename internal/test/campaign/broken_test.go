@@ -25,7 +25,8 @@ type broken struct {
 }
 
 // small is a task of three rounds with users to spare.
-var small = plan{Rounds: 3, Cohort: 4, Minimum: 4, Publishers: 2, Rows: 12, Pace: 500 * time.Millisecond, Bundle: 1, Sealed: true, Seed: 7}
+var small = plan{Rounds: 3, Cohort: 4, Minimum: 4, Publishers: 2, Rows: 12, Pace: 500 * time.Millisecond, Bundle: 1,
+	Sealed: true, Seed: 7}
 
 // plain returns small without sealed reports: the broker's operator is trusted.
 func plain() plan {
@@ -107,16 +108,19 @@ func TestBrokenPartsAreSeen(t *testing.T) {
 			[]string{"was told uncounted", "and is in the batch of round"}},
 		{"a broker that acknowledges and keeps nothing", asking(), nil, drops,
 			[]string{"and in no batch, though nothing happened to stages and broker"}},
-		{"a broker that refuses and keeps", thrifty(), nil, denies, []string{"was told uncounted", "and is in the batch of round"}},
+		{"a broker that refuses and keeps", thrifty(), nil, denies, []string{"was told uncounted",
+			"and is in the batch of round"}},
 		{"a device that believes other answers than it was shown", asking(), nil, misreads, []string{"and it was shown"}},
-		{"a ledger in which a further round is free", three(), on, paysOnce, []string{"batches that hold it cost", "its device's ledger says"}},
+		{"a ledger in which a further round is free", three(), on, paysOnce, []string{"batches that hold it cost",
+			"its device's ledger says"}},
 		{"a device that does not keep its limit", one(), on, func() broken { return broken{spends: true} },
 			[]string{"batches that hold it cost", "its policy allows"}},
 		{"report ids that nothing authenticates", plain(), nil, renames, []string{"is counted 2 times"}},
 		{"a learner's disk that acknowledges and keeps nothing", small, []op{{1200 * time.Millisecond, "crash", 0, 0}}, lies,
 			[]string{"that is not on its disk"}},
 		{"a learner that announces before it commits", small, nil, announces, []string{"that is not on its disk"}},
-		{"a learner that keeps its model in the middle of a batch", small, torn, halves, []string{"is not what the batches make"}},
+		{"a learner that keeps its model in the middle of a batch", small, torn, halves,
+			[]string{"is not what the batches make"}},
 		{"a device that forgets whom it charged", small, restarted, func() broken { return broken{forgets: true} },
 			[]string{"is counted 2 times"}},
 		{"a gateway that forgets what it told", asking(), late, func() broken { return broken{forgets: true} },

@@ -76,14 +76,17 @@ func addTo[K comparable](sums, more map[K]int) {
 }
 
 func (s *sum) String() string {
-	return fmt.Sprintf("%d campaigns of %d operations in %v: %d ended, %d wait for users; %d real and %d void batches, %d attempts "+
-		"opened again; %d tasks with an interactive phase, %d void rounds in them, %d users counted several times; "+
-		"%d events counted (%d of them in calm rounds; %d by the rule of doubt, in no batch, while %v), %d uncounted, %d unknown; "+
-		"users were told %v, %d times by a later life; %d publishes refused; lies %v, of whose users %d are in batches, %d by several participations; "+
-		"reports: %v, %d strange ones sent; a process %v; %d tasks without an end; records lost: %v, said of it: %v, %d users of rounds that may have been released twice; "+
-		"%d sweeps removed %d records, %d were cut short",
-		s.campaigns, s.ops, s.took.Round(time.Hour), s.ended, s.waiting, s.real, s.void, s.reopened, s.interactive, s.passed, s.again, s.counted, s.calm, s.unseen, s.excused,
-		s.uncounted, s.unknown, s.told, s.toldAgain, s.refused, s.lies, s.fooled, s.twice, s.examined, s.strange, s.sprung, s.endless, s.gone, s.said, s.adrift, s.sweeps, s.swept, s.short)
+	return fmt.Sprintf(
+		"%d campaigns of %d operations in %v: %d ended, %d wait for users; %d real and %d void batches, %d attempts "+
+			"opened again; %d tasks with an interactive phase, %d void rounds in them, %d users counted several times; "+
+			"%d events counted (%d of them in calm rounds; %d by the rule of doubt, in no batch, while %v), %d uncounted, %d unknown; "+
+			"users were told %v, %d times by a later life; %d publishes refused; lies %v, of whose users %d are in batches, %d by several participations; "+
+			"reports: %v, %d strange ones sent; a process %v; %d tasks without an end; records lost: %v, said of it: %v, %d users of rounds that may have been released twice; "+
+			"%d sweeps removed %d records, %d were cut short",
+		s.campaigns, s.ops, s.took.Round(time.Hour), s.ended, s.waiting, s.real, s.void, s.reopened, s.interactive, s.passed,
+		s.again, s.counted, s.calm, s.unseen, s.excused,
+		s.uncounted, s.unknown, s.told, s.toldAgain, s.refused, s.lies, s.fooled, s.twice, s.examined, s.strange, s.sprung,
+		s.endless, s.gone, s.said, s.adrift, s.sweeps, s.swept, s.short)
 }
 
 // TestCalm: without operations every task ends, unless it has too few users; nothing is done twice, and nobody is
@@ -136,10 +139,12 @@ func TestCampaigns(t *testing.T) {
 	if all.campaigns >= 250 && (all.interactive == 0 || all.again == 0) {
 		t.Errorf("no interactive phase met what it is for: %v", &all)
 	}
-	if all.campaigns >= 250 && (all.void == 0 || all.reopened == 0 || all.waiting == 0 || all.unknown == 0 || all.uncounted == 0) {
+	if all.campaigns >= 250 && (all.void == 0 || all.reopened == 0 || all.waiting == 0 || all.unknown == 0 ||
+		all.uncounted == 0) {
 		t.Errorf("these campaigns did not meet what they are for: %v", &all)
 	}
-	if all.campaigns >= 250 && (all.calm == 0 || all.toldAgain == 0 || all.refused == 0 || all.fooled == 0 || len(all.lies) < int(lieKinds)-1) {
+	if all.campaigns >= 250 && (all.calm == 0 || all.toldAgain == 0 || all.refused == 0 || all.fooled == 0 ||
+		len(all.lies) < int(lieKinds)-1) {
 		t.Errorf("no user was told, or lied to, as they are for: %v", &all)
 	}
 	for _, kind := range []string{"lease", "task", "round", "stage", "open", "claim", "close", "batch"} {

@@ -15,8 +15,9 @@ func (w *world) epsilon(n uint64, each uint32) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.params()
-	r := accounting.Release{Trust: accounting.Shuffle, Users: n, Dim: p.Dim, Levels: int(p.Levels), Trials: uint64(p.Trials),
-		P: 0.5, HonestFraction: accounting.One, Rounds: int(each), Units: p.Units}
+	r := accounting.Release{Trust: accounting.Shuffle, Users: n, Dim: p.Dim, Levels: int(p.Levels),
+		Trials: uint64(p.Trials),
+		P:      0.5, HonestFraction: accounting.One, Rounds: int(each), Units: p.Units}
 	if w.Local {
 		r.Trust, r.Users = accounting.Local, 1 // its own noise hides a report
 	}
@@ -48,7 +49,8 @@ func (w *world) limit() float64 {
 
 // pays reports whether the policy lets an uncounted event take part once more.
 func (w *world) pays(p participation.Record) bool {
-	return !w.Local && p.Refunds < consent.DefaultMaxRefunds && w.epsilon(w.Cohort, (p.Refunds+2)*max(1, uint32(w.Together))) <= w.limit()
+	return !w.Local && p.Refunds < consent.DefaultMaxRefunds &&
+		w.epsilon(w.Cohort, (p.Refunds+2)*max(1, uint32(w.Together))) <= w.limit()
 }
 
 // auditCost holds what the batches that hold one user cost together, as the accountant composes them, against what its
@@ -103,7 +105,8 @@ func (w *world) auditDraws(d *publisher, user int, p participation.Record, own [
 	}
 	cost := w.epsilon(w.Cohort, uint32(draws)) * (1 - 1e-9)
 	if says, _ := ledger.Spent(own, time.Now(), 0); cost > says || cost > w.limit() {
-		w.violate("block %d: %d draws cost %v, its device's ledger says %v, its policy allows %v", user, draws, cost, says, w.limit())
+		w.violate("block %d: %d draws cost %v, its device's ledger says %v, its policy allows %v", user, draws, cost, says,
+			w.limit())
 	}
 }
 

@@ -59,13 +59,14 @@
 //
 //   - Nobody is in the totals of real batches twice, whatever bytes were ever visible; what stands once never changes.
 //   - A real batch has a claim of the same attempt, and had it before it was visible; its Close says the same.
-//   - A counted event is in one batch of its phase, or a copy of it lies below the cutoff and a fault that is known by name met
-//     stages or broker between the round's first Open and its Close: where none did, counted is in the batch. An uncounted one
-//     is in no batch, and every copy lies above; an unknown one has a reason. Summaries add up.
-//   - What a user was ever told agrees: who was told counted hears nothing else later, and the store says the same; who was told
-//     uncounted is in no batch up to the round that was named; who was told that it was never sent was not charged.
-//   - What the learner puts is on its disk first, a round with its reservation. Its disk is, byte for byte, what another
-//     learner computes from the batches on the broker.
+//   - A counted event is in one batch of its phase, or a copy of it lies below the cutoff and a fault that is known by
+//     name met stages or broker between the round's first Open and its Close: where none did, counted is in the batch.
+//     An uncounted one is in no batch, and every copy lies above; an unknown one has a reason. Summaries add up.
+//   - What a user was ever told agrees: who was told counted hears nothing else later, and the store says the same; who
+//     was told uncounted is in no batch up to the round that was named; who was told that it was never sent was not
+//     charged.
+//   - What the learner puts is on its disk first, a round with its reservation. Its disk is, byte for byte, what
+//     another learner computes from the batches on the broker.
 //   - The ledger's chain is whole, and charges each round at least what the accountant says.
 //   - After End there is no further round; after the faults the task ends unless it waits for users.
 //
@@ -77,10 +78,10 @@
 // user, with every broker:
 //
 //   - Nobody is twice in one batch.
-//   - What all batches that hold a user cost together, as the accountant composes them, is within what the user's ledger says, and
-//     within the policy.
-//   - A device believes what it was shown: counted where an answer lies at or below the cutoff of the attempt that closed; uncounted
-//     where every answer lies above it, or is a refusal.
+//   - What all batches that hold a user cost together, as the accountant composes them, is within what the user's
+//     ledger says, and within the policy.
+//   - A device believes what it was shown: counted where an answer lies at or below the cutoff of the attempt that
+//     closed; uncounted where every answer lies above it, or is a refusal.
 //   - All of the above that is not about single users: records, disks, the learner's ledger.
 //
 // # What must hold though the broker loses what it acknowledged
@@ -88,25 +89,27 @@
 // All of the above where leases, reports, or records that decide nothing are lost. Otherwise these promises
 // have conditions:
 //
-//   - One release of a round, and so nobody in two batches: its claim and its batch are kept, or the stages share marks, which are kept. Of the
-//     users of other rounds nothing is asked but what holds within one batch, and that their devices agree with themselves. With such marks what
-//     stands after the loss of a real batch is void.
-//   - The learner's disk and what it announces follow from the batches that its ledger names. One whose disk went back knows nothing of what
-//     it announced later, and says so, unless that Round was lost as well: then nothing tells.
-//   - An outcome: the Close and its Open are kept until devices have read them; else it comes with the end of the task, as unknown.
-//   - A place: who was acknowledged a report that is lost with all others, or sent to an attempt whose number is given again, keeps
-//     it, as who vanishes does.
+//   - One release of a round, and so nobody in two batches: its claim and its batch are kept, or the stages share
+//     marks, which are kept. Of the users of other rounds nothing is asked but what holds within one batch, and that
+//     their devices agree with themselves. With such marks what stands after the loss of a real batch is void.
+//   - The learner's disk and what it announces follow from the batches that its ledger names. One whose disk went back
+//     knows nothing of what it announced later, and says so, unless that Round was lost as well: then nothing tells.
+//   - An outcome: the Close and its Open are kept until devices have read them; else it comes with the end of the task,
+//     as unknown.
+//   - A place: who was acknowledged a report that is lost with all others, or sent to an attempt whose number is given
+//     again, keeps it, as who vanishes does.
 //   - Uncounted is in no batch: others send no copies while sequences of reports start again.
 //
 // # What must hold though old records are removed
 //
 // All of the above, and:
 //
-//   - A sweep that is cut short removes the batch of a round after its other records. One that comes to its end leaves none that are old and far
-//     behind, but what was put again.
-//   - A device of a removed round says at once that the event is unknown, and goes on with others. One that knows no round finds the newest, also
-//     where an old one was put again and the lease was lost.
-//   - What stands on the subjects of a removed round decides nothing: no second real batch of it is seen, and no stage waits there.
+//   - A sweep that is cut short removes the batch of a round after its other records. One that comes to its end leaves
+//     none that are old and far behind, but what was put again.
+//   - A device of a removed round says at once that the event is unknown, and goes on with others. One that knows no
+//     round finds the newest, also where an old one was put again and the lease was lost.
+//   - What stands on the subjects of a removed round decides nothing: no second real batch of it is seen, and no stage
+//     waits there.
 //   - A learner whose folder is so old that the batches after it are gone says so, whatever it is allowed.
 //   - Of the crowd as many are in the batches as are counted, and in none more than were sent.
 //

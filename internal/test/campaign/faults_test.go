@@ -52,7 +52,8 @@ func (w *world) faultsIn(round uint64, of ...string) (names []string) {
 		if len(of) > 0 && !slices.Contains(of, t.whose()) {
 			continue
 		}
-		if what := t.whose() + " " + t.what; !t.from.After(to) && (t.lasts || !t.to.Before(from)) && !slices.Contains(names, what) {
+		if what := t.whose() + " " + t.what; !t.from.After(to) && (t.lasts || !t.to.Before(from)) &&
+			!slices.Contains(names, what) {
 			names = append(names, what)
 		}
 	}

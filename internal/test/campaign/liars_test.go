@@ -223,7 +223,8 @@ func paysOnce() broken {
 }
 
 // Update implements ledger.Ledger.
-func (f firstPrice) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]ledger.Charge) error) error {
+func (f firstPrice) Update(clock time.Time, accounts []participation.Key,
+	edit func(time.Time, [][]ledger.Charge) error) error {
 	return f.Ledger.Update(clock, accounts, func(now time.Time, charges [][]ledger.Charge) error {
 		before := make([][]ledger.Charge, len(charges))
 		for i := range charges {

@@ -20,7 +20,8 @@ const (
 	lieKinds
 )
 
-var lieNames = [...]string{"none", "beyond", "below", "another's", "refused and kept", "acknowledged and lost", "beyond and lost"}
+var lieNames = [...]string{"none", "beyond", "below", "another's", "refused and kept", "acknowledged and lost",
+	"beyond and lost"}
 
 func (l lie) String() string { return lieNames[l] }
 

@@ -184,7 +184,8 @@ func (l *link) Latest(ctx context.Context, pattern string) (stream.Message, erro
 	return l.read(ctx, pattern, l.records.Latest)
 }
 
-func (l *link) read(ctx context.Context, of string, by func(context.Context, string) (stream.Message, error)) (stream.Message, error) {
+func (l *link) read(ctx context.Context, of string, by func(context.Context, string) (stream.Message,
+	error)) (stream.Message, error) {
 	if err := l.enter(); err != nil {
 		return stream.Message{}, err
 	}

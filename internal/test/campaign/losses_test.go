@@ -53,7 +53,8 @@ type losses struct {
 }
 
 // streams lists the streams that an operation chooses from.
-var streams = []stream.Stream{stream.Leases, stream.Reports, stream.Rounds, stream.Attempts, stream.Batches, stream.Attempts}
+var streams = []stream.Stream{stream.Leases, stream.Reports, stream.Rounds, stream.Attempts, stream.Batches,
+	stream.Attempts}
 
 // keep copies everything before an operation.
 func (w *world) keep() {
@@ -235,8 +236,9 @@ func (w *world) named(p *process, err error) bool {
 		what = "the broker is older"
 	case errors.Is(err, service.ErrOtherLearner) && w.rewound.Load():
 		what = replaced
-	case p != w.learner && w.rewound.Load() && w.lost("batch") && w.lost("round") && (errors.As(err, new(*consent.RefusedError)) ||
-		strings.Contains(err.Error(), "another learner announced the same round")):
+	case p != w.learner && w.rewound.Load() && w.lost("batch") && w.lost("round") &&
+		(errors.As(err, new(*consent.RefusedError)) ||
+			strings.Contains(err.Error(), "another learner announced the same round")):
 		what = "another learner announced the round"
 	case p != w.learner && w.remade() && w.lost("task") && (strings.Contains(err.Error(), "is of another task") ||
 		strings.Contains(err.Error(), "task hash is")):

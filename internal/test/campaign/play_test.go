@@ -24,26 +24,27 @@ type result struct {
 	counted    int
 	uncounted  int
 	unknown    int
-	givenUp    int                         // of them, in a round that never closes, because the task was ended in its place
-	unseen     int                         // counted by the rule of doubt, and in no batch
-	told       map[participation.State]int // answers to users
-	toldAgain  int                         // of a later life
-	excused    map[string]int              // faults in the rounds of those who are counted and in no batch
-	calm       int                         // counted, in rounds in which nothing happened to stages and broker
-	fooled     int                         // of the users who were lied to, those who are in batches
-	twice      int                         // in batches that hold them by different participations
-	refused    int                         // publishes, for lack of room
-	lies       map[lie]int
-	examined   map[stage.Reason]int
-	sprung     map[string]int // traps that were met
-	said       map[string]int // sentences
-	gone       map[string]int // records that were lost, by kind
-	adrift     int            // users of rounds that a loss may have had released twice
-	strange    int            // reports of floods
-	sweeps     int            // that removed records
-	short      int            // sweeps that were cut short
-	swept      int            // records that were removed
-	took       time.Duration  // of the fake clock
+	// of them, in a round that never closes, because the task was ended in its place
+	givenUp   int
+	unseen    int                         // counted by the rule of doubt, and in no batch
+	told      map[participation.State]int // answers to users
+	toldAgain int                         // of a later life
+	excused   map[string]int              // faults in the rounds of those who are counted and in no batch
+	calm      int                         // counted, in rounds in which nothing happened to stages and broker
+	fooled    int                         // of the users who were lied to, those who are in batches
+	twice     int                         // in batches that hold them by different participations
+	refused   int                         // publishes, for lack of room
+	lies      map[lie]int
+	examined  map[stage.Reason]int
+	sprung    map[string]int // traps that were met
+	said      map[string]int // sentences
+	gone      map[string]int // records that were lost, by kind
+	adrift    int            // users of rounds that a loss may have had released twice
+	strange   int            // reports of floods
+	sweeps    int            // that removed records
+	short     int            // sweeps that were cut short
+	swept     int            // records that were removed
+	took      time.Duration  // of the fake clock
 }
 
 // play runs one campaign in a bubble of its own. Keys, ids and jitters come from the plan's seed; what goroutines that

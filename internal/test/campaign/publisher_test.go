@@ -60,9 +60,11 @@ const (
 )
 
 func newPublisher(w *world, number, many int) *publisher {
-	p := &publisher{w: w, number: number, many: many, store: participation.NewMemoryStore(), drawn: map[participation.Key]int{},
+	p := &publisher{w: w, number: number, many: many, store: participation.NewMemoryStore(),
+		drawn:   map[participation.Key]int{},
 		reports: map[[16]byte]ticket{}, final: map[participation.Key]participation.State{}, doubts: map[uint64]bool{},
-		ledger: ledger.NewMemory(), told: map[int][]telling{}, charged: map[int]time.Time{}, shown: map[ticket][]answer{}, fooled: map[int]bool{}, lie: w.Lie}
+		ledger: ledger.NewMemory(), told: map[int][]telling{}, charged: map[int]time.Time{}, shown: map[ticket][]answer{},
+		fooled: map[int]bool{}, lie: w.Lie}
 	p.process = &process{name: fmt.Sprint("publisher", number), begin: p.publish, exclusive: true}
 	for i := range many {
 		p.drawn[p.key(i)] = i
@@ -91,7 +93,8 @@ func (p *publisher) rows() iter.Seq2[task.Row, error] {
 	return func(yield func(task.Row, error) bool) {
 		each := p.w.units()
 		for i := range p.many * each {
-			row := task.Row{Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(p.user(i/each)*each + i%each)}, Value: []float64{1}, Label: "-1"}
+			row := task.Row{Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(p.user(i/each)*each + i%each)},
+				Value: []float64{1}, Label: "-1"}
 			time.Sleep(p.w.Pace / time.Duration(each))
 			if !yield(row, nil) {
 				return
@@ -117,8 +120,10 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 		policy.MaxEpsilon = accounting.MaxEpsilon
 	}
 	c, err := device.New(device.Config{
-		Task: name, Records: l, Reports: p.writer(l), Store: store, Source: p.source(), Bundle: p.w.Bundle, Ledger: p.accounts(),
-		UserKeys: p.w.Gateway && !p.crowd, Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll, Timeout: 2 * poll, Rows: p.w.Units > 0,
+		Task: name, Records: l, Reports: p.writer(l), Store: store, Source: p.source(), Bundle: p.w.Bundle,
+		Ledger:   p.accounts(),
+		UserKeys: p.w.Gateway && !p.crowd, Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll,
+		Timeout: 2 * poll, Rows: p.w.Units > 0,
 		CloseWait: p.w.closeWait(), Logger: p.log.logger(p.w.begun), Entropy: deviceEntropy,
 	})
 	must(err)
@@ -196,7 +201,8 @@ func (p *publisher) note(e participation.Record) {
 	}
 	if was, ok := p.final[e.Key]; ok && was != e.State {
 		// In an interactive phase it is charged again, and a later round may count it.
-		again := e.Draw.Most > 1 && (e.State == participation.Charged && e.Before == was || was == participation.Unknown && e.State == participation.Counted)
+		again := e.Draw.Most > 1 && (e.State == participation.Charged && e.Before == was || was == participation.Unknown &&
+			e.State == participation.Counted)
 		if !again {
 			p.w.violate("user %d was %v and is %v", p.user(row), was, e.State)
 		}

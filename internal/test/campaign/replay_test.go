@@ -99,7 +99,8 @@ func (a announced) Get(ctx context.Context, subject string) (stream.Message, err
 	m, err := a.Records.Get(ctx, subject)
 	at, _ := stream.ParseSubject(subject)
 	data, stood := a.public[subject]
-	if errors.Is(err, stream.ErrNotFound) && at.Verb == "round" && stood && state.Hash(body(data, &wire.Round{}).TaskHash) == a.task {
+	if errors.Is(err, stream.ErrNotFound) && at.Verb == "round" && stood &&
+		state.Hash(body(data, &wire.Round{}).TaskHash) == a.task {
 		return stream.Message{Subject: subject, Data: data}, nil
 	}
 	return m, err
@@ -125,7 +126,8 @@ func (w *world) sameDisk(other *storetest.Memory) {
 	b, err := want.MarshalBinary()
 	must(err)
 	if !bytes.Equal(a, b) {
-		w.violate("the learner's state of round %d is not what the batches make, which is of round %d", got.Cursor.Round, want.Cursor.Round)
+		w.violate("the learner's state of round %d is not what the batches make, which is of round %d", got.Cursor.Round,
+			want.Cursor.Round)
 	}
 	var mine, theirs []state.Entry
 	for e, err := range w.disk.Ledger(ctx) {

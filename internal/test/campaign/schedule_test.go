@@ -24,8 +24,10 @@ type op struct {
 func (o op) String() string { return fmt.Sprintf("{%v, %q, %d, %d}", o.After, o.Do, o.Who, o.What) }
 
 // verbs of the operations. Those that come often do most harm.
-var verbs = []string{"pass", "start", "crash", "stop", "cut", "trap", "slow", "fast", "disk", "lossy", "clean", "redeliver", "forget", "outage",
-	"reboot", "lie", "lie", "start", "crash", "trap", "trap", "cut", "suspend", "full", "flood", "roll back", "lose", "roll back", "lose", "marks", "restore"}
+var verbs = []string{"pass", "start", "crash", "stop", "cut", "trap", "slow", "fast", "disk", "lossy", "clean",
+	"redeliver", "forget", "outage",
+	"reboot", "lie", "lie", "start", "crash", "trap", "trap", "cut", "suspend", "full", "flood", "roll back", "lose",
+	"roll back", "lose", "marks", "restore"}
 
 // uniform draws from low to high, each as often: rapid's own ranges prefer their ends, and time near zero is no time.
 // It shrinks to low.

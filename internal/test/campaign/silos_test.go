@@ -35,7 +35,8 @@ func (p plan) declare(sealed string) string {
 	if p.Units == 0 {
 		return all
 	}
-	schedule := fmt.Sprintf("silo: {count: %d, units: %d, reports: %d}\nschedule: {plan: proved, interactive: %t}", p.Publishers, p.Rows*p.Units, p.Cohort, p.Together > 0)
+	schedule := fmt.Sprintf("silo: {count: %d, units: %d, reports: %d}\nschedule: {plan: proved, interactive: %t}",
+		p.Publishers, p.Rows*p.Units, p.Cohort, p.Together > 0)
 	all = strings.Replace(all, fmt.Sprintf("schedule: {users: %d, plan: proved}", p.wanted()), schedule, 1)
 	trust := "trust: shuffle, honest_fraction: 1"
 	if p.Local {
@@ -54,7 +55,8 @@ func drawSilos(t *rapid.T) plan {
 	p.Units, p.Local = uniform(t, "units", 2, 3), uniform(t, "local", 0, 3) > 0
 	p.Publishers = uniform(t, "silos", 2, 4)
 	p.Cohort = uint64(uniform(t, "reports", 2, p.Publishers))
-	p.Together, p.Again, p.First, p.Endless, p.Gateway, p.Bundle, p.Rounds = 0, false, false, false, false, 1, max(p.Rounds, 2)
+	p.Together, p.Again, p.First, p.Endless, p.Gateway, p.Bundle, p.Rounds = 0, false, false, false, false, 1,
+		max(p.Rounds, 2)
 	p.Minimum = min(p.Minimum, p.Cohort)
 	if p.Deadline == 0 {
 		p.Minimum = p.Cohort
@@ -70,7 +72,8 @@ func drawSilos(t *rapid.T) plan {
 }
 
 // alone is a task of two organisations that trust nobody, with six blocks each for four rounds.
-var alone = plan{Rounds: 4, Cohort: 2, Minimum: 2, Publishers: 2, Rows: 6, Units: 2, Local: true, Pace: 500 * time.Millisecond, Bundle: 1, Seed: 7}
+var alone = plan{Rounds: 4, Cohort: 2, Minimum: 2, Publishers: 2, Rows: 6, Units: 2, Local: true,
+	Pace: 500 * time.Millisecond, Bundle: 1, Seed: 7}
 
 // TestCampaignsOfSilos: as TestCampaigns, of organisations whose reports are about blocks of rows; most of them
 // trust nobody.

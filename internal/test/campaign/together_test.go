@@ -81,15 +81,18 @@ func (a *adversary) ask(r stream.Round, step uint64, x float64, attempt stream.A
 	hash, err := manifest.RoundHash(m)
 	must(err)
 	a.sign(name.Round(r), a.learner, m)
-	a.sign(name.Open(r, attempt), a.stage, &wire.Open{Version: stream.Version, TaskHash: a.hash[:], Round: uint64(r), Attempt: uint64(attempt),
-		ManifestHash: hash[:], Suite: a.task.Suite, Instance: make([]byte, stream.InstanceSize), StartedUnixMs: time.Now().UnixMilli()})
+	a.sign(name.Open(r, attempt), a.stage, &wire.Open{Version: stream.Version, TaskHash: a.hash[:], Round: uint64(r),
+		Attempt:      uint64(attempt),
+		ManifestHash: hash[:], Suite: a.task.Suite, Instance: make([]byte, stream.InstanceSize),
+		StartedUnixMs: time.Now().UnixMilli()})
 	time.Sleep(2 * time.Minute)
 	return hash
 }
 
 // close announces that an attempt is over: void, or with the reports up to a cutoff.
 func (a *adversary) close(r stream.Round, attempt stream.Attempt, of stream.Hash, cutoff uint64, void bool) {
-	a.sign(name.Close(r, attempt), a.stage, &wire.Close{Version: stream.Version, TaskHash: a.hash[:], Round: uint64(r), Attempt: uint64(attempt),
+	a.sign(name.Close(r, attempt), a.stage, &wire.Close{Version: stream.Version, TaskHash: a.hash[:], Round: uint64(r),
+		Attempt:      uint64(attempt),
 		ManifestHash: of[:], BatchHash: make([]byte, stream.HashSize), Cutoff: cutoff, Void: void})
 	time.Sleep(2 * time.Minute)
 }
@@ -166,22 +169,26 @@ func (a *adversary) holds(h *holding) map[participation.Key]map[string]bool {
 
 // live runs one of the three silos, of so many rows, in one life after the other, until ctx ends.
 func (a *adversary) live(ctx context.Context, many int, lie lie) *holding {
-	h, book := &holding{Store: participation.NewMemoryStore(), blocks: map[[16]byte]participation.Key{}}, ledger.NewMemory()
+	h, book := &holding{Store: participation.NewMemoryStore(), blocks: map[[16]byte]participation.Key{}},
+		ledger.NewMemory()
 	rows := func(yield func(task.Row, error) bool) {
 		for i := range many {
-			if !yield(task.Row{File: "rows", Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(i % 3)}, Value: []float64{1}, Label: "1"}, nil) {
+			if !yield(task.Row{File: "rows", Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(i % 3)},
+				Value: []float64{1}, Label: "1"}, nil) {
 				return
 			}
 		}
 	}
 	for ctx.Err() == nil {
-		c, err := device.New(device.Config{Task: name, Records: a.broker, Reports: deaf{a.broker, lie}, Store: h, Ledger: book, Rows: true,
+		c, err := device.New(device.Config{Task: name, Records: a.broker, Reports: deaf{a.broker, lie}, Store: h,
+			Ledger: book, Rows: true,
 			Source: "rows", CloseWait: time.Minute, Policy: consent.Policy{AllowPlaintext: true, MaxEpsilon: 60}})
 		must(err)
 		short, stop := context.WithTimeout(ctx, 13*time.Minute)
 		_, err = c.Run(short, rows)
 		stop()
-		if err != nil && short.Err() == nil && !errors.As(err, new(*consent.RefusedError)) && !strings.Contains(err.Error(), "announced the same round") {
+		if err != nil && short.Err() == nil && !errors.As(err, new(*consent.RefusedError)) &&
+			!strings.Contains(err.Error(), "announced the same round") {
 			a.t.Error(err)
 		}
 		time.Sleep(5 * time.Minute) // its operator starts it again
@@ -232,7 +239,8 @@ var attacks = map[string]func(*adversary){
 	},
 	"the task becomes another": func(a *adversary) {
 		for i, edit := range []func(*wire.Mechanism){
-			func(m *wire.Mechanism) { m.Units = 10 }, func(m *wire.Mechanism) { m.Units = 30 }, func(m *wire.Mechanism) { m.Trials /= 2 },
+			func(m *wire.Mechanism) { m.Units = 10 }, func(m *wire.Mechanism) { m.Units = 30 },
+			func(m *wire.Mechanism) { m.Trials /= 2 },
 			func(m *wire.Mechanism) { m.Window *= 2 }, func(m *wire.Mechanism) { m.Levels *= 2 },
 		} {
 			a.close(1, 1, a.ask(1, 1, 0.1*float64(i), 1), 0, i%2 == 0)
@@ -266,7 +274,8 @@ func attacked(t *testing.T, body *wire.Task, many int, lie lie, attack func(*adv
 		a.stage, err = seal.NewIdentity()
 		must(err)
 		a.announce(func(t *wire.Task) {
-			t.Version, t.Name, t.LearnerKey, t.StageKey, t.Life = stream.Version, string(name), a.learner.Public(), a.stage.Public(), make([]byte, stream.LifeSize)
+			t.Version, t.Name, t.LearnerKey, t.StageKey, t.Life = stream.Version, string(name), a.learner.Public(),
+				a.stage.Public(), make([]byte, stream.LifeSize)
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		go func() {
@@ -311,12 +320,14 @@ func TestLiarsTogether(t *testing.T) {
 				for i := range most {
 					k := min(i, len(of.pin.Trials)-1) // moments are of one round each
 					m := body.Plan.Phases[k].Mechanism
-					views = append(views, accounting.Mechanism{Trials: of.pin.Trials[k], P: 0.5, Levels: int(m.Levels), Dim: int(m.Dim), Rounds: 1, Units: of.pin.Units})
+					views = append(views, accounting.Mechanism{Trials: of.pin.Trials[k], P: 0.5, Levels: int(m.Levels),
+						Dim: int(m.Dim), Rounds: 1, Units: of.pin.Units})
 				}
 				cost, err := accounting.NewAccountant().Epsilon(body.Plan.Delta, views...)
 				must(err)
 				if most > int(at.Stint.Rounds) || cost > body.Plan.Epsilon*(1+1e-9) {
-					t.Errorf("%+v, %s, lie %d: %d different reports about a block, in a stint of %d rounds, which cost %v, of %v", c, what, lie, most, at.Stint.Rounds,
+					t.Errorf("%+v, %s, lie %d: %d different reports about a block, in a stint of %d rounds, which cost %v, of %v", c,
+						what, lie, most, at.Stint.Rounds,
 						cost, body.Plan.Epsilon)
 				}
 				drawn = max(drawn, most)
@@ -326,7 +337,8 @@ func TestLiarsTogether(t *testing.T) {
 	if drawn < 2 {
 		t.Errorf("%d reports about a block of a stint: the attacks show nothing", drawn)
 	}
-	if _, most := attacked(t, planned(fmt.Sprintf(silos, "shuffle", "proved", "")), 60, beyond, attacks["every round closes before its first report"]); most < 2 {
+	if _, most := attacked(t, planned(fmt.Sprintf(silos, "shuffle", "proved", "")), 60, beyond,
+		attacks["every round closes before its first report"]); most < 2 {
 		t.Errorf("under trust shuffle %d reports about a block: the attacks show nothing", most)
 	}
 }
@@ -337,11 +349,13 @@ func TestSiloKnowsItsNoise(t *testing.T) {
 	plan := planned(fmt.Sprintf(silos, "shuffle", "proved", "")).Plan
 	m, a := plan.Phases[0].Mechanism, accounting.NewAccountant()
 	cost := func(honest uint64) float64 {
-		e, err := a.Epsilon(plan.Delta, accounting.Mechanism{Trials: honest * uint64(m.Trials), P: 0.5, Levels: int(m.Levels), Dim: int(m.Dim), Rounds: 1, Units: m.Units})
+		e, err := a.Epsilon(plan.Delta, accounting.Mechanism{Trials: honest * uint64(m.Trials), P: 0.5, Levels: int(m.Levels),
+			Dim: int(m.Dim), Rounds: 1, Units: m.Units})
 		must(err)
 		return e
 	}
 	if most := plan.Epsilon * (1 + 1e-9); cost(plan.Silos-1) > most || cost(plan.Silos-2) <= most {
-		t.Errorf("without the noise of one silo of %d a round costs %v, without that of two %v: the plan says %v", plan.Silos, cost(plan.Silos-1), cost(plan.Silos-2), plan.Epsilon)
+		t.Errorf("without the noise of one silo of %d a round costs %v, without that of two %v: the plan says %v", plan.Silos,
+			cost(plan.Silos-1), cost(plan.Silos-2), plan.Epsilon)
 	}
 }

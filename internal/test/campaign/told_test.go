@@ -195,7 +195,8 @@ func TestToldCountedInAnOpenPhase(t *testing.T) {
 		w := &world{plan: together()}
 		told := telling{1, time.Now(), device.Outcome{State: participation.Counted, Round: 2, Open: true}}
 		p := participation.Record{State: participation.Charged, Before: before, Draw: participation.Draw{Round: 2}}
-		w.auditTold(&publisher{told: map[int][]telling{0: {told}}}, 0, p, record{}, nil, &result{told: map[participation.State]int{}})
+		w.auditTold(&publisher{told: map[int][]telling{0: {told}}}, 0, p, record{}, nil,
+			&result{told: map[participation.State]int{}})
 		if len(w.violations) != want {
 			t.Errorf("in doubt or counted before, %v: %q", before, w.violations)
 		}

@@ -38,11 +38,14 @@ func TestTraps(t *testing.T) {
 		}
 	}
 	// Who claims a round of the same users and dies leaves a step that nobody takes.
-	if r := play(t, together(), soon, aims("stage", trap{"claim", true, 0})); len(r.violations) > 0 || !r.ended || r.passed == 0 || r.again == 0 {
-		t.Errorf("ended %v, %d void rounds of the same users, %d of whom are counted again\n%q", r.ended, r.passed, r.again, r.violations)
+	if r := play(t, together(), soon, aims("stage", trap{"claim", true, 0})); len(r.violations) > 0 || !r.ended ||
+		r.passed == 0 || r.again == 0 {
+		t.Errorf("ended %v, %d void rounds of the same users, %d of whom are counted again\n%q", r.ended, r.passed, r.again,
+			r.violations)
 	}
 	// Who is told that a report came too late takes part again, though it did not.
 	if r := play(t, three(), on, broken{}); len(r.violations) > 0 || !r.ended || r.twice == 0 {
-		t.Errorf("ended %v, %d users who were lied to are in batches by several participations\n%q", r.ended, r.twice, r.violations)
+		t.Errorf("ended %v, %d users who were lied to are in batches by several participations\n%q", r.ended, r.twice,
+			r.violations)
 	}
 }

@@ -23,7 +23,8 @@ func (d distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]stre
 func TestSomeSilosOfARound(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		for seed := range uint64(3) {
-			p := plan{Rounds: 5, Cohort: 3, Minimum: 2, Publishers: 6, Rows: 3, Units: 2, Local: local, Afford: 1, Deadline: time.Minute, Pace: time.Millisecond, Bundle: 1, Seed: seed}
+			p := plan{Rounds: 5, Cohort: 3, Minimum: 2, Publishers: 6, Rows: 3, Units: 2, Local: local, Afford: 1,
+				Deadline: time.Minute, Pace: time.Millisecond, Bundle: 1, Seed: seed}
 			t.Run(fmt.Sprintf("local %t, seed %d", local, seed), func(t *testing.T) {
 				r := play(t, p, nil, broken{device: func(w stream.ReportWriter) stream.ReportWriter { return distant{w} }})
 				if len(r.violations) > 0 || !r.ended || r.real != 5 || r.counted != 15 || r.took > 2*time.Minute {
@@ -41,7 +42,8 @@ func TestSomeSilosOfARound(t *testing.T) {
 func TestSomeSilosOfManyPasses(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		for seed := range uint64(2) {
-			p := plan{Together: 8, Cohort: 3, Minimum: 2, Publishers: 6, Rows: 1, Units: 2, Local: local, Deadline: time.Minute, Pace: time.Millisecond, Bundle: 1, Seed: seed}
+			p := plan{Together: 8, Cohort: 3, Minimum: 2, Publishers: 6, Rows: 1, Units: 2, Local: local, Deadline: time.Minute,
+				Pace: time.Millisecond, Bundle: 1, Seed: seed}
 			t.Run(fmt.Sprintf("local %t, seed %d", local, seed), func(t *testing.T) {
 				r := play(t, p, nil, broken{device: func(w stream.ReportWriter) stream.ReportWriter { return distant{w} }})
 				if len(r.violations) > 0 || !r.ended || r.real != 8 || r.void != 0 || r.reopened != 0 || r.took > 3*time.Minute {

@@ -164,7 +164,8 @@ func (w *world) auditSeats(user int, r record, at []seat, out *result) {
 }
 
 // auditUser checks one user: at is where batches hold it, copies are its reports of all rounds.
-func (w *world) auditUser(d *publisher, r record, user int, p participation.Record, at []seat, copies map[ticket][]stream.Message, out *result) {
+func (w *world) auditUser(d *publisher, r record, user int, p participation.Record, at []seat,
+	copies map[ticket][]stream.Message, out *result) {
 	below := false   // a copy of one of its rounds lies in the part of the queue that the stage looked at
 	calm := true     // nothing went wrong in any of them
 	var why []string // what may have kept a report that lies there out of the batch
@@ -183,8 +184,10 @@ func (w *world) auditUser(d *publisher, r record, user int, p participation.Reco
 		}
 	}
 	for _, s := range at {
-		if p.State == participation.Fresh || p.State == participation.Uncounted || !w.samePhase(r, s.round, uint64(p.Draw.Round)) {
-			w.violate("user %d is in the batch of round %d, its device says %v in round %d", user, s.round, p.State, p.Draw.Round)
+		if p.State == participation.Fresh || p.State == participation.Uncounted ||
+			!w.samePhase(r, s.round, uint64(p.Draw.Round)) {
+			w.violate("user %d is in the batch of round %d, its device says %v in round %d", user, s.round, p.State,
+				p.Draw.Round)
 		}
 	}
 	switch p.State {
@@ -196,7 +199,8 @@ func (w *world) auditUser(d *publisher, r record, user int, p participation.Reco
 				w.violate("user %d: counted in round %d, and no report of it can have been", user, p.Draw.Round)
 			}
 			if len(why) == 0 {
-				w.violate("user %d: counted in round %d, and in no batch, though nothing happened to stages and broker", user, p.Draw.Round)
+				w.violate("user %d: counted in round %d, and in no batch, though nothing happened to stages and broker", user,
+					p.Draw.Round)
 			}
 			for _, name := range why {
 				out.excused[name]++
@@ -257,7 +261,8 @@ func (w *world) available(round uint64) (n int) {
 			switch {
 			case p.State != participation.Charged && w.awaited(r, round, p):
 				own++
-			case p.State == participation.Charged && uint64(p.Draw.Round) == round && (d.fooled[d.user(i)] || w.emptied.Load() || w.strands(p)):
+			case p.State == participation.Charged && uint64(p.Draw.Round) == round && (d.fooled[d.user(i)] || w.emptied.Load() ||
+				w.strands(p)):
 				lost++ // holds a place, and need not be on the broker
 			case p.State == participation.Fresh, p.State == participation.Uncounted && w.pays(p),
 				p.State == participation.Charged && uint64(p.Draw.Round) == round:

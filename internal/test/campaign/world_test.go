@@ -56,23 +56,26 @@ type plan struct {
 	First                   bool          // it comes before the rounds of new users
 	Deadline                time.Duration // 0: none
 	Publishers, Rows        int           // users are Publishers x Rows
-	Pace                    time.Duration // between two rows of a publisher; below poll, at which it takes its rows to have ended
-	Bundle                  int
-	Sealed                  bool
-	Lossy                   bool // the broker misbehaves from the start, until it is told not to
-	Reorder                 bool // the broker hands reports out in random order
-	Gateway                 bool // users publish one by one, each with an account of its own; else a publisher runs rows
-	Afford                  int  // participations that the devices' policy buys; 0: those that the task's budget does
-	Room                    int  // messages that the broker keeps for the stage, and refuses more; 0: any number
-	Lie                     lie  // that the broker tells all gateways from the start
-	Loser                   loser
-	Marks                   int  // whose marks the stages have
-	Accept                  bool // a learner that finds its state older is started again, and may apply what stands
-	Endless                 bool // the plan goes on for ever: the last operation asks for its end
-	Years                   bool // more rounds than the broker keeps are over when it begins, and retention is on
-	Units                   int  // rows of a block, where each publisher is an organisation and a user one of its blocks; 0: everybody reports for himself
-	Local                   bool // trust local
-	Seed                    uint64
+	// between two rows of a publisher; below poll, at which it takes its rows to have ended
+	Pace    time.Duration
+	Bundle  int
+	Sealed  bool
+	Lossy   bool // the broker misbehaves from the start, until it is told not to
+	Reorder bool // the broker hands reports out in random order
+	Gateway bool // users publish one by one, each with an account of its own; else a publisher runs rows
+	Afford  int  // participations that the devices' policy buys; 0: those that the task's budget does
+	Room    int  // messages that the broker keeps for the stage, and refuses more; 0: any number
+	Lie     lie  // that the broker tells all gateways from the start
+	Loser   loser
+	Marks   int  // whose marks the stages have
+	Accept  bool // a learner that finds its state older is started again, and may apply what stands
+	Endless bool // the plan goes on for ever: the last operation asks for its end
+	Years   bool // more rounds than the broker keeps are over when it begins, and retention is on
+	// rows of a block, where each publisher is an organisation and a user one of its blocks; 0: everybody reports for
+	// himself
+	Units int
+	Local bool // trust local
+	Seed  uint64
 }
 
 // room returns how many bytes of reports the broker keeps, 0 for no limit.
@@ -122,7 +125,8 @@ func (w *world) phases() []*wire.Phase {
 
 // place returns the place of a round in the plan.
 func (w *world) place(r *wire.Round) manifest.Place {
-	at, found := manifest.PhaseOf(&wire.Plan{Phases: w.phases(), Continuous: w.continuous(), Silos: uint64(w.silos())}, r.GetStep())
+	at, found := manifest.PhaseOf(&wire.Plan{Phases: w.phases(), Continuous: w.continuous(), Silos: uint64(w.silos())},
+		r.GetStep())
 	if !found {
 		w.violate("round %d has step %d, which is not in the plan", r.GetRound(), r.GetStep())
 	}
@@ -161,11 +165,13 @@ type world struct {
 
 func newWorld(p plan, b broken) *world {
 	w := &world{plan: p, broken: b, begun: time.Now(), book: newBook(), sprung: map[string]int{},
-		lies: map[lie]int{}, epsilons: map[accounting.Release]float64{}, finisher: service.NewFinisher(), memos: [2]*memo{{}, {}},
+		lies: map[lie]int{}, epsilons: map[accounting.Release]float64{}, finisher: service.NewFinisher(),
+		memos:  [2]*memo{{}, {}},
 		years:  years{swept: map[string]bool{}},
 		losses: losses{gone: map[string]bool{}, said: map[string]int{}, spam: map[[16]byte]bool{}}}
 	var err error
-	w.broker, err = memory.New(memory.Config{Keep: true, AckWait: 5 * time.Second, Shuffle: p.Reorder, Seed: p.Seed, MaxReportBytes: p.room()})
+	w.broker, err = memory.New(memory.Config{Keep: true, AckWait: 5 * time.Second, Shuffle: p.Reorder, Seed: p.Seed,
+		MaxReportBytes: p.room()})
 	must(err)
 	for _, id := range []**seal.Identity{&w.identity.learner, &w.identity.stage} {
 		*id, err = seal.NewIdentity()
@@ -180,7 +186,8 @@ func newWorld(p plan, b broken) *world {
 	w.disk = storetest.NewMemory()
 	w.learner = &process{name: "learner", begin: w.learn, exclusive: true}
 	for i := range 2 {
-		w.stages = append(w.stages, &process{name: fmt.Sprint("stage", i), begin: func(l *link) (func(context.Context) error, func() string) {
+		w.stages = append(w.stages, &process{name: fmt.Sprint("stage", i), begin: func(l *link) (func(context.Context) error,
+			func() string) {
 			return w.mix(l, i)
 		}})
 	}
@@ -198,7 +205,8 @@ func must(err error) {
 }
 
 func (p plan) params() randomizer.Params {
-	out := randomizer.Params{Dim: p.users() * p.units(), ClipNorm: 0.25, Levels: levels * uint32(p.units()), Trials: trials, Coin: randomizer.Fair,
+	out := randomizer.Params{Dim: p.users() * p.units(), ClipNorm: 0.25, Levels: levels * uint32(p.units()),
+		Trials: trials, Coin: randomizer.Fair,
 		Units: uint64(p.Units)}
 	if p.Local { // of noise that is all zero a window as wide as the trials leaves nothing
 		out.Trials, out.Window = own, own
@@ -222,7 +230,8 @@ func (w *world) body() (*wire.Task, error) {
 	}
 	return &wire.Task{Suite: suite, Declaration: declared, Plan: learned(&wire.Plan{
 		Algorithm: "psgd", Trust: w.trust(), HonestFraction: "1", Phases: w.phases(), Silos: uint64(w.silos()),
-		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()), StaleMs: uint64(w.stale().Milliseconds()),
+		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
+		StaleMs:       uint64(w.stale().Milliseconds()),
 		EpsilonBudget: budget, Continuous: w.continuous(), RetentionMs: uint64(kept.Milliseconds()),
 	}, 1)}, nil
 }
@@ -250,7 +259,8 @@ func learned(p *wire.Plan, radius float64) *wire.Plan {
 
 // service returns the configuration of a learner on the world's task.
 func (w *world) service(r stream.Records, s state.Store) service.Config {
-	return service.Config{Task: name, Records: r, Store: s, Identity: w.identity.learner, Prepare: w.body, Poll: poll, Finish: w.finisher}
+	return service.Config{Task: name, Records: r, Store: s, Identity: w.identity.learner, Prepare: w.body, Poll: poll,
+		Finish: w.finisher}
 }
 
 // violate notes that something that must hold did not.

@@ -182,7 +182,8 @@ type administrator struct {
 var errNoBroker = errors.New("the broker is gone")
 
 // Records implements retention.Broker.
-func (a *administrator) Records(ctx context.Context, task stream.Task, s stream.Stream) iter.Seq2[retention.Record, error] {
+func (a *administrator) Records(ctx context.Context, task stream.Task, s stream.Stream) iter.Seq2[retention.Record,
+	error] {
 	if a.left--; a.left < 0 {
 		return func(yield func(retention.Record, error) bool) { yield(retention.Record{}, errNoBroker) }
 	}

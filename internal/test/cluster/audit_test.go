@@ -75,13 +75,15 @@ func (d *deployment) audit() {
 		if s.Events != s.Counted+s.Uncounted+s.Unknown+s.Refused || s.Events != d.rows() {
 			d.t.Errorf("%s: %+v does not add up to %d", p.Name, s, d.rows())
 		}
-		total.Counted, total.Uncounted, total.Unknown = total.Counted+s.Counted, total.Uncounted+s.Uncounted, total.Unknown+s.Unknown
+		total.Counted, total.Uncounted, total.Unknown = total.Counted+s.Counted, total.Uncounted+s.Uncounted, total.Unknown+
+			s.Unknown
 	}
 	// A user in a batch is counted or unknown: more users in batches than such events would be users in two.
 	if released > total.Counted+total.Unknown {
 		d.t.Errorf("%d users in batches, %d counted and %d unknown events", released, total.Counted, total.Unknown)
 	}
-	if steps != d.rounds || status.Users != released || snapshot.Round != status.Round || snapshot.Privacy.Users == 0 || len(snapshot.Weights) != 3 {
+	if steps != d.rounds || status.Users != released || snapshot.Round != status.Round || snapshot.Privacy.Users == 0 ||
+		len(snapshot.Weights) != 3 {
 		d.t.Errorf("%d steps, want %d; status %+v, %d users released, snapshot of round %d with %d weights",
 			steps, d.rounds, status, released, snapshot.Round, len(snapshot.Weights))
 	}

@@ -74,13 +74,17 @@ func deploy(t testing.TB, p plan, admin string, at addresses, replicas int) *dep
 	d := &deployment{plan: p, t: t, ctx: procs.Within(t, limit), dir: t.TempDir()}
 	d.conn = connect(t, admin)
 	d.write("task.yaml", fmt.Appendf(nil, declaration, p.users(), p.cohort, p.cohort*3/4, p.rounds))
-	d.learner = programs.Process(t, "learner", programs.Learner, "run", "-f", d.path("task.yaml"), "--nats", at.learner, "--replicas",
-		fmt.Sprint(replicas), "--state", d.path("state"), "--identity", d.path("learner.key"), "--exit-when-done", "--nats-wait", "2m")
-	if keygen := programs.Process(t, "keygen", programs.Ingest, "keygen", d.path("stage.key")); keygen.Start() != nil || !d.ended(keygen) {
+	d.learner = programs.Process(t, "learner", programs.Learner, "run", "-f", d.path("task.yaml"), "--nats", at.learner,
+		"--replicas",
+		fmt.Sprint(replicas), "--state", d.path("state"), "--identity", d.path("learner.key"), "--exit-when-done",
+		"--nats-wait", "2m")
+	if keygen := programs.Process(t, "keygen", programs.Ingest, "keygen", d.path("stage.key")); keygen.Start() != nil ||
+		!d.ended(keygen) {
 		t.Fatal("no key for the stages")
 	}
 	for i := range d.stages {
-		d.stages[i] = programs.Process(t, fmt.Sprint("stage", i), programs.Ingest, "shuffle", "--task", string(name), "--nats", at.stages[i],
+		d.stages[i] = programs.Process(t, fmt.Sprint("stage", i), programs.Ingest, "shuffle", "--task", string(name),
+			"--nats", at.stages[i],
 			"--identity", d.path("stage.key"), "--lease", p.lease.String(), "--nats-wait", "2m")
 	}
 	for i := range d.publishers {
@@ -90,8 +94,10 @@ func deploy(t testing.TB, p plan, admin string, at addresses, replicas int) *dep
 		}
 		data := fmt.Sprintf("users%d.libsvm", i)
 		d.write(data, rows.Bytes())
-		d.publishers[i] = programs.Process(t, fmt.Sprint("publisher", i), programs.Ingest, "publish", "-f", d.path("task.yaml"),
-			"--nats", at.publishers[i], "--data", d.path(data), "--state", d.path(fmt.Sprintf("devices%d", i)), "--json", "--nats-wait", "2m")
+		d.publishers[i] = programs.Process(t, fmt.Sprint("publisher", i), programs.Ingest, "publish", "-f",
+			d.path("task.yaml"),
+			"--nats", at.publishers[i], "--data", d.path(data), "--state", d.path(fmt.Sprintf("devices%d", i)), "--json",
+			"--nats-wait", "2m")
 	}
 	for _, p := range d.processes() {
 		if err := p.Start(); err != nil {

@@ -20,7 +20,8 @@ func TestLines(t *testing.T) {
 	if long {
 		p = plan{rounds: 12, cohort: 40, lease: 6 * time.Second}
 	}
-	d := deploy(t, p, s.URL(), addresses{learner.url(), [2]string{stage.url(), s.URL()}, [publishers]string{publisher.url(), s.URL()}}, 1)
+	d := deploy(t, p, s.URL(), addresses{learner.url(), [2]string{stage.url(), s.URL()},
+		[publishers]string{publisher.url(), s.URL()}}, 1)
 	lines := []*line{learner, stage, publisher}
 	d.reached(1)
 	for _, l := range lines {

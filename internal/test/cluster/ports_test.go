@@ -140,7 +140,8 @@ func outlive(ctx context.Context, t *testing.T, c *procs.Cluster, conn, rival *n
 		t.Errorf("%d reports at %d sequences, want %d", len(users), len(taken), rounds*n)
 	}
 	for subject, m := range h.seen {
-		if r := put(ctx, t, rival, subject, "late"); r.Ours || string(r.Standing.Data) != string(m.Data) || r.Standing.Sequence != m.Sequence {
+		if r := put(ctx, t, rival, subject, "late"); r.Ours || string(r.Standing.Data) != string(m.Data) ||
+			r.Standing.Sequence != m.Sequence {
 			t.Errorf("%s: %+v, and %+v stood there", subject, r, m)
 		}
 	}
@@ -150,7 +151,8 @@ func outlive(ctx context.Context, t *testing.T, c *procs.Cluster, conn, rival *n
 func publish(ctx context.Context, t *testing.T, c *natsjs.Conn, task stream.Task, round uint64, n int) {
 	open := make([]stream.Outgoing, n)
 	for i := range open {
-		open[i] = stream.Outgoing{Subject: task.Report(stream.Round(round), 1), Data: fmt.Appendf(nil, "round %d, user %d", round, i)}
+		open[i] = stream.Outgoing{Subject: task.Report(stream.Round(round), 1), Data: fmt.Appendf(nil, "round %d, user %d",
+			round, i)}
 		binary.BigEndian.PutUint64(open[i].ID[:], round)
 		binary.BigEndian.PutUint64(open[i].ID[8:], uint64(i))
 	}
@@ -187,7 +189,8 @@ func minority(ctx context.Context, t *testing.T, c *procs.Cluster, conn *natsjs.
 	if r, err := conn.PutOnce(short, task.Batch(1), []byte("first")); err == nil {
 		t.Errorf("a minority stored %+v", r)
 	}
-	if r, err := conn.PutOnce(short, task.Claim(1), []byte("second")); err == nil && (r.Ours || string(r.Standing.Data) != "first") {
+	if r, err := conn.PutOnce(short, task.Claim(1), []byte("second")); err == nil &&
+		(r.Ours || string(r.Standing.Data) != "first") {
 		t.Errorf("a minority gave the claim away: %+v", r)
 	}
 	// What waits for the broker when a process starts.

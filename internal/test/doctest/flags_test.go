@@ -15,10 +15,11 @@ import (
 
 var (
 	span       = regexp.MustCompile("`([^`\n]+(?:\n[^`\n]+)*)`")
-	invocation = regexp.MustCompile(`(?:^|[;&|()]|\bdo|\bthen)\s*(?:[A-Z_]+=\S* )*(?:bin/|go run \./cmd/)?(learner|ingest) ([a-z][^;&|#)]*)`)
-	flag       = regexp.MustCompile(`(?:^|\s|\[)(--[a-z][a-z0-9-]*)`)
-	command    = regexp.MustCompile(`(?m)^  ([a-z]+) {2,}[A-Za-z]`) // a line of a list of commands
-	target     = regexp.MustCompile(`^make ([a-z-]+)`)
+	invocation = regexp.MustCompile(
+		`(?:^|[;&|()]|\bdo|\bthen)\s*(?:[A-Z_]+=\S* )*(?:bin/|go run \./cmd/)?(learner|ingest) ([a-z][^;&|#)]*)`)
+	flag    = regexp.MustCompile(`(?:^|\s|\[)(--[a-z][a-z0-9-]*)`)
+	command = regexp.MustCompile(`(?m)^  ([a-z]+) {2,}[A-Za-z]`) // a line of a list of commands
+	target  = regexp.MustCompile(`^make ([a-z-]+)`)
 )
 
 // A manual has what --help prints of every command, by its path.
@@ -124,12 +125,14 @@ func TestManualFaults(t *testing.T) {
 	m := readManual(t)
 	for path, help := range m {
 		if strings.Contains(help, "(default [])") {
-			t.Errorf("%s --help: a flag whose default is nothing says so with brackets: set its DefValue to the empty text", path)
+			t.Errorf("%s --help: a flag whose default is nothing says so with brackets: set its DefValue to the empty text",
+				path)
 		}
 	}
 	for line, good := range map[string]bool{
 		"learner run -f T --embedded --listen 127.0.0.1:4222": true, "learner privacy calibrate --users 5 --json": true,
-		"learner runs -f T": false, "learner run --listens x": false, "learner run --list x": false, "ingest publish --nats-": false,
+		"learner runs -f T": false, "learner run --listens x": false, "learner run --list x": false,
+		"ingest publish --nats-": false,
 	} {
 		c := invocation.FindStringSubmatch(line)
 		if f := m.fault(c[1], c[2]); (f == "") != good {

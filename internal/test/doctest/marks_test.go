@@ -65,9 +65,11 @@ func TestEveryBlockIsMarked(t *testing.T) {
 // The mark cannot be left off or misspelled.
 func TestMarks(t *testing.T) {
 	for text, good := range map[string]bool{
-		"```sh test\ntrue\n```": true, "```sh norun=\"a cluster\"\ntrue\n```": true, "```sh test needs=curl,jq\ntrue\n```": true,
+		"```sh test\ntrue\n```": true, "```sh norun=\"a cluster\"\ntrue\n```": true,
+		"```sh test needs=curl,jq\ntrue\n```":           true,
 		"```sh test\ntrue\n```\n```text output\n1\n```": true, "```text\n1\n```": true,
-		"```sh test long\ntrue\n```": true, "```sh norun=\"a cluster\" long\ntrue\n```": false, "```\ntrue\n```": false, "```sh\ntrue\n```": false, "```sh norun\ntrue\n```": false, "```sh norun=\"\"\ntrue\n```": false,
+		"```sh test long\ntrue\n```": true, "```sh norun=\"a cluster\" long\ntrue\n```": false, "```\ntrue\n```": false,
+		"```sh\ntrue\n```": false, "```sh norun\ntrue\n```": false, "```sh norun=\"\"\ntrue\n```": false,
 		"```sh test norun=\"a cluster\"\ntrue\n```": false, "```sh tset\ntrue\n```": false, "```bash test\ntrue\n```": false,
 		"```text output\n1\n```": false, "```yaml\na: 1\n```": false,
 	} {
@@ -83,7 +85,8 @@ func TestMarks(t *testing.T) {
 			t.Errorf("%q: %q", text, found)
 		}
 	}
-	for _, text := range []string{"```sh test\ntrue\n", "~~~sh\ntrue\n~~~", "````sh\ntrue\n````", "```sh norun=\"`x`\"\ntrue\n```"} {
+	for _, text := range []string{"```sh test\ntrue\n", "~~~sh\ntrue\n~~~", "````sh\ntrue\n````",
+		"```sh norun=\"`x`\"\ntrue\n```"} {
 		if _, _, err := parse("page", text); err == nil {
 			t.Errorf("%q was taken", text)
 		}
@@ -92,7 +95,8 @@ func TestMarks(t *testing.T) {
 
 // A command that is indented and not fenced would escape.
 func TestCommandsAreFenced(t *testing.T) {
-	indented := regexp.MustCompile(`(?m)^(?: {4,}|\t)(?:\$ )?(?:[A-Z_]+=\S* )*(?:bin/|\./|docs/)?(?:learner|ingest|go|make|curl|python3?|docker|kubectl|npm|promtool|nats|\S+\.sh) .*$`)
+	indented := regexp.MustCompile(
+		`(?m)^(?: {4,}|\t)(?:\$ )?(?:[A-Z_]+=\S* )*(?:bin/|\./|docs/)?(?:learner|ingest|go|make|curl|python3?|docker|kubectl|npm|promtool|nats|\S+\.sh) .*$`)
 	for _, page := range pages(t) {
 		_, prose := parsed(t, page)
 		for _, line := range indented.FindAllString(prose, -1) {

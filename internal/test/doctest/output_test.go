@@ -73,7 +73,8 @@ func (t tolerance) same(a, b string) bool {
 func (t tolerance) near(a, b string) bool {
 	x, err := strconv.ParseFloat(strings.ReplaceAll(a, ",", ""), 64)
 	y, other := strconv.ParseFloat(strings.ReplaceAll(b, ",", ""), 64)
-	return err == nil && other == nil && (math.IsInf(float64(t), 1) || math.Abs(x-y) <= float64(t)*max(math.Abs(x), math.Abs(y)))
+	return err == nil && other == nil && (math.IsInf(float64(t), 1) || math.Abs(x-y) <= float64(t)*max(math.Abs(x),
+		math.Abs(y)))
 }
 
 // differs compares what a page shows with what was printed; "" is no difference. A line of three dots in the page

@@ -130,7 +130,8 @@ func (r *run) write() error {
 			fmt.Fprintf(&r.script, "echo %d >at\npython3 - >out.%d 2>&1 <<'END OF FILE'\n%sEND OF FILE\n", i, i, text)
 		case b.has("background"):
 			last = -1
-			fmt.Fprintf(&r.script, "echo %d >at\n{\n%s} >out.%d 2>&1 &\nwaitport %s\n", i, text, i, r.ports[b.words["background"]])
+			fmt.Fprintf(&r.script, "echo %d >at\n{\n%s} >out.%d 2>&1 &\nwaitport %s\n", i, text, i,
+				r.ports[b.words["background"]])
 		default:
 			last = i
 			fmt.Fprintf(&r.script, "echo %d >at\n{\n%s} >out.%d 2>&1\n", i, text, i)
@@ -150,7 +151,8 @@ func (r *run) play(ctx context.Context, bin string) error {
 	}
 	data, _ := dataDir()
 	shell.Env = append(shell.Env, "D="+data, "HOME="+filepath.Join(r.dir, ".."),
-		"PATH="+strings.Join([]string{bin, filepath.Dir(programs.Learner), os.Getenv("PATH")}, string(filepath.ListSeparator)))
+		"PATH="+strings.Join([]string{bin, filepath.Dir(programs.Learner), os.Getenv("PATH")},
+			string(filepath.ListSeparator)))
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that what a page leaves running ends with it
 	shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
 	if err := shell.Start(); err != nil {
@@ -221,7 +223,10 @@ func TestPages(t *testing.T) {
 	for _, page := range pages(t) {
 		all, _ := parsed(t, page)
 		wants := func(word, need string) bool {
-			return slices.ContainsFunc(all, func(b block) bool { return b.has(word) && (need == "" || slices.Contains(b.needs(), need)) })
+			return slices.ContainsFunc(all, func(b block) bool {
+				return b.has(word) &&
+					(need == "" || slices.Contains(b.needs(), need))
+			})
 		}
 		if !wants("test", "") {
 			continue

@@ -37,7 +37,8 @@ type visit struct {
 var source = reflect.TypeFor[rand.Source]()
 
 func (m *Memory) walk(path string, v reflect.Value, prune []string, seen map[visit]bool) {
-	if v.IsValid() && v.Kind() != reflect.Interface && (v.Type().Implements(source) || reflect.PointerTo(v.Type()).Implements(source) ||
+	if v.IsValid() && v.Kind() != reflect.Interface && (v.Type().Implements(source) ||
+		reflect.PointerTo(v.Type()).Implements(source) ||
 		v.Type() == reflect.TypeFor[rand.Rand]()) && !(v.Kind() == reflect.Pointer && v.IsNil()) {
 		m.Generators = append(m.Generators, path)
 	}

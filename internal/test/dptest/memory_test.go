@@ -27,8 +27,9 @@ func TestDumpFindsWhatIsHidden(t *testing.T) {
 	make1 := func() *outer {
 		loop := &inner{words: []uint64{7}}
 		loop.next = loop
-		return &outer{name: "n", set: map[[2]byte]struct{}{{1, 2}: {}}, raw: []byte{0xab, 0xcd, 0xef}[:1], any: inner{words: make([]uint64, 2, 5)[:0]},
-			in: inner{words: []uint64{1, 2}}, twice: loop, call: nothing, Logger: &inner{words: []uint64{9}}}
+		return &outer{name: "n", set: map[[2]byte]struct{}{{1, 2}: {}}, raw: []byte{0xab, 0xcd, 0xef}[:1],
+			any: inner{words: make([]uint64, 2, 5)[:0]},
+			in:  inner{words: []uint64{1, 2}}, twice: loop, call: nothing, Logger: &inner{words: []uint64{9}}}
 	}
 	base := Dump(make1(), "Logger")
 	base.NoGenerator(t, "no generator")

@@ -34,7 +34,8 @@ func Mean(t testing.TB, name string, samples []float64, m Moment, alpha float64)
 	got, radius := sum/float64(len(samples)), meanRadius(len(samples), m, alpha)
 	t.Logf("%s: average - mean = %.4g, allowed %.4g (n = %d, false-alarm rate %g)", name, got, radius, len(samples), alpha)
 	if !(math.Abs(got) <= radius) {
-		t.Errorf("%s: the average of %d samples is %v away from the mean %v, allowed %v", name, len(samples), got, m.Mean, radius)
+		t.Errorf("%s: the average of %d samples is %v away from the mean %v, allowed %v", name, len(samples), got, m.Mean,
+			radius)
 	}
 }
 
@@ -51,7 +52,8 @@ func Variance(t testing.TB, name string, samples []float64, mean, want, alpha fl
 	}
 	got := sum / n
 	radius := 1.1 * distuv.UnitNormal.Quantile(1-alpha/2) * want * math.Sqrt(2/n)
-	t.Logf("%s: variance %.6g, want %.6g +- %.3g (n = %d, false-alarm rate %g)", name, got, want, radius, len(samples), alpha)
+	t.Logf("%s: variance %.6g, want %.6g +- %.3g (n = %d, false-alarm rate %g)", name, got, want, radius, len(samples),
+		alpha)
 	if !(math.Abs(got-want) <= radius) {
 		t.Errorf("%s: the variance of %d samples is %v, want %v +- %v", name, len(samples), got, want, radius)
 	}
@@ -68,6 +70,7 @@ func varianceAtMost(t testing.TB, name string, samples []float64, mean, most, al
 	got := sum / n
 	limit := most * (1 + 1.1*distuv.UnitNormal.Quantile(1-alpha)*math.Sqrt(2/n))
 	if !(got <= limit) {
-		t.Errorf("%s: the variance of %d samples is %v, want at most %v (%v with tolerance)", name, len(samples), got, most, limit)
+		t.Errorf("%s: the variance of %d samples is %v, want at most %v (%v with tolerance)", name, len(samples), got, most,
+			limit)
 	}
 }

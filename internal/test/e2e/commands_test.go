@@ -33,8 +33,9 @@ const (
 type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 func commands() map[string]command {
-	return map[string]command{"port": port, "json": jsonHolds, "waitfor": waitFor, "waitport": waitPort, "waitmetric": waitMetric,
-		"parquet": toParquet, "refuses": refuses, "refusesall": refusesAll, "report": report, "head": head, "tail": tail,
+	return map[string]command{"port": port, "json": jsonHolds, "waitfor": waitFor, "waitport": waitPort,
+		"waitmetric": waitMetric,
+		"parquet":    toParquet, "refuses": refuses, "refusesall": refusesAll, "report": report, "head": head, "tail": tail,
 		"participations": participations}
 }
 
@@ -229,7 +230,8 @@ func refusesAll(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	doc, err := parseDocument(ts.ReadFile("stdout"))
 	ts.Check(err)
-	if ok, err := holds(ts, "events == refused && counted == 0 && uncounted == 0 && unknown == 0 && rounds == 0", doc); !ok || err != nil {
+	if ok, err := holds(ts, "events == refused && counted == 0 && uncounted == 0 && unknown == 0 && rounds == 0",
+		doc); !ok || err != nil {
 		ts.Fatalf("something was sent, or counted wrongly: %v", err)
 	}
 }

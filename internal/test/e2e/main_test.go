@@ -28,7 +28,8 @@ func (b builder) Run() int { return procs.Main(path(b), &programs) }
 type path struct{ *testing.M }
 
 func (p path) Run() int {
-	if err := os.Setenv("PATH", filepath.Dir(programs.Learner)+string(filepath.ListSeparator)+os.Getenv("PATH")); err != nil {
+	if err := os.Setenv("PATH", filepath.Dir(programs.Learner)+string(filepath.ListSeparator)+
+		os.Getenv("PATH")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

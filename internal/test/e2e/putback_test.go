@@ -55,7 +55,8 @@ func (r *recovery) gateway(name string) (*procs.Process, string) {
 		r.t.Fatal(err)
 	}
 	at := fmt.Sprintf("127.0.0.1:%d", ports[0])
-	p := programs.Process(r.t, name, programs.Ingest, "publish", "-f", r.path("task.yaml"), "--nats", r.broker.URL(), "--http", at, "--http-no-token",
+	p := programs.Process(r.t, name, programs.Ingest, "publish", "-f", r.path("task.yaml"), "--nats", r.broker.URL(),
+		"--http", at, "--http-no-token",
 		"--http-rate", "100000", "--state", r.path(name), "--nats-wait", "2m")
 	r.start(p)
 	return p, "http://" + at + "/v1/events?wait=0"
@@ -104,7 +105,8 @@ func (r *recovery) until(round uint64, gateways ...string) (steps uint64) {
 // stage and gateways go on: a living stage and a running gateway, then a stage and a gateway that were restarted.
 // The task goes on within minutes each time.
 func TestBrokerIsPutBackUnderLoad(t *testing.T) {
-	r := &recovery{t: t, ctx: procs.Within(t, putBackLimit), dir: t.TempDir(), broker: procs.StartServer(t, programs, procs.ServerOptions{})}
+	r := &recovery{t: t, ctx: procs.Within(t, putBackLimit), dir: t.TempDir(), broker: procs.StartServer(t, programs,
+		procs.ServerOptions{})}
 	declaration := `
 version: 1
 name: putback
@@ -120,12 +122,14 @@ schedule: {users: 4000, cohort: 40, minimum_cohort: 10, deadline: 3s, rounds: {m
 		t.Fatal(err)
 	}
 	learn := func(more ...string) *procs.Process {
-		p := programs.Process(t, "learner", programs.Learner, append([]string{"run", "-f", r.path("task.yaml"), "--nats", r.broker.URL(), "--state", r.path("learner"),
+		p := programs.Process(t, "learner", programs.Learner, append([]string{"run", "-f", r.path("task.yaml"), "--nats",
+			r.broker.URL(), "--state", r.path("learner"),
 			"--identity", r.path("learner.key"), "--nats-wait", "2m"}, more...)...)
 		r.start(p)
 		return p
 	}
-	mix := programs.Process(t, "stage", programs.Ingest, "shuffle", "--task", "putback", "--nats", r.broker.URL(), "--state", r.path("stage"),
+	mix := programs.Process(t, "stage", programs.Ingest, "shuffle", "--task", "putback", "--nats", r.broker.URL(),
+		"--state", r.path("stage"),
 		"--identity", r.path("stage.key"), "--nats-wait", "2m", "--lease", "2s")
 	keys := programs.Process(t, "keys", programs.Ingest, "keygen", r.path("stage.key"))
 	r.start(keys)
@@ -160,13 +164,15 @@ schedule: {users: 4000, cohort: 40, minimum_cohort: 10, deadline: 3s, rounds: {m
 			second.Kill()
 		}
 		r.broker.Kill()
-		for _, err := range []error{os.RemoveAll(r.broker.Store()), os.CopyFS(r.broker.Store(), os.DirFS(r.path("streams"))), os.RemoveAll(r.path("learner")), r.broker.Restart(),
+		for _, err := range []error{os.RemoveAll(r.broker.Store()), os.CopyFS(r.broker.Store(), os.DirFS(r.path("streams"))),
+			os.RemoveAll(r.path("learner")), r.broker.Restart(),
 			r.broker.WaitHealthy(r.ctx)} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		r.run("restore", r.path("backup"), "--state", r.path("learner"), "--nats", r.broker.URL(), "--identity", r.path("learner.key"), "--nats-wait", "2m")
+		r.run("restore", r.path("backup"), "--state", r.path("learner"), "--nats", r.broker.URL(), "--identity",
+			r.path("learner.key"), "--nats-wait", "2m")
 		learner = learn("--accept-rollback")
 		if restarts {
 			r.start(mix)

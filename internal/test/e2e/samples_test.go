@@ -40,7 +40,8 @@ func TestPrivacyCheck(t *testing.T) {
 	}
 	for i, row := range samples.Rows {
 		v := values[i]
-		if v.ID != row.ID || v.Value == nil || row.AcceptMax == nil || !(row.Lower <= *v.Value && *v.Value <= *row.AcceptMax) {
+		if v.ID != row.ID || v.Value == nil || row.AcceptMax == nil || !(row.Lower <= *v.Value &&
+			*v.Value <= *row.AcceptMax) {
 			t.Errorf("row %s: value %v of %s is not within %v and %v", row.ID, v.Value, v.ID, row.Lower, row.AcceptMax)
 		}
 	}

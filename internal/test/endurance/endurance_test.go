@@ -45,7 +45,8 @@ func (p *pace) Applied(a service.Applied) {
 	if a.Round%p.stretch != 0 {
 		return
 	}
-	out := thousand{last: a.Round, wall: time.Since(p.begun), cpu: cpu() - p.used, reads: map[string]uint64{}, looks: map[string]uint64{}}
+	out := thousand{last: a.Round, wall: time.Since(p.begun), cpu: cpu() - p.used, reads: map[string]uint64{},
+		looks: map[string]uint64{}}
 	for role, c := range p.roles {
 		out.reads[role], out.looks[role] = c.reads.Load()-p.reads[role], c.looks.Load()-p.seen[role]
 	}
@@ -104,14 +105,17 @@ func TestEnduranceDeep(t *testing.T) {
 	endure(t, *most, stretch, 5*time.Second, func(s thousand) {
 		all = append(all, s)
 		t.Logf("round %6d: %6.2f ms, %6.2f ms CPU, heap %6.1f MB, %5d records, reads a round: %v", s.last,
-			float64(s.wall.Microseconds())/1000/stretch, float64(s.cpu.Microseconds())/1000/stretch, float64(s.heap)/1e6, s.stored, perRound(s.reads, stretch))
+			float64(s.wall.Microseconds())/1000/stretch, float64(s.cpu.Microseconds())/1000/stretch, float64(s.heap)/1e6,
+			s.stored, perRound(s.reads, stretch))
 	})
 	first, last := all[0], all[len(all)-1]
-	t.Logf("MEASURED: processor time of the last thousand rounds over the first %.2f", last.cpu.Seconds()/first.cpu.Seconds())
+	t.Logf("MEASURED: processor time of the last thousand rounds over the first %.2f",
+		last.cpu.Seconds()/first.cpu.Seconds())
 	if young := all[min(len(all)-1, 4)]; last.heap > young.heap+young.heap/5 {
 		t.Errorf("%d bytes live after %d rounds, %d after %d", last.heap, last.last, young.heap, young.last)
 	}
-	if records := slices.MaxFunc(all, func(a, b thousand) int { return int(a.stored) - int(b.stored) }); records.stored > 20_000 {
+	if records := slices.MaxFunc(all,
+		func(a, b thousand) int { return int(a.stored) - int(b.stored) }); records.stored > 20_000 {
 		t.Errorf("the streams hold %d records", records.stored)
 	}
 }

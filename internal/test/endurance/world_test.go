@@ -58,8 +58,10 @@ func body(spec *task.Spec) (*wire.Task, error) {
 	}
 	params := randomizer.Params{Dim: dim, ClipNorm: 0.25, Levels: 2, Trials: 200, Coin: randomizer.Fair}
 	return &wire.Task{Suite: wire.Suite_SUITE_X25519, Declaration: declared, Plan: &wire.Plan{
-		Algorithm: "psgd", Continuous: wire.Continuous_CONTINUOUS_CONSTANT, Trust: wire.Trust_TRUST_SHUFFLE, HonestFraction: "1",
-		Phases: []*wire.Phase{{Users: 10 * cohort, Rounds: 10, Cohort: cohort, Minimum: cohort, Mechanism: manifest.Mechanism(params, 1),
+		Algorithm: "psgd", Continuous: wire.Continuous_CONTINUOUS_CONSTANT, Trust: wire.Trust_TRUST_SHUFFLE,
+		HonestFraction: "1",
+		Phases: []*wire.Phase{{Users: 10 * cohort, Rounds: 10, Cohort: cohort, Minimum: cohort,
+			Mechanism:     manifest.Mechanism(params, 1),
 			RoundsPerUser: 1, Constants: &wire.Phase_Descent{Descent: &wire.Descent{StepSize: 0.3}}}},
 		Set: &wire.Set{Radius: 1}, Epsilon: 8, Delta: 1e-3, EpsilonBudget: 8,
 	}}, nil
@@ -128,15 +130,19 @@ func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(t
 
 	watch := &pace{stretch: stretch, most: rounds, conn: conns["learner"], roles: roles, tell: tell, over: cancel,
 		failed: func(err error) { t.Errorf("%d rounds: how many records stand: %v", rounds, err) }}
-	s, err := service.New(service.Config{Task: name, Records: roles["learner"], Store: store, Identity: learner, StageKey: mixer.Public(),
-		Prepare: func() (*wire.Task, error) { return planned, nil }, Observer: watch})
+	s, err := service.New(service.Config{Task: name, Records: roles["learner"], Store: store, Identity: learner,
+		StageKey: mixer.Public(),
+		Prepare:  func() (*wire.Task, error) { return planned, nil }, Observer: watch})
 	must(t, err)
 	reader, err := conns["stage"].Reader(ctx, name)
 	must(t, err)
-	mixing, err := stage.New(stage.Config{Task: name, Records: roles["stage"], Reports: reader, Identity: mixer, Limits: conns["stage"].Limits()})
+	mixing, err := stage.New(stage.Config{Task: name, Records: roles["stage"], Reports: reader, Identity: mixer,
+		Limits: conns["stage"].Limits()})
 	must(t, err)
-	devices, err := device.New(device.Config{Task: name, Records: roles["devices"], Reports: conns["devices"], Store: newLive(), Spec: spec,
-		Policy: consent.Policy{LearnerKey: consent.Fingerprint(learner.Public()), StageKey: consent.Fingerprint(mixer.Public())}})
+	devices, err := device.New(device.Config{Task: name, Records: roles["devices"], Reports: conns["devices"],
+		Store: newLive(), Spec: spec,
+		Policy: consent.Policy{LearnerKey: consent.Fingerprint(learner.Public()),
+			StageKey: consent.Fingerprint(mixer.Public())}})
 	must(t, err)
 
 	var running sync.WaitGroup
@@ -206,7 +212,8 @@ type live struct {
 }
 
 func newLive() *live {
-	return &live{MemoryStore: participation.NewMemoryStore(), rounds: map[stream.Round]stream.Hash{}, events: map[participation.Key]participation.Record{}}
+	return &live{MemoryStore: participation.NewMemoryStore(), rounds: map[stream.Round]stream.Hash{},
+		events: map[participation.Key]participation.Record{}}
 }
 
 func (l *live) Manifest(r stream.Round) (stream.Hash, bool, error) {

@@ -139,9 +139,11 @@ func (f *fleet) grow(n int, maxPoll time.Duration, reads ...*atomic.Int64) {
 				f.t.Error(err)
 				return
 			}
-			dev, err := device.New(device.Config{Task: name, Records: counted{conn, reads}, Reports: conn, Store: participation.NewMemoryStore(),
+			dev, err := device.New(device.Config{Task: name, Records: counted{conn, reads}, Reports: conn,
+				Store:  participation.NewMemoryStore(),
 				Source: "events", MaxPoll: maxPoll, Limits: conn.Limits(),
-				Policy: consent.Policy{LearnerKey: consent.Fingerprint(f.learner.Public()), StageKey: consent.Fingerprint(f.stage.Public())}})
+				Policy: consent.Policy{LearnerKey: consent.Fingerprint(f.learner.Public()),
+					StageKey: consent.Fingerprint(f.stage.Public())}})
 			if err == nil {
 				_, err = dev.Agreement(f.t.Context())
 			}
@@ -201,8 +203,10 @@ func (f *fleet) round(number stream.Round, of int) (reads int64) {
 	must(f.t, err)
 	key, err := seal.NewRoundKey(f.body.Suite)
 	must(f.t, err)
-	f.put(name.Open(number, 1), f.stage, &wire.Open{Version: stream.Version, TaskHash: f.hash[:], Round: uint64(number), Attempt: 1, ManifestHash: hash[:],
-		Suite: f.body.Suite, PublicKey: key.Public(), Instance: make([]byte, stream.InstanceSize), StartedUnixMs: time.Now().UnixMilli()})
+	f.put(name.Open(number, 1), f.stage, &wire.Open{Version: stream.Version, TaskHash: f.hash[:], Round: uint64(number),
+		Attempt: 1, ManifestHash: hash[:],
+		Suite: f.body.Suite, PublicKey: key.Public(), Instance: make([]byte, stream.InstanceSize),
+		StartedUnixMs: time.Now().UnixMilli()})
 	for {
 		s, err := f.operator.JetStream().Stream(ctx, name.Name(stream.Reports))
 		must(f.t, err)
@@ -211,7 +215,8 @@ func (f *fleet) round(number stream.Round, of int) (reads int64) {
 		}
 		<-time.After(100 * time.Millisecond)
 	}
-	f.put(name.Close(number, 1), f.stage, &wire.Close{Version: stream.Version, TaskHash: f.hash[:], Round: uint64(number), Attempt: 1, ManifestHash: hash[:],
+	f.put(name.Close(number, 1), f.stage, &wire.Close{Version: stream.Version, TaskHash: f.hash[:], Round: uint64(number),
+		Attempt: 1, ManifestHash: hash[:],
 		BatchHash: make([]byte, stream.HashSize), Cutoff: 1 << 40})
 	for range of {
 		if o := <-outcomes; o.State != participation.Counted {
@@ -245,7 +250,8 @@ func TestFleet(t *testing.T) {
 	began := time.Now()
 	f.grow(n-first, maxPoll, &f.reads)
 	all := f.broker.read()
-	t.Logf("%d devices: agreed in %v, %.1f reads each; %d B of the broker's memory each", len(f.devices), time.Since(began).Round(time.Millisecond),
+	t.Logf("%d devices: agreed in %v, %.1f reads each; %d B of the broker's memory each", len(f.devices),
+		time.Since(began).Round(time.Millisecond),
 		float64(f.reads.Load())/float64(n), (all.Resident-bare.Resident)/int64(n))
 
 	// A round that a hundred of them wait for.
@@ -253,7 +259,8 @@ func TestFleet(t *testing.T) {
 	reads := f.round(1, cohort)
 	<-time.After(2 * time.Second) // wakes on their way
 	after := f.broker.read()
-	t.Logf("a round of %d: %d reads; %d messages and %d B to the broker, %d and %d from it, %.0f B each; %v of its processor",
+	t.Logf(
+		"a round of %d: %d reads; %d messages and %d B to the broker, %d and %d from it, %.0f B each; %v of its processor",
 		cohort, reads, after.In-before.In, after.BytesIn-before.BytesIn, after.Out-before.Out, after.BytesOut-before.BytesOut,
 		float64(after.BytesOut-before.BytesOut)/float64(after.Out-before.Out), after.CPU-before.CPU)
 	if reads > 8*cohort {
@@ -269,7 +276,8 @@ func TestFleet(t *testing.T) {
 	after = f.broker.read()
 	span := after.At.Sub(before.At)
 	rate := float64(f.reads.Load()-asked) / span.Minutes() / float64(n-cohort)
-	t.Logf("idle for %v: %.2f reads a minute each, %d messages to the broker, %.1f ms of its processor a second", span.Round(time.Second), rate,
+	t.Logf("idle for %v: %.2f reads a minute each, %d messages to the broker, %.1f ms of its processor a second",
+		span.Round(time.Second), rate,
 		after.In-before.In, (after.CPU-before.CPU).Seconds()*1e3/span.Seconds())
 	if most := 1.5 * float64(time.Minute) / float64(maxPoll); rate > most || rate == 0 {
 		t.Errorf("%.2f reads a minute, want at most %.2f and some", rate, most)
@@ -299,7 +307,8 @@ func TestFleet(t *testing.T) {
 		}
 	}
 	end := readings[len(readings)-1]
-	t.Logf("restart: spread over %v, %d of %d back, %d reads, %v of the broker's processor", spread, end.Clients, n+1, f.reads.Load()-asked, end.CPU-after.CPU)
+	t.Logf("restart: spread over %v, %d of %d back, %d reads, %v of the broker's processor", spread, end.Clients, n+1,
+		f.reads.Load()-asked, end.CPU-after.CPU)
 	if end.Clients < n*99/100 {
 		t.Errorf("%d of %d devices are back", end.Clients, n)
 	}

@@ -83,7 +83,8 @@ func TestMain(m *testing.M) {
 }
 
 func newServer(dir string, port int) *server.Server {
-	s, err := server.NewServer(&server.Options{ServerName: "panlearn", Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, JetStream: true,
+	s, err := server.NewServer(&server.Options{ServerName: "panlearn", Host: "127.0.0.1", Port: port, NoSigs: true,
+		NoLog: true, JetStream: true,
 		StoreDir: dir, DisableJetStreamBanner: true, SyncAlways: true})
 	if err != nil {
 		panic(err)
@@ -143,6 +144,7 @@ func readingOf(s *server.Server) reading {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		panic(err)
 	}
-	return reading{In: v.InMsgs, Out: v.OutMsgs, BytesIn: v.InBytes, BytesOut: v.OutBytes, Clients: v.Connections, Resident: v.Mem, At: time.Now(),
+	return reading{In: v.InMsgs, Out: v.OutMsgs, BytesIn: v.InBytes, BytesOut: v.OutBytes, Clients: v.Connections,
+		Resident: v.Mem, At: time.Now(),
 		CPU: time.Duration(used.Utime.Nano() + used.Stime.Nano())}
 }

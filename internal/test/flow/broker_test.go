@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 }
 
 func serveBroker(dir string, syncs bool) error {
-	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: dir, Listen: "127.0.0.1:0", SyncAlways: syncs, MaxStore: 16 << 30, MaxMemory: 2 << 30})
+	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: dir, Listen: "127.0.0.1:0", SyncAlways: syncs,
+		MaxStore: 16 << 30, MaxMemory: 2 << 30})
 	if err != nil {
 		return err
 	}

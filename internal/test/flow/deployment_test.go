@@ -75,7 +75,8 @@ func deploy(b *testing.B, url string, s setup, cohort, rounds int) *deployment {
 	if err != nil {
 		b.Fatal(err)
 	}
-	d := &deployment{url: url, dim: s.dim, learner: identity(b), stage: identity(b), opened: newLatest(), released: newLatest()}
+	d := &deployment{url: url, dim: s.dim, learner: identity(b), stage: identity(b), opened: newLatest(),
+		released: newLatest()}
 	if d.body, err = job.Wire(); err != nil {
 		b.Fatal(err)
 	}
@@ -98,11 +99,13 @@ func deploy(b *testing.B, url string, s setup, cohort, rounds int) *deployment {
 	broker := run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: url}}
 	dir := b.TempDir()
 	d.role("learner", func(ctx context.Context) error {
-		return runlearner.Run(ctx, runlearner.Config{Config: service.Config{Identity: d.learner, StageKey: d.stage.Public(), Logger: log},
+		return runlearner.Run(ctx, runlearner.Config{Config: service.Config{Identity: d.learner, StageKey: d.stage.Public(),
+			Logger: log},
 			Spec: spec, StateDir: dir, Broker: broker, MemoryReports: s.memory, ExitWhenDone: true})
 	})
 	d.role("stage", func(ctx context.Context) error {
-		return runstage.Run(ctx, runstage.Config{Broker: broker, Config: stage.Config{Task: taskName, Identity: d.stage, Logger: log,
+		return runstage.Run(ctx, runstage.Config{Broker: broker, Config: stage.Config{Task: taskName, Identity: d.stage,
+			Logger: log,
 			Observer: stage.Observer{
 				Opened:   func(round stream.Round, _ stream.Attempt) { d.opened.reach(uint64(round)) },
 				Released: func(round stream.Round, _ uint64, _ time.Duration) { d.released.reach(uint64(round)) },

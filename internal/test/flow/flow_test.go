@@ -93,7 +93,8 @@ func BenchmarkGateway(b *testing.B) {
 }
 
 // run fills rounds in turns with raw messages of the same size and number.
-func (c cell) run(b *testing.B, users int, filler func(*testing.B, *deployment) func(round uint64) (time.Duration, error)) {
+func (c cell) run(b *testing.B, users int, filler func(*testing.B, *deployment) func(round uint64) (time.Duration,
+	error)) {
 	b.Run(c.String(), func(b *testing.B) {
 		url := startBroker(b, c.syncs)
 		r := newRaw(b, url, c.memory)

@@ -43,7 +43,8 @@ func newRaw(b *testing.B, url string, memory bool) raw {
 	}
 	r := raw{reading: connect()}
 	// As many publishes under way as natsjs allows.
-	if r.writer, err = jetstream.New(connect(), jetstream.WithPublishAsyncMaxPending(natsjs.DefaultMaxPending)); err != nil {
+	if r.writer, err = jetstream.New(connect(),
+		jetstream.WithPublishAsyncMaxPending(natsjs.DefaultMaxPending)); err != nil {
 		b.Fatal(err)
 	}
 	reader, err := jetstream.New(r.reading)

@@ -52,7 +52,8 @@ func (s sender) reports(round stream.Round, n, bundle int) ([]stream.Outgoing, e
 	if _, err := seal.Verify(message.Data, s.stage.Public(), open); err != nil {
 		return nil, err
 	}
-	context := seal.Context{ManifestHash: stream.Hash(open.ManifestHash), Attempt: open.Attempt, StageKey: s.stage.Public(), Public: open.PublicKey}
+	context := seal.Context{ManifestHash: stream.Hash(open.ManifestHash), Attempt: open.Attempt,
+		StageKey: s.stage.Public(), Public: open.PublicKey}
 	encoder, err := randomizer.NewVectorSum(s.params, nil)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,8 @@ func (s sender) reports(round stream.Round, n, bundle int) ([]stream.Outgoing, e
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, stream.Outgoing{Subject: taskName.Report(round, stream.Attempt(open.Attempt)), ID: ids[0], Data: data})
+		out = append(out, stream.Outgoing{Subject: taskName.Report(round, stream.Attempt(open.Attempt)), ID: ids[0],
+			Data: data})
 		n -= len(ids)
 	}
 	return out, nil

@@ -18,9 +18,11 @@ type report struct {
 }
 
 func (r report) String() string {
-	return fmt.Sprintf("%d copies, %d KiB, searched for %d forms of %d reports, %d running totals, %d keys: %d violations; %d versions "+
-		"of values in the LSM tree, %d different states; sealed reports in %d copies, batches in %d",
-		r.copies, r.bytes>>10, r.forms, r.reports, r.totals, r.keys, len(r.violations), r.versions, r.states, r.sealedSeen, r.batchesSeen)
+	return fmt.Sprintf(
+		"%d copies, %d KiB, searched for %d forms of %d reports, %d running totals, %d keys: %d violations; %d versions "+
+			"of values in the LSM tree, %d different states; sealed reports in %d copies, batches in %d",
+		r.copies, r.bytes>>10, r.forms, r.reports, r.totals, r.keys, len(r.violations), r.versions, r.states, r.sealedSeen,
+		r.batchesSeen)
 }
 
 func (r *report) violate(format string, args ...any) {
@@ -34,7 +36,9 @@ func (w *world) audit(t *testing.T) (r report) {
 	secrets := w.secrets()
 	for _, a := range w.attempts {
 		if a.key == nil {
-			t.Errorf("round %d, attempt %d: its key was not found while it was open, so the search would not find it later either", a.round, a.number)
+			t.Errorf(
+				"round %d, attempt %d: its key was not found while it was open, so the search would not find it later either",
+				a.round, a.number)
 		} else {
 			r.keys++
 		}

@@ -83,7 +83,8 @@ func TestLeaksAreFound(t *testing.T) {
 	w.steal("in the end")
 	last := w.copies[len(w.copies)-1]
 	for _, s := range w.secrets() {
-		if strings.HasPrefix(s.name, "the sum of gradients of round 1") || strings.HasPrefix(s.name, "the gradient of user 7 ") ||
+		if strings.HasPrefix(s.name, "the sum of gradients of round 1") ||
+			strings.HasPrefix(s.name, "the gradient of user 7 ") ||
 			strings.HasPrefix(s.name, "the levels of round 2") {
 			last.files["leak "+s.name] = append([]byte("xyz"), s.forms[len(s.forms)-1]...)
 		}

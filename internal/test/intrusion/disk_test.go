@@ -25,7 +25,8 @@ func large(suite wire.Suite, seed uint64) plan {
 // released, and after Close nothing that is left opens what was recorded.
 func TestStolenDisk(t *testing.T) {
 	plans := []plan{small(wire.Suite_SUITE_X25519, 1)}
-	long := longtest.Run(t, "more and larger runs, the hybrid suite, and 32 bytes at every offset of the disk tried as a key")
+	long := longtest.Run(t,
+		"more and larger runs, the hybrid suite, and 32 bytes at every offset of the disk tried as a key")
 	if long {
 		for seed := range uint64(2) {
 			plans = append(plans, large(wire.Suite_SUITE_X25519, 10+seed), large(wire.Suite_SUITE_MLKEM768_X25519, 20+seed))

@@ -25,8 +25,8 @@
 //
 // # What may be there
 //
-// Every version of the learner's state that the log and the tables of the LSM tree hold is, byte for byte, one that another
-// learner computes from the batches that were released, and the times at which the broker stored them: so it is
+// Every version of the learner's state that the log and the tables of the LSM tree hold is, byte for byte, one that
+// another learner computes from the batches that were released, and the times at which the broker stored them: so it is
 // post-processing, and never the middle of a batch. The same holds for what is kept of earlier rounds, models included.
 //
 // Runs in which one of these things is kept on purpose show that each search can find it.

@@ -49,7 +49,8 @@ func (w *world) replay(records stream.Records) {
 		copyOf(name.Batch(stream.Round(r)), batch, w.stage)
 		w.rounds[r], w.batches[r] = round, batch
 	}
-	s, err := service.New(service.Config{Task: name, Records: broker, Store: &noting{storetest.NewMemory(), w.allowed}, Identity: w.learner,
+	s, err := service.New(service.Config{Task: name, Records: broker, Store: &noting{storetest.NewMemory(), w.allowed},
+		Identity: w.learner,
 		StageKey: w.stage.Public(), Prepare: func() (*wire.Task, error) { return &body, nil }, Snapshots: keeps,
 		Poll: 10 * time.Millisecond})
 	must(err)

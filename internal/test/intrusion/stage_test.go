@@ -44,8 +44,9 @@ func (w *world) mix(ctx context.Context, conn *natsjs.Conn) error {
 		released(round, users, took)
 		w.released(uint64(round))
 	}
-	s, err := stage.New(stage.Config{Task: name, Records: conn, Reports: queue, Identity: w.stage, LearnerKey: w.learner.Public(),
-		Limits: conn.Limits(), Poll: 50 * time.Millisecond, LeaseTTL: 2 * time.Minute, Observer: observer, Logger: w.log()})
+	s, err := stage.New(stage.Config{Task: name, Records: conn, Reports: queue, Identity: w.stage,
+		LearnerKey: w.learner.Public(),
+		Limits:     conn.Limits(), Poll: 50 * time.Millisecond, LeaseTTL: 2 * time.Minute, Observer: observer, Logger: w.log()})
 	if err != nil {
 		return err
 	}

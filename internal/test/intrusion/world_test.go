@@ -183,7 +183,8 @@ func wholeLife(t *testing.T, p plan, b broken) *world {
 	must(err)
 	w.metrics.learner, err = obs.NewLearner(w.registry, string(name))
 	must(err)
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: filepath.Join(w.dir, "state", "nats"), Log: w.log()})
+	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: filepath.Join(w.dir, "state", "nats"),
+		Log: w.log()})
 	must(err)
 	defer server.Shutdown()
 	body, err := p.body()
@@ -293,9 +294,11 @@ func (w *world) publish(ctx context.Context, conn *natsjs.Conn) error {
 	if err != nil {
 		return err
 	}
-	c, err := device.New(device.Config{Task: name, Records: conn, Reports: conn, Store: &drawing{participation.NewMemoryStore(), w},
-		Spec: spec, Source: source, Limits: conn.Limits(), Poll: 250 * time.Millisecond, Logger: w.log(),
-		Policy: consent.Policy{LearnerKey: consent.Fingerprint(w.learner.Public()), StageKey: consent.Fingerprint(w.stage.Public())}})
+	c, err := device.New(device.Config{Task: name, Records: conn, Reports: conn,
+		Store: &drawing{participation.NewMemoryStore(), w},
+		Spec:  spec, Source: source, Limits: conn.Limits(), Poll: 250 * time.Millisecond, Logger: w.log(),
+		Policy: consent.Policy{LearnerKey: consent.Fingerprint(w.learner.Public()),
+			StageKey: consent.Fingerprint(w.stage.Public())}})
 	if err != nil {
 		return err
 	}

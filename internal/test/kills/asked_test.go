@@ -42,7 +42,8 @@ func (f *fleet) askToStop(r *role, turn int) bool {
 		f.t.Logf("%s, life %d: ended by %v before it listened, or after it was done", r.Name, r.Lives(), signal)
 		return true
 	case exit != (procs.Exit{Code: cli.ExitTransient}):
-		f.t.Fatalf("%s, life %d, asked to stop by %v: %v, want exit code %d", r.Name, r.Lives(), signal, exit, cli.ExitTransient)
+		f.t.Fatalf("%s, life %d, asked to stop by %v: %v, want exit code %d", r.Name, r.Lives(), signal, exit,
+			cli.ExitTransient)
 	}
 	for _, v := range f.interrupted(r) {
 		f.t.Error(v)
@@ -67,7 +68,8 @@ func (f *fleet) interrupted(r *role) (violations []string) {
 			violations = append(violations, fmt.Sprintf("%s prints %+v, which does not add up", r.Name, s))
 		}
 		// A row that was charged in an earlier life and not looked at in this one is in the store alone.
-		if s.Counted > stored[participation.Counted] || s.Open > stored[participation.Charged] || s.Unknown-s.Open > stored[participation.Unknown] {
+		if s.Counted > stored[participation.Counted] || s.Open > stored[participation.Charged] ||
+			s.Unknown-s.Open > stored[participation.Unknown] {
 			violations = append(violations, fmt.Sprintf("%s prints %+v, its store has %v", r.Name, s, stored))
 		}
 	}
@@ -199,8 +201,9 @@ func TestAsked(t *testing.T) {
 	if longtest.Run(t, "all but the first 8 of 100 interruptions") {
 		asks, p = 100, plan{rounds: 150, cohort: 12, publishers: 2, rows: 6000, lease: time.Second}
 	}
-	k := &killer{rng: rand.New(rand.NewPCG(s, 2<<32)), weights: map[string]int{"publisher": 1}, spacing: 300 * time.Millisecond,
-		pause: 200 * time.Millisecond, asks: true}
+	k := &killer{rng: rand.New(rand.NewPCG(s, 2<<32)), weights: map[string]int{"publisher": 1},
+		spacing: 300 * time.Millisecond,
+		pause:   200 * time.Millisecond, asks: true}
 	if made, _ := campaign(t, p, k, asks); made == 0 {
 		t.Error("nobody was asked")
 	}

@@ -56,7 +56,8 @@ func (e *evidence) auditRecords(violate func(string, ...any), s *sum) {
 				violate("round %d: %d users of %d to %d", n, b.Users, least, at.Cohort)
 			}
 		}
-		if len(r.closes) != 1 || r.closes[0].Attempt != b.Attempt || r.closes[0].Void != b.Void || r.closes[0].Cutoff != b.Cutoff {
+		if len(r.closes) != 1 || r.closes[0].Attempt != b.Attempt || r.closes[0].Void != b.Void ||
+			r.closes[0].Cutoff != b.Cutoff {
 			violate("round %d: its %d Close do not say what its batch says", n, len(r.closes))
 		}
 		s.reopened += max(0, r.opens-1)
@@ -73,7 +74,8 @@ func (e *evidence) auditRecords(violate func(string, ...any), s *sum) {
 // auditLedger holds the ledger and the status against the batches.
 func (e *evidence) auditLedger(violate func(string, ...any)) {
 	if !e.ledger.Intact || len(e.ledger.Entries) != len(e.rounds) || len(e.ledger.Chain) != 2*len(e.rounds) {
-		violate("ledger: intact %v, %d entries and %d links of %d rounds", e.ledger.Intact, len(e.ledger.Entries), len(e.ledger.Chain), len(e.rounds))
+		violate("ledger: intact %v, %d entries and %d links of %d rounds", e.ledger.Intact, len(e.ledger.Entries),
+			len(e.ledger.Chain), len(e.rounds))
 		return
 	}
 	users := uint64(0)
@@ -89,13 +91,15 @@ func (e *evidence) auditLedger(violate func(string, ...any)) {
 		if users += want; manifest.Costliest(e.task.Plan, 0).Interactive() {
 			users = max(users-want, want) // the same ones in every round
 		}
-		if entry.Round != uint64(i)+1 || entry.Kind != kind || (kind == "spent" && entry.Users != want) || entry.Attempt != r.batch.Attempt {
+		if entry.Round != uint64(i)+1 || entry.Kind != kind || (kind == "spent" && entry.Users != want) ||
+			entry.Attempt != r.batch.Attempt {
 			violate("ledger: entry %d is %s of round %d, attempt %d, %d users; the batch: %s, attempt %d, %d users",
 				i+1, entry.Kind, entry.Round, entry.Attempt, entry.Users, kind, r.batch.Attempt, want)
 		}
 	}
 	if e.status.Users != users || !e.status.Ended || e.status.Round != uint64(len(e.rounds)) {
-		violate("status: %d users, ended %v, round %d; the batches: %d users in %d rounds", e.status.Users, e.status.Ended, e.status.Round, users, len(e.rounds))
+		violate("status: %d users, ended %v, round %d; the batches: %d users in %d rounds", e.status.Users, e.status.Ended,
+			e.status.Round, users, len(e.rounds))
 	}
 }
 
@@ -129,7 +133,8 @@ func (e *evidence) auditUsers(violate func(string, ...any), s *sum) {
 		tally.Unused, tally.NotAgain = p.summary.Unused, p.summary.NotAgain // which no store knows
 		tally.ChargedUncounted = tally.Uncounted - tally.Unused
 		if sent := tally.Uncounted - tally.Unused; tally.NotAgain > sent {
-			violate("%s: %d events are said to cost too much to go again, and %d uncounted ones were sent", p.name, tally.NotAgain, sent)
+			violate("%s: %d events are said to cost too much to go again, and %d uncounted ones were sent", p.name,
+				tally.NotAgain, sent)
 		}
 		if tally != p.summary {
 			violate("%s prints %+v, its store says %+v", p.name, p.summary, tally)

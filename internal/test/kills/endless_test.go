@@ -46,7 +46,8 @@ func (f *fleet) stretch(k *killer, w *witness) {
 		if n := len(f.pace); n > 1 {
 			last, one := f.pace[n-2], f.pace[n-1]
 			f.t.Logf("MEASURED: rounds %d to %d: %.0f ms a round, %d kills, learner's folder %.1f MB", last.round, one.round,
-				one.at.Sub(last.at).Seconds()*1000/float64(max(1, one.round-last.round)), one.kills-last.kills, float64(one.learner)/1e6)
+				one.at.Sub(last.at).Seconds()*1000/float64(max(1, one.round-last.round)), one.kills-last.kills,
+				float64(one.learner)/1e6)
 		}
 	}
 }
@@ -72,7 +73,8 @@ func (f *fleet) finish() {
 			return
 		}
 	}
-	out, err := exec.CommandContext(procs.Within(f.t, patience), programs.Learner, "finish", "--state", f.path("state")).CombinedOutput()
+	out, err := exec.CommandContext(procs.Within(f.t, patience), programs.Learner, "finish", "--state",
+		f.path("state")).CombinedOutput()
 	if f.ending = err == nil; err != nil {
 		f.t.Logf("learner finish: %v: %s", err, out)
 	}
@@ -90,7 +92,8 @@ func (f *fleet) learnedAs(dir string) (differences []string) {
 		return []string{err.Error()}
 	}
 	if mine.Cursor != theirs.Cursor || !bytes.Equal(mine.Algorithm, theirs.Algorithm) {
-		differences = append(differences, fmt.Sprintf("at %+v the learner is not what an undisturbed one is at %+v", mine.Cursor, theirs.Cursor))
+		differences = append(differences, fmt.Sprintf("at %+v the learner is not what an undisturbed one is at %+v",
+			mine.Cursor, theirs.Cursor))
 	}
 	_, myLedger := f.disk(f.path("state"))
 	_, theirLedger := f.disk(dir)
@@ -99,7 +102,8 @@ func (f *fleet) learnedAs(dir string) (differences []string) {
 	}
 	for _, c := range f.states {
 		if c.Cursor.Round > 1 && len(c.Algorithm) != len(mine.Algorithm) {
-			differences = append(differences, fmt.Sprintf("%d bytes of state at round %d, %d at the end", len(c.Algorithm), c.Cursor.Round, len(mine.Algorithm)))
+			differences = append(differences, fmt.Sprintf("%d bytes of state at round %d, %d at the end", len(c.Algorithm),
+				c.Cursor.Round, len(mine.Algorithm)))
 		}
 	}
 	return differences

@@ -127,7 +127,8 @@ func newFleet(t testing.TB, p plan) *fleet {
 		t.Fatal(err)
 	}
 	f.broker = procs.StartServer(t, programs, procs.ServerOptions{})
-	f.add("learner", programs.Learner, "run", "-f", f.path("task.yaml"), "--nats", f.broker.URL(), "--state", f.path("state"),
+	f.add("learner", programs.Learner, "run", "-f", f.path("task.yaml"), "--nats", f.broker.URL(), "--state",
+		f.path("state"),
 		"--identity", f.path("learner.key"), "--exit-when-done", "--nats-wait", "2m")
 	for i := range 2 {
 		f.add(fmt.Sprint("stage", i), programs.Ingest, "shuffle", "--task", string(name), "--nats", f.broker.URL(),

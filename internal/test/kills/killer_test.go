@@ -132,7 +132,8 @@ func (f *fleet) kill(k *killer, w *witness) {
 			pause /= 20
 		}
 		r.restart = time.Now().Add(pause)
-		f.t.Logf("kill %d: %s in life %d, by the %s, in round %d, gone for %v", k.kills, r.Name, r.Lives(), k.scheme, w.newestRound(),
+		f.t.Logf("kill %d: %s in life %d, by the %s, in round %d, gone for %v", k.kills, r.Name, r.Lives(), k.scheme,
+			w.newestRound(),
 			pause.Round(time.Millisecond))
 		if r.kind == "learner" {
 			f.states = append(f.states, w.checkDisk(f))

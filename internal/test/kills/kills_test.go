@@ -49,9 +49,11 @@ func campaign(t *testing.T, p plan, k *killer, kills int) (made int, s sum) {
 	for _, r := range f.roles {
 		byKind[r.kind] += r.kills
 	}
-	t.Logf("%d kills %v in %v: %d rounds, %d of them void, %d attempts opened again; %d users in %d real batches, %d counted, %d uncounted, "+
-		"%d unknown; in %d batches devices and batch agree to the user, %d users counted themselves in doubt",
-		k.kills, byKind, took.Round(100*time.Millisecond), len(e.rounds), s.void, s.reopened, s.users, s.real, s.counted, s.uncounted,
+	t.Logf(
+		"%d kills %v in %v: %d rounds, %d of them void, %d attempts opened again; %d users in %d real batches, %d counted, %d uncounted, "+
+			"%d unknown; in %d batches devices and batch agree to the user, %d users counted themselves in doubt",
+		k.kills, byKind, took.Round(100*time.Millisecond), len(e.rounds), s.void, s.reopened, s.users, s.real, s.counted,
+		s.uncounted,
 		s.unknown, s.fit, s.doubt)
 	return k.kills, s
 }
@@ -63,14 +65,16 @@ var everybody = map[string]int{"learner": 3, "stage": 2, "publisher": 1, "broker
 func TestKills(t *testing.T) {
 	s := seed(t)
 	if !longtest.Run(t, "all but the first 10 of 200 kills") {
-		k := &killer{rng: rand.New(rand.NewPCG(s, 0)), weights: everybody, spacing: 700 * time.Millisecond, pause: time.Second}
+		k := &killer{rng: rand.New(rand.NewPCG(s, 0)), weights: everybody, spacing: 700 * time.Millisecond,
+			pause: time.Second}
 		campaign(t, plan{rounds: 10, cohort: 12, publishers: 2, rows: 1500, lease: time.Second}, k, 10)
 		return
 	}
 	total := 0
 	for i := uint64(0); total < 200 && i < 20; i++ {
 		sound := t.Run(fmt.Sprint("campaign=", i), func(t *testing.T) {
-			k := &killer{rng: rand.New(rand.NewPCG(s, i)), weights: everybody, spacing: 1500 * time.Millisecond, pause: 2 * time.Second}
+			k := &killer{rng: rand.New(rand.NewPCG(s, i)), weights: everybody, spacing: 1500 * time.Millisecond,
+				pause: 2 * time.Second}
 			made, _ := campaign(t, plan{rounds: 40, cohort: 20, publishers: 2, rows: 6000, lease: 2 * time.Second}, k, 200-total)
 			total += made
 		})
@@ -90,7 +94,8 @@ func TestLearnerKills(t *testing.T) {
 	if longtest.Run(t, "all but the first 12 of 200 kills of the learner") {
 		kills, p = 200, plan{rounds: 200, cohort: 12, publishers: 1, rows: 4000, lease: 2 * time.Second}
 	}
-	k := &killer{rng: rand.New(rand.NewPCG(s, 1<<32)), weights: map[string]int{"learner": 1}, spacing: 300 * time.Millisecond, pause: 50 * time.Millisecond}
+	k := &killer{rng: rand.New(rand.NewPCG(s, 1<<32)), weights: map[string]int{"learner": 1},
+		spacing: 300 * time.Millisecond, pause: 50 * time.Millisecond}
 	campaign(t, p, k, kills)
 }
 
@@ -104,8 +109,9 @@ func TestSiloKills(t *testing.T) {
 	}
 	for i, all := range []bool{false, true} {
 		p := plan{rounds: rounds, publishers: 2, units: 100 * rounds, rows: 200*rounds + 3, lease: time.Second, all: all}
-		k := &killer{rng: rand.New(rand.NewPCG(seed(t), 1<<33+uint64(i))), weights: map[string]int{"publisher": 1}, spacing: 600 * time.Millisecond,
-			pause: 100 * time.Millisecond}
+		k := &killer{rng: rand.New(rand.NewPCG(seed(t), 1<<33+uint64(i))), weights: map[string]int{"publisher": 1},
+			spacing: 600 * time.Millisecond,
+			pause:   100 * time.Millisecond}
 		if _, s := campaign(t, p, k, kills); s.counted == 0 || s.users == 0 {
 			t.Errorf("%+v: want silos that are counted", s)
 		}

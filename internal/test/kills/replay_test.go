@@ -97,7 +97,8 @@ func (f *fleet) goOn() (differences []string) {
 	}
 	ctx, cancel := context.WithTimeout(f.t.Context(), patience)
 	defer cancel()
-	p := programs.Process(f.t, "older", programs.Learner, "run", "-f", f.path("task.yaml"), "--nats", f.broker.URL(), "--state", f.kept,
+	p := programs.Process(f.t, "older", programs.Learner, "run", "-f", f.path("task.yaml"), "--nats", f.broker.URL(),
+		"--state", f.kept,
 		"--identity", f.path("learner.key"), "--exit-when-done", "--accept-rollback")
 	if err := p.Start(); err != nil {
 		f.t.Fatal(err)

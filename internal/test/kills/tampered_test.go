@@ -17,7 +17,8 @@ import (
 // one who was not needed.
 func sound() *evidence {
 	e := &evidence{standing: map[string]stream.Message{}, seen: map[string][]byte{}, rounds: map[uint64]*round{},
-		task: &wire.Task{Plan: &wire.Plan{Phases: []*wire.Phase{{Users: 4, Rounds: 2, Cohort: 2, Minimum: 2, RoundsPerUser: 1}}}}, end: &wire.End{LastRound: 3}}
+		task: &wire.Task{Plan: &wire.Plan{Phases: []*wire.Phase{{Users: 4, Rounds: 2, Cohort: 2, Minimum: 2,
+			RoundsPerUser: 1}}}}, end: &wire.End{LastRound: 3}}
 	rows := []participation.Record{{State: participation.Uncounted, Draw: participation.Draw{Round: 1}}}
 	for n := uint64(1); n <= 3; n++ {
 		void := n == 2
@@ -41,7 +42,8 @@ func sound() *evidence {
 	}
 	e.ledger.Intact = true
 	e.status = statedir.Status{Users: 4, Ended: true, Round: 3}
-	e.publishers = []publisher{{name: "publisher0", rows: rows, block: 1, summary: device.Summary{Events: 7, Units: 7, Counted: 4, Unknown: 2, Uncounted: 1, ChargedUncounted: 1, Rounds: 3}}}
+	e.publishers = []publisher{{name: "publisher0", rows: rows, block: 1, summary: device.Summary{Events: 7, Units: 7,
+		Counted: 4, Unknown: 2, Uncounted: 1, ChargedUncounted: 1, Rounds: 3}}}
 	return e
 }
 
@@ -61,7 +63,8 @@ func TestTamperedEvidenceIsSeen(t *testing.T) {
 		{"a user is counted in a later round again", "the devices know of", func() func() {
 			return swap(&e.publishers[0].rows[1].Draw.Round, 3)
 		}},
-		{"a user of the batch calls itself uncounted", "the devices know of", func() func() { return swap(&user.State, participation.Uncounted) }},
+		{"a user of the batch calls itself uncounted", "the devices know of",
+			func() func() { return swap(&user.State, participation.Uncounted) }},
 		{"a user is undecided", "and the task is over", func() func() { return swap(&user.State, participation.Charged) }},
 		{"a summary with a user too many", "its store says", func() func() {
 			return swap(&e.publishers[0].summary.Counted, e.publishers[0].summary.Counted+1)
@@ -73,15 +76,25 @@ func TestTamperedEvidenceIsSeen(t *testing.T) {
 			return swap(&e.publishers[0].summary.ChargedUncounted, 0)
 		}},
 		{"a batch that nobody claimed", "is not the claimed one", func() func() { return swap(&r.claim, nil) }},
-		{"a claim of another attempt", "is not the claimed one", func() func() { return swap(&r.claim.Attempt, r.claim.Attempt+1) }},
+		{"a claim of another attempt", "is not the claimed one", func() func() {
+			return swap(&r.claim.Attempt,
+				r.claim.Attempt+1)
+		}},
 		{"a batch of fewer users than allowed", "users of", func() func() { return swap(&r.batch.Users, uint64(1)) }},
 		{"a round without a batch", "has no batch", func() func() { return swap(&r.batch, nil) }},
 		{"a batch that turned void", "is void, and", func() func() { return swap(&r.batch.Void, true) }},
-		{"a device that a void round counted", "is void, and", func() func() { return swap(&e.publishers[0].rows[3].State, participation.Counted) }},
+		{"a device that a void round counted", "is void, and", func() func() {
+			return swap(&e.publishers[0].rows[3].State,
+				participation.Counted)
+		}},
 		{"a device of a round that never was", "which never was", func() func() { return swap(&user.Draw.Round, 4) }},
 		{"a round too few", "the plan has", func() func() { return swap(&e.task.Plan.Phases[0].Rounds, 3) }},
-		{"a Close of another cutoff", "do not say what its batch says", func() func() { return swap(&r.closes[0].Cutoff, r.closes[0].Cutoff+1) }},
-		{"two Close", "do not say what its batch says", func() func() { return swap(&r.closes, append(r.closes, r.closes[0])) }},
+		{"a Close of another cutoff", "do not say what its batch says", func() func() {
+			return swap(&r.closes[0].Cutoff,
+				r.closes[0].Cutoff+1)
+		}},
+		{"two Close", "do not say what its batch says",
+			func() func() { return swap(&r.closes, append(r.closes, r.closes[0])) }},
 		{"a record that was replaced", "does not stand any more", func() func() {
 			m := e.standing[name.Batch(full)]
 			e.standing[m.Subject] = stream.Message{Subject: m.Subject, Sequence: m.Sequence, Data: append([]byte{0}, m.Data...)}
@@ -95,7 +108,10 @@ func TestTamperedEvidenceIsSeen(t *testing.T) {
 		{"a task without its end", "no End stands", func() func() { return swap(&e.end, nil) }},
 		{"an End of another round", "End at round", func() func() { return swap(&e.end.LastRound, e.end.LastRound+1) }},
 		{"a ledger that is not whole", "ledger: intact false", func() func() { return swap(&e.ledger.Intact, false) }},
-		{"a round that nobody charged", "ledger: intact true", func() func() { return swap(&e.ledger.Entries, e.ledger.Entries[1:]) }},
+		{"a round that nobody charged", "ledger: intact true", func() func() {
+			return swap(&e.ledger.Entries,
+				e.ledger.Entries[1:])
+		}},
 		{"a round that is charged twice", "ledger: intact true", func() func() {
 			return swap(&e.ledger.Chain, append([]statedir.LedgerEntry{e.ledger.Chain[0]}, e.ledger.Chain...))
 		}},
@@ -126,11 +142,13 @@ func swap[T any](at *T, value T) (restore func()) {
 // killed in between.
 func TestWhatIsNotOnDiskIsSeen(t *testing.T) {
 	disk := state.Checkpoint{Cursor: state.Cursor{Round: 2}, Task: []byte("task"), NextRound: []byte("round 3")}
-	sound := map[string][]byte{name.Task(): disk.Task, name.Round(1): []byte("round 1"), name.Round(3): disk.NextRound, name.Claim(3): []byte("claim")}
+	sound := map[string][]byte{name.Task(): disk.Task, name.Round(1): []byte("round 1"), name.Round(3): disk.NextRound,
+		name.Claim(3): []byte("claim")}
 	if got := notOnDisk(sound, disk, nil); len(got) > 0 {
 		t.Errorf("sound: %q", got)
 	}
-	for subject, data := range map[string]string{name.Round(4): "round 4", name.Round(3): "another round 3", name.End(): "end", name.Task(): "another task"} {
+	for subject, data := range map[string]string{name.Round(4): "round 4", name.Round(3): "another round 3",
+		name.End(): "end", name.Task(): "another task"} {
 		book := maps.Clone(sound)
 		book[subject] = []byte(data)
 		if got := notOnDisk(book, disk, nil); len(got) != 1 || !strings.Contains(got[0], subject) {

@@ -39,7 +39,8 @@ func watch(t testing.TB, url string) *witness {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	w := &witness{wakes: make(chan struct{}, 1), conn: conn, stop: stop, done: make(chan struct{}), book: map[string][]byte{}}
+	w := &witness{wakes: make(chan struct{}, 1), conn: conn, stop: stop, done: make(chan struct{}),
+		book: map[string][]byte{}}
 	wakes, err := conn.Watch(ctx, name)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +168,8 @@ func notOnDisk(book map[string][]byte, c state.Checkpoint, err error) (all []str
 			continue
 		}
 		if !bytes.Equal(want, seen) {
-			all = append(all, fmt.Sprintf("%s was seen, and the learner's disk, at round %d, does not have it", subject, c.Cursor.Round))
+			all = append(all, fmt.Sprintf("%s was seen, and the learner's disk, at round %d, does not have it", subject,
+				c.Cursor.Round))
 		}
 	}
 	return all

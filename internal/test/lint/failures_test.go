@@ -9,11 +9,13 @@ import (
 // failedRun is an excerpt of `go test -v`: a script that failed at its line 21 and a test that failed, with much said
 // between.
 var failedRun = strings.Join([]string{
-	"=== RUN   TestScripts", "=== RUN   TestScripts/finish", "    testscript.go:630: ", "        > exec learner finish --state demo",
+	"=== RUN   TestScripts", "=== RUN   TestScripts/finish", "    testscript.go:630: ",
+	"        > exec learner finish --state demo",
 	"        FAIL: testdata/scripts/finish.txtar:21: unexpected command failure",
 	strings.Repeat("        said by a process that was killed afterwards\n", 900) + "--- FAIL: TestScripts (1.00s)",
 	"    --- FAIL: TestScripts/finish (1.00s)",
-	"=== RUN   TestSum", "    sum_test.go:7: drew 20 numbers", "    sum_test.go:12: the sum is 3, want 4", "--- FAIL: TestSum (0.00s)",
+	"=== RUN   TestSum", "    sum_test.go:7: drew 20 numbers", "    sum_test.go:12: the sum is 3, want 4",
+	"--- FAIL: TestSum (0.00s)",
 	"=== RUN   TestFine", "    fine_test.go:9: said by a test that passed", "--- PASS: TestFine (0.00s)",
 	"FAIL", "FAIL\tgithub.com/panlearn/panlearn/some\t1.1s", "",
 }, "\n")

@@ -14,14 +14,17 @@ import (
 // queries that hide nobody (learner/research/resque). The order of shuffled rows follows from a seed that the
 // system draws and a restart keeps.
 func TestSeedsStayInSimulation(t *testing.T) {
-	maySeed := []string{"internal/sim", "internal/test/dptest", "learner/planning", "learner/research/resque", "internal/test/storetest", "internal/test/memory"}
+	maySeed := []string{"internal/sim", "internal/test/dptest", "learner/planning", "learner/research/resque",
+		"internal/test/storetest", "internal/test/memory"}
 	for _, f := range sources(t) {
-		if f.test || slices.Contains(maySeed, f.dir()) || f.path == "randomizer/entropy.go" || f.path == "stream/device/order.go" {
+		if f.test || slices.Contains(maySeed, f.dir()) || f.path == "randomizer/entropy.go" ||
+			f.path == "stream/device/order.go" {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			if sel, ok := n.(*ast.SelectorExpr); ok && (sel.Sel.Name == "NewChaCha8" || sel.Sel.Name == "NewPCG") {
-				t.Errorf("%s: %s: want the operating system's entropy, or one of %v", f.fset.Position(n.Pos()), sel.Sel.Name, maySeed)
+				t.Errorf("%s: %s: want the operating system's entropy, or one of %v", f.fset.Position(n.Pos()), sel.Sel.Name,
+					maySeed)
 			}
 			return true
 		})

@@ -10,19 +10,21 @@ import (
 // mayImport lists which of our packages the production code of a folder may import. Folders that are not
 // listed may import none of ours, so a new package needs an entry here.
 var mayImport = map[string][]string{
-	"randomizer":              {},
-	"randomizer/accounting":   {"randomizer"}, // the shape of a round: who adds how many trials, how long a report is
-	"randomizer/audit":        {"randomizer", "shuffle"},
-	"shuffle":                 {"randomizer"},
-	"shuffle/stage":           {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
-	"learner":                 {"learner/convex", "learner/method", "learner/practical", "learner/schedule", "stream/manifest", "stream/wire"},
+	"randomizer":            {},
+	"randomizer/accounting": {"randomizer"}, // the shape of a round: who adds how many trials, how long a report is
+	"randomizer/audit":      {"randomizer", "shuffle"},
+	"shuffle":               {"randomizer"},
+	"shuffle/stage":         {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
+	"learner": {"learner/convex", "learner/method", "learner/practical", "learner/schedule",
+		"stream/manifest", "stream/wire"},
 	"learner/schedule":        {}, // a table that the task and the planner ask
 	"learner/convex":          {},
 	"learner/practical":       {"learner/convex"},
 	"learner/research/acsa":   {"learner/convex"},
 	"learner/research/resque": {"learner/research/acsa", "learner/convex"},
 	"learner/method":          {"randomizer", "learner/convex", "learner/practical", "learner/schedule"},
-	"learner/planning": {"learner", "randomizer", "randomizer/accounting", "learner/convex", "learner/method", "learner/practical", "learner/schedule",
+	"learner/planning": {"learner", "randomizer", "randomizer/accounting", "learner/convex", "learner/method",
+		"learner/practical", "learner/schedule",
 		"stream/manifest",
 		"stream/wire"},
 	"learner/research/private": {"randomizer", "randomizer/accounting", "learner/convex", "learner/research/resque"},
@@ -35,32 +37,38 @@ var mayImport = map[string][]string{
 	"learner/report":           {"learner/block", "learner/convex", "learner/practical", "learner/task", "randomizer"},
 	"internal/disk":            {},
 	"shuffle/stage/markfile":   {"internal/disk", "stream"},
-	"learner/service": {"learner", "learner/convex", "learner/method", "learner/practical", "randomizer", "randomizer/accounting", "state", "stream", "stream/manifest",
+	"learner/service": {"learner", "learner/convex", "learner/method", "learner/practical", "randomizer",
+		"randomizer/accounting", "state", "stream", "stream/manifest",
 		"stream/seal", "stream/wire"},
-	"state":                    {},
-	"state/pebblestore":        {"internal/disk", "state"},
-	"internal/test/storetest":  {"state"},
-	"stream":                   {"stream/wire"},
-	"stream/wire":              {},
-	"stream/seal":              {"internal/disk", "stream", "stream/wire"},
-	"stream/manifest":          {"learner/convex", "learner/practical", "randomizer", "randomizer/accounting", "shuffle", "stream", "stream/seal", "stream/wire"},
+	"state":                   {},
+	"state/pebblestore":       {"internal/disk", "state"},
+	"internal/test/storetest": {"state"},
+	"stream":                  {"stream/wire"},
+	"stream/wire":             {},
+	"stream/seal":             {"internal/disk", "stream", "stream/wire"},
+	"stream/manifest": {"learner/convex", "learner/practical", "randomizer", "randomizer/accounting", "shuffle",
+		"stream", "stream/seal", "stream/wire"},
 	"stream/retention":         {"stream"},
 	"internal/test/memory":     {"stream", "stream/retention"},
 	"stream/natsjs":            {"stream"},
 	"stream/natsjs/natsadmin":  {"stream", "stream/natsjs", "stream/retention"},
 	"internal/test/streamtest": {"stream", "stream/retention", "stream/wire"},
-	"stream/device": {"randomizer", "learner/block", "learner/convex", "learner/report", "learner/task", "stream", "stream/device/consent",
+	"stream/device": {"randomizer", "learner/block", "learner/convex", "learner/report", "learner/task", "stream",
+		"stream/device/consent",
 		"stream/device/ledger", "stream/device/participation", "stream/manifest", "stream/seal", "stream/wire"},
-	"stream/device/consent": {"randomizer", "randomizer/accounting", "learner/convex", "learner/practical", "learner/report", "learner/task", "stream",
+	"stream/device/consent": {"randomizer", "randomizer/accounting", "learner/convex", "learner/practical",
+		"learner/report", "learner/task", "stream",
 		"stream/device/ledger", "stream/manifest", "stream/wire"},
 	"stream/device/ledger":        {"stream", "stream/device/participation"},
 	"stream/device/participation": {"stream"},
 	"stream/device/filestore":     {"internal/disk", "stream", "stream/device/ledger", "stream/device/participation"},
-	"stream/device/httpgateway": {"learner/convex", "learner/task", "learner/task/source", "stream", "stream/device", "stream/device/consent",
+	"stream/device/httpgateway": {"learner/convex", "learner/task", "learner/task/source", "stream", "stream/device",
+		"stream/device/consent",
 		"stream/device/participation"},
-	"internal/test/campaign":    {}, // tests alone
-	"internal/test/cluster":     {}, // tests alone
-	"internal/dashboard":        {"internal/cli", "internal/model", "internal/obs", "internal/wording", "learner", "learner/method", "learner/practical", "learner/service", "shuffle/stage"},
+	"internal/test/campaign": {}, // tests alone
+	"internal/test/cluster":  {}, // tests alone
+	"internal/dashboard": {"internal/cli", "internal/model", "internal/obs", "internal/wording", "learner",
+		"learner/method", "learner/practical", "learner/service", "shuffle/stage"},
 	"internal/devca":            {"deploy", "stream/natsjs"},
 	"internal/test/permissions": {}, // tests alone
 	"internal/test/intrusion":   {}, // tests alone
@@ -72,16 +80,20 @@ var mayImport = map[string][]string{
 	"internal/test/lint":        {},
 	"internal/evaluation":       {},
 	"internal/prequential":      {"internal/model", "learner/convex", "learner/method", "learner/service", "learner/task"},
-	"internal/model": {"internal/evaluation", "internal/model/onnx", "internal/wording", "learner/convex", "learner/task", "randomizer/accounting",
+	"internal/model": {"internal/evaluation", "internal/model/onnx", "internal/wording", "learner/convex", "learner/task",
+		"randomizer/accounting",
 		"state", "stream/wire"},
-	"internal/model/onnx":   {},
-	"internal/wording":      {"learner/method", "learner/schedule", "randomizer/accounting", "stream/manifest", "stream/wire"},
+	"internal/model/onnx": {},
+	"internal/wording": {"learner/method", "learner/schedule", "randomizer/accounting", "stream/manifest",
+		"stream/wire"},
 	"internal/test/mutants": {}, // tests alone
 	"internal/test/procs":   {}, // test support: it runs programs and links none
 	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/device",
 		"stream/device/participation"},
 	"internal/test/e2e": {},
-	"learner/research/experiments": {"learner/research/isrl", "internal/model", "internal/run", "internal/sim", "learner", "learner/block", "learner/convex", "learner/research/curator", "learner/method", "learner/report", "learner/research/resque",
+	"learner/research/experiments": {"learner/research/isrl", "internal/model", "internal/run", "internal/sim", "learner",
+		"learner/block", "learner/convex", "learner/research/curator", "learner/method", "learner/report",
+		"learner/research/resque",
 		"learner/research/private", "learner/task",
 		"learner/task/source", "randomizer", "randomizer/accounting", "stream/manifest", "stream/wire"},
 	"learner/research/isrl":     {"randomizer/accounting"},
@@ -90,17 +102,25 @@ var mayImport = map[string][]string{
 	"internal/test/golden":      {}, // test support
 	"internal/test/parquettest": {}, // test support: the only place that writes Parquet
 	"deploy":                    {},
-	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex", "learner/method", "learner/planning",
-		"learner/practical", "learner/report", "learner/schedule", "learner/task", "learner/task/source", "stream/manifest", "stream/wire"},
-	"internal/tune": {"internal/model", "internal/run", "internal/sim", "learner/convex", "learner/task", "stream/manifest", "stream/wire"},
-	"internal/compare": {"internal/model", "internal/run", "internal/run/curated", "internal/sim", "internal/tune", "internal/wording", "learner/block", "learner/convex", "learner/research/curator",
-		"learner/research/private", "learner/schedule", "learner/task", "randomizer/accounting", "stream/manifest", "stream/wire"},
+	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex",
+		"learner/method", "learner/planning",
+		"learner/practical", "learner/report", "learner/schedule", "learner/task", "learner/task/source", "stream/manifest",
+		"stream/wire"},
+	"internal/tune": {"internal/model", "internal/run", "internal/sim", "learner/convex", "learner/task",
+		"stream/manifest", "stream/wire"},
+	"internal/compare": {"internal/model", "internal/run", "internal/run/curated", "internal/sim", "internal/tune",
+		"internal/wording", "learner/block", "learner/convex", "learner/research/curator",
+		"learner/research/private", "learner/schedule", "learner/task", "randomizer/accounting", "stream/manifest",
+		"stream/wire"},
 	"internal/run":          {"*"},
 	"internal/run/runadmin": {"*"},
-	"internal/run/audits":   {"internal/run", "learner/block", "learner/convex", "learner/report", "randomizer", "randomizer/accounting", "randomizer/audit", "stream/manifest"},
-	"internal/run/curated": {"internal/run/statedir", "internal/wording", "learner/convex", "learner/research/curator", "learner/research/resque", "learner/research/private", "learner/schedule", "learner/task", "randomizer",
+	"internal/run/audits": {"internal/run", "learner/block", "learner/convex", "learner/report", "randomizer",
+		"randomizer/accounting", "randomizer/audit", "stream/manifest"},
+	"internal/run/curated": {"internal/run/statedir", "internal/wording", "learner/convex", "learner/research/curator",
+		"learner/research/resque", "learner/research/private", "learner/schedule", "learner/task", "randomizer",
 		"randomizer/accounting", "stream/manifest", "stream/wire"},
-	"internal/run/rundevice": {"internal/obs", "internal/run", "learner/task", "learner/task/inspection", "learner/task/source", "stream", "stream/device",
+	"internal/run/rundevice": {"internal/obs", "internal/run", "learner/task", "learner/task/inspection",
+		"learner/task/source", "stream", "stream/device",
 		"stream/device/consent", "stream/device/filestore", "stream/device/httpgateway",
 		"stream/device/participation", "stream/natsjs"},
 	"internal/run/fit":        {"*"},
@@ -108,11 +128,12 @@ var mayImport = map[string][]string{
 	"internal/run/pipeline":   {"*"},
 	"internal/run/quickstart": {"*"},
 	"internal/test/runtest":   {"*"}, // test support
-	"internal/run/runstage":   {"internal/obs", "internal/run", "shuffle/stage", "stream", "stream/natsjs", "stream/natsjs/natsadmin", "stream/seal"},
-	"internal/run/statedir":   {"*"},
-	"cmd/learner":             {"*"},
-	"cmd/ingest":              {"*"},
-	"internal/cli":            {"*"},
+	"internal/run/runstage": {"internal/obs", "internal/run", "shuffle/stage", "stream", "stream/natsjs",
+		"stream/natsjs/natsadmin", "stream/seal"},
+	"internal/run/statedir": {"*"},
+	"cmd/learner":           {"*"},
+	"cmd/ingest":            {"*"},
+	"internal/cli":          {"*"},
 }
 
 // onlyIn lists the folders in which production code may import a foreign module.
@@ -175,7 +196,8 @@ func TestImportDirections(t *testing.T) {
 
 // The sans-IO cores know no clock, network, disk or goroutine.
 func TestCoresDoNoIO(t *testing.T) {
-	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex", "learner/method", "learner/planning", "learner/practical", "learner/report", "learner/research/private", "state",
+	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex",
+		"learner/method", "learner/planning", "learner/practical", "learner/report", "learner/research/private", "state",
 		"stream/manifest", "stream/device/ledger", "stream/device/participation"}
 	forbidden := []string{"net", "os", "net/http", "os/exec", "log", "log/slog"}
 	for _, f := range sources(t) {
@@ -194,7 +216,8 @@ func TestCoresDoNoIO(t *testing.T) {
 				t.Errorf("%s: a goroutine in a sans-IO core", f.fset.Position(n.Pos()))
 			case *ast.SelectorExpr:
 				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" &&
-					slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}, n.Sel.Name) {
+					slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"},
+						n.Sel.Name) {
 					t.Errorf("%s: a sans-IO core reads the clock", f.fset.Position(n.Pos()))
 				}
 			}

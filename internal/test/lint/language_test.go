@@ -1,19 +1,25 @@
 package lint
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
-// Forms of comments that make a reader guess. A doc comment begins with the name and a verb: what the function returns or
-// does, what the value holds, in which unit.
+// Forms of comments that make a reader guess. A doc comment begins with the name and a verb: what the function returns
+// or does, what the value holds, in which unit.
 var (
-	riddle = regexp.MustCompile(`^(?:An? |The )?[\w.]+ (?:(?:is|are) (?:what|how|whether|when|where|whom?|whose|why|which|those|that)\b|says?\b)`)
-	clumsy = regexp.MustCompile(`(?i)\b(?:(?:is|are|was|were) (?:that|those) (?:of|which)|that of which|those of which|whoever|anew|in place of|but for)\b`)
+	riddle = regexp.MustCompile(
+		`^(?:An? |The )?[\w.]+ (?:(?:is|are) (?:what|how|whether|when|where|whom?|whose|why|which|those|that)\b|says?\b)`)
+	clumsy = regexp.MustCompile(
+		`(?i)\b(?:(?:is|are|was|were) (?:that|those) (?:of|which)|that of which|those of which|whoever|anew|in place of|but for)\b`)
 )
 
-// TestCommentsStandAlone: no comment begins like "x is what ..." or "x says ...", or has words that few readers of English know.
+// TestCommentsStandAlone: no comment begins like "x is what ..." or "x says ...", or has words that few readers of
+// English know.
 func TestCommentsStandAlone(t *testing.T) {
 	for _, f := range sources(t) {
 		if f.generated() {
@@ -27,5 +33,29 @@ func TestCommentsStandAlone(t *testing.T) {
 				t.Errorf("%s: %q: write it plainly", f.fset.Position(group.Pos()), form)
 			}
 		}
+	}
+}
+
+// TestLinesFit: fewer than one line in a hundred is longer than 120 columns; those hold a text or a table that cannot
+// be broken.
+func TestLinesFit(t *testing.T) {
+	long, all := 0, 0
+	for _, f := range sources(t) {
+		if f.generated() {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, f.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			all++
+			if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > 120 {
+				long++
+			}
+		}
+	}
+	if 100*long >= all {
+		t.Errorf("%d of %d lines are longer than 120 columns: wrap them", long, all)
 	}
 }

@@ -118,8 +118,10 @@ func TestGlossary(t *testing.T) {
 		}
 		seen[word] = true
 	}
-	for _, word := range []string{"differential privacy", "neighbours", "replace-one", "privacy loss", "shuffle model", "local dp", "central dp", "pan-private",
-		"floor", "top-up", "tally", "cohort", "attempt", "claim", "void round", "moreau envelope", "excess risk", "progressive validation", "prequential"} {
+	for _, word := range []string{"differential privacy", "neighbours", "replace-one", "privacy loss", "shuffle model",
+		"local dp", "central dp", "pan-private",
+		"floor", "top-up", "tally", "cohort", "attempt", "claim", "void round", "moreau envelope", "excess risk",
+		"progressive validation", "prequential"} {
 		if !seen[word] {
 			t.Errorf("the glossary does not explain %q", word)
 		}

@@ -68,7 +68,8 @@ var parsedSources = sync.OnceValues(func() (files []sourceFile, err error) {
 			return err
 		}
 		if d.IsDir() {
-			if name := d.Name(); name != ".." && p != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin") {
+			if name := d.Name(); name != ".." && p != root && (strings.HasPrefix(name, ".") || name == "testdata" ||
+				name == "bin") {
 				return fs.SkipDir
 			}
 			return nil

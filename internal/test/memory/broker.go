@@ -57,9 +57,12 @@ type tenant struct {
 
 // New makes a broker. Negative limits are refused.
 func New(c Config) (*Broker, error) {
-	if c.MaxPayload < 0 || c.MaxReportBytes < 0 || c.MaxPerSubject < 0 || c.MaxAckPending < 0 || c.AckWait < 0 || c.Window < 0 {
-		return nil, fmt.Errorf("memory broker: negative limit in max payload %d, max report bytes %d, max per subject %d, max ack pending %d, ack wait %v, window %d",
-			c.MaxPayload, c.MaxReportBytes, c.MaxPerSubject, c.MaxAckPending, c.AckWait, c.Window)
+	if c.MaxPayload < 0 || c.MaxReportBytes < 0 || c.MaxPerSubject < 0 || c.MaxAckPending < 0 || c.AckWait < 0 ||
+		c.Window < 0 {
+		return nil,
+			fmt.Errorf(
+				"memory broker: negative limit in max payload %d, max report bytes %d, max per subject %d, max ack pending %d, ack wait %v, window %d",
+				c.MaxPayload, c.MaxReportBytes, c.MaxPerSubject, c.MaxAckPending, c.AckWait, c.Window)
 	}
 	if c.MaxPayload == 0 {
 		c.MaxPayload = defaultMaxPayload

@@ -69,5 +69,6 @@ func (b *Broker) Save(task stream.Task, s stream.Stream) (restore func()) {
 }
 
 func (r *records) clone() *records {
-	return &records{last: r.last, bySubject: maps.Clone(r.bySubject), order: slices.Clone(r.order), times: maps.Clone(r.times)}
+	return &records{last: r.last, bySubject: maps.Clone(r.bySubject), order: slices.Clone(r.order),
+		times: maps.Clone(r.times)}
 }

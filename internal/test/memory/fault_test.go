@@ -178,7 +178,8 @@ func TestFaults(t *testing.T) {
 				}
 				all = append(all, acks...)
 			}
-			if want := []stream.Ack{{Status: stream.Stored, Sequence: 1}, {Status: stream.Duplicate, Sequence: 1}, {Status: stream.Stored, Sequence: 2}}; !slices.Equal(all, want) {
+			if want := []stream.Ack{{Status: stream.Stored, Sequence: 1}, {Status: stream.Duplicate, Sequence: 1},
+				{Status: stream.Stored, Sequence: 2}}; !slices.Equal(all, want) {
 				return fmt.Errorf("acks %v", all)
 			}
 			return nil
@@ -262,7 +263,8 @@ func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		seed := rapid.Uint64().Draw(rt, "seed")
 		rates := memory.Rates{LostAck: 0.2, Lost: 0.2, Duplicate: 0.2}
-		b, r := open(t, memory.Config{Seed: seed, Shuffle: rapid.Bool().Draw(rt, "shuffle"), MaxAckPending: rapid.IntRange(1, 50).Draw(rt, "pending"),
+		b, r := open(t, memory.Config{Seed: seed, Shuffle: rapid.Bool().Draw(rt, "shuffle"), MaxAckPending: rapid.IntRange(1,
+			50).Draw(rt, "pending"),
 			Inject: memory.Random(seed, rates), Keep: true})
 		ctx := context.Background()
 		sent := outgoing(rapid.IntRange(1, 60).Draw(rt, "reports"))
@@ -325,13 +327,15 @@ func TestDump(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := b.Dump()
-	if len(all) != 2 || all[0].Stream != stream.Rounds || string(all[0].Data) != "round" || all[1].Sequence != 2 || all[1].ID != outgoing(2)[1].ID {
+	if len(all) != 2 || all[0].Stream != stream.Rounds || string(all[0].Data) != "round" || all[1].Sequence != 2 ||
+		all[1].ID != outgoing(2)[1].ID {
 		t.Errorf("%+v", all)
 	}
 }
 
 func TestConfigRefused(t *testing.T) {
-	for _, c := range []memory.Config{{MaxPayload: -1}, {MaxReportBytes: -1}, {MaxAckPending: -1}, {AckWait: -1}, {Window: -1}} {
+	for _, c := range []memory.Config{{MaxPayload: -1}, {MaxReportBytes: -1}, {MaxAckPending: -1}, {AckWait: -1},
+		{Window: -1}} {
 		if _, err := memory.New(c); err == nil {
 			t.Errorf("%+v: no error", c)
 		}

@@ -24,7 +24,8 @@ func (b *Broker) Copy(task stream.Task, s stream.Stream) Copy {
 		return Copy{}
 	}
 	c := Copy{last: r.last}
-	for _, m := range slices.SortedFunc(maps.Values(r.bySubject), func(a, b *stream.Message) int { return cmp.Compare(a.Sequence, b.Sequence) }) {
+	for _, m := range slices.SortedFunc(maps.Values(r.bySubject),
+		func(a, b *stream.Message) int { return cmp.Compare(a.Sequence, b.Sequence) }) {
 		c.standing = append(c.standing, r.read(m))
 	}
 	return c

@@ -81,7 +81,8 @@ func TestLoss(t *testing.T) {
 	if got, err := r.Fetch(ctx, 9, 0); err != nil || len(got) != 0 {
 		t.Errorf("lost reports are delivered: %v, %v", got, err)
 	}
-	if acks, err := b.Publish(ctx, outgoing(1)); err != nil || acks[0] != (stream.Ack{Status: stream.Stored, Sequence: 1}) {
+	if acks, err := b.Publish(ctx, outgoing(1)); err != nil ||
+		acks[0] != (stream.Ack{Status: stream.Stored, Sequence: 1}) {
 		t.Errorf("after the loss: %v, %v", acks, err)
 	}
 }

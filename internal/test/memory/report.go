@@ -112,7 +112,8 @@ func (r *Reader) Fetch(ctx context.Context, max int, wait time.Duration) ([]stre
 }
 
 // take returns what can be delivered now, else what to wait for.
-func (r *Reader) take(ctx context.Context, max int) (got []stream.Delivery, changed <-chan struct{}, next time.Time, err error) {
+func (r *Reader) take(ctx context.Context, max int) (got []stream.Delivery, changed <-chan struct{}, next time.Time,
+	err error) {
 	b := r.broker
 	if err := b.enter(ctx, "fetch", 0); err != nil {
 		return nil, nil, time.Time{}, err
@@ -175,7 +176,8 @@ func (r *Reader) Queue(ctx context.Context) (stream.Queue, error) {
 	}
 	defer b.mu.Unlock()
 	q := b.tenant(r.task).queue
-	return stream.Queue{Messages: uint64(len(q.stored)), Bytes: uint64(q.bytes), MaxBytes: uint64(b.config.MaxReportBytes), Next: q.last + 1}, nil
+	return stream.Queue{Messages: uint64(len(q.stored)), Bytes: uint64(q.bytes), MaxBytes: uint64(b.config.MaxReportBytes),
+		Next: q.last + 1}, nil
 }
 
 // Purge implements stream.ReportReader.

@@ -171,7 +171,8 @@ func TestMutantsAreSeen(t *testing.T) {
 // run runs one test on the mutant.
 func (m mutant) run(t *testing.T, test string) (out string, err error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay(t, map[string]string{m.file: m.text(t)}), "-vet=off", "-count=1",
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay(t, map[string]string{m.file: m.text(t)}),
+		"-vet=off", "-count=1",
 		"-timeout=3m", "-run", "^"+test+"$", "./"+m.pkg)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "PANLEARN_DEEP=", "RAPID_NOFAILFILE=true") // the short form has to see it

@@ -90,7 +90,8 @@ func TestRolesLive(t *testing.T) {
 			}
 		}
 	}
-	if _, err := b.conn(t, publisher).Publish(ctx, []stream.Outgoing{{Subject: task.Report(2, 1), ID: [16]byte{1, 1}, Data: []byte("x")}}); err != nil {
+	if _, err := b.conn(t, publisher).Publish(ctx, []stream.Outgoing{{Subject: task.Report(2, 1), ID: [16]byte{1, 1},
+		Data: []byte("x")}}); err != nil {
 		t.Fatal(err)
 	}
 	queue, err := reader.Queue(ctx)
@@ -158,7 +159,8 @@ func TestWrongInbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	if _, err := c.Get(t.Context(), s.task.Round(1)); !errors.Is(err, natsjs.ErrDenied) || !strings.Contains(err.Error(), "--inbox-prefix") {
+	if _, err := c.Get(t.Context(), s.task.Round(1)); !errors.Is(err, natsjs.ErrDenied) ||
+		!strings.Contains(err.Error(), "--inbox-prefix") {
 		t.Errorf("a request with an inbox of somebody else: %v", err)
 	}
 }

@@ -65,25 +65,40 @@ const (
 
 func attacks() []attack {
 	all := []attack{
-		{"reads reports from the stream", learner, onOpen, reads("$JS.API.STREAM.MSG.GET."+task.Name(stream.Reports), `{"seq":1}`, secretReport), "looks"},
-		{"reads reports from the stream", publisher, onOpen, reads("$JS.API.STREAM.MSG.GET."+task.Name(stream.Reports), `{"seq":1}`, secretReport), "looks"},
-		{"takes reports from the work queue", learner, onOpen, reads("$JS.API.CONSUMER.MSG.NEXT."+task.Name(stream.Reports)+".stage", "", secretReport), ""},
-		{"takes reports from the work queue", publisher, onOpen, reads("$JS.API.CONSUMER.MSG.NEXT."+task.Name(stream.Reports)+".stage", "", secretReport), ""},
-		{"reads a batch by its subject", publisher, onOpen, reads("$JS.API.DIRECT.GET."+task.Name(stream.Batches)+"."+task.Batch(1), "", secretBatch), "looks"},
-		{"reads a batch by all subjects", publisher, onOpen, reads("$JS.API.DIRECT.GET."+task.Name(stream.Batches)+".panlearn.>", "", secretBatch), "looks"},
-		{"reads a batch by its sequence", publisher, onOpen, reads("$JS.API.DIRECT.GET."+task.Name(stream.Batches), `{"seq":1}`, secretBatch), "looks"},
-		{"reads a batch from the stream", publisher, onOpen, reads("$JS.API.STREAM.MSG.GET."+task.Name(stream.Batches), `{"seq":1}`, secretBatch), "looks"},
-		{"reads many batches at once", publisher, onOpen, reads("$JS.API.DIRECT.GET."+task.Name(stream.Batches), `{"multi_last":["panlearn.>"]}`, secretBatch), "looks"},
+		{"reads reports from the stream", learner, onOpen, reads("$JS.API.STREAM.MSG.GET."+task.Name(stream.Reports),
+			`{"seq":1}`, secretReport), "looks"},
+		{"reads reports from the stream", publisher, onOpen, reads("$JS.API.STREAM.MSG.GET."+task.Name(stream.Reports),
+			`{"seq":1}`, secretReport), "looks"},
+		{"takes reports from the work queue", learner, onOpen, reads("$JS.API.CONSUMER.MSG.NEXT."+task.Name(stream.Reports)+
+			".stage", "", secretReport), ""},
+		{"takes reports from the work queue", publisher, onOpen, reads("$JS.API.CONSUMER.MSG.NEXT."+task.Name(stream.Reports)+
+			".stage", "", secretReport), ""},
+		{"reads a batch by its subject", publisher, onOpen, reads("$JS.API.DIRECT.GET."+task.Name(stream.Batches)+"."+
+			task.Batch(1), "", secretBatch), "looks"},
+		{"reads a batch by all subjects", publisher, onOpen, reads("$JS.API.DIRECT.GET."+task.Name(stream.Batches)+
+			".panlearn.>", "", secretBatch), "looks"},
+		{"reads a batch by its sequence", publisher, onOpen, reads("$JS.API.DIRECT.GET."+task.Name(stream.Batches),
+			`{"seq":1}`, secretBatch), "looks"},
+		{"reads a batch from the stream", publisher, onOpen, reads("$JS.API.STREAM.MSG.GET."+task.Name(stream.Batches),
+			`{"seq":1}`, secretBatch), "looks"},
+		{"reads many batches at once", publisher, onOpen, reads("$JS.API.DIRECT.GET."+task.Name(stream.Batches),
+			`{"multi_last":["panlearn.>"]}`, secretBatch), "looks"},
 		{"forges an answer to another", publisher, onOpen, answers, "looks"},
 		{"lists streams", publisher, onOpen, api("$JS.API.STREAM.NAMES", ""), "looks"},
-		{"sees how full the reports are", publisher, onOpen, api("$JS.API.STREAM.INFO."+task.Name(stream.Reports), ""), "looks"},
-		{"sees how full the reports are", learner, onOpen, api("$JS.API.STREAM.INFO."+task.Name(stream.Reports), ""), "looks"},
-		{"creates a stream that listens on batches", learner, onOpen, api("$JS.API.STREAM.CREATE.MINE", `{"name":"MINE","subjects":["mine"],"storage":"memory"}`), ""},
-		{"changes a stream", stage, onOpen, api("$JS.API.STREAM.UPDATE."+task.Name(stream.Leases), `{"name":"`+task.Name(stream.Leases)+`","subjects":["panlearn.churn.lease"]}`), ""},
+		{"sees how full the reports are", publisher, onOpen, api("$JS.API.STREAM.INFO."+task.Name(stream.Reports), ""),
+			"looks"},
+		{"sees how full the reports are", learner, onOpen, api("$JS.API.STREAM.INFO."+task.Name(stream.Reports), ""),
+			"looks"},
+		{"creates a stream that listens on batches", learner, onOpen, api("$JS.API.STREAM.CREATE.MINE",
+			`{"name":"MINE","subjects":["mine"],"storage":"memory"}`), ""},
+		{"changes a stream", stage, onOpen, api("$JS.API.STREAM.UPDATE."+task.Name(stream.Leases), `{"name":"`+
+			task.Name(stream.Leases)+`","subjects":["panlearn.churn.lease"]}`), ""},
 		{"deletes a stream", stage, onOpen, api("$JS.API.STREAM.DELETE."+task.Name(stream.Batches), ""), ""},
 		{"deletes a stream", publisher, onOpen, api("$JS.API.STREAM.DELETE."+task.Name(stream.Reports), ""), ""},
-		{"deletes a message", publisher, onOpen, api("$JS.API.STREAM.MSG.DELETE."+task.Name(stream.Reports), `{"seq":1}`), ""},
-		{"deletes the work queue's consumer", learner, onOpen, api("$JS.API.CONSUMER.DELETE."+task.Name(stream.Reports)+".stage", ""), ""},
+		{"deletes a message", publisher, onOpen, api("$JS.API.STREAM.MSG.DELETE."+task.Name(stream.Reports), `{"seq":1}`),
+			""},
+		{"deletes the work queue's consumer", learner, onOpen, api("$JS.API.CONSUMER.DELETE."+task.Name(stream.Reports)+
+			".stage", ""), ""},
 		{"purges reports", publisher, onOpen, purges, ""},
 		{"purges reports", learner, onOpen, purges, ""},
 		{"creates a consumer", publisher, onOpen, consumes, "looks"},
@@ -110,10 +125,12 @@ func attacks() []attack {
 		}
 		all = append(all,
 			attack{"traces into " + w.subject, w.role, onOpen, traces(w.subject), "traces"},
-			attack{"has an acknowledgement written to " + w.subject, w.role, onPermissions, injects(w.subject, own), "acknowledgements"},
+			attack{"has an acknowledgement written to " + w.subject, w.role, onPermissions, injects(w.subject, own),
+				"acknowledgements"},
 			attack{"has an answer written to " + w.subject, w.role, onPermissions, injects(w.subject, missing), "answers"})
 	}
-	for _, subject := range []string{">", "_INBOX.>", "*.>", "_INBOX.*.*", "$JS.>", "panlearn.>", "panlearn.*.report.*.*", task.Report(1, 1)} {
+	for _, subject := range []string{">", "_INBOX.>", "*.>", "_INBOX.*.*", "$JS.>", "panlearn.>", "panlearn.*.report.*.*",
+		task.Report(1, 1)} {
 		for _, role := range []string{publisher, learner} {
 			all = append(all, attack{"overhears " + subject, role, onOpen, overhears(subject), "overhears"})
 		}
@@ -175,8 +192,10 @@ func purges(t *testing.T, s *scene, c *client) bool {
 
 func consumes(t *testing.T, s *scene, c *client) bool {
 	for _, form := range []string{
-		"$JS.API.CONSUMER.CREATE." + task.Name(stream.Batches), "$JS.API.CONSUMER.CREATE." + task.Name(stream.Batches) + ".spy",
-		"$JS.API.CONSUMER.CREATE." + task.Name(stream.Batches) + ".spy." + task.Batch(1), "$JS.API.CONSUMER.DURABLE.CREATE." + task.Name(stream.Batches) + ".spy",
+		"$JS.API.CONSUMER.CREATE." + task.Name(stream.Batches), "$JS.API.CONSUMER.CREATE." + task.Name(stream.Batches) +
+			".spy",
+		"$JS.API.CONSUMER.CREATE." + task.Name(stream.Batches) + ".spy." + task.Batch(1), "$JS.API.CONSUMER.DURABLE.CREATE." +
+			task.Name(stream.Batches) + ".spy",
 	} {
 		c.request(t, s.of(form), s.of(`{"stream_name":"`+task.Name(stream.Batches)+
 			`","config":{"durable_name":"spy","name":"spy","ack_policy":"none","filter_subject":"`+task.Batch(1)+`"}}`))
@@ -335,7 +354,8 @@ func TestReservedReplies(t *testing.T) {
 				t.Fatal(err)
 			}
 			flush(t, c.nc)
-			if err := c.nc.LastError(); !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(reply)) {
+			if err := c.nc.LastError(); !errors.Is(err, nats.ErrPermissionViolation) ||
+				!strings.Contains(strings.ToLower(err.Error()), strings.ToLower(reply)) {
 				t.Errorf("%s with the reply %s: %v, want it refused", role, reply, err)
 			}
 		}

@@ -27,7 +27,8 @@ type site struct {
 func (s site) at(name string) string { return filepath.Join(s.dir, name) }
 
 func (s site) login(role string) natsjs.ConnectConfig {
-	return natsjs.ConnectConfig{NKey: s.at(role + ".nk"), TLSCA: s.at("ca.pem"), TLSCert: s.at(role + ".pem"), TLSKey: s.at(role + "-key.pem")}
+	return natsjs.ConnectConfig{NKey: s.at(role + ".nk"), TLSCA: s.at("ca.pem"), TLSCert: s.at(role + ".pem"),
+		TLSKey: s.at(role + "-key.pem")}
 }
 
 // freePorts returns addresses of this machine that nobody listens on.
@@ -133,7 +134,8 @@ cluster { name: panlearn, listen: "127.0.0.1:-1", routes: ["nats://%s"]
 func TestOnlyServersJoin(t *testing.T) {
 	bad, target := sameTLS(t)
 	bad.rogue(t, publisher, bad.routes[0])
-	eventually(t, "a publisher's server joins a cluster whose links believe the users' authority", func() bool { return target.NumRoutes() > 0 })
+	eventually(t, "a publisher's server joins a cluster whose links believe the users' authority",
+		func() bool { return target.NumRoutes() > 0 })
 
 	s := three(t)
 	servers := s.serve(t)
@@ -205,7 +207,8 @@ func TestShippedPorts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.LeafNode.Port != 0 || len(o.LeafNode.Remotes) != 0 || o.Gateway.Port != 0 || o.Websocket.Port != 0 || o.MQTT.Port != 0 ||
+		if o.LeafNode.Port != 0 || len(o.LeafNode.Remotes) != 0 || o.Gateway.Port != 0 || o.Websocket.Port != 0 ||
+			o.MQTT.Port != 0 ||
 			o.HTTPPort != 0 || o.HTTPSPort != 0 || o.AccountResolver != nil || o.ProfPort != 0 {
 			t.Errorf("%s opens more than the clients' port and the links", file)
 		}

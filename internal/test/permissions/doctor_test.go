@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-var roleOf = map[string]natsadmin.Role{admin: natsadmin.Admin, learner: natsadmin.Learner, stage: natsadmin.Stage, publisher: natsadmin.Publisher}
+var roleOf = map[string]natsadmin.Role{admin: natsadmin.Admin, learner: natsadmin.Learner, stage: natsadmin.Stage,
+	publisher: natsadmin.Publisher}
 
 // examine returns what the doctor says of one check; every finding of it, in one line each.
 func examine(t *testing.T, s *scene, role string, expect natsadmin.Expect, check string) (natsadmin.Status, string) {
@@ -48,20 +49,24 @@ func TestDoctorKnowsRoles(t *testing.T) {
 		if got, text := examine(t, safe, name, natsadmin.Expect{}, "permissions"); got != natsadmin.OK {
 			t.Errorf("credentials of %s: %s %s", name, got, text)
 		}
-		if got, text := examine(t, bare, name, natsadmin.Expect{}, "permissions"); got != natsadmin.Warning || !strings.Contains(text, "overhear reports") {
+		if got, text := examine(t, bare, name, natsadmin.Expect{}, "permissions"); got != natsadmin.Warning ||
+			!strings.Contains(text, "overhear reports") {
 			t.Errorf("no permissions: %s %s", got, text)
 		}
-		if got, text := examine(t, bare, name, natsadmin.Expect{Role: role}, "permissions"); got != natsadmin.Failure || !strings.Contains(text, "overhear reports") {
+		if got, text := examine(t, bare, name, natsadmin.Expect{Role: role}, "permissions"); got != natsadmin.Failure ||
+			!strings.Contains(text, "overhear reports") {
 			t.Errorf("no permissions, examined as %s: %s %s", name, got, text)
 		}
 	}
 	// The one account for all: publishers overhear what is answered to others.
-	if got, text := examine(t, permissions(t).scene(t), publisher, natsadmin.Expect{Role: natsadmin.Publisher}, "permissions"); got != natsadmin.Failure ||
+	if got, text := examine(t, permissions(t).scene(t), publisher, natsadmin.Expect{Role: natsadmin.Publisher},
+		"permissions"); got != natsadmin.Failure ||
 		!strings.Contains(text, "overhear answers") {
 		t.Errorf("one inbox for all: %s %s", got, text)
 	}
 	// Probes leave nothing behind.
-	for of, want := range map[stream.Stream]uint64{stream.Rounds: 1, stream.Attempts: 0, stream.Leases: 0, stream.Batches: 1, stream.Reports: 1} {
+	for of, want := range map[stream.Stream]uint64{stream.Rounds: 1, stream.Attempts: 0, stream.Leases: 0,
+		stream.Batches: 1, stream.Reports: 1} {
 		for place, s := range map[string]*scene{"shipped": safe, "open": bare} {
 			if got := s.stream(t, of).CachedInfo().State.Msgs; got != want {
 				t.Errorf("%s: %v holds %d messages after all probes, want %d", place, of, got, want)
@@ -83,7 +88,8 @@ func TestDoctorSeesTLS(t *testing.T) {
 		{safe, "tls", -60 * 24 * time.Hour, natsadmin.OK, "encrypted"},
 		{safe, "tls", 0, natsadmin.OK, "encrypted"},
 		{safe, "certificates", -60 * 24 * time.Hour, natsadmin.OK, "first to end"},
-		{safe, "certificates", 0, natsadmin.Warning, "our certificate (--tls-cert) ends"}, // the test's certificates last an hour
+		// the test's certificates last an hour
+		{safe, "certificates", 0, natsadmin.Warning, "our certificate (--tls-cert) ends"},
 		{safe, "certificates", 0, natsadmin.Warning, "authority in --tls-ca ends"},
 		{safe, "certificates", 0, natsadmin.Warning, "the server's certificate of 127.0.0.1:"},
 		{safe, "certificates", 2 * time.Hour, natsadmin.Failure, "our certificate (--tls-cert) ended"},
@@ -104,7 +110,8 @@ func TestDoctorSeesLimits(t *testing.T) {
 	for limits, want := range map[string]string{
 		"max_file: 1TB": "", "max_file: 300MB": "not reserved", "max_file: 1TB, max_streams: 9": "at most 9 streams",
 	} {
-		config := write(t, "jetstream: enabled\naccounts { A { jetstream: {"+limits+"}, users: [{user: u, password: p}] } }\n")
+		config := write(t, "jetstream: enabled\naccounts { A { jetstream: {"+limits+
+			"}, users: [{user: u, password: p}] } }\n")
 		s := start(t, config, func(string) natsjs.ConnectConfig { return natsjs.ConnectConfig{URL: "u:p@"} }).scene(t)
 		got, text := examine(t, s, admin, natsadmin.Expect{}, "room")
 		if want == "" && got != natsadmin.OK || want != "" && (got != natsadmin.Warning || !strings.Contains(text, want)) {

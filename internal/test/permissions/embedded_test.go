@@ -18,7 +18,8 @@ func TestEmbeddedTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	config := natsjs.EmbeddedConfig{StoreDir: t.TempDir(), Listen: "127.0.0.1:0", TLSCert: at("server.pem"), TLSKey: at("server-key.pem"), TLSCA: at("ca.pem")}
+	config := natsjs.EmbeddedConfig{StoreDir: t.TempDir(), Listen: "127.0.0.1:0", TLSCert: at("server.pem"),
+		TLSKey: at("server-key.pem"), TLSCA: at("ca.pem")}
 	for what, change := range map[string]func(*natsjs.EmbeddedConfig){
 		"a certificate without its key":  func(c *natsjs.EmbeddedConfig) { c.TLSKey = "" },
 		"another's key":                  func(c *natsjs.EmbeddedConfig) { c.TLSKey = at("stage-key.pem") },

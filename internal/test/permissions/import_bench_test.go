@@ -17,7 +17,8 @@ func BenchmarkPublish(b *testing.B) {
 	}{{"open", open}, {"shipped", shipped}} {
 		b.Run(p.name, func(b *testing.B) {
 			at := p.open(b)
-			if err := natsadmin.Provision(b.Context(), at.conn(b, admin), task, natsadmin.Options{MemoryReports: true, MaxReportBytes: 128 << 20}); err != nil {
+			if err := natsadmin.Provision(b.Context(), at.conn(b, admin), task, natsadmin.Options{MemoryReports: true,
+				MaxReportBytes: 128 << 20}); err != nil {
 				b.Fatal(err)
 			}
 			c := at.conn(b, publisher)

@@ -64,7 +64,8 @@ func TestNewKeyOfAUser(t *testing.T) {
 		t.Fatal("the server does not start")
 	}
 	connect := func(role, seed string) (*natsjs.Conn, error) {
-		return natsjs.Connect(natsjs.ConnectConfig{URL: "nats://" + address, NKey: seed, TLSCA: at("ca.pem"), TLSCert: at(role + ".pem"), TLSKey: at(role + "-key.pem"),
+		return natsjs.Connect(natsjs.ConnectConfig{URL: "nats://" + address, NKey: seed, TLSCA: at("ca.pem"),
+			TLSCert: at(role + ".pem"), TLSKey: at(role + "-key.pem"),
 			Reconnect: 50 * time.Millisecond})
 	}
 	must := func(role, seed string) *natsjs.Conn {

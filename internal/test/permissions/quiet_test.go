@@ -66,7 +66,8 @@ func TestStartsAreQuiet(t *testing.T) {
 	as := func(role string) *natsjs.Conn {
 		t.Helper()
 		at := func(name string) string { return filepath.Join(dir, role+name) }
-		c, err := natsjs.Connect(natsjs.ConnectConfig{URL: "nats://" + s.Addr().String(), NKey: at(".nk"), TLSCA: filepath.Join(dir, "ca.pem"),
+		c, err := natsjs.Connect(natsjs.ConnectConfig{URL: "nats://" + s.Addr().String(), NKey: at(".nk"),
+			TLSCA:   filepath.Join(dir, "ca.pem"),
 			TLSCert: at(".pem"), TLSKey: at("-key.pem")})
 		if err != nil {
 			t.Fatal(err)
@@ -87,7 +88,8 @@ func TestStartsAreQuiet(t *testing.T) {
 		if err := natsadmin.WaitStreams(t.Context(), c, task, time.Second); err != nil {
 			t.Errorf("%s: %v", role, err)
 		}
-		if !c.Forbidden(t.Context(), "$JS.API.STREAM.CREATE.x") || c.Forbidden(t.Context(), "$JS.API.DIRECT.GET.PANLEARN_t_ROUNDS."+task.Task()) {
+		if !c.Forbidden(t.Context(), "$JS.API.STREAM.CREATE.x") ||
+			c.Forbidden(t.Context(), "$JS.API.DIRECT.GET.PANLEARN_t_ROUNDS."+task.Task()) {
 			t.Errorf("%s: does not know what it may", role)
 		}
 	}

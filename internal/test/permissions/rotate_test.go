@@ -22,7 +22,8 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	dir, renewed, store := filepath.Join(t.TempDir(), "site"), filepath.Join(t.TempDir(), "renewed"), t.TempDir()
 	now := time.Now().Truncate(time.Second)
 	const first, second = time.Hour, 30 * 24 * time.Hour
-	for d, lifetime := range map[string]time.Duration{dir: first, renewed: second} { // two authorities, neither of which trusts the other's certificates
+	for d, lifetime := range map[string]time.Duration{dir: first, renewed: second} {
+		// two authorities, neither of which trusts the other's certificates
 		if err := devca.Write(devca.Config{Dir: d, Publishers: 1, Lifetime: lifetime, Now: now}); err != nil {
 			t.Fatal(err)
 		}
@@ -47,9 +48,11 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	s := serve(server.RANDOM_PORT)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	again, warned := make(chan struct{}, 1), make(chan struct{}, 1)
-	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: "nats://" + s.Addr().String(), NKey: at("stage.nk"), TLSCA: at("ca.pem"),
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: "nats://" + s.Addr().String(), NKey: at("stage.nk"),
+		TLSCA:   at("ca.pem"),
 		TLSCert: at("stage.pem"), TLSKey: at("stage-key.pem"),
-		Log: slog.New(slog.NewTextHandler(io.MultiWriter(herald{"connected to the broker again", again}, herald{"a certificate ends soon", warned}), nil))})
+		Log: slog.New(slog.NewTextHandler(io.MultiWriter(herald{"connected to the broker again", again},
+			herald{"a certificate ends soon", warned}), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +61,8 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Helper()
 		e, err := c.CertificateExpiry()
 		if err != nil || !e.Own.Equal(now.Add(own)) || !e.Authority.Equal(now.Add(own)) || !e.Server.Equal(now.Add(server)) {
-			t.Errorf("certificates end %v, %v; want own and authority %v, the server's %v", e, err, now.Add(own), now.Add(server))
+			t.Errorf("certificates end %v, %v; want own and authority %v, the server's %v", e, err, now.Add(own),
+				now.Add(server))
 		}
 	}
 	ends(first, first)

@@ -67,7 +67,8 @@ func twoSites(t testing.TB) *broker {
 	}
 	accounts = strings.TrimSuffix(strings.TrimSpace(accounts), "}")
 	others := accountNames.ReplaceAllString(variableNames.ReplaceAllString(accounts, "${1}OTHER_$2$3"), "${1}OTHERS_$2")
-	_, users, _ := strings.Cut(variableNames.ReplaceAllString(read(filepath.Join(second, "site.conf")), "${1}OTHER_$2$3"), "STORE:")
+	_, users, _ := strings.Cut(variableNames.ReplaceAllString(read(filepath.Join(second, "site.conf")), "${1}OTHER_$2$3"),
+		"STORE:")
 	_, users, _ = strings.Cut(users, "\n")
 	both := head + "\ninclude \"others.conf\"\naccounts {\n" + accounts + others + "}\n"
 	for name, text := range map[string]string{"both.conf": both, "others.conf": users} {
@@ -82,7 +83,8 @@ func twoSites(t testing.TB) *broker {
 			of = second
 		}
 		at := func(name string) string { return filepath.Join(dir, name) }
-		return natsjs.ConnectConfig{NKey: filepath.Join(of, plain+".nk"), TLSCA: at("ca.pem"), TLSCert: at(plain + ".pem"), TLSKey: at(plain + "-key.pem")}
+		return natsjs.ConnectConfig{NKey: filepath.Join(of, plain+".nk"), TLSCA: at("ca.pem"), TLSCert: at(plain + ".pem"),
+			TLSKey: at(plain + "-key.pem")}
 	})
 }
 
@@ -102,7 +104,8 @@ func newTenant(t *testing.T, name, prefix string, sets ...string) *tenant {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := declared.Parse(file, append([]string{"name=" + name, "schedule.users=607", "schedule.rounds.max=3"}, sets...))
+	spec, err := declared.Parse(file, append([]string{"name=" + name, "schedule.users=607", "schedule.rounds.max=3"},
+		sets...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +115,8 @@ func newTenant(t *testing.T, name, prefix string, sets ...string) *tenant {
 			t.Fatal(err)
 		}
 	}
-	population, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 8, Loss: "logistic", TruthNorm: 3, Seed: uint64(len(name))})
+	population, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: 8, Loss: "logistic", TruthNorm: 3,
+		Seed: uint64(len(name))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,15 +144,18 @@ func (n *tenant) run(ctx context.Context, b *broker) error {
 	log := slog.New(slog.DiscardHandler)
 	ended := make(chan error, 3)
 	go func() {
-		ended <- runlearner.Run(ctx, runlearner.Config{Spec: n.spec, StateDir: n.folder(), Broker: run.Broker{ConnectConfig: b.login(n.prefix + learner)},
-			Config: service.Config{Identity: n.learner, StageKey: n.stage.Public(), Observer: n, Logger: log}, ExitWhenDone: true})
+		ended <- runlearner.Run(ctx, runlearner.Config{Spec: n.spec, StateDir: n.folder(),
+			Broker:       run.Broker{ConnectConfig: b.login(n.prefix + learner)},
+			Config:       service.Config{Identity: n.learner, StageKey: n.stage.Public(), Observer: n, Logger: log},
+			ExitWhenDone: true})
 	}()
 	go func() {
 		ended <- runstage.Run(ctx, runstage.Config{Broker: run.Broker{ConnectConfig: b.login(n.prefix + stage)},
 			Config: mixing.Config{Task: n.name, Identity: n.stage, LearnerKey: n.learner.Public(), Logger: log}})
 	}()
 	go func() {
-		sent, err := rundevice.Publish(ctx, rundevice.Config{Config: device.Config{Task: n.name, Source: n.data, Bundle: 1, Logger: log}, Data: n.data,
+		sent, err := rundevice.Publish(ctx, rundevice.Config{Config: device.Config{Task: n.name, Source: n.data, Bundle: 1,
+			Logger: log}, Data: n.data,
 			StateDir: filepath.Join(n.dir, "devices"), Broker: run.Broker{ConnectConfig: b.login(n.prefix + publisher)}})
 		if err == nil && sent.Counted != 600 {
 			err = fmt.Errorf("%d users counted", sent.Counted)
@@ -191,8 +198,9 @@ func (n *tenant) alone(t *testing.T, admin *natsjs.Conn, of *wire.Task) state.Ch
 			t.Error(err)
 		}
 	})
-	s, err := service.New(service.Config{Task: n.name, Records: own, Store: store, Identity: n.learner, StageKey: n.stage.Public(),
-		Prepare: func() (*wire.Task, error) { return of, nil }, Observer: answer})
+	s, err := service.New(service.Config{Task: n.name, Records: own, Store: store, Identity: n.learner,
+		StageKey: n.stage.Public(),
+		Prepare:  func() (*wire.Task, error) { return of, nil }, Observer: answer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,18 +228,21 @@ func (a answering) Applied(service.Applied)  {}
 // models are to the last bit those of learners that have the broker for themselves.
 func TestTasksSideBySide(t *testing.T) {
 	b := twoSites(t)
-	first, second := newTenant(t, "first", ""), newTenant(t, "second", "", "privacy.epsilon=2", "schedule.algorithm=psgd", "model.radius=5")
+	first, second := newTenant(t, "first", ""), newTenant(t, "second", "", "privacy.epsilon=2", "schedule.algorithm=psgd",
+		"model.radius=5")
 	third := newTenant(t, "first-of-others", "other-", "privacy.trust=shuffle+pan")
 	all := []*tenant{first, second, third}
 	for _, n := range all {
-		if _, err := run.Provision(t.Context(), b.conn(t, n.prefix+admin), n.name, run.Streams{Body: body(t, n.spec), Replicas: 1}); err != nil {
+		if _, err := run.Provision(t.Context(), b.conn(t, n.prefix+admin), n.name, run.Streams{Body: body(t, n.spec),
+			Replicas: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	killed, kill := context.WithCancel(t.Context())
 	third.applied = kill
 	gone, removed := make(chan struct{}), make(chan struct{})
-	release := func() { <-removed } // the first round of each that stays is applied, the later ones after the third is gone
+	// the first round of each that stays is applied, the later ones after the third is gone
+	release := func() { <-removed }
 	first.applied, second.applied = release, release
 	go func() {
 		defer close(gone)
@@ -244,9 +255,11 @@ func TestTasksSideBySide(t *testing.T) {
 		go func() { ended <- n.run(t.Context(), b) }()
 	}
 	<-gone
-	rest := runadmin.AtRest{StateDir: third.folder(), Broker: run.Broker{ConnectConfig: b.login(third.prefix + learner)}, Logger: slog.New(slog.DiscardHandler),
+	rest := runadmin.AtRest{StateDir: third.folder(), Broker: run.Broker{ConnectConfig: b.login(third.prefix + learner)},
+		Logger:   slog.New(slog.DiscardHandler),
 		Identity: func() (*seal.Identity, error) { return third.learner, nil }}
-	config := runadmin.Config{Task: third.name, Broker: run.Broker{ConnectConfig: b.login(third.prefix + admin)}, Logger: slog.New(slog.DiscardHandler)}
+	config := runadmin.Config{Task: third.name, Broker: run.Broker{ConnectConfig: b.login(third.prefix + admin)},
+		Logger: slog.New(slog.DiscardHandler)}
 	if _, err := runadmin.Remove(t.Context(), config, false); !errors.Is(err, runadmin.ErrNotEnded) {
 		t.Errorf("removing a task that goes on: %v", err)
 	}
@@ -278,7 +291,8 @@ func TestTasksSideBySide(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", n.name, status, err)
 		}
 		lone := n.alone(t, b.conn(t, admin), view.Task)
-		if got := view.Checkpoint; !bytes.Equal(got.Algorithm, lone.Algorithm) || got.Ledger != lone.Ledger || got.Cursor.BatchHash != lone.Cursor.BatchHash {
+		if got := view.Checkpoint; !bytes.Equal(got.Algorithm, lone.Algorithm) || got.Ledger != lone.Ledger ||
+			got.Cursor.BatchHash != lone.Cursor.BatchHash {
 			t.Errorf("%s: another model or ledger than alone", n.name)
 		}
 	}

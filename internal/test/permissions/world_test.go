@@ -50,7 +50,8 @@ func shipped(t testing.TB) *broker {
 	}
 	return start(t, filepath.Join(dir, "panlearn.conf"), func(role string) natsjs.ConnectConfig {
 		at := func(name string) string { return filepath.Join(dir, name) }
-		return natsjs.ConnectConfig{NKey: at(role + ".nk"), TLSCA: at("ca.pem"), TLSCert: at(role + ".pem"), TLSKey: at(role + "-key.pem")}
+		return natsjs.ConnectConfig{NKey: at(role + ".nk"), TLSCA: at("ca.pem"), TLSCert: at(role + ".pem"),
+			TLSKey: at(role + "-key.pem")}
 	})
 }
 

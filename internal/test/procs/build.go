@@ -25,10 +25,12 @@ func Build() (*Programs, error) {
 		return nil, fmt.Errorf("build the programs: %w", err)
 	}
 	p := &Programs{
-		Learner: filepath.Join(dir, "learner"), Ingest: filepath.Join(dir, "ingest"), Server: filepath.Join(dir, "nats-server"), dir: dir,
+		Learner: filepath.Join(dir, "learner"), Ingest: filepath.Join(dir, "ingest"), Server: filepath.Join(dir,
+			"nats-server"), dir: dir,
 	}
 	commands := []string{"github.com/panlearn/panlearn/cmd/learner", "github.com/panlearn/panlearn/cmd/ingest"}
-	if err := errors.Join(sources(commands...), p.link(append(commands, "github.com/nats-io/nats-server/v2")...)); err != nil {
+	if err := errors.Join(sources(commands...),
+		p.link(append(commands, "github.com/nats-io/nats-server/v2")...)); err != nil {
 		return nil, errors.Join(fmt.Errorf("build the programs: %w", err), p.Remove())
 	}
 	return p, nil
@@ -50,7 +52,8 @@ func (p *Programs) link(packages ...string) error {
 // sources looks into the folders of this module that the commands are made of. The go command remembers what a test
 // looked at: once a file there changes, results of before do not stand in for a new run.
 func sources(packages ...string) error {
-	list := exec.Command("go", append([]string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}, packages...)...)
+	list := exec.Command("go",
+		append([]string{"list", "-deps", "-f", "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"}, packages...)...)
 	out, err := list.Output()
 	if err != nil {
 		return fmt.Errorf("list the sources: %w", err)

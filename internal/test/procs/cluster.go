@@ -34,8 +34,9 @@ func StartCluster(t testing.TB, p *Programs, o ServerOptions) *Cluster {
 	for i := range nodes {
 		one := o
 		one.Name = fmt.Sprintf("%s%d", o.Name, i)
-		s, err := newServer(t, p, one, ports[3*i:], fmt.Sprintf("cluster: {name: panlearn, listen: \"127.0.0.1:%d\", no_advertise: true, routes: [%s]}",
-			ports[3*i+2], strings.Join(routes, ", ")))
+		s, err := newServer(t, p, one, ports[3*i:],
+			fmt.Sprintf("cluster: {name: panlearn, listen: \"127.0.0.1:%d\", no_advertise: true, routes: [%s]}",
+				ports[3*i+2], strings.Join(routes, ", ")))
 		if err == nil {
 			err = s.Start()
 		}
@@ -157,7 +158,8 @@ func (c *Cluster) metaLeader(ctx context.Context) (node int, err error) {
 }
 
 // find asks every node until one that runs says of itself that it leads: others may still name one that is gone.
-func (c *Cluster) find(ctx context.Context, what, path string, leader func(jetStreamInfo) string) (node int, err error) {
+func (c *Cluster) find(ctx context.Context, what, path string, leader func(jetStreamInfo) string) (node int,
+	err error) {
 	err = until(ctx, what, func() error {
 		for i, s := range c.Nodes {
 			if !s.Running() {

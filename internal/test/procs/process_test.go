@@ -115,7 +115,8 @@ func TestWithin(t *testing.T) {
 			t.Errorf("limit %v: it ends at %v, go test at %v", limit, at, end)
 		}
 	}
-	p := programs.Process(t, "waiting", programs.Ingest, "publish", "--nats", "nats://127.0.0.1:1", "--task", "x", "--nats-wait", "1h", "--data", os.DevNull)
+	p := programs.Process(t, "waiting", programs.Ingest, "publish", "--nats", "nats://127.0.0.1:1", "--task", "x",
+		"--nats-wait", "1h", "--data", os.DevNull)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

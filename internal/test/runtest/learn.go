@@ -32,7 +32,8 @@ func Learned(t testing.TB, job run.Job, store state.Store) {
 }
 
 // LearnedOn works like Learned, on any broker, for a task that is begun or goes on.
-func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire.Task, learner, mixer *seal.Identity, store state.Store) {
+func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire.Task, learner, mixer *seal.Identity,
+	store state.Store) {
 	t.Helper()
 	ctx := t.Context()
 	answer := Stage(func(r stream.Round) {
@@ -55,8 +56,9 @@ func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire
 			t.Error(err)
 		}
 	})
-	s, err := service.New(service.Config{Task: name, Records: broker, Store: store, Identity: learner, StageKey: mixer.Public(),
-		Prepare: func() (*wire.Task, error) { return body, nil }, Observer: answer,
+	s, err := service.New(service.Config{Task: name, Records: broker, Store: store, Identity: learner,
+		StageKey: mixer.Public(),
+		Prepare:  func() (*wire.Task, error) { return body, nil }, Observer: answer,
 		Snapshots: service.Retention{Rounds: 1, Newest: 100}})
 	if err != nil {
 		t.Fatal(err)

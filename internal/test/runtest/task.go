@@ -54,8 +54,10 @@ schedule: {users: 600, rounds: {max: 2}}
 `
 
 var (
-	Numbers = strings.NewReplacer(`positive: [">50K"], negative: ["<=50K"]`, `min: 0, max: 1000`, "logistic", "squared").Replace(Words)
-	Classes = strings.NewReplacer(`positive: [">50K"], negative: ["<=50K"]`, `classes: ["<=50K", "about", ">50K"]`, "logistic", "softmax").Replace(Words)
+	Numbers = strings.NewReplacer(`positive: [">50K"], negative: ["<=50K"]`, `min: 0, max: 1000`, "logistic",
+		"squared").Replace(Words)
+	Classes = strings.NewReplacer(`positive: [">50K"], negative: ["<=50K"]`, `classes: ["<=50K", "about", ">50K"]`,
+		"logistic", "softmax").Replace(Words)
 )
 
 // Parsed returns the task of a file's text.
@@ -81,7 +83,8 @@ func Job(t testing.TB, spec *task.Spec) run.Job {
 // Events returns a file of n synthetic events for a job.
 func Events(t testing.TB, job run.Job, n int) string {
 	t.Helper()
-	population, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss, TruthNorm: 3, Seed: 1})
+	population, err := sim.NewSynthetic(sim.SyntheticConfig{Dim: job.Features.Dim(), Loss: job.Spec.Model.Loss,
+		TruthNorm: 3, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,8 @@ var _ state.Store = (*Memory)(nil)
 
 // NewMemory returns an open, empty store.
 func NewMemory() *Memory {
-	return &Memory{disk: &memoryDisk{owned: true, rows: map[uint64][]byte{}, models: map[uint64][]byte{}}, failed: make(chan struct{})}
+	return &Memory{disk: &memoryDisk{owned: true, rows: map[uint64][]byte{}, models: map[uint64][]byte{}},
+		failed: make(chan struct{})}
 }
 
 // Reopen returns a new handle to the same bytes, without a Fault, as a restarted process gets one. It returns

@@ -98,8 +98,8 @@ func (s Script) Next(prev state.Checkpoint) (state.Checkpoint, []state.Entry, er
 // keptRounds is the number of rounds that a script keeps.
 const keptRounds = 3
 
-// Kept returns what the commit of a round keeps: the round, every second one with a model, and no more of the one that is
-// keptRounds older.
+// Kept returns what the commit of a round keeps: the round, every second one with a model, and no more of the one that
+// is keptRounds older.
 func (s Script) Kept(round uint64) (out []state.Kept) {
 	if round == 0 {
 		return nil

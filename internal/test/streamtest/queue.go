@@ -154,7 +154,8 @@ func queuePurges(t *testing.T, b Broker) {
 	if err := r.Purge(ctx, 0); err != nil {
 		t.Error(err)
 	}
-	if left := queued(t, r, 5); left.Next != before.Next+5 || left.Bytes == 0 || left.MaxBytes != uint64(b.MaxReportBytes) {
+	if left := queued(t, r, 5); left.Next != before.Next+5 || left.Bytes == 0 ||
+		left.MaxBytes != uint64(b.MaxReportBytes) {
 		t.Errorf("after a purge: %+v, before %+v", left, before)
 	}
 	b.Redeliver(t, task)

@@ -14,7 +14,8 @@ func putOnceStands(t *testing.T, b Broker) {
 	task := b.Task(t)
 	for i, subject := range []string{task.Task(), task.Round(1), task.Round(2), task.End()} {
 		first := put(t, b, subject, []byte("first"))
-		if !first.Ours || string(first.Standing.Data) != "first" || first.Standing.Subject != subject || first.Standing.Sequence != uint64(i+1) {
+		if !first.Ours || string(first.Standing.Data) != "first" || first.Standing.Subject != subject ||
+			first.Standing.Sequence != uint64(i+1) {
 			t.Fatalf("first put on %s: %+v", subject, first)
 		}
 		if again := put(t, b, subject, []byte("first")); !again.Ours || again.Standing.Sequence != first.Standing.Sequence {
@@ -84,7 +85,8 @@ func putOnceSurvivesLostAck(t *testing.T, b Broker) {
 
 func putOnceTooLarge(t *testing.T, b Broker) {
 	task, ctx := b.Task(t), within(t)
-	if _, err := b.PutOnce(ctx, task.Round(1), make([]byte, b.Limits.MaxPayload+4096)); !errors.Is(err, stream.ErrRefused) {
+	if _, err := b.PutOnce(ctx, task.Round(1), make([]byte, b.Limits.MaxPayload+4096)); !errors.Is(err,
+		stream.ErrRefused) {
 		t.Fatalf("put of more than the limit: %v", err)
 	}
 	if _, err := b.Get(ctx, task.Round(1)); !errors.Is(err, stream.ErrNotFound) {
@@ -135,7 +137,8 @@ func getAndLatest(t *testing.T, b Broker) {
 	if m := get(t, b, task.Round(3)); m.Subject != task.Round(3) || m.Sequence != 4 || !bytes.Equal(m.Data, []byte{3}) {
 		t.Fatalf("get: %+v", m)
 	}
-	for pattern, want := range map[string]string{task.Rounds(): task.Round(12), task.Opens(7): task.Open(7, 2), task.Opens(8): task.Open(8, 1)} {
+	for pattern, want := range map[string]string{task.Rounds(): task.Round(12), task.Opens(7): task.Open(7, 2),
+		task.Opens(8): task.Open(8, 1)} {
 		// A hint may lag, but not for ever.
 		m, err := b.Latest(ctx, pattern)
 		for err == nil && m.Subject != want && ctx.Err() == nil {

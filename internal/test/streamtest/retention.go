@@ -41,7 +41,8 @@ func retentionRemoves(t *testing.T, b Broker) {
 		t.Fatalf("newest: %+v, %v", newest, err)
 	}
 	all := list(t, b, task, stream.Rounds)
-	if len(all) != rounds+2 || all[0].Subject != task.Task() || all[rounds] != newest || all[rounds+1].Subject != task.End() {
+	if len(all) != rounds+2 || all[0].Subject != task.Task() || all[rounds] != newest ||
+		all[rounds+1].Subject != task.End() {
 		t.Fatalf("%d records, the first %+v, the last %+v", len(all), all[0], all[len(all)-1])
 	}
 	if !slices.IsSortedFunc(all, func(a, b retention.Record) int { return a.Time.Compare(b.Time) }) {

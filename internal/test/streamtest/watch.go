@@ -40,7 +40,8 @@ func watchWakes(t *testing.T, b Broker) {
 			t.Errorf("first wake %q, want the zero Wake", w.Subject)
 		}
 	}
-	for _, subject := range []string{task.Stage(), task.Task(), task.Round(1), task.Open(1, 1), task.Claim(1), task.Close(1, 1), task.End()} {
+	for _, subject := range []string{task.Stage(), task.Task(), task.Round(1), task.Open(1, 1), task.Claim(1),
+		task.Close(1, 1), task.End()} {
 		put(t, b, subject, []byte("at "+subject))
 		for _, ch := range []<-chan stream.Wake{one, two} {
 			if w := wake(t, ch, subject); w.Subject != subject || string(w.Data) != "at "+subject {
@@ -169,7 +170,8 @@ func subjectsAreChecked(t *testing.T, b Broker) {
 		"Publish": {task.Round(1), task.Reports()},
 	}
 	for name, subjects := range wrong {
-		for _, subject := range append(subjects, "", "elsewhere", "panlearn", "panlearn..round.1", task.Round(1)+".", task.Round(0)) {
+		for _, subject := range append(subjects, "", "elsewhere", "panlearn", "panlearn..round.1", task.Round(1)+".",
+			task.Round(0)) {
 			if err := calls[name](subject); !errors.Is(err, stream.ErrRefused) {
 				t.Errorf("%s on %q: %v", name, subject, err)
 			}

@@ -47,7 +47,8 @@ func TestGap(t *testing.T) {
 	for j, x := range a.aggregate {
 		gap += curve[j] * x * x / 2
 	}
-	if bound := 2 * 10 * d / float64(steps*(steps+1)); math.Abs(gap-0.01041) > 5e-6 || math.Abs(bound-0.12195) > 5e-6 || gap > bound {
+	if bound := 2 * 10 * d / float64(steps*(steps+1)); math.Abs(gap-0.01041) > 5e-6 || math.Abs(bound-0.12195) > 5e-6 ||
+		gap > bound {
 		t.Errorf("gap %v, bound %v: want 0.01041 and 0.12195", gap, bound)
 	}
 }

@@ -65,7 +65,8 @@ func TestOnA9a(t *testing.T) {
 	for ; len(train) >= 16; train = train[16:] {
 		people = append(people, train[:16])
 	}
-	p := Public{People: len(people), Items: 16, Dim: 124, Lipschitz: 1, Smoothness: 0.25, Set: convex.Ball{R: 10}, Budget: accounting.Budget{Epsilon: 4, Delta: 1e-6}}
+	p := Public{People: len(people), Items: 16, Dim: 124, Lipschitz: 1, Smoothness: 0.25, Set: convex.Ball{R: 10},
+		Budget: accounting.Budget{Epsilon: 4, Delta: 1e-6}}
 	for _, m := range Methods() {
 		q, given := p, people
 		switch m.Name {
@@ -93,7 +94,8 @@ func TestOnA9a(t *testing.T) {
 				right += 1 / float64(len(test))
 			}
 		}
-		t.Logf("%s, epsilon %v: accuracy %.4f, halted %v in phase %d of %d, noise %.3g, bound %.3g", m.Name, q.Budget.Epsilon, right, r.Halted, r.Phase, plan.Phases, plan.NoiseStd, plan.Bound)
+		t.Logf("%s, epsilon %v: accuracy %.4f, halted %v in phase %d of %d, noise %.3g, bound %.3g", m.Name, q.Budget.Epsilon,
+			right, r.Halted, r.Phase, plan.Phases, plan.NoiseStd, plan.Bound)
 		if !q.Set.Contains(r.Model) || !(plan.Spent.Epsilon <= q.Budget.Epsilon) || !(plan.Spent.Delta <= q.Budget.Delta) {
 			t.Errorf("%s: outside of the set or of the budget", m.Name)
 		}

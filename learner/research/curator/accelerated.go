@@ -23,7 +23,9 @@ type filteredPhase struct {
 	lattice       lattice
 	sigma         float64 // std of the noise of a step that is wanted
 
-	distance float64 // the start's from the minimiser of the risk, at most, in the mean square: the radius of the run that the phase begins; 0: it does not
+	// the start's from the minimiser of the risk, at most, in the mean square: the radius of the run that the phase
+	// begins; 0: it does not
+	distance float64
 }
 
 func (ph filteredPhase) all() int { return ph.stages * ph.steps }
@@ -54,7 +56,8 @@ func (f *filteredPlan) ratio(ph filteredPhase) float64 {
 }
 
 // run runs Algorithm 3. Phases have people of their own.
-func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result, error) {
+func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result,
+	error) {
 	people, err := admitted(f.public, loss, people)
 	if err != nil {
 		return result{}, err
@@ -68,7 +71,8 @@ func (f *filteredPlan) run(ctx context.Context, loss convex.Loss, people []Perso
 
 // accelerate runs Algorithm 2 on these people from a centre. If it did not pass all tests, its result must
 // not be published.
-func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss convex.Loss, people []Person, centre []float64, entropy rand.Source) (x []float64, passed bool, err error) {
+func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss convex.Loss, people []Person,
+	centre []float64, entropy rand.Source) (x []float64, passed bool, err error) {
 	p, d := f.public, len(centre)
 	smooth := newBlur(f.blur, d, entropy)
 	strong := ph.lambda + p.Ridge
@@ -127,8 +131,10 @@ func planFiltered(p Public) (*Plan, error) {
 		return nil, err
 	}
 	last := f.phases[len(f.phases)-1]
-	return &Plan{Method: "filtered", Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent}, Phases: len(f.phases),
-		NoiseStd: math.Sqrt(2 * f.gap(last) / (last.lambda + p.Ridge) / float64(p.Dim)), Bound: f.bound(), Notes: f.notes(), run: f.run}, nil
+	return &Plan{Method: "filtered", Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent},
+		Phases:   len(f.phases),
+		NoiseStd: math.Sqrt(2 * f.gap(last) / (last.lambda + p.Ridge) / float64(p.Dim)), Bound: f.bound(), Notes: f.notes(),
+		run: f.run}, nil
 }
 
 // calibrate gives every phase a lattice of few trials at which all of its tests and releases together are within the
@@ -160,8 +166,11 @@ func (f *filteredPlan) notes() []string {
 	l, runs := f.public.Lipschitz, 0
 	for i, ph := range f.phases {
 		t := ph.threshold
-		notes = append(notes, fmt.Sprintf("phase %d: people %d, lambda %.4g, steps %d in %d stages, radius %.4g L, test from %.5g on with U %.5g, epsilon %.3g of it for the tests, noise %.4g L a step",
-			i+1, ph.people, ph.lambda, ph.all(), ph.stages, ph.radius/l, float64(t.test.Threshold)/float64(t.people), t.filter.full, t.test.Epsilon(), ph.sigma/l))
+		notes = append(notes,
+			fmt.Sprintf(
+				"phase %d: people %d, lambda %.4g, steps %d in %d stages, radius %.4g L, test from %.5g on with U %.5g, epsilon %.3g of it for the tests, noise %.4g L a step",
+				i+1, ph.people, ph.lambda, ph.all(), ph.stages, ph.radius/l, float64(t.test.Threshold)/float64(t.people),
+				t.filter.full, t.test.Epsilon(), ph.sigma/l))
 		if ph.distance > 0 {
 			runs++
 		}
@@ -170,8 +179,10 @@ func (f *filteredPlan) notes() []string {
 		notes = append(notes, fmt.Sprintf("%d runs on growing parts of the people, each nearer to the minimiser", runs))
 	}
 	if last := f.phases[len(f.phases)-1]; last.radius >= 2*l {
-		notes = append(notes, fmt.Sprintf("the filter is vacuous: gradients of so few rows (%d) may be %.3g L apart, and no two are further than 2 L: output-phases has less noise",
-			f.public.Items, last.radius/l))
+		notes = append(notes,
+			fmt.Sprintf(
+				"the filter is vacuous: gradients of so few rows (%d) may be %.3g L apart, and no two are further than 2 L: output-phases has less noise",
+				f.public.Items, last.radius/l))
 	}
 	return notes
 }

@@ -15,7 +15,8 @@ import (
 
 // TestCalibratedThresholds: the smallest numbers of people of Mode F, and its noise at ten times that of 20 steps.
 func TestCalibratedThresholds(t *testing.T) {
-	for epsilon, want := range map[float64][4]float64{1: {314, 354, 376, 65.9}, 4: {82, 92, 96, 17.9}, 8: {42, 48, 50, 9.4}} {
+	for epsilon, want := range map[float64][4]float64{1: {314, 354, 376, 65.9}, 4: {82, 92, 96, 17.9},
+		8: {42, 48, 50, 9.4}} {
 		b := accounting.Budget{Epsilon: epsilon, Delta: 1e-6}
 		for i, steps := range []int{1, 20, 100} {
 			for people, feasible := range map[int]bool{int(want[i]): true, int(want[i]) - 2: false} {
@@ -31,7 +32,8 @@ func TestCalibratedThresholds(t *testing.T) {
 		}
 		relative(t, "sigma K/(r sqrt T)", c.sigma*float64(people)/math.Sqrt(20), want[3], 0.005)
 		gauss, err := accounting.GaussianCurve(math.Sqrt(20) * c.filter.sensitivity(people, 0) / c.sigma)
-		if err != nil || c.test.Slip() > 1e-7 || c.test.Delta(epsilon, gauss) > 1e-6*(1+1e-6) || c.test.Delta(epsilon, gauss) < 0.9e-6 {
+		if err != nil || c.test.Slip() > 1e-7 || c.test.Delta(epsilon, gauss) > 1e-6*(1+1e-6) ||
+			c.test.Delta(epsilon, gauss) < 0.9e-6 {
 			t.Errorf("epsilon %v: slip %v, delta %v", epsilon, c.test.Slip(), c.test.Delta(epsilon, gauss))
 		}
 	}
@@ -54,7 +56,8 @@ func twoPhases(t *testing.T, people int, of, each float64) *filteredPlan {
 		return l
 	}
 	ph := filteredPhase{people: people, lambda: 1, stages: 2, steps: 10, radius: 2, lattice: lattice{1, 16, 64},
-		threshold: threshold{people: people, filter: filter{1, 1, float64(people)}, test: accounting.SharedTest{Once: law(of), Each: law(each), Threshold: int64(people * people)}}}
+		threshold: threshold{people: people, filter: filter{1, 1, float64(people)}, test: accounting.SharedTest{Once: law(of),
+			Each: law(each), Threshold: int64(people * people)}}}
 	return &filteredPlan{public: problem(2*people, 2, 1, 1), phases: []filteredPhase{ph, ph}}
 }
 
@@ -68,7 +71,8 @@ func TestThresholdNoiseIsDrawnOnce(t *testing.T) {
 	const runs = 64
 	for range runs {
 		var asked []int
-		_, passed, err := f.accelerate(context.Background(), f.phases[0], witness{asked: &asked}, people, []float64{0}, entropy)
+		_, passed, err := f.accelerate(context.Background(), f.phases[0], witness{asked: &asked}, people, []float64{0},
+			entropy)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +271,8 @@ func TestWhereFilteredIsBest(t *testing.T) {
 	if !longtest.Run(t, "plans for 10^6 people of 10^6 rows") {
 		return
 	}
-	p := Public{People: 1e6, Items: 1e6, Dim: 1e4, Lipschitz: 1, Smoothness: 0.01, Ridge: 0.25, Set: convex.Ball{R: 5}, Budget: budget(8), Failure: 1e-9}
+	p := Public{People: 1e6, Items: 1e6, Dim: 1e4, Lipschitz: 1, Smoothness: 0.01, Ridge: 0.25, Set: convex.Ball{R: 5},
+		Budget: budget(8), Failure: 1e-9}
 	for people, best := range map[int]bool{1e6: true, 1e5: false} {
 		bound := map[string]float64{}
 		for _, name := range []string{"filtered", "output-phases", "group-sgd"} {

@@ -19,7 +19,8 @@ const halted = -1e9
 // bounds what they show, each with an error of at most 1e-9 in 2 orders, 2 sides and 12 epsilons. It returns the
 // largest delta that was shown above the claim, and the largest share of a claimed epsilon that was shown at its
 // delta.
-func attack(runs int, claim func(eps float64) float64, to float64, run func(neighbour bool) float64) (above, share float64) {
+func attack(runs int, claim func(eps float64) float64, to float64, run func(neighbour bool) float64) (above,
+	share float64) {
 	var all [2][2][]float64 // by neighbour and half
 	for i := range runs {
 		for k := range 2 {
@@ -131,7 +132,8 @@ func TestAttackOnGroups(t *testing.T) {
 	}
 	claim := func(eps float64) float64 { return c.test.Profile(eps, curve) }
 	far, near, apart := worstPair(c.filter, groups, c.test.Threshold)
-	t.Logf("claimed: epsilon %v, of it %v for the test, %+v; means %v of S_U apart", b.Epsilon, c.test.Epsilon(), l, apart/c.filter.sensitivity(groups, 0))
+	t.Logf("claimed: epsilon %v, of it %v for the test, %+v; means %v of S_U apart", b.Epsilon, c.test.Epsilon(), l,
+		apart/c.filter.sensitivity(groups, 0))
 	same, moved := line(times(groups, 0)...), line(append([]float64{9}, times(groups-1, 0)...)...)
 	entropy := rand.NewPCG(1, 2)
 	with := func(c constants, l lattice, a, b [][]float64) func(bool) float64 {
@@ -213,7 +215,8 @@ func TestAttackOnFilteredSteps(t *testing.T) {
 		l.trials += 2
 	}
 	far, near, apart := worstPair(c.filter, people, c.test.Threshold)
-	t.Logf("claimed: epsilon %v, of it %v for the tests, %+v; means %v of S_U apart", b.Epsilon, c.test.Epsilon(), l, apart/c.filter.sensitivity(people, 0))
+	t.Logf("claimed: epsilon %v, of it %v for the tests, %+v; means %v of S_U apart", b.Epsilon, c.test.Epsilon(), l,
+		apart/c.filter.sensitivity(people, 0))
 	same, moved := line(times(people, 0)...), line(append([]float64{9}, times(people-1, 0)...)...)
 	entropy := rand.NewPCG(3, 4)
 	with := func(c threshold, l lattice, a, b [][]float64) func(bool) float64 {
@@ -246,7 +249,8 @@ func TestAttackOnFilteredSteps(t *testing.T) {
 		runs = 300000
 	}
 	for name, pair := range map[string][2][][]float64{"mean": {far, near}, "score": {same, moved}} {
-		above, share := attack(runs, func(eps float64) float64 { return c.test.Delta(eps, curve) }, b.Epsilon, with(c, l, pair[0], pair[1]))
+		above, share := attack(runs, func(eps float64) float64 { return c.test.Delta(eps, curve) }, b.Epsilon,
+			with(c, l, pair[0], pair[1]))
 		t.Logf("%s: delta %.3f below the claim, %.2f of epsilon shown", name, -above, share)
 		if above > 0 {
 			t.Errorf("%s: the claim is refuted by %v", name, above)

@@ -70,13 +70,15 @@ func stepsBound(n, d float64, steps, noise func(people float64) float64) float64
 // PersonBound returns the bound of phased minimisers, a person as one item (B0).
 func PersonBound(p Public) float64 {
 	shift := perShift(p.Budget)
-	return minimisersBound(float64(p.People), float64(p.Items), float64(p.Dim), 4, func(n float64) float64 { return minimiserShift(n) * shift })
+	return minimisersBound(float64(p.People), float64(p.Items), float64(p.Dim), 4,
+		func(n float64) float64 { return minimiserShift(n) * shift })
 }
 
 // StepBound returns the bound of phased gradient descent, one step a person (B1).
 func StepBound(p Public) float64 {
 	shift := perShift(p.Budget)
-	return stepsBound(float64(p.People), float64(p.Dim), func(n float64) float64 { return n }, func(float64) float64 { return 2 * shift })
+	return stepsBound(float64(p.People), float64(p.Dim), func(n float64) float64 { return n },
+		func(float64) float64 { return 2 * shift })
 }
 
 // GroupBound returns the bound of groups that step by themselves (Lowy, Liu and Asi 2024, Algorithm 1),

@@ -23,8 +23,9 @@ type constants struct {
 // calibration.
 func request(points, rounds int, f filter, b accounting.Budget, failure float64) accounting.ScoreRequest {
 	c := int64(points)
-	return accounting.ScoreRequest{Budget: b, Rounds: rounds, Failure: failure, Sensitivity: int64(scoreSensitivity(points)),
-		Most: c * c, Least: c*c/2 + 2*c + 1,
+	return accounting.ScoreRequest{Budget: b, Rounds: rounds, Failure: failure,
+		Sensitivity: int64(scoreSensitivity(points)),
+		Most:        c * c, Least: c*c/2 + 2*c + 1,
 		Apart: func(full int64) float64 { return f.with(full, points).sensitivity(points, 0) }}
 }
 
@@ -70,7 +71,8 @@ type printed struct {
 // paperNumbers returns the numbers of Theorem B.1 with q = 0.1.
 func paperNumbers(p Public) printed {
 	n, m, d, l, b := float64(p.People), float64(p.Items), float64(p.Dim), p.Lipschitz, p.Budget
-	out := printed{groups: paperGroups(b, p.Items, p.People), phases: paperPhases(p.People), q: 0.1, growth: 1.5 + math.Log(m)/math.Log(n)}
+	out := printed{groups: paperGroups(b, p.Items, p.People), phases: paperPhases(p.People), q: 0.1, growth: 1.5 +
+		math.Log(m)/math.Log(n)}
 	out.eta = p.Set.Radius() / (l * math.Sqrt(d*m*n*b.Epsilon))
 	out.people = n * shares(out.q, 1)[0]
 	out.tau, out.sigma = out.radius(p, out.eta/math.Exp2(out.growth), out.people/float64(out.groups)*m)
@@ -86,7 +88,8 @@ func (x printed) radius(p Public, eta, steps float64) (tau, sigma float64) {
 }
 
 func (x printed) String() string {
-	return fmt.Sprintf("the paper's constants: groups %d, phases %d, first step size %.3g, radius %.3g and noise %.3g", x.groups, x.phases, x.eta/math.Exp2(x.growth), x.tau, x.sigma)
+	return fmt.Sprintf("the paper's constants: groups %d, phases %d, first step size %.3g, radius %.3g and noise %.3g",
+		x.groups, x.phases, x.eta/math.Exp2(x.growth), x.tau, x.sigma)
 }
 
 // paperConstants returns the constants of a test of the paper: Laplace noise of scale 20/epsilon on the
@@ -96,6 +99,7 @@ func paperConstants(b accounting.Budget, groups int) (constants, error) {
 	groups += groups % 2
 	c := int64(groups)
 	noise, err := randomizer.LaplaceOfRate(b.Epsilon / 20 / float64(c))
-	test := accounting.ScoreTest{Noise: noise, Sensitivity: int64(scoreSensitivity(groups)), Full: (2*c*c + 2) / 3, Threshold: (4*c*c + 4) / 5}
+	test := accounting.ScoreTest{Noise: noise, Sensitivity: int64(scoreSensitivity(groups)), Full: (2*c*c + 2) / 3,
+		Threshold: (4*c*c + 4) / 5}
 	return constants{groups: groups, test: test, filter: filter{1, 2, 2 * float64(c) / 3}, coins: true}, err
 }

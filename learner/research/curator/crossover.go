@@ -47,7 +47,8 @@ func (c Contest) Root(p Public) float64 {
 // uncapped returns the noise of a score of gradients with gamma as Ghazi et al. have it, whatever it is, in
 // units of L over the curvature.
 func uncapped(p Public) float64 {
-	return gradientScoreNoise(p, swaps(p.spread(), float64(p.Items), math.Log(float64(p.People)), p.failure()), math.Inf(1))
+	return gradientScoreNoise(p, swaps(p.spread(), float64(p.Items), math.Log(float64(p.People)), p.failure()),
+		math.Inf(1))
 }
 
 // mostItems bounds the search for a crossover.

@@ -93,7 +93,8 @@ type deletion struct {
 }
 
 // newDeletion returns a deletion that is calibrated within the budget.
-func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int, l law) (*deletion, error) {
+func newDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int, l law) (*deletion,
+	error) {
 	if least := leastDeletions(l); people < least {
 		return nil, &TooFewError{People: people, Least: least}
 	}
@@ -118,7 +119,8 @@ func (d *deletion) ratio(s, t int) float64 {
 	return (perDeletion(s, t)*d.sensitivity + float64(d.public.Dim+24)*d.public.Set.Radius()*0x1p-50) / (2 * d.radius) * (1 + 0x1p-20)
 }
 
-func (d *deletion) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64, bool, error) {
+func (d *deletion) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64,
+	bool, error) {
 	deletions := d.deletions.Sample(entropy)
 	middle, most := d.public.middle(d.lambda, c), 2*d.deletions.Kappa()
 	var err error
@@ -168,12 +170,17 @@ func planDeletion(p Public) (*Plan, error) {
 	if least := leastDeletions(l); p.People < least {
 		few := &TooFewError{"deletion", p.People, least}
 		if least > mostDeletable {
-			return nil, fmt.Errorf("%w, and it looks at all subsets of at most %d: no number will do for this epsilon and delta; gradscore is its polynomial form", few, mostDeletable)
+			return nil,
+				fmt.Errorf(
+					"%w, and it looks at all subsets of at most %d: no number will do for this epsilon and delta; gradscore is its polynomial form", few, mostDeletable)
 		}
 		return nil, few
 	}
 	if p.People > mostDeletable {
-		return nil, fmt.Errorf("deletion: %d people, of whom all subsets are looked at: want at most %d; gradscore is its polynomial form", p.People, mostDeletable)
+		return nil,
+			fmt.Errorf(
+				"deletion: %d people, of whom all subsets are looked at: want at most %d; gradscore is its polynomial form",
+				p.People, mostDeletable)
 	}
 	at, below := l.Survival()
 	noise, err := accounting.DeletionNoise(p.Budget, at, below, perDeletion)
@@ -191,6 +198,7 @@ func planDeletion(p Public) (*Plan, error) {
 	std, _ := d.cost()
 	kappa, paper := paperDeletions(p.Budget)
 	return inTurns("deletion", p, halves(p.People, 1), []turn{d}, gradscoreRisk(p, lambda, p.People, std, d.xi),
-		fmt.Sprintf("lambda %.4g, sensitivity %.4g, kappa %d at rate %.4g, level %d", lambda, d.sensitivity, l.Kappa(), l.Rate(), 4*l.Kappa()),
+		fmt.Sprintf("lambda %.4g, sensitivity %.4g, kappa %d at rate %.4g, level %d", lambda, d.sensitivity, l.Kappa(),
+			l.Rate(), 4*l.Kappa()),
 		fmt.Sprintf("noise %.4g; the paper's constants: kappa %d, sigma %.6g times the sensitivity", std, kappa, paper)), nil
 }

@@ -208,7 +208,8 @@ func TestDeletionLearnsOfFew(t *testing.T) {
 		t.Errorf("3 people: %v", err)
 	}
 	p.Budget.Epsilon, p.Budget.Delta = 1, 1e-6
-	if _, err := m.Plan(p); !errors.As(err, &few) || few.Least <= mostDeletable || !strings.Contains(err.Error(), "no number will do") {
+	if _, err := m.Plan(p); !errors.As(err, &few) || few.Least <= mostDeletable ||
+		!strings.Contains(err.Error(), "no number will do") {
 		t.Errorf("more people are needed than there may be: %v", err)
 	}
 }
@@ -226,7 +227,8 @@ func TestPaperDeletions(t *testing.T) {
 		{"kappa", float64(kappa), 32},
 		{"sensitivity", sensitivity, 0.0430062926},
 		{"sigma", noise * sensitivity, 123.790469},
-		{"certified sensitivity", float64(8*kappa+1) * swaps(1, 16, math.Log(1000), 1e-3) / float64(1000-4*kappa-1), 1.37090844},
+		{"certified sensitivity", float64(8*kappa+1) * swaps(1, 16, math.Log(1000), 1e-3) / float64(1000-4*kappa-1),
+			1.37090844},
 	} {
 		if math.Abs(c.got/c.want-1) > 1e-6 {
 			t.Errorf("%s %v, want %v", c.name, c.got, c.want)

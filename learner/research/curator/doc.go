@@ -15,7 +15,8 @@
 //
 //  1. Of a method by its name, Plan for the public numbers, and look at Bound and Notes.
 //  2. Charge Plan.Spent, durably, before Fit: a fit that fails half-way has drawn its noise.
-//  3. Fit, once, with the system's entropy (randomizer.NewEntropy). Publish nothing but Result; keep the rows, the time and the memory to yourself.
+//  3. Fit, once, with the system's entropy (randomizer.NewEntropy). Publish nothing but Result; keep the rows, the time
+//     and the memory to yourself.
 //
 // Data in, data out: no network, disk, clock or goroutine here.
 package curator

@@ -46,13 +46,15 @@ func TestScoreOfOneMoved(t *testing.T) {
 
 // TestLemmaWByHand: 60 points on a line, one of them replaced.
 func TestLemmaWByHand(t *testing.T) {
-	f := filter{1 + 1e-12, 2 + 2e-12, 48} // pairs at a distance of the radii count: up to rounding a filter leaves such out
+	// pairs at a distance of the radii count: up to rounding a filter leaves such out
+	f := filter{1 + 1e-12, 2 + 2e-12, 48}
 	var rest []float64
 	rest = append(append(append(rest, times(5, -3.25)...), times(26, -1.25)...), times(28, -1)...)
 	s, m := f.filtered(line(append(rest, 0.75)...))
 	s2, m2 := f.filtered(line(append(rest, -3)...))
 	near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-6*math.Abs(want) }
-	if !near(float64(s)/60, 49.0333333) || !near(float64(s2)/60, 49.2) || !near(m[0], -1.09723618) || !near(m2[0], -1.1755) ||
+	if !near(float64(s)/60, 49.0333333) || !near(float64(s2)/60, 49.2) || !near(m[0], -1.09723618) ||
+		!near(m2[0], -1.1755) ||
 		!near(f.sensitivity(60, 0), 0.35648148) || !near(m[0]-m2[0], 0.0782638) {
 		t.Errorf("pairs %d, %d, means %v, %v, S_U %v", s, s2, m, m2, f.sensitivity(60, 0))
 	}
@@ -100,7 +102,8 @@ func TestFilterRefuses(t *testing.T) {
 	for _, c := range []struct {
 		f filter
 		c int
-	}{{filter{1, 2, 48}, 61}, {filter{1, 2, 32}, 60}, {filter{1, 2, 61}, 60}, {filter{1, 0.5, 48}, 60}, {filter{0, 2, 48}, 60}, {filter{1, 2, 4}, 4}} {
+	}{{filter{1, 2, 48}, 61}, {filter{1, 2, 32}, 60}, {filter{1, 2, 61}, 60}, {filter{1, 0.5, 48}, 60}, {filter{0, 2, 48},
+		60}, {filter{1, 2, 4}, 4}} {
 		if c.f.check(c.c) == nil {
 			t.Errorf("%+v of %d points: want an error", c.f, c.c)
 		}

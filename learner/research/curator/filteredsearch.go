@@ -25,7 +25,8 @@ func searchFiltered(p Public) (*filteredPlan, error) {
 	blurs := []float64{0}
 	if math.IsInf(p.Smoothness, 1) {
 		blurs = nil
-		paper := p.Set.Radius() * math.Sqrt(float64(p.Dim)) / (p.Budget.Epsilon * float64(p.People) * math.Sqrt(float64(p.Items)))
+		paper := p.Set.Radius() * math.Sqrt(float64(p.Dim)) / (p.Budget.Epsilon * float64(p.People) * math.Sqrt(
+			float64(p.Items)))
 		for factor := 1.; factor <= 4096; factor *= 4 {
 			blurs = append(blurs, factor*paper)
 		}

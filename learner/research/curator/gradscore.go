@@ -32,7 +32,10 @@ func newGradscore(p Public, lambda float64, people int, l law) (*gradscore, erro
 		return nil, &TooFewError{People: people, Least: least}
 	}
 	g := &gradscore{solver: s, lambda: lambda, people: people}
-	g.scored = scored{deletions: l, radius: s.ball(), ratio: func(s, t int) float64 { return g.apart(s, t) / (2 * g.radius) * (1 + 0x1p-40) }}
+	g.scored = scored{deletions: l, radius: s.ball(), ratio: func(s, t int) float64 {
+		return g.apart(s,
+			t) / (2 * g.radius) * (1 + 0x1p-40)
+	}}
 	n := float64(people)
 	g.gamma = concentration(p, float64(p.Items), n) * p.lipschitz()
 	g.rho = (4*p.smoothness()/s.weight + 2) * p.lipschitz() / n * (1 + 0x1p-40)
@@ -57,7 +60,8 @@ const farthest = 2.0
 // unsure bounds how far a computed distance of a person's gradient from the mean one is from that at the exact
 // minimiser.
 func (s *solver) unsure() float64 {
-	return (2*s.public.smoothness()*s.xi + 2*s.wrong + (float64(s.public.Dim)+16)*0x1p-51*s.public.lipschitz()) * (1 + 0x1p-40)
+	return (2*s.public.smoothness()*s.xi + 2*s.wrong + (float64(s.public.Dim)+16)*0x1p-51*s.public.lipschitz()) * (1 +
+		0x1p-40)
 }
 
 // inlier bounds the distance from the mean gradient, at the minimiser without outliers, of who is no outlier of a
@@ -85,7 +89,8 @@ func (g *gradscore) apart(s, t int) float64 {
 }
 
 // release does the work of both solves, and draws deletions and noise, whatever the score is.
-func (g *gradscore) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64, bool, error) {
+func (g *gradscore) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64,
+	bool, error) {
 	deletions := g.deletions.Sample(entropy)
 	middle := g.public.middle(g.lambda, c)
 	x, err := g.minimiser(ctx, t, middle, people, nil)
@@ -148,7 +153,8 @@ func plannedNoise(p Public, lambda float64, people int, l law, perDistance float
 }
 
 // bestGradscore returns a calibrated gradscore, with the law of the least planned noise for its distances.
-func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (*gradscore, error) {
+func bestGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (*gradscore,
+	error) {
 	l, noise := bestLaw(b, func(l law) func(s, t int) float64 {
 		g, err := newGradscore(p, lambda, people, l)
 		if err != nil {
@@ -172,10 +178,14 @@ func (g *gradscore) notes() []string {
 	notes := []string{
 		fmt.Sprintf("lambda %.4g, %d steps to within %.3g of the minimiser, twice", g.lambda, g.steps, g.xi),
 		fmt.Sprintf("gamma %.4g, rho %.4g, kappa %d at rate %.4g", g.gamma, g.rho, g.deletions.Kappa(), g.deletions.Rate()),
-		fmt.Sprintf("noise %.4g: %d trials on %d levels; a person as one item would have %.4g", std, g.lattice.trials, g.lattice.levels, g.asItem()),
+		fmt.Sprintf("noise %.4g: %d trials on %d levels; a person as one item would have %.4g", std, g.lattice.trials,
+			g.lattice.levels, g.asItem()),
 	}
 	if g.gamma >= farthest*g.public.lipschitz() {
-		notes = append(notes, fmt.Sprintf("the score is vacuous: no gradient of so few rows (%d) counts as one that stands out: output has less noise", g.public.Items))
+		notes = append(notes,
+			fmt.Sprintf(
+				"the score is vacuous: no gradient of so few rows (%d) counts as one that stands out: output has less noise",
+				g.public.Items))
 	}
 	return notes
 }
@@ -214,5 +224,6 @@ func planGradscore(p Public) (*Plan, error) {
 		return nil, err
 	}
 	std, _ := g.cost()
-	return inTurns("gradscore", p, halves(p.People, 1), []turn{g}, gradscoreRisk(p, lambda, p.People, std, g.xi), g.notes()...), nil
+	return inTurns("gradscore", p, halves(p.People, 1), []turn{g}, gradscoreRisk(p, lambda, p.People, std, g.xi),
+		g.notes()...), nil
 }

@@ -67,7 +67,8 @@ func (g *groupPlan) run(ctx context.Context, loss convex.Loss, people []Person, 
 
 // testAndRelease overwrites mean with the release of the filtered mean of points, which must not be published where
 // their test does not pass.
-func (c *constants) testAndRelease(mean []float64, points [][]float64, tau float64, l lattice, ball float64, entropy rand.Source) (passed bool, err error) {
+func (c *constants) testAndRelease(mean []float64, points [][]float64, tau float64, l lattice, ball float64,
+	entropy rand.Source) (passed bool, err error) {
 	f := c.filter.scaled(tau)
 	pairs, near := f.counts(points)
 	passed = int64(pairs)+c.test.Noise.Sample(entropy) >= c.test.Threshold
@@ -112,7 +113,9 @@ func planGroups(p Public) (*Plan, error) {
 		return nil, err
 	}
 	if math.IsInf(p.Smoothness, 1) {
-		return nil, fmt.Errorf("smoothness: none, and steps on losses that are not smooth move apart: group-sgd wants a smooth loss; filtered smooths others")
+		return nil,
+			fmt.Errorf(
+				"smoothness: none, and steps on losses that are not smooth move apart: group-sgd wants a smooth loss; filtered smooths others")
 	}
 	if least := fewestGroups(p); p.People < least {
 		return nil, &TooFewError{"group-sgd", p.People, least}
@@ -137,12 +140,16 @@ func planGroups(p Public) (*Plan, error) {
 		ph.sigma = ph.lattice.std(g.ball(*ph))
 	}
 	last := g.phases[len(g.phases)-1]
-	notes := []string{fmt.Sprintf("groups %d, test from %.5g on with U %.5g, Laplace scale %.4g of the score, epsilon %.3g of it for the test",
-		c.groups, float64(c.test.Threshold)/float64(c.groups), c.filter.full, 1/(c.test.Noise.Rate()*float64(c.groups)), c.test.Epsilon())}
+	notes := []string{fmt.Sprintf(
+		"groups %d, test from %.5g on with U %.5g, Laplace scale %.4g of the score, epsilon %.3g of it for the test",
+		c.groups, float64(c.test.Threshold)/float64(c.groups), c.filter.full, 1/(c.test.Noise.Rate()*float64(c.groups)),
+		c.test.Epsilon())}
 	for i, ph := range g.phases {
-		notes = append(notes, fmt.Sprintf("phase %d: people %d, steps %d of %.4g, radii %.4g and %.4g, noise %.4g", i+1, ph.size*c.groups, ph.steps, ph.eta,
+		notes = append(notes, fmt.Sprintf("phase %d: people %d, steps %d of %.4g, radii %.4g and %.4g, noise %.4g", i+1,
+			ph.size*c.groups, ph.steps, ph.eta,
 			ph.tau*c.filter.score, ph.tau*c.filter.near, ph.sigma))
 	}
-	return &Plan{Method: "group-sgd", Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent}, Phases: len(g.phases), NoiseStd: last.sigma,
+	return &Plan{Method: "group-sgd", Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent},
+		Phases: len(g.phases), NoiseStd: last.sigma,
 		Bound: g.bound(), Notes: append(notes, paperNumbers(p).String()), run: g.run}, nil
 }

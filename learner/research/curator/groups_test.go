@@ -18,7 +18,8 @@ func relative(t *testing.T, what string, got, want, to float64) {
 }
 
 func problem(n, m, d int, epsilon float64) Public {
-	return Public{People: n, Items: m, Dim: d, Lipschitz: 1, Smoothness: 1, Set: convex.Ball{R: 1}, Budget: accounting.Budget{Epsilon: epsilon, Delta: 1e-6}}
+	return Public{People: n, Items: m, Dim: d, Lipschitz: 1, Smoothness: 1, Set: convex.Ball{R: 1},
+		Budget: accounting.Budget{Epsilon: epsilon, Delta: 1e-6}}
 }
 
 // TestPaperNumbers: Theorem B.1's at n = 2e5, m = 16, d = 10, epsilon 1.
@@ -60,8 +61,10 @@ func TestCalibratedGroups(t *testing.T) {
 				t.Errorf("epsilon %v: a low score passes with %v", c.epsilon, slip)
 			}
 			gauss, err := accounting.GaussianCurve(got.filter.sensitivity(c.groups, 0) / got.sigma)
-			if err != nil || got.test.Delta(c.epsilon, gauss) > 1e-6*(1+1e-6) || gauss.Delta(c.epsilon-got.test.Epsilon()) < 0.97e-6 {
-				t.Errorf("epsilon %v: delta %v, of the release %v", c.epsilon, got.test.Delta(c.epsilon, gauss), gauss.Delta(c.epsilon-got.test.Epsilon()))
+			if err != nil || got.test.Delta(c.epsilon, gauss) > 1e-6*(1+1e-6) ||
+				gauss.Delta(c.epsilon-got.test.Epsilon()) < 0.97e-6 {
+				t.Errorf("epsilon %v: delta %v, of the release %v", c.epsilon, got.test.Delta(c.epsilon, gauss),
+					gauss.Delta(c.epsilon-got.test.Epsilon()))
 			}
 		}
 	}
@@ -220,7 +223,8 @@ func TestNobodyIsInTwoPhasesOfGroups(t *testing.T) {
 
 // TestUnfitRowsSayZero: rows with a label or features that the loss has none of have a gradient of zero.
 func TestUnfitRowsSayZero(t *testing.T) {
-	rows := Person{{Value: []float64{1, 0}, Label: 1}, {Value: []float64{1, 0}, Label: 0.5}, {Value: []float64{math.NaN(), 0}, Label: 1},
+	rows := Person{{Value: []float64{1, 0}, Label: 1}, {Value: []float64{1, 0}, Label: 0.5},
+		{Value: []float64{math.NaN(), 0}, Label: 1},
 		{Index: []int32{2}, Value: []float64{1}, Label: 1}}
 	got, err := admitted(problem(1, 4, 2, 1), convex.Logistic{}, []Person{rows})
 	if err != nil || len(got[0]) != len(rows) {

@@ -51,7 +51,8 @@ func (c course) at(i int) float64 { return c.first * math.Pow(c.growth, float64(
 
 // bestCourse returns the course of the smallest risk, and that risk: of fewest to most phases, with a first
 // weight or step in [low, high] and one of these changes from phase to phase.
-func bestCourse(fewest, most int, low, high float64, growths []float64, risk func(course) float64) (best course, least float64) {
+func bestCourse(fewest, most int, low, high float64, growths []float64, risk func(course) float64) (best course,
+	least float64) {
 	least = math.Inf(1)
 	for t := fewest; t <= most; t++ {
 		for _, g := range growths {
@@ -74,7 +75,8 @@ func bestCourse(fewest, most int, low, high float64, growths []float64, risk fun
 // A turn is a phase that releases a point, given the last released one, or halts: then the point is not to be
 // looked at.
 type turn interface {
-	release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) (x []float64, released bool, err error)
+	release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) (x []float64, released bool,
+		err error)
 	cost() (std, delta float64) // of one coordinate of the release; that was evaluated at the budget's epsilon
 	inexact() float64           // of what is released, before its noise
 }
@@ -122,7 +124,8 @@ func follow(x []float64, turns int, release func(i int, from []float64) ([]float
 // noise std(i) in each coordinate (docs/proofs/curator.md, Phases).
 func phasesRisk(p Public, phases int, fit, drift, std func(i int) float64) float64 {
 	r := p.Set.Radius()
-	risk, square := 0.0, r*r // of the distance between the start and the comparator: the optimum, then the last phase's point before its noise
+	// of the distance between the start and the comparator: the optimum, then the last phase's point before its noise
+	risk, square := 0.0, r*r
 	for i := range phases {
 		risk += fit(i) + drift(i)*square
 		square = min(p.diameter()*p.diameter(), float64(p.Dim)*std(i)*std(i))
@@ -177,7 +180,8 @@ func planOutputPhases(p Public) (*Plan, error) {
 	}
 	bound := risk(c, func(i int, _ *solver, _ int) float64 { std, _ := turns[i].cost(); return std })
 	return inTurns("output-phases", p, parts, turns, bound,
-		fmt.Sprintf("%s of disjoint people, lambda %.4g times %.3g from phase to phase", inPhases(c.phases), c.first, c.growth)), nil
+		fmt.Sprintf("%s of disjoint people, lambda %.4g times %.3g from phase to phase", inPhases(c.phases), c.first,
+			c.growth)), nil
 }
 
 // inPhases returns the number of phases in words.

@@ -36,7 +36,8 @@ type recorder struct {
 	of    []int
 }
 
-func (r *recorder) release(_ context.Context, _ *table, from []float64, people []int, _ rand.Source) ([]float64, bool, error) {
+func (r *recorder) release(_ context.Context, _ *table, from []float64, people []int, _ rand.Source) ([]float64, bool,
+	error) {
 	r.from, r.of = from, people
 	return []float64{from[0] + 1}, !r.halts, nil
 }
@@ -55,7 +56,8 @@ func TestPhasesInTurns(t *testing.T) {
 			turns[i] = phases[i]
 		}
 		parts := [][2]int{{0, 8}, {8, 12}, {12, 14}, {14, 16}}
-		r, err := inTurns("recorded", p, parts, turns, 1).Fit(t.Context(), convex.Logistic{}, make([]Person, 16), rand.NewPCG(1, 2))
+		r, err := inTurns("recorded", p, parts, turns, 1).Fit(t.Context(), convex.Logistic{}, make([]Person, 16),
+			rand.NewPCG(1, 2))
 		if err != nil || r.Halted != (halts < 4) || r.Phase != halts || r.Model[0] != float64(halts) {
 			t.Errorf("halted in phase %d: %+v, %v", halts, r, err)
 		}
@@ -74,7 +76,8 @@ func TestPassMovesByLittle(t *testing.T) {
 	for round := range 200 {
 		p := public(1+rng.IntN(8), 2, 1+rng.IntN(3), 1)
 		p.Ridge, p.Lipschitz = []float64{0, 0.05}[round%2], 0.3
-		p.Set = []convex.Set{convex.Ball{R: 5}, convex.Nonnegative{R: 0.3}, convex.Box{Dim: p.Dim, Min: -0.2, Max: 1}}[round%3]
+		p.Set = []convex.Set{convex.Ball{R: 5}, convex.Nonnegative{R: 0.3}, convex.Box{Dim: p.Dim, Min: -0.2,
+			Max: 1}}[round%3]
 		s, err := newPass(p, p.longestStep()*rng.Float64(), p.People)
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +173,8 @@ func TestBaselinesLearn(t *testing.T) {
 				t.Errorf("%s: %d, halted %v, or outside of the set", name, r.Phase, r.Halted)
 			}
 			got := meanLoss(convex.Logistic{}, r.Model, people)
-			t.Logf("%s, %d people: loss %.4f, at the start %.4f; bound %.3f, noise %.4f, %v", name, n, got, zero, plan.Bound, plan.NoiseStd, plan.Notes)
+			t.Logf("%s, %d people: loss %.4f, at the start %.4f; bound %.3f, noise %.4f, %v", name, n, got, zero, plan.Bound,
+				plan.NoiseStd, plan.Notes)
 			if n == 4000 && !(got < zero-0.1) {
 				t.Errorf("%s: loss %v, at the start %v", name, got, zero)
 			}

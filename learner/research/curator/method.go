@@ -20,17 +20,30 @@ type Method struct {
 
 // methods are in the order of the documentation; each one's functions are in a file of its own.
 var methods = [...]Method{
-	{"output", "output perturbation of a whole person's mean loss (baseline B0, docs/proofs/curator.md)", anybody, planOutput},
-	{"output-sgd", "phased SGD, one step a person (baseline B1, docs/proofs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)", anybody, planOutputSGD},
-	{"output-phases", "phased output perturbation on disjoint people (baseline B0, docs/proofs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)", anybody, planOutputPhases},
-	{"gradscore", "removal of people whose gradients stand out, a polynomial form of Ghazi et al. 2023, Algorithms 1 and 2 (docs/proofs/curator.md)", leastGradscore, planGradscore},
-	{"deletion", "DelOutputPert by exhaustive search, for at most 14 people (Ghazi et al. 2023, Algorithms 1 and 2, Theorem 3.3)", leastDeletion, planDeletion},
-	{"phased-erm", "phased ERM (Ghazi et al. 2023, Algorithm 3, Theorem 4.1) over gradscore", phasedERM.least, phasedERM.plan},
-	{"phased-sco", "phased ERM on disjoint people (Ghazi et al. 2023, Algorithm 4, Theorem 5.1) over gradscore", phasedSCO.least, phasedSCO.plan},
-	{"strongly-convex-erm", "phased ERM of strongly convex objectives (Ghazi et al. 2023, Theorem 4.3) over gradscore", strongERM.least, strongERM.plan},
-	{"strongly-convex-sco", "the same on disjoint people (Ghazi et al. 2023, Theorem 5.3) over gradscore", strongSCO.least, strongSCO.plan},
-	{"group-sgd", "filtered means of groups' SGD (Lowy, Liu, Asi 2024, Algorithm 1, calibrated: Theorem P1)", fewestGroups, planGroups},
-	{"filtered", "phased accelerated descent on filtered means of people's gradients (Lowy, Liu, Asi 2024, Algorithms 2 and 3, calibrated: Mode F)", fewestFiltered, planFiltered},
+	{"output", "output perturbation of a whole person's mean loss (baseline B0, docs/proofs/curator.md)", anybody,
+		planOutput},
+	{"output-sgd",
+		"phased SGD, one step a person (baseline B1, docs/proofs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)",
+		anybody, planOutputSGD},
+	{"output-phases",
+		"phased output perturbation on disjoint people (baseline B0, docs/proofs/curator.md; phases of Feldman, Koren, Talwar, STOC 2020)", anybody, planOutputPhases},
+	{"gradscore",
+		"removal of people whose gradients stand out, a polynomial form of Ghazi et al. 2023, Algorithms 1 and 2 (docs/proofs/curator.md)", leastGradscore, planGradscore},
+	{"deletion",
+		"DelOutputPert by exhaustive search, for at most 14 people (Ghazi et al. 2023, Algorithms 1 and 2, Theorem 3.3)",
+		leastDeletion, planDeletion},
+	{"phased-erm", "phased ERM (Ghazi et al. 2023, Algorithm 3, Theorem 4.1) over gradscore", phasedERM.least,
+		phasedERM.plan},
+	{"phased-sco", "phased ERM on disjoint people (Ghazi et al. 2023, Algorithm 4, Theorem 5.1) over gradscore",
+		phasedSCO.least, phasedSCO.plan},
+	{"strongly-convex-erm", "phased ERM of strongly convex objectives (Ghazi et al. 2023, Theorem 4.3) over gradscore",
+		strongERM.least, strongERM.plan},
+	{"strongly-convex-sco", "the same on disjoint people (Ghazi et al. 2023, Theorem 5.3) over gradscore", strongSCO.least,
+		strongSCO.plan},
+	{"group-sgd", "filtered means of groups' SGD (Lowy, Liu, Asi 2024, Algorithm 1, calibrated: Theorem P1)", fewestGroups,
+		planGroups},
+	{"filtered",
+		"phased accelerated descent on filtered means of people's gradients (Lowy, Liu, Asi 2024, Algorithms 2 and 3, calibrated: Mode F)", fewestFiltered, planFiltered},
 }
 
 // Methods returns all methods, in the order of the documentation.
@@ -58,7 +71,8 @@ type TooFewError struct {
 // Error names the smallest number that is enough, if Public allows that number.
 func (e *TooFewError) Error() string {
 	if e.Least > mostPeople {
-		return fmt.Sprintf("%s: %d people: no number of them up to %d is enough for this epsilon and delta", e.Method, e.People, mostPeople)
+		return fmt.Sprintf("%s: %d people: no number of them up to %d is enough for this epsilon and delta", e.Method,
+			e.People, mostPeople)
 	}
 	return fmt.Sprintf("%s: %d people: want at least %d", e.Method, e.People, e.Least)
 }

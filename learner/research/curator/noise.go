@@ -19,11 +19,13 @@ type lattice struct {
 // mechanism describes this many releases for neighbours whose vectors, as they are in memory, are at most
 // ratio of the ball's diameter apart.
 func (l lattice) mechanism(ratio float64, rounds int) accounting.Mechanism {
-	return accounting.Mechanism{Trials: l.trials, P: 0.5, Levels: l.levels, Dim: l.dim, Rounds: rounds, Shift: randomizer.Shift(l.levels, ratio, l.dim)}
+	return accounting.Mechanism{Trials: l.trials, P: 0.5, Levels: l.levels, Dim: l.dim, Rounds: rounds,
+		Shift: randomizer.Shift(l.levels, ratio, l.dim)}
 }
 
 func (l lattice) params(ball float64) randomizer.Params {
-	return randomizer.Params{Dim: l.dim, ClipNorm: ball, Levels: uint32(l.levels), Trials: uint32(l.trials), Units: 1, Minimizer: true, Coin: randomizer.Fair}
+	return randomizer.Params{Dim: l.dim, ClipNorm: ball, Levels: uint32(l.levels), Trials: uint32(l.trials), Units: 1,
+		Minimizer: true, Coin: randomizer.Fair}
 }
 
 // curve returns the privacy curve of this many releases. If they form no mechanism it is the zero curve,

@@ -38,7 +38,8 @@ func newOutput(a *accounting.Accountant, p Public, lambda float64, people int) (
 }
 
 // release releases the minimiser over these people around c.
-func (o *output) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64, bool, error) {
+func (o *output) release(ctx context.Context, t *table, c []float64, people []int, entropy rand.Source) ([]float64,
+	bool, error) {
 	middle := o.public.middle(o.lambda, c)
 	x, err := o.minimiser(ctx, t, middle, people, nil)
 	if err != nil {
@@ -112,7 +113,8 @@ func planOutput(p Public) (*Plan, error) {
 	}
 	std, _ := o.cost()
 	return inTurns("output", p, halves(p.People, 1), []turn{o}, outputRisk(p, lambda, p.Set.Radius(), p.People, std, o.xi),
-		fmt.Sprintf("lambda %.4g, %d steps to within %.3g of the minimiser, which a person moves by %.4g", lambda, o.steps, o.xi, o.moves(p.People)),
+		fmt.Sprintf("lambda %.4g, %d steps to within %.3g of the minimiser, which a person moves by %.4g", lambda, o.steps,
+			o.xi, o.moves(p.People)),
 		fmt.Sprintf("noise %.4g: %d trials on %d levels", std, o.lattice.trials, o.lattice.levels)), nil
 }
 

@@ -12,7 +12,8 @@ import (
 
 // public returns a small task: logistic loss, features in the unit ball.
 func public(n, m, d int, eps float64) Public {
-	return Public{People: n, Items: m, Dim: d, Lipschitz: 1, Smoothness: 0.25, Set: convex.Ball{R: 5}, Budget: accounting.Budget{Epsilon: eps, Delta: 1e-6}}
+	return Public{People: n, Items: m, Dim: d, Lipschitz: 1, Smoothness: 0.25, Set: convex.Ball{R: 5},
+		Budget: accounting.Budget{Epsilon: eps, Delta: 1e-6}}
 }
 
 // crowd draws people whose rows follow a logistic model, theta pointing along the diagonal.
@@ -87,7 +88,8 @@ func TestMinimisersMoveByLittle(t *testing.T) {
 	for round := range 60 {
 		p := public(2+rng.IntN(6), 2, 1+rng.IntN(3), 1)
 		p.Ridge, p.Lipschitz = []float64{0, 0.05}[round%2], 0.3
-		p.Set = []convex.Set{convex.Ball{R: 5}, convex.Nonnegative{R: 0.3}, convex.Box{Dim: p.Dim, Min: -0.2, Max: 1}}[round%3]
+		p.Set = []convex.Set{convex.Ball{R: 5}, convex.Nonnegative{R: 0.3}, convex.Box{Dim: p.Dim, Min: -0.2,
+			Max: 1}}[round%3]
 		lambda := math.Exp(rng.Float64()*7 - 5)
 		s, err := newSolver(p, lambda+p.Ridge, p.People)
 		if err != nil {

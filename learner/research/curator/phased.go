@@ -10,18 +10,21 @@ import (
 // A perturbation is SCOutputPert of Ghazi et al. 2023: the release, within a budget, of the minimiser over so many
 // people of the objective with (lambda/2)||. - c||^2, c the last released point. byGradscore and byDeletion are the
 // two.
-type perturbation func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed, error)
+type perturbation func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed,
+	error)
 
 type perturbed interface {
 	turn
 	after() *scored
 }
 
-func byGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed, error) {
+func byGradscore(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed,
+	error) {
 	return bestGradscore(a, p, b, lambda, people)
 }
 
-func byDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed, error) {
+func byDeletion(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed,
+	error) {
 	return newDeletion(a, p, b, lambda, people, deletionLaw(b))
 }
 
@@ -199,7 +202,8 @@ func (m phasing) planOf(p Public, c course, perturb perturbation) (*Plan, error)
 	if !m.disjoint {
 		spent = together(a, p.Budget, releases)
 	}
-	bound := m.risk(p, c, func(i int) float64 { std, _ := turns[i].cost(); return std }, func(i int) float64 { return turns[i].inexact() })
+	bound := m.risk(p, c, func(i int) float64 { std, _ := turns[i].cost(); return std },
+		func(i int) float64 { return turns[i].inexact() })
 	plan := inTurns(m.name, p, parts, turns, bound, m.note(c))
 	if plan.OnRecords = !m.disjoint; plan.OnRecords {
 		plan.Spent.Delta = spent
@@ -212,5 +216,6 @@ func (m phasing) note(c course) string {
 	if m.disjoint {
 		composed = "of disjoint people, each with the whole budget"
 	}
-	return fmt.Sprintf("%s %s; lambda %.4g times %.3g from phase to phase", inPhases(c.phases), composed, c.first, c.growth)
+	return fmt.Sprintf("%s %s; lambda %.4g times %.3g from phase to phase", inPhases(c.phases), composed, c.first,
+		c.growth)
 }

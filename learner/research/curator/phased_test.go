@@ -135,7 +135,8 @@ func TestPhasedLearn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s := plan.Spent; !(s.Epsilon > 7 && s.Epsilon <= 8) || !(s.Delta > 0 && s.Delta <= 1e-6) || plan.Phases < 2 || plan.OnRecords == m.disjoint {
+		if s := plan.Spent; !(s.Epsilon > 7 && s.Epsilon <= 8) || !(s.Delta > 0 && s.Delta <= 1e-6) || plan.Phases < 2 ||
+			plan.OnRecords == m.disjoint {
 			t.Errorf("%s: %+v", m.name, plan)
 		}
 		ctx := &counted{Context: t.Context()}
@@ -143,7 +144,8 @@ func TestPhasedLearn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%s: %d phases, spent %.4g, bound %.3f, noise %.3g, model %.3f, %d steps; %v", m.name, plan.Phases, plan.Spent, plan.Bound, plan.NoiseStd, r.Model, ctx.steps, plan.Notes)
+		t.Logf("%s: %d phases, spent %.4g, bound %.3f, noise %.3g, model %.3f, %d steps; %v", m.name, plan.Phases, plan.Spent,
+			plan.Bound, plan.NoiseStd, r.Model, ctx.steps, plan.Notes)
 		if r.Halted || r.Phase != plan.Phases || !p.Set.Contains(r.Model) || !(r.Model[0] > 0 && r.Model[1] < 0) {
 			t.Errorf("%s: %+v", m.name, r)
 		}
@@ -170,7 +172,8 @@ func TestPhasesOverExhaustiveSearch(t *testing.T) {
 	for i := range people {
 		people[i] = Person{{Value: []float64{1}, Label: 1}}
 	}
-	for _, form := range []perturbation{byDeletion, func(a *accounting.Accountant, p Public, b accounting.Budget, lambda float64, people int) (perturbed, error) {
+	for _, form := range []perturbation{byDeletion, func(a *accounting.Accountant, p Public, b accounting.Budget,
+		lambda float64, people int) (perturbed, error) {
 		g, err := newGradscore(p, lambda, people, deletionLaw(b))
 		if err != nil {
 			return nil, err
@@ -191,7 +194,8 @@ func TestPhasesOverExhaustiveSearch(t *testing.T) {
 // TestLeastOfScoredMethods compares with figures that were computed independently: where all deletions exist,
 // at epsilon 1, 4 and 8.
 func TestLeastOfScoredMethods(t *testing.T) {
-	for name, want := range map[string][3]int{"gradscore": {102, 30, 18}, "phased-sco": {204, 60, 36}, "strongly-convex-sco": {204, 60, 36}, "output": {1, 1, 1}} {
+	for name, want := range map[string][3]int{"gradscore": {102, 30, 18}, "phased-sco": {204, 60, 36},
+		"strongly-convex-sco": {204, 60, 36}, "output": {1, 1, 1}} {
 		m, ok := Of(name)
 		if !ok {
 			t.Fatal(name)
@@ -227,7 +231,8 @@ func TestOneReleaseIsChargedItself(t *testing.T) {
 	before := g.lattice
 	for _, b := range []accounting.Budget{p.Budget, {Epsilon: p.Budget.Epsilon, Delta: 1e-30}} { // no trials meet the last
 		spent := together(a, b, []*scored{g.after()})
-		if own := g.profile(a, g.lattice)(p.Budget.Epsilon); !(spent >= own && spent <= p.Budget.Delta) || b.Delta < 1e-29 && g.lattice != before {
+		if own := g.profile(a, g.lattice)(p.Budget.Epsilon); !(spent >= own && spent <= p.Budget.Delta) || b.Delta < 1e-29 &&
+			g.lattice != before {
 			t.Errorf("delta %v: spent %v, its own %v, %+v", b.Delta, spent, own, g.lattice)
 		}
 		before = g.lattice

@@ -27,7 +27,8 @@ func TestPlansOfExtremeNumbers(t *testing.T) {
 		"box of another dim": func(p *Public) { p.Set = convex.Box{Dim: 1, Min: -1, Max: 1}; p.Dim = 4 },
 	} {
 		for _, m := range Methods() {
-			p := Public{People: 80, Items: 4, Dim: 1, Lipschitz: 1, Smoothness: 1, Set: convex.Ball{R: 1}, Budget: accounting.Budget{Epsilon: 8, Delta: 1e-4}}
+			p := Public{People: 80, Items: 4, Dim: 1, Lipschitz: 1, Smoothness: 1, Set: convex.Ball{R: 1},
+				Budget: accounting.Budget{Epsilon: 8, Delta: 1e-4}}
 			if m.Name == "deletion" {
 				p.People = 12
 			}
@@ -56,12 +57,14 @@ func TestPlansOfExtremeNumbers(t *testing.T) {
 // TestRefusalsNameNoNumberOfPeopleThatThereIsNot: where no test of scores is within the budget for any number of
 // people, the refusal does not ask for one.
 func TestRefusalsNameNoNumberOfPeopleThatThereIsNot(t *testing.T) {
-	p := Public{People: 120, Items: 3, Dim: 2, Lipschitz: 1, Smoothness: 1, Set: convex.Ball{R: 1}, Budget: accounting.Budget{Epsilon: 1e-3, Delta: 1e-6}}
+	p := Public{People: 120, Items: 3, Dim: 2, Lipschitz: 1, Smoothness: 1, Set: convex.Ball{R: 1},
+		Budget: accounting.Budget{Epsilon: 1e-3, Delta: 1e-6}}
 	for _, name := range []string{"group-sgd", "filtered"} {
 		m, _ := Of(name)
 		_, err := m.Plan(p)
 		var few *TooFewError
-		if !errors.As(err, &few) || few.Least <= mostPeople || strings.Contains(err.Error(), "want at least") || !strings.Contains(err.Error(), "no number") {
+		if !errors.As(err, &few) || few.Least <= mostPeople || strings.Contains(err.Error(), "want at least") ||
+			!strings.Contains(err.Error(), "no number") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -24,7 +24,8 @@ func (r *scored) after() *scored { return r }
 // calibrate takes a lattice of few trials at which the release is within the budget.
 func (r *scored) calibrate(a *accounting.Accountant, dim int, b accounting.Budget) (err error) {
 	middle := r.deletions.Kappa()
-	r.lattice, r.delta, err = smallest(dim, r.radius, min(1, r.ratio(middle, middle)), b.Delta, func(l lattice) float64 { return r.profile(a, l)(b.Epsilon) })
+	r.lattice, r.delta, err = smallest(dim, r.radius, min(1, r.ratio(middle, middle)), b.Delta,
+		func(l lattice) float64 { return r.profile(a, l)(b.Epsilon) })
 	return err
 }
 

@@ -33,7 +33,8 @@ func newPass(p Public, eta float64, people int) (*pass, error) {
 	}
 	n, d, l, r := float64(people), float64(p.Dim), p.lipschitz(), p.Set.Radius()
 	// of one step, in units of 2^-53: its gradient, then the step and its projection; of the mean of the points
-	gradient := (addends+mostRows/addends+8)*l + slopeErrors*l + p.smoothness()*(min(d, addends)+d/addends+8)*r + 8*p.Ridge*r
+	gradient := (addends+mostRows/addends+8)*l + slopeErrors*l + p.smoothness()*(min(d, addends)+d/addends+8)*r +
+		8*p.Ridge*r
 	step := (d/2+16)*r + 4*(r+eta*(l+p.Ridge*r))
 	mean := (addends + n/addends + 16) * r
 	s := &pass{public: p, eta: eta, people: people}
@@ -42,7 +43,8 @@ func newPass(p Public, eta float64, people int) (*pass, error) {
 }
 
 func (s *pass) ball() float64 {
-	return min(s.eta*(s.public.lipschitz()+s.public.Ridge*s.public.Set.Radius())*float64(s.people), s.public.diameter()) * (1 + 0x1p-40)
+	return min(s.eta*(s.public.lipschitz()+s.public.Ridge*s.public.Set.Radius())*float64(s.people),
+		s.public.diameter()) * (1 + 0x1p-40)
 }
 
 func (s *pass) ratio() float64 { return s.apart / (2 * s.ball()) * (1 + 0x1p-40) }
@@ -56,7 +58,8 @@ func (s *pass) calibrate(a *accounting.Accountant) (err error) {
 	return err
 }
 
-func (s *pass) release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) ([]float64, bool, error) {
+func (s *pass) release(ctx context.Context, t *table, from []float64, people []int, entropy rand.Source) ([]float64,
+	bool, error) {
 	x, err := s.mean(ctx, t, from, people)
 	if err != nil {
 		return nil, false, err
@@ -139,5 +142,6 @@ func planOutputSGD(p Public) (*Plan, error) {
 	}
 	bound := risk(c, func(i, _ int) float64 { std, _ := turns[i].cost(); return std })
 	return inTurns("output-sgd", p, parts, turns, bound,
-		fmt.Sprintf("%s of disjoint people, one step a person, of %.4g times %.3g from phase to phase", inPhases(c.phases), c.first, c.growth)), nil
+		fmt.Sprintf("%s of disjoint people, one step a person, of %.4g times %.3g from phase to phase", inPhases(c.phases),
+			c.first, c.growth)), nil
 }

@@ -32,7 +32,8 @@ func (b *blur) around(x []float64) []float64 {
 		b.at[j] = v
 		square += v * v
 	}
-	scale := b.radius * math.Pow(b.random.Float64(), 1/float64(len(x))) / math.Sqrt(max(square, math.SmallestNonzeroFloat64))
+	scale := b.radius * math.Pow(b.random.Float64(), 1/float64(len(x))) / math.Sqrt(max(square,
+		math.SmallestNonzeroFloat64))
 	for j, v := range x {
 		b.at[j] = v + scale*b.at[j]
 	}

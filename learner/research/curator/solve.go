@@ -45,7 +45,8 @@ type table struct {
 // newTable refuses a loss that is not known to stay convex and smooth when its slope is cut. A row that does
 // not fit the loss, or is more curved than was planned for, has the gradient 0.
 func newTable(p Public, loss convex.Loss, people []Person) (*table, error) {
-	t := &table{slope: convex.SlopeOf(loss), people: people, part: make([]float64, p.Dim), sum: make([]float64, p.Dim), idle: make([]float64, p.Dim)}
+	t := &table{slope: convex.SlopeOf(loss), people: people, part: make([]float64, p.Dim), sum: make([]float64, p.Dim),
+		idle: make([]float64, p.Dim)}
 	bend, steep := loss.Smoothness(1), loss.Lipschitz(1)
 	if t.slope == nil || loss.Parameters(p.Dim) != p.Dim || !(bend > 0) || math.IsInf(bend, 1) {
 		return nil, fmt.Errorf("loss %s: want a smooth one of one linear score, which stays convex when its slope is cut: "+
@@ -56,7 +57,10 @@ func newTable(p Public, loss convex.Loss, people []Person) (*table, error) {
 	}
 	longest := math.Sqrt(p.smoothness() / bend) // of features that say something
 	if e := 8 * (2 + (bend+steep)*longest/p.Lipschitz); !(e <= slopeErrors) {
-		return nil, fmt.Errorf("loss %s: slopes have rounding errors of %.3g units of a clip norm of %v: want at most %d; a larger clip norm", loss.Name(), e, p.Lipschitz, slopeErrors)
+		return nil,
+			fmt.Errorf(
+				"loss %s: slopes have rounding errors of %.3g units of a clip norm of %v: want at most %d; a larger clip norm",
+				loss.Name(), e, p.Lipschitz, slopeErrors)
 	}
 	t.cuts = make([][]float64, len(people))
 	for i, rows := range people {
@@ -64,7 +68,8 @@ func newTable(p Public, loss convex.Loss, people []Person) (*table, error) {
 		t.cuts[i] = make([]float64, len(rows))
 		for k, row := range rows {
 			cut := -1.0
-			if n := row.Norm(); row.Validate(p.Dim) == nil && loss.CheckLabel(row.Label) == nil && loss.Smoothness(n) <= p.Smoothness*bendSlack {
+			if n := row.Norm(); row.Validate(p.Dim) == nil && loss.CheckLabel(row.Label) == nil &&
+				loss.Smoothness(n) <= p.Smoothness*bendSlack {
 				cut = min(p.Lipschitz/max(n, 0x1p-1000), math.MaxFloat64) // a subnormal norm has lost digits
 			}
 			t.cuts[i][k] = cut
@@ -166,7 +171,8 @@ func newSolver(p Public, weight float64, people int) (*solver, error) {
 	left := move * 2 * l / (weight * float64(people))
 	steps := math.Ceil(2 * math.Log(max(far/left, 2)) / -math.Log1p(-root))
 	if !(steps <= 1<<24) {
-		return nil, fmt.Errorf("solver: %.3g steps for smoothness %v at strong convexity %v: want at most 2^24", steps, p.Smoothness, weight)
+		return nil, fmt.Errorf("solver: %.3g steps for smoothness %v at strong convexity %v: want at most 2^24", steps,
+			p.Smoothness, weight)
 	}
 	s.steps = int(steps)
 	// what a step's rounding is at most, in units of 2^-53 L
@@ -196,9 +202,11 @@ func (s *solver) ball() float64 {
 // minimiser returns a point of the set within xi of the minimiser over these people, or those of them that are
 // kept, of the objective around middle: accelerated projected gradient from the point of the set nearest to it, in
 // a number of steps that does not depend on rows. An error is ctx's.
-func (s *solver) minimiser(ctx context.Context, t *table, middle []float64, people []int, keep []bool) ([]float64, error) {
+func (s *solver) minimiser(ctx context.Context, t *table, middle []float64, people []int, keep []bool) ([]float64,
+	error) {
 	d := len(middle)
-	x, y, last, g, person := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
+	x, y, last, g, person := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d),
+		make([]float64, d)
 	s.public.Set.Project(x, middle)
 	copy(y, x)
 	momentum := (1 - s.root) / (1 + s.root)

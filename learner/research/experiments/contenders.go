@@ -76,7 +76,10 @@ var contenders = []contender{
 		return a.average(a.problem().local(localSteps{size: a.step, steps: a.batch(), noise: noise}, a.draw))
 	}},
 	{name: releasedMB, paper: true, run: func(a attempt) ([]float64, error) { return a.descend(a.released(a)) }},
-	{name: notPrivateMB, exact: true, run: func(a attempt) ([]float64, error) { return a.descend(a.problem().means(0, 0, a.draw)) }},
+	{name: notPrivateMB, exact: true, run: func(a attempt) ([]float64, error) {
+		return a.descend(a.problem().means(0, 0,
+			a.draw))
+	}},
 	{name: notPrivateLoc, local: true, exact: true, run: func(a attempt) ([]float64, error) {
 		return a.average(a.problem().local(localSteps{size: a.step, steps: a.batch()}, a.draw))
 	}},
@@ -123,7 +126,8 @@ func (a attempt) descend(answer reporter, err error) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return descent{dim: a.problem().dim(), rounds: a.rounds, last: a.last, step: a.step, reports: a.reports}.run(len(a.trial.silos), a.draw, answer)
+	return descent{dim: a.problem().dim(), rounds: a.rounds, last: a.last, step: a.step,
+		reports: a.reports}.run(len(a.trial.silos), a.draw, answer)
 }
 
 // average takes the mean of where silos' own steps end.
@@ -138,7 +142,8 @@ func (s *setting) batch() int {
 }
 
 func (s *setting) federation(epsilon, clip float64) isrl.Federation {
-	return isrl.Federation{Silos: float64(len(s.silos)), Available: float64(s.reports), Records: float64(s.least), Dim: float64(s.job.Problem.Dim),
+	return isrl.Federation{Silos: float64(len(s.silos)), Available: float64(s.reports), Records: float64(s.least),
+		Dim:       float64(s.job.Problem.Dim),
 		Lipschitz: clip, Epsilon: epsilon, Delta: s.delta()}
 }
 
@@ -158,7 +163,8 @@ func (s *setting) mechanism(epsilon float64) (accounting.Plan, error) {
 	if m, known := s.mechanisms[epsilon]; known {
 		return m, nil
 	}
-	m, err := accounting.Calibrate(accounting.Request{Users: 1, Dim: s.job.Problem.Dim, Epsilon: epsilon, Delta: s.delta(), Trust: accounting.Local,
+	m, err := accounting.Calibrate(accounting.Request{Users: 1, Dim: s.job.Problem.Dim, Epsilon: epsilon, Delta: s.delta(),
+		Trust:          accounting.Local,
 		HonestFraction: accounting.One, Rounds: s.rounds, Units: uint64(s.least)})
 	s.mechanisms[epsilon] = m
 	return m, err

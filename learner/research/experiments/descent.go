@@ -108,7 +108,8 @@ func disturb(v []float64, noise float64, draw *rand.Rand) {
 // trust local, decoded. The mechanism is the one for the smallest silo; in a larger one a row shifts a report
 // by less.
 func (p problem) reports(m accounting.Plan, entropy rand.Source) (reporter, error) {
-	base := randomizer.Params{Dim: p.dim(), ClipNorm: p.clip, Levels: uint32(m.Levels), Trials: uint32(m.Trials), Coin: randomizer.Fair}
+	base := randomizer.Params{Dim: p.dim(), ClipNorm: p.clip, Levels: uint32(m.Levels), Trials: uint32(m.Trials),
+		Coin: randomizer.Fair}
 	base.Window = uint32(randomizer.WindowOf(m.Trials, 1))
 	makers, params := map[int]*report.Maker{}, map[int]randomizer.Params{}
 	var packed []byte

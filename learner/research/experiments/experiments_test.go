@@ -109,13 +109,15 @@ func TestLabelPairsShareNoRow(t *testing.T) {
 		for _, x := range silo {
 			distinct[x.Value[0]] = true
 			drawn++
-			if digit := int(x.Value[0]) % 10; digit != int(silos[i][0].Value[0])%10 && digit != int(silos[i][len(silos[i])-1].Value[0])%10 {
+			if digit := int(x.Value[0]) % 10; digit != int(silos[i][0].Value[0])%10 &&
+				digit != int(silos[i][len(silos[i])-1].Value[0])%10 {
 				t.Errorf("silo %d has digit %d", i, digit)
 			}
 		}
 	}
 	if drawn != 10*each || len(distinct) > 10*each/5 {
-		t.Errorf("as released: %d rows, %d of them distinct: want %d and a fifth of them at most", drawn, len(distinct), 10*each)
+		t.Errorf("as released: %d rows, %d of them distinct: want %d and a fifth of them at most", drawn, len(distinct),
+			10*each)
 	}
 }
 
@@ -207,7 +209,8 @@ func TestEpochMovesByTwoStepsAtMost(t *testing.T) {
 			worst = max(worst, math.Hypot(a[0]-b[0], a[1]-b[1])/(2*size*p.clip))
 		}
 		if worst > 1+1e-9 || worst < 0.5 {
-			t.Errorf("%s: an epoch moved by %v of 2 size clip: want at most 1, and more than a half of it once", loss.Name(), worst)
+			t.Errorf("%s: an epoch moved by %v of 2 size clip: want at most 1, and more than a half of it once", loss.Name(),
+				worst)
 		}
 	}
 }
@@ -216,8 +219,9 @@ func TestEpochMovesByTwoStepsAtMost(t *testing.T) {
 func TestReportsAreTheMeanGradient(t *testing.T) {
 	p := halves()
 	p.clip = 8
-	m, err := accounting.Calibrate(accounting.Request{Users: 1, Dim: 1, Epsilon: 1, Delta: 1e-3, Trust: accounting.Local, HonestFraction: accounting.One,
-		Rounds: 4, Units: 2})
+	m, err := accounting.Calibrate(accounting.Request{Users: 1, Dim: 1, Epsilon: 1, Delta: 1e-3, Trust: accounting.Local,
+		HonestFraction: accounting.One,
+		Rounds:         4, Units: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +240,8 @@ func TestReportsAreTheMeanGradient(t *testing.T) {
 	}
 	mean, sd := stat.MeanStdDev(all, nil)
 	// Normal to within the lattice: 6 standard errors of a mean and of a deviation, 2e-9 each.
-	if want := p.clip * m.TotalStd(); math.Abs(mean+4) > 6*want/math.Sqrt(draws) || math.Abs(sd/want-1) > 6/math.Sqrt(2*draws) {
+	if want := p.clip * m.TotalStd(); math.Abs(mean+4) > 6*want/math.Sqrt(draws) ||
+		math.Abs(sd/want-1) > 6/math.Sqrt(2*draws) {
 		t.Errorf("mean %v, standard deviation %v: want -4 and %v", mean, sd, want)
 	}
 }
@@ -263,7 +268,8 @@ func TestOrderOfMethods(t *testing.T) {
 		p.silos = append(p.silos, rows)
 	}
 	all := slices.Concat(p.silos...)
-	s := &setting{study: study{rounds: rounds, epsilons: []float64{0.3, 3}}, reports: 8, silos: p.silos, least: n, mechanisms: map[float64]accounting.Plan{}}
+	s := &setting{study: study{rounds: rounds, epsilons: []float64{0.3, 3}}, reports: 8, silos: p.silos, least: n,
+		mechanisms: map[float64]accounting.Plan{}}
 	s.job.Problem.Dim = dim
 	best := func(sizes bounds, step float64, answer func(size float64, seed uint64) (reporter, error)) float64 {
 		least := math.Inf(1)
@@ -298,10 +304,13 @@ func TestOrderOfMethods(t *testing.T) {
 		})
 		local := best(bounds{-8, -1}, 1, func(size float64, seed uint64) (reporter, error) {
 			k := s.batch()
-			return p.local(localSteps{size: size, steps: k, noise: s.federation(epsilon, p.clip).LocalNoise(rounds, float64(k))}, random(seed+200)), nil
+			return p.local(localSteps{size: size, steps: k, noise: s.federation(epsilon, p.clip).LocalNoise(rounds, float64(k))},
+				random(seed+200)), nil
 		})
 		if base := math.Ln2; !(ours < local) || !(local < base) {
-			t.Errorf("epsilon %v: loss %v with reports, %v with the paper's local steps, %v without learning: want them in this order", epsilon, ours, local, base)
+			t.Errorf(
+				"epsilon %v: loss %v with reports, %v with the paper's local steps, %v without learning: want them in this order",
+				epsilon, ours, local, base)
 		}
 	}
 }

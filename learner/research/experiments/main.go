@@ -25,7 +25,8 @@ func main() {
 }
 
 func command(args []string) error {
-	names := strings.Join(append([]string{"mnist50", "people", "resque", "resque-private"}, slices.Sorted(maps.Keys(studies))...), ", ")
+	names := strings.Join(append([]string{"mnist50", "people", "resque", "resque-private"},
+		slices.Sorted(maps.Keys(studies))...), ", ")
 	if len(args) == 0 {
 		return fmt.Errorf("want one of %s", names)
 	}
@@ -34,7 +35,8 @@ func command(args []string) error {
 	out := flags.String("o", "", "of mnist50 and resque the `FILE`; else pictures are drawn to FILE-N-M.svg")
 	seeds := flags.Int("seeds", 5, "`K` trials, each with other rows to train on")
 	only := flags.String("only", "", "no contenders but those whose name has `TEXT` in it, of people one of TEXT,TEXT")
-	of := flags.String("of", "", "no silos but `N-M`: N of which M answer a round; of people no runs but those of N, with the ridge M")
+	of := flags.String("of", "",
+		"no silos but `N-M`: N of which M answer a round; of people no runs but those of N, with the ridge M")
 	epsilons := flags.String("epsilons", "", "those to try, `E,E,...`; the largest says what a batch is, for all")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err

@@ -35,7 +35,8 @@ func mnist50(folder string, to io.Writer, progress io.Writer) error {
 		return err
 	}
 	load := func(name string) ([]convex.Example, error) {
-		data := filepath.Join(folder, name+"-images-idx3-ubyte.gz") + "," + filepath.Join(folder, name+"-labels-idx1-ubyte.gz")
+		data := filepath.Join(folder, name+"-images-idx3-ubyte.gz") + "," + filepath.Join(folder,
+			name+"-labels-idx1-ubyte.gz")
 		rows, unfit, err := run.LoadExamples(features, data, func(*task.RowError) {})
 		if err == nil && len(unfit) > 0 {
 			err = fmt.Errorf("%s: %d images are none", data, len(unfit))
@@ -85,7 +86,8 @@ func mnist50(folder string, to io.Writer, progress io.Writer) error {
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(progress, "%d images of %d, in the %d components of the %d others, in which these have values of at most %.2f and norms of at most %.2f\n",
+	fmt.Fprintf(progress,
+		"%d images of %d, in the %d components of the %d others, in which these have values of at most %.2f and norms of at most %.2f\n",
 		len(rows), len(all), kept, len(others), entry, longest)
 	return out.Flush()
 }

@@ -54,7 +54,8 @@ func TestEpochsOfAllRoundsMeetEpsilon(t *testing.T) {
 	}
 	delta := profile(math.Abs(ends[0][0]-ends[1][0])*math.Sqrt(rounds)/noise, b.Epsilon)
 	if !(delta <= b.Delta*(1+1e-6)) || !(delta >= b.Delta*(1-1e-6)) {
-		t.Errorf("delta %v of %d epochs that end at %v and %v with noise %v, want %v", delta, rounds, ends[0], ends[1], noise, b.Delta)
+		t.Errorf("delta %v of %d epochs that end at %v and %v with noise %v, want %v", delta, rounds, ends[0], ends[1], noise,
+			b.Delta)
 	}
 }
 
@@ -69,7 +70,8 @@ label: {positive: ["1"], negative: ["0"]}, norm_bound: 10, model: {loss: logisti
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &setting{study: study{rounds: 4, last: 1, epsilons: []float64{8, 2}}, reports: 2, least: 100, silos: make([][]convex.Example, 2)}
+	s := &setting{study: study{rounds: 4, last: 1, epsilons: []float64{8, 2}}, reports: 2, least: 100,
+		silos: make([][]convex.Example, 2)}
 	if s.job.Features, err = spec.Compile(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,8 @@ label: {positive: ["1"], negative: ["0"]}, norm_bound: 10, model: {loss: logisti
 // whatever the order of epsilons is.
 func TestBatchIsOfTheLargestEpsilon(t *testing.T) {
 	for _, epsilons := range [][]float64{{0.75, 1.5, 3, 6, 12, 18}, {18, 0.75}, {3, 18, 6}} {
-		s := &setting{study: study{rounds: 35, epsilons: epsilons}, reports: 25, silos: make([][]convex.Example, 25), least: 1238}
+		s := &setting{study: study{rounds: 35, epsilons: epsilons}, reports: 25, silos: make([][]convex.Example, 25),
+			least: 1238}
 		if k := s.batch(); k != 443 {
 			t.Errorf("K = %d of epsilons %v, want 443", k, epsilons)
 		}

@@ -12,15 +12,18 @@ import (
 // components are the principal components of rows: the directions in which they vary most, and the point that they
 // vary about.
 type components struct {
-	mean       []float64
-	directions [][]float64 // unit vectors, in the order of falling variance; of each the entry of largest magnitude is positive
-	variance   []float64   // of the rows in each direction
+	mean []float64
+	// unit vectors, in the order of falling variance; of each the entry of largest magnitude is positive
+	directions [][]float64
+	variance   []float64 // of the rows in each direction
 }
 
 // principal finds the first k components of rows of a dimension, from the eigenvectors of their covariance.
 func principal(rows []convex.Example, dim, k int) (components, error) {
 	if k > dim || len(rows) < 2 {
-		return components{}, fmt.Errorf("%d components of %d rows of dimension %d: want at most the dimension, of two rows or more", k, len(rows), dim)
+		return components{},
+			fmt.Errorf("%d components of %d rows of dimension %d: want at most the dimension, of two rows or more", k, len(rows),
+				dim)
 	}
 	n := float64(len(rows))
 	out := components{mean: make([]float64, dim)}
@@ -41,7 +44,8 @@ func principal(rows []convex.Example, dim, k int) (components, error) {
 	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(product, true) {
-		return components{}, fmt.Errorf("%d components of %d rows: the eigenvalues of the covariance did not converge", k, len(rows))
+		return components{}, fmt.Errorf("%d components of %d rows: the eigenvalues of the covariance did not converge", k,
+			len(rows))
 	}
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)

@@ -28,7 +28,8 @@ var (
 // peopleOf returns the public numbers of a squared loss on features of norm 1, without a ridge, or with one
 // of the loss's own smoothness.
 func peopleOf(n, m int, epsilon float64, ridge bool) curator.Public {
-	p := curator.Public{People: n, Items: m, Dim: peopleDim, Lipschitz: peopleLipschitz, Smoothness: 1, Set: convex.Ball{R: peopleSet},
+	p := curator.Public{People: n, Items: m, Dim: peopleDim, Lipschitz: peopleLipschitz, Smoothness: 1,
+		Set:    convex.Ball{R: peopleSet},
 		Budget: accounting.Budget{Epsilon: epsilon, Delta: peopleDelta}}
 	if ridge {
 		p.Ridge = p.Smoothness
@@ -69,7 +70,9 @@ func people(to, progress io.Writer, part string, seeds int, of, only string) err
 
 // printSizes prints the table of the smallest numbers of people.
 func printSizes(to io.Writer) {
-	fmt.Fprintf(to, "\n| from how many people on, delta %g, 16 items, d %d | epsilon 1 | 4 | 8 |\n| --- | --- | --- | --- |\n", peopleDelta, peopleDim)
+	fmt.Fprintf(to,
+		"\n| from how many people on, delta %g, 16 items, d %d | epsilon 1 | 4 | 8 |\n| --- | --- | --- | --- |\n",
+		peopleDelta, peopleDim)
 	var of [3][]curator.Size
 	for i, epsilon := range peopleEpsilons {
 		of[i] = curator.Sizes(accounting.Budget{Epsilon: epsilon, Delta: peopleDelta}, 16, peopleDim, 1e-3)
@@ -99,7 +102,8 @@ func printCrossovers(to io.Writer) error {
 		}
 		fmt.Fprintln(to, " |")
 	}
-	fmt.Fprintln(to, "\n| epsilon 1 / 4 / 8 | people | by hand | found | found / by hand |\n| --- | --- | --- | --- | --- |")
+	fmt.Fprintln(to,
+		"\n| epsilon 1 / 4 / 8 | people | by hand | found | found / by hand |\n| --- | --- | --- | --- | --- |")
 	for _, c := range curator.Contests() {
 		hand, known := byHand[contestName(c)]
 		if !known {
@@ -133,7 +137,8 @@ func printCrossovers(to io.Writer) error {
 		}
 		of[i] = items(from)
 	}
-	fmt.Fprintf(to, "\nMeasured on the lattice, by the plans of `gradscore` and of `output` at 10,000 people and a ridge of the loss's own smoothness: %s items.\n", strings.Join(of[:], " / "))
+	fmt.Fprintf(to,
+		"\nMeasured on the lattice, by the plans of `gradscore` and of `output` at 10,000 people and a ridge of the loss's own smoothness: %s items.\n", strings.Join(of[:], " / "))
 	return nil
 }
 
@@ -218,7 +223,8 @@ func measured(method string, p curator.Public) (int, error) {
 // printRadius prints the table of the noise of one mean gradient of everybody's, with people's means cut to a
 // radius as the pipeline plans it in many passes, and filtered, in units of the clip norm.
 func printRadius(to io.Writer) error {
-	fmt.Fprintln(to, "\n| noise of a mean gradient of everybody, epsilon 1 | items | `user.radius` 1, a person as one item | `user.radius` 1/sqrt(items) | rounds | filtered, as many rounds |\n| --- | --- | --- | --- | --- | --- |")
+	fmt.Fprintln(to,
+		"\n| noise of a mean gradient of everybody, epsilon 1 | items | `user.radius` 1, a person as one item | `user.radius` 1/sqrt(items) | rounds | filtered, as many rounds |\n| --- | --- | --- | --- | --- | --- |")
 	for _, n := range peopleCounts {
 		for _, m := range peopleItems {
 			whole, err := inOnePlace(n, m, 1, 0, 1)
@@ -248,7 +254,8 @@ func number(x float64) string {
 // printBounds prints the table of planning bounds, in units of the clip norm times the distance of the best
 // model.
 func printBounds(to io.Writer) {
-	fmt.Fprintln(to, "\n| planning bound, epsilon 1 (4, 8) | items | a person as one item (B0) | one step a person (B1) | groups |\n| --- | --- | --- | --- | --- |")
+	fmt.Fprintln(to,
+		"\n| planning bound, epsilon 1 (4, 8) | items | a person as one item (B0) | one step a person (B1) | groups |\n| --- | --- | --- | --- | --- |")
 	for _, n := range peopleCounts {
 		for _, m := range peopleItems {
 			fmt.Fprintf(to, "| %d people | %d", n, m)

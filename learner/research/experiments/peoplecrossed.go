@@ -23,7 +23,8 @@ func perPoint(people int) int { return 300_000 / people }
 // released again and again of the same people, spread less than those of output.
 func printCrossed(to, progress io.Writer, seeds int, only string) error {
 	at := crowdCell{300, 4_096, 8, 0}
-	fmt.Fprintf(to, "\n| %d people of %d rows, epsilon %v | excess risk, 0.001 |\n| --- | --- |\n", at.people, at.items, at.epsilon)
+	fmt.Fprintf(to, "\n| %d people of %d rows, epsilon %v | excess risk, 0.001 |\n| --- | --- |\n", at.people, at.items,
+		at.epsilon)
 	p, small := newPopulation(1, poolRows, at.items), newPopulation(1, roundRows, at.items)
 	for _, one := range rivals() {
 		if !one.named(only) || one.strong() {
@@ -42,8 +43,10 @@ func printCrossed(to, progress io.Writer, seeds int, only string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(to, "\n| `gradscore` against `output`, ridge 1 | planned: less noise from | drawn: less noise from | drawn/planned |\n| --- | --- | --- | --- |\n")
-	fmt.Fprintf(to, "| %d people, epsilon %v | %.3g rows | %.3g rows | %.2f |\n", at.people, at.epsilon, float64(want), got, got/float64(want))
+	fmt.Fprint(to,
+		"\n| `gradscore` against `output`, ridge 1 | planned: less noise from | drawn: less noise from | drawn/planned |\n| --- | --- | --- | --- |\n")
+	fmt.Fprintf(to, "| %d people, epsilon %v | %.3g rows | %.3g rows | %.2f |\n", at.people, at.epsilon, float64(want),
+		got, got/float64(want))
 	return nil
 }
 
@@ -77,7 +80,8 @@ func (p *population) spread(name string, at crowdCell) (float64, error) {
 	people := p.summaries(p.places(rand.New(sim.Entropy(1, "people: places")), at.people), at.items)
 	of := make([][]float64, peopleDim)
 	for seed := range uint64(perPoint(at.people)) {
-		r, err := plan.Fit(context.Background(), convex.Squared{}, people, sim.Entropy(seed+1, "people: noise "+name, uint64(at.items)))
+		r, err := plan.Fit(context.Background(), convex.Squared{}, people, sim.Entropy(seed+1, "people: noise "+name,
+			uint64(at.items)))
 		if err != nil {
 			return 0, err
 		}

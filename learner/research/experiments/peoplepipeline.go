@@ -23,9 +23,10 @@ func inOnePlace(n, m int, epsilon, ridge, radius float64) (run.Job, error) {
 	for i := range columns {
 		columns[i] = fmt.Sprintf("{column: x%d, kind: numeric, min: -1, max: 1}", i)
 	}
-	spec, err := task.Parse(fmt.Appendf(nil, "version: 1\nname: people\nevents: {format: csv, header: true}\nfeatures: {columns: [%s]}\nintercept: 0\nnorm_bound: 1\n"+
-		"label: {column: y, min: -1, max: 1, scale: raw}\nmodel: {loss: squared, ridge: %g}\nprivacy: {epsilon: %g, delta: %g, trust: local, unit: user}\n"+
-		"user: {column: id, items: %d, radius: %g}\nsilo: {count: 1, units: %d, least: %d}\nschedule: {interactive: true}\nvalidation: {off: true}\n",
+	spec, err := task.Parse(fmt.Appendf(nil,
+		"version: 1\nname: people\nevents: {format: csv, header: true}\nfeatures: {columns: [%s]}\nintercept: 0\nnorm_bound: 1\n"+
+			"label: {column: y, min: -1, max: 1, scale: raw}\nmodel: {loss: squared, ridge: %g}\nprivacy: {epsilon: %g, delta: %g, trust: local, unit: user}\n"+
+			"user: {column: id, items: %d, radius: %g}\nsilo: {count: 1, units: %d, least: %d}\nschedule: {interactive: true}\nvalidation: {off: true}\n",
 		strings.Join(columns, ", "), ridge, epsilon, peopleDelta, m, radius, n, n), nil)
 	if err != nil {
 		return run.Job{}, err
@@ -59,7 +60,8 @@ func (p *population) pipelined(job run.Job, places []int, m int, seed uint64) ([
 		for j := range mean {
 			mean[j] += std * normal.NormFloat64()
 		}
-		if err := learned.Step(method.Estimate{Gradient: mean, Users: 1, PrivacyVariance: std * std, NoiseProxy: std * std}); err != nil {
+		if err := learned.Step(method.Estimate{Gradient: mean, Users: 1, PrivacyVariance: std * std,
+			NoiseProxy: std * std}); err != nil {
 			return nil, err
 		}
 	}
@@ -68,7 +70,8 @@ func (p *population) pipelined(job run.Job, places []int, m int, seed uint64) ([
 
 // said returns the mean of what these people say in a round.
 func (p *population) said(job run.Job, phase *wire.Phase, q method.Query, places []int, m int) ([]float64, error) {
-	of, err := report.Config{Features: job.Features.Dim(), Loss: job.Loss, ClipNorm: job.Plan.ClipNorm, Radius: job.Plan.Radius, Practical: manifest.Practical(job.Plan)}.
+	of, err := report.Config{Features: job.Features.Dim(), Loss: job.Loss, ClipNorm: job.Plan.ClipNorm,
+		Radius: job.Plan.Radius, Practical: manifest.Practical(job.Plan)}.
 		Phase(report.Statistic(phase.Statistic), phase.Smoothing)
 	if err != nil {
 		return nil, err

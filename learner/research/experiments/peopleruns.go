@@ -50,7 +50,8 @@ func (c crowdCell) public(spread float64) curator.Public {
 // contenders of the tables of runs: methods as they plan, and those that gain by less different rows for these
 // people's; then the pipeline.
 func rivals() (out []rival) {
-	for _, name := range []string{"output", "output-phases", "output-sgd", "gradscore", "phased-sco", "strongly-convex-sco", "group-sgd", "filtered"} {
+	for _, name := range []string{"output", "output-phases", "output-sgd", "gradscore", "phased-sco",
+		"strongly-convex-sco", "group-sgd", "filtered"} {
 		m, _ := curator.Of(name)
 		out = append(out, planned(m, peopleLipschitz, 0))
 		switch name {
@@ -61,7 +62,8 @@ func rivals() (out []rival) {
 			out = append(out, planned(m, peopleLipschitz, smallSpread))
 		}
 	}
-	return append(out, throughSilo("person as item", func(int) float64 { return 1 }), throughSilo("radius 1/sqrt(m)", func(m int) float64 { return 1 / math.Sqrt(float64(m)) }))
+	return append(out, throughSilo("person as item", func(int) float64 { return 1 }), throughSilo("radius 1/sqrt(m)",
+		func(m int) float64 { return 1 / math.Sqrt(float64(m)) }))
 }
 
 var errLong = errors.New("takes too long")
@@ -86,7 +88,8 @@ func planned(m curator.Method, clip, spread float64) rival {
 		name += fmt.Sprintf(", clip norm %v", clip)
 	}
 	return rival{name, false, func(p *population, at crowdCell, seeds int) (excess []float64, note string, err error) {
-		if most, limited := mostPeople[m.Name]; limited && at.people > most || m.Name == "group-sgd" && at.people*at.items > mostSteps ||
+		if most, limited := mostPeople[m.Name]; limited && at.people > most || m.Name == "group-sgd" &&
+			at.people*at.items > mostSteps ||
 			clip != peopleLipschitz && at.people*at.items > mostCut {
 			return nil, "", errLong
 		}
@@ -136,14 +139,16 @@ func (p *population) peopleFor(method string, places []int, m int) (people []cur
 
 // throughSilo returns the pipeline in one place, with a radius for people of so many rows.
 func throughSilo(name string, radius func(m int) float64) rival {
-	return rival{"pipeline, " + name, true, func(p *population, at crowdCell, seeds int) (excess []float64, note string, err error) {
+	return rival{"pipeline, " + name, true, func(p *population, at crowdCell, seeds int) (excess []float64, note string,
+		err error) {
 		job, err := inOnePlace(at.people, at.items, at.epsilon, at.ridge, radius(at.items))
 		if err != nil {
 			return nil, "", err
 		}
 		risk := p.objective(at.ridge)
 		for seed := range uint64(seeds) {
-			model, err := p.pipelined(job, p.places(rand.New(sim.Entropy(seed+1, "people: places")), at.people), at.items, seed+1)
+			model, err := p.pipelined(job, p.places(rand.New(sim.Entropy(seed+1, "people: places")), at.people), at.items,
+				seed+1)
 			if err != nil {
 				return nil, "", err
 			}
@@ -170,7 +175,8 @@ func printRuns(to, progress io.Writer, seeds int, of, only string) error {
 			}
 			fmt.Fprintf(to, " |\n| --- %s|\n", strings.Repeat("| --- ", len(runEpsilons)*len(peopleItems)))
 			start := p.objective(ridge).excess(make([]float64, peopleDim))
-			fmt.Fprintf(to, "| no model%s |\n", strings.Repeat(fmt.Sprintf(" | %.3g", 1000*start), len(runEpsilons)*len(peopleItems)))
+			fmt.Fprintf(to, "| no model%s |\n", strings.Repeat(fmt.Sprintf(" | %.3g", 1000*start),
+				len(runEpsilons)*len(peopleItems)))
 			for _, one := range rivals() {
 				if !one.named(only) || one.strong() && ridge == 0 {
 					continue

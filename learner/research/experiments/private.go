@@ -21,11 +21,15 @@ func resquePrivate(w io.Writer, seeds int) error {
 	const n, d = 100000, 10
 	data, truth := unitRows(n, d)
 	best := leastLoss(data, truth)
-	fmt.Fprintf(w, "n %d, d %d, L = R = 1, epsilon 1, delta 1e-6 (one row more or less), %d runs; the origin's excess is %.4f\n", n, d, seeds, mean(data, make([]float64, d))-best)
-	fmt.Fprintln(w, "method rounds<= | rounds gradients proved-bound excess-mean excess-max seconds epsilon(add/remove) epsilon(replace)")
+	fmt.Fprintf(w,
+		"n %d, d %d, L = R = 1, epsilon 1, delta 1e-6 (one row more or less), %d runs; the origin's excess is %.4f\n", n, d,
+		seeds, mean(data, make([]float64, d))-best)
+	fmt.Fprintln(w,
+		"method rounds<= | rounds gradients proved-bound excess-mean excess-max seconds epsilon(add/remove) epsilon(replace)")
 	for _, rounds := range []int{0, 10000, 1000, 100} {
 		for _, method := range []string{private.NoisySGD, private.ReSQue, private.ReSQueBall} {
-			p := private.Public{Method: method, N: n, Dim: d, Lipschitz: 1, Radius: 1, Epsilon: 1, Delta: 1e-6, Convex: true, Rounds: rounds}
+			p := private.Public{Method: method, N: n, Dim: d, Lipschitz: 1, Radius: 1, Epsilon: 1, Delta: 1e-6, Convex: true,
+				Rounds: rounds}
 			plan, err := private.NewPlan(p)
 			if err != nil {
 				fmt.Fprintf(w, "%-9s %6d | %v\n", method, rounds, err)
@@ -41,7 +45,8 @@ func resquePrivate(w io.Writer, seeds int) error {
 				gap := mean(data, r.Theta) - best
 				sum, most = sum+gap, max(most, gap)
 			}
-			fmt.Fprintf(w, "%-9s %6d | %6d %8.3g %8.5f %9.6f %9.6f %6.1f %.4f %.4f\n", method, rounds, plan.Rounds, plan.Queries, plan.Bound, sum/float64(seeds), most,
+			fmt.Fprintf(w, "%-9s %6d | %6d %8.3g %8.5f %9.6f %9.6f %6.1f %.4f %.4f\n", method, rounds, plan.Rounds, plan.Queries,
+				plan.Bound, sum/float64(seeds), most,
 				time.Since(began).Seconds()/float64(seeds), plan.Cost.Epsilon, plan.Cost.ReplaceEpsilon)
 		}
 	}

@@ -65,7 +65,8 @@ func (p deviations) envelope(gap float64) (x []float64, rounds int, err error) {
 		return nil, 0, err
 	}
 	rounds = int(math.Ceil(math.Sqrt(8) / gap))
-	x, prox, md, one, g := make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim)
+	x, prox, md, one, g := make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim), make([]float64, p.dim),
+		make([]float64, p.dim)
 	for k := 1; k <= rounds; k++ {
 		alpha := 2 / float64(k+1)
 		for i := range md {
@@ -111,7 +112,8 @@ func (p deviations) descent(gap float64) (mean []float64, rounds int) {
 
 // depths runs four methods at every kappa = 1/gap, prints a line of each, and returns the rounds that they took by
 // name. BallAccel has slack: as it is proved nobody waits for it.
-func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names []string, rounds map[string]plotter.XYs, err error) {
+func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names []string,
+	rounds map[string]plotter.XYs, err error) {
 	oracle, err := resque.NewRows(convex.Absolute{}, p.rows, p.dim, 1)
 	if err != nil {
 		return nil, nil, err
@@ -122,7 +124,8 @@ func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names
 	}
 	best := p.value(finest)
 	rounds = map[string]plotter.XYs{}
-	fmt.Fprintf(to, "| kappa | method | rounds | queries | most at a time | gap x kappa |\n| --: | --- | --: | --: | --: | --: |\n")
+	fmt.Fprintf(to,
+		"| kappa | method | rounds | queries | most at a time | gap x kappa |\n| --: | --- | --: | --: | --: | --: |\n")
 	for _, kappa := range kappas {
 		line := func(name string, depth, queries, largest int64, x []float64) {
 			if rounds[name] == nil {
@@ -182,7 +185,8 @@ func drawDepths(title string, kappas []float64, names []string, rounds map[strin
 		if err != nil {
 			return err
 		}
-		line.Color, line.Width, dots.Color, dots.Shape = plotutil.Color(i), vg.Points(1.5), plotutil.Color(i), plotutil.Shape(i)
+		line.Color, line.Width, dots.Color, dots.Shape = plotutil.Color(i), vg.Points(1.5), plotutil.Color(i),
+			plotutil.Shape(i)
 		picture.Add(line, dots)
 		picture.Legend.Add(name, line, dots)
 	}

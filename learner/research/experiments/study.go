@@ -20,18 +20,21 @@ import (
 // tried.
 type study struct {
 	name, task, split string
-	sets              []string                          // of the task file, as --set has them
-	data              string                            // in the folder of data; empty: a file of its own
-	measure           string                            // what is scored
-	of                [][2]int                          // N and M: silos, and those that answer a round
-	epsilons          []float64                         // delta is 1/n^2, n the rows of the smallest silo
-	rounds, last      int                               // R, and the iterates that are averaged
-	clips             []float64                         // norms L to choose of
-	twice             bool                              // the paper's L is twice the largest norm of a row's features, whatever the loss; else one of clips
-	steps, local      bounds                            // of the size of a step along a mean gradient, and of a silo's own
-	tries, thin       int                               // trials of a choice, and the share 1/thin of rows that they learn from where steps are along means; 0: 1
-	released          func(a attempt) (reporter, error) // what the released script answers; nil: as the paper's noise
-	doubleDraws       bool                              // silos of one label share its rows, and draw of them with replacement, as released
+	sets              []string  // of the task file, as --set has them
+	data              string    // in the folder of data; empty: a file of its own
+	measure           string    // what is scored
+	of                [][2]int  // N and M: silos, and those that answer a round
+	epsilons          []float64 // delta is 1/n^2, n the rows of the smallest silo
+	rounds, last      int       // R, and the iterates that are averaged
+	clips             []float64 // norms L to choose of
+	// the paper's L is twice the largest norm of a row's features, whatever the loss; else one of clips
+	twice        bool
+	steps, local bounds // of the size of a step along a mean gradient, and of a silo's own
+	// trials of a choice, and the share 1/thin of rows that they learn from where steps are along means; 0: 1
+	tries, thin int
+	released    func(a attempt) (reporter, error) // what the released script answers; nil: as the paper's noise
+	// silos of one label share its rows, and draw of them with replacement, as released
+	doubleDraws bool
 }
 
 // bounds holds the bounds of the exponent of the step sizes that are tried.
@@ -53,7 +56,8 @@ const relative = "root mean square test error, over that of the training mean"
 var mnist = study{
 	name: "mnist", task: "mnist-silos", measure: "test error", split: sim.SplitLabelPairs,
 	of: [][2]int{{25, 25}, {25, 18}, {25, 12}}, epsilons: []float64{0.75, 1.5, 3, 6, 12, 18},
-	rounds: 35, last: 8, clips: []float64{5}, twice: true, steps: bounds{-2, 1.5}, local: bounds{-8, -2}, tries: 1, thin: 4,
+	rounds: 35, last: 8, clips: []float64{5}, twice: true, steps: bounds{-2, 1.5}, local: bounds{-8, -2}, tries: 1,
+	thin: 4,
 }
 
 var studies = map[string]study{
@@ -61,14 +65,18 @@ var studies = map[string]study{
 	"mnist-as-released": asReleased(mnist),
 	"mnist-fourier":     withFourier(mnist),
 	"insurance": {
-		name: "insurance", task: "insurance-silos", measure: relative, data: "insurance/insurance.csv", split: sim.SplitSortedLabel,
-		of: [][2]int{{3, 3}, {5, 5}, {10, 10}, {10, 5}}, epsilons: []float64{0.125, 0.25, 0.5, 1, 2, 3},
-		rounds: 35, last: 8, clips: []float64{0.05, 0.15, 0.5}, steps: bounds{-4, 1}, local: bounds{-10, 0}, tries: 2, released: clippedMeans,
+		name: "insurance", task: "insurance-silos", measure: relative, data: "insurance/insurance.csv",
+		split: sim.SplitSortedLabel,
+		of:    [][2]int{{3, 3}, {5, 5}, {10, 10}, {10, 5}}, epsilons: []float64{0.125, 0.25, 0.5, 1, 2, 3},
+		rounds: 35, last: 8, clips: []float64{0.05, 0.15, 0.5}, steps: bounds{-4, 1}, local: bounds{-10, 0}, tries: 2,
+		released: clippedMeans,
 	},
 	"obesity": {
-		name: "obesity", task: "obesity-silos", measure: "test error", data: "obesity/ObesityDataSet_raw_and_data_sinthetic.csv", split: sim.SplitLabel,
+		name: "obesity", task: "obesity-silos", measure: "test error",
+		data: "obesity/ObesityDataSet_raw_and_data_sinthetic.csv", split: sim.SplitLabel,
 		of: [][2]int{{7, 7}, {7, 3}}, epsilons: []float64{0.5, 1, 3, 6, 9},
-		rounds: 100, last: 50, clips: []float64{0.7, 1.5}, twice: true, steps: bounds{-0.5, 2.5}, local: bounds{-8, -1}, tries: 1, released: sums,
+		rounds: 100, last: 50, clips: []float64{0.7, 1.5}, twice: true, steps: bounds{-0.5, 2.5}, local: bounds{-8, -1},
+		tries: 1, released: sums,
 	},
 }
 
@@ -133,8 +141,10 @@ func (s *setting) delta() float64 { return math.Floor(1e9/float64(s.least)/float
 
 // plan plans the task file for an epsilon.
 func (s *setting) plan(epsilon float64) error {
-	spec, err := task.Load(s.file(), append(slices.Clone(s.sets), fmt.Sprintf("privacy.epsilon=%v", epsilon), fmt.Sprintf("privacy.delta=%v", s.delta()),
-		fmt.Sprintf("silo.count=%d", len(s.silos)), fmt.Sprintf("silo.reports=%d", s.reports), fmt.Sprintf("silo.units=%d", s.least)))
+	spec, err := task.Load(s.file(), append(slices.Clone(s.sets), fmt.Sprintf("privacy.epsilon=%v", epsilon),
+		fmt.Sprintf("privacy.delta=%v", s.delta()),
+		fmt.Sprintf("silo.count=%d", len(s.silos)), fmt.Sprintf("silo.reports=%d", s.reports), fmt.Sprintf("silo.units=%d",
+			s.least)))
 	if err != nil {
 		return err
 	}

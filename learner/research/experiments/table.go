@@ -138,7 +138,8 @@ func (t table) draw(file string) error {
 		if err != nil {
 			return err
 		}
-		line.Color, line.Width, dots.Color, dots.Shape = plotutil.Color(i), vg.Points(1.5), plotutil.Color(i), plotutil.Shape(i)
+		line.Color, line.Width, dots.Color, dots.Shape = plotutil.Color(i), vg.Points(1.5), plotutil.Color(i),
+			plotutil.Shape(i)
 		if m.exact {
 			line.Dashes = plotutil.Dashes(1)
 		}

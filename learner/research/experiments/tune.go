@@ -19,7 +19,8 @@ func (s *setting) choices(m contender) (out []choice) {
 		sizes = s.local.sizes()
 	}
 	if m.name == provedLocal && !convex.OneScore(s.job.Loss) {
-		clips = []float64{s.job.Loss.Lipschitz(s.job.Features.Bound())} // nothing is clipped: scaled down, gradients would be of nothing convex
+		// nothing is clipped: scaled down, gradients would be of nothing convex
+		clips = []float64{s.job.Loss.Lipschitz(s.job.Features.Bound())}
 	}
 	most := 2 / s.job.Loss.Smoothness(s.job.Features.Bound())
 	for _, clip := range clips {

@@ -18,7 +18,8 @@ type Federation struct {
 	Convexity  float64 // mu, of the strong convexity of every record's loss; 0: convex
 	Diameter   float64 // D of the set, in the unit of the weights
 
-	Deviation float64 // phi: within a silo, the mean of the squared distance of a record's gradient from the mean is at most phi^2
+	// phi: within a silo, the mean of the squared distance of a record's gradient from the mean is at most phi^2
+	Deviation float64
 	Spread    float64 // upsilon: the same of silos' gradients from that of all, see Heterogeneous
 	Gap       float64 // Delta: objective at the start less the least. Of strongly convex losses alone
 
@@ -41,7 +42,8 @@ func (f Federation) Validate() error {
 		value    float64
 		positive bool
 	}{{"lipschitz", f.Lipschitz, true}, {"diameter", f.Diameter, true}, {"epsilon", f.Epsilon, true},
-		{"convexity", f.Convexity, false}, {"deviation", f.Deviation, false}, {"spread", f.Spread, false}, {"gap", f.Gap, false}} {
+		{"convexity", f.Convexity, false}, {"deviation", f.Deviation, false}, {"spread", f.Spread, false},
+		{"gap", f.Gap, false}} {
 		if !(c.value >= 0) || math.IsInf(c.value, 0) || c.positive && c.value == 0 {
 			return fmt.Errorf("%s: %v, want a finite number that is not negative, or 0 where it may be", c.name, c.value)
 		}

@@ -32,7 +32,9 @@ func (l law) sum(times uint64) (law, error) {
 	lowest, highest := -l.reach(t, -1), l.reach(t, 1)
 	low, high := math.Floor(lowest/l.step)-1, math.Ceil(highest/l.step)+1
 	if !(high-low < 1<<23) {
-		return law{}, fmt.Errorf("the privacy losses of %d rounds range from %.3g to %.3g in steps of %.3g: want at most 2^23", times, lowest, highest, l.step)
+		return law{},
+			fmt.Errorf("the privacy losses of %d rounds range from %.3g to %.3g in steps of %.3g: want at most 2^23", times,
+				lowest, highest, l.step)
 	}
 	n := 1
 	for n < int(high-low)+1 {

@@ -25,7 +25,8 @@ func (f Federation) leastBatch(rounds float64) float64 {
 
 // Share returns the budget of one of R rounds: epsilon/(2 sqrt(2 R ln(2/delta))) and delta/(2 R).
 func (f Federation) Share(rounds float64) accounting.Budget {
-	return accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*math.Log(2/f.Delta))), Delta: f.Delta / (2 * rounds)}
+	return accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*math.Log(2/f.Delta))),
+		Delta: f.Delta / (2 * rounds)}
 }
 
 // composed returns the cost of R such rounds by advanced composition (Dwork and Roth 2014, Theorem 3.20) with
@@ -59,7 +60,8 @@ func (f Federation) Rounds() float64 {
 	if f.Convexity > 0 {
 		return math.Max(2*f.condition()*math.Log(f.Smoothness*f.Diameter*f.Diameter*f.Convexity*f.signal()/(f.Dim*f.Lipschitz*f.Lipschitz)), most)
 	}
-	return f.Smoothness*f.Diameter*math.Sqrt(f.Available)/f.Lipschitz*math.Min(math.Sqrt(f.Records), f.Epsilon*f.Records/math.Sqrt(f.Dim)) + most
+	return f.Smoothness*f.Diameter*math.Sqrt(f.Available)/f.Lipschitz*math.Min(math.Sqrt(f.Records),
+		f.Epsilon*f.Records/math.Sqrt(f.Dim)) + most
 }
 
 // signal returns epsilon^2 n^2 M.
@@ -85,7 +87,8 @@ func (f Federation) Step(rounds, noise float64) float64 {
 	if mu := f.Convexity; mu > 0 {
 		return math.Min(1/(2*f.Smoothness), math.Log(math.Max(2, mu*mu*f.Diameter*f.Diameter*rounds*rounds/c))/(mu*rounds))
 	}
-	return math.Min(1/f.Smoothness, f.Diameter/math.Sqrt(rounds*(c+4*f.Lipschitz*f.Lipschitz*rounds/(f.Records*f.Available))))
+	return math.Min(1/f.Smoothness,
+		f.Diameter/math.Sqrt(rounds*(c+4*f.Lipschitz*f.Lipschitz*rounds/(f.Records*f.Available))))
 }
 
 // enveloped returns the federation with the losses' envelopes instead, where they are not smooth: beta of
@@ -101,7 +104,8 @@ func (f Federation) enveloped() Federation {
 	if f.Convexity > 0 {
 		f.Smoothness = f.Convexity * f.Available / (1/n + f.Dim*f.logDelta()/(e*e*n*n))
 	} else {
-		f.Smoothness = f.Lipschitz * math.Sqrt(f.Available) / f.Diameter / (1/math.Sqrt(n) + math.Sqrt(f.Dim*f.logDelta())/(e*n))
+		f.Smoothness = f.Lipschitz * math.Sqrt(f.Available) / f.Diameter / (1/math.Sqrt(n) +
+			math.Sqrt(f.Dim*f.logDelta())/(e*n))
 	}
 	return f
 }

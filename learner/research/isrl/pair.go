@@ -81,7 +81,8 @@ const (
 func (p pair) symmetric(h float64) (law, error) {
 	top := int(math.Ceil(p.loss(p.m+beyond) / h))
 	if top < 1 || top > maxBins/2 {
-		return law{}, fmt.Errorf("a privacy loss of up to %.3g in steps of %.3g: want at most %d", p.loss(p.m+beyond), h, maxBins/2)
+		return law{}, fmt.Errorf("a privacy loss of up to %.3g in steps of %.3g: want at most %d", p.loss(p.m+beyond), h,
+			maxBins/2)
 	}
 	out := law{step: h, low: -top, mass: make([]float64, 2*top+1)}
 	split := -math.Expm1(-h)
@@ -121,7 +122,8 @@ func (p pair) laws(h float64) (forth, back law, err error) {
 	bottom := math.Max(p.loss(-beyond), math.Log1p(-p.q))
 	low, high := int(math.Floor(bottom/h+0.5)), int(math.Ceil(p.loss(p.m+beyond)/h))
 	if high-low > maxBins {
-		return law{}, law{}, fmt.Errorf("privacy losses from %.3g to %.3g in steps of %.3g: want at most %d", bottom, p.loss(p.m+beyond), h, maxBins)
+		return law{}, law{}, fmt.Errorf("privacy losses from %.3g to %.3g in steps of %.3g: want at most %d", bottom,
+			p.loss(p.m+beyond), h, maxBins)
 	}
 	forth = law{step: h, low: low, mass: make([]float64, high-low+1)}
 	back = law{step: h, low: -high, mass: make([]float64, high-low+1)}
@@ -166,7 +168,8 @@ func (s Sampled) laws() (upper law, lower func(eps float64) float64, err error) 
 		return law{}, nil, err
 	}
 	p := s.pair()
-	finer := math.Min(1, math.Pow(100/float64(s.Rounds), 0.25)) // what is taken off adds up as rounds do, the losses as their root
+	// what is taken off adds up as rounds do, the losses as their root
+	finer := math.Min(1, math.Pow(100/float64(s.Rounds), 0.25))
 	forth, back, err := p.laws(p.step() * finer)
 	if err != nil {
 		return law{}, nil, err

@@ -20,9 +20,11 @@ type Prescription struct {
 	ReportNoise *float64 `json:"noise_per_report"`
 	MeanNoise   *float64 `json:"noise_of_mean"`
 
-	Smoothness     float64  `json:"smoothness"`               // beta: of the envelopes, where losses are not smooth
-	Step           *float64 `json:"step,omitempty"`           // eta of plain steps: the minimiser of the bound that is proved
-	Steepness      *float64 `json:"v,omitempty"`              // v of accelerated steps of a convex objective, see Federation.Steepness
+	Smoothness float64 `json:"smoothness"` // beta: of the envelopes, where losses are not smooth
+	// eta of plain steps: the minimiser of the bound that is proved
+	Step *float64 `json:"step,omitempty"`
+	// v of accelerated steps of a convex objective, see Federation.Steepness
+	Steepness      *float64 `json:"v,omitempty"`
 	Regularization *float64 `json:"regularization,omitempty"` // lambda, instead of such a v
 	Stages         int      `json:"stages,omitempty"`         // of a strongly convex objective, that fit
 
@@ -52,9 +54,12 @@ func (f Federation) Prescribe(accelerated, many, shuffled bool) (Prescription, e
 	smooth := !math.IsInf(f.Smoothness, 1)
 	switch {
 	case shuffled && accelerated && many:
-		return Prescription{}, errors.New("no theorem of the paper is of accelerated steps on the same records in many shuffled rounds: 5.1 is of plain ones, 5.2 of one pass")
+		return Prescription{},
+			errors.New(
+				"no theorem of the paper is of accelerated steps on the same records in many shuffled rounds: 5.1 is of plain ones, 5.2 of one pass")
 	case shuffled && !smooth:
-		return Prescription{}, errors.New("the theorems 5.1 and 5.2 ask for a smooth loss, or leave open the smoothness of its envelope")
+		return Prescription{},
+			errors.New("the theorems 5.1 and 5.2 ask for a smooth loss, or leave open the smoothness of its envelope")
 	case shuffled && accelerated:
 		return f.theorem52()
 	case shuffled:
@@ -126,7 +131,8 @@ func (f Federation) theorem52() (Prescription, error) {
 	if err != nil {
 		return Prescription{}, err
 	}
-	p := f.prescription("5.2", "the risk on the population, whatever silos' records are", r, k, noise*math.Sqrt(f.Available))
+	p := f.prescription("5.2", "the risk on the population, whatever silos' records are", r, k,
+		noise*math.Sqrt(f.Available))
 	f.accelerate(&p, f.pooledVariance(k, noise))
 	p.Conditions = f.pooledConditions(k)
 	return p, nil
@@ -149,7 +155,8 @@ func (f Federation) At(theorem string, rounds, batch uint64) (float64, error) {
 }
 
 func (f Federation) prescription(theorem, claims string, rounds, batch, noise float64) Prescription {
-	return Prescription{Theorem: theorem, Claims: claims, Rounds: uint64(rounds), Batch: uint64(batch), Smoothness: f.Smoothness,
+	return Prescription{Theorem: theorem, Claims: claims, Rounds: uint64(rounds), Batch: uint64(batch),
+		Smoothness:  f.Smoothness,
 		ReportNoise: number(noise / f.Lipschitz), MeanNoise: number(noise / f.Lipschitz / math.Sqrt(f.Available))}
 }
 

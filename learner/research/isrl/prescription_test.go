@@ -10,7 +10,8 @@ import (
 // 20 silos of 160 records in 124 dimensions, epsilon 1: which theorem covers what, and the order in which its
 // parameters follow from each other.
 func TestPrescribe(t *testing.T) {
-	f := Federation{Silos: 20, Available: 20, Records: 160, Dim: 124, Lipschitz: 2, Smoothness: 3.75, Diameter: 10, Deviation: 2, Spread: 2, Gap: 0.7,
+	f := Federation{Silos: 20, Available: 20, Records: 160, Dim: 124, Lipschitz: 2, Smoothness: 3.75, Diameter: 10,
+		Deviation: 2, Spread: 2, Gap: 0.7,
 		Epsilon: 1, Delta: 1e-6}
 	strong, rough, many := f, f, f
 	strong.Convexity, rough.Smoothness = 0.01, math.Inf(1)
@@ -21,11 +22,16 @@ func TestPrescribe(t *testing.T) {
 		want                        string // the theorem, or what the refusal says
 		met                         bool
 	}{
-		{f, false, false, false, "2.1", true}, {f, false, true, false, "2.1", true}, {strong, false, true, false, "2.1", true}, {rough, false, true, false, "2.1", true},
-		{f, true, false, false, "3.1", true}, {strong, true, false, false, "3.1", true}, {rough, true, false, false, "asks for a smooth loss", false},
-		{f, true, true, false, "4.1", true}, {strong, true, true, false, "4.1", true}, {rough, true, true, false, "4.1", true},
-		{f, false, true, true, "5.1", false}, {many, false, true, true, "5.1", true}, {rough, false, true, true, "smooth loss", false},
-		{f, true, false, true, "5.2", true}, {strong, true, false, true, "5.2", true}, {f, true, true, true, "no theorem", false},
+		{f, false, false, false, "2.1", true}, {f, false, true, false, "2.1", true}, {strong, false, true, false, "2.1",
+			true}, {rough, false, true, false, "2.1", true},
+		{f, true, false, false, "3.1", true}, {strong, true, false, false, "3.1", true}, {rough, true, false, false,
+			"asks for a smooth loss", false},
+		{f, true, true, false, "4.1", true}, {strong, true, true, false, "4.1", true}, {rough, true, true, false, "4.1",
+			true},
+		{f, false, true, true, "5.1", false}, {many, false, true, true, "5.1", true}, {rough, false, true, true,
+			"smooth loss", false},
+		{f, true, false, true, "5.2", true}, {strong, true, false, true, "5.2", true}, {f, true, true, true, "no theorem",
+			false},
 		{Federation{}, false, false, false, "silos", false},
 	} {
 		p, err := c.f.Prescribe(c.accelerated, c.many, c.shuffled)

@@ -109,7 +109,8 @@ func TestSampledNoise(t *testing.T) {
 		s := Sampled{Records: 1000, Batch: c.batch, Rounds: 100}
 		s.Noise = one[float64](t)(sampledNoise(s, b))
 		near(t, "noise", s.Noise, c.noise, c.relative)
-		if got := one[Interval](t)(s.Epsilon(b.Delta)); !(got.Upper <= b.Epsilon*(1+1e-6) && got.Lower <= got.Upper && got.Upper > b.Epsilon*0.99) {
+		if got := one[Interval](t)(s.Epsilon(b.Delta)); !(got.Upper <= b.Epsilon*(1+1e-6) && got.Lower <= got.Upper &&
+			got.Upper > b.Epsilon*0.99) {
 			t.Errorf("batch %d: %+v at the noise for epsilon 1", c.batch, got)
 		}
 	}
@@ -153,7 +154,8 @@ func TestRedrawn(t *testing.T) {
 }
 
 func TestSampledRefuses(t *testing.T) {
-	for _, s := range []Sampled{{}, {10, 0, 1, 1}, {10, 11, 1, 1}, {10, 1, 0, 1}, {10, 1, 1, 0}, {10, 1, 1, math.NaN()}, {10, 1, 1, math.Inf(1)}} {
+	for _, s := range []Sampled{{}, {10, 0, 1, 1}, {10, 11, 1, 1}, {10, 1, 0, 1}, {10, 1, 1, 0}, {10, 1, 1, math.NaN()},
+		{10, 1, 1, math.Inf(1)}} {
 		if _, err := s.Epsilon(1e-5); err == nil {
 			t.Errorf("%+v has an epsilon", s)
 		}

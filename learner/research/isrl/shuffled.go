@@ -25,7 +25,8 @@ type Shuffled struct {
 //	sigma^2 = 8 L^2 ln(2/delta_0)/epsilon_0^2
 func (f Federation) Shuffled(rounds float64) Shuffled {
 	q := f.Available / (f.Records * f.Silos)
-	s := Shuffled{Round: accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*f.logDelta())), Delta: f.Delta / (2 * rounds)}}
+	s := Shuffled{Round: accounting.Budget{Epsilon: f.Epsilon / (2 * math.Sqrt(2*rounds*f.logDelta())),
+		Delta: f.Delta / (2 * rounds)}}
 	s.Batch = accounting.Budget{Epsilon: s.Round.Epsilon / (2 * q), Delta: s.Round.Delta / q}
 	s.Local.Delta = f.Records * f.Silos * f.Delta / (18 * rounds * f.Available * f.Available)
 	t := f.Available * s.Local.Delta
@@ -55,7 +56,8 @@ func (f Federation) shuffledConditions(rounds float64) []Condition {
 	s := f.Shuffled(rounds)
 	out := []Condition{
 		atMost("epsilon <= ln(2/delta)", f.Epsilon, math.Log(2/f.Delta)),
-		atLeast("M >= 16 ln(18 R M^2/(N delta))", f.Available, 16*math.Log(18*rounds*f.Available*f.Available/(f.Silos*f.Delta))),
+		atLeast("M >= 16 ln(18 R M^2/(N delta))", f.Available,
+			16*math.Log(18*rounds*f.Available*f.Available/(f.Silos*f.Delta))),
 		atLeast("R >= n^2 N^2 epsilon^2/M", rounds, f.pooled()/f.Available),
 		atLeast("R >= N/M", rounds, f.Silos/f.Available),
 	}
@@ -63,7 +65,8 @@ func (f Federation) shuffledConditions(rounds float64) []Condition {
 	if math.IsNaN(s.Local.Epsilon) {
 		return append(out, atLeast("M > 16 ln(2/(M delta_0))", f.Available, 16*math.Log(2/t)))
 	}
-	return append(out, atLeast("M >= 16 e^epsilon_0 ln(2/(M delta_0))", f.Available, 16*math.Exp(s.Local.Epsilon)*math.Log(2/t)))
+	return append(out, atLeast("M >= 16 e^epsilon_0 ln(2/(M delta_0))", f.Available,
+		16*math.Exp(s.Local.Epsilon)*math.Log(2/t)))
 }
 
 // pooled returns epsilon^2 n^2 N^2.
@@ -79,9 +82,11 @@ func (f Federation) shuffledRounds() float64 {
 	p := f.pooled()
 	least := max(p/f.Available, f.Silos/f.Available, math.Min(f.Records*f.Available, p/f.Dim))
 	if f.Convexity > 0 {
-		return math.Max(least, 8*f.condition()*math.Log(f.Smoothness*f.Diameter*f.Diameter*f.Convexity*p/(f.Dim*f.Lipschitz*f.Lipschitz)))
+		return math.Max(least,
+			8*f.condition()*math.Log(f.Smoothness*f.Diameter*f.Diameter*f.Convexity*p/(f.Dim*f.Lipschitz*f.Lipschitz)))
 	}
-	return math.Max(least, f.Smoothness*f.Diameter/f.Lipschitz*math.Min(math.Sqrt(f.Records*f.Available), math.Sqrt(p/f.Dim)))
+	return math.Max(least, f.Smoothness*f.Diameter/f.Lipschitz*math.Min(math.Sqrt(f.Records*f.Available),
+		math.Sqrt(p/f.Dim)))
 }
 
 // amplified returns the epsilon of one round of N shuffled reports about n records each, each

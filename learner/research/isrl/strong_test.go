@@ -5,7 +5,8 @@ import "testing"
 // strong returns a federation in which the logarithms of strongly convex objectives decide, and no two
 // numbers are alike: kappa = 400, epsilon^2 n^2 M = 2e5, ln(1/delta) = 11.5129255.
 func strong() Federation {
-	return Federation{Silos: 30, Available: 20, Records: 100, Dim: 50, Lipschitz: 2, Smoothness: 4, Convexity: 0.01, Diameter: 10,
+	return Federation{Silos: 30, Available: 20, Records: 100, Dim: 50, Lipschitz: 2, Smoothness: 4, Convexity: 0.01,
+		Diameter:  10,
 		Deviation: 0.1, Gap: 10, Epsilon: 1, Delta: 1e-5}
 }
 
@@ -40,8 +41,9 @@ func TestStronglyConvexRounds(t *testing.T) {
 func TestStronglyConvexBatches(t *testing.T) {
 	f := strong()
 	f.Smoothness = 0.04
-	near(t, "E.1.2", f.onePassBatch(), 23.12994586, tight) // x = eps^2 n^2 M/(L^2 d ln(1/delta)) = 2e5/2302.5851 = 86.858896
-	near(t, "G.2", f.pooledBatch(), 9.694747117, tight)    // x = eps^2 n^2 M^2/(L^2 d ln(1/delta)) = 1737.17793
+	// x = eps^2 n^2 M/(L^2 d ln(1/delta)) = 2e5/2302.5851 = 86.858896
+	near(t, "E.1.2", f.onePassBatch(), 23.12994586, tight)
+	near(t, "G.2", f.pooledBatch(), 9.694747117, tight) // x = eps^2 n^2 M^2/(L^2 d ln(1/delta)) = 1737.17793
 }
 
 // TestStronglyConvexEnvelopes checks beta of losses that are not smooth: Theorem D.2.2, mu M/(1/n + d

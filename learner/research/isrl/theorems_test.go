@@ -11,7 +11,8 @@ const tight = 1e-6 // of all values that were computed from the formulas by othe
 
 // example returns the federation of most checks.
 func example() Federation {
-	return Federation{Silos: 25, Available: 25, Records: 1000, Dim: 50, Lipschitz: 1, Smoothness: 1, Diameter: 10, Epsilon: 1, Delta: 1e-5}
+	return Federation{Silos: 25, Available: 25, Records: 1000, Dim: 50, Lipschitz: 1, Smoothness: 1, Diameter: 10,
+		Epsilon: 1, Delta: 1e-5}
 }
 
 // Checks 1 and 2: the noise of Theorem 2.1 and its proof.
@@ -48,11 +49,13 @@ func TestTheorem21_Noise(t *testing.T) {
 // The noise of Theorem 2.1 against what is needed, and the epsilon that it really has.
 func TestTheorem21_IsLoose(t *testing.T) {
 	f := example()
-	if got := one[Interval](t)(Sampled{1000, 6, 100, f.Noise(100)}.Epsilon(f.Delta)); !(got.Upper < 0.03 && got.Upper > 0.02) {
+	if got := one[Interval](t)(Sampled{1000, 6, 100, f.Noise(100)}.Epsilon(f.Delta)); !(got.Upper < 0.03 &&
+		got.Upper > 0.02) {
 		t.Errorf("epsilon %+v of the noise for epsilon 1, want about 0.023", got)
 	}
 	for batch, ratio := range map[uint64]float64{6: 8.64, 50: 25.3, 200: 29.6, 1000: 30.9} {
-		tightest := one[float64](t)(sampledNoise(Sampled{Records: 1000, Batch: batch, Rounds: 100}, accounting.Budget{Epsilon: 1, Delta: 1e-5}))
+		tightest := one[float64](t)(sampledNoise(Sampled{Records: 1000, Batch: batch, Rounds: 100},
+			accounting.Budget{Epsilon: 1, Delta: 1e-5}))
 		near(t, "theorem/tight", f.Noise(100)/tightest, ratio, 0.01)
 	}
 }
@@ -78,7 +81,8 @@ func TestTheorem31_Noise(t *testing.T) {
 // Check 5: the experiments' noise and batches.
 func TestExperimentalNoise(t *testing.T) {
 	for eps, want := range map[float64][2]float64{
-		0.75: {0.0680127, 90}, 1.5: {0.0340064, 128}, 3: {0.0170032, 181}, 6: {0.00850159, 256}, 12: {0.00425080, 362}, 18: {0.00283386, 443},
+		0.75: {0.0680127, 90}, 1.5: {0.0340064, 128}, 3: {0.0170032, 181}, 6: {0.00850159, 256}, 12: {0.00425080, 362},
+		18: {0.00283386, 443},
 	} {
 		f := Federation{Records: 1238, Lipschitz: 1, Epsilon: eps, Delta: 1 / 1238. / 1238.}
 		near(t, "sigma", f.ExperimentalNoise(35), want[0], 2e-6)
@@ -109,7 +113,8 @@ func TestTheorem31_Batch(t *testing.T) {
 	steps, privacy := f.onePassBalance(k)
 	near(t, "steps", steps, 0.221251526, tight)
 	near(t, "privacy", privacy, 0.221251526, tight)
-	near(t, "rate", math.Pow(math.Pow(f.Smoothness, 0.25)*f.Lipschitz*math.Pow(f.Diameter, 1.5)/f.Reach(), 0.8), 0.221251526, tight)
+	near(t, "rate", math.Pow(math.Pow(f.Smoothness, 0.25)*f.Lipschitz*math.Pow(f.Diameter, 1.5)/f.Reach(), 0.8),
+		0.221251526, tight)
 	f.Smoothness, f.Convexity, f.Gap, f.Deviation = 1, 0.01, 10, 1
 	near(t, "strongly convex K", f.onePassBatch(), 12.7811109, tight)
 }
@@ -180,7 +185,8 @@ func TestTheorem51_Chain(t *testing.T) {
 	near(t, "its ceiling", amplifiedUpTo(1e4, 10, 1e-6), 0.37630, 1e-5)
 	near(t, "n = 1", amplified(1e4, 1, 1, 1e-6), 0.214025652, tight)
 
-	f := Federation{Silos: 1000, Available: 1000, Records: 10, Dim: 1, Lipschitz: 1, Smoothness: 1, Diameter: 1, Epsilon: 0.1, Delta: 1e-6}
+	f := Federation{Silos: 1000, Available: 1000, Records: 10, Dim: 1, Lipschitz: 1, Smoothness: 1, Diameter: 1,
+		Epsilon: 0.1, Delta: 1e-6}
 	s := f.Shuffled(1000)
 	near(t, "epsilon of a round", s.Round.Epsilon, 3.00795640e-4, tight)
 	near(t, "delta of a round", s.Round.Delta, 5e-10, tight)

@@ -67,7 +67,8 @@ func unbalanced(silos []silo, rounds float64, available []int) float64 {
 func (f Federation) unbalancedRounds(q float64) float64 {
 	most := f.Records * f.Available
 	if f.Convexity > 0 {
-		return 2*f.condition()*math.Log(f.Smoothness*f.Convexity*f.Diameter*f.Diameter/(f.Lipschitz*f.Lipschitz*f.Dim*q)) + most
+		return 2*f.condition()*math.Log(f.Smoothness*f.Convexity*f.Diameter*f.Diameter/(f.Lipschitz*f.Lipschitz*f.Dim*q)) +
+			most
 	}
 	most = math.Min(most, 1/(f.Dim*q))
 	return f.Smoothness*f.Diameter/f.Lipschitz*math.Sqrt(most) + most

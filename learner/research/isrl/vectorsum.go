@@ -17,7 +17,8 @@ type vectorSum struct {
 // newVectorSum returns our sizing: p = 1/4, g = max{ceil(2 sqrt(m)), ceil(sqrt(d)), 4}, so that rounding is
 // small beside the noise, and the least b whose Epsilon at delta is at most epsilon.
 func newVectorSum(inputs, dim, epsilon, delta float64) (vectorSum, error) {
-	s := vectorSum{Inputs: inputs, Dim: dim, Levels: max(math.Ceil(2*math.Sqrt(inputs)), math.Ceil(math.Sqrt(dim)), 4), P: 0.25}
+	s := vectorSum{Inputs: inputs, Dim: dim, Levels: max(math.Ceil(2*math.Sqrt(inputs)), math.Ceil(math.Sqrt(dim)), 4),
+		P: 0.25}
 	if !(epsilon > 0 && epsilon <= 15) || !(delta > 0 && delta < 0.5) {
 		return s, fmt.Errorf("epsilon %v, delta %v: Lemma G.1 wants (0, 15] and (0, 1/2)", epsilon, delta)
 	}
@@ -79,7 +80,8 @@ func (f Federation) pooledBatch() float64 {
 		return f.strongBatch(f.signal() * f.Available / (f.Lipschitz * f.Lipschitz * f.Dim * f.logDelta()))
 	}
 	log := math.Log(f.Dim / f.Delta)
-	return f.withinRecords(math.Pow(f.Lipschitz/(f.Smoothness*f.Diameter), 0.4) * math.Pow(f.Records, 0.6) * math.Pow(f.Dim*log*log, 0.2) /
+	return f.withinRecords(math.Pow(f.Lipschitz/(f.Smoothness*f.Diameter), 0.4) * math.Pow(f.Records,
+		0.6) * math.Pow(f.Dim*log*log, 0.2) /
 		math.Pow(f.Epsilon*f.Available, 0.4))
 }
 

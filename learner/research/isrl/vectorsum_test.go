@@ -42,7 +42,8 @@ func TestVectorSum_Scalar(t *testing.T) {
 	near(t, "delta(1)", exact(25600, 16, 0.25, 1), 7.4585e-7, 0.01)
 	near(t, "delta(0.5)", exact(25600, 16, 0.25, 0.5), 1.6511e-3, 0.01)
 	for _, eps := range []float64{0.5, 1} {
-		d := one[float64](t)(accounting.NewAccountant().Delta(eps, accounting.Mechanism{Trials: 25600, P: 0.25, Levels: 16, Dim: 1, Rounds: 1}))
+		d := one[float64](t)(accounting.NewAccountant().Delta(eps, accounting.Mechanism{Trials: 25600, P: 0.25, Levels: 16,
+			Dim: 1, Rounds: 1}))
 		if truth := exact(25600, 16, 0.25, eps); !(d >= truth && d <= 2*truth) {
 			t.Errorf("Theorem A has delta(%v) = %v, and the truth is %v", eps, d, truth)
 		}
@@ -51,7 +52,8 @@ func TestVectorSum_Scalar(t *testing.T) {
 	source := rand.New(rand.NewPCG(1, 2))
 	encode := func(levels, trials uint32, p, x float64) func() uint64 {
 		coin := one[randomizer.Coin](t)(randomizer.CoinFromFloat(p))
-		v := one[*randomizer.VectorSum](t)(randomizer.NewVectorSum(randomizer.Params{Dim: 1, ClipNorm: 1, Levels: levels, Trials: trials, Coin: coin}, source))
+		v := one[*randomizer.VectorSum](t)(randomizer.NewVectorSum(randomizer.Params{Dim: 1, ClipNorm: 1, Levels: levels,
+			Trials: trials, Coin: coin}, source))
 		return func() uint64 { return uint64(one[[]uint32](t)(v.Encode(nil, []float64{x}))[0]) }
 	}
 	const draws = 40_000
@@ -78,7 +80,8 @@ func TestVectorSum_Scalar(t *testing.T) {
 		for range draws {
 			total += noisy()
 		}
-		params := randomizer.Params{Dim: 1, ClipNorm: 1, Levels: c.levels, Trials: c.trials, Coin: one[randomizer.Coin](t)(randomizer.CoinFromFloat(c.p))}
+		params := randomizer.Params{Dim: 1, ClipNorm: 1, Levels: c.levels, Trials: c.trials,
+			Coin: one[randomizer.Coin](t)(randomizer.CoinFromFloat(c.p))}
 		sum := one[[]float64](t)(params.Decode(nil, []uint64{total}, draws, draws*uint64(c.trials)))
 		sd := 2 / float64(c.levels) * math.Sqrt((float64(c.trials)*c.p*(1-c.p)+0.25)/draws)
 		if got := sum[0] / draws; math.Abs(got-c.x) > 7*sd+1e-6 {

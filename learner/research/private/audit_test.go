@@ -137,7 +137,8 @@ func TestCallNoiseIsAsCharged(t *testing.T) {
 	if _, err := s.settle(&v); err != nil {
 		t.Fatal(err)
 	}
-	if charged := newLedger(p.target()).with(2, v.call).with(2, v.gradient); !(v.call.slack > 0 && v.gradient.slack > 0 && v.call.drift > 0) ||
+	if charged := newLedger(p.target()).with(2, v.call).with(2, v.gradient); !(v.call.slack > 0 && v.gradient.slack > 0 &&
+		v.call.drift > 0) ||
 		charged.masses(1) < (1+math.E)*2*(v.call.slack+v.gradient.slack)+math.E*2*v.call.drift {
 		t.Errorf("charged slack %v and drift %v", charged.slack, charged.drift)
 	}
@@ -149,7 +150,8 @@ func TestCallNoiseIsAsCharged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRecords(Data{Loss: convex.Absolute{}, Features: 1, Rows: []convex.Example{{Value: []float64{1}, Label: -1e6}}}, p)
+	r, err := newRecords(Data{Loss: convex.Absolute{}, Features: 1, Rows: []convex.Example{{Value: []float64{1},
+		Label: -1e6}}}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +198,8 @@ func TestSamplesAreAsCharged(t *testing.T) {
 	const n = 400
 	entropy := rand.NewChaCha8([32]byte{11})
 	var asked float64
-	data := Data{Loss: counter{asked: &asked}, Features: 1, Rows: slices.Repeat([]convex.Example{{Value: []float64{1}}}, n)}
+	data := Data{Loss: counter{asked: &asked}, Features: 1, Rows: slices.Repeat([]convex.Example{{Value: []float64{1}}},
+		n)}
 	check := func(what string, want float64) {
 		t.Helper()
 		if math.Abs(asked-want) > 6*math.Sqrt(want) {
@@ -233,7 +236,8 @@ func TestSamplesAreAsCharged(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := newLedger(p.target()).with(float64(v.rounds), v.call).with(float64(v.rounds), v.gradient)
-		if math.Abs(book.cost().Epsilon/want.cost().Epsilon-1) > 1e-9 || math.Abs(book.drift/want.drift-1) > 1e-9 || math.Abs(book.slack/want.slack-1) > 1e-9 {
+		if math.Abs(book.cost().Epsilon/want.cost().Epsilon-1) > 1e-9 || math.Abs(book.drift/want.drift-1) > 1e-9 ||
+			math.Abs(book.slack/want.slack-1) > 1e-9 {
 			t.Fatalf("the ledger holds %v, want %v", book.cost(), want.cost())
 		}
 	}
@@ -247,7 +251,8 @@ func TestCallStaysInItsBall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRecords(Data{Loss: convex.Absolute{}, Features: 1, Rows: []convex.Example{{Value: []float64{1}, Label: -1e6}}}, public(ReSQue, 2, 1))
+	r, err := newRecords(Data{Loss: convex.Absolute{}, Features: 1, Rows: []convex.Example{{Value: []float64{1},
+		Label: -1e6}}}, public(ReSQue, 2, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +279,8 @@ func TestAuditOfBall(t *testing.T) {
 	const n, mu = 2, 0.3
 	p := Public{Method: ReSQueBall, N: n, Dim: 1, Lipschitz: 1, Radius: 1, Epsilon: 8, Delta: 1e-3, Convex: true}
 	one := strong{{slotted: slotted{slots: 1, rate: gridRate(.85), mu: mu}}}
-	b := ball{rho: .5, copies: 2, caps: []int{1}, outer: resque.Outer{Lipschitz: 1, Radius: 1, Ball: .01, Gap: 1e-3, Steps: 2, Probes: 1},
+	b := ball{rho: .5, copies: 2, caps: []int{1}, outer: resque.Outer{Lipschitz: 1, Radius: 1, Ball: .01, Gap: 1e-3,
+		Steps: 2, Probes: 1},
 		kinds: []kind{{slices.Clone(one), 4}, {slices.Clone(one), 2}, {slices.Clone(one), 3}, {slices.Clone(one), 1}}}
 	if err := (ballSearch{p, accounting.NewAccountant()}).settle(&b); err != nil {
 		t.Fatal(err)

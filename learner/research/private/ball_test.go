@@ -55,7 +55,8 @@ func TestBallIsCharged(t *testing.T) {
 		if math.Hypot(x[0], x[1]) > b.outer.Ball*(1+1e-12) {
 			t.Errorf("%v is not within %v", x, b.outer.Ball)
 		}
-		close(t, "drift of a release", s.call.drift*b.stages(), driftShare*p.target().Delta*math.Exp(-p.target().Epsilon), 1e-9)
+		close(t, "drift of a release", s.call.drift*b.stages(), driftShare*p.target().Delta*math.Exp(-p.target().Epsilon),
+			1e-9)
 		one := accounting.SampledGaussian(q, mu)
 		for i, e := range one {
 			if e > s.call.curve[i]*(1+1e-9) {
@@ -80,11 +81,13 @@ func TestBallIsCharged(t *testing.T) {
 	}
 	close(t, "slack", held.slack, planned.slack, 1e-9)
 	close(t, "drift", held.drift, planned.drift, 1e-9)
-	if !held.fits() || book.slack > held.slack*(1+1e-9) || book.drift > held.drift*(1+1e-9) || !(held.slack > 0 && held.drift > 0) {
+	if !held.fits() || book.slack > held.slack*(1+1e-9) || book.drift > held.drift*(1+1e-9) ||
+		!(held.slack > 0 && held.drift > 0) {
 		t.Errorf("seen %v and %v, held %v and %v", book.slack, book.drift, held.slack, held.drift)
 	}
 	most := b.stages()
-	t.Logf("%d releases of at most %v; seen epsilon %.4f, held %.4f", releases, most, book.cost().Epsilon, held.cost().Epsilon)
+	t.Logf("%d releases of at most %v; seen epsilon %.4f, held %.4f", releases, most, book.cost().Epsilon,
+		held.cost().Epsilon)
 	if float64(releases) > most || float64(releases) < most/20 {
 		t.Errorf("%d releases of %v", releases, most)
 	}
@@ -201,7 +204,8 @@ func TestBallRefuses(t *testing.T) {
 			t.Fatal("a call was made for which there was no room")
 		}
 	}
-	if _, _, err := b.run(t.Context(), small, r, dptest.Source(t, 4)); err == nil || !strings.Contains(err.Error(), "ledger") {
+	if _, _, err := b.run(t.Context(), small, r, dptest.Source(t, 4)); err == nil ||
+		!strings.Contains(err.Error(), "ledger") {
 		t.Errorf("half of the epsilon: %v", err)
 	}
 }
@@ -214,7 +218,8 @@ func TestBallLearns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !math.IsInf(p.Bound, 1) || !strings.HasPrefix(p.Advice(), NoisySGD) || p.Rounds > q.Rounds || p.Queries > q.Passes*n*(1+1e-9) {
+	if !math.IsInf(p.Bound, 1) || !strings.HasPrefix(p.Advice(), NoisySGD) || p.Rounds > q.Rounds ||
+		p.Queries > q.Passes*n*(1+1e-9) {
 		t.Errorf("bound %v, %d rounds, %v queries: %s", p.Bound, p.Rounds, p.Queries, p.Advice())
 	}
 	data := world(n, d, 1)
@@ -229,7 +234,8 @@ func TestBallLearns(t *testing.T) {
 	if gap > start/10 {
 		t.Errorf("excess %v, at the origin %v", gap, start)
 	}
-	if math.Abs(r.Cost.Epsilon-p.Cost.Epsilon) > 1e-6 || p.Cost.Epsilon > q.Epsilon || p.Cost.Delta > q.Delta || p.Cost.Epsilon < 0.9*q.Epsilon {
+	if math.Abs(r.Cost.Epsilon-p.Cost.Epsilon) > 1e-6 || p.Cost.Epsilon > q.Epsilon || p.Cost.Delta > q.Delta ||
+		p.Cost.Epsilon < 0.9*q.Epsilon {
 		t.Errorf("the ledger holds %v, planned %v", r.Cost, p.Cost)
 	}
 }

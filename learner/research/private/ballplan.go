@@ -31,7 +31,8 @@ type ballSearch struct {
 func (s ballSearch) shape(of ballShape, mu float64) (ball, bool) {
 	p, n := s.p, float64(s.p.N)
 	rho := of.gap / p.Lipschitz / math.Sqrt(float64(p.Dim))
-	b := ball{rho: rho, copies: of.copies, outer: resque.Outer{Lipschitz: p.Lipschitz, Radius: p.Radius, Ball: of.ratio * rho, Gap: of.gap, Probes: of.probes}}
+	b := ball{rho: rho, copies: of.copies, outer: resque.Outer{Lipschitz: p.Lipschitz, Radius: p.Radius,
+		Ball: of.ratio * rho, Gap: of.gap, Probes: of.probes}}
 	if b.outer.Ball > p.Radius || of.levels < 1 {
 		return b, false
 	}
@@ -204,7 +205,8 @@ func (b ball) proxy(p Public) float64 {
 		last = next
 	}
 	bias := math.Sqrt(2 * lambda * last)
-	return p.Lipschitz*b.rho*math.Sqrt(float64(p.Dim)) + (R*R+weight*(gaps*gap(ofStep)+squares*(variance+3*bias*bias)/4+2*R*bias*A))/A
+	return p.Lipschitz*b.rho*math.Sqrt(float64(p.Dim)) + (R*R+weight*(gaps*gap(ofStep)+squares*(variance+3*bias*bias)/4+
+		2*R*bias*A))/A
 }
 
 // Numbers that are not searched: probes of a step, where bisection that begins at the last strength mostly takes
@@ -220,7 +222,8 @@ var ballRatios = []float64{0.05, 0.1}
 // score returns the proxy at x = logarithms of the gap and of the three T, and the number of levels, with
 // that KD for all and a guess of what the lattice adds.
 func (s ballSearch) score(m *moments, kd float64, x []float64) (ballShape, float64) {
-	of := ballShape{gap: math.Exp(x[0]) * s.p.Lipschitz * s.p.Radius, ratio: m.s, levels: int(math.Round(x[4] / math.Ln2)), probes: ballProbes, copies: ballCopies}
+	of := ballShape{gap: math.Exp(x[0]) * s.p.Lipschitz * s.p.Radius, ratio: m.s, levels: int(math.Round(x[4] / math.Ln2)),
+		probes: ballProbes, copies: ballCopies}
 	for i := range of.log {
 		if of.log[i] = int(math.Round(x[i+1] / math.Ln2)); of.log[i] < 3 || of.log[i] > 20 {
 			return of, math.Inf(1)
@@ -249,7 +252,8 @@ func planBall(p Public, a *accounting.Accountant) (ball, error) {
 	s := ballSearch{p, a}
 	T := math.Ln2 * math.Floor(math.Log2(min(1024, float64(p.N)/32)))
 	x := []float64{math.Log(0.2), T, T, T, 2 * math.Ln2}
-	directions := [][]float64{{1, 0, 0, 0, 0}, {0, 1, 1, 1, 0}, {0, 1, 0, 0, 0}, {0, 0, 1, 0, 0}, {0, 0, 0, 1, 0}, {0, 0, 0, 0, 1}, {0, 0, 0, -1, 1}}
+	directions := [][]float64{{1, 0, 0, 0, 0}, {0, 1, 1, 1, 0}, {0, 1, 0, 0, 0}, {0, 0, 1, 0, 0}, {0, 0, 0, 1, 0},
+		{0, 0, 0, 0, 1}, {0, 0, 0, -1, 1}}
 	var best ballShape
 	least := math.Inf(1)
 	for _, ratio := range ballRatios {
@@ -261,7 +265,8 @@ func planBall(p Public, a *accounting.Accountant) (ball, error) {
 		}
 	}
 	if math.IsInf(least, 1) {
-		return ball{}, fmt.Errorf("resque-ball: no plan in %.0f gradients of %d records; want more records, passes or rounds", s.p.passes()*float64(p.N), p.N)
+		return ball{}, fmt.Errorf("resque-ball: no plan in %.0f gradients of %d records; want more records, passes or rounds",
+			s.p.passes()*float64(p.N), p.N)
 	}
 	b, _ := s.charge(best)
 	return b, s.settle(&b)

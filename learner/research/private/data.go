@@ -10,8 +10,9 @@ import (
 // Data are the records.
 type Data struct {
 	Loss     convex.Loss
-	Features int              // the dimension of Rows
-	Rows     []convex.Example // one record each; a row that is no example of the loss, or too large (newRecords), says zero
+	Features int // the dimension of Rows
+	// one record each; a row that is no example of the loss, or too large (newRecords), says zero
+	Rows []convex.Example
 }
 
 // records are Data in the form in which they are asked.
@@ -42,9 +43,11 @@ func newRecords(d Data, p Public) (*records, error) {
 	if d.Loss.Parameters(d.Features) != d.Features {
 		most = min(most, largestScores*p.Lipschitz)
 	}
-	r := &records{data: d, sound: make([]bool, len(d.Rows)), clip: p.Lipschitz, zero: convex.Example{Value: make([]float64, d.Features)}}
+	r := &records{data: d, sound: make([]bool, len(d.Rows)), clip: p.Lipschitz,
+		zero: convex.Example{Value: make([]float64, d.Features)}}
 	for i, e := range d.Rows {
-		r.sound[i] = e.Validate(d.Features) == nil && d.Loss.CheckLabel(e.Label) == nil && e.Norm() <= most && math.Abs(e.Label) <= largest
+		r.sound[i] = e.Validate(d.Features) == nil && d.Loss.CheckLabel(e.Label) == nil && e.Norm() <= most &&
+			math.Abs(e.Label) <= largest
 	}
 	return r, nil
 }

@@ -31,7 +31,8 @@ func TestDriftMultiplierValues(t *testing.T) {
 	} {
 		kd, p := newMoments(c.s, 0, c.convex).multiplier(2, c.s/(4*math.Sqrt(float64(c.T))), c.T/2, c.delta)
 		if math.Abs(kd/c.want-1) > 2e-3 || c.p != 0 && p != c.p {
-			t.Errorf("s %v, T %d, delta %v, convex %v: %v at p = %d, want %v at %d", c.s, c.T, c.delta, c.convex, kd, p, c.want, c.p)
+			t.Errorf("s %v, T %d, delta %v, convex %v: %v at p = %d, want %v at %d", c.s, c.T, c.delta, c.convex, kd, p, c.want,
+				c.p)
 		}
 	}
 }

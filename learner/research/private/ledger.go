@@ -49,7 +49,8 @@ func (l ledger) fits() bool {
 func (l *ledger) charge(e entry) error {
 	next := l.with(1, e)
 	if !next.fits() {
-		return fmt.Errorf("ledger: one more release would take delta at epsilon %v above %v", l.target.Epsilon, l.target.Delta)
+		return fmt.Errorf("ledger: one more release would take delta at epsilon %v above %v", l.target.Epsilon,
+			l.target.Delta)
 	}
 	*l = next
 	return nil

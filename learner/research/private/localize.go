@@ -77,7 +77,8 @@ func planLocalized(p Public, a *accounting.Accountant) (localized, error) {
 		}
 	}
 	if len(best.phases) == 0 {
-		return best, fmt.Errorf("resque: no plan for a block of %d of %d records; want at least %d, or more passes or rounds", p.N/2, p.N, 2*leastBlock)
+		return best, fmt.Errorf("resque: no plan for a block of %d of %d records; want at least %d, or more passes or rounds",
+			p.N/2, p.N, 2*leastBlock)
 	}
 	return best, nil
 }
@@ -123,13 +124,15 @@ func planBlock(p Public, a *accounting.Accountant, from []float64) (blockPlan, [
 	s := pvSearch{p: p, a: a, most: p.passes() * float64(p.N), ridge: 1}
 	n, d := float64(p.N), float64(p.Dim)
 	if from == nil {
-		from = []float64{math.Log(0.05 / math.Sqrt(n*d)), 0, math.Ln2 * math.Floor(math.Log2(min(1024, n/8))), math.Log(min(200, n/8)), 0}
+		from = []float64{math.Log(0.05 / math.Sqrt(n*d)), 0, math.Ln2 * math.Floor(math.Log2(min(1024, n/8))),
+			math.Log(min(200, n/8)), 0}
 		from[1] = math.Log(s.most / 4 / (math.Exp(from[2]) + math.Exp(from[3])))
 	} else {
 		from = []float64{from[0] + math.Ln2/2, from[1] - math.Ln2/2, from[2], min(from[3], math.Log(n/8)), from[4]}
 	}
 	from[1] = min(from[1], math.Log(p.maxRounds()))
-	directions := [][]float64{{1, 0, 0, 0, 0}, {0, 1, 0, 0, 0}, {-1, 0.5, 0, 0, 0}, {0, -1, 1, 0, 0}, {0, 0, 1, 0, 0}, {0, -1, 0, 1, 0}, {0, 0, 0, 1, 0}, {0, 0, 0, 0, 1}, {-2, 1, -1, -1, 0}, {-2, 1, 0, 0, 0}}
+	directions := [][]float64{{1, 0, 0, 0, 0}, {0, 1, 0, 0, 0}, {-1, 0.5, 0, 0, 0}, {0, -1, 1, 0, 0}, {0, 0, 1, 0, 0},
+		{0, -1, 0, 1, 0}, {0, 0, 0, 1, 0}, {0, 0, 0, 0, 1}, {-2, 1, -1, -1, 0}, {-2, 1, 0, 0, 0}}
 	m := newMoments(blockRatio, 1, p.Convex)
 	at := minimize(from, directions, func(x []float64) float64 { return s.score(m, x) })
 	v, ok := s.shape(m, at)

@@ -56,7 +56,8 @@ func TestRegularisedPhase(t *testing.T) {
 		t.Fatal(err)
 	}
 	bound := (b.gap + b.smoothing) / ridge
-	t.Logf("gap %.4g, bound %.4g, at the start %.4g; %d rounds; minimiser %v, found %v", value(x)-least, bound, value(start)-least, v.rounds, best, x)
+	t.Logf("gap %.4g, bound %.4g, at the start %.4g; %d rounds; minimiser %v, found %v", value(x)-least, bound,
+		value(start)-least, v.rounds, best, x)
 	if value(x)-least > bound {
 		t.Errorf("gap %v above %v", value(x)-least, bound)
 	}
@@ -137,7 +138,8 @@ func TestNoRecordIsInTwoBlocks(t *testing.T) {
 	p, b := smallBlock(t, n, 1, 8)
 	p.N = 3 * n // a third of the records are in no block
 	l := localized{blocks: []int{n, n}, phases: []pv{b.pv.scaled(1, 0.7), b.pv.scaled(1, 5.6)}}
-	loss := register{at: &rounds{Context: t.Context()}, asked: []map[int]int{{}, {}}, ends: []int{b.pv.rounds, 2 * b.pv.rounds}}
+	loss := register{at: &rounds{Context: t.Context()}, asked: []map[int]int{{}, {}}, ends: []int{b.pv.rounds,
+		2 * b.pv.rounds}}
 	data := Data{Loss: loss, Features: 1}
 	for i := range p.N {
 		data.Rows = append(data.Rows, convex.Example{Value: []float64{1}, Label: float64(1 + i)})
@@ -213,11 +215,13 @@ func TestLocalizationLearns(t *testing.T) {
 	}
 	fresh, truth := world(20000, d, 2), []float64{0.7 / math.Sqrt2, 0.7 / math.Sqrt2}
 	gap := meanLoss(fresh, r.Theta) - meanLoss(fresh, truth)
-	t.Logf("excess %.4g on fresh rows, bound %.4g; %d phases, %d rounds, %.3g gradients, %v", gap, p.Bound, len(l.phases), p.Rounds, p.Queries, r.Cost)
+	t.Logf("excess %.4g on fresh rows, bound %.4g; %d phases, %d rounds, %.3g gradients, %v", gap, p.Bound, len(l.phases),
+		p.Rounds, p.Queries, r.Cost)
 	if gap > p.Bound {
 		t.Errorf("excess %v above the bound %v", gap, p.Bound)
 	}
-	if math.Abs(r.Cost.Epsilon-p.Cost.Epsilon) > 1e-6 || p.Cost.Epsilon > q.Epsilon || p.Cost.Delta > q.Delta || p.Cost.Epsilon < 0.9*q.Epsilon {
+	if math.Abs(r.Cost.Epsilon-p.Cost.Epsilon) > 1e-6 || p.Cost.Epsilon > q.Epsilon || p.Cost.Delta > q.Delta ||
+		p.Cost.Epsilon < 0.9*q.Epsilon {
 		t.Errorf("the ledger holds %v, planned %v", r.Cost, p.Cost)
 	}
 	if p.Rounds > q.Rounds {
@@ -234,7 +238,8 @@ func TestLocalizationPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("n %d: bound %.4g, %d phases, %d rounds, %.3g gradients, %v", n, p.Bound, len(p.method.(localized).phases), p.Rounds, p.Queries, p.Cost)
+		t.Logf("n %d: bound %.4g, %d phases, %d rounds, %.3g gradients, %v", n, p.Bound, len(p.method.(localized).phases),
+			p.Rounds, p.Queries, p.Cost)
 		if p.Bound > most {
 			t.Errorf("n %d: bound %v", n, p.Bound)
 		}

@@ -15,7 +15,8 @@ func levelCaps(steps, levels int) []int {
 	caps := make([]int, levels)
 	for i := range caps {
 		// P[Bin(steps, p) > c] = I_p(c+1, steps-c)
-		for p := math.Ldexp(1, -i-1); caps[i] < steps && mathext.RegIncBeta(float64(caps[i]+1), float64(steps-caps[i]), p) > 1/(2*float64(levels)); {
+		for p := math.Ldexp(1, -i-1); caps[i] < steps && mathext.RegIncBeta(float64(caps[i]+1), float64(steps-caps[i]),
+			p) > 1/(2*float64(levels)); {
 			caps[i]++
 		}
 	}

@@ -59,7 +59,8 @@ func TestNoisySGDPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("n %d, d %d: bound %.5f, %d steps of %.2f, noise %.3f, %v", c.n, c.d, p.Bound, p.Rounds, p.Rate*float64(c.n), p.Noise, p.Cost)
+		t.Logf("n %d, d %d: bound %.5f, %d steps of %.2f, noise %.3f, %v", c.n, c.d, p.Bound, p.Rounds, p.Rate*float64(c.n),
+			p.Noise, p.Cost)
 		if math.Abs(p.Bound/c.want-1) > 0.05 {
 			t.Errorf("n %d, d %d: bound %v, want about %v", c.n, c.d, p.Bound, c.want)
 		}
@@ -132,7 +133,8 @@ func TestLedgerRefuses(t *testing.T) {
 	s := p.method.(sgd)
 	s.steps += s.steps / 4
 	p.method = s
-	if _, err := p.Fit(context.Background(), world(n, 2, 1), dptest.Source(t, 1)); err == nil || !strings.Contains(err.Error(), "ledger") {
+	if _, err := p.Fit(context.Background(), world(n, 2, 1), dptest.Source(t, 1)); err == nil ||
+		!strings.Contains(err.Error(), "ledger") {
 		t.Errorf("a quarter more steps: %v", err)
 	}
 	done, cancel := context.WithCancel(context.Background())
@@ -221,7 +223,8 @@ func TestFractionsOfALevelAreRoundedByChance(t *testing.T) {
 			of = append(of, out[0]+noiseTrials/2-1)
 		}
 		up := float64(quarters&3) / 4
-		dptest.Mean(t, "release", of, dptest.Moment{Mean: float64(quarters) / 4, Variance: 0.5 + up*(1-up), Term: 2}, dptest.Alpha)
+		dptest.Mean(t, "release", of, dptest.Moment{Mean: float64(quarters) / 4, Variance: 0.5 + up*(1-up), Term: 2},
+			dptest.Alpha)
 	}
 }
 
@@ -285,14 +288,16 @@ func TestHostileRowsStayConvex(t *testing.T) {
 	for _, loss := range []convex.Loss{convex.Squared{}, convex.Absolute{}, counts} {
 		for _, x := range [][]float64{{1}, {1e90}, {1e160}, {1e300}} {
 			for _, label := range []float64{0, 1, 1e90, 1e300} {
-				r, err := newRecords(Data{Loss: loss, Features: 1, Rows: []convex.Example{{Value: x, Label: label}}}, public(ReSQue, 2, 1))
+				r, err := newRecords(Data{Loss: loss, Features: 1, Rows: []convex.Example{{Value: x, Label: label}}},
+					public(ReSQue, 2, 1))
 				if err != nil {
 					t.Fatal(err)
 				}
 				g, last := make([]float64, 1), math.Inf(-1)
 				for _, theta := range []float64{-1e9, -1, -1e-50, -1e-200, 0, 1e-200, 1e-50, 1, 1e9} {
 					if r.gradient(g, []float64{theta}, 0); g[0] < last-1e-15 {
-						t.Errorf("%s, a row of %v with label %v: a gradient of %v at %v, before it %v", loss.Name(), x[0], label, g[0], theta, last)
+						t.Errorf("%s, a row of %v with label %v: a gradient of %v at %v, before it %v", loss.Name(), x[0], label, g[0],
+							theta, last)
 					}
 					last = g[0]
 				}
@@ -312,7 +317,8 @@ func TestLongRowsOfSoftmaxStayConvex(t *testing.T) {
 			p := public(ReSQueBall, 2, 6)
 			p.Lipschitz = math.Pow(10, float64(rng.IntN(7)-3))
 			angle := 2 * math.Pi * rng.Float64()
-			row := convex.Example{Value: []float64{long * p.Lipschitz * math.Cos(angle), long * p.Lipschitz * math.Sin(angle)}, Label: float64(rng.IntN(3))}
+			row := convex.Example{Value: []float64{long * p.Lipschitz * math.Cos(angle), long * p.Lipschitz * math.Sin(angle)},
+				Label: float64(rng.IntN(3))}
 			r, err := newRecords(Data{Loss: loss, Features: 2, Rows: []convex.Example{row}}, p)
 			if err != nil {
 				t.Fatal(err)

@@ -21,8 +21,10 @@ func TestPaperParameters(t *testing.T) {
 	for _, c := range []struct {
 		what      string
 		got, want float64
-	}{{"error", p.Error, .024586}, {"kappa", p.Kappa, 40.674}, {"rho", p.Rho, .0077746}, {"r", p.R, 1.0183e-5}, {"K", p.K, 2128.5}, {"lambda", p.Lambda, 1.5295e6}, {"order", p.Order, 58.035},
-		{"beta", p.Beta, .0097369}, {"iterations", p.Iterations, 7887.4}, {"T1", p.T1, 20.852}, {"T2", p.T2, 148.95}, {"T3", p.T3, 287.10}, {"noise", p.Noise, 8.0506e-7}, {"probes", p.Probes, 15.2005}, {"copies", p.Copies, 253.57}} {
+	}{{"error", p.Error, .024586}, {"kappa", p.Kappa, 40.674}, {"rho", p.Rho, .0077746}, {"r", p.R, 1.0183e-5}, {"K", p.K,
+		2128.5}, {"lambda", p.Lambda, 1.5295e6}, {"order", p.Order, 58.035},
+		{"beta", p.Beta, .0097369}, {"iterations", p.Iterations, 7887.4}, {"T1", p.T1, 20.852}, {"T2", p.T2, 148.95},
+		{"T3", p.T3, 287.10}, {"noise", p.Noise, 8.0506e-7}, {"probes", p.Probes, 15.2005}, {"copies", p.Copies, 253.57}} {
 		close(t, c.what, c.got, c.want, 1e-4)
 	}
 	if newPaper(1e4, 10, 1, 1e-6).Error < 1 {

@@ -46,7 +46,8 @@ func (p Plan) Advice() string {
 		return fmt.Sprintf("%s has a bound: %.4g; %s has none", NoisySGD, p.Baseline, p.Method)
 	}
 	if p.Method == ReSQueSCO {
-		return fmt.Sprintf("%s has the smaller bound, on the records alone: %.4g; %s on the population: %.4g", NoisySGD, p.Baseline, p.Method, p.Bound)
+		return fmt.Sprintf("%s has the smaller bound, on the records alone: %.4g; %s on the population: %.4g", NoisySGD,
+			p.Baseline, p.Method, p.Bound)
 	}
 	if p.Method != NoisySGD && p.Baseline < p.Bound {
 		return fmt.Sprintf("%s has the smaller bound: %.4g, and %s %.4g", NoisySGD, p.Baseline, p.Method, p.Bound)
@@ -67,8 +68,10 @@ func NewPlan(p Public) (Plan, error) {
 		return Plan{}, err
 	}
 	if p.Method != ReSQueBall && vacuous(plan) {
-		return Plan{}, fmt.Errorf("n = %d: the bound of %s is %.3g, not below L R = %.3g, which the origin has without data; want at least %s records",
-			p.N, p.Method, plan.Bound, p.Lipschitz*p.Radius, enough(p, a))
+		return Plan{},
+			fmt.Errorf(
+				"n = %d: the bound of %s is %.3g, not below L R = %.3g, which the origin has without data; want at least %s records",
+				p.N, p.Method, plan.Bound, p.Lipschitz*p.Radius, enough(p, a))
 	}
 	return plan, nil
 }
@@ -78,7 +81,9 @@ func vacuous(p Plan) bool { return !(p.Bound < p.Lipschitz*p.Radius) }
 func newPlan(p Public, a *accounting.Accountant) (Plan, error) {
 	// No release at all has this epsilon for the accountant: its orders are bounded.
 	if least, _ := accounting.NewRenyi().Epsilon(p.target().Delta); least >= p.target().Epsilon {
-		return Plan{}, fmt.Errorf("plan: epsilon %v at delta %v: want at least %.2g, below which the accountant shows nothing", p.Epsilon, p.Delta, 1.05*p.Epsilon*least/p.target().Epsilon)
+		return Plan{},
+			fmt.Errorf("plan: epsilon %v at delta %v: want at least %.2g, below which the accountant shows nothing", p.Epsilon,
+				p.Delta, 1.05*p.Epsilon*least/p.target().Epsilon)
 	}
 	base := p
 	base.Method, base.Passes = NoisySGD, min(p.passes(), 10)

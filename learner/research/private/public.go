@@ -88,7 +88,8 @@ func (p Public) target() accounting.Budget {
 	if !p.Replace {
 		return accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
 	}
-	return accounting.Budget{Epsilon: p.Epsilon / 2, Delta: p.Delta / (1 + math.Exp(p.Epsilon/2)) * (1 - 1e-11)} // newCost rounds up
+	// newCost rounds up
+	return accounting.Budget{Epsilon: p.Epsilon / 2, Delta: p.Delta / (1 + math.Exp(p.Epsilon/2)) * (1 - 1e-11)}
 }
 
 func (p Public) passes() float64 {
@@ -113,12 +114,14 @@ type Cost struct {
 }
 
 func newCost(eps, delta float64) Cost {
-	return Cost{Epsilon: eps, Delta: delta, ReplaceEpsilon: 2 * eps, ReplaceDelta: min(1, delta*(1+math.Exp(eps))*(1+1e-12))}
+	return Cost{Epsilon: eps, Delta: delta, ReplaceEpsilon: 2 * eps,
+		ReplaceDelta: min(1, delta*(1+math.Exp(eps))*(1+1e-12))}
 }
 
 // String returns the figures, each with its adjacency.
 func (c Cost) String() string {
-	return fmt.Sprintf("epsilon %s, delta %s for one record more or less; %s for one replaced", upper(c.Epsilon, 6), upper(c.Delta, 3), c.replaced())
+	return fmt.Sprintf("epsilon %s, delta %s for one record more or less; %s for one replaced", upper(c.Epsilon, 6),
+		upper(c.Delta, 3), c.replaced())
 }
 
 // replaced returns the text of ReplaceEpsilon and ReplaceDelta, both rounded up.

@@ -22,7 +22,8 @@ func TestCostsArePrintedUpwards(t *testing.T) {
 			digits int
 		}{{e[:len(e)-1], c.ReplaceEpsilon, 6}, {d, c.ReplaceDelta, 3}} {
 			x, err := strconv.ParseFloat(printed.text, 64)
-			if unit := math.Pow10(1 + int(math.Floor(math.Log10(printed.exact))) - printed.digits); err != nil || x < printed.exact || x-printed.exact > unit*(1+1e-9) {
+			if unit := math.Pow10(1 + int(math.Floor(math.Log10(printed.exact))) - printed.digits); err != nil ||
+				x < printed.exact || x-printed.exact > unit*(1+1e-9) {
 				t.Errorf("%v is printed as %s: %v", printed.exact, printed.text, err)
 			}
 		}
@@ -42,8 +43,10 @@ func TestAReplacedRecordCostsTwoSteps(t *testing.T) {
 				t.Fatalf("laws %d and %d are no neighbours: %v", i, i+1, off)
 			}
 		}
-		if off := laws[0] - math.Exp(c.ReplaceEpsilon)*laws[2]; !(off <= c.ReplaceDelta) || !(c.ReplaceDelta <= off*(1+1e-9)) {
-			t.Errorf("epsilon %v: delta %v is claimed of a record that is replaced, and the laws are %v apart", eps, c.ReplaceDelta, off)
+		if off := laws[0] - math.Exp(c.ReplaceEpsilon)*laws[2]; !(off <= c.ReplaceDelta) ||
+			!(c.ReplaceDelta <= off*(1+1e-9)) {
+			t.Errorf("epsilon %v: delta %v is claimed of a record that is replaced, and the laws are %v apart", eps,
+				c.ReplaceDelta, off)
 		}
 	}
 }

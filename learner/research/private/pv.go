@@ -82,7 +82,8 @@ func (v pv) run(ctx context.Context, p Public, r *records, entropy rand.Source) 
 
 // from learns from a start that was released before. p.Radius is the radius of the ball around the start that
 // has the minimiser.
-func (v pv) from(ctx context.Context, p Public, start []float64, r *records, entropy rand.Source) ([]float64, ledger, error) {
+func (v pv) from(ctx context.Context, p Public, start []float64, r *records, entropy rand.Source) ([]float64, ledger,
+	error) {
 	book := newLedger(p.target())
 	noise, err := newLattice(v.coins, entropy)
 	if err != nil {
@@ -105,7 +106,8 @@ func (v pv) from(ctx context.Context, p Public, start []float64, r *records, ent
 	inner := newSolver(d, v.r, v.r/v.s, strength, v.batch(p.N), of, noise)
 	slots := newSlotter(call, v.slots)
 	// x, w and y are displacements from the start, at and pull from y.
-	x, w, y, at, pull, centre := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
+	x, w, y, at, pull, centre := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d),
+		make([]float64, d), make([]float64, d)
 	g, place := make([]float64, d), make([]int64, d)
 	expected := v.gradRate.Float() * float64(p.N)
 	length := v.most * p.Lipschitz
@@ -193,7 +195,8 @@ func (v pv) bound(p Public, m *moments, callNoise, gradNoise float64) float64 {
 func (v pv) estimate(p Public, noise float64) (variance, bias float64) {
 	L, d, n := p.Lipschitz, float64(p.Dim), float64(p.N)*v.gradRate.Float()
 	truncated := v.most * math.Sqrt(d) * noise / math.Sqrt(noiseVariance) / (1 << stepBits)
-	return L * L * (math.Exp(v.s*v.s)/n + d*v.most*v.most*noise*noise/(n*n)), 2 * p.Radius * L * (clipBias(v.s, v.most) + truncated)
+	return L * L * (math.Exp(v.s*v.s)/n + d*v.most*v.most*noise*noise/(n*n)), 2 * p.Radius * L * (clipBias(v.s, v.most) +
+		truncated)
 }
 
 // driftShare is the share of delta that goes to runs that drift further than KD.

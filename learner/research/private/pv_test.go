@@ -21,7 +21,8 @@ func TestReSQuePlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := p.method.(pv)
-		t.Logf("n %d, d %d: bound %.4g, noisy SGD %.4g; s %v r %.3g N %d That %d KD %.3f mu %.4f q %.4f Ng %.1f zg %.3g eta %.3g, %.3g gradients, %v", c.n, c.d, p.Bound, p.Baseline, v.s, v.r, v.rounds,
+		t.Logf(
+			"n %d, d %d: bound %.4g, noisy SGD %.4g; s %v r %.3g N %d That %d KD %.3f mu %.4f q %.4f Ng %.1f zg %.3g eta %.3g, %.3g gradients, %v", c.n, c.d, p.Bound, p.Baseline, v.s, v.r, v.rounds,
 			v.slots+1, v.kd, v.mu, v.rate.Float(), v.gradRate.Float()*float64(c.n), 1/v.gradMu, v.eta, p.Queries, p.Cost)
 		if p.Bound > c.most || p.Cost.Epsilon > 1 || p.Cost.Delta > 1e-6 {
 			t.Errorf("n %d, d %d: bound %v, %v", c.n, c.d, p.Bound, p.Cost)

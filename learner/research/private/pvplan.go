@@ -44,7 +44,8 @@ func (s pvSearch) charge(v *pv, ratio float64) {
 	for hi-lo > 2e-3 {
 		mid := (lo + hi) / 2
 		mu := math.Exp(mid)
-		c := accounting.NewRenyi().Plus(rounds, accounting.SampledGaussian(q, mu)).Plus(rounds, accounting.SampledGaussian(qg, mu*ratio))
+		c := accounting.NewRenyi().Plus(rounds, accounting.SampledGaussian(q, mu)).Plus(rounds, accounting.SampledGaussian(qg,
+			mu*ratio))
 		if c.Delta(budget.Epsilon) <= budget.Delta*(1-slackShare-driftShare) {
 			lo = mid
 		} else {
@@ -99,11 +100,13 @@ func planPV(p Public, a *accounting.Accountant, baseline float64) (pv, float64, 
 	unit := p.Lipschitz * p.Radius
 	goal := min(max(4*baseline/unit, 1e-4), 0.5)
 	best, at, bestBound := (*moments)(nil), []float64(nil), math.Inf(1)
-	x := []float64{0, 0, math.Ln2 * math.Floor(math.Log2(min(4096, float64(p.N)/4))), math.Log(min(200, float64(p.N)/8)), 1}
+	x := []float64{0, 0, math.Ln2 * math.Floor(math.Log2(min(4096, float64(p.N)/4))), math.Log(min(200, float64(p.N)/8)),
+		1}
 	x[0] = math.Log(0.03 * goal * p.Radius / math.Sqrt(float64(p.Dim)) * 0.3)
 	x[1] = math.Log(min(2*math.Sqrt(p.Radius/(math.Exp(x[0])*goal)), s.most/(math.Exp(x[2])+math.Exp(x[3]))))
 	x[1] = min(x[1], math.Log(s.p.maxRounds()))
-	directions := [][]float64{{1, 0, 0, 0, 0}, {0, 1, 0, 0, 0}, {-1, 0.5, 0, 0, 0}, {0, -1, 1, 0, 0}, {0, 0, 1, 0, 0}, {0, -1, 0, 1, 0}, {0, 0, 0, 1, 0}, {0, 0, 0, 0, 1}, {-2, 1, -1, -1, 0}}
+	directions := [][]float64{{1, 0, 0, 0, 0}, {0, 1, 0, 0, 0}, {-1, 0.5, 0, 0, 0}, {0, -1, 1, 0, 0}, {0, 0, 1, 0, 0},
+		{0, -1, 0, 1, 0}, {0, 0, 0, 1, 0}, {0, 0, 0, 0, 1}, {-2, 1, -1, -1, 0}}
 	for _, ratio := range ratios {
 		m := newMoments(ratio, 1, p.Convex)
 		y := minimize(x, directions, func(x []float64) float64 { return s.score(m, x) })
@@ -115,7 +118,8 @@ func planPV(p Public, a *accounting.Accountant, baseline float64) (pv, float64, 
 		}
 	}
 	if best == nil {
-		return pv{}, 0, fmt.Errorf("resque: no plan in %.0f gradients of %d records; want more records or passes", s.most, p.N)
+		return pv{}, 0, fmt.Errorf("resque: no plan in %.0f gradients of %d records; want more records or passes", s.most,
+			p.N)
 	}
 	v, _ := s.shape(best, at)
 	s.charge(&v, math.Exp(at[4]))

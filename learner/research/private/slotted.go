@@ -24,7 +24,8 @@ func (c slotted) batch(n int) float64 { return c.rate.Float() * float64(n) / flo
 // rounding bounds what floating point adds to the distance of two runs' means, relative to e L/B:
 // docs/proofs/resque.md, "Evaluation".
 func rounding(ph phase, d int, r, batch, lipschitz float64) float64 {
-	return 2 * float64(ph.steps) * float64(d+64) * 0x1p-50 * (r*batch/(ph.e*lipschitz) + 4*batch + 4 + math.Sqrt(float64(d)))
+	return 2 * float64(ph.steps) * float64(d+64) * 0x1p-50 * (r*batch/(ph.e*lipschitz) + 4*batch + 4 +
+		math.Sqrt(float64(d)))
 }
 
 // maxRounding refuses phases whose rounding would show.

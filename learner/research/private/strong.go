@@ -88,7 +88,8 @@ type player struct {
 
 // newPlayer makes one for these calls.
 func newPlayer(p Public, r, rho float64, data *records, noise lattice, of []strong) (*player, error) {
-	out := &player{p: p, r: r, rho: rho, data: data, noise: noise, book: newLedger(p.target()), samples: map[int]*slotter{}}
+	out := &player{p: p, r: r, rho: rho, data: data, noise: noise, book: newLedger(p.target()),
+		samples: map[int]*slotter{}}
 	for _, a := range of {
 		for _, s := range a {
 			if out.samples[s.slots] != nil {
@@ -119,7 +120,8 @@ func (r *player) strong(ctx context.Context, a strong, y []float64, lambda float
 		if err != nil {
 			return nil, err
 		}
-		newSolver(len(y), r.r, r.rho, lambda, s.batch(r.p.N), of, r.noise).solve(x, y, still, r.data, r.samples[s.slots].draw())
+		newSolver(len(y), r.r, r.rho, lambda, s.batch(r.p.N), of, r.noise).solve(x, y, still, r.data,
+			r.samples[s.slots].draw())
 		if r.seen != nil {
 			r.seen(s, of, x)
 		}

@@ -22,7 +22,8 @@ func TestAlgorithm5Invariants(t *testing.T) {
 		sum += steps[i]
 	}
 	_, gaps := doubling(2./lambda, 1, lambda, math.Inf(1), factors)
-	for i, c := range []struct{ steps, beta, E, D float64 }{{62.5, .4, 3.2768, .2}, {125, .282843, 1.6384, .809543}, {250, .2, .8192, 1.151675}, {500, .141421, .4096, .971315}} {
+	for i, c := range []struct{ steps, beta, E, D float64 }{{62.5, .4, 3.2768, .2}, {125, .282843, 1.6384, .809543},
+		{250, .2, .8192, 1.151675}, {500, .141421, .4096, .971315}} {
 		close(t, "T", steps[i], c.steps, 1e-12)
 		close(t, "beta", betas[i], c.beta, 1e-5)
 		close(t, "E", 2*factors[i]*factors[i]/lambda, c.E, 1e-5)
@@ -39,7 +40,8 @@ func TestAlgorithm5Invariants(t *testing.T) {
 // the stages' squares add up.
 func TestAlgorithm5Gap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		T, beta := math.Exp(rapid.Float64Range(1.5, 14).Draw(t, "log T")), math.Exp(rapid.Float64Range(-6, 1).Draw(t, "log beta"))
+		T, beta := math.Exp(rapid.Float64Range(1.5, 14).Draw(t, "log T")),
+			math.Exp(rapid.Float64Range(-6, 1).Draw(t, "log beta"))
 		d, lambda := rapid.Float64Range(1, 1000).Draw(t, "d"), math.Exp(rapid.Float64Range(-5, 9).Draw(t, "log lambda"))
 		steps, betas := restarts(T, beta)
 		k := len(steps)
@@ -66,7 +68,8 @@ func TestAlgorithm5Gap(t *testing.T) {
 			if math.Abs(E(next)/E(c)-.5) > 1e-9 {
 				t.Errorf("E_%d = %v, then %v", i, E(c), E(next))
 			}
-			if math.Abs(gaps[i+1]*gaps[i+1]/(gaps[i]*E(c))-1) > 1e-9 || math.Abs(distances[i]*distances[i]*lambda/2/gaps[i]-1) > 1e-9 {
+			if math.Abs(gaps[i+1]*gaps[i+1]/(gaps[i]*E(c))-1) > 1e-9 ||
+				math.Abs(distances[i]*distances[i]*lambda/2/gaps[i]-1) > 1e-9 {
 				t.Errorf("D_%d = %v, then %v with E = %v, from a distance of %v", i, gaps[i], gaps[i+1], E(c), distances[i])
 			}
 		}
@@ -95,7 +98,8 @@ func TestChargeCoversEveryStrength(t *testing.T) {
 			}
 		}
 		m := rapid.SampledFrom(kinds).Draw(t, "moments")
-		c := stage{slotted: slotted{slots: 1<<rapid.IntRange(1, 7).Draw(t, "log T") - 1}, unit: rapid.Float64Range(1e-3, .5).Draw(t, "unit")}
+		c := stage{slotted: slotted{slots: 1<<rapid.IntRange(1, 7).Draw(t, "log T") - 1}, unit: rapid.Float64Range(1e-3,
+			.5).Draw(t, "unit")}
 		charged := c.drift(m, 1e-10)
 		part := rapid.Float64Range(1e-3, 1).Draw(t, "part")
 		for _, ph := range phases(c.slots+1, c.longest()*part) {
@@ -199,13 +203,15 @@ func TestStrongIsItsStages(t *testing.T) {
 	}
 	hand := playerOf(t, p, r, rho, world(n, d, 1), a)
 	want, still := make([]float64, d), make([]float64, d)
-	reach := []float64{1 / lambda, math.Sqrt(2 * .25 / lambda / lambda)} // from the centre, then from a gap of .25 L/lambda; both are below 2r
+	// from the centre, then from a gap of .25 L/lambda; both are below 2r
+	reach := []float64{1 / lambda, math.Sqrt(2 * .25 / lambda / lambda)}
 	for i, c := range []struct{ batch, unit float64 }{{.25 * n / 3, 12}, {.25 * n / 7, 2}} {
 		of, err := a[i].place(p, r, c.unit*reach[i])
 		if err != nil {
 			t.Fatal(err)
 		}
-		newSolver(d, r, rho, lambda, c.batch, of, hand.noise).solve(want, y, still, hand.data, hand.samples[a[i].slots].draw())
+		newSolver(d, r, rho, lambda, c.batch, of, hand.noise).solve(want, y, still, hand.data,
+			hand.samples[a[i].slots].draw())
 	}
 	if !slices.Equal(got, want) || convex.Norm(got) == 0 {
 		t.Errorf("%v, want %v", got, want)

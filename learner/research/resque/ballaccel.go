@@ -61,7 +61,8 @@ func (f ballPlan) copies() int {
 // the points of norm at most Radius.
 type Outer struct {
 	Lipschitz, Radius, Ball, Gap float64 // L, R, r and the gap, all above 0
-	Steps, Probes                int     // at most so many steps, of at most so many distances each; 0: as many as the proof needs
+	// at most so many steps, of at most so many distances each; 0: as many as the proof needs
+	Steps, Probes int
 }
 
 func (o Outer) plan() ballPlan {
@@ -109,7 +110,8 @@ func (f ballPlan) run(ctx context.Context, dim int, s subproblems) (x []float64,
 		counts[kind]++
 		a, y := acc.centre(x, v, lambda)
 		phi := lambda * f.r * f.r / 41
-		if kind == least && f.least > f.gap/f.radius/f.radius*math.Pow(f.radius/f.r, 4./3)*(1+1e-9) { // the paper's strength: more steps of it
+		if kind == least && f.least > f.gap/f.radius/f.radius*math.Pow(f.radius/f.r, 4./3)*(1+1e-9) {
+			// the paper's strength: more steps of it
 			log := math.Log(f.longest * f.radius / f.gap)
 			phi /= max(1, log*log*log)
 		}
@@ -118,7 +120,8 @@ func (f ballPlan) run(ctx context.Context, dim int, s subproblems) (x []float64,
 			return nil, counts, err
 		}
 		for i := range v {
-			v[i] -= float64(a / 2 * lambda * (y[i] - prox[i])) // half a step: what a whole one would leave of the gain is nothing
+			// half a step: what a whole one would leave of the gain is nothing
+			v[i] -= float64(a / 2 * lambda * (y[i] - prox[i]))
 		}
 		convex.Clip(v, f.radius)
 		x, acc.A = next, acc.A+a

@@ -67,7 +67,8 @@ func TestBallAccelExact(t *testing.T) {
 		}
 		steps := counts[searched] + counts[least]
 		t.Logf("kappa %v, R/r %v: %v steps, %d calls, gap %v", c.kappa, c.inverse, counts, k.calls, value(x))
-		if value(x) > 1/c.kappa || counts[uncertified] > 0 || math.Abs(float64(steps-c.steps)) > .07*float64(c.steps) || k.calls > c.calls {
+		if value(x) > 1/c.kappa || counts[uncertified] > 0 || math.Abs(float64(steps-c.steps)) > .07*float64(c.steps) ||
+			k.calls > c.calls {
 			t.Errorf("gap %v, %d steps, %d calls", value(x), steps, k.calls)
 		}
 	}
@@ -124,7 +125,8 @@ func TestBallAccelQuadratic(t *testing.T) {
 	}
 	t.Logf("%v, %d calls, gap %v", counts, k.calls, value)
 	if counts != [3]int{0, 280, 0} || k.calls != 560 || value > gap {
-		t.Errorf("%v steps, %d calls, gap %v: want 280 of the least strength, 560 calls, at most %v", counts, k.calls, value, gap)
+		t.Errorf("%v steps, %d calls, gap %v: want 280 of the least strength, 560 calls, at most %v", counts, k.calls, value,
+			gap)
 	}
 }
 
@@ -132,7 +134,8 @@ func TestBallAccelQuadratic(t *testing.T) {
 // certified, and the gap is at most R^2/A.
 func TestBallAccelStops(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		kappa, inverse := math.Exp(rapid.Float64Range(.2, 4.5).Draw(t, "log kappa")), math.Exp(rapid.Float64Range(0, 6).Draw(t, "log R/r"))
+		kappa, inverse := math.Exp(rapid.Float64Range(.2, 4.5).Draw(t, "log kappa")),
+			math.Exp(rapid.Float64Range(0, 6).Draw(t, "log R/r"))
 		angle, length := rapid.Float64Range(0, 2*math.Pi).Draw(t, "angle"), rapid.Float64Range(0, 1).Draw(t, "length")
 		value, prox := norm([]float64{length * math.Cos(angle), length * math.Sin(angle)}, 1/inverse)
 		f := planBallAccel(ball{1, 1 / inverse, 1 / inverse}, 1, 1/kappa, rapid.Bool().Draw(t, "paper"))
@@ -154,7 +157,8 @@ func TestBallAccelStops(t *testing.T) {
 func TestSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		inverse := math.Exp(rapid.Float64Range(0, 8).Draw(t, "log R/r"))
-		f := planBallAccel(ball{1, 1 / inverse, 1 / inverse}, 1, math.Exp(-rapid.Float64Range(.1, 5).Draw(t, "log kappa")), false)
+		f := planBallAccel(ball{1, 1 / inverse, 1 / inverse}, 1, math.Exp(-rapid.Float64Range(.1, 5).Draw(t, "log kappa")),
+			false)
 		// a distance of at most r/2 at the largest strength that rises linearly towards smaller ones, cut at r
 		rise := rapid.Float64Range(0, .172*f.reach+f.r).Draw(t, "slope")
 		noise := rapid.Float64Range(-1, 1).Draw(t, "noise") * f.r / 17
@@ -173,7 +177,8 @@ func TestSearch(t *testing.T) {
 			probes++
 			return truth(lambda) + noise, nil
 		})
-		if err != nil || probes > f.probes || kind == uncertified && (probes < f.probes || truth(within) > .96*f.r) || kind != uncertified && within != lambda {
+		if err != nil || probes > f.probes || kind == uncertified && (probes < f.probes || truth(within) > .96*f.r) ||
+			kind != uncertified && within != lambda {
 			t.Fatalf("at most %d probes: %d, %v, %v, %v", f.probes, probes, within, kind, err)
 		}
 		if u := truth(lambda); u > .96*f.r || kind == searched && u < .54*f.r {
@@ -206,9 +211,11 @@ func TestMultilevelTelescopes(t *testing.T) {
 		if math.Abs(sum-points[levels]) > 1e-12 {
 			t.Errorf("mean %v, want %v", sum, points[levels])
 		}
-		variance, bias, lambda := math.Exp(rapid.Float64Range(-9, 2).Draw(t, "log variance")), math.Exp(rapid.Float64Range(-12, 0).Draw(t, "log bias")), math.Exp(rapid.Float64Range(-3, 5).Draw(t, "log lambda"))
+		variance, bias, lambda := math.Exp(rapid.Float64Range(-9, 2).Draw(t, "log variance")),
+			math.Exp(rapid.Float64Range(-12, 0).Draw(t, "log bias")), math.Exp(rapid.Float64Range(-3, 5).Draw(t, "log lambda"))
 		phi0, most := multilevel(lambda, bias, variance)
-		if math.Sqrt(2*phi0*lambda*math.Pow(2, -float64(most))) > bias*(1+1e-12) || phi0*lambda*(4+24*float64(most)) > variance*(1+1e-12) {
+		if math.Sqrt(2*phi0*lambda*math.Pow(2, -float64(most))) > bias*(1+1e-12) ||
+			phi0*lambda*(4+24*float64(most)) > variance*(1+1e-12) {
 			t.Errorf("phi0 %v with %d levels", phi0, most)
 		}
 	})

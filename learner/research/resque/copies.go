@@ -27,7 +27,8 @@ func Copies(zeta, good float64) int {
 func fewer(k, need int, p float64) float64 {
 	var sum float64
 	for i := range need {
-		sum += math.Exp(logFactorial(k) - logFactorial(i) - logFactorial(k-i) + float64(i)*math.Log(p) + float64(k-i)*math.Log1p(-p))
+		sum += math.Exp(logFactorial(k) - logFactorial(i) - logFactorial(k-i) + float64(i)*math.Log(p) +
+			float64(k-i)*math.Log1p(-p))
 	}
 	return sum
 }

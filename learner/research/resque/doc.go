@@ -15,10 +15,11 @@
 // The caller's steps:
 //
 //  1. Make the oracle: NewRows of a task's loss and rows, newExact of a function, or a type of their own.
-//  2. res, err := resque.Minimize(ctx, resque.Problem{Oracle: o, Dim: d, L: l, R: radius}, resque.Config{Algorithm: resque.FixedLambda, Gap: gap, Workers: w}),
-//     with the signature Minimize(ctx context.Context, of Problem, c Config) (Result, error). A seed makes the run another one.
-//  3. Take res.Model, and print res.Depth, res.Queries, res.Largest and res.Bound. The model may lie outside of the ball of radius R by a little: f is defined on
-//     all of R^d, and its value is compared with the best in the ball.
+//  2. res, err := resque.Minimize(ctx, resque.Problem{Oracle: o, Dim: d, L: l, R: radius}, resque.Config{Algorithm:
+//     resque.FixedLambda, Gap: gap, Workers: w}), with the signature Minimize(ctx context.Context, of Problem, c
+//     Config) (Result, error). A seed makes the run another one.
+//  3. Take res.Model, and print res.Depth, res.Queries, res.Largest and res.Bound. The model may lie outside of the
+//     ball of radius R by a little: f is defined on all of R^d, and its value is compared with the best in the ball.
 //
 // Goroutines are the workers of one call of the pool, which waits for them; they ask the oracle and nothing else.
 // No clock, network or disk.

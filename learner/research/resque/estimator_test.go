@@ -30,7 +30,8 @@ func mean(t *testing.T, what string, samples []float64, want float64) {
 }
 
 // estimates calls each with n estimates around a centre, at x.
-func estimates(t *testing.T, n int, centre, x []float64, rho float64, gradient func(dst, at []float64), each func(w float64, g []float64)) {
+func estimates(t *testing.T, n int, centre, x []float64, rho float64, gradient func(dst, at []float64),
+	each func(w float64, g []float64)) {
 	random := rand.New(dptest.Source(t, 7))
 	v := make([]float64, len(x))
 	for i := range v {
@@ -63,7 +64,8 @@ func TestWeightMoments(t *testing.T) {
 		var samples []float64
 		rho := .3 // along a direction that is no axis
 		v := []float64{rho * c.s * .6, 0, -rho * c.s * .8}
-		estimates(t, 300_000, make([]float64, 3), v, rho, func(_, _ []float64) {}, func(w float64, _ []float64) { samples = append(samples, math.Pow(w, c.p)) })
+		estimates(t, 300_000, make([]float64, 3), v, rho, func(_, _ []float64) {},
+			func(w float64, _ []float64) { samples = append(samples, math.Pow(w, c.p)) })
 		mean(t, "E w^p", samples, moment(c.p, c.s))
 	}
 }
@@ -116,7 +118,10 @@ func TestAbsoluteValue(t *testing.T) {
 	}
 	for _, centre := range []float64{0, .04, .25} {
 		var gradients, squares, values []float64
-		estimates(t, 400_000, []float64{centre}, []float64{x}, rho, func(dst, at []float64) { dst[0] = math.Copysign(1, at[0]) }, func(w float64, g []float64) {
+		estimates(t, 400_000, []float64{centre}, []float64{x}, rho, func(dst, at []float64) {
+			dst[0] = math.Copysign(1,
+				at[0])
+		}, func(w float64, g []float64) {
 			gradients = append(gradients, w*g[0])
 			squares = append(squares, w*w)
 		})

@@ -81,7 +81,8 @@ func TestFixedRounds(t *testing.T) {
 		total := float64(f.rounds) * float64(f.solve+f.fresh) / c.kappa / c.kappa
 		t.Logf("kappa %v, d %v: %d rounds, %.0f kappa^2 queries", c.kappa, c.d, f.rounds, total)
 		if f.rounds > c.rounds || float64(f.rounds) < .96*float64(c.rounds) || total > 1020*1.1 {
-			t.Errorf("kappa %v, d %v: %d rounds, want %d; %.0f kappa^2 queries, want at most 1020", c.kappa, c.d, f.rounds, c.rounds, total)
+			t.Errorf("kappa %v, d %v: %d rounds, want %d; %.0f kappa^2 queries, want at most 1020", c.kappa, c.d, f.rounds,
+				c.rounds, total)
 		}
 	}
 }
@@ -112,7 +113,8 @@ func TestTheoremF(t *testing.T) {
 		oracle oracleFunc
 		l      float64
 	}{
-		{"l1", func(x []float64) (sum float64) { // mean of |x_i - target_i|: each query asks one coordinate, with a second moment of 1
+		{"l1", func(x []float64) (sum float64) {
+			// mean of |x_i - target_i|: each query asks one coordinate, with a second moment of 1
 			for i, v := range x {
 				sum += math.Abs(v-target[i]) / d
 			}
@@ -148,7 +150,8 @@ func TestTheoremF(t *testing.T) {
 		for _, slack := range []float64{1, 30} {
 			var total, squares, bound float64
 			for trial := range trials {
-				got, err := Minimize(t.Context(), Problem{f.oracle, d, f.l, 1}, Config{Gap: .15, Slack: slack, Seed: dptest.Seed(uint64(trial))})
+				got, err := Minimize(t.Context(), Problem{f.oracle, d, f.l, 1}, Config{Gap: .15, Slack: slack,
+					Seed: dptest.Seed(uint64(trial))})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -172,7 +175,8 @@ func TestTheoremF(t *testing.T) {
 func TestNothingToDo(t *testing.T) {
 	for _, gap := range []float64{6, 7} {
 		got, err := Minimize(t.Context(), Problem{oracleFunc(noisy), 3, 2, 3}, Config{Gap: gap})
-		if err != nil || got.Queries != 0 || got.Depth != 0 || len(got.Model) != 3 || dot(got.Model, got.Model) != 0 || got.Bound != 6 {
+		if err != nil || got.Queries != 0 || got.Depth != 0 || len(got.Model) != 3 || dot(got.Model, got.Model) != 0 ||
+			got.Bound != 6 {
 			t.Errorf("gap %v: %+v, %v", gap, got, err)
 		}
 	}
@@ -185,9 +189,12 @@ func TestRefused(t *testing.T) {
 		p Problem
 		c Config
 	}{
-		{Problem{nil, 1, 1, 1}, Config{Gap: .1}}, {Problem{sound.Oracle, 0, 1, 1}, Config{Gap: .1}}, {Problem{sound.Oracle, 1, 0, 1}, Config{Gap: .1}},
-		{Problem{sound.Oracle, 1, 1, math.Inf(1)}, Config{Gap: .1}}, {sound, Config{}}, {sound, Config{Gap: math.NaN()}}, {sound, Config{Gap: .1, Algorithm: "naive"}},
-		{sound, Config{Gap: .1, Solver: "sgd"}}, {sound, Config{Gap: .1, Ratio: 4}}, {sound, Config{Gap: .1, Slack: -1}}, {sound, Config{Gap: .1, Workers: -1}},
+		{Problem{nil, 1, 1, 1}, Config{Gap: .1}}, {Problem{sound.Oracle, 0, 1, 1}, Config{Gap: .1}},
+		{Problem{sound.Oracle, 1, 0, 1}, Config{Gap: .1}},
+		{Problem{sound.Oracle, 1, 1, math.Inf(1)}, Config{Gap: .1}}, {sound, Config{}}, {sound, Config{Gap: math.NaN()}},
+		{sound, Config{Gap: .1, Algorithm: "naive"}},
+		{sound, Config{Gap: .1, Solver: "sgd"}}, {sound, Config{Gap: .1, Ratio: 4}}, {sound, Config{Gap: .1, Slack: -1}},
+		{sound, Config{Gap: .1, Workers: -1}},
 		{sound, Config{Gap: 1e-12}},
 	} {
 		if _, err := Minimize(t.Context(), c.p, c.c); err == nil {

@@ -77,7 +77,8 @@ func (o sampled) Distance(ctx context.Context, y []float64, lambda float64) (flo
 }
 
 // Solve makes one solve and one proximal estimate around the same centre.
-func (o sampled) Solve(ctx context.Context, y []float64, lambda, phi, bias, variance float64) (x, prox []float64, err error) {
+func (o sampled) Solve(ctx context.Context, y []float64, lambda, phi, bias, variance float64) (x, prox []float64,
+	err error) {
 	phi0, levels := multilevel(lambda, bias*math.Sqrt(o.slack), variance*o.slack)
 	o.p.round()
 	j := o.p.level()

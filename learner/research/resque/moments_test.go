@@ -48,7 +48,8 @@ func TestDifferenceMomentsBound(t *testing.T) {
 		p := 2 * rapid.IntRange(1, 3).Draw(t, "p/2")
 		s := rapid.Float64Range(.05, .6).Draw(t, "s")
 		point := func(name string) []float64 {
-			angle, r := rapid.Float64Range(0, 2*math.Pi).Draw(t, name+" angle"), s*rapid.Float64Range(0, 1).Draw(t, name+" radius")
+			angle, r := rapid.Float64Range(0, 2*math.Pi).Draw(t, name+" angle"), s*rapid.Float64Range(0, 1).Draw(t,
+				name+" radius")
 			return []float64{r * math.Cos(angle), r * math.Sin(angle)}
 		}
 		a, b := point("a"), point("b")

@@ -117,7 +117,8 @@ func TestOutOfOrder(t *testing.T) {
 			}
 			return noisy(ctx, dst, points, random)
 		}
-		if got := read(t, &pool{oracle: oracleFunc(late), dim: 2, workers: workers}, []float64{0, 1}, 1, n); !slices.Equal(got, want) || turned.Load() != 6 {
+		if got := read(t, &pool{oracle: oracleFunc(late), dim: 2, workers: workers}, []float64{0, 1}, 1,
+			n); !slices.Equal(got, want) || turned.Load() != 6 {
 			t.Errorf("%d workers: other answers, or %d turned around, want 6", workers, turned.Load())
 		}
 	}
@@ -166,7 +167,8 @@ func TestErrorsStop(t *testing.T) {
 				return nil
 			}, "not finite"},
 		} {
-			if _, err := Minimize(t.Context(), Problem{c.oracle, 2, 1, 1}, Config{Gap: .1, Workers: workers}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := Minimize(t.Context(), Problem{c.oracle, 2, 1, 1}, Config{Gap: .1, Workers: workers}); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %d workers: %v", name, workers, err)
 			}
 		}
@@ -177,7 +179,8 @@ func TestErrorsStop(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		if _, err := Minimize(ctx, Problem{oracleFunc(stuck), 2, 1, 1}, Config{Gap: .1, Workers: workers}); !errors.Is(err, context.Canceled) {
+		if _, err := Minimize(ctx, Problem{oracleFunc(stuck), 2, 1, 1}, Config{Gap: .1, Workers: workers}); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("cancelled, %d workers: %v", workers, err)
 		}
 	}
@@ -205,7 +208,8 @@ func TestModelDoesNotDependOnWorkers(t *testing.T) {
 			var want Result
 			for _, workers := range []int{1, 2, 8} {
 				for _, oracle := range []Oracle{quick, slow} {
-					got, err := Minimize(t.Context(), Problem{oracle, 5, 1, 1}, Config{Algorithm: algorithm, Solver: solver, Gap: .2, Workers: workers, Slack: slack, Seed: [32]byte{2}})
+					got, err := Minimize(t.Context(), Problem{oracle, 5, 1, 1}, Config{Algorithm: algorithm, Solver: solver, Gap: .2,
+						Workers: workers, Slack: slack, Seed: [32]byte{2}})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -53,7 +53,8 @@ func smallest(t testing.TB, rows []convex.Example, d int, radius, accuracy float
 	if err != nil {
 		t.Fatal(err)
 	}
-	ag, prox, md, one, g := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
+	ag, prox, md, one, g := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d),
+		make([]float64, d)
 	for k := 1; k <= steps; k++ {
 		alpha, move := 2/float64(k+1), float64(k)/(4*b) // v = 2b
 		for i := range md {

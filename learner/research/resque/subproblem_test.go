@@ -34,7 +34,8 @@ func TestACSASchedule(t *testing.T) {
 		first, final int64
 	}{{.01, 4, 1440, 16, 128}, {.0025, 6, 6048, 16, 512}} {
 		s := schedule(b, 3, 10, c.phi)
-		if s.restarts != c.restarts || s.steps != 6 || s.queries() != c.queries || s.batches[0] != c.first || s.batches[s.restarts-1] != c.final {
+		if s.restarts != c.restarts || s.steps != 6 || s.queries() != c.queries || s.batches[0] != c.first ||
+			s.batches[s.restarts-1] != c.final {
 			t.Errorf("phi = %v: %+v of %d queries", c.phi, s, s.queries())
 		}
 	}
@@ -43,7 +44,8 @@ func TestACSASchedule(t *testing.T) {
 // Costs are at most those of the formulas, and guarantee what is asked for.
 func TestSolverCosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := ball{longest: math.Exp(rapid.Float64Range(-3, 3).Draw(t, "log L")), rho: math.Exp(rapid.Float64Range(-6, 0).Draw(t, "log rho"))}
+		b := ball{longest: math.Exp(rapid.Float64Range(-3, 3).Draw(t, "log L")),
+			rho: math.Exp(rapid.Float64Range(-6, 0).Draw(t, "log rho"))}
 		b.r = b.rho * rapid.Float64Range(.1, 2).Draw(t, "s")
 		lambda := b.longest / b.r * math.Exp(rapid.Float64Range(-4, 4).Draw(t, "log lambda r/L"))
 		phi := b.longest * b.longest / lambda * math.Exp(rapid.Float64Range(-12, 2).Draw(t, "log phi"))

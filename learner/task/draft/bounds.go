@@ -12,7 +12,8 @@ type interval struct{ low, high, step float64 }
 // steps is about how many steps lie between friendly bounds.
 const steps = 20
 
-// outward rounds bounds outward to multiples of 1, 2 or 5 times a power of ten: whole numbers where the values are whole.
+// outward rounds bounds outward to multiples of 1, 2 or 5 times a power of ten: whole numbers where the values are
+// whole.
 func outward(low, high float64, whole bool) interval {
 	size := max(math.Abs(low), math.Abs(high))
 	span := max(high-low, size*1e-9) // below that, multiples of a step could not be counted
@@ -81,7 +82,10 @@ func tailEnd(sorted []float64, middle, q float64) float64 {
 	if end != middle {
 		return end
 	}
-	rest := slices.DeleteFunc(slices.Clone(sorted), func(x float64) bool { return x == middle || (x < middle) == (q > 0.5) })
+	rest := slices.DeleteFunc(slices.Clone(sorted), func(x float64) bool {
+		return x == middle ||
+			(x < middle) == (q > 0.5)
+	})
 	if len(rest) == 0 {
 		return middle
 	}

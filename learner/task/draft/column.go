@@ -35,7 +35,8 @@ func number(cell string) (float64, bool) {
 // mostMagnitude is far below what a task accepts as a bound.
 const mostMagnitude = 1e90
 
-var dates = regexp.MustCompile(`^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2} [A-Za-z]{3,9}\.? \d{4})([T ]\d{1,2}:\d{2}.*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$`)
+var dates = regexp.MustCompile(
+	`^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2} [A-Za-z]{3,9}\.? \d{4})([T ]\d{1,2}:\d{2}.*)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$`)
 
 // A column holds the facts about one field of the sample.
 type column struct {
@@ -67,8 +68,9 @@ type column struct {
 }
 
 func newColumn(name string) *column {
-	return &column{name: name, absent: missingWords, missing: map[string]int{}, others: map[string]int{}, words: map[string]int{},
-		low: math.Inf(1), high: math.Inf(-1), whole: true, running: true, stride: 1, binary: true}
+	return &column{name: name, absent: missingWords, missing: map[string]int{}, others: map[string]int{},
+		words: map[string]int{},
+		low:   math.Inf(1), high: math.Inf(-1), whole: true, running: true, stride: 1, binary: true}
 }
 
 func newLabel(name string) *column {
@@ -171,7 +173,8 @@ func (c *column) present() int {
 	return n
 }
 
-// numeric reports whether the column holds numbers: all cells but missing ones, and at most three odd words in one cell of twenty.
+// numeric reports whether the column holds numbers: all cells but missing ones, and at most three odd words in one cell
+// of twenty.
 func (c *column) numeric() bool {
 	odd := c.present() - c.numbers
 	return c.numbers > 0 && (odd == 0 || len(c.others) <= 3 && !c.long && odd <= c.present()/20)

@@ -170,8 +170,9 @@ func (w *writer) vector() error {
 		return err
 	}
 	w.head(v.count, fmt.Sprintf("%d rows of libsvm", v.rows))
-	w.comment("", "An event with an index above dimension is invalid: make it larger if the sample may lack the last ones. One with more than max_nonzeros "+
-		"values is scaled down.")
+	w.comment("",
+		"An event with an index above dimension is invalid: make it larger if the sample may lack the last ones. One with more than max_nonzeros "+
+			"values is scaled down.")
 	entry := []field{{"dimension", strconv.Itoa(v.dimension)}}
 	b := outward(v.low, v.high, v.whole)
 	switch most := max(-b.low, b.high); {
@@ -180,7 +181,8 @@ func (w *writer) vector() error {
 	case b.low == 0:
 		entry = append(entry, field{"min", "0"}, field{"max", decimal(b.high)}, field{"scale", string(task.Unit)})
 	default:
-		entry = append(entry, field{"min", decimal(-most)}, field{"max", decimal(most)}, field{"scale", string(task.Symmetric)})
+		entry = append(entry, field{"min", decimal(-most)}, field{"max", decimal(most)},
+			field{"scale", string(task.Symmetric)})
 	}
 	if v.nonzeros < v.dimension {
 		entry = append(entry, field{"max_nonzeros", strconv.Itoa(v.nonzeros)})
@@ -194,10 +196,13 @@ func (w *writer) vector() error {
 // head writes the part of the file before the features.
 func (w *writer) head(c count, size string) {
 	w.comment("", "Drafted by learner init from the sample %s: %s.", text(filepath.Base(w.path)), size)
-	w.comment("", "The sample has to be public, or paid for elsewhere: the bounds and words below were read off it without noise, and every device sees this file.")
-	w.note("the sample %s has to be public: bounds and words of it are in the task, which every device sees", text(filepath.Base(w.path)))
+	w.comment("",
+		"The sample has to be public, or paid for elsewhere: the bounds and words below were read off it without noise, and every device sees this file.")
+	w.note("the sample %s has to be public: bounds and words of it are in the task, which every device sees",
+		text(filepath.Base(w.path)))
 	if c.invalid > 0 {
-		w.comment("", "%s could not be read, the first in line %d: %s.", plural(c.invalid, "row"), c.first.Line, c.first.Reason)
+		w.comment("", "%s could not be read, the first in line %d: %s.", plural(c.invalid, "row"), c.first.Line,
+			c.first.Reason)
 		w.note("%d of %d rows could not be read: %v", c.invalid, c.rows+c.invalid, c.first)
 	}
 	w.line("version: 1\nname: %s\n", nameOf(cmp.Or(w.options.Name, w.path)))
@@ -259,7 +264,8 @@ var notInName = regexp.MustCompile(`[^a-z0-9_]+`)
 // nameOf makes the name of a task from the name of a file.
 func nameOf(path string) string {
 	base := strings.ToLower(filepath.Base(path))
-	for _, end := range []string{".gz", ".zst", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet", ".libsvm", ".svm", ".data", ".yaml", ".yml"} {
+	for _, end := range []string{".gz", ".zst", ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".json", ".parquet",
+		".libsvm", ".svm", ".data", ".yaml", ".yml"} {
 		base = strings.TrimSuffix(base, end)
 	}
 	base = strings.Trim(notInName.ReplaceAllString(base, "-"), "-")

@@ -64,16 +64,20 @@ func lines(header string, n int, row func(i int) string) string {
 func wave(i int) string { return fmt.Sprintf("%.2f", 10*float64(i*7919%1009)/1009) }
 
 func TestWhatColumnsBecome(t *testing.T) {
-	data := lines("no,when,height,colour,floor,flag,same,gone,hollow,notes,mixed,street,kind_a,kind_b,kind_c,copy,one,two,y", 3000, func(i int) string {
-		kind := [...]string{"1,0,0", "0,1,0", "0,0,1"}[i*i%7%3]
-		one, two := i*31%17, i*17%23
-		hollow := wave(i)
-		if i%4 == 0 {
-			hollow = [...]string{"?", "NA", ""}[i/4%3]
-		}
-		return fmt.Sprintf(`%d,2024-01-%02d,%s,%s,%d,%d,x,,%s,"a long story, number %d",%s,%s,%s,%d,%d,%d,%d`, i+1, i%28+1, wave(i),
-			[...]string{"red", "green", "red", "blue; dark"}[i%4], i%5, i*13%11%2, hollow, i, [...]string{"3.5", "3.5 kg"}[i%2]+strings.Repeat(" ", i%2), fmt.Sprintf("w%d", i*i%997), kind, one+two, one, two, one+two)
-	})
+	data := lines(
+		"no,when,height,colour,floor,flag,same,gone,hollow,notes,mixed,street,kind_a,kind_b,kind_c,copy,one,two,y", 3000,
+		func(i int) string {
+			kind := [...]string{"1,0,0", "0,1,0", "0,0,1"}[i*i%7%3]
+			one, two := i*31%17, i*17%23
+			hollow := wave(i)
+			if i%4 == 0 {
+				hollow = [...]string{"?", "NA", ""}[i/4%3]
+			}
+			return fmt.Sprintf(`%d,2024-01-%02d,%s,%s,%d,%d,x,,%s,"a long story, number %d",%s,%s,%s,%d,%d,%d,%d`, i+1, i%28+1,
+				wave(i),
+				[...]string{"red", "green", "red", "blue; dark"}[i%4], i%5, i*13%11%2, hollow, i, [...]string{"3.5", "3.5 kg"}[i%2]+
+					strings.Repeat(" ", i%2), fmt.Sprintf("w%d", i*i%997), kind, one+two, one, two, one+two)
+		})
 	_, file, valid, rows := draft(t, write(t, "Things of 2024.csv", data), Options{})
 	for _, want := range []string{
 		"name: things-of-2024\n",

@@ -55,7 +55,8 @@ func groupFeature(g []*column, all []*column) feature {
 	for base, k := name, 2; slices.ContainsFunc(all, func(c *column) bool { return c.name == name }); k++ {
 		name = base + strconv.Itoa(k)
 	}
-	return feature{column: g[0], width: len(g), note: "one of " + strconv.Itoa(len(g)) + " columns is 1 in every row, so they are one group",
+	return feature{column: g[0], width: len(g), note: "one of " + strconv.Itoa(len(g)) +
+		" columns is 1 in every row, so they are one group",
 		entry: []field{{"column", text(name)}, {"kind", string(task.OneHot)}, {"columns", texts(names)}}}
 }
 

@@ -33,7 +33,8 @@ type feature struct {
 // A field is one key of an entry; its value is YAML.
 type field struct{ key, value string }
 
-var idName = regexp.MustCompile(`(?i)^(id|.*[_ -]id|.*I[Dd]|index|instant|uuid|guid|key|row|rownum|no|nr|number|serial)$`)
+var idName = regexp.MustCompile(
+	`(?i)^(id|.*[_ -]id|.*I[Dd]|index|instant|uuid|guid|key|row|rownum|no|nr|number|serial)$`)
 
 // featureOf decides what becomes of a column.
 func featureOf(c *column) feature {
@@ -69,15 +70,18 @@ func (c *column) numberFeature() feature {
 	case c.codes():
 		return c.codeFeature()
 	case c.binary:
-		return c.withGaps(feature{column: c, width: 1, entry: []field{{"column", text(c.name)}, {"kind", string(task.Indicator)}}})
+		return c.withGaps(feature{column: c, width: 1, entry: []field{{"column", text(c.name)},
+			{"kind", string(task.Indicator)}}})
 	}
 	b, outside := c.bounds()
-	f := feature{column: c, width: 1, entry: []field{{"column", text(c.name)}, {"kind", string(task.Numeric)}, {"min", decimal(b.low)}, {"max", decimal(b.high)}}}
+	f := feature{column: c, width: 1, entry: []field{{"column", text(c.name)}, {"kind", string(task.Numeric)},
+		{"min", decimal(b.low)}, {"max", decimal(b.high)}}}
 	if b.low == 0 {
 		f.entry = append(f.entry, field{"scale", string(task.Unit)})
 	}
 	if outside > 0 {
-		f.note = fmt.Sprintf("%.2g %% of the rows lie outside, the farthest at %s, and are moved to the bounds", 100*outside, decimal(c.farthest(b)))
+		f.note = fmt.Sprintf("%.2g %% of the rows lie outside, the farthest at %s, and are moved to the bounds", 100*outside,
+			decimal(c.farthest(b)))
 	}
 	return c.withGaps(f)
 }
@@ -101,7 +105,8 @@ func (c *column) withGaps(f feature) feature {
 		f.width++
 	}
 	f.entry = append(f.entry, field{"missing", mapping(missing)})
-	f.note = join(f.note, fmt.Sprintf("%.2g %% of the rows have no value, and count as the median", 100*float64(c.gaps())/float64(c.rows)))
+	f.note = join(f.note, fmt.Sprintf("%.2g %% of the rows have no value, and count as the median",
+		100*float64(c.gaps())/float64(c.rows)))
 	return f
 }
 
@@ -115,7 +120,8 @@ func (c *column) farthest(b interval) float64 {
 
 // codes reports whether the numbers look like the numbers of things: few whole ones, each of them frequent.
 func (c *column) codes() bool {
-	if !c.whole || c.many || len(c.others) > 0 || len(c.words) < 3 || len(c.words) > mostCodes || c.rows < rowsPerCode*len(c.words) {
+	if !c.whole || c.many || len(c.others) > 0 || len(c.words) < 3 || len(c.words) > mostCodes ||
+		c.rows < rowsPerCode*len(c.words) {
 		return false
 	}
 	for _, k := range c.words {
@@ -130,7 +136,9 @@ func (c *column) codeFeature() feature {
 	words := c.ranked()
 	b := outward(c.low, c.high, true)
 	return feature{column: c, width: len(words), entry: c.vocabulary(words, len(c.missing) > 0),
-		note: fmt.Sprintf("few whole numbers, taken for codes; as a number it is {column: %s, kind: numeric, min: %s, max: %s}", text(c.name), decimal(b.low), decimal(b.high))}
+		note: fmt.Sprintf(
+			"few whole numbers, taken for codes; as a number it is {column: %s, kind: numeric, min: %s, max: %s}", text(c.name),
+			decimal(b.low), decimal(b.high))}
 }
 
 func (c *column) wordFeature() feature {
@@ -143,15 +151,17 @@ func (c *column) wordFeature() feature {
 		}
 	}
 	if float64(covered) < leastCovered*float64(c.present()) || len(words) == 0 {
-		return feature{column: c, note: fmt.Sprintf("%d words, of which %d cover too few rows; {column: %s, kind: hashed, buckets: %d} would take it",
-			len(c.words), len(words), text(c.name), mostVocabulary)}
+		return feature{column: c,
+			note: fmt.Sprintf("%d words, of which %d cover too few rows; {column: %s, kind: hashed, buckets: %d} would take it",
+				len(c.words), len(words), text(c.name), mostVocabulary)}
 	}
 	f := feature{column: c, width: len(words), entry: c.vocabulary(words, covered < c.rows)}
 	if rest := len(c.words) - len(words); rest > 0 {
 		f.note = fmt.Sprintf("left to other: %s", plural(rest, "word"))
 	}
 	if gaps := c.rows - c.present(); gaps > 0 {
-		f.note = join(f.note, fmt.Sprintf("%.2g %% of the rows have none of them, which counts as another word", 100*float64(gaps)/float64(c.rows)))
+		f.note = join(f.note, fmt.Sprintf("%.2g %% of the rows have none of them, which counts as another word",
+			100*float64(gaps)/float64(c.rows)))
 	}
 	return f
 }
@@ -163,7 +173,8 @@ func (c *column) vocabulary(words []string, others bool) []field {
 	if others {
 		unknown = task.Other
 	}
-	return []field{{"column", text(c.name)}, {"kind", string(task.Categorical)}, {"vocabulary", texts(words)}, {"unknown", string(unknown)}}
+	return []field{{"column", text(c.name)}, {"kind", string(task.Categorical)}, {"vocabulary", texts(words)},
+		{"unknown", string(unknown)}}
 }
 
 func join(notes ...string) string {

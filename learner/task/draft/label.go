@@ -42,17 +42,22 @@ func targetOf(c *column, loss string) (target, error) {
 	numbers := c.numeric() && len(c.others) == 0
 	switch n := len(words); {
 	case c.foreign > 0:
-		return target{}, fmt.Errorf("label %s is not UTF-8: convert the file, such as with iconv -f latin1 -t utf-8", text(c.name))
+		return target{}, fmt.Errorf("label %s is not UTF-8: convert the file, such as with iconv -f latin1 -t utf-8",
+			text(c.name))
 	case n == 0 || n == 1 && !c.many:
-		return target{}, fmt.Errorf("label %s has %s in the sample: want two values or more, or another --label", text(c.name), plural(n, "value"))
+		return target{}, fmt.Errorf("label %s has %s in the sample: want two values or more, or another --label",
+			text(c.name), plural(n, "value"))
 	case loss != "" && !slices.Contains(convex.LossNames(), loss):
 		return target{}, fmt.Errorf("loss %q: want one of %s", loss, strings.Join(convex.LossNames(), ", "))
 	case loss == "" && n == 2 && !c.many:
 		loss = "logistic"
-	case loss == "" && numbers && c.whole && n <= mostNumberKind && !c.many, loss == "" && !numbers && n <= mostClasses && !c.many:
+	case loss == "" && numbers && c.whole && n <= mostNumberKind && !c.many, loss == "" && !numbers && n <= mostClasses &&
+		!c.many:
 		loss = "softmax"
 	case loss == "" && !numbers:
-		return target{}, fmt.Errorf("label %s has %d different words: want at most %d classes, or numbers, or another --label", text(c.name), n, mostClasses)
+		return target{},
+			fmt.Errorf("label %s has %d different words: want at most %d classes, or numbers, or another --label", text(c.name),
+				n, mostClasses)
 	case loss == "":
 		loss = "squared"
 	}
@@ -65,12 +70,15 @@ func targetOf(c *column, loss string) (target, error) {
 		t.two(c, words)
 	case convex.ManyClasses:
 		if len(words) > mostClasses || c.many {
-			return target{}, fmt.Errorf("loss %s: label %s has %d values, want at most %d", loss, text(c.name), len(words), mostClasses)
+			return target{}, fmt.Errorf("loss %s: label %s has %d values, want at most %d", loss, text(c.name), len(words),
+				mostClasses)
 		}
 		t.label, t.kind = []field{{"classes", texts(words)}}, fmt.Sprintf("%d classes", len(words))
 		if numbers {
 			b := outward(c.low, c.high, c.whole)
-			t.note = fmt.Sprintf("As a number, which knows that they are in an order, it would be {min: %s, max: %s} and loss: squared.", decimal(b.low), decimal(b.high))
+			t.note = fmt.Sprintf(
+				"As a number, which knows that they are in an order, it would be {min: %s, max: %s} and loss: squared.",
+				decimal(b.low), decimal(b.high))
 		}
 	default:
 		if !numbers {
@@ -100,8 +108,8 @@ func (c *column) classes() []string {
 	return out
 }
 
-// two chooses the positive one of two classes: by their words, where one is in positives and the other in negatives, or one
-// begins with > and the other with <; else the rarer one.
+// two chooses the positive one of two classes: by their words, where one is in positives and the other in negatives, or
+// one begins with > and the other with <; else the rarer one.
 func (t *target) two(c *column, words []string) {
 	a, b := words[0], words[1]
 	why := "the rarer one"
@@ -136,7 +144,9 @@ func (t *target) number(c *column) error {
 	} else {
 		t.label = []field{{"min", decimal(b.low)}, {"max", decimal(b.high)}}
 		if count && c.low < c.high/10 {
-			t.note = fmt.Sprintf("They look like counts: loss: poisson with score_bound: %s, and label: max: %s alone, learns their logarithm.", scoreBound(b.high), decimal(b.high))
+			t.note = fmt.Sprintf(
+				"They look like counts: loss: poisson with score_bound: %s, and label: max: %s alone, learns their logarithm.",
+				scoreBound(b.high), decimal(b.high))
 		}
 	}
 	t.parameters(c)

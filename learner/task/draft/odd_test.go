@@ -35,43 +35,63 @@ func TestOddFiles(t *testing.T) {
 		want    string // in the file
 		refused string // in the error, instead
 	}{
-		"plain.csv":        {content: header + plainRows(",", "\n"), want: "positive: [down]"},
-		"empty.csv":        {content: "", refused: "no lines"},
-		"blank.csv":        {content: "\n\r\n\n", refused: "no lines"},
-		"header.csv":       {content: header, refused: "no rows: a header and nothing below it"},
-		"onecolumn.csv":    {content: "height\n1\n2\n", refused: "one column"},
-		"bom.csv":          {content: "\xef\xbb\xbf" + header + plainRows(",", "\n"), want: "{column: height, kind: numeric"},
-		"crlf.csv":         {content: "height,age,course\r\n" + plainRows(",", "\r\n"), want: "label: {column: course, positive: [down], negative: [up]}"},
-		"tab.tsv":          {content: plainRows("\t", "\n"), want: `separator: "\t", columns: [c1, c2, c3]`},
-		"pipe.csv":         {content: plainRows("|", "\n"), want: `separator: "|"`},
-		"semicolon.csv":    {content: "height;age;course\n" + plainRows(";", "\n"), want: `separator: ";"`},
-		"comma.csv":        {content: strings.ReplaceAll("height;age;course\n"+plainRows(";", "\n"), ".", ","), refused: `column "height" has decimal commas`},
-		"commalabel.csv":   {content: strings.ReplaceAll("height;age;course\n"+plainRows(";", "\n"), ".", ","), options: Options{Label: "height"}, refused: "decimal commas"},
-		"quoted.csv":       {content: strings.ReplaceAll(header+plainRows(",", "\n"), "up", `"up, ""or"" so"`), want: `"up, \"or\" so"`},
-		"blanks.txt":       {content: plainRows(" ", "\n"), refused: "fields that only blanks separate"},
-		"twice.csv":        {content: "height,height,age,course\n" + strings.ReplaceAll(plainRows(",", "\n"), ",", ",9,"), refused: "fields"},
-		"twins.csv":        {content: "age,age,course\n" + plainRows(",", "\n"), refused: "one column"},
-		"unnamed.csv":      {content: ",height,course\n" + plainRows(",", "\n"), want: "# Left out: \"column 1\", it has no name."},
-		"latin.csv":        {content: header + strings.ReplaceAll(plainRows(",", "\n"), "up", "h\xf6her"), refused: "label course is not UTF-8"},
-		"latinheader.csv":  {content: "h\xf6he,age,course\n" + plainRows(",", "\n"), refused: "header that is not UTF-8"},
-		"utf16.csv":        {content: "\xff\xfeh\x00e\x00\n\x00", refused: "UTF-16"},
-		"binary.csv":       {content: "a,b\x00c\n", refused: "not text"},
-		"onevalue.csv":     {content: header + strings.ReplaceAll(plainRows(",", "\n"), "down", "up"), refused: "label course has 1 value"},
-		"allmissing.csv":   {content: header + strings.ReplaceAll(plainRows(",", "\n"), ",up", ",NA") + plainRows(",", "\n"), want: "rows of the sample have no label"},
-		"nolabel.csv":      {content: header + plainRows(",", "\n"), options: Options{Label: "sex"}, refused: `label "sex": not a column; want one of height, age, course`},
-		"longer.csv":       {content: header + strings.ReplaceAll(plainRows(",", "\n"), "0.00", strings.Repeat("x", 70000)), want: "1 row could not be read, the first in line 2"},
-		"list.json":        {content: `[{"a": 1}]`, refused: "one JSON object a line"},
-		"broken.jsonl":     {content: "{a\n", refused: "lines that begin like JSON"},
-		"images.idx":       {content: "\x00\x00\x08\x03\x00", refused: "IDX"},
-		"numbers.csv":      {content: "0,1,2\n" + plainRows(",", "\n"), want: `header: true`},
-		"skip.csv":         {content: "# made by hand\n" + header + plainRows(",", "\n"), want: "skip_lines: 1"},
-		"rownames.csv":     {content: "height,course\n" + plainRows(",", "\n"), refused: "the first line has 2 fields and the others 3"},
-		"words.csv":        {content: lines("word,y", 20000, func(i int) string { return fmt.Sprintf("w%d,%d", i%10000, i%2) }), refused: "10000 words, of which 0 cover too few rows"},
-		"wordlabel.csv":    {content: lines("x,y", 300, func(i int) string { return fmt.Sprintf("%s,w%d", wave(i), i%100) }), refused: "100 different words"},
-		"loss.csv":         {content: header + plainRows(",", "\n"), options: Options{Label: "age", Loss: "poisson"}, want: "loss: poisson, score_bound: 3"},
-		"badloss.csv":      {content: header + plainRows(",", "\n"), options: Options{Loss: "poison"}, refused: "want one of logistic"},
-		"losslabel.csv":    {content: header + plainRows(",", "\n"), options: Options{Loss: "squared"}, refused: "holds words, want numbers"},
-		"quantile.csv":     {content: header + plainRows(",", "\n"), options: Options{Label: "height", Loss: "quantile", Users: 5000}, want: "users: 5000"},
+		"plain.csv":     {content: header + plainRows(",", "\n"), want: "positive: [down]"},
+		"empty.csv":     {content: "", refused: "no lines"},
+		"blank.csv":     {content: "\n\r\n\n", refused: "no lines"},
+		"header.csv":    {content: header, refused: "no rows: a header and nothing below it"},
+		"onecolumn.csv": {content: "height\n1\n2\n", refused: "one column"},
+		"bom.csv":       {content: "\xef\xbb\xbf" + header + plainRows(",", "\n"), want: "{column: height, kind: numeric"},
+		"crlf.csv": {content: "height,age,course\r\n" + plainRows(",", "\r\n"),
+			want: "label: {column: course, positive: [down], negative: [up]}"},
+		"tab.tsv":       {content: plainRows("\t", "\n"), want: `separator: "\t", columns: [c1, c2, c3]`},
+		"pipe.csv":      {content: plainRows("|", "\n"), want: `separator: "|"`},
+		"semicolon.csv": {content: "height;age;course\n" + plainRows(";", "\n"), want: `separator: ";"`},
+		"comma.csv": {content: strings.ReplaceAll("height;age;course\n"+plainRows(";", "\n"), ".", ","),
+			refused: `column "height" has decimal commas`},
+		"commalabel.csv": {content: strings.ReplaceAll("height;age;course\n"+plainRows(";", "\n"), ".", ","),
+			options: Options{Label: "height"}, refused: "decimal commas"},
+		"quoted.csv": {content: strings.ReplaceAll(header+plainRows(",", "\n"), "up", `"up, ""or"" so"`),
+			want: `"up, \"or\" so"`},
+		"blanks.txt": {content: plainRows(" ", "\n"), refused: "fields that only blanks separate"},
+		"twice.csv": {content: "height,height,age,course\n" + strings.ReplaceAll(plainRows(",", "\n"), ",", ",9,"),
+			refused: "fields"},
+		"twins.csv": {content: "age,age,course\n" + plainRows(",", "\n"), refused: "one column"},
+		"unnamed.csv": {content: ",height,course\n" + plainRows(",", "\n"),
+			want: "# Left out: \"column 1\", it has no name."},
+		"latin.csv": {content: header + strings.ReplaceAll(plainRows(",", "\n"), "up", "h\xf6her"),
+			refused: "label course is not UTF-8"},
+		"latinheader.csv": {content: "h\xf6he,age,course\n" + plainRows(",", "\n"), refused: "header that is not UTF-8"},
+		"utf16.csv":       {content: "\xff\xfeh\x00e\x00\n\x00", refused: "UTF-16"},
+		"binary.csv":      {content: "a,b\x00c\n", refused: "not text"},
+		"onevalue.csv": {content: header + strings.ReplaceAll(plainRows(",", "\n"), "down", "up"),
+			refused: "label course has 1 value"},
+		"allmissing.csv": {content: header + strings.ReplaceAll(plainRows(",", "\n"), ",up", ",NA") + plainRows(",", "\n"),
+			want: "rows of the sample have no label"},
+		"nolabel.csv": {content: header + plainRows(",", "\n"), options: Options{Label: "sex"},
+			refused: `label "sex": not a column; want one of height, age, course`},
+		"longer.csv": {content: header + strings.ReplaceAll(plainRows(",", "\n"), "0.00", strings.Repeat("x", 70000)),
+			want: "1 row could not be read, the first in line 2"},
+		"list.json":    {content: `[{"a": 1}]`, refused: "one JSON object a line"},
+		"broken.jsonl": {content: "{a\n", refused: "lines that begin like JSON"},
+		"images.idx":   {content: "\x00\x00\x08\x03\x00", refused: "IDX"},
+		"numbers.csv":  {content: "0,1,2\n" + plainRows(",", "\n"), want: `header: true`},
+		"skip.csv":     {content: "# made by hand\n" + header + plainRows(",", "\n"), want: "skip_lines: 1"},
+		"rownames.csv": {content: "height,course\n" + plainRows(",", "\n"),
+			refused: "the first line has 2 fields and the others 3"},
+		"words.csv": {content: lines("word,y", 20000, func(i int) string {
+			return fmt.Sprintf("w%d,%d", i%10000,
+				i%2)
+		}), refused: "10000 words, of which 0 cover too few rows"},
+		"wordlabel.csv": {content: lines("x,y", 300, func(i int) string { return fmt.Sprintf("%s,w%d", wave(i), i%100) }),
+			refused: "100 different words"},
+		"loss.csv": {content: header + plainRows(",", "\n"), options: Options{Label: "age", Loss: "poisson"},
+			want: "loss: poisson, score_bound: 3"},
+		"badloss.csv": {content: header + plainRows(",", "\n"), options: Options{Loss: "poison"},
+			refused: "want one of logistic"},
+		"losslabel.csv": {content: header + plainRows(",", "\n"), options: Options{Loss: "squared"},
+			refused: "holds words, want numbers"},
+		"quantile.csv": {content: header + plainRows(",", "\n"), options: Options{Label: "height", Loss: "quantile",
+			Users: 5000}, want: "users: 5000"},
 		"a file & more.gz": {content: header + plainRows(",", "\n"), want: "name: a-file-more"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,10 +139,12 @@ func TestFormats(t *testing.T) {
 	}
 	features := func(file string) []string { // columns of parquet are in another order
 		_, out, _ := strings.Cut(file, "features:\n")
-		return slices.Sorted(strings.Lines(strings.Replace(out, "    # Left out: deep, not a single value in every row.\n", "", 1)))
+		return slices.Sorted(strings.Lines(strings.Replace(out, "    # Left out: deep, not a single value in every row.\n",
+			"", 1)))
 	}
 	_, fromJSON, valid, _ := draft(t, write(t, "f.jsonl", jsonl.String()), Options{Label: "course"})
-	if !strings.Contains(fromJSON, "missing: {fill: 5, indicator: true}") || !strings.Contains(fromJSON, "# Left out: deep, not a single value") || valid != 50 {
+	if !strings.Contains(fromJSON, "missing: {fill: 5, indicator: true}") ||
+		!strings.Contains(fromJSON, "# Left out: deep, not a single value") || valid != 50 {
 		t.Errorf("%d rows valid of jsonl:\n%s", valid, fromJSON)
 	}
 	_, fromParquet, valid, _ := draft(t, write(t, "f.parquet", string(encoded)), Options{Label: "course"})
@@ -142,11 +164,13 @@ func TestOutward(t *testing.T) {
 		high := low + rapid.OneOf(rapid.Float64Range(0, 1e12), rapid.Float64Range(0, 1e-6)).Draw(t, "span")
 		whole := rapid.Bool().Draw(t, "whole")
 		b := outward(low, high, whole)
-		if room := max((high-low)/steps*2.5, math.Abs(high)*1e-9, math.Abs(low)*1e-9, 1); b.low > low || b.high < high || b.low >= b.high || high > low && (low-b.low > room || b.high-high > room) {
+		if room := max((high-low)/steps*2.5, math.Abs(high)*1e-9, math.Abs(low)*1e-9, 1); b.low > low || b.high < high ||
+			b.low >= b.high || high > low && (low-b.low > room || b.high-high > room) {
 			t.Fatalf("[%v, %v] is rounded to [%v, %v]", low, high, b.low, b.high)
 		}
 	})
-	for want, c := range map[interval][2]float64{{0, 1000, 50}: {1, 977}, {0, 1, 0.05}: {0.02, 1}, {-0.3, 0.1, 0.02}: {-0.29, 0.09}, {15, 90, 5}: {17, 90}} {
+	for want, c := range map[interval][2]float64{{0, 1000, 50}: {1, 977}, {0, 1, 0.05}: {0.02, 1},
+		{-0.3, 0.1, 0.02}: {-0.29, 0.09}, {15, 90, 5}: {17, 90}} {
 		if got := outward(c[0], c[1], false); got != want {
 			t.Errorf("%v: %v, want %v", c, got, want)
 		}
@@ -156,10 +180,12 @@ func TestOutward(t *testing.T) {
 // TestTextsAreReadAsWritten checks that the task file repeats words exactly, whatever they are.
 func TestTextsAreReadAsWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"no", "~", "null", "1e3", "0x1", "-", "a: b", "a #b", "é", "'", `"`, "[", "*x", "&x", "%", "@", "<<", ".inf", "1_000", "2024-01-01"})).
+		word := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"no", "~", "null", "1e3", "0x1", "-", "a: b", "a #b",
+			"é", "'", `"`, "[", "*x", "&x", "%", "@", "<<", ".inf", "1_000", "2024-01-01"})).
 			Filter(func(s string) bool { return s != "" && strings.TrimSpace(s) == s && s != "*" }).Draw(t, "word")
-		file := fmt.Sprintf("version: 1\nname: t\nevents: {format: jsonl}\nfeatures:\n  columns:\n    - {column: x, kind: categorical, vocabulary: %s, unknown: drop}\n"+
-			"label: {column: l, positive: [a], negative: [b]}\nmodel: {loss: logistic, radius: 1}\nprivacy: {epsilon: 1, delta: 1e-6}\nschedule: {users: 1000}\n", texts([]string{word}))
+		file := fmt.Sprintf(
+			"version: 1\nname: t\nevents: {format: jsonl}\nfeatures:\n  columns:\n    - {column: x, kind: categorical, vocabulary: %s, unknown: drop}\n"+
+				"label: {column: l, positive: [a], negative: [b]}\nmodel: {loss: logistic, radius: 1}\nprivacy: {epsilon: 1, delta: 1e-6}\nschedule: {users: 1000}\n", texts([]string{word}))
 		spec, err := task.Parse([]byte(file), nil)
 		if err != nil || spec.Features.Columns[0].Vocabulary[0] != word {
 			t.Fatalf("%q is written as %s: %v", word, text(word), err)
@@ -180,10 +206,14 @@ func TestPublicData(t *testing.T) {
 		t.SkipNow()
 	}
 	for name, loss := range map[string]string{
-		"adult/adult.data.gz": "logistic", "adult/adult.test.gz": "logistic", "a9a/a9a.gz": "logistic", "agaricus/agaricus.txt.train.gz": "logistic",
-		"agaricus/agaricus.txt.test": "logistic", "bike_sharing/hour.csv.gz": "squared", "bike_sharing/day.csv": "squared", "elec/elec.csv.gz": "logistic",
-		"insurance/insurance.csv": "squared", "obesity/ObesityDataSet_raw_and_data_sinthetic.csv": "softmax", "power_plant/data.txt.gz": "squared",
-		"spambase/spambase.data.gz": "logistic", "wine_quality/winequality-red.csv": "softmax", "wine_quality/winequality-white.csv": "softmax",
+		"adult/adult.data.gz": "logistic", "adult/adult.test.gz": "logistic", "a9a/a9a.gz": "logistic",
+		"agaricus/agaricus.txt.train.gz": "logistic",
+		"agaricus/agaricus.txt.test":     "logistic", "bike_sharing/hour.csv.gz": "squared", "bike_sharing/day.csv": "squared",
+		"elec/elec.csv.gz":        "logistic",
+		"insurance/insurance.csv": "squared", "obesity/ObesityDataSet_raw_and_data_sinthetic.csv": "softmax",
+		"power_plant/data.txt.gz":   "squared",
+		"spambase/spambase.data.gz": "logistic", "wine_quality/winequality-red.csv": "softmax",
+		"wine_quality/winequality-white.csv": "softmax",
 		"kddcup99/kddcup.data_10_percent.gz": "softmax",
 	} {
 		t.Run(name, func(t *testing.T) {

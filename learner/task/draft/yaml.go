@@ -13,7 +13,8 @@ var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 // text writes a string in YAML, in quotes where it could be taken for anything else.
 func text(s string) string {
-	if plain.MatchString(s) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "nan"}, strings.ToLower(s)) {
+	if plain.MatchString(s) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "y", "n",
+		"inf", "nan"}, strings.ToLower(s)) {
 		return s
 	}
 	return strconv.Quote(s)

@@ -46,7 +46,8 @@ type Report struct {
 
 	First []badRow `json:"first_invalid"` // the first few invalid rows
 
-	// Unknown are columns of the task that no event has, where events name their fields (jsonl): typed wrong, or always missing.
+	// Unknown are columns of the task that no event has, where events name their fields (jsonl): typed wrong, or always
+	// missing.
 	Unknown []string `json:"unknown_columns,omitempty"`
 
 	// Advice tells what to do about data that are Ordered.
@@ -145,7 +146,8 @@ type counter struct {
 }
 
 func newCounter(spec *task.Spec, m *task.FeatureMap) *counter {
-	c := &counter{features: m, order: newOrder(len(m.Classes())), advice: adviceOf(spec), Report: Report{Task: spec.Name, NormBound: m.Longest(), Labels: map[string]int{}, First: []badRow{}}}
+	c := &counter{features: m, order: newOrder(len(m.Classes())), advice: adviceOf(spec), Report: Report{Task: spec.Name,
+		NormBound: m.Longest(), Labels: map[string]int{}, First: []badRow{}}}
 	for _, name := range m.Schema().Columns {
 		c.Columns = append(c.Columns, Column{Name: name})
 	}
@@ -251,5 +253,6 @@ func (r *Report) Unfit() error {
 		return nil
 	}
 	first := r.First[0]
-	return fmt.Errorf("none of the %d rows fits the task; the first: %w", r.Rows, &task.RowError{File: first.File, Line: first.Line, Column: first.Column, Reason: first.Reason})
+	return fmt.Errorf("none of the %d rows fits the task; the first: %w", r.Rows, &task.RowError{File: first.File,
+		Line: first.Line, Column: first.Column, Reason: first.Reason})
 }

@@ -60,10 +60,14 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Report{Task: "t", Rows: 9, Invalid: 6, ClippedShare: 1. / 3, NormBound: 1.6,
-		Columns: []Column{{"height", 1, 0, 2, 0}, {"age", 1, 1, 1, 0}, {"colour", 3, 0, 0, 0}, {"other", 0, 0, 1, 1}, {"kind", 2, 0, 1, 0}},
-		Norms:   quantiles{math.Sqrt2, math.Sqrt(3), math.Sqrt(3), math.Sqrt(3)}, Labels: map[string]int{"no": 2, "yes": 1}, LabelNames: []string{"no", "yes"},
-		First: []badRow{{Line: 5, Column: "height", Reason: "not a finite number"}, {Line: 6, Column: "kind", Reason: "not one of the declared labels"},
-			{Line: 7, Reason: "2 fields, want 5"}, {Line: 8, Column: "kind", Reason: "not one of the declared labels"}, {Line: 9, Column: "colour", Reason: "not in the vocabulary"}}}
+		Columns: []Column{{"height", 1, 0, 2, 0}, {"age", 1, 1, 1, 0}, {"colour", 3, 0, 0, 0}, {"other", 0, 0, 1, 1},
+			{"kind", 2, 0, 1, 0}},
+		Norms: quantiles{math.Sqrt2, math.Sqrt(3), math.Sqrt(3), math.Sqrt(3)}, Labels: map[string]int{"no": 2, "yes": 1},
+		LabelNames: []string{"no", "yes"},
+		First: []badRow{{Line: 5, Column: "height", Reason: "not a finite number"}, {Line: 6, Column: "kind",
+			Reason: "not one of the declared labels"},
+			{Line: 7, Reason: "2 fields, want 5"}, {Line: 8, Column: "kind", Reason: "not one of the declared labels"},
+			{Line: 9, Column: "colour", Reason: "not in the vocabulary"}}}
 	if !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v\nwant %+v", r, want)
 	}
@@ -78,7 +82,8 @@ func TestReport(t *testing.T) {
 
 // TestReportOfNumbers: numbers are counted in quarters of their range, and labels outside are clamped.
 func TestReportOfNumbers(t *testing.T) {
-	file := strings.NewReplacer(`positive: ["yes"], negative: ["no", "never"]`, "min: -10, max: 30", "logistic", "squared").Replace(declared)
+	file := strings.NewReplacer(`positive: ["yes"], negative: ["no", "never"]`, "min: -10, max: 30", "logistic",
+		"squared").Replace(declared)
 	var data strings.Builder
 	data.WriteString("height,age,colour,other,kind\n")
 	for i := range 100 {
@@ -88,19 +93,24 @@ func TestReportOfNumbers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := map[string]int{"-10 to 0": 20, "0 to 10": 10, "10 to 20": 10, "20 to 30": 60}; !reflect.DeepEqual(r.Labels, want) {
+	if want := map[string]int{"-10 to 0": 20, "0 to 10": 10, "10 to 20": 10, "20 to 30": 60}; !reflect.DeepEqual(r.Labels,
+		want) {
 		t.Errorf("labels %v, want %v", r.Labels, want)
 	}
 	if !strings.Contains(r.Advice, "--shuffle N") {
 		t.Errorf("advice %q", r.Advice)
 	}
 	stream := strings.Replace(file, "schedule: {users: 1000", "schedule: {continuous: adaptive, users: 1000", 1)
-	if s, err := inspect(t, stream, data.String()); err != nil || !s.Ordered || !strings.Contains(s.Advice, "if it is that of time, leave it") {
+	if s, err := inspect(t, stream, data.String()); err != nil || !s.Ordered ||
+		!strings.Contains(s.Advice, "if it is that of time, leave it") {
 		t.Errorf("rows of a stream without an end in an order: %+v, %v", s, err)
 	}
-	for _, c := range []struct{ schedule, want string }{{"", "Mix the rows of each file before"}, {"interactive: true, ", "all rows"}} {
-		silo := strings.Replace(file, "schedule: {users: 1000", "silo: {count: 4, units: 100}\nschedule: {"+c.schedule+"deadline: 20s", 1)
-		if r, err := inspect(t, silo, data.String()); err != nil || !r.Ordered || !strings.Contains(r.Advice, c.want) || strings.Contains(r.Advice, "--shuffle") {
+	for _, c := range []struct{ schedule, want string }{{"", "Mix the rows of each file before"}, {"interactive: true, ",
+		"all rows"}} {
+		silo := strings.Replace(file, "schedule: {users: 1000", "silo: {count: 4, units: 100}\nschedule: {"+c.schedule+
+			"deadline: 20s", 1)
+		if r, err := inspect(t, silo, data.String()); err != nil || !r.Ordered || !strings.Contains(r.Advice, c.want) ||
+			strings.Contains(r.Advice, "--shuffle") {
 			t.Errorf("rows of a silo in an order: %v, %v", r, err)
 		}
 	}
@@ -116,7 +126,8 @@ func TestReportOfVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []Column{{"values", 0, 1, 0, 0}, {"label", 0, 0, 0, 0}}; !reflect.DeepEqual(r.Columns, want) || r.Invalid != 1 || r.Rows != 4 {
+	if want := []Column{{"values", 0, 1, 0, 0}, {"label", 0, 0, 0, 0}}; !reflect.DeepEqual(r.Columns, want) ||
+		r.Invalid != 1 || r.Rows != 4 {
 		t.Errorf("%+v", r)
 	}
 	if want := map[string]int{"1": 1, "2": 2, "3": 0}; !reflect.DeepEqual(r.Labels, want) {

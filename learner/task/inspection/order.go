@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// clearly is the number of standard deviations from which on the order of the rows counts as no accident: in rows of random order that
-// happens once in two million times.
+// clearly is the number of standard deviations from which on the order of the rows counts as no accident: in rows of
+// random order that happens once in two million times.
 const clearly = 5
 
 // leastOrdered is the least number of labels whose order is judged.
 const leastOrdered = 20
 
-// An order holds sums of a series of labels by which it is told from one in random order. Numbers, and two classes as -1 and +1, are
-// numbers; of several classes it counts.
+// An order holds sums of a series of labels by which it is told from one in random order. Numbers, and two classes as
+// -1 and +1, are numbers; of several classes it counts.
 type order struct {
 	n                           float64
 	sum, squares, product, next float64 // of y, y^2, position y, y and the y before it
@@ -22,8 +22,8 @@ type order struct {
 	matches                     float64   // rows of the class of the row before
 }
 
-// Ordered tells labels, as the loss sees them, from such in random order, clearly: by their correlation with their position, and with the one
-// before. There are that many classes; 0 of numbers.
+// Ordered tells labels, as the loss sees them, from such in random order, clearly: by their correlation with their
+// position, and with the one before. There are that many classes; 0 of numbers.
 func Ordered(labels iter.Seq[float64], classes int) (position, neighbour float64, clear bool) {
 	o := newOrder(classes)
 	for y := range labels {
@@ -84,9 +84,10 @@ func (o *order) correlations() (position, neighbour, deviations float64) {
 	return position, neighbour, max(math.Abs(position), math.Abs(neighbour)) * math.Sqrt(o.n)
 }
 
-// classes compares with a random order of the same labels. Then n times the square of the correlation ratio has the chi-square
-// distribution of one degree less than there are classes, which the cube root of Wilson and Hilferty makes normal; and the number of equal
-// neighbours has mean n s2 and variance n (s2 - 2 s3 + s2^2), s2 and s3 being the sums of squares and cubes of the shares of the classes.
+// classes compares with a random order of the same labels. Then n times the square of the correlation ratio has the
+// chi-square distribution of one degree less than there are classes, which the cube root of Wilson and Hilferty makes
+// normal; and the number of equal neighbours has mean n s2 and variance n (s2 - 2 s3 + s2^2), s2 and s3 being the sums
+// of squares and cubes of the shares of the classes.
 func (o *order) classes() (position, neighbour, deviations float64) {
 	var between, s2, s3, present float64
 	middle := (o.n - 1) / 2

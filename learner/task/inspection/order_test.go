@@ -91,7 +91,8 @@ func TestOrderOfClasses(t *testing.T) {
 				above++
 			}
 		}
-		// 400/185 = 2.2 are expected; a Poisson variable of mean 2.2 is above 15 with probability below 1e-8. Rare classes have heavier tails.
+		// 400/185 = 2.2 are expected; a Poisson variable of mean 2.2 is above 15 with probability below 1e-8. Rare classes
+		// have heavier tails.
 		if above > 15 {
 			t.Errorf("%d classes: %d of %d random orders are 3 deviations away", classes, above, runs)
 		}
@@ -110,7 +111,8 @@ func TestOrderOfClasses(t *testing.T) {
 		ranked = append(ranked, float64(i/300))
 	}
 	// The positions of three equal blocks: 8/9 of their spread is between blocks.
-	if position, _, deviations := series(ranked, 3).correlations(); math.Abs(position*position-8.0/9) > 1e-5 || deviations < clearly {
+	if position, _, deviations := series(ranked, 3).correlations(); math.Abs(position*position-8.0/9) > 1e-5 ||
+		deviations < clearly {
 		t.Errorf("three sorted classes: %v, %v deviations", position, deviations)
 	}
 }

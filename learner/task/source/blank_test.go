@@ -23,7 +23,8 @@ func TestEmptyLinesAreRowsOfBlocks(t *testing.T) {
 		{task.CSV, "y,x\n1,1\n\n1,1\n\r\n\n"},
 	} {
 		for blanks, want := range map[bool]string{true: "[true false true false false]", false: "[true true]"} {
-			schema := task.Schema{Events: task.Events{Format: c.format, MaxLine: 100, Separator: ","}, Label: "y", Dimension: 1, Blanks: blanks}
+			schema := task.Schema{Events: task.Events{Format: c.format, MaxLine: 100, Separator: ","}, Label: "y", Dimension: 1,
+				Blanks: blanks}
 			if c.format != task.LIBSVM {
 				schema.Columns, schema.Kinds = []string{"x"}, []task.ColumnKind{task.Numeric}
 			}

@@ -56,7 +56,9 @@ func newCSV(l *lines, schema task.Schema) (*csvRows, error) {
 			}
 		}
 		if at < 0 {
-			return 0, fmt.Errorf("column %q is not in the header, whose fields between %q are %d: are names and events.separator right?", column, f.separator, len(names))
+			return 0,
+				fmt.Errorf("column %q is not in the header, whose fields between %q are %d: are names and events.separator right?",
+					column, f.separator, len(names))
 		}
 		return at, nil
 	}

@@ -35,7 +35,8 @@ func (k *csvKey) Key() string {
 	if !k.quoted {
 		text = strings.TrimRight(text, k.blanks())
 	}
-	if k.at < k.position || !k.over || k.quoted && !k.closed || len(k.text) > mostField || len(text) > task.MaxKey || !utf8.ValidString(text) {
+	if k.at < k.position || !k.over || k.quoted && !k.closed || len(k.text) > mostField || len(text) > task.MaxKey ||
+		!utf8.ValidString(text) {
 		return ""
 	}
 	return text

@@ -40,8 +40,10 @@ func TestCSV(t *testing.T) {
 }
 
 func TestCSVByPosition(t *testing.T) {
-	m := compile(t, csvTask, "events.header=false", "events.columns=[job, y, age]", "events.separator=;", "events.skip_lines=2")
-	check(t, outcomes(t, open(t, m, "| junk\n\n\na;1;3\n# more\n ;0; 4\n")), []outcome{{4, 3, "3|a|1"}, {5, 4, "bad "}, {6, 5, "4||0"}})
+	m := compile(t, csvTask, "events.header=false", "events.columns=[job, y, age]", "events.separator=;",
+		"events.skip_lines=2")
+	check(t, outcomes(t, open(t, m, "| junk\n\n\na;1;3\n# more\n ;0; 4\n")), []outcome{{4, 3, "3|a|1"}, {5, 4, "bad "},
+		{6, 5, "4||0"}})
 	m = compile(t, csvTask, "events.header=false", "events.columns=[job, y, age]", `events.separator="\t"`)
 	check(t, outcomes(t, open(t, m, "a\t1\t 3\n\t0\t4\n")), []outcome{{1, 0, "3|a|1"}, {2, 1, "4||0"}})
 }
@@ -92,7 +94,8 @@ func TestLIBSVM(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %s %v %v", row.Line, row.Label, row.Index, row.Value))
 	}
 	want := []string{
-		"2 +1 [0 4] [0.5 -2]", "3 -1 [] []", "4 1 [1] [1]", "5 bad", "6 bad", "7 bad", "8 bad", "9 bad", "10 bad", "11 bad", "12 bad",
+		"2 +1 [0 4] [0.5 -2]", "3 -1 [] []", "4 1 [1] [1]", "5 bad", "6 bad", "7 bad", "8 bad", "9 bad", "10 bad", "11 bad",
+		"12 bad",
 		"13 1 [0] [1]",
 	}
 	if !slices.Equal(got, want) {
@@ -124,12 +127,14 @@ func TestEmpty(t *testing.T) {
 func TestErrorsKeepContentsBack(t *testing.T) {
 	const secret = "s3cr3t"
 	for file, lines := range map[string][]string{
-		svmTask:  {"1 1:1", "1 " + secret, "1 1:" + secret, "1 " + secret + ":1"},
-		csvTask:  {"age,job,y\n1,a,1", secret, `"` + secret, `1,x"` + secret + `,1`},
-		jsonTask: {`{"age":1,"job":"a","y":1}`, secret, `{"` + secret, `{"age":{"` + secret + `":1}}`, `{"age":"` + secret + `"`},
+		svmTask: {"1 1:1", "1 " + secret, "1 1:" + secret, "1 " + secret + ":1"},
+		csvTask: {"age,job,y\n1,a,1", secret, `"` + secret, `1,x"` + secret + `,1`},
+		jsonTask: {`{"age":1,"job":"a","y":1}`, secret, `{"` + secret, `{"age":{"` + secret + `":1}}`, `{"age":"` + secret +
+			`"`},
 	} {
 		for row, err := range open(t, compile(t, file), strings.Join(lines, "\n")).All() {
-			if (err == nil) != (row.Fields != nil || row.Value != nil || row.Label != "") || (err != nil && strings.Contains(err.Error(), secret)) {
+			if (err == nil) != (row.Fields != nil || row.Value != nil || row.Label != "") ||
+				(err != nil && strings.Contains(err.Error(), secret)) {
 				t.Errorf("row %d: %v", row.Number, err)
 			}
 			if s := fmt.Sprintf("%+v", row); s != "task.Row{redacted}" {
@@ -143,8 +148,10 @@ func TestErrorsKeepContentsBack(t *testing.T) {
 // their end, or rows after it would come late.
 func TestLongMembersAreCheap(t *testing.T) {
 	m := compile(t, jsonTask, "events.max_line=65536")
-	for _, value := range []string{"[" + strings.Repeat("1,", 30_000) + "1]", `"` + strings.Repeat("x", 60_000) + `"`, strings.Repeat("1", 60_000),
-		"[" + strings.Repeat(`{"a":0},`, 7_000) + "1]", "1" + strings.Repeat(`,"x":0`, 10_000), "1" + strings.Repeat(`,"\n\u00e9\ud834\udd1e":0`, 2000)} {
+	for _, value := range []string{"[" + strings.Repeat("1,", 30_000) + "1]", `"` + strings.Repeat("x", 60_000) + `"`,
+		strings.Repeat("1", 60_000),
+		"[" + strings.Repeat(`{"a":0},`, 7_000) + "1]", "1" + strings.Repeat(`,"x":0`, 10_000),
+		"1" + strings.Repeat(`,"\n\u00e9\ud834\udd1e":0`, 2000)} {
 		line := `{"a":` + value + `,"age":1,"y":1}` + "\n"
 		allocations := testing.AllocsPerRun(3, func() {
 			r, err := New(strings.NewReader(line), m)

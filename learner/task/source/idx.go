@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// idx reads the container of MNIST, big-endian: images are 0x00000803, count, rows, columns, then one byte a pixel; labels are
-// 0x00000801, count, then one byte each.
+// idx reads the container of MNIST, big-endian: images are 0x00000803, count, rows, columns, then one byte a pixel;
+// labels are 0x00000801, count, then one byte each.
 type idx struct {
 	images, labels io.Reader // no labels where none are wanted
 	count, at      uint32

@@ -6,8 +6,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// jsonRows reads one JSON object a line. Keys that the task does not name are passed over, whatever they hold. A column whose key is
-// not there, or null, is an empty field; the label has to be there.
+// jsonRows reads one JSON object a line. Keys that the task does not name are passed over, whatever they hold. A column
+// whose key is not there, or null, is an empty field; the label has to be there.
 type jsonRows struct {
 	lines  *lines
 	index  map[string]int // column to position; the label comes last

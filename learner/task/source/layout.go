@@ -20,8 +20,8 @@ type Layout struct {
 	// Events is the format as a task file declares it. Csv has either a header or columns named c1, c2, ... by
 	// position.
 	Events task.Events
-	// Fields are the names of the fields in order; those of a header may be empty or there twice. nil for libsvm. Of jsonl they are
-	// the keys of the beginning.
+	// Fields are the names of the fields in order; those of a header may be empty or there twice. nil for libsvm. Of jsonl
+	// they are the keys of the beginning.
 	Fields []string
 	// Passed are fields that no task reads: nested ones.
 	Passed []string
@@ -33,8 +33,8 @@ const beginning = 200
 // separators that are looked for, in the order of preference where nothing else decides.
 const separators = ",;\t|"
 
-// Detect looks at the beginning of data, of the first file of a pattern. It is for public or local data: its errors name fields of a
-// header.
+// Detect looks at the beginning of data, of the first file of a pattern. It is for public or local data: its errors
+// name fields of a header.
 func Detect(path string) (Layout, error) {
 	if path == "-" {
 		return Layout{}, errors.New("want a file: standard input cannot be read twice")
@@ -198,9 +198,11 @@ func detectCSV(head []string) (Layout, error) {
 	}
 	if separator == 0 {
 		if n := len(strings.Fields(head[0])); n > 1 && len(strings.Fields(head[len(head)-1])) == n {
-			return Layout{}, errors.New("fields that only blanks separate: want commas, semicolons, tabs or |, as tr -s ' ' , makes them")
+			return Layout{},
+				errors.New("fields that only blanks separate: want commas, semicolons, tabs or |, as tr -s ' ' , makes them")
 		}
-		return Layout{}, errors.New("one column: want at least a feature and a label, separated by commas, semicolons, tabs or |")
+		return Layout{},
+			errors.New("one column: want at least a feature and a label, separated by commas, semicolons, tabs or |")
 	}
 	e := task.Events{Format: task.CSV, Separator: string(rune(separator))}
 	var rows [][]string
@@ -218,7 +220,9 @@ func detectCSV(head []string) (Layout, error) {
 		rows = append(rows, fields)
 	}
 	if len(rows[0]) == width-1 && len(rows) > 1 {
-		return Layout{}, fmt.Errorf("the first line has %d fields and the others %d: want a name for every column, that of row names too", len(rows[0]), width)
+		return Layout{},
+			fmt.Errorf("the first line has %d fields and the others %d: want a name for every column, that of row names too",
+				len(rows[0]), width)
 	}
 	if e.Header = isHeader(rows, width); e.Header {
 		for _, name := range rows[0] {
@@ -272,8 +276,8 @@ func DecimalComma(field string) bool {
 	return err == nil
 }
 
-// isHeader reports whether the first line names the columns: it holds no number where the others do, or, if no column holds numbers, no
-// word that occurs below it. Names that are numbers count where they are 0, 1, 2 and so on.
+// isHeader reports whether the first line names the columns: it holds no number where the others do, or, if no column
+// holds numbers, no word that occurs below it. Names that are numbers count where they are 0, 1, 2 and so on.
 func isHeader(rows [][]string, width int) bool {
 	first := rows[0]
 	if len(first) != width || counts(first) {
@@ -322,12 +326,14 @@ func isNumber(field string) bool {
 	return err == nil
 }
 
-// OpenFields opens data and reads the named fields as they are, without a task: rows have no label, and nothing is checked before they
-// are read. Of libsvm, values up to the dimension are read, and labels with them. It is for public or local data.
+// OpenFields opens data and reads the named fields as they are, without a task: rows have no label, and nothing is
+// checked before they are read. Of libsvm, values up to the dimension are read, and labels with them. It is for public
+// or local data.
 func OpenFields(path string, events task.Events, fields []string, dimension int) (*Reader, error) {
 	if events.MaxLine == 0 {
 		events.MaxLine = task.DefaultMaxLine
 	}
-	schema := task.Schema{Events: events, Columns: fields, Kinds: make([]task.ColumnKind, len(fields)), Dimension: dimension, Unlabelled: true}
+	schema := task.Schema{Events: events, Columns: fields, Kinds: make([]task.ColumnKind, len(fields)),
+		Dimension: dimension, Unlabelled: true}
 	return openData(path, schema)
 }

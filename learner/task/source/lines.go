@@ -49,7 +49,8 @@ func namingColumns(s task.Schema) (out []namingColumn) {
 	return out
 }
 
-// A keyReader finds the key in a line that comes in parts, and needs nothing after it to be in order. Its memory is bounded.
+// A keyReader finds the key in a line that comes in parts, and needs nothing after it to be in order. Its memory is
+// bounded.
 type keyReader interface {
 	Reset()
 	Write(part []byte) (int, error) // never fails

@@ -84,7 +84,8 @@ func (m *Member) add(b byte) {
 // ended takes a string of the top level.
 func (m *Member) ended() {
 	var text string
-	ok := len(m.text) <= 6*max(m.Most, len(m.Name)) && utf8.Valid(m.text) && json.Unmarshal([]byte(`"`+string(m.text)+`"`), &text) == nil
+	ok := len(m.text) <= 6*max(m.Most, len(m.Name)) && utf8.Valid(m.text) && json.Unmarshal([]byte(`"`+string(m.text)+`"`),
+		&text) == nil
 	m.keep = false
 	switch m.place {
 	case atName:
@@ -98,7 +99,8 @@ func (m *Member) ended() {
 
 // bare takes a number of the top level.
 func (m *Member) bare() {
-	if m.keep && m.Numbers && m.match && len(m.text) <= m.Most && json.Valid(m.text) && strings.Contains("-0123456789", string(m.text[:1])) {
+	if m.keep && m.Numbers && m.match && len(m.text) <= m.Most && json.Valid(m.text) &&
+		strings.Contains("-0123456789", string(m.text[:1])) {
 		m.value = string(m.text)
 	}
 	m.keep = false

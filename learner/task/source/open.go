@@ -18,12 +18,12 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// Open opens data for the task of the feature map and checks them against it. path is a file, "-" for standard input, or
-// a pattern of filepath.Match, whose files are read in lexical order as one stream. Files may be gzip or zstd, whatever
-// their name; Parquet may not, and does not come from standard input. For idx, path is "images,labels", or names the
-// images alone if the labels lie beside them under the name that MNIST gives them. The error is a *SchemaError where the header of
-// the data does not match the task; no row is looked at. Where the map is Unlabelled, labels may be missing, and those of idx are not
-// looked for.
+// Open opens data for the task of the feature map and checks them against it. path is a file, "-" for standard input,
+// or a pattern of filepath.Match, whose files are read in lexical order as one stream. Files may be gzip or zstd,
+// whatever their name; Parquet may not, and does not come from standard input. For idx, path is "images,labels", or
+// names the images alone if the labels lie beside them under the name that MNIST gives them. The error is a
+// *SchemaError where the header of the data does not match the task; no row is looked at. Where the map is Unlabelled,
+// labels may be missing, and those of idx are not looked for.
 func Open(path string, m *task.FeatureMap) (*Reader, error) {
 	return openData(path, m.Schema())
 }
@@ -110,7 +110,8 @@ func expand(path string, schema task.Schema) ([]input, error) {
 	return out, nil
 }
 
-// checkLinks refuses names that lead to one file, such as a link to the newest of them: its rows would be there once for each name.
+// checkLinks refuses names that lead to one file, such as a link to the newest of them: its rows would be there once
+// for each name.
 func checkLinks(names []string) error {
 	files := make([]os.FileInfo, len(names))
 	for i, name := range names {
@@ -148,14 +149,16 @@ func Files(path string, spec *task.Spec) (bool, error) {
 	return err == nil, err
 }
 
-// labelsOf names the file of labels that belongs to a file of images: train-images-idx3-ubyte to train-labels-idx1-ubyte.
+// labelsOf names the file of labels that belongs to a file of images: train-images-idx3-ubyte to
+// train-labels-idx1-ubyte.
 func labelsOf(path string, schema task.Schema) (string, error) {
 	if schema.Events.Format != task.IDX || schema.Unlabelled {
 		return "", nil
 	}
 	folder, name := filepath.Split(path)
 	if !strings.Contains(name, "images") {
-		return "", &SchemaError{Path: path, Err: errors.New("for idx, name two files, images,labels, or a file with \"images\" in its name")}
+		return "", &SchemaError{Path: path,
+			Err: errors.New("for idx, name two files, images,labels, or a file with \"images\" in its name")}
 	}
 	name = strings.Replace(name, "images", "labels", 1)
 	return folder + strings.Replace(name, "idx3", "idx1", 1), nil
@@ -210,7 +213,10 @@ func (i input) open(schema task.Schema) (*opened, error) {
 	if err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
-	return &opened{path: i.path, rows: rows, file: i.file, close: func() error { return errors.Join(rows.close(), closeAll()) }}, nil
+	return &opened{path: i.path, rows: rows, file: i.file, close: func() error {
+		return errors.Join(rows.close(),
+			closeAll())
+	}}, nil
 }
 
 // readError returns an error for data that could not be read, or that are of another format than the task's.
@@ -250,7 +256,8 @@ var (
 
 var errIsParquet = errors.New("it is a Parquet file: say so by events.format or --format")
 
-// begins reads ahead as long as a magic number may come, which has no end of a line in it: no row of a stream waits for another.
+// begins reads ahead as long as a magic number may come, which has no end of a line in it: no row of a stream waits for
+// another.
 func begins(b *bufio.Reader) (magic []byte, err error) {
 	for {
 		magic, err = b.Peek(len(magic) + 1)

@@ -54,7 +54,8 @@ func TestGzipIsTransparent(t *testing.T) {
 func TestDamageIsFatal(t *testing.T) {
 	m := compile(t, svmTask)
 	data := zip(t, []byte(strings.Repeat("1 1:1\n-1 2:1\n", 1000)))
-	for name, bad := range map[string][]byte{"truncated": data[:len(data)-9], "checksum": append(bytes.Clone(data[:len(data)-8]), make([]byte, 8)...)} {
+	for name, bad := range map[string][]byte{"truncated": data[:len(data)-9],
+		"checksum": append(bytes.Clone(data[:len(data)-8]), make([]byte, 8)...)} {
 		r, err := New(bytes.NewReader(bad), m)
 		for err == nil {
 			_, err = r.Next()
@@ -92,31 +93,36 @@ func TestSchemaIsCheckedFirst(t *testing.T) {
 		{csvTask, "age,job,\"y\n", "header"},
 		{jsonTask, `{"job": "a", "age": 1}` + "\n{}\n", "line 1, column y"},
 		{jsonTask, `{"job": "a", "y": 1}` + "\n" + `{"job": "a", "y": 1}`, `none of the first 2 events has the key "age"`},
-		{jsonTask, strings.Repeat(`{"job": "a", "y": 1}`+"\n", 16) + `{"age": 1, "job": "a", "y": 1}`, `none of the first 16 events has the key "age"`},
+		{jsonTask, strings.Repeat(`{"job": "a", "y": 1}`+"\n", 16) + `{"age": 1, "job": "a", "y": 1}`,
+			`none of the first 16 events has the key "age"`},
 		{jsonTask, "age,job,y\n1,a,1\n", "line 1"},
 		{svmTask, strings.Repeat("1 6:1\n", 15) + "1 7:1\n1 1:1\n", "line 1"},
 		{svmTask, "secret 1:1\nsecret 1:1\n", "line 1, column label"},
 	} {
 		r, err := fitting(c.data, c.file)
 		var schema *SchemaError
-		if r != nil || !errors.As(err, &schema) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+		if r != nil || !errors.As(err, &schema) || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: got %v, want a SchemaError with %q", c.data, err, c.want)
 		}
 	}
 	if r, err := fitting("1 1:1\nsecret\n", svmTask); err != nil {
 		t.Error(err)
 	} else {
-		check(t, outcomes(t, r), []outcome{{1, 0, "1"}, {2, 1, "secret"}}) // the feature map refuses the label, not the reader
+		// the feature map refuses the label, not the reader
+		check(t, outcomes(t, r), []outcome{{1, 0, "1"}, {2, 1, "secret"}})
 	}
 	// A key that comes late is read.
-	late := `{"job": "a", "y": 1}` + "\n" + `{"y": 0}` + "\n" + `{"age": 1, "job": "b", "y": 1}` + "\n" + `{"age": 2, "y": 1}` + "\n"
+	late := `{"job": "a", "y": 1}` + "\n" + `{"y": 0}` + "\n" + `{"age": 1, "job": "b", "y": 1}` + "\n" +
+		`{"age": 2, "y": 1}` + "\n"
 	if r, err := fitting(late, jsonTask); err != nil {
 		t.Error(err)
 	} else {
 		check(t, outcomes(t, r), []outcome{{1, 0, "|a|1"}, {2, 1, "||0"}, {3, 2, "1|b|1"}, {4, 3, "2||1"}})
 	}
 	// One event that does not fit never decides whether the others are sent, nor whether it is sent itself.
-	for data, want := range map[string]int{"secret 1:1\n": 1, "secret 1:1\n1 1:1\n": 2, strings.Repeat("1 6:1\n", 15) + "1 1:1\n": 16} {
+	for data, want := range map[string]int{"secret 1:1\n": 1, "secret 1:1\n1 1:1\n": 2, strings.Repeat("1 6:1\n", 15) +
+		"1 1:1\n": 16} {
 		r, err := fitting(data, svmTask)
 		if err != nil {
 			t.Errorf("%d events: %v", want, err)
@@ -125,7 +131,8 @@ func TestSchemaIsCheckedFirst(t *testing.T) {
 		for n := range want {
 			row, err := r.Next()
 			var bad *task.RowError
-			if row.Number != int64(n) || row.Line != int64(n+1) || (err != nil) != errors.As(err, &bad) || (err == nil) != (n == want-1 && want > 1) {
+			if row.Number != int64(n) || row.Line != int64(n+1) || (err != nil) != errors.As(err, &bad) ||
+				(err == nil) != (n == want-1 && want > 1) {
 				t.Errorf("%d events: event %d came as line %d, number %d: %v", want, n, row.Line, row.Number, err)
 			}
 		}
@@ -203,9 +210,11 @@ func TestIDX(t *testing.T) {
 // or not.
 func TestRowsAreNamedByAColumn(t *testing.T) {
 	const file = "a,y,ward\n0.5,1,north\n0.25,0,south\nbad,1,north\n"
-	m := compile(t, "version: 1\nname: n\nevents: {format: csv, header: true}\nfeatures: {columns: [{column: a, kind: numeric, min: 0, max: 1}]}\n"+
-		"label: {column: y, positive: [\"1\"], negative: [\"0\"]}\nmodel: {loss: logistic}\nprivacy: {epsilon: 1, delta: 1e-6}\nschedule: {users: 100}\n")
-	for column, want := range map[string][]string{"ward": {"north", "south", "north"}, "a": {"0.5", "0.25", "bad"}, "y": {"1", "0", "1"}, "": {"", "", ""}} {
+	m := compile(t,
+		"version: 1\nname: n\nevents: {format: csv, header: true}\nfeatures: {columns: [{column: a, kind: numeric, min: 0, max: 1}]}\n"+
+			"label: {column: y, positive: [\"1\"], negative: [\"0\"]}\nmodel: {loss: logistic}\nprivacy: {epsilon: 1, delta: 1e-6}\nschedule: {users: 100}\n")
+	for column, want := range map[string][]string{"ward": {"north", "south", "north"}, "a": {"0.5", "0.25", "bad"},
+		"y": {"1", "0", "1"}, "": {"", "", ""}} {
 		r, err := OpenNamed(write(t, []byte(file)), m, column)
 		if err != nil {
 			t.Fatal(err)

@@ -14,14 +14,15 @@ import (
 )
 
 // errNotFile tells why Parquet is not read from a stream: its table of contents comes last.
-var errNotFile = errors.New("not a regular file: Parquet begins at its end, and no copy of the events is put on a disk to wait for that")
+var errNotFile = errors.New(
+	"not a regular file: Parquet begins at its end, and no copy of the events is put on a disk to wait for that")
 
 // parquetRows reads the columns of the task from a Parquet file, by github.com/parquet-go/parquet-go, one page of each
 // column at a time. A null is an empty field.
 //
-// The data are the caller's own, so that a damaged file ends with an error, and no more is promised: what the library panics about is an
-// error (guarded), and the footer and the pages are bounded. Damage where there is no checksum may change values, and a
-// file that was made for it can spend memory.
+// The data are the caller's own, so that a damaged file ends with an error, and no more is promised: what the library
+// panics about is an error (guarded), and the footer and the pages are bounded. Damage where there is no checksum may
+// change values, and a file that was made for it can spend memory.
 type parquetRows struct {
 	file    *parquet.File
 	in      io.ReaderAt
@@ -56,7 +57,8 @@ func newParquet(in io.Reader, schema task.Schema) (*parquetRows, error) {
 func newParquetRows(in io.ReaderAt, size int64, schema task.Schema) (*parquetRows, error) {
 	var magic [4]byte
 	if n, _ := in.ReadAt(magic[:], 0); bytes.HasPrefix(magic[:n], gzipMagic) || bytes.HasPrefix(magic[:n], zstdMagic) {
-		return nil, errors.New("the file is compressed as a whole: Parquet compresses its pages, and has to be unpacked first")
+		return nil,
+			errors.New("the file is compressed as a whole: Parquet compresses its pages, and has to be unpacked first")
 	}
 	var ask []wanted
 	for i, name := range schema.Columns {
@@ -144,7 +146,8 @@ func (f *parquetRows) next(row *task.Row) error {
 	for i, v := range values {
 		size += len(v)
 		if f.omitted[i] {
-			return &task.RowError{Line: f.line, Column: f.columns[i].Name(), Reason: fmt.Sprintf("in a page of more than %d bytes", f.page)}
+			return &task.RowError{Line: f.line, Column: f.columns[i].Name(),
+				Reason: fmt.Sprintf("in a page of more than %d bytes", f.page)}
 		}
 	}
 	if size > f.limit {

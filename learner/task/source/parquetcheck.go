@@ -74,11 +74,13 @@ func openParquet(in io.ReaderAt, size int64) (*parquet.File, error) {
 	case string(head[:4]) != parquetEnd || string(last[4:]) != parquetEnd:
 		return nil, errors.New("not a Parquet file, or not the whole of one: it does not begin and end with " + parquetEnd)
 	}
-	if length := int64(binary.LittleEndian.Uint32(last[:4])); length > mostFooter || length > size-tail-int64(len(parquetEnd)) {
+	if length := int64(binary.LittleEndian.Uint32(last[:4])); length > mostFooter ||
+		length > size-tail-int64(len(parquetEnd)) {
 		return nil, fmt.Errorf("footer: %w", errTooBig)
 	}
 	file, err := parquet.OpenFile(in, size, &parquet.FileConfig{
-		SkipPageIndex: true, SkipBloomFilters: true, ReadMode: parquet.ReadModeSync, ReadBufferSize: 16 << 10, Schema: noSchema,
+		SkipPageIndex: true, SkipBloomFilters: true, ReadMode: parquet.ReadModeSync, ReadBufferSize: 16 << 10,
+		Schema: noSchema,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("footer: %w", reason(err))

@@ -41,8 +41,10 @@ func TestParquetTypesAreChecked(t *testing.T) {
 	}{
 		{flat(library.Leaf(library.DoubleType)), wanted{"y", number}, `column "y" is not in the file`},
 		{flat(library.Leaf(library.DoubleType)), wanted{"x", number}, ""},
-		{flat(library.Leaf(library.DoubleType)), wanted{"x", word}, `column "x": want a word (a string, INT32, INT64 or BOOLEAN), found DOUBLE`},
-		{flat(library.String()), wanted{"x", number}, `column "x": want a number (BOOLEAN, INT32, INT64, FLOAT or DOUBLE), found BYTE_ARRAY (STRING)`},
+		{flat(library.Leaf(library.DoubleType)), wanted{"x", word},
+			`column "x": want a word (a string, INT32, INT64 or BOOLEAN), found DOUBLE`},
+		{flat(library.String()), wanted{"x", number},
+			`column "x": want a number (BOOLEAN, INT32, INT64, FLOAT or DOUBLE), found BYTE_ARRAY (STRING)`},
 		{flat(library.JSON()), wanted{"x", word}, "found BYTE_ARRAY (JSON)"},
 		{flat(library.Date()), wanted{"x", number}, "found INT32 (DATE)"},
 		{flat(library.Timestamp(library.Millisecond)), wanted{"x", either}, "found INT64 (TIMESTAMP)"},
@@ -51,7 +53,8 @@ func TestParquetTypesAreChecked(t *testing.T) {
 		{flat(library.Decimal(2, 9, library.ByteArrayType)), wanted{"x", number}, "found BYTE_ARRAY (DECIMAL)"},
 		{flat(library.Leaf(library.Int96Type)), wanted{"x", number}, "found INT96"},
 		{flat(library.Repeated(library.String())), wanted{"x", word}, "found a repeated column"},
-		{nested.Bytes(), wanted{"Nested", number}, `column "Nested": want a number (BOOLEAN, INT32, INT64, FLOAT or DOUBLE), found a nested column`},
+		{nested.Bytes(), wanted{"Nested", number},
+			`column "Nested": want a number (BOOLEAN, INT32, INT64, FLOAT or DOUBLE), found a nested column`},
 		{nested.Bytes(), wanted{"A", number}, "is not in the file"},
 		{nested.Bytes(), wanted{"List", word}, "found a "},
 		{flat(library.Compressed(library.String(), &library.Brotli)), wanted{"x", word}, ""}, // no rows, so no codec
@@ -73,13 +76,15 @@ func TestParquetTypesAreChecked(t *testing.T) {
 
 // TestParquetCodecsAreChecked: compressions that are not read are refused before a row is.
 func TestParquetCodecsAreChecked(t *testing.T) {
-	for name, codec := range map[string]library.WriterOption{"BROTLI": library.Compression(&library.Brotli), "LZ4_RAW": library.Compression(&library.Lz4Raw)} {
+	for name, codec := range map[string]library.WriterOption{"BROTLI": library.Compression(&library.Brotli),
+		"LZ4_RAW": library.Compression(&library.Lz4Raw)} {
 		data, err := parquettest.Encode([]parquettest.Column{{Name: "x"}, {Name: "y"}}, [][]any{{"a", int64(1)}}, codec)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := `column "y" is compressed by ` + name + ": want none, snappy, gzip or zstd"
-		if _, err := openColumns(bytes.NewReader(data), int64(len(data)), []wanted{{"y", number}}); err == nil || err.Error() != want {
+		if _, err := openColumns(bytes.NewReader(data), int64(len(data)), []wanted{{"y", number}}); err == nil ||
+			err.Error() != want {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -30,7 +30,8 @@ func countRows(data []byte, ask []wanted, limit int) (rows int, err error) {
 
 func damageable(t testing.TB, version int, codec library.WriterOption) ([]byte, []wanted) {
 	t.Helper()
-	columns := []parquettest.Column{{Name: "s", Node: library.Optional(library.Encoded(library.String(), &library.RLEDictionary))}, {Name: "n"}, {Name: "b"},
+	columns := []parquettest.Column{{Name: "s", Node: library.Optional(library.Encoded(library.String(),
+		&library.RLEDictionary))}, {Name: "n"}, {Name: "b"},
 		{Name: "d", Node: library.Encoded(library.Leaf(library.Int64Type), &library.DeltaBinaryPacked)},
 		{Name: "p", Node: library.Encoded(library.String(), &library.DeltaByteArray)}}
 	var rows [][]any
@@ -52,7 +53,8 @@ func damageable(t testing.TB, version int, codec library.WriterOption) ([]byte, 
 // file with a damaged byte is an error or has all of its rows; it never panics. The pages have checksums, as
 // most writers make them.
 func TestParquetDamageAnywhere(t *testing.T) {
-	for version, codec := range map[int]library.WriterOption{1: library.Compression(&library.Snappy), 2: library.Compression(&library.Gzip)} {
+	for version, codec := range map[int]library.WriterOption{1: library.Compression(&library.Snappy),
+		2: library.Compression(&library.Gzip)} {
 		data, ask := damageable(t, version, codec)
 		sound, err := tableOf(data, ask)
 		if err != nil || len(sound) != 20 {
@@ -90,7 +92,8 @@ func TestParquetPageErrors(t *testing.T) {
 		t.Fatal("the value is not in the file as it is")
 	}
 	data[at] ^= 1
-	if _, err := countRows(data, ask, 1000); err == nil || !strings.Contains(err.Error(), `column "s": `) || !strings.Contains(err.Error(), "checksum") {
+	if _, err := countRows(data, ask, 1000); err == nil || !strings.Contains(err.Error(), `column "s": `) ||
+		!strings.Contains(err.Error(), "checksum") {
 		t.Errorf("a changed value: %v", err)
 	}
 	for _, err := range []error{io.ErrUnexpectedEOF, errTooBig} {

@@ -45,7 +45,8 @@ func TestParquetOfOtherWriters(t *testing.T) {
 				"false,false,true,true,true,false,false,false,false,true,true,false,,true,true,false,false,true,true,true,false,false,,true,true,"+
 				"false,false,true,true,true,false,true,true,false,,true,true,false,false,true,true,true", ",")},
 		{"delta_length_byte_array", wanted{"FRUIT", word}, fruits},
-		{"data_index_bloom_encoding_stats", wanted{"String", word}, []string{"Hello", "This is", "a", "test", "How", "are you", "doing ", "today",
+		{"data_index_bloom_encoding_stats", wanted{"String", word}, []string{"Hello", "This is", "a", "test", "How",
+			"are you", "doing ", "today",
 			"the quick", "brown fox", "jumps", "over", "the lazy", "dog"}},
 		{"null_columns", wanted{"name", word}, []string{"test1", "test2", "test3", "test4"}},
 		{"null_columns", wanted{"value", number}, []string{"", "", "", ""}},

@@ -28,7 +28,8 @@ type trial struct {
 var (
 	ofInts    = []encoding.Encoding{&library.Plain, &library.RLEDictionary, &library.DeltaBinaryPacked}
 	ofFloats  = []encoding.Encoding{&library.Plain, &library.RLEDictionary, &library.ByteStreamSplit}
-	ofStrings = []encoding.Encoding{&library.Plain, &library.RLEDictionary, &library.DeltaLengthByteArray, &library.DeltaByteArray}
+	ofStrings = []encoding.Encoding{&library.Plain, &library.RLEDictionary, &library.DeltaLengthByteArray,
+		&library.DeltaByteArray}
 )
 
 func leaf(t library.Type) func() library.Node {
@@ -36,14 +37,16 @@ func leaf(t library.Type) func() library.Node {
 }
 
 var trials = []trial{
-	{"boolean as number", leaf(library.BooleanType), []encoding.Encoding{&library.Plain, &library.RLE}, number, func(t *rapid.T) (any, string) {
-		v := rapid.Bool().Draw(t, "v")
-		return v, map[bool]string{false: "0", true: "1"}[v]
-	}},
-	{"boolean as word", leaf(library.BooleanType), []encoding.Encoding{&library.Plain, &library.RLE}, word, func(t *rapid.T) (any, string) {
-		v := rapid.Bool().Draw(t, "v")
-		return v, strconv.FormatBool(v)
-	}},
+	{"boolean as number", leaf(library.BooleanType), []encoding.Encoding{&library.Plain, &library.RLE}, number,
+		func(t *rapid.T) (any, string) {
+			v := rapid.Bool().Draw(t, "v")
+			return v, map[bool]string{false: "0", true: "1"}[v]
+		}},
+	{"boolean as word", leaf(library.BooleanType), []encoding.Encoding{&library.Plain, &library.RLE}, word,
+		func(t *rapid.T) (any, string) {
+			v := rapid.Bool().Draw(t, "v")
+			return v, strconv.FormatBool(v)
+		}},
 	{"int32", leaf(library.Int32Type), ofInts, number, func(t *rapid.T) (any, string) {
 		v := rapid.Int32().Draw(t, "v")
 		return v, fmt.Sprint(v)
@@ -60,10 +63,11 @@ var trials = []trial{
 		v := rapid.Uint64().Draw(t, "v")
 		return int64(v), fmt.Sprint(v)
 	}},
-	{"decimal", func() library.Node { return library.Decimal(3, 9, library.Int32Type) }, ofInts, number, func(t *rapid.T) (any, string) {
-		v := rapid.Int32().Draw(t, "v")
-		return v, fmt.Sprintf("%de-3", v)
-	}},
+	{"decimal", func() library.Node { return library.Decimal(3, 9, library.Int32Type) }, ofInts, number,
+		func(t *rapid.T) (any, string) {
+			v := rapid.Int32().Draw(t, "v")
+			return v, fmt.Sprintf("%de-3", v)
+		}},
 	{"float", leaf(library.FloatType), ofFloats, number, func(t *rapid.T) (any, string) {
 		v := rapid.Float32().Draw(t, "v")
 		return v, strconv.FormatFloat(float64(v), 'g', -1, 64)
@@ -122,7 +126,8 @@ func TestReadsWhatTheLibraryWrites(t *testing.T) {
 			}
 		}
 		data, err := parquettest.Encode(columns, rows, rapid.SampledFrom(codecs).Draw(t, "codec"),
-			library.DataPageVersion(rapid.IntRange(1, 2).Draw(t, "version")), library.PageBufferSize(rapid.SampledFrom([]int{64, 256 << 10}).Draw(t, "page")),
+			library.DataPageVersion(rapid.IntRange(1, 2).Draw(t, "version")),
+			library.PageBufferSize(rapid.SampledFrom([]int{64, 256 << 10}).Draw(t, "page")),
 			library.MaxRowsPerRowGroup(int64(rapid.SampledFrom([]int{3, 50, 1000}).Draw(t, "group"))))
 		if err != nil {
 			t.Fatal(err)

@@ -71,7 +71,8 @@ func TestPattern(t *testing.T) {
 		"other.txt":    []byte("not of the pattern"),
 	})
 	pattern := filepath.Join(folder, "day*.csv*")
-	want := []key{{"day1.csv", 1, "1"}, {"day1.csv", 2, ""}, {"day1.csv", 3, "0"}, {"day2.csv.gz", 1, "1"}, {"day2.csv.gz", 2, "0"}, {"day4.csv", 2, "1"}}
+	want := []key{{"day1.csv", 1, "1"}, {"day1.csv", 2, ""}, {"day1.csv", 3, "0"}, {"day2.csv.gz", 1, "1"},
+		{"day2.csv.gz", 2, "0"}, {"day4.csv", 2, "1"}}
 	if got := keys(t, pattern, m); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -123,7 +124,8 @@ func TestPatternIsChecked(t *testing.T) {
 			t.Errorf("%s: reading ended with %v", name, err)
 		}
 	}
-	for path, want := range map[string]error{filepath.Join(t.TempDir(), "*.csv"): fs.ErrNotExist, "[": filepath.ErrBadPattern} {
+	for path, want := range map[string]error{filepath.Join(t.TempDir(), "*.csv"): fs.ErrNotExist,
+		"[": filepath.ErrBadPattern} {
 		if _, err := Open(path, m); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", path, err, want)
 		}
@@ -135,7 +137,8 @@ func TestPatternIsChecked(t *testing.T) {
 // to a file outside the pattern is a file.
 func TestPatternOfLinks(t *testing.T) {
 	m := compile(t, csvTask)
-	folder := folderOf(t, map[string][]byte{"day1.csv": []byte("age,job,y\n10,a,1\n"), "other": []byte("age,job,y\n20,a,0\n")})
+	folder := folderOf(t, map[string][]byte{"day1.csv": []byte("age,job,y\n10,a,1\n"),
+		"other": []byte("age,job,y\n20,a,0\n")})
 	link := func(to, name string) {
 		if err := os.Symlink(filepath.Join(folder, to), filepath.Join(folder, name)); err != nil {
 			t.Skip(err)
@@ -163,7 +166,8 @@ func TestPatternOfLinks(t *testing.T) {
 	}
 	link("day1.csv", "day-newest.csv")
 	refused()
-	for _, known := range []func(*task.Schema){func(s *task.Schema) { s.Events.Key = "job" }, func(s *task.Schema) { s.User = "job" }} {
+	for _, known := range []func(*task.Schema){func(s *task.Schema) { s.Events.Key = "job" },
+		func(s *task.Schema) { s.User = "job" }} {
 		schema := m.Schema()
 		known(&schema)
 		r, err := openData(pattern, schema)
@@ -184,7 +188,8 @@ func TestPatternIDX(t *testing.T) {
 		"train-images-idx3-ubyte.gz": zip(t, images), "train-labels-idx1-ubyte.gz": zip(t, labels),
 		"t10k-images-idx3-ubyte": images, "t10k-labels-idx1-ubyte": zstdOf(t, labels),
 	})
-	want := []key{{"t10k-images-idx3-ubyte", 0, "3"}, {"t10k-images-idx3-ubyte", 1, "0"}, {"train-images-idx3-ubyte.gz", 0, "3"}, {"train-images-idx3-ubyte.gz", 1, "0"}}
+	want := []key{{"t10k-images-idx3-ubyte", 0, "3"}, {"t10k-images-idx3-ubyte", 1, "0"}, {"train-images-idx3-ubyte.gz", 0,
+		"3"}, {"train-images-idx3-ubyte.gz", 1, "0"}}
 	for _, pattern := range []string{"*", "*images*"} {
 		if got := keys(t, filepath.Join(folder, pattern), m); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", pattern, got, want)
@@ -193,7 +198,8 @@ func TestPatternIDX(t *testing.T) {
 	if got := keys(t, filepath.Join(folder, "t10k-images-idx3-ubyte"), m); len(got) != 2 {
 		t.Errorf("by convention: %v", got)
 	}
-	if _, err := Open(filepath.Join(folder, "t10k-labels-idx1-ubyte"), m); err == nil || !strings.Contains(err.Error(), "images,labels") {
+	if _, err := Open(filepath.Join(folder, "t10k-labels-idx1-ubyte"), m); err == nil ||
+		!strings.Contains(err.Error(), "images,labels") {
 		t.Errorf("labels alone: %v", err)
 	}
 	if err := os.Remove(filepath.Join(folder, "t10k-labels-idx1-ubyte")); err != nil {

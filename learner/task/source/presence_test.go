@@ -15,9 +15,12 @@ import (
 )
 
 // hostile are texts that a person may have written into their own line: without a line break, and not empty.
-var hostile = []string{" ", "\t", "\t\t", ";;", ",,", ",", `"`, `"open`, `a"b`, "#", "# x", "|1x3 Cross validator", "%", "\x00", "\xff\xfe", "\ufeff", "\r\r",
-	"NaN", "null", "{", "}", "[]", "{}", `{"age":NaN}`, `{"age":{"age":[1]}}`, `{"age":1}}`, `{"age":1,"age":2,"job":"a","y":1}`, strings.Repeat("[", 1<<17),
-	strings.Repeat("x", 300), strings.Repeat(",", 300), strings.Repeat(`"`, 301), "1 9:1", "1 1:NaN", "1 :", "PAR1", "\x1f", "(", "1", "-"}
+var hostile = []string{" ", "\t", "\t\t", ";;", ",,", ",", `"`, `"open`, `a"b`, "#", "# x", "|1x3 Cross validator", "%",
+	"\x00", "\xff\xfe", "\ufeff", "\r\r",
+	"NaN", "null", "{", "}", "[]", "{}", `{"age":NaN}`, `{"age":{"age":[1]}}`, `{"age":1}}`,
+	`{"age":1,"age":2,"job":"a","y":1}`, strings.Repeat("[", 1<<17),
+	strings.Repeat("x", 300), strings.Repeat(",", 300), strings.Repeat(`"`, 301), "1 9:1", "1 1:NaN", "1 :", "PAR1",
+	"\x1f", "(", "1", "-"}
 
 // outcomesOf returns rows as tests compare them, with their keys and people.
 func outcomesOf(t *testing.T, data []byte, m *task.FeatureMap, user string) (out []string) {
@@ -30,7 +33,8 @@ func outcomesOf(t *testing.T, data []byte, m *task.FeatureMap, user string) (out
 	}
 	r := &Reader{opened: &opened{rows: rows}}
 	for row, err := range r.All() {
-		out = append(out, fmt.Sprintf("%d %q %q %q %v %v %q %v", row.Number, row.Key, row.User, row.Fields, row.Index, row.Value, row.Label, err))
+		out = append(out, fmt.Sprintf("%d %q %q %q %v %v %q %v", row.Number, row.Key, row.User, row.Fields, row.Index,
+			row.Value, row.Label, err))
 	}
 	return out
 }
@@ -92,7 +96,8 @@ func TestContentMovesNoRow(t *testing.T) {
 					t.Errorf("%s, line %d is %.40q: %d rows", name, at, content, len(got))
 					continue
 				}
-				if f.keyed != nil && strings.Join(strings.Fields(got[at])[:3], " ") != strings.Join(strings.Fields(want[at])[:3], " ") {
+				if f.keyed != nil && strings.Join(strings.Fields(got[at])[:3], " ") != strings.Join(strings.Fields(want[at])[:3],
+					" ") {
 					t.Errorf("%s, line %d is %.40q: it has another number or key: %.60s", name, at, content, got[at])
 				}
 				got[at] = want[at]
@@ -108,26 +113,30 @@ func TestContentMovesNoRow(t *testing.T) {
 // read: columns, dictionaries and keys alike.
 func TestLargePageIsInvalidRows(t *testing.T) {
 	const rows, mine = 400, 137
-	for name, node := range map[string]library.Node{"plain": library.String(), "dictionary": library.Encoded(library.String(), &library.RLEDictionary)} {
+	for name, node := range map[string]library.Node{"plain": library.String(),
+		"dictionary": library.Encoded(library.String(), &library.RLEDictionary)} {
 		file := func(content any) *parquetRows {
 			var cells [][]any
 			for i := range rows {
 				cells = append(cells, []any{fmt.Sprintf("p%d", i), int64(i), "a", int64(i % 2)})
 			}
 			cells[mine][2] = content
-			data, err := parquettest.Encode([]parquettest.Column{{Name: "id"}, {Name: "age"}, {Name: "job", Node: node}, {Name: "y"}}, cells,
+			data, err := parquettest.Encode([]parquettest.Column{{Name: "id"}, {Name: "age"}, {Name: "job", Node: node},
+				{Name: "y"}}, cells,
 				library.MaxRowsPerRowGroup(100), library.PageBufferSize(64))
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := newParquetRows(bytes.NewReader(data), int64(len(data)), compile(t, jsonTask, "events.format=parquet", "events.key=id").Schema())
+			r, err := newParquetRows(bytes.NewReader(data), int64(len(data)), compile(t, jsonTask, "events.format=parquet",
+				"events.key=id").Schema())
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.page = 4 << 10
 			return r
 		}
-		for content, most := range map[any]int{"a": 0, nil: 0, strings.Repeat("x", 1000): 1, strings.Repeat("x", 1<<17): 100} {
+		for content, most := range map[any]int{"a": 0, nil: 0, strings.Repeat("x", 1000): 1,
+			strings.Repeat("x", 1<<17): 100} {
 			r := &Reader{opened: &opened{rows: file(content)}}
 			n, invalid := 0, 0
 			for row, err := range r.All() {
@@ -226,14 +235,22 @@ func (d *drip) Read(p []byte) (int, error) {
 func TestMemberIsFound(t *testing.T) {
 	deep := strings.Repeat(`[`, 100_000) + strings.Repeat(`]`, 100_000)
 	for text, want := range map[string]string{
-		`{"key":"a"}`: "a", ` {"event": NaN, "key": "a"}`: "a", `{"event":` + deep + `,"key":"a"}`: "a", `{"key":"a"`: "a", `{"key":"a","event":"open`: "a",
-		`{"k\u0065y":"\u0061"}`: "a", `{"key":1,"key":"a","key":"b"}`: "a", `{"event":{"key":"b"},"key":"a"}`: "a", `{"event":["key","b"],"key":"a"}`: "a",
-		`{"x":"\"key\":\"b\"","key":"a"}`: "a", `{"x":"key","key":"a"}`: "a", `{"key":"a" "event":{}} trailing`: "a", `{"event":,"key":"a"}`: "a",
-		`{,,"key":"a"`: "a", `{"event":{"x":` + strings.Repeat("1", 1<<20) + `},"key":"a"}`: "a", `{"` + strings.Repeat("n", 1<<20) + `":1,"key":"a"}`: "a",
-		`{"event":{"key":"a"}}`: "", `["key","a"]`: "", `"key"`: "", `null`: "", `{"key":"a`: "", `{"key":"\x"}`: "", "{\"key\":\"\xff\"}": "", `{"key":""}`: "",
-		`{"key":null}`: "", `{"key":["a"]}`: "", `{"key":{"key":"a"}}`: "", `{"key":true}`: "", `{"key":7}`: "", `{}{"key":"a"}`: "", ``: "",
-		`{"key":"` + strings.Repeat("k", 256) + `"}`: strings.Repeat("k", 256), `{"key":"` + strings.Repeat("k", 257) + `"}`: "",
-		`{"key":"` + strings.Repeat(`\u006b`, 256) + `"}`: strings.Repeat("k", 256), `{"key":"` + strings.Repeat("k", 1<<20) + `"}`: "",
+		`{"key":"a"}`: "a", ` {"event": NaN, "key": "a"}`: "a", `{"event":` + deep + `,"key":"a"}`: "a", `{"key":"a"`: "a",
+		`{"key":"a","event":"open`: "a",
+		`{"k\u0065y":"\u0061"}`:    "a", `{"key":1,"key":"a","key":"b"}`: "a", `{"event":{"key":"b"},"key":"a"}`: "a",
+		`{"event":["key","b"],"key":"a"}`: "a",
+		`{"x":"\"key\":\"b\"","key":"a"}`: "a", `{"x":"key","key":"a"}`: "a", `{"key":"a" "event":{}} trailing`: "a",
+		`{"event":,"key":"a"}`: "a",
+		`{,,"key":"a"`:         "a", `{"event":{"x":` + strings.Repeat("1", 1<<20) + `},"key":"a"}`: "a", `{"` + strings.Repeat("n",
+			1<<20) + `":1,"key":"a"}`: "a",
+		`{"event":{"key":"a"}}`: "", `["key","a"]`: "", `"key"`: "", `null`: "", `{"key":"a`: "", `{"key":"\x"}`: "",
+		"{\"key\":\"\xff\"}": "", `{"key":""}`: "",
+		`{"key":null}`: "", `{"key":["a"]}`: "", `{"key":{"key":"a"}}`: "", `{"key":true}`: "", `{"key":7}`: "",
+		`{}{"key":"a"}`: "", ``: "",
+		`{"key":"` + strings.Repeat("k", 256) + `"}`: strings.Repeat("k", 256), `{"key":"` + strings.Repeat("k", 257) +
+			`"}`: "",
+		`{"key":"` + strings.Repeat(`\u006b`, 256) + `"}`: strings.Repeat("k", 256), `{"key":"` + strings.Repeat("k", 1<<20) +
+			`"}`: "",
 	} {
 		for _, size := range []int{len(text), 1, 7} {
 			m := &Member{Name: "key", Most: 256}
@@ -246,7 +263,8 @@ func TestMemberIsFound(t *testing.T) {
 		}
 	}
 	numbers := &Member{Name: "id", Numbers: true, Most: 256}
-	for text, want := range map[string]string{`{"id": 17}`: "17", `{"id":17,"x":`: "17", `{"id":-1.50 }`: "-1.50", `{"id":17`: "", `{"id":NaN}`: "", `{"id":true}`: "",
+	for text, want := range map[string]string{`{"id": 17}`: "17", `{"id":17,"x":`: "17", `{"id":-1.50 }`: "-1.50",
+		`{"id":17`: "", `{"id":NaN}`: "", `{"id":true}`: "",
 		`{"id":01}`: "", `{"id":[17]}`: "", `{"x":17,"id":"18"}`: "18"} {
 		numbers.Reset()
 		_, _ = numbers.Write([]byte(text))
@@ -263,11 +281,16 @@ func TestCutKeyIsNone(t *testing.T) {
 		task, data string
 		keys       []string
 	}{
-		{csvTask, "age,job,y,id\n1,a,1,p1\n1,a,1,p2", []string{"p1", ""}}, {csvTask, "age,job,y,id\n1,a,1,\"p1\"\n1,a,1,\"p2\"", []string{"p1", ""}},
-		{csvTask, "id,age,job,y\np1,1,a,1\np2,1,a", []string{"p1", "p2"}}, {csvTask, "id,age,job,y\np1,1,a,1\n\"p\"\"2\",1\np", []string{"p1", `p"2`, ""}},
+		{csvTask, "age,job,y,id\n1,a,1,p1\n1,a,1,p2", []string{"p1", ""}},
+		{csvTask, "age,job,y,id\n1,a,1,\"p1\"\n1,a,1,\"p2\"", []string{"p1", ""}},
+		{csvTask, "id,age,job,y\np1,1,a,1\np2,1,a", []string{"p1", "p2"}},
+		{csvTask, "id,age,job,y\np1,1,a,1\n\"p\"\"2\",1\np", []string{"p1", `p"2`, ""}},
 		{csvTask, "age,job,y,id\n1,a,1,p1\r\n1,a,1,p2\r", []string{"p1", ""}},
-		{csvTask, "id,age,job,y\np1" + strings.Repeat(" ", 100) + ",1,a,1\np1" + strings.Repeat(" ", 5000) + "x,1,a,1\n", []string{"p1", ""}}, // too long to be held
-		{jsonTask, `{"age":1,"y":1,"id":17}` + "\n" + `{"age":1,"y":1,"id":17`, []string{"17", ""}}, {jsonTask, `{"y":1,"id":"p1"` + "\n" + `{"y":1,"id":"p`, []string{"p1", ""}},
+		// too long to be held
+		{csvTask, "id,age,job,y\np1" + strings.Repeat(" ", 100) + ",1,a,1\np1" + strings.Repeat(" ", 5000) + "x,1,a,1\n",
+			[]string{"p1", ""}},
+		{jsonTask, `{"age":1,"y":1,"id":17}` + "\n" + `{"age":1,"y":1,"id":17`, []string{"17", ""}},
+		{jsonTask, `{"y":1,"id":"p1"` + "\n" + `{"y":1,"id":"p`, []string{"p1", ""}},
 	} {
 		r, err := New(strings.NewReader(f.data), compile(t, f.task, "events.key=id"))
 		if err != nil {

@@ -26,7 +26,8 @@ func TestPublicData(t *testing.T) {
 		{"adult", "adult/adult.data.gz", 32561, 7841},
 		{"adult", "adult/adult.test.gz", 16281, 3846}, // and a first line that is none
 		{"bike", "bike_sharing/hour.csv.gz", 17379, -1},
-		{"mnist", "mnist/train-images-idx3-ubyte.gz,mnist/train-labels-idx1-ubyte.gz", 60000, 6742 + 6131 + 5421 + 6265 + 5949},
+		{"mnist", "mnist/train-images-idx3-ubyte.gz,mnist/train-labels-idx1-ubyte.gz", 60000, 6742 + 6131 + 5421 + 6265 +
+			5949},
 		{"mnist", "mnist/t10k-images-idx3-ubyte.gz,mnist/t10k-labels-idx1-ubyte.gz", 10000, 1135 + 1010 + 892 + 1028 + 1009},
 	} {
 		t.Run(c.task+"/"+filepath.Base(c.data), func(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// A Reader yields the rows of one file or stream, or of several files one after the other. It is not safe for concurrent use.
+// A Reader yields the rows of one file or stream, or of several files one after the other. It is not safe for
+// concurrent use.
 type Reader struct {
 	opened *opened
 	files  []input // that have not been opened
@@ -76,8 +77,8 @@ func newRows(stream io.Reader, schema task.Schema) (rows, error) {
 	return nil, fmt.Errorf("format %s cannot be read from one stream", schema.Events.Format)
 }
 
-// Next returns the next row as soon as it is there. On a *task.RowError the row has its File, Line, Number, Key and User, and reading can go
-// on; io.EOF is the end; every other error is final.
+// Next returns the next row as soon as it is there. On a *task.RowError the row has its File, Line, Number, Key and
+// User, and reading can go on; io.EOF is the end; every other error is final.
 func (r *Reader) Next() (task.Row, error) {
 	if len(r.peeked) > 0 {
 		next := r.peeked[0]

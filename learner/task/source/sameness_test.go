@@ -40,7 +40,8 @@ func examplesOf(t *testing.T, path string, m *task.FeatureMap) (out []convex.Exa
 }
 
 // examplesAndUsers returns the examples, and the person of each row, read from a column.
-func examplesAndUsers(t *testing.T, path string, m *task.FeatureMap, user string) (out []convex.Example, users []string) {
+func examplesAndUsers(t *testing.T, path string, m *task.FeatureMap, user string) (out []convex.Example,
+	users []string) {
 	t.Helper()
 	schema := m.Schema()
 	schema.User = user
@@ -93,7 +94,8 @@ func zstdOf(t testing.TB, data []byte) []byte {
 // in a row that is no event too.
 func TestSameTableInEveryFormat(t *testing.T) {
 	table := [][5]byte{{0, 51, 255, 102, 1}, {255, 255, 255, 255, 0}, {0, 0, 0, 0, 3}, {5, 0, 15, 0, 2}}
-	want := [][]float64{{0, 0.2, 1, 0.4, 1}, {1, 1, 1, 1, 1}, {0, 0, 0, 0, 1}, {5. / 255, 0, 15. / 255, 0, 1}} // and the intercept
+	// and the intercept
+	want := [][]float64{{0, 0.2, 1, 0.4, 1}, {1, 1, 1, 1, 1}, {0, 0, 0, 0, 1}, {5. / 255, 0, 15. / 255, 0, 1}}
 	labels := []float64{1, -1, 1, -1}
 	words, numbers := []string{"zoë", "7", "", "zoë"}, []int64{7, -3, 7, 9223372036854775807}
 	texts := []string{"7", "-3", "7", "9223372036854775807"}
@@ -104,11 +106,13 @@ func TestSameTableInEveryFormat(t *testing.T) {
 	var cells [][]any
 	for i, r := range table {
 		fmt.Fprintf(&csv, "%d,%d,%d,%d,%q,%d,%d\n", r[3], r[4], numbers[i], r[0], words[i], r[1], r[2])
-		fmt.Fprintf(&jsonl, `{"p0":%d,"number":%d,"p1":"%d","p2":%d,"word":%q,"p3":%d.0,"y":%d}`+"\n", r[0], numbers[i], r[1], r[2], words[i], r[3], r[4])
+		fmt.Fprintf(&jsonl, `{"p0":%d,"number":%d,"p1":"%d","p2":%d,"word":%q,"p3":%d.0,"y":%d}`+"\n", r[0], numbers[i], r[1],
+			r[2], words[i], r[3], r[4])
 		fmt.Fprintf(&svm, "%d 1:%d 3:%d 4:%d", r[4], r[0], r[2], r[3])
 		svm.WriteString("\n")
 		pixels, marks = append(pixels, r[:4]...), append(marks, r[4])
-		cells = append(cells, []any{int32(r[0]), int64(r[1]), float32(r[2]), float64(r[3]), int64(r[4]), words[i], numbers[i]})
+		cells = append(cells, []any{int32(r[0]), int64(r[1]), float32(r[2]), float64(r[3]), int64(r[4]), words[i],
+			numbers[i]})
 		if words[i] == "" {
 			cells[i][5] = nil
 		}
@@ -119,7 +123,8 @@ func TestSameTableInEveryFormat(t *testing.T) {
 		lines[i] = strings.Replace(lines[i], " 3:", fmt.Sprintf(" 2:%d 3:", r[1]), 1)
 	}
 	images, classes := idxFiles(pixels, marks)
-	columns := []parquettest.Column{{Name: "p0"}, {Name: "p1"}, {Name: "p2"}, {Name: "p3"}, {Name: "y"}, {Name: "word"}, {Name: "number"}}
+	columns := []parquettest.Column{{Name: "p0"}, {Name: "p1"}, {Name: "p2"}, {Name: "p3"}, {Name: "y"}, {Name: "word"},
+		{Name: "number"}}
 	type file struct {
 		format string
 		paths  []string
@@ -138,7 +143,8 @@ func TestSameTableInEveryFormat(t *testing.T) {
 		add("libsvm", pack(t, []byte(strings.Join(lines, "\n"))))
 		add("idx", pack(t, images), pack(t, classes))
 	}
-	for _, codec := range []library.WriterOption{library.Compression(&library.Uncompressed), library.Compression(&library.Snappy),
+	for _, codec := range []library.WriterOption{library.Compression(&library.Uncompressed),
+		library.Compression(&library.Snappy),
 		library.Compression(&library.Gzip), library.Compression(&library.Zstd)} {
 		data, err := parquettest.Encode(columns, cells, codec)
 		if err != nil {
@@ -159,7 +165,8 @@ func TestSameTableInEveryFormat(t *testing.T) {
 		}
 		for i, want := range people {
 			m := compile(t, file, sets...)
-			if _, got := examplesAndUsers(t, strings.Join(f.paths, ","), m, []string{"word", "number"}[i]); !slices.Equal(got, want) {
+			if _, got := examplesAndUsers(t, strings.Join(f.paths, ","), m, []string{"word", "number"}[i]); !slices.Equal(got,
+				want) {
 				t.Errorf("%s: rows of %q, want %q", f.format, got, want)
 			}
 			if m.Dim() != 5 {
@@ -186,8 +193,10 @@ func TestSameTableInEveryFormat(t *testing.T) {
 // TestParquetNulls: a null is to Parquet what an empty field is to csv, and a boolean what it is to jsonl.
 func TestParquetNulls(t *testing.T) {
 	m := compile(t, jsonTask, "events.format=parquet", `label.positive=["true"]`, `label.negative=["false"]`)
-	data, err := parquettest.Encode([]parquettest.Column{{Name: "age"}, {Name: "job"}, {Name: "y"}, {Name: "more"}}, [][]any{
-		{int64(30), "a", true, nil}, {nil, "a", false, nil}, {int64(40), nil, true, nil}, {int64(50), strings.Repeat("z", 200), true, nil}, {int64(50), "a", nil, "x"}})
+	data, err := parquettest.Encode([]parquettest.Column{{Name: "age"}, {Name: "job"}, {Name: "y"}, {Name: "more"}},
+		[][]any{
+			{int64(30), "a", true, nil}, {nil, "a", false, nil}, {int64(40), nil, true, nil},
+			{int64(50), strings.Repeat("z", 200), true, nil}, {int64(50), "a", nil, "x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,14 +204,16 @@ func TestParquetNulls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(t, outcomes(t, r), []outcome{{1, 0, "30|a|true"}, {2, 1, "|a|false"}, {3, 2, "40||true"}, {4, 3, "bad "}, {5, 4, "50|a|"}})
+	check(t, outcomes(t, r), []outcome{{1, 0, "30|a|true"}, {2, 1, "|a|false"}, {3, 2, "40||true"}, {4, 3, "bad "},
+		{5, 4, "50|a|"}})
 }
 
 // TestParquetRefusals checks that a refusal names the file, the column, what was wanted and what was found.
 func TestParquetRefusals(t *testing.T) {
 	m := compile(t, jsonTask, "events.format=parquet")
 	encode := func(age, job any) []byte {
-		data, err := parquettest.Encode([]parquettest.Column{{Name: "age"}, {Name: "job"}, {Name: "y"}}, [][]any{{age, job, int64(1)}})
+		data, err := parquettest.Encode([]parquettest.Column{{Name: "age"}, {Name: "job"}, {Name: "y"}},
+			[][]any{{age, job, int64(1)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +224,8 @@ func TestParquetRefusals(t *testing.T) {
 		data []byte
 		want string
 	}{
-		{encode("secret", "a"), `column "age": want a number (BOOLEAN, INT32, INT64, FLOAT or DOUBLE), found BYTE_ARRAY (STRING)`},
+		{encode("secret", "a"),
+			`column "age": want a number (BOOLEAN, INT32, INT64, FLOAT or DOUBLE), found BYTE_ARRAY (STRING)`},
 		{encode(int64(1), 0.5), `column "job": want a word (a string, INT32, INT64 or BOOLEAN), found DOUBLE`},
 		{good[:len(good)-1], "not the whole of one"},
 		{nil, "too short"},
@@ -224,7 +236,8 @@ func TestParquetRefusals(t *testing.T) {
 		path := write(t, c.data)
 		_, err := Open(path, m)
 		var schema *SchemaError
-		if !errors.As(err, &schema) || !strings.Contains(err.Error(), c.want) || schema.Path != path || strings.Contains(err.Error(), "secret") {
+		if !errors.As(err, &schema) || !strings.Contains(err.Error(), c.want) || schema.Path != path ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("got %v, want a SchemaError with %q", err, c.want)
 		}
 	}
@@ -243,7 +256,8 @@ func TestParquetRefusals(t *testing.T) {
 	if _, err := Open("-", m); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("from standard input: %v", err)
 	}
-	if _, err := Open(write(t, good), compile(t, csvTask)); err == nil || !strings.Contains(err.Error(), "it is a Parquet file") {
+	if _, err := Open(write(t, good), compile(t, csvTask)); err == nil ||
+		!strings.Contains(err.Error(), "it is a Parquet file") {
 		t.Errorf("as csv: %v", err)
 	}
 }
@@ -255,7 +269,8 @@ func TestParquetDamage(t *testing.T) {
 	for i := range 100 {
 		cells = append(cells, []any{int64(i), "a", int64(i % 2)})
 	}
-	data, err := parquettest.Encode([]parquettest.Column{{Name: "age"}, {Name: "job"}, {Name: "y"}}, cells, library.MaxRowsPerRowGroup(50))
+	data, err := parquettest.Encode([]parquettest.Column{{Name: "age"}, {Name: "job"}, {Name: "y"}}, cells,
+		library.MaxRowsPerRowGroup(50))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +352,8 @@ func TestAdultAsParquet(t *testing.T) {
 	}
 	for i := range got {
 		if got[i].Label != want[i].Label || !slices.Equal(got[i].Index, want[i].Index) ||
-			!slices.EqualFunc(got[i].Value, want[i].Value, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+			!slices.EqualFunc(got[i].Value, want[i].Value,
+				func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
 			t.Fatalf("row %d differs", i)
 		}
 	}

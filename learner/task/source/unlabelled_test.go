@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// TestUnlabelled: events that are to be scored may be without labels, in every format; with labels, also with ones that do not
-// fit, they are the same.
+// TestUnlabelled: events that are to be scored may be without labels, in every format; with labels, also with ones that
+// do not fit, they are the same.
 func TestUnlabelled(t *testing.T) {
 	table := func(columns ...string) []byte {
 		var list []parquettest.Column
@@ -43,13 +43,17 @@ func TestUnlabelled(t *testing.T) {
 		"csv with labels":          {csvTask, nil, []byte("job,y,age\na,1,50\nb,?,100\n"), csv},
 		"csv, no header":           {csvTask, headless, []byte("50,a\n100,b\n"), csv},
 		"csv, no header, labelled": {csvTask, headless, []byte("50,1,a\n100,,b\n"), csv},
-		"jsonl":                    {jsonTask, nil, []byte(`{"age":50,"job":"a"}` + "\n" + `{"age":100,"job":"b","y":[1]}` + "\n"), jsonl},
-		"jsonl with labels":        {jsonTask, nil, []byte(`{"age":50,"job":"a","y":1}` + "\n" + `{"age":100,"job":"b","y":"?"}` + "\n"), jsonl},
-		"libsvm":                   {svmTask, nil, []byte("1:3 3:-2\n4:4\n"), vector},
-		"libsvm with labels":       {svmTask, nil, []byte("1 1:3 3:-2\n? 4:4\n"), vector},
-		"parquet":                  {csvTask, []string{"events.format=parquet", "events.header=false"}, table("age", "job"), csv},
-		"parquet with labels":      {csvTask, []string{"events.format=parquet", "events.header=false"}, table("age", "job", "y"), csv},
-		"idx":                      {idxTask, nil, images, pixels},
+		"jsonl": {jsonTask, nil, []byte(`{"age":50,"job":"a"}` + "\n" + `{"age":100,"job":"b","y":[1]}` +
+			"\n"), jsonl},
+		"jsonl with labels": {jsonTask, nil, []byte(`{"age":50,"job":"a","y":1}` + "\n" +
+			`{"age":100,"job":"b","y":"?"}` + "\n"), jsonl},
+		"libsvm":             {svmTask, nil, []byte("1:3 3:-2\n4:4\n"), vector},
+		"libsvm with labels": {svmTask, nil, []byte("1 1:3 3:-2\n? 4:4\n"), vector},
+		"parquet": {csvTask, []string{"events.format=parquet", "events.header=false"}, table("age", "job"),
+			csv},
+		"parquet with labels": {csvTask, []string{"events.format=parquet", "events.header=false"},
+			table("age", "job", "y"), csv},
+		"idx": {idxTask, nil, images, pixels},
 	} {
 		t.Run(name, func(t *testing.T) {
 			labelled := compile(t, c.file, c.sets...)

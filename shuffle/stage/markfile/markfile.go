@@ -95,8 +95,10 @@ func (m *Marks) read(task stream.Hash) (mark, error) {
 	}
 	standing, ok := decode(task, string(data))
 	if !ok {
-		return mark{}, fmt.Errorf("%s is damaged: it may not be removed before the task has ended, because the stage would then open rounds again that it has released",
-			m.path(task))
+		return mark{},
+			fmt.Errorf(
+				"%s is damaged: it may not be removed before the task has ended, because the stage would then open rounds again that it has released",
+				m.path(task))
 	}
 	return standing, nil
 }

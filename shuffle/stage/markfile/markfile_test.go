@@ -51,8 +51,10 @@ func TestMarksStay(t *testing.T) {
 		ours  bool
 		want  stream.Round
 	}{
-		{1, 1, true, 1}, {1, 1, true, 1}, {1, 2, false, 1}, {1, 0, false, 1}, {2, 2, true, 2}, {2, 1, false, 2}, {2, 2, true, 2},
-		{1, 1, false, 2}, {1, 2, false, 2}, {7, 2, true, 7}, {last, 0, true, last}, {last, 0, true, last}, {last, 1, false, last}, {3, 0, false, last},
+		{1, 1, true, 1}, {1, 1, true, 1}, {1, 2, false, 1}, {1, 0, false, 1}, {2, 2, true, 2}, {2, 1, false, 2},
+		{2, 2, true, 2},
+		{1, 1, false, 2}, {1, 2, false, 2}, {7, 2, true, 7}, {last, 0, true, last}, {last, 0, true, last},
+		{last, 1, false, last}, {3, 0, false, last},
 	} {
 		wantOurs(t, m, step.claim, step.who, step.ours)
 		wantClaimed(t, m, one, step.want)
@@ -133,7 +135,8 @@ func TestDamagedMark(t *testing.T) {
 	count := 0
 	for _, whole := range []mark{{round: 12}, {round: 12, instance: id(9)}} {
 		good := []byte(whole.encode(task))
-		damaged := [][]byte{[]byte(whole.encode(stream.Hash{2})), []byte("0" + string(good)), append([]byte(" "), good...), append(good[:len(good):len(good)], '\n')}
+		damaged := [][]byte{[]byte(whole.encode(stream.Hash{2})), []byte("0" + string(good)), append([]byte(" "), good...),
+			append(good[:len(good):len(good)], '\n')}
 		for i := range good {
 			for bit := range 8 {
 				b := append([]byte(nil), good...)

@@ -29,10 +29,11 @@ type Agreement struct {
 	Spec      *task.Spec
 	Features  *task.FeatureMap
 	Loss      convex.Loss
-	Set       convex.Set           // of points, in a proved plan
-	Practical *practical.Problem   // nil in a proved plan
-	Phases    []Phase              // of the plan, in order
-	Guarantee accounting.Guarantee // of one participation, in the costliest phase, at Delta, with the honest fraction relied upon
+	Set       convex.Set         // of points, in a proved plan
+	Practical *practical.Problem // nil in a proved plan
+	Phases    []Phase            // of the plan, in order
+	// of one participation, in the costliest phase, at Delta, with the honest fraction relied upon
+	Guarantee accounting.Guarantee
 	Delta     float64
 
 	// Final reports that a published report counts as released, whatever the broker and the stage claim about it:
@@ -74,13 +75,15 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 	case !p.TaskHash.accepts(hash[:]):
 		return nil, Refuse("task hash", fmt.Sprintf("%x", hash), "%v, which the policy pins", p.TaskHash)
 	case !p.allowsHash(hash):
-		return nil, Refuse("task hash", fmt.Sprintf("%x", hash), "one of the %d that the policy's task_hashes list", len(p.TaskHashes))
+		return nil, Refuse("task hash", fmt.Sprintf("%x", hash), "one of the %d that the policy's task_hashes list",
+			len(p.TaskHashes))
 	case !p.LearnerKey.accepts(t.LearnerKey):
 		return nil, Refuse("learner_key", fmt.Sprintf("%x", t.LearnerKey), "%v, which the policy pins", p.LearnerKey)
 	case !p.StageKey.accepts(t.StageKey):
 		return nil, Refuse("stage_key", fmt.Sprintf("%x", t.StageKey), "%v, which the policy pins", p.StageKey)
 	case t.Suite == wire.Suite_SUITE_NONE && !p.AllowPlaintext:
-		return nil, Refuse("suite", "none: reports would not be encrypted", "a task with privacy.seal hpke, or allow_plaintext in the policy")
+		return nil, Refuse("suite", "none: reports would not be encrypted",
+			"a task with privacy.seal hpke, or allow_plaintext in the policy")
 	}
 	if err := stream.Check(t); err != nil {
 		return nil, Refuse("task", "malformed: "+err.Error(), "a well-formed task")
@@ -109,7 +112,8 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 		if !t.Plan.Phases[i].Again { // else its stint is there
 			releases, err := manifest.Costliest(t.Plan, i).Releases(agreed.HonestFraction)
 			if err != nil {
-				return agreed, Refuse(fmt.Sprintf("plan.phases[%d]", i), "not accountable: "+err.Error(), "parameters that the accountant covers")
+				return agreed, Refuse(fmt.Sprintf("plan.phases[%d]", i), "not accountable: "+err.Error(),
+					"parameters that the accountant covers")
 			}
 			agreed.releases = append(agreed.releases, releases)
 		}
@@ -123,7 +127,8 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 // reports returns the declared configuration of a phase's reports, and the norm of a report together with its
 // scores.
 func (a *Agreement) reports(f *wire.Phase) (c report.Config, norm float64, err error) {
-	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.ClipNorm(), Radius: radiusOf(a.Spec), Practical: a.Practical}
+	c = report.Config{Features: a.Features.Dim(), Loss: a.Loss, ClipNorm: a.Spec.ClipNorm(), Radius: radiusOf(a.Spec),
+		Practical: a.Practical}
 	if a.card != nil {
 		c.Scores, c.Score = a.card.Dim(), report.NewScorer(a.Features, *a.card, a.Loss).Score
 	}
@@ -162,7 +167,8 @@ func (a *Agreement) agree(i int) (Phase, error) {
 		return out, Refuse(field+".mechanism", "not valid: "+err.Error(), "a valid mechanism")
 	}
 	if out.Reports, norm, err = a.reports(f); err != nil {
-		return out, Refuse(field+".smoothing", fmt.Sprintf("%v: %v", f.Smoothing, err), "0, or one for which the loss has an envelope")
+		return out, Refuse(field+".smoothing", fmt.Sprintf("%v: %v", f.Smoothing, err),
+			"0, or one for which the loss has an envelope")
 	}
 	if err := a.checkProx(field, out.Reports, max(1, out.Params.Units)); err != nil {
 		return out, err
@@ -177,9 +183,11 @@ func (a *Agreement) agree(i int) (Phase, error) {
 	case f.Minimum < a.policy.MinCohort:
 		return out, Refuse(field+".minimum", f.Minimum, "at least %d, the policy's min_cohort", a.policy.MinCohort)
 	case f.Top > 0 && out.Params.Trials > 0 && float64(f.Minimum) < a.policy.OwnShare*float64(f.Cohort):
-		return out, Refuse(field+".minimum", f.Minimum, "at least %v of the %d users that noise is planned for, the policy's own_share", a.policy.OwnShare, f.Cohort)
+		return out, Refuse(field+".minimum", f.Minimum,
+			"at least %v of the %d users that noise is planned for, the policy's own_share", a.policy.OwnShare, f.Cohort)
 	case out.Rounds > a.policy.maxRoundsPerUser():
-		return out, Refuse(field+".rounds_per_user", out.Rounds, "at most %d, the policy's max_rounds_per_user", a.policy.maxRoundsPerUser())
+		return out, Refuse(field+".rounds_per_user", out.Rounds, "at most %d, the policy's max_rounds_per_user",
+			a.policy.maxRoundsPerUser())
 	}
 	out.Guarantee, err = a.afford(field, manifest.Costliest(a.Task.Plan, i))
 	return out, err
@@ -225,7 +233,8 @@ func (a *Agreement) declared() error {
 	case trust.String() != spec.Privacy.Trust:
 		return Refuse("plan.trust", trust, "%s, as declared", spec.Privacy.Trust)
 	case a.Final && honest != accounting.One:
-		return Refuse("plan.honest_fraction", honest, "1 under trust local: nobody's noise but the report's own is relied upon")
+		return Refuse("plan.honest_fraction", honest,
+			"1 under trust local: nobody's noise but the report's own is relied upon")
 	case (plan.Unit == wire.Unit_UNIT_USER) != spec.ByUser():
 		return Refuse("plan.unit", plan.Unit, "that of privacy.unit, as declared")
 	case plan.Radius != radiusOf(spec):
@@ -237,7 +246,8 @@ func (a *Agreement) declared() error {
 	case plan.EpsilonBudget > spec.Privacy.Epsilon:
 		return Refuse("plan.epsilon_budget", plan.EpsilonBudget, "at most %v, as declared", spec.Privacy.Epsilon)
 	case !bytes.Equal(plan.StartHash, declaredStart(spec)):
-		return Refuse("plan.start_hash", fmt.Sprintf("%x", plan.StartHash), "%x, the snapshot that is declared as model.start", declaredStart(spec))
+		return Refuse("plan.start_hash", fmt.Sprintf("%x", plan.StartHash),
+			"%x, the snapshot that is declared as model.start", declaredStart(spec))
 	case plan.Silos != silos(spec):
 		return Refuse("plan.silos", plan.Silos, "%d, as declared", silos(spec))
 	case plan.Delta > spec.Privacy.Delta:
@@ -275,7 +285,8 @@ func (a *Agreement) CheckDeclaration(spec *task.Spec) error {
 	}
 	if !bytes.Equal(own, a.Task.Declaration) {
 		return Refuse("declaration", fmt.Sprintf("%x (hash)", stream.HashOf(a.Task.Declaration)),
-			"%x, the hash of the given task file: %s", stream.HashOf(own), task.DifferenceText(task.Differences(own, a.Task.Declaration)))
+			"%x, the hash of the given task file: %s", stream.HashOf(own),
+			task.DifferenceText(task.Differences(own, a.Task.Declaration)))
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 // Cost returns the charge of so many participations of one event in the task together, by the device's own
 // accounting.
 func (a *Agreement) Cost(times uint32, now time.Time) ledger.Charge {
-	c := ledger.Charge{Task: a.Hash, Name: stream.Task(a.Task.Name), Epsilon: a.Epsilon(times), Delta: a.Delta, ByUser: a.Spec.ByUser(), At: now}
+	c := ledger.Charge{Task: a.Hash, Name: stream.Task(a.Task.Name), Epsilon: a.Epsilon(times), Delta: a.Delta,
+		ByUser: a.Spec.ByUser(), At: now}
 	for _, f := range a.Phases {
 		c.Most = max(c.Most, f.Rounds)
 	}
@@ -38,11 +39,13 @@ func (a *Agreement) Epsilon(times uint32) float64 {
 		if last > accounting.MaxEpsilon {
 			return last
 		}
-		g, err := a.accountant.RepeatedWithin(len(a.repeated)+1, a.releases, accounting.Budget{Epsilon: limit, Delta: a.Delta})
+		g, err := a.accountant.RepeatedWithin(len(a.repeated)+1, a.releases, accounting.Budget{Epsilon: limit,
+			Delta: a.Delta})
 		if err != nil {
 			g.Epsilon = math.MaxFloat64
 		}
-		a.repeated = append(a.repeated, min(max(last, g.Epsilon), math.MaxFloat64)) // finite, and above every limit where there is no guarantee
+		// finite, and above every limit where there is no guarantee
+		a.repeated = append(a.repeated, min(max(last, g.Epsilon), math.MaxFloat64))
 	}
 	return a.repeated[max(times, 1)-1]
 }
@@ -101,7 +104,8 @@ func (p Policy) AffordTotal(charges []ledger.Charge, c ledger.Charge, now time.T
 }
 
 func refuseTotal(what string, total, spent, limit float64, key, window string) error {
-	return Refuse("total "+what, fmt.Sprintf("%v with this task, %v without", total, spent), "at most %v %s, the policy's %s", limit, window, key)
+	return Refuse("total "+what, fmt.Sprintf("%v with this task, %v without", total, spent),
+		"at most %v %s, the policy's %s", limit, window, key)
 }
 
 // afford computes the cost to one user of a round, with the others of its stint, and compares it with the limit. The
@@ -165,7 +169,8 @@ func (a *Agreement) guarantee(at manifest.Place, limit float64) (accounting.Guar
 	if err != nil {
 		return g, err
 	}
-	g, err = a.accountant.RepeatedWithin(1, [][]accounting.Release{releases}, accounting.Budget{Epsilon: limit, Delta: a.Delta})
+	g, err = a.accountant.RepeatedWithin(1, [][]accounting.Release{releases}, accounting.Budget{Epsilon: limit,
+		Delta: a.Delta})
 	if err == nil && len(a.known) < maxKnown {
 		a.known[rounds] = g
 	}

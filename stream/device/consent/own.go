@@ -44,8 +44,9 @@ func (a *Agreement) Own(units uint64) (*Agreement, error) {
 	least, planned := uint64(a.Spec.Silo.Least), a.Units()
 	switch {
 	case !a.Final && units < planned:
-		return nil, Refuse(a.ofSilo(), units, "at least %d, silo.units of the task: only under trust local does a silo make up with noise of its own "+
-			"for what it lacks", planned)
+		return nil, Refuse(a.ofSilo(), units,
+			"at least %d, silo.units of the task: only under trust local does a silo make up with noise of its own "+
+				"for what it lacks", planned)
 	case units < min(least, planned):
 		return nil, Refuse(a.ofSilo(), units, "at least %d, silo.least of the task", least)
 	case !a.Final:
@@ -86,10 +87,13 @@ func (a *Agreement) Kept(units uint64, trials []uint64) (*Agreement, error) {
 // sized returns the agreement with reports of so many units and trials, whatever they cost.
 func (a *Agreement) sized(units uint64, trials []uint64) (*Agreement, error) {
 	if units == 0 || len(trials) != len(a.Phases) || slices.Max(trials) > math.MaxUint32 {
-		return nil, Refuse("this silo", fmt.Sprintf("one of %d units with %v trials, as stored", units, trials), "one of the task")
+		return nil, Refuse("this silo", fmt.Sprintf("one of %d units with %v trials, as stored", units, trials),
+			"one of the task")
 	}
-	of := &Agreement{Task: a.Task, Hash: a.Hash, Spec: a.Spec, Features: a.Features, Loss: a.Loss, Set: a.Set, Practical: a.Practical,
-		Phases: slices.Clone(a.Phases), Delta: a.Delta, Final: a.Final, HonestFraction: a.HonestFraction, card: a.card, policy: a.policy,
+	of := &Agreement{Task: a.Task, Hash: a.Hash, Spec: a.Spec, Features: a.Features, Loss: a.Loss, Set: a.Set,
+		Practical: a.Practical,
+		Phases:    slices.Clone(a.Phases), Delta: a.Delta, Final: a.Final, HonestFraction: a.HonestFraction, card: a.card,
+		policy:     a.policy,
 		accountant: a.accountant, known: make(map[alike]accounting.Guarantee), isSized: true}
 	for i := range of.Phases {
 		p := &of.Phases[i].Params
@@ -123,7 +127,8 @@ func (a *Agreement) sized(units uint64, trials []uint64) (*Agreement, error) {
 }
 
 func refuseCost(phase int, err error) error {
-	return Refuse(fmt.Sprintf("plan.phases[%d]", phase), "not accountable: "+err.Error(), "parameters that the accountant covers")
+	return Refuse(fmt.Sprintf("plan.phases[%d]", phase), "not accountable: "+err.Error(),
+		"parameters that the accountant covers")
 }
 
 // charged returns the releases of one participant in a round together with the others of its stint. A silo whose
@@ -221,7 +226,8 @@ func (a *Agreement) refuseSize(units uint64) error {
 		}
 		rows := units + uint64(sort.Search(int(most-units), func(n int) bool { return fits(units + uint64(n)) }))
 		if most < mostUnits {
-			return Refuse(a.ofSilo(), units, "at least %d for epsilon %v, %s: the reports of the task have no room for the noise that fewer need",
+			return Refuse(a.ofSilo(), units,
+				"at least %d for epsilon %v, %s: the reports of the task have no room for the noise that fewer need",
 				rows, limit, source)
 		}
 	}
@@ -233,5 +239,6 @@ func (a *Agreement) refuseSize(units uint64) error {
 	if err != nil {
 		return err
 	}
-	return Refuse("max_epsilon", limit, "at least %v, for which the reports of the task have room for a silo's own noise", of.Guarantee.Epsilon)
+	return Refuse("max_epsilon", limit, "at least %v, for which the reports of the task have room for a silo's own noise",
+		of.Guarantee.Epsilon)
 }

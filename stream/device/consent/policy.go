@@ -93,7 +93,8 @@ func (p Policy) Validate() error {
 		}
 	}
 	if p.MaxEpsilon != 0 && !(p.MaxEpsilon > 0 && p.MaxEpsilon <= accounting.MaxEpsilon) {
-		return bad("max_epsilon", p.MaxEpsilon, fmt.Sprintf("a number in (0, %v], or 0 for the task's own budget", accounting.MaxEpsilon))
+		return bad("max_epsilon", p.MaxEpsilon, fmt.Sprintf("a number in (0, %v], or 0 for the task's own budget",
+			accounting.MaxEpsilon))
 	}
 	if math.IsNaN(p.MaxDelta) || p.MaxDelta < 0 || p.MaxDelta >= 1 {
 		return bad("max_delta", p.MaxDelta, "a number in (0, 1), or 0 for the plan's")
@@ -160,7 +161,8 @@ func (p Policy) HasTotals() bool { return p.MaxTotalEpsilon > 0 || p.MaxTotalDel
 
 // allowsHash reports whether the policy lists a task hash, or lists none at all.
 func (p Policy) allowsHash(hash stream.Hash) bool {
-	return len(p.TaskHashes) == 0 || slices.ContainsFunc(p.TaskHashes, func(f Fingerprint) bool { return f.accepts(hash[:]) })
+	return len(p.TaskHashes) == 0 || slices.ContainsFunc(p.TaskHashes,
+		func(f Fingerprint) bool { return f.accepts(hash[:]) })
 }
 
 // Pins reports whether the policy itself vouches for the tasks that it lets through.

@@ -27,7 +27,10 @@ var fields = map[string]func(p *Policy, value any) error{
 	"max_delta":         func(p *Policy, v any) error { return number(v, &p.MaxDelta) },
 	"max_total_epsilon": func(p *Policy, v any) error { return number(v, &p.MaxTotalEpsilon) },
 	"max_total_delta":   func(p *Policy, v any) error { return number(v, &p.MaxTotalDelta) },
-	"period":            func(p *Policy, v any) error { return text(v, &p.Period, time.ParseDuration, "a duration such as 720h") },
+	"period": func(p *Policy, v any) error {
+		return text(v, &p.Period, time.ParseDuration,
+			"a duration such as 720h")
+	},
 	"honest_fraction": func(p *Policy, v any) error {
 		if f, ok := v.(float64); ok {
 			v = fmt.Sprint(f) // a decimal may be written without quotes
@@ -37,11 +40,20 @@ var fields = map[string]func(p *Policy, value any) error{
 		}
 		return text(v, &p.HonestFraction, accounting.ParseFraction, "a decimal or a/b in (0, 1]")
 	},
-	"min_cohort":          func(p *Policy, v any) error { return count(v, &p.MinCohort) },
-	"own_share":           func(p *Policy, v any) error { return number(v, &p.OwnShare) },
-	"task_hash":           func(p *Policy, v any) error { return text(v, &p.TaskHash, fingerprint, "64 hexadecimal digits") },
-	"learner_key":         func(p *Policy, v any) error { return text(v, &p.LearnerKey, fingerprint, "64 hexadecimal digits") },
-	"stage_key":           func(p *Policy, v any) error { return text(v, &p.StageKey, fingerprint, "64 hexadecimal digits") },
+	"min_cohort": func(p *Policy, v any) error { return count(v, &p.MinCohort) },
+	"own_share":  func(p *Policy, v any) error { return number(v, &p.OwnShare) },
+	"task_hash": func(p *Policy, v any) error {
+		return text(v, &p.TaskHash, fingerprint,
+			"64 hexadecimal digits")
+	},
+	"learner_key": func(p *Policy, v any) error {
+		return text(v, &p.LearnerKey, fingerprint,
+			"64 hexadecimal digits")
+	},
+	"stage_key": func(p *Policy, v any) error {
+		return text(v, &p.StageKey, fingerprint,
+			"64 hexadecimal digits")
+	},
 	"forbid_first_use":    func(p *Policy, v any) error { return flag(v, &p.ForbidFirstUse) },
 	"allow_plaintext":     func(p *Policy, v any) error { return flag(v, &p.AllowPlaintext) },
 	"max_refunds":         func(p *Policy, v any) error { return limit(v, &p.MaxRefunds) },
@@ -65,7 +77,8 @@ func ParsePolicy(data []byte) (Policy, error) {
 	for _, key := range slices.Sorted(maps.Keys(raw)) {
 		set, known := fields[key]
 		if !known {
-			return Policy{}, fmt.Errorf("policy: unknown key %q: want one of %s", key, strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
+			return Policy{}, fmt.Errorf("policy: unknown key %q: want one of %s", key,
+				strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 		}
 		if err := set(&p, raw[key]); err != nil {
 			return Policy{}, fmt.Errorf("policy: %s: want %w", key, err)

@@ -33,21 +33,30 @@ func TestShippedPolicy(t *testing.T) {
 func TestPolicyIsStrict(t *testing.T) {
 	key := strings.Repeat("0f", 32)
 	for _, c := range []struct{ text, named string }{
-		{"max_epsilom: 1", "max_epsilom"}, {"Max_epsilon: 1", "Max_epsilon"}, {"max_epsilon: 1\nmax_epsilon: 2", "max_epsilon"},
+		{"max_epsilom: 1", "max_epsilom"}, {"Max_epsilon: 1", "Max_epsilon"}, {"max_epsilon: 1\nmax_epsilon: 2",
+			"max_epsilon"},
 		{"max_epsilon: .nan", "max_epsilon"}, {"max_epsilon: nan", "max_epsilon"}, {"max_epsilon: .inf", "max_epsilon"},
-		{"max_epsilon: -1", "max_epsilon"}, {"max_epsilon: one", "max_epsilon"}, {"max_epsilon:", "max_epsilon"}, {"max_epsilon: [1]", "max_epsilon"}, {"max_epsilon: 1000", "max_epsilon"},
+		{"max_epsilon: -1", "max_epsilon"}, {"max_epsilon: one", "max_epsilon"}, {"max_epsilon:", "max_epsilon"},
+		{"max_epsilon: [1]", "max_epsilon"}, {"max_epsilon: 1000", "max_epsilon"},
 		{"max_delta: .nan", "max_delta"}, {"max_delta: 1", "max_delta"}, {"max_delta: -1e-9", "max_delta"},
-		{"max_total_epsilon: .nan", "max_total_epsilon"}, {"max_total_epsilon: -2", "max_total_epsilon"}, {"max_total_epsilon: .inf", "max_total_epsilon"},
-		{"max_total_delta: 1", "max_total_delta"}, {"max_total_delta: NaN", "max_total_delta"}, {"max_total_delta: -1", "max_total_delta"},
-		{"max_total_epsilon: 1\nperiod: -1h", "period"}, {"max_total_epsilon: 1\nperiod: 720", "period"}, {"max_total_epsilon: 1\nperiod: 1ms", "period"},
+		{"max_total_epsilon: .nan", "max_total_epsilon"}, {"max_total_epsilon: -2", "max_total_epsilon"},
+		{"max_total_epsilon: .inf", "max_total_epsilon"},
+		{"max_total_delta: 1", "max_total_delta"}, {"max_total_delta: NaN", "max_total_delta"}, {"max_total_delta: -1",
+			"max_total_delta"},
+		{"max_total_epsilon: 1\nperiod: -1h", "period"}, {"max_total_epsilon: 1\nperiod: 720", "period"},
+		{"max_total_epsilon: 1\nperiod: 1ms", "period"},
 		{"max_total_epsilon: 1\nperiod: month", "period"}, {"period: 720h", "period"},
-		{"min_cohort: 1.5", "min_cohort"}, {"min_cohort: -1", "min_cohort"}, {"min_cohort: many", "min_cohort"}, {"min_cohort: .nan", "min_cohort"},
-		{"honest_fraction: 0", "honest_fraction"}, {"honest_fraction: -0.5", "honest_fraction"}, {"honest_fraction: 1.1", "honest_fraction"},
+		{"min_cohort: 1.5", "min_cohort"}, {"min_cohort: -1", "min_cohort"}, {"min_cohort: many", "min_cohort"},
+		{"min_cohort: .nan", "min_cohort"},
+		{"honest_fraction: 0", "honest_fraction"}, {"honest_fraction: -0.5", "honest_fraction"}, {"honest_fraction: 1.1",
+			"honest_fraction"},
 		{"honest_fraction: .nan", "honest_fraction"}, {"honest_fraction: [1]", "honest_fraction"},
 		{"tasks: a9a", "tasks"}, {"tasks: [1]", "tasks"}, {"tasks: [UPPER]", "tasks"},
 		{"task_hashes: [abc]", "task_hashes"}, {"task_hashes: " + key, "task_hashes"}, {"task_hashes: [\"\"]", "task_hashes"},
-		{"task_hash: \"\"", "task_hash"}, {"task_hash: abc", "task_hash"}, {"task_hash: " + key + "00", "task_hash"}, {"learner_key: 12", "learner_key"}, {"stage_key: " + key + "00", "stage_key"},
-		{"forbid_first_use: 1", "forbid_first_use"}, {"forbid_first_use: \"no\"", "forbid_first_use"}, {"allow_plaintext: yes please", "allow_plaintext"},
+		{"task_hash: \"\"", "task_hash"}, {"task_hash: abc", "task_hash"}, {"task_hash: " + key + "00", "task_hash"},
+		{"learner_key: 12", "learner_key"}, {"stage_key: " + key + "00", "stage_key"},
+		{"forbid_first_use: 1", "forbid_first_use"}, {"forbid_first_use: \"no\"", "forbid_first_use"},
+		{"allow_plaintext: yes please", "allow_plaintext"},
 		{"max_refunds: -1", "max_refunds"}, {"max_refunds: 5000000000", "max_refunds"}, {"max_refunds: 0.5", "max_refunds"},
 		{"max_reports: 0", "max_reports"}, {"max_reports: -3", "max_reports"},
 		{"max_epsilon: 1\n---\nmax_epsilon: 100", "document"}, {"- max_epsilon: 1", ""}, {"max_epsilon", ""},
@@ -66,7 +75,8 @@ func TestParsePolicy(t *testing.T) {
 	p, err := ParsePolicy([]byte("max_epsilon: 1.5\nmax_delta: 1e-6\nhonest_fraction: 9/10\nmin_cohort: 100\n" +
 		"tasks: [a9a, churn]\ntask_hash: " + key + "\nforbid_first_use: true\nallow_plaintext: true\nmax_refunds: 0\n"))
 	must(t, err)
-	if p.MaxEpsilon != 1.5 || p.MaxDelta != 1e-6 || p.HonestFraction.String() != "0.9" || p.MinCohort != 100 || len(p.Tasks) != 2 ||
+	if p.MaxEpsilon != 1.5 || p.MaxDelta != 1e-6 || p.HonestFraction.String() != "0.9" || p.MinCohort != 100 ||
+		len(p.Tasks) != 2 ||
 		p.TaskHash.String() != key || !p.ForbidFirstUse || !p.AllowPlaintext || p.MaxRefunds == nil || *p.MaxRefunds != 0 {
 		t.Errorf("parsed %+v", p)
 	}
@@ -80,7 +90,9 @@ func TestParsePolicy(t *testing.T) {
 
 // FuzzParsePolicy: a policy that is read is valid and always the same; an error fits in a terminal.
 func FuzzParsePolicy(f *testing.F) {
-	f.Add([]byte("tasks: [churn]\nmax_epsilon: 1.5\nmin_cohort: 100\nhonest_fraction: 0.9\nforbid_first_use: true\nmax_refunds: 0\n"))
+	f.Add(
+		[]byte(
+			"tasks: [churn]\nmax_epsilon: 1.5\nmin_cohort: 100\nhonest_fraction: 0.9\nforbid_first_use: true\nmax_refunds: 0\n"))
 	shipped, err := os.ReadFile("../../../deploy/policy.yaml")
 	must(f, err)
 	f.Add(shipped)

@@ -56,7 +56,8 @@ func (a *Agreement) CheckOrder(old, r *wire.Round) error {
 	case r.Round <= old.Round:
 		return nil // the same, or one that nobody looks at any more
 	case r.Step < least || r.Step > most:
-		return Refuse(fmt.Sprintf("round %d: step", r.Round), r.Step, "%d to %d, after step %d in round %d", least, most, old.Step, old.Round)
+		return Refuse(fmt.Sprintf("round %d: step", r.Round), r.Step, "%d to %d, after step %d in round %d", least, most,
+			old.Step, old.Round)
 	case len(old.Point) > 0 && at.Phase.GetTop() == 0 && !proto.Equal(old.Frame, r.Frame):
 		return Refuse(fmt.Sprintf("round %d: frame", r.Round), "another", "that of round %d", old.Round)
 	}

@@ -44,11 +44,12 @@ func TestTotalsHoldInEveryWindow(t *testing.T) {
 			}
 			c := ledger.Charge{Task: stream.Hash{rapid.ByteRange(1, 5).Draw(t, "task")}, Name: "t",
 				Epsilon: rapid.Float64Range(0.1, 2).Draw(t, "epsilon"), Delta: 1e-9}
-			err := book.Update(clock, []participation.Key{ledger.Everyone}, func(now time.Time, charges [][]ledger.Charge) (err error) {
-				c.At = now
-				charges[0], err = try(p, charges[0], c)
-				return err
-			})
+			err := book.Update(clock, []participation.Key{ledger.Everyone},
+				func(now time.Time, charges [][]ledger.Charge) (err error) {
+					c.At = now
+					charges[0], err = try(p, charges[0], c)
+					return err
+				})
 			var refused *RefusedError
 			if errors.As(err, &refused) {
 				continue
@@ -82,10 +83,11 @@ func TestChargeUnderAClockSetBackStaysYoung(t *testing.T) {
 	p := Policy{MaxTotalEpsilon: 2, Period: 10 * time.Hour}
 	right := time.UnixMilli(1e12)
 	charge := func(task byte, clock time.Time) error {
-		return book.Update(clock, []participation.Key{ledger.Everyone}, func(now time.Time, charges [][]ledger.Charge) (err error) {
-			charges[0], err = try(p, charges[0], ledger.Charge{Task: stream.Hash{task}, Name: "t", Epsilon: 1, At: now})
-			return err
-		})
+		return book.Update(clock, []participation.Key{ledger.Everyone},
+			func(now time.Time, charges [][]ledger.Charge) (err error) {
+				charges[0], err = try(p, charges[0], ledger.Charge{Task: stream.Hash{task}, Name: "t", Epsilon: 1, At: now})
+				return err
+			})
 	}
 	must(t, charge(1, right))
 	must(t, charge(2, right.Add(-1000*time.Hour)))

@@ -33,7 +33,8 @@ func BenchmarkOpen(b *testing.B) {
 						if named {
 							p.Key = participation.EventKey(fmt.Sprint(first + i))
 						}
-						if err := p.Join(participation.Draw{Round: round, Step: 1, Bundle: [16]byte{byte(i / 64)}, Counts: make([]byte, 30)}); err != nil {
+						if err := p.Join(participation.Draw{Round: round, Step: 1, Bundle: [16]byte{byte(i / 64)},
+							Counts: make([]byte, 30)}); err != nil {
 							b.Fatal(err)
 						}
 						p.Sending(participation.Attempt{Number: 1}, false)

@@ -36,7 +36,8 @@ func BenchmarkCharge(b *testing.B) {
 		records := make([]participation.Record, events)
 		for i := range records {
 			records[i].Key = participation.RowKey("a", int64(round*events+i))
-			d := participation.Draw{Round: stream.Round(round), Step: 1, Bundle: [16]byte{byte(i / 64)}, Place: uint32(i % 64), Counts: make([]byte, 30)}
+			d := participation.Draw{Round: stream.Round(round), Step: 1, Bundle: [16]byte{byte(i / 64)}, Place: uint32(i % 64),
+				Counts: make([]byte, 30)}
 			if err := records[i].Join(d); err != nil {
 				b.Fatal(err)
 			}
@@ -46,7 +47,8 @@ func BenchmarkCharge(b *testing.B) {
 		write(records, chunk)
 		for i := range records {
 			records[i].Acked(participation.Attempt{Number: 1}, stream.Ack{Status: stream.Stored, Sequence: 7})
-			records[i].Decide(participation.Closed{Round: stream.Round(round), Attempt: participation.Attempt{Number: 1}, Cutoff: 9})
+			records[i].Decide(participation.Closed{Round: stream.Round(round), Attempt: participation.Attempt{Number: 1},
+				Cutoff: 9})
 		}
 		write(records, settled)
 		busy += cpu(b) - begun

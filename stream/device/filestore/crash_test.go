@@ -50,13 +50,16 @@ func told(t *rapid.T, s participation.Store, keys []participation.Key) string {
 func change(t *rapid.T, keys []participation.Key) (c participation.Change) {
 	if rapid.Bool().Draw(t, "pin") {
 		c.Pin = &participation.Pin{Task: stream.Hash{rapid.Byte().Draw(t, "task")}, Source: rapid.String().Draw(t, "source"),
-			Units: rapid.Uint64().Draw(t, "units"), Trials: rapid.SliceOfN(rapid.Uint64(), 0, 3).Draw(t, "trials"), People: keys[:rapid.IntRange(0, len(keys)).Draw(t, "people")]}
+			Units: rapid.Uint64().Draw(t, "units"), Trials: rapid.SliceOfN(rapid.Uint64(), 0, 3).Draw(t, "trials"),
+			People: keys[:rapid.IntRange(0, len(keys)).Draw(t, "people")]}
 	}
 	if rapid.Bool().Draw(t, "joined") {
-		c.Rounds = map[stream.Round]stream.Hash{stream.Round(rapid.IntRange(1, 4).Draw(t, "round")): {rapid.ByteRange(0, 2).Draw(t, "manifest")}}
+		c.Rounds = map[stream.Round]stream.Hash{stream.Round(rapid.IntRange(1, 4).Draw(t, "round")): {rapid.ByteRange(0,
+			2).Draw(t, "manifest")}}
 	}
 	for range rapid.IntRange(0, 12).Draw(t, "events") {
-		p := participation.Record{Key: rapid.SampledFrom(keys).Draw(t, "key"), State: participation.State(rapid.IntRange(1, 4).Draw(t, "state")), Rounds: 1}
+		p := participation.Record{Key: rapid.SampledFrom(keys).Draw(t, "key"), State: participation.State(rapid.IntRange(1,
+			4).Draw(t, "state")), Rounds: 1}
 		p.Draw.Round = stream.Round(rapid.IntRange(1, 3).Draw(t, "round"))
 		if p.State == participation.Charged {
 			p.Draw.Counts = []byte(fmt.Sprintf("counts %016x", rapid.Uint64().Draw(t, "counts")))

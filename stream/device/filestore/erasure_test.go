@@ -148,7 +148,8 @@ func TestKeysAreZerosWhenTheyGo(t *testing.T) {
 				p := participation.Record{Key: participation.Key{byte(i + 1)}, State: participation.Charged, Rounds: 1}
 				p.Draw.Round, p.Draw.Counts = stream.Round(1+life), []byte("counts")
 				if i == 2 {
-					p = participation.Record{Key: participation.Key{1}, State: participation.Counted, Rounds: 1, Draw: participation.Draw{Round: stream.Round(1 + life)}}
+					p = participation.Record{Key: participation.Key{1}, State: participation.Counted, Rounds: 1,
+						Draw: participation.Draw{Round: stream.Round(1 + life)}}
 				}
 				if err := s.Write(participation.Change{Events: []participation.Record{p}}); err != nil {
 					t.Fatal(err)
@@ -163,7 +164,8 @@ func TestKeysAreZerosWhenTheyGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		settled := participation.Record{Key: participation.Key{2}, State: participation.Unknown, Rounds: 1, Draw: participation.Draw{Round: 4}}
+		settled := participation.Record{Key: participation.Key{2}, State: participation.Unknown, Rounds: 1,
+			Draw: participation.Draw{Round: 4}}
 		for _, k := range s.index.keys {
 			drawn[k] = true
 		}

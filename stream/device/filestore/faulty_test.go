@@ -40,7 +40,8 @@ type write struct {
 }
 
 func newFaulty(seed uint64) *faulty {
-	return &faulty{rng: rand.New(rand.NewPCG(seed, 1)), names: map[string]*inode{}, synced: map[string]*inode{}, removed: map[string][]byte{}, left: -1}
+	return &faulty{rng: rand.New(rand.NewPCG(seed, 1)), names: map[string]*inode{}, synced: map[string]*inode{},
+		removed: map[string][]byte{}, left: -1}
 }
 
 // fault counts an operation, and says whether it fails.

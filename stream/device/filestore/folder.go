@@ -20,8 +20,9 @@ type folder interface {
 	Open(name string) (file, error)   // one that is there, for reading and writing
 	Rename(from, to string) error     // replaces to
 	Remove(name string) error
-	Sync() error                                           // makes names durable: what was created, renamed, removed
-	Lock(d time.Duration) (unlock func() error, err error) // one holder at a time; waits as long, and then it is disk.ErrHeld
+	Sync() error // makes names durable: what was created, renamed, removed
+	// one holder at a time; waits as long, and then it is disk.ErrHeld
+	Lock(d time.Duration) (unlock func() error, err error)
 }
 
 type file interface {
@@ -53,8 +54,10 @@ func openFolder(dir string) (osFolder, error) {
 		return d, err
 	}
 	if !info.IsDir() {
-		return d, errors.New("is a file, and no folder: an earlier format, or of another program; it may know who took part, so keep it " +
-			"and end its task with the program that wrote it, or start an empty state folder for other users")
+		return d,
+			errors.New(
+				"is a file, and no folder: an earlier format, or of another program; it may know who took part, so keep it " +
+					"and end its task with the program that wrote it, or start an empty state folder for other users")
 	}
 	return d, private(info, 0o700)
 }

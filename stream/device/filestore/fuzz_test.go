@@ -16,7 +16,8 @@ func FuzzSegment(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	pin := participation.Pin{Task: stream.Hash{1}, Source: "a", Units: 300, Trials: []uint64{1 << 20, 2}, People: []participation.Key{{1}, {2}}}
+	pin := participation.Pin{Task: stream.Hash{1}, Source: "a", Units: 300, Trials: []uint64{1 << 20, 2},
+		People: []participation.Key{{1}, {2}}}
 	change := participation.Change{Pin: &pin, Rounds: map[stream.Round]stream.Hash{1: {2}}}
 	var keys []participation.Key
 	for i := range int64(20) {

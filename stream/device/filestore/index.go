@@ -36,15 +36,16 @@ var errBlock = fmt.Errorf("%w: a block makes no sense", errDamaged)
 // An index holds the content of a log in memory: some 45 bytes for each event, and more for each block with
 // charged ones.
 type index struct {
-	pin     *participation.Pin
-	rounds  map[stream.Round]stream.Hash
-	events  map[participation.Key]uint32 // of a settled one, its place in records; of a charged one, the number of its block
-	records []participation.Record       // of settled events, without key
-	places  map[string]uint32            // of records by their encoding
-	blocks  map[uint32]*block            // with charged events
-	last    uint32                       // number of a block: all are above firstBlock
-	keys    map[keyID]*roundKey          // all that are not erased, and while a log is read, those of earlier rounds
-	missing map[keyID]bool               // among keys: those without a file
+	pin    *participation.Pin
+	rounds map[stream.Round]stream.Hash
+	// of a settled one, its place in records; of a charged one, the number of its block
+	events  map[participation.Key]uint32
+	records []participation.Record // of settled events, without key
+	places  map[string]uint32      // of records by their encoding
+	blocks  map[uint32]*block      // with charged events
+	last    uint32                 // number of a block: all are above firstBlock
+	keys    map[keyID]*roundKey    // all that are not erased, and while a log is read, those of earlier rounds
+	missing map[keyID]bool         // among keys: those without a file
 }
 
 // firstBlock is above all places.
@@ -60,7 +61,8 @@ type block struct {
 }
 
 func newIndex() *index {
-	return &index{rounds: make(map[stream.Round]stream.Hash), events: make(map[participation.Key]uint32), places: make(map[string]uint32),
+	return &index{rounds: make(map[stream.Round]stream.Hash), events: make(map[participation.Key]uint32),
+		places: make(map[string]uint32),
 		blocks: make(map[uint32]*block), last: firstBlock, keys: make(map[keyID]*roundKey), missing: make(map[keyID]bool)}
 }
 

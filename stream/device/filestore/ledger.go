@@ -82,7 +82,8 @@ func ReadLedger(dir string) (*Ledger, error) {
 }
 
 func newLedger(dir string) *Ledger {
-	return &Ledger{folder: osFolder{dir, ledgerLock}, path: filepath.Join(dir, LedgerName), accounts: make(map[participation.Key][]ledger.Charge)}
+	return &Ledger{folder: osFolder{dir, ledgerLock}, path: filepath.Join(dir, LedgerName),
+		accounts: make(map[participation.Key][]ledger.Charge)}
 }
 
 // create makes the file where there is none.
@@ -199,7 +200,8 @@ func (l *Ledger) apply(payload []byte) error {
 const noClock = math.MaxInt64
 
 // encode appends a frame of accounts.
-func (l *Ledger) encode(frame []byte, now time.Time, keys iter.Seq2[participation.Key, []ledger.Charge]) ([]byte, error) {
+func (l *Ledger) encode(frame []byte, now time.Time, keys iter.Seq2[participation.Key, []ledger.Charge]) ([]byte,
+	error) {
 	clock := uint64(noClock)
 	if !now.IsZero() {
 		clock = uint64(now.UnixMilli())
@@ -216,7 +218,8 @@ func (l *Ledger) encode(frame []byte, now time.Time, keys iter.Seq2[participatio
 }
 
 // Update implements ledger.Ledger.
-func (l *Ledger) Update(clock time.Time, accounts []participation.Key, edit func(time.Time, [][]ledger.Charge) error) error {
+func (l *Ledger) Update(clock time.Time, accounts []participation.Key,
+	edit func(time.Time, [][]ledger.Charge) error) error {
 	var refused error // of edit, answered as it is
 	err := l.with(func() error {
 		now := ledger.LaterOf(l.clock, clock)

@@ -85,13 +85,14 @@ func TestLedgerIsShared(t *testing.T) {
 		l := openLedger(t, dir)
 		group.Go(func() {
 			for range writes {
-				err := l.Update(time.Now(), []participation.Key{ledger.Everyone}, func(now time.Time, charges [][]ledger.Charge) error {
-					if len(charges[0]) == 0 {
-						charges[0] = []ledger.Charge{{Name: "churn", At: now}}
-					}
-					charges[0][0].Standing++
-					return nil
-				})
+				err := l.Update(time.Now(), []participation.Key{ledger.Everyone},
+					func(now time.Time, charges [][]ledger.Charge) error {
+						if len(charges[0]) == 0 {
+							charges[0] = []ledger.Charge{{Name: "churn", At: now}}
+						}
+						charges[0][0].Standing++
+						return nil
+					})
 				if err != nil {
 					t.Error(err)
 				}
@@ -117,7 +118,10 @@ func TestLedgerRefusesDamage(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"readable by others": func(path string) error { return os.Chmod(path, 0o644) },
 		"cut":                func(path string) error { return os.Truncate(path, 30) },
-		"another file":       func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("x", 1<<15)), 0o600) },
+		"another file": func(path string) error {
+			return os.WriteFile(path, []byte(strings.Repeat("x", 1<<15)),
+				0o600)
+		},
 		"participations": func(path string) error {
 			s, err := filestore.Open(path + ".other")
 			if err != nil {
@@ -138,14 +142,16 @@ func TestLedgerRefusesDamage(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		l := openLedger(t, dir)
-		must(t, l.Update(time.Now(), []participation.Key{ledger.Everyone}, func(now time.Time, charges [][]ledger.Charge) error {
-			charges[0] = []ledger.Charge{{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: 1, At: now}}
-			return nil
-		}))
+		must(t, l.Update(time.Now(), []participation.Key{ledger.Everyone},
+			func(now time.Time, charges [][]ledger.Charge) error {
+				charges[0] = []ledger.Charge{{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: 1, At: now}}
+				return nil
+			}))
 		must(t, damage(filepath.Join(dir, filestore.LedgerName)))
 		_, failed := filestore.OpenLedger(dir)
 		if failed == nil {
-			failed = l.Update(time.Now(), []participation.Key{ledger.Everyone}, func(time.Time, [][]ledger.Charge) error { return nil })
+			failed = l.Update(time.Now(), []participation.Key{ledger.Everyone},
+				func(time.Time, [][]ledger.Charge) error { return nil })
 		}
 		if failed == nil || strings.Contains(failed.Error(), "directory") {
 			t.Errorf("%s: charged as if nothing had happened", name)
@@ -158,10 +164,11 @@ func TestLedgerRefusesDamage(t *testing.T) {
 func TestLedgerTorn(t *testing.T) {
 	dir := t.TempDir()
 	add := func(l ledger.Ledger) {
-		must(t, l.Update(time.UnixMilli(1e12), []participation.Key{ledger.Everyone}, func(now time.Time, charges [][]ledger.Charge) error {
-			charges[0] = append(charges[0], ledger.Charge{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: 1, At: now})
-			return nil
-		}))
+		must(t, l.Update(time.UnixMilli(1e12), []participation.Key{ledger.Everyone},
+			func(now time.Time, charges [][]ledger.Charge) error {
+				charges[0] = append(charges[0], ledger.Charge{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: 1, At: now})
+				return nil
+			}))
 	}
 	l := openLedger(t, dir)
 	add(l)
@@ -183,7 +190,8 @@ func TestLedgerTorn(t *testing.T) {
 	must(t, os.WriteFile(path, once, 0o600))
 	add(l) // it had seen once alone
 	must(t, os.WriteFile(path, once, 0o600))
-	if err := l.Update(time.UnixMilli(1e12), nil, func(time.Time, [][]ledger.Charge) error { return nil }); err == nil || !strings.Contains(err.Error(), "went back") {
+	if err := l.Update(time.UnixMilli(1e12), nil, func(time.Time, [][]ledger.Charge) error { return nil }); err == nil ||
+		!strings.Contains(err.Error(), "went back") {
 		t.Errorf("an older copy in its place: %v", err)
 	}
 }
@@ -228,7 +236,8 @@ func TestLedgerRefusesNonsense(t *testing.T) {
 	before := whole(t, l)
 	nan := ledger.Charge{Name: "churn", At: time.Now()}
 	nan.Epsilon /= nan.Delta
-	for _, c := range []ledger.Charge{nan, {Name: "churn", Epsilon: -1}, {Name: "churn", Delta: 1}, {Name: "NO", Delta: 0.1}} {
+	for _, c := range []ledger.Charge{nan, {Name: "churn", Epsilon: -1}, {Name: "churn", Delta: 1},
+		{Name: "NO", Delta: 0.1}} {
 		err := l.Update(time.Now(), []participation.Key{ledger.Everyone}, func(_ time.Time, charges [][]ledger.Charge) error {
 			charges[0] = []ledger.Charge{c}
 			return nil
@@ -273,7 +282,8 @@ func TestLedgerTakenAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	update := func() error {
-		return l.Update(time.UnixMilli(1e12), []participation.Key{ledger.Everyone}, func(time.Time, [][]ledger.Charge) error { return nil })
+		return l.Update(time.UnixMilli(1e12), []participation.Key{ledger.Everyone},
+			func(time.Time, [][]ledger.Charge) error { return nil })
 	}
 	if err := update(); err != nil {
 		t.Fatal(err)
@@ -297,7 +307,8 @@ func TestLedgerGoesBack(t *testing.T) {
 		dir, other := t.TempDir(), t.TempDir()
 		l, old := openLedger(t, dir), openLedger(t, other)
 		update := func(l *filestore.Ledger, at int64) error {
-			return l.Update(time.UnixMilli(at), []participation.Key{ledger.Everyone}, func(time.Time, [][]ledger.Charge) error { return nil })
+			return l.Update(time.UnixMilli(at), []participation.Key{ledger.Everyone},
+				func(time.Time, [][]ledger.Charge) error { return nil })
 		}
 		must(t, update(l, 1e12))
 		must(t, update(old, 1e12))

@@ -26,10 +26,11 @@ func TestLedgerOnFaultyFolder(t *testing.T) {
 			return l
 		}
 		update := func(l *Ledger, n uint64) error {
-			return l.Update(time.UnixMilli(1e12+int64(n)), []participation.Key{ledger.Everyone}, func(now time.Time, charges [][]ledger.Charge) error {
-				charges[0] = []ledger.Charge{{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: n, At: now}}
-				return nil
-			})
+			return l.Update(time.UnixMilli(1e12+int64(n)), []participation.Key{ledger.Everyone},
+				func(now time.Time, charges [][]ledger.Charge) error {
+					charges[0] = []ledger.Charge{{Name: "churn", Epsilon: 1, Delta: 1e-6, Standing: n, At: now}}
+					return nil
+				})
 		}
 		stands := func(l *Ledger) (n uint64) {
 			for a, err := range l.Accounts() {
@@ -58,7 +59,8 @@ func TestLedgerOnFaultyFolder(t *testing.T) {
 			}
 			faults++
 			d.left = -1
-			if again := update(l, n); l.failed != nil && (again == nil || !strings.Contains(again.Error(), "earlier write failed")) {
+			if again := update(l, n); l.failed != nil &&
+				(again == nil || !strings.Contains(again.Error(), "earlier write failed")) {
 				t.Fatalf("seed %d: an update after a write that failed: %v", seed, again)
 			} else if again == nil {
 				acknowledged = n

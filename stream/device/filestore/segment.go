@@ -123,7 +123,8 @@ func (s *segment) check(kind string) error {
 	}
 	version := b[len(magic)+kindBytes]
 	if version != formatVersion {
-		return fmt.Errorf("format version %d: this program reads %d: use the program that wrote it or a newer one", version, formatVersion)
+		return fmt.Errorf("format version %d: this program reads %d: use the program that wrote it or a newer one", version,
+			formatVersion)
 	}
 	copy(s.id[:], b[len(magic)+kindBytes+1:])
 	if !bytes.Equal(b, header(kind, version, s.id)) {
@@ -202,8 +203,9 @@ func (s *segment) cut(size int64) error {
 		torn = length < 0 || binary.LittleEndian.Uint32(head[8:]) != s.sum(s.size+int64(i), rest[i+frameSize:][:length])
 	}
 	if !torn {
-		return fmt.Errorf("%w at byte %d: its disk lost or changed what was written, and what was sent is not known any more; do not restore it "+
-			"from a backup, which has forgotten more: keep these users out of the task", errDamaged, s.size)
+		return fmt.Errorf(
+			"%w at byte %d: its disk lost or changed what was written, and what was sent is not known any more; do not restore it "+
+				"from a backup, which has forgotten more: keep these users out of the task", errDamaged, s.size)
 	}
 	return errors.Join(s.file.Truncate(s.size), s.file.Sync())
 }

@@ -121,7 +121,8 @@ func (s *Store) load() error {
 	}
 	if len(logs) == 0 {
 		if len(ids) > 0 {
-			return fmt.Errorf("%w: keys without a log: who took part is not known any more; keep these users out of this task", errDamaged)
+			return fmt.Errorf("%w: keys without a log: who took part is not known any more; keep these users out of this task",
+				errDamaged)
 		}
 		return s.compact()
 	}

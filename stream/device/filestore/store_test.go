@@ -108,7 +108,8 @@ func TestDamage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.participation")
 	s := open(t, path)
 	for i := range 3 {
-		must(t, s.Write(participation.Change{Rounds: map[stream.Round]stream.Hash{1: {2}}, Events: []participation.Record{charged(t, participation.Key{byte(i + 1)}, 1)}}))
+		must(t, s.Write(participation.Change{Rounds: map[stream.Round]stream.Hash{1: {2}},
+			Events: []participation.Record{charged(t, participation.Key{byte(i + 1)}, 1)}}))
 	}
 	must(t, s.Close())
 	log := logOf(t, path)

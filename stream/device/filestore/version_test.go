@@ -40,7 +40,8 @@ func TestRecordsOfOtherPrograms(t *testing.T) {
 		if err := x.apply(0, b); err != nil {
 			t.Fatal(err)
 		}
-		if err := x.open(x.inOrder()[0], b, func(participation.Record) error { return nil }); err == nil || !strings.Contains(err.Error(), want) {
+		if err := x.open(x.inOrder()[0], b, func(participation.Record) error { return nil }); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("version %d, charged: %v", v, err)
 		}
 	}
@@ -70,7 +71,8 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 		_, participations := Open(Path(dir, "churn"))
 		_, written := OpenLedger(dir)
 		_, read := ReadLedger(dir)
-		for what, err := range map[string]error{"participations": participations, "a ledger": written, "a ledger, read": read} {
+		for what, err := range map[string]error{"participations": participations, "a ledger": written,
+			"a ledger, read": read} {
 			if err == nil || !strings.Contains(err.Error(), "this program reads 1") {
 				t.Errorf("%s of format %d: %v", what, v, err)
 			}

@@ -21,12 +21,14 @@ const (
 
 // An answer holds what is known about an event.
 type answer struct {
-	Outcome string       `json:"outcome"`           // waiting, accepted, counted, uncounted, unknown or refused
-	Final   bool         `json:"final"`             // asking again will give the same
-	Round   stream.Round `json:"round"`             // last round that it took part in; 0: none
-	Fits    bool         `json:"fits"`              // false: this request's event is not as declared, and counts as the zero vector
-	Surplus int          `json:"surplus,omitempty"` // events of this request beyond those of a person that a report is about: in none
-	Refused *refusal     `json:"refused,omitempty"` // why, where the outcome is refused
+	Outcome string       `json:"outcome"` // waiting, accepted, counted, uncounted, unknown or refused
+	Final   bool         `json:"final"`   // asking again will give the same
+	Round   stream.Round `json:"round"`   // last round that it took part in; 0: none
+	// false: this request's event is not as declared, and counts as the zero vector
+	Fits bool `json:"fits"`
+	// events of this request beyond those of a person that a report is about: in none
+	Surplus int      `json:"surplus,omitempty"`
+	Refused *refusal `json:"refused,omitempty"` // why, where the outcome is refused
 }
 
 // A refusal is a consent.RefusedError: public, and about the task or the policy.
@@ -42,7 +44,8 @@ type failure struct {
 }
 
 func refusedBy(err *consent.RefusedError) answer {
-	return answer{Outcome: participation.Refused.String(), Final: true, Refused: &refusal{err.Field, err.Value, err.Accepted}}
+	return answer{Outcome: participation.Refused.String(), Final: true, Refused: &refusal{err.Field, err.Value,
+		err.Accepted}}
 }
 
 // settled returns the answer for an event that the client has answered.
@@ -104,7 +107,8 @@ func replyAnswer(w http.ResponseWriter, a answer) {
 }
 
 // await waits until an event is settled, or durable if that is enough, or the time is over.
-func (g *Gateway) await(ctx context.Context, p *pending, key participation.Key, wait time.Duration, outcome bool) (answer, error) {
+func (g *Gateway) await(ctx context.Context, p *pending, key participation.Key, wait time.Duration,
+	outcome bool) (answer, error) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {

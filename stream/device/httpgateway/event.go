@@ -22,9 +22,11 @@ const maxKey = task.MaxKey
 // A poster whose key can be read takes part, so what else is wrong with a body makes its event invalid, and is
 // told locally.
 var (
-	errNoKey  = fmt.Errorf("the body has no member key at the top level of a JSON object, a string of 1 to %d bytes", maxKey)
+	errNoKey = fmt.Errorf("the body has no member key at the top level of a JSON object, a string of 1 to %d bytes",
+		maxKey)
 	errLarge  = errors.New("the body is too large")
-	errObject = errors.New("the body is not one JSON object with the members key and event alone, each once; of a task that protects people, key and events")
+	errObject = errors.New(
+		"the body is not one JSON object with the members key and event alone, each once; of a task that protects people, key and events")
 )
 
 // readRequest reads a body to its end, of which it holds no more than most bytes, or of a larger one up to its key.
@@ -116,8 +118,9 @@ const (
 // Check refuses a task whose reports a gateway does not make.
 func Check(a *consent.Agreement) error {
 	if a.Spec.Silo != nil {
-		return consent.Refuse("silo", "declared", "none: one posted row that cannot be read would change others of its block; "+
-			"publish files with ingest publish --data, or blocks from Go with PublishBlock")
+		return consent.Refuse("silo", "declared",
+			"none: one posted row that cannot be read would change others of its block; "+
+				"publish files with ingest publish --data, or blocks from Go with PublishBlock")
 	}
 	return nil
 }

@@ -36,7 +36,8 @@ const Source = "http"
 type publisher interface {
 	Agreement(ctx context.Context) (*consent.Agreement, error)
 	PublishFunc(ctx context.Context, key participation.Key, e func() convex.Example) (device.Outcome, error)
-	PublishBlockFunc(ctx context.Context, key participation.Key, rows int, work func() []convex.Example) (device.Outcome, error)
+	PublishBlockFunc(ctx context.Context, key participation.Key, rows int, work func() []convex.Example) (device.Outcome,
+		error)
 }
 
 // A Config configures a Gateway. Device and Store are required, and one of Token and NoToken.
@@ -48,8 +49,10 @@ type Config struct {
 	// NoToken takes requests of every process on this machine. The listener must be on loopback.
 	NoToken bool
 
-	Rate    float64 // events a second that are taken on average, and at once; default DefaultRate
-	MaxBody int64   // bytes of a request that are held, or as many as the declared events of a person may have; the event of a larger one is invalid, as is one larger than its declared shape. Default defaultMaxBody
+	Rate float64 // events a second that are taken on average, and at once; default DefaultRate
+	// bytes of a request that are held, or as many as the declared events of a person may have; the event of a larger one
+	// is invalid, as is one larger than its declared shape. Default defaultMaxBody
+	MaxBody int64
 	// MaxWaiting bounds the events without an outcome: those that wait for a round, and those of a round that is
 	// not closed. If a round takes more than that from this gateway, it does not fill. Default DefaultMaxWaiting.
 	MaxWaiting int
@@ -69,7 +72,8 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	for _, r := range []byte(c.Token) {
 		if r <= ' ' || r > '~' {
-			return c, errors.New("gateway: the token has a character that no header carries: want printable ASCII without blanks")
+			return c,
+				errors.New("gateway: the token has a character that no header carries: want printable ASCII without blanks")
 		}
 	}
 	if c.Rate == 0 {

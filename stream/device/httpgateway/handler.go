@@ -163,7 +163,8 @@ func noteUnfit(log *slog.Logger, so *atomic.Uint64, unfit error) {
 
 // offer publishes an event, unless the store has its last word. What it says is worked out later: only its key decides
 // when it joins.
-func (g *Gateway) offer(ctx context.Context, key participation.Key, send func(context.Context) (device.Outcome, error), wait time.Duration, outcome bool) (answer, error) {
+func (g *Gateway) offer(ctx context.Context, key participation.Key, send func(context.Context) (device.Outcome, error),
+	wait time.Duration, outcome bool) (answer, error) {
 	parts, err := g.Store.Read([]participation.Key{key})
 	if err != nil {
 		return answer{}, err

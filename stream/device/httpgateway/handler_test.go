@@ -68,8 +68,10 @@ func TestEventsAreMapped(t *testing.T) {
 		fits        bool
 		want        convex.Example
 	}{
-		{vector, `{"value": [0.5, 0, 0, -1], "label": 1}`, true, convex.Example{Index: []int32{0, 3, 4}, Value: []float64{0.5, -1, 1}, Label: 1}},
-		{vector, `{"index": [1, 3], "value": [0.5, -1], "label": "-1"}`, true, convex.Example{Index: []int32{1, 3, 4}, Value: []float64{0.5, -1, 1}, Label: -1}},
+		{vector, `{"value": [0.5, 0, 0, -1], "label": 1}`, true, convex.Example{Index: []int32{0, 3, 4},
+			Value: []float64{0.5, -1, 1}, Label: 1}},
+		{vector, `{"index": [1, 3], "value": [0.5, -1], "label": "-1"}`, true, convex.Example{Index: []int32{1, 3, 4},
+			Value: []float64{0.5, -1, 1}, Label: -1}},
 		{vector, `{"index": [3, 1], "value": [0.5, -1], "label": 1}`, false, convex.Example{}},
 		{vector, `{"index": [-1], "value": [0.5], "label": 1}`, false, convex.Example{}},
 		{vector, `{"index": [9], "value": [0.5], "label": 1}`, false, convex.Example{}},
@@ -80,12 +82,16 @@ func TestEventsAreMapped(t *testing.T) {
 		{vector, `{"value": [1, 1, 1, 1]}`, false, convex.Example{}},
 		{vector, `{"value": [1, 1, 1, 1], "label": [1]}`, false, convex.Example{}},
 		{vector, `{"value": [1, 1, 1, 1], "label": 1, "more": 1}`, false, convex.Example{}},
-		{columns, "{\"sector\": \"public\",\n\"income\": \"<=50K\", \"age\": 100}", true, convex.Example{Index: []int32{0, 2, 3}, Value: []float64{1, 1, 1}, Label: -1}},
-		{columns, `{"age": 200, "sector": "public", "income": "<=50K"}`, true, convex.Example{Index: []int32{0, 2, 3}, Value: []float64{1, 1, 1}, Label: -1}},
+		{columns, "{\"sector\": \"public\",\n\"income\": \"<=50K\", \"age\": 100}", true,
+			convex.Example{Index: []int32{0, 2, 3}, Value: []float64{1, 1, 1}, Label: -1}},
+		{columns, `{"age": 200, "sector": "public", "income": "<=50K"}`, true, convex.Example{Index: []int32{0, 2, 3},
+			Value: []float64{1, 1, 1}, Label: -1}},
 		{columns, `{"age": "old", "sector": "public", "income": "<=50K"}`, false, convex.Example{}},
 		{columns, `{"age": 1, "age": 2, "sector": "public", "income": "<=50K"}`, false, convex.Example{}},
-		{columns, `{"sector": "public", "income": "<=50K"}`, true, convex.Example{Index: []int32{0, 2, 3}, Value: []float64{0, 1, 1}, Label: -1}},
-		{columns, `{"age": null, "income": "<=50K"}`, true, convex.Example{Index: []int32{0, 3}, Value: []float64{0, 1}, Label: -1}},
+		{columns, `{"sector": "public", "income": "<=50K"}`, true, convex.Example{Index: []int32{0, 2, 3},
+			Value: []float64{0, 1, 1}, Label: -1}},
+		{columns, `{"age": null, "income": "<=50K"}`, true, convex.Example{Index: []int32{0, 3}, Value: []float64{0, 1},
+			Label: -1}},
 		{columns, `{"age": 1, "sector": "public"}`, false, convex.Example{}},
 		{columns, `{"age": 1, "sector": "public", "income": "rich"}`, false, convex.Example{}},
 		{columns, `{"age": {"years": 1}, "sector": "public", "income": "<=50K"}`, false, convex.Example{}},
@@ -99,8 +105,10 @@ func TestEventsAreMapped(t *testing.T) {
 			t.Errorf("%s: fits %v, want %v", test.event, a["fits"], test.fits)
 		}
 		e := w.got[participation.EventKey("k")]
-		if test.fits && (e.Label != test.want.Label || !slices.Equal(e.Index, test.want.Index) || !slices.Equal(e.Value, test.want.Value)) {
-			t.Errorf("%s: mapped to %v %v %v, want %v %v %v", test.event, e.Index, e.Value, e.Label, test.want.Index, test.want.Value, test.want.Label)
+		if test.fits && (e.Label != test.want.Label || !slices.Equal(e.Index, test.want.Index) ||
+			!slices.Equal(e.Value, test.want.Value)) {
+			t.Errorf("%s: mapped to %v %v %v, want %v %v %v", test.event, e.Index, e.Value, e.Label, test.want.Index,
+				test.want.Value, test.want.Label)
 		}
 		if (w.agreement.Valid(e) == nil) != test.fits {
 			t.Errorf("%s: the client takes it for valid: %t", test.event, !test.fits)
@@ -119,24 +127,38 @@ func TestRefusedRequests(t *testing.T) {
 		target string
 		body   string
 	}{
-		"no token":            {http.StatusUnauthorized, func(r *http.Request) { r.Header.Del("Authorization") }, "", goodEvent},
-		"another token":       {http.StatusUnauthorized, func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token+"x") }, "", goodEvent},
-		"empty token":         {http.StatusUnauthorized, func(r *http.Request) { r.Header.Set("Authorization", "Bearer ") }, "", goodEvent},
-		"another scheme":      {http.StatusUnauthorized, func(r *http.Request) { r.Header.Set("Authorization", "Basic "+token) }, "", goodEvent},
-		"a page's request":    {http.StatusForbidden, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, "", goodEvent},
-		"a page's form":       {http.StatusUnsupportedMediaType, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, "", goodEvent},
-		"no type":             {http.StatusUnsupportedMediaType, func(r *http.Request) { r.Header.Del("Content-Type") }, "", goodEvent},
-		"no JSON":             {http.StatusBadRequest, nil, "", "age=50"},
-		"large, no key":       {http.StatusBadRequest, nil, "", `{"kez": "` + strings.Repeat("k", 3000) + `"}`},
-		"a key inside":        {http.StatusBadRequest, nil, "", `{"event": {"key": "anna"}}`},
-		"a key that is 1":     {http.StatusBadRequest, nil, "", `{"key": 1, "event": {}}`},
-		"no key":              {http.StatusBadRequest, nil, "", `{"event": {}}`},
-		"empty key":           {http.StatusBadRequest, nil, "", `{"key": "", "event": {}}`},
-		"long key":            {http.StatusBadRequest, nil, "", `{"key": "` + strings.Repeat("k", 257) + `", "event": {}}`},
-		"long wait":           {http.StatusBadRequest, nil, "?wait=31", goodEvent},
-		"negative wait":       {http.StatusBadRequest, nil, "?wait=-1", goodEvent},
-		"another until":       {http.StatusBadRequest, nil, "?until=tomorrow", goodEvent},
-		"another method":      {http.StatusMethodNotAllowed, func(r *http.Request) { r.Method = http.MethodPut }, "", goodEvent},
+		"no token": {http.StatusUnauthorized, func(r *http.Request) { r.Header.Del("Authorization") }, "",
+			goodEvent},
+		"another token": {http.StatusUnauthorized, func(r *http.Request) {
+			r.Header.Set("Authorization",
+				"Bearer "+token+"x")
+		}, "", goodEvent},
+		"empty token": {http.StatusUnauthorized, func(r *http.Request) { r.Header.Set("Authorization", "Bearer ") },
+			"", goodEvent},
+		"another scheme": {http.StatusUnauthorized, func(r *http.Request) {
+			r.Header.Set("Authorization",
+				"Basic "+token)
+		}, "", goodEvent},
+		"a page's request": {http.StatusForbidden, func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+			"", goodEvent},
+		"a page's form": {http.StatusUnsupportedMediaType, func(r *http.Request) {
+			r.Header.Set("Content-Type",
+				"text/plain")
+		}, "", goodEvent},
+		"no type": {http.StatusUnsupportedMediaType, func(r *http.Request) { r.Header.Del("Content-Type") }, "",
+			goodEvent},
+		"no JSON":         {http.StatusBadRequest, nil, "", "age=50"},
+		"large, no key":   {http.StatusBadRequest, nil, "", `{"kez": "` + strings.Repeat("k", 3000) + `"}`},
+		"a key inside":    {http.StatusBadRequest, nil, "", `{"event": {"key": "anna"}}`},
+		"a key that is 1": {http.StatusBadRequest, nil, "", `{"key": 1, "event": {}}`},
+		"no key":          {http.StatusBadRequest, nil, "", `{"event": {}}`},
+		"empty key":       {http.StatusBadRequest, nil, "", `{"key": "", "event": {}}`},
+		"long key":        {http.StatusBadRequest, nil, "", `{"key": "` + strings.Repeat("k", 257) + `", "event": {}}`},
+		"long wait":       {http.StatusBadRequest, nil, "?wait=31", goodEvent},
+		"negative wait":   {http.StatusBadRequest, nil, "?wait=-1", goodEvent},
+		"another until":   {http.StatusBadRequest, nil, "?until=tomorrow", goodEvent},
+		"another method": {http.StatusMethodNotAllowed, func(r *http.Request) { r.Method = http.MethodPut }, "",
+			goodEvent},
 		"a path that is none": {http.StatusNotFound, func(r *http.Request) { r.URL.Path = "/v2/events" }, "", goodEvent},
 	} {
 		r := w.request(http.MethodPost, "/v1/events"+test.target, strings.NewReader(test.body))
@@ -158,8 +180,10 @@ func TestWithoutToken(t *testing.T) {
 	defer w.gateway.Close()
 	close(w.open)
 	for host, status := range map[string]int{
-		"127.0.0.1:8090": http.StatusAccepted, "localhost": http.StatusAccepted, "[::1]:8090": http.StatusAccepted, "127.8.9.1": http.StatusAccepted,
-		"rebound.example:8090": http.StatusForbidden, "192.0.2.1:8090": http.StatusForbidden, "": http.StatusForbidden, "localhost.example": http.StatusForbidden,
+		"127.0.0.1:8090": http.StatusAccepted, "localhost": http.StatusAccepted, "[::1]:8090": http.StatusAccepted,
+		"127.8.9.1":            http.StatusAccepted,
+		"rebound.example:8090": http.StatusForbidden, "192.0.2.1:8090": http.StatusForbidden, "": http.StatusForbidden,
+		"localhost.example": http.StatusForbidden,
 	} {
 		r := w.request(http.MethodPost, "/v1/events", strings.NewReader(goodEvent))
 		r.Header.Del("Authorization")
@@ -182,7 +206,8 @@ func TestBounds(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		w.expect("?wait=0", strings.Replace(goodEvent, "anna", "x", 1), http.StatusAccepted, "waiting") // asked again, it needs no room
+		// asked again, it needs no room
+		w.expect("?wait=0", strings.Replace(goodEvent, "anna", "x", 1), http.StatusAccepted, "waiting")
 		time.Sleep(time.Second)
 		close(w.open)
 		close(w.over)
@@ -202,7 +227,8 @@ func TestRefusedAndStopping(t *testing.T) {
 		}
 		w.refused = nil
 		time.AfterFunc(time.Second, w.gateway.Close)
-		if status, a := w.post("?wait=9", strings.Replace(goodEvent, "anna", "bert", 1)); status != http.StatusServiceUnavailable || a["error"] == nil {
+		if status, a := w.post("?wait=9", strings.Replace(goodEvent, "anna", "bert",
+			1)); status != http.StatusServiceUnavailable || a["error"] == nil {
 			t.Errorf("while stopping: %d %v", status, a)
 		}
 		if status, a := w.post("", goodEvent); status != http.StatusServiceUnavailable || a["error"] == nil {
@@ -228,7 +254,8 @@ func TestNothingIsSaid(t *testing.T) {
 		`{"key": "s3cr3t2", "event": {"age": 1, "sector": "s3cr3t", "income": "s3cr3t"}}`,
 		`{"key": "s3cr3t3", "event": {"age": 1, "sector": "private", "income": "s3cr3t"}}`,
 		`{"key": "s3cr3t4", "event": {"s3cr3t": 1}}`,
-		`{"key": "s3cr3t5", "event": {"age": s3cr3t}}`, `{"key": "s3cr3t", "s3cr3t": 1, "event": {}}`, `s3cr3t`, `"s3cr3t"`, `{"s3cr3t": {}}`,
+		`{"key": "s3cr3t5", "event": {"age": s3cr3t}}`, `{"key": "s3cr3t", "s3cr3t": 1, "event": {}}`, `s3cr3t`, `"s3cr3t"`,
+		`{"s3cr3t": {}}`,
 	} {
 		r := w.request(http.MethodPost, "/v1/events", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+secret+secret+secret)
@@ -305,7 +332,8 @@ func TestAcceptedIsDurable(t *testing.T) {
 // tell.
 func TestParsingIsBounded(t *testing.T) {
 	for declaration, good := range map[string]string{
-		columns: `{"key": "a", "event": {"age": 50, "sector": "public", "income": ">50K"`, vector: `{"key": "a", "event": {"value": [1, 0, 0, -1], "label": 1`,
+		columns: `{"key": "a", "event": {"age": 50, "sector": "public", "income": ">50K"`,
+		vector:  `{"key": "a", "event": {"value": [1, 0, 0, -1], "label": 1`,
 	} {
 		w := newWorld(t, declaration, nil)
 		for blanks, fits := range map[int]bool{0: true, 4000: true, 70_000: false, 1 << 19: false, 1 << 21: false} {
@@ -320,8 +348,10 @@ func TestParsingIsBounded(t *testing.T) {
 
 // Whatever is posted as an event makes an example of the task or a reason, and no panic.
 func FuzzEvents(f *testing.F) {
-	for _, seed := range []string{`{"age": 50, "sector": "public", "income": ">50K"}`, `{"value": [1, 0, 0, -1], "label": 1}`,
-		`{"index": [0, 3], "value": [1, -1], "label": "1"}`, `{"index": [2147483647], "value": [1e308], "label": {}}`, `{`, "{\n}", "\x1f\x8b", `[]`} {
+	for _, seed := range []string{`{"age": 50, "sector": "public", "income": ">50K"}`,
+		`{"value": [1, 0, 0, -1], "label": 1}`,
+		`{"index": [0, 3], "value": [1, -1], "label": "1"}`, `{"index": [2147483647], "value": [1e308], "label": {}}`, `{`,
+		"{\n}", "\x1f\x8b", `[]`} {
 		f.Add([]byte(seed))
 	}
 	mappers := map[string]*mapper{}
@@ -336,7 +366,8 @@ func FuzzEvents(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, event []byte) {
 		for _, m := range mappers {
-			if e, err := m.example("k", slices.Concat([]byte(`{"key":"k","event":`), event, []byte("}"))); err == nil && m.agreement.Valid(e) != nil {
+			if e, err := m.example("k", slices.Concat([]byte(`{"key":"k","event":`), event, []byte("}"))); err == nil &&
+				m.agreement.Valid(e) != nil {
 				t.Error("an example that is none of the task")
 			}
 		}

@@ -17,11 +17,14 @@ func TestJSONNeverFails(t *testing.T) {
 	must(t, err)
 	mapped := 0
 	j.mapper.onMap = func() { mapped++ }
-	if e := j.Example([]byte(`{"age": 50, "sector": "public", "income": ">50K"}`)); w.agreement.Valid(e) != nil || e.Label != 1 || log.Len() > 0 {
+	if e := j.Example([]byte(`{"age": 50, "sector": "public", "income": ">50K"}`)); w.agreement.Valid(e) != nil ||
+		e.Label != 1 || log.Len() > 0 {
 		t.Errorf("an event that fits: label %v, log %s", e.Label, log.String())
 	}
-	for i, event := range []string{`{"age": "yes", "sector": "public", "income": ">50K"}`, `{"age": 5, "sector": "secret", "income": "yes"}`,
-		`{"age": 5, "sector": "public", "income": null}`, `{"age": 5, "sector": "public"}`, `null`, `"yes"`, `7`, `[]`, `{`, ``, "\x00",
+	for i, event := range []string{`{"age": "yes", "sector": "public", "income": ">50K"}`,
+		`{"age": 5, "sector": "secret", "income": "yes"}`,
+		`{"age": 5, "sector": "public", "income": null}`, `{"age": 5, "sector": "public"}`, `null`, `"yes"`, `7`, `[]`, `{`,
+		``, "\x00",
 		`{"x": "` + strings.Repeat("secret", 20_000) + `"}`} {
 		e := j.Example([]byte(event))
 		if w.agreement.Valid(e) == nil {

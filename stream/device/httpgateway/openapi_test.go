@@ -62,7 +62,8 @@ func TestOpenAPIHasTheRoutes(t *testing.T) {
 	var described, served []string
 	for path, operations := range d.Paths {
 		for method, o := range operations {
-			described = append(described, strings.ToUpper(method)+" "+path+" "+strconv.FormatBool(o.Security != nil && len(*o.Security) == 0))
+			described = append(described, strings.ToUpper(method)+" "+path+" "+strconv.FormatBool(o.Security != nil &&
+				len(*o.Security) == 0))
 		}
 	}
 	for _, r := range w.gateway.routes() {
@@ -89,7 +90,8 @@ type request struct {
 func TestOpenAPIHasTheFields(t *testing.T) {
 	d := describe(t)
 	for name, value := range map[string]any{
-		"Event": request{}, "Person": personRequest{}, "Vector": vectorEvent{}, "Answer": answer{}, "Refusal": refusal{}, "Task": taskAnswer{}, "Error": failure{},
+		"Event": request{}, "Person": personRequest{}, "Vector": vectorEvent{}, "Answer": answer{}, "Refusal": refusal{},
+		"Task": taskAnswer{}, "Error": failure{},
 	} {
 		s, ok := d.Parts.Schemas[name]
 		if !ok {
@@ -114,7 +116,8 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		}
 	}
 	outcomes := []string{waiting, accepted}
-	for _, s := range []participation.State{participation.Counted, participation.Uncounted, participation.Unknown, participation.Refused} {
+	for _, s := range []participation.State{participation.Counted, participation.Uncounted, participation.Unknown,
+		participation.Refused} {
 		outcomes = append(outcomes, s.String())
 	}
 	if got := d.Parts.Schemas["Answer"].Properties["outcome"].Enum; !slices.Equal(got, outcomes) {
@@ -124,7 +127,8 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		t.Errorf("keys of %d, want %d", got, maxKey)
 	}
 	wait := d.Paths["/v1/events"]["post"].Parameters[0]
-	if wait.Name != "wait" || wait.Schema.Maximum == nil || float64(*wait.Schema.Maximum) != maxWait.Seconds() || wait.Schema.Default != defaultWait.Seconds() {
+	if wait.Name != "wait" || wait.Schema.Maximum == nil || float64(*wait.Schema.Maximum) != maxWait.Seconds() ||
+		wait.Schema.Default != defaultWait.Seconds() {
 		t.Errorf("wait: %+v", wait)
 	}
 	for _, value := range d.Paths["/v1/events"]["post"].Parameters[1].Schema.Enum {

@@ -45,7 +45,8 @@ func (g *Gateway) posting(name string, body []byte, begun time.Time) posting {
 		}
 		return e, nil
 	})
-	return posting{unfit: func() error { _, err := event(); return err }, send: func(ctx context.Context) (device.Outcome, error) {
+	return posting{unfit: func() error { _, err := event(); return err }, send: func(ctx context.Context) (device.Outcome,
+		error) {
 		return g.Device.PublishFunc(ctx, key, func() convex.Example { e, _ := event(); return e })
 	}}
 }

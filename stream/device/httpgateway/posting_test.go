@@ -27,26 +27,30 @@ func newPeople(t *testing.T, declaration string, items int) *world {
 func TestPeopleArePosted(t *testing.T) { synctest.Test(t, testPeopleArePosted) }
 
 func testPeopleArePosted(t *testing.T) {
-	const good, other, bad = `{"age": 50, "sector": "public", "income": ">50K"}`, `{"age": 1, "sector": "private", "income": "<=50K"}`, `{"age": "old"}`
-	anna := []convex.Example{{Index: []int32{0, 2, 3}, Value: []float64{0.5, 1, 1}, Label: 1}, {Index: []int32{0, 1, 3}, Value: []float64{0.01, 1, 1}, Label: -1}}
+	const good, other, bad = `{"age": 50, "sector": "public", "income": ">50K"}`,
+		`{"age": 1, "sector": "private", "income": "<=50K"}`, `{"age": "old"}`
+	anna := []convex.Example{{Index: []int32{0, 2, 3}, Value: []float64{0.5, 1, 1}, Label: 1}, {Index: []int32{0, 1, 3},
+		Value: []float64{0.01, 1, 1}, Label: -1}}
 	for name, c := range map[string]struct {
 		body    string
 		fits    bool
 		surplus any
 		want    []int // of anna's, by number; -1: the zero vector
 	}{
-		"nobody's events":       {`"events": []`, true, nil, nil},
-		"one":                   {`"events": [` + good + `]`, true, nil, []int{0}},
-		"two":                   {`"events": [` + other + `, ` + good + `]`, true, nil, []int{1, 0}},
-		"surplus":               {`"events": [` + good + `, ` + other + `, ` + bad + `, ` + good + `]`, true, 2.0, []int{0, 1}},
+		"nobody's events": {`"events": []`, true, nil, nil},
+		"one":             {`"events": [` + good + `]`, true, nil, []int{0}},
+		"two":             {`"events": [` + other + `, ` + good + `]`, true, nil, []int{1, 0}},
+		"surplus": {`"events": [` + good + `, ` + other + `, ` + bad + `, ` + good + `]`, true, 2.0,
+			[]int{0, 1}},
 		"one that is none":      {`"events": [` + bad + `, ` + other + `]`, false, nil, []int{-1, 1}},
 		"one that is no object": {`"events": [[1], ` + other + `]`, false, nil, []int{-1, 1}},
-		"one that is too large": {`"events": [{"name": "` + strings.Repeat("x", 70_000) + `"}, ` + other + `]`, false, nil, []int{-1, 1}},
-		"null":                  {`"events": null`, false, nil, nil},
-		"no events":             {`"more": 1`, false, nil, nil},
-		"a single event":        {`"event": ` + good, false, nil, nil},
-		"what is no JSON":       {`"events": [{"age": NaN}]`, false, nil, nil},
-		"a body without end":    {`"events": [` + strings.Repeat(good+",", 10_000), false, nil, nil},
+		"one that is too large": {`"events": [{"name": "` + strings.Repeat("x", 70_000) + `"}, ` + other + `]`, false, nil,
+			[]int{-1, 1}},
+		"null":               {`"events": null`, false, nil, nil},
+		"no events":          {`"more": 1`, false, nil, nil},
+		"a single event":     {`"event": ` + good, false, nil, nil},
+		"what is no JSON":    {`"events": [{"age": NaN}]`, false, nil, nil},
+		"a body without end": {`"events": [` + strings.Repeat(good+",", 10_000), false, nil, nil},
 	} {
 		w := newPeople(t, columns, 2)
 		close(w.open)
@@ -171,7 +175,8 @@ func TestWorkIsThatOfTheLargestBody(t *testing.T) {
 		if int64(len(body)) != m.most || declaration == columns && decoy < w.agreement.Spec.Events.MaxLine-10 {
 			t.Errorf("the decoy has %d bytes, want %d, of which %d are an event's", len(body), m.most, decoy)
 		}
-		for _, broken := range []string{`{"key": "a", "event": {"value": [1], "x": 1}}`, `{"key": "a", "event": {"age": 1}}`, `{`} {
+		for _, broken := range []string{`{"key": "a", "event": {"value": [1], "x": 1}}`, `{"key": "a", "event": {"age": 1}}`,
+			`{`} {
 			size := 0
 			m.onParse = func(n int) { size += n }
 			if _, err := m.example("a", []byte(broken)); err == nil || size > decoy {
@@ -187,7 +192,8 @@ func TestTasksOfOtherKinds(t *testing.T) {
 	w := newWorld(t, columns, nil)
 	defer w.gateway.Close()
 	close(w.open)
-	if a := w.expect("", `{"key": "anna", "events": [{"age": 50, "sector": "public", "income": ">50K"}]}`, http.StatusAccepted, "accepted"); a["fits"] != false {
+	if a := w.expect("", `{"key": "anna", "events": [{"age": 50, "sector": "public", "income": ">50K"}]}`,
+		http.StatusAccepted, "accepted"); a["fits"] != false {
 		t.Errorf("events of a person where single events are protected: %v", a)
 	}
 	silo := newWorld(t, columns, nil)

@@ -29,8 +29,10 @@ func (g *Gateway) getTask(w http.ResponseWriter, r *http.Request) {
 	}
 	agreement := g.mapper.known()
 	schema := agreement.Spec.Schema()
-	a := taskAnswer{Task: agreement.Spec.Name, TaskHash: hex.EncodeToString(agreement.Hash[:]), Columns: schema.Columns, Dimension: schema.Dimension,
-		Label: schema.Label, Epsilon: float64(agreement.Guarantee.Epsilon), Delta: agreement.Delta, Honest: agreement.HonestFraction.Float()}
+	a := taskAnswer{Task: agreement.Spec.Name, TaskHash: hex.EncodeToString(agreement.Hash[:]), Columns: schema.Columns,
+		Dimension: schema.Dimension,
+		Label:     schema.Label, Epsilon: float64(agreement.Guarantee.Epsilon), Delta: agreement.Delta,
+		Honest: agreement.HonestFraction.Float()}
 	if a.Unit, a.Items = task.UnitEvent, 1; g.mapper.items > 0 {
 		a.Unit, a.Items = task.UnitUser, g.mapper.items
 	}

@@ -91,7 +91,8 @@ func (f *fake) Agreement(ctx context.Context) (*consent.Agreement, error) {
 }
 
 // PublishBlockFunc implements Publisher.
-func (f *fake) PublishBlockFunc(ctx context.Context, key participation.Key, _ int, work func() []convex.Example) (device.Outcome, error) {
+func (f *fake) PublishBlockFunc(ctx context.Context, key participation.Key, _ int,
+	work func() []convex.Example) (device.Outcome, error) {
 	f.mu.Lock()
 	f.offered = time.Now()
 	f.mu.Unlock()
@@ -105,7 +106,8 @@ func (f *fake) PublishBlockFunc(ctx context.Context, key participation.Key, _ in
 }
 
 // PublishFunc implements Publisher.
-func (f *fake) PublishFunc(ctx context.Context, key participation.Key, work func() convex.Example) (device.Outcome, error) {
+func (f *fake) PublishFunc(ctx context.Context, key participation.Key, work func() convex.Example) (device.Outcome,
+	error) {
 	e := work()
 	f.mu.Lock()
 	if _, known := f.got[key]; !known {
@@ -133,7 +135,8 @@ func (f *fake) settle(ctx context.Context, key participation.Key) (device.Outcom
 		case <-ctx.Done():
 			return device.Outcome{State: participation.Unknown}, ctx.Err()
 		}
-		part := participation.Record{Key: key, State: step.state, Rounds: 1, Draw: participation.Draw{Round: 7, Phase: 1, Most: 1}}
+		part := participation.Record{Key: key, State: step.state, Rounds: 1, Draw: participation.Draw{Round: 7, Phase: 1,
+			Most: 1}}
 		if err := f.store.Write(participation.Change{Events: []participation.Record{part}}); err != nil {
 			return device.Outcome{}, err
 		}
@@ -159,10 +162,13 @@ func newWorld(t *testing.T, declaration string, change func(*Config)) *world {
 	agreement := &consent.Agreement{Spec: spec, Features: features, Loss: convex.Logistic{}, Delta: 1e-6}
 	agreement.Guarantee.Epsilon, agreement.HonestFraction = 0.5, accounting.One
 	store := Watch(participation.NewMemoryStore())
-	w := &world{t: t, log: new(bytes.Buffer), fake: &fake{store: store, agreement: agreement, ready: make(chan struct{}), open: make(chan struct{}),
-		over: make(chan struct{}), got: make(map[participation.Key]convex.Example), blocks: make(map[participation.Key][]convex.Example)}}
+	w := &world{t: t, log: new(bytes.Buffer), fake: &fake{store: store, agreement: agreement, ready: make(chan struct{}),
+		open: make(chan struct{}),
+		over: make(chan struct{}), got: make(map[participation.Key]convex.Example),
+		blocks: make(map[participation.Key][]convex.Example)}}
 	close(w.ready)
-	c := Config{Device: w.fake, Store: store, Token: token, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	c := Config{Device: w.fake, Store: store, Token: token,
+		Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	if change != nil {
 		change(&c)
 	}

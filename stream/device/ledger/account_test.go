@@ -10,7 +10,8 @@ import (
 )
 
 func FuzzAccount(f *testing.F) {
-	one := Account{Charges: []Charge{{Task: stream.Hash{1}, Name: "a9a", Epsilon: 1, Delta: 1e-6, Standing: 300, Anonymous: true, ByUser: true, At: time.UnixMilli(1e12)}}}
+	one := Account{Charges: []Charge{{Task: stream.Hash{1}, Name: "a9a", Epsilon: 1, Delta: 1e-6, Standing: 300,
+		Anonymous: true, ByUser: true, At: time.UnixMilli(1e12)}}}
 	data, err := one.MarshalBinary()
 	if err != nil {
 		f.Fatal(err)

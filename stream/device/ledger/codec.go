@@ -45,7 +45,8 @@ func (a Account) MarshalBinary() ([]byte, error) {
 		if err := c.check(); err != nil {
 			return nil, fmt.Errorf("encode charge %d: %w", i, err)
 		}
-		r := chargeRecord{Task: c.Task, Epsilon: c.Epsilon, Delta: c.Delta, Rounds: c.Rounds, Most: c.Most, Standing: c.Standing, Open: c.Open,
+		r := chargeRecord{Task: c.Task, Epsilon: c.Epsilon, Delta: c.Delta, Rounds: c.Rounds, Most: c.Most,
+			Standing: c.Standing, Open: c.Open,
 			Anonymous: c.Anonymous, Lost: c.Lost, ByUser: c.ByUser, At: c.At.UnixMilli()}
 		copy(r.Name[:], c.Name) // check knows that it fits
 		var err error
@@ -93,7 +94,8 @@ func (a *Account) UnmarshalBinary(data []byte) error {
 		if _, err := binary.Decode(rest, binary.BigEndian, &r); err != nil {
 			return errAccount
 		}
-		b.Charges = append(b.Charges, Charge{Task: r.Task, Name: stream.Task(bytes.TrimRight(r.Name[:], "\x00")), Epsilon: r.Epsilon, Delta: r.Delta,
+		b.Charges = append(b.Charges, Charge{Task: r.Task, Name: stream.Task(bytes.TrimRight(r.Name[:], "\x00")),
+			Epsilon: r.Epsilon, Delta: r.Delta,
 			Rounds: r.Rounds, Most: r.Most, Standing: r.Standing, Open: r.Open, Anonymous: r.Anonymous, Lost: r.Lost,
 			ByUser: r.ByUser, At: time.UnixMilli(r.At).UTC()})
 	}

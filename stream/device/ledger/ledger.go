@@ -88,7 +88,8 @@ func (l *memory) Accounts() iter.Seq2[Account, error] {
 		l.mu.Lock()
 		all := maps.Clone(l.accounts)
 		l.mu.Unlock()
-		keys := slices.SortedFunc(maps.Keys(all), func(a, b participation.Key) int { return slices.Compare(a[:], b[:]) }) // Everyone is zero
+		// Everyone is zero
+		keys := slices.SortedFunc(maps.Keys(all), func(a, b participation.Key) int { return slices.Compare(a[:], b[:]) })
 		for _, k := range keys {
 			if !yield(Account{Key: k, Charges: slices.Clone(all[k])}, nil) {
 				return

@@ -53,14 +53,16 @@ func (p Record) AppendBinary(b []byte) ([]byte, error) {
 		p.Before == Fresh && p.State == Charged && p.Rounds > 1,
 		p.Before == Charged || p.Before > Unknown,
 		p.Draw.Final && (p.State == Uncounted || p.Before == Uncounted || p.Refunds > 0):
-		return b, fmt.Errorf("encode participation: joined %d rounds of %d, was %v, final %t: want one that took part", p.Rounds, most, p.Before, p.Draw.Final)
+		return b, fmt.Errorf("encode participation: joined %d rounds of %d, was %v, final %t: want one that took part",
+			p.Rounds, most, p.Before, p.Draw.Final)
 	}
 	state := byte(p.State)
 	if p.Draw.Final {
 		state |= final
 	}
 	b = append(b, version, state)
-	for _, v := range [...]uint64{uint64(p.Refunds), uint64(p.Reports), uint64(p.Draw.Phase), uint64(p.Draw.Step), uint64(p.Draw.Most),
+	for _, v := range [...]uint64{uint64(p.Refunds), uint64(p.Reports), uint64(p.Draw.Phase), uint64(p.Draw.Step),
+		uint64(p.Draw.Most),
 		uint64(p.Rounds), uint64(p.Draw.Round)} {
 		b = binary.AppendUvarint(b, v)
 	}
@@ -74,7 +76,8 @@ func (p Record) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.AppendUvarint(b, uint64(p.Draw.Place))
 	b = binary.AppendUvarint(b, uint64(len(p.Sends)))
 	for _, s := range p.Sends {
-		for _, v := range [...]uint64{uint64(s.Attempt.Number), uint64(s.Sent), uint64(s.Acked), uint64(s.Refused), s.Lowest} {
+		for _, v := range [...]uint64{uint64(s.Attempt.Number), uint64(s.Sent), uint64(s.Acked), uint64(s.Refused),
+			s.Lowest} {
 			b = binary.AppendUvarint(b, v)
 		}
 		b = append(b, s.Attempt.Open[:]...)
@@ -110,9 +113,11 @@ func (p *Record) UnmarshalBinary(data []byte) error {
 			return errRecord
 		}
 		for range n {
-			s := Send{Attempt: Attempt{Number: stream.Attempt(r.uint64())}, Sent: r.uint32(), Acked: r.uint32(), Refused: r.uint32(), Lowest: r.uint64()}
+			s := Send{Attempt: Attempt{Number: stream.Attempt(r.uint64())}, Sent: r.uint32(), Acked: r.uint32(),
+				Refused: r.uint32(), Lowest: r.uint64()}
 			r.copy(s.Attempt.Open[:])
-			if k := len(q.Sends); s.Attempt.Number == 0 || s.Sent == 0 || s.Acked > s.Sent || s.Refused > s.Sent-s.Acked || (s.Lowest == 0) != (s.Acked == 0) ||
+			if k := len(q.Sends); s.Attempt.Number == 0 || s.Sent == 0 || s.Acked > s.Sent || s.Refused > s.Sent-s.Acked ||
+				(s.Lowest == 0) != (s.Acked == 0) ||
 				(k > 0 && q.Sends[k-1].Attempt.Number > s.Attempt.Number) || q.send(s.Attempt) != nil {
 				return errRecord
 			}

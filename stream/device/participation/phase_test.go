@@ -44,7 +44,8 @@ func onePhase(t *rapid.T) {
 		if rapid.IntRange(0, 4).Draw(t, "lies") == 0 { // a learner that goes back, or repeats
 			phase, step = uint32(rapid.IntRange(1, 3).Draw(t, "phase")), stream.Step(rapid.IntRange(1, 12).Draw(t, "step"))
 		}
-		d := Draw{Round: round, Phase: phase, Step: step, Most: most[phase], Final: final, Manifest: stream.HashOf(fmt.Append(nil, round)), Counts: []byte{byte(round)}}
+		d := Draw{Round: round, Phase: phase, Step: step, Most: most[phase], Final: final,
+			Manifest: stream.HashOf(fmt.Append(nil, round)), Counts: []byte{byte(round)}}
 		before := p.Draw
 		was := p.State
 		if p.State == Charged || rapid.IntRange(0, 5).Draw(t, "leaves") == 0 {
@@ -85,8 +86,9 @@ func onePhase(t *rapid.T) {
 				p.Acked(nth(attempt), u.publish(t, round, attempt))
 			}
 			forget()
-			c := Closed{Round: round, Attempt: nth(stream.Attempt(rapid.IntRange(1, 2).Draw(t, "closing"))), Manifest: d.Manifest,
-				Cutoff: rapid.Uint64Range(0, u.last+1).Draw(t, "cutoff"), Void: rapid.IntRange(0, 5).Draw(t, "void") == 0}
+			c := Closed{Round: round, Attempt: nth(stream.Attempt(rapid.IntRange(1, 2).Draw(t, "closing"))),
+				Manifest: d.Manifest,
+				Cutoff:   rapid.Uint64Range(0, u.last+1).Draw(t, "cutoff"), Void: rapid.IntRange(0, 5).Draw(t, "void") == 0}
 			state := p.Decide(c)
 			holds := !c.Void && u.counted(round, c.Attempt.Number, c.Cutoff)
 			if holds {
@@ -186,7 +188,8 @@ func TestRoundsOfOnePhase(t *testing.T) {
 			if moved := one.next.Phase != 1; (p.Refunds > refunds) != moved || (p.Rounds == 1) != moved {
 				t.Errorf("%v, then phase %d: %d refunds, round %d of the phase", one.fates, one.next.Phase, p.Refunds, p.Rounds)
 			}
-			if want := Unknown; one.state == Counted != (p.Outcome() == Counted) || (one.state != Counted && p.Outcome() != want) {
+			if want := Unknown; one.state == Counted != (p.Outcome() == Counted) || (one.state != Counted &&
+				p.Outcome() != want) {
 				t.Errorf("%v, and charged again: %v", one.fates, p.Outcome())
 			}
 		}

@@ -13,12 +13,14 @@ type State uint8
 // The states of an event. Fresh, Charged and Uncounted can change; Counted and Unknown are final, but in an interactive
 // phase, where they say what became of the event so far.
 const (
-	Fresh     State = iota // has not taken part
-	Charged                // has taken part in a round whose outcome is not known; durable before the first publish
-	Counted                // lies at or below the cutoff of its round: is in its batch, or was refused by the stage, or lost by a fault of the broker
-	Uncounted              // is provably in no batch of its round; may take part in another
-	Unknown                // may or may not be in a batch, and nothing will tell more; never takes part again
-	Refused                // of an Outcome only: was not sent, because the policy refused
+	Fresh   State = iota // has not taken part
+	Charged              // has taken part in a round whose outcome is not known; durable before the first publish
+	// lies at or below the cutoff of its round: is in its batch, or was refused by the stage, or lost by a fault of the
+	// broker
+	Counted
+	Uncounted // is provably in no batch of its round; may take part in another
+	Unknown   // may or may not be in a batch, and nothing will tell more; never takes part again
+	Refused   // of an Outcome only: was not sent, because the policy refused
 )
 
 var stateNames = [...]string{"fresh", "charged", "counted", "uncounted", "unknown", "refused"}
@@ -132,7 +134,8 @@ func (p *Record) Join(d Draw) error {
 	case p.State == Charged, p.State != Fresh && (p.State != Uncounted || p.Draw.Final) && !again:
 		return fmt.Errorf("join round %d: the event is %v in round %d", d.Round, p.State, p.Draw.Round)
 	case p.State != Fresh && d.Final != p.Draw.Final:
-		return fmt.Errorf("join round %d: its draw is final: %t, that of round %d: %t", d.Round, d.Final, p.Draw.Round, p.Draw.Final)
+		return fmt.Errorf("join round %d: its draw is final: %t, that of round %d: %t", d.Round, d.Final, p.Draw.Round,
+			p.Draw.Final)
 	case d.Round <= p.Draw.Round:
 		return fmt.Errorf("join round %d: the event took part in round %d already", d.Round, p.Draw.Round)
 	case p.State != Fresh && (d.Step <= p.Draw.Step || d.Phase < p.Draw.Phase):
@@ -178,7 +181,8 @@ func (p *Record) Answered(attempt Attempt) bool {
 // Sending notes one publish that is about to be made. It panics where MaySend forbids it.
 func (p *Record) Sending(attempt Attempt, floors bool) {
 	if !p.MaySend(attempt, floors) {
-		panic(fmt.Sprintf("participation: publish to attempt %d of an event that is %v with %d sends", attempt.Number, p.State, len(p.Sends)))
+		panic(fmt.Sprintf("participation: publish to attempt %d of an event that is %v with %d sends", attempt.Number,
+			p.State, len(p.Sends)))
 	}
 	s := p.send(attempt)
 	if s == nil {

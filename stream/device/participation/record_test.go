@@ -196,20 +196,25 @@ func TestDecide(t *testing.T) {
 		{"refused, retry below", []send{{1, refused}, {1, stored(9)}}, Closed{Attempt: nth(1), Cutoff: 9}, Counted},
 		{"refused, retry without answer", []send{{1, refused}, {1, unknown}}, Closed{Attempt: nth(1), Cutoff: 9}, Unknown},
 		{"no answer, retry refused", []send{{1, unknown}, {1, refused}}, Closed{Attempt: nth(1), Cutoff: 9}, Unknown},
-		{"refused by an attempt that died", []send{{1, refused}, {2, stored(12)}}, Closed{Attempt: nth(2), Cutoff: 9}, Uncounted},
-		{"refused by an attempt that died, and never sent again", []send{{1, refused}}, Closed{Attempt: nth(2), Cutoff: 9}, Uncounted},
-		{"an attempt that died, refused by the next", []send{{1, stored(3)}, {2, refused}}, Closed{Attempt: nth(2), Cutoff: 9}, Unknown},
+		{"refused by an attempt that died", []send{{1, refused}, {2, stored(12)}}, Closed{Attempt: nth(2), Cutoff: 9},
+			Uncounted},
+		{"refused by an attempt that died, and never sent again", []send{{1, refused}}, Closed{Attempt: nth(2), Cutoff: 9},
+			Uncounted},
+		{"an attempt that died, refused by the next", []send{{1, stored(3)}, {2, refused}}, Closed{Attempt: nth(2),
+			Cutoff: 9}, Unknown},
 		{"refused, void", []send{{1, refused}}, Closed{Attempt: nth(1), Cutoff: 9, Void: true}, Unknown},
 		{"the lowest sequence counts", []send{{1, stored(9)}, {1, stored(12)}}, Closed{Attempt: nth(1), Cutoff: 9}, Counted},
 		{"all above", []send{{1, stored(11)}, {1, stored(12)}}, Closed{Attempt: nth(1), Cutoff: 9}, Uncounted},
 		{"an attempt that died", []send{{1, stored(3)}, {2, stored(12)}}, Closed{Attempt: nth(2), Cutoff: 9}, Unknown},
-		{"an attempt that died, counted in the next", []send{{1, stored(3)}, {2, stored(9)}}, Closed{Attempt: nth(2), Cutoff: 9}, Counted},
+		{"an attempt that died, counted in the next", []send{{1, stored(3)}, {2, stored(9)}}, Closed{Attempt: nth(2),
+			Cutoff: 9}, Counted},
 		{"the older attempt closed", []send{{1, stored(30)}, {2, stored(31)}}, Closed{Attempt: nth(1), Cutoff: 9}, Unknown},
 		{"only another attempt closed", []send{{1, stored(3)}}, Closed{Attempt: nth(2), Cutoff: 9}, Unknown},
 		{"nothing was sent", nil, Closed{Attempt: nth(1), Cutoff: 9}, Unknown},
 		{"void, below", []send{{1, stored(7)}}, Closed{Attempt: nth(1), Cutoff: 9, Void: true}, Unknown},
 		{"void, above", []send{{1, stored(10)}}, Closed{Attempt: nth(1), Cutoff: 9, Void: true}, Unknown},
-		{"Close of another manifest", []send{{1, stored(7)}}, Closed{Attempt: nth(1), Cutoff: 9, Manifest: stream.Hash{1}}, Charged},
+		{"Close of another manifest", []send{{1, stored(7)}}, Closed{Attempt: nth(1), Cutoff: 9, Manifest: stream.Hash{1}},
+			Charged},
 		{"Close of another round", []send{{1, stored(7)}}, Closed{Attempt: nth(1), Cutoff: 9, Round: 6}, Charged},
 	} {
 		var p Record
@@ -230,7 +235,8 @@ func TestDecide(t *testing.T) {
 // TestFinalDraw: of a draw that is final nothing is given back, whatever the broker answers and the stage says, and
 // what was stored is no other.
 func TestFinalDraw(t *testing.T) {
-	for _, ack := range []stream.Ack{{}, {Status: stream.Refused}, {Status: stream.Stored, Sequence: 10}, {Status: stream.Stored, Sequence: 9}} {
+	for _, ack := range []stream.Ack{{}, {Status: stream.Refused}, {Status: stream.Stored, Sequence: 10},
+		{Status: stream.Stored, Sequence: 9}} {
 		for _, void := range []bool{false, true} {
 			p := Record{Key: Key{1}}
 			must(t, p.Join(Draw{Round: 5, Step: 1, Final: true, Counts: []byte{1}}))
@@ -280,7 +286,8 @@ func TestJoin(t *testing.T) {
 		t.Fatalf("%v with %d refunds, want uncounted with 0", p.State, p.Refunds)
 	}
 	for _, d := range []Draw{
-		{Round: 1, Step: 3, Manifest: stream.Hash{1}}, {Round: 2, Step: 3, Manifest: stream.Hash{3}}, {Round: 3, Step: 3, Manifest: stream.Hash{2}},
+		{Round: 1, Step: 3, Manifest: stream.Hash{1}}, {Round: 2, Step: 3, Manifest: stream.Hash{3}},
+		{Round: 3, Step: 3, Manifest: stream.Hash{2}},
 		{Round: 3, Step: 2, Manifest: stream.Hash{3}},
 	} {
 		if err := p.Join(d); err == nil {
@@ -296,7 +303,8 @@ func TestJoin(t *testing.T) {
 func TestNothingPrivatePrints(t *testing.T) {
 	p := Record{Key: EventKey("ann"), Draw: Draw{Round: 3, Counts: []byte{77, 78}}}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
-		if s := fmt.Sprintf(verb, p); strings.Contains(s, "77") || strings.Contains(s, "4d4e") || strings.Contains(s, fmt.Sprintf("%x", p.Key[:2])) {
+		if s := fmt.Sprintf(verb, p); strings.Contains(s, "77") || strings.Contains(s, "4d4e") ||
+			strings.Contains(s, fmt.Sprintf("%x", p.Key[:2])) {
 			t.Errorf("%s prints %s", verb, s)
 		}
 	}
@@ -319,7 +327,8 @@ func TestAttemptsOfOneNumber(t *testing.T) {
 		to           Attempt
 		plain, floor bool
 	}{
-		{first, true, true}, {other, true, false}, {Attempt{Number: 4}, true, false}, {Attempt{Number: 2}, false, false}, {Attempt{}, false, false},
+		{first, true, true}, {other, true, false}, {Attempt{Number: 4}, true, false}, {Attempt{Number: 2}, false, false},
+		{Attempt{}, false, false},
 	} {
 		if p.MaySend(c.to, false) != c.plain || p.MaySend(c.to, true) != c.floor {
 			t.Errorf("to attempt %d: may send %t, under floors %t", c.to.Number, p.MaySend(c.to, false), p.MaySend(c.to, true))

@@ -61,7 +61,8 @@ func critical(s stream.Stream, c jetstream.StreamConfig) []setting {
 		{"subjects", strings.Join(subjects, " ")}, {"retention", c.Retention}, {"discard", c.Discard},
 		{"discard_new_per_subject", c.DiscardNewPerSubject},
 		{"allow_rollup_hdrs", c.AllowRollup}, {"allow_msg_ttl", c.AllowMsgTTL}, {"allow_msg_counter", c.AllowMsgCounter},
-		{"allow_msg_schedules", c.AllowMsgSchedules}, {"allow_atomic", c.AllowAtomicPublish}, {"allow_batched", c.AllowBatchPublish},
+		{"allow_msg_schedules", c.AllowMsgSchedules}, {"allow_atomic", c.AllowAtomicPublish},
+		{"allow_batched", c.AllowBatchPublish},
 		{"no_ack", c.NoAck}, {"sealed", c.Sealed},
 		{"mirror", c.Mirror != nil}, {"sources", len(c.Sources)}, {"subject_transform", c.SubjectTransform != nil},
 		{"max_msgs", c.MaxMsgs}, {"persist_mode", c.PersistMode},
@@ -69,16 +70,19 @@ func critical(s stream.Stream, c jetstream.StreamConfig) []setting {
 	if s == stream.Reports {
 		return append(list, setting{"a limit of max_msgs_per_subject", c.MaxMsgsPerSubject > 0})
 	}
-	list = append(list, setting{"max_msgs_per_subject", c.MaxMsgsPerSubject}, setting{"allow_direct", c.AllowDirect}, setting{"storage", c.Storage}, setting{"max_age", c.MaxAge},
+	list = append(list, setting{"max_msgs_per_subject", c.MaxMsgsPerSubject}, setting{"allow_direct", c.AllowDirect},
+		setting{"storage", c.Storage}, setting{"max_age", c.MaxAge},
 		setting{"max_bytes", c.MaxBytes})
 	if s == stream.Leases {
 		return list
 	}
 	republish := ""
 	if c.RePublish != nil {
-		republish = fmt.Sprintf("%s to %s, headers only %t", c.RePublish.Source, c.RePublish.Destination, c.RePublish.HeadersOnly)
+		republish = fmt.Sprintf("%s to %s, headers only %t", c.RePublish.Source, c.RePublish.Destination,
+			c.RePublish.HeadersOnly)
 	}
-	return append(list, setting{"deny_delete", c.DenyDelete}, setting{"deny_purge", c.DenyPurge}, setting{"republish", republish})
+	return append(list, setting{"deny_delete", c.DenyDelete}, setting{"deny_purge", c.DenyPurge},
+		setting{"republish", republish})
 }
 
 func criticalConsumer(c jetstream.ConsumerConfig) []setting {

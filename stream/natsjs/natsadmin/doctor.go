@@ -41,7 +41,8 @@ type Expect struct {
 	Options  Options // of which a new task's streams would be made
 	Now      time.Time
 	Clock    func() time.Time // nil: time.Now
-	Routes   []string         // host:port of the links between the servers of a cluster; none: the usual port of each server that we know
+	// host:port of the links between the servers of a cluster; none: the usual port of each server that we know
+	Routes []string
 }
 
 // testedVersion is the oldest server that the permissions and the put-once rules are tested with.
@@ -89,7 +90,8 @@ func (e *examination) transport(ctx context.Context) {
 	case loopback(e.NATS().ConnectedAddr()):
 		e.find("tls", OK, "not encrypted, on this machine only")
 	default:
-		e.find("tls", Warning, "not encrypted: whoever sees the network sees who sends, and credentials without a key: use tls:// and --tls-ca")
+		e.find("tls", Warning,
+			"not encrypted: whoever sees the network sees who sends, and credentials without a key: use tls:// and --tls-ca")
 	}
 	e.certificates(ctx)
 	if !e.NATS().AuthRequired() {
@@ -111,7 +113,8 @@ func (e *examination) version(version string) {
 		have[i], _ = strconv.Atoi(part)
 	}
 	if slices.Compare(have[:], testedVersion[:]) < 0 {
-		e.find("version", Warning, "nats-server %s: permissions and writes are tested with %d.%d and newer", version, testedVersion[0], testedVersion[1])
+		e.find("version", Warning, "nats-server %s: permissions and writes are tested with %d.%d and newer", version,
+			testedVersion[0], testedVersion[1])
 		return
 	}
 	e.find("version", OK, "nats-server %s, messages of at most %d bytes", version, e.NATS().MaxPayload())
@@ -139,7 +142,8 @@ func (e *examination) clock(ctx context.Context) {
 		ahead := sent.Add(took / 2).Sub(info.TimeStamp)
 		// A client of a cluster asks through its own server; the one that leads the stream answers.
 		if ahead.Abs()-uncertain > skewed {
-			e.find("clock", Warning, "ours is %v ahead of the server's, give or take %v: %s", ahead.Round(time.Millisecond), uncertain.Round(time.Millisecond), clockMatters)
+			e.find("clock", Warning, "ours is %v ahead of the server's, give or take %v: %s", ahead.Round(time.Millisecond),
+				uncertain.Round(time.Millisecond), clockMatters)
 			return
 		}
 		e.find("clock", OK, "ours is within %v of the server's", (ahead.Abs() + uncertain).Round(time.Millisecond))
@@ -150,7 +154,8 @@ func (e *examination) clock(ctx context.Context) {
 		return
 	}
 	if behind := stored.Sub(now()); behind > skewed {
-		e.find("clock", Warning, "the newest record was stored %v from now: our clock is behind: %s", behind.Round(time.Millisecond), clockMatters)
+		e.find("clock", Warning, "the newest record was stored %v from now: our clock is behind: %s",
+			behind.Round(time.Millisecond), clockMatters)
 		return
 	}
 	e.find("clock", OK, "not behind the newest record's; only an administrator's credentials see the server's time")

@@ -74,7 +74,8 @@ func TestDoctorOfAFreshBroker(t *testing.T) {
 	if got, text := finding(t, list, "durability"); got != Warning || !strings.Contains(text, "sync_interval") {
 		t.Errorf("one copy: %s %s", got, text)
 	}
-	if got, text := finding(t, examineAll(t, c, task, Expect{Replicas: 3}), "durability"); got != Failure || !strings.Contains(text, "1 replica, want 3") {
+	if got, text := finding(t, examineAll(t, c, task, Expect{Replicas: 3}), "durability"); got != Failure ||
+		!strings.Contains(text, "1 replica, want 3") {
 		t.Errorf("one copy where three are wanted: %s %s", got, text)
 	}
 }
@@ -91,7 +92,8 @@ func TestDoctorOfLostRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, text := finding(t, examineAll(t, c, task, Expect{}), "streams")
-		if got != Failure || strings.Contains(text, "learner provision") || !strings.Contains(text, task.Name(stream.Batches)+": "+errLost.Error()) {
+		if got != Failure || strings.Contains(text, "learner provision") || !strings.Contains(text, task.Name(stream.Batches)+
+			": "+errLost.Error()) {
 			t.Errorf("%s is gone of a task that has begun: %s %q", task.Name(s), got, text)
 		}
 	}
@@ -106,7 +108,8 @@ func TestDoctorNamesDrift(t *testing.T) {
 		change func(*jetstream.StreamConfig)
 		want   []string
 	}{
-		{stream.Rounds, func(c *jetstream.StreamConfig) { c.AllowRollup, c.DenyPurge = true, false }, []string{"allow_rollup_hdrs is true", "deny_purge is false"}},
+		{stream.Rounds, func(c *jetstream.StreamConfig) { c.AllowRollup, c.DenyPurge = true, false },
+			[]string{"allow_rollup_hdrs is true", "deny_purge is false"}},
 		{stream.Reports, func(c *jetstream.StreamConfig) { c.Retention = jetstream.LimitsPolicy }, []string{"retention"}},
 	} {
 		task := stream.Task("drift-" + string(rune('a'+i)))
@@ -144,7 +147,8 @@ func TestDoctorNamesDrift(t *testing.T) {
 // TestDoctorSeesTheServer: what depends on the server, without one of each kind.
 func TestDoctorSeesTheServer(t *testing.T) {
 	c := broker(t)
-	for version, want := range map[string]Status{"2.15.2": OK, "2.16.0-RC.1": OK, "3.0.0": OK, "2.14.9": Warning, "2.9": Warning, "": Warning, "x": Warning} {
+	for version, want := range map[string]Status{"2.15.2": OK, "2.16.0-RC.1": OK, "3.0.0": OK, "2.14.9": Warning,
+		"2.9": Warning, "": Warning, "x": Warning} {
 		e := &examination{Conn: c}
 		if e.version(version); e.list[0].Status != want {
 			t.Errorf("version %q: %+v, want %s", version, e.list[0], want)
@@ -162,7 +166,8 @@ func TestDoctorSeesTheServer(t *testing.T) {
 	} {
 		e := &examination{Conn: c}
 		e.copies("S", test.cluster)
-		if _, text := finding(t, e.list, "stream S"); !strings.Contains(text, test.want) || (test.want == "") != (text == "") {
+		if _, text := finding(t, e.list, "stream S"); !strings.Contains(text, test.want) ||
+			(test.want == "") != (text == "") {
 			t.Errorf("%+v: %q, want %q", test.cluster, text, test.want)
 		}
 	}
@@ -172,7 +177,8 @@ func TestDoctorSeesTheServer(t *testing.T) {
 			t.Errorf("%d replicas: %+v", replicas, e.list[0])
 		}
 	}
-	for address, want := range map[string]bool{"127.0.0.1:4222": true, "[::1]:4222": true, "10.0.0.1:4222": false, "": false} {
+	for address, want := range map[string]bool{"127.0.0.1:4222": true, "[::1]:4222": true, "10.0.0.1:4222": false,
+		"": false} {
 		if loopback(address) != want {
 			t.Errorf("loopback(%q) is %t", address, !want)
 		}
@@ -188,7 +194,8 @@ func TestDoctorSeesClocks(t *testing.T) {
 		text   string
 	}{0: {OK, "ours is within"}, time.Hour: {Warning, "ours is 1h0m0."}, -time.Hour: {Warning, "ours is -59m59."}} {
 		clock := func() time.Time { return time.Now().Add(off + 50*time.Millisecond) }
-		if got, text := finding(t, examineAll(t, c, task, Expect{Clock: clock}), "clock"); got != want.status || !strings.Contains(text, want.text) {
+		if got, text := finding(t, examineAll(t, c, task, Expect{Clock: clock}), "clock"); got != want.status ||
+			!strings.Contains(text, want.text) {
 			t.Errorf("%v off: %s %s, want %s %q", off, got, text, want.status, want.text)
 		}
 	}

@@ -26,11 +26,14 @@ func (e *examination) certificates(ctx context.Context) {
 	}
 	all := []certificate{
 		{"our certificate (--tls-cert)", ends.Own, "renew it: the next connection reads the file again"},
-		{"an authority in --tls-ca", ends.Authority, "put its successor beside it, before certificates that it signed are replaced"},
+		{"an authority in --tls-ca", ends.Authority,
+			"put its successor beside it, before certificates that it signed are replaced"},
 	}
 	for _, one := range e.ServersExpiry(ctx) {
 		if one.Err != nil && ctx.Err() == nil {
-			e.find("certificates", Warning, "%s: not seen when its certificate ends: %v: see whether that server is up, and whether its certificate names it", one.Server, one.Err)
+			e.find("certificates", Warning,
+				"%s: not seen when its certificate ends: %v: see whether that server is up, and whether its certificate names it",
+				one.Server, one.Err)
 		}
 		all = append(all, certificate{"the server's certificate of " + one.Server, one.End, "renew it there"})
 	}
@@ -45,7 +48,8 @@ func (e *examination) certificates(ctx context.Context) {
 		}
 	}
 	if !first.IsZero() && !slices.ContainsFunc(e.list, func(f Finding) bool { return f.Check == "certificates" }) {
-		e.find("certificates", OK, "the first to end, of ours, its authority and each server's: %s", first.Format(time.DateOnly))
+		e.find("certificates", OK, "the first to end, of ours, its authority and each server's: %s",
+			first.Format(time.DateOnly))
 	}
 }
 

@@ -38,12 +38,14 @@ func (e *examination) links(ctx context.Context) {
 		}
 	}
 	if len(open) > 0 {
-		e.find("links", Failure, "who has these credentials joins as a server at %s, and may then store and delete anything: give the links an authority of their own "+
-			"(deploy/nats/cluster.conf)", strings.Join(open, ", "))
+		e.find("links", Failure,
+			"who has these credentials joins as a server at %s, and may then store and delete anything: give the links an authority of their own "+
+				"(deploy/nats/cluster.conf)", strings.Join(open, ", "))
 	}
 	if len(unseen) > 0 {
-		e.find("links", Warning, "not seen: no server answers at %s: name where servers listen for each other with --route HOST:PORT, on a machine that reaches it, or see "+
-			"that their links have an authority of their own (deploy/nats/cluster.conf)", strings.Join(unseen, ", "))
+		e.find("links", Warning,
+			"not seen: no server answers at %s: name where servers listen for each other with --route HOST:PORT, on a machine that reaches it, or see "+
+				"that their links have an authority of their own (deploy/nats/cluster.conf)", strings.Join(unseen, ", "))
 	}
 	if len(shut) > 0 {
 		e.find("links", OK, "servers refuse these credentials as a server's at %s", strings.Join(shut, ", "))

@@ -57,11 +57,14 @@ func (r reservation) lacks(info *jetstream.AccountInfo, replicas int) (lacks []s
 		need, limit, taken int64
 		largest, oneStream int64
 	}{
-		{"files", r.file / copies, limits.MaxStore, int64(tier.ReservedStore), r.largest[jetstream.FileStorage], limits.StoreMaxStreamBytes},
-		{"memory", r.memory / copies, limits.MaxMemory, int64(tier.ReservedMemory), r.largest[jetstream.MemoryStorage], limits.MemoryMaxStreamBytes},
+		{"files", r.file / copies, limits.MaxStore, int64(tier.ReservedStore), r.largest[jetstream.FileStorage],
+			limits.StoreMaxStreamBytes},
+		{"memory", r.memory / copies, limits.MaxMemory, int64(tier.ReservedMemory), r.largest[jetstream.MemoryStorage],
+			limits.MemoryMaxStreamBytes},
 	} {
 		if kind.limit >= 0 && kind.need > max(kind.limit-kind.taken, 0) {
-			say("%d bytes of %s are not reserved yet, and a task reserves %d", max(kind.limit-kind.taken, 0), kind.name, kind.need)
+			say("%d bytes of %s are not reserved yet, and a task reserves %d", max(kind.limit-kind.taken, 0), kind.name,
+				kind.need)
 		}
 		if kind.oneStream > 0 && kind.largest > kind.oneStream {
 			say("a stream may reserve %d bytes of %s, and the reports want %d", kind.oneStream, kind.name, kind.largest)
@@ -99,7 +102,9 @@ func (e *examination) account(ctx context.Context) {
 	}
 	e.find("jetstream", OK, "%d streams, %d bytes of files, %d of memory", info.Streams, info.Store, info.Memory)
 	if lacks := reserve(o).lacks(info, o.Replicas); len(lacks) > 0 {
-		e.find("room", Warning, "one more task like this does not fit the account: %s: raise its limits, or remove a task that has ended", strings.Join(lacks, "; "))
+		e.find("room", Warning,
+			"one more task like this does not fit the account: %s: raise its limits, or remove a task that has ended",
+			strings.Join(lacks, "; "))
 		return
 	}
 	e.scratch(ctx, o)
@@ -119,7 +124,8 @@ var fullCodes = []jetstream.ErrorCode{10023, 10002, 10047, 10028}
 func (e *examination) scratch(ctx context.Context, o Options) {
 	reports := streamConfig("any", all()[len(all())-1], o)
 	name := scratchName + rand.Text()
-	config := jetstream.StreamConfig{Name: name, Subjects: []string{name}, Storage: reports.Storage, Replicas: reports.Replicas, MaxBytes: reports.MaxBytes,
+	config := jetstream.StreamConfig{Name: name, Subjects: []string{name}, Storage: reports.Storage,
+		Replicas: reports.Replicas, MaxBytes: reports.MaxBytes,
 		Discard: jetstream.DiscardNew, MaxAge: time.Hour, Description: "learner doctor: may be deleted",
 		Metadata: map[string]string{"panlearn.scratch": strings.Repeat("0", scratchBytes)}}
 	err := e.Call(ctx, apiStreamCreate+name, func(ctx context.Context) error {
@@ -136,17 +142,20 @@ func (e *examination) scratch(ctx context.Context, o Options) {
 			e.find("room", Warning, "the stream %s, which doctor made, is left: delete it (%v)", name, err)
 		}
 	}()
-	size := fmt.Sprintf("%d bytes in %s, %s", reports.MaxBytes, strings.ToLower(reports.Storage.String()), Copies(reports.Replicas))
+	size := fmt.Sprintf("%d bytes in %s, %s", reports.MaxBytes, strings.ToLower(reports.Storage.String()),
+		Copies(reports.Replicas))
 	switch {
 	case slices.Contains(fullCodes, natsjs.Code(err)):
-		e.find("room", Warning, "one more task like this does not fit: the server does not set aside %s: %v: raise max_file_store or max_memory_store, or remove a task that has ended", size, err)
+		e.find("room", Warning,
+			"one more task like this does not fit: the server does not set aside %s: %v: raise max_file_store or max_memory_store, or remove a task that has ended", size, err)
 		return
 	case err != nil:
 		e.find("room", Failure, "a stream of %s cannot be made: %v: is the server's disk full? (%s)", size, err, fullDisk)
 		return
 	}
 	err = e.Call(ctx, name, func(ctx context.Context) error {
-		_, err := e.JetStream().Publish(ctx, name, make([]byte, min(scratchBytes, int(e.NATS().MaxPayload())/2)), jetstream.WithRetryAttempts(0))
+		_, err := e.JetStream().Publish(ctx, name, make([]byte, min(scratchBytes, int(e.NATS().MaxPayload())/2)),
+			jetstream.WithRetryAttempts(0))
 		return err
 	})
 	if err != nil && !errors.Is(err, natsjs.ErrDenied) {

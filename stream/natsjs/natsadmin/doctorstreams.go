@@ -54,15 +54,17 @@ func (e *examination) streams(ctx context.Context) {
 	switch len(missing) {
 	case 0:
 	case len(all()):
-		e.find("streams", Failure, "none of the streams of %q is there: is that the task's name? If so, make them with learner provision. "+
-			"If the task had begun, the broker lost it, and provisioning helps nobody: docs/how-to/runbook.md, the broker lost records", e.task)
+		e.find("streams", Failure,
+			"none of the streams of %q is there: is that the task's name? If so, make them with learner provision. "+
+				"If the task had begun, the broker lost it, and provisioning helps nobody: docs/how-to/runbook.md, the broker lost records", e.task)
 		return
 	default:
 		if _, err := lostOf(ctx, e.Conn, e.task); errors.Is(err, errLost) {
 			e.find("streams", Failure, "%v", err)
 			break
 		}
-		e.find("streams", Failure, "missing: %s: make them with learner provision; of a task that has begun it makes reports and leases again, and what was in them is lost",
+		e.find("streams", Failure,
+			"missing: %s: make them with learner provision; of a task that has begun it makes reports and leases again, and what was in them is lost",
 			strings.Join(missing, ", "))
 	}
 	if !slices.Contains(missing, e.task.Name(stream.Reports)) {
@@ -96,8 +98,9 @@ func (e *examination) consumer(ctx context.Context, o Options) {
 		return
 	}
 	if have.NumRedelivered > 0 {
-		e.find("redeliveries", Warning, "%d reports that are out came before: a stage died with them, or its acknowledgements do not arrive within %v: "+
-			"they hold the round up for as long (%s)", have.NumRedelivered, have.Config.AckWait, redeliveries)
+		e.find("redeliveries", Warning,
+			"%d reports that are out came before: a stage died with them, or its acknowledgements do not arrive within %v: "+
+				"they hold the round up for as long (%s)", have.NumRedelivered, have.Config.AckWait, redeliveries)
 	}
 	differ := compare(criticalConsumer(consumerConfig(e.task, o)), criticalConsumer(have.Config))
 	for _, d := range differ {
@@ -138,8 +141,9 @@ func (e *examination) durability(replicas int) {
 		return
 	}
 	if replicas < 3 {
-		e.find("durability", Warning, "one copy, and a client cannot see how often the server syncs its files: set sync_interval: always, "+
-			"or have 3 replicas; else a power loss takes rounds and batches that were acknowledged")
+		e.find("durability", Warning,
+			"one copy, and a client cannot see how often the server syncs its files: set sync_interval: always, "+
+				"or have 3 replicas; else a power loss takes rounds and batches that were acknowledged")
 		return
 	}
 	e.find("durability", OK, "%d copies; see that their servers do not lose power together", replicas)

@@ -52,14 +52,16 @@ func (e *examination) writes(ctx context.Context, have map[stream.Stream]*jetstr
 	tried := 0
 	refused := func(name string, err error) {
 		code := natsjs.Code(err)
-		if err == nil || code == codeNoMessage || code == codeDeleteFailed && strings.Contains(err.Error(), "EOF") { // behind the end of the stream
+		if err == nil || code == codeNoMessage || code == codeDeleteFailed && strings.Contains(err.Error(), "EOF") {
+			// behind the end of the stream
 			tried++
 			return
 		}
 		if code != codeDeleteFailed && code != codePurgeFailed { // denied, no stream: found elsewhere
 			return
 		}
-		e.find("writes", Failure, "%s refuses every write (%v): the server met an error of its disk and remembers it until it is restarted: make room, then restart nats-server (%s)",
+		e.find("writes", Failure,
+			"%s refuses every write (%v): the server met an error of its disk and remembers it until it is restarted: make room, then restart nats-server (%s)",
 			name, err, fullDisk)
 	}
 	for _, s := range all() {
@@ -95,15 +97,19 @@ func (e *examination) queue(ctx context.Context, reports *jetstream.StreamInfo) 
 	}
 	of, most := e.fills(ctx, reports.Config.Name)
 	if share >= fillWarns {
-		e.find("reports", Warning, "%d messages, %d of %d bytes (%.0f %%): publishes are refused when it is full: %s (%s)", state.Msgs, state.Bytes, limit, 100*share,
+		e.find("reports", Warning, "%d messages, %d of %d bytes (%.0f %%): publishes are refused when it is full: %s (%s)",
+			state.Msgs, state.Bytes, limit, 100*share,
 			cmp.Or(of, "of which subjects these credentials may not see"), fullStream)
 		return
 	}
 	if each := reports.Config.MaxMsgsPerSubject; each > 0 && most >= uint64(each) {
-		e.find("reports", Warning, "%d messages, and an attempt may have %d: more of it are refused until a stage takes some: %s (%s)", state.Msgs, each, of, fullStream)
+		e.find("reports", Warning,
+			"%d messages, and an attempt may have %d: more of it are refused until a stage takes some: %s (%s)", state.Msgs,
+			each, of, fullStream)
 		return
 	}
-	e.find("reports", OK, "%d messages, %d of %d bytes (%.0f %%)%s", state.Msgs, state.Bytes, limit, 100*share, prefixed("; ", of))
+	e.find("reports", OK, "%d messages, %d of %d bytes (%.0f %%)%s", state.Msgs, state.Bytes, limit, 100*share,
+		prefixed("; ", of))
 }
 
 // limits finds a stream of reports that takes fewer than the plan's cohorts may have waiting, such as one that an
@@ -117,8 +123,10 @@ func (e *examination) limits(have jetstream.StreamConfig) {
 	if have.MaxMsgsPerSubject <= 0 || have.MaxMsgsPerSubject >= want.MaxPerSubject {
 		return
 	}
-	e.find("limits", Warning, "%s takes %d reports of an attempt and %d bytes; a new stream for this plan takes %d and %d, and more are refused until a stage takes some: "+
-		"nats stream edit %[1]s --max-msgs-per-subject %[4]d --max-bytes %[5]d (%[6]s)", have.Name, have.MaxMsgsPerSubject, have.MaxBytes, want.MaxPerSubject,
+	e.find("limits", Warning,
+		"%s takes %d reports of an attempt and %d bytes; a new stream for this plan takes %d and %d, and more are refused until a stage takes some: "+
+			"nats stream edit %[1]s --max-msgs-per-subject %[4]d --max-bytes %[5]d (%[6]s)", have.Name, have.MaxMsgsPerSubject,
+		have.MaxBytes, want.MaxPerSubject,
 		max(want.MaxReportBytes, have.MaxBytes), fullStream)
 }
 
@@ -138,7 +146,8 @@ func (e *examination) fills(ctx context.Context, name string) (text string, most
 			Subjects map[string]uint64 `json:"subjects"`
 		} `json:"state"`
 	}
-	if err := e.Request(ctx, apiStreamInfo+name, map[string]string{"subjects_filter": ">"}, &answer); err != nil || len(answer.State.Subjects) == 0 {
+	if err := e.Request(ctx, apiStreamInfo+name, map[string]string{"subjects_filter": ">"}, &answer); err != nil ||
+		len(answer.State.Subjects) == 0 {
 		return "", 0
 	}
 	type subject struct {
@@ -189,11 +198,14 @@ func (e *examination) lease(ctx context.Context, leases *jetstream.StreamInfo) {
 	case err != nil:
 		e.find("lease", Failure, "%v (%s)", err, leaseLost)
 	case lease.TTL == 0:
-		e.find("lease", bad, "nobody holds it: its last holder gave it up %v ago: %s (%s)", age.Round(time.Second), start, leaseLost)
+		e.find("lease", bad, "nobody holds it: its last holder gave it up %v ago: %s (%s)", age.Round(time.Second), start,
+			leaseLost)
 	case age > lease.TTL+skewed:
-		e.find("lease", bad, "nobody holds it: process %x renewed it last %v ago, for %v: %s (%s)", lease.Instance[:4], age.Round(time.Second), lease.TTL, start, leaseLost)
+		e.find("lease", bad, "nobody holds it: process %x renewed it last %v ago, for %v: %s (%s)", lease.Instance[:4],
+			age.Round(time.Second), lease.TTL, start, leaseLost)
 	default:
-		e.find("lease", OK, "process %x renewed it %v ago, for %v", lease.Instance[:4], max(age, 0).Round(time.Second), lease.TTL)
+		e.find("lease", OK, "process %x renewed it %v ago, for %v", lease.Instance[:4], max(age, 0).Round(time.Second),
+			lease.TTL)
 	}
 	if err == nil && goesOn {
 		e.behind(ctx, lease.Newest)
@@ -208,8 +220,9 @@ func (e *examination) behind(ctx context.Context, known stream.Round) {
 		newest, err = stream.ParseSubject(m.Subject)
 	}
 	if (err == nil || errors.Is(err, stream.ErrNotFound)) && newest.Round < known {
-		e.find("rounds", Failure, "the stage knows round %d, and round %d is the newest here: the broker was restored or lost records: each round between becomes void when the "+
-			"learner announces it again, which takes minutes (%s)", known, newest.Round, olderBroker)
+		e.find("rounds", Failure,
+			"the stage knows round %d, and round %d is the newest here: the broker was restored or lost records: each round between becomes void when the "+
+				"learner announces it again, which takes minutes (%s)", known, newest.Round, olderBroker)
 	}
 }
 

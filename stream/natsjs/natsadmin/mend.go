@@ -15,8 +15,9 @@ import (
 
 // errLost means that the broker lost a stream of a task that has begun, and with it the records that decide its
 // rounds.
-var errLost = errors.New("the broker lost what decides rounds of a task that has begun, and an empty stream in its place could decide them again: " +
-	"put the broker's copy back, or take the snapshot and begin a task of another name (docs/how-to/runbook.md, the broker lost records)")
+var errLost = errors.New(
+	"the broker lost what decides rounds of a task that has begun, and an empty stream in its place could decide them again: " +
+		"put the broker's copy back, or take the snapshot and begin a task of another name (docs/how-to/runbook.md, the broker lost records)")
 
 // Mend makes again those streams of a begun task that the broker lost and the task can do without: the stream of
 // reports, which is lost with the server if it is kept in memory, its consumer, and the leases. It returns the names

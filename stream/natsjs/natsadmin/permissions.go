@@ -73,7 +73,8 @@ func rights() []right {
 		{"read batches", []Role{Learner, Stage, Admin}, read(func(t stream.Task) string { return t.Batch(1) })},
 		{"read leases", []Role{Stage, Publisher, Admin}, read(stream.Task.Lease)},
 		{"purge reports", []Role{Stage, Admin}, api(apiStreamPurge + probeStream)},
-		{"see how full the reports are", []Role{Stage, Admin}, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
+		{"see how full the reports are", []Role{Stage, Admin}, func(ctx context.Context, c *natsjs.Conn,
+			t stream.Task) error {
 			return probeAPI(ctx, c, apiStreamInfo+t.Name(stream.Reports), struct{}{})
 		}},
 		{"create streams", []Role{Admin}, api(apiStreamCreate + probeStream)},
@@ -102,7 +103,8 @@ func (e *examination) rights(ctx context.Context) {
 			for _, role := range r.roles {
 				needed[role] = append(needed[role], r.name)
 			}
-		case errors.Is(err, natsjs.ErrNoStream): // nobody listens: not imported, or the stream is missing, which is found elsewhere
+		case errors.Is(err, natsjs.ErrNoStream):
+			// nobody listens: not imported, or the stream is missing, which is found elsewhere
 		default:
 			unclear = append(unclear, fmt.Sprintf("%s (%v)", r.name, err))
 		}
@@ -114,13 +116,16 @@ func (e *examination) rights(ctx context.Context) {
 	all := strings.Join(have, ", ")
 	switch {
 	case role == "" && len(fits) == 0:
-		e.find("permissions", Warning, "these credentials are more than one role's: they may %s: give each role its own (deploy/nats)", all)
+		e.find("permissions", Warning,
+			"these credentials are more than one role's: they may %s: give each role its own (deploy/nats)", all)
 	case role == "":
 		e.find("permissions", OK, "these credentials may %s", all)
 	case !slices.Contains(fits, role):
-		e.find("permissions", Failure, "these credentials may do more than the role %s should: %s", role, strings.Join(beyond(role, have), ", "))
+		e.find("permissions", Failure, "these credentials may do more than the role %s should: %s", role,
+			strings.Join(beyond(role, have), ", "))
 	case len(needed[role]) > 0:
-		e.find("permissions", Failure, "these credentials lack what the role %s needs: %s", role, strings.Join(needed[role], ", "))
+		e.find("permissions", Failure, "these credentials lack what the role %s needs: %s", role, strings.Join(needed[role],
+			", "))
 	default:
 		e.find("permissions", OK, "what the role %s needs: %s", role, all)
 	}

@@ -35,7 +35,10 @@ func Provision(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options)
 		return natsjs.Transient(err) && deaf < maxDeaf
 	}
 	mark := newMark()
-	if err := c.Retry(ctx, "provision "+string(task), wait, func() error { return provisionOnce(ctx, c, task, o, mark) }); err != nil {
+	if err := c.Retry(ctx, "provision "+string(task), wait, func() error {
+		return provisionOnce(ctx, c, task, o,
+			mark)
+	}); err != nil {
 		return rollback(ctx, c, task, mark, err)
 	}
 	return nil
@@ -72,7 +75,8 @@ func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Opti
 			}
 		}
 		if s == stream.Reports && slices.Contains(fullCodes, jetstream.ErrorCode(natsjs.Code(err))) {
-			return fmt.Errorf("provision %s: %w: it wants %d bytes; --report-bytes sets fewer aside", want.Name, err, want.MaxBytes)
+			return fmt.Errorf("provision %s: %w: it wants %d bytes; --report-bytes sets fewer aside", want.Name, err,
+				want.MaxBytes)
 		}
 		if err != nil {
 			return fmt.Errorf("provision %s: %w", want.Name, err)

@@ -32,7 +32,8 @@ func TestProvisionAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Another operator's limits are no reason to refuse, and change nothing.
-	provision(t, c, task, Options{MaxReportBytes: 1 << 20, MaxMsgSize: 4096, MaxAge: time.Hour, MemoryReports: true, AckWait: time.Second, MaxAckPending: 16})
+	provision(t, c, task, Options{MaxReportBytes: 1 << 20, MaxMsgSize: 4096, MaxAge: time.Hour, MemoryReports: true,
+		AckWait: time.Second, MaxAckPending: 16})
 	if m, err := c.Get(t.Context(), task.Round(1)); err != nil || string(m.Data) != "x" {
 		t.Fatalf("after provisioning again: %v, %v", m, err)
 	}
@@ -62,19 +63,27 @@ func TestProvisionRefusesOtherSettings(t *testing.T) {
 		{stream.Batches, "allow_atomic", func(s *jetstream.StreamConfig) { s.AllowAtomicPublish = true }},
 		{stream.Batches, "allow_batched", func(s *jetstream.StreamConfig) { s.AllowBatchPublish = true }},
 		{stream.Batches, "subject_transform", func(s *jetstream.StreamConfig) {
-			s.SubjectTransform = &jetstream.SubjectTransformConfig{Source: s.Subjects[0], Destination: strings.Replace(s.Subjects[0], "*", "{{wildcard(1)}}", 1)}
+			s.SubjectTransform = &jetstream.SubjectTransformConfig{Source: s.Subjects[0],
+				Destination: strings.Replace(s.Subjects[0], "*", "{{wildcard(1)}}", 1)}
 		}},
 		{stream.Batches, "max_bytes", func(s *jetstream.StreamConfig) { s.MaxBytes = 1 << 20 }},
 		{stream.Leases, "max_msgs_per_subject", func(s *jetstream.StreamConfig) { s.MaxMsgsPerSubject = -1 }},
 		{stream.Leases, "allow_rollup_hdrs", func(s *jetstream.StreamConfig) { s.AllowRollup = true }},
 		{stream.Reports, "retention", func(s *jetstream.StreamConfig) { s.Retention = jetstream.LimitsPolicy }},
-		{stream.Reports, "discard ", func(s *jetstream.StreamConfig) { s.Discard, s.DiscardNewPerSubject = jetstream.DiscardOld, false }},
+		{stream.Reports, "discard ", func(s *jetstream.StreamConfig) {
+			s.Discard,
+				s.DiscardNewPerSubject = jetstream.DiscardOld, false
+		}},
 		{stream.Reports, "discard_new_per_subject", func(s *jetstream.StreamConfig) { s.DiscardNewPerSubject = false }},
-		{stream.Reports, "a limit of max_msgs", func(s *jetstream.StreamConfig) { s.MaxMsgsPerSubject, s.DiscardNewPerSubject = -1, false }},
+		{stream.Reports, "a limit of max_msgs", func(s *jetstream.StreamConfig) {
+			s.MaxMsgsPerSubject,
+				s.DiscardNewPerSubject = -1, false
+		}},
 		{stream.Reports, "no_ack", func(s *jetstream.StreamConfig) { s.NoAck = true }},
 	} {
 		t.Run(test.stream.String()+"/"+strings.TrimSpace(test.setting), func(t *testing.T) {
-			name := stream.Task(strings.ToLower(test.stream.String()) + "-" + strings.ReplaceAll(strings.TrimSpace(test.setting), " ", "-"))
+			name := stream.Task(strings.ToLower(test.stream.String()) + "-" + strings.ReplaceAll(strings.TrimSpace(test.setting),
+				" ", "-"))
 			if len(name) > 32 {
 				name = name[:32]
 			}
@@ -128,11 +137,13 @@ func TestOptionsRefused(t *testing.T) {
 
 func TestProvisionMoreReplicasThanServers(t *testing.T) {
 	c := broker(t)
-	if err := Provision(t.Context(), c, task, Options{Replicas: 3}); err == nil || !strings.Contains(err.Error(), "one replica") {
+	if err := Provision(t.Context(), c, task, Options{Replicas: 3}); err == nil ||
+		!strings.Contains(err.Error(), "one replica") {
 		t.Fatalf("want the fix in the error, got: %v", err)
 	}
 	provision(t, c, "single", Options{})
-	if err := Provision(t.Context(), c, "single", Options{Replicas: 3}); err == nil || !strings.Contains(err.Error(), "has 1 replica, want 3") {
+	if err := Provision(t.Context(), c, "single", Options{Replicas: 3}); err == nil ||
+		!strings.Contains(err.Error(), "has 1 replica, want 3") {
 		t.Errorf("streams of one replica stand for streams of three: %v", err)
 	}
 }

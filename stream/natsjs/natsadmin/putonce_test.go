@@ -53,17 +53,18 @@ func TestNothingReplacesARecord(t *testing.T) {
 	first(t, c, func(subject, name string, number uint64, h jetstream.Stream) {
 		last := number
 		for what, header := range map[string]nats.Header{
-			"no header":                 nil,
-			"rollup of the subject":     {"Nats-Rollup": {"sub"}},
-			"rollup of the stream":      {"Nats-Rollup": {"all"}},
-			"rollup with a sequence":    {"Nats-Rollup": {"sub"}, "Nats-Expected-Last-Subject-Sequence": {fmt.Sprint(number)}},
-			"a time to live":            {"Nats-TTL": {"1s"}},
-			"no end of life":            {"Nats-TTL": {"never"}},
-			"a new message id":          {"Nats-Msg-Id": {"new"}},
-			"sequence 0":                {"Nats-Expected-Last-Subject-Sequence": {"0"}},
-			"the subject's sequence":    {"Nats-Expected-Last-Subject-Sequence": {fmt.Sprint(number)}},
-			"another sequence":          {"Nats-Expected-Last-Subject-Sequence": {"999"}},
-			"another subject's 0":       {"Nats-Expected-Last-Subject-Sequence": {"0"}, "Nats-Expected-Last-Subject-Sequence-Subject": {task.Batch(999)}},
+			"no header":              nil,
+			"rollup of the subject":  {"Nats-Rollup": {"sub"}},
+			"rollup of the stream":   {"Nats-Rollup": {"all"}},
+			"rollup with a sequence": {"Nats-Rollup": {"sub"}, "Nats-Expected-Last-Subject-Sequence": {fmt.Sprint(number)}},
+			"a time to live":         {"Nats-TTL": {"1s"}},
+			"no end of life":         {"Nats-TTL": {"never"}},
+			"a new message id":       {"Nats-Msg-Id": {"new"}},
+			"sequence 0":             {"Nats-Expected-Last-Subject-Sequence": {"0"}},
+			"the subject's sequence": {"Nats-Expected-Last-Subject-Sequence": {fmt.Sprint(number)}},
+			"another sequence":       {"Nats-Expected-Last-Subject-Sequence": {"999"}},
+			"another subject's 0": {"Nats-Expected-Last-Subject-Sequence": {"0"},
+				"Nats-Expected-Last-Subject-Sequence-Subject": {task.Batch(999)}},
 			"the stream's sequence":     {"Nats-Expected-Last-Sequence": {fmt.Sprint(last)}},
 			"the stream's name":         {"Nats-Expected-Stream": {name}},
 			"a counter":                 {"Nats-Incr": {"+1"}},
@@ -77,7 +78,8 @@ func TestNothingReplacesARecord(t *testing.T) {
 			if err := c.NATS().PublishMsg(&nats.Msg{Subject: subject, Header: header, Data: []byte("second")}); err != nil {
 				t.Fatal(err)
 			}
-			ack, err := c.JetStream().PublishMsg(t.Context(), &nats.Msg{Subject: subject, Header: header, Data: []byte("second")})
+			ack, err := c.JetStream().PublishMsg(t.Context(), &nats.Msg{Subject: subject, Header: header,
+				Data: []byte("second")})
 			if err == nil {
 				t.Errorf("%s: a publish with %s is stored: %+v", subject, what, ack)
 			} else if natsjs.Code(err) == 0 {

@@ -33,7 +33,8 @@ const (
 )
 
 // Retain runs retention.Sweep on a broker; it tries again if a cluster has no leader, until ctx ends.
-func Retain(ctx context.Context, c *natsjs.Conn, task stream.Task, age time.Duration) (out retention.Removed, err error) {
+func Retain(ctx context.Context, c *natsjs.Conn, task stream.Task, age time.Duration) (out retention.Removed,
+	err error) {
 	var removed uint64
 	err = c.Retry(ctx, "retain "+string(task), natsjs.Leaderless, func() (err error) {
 		out, err = retention.Sweep(ctx, Records{c}, task, age)
@@ -53,11 +54,13 @@ func (r Records) Newest(ctx context.Context, task stream.Task) (retention.Record
 			Time     time.Time `json:"time"`
 		} `json:"message"`
 	}
-	err := r.Conn.Request(ctx, apiMsgGet+task.Name(stream.Rounds), map[string]string{"last_by_subj": task.Rounds()}, &answer)
+	err := r.Conn.Request(ctx, apiMsgGet+task.Name(stream.Rounds), map[string]string{"last_by_subj": task.Rounds()},
+		&answer)
 	if e := (*jetstream.APIError)(nil); errors.As(err, &e) && e.ErrorCode == jetstream.JSErrCodeMessageNotFound {
 		err = fmt.Errorf("newest round of %s: %w", task, stream.ErrNotFound)
 	}
-	return retention.Record{Subject: answer.Message.Subject, Sequence: answer.Message.Sequence, Time: answer.Message.Time.UTC()}, err
+	return retention.Record{Subject: answer.Message.Subject, Sequence: answer.Message.Sequence,
+		Time: answer.Message.Time.UTC()}, err
 }
 
 // Records implements retention.Broker, by a consumer of headers that goes with the listing.
@@ -158,7 +161,8 @@ func (r Records) remove(ctx context.Context, name string, sequence uint64) error
 	}{sequence, true}
 	err := r.Conn.Request(ctx, apiMsgDel+name, request, new(struct{}))
 	if e := (*jetstream.APIError)(nil); errors.As(err, &e) &&
-		(e.ErrorCode == noSequence || e.ErrorCode == jetstream.JSErrCodeMessageNotFound || e.ErrorCode == deleteFailed && e.Description == "no message found") {
+		(e.ErrorCode == noSequence || e.ErrorCode == jetstream.JSErrCodeMessageNotFound || e.ErrorCode == deleteFailed &&
+			e.Description == "no message found") {
 		return nil
 	}
 	if err != nil {

@@ -43,7 +43,8 @@ func TestRetain(t *testing.T) {
 		t.Fatalf("%+v, %v: want the records of %d rounds removed", out, err, gone)
 	}
 	for subject, there := range map[string]bool{
-		task.Task(): true, task.Stage(): true, task.Round(gone): false, task.Open(gone, 1): false, task.Claim(gone): false, task.Batch(gone): false,
+		task.Task(): true, task.Stage(): true, task.Round(gone): false, task.Open(gone, 1): false, task.Claim(gone): false,
+		task.Batch(gone):    false,
 		task.Close(gone, 1): false, task.Round(gone + 1): true, task.Batch(gone + 1): true, task.Open(gone+1, 1): true,
 	} {
 		if _, err := c.Get(ctx, subject); errors.Is(err, stream.ErrNotFound) == there {

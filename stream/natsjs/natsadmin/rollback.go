@@ -40,7 +40,8 @@ func rollback(ctx context.Context, c *natsjs.Conn, task stream.Task, mark string
 			if err = deleteStream(ctx, c, name); err == nil {
 				gone = append(gone, name)
 			}
-		} else if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, natsjs.ErrDenied) { // who may not ask has made nothing
+		} else if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, natsjs.ErrDenied) {
+			// who may not ask has made nothing
 			err = nil
 		}
 		if err != nil {
@@ -49,7 +50,8 @@ func rollback(ctx context.Context, c *natsjs.Conn, task stream.Task, mark string
 	}
 	switch {
 	case len(errs) > 0:
-		return fmt.Errorf("%w; cannot tell whether streams of this call are left (%w): see them with learner doctor, and run this again or learner remove --force",
+		return fmt.Errorf(
+			"%w; cannot tell whether streams of this call are left (%w): see them with learner doctor, and run this again or learner remove --force",
 			because, errors.Join(errs...))
 	case len(gone) > 0:
 		return fmt.Errorf("%w; removed again, which this call had made: %s", because, strings.Join(gone, ", "))
@@ -58,5 +60,8 @@ func rollback(ctx context.Context, c *natsjs.Conn, task stream.Task, mark string
 }
 
 func deleteStream(ctx context.Context, c *natsjs.Conn, name string) error {
-	return c.Call(ctx, apiStreamDelete+name, func(ctx context.Context) error { return c.JetStream().DeleteStream(ctx, name) })
+	return c.Call(ctx, apiStreamDelete+name, func(ctx context.Context) error {
+		return c.JetStream().DeleteStream(ctx,
+			name)
+	})
 }

@@ -79,7 +79,8 @@ func TestProvisionRollsBack(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	because := errors.New("because")
-	if err := rollback(over, c, task, mark, because); !errors.Is(err, because) || !slices.Contains(names(t, c), mine.Name) {
+	if err := rollback(over, c, task, mark, because); !errors.Is(err, because) ||
+		!slices.Contains(names(t, c), mine.Name) {
 		t.Errorf("%v; streams %v", err, names(t, c))
 	}
 }
@@ -126,18 +127,26 @@ func TestReservation(t *testing.T) {
 		want     string
 	}{
 		{"no limits", with(func(*jetstream.Tier) {}), 1, false, ""},
-		{"four streams left", with(func(t *jetstream.Tier) { t.Streams, t.Limits.MaxStreams = 6, 10 }), 1, false, "6 of at most 10 streams"},
+		{"four streams left", with(func(t *jetstream.Tier) { t.Streams, t.Limits.MaxStreams = 6, 10 }), 1, false,
+			"6 of at most 10 streams"},
 		{"five streams left", with(func(t *jetstream.Tier) { t.Streams, t.Limits.MaxStreams = 5, 10 }), 1, false, ""},
-		{"one byte short", with(func(t *jetstream.Tier) { t.ReservedStore, t.Limits.MaxStore = 2, DefaultReportBytes+1 }), 1, false, "268435455 bytes of files"},
-		{"just enough", with(func(t *jetstream.Tier) { t.ReservedStore, t.Limits.MaxStore = 1, DefaultReportBytes+1 }), 1, false, ""},
-		{"for one copy, not for three", with(func(t *jetstream.Tier) { t.Limits.MaxStore = DefaultReportBytes }), 3, false, "a task reserves 805306368"},
+		{"one byte short", with(func(t *jetstream.Tier) { t.ReservedStore, t.Limits.MaxStore = 2, DefaultReportBytes+1 }), 1,
+			false, "268435455 bytes of files"},
+		{"just enough", with(func(t *jetstream.Tier) { t.ReservedStore, t.Limits.MaxStore = 1, DefaultReportBytes+1 }), 1,
+			false, ""},
+		{"for one copy, not for three", with(func(t *jetstream.Tier) { t.Limits.MaxStore = DefaultReportBytes }), 3, false,
+			"a task reserves 805306368"},
 		{"memory", with(func(t *jetstream.Tier) { t.Limits.MaxMemory = 1 << 20 }), 1, true, "bytes of memory"},
 		{"memory is not asked for", with(func(t *jetstream.Tier) { t.Limits.MaxMemory = 1 << 20 }), 1, false, ""},
-		{"one stream's limit", with(func(t *jetstream.Tier) { t.Limits.StoreMaxStreamBytes = 1 << 20 }), 1, false, "a stream may reserve 1048576"},
-		{"limits required", with(func(t *jetstream.Tier) { t.Limits.MaxBytesRequired = true }), 1, false, "max_bytes_required"},
+		{"one stream's limit", with(func(t *jetstream.Tier) { t.Limits.StoreMaxStreamBytes = 1 << 20 }), 1, false,
+			"a stream may reserve 1048576"},
+		{"limits required", with(func(t *jetstream.Tier) { t.Limits.MaxBytesRequired = true }), 1, false,
+			"max_bytes_required"},
 		{"messages out", with(func(t *jetstream.Tier) { t.Limits.MaxAckPending = 1000 }), 1, false, "1000 messages out"},
-		{"a tier of three", &jetstream.AccountInfo{Tiers: map[string]jetstream.Tier{"R1": {Limits: jetstream.AccountLimits{MaxStreams: 0}},
-			"R3": {Limits: jetstream.AccountLimits{MaxMemory: -1, MaxStreams: -1, MaxStore: DefaultReportBytes}}}}, 3, false, ""},
+		{"a tier of three", &jetstream.AccountInfo{Tiers: map[string]jetstream.Tier{
+			"R1": {Limits: jetstream.AccountLimits{MaxStreams: 0}},
+			"R3": {Limits: jetstream.AccountLimits{MaxMemory: -1, MaxStreams: -1, MaxStore: DefaultReportBytes}}}}, 3, false,
+			""},
 	} {
 		o := Options{Replicas: test.replicas, MemoryReports: test.memory}
 		if err := o.validate(); err != nil {

@@ -33,15 +33,17 @@ const duplicateWindow = 2 * time.Minute
 
 // Options holds an operator's choices about a task's streams. The zero value is one server and the defaults.
 type Options struct {
-	Replicas       int           // of every stream, 1, 3 or 5; 0: 1
-	MaxReportBytes int64         // stored reports, beyond which publishes are refused; 0: see reportBytes
-	MaxMsgSize     int           // bytes of one report as the planner computed it; 0: what the server takes
-	LeastMsgSize   int           // bytes of a report of one user; 0: MaxMsgSize
-	MaxPerSubject  int64         // stored reports of one attempt, beyond which publishes are refused; 0, and at most: half of the smallest that fit in MaxReportBytes
-	MaxAge         time.Duration // of a report that nobody takes; 0: 24 h; at least 2 minutes
-	MemoryReports  bool          // keep reports in the server's memory: wanted under the pan trusts
-	AckWait        time.Duration // after which an un-acknowledged report comes back; 0: 5 s
-	MaxAckPending  int           // reports that may be out un-acknowledged; 0: 4096
+	Replicas       int   // of every stream, 1, 3 or 5; 0: 1
+	MaxReportBytes int64 // stored reports, beyond which publishes are refused; 0: see reportBytes
+	MaxMsgSize     int   // bytes of one report as the planner computed it; 0: what the server takes
+	LeastMsgSize   int   // bytes of a report of one user; 0: MaxMsgSize
+	// stored reports of one attempt, beyond which publishes are refused; 0, and at most: half of the smallest that fit in
+	// MaxReportBytes
+	MaxPerSubject int64
+	MaxAge        time.Duration // of a report that nobody takes; 0: 24 h; at least 2 minutes
+	MemoryReports bool          // keep reports in the server's memory: wanted under the pan trusts
+	AckWait       time.Duration // after which an un-acknowledged report comes back; 0: 5 s
+	MaxAckPending int           // reports that may be out un-acknowledged; 0: 4096
 }
 
 func (o *Options) validate() error {
@@ -50,8 +52,10 @@ func (o *Options) validate() error {
 	default:
 		return fmt.Errorf("replicas %d: want 1, 3 or 5", o.Replicas)
 	}
-	if o.MaxReportBytes < 0 || o.MaxMsgSize < 0 || o.LeastMsgSize < 0 || o.LeastMsgSize > max(o.MaxMsgSize, 0) || o.MaxPerSubject < 0 || o.MaxMsgSize > math.MaxInt32-natsjs.HeaderRoom {
-		return fmt.Errorf("max report bytes %d, max message size %d, max per subject %d: want no negative limits and messages below 2 GiB",
+	if o.MaxReportBytes < 0 || o.MaxMsgSize < 0 || o.LeastMsgSize < 0 || o.LeastMsgSize > max(o.MaxMsgSize, 0) ||
+		o.MaxPerSubject < 0 || o.MaxMsgSize > math.MaxInt32-natsjs.HeaderRoom {
+		return fmt.Errorf(
+			"max report bytes %d, max message size %d, max per subject %d: want no negative limits and messages below 2 GiB",
 			o.MaxReportBytes, o.MaxMsgSize, o.MaxPerSubject)
 	}
 	if o.MaxAge != 0 && o.MaxAge < duplicateWindow {
@@ -102,7 +106,8 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 	switch s {
 	case stream.Rounds, stream.Attempts:
 		// Whole records: a device that has a wake reads nothing.
-		c.RePublish = &jetstream.RePublish{Source: stream.Prefix + "." + string(task) + ".>", Destination: natsjs.WakePrefix(task) + ">"}
+		c.RePublish = &jetstream.RePublish{Source: stream.Prefix + "." + string(task) + ".>",
+			Destination: natsjs.WakePrefix(task) + ">"}
 	case stream.Leases:
 		c.Discard, c.DiscardNewPerSubject = jetstream.DiscardOld, false
 		c.DenyPurge = false

@@ -22,7 +22,8 @@ import (
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "mode=0700,size="+size, "panlearn-test", dir).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "mode=0700,size="+size, "panlearn-test",
+		dir).CombinedOutput(); err != nil {
 		t.Logf("NOT RUN: a disk that is full: may not mount one (%v, %s)", err, bytes.TrimSpace(out))
 		return ""
 	}
@@ -103,14 +104,16 @@ func TestDoctorSeesAFullStream(t *testing.T) {
 	}
 	for i, attempt := range []stream.Attempt{1, 2, 2, 3, 3, 3, 4} {
 		for n := range 10 {
-			_, err := c.JetStream().Publish(t.Context(), task.Report(1, attempt), make([]byte, 1000), jetstream.WithMsgID(fmt.Sprint(i, n)))
+			_, err := c.JetStream().Publish(t.Context(), task.Report(1, attempt), make([]byte, 1000),
+				jetstream.WithMsgID(fmt.Sprint(i, n)))
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	got, text := said()
-	if got != OK || !strings.Contains(text, "30 of panlearn.churn.report.1.3, 20 of panlearn.churn.report.1.2, 10 of") || !strings.Contains(text, "1 subjects more") {
+	if got != OK || !strings.Contains(text, "30 of panlearn.churn.report.1.3, 20 of panlearn.churn.report.1.2, 10 of") ||
+		!strings.Contains(text, "1 subjects more") {
 		t.Errorf("with reports: %s %s", got, text)
 	}
 	err := error(nil)
@@ -131,7 +134,9 @@ func TestDoctorSeesAFullAttempt(t *testing.T) {
 	provision(t, c, task, Options{MaxPerSubject: 5})
 	for n, want := range []Status{OK, OK, OK, OK, OK, Warning} {
 		got, text := finding(t, examineAll(t, c, task, Expect{}), "reports")
-		if got != want || want == Warning && !strings.Contains(text, "an attempt may have 5: more of it are refused until a stage takes some: most of it: 5 of panlearn.churn.report.1.1") {
+		if got != want || want == Warning &&
+			!strings.Contains(text,
+				"an attempt may have 5: more of it are refused until a stage takes some: most of it: 5 of panlearn.churn.report.1.1") {
 			t.Errorf("%d of 5: %s %s", n, got, text)
 		}
 		if n == 5 {
@@ -164,9 +169,11 @@ func TestDoctorSeesTheLease(t *testing.T) {
 	says("before the task", 0, OK, "does not go on")
 	put(task.Task(), []byte("task"))
 	says("no stage yet", 0, Warning, "no stage has ever held it")
-	put(task.Lease(), stream.Lease{Instance: [stream.InstanceSize]byte{0xab, 0xcd}, TTL: 15 * time.Second, Newest: 3}.Record())
+	put(task.Lease(), stream.Lease{Instance: [stream.InstanceSize]byte{0xab, 0xcd}, TTL: 15 * time.Second,
+		Newest: 3}.Record())
 	says("held", 0, OK, "process abcd0000 renewed it 0s ago, for 15s")
-	says("a lease's time later", time.Minute, Failure, "nobody holds it: process abcd0000 renewed it last 1m0s ago, for 15s")
+	says("a lease's time later", time.Minute, Failure,
+		"nobody holds it: process abcd0000 renewed it last 1m0s ago, for 15s")
 	put(task.Lease(), stream.Lease{Newest: 3}.Record())
 	says("given up", 0, Failure, "gave it up")
 	put(task.Lease(), []byte("x"))
@@ -194,7 +201,8 @@ func TestDoctorSeesRedeliveries(t *testing.T) {
 		}
 		_ = m // and is not acknowledged
 	}
-	if got, text := finding(t, examineAll(t, c, task, Expect{}), "redeliveries"); got != Warning || !strings.Contains(text, "1 reports that are out came before") {
+	if got, text := finding(t, examineAll(t, c, task, Expect{}), "redeliveries"); got != Warning ||
+		!strings.Contains(text, "1 reports that are out came before") {
 		t.Errorf("%s %s", got, text)
 	}
 }
