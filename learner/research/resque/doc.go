@@ -14,7 +14,7 @@
 //
 // The caller's steps:
 //
-//  1. Make the oracle: NewRows of a task's loss and rows, newExact of a function, or a type of their own.
+//  1. Make the oracle: NewRows of a task's loss and rows, or a type of their own.
 //  2. res, err := resque.Minimize(ctx, resque.Problem{Oracle: o, Dim: d, L: l, R: radius}, resque.Config{Algorithm:
 //     resque.FixedLambda, Gap: gap, Workers: w}), with the signature Minimize(ctx context.Context, of Problem, c
 //     Config) (Result, error). A seed makes the run another one.

@@ -18,30 +18,6 @@ type Oracle interface {
 	Query(ctx context.Context, dst, points []float64, random *rand.Rand) error
 }
 
-// Exact is an oracle without noise: it writes the subgradient at x, of norm at most L, into dst. It is called by
-// several goroutines at a time.
-type Exact func(dst, x []float64)
-
-// Query asks for one point after the other. d is the length of a row, which a function of this kind has to know:
-// see Problem.Dim.
-func (f exact) Query(ctx context.Context, dst, points []float64, _ *rand.Rand) error {
-	for i := 0; i < len(points); i += f.dim {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		f.gradient(dst[i:i+f.dim], points[i:i+f.dim])
-	}
-	return nil
-}
-
-type exact struct {
-	dim      int
-	gradient Exact
-}
-
-// newExact makes an oracle of a function of that many numbers.
-func newExact(dim int, gradient Exact) Oracle { return exact{dim, gradient} }
-
 // rows is the oracle of the mean of a loss over rows.
 type rows struct {
 	loss    convex.Loss
