@@ -169,7 +169,7 @@ address is named, and goes on until it is interrupted.`,
 	c.Flags().StringVar(&p.task, "task", "", "`NAME` of the task, instead of a task file")
 	cli.Data(c.Flags(), &p.data, "`FILE` of events, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&p.format, "format", "",
-		"format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+		task.FormatHelp())
 	c.Flags().StringVar(&p.state, "state", "",
 		"`DIR` in which participation is kept; without it a second run sends rows again")
 	c.Flags().StringVar(&p.policy, "policy", "", "`FILE` of what these devices agree to (YAML)")

@@ -69,7 +69,7 @@ them. Exit code 1 where no row fits.`,
 	}
 	f.Flags(c.Flags())
 	cli.Data(c.Flags(), &data, "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
-	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().StringVar(&format, "format", "", task.FormatHelp())
 	asJSON.Flag(c.Flags())
 	return c
 }

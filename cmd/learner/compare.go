@@ -32,7 +32,7 @@ func (o *choosing) flags(c *cobra.Command) {
 	cli.Data(c.Flags(), &o.data,
 		"with --compare: predict on the rows of a `FILE` that is public, or of a quoted pattern of files; made up from the declaration if not set")
 	c.Flags().StringVar(&o.format, "format", "",
-		"with --compare: format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+		"with --compare: "+task.FormatHelp())
 	c.Flags().StringVar(&o.split, "split", sim.SplitBlocks,
 		"with --compare and --data: make the task's silos of the data by `WAY`: "+
 			"blocks, sorted-label, label, label-pairs or column:NAME")

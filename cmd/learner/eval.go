@@ -88,7 +88,7 @@ line and column, never by content. What is told depends on single events and has
 	c.Flags().Lookup("model").DefValue = "" // else its help says (default [])
 	cli.Data(c.Flags(), &e.data, "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&e.format, "format", "",
-		"format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+		task.FormatHelp())
 	c.Flags().Float64Var(&e.threshold, "threshold", 0,
 		"predict the positive of two classes above probability `T`, or above score T where the loss has no probabilities")
 	c.Flags().Lookup("threshold").DefValue = ""

@@ -88,7 +88,7 @@ goes to -o, or into --state as model.json; a folder of a private fit is refused.
 	cli.Data(c.Flags(), &f.data, "data `FILE` to learn from, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&f.test, "test", "", "test data `FILE`, as --data")
 	c.Flags().StringVar(&f.format, "format", "",
-		"format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+		task.FormatHelp())
 	c.Flags().UintVar(&f.holdout, "holdout", 0,
 		"test on one of `K` rows, or people where privacy.unit is user, and do not learn from it")
 	c.Flags().StringVar(&f.dir, "state", "", "`DIR` of the fit's state and ledger, created if missing")

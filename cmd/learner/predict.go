@@ -57,7 +57,7 @@ single events and has no privacy guarantee: it is for whoever may see the events
 	}
 	c.Flags().StringVar(&model, "model", "", "snapshot `FILE`, json or npy")
 	cli.Data(c.Flags(), &data, "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
-	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().StringVar(&format, "format", "", task.FormatHelp())
 	c.Flags().StringVar(&as, "output", released.CSV, "format of the predictions: csv or jsonl")
 	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write instead of standard output")
 	return c

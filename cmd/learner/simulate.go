@@ -144,7 +144,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 	f.Flags(c.Flags())
 	cli.Data(c.Flags(), &data, "training data `FILE`, or a quoted pattern of files; gzip and zstd too")
 	c.Flags().StringVar(&test, "test", "", "test data `FILE`, as --data")
-	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().StringVar(&format, "format", "", task.FormatHelp())
 	c.Flags().UintVar(&holdout, "holdout", 0,
 		"test on one of `K` rows, or people where privacy.unit is user, and do not train on it")
 	c.Flags().StringSliceVar(&baselines, "baselines", nil,

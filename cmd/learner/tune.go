@@ -79,7 +79,7 @@ Tasks of silos and of people are refused: see learner simulate --set.`,
 	}
 	f.Flags(c.Flags())
 	cli.Data(c.Flags(), &data, "public data `FILE`, or a quoted pattern of files; made up from the declaration if not set")
-	c.Flags().StringVar(&format, "format", "", "format of the data, if not the task's: libsvm, csv, jsonl, idx or parquet")
+	c.Flags().StringVar(&format, "format", "", task.FormatHelp())
 	c.Flags().StringVarP(&out, "output", "o", "", "write the task with the best setting to `FILE`")
 	c.Flags().BoolVar(&force, "force", false, "write over a file that is there")
 	c.Flags().IntVar(&seeds, "seeds", 8, "`K` runs of each setting")

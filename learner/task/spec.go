@@ -86,6 +86,16 @@ const (
 // Formats returns all formats of events.
 func Formats() []Format { return []Format{LIBSVM, CSV, JSONL, IDX, Parquet} }
 
+// FormatHelp returns the help of a flag that names the format of rows.
+func FormatHelp() string {
+	names := make([]string, len(Formats()))
+	for i, f := range Formats() {
+		names[i] = string(f)
+	}
+	last := len(names) - 1
+	return "format of the data, if not the task's: " + strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // Privacy declares the guarantee that is asked for. Its words are defined in package accounting.
 type Privacy struct {
 	Epsilon float64 `json:"epsilon"`
