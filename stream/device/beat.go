@@ -98,8 +98,8 @@ func (l *loop) whenRead(ctx context.Context) error {
 	return nil
 }
 
-// until waits for a tick.
-func until(ctx context.Context, tick time.Time) error {
+// Until waits for a time. It returns the context's error if that ends first.
+func Until(ctx context.Context, tick time.Time) error {
 	timer := time.NewTimer(time.Until(tick))
 	defer timer.Stop()
 	select {

@@ -114,7 +114,7 @@ func (l *loop) send(r *round, bundles []*bundle) error {
 
 // publish seals and sends, on its tick. It runs outside the loop's goroutine and changes none of its state.
 func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
-	if err := until(ctx, d.due); err != nil {
+	if err := Until(ctx, d.due); err != nil {
 		return nil, err
 	}
 	out := make([]stream.Outgoing, len(d.bundles))

@@ -32,7 +32,7 @@ func (g *Gateway) posting(name string, body []byte, begun time.Time) posting {
 		due := spanAfter(begun, time.Now(), g.mapper.span())
 		return posting{unfit: func() error { _, err := examples(); return err }, surplus: max(0, person.given-g.mapper.items),
 			send: func(ctx context.Context) (device.Outcome, error) {
-				if err := until(ctx, due); err != nil {
+				if err := device.Until(ctx, due); err != nil {
 					return device.Outcome{}, err
 				}
 				return g.Device.PublishBlockFunc(ctx, key, person.given, func() []convex.Example { of, _ := examples(); return of })
@@ -66,18 +66,6 @@ func (m *mapper) span() time.Duration { return bodySpan * time.Duration(1+m.room
 // spanAfter returns the end of the span in which now is, of those that begin at a time.
 func spanAfter(begun, now time.Time, span time.Duration) time.Time {
 	return begun.Add((now.Sub(begun)/span + 1) * span)
-}
-
-// until waits for a time.
-func until(ctx context.Context, due time.Time) error {
-	timer := time.NewTimer(time.Until(due))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // A personRequest is the body of a POST, where the task protects people: all events of one.
