@@ -70,7 +70,11 @@ func (e evalConfig) kept(c *cobra.Command, q statedir.Question) (released.Predic
 }
 
 func printFollowed(w io.Writer, f prequential.Followed) error {
-	err := printed(w, "%s\n%d rows of %d by %s of %s", f.Score, f.Score.Users, f.Rows, cli.Count(f.Models, "model"),
+	said := f.Score.String()
+	if f.Score.Users == 0 {
+		said = "no row was scored: no model is kept of before their rounds"
+	}
+	err := printed(w, "%s\n%d rows of %d by %s of %s", said, f.Score.Users, f.Rows, cli.Count(f.Models, "model"),
 		cli.Count(f.Rounds, "round"))
 	if f.Unscored > 0 {
 		err = printed(w, "; %d came before a model was kept, in a first look, or in no round", f.Unscored)

@@ -162,7 +162,7 @@ ends is refused, because its steps are planned for where it stands: learner snap
 	}, statedir.RollBack, func(r service.Record) string {
 		return fmt.Sprintf(
 			"the model of round %d stands again, and the next round that is announced starts from it; round %d, which is announced, is counted and teaches nothing\n"+
-				"take it back with --round %d", r.Rollback.To, r.Round+1, r.Round)
+				"take it back with --round %d", r.Rollback.To, r.Round+1, r.Rollback.From)
 	})
 }
 

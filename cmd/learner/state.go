@@ -101,7 +101,7 @@ func printStatus(w io.Writer, s statedir.Status) error {
 		_, err = fmt.Fprintf(w, "stream        %s\n", wording.Tracking(*t, s.Kind))
 	}
 	if err == nil {
-		err = printBaseline(w, s.Baseline, s.Tracking != nil)
+		err = printBaseline(w, s.Baseline, s.Rounds == 0)
 	}
 	if err == nil {
 		err = printLearned(w, s.Learned)
@@ -288,11 +288,11 @@ func (f *whichFlags) Flags(flags *pflag.FlagSet) {
 
 func (f *whichFlags) question(flags *pflag.FlagSet) (statedir.Question, error) {
 	switch of := flags.Changed("round"); {
-	case of && f.at != "":
+	case of && flags.Changed("at"):
 		return "", cli.Usagef("--round and --at: want one of them")
 	case of:
 		return statedir.SnapshotOf(f.round), nil
-	case f.at != "":
+	case flags.Changed("at"):
 		at, err := momentOf(f.at, time.Now())
 		return statedir.SnapshotAt(at), err
 	}

@@ -4,9 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
+	"github.com/panlearn/panlearn/internal/prequential"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/method"
+	"github.com/panlearn/panlearn/learner/service"
 )
 
 func TestValidationCountsRounds(t *testing.T) {
@@ -25,7 +29,7 @@ func TestStatusSaysTheErrorOfNumbers(t *testing.T) {
 	at := func(v, low, high float64) method.Band { return method.Band{Value: v, Low: low, High: high} }
 	loss := method.Scores{Recent: at(0.02, 0, 0.08), Overall: at(0.08, 0.02, 0.32)}
 	rmse, value, deviation := loss.RootMeanSquare(500), 40., 210.
-	status := statedir.Status{Task: "t", Validation: &method.Validation{Rounds: 3, Loss: loss}, RMSE: &rmse,
+	status := statedir.Status{Task: "t", Rounds: 8, Validation: &method.Validation{Rounds: 3, Loss: loss}, RMSE: &rmse,
 		Baseline: &statedir.Baseline{Value: &value, Error: &deviation}}
 	var out strings.Builder
 	if err := printStatus(&out, status); err != nil {
@@ -61,5 +65,38 @@ func TestBaselineInWords(t *testing.T) {
 			", of the events of the first look\n" {
 			t.Errorf("of a task without an end %q, %v", out.String(), err)
 		}
+	}
+}
+
+// TestStatusAfterARollback: what the baseline is of does not depend on whether the stream is tracked yet.
+func TestStatusAfterARollback(t *testing.T) {
+	share := 0.5
+	var out strings.Builder
+	err := printStatus(&out, statedir.Status{Task: "t", Round: 31, Rollback: &service.Rollback{To: 17, After: 31},
+		Baseline: &statedir.Baseline{Class: "1", Accuracy: &share}})
+	if want := "(always 1), of the events of the first look\n"; err != nil || !strings.Contains(out.String(), want) {
+		t.Errorf("%v\n%s\ndoes not say %q", err, out.String(), want)
+	}
+}
+
+// TestAnEmptyTimeIsNone: --at "", as an unset variable of a shell leaves it, is refused, and is not the newest model.
+func TestAnEmptyTimeIsNone(t *testing.T) {
+	var f whichFlags
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.Flags(flags)
+	if err := flags.Parse([]string{"--at", ""}); err != nil {
+		t.Fatal(err)
+	}
+	if q, err := f.question(flags); err == nil || !strings.Contains(err.Error(), `--at ""`) {
+		t.Errorf("%q, %v", q, err)
+	}
+}
+
+// TestNoRowIsFollowed: rows of before the models that are kept are not said to end with the first look.
+func TestNoRowIsFollowed(t *testing.T) {
+	var out strings.Builder
+	err := printFollowed(&out, prequential.Followed{Rows: 500, Unscored: 500, Score: &prequential.Score{}})
+	if want := "no row was scored: no model is kept of before their rounds\n0 rows of 500"; err != nil || !strings.HasPrefix(out.String(), want) {
+		t.Errorf("%v\n%s\ndoes not begin with %q", err, out.String(), want)
 	}
 }

@@ -240,7 +240,11 @@ func (h *History) RollBack(ctx context.Context, round uint64, now time.Time) (Re
 			fmt.Errorf("round %d: the task has ended, and its model stays: learner snapshot --round has the earlier one", round)
 	}
 	newest := h.newest()
-	if round == at.Cursor.Round && !newest.RolledBack() {
+	stands := at.Cursor.Round
+	if newest.Round == stands {
+		stands = newest.stands()
+	}
+	if round == stands {
 		return Record{}, fmt.Errorf("round %d: its model is the one that stands", round)
 	}
 	if _, err := Kept(h.records, round); err != nil {

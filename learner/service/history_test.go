@@ -290,8 +290,17 @@ func testRollBack(t *testing.T, more string) {
 	if a.Ledger.Spent() != b.Ledger.Spent() || a.Ledger.Users() != b.Ledger.Users() || a.Ledger.Steps != b.Ledger.Steps {
 		t.Errorf("%+v, without a rollback %+v", a.Ledger, b.Ledger)
 	}
-	if _, err := f.history.RollBack(t.Context(), 7, time.Now()); err != nil {
-		t.Errorf("undone: %v", err)
+	// A rollback says which model it withdraws, and one to the model that stands already is none.
+	for _, to := range []uint64{7, 12, 7} {
+		from := map[uint64]uint64{7: 12, 12: 7}[to]
+		r, err := f.history.RollBack(t.Context(), to, time.Now())
+		if err != nil || r.Rollback.From != from {
+			t.Errorf("to %d: it withdraws round %d, want %d; %v", to, r.Rollback.From, from, err)
+		}
+		_, err = f.history.RollBack(t.Context(), to, time.Now())
+		if want := "its model is the one that stands"; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("to %d twice: %v", to, err)
+		}
 	}
 	for round, want := range map[uint64]string{0: "no model of round 0 is kept",
 		99: "no model of round 99 is kept: the nearest is that of round 12"} {

@@ -49,8 +49,9 @@ type roundScores struct {
 
 // A Rollback is a new release of an old model.
 type Rollback struct {
-	To    uint64    `json:"to"`    // the round whose model it was
-	After uint64    `json:"after"` // the last round before it
+	To    uint64    `json:"to"`             // the round whose model it was
+	After uint64    `json:"after"`          // the last round before it
+	From  uint64    `json:"from,omitempty"` // the round whose model it withdrew
 	Time  time.Time `json:"time"`
 }
 
@@ -58,6 +59,14 @@ type Rollback struct {
 type Moment struct {
 	Round uint64    `json:"round"`
 	Time  time.Time `json:"time"`
+}
+
+// stands returns the round whose model stands after this one, until the next.
+func (r *Record) stands() uint64 {
+	if r.RolledBack() {
+		return r.Rollback.To
+	}
+	return r.Round
 }
 
 // RolledBack reports whether the model of an earlier round was released again right after this round.
@@ -68,7 +77,7 @@ func (r Record) rollBack(to uint64, now time.Time) *Record {
 	if !r.Snapshot && !r.RolledBack() { // else what stands is another round's
 		r.Snapshot, r.Kept = true, &Moment{r.Round, r.Time}
 	}
-	r.Rollback = &Rollback{To: to, After: r.Round, Time: now}
+	r.Rollback = &Rollback{To: to, After: r.Round, From: r.stands(), Time: now}
 	r.Rollbacks++
 	return &r
 }
