@@ -166,7 +166,7 @@ func (w *Watch) fills(now time.Time) (text, why string) {
 // rounds always need others.
 func (w *Watch) lacks() uint64 {
 	p := w.now
-	if !w.ended || p.Silo || !p.Open || p.Waiting > 0 || p.Joined >= p.Minimum {
+	if !w.ended || p.Over || p.Silo || !p.Open || p.Waiting > 0 || p.Joined >= p.Minimum {
 		return 0
 	}
 	return p.Minimum - p.Joined

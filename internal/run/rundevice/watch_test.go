@@ -181,3 +181,16 @@ func TestUnready(t *testing.T) {
 		}
 	}
 }
+
+// TestOverLacksNobody: a round that was given up when the task ended is not said to wait for more users.
+func TestOverLacksNobody(t *testing.T) {
+	var now device.Progress
+	now.Open, now.Joined, now.Minimum, now.Charged = true, 13, 169, 13
+	if told := (&Watch{now: now, ended: true}).tooFew(); told == "" {
+		t.Error("a round that lacks users is not told of")
+	}
+	now.Over = true
+	if told := (&Watch{now: now, ended: true}).tooFew(); told != "" {
+		t.Errorf("of a task that has ended: %s", told)
+	}
+}
