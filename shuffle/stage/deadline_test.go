@@ -67,14 +67,15 @@ func TestARoundHasItsOwnDeadline(t *testing.T) {
 		round := w.round(1, 1)
 		round.DeadlineMs = uint64((10 * time.Minute).Milliseconds())
 		w.put(t.Context(), w.name.Round(1), w.sign(w.learner, round))
-		_, stop := w.start(w.config())
+		c := w.config()
+		_, stop := w.start(c)
 		in := w.invited(t.Context(), 1, 0)
 		w.answer(t.Context(), in, w.users(1)[:7])
 		time.Sleep(9 * time.Minute)
 		if b, _ := w.batch(1); b != nil {
 			t.Fatal("released before the round's deadline")
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + 2*c.Poll) // the stage looks once a poll, jittered by half
 		if b, _ := w.batch(1); b == nil || b.Void || b.Users != 7 {
 			t.Errorf("batch %v: want 7 users", b)
 		}

@@ -20,7 +20,7 @@ const (
 	DefaultPoll        = 2 * time.Second
 	DefaultMaxPoll     = 5 * time.Minute
 	defaultTimeout     = 10 * time.Second
-	defaultCloseWait   = 30 * time.Second
+	DefaultCloseWait   = 30 * time.Second
 
 	DefaultMaxBlockRows = 50_000_000
 )
@@ -142,7 +142,7 @@ func (c Config) withDefaults() (Config, error) {
 		value    *time.Duration
 		fallback time.Duration
 	}{{"Poll", &c.Poll, DefaultPoll}, {"MaxPoll", &c.MaxPoll, max(DefaultMaxPoll, c.Poll)},
-		{"Timeout", &c.Timeout, defaultTimeout}, {"CloseWait", &c.CloseWait, defaultCloseWait}} {
+		{"Timeout", &c.Timeout, defaultTimeout}, {"CloseWait", &c.CloseWait, DefaultCloseWait}} {
 		if *d.value == 0 {
 			*d.value = d.fallback
 		}
