@@ -213,7 +213,8 @@ func (e *ImpatientError) Error() string {
 }
 
 // impatient returns an error if nothing has moved for as long as patience allows; nil if something has or will at a
-// deadline, or while standard input may bring more rows.
+// deadline, or while standard input may bring more rows. After the task's end the device has the time to decide on
+// rounds that never close, or every run would leave their reports without an outcome.
 func (w *Watch) impatient(patience time.Duration) *ImpatientError {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -222,7 +223,11 @@ func (w *Watch) impatient(patience time.Duration) *ImpatientError {
 	if p.Open && p.Joined >= p.Minimum && p.Deadline.After(since) {
 		since = p.Deadline // the round closes then, at the earliest
 	}
-	if w.stream && !w.ended || now.Sub(since) < patience {
+	wait := patience
+	if p.Over {
+		wait = max(wait, 2*device.DefaultCloseWait)
+	}
+	if w.stream && !w.ended || now.Sub(since) < wait {
 		return nil
 	}
 	e := &ImpatientError{Patience: patience, Charged: p.Charged, What: "rows"}

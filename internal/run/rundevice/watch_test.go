@@ -194,3 +194,16 @@ func TestOverLacksNobody(t *testing.T) {
 		t.Errorf("of a task that has ended: %s", told)
 	}
 }
+
+// TestEndedTaskHasTimeForOutcomes: a publisher of little patience waits after the task's end until the device has
+// decided on a round that never closes.
+func TestEndedTaskHasTimeForOutcomes(t *testing.T) {
+	var now device.Progress
+	now.Over, now.Charged = true, 13
+	for ago, impatient := range map[time.Duration]bool{device.DefaultCloseWait + 5*time.Second: false, time.Hour: true} {
+		w := &Watch{now: now, ended: true, moved: time.Now().Add(-ago)}
+		if err := w.impatient(time.Second); (err != nil) != impatient {
+			t.Errorf("%v after the end: %v", ago, err)
+		}
+	}
+}
