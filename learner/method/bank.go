@@ -307,6 +307,6 @@ func (b *Bank) Tracking() *Tracking {
 		return nil
 	}
 	unsure := b.intercepts.unsure() + b.weights.unsure()
-	return &Tracking{Surprise: b.surprise, Alarm: b.surprise > Alarm, Memory: b.memory,
+	return &Tracking{Surprise: b.surprise, Alarm: b.surprise > Alarm, Memory: min(b.memory, b.users),
 		Error: b.cfg.Stream.Curvature * unsure / 2, Cohort: b.cohort}
 }

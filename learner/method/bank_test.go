@@ -235,3 +235,17 @@ func TestBankRegret(t *testing.T) {
 		t.Errorf("the mixture has %v, the bound for the best sequence of experts is %v", mixture, bound)
 	}
 }
+
+// TestBankRemembersNoMoreThanThereWere: the memory that is shown never exceeds the users of the rounds and the first look.
+func TestBankRemembersNoMoreThanThereWere(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 4))
+	b := bankOf(t, 3)
+	users := 250.0 // of the first look
+	for range 40 {
+		users += float64(b.Query().Cohort)
+		follow(t, b, []float64{0.1, 0.2, 0.3}, 1, 30, r)
+		if m := b.Tracking().Memory; m > users {
+			t.Fatalf("remembers %.0f of %.0f users", m, users)
+		}
+	}
+}

@@ -12,8 +12,8 @@ import (
 // epoch starting from the model of the one before. At any time the present model, or the one before it, comes
 // of an epoch that took a quarter of all steps, or of the horizon, so that the risk is within a constant of
 // what a plan for exactly that many steps would have reached (the doubling trick; Cesa-Bianchi & Lugosi,
-// Prediction, Learning, and Games, 2006, Section 2.3). An epoch forgets the gradients before its start, and the
-// horizon is how long a drifting population is remembered.
+// Prediction, Learning, and Games, 2006, Section 2.3). An epoch forgets the gradients before its start, so the
+// horizon bounds for how long a drifting population is remembered.
 //
 // It may be the last Stage of Restarts.
 type EpochsConfig struct {

@@ -170,7 +170,7 @@ func (m *labelMap) parse(text string) (float64, error) {
 func (m *FeatureMap) Classification() bool { return m.label.kind.Classes() }
 
 // Outputs returns the number of scores of an event: one for each class of softmax, one for every other loss.
-// Parameters are that many blocks of Dim.
+// The parameters of a model are as many blocks, each of Dim numbers.
 func (m *FeatureMap) Outputs() int {
 	if m.label.kind == convex.ManyClasses {
 		return len(m.label.names)

@@ -89,9 +89,9 @@ func zstdOf(t testing.TB, data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// TestSameTableInEveryFormat: one table, written in every format and compression, gives the same examples,
-// which are those worked out by hand, and the same people where the format names them: by a word or an integer,
-// in a row that is no event too.
+// TestSameTableInEveryFormat checks that one table, written in every format and compression, gives the examples that
+// were worked out by hand, and the same people where the format names them: by a word or an integer, also in a row
+// that is no event.
 func TestSameTableInEveryFormat(t *testing.T) {
 	table := [][5]byte{{0, 51, 255, 102, 1}, {255, 255, 255, 255, 0}, {0, 0, 0, 0, 3}, {5, 0, 15, 0, 2}}
 	// and the intercept
