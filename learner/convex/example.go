@@ -11,6 +11,9 @@ type Example struct {
 	Index []int32   // coordinates of Value, strictly increasing; nil means dense, coordinate i is Value[i]
 	Value []float64 // feature values, unitless, finite
 	Label float64   // in the domain of the task's loss, see Loss.CheckLabel
+
+	// Offset is what a prediction of a number adds to the model's, in the units of the data; no loss sees it.
+	Offset float64
 }
 
 // Validate reports whether e is a feature vector of dimension dim: lengths agree, indices are strictly increasing and

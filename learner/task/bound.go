@@ -14,8 +14,8 @@ func (s *Spec) dimension() int {
 }
 
 // declaredBound returns the largest norm of the features that the declaration allows, intercept left out. It is
-// attained, except with Fourier features, whose cosines are never all 1 in magnitude, with crosses, whose
-// columns may exclude each other, and with products of a number whose own term is largest where it is missing.
+// attained, except with Fourier features, whose cosines are never all 1 in magnitude, with public outputs, which may
+// exclude each other, with crosses, whose columns may exclude each other, and with products of a number whose own term is largest where it is missing.
 func (s *Spec) declaredBound() float64 {
 	return math.Sqrt(s.Features.squaredBound())
 }
@@ -34,7 +34,7 @@ func (f *Features) squaredBound() float64 {
 }
 
 // largest adds up the largest terms, growing functions of the magnitude, of groups of coordinates: a number alone, one
-// indicator of each group, and the products and Fourier features each by their own bound. Every term is largest where
+// indicator of each group, and the products, Fourier features and public outputs each by their own bound. Every term is largest where
 // all scaled values are largest in magnitude, so for numbers and products the sum of the largest terms is the largest
 // sum.
 func (f *Features) largest(term func(j int, b float64) float64) float64 {
@@ -83,6 +83,11 @@ func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	if r := f.Fourier; r != nil {
 		for range r.Dimension {
 			sum += one(math.Sqrt(2 / float64(r.Dimension)))
+		}
+	}
+	if p := f.Public; p != nil && p.model != nil {
+		for range p.model.width() {
+			sum += one(1)
 		}
 	}
 	return sum

@@ -18,6 +18,9 @@ func requireCanonical(t rapid.TB, s *Spec) {
 		t.Fatalf("canonical form of a valid task: %v", err)
 	}
 	again, err := ParseCanonical(b)
+	if err == nil {
+		again, err = again.WithPublic(s.PublicFile())
+	}
 	if err != nil {
 		t.Fatalf("decode %s: %v", b, err)
 	}

@@ -44,14 +44,18 @@ func (f *Features) checkDerived() error {
 			return err
 		}
 	}
-	if f.Vector != nil && f.Vector.Hidden && f.Fourier == nil {
-		return refuse("features.vector.hidden", true, "false, or features.fourier: nothing is made from the values")
+	if f.Vector != nil && f.Vector.Hidden && f.Fourier == nil && f.Public == nil {
+		return refuse("features.vector.hidden", true,
+			"false, or features.fourier or features.public: nothing is made from the values")
 	}
 	for i := range f.Columns {
 		if c := &f.Columns[i]; c.Hidden && !f.uses(c) {
 			return refuse(fmt.Sprintf("features.columns.%d.hidden", i), true,
-				"false, or a cross, polynomial or fourier that is made from it")
+				"false, or a cross, polynomial, fourier or public model that is made from it")
 		}
+	}
+	if f.Public != nil && f.Public.model != nil {
+		return f.checkPublic()
 	}
 	return nil
 }
@@ -176,6 +180,9 @@ func (f *Features) column(name string, number bool) *Column {
 
 // uses reports whether something is derived from a column.
 func (f *Features) uses(c *Column) bool {
+	if f.Public != nil {
+		return true // its inputs are all columns
+	}
 	if c.Kind.Number() {
 		return f.Polynomial != nil && slices.Contains(f.Polynomial.Columns, c.Name) ||
 			f.Fourier != nil && slices.Contains(f.Fourier.Columns, c.Name)

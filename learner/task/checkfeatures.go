@@ -39,6 +39,9 @@ func (s *Spec) checkFeatures() error {
 	if err := f.checkDerived(); err != nil {
 		return err
 	}
+	if f.unread() {
+		return nil
+	}
 	if n := f.width(); n < 1 || n > maxDimension {
 		return refuse("features", fmt.Sprintf("%d coordinates", n), "from 1 to %d in all", maxDimension)
 	}

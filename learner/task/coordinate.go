@@ -17,13 +17,14 @@ import (
 //	cross        1 if the combination of the positions of Sources is Position, else 0: see Derived
 //	polynomial   the product of the scaled values of Sources, in which one may occur more than once
 //	fourier      sqrt(2/D) cos(<Frequencies, s> + Phase) of the scaled values s of Sources: see Derived
+//	public       output Position of the block of the public model, in [-1, 1]: see PublicModel
 //
 // Factor and Offset include the scale of Features.Scales or Features.Precondition.
 type Coordinate struct {
-	// unique within the map: age, job=Private, url#17, x3, 25<=age<35, age~missing, job=Private&sex=Male, age^2, fourier~1
+	// unique within the map: age, job=Private, url#17, x3, 25<=age<35, age~missing, job=Private&sex=Male, age^2, fourier~1, stage~1
 	Name   string `json:"name"`
 	Column string `json:"column,omitempty"` // the field of the event; empty for vectors and where there are several
-	// numeric, indicator, categorical, hashed, bucketed, onehot-group, missing, cross, polynomial or fourier
+	// numeric, indicator, categorical, hashed, bucketed, onehot-group, missing, cross, polynomial, fourier or public
 	Kind   string  `json:"kind"`
 	Word   string  `json:"word,omitempty"` // of categorical; empty for the words outside the vocabulary
 	Min    float64 `json:"min"`            // of base
@@ -35,7 +36,7 @@ type Coordinate struct {
 	// Sources are the inputs of the coordinate. They follow from the declaration, which travels with every
 	// model.
 	Sources []*Source `json:"-"`
-	// Derived is of cross, polynomial and fourier.
+	// Derived is of cross, polynomial, fourier and public.
 	Derived *Derived `json:"derived,omitempty"`
 }
 
@@ -57,6 +58,10 @@ type Derived struct {
 	Positions []int  `json:"positions,omitempty"`
 	Buckets   int    `json:"buckets,omitempty"` // 0 where it is not hashed
 	Seed      uint32 `json:"seed,omitempty"`
+
+	// Of public: the name of the block, and the model, whose inputs come from Sources in order.
+	Block  string       `json:"block,omitempty"`
+	Public *PublicModel `json:"-"`
 
 	// Of fourier: one number for each source; or, if the only source has no column, one for each value of the vector. They
 	// follow from the declared seed, see Fourier.

@@ -86,6 +86,8 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 		return 0
 	}
 	switch {
+	case c.Kind == "public":
+		return publicOutput(t, c, fields, vector)
 	case c.Kind == "fourier":
 		angle := c.Derived.Phase
 		for j, w := range c.Derived.Frequencies {

@@ -102,6 +102,9 @@ func (f *Features) width() int {
 	if f.Fourier != nil {
 		n += f.Fourier.Dimension
 	}
+	if f.Public != nil && f.Public.model != nil {
+		n += f.Public.model.width()
+	}
 	return n
 }
 

@@ -17,6 +17,7 @@ type FeatureMap struct {
 	crosses    []cross
 	products   [][]int // of inputs
 	fourier    *fourierMap
+	public     *publicMap
 	scales     []float64 // of coordinates; nil: all 1
 	label      labelMap
 	coordinate []Coordinate
@@ -35,6 +36,9 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
+	if s.Features.unread() {
+		return nil, s.Features.Public.absent()
+	}
 	m := &FeatureMap{schema: s.Schema(), label: compileLabel(s), intercept: s.Intercept, longest: s.featureBound(),
 		scoreBound: s.Model.ScoreBound}
 	m.shrinks = m.longest < s.declaredBound()
@@ -52,6 +56,9 @@ func (s *Spec) Compile() (*FeatureMap, error) {
 		m.compileColumns(s.Features.Columns)
 	}
 	m.compileDerived(&s.Features)
+	if s.Features.Public != nil {
+		m.compilePublic(&s.Features, s.Label.Offset)
+	}
 	if s.Features.Scales != nil || s.Features.Precondition != nil {
 		m.scales = make([]float64, len(m.coordinate))
 		for j := range m.scales {

@@ -2,7 +2,7 @@ package task
 
 // Features declares how an event becomes a vector: its own coordinates, from one numeric Vector (libsvm, idx) or a list
 // of named Columns (csv, jsonl, parquet), then those that are derived from them, in the order of these fields: crosses,
-// polynomial, Fourier. All of it is public, and nothing in it may have been computed from private data without paying
+// polynomial, Fourier, public model. All of it is public, and nothing in it may have been computed from private data without paying
 // for it.
 type Features struct {
 	Vector     *Vector     `json:"vector,omitempty"`
@@ -10,6 +10,8 @@ type Features struct {
 	Crosses    []Cross     `json:"crosses,omitempty"`
 	Polynomial *Polynomial `json:"polynomial,omitempty"`
 	Fourier    *Fourier    `json:"fourier,omitempty"`
+	// Public is a model of a public sample, whose outputs are coordinates: see PublicModel.
+	Public *Public `json:"public,omitempty"`
 	// Scales multiply the coordinates, one number above 0 for each, without the intercept: a diagonal preconditioner.
 	// Empty: all 1.
 	Scales []float64 `json:"scales,omitempty"`
@@ -31,7 +33,7 @@ type Vector struct {
 	// MaxNonzeros bounds the number of nonzero values of an event and tightens the norm bound; an event that has more is
 	// scaled down, not refused. Default: Dimension.
 	MaxNonzeros int `json:"max_nonzeros"`
-	// Hidden leaves the values out of the vector: only Fourier features are made from them.
+	// Hidden leaves the values out of the vector: only Fourier features and the public model are made from them.
 	Hidden bool `json:"hidden,omitempty"`
 }
 
@@ -70,7 +72,8 @@ type Column struct {
 	// Missing decides what becomes of a value that is not there.
 	Missing Missing `json:"missing,omitzero"`
 
-	// Hidden leaves the column out of the vector: only crosses, polynomial and Fourier features are made from it.
+	// Hidden leaves the column out of the vector: only crosses, polynomial, Fourier features and the
+	// public model are made from it.
 	Hidden bool `json:"hidden,omitempty"`
 }
 

@@ -37,6 +37,9 @@ func drawSpec(t *rapid.T) *Spec {
 	drawLabel(t, s)
 	s.SetDefaults()
 	drawDerived(t, &s.Features)
+	if s.traits().Labels == convex.Numbers && s.Public() != nil && s.Public().Offset != nil {
+		s.Label.Offset = rapid.Bool().Draw(t, "offset")
+	}
 	if rapid.Bool().Draw(t, "bounded") {
 		s.NormBound = s.declaredBound() * rapid.Float64Range(0.1, 1).Draw(t, "norm bound")
 	}
@@ -195,12 +198,15 @@ func drawDerived(t *rapid.T, f *Features) {
 		f.Fourier = &Fourier{Columns: numbers, Dimension: rapid.IntRange(1, 6).Draw(t, "fourier dimension"),
 			Gamma: rapid.Float64Range(1e-6, 10).Draw(t, "gamma"), Seed: rapid.IntRange(0, 1000).Draw(t, "seed")}
 	}
+	if rapid.Bool().Draw(t, "public") {
+		f.Public = drawPublic(t, f)
+	}
 	for i := range f.Columns {
 		if c := &f.Columns[i]; f.uses(c) {
 			c.Hidden = !c.Missing.Indicator && rapid.Bool().Draw(t, "hidden")
 		}
 	}
-	if f.Vector != nil && f.Fourier != nil {
+	if f.Vector != nil && (f.Fourier != nil || f.Public != nil) {
 		f.Vector.Hidden = rapid.Bool().Draw(t, "hidden vector")
 	}
 	numbersOf := func(low, high float64, what string) []float64 {

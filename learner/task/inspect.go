@@ -59,12 +59,13 @@ func (m *FeatureMap) Inspect(row Row, i *Inspection) {
 	if m.vector != nil {
 		i.Columns[0] = m.vector.find(row)
 	}
-	y, err := m.label.parse(row.Label)
+	fault := i.free.Map(row, &i.example)
+	y, err := m.label.parseLess(row.Label, i.example.Offset)
 	i.Label = Finding{Invalid: err != nil, Missing: strings.TrimSpace(row.Label) == "", Clamped: err == nil &&
-		m.label.clamps(row.Label)}
+		m.label.clamps(row.Label, i.example.Offset)}
 	i.Y = y
-	if err := i.free.Map(row, &i.example); err != nil {
-		errors.As(err, &i.Reason)
+	if fault != nil {
+		errors.As(fault, &i.Reason)
 		return
 	}
 	features := i.example.Value
@@ -115,11 +116,12 @@ func (m *vectorMap) find(row Row) Finding {
 }
 
 // clamps reports whether a label that is a number or a count is moved into its bounds.
-func (m *labelMap) clamps(label string) bool {
+func (m *labelMap) clamps(label string, offset float64) bool {
 	if m.kind.Classes() {
 		return false
 	}
 	y, err := parseFinite(strings.TrimSpace(label))
+	y -= offset
 	return err == nil && (y < m.affine.low || y > m.affine.high)
 }
 

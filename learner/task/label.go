@@ -49,6 +49,7 @@ func (s *Spec) checkLabel() error {
 		{"label.min", l.Min != 0, l.Min, kind == convex.Numbers},
 		{"label.max", l.Max != 0, l.Max, !kind.Classes()},
 		{"label.scale", l.Scale != "", l.Scale, kind == convex.Numbers},
+		{"label.offset", l.Offset, l.Offset, kind == convex.Numbers},
 	} {
 		if key.given && !key.belongs {
 			return refuse(key.path, key.value, "nothing for loss %s: its labels are %s", s.Model.Loss, labelWords[kind])
@@ -70,6 +71,11 @@ func (s *Spec) checkLabel() error {
 	}
 	if err := checkRange("label", l.Min, l.Max); err != nil {
 		return err
+	}
+	if l.Offset {
+		if err := s.checkOffset(); err != nil {
+			return err
+		}
 	}
 	return checkScale("label.scale", l.Scale)
 }
@@ -148,7 +154,10 @@ func compileLabel(s *Spec) labelMap {
 }
 
 // parse returns the label as the loss sees it.
-func (m *labelMap) parse(text string) (float64, error) {
+func (m *labelMap) parse(text string) (float64, error) { return m.parseLess(text, 0) }
+
+// parseLess returns the label as the loss sees it, of a number less an offset.
+func (m *labelMap) parseLess(text string, offset float64) (float64, error) {
 	if m.kind.Classes() {
 		y, ok := m.classes[classKey(text)]
 		if !ok {
@@ -163,7 +172,7 @@ func (m *labelMap) parse(text string) (float64, error) {
 	if m.kind == convex.Counts && (v < 0 || v != math.Trunc(v)) {
 		return 0, fmt.Errorf("not a count: want a whole number from 0")
 	}
-	return m.affine.apply(v), nil
+	return m.affine.apply(v - offset), nil
 }
 
 // Classification reports whether the label is a class, one of two or of several, rather than a number or a count.
@@ -208,7 +217,7 @@ func (m *FeatureMap) Scores(dst, theta []float64, e convex.Example) []float64 {
 	return dst
 }
 
-// Predict turns the scores of a mapped event into a prediction: the class as the loss sees it (+1 where the score is
+// Predict turns the scores of a mapped event into a prediction, less the event's offset where the label has one: the class as the loss sees it (+1 where the score is
 // positive and -1 elsewhere; of several the one of the largest score, the first among equals), the number in the units
 // of the data, or the expected count, each cut to the declared range.
 func (m *FeatureMap) Predict(scores []float64) float64 {

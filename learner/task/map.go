@@ -19,6 +19,7 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 		return &RowError{File: row.File, Line: row.Line, Column: column, Reason: reason}
 	}
 	sources := len(m.inputs)
+	dst.Offset = 0
 	if m.vector != nil {
 		sources = len(row.Value)
 	} else if len(row.Fields) != len(m.schema.Columns) {
@@ -53,6 +54,10 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 		}
 	}
 	w.addDerived(row.Index)
+	if m.public != nil {
+		w.addPublic(row)
+		dst.Offset = w.offset
+	}
 	convex.Clip(w.value, m.longest)
 	if m.intercept != 0 {
 		w.put(m.dim-1, m.intercept)
@@ -66,7 +71,7 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 		dst.Label = 0
 		return nil
 	}
-	y, err := m.label.parse(row.Label)
+	y, err := m.label.parseLess(row.Label, dst.Offset)
 	if err != nil {
 		return fail(m.label.column, err.Error())
 	}
@@ -80,6 +85,8 @@ type writer struct {
 	index   []int32 // nil where the vector is dense
 	value   []float64
 	sources []float64 // the scaled values and the positions that coordinates are made from
+	scratch []float64 // of the public model
+	offset  float64   // of the label
 }
 
 // writer makes one in dst's memory. The sources lie behind the values, so that they need no memory of their own.
@@ -88,8 +95,9 @@ func (m *FeatureMap) writer(dst *convex.Example, sources int) writer {
 	if m.vector != nil && !m.vector.hidden {
 		most += sources
 	}
-	value := slices.Grow(dst.Value[:0], most+sources)
-	w := writer{FeatureMap: m, value: value, sources: value[most : most+sources]}
+	last := most + sources + m.public.scratch()
+	value := slices.Grow(dst.Value[:0], last)
+	w := writer{FeatureMap: m, value: value, sources: value[most : most+sources], scratch: value[most+sources : last]}
 	if !m.dense {
 		w.index = slices.Grow(dst.Index[:0], max(most, 1)) // nil would mean dense
 	}
@@ -143,6 +151,9 @@ func (w *writer) addDerived(index []int32) {
 		}
 	}
 	at := len(w.coordinate) - len(w.products)
+	if w.public != nil {
+		at -= w.public.width
+	}
 	if w.fourier != nil {
 		at -= len(w.fourier.phases)
 	}

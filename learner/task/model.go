@@ -28,6 +28,8 @@ type Label struct {
 	Min   float64 `json:"min,omitempty"`
 	Max   float64 `json:"max,omitempty"`
 	Scale Scale   `json:"scale,omitempty"` // of numbers; default symmetric. The loss sees counts as they are
+	// Offset declares that a number is learned less the offset of the public model: Min and Max bound the difference.
+	Offset bool `json:"offset,omitempty"`
 }
 
 // Model is the learned model: linear scores under a convex loss, in a convex set around zero. Radius, Min, Max, Ridge
@@ -68,7 +70,7 @@ type Model struct {
 	// cohort decide, and in the coordinates of its frame.
 	ClipNorm float64 `json:"clip_norm,omitempty"`
 	// Start is a public or released model that learning begins with; nil: the set's start, see convex.Set.
-	Start *Start `json:"start,omitempty"`
+	Start *File `json:"start,omitempty"`
 	// Smoothness is a public bound on the smoothness of the mean loss of the population: the largest curvature of the loss
 	// in its score times the largest eigenvalue of the mean of x x^T. The proved plan's steps and its bound on the risk
 	// rest on it; privacy does not. 0 (default): the largest of any one event.

@@ -15,7 +15,8 @@ import (
 // maxFile bounds a task file; the largest vocabularies are far below it.
 const maxFile = 1 << 20
 
-// Load reads and parses the task file at path, with overrides as in Parse, and reads the snapshot that it starts from.
+// Load reads and parses the task file at path, with overrides as in Parse, and reads the files that it names: the snapshot
+// that it starts from and its public model.
 func Load(path string, sets []string) (*Spec, error) {
 	return load(path, func(data []byte) (*Spec, error) { return Parse(data, sets) })
 }
@@ -36,10 +37,8 @@ func load(path string, parse func(data []byte) (*Spec, error)) (*Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if s.Model.Start != nil {
-		if err := s.Model.Start.read(filepath.Dir(path)); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
+	if err := s.readFiles(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
 }

@@ -46,8 +46,8 @@ type PublicBlock struct {
 // Threshold[i], else to Right[i]; the first is question 0. A branch c >= 0 is question c, which is after i; a branch
 // c < 0 ends in leaf -c-1. There is one leaf more than there are questions, and one way to each.
 //
-// The value of a number is that of the data, as it is filled where it is missing, neither scaled nor cut, rounded to
-// the nearest number of 32 bits; that of any other input is 0 or 1.
+// A number has its value in the units of the data, filled where it is missing, neither scaled nor cut, and rounded to
+// the nearest number of 32 bits; any other input is 0 or 1.
 type Tree struct {
 	Output    int       `json:"output,omitempty"` // of a block, from 0; of a forest none
 	Feature   []int     `json:"feature"`

@@ -54,7 +54,7 @@ func (s *Spec) Validate() error {
 // checkLeaves refuses numbers that are not finite and text that is not UTF-8 anywhere in the declaration. (Text that is
 // not UTF-8 has no JSON, so the canonical form would change it.)
 func checkLeaves(path string, v reflect.Value) error {
-	if v.Type() == reflect.TypeFor[Start]() {
+	if v.Type() == reflect.TypeFor[File]() || v.Type() == reflect.TypeFor[Public]() {
 		return nil // it was checked as text
 	}
 	switch v.Kind() {
@@ -130,7 +130,7 @@ func (s *Spec) checkBound() error {
 	if !(most <= maxNorm) {
 		return refuse("features", most, "bounds and scales by which the norm of an event is at most %g", maxNorm)
 	}
-	if s.NormBound > most {
+	if s.NormBound > most && !s.Features.unread() {
 		return refuse("norm_bound", s.NormBound, "at most %v, the largest norm that the declared bounds allow", most)
 	}
 	return nil

@@ -1,0 +1,302 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// PublicOf is the kind of the coordinates that are outputs of a public model.
+const PublicOf = "public"
+
+// checkPublic refuses a public model that was made for other inputs.
+func (f *Features) checkPublic() error {
+	p := f.Public.model
+	inputs := f.publicInputs()
+	for i, name := range inputs {
+		if i >= len(p.Inputs) || p.Inputs[i] != name.name {
+			found := ""
+			if i < len(p.Inputs) {
+				found = p.Inputs[i]
+			}
+			return refuse(fmt.Sprintf("%s.inputs.%d", publicPath, i), found, "%s, as the task's columns have it",
+				shorten(name.name))
+		}
+	}
+	if len(p.Inputs) > len(inputs) {
+		return refuse(fmt.Sprintf("%s.inputs.%d", publicPath, len(inputs)), p.Inputs[len(inputs)],
+			"no more than the task's %d inputs", len(inputs))
+	}
+	return p.eachTree(func(path string, t *Tree) error {
+		for i, at := range t.Feature {
+			if !inputs[at].asked {
+				return refuse(fmt.Sprintf("%s.feature.%d", path, i), at, "a number or an indicator, not input %s",
+					shorten(inputs[at].name))
+			}
+		}
+		return nil
+	})
+}
+
+// A publicInput is one input of the public model.
+type publicInput struct {
+	name  string
+	asked bool // trees may ask about it
+}
+
+// publicInputs returns the inputs of a public model: the coordinates of all columns, hidden ones too, or the values of
+// the vector.
+func (f *Features) publicInputs() (out []publicInput) {
+	if f.Vector != nil {
+		for _, c := range (&FeatureMap{vector: newVectorMap(f.Vector)}).ofVector() {
+			out = append(out, publicInput{c.Name, true})
+		}
+	}
+	for i := range f.Columns {
+		for _, c := range ofSource(f.Columns[i].source()) {
+			out = append(out, publicInput{c.Name, c.Kind != "hats"})
+		}
+	}
+	return out
+}
+
+// eachTree calls do for every tree.
+func (p *PublicModel) eachTree(do func(path string, t *Tree) error) error {
+	of := func(path string, b *PublicBlock) error {
+		for i := range b.Trees {
+			if err := do(fmt.Sprintf("%s.trees.%d", path, i), &b.Trees[i]); err != nil {
+				return err
+			}
+		}
+		for i := 0; b.Forest != nil && i < len(b.Forest.Trees); i++ {
+			if err := do(fmt.Sprintf("%s.forest.trees.%d", path, i), &b.Forest.Trees[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i := range p.Blocks {
+		if err := of(fmt.Sprintf("%s.blocks.%d", publicPath, i), &p.Blocks[i]); err != nil {
+			return err
+		}
+	}
+	if p.Offset == nil {
+		return nil
+	}
+	return of(publicPath+".offset", p.Offset)
+}
+
+// publicMap is a compiled PublicModel.
+type publicMap struct {
+	inputs int
+	blocks []publicBlock
+	offset *publicBlock // of a label with an offset
+	first  int          // coordinate
+	width  int          // coordinates
+}
+
+// publicBlock is a compiled PublicBlock.
+type publicBlock struct {
+	outputs int
+	span    float64 // the range
+	bias    []float64
+	weights []float64 // outputs x inputs, or nil
+	trees   walker
+	leaf    []float64 // of trees
+	forest  walker
+	leaves  []float64 // leaves x outputs
+}
+
+func newPublicBlock(b *PublicBlock) publicBlock {
+	out := publicBlock{outputs: b.Outputs, span: b.Range, bias: b.Bias, trees: newWalker(b.Trees)}
+	if len(out.bias) == 0 {
+		out.bias = make([]float64, b.Outputs)
+	}
+	if w := b.Weights; w != nil {
+		for k := range w.Rows {
+			for j := range w.Cols {
+				out.weights = append(out.weights, w.At(k, j))
+			}
+		}
+	}
+	for i := range b.Trees {
+		for _, v := range b.Trees[i].Leaf {
+			out.leaf = append(out.leaf, float64(v))
+		}
+	}
+	if f := b.Forest; f != nil {
+		out.forest = newWalker(f.Trees)
+		for j := range f.Leaves.Cols {
+			for k := range f.Leaves.Rows {
+				out.leaves = append(out.leaves, f.Leaves.At(k, j))
+			}
+		}
+	}
+	return out
+}
+
+// compilePublic adds the coordinates of the public model.
+func (m *FeatureMap) compilePublic(f *Features, offset bool) {
+	p := f.Public.model
+	var sources []*Source
+	for i := range m.inputs {
+		sources = append(sources, m.inputs[i].Source)
+	}
+	if m.vector != nil {
+		sources = []*Source{m.vector.source}
+	}
+	m.public = &publicMap{inputs: len(p.Inputs), first: len(m.coordinate), width: p.width()}
+	for i := range p.Blocks {
+		b := &p.Blocks[i]
+		m.public.blocks = append(m.public.blocks, newPublicBlock(b))
+		for k := range b.Outputs {
+			m.coordinate = append(m.coordinate, Coordinate{Name: fmt.Sprintf("%s~%d", b.Name, k+1), Kind: PublicOf, Min: -1,
+				Max: 1, Factor: 1, Position: k, Sources: sources, Derived: &Derived{Block: b.Name, Public: p}})
+		}
+	}
+	if offset {
+		b := newPublicBlock(p.Offset)
+		m.public.offset = &b
+	}
+	m.most += m.public.width
+}
+
+// scratch returns how many numbers of memory a row needs beside its coordinates.
+func (p *publicMap) scratch() int {
+	if p == nil {
+		return 0
+	}
+	most := 1
+	for i := range p.blocks {
+		most = max(most, p.blocks[i].outputs)
+	}
+	return 2*p.inputs + most
+}
+
+// addPublic appends the outputs of the public model and sets the offset of the row, which was found to be sound.
+func (w *writer) addPublic(row Row) {
+	p := w.public
+	scaled, asked, sums := w.scratch[:p.inputs], w.scratch[p.inputs:2*p.inputs], w.scratch[2*p.inputs:]
+	if w.vector != nil {
+		w.vectorInputs(row, scaled, asked)
+	} else {
+		w.columnInputs(row.Fields, scaled, asked)
+	}
+	at := p.first
+	for i := range p.blocks {
+		b := &p.blocks[i]
+		for _, o := range b.apply(sums, scaled, asked) {
+			w.set(at, min(max(o/b.span, -1), 1))
+			at++
+		}
+	}
+	if p.offset != nil {
+		w.offset = p.offset.apply(sums, scaled, asked)[0]
+	}
+}
+
+// apply overwrites dst with the outputs of a block, before they are divided and cut, and returns them.
+func (b *publicBlock) apply(dst, scaled, asked []float64) []float64 {
+	dst = dst[:b.outputs]
+	copy(dst, b.bias)
+	if b.weights != nil {
+		for k := range dst {
+			sum := dst[k]
+			for j, weight := range b.weights[k*len(scaled) : (k+1)*len(scaled)] {
+				sum += float64(weight * scaled[j]) // in two steps on every machine
+			}
+			dst[k] = sum
+		}
+	}
+	for i := range b.trees.trees {
+		t := &b.trees.trees[i]
+		dst[t.output] += b.leaf[b.trees.leaf(t, asked)]
+	}
+	for i := range b.forest.trees {
+		first := int(b.forest.leaf(&b.forest.trees[i], asked)) * b.outputs
+		for k, v := range b.leaves[first : first+b.outputs] {
+			dst[k] += v
+		}
+	}
+	return dst
+}
+
+// columnInputs writes the inputs of the public model, scaled and as trees ask about them. The sources are there.
+func (w *writer) columnInputs(fields []string, scaled, asked []float64) {
+	at := 0
+	for i := range w.inputs {
+		in := &w.inputs[i]
+		if in.Kind.Number() {
+			x, missing, _ := in.number(strings.TrimSpace(fields[in.fields[0]])) // was read without an error
+			if missing {
+				x = in.Fill
+			}
+			scaled[at], asked[at] = w.sources[i], askedOf(in.Kind, x, w.sources[i])
+			at++
+			if in.Told {
+				scaled[at] = 0
+				if missing {
+					scaled[at] = 1
+				}
+				asked[at] = scaled[at]
+				at++
+			}
+			continue
+		}
+		n := in.Positions()
+		clear(scaled[at : at+n])
+		clear(asked[at : at+n])
+		if p := w.sources[i]; p != none {
+			scaled[at+int(p)], asked[at+int(p)] = 1, 1
+		}
+		at += n
+	}
+}
+
+// askedOf returns how trees compare a number of the data.
+func askedOf(kind ColumnKind, raw, scaled float64) float64 {
+	if kind == Indicator {
+		return scaled
+	}
+	return float64(float32(raw))
+}
+
+// vectorInputs is columnInputs of a vector.
+func (w *writer) vectorInputs(row Row, scaled, asked []float64) {
+	if row.Index != nil {
+		clear(scaled)
+		clear(asked)
+	}
+	for k, v := range w.sources {
+		at := k
+		if row.Index != nil {
+			at = int(row.Index[k])
+		}
+		scaled[at], asked[at] = v, askedOf(w.vector.source.Kind, row.Value[k], v)
+	}
+}
+
+// checkOffset refuses an offset that no public model has.
+func (s *Spec) checkOffset() error {
+	f := &s.Features
+	if f.Public == nil || !f.unread() && f.Public.model.Offset == nil {
+		return refuse("label.offset", true, "false, or features.public with an offset")
+	}
+	return nil
+}
+
+// Public returns the public model of the task; nil without one. The caller must not change it.
+func (s *Spec) Public() *PublicModel {
+	if s.Features.Public == nil {
+		return nil
+	}
+	return s.Features.Public.model
+}
+
+// PublicFile returns the file of the public model; nil without one, and where only its hash is known.
+func (s *Spec) PublicFile() []byte {
+	if s.Features.Public == nil {
+		return nil
+	}
+	return slices.Clip(s.Features.Public.data)
+}
