@@ -26,6 +26,7 @@ const (
 	MaxBundle = 1 << 16
 	maxReason = 64 // bytes of a reason
 	MaxPhases = 64
+	MaxPublic = 256 << 10 // bytes of the file of a public model, as package task bounds it
 )
 
 // Check returns an error unless a body is well formed by itself: lengths, ranges, finiteness. The reader has to check
@@ -77,6 +78,9 @@ func checkTask(m *wire.Task) error {
 	p := m.Plan
 	if p.Continuous < wire.Continuous_CONTINUOUS_NO || p.Continuous > wire.Continuous_CONTINUOUS_ADAPTIVE {
 		err = errors.Join(err, fmt.Errorf("continuous %d: unknown", p.Continuous))
+	}
+	if len(m.Public) > MaxPublic {
+		err = errors.Join(err, fmt.Errorf("public: %d bytes, want at most %d", len(m.Public), MaxPublic))
 	}
 	return errors.Join(err, length("learner_key", m.LearnerKey, KeySize), length("life", m.Life, LifeSize),
 		length("stage_key", m.StageKey, KeySize),

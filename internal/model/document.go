@@ -38,7 +38,7 @@ func parseJSON(data []byte) (Snapshot, size, error) {
 		return Snapshot{}, size{}, fmt.Errorf("model: format_version %d, this program reads %d", s.FormatVersion, Version)
 	}
 	s.Declaration = d.Declaration
-	n, err := needOf(s.Declaration)
+	n, err := needOf(s.Declaration, s.PublicModel)
 	if err != nil {
 		return Snapshot{}, size{}, err
 	}
@@ -67,11 +67,14 @@ func parseJSON(data []byte) (Snapshot, size, error) {
 }
 
 // needOf returns the size of the models of a declaration. An intercept counts as a feature.
-func needOf(declaration []byte) (size, error) {
+func needOf(declaration, public []byte) (size, error) {
 	if len(declaration) > maxDeclaration {
 		return size{}, fmt.Errorf("model: declaration: %d bytes, want at most %d", len(declaration), maxDeclaration)
 	}
 	spec, err := task.ParseDeclaration(declaration)
+	if err == nil {
+		spec, err = spec.WithPublic(public)
+	}
 	if err != nil {
 		return size{}, fmt.Errorf("model: declaration: %w", err)
 	}

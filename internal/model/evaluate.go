@@ -173,7 +173,7 @@ func (p Predictor) Cut(threshold *float64) (float64, error) {
 
 // add scores an event, whose figures stay in row.
 func (t *tally) add(e convex.Example) {
-	t.labels.add(e.Label)
+	t.labels.add(e.Label, e.Offset)
 	t.scores = t.Features.Scores(t.scores, t.Theta, e)
 	t.row = row{loss: t.lossOf(t.scores, e.Label)}
 	t.loss += t.row.loss

@@ -28,6 +28,9 @@ func (s Snapshot) ONNX() ([]byte, error) {
 	if err := e.features(); err != nil {
 		return nil, fmt.Errorf("export to ONNX: %w", err)
 	}
+	if e.spec.Label.Offset { // its faults count too
+		e.added = e.outputsOf(e.spec.Public().Offset)
+	}
 	e.outputs(e.scores())
 	header, err := s.header()
 	if err != nil {
@@ -69,6 +72,9 @@ type exporter struct {
 	terms   []onnx.Value // [N, scores], summands of the scores before the features are scaled down, the intercept left out
 	squares []onnx.Value // [N, 1], summands of the square of the features' norm in units of its bound
 	faults  []onnx.Value // [N, 1], 0 for a valid row and NaN for another
+
+	public, asked onnx.Value // [N, inputs] of the public model, as doubles and as trees compare them
+	added         onnx.Value // [N, 1], the offset of the label; empty for none
 }
 
 // scores returns a value of shape [N, scores]: the parameters times the features, scaled down to the norm
@@ -111,8 +117,8 @@ func (e *exporter) outputs(score onnx.Value) {
 		return
 	case !e.Features.Classification():
 		value := e.invert(score)
-		output(value, "score", 1, "linear score, in the units of the label")
-		output(e.within(value), "prediction", 1, "in the units of the label, cut to the declared range")
+		output(e.offset(value), "score", 1, "linear score, in the units of the label")
+		output(e.offset(e.within(value)), "prediction", 1, "in the units of the label, cut to the declared range")
 		return
 	}
 	output(score, "score", width, "linear score of each class, or of the last one of two")

@@ -38,6 +38,10 @@ func (e *exporter) features() error {
 				width++
 			}
 			e.dense(e.cosines(all[first:first+width]), first, width)
+		case task.PublicOf:
+			b := e.block(c.Derived.Block)
+			width = b.Outputs
+			e.dense(e.ranged(b), first, width)
 		default:
 			return fmt.Errorf("feature %q is of kind %s, which has no operator here: use the json or npy format", c.Name, c.Kind)
 		}

@@ -36,6 +36,9 @@ func drawTask(t *rapid.T) (*task.Spec, []float64) {
 	}
 	s.SetDefaults()
 	drawDerived(t, &s.Features)
+	if p := s.Public(); p != nil && p.Offset != nil && convex.TraitsOf(s.Model.Loss).Labels == convex.Numbers {
+		s.Label.Offset = rapid.Bool().Draw(t, "label offset")
+	}
 	features, err := s.Compile()
 	if err == nil && rapid.IntRange(0, 2).Draw(t, "scaled") == 0 {
 		n := len(features.Coordinates())
@@ -155,8 +158,15 @@ func drawDerived(t *rapid.T, f *task.Features) {
 			f.Vector.Hidden = hidden
 		}
 	}
+	if rapid.Bool().Draw(t, "public") {
+		f.Public = drawPublic(t, f)
+		hidden = rapid.Bool().Draw(t, "hidden")
+		if f.Vector != nil {
+			f.Vector.Hidden = hidden
+		}
+	}
 	for i := range f.Columns {
-		f.Columns[i].Hidden = hidden && f.Columns[i].Kind.Number() && !f.Columns[i].Missing.Indicator
+		f.Columns[i].Hidden = hidden && (f.Columns[i].Kind.Number() || f.Public != nil) && !f.Columns[i].Missing.Indicator
 	}
 }
 

@@ -31,18 +31,21 @@ type labels struct {
 	n      int
 	counts []int     // of classes
 	values []float64 // of numbers and counts, as the loss sees them
+	// offsets are what predictions of these add, in the units of the label.
+	offsets []float64
 }
 
 func newLabels(p Predictor) labels {
 	return labels{Predictor: p, counts: make([]int, len(p.Features.Classes()))}
 }
 
-func (l *labels) add(y float64) {
+// add counts a label, of a number less the event's offset.
+func (l *labels) add(y, offset float64) {
 	if l.n++; len(l.counts) > 0 {
 		l.counts[l.class(y)]++
 		return
 	}
-	l.values = append(l.values, y)
+	l.values, l.offsets = append(l.values, y), append(l.offsets, offset)
 }
 
 // class returns the place of a label or a prediction among the classes.
@@ -96,7 +99,7 @@ func (p Predictor) Baseline(fit, on []convex.Example) Baseline {
 func (p Predictor) labels(examples []convex.Example) *labels {
 	l := newLabels(p)
 	for _, e := range examples {
-		l.add(e.Label)
+		l.add(e.Label, e.Offset)
 	}
 	return &l
 }
@@ -195,10 +198,10 @@ func (l *labels) leastLoss() float64 {
 func (l *labels) explained(square float64) float64 {
 	mean, total := 0.0, 0.0
 	for i, y := range l.values {
-		mean += (l.Features.Target(y) - mean) / float64(i+1)
+		mean += (l.Features.Target(y) + l.offsets[i] - mean) / float64(i+1)
 	}
-	for _, y := range l.values {
-		d := l.Features.Target(y) - mean
+	for i, y := range l.values {
+		d := l.Features.Target(y) + l.offsets[i] - mean
 		total += d * d
 	}
 	if total == 0 {

@@ -170,7 +170,7 @@ var wholeArithmetic = map[string]func(a, b int64) int64{
 	"Add": func(a, b int64) int64 { return a + b }, "Mul": func(a, b int64) int64 { return a * b },
 	"Min": func(a, b int64) int64 { return min(a, b) },
 	"Mod": func(a, b int64) int64 { return ((a % b) + b) % b }, "Or": func(a, b int64) int64 { return a | b },
-	"Less": func(a, b int64) int64 { return truth(a < b) },
+	"Less": func(a, b int64) int64 { return truth(a < b) }, "Equal": func(a, b int64) int64 { return truth(a == b) },
 }
 
 var comparisons = map[string]func(a, b float64) bool{
@@ -225,10 +225,18 @@ func (o operator) apply(in []array) array {
 		}
 		return out
 	case "Cast":
+		switch to := onnx.TensorProto_DataType(*o.attribute("to").I); {
+		case a.doubles != nil && to == onnx.TensorProto_FLOAT:
+			return array{dims: a.dims, doubles: each(a.doubles, func(x float64) float64 { return float64(float32(x)) })}
+		case a.doubles != nil: // whole
+			return array{dims: a.dims, ints: each(a.doubles, func(x float64) int64 { return int64(x) })}
+		}
 		if to := onnx.TensorProto_DataType(*o.attribute("to").I); to == onnx.TensorProto_DOUBLE {
 			return array{dims: a.dims, doubles: each(a.ints, func(i int64) float64 { return float64(i) })}
 		}
 		return a // between whole numbers that are not negative
+	case "TreeEnsembleRegressor":
+		return o.trees(a)
 	case "LabelEncoder":
 		keys, values := o.attribute("keys_strings").Strings, o.attribute("values_int64s").Ints
 		return array{dims: a.dims, ints: each(a.texts, func(word string) int64 {
@@ -274,6 +282,13 @@ func (o operator) apply(in []array) array {
 // rows applies what makes one entry, or as many, of each row.
 func (o operator) rows(a array) array {
 	width := a.dims[1]
+	if len(a.dims) == 3 { // ReduceSum over the middle
+		out := array{dims: []int{a.dims[0], a.dims[2]}, doubles: make([]float64, a.dims[0]*a.dims[2])}
+		for i, v := range a.doubles {
+			out.doubles[i/(width*a.dims[2])*a.dims[2]+i%a.dims[2]] += v
+		}
+		return out
+	}
 	out := array{dims: []int{a.dims[0], 1}}
 	for i := range a.dims[0] {
 		switch {
@@ -306,6 +321,37 @@ func (o operator) rows(a array) array {
 			out.dims[1] = width
 			out.doubles = append(out.doubles, each(powers, func(p float64) float64 { return p / sum })...)
 		}
+	}
+	return out
+}
+
+// trees adds up the leaves of an ensemble in single precision.
+func (o operator) trees(a array) array {
+	ints := func(name string) []int64 { return o.attribute(name).Ints }
+	targets := int(*o.attribute("n_targets").I)
+	nodes, leaves := map[[2]int64]int{}, map[[2]int64]int{}
+	for i, tree := range ints("nodes_treeids") {
+		nodes[[2]int64{tree, ints("nodes_nodeids")[i]}] = i
+	}
+	for i, tree := range ints("target_treeids") {
+		leaves[[2]int64{tree, ints("target_nodeids")[i]}] = i
+	}
+	out := array{dims: []int{a.dims[0], targets}}
+	for row := range a.dims[0] {
+		sums := make([]float32, targets)
+		for tree := range int64(targets) { // as many as there are trees here
+			at := [2]int64{tree, 0}
+			for string(o.attribute("nodes_modes").Strings[nodes[at]]) == "BRANCH_LEQ" {
+				i := nodes[at]
+				value := float32(a.doubles[row*a.dims[1]+int(ints("nodes_featureids")[i])])
+				if at[1] = ints("nodes_falsenodeids")[i]; value <= o.attribute("nodes_values").Floats[i] {
+					at[1] = ints("nodes_truenodeids")[i]
+				}
+			}
+			leaf := leaves[at]
+			sums[ints("target_ids")[leaf]] += o.attribute("target_weights").Floats[leaf]
+		}
+		out.doubles = append(out.doubles, each(sums, func(x float32) float64 { return float64(x) })...)
 	}
 	return out
 }

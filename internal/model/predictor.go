@@ -28,6 +28,9 @@ func (p Predictor) Spec() *task.Spec { return p.spec }
 // is the task's own.
 func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {
 	spec, err := task.ParseDeclaration(s.Declaration)
+	if err == nil {
+		spec, err = spec.WithPublic(s.PublicModel)
+	}
 	if err != nil {
 		return Predictor{}, fmt.Errorf("model: declaration: %w", err)
 	}
@@ -71,7 +74,8 @@ type Prediction struct {
 	// Probabilities are of the positive class, or one a class; none where the loss has none.
 	Probabilities []float64
 	Class         string // the label of the predicted class, as the task file writes it first; empty for regression
-	// of a number or a count: the prediction in the units of the label, cut to the declared range; NaN for classes
+	// of a number or a count: the prediction in the units of the label, cut to the declared range (before the offset of
+	// the public model is added, where the label has one); NaN for classes
 	Value float64
 }
 
@@ -134,7 +138,7 @@ func (p Predictor) predict(e convex.Example, dst *Prediction) {
 		dst.Class = p.Features.ClassName(predicted)
 		dst.Probabilities = p.probabilities(dst.Probabilities, dst.Scores)
 	default:
-		dst.Value, dst.Scores[0] = predicted, p.Features.InUnits(dst.Scores[0])
+		dst.Value, dst.Scores[0] = predicted+e.Offset, p.Features.InUnits(dst.Scores[0])+e.Offset
 	}
 }
 

@@ -43,6 +43,8 @@ type Snapshot struct {
 	TaskHash state.Hash `json:"task_hash"`
 	// Declaration is the declared part of the task: how a raw event becomes Features.
 	Declaration json.RawMessage `json:"declaration"`
+	// PublicModel is the file of the declaration's public model, in JSON as base64; nil without one.
+	PublicModel []byte `json:"public_model,omitempty"`
 }
 
 // Sample returns about how many units the model was learned from: all that were counted, or those that it
@@ -144,7 +146,8 @@ func Of(spec *task.Spec, parameters []float64) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	s := Snapshot{FormatVersion: Version, Task: spec.Name, Loss: spec.Model.Loss, Features: features.Coordinates(),
-		Classes: features.Classes()}
+		PublicModel: spec.PublicFile(),
+		Classes:     features.Classes()}
 	if s.Declaration, err = spec.Canonical(); err != nil {
 		return Snapshot{}, err
 	}

@@ -147,6 +147,7 @@ func TestPredictIsTheProduct(t *testing.T) {
 					unit, want = (high-low)/2, (low+high)/2+want*(high-low)/2
 				}
 			}
+			want += e.Offset
 			if math.Abs(got[class]-want) > 1e-8*(200+unit*(1+10*float64(len(x))*p.Features.Bound())) {
 				t.Fatalf("score %v of class %q, want %v", got[class], class, want)
 			}

@@ -195,7 +195,7 @@ func (j Job) Wire() (*wire.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Task{Declaration: declaration, Suite: suite, Plan: j.Plan}, nil
+	return &wire.Task{Declaration: declaration, Public: j.Spec.PublicFile(), Suite: suite, Plan: j.Plan}, nil
 }
 
 // PaperNoiseStd returns the noise of a round under the paper's closed-form constants, in units of the clip norm. It

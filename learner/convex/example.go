@@ -12,7 +12,7 @@ type Example struct {
 	Value []float64 // feature values, unitless, finite
 	Label float64   // in the domain of the task's loss, see Loss.CheckLabel
 
-	// Offset is what a prediction of a number adds to the model's, in the units of the data; no loss sees it.
+	// Offset adds to the prediction of a number, in the units of the data; no loss sees it.
 	Offset float64
 }
 

@@ -8,10 +8,7 @@ import (
 
 // drawPublic draws a public model of the columns or the vector.
 func drawPublic(t *rapid.T, f *Features) *Public {
-	p := &PublicModel{Version: 1, Sample: PublicSample{Rows: 10, Leaf: 1}}
-	for _, in := range f.publicInputs() {
-		p.Inputs = append(p.Inputs, in.name)
-	}
+	p := &PublicModel{Version: 1, Sample: PublicSample{Rows: 10, Leaf: 1}, Inputs: f.PublicInputs()}
 	for _, name := range []string{"stage", "z"}[:rapid.IntRange(1, 2).Draw(t, "blocks")] {
 		b := drawBlock(t, len(p.Inputs), rapid.IntRange(1, 4).Draw(t, "outputs"))
 		b.Name, b.Range = name, rapid.Float64Range(0.01, 10).Draw(t, "range")
@@ -21,12 +18,8 @@ func drawPublic(t *rapid.T, f *Features) *Public {
 		b := drawBlock(t, len(p.Inputs), 1)
 		p.Offset = &b
 	}
-	data, err := p.Encode()
+	out, err := NewPublic(p)
 	if err != nil {
-		t.Fatal(err)
-	}
-	out := &Public{File: File{hash: hashText(data), data: data}}
-	if out.model, err = ParsePublic(data); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -88,11 +88,12 @@ func (p *PublicModel) eachTree(do func(path string, t *Tree) error) error {
 
 // publicMap is a compiled PublicModel.
 type publicMap struct {
-	inputs int
-	blocks []publicBlock
-	offset *publicBlock // of a label with an offset
-	first  int          // coordinate
-	width  int          // coordinates
+	sources []*Source // of the inputs, in order
+	inputs  int
+	blocks  []publicBlock
+	offset  *publicBlock // of a label with an offset
+	first   int          // coordinate
+	width   int          // coordinates
 }
 
 // publicBlock is a compiled PublicBlock.
@@ -145,7 +146,7 @@ func (m *FeatureMap) compilePublic(f *Features, offset bool) {
 	if m.vector != nil {
 		sources = []*Source{m.vector.source}
 	}
-	m.public = &publicMap{inputs: len(p.Inputs), first: len(m.coordinate), width: p.width()}
+	m.public = &publicMap{sources: sources, inputs: len(p.Inputs), first: len(m.coordinate), width: p.width()}
 	for i := range p.Blocks {
 		b := &p.Blocks[i]
 		m.public.blocks = append(m.public.blocks, newPublicBlock(b))
@@ -283,6 +284,34 @@ func (s *Spec) checkOffset() error {
 		return refuse("label.offset", true, "false, or features.public with an offset")
 	}
 	return nil
+}
+
+// NewPublic returns a public model together with its file, for Features.Public.
+func NewPublic(p *PublicModel) (*Public, error) {
+	data, err := p.Encode()
+	if err != nil {
+		return nil, err
+	}
+	out := &Public{File: File{hash: hashText(data), data: data}}
+	out.model, err = ParsePublic(data)
+	return out, err
+}
+
+// PublicInputs returns the names that the inputs of a public model have to have.
+func (f *Features) PublicInputs() []string {
+	var out []string
+	for _, in := range f.publicInputs() {
+		out = append(out, in.name)
+	}
+	return out
+}
+
+// PublicSources returns the sources from which the inputs of the public model come, in order; nil without one.
+func (m *FeatureMap) PublicSources() []*Source {
+	if m.public == nil {
+		return nil
+	}
+	return m.public.sources
 }
 
 // Public returns the public model of the task; nil without one. The caller must not change it.

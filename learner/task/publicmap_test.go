@@ -57,8 +57,8 @@ func written(t testing.TB, file string, p *PublicModel) string {
 	return path
 }
 
-// TestPublicFileOfATask: a task file names the file, the declaration has its hash, and whoever has the declaration
-// alone has to get the same file before there is a map.
+// TestPublicFileOfATask: a task file names the file, the declaration has its hash, and a reader of the declaration
+// alone needs the same file before there is a map.
 func TestPublicFileOfATask(t *testing.T) {
 	path := written(t, hidden, ofHidden())
 	s, err := Load(path, nil)

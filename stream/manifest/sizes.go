@@ -36,7 +36,7 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 	plan := body.GetPlan()
 	key := make([]byte, stream.KeySize)
 	task := &wire.Task{Version: stream.Version, Name: strings.Repeat("a", maxName), Declaration: body.GetDeclaration(),
-		Plan:  plan,
+		Plan: plan, Public: body.GetPublic(),
 		Suite: body.GetSuite(), LearnerKey: key, StageKey: key, Life: make([]byte, stream.LifeSize)}
 	sizes := Sizes{Waiting: leastWaiting}
 	var err error

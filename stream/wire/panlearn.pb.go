@@ -513,7 +513,9 @@ type Task struct {
 	Suite       Suite                  `protobuf:"varint,7,opt,name=suite,proto3,enum=panlearn.v1.Suite" json:"suite,omitempty"`
 	// life is random, 16 bytes: a task that is begun anew, on emptied streams or with an emptied state folder, is another
 	// task with another hash. Otherwise devices would answer its rounds with the counts of the first life.
-	Life          []byte `protobuf:"bytes,8,opt,name=life,proto3" json:"life,omitempty"`
+	Life []byte `protobuf:"bytes,8,opt,name=life,proto3" json:"life,omitempty"`
+	// public is the file of the declaration's features.public, at most 256 KiB, whose SHA-256 the declaration has; empty without one.
+	Public        []byte `protobuf:"bytes,9,opt,name=public,proto3" json:"public,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -600,6 +602,13 @@ func (x *Task) GetSuite() Suite {
 func (x *Task) GetLife() []byte {
 	if x != nil {
 		return x.Life
+	}
+	return nil
+}
+
+func (x *Task) GetPublic() []byte {
+	if x != nil {
+		return x.Public
 	}
 	return nil
 }
@@ -2649,7 +2658,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\rStageIdentity\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\fR\x03key\"\xf9\x01\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\x91\x02\n" +
 	"\x04Task\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -2659,7 +2668,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"learnerKey\x12\x1b\n" +
 	"\tstage_key\x18\x06 \x01(\fR\bstageKey\x12(\n" +
 	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x12\n" +
-	"\x04life\x18\b \x01(\fR\x04life\"\xb5\x06\n" +
+	"\x04life\x18\b \x01(\fR\x04life\x12\x16\n" +
+	"\x06public\x18\t \x01(\fR\x06public\"\xb5\x06\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12*\n" +
 	"\x06phases\x18\x02 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x127\n" +

@@ -156,6 +156,11 @@ func Ints(name string, list []int64) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_INTS, Ints: list}
 }
 
+// Floats returns an attribute of numbers in single precision.
+func Floats(name string, list []float32) *AttributeProto {
+	return &AttributeProto{Name: name, Type: AttributeProto_FLOATS, Floats: list}
+}
+
 // Texts returns an attribute of strings.
 func Texts(name string, list []string) *AttributeProto {
 	return &AttributeProto{Name: name, Type: AttributeProto_STRINGS, Strings: texts(list)}

@@ -30,6 +30,7 @@ type AttributeProto_AttributeType int32
 const (
 	AttributeProto_UNDEFINED AttributeProto_AttributeType = 0
 	AttributeProto_INT       AttributeProto_AttributeType = 2
+	AttributeProto_FLOATS    AttributeProto_AttributeType = 6
 	AttributeProto_INTS      AttributeProto_AttributeType = 7
 	AttributeProto_STRINGS   AttributeProto_AttributeType = 8
 )
@@ -39,12 +40,14 @@ var (
 	AttributeProto_AttributeType_name = map[int32]string{
 		0: "UNDEFINED",
 		2: "INT",
+		6: "FLOATS",
 		7: "INTS",
 		8: "STRINGS",
 	}
 	AttributeProto_AttributeType_value = map[string]int32{
 		"UNDEFINED": 0,
 		"INT":       2,
+		"FLOATS":    6,
 		"INTS":      7,
 		"STRINGS":   8,
 	}
@@ -81,6 +84,7 @@ type TensorProto_DataType int32
 
 const (
 	TensorProto_UNDEFINED TensorProto_DataType = 0
+	TensorProto_FLOAT     TensorProto_DataType = 1
 	TensorProto_INT64     TensorProto_DataType = 7
 	TensorProto_STRING    TensorProto_DataType = 8
 	TensorProto_DOUBLE    TensorProto_DataType = 11
@@ -91,6 +95,7 @@ const (
 var (
 	TensorProto_DataType_name = map[int32]string{
 		0:  "UNDEFINED",
+		1:  "FLOAT",
 		7:  "INT64",
 		8:  "STRING",
 		11: "DOUBLE",
@@ -98,6 +103,7 @@ var (
 	}
 	TensorProto_DataType_value = map[string]int32{
 		"UNDEFINED": 0,
+		"FLOAT":     1,
 		"INT64":     7,
 		"STRING":    8,
 		"DOUBLE":    11,
@@ -517,6 +523,7 @@ type AttributeProto struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Readers look whether it is there, also where it is 0.
 	I             *int64                       `protobuf:"varint,3,opt,name=i,proto3,oneof" json:"i,omitempty"`
+	Floats        []float32                    `protobuf:"fixed32,7,rep,packed,name=floats,proto3" json:"floats,omitempty"`
 	Ints          []int64                      `protobuf:"varint,8,rep,packed,name=ints,proto3" json:"ints,omitempty"`
 	Strings       [][]byte                     `protobuf:"bytes,9,rep,name=strings,proto3" json:"strings,omitempty"`
 	Type          AttributeProto_AttributeType `protobuf:"varint,20,opt,name=type,proto3,enum=panlearn.onnx.AttributeProto_AttributeType" json:"type,omitempty"`
@@ -566,6 +573,13 @@ func (x *AttributeProto) GetI() int64 {
 		return *x.I
 	}
 	return 0
+}
+
+func (x *AttributeProto) GetFloats() []float32 {
+	if x != nil {
+		return x.Floats
+	}
+	return nil
 }
 
 func (x *AttributeProto) GetInts() []int64 {
@@ -996,19 +1010,22 @@ const file_onnx_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x17\n" +
 	"\aop_type\x18\x04 \x01(\tR\x06opType\x12;\n" +
 	"\tattribute\x18\x05 \x03(\v2\x1d.panlearn.onnx.AttributeProtoR\tattribute\x12\x16\n" +
-	"\x06domain\x18\a \x01(\tR\x06domain\"\xec\x01\n" +
+	"\x06domain\x18\a \x01(\tR\x06domain\"\x90\x02\n" +
 	"\x0eAttributeProto\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x11\n" +
-	"\x01i\x18\x03 \x01(\x03H\x00R\x01i\x88\x01\x01\x12\x12\n" +
+	"\x01i\x18\x03 \x01(\x03H\x00R\x01i\x88\x01\x01\x12\x16\n" +
+	"\x06floats\x18\a \x03(\x02R\x06floats\x12\x12\n" +
 	"\x04ints\x18\b \x03(\x03R\x04ints\x12\x18\n" +
 	"\astrings\x18\t \x03(\fR\astrings\x12?\n" +
-	"\x04type\x18\x14 \x01(\x0e2+.panlearn.onnx.AttributeProto.AttributeTypeR\x04type\">\n" +
+	"\x04type\x18\x14 \x01(\x0e2+.panlearn.onnx.AttributeProto.AttributeTypeR\x04type\"J\n" +
 	"\rAttributeType\x12\r\n" +
 	"\tUNDEFINED\x10\x00\x12\a\n" +
-	"\x03INT\x10\x02\x12\b\n" +
+	"\x03INT\x10\x02\x12\n" +
+	"\n" +
+	"\x06FLOATS\x10\x06\x12\b\n" +
 	"\x04INTS\x10\a\x12\v\n" +
 	"\aSTRINGS\x10\bB\x04\n" +
-	"\x02_i\"\xfd\x01\n" +
+	"\x02_i\"\x88\x02\n" +
 	"\vTensorProto\x12\x12\n" +
 	"\x04dims\x18\x01 \x03(\x03R\x04dims\x12\x1b\n" +
 	"\tdata_type\x18\x02 \x01(\x05R\bdataType\x12\x1f\n" +
@@ -1019,9 +1036,10 @@ const file_onnx_proto_rawDesc = "" +
 	"\x04name\x18\b \x01(\tR\x04name\x12\x1f\n" +
 	"\vdouble_data\x18\n" +
 	" \x03(\x01R\n" +
-	"doubleData\"H\n" +
+	"doubleData\"S\n" +
 	"\bDataType\x12\r\n" +
 	"\tUNDEFINED\x10\x00\x12\t\n" +
+	"\x05FLOAT\x10\x01\x12\t\n" +
 	"\x05INT64\x10\a\x12\n" +
 	"\n" +
 	"\x06STRING\x10\b\x12\n" +

@@ -77,6 +77,9 @@ func Of(at state.Checkpoint) (View, error) {
 		return View{}, fmt.Errorf("stored task: %w", err)
 	}
 	spec, err := task.ParseCanonical(body.Declaration)
+	if err == nil {
+		spec, err = spec.WithPublic(body.Public)
+	}
 	if err != nil {
 		return View{}, fmt.Errorf("stored task: declaration: %w", err)
 	}

@@ -199,6 +199,9 @@ func (a *Agreement) declared() error {
 	if err != nil {
 		return Refuse("declaration", "not readable: "+err.Error(), "a canonical declaration of this version")
 	}
+	if spec, err = spec.WithPublic(a.Task.Public); err != nil {
+		return Refuse("public", fmt.Sprintf("%d bytes", len(a.Task.Public)), "the public model as declared: %v", err)
+	}
 	a.Spec = spec
 	if a.Features, err = spec.Compile(); err != nil {
 		return Refuse("declaration", "not valid: "+err.Error(), "a valid declaration")

@@ -1,0 +1,169 @@
+package model
+
+import (
+	"github.com/panlearn/panlearn/internal/model/onnx"
+	"github.com/panlearn/panlearn/learner/task"
+)
+
+// block returns the block of the public model that has a name.
+func (e *exporter) block(name string) *task.PublicBlock {
+	for i := range e.spec.Public().Blocks {
+		if b := &e.spec.Public().Blocks[i]; b.Name == name {
+			return b
+		}
+	}
+	return nil
+}
+
+// ranged returns the coordinates of a block: [N, outputs].
+func (e *exporter) ranged(b *task.PublicBlock) onnx.Value {
+	g := &e.graph
+	v := g.Node("Div", "in_range", []onnx.Value{e.outputsOf(b), g.Double("range", b.Range)})
+	v = g.Node("Max", "above_range", []onnx.Value{v, g.Double("lowest_output", -1)})
+	return g.Node("Min", "public", []onnx.Value{v, g.Double("highest_output", 1)})
+}
+
+// offset adds the offset of the label, where it has one.
+func (e *exporter) offset(v onnx.Value) onnx.Value {
+	if e.added == "" {
+		return v
+	}
+	return e.graph.Node("Add", "with_offset", []onnx.Value{v, e.added})
+}
+
+// outputsOf returns the outputs of a block before they are divided and cut: [N, outputs].
+func (e *exporter) outputsOf(b *task.PublicBlock) onnx.Value {
+	g := &e.graph
+	e.publicInputs()
+	bias := b.Bias
+	if len(bias) == 0 {
+		bias = make([]float64, b.Outputs)
+	}
+	parts := []onnx.Value{g.Doubles("bias", bias, 1, b.Outputs)}
+	if w := b.Weights; w != nil {
+		list := make([]float64, 0, w.Rows*w.Cols)
+		for j := range w.Cols {
+			for k := range w.Rows {
+				list = append(list, w.At(k, j))
+			}
+		}
+		parts = append(parts, g.Node("MatMul", "directions", []onnx.Value{e.public, g.Doubles("public_weights", list, w.Cols,
+			w.Rows)}))
+	}
+	if len(b.Trees) > 0 {
+		parts = append(parts, e.trees(b))
+	}
+	if f := b.Forest; f != nil {
+		list := make([]float64, 0, f.Leaves.Rows*f.Leaves.Cols)
+		for j := range f.Leaves.Cols {
+			for k := range f.Leaves.Rows {
+				list = append(list, f.Leaves.At(k, j))
+			}
+		}
+		values := g.Node("Gather", "leaf_values", []onnx.Value{g.Doubles("leaves", list, f.Leaves.Cols, b.Outputs),
+			e.leaves(f.Trees)}, onnx.Int("axis", 0)) // [N, trees, outputs]
+		parts = append(parts, g.Node("ReduceSum", "forest", []onnx.Value{values, g.Ints("trees", []int64{1}, 1)},
+			onnx.Int("keepdims", 0)))
+	}
+	// Every row has outputs, also where the bias is all that there is; and one that is no valid row has other faults.
+	return g.Node("Sum", "outputs", parts)
+}
+
+// trees returns what the boosted trees of a block add to its outputs: [N, outputs].
+func (e *exporter) trees(b *task.PublicBlock) onnx.Value {
+	g := &e.graph
+	var values []float64
+	targets := make([]float64, len(b.Trees)*b.Outputs)
+	for i := range b.Trees {
+		for _, v := range b.Trees[i].Leaf {
+			values = append(values, float64(v))
+		}
+		targets[i*b.Outputs+b.Trees[i].Output] = 1
+	}
+	reached := g.Node("Gather", "leaf_values", []onnx.Value{g.Doubles("leaves", values, len(values)), e.leaves(b.Trees)},
+		onnx.Int("axis", 0))
+	return g.Node("MatMul", "boosted", []onnx.Value{reached, g.Doubles("targets", targets, len(b.Trees), b.Outputs)})
+}
+
+// leaves returns the number of the leaf that each tree ends in, among the leaves of all of them: int64 [N, trees]. The
+// operator adds up values in single precision, so it says which leaf it is, and values are gathered in double.
+func (e *exporter) leaves(trees []task.Tree) onnx.Value {
+	g := &e.graph
+	var tree, node, feature, yes, no, leafTree, leafNode []int64
+	var modes []string
+	var thresholds, numbers []float32
+	first, count := make([]int64, len(trees)), int64(0)
+	for i := range trees {
+		t := &trees[i]
+		n := len(t.Feature)
+		first[i] = count
+		count += int64(n) + 1
+		to := func(branch int) int64 {
+			if branch < 0 {
+				return int64(n - branch - 1)
+			}
+			return int64(branch)
+		}
+		for j := range 2*n + 1 {
+			tree, node = append(tree, int64(i)), append(node, int64(j))
+			if j < n {
+				modes, feature, thresholds = append(modes, "BRANCH_LEQ"), append(feature, int64(t.Feature[j])),
+					append(thresholds, t.Threshold[j])
+				yes, no = append(yes, to(t.Left[j])), append(no, to(t.Right[j]))
+				continue
+			}
+			modes, feature, thresholds = append(modes, "LEAF"), append(feature, 0), append(thresholds, 0)
+			yes, no = append(yes, 0), append(no, 0)
+			leafTree, leafNode, numbers = append(leafTree, int64(i)), append(leafNode, int64(j)), append(numbers, float32(j-n))
+		}
+	}
+	own := g.NodeML("TreeEnsembleRegressor", "reached", []onnx.Value{e.asked},
+		onnx.Ints("nodes_treeids", tree), onnx.Ints("nodes_nodeids", node), onnx.Ints("nodes_featureids", feature),
+		onnx.Texts("nodes_modes", modes), onnx.Floats("nodes_values", thresholds), onnx.Ints("nodes_truenodeids", yes),
+		onnx.Ints("nodes_falsenodeids", no), onnx.Ints("target_treeids", leafTree), onnx.Ints("target_nodeids", leafNode),
+		onnx.Ints("target_ids", leafTree), onnx.Floats("target_weights", numbers), onnx.Int("n_targets", int64(len(trees))))
+	whole := g.Node("Cast", "leaf_of_tree", []onnx.Value{own}, onnx.Int("to", int64(onnx.TensorProto_INT64)))
+	return g.Node("Add", "leaf", []onnx.Value{whole, g.Ints("first_leaves", first, 1, len(first))})
+}
+
+// publicInputs makes the inputs of the public model.
+func (e *exporter) publicInputs() {
+	if e.public != "" {
+		return
+	}
+	g := &e.graph
+	var scaled, asked []onnx.Value
+	double := func(v onnx.Value) onnx.Value {
+		return g.Node("Cast", "indicators", []onnx.Value{v}, onnx.Int("to", int64(onnx.TensorProto_DOUBLE)))
+	}
+	both := func(v onnx.Value) { scaled, asked = append(scaled, v), append(asked, v) }
+	for _, s := range e.Features.PublicSources() {
+		if !s.Kind.Number() {
+			n := s.Positions()
+			both(double(g.Node("Equal", "is_position", []onnx.Value{e.position(s), g.Ints("positions", counting(n), 1, n)})))
+			continue
+		}
+		v := e.number(s)
+		if s.Kind == task.Indicator {
+			both(v)
+		} else {
+			raw := e.inputs[s.Column]
+			if s.Column != "" {
+				raw = g.Node("Where", "raw", []onnx.Value{e.missing(s, raw), g.Double("fill", s.Fill), raw})
+			}
+			scaled, asked = append(scaled, v), append(asked, raw)
+		}
+		if s.Told {
+			both(double(e.missing(s, e.inputs[s.Column])))
+		}
+	}
+	together := func(hint string, list []onnx.Value) onnx.Value {
+		if len(list) == 1 {
+			return list[0]
+		}
+		return g.Node("Concat", hint, list, onnx.Int("axis", 1))
+	}
+	e.public = together("public_inputs", scaled)
+	e.asked = g.Node("Cast", "public_asked", []onnx.Value{together("public_raw", asked)},
+		onnx.Int("to", int64(onnx.TensorProto_FLOAT)))
+}
