@@ -63,6 +63,7 @@ func allBreaks() []breaks {
 		{"Task", "start_privacy.epsilon", on(func(m *wire.Task) { started(m, &wire.StartPrivacy{Epsilon: math.Inf(1)}) })},
 		{"Task", "start_privacy.delta",
 			on(func(m *wire.Task) { started(m, &wire.StartPrivacy{Epsilon: 1, Delta: math.NaN()}) })},
+		{"Task", "public: 262145 bytes", on(func(m *wire.Task) { m.Public = make([]byte, stream.MaxPublic+1) })},
 		{"Round", "task_hash", on(func(m *wire.Round) { m.TaskHash = nil })},
 		{"Round", "round 0", on(func(m *wire.Round) { m.Round = 0 })},
 		{"Round", "step 0", on(func(m *wire.Round) { m.Step = 0 })},

@@ -89,6 +89,7 @@ func valid(t *rapid.T, kind string) proto.Message {
 	case "Task":
 		return &wire.Task{Version: v, Life: sized(t, stream.LifeSize), Name: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t,
 			"name"), Declaration: sized(t, 5),
+			Public:     rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "public"),
 			LearnerKey: sized(t, 32), StageKey: sized(t, 32), Suite: validSuite(t), Plan: &wire.Plan{
 				Algorithm: "psgd", Phases: validPhases(t, trust), Continuous: wire.Continuous(count(t, 0, 3)), Ridge: aboveZero(t),
 				Set:   &wire.Set{Kind: "box", Max: aboveZero(t)},
