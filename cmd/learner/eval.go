@@ -185,6 +185,14 @@ func printed(w io.Writer, format string, values ...any) error {
 	return err
 }
 
+// constant describes the best constant, beside the public prediction where the label has an offset.
+func constant(value float64, digits int, offset bool) string {
+	if offset {
+		return fmt.Sprintf("always %+.*g to the public prediction", digits, value)
+	}
+	return fmt.Sprintf("always %.*g", digits, value)
+}
+
 func printEvaluation(w io.Writer, e released.Evaluation) error {
 	b := e.Baseline
 	if n := e.OfNumbers; n != nil {
@@ -199,7 +207,7 @@ func printEvaluation(w io.Writer, e released.Evaluation) error {
 		if b.QuantileLoss != nil {
 			err = errors.Join(err, printed(w, ", quantile loss %.5g", *b.QuantileLoss))
 		}
-		return errors.Join(err, printed(w, " (always %.5g)\n", *b.Value))
+		return errors.Join(err, printed(w, " (%s)\n", constant(*b.Value, 5, b.Offset)))
 	}
 	err := printed(w, "%d examples: accuracy %.4f, loss %.4f", e.Examples, e.Accuracy, e.Loss)
 	if e.LogLoss != nil && differ(*e.LogLoss, e.Loss) {

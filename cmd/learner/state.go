@@ -398,7 +398,7 @@ func printBaseline(w io.Writer, b *statedir.Baseline, streams bool) error {
 	switch {
 	case b == nil:
 	case b.Value != nil:
-		text = fmt.Sprintf("root mean squared error about %.3g (always %.4g)", *b.Error, *b.Value)
+		text = fmt.Sprintf("root mean squared error about %.3g (%s)", *b.Error, constant(*b.Value, 4, b.Offset))
 	default:
 		text = fmt.Sprintf("accuracy about %.3g %% (always %s)", 100**b.Accuracy, b.Class)
 	}

@@ -16,7 +16,9 @@ import (
 type Baseline struct {
 	Class string   `json:"class,omitempty"` // the majority
 	Value *float64 `json:"value,omitempty"` // the number, in the units of the label
-	Loss  float64  `json:"loss"`            // least mean loss of a constant score; of numbers that of Value
+	// Offset reports that the number is added to the public prediction for each event.
+	Offset bool    `json:"offset,omitempty"`
+	Loss   float64 `json:"loss"` // least mean loss of a constant score; of numbers that of Value
 
 	Accuracy     *float64 `json:"accuracy,omitempty"`
 	LogLoss      *float64 `json:"log_loss,omitempty"` // of the shares
@@ -111,7 +113,7 @@ func (l *labels) baseline(on *labels) Baseline {
 	constant := l.constant()
 	if len(l.counts) == 0 {
 		value := l.Features.Predict(constant)
-		out.Value = &value
+		out.Value, out.Offset = &value, l.spec.Label.Offset
 		var square, absolute, pinball float64
 		for _, y := range on.values {
 			miss := l.Features.Target(y) - value

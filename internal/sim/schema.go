@@ -182,7 +182,7 @@ func (s *Schema) Rows(features *task.FeatureMap, n int, seed uint64) ([]convex.E
 		for k := range scores {
 			scores[k] += s.offsets[k]
 		}
-		row.Label = s.label(r, scores)
+		row.Label = s.label(r, scores, plain.Offset)
 		if err := features.Map(row, &out[i]); err != nil {
 			return nil, fmt.Errorf("synthetic rows: %w", err)
 		}
@@ -191,7 +191,7 @@ func (s *Schema) Rows(features *task.FeatureMap, n int, seed uint64) ([]convex.E
 }
 
 // label draws one of the planted model, as a file would have it.
-func (s *Schema) label(r *rand.Rand, scores []float64) string {
+func (s *Schema) label(r *rand.Rand, scores []float64, offset float64) string {
 	l := s.spec.Label
 	switch convex.TraitsOf(s.spec.Model.Loss).Labels {
 	case convex.TwoClasses:
@@ -216,7 +216,7 @@ func (s *Schema) label(r *rand.Rand, scores []float64) string {
 		return strconv.FormatFloat(min(l.Max, poisson(r, 0.1*l.Max*math.Exp(schemaShare*2*scores[0]))), 'f', 0, 64)
 	}
 	y := l.Min + (l.Max-l.Min)*(0.4+schemaShare*(0.6*scores[0]+0.4*r.NormFloat64()))
-	return strconv.FormatFloat(min(max(y, l.Min), l.Max), 'g', 12, 64)
+	return strconv.FormatFloat(min(max(y, l.Min), l.Max)+offset, 'g', 12, 64)
 }
 
 // poisson draws by its gaps for small means, and by the normal distribution, rounded, for large ones: enough for a

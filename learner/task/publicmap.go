@@ -306,6 +306,9 @@ func (f *Features) PublicInputs() []string {
 	return out
 }
 
+// PublicMemory returns how many numbers Map takes memory for beside a vector, to compute the public model.
+func (m *FeatureMap) PublicMemory() int { return m.public.scratch() }
+
 // PublicSources returns the sources from which the inputs of the public model come, in order; nil without one.
 func (m *FeatureMap) PublicSources() []*Source {
 	if m.public == nil {

@@ -56,12 +56,12 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 	return nil
 }
 
-// rowValues returns the largest number of values of a row, as declared.
+// rowValues returns the largest number of values of a row, as declared, those that its public model computes with too.
 func rowValues(a *consent.Agreement) uint64 {
-	if f := a.Spec.Features; f.Vector != nil && f.Crosses == nil && f.Polynomial == nil && f.Fourier == nil {
+	if f := a.Spec.Features; f.Vector != nil && f.Crosses == nil && f.Polynomial == nil && f.Fourier == nil && f.Public == nil {
 		return uint64(f.Vector.MaxNonzeros) + 1
 	}
-	return uint64(a.Features.Dim()) + 1
+	return uint64(a.Features.Dim()+a.Features.PublicMemory()) + 1
 }
 
 // A line is one of a file, whether it is a row or not.

@@ -197,6 +197,7 @@ type Baseline struct {
 	Class    string   `json:"class,omitempty"`    // the majority
 	Accuracy *float64 `json:"accuracy,omitempty"` // of it
 	Value    *float64 `json:"value,omitempty"`    // the mean of the labels, in their units
+	Offset   bool     `json:"offset,omitempty"`   // Value is of what the public prediction leaves
 	Error    *float64 `json:"error,omitempty"`    // of it: root of the mean square
 	Loss     *float64 `json:"loss,omitempty"`     // as that of Validation; absent where what is released does not say it
 }
@@ -241,7 +242,7 @@ func (v View) baseline() (*Baseline, error) {
 	}
 	value := features.InUnits(b.Mean)
 	deviation := math.Abs(features.InUnits(b.Mean+b.Deviation) - value)
-	out.Value, out.Error = &value, &deviation
+	out.Value, out.Error, out.Offset = &value, &deviation, v.Spec.Label.Offset
 	return out, nil
 }
 
