@@ -30,11 +30,10 @@ type Baseline struct {
 // labels holds the labels of a data set.
 type labels struct {
 	Predictor
-	n      int
-	counts []int     // of classes
-	values []float64 // of numbers and counts, as the loss sees them
-	// offsets are what predictions of these add, in the units of the label.
-	offsets []float64
+	n       int
+	counts  []int     // of classes
+	values  []float64 // of numbers and counts, as the loss sees them
+	offsets []float64 // of these, in the units of the label
 }
 
 func newLabels(p Predictor) labels {

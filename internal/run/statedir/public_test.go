@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/consent"
 )
 
-// withPublic returns a task of numbers whose coordinates are those of a public model, and which learns what its offset
+// withPublic returns a task of numbers whose coordinates come from a public model, and which learns what its offset
 // leaves.
 func withPublic(t *testing.T) *task.Spec {
 	t.Helper()
