@@ -112,7 +112,7 @@ func (l *labels) baseline(on *labels) Baseline {
 	constant := l.constant()
 	if len(l.counts) == 0 {
 		value := l.Features.Predict(constant)
-		out.Value, out.Offset = &value, l.spec.Label.Offset
+		out.Value, out.Offset = &value, l.Features.HasOffset()
 		var square, absolute, pinball float64
 		for _, y := range on.values {
 			miss := l.Features.Target(y) - value

@@ -306,6 +306,9 @@ func (f *Features) PublicInputs() []string {
 	return out
 }
 
+// HasOffset reports whether a number is learned less an offset, which mapped events carry.
+func (m *FeatureMap) HasOffset() bool { return m.public != nil && m.public.offset != nil }
+
 // PublicMemory returns how many numbers Map takes memory for beside a vector, to compute the public model.
 func (m *FeatureMap) PublicMemory() int { return m.public.scratch() }
 
