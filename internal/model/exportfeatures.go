@@ -26,6 +26,9 @@ func (e *exporter) features() error {
 		case string(task.Categorical), string(task.Hashed), string(task.Bucketed), string(task.OneHot):
 			width = c.Sources[0].Positions()
 			e.indicators(e.position(c.Sources[0]), first, width)
+		case string(task.Hats):
+			width = c.Sources[0].Positions()
+			e.dense(e.hats(c.Sources[0]), first, width)
 		case task.Crossed:
 			width = e.cross(c, first)
 		case task.Product:

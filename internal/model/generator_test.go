@@ -95,7 +95,7 @@ func drawVector(t *rapid.T) *task.Vector {
 
 func drawColumn(t *rapid.T, name string) task.Column {
 	c := task.Column{Name: name, Kind: rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Indicator, task.Categorical,
-		task.Hashed, task.Bucketed, task.OneHot}).Draw(t, "kind")}
+		task.Hashed, task.Bucketed, task.Hats, task.OneHot}).Draw(t, "kind")}
 	switch c.Kind {
 	case task.Numeric:
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
@@ -112,6 +112,8 @@ func drawColumn(t *rapid.T, name string) task.Column {
 		c.Columns = []string{name + " a", name + "/b", name + "c"}[:rapid.IntRange(2, 3).Draw(t, "group")]
 	case task.Hashed:
 		c.Buckets = rapid.IntRange(1, 8).Draw(t, "buckets")
+	case task.Hats:
+		c.Knots = []float64{-10, 0, 0.5, 1e3}[:rapid.IntRange(2, 4).Draw(t, "knots")]
 	case task.Bucketed:
 		c.Edges = []float64{-10, 0, 0.5, 1e3}[:rapid.IntRange(1, 4).Draw(t, "edges")]
 	}
@@ -131,7 +133,7 @@ func drawDerived(t *rapid.T, f *task.Features) {
 	for _, c := range f.Columns {
 		if c.Kind.Number() {
 			numbers = append(numbers, c.Name)
-		} else {
+		} else if c.Kind != task.Hats {
 			indicators = append(indicators, c.Name)
 		}
 	}
@@ -188,7 +190,7 @@ func drawRow(t *rapid.T, s *task.Spec) task.Row {
 		case task.OneHot:
 			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"0", "0", "0", "1", "NaN", "-100", "7"}).Draw(t,
 				"member"))
-		case task.Numeric, task.Indicator, task.Bucketed:
+		case task.Numeric, task.Indicator, task.Bucketed, task.Hats:
 			row.Fields = append(row.Fields, strconv.FormatFloat(number.Draw(t, "number"), 'g', -1, 64))
 		case task.Categorical:
 			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"red", "green", "<b>", "é", "elsewhere", "", "?",

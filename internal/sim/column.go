@@ -57,6 +57,8 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 				margin = (c.Edges[n-1] - c.Edges[0]) / float64(n-1)
 			}
 			out.widen(c.Edges[0]-margin, c.Edges[len(c.Edges)-1]+margin)
+		case task.Hats:
+			out.widen(c.Knots[0], c.Knots[len(c.Knots)-1])
 		case task.Categorical:
 			out.words = slices.Clone(c.Vocabulary)
 		case task.Indicator:

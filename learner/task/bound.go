@@ -30,7 +30,14 @@ func (s *Spec) featureBound() float64 {
 
 // squaredBound returns the largest squared norm of the scaled coordinates.
 func (f *Features) squaredBound() float64 {
-	return f.largest(func(j int, b float64) float64 { b *= f.scale(j); return b * b })
+	sum := f.largest(func(j int, b float64) float64 { b *= f.scale(j); return b * b })
+	room := 1.0
+	for i := range f.Columns {
+		if c := &f.Columns[i]; c.Kind == Hats && !c.Hidden {
+			room += hatRoom
+		}
+	}
+	return sum * room
 }
 
 // largest adds up the largest terms, growing functions of the magnitude, of groups of coordinates: a number alone, one
@@ -40,7 +47,7 @@ func (f *Features) squaredBound() float64 {
 func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	sum, at := 0.0, 0
 	one := func(b float64) float64 { b = term(at, b); at++; return b }
-	indicators := func(n int) float64 { // exactly one of them, or none
+	indicators := func(n int) float64 { // one of them, none, or hats, which add up to 1
 		var most float64
 		for range n {
 			most = max(most, one(1))

@@ -152,7 +152,8 @@ func (v *Vector) check(path string) error {
 }
 
 func (c *Column) check(path string) error {
-	if err := oneOf(path+".kind", c.Kind, Numeric, Indicator, Categorical, Hashed, Bucketed, OneHot); err != nil {
+	if err := oneOf(path+".kind", c.Kind, Numeric, Indicator, Categorical, Hashed, Bucketed, Hats,
+		OneHot); err != nil {
 		return err
 	}
 	for _, key := range [...]struct {
@@ -166,7 +167,7 @@ func (c *Column) check(path string) error {
 		{"vocabulary", len(c.Vocabulary) > 0, c.Vocabulary, Categorical}, {"unknown", c.Unknown != "", c.Unknown,
 			Categorical},
 		{"buckets", c.Buckets != 0, c.Buckets, Hashed}, {"edges", len(c.Edges) > 0, c.Edges, Bucketed},
-		{"columns", len(c.Columns) > 0, c.Columns, OneHot},
+		{"knots", len(c.Knots) > 0, c.Knots, Hats}, {"columns", len(c.Columns) > 0, c.Columns, OneHot},
 	} {
 		if key.given && key.kind != c.Kind {
 			return refuse(path+"."+key.name, key.value, "nothing for kind %s", c.Kind)
@@ -192,6 +193,8 @@ func (c *Column) checkKind(path string) error {
 			return refuse(path+".columns", c.Columns, "at least two columns of numbers")
 		}
 		return nil
+	case Hats:
+		return c.checkKnots(path)
 	case Bucketed:
 		if len(c.Edges) == 0 {
 			return refuse(path+".edges", "", "at least one number")

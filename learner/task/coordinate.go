@@ -14,23 +14,25 @@ import (
 //	indicator    1 if the field, or the fill where it is missing, is at least 1/2, else 0
 //	missing      1 if the number of Sources[0] is missing, else 0
 //	categorical  1 if the position of Sources[0] is Position, else 0; likewise hashed, bucketed and onehot-group
+//	hats         the hat of knot Position of Sources[0], 0 where the number is missing: see Source
 //	cross        1 if the combination of the positions of Sources is Position, else 0: see Derived
 //	polynomial   the product of the scaled values of Sources, in which one may occur more than once
 //	fourier      sqrt(2/D) cos(<Frequencies, s> + Phase) of the scaled values s of Sources: see Derived
 //
 // Factor and Offset include the scale of Features.Scales or Features.Precondition.
 type Coordinate struct {
-	// unique within the map: age, job=Private, url#17, x3, 25<=age<35, age~missing, job=Private&sex=Male, age^2, fourier~1
+	// unique within the map: age, job=Private, url#17, x3, 25<=age<35, age@25, age~missing, job=Private&sex=Male, age^2,
+	// fourier~1
 	Name   string `json:"name"`
 	Column string `json:"column,omitempty"` // the field of the event; empty for vectors and where there are several
-	// numeric, indicator, categorical, hashed, bucketed, onehot-group, missing, cross, polynomial or fourier
+	// numeric, indicator, categorical, hashed, bucketed, hats, onehot-group, missing, cross, polynomial or fourier
 	Kind   string  `json:"kind"`
 	Word   string  `json:"word,omitempty"` // of categorical; empty for the words outside the vocabulary
 	Min    float64 `json:"min"`            // of base
 	Max    float64 `json:"max"`
 	Factor float64 `json:"factor"`
 	Offset float64 `json:"offset"`
-	// Position is the number of the indicator among those of its column or cross, from 0.
+	// Position is the number of the indicator among those of its column or cross, or of the knot, from 0.
 	Position int `json:"position,omitempty"`
 	// Sources are the inputs of the coordinate. They follow from the declaration, which travels with every
 	// model.
@@ -67,7 +69,7 @@ type Derived struct {
 // quoteName returns the part of a name that comes from the declaration, in quotes where a character could be
 // taken for one of ours: names are unique.
 func quoteName(s string) string {
-	if strings.ContainsAny(s, `=#&<>^~"`+"*") {
+	if strings.ContainsAny(s, `=#&<>^~@"`+"*") {
 		return strconv.Quote(s)
 	}
 	return s
@@ -80,6 +82,8 @@ func indicatorName(s *Source, at int) string {
 	switch {
 	case s.Kind == OneHot:
 		return name + "=" + quoteName(s.Columns[at])
+	case s.Kind == Hats:
+		return hatName(s, at)
 	case s.Kind == Hashed:
 		return name + "#" + strconv.Itoa(at)
 	case s.Kind == Bucketed && at == 0:

@@ -77,6 +77,24 @@ func position(t rapid.TB, s *Source, fields map[string]string) int {
 	return n
 }
 
+// hat computes a hat by the two lines that bound it.
+func hat(t rapid.TB, c Coordinate, fields map[string]string) float64 {
+	s, j := c.Sources[0], c.Position
+	x, missing := number(t, s, s.Column, fields)
+	if missing {
+		return 0
+	}
+	x = math.Min(math.Max(x, s.Knots[0]), s.Knots[len(s.Knots)-1])
+	h := 1.0
+	if j > 0 {
+		h = math.Min(h, (x-s.Knots[j-1])/(s.Knots[j]-s.Knots[j-1]))
+	}
+	if j+1 < len(s.Knots) {
+		h = math.Min(h, (s.Knots[j+1]-x)/(s.Knots[j+1]-s.Knots[j]))
+	}
+	return math.Max(h, 0)
+}
+
 // base computes the base of a coordinate from its description alone.
 func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) float64 {
 	indicator := func(yes bool) float64 {
@@ -128,6 +146,8 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 			t.Fatal(err)
 		}
 		return (scaledNumber(c.Sources[0], vector[i-1]) - c.Sources[0].Offset) / c.Sources[0].Factor
+	case c.Kind == "hats":
+		return hat(t, c, fields)
 	case c.Kind == "numeric", c.Kind == "indicator":
 		return (scaledValue(t, c.Sources[0], fields) - c.Sources[0].Offset) / c.Sources[0].Factor
 	}

@@ -90,7 +90,7 @@ func (m *FeatureMap) compileColumns(columns []Column) {
 			m.coordinate = append(m.coordinate, ofSource(in.Source)...)
 			m.dense = m.dense && c.Kind.Number()
 			m.most++
-			if c.Missing.Indicator {
+			if c.Missing.Indicator || c.Kind == Hats {
 				m.most++
 			}
 		}

@@ -67,6 +67,10 @@ type Column struct {
 	// ..., e_k <= x.
 	Edges []float64 `json:"edges,omitempty"`
 
+	// Knots is of columns of hats: increasing numbers t_1 < ... < t_k, from 2 to 64 of them, with one coordinate each. x is
+	// moved between t_1 and t_k; the two coordinates of its neighbours then add up to 1, in the shares of a straight line.
+	Knots []float64 `json:"knots,omitempty"`
+
 	// Missing decides what becomes of a value that is not there.
 	Missing Missing `json:"missing,omitzero"`
 
@@ -84,6 +88,9 @@ const (
 	Categorical ColumnKind = "categorical" // one indicator for each word of a public vocabulary
 	Hashed      ColumnKind = "hashed"      // one indicator for each bucket of a hash of the word; words may share one
 	Bucketed    ColumnKind = "bucketed"    // one indicator for each interval between public edges
+	// Hats is one coordinate for each public knot: 1 at the knot, 0 from the next ones on, and a straight line between, so
+	// that a sum of them is any line with its corners at the knots.
+	Hats ColumnKind = "hats"
 	// OneHot is several fields that are indicators already, of which at most one is 1: together they have norm
 	// 1. Values are as in kind indicator; a row in which two of them are 1 is invalid.
 	OneHot ColumnKind = "onehot-group"

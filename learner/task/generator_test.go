@@ -29,8 +29,11 @@ func drawSpec(t *rapid.T) *Spec {
 			s.Features.Columns = append(s.Features.Columns, drawColumn(t, "c"+strconv.Itoa(i)))
 		}
 		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "twice") {
-			s.Features.Columns = append(s.Features.Columns, Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25},
-				Missing: Missing{Tokens: c.Missing.Tokens}})
+			again := Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25}, Missing: Missing{Tokens: c.Missing.Tokens}}
+			if rapid.Bool().Draw(t, "as hats") {
+				again.Kind, again.Edges, again.Knots = Hats, nil, again.Edges
+			}
+			s.Features.Columns = append(s.Features.Columns, again)
 		}
 		s.Events.Header = s.Events.Format == CSV
 	}
@@ -126,7 +129,7 @@ func drawVector(t *rapid.T) *Vector {
 
 func drawColumn(t *rapid.T, name string) Column {
 	c := Column{Name: name, Kind: rapid.SampledFrom([]ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed,
-		OneHot}).Draw(t, "kind")}
+		Hats, OneHot}).Draw(t, "kind")}
 	switch c.Kind {
 	case Numeric:
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
@@ -139,6 +142,8 @@ func drawColumn(t *rapid.T, name string) Column {
 		c.Scale = drawScale(t)
 	case Bucketed:
 		c.Edges = []float64{-10, 0, 0.5, 1e3}[:rapid.IntRange(1, 4).Draw(t, "edges")]
+	case Hats:
+		c.Knots = []float64{-10, 0, 0.5, 1e3}[:rapid.IntRange(2, 4).Draw(t, "knots")]
 	case Categorical:
 		c.Vocabulary = []string{"red", "green", "<b>", "é"}[:rapid.IntRange(1, 4).Draw(t, "words")]
 		c.Unknown = rapid.SampledFrom([]Unknown{Invalid, Drop, Other}).Draw(t, "unknown")
@@ -177,7 +182,7 @@ func drawDerived(t *rapid.T, f *Features) {
 	for _, c := range f.Columns {
 		if c.Kind.Number() {
 			numbers = append(numbers, c.Name)
-		} else {
+		} else if c.Kind != Hats {
 			indicators = append(indicators, c.Name)
 		}
 	}
@@ -295,7 +300,7 @@ func drawField(t *rapid.T, f *Features, name string, inside bool) string {
 	case Numeric, Indicator:
 		a := affineOf(c)
 		return drawNumber(t, a.low, a.high, inside)
-	case Bucketed:
+	case Bucketed, Hats:
 		return drawNumber(t, -1e4, 1e4, inside)
 	case Hashed:
 		return rapid.String().Draw(t, "hashed")

@@ -18,7 +18,7 @@ func (c *Coordinate) indicator() bool {
 		return false
 	}
 	switch c.Kind {
-	case string(Numeric), FourierOf:
+	case string(Numeric), string(Hats), FourierOf:
 		return false
 	case Product:
 		for _, s := range c.Sources {

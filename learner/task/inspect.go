@@ -94,15 +94,24 @@ func (in *input) find(fields []string, all []Finding) {
 			f.Missing = missing || looksMissing(field)
 			f.Unlisted = in.Kind == Categorical && err == nil && !f.Missing
 		}
-		low, high := in.affine.low, in.affine.high
-		if in.Kind == OneHot {
-			low, high = 0, 1
-		}
-		if (in.Kind.Number() || in.Kind == OneHot) && wrong == nil && !blank {
-			f.Clamped = x < low || x > high
-		}
+		f.Clamped = wrong == nil && !blank && in.clamps(x)
 		all[at].add(f)
 	}
+}
+
+// clamps reports whether a number is moved into the bounds of the input's kind.
+func (in *input) clamps(x float64) bool {
+	low, high := in.affine.low, in.affine.high
+	switch in.Kind {
+	case Numeric, Indicator:
+	case OneHot:
+		low, high = 0, 1
+	case Hats:
+		low, high = in.Knots[0], in.Knots[len(in.Knots)-1]
+	default:
+		return false
+	}
+	return x < low || x > high
 }
 
 // find returns one Finding about all values of a vector.

@@ -47,6 +47,8 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 				if in.Told {
 					w.tell(in.first+1, missing)
 				}
+			case in.Kind == Hats:
+				w.setHats(in.Source, in.first, v)
 			default:
 				w.set(in.first+int(v), 1)
 			}
@@ -79,7 +81,7 @@ type writer struct {
 	*FeatureMap
 	index   []int32 // nil where the vector is dense
 	value   []float64
-	sources []float64 // the scaled values and the positions that coordinates are made from
+	sources []float64 // the scaled values, the positions and the places between knots that coordinates are made from
 }
 
 // writer makes one in dst's memory. The sources lie behind the values, so that they need no memory of their own.

@@ -19,7 +19,7 @@ type Missing struct {
 	Indicator bool `json:"indicator,omitempty"`
 	// Word is the word of the vocabulary that a missing word counts as. Without it, it counts as the words
 	// outside where these have an indicator (other), and else sets none. Missing values of other kinds of
-	// positions set none.
+	// positions set none, and those of hats no hat.
 	Word string `json:"word,omitempty"`
 }
 

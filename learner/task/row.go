@@ -39,7 +39,7 @@ func (r Row) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("task.Row{redac
 type Schema struct {
 	Events  Events
 	Columns []string // fields that the features are made from, in this order, each once; nil for libsvm and idx
-	// of Columns: numeric where any feature needs a number; never indicator, bucketed or onehot-group
+	// of Columns: numeric where any feature needs a number; never indicator, bucketed, hats or onehot-group
 	Kinds     []ColumnKind
 	Label     string // field of the label; empty for libsvm and idx
 	Class     bool   // whether the label is a class, which may be a word, or a number
@@ -61,7 +61,7 @@ func (s *Spec) Schema() Schema {
 	}
 	for _, c := range s.Features.Columns {
 		kind := c.Kind
-		if kind == Bucketed || kind == Indicator || kind == OneHot {
+		if kind == Bucketed || kind == Hats || kind == Indicator || kind == OneHot {
 			kind = Numeric // these are made from numbers
 		}
 		for _, name := range c.Fields() {

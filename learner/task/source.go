@@ -42,12 +42,16 @@ type Source struct {
 	// Of bucketed sources: the position is the number of edges that are at most x.
 	Edges []float64
 
+	// Of hats, which have no position: x is moved between the first and the last knot, and coordinate j is 1 at knot j, 0
+	// at and beyond the next ones, and on a straight line between. All are 0 where x is missing.
+	Knots []float64
+
 	// Of one-hot groups: the position is the index of the field that is at least 1/2, none where there is none.
 	// Two make the event invalid.
 	Columns []string
 }
 
-// Positions returns the number of positions of a source of indicators, and 1 of a number.
+// Positions returns the number of positions of a source of indicators, of knots of one of hats, and 1 of a number.
 func (s *Source) Positions() int {
 	switch s.Kind {
 	case Categorical:
@@ -59,6 +63,8 @@ func (s *Source) Positions() int {
 		return s.Buckets
 	case Bucketed:
 		return len(s.Edges) + 1
+	case Hats:
+		return len(s.Knots)
 	case OneHot:
 		return len(s.Columns)
 	}
@@ -67,7 +73,7 @@ func (s *Source) Positions() int {
 
 func (c *Column) source() *Source {
 	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets,
-		Edges: c.Edges, Columns: c.Columns,
+		Edges: c.Edges, Knots: c.Knots, Columns: c.Columns,
 		Tokens: c.Missing.Tokens, Numbers: c.Missing.numbers(), Told: c.Missing.Indicator, Vacant: c.vacant()}
 	if c.Missing.Fill != nil {
 		s.Fill = *c.Missing.Fill
@@ -117,7 +123,7 @@ type input struct {
 // none is the position of a field that sets no indicator.
 const none = -1
 
-// value returns the scaled number of a field, or its position, and whether it is missing. An error never shows
+// value returns the scaled number of a field, or its position, or of hats its place, and whether it is missing. An error never shows
 // the field.
 func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	field := strings.TrimSpace(fields[in.fields[0]])
@@ -134,8 +140,10 @@ func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	switch {
 	case err != nil:
 		return 0, false, err
-	case in.Kind == Bucketed && missing:
+	case (in.Kind == Bucketed || in.Kind == Hats) && missing:
 		return none, true, nil
+	case in.Kind == Hats:
+		return in.place(x), false, nil
 	case in.Kind == Bucketed:
 		at, found := slices.BinarySearch(in.Edges, x)
 		if found {
