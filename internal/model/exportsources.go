@@ -58,6 +58,9 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 		e.scaled[s] = v
 		return v
 	}
+	if s.Unit > 0 {
+		v = e.logarithm(v, s.Unit)
+	}
 	if s.Factor != 1 || s.Offset != 0 {
 		v = g.Node("Mul", "stretched", []onnx.Value{v, g.Double("factor", s.Factor)})
 		v = g.Node("Add", "shifted", []onnx.Value{v, g.Double("offset", s.Offset)})
@@ -68,6 +71,14 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 	v = g.Node("Min", "scaled", []onnx.Value{v, g.Double("max", s.Factor*s.Max+s.Offset)})
 	e.scaled[s] = v
 	return v
+}
+
+// logarithm returns sign(v) ln(1 + |v|/unit).
+func (e *exporter) logarithm(v onnx.Value, unit float64) onnx.Value {
+	g := &e.graph
+	ratio := g.Node("Div", "ratio", []onnx.Value{g.Node("Abs", "magnitude", []onnx.Value{v}), g.Double("unit", unit)})
+	log := g.Node("Log", "logarithm", []onnx.Value{g.Node("Add", "more_than_one", []onnx.Value{ratio, g.Double("one", 1)})})
+	return g.Node("Mul", "signed", []onnx.Value{g.Node("Sign", "sign", []onnx.Value{v}), log})
 }
 
 // missing returns whether a number of a source is missing: NaN, or one of the tokens that are numbers.

@@ -101,6 +101,10 @@ func drawColumn(t *rapid.T, name string) task.Column {
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
 			c.Scale, c.Mean = task.Standard, rapid.Float64Range(-100, 100).Draw(t, "mean")
 			c.Std, c.Clip = rapid.Float64Range(0.5, 50).Draw(t, "std"), rapid.Float64Range(0.5, 4).Draw(t, "clip")
+			if rapid.Bool().Draw(t, "log") {
+				c.Scale, c.Unit = task.Log, rapid.Float64Range(0.01, 100).Draw(t, "unit")
+				c.Mean, c.Std = c.Mean/50, c.Std/50
+			}
 			break
 		}
 		c.Min, c.Max = drawRange(t)

@@ -46,9 +46,12 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 		}
 		switch c.Kind {
 		case task.Numeric:
-			if c.Scale == task.Standard {
+			switch c.Scale {
+			case task.Standard:
 				out.widen(c.Mean-2*c.Std, c.Mean+2*c.Std)
-			} else {
+			case task.Log:
+				out.widen(task.FromLog(c.Mean-2*c.Std, c.Unit), task.FromLog(c.Mean+2*c.Std, c.Unit))
+			default:
 				out.widen(c.Min, c.Max)
 			}
 		case task.Bucketed:

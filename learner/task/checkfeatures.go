@@ -164,6 +164,7 @@ func (c *Column) check(path string) error {
 	}{
 		{"min", c.Min != 0, c.Min, Numeric}, {"max", c.Max != 0, c.Max, Numeric}, {"scale", c.Scale != "", c.Scale, Numeric},
 		{"mean", c.Mean != 0, c.Mean, Numeric}, {"std", c.Std != 0, c.Std, Numeric}, {"clip", c.Clip != 0, c.Clip, Numeric},
+		{"unit", c.Unit != 0, c.Unit, Numeric},
 		{"vocabulary", len(c.Vocabulary) > 0, c.Vocabulary, Categorical}, {"unknown", c.Unknown != "", c.Unknown,
 			Categorical},
 		{"buckets", c.Buckets != 0, c.Buckets, Hashed}, {"edges", len(c.Edges) > 0, c.Edges, Bucketed},
@@ -213,10 +214,10 @@ func (c *Column) checkKind(path string) error {
 }
 
 func (c *Column) checkNumeric(path string) error {
-	if err := oneOf(path+".scale", c.Scale, Raw, Unit, Symmetric, Standard); err != nil {
+	if err := oneOf(path+".scale", c.Scale, Raw, Unit, Symmetric, Standard, Log); err != nil {
 		return err
 	}
-	if c.Scale != Standard {
+	if c.Scale != Standard && c.Scale != Log {
 		switch {
 		case c.Mean != 0:
 			return refuse(path+".mean", c.Mean, "nothing for scale %s", c.Scale)
@@ -224,20 +225,22 @@ func (c *Column) checkNumeric(path string) error {
 			return refuse(path+".std", c.Std, "nothing for scale %s", c.Scale)
 		case c.Clip != 0:
 			return refuse(path+".clip", c.Clip, "nothing for scale %s", c.Scale)
+		case c.Unit != 0:
+			return refuse(path+".unit", c.Unit, "nothing for scale %s", c.Scale)
 		}
 		return checkRange(path, c.Min, c.Max)
 	}
 	switch {
 	case c.Min != 0:
-		return refuse(path+".min", c.Min, "nothing for scale standard: mean, std and clip are its range")
+		return refuse(path+".min", c.Min, "nothing for scale %s: mean, std and clip are its range", c.Scale)
 	case c.Max != 0:
-		return refuse(path+".max", c.Max, "nothing for scale standard: mean, std and clip are its range")
+		return refuse(path+".max", c.Max, "nothing for scale %s: mean, std and clip are its range", c.Scale)
 	case c.Std < 1/maxMagnitude:
 		return refuse(path+".std", c.Std, "a number > 0")
 	case c.Clip <= 0:
 		return refuse(path+".clip", c.Clip, "a number > 0")
 	}
-	return nil
+	return c.checkLog(path)
 }
 
 func (c *Column) checkVocabulary(path string) error {

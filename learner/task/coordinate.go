@@ -10,7 +10,8 @@ import (
 // A Coordinate describes one coordinate of a feature vector in terms of the data, so that another program can compute
 // it. The intercept is not among them. Its value is Factor*base + Offset, where base depends on Kind:
 //
-//	numeric      the field x, moved into [Min, Max], or the declared fill where it is missing
+//	numeric      the field x, or the declared fill where it is missing, moved into [Min, Max]; where Unit is above 0,
+//	             sign(x) ln(1 + |x|/Unit) of it, moved there
 //	indicator    1 if the field, or the fill where it is missing, is at least 1/2, else 0
 //	missing      1 if the number of Sources[0] is missing, else 0
 //	categorical  1 if the position of Sources[0] is Position, else 0; likewise hashed, bucketed and onehot-group
@@ -32,6 +33,7 @@ type Coordinate struct {
 	Max    float64 `json:"max"`
 	Factor float64 `json:"factor"`
 	Offset float64 `json:"offset"`
+	Unit   float64 `json:"unit,omitempty"` // of numeric columns of scale log
 	// Position is the number of the indicator among those of its column or cross, or of the knot, from 0.
 	Position int `json:"position,omitempty"`
 	// Sources are the inputs of the coordinate. They follow from the declaration, which travels with every
@@ -102,7 +104,7 @@ func indicatorName(s *Source, at int) string {
 func ofSource(s *Source) []Coordinate {
 	if s.Kind.Number() {
 		out := []Coordinate{{Name: quoteName(s.Column), Column: s.Column, Kind: string(s.Kind), Min: s.Min, Max: s.Max,
-			Factor: s.Factor, Offset: s.Offset, Sources: []*Source{s}}}
+			Factor: s.Factor, Offset: s.Offset, Unit: s.Unit, Sources: []*Source{s}}}
 		if s.Told {
 			out = append(out, ofMissing(s))
 		}

@@ -41,6 +41,9 @@ func scaledNumber(s *Source, x float64) float64 {
 		}
 		return 0
 	}
+	if s.Unit > 0 {
+		x = math.Copysign(math.Log(1+math.Abs(x)/s.Unit), x)
+	}
 	return s.Factor*math.Min(math.Max(x, s.Min), s.Max) + s.Offset
 }
 

@@ -48,12 +48,14 @@ type Column struct {
 	Min   float64 `json:"min,omitempty"`
 	Max   float64 `json:"max,omitempty"`
 	Scale Scale   `json:"scale,omitempty"` // default symmetric
-	// Mean, Std > 0 and Clip > 0 belong to scale standard, which has them instead of Min and Max: public
+	// Mean, Std > 0 and Clip > 0 belong to the scales standard and log, which have them instead of Min and Max: public
 	// values, not computed from private data. Values farther than Clip times Std from the mean are moved there.
-	// Default Clip: 3.
+	// Default Clip: 3. Of scale log they are of the logarithm.
 	Mean float64 `json:"mean,omitempty"`
 	Std  float64 `json:"std,omitempty"`
 	Clip float64 `json:"clip,omitempty"`
+	// Unit > 0 belongs to scale log: numbers much smaller count as they are, much larger ones by their logarithm.
+	Unit float64 `json:"unit,omitempty"`
 
 	// Vocabulary is of categorical columns: one indicator for each word, in this order.
 	Vocabulary []string `json:"vocabulary,omitempty"`
@@ -99,7 +101,7 @@ const (
 // Number reports whether the field is a number with a coordinate of its own.
 func (k ColumnKind) Number() bool { return k == Numeric || k == Indicator }
 
-// A Scale is an affine map, fixed by public bounds, from the units of the data to a coordinate.
+// A Scale is an affine map, fixed by public bounds, from the units of the data, or a logarithm, to a coordinate.
 type Scale string
 
 // The scales.
@@ -108,6 +110,7 @@ const (
 	Unit      Scale = "unit"      // [Min, Max] to [0, 1]
 	Symmetric Scale = "symmetric" // [Min, Max] to [-1, 1]
 	Standard  Scale = "standard"  // (x - Mean)/Std, in [-Clip, Clip]
+	Log       Scale = "log"       // of sign(x) ln(1 + |x|/Unit): as standard
 )
 
 // Unknown is the treatment of words outside a vocabulary.

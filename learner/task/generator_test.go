@@ -136,6 +136,10 @@ func drawColumn(t *rapid.T, name string) Column {
 			c.Scale, c.Mean = Standard, rapid.Float64Range(-100, 100).Draw(t, "mean")
 			c.Std = rapid.Float64Range(0.5, 50).Draw(t, "std")
 			c.Clip = rapid.Float64Range(0.5, 4).Draw(t, "clip")
+			if rapid.Bool().Draw(t, "log") {
+				c.Scale, c.Unit = Log, rapid.Float64Range(0.01, 100).Draw(t, "unit")
+				c.Mean, c.Std = c.Mean/50, c.Std/50
+			}
 			break
 		}
 		c.Min, c.Max = drawRange(t)
@@ -170,7 +174,11 @@ func drawMissing(t *rapid.T, c *Column) (m Missing) {
 	}
 	m.Indicator = rapid.Bool().Draw(t, "told")
 	if rapid.Bool().Draw(t, "filled") {
-		fill := affineOf(c).low
+		a := affineOf(c)
+		fill := a.raw(a.low)
+		if !a.within(fill) { // by rounding
+			fill = a.raw(a.low/2 + a.high/2)
+		}
 		m.Fill = &fill
 	}
 	return m
@@ -299,7 +307,7 @@ func drawField(t *rapid.T, f *Features, name string, inside bool) string {
 	switch c.Kind {
 	case Numeric, Indicator:
 		a := affineOf(c)
-		return drawNumber(t, a.low, a.high, inside)
+		return drawNumber(t, a.raw(a.low), a.raw(a.high), inside)
 	case Bucketed, Hats:
 		return drawNumber(t, -1e4, 1e4, inside)
 	case Hashed:

@@ -101,11 +101,11 @@ func (in *input) find(fields []string, all []Finding) {
 
 // clamps reports whether a number is moved into the bounds of the input's kind.
 func (in *input) clamps(x float64) bool {
-	low, high := in.affine.low, in.affine.high
+	low, high := 0.0, 1.0
 	switch in.Kind {
 	case Numeric, Indicator:
+		return !in.affine.within(x)
 	case OneHot:
-		low, high = 0, 1
 	case Hats:
 		low, high = in.Knots[0], in.Knots[len(in.Knots)-1]
 	default:

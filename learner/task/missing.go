@@ -13,7 +13,8 @@ import (
 type Missing struct {
 	// Tokens are other texts that mean a missing value; numbers are compared as numbers.
 	Tokens []string `json:"tokens,omitempty"`
-	// Fill is the value that a number has then, within its bounds. Default: the middle of the bounds, of kind indicator 0.
+	// Fill is the value that a number has then, within its bounds. Default: the middle of the bounds,
+	// of kind indicator 0, of scale log the number whose logarithm is the mean, in six digits.
 	Fill *float64 `json:"fill,omitempty"`
 	// Indicator adds, of numbers, one coordinate: 1 where the value is missing, else 0.
 	Indicator bool `json:"indicator,omitempty"`
@@ -32,14 +33,7 @@ func (m *Missing) setDefaults(c *Column) {
 		m.Tokens = nil
 	}
 	if m.Fill == nil && c.Kind.Number() {
-		var fill float64
-		switch {
-		case c.Kind == Indicator:
-		case c.Scale == Standard:
-			fill = c.Mean
-		default:
-			fill = c.Min + (c.Max-c.Min)/2
-		}
+		fill := c.middle()
 		m.Fill = &fill
 	}
 }
@@ -84,9 +78,9 @@ func (m *Missing) check(path string, c *Column) error {
 	f := affineOf(c)
 	switch {
 	case m.Fill == nil:
-		return refuse(path+".fill", "", "a number from %v to %v", f.low, f.high)
-	case !(fill >= f.low && fill <= f.high):
-		return refuse(path+".fill", fill, "a number from %v to %v", f.low, f.high)
+		return refuse(path+".fill", "", "a number from %v to %v", f.raw(f.low), f.raw(f.high))
+	case !f.within(fill):
+		return refuse(path+".fill", fill, "a number from %v to %v", f.raw(f.low), f.raw(f.high))
 	case c.Kind == Indicator && fill != 0 && fill != 1:
 		return refuse(path+".fill", fill, "0 or 1")
 	case m.Indicator && c.Hidden:

@@ -46,7 +46,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	words = append(words, schedule.Auto)
 	words = append(words, schedule.Names()...)
 	words = append(words, schedule.Constant, schedule.Decaying, schedule.Epochs)
-	for _, w := range []Scale{Raw, Unit, Symmetric, Standard} {
+	for _, w := range []Scale{Raw, Unit, Symmetric, Standard, Log} {
 		words = append(words, string(w))
 	}
 	for _, w := range []ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed, Hats, OneHot} {

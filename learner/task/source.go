@@ -15,9 +15,9 @@ type Source struct {
 	Column string // the field, or the name of the group; empty for every value of a vector alike
 	Kind   ColumnKind
 
-	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset. Of indicators it is 1 where x >= 1/2,
-	// else 0, and these are 0, 1, 1 and 0.
-	Min, Max, Factor, Offset float64
+	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset. Where Unit is above 0, x is first
+	// turned into sign(x) ln(1 + |x|/Unit). Of indicators it is 1 where x >= 1/2, else 0, and these are 0, 1, 1 and 0.
+	Min, Max, Factor, Offset, Unit float64
 
 	// Tokens mean a missing value, beside blanks; Numbers are the tokens that are numbers, which are compared
 	// as such. A missing number is Fill, before the scale, and Told by a coordinate of its own where that was
@@ -87,7 +87,9 @@ func (c *Column) source() *Source {
 	return s
 }
 
-func (s *Source) setAffine(f affine) { s.Min, s.Max, s.Factor, s.Offset = f.low, f.high, f.a, f.b }
+func (s *Source) setAffine(f affine) {
+	s.Min, s.Max, s.Factor, s.Offset, s.Unit = f.low, f.high, f.a, f.b, f.unit
+}
 
 // Fields returns the fields of an event that the column is read from.
 func (c *Column) Fields() []string {

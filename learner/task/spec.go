@@ -222,7 +222,7 @@ func (s *Spec) SetDefaults() {
 		c := &s.Features.Columns[i]
 		switch c.Kind {
 		case Numeric:
-			if or(&c.Scale, Symmetric); c.Scale == Standard {
+			if or(&c.Scale, Symmetric); c.Scale == Standard || c.Scale == Log {
 				or(&c.Clip, 3)
 			}
 		case Categorical:
