@@ -66,7 +66,9 @@ func drawTarget(t *rapid.T, s *task.Spec) {
 		s.Label.Max, s.Model.ScoreBound = 100, rapid.Float64Range(0.1, 5).Draw(t, "score bound")
 	default:
 		s.Label.Min, s.Label.Max = drawRange(t)
-		s.Label.Scale = drawScale(t)
+		if s.Label.Scale = drawScale(t); rapid.IntRange(0, 3).Draw(t, "log label") == 0 {
+			s.Label.Scale, s.Label.Unit = task.Log, rapid.Float64Range(0.01, 100).Draw(t, "label unit")
+		}
 	}
 	switch s.Model.Loss {
 	case "huber", "smoothed-hinge":

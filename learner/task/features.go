@@ -69,8 +69,9 @@ type Column struct {
 	// ..., e_k <= x.
 	Edges []float64 `json:"edges,omitempty"`
 
-	// Knots is of columns of hats: increasing numbers t_1 < ... < t_k, from 2 to 64 of them, with one coordinate each. x is
-	// moved between t_1 and t_k; the two coordinates of its neighbours then add up to 1, in the shares of a straight line.
+	// Knots is of columns of hats: increasing numbers t_1 < ... < t_k, from 2 to 64 of them, with one coordinate
+	// each. x is moved between t_1 and t_k; the two coordinates of its neighbours then add up to 1, in the shares of
+	// a straight line.
 	Knots []float64 `json:"knots,omitempty"`
 
 	// Missing decides what becomes of a value that is not there.

@@ -29,7 +29,8 @@ func drawSpec(t *rapid.T) *Spec {
 			s.Features.Columns = append(s.Features.Columns, drawColumn(t, "c"+strconv.Itoa(i)))
 		}
 		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "twice") {
-			again := Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25}, Missing: Missing{Tokens: c.Missing.Tokens}}
+			again := Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25},
+				Missing: Missing{Tokens: c.Missing.Tokens}}
 			if rapid.Bool().Draw(t, "as hats") {
 				again.Kind, again.Edges, again.Knots = Hats, nil, again.Edges
 			}
@@ -107,7 +108,9 @@ func drawLabel(t *rapid.T, s *Spec) {
 		s.Label.Max = float64(rapid.IntRange(1, 1000).Draw(t, "largest count"))
 	default:
 		s.Label.Min, s.Label.Max = drawRange(t)
-		s.Label.Scale = drawScale(t)
+		if s.Label.Scale = drawScale(t); rapid.IntRange(0, 3).Draw(t, "log label") == 0 {
+			s.Label.Scale, s.Label.Unit = Log, rapid.Float64Range(0.01, 100).Draw(t, "label unit")
+		}
 	}
 }
 

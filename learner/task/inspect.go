@@ -129,7 +129,7 @@ func (m *labelMap) clamps(label string) bool {
 		return false
 	}
 	y, err := parseFinite(strings.TrimSpace(label))
-	return err == nil && (y < m.affine.low || y > m.affine.high)
+	return err == nil && (y < m.low || y > m.high)
 }
 
 func looksMissing(field string) bool { return field == "" || slices.Contains(missingWords, field) }

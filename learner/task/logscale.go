@@ -65,3 +65,29 @@ func (c *Column) checkLog(path string) error {
 	}
 	return nil
 }
+
+// affine returns the map of a label that is a number.
+func (l *Label) affine() affine {
+	if l.Scale != Log {
+		return newAffine(l.Min, l.Max, l.Scale)
+	}
+	f := newAffine(toLog(l.Min, l.Unit), toLog(l.Max, l.Unit), Symmetric)
+	f.unit = l.Unit
+	return f
+}
+
+// checkScale checks how a label that is a number is scaled, once its bounds are known to be sound.
+func (l *Label) checkScale() error {
+	if err := oneOf("label.scale", l.Scale, Raw, Unit, Symmetric, Log); err != nil {
+		return err
+	}
+	switch {
+	case l.Scale != Log && l.Unit != 0:
+		return refuse("label.unit", l.Unit, "nothing for scale %s", l.Scale)
+	case l.Scale != Log:
+		return nil
+	case l.Unit < 1/maxMagnitude:
+		return refuse("label.unit", l.Unit, "a number > 0, for scale log")
+	}
+	return checkRange("label", toLog(l.Min, l.Unit), toLog(l.Max, l.Unit))
+}

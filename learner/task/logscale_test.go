@@ -57,3 +57,43 @@ func TestFromLogInverts(t *testing.T) {
 		}
 	}
 }
+
+// TestLogOfLabels: the loss sees the logarithm of a label, between those of its bounds; predictions are in its units,
+// within the bounds, and weights are of the logarithm.
+func TestLogOfLabels(t *testing.T) {
+	m := mustCompile(t, mustParse(t, regression, "label={column: y, min: -10, max: 1000, scale: log, unit: 10}"))
+	low, high := -math.Log(2), math.Log(101)
+	for y, want := range map[float64]float64{-10: -1, -20: -1, 1000: 1, 5000: 1, 0: -1 - 2*low/(high-low),
+		90: -1 + 2*(math.Log(10)-low)/(high-low)} {
+		e := mapped(t, m, Row{Fields: []string{"1"}, Label: strconv.FormatFloat(y, 'g', -1, 64)})
+		if math.Abs(e.Label-want) > 1e-12 {
+			t.Errorf("%v: the loss sees %v, want %v", y, e.Label, want)
+		}
+		inside := min(max(y, -10), 1000)
+		if got := m.Target(e.Label); math.Abs(got-inside) > 1e-9 {
+			t.Errorf("%v: the target is %v", y, got)
+		}
+		if got := m.decide(e.Label); math.Abs(got-inside) > 1e-9 || got < -10 || got > 1000 {
+			t.Errorf("%v: predicted as %v", y, got)
+		}
+	}
+	for score, want := range map[float64]float64{-9: -10, 9: 1000, 1e6: 1000} {
+		if got := m.decide(score); got != want {
+			t.Errorf("a score of %v predicts %v, want %v", score, got, want)
+		}
+	}
+	if got := m.Labels(); got[0] != -1 || got[1] != 1 {
+		t.Errorf("labels from %v to %v", got[0], got[1])
+	}
+	weights, intercept, err := m.Undo([]float64{1, 0.5}) // 2x - 1 + 0.5, half the range of the logarithm each
+	half := (high - low) / 2
+	if err != nil || math.Abs(weights[0]-2*half) > 1e-12 || math.Abs(intercept-(low+half/2)) > 1e-12 {
+		t.Errorf("weights %v, %v, %v", weights, intercept, err)
+	}
+	var i Inspection
+	for text, clamped := range map[string]bool{"1000": false, "1001": true, "-10": false, "-10.1": true} {
+		if m.Inspect(Row{Fields: []string{"1"}, Label: text}, &i); i.Label.Clamped != clamped {
+			t.Errorf("label %s: moved %v, want %v", text, i.Label.Clamped, clamped)
+		}
+	}
+}

@@ -116,5 +116,7 @@ var (
 	svm = strings.Replace(plain, "loss: logistic", "loss: hinge", 1)
 )
 
+var growth = strings.Replace(regression, "max: 10}", "max: 10, scale: log, unit: 0.5}", 1)
+
 // samples are good files of every kind.
-var samples = []string{plain, sparse, regression, digits, counts, pan, svm, derived, gaps, scaled}
+var samples = []string{plain, sparse, regression, digits, counts, pan, svm, derived, gaps, scaled, growth}
