@@ -177,6 +177,12 @@ func (c *Column) check(path string) error {
 	if err := c.checkKind(path); err != nil {
 		return err
 	}
+	if len(c.Marks) > 0 && !c.Kind.Number() && c.Kind != Bucketed && c.Kind != Hats {
+		return refuse(path+".marks", c.Marks, "nothing for kind %s", c.Kind)
+	}
+	if err := checkMarks(path, c.Marks); err != nil {
+		return err
+	}
 	return c.Missing.check(path, c)
 }
 

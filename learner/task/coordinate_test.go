@@ -27,7 +27,10 @@ func number(t rapid.TB, s *Source, name string, fields map[string]string) (x flo
 	if field == "" || slices.Contains(s.Tokens, field) {
 		return 0, true
 	}
-	x, err := strconv.ParseFloat(field, 64)
+	for _, m := range s.Marks {
+		field = strings.ReplaceAll(field, m, "")
+	}
+	x, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,7 @@
 package task
 
+import "strings"
+
 // Decoy returns a row of the declared shape with every value there, which nobody has: mapping it takes as long
 // as any row takes. It needs no label, and Map may refuse it for that when the rest is done.
 func (m *FeatureMap) Decoy() Row {
@@ -15,7 +17,11 @@ func (m *FeatureMap) Decoy() Row {
 		row.Fields[i] = "1" // a number, or a word
 	}
 	for i := range m.inputs {
-		switch in := &m.inputs[i]; in.Kind {
+		in := &m.inputs[i]
+		if len(in.Marks) > 0 {
+			row.Fields[in.fields[0]] = strings.Join(in.Marks, "") + "1"
+		}
+		switch in.Kind {
 		case Categorical:
 			if len(in.Vocabulary) > 0 {
 				row.Fields[in.fields[0]] = in.Vocabulary[0]

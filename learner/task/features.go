@@ -74,6 +74,10 @@ type Column struct {
 	// a straight line.
 	Knots []float64 `json:"knots,omitempty"`
 
+	// Marks are of columns of numbers, except groups: texts that are left out before a number is read, such as $ and the
+	// comma of thousands. A per cent stays a per cent: 45% is 45.
+	Marks []string `json:"marks,omitempty"`
+
 	// Missing decides what becomes of a value that is not there.
 	Missing Missing `json:"missing,omitzero"`
 

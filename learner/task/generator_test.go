@@ -30,7 +30,7 @@ func drawSpec(t *rapid.T) *Spec {
 		}
 		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "twice") {
 			again := Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25},
-				Missing: Missing{Tokens: c.Missing.Tokens}}
+				Missing: Missing{Tokens: c.Missing.Tokens}, Marks: c.Marks}
 			if rapid.Bool().Draw(t, "as hats") {
 				again.Kind, again.Edges, again.Knots = Hats, nil, again.Edges
 			}
@@ -159,7 +159,9 @@ func drawColumn(t *rapid.T, name string) Column {
 	case Hashed:
 		c.Buckets = rapid.IntRange(1, 8).Draw(t, "buckets")
 	}
-	c.Missing = drawMissing(t, &c)
+	if c.Missing = drawMissing(t, &c); c.Kind != OneHot && c.Kind != Categorical && c.Kind != Hashed {
+		c.Marks = rapid.SampledFrom([][]string{nil, nil, {"$"}, {"$", ",", " kg"}}).Draw(t, "marks")
+	}
 	return c
 }
 
@@ -310,9 +312,9 @@ func drawField(t *rapid.T, f *Features, name string, inside bool) string {
 	switch c.Kind {
 	case Numeric, Indicator:
 		a := affineOf(c)
-		return drawNumber(t, a.raw(a.low), a.raw(a.high), inside)
+		return marked(c, drawNumber(t, a.raw(a.low), a.raw(a.high), inside))
 	case Bucketed, Hats:
-		return drawNumber(t, -1e4, 1e4, inside)
+		return marked(c, drawNumber(t, -1e4, 1e4, inside))
 	case Hashed:
 		return rapid.String().Draw(t, "hashed")
 	}
@@ -329,4 +331,12 @@ func drawNumber(t *rapid.T, low, high float64, inside bool) string {
 		low, high = -math.MaxFloat64, math.MaxFloat64
 	}
 	return strconv.FormatFloat(rapid.Float64Range(low, high).Draw(t, "number"), 'g', -1, 64)
+}
+
+// marked puts a column's marks around a number.
+func marked(c *Column, number string) string {
+	for _, m := range c.Marks {
+		number += m
+	}
+	return number
 }

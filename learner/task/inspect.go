@@ -128,7 +128,7 @@ func (m *labelMap) clamps(label string) bool {
 	if m.kind.Classes() {
 		return false
 	}
-	y, err := parseFinite(strings.TrimSpace(label))
+	y, err := m.number(label)
 	return err == nil && (y < m.low || y > m.high)
 }
 

@@ -49,11 +49,15 @@ func (s *Spec) checkLabel() error {
 		{"label.min", l.Min != 0, l.Min, kind == convex.Numbers},
 		{"label.max", l.Max != 0, l.Max, !kind.Classes()},
 		{"label.scale", l.Scale != "", l.Scale, kind == convex.Numbers},
+		{"label.marks", len(l.Marks) > 0, l.Marks, !kind.Classes()},
 		{"label.unit", l.Unit != 0, l.Unit, kind == convex.Numbers},
 	} {
 		if key.given && !key.belongs {
 			return refuse(key.path, key.value, "nothing for loss %s: its labels are %s", s.Model.Loss, labelWords[kind])
 		}
+	}
+	if err := checkMarks("label", l.Marks); err != nil {
+		return err
 	}
 	switch kind {
 	case convex.TwoClasses:
@@ -119,6 +123,7 @@ type labelMap struct {
 	affine  affine             // of numbers and counts
 
 	low, high float64 // of numbers and counts: bounds in the units of the data
+	marks     []string
 }
 
 func compileLabel(s *Spec) labelMap {
@@ -147,7 +152,7 @@ func compileLabel(s *Spec) labelMap {
 	default:
 		m.affine = l.affine()
 	}
-	m.low, m.high = l.Min, l.Max
+	m.low, m.high, m.marks = l.Min, l.Max, l.Marks
 	return m
 }
 
@@ -160,7 +165,7 @@ func (m *labelMap) parse(text string) (float64, error) {
 		}
 		return y, nil
 	}
-	v, err := parseFinite(strings.TrimSpace(text))
+	v, err := m.number(text)
 	if err != nil {
 		return 0, err
 	}
@@ -168,6 +173,11 @@ func (m *labelMap) parse(text string) (float64, error) {
 		return 0, fmt.Errorf("not a count: want a whole number from 0")
 	}
 	return m.affine.apply(v), nil
+}
+
+// number reads a label that is a number or a count.
+func (m *labelMap) number(text string) (float64, error) {
+	return parseFinite(unmarked(strings.TrimSpace(text), m.marks))
 }
 
 // Classification reports whether the label is a class, one of two or of several, rather than a number or a count.

@@ -11,7 +11,8 @@ import (
 // blank field, a null and a key that an event does not have are missing, of a number NaN too, and the texts in
 // Tokens. A hashed word is never missing: a blank one is a word like any other.
 type Missing struct {
-	// Tokens are other texts that mean a missing value; numbers are compared as numbers.
+	// Tokens are other texts that mean a missing value; numbers are compared as numbers. A number of nothing but marks is
+	// missing, too.
 	Tokens []string `json:"tokens,omitempty"`
 	// Fill is the value that a number has then, within its bounds. Default: the middle of the bounds,
 	// of kind indicator 0, of scale log the number whose logarithm is the mean, in six digits.
@@ -122,6 +123,9 @@ func ofMissing(s *Source) Coordinate {
 // number reads a field that is a number, or reports that it is missing.
 func (in *input) number(field string) (x float64, missing bool, err error) {
 	if field == "" || slices.Contains(in.Tokens, field) {
+		return 0, true, nil
+	}
+	if field = unmarked(field, in.Marks); field == "" {
 		return 0, true, nil
 	}
 	x, err = parseNumber(field)

@@ -29,6 +29,9 @@ type Source struct {
 	Told    bool
 	Vacant  int
 
+	// Of numbers: Marks are left out of the text, one after another, wherever they are, then the blanks around the rest.
+	Marks []string
+
 	// Of categorical sources: the position is the index of the word in Vocabulary. Words outside have the
 	// position len(Vocabulary) if Unknown is other, none if it is drop, and make the event invalid if it is
 	// invalid.
@@ -73,7 +76,7 @@ func (s *Source) Positions() int {
 
 func (c *Column) source() *Source {
 	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets,
-		Edges: c.Edges, Knots: c.Knots, Columns: c.Columns,
+		Edges: c.Edges, Knots: c.Knots, Columns: c.Columns, Marks: c.Marks,
 		Tokens: c.Missing.Tokens, Numbers: c.Missing.numbers(), Told: c.Missing.Indicator, Vacant: c.vacant()}
 	if c.Missing.Fill != nil {
 		s.Fill = *c.Missing.Fill

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/panlearn/panlearn/internal/test/parquettest"
 )
 
 func check(t *testing.T, got, want []outcome) {
@@ -164,6 +166,41 @@ func TestLongMembersAreCheap(t *testing.T) {
 		})
 		if allocations > 200 {
 			t.Errorf("%.10s: %v allocations", value, allocations)
+		}
+	}
+}
+
+// TestMarksInEveryFormat: numbers with marks are texts in csv, jsonl and Parquet, and read alike.
+func TestMarksInEveryFormat(t *testing.T) {
+	const file = `
+version: 1
+name: demo
+events: {format: csv, header: true}
+features: {columns: [{column: pay, kind: numeric, max: 2000, scale: raw, marks: [$, ","]}]}
+label: {column: price, max: 100, scale: raw, marks: ["%"]}
+model: {loss: squared, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+	data, err := parquettest.Encode([]parquettest.Column{{Name: "pay"}, {Name: "price"}},
+		[][]any{{"$1,234.5", "45%"}, {"12", "3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for format, data := range map[string][]byte{
+		"csv":     []byte("pay,price\n\"$1,234.5\",45%\n12,3\n"),
+		"jsonl":   []byte(`{"pay":"$1,234.5","price":"45%"}` + "\n" + `{"pay":12,"price":3}`),
+		"parquet": data,
+	} {
+		sets := []string{"events={format: " + format + "}"}
+		if format == "csv" {
+			sets = nil
+		}
+		m := compile(t, file, sets...)
+		got := examplesOf(t, write(t, data), m)
+		if len(got) != 2 || !slices.Equal(dense(got[0], 2), []float64{1234.5, 1}) || got[0].Label != 45 ||
+			!slices.Equal(dense(got[1], 2), []float64{12, 1}) || got[1].Label != 3 {
+			t.Errorf("%s: %+v", format, got)
 		}
 	}
 }
