@@ -52,7 +52,8 @@ type column struct {
 	foreign int            // cells that are not UTF-8
 	commas  int            // cells with a decimal comma
 	dates   int
-	blanks  int // cells of several words
+	marks   map[string]bool // that numbers have, such as $
+	blanks  int             // cells of several words
 
 	numbers  int
 	low      float64
@@ -68,7 +69,7 @@ type column struct {
 }
 
 func newColumn(name string) *column {
-	return &column{name: name, absent: missingWords, missing: map[string]int{}, others: map[string]int{},
+	return &column{name: name, absent: missingWords, missing: map[string]int{}, others: map[string]int{}, marks: map[string]bool{},
 		words: map[string]int{},
 		low:   math.Inf(1), high: math.Inf(-1), whole: true, running: true, stride: 1, binary: true}
 }
@@ -88,7 +89,7 @@ func (c *column) add(cell string) {
 		return
 	}
 	c.addWord(cell)
-	x, ok := number(cell)
+	x, ok := c.number(cell)
 	if !ok {
 		c.addOther(cell)
 		return

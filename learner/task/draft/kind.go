@@ -86,9 +86,13 @@ func (c *column) numberFeature() feature {
 	return c.withGaps(f)
 }
 
-// withGaps adds the treatment of missing values, where there are some: the median as their value, and a
-// coordinate that marks them where they are more than a few.
+// withGaps adds the marks of numbers, and the treatment of missing values, where there are some: the median as their
+// value, and a coordinate that marks them where they are more than a few.
 func (c *column) withGaps(f feature) feature {
+	f.entry = c.withMarks(f.entry)
+	if c.marks[","] {
+		f.note = join(f.note, "a comma was taken for that of thousands")
+	}
 	if c.gaps() == 0 {
 		return f
 	}

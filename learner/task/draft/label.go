@@ -149,6 +149,7 @@ func (t *target) number(c *column) error {
 				scoreBound(b.high), decimal(b.high))
 		}
 	}
+	t.label = c.withMarks(t.label)
 	t.parameters(c)
 	return nil
 }
