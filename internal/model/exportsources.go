@@ -23,7 +23,7 @@ func (e *exporter) declare() error {
 	}
 	words := map[string]bool{}
 	for _, c := range e.spec.Features.Columns {
-		isWord := c.Kind == task.Categorical || c.Kind == task.Hashed
+		isWord := c.Kind == task.Categorical || c.Kind == task.Hashed || c.Kind == task.Text
 		for _, name := range c.Fields() {
 			if _, again := e.inputs[name]; !again {
 				elem, doc := onnx.TensorProto_DOUBLE, "a number"

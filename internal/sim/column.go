@@ -66,7 +66,7 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 			out.words = slices.Clone(c.Vocabulary)
 		case task.Indicator:
 			out.words = []string{"0", "1"}
-		case task.Hashed:
+		case task.Hashed, task.Text:
 			for i := range c.Buckets {
 				out.words = append(out.words, "word"+strconv.Itoa(i))
 			}

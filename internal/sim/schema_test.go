@@ -68,6 +68,7 @@ const everyKind = `{version: 1, name: every, events: {format: csv, header: true}
   {column: city, kind: hashed, buckets: 16},
   {column: pay, kind: bucketed, edges: [10, 20, 40]},
   {column: tax, kind: numeric, scale: log, unit: 3, mean: 2, std: 1},
+  {column: notes, kind: text, buckets: 20},
   {column: rent, kind: hats, knots: [0, 5, 10, 20]}]},
   label: {column: y, min: 0, max: 10}, model: {loss: squared, radius: 5},
   privacy: {epsilon: 1, delta: 1e-6}, schedule: {users: 1000}}`

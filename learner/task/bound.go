@@ -33,8 +33,12 @@ func (f *Features) squaredBound() float64 {
 	sum := f.largest(func(j int, b float64) float64 { b *= f.scale(j); return b * b })
 	room := 1.0
 	for i := range f.Columns {
-		if c := &f.Columns[i]; c.Kind == Hats && !c.Hidden {
+		switch c := &f.Columns[i]; {
+		case c.Hidden:
+		case c.Kind == Hats:
 			room += hatRoom
+		case c.Kind == Text:
+			room += hatRoom * float64(min(c.Buckets, c.Words))
 		}
 	}
 	return sum * room
@@ -47,7 +51,7 @@ func (f *Features) squaredBound() float64 {
 func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	sum, at := 0.0, 0
 	one := func(b float64) float64 { b = term(at, b); at++; return b }
-	indicators := func(n int) float64 { // one of them, none, or hats, which add up to 1
+	indicators := func(n int) float64 { // one of them, none, or as long together
 		var most float64
 		for range n {
 			most = max(most, one(1))

@@ -67,7 +67,7 @@ func (f *Features) checkCross(path string, c Cross) error {
 			return refuse(at, name, "a column that is not in the list already")
 		}
 		column := f.column(name, false)
-		if column == nil || column.Kind == Hats {
+		if column == nil || column.Kind == Hats || column.Kind == Text {
 			return refuse(at, name, "a declared column that is categorical, hashed, bucketed or a onehot-group")
 		}
 		if combinations > maxCrossed/column.positions() {

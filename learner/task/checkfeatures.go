@@ -153,7 +153,7 @@ func (v *Vector) check(path string) error {
 
 func (c *Column) check(path string) error {
 	if err := oneOf(path+".kind", c.Kind, Numeric, Indicator, Categorical, Hashed, Bucketed, Hats,
-		OneHot); err != nil {
+		Text, OneHot); err != nil {
 		return err
 	}
 	for _, key := range [...]struct {
@@ -167,12 +167,15 @@ func (c *Column) check(path string) error {
 		{"unit", c.Unit != 0, c.Unit, Numeric},
 		{"vocabulary", len(c.Vocabulary) > 0, c.Vocabulary, Categorical}, {"unknown", c.Unknown != "", c.Unknown,
 			Categorical},
-		{"buckets", c.Buckets != 0, c.Buckets, Hashed}, {"edges", len(c.Edges) > 0, c.Edges, Bucketed},
+		{"words", c.Words != 0, c.Words, Text}, {"edges", len(c.Edges) > 0, c.Edges, Bucketed},
 		{"knots", len(c.Knots) > 0, c.Knots, Hats}, {"columns", len(c.Columns) > 0, c.Columns, OneHot},
 	} {
 		if key.given && key.kind != c.Kind {
 			return refuse(path+"."+key.name, key.value, "nothing for kind %s", c.Kind)
 		}
+	}
+	if c.Buckets != 0 && c.Kind != Hashed && c.Kind != Text {
+		return refuse(path+".buckets", c.Buckets, "nothing for kind %s", c.Kind)
 	}
 	if err := c.checkKind(path); err != nil {
 		return err
@@ -215,6 +218,9 @@ func (c *Column) checkKind(path string) error {
 	}
 	if c.Buckets < 1 || c.Buckets > maxDimension {
 		return refuse(path+".buckets", c.Buckets, "a whole number from 1 to %d", maxDimension)
+	}
+	if c.Kind == Text {
+		return c.checkText(path)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 //	missing      1 if the number of Sources[0] is missing, else 0
 //	categorical  1 if the position of Sources[0] is Position, else 0; likewise hashed, bucketed and onehot-group
 //	hats         the hat of knot Position of Sources[0], 0 where the number is missing: see Source
+//	text         1/sqrt(n) if a word of Sources[0] falls into bucket Position, else 0: see Source
 //	cross        1 if the combination of the positions of Sources is Position, else 0: see Derived
 //	polynomial   the product of the scaled values of Sources, in which one may occur more than once
 //	fourier      sqrt(2/D) cos(<Frequencies, s> + Phase) of the scaled values s of Sources: see Derived
@@ -26,7 +27,7 @@ type Coordinate struct {
 	// fourier~1
 	Name   string `json:"name"`
 	Column string `json:"column,omitempty"` // the field of the event; empty for vectors and where there are several
-	// numeric, indicator, categorical, hashed, bucketed, hats, onehot-group, missing, cross, polynomial or fourier
+	// numeric, indicator, categorical, hashed, bucketed, hats, text, onehot-group, missing, cross, polynomial or fourier
 	Kind   string  `json:"kind"`
 	Word   string  `json:"word,omitempty"` // of categorical; empty for the words outside the vocabulary
 	Min    float64 `json:"min"`            // of base
@@ -86,7 +87,7 @@ func indicatorName(s *Source, at int) string {
 		return name + "=" + quoteName(s.Columns[at])
 	case s.Kind == Hats:
 		return hatName(s, at)
-	case s.Kind == Hashed:
+	case s.Kind == Hashed, s.Kind == Text:
 		return name + "#" + strconv.Itoa(at)
 	case s.Kind == Bucketed && at == 0:
 		return name + "<" + number(s.Edges[0])

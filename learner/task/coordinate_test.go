@@ -2,10 +2,12 @@ package task
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"pgregory.net/rapid"
@@ -83,6 +85,24 @@ func position(t rapid.TB, s *Source, fields map[string]string) int {
 	return n
 }
 
+// wordBuckets returns the buckets of the words of a text.
+func wordBuckets(s *Source, fields map[string]string) map[int]bool {
+	text, set := []rune(fields[s.Column]), map[int]bool{}
+	if slices.Contains(s.Tokens, string(text)) {
+		return set
+	}
+	text = text[:min(len(text), 32*s.Words)]
+	words := regexp.MustCompile(`[\p{L}\p{M}\p{N}]+`).FindAllString(string(text), s.Words)
+	for _, word := range words {
+		letters := []rune(word)
+		for i := range letters {
+			letters[i] = unicode.ToLower(letters[i])
+		}
+		set[int(murmur3(string(letters[:min(len(letters), 32)]), s.Seed)%uint32(s.Buckets))] = true
+	}
+	return set
+}
+
 // hat computes a hat by the two lines that bound it.
 func hat(t rapid.TB, c Coordinate, fields map[string]string) float64 {
 	s, j := c.Sources[0], c.Position
@@ -152,6 +172,9 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 			t.Fatal(err)
 		}
 		return (scaledNumber(c.Sources[0], vector[i-1]) - c.Sources[0].Offset) / c.Sources[0].Factor
+	case c.Kind == "text":
+		set := wordBuckets(c.Sources[0], fields)
+		return indicator(set[c.Position]) / math.Sqrt(max(1, float64(len(set))))
 	case c.Kind == "hats":
 		return hat(t, c, fields)
 	case c.Kind == "numeric", c.Kind == "indicator":

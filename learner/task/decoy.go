@@ -26,6 +26,8 @@ func (m *FeatureMap) Decoy() Row {
 			if len(in.Vocabulary) > 0 {
 				row.Fields[in.fields[0]] = in.Vocabulary[0]
 			}
+		case Text:
+			row.Fields[in.fields[0]] = longestText(in.Words)
 		case OneHot:
 			for _, f := range in.fields[1:] {
 				row.Fields[f] = "0"

@@ -89,7 +89,7 @@ func (m *FeatureMap) compileColumns(columns []Column) {
 			in.first = len(m.coordinate)
 			m.coordinate = append(m.coordinate, ofSource(in.Source)...)
 			m.dense = m.dense && c.Kind.Number()
-			m.most++
+			m.most += max(1, c.Words)
 			if c.Missing.Indicator || c.Kind == Hats {
 				m.most++
 			}

@@ -62,8 +62,11 @@ type Column struct {
 	// Unknown decides what becomes of a word that is not in the vocabulary.
 	Unknown Unknown `json:"unknown,omitempty"` // default invalid
 
-	// Buckets is of hashed columns: the number of indicators that the words are hashed into.
+	// Buckets is of hashed columns: the number of indicators that the words are hashed into; and of texts.
 	Buckets int `json:"buckets,omitempty"`
+
+	// Words is of texts: the number of words that count, the first ones. Default: 256.
+	Words int `json:"words,omitempty"`
 
 	// Edges is of bucketed columns: increasing numbers e_1 < ... < e_k for the k+1 indicators of x < e_1, e_1 <= x < e_2,
 	// ..., e_k <= x.
@@ -98,6 +101,9 @@ const (
 	// Hats is one coordinate for each public knot: 1 at the knot, 0 from the next ones on, and a straight line between, so
 	// that a sum of them is any line with its corners at the knots.
 	Hats ColumnKind = "hats"
+	// Text is one coordinate for each bucket of a hash of the words of a text: the same for all that some word falls into,
+	// so that together they have norm 1, and 0 for the others.
+	Text ColumnKind = "text"
 	// OneHot is several fields that are indicators already, of which at most one is 1: together they have norm
 	// 1. Values are as in kind indicator; a row in which two of them are 1 is invalid.
 	OneHot ColumnKind = "onehot-group"

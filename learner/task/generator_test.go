@@ -132,7 +132,7 @@ func drawVector(t *rapid.T) *Vector {
 
 func drawColumn(t *rapid.T, name string) Column {
 	c := Column{Name: name, Kind: rapid.SampledFrom([]ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed,
-		Hats, OneHot}).Draw(t, "kind")}
+		Hats, Text, OneHot}).Draw(t, "kind")}
 	switch c.Kind {
 	case Numeric:
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
@@ -156,10 +156,12 @@ func drawColumn(t *rapid.T, name string) Column {
 		c.Unknown = rapid.SampledFrom([]Unknown{Invalid, Drop, Other}).Draw(t, "unknown")
 	case OneHot:
 		c.Columns = []string{name + "a", name + "b", name + "c"}[:rapid.IntRange(2, 3).Draw(t, "group")]
+	case Text:
+		c.Buckets, c.Words = rapid.IntRange(1, 8).Draw(t, "buckets"), rapid.IntRange(1, 8).Draw(t, "words")
 	case Hashed:
 		c.Buckets = rapid.IntRange(1, 8).Draw(t, "buckets")
 	}
-	if c.Missing = drawMissing(t, &c); c.Kind != OneHot && c.Kind != Categorical && c.Kind != Hashed {
+	if c.Missing = drawMissing(t, &c); c.Kind != OneHot && c.Kind != Categorical && c.Kind != Hashed && c.Kind != Text {
 		c.Marks = rapid.SampledFrom([][]string{nil, nil, {"$"}, {"$", ",", " kg"}}).Draw(t, "marks")
 	}
 	return c
@@ -195,7 +197,7 @@ func drawDerived(t *rapid.T, f *Features) {
 	for _, c := range f.Columns {
 		if c.Kind.Number() {
 			numbers = append(numbers, c.Name)
-		} else if c.Kind != Hats {
+		} else if c.Kind != Hats && c.Kind != Text {
 			indicators = append(indicators, c.Name)
 		}
 	}
@@ -317,6 +319,8 @@ func drawField(t *rapid.T, f *Features, name string, inside bool) string {
 		return marked(c, drawNumber(t, -1e4, 1e4, inside))
 	case Hashed:
 		return rapid.String().Draw(t, "hashed")
+	case Text:
+		return rapid.OneOf(rapid.String(), rapid.StringMatching(`([a-cA-C1é]{1,3}[ ,.]{1,2}){0,12}`)).Draw(t, "text")
 	}
 	words := c.Vocabulary
 	if c.Unknown != Invalid {

@@ -45,6 +45,7 @@ func (w *writer) setHats(s *Source, first int, place float64) {
 
 // hatRoom is the room that a group of hats takes in the sum of squares, beside its largest scale: two squares are added
 // where the bound has one, and each addition may be rounded up. It is in units of the whole sum.
+// A text takes as much for each of its words.
 const hatRoom = 0x1p-51
 
 // hatName names the coordinate of a knot.

@@ -18,7 +18,7 @@ func (c *Coordinate) indicator() bool {
 		return false
 	}
 	switch c.Kind {
-	case string(Numeric), string(Hats), FourierOf:
+	case string(Numeric), string(Hats), string(Text), FourierOf:
 		return false
 	case Product:
 		for _, s := range c.Sources {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/panlearn/panlearn/learner/convex"
 )
@@ -47,6 +48,8 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 				if in.Told {
 					w.tell(in.first+1, missing)
 				}
+			case in.Kind == Text:
+				w.setWords(in, strings.TrimSpace(row.Fields[in.fields[0]]))
 			case in.Kind == Hats:
 				w.setHats(in.Source, in.first, v)
 			default:

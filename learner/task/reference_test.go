@@ -49,7 +49,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	for _, w := range []Scale{Raw, Unit, Symmetric, Standard, Log} {
 		words = append(words, string(w))
 	}
-	for _, w := range []ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed, Hats, OneHot} {
+	for _, w := range []ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed, Hats, Text, OneHot} {
 		words = append(words, string(w))
 	}
 	for _, w := range []Unknown{Invalid, Drop, Other} {

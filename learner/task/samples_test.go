@@ -92,6 +92,7 @@ features:
     - {column: job, kind: categorical, vocabulary: [a, b], missing: {tokens: [NA], word: a}}
     - {column: soil, kind: onehot-group, columns: [soil1, soil2], missing: {tokens: [NA]}}
     - {column: tax, kind: numeric, marks: [$, ','], scale: log, unit: 12.5, mean: 1.5, std: 2, missing: {indicator: true}}
+    - {column: notes, kind: text, buckets: 64, words: 20, missing: {tokens: [none]}}
     - {column: pay, kind: hats, knots: [0, 1000, 2500.5], missing: {tokens: ["?"]}}
   crosses: [{columns: [job, age]}, {columns: [soil, job]}]
 label: {column: y, min: 0, max: 10}

@@ -38,6 +38,10 @@ type Source struct {
 	Vocabulary []string
 	Unknown    Unknown
 
+	// Of texts, which have no position: coordinate j is 1/sqrt(n) where one of the first Words words has hash j, as of
+	// hashed sources, and n is the number of those coordinates; else 0. See setWords for what a word is.
+	Words int
+
 	// Of hashed sources: the position is MurmurHash3 (x86, 32 bits) of the text in UTF-8 with this seed, modulo Buckets.
 	Buckets int
 	Seed    uint32
@@ -54,7 +58,8 @@ type Source struct {
 	Columns []string
 }
 
-// Positions returns the number of positions of a source of indicators, of knots of one of hats, and 1 of a number.
+// Positions returns the number of positions of a source of indicators, of coordinates of hats and texts,
+// and 1 of a number.
 func (s *Source) Positions() int {
 	switch s.Kind {
 	case Categorical:
@@ -62,7 +67,7 @@ func (s *Source) Positions() int {
 			return len(s.Vocabulary) + 1
 		}
 		return len(s.Vocabulary)
-	case Hashed:
+	case Hashed, Text:
 		return s.Buckets
 	case Bucketed:
 		return len(s.Edges) + 1
@@ -75,7 +80,7 @@ func (s *Source) Positions() int {
 }
 
 func (c *Column) source() *Source {
-	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets,
+	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets, Words: c.Words,
 		Edges: c.Edges, Knots: c.Knots, Columns: c.Columns, Marks: c.Marks,
 		Tokens: c.Missing.Tokens, Numbers: c.Missing.numbers(), Told: c.Missing.Indicator, Vacant: c.vacant()}
 	if c.Missing.Fill != nil {
@@ -84,7 +89,7 @@ func (c *Column) source() *Source {
 	switch c.Kind {
 	case Numeric, Indicator:
 		s.setAffine(affineOf(c))
-	case Hashed:
+	case Hashed, Text:
 		s.Seed = hashSeed(c.Name)
 	}
 	return s
@@ -138,6 +143,11 @@ func (in *input) value(fields []string) (v float64, missing bool, err error) {
 		return v, false, err
 	case Categorical:
 		return in.word(field)
+	case Text:
+		if field == "" || slices.Contains(in.Tokens, field) {
+			return none, true, nil
+		}
+		return 0, false, nil
 	case Hashed:
 		return float64(murmur3(field, in.Seed) % uint32(in.Buckets)), false, nil
 	}

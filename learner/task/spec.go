@@ -225,6 +225,8 @@ func (s *Spec) SetDefaults() {
 			if or(&c.Scale, Symmetric); c.Scale == Standard || c.Scale == Log {
 				or(&c.Clip, 3)
 			}
+		case Text:
+			or(&c.Words, defaultWords)
 		case Categorical:
 			or(&c.Unknown, Invalid)
 		}

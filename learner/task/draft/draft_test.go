@@ -90,7 +90,7 @@ func TestWhatColumnsBecome(t *testing.T) {
 		"# Left out: same, all rows have the same value.",
 		"# Left out: gone, no row has a value.",
 		`{column: hollow, kind: numeric, min: 0, max: 10, scale: unit, missing: {tokens: ["?", NA], fill: `,
-		"# Left out: notes, free text.",
+		"# Left out: notes, free text; {column: notes, kind: text, buckets: 256} would take its words.",
 		`{column: mixed, kind: categorical, vocabulary: ["3.5", "3.5 kg"], unknown: drop}`,
 		"# Left out: street, 499 words, of which 50 cover too few rows; {column: street, kind: hashed",
 		"{column: kind, kind: onehot-group, columns: [kind_a, kind_b, kind_c]}",

@@ -19,6 +19,7 @@ const (
 	leastCode      = 0.01 // share of the rows that has the rarest
 	leastWord      = 1000 // a word of a vocabulary is in one of so many rows, and in two
 	leastCovered   = 0.5  // share of the rows that a vocabulary covers
+	textBuckets    = 256  // that a text is hashed into
 	leastGaps      = 0.01 // share of the rows without a value that is worth a coordinate
 )
 
@@ -52,7 +53,7 @@ func featureOf(c *column) feature {
 	case c.long || c.many || 2*distinct > n && distinct > 20:
 		what := "most words are there once: an identifier, or free text"
 		if 2*c.blanks > n {
-			what = "free text"
+			what = fmt.Sprintf("free text; {column: %s, kind: text, buckets: %d} would take its words", text(c.name), textBuckets)
 		}
 		return leave("%s", what)
 	}
