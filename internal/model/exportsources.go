@@ -23,6 +23,9 @@ func (e *exporter) declare() error {
 	}
 	words := map[string]bool{}
 	for _, c := range e.spec.Features.Columns {
+		if c.Part != "" {
+			return fmt.Errorf("column %q is part of a date, which has no operator here: use the json or npy format", c.Name)
+		}
 		isWord := c.Kind == task.Categorical || c.Kind == task.Hashed || c.Kind == task.Text
 		for _, name := range c.Fields() {
 			if _, again := e.inputs[name]; !again {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/panlearn/panlearn/learner/task"
 )
@@ -43,6 +44,10 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 		}
 		if may = may && len(c.Missing.Tokens) > 0; may {
 			out.missing = c.Missing.Tokens
+		}
+		if c.Part != "" {
+			out.words = dates()
+			continue
 		}
 		switch c.Kind {
 		case task.Numeric:
@@ -96,6 +101,14 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 	out.whole = out.low == math.Trunc(out.low) && out.high == math.Trunc(out.high) && out.high-out.low > 3
 	out.place(r, spec.Intercept == 0)
 	return out, nil
+}
+
+// dates returns dates with times, at all hours and in all months.
+func dates() (out []string) {
+	for i := range 300 {
+		out = append(out, time.Unix(1.7e9, 0).UTC().Add(time.Duration(i)*29*time.Hour).Format(time.RFC3339))
+	}
+	return out
 }
 
 // rank orders the words by how frequent they are: the i-th has weight 1/i.

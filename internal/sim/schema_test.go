@@ -69,6 +69,8 @@ const everyKind = `{version: 1, name: every, events: {format: csv, header: true}
   {column: pay, kind: bucketed, edges: [10, 20, 40]},
   {column: tax, kind: numeric, scale: log, unit: 3, mean: 2, std: 1},
   {column: notes, kind: text, buckets: 20},
+  {column: hour, field: at, part: hour, kind: hats, knots: [0, 12, 24]},
+  {column: weekday, field: at, part: weekday, kind: bucketed, edges: [6]},
   {column: rent, kind: hats, knots: [0, 5, 10, 20]}]},
   label: {column: y, min: 0, max: 10}, model: {loss: squared, radius: 5},
   privacy: {epsilon: 1, delta: 1e-6}, schedule: {users: 1000}}`

@@ -60,13 +60,17 @@ func (s *Spec) checkColumns() error {
 		if err := checkColumnName(path+".column", c.Name, before); err != nil {
 			return err
 		}
-		if c.Kind != OneHot {
+		if err := c.check(path); err != nil {
+			return err
+		}
+		if c.Part != "" {
+			if err := s.checkPresent(path+".field", c.Field); err != nil {
+				return err
+			}
+		} else if c.Kind != OneHot {
 			if err := s.checkPresent(path+".column", c.Name); err != nil {
 				return err
 			}
-		}
-		if err := c.check(path); err != nil {
-			return err
 		}
 		for k, name := range c.Columns {
 			if err := s.checkMember(fmt.Sprintf("%s.columns.%d", path, k), c, k, name); err != nil {
@@ -184,6 +188,9 @@ func (c *Column) check(path string) error {
 		return refuse(path+".marks", c.Marks, "nothing for kind %s", c.Kind)
 	}
 	if err := checkMarks(path, c.Marks); err != nil {
+		return err
+	}
+	if err := c.checkPart(path); err != nil {
 		return err
 	}
 	return c.Missing.check(path, c)

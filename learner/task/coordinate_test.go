@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -16,7 +17,7 @@ import (
 // scaledValue returns the value of a numeric source, position that of another one, or -1, for a row of fields
 // by name, as another program would read the description.
 func scaledValue(t rapid.TB, s *Source, fields map[string]string) float64 {
-	x, missing := number(t, s, s.Column, fields)
+	x, missing := number(t, s, s.field(), fields)
 	if missing {
 		x = s.Fill
 	}
@@ -28,6 +29,9 @@ func number(t rapid.TB, s *Source, name string, fields map[string]string) (x flo
 	field := fields[name]
 	if field == "" || slices.Contains(s.Tokens, field) {
 		return 0, true
+	}
+	if s.Part != "" {
+		return partByLibrary(t, field, s.Part)
 	}
 	for _, m := range s.Marks {
 		field = strings.ReplaceAll(field, m, "")
@@ -72,7 +76,7 @@ func position(t rapid.TB, s *Source, fields map[string]string) int {
 	case Hashed:
 		return int(murmur3(field, s.Seed) % uint32(s.Buckets))
 	}
-	x, missing := number(t, s, s.Column, fields)
+	x, missing := number(t, s, s.field(), fields)
 	if missing {
 		return -1
 	}
@@ -83,6 +87,32 @@ func position(t rapid.TB, s *Source, fields map[string]string) int {
 		}
 	}
 	return n
+}
+
+// partByLibrary reads a part as package time does.
+func partByLibrary(t rapid.TB, text string, part Part) (x float64, missing bool) {
+	text = strings.Replace(text, " ", "T", 1)
+	var at time.Time
+	var err error
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339} {
+		if at, err = time.Parse(layout, text); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch part {
+	case Year:
+		return float64(at.Year()), false
+	case Month:
+		return float64(at.Month()), false
+	case Day:
+		return float64(at.Day()), false
+	case Weekday:
+		return [...]float64{7, 1, 2, 3, 4, 5, 6}[at.Weekday()], false
+	}
+	return float64(at.Hour()) + float64(at.Minute())/60, len(text) == len(time.DateOnly)
 }
 
 // wordBuckets returns the buckets of the words of a text.
@@ -106,7 +136,7 @@ func wordBuckets(s *Source, fields map[string]string) map[int]bool {
 // hat computes a hat by the two lines that bound it.
 func hat(t rapid.TB, c Coordinate, fields map[string]string) float64 {
 	s, j := c.Sources[0], c.Position
-	x, missing := number(t, s, s.Column, fields)
+	x, missing := number(t, s, s.field(), fields)
 	if missing {
 		return 0
 	}

@@ -18,6 +18,9 @@ func (m *FeatureMap) Decoy() Row {
 	}
 	for i := range m.inputs {
 		in := &m.inputs[i]
+		if in.Part != "" {
+			row.Fields[in.fields[0]] = "2024-12-31T23:59:59.999999999+00:00"
+		}
 		if len(in.Marks) > 0 {
 			row.Fields[in.fields[0]] = strings.Join(in.Marks, "") + "1"
 		}

@@ -38,11 +38,15 @@ type Vector struct {
 // A Column declares the features that come from one field of an event. A field may be listed twice: once as a number
 // (numeric or indicator), once by positions (any other kind).
 type Column struct {
-	Name string     `json:"column"` // the field; of a one-hot group a name of its own, for crosses and coordinates
+	Name string     `json:"column"` // the field; of a one-hot group and a part a name of its own
 	Kind ColumnKind `json:"kind"`
 	// Columns are the fields of a one-hot group, numbers of which at most one is 1, in the order of its
 	// positions. They are used nowhere else, except as numbers.
 	Columns []string `json:"columns,omitempty"`
+
+	// Field and Part make a number of a date: of columns that are numeric, bucketed or hats. One field may have several.
+	Field string `json:"field,omitempty"`
+	Part  Part   `json:"part,omitempty"`
 
 	// Min, Max and Scale are of numeric columns: public bounds, values outside are moved to the nearer one.
 	Min   float64 `json:"min,omitempty"`

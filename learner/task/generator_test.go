@@ -3,6 +3,7 @@ package task
 import (
 	"math"
 	"strconv"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -27,6 +28,9 @@ func drawSpec(t *rapid.T) *Spec {
 		s.Label.Column = "target"
 		for i := range rapid.IntRange(1, 6).Draw(t, "columns") {
 			s.Features.Columns = append(s.Features.Columns, drawColumn(t, "c"+strconv.Itoa(i)))
+		}
+		if rapid.IntRange(0, 3).Draw(t, "dated") == 0 {
+			s.Features.Columns = append(s.Features.Columns, drawParts(t)...)
 		}
 		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "twice") {
 			again := Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25},
@@ -167,6 +171,24 @@ func drawColumn(t *rapid.T, name string) Column {
 	return c
 }
 
+// drawParts draws two columns that are made of one date.
+func drawParts(t *rapid.T) []Column {
+	part := rapid.SampledFrom(Parts())
+	return []Column{
+		{Name: "hour", Field: "when", Part: part.Draw(t, "part"), Kind: Hats, Knots: []float64{1, 6, 20}},
+		{Name: "other", Field: "when", Part: part.Draw(t, "other part"), Kind: Numeric, Min: 0, Max: 3000,
+			Missing: Missing{Indicator: rapid.Bool().Draw(t, "told")}},
+	}
+}
+
+// drawDate draws a date, with a time or without, or none.
+func drawDate(t *rapid.T) string {
+	at := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "moment"), 0).UTC()
+	return rapid.SampledFrom([]string{at.Format(time.DateOnly), at.Format(time.DateTime), at.Format("2006-01-02T15:04"),
+		at.Format("2006-01-02 15:04:05.25"), at.Format(time.RFC3339), at.Format("2006-01-02T15:04:05-07:00"), ""}).Draw(t,
+		"date")
+}
+
 // drawMissing draws what becomes of missing values; the fill of a number lies within its bounds.
 func drawMissing(t *rapid.T, c *Column) (m Missing) {
 	if c.Kind == Hashed || rapid.Bool().Draw(t, "plain missing") {
@@ -284,6 +306,9 @@ func drawRow(t *rapid.T, s *Spec, inside bool) Row {
 		} else {
 			fields[c.Name] = drawField(t, &s.Features, c.Name, inside)
 		}
+	}
+	if s.Features.column("hour", false) != nil {
+		fields["when"] = drawDate(t)
 	}
 	for _, name := range s.Schema().Columns {
 		row.Fields = append(row.Fields, fields[name])

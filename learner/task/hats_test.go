@@ -10,7 +10,8 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
-const knots = `features.columns=[{column: x, kind: hats, knots: [0, 10, 50], missing: {tokens: ["?"]}}, {column: x, kind: numeric, max: 50, missing: {tokens: ["?"]}}]`
+const knots = `features.columns=[{column: x, kind: hats, knots: [0, 10, 50], missing: {tokens: ["?"]}},
+	{column: x, kind: numeric, max: 50, missing: {tokens: ["?"]}}]`
 
 // TestHats: the two hats around a number share 1 by how near their knots are; outside the knots the outer hat is 1;
 // where the number is missing there is none.

@@ -116,14 +116,17 @@ const MissingOf = "missing"
 
 // ofMissing describes the coordinate that marks missing numbers of a source.
 func ofMissing(s *Source) Coordinate {
-	return Coordinate{Name: quoteName(s.Column) + "~missing", Column: s.Column, Kind: MissingOf, Max: 1, Factor: 1,
-		Sources: []*Source{s}}
+	return Coordinate{Name: quoteName(s.Column) + "~missing", Column: s.field(), Part: s.Part, Kind: MissingOf, Max: 1,
+		Factor: 1, Sources: []*Source{s}}
 }
 
 // number reads a field that is a number, or reports that it is missing.
 func (in *input) number(field string) (x float64, missing bool, err error) {
 	if field == "" || slices.Contains(in.Tokens, field) {
 		return 0, true, nil
+	}
+	if in.Part != "" {
+		return datePart(field, in.Part)
 	}
 	if field = unmarked(field, in.Marks); field == "" {
 		return 0, true, nil

@@ -52,6 +52,9 @@ func TestReferenceIsComplete(t *testing.T) {
 	for _, w := range []ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed, Hats, Text, OneHot} {
 		words = append(words, string(w))
 	}
+	for _, w := range Parts() {
+		words = append(words, string(w))
+	}
 	for _, w := range []Unknown{Invalid, Drop, Other} {
 		words = append(words, string(w))
 	}

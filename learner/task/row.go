@@ -40,7 +40,7 @@ type Schema struct {
 	Events  Events
 	Columns []string // fields that the features are made from, in this order, each once; nil for libsvm and idx
 	// of Columns: numeric where any feature needs a number; never indicator, bucketed, hats or onehot-group.
-	// Empty where features need the text of a number, with its marks.
+	// Empty where features need the text of a number with marks, or of a date.
 	Kinds     []ColumnKind
 	Label     string // field of the label; empty for libsvm and idx
 	Class     bool   // whether the label may be a text: a class, or a number with marks
@@ -65,7 +65,7 @@ func (s *Spec) Schema() Schema {
 		if kind == Bucketed || kind == Hats || kind == Indicator || kind == OneHot {
 			kind = Numeric // these are made from numbers
 		}
-		if len(c.Marks) > 0 {
+		if len(c.Marks) > 0 || c.Part != "" {
 			kind = ""
 		}
 		for _, name := range c.Fields() {

@@ -93,6 +93,8 @@ features:
     - {column: soil, kind: onehot-group, columns: [soil1, soil2], missing: {tokens: [NA]}}
     - {column: tax, kind: numeric, marks: [$, ','], scale: log, unit: 12.5, mean: 1.5, std: 2, missing: {indicator: true}}
     - {column: notes, kind: text, buckets: 64, words: 20, missing: {tokens: [none]}}
+    - {column: hour, field: at, part: hour, kind: hats, knots: [0, 8, 18, 24]}
+    - {column: day, field: at, part: weekday, kind: bucketed, edges: [2, 3, 4, 5, 6, 7]}
     - {column: pay, kind: hats, knots: [0, 1000, 2500.5], missing: {tokens: ["?"]}}
   crosses: [{columns: [job, age]}, {columns: [soil, job]}]
 label: {column: y, min: 0, max: 10}

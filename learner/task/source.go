@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -12,8 +13,12 @@ import (
 // polynomials and Fourier features: a scaled number, or a position among indicators. Text has the blanks around it
 // removed first.
 type Source struct {
-	Column string // the field, or the name of the group; empty for every value of a vector alike
+	Column string // the field, or the name of the group or part; empty for every value of a vector alike
 	Kind   ColumnKind
+
+	// Field is the field of a date whose Part is the number; empty for other sources. See datePart.
+	Field string
+	Part  Part
 
 	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset. Where Unit is above 0, x is first
 	// turned into sign(x) ln(1 + |x|/Unit). Of indicators it is 1 where x >= 1/2, else 0, and these are 0, 1, 1 and 0.
@@ -80,7 +85,7 @@ func (s *Source) Positions() int {
 }
 
 func (c *Column) source() *Source {
-	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets, Words: c.Words,
+	s := &Source{Column: c.Name, Kind: c.Kind, Field: c.Field, Part: c.Part, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets, Words: c.Words,
 		Edges: c.Edges, Knots: c.Knots, Columns: c.Columns, Marks: c.Marks,
 		Tokens: c.Missing.Tokens, Numbers: c.Missing.numbers(), Told: c.Missing.Indicator, Vacant: c.vacant()}
 	if c.Missing.Fill != nil {
@@ -104,7 +109,7 @@ func (c *Column) Fields() []string {
 	if c.Kind == OneHot {
 		return c.Columns
 	}
-	return []string{c.Name}
+	return []string{cmp.Or(c.Field, c.Name)}
 }
 
 // positions returns the number of indicators of a column, hidden or not, and 1 of a number.
