@@ -81,6 +81,9 @@ func datePart(text string, part Part) (x float64, missing bool, err error) {
 	return float64(60*hour+minute) / 60, !timed, nil
 }
 
+// PartOf returns a part of a date as a column with it reads the text, and whether it is missing from a date.
+func PartOf(text string, part Part) (x float64, missing bool, err error) { return datePart(text, part) }
+
 // A dateReader reads a date from its beginning.
 type dateReader struct {
 	rest   string

@@ -52,6 +52,8 @@ type column struct {
 	foreign int            // cells that are not UTF-8
 	commas  int            // cells with a decimal comma
 	dates   int
+	iso     int             // dates that tasks read
+	parts   [3]spread       // of their datedParts
 	marks   map[string]bool // that numbers have, such as $
 	blanks  int             // cells of several words
 
@@ -131,6 +133,7 @@ func (c *column) addOther(cell string) {
 		c.commas++
 	case dates.MatchString(cell):
 		c.dates++
+		c.addDate(cell)
 	case strings.Contains(cell, " "):
 		c.blanks++
 	}

@@ -28,7 +28,8 @@ type feature struct {
 	column *column
 	entry  []field
 	note   string
-	width  int // coordinates
+	width  int       // coordinates
+	more   []feature // of the same column
 }
 
 // A field is one key of an entry; its value is YAML.
@@ -49,6 +50,10 @@ func featureOf(c *column) feature {
 	case c.numeric():
 		return c.numberFeature()
 	case c.dates > n*9/10:
+		if parts := c.dateFeatures(); len(parts) > 0 {
+			parts[0].note, parts[0].more = "parts of a date that come again; its zone is passed over", parts[1:]
+			return parts[0]
+		}
 		return leave("a date or a time; make columns of what matters in it, such as the hour or the weekday, if it matters")
 	case c.long || c.many || 2*distinct > n && distinct > 20:
 		what := "most words are there once: an identifier, or free text"
@@ -64,10 +69,8 @@ func (c *column) numberFeature() feature {
 	switch {
 	case c.high-c.low < 1/mostMagnitude && c.gaps() == 0:
 		return feature{column: c, note: "all rows have the same number"}
-	case c.running && c.numbers > 2:
-		return feature{column: c, note: "a running number"}
-	case c.whole && !c.many && len(c.words) == c.numbers && c.numbers > 20 && idName.MatchString(c.name):
-		return feature{column: c, note: "an identifier: every row has another"}
+	case c.identifies() != "":
+		return feature{column: c, note: c.identifies()}
 	case c.codes():
 		return c.codeFeature()
 	case c.binary:
@@ -85,6 +88,17 @@ func (c *column) numberFeature() feature {
 			decimal(c.farthest(b)))
 	}
 	return c.withGaps(f)
+}
+
+// identifies returns why a column of numbers says which row it is, and no more; empty where it does not.
+func (c *column) identifies() string {
+	switch {
+	case c.running && c.numbers > 2:
+		return "a running number"
+	case c.whole && !c.many && len(c.words) == c.numbers && c.numbers > 20 && idName.MatchString(c.name):
+		return "an identifier: every row has another"
+	}
+	return ""
 }
 
 // withGaps adds the marks of numbers, and the treatment of missing values, where there are some: the median as their

@@ -47,6 +47,8 @@ func targetOf(c *column, loss string) (target, error) {
 	case n == 0 || n == 1 && !c.many:
 		return target{}, fmt.Errorf("label %s has %s in the sample: want two values or more, or another --label",
 			text(c.name), plural(n, "value"))
+	case numbers && c.identifies() != "":
+		return target{}, fmt.Errorf("label %s is %s: want another --label", text(c.name), c.identifies())
 	case loss != "" && !slices.Contains(convex.LossNames(), loss):
 		return target{}, fmt.Errorf("loss %q: want one of %s", loss, strings.Join(convex.LossNames(), ", "))
 	case loss == "" && n == 2 && !c.many:
