@@ -151,6 +151,10 @@ func drawDerived(t *rapid.T, f *task.Features) {
 			f.Crosses[0].Buckets = rapid.IntRange(1, 8).Draw(t, "cross buckets")
 		}
 	}
+	if len(numbers) > 0 && len(indicators) > 0 && rapid.Bool().Draw(t, "slopes") {
+		f.Crosses = append(f.Crosses, task.Cross{Columns: indicators[:1], Number: numbers[0],
+			Buckets: rapid.SampledFrom([]int{0, 3}).Draw(t, "slope buckets")})
+	}
 	if len(numbers) > 0 && rapid.Bool().Draw(t, "polynomial") {
 		f.Polynomial = &task.Polynomial{Columns: numbers, Degree: rapid.IntRange(2, 3).Draw(t, "degree")}
 		hidden = rapid.Bool().Draw(t, "hidden")

@@ -51,10 +51,10 @@ func (f *Features) squaredBound() float64 {
 func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	sum, at := 0.0, 0
 	one := func(b float64) float64 { b = term(at, b); at++; return b }
-	indicators := func(n int) float64 { // one of them, none, or as long together
+	among := func(n int, b float64) float64 { // one of them, none, or as long together
 		var most float64
 		for range n {
-			most = max(most, one(1))
+			most = max(most, one(b))
 		}
 		return most
 	}
@@ -76,11 +76,15 @@ func (f *Features) largest(term func(j int, b float64) float64) float64 {
 			sum += c.largestNumber(term, at)
 			at += c.width()
 		default:
-			sum += indicators(c.width())
+			sum += among(c.width(), 1)
 		}
 	}
 	for _, c := range f.Crosses {
-		sum += indicators(c.width(f))
+		b := 1.0
+		if c.Number != "" {
+			b = affineOf(f.column(c.Number, true)).bound()
+		}
+		sum += among(c.width(f), b)
 	}
 	if p := f.Polynomial; p != nil {
 		for _, product := range products(len(p.Columns), p.Degree) {

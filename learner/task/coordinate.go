@@ -17,7 +17,8 @@ import (
 //	categorical  1 if the position of Sources[0] is Position, else 0; likewise hashed, bucketed and onehot-group
 //	hats         the hat of knot Position of Sources[0], 0 where the number is missing: see Source
 //	text         1/sqrt(n) if a word of Sources[0] falls into bucket Position, else 0: see Source
-//	cross        1 if the combination of the positions of Sources is Position, else 0: see Derived
+//	cross        1, or the scaled value of Derived.Scaled, if the combination of the positions of Sources is Position,
+//	             else 0: see Derived
 //	polynomial   the product of the scaled values of Sources, in which one may occur more than once
 //	fourier      sqrt(2/D) cos(<Frequencies, s> + Phase) of the scaled values s of Sources: see Derived
 //
@@ -60,9 +61,12 @@ type Derived struct {
 	// + p_3)..: Positions are those p_i. Where it is hashed, Position is instead MurmurHash3 (x86, 32 bits) with the Seed
 	// of this number in 4 bytes, little-endian, modulo Buckets. If a source has no position, none of the indicators is
 	// set.
-	Positions []int  `json:"positions,omitempty"`
-	Buckets   int    `json:"buckets,omitempty"` // 0 where it is not hashed
-	Seed      uint32 `json:"seed,omitempty"`
+	Positions []int `json:"positions,omitempty"`
+	Buckets   int   `json:"buckets,omitempty"` // 0 where it is not hashed
+	// Number is the column of a cross with a number, Scaled its source; empty and nil of others.
+	Number string  `json:"number,omitempty"`
+	Scaled *Source `json:"-"`
+	Seed   uint32  `json:"seed,omitempty"`
 
 	// Of fourier: one number for each source; or, if the only source has no column, one for each value of the vector. They
 	// follow from the declared seed, see Fourier.
@@ -142,16 +146,23 @@ func (m *FeatureMap) ofVector() []Coordinate {
 func (m *FeatureMap) ofCross(c *cross) []Coordinate {
 	sources, columns := m.sources(c.inputs)
 	names := make([]string, len(sources))
+	begin, number, low, high := "", "", 0.0, 1.0
+	var scaled *Source
+	if c.number != none {
+		in := &m.inputs[c.number]
+		bounds := in.affine.bounds()
+		scaled, number, low, high = in.Source, in.Column, min(0, bounds[0]), max(0, bounds[1])
+		begin = quoteName(number) + "*"
+	}
 	if c.buckets > 0 {
 		for i, column := range columns {
 			names[i] = quoteName(column)
 		}
 		out := make([]Coordinate, c.buckets)
-		shared := &Derived{Columns: columns, Buckets: c.buckets, Seed: c.seed}
+		shared := &Derived{Columns: columns, Buckets: c.buckets, Seed: c.seed, Number: number, Scaled: scaled}
 		for i := range out {
-			out[i] = Coordinate{Name: fmt.Sprintf("%s#%d", strings.Join(names, "&"), i), Kind: Crossed, Max: 1, Factor: 1,
-				Position: i,
-				Sources:  sources, Derived: shared}
+			out[i] = Coordinate{Name: fmt.Sprintf("%s%s#%d", begin, strings.Join(names, "&"), i), Kind: Crossed, Min: low,
+				Max: high, Factor: 1, Position: i, Sources: sources, Derived: shared}
 		}
 		return out
 	}
@@ -165,8 +176,9 @@ func (m *FeatureMap) ofCross(c *cross) []Coordinate {
 		for j, s := range sources {
 			names[j] = indicatorName(s, at[j])
 		}
-		out[i] = Coordinate{Name: strings.Join(names, "&"), Kind: Crossed, Max: 1, Factor: 1, Position: i, Sources: sources,
-			Derived: &Derived{Columns: columns, Positions: at}}
+		out[i] = Coordinate{Name: begin + strings.Join(names, "&"), Kind: Crossed, Min: low, Max: high, Factor: 1,
+			Position: i, Sources: sources,
+			Derived: &Derived{Columns: columns, Positions: at, Number: number, Scaled: scaled}}
 	}
 	return out
 }

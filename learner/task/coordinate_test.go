@@ -192,6 +192,9 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 			number = int(murmur3([]byte{byte(number), byte(number >> 8), byte(number >> 16), byte(number >> 24)},
 				d.Seed) % uint32(d.Buckets))
 		}
+		if s := c.Derived.Scaled; s != nil && number == c.Position {
+			return scaledValue(t, s, fields)
+		}
 		return indicator(number == c.Position)
 	case c.Kind == "missing":
 		_, missing := number(t, c.Sources[0], c.Column, fields)

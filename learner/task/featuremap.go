@@ -108,7 +108,11 @@ func (m *FeatureMap) compileDerived(f *Features) {
 		return out
 	}
 	for _, x := range f.Crosses {
-		c := cross{first: len(m.coordinate), inputs: find(x.Columns, false), buckets: x.Buckets, seed: hashSeed(x.Columns...)}
+		c := cross{first: len(m.coordinate), inputs: find(x.Columns, false), buckets: x.Buckets, number: none,
+			seed: hashSeed(x.Columns...)}
+		if x.Number != "" {
+			c.number = find([]string{x.Number}, true)[0]
+		}
 		for _, in := range c.inputs {
 			c.widths = append(c.widths, m.inputs[in].Positions())
 		}

@@ -139,9 +139,12 @@ const (
 )
 
 // A Cross declares one indicator for each combination of the positions of two to four columns of indicators: the last
-// one changes fastest. None is set where a column sets none.
+// one changes fastest. None is set where a column sets none. With a Number, the columns are one to four, and the one that
+// would be 1 is the number: its own slope for each combination.
 type Cross struct {
 	Columns []string `json:"columns"`
+	// Number is a numeric column, whose scaled value counts.
+	Number string `json:"number,omitempty"`
 	// Buckets hashes the combinations into that many indicators; different ones may share one. 0, the default, is one
 	// each.
 	Buckets int `json:"buckets,omitempty"`

@@ -230,6 +230,10 @@ func drawDerived(t *rapid.T, f *Features) {
 		}
 		f.Crosses = append(f.Crosses, Cross{Columns: []string{indicators[1], indicators[0]}})
 	}
+	if len(numbers) > 0 && len(indicators) > 0 && rapid.Bool().Draw(t, "slopes") {
+		f.Crosses = append(f.Crosses, Cross{Columns: indicators[:1], Number: numbers[len(numbers)-1],
+			Buckets: rapid.SampledFrom([]int{0, 3}).Draw(t, "slope buckets")})
+	}
 	if len(numbers) > 0 && rapid.Bool().Draw(t, "polynomial") {
 		f.Polynomial = &Polynomial{Columns: numbers, Degree: rapid.IntRange(2, 3).Draw(t, "degree")}
 	}

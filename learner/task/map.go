@@ -144,7 +144,11 @@ func (w *writer) addDerived(index []int32) {
 	for i := range w.crosses {
 		c := &w.crosses[i]
 		if at := c.at(w.sources); at != none {
-			w.set(c.first+at, 1)
+			value := 1.0
+			if c.number != none {
+				value = w.sources[c.number]
+			}
+			w.set(c.first+at, value)
 		}
 	}
 	at := len(w.coordinate) - len(w.products)
