@@ -1,7 +1,5 @@
 package task
 
-import "strings"
-
 // Decoy returns a row of the declared shape with every value there, which nobody has: mapping it takes as long
 // as any row takes. It needs no label, and Map may refuse it for that when the rest is done.
 func (m *FeatureMap) Decoy() Row {
@@ -22,7 +20,7 @@ func (m *FeatureMap) Decoy() Row {
 			row.Fields[in.fields[0]] = "2024-12-31T23:59:59.999999999+00:00"
 		}
 		if len(in.Marks) > 0 {
-			row.Fields[in.fields[0]] = strings.Join(in.Marks, "") + "1"
+			row.Fields[in.fields[0]] = mostMarked(in.Marks)
 		}
 		switch in.Kind {
 		case Categorical:

@@ -177,7 +177,11 @@ func (m *labelMap) parse(text string) (float64, error) {
 
 // number reads a label that is a number or a count.
 func (m *labelMap) number(text string) (float64, error) {
-	return parseFinite(unmarked(strings.TrimSpace(text), m.marks))
+	text, err := unmarked(strings.TrimSpace(text), m.marks)
+	if err != nil {
+		return 0, err
+	}
+	return parseFinite(text)
 }
 
 // Classification reports whether the label is a class, one of two or of several, rather than a number or a count.

@@ -12,6 +12,9 @@ const (
 	longestMark = 16
 )
 
+// longestMarked is the most bytes of a number with marks; a longer text is none, so that none takes long to read.
+const longestMarked = 128
+
 // checkMarks refuses what could be part of a number, or makes no difference.
 func checkMarks(path string, marks []string) error {
 	if len(marks) > mostMarks {
@@ -31,12 +34,21 @@ func checkMarks(path string, marks []string) error {
 
 // unmarked returns the text without the marks, one after another, wherever they are in it, and without the blanks around
 // what is left.
-func unmarked(text string, marks []string) string {
+func unmarked(text string, marks []string) (string, error) {
+	if len(marks) == 0 {
+		return text, nil
+	}
+	if len(text) > longestMarked {
+		return "", fmt.Errorf("a number with marks of more than %d bytes", longestMarked)
+	}
 	for _, m := range marks {
 		text = strings.ReplaceAll(text, m, "")
 	}
-	if len(marks) > 0 {
-		text = strings.TrimSpace(text)
-	}
-	return text
+	return strings.TrimSpace(text), nil
+}
+
+// mostMarked returns a number that takes the longest to read: 1, and before it as many marks as there may be.
+func mostMarked(marks []string) string {
+	all := strings.Join(marks, "")
+	return strings.Repeat(all, (longestMarked-1)/len(all)) + "1"
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -15,13 +16,13 @@ func TestMarks(t *testing.T) {
 		"label={column: y, min: 0, max: 2000, marks: [EUR, ' ']}"))
 	for text, want := range map[string]float64{
 		"$12.00": 12, "1,234.56": 1234.56, "45%": 45, " $ 1,000 kg ": 1000, "-$3": -3, "$-3e2": -300, "8": 8, "": 7, "$": 7,
-		" $% ": 7, "$-": 7, "$nan": 7,
+		strings.Repeat("$", 127) + "1": 1, " $% ": 7, "$-": 7, "$nan": 7,
 	} {
 		if got := mapped(t, m, Row{Fields: []string{text}, Label: "1"}).Value[0]; got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
-	for _, text := range []string{"£12", "12 lb", "1 2", "$inf"} {
+	for _, text := range []string{strings.Repeat("$", 128) + "1", "£12", "12 lb", "1 2", "$inf"} {
 		if m.Map(Row{Fields: []string{text}, Label: "1"}, new(convex.Example)) == nil {
 			t.Errorf("%q is accepted", text)
 		}

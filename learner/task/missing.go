@@ -128,8 +128,8 @@ func (in *input) number(field string) (x float64, missing bool, err error) {
 	if in.Part != "" {
 		return datePart(field, in.Part)
 	}
-	if field = unmarked(field, in.Marks); field == "" {
-		return 0, true, nil
+	if field, err = unmarked(field, in.Marks); err != nil || field == "" {
+		return 0, err == nil, err
 	}
 	x, err = parseNumber(field)
 	return x, math.IsNaN(x) || slices.Contains(in.Numbers, x), err

@@ -56,7 +56,7 @@ func (c *column) dateFeatures() (out []feature) {
 		if at := c.parts[i]; at.n < c.iso || at.high-at.low < 1 {
 			continue
 		}
-		entry := append([]field{{"column", text(c.name + "." + string(d.part))}, {"field", text(c.name)},
+		entry := append([]field{{"column", text(string(d.part) + " of " + c.name)}, {"field", text(c.name)},
 			{"part", string(d.part)}}, d.entry...)
 		words := slices.DeleteFunc(slices.Sorted(maps.Keys(c.missing)), func(w string) bool { return w == "" })
 		if len(words) > 0 {

@@ -19,17 +19,17 @@ func TestDatesBecomeParts(t *testing.T) {
 	})
 	_, file, valid, rows := draft(t, write(t, "rides.csv", data), Options{})
 	for _, want := range []string{
-		`{column: at.hour, field: at, part: hour, kind: hats, knots: [0, 6, 12, 18, 24]}`,
-		`{column: at.weekday, field: at, part: weekday, kind: bucketed, edges: [2, 3, 4, 5, 6, 7]}`,
-		`{column: at.month, field: at, part: month, kind: hats, knots: [1, 4, 7, 10, 12]}`,
-		`{column: day.weekday, field: day, part: weekday, kind: bucketed, edges: [2, 3, 4, 5, 6, 7], missing: {tokens: [NA]}}`,
+		`{column: "hour of at", field: at, part: hour, kind: hats, knots: [0, 6, 12, 18, 24]}`,
+		`{column: "weekday of at", field: at, part: weekday, kind: bucketed, edges: [2, 3, 4, 5, 6, 7]}`,
+		`{column: "month of at", field: at, part: month, kind: hats, knots: [1, 4, 7, 10, 12]}`,
+		`{column: "weekday of day", field: day, part: weekday, kind: bucketed, edges: [2, 3, 4, 5, 6, 7], missing: {tokens: [NA]}}`,
 		"# Left out: born, a date or a time;", "# Left out: same,",
 	} {
 		if !strings.Contains(file, want) {
 			t.Errorf("no %q in\n%s", want, file)
 		}
 	}
-	if strings.Contains(file, "day.hour") || valid != rows || rows != 500 {
+	if strings.Contains(file, "hour of day") || valid != rows || rows != 500 {
 		t.Errorf("%d of %d rows are valid\n%s", valid, rows, file)
 	}
 }

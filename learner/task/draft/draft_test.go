@@ -83,7 +83,7 @@ func TestWhatColumnsBecome(t *testing.T) {
 		"name: things-of-2024\n",
 		`# Left out: "no", a running number.`,
 		"# when: parts of a date that come again; its zone is passed over.",
-		`{column: when.weekday, field: when, part: weekday, kind: bucketed, edges: [2, 3, 4, 5, 6, 7]}`,
+		`{column: "weekday of when", field: when, part: weekday, kind: bucketed, edges: [2, 3, 4, 5, 6, 7]}`,
 		"{column: height, kind: numeric, min: 0, max: 10, scale: unit}",
 		`{column: colour, kind: categorical, vocabulary: [red, "blue; dark", green], unknown: drop}`,
 		`{column: floor, kind: categorical, vocabulary: ["0", "1", "2", "3", "4"], unknown: drop}`,
