@@ -138,6 +138,10 @@ func (e *exporter) publicInputs() {
 	}
 	both := func(v onnx.Value) { scaled, asked = append(scaled, v), append(asked, v) }
 	for _, s := range e.Features.PublicSources() {
+		if s.Kind == task.Hats {
+			both(e.hats(s)) // no tree asks about them
+			continue
+		}
 		if !s.Kind.Number() {
 			n := s.Positions()
 			both(double(g.Node("Equal", "is_position", []onnx.Value{e.position(s), g.Ints("positions", counting(n), 1, n)})))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/panlearn/panlearn/learner/convex"
 )
@@ -48,6 +49,10 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 				if in.Told {
 					w.tell(in.first+1, missing)
 				}
+			case in.Kind == Text:
+				w.setWords(in, strings.TrimSpace(row.Fields[in.fields[0]]))
+			case in.Kind == Hats:
+				w.setHats(in.Source, in.first, v)
 			default:
 				w.set(in.first+int(v), 1)
 			}
@@ -84,7 +89,7 @@ type writer struct {
 	*FeatureMap
 	index   []int32 // nil where the vector is dense
 	value   []float64
-	sources []float64 // the scaled values and the positions that coordinates are made from
+	sources []float64 // the scaled values, the positions and the places between knots that coordinates are made from
 	scratch []float64 // of the public model
 	offset  float64   // of the label
 }
@@ -147,7 +152,11 @@ func (w *writer) addDerived(index []int32) {
 	for i := range w.crosses {
 		c := &w.crosses[i]
 		if at := c.at(w.sources); at != none {
-			w.set(c.first+at, 1)
+			value := 1.0
+			if c.number != none {
+				value = w.sources[c.number]
+			}
+			w.set(c.first+at, value)
 		}
 	}
 	at := len(w.coordinate) - len(w.products)

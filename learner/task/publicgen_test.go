@@ -9,13 +9,14 @@ import (
 // drawPublic draws a public model of the columns or the vector.
 func drawPublic(t *rapid.T, f *Features) *Public {
 	p := &PublicModel{Version: 1, Sample: PublicSample{Rows: 10, Leaf: 1}, Inputs: f.PublicInputs()}
+	asked := askable(f)
 	for _, name := range []string{"stage", "z"}[:rapid.IntRange(1, 2).Draw(t, "blocks")] {
-		b := drawBlock(t, len(p.Inputs), rapid.IntRange(1, 4).Draw(t, "outputs"))
+		b := drawBlock(t, len(p.Inputs), asked, rapid.IntRange(1, 4).Draw(t, "outputs"))
 		b.Name, b.Range = name, rapid.Float64Range(0.01, 10).Draw(t, "range")
 		p.Blocks = append(p.Blocks, b)
 	}
 	if rapid.Bool().Draw(t, "public offset") {
-		b := drawBlock(t, len(p.Inputs), 1)
+		b := drawBlock(t, len(p.Inputs), asked, 1)
 		p.Offset = &b
 	}
 	out, err := NewPublic(p)
@@ -25,7 +26,17 @@ func drawPublic(t *rapid.T, f *Features) *Public {
 	return out
 }
 
-func drawBlock(t *rapid.T, inputs, outputs int) PublicBlock {
+// askable returns the inputs that trees may ask about.
+func askable(f *Features) (out []int) {
+	for i, in := range f.publicInputs() {
+		if in.asked {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func drawBlock(t *rapid.T, inputs int, asked []int, outputs int) PublicBlock {
 	b := PublicBlock{Outputs: outputs}
 	number := rapid.Float64Range(-3, 3)
 	matrix := func(cols int) *Matrix {
@@ -36,13 +47,16 @@ func drawBlock(t *rapid.T, inputs, outputs int) PublicBlock {
 		return NewMatrix(rows, rapid.SampledFrom([]int{8, 16}).Draw(t, "bits"))
 	}
 	parts := rapid.IntRange(1, 7).Draw(t, "parts")
+	if len(asked) == 0 {
+		parts = 1
+	}
 	if parts&1 > 0 {
 		b.Weights = matrix(inputs)
 	}
 	if parts&2 > 0 {
 		b.Bias = rapid.SliceOfN(number, outputs, outputs).Draw(t, "bias")
 		for range rapid.IntRange(1, 3).Draw(t, "trees") {
-			tree := drawTree(t, inputs)
+			tree := drawTree(t, asked)
 			tree.Output = rapid.IntRange(0, outputs-1).Draw(t, "output")
 			for range len(tree.Feature) + 1 {
 				tree.Leaf = append(tree.Leaf, float32(number.Draw(t, "leaf")))
@@ -54,7 +68,7 @@ func drawBlock(t *rapid.T, inputs, outputs int) PublicBlock {
 		b.Forest = &Forest{}
 		leaves := 0
 		for range rapid.IntRange(1, 3).Draw(t, "forest") {
-			tree := drawTree(t, inputs)
+			tree := drawTree(t, asked)
 			leaves += len(tree.Feature) + 1
 			b.Forest.Trees = append(b.Forest.Trees, tree)
 		}
@@ -64,7 +78,7 @@ func drawBlock(t *rapid.T, inputs, outputs int) PublicBlock {
 }
 
 // drawTree draws a tree by putting each question in the place of a leaf.
-func drawTree(t *rapid.T, inputs int) Tree {
+func drawTree(t *rapid.T, asked []int) Tree {
 	n := rapid.IntRange(1, 6).Draw(t, "questions")
 	tree := Tree{Feature: make([]int, n), Threshold: make([]float32, n), Left: make([]int, n), Right: make([]int, n)}
 	open := []*int{} // branches that lead nowhere yet
@@ -74,7 +88,7 @@ func drawTree(t *rapid.T, inputs int) Tree {
 			*open[at] = i
 			open = append(open[:at], open[at+1:]...)
 		}
-		tree.Feature[i] = rapid.IntRange(0, inputs-1).Draw(t, "feature")
+		tree.Feature[i] = rapid.SampledFrom(asked).Draw(t, "feature")
 		tree.Threshold[i] = rapid.SampledFrom([]float32{0, 0.5, 1, -20, 33.3, float32(math.Inf(1))}).Draw(t, "threshold")
 		if math.IsInf(float64(tree.Threshold[i]), 0) {
 			tree.Threshold[i] = rapid.Float32Range(-100, 100).Draw(t, "any threshold")
@@ -106,7 +120,7 @@ func publicOutput(t rapid.TB, c Coordinate, fields map[string]string, vector []f
 				addNumber(s, x)
 			}
 		case s.Kind.Number():
-			x, missing := number(t, s, s.Column, fields)
+			x, missing := number(t, s, s.field(), fields)
 			if missing {
 				x = s.Fill
 			}
@@ -115,6 +129,11 @@ func publicOutput(t rapid.TB, c Coordinate, fields map[string]string, vector []f
 				add(1, 1)
 			} else if s.Told {
 				add(0, 0)
+			}
+		case s.Kind == Hats || s.Kind == Text:
+			for i := range s.Positions() {
+				kind := map[ColumnKind]string{Hats: "hats", Text: "text"}[s.Kind]
+				add(base(t, Coordinate{Kind: kind, Column: s.Column, Position: i, Sources: []*Source{s}}, fields, nil), 0)
 			}
 		default:
 			p := position(t, s, fields)

@@ -54,7 +54,7 @@ func (f *Features) publicInputs() (out []publicInput) {
 	}
 	for i := range f.Columns {
 		for _, c := range ofSource(f.Columns[i].source()) {
-			out = append(out, publicInput{c.Name, c.Kind != "hats"})
+			out = append(out, publicInput{c.Name, c.Kind != string(Hats) && c.Kind != string(Text)})
 		}
 	}
 	return out
@@ -247,7 +247,15 @@ func (w *writer) columnInputs(fields []string, scaled, asked []float64) {
 		n := in.Positions()
 		clear(scaled[at : at+n])
 		clear(asked[at : at+n])
-		if p := w.sources[i]; p != none {
+		switch p := w.sources[i]; {
+		case p == none:
+		case in.Kind == Hats:
+			hat := min(int(p), n-2)
+			upper := p - float64(hat)
+			scaled[at+hat], scaled[at+hat+1] = 1-upper, upper
+		case in.Kind == Text:
+			in.wordInputs(strings.TrimSpace(fields[in.fields[0]]), scaled[at:at+n])
+		default:
 			scaled[at+int(p)], asked[at+int(p)] = 1, 1
 		}
 		at += n
@@ -280,6 +288,9 @@ func (w *writer) vectorInputs(row Row, scaled, asked []float64) {
 // checkOffset refuses an offset that no public model has.
 func (s *Spec) checkOffset() error {
 	f := &s.Features
+	if s.Label.Scale == Log {
+		return refuse("label.offset", true, "false with scale log: an offset is in the units of the label")
+	}
 	if f.Public == nil || !f.unread() && f.Public.model.Offset == nil {
 		return refuse("label.offset", true, "false, or features.public with an offset")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -284,7 +285,7 @@ func isHeader(rows [][]string, width int) bool {
 		return len(first) == width
 	}
 	for _, f := range first {
-		if isNumber(f) {
+		if x, err := strconv.ParseFloat(f, 64); err == nil && !math.IsInf(x, 0) && !math.IsNaN(x) { // inf may be a name
 			return false
 		}
 	}
