@@ -139,8 +139,7 @@ type input struct {
 const none = -1
 
 // value returns the scaled number of a field, or its position, or of hats its place, of a text none, and whether it is
-// missing. An error never shows
-// the field.
+// missing. An error never shows the field.
 func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	field := strings.TrimSpace(fields[in.fields[0]])
 	switch in.Kind {
