@@ -43,14 +43,17 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 			}
 			w.sources[i] = v
 			switch {
-			case in.first == none || v == none && !in.Kind.Number():
+			case in.first == none:
+			case in.Kind == Text:
+				if !missing {
+					w.setWords(in, strings.TrimSpace(row.Fields[in.fields[0]]))
+				}
+			case v == none && !in.Kind.Number():
 			case in.Kind.Number():
 				w.set(in.first, v)
 				if in.Told {
 					w.tell(in.first+1, missing)
 				}
-			case in.Kind == Text:
-				w.setWords(in, strings.TrimSpace(row.Fields[in.fields[0]]))
 			case in.Kind == Hats:
 				w.setHats(in.Source, in.first, v)
 			default:

@@ -138,8 +138,8 @@ type input struct {
 // none is the position of a field that sets no indicator.
 const none = -1
 
-// value returns the scaled number of a field, or its position, or of hats its place, and whether it is missing. An error never shows
-// the field.
+// value returns the scaled number of a field, or its position, or of hats its place, of a text none, and whether it is
+// missing. An error never shows the field.
 func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	field := strings.TrimSpace(fields[in.fields[0]])
 	switch in.Kind {
@@ -149,10 +149,7 @@ func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	case Categorical:
 		return in.word(field)
 	case Text:
-		if field == "" || slices.Contains(in.Tokens, field) {
-			return none, true, nil
-		}
-		return 0, false, nil
+		return none, field == "" || slices.Contains(in.Tokens, field), nil
 	case Hashed:
 		return float64(murmur3(field, in.Seed) % uint32(in.Buckets)), false, nil
 	}
