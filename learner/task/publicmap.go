@@ -248,13 +248,15 @@ func (w *writer) columnInputs(fields []string, scaled, asked []float64) {
 		clear(scaled[at : at+n])
 		clear(asked[at : at+n])
 		switch p := w.sources[i]; {
+		case in.Kind == Text:
+			if _, missing, _ := in.value(fields); !missing {
+				in.wordInputs(strings.TrimSpace(fields[in.fields[0]]), scaled[at:at+n])
+			}
 		case p == none:
 		case in.Kind == Hats:
 			hat := min(int(p), n-2)
 			upper := p - float64(hat)
 			scaled[at+hat], scaled[at+hat+1] = 1-upper, upper
-		case in.Kind == Text:
-			in.wordInputs(strings.TrimSpace(fields[in.fields[0]]), scaled[at:at+n])
 		default:
 			scaled[at+int(p)], asked[at+int(p)] = 1, 1
 		}
