@@ -61,6 +61,9 @@ privacy.unit is user, people are grouped, in a silo too, and a unit is all rows 
 Of a task without an end every row is scored by the model that stood before its round. Beside it stand two learners that are not
 private, on the same rows: sgd, a step a row, and window, a fit of the last rows. --plot draws all of them over the users.
 
+It ends with a verdict: the private models beside the best constant, the snapshot that the task begins with, the same method
+without noise, and a fit of the same features without privacy, where that takes seconds.
+
 With --sweep-users it needs no data: it plans and runs every method that applies, or those of --algorithms, for each number of
 users on a synthetic population of the task's dimension and loss, whose optimum is known.`,
 		Example: `  learner simulate -f deploy/tasks/a9a.yaml --data a9a.gz --test a9a.t.gz --seeds 5 --baselines all --plot curve.svg
@@ -325,6 +328,9 @@ type simulateReport struct {
 	// Diverges describes models that are worse than Baseline, and what helps; absent if there are none.
 	Diverges *diverged `json:"diverges,omitempty"`
 
+	// Verdict says in words what the private models are worth; absent for a task without an end.
+	Verdict *verdict `json:"verdict,omitempty"`
+
 	Baselines []baseline `json:"baselines,omitempty"`
 	// Online scores learners that are not private and follow the same rows in the order of the first seed; only for a
 	// task without an end.
@@ -388,7 +394,8 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 		out.Baselines = append(out.Baselines, b)
 	}
 	out.Diverges = out.divergence()
-	return out, nil
+	out.Verdict, err = s.verdict(ctx, &out)
+	return out, err
 }
 
 // A series is the outcome of several seeds.
@@ -477,6 +484,11 @@ func (r simulateReport) print(w io.Writer) error {
 	}
 	for _, b := range r.Baselines {
 		if err := b.print(w); err != nil {
+			return err
+		}
+	}
+	if r.Verdict != nil {
+		if _, err := fmt.Fprintf(w, "verdict       %s\n", r.Verdict.Text); err != nil {
 			return err
 		}
 	}
