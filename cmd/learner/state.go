@@ -397,6 +397,8 @@ func printBaseline(w io.Writer, b *statedir.Baseline, streams bool) error {
 	text := "unknown: nothing of the labels is released, or not yet"
 	switch {
 	case b == nil:
+	case b.Value != nil && b.Error == nil:
+		text = fmt.Sprintf("always %.4g", *b.Value)
 	case b.Value != nil:
 		text = fmt.Sprintf("root mean squared error about %.3g (always %.4g)", *b.Error, *b.Value)
 	default:

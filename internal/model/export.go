@@ -111,7 +111,12 @@ func (e *exporter) outputs(score onnx.Value) {
 		return
 	case !e.Features.Classification():
 		value := e.invert(score)
-		output(value, "score", 1, "linear score, in the units of the label")
+		if e.spec.Label.Scale == task.Log {
+			output(value, "score", 1, "linear score: the logarithm of scale log of the label")
+			value = e.power(value)
+		} else {
+			output(value, "score", 1, "linear score, in the units of the label")
+		}
 		output(e.within(value), "prediction", 1, "in the units of the label, cut to the declared range")
 		return
 	}
@@ -142,12 +147,21 @@ func (e *exporter) label(score onnx.Value) onnx.Value {
 	return g.Node("Where", "valid_class", []onnx.Value{invalid, g.Strings("no_class", []string{""}), class})
 }
 
-// invert turns scores into the units of the label.
+// invert turns scores into the units of the label, of scale log into its logarithm.
 func (e *exporter) invert(score onnx.Value) onnx.Value {
 	g := &e.graph
-	zero, one := e.Features.InUnits(0), e.Features.InUnits(1)
+	zero, one := e.Features.InLabel(0), e.Features.InLabel(1)
 	return g.Node("Add", "in_units", []onnx.Value{
 		g.Node("Mul", "stretched", []onnx.Value{score, g.Double("unit", one-zero)}), g.Double("origin", zero)})
+}
+
+// power turns the logarithms of scale log into labels.
+func (e *exporter) power(value onnx.Value) onnx.Value {
+	g := &e.graph
+	power := g.Node("Exp", "power", []onnx.Value{g.Node("Abs", "exponent", []onnx.Value{value})})
+	size := g.Node("Mul", "size", []onnx.Value{g.Node("Sub", "growth", []onnx.Value{power, g.Double("one", 1)}),
+		g.Double("unit", e.spec.Label.Unit)})
+	return g.Node("Mul", "number", []onnx.Value{g.Node("Sign", "sign", []onnx.Value{value}), size})
 }
 
 // within cuts predictions of valid rows to the declared range of the label.

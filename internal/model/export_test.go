@@ -121,7 +121,7 @@ func requireSame(t fataler, s *task.Spec, p Predictor, row task.Row, out map[str
 	tolerance := 1e-9 * (1 + convex.Norm(p.Theta)*p.Features.Bound())
 	if !p.Features.Classification() && s.Model.Loss != "poisson" {
 		// units of the label
-		tolerance *= math.Abs(p.Features.InUnits(1)-p.Features.InUnits(0)) + math.Abs(p.Features.InUnits(0))
+		tolerance *= math.Abs(p.Features.InLabel(1)-p.Features.InLabel(0)) + math.Abs(p.Features.InLabel(0))
 	}
 	near := func(name string, at int, b, tolerance float64) {
 		a := output(s, out, name).number(t, at)
@@ -145,7 +145,7 @@ func requireSame(t fataler, s *task.Spec, p Predictor, row task.Row, out map[str
 		near("probability", i*width+k, q, tolerance)
 	}
 	if want.Class == "" {
-		near("prediction", i, want.Value, tolerance*max(1, math.Abs(want.Value)))
+		near("prediction", i, want.Value, tolerance*max(1, math.Abs(want.Value)+s.Label.Unit))
 		return
 	}
 	if !valid {

@@ -25,7 +25,10 @@ func (e *exporter) features() error {
 			e.dense(told, first, width)
 		case string(task.Categorical), string(task.Hashed), string(task.Bucketed), string(task.OneHot):
 			width = c.Sources[0].Positions()
-			e.indicators(e.position(c.Sources[0]), first, width)
+			e.indicators(e.position(c.Sources[0]), first, width, nil)
+		case string(task.Hats):
+			width = c.Sources[0].Positions()
+			e.dense(e.hats(c.Sources[0]), first, width)
 		case task.Crossed:
 			width = e.cross(c, first)
 		case task.Product:
@@ -82,17 +85,24 @@ func (e *exporter) dense(v onnx.Value, first, width int) {
 	e.squares = append(e.squares, e.sum("square", g.Node("Mul", "squares", []onnx.Value{part, part})))
 }
 
-// indicators adds the coordinates first to first+width-1, of which the one at position p, if any, is set.
-func (e *exporter) indicators(p onnx.Value, first, width int) {
+// indicators adds the coordinates first to first+width-1, of which the one at position p, if any, is set: to 1, or to the
+// scaled value of a source.
+func (e *exporter) indicators(p onnx.Value, first, width int, to *task.Source) {
 	g := &e.graph
 	weights, lengths := e.weights(first, width)
 	outputs := e.Features.Outputs()
 	// A last row of zeros is for no position: -1 counts from the end.
 	rows := g.Doubles("weights", append(weights, make([]float64, outputs)...), width+1, outputs)
 	chosen := g.Node("Gather", "chosen", []onnx.Value{rows, p}, onnx.Int("axis", 0)) // [N, 1, outputs]
-	e.terms = append(e.terms, g.Node("Squeeze", "terms", []onnx.Value{chosen, g.Ints("columns", []int64{1}, 1)}))
+	terms := g.Node("Squeeze", "terms", []onnx.Value{chosen, g.Ints("columns", []int64{1}, 1)})
 	part := g.Node("Gather", "part", []onnx.Value{g.Doubles("lengths", append(lengths, 0), width+1), p},
 		onnx.Int("axis", 0))
+	if to != nil {
+		value := e.number(to)
+		terms = g.Node("Mul", "terms", []onnx.Value{terms, value})
+		part = g.Node("Mul", "part", []onnx.Value{part, value})
+	}
+	e.terms = append(e.terms, terms)
 	e.squares = append(e.squares, g.Node("Mul", "square", []onnx.Value{part, part}))
 }
 
@@ -117,7 +127,8 @@ func (e *exporter) cross(c *task.Coordinate, first int) (width int) {
 	}
 	lowest := g.Node("Min", "lowest", all)
 	missing := g.Node("Less", "is_missing", []onnx.Value{lowest, g.Int("nil", 0)})
-	e.indicators(g.Node("Where", "position", []onnx.Value{missing, g.Int("nowhere", nowhere), number}), first, width)
+	e.indicators(g.Node("Where", "position", []onnx.Value{missing, g.Int("nowhere", nowhere), number}), first, width,
+		c.Derived.Scaled)
 	return width
 }
 

@@ -23,7 +23,10 @@ func (e *exporter) declare() error {
 	}
 	words := map[string]bool{}
 	for _, c := range e.spec.Features.Columns {
-		isWord := c.Kind == task.Categorical || c.Kind == task.Hashed
+		if c.Part != "" {
+			return fmt.Errorf("column %q is part of a date, which has no operator here: use the json or npy format", c.Name)
+		}
+		isWord := c.Kind == task.Categorical || c.Kind == task.Hashed || c.Kind == task.Text
 		for _, name := range c.Fields() {
 			if _, again := e.inputs[name]; !again {
 				elem, doc := onnx.TensorProto_DOUBLE, "a number"
@@ -58,6 +61,9 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 		e.scaled[s] = v
 		return v
 	}
+	if s.Unit > 0 {
+		v = e.logarithm(v, s.Unit)
+	}
 	if s.Factor != 1 || s.Offset != 0 {
 		v = g.Node("Mul", "stretched", []onnx.Value{v, g.Double("factor", s.Factor)})
 		v = g.Node("Add", "shifted", []onnx.Value{v, g.Double("offset", s.Offset)})
@@ -68,6 +74,14 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 	v = g.Node("Min", "scaled", []onnx.Value{v, g.Double("max", s.Factor*s.Max+s.Offset)})
 	e.scaled[s] = v
 	return v
+}
+
+// logarithm returns sign(v) ln(1 + |v|/unit).
+func (e *exporter) logarithm(v onnx.Value, unit float64) onnx.Value {
+	g := &e.graph
+	ratio := g.Node("Div", "ratio", []onnx.Value{g.Node("Abs", "magnitude", []onnx.Value{v}), g.Double("unit", unit)})
+	log := g.Node("Log", "logarithm", []onnx.Value{g.Node("Add", "more_than_one", []onnx.Value{ratio, g.Double("one", 1)})})
+	return g.Node("Mul", "signed", []onnx.Value{g.Node("Sign", "sign", []onnx.Value{v}), log})
 }
 
 // missing returns whether a number of a source is missing: NaN, or one of the tokens that are numbers.
@@ -110,6 +124,39 @@ func (e *exporter) position(s *task.Source) onnx.Value {
 	}
 	e.positions[s] = v
 	return v
+}
+
+// hats returns the hats of a source, [N, knots]: the lesser of the lines that rise to each knot and fall from it, where
+// that is above 0.
+func (e *exporter) hats(s *task.Source) onnx.Value {
+	g := &e.graph
+	last := len(s.Knots) - 1
+	in := e.inputs[s.Column]
+	missing := e.missing(s, in)
+	in = g.Node("Where", "filled", []onnx.Value{missing, g.Double("fill", s.Knots[0]), in})
+	e.finite(in)
+	in = g.Node("Max", "bounded_below", []onnx.Value{in, g.Double("min", s.Knots[0])})
+	in = g.Node("Min", "bounded", []onnx.Value{in, g.Double("max", s.Knots[last])})
+	// Each line has a knot at which it is 0, and a width. None rises to the first knot or falls from the last: a line
+	// that is 1 there, and between them no less.
+	rise, fall, steps := slices.Concat(s.Knots[:1], s.Knots[:last]), slices.Concat(s.Knots[1:], s.Knots[last:]), []float64{1}
+	for i := range last {
+		steps = append(steps, s.Knots[i+1]-s.Knots[i])
+	}
+	ends := func(at int) []float64 {
+		out := make([]float64, last+1)
+		out[at] = 1
+		return out
+	}
+	row := func(hint string, x []float64) onnx.Value { return g.Doubles(hint, x, 1, len(x)) }
+	line := func(distance onnx.Value, steps []float64, end int) onnx.Value {
+		slope := g.Node("Div", "slope", []onnx.Value{distance, row("steps", steps)})
+		return g.Node("Add", "line", []onnx.Value{slope, row("end", ends(end))})
+	}
+	rising := line(g.Node("Sub", "distance", []onnx.Value{in, row("rise", rise)}), steps, 0)
+	falling := line(g.Node("Sub", "distance", []onnx.Value{row("fall", fall), in}), append(steps[1:], 1), last)
+	hat := g.Node("Max", "hat", []onnx.Value{g.Node("Min", "lesser", []onnx.Value{rising, falling}), g.Double("zero", 0)})
+	return g.Node("Where", "hats", []onnx.Value{missing, g.Double("none", 0), hat})
 }
 
 // member returns the position of the one field of a group that is 1.

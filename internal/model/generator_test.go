@@ -66,7 +66,9 @@ func drawTarget(t *rapid.T, s *task.Spec) {
 		s.Label.Max, s.Model.ScoreBound = 100, rapid.Float64Range(0.1, 5).Draw(t, "score bound")
 	default:
 		s.Label.Min, s.Label.Max = drawRange(t)
-		s.Label.Scale = drawScale(t)
+		if s.Label.Scale = drawScale(t); rapid.IntRange(0, 3).Draw(t, "log label") == 0 {
+			s.Label.Scale, s.Label.Unit = task.Log, rapid.Float64Range(0.01, 100).Draw(t, "label unit")
+		}
 	}
 	switch s.Model.Loss {
 	case "huber", "smoothed-hinge":
@@ -95,12 +97,16 @@ func drawVector(t *rapid.T) *task.Vector {
 
 func drawColumn(t *rapid.T, name string) task.Column {
 	c := task.Column{Name: name, Kind: rapid.SampledFrom([]task.ColumnKind{task.Numeric, task.Indicator, task.Categorical,
-		task.Hashed, task.Bucketed, task.OneHot}).Draw(t, "kind")}
+		task.Hashed, task.Bucketed, task.Hats, task.OneHot}).Draw(t, "kind")}
 	switch c.Kind {
 	case task.Numeric:
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
 			c.Scale, c.Mean = task.Standard, rapid.Float64Range(-100, 100).Draw(t, "mean")
 			c.Std, c.Clip = rapid.Float64Range(0.5, 50).Draw(t, "std"), rapid.Float64Range(0.5, 4).Draw(t, "clip")
+			if rapid.Bool().Draw(t, "log") {
+				c.Scale, c.Unit = task.Log, rapid.Float64Range(0.01, 100).Draw(t, "unit")
+				c.Mean, c.Std = c.Mean/50, c.Std/50
+			}
 			break
 		}
 		c.Min, c.Max = drawRange(t)
@@ -112,6 +118,8 @@ func drawColumn(t *rapid.T, name string) task.Column {
 		c.Columns = []string{name + " a", name + "/b", name + "c"}[:rapid.IntRange(2, 3).Draw(t, "group")]
 	case task.Hashed:
 		c.Buckets = rapid.IntRange(1, 8).Draw(t, "buckets")
+	case task.Hats:
+		c.Knots = []float64{-10, 0, 0.5, 1e3}[:rapid.IntRange(2, 4).Draw(t, "knots")]
 	case task.Bucketed:
 		c.Edges = []float64{-10, 0, 0.5, 1e3}[:rapid.IntRange(1, 4).Draw(t, "edges")]
 	}
@@ -131,7 +139,7 @@ func drawDerived(t *rapid.T, f *task.Features) {
 	for _, c := range f.Columns {
 		if c.Kind.Number() {
 			numbers = append(numbers, c.Name)
-		} else {
+		} else if c.Kind != task.Hats {
 			indicators = append(indicators, c.Name)
 		}
 	}
@@ -142,6 +150,10 @@ func drawDerived(t *rapid.T, f *task.Features) {
 		if rapid.Bool().Draw(t, "hashed cross") {
 			f.Crosses[0].Buckets = rapid.IntRange(1, 8).Draw(t, "cross buckets")
 		}
+	}
+	if len(numbers) > 0 && len(indicators) > 0 && rapid.Bool().Draw(t, "slopes") {
+		f.Crosses = append(f.Crosses, task.Cross{Columns: indicators[:1], Number: numbers[0],
+			Buckets: rapid.SampledFrom([]int{0, 3}).Draw(t, "slope buckets")})
 	}
 	if len(numbers) > 0 && rapid.Bool().Draw(t, "polynomial") {
 		f.Polynomial = &task.Polynomial{Columns: numbers, Degree: rapid.IntRange(2, 3).Draw(t, "degree")}
@@ -188,7 +200,7 @@ func drawRow(t *rapid.T, s *task.Spec) task.Row {
 		case task.OneHot:
 			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"0", "0", "0", "1", "NaN", "-100", "7"}).Draw(t,
 				"member"))
-		case task.Numeric, task.Indicator, task.Bucketed:
+		case task.Numeric, task.Indicator, task.Bucketed, task.Hats:
 			row.Fields = append(row.Fields, strconv.FormatFloat(number.Draw(t, "number"), 'g', -1, 64))
 		case task.Categorical:
 			row.Fields = append(row.Fields, rapid.SampledFrom([]string{"red", "green", "<b>", "é", "elsewhere", "", "?",

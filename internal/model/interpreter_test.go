@@ -182,8 +182,8 @@ func requireCentred(t *testing.T, how string, run func(t fataler, model []byte,
 					part := m.weights[k*dim+j] * (e.Value[j] - m.center[j]) * m.scale[j]
 					z, size = z+part, size+math.Abs(part)
 				}
-				own, spread = append(own, p.Features.InUnits(z)),
-					append(spread, size*math.Abs(p.Features.InUnits(1)-p.Features.InUnits(0)))
+				own, spread = append(own, p.Features.InLabel(z)),
+					append(spread, size*math.Abs(p.Features.InLabel(1)-p.Features.InLabel(0)))
 			}
 		}
 		scale := 0.0

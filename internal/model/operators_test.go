@@ -179,6 +179,7 @@ var comparisons = map[string]func(a, b float64) bool{
 }
 
 var functions = map[string]func(float64) float64{"Sqrt": math.Sqrt, "Exp": math.Exp, "Cos": math.Cos,
+	"Log": math.Log, "Abs": math.Abs, "Sign": func(x float64) float64 { return float64(truth(x > 0) - truth(x < 0)) },
 	"Sigmoid": func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }}
 
 func (o operator) apply(in []array) array {

@@ -66,7 +66,7 @@ func NewPredictor(s Snapshot, format task.Format) (Predictor, error) {
 // A Prediction holds the prediction of a model for one event.
 type Prediction struct {
 	// Scores are linear: of the positive class, or one a class; of a number in the units of the label, wherever it
-	// lies; of a count the logarithm of what is expected.
+	// lies, or of scale log its logarithm; of a count the logarithm of what is expected.
 	Scores []float64
 	// Probabilities are of the positive class, or one a class; none where the loss has none.
 	Probabilities []float64
@@ -145,7 +145,7 @@ func (p Predictor) predict(e convex.Example, cut float64, dst *Prediction) {
 		dst.Class = p.Features.ClassName(predicted)
 		dst.Probabilities = p.probabilities(dst.Probabilities, dst.Scores)
 	default:
-		dst.Value, dst.Scores[0] = predicted, p.Features.InUnits(dst.Scores[0])
+		dst.Value, dst.Scores[0] = predicted, p.Features.InLabel(dst.Scores[0])
 	}
 }
 

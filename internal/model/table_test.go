@@ -93,7 +93,7 @@ schedule: {users: 600}
 }
 
 // TestPredictIsTheProduct: for any task the score is the product of the mapped row with the parameters, in the units of
-// the label where it is a number.
+// the label where it is a number, of scale log the logarithm.
 func TestPredictIsTheProduct(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec, theta := drawTask(t)
@@ -147,6 +147,10 @@ func TestPredictIsTheProduct(t *testing.T) {
 				case task.Unit:
 					unit, want = high-low, low+want*(high-low)
 				case task.Symmetric:
+					unit, want = (high-low)/2, (low+high)/2+want*(high-low)/2
+				case task.Log:
+					log := func(y float64) float64 { return math.Copysign(math.Log(1+math.Abs(y)/spec.Label.Unit), y) }
+					low, high = log(low), log(high)
 					unit, want = (high-low)/2, (low+high)/2+want*(high-low)/2
 				}
 			}

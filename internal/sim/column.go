@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/panlearn/panlearn/learner/task"
 )
@@ -44,11 +45,18 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 		if may = may && len(c.Missing.Tokens) > 0; may {
 			out.missing = c.Missing.Tokens
 		}
+		if c.Part != "" {
+			out.words = dates()
+			continue
+		}
 		switch c.Kind {
 		case task.Numeric:
-			if c.Scale == task.Standard {
+			switch c.Scale {
+			case task.Standard:
 				out.widen(c.Mean-2*c.Std, c.Mean+2*c.Std)
-			} else {
+			case task.Log:
+				out.widen(task.FromLog(c.Mean-2*c.Std, c.Unit), task.FromLog(c.Mean+2*c.Std, c.Unit))
+			default:
 				out.widen(c.Min, c.Max)
 			}
 		case task.Bucketed:
@@ -57,11 +65,13 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 				margin = (c.Edges[n-1] - c.Edges[0]) / float64(n-1)
 			}
 			out.widen(c.Edges[0]-margin, c.Edges[len(c.Edges)-1]+margin)
+		case task.Hats:
+			out.widen(c.Knots[0], c.Knots[len(c.Knots)-1])
 		case task.Categorical:
 			out.words = slices.Clone(c.Vocabulary)
 		case task.Indicator:
 			out.words = []string{"0", "1"}
-		case task.Hashed:
+		case task.Hashed, task.Text:
 			for i := range c.Buckets {
 				out.words = append(out.words, "word"+strconv.Itoa(i))
 			}
@@ -91,6 +101,14 @@ func newColumn(r *rand.Rand, spec *task.Spec, name string, kind task.ColumnKind)
 	out.whole = out.low == math.Trunc(out.low) && out.high == math.Trunc(out.high) && out.high-out.low > 3
 	out.place(r, spec.Intercept == 0)
 	return out, nil
+}
+
+// dates returns dates with times, at all hours and in all months.
+func dates() (out []string) {
+	for i := range 300 {
+		out = append(out, time.Unix(1.7e9, 0).UTC().Add(time.Duration(i)*29*time.Hour).Format(time.RFC3339))
+	}
+	return out
 }
 
 // rank orders the words by how frequent they are: the i-th has weight 1/i.

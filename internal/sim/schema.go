@@ -215,8 +215,14 @@ func (s *Schema) label(r *rand.Rand, scores []float64) string {
 		// The mean count is a tenth of the largest, so that few are cut.
 		return strconv.FormatFloat(min(l.Max, poisson(r, 0.1*l.Max*math.Exp(schemaShare*2*scores[0]))), 'f', 0, 64)
 	}
-	y := l.Min + (l.Max-l.Min)*(0.4+schemaShare*(0.6*scores[0]+0.4*r.NormFloat64()))
-	return strconv.FormatFloat(min(max(y, l.Min), l.Max), 'g', 12, 64)
+	at := 2*(0.4+schemaShare*(0.6*scores[0]+0.4*r.NormFloat64())) - 1 // from -1 to 1, most of them
+	return strconv.FormatFloat(min(max(s.inUnits(at), l.Min), l.Max), 'g', 12, 64)
+}
+
+// inUnits returns the label that lies at a place between the bounds of a number, -1 and 1, as the loss sees them.
+func (s *Schema) inUnits(at float64) float64 {
+	bounds := s.features.Labels()
+	return s.features.InUnits(bounds[0] + (bounds[1]-bounds[0])*(at+1)/2)
 }
 
 // poisson draws by its gaps for small means, and by the normal distribution, rounded, for large ones: enough for a

@@ -3,6 +3,7 @@ package sim
 import (
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -65,9 +66,32 @@ const everyKind = `{version: 1, name: every, events: {format: csv, header: true}
   {column: member, kind: indicator},
   {column: soil, kind: onehot-group, columns: [clay, sand, silt]},
   {column: city, kind: hashed, buckets: 16},
-  {column: pay, kind: bucketed, edges: [10, 20, 40]}]},
+  {column: pay, kind: bucketed, edges: [10, 20, 40]},
+  {column: tax, kind: numeric, scale: log, unit: 3, mean: 2, std: 1},
+  {column: notes, kind: text, buckets: 20},
+  {column: hour, field: at, part: hour, kind: hats, knots: [0, 12, 24]},
+  {column: weekday, field: at, part: weekday, kind: bucketed, edges: [6]},
+  {column: rent, kind: hats, knots: [0, 5, 10, 20]}]},
   label: {column: y, min: 0, max: 10}, model: {loss: squared, radius: 5},
   privacy: {epsilon: 1, delta: 1e-6}, schedule: {users: 1000}}`
+
+// TestPlantedLogLabels: labels of scale log follow the planted model in their logarithm.
+func TestPlantedLogLabels(t *testing.T) {
+	file := strings.Replace(everyKind, "min: 0, max: 10}, model", "min: 0, max: 10000, scale: log, unit: 1}, model", 1)
+	spec, err := task.Parse([]byte(file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSchema(spec, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.Rows(s.features, 1000, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	planted(t, "scale log", s, rows)
+}
 
 // planted compares the planted scores with the labels: better than any constant, and not perfect.
 func planted(t *testing.T, file string, s *Schema, rows []convex.Example) {

@@ -57,9 +57,11 @@ func crosses(spec *task.Spec, dim int) (Setting, bool) {
 		out := one("features.crosses", []task.Cross{})
 		for i, c := range f.Columns {
 			if c.Hidden && slices.ContainsFunc(f.Crosses, func(x task.Cross) bool {
-				return slices.Contains(x.Columns,
-					c.Name)
-			}) && indicators(c) > 0 {
+				if c.Kind.Number() {
+					return x.Number == c.Name && !derived(f, c.Name)
+				}
+				return slices.Contains(x.Columns, c.Name)
+			}) {
 				out[fmt.Sprintf("features.columns.%d.hidden", i)] = json.RawMessage("false")
 			}
 		}
@@ -87,6 +89,12 @@ func crosses(spec *task.Spec, dim int) (Setting, bool) {
 		list = append(list, task.Cross{Columns: p.columns})
 	}
 	return one("features.crosses", list), len(list) > 0
+}
+
+// derived reports whether products or Fourier features are made from a numeric column.
+func derived(f task.Features, name string) bool {
+	return f.Polynomial != nil && slices.Contains(f.Polynomial.Columns, name) ||
+		f.Fourier != nil && slices.Contains(f.Fourier.Columns, name)
 }
 
 // indicators returns the number of indicators that a column makes; 0 for a number.

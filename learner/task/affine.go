@@ -2,12 +2,14 @@ package task
 
 import "math"
 
-// affine maps values in [low, high] to a*x + b; values outside are moved to the nearer bound first.
+// affine maps values in [low, high] to a*x + b; values outside are moved to the nearer bound first. Where unit is above
+// 0, all this is of the logarithm of scale log, see base.
 type affine struct {
 	low, high float64
 	scale     Scale
 	a, b      float64
 	mean, cut float64 // of scale standard: the center, and the bound
+	unit      float64 // of scale log; else 0
 }
 
 // rounded is the scale of kind indicator: the nearer of 0 and 1.
@@ -39,6 +41,10 @@ func affineOf(c *Column) affine {
 		return newAffine(0, 1, rounded)
 	case c.Scale == Standard:
 		return newStandard(c.Mean, c.Std, c.Clip)
+	case c.Scale == Log:
+		f := newStandard(c.Mean, c.Std, c.Clip)
+		f.unit = c.Unit
+		return f
 	}
 	return newAffine(c.Min, c.Max, c.Scale)
 }
@@ -52,7 +58,10 @@ func (v *Vector) affine() affine {
 }
 
 // apply maps x, which must not be NaN. The result respects bound in floating point too.
-func (f affine) apply(x float64) float64 {
+func (f affine) apply(x float64) float64 { return f.fit(f.base(x)) }
+
+// fit maps a value, the logarithm of scale log.
+func (f affine) fit(x float64) float64 {
 	if f.scale == Standard {
 		return min(max((x-f.mean)*f.a, -f.cut), f.cut)
 	}
@@ -72,7 +81,7 @@ func (f affine) apply(x float64) float64 {
 	return x
 }
 
-// invert maps a coordinate back to the units of the data.
+// invert maps a coordinate back to the value, of scale log the logarithm.
 func (f affine) invert(y float64) float64 { return (y - f.b) / f.a }
 
 // bound returns the largest magnitude of a mapped value.
@@ -87,4 +96,4 @@ func (f affine) bound() float64 {
 }
 
 // bounds returns the least and the largest mapped value.
-func (f affine) bounds() [2]float64 { return [2]float64{f.apply(f.low), f.apply(f.high)} }
+func (f affine) bounds() [2]float64 { return [2]float64{f.fit(f.low), f.fit(f.high)} }

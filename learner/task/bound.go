@@ -30,7 +30,18 @@ func (s *Spec) featureBound() float64 {
 
 // squaredBound returns the largest squared norm of the scaled coordinates.
 func (f *Features) squaredBound() float64 {
-	return f.largest(func(j int, b float64) float64 { b *= f.scale(j); return b * b })
+	sum := f.largest(func(j int, b float64) float64 { b *= f.scale(j); return b * b })
+	room := 1.0
+	for i := range f.Columns {
+		switch c := &f.Columns[i]; {
+		case c.Hidden:
+		case c.Kind == Hats:
+			room += hatRoom
+		case c.Kind == Text:
+			room += hatRoom * float64(min(c.Buckets, c.Words))
+		}
+	}
+	return sum * room
 }
 
 // largest adds up the largest terms, growing functions of the magnitude, of groups of coordinates: a number alone, one
@@ -40,10 +51,10 @@ func (f *Features) squaredBound() float64 {
 func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	sum, at := 0.0, 0
 	one := func(b float64) float64 { b = term(at, b); at++; return b }
-	indicators := func(n int) float64 { // exactly one of them, or none
+	among := func(n int, b float64) float64 { // one of them, none, or as long together
 		var most float64
 		for range n {
-			most = max(most, one(1))
+			most = max(most, one(b))
 		}
 		return most
 	}
@@ -65,11 +76,15 @@ func (f *Features) largest(term func(j int, b float64) float64) float64 {
 			sum += c.largestNumber(term, at)
 			at += c.width()
 		default:
-			sum += indicators(c.width())
+			sum += among(c.width(), 1)
 		}
 	}
 	for _, c := range f.Crosses {
-		sum += indicators(c.width(f))
+		b := 1.0
+		if c.Number != "" {
+			b = affineOf(f.column(c.Number, true)).bound()
+		}
+		sum += among(c.width(f), b)
 	}
 	if p := f.Polynomial; p != nil {
 		for _, product := range products(len(p.Columns), p.Degree) {

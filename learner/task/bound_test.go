@@ -91,6 +91,8 @@ func TestMapDoesNotAllocate(t *testing.T) {
 		{"indicators", mustCompile(t, mustParse(t, plain)), Row{Fields: []string{"7", "a", "u"}, Label: "1"}},
 		{"dense columns", mustCompile(t, mustParse(t, regression)), Row{Fields: []string{"0.5"}, Label: "1"}},
 		{"vector", mustCompile(t, mustParse(t, scaled)), Row{Index: []int32{1}, Value: []float64{1}, Label: "1"}},
+		{"every kind", mustCompile(t, mustParse(t, gaps)), Row{Fields: []string{"30", "a", "1", "0", "5", "Two words",
+			"2024-05-06T07:08:09", "700"}, Label: "1"}},
 		{"hidden vector", idx, Row{Value: []float64{1, 0.5}, Label: "1"}},
 	} {
 		var e convex.Example

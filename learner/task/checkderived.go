@@ -23,7 +23,7 @@ func (f *Features) checkDerived() error {
 			return err
 		}
 		for _, other := range f.Crosses[:i] {
-			if slices.Equal(other.Columns, c.Columns) {
+			if slices.Equal(other.Columns, c.Columns) && other.Number == c.Number {
 				return refuse(path+".columns", strings.Join(c.Columns, ", "), "columns that are not crossed already")
 			}
 		}
@@ -57,8 +57,13 @@ func (f *Features) checkDerived() error {
 }
 
 func (f *Features) checkCross(path string, c Cross) error {
-	if len(c.Columns) < 2 || len(c.Columns) > 4 {
-		return refuse(path+".columns", strings.Join(c.Columns, ", "), "two to four columns")
+	switch n := len(c.Columns); {
+	case c.Number == "" && (n < 2 || n > 4):
+		return refuse(path+".columns", strings.Join(c.Columns, ", "), "two to four columns, or one to four with a number")
+	case n < 1 || n > 4:
+		return refuse(path+".columns", strings.Join(c.Columns, ", "), "one to four columns with a number")
+	case c.Number != "" && f.column(c.Number, true) == nil:
+		return refuse(path+".number", c.Number, "a declared column of kind numeric or indicator")
 	}
 	combinations := 1
 	for i, name := range c.Columns {
@@ -67,7 +72,7 @@ func (f *Features) checkCross(path string, c Cross) error {
 			return refuse(at, name, "a column that is not in the list already")
 		}
 		column := f.column(name, false)
-		if column == nil {
+		if column == nil || column.Kind == Hats || column.Kind == Text {
 			return refuse(at, name, "a declared column that is categorical, hashed, bucketed or a onehot-group")
 		}
 		if combinations > maxCrossed/column.positions() {
@@ -178,7 +183,8 @@ func (f *Features) column(name string, number bool) *Column {
 func (f *Features) uses(c *Column) bool {
 	if c.Kind.Number() {
 		return f.Polynomial != nil && slices.Contains(f.Polynomial.Columns, c.Name) ||
-			f.Fourier != nil && slices.Contains(f.Fourier.Columns, c.Name)
+			f.Fourier != nil && slices.Contains(f.Fourier.Columns, c.Name) ||
+			slices.ContainsFunc(f.Crosses, func(x Cross) bool { return x.Number == c.Name })
 	}
 	return slices.ContainsFunc(f.Crosses, func(x Cross) bool { return slices.Contains(x.Columns, c.Name) })
 }

@@ -60,13 +60,17 @@ func (s *Spec) checkColumns() error {
 		if err := checkColumnName(path+".column", c.Name, before); err != nil {
 			return err
 		}
-		if c.Kind != OneHot {
+		if err := c.check(path); err != nil {
+			return err
+		}
+		if c.Part != "" {
+			if err := s.checkPresent(path+".field", c.Field); err != nil {
+				return err
+			}
+		} else if c.Kind != OneHot {
 			if err := s.checkPresent(path+".column", c.Name); err != nil {
 				return err
 			}
-		}
-		if err := c.check(path); err != nil {
-			return err
 		}
 		for k, name := range c.Columns {
 			if err := s.checkMember(fmt.Sprintf("%s.columns.%d", path, k), c, k, name); err != nil {
@@ -152,7 +156,8 @@ func (v *Vector) check(path string) error {
 }
 
 func (c *Column) check(path string) error {
-	if err := oneOf(path+".kind", c.Kind, Numeric, Indicator, Categorical, Hashed, Bucketed, OneHot); err != nil {
+	if err := oneOf(path+".kind", c.Kind, Numeric, Indicator, Categorical, Hashed, Bucketed, Hats,
+		Text, OneHot); err != nil {
 		return err
 	}
 	for _, key := range [...]struct {
@@ -163,16 +168,29 @@ func (c *Column) check(path string) error {
 	}{
 		{"min", c.Min != 0, c.Min, Numeric}, {"max", c.Max != 0, c.Max, Numeric}, {"scale", c.Scale != "", c.Scale, Numeric},
 		{"mean", c.Mean != 0, c.Mean, Numeric}, {"std", c.Std != 0, c.Std, Numeric}, {"clip", c.Clip != 0, c.Clip, Numeric},
+		{"unit", c.Unit != 0, c.Unit, Numeric},
 		{"vocabulary", len(c.Vocabulary) > 0, c.Vocabulary, Categorical}, {"unknown", c.Unknown != "", c.Unknown,
 			Categorical},
-		{"buckets", c.Buckets != 0, c.Buckets, Hashed}, {"edges", len(c.Edges) > 0, c.Edges, Bucketed},
-		{"columns", len(c.Columns) > 0, c.Columns, OneHot},
+		{"words", c.Words != 0, c.Words, Text}, {"edges", len(c.Edges) > 0, c.Edges, Bucketed},
+		{"knots", len(c.Knots) > 0, c.Knots, Hats}, {"columns", len(c.Columns) > 0, c.Columns, OneHot},
 	} {
 		if key.given && key.kind != c.Kind {
 			return refuse(path+"."+key.name, key.value, "nothing for kind %s", c.Kind)
 		}
 	}
+	if c.Buckets != 0 && c.Kind != Hashed && c.Kind != Text {
+		return refuse(path+".buckets", c.Buckets, "nothing for kind %s", c.Kind)
+	}
 	if err := c.checkKind(path); err != nil {
+		return err
+	}
+	if len(c.Marks) > 0 && !c.Kind.Number() && c.Kind != Bucketed && c.Kind != Hats {
+		return refuse(path+".marks", c.Marks, "nothing for kind %s", c.Kind)
+	}
+	if err := checkMarks(path, c.Marks); err != nil {
+		return err
+	}
+	if err := c.checkPart(path); err != nil {
 		return err
 	}
 	return c.Missing.check(path, c)
@@ -192,6 +210,8 @@ func (c *Column) checkKind(path string) error {
 			return refuse(path+".columns", c.Columns, "at least two columns of numbers")
 		}
 		return nil
+	case Hats:
+		return c.checkKnots(path)
 	case Bucketed:
 		if len(c.Edges) == 0 {
 			return refuse(path+".edges", "", "at least one number")
@@ -206,14 +226,17 @@ func (c *Column) checkKind(path string) error {
 	if c.Buckets < 1 || c.Buckets > maxDimension {
 		return refuse(path+".buckets", c.Buckets, "a whole number from 1 to %d", maxDimension)
 	}
+	if c.Kind == Text {
+		return c.checkText(path)
+	}
 	return nil
 }
 
 func (c *Column) checkNumeric(path string) error {
-	if err := oneOf(path+".scale", c.Scale, Raw, Unit, Symmetric, Standard); err != nil {
+	if err := oneOf(path+".scale", c.Scale, Raw, Unit, Symmetric, Standard, Log); err != nil {
 		return err
 	}
-	if c.Scale != Standard {
+	if c.Scale != Standard && c.Scale != Log {
 		switch {
 		case c.Mean != 0:
 			return refuse(path+".mean", c.Mean, "nothing for scale %s", c.Scale)
@@ -221,20 +244,22 @@ func (c *Column) checkNumeric(path string) error {
 			return refuse(path+".std", c.Std, "nothing for scale %s", c.Scale)
 		case c.Clip != 0:
 			return refuse(path+".clip", c.Clip, "nothing for scale %s", c.Scale)
+		case c.Unit != 0:
+			return refuse(path+".unit", c.Unit, "nothing for scale %s", c.Scale)
 		}
 		return checkRange(path, c.Min, c.Max)
 	}
 	switch {
 	case c.Min != 0:
-		return refuse(path+".min", c.Min, "nothing for scale standard: mean, std and clip are its range")
+		return refuse(path+".min", c.Min, "nothing for scale %s: mean, std and clip are its range", c.Scale)
 	case c.Max != 0:
-		return refuse(path+".max", c.Max, "nothing for scale standard: mean, std and clip are its range")
+		return refuse(path+".max", c.Max, "nothing for scale %s: mean, std and clip are its range", c.Scale)
 	case c.Std < 1/maxMagnitude:
 		return refuse(path+".std", c.Std, "a number > 0")
 	case c.Clip <= 0:
 		return refuse(path+".clip", c.Clip, "a number > 0")
 	}
-	return nil
+	return c.checkLog(path)
 }
 
 func (c *Column) checkVocabulary(path string) error {

@@ -10,27 +10,34 @@ import (
 // A Coordinate describes one coordinate of a feature vector in terms of the data, so that another program can compute
 // it. The intercept is not among them. Its value is Factor*base + Offset, where base depends on Kind:
 //
-//	numeric      the field x, moved into [Min, Max], or the declared fill where it is missing
+//	numeric      the field x, or the declared fill where it is missing, moved into [Min, Max]; where Unit is above 0,
+//	             sign(x) ln(1 + |x|/Unit) of it, moved there
 //	indicator    1 if the field, or the fill where it is missing, is at least 1/2, else 0
 //	missing      1 if the number of Sources[0] is missing, else 0
 //	categorical  1 if the position of Sources[0] is Position, else 0; likewise hashed, bucketed and onehot-group
-//	cross        1 if the combination of the positions of Sources is Position, else 0: see Derived
+//	hats         the hat of knot Position of Sources[0], 0 where the number is missing: see Source
+//	text         1/sqrt(n) if a word of Sources[0] falls into bucket Position, else 0: see Source
+//	cross        1, or the scaled value of Derived.Scaled, if the combination of the positions of Sources is Position,
+//	             else 0: see Derived
 //	polynomial   the product of the scaled values of Sources, in which one may occur more than once
 //	fourier      sqrt(2/D) cos(<Frequencies, s> + Phase) of the scaled values s of Sources: see Derived
 //
 // Factor and Offset include the scale of Features.Scales or Features.Precondition.
 type Coordinate struct {
-	// unique within the map: age, job=Private, url#17, x3, 25<=age<35, age~missing, job=Private&sex=Male, age^2, fourier~1
+	// unique within the map: age, job=Private, url#17, x3, 25<=age<35, age@25, age~missing, job=Private&sex=Male, age^2,
+	// fourier~1
 	Name   string `json:"name"`
 	Column string `json:"column,omitempty"` // the field of the event; empty for vectors and where there are several
-	// numeric, indicator, categorical, hashed, bucketed, onehot-group, missing, cross, polynomial or fourier
+	// numeric, indicator, categorical, hashed, bucketed, hats, text, onehot-group, missing, cross, polynomial or fourier
 	Kind   string  `json:"kind"`
 	Word   string  `json:"word,omitempty"` // of categorical; empty for the words outside the vocabulary
 	Min    float64 `json:"min"`            // of base
 	Max    float64 `json:"max"`
 	Factor float64 `json:"factor"`
 	Offset float64 `json:"offset"`
-	// Position is the number of the indicator among those of its column or cross, from 0.
+	Unit   float64 `json:"unit,omitempty"` // of numeric columns of scale log
+	Part   Part    `json:"part,omitempty"` // of a date in the field, which then is what x stands for
+	// Position is the number of the indicator among those of its column or cross, or of the knot, from 0.
 	Position int `json:"position,omitempty"`
 	// Sources are the inputs of the coordinate. They follow from the declaration, which travels with every
 	// model.
@@ -54,9 +61,12 @@ type Derived struct {
 	// + p_3)..: Positions are those p_i. Where it is hashed, Position is instead MurmurHash3 (x86, 32 bits) with the Seed
 	// of this number in 4 bytes, little-endian, modulo Buckets. If a source has no position, none of the indicators is
 	// set.
-	Positions []int  `json:"positions,omitempty"`
-	Buckets   int    `json:"buckets,omitempty"` // 0 where it is not hashed
-	Seed      uint32 `json:"seed,omitempty"`
+	Positions []int `json:"positions,omitempty"`
+	Buckets   int   `json:"buckets,omitempty"` // 0 where it is not hashed
+	// Number is the column of a cross with a number, Scaled its source; empty and nil of others.
+	Number string  `json:"number,omitempty"`
+	Scaled *Source `json:"-"`
+	Seed   uint32  `json:"seed,omitempty"`
 
 	// Of fourier: one number for each source; or, if the only source has no column, one for each value of the vector. They
 	// follow from the declared seed, see Fourier.
@@ -67,7 +77,7 @@ type Derived struct {
 // quoteName returns the part of a name that comes from the declaration, in quotes where a character could be
 // taken for one of ours: names are unique.
 func quoteName(s string) string {
-	if strings.ContainsAny(s, `=#&<>^~"`+"*") {
+	if strings.ContainsAny(s, `=#&<>^~@"`+"*") {
 		return strconv.Quote(s)
 	}
 	return s
@@ -80,7 +90,9 @@ func indicatorName(s *Source, at int) string {
 	switch {
 	case s.Kind == OneHot:
 		return name + "=" + quoteName(s.Columns[at])
-	case s.Kind == Hashed:
+	case s.Kind == Hats:
+		return hatName(s, at)
+	case s.Kind == Hashed, s.Kind == Text:
 		return name + "#" + strconv.Itoa(at)
 	case s.Kind == Bucketed && at == 0:
 		return name + "<" + number(s.Edges[0])
@@ -97,8 +109,8 @@ func indicatorName(s *Source, at int) string {
 // ofSource describes the coordinates of a column of its own.
 func ofSource(s *Source) []Coordinate {
 	if s.Kind.Number() {
-		out := []Coordinate{{Name: quoteName(s.Column), Column: s.Column, Kind: string(s.Kind), Min: s.Min, Max: s.Max,
-			Factor: s.Factor, Offset: s.Offset, Sources: []*Source{s}}}
+		out := []Coordinate{{Name: quoteName(s.Column), Column: s.field(), Part: s.Part, Kind: string(s.Kind), Min: s.Min, Max: s.Max,
+			Factor: s.Factor, Offset: s.Offset, Unit: s.Unit, Sources: []*Source{s}}}
 		if s.Told {
 			out = append(out, ofMissing(s))
 		}
@@ -107,7 +119,7 @@ func ofSource(s *Source) []Coordinate {
 	out := make([]Coordinate, s.Positions())
 	sources := []*Source{s}
 	for i := range out {
-		out[i] = Coordinate{Name: indicatorName(s, i), Column: s.Column, Kind: string(s.Kind), Max: 1, Factor: 1, Position: i,
+		out[i] = Coordinate{Name: indicatorName(s, i), Column: s.field(), Part: s.Part, Kind: string(s.Kind), Max: 1, Factor: 1, Position: i,
 			Sources: sources}
 		if i < len(s.Vocabulary) {
 			out[i].Word = s.Vocabulary[i]
@@ -134,16 +146,23 @@ func (m *FeatureMap) ofVector() []Coordinate {
 func (m *FeatureMap) ofCross(c *cross) []Coordinate {
 	sources, columns := m.sources(c.inputs)
 	names := make([]string, len(sources))
+	begin, number, low, high := "", "", 0.0, 1.0
+	var scaled *Source
+	if c.number != none {
+		in := &m.inputs[c.number]
+		bounds := in.affine.bounds()
+		scaled, number, low, high = in.Source, in.Column, min(0, bounds[0]), max(0, bounds[1])
+		begin = quoteName(number) + "*"
+	}
 	if c.buckets > 0 {
 		for i, column := range columns {
 			names[i] = quoteName(column)
 		}
 		out := make([]Coordinate, c.buckets)
-		shared := &Derived{Columns: columns, Buckets: c.buckets, Seed: c.seed}
+		shared := &Derived{Columns: columns, Buckets: c.buckets, Seed: c.seed, Number: number, Scaled: scaled}
 		for i := range out {
-			out[i] = Coordinate{Name: fmt.Sprintf("%s#%d", strings.Join(names, "&"), i), Kind: Crossed, Max: 1, Factor: 1,
-				Position: i,
-				Sources:  sources, Derived: shared}
+			out[i] = Coordinate{Name: fmt.Sprintf("%s%s#%d", begin, strings.Join(names, "&"), i), Kind: Crossed, Min: low,
+				Max: high, Factor: 1, Position: i, Sources: sources, Derived: shared}
 		}
 		return out
 	}
@@ -157,8 +176,9 @@ func (m *FeatureMap) ofCross(c *cross) []Coordinate {
 		for j, s := range sources {
 			names[j] = indicatorName(s, at[j])
 		}
-		out[i] = Coordinate{Name: strings.Join(names, "&"), Kind: Crossed, Max: 1, Factor: 1, Position: i, Sources: sources,
-			Derived: &Derived{Columns: columns, Positions: at}}
+		out[i] = Coordinate{Name: begin + strings.Join(names, "&"), Kind: Crossed, Min: low, Max: high, Factor: 1,
+			Position: i, Sources: sources,
+			Derived: &Derived{Columns: columns, Positions: at, Number: number, Scaled: scaled}}
 	}
 	return out
 }

@@ -2,10 +2,13 @@ package task
 
 import (
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+	"unicode"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"pgregory.net/rapid"
@@ -14,7 +17,7 @@ import (
 // scaledValue returns the value of a numeric source, position that of another one, or -1, for a row of fields
 // by name, as another program would read the description.
 func scaledValue(t rapid.TB, s *Source, fields map[string]string) float64 {
-	x, missing := number(t, s, s.Column, fields)
+	x, missing := number(t, s, s.field(), fields)
 	if missing {
 		x = s.Fill
 	}
@@ -27,7 +30,13 @@ func number(t rapid.TB, s *Source, name string, fields map[string]string) (x flo
 	if field == "" || slices.Contains(s.Tokens, field) {
 		return 0, true
 	}
-	x, err := strconv.ParseFloat(field, 64)
+	if s.Part != "" {
+		return partByLibrary(t, field, s.Part)
+	}
+	for _, m := range s.Marks {
+		field = strings.ReplaceAll(field, m, "")
+	}
+	x, err := strconv.ParseFloat(strings.TrimSpace(field), 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +49,9 @@ func scaledNumber(s *Source, x float64) float64 {
 			return 1
 		}
 		return 0
+	}
+	if s.Unit > 0 {
+		x = math.Copysign(math.Log(1+math.Abs(x)/s.Unit), x)
 	}
 	return s.Factor*math.Min(math.Max(x, s.Min), s.Max) + s.Offset
 }
@@ -64,7 +76,7 @@ func position(t rapid.TB, s *Source, fields map[string]string) int {
 	case Hashed:
 		return int(murmur3(field, s.Seed) % uint32(s.Buckets))
 	}
-	x, missing := number(t, s, s.Column, fields)
+	x, missing := number(t, s, s.field(), fields)
 	if missing {
 		return -1
 	}
@@ -75,6 +87,68 @@ func position(t rapid.TB, s *Source, fields map[string]string) int {
 		}
 	}
 	return n
+}
+
+// partByLibrary reads a part as package time does.
+func partByLibrary(t rapid.TB, text string, part Part) (x float64, missing bool) {
+	text = strings.Replace(text, " ", "T", 1)
+	var at time.Time
+	var err error
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339} {
+		if at, err = time.Parse(layout, text); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch part {
+	case Year:
+		return float64(at.Year()), false
+	case Month:
+		return float64(at.Month()), false
+	case Day:
+		return float64(at.Day()), false
+	case Weekday:
+		return [...]float64{7, 1, 2, 3, 4, 5, 6}[at.Weekday()], false
+	}
+	return float64(at.Hour()) + float64(at.Minute())/60, len(text) == len(time.DateOnly)
+}
+
+// wordBuckets returns the buckets of the words of a text.
+func wordBuckets(s *Source, fields map[string]string) map[int]bool {
+	text, set := []rune(fields[s.Column]), map[int]bool{}
+	if slices.Contains(s.Tokens, string(text)) {
+		return set
+	}
+	text = text[:min(len(text), 32*s.Words)]
+	words := regexp.MustCompile(`[\p{L}\p{M}\p{N}]+`).FindAllString(string(text), s.Words)
+	for _, word := range words {
+		letters := []rune(word)
+		for i := range letters {
+			letters[i] = unicode.ToLower(letters[i])
+		}
+		set[int(murmur3(string(letters[:min(len(letters), 32)]), s.Seed)%uint32(s.Buckets))] = true
+	}
+	return set
+}
+
+// hat computes a hat by the two lines that bound it.
+func hat(t rapid.TB, c Coordinate, fields map[string]string) float64 {
+	s, j := c.Sources[0], c.Position
+	x, missing := number(t, s, s.field(), fields)
+	if missing {
+		return 0
+	}
+	x = math.Min(math.Max(x, s.Knots[0]), s.Knots[len(s.Knots)-1])
+	h := 1.0
+	if j > 0 {
+		h = math.Min(h, (x-s.Knots[j-1])/(s.Knots[j]-s.Knots[j-1]))
+	}
+	if j+1 < len(s.Knots) {
+		h = math.Min(h, (s.Knots[j+1]-x)/(s.Knots[j+1]-s.Knots[j]))
+	}
+	return math.Max(h, 0)
 }
 
 // base computes the base of a coordinate from its description alone.
@@ -118,6 +192,9 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 			number = int(murmur3([]byte{byte(number), byte(number >> 8), byte(number >> 16), byte(number >> 24)},
 				d.Seed) % uint32(d.Buckets))
 		}
+		if s := c.Derived.Scaled; s != nil && number == c.Position {
+			return scaledValue(t, s, fields)
+		}
 		return indicator(number == c.Position)
 	case c.Kind == "missing":
 		_, missing := number(t, c.Sources[0], c.Column, fields)
@@ -128,6 +205,11 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 			t.Fatal(err)
 		}
 		return (scaledNumber(c.Sources[0], vector[i-1]) - c.Sources[0].Offset) / c.Sources[0].Factor
+	case c.Kind == "text":
+		set := wordBuckets(c.Sources[0], fields)
+		return indicator(set[c.Position]) / math.Sqrt(max(1, float64(len(set))))
+	case c.Kind == "hats":
+		return hat(t, c, fields)
 	case c.Kind == "numeric", c.Kind == "indicator":
 		return (scaledValue(t, c.Sources[0], fields) - c.Sources[0].Offset) / c.Sources[0].Factor
 	}

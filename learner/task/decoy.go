@@ -15,11 +15,20 @@ func (m *FeatureMap) Decoy() Row {
 		row.Fields[i] = "1" // a number, or a word
 	}
 	for i := range m.inputs {
-		switch in := &m.inputs[i]; in.Kind {
+		in := &m.inputs[i]
+		if in.Part != "" {
+			row.Fields[in.fields[0]] = "2024-12-31T23:59:59.999999999+00:00"
+		}
+		if len(in.Marks) > 0 {
+			row.Fields[in.fields[0]] = mostMarked(in.Marks)
+		}
+		switch in.Kind {
 		case Categorical:
 			if len(in.Vocabulary) > 0 {
 				row.Fields[in.fields[0]] = in.Vocabulary[0]
 			}
+		case Text:
+			row.Fields[in.fields[0]] = longestText(in.Words)
 		case OneHot:
 			for _, f := range in.fields[1:] {
 				row.Fields[f] = "0"

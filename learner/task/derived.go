@@ -11,6 +11,7 @@ import (
 type cross struct {
 	first   int   // first coordinate
 	inputs  []int // of FeatureMap.inputs
+	number  int   // of them; none without one
 	widths  []int // their positions
 	buckets int   // 0: one indicator for each combination
 	seed    uint32

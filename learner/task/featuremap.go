@@ -89,8 +89,8 @@ func (m *FeatureMap) compileColumns(columns []Column) {
 			in.first = len(m.coordinate)
 			m.coordinate = append(m.coordinate, ofSource(in.Source)...)
 			m.dense = m.dense && c.Kind.Number()
-			m.most++
-			if c.Missing.Indicator {
+			m.most += max(1, c.Words)
+			if c.Missing.Indicator || c.Kind == Hats {
 				m.most++
 			}
 		}
@@ -108,7 +108,11 @@ func (m *FeatureMap) compileDerived(f *Features) {
 		return out
 	}
 	for _, x := range f.Crosses {
-		c := cross{first: len(m.coordinate), inputs: find(x.Columns, false), buckets: x.Buckets, seed: hashSeed(x.Columns...)}
+		c := cross{first: len(m.coordinate), inputs: find(x.Columns, false), buckets: x.Buckets, number: none,
+			seed: hashSeed(x.Columns...)}
+		if x.Number != "" {
+			c.number = find([]string{x.Number}, true)[0]
+		}
 		for _, in := range c.inputs {
 			c.widths = append(c.widths, m.inputs[in].Positions())
 		}
@@ -179,8 +183,8 @@ func (m *FeatureMap) Names() []string {
 //
 // is the score of a classifier (the log odds of the positive class under logistic loss, the log probability of a class
 // up to a constant under softmax), the logarithm of the expected count, or, for a number, the prediction in the units
-// of the label. weights[j] belongs to Coordinates()[j], which says what base_j is: of a numeric column the value of the
-// field itself.
+// of the label, of scale log the logarithm sign(y) ln(1 + |y|/Unit) of it. weights[j] belongs to Coordinates()[j], which
+// says what base_j is: of a numeric column the value of the field itself, of scale log its logarithm.
 func (m *FeatureMap) Undo(theta []float64) (weights []float64, intercept float64, err error) {
 	if len(theta) != m.dim {
 		return nil, 0, fmt.Errorf("undo feature map: %d parameters, want %d", len(theta), m.dim)

@@ -69,6 +69,27 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
+// TestCrossOfANumber: a number has a coordinate of its own for each word, which is its scaled value for the word of the
+// row.
+func TestCrossOfANumber(t *testing.T) {
+	m := mustCompile(t, mustParse(t, regression, "intercept=0", `features={columns: [{column: age, kind: numeric, min: 0, max: 10, scale: raw, hidden: true,
+		missing: {fill: 4}}, {column: job, kind: categorical, vocabulary: [a, b], unknown: drop, hidden: true}],
+		crosses: [{columns: [job], number: age}]}`))
+	if want := []string{"age*job=a", "age*job=b"}; !slices.Equal(m.Names(), want) || m.Bound() != 10 {
+		t.Errorf("names %q, want %q; bound %v", m.Names(), want, m.Bound())
+	}
+	for _, c := range []struct {
+		age, job string
+		want     []float64
+	}{{"3", "a", []float64{3, 0}}, {"30", "b", []float64{0, 10}}, {"", "b", []float64{0, 4}}, {"3", "c", []float64{0, 0}}} {
+		x := make([]float64, 2)
+		mapped(t, m, Row{Fields: []string{c.age, c.job}, Label: "1"}).AddTo(x, 1)
+		if !slices.Equal(x, c.want) {
+			t.Errorf("%s, %s: %v, want %v", c.age, c.job, x, c.want)
+		}
+	}
+}
+
 // TestCrossesOfTooMany: the combinations of a cross that is hashed are numbered in 32 bits: more are refused.
 func TestCrossesOfTooMany(t *testing.T) {
 	for buckets, ok := range map[int]bool{4095: true, 4097: false} {

@@ -38,34 +38,52 @@ type Vector struct {
 // A Column declares the features that come from one field of an event. A field may be listed twice: once as a number
 // (numeric or indicator), once by positions (any other kind).
 type Column struct {
-	Name string     `json:"column"` // the field; of a one-hot group a name of its own, for crosses and coordinates
+	Name string     `json:"column"` // the field; of a one-hot group and a part a name of its own
 	Kind ColumnKind `json:"kind"`
 	// Columns are the fields of a one-hot group, numbers of which at most one is 1, in the order of its
 	// positions. They are used nowhere else, except as numbers.
 	Columns []string `json:"columns,omitempty"`
 
+	// Field and Part make a number of a date: of columns that are numeric, bucketed or hats. One field may have several.
+	Field string `json:"field,omitempty"`
+	Part  Part   `json:"part,omitempty"`
+
 	// Min, Max and Scale are of numeric columns: public bounds, values outside are moved to the nearer one.
 	Min   float64 `json:"min,omitempty"`
 	Max   float64 `json:"max,omitempty"`
 	Scale Scale   `json:"scale,omitempty"` // default symmetric
-	// Mean, Std > 0 and Clip > 0 belong to scale standard, which has them instead of Min and Max: public
+	// Mean, Std > 0 and Clip > 0 belong to the scales standard and log, which have them instead of Min and Max: public
 	// values, not computed from private data. Values farther than Clip times Std from the mean are moved there.
-	// Default Clip: 3.
+	// Default Clip: 3. Of scale log they are of the logarithm.
 	Mean float64 `json:"mean,omitempty"`
 	Std  float64 `json:"std,omitempty"`
 	Clip float64 `json:"clip,omitempty"`
+	// Unit > 0 belongs to scale log: numbers much smaller count as they are, much larger ones by their logarithm.
+	Unit float64 `json:"unit,omitempty"`
 
 	// Vocabulary is of categorical columns: one indicator for each word, in this order.
 	Vocabulary []string `json:"vocabulary,omitempty"`
 	// Unknown decides what becomes of a word that is not in the vocabulary.
 	Unknown Unknown `json:"unknown,omitempty"` // default invalid
 
-	// Buckets is of hashed columns: the number of indicators that the words are hashed into.
+	// Buckets is of hashed columns: the number of indicators that the words are hashed into; and of texts.
 	Buckets int `json:"buckets,omitempty"`
+
+	// Words is of texts: the number of words that count, the first ones. Default: 256.
+	Words int `json:"words,omitempty"`
 
 	// Edges is of bucketed columns: increasing numbers e_1 < ... < e_k for the k+1 indicators of x < e_1, e_1 <= x < e_2,
 	// ..., e_k <= x.
 	Edges []float64 `json:"edges,omitempty"`
+
+	// Knots is of columns of hats: increasing numbers t_1 < ... < t_k, from 2 to 64 of them, with one coordinate
+	// each. x is moved between t_1 and t_k; the two coordinates of its neighbours then add up to 1, in the shares of
+	// a straight line.
+	Knots []float64 `json:"knots,omitempty"`
+
+	// Marks are of columns of numbers, except groups: texts that are left out before a number is read, such as $ and the
+	// comma of thousands. A per cent stays a per cent: 45% is 45.
+	Marks []string `json:"marks,omitempty"`
 
 	// Missing decides what becomes of a value that is not there.
 	Missing Missing `json:"missing,omitzero"`
@@ -84,6 +102,12 @@ const (
 	Categorical ColumnKind = "categorical" // one indicator for each word of a public vocabulary
 	Hashed      ColumnKind = "hashed"      // one indicator for each bucket of a hash of the word; words may share one
 	Bucketed    ColumnKind = "bucketed"    // one indicator for each interval between public edges
+	// Hats is one coordinate for each public knot: 1 at the knot, 0 from the next ones on, and a straight line between, so
+	// that a sum of them is any line with its corners at the knots.
+	Hats ColumnKind = "hats"
+	// Text is one coordinate for each bucket of a hash of the words of a text: the same for all that some word falls into,
+	// so that together they have norm 1, and 0 for the others.
+	Text ColumnKind = "text"
 	// OneHot is several fields that are indicators already, of which at most one is 1: together they have norm
 	// 1. Values are as in kind indicator; a row in which two of them are 1 is invalid.
 	OneHot ColumnKind = "onehot-group"
@@ -92,7 +116,7 @@ const (
 // Number reports whether the field is a number with a coordinate of its own.
 func (k ColumnKind) Number() bool { return k == Numeric || k == Indicator }
 
-// A Scale is an affine map, fixed by public bounds, from the units of the data to a coordinate.
+// A Scale is an affine map, fixed by public bounds, from the units of the data, or a logarithm, to a coordinate.
 type Scale string
 
 // The scales.
@@ -101,6 +125,7 @@ const (
 	Unit      Scale = "unit"      // [Min, Max] to [0, 1]
 	Symmetric Scale = "symmetric" // [Min, Max] to [-1, 1]
 	Standard  Scale = "standard"  // (x - Mean)/Std, in [-Clip, Clip]
+	Log       Scale = "log"       // of sign(x) ln(1 + |x|/Unit): as standard
 )
 
 // Unknown is the treatment of words outside a vocabulary.
@@ -114,9 +139,12 @@ const (
 )
 
 // A Cross declares one indicator for each combination of the positions of two to four columns of indicators: the last
-// one changes fastest. None is set where a column sets none.
+// one changes fastest. None is set where a column sets none. With a Number, the columns are one to four, and the one that
+// would be 1 is the number: its own slope for each combination.
 type Cross struct {
 	Columns []string `json:"columns"`
+	// Number is a numeric column, whose scaled value counts.
+	Number string `json:"number,omitempty"`
 	// Buckets hashes the combinations into that many indicators; different ones may share one. 0, the default, is one
 	// each.
 	Buckets int `json:"buckets,omitempty"`

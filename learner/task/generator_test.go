@@ -3,6 +3,7 @@ package task
 import (
 	"math"
 	"strconv"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -28,9 +29,16 @@ func drawSpec(t *rapid.T) *Spec {
 		for i := range rapid.IntRange(1, 6).Draw(t, "columns") {
 			s.Features.Columns = append(s.Features.Columns, drawColumn(t, "c"+strconv.Itoa(i)))
 		}
+		if rapid.IntRange(0, 3).Draw(t, "dated") == 0 {
+			s.Features.Columns = append(s.Features.Columns, drawParts(t)...)
+		}
 		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "twice") {
-			s.Features.Columns = append(s.Features.Columns, Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25},
-				Missing: Missing{Tokens: c.Missing.Tokens}})
+			again := Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25},
+				Missing: Missing{Tokens: c.Missing.Tokens}, Marks: c.Marks}
+			if rapid.Bool().Draw(t, "as hats") {
+				again.Kind, again.Edges, again.Knots = Hats, nil, again.Edges
+			}
+			s.Features.Columns = append(s.Features.Columns, again)
 		}
 		s.Events.Header = s.Events.Format == CSV
 	}
@@ -104,7 +112,9 @@ func drawLabel(t *rapid.T, s *Spec) {
 		s.Label.Max = float64(rapid.IntRange(1, 1000).Draw(t, "largest count"))
 	default:
 		s.Label.Min, s.Label.Max = drawRange(t)
-		s.Label.Scale = drawScale(t)
+		if s.Label.Scale = drawScale(t); rapid.IntRange(0, 3).Draw(t, "log label") == 0 {
+			s.Label.Scale, s.Label.Unit = Log, rapid.Float64Range(0.01, 100).Draw(t, "label unit")
+		}
 	}
 }
 
@@ -126,29 +136,57 @@ func drawVector(t *rapid.T) *Vector {
 
 func drawColumn(t *rapid.T, name string) Column {
 	c := Column{Name: name, Kind: rapid.SampledFrom([]ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed,
-		OneHot}).Draw(t, "kind")}
+		Hats, Text, OneHot}).Draw(t, "kind")}
 	switch c.Kind {
 	case Numeric:
 		if rapid.IntRange(0, 3).Draw(t, "standard") == 0 {
 			c.Scale, c.Mean = Standard, rapid.Float64Range(-100, 100).Draw(t, "mean")
 			c.Std = rapid.Float64Range(0.5, 50).Draw(t, "std")
 			c.Clip = rapid.Float64Range(0.5, 4).Draw(t, "clip")
+			if rapid.Bool().Draw(t, "log") {
+				c.Scale, c.Unit = Log, rapid.Float64Range(0.01, 100).Draw(t, "unit")
+				c.Mean, c.Std = c.Mean/50, c.Std/50
+			}
 			break
 		}
 		c.Min, c.Max = drawRange(t)
 		c.Scale = drawScale(t)
 	case Bucketed:
 		c.Edges = []float64{-10, 0, 0.5, 1e3}[:rapid.IntRange(1, 4).Draw(t, "edges")]
+	case Hats:
+		c.Knots = []float64{-10, 0, 0.5, 1e3}[:rapid.IntRange(2, 4).Draw(t, "knots")]
 	case Categorical:
 		c.Vocabulary = []string{"red", "green", "<b>", "é"}[:rapid.IntRange(1, 4).Draw(t, "words")]
 		c.Unknown = rapid.SampledFrom([]Unknown{Invalid, Drop, Other}).Draw(t, "unknown")
 	case OneHot:
 		c.Columns = []string{name + "a", name + "b", name + "c"}[:rapid.IntRange(2, 3).Draw(t, "group")]
+	case Text:
+		c.Buckets, c.Words = rapid.IntRange(1, 8).Draw(t, "buckets"), rapid.IntRange(1, 8).Draw(t, "words")
 	case Hashed:
 		c.Buckets = rapid.IntRange(1, 8).Draw(t, "buckets")
 	}
-	c.Missing = drawMissing(t, &c)
+	if c.Missing = drawMissing(t, &c); c.Kind != OneHot && c.Kind != Categorical && c.Kind != Hashed && c.Kind != Text {
+		c.Marks = rapid.SampledFrom([][]string{nil, nil, {"$"}, {"$", ",", " kg"}}).Draw(t, "marks")
+	}
 	return c
+}
+
+// drawParts draws two columns that are made of one date.
+func drawParts(t *rapid.T) []Column {
+	part := rapid.SampledFrom(Parts())
+	return []Column{
+		{Name: "hour", Field: "when", Part: part.Draw(t, "part"), Kind: Hats, Knots: []float64{1, 6, 20}},
+		{Name: "other", Field: "when", Part: part.Draw(t, "other part"), Kind: Numeric, Min: 0, Max: 3000,
+			Missing: Missing{Indicator: rapid.Bool().Draw(t, "told")}},
+	}
+}
+
+// drawDate draws a date, with a time or without, or none.
+func drawDate(t *rapid.T) string {
+	at := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "moment"), 0).UTC()
+	return rapid.SampledFrom([]string{at.Format(time.DateOnly), at.Format(time.DateTime), at.Format("2006-01-02T15:04"),
+		at.Format("2006-01-02 15:04:05.25"), at.Format(time.RFC3339), at.Format("2006-01-02T15:04:05-07:00"), ""}).Draw(t,
+		"date")
 }
 
 // drawMissing draws what becomes of missing values; the fill of a number lies within its bounds.
@@ -165,7 +203,11 @@ func drawMissing(t *rapid.T, c *Column) (m Missing) {
 	}
 	m.Indicator = rapid.Bool().Draw(t, "told")
 	if rapid.Bool().Draw(t, "filled") {
-		fill := affineOf(c).low
+		a := affineOf(c)
+		fill := a.raw(a.low)
+		if !a.within(fill) { // by rounding
+			fill = a.raw(a.low/2 + a.high/2)
+		}
 		m.Fill = &fill
 	}
 	return m
@@ -177,7 +219,7 @@ func drawDerived(t *rapid.T, f *Features) {
 	for _, c := range f.Columns {
 		if c.Kind.Number() {
 			numbers = append(numbers, c.Name)
-		} else {
+		} else if c.Kind != Hats && c.Kind != Text {
 			indicators = append(indicators, c.Name)
 		}
 	}
@@ -187,6 +229,10 @@ func drawDerived(t *rapid.T, f *Features) {
 			f.Crosses[0].Buckets = rapid.IntRange(1, 8).Draw(t, "cross buckets")
 		}
 		f.Crosses = append(f.Crosses, Cross{Columns: []string{indicators[1], indicators[0]}})
+	}
+	if len(numbers) > 0 && len(indicators) > 0 && rapid.Bool().Draw(t, "slopes") {
+		f.Crosses = append(f.Crosses, Cross{Columns: indicators[:1], Number: numbers[len(numbers)-1],
+			Buckets: rapid.SampledFrom([]int{0, 3}).Draw(t, "slope buckets")})
 	}
 	if len(numbers) > 0 && rapid.Bool().Draw(t, "polynomial") {
 		f.Polynomial = &Polynomial{Columns: numbers, Degree: rapid.IntRange(2, 3).Draw(t, "degree")}
@@ -265,6 +311,9 @@ func drawRow(t *rapid.T, s *Spec, inside bool) Row {
 			fields[c.Name] = drawField(t, &s.Features, c.Name, inside)
 		}
 	}
+	if s.Features.column("hour", false) != nil {
+		fields["when"] = drawDate(t)
+	}
 	for _, name := range s.Schema().Columns {
 		row.Fields = append(row.Fields, fields[name])
 	}
@@ -294,11 +343,13 @@ func drawField(t *rapid.T, f *Features, name string, inside bool) string {
 	switch c.Kind {
 	case Numeric, Indicator:
 		a := affineOf(c)
-		return drawNumber(t, a.low, a.high, inside)
-	case Bucketed:
-		return drawNumber(t, -1e4, 1e4, inside)
+		return marked(c, drawNumber(t, a.raw(a.low), a.raw(a.high), inside))
+	case Bucketed, Hats:
+		return marked(c, drawNumber(t, -1e4, 1e4, inside))
 	case Hashed:
 		return rapid.String().Draw(t, "hashed")
+	case Text:
+		return rapid.OneOf(rapid.String(), rapid.StringMatching(`([a-cA-C1é]{1,3}[ ,.]{1,2}){0,12}`)).Draw(t, "text")
 	}
 	words := c.Vocabulary
 	if c.Unknown != Invalid {
@@ -313,4 +364,12 @@ func drawNumber(t *rapid.T, low, high float64, inside bool) string {
 		low, high = -math.MaxFloat64, math.MaxFloat64
 	}
 	return strconv.FormatFloat(rapid.Float64Range(low, high).Draw(t, "number"), 'g', -1, 64)
+}
+
+// marked puts a column's marks around a number.
+func marked(c *Column, number string) string {
+	for _, m := range c.Marks {
+		number += m
+	}
+	return number
 }

@@ -18,8 +18,10 @@ func (c *Coordinate) indicator() bool {
 		return false
 	}
 	switch c.Kind {
-	case string(Numeric), FourierOf:
+	case string(Numeric), string(Hats), string(Text), FourierOf:
 		return false
+	case Crossed:
+		return c.Derived.Scaled == nil || c.Derived.Scaled.Kind == Indicator
 	case Product:
 		for _, s := range c.Sources {
 			if s.Kind != Indicator {

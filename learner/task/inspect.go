@@ -94,15 +94,24 @@ func (in *input) find(fields []string, all []Finding) {
 			f.Missing = missing || looksMissing(field)
 			f.Unlisted = in.Kind == Categorical && err == nil && !f.Missing
 		}
-		low, high := in.affine.low, in.affine.high
-		if in.Kind == OneHot {
-			low, high = 0, 1
-		}
-		if (in.Kind.Number() || in.Kind == OneHot) && wrong == nil && !blank {
-			f.Clamped = x < low || x > high
-		}
+		f.Clamped = wrong == nil && !blank && in.clamps(x)
 		all[at].add(f)
 	}
+}
+
+// clamps reports whether a number is moved into the bounds of the input's kind.
+func (in *input) clamps(x float64) bool {
+	low, high := 0.0, 1.0
+	switch in.Kind {
+	case Numeric, Indicator:
+		return !in.affine.within(x)
+	case OneHot:
+	case Hats:
+		low, high = in.Knots[0], in.Knots[len(in.Knots)-1]
+	default:
+		return false
+	}
+	return x < low || x > high
 }
 
 // find returns one Finding about all values of a vector.
@@ -119,8 +128,8 @@ func (m *labelMap) clamps(label string) bool {
 	if m.kind.Classes() {
 		return false
 	}
-	y, err := parseFinite(strings.TrimSpace(label))
-	return err == nil && (y < m.affine.low || y > m.affine.high)
+	y, err := m.number(label)
+	return err == nil && (y < m.low || y > m.high)
 }
 
 func looksMissing(field string) bool { return field == "" || slices.Contains(missingWords, field) }

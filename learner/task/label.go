@@ -49,10 +49,15 @@ func (s *Spec) checkLabel() error {
 		{"label.min", l.Min != 0, l.Min, kind == convex.Numbers},
 		{"label.max", l.Max != 0, l.Max, !kind.Classes()},
 		{"label.scale", l.Scale != "", l.Scale, kind == convex.Numbers},
+		{"label.marks", len(l.Marks) > 0, l.Marks, !kind.Classes()},
+		{"label.unit", l.Unit != 0, l.Unit, kind == convex.Numbers},
 	} {
 		if key.given && !key.belongs {
 			return refuse(key.path, key.value, "nothing for loss %s: its labels are %s", s.Model.Loss, labelWords[kind])
 		}
+	}
+	if err := checkMarks("label", l.Marks); err != nil {
+		return err
 	}
 	switch kind {
 	case convex.TwoClasses:
@@ -71,7 +76,7 @@ func (s *Spec) checkLabel() error {
 	if err := checkRange("label", l.Min, l.Max); err != nil {
 		return err
 	}
-	return checkScale("label.scale", l.Scale)
+	return l.checkScale()
 }
 
 func (l *Label) checkTwoClasses() error {
@@ -116,6 +121,9 @@ type labelMap struct {
 	classes map[string]float64 // of classes: by classKey, as the loss sees them
 	names   []string           // of classes, in the order of the loss
 	affine  affine             // of numbers and counts
+
+	low, high float64 // of numbers and counts: bounds in the units of the data
+	marks     []string
 }
 
 func compileLabel(s *Spec) labelMap {
@@ -142,8 +150,9 @@ func compileLabel(s *Spec) labelMap {
 	case convex.Counts:
 		m.affine = newAffine(0, l.Max, Raw)
 	default:
-		m.affine = newAffine(l.Min, l.Max, l.Scale)
+		m.affine = l.affine()
 	}
+	m.low, m.high, m.marks = l.Min, l.Max, l.Marks
 	return m
 }
 
@@ -156,7 +165,7 @@ func (m *labelMap) parse(text string) (float64, error) {
 		}
 		return y, nil
 	}
-	v, err := parseFinite(strings.TrimSpace(text))
+	v, err := m.number(text)
 	if err != nil {
 		return 0, err
 	}
@@ -164,6 +173,15 @@ func (m *labelMap) parse(text string) (float64, error) {
 		return 0, fmt.Errorf("not a count: want a whole number from 0")
 	}
 	return m.affine.apply(v), nil
+}
+
+// number reads a label that is a number or a count.
+func (m *labelMap) number(text string) (float64, error) {
+	text, err := unmarked(strings.TrimSpace(text), m.marks)
+	if err != nil {
+		return 0, err
+	}
+	return parseFinite(text)
 }
 
 // Classification reports whether the label is a class, one of two or of several, rather than a number or a count.
@@ -195,7 +213,8 @@ func (m *FeatureMap) Labels() []float64 {
 		}
 		return out
 	}
-	return []float64{m.label.affine.apply(m.label.affine.low), m.label.affine.apply(m.label.affine.high)}
+	bounds := m.label.affine.bounds()
+	return bounds[:]
 }
 
 // Scores overwrites dst with the scores of a mapped event, the inner products with the blocks of theta, and returns it.
@@ -227,14 +246,22 @@ func (m *FeatureMap) Predict(scores []float64) float64 {
 		}
 		return float64(best)
 	case convex.Counts:
-		return min(math.Exp(min(scores[0], m.scoreBound)), m.label.affine.high) // the slope of the loss's exponential
+		return min(math.Exp(min(scores[0], m.scoreBound)), m.label.high) // the slope of the loss's exponential
 	}
-	return min(max(m.InUnits(scores[0]), m.label.affine.low), m.label.affine.high)
+	return min(max(m.InUnits(scores[0]), m.label.low), m.label.high)
 }
 
 // InUnits turns the score of a number into the units of the data, wherever it lies; another loss's score it leaves as
-// it is.
+// it is. Of scale log it is no straight line of the score.
 func (m *FeatureMap) InUnits(score float64) float64 {
+	if m.label.kind != convex.Numbers {
+		return score
+	}
+	return m.label.affine.raw(m.InLabel(score))
+}
+
+// InLabel is like InUnits, and a straight line of the score: of scale log it returns the logarithm of the number.
+func (m *FeatureMap) InLabel(score float64) float64 {
 	if m.label.kind != convex.Numbers {
 		return score
 	}

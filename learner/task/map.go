@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/panlearn/panlearn/learner/convex"
 )
@@ -41,12 +42,19 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 			}
 			w.sources[i] = v
 			switch {
-			case in.first == none || v == none && !in.Kind.Number():
+			case in.first == none:
+			case in.Kind == Text:
+				if !missing {
+					w.setWords(in, strings.TrimSpace(row.Fields[in.fields[0]]))
+				}
+			case v == none && !in.Kind.Number():
 			case in.Kind.Number():
 				w.set(in.first, v)
 				if in.Told {
 					w.tell(in.first+1, missing)
 				}
+			case in.Kind == Hats:
+				w.setHats(in.Source, in.first, v)
 			default:
 				w.set(in.first+int(v), 1)
 			}
@@ -79,7 +87,7 @@ type writer struct {
 	*FeatureMap
 	index   []int32 // nil where the vector is dense
 	value   []float64
-	sources []float64 // the scaled values and the positions that coordinates are made from
+	sources []float64 // the scaled values, the positions and the places between knots that coordinates are made from
 }
 
 // writer makes one in dst's memory. The sources lie behind the values, so that they need no memory of their own.
@@ -139,7 +147,11 @@ func (w *writer) addDerived(index []int32) {
 	for i := range w.crosses {
 		c := &w.crosses[i]
 		if at := c.at(w.sources); at != none {
-			w.set(c.first+at, 1)
+			value := 1.0
+			if c.number != none {
+				value = w.sources[c.number]
+			}
+			w.set(c.first+at, value)
 		}
 	}
 	at := len(w.coordinate) - len(w.products)

@@ -11,15 +11,17 @@ import (
 // blank field, a null and a key that an event does not have are missing, of a number NaN too, and the texts in
 // Tokens. A hashed word is never missing: a blank one is a word like any other.
 type Missing struct {
-	// Tokens are other texts that mean a missing value; numbers are compared as numbers.
+	// Tokens are other texts that mean a missing value; numbers are compared as numbers. A number of nothing but marks is
+	// missing, too.
 	Tokens []string `json:"tokens,omitempty"`
-	// Fill is the value that a number has then, within its bounds. Default: the middle of the bounds, of kind indicator 0.
+	// Fill is the value that a number has then, within its bounds. Default: the middle of the bounds,
+	// of kind indicator 0, of scale log the number whose logarithm is the mean, in six digits.
 	Fill *float64 `json:"fill,omitempty"`
 	// Indicator adds, of numbers, one coordinate: 1 where the value is missing, else 0.
 	Indicator bool `json:"indicator,omitempty"`
 	// Word is the word of the vocabulary that a missing word counts as. Without it, it counts as the words
 	// outside where these have an indicator (other), and else sets none. Missing values of other kinds of
-	// positions set none.
+	// positions set none, and those of hats no hat.
 	Word string `json:"word,omitempty"`
 }
 
@@ -32,14 +34,7 @@ func (m *Missing) setDefaults(c *Column) {
 		m.Tokens = nil
 	}
 	if m.Fill == nil && c.Kind.Number() {
-		var fill float64
-		switch {
-		case c.Kind == Indicator:
-		case c.Scale == Standard:
-			fill = c.Mean
-		default:
-			fill = c.Min + (c.Max-c.Min)/2
-		}
+		fill := c.middle()
 		m.Fill = &fill
 	}
 }
@@ -84,9 +79,9 @@ func (m *Missing) check(path string, c *Column) error {
 	f := affineOf(c)
 	switch {
 	case m.Fill == nil:
-		return refuse(path+".fill", "", "a number from %v to %v", f.low, f.high)
-	case !(fill >= f.low && fill <= f.high):
-		return refuse(path+".fill", fill, "a number from %v to %v", f.low, f.high)
+		return refuse(path+".fill", "", "a number from %v to %v", f.raw(f.low), f.raw(f.high))
+	case !f.within(fill):
+		return refuse(path+".fill", fill, "a number from %v to %v", f.raw(f.low), f.raw(f.high))
 	case c.Kind == Indicator && fill != 0 && fill != 1:
 		return refuse(path+".fill", fill, "0 or 1")
 	case m.Indicator && c.Hidden:
@@ -121,14 +116,20 @@ const MissingOf = "missing"
 
 // ofMissing describes the coordinate that marks missing numbers of a source.
 func ofMissing(s *Source) Coordinate {
-	return Coordinate{Name: quoteName(s.Column) + "~missing", Column: s.Column, Kind: MissingOf, Max: 1, Factor: 1,
-		Sources: []*Source{s}}
+	return Coordinate{Name: quoteName(s.Column) + "~missing", Column: s.field(), Part: s.Part, Kind: MissingOf, Max: 1,
+		Factor: 1, Sources: []*Source{s}}
 }
 
 // number reads a field that is a number, or reports that it is missing.
 func (in *input) number(field string) (x float64, missing bool, err error) {
 	if field == "" || slices.Contains(in.Tokens, field) {
 		return 0, true, nil
+	}
+	if in.Part != "" {
+		return datePart(field, in.Part)
+	}
+	if field, err = unmarked(field, in.Marks); err != nil || field == "" {
+		return 0, err == nil, err
 	}
 	x, err = parseNumber(field)
 	return x, math.IsNaN(x) || slices.Contains(in.Numbers, x), err

@@ -28,6 +28,10 @@ type Label struct {
 	Min   float64 `json:"min,omitempty"`
 	Max   float64 `json:"max,omitempty"`
 	Scale Scale   `json:"scale,omitempty"` // of numbers; default symmetric. The loss sees counts as they are
+	// Unit > 0 belongs to scale log: the loss sees the logarithm sign(y) ln(1 + |y|/Unit), its bounds scaled to [-1, 1].
+	Unit float64 `json:"unit,omitempty"`
+	// Marks are left out before a number or a count is read, as those of a Column.
+	Marks []string `json:"marks,omitempty"`
 }
 
 // Model is the learned model: linear scores under a convex loss, in a convex set around zero. Radius, Min, Max, Ridge

@@ -46,10 +46,13 @@ func TestReferenceIsComplete(t *testing.T) {
 	words = append(words, schedule.Auto)
 	words = append(words, schedule.Names()...)
 	words = append(words, schedule.Constant, schedule.Decaying, schedule.Epochs)
-	for _, w := range []Scale{Raw, Unit, Symmetric, Standard} {
+	for _, w := range []Scale{Raw, Unit, Symmetric, Standard, Log} {
 		words = append(words, string(w))
 	}
-	for _, w := range []ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed, OneHot} {
+	for _, w := range []ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed, Hats, Text, OneHot} {
+		words = append(words, string(w))
+	}
+	for _, w := range Parts() {
 		words = append(words, string(w))
 	}
 	for _, w := range []Unknown{Invalid, Drop, Other} {

@@ -39,10 +39,11 @@ func (r Row) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("task.Row{redac
 type Schema struct {
 	Events  Events
 	Columns []string // fields that the features are made from, in this order, each once; nil for libsvm and idx
-	// of Columns: numeric where any feature needs a number; never indicator, bucketed or onehot-group
+	// of Columns: numeric where any feature needs a number; never indicator, bucketed, hats or onehot-group.
+	// Empty where features need the text of a number with marks, or of a date.
 	Kinds     []ColumnKind
 	Label     string // field of the label; empty for libsvm and idx
-	Class     bool   // whether the label is a class, which may be a word, or a number
+	Class     bool   // whether the label may be a text: a class, or a number with marks
 	Dimension int    // number of values of libsvm and idx
 	Blanks    bool   // whether a line of no byte is a row that is no event: where blocks are ranges of rows
 	User      string // field that names the person; empty where privacy is per event
@@ -52,7 +53,7 @@ type Schema struct {
 
 // Schema returns the facts that a reader of this task's data has to know.
 func (s *Spec) Schema() Schema {
-	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Classification(), Blanks: s.Silo != nil}
+	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Classification() || len(s.Label.Marks) > 0, Blanks: s.Silo != nil}
 	if s.User != nil {
 		out.User = s.User.Column
 	}
@@ -61,8 +62,11 @@ func (s *Spec) Schema() Schema {
 	}
 	for _, c := range s.Features.Columns {
 		kind := c.Kind
-		if kind == Bucketed || kind == Indicator || kind == OneHot {
+		if kind == Bucketed || kind == Hats || kind == Indicator || kind == OneHot {
 			kind = Numeric // these are made from numbers
+		}
+		if len(c.Marks) > 0 || c.Part != "" {
+			kind = ""
 		}
 		for _, name := range c.Fields() {
 			switch at := slices.Index(out.Columns, name); {

@@ -91,7 +91,12 @@ features:
     - {column: age, kind: bucketed, edges: [25, 35], missing: {tokens: ["?", -1]}}
     - {column: job, kind: categorical, vocabulary: [a, b], missing: {tokens: [NA], word: a}}
     - {column: soil, kind: onehot-group, columns: [soil1, soil2], missing: {tokens: [NA]}}
-  crosses: [{columns: [job, age]}, {columns: [soil, job]}]
+    - {column: tax, kind: numeric, marks: [$, ','], scale: log, unit: 12.5, mean: 1.5, std: 2, missing: {indicator: true}}
+    - {column: notes, kind: text, buckets: 64, words: 20, missing: {tokens: [none]}}
+    - {column: hour, field: at, part: hour, kind: hats, knots: [0, 8, 18, 24]}
+    - {column: day, field: at, part: weekday, kind: bucketed, edges: [2, 3, 4, 5, 6, 7]}
+    - {column: pay, kind: hats, knots: [0, 1000, 2500.5], missing: {tokens: ["?"]}}
+  crosses: [{columns: [job, age]}, {columns: [soil, job]}, {columns: [soil], number: tax}]
 label: {column: y, min: 0, max: 10}
 model: {loss: squared, radius: 5}
 privacy: {epsilon: 1, delta: 1e-6}
@@ -114,5 +119,7 @@ var (
 	svm = strings.Replace(plain, "loss: logistic", "loss: hinge", 1)
 )
 
+var growth = strings.Replace(regression, "max: 10}", "max: 10, scale: log, unit: 0.5}", 1)
+
 // samples are good files of every kind.
-var samples = []string{plain, sparse, regression, digits, counts, pan, svm, derived, gaps, scaled}
+var samples = []string{plain, sparse, regression, digits, counts, pan, svm, derived, gaps, scaled, growth}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -12,12 +13,16 @@ import (
 // polynomials and Fourier features: a scaled number, or a position among indicators. Text has the blanks around it
 // removed first.
 type Source struct {
-	Column string // the field, or the name of the group; empty for every value of a vector alike
+	Column string // the field, or the name of the group or part; empty for every value of a vector alike
 	Kind   ColumnKind
 
-	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset. Of indicators it is 1 where x >= 1/2,
-	// else 0, and these are 0, 1, 1 and 0.
-	Min, Max, Factor, Offset float64
+	// Field is the field of a date whose Part is the number; empty for other sources. See datePart.
+	Field string
+	Part  Part
+
+	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset. Where Unit is above 0, x is first
+	// turned into sign(x) ln(1 + |x|/Unit). Of indicators it is 1 where x >= 1/2, else 0, and these are 0, 1, 1 and 0.
+	Min, Max, Factor, Offset, Unit float64
 
 	// Tokens mean a missing value, beside blanks; Numbers are the tokens that are numbers, which are compared
 	// as such. A missing number is Fill, before the scale, and Told by a coordinate of its own where that was
@@ -29,11 +34,18 @@ type Source struct {
 	Told    bool
 	Vacant  int
 
+	// Of numbers: Marks are left out of the text, one after another, wherever they are, then the blanks around the rest.
+	Marks []string
+
 	// Of categorical sources: the position is the index of the word in Vocabulary. Words outside have the
 	// position len(Vocabulary) if Unknown is other, none if it is drop, and make the event invalid if it is
 	// invalid.
 	Vocabulary []string
 	Unknown    Unknown
+
+	// Of texts, which have no position: coordinate j is 1/sqrt(n) where one of the first Words words has hash j, as of
+	// hashed sources, and n is the number of those coordinates; else 0. See setWords for what a word is.
+	Words int
 
 	// Of hashed sources: the position is MurmurHash3 (x86, 32 bits) of the text in UTF-8 with this seed, modulo Buckets.
 	Buckets int
@@ -42,12 +54,17 @@ type Source struct {
 	// Of bucketed sources: the position is the number of edges that are at most x.
 	Edges []float64
 
+	// Of hats, which have no position: x is moved between the first and the last knot, and coordinate j is 1 at knot j, 0
+	// at and beyond the next ones, and on a straight line between. All are 0 where x is missing.
+	Knots []float64
+
 	// Of one-hot groups: the position is the index of the field that is at least 1/2, none where there is none.
 	// Two make the event invalid.
 	Columns []string
 }
 
-// Positions returns the number of positions of a source of indicators, and 1 of a number.
+// Positions returns the number of positions of a source of indicators, of coordinates of hats and texts,
+// and 1 of a number.
 func (s *Source) Positions() int {
 	switch s.Kind {
 	case Categorical:
@@ -55,10 +72,12 @@ func (s *Source) Positions() int {
 			return len(s.Vocabulary) + 1
 		}
 		return len(s.Vocabulary)
-	case Hashed:
+	case Hashed, Text:
 		return s.Buckets
 	case Bucketed:
 		return len(s.Edges) + 1
+	case Hats:
+		return len(s.Knots)
 	case OneHot:
 		return len(s.Columns)
 	}
@@ -66,8 +85,8 @@ func (s *Source) Positions() int {
 }
 
 func (c *Column) source() *Source {
-	s := &Source{Column: c.Name, Kind: c.Kind, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets,
-		Edges: c.Edges, Columns: c.Columns,
+	s := &Source{Column: c.Name, Kind: c.Kind, Field: c.Field, Part: c.Part, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets, Words: c.Words,
+		Edges: c.Edges, Knots: c.Knots, Columns: c.Columns, Marks: c.Marks,
 		Tokens: c.Missing.Tokens, Numbers: c.Missing.numbers(), Told: c.Missing.Indicator, Vacant: c.vacant()}
 	if c.Missing.Fill != nil {
 		s.Fill = *c.Missing.Fill
@@ -75,20 +94,22 @@ func (c *Column) source() *Source {
 	switch c.Kind {
 	case Numeric, Indicator:
 		s.setAffine(affineOf(c))
-	case Hashed:
+	case Hashed, Text:
 		s.Seed = hashSeed(c.Name)
 	}
 	return s
 }
 
-func (s *Source) setAffine(f affine) { s.Min, s.Max, s.Factor, s.Offset = f.low, f.high, f.a, f.b }
+func (s *Source) setAffine(f affine) {
+	s.Min, s.Max, s.Factor, s.Offset, s.Unit = f.low, f.high, f.a, f.b, f.unit
+}
 
 // Fields returns the fields of an event that the column is read from.
 func (c *Column) Fields() []string {
 	if c.Kind == OneHot {
 		return c.Columns
 	}
-	return []string{c.Name}
+	return []string{cmp.Or(c.Field, c.Name)}
 }
 
 // positions returns the number of indicators of a column, hidden or not, and 1 of a number.
@@ -117,8 +138,8 @@ type input struct {
 // none is the position of a field that sets no indicator.
 const none = -1
 
-// value returns the scaled number of a field, or its position, and whether it is missing. An error never shows
-// the field.
+// value returns the scaled number of a field, or its position, or of hats its place, of a text none, and whether it is
+// missing. An error never shows the field.
 func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	field := strings.TrimSpace(fields[in.fields[0]])
 	switch in.Kind {
@@ -127,6 +148,8 @@ func (in *input) value(fields []string) (v float64, missing bool, err error) {
 		return v, false, err
 	case Categorical:
 		return in.word(field)
+	case Text:
+		return none, field == "" || slices.Contains(in.Tokens, field), nil
 	case Hashed:
 		return float64(murmur3(field, in.Seed) % uint32(in.Buckets)), false, nil
 	}
@@ -134,8 +157,10 @@ func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	switch {
 	case err != nil:
 		return 0, false, err
-	case in.Kind == Bucketed && missing:
+	case (in.Kind == Bucketed || in.Kind == Hats) && missing:
 		return none, true, nil
+	case in.Kind == Hats:
+		return in.place(x), false, nil
 	case in.Kind == Bucketed:
 		at, found := slices.BinarySearch(in.Edges, x)
 		if found {

@@ -222,9 +222,11 @@ func (s *Spec) SetDefaults() {
 		c := &s.Features.Columns[i]
 		switch c.Kind {
 		case Numeric:
-			if or(&c.Scale, Symmetric); c.Scale == Standard {
+			if or(&c.Scale, Symmetric); c.Scale == Standard || c.Scale == Log {
 				or(&c.Clip, 3)
 			}
+		case Text:
+			or(&c.Words, defaultWords)
 		case Categorical:
 			or(&c.Unknown, Invalid)
 		}

@@ -27,7 +27,7 @@ func TestUndoPredictsTheSame(t *testing.T) {
 		if err := m.Map(row, &e); err != nil {
 			t.Fatal(err)
 		}
-		want := m.InUnits(e.Dot(theta))
+		want := m.InLabel(e.Dot(theta))
 		got, size := intercept, math.Abs(intercept)
 		for j, x := range bases(t, m, row) {
 			got += weights[j] * x

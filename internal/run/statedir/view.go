@@ -193,15 +193,15 @@ type Status struct {
 type Baseline struct {
 	Class    string   `json:"class,omitempty"`    // the majority
 	Accuracy *float64 `json:"accuracy,omitempty"` // of it
-	Value    *float64 `json:"value,omitempty"`    // the mean of the labels, in their units
-	Error    *float64 `json:"error,omitempty"`    // of it: root of the mean square
+	Value    *float64 `json:"value,omitempty"`    // the mean of the labels in their units, of scale log that of logarithms
+	Error    *float64 `json:"error,omitempty"`    // of it: root of the mean square; absent of scale log
 	Loss     *float64 `json:"loss,omitempty"`     // as that of Validation; absent where what is released does not say it
 }
 
 // LabelUnit returns, in the units of the data, the length of a step of 1 in the labels that the squared loss sees; 0
-// for other losses.
+// for other losses, and for labels of scale log, of which no two steps are as long.
 func LabelUnit(spec *task.Spec) (float64, error) {
-	if spec.Model.Loss != "squared" {
+	if spec.Model.Loss != "squared" || spec.Label.Scale == task.Log {
 		return 0, nil
 	}
 	features, err := spec.Compile()
@@ -211,8 +211,7 @@ func LabelUnit(spec *task.Spec) (float64, error) {
 	return math.Abs(features.InUnits(1) - features.InUnits(0)), nil
 }
 
-// rmse returns the root mean squared error of the scores; nil without scores, and for losses other than the squared
-// one.
+// rmse returns the root mean squared error of the scores; nil without scores, and where there is no LabelUnit.
 func (v View) rmse(of *method.Validation) (*method.Scores, error) {
 	unit, err := LabelUnit(v.Spec)
 	if of == nil || unit == 0 || err != nil {
@@ -237,8 +236,11 @@ func (v View) baseline() (*Baseline, error) {
 		return out, nil
 	}
 	value := features.InUnits(b.Mean)
-	deviation := math.Abs(features.InUnits(b.Mean+b.Deviation) - value)
-	out.Value, out.Error = &value, &deviation
+	out.Value = &value
+	if v.Spec.Label.Scale != task.Log {
+		deviation := math.Abs(features.InUnits(b.Mean+b.Deviation) - value)
+		out.Error = &deviation
+	}
 	return out, nil
 }
 

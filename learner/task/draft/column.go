@@ -52,7 +52,10 @@ type column struct {
 	foreign int            // cells that are not UTF-8
 	commas  int            // cells with a decimal comma
 	dates   int
-	blanks  int // cells of several words
+	iso     int             // dates that tasks read
+	parts   [3]spread       // of their datedParts
+	marks   map[string]bool // that numbers have, such as $
+	blanks  int             // cells of several words
 
 	numbers  int
 	low      float64
@@ -68,7 +71,7 @@ type column struct {
 }
 
 func newColumn(name string) *column {
-	return &column{name: name, absent: missingWords, missing: map[string]int{}, others: map[string]int{},
+	return &column{name: name, absent: missingWords, missing: map[string]int{}, others: map[string]int{}, marks: map[string]bool{},
 		words: map[string]int{},
 		low:   math.Inf(1), high: math.Inf(-1), whole: true, running: true, stride: 1, binary: true}
 }
@@ -88,7 +91,7 @@ func (c *column) add(cell string) {
 		return
 	}
 	c.addWord(cell)
-	x, ok := number(cell)
+	x, ok := c.number(cell)
 	if !ok {
 		c.addOther(cell)
 		return
@@ -130,6 +133,7 @@ func (c *column) addOther(cell string) {
 		c.commas++
 	case dates.MatchString(cell):
 		c.dates++
+		c.addDate(cell)
 	case strings.Contains(cell, " "):
 		c.blanks++
 	}

@@ -144,8 +144,10 @@ func (t *table) features() ([]feature, error) {
 		if why := leaks[c]; why != "" && f.entry != nil {
 			f = feature{column: c, note: why}
 		}
-		width += f.width
-		out = append(out, f)
+		for _, f := range append([]feature{f}, f.more...) {
+			width += f.width
+			out = append(out, f)
+		}
 	}
 	if width == 0 {
 		var why []string

@@ -82,7 +82,8 @@ func TestWhatColumnsBecome(t *testing.T) {
 	for _, want := range []string{
 		"name: things-of-2024\n",
 		`# Left out: "no", a running number.`,
-		"# Left out: when, a date or a time;",
+		"# when: parts of a date that come again; its zone is passed over.",
+		`{column: "weekday of when", field: when, part: weekday, kind: bucketed, edges: [2, 3, 4, 5, 6, 7]}`,
 		"{column: height, kind: numeric, min: 0, max: 10, scale: unit}",
 		`{column: colour, kind: categorical, vocabulary: [red, "blue; dark", green], unknown: drop}`,
 		`{column: floor, kind: categorical, vocabulary: ["0", "1", "2", "3", "4"], unknown: drop}`,
@@ -90,7 +91,7 @@ func TestWhatColumnsBecome(t *testing.T) {
 		"# Left out: same, all rows have the same value.",
 		"# Left out: gone, no row has a value.",
 		`{column: hollow, kind: numeric, min: 0, max: 10, scale: unit, missing: {tokens: ["?", NA], fill: `,
-		"# Left out: notes, free text.",
+		"# Left out: notes, free text; {column: notes, kind: text, buckets: 256} would take its words.",
 		`{column: mixed, kind: categorical, vocabulary: ["3.5", "3.5 kg"], unknown: drop}`,
 		"# Left out: street, 499 words, of which 50 cover too few rows; {column: street, kind: hashed",
 		"{column: kind, kind: onehot-group, columns: [kind_a, kind_b, kind_c]}",

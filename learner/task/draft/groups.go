@@ -25,7 +25,7 @@ func groupFrom(columns []*column, rows int, label *column) int {
 	union := make([]uint64, (rows+63)/64)
 	total := 0
 	for n, c := range columns {
-		if c == label || !c.binary || c.gaps() > 0 || n == 0 && c.setCount == 0 || total+c.setCount > rows {
+		if c == label || !c.binary || len(c.marks) > 0 || c.gaps() > 0 || n == 0 && c.setCount == 0 || total+c.setCount > rows {
 			return 0
 		}
 		for i, word := range c.set {
@@ -41,19 +41,22 @@ func groupFrom(columns []*column, rows int, label *column) int {
 	return 0
 }
 
-// groupFeature returns the entry of a group, under a name that no column has: the common beginning of the names
-// of its columns, or the first of them.
+// groupFeature returns the entry of a group, under a name that no column has: the common beginning of the names of its
+// columns, or, where that is a letter, ends in a number or is the beginning of others too, the first and the last.
 func groupFeature(g []*column, all []*column) feature {
 	names := make([]string, len(g))
 	for i, c := range g {
 		names[i] = c.name
 	}
 	name := strings.TrimRight(prefix(names), "_-.=: ")
-	if name == "" {
-		name = names[0] + "..."
+	others := slices.ContainsFunc(all, func(c *column) bool {
+		return strings.HasPrefix(c.name, name) && !slices.Contains(names, c.name)
+	})
+	if len(name) < 2 || others || slices.Contains(names, name) || strings.ContainsAny(name[len(name)-1:], "0123456789") {
+		name = names[0] + ".." + names[len(names)-1]
 	}
 	for base, k := name, 2; slices.ContainsFunc(all, func(c *column) bool { return c.name == name }); k++ {
-		name = base + strconv.Itoa(k)
+		name = base + "_" + strconv.Itoa(k)
 	}
 	return feature{column: g[0], width: len(g), note: "one of " + strconv.Itoa(len(g)) +
 		" columns is 1 in every row, so they are one group",

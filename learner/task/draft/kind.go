@@ -19,6 +19,7 @@ const (
 	leastCode      = 0.01 // share of the rows that has the rarest
 	leastWord      = 1000 // a word of a vocabulary is in one of so many rows, and in two
 	leastCovered   = 0.5  // share of the rows that a vocabulary covers
+	textBuckets    = 256  // that a text is hashed into
 	leastGaps      = 0.01 // share of the rows without a value that is worth a coordinate
 )
 
@@ -27,7 +28,8 @@ type feature struct {
 	column *column
 	entry  []field
 	note   string
-	width  int // coordinates
+	width  int       // coordinates
+	more   []feature // of the same column
 }
 
 // A field is one key of an entry; its value is YAML.
@@ -48,11 +50,15 @@ func featureOf(c *column) feature {
 	case c.numeric():
 		return c.numberFeature()
 	case c.dates > n*9/10:
+		if parts := c.dateFeatures(); len(parts) > 0 {
+			parts[0].note, parts[0].more = "parts of a date that come again; its zone is passed over", parts[1:]
+			return parts[0]
+		}
 		return leave("a date or a time; make columns of what matters in it, such as the hour or the weekday, if it matters")
 	case c.long || c.many || 2*distinct > n && distinct > 20:
 		what := "most words are there once: an identifier, or free text"
 		if 2*c.blanks > n {
-			what = "free text"
+			what = fmt.Sprintf("free text; {column: %s, kind: text, buckets: %d} would take its words", text(c.name), textBuckets)
 		}
 		return leave("%s", what)
 	}
@@ -63,10 +69,8 @@ func (c *column) numberFeature() feature {
 	switch {
 	case c.high-c.low < 1/mostMagnitude && c.gaps() == 0:
 		return feature{column: c, note: "all rows have the same number"}
-	case c.running && c.numbers > 2:
-		return feature{column: c, note: "a running number"}
-	case c.whole && !c.many && len(c.words) == c.numbers && c.numbers > 20 && idName.MatchString(c.name):
-		return feature{column: c, note: "an identifier: every row has another"}
+	case c.identifies() != "":
+		return feature{column: c, note: c.identifies()}
 	case c.codes():
 		return c.codeFeature()
 	case c.binary:
@@ -86,9 +90,24 @@ func (c *column) numberFeature() feature {
 	return c.withGaps(f)
 }
 
-// withGaps adds the treatment of missing values, where there are some: the median as their value, and a
-// coordinate that marks them where they are more than a few.
+// identifies returns why a column of numbers says which row it is, and no more; empty where it does not.
+func (c *column) identifies() string {
+	switch {
+	case c.running && c.numbers > 2:
+		return "a running number"
+	case c.whole && !c.many && len(c.words) == c.numbers && c.numbers > 20 && idName.MatchString(c.name):
+		return "an identifier: every row has another"
+	}
+	return ""
+}
+
+// withGaps adds the marks of numbers, and the treatment of missing values, where there are some: the median as their
+// value, and a coordinate that marks them where they are more than a few.
 func (c *column) withGaps(f feature) feature {
+	f.entry = c.withMarks(f.entry)
+	if c.marks[","] {
+		f.note = join(f.note, "a comma was taken for that of thousands")
+	}
 	if c.gaps() == 0 {
 		return f
 	}

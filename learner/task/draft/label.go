@@ -47,6 +47,8 @@ func targetOf(c *column, loss string) (target, error) {
 	case n == 0 || n == 1 && !c.many:
 		return target{}, fmt.Errorf("label %s has %s in the sample: want two values or more, or another --label",
 			text(c.name), plural(n, "value"))
+	case numbers && c.identifies() != "":
+		return target{}, fmt.Errorf("label %s is %s: want another --label", text(c.name), c.identifies())
 	case loss != "" && !slices.Contains(convex.LossNames(), loss):
 		return target{}, fmt.Errorf("loss %q: want one of %s", loss, strings.Join(convex.LossNames(), ", "))
 	case loss == "" && n == 2 && !c.many:
@@ -149,6 +151,7 @@ func (t *target) number(c *column) error {
 				scoreBound(b.high), decimal(b.high))
 		}
 	}
+	t.label = c.withMarks(t.label)
 	t.parameters(c)
 	return nil
 }

@@ -160,7 +160,11 @@ func newCounter(spec *task.Spec, m *task.FeatureMap) *counter {
 		c.low, c.high = bounds[0], bounds[1]
 		for i := range quarters {
 			at := func(k int) string {
-				return strconv.FormatFloat(spec.Label.Min+(spec.Label.Max-spec.Label.Min)*float64(k)/quarters, 'g', 6, 64)
+				edge := spec.Label.Min + (spec.Label.Max-spec.Label.Min)*float64(k)/quarters
+				if spec.Label.Scale == task.Log { // quarters of the logarithm
+					edge = m.InUnits(c.low + (c.high-c.low)*float64(k)/quarters)
+				}
+				return strconv.FormatFloat(edge, 'g', 6, 64)
 			}
 			c.LabelNames = append(c.LabelNames, at(i)+" to "+at(i+1))
 		}

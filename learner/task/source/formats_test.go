@@ -5,6 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	library "github.com/parquet-go/parquet-go"
+
+	"github.com/panlearn/panlearn/internal/test/parquettest"
 )
 
 func check(t *testing.T, got, want []outcome) {
@@ -188,6 +193,86 @@ func TestLongMembersAreCheap(t *testing.T) {
 		})
 		if allocations > 200 {
 			t.Errorf("%.10s: %v allocations", value, allocations)
+		}
+	}
+}
+
+// TestMarksInEveryFormat: numbers with marks are texts in csv, jsonl and Parquet, and read alike.
+func TestMarksInEveryFormat(t *testing.T) {
+	const file = `
+version: 1
+name: demo
+events: {format: csv, header: true}
+features: {columns: [{column: pay, kind: numeric, max: 2000, scale: raw, marks: [$, ","]}]}
+label: {column: price, max: 100, scale: raw, marks: ["%"]}
+model: {loss: squared, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+	data, err := parquettest.Encode([]parquettest.Column{{Name: "pay"}, {Name: "price"}},
+		[][]any{{"$1,234.5", "45%"}, {"12", "3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for format, data := range map[string][]byte{
+		"csv":     []byte("pay,price\n\"$1,234.5\",45%\n12,3\n"),
+		"jsonl":   []byte(`{"pay":"$1,234.5","price":"45%"}` + "\n" + `{"pay":12,"price":3}`),
+		"parquet": data,
+	} {
+		sets := []string{"events={format: " + format + "}"}
+		if format == "csv" {
+			sets = nil
+		}
+		m := compile(t, file, sets...)
+		got := examplesOf(t, write(t, data), m)
+		if len(got) != 2 || !slices.Equal(dense(got[0], 2), []float64{1234.5, 1}) || got[0].Label != 45 ||
+			!slices.Equal(dense(got[1], 2), []float64{12, 1}) || got[1].Label != 3 {
+			t.Errorf("%s: %+v", format, got)
+		}
+	}
+}
+
+// TestDatesInEveryFormat: dates and timestamps of Parquet are read as the text of csv and jsonl.
+func TestDatesInEveryFormat(t *testing.T) {
+	const file = `
+version: 1
+name: demo
+events: {format: csv, header: true}
+features:
+  columns:
+    - {column: hour, field: at, part: hour, kind: numeric, scale: raw, max: 24}
+    - {column: year, field: on, part: year, kind: numeric, scale: raw, max: 9999}
+label: {column: price, max: 100, scale: raw}
+model: {loss: squared, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 1000}
+`
+	files := map[string][][]byte{
+		"csv":   {[]byte("at,on,price\n2024-03-01T13:30:00,1969-12-31,1\n,,2\n")},
+		"jsonl": {[]byte(`{"at":"2024-03-01T13:30:00","on":"1969-12-31","price":1}` + "\n" + `{"on":null,"price":2}`)},
+	}
+	at := time.Date(2024, 3, 1, 13, 30, 0, 0, time.UTC)
+	for unit, value := range map[library.TimeUnit]int64{library.Millisecond: at.UnixMilli(),
+		library.Microsecond: at.UnixMicro(), library.Nanosecond: at.UnixNano()} {
+		data, err := parquettest.Encode([]parquettest.Column{{Name: "at", Node: library.Optional(library.Timestamp(unit))},
+			{Name: "on", Node: library.Optional(library.Date())}, {Name: "price"}},
+			[][]any{{value, int32(-1), 1.0}, {nil, nil, 2.0}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files["parquet"] = append(files["parquet"], data)
+	}
+	for format, list := range files {
+		sets := []string{"events={format: " + format + "}"}
+		if format == "csv" {
+			sets = nil
+		}
+		for _, data := range list {
+			got := examplesOf(t, write(t, data), compile(t, file, sets...))
+			if len(got) != 2 || !slices.Equal(dense(got[0], 3), []float64{13.5, 1969, 1}) ||
+				!slices.Equal(dense(got[1], 3), []float64{12, 4999.5, 1}) {
+				t.Errorf("%s: %+v", format, got)
+			}
 		}
 	}
 }

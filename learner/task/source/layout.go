@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -291,7 +292,7 @@ func isHeader(rows [][]string, width int) bool {
 		return len(first) == width
 	}
 	for _, f := range first {
-		if isNumber(f) {
+		if x, err := strconv.ParseFloat(f, 64); err == nil && !math.IsInf(x, 0) && !math.IsNaN(x) { // inf may be a name
 			return false
 		}
 	}

@@ -120,7 +120,7 @@ func columnKind(k task.ColumnKind) kind {
 	switch k {
 	case task.Numeric:
 		return number
-	case task.Categorical, task.Hashed:
+	case task.Categorical, task.Hashed, task.Text:
 		return word
 	}
 	return either

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -16,7 +17,7 @@ type kind int
 const (
 	number kind = iota // integers, decimals in integers, floats, and booleans as 0 and 1
 	word               // strings, integers, and booleans as false and true
-	either             // what word takes, and floats and decimals too
+	either             // what word takes, and floats, decimals, dates and timestamps too
 )
 
 func (k kind) wants() string {
@@ -29,13 +30,17 @@ func (k kind) wants() string {
 	return "a string or a number (BOOLEAN, INT32, INT64, FLOAT or DOUBLE)"
 }
 
+// day is the unit of a date.
+const day = 24 * time.Hour
+
 // A parquetColumn reads the values of one flat column as text, as a csv file would have them.
 type parquetColumn struct {
 	*parquet.Column
 	meta     *format.FileMetaData
 	read     kind
 	unsigned bool
-	exponent string // of a decimal
+	exponent string        // of a decimal
+	unit     time.Duration // of a timestamp, or of a date the day; 0 of others
 
 	parts  []stretch          // of the chunk that is being read, of which the first has begun
 	pages  *parquet.FilePages // of the chunk, without those that are left out
@@ -91,6 +96,13 @@ func (c *parquetColumn) refused() string {
 				c.exponent = "e-" + strconv.Itoa(int(t.Scale))
 			}
 			other = t.Scale < 0 || t.Scale > 18
+		case *format.DateType:
+			note, c.unit, other = t, day, c.read != either
+		case *format.TimestampType:
+			note, other = t, c.read != either || t.Unit.Value == nil
+			if !other {
+				c.unit = t.Unit.Value.Duration()
+			}
 		case nil:
 		default:
 			note, other = t, true
@@ -106,6 +118,10 @@ func (c *parquetColumn) refused() string {
 		ok = c.read != word
 	case parquet.ByteArray:
 		ok = c.read != number && !decimal
+	}
+	if c.unit > 0 { // of a date in whole days, or of a timestamp
+		kind := c.Type().Kind()
+		ok = kind == parquet.Int32 && c.unit == day || kind == parquet.Int64 && c.unit < day
 	}
 	if ok && !other {
 		return ""
@@ -133,6 +149,9 @@ func (c *parquetColumn) text(v parquet.Value) string {
 	case c.unsigned && v.Kind() == parquet.Int64:
 		return strconv.FormatUint(v.Uint64(), 10)
 	}
+	if c.unit > 0 {
+		return c.moment(v)
+	}
 	switch v.Kind() {
 	case parquet.Boolean:
 		return strconv.FormatBool(v.Boolean())
@@ -146,6 +165,16 @@ func (c *parquetColumn) text(v parquet.Value) string {
 		return strconv.FormatFloat(v.Double(), 'g', -1, 64)
 	}
 	return string(v.ByteArray())
+}
+
+// moment returns a date, or a date with its time in UTC.
+func (c *parquetColumn) moment(v parquet.Value) string {
+	if v.Kind() == parquet.Int32 {
+		return time.Unix(0, 0).UTC().AddDate(0, 0, int(v.Int32())).Format(time.DateOnly)
+	}
+	perSecond := int64(time.Second / c.unit)
+	seconds, part := v.Int64()/perSecond, v.Int64()%perSecond
+	return time.Unix(seconds, part*int64(c.unit)).UTC().Format("2006-01-02T15:04:05.999999999")
 }
 
 // begin moves to the chunk of a row group.

@@ -47,7 +47,7 @@ func TestParquetTypesAreChecked(t *testing.T) {
 			`column "x": want a number (BOOLEAN, INT32, INT64, FLOAT or DOUBLE), found BYTE_ARRAY (STRING)`},
 		{flat(library.JSON()), wanted{"x", word}, "found BYTE_ARRAY (JSON)"},
 		{flat(library.Date()), wanted{"x", number}, "found INT32 (DATE)"},
-		{flat(library.Timestamp(library.Millisecond)), wanted{"x", either}, "found INT64 (TIMESTAMP)"},
+		{flat(library.Timestamp(library.Millisecond)), wanted{"x", word}, "found INT64 (TIMESTAMP)"},
 		{flat(library.UUID()), wanted{"x", either}, "found FIXED_LEN_BYTE_ARRAY (UUID)"},
 		{flat(library.Decimal(2, 9, library.Int32Type)), wanted{"x", word}, "found INT32 (DECIMAL)"},
 		{flat(library.Decimal(2, 9, library.ByteArrayType)), wanted{"x", number}, "found BYTE_ARRAY (DECIMAL)"},

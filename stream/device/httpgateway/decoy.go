@@ -16,7 +16,7 @@ var longNumber = "0." + strings.Repeat("1234567890", 4)
 // moreBytes bounds the bytes that an event of a person may have for members that are passed over, on average.
 const moreBytes = 256
 
-// decoyOf returns an event of a declared task with every column there, and all digits of each.
+// decoyOf returns an event of a declared task with every column there, and all digits and words of each.
 func decoyOf(spec *task.Spec) []byte {
 	var out bytes.Buffer
 	if v := spec.Features.Vector; v != nil {
@@ -35,11 +35,27 @@ func decoyOf(spec *task.Spec) []byte {
 	for _, name := range append(schema.Columns, schema.Label) {
 		quoted, _ := json.Marshal(name)
 		out.Write(quoted)
-		out.WriteString(":" + longNumber + ",")
+		value := longNumber
+		if n := longestText(spec, name); n > 0 {
+			value = `"` + strings.Repeat("x", n) + `"`
+		}
+		out.WriteString(":" + value + ",")
 	}
 	more := min(moreBytes, spec.Events.MaxLine-out.Len()-len(`"":0}`))
 	out.WriteString(strings.Repeat(`"x":0,`, max(0, more)/len(`"x":0,`)) + `"":0}`)
 	return out.Bytes()
+}
+
+// longestText returns the most characters of a text in a column that count, 0 where it is none, and for all columns
+// together at most half of the longest line.
+func longestText(spec *task.Spec, name string) int {
+	most := 0
+	for _, c := range spec.Features.Columns {
+		if c.Name == name {
+			most = max(most, task.LongestWord*c.Words)
+		}
+	}
+	return min(most, spec.Events.MaxLine/2/max(1, len(spec.Features.Columns)))
 }
 
 // Work returns the most work that a gateway does on a tick for one request, beside the client's work for its example:

@@ -1,0 +1,54 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Most marks of a column, and the most bytes of one.
+const (
+	mostMarks   = 8
+	longestMark = 16
+)
+
+// longestMarked is the most bytes of a number with marks; a longer text is none, so that none takes long to read.
+const longestMarked = 128
+
+// checkMarks refuses what could be part of a number, or makes no difference.
+func checkMarks(path string, marks []string) error {
+	if len(marks) > mostMarks {
+		return refuse(path+".marks", fmt.Sprintf("%d texts", len(marks)), "at most %d", mostMarks)
+	}
+	for i, m := range marks {
+		if m == "" || len(m) > longestMark || strings.ContainsAny(m, "0123456789.+-") || m == "e" || m == "E" {
+			return refuse(fmt.Sprintf("%s.marks.%d", path, i), m,
+				"a text of 1 to %d bytes without digits, points and signs, and not e or E", longestMark)
+		}
+		if slices.Contains(marks[:i], m) {
+			return refuse(fmt.Sprintf("%s.marks.%d", path, i), m, "a text that is not in the list already")
+		}
+	}
+	return nil
+}
+
+// unmarked returns the text without the marks, one after another, wherever they are in it, and without the blanks around
+// what is left.
+func unmarked(text string, marks []string) (string, error) {
+	if len(marks) == 0 {
+		return text, nil
+	}
+	if len(text) > longestMarked {
+		return "", fmt.Errorf("a number with marks of more than %d bytes", longestMarked)
+	}
+	for _, m := range marks {
+		text = strings.ReplaceAll(text, m, "")
+	}
+	return strings.TrimSpace(text), nil
+}
+
+// mostMarked returns a number that takes the longest to read: 1, and before it as many marks as there may be.
+func mostMarked(marks []string) string {
+	all := strings.Join(marks, "")
+	return strings.Repeat(all, (longestMarked-1)/len(all)) + "1"
+}
