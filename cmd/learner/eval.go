@@ -10,6 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	released "github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 )
@@ -35,7 +36,7 @@ func newEval() *cobra.Command {
 		Use:   "eval (--model FILE [--model FILE] | --state DIR --in-order | --http URL --in-order) --data FILE",
 		Short: "how a snapshot does on labelled data, and compared with what",
 		Long: `eval says how a snapshot does on labelled data, beside what the best constant does on them: the majority class and the shares of
-the classes, or the mean of the labels (their quantile for the absolute and the quantile loss). Of classes it tells accuracy, log loss,
+the classes, or the mean of the labels (their quantile for the absolute and the quantile loss); it says so where the model is worse. Of classes it tells accuracy, log loss,
 area under the curve (AUC), confusion matrix, precision and recall, and how far probabilities are from what occurs (calibration error,
 over ten bins of equal width); of several classes AUC, precision and recall are means over the classes, and calibration is that of the
 predicted class. Of numbers it tells R2, root mean squared and mean absolute error, of quantiles coverage too.
@@ -89,8 +90,7 @@ line and column, never by content. What is told depends on single events and has
 	cli.Data(c.Flags(), &e.data, "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&e.format, "format", "",
 		task.FormatHelp())
-	c.Flags().Float64Var(&e.threshold, "threshold", 0,
-		"predict the positive of two classes above probability `T`, or above score T where the loss has no probabilities")
+	c.Flags().Float64Var(&e.threshold, "threshold", 0, thresholdHelp)
 	c.Flags().Lookup("threshold").DefValue = ""
 	c.Flags().BoolVar(&e.absentClasses, "absent-classes", false,
 		"accept data in which a class never occurs, or all labels are equal")
@@ -194,6 +194,14 @@ func constant(value float64, digits int, offset bool) string {
 }
 
 func printEvaluation(w io.Writer, e released.Evaluation) error {
+	err := printFigures(w, e)
+	if worse := e.Worse(); worse != "" {
+		err = errors.Join(err, printed(w, "attention: on these data the model is %s: %s\n", wording.WorseThanConstant, worse))
+	}
+	return err
+}
+
+func printFigures(w io.Writer, e released.Evaluation) error {
 	b := e.Baseline
 	if n := e.OfNumbers; n != nil {
 		err := printed(w, "%d examples: root mean squared error %.5g, mean absolute error %.5g, R2 %.4f, loss %.4g\n",

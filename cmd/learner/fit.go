@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -109,6 +110,10 @@ goes to -o, or into --state as model.json; a folder of a private fit is refused.
 	return c
 }
 
+// gcPercent is the garbage that may come beside what is held, in percent of it: the rows are held all the time, and
+// little garbage comes of a round.
+const gcPercent = 40
+
 func (f *fitConfig) check() error {
 	switch {
 	case f.data == "" || f.data == "-":
@@ -148,6 +153,7 @@ func (f *fitConfig) run(c *cobra.Command) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	progress := cli.NewRounds(c.ErrOrStderr())
 	defer progress.Close()
 	spec, s, err := f.read(progress)
@@ -187,6 +193,9 @@ func (f *fitConfig) run(c *cobra.Command) error {
 			fmt.Fprintf(progress, "live page     http://%s/\n", config.HTTP.Addr())
 		}
 	}
+	if once == nil {
+		s.train, s.labelled, s.test, s.units, f.units = nil, nil, nil, nil, nil // the device holds its own
+	}
 	if f.serve != "" {
 		if config.HTTP, err = cli.Listen("--http", f.serve); err != nil {
 			return err
@@ -197,6 +206,11 @@ func (f *fitConfig) run(c *cobra.Command) error {
 		snapshot, err := v.Snapshot()
 		if err != nil {
 			return err
+		}
+		if once == nil {
+			if s, err = f.again(config.Data.Rows); err != nil {
+				return err
+			}
 		}
 		if err := f.print(c, s, snapshot, v.Model(), v.Task.Plan, publishedOf(v)); err != nil {
 			return err
@@ -301,6 +315,16 @@ func (f *fitConfig) read(progress io.Writer) (task.Together, *simulation, error)
 	}
 	s.job.Spec = spec.Spec
 	return spec, s, nil
+}
+
+// again reads the rows once more, when there is a model to score.
+func (f *fitConfig) again(rows int) (*simulation, error) {
+	_, s, err := f.read(io.Discard)
+	if err == nil && len(s.train) != rows {
+		err = fmt.Errorf("the data have changed: %d rows to learn from, there were %d; learner snapshot --state %s has the model",
+			len(s.train), rows, f.dir)
+	}
+	return s, err
 }
 
 // A fitted is the JSON of `learner fit`.

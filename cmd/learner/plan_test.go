@@ -304,6 +304,7 @@ func TestBindingNamesWhatBinds(t *testing.T) {
 		{"a9a", "pagd", []string{"schedule.users=300"}, "smoothness", "too few"},
 		{"agaricus", "psgd", []string{"privacy.epsilon=4"}, "clip_norm", "clip norm"},
 		{"a9a", "auto", nil, "first_cohort", "nothing stands out"},
+		{"a9a", "auto", []string{"privacy.epsilon=50"}, "first_cohort", "promises next to nothing"},
 		{"a9a", "auto", []string{"schedule.users=3000"}, "first_cohort", "few for"},
 		{"spambase", "auto", nil, "first_cohort", "norm_bound"},
 		{"power-plant", "auto", []string{"schedule.users=4000"}, "first_cohort", "noise"},

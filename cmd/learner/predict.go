@@ -14,11 +14,18 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
+// thresholdHelp is the help of the flag --threshold.
+const thresholdHelp = "predict the positive of two classes above probability `T`, or above score T where the loss has no " +
+	"probabilities"
+
 // namedRows bounds the rows that do not fit the declaration and are named one by one.
 const namedRows = 10
 
 func newPredict() *cobra.Command {
-	var model, data, format, as, output string
+	var (
+		model, data, format, as, output string
+		threshold                       float64
+	)
 	c := &cobra.Command{
 		Use:   "predict --model FILE --data FILE",
 		Short: "score events with a snapshot",
@@ -38,7 +45,14 @@ single events and has no privacy guarantee: it is for whoever may see the events
 				return err
 			}
 			if as != released.CSV && as != released.JSONL {
-				return cli.Usagef("--output %q: want csv or jsonl", as)
+				return cli.Usagef("--output %q: want csv or jsonl; -o names the file", as)
+			}
+			o := released.ScoreOptions{AtOnce: data == "-", Unfit: nameRows(c.ErrOrStderr(), "no score")}
+			if c.Flags().Changed("threshold") {
+				o.Threshold = &threshold
+			}
+			if _, err := p.Cut(o.Threshold); err != nil {
+				return cli.Usagef("--%w", err)
 			}
 			rows, err := source.OpenFitting(data, p.Features.Unlabelled())
 			if err != nil {
@@ -46,18 +60,20 @@ single events and has no privacy guarantee: it is for whoever may see the events
 			}
 			defer rows.Close()
 			if output == "" || output == "-" {
-				return predict(c, p, rows, data == "-", as, c.OutOrStdout())
+				return predict(c, p, rows, o, as, c.OutOrStdout())
 			}
 			file, err := os.Create(output)
 			if err != nil {
 				return fmt.Errorf("write predictions: %w", err)
 			}
-			return errors.Join(predict(c, p, rows, data == "-", as, file), file.Close())
+			return errors.Join(predict(c, p, rows, o, as, file), file.Close())
 		},
 	}
 	c.Flags().StringVar(&model, "model", "", "snapshot `FILE`, json or npy")
 	cli.Data(c.Flags(), &data, "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&format, "format", "", task.FormatHelp())
+	c.Flags().Float64Var(&threshold, "threshold", 0, thresholdHelp)
+	c.Flags().Lookup("threshold").DefValue = ""
 	c.Flags().StringVar(&as, "output", released.CSV, "format of the predictions: csv or jsonl")
 	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write instead of standard output")
 	return c
@@ -95,12 +111,13 @@ func loadPredictor(path, format string) (released.Predictor, error) {
 }
 
 // predict scores the rows. Standard input may go on for long, so there every line is written at once.
-func predict(c *cobra.Command, p released.Predictor, rows *source.Reader, atOnce bool, as string, out io.Writer) error {
+func predict(c *cobra.Command, p released.Predictor, rows *source.Reader, o released.ScoreOptions, as string,
+	out io.Writer) error {
 	table, err := released.NewTable(out, as, p)
 	if err != nil {
 		return err
 	}
-	count, err := p.Score(rows.All(), table, atOnce, nameRows(c.ErrOrStderr(), "no score"))
+	count, err := p.Score(rows.All(), table, o)
 	if count.Invalid > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "%d of %d rows do not fit the task's declaration and have no score\n", count.Invalid,
 			count.Rows)

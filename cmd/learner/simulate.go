@@ -61,6 +61,9 @@ privacy.unit is user, people are grouped, in a silo too, and a unit is all rows 
 Of a task without an end every row is scored by the model that stood before its round. Beside it stand two learners that are not
 private, on the same rows: sgd, a step a row, and window, a fit of the last rows. --plot draws all of them over the users.
 
+It ends with a verdict: the private models beside the best constant, the snapshot that the task begins with, the same method
+without noise, and a fit of the same features without privacy, where that takes seconds.
+
 With --sweep-users it needs no data: it plans and runs every method that applies, or those of --algorithms, for each number of
 users on a synthetic population of the task's dimension and loss, whose optimum is known.`,
 		Example: `  learner simulate -f deploy/tasks/a9a.yaml --data a9a.gz --test a9a.t.gz --seeds 5 --baselines all --plot curve.svg
@@ -205,94 +208,6 @@ func (s *simulation) load(progress io.Writer, data, test string) error {
 	return nil
 }
 
-// read maps the rows to train and to test on. It needs no plan.
-func (s *simulation) read(progress io.Writer, data, test string) error {
-	features, err := s.features()
-	if err != nil {
-		return err
-	}
-	all, invalid, err := run.LoadExamples(features, data, nameRows(progress, "zero vector"))
-	if err != nil {
-		return cli.Usage(err)
-	}
-	if len(invalid) > 0 {
-		fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they report the zero vector\n", len(invalid),
-			len(all), data)
-	}
-	if len(all) == 0 {
-		return cli.Usagef("--data %s: no rows", data)
-	}
-	if err := s.roles(data, len(all)); err != nil {
-		return err
-	}
-	s.share(all, invalid)
-	if err := s.predictor(nil).CheckLabels(s.labelled, true); err != nil {
-		return cli.Usagef("--data %s: %w", data, err)
-	}
-	if test != "" {
-		if s.test, invalid, err = run.LoadExamples(features, test, nameRows(progress, "left out")); err != nil {
-			return cli.Usage(err)
-		}
-		if len(invalid) > 0 {
-			fmt.Fprintf(progress, "%d of %d rows of %s do not fit the declaration; they are left out\n", len(invalid),
-				len(s.test), test)
-			s.test = fitting(s.test, invalid)
-		}
-	}
-	if s.test != nil {
-		if err := s.predictor(nil).CheckLabels(s.test, false); err != nil {
-			return cli.Usagef("the test data: %w", err)
-		}
-	}
-	return nil
-}
-
-// features returns the feature map for data of the format that they are in.
-func (s *simulation) features() (*task.FeatureMap, error) {
-	if s.format == "" {
-		return s.job.Features, nil
-	}
-	return s.featuresOf(s.job.Spec)
-}
-
-// featuresOf returns the feature map of a declaration for data of the format that they are in.
-func (s *simulation) featuresOf(spec *task.Spec) (*task.FeatureMap, error) {
-	if s.format != "" {
-		var err error
-		if spec, err = spec.ReadAs(s.format); err != nil {
-			return nil, cli.Usagef("--format: %w", err)
-		}
-	}
-	return spec.Compile()
-}
-
-// share gives each row its role. Those to test on that do not fit are left out: they would count as examples with a
-// label.
-func (s *simulation) share(rows []convex.Example, invalid []int) {
-	for i, row := range rows {
-		_, unfit := slices.BinarySearch(invalid, i)
-		switch held := s.holdout > 0 && s.held[i]; {
-		case !held:
-			if s.train = append(s.train, row); !unfit {
-				s.labelled = append(s.labelled, row)
-			}
-		case !unfit:
-			s.test = append(s.test, row)
-		}
-	}
-}
-
-// fitting returns the rows that fit the declaration.
-func fitting(rows []convex.Example, invalid []int) []convex.Example {
-	out := make([]convex.Example, 0, len(rows))
-	for i, row := range rows {
-		if _, unfit := slices.BinarySearch(invalid, i); !unfit {
-			out = append(out, row)
-		}
-	}
-	return out
-}
-
 // A simulateReport is the JSON of `learner simulate`.
 type simulateReport struct {
 	Task      string  `json:"task"`
@@ -324,6 +239,9 @@ type simulateReport struct {
 
 	// Diverges describes models that are worse than Baseline, and what helps; absent if there are none.
 	Diverges *diverged `json:"diverges,omitempty"`
+
+	// Verdict compares the private models with others, in words; absent for a task without an end.
+	Verdict *verdict `json:"verdict,omitempty"`
 
 	Baselines []baseline `json:"baselines,omitempty"`
 	// Online scores learners that are not private and follow the same rows in the order of the first seed; only for a
@@ -388,7 +306,8 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 		out.Baselines = append(out.Baselines, b)
 	}
 	out.Diverges = out.divergence()
-	return out, nil
+	out.Verdict, err = s.verdict(ctx, &out)
+	return out, err
 }
 
 // A series is the outcome of several seeds.
@@ -477,6 +396,11 @@ func (r simulateReport) print(w io.Writer) error {
 	}
 	for _, b := range r.Baselines {
 		if err := b.print(w); err != nil {
+			return err
+		}
+	}
+	if r.Verdict != nil {
+		if _, err := fmt.Fprintf(w, "verdict       %s\n", r.Verdict.Text); err != nil {
 			return err
 		}
 	}

@@ -60,22 +60,8 @@ func TestPlanShowsMoments(t *testing.T) {
 // A practical plan finds the scale of a feature by itself, and what is scored is its model in the coordinates of the
 // declaration.
 func TestSimulateMoments(t *testing.T) {
-	var rows strings.Builder
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 4000 {
-		x := [2]float64{2*r.Float64() - 1, (2*r.Float64() - 1) / 8}
-		y := map[bool]string{true: "1", false: "-1"}[x[0]+8*x[1] > 0]
-		fmt.Fprintf(&rows, "%s 1:%v 2:%v\n", y, x[0], x[1])
-	}
-	file := filepath.Join(t.TempDir(), "events.libsvm")
-	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	job := jobOf(t, "schedule.plan=practical", "schedule.users=3000", "model={loss: logistic}", "privacy.epsilon=8")
-	s := simulation{job: job, holdout: 4, watch: true, others: []string{planning.BaselineCentral, baselineConverged}}
-	if err := s.load(io.Discard, file, ""); err != nil {
-		t.Fatal(err)
-	}
+	s := unevenly(t, planning.BaselineCentral, baselineConverged)
+	job := s.job
 	report, err := s.run(t.Context(), io.Discard, 1, 2)
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +97,29 @@ func TestSimulateMoments(t *testing.T) {
 		methods: []string{"pagd"}}); err == nil || !strings.Contains(err.Error(), "schedule.plan=proved") {
 		t.Errorf("a sweep over bounds that there are not: %v", err)
 	}
+}
+
+// unevenly returns a simulation of events of two numbers, of which one has an eighth of the other's range and as much to
+// say.
+func unevenly(t *testing.T, others ...string) simulation {
+	t.Helper()
+	var rows strings.Builder
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 4000 {
+		x := [2]float64{2*r.Float64() - 1, (2*r.Float64() - 1) / 8}
+		y := map[bool]string{true: "1", false: "-1"}[x[0]+8*x[1] > 0]
+		fmt.Fprintf(&rows, "%s 1:%v 2:%v\n", y, x[0], x[1])
+	}
+	file := filepath.Join(t.TempDir(), "events.libsvm")
+	if err := os.WriteFile(file, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	job := jobOf(t, "schedule.plan=practical", "schedule.users=3000", "model={loss: logistic}", "privacy.epsilon=8")
+	s := simulation{job: job, holdout: 4, watch: true, others: others}
+	if err := s.load(io.Discard, file, ""); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func last(curve []spot) spot { return curve[len(curve)-1] }

@@ -144,6 +144,9 @@ func (s simulated) String() string {
 	if s.TestLogLoss != nil {
 		text += fmt.Sprintf(", log loss %.4f", *s.TestLogLoss)
 	}
+	if s.TestAUC != nil {
+		text += fmt.Sprintf(", AUC %.4f", *s.TestAUC)
+	}
 	if s.TestCalibration != nil {
 		text += fmt.Sprintf(", calibration error %.4f", *s.TestCalibration)
 	}

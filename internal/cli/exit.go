@@ -110,7 +110,14 @@ func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 	}()
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetArgs(args)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage(flagError(err)) })
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		// Cobra reads the flags of a group before it looks for the command that they were meant for.
+		if word := len(strings.Fields(c.CommandPath())) - 1; c.HasSubCommands() && len(args) > word && args[word] != "" &&
+			args[word][0] != '-' {
+			return unknownCommand(c, args[word])
+		}
+		return Usage(flagError(err))
+	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := fromEnvironment(cmd.Flags(), os.LookupEnv); err != nil {
 			return err
@@ -174,28 +181,39 @@ func refuseUnknown(c *cobra.Command) {
 		refuseUnknown(sub)
 	}
 	if !c.HasSubCommands() || c.Runnable() {
-		suggestTaskFile(c)
+		suggestFlag(c)
 		return
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return Usagef("unknown command %q for %q%s", args[0], c.CommandPath(), meant(c, args[0]))
+			return unknownCommand(c, args[0])
 		}
 		return nil
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 }
 
-// suggestTaskFile makes a command with a flag -f ask for it where a file is given without.
-func suggestTaskFile(c *cobra.Command) {
+func unknownCommand(c *cobra.Command, word string) error {
+	return Usagef("unknown command %q for %q%s", word, c.CommandPath(), meant(c, word))
+}
+
+// suggestFlag makes a command that takes no argument ask for the flag that a file belongs to: -f for a task file, --data
+// for any other, where it has that flag.
+func suggestFlag(c *cobra.Command) {
 	taken := c.Args
-	if taken == nil || c.Flags().ShorthandLookup("f") == nil {
+	if taken == nil {
 		return
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
 		err := taken(c, args)
-		if err != nil && len(args) > 0 && strings.HasSuffix(args[0], ".yaml") {
+		if err == nil || len(args) == 0 {
+			return err
+		}
+		switch isTask := strings.HasSuffix(args[0], ".yaml"); {
+		case isTask && c.Flags().ShorthandLookup("f") != nil:
 			return Usagef("%s: the task file comes after -f: %s -f %[1]s", args[0], c.CommandPath())
+		case !isTask && c.Flags().Lookup("data") != nil && strings.HasPrefix(err.Error(), "unknown command"):
+			return Usagef("%s: data come after --data: %s --data %[1]s", args[0], c.CommandPath())
 		}
 		return err
 	}

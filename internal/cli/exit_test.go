@@ -105,6 +105,7 @@ func TestMeant(t *testing.T) {
 		"rn":           "learner: unknown command \"rn\" for \"learner\": did you mean run?\n",
 		"privacy chek": ": did you mean check?\n",
 		"xyzzyx":       "learner: unknown command \"xyzzyx\" for \"learner\"\n",
+		"rn -f x":      "learner: unknown command \"rn\" for \"learner\": did you mean run?\n",
 	} {
 		var stderr bytes.Buffer
 		got := Main(program(func(*cobra.Command) error { return nil }), strings.Fields(args), &stderr)
@@ -120,8 +121,12 @@ func TestTaskFileWithoutFlag(t *testing.T) {
 	plan := &cobra.Command{Use: "plan", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return nil }}
 	plan.Flags().StringP("task-file", "f", "", "")
 	root.AddCommand(plan)
+	draft := &cobra.Command{Use: "init", Args: cobra.NoArgs, RunE: plan.RunE}
+	draft.Flags().String("data", "", "")
+	root.AddCommand(draft)
 	for args, want := range map[string]string{
 		"plan x.yaml": "learner: x.yaml: the task file comes after -f: learner plan -f x.yaml\n",
+		"init s.csv":  "learner: s.csv: data come after --data: learner init --data s.csv\n",
 		"plan x":      "unknown command \"x\"", "run x.yaml": "unknown command \"x.yaml\"",
 	} {
 		var stderr bytes.Buffer

@@ -100,6 +100,25 @@ func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error], o Options) (Evaluat
 	return s.result(o)
 }
 
+// Worse names, with both values, the figure by which a model is worse than the best constant on the same examples: log
+// loss where there are probabilities, else the quantile loss, the error of numbers, or the loss. It is empty where the
+// model is not worse.
+func (e Evaluation) Worse() string {
+	name, own, constant := "loss", e.Loss, e.Baseline.Loss
+	switch b := e.Baseline; {
+	case e.has("log_loss") && b.LogLoss != nil:
+		name, own, constant = "log loss", *e.LogLoss, *b.LogLoss
+	case e.has("quantile_loss") && b.QuantileLoss != nil:
+		name, own, constant = "quantile loss", *e.QuantileLoss, *b.QuantileLoss
+	case e.has("rmse") && b.Error != nil:
+		name, own, constant = "root mean squared error", e.RMSE, *b.Error
+	}
+	if own <= constant {
+		return ""
+	}
+	return fmt.Sprintf("%s %.5g, the constant has %.5g", name, own, constant)
+}
+
 // EvaluateExamples is like Evaluate, for examples that are mapped already, with any labels.
 func (p Predictor) EvaluateExamples(examples []convex.Example) (Evaluation, error) {
 	o := Options{Absent: true}
@@ -195,13 +214,7 @@ func (t *tally) add(e convex.Example) {
 }
 
 func (t *tally) addClass(label float64) {
-	predicted := t.Features.Predict(t.scores)
-	if len(t.scores) == 1 {
-		predicted = -1
-		if t.scores[0] > t.cut {
-			predicted = 1
-		}
-	}
+	predicted := t.decide(t.scores, t.cut)
 	of, as := t.labels.class(label), t.labels.class(predicted)
 	t.confusion[of][as]++
 	if of == as {

@@ -296,3 +296,28 @@ func TestBaselineIsTheBestConstant(t *testing.T) {
 		}
 	})
 }
+
+// TestWorseThanTheConstant: of the same rows, a model that is worse than their mean says so with both figures, and one
+// that is as good does not.
+func TestWorseThanTheConstant(t *testing.T) {
+	for label, want := range map[string]string{
+		"100,500,900": "", "900,900,960": "root mean squared error 420.95, the constant has 28.284",
+	} {
+		_, p := released(t, parsed(t, numbers), 0, 0, 0, 0) // predicts the middle: 500
+		var data strings.Builder
+		for y := range strings.SplitSeq(label, ",") {
+			fmt.Fprintf(&data, "30,a<b,%s\n", y)
+		}
+		rows, err := source.New(strings.NewReader(data.String()), p.Features)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := p.Evaluate(rows.All(), Options{})
+		if err = errors.Join(err, rows.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if e.Worse() != want {
+			t.Errorf("labels %s: %q, want %q", label, e.Worse(), want)
+		}
+	}
+}

@@ -115,7 +115,7 @@ func requireSame(t fataler, s *task.Spec, p Predictor, row task.Row, out map[str
 	t.Helper()
 	e, valid := mapped(t, p, row)
 	var want Prediction
-	p.predict(e, &want)
+	p.predict(e, 0, &want)
 	scores := output(s, out, "score")
 	width := len(want.Scores)
 	tolerance := 1e-9 * (1 + convex.Norm(p.Theta)*p.Features.Bound())

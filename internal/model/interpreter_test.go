@@ -200,7 +200,7 @@ func requireCentred(t *testing.T, how string, run func(t fataler, model []byte,
 			for name, p := range read {
 				var said Prediction
 				e, _ := mapped(t, p, row)
-				p.predict(e, &said)
+				p.predict(e, 0, &said)
 				for k, z := range said.Scores {
 					near(name, i*outputs+k, z)
 				}

@@ -85,12 +85,22 @@ type scored struct {
 	Invalid int64 `json:"invalid"` // of them; they have no score
 }
 
+// ScoreOptions select how rows are scored. The zero value is the model's own decision, without a word about rows that do
+// not fit, and rows are written when there are many.
+type ScoreOptions struct {
+	Threshold *float64             // decides for the positive class, as in Options
+	Unfit     func(*task.RowError) // is called with each row that does not fit the declaration; it may be nil
+	AtOnce    bool                 // the table is flushed after each row
+}
+
 // Score writes a prediction for every row to the table, one at a time. A row that does not fit the declaration goes
-// to unfit, which may be nil, and has an empty line; an error of the source or the table ends it. Labels are
-// neither needed nor looked at, if the rows come from a reader of an Unlabelled map. Each says whether to flush the
-// table after each row.
-func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each bool, unfit func(*task.RowError)) (scored,
-	error) {
+// to o.Unfit and has an empty line; an error of the source or the table ends it. Labels are neither needed nor looked
+// at, if the rows come from a reader of an Unlabelled map.
+func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, o ScoreOptions) (scored, error) {
+	cut, err := p.Cut(o.Threshold)
+	if err != nil {
+		return scored{}, err
+	}
 	p.Features = p.Features.Unlabelled()
 	var (
 		count      scored
@@ -107,19 +117,19 @@ func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each boo
 		case errors.As(err, &bad):
 			count.Invalid++
 			written = nil
-			if unfit != nil {
-				unfit(bad)
+			if o.Unfit != nil {
+				o.Unfit(bad)
 			}
 		case err != nil:
 			return count, errors.Join(err, table.Flush()) // the rows before it are scored
 		default:
-			p.predict(example, &prediction)
+			p.predict(example, cut, &prediction)
 		}
 		count.Rows++
 		if err := table.Write(row.File, row.Line, written); err != nil {
 			return count, err
 		}
-		if each {
+		if o.AtOnce {
 			if err := table.Flush(); err != nil {
 				return count, err
 			}
@@ -128,11 +138,12 @@ func (p Predictor) Score(rows iter.Seq2[task.Row, error], table *Table, each boo
 	return count, table.Flush()
 }
 
-// predict writes the prediction for a mapped event to dst, reusing its memory.
-func (p Predictor) predict(e convex.Example, dst *Prediction) {
+// predict writes the prediction for a mapped event to dst, reusing its memory. Of two classes the positive one is
+// predicted above the score cut.
+func (p Predictor) predict(e convex.Example, cut float64, dst *Prediction) {
 	dst.Scores, dst.Probabilities, dst.Class, dst.Value = dst.Scores[:0], dst.Probabilities[:0], "", math.NaN()
 	dst.Scores = p.Features.Scores(dst.Scores, p.Theta, e)
-	predicted := p.Features.Predict(dst.Scores)
+	predicted := p.decide(dst.Scores, cut)
 	switch {
 	case p.Features.Classification():
 		dst.Class = p.Features.ClassName(predicted)
@@ -140,6 +151,17 @@ func (p Predictor) predict(e convex.Example, dst *Prediction) {
 	default:
 		dst.Value, dst.Scores[0] = predicted+e.Offset, p.Features.InLabel(dst.Scores[0])+e.Offset
 	}
+}
+
+// decide returns the prediction for scores; see predict.
+func (p Predictor) decide(scores []float64, cut float64) float64 {
+	switch {
+	case !p.Features.Classification() || len(scores) > 1:
+		return p.Features.Predict(scores)
+	case scores[0] > cut:
+		return 1
+	}
+	return -1
 }
 
 // Rows are the weights of a model, a row for each score. In JSON one row is a list, several are a list of lists.

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 )
@@ -26,7 +27,9 @@ func predicted(t *testing.T, p Predictor, format, data string) (lines string, co
 	if err != nil {
 		t.Fatal(err)
 	}
-	count, err = p.Score(rows.All(), table, false, func(bad *task.RowError) { unfit = append(unfit, bad.Error()) })
+	count, err = p.Score(rows.All(), table, ScoreOptions{Unfit: func(bad *task.RowError) {
+		unfit = append(unfit, bad.Error())
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +104,7 @@ func TestPredictIsTheProduct(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		count, err := p.Score(func(yield func(task.Row, error) bool) { yield(row, nil) }, table, true, nil)
+		count, err := p.Score(func(yield func(task.Row, error) bool) { yield(row, nil) }, table, ScoreOptions{AtOnce: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,13 +173,13 @@ func TestScoreEnds(t *testing.T) {
 	two := func(yield func(task.Row, error) bool) {
 		_ = yield(task.Row{Fields: []string{"1", "a<b"}}, nil) && yield(task.Row{}, broken)
 	}
-	if count, err := p.Score(two, table, true, nil); !errors.Is(err, broken) || count.Rows != 1 {
+	if count, err := p.Score(two, table, ScoreOptions{AtOnce: true}); !errors.Is(err, broken) || count.Rows != 1 {
 		t.Errorf("a full disk: %+v, %v", count, err)
 	}
 	if table, err = NewTable(&strings.Builder{}, CSV, p); err != nil {
 		t.Fatal(err)
 	}
-	if count, err := p.Score(two, table, false, nil); !errors.Is(err, broken) || count.Rows != 1 {
+	if count, err := p.Score(two, table, ScoreOptions{}); !errors.Is(err, broken) || count.Rows != 1 {
 		t.Errorf("a source that breaks: %+v, %v", count, err)
 	}
 }
@@ -196,8 +199,46 @@ func TestScoreKeepsWhatWasScored(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	count, err := p.Score(func(yield func(task.Row, error) bool) {
 		_ = yield(task.Row{Line: 1}, &task.RowError{Line: 1}) && yield(task.Row{}, broken)
-	}, table, false, nil)
+	}, table, ScoreOptions{})
 	if !errors.Is(err, broken) || count.Rows != 1 || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("%+v, %v, wrote %q", count, err, out.String())
+	}
+}
+
+// TestPredictAtAThreshold: predict and evaluate decide alike, whatever the threshold.
+func TestPredictAtAThreshold(t *testing.T) {
+	_, p := released(t, parsed(t, words), 1, 2, 3, 4)
+	row := task.Row{Fields: []string{"30", "a<b"}}
+	var e convex.Example
+	if err := p.Features.Unlabelled().Map(row, &e); err != nil {
+		t.Fatal(err)
+	}
+	var at Prediction
+	p.predict(e, 0, &at)
+	for _, above := range []bool{false, true} {
+		threshold := at.Probabilities[0] * 0.9
+		if above {
+			threshold = 1 - (1-at.Probabilities[0])*0.9
+		}
+		var out strings.Builder
+		table, err := NewTable(&out, CSV, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := func(yield func(task.Row, error) bool) { yield(row, nil) }
+		if _, err := p.Score(one, table, ScoreOptions{Threshold: &threshold}); err != nil {
+			t.Fatal(err)
+		}
+		want := p.Features.Classes()[1]
+		if above {
+			want = p.Features.Classes()[0]
+		}
+		if !strings.HasSuffix(strings.TrimSpace(out.String()), ","+want) {
+			t.Errorf("threshold %v, probability %v: %q, want class %s", threshold, at.Probabilities[0], out.String(), want)
+		}
+	}
+	wrong := 2.
+	if _, err := p.Score(nil, nil, ScoreOptions{Threshold: &wrong}); err == nil {
+		t.Error("a threshold of 2 is accepted")
 	}
 }

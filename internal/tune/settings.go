@@ -23,7 +23,12 @@ func (c *comparison) settings(base run.Job) ([]Setting, error) {
 		if s, ok := crosses(base.Spec, base.Features.Dim()); ok {
 			out = append(out, s)
 		}
+		if s, ok := rows.fourier(base, c.First); ok {
+			out = append(out, s)
+		}
 	}
+	out = append(out, passes(base))
+	out = append(out, ridge(base)...)
 	x := base.Features.Longest()
 	bounds := []float64{x / 2, x / 4}
 	if data {

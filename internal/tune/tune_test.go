@@ -126,7 +126,8 @@ func TestSettingsMeanSomething(t *testing.T) {
 		return func(sets []string) (*task.Spec, error) { return task.Load("../../deploy/tasks/"+path, sets) }
 	}
 	for path, want := range map[string]map[string]bool{
-		"adult.yaml": {"features.crosses": true, "norm_bound": true, "schedule.rounds.max": true},
+		"adult.yaml": {"features.crosses": true, "norm_bound": true, "schedule.rounds.max": true,
+			"features.fourier": true, "schedule.interactive": true, "model.ridge": true},
 		"quickstart.yaml": {"features.crosses": false, "norm_bound": true, "model.clip_norm": true,
 			"schedule.rounds.max": true, "schedule.first_cohort": true},
 	} {

@@ -164,7 +164,8 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	return nil
 }
 
-// decoyReport returns a function that maps and reports decoys, and the number of their rows.
+// decoyReport returns a function that maps and reports decoys, as far as that is left to do when an event joins, and the
+// number of their rows.
 func (l *loop) decoyReport(phase int, point []float64, frame *convex.Frame) (work func(), measured uint64, err error) {
 	maker, err := report.New(l.terms.Phases[phase].Reports, l.terms.Phases[phase].Params, nil)
 	if err != nil {
@@ -186,10 +187,13 @@ func (l *loop) decoyReport(phase int, point []float64, frame *convex.Frame) (wor
 	}
 	var scratch convex.Example
 	var out []byte
-	row := l.agreement.Features.Decoy()
+	row, mapped := l.agreement.Features.Decoy(), l.agreement.Whole() // before it joins, see mapper.whole
+	_ = l.mapRow(row, &scratch)                                      // it has no label
 	return func() {
 		for i := range decoys {
-			_ = l.mapRow(row, &scratch) // it has no label
+			if !mapped {
+				_ = l.mapRow(row, &scratch)
+			}
 			clear(decoys[i].Value)
 			scratch.AddTo(decoys[i].Value, 1)
 		}

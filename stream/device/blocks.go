@@ -136,7 +136,8 @@ func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) it
 // rounds of its own.
 var allRows = participation.EventKey("all rows of a silo")
 
-// whole makes one event of all lines when they have ended. A silo that took part before reports about as many as then:
+// whole makes one event of all lines when they have ended. They are mapped as they are read, so that no text of them is
+// held, and what that takes shows in the span of whenRead alone. A silo that took part before reports about as many as then:
 // a report about fewer would have too little noise beside those that it sent. Limits are of numbers of rows.
 func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
@@ -145,8 +146,8 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 		if kept > 0 {
 			most = kept
 		}
-		var lines []line
-		var read uint64
+		var mapped []convex.Example
+		var read, invalid uint64
 		for one := range m.lines(rows) {
 			switch read++; {
 			case ctx.Err() != nil:
@@ -158,7 +159,10 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 					"more: %d rows and more, of up to %d values each as declared, are one report", read, values)
 				return
 			default:
-				lines = append(lines, one)
+				x, bad := m.example(one.row, one.bad)
+				if mapped = append(mapped, cloned(x)); bad != nil { // in no more memory than it has values
+					invalid++
+				}
 			}
 		}
 		if m.failed != nil {
@@ -168,8 +172,12 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 		if !ok {
 			return
 		}
-		e := m.event(allRows, lines, func() {})
-		e.terms = terms
+		e := &event{record: participation.Record{Key: allRows}, rows: uint64(len(mapped)), over: func() {}, terms: terms,
+			block: block.Block{Rows: mapped}}
+		e.callbacks = []func(Outcome){func(got Outcome) {
+			m.tally.answered(got, e.rows, invalid)
+			e.release()
+		}}
 		if m.loop.whenRead(ctx) == nil {
 			yield(e)
 		}

@@ -23,14 +23,16 @@ func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) 
 		if m.failed != nil {
 			return
 		}
+		if m.loop.agreement.Whole() {
+			if e := m.hospital(all); e != nil && m.loop.whenRead(ctx) == nil {
+				yield(e)
+			}
+			return
+		}
 		if m.loop.whenRead(ctx) != nil {
 			return
 		}
-		events := m.wards
-		if m.loop.agreement.Whole() {
-			events = m.hospital
-		}
-		for e := range events(all) {
+		for e := range m.wards(all) {
 			if !yield(e) {
 				return
 			}
@@ -38,22 +40,21 @@ func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) 
 	}
 }
 
-// hospital yields one event of all people, in every round. Later runs take as many people as the first: the first of
-// them.
-func (m *mapper) hospital(all []block.Person[line]) iter.Seq[*event] {
-	return func(yield func(*event) bool) {
-		terms, ok := m.sized("people of this silo", uint64(len(all)))
-		if !ok {
-			return
-		}
-		if kept := m.loop.kept; kept > 0 {
-			m.leave(all[kept:])
-			all = all[:kept]
-		}
-		e := m.about(allRows, all)
-		e.terms = terms
-		yield(e)
+// hospital returns one event of all people, in every round, whose rows are mapped; nil if they may not take part. Later
+// runs take as many people as the first: the first of them.
+func (m *mapper) hospital(all []block.Person[line]) *event {
+	terms, ok := m.sized("people of this silo", uint64(len(all)))
+	if !ok {
+		return nil
 	}
+	if kept := m.loop.kept; kept > 0 {
+		m.leave(all[kept:])
+		all = all[:kept]
+	}
+	e := m.about(allRows, all)
+	e.terms = terms
+	e.vector()
+	return e
 }
 
 // wards yields the events of disjoint blocks of people, as many in each as the plan requires. The first run decides

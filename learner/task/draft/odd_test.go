@@ -227,3 +227,21 @@ func TestPublicData(t *testing.T) {
 		})
 	}
 }
+
+// TestNestedColumns: members of objects become columns under names with dots, as they are read, and lists do not.
+func TestNestedColumns(t *testing.T) {
+	var rows strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&rows, `{"who": {"age": %d, "tags": ["a"], "home": {"rooms": %d}}, "y": "%c"}`+"\n", 20+i*i%37, i%5, 'a'+i%2)
+	}
+	path := write(t, "nested.jsonl", rows.String())
+	d, err := FromSample(path, Options{Label: "y"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`column: who.age,`, `column: who.home.rooms,`, `Left out: who.tags`} {
+		if !strings.Contains(string(d.Task), want) {
+			t.Errorf("no %s in\n%s", want, d.Task)
+		}
+	}
+}

@@ -84,6 +84,30 @@ func TestJSONL(t *testing.T) {
 	})
 }
 
+// TestNestedJSON: a column with dots in its name is a member of an object in the row, or a key that is called so, and
+// not both; what else is in the object is passed over.
+func TestNestedJSON(t *testing.T) {
+	m := compile(t, strings.NewReplacer("column: age", `column: "who.age"`, "column: job", `column: "who.work.job"`,
+		`column: "y"`, `column: "out.y"`).Replace(jsonTask))
+	data := `{"who": {"age": 30, "work": {"job": "a", "since": {"job": 3}}}, "out": {"y": 1}}` + "\n" +
+		`{"who.age": 30, "who.work.job": "a", "out": {"y": 1}, "age": 4, "job": [5]}` + "\n" +
+		`{"who": {"age": 31, "work.job": "a"}, "who.work": {"job": "b"}, "out.y": 0}` + "\n" +
+		`{"who": {"age": 30}, "out": {"y": 1}, "who": {"age": 31}}` + "\n" +
+		`{"who": null, "out": {"y": 1}}` + "\n" +
+		`{"who": [{"age": 30}], "out": {"y": 1}}` + "\n" +
+		`{"who": {"age": {"b": 1}, "work": 7}, "out": {"y": 1}}` + "\n" +
+		`{"\u0077ho": {"age": 30}, "out": {"y": 1}}` + "\n" +
+		`{"who": {"age": 30}, "out": 1}`
+	check(t, outcomes(t, open(t, m, data)), []outcome{
+		{1, 0, "30|a|1"}, {2, 1, "30|a|1"}, {3, 2, "bad who.work.job"}, {4, 3, "bad who.age"}, {5, 4, "||1"}, {6, 5, "||1"},
+		{7, 6, "bad who.age"}, {8, 7, "30||1"}, {9, 8, "bad out.y"},
+	})
+	// an object and a member of it
+	both := compile(t, strings.ReplaceAll(jsonTask, "column: job", `column: "age.of"`))
+	check(t, outcomes(t, open(t, both, `{"age": {"of": "a"}, "y": 1}`+"\n"+`{"age": 3, "age.of": "a", "y": 1}`)),
+		[]outcome{{1, 0, "|a|1"}, {2, 1, "3|a|1"}})
+}
+
 func TestLIBSVM(t *testing.T) {
 	data := "\n+1 1:0.5 5:-2e0  \n-1\n1 2:1 # 3:1\n1 2:1 2:1\n1 0:1\n1 6:1\n1 a:1\n1 1:x\n1 1:0x1p4\n1 1\n#\n1 1:1\n"
 	r := open(t, compile(t, svmTask), data)

@@ -2,11 +2,12 @@ package source
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -120,48 +121,54 @@ func (l *Layout) file(c *parquet.Column) {
 
 // detectJSONL takes the keys of all lines, in the order in which they come.
 func detectJSONL(head []string) (Layout, error) {
-	seen, nested := map[string]bool{}, map[string]bool{}
-	var keys []string
+	out := Layout{Events: task.Events{Format: task.JSONL}}
+	seen, listed := map[string]bool{}, map[string]bool{}
 	objects := false
 	for _, line := range head {
-		d := json.NewDecoder(strings.NewReader(line))
-		if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		if !isObject([]byte(line)) {
 			continue
 		}
-		for d.More() {
-			key, err := d.Token()
-			name, isName := key.(string)
-			if err != nil || !isName {
-				break
-			}
-			value, err := d.Token()
-			if err != nil {
-				break
-			}
-			if _, deep := value.(json.Delim); deep {
-				nested[name] = true
-				if passOver(d) != nil {
-					break
-				}
-			}
+		for name, value := range leaves([]byte(line), "", 0) {
 			if !seen[name] {
-				keys = append(keys, name)
+				out.Fields = append(out.Fields, name)
 			}
 			seen[name], objects = true, true
+			listed[name] = listed[name] || value[0] == '[' || value[0] == '{'
 		}
 	}
 	if !objects {
 		return Layout{}, errors.New("lines that begin like JSON and are not: want one JSON object a line")
 	}
-	out := Layout{Events: task.Events{Format: task.JSONL}}
-	for _, k := range keys {
-		if nested[k] {
-			out.Passed = append(out.Passed, k)
-		} else {
-			out.Fields = append(out.Fields, k)
+	out.Fields = slices.DeleteFunc(out.Fields, func(name string) bool {
+		if listed[name] {
+			out.Passed = append(out.Passed, name)
+		}
+		return listed[name]
+	})
+	return out, nil
+}
+
+// mostNested bounds how deep objects are looked into for columns.
+const mostNested = 4
+
+// leaves yields the members of a JSON object, and of the objects in it under names with dots, as jsonRows reads them.
+func leaves(object []byte, prefix string, depth int) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for quoted, value := range members(object) {
+			name := prefix + string(appendText(nil, quoted))
+			if value[0] != '{' || depth == mostNested {
+				if !yield(name, value) {
+					return
+				}
+				continue
+			}
+			for inner, value := range leaves(value, name+".", depth+1) {
+				if !yield(inner, value) {
+					return
+				}
+			}
 		}
 	}
-	return out, nil
 }
 
 // isLIBSVM reports whether the lines are "label index:value ...".

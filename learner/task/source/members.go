@@ -105,13 +105,6 @@ func pastWord(text []byte, at int) int {
 	}
 }
 
-// position finds the column of a name as members yields it.
-func (f *jsonRows) position(quoted []byte) (i int, ok bool) {
-	f.name = appendText(f.name[:0], quoted)
-	i, ok = f.index[string(f.name)]
-	return i, ok
-}
-
 // escapes are the bytes that a backslash and a letter mean.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// A verdict compares the private models, by one score, with models that cost no privacy.
+type verdict struct {
+	Score    string  `json:"score"` // the field of the runs that is compared
+	Private  float64 `json:"private"`
+	Constant float64 `json:"constant"`
+	// Start scores the snapshot that the task begins with; null: there is none.
+	Start     *float64 `json:"start,omitempty"`
+	Exact     float64  `json:"exact"`               // the same method without noise
+	Converged *float64 `json:"converged,omitempty"` // the same features without privacy; null where it was not fitted
+	Text      string   `json:"text"`
+}
+
+// scoreOfVerdict returns the score by which models of a loss are compared, on the test data where there are some.
+func (s *simulation) scoreOfVerdict(r *simulateReport) measure {
+	switch {
+	case s.test == nil:
+		return measure{"train_loss", "train loss", func(s simulated) *float64 { return &s.TrainLoss }, true}
+	case r.Mean.TestLogLoss != nil:
+		return measure{"test_log_loss", "log loss", func(s simulated) *float64 { return s.TestLogLoss }, true}
+	}
+	m := s.measure()
+	m.label = map[string]string{"test_accuracy": "accuracy", "test_quantile_loss": "quantile loss",
+		"test_mean_absolute_error": "mean absolute error", "test_error": "root mean squared error"}[m.name]
+	return m
+}
+
+// verdict compares the runs of the report. It returns nil for a task without an end, whose users score the model on
+// the way and beside which other learners stand.
+func (s *simulation) verdict(ctx context.Context, r *simulateReport) (v *verdict, err error) {
+	m := s.scoreOfVerdict(r)
+	if s.follows() || m.of(r.Mean) == nil || m.of(r.NonPrivate) == nil || m.of(r.Baseline) == nil {
+		return nil, nil
+	}
+	v = &verdict{Score: m.name, Private: *m.of(r.Mean), Constant: *m.of(r.Baseline), Exact: *m.of(r.NonPrivate)}
+	if s.job.Start != nil {
+		start, err := s.score(s.job.Start.Point)
+		if err != nil {
+			return nil, err
+		}
+		v.Start = m.of(start)
+	}
+	if v.Converged, err = s.convergedScore(ctx, r, m); err != nil {
+		return nil, err
+	}
+	var sd float64
+	if r.SD != nil {
+		sd = *m.of(*r.SD) / math.Sqrt(float64(len(r.Runs)))
+	}
+	v.Text = v.words(m, sd)
+	return v, nil
+}
+
+// quicklyFitted bounds the numbers, rows times parameters, of data that are fitted until convergence unasked: seconds.
+const quicklyFitted = 1 << 22
+
+// convergedScore returns the score of the baseline "converged", which is fitted where it was not asked for and takes
+// seconds; nil where there is none.
+func (s *simulation) convergedScore(ctx context.Context, r *simulateReport, m measure) (*float64, error) {
+	asked := slices.IndexFunc(r.Baselines, func(b baseline) bool { return b.Name == baselineConverged })
+	var b baseline
+	switch {
+	case asked >= 0:
+		b = r.Baselines[asked]
+	case len(s.train)*s.job.Problem.Dim <= quicklyFitted:
+		b = s.baseline(ctx, trials{name: baselineConverged, progress: io.Discard})
+	}
+	if b.Mean == nil {
+		return nil, ctx.Err()
+	}
+	return m.of(*b.Mean), nil
+}
+
+// words compares in one sentence. sd is the standard error of the private score over the seeds; 0 where it is unknown.
+func (v *verdict) words(m measure, sd float64) string {
+	by := func(other float64) float64 { // above 0 where the private models are better
+		if m.falls {
+			return other - v.Private
+		}
+		return v.Private - other
+	}
+	compared := func(what string, other float64) string {
+		word := "no better than"
+		switch d := by(other); {
+		case d > 2*sd:
+			word = "better than"
+		case d < -2*sd:
+			word = "worse than"
+		}
+		return fmt.Sprintf("%s %s (%.4g)", word, what, other)
+	}
+	text := fmt.Sprintf("%s %.4g: %s", m.label, v.Private, compared("the best constant", v.Constant))
+	if v.Start != nil {
+		text += ", " + compared("the start as it is", *v.Start)
+	}
+	text += fmt.Sprintf("; without noise %.4g", v.Exact)
+	if v.Converged != nil {
+		text += fmt.Sprintf(", without privacy and until it converges %.4g", *v.Converged)
+	}
+	switch {
+	case v.Start != nil && by(*v.Start) <= 2*sd:
+		text += ". Use the start as it is, or ask for more users or a larger epsilon"
+	case by(v.Constant) <= 2*sd:
+		text += ". Nothing was learned from the features"
+	}
+	return text
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestVerdict checks which sentence is printed of which scores.
+func TestVerdict(t *testing.T) {
+	loss := measure{name: "test_log_loss", label: "log loss", falls: true}
+	accuracy := measure{name: "test_accuracy", label: "accuracy"}
+	start, converged := 0.31, 0.29
+	for _, c := range []struct {
+		name string
+		v    verdict
+		m    measure
+		sd   float64
+		want string
+	}{
+		{"learned", verdict{Private: 0.3, Constant: 0.55, Exact: 0.299}, loss, 0,
+			"log loss 0.3: better than the best constant (0.55); without noise 0.299"},
+		{"helps the start", verdict{Private: 0.3, Constant: 0.55, Start: &start, Exact: 0.299, Converged: &converged}, loss,
+			0.001, "better than the start as it is (0.31); without noise 0.299, without privacy and until it converges 0.29"},
+		{"the start did it", verdict{Private: 0.309, Constant: 0.55, Start: &start, Exact: 0.299}, loss, 0.001,
+			"no better than the start as it is (0.31); without noise 0.299. Use the start as it is"},
+		{"hurts the start", verdict{Private: 0.32, Constant: 0.55, Start: &start, Exact: 0.299}, loss, 0.001,
+			"worse than the start as it is (0.31); without noise 0.299. Use the start as it is"},
+		{"nothing", verdict{Private: 0.75, Constant: 0.75, Exact: 0.76}, accuracy, 0,
+			"accuracy 0.75: no better than the best constant (0.75); without noise 0.76. Nothing was learned"},
+		{"better rises", verdict{Private: 0.85, Constant: 0.75, Exact: 0.86}, accuracy, 0.01, "better than the best constant"},
+	} {
+		if text := c.v.words(c.m, c.sd); !strings.Contains(text, c.want) {
+			t.Errorf("%s: %q, want %q in it", c.name, text, c.want)
+		}
+	}
+}
+
+// TestSimulateEndsWithAVerdict: the simulation compares with a fit that converged although none was asked
+// for, and agrees with the runs.
+func TestSimulateEndsWithAVerdict(t *testing.T) {
+	s := unevenly(t)
+	r, err := s.run(t.Context(), &strings.Builder{}, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := r.Verdict; v == nil || v.Converged == nil || v.Private != *r.Mean.TestLogLoss ||
+		v.Constant != *r.Baseline.TestLogLoss || v.Exact != *r.NonPrivate.TestLogLoss || !(*v.Converged < v.Constant) {
+		t.Fatalf("%+v", v)
+	}
+	var out strings.Builder
+	if err := r.print(&out); err != nil || !strings.Contains(out.String(), "\nverdict       "+r.Verdict.Text+"\n") {
+		t.Errorf("%v, printed\n%s", err, out.String())
+	}
+}
