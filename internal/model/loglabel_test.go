@@ -29,7 +29,7 @@ func TestErrorsOfLogLabels(t *testing.T) {
 		score := at * math.Log(100)
 		value := 10 * (math.Exp(score) - 1)
 		var got Prediction
-		if p.predict(e, &got); math.Abs(got.Scores[0]-score) > 1e-9 || math.Abs(got.Value-value) > 1e-9 {
+		if p.predict(e, 0, &got); math.Abs(got.Scores[0]-score) > 1e-9 || math.Abs(got.Value-value) > 1e-9 {
 			t.Errorf("x = %s: score %v, prediction %v, want %v and %v", x, got.Scores[0], got.Value, score, value)
 		}
 		square, absolute, logs = square+(y-value)*(y-value), absolute+math.Abs(y-value), logs+math.Log(1+y/10)/3

@@ -74,7 +74,7 @@ func TestPublicModelTravels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := p.Score(rows, table, true, nil); err != nil {
+			if _, err := p.Score(rows, table, model.ScoreOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			var got struct{ Prediction float64 }
