@@ -21,7 +21,9 @@ type Learned struct {
 	Set       convex.SetDeclaration // that w stays in; the zero value: no set
 	Curvature float64               // v of Acceleration
 	Step      float64               // of Descent
-	Stream    *Stream               `json:",omitempty"` // of a task without an end, which has neither Curvature nor Step
+	// Trust is by how much v grows with the squared norm of the first gradient, without its noise; 0: by nothing.
+	Trust  float64 `json:",omitempty"`
+	Stream *Stream `json:",omitempty"` // of a task without an end, which has neither Curvature nor Step
 
 	Report Report
 }
