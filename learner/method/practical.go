@@ -138,6 +138,7 @@ func (p *Practical) descend(e Estimate) error {
 	unit := p.learned.Frame.Clip * p.learned.Weight
 	e.PrivacyVariance *= unit * unit
 	e.RoundingVariance *= unit * unit
+	p.learned.Shrink(e.Gradient, e.PrivacyVariance+e.RoundingVariance)
 	if err := p.inner.Step(e); err != nil {
 		return err
 	}

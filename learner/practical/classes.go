@@ -47,6 +47,7 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 	out.Trust = classCurvature * mean * curvature / p.slopes(shares, weighted)
 	out.Report = Report{Norm: rho, Shares: shares, Noise: p.shareNoise(r, l), Clipped: p.clippedAtStart(shares,
 		out.Frame.Clip/rho)}
+	out.FromStart = p.Start != nil && l.Rounds == 1 // of few users: else it costs more than it saves
 	return out, p.begin(&out, p.from(&out, p.startAt(&out, at, weighted)))
 }
 

@@ -65,6 +65,9 @@ func (p Problem) Layout(unit float64) Layout {
 	default:
 		l.Rounds = rounds(numberRounds, mostRounds, n/(l.Unit*float64(p.dim())))
 	}
+	if q := n / (l.Unit * float64(p.dim())); p.Start != nil && p.classes() == 0 {
+		l.Rounds = min(l.Rounds, max(1, fromStart(q)-1))
+	}
 	if p.Even {
 		return p.even(l)
 	}
@@ -134,8 +137,8 @@ func rounds(factor, most, q float64) uint64 {
 	return uint64(min(max(math.Round(factor*math.Cbrt(q)), leastRounds), most))
 }
 
-// fromStart returns the most rounds of classes that begin with a declared start: what is left to learn is little, and
-// each round of few users adds more noise than it takes away error.
+// fromStart returns the most rounds of classes that begin with a declared start, which numbers have one less of: what is
+// left to learn is little, and each round of few users adds more noise than it takes away error.
 func fromStart(q float64) uint64 {
 	switch {
 	case q < secondFromStart:
