@@ -279,7 +279,7 @@ func (m drawnTable) end(t *testing.T, exact, interactive bool, seed uint64) floa
 	return sim.MeanLoss(m.loss, out.Model, m.held)
 }
 
-// TestRandomTables: of the runs of random tables, private and without noise, in one pass and in many, at most one in 100
+// TestRandomTables: of the runs of random tables, private and without noise, in one pass and in many, at most one in 200
 // ends far above the best constant, by .15 in log loss and of numbers by half; and at most one in 20 ends above it by
 // .02, and of numbers by a twentieth. The short form has fewer and smaller tables.
 func TestRandomTables(t *testing.T) {
@@ -310,7 +310,7 @@ func TestRandomTables(t *testing.T) {
 		}
 		t.Log(what)
 	}
-	if most := 4 * count / 100; len(far) > most {
+	if most := 4 * count / 200; len(far) > most {
 		t.Errorf("%d of %d runs end far above the best constant, want at most %d:\n%s", len(far), 4*count, most,
 			strings.Join(far, "\n"))
 	}
