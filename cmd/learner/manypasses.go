@@ -68,8 +68,8 @@ func (s *simulation) inManyPasses(ctx context.Context, progress io.Writer, seed 
 	return out, nil
 }
 
-// fewUsers says that a practical plan has so few users that the model it begins with, or a constant, may be the better
-// one; empty elsewhere.
+// fewUsers returns the warning that a practical plan has so few users that the model it begins with, or a constant,
+// may be the better one; empty elsewhere.
 func fewUsers(job run.Job) string {
 	if job.Plan.Practical == nil || job.Problem.Continuous != "" {
 		return ""

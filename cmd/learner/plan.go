@@ -106,7 +106,7 @@ type planReport struct {
 	ReportNoise float64 `json:"noise_per_report"`
 	// Useless explains why trust local without silos learns next to nothing; empty elsewhere.
 	Useless string `json:"useless,omitempty"`
-	// FewUsers says that the start, or a constant, may be the better model; empty where users are enough.
+	// FewUsers holds the warning that the start, or a constant, may be the better model; empty where users are enough.
 	FewUsers string `json:"few_users,omitempty"`
 	// ManyPasses tells what the same users in all rounds would give; absent where the task may not have it.
 	ManyPasses *manyPasses `json:"many_passes,omitempty"`

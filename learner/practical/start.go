@@ -44,7 +44,7 @@ func (p Problem) Within(l *Learned, model []float64) ([]float64, error) {
 	return w, nil
 }
 
-// matrixNoise is the noise of a number in a matrix H; of is that of H, and of/rho that of b.
+// matrixNoise holds the noise of a released matrix: of for a number in H, and of/rho for one in b.
 type matrixNoise struct{ of, rho float64 }
 
 // beyond reports whether the released mean square of what a start leaves, c - 2 b'x + x'H x, is above that of zero, c,
@@ -81,7 +81,7 @@ func (s *spectrum) toward(b, x *mat.VecDense, damping float64, noise matrixNoise
 }
 
 // Shrink moves an estimate of a gradient toward zero as far as its noise may be all of it, where steps begin with a
-// declared start: James and Stein's estimate. variance is that of one of its numbers.
+// declared start: James and Stein's estimate. One of its numbers has the variance.
 func (l *Learned) Shrink(gradient []float64, variance float64) {
 	if !l.FromStart {
 		return
