@@ -57,7 +57,11 @@ func (p Problem) Layout(unit float64) Layout {
 		}
 		q := n / (l.Unit * float64(p.dim()) * math.Sqrt(float64(p.classes()-1)))
 		if l.Rounds = rounds(p.factor(), most, q); p.Start != nil {
-			l.Rounds = min(l.Rounds, fromStart(q))
+			few := fromStart(q)
+			if p.Interactive && few > 1 { // a round of the same users adds less noise
+				few *= 2
+			}
+			l.Rounds = min(l.Rounds, few)
 		}
 	case p.matrixable() && float64(p.dim())*unit <= p.matrixLimit()*n:
 		l.MatrixUsers = max(1, uint64(math.Round(matrixShare*n)))
