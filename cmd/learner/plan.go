@@ -105,8 +105,12 @@ type planReport struct {
 	// ReportNoise is the standard deviation of one coordinate of one report's own noise, in units of the clip norm.
 	ReportNoise float64 `json:"noise_per_report"`
 	// Useless explains why trust local without silos learns next to nothing; empty elsewhere.
-	Useless string  `json:"useless,omitempty"`
-	Phases  []phase `json:"phases"`
+	Useless string `json:"useless,omitempty"`
+	// FewUsers holds the warning that the start, or a constant, may be the better model; empty where users are enough.
+	FewUsers string `json:"few_users,omitempty"`
+	// ManyPasses tells what the same users in all rounds would give; absent where the task may not have it.
+	ManyPasses *manyPasses `json:"many_passes,omitempty"`
+	Phases     []phase     `json:"phases"`
 
 	// Validation describes the scores reported beside the gradient, and their cost; null if none are.
 	Validation *scores `json:"validation"`
@@ -292,6 +296,7 @@ func survey(job run.Job) (planSurvey, error) {
 		}
 	}
 	out.report.of(job)
+	out.report.FewUsers, out.report.ManyPasses = fewUsers(job), manyPassesOf(job)
 	for _, one := range out.report.Phases {
 		if one.Moments {
 			out.report.Moments = append(out.report.Moments, one)

@@ -84,7 +84,7 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 	r.Prescribed.print(w)
 	r.Start.print(w)
 	if r.PredictedExcessRisk == nil { // nothing to compare by
-		return nil
+		return r.ManyPasses.print(w)
 	}
 	fmt.Fprintln(w)
 	if err := r.printAlternatives(w); err != nil {
@@ -235,6 +235,9 @@ func (s scores) names() string {
 func (r planReport) printAdvice(w io.Writer) {
 	if r.Useless != "" {
 		fmt.Fprintf(w, "warning       %s\n", r.Useless)
+	}
+	if r.FewUsers != "" {
+		fmt.Fprintf(w, "warning       %s\n", r.FewUsers)
 	}
 	if r.Vacuous {
 		if r.UsersNeeded != nil {

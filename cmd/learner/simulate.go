@@ -242,6 +242,8 @@ type simulateReport struct {
 
 	// Verdict compares the private models with others, in words; absent for a task without an end.
 	Verdict *verdict `json:"verdict,omitempty"`
+	// ManyPasses tells what the same users in all rounds would give; absent where the task may not have it.
+	ManyPasses *manyPasses `json:"many_passes,omitempty"`
 
 	Baselines []baseline `json:"baselines,omitempty"`
 	// Online scores learners that are not private and follow the same rows in the order of the first seed; only for a
@@ -286,6 +288,9 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 			return out, err
 		}
 		out.NonPrivate = exact.runs[0]
+	}
+	if out.ManyPasses, err = s.inManyPasses(ctx, progress, first); err != nil {
+		return out, err
 	}
 	if s.follows() {
 		if out.Online, err = s.online(ctx, progress, own.scores); err != nil {
@@ -388,6 +393,9 @@ func (r simulateReport) print(w io.Writer) error {
 		if _, err := fmt.Fprintf(w, "not private   %s (first seed)\n", r.NonPrivate); err != nil {
 			return err
 		}
+	}
+	if err := r.ManyPasses.print(w); err != nil {
+		return err
 	}
 	for _, o := range r.Online {
 		if _, err := fmt.Fprintf(w, "%-13s %s\n", o.Name, o); err != nil {

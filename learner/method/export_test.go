@@ -5,6 +5,9 @@ import (
 	"testing"
 )
 
+// NewGuarded returns a guarded method.
+func NewGuarded(c PAGDConfig, trust float64) (*Guarded, error) { return newGuarded(c, trust) }
+
 // A View is the filters of a bank's weights, for tests of what they mix.
 type View struct {
 	bank    *Bank

@@ -135,16 +135,16 @@ func (p *Practical) descend(e Estimate) error {
 		return err
 	}
 	e.Gradient = p.learned.Gradient(e.Gradient, at, p.Problem.Ridge, p.Problem.Intercept)
-	b, adapts := p.inner.(*Bank)
-	if adapts {
-		unit := p.learned.Frame.Clip * p.learned.Weight
-		e.PrivacyVariance *= unit * unit
-		e.RoundingVariance *= unit * unit
-	}
-	if err := p.inner.Step(e); err != nil || !adapts {
+	unit := p.learned.Frame.Clip * p.learned.Weight
+	e.PrivacyVariance *= unit * unit
+	e.RoundingVariance *= unit * unit
+	p.learned.Shrink(e.Gradient, e.PrivacyVariance+e.RoundingVariance)
+	if err := p.inner.Step(e); err != nil {
 		return err
 	}
-	p.reclip(&p.learned, b)
+	if b, adapts := p.inner.(*Bank); adapts {
+		p.reclip(&p.learned, b)
+	}
 	return nil
 }
 
@@ -200,7 +200,7 @@ func (p *Practical) begin(l *practical.Learned) (Method, error) {
 		step, v = 1/l.Curvature, l.Curvature
 	}
 	if p.Layout.Method == practical.Acceleration {
-		return NewPAGD(PAGDConfig{Dim: dim, Set: set, Start: start, Steps: steps, V: v})
+		return newGuarded(PAGDConfig{Dim: dim, Set: set, Start: start, Steps: steps, V: v}, l.Trust)
 	}
 	return newTail(tailConfig{Dim: dim, Set: set, Start: start, Steps: steps, StepSize: step, Average: min(2, steps)})
 }

@@ -25,6 +25,7 @@ const (
 	methodAPGD      = 8
 	methodProx      = 9
 	methodBank      = 10
+	methodGuarded   = 11
 
 	headerLen = 1 + 1 + 4 + 8 + 8 + sha256.Size
 )
@@ -35,13 +36,13 @@ const (
 //	0       1       version, 2
 //	1       1       method: 1 PSGD and PGD, 2 PAGD, 3 PSGD without an end, 4 restarts and epochs, 5 practical,
 //	                6 scores beside the gradient, 7 descent with the mean of its tail, 8 APGD,
-//	                9 prox, 10 bank
+//	                9 prox, 10 bank, 11 guarded
 //	2       4       dimension d; scores: how many
 //	6       8       steps taken; restarts: stages finished; practical: moments and matrices released; scores: rounds that had them
 //	14      8       steps passed over; restarts, practical: 0; scores: 1 where what gradients said of losses follows the sums, see uncut
 //	22      32      SHA-256 of the configuration, the start included
-//	54      8 d     PSGD: theta_t; PAGD, APGD: prox centre; prox: c_i; restarts: start of the present stage
-//	54+8d   8 d     PSGD: mean of the points, tail: and then the users in it; prox: mean of answers, and then how many; PAGD, APGD: aggregate; restarts: the state of the present stage, of its own length
+//	54      8 d     PSGD: theta_t; PAGD, APGD, guarded: prox centre; prox: c_i; restarts: start of the present stage
+//	54+8d   8 d     PSGD: mean of the points, tail: and then the users in it; prox: mean of answers, and then how many; PAGD, APGD: aggregate, guarded: and then what Guarded says; restarts: the state of the present stage, of its own length
 //
 // Of a bank the header is followed by its own numbers, see Bank. Of practical, it is followed by what the released
 // moments taught, and the state of the method after them, see Practical. Where there are scores, it is followed by

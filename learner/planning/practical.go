@@ -30,7 +30,9 @@ func (pl *Planner) practical(p Problem) (Proposal, error) {
 // not fit into the users.
 func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	how := *p.Practical
-	how.Radius = p.Radius
+	if how.Radius = p.Radius; p.MaxRounds > 0 { // which is declared, and comes before the few rounds from a start
+		how.Start = nil
+	}
 	if many := p.Interactive && (p.Silos.Count > 0 || p.ByUser); p.FirstCohort > 0 && (many || p.Silos.Count > 0) {
 		return Proposal{},
 			fmt.Errorf(

@@ -174,3 +174,21 @@ func TestPracticalBaselines(t *testing.T) {
 		}
 	}
 }
+
+// TestRoundsFromAStart: classes that begin with a declared start have one, two or three rounds, by users for each
+// coordinate and unit of epsilon; a limit that the task sets comes first.
+func TestRoundsFromAStart(t *testing.T) {
+	for _, c := range []struct{ users, most, want uint64 }{
+		{100, 0, 1}, {600, 0, 2}, {1000, 0, 2}, {1500, 0, 3}, {100_000, 0, 3}, {100_000, 2, 2}, {100_000, 7, 7},
+	} {
+		p := inPractice("logistic", c.users)
+		p.MaxRounds, p.Start, p.Practical.Start = c.most, []float64{1, 0, 0, 0, 0, 0}, []float64{1, 0, 0, 0, 0, 0}
+		plan, err := planning.MakePlan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := manifest.Planned(plan.Plan) - 1; got != c.want {
+			t.Errorf("%d users, at most %d rounds: %d, want %d", c.users, c.most, got, c.want)
+		}
+	}
+}

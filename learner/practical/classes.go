@@ -44,9 +44,31 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 	out.Frame.Clip = p.clipAt(max(classClip*steepest, longer))
 	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + noise*out.Frame.Clip +
 		2*p.ridgeCurvature(&out))
+	out.Trust = classCurvature * mean * curvature / p.slopes(shares, weighted)
 	out.Report = Report{Norm: rho, Shares: shares, Noise: p.shareNoise(r, l), Clipped: p.clippedAtStart(shares,
 		out.Frame.Clip/rho)}
+	out.FromStart = p.Start != nil && l.Rounds == 1 // of few users: else it costs more than it saves
 	return out, p.begin(&out, p.from(&out, p.startAt(&out, at, weighted)))
+}
+
+// slopes returns the mean square of the slope of the loss at the best constant. The gradient there is a mean of rows
+// times slopes, so the second moment of rows along it is at least its square over that of the slopes.
+func (p Problem) slopes(shares, weighted []float64) (square float64) {
+	var squares float64
+	for _, s := range weighted {
+		squares += s * s
+	}
+	for k, s := range weighted {
+		of := 1 - 2*s + squares // of softmax
+		switch {
+		case p.hinge():
+			of = 1
+		case p.Blocks() == 1:
+			of = (1 - s) * (1 - s) / (1 - 2*p.Loss.LabelNoise) / (1 - 2*p.Loss.LabelNoise)
+		}
+		square += shares[k] * p.weight(k) * p.weight(k) * of
+	}
+	return square
 }
 
 func (p Problem) hinge() bool { return p.Loss.Name == "hinge" || p.Loss.Name == "smoothed-hinge" }

@@ -11,8 +11,8 @@ const (
 	// of the mean variance, where that is less than the damping of classes; of a damping
 	dampedShare, leastVariance      = 0.25, 1e-6
 	classIntercept, numberIntercept = 0.15, 0.35 // scale of the intercept in units of rho
-	// of the norm of u, in units of rho: rows of a stream leave their frame, and models are used on whole rows
-	normBound, streamBound = 2, 16
+	// of the norm of u, in units of rho: models are used on whole rows, and noise may hide what makes them long
+	normBound, streamNumberBound = 16, 2
 )
 
 // coordinates hold the map of features to u, and moments of u.
@@ -162,8 +162,8 @@ func (p Problem) frame(out *Learned, at coordinates, intercept, least float64) (
 	}
 	rho = math.Sqrt(square + f.Intercept*f.Intercept)
 	bound := float64(normBound)
-	if p.Continuous && p.classes() > 0 {
-		bound = streamBound
+	if p.Continuous && p.classes() == 0 {
+		bound = streamNumberBound
 	}
 	f.Bound = within(math.Sqrt(bound*bound*rho*rho - f.Intercept*f.Intercept))
 	if at.away != nil {

@@ -38,6 +38,10 @@ const (
 	classRounds, mostClassRounds = 4, 8   // for each cube root of n/(d unit)
 	numberRounds, mostRounds     = 5, 12  // and of classes whose users answer every round
 	evenRounds, evenAgainRounds  = 2.5, 5 // used instead of classRounds where rounds are even: of new rows, of the same
+
+	// Users for each unit of a gradient's noise, n/(d unit), from which classes take a second and a third round from a
+	// declared start. The unit is about 9/epsilon of a stage's noise: n epsilon/d is 20 and 200 there.
+	secondFromStart, thirdFromStart = 20. / 9, 200. / 9
 )
 
 // Layout divides the users. unit is the standard deviation of one coordinate of a released sum at clip norm 1, before
@@ -51,12 +55,22 @@ func (p Problem) Layout(unit float64) Layout {
 		if p.Interactive {
 			most = mostRounds
 		}
-		l.Rounds = rounds(p.factor(), most, n/(l.Unit*float64(p.dim())*math.Sqrt(float64(p.classes()-1))))
+		q := n / (l.Unit * float64(p.dim()) * math.Sqrt(float64(p.classes()-1)))
+		if l.Rounds = rounds(p.factor(), most, q); p.Start != nil {
+			few := fromStart(q)
+			if p.Interactive && few > 1 { // a round of the same users adds less noise
+				few *= 2
+			}
+			l.Rounds = min(l.Rounds, few)
+		}
 	case p.matrixable() && float64(p.dim())*unit <= p.matrixLimit()*n:
 		l.MatrixUsers = max(1, uint64(math.Round(matrixShare*n)))
 		l.Rounds, l.Method = matrixRounds, Descent
 	default:
 		l.Rounds = rounds(numberRounds, mostRounds, n/(l.Unit*float64(p.dim())))
+	}
+	if q := n / (l.Unit * float64(p.dim())); p.Start != nil && p.classes() == 0 {
+		l.Rounds = min(l.Rounds, max(1, fromStart(q)-1))
 	}
 	if p.Even {
 		return p.even(l)
@@ -125,6 +139,18 @@ func (p Problem) matrixable() bool { return p.classes() == 0 && !p.uniform() && 
 // leastRounds to most.
 func rounds(factor, most, q float64) uint64 {
 	return uint64(min(max(math.Round(factor*math.Cbrt(q)), leastRounds), most))
+}
+
+// fromStart returns the most rounds of classes that begin with a declared start, which numbers have one less of: what is
+// left to learn is little, and each round of few users adds more noise than it takes away error.
+func fromStart(q float64) uint64 {
+	switch {
+	case q < secondFromStart:
+		return 1
+	case q < thirdFromStart:
+		return 2
+	}
+	return 3
 }
 
 // gradientNoise returns the standard deviation, at clip norm 1, of one coordinate of a gradient of all users of

@@ -21,7 +21,12 @@ type Learned struct {
 	Set       convex.SetDeclaration // that w stays in; the zero value: no set
 	Curvature float64               // v of Acceleration
 	Step      float64               // of Descent
-	Stream    *Stream               `json:",omitempty"` // of a task without an end, which has neither Curvature nor Step
+	// FromStart reports whether the steps of a plan that ends begin with the declared start, and leave it as far as
+	// gradients say more than noise.
+	FromStart bool `json:",omitempty"`
+	// Trust is by how much v grows with the squared norm of the first gradient, without its noise; 0: by nothing.
+	Trust  float64 `json:",omitempty"`
+	Stream *Stream `json:",omitempty"` // of a task without an end, which has neither Curvature nor Step
 
 	Report Report
 }

@@ -87,9 +87,13 @@ func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, err
 			return Learned{}, err
 		}
 	}
-	if p.Start != nil { // the damping pulls to it instead of zero: start + (H + damping)^-1 (b - H start)
-		pull := mat.NewVecDense(d, p.from(&out, nil))
-		b.AddScaledVec(b, damping/how.start, pull)
+	if p.Start != nil {
+		at := mat.NewVecDense(d, p.from(&out, nil))
+		at.ScaleVec(1/how.start, at)
+		noise := matrixNoise{of: sd, rho: rho}
+		if out.FromStart = !s.beyond(b, at, noise); out.FromStart {
+			b = s.toward(b, at, damping, noise)
+		}
 	}
 	f.Whitener = s.whitener(damping)
 	f.Clip = p.clipAt(how.clip * math.Sqrt(k) * how.unit)

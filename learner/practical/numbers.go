@@ -79,6 +79,7 @@ func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
 		}
 		p.level(start, &out, at, mean)
 	}
+	out.FromStart = p.Start != nil
 	return out, p.begin(&out, p.from(&out, start))
 }
 

@@ -101,6 +101,14 @@ func TestLayout(t *testing.T) {
 			t.Errorf("unit %v: %+v, want %d rounds", unit, got, want)
 		}
 	}
+	for unit, want := range map[float64][2]uint64{100: {3, 6}, 500: {2, 4}, 2000: {1, 1}} { // q = 25, 5, 1.25
+		p := two
+		p.Start = make([]float64, 4)
+		one := p.Layout(unit).Rounds
+		if p.Interactive = true; one != want[0] || p.Layout(unit).Rounds != want[1] {
+			t.Errorf("from a start, unit %v: %d and %d rounds, want %v", unit, one, p.Layout(unit).Rounds, want)
+		}
+	}
 	if got := many.Layout(1250); got.Rounds != 4 { // sqrt(K - 1) = 2
 		t.Errorf("five classes: %+v", got)
 	}

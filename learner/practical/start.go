@@ -1,7 +1,10 @@
 package practical
 
 import (
+	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/panlearn/panlearn/learner/convex"
 )
@@ -39,4 +42,59 @@ func (p Problem) Within(l *Learned, model []float64) ([]float64, error) {
 		copy(part, block)
 	}
 	return w, nil
+}
+
+// matrixNoise holds the noise of a released matrix: of for a number in H, and of/rho for one in b.
+type matrixNoise struct{ of, rho float64 }
+
+// beyond reports whether the released mean square of what a start leaves, c - 2 b'x + x'H x, is above that of zero, c,
+// by more than twice its noise: then the start is no better than none.
+func (s *spectrum) beyond(b, x *mat.VecDense, noise matrixNoise) bool {
+	length := mat.Dot(x, x)
+	sd := noise.of * math.Sqrt(4*length/noise.rho/noise.rho+length*length)
+	return s.form(x)-2*mat.Dot(b, x) > 2*sd
+}
+
+// toward returns the b of which (H + damping)^-1 b is as far from the start x toward the least squares fit as the
+// release says more than noise:
+//
+//	x + max(0, 1 - noise/e'(H + damping)^-1 e) (H + damping)^-1 e,   e = b - H x
+//
+// which is James and Stein's estimate in the metric of the damped matrix. The noise of a number in H x has the variance
+// sd^2 |x|^2 (d + 1)/(2 d).
+func (s *spectrum) toward(b, x *mat.VecDense, damping float64, noise matrixNoise) *mat.VecDense {
+	var e, out mat.VecDense
+	out.MulVec(s.matrix(func(l float64) float64 { return l }), x)
+	e.SubVec(b, &out)
+	d, inverse := float64(len(s.values)), 0.0
+	for _, l := range s.values {
+		inverse += 1 / (l + damping)
+	}
+	expected := noise.of * noise.of * (1/noise.rho/noise.rho + mat.Dot(x, x)*(d+1)/(2*d)) * inverse
+	keep := 0.0
+	if square := mat.Dot(&e, s.solve(&e, damping)); square > expected {
+		keep = 1 - expected/square
+	}
+	out.AddScaledVec(&out, damping, x)
+	out.AddScaledVec(&out, keep, &e)
+	return &out
+}
+
+// Shrink moves an estimate of a gradient toward zero as far as its noise may be all of it, where steps begin with a
+// declared start: James and Stein's estimate. One of its numbers has the variance.
+func (l *Learned) Shrink(gradient []float64, variance float64) {
+	if !l.FromStart {
+		return
+	}
+	square := 0.0
+	for _, g := range gradient {
+		square += float64(g * g)
+	}
+	keep := 0.0
+	if noise := variance * float64(max(1, len(gradient)-2)); square > noise {
+		keep = 1 - noise/square
+	}
+	for i := range gradient {
+		gradient[i] *= keep
+	}
 }
