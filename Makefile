@@ -15,7 +15,7 @@ TEST = $(GO) test -vet=off -p 4 -parallel 4
 
 # The packages in which goroutines meet; natsjs and pebblestore stand for the broker and the disk. internal/test/lint has the rest.
 RACE = ./shuffle/stage ./internal/test/memory ./stream/device/... ./stream/natsjs ./learner/service ./learner/research/resque \
-	./state/pebblestore ./internal/test/campaign
+	./learner/task/draft/publicmodel ./state/pebblestore ./internal/test/campaign
 
 # What the two programs are built for. Tests run on the system that they are started on, here Linux alone.
 SYSTEMS = linux/amd64 darwin/arm64 windows/amd64
