@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner/task/draft"
 )
 
@@ -23,8 +26,12 @@ func newInit() *cobra.Command {
 separators, jsonl, parquet, libsvm), which columns are numbers, words, codes or nothing to learn from, bounds and vocabularies, the label and
 the loss that goes with it.
 
-The sample has to be public, or paid for elsewhere: bounds and words are read off it without noise and go into the task, which
-every device sees. Never give it the data that the task is about.`,
+With -o it also makes a public model of the sample and its labels, boosted trees and a linear model, and lets the task begin with it: the
+users then learn what it has wrong. The model lies beside the task file, in TASK-public.json and TASK-start.json, which belong to it. What
+it has alone, and what the users can be expected to add, is said. --no-public-labels leaves all that out.
+
+The sample has to be public, or paid for elsewhere: bounds, words and the public model are made of it without noise and go into the
+task, which every device sees; a leaf of a tree tells of as few as 15 rows. Never give it the data that the task is about.`,
 		Example: `  learner init --data sample.csv --label churned --users 50000 -o churn.yaml
   learner check -f churn.yaml --data sample.csv
   learner plan -f churn.yaml`,
@@ -35,25 +42,36 @@ every device sees. Never give it the data that the task is about.`,
 			}
 			toFile := output != "" && output != "-"
 			if toFile {
-				o.Name = output
 				if err := keepsEdited(output, force); err != nil {
 					return err
 				}
+				base := strings.TrimSuffix(strings.TrimSuffix(output, ".yaml"), ".yml")
+				o.Name, o.Public, o.Start = output, base+"-public.json", base+"-start.json"
 			}
 			task, err := draft.FromSample(data, o)
 			if err != nil {
 				return cli.Usage(err)
 			}
+			files, err := filesOf(task, output, o)
+			if err != nil {
+				return err
+			}
+			for _, f := range files {
+				if err := keepsEdited(f.name, force); toFile && err != nil {
+					return err
+				}
+			}
 			for _, note := range task.Notes {
 				fmt.Fprintln(c.ErrOrStderr(), note)
 			}
-			if toFile {
-				err = os.WriteFile(output, task.Task, 0o644)
-			} else {
-				_, err = c.OutOrStdout().Write(task.Task)
+			if !toFile {
+				_, err := c.OutOrStdout().Write(task.Task)
+				return err
 			}
-			if err != nil {
-				return fmt.Errorf("write the task file: %w", err)
+			for _, f := range files {
+				if err := os.WriteFile(f.name, f.content, 0o644); err != nil {
+					return fmt.Errorf("write the task file: %w", err)
+				}
 			}
 			return nil
 		},
@@ -63,9 +81,38 @@ every device sees. Never give it the data that the task is about.`,
 		"`COLUMN` to predict; without it one that is called like a label, or the last")
 	c.Flags().StringVar(&o.Loss, "loss", "", "`NAME` of the loss, if not the one that goes with the label")
 	c.Flags().IntVar(&o.Users, "users", 0, "`N` people who will take part, if not as many as the sample has rows")
+	c.Flags().BoolVar(&o.NoLabels, "no-public-labels", false,
+		"use no label of the sample beyond its bounds and words: the task begins with nothing")
+	c.Flags().BoolVar(&o.NoTrees, "no-public-trees", false, "begin with a linear model of the sample, and not with trees")
 	c.Flags().BoolVar(&force, "force", false, "write over a file that is there")
 	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write instead of standard output; the task is called like it")
 	return c
+}
+
+// A drafted is a file to be written.
+type drafted struct {
+	name    string
+	content []byte
+}
+
+// filesOf returns the files of a draft, the task last: it names the others.
+func filesOf(d *draft.Draft, output string, o draft.Options) (out []drafted, err error) {
+	if d.Public != nil {
+		out = append(out, drafted{o.Public, d.Public})
+	}
+	if d.Start != nil {
+		s, err := model.Of(d.Spec, d.Start)
+		if err != nil {
+			return nil, fmt.Errorf("the start of the task: %w", err)
+		}
+		s.Privacy = model.Unprotected(s.Privacy.Kind)
+		text, err := json.MarshalIndent(s, "", " ")
+		if err != nil {
+			return nil, fmt.Errorf("the start of the task: %w", err)
+		}
+		out = append(out, drafted{o.Start, append(text, '\n')})
+	}
+	return append(out, drafted{output, d.Task}), nil
 }
 
 // keepsEdited refuses to write a task file over one that is there, unless it is forced to.

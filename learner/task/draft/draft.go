@@ -2,11 +2,13 @@ package draft
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,12 +22,24 @@ type Options struct {
 	Loss  string // one of convex.LossNames
 	Users int    // that will take part; 0: as many as the sample has rows
 	Name  string // that the task's is made from, such as that of its file; empty: that of the sample
+
+	// Public and Start name the files beside the task file that the public model and the start will be in, as the
+	// task file names them. Without both the task begins with nothing.
+	Public, Start string
+	NoLabels      bool // the task begins with nothing that labels of the sample tell
+	NoTrees       bool // a public model has no trees
 }
 
 // A Draft is a task file with the remarks that its user must see at once.
 type Draft struct {
-	Task  []byte   // YAML, which task.Parse accepts
-	Notes []string // sentences: what was taken for the label, what was left out. They show names, and words of the label
+	Task []byte // YAML, which task.Parse accepts
+	// Public is the content of the file of the public model; nil: the task has none.
+	Public []byte
+	// Start is the point that the task begins with, for its file: of each score the coordinates and the intercept. nil:
+	// the task has none.
+	Start []float64
+	Spec  *task.Spec // the task without its start
+	Notes []string   // sentences: what was taken for the label, what was left out. They show names, and words of the label
 }
 
 // FromSample drafts a task from a file, or the files of a pattern, which have to be public.
@@ -46,15 +60,38 @@ func FromSample(path string, o Options) (*Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sample %q: %w", path, err)
 	}
-	spec, err := task.Parse([]byte(w.file.String()), nil)
-	if err == nil {
-		_, err = spec.Compile()
-	}
+	spec, err := w.check()
 	if err != nil {
 		return nil, fmt.Errorf("sample %q: no task can be made of it: %w", path, err)
 	}
-	return &Draft{Task: []byte(w.file.String()), Notes: w.notes}, nil
+	return &Draft{Task: []byte(w.file.String()), Public: w.public, Start: w.start, Spec: spec, Notes: w.notes}, nil
 }
+
+// check returns the declaration without its start; it refuses a draft that is no task.
+func (w *writer) check() (*task.Spec, error) {
+	text := strings.Replace(w.file.String(), ", start: "+fileName(w.options.Start)+"}\n", "}\n", 1)
+	if w.public != nil {
+		text = strings.Replace(text, "\n  public: "+fileName(w.options.Public)+"\n", "\n  public: "+hashOf(w.public)+"\n", 1)
+	}
+	spec, err := task.Parse([]byte(text), nil)
+	if err == nil {
+		spec, err = spec.WithPublic(w.public)
+	}
+	var m *task.FeatureMap
+	if err == nil {
+		m, err = spec.Compile()
+	}
+	if err == nil && w.start != nil && len(w.start) != m.Outputs()*m.Dim() {
+		err = fmt.Errorf("a start of %d numbers, want %d", len(w.start), m.Outputs()*m.Dim())
+	}
+	return spec, err
+}
+
+// hashOf returns the hash by which a declaration names a file.
+func hashOf(file []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(file)) }
+
+// fileName writes the name of a file as a task file has it.
+func fileName(name string) string { return text(filepath.Base(name)) }
 
 // A writer puts the file together.
 type writer struct {
@@ -63,6 +100,8 @@ type writer struct {
 	options Options
 	file    strings.Builder
 	notes   []string
+	public  []byte
+	start   []float64
 }
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.file, format+"\n", args...) }
@@ -89,18 +128,30 @@ func (w *writer) table() error {
 		return err
 	}
 	w.head(t.count, fmt.Sprintf("%d rows of %d columns", t.rows, len(w.layout.Fields)+len(w.layout.Passed)))
-	w.line("features:\n  columns:")
+	whole := append([]field{{"column", text(t.label.name)}}, label.label...)
+	b, err := w.begin(features, nil, 0, whole, label, t.rows)
+	if err != nil {
+		return err
+	}
+	w.beginFeatures(b)
+	w.line("  columns:")
 	var left []string
-	for _, f := range features {
+	for i, f := range features {
 		if f.entry == nil {
 			w.comment("    ", "Left out: %s, %s.", text(f.column.name), f.note)
 			left = append(left, text(f.column.name))
 			continue
 		}
-		if f.note != "" {
+		if kind := entry(f.entry).get("kind"); f.note != "" && (b == nil || kind == string(task.OneHot)) {
 			w.comment("    ", "%s: %s.", text(f.column.name), f.note)
 		}
-		w.line("    - %s", mapping(f.entry))
+		entries := []entry{f.entry}
+		if b != nil {
+			entries = b.entries[i]
+		}
+		for _, e := range entries {
+			w.line("    - %s", mapping(e))
+		}
 	}
 	for _, p := range t.passed {
 		w.comment("    ", "Left out: %s, %s.", text(p.name), p.why)
@@ -111,8 +162,23 @@ func (w *writer) table() error {
 	if len(left) > 0 {
 		w.note("left out: %s; the file says why", list(left, 10))
 	}
-	w.rest(t.label, t.why, append([]field{{"column", text(t.label.name)}}, label.label...), label, t.count)
+	w.rest(t.label, t.why, whole, label, t.count, b)
 	return nil
+}
+
+// beginFeatures writes the beginning of the section, and says what the task begins with.
+func (w *writer) beginFeatures(b *beginning) {
+	w.line("features:")
+	if b == nil {
+		return
+	}
+	w.comment("  ", "%s", strings.Join(b.words, " "))
+	for _, words := range b.words {
+		w.note("%s", strings.TrimSuffix(words, "."))
+	}
+	if w.start, w.public = b.start, b.file; b.file != nil {
+		w.line("  public: %s", fileName(w.options.Public))
+	}
 }
 
 // features decides about all columns but the label.
@@ -173,8 +239,8 @@ func (w *writer) vector() error {
 	}
 	w.head(v.count, fmt.Sprintf("%d rows of libsvm", v.rows))
 	w.comment("",
-		"An event with an index above dimension is invalid: make it larger if the sample may lack the last ones. One with more than max_nonzeros "+
-			"values is scaled down.")
+		"An event with an index above dimension is invalid: make it larger if the sample may lack the last ones, by an index with value 0 in "+
+			"the sample. One with more than max_nonzeros values is scaled down.")
 	entry := []field{{"dimension", strconv.Itoa(v.dimension)}}
 	b := outward(v.low, v.high, v.whole)
 	switch most := max(-b.low, b.high); {
@@ -189,9 +255,17 @@ func (w *writer) vector() error {
 	if v.nonzeros < v.dimension {
 		entry = append(entry, field{"max_nonzeros", strconv.Itoa(v.nonzeros)})
 	}
-	w.line("features:\n  vector: %s\n", mapping(entry))
+	begun, err := w.begin(nil, entry, v.dimension, label.label, label, v.rows)
+	if err != nil {
+		return err
+	}
+	w.beginFeatures(begun)
+	if begun != nil {
+		entry = begun.vector
+	}
+	w.line("  vector: %s\n", mapping(entry))
 	w.note("label: %s", label.kind)
-	w.rest(v.label, "", label.label, label, v.count)
+	w.rest(v.label, "", label.label, label, v.count, begun)
 	return nil
 }
 
@@ -208,6 +282,14 @@ func (w *writer) head(c count, size string) {
 		w.note("%d of %d rows could not be read: %v", c.invalid, c.rows+c.invalid, c.first)
 	}
 	w.line("version: 1\nname: %s\n", nameOf(cmp.Or(w.options.Name, w.path)))
+	if len(w.layout.Events.Columns) > 0 {
+		w.comment("", "The data have no header: columns are named by their place. Call them what you like, here and below.")
+	}
+	w.line("events: %s\n", mapping(w.events()))
+}
+
+// events returns how the sample is written.
+func (w *writer) events() []field {
 	e := w.layout.Events
 	entry := []field{{"format", string(e.Format)}}
 	if e.Header {
@@ -220,14 +302,13 @@ func (w *writer) head(c count, size string) {
 		entry = append(entry, field{"skip_lines", strconv.Itoa(e.SkipLines)})
 	}
 	if len(e.Columns) > 0 {
-		w.comment("", "The data have no header: columns are named by their place. Call them what you like, here and below.")
 		entry = append(entry, field{"columns", texts(e.Columns)})
 	}
-	w.line("events: %s\n", mapping(entry))
+	return entry
 }
 
 // rest writes label, model, privacy and schedule.
-func (w *writer) rest(c *column, why string, label []field, t target, n count) {
+func (w *writer) rest(c *column, why string, label []field, t target, n count, b *beginning) {
 	taken := "The label"
 	if why != "" {
 		taken += " is the column " + text(c.name) + ", " + why
@@ -243,8 +324,24 @@ func (w *writer) rest(c *column, why string, label []field, t target, n count) {
 		w.comment("", "%d rows of the sample have no label, and are invalid.", gaps)
 		w.note("%d of %d rows have no label", gaps, c.rows)
 	}
+	if b != nil && b.label != nil {
+		label = b.label
+	}
 	w.line("label: %s\n", mapping(label))
-	w.line("model: %s\n", mapping(t.model))
+	model, schedule := t.model, ""
+	if b != nil {
+		if b.start != nil {
+			model = append(slices.Clone(model), field{"start", fileName(w.options.Start)})
+		}
+		if b.bound > 0 {
+			w.comment("", "The norm that %.0f %% of the sample keep; longer events are scaled down to it.", 100*boundShare)
+			w.line("norm_bound: %s", decimal(b.bound))
+		}
+		if b.rounds > 0 {
+			schedule = fmt.Sprintf(", rounds: {max: %d}", b.rounds)
+		}
+	}
+	w.line("model: %s\n", mapping(model))
 	users := cmp.Or(w.options.Users, n.rows+n.invalid)
 	w.comment("", "What one user's report may tell, at most: a factor e^epsilon, and delta beside it.")
 	w.line("privacy: {epsilon: 1, delta: %s, trust: shuffle}\n", deltaOf(users))
@@ -252,7 +349,7 @@ func (w *writer) rest(c *column, why string, label []field, t target, n count) {
 		w.comment("", "As many as the sample has rows: write how many people will take part, each with one event.")
 	}
 	w.comment("", "Where people keep coming, and what they do changes, continuous: adaptive learns from them for ever.")
-	w.line("schedule: {users: %d}", users)
+	w.line("schedule: {users: %d%s}", users, schedule)
 }
 
 // deltaOf returns the largest power of ten that is at most a tenth of one user in all.

@@ -25,6 +25,8 @@ type target struct {
 	kind  string // what the label is, in words
 	note  string // what else could be chosen
 	said  string // what has to be known at once: which class is positive
+
+	classes int // different labels
 }
 
 // positives and negatives are words that name the positive and the negative one of two classes.
@@ -63,7 +65,7 @@ func targetOf(c *column, loss string) (target, error) {
 	case loss == "":
 		loss = "squared"
 	}
-	t := target{loss: loss, model: []field{{"loss", loss}}}
+	t := target{loss: loss, model: []field{{"loss", loss}}, classes: len(words)}
 	switch convex.TraitsOf(loss).Labels {
 	case convex.TwoClasses:
 		if len(words) != 2 || c.many {
