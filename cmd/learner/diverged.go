@@ -31,8 +31,9 @@ func (s simulated) worseThan(constant simulated) bool {
 	return s.TrainLoss > clearly*constant.TrainLoss
 }
 
-// divergence describes how much worse than the constant the runs' models are; nil where none is worse.
-func (r *simulateReport) divergence() *diverged {
+// divergence describes how much worse than the constant, of that name, the runs' models are; nil where none is worse.
+func (r *simulateReport) divergence(constant string) *diverged {
+	worse := "worse than " + constant
 	out := diverged{Exact: r.NonPrivate.worseThan(r.Baseline), Silent: true}
 	for _, one := range r.Runs {
 		v := one.Progressive
@@ -46,9 +47,9 @@ func (r *simulateReport) divergence() *diverged {
 		return nil
 	case out.Exact:
 		out.Text = fmt.Sprintf("%d of %d private models, and that without noise, are %s: %s", out.Runs, len(r.Runs),
-			wording.WorseThanConstant, wording.StepsTooLong)
+			worse, wording.StepsTooLong)
 	default:
-		out.Text = fmt.Sprintf("%d of %d private models are %s: %s", out.Runs, len(r.Runs), wording.WorseThanConstant,
+		out.Text = fmt.Sprintf("%d of %d private models are %s: %s", out.Runs, len(r.Runs), worse,
 			wording.TooMuchNoise)
 	}
 	if out.AtBound {

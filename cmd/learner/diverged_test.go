@@ -30,7 +30,7 @@ func TestDivergedIsSaid(t *testing.T) {
 		"exactly": {simulateReport{Baseline: constant, Runs: []simulated{of(0.4, false)},
 			NonPrivate: simulated{TrainLoss: 3.3}}, []string{"0 of 1", "without noise"}},
 	} {
-		d := c.r.divergence()
+		d := c.r.divergence("the best constant")
 		if (d == nil) != (c.want == nil) {
 			t.Errorf("%s: %+v", name, d)
 			continue

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"github.com/panlearn/panlearn/learner/task"
 )
 
 // A verdict compares the private models, by one score, with models that cost no privacy.
@@ -42,8 +44,8 @@ func (s *simulation) verdict(ctx context.Context, r *simulateReport) (v *verdict
 		return nil, nil
 	}
 	v = &verdict{Score: m.name, Private: *m.of(r.Mean), Constant: *m.of(r.Baseline), Exact: *m.of(r.NonPrivate)}
-	if s.job.Start != nil {
-		start, err := s.score(s.job.Start.Point)
+	if first := s.first(); first != nil {
+		start, err := s.score(first)
 		if err != nil {
 			return nil, err
 		}
@@ -56,8 +58,20 @@ func (s *simulation) verdict(ctx context.Context, r *simulateReport) (v *verdict
 	if r.SD != nil {
 		sd = *m.of(*r.SD) / math.Sqrt(float64(len(r.Runs)))
 	}
-	v.Text = v.words(m, sd)
+	v.Text = v.words(m, sd, constantOf(s.job.Features))
 	return v, nil
+}
+
+// first returns the model before the first round where it is worth something: the start, or zero where labels are less a
+// public prediction; else nil.
+func (s *simulation) first() []float64 {
+	switch {
+	case s.job.Start != nil:
+		return s.job.Start.Point
+	case s.job.Features.HasOffset():
+		return make([]float64, s.job.Problem.Dim)
+	}
+	return nil
 }
 
 // quicklyFitted bounds the numbers, rows times parameters, of data that are fitted until convergence unasked: seconds.
@@ -80,8 +94,17 @@ func (s *simulation) convergedScore(ctx context.Context, r *simulateReport, m me
 	return m.of(*b.Mean), nil
 }
 
-// words compares in one sentence. sd is the standard error of the private score over the seeds; 0 where it is unknown.
-func (v *verdict) words(m measure, sd float64) string {
+// constantOf names the best constant of a task.
+func constantOf(m *task.FeatureMap) string {
+	if m.HasOffset() {
+		return "the public prediction and a constant"
+	}
+	return "the best constant"
+}
+
+// words compares in one sentence. sd is the standard error of the private score over the seeds, 0 where it is unknown;
+// constant names the best constant.
+func (v *verdict) words(m measure, sd float64, constant string) string {
 	by := func(other float64) float64 { // above 0 where the private models are better
 		if m.falls {
 			return other - v.Private
@@ -98,7 +121,7 @@ func (v *verdict) words(m measure, sd float64) string {
 		}
 		return fmt.Sprintf("%s %s (%.4g)", word, what, other)
 	}
-	text := fmt.Sprintf("%s %.4g: %s", m.label, v.Private, compared("the best constant", v.Constant))
+	text := fmt.Sprintf("%s %.4g: %s", m.label, v.Private, compared(constant, v.Constant))
 	if v.Start != nil {
 		text += ", " + compared("the start as it is", *v.Start)
 	}

@@ -29,7 +29,7 @@ func TestVerdict(t *testing.T) {
 			"accuracy 0.75: no better than the best constant (0.75); without noise 0.76. Nothing was learned"},
 		{"better rises", verdict{Private: 0.85, Constant: 0.75, Exact: 0.86}, accuracy, 0.01, "better than the best constant"},
 	} {
-		if text := c.v.words(c.m, c.sd); !strings.Contains(text, c.want) {
+		if text := c.v.words(c.m, c.sd, "the best constant"); !strings.Contains(text, c.want) {
 			t.Errorf("%s: %q, want %q in it", c.name, text, c.want)
 		}
 	}
