@@ -310,7 +310,7 @@ func (s *simulation) run(ctx context.Context, progress io.Writer, first uint64, 
 		}
 		out.Baselines = append(out.Baselines, b)
 	}
-	out.Diverges = out.divergence(constantOf(s.job.Features))
+	out.Diverges = out.divergence(constantOf(s.job.Features.HasOffset()))
 	out.Verdict, err = s.verdict(ctx, &out)
 	return out, err
 }

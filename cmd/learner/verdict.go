@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-
-	"github.com/panlearn/panlearn/learner/task"
 )
 
 // A verdict compares the private models, by one score, with models that cost no privacy.
@@ -58,20 +56,17 @@ func (s *simulation) verdict(ctx context.Context, r *simulateReport) (v *verdict
 	if r.SD != nil {
 		sd = *m.of(*r.SD) / math.Sqrt(float64(len(r.Runs)))
 	}
-	v.Text = v.words(m, sd, constantOf(s.job.Features))
+	v.Text = v.words(m, sd, s.job.Features.HasOffset())
 	return v, nil
 }
 
-// first returns the model before the first round where it is worth something: the start, or zero where labels are less a
-// public prediction; else nil.
+// first returns the model before the first round where it is worth something: the start, or the public prediction that
+// labels are less; else nil.
 func (s *simulation) first() []float64 {
-	switch {
-	case s.job.Start != nil:
+	if s.job.Start != nil {
 		return s.job.Start.Point
-	case s.job.Features.HasOffset():
-		return make([]float64, s.job.Problem.Dim)
 	}
-	return nil
+	return s.job.Features.Origin()
 }
 
 // quicklyFitted bounds the numbers, rows times parameters, of data that are fitted until convergence unasked: seconds.
@@ -94,17 +89,21 @@ func (s *simulation) convergedScore(ctx context.Context, r *simulateReport, m me
 	return m.of(*b.Mean), nil
 }
 
-// constantOf names the best constant of a task.
-func constantOf(m *task.FeatureMap) string {
-	if m.HasOffset() {
+// constantOf names the best constant of a task, whose labels may be less a public prediction.
+func constantOf(offset bool) string {
+	if offset {
 		return "the public prediction and a constant"
 	}
 	return "the best constant"
 }
 
 // words compares in one sentence. sd is the standard error of the private score over the seeds, 0 where it is unknown;
-// constant names the best constant.
-func (v *verdict) words(m measure, sd float64, constant string) string {
+// offset reports whether the start is a public prediction that labels are less.
+func (v *verdict) words(m measure, sd float64, offset bool) string {
+	constant, start := constantOf(offset), "the start as it is"
+	if offset {
+		start = "the public prediction alone"
+	}
 	by := func(other float64) float64 { // above 0 where the private models are better
 		if m.falls {
 			return other - v.Private
@@ -123,7 +122,7 @@ func (v *verdict) words(m measure, sd float64, constant string) string {
 	}
 	text := fmt.Sprintf("%s %.4g: %s", m.label, v.Private, compared(constant, v.Constant))
 	if v.Start != nil {
-		text += ", " + compared("the start as it is", *v.Start)
+		text += ", " + compared(start, *v.Start)
 	}
 	text += fmt.Sprintf("; without noise %.4g", v.Exact)
 	if v.Converged != nil {
@@ -131,8 +130,8 @@ func (v *verdict) words(m measure, sd float64, constant string) string {
 	}
 	switch {
 	case v.Start != nil && by(*v.Start) <= 2*sd:
-		text += ". Use the start as it is, or ask for more users or a larger epsilon"
-	case by(v.Constant) <= 2*sd:
+		text += ". Use " + start + ", or ask for more users or a larger epsilon"
+	case !offset && by(v.Constant) <= 2*sd:
 		text += ". Nothing was learned from the features"
 	}
 	return text

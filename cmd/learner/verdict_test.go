@@ -16,20 +16,25 @@ func TestVerdict(t *testing.T) {
 		m    measure
 		sd   float64
 		want string
+
+		offset bool
 	}{
 		{"learned", verdict{Private: 0.3, Constant: 0.55, Exact: 0.299}, loss, 0,
-			"log loss 0.3: better than the best constant (0.55); without noise 0.299"},
+			"log loss 0.3: better than the best constant (0.55); without noise 0.299", false},
 		{"helps the start", verdict{Private: 0.3, Constant: 0.55, Start: &start, Exact: 0.299, Converged: &converged}, loss,
-			0.001, "better than the start as it is (0.31); without noise 0.299, without privacy and until it converges 0.29"},
+			0.001, "better than the start as it is (0.31); without noise 0.299, without privacy and until it converges 0.29", false},
 		{"the start did it", verdict{Private: 0.309, Constant: 0.55, Start: &start, Exact: 0.299}, loss, 0.001,
-			"no better than the start as it is (0.31); without noise 0.299. Use the start as it is"},
+			"no better than the start as it is (0.31); without noise 0.299. Use the start as it is", false},
 		{"hurts the start", verdict{Private: 0.32, Constant: 0.55, Start: &start, Exact: 0.299}, loss, 0.001,
-			"worse than the start as it is (0.31); without noise 0.299. Use the start as it is"},
+			"worse than the start as it is (0.31); without noise 0.299. Use the start as it is", false},
 		{"nothing", verdict{Private: 0.75, Constant: 0.75, Exact: 0.76}, accuracy, 0,
-			"accuracy 0.75: no better than the best constant (0.75); without noise 0.76. Nothing was learned"},
-		{"better rises", verdict{Private: 0.85, Constant: 0.75, Exact: 0.86}, accuracy, 0.01, "better than the best constant"},
+			"accuracy 0.75: no better than the best constant (0.75); without noise 0.76. Nothing was learned", false},
+		{"a public prediction", verdict{Private: 4.5, Constant: 4.3, Start: &start, Exact: 4}, loss, 0.001,
+			"worse than the public prediction and a constant (4.3), worse than the public prediction alone (0.31); without " +
+				"noise 4. Use the public prediction alone", true},
+		{"better rises", verdict{Private: 0.85, Constant: 0.75, Exact: 0.86}, accuracy, 0.01, "better than the best constant", false},
 	} {
-		if text := c.v.words(c.m, c.sd, "the best constant"); !strings.Contains(text, c.want) {
+		if text := c.v.words(c.m, c.sd, c.offset); !strings.Contains(text, c.want) {
 			t.Errorf("%s: %q, want %q in it", c.name, text, c.want)
 		}
 	}

@@ -150,6 +150,9 @@ func (s *Spec) Practical(features *FeatureMap) *practical.Problem {
 	if !s.Classification() {
 		out.LabelLow, out.LabelHigh = slices.Min(features.Labels()), slices.Max(features.Labels())
 	}
+	if out.Start = features.Origin(); out.Continuous {
+		out.Start = nil // the bank begins there by itself
+	}
 	return out
 }
 

@@ -319,6 +319,18 @@ func (f *Features) PublicInputs() []string {
 	return out
 }
 
+// Origin returns the parameters that predict the offset alone; nil where labels have none.
+func (m *FeatureMap) Origin() []float64 {
+	if !m.HasOffset() {
+		return nil
+	}
+	theta, err := m.Redo(make([]float64, len(m.coordinate)), 0)
+	if err != nil {
+		return nil
+	}
+	return theta
+}
+
 // HasOffset reports whether a number is learned less an offset, which mapped events carry.
 func (m *FeatureMap) HasOffset() bool { return m.public != nil && m.public.offset != nil }
 
