@@ -388,11 +388,7 @@ func (m *modeller) numbers(b *beginning, line [][]float64) {
 	}
 	slices.Sort(residual)
 	most := significant(residualRoom*quantile(residual, residualShare), 3)
-	for _, f := range m.label {
-		if f.key == "column" {
-			b.label = append(b.label, f)
-		}
-	}
+	b.label = slices.DeleteFunc(slices.Clone(m.label), func(f field) bool { return f.key == "min" || f.key == "max" })
 	b.label = append(b.label, field{"min", decimal(-most)}, field{"max", decimal(most)}, field{"offset", "true"})
 	m.describe(b, "boosted trees")
 }

@@ -55,6 +55,46 @@ func indicate(b bool) int {
 	return 0
 }
 
+// TestOddColumnsBegin: whatever columns hold, such as numbers beyond those of 32 bits, a task is drafted that begins with
+// them.
+func TestOddColumnsBegin(t *testing.T) {
+	kinds := []func(r *rand.Rand) string{
+		func(r *rand.Rand) string { return fmt.Sprintf("%g", r.NormFloat64()*1e80) },
+		func(r *rand.Rand) string { return fmt.Sprintf("%g", r.NormFloat64()*1e-80) },
+		func(r *rand.Rand) string { return [...]string{"5", "5", "5", "?"}[r.IntN(4)] },
+		func(r *rand.Rand) string { return [...]string{"0", "1", ""}[r.IntN(3)] },
+		func(r *rand.Rand) string { return [...]string{"a b", "é", "x=1", "-", "NA"}[r.IntN(5)] },
+		func(r *rand.Rand) string { return fmt.Sprint(1_000_000 + r.IntN(3)) },
+		func(r *rand.Rand) string { return fmt.Sprint(math.Exp(20 * r.NormFloat64())) },
+		func(r *rand.Rand) string { return fmt.Sprintf("w%d", int(math.Exp(4*r.Float64()))) },
+		func(r *rand.Rand) string {
+			return [...]string{"1e39", "-1e39", "0", "3", fmt.Sprint(r.NormFloat64())}[r.IntN(5)]
+		},
+	}
+	labels := []func(r *rand.Rand) string{
+		func(r *rand.Rand) string { return [...]string{"yes", "no"}[r.IntN(2)] },
+		func(r *rand.Rand) string { return [...]string{"yes", "no"}[indicate(r.IntN(25) > 0)] },
+		func(r *rand.Rand) string { return [...]string{"a", "b", "c"}[r.IntN(3)] },
+		func(r *rand.Rand) string { return fmt.Sprint(1e-9 * r.NormFloat64()) },
+		func(r *rand.Rand) string { return fmt.Sprint(math.Exp(10 * r.NormFloat64())) },
+	}
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		first, second, label := kinds[r.IntN(len(kinds))], kinds[r.IntN(len(kinds))], labels[r.IntN(len(labels))]
+		path := write(t, "rows.csv", lines("first,second,third,y", 160, func(int) string {
+			return fmt.Sprintf("%s,%s,%.3f,%s", first(r), second(r), r.NormFloat64(), label(r))
+		}))
+		o := besideFiles(400)
+		o.NoTrees = seed%3 == 0
+		d, err := FromSample(path, o)
+		if err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+		} else if _, err := load(t, d).Compile(); err != nil || d.Start == nil && d.Public == nil && !o.NoTrees {
+			t.Errorf("seed %d: %v, notes %q", seed, err, d.Notes)
+		}
+	}
+}
+
 // TestVectorsBegin: data of libsvm have a public model of their values, and the vector is hidden.
 func TestVectorsBegin(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))

@@ -64,10 +64,13 @@ func edgesOf(column []float64) []float32 {
 	return edges
 }
 
-// between returns a float32 that is at least low and below high.
+// between returns a finite float32 that is at least low and below high.
 func between(low, high float32) float32 {
 	middle := float32((float64(low) + float64(high)) / 2)
-	if middle >= high || math.IsInf(float64(middle), 0) {
+	switch {
+	case math.IsInf(float64(low), 0):
+		return math.Nextafter32(high, low)
+	case middle >= high || math.IsInf(float64(middle), 0):
 		return low
 	}
 	return middle
