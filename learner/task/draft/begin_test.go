@@ -26,7 +26,7 @@ func besideFiles(users int) Options {
 // four, or numbers.
 func crooked(n int, label string) string {
 	r := rand.New(rand.NewPCG(4, 4))
-	return lines("a,b,money,town,code,y", n, func(int) string {
+	return lines("a,b,money,town,code,when,fee,y", n, func(int) string {
 		a, b, town, code := r.NormFloat64(), r.NormFloat64(), r.IntN(4), r.IntN(5)
 		money := 0.0
 		if r.IntN(2) == 0 {
@@ -44,7 +44,8 @@ func crooked(n int, label string) string {
 		if r.IntN(20) == 0 {
 			cash = "?"
 		}
-		return fmt.Sprintf("%.3f,%.3f,%s,%s,%d,%s", a, b, cash, [...]string{"Ayr", "Bex", "Cham", "Diez"}[town], code, y)
+		return fmt.Sprintf("%.3f,%.3f,%s,%s,%d,2024-%02d-%02d,$%.2f,%s", a, b, cash,
+			[...]string{"Ayr", "Bex", "Cham", "Diez"}[town], code, 1+r.IntN(12), 1+r.IntN(28), 20*r.Float64(), y)
 	})
 }
 
@@ -142,6 +143,7 @@ func TestBeginsWithAPublicModel(t *testing.T) {
 	}{
 		{"two", []string{"public: t-public.json", "start: t-start.json}", "rounds: {max: 2}", "norm_bound: ",
 			"{column: money, kind: numeric, scale: log, unit: ", "{column: money, kind: hats, knots: [0, ",
+			"part: weekday, kind: numeric, min: 1, max: 7, hidden: true}", `clip: 3, marks: ["$"], hidden: true}`,
 			"{column: code, kind: numeric, ", "{column: code, kind: categorical, ", `hidden: true}`}, 0.75},
 		{"four", []string{"public: t-public.json", "start: t-start.json}", "rounds: {max: 2}"}, 0.6},
 		{"number", []string{"public: t-public.json", "offset: true}", "norm_bound: "}, 0},
