@@ -81,6 +81,11 @@ func (m *modeller) expect(b *beginning, parameters int) {
 		slope := m.sample.std / math.Sqrt(2*mean)
 		what, gain, deviation = "an error", gain*slope, deviation*slope
 	}
+	if gain <= deviation {
+		b.tell("With as many rows as there are users it would hardly have %s that is lower (by %.2g +- %.2g, less the noise): "+
+			"expect little of %d users.", what, gain, deviation, m.users)
+		return
+	}
 	b.tell("With as many rows as there are users, less the noise of %d users, it would have %s lower by %.2g +- %.2g: "+
 		"expect a part of that.", m.users, what, gain, deviation)
 }
