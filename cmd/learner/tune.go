@@ -31,7 +31,7 @@ func newTune() *cobra.Command {
 		Use:   "tune -f TASK [--data FILE] [-o TASK]",
 		Short: "compare settings of a task by simulation, on data that are public",
 		Long: `tune plans and simulates the task as it is, and with one key changed at a time: crosses of categorical columns on or off,
-random Fourier features of all numbers, a smaller norm bound, other clip norms, a ridge, fewer and more rounds, another share of first users, and
+hats or logarithms in the place of numbers, random Fourier features of all numbers, a smaller norm bound, other clip norms, a ridge, fewer and more rounds, another share of first users, and
 all users in every round (schedule.interactive: they have to come back for each). Each setting is scored on a fifth of the rows, which it does not learn from; every
 seed holds out other rows, and all settings see the same. Keys that were better alone are tried together.
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
@@ -85,13 +86,18 @@ func New(c Config) (*comparison, error) {
 	return out, nil
 }
 
-// add plans a setting.
-func (c *comparison) add(s Setting) error {
+// plan plans a setting.
+func (c *comparison) plan(s Setting) (run.Job, error) {
 	spec, err := c.Load(s.Sets())
 	if err != nil {
-		return err
+		return run.Job{}, err
 	}
-	job, err := run.NewJob(spec)
+	return run.NewJob(spec)
+}
+
+// add plans a setting that is to be tried.
+func (c *comparison) add(s Setting) error {
+	job, err := c.plan(s)
 	if err != nil {
 		return err
 	}
@@ -142,14 +148,17 @@ func (c *comparison) Run(ctx context.Context) (Report, error) {
 	return c.report(), nil
 }
 
-// together adds the union of what was better, the best of each key, once.
+// together adds the union of what was better, the best of each key, as far as it can be planned, once.
 func (c *comparison) together() {
 	union := Setting{}
 	for _, one := range c.ranked() {
-		if len(one.setting) > 0 && !shares(union, one.setting) {
-			for key, value := range one.setting {
-				union[key] = value
-			}
+		if len(one.setting) == 0 || shares(union, one.setting) {
+			continue
+		}
+		with := maps.Clone(union)
+		maps.Copy(with, one.setting)
+		if _, err := c.plan(with); err == nil { // hats leave no numbers to products, for one
+			union = with
 		}
 	}
 	known := slices.ContainsFunc(c.candidates, func(one *candidate) bool { return one.setting.String() == union.String() })

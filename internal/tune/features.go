@@ -64,7 +64,9 @@ func (p public) dense(i, dim int) []float64 {
 }
 
 // passes has all users answer every round, or each a single one where they all do.
-func passes(base run.Job) Setting { return one("schedule.interactive", !base.Spec.Schedule.Interactive) }
+func passes(base run.Job) Setting {
+	return one("schedule.interactive", !base.Spec.Schedule.Interactive)
+}
 
 // ridges are the weights of half the squared norm that are tried, beside none.
 var ridges = [...]float64{0.001, 0.01}

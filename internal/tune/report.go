@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/panlearn/panlearn/learner/task"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -116,14 +119,24 @@ func (r Report) Comment(on string) string {
 	return text + r.Verdict()
 }
 
-// short shows the setting, lists of crosses by their length.
+// short shows the setting, lists of crosses by their length, and columns by what becomes of how many.
 func (s Setting) short() string {
 	if len(s) == 0 {
 		return "as it is"
 	}
 	var parts []string
+	kinds := map[string]int{}
 	for _, set := range s.Sets() {
 		key, value, _ := strings.Cut(set, "=")
+		var column task.Column
+		if json.Unmarshal([]byte(value), &column) == nil && column.Name != "" {
+			what := string(column.Kind)
+			if column.Scale != "" {
+				what = "scale " + string(column.Scale)
+			}
+			kinds[what]++
+			continue
+		}
 		var list []json.RawMessage
 		if json.Unmarshal([]byte(value), &list) == nil {
 			value = fmt.Sprintf("%d of them", len(list))
@@ -132,7 +145,17 @@ func (s Setting) short() string {
 			parts = append(parts, key+" = "+value)
 		}
 	}
+	for _, what := range slices.Sorted(maps.Keys(kinds)) {
+		parts = append(parts, fmt.Sprintf("features.columns = %s for %s", what, count(kinds[what], "number")))
+	}
 	return strings.Join(parts, ", ")
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // gain returns Gain, or 0 where it is only a rounding error: sums of the same numbers in another order are

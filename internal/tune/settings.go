@@ -23,6 +23,7 @@ func (c *comparison) settings(base run.Job) ([]Setting, error) {
 		if s, ok := crosses(base.Spec, base.Features.Dim()); ok {
 			out = append(out, s)
 		}
+		out = append(out, rows.columns(base)...)
 		if s, ok := rows.fourier(base, c.First); ok {
 			out = append(out, s)
 		}

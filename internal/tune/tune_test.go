@@ -127,7 +127,7 @@ func TestSettingsMeanSomething(t *testing.T) {
 	}
 	for path, want := range map[string]map[string]bool{
 		"adult.yaml": {"features.crosses": true, "norm_bound": true, "schedule.rounds.max": true,
-			"features.fourier": true, "schedule.interactive": true, "model.ridge": true},
+			"features.columns.2": true, "features.fourier": true, "schedule.interactive": true, "model.ridge": true},
 		"quickstart.yaml": {"features.crosses": false, "norm_bound": true, "model.clip_norm": true,
 			"schedule.rounds.max": true, "schedule.first_cohort": true},
 	} {

@@ -65,14 +65,21 @@ func same(want *Spec, file []byte) error {
 
 // write sets the value at a path below a mapping, and makes the mappings that are not there.
 func write(at ast.Node, keys []string, value string) error {
-	if list, ok := at.(*ast.SequenceNode); ok && len(keys) > 1 {
+	if list, ok := at.(*ast.SequenceNode); ok {
 		if i, err := strconv.Atoi(keys[0]); err == nil && i >= 0 && i < len(list.Values) {
-			return write(list.Values[i], keys[1:], value)
+			if len(keys) > 1 {
+				return write(list.Values[i], keys[1:], value)
+			}
+			item, err := snippet([]string{"item"}, value)
+			if err == nil {
+				list.Values[i] = item.Value
+			}
+			return err
 		}
 	}
 	values, column, flow := entries(at)
 	if values == nil {
-		return errors.New("want a path through mappings and lists, to a key of a mapping")
+		return errors.New("want a path through mappings and lists, to a key of a mapping or an item of a list")
 	}
 	for _, v := range values {
 		if v.Key.GetToken().Value != keys[0] {

@@ -29,7 +29,8 @@ func TestEditKeepsComments(t *testing.T) {
 		sets := []string{"privacy.epsilon=0.25", "model.clip_norm=0.5", fmt.Sprintf("schedule.rounds.max=%d", rounds),
 			"norm_bound=0.125"}
 		if filepath.Base(file) == "adult.yaml" { // a path through a list
-			sets = append(sets, "features.columns.0.max=100")
+			sets = append(sets, "features.columns.0.max=100",
+				`features.columns.2={"column":"education-num","kind":"hats","knots":[1,9,16]}`)
 		}
 		if !strings.Contains(string(data), "crosses:") {
 			sets = append(sets, "features.crosses=[]")

@@ -109,7 +109,7 @@ var mayImport = map[string][]string{
 		"learner/practical", "learner/report", "learner/schedule", "learner/task", "learner/task/source", "stream/manifest",
 		"stream/wire"},
 	"internal/tune": {"internal/model", "internal/run", "internal/sim", "learner/convex", "learner/task",
-		"stream/manifest", "stream/wire"},
+		"learner/task/draft", "stream/manifest", "stream/wire"},
 	"internal/compare": {"internal/model", "internal/run", "internal/run/curated", "internal/sim", "internal/tune",
 		"internal/wording", "learner/block", "learner/convex", "learner/research/curator",
 		"learner/research/private", "learner/schedule", "learner/task", "randomizer/accounting", "stream/manifest",

@@ -288,7 +288,7 @@ func TestKnots(t *testing.T) {
 		{zeros, 2, []float64{0, 501}},
 		{[]float64{3, 3, 3}, 5, []float64{3}},
 	} {
-		if got := knotsOf(c.x, c.k); !slices.Equal(got, c.want) {
+		if got := Knots(c.x, c.k); !slices.Equal(got, c.want) {
 			t.Errorf("case %d: knots %v, want %v", i, got, c.want)
 		}
 	}

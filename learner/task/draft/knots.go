@@ -65,7 +65,7 @@ func (f feature) asHats(knots int) []entry {
 	c := f.column
 	switch kind := entry(f.entry).get("kind"); {
 	case kind == string(task.Numeric):
-		t := knotsOf(slices.Sorted(slices.Values(c.kept)), knots)
+		t := Knots(slices.Sorted(slices.Values(c.kept)), knots)
 		if len(t) < 2 {
 			return nil
 		}
@@ -132,24 +132,33 @@ func (c *column) wordsSeen() entry {
 // scaleOf returns the scale of sorted or unsorted numbers: their mean and standard deviation, of logarithms where the
 // numbers are skewed and their logarithms less so.
 func scaleOf(x []float64) []field {
-	mean, std, skew := momentsOf(x)
+	if unit, mean, std, ok := LogScale(x); ok {
+		return append([]field{{"scale", string(task.Log)}, {"unit", decimal(unit)}}, standardized(mean, std)...)
+	}
+	mean, std, _ := momentsOf(x)
+	return append([]field{{"scale", string(task.Standard)}}, standardized(mean, std)...)
+}
+
+// LogScale returns the unit of a logarithm that makes numbers less skewed, their median size, and the moments of the
+// logarithms; ok is false for numbers that want none.
+func LogScale(x []float64) (unit, mean, std float64, ok bool) {
+	_, _, skew := momentsOf(x)
+	if !(math.Abs(skew) > skewed) {
+		return 0, 0, 0, false
+	}
 	var sizes []float64
 	for _, v := range x {
 		if v != 0 {
 			sizes = append(sizes, math.Abs(v))
 		}
 	}
-	if math.Abs(skew) > skewed {
-		unit := significant(quantile(slices.Sorted(slices.Values(sizes)), 0.5), digitsOfUnit)
-		logs := make([]float64, len(x))
-		for i, v := range x {
-			logs[i] = math.Copysign(math.Log1p(math.Abs(v)/unit), v)
-		}
-		if m, s, k := momentsOf(logs); math.Abs(k) < math.Abs(skew) && s > 0 {
-			return append([]field{{"scale", string(task.Log)}, {"unit", decimal(unit)}}, standardized(m, s)...)
-		}
+	unit = significant(quantile(slices.Sorted(slices.Values(sizes)), 0.5), digitsOfUnit)
+	logs := make([]float64, len(x))
+	for i, v := range x {
+		logs[i] = math.Copysign(math.Log1p(math.Abs(v)/unit), v)
 	}
-	return append([]field{{"scale", string(task.Standard)}}, standardized(mean, std)...)
+	mean, std, less := momentsOf(logs)
+	return unit, mean, std, math.Abs(less) < math.Abs(skew) && std > 0
 }
 
 func standardized(mean, std float64) []field {
@@ -185,9 +194,9 @@ func momentsOf(x []float64) (mean, std, skew float64) {
 	return mean, std, three / (std * two)
 }
 
-// knotsOf returns at most k knots for sorted numbers: all values where there are so few. Else each value that more than
+// Knots returns at most k knots for sorted numbers: all values where there are so few. Else each value that more than
 // a k-th of the rows have, and quantiles of the others.
-func knotsOf(sorted []float64, k int) []float64 {
+func Knots(sorted []float64, k int) []float64 {
 	var distinct, often, rest []float64
 	for from := 0; from < len(sorted); {
 		to := from
