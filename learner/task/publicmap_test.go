@@ -257,7 +257,7 @@ func TestLargestPublicModel(t *testing.T) {
 	}
 	for _, w := range []*walker{&m.public.blocks[0].trees, &m.public.blocks[1].forest} {
 		for i := range w.nodes {
-			if n := w.nodes[i]; n.left == int32(i) && n.right != n.left {
+			if n := w.nodes[i]; n.to[0] == int32(i) && n.to[1] != n.to[0] {
 				t.Error("a leaf that leads on")
 			}
 		}
