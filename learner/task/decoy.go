@@ -1,5 +1,7 @@
 package task
 
+import "strings"
+
 // Decoy returns a row of the declared shape with every value there, which nobody has: mapping it takes as long
 // as any row takes. It needs no label, and Map may refuse it for that when the rest is done.
 func (m *FeatureMap) Decoy() Row {
@@ -17,7 +19,7 @@ func (m *FeatureMap) Decoy() Row {
 	for i := range m.inputs {
 		in := &m.inputs[i]
 		if in.Part != "" {
-			row.Fields[in.fields[0]] = "2024-12-31T23:59:59.999999999+00:00"
+			row.Fields[in.fields[0]] = slowestDate
 		}
 		if len(in.Marks) > 0 {
 			row.Fields[in.fields[0]] = mostMarked(in.Marks)
@@ -29,6 +31,8 @@ func (m *FeatureMap) Decoy() Row {
 			}
 		case Text:
 			row.Fields[in.fields[0]] = longestText(in.Words)
+		case Hashed:
+			row.Fields[in.fields[0]] = strings.Repeat("w", m.schema.Events.MaxLine)
 		case OneHot:
 			for _, f := range in.fields[1:] {
 				row.Fields[f] = "0"

@@ -114,6 +114,9 @@ func checkDistinct(seen map[string]bool, path string, labels []string) error {
 // classKey maps spellings of one number to one key: +1, 1 and 1.0 are the same label.
 func classKey(label string) string {
 	label = strings.TrimSpace(label)
+	if len(label) > longestNumber {
+		return label
+	}
 	if f, err := parseFinite(label); err == nil {
 		return strconv.FormatFloat(f+0, 'g', -1, 64) // + 0 turns -0 into 0
 	}

@@ -125,7 +125,7 @@ func (w *writer) set(at int, value float64) {
 	if w.scales != nil {
 		value *= w.scales[at]
 	}
-	w.put(at, value)
+	w.put(at, convex.Normal(value))
 }
 
 // tell appends an indicator that is always there, so that a vector of numbers stays dense.
@@ -219,7 +219,7 @@ func (m *vectorMap) values(row Row, dst []float64) error {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return errors.New("not a finite number")
 		}
-		dst[k] = m.affine.apply(v)
+		dst[k] = convex.Normal(m.affine.apply(v))
 	}
 	return nil
 }
