@@ -3,16 +3,16 @@ package task
 import "strings"
 
 // Decoy returns a row of the declared shape with every value there, which nobody has: mapping it takes as long
-// as any row takes. It needs no label, and Map may refuse it for that when the rest is done.
+// as any row takes. It has the label that takes the longest to read.
 func (m *FeatureMap) Decoy() Row {
 	if m.vector != nil {
-		row := Row{Value: make([]float64, m.vector.dimension)}
+		row := Row{Value: make([]float64, m.vector.dimension), Label: m.label.decoy()}
 		for i := range row.Value {
 			row.Value[i] = 1
 		}
 		return row
 	}
-	row := Row{Fields: make([]string, len(m.schema.Columns))}
+	row := Row{Fields: make([]string, len(m.schema.Columns)), Label: m.label.decoy()}
 	for i := range row.Fields {
 		row.Fields[i] = "1" // a number, or a word
 	}
@@ -40,4 +40,15 @@ func (m *FeatureMap) Decoy() Row {
 		}
 	}
 	return row
+}
+
+// decoy returns a label that takes as long to read as any.
+func (m *labelMap) decoy() string {
+	switch {
+	case m.kind.Classes():
+		return m.names[0]
+	case len(m.marks) > 0:
+		return mostMarked(m.marks)
+	}
+	return "1"
 }

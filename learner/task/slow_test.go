@@ -33,12 +33,19 @@ func TestNoTextTakesLong(t *testing.T) {
 	}
 }
 
-// TestDecoysTakeLongest: a decoy has the longest word that is hashed, and the longest date.
+// TestDecoysTakeLongest: a decoy has the longest word that is hashed, the longest date, and a label with all its marks.
 func TestDecoysTakeLongest(t *testing.T) {
 	m := mustCompile(t, mustParse(t, regression, `features.columns=[{column: x, kind: hashed, buckets: 8},
-		{column: h, field: at, part: hour, kind: hats, knots: [0, 24]}]`))
+		{column: h, field: at, part: hour, kind: hats, knots: [0, 24]}]`, "label.marks=[$]"))
 	if f := m.Decoy().Fields; len(f[0]) != DefaultMaxLine || len(f[1]) != longestDate {
 		t.Errorf("%d and %d bytes, want %d and %d", len(f[0]), len(f[1]), DefaultMaxLine, longestDate)
+	}
+	if label := m.Decoy().Label; len(label) != longestNumber {
+		t.Errorf("a label of %d bytes, want %d", len(label), longestNumber)
+	}
+	for _, file := range samples {
+		m := mustCompile(t, mustParse(t, file))
+		mapped(t, m, m.Decoy())
 	}
 }
 
