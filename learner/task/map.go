@@ -61,6 +61,13 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 			}
 		}
 	}
+	var label float64 // before the rest: a row without one costs a decoy's work besides its own
+	if !m.schema.Unlabelled {
+		var err error
+		if label, err = m.label.read(row.Label); err != nil {
+			return fail(m.label.column, err.Error())
+		}
+	}
 	w.addDerived(row.Index)
 	if m.public != nil {
 		w.addPublic(row)
@@ -75,15 +82,10 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	if m.dense {
 		dst.Index = nil
 	}
-	if m.schema.Unlabelled {
-		dst.Label = 0
-		return nil
+	dst.Label = 0
+	if !m.schema.Unlabelled {
+		dst.Label = m.label.seen(label, dst.Offset)
 	}
-	y, err := m.label.parseLess(row.Label, dst.Offset)
-	if err != nil {
-		return fail(m.label.column, err.Error())
-	}
-	dst.Label = y
 	return nil
 }
 

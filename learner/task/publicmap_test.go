@@ -264,6 +264,24 @@ func TestLargestPublicModel(t *testing.T) {
 	}
 }
 
+// TestRowsWithoutALabelEndEarly: a row whose label is none is refused before its public model is computed, since the
+// work of a decoy, all of it, follows.
+func TestRowsWithoutALabelEndEarly(t *testing.T) {
+	s, err := Load(written(t, hidden, ofHidden()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mustCompile(t, s)
+	row := Row{Fields: []string{"60", "a"}, Label: "20"}
+	if e := mapped(t, m, row); e.Offset != 20 || e.Label != 0 {
+		t.Errorf("%+v", e)
+	}
+	var e convex.Example
+	if row.Label = "none"; m.Map(row, &e) == nil || e.Offset != 0 {
+		t.Errorf("an offset of %v is computed", e.Offset)
+	}
+}
+
 // BenchmarkPublicMap measures the map of one event with a public model of the largest useful size.
 func BenchmarkPublicMap(b *testing.B) {
 	m := largest(b)
