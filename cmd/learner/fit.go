@@ -319,10 +319,15 @@ func (f *fitConfig) read(progress io.Writer) (task.Together, *simulation, error)
 
 // again reads the rows once more, when there is a model to score.
 func (f *fitConfig) again(rows int) (*simulation, error) {
+	people := f.people
 	_, s, err := f.read(io.Discard)
-	if err == nil && len(s.train) != rows {
-		err = fmt.Errorf("the data have changed: %d rows to learn from, there were %d; learner snapshot --state %s has the model",
-			len(s.train), rows, f.dir)
+	if err == nil && (len(s.train) != rows || f.people != people) {
+		now, was, of := len(s.train), rows, "rows"
+		if now == was {
+			now, was, of = f.people, people, "people"
+		}
+		err = fmt.Errorf("the data have changed: %d %s to learn from, there were %d; learner snapshot --state %s has the model",
+			now, of, was, f.dir)
 	}
 	return s, err
 }

@@ -256,3 +256,36 @@ func TestNeighboursDifferInOnePerson(t *testing.T) {
 		}
 	}
 }
+
+// TestDataThatChangeBeforeTheEnd: figures of a fit are of the data that were learned from: as many rows of as many
+// people, or there are none.
+func TestDataThatChangeBeforeTheEnd(t *testing.T) {
+	declaration, _ := neighbours(t)
+	data := filepath.Join(t.TempDir(), "rows.csv")
+	f := &fitConfig{task: taskFlags{path: declaration}, data: data}
+	write := func(who ...string) {
+		rows := "who,a,b,c,y\n"
+		for i, one := range who {
+			rows += fmt.Sprintf("%s,0,0,0,0.%d\n", one, i)
+		}
+		if err := os.WriteFile(data, []byte(rows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a", "b", "c", "c")
+	if _, _, err := f.read(io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.again(4); err != nil {
+		t.Errorf("the same data: %v", err)
+	}
+	write("a", "b", "c", "d")
+	if _, err := f.again(4); err == nil || !strings.Contains(err.Error(), "4 people to learn from, there were 3") {
+		t.Errorf("another person: %v", err)
+	}
+	f.people = 3
+	write("a", "b", "c")
+	if _, err := f.again(4); err == nil || !strings.Contains(err.Error(), "3 rows to learn from, there were 4") {
+		t.Errorf("a row less: %v", err)
+	}
+}

@@ -126,3 +126,46 @@ func TestGuardedStates(t *testing.T) {
 		}
 	}
 }
+
+// TestGuardedReplays: a guarded method that is killed after every round, answered or void, goes on as one that never
+// was: to the same bytes.
+func TestGuardedReplays(t *testing.T) {
+	b := bowl{[]float64{40, 3, 0.5}}
+	c := method.PAGDConfig{Dim: 3, Set: convex.Ball{R: 2}, Start: []float64{0, 0, 0}, Steps: 9, V: 1}
+	fresh := func() method.Method {
+		m, err := method.NewGuarded(c, 0.01)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	r, whole, killed := rand.New(rand.NewPCG(5, 6)), fresh(), fresh()
+	for round := 0; !whole.Done(); round++ {
+		if a, b := whole.Query(), killed.Query(); !slices.Equal(a.Point, b.Point) {
+			t.Fatalf("round %d: asks at %v, would have at %v", round, b.Point, a.Point)
+		}
+		g, _ := b.gradient(whole.Query().Point)
+		for i := range g {
+			g[i] += 0.3 * r.NormFloat64()
+		}
+		for _, m := range []method.Method{whole, killed} {
+			var err error
+			if round%4 == 1 || round == 0 {
+				err = m.Skip()
+			} else {
+				err = m.Step(method.Estimate{Gradient: slices.Clone(g), Users: 10, PrivacyVariance: 0.09})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := fresh()
+		if err := again.UnmarshalBinary(bytesOf(t, killed)); err != nil {
+			t.Fatal(err)
+		}
+		if killed = again; !bytes.Equal(bytesOf(t, killed), bytesOf(t, whole)) {
+			t.Fatalf("round %d: another state", round)
+		}
+		clear(g)
+	}
+}

@@ -137,12 +137,14 @@ func ofSource(s *Source) []Coordinate {
 	return out
 }
 
+// vectorName names a value of a vector. Indices count from 1, as in the data.
+func vectorName(at int) string { return "x" + strconv.Itoa(at+1) }
+
 func (m *FeatureMap) ofVector() []Coordinate {
 	out := make([]Coordinate, m.vector.dimension)
 	s := m.vector.source
 	for i := range out {
-		// Indices count from 1, as in the data.
-		out[i] = Coordinate{Name: "x" + strconv.Itoa(i+1), Kind: string(s.Kind), Min: s.Min, Max: s.Max, Factor: s.Factor,
+		out[i] = Coordinate{Name: vectorName(i), Kind: string(s.Kind), Min: s.Min, Max: s.Max, Factor: s.Factor,
 			Offset:  s.Offset,
 			Sources: []*Source{s}}
 	}

@@ -1,23 +1,25 @@
 package task
 
+import "strings"
+
 // Decoy returns a row of the declared shape with every value there, which nobody has: mapping it takes as long
-// as any row takes. It needs no label, and Map may refuse it for that when the rest is done.
+// as any row takes. It has the label that takes the longest to read.
 func (m *FeatureMap) Decoy() Row {
 	if m.vector != nil {
-		row := Row{Value: make([]float64, m.vector.dimension)}
+		row := Row{Value: make([]float64, m.vector.dimension), Label: m.label.decoy()}
 		for i := range row.Value {
 			row.Value[i] = 1
 		}
 		return row
 	}
-	row := Row{Fields: make([]string, len(m.schema.Columns))}
+	row := Row{Fields: make([]string, len(m.schema.Columns)), Label: m.label.decoy()}
 	for i := range row.Fields {
 		row.Fields[i] = "1" // a number, or a word
 	}
 	for i := range m.inputs {
 		in := &m.inputs[i]
 		if in.Part != "" {
-			row.Fields[in.fields[0]] = "2024-12-31T23:59:59.999999999+00:00"
+			row.Fields[in.fields[0]] = slowestDate
 		}
 		if len(in.Marks) > 0 {
 			row.Fields[in.fields[0]] = mostMarked(in.Marks)
@@ -29,6 +31,8 @@ func (m *FeatureMap) Decoy() Row {
 			}
 		case Text:
 			row.Fields[in.fields[0]] = longestText(in.Words)
+		case Hashed:
+			row.Fields[in.fields[0]] = strings.Repeat("w", m.schema.Events.MaxLine)
 		case OneHot:
 			for _, f := range in.fields[1:] {
 				row.Fields[f] = "0"
@@ -36,4 +40,15 @@ func (m *FeatureMap) Decoy() Row {
 		}
 	}
 	return row
+}
+
+// decoy returns a label that takes as long to read as any.
+func (m *labelMap) decoy() string {
+	switch {
+	case m.kind.Classes():
+		return m.names[0]
+	case len(m.marks) > 0:
+		return mostMarked(m.marks)
+	}
+	return "1"
 }

@@ -60,7 +60,7 @@ func (m *FeatureMap) Inspect(row Row, i *Inspection) {
 		i.Columns[0] = m.vector.find(row)
 	}
 	fault := i.free.Map(row, &i.example)
-	y, err := m.label.parseLess(row.Label, i.example.Offset)
+	y, err := m.label.parse(row.Label, i.example.Offset)
 	i.Label = Finding{Invalid: err != nil, Missing: strings.TrimSpace(row.Label) == "", Clamped: err == nil &&
 		m.label.clamps(row.Label, i.example.Offset)}
 	i.Y = y

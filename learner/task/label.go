@@ -114,6 +114,9 @@ func checkDistinct(seen map[string]bool, path string, labels []string) error {
 // classKey maps spellings of one number to one key: +1, 1 and 1.0 are the same label.
 func classKey(label string) string {
 	label = strings.TrimSpace(label)
+	if len(label) > longestNumber {
+		return label
+	}
 	if f, err := parseFinite(label); err == nil {
 		return strconv.FormatFloat(f+0, 'g', -1, 64) // + 0 turns -0 into 0
 	}
@@ -162,11 +165,8 @@ func compileLabel(s *Spec) labelMap {
 	return m
 }
 
-// parse returns the label as the loss sees it.
-func (m *labelMap) parse(text string) (float64, error) { return m.parseLess(text, 0) }
-
-// parseLess returns the label as the loss sees it, of a number less an offset.
-func (m *labelMap) parseLess(text string, offset float64) (float64, error) {
+// read returns the label in the units of the data, or a class as the loss sees it.
+func (m *labelMap) read(text string) (float64, error) {
 	if m.kind.Classes() {
 		y, ok := m.classes[classKey(text)]
 		if !ok {
@@ -181,7 +181,24 @@ func (m *labelMap) parseLess(text string, offset float64) (float64, error) {
 	if m.kind == convex.Counts && (v < 0 || v != math.Trunc(v)) {
 		return 0, fmt.Errorf("not a count: want a whole number from 0")
 	}
-	return m.affine.apply(v - offset), nil
+	return v, nil
+}
+
+// seen returns a label that was read as the loss sees it, of a number less an offset.
+func (m *labelMap) seen(label, offset float64) float64 {
+	if m.kind.Classes() {
+		return label
+	}
+	return m.affine.apply(label - offset)
+}
+
+// parse returns the label as the loss sees it, of a number less an offset.
+func (m *labelMap) parse(text string, offset float64) (float64, error) {
+	label, err := m.read(text)
+	if err != nil {
+		return 0, err
+	}
+	return m.seen(label, offset), nil
 }
 
 // number reads a label that is a number or a count.

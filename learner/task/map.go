@@ -61,6 +61,13 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 			}
 		}
 	}
+	var label float64 // before the rest: a row without one costs a decoy's work besides its own
+	if !m.schema.Unlabelled {
+		var err error
+		if label, err = m.label.read(row.Label); err != nil {
+			return fail(m.label.column, err.Error())
+		}
+	}
 	w.addDerived(row.Index)
 	if m.public != nil {
 		w.addPublic(row)
@@ -75,15 +82,10 @@ func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	if m.dense {
 		dst.Index = nil
 	}
-	if m.schema.Unlabelled {
-		dst.Label = 0
-		return nil
+	dst.Label = 0
+	if !m.schema.Unlabelled {
+		dst.Label = m.label.seen(label, dst.Offset)
 	}
-	y, err := m.label.parseLess(row.Label, dst.Offset)
-	if err != nil {
-		return fail(m.label.column, err.Error())
-	}
-	dst.Label = y
 	return nil
 }
 
@@ -125,7 +127,7 @@ func (w *writer) set(at int, value float64) {
 	if w.scales != nil {
 		value *= w.scales[at]
 	}
-	w.put(at, value)
+	w.put(at, convex.Normal(value))
 }
 
 // tell appends an indicator that is always there, so that a vector of numbers stays dense.
@@ -219,7 +221,7 @@ func (m *vectorMap) values(row Row, dst []float64) error {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return errors.New("not a finite number")
 		}
-		dst[k] = m.affine.apply(v)
+		dst[k] = convex.Normal(m.affine.apply(v))
 	}
 	return nil
 }

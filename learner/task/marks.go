@@ -12,8 +12,8 @@ const (
 	longestMark = 16
 )
 
-// longestMarked is the most bytes of a number with marks; a longer text is none, so that none takes long to read.
-const longestMarked = 128
+// longestNumber is the most bytes of a number, with its marks; a longer text is none, so that none takes long to read.
+const longestNumber = 128
 
 // checkMarks refuses what could be part of a number, or makes no difference.
 func checkMarks(path string, marks []string) error {
@@ -35,11 +35,8 @@ func checkMarks(path string, marks []string) error {
 // unmarked returns the text without the marks, one after another, wherever they are in it, and without the blanks around
 // what is left.
 func unmarked(text string, marks []string) (string, error) {
-	if len(marks) == 0 {
-		return text, nil
-	}
-	if len(text) > longestMarked {
-		return "", fmt.Errorf("a number with marks of more than %d bytes", longestMarked)
+	if len(text) > longestNumber {
+		return "", fmt.Errorf("a number of more than %d bytes", longestNumber)
 	}
 	for _, m := range marks {
 		text = strings.ReplaceAll(text, m, "")
@@ -50,5 +47,5 @@ func unmarked(text string, marks []string) (string, error) {
 // mostMarked returns a number that takes the longest to read: 1, and before it as many marks as there may be.
 func mostMarked(marks []string) string {
 	all := strings.Join(marks, "")
-	return strings.Repeat(all, (longestMarked-1)/len(all)) + "1"
+	return strings.Repeat(all, (longestNumber-1)/len(all)) + "1"
 }

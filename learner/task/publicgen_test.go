@@ -28,10 +28,12 @@ func drawPublic(t *rapid.T, f *Features) *Public {
 
 // askable returns the inputs that trees may ask about.
 func askable(f *Features) (out []int) {
-	for i, in := range f.publicInputs() {
-		if in.asked {
+	i := 0
+	for _, may := range f.eachInput {
+		if may {
 			out = append(out, i)
 		}
+		i++
 	}
 	return out
 }

@@ -43,3 +43,22 @@ func TestPublicInputsOfHatsAndTexts(t *testing.T) {
 		t.Errorf("outputs %v, want 0.25 and %v", e.Value[:2], want)
 	}
 }
+
+// TestPublicModelOfTooFewInputs: a task with more inputs than fit into memory, which hidden columns may have, costs no
+// memory where its public model has few: it is refused at the first that is missing.
+func TestPublicModelOfTooFewInputs(t *testing.T) {
+	p := ofHidden()
+	p.Inputs, p.Offset = []string{"age", "job#0", "job#1"}, nil
+	public, err := NewPublic(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := strings.Replace(hidden, "kind: categorical, vocabulary: [a, b]", "kind: hashed, buckets: 1048576", 1)
+	s := mustParse(t, strings.Replace(file, "public.json", "'"+public.hash+"'", 1))
+	if n := testing.AllocsPerRun(1, func() { _, err = s.WithPublic(public.data) }); n > 1000 {
+		t.Errorf("%v allocations", n)
+	}
+	if err == nil || !strings.Contains(err.Error(), "features.public.inputs.3") {
+		t.Errorf("%v", err)
+	}
+}

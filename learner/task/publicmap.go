@@ -9,55 +9,68 @@ import (
 // PublicOf is the kind of the coordinates that are outputs of a public model.
 const PublicOf = "public"
 
-// checkPublic refuses a public model that was made for other inputs.
+// checkPublic refuses a public model that was made for other inputs. The task may have more of them than fit into
+// memory: no more are looked at than the model has.
 func (f *Features) checkPublic() error {
 	p := f.Public.model
-	inputs := f.publicInputs()
-	for i, name := range inputs {
-		if i >= len(p.Inputs) || p.Inputs[i] != name.name {
+	at, asked := 0, make([]bool, len(p.Inputs))
+	var err error
+	f.eachInput(func(name string, may bool) bool {
+		if at >= len(p.Inputs) || p.Inputs[at] != name {
 			found := ""
-			if i < len(p.Inputs) {
-				found = p.Inputs[i]
+			if at < len(p.Inputs) {
+				found = p.Inputs[at]
 			}
-			return refuse(fmt.Sprintf("%s.inputs.%d", publicPath, i), found, "%s, as the task's columns have it",
-				shorten(name.name))
+			err = refuse(fmt.Sprintf("%s.inputs.%d", publicPath, at), found, "%s, as the task's columns have it", shorten(name))
+			return false
 		}
+		asked[at] = may
+		at++
+		return true
+	})
+	if err == nil && at < len(p.Inputs) {
+		err = refuse(fmt.Sprintf("%s.inputs.%d", publicPath, at), p.Inputs[at], "no more than the task's %d inputs", at)
 	}
-	if len(p.Inputs) > len(inputs) {
-		return refuse(fmt.Sprintf("%s.inputs.%d", publicPath, len(inputs)), p.Inputs[len(inputs)],
-			"no more than the task's %d inputs", len(inputs))
+	if err != nil {
+		return err
 	}
 	return p.eachTree(func(path string, t *Tree) error {
 		for i, at := range t.Feature {
-			if !inputs[at].asked {
+			if !asked[at] {
 				return refuse(fmt.Sprintf("%s.feature.%d", path, i), at, "a number or an indicator, not input %s",
-					shorten(inputs[at].name))
+					shorten(p.Inputs[at]))
 			}
 		}
 		return nil
 	})
 }
 
-// A publicInput is one input of the public model.
-type publicInput struct {
-	name  string
-	asked bool // trees may ask about it
-}
-
-// publicInputs returns the inputs of a public model: the coordinates of all columns, hidden ones too, or the values of
-// the vector.
-func (f *Features) publicInputs() (out []publicInput) {
+// eachInput yields the names of the inputs of a public model, and whether trees may ask about them: the coordinates of
+// all columns, hidden ones too, or the values of the vector.
+func (f *Features) eachInput(yield func(name string, asked bool) bool) {
 	if f.Vector != nil {
-		for _, c := range (&FeatureMap{vector: newVectorMap(f.Vector)}).ofVector() {
-			out = append(out, publicInput{c.Name, true})
+		for i := range f.Vector.Dimension {
+			if !yield(vectorName(i), true) {
+				return
+			}
 		}
 	}
 	for i := range f.Columns {
-		for _, c := range ofSource(f.Columns[i].source()) {
-			out = append(out, publicInput{c.Name, c.Kind != string(Hats) && c.Kind != string(Text)})
+		s := f.Columns[i].source()
+		if s.Kind.Number() {
+			for _, c := range ofSource(s) {
+				if !yield(c.Name, true) {
+					return
+				}
+			}
+			continue
+		}
+		for j := range s.Positions() {
+			if !yield(indicatorName(s, j), s.Kind != Hats && s.Kind != Text) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // eachTree calls do for every tree.
@@ -313,8 +326,8 @@ func NewPublic(p *PublicModel) (*Public, error) {
 // PublicInputs returns the names that the inputs of a public model have to have.
 func (f *Features) PublicInputs() []string {
 	var out []string
-	for _, in := range f.publicInputs() {
-		out = append(out, in.name)
+	for name := range f.eachInput {
+		out = append(out, name)
 	}
 	return out
 }

@@ -257,10 +257,28 @@ func TestLargestPublicModel(t *testing.T) {
 	}
 	for _, w := range []*walker{&m.public.blocks[0].trees, &m.public.blocks[1].forest} {
 		for i := range w.nodes {
-			if n := w.nodes[i]; n.left == int32(i) && n.right != n.left {
+			if n := w.nodes[i]; n.to[0] == int32(i) && n.to[1] != n.to[0] {
 				t.Error("a leaf that leads on")
 			}
 		}
+	}
+}
+
+// TestRowsWithoutALabelEndEarly: a row whose label is none is refused before its public model is computed, since the
+// work of a decoy, all of it, follows.
+func TestRowsWithoutALabelEndEarly(t *testing.T) {
+	s, err := Load(written(t, hidden, ofHidden()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mustCompile(t, s)
+	row := Row{Fields: []string{"60", "a"}, Label: "20"}
+	if e := mapped(t, m, row); e.Offset != 20 || e.Label != 0 {
+		t.Errorf("%+v", e)
+	}
+	var e convex.Example
+	if row.Label = "none"; m.Map(row, &e) == nil || e.Offset != 0 {
+		t.Errorf("an offset of %v is computed", e.Offset)
 	}
 }
 

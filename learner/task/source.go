@@ -7,6 +7,8 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // A Source is a declared function of one field of an event, or of the fields of a one-hot group, before crosses,
@@ -170,7 +172,7 @@ func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	case missing:
 		x = in.Fill
 	}
-	return in.affine.apply(x), missing, nil
+	return convex.Normal(in.affine.apply(x)), missing, nil
 }
 
 // position returns the index of the one field of a group that is 1. It reads every field, whichever is 1.

@@ -188,7 +188,7 @@ func (l *loop) decoyReport(phase int, point []float64, frame *convex.Frame) (wor
 	var scratch convex.Example
 	var out []byte
 	row, mapped := l.agreement.Features.Decoy(), l.agreement.Whole() // before it joins, see mapper.whole
-	_ = l.mapRow(row, &scratch)                                      // it has no label
+	_ = l.mapRow(row, &scratch)
 	return func() {
 		for i := range decoys {
 			if !mapped {

@@ -97,7 +97,7 @@ func (m *mapper) about(key participation.Key, people []block.Person[line]) *even
 				}
 			}
 			for range m.loop.agreement.Spec.User.Items - len(one.Rows) {
-				_ = m.loop.mapRow(m.decoy, new(convex.Example)) // it has no label
+				_ = m.loop.mapRow(m.decoy, new(convex.Example))
 			}
 		}
 		people = nil

@@ -119,7 +119,7 @@ func (m *mapper) example(row task.Row, bad *task.RowError) (x convex.Example, un
 			return x, nil
 		}
 	}
-	_ = m.loop.mapRow(m.decoy, &x) // it has no label
+	_ = m.loop.mapRow(m.decoy, &x)
 	m.tell(bad)
 	return convex.Example{}, bad
 }

@@ -36,7 +36,7 @@ func (j *JSON) Example(event []byte) convex.Example {
 	if err == nil {
 		return e
 	}
-	_ = j.mapper.mapRow(j.mapper.features.Decoy(), new(convex.Example)) // it has no label
+	_ = j.mapper.mapRow(j.mapper.features.Decoy(), new(convex.Example))
 	noteUnfit(j.log, &j.unfit, err)
 	return invalid()
 }

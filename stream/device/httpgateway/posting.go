@@ -119,7 +119,7 @@ func (m *mapper) examples(p person) (out []convex.Example, unfit error) {
 		var e convex.Example
 		if i >= len(p.events) {
 			_, _ = m.row(m.decoy)
-			_ = m.mapRow(decoy, &e) // it has no label
+			_ = m.mapRow(decoy, &e)
 			continue
 		}
 		row, err := m.parsed(p.events[i], &spare)
