@@ -37,7 +37,7 @@ type simulated struct {
 
 // score evaluates a model on the training and test data.
 func (s *simulation) score(theta []float64) (simulated, error) {
-	out := simulated{TrainLoss: sim.MeanLoss(s.job.Loss, theta, s.train)}
+	out := simulated{TrainLoss: sim.MeanLoss(s.job.Loss, theta, s.labelled)}
 	if s.test != nil {
 		if err := out.test(s, theta); err != nil {
 			return simulated{}, err
