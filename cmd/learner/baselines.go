@@ -207,7 +207,7 @@ func (s *simulation) converged(ctx context.Context, t trials, out *baseline) err
 	out.Mechanism = "no noise, no clipping"
 	theta, err := sim.Converge(ctx, sim.ConvergeConfig{Loss: s.job.Loss, Set: set, Ridge: s.job.Problem.Ridge,
 		Dim:      s.job.Problem.Dim,
-		Examples: s.train})
+		Examples: s.labelled})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -10,8 +11,8 @@ import (
 )
 
 // LoadExamples maps every row of a file or pattern of files, for simulations. A row that does not fit the declaration
-// becomes an example without features, whose gradient is zero: what a device would report in its place. The positions
-// of those rows come beside them, in order, and unfit hears why.
+// becomes an example without features whose label is not a number, which report.Exact turns into the zero vector, as on
+// a device. The positions of those rows come beside them, in order, and unfit hears why.
 func LoadExamples(features *task.FeatureMap, path string, unfit func(*task.RowError)) (examples []convex.Example,
 	invalid []int, err error) {
 	rows, err := source.OpenFitting(path, features)
@@ -31,7 +32,7 @@ func LoadExamples(features *task.FeatureMap, path string, unfit func(*task.RowEr
 		case errors.As(err, &bad):
 			unfit(bad)
 			invalid = append(invalid, len(examples))
-			examples = append(examples, convex.Example{Index: []int32{}, Label: 1})
+			examples = append(examples, convex.Example{Index: []int32{}, Label: math.NaN()})
 		case err != nil:
 			return nil, nil, err
 		default:

@@ -28,7 +28,8 @@ type Config struct {
 	// Score writes the scores of a point on an event, as Plan.Scorecard defines them; it is needed where
 	// there is a scorecard, and not called elsewhere.
 	Score func(dst, theta []float64, e convex.Example)
-	// one a user, at least as many as the plan's; which of them take part, and when, follows from the seed
+	// Examples has one a user, at least as many as the plan; which of them take part, and when, follows from the seed. One
+	// without features whose label is not a number reports the zero vector, as a row that does not fit its declaration.
 	Examples []convex.Example
 	// Blocks replaces Examples where a report is about several units or rows: one a report, each of at least
 	// as many units as every mechanism of the plan needs.
@@ -254,6 +255,9 @@ func (c Config) validate() error {
 			return fmt.Errorf("block %d: %d units, want at least %d", i, b.Units(), units)
 		}
 		for _, e := range b.Rows {
+			if len(e.Index) == 0 && math.IsNaN(e.Label) { // the device's report is then of the zero vector
+				continue
+			}
 			if err := e.Validate(features); err != nil {
 				return fmt.Errorf("example %d: %w", i, err)
 			}
