@@ -169,7 +169,16 @@ func (t tuning) write(out string, r tune.Report) error {
 	if t.data != "" {
 		on = "rows of " + filepath.Base(t.data)
 	}
-	data, err = task.Edit(data, append(slices.Clone(t.f.sets), r.Best.Sets()...), r.Comment(on))
+	sets := append(slices.Clone(t.f.sets), r.Best.Sets()...)
+	spec, err := task.Parse(data, sets)
+	if err != nil {
+		return err
+	}
+	moved, err := spec.Moved(filepath.Dir(t.f.path), filepath.Dir(out))
+	if err != nil {
+		return err
+	}
+	data, err = task.Edit(data, append(sets, moved...), r.Comment(on))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -114,6 +115,30 @@ func (s *Spec) readFiles(folder string) error {
 		return err
 	}
 	return s.Validate()
+}
+
+// Moved returns the overrides with which a copy of the task file, in another folder, names the same files.
+func (s *Spec) Moved(from, to string) (sets []string, err error) {
+	if from, err = filepath.Abs(from); err != nil {
+		return nil, err
+	}
+	if to, err = filepath.Abs(to); err != nil || from == to {
+		return nil, err
+	}
+	for _, named := range []struct {
+		key  string
+		file *File
+	}{{"model.start", s.Model.Start}, {publicPath, s.Features.Public.file()}} {
+		if named.file == nil || named.file.name == "" || filepath.IsAbs(named.file.name) {
+			continue
+		}
+		path, err := filepath.Rel(to, filepath.Join(from, named.file.name))
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, named.key+"="+strconv.Quote(path))
+	}
+	return sets, nil
 }
 
 // WithPublic returns the declaration together with the file of its public model, which has to have the declared hash;
