@@ -71,7 +71,7 @@ func (m *modeller) expect(b *beginning, parameters int) {
 	d := float64(parameters)
 	// A gradient of norm sqrt(d), where that of each parameter has variance 1 as in the loss's own metric.
 	noise := d / 2 * d * math.Pow(noiseFactor/(n*epsilon), 2)
-	if gain -= noise; gain+2*deviation <= 0 {
+	if gain -= noise; gain <= 0 {
 		b.tell("%d users are too few to make it better: expect of the task what the public model has.", m.users)
 		return
 	}
@@ -98,8 +98,11 @@ func (m *modeller) describe(b *beginning, of string) {
 	s := m.sample
 	what := of
 	if t := m.blend.Trees; t != nil {
-		what = fmt.Sprintf("%s, %d of %d leaves, and a linear model with a share of %.0f %%", of, m.blend.How.Trees,
-			m.blend.How.Leaves, 100*m.blend.Share)
+		trees := fmt.Sprintf("%s, %d of %d leaves", of, m.blend.How.Trees, m.blend.How.Leaves)
+		what = fmt.Sprintf("%s, and a linear model with a share of %.0f %%", trees, 100*m.blend.Share)
+		if m.blend.Share == 1 {
+			what = "a linear model and, without a share so far, " + trees
+		}
 	}
 	b.tell("The task begins with %s, made of %s of the sample with their labels.", what, plural(len(s.labels.Y), "row"))
 	mean, deviation := s.labels.Mean(m.blend.Scores)
@@ -112,6 +115,13 @@ func (m *modeller) describe(b *beginning, of string) {
 		has = fmt.Sprintf("a log loss of %.4f +- %.4f, an accuracy of %.4f", mean, deviation, s.labels.Accuracy(m.blend.Scores))
 	}
 	b.tell("On rows that it was not made of, this public model alone has %s.", has)
+	if constant := s.labels.Constant(); mean >= constant {
+		has := fmt.Sprintf("a log loss of %.4f", constant)
+		if s.labels.Kind == publicmodel.Numbers {
+			has = fmt.Sprintf("one of %.4g", math.Sqrt(2*constant)*s.std)
+		}
+		b.tell("That is no better than the best constant, which has %s.", has)
+	}
 }
 
 // tell adds a sentence for the file and for the user.

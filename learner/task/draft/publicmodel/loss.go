@@ -1,6 +1,9 @@
 package publicmodel
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A Kind tells numbers from classes, and so the loss that a model of them minimizes.
 type Kind int
@@ -82,6 +85,16 @@ func (l *Labels) Mean(scores []float64) (mean, deviation float64) {
 		losses[i] = l.loss(scores[i*l.Outputs:(i+1)*l.Outputs], i)
 	}
 	return meanOf(losses)
+}
+
+// Constant returns the mean loss of the best constant scores.
+func (l *Labels) Constant() float64 {
+	rows := make([]int32, len(l.Y))
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	mean, _ := l.Mean(slices.Repeat(l.base(rows), len(rows)))
+	return mean
 }
 
 // Slopes returns the first and second derivatives of the loss by each output, for all rows.
