@@ -45,8 +45,10 @@ task, which every device sees; a leaf of a tree tells of as few as 15 rows. Neve
 				if err := keepsEdited(output, force); err != nil {
 					return err
 				}
-				base := strings.TrimSuffix(strings.TrimSuffix(output, ".yaml"), ".yml")
-				o.Name, o.Public, o.Start = output, base+"-public.json", base+"-start.json"
+				if there, err := os.Stat(output); err != nil || there.Mode().IsRegular() { // files cannot lie beside a device
+					base := strings.TrimSuffix(strings.TrimSuffix(output, ".yaml"), ".yml")
+					o.Name, o.Public, o.Start = output, base+"-public.json", base+"-start.json"
+				}
 			}
 			task, err := draft.FromSample(data, o)
 			if err != nil {
@@ -117,7 +119,11 @@ func filesOf(d *draft.Draft, output string, o draft.Options) (out []drafted, err
 
 // keepsEdited refuses to write a task file over one that is there, unless it is forced to.
 func keepsEdited(output string, force bool) error {
-	if there, err := os.Stat(output); err == nil && !force && (there.Mode().IsRegular() || there.IsDir()) {
+	there, err := os.Stat(output)
+	if err == nil && there.IsDir() {
+		return cli.Usagef("-o %s: is a folder: name a file in it", output)
+	}
+	if err == nil && !force && there.Mode().IsRegular() {
 		return cli.Usagef("-o %s: is there, and may have been edited: name another file, or say --force", output)
 	}
 	return nil
