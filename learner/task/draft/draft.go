@@ -281,7 +281,7 @@ func (w *writer) head(c count, size string) {
 			c.first.Reason)
 		w.note("%d of %d rows could not be read: %v", c.invalid, c.rows+c.invalid, c.first)
 	}
-	w.line("version: 1\nname: %s\n", nameOf(cmp.Or(w.options.Name, w.path)))
+	w.line("version: 1\nname: %s\n", text(nameOf(cmp.Or(w.options.Name, w.path))))
 	if len(w.layout.Events.Columns) > 0 {
 		w.comment("", "The data have no header: columns are named by their place. Call them what you like, here and below.")
 	}

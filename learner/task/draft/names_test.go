@@ -52,3 +52,14 @@ func TestIdentifiersAreNoLabels(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNamesThatYAMLTakesForSomethingElse: a file may be called null, as any other, and so may the task.
+func TestNamesThatYAMLTakesForSomethingElse(t *testing.T) {
+	path := write(t, "rows.csv", crooked(120, "two"))
+	for _, name := range []string{"null", "true", "0x1f", "2024-01-01", "1e3"} {
+		d, err := FromSample(path, Options{Name: name + ".yaml"})
+		if err != nil || d.Spec.Name != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
