@@ -86,12 +86,10 @@ line and column, never by content. What is told depends on single events and has
 		},
 	}
 	c.Flags().StringArrayVar(&e.models, "model", nil, "snapshot `FILE`, json or npy; a second one is compared with it")
-	c.Flags().Lookup("model").DefValue = "" // else its help says (default [])
 	cli.Data(c.Flags(), &e.data, "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&e.format, "format", "",
 		task.FormatHelp())
 	c.Flags().Float64Var(&e.threshold, "threshold", 0, thresholdHelp)
-	c.Flags().Lookup("threshold").DefValue = ""
 	c.Flags().BoolVar(&e.absentClasses, "absent-classes", false,
 		"accept data in which a class never occurs, or all labels are equal")
 	c.Flags().StringVar(&e.picture, "plot", "",

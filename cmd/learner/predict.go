@@ -73,7 +73,6 @@ single events and has no privacy guarantee: it is for whoever may see the events
 	cli.Data(c.Flags(), &data, "data `FILE`, or a quoted pattern of files; gzip and zstd too; - for standard input")
 	c.Flags().StringVar(&format, "format", "", task.FormatHelp())
 	c.Flags().Float64Var(&threshold, "threshold", 0, thresholdHelp)
-	c.Flags().Lookup("threshold").DefValue = ""
 	c.Flags().StringVar(&as, "output", released.CSV, "format of the predictions: csv or jsonl")
 	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write instead of standard output")
 	return c

@@ -281,7 +281,6 @@ type whichFlags struct {
 
 func (f *whichFlags) Flags(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.round, "round", 0, "the model after `ROUND`, if it is kept")
-	flags.Lookup("round").DefValue = ""
 	flags.StringVar(&f.at, "at", "",
 		"the newest model that is kept of those that stood by `TIME`: RFC 3339, a date, or \"24h ago\"")
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -57,12 +58,30 @@ func featureOf(c *column) feature {
 		return leave("a date or a time; make columns of what matters in it, such as the hour or the weekday, if it matters")
 	case c.long || c.many || 2*distinct > n && distinct > 20:
 		what := "most words are there once: an identifier, or free text"
-		if 2*c.blanks > n {
+		if most, odd := c.mostNumbers(); most {
+			what = fmt.Sprintf("most values are numbers, but %s is none, or too large: want numbers up to %g, or an empty field",
+				text(odd), mostMagnitude)
+		} else if 2*c.blanks > n {
 			what = fmt.Sprintf("free text; {column: %s, kind: text, buckets: %d} would take its words", text(c.name), textBuckets)
 		}
 		return leave("%s", what)
 	}
 	return c.wordFeature()
+}
+
+// mostNumbers reports whether most values are numbers, and the first one by the alphabet that is none, or one too large.
+func (c *column) mostNumbers() (most bool, odd string) {
+	numbers, all, first := 0, 0, true
+	for w, n := range c.words {
+		all += n
+		if _, err := strconv.ParseFloat(w, 64); err == nil {
+			numbers += n
+		}
+		if _, ok := number(w); !ok && (first || w < odd) {
+			odd, first = w, false
+		}
+	}
+	return 2*numbers > all && !first, odd
 }
 
 func (c *column) numberFeature() feature {

@@ -63,3 +63,21 @@ func TestNamesThatYAMLTakesForSomethingElse(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbersThatAreLeftOut: a column of numbers with infinite ones, or ones too large, is not called an identifier.
+func TestNumbersThatAreLeftOut(t *testing.T) {
+	for name, odd := range map[string]func(i int) string{
+		"infinite": func(i int) string { return [...]string{wave(i), wave(i), wave(i), "-inf", "inf"}[i%10/2] },
+		"large":    func(i int) string { return wave(i) + "7e200" },
+	} {
+		d, err := FromSample(write(t, "rows.csv", lines("height,odd,y", 300, func(i int) string {
+			return fmt.Sprintf("%s,%s,%d", wave(i), odd(i), i*13%11%2)
+		})), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(d.Task); !strings.Contains(text, "Left out: odd, most values are numbers, but ") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+}
