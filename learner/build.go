@@ -1,6 +1,7 @@
 package learner
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,6 +19,22 @@ func New(plan *wire.Plan) (Algorithm, error) {
 	a, err := build(plan)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
+	}
+	return a, nil
+}
+
+// ErrOtherBuild is wrapped by errors of Resume about a state that this build does not write for the plan.
+var ErrOtherBuild = errors.New("another build of learner wrote it, as far as its store is whole: go on with the task in that build, " +
+	"or take the model out with that build's learner snapshot and begin the task again under another name")
+
+// Resume builds a plan's method and gives it the state that a learner of the plan stored.
+func Resume(plan *wire.Plan, state []byte) (Algorithm, error) {
+	a, err := New(plan)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.UnmarshalBinary(state); err != nil {
+		return nil, fmt.Errorf("stored optimizer state: %w: %w", err, ErrOtherBuild)
 	}
 	return a, nil
 }

@@ -115,14 +115,7 @@ func resume(identity *seal.Identity, at state.Checkpoint) (*core, error) {
 }
 
 func (c *core) algorithm(at state.Checkpoint) (learner.Algorithm, error) {
-	alg, err := learner.New(c.task.Plan)
-	if err != nil {
-		return nil, fmt.Errorf("build the algorithm: %w", err)
-	}
-	if err := alg.UnmarshalBinary(at.Algorithm); err != nil {
-		return nil, fmt.Errorf("stored optimizer state: %w", err)
-	}
-	return alg, nil
+	return learner.Resume(c.task.Plan, at.Algorithm)
 }
 
 // apply decides the commit that consumes the batch of the announced round, whose users came at a pace. With finish, End

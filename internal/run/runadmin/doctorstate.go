@@ -11,6 +11,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/internal/run/statedir"
+	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
 	"github.com/panlearn/panlearn/stream"
@@ -98,6 +99,10 @@ func (v *visit) format() bool {
 // committed keeps what the folder holds, and adds a finding about the verification of its ledger.
 func (v *visit) committed(at state.Checkpoint, archive error) {
 	view, err := statedir.Of(at)
+	if errors.Is(err, learner.ErrOtherBuild) {
+		v.find("state format", natsadmin.Failure, "%v", err)
+		return
+	}
 	if err != nil {
 		v.find("ledger", natsadmin.Failure,
 			"%v: do not start the learner on it; put a backup in its place with learner restore", err)

@@ -87,12 +87,9 @@ func Of(at state.Checkpoint) (View, error) {
 		released, err := parseRelease(at.Algorithm, body.Plan)
 		return View{Checkpoint: at, Task: body, Spec: spec, Release: released}, err
 	}
-	alg, err := learner.New(body.Plan)
+	alg, err := learner.Resume(body.Plan, at.Algorithm)
 	if err != nil {
 		return View{}, err
-	}
-	if err := alg.UnmarshalBinary(at.Algorithm); err != nil {
-		return View{}, fmt.Errorf("stored optimizer state: %w", err)
 	}
 	return View{Checkpoint: at, Task: body, Spec: spec, Algorithm: alg}, nil
 }
