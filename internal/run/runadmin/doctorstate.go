@@ -100,7 +100,7 @@ func (v *visit) format() bool {
 func (v *visit) committed(at state.Checkpoint, archive error) {
 	view, err := statedir.Of(at)
 	if errors.Is(err, learner.ErrOtherBuild) {
-		v.find("state format", natsadmin.Failure, "%v", err)
+		v.find("optimizer state", natsadmin.Failure, "%v", err)
 		return
 	}
 	if err != nil {
