@@ -116,7 +116,11 @@ func (e Evaluation) Worse() string {
 	if own <= constant {
 		return ""
 	}
-	return fmt.Sprintf("%s %.5g, the constant has %.5g", name, own, constant)
+	what := "the constant"
+	if e.Baseline.Offset {
+		what = "the constant added to the public prediction"
+	}
+	return fmt.Sprintf("%s %.5g, %s has %.5g", name, own, what, constant)
 }
 
 // EvaluateExamples is like Evaluate, for examples that are mapped already, with any labels.

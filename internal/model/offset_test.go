@@ -56,6 +56,9 @@ func TestEvaluationWithAnOffset(t *testing.T) {
 	if b := e.Baseline; !b.Offset || math.Abs(*b.Value-1) > 1e-9 || math.Abs(*b.Error-3) > 1e-9 {
 		t.Errorf("baseline %v, error %v, beside the public prediction: %v", *b.Value, *b.Error, b.Offset)
 	}
+	if text, want := e.Worse(), "the constant added to the public prediction has 3"; !strings.Contains(text, want) {
+		t.Errorf("a model that is worse than it: %q, want %q in it", text, want)
+	}
 }
 
 // TestPlansBeginAtThePublicPrediction: where labels are less an offset, a practical plan that ends treats the offset alone

@@ -138,7 +138,7 @@ func (s Sizes) Fit(limits stream.Limits) error {
 		size int
 		fix  string
 	}{
-		{"the task", s.Task, "shorten the declaration"},
+		{"the task", s.Task, "take a smaller public model or start, shorten the declaration"},
 		{"a round", s.Round, "lower the dimension"},
 		{"a batch", s.Batch, "lower the dimension"},
 		{"a report", s.Report, "lower privacy.max_bits or the dimension"},
