@@ -93,9 +93,9 @@ func TestPublicFileOfATask(t *testing.T) {
 		t.Fatal(err)
 	}
 	for row, want := range map[string][4]float64{
-		"0,a":  {(1 - 1 - 2) / 4.0, 0, 10, 0.5},
-		"80,b": {1, 0.75, 20, -1}, // 1 + 0.6 + 4 is above the range
-		",":    {(1 + 0 - 2) / 4.0, 0, 10, 0.5},
+		"0,a":  {-0.5, 0, 10, 0.5}, // (1 - 1 - 2)/4
+		"80,b": {1, 0.75, 20, -1},  // 1 + 0.6 + 4 is above the range
+		",":    {-0.25, 0, 10, 0.5},
 	} {
 		fields := strings.Split(row, ",")
 		e := mapped(t, mustCompile(t, full), Row{Fields: fields, Label: "10.5"})
