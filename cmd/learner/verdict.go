@@ -56,7 +56,9 @@ func (s *simulation) verdict(ctx context.Context, r *simulateReport) (v *verdict
 	if r.SD != nil {
 		sd = *m.of(*r.SD) / math.Sqrt(float64(len(r.Runs)))
 	}
-	v.Text = v.words(m, sd, s.job.Features.HasOffset())
+	if v.Text = v.words(m, sd, s.job.Features.HasOffset()); r.SD == nil {
+		v.Text += " (one seed: small differences may be chance)"
+	}
 	return v, nil
 }
 

@@ -52,6 +52,10 @@ func TestSimulateEndsWithAVerdict(t *testing.T) {
 		v.Constant != *r.Baseline.TestLogLoss || v.Exact != *r.NonPrivate.TestLogLoss || !(*v.Converged < v.Constant) {
 		t.Fatalf("%+v", v)
 	}
+	if one, err := s.run(t.Context(), &strings.Builder{}, 1, 1); err != nil || strings.Contains(r.Verdict.Text, "chance") ||
+		!strings.HasSuffix(one.Verdict.Text, "(one seed: small differences may be chance)") {
+		t.Errorf("%v, of one seed %q, of two %q", err, one.Verdict.Text, r.Verdict.Text)
+	}
 	var out strings.Builder
 	if err := r.print(&out); err != nil || !strings.Contains(out.String(), "\nverdict       "+r.Verdict.Text+"\n") {
 		t.Errorf("%v, printed\n%s", err, out.String())

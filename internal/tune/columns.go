@@ -23,17 +23,12 @@ func (p public) columns(base run.Job) (out []Setting) {
 			of[c.Column] = j
 		}
 	}
-	dim := base.Features.Dim()
+	numbers := p.numbers(base.Features, of)
 	for i, c := range base.Spec.Features.Columns {
-		j, ok := of[c.Name]
-		if !ok || c.Kind != task.Numeric || c.Scale == task.Log || c.Field != "" || c.Missing.Indicator || len(c.Missing.Tokens) > 0 ||
-			used(&base.Spec.Features, c.Name) {
+		values, ok := numbers[c.Name]
+		if !ok || c.Kind != task.Numeric || c.Scale == task.Log || c.Field != "" || c.Missing.Indicator ||
+			len(c.Missing.Tokens) > 0 || used(&base.Spec.Features, c.Name) {
 			continue
-		}
-		coordinate := base.Features.Coordinates()[j]
-		values := make([]float64, len(p.rows))
-		for k := range p.rows {
-			values[k] = (p.dense(k, dim)[j] - coordinate.Offset) / coordinate.Factor
 		}
 		key := fmt.Sprintf("features.columns.%d", i)
 		if unit, mean, std, skewed := draft.LogScale(values); skewed {
@@ -57,6 +52,19 @@ func (p public) columns(base run.Job) (out []Setting) {
 	return out
 }
 
+// numbers returns the values of columns in the units of the data, given their coordinates.
+func (p public) numbers(m *task.FeatureMap, of map[string]int) map[string][]float64 {
+	out := make(map[string][]float64, len(of))
+	for k := range p.rows {
+		row := p.dense(k, m.Dim())
+		for name, j := range of {
+			c := m.Coordinates()[j]
+			out[name] = append(out[name], (row[j]-c.Offset)/c.Factor)
+		}
+	}
+	return out
+}
+
 // rounded keeps as many digits as a person would write.
 func rounded(x float64) float64 {
 	out, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
@@ -70,6 +78,6 @@ func rounded(x float64) float64 {
 func used(f *task.Features, name string) bool {
 	return f.Public != nil || f.Polynomial != nil && slices.Contains(f.Polynomial.Columns, name) ||
 		f.Fourier != nil && slices.Contains(f.Fourier.Columns, name) || slices.ContainsFunc(f.Columns,
-		func(c task.Column) bool { return c.Name == name && c.Kind == task.Bucketed }) ||
+		func(c task.Column) bool { return c.Name == name && !c.Kind.Number() }) ||
 		slices.ContainsFunc(f.Crosses, func(x task.Cross) bool { return x.Number == name })
 }
