@@ -115,7 +115,8 @@ func (b *binding) proved(job run.Job) {
 	}
 }
 
-// mostMeant is the largest epsilon that is passed without a word: at 10, a guess that was one in 22,000 may become even.
+// mostMeant is the largest epsilon that is passed without a word: at 10, a guess that was one in 22,000 may become
+// even.
 const mostMeant = 10.
 
 // advice returns, in words, what to change first, or that nothing stands out.
@@ -124,8 +125,9 @@ func (b binding) advice(job run.Job) string {
 	d, n, epsilon := manifest.Dim(job.Plan), who.Count(job.Problem.Users), job.Problem.Epsilon
 	switch {
 	case epsilon > mostMeant:
-		return fmt.Sprintf("epsilon %g promises next to nothing: a report may make a guess about its user e^%[1]g times as likely; "+
-			"up to %g is a promise", epsilon, mostMeant)
+		return fmt.Sprintf(
+			"epsilon %g promises next to nothing: a report may make a guess about its user e^%[1]g times as likely; "+
+				"up to %g is a promise", epsilon, mostMeant)
 	case b.Resolution < 1:
 		return fmt.Sprintf(
 			"%s are too few for %d coordinates at epsilon %g, each is mostly noise: fewer columns, a larger epsilon, or more %s",

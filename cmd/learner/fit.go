@@ -326,7 +326,8 @@ func (f *fitConfig) again(rows int) (*simulation, error) {
 		if now == was {
 			now, was, of = f.people, people, "people"
 		}
-		err = fmt.Errorf("the data have changed: %d %s to learn from, there were %d; learner snapshot --state %s has the model",
+		err = fmt.Errorf(
+			"the data have changed: %d %s to learn from, there were %d; learner snapshot --state %s has the model",
 			now, of, was, f.dir)
 	}
 	return s, err

@@ -59,7 +59,8 @@ func TestDraftBeatsItsPublicModel(t *testing.T) {
 	bent(t, in("users.csv"), 2, 20000)
 	bent(t, in("test.csv"), 3, 5000)
 	loss := func(name string, flags ...string) float64 {
-		jsonOf(t, newInit(), nil, append([]string{"--data", in("sample.csv"), "--users", "20000", "-o", in(name)}, flags...)...)
+		jsonOf(t, newInit(), nil, append([]string{"--data", in("sample.csv"), "--users", "20000", "-o", in(name)},
+			flags...)...)
 		var report struct{ Mean simulated }
 		jsonOf(t, newSimulate(), &report, "-f", in(name), "--data", in("users.csv"), "--test", in("test.csv"), "--json",
 			"--set", "validation.off=true")

@@ -47,8 +47,9 @@ func (m *manyPasses) print(w io.Writer) error {
 	if m.Measured != nil {
 		measured = fmt.Sprintf(": %s (first seed)", m.Measured)
 	}
-	_, err := fmt.Fprintf(w, "many passes   with schedule.interactive=true everybody answers %d rounds, and has to stay for them; the noise of each is %.2g of "+
-		"the last one's in one pass, for the same epsilon%s\n", m.Rounds, m.NoiseRatio, measured)
+	_, err := fmt.Fprintf(w,
+		"many passes   with schedule.interactive=true everybody answers %d rounds, and has to stay for them; the noise of each is %.2g of "+
+			"the last one's in one pass, for the same epsilon%s\n", m.Rounds, m.NoiseRatio, measured)
 	return err
 }
 
@@ -84,7 +85,8 @@ func fewUsers(job run.Job) string {
 	if p.Start != nil {
 		of = "the start may be the better model"
 	}
-	return fmt.Sprintf("%d users at epsilon %g for %d parameters: %s; want about %.0f users, fewer features or a larger epsilon",
+	return fmt.Sprintf(
+		"%d users at epsilon %g for %d parameters: %s; want about %.0f users, fewer features or a larger epsilon",
 		job.Problem.Users, job.Problem.Epsilon, parameters, of,
 		leastUsers*float64(parameters)/min(1, job.Problem.Epsilon))
 }

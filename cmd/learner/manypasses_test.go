@@ -28,7 +28,8 @@ schedule: {users: 20000}
 		few     string
 	}{
 		{nil, true, ""},
-		{[]string{"schedule.users=100", "privacy.epsilon=0.5"}, true, "a constant may be the better model; want about 120 users"},
+		{[]string{"schedule.users=100", "privacy.epsilon=0.5"}, true,
+			"a constant may be the better model; want about 120 users"},
 		{[]string{"schedule.interactive=true"}, false, ""},
 		{[]string{"schedule.continuous=adaptive"}, false, ""},
 		{[]string{"privacy.trust=pan"}, false, ""},

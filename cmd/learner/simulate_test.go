@@ -99,8 +99,8 @@ func TestSimulateMoments(t *testing.T) {
 	}
 }
 
-// unevenly returns a simulation of events of two numbers, of which one has an eighth of the other's range and as much to
-// say.
+// unevenly returns a simulation of events of two numbers, of which one has an eighth of the other's range and as much
+// to say.
 func unevenly(t *testing.T, others ...string) simulation {
 	t.Helper()
 	var rows strings.Builder

@@ -14,7 +14,8 @@ func TestTunedTaskFindsItsFiles(t *testing.T) {
 	bent(t, in("sample.csv"), 1, 600)
 	jsonOf(t, newInit(), nil, "--data", in("sample.csv"), "-o", in("drafted.yaml"))
 	for _, output := range []string{filepath.Join(elsewhere, "tuned.yaml"), in("tuned.yaml")} {
-		jsonOf(t, newTune(), nil, "-f", in("drafted.yaml"), "--data", in("sample.csv"), "--seeds", "2", "-o", output, "--json")
+		jsonOf(t, newTune(), nil, "-f", in("drafted.yaml"), "--data", in("sample.csv"), "--seeds", "2", "-o", output,
+			"--json")
 		if _, err := os.Stat(output); err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,8 @@ func TestVerdict(t *testing.T) {
 		{"learned", verdict{Private: 0.3, Constant: 0.55, Exact: 0.299}, loss, 0,
 			"log loss 0.3: better than the best constant (0.55); without noise 0.299", false},
 		{"helps the start", verdict{Private: 0.3, Constant: 0.55, Start: &start, Exact: 0.299, Converged: &converged}, loss,
-			0.001, "better than the start as it is (0.31); without noise 0.299, without privacy and until it converges 0.29", false},
+			0.001, "better than the start as it is (0.31); without noise 0.299, without privacy and until it converges 0.29",
+			false},
 		{"the start did it", verdict{Private: 0.309, Constant: 0.55, Start: &start, Exact: 0.299}, loss, 0.001,
 			"no better than the start as it is (0.31); without noise 0.299. Use the start as it is", false},
 		{"hurts the start", verdict{Private: 0.32, Constant: 0.55, Start: &start, Exact: 0.299}, loss, 0.001,
@@ -32,7 +33,8 @@ func TestVerdict(t *testing.T) {
 		{"a public prediction", verdict{Private: 4.5, Constant: 4.3, Start: &start, Exact: 4}, loss, 0.001,
 			"worse than the public prediction and a constant (4.3), worse than the public prediction alone (0.31); without " +
 				"noise 4. Use the public prediction alone", true},
-		{"better rises", verdict{Private: 0.85, Constant: 0.75, Exact: 0.86}, accuracy, 0.01, "better than the best constant", false},
+		{"better rises", verdict{Private: 0.85, Constant: 0.75, Exact: 0.86}, accuracy, 0.01, "better than the best constant",
+			false},
 	} {
 		if text := c.v.words(c.m, c.sd, c.offset); !strings.Contains(text, c.want) {
 			t.Errorf("%s: %q, want %q in it", c.name, text, c.want)
@@ -52,7 +54,8 @@ func TestSimulateEndsWithAVerdict(t *testing.T) {
 		v.Constant != *r.Baseline.TestLogLoss || v.Exact != *r.NonPrivate.TestLogLoss || !(*v.Converged < v.Constant) {
 		t.Fatalf("%+v", v)
 	}
-	if one, err := s.run(t.Context(), &strings.Builder{}, 1, 1); err != nil || strings.Contains(r.Verdict.Text, "chance") ||
+	if one, err := s.run(t.Context(), &strings.Builder{}, 1, 1); err != nil || strings.Contains(r.Verdict.Text,
+		"chance") ||
 		!strings.HasSuffix(one.Verdict.Text, "(one seed: small differences may be chance)") {
 		t.Errorf("%v, of one seed %q, of two %q", err, one.Verdict.Text, r.Verdict.Text)
 	}

@@ -197,8 +197,8 @@ func unknownCommand(c *cobra.Command, word string) error {
 	return Usagef("unknown command %q for %q%s", word, c.CommandPath(), meant(c, word))
 }
 
-// suggestFlag makes a command that takes no argument ask for the flag that a file belongs to: -f for a task file, --data
-// for any other, where it has that flag.
+// suggestFlag makes a command that takes no argument ask for the flag that a file belongs to: -f for a task file,
+// --data for any other, where it has that flag.
 func suggestFlag(c *cobra.Command) {
 	taken := c.Args
 	if taken == nil {

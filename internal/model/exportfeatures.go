@@ -89,8 +89,8 @@ func (e *exporter) dense(v onnx.Value, first, width int) {
 	e.squares = append(e.squares, e.sum("square", g.Node("Mul", "squares", []onnx.Value{part, part})))
 }
 
-// indicators adds the coordinates first to first+width-1, of which the one at position p, if any, is set: to 1, or to the
-// scaled value of a source.
+// indicators adds the coordinates first to first+width-1, of which the one at position p, if any, is set: to 1, or to
+// the scaled value of a source.
 func (e *exporter) indicators(p onnx.Value, first, width int, to *task.Source) {
 	g := &e.graph
 	weights, lengths := e.weights(first, width)

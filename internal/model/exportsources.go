@@ -83,7 +83,8 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 func (e *exporter) logarithm(v onnx.Value, unit float64) onnx.Value {
 	g := &e.graph
 	ratio := g.Node("Div", "ratio", []onnx.Value{g.Node("Abs", "magnitude", []onnx.Value{v}), g.Double("unit", unit)})
-	log := g.Node("Log", "logarithm", []onnx.Value{g.Node("Add", "more_than_one", []onnx.Value{ratio, g.Double("one", 1)})})
+	log := g.Node("Log", "logarithm",
+		[]onnx.Value{g.Node("Add", "more_than_one", []onnx.Value{ratio, g.Double("one", 1)})})
 	return g.Node("Mul", "signed", []onnx.Value{g.Node("Sign", "sign", []onnx.Value{v}), log})
 }
 
@@ -142,7 +143,8 @@ func (e *exporter) hats(s *task.Source) onnx.Value {
 	in = g.Node("Min", "bounded", []onnx.Value{in, g.Double("max", s.Knots[last])})
 	// Each line has a knot at which it is 0, and a width. None rises to the first knot or falls from the last: a line
 	// that is 1 there, and between them no less.
-	rise, fall, steps := slices.Concat(s.Knots[:1], s.Knots[:last]), slices.Concat(s.Knots[1:], s.Knots[last:]), []float64{1}
+	rise, fall, steps := slices.Concat(s.Knots[:1], s.Knots[:last]), slices.Concat(s.Knots[1:], s.Knots[last:]),
+		[]float64{1}
 	for i := range last {
 		steps = append(steps, s.Knots[i+1]-s.Knots[i])
 	}

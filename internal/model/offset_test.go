@@ -61,8 +61,8 @@ func TestEvaluationWithAnOffset(t *testing.T) {
 	}
 }
 
-// TestPlansBeginAtThePublicPrediction: where labels are less an offset, a practical plan that ends treats the offset alone
-// as its start, whatever the bounds of the labels are.
+// TestPlansBeginAtThePublicPrediction: where labels are less an offset, a practical plan that ends treats the offset
+// alone as its start, whatever the bounds of the labels are.
 func TestPlansBeginAtThePublicPrediction(t *testing.T) {
 	for _, bounds := range []string{"min: -10, max: 10", "min: -10, max: 50"} {
 		spec := parsed(t, strings.ReplaceAll(offsetTask, "min: -10, max: 10", bounds))

@@ -85,8 +85,8 @@ type scored struct {
 	Invalid int64 `json:"invalid"` // of them; they have no score
 }
 
-// ScoreOptions select how rows are scored. The zero value is the model's own decision, without a word about rows that do
-// not fit, and rows are written when there are many.
+// ScoreOptions select how rows are scored. The zero value is the model's own decision, without a word about rows that
+// do not fit, and rows are written when there are many.
 type ScoreOptions struct {
 	Threshold *float64             // decides for the positive class, as in Options
 	Unfit     func(*task.RowError) // is called with each row that does not fit the declaration; it may be nil

@@ -150,7 +150,8 @@ func TestONNXRefuses(t *testing.T) {
 		!strings.Contains(err.Error(), "json or npy") {
 		t.Errorf("%v", err)
 	}
-	file = strings.Replace(words, `kind: categorical, vocabulary: ["a<b", "c&d"], unknown: drop`, "kind: text, buckets: 2", 1)
+	file = strings.Replace(words, `kind: categorical, vocabulary: ["a<b", "c&d"], unknown: drop`, "kind: text, buckets: 2",
+		1)
 	snapshot, _ = released(t, parsed(t, file), 1, 2, 3, 4)
 	if _, err := snapshot.ONNX(); err == nil || !strings.Contains(err.Error(), `"kind#0" is of kind text`) ||
 		!strings.Contains(err.Error(), "json or npy") {

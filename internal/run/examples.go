@@ -37,7 +37,8 @@ func LoadExamples(features *task.FeatureMap, path string, unfit func(*task.RowEr
 			return nil, nil, err
 		default:
 			examples = append(examples, convex.Example{
-				Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label, Offset: scratch.Offset})
+				Index: slices.Clone(scratch.Index), Value: slices.Clone(scratch.Value), Label: scratch.Label,
+				Offset: scratch.Offset})
 		}
 	}
 	return examples, invalid, nil

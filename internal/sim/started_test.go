@@ -28,10 +28,10 @@ func numbersTable(users int, epsilon float64) randomTable {
 	return m
 }
 
-// TestNumbersFromAStart: numbers that begin with a public model end with at most a tenth more error than it has, however
-// few users and small an epsilon, where the same plan from nothing may end with twice; without noise and with many
-// users they end below it. A start that is in other units, hundreds of labels from any row, is left for what the matrix
-// says, where that is above its noise.
+// TestNumbersFromAStart: numbers that begin with a public model end with at most a tenth more error than it has,
+// however few users and small an epsilon, where the same plan from nothing may end with twice; without noise and with
+// many users they end below it. A start that is in other units, hundreds of labels from any row, is left for what the
+// matrix says, where that is above its noise.
 func TestNumbersFromAStart(t *testing.T) {
 	public := numbersTable(1000, 1).draw(t)
 	start, err := sim.Converge(t.Context(), sim.ConvergeConfig{Loss: public.loss, Set: convex.Ball{R: 50},
@@ -56,10 +56,12 @@ func TestNumbersFromAStart(t *testing.T) {
 	}{{300, 0.3}, {600, 0.3}, {600, 1}, {4000, 0.2}, {4000, 1}, {20_000, 1}} {
 		m := numbersTable(c.users, c.epsilon).draw(t)
 		private, exact, none, wrong := rmse(m, start, false), rmse(m, start, true), rmse(m, nil, false), rmse(m, far, false)
-		t.Logf("%d users, epsilon %v: error of the start %.4f, at the end %.4f, without noise %.4f; from nothing %.4f, from far %.4f",
+		t.Logf(
+			"%d users, epsilon %v: error of the start %.4f, at the end %.4f, without noise %.4f; from nothing %.4f, from far %.4f",
 			c.users, c.epsilon, own, private, exact, none, wrong)
 		if private > 1.1*own || exact > 1.05*own {
-			t.Errorf("%d users, epsilon %v: the error grows from %v to %v, without noise to %v", c.users, c.epsilon, own, private,
+			t.Errorf("%d users, epsilon %v: the error grows from %v to %v, without noise to %v", c.users, c.epsilon, own,
+				private,
 				exact)
 		}
 		if many := float64(c.users)*c.epsilon >= 4000; many && (private > 1.01*own || wrong > 1.1*own) {

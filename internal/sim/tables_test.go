@@ -279,9 +279,9 @@ func (m drawnTable) end(t *testing.T, exact, interactive bool, seed uint64) floa
 	return sim.MeanLoss(m.loss, out.Model, m.held)
 }
 
-// TestRandomTables: of the runs of random tables, private and without noise, in one pass and in many, at most one in 200
-// ends far above the best constant, by .15 in log loss and of numbers by half; and at most one in 20 ends above it by
-// .02, and of numbers by a twentieth. The short form has fewer and smaller tables.
+// TestRandomTables: of the runs of random tables, private and without noise, in one pass and in many, at most one in
+// 200 ends far above the best constant, by .15 in log loss and of numbers by half; and at most one in 20 ends above it
+// by .02, and of numbers by a twentieth. The short form has fewer and smaller tables.
 func TestRandomTables(t *testing.T) {
 	count, columns, cells := 20, 100, 4e5
 	if longtest.Run(t, "480 of 500 random tables") {
@@ -292,7 +292,8 @@ func TestRandomTables(t *testing.T) {
 		made := drawTable(rand.New(rand.NewPCG(11, k)), columns, cells)
 		drawn := made.draw(t)
 		constant := drawn.constant()
-		what := fmt.Sprintf("table %d: %d users, %d columns, %d of Fourier, %d classes, epsilon %v, factors %d: constant %.4f", k,
+		what := fmt.Sprintf(
+			"table %d: %d users, %d columns, %d of Fourier, %d classes, epsilon %v, factors %d: constant %.4f", k,
 			made.users, made.columns, made.fourier, made.classes, made.epsilon, len(made.loadings[0]), constant)
 		little, much := constant+0.02, constant+0.15
 		if made.classes == 0 {

@@ -84,7 +84,8 @@ func TestGuardedSteps(t *testing.T) {
 // TestGuardedStates: a state that no steps lead to is refused, and changes nothing; another is taken up by a method
 // wherever that is.
 func TestGuardedStates(t *testing.T) {
-	b, c := bowl{[]float64{40, 1}}, method.PAGDConfig{Dim: 2, Set: convex.Ball{R: 10}, Start: []float64{0, 0}, Steps: 4, V: 1}
+	b, c := bowl{[]float64{40, 1}}, method.PAGDConfig{Dim: 2, Set: convex.Ball{R: 10}, Start: []float64{0, 0}, Steps: 4,
+		V: 1}
 	fresh := func() *method.Guarded {
 		m, err := method.NewGuarded(c, 0.01)
 		if err != nil {

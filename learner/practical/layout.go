@@ -141,8 +141,8 @@ func rounds(factor, most, q float64) uint64 {
 	return uint64(min(max(math.Round(factor*math.Cbrt(q)), leastRounds), most))
 }
 
-// fromStart returns the most rounds of classes that begin with a declared start, which numbers have one less of: what is
-// left to learn is little, and each round of few users adds more noise than it takes away error.
+// fromStart returns the most rounds of classes that begin with a declared start, which numbers have one less of: what
+// is left to learn is little, and each round of few users adds more noise than it takes away error.
 func fromStart(q float64) uint64 {
 	switch {
 	case q < secondFromStart:

@@ -15,7 +15,8 @@ func (s *Spec) dimension() int {
 
 // declaredBound returns the largest norm of the features that the declaration allows, intercept left out. It is
 // attained, except with Fourier features, whose cosines are never all 1 in magnitude, with public outputs, which may
-// exclude each other, with crosses, whose columns may exclude each other, and with products of a number whose own term is largest where it is missing.
+// exclude each other, with crosses, whose columns may exclude each other, and with products of a number whose own term
+// is largest where it is missing.
 func (s *Spec) declaredBound() float64 {
 	return math.Sqrt(s.Features.squaredBound())
 }
@@ -45,9 +46,9 @@ func (f *Features) squaredBound() float64 {
 }
 
 // largest adds up the largest terms, growing functions of the magnitude, of groups of coordinates: a number alone, one
-// indicator of each group, and the products, Fourier features and public outputs each by their own bound. Every term is largest where
-// all scaled values are largest in magnitude, so for numbers and products the sum of the largest terms is the largest
-// sum.
+// indicator of each group, and the products, Fourier features and public outputs each by their own bound. Every term is
+// largest where all scaled values are largest in magnitude, so for numbers and products the sum of the largest terms is
+// the largest sum.
 func (f *Features) largest(term func(j int, b float64) float64) float64 {
 	sum, at := 0.0, 0
 	one := func(b float64) float64 { b = term(at, b); at++; return b }

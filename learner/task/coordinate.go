@@ -115,7 +115,8 @@ func indicatorName(s *Source, at int) string {
 // ofSource describes the coordinates of a column of its own.
 func ofSource(s *Source) []Coordinate {
 	if s.Kind.Number() {
-		out := []Coordinate{{Name: quoteName(s.Column), Column: s.field(), Part: s.Part, Kind: string(s.Kind), Min: s.Min, Max: s.Max,
+		out := []Coordinate{{Name: quoteName(s.Column), Column: s.field(), Part: s.Part, Kind: string(s.Kind), Min: s.Min,
+			Max:    s.Max,
 			Factor: s.Factor, Offset: s.Offset, Unit: s.Unit, Sources: []*Source{s}}}
 		if s.Told {
 			out = append(out, ofMissing(s))
@@ -125,7 +126,8 @@ func ofSource(s *Source) []Coordinate {
 	out := make([]Coordinate, s.Positions())
 	sources := []*Source{s}
 	for i := range out {
-		out[i] = Coordinate{Name: indicatorName(s, i), Column: s.field(), Part: s.Part, Kind: string(s.Kind), Max: 1, Factor: 1, Position: i,
+		out[i] = Coordinate{Name: indicatorName(s, i), Column: s.field(), Part: s.Part, Kind: string(s.Kind), Max: 1,
+			Factor: 1, Position: i,
 			Sources: sources}
 		if i < len(s.Vocabulary) {
 			out[i].Word = s.Vocabulary[i]

@@ -52,8 +52,8 @@ const slowestDate = "2024-12-31T23:59:59.9999999999999999999999+00:00"
 var errNotDate = errors.New("not a date: want YYYY-MM-DD, or YYYY-MM-DDThh:mm:ss")
 
 // datePart returns a part of a date: YYYY-MM-DD, which T or one blank and a time may follow: hh:mm, hh:mm:ss or
-// hh:mm:ss.f, and then Z, +hh:mm, -hh:mm, +hhmm or -hhmm. The part is read as it is written: the zone is passed over. The
-// hour is missing where there is no time.
+// hh:mm:ss.f, and then Z, +hh:mm, -hh:mm, +hhmm or -hhmm. The part is read as it is written: the zone is passed over.
+// The hour is missing where there is no time.
 func datePart(text string, part Part) (x float64, missing bool, err error) {
 	if len(text) > longestDate {
 		return 0, false, errNotDate

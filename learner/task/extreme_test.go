@@ -13,7 +13,8 @@ import (
 
 // odd are fields that are at the edge of what can be read, or beyond it.
 var odd = []string{"", "-0", "5e-324", "-5e-324", "1.7976931348623157e308", "-1.7976931348623157e308", "1e400", "NaN",
-	"-inf", "3.4028236e38", "-3.5e38", "1e-45", "1e100", "-1e100", "0x1p3", "?", "-999", "$1,000", "0.5", "1", "33.3", "-20",
+	"-inf", "3.4028236e38", "-3.5e38", "1e-45", "1e100", "-1e100", "0x1p3", "?", "-999", "$1,000", "0.5", "1", "33.3",
+	"-20",
 	"2024-12-31T23:59:59.5", "9999-12-31", "0000-01-01T00:00", "\xff\xfe a b c d", "red", strings.Repeat("a1 b", 500)}
 
 // drawOdd returns a field: odd, or any number that there is.
@@ -68,8 +69,8 @@ func stretch(s *Spec, r *rand.Rand) {
 	}
 }
 
-// TestExtremesAreBounded: no declaration with numbers of any size, and no row of any texts, makes a vector that is longer
-// than the bound, a label outside its range, or an offset that is not finite.
+// TestExtremesAreBounded: no declaration with numbers of any size, and no row of any texts, makes a vector that is
+// longer than the bound, a label outside its range, or an offset that is not finite.
 func TestExtremesAreBounded(t *testing.T) {
 	declarations := rapid.Custom(drawSpec)
 	compiled, mapped := 0, 0

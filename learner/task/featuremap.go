@@ -190,8 +190,8 @@ func (m *FeatureMap) Names() []string {
 //
 // is the score of a classifier (the log odds of the positive class under logistic loss, the log probability of a class
 // up to a constant under softmax), the logarithm of the expected count, or, for a number, the prediction in the units
-// of the label, of scale log the logarithm sign(y) ln(1 + |y|/Unit) of it. weights[j] belongs to Coordinates()[j], which
-// says what base_j is: of a numeric column the value of the field itself, of scale log its logarithm.
+// of the label, of scale log the logarithm sign(y) ln(1 + |y|/Unit) of it. weights[j] belongs to Coordinates()[j],
+// which says what base_j is: of a numeric column the value of the field itself, of scale log its logarithm.
 func (m *FeatureMap) Undo(theta []float64) (weights []float64, intercept float64, err error) {
 	if len(theta) != m.dim {
 		return nil, 0, fmt.Errorf("undo feature map: %d parameters, want %d", len(theta), m.dim)

@@ -81,7 +81,8 @@ func TestCrossOfANumber(t *testing.T) {
 	for _, c := range []struct {
 		age, job string
 		want     []float64
-	}{{"3", "a", []float64{3, 0}}, {"30", "b", []float64{0, 10}}, {"", "b", []float64{0, 4}}, {"3", "c", []float64{0, 0}}} {
+	}{{"3", "a", []float64{3, 0}}, {"30", "b", []float64{0, 10}}, {"", "b", []float64{0, 4}}, {"3", "c",
+		[]float64{0, 0}}} {
 		x := make([]float64, 2)
 		mapped(t, m, Row{Fields: []string{c.age, c.job}, Label: "1"}).AddTo(x, 1)
 		if !slices.Equal(x, c.want) {

@@ -2,8 +2,8 @@ package task
 
 // Features declares how an event becomes a vector: its own coordinates, from one numeric Vector (libsvm, idx) or a list
 // of named Columns (csv, jsonl, parquet), then those that are derived from them, in the order of these fields: crosses,
-// polynomial, Fourier, public model. All of it is public, and nothing in it may have been computed from private data without paying
-// for it.
+// polynomial, Fourier, public model. All of it is public, and nothing in it may have been computed from private data
+// without paying for it.
 type Features struct {
 	Vector     *Vector     `json:"vector,omitempty"`
 	Columns    []Column    `json:"columns,omitempty"`
@@ -142,8 +142,8 @@ const (
 )
 
 // A Cross declares one indicator for each combination of the positions of two to four columns of indicators: the last
-// one changes fastest. None is set where a column sets none. With a Number, the columns are one to four, and the one that
-// would be 1 is the number: its own slope for each combination.
+// one changes fastest. None is set where a column sets none. With a Number, the columns are one to four, and the one
+// that would be 1 is the number: its own slope for each combination.
 type Cross struct {
 	Columns []string `json:"columns"`
 	// Number is a numeric column, whose scaled value counts.

@@ -253,9 +253,9 @@ func (m *FeatureMap) Scores(dst, theta []float64, e convex.Example) []float64 {
 	return dst
 }
 
-// Predict turns the scores of a mapped event into a prediction, less the event's offset where the label has one: the class as the loss sees it (+1 where the score is
-// positive and -1 elsewhere; of several the one of the largest score, the first among equals), the number in the units
-// of the data, or the expected count, each cut to the declared range.
+// Predict turns the scores of a mapped event into a prediction, less the event's offset where the label has one: the
+// class as the loss sees it (+1 where the score is positive and -1 elsewhere; of several the one of the largest score,
+// the first among equals), the number in the units of the data, or the expected count, each cut to the declared range.
 func (m *FeatureMap) Predict(scores []float64) float64 {
 	switch m.label.kind {
 	case convex.TwoClasses:

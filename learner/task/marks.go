@@ -32,8 +32,8 @@ func checkMarks(path string, marks []string) error {
 	return nil
 }
 
-// unmarked returns the text without the marks, one after another, wherever they are in it, and without the blanks around
-// what is left.
+// unmarked returns the text without the marks, one after another, wherever they are in it, and without the blanks
+// around what is left.
 func unmarked(text string, marks []string) (string, error) {
 	if len(text) > longestNumber {
 		return "", fmt.Errorf("a number of more than %d bytes", longestNumber)

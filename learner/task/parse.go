@@ -15,8 +15,8 @@ import (
 // maxFile bounds a task file; the largest vocabularies are far below it.
 const maxFile = 1 << 20
 
-// Load reads and parses the task file at path, with overrides as in Parse, and reads the files that it names: the snapshot
-// that it starts from and its public model.
+// Load reads and parses the task file at path, with overrides as in Parse, and reads the files that it names: the
+// snapshot that it starts from and its public model.
 func Load(path string, sets []string) (*Spec, error) {
 	return load(path, func(data []byte) (*Spec, error) { return Parse(data, sets) })
 }

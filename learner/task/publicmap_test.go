@@ -128,19 +128,28 @@ func TestPublicFileOfATask(t *testing.T) {
 	}
 }
 
-// TestPublicModelOfOtherInputs: a model of other columns is refused by the first name that differs, and so are an offset
-// that it has not and a bound that it cannot reach.
+// TestPublicModelOfOtherInputs: a model of other columns is refused by the first name that differs, and so are an
+// offset that it has not and a bound that it cannot reach.
 func TestPublicModelOfOtherInputs(t *testing.T) {
 	for want, spoil := range map[string]func(p *PublicModel, sets *[]string){
-		"features.public.inputs.1":                   func(p *PublicModel, _ *[]string) { p.Inputs[1] = "job=c" },
-		"features.public.inputs.2":                   func(p *PublicModel, _ *[]string) { *p = *fewer(p) },
-		"features.public.inputs.3":                   func(p *PublicModel, _ *[]string) { *p = *more(p) },
-		"label.offset":                               func(p *PublicModel, _ *[]string) { p.Offset = nil },
-		"norm_bound":                                 func(_ *PublicModel, s *[]string) { *s = append(*s, "norm_bound=1.5") },
-		"features = 0 coordinates":                   func(p *PublicModel, _ *[]string) { p.Blocks = nil },
-		"features.scales":                            func(_ *PublicModel, s *[]string) { *s = append(*s, "features.scales=[1]") },
-		"features.public = missing.json":             func(_ *PublicModel, s *[]string) { *s = append(*s, "features.public=missing.json") },
-		"task: features.public: want a public model": func(_ *PublicModel, s *[]string) { *s = append(*s, "features.public=task.yaml") },
+		"features.public.inputs.1": func(p *PublicModel, _ *[]string) { p.Inputs[1] = "job=c" },
+		"features.public.inputs.2": func(p *PublicModel, _ *[]string) { *p = *fewer(p) },
+		"features.public.inputs.3": func(p *PublicModel, _ *[]string) { *p = *more(p) },
+		"label.offset":             func(p *PublicModel, _ *[]string) { p.Offset = nil },
+		"norm_bound":               func(_ *PublicModel, s *[]string) { *s = append(*s, "norm_bound=1.5") },
+		"features = 0 coordinates": func(p *PublicModel, _ *[]string) { p.Blocks = nil },
+		"features.scales": func(_ *PublicModel, s *[]string) {
+			*s = append(*s,
+				"features.scales=[1]")
+		},
+		"features.public = missing.json": func(_ *PublicModel, s *[]string) {
+			*s = append(*s,
+				"features.public=missing.json")
+		},
+		"task: features.public: want a public model": func(_ *PublicModel, s *[]string) {
+			*s = append(*s,
+				"features.public=task.yaml")
+		},
 	} {
 		p, sets := ofHidden(), []string(nil)
 		spoil(p, &sets)
@@ -188,7 +197,8 @@ func largest(t testing.TB) *FeatureMap {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	var file strings.Builder
-	fmt.Fprint(&file, "version: 1\nname: demo\nevents: {format: csv, header: true}\nfeatures:\n  public: public.json\n  columns:\n")
+	fmt.Fprint(&file,
+		"version: 1\nname: demo\nevents: {format: csv, header: true}\nfeatures:\n  public: public.json\n  columns:\n")
 	p := &PublicModel{Version: 1, Sample: PublicSample{Rows: 2000, Leaf: 15}}
 	for j := range 130 {
 		fmt.Fprintf(&file, "    - {column: c%d, kind: numeric, min: -3, max: 3, hidden: true}\n", j)

@@ -53,7 +53,8 @@ type Schema struct {
 
 // Schema returns the facts that a reader of this task's data has to know.
 func (s *Spec) Schema() Schema {
-	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Classification() || len(s.Label.Marks) > 0, Blanks: s.Silo != nil}
+	out := Schema{Events: s.Events, Label: s.Label.Column, Class: s.Classification() || len(s.Label.Marks) > 0,
+		Blanks: s.Silo != nil}
 	if s.User != nil {
 		out.User = s.User.Column
 	}

@@ -49,11 +49,12 @@ func TestDecoysTakeLongest(t *testing.T) {
 	}
 }
 
-// TestNoSubnormalCoordinates: no coordinate, and nothing that a public model computes with, is so small that products of
-// it take a processor longer than others.
+// TestNoSubnormalCoordinates: no coordinate, and nothing that a public model computes with, is so small that products
+// of it take a processor longer than others.
 func TestNoSubnormalCoordinates(t *testing.T) {
-	p := &PublicModel{Version: 1, Sample: PublicSample{Rows: 1}, Inputs: []string{"x", "v"}, Blocks: []PublicBlock{{Name: "z",
-		Outputs: 1, Range: 1, Weights: NewMatrix([][]float64{{1, 1}}, 8)}}}
+	p := &PublicModel{Version: 1, Sample: PublicSample{Rows: 1}, Inputs: []string{"x", "v"},
+		Blocks: []PublicBlock{{Name: "z",
+			Outputs: 1, Range: 1, Weights: NewMatrix([][]float64{{1, 1}}, 8)}}}
 	public, err := NewPublic(p)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +75,8 @@ func TestNoSubnormalCoordinates(t *testing.T) {
 	}
 	var e convex.Example
 	v := mustCompile(t, mustParse(t, sparse, "features.vector={dimension: 2, min: 0, max: 1}"))
-	if err := v.Map(Row{Index: []int32{0, 1}, Value: []float64{math.SmallestNonzeroFloat64, 1}, Label: "1"}, &e); err != nil {
+	if err := v.Map(Row{Index: []int32{0, 1}, Value: []float64{math.SmallestNonzeroFloat64, 1}, Label: "1"},
+		&e); err != nil {
 		t.Fatal(err)
 	}
 	for j, x := range e.Value {

@@ -87,7 +87,8 @@ func (s *Source) Positions() int {
 }
 
 func (c *Column) source() *Source {
-	s := &Source{Column: c.Name, Kind: c.Kind, Field: c.Field, Part: c.Part, Vocabulary: c.Vocabulary, Unknown: c.Unknown, Buckets: c.Buckets, Words: c.Words,
+	s := &Source{Column: c.Name, Kind: c.Kind, Field: c.Field, Part: c.Part, Vocabulary: c.Vocabulary, Unknown: c.Unknown,
+		Buckets: c.Buckets, Words: c.Words,
 		Edges: c.Edges, Knots: c.Knots, Columns: c.Columns, Marks: c.Marks,
 		Tokens: c.Missing.Tokens, Numbers: c.Missing.numbers(), Told: c.Missing.Indicator, Vacant: c.vacant()}
 	if c.Missing.Fill != nil {

@@ -29,8 +29,8 @@ func (c *Column) checkText(path string) error {
 // inWord reports whether a character is part of a word: a letter, a mark on one, or a digit.
 func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r) }
 
-// setWords appends the coordinates of the buckets that the words of a text fall into, each bucket once and all as large,
-// so that their norm is 1.
+// setWords appends the coordinates of the buckets that the words of a text fall into, each bucket once and all as
+// large, so that their norm is 1.
 func (w *writer) setWords(in *input, text string) {
 	from := len(w.index)
 	in.eachWord(text, func(bucket int32) { w.index = append(w.index, int32(in.first)+bucket) })
@@ -59,9 +59,9 @@ func (in *input) wordInputs(text string, dst []float64) {
 	}
 }
 
-// eachWord yields the buckets of the words of a text. Words are runs of letters, marks and digits, in lower case. Of the
-// text the first LongestWord characters for each word that may count are read; of them the first in.Words words count,
-// each by its first LongestWord characters.
+// eachWord yields the buckets of the words of a text. Words are runs of letters, marks and digits, in lower case. Of
+// the text the first LongestWord characters for each word that may count are read; of them the first in.Words words
+// count, each by its first LongestWord characters.
 func (in *input) eachWord(text string, yield func(bucket int32)) {
 	var buffer [LongestWord * utf8.UTFMax]byte
 	word, length, words := buffer[:0], 0, 0

@@ -164,8 +164,8 @@ func (l *loop) calibrate(phase int, point []float64, frame *convex.Frame) error 
 	return nil
 }
 
-// decoyReport returns a function that maps and reports decoys, as far as that is left to do when an event joins, and the
-// number of their rows.
+// decoyReport returns a function that maps and reports decoys, as far as that is left to do when an event joins, and
+// the number of their rows.
 func (l *loop) decoyReport(phase int, point []float64, frame *convex.Frame) (work func(), measured uint64, err error) {
 	maker, err := report.New(l.terms.Phases[phase].Reports, l.terms.Phases[phase].Params, nil)
 	if err != nil {

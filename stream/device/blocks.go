@@ -58,7 +58,8 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 
 // rowValues returns the largest number of values of a row, as declared, those that its public model computes with too.
 func rowValues(a *consent.Agreement) uint64 {
-	if f := a.Spec.Features; f.Vector != nil && f.Crosses == nil && f.Polynomial == nil && f.Fourier == nil && f.Public == nil {
+	if f := a.Spec.Features; f.Vector != nil && f.Crosses == nil && f.Polynomial == nil && f.Fourier == nil &&
+		f.Public == nil {
 		return uint64(f.Vector.MaxNonzeros) + 1
 	}
 	return uint64(a.Features.Dim()+a.Features.PublicMemory()) + 1
@@ -137,8 +138,8 @@ func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) it
 var allRows = participation.EventKey("all rows of a silo")
 
 // whole makes one event of all lines when they have ended. They are mapped as they are read, so that no text of them is
-// held, and what that takes shows in the span of whenRead alone. A silo that took part before reports about as many as then:
-// a report about fewer would have too little noise beside those that it sent. Limits are of numbers of rows.
+// held, and what that takes shows in the span of whenRead alone. A silo that took part before reports about as many as
+// then: a report about fewer would have too little noise beside those that it sent. Limits are of numbers of rows.
 func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
 		agreement, kept := m.loop.agreement, m.loop.kept

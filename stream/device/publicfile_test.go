@@ -31,8 +31,8 @@ func modelOf(t *testing.T, change func(*task.PublicModel)) []byte {
 }
 
 // A task whose public file is not the declared one, or is none that a device computes with, is refused by name before
-// anything is charged: a broker has no other file for a declaration, and a learner that signs both has only files within
-// the limits. (A Task with a file of more than 256 KiB is no message at all.)
+// anything is charged: a broker has no other file for a declaration, and a learner that signs both has only files
+// within the limits. (A Task with a file of more than 256 KiB is no message at all.)
 func TestPublicFilesOfOthers(t *testing.T) {
 	good := modelOf(t, func(*task.PublicModel) {})
 	edited := func(old, new string) []byte { return bytes.Replace(good, []byte(old), []byte(new), 1) }

@@ -50,12 +50,14 @@ func TestBaselineIsWhatWasReleased(t *testing.T) {
 
 // TestLogLabelsHaveNoUnit: the loss of a label of scale log says nothing in the units of the data.
 func TestLogLabelsHaveNoUnit(t *testing.T) {
-	_, view := ended(t, runtest.Parsed(t, strings.Replace(runtest.Numbers, "max: 1000", "max: 1000, scale: log, unit: 10", 1)))
+	_, view := ended(t, runtest.Parsed(t, strings.Replace(runtest.Numbers, "max: 1000", "max: 1000, scale: log, unit: 10",
+		1)))
 	status, err := view.Status()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b := status.Baseline; status.RMSE != nil || b == nil || b.Value == nil || *b.Value < 0 || *b.Value > 1000 || b.Error != nil {
+	if b := status.Baseline; status.RMSE != nil || b == nil || b.Value == nil || *b.Value < 0 || *b.Value > 1000 ||
+		b.Error != nil {
 		t.Errorf("an error %+v, baseline %+v", status.RMSE, b)
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 // Entropy of production code comes from the operating system. A seed becomes entropy only for simulations, test
 // support, the faults that the memory broker is asked to make, plans that are compared on simulated rows, queries that
-// hide nobody (learner/research/resque), and models of public rows (learner/task/draft/publicmodel). The order of shuffled rows follows from a seed that the
-// system draws and a restart keeps.
+// hide nobody (learner/research/resque), and models of public rows (learner/task/draft/publicmodel). The order of
+// shuffled rows follows from a seed that the system draws and a restart keeps.
 func TestSeedsStayInSimulation(t *testing.T) {
 	maySeed := []string{"internal/sim", "internal/test/dptest", "learner/planning", "learner/research/resque",
 		"learner/task/draft/publicmodel", "internal/test/storetest", "internal/test/memory"}

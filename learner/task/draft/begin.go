@@ -65,7 +65,8 @@ func (w *writer) begin(features []feature, vector entry, width int, label []fiel
 	}
 	most := min(mostLabelled, max(leastOfWide, mostValues/width))
 	every := (rows + most - 1) / most
-	m := &modeller{writer: w, features: features, vector: vector, label: label, target: t, every: every, users: w.users(rows)}
+	m := &modeller{writer: w, features: features, vector: vector, label: label, target: t, every: every,
+		users: w.users(rows)}
 	if !w.options.NoTrees {
 		b, err := m.withTrees()
 		if b != nil || err != nil {

@@ -56,8 +56,8 @@ func indicate(b bool) int {
 	return 0
 }
 
-// TestOddColumnsBegin: whatever columns hold, such as numbers beyond those of 32 bits, a task is drafted that begins with
-// them.
+// TestOddColumnsBegin: whatever columns hold, such as numbers beyond those of 32 bits, a task is drafted that begins
+// with them.
 func TestOddColumnsBegin(t *testing.T) {
 	kinds := []func(r *rand.Rand) string{
 		func(r *rand.Rand) string { return fmt.Sprintf("%g", r.NormFloat64()*1e80) },
@@ -101,7 +101,8 @@ func TestVectorsBegin(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	path := write(t, "rows.libsvm", strings.TrimPrefix(lines("", 600, func(int) string {
 		a, b := r.IntN(4), r.IntN(2)
-		return fmt.Sprintf("%d 1:%d 3:%d 5:%.3f", 2*indicate(r.Float64() < 0.1+0.8*float64(indicate(a > 1)^b))-1, a, b, r.Float64())
+		return fmt.Sprintf("%d 1:%d 3:%d 5:%.3f", 2*indicate(r.Float64() < 0.1+0.8*float64(indicate(a > 1)^b))-1, a, b,
+			r.Float64())
 	}), "\n"))
 	d, err := FromSample(path, besideFiles(20000))
 	if err != nil {
@@ -111,7 +112,8 @@ func TestVectorsBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(d.Task); !strings.Contains(text, "hidden: true}") || !strings.Contains(text, "start: t-start.json") ||
+	if text := string(d.Task); !strings.Contains(text, "hidden: true}") ||
+		!strings.Contains(text, "start: t-start.json") ||
 		m.Names()[0] != "stage~1" {
 		t.Errorf("coordinates %v of\n%s", m.Names(), text)
 	}
@@ -121,7 +123,8 @@ func TestVectorsBegin(t *testing.T) {
 func load(t *testing.T, d *Draft) *task.Spec {
 	t.Helper()
 	folder := t.TempDir()
-	for name, content := range map[string][]byte{"t.yaml": d.Task, "t-public.json": d.Public, "t-start.json": []byte("{}")} {
+	for name, content := range map[string][]byte{"t.yaml": d.Task, "t-public.json": d.Public,
+		"t-start.json": []byte("{}")} {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +210,8 @@ func TestSameSampleSameDraft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "private.csv"), []byte(crooked(50, "four")), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "private.csv"), []byte(crooked(50, "four")),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	before := runtime.GOMAXPROCS(1)
@@ -224,7 +228,8 @@ func TestSameSampleSameDraft(t *testing.T) {
 
 // TestBeginsWithALinearModel: without trees the coordinates are hats and words, and nothing is hidden.
 func TestBeginsWithALinearModel(t *testing.T) {
-	for users, want := range map[int]string{400: "rounds: {max: 1}", 3000: "rounds: {max: 2}", 100000: "rounds: {max: 3}"} {
+	for users, want := range map[int]string{400: "rounds: {max: 1}", 3000: "rounds: {max: 2}",
+		100000: "rounds: {max: 3}"} {
 		o := besideFiles(users)
 		o.NoTrees = true
 		d, err := FromSample(write(t, "rows.csv", crooked(1200, "two")), o)

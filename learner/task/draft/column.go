@@ -71,7 +71,8 @@ type column struct {
 }
 
 func newColumn(name string) *column {
-	return &column{name: name, absent: missingWords, missing: map[string]int{}, others: map[string]int{}, marks: map[string]bool{},
+	return &column{name: name, absent: missingWords, missing: map[string]int{}, others: map[string]int{},
+		marks: map[string]bool{},
 		words: map[string]int{},
 		low:   math.Inf(1), high: math.Inf(-1), whole: true, running: true, stride: 1, binary: true}
 }

@@ -82,8 +82,9 @@ func (m *modeller) expect(b *beginning, parameters int) {
 		what, gain, deviation = "an error", gain*slope, deviation*slope
 	}
 	if gain <= deviation {
-		b.tell("With as many rows as there are users it would hardly have %s that is lower (by %.2g +- %.2g, less the noise): "+
-			"expect little of %d users.", what, gain, deviation, m.users)
+		b.tell(
+			"With as many rows as there are users it would hardly have %s that is lower (by %.2g +- %.2g, less the noise): "+
+				"expect little of %d users.", what, gain, deviation, m.users)
 		return
 	}
 	b.tell("With as many rows as there are users, less the noise of %d users, it would have %s lower by %.2g +- %.2g: "+
@@ -112,7 +113,8 @@ func (m *modeller) describe(b *beginning, of string) {
 		root := math.Sqrt(2*mean) * s.std
 		has = fmt.Sprintf("a root mean squared error of %.4g +- %.2g", root, deviation*s.std*s.std/root)
 	default:
-		has = fmt.Sprintf("a log loss of %.4f +- %.4f, an accuracy of %.4f", mean, deviation, s.labels.Accuracy(m.blend.Scores))
+		has = fmt.Sprintf("a log loss of %.4f +- %.4f, an accuracy of %.4f", mean, deviation,
+			s.labels.Accuracy(m.blend.Scores))
 	}
 	b.tell("On rows that it was not made of, this public model alone has %s.", has)
 	if constant := s.labels.Constant(); mean >= constant {

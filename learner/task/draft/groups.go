@@ -25,7 +25,8 @@ func groupFrom(columns []*column, rows int, label *column) int {
 	union := make([]uint64, (rows+63)/64)
 	total := 0
 	for n, c := range columns {
-		if c == label || !c.binary || len(c.marks) > 0 || c.gaps() > 0 || n == 0 && c.setCount == 0 || total+c.setCount > rows {
+		if c == label || !c.binary || len(c.marks) > 0 || c.gaps() > 0 || n == 0 && c.setCount == 0 ||
+			total+c.setCount > rows {
 			return 0
 		}
 		for i, word := range c.set {

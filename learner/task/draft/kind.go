@@ -62,14 +62,16 @@ func featureOf(c *column) feature {
 			what = fmt.Sprintf("most values are numbers, but %s is none, or too large: want numbers up to %g, or an empty field",
 				text(odd), mostMagnitude)
 		} else if 2*c.blanks > n {
-			what = fmt.Sprintf("free text; {column: %s, kind: text, buckets: %d} would take its words", text(c.name), textBuckets)
+			what = fmt.Sprintf("free text; {column: %s, kind: text, buckets: %d} would take its words", text(c.name),
+				textBuckets)
 		}
 		return leave("%s", what)
 	}
 	return c.wordFeature()
 }
 
-// mostNumbers reports whether most values are numbers, and the first one by the alphabet that is none, or one too large.
+// mostNumbers reports whether most values are numbers, and the first one by the alphabet that is none, or one too
+// large.
 func (c *column) mostNumbers() (most bool, odd string) {
 	numbers, all, first := 0, 0, true
 	for w, n := range c.words {

@@ -27,7 +27,8 @@ func TestNumbersWithMarks(t *testing.T) {
 	if valid != rows || rows != 500 {
 		t.Errorf("%d of %d rows are valid", valid, rows)
 	}
-	for cell, want := range map[string]float64{"$12.00": 12, "1,234.56": 1234.56, "-$1,000": -1000, "45 %": 45, "£-3": -3} {
+	for cell, want := range map[string]float64{"$12.00": 12, "1,234.56": 1234.56, "-$1,000": -1000, "45 %": 45,
+		"£-3": -3} {
 		if x, _, ok := marked(cell); !ok || x != want {
 			t.Errorf("%q is read as %v, %v", cell, x, ok)
 		}

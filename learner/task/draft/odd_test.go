@@ -208,7 +208,8 @@ func TestPublicData(t *testing.T) {
 	for name, loss := range map[string]string{
 		"adult/adult.data.gz": "logistic", "adult/adult.test.gz": "logistic", "a9a/a9a.gz": "logistic",
 		"agaricus/agaricus.txt.train.gz": "logistic",
-		"agaricus/agaricus.txt.test":     "logistic", "bike_sharing/hour.csv.gz": "squared", "bike_sharing/day.csv": "squared",
+		"agaricus/agaricus.txt.test":     "logistic", "bike_sharing/hour.csv.gz": "squared",
+		"bike_sharing/day.csv":    "squared",
 		"elec/elec.csv.gz":        "logistic",
 		"insurance/insurance.csv": "squared", "obesity/ObesityDataSet_raw_and_data_sinthetic.csv": "softmax",
 		"power_plant/data.txt.gz":   "squared",
@@ -232,7 +233,8 @@ func TestPublicData(t *testing.T) {
 func TestNestedColumns(t *testing.T) {
 	var rows strings.Builder
 	for i := range 60 {
-		fmt.Fprintf(&rows, `{"who": {"age": %d, "tags": ["a"], "home": {"rooms": %d}}, "y": "%c"}`+"\n", 20+i*i%37, i%5, 'a'+i%2)
+		fmt.Fprintf(&rows, `{"who": {"age": %d, "tags": ["a"], "home": {"rooms": %d}}, "y": "%c"}`+"\n", 20+i*i%37, i%5,
+			'a'+i%2)
 	}
 	path := write(t, "nested.jsonl", rows.String())
 	d, err := FromSample(path, Options{Label: "y"})

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWordsOfThePublicModel: init promises no gain that is a loss, says where the public model is no better than the best
-// constant, and does not call it trees where these have no share.
+// TestWordsOfThePublicModel: init promises no gain that is a loss, says where the public model is no better than the
+// best constant, and does not call it trees where these have no share.
 func TestWordsOfThePublicModel(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, number := range []bool{false, true} {

@@ -93,7 +93,8 @@ func (b Boosting) begins(other Boosting) bool {
 }
 
 // boostFold trains one candidate, and those that are its beginning, without a fold, and scores the fold's rows.
-func boostFold(t *Table, l *Labels, split split4, f int, boostings []Boosting, how Boosting, leaf int, out [][]float64) {
+func boostFold(t *Table, l *Labels, split split4, f int, boostings []Boosting, how Boosting, leaf int,
+	out [][]float64) {
 	boost(t, l, split.others(f), how, leaf, func(step int, scores []float64) {
 		for i, b := range boostings {
 			if b.begins(how) && b.Trees == step+1 {

@@ -214,8 +214,8 @@ func TestTrainBeatsTheBaseAndRepeats(t *testing.T) {
 	}
 }
 
-// TestWhiten: directions have mean 0 and are uncorrelated in the weights, with variance 1 where the eigenvalue is large,
-// from many rows and from few.
+// TestWhiten: directions have mean 0 and are uncorrelated in the weights, with variance 1 where the eigenvalue is
+// large, from many rows and from few.
 func TestWhiten(t *testing.T) {
 	for _, size := range [...][2]int{{300, 20}, {30, 80}} {
 		r := rand.New(rand.NewPCG(3, 3))

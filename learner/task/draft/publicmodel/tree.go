@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A Tree is nodes; node 0 is the root. A row goes to Left where its input is at most the threshold, else to Right, until
-// a node that points to itself: a leaf.
+// A Tree is nodes; node 0 is the root. A row goes to Left where its input is at most the threshold, else to Right,
+// until a node that points to itself: a leaf.
 type Tree struct {
 	Input     []int32
 	Threshold []float32

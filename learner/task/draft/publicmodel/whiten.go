@@ -16,8 +16,8 @@ type Directions struct {
 // dampening of small eigenvalues, in units of the mean one.
 const dampening = 1e-3
 
-// Whiten returns the first directions of a pool, at most most: those of largest variance in the weights. rows are dense;
-// weights are not negative.
+// Whiten returns the first directions of a pool, at most most: those of largest variance in the weights. rows are
+// dense; weights are not negative.
 func Whiten(rows [][]float64, weights []float64, most int) *Directions {
 	width := len(rows[0])
 	mean := make([]float64, width)
