@@ -36,27 +36,32 @@ type PutResult struct {
 	Standing Message
 }
 
-// Records are subjects that hold one message each.
-type Records interface {
-	// PutOnce writes data on a subject that must be empty and then returns what stands there: after a
-	// conflict, a duplicate or a lost acknowledgement it reads back. An error means that nothing is known;
-	// calling again with the same bytes is always safe.
-	PutOnce(ctx context.Context, subject string, data []byte) (PutResult, error)
-
+// A Reader reads subjects that hold one message each: all that a device needs of Records.
+type Reader interface {
 	// Get reads the message on a subject, or ErrNotFound.
 	Get(ctx context.Context, subject string) (Message, error)
 
 	// Latest reads the newest message whose subject matches a pattern of Task: a hint, never a decision.
 	Latest(ctx context.Context, pattern string) (Message, error)
 
-	// Swap overwrites a subject whose last sequence is expected (0: empty) and returns the new sequence, or
-	// ErrConflict. Only the Leases stream takes it.
-	Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error)
-
 	// Watch returns a channel of what is written on a task's Rounds and Attempts streams, as the broker sends it.
 	// Wakes may be lost, late, repeated, forged, or merged into one zero Wake: callers verify them like records that
 	// they read, and also read on a timer. The first is the zero Wake. The channel closes with ctx.
 	Watch(ctx context.Context, task Task) (<-chan Wake, error)
+}
+
+// Records are subjects that hold one message each.
+type Records interface {
+	Reader
+
+	// PutOnce writes data on a subject that must be empty and then returns what stands there: after a
+	// conflict, a duplicate or a lost acknowledgement it reads back. An error means that nothing is known;
+	// calling again with the same bytes is always safe.
+	PutOnce(ctx context.Context, subject string, data []byte) (PutResult, error)
+
+	// Swap overwrites a subject whose last sequence is expected (0: empty) and returns the new sequence, or
+	// ErrConflict. Only the Leases stream takes it.
+	Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error)
 }
 
 // A Spreader is an adapter whose reconnections can be spread: each try to connect again waits for a time that is drawn
@@ -106,6 +111,30 @@ type ReportWriter interface {
 	// Publish sends reports and waits for their acknowledgements, one Ack for each in order. An error says that
 	// the connection as a whole failed; the acks then are Unknown where no answer came.
 	Publish(ctx context.Context, reports []Outgoing) ([]Ack, error)
+}
+
+// A PlaceAsker asks the stage for places in an attempt: the device's end.
+type PlaceAsker interface {
+	// Place sends the bytes of a PlaceRequest on the place subject of an attempt and returns the bytes of the answer.
+	// An error means that no answer came: nothing is known, and nobody joins.
+	Place(ctx context.Context, subject string, request []byte) ([]byte, error)
+}
+
+// A PlaceServer hands requests for places to the stage: the stage's end.
+type PlaceServer interface {
+	// ServePlaces calls answer with the subject and the bytes of each request for places of a task, until ctx ends.
+	// answer returns at once, from any goroutine; nil leaves the request without an answer.
+	ServePlaces(ctx context.Context, task Task, answer func(subject string, request []byte) []byte) error
+}
+
+// A Transport is all that a device needs of the network. Packages natsjs and relayclient have one.
+type Transport interface {
+	Reader
+	ReportWriter
+	PlaceAsker
+
+	// Limits returns the limits of the broker, or zero where they are not known yet.
+	Limits() Limits
 }
 
 // A Delivery is one report at the stage. Its data are the receiver's, who overwrites them when it has counted the

@@ -87,6 +87,12 @@ func (t Task) Lease() string { return t.subject("lease") }
 // Report returns the subject to which devices send reports for attempt a at round r.
 func (t Task) Report(r Round, a Attempt) string { return t.subject("report", number(r), number(a)) }
 
+// Place returns the subject on which devices ask the stage for places in attempt a at round r. No stream holds it.
+func (t Task) Place(r Round, a Attempt) string { return t.subject("place", number(r), number(a)) }
+
+// Places matches every place subject.
+func (t Task) Places() string { return t.subject("place", "*", "*") }
+
 // Batch returns the subject on which the stage puts the outcome of round r.
 func (t Task) Batch(r Round) string { return t.subject("batch", number(r)) }
 
@@ -139,7 +145,7 @@ func (t Task) Subjects(s Stream) []string {
 // An Address is a subject taken apart.
 type Address struct {
 	Task    Task
-	Verb    string // task, round, end, stage, open, claim, close, lease, report, batch
+	Verb    string // task, round, end, stage, open, claim, close, lease, report, place, batch
 	Round   Round  // 0 where the subject has none
 	Attempt Attempt
 }
@@ -155,7 +161,7 @@ var verbs = map[string]struct {
 	"stage": {Attempts, 0, wire.Kind_KIND_STAGE}, "open": {Attempts, 2, wire.Kind_KIND_OPEN}, "claim": {Attempts, 1,
 		wire.Kind_KIND_CLAIM},
 	"close": {Attempts, 2, wire.Kind_KIND_CLOSE}, "batch": {Batches, 1, wire.Kind_KIND_BATCH},
-	"lease": {stream: Leases}, "report": {stream: Reports, numbers: 2},
+	"lease": {stream: Leases}, "report": {stream: Reports, numbers: 2}, "place": {numbers: 2},
 }
 
 // ParseSubject takes a concrete subject apart; it is the inverse of Task's methods and accepts nothing else.
@@ -197,7 +203,7 @@ func StreamOf(subject string) (Task, Stream, error) {
 		return "", 0, fmt.Errorf("subject %s: %w", quoted(subject), err)
 	}
 	verb, ok := verbs[tokens[2]]
-	if !ok {
+	if !ok || verb.stream == 0 {
 		return "", 0, fmt.Errorf("subject %s: unknown form", quoted(subject))
 	}
 	return task, verb.stream, nil
