@@ -13,10 +13,10 @@ import (
 )
 
 // A belated broker answers long after it stored.
-type belated struct{ stream.ReportWriter }
+type belated struct{ stream.Transport }
 
 func (b belated) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := b.ReportWriter.Publish(ctx, reports)
+	acks, err := b.Transport.Publish(ctx, reports)
 	time.Sleep(3 * time.Second)
 	return acks, err
 }
@@ -28,7 +28,7 @@ func TestCloseWaitsForAnswers(t *testing.T) {
 		store := participation.NewMemoryStore()
 		w.play(t.Context(), func(ctx context.Context) {
 			c := w.config(store)
-			c.Reports = belated{c.Reports}
+			c.Transport = belated{c.Transport}
 			sum, err := w.client(c).Run(ctx, rows(20, false))
 			must(t, err)
 			if sum.Counted != 20 {

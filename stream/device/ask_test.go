@@ -158,7 +158,7 @@ func TestPublishIsOfTheTasksKind(t *testing.T) {
 				w = newBlocks(t, 1, 1)
 			}
 			cfg := w.config(participation.NewMemoryStore())
-			cfg.Policy.MaxEpsilon, cfg.Reports = accounting.MaxEpsilon, unwritable{t}
+			cfg.Policy.MaxEpsilon, cfg.Transport = accounting.MaxEpsilon, unwritable{cfg.Transport, t}
 			dev := w.client(cfg)
 			dev.OnAgree(c.agree)
 			for i := range 2 {

@@ -23,7 +23,7 @@ import (
 
 // A watcher notes what the broker sees of a device: when a publish came, and how large its messages are.
 type watcher struct {
-	stream.ReportWriter
+	stream.Transport
 	begun time.Time
 	mu    sync.Mutex
 	seen  []string
@@ -35,7 +35,7 @@ func (w *watcher) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 		w.seen = append(w.seen, fmt.Sprint(time.Since(w.begun), " ", len(r.Data)))
 	}
 	w.mu.Unlock()
-	return w.ReportWriter.Publish(ctx, reports)
+	return w.Transport.Publish(ctx, reports)
 }
 
 // known is the time by which a device has read the newest round: it polls at random times, which have nothing to
@@ -54,8 +54,8 @@ func seenOf(t *testing.T, cohort uint64, keyed bool, rows iter.Seq2[task.Row, er
 		hash := w.announce(ctx, 1)
 		w.open(ctx, 1, 1, hash)
 		c := w.config(participation.NewMemoryStore())
-		watch := &watcher{ReportWriter: c.Reports, begun: time.Now()}
-		c.Reports, c.Rows = watch, true
+		watch := &watcher{Transport: c.Transport, begun: time.Now()}
+		c.Transport, c.Rows = watch, true
 		dev := w.client(c)
 		dev.OnMap(func(row task.Row) { time.Sleep(takes(row)) })
 		var group sync.WaitGroup
@@ -208,8 +208,8 @@ func TestPostedEventsLeaveOnTicks(t *testing.T) {
 			hash := w.announce(ctx, 1)
 			w.open(ctx, 1, 1, hash)
 			c := w.config(participation.NewMemoryStore())
-			watch := &watcher{ReportWriter: c.Reports, begun: time.Now()}
-			c.Reports = watch
+			watch := &watcher{Transport: c.Transport, begun: time.Now()}
+			c.Transport = watch
 			if declared > 0 {
 				c.Work = func(*consent.Agreement) (func(), error) { return func() { time.Sleep(declared) }, nil }
 			}

@@ -19,6 +19,7 @@ import (
 
 // A sink acknowledges every report, and calls full after all of them.
 type sink struct {
+	stream.Transport
 	want     uint64
 	sequence atomic.Uint64
 	seen     atomic.Uint64
@@ -97,7 +98,7 @@ func BenchmarkRun(b *testing.B) {
 			defer func() { must(b, store.Close()) }()
 			cfg := w.config(store)
 			cfg.Bundle = c.bundle
-			cfg.Reports = &sink{want: uint64(b.N), full: func() {
+			cfg.Transport = &sink{Transport: cfg.Transport, want: uint64(b.N), full: func() {
 				w.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
 			}}
 			b.SetBytes(int64(w.params.ReportBytes()))

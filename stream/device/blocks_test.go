@@ -264,7 +264,7 @@ func TestBlocksAreRefused(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newBlocks(t, 2, 1)
 			cfg := w.config(participation.NewMemoryStore())
-			cfg.Rows, cfg.Policy.MaxEpsilon, cfg.Reports = true, accounting.MaxEpsilon, unwritable{t}
+			cfg.Rows, cfg.Policy.MaxEpsilon, cfg.Transport = true, accounting.MaxEpsilon, unwritable{cfg.Transport, t}
 			if c.config != nil {
 				c.config(&cfg)
 			}

@@ -100,7 +100,7 @@ func (l *loop) compareClock(ctx context.Context) {
 	}
 	limited, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
-	m, err := l.Records.Get(limited, l.Task.Lease())
+	m, err := l.Transport.Get(limited, l.Task.Lease())
 	if l.clock.unknown = err != nil && !errors.Is(err, stream.ErrNotFound) &&
 		!errors.Is(err, stream.ErrRefused); l.clock.unknown {
 		now := time.Now()

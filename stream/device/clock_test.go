@@ -18,7 +18,7 @@ import (
 // A timeless broker may not answer who asks for the lease, and the adapter gives up before its caller where it has
 // less patience.
 type timeless struct {
-	stream.Records
+	stream.Transport
 	lease    string
 	patience time.Duration // 0: the caller's
 	silent   atomic.Bool
@@ -33,7 +33,7 @@ func (b *timeless) Get(ctx context.Context, subject string) (stream.Message, err
 		<-ctx.Done()
 		return stream.Message{}, ctx.Err()
 	}
-	return b.Records.Get(ctx, subject)
+	return b.Transport.Get(ctx, subject)
 }
 
 // TestOneJumpOfTheClock: a machine's clock goes ahead by years and is set right, before the first event or between
@@ -59,12 +59,12 @@ func TestOneJumpOfTheClock(t *testing.T) {
 				var shown atomic.Pointer[device.Progress]
 				shown.Store(&device.Progress{})
 				var by atomic.Int64
-				timeless := &timeless{Records: w.broker, lease: w.name.Lease(), patience: test.patience}
+				timeless := &timeless{Transport: w.broker, lease: w.name.Lease(), patience: test.patience}
 				var log logbook
 				begin := func() *device.Device {
 					c := w.config(participation.NewMemoryStore())
 					c.Logger = log.logger()
-					c.Records = timeless
+					c.Transport = timeless
 					c.Ledger, c.UserKeys = l, true
 					c.Progress = func(p device.Progress) { shown.Store(&p) }
 					c.Policy = consent.Policy{AllowPlaintext: true, MaxTotalEpsilon: 1.5 * w.cost(), Period: period}

@@ -25,12 +25,12 @@ const (
 	DefaultMaxBlockRows = 50_000_000
 )
 
-// A Config configures a Device. Task, Records, Reports and Store are required.
+// A Config configures a Device. Task, Transport and Store are required.
 type Config struct {
-	Task    stream.Task
-	Records stream.Records
-	Reports stream.ReportWriter
-	Store   participation.Store // of this task alone
+	Task stream.Task
+	// Transport reaches the broker. A task whose reports do not fit its limits is refused, where it knows them.
+	Transport stream.Transport
+	Store     participation.Store // of this task alone
 	// Ledger covers all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
 	Ledger ledger.Ledger
 	// UserKeys declares that a key names the same user in every task: EventKey of a user's id. Then each user has
@@ -78,8 +78,6 @@ type Config struct {
 	Timeout time.Duration
 	// CloseWait bounds the wait for a missing Close after the task's End; default 30s.
 	CloseWait time.Duration
-	// Limits are the broker's, to refuse a task whose reports do not fit; zero does not check.
-	Limits stream.Limits
 
 	Logger   *slog.Logger   // default: none
 	Progress func(Progress) // called on every change, from one goroutine; must not block
@@ -112,8 +110,8 @@ func (c Config) withDefaults() (Config, error) {
 	if _, err := stream.ParseTask(string(c.Task)); err != nil {
 		return c, err
 	}
-	if c.Records == nil || c.Reports == nil || c.Store == nil {
-		return c, errors.New("client: Records, Reports and Store: want all three")
+	if c.Transport == nil || c.Store == nil {
+		return c, errors.New("client: Transport and Store: want both")
 	}
 	if err := c.Policy.Validate(); err != nil {
 		return c, err

@@ -21,7 +21,7 @@ func Example() {
 	ctx, broker, store, stop := churnInMemory(9)
 	defer stop()
 
-	dev, err := device.New(device.Config{Task: "churn", Records: broker, Reports: broker, Store: store})
+	dev, err := device.New(device.Config{Task: "churn", Transport: broker, Store: store})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func ExamplePolicy() {
 	defer stop()
 
 	dev, err := device.New(device.Config{
-		Task: "churn", Records: broker, Reports: broker, Store: store, Policy: consent.Policy{MaxEpsilon: 0.5},
+		Task: "churn", Transport: broker, Store: store, Policy: consent.Policy{MaxEpsilon: 0.5},
 	})
 	if err != nil {
 		log.Fatal(err)

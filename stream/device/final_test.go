@@ -16,10 +16,10 @@ import (
 )
 
 // A refuser stores every report, and answers each publish that it did not.
-type refuser struct{ stream.ReportWriter }
+type refuser struct{ stream.Transport }
 
 func (l refuser) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := l.ReportWriter.Publish(ctx, reports)
+	acks, err := l.Transport.Publish(ctx, reports)
 	for i := range acks {
 		acks[i] = stream.Ack{Status: stream.Refused}
 	}
@@ -33,15 +33,15 @@ func TestFinalReportsAreDrawnOnce(t *testing.T) {
 	drawn := map[bool]int{}
 	for _, c := range []struct {
 		final, interactive bool
-		broker             func(stream.ReportWriter, uint64) stream.ReportWriter
+		broker             func(stream.Transport, uint64) stream.Transport
 	}{
-		{true, false, func(w stream.ReportWriter, _ uint64) stream.ReportWriter { return falsifier{w} }},
-		{true, false, func(w stream.ReportWriter, _ uint64) stream.ReportWriter { return refuser{w} }},
+		{true, false, func(w stream.Transport, _ uint64) stream.Transport { return falsifier{w} }},
+		{true, false, func(w stream.Transport, _ uint64) stream.Transport { return refuser{w} }},
 		{true, false, moodyFrom},
-		{true, true, func(w stream.ReportWriter, _ uint64) stream.ReportWriter { return falsifier{w} }},
+		{true, true, func(w stream.Transport, _ uint64) stream.Transport { return falsifier{w} }},
 		{true, true, moodyFrom},
-		{false, false, func(w stream.ReportWriter, _ uint64) stream.ReportWriter { return falsifier{w} }},
-		{false, false, func(w stream.ReportWriter, _ uint64) stream.ReportWriter { return refuser{w} }},
+		{false, false, func(w stream.Transport, _ uint64) stream.Transport { return falsifier{w} }},
+		{false, false, func(w stream.Transport, _ uint64) stream.Transport { return refuser{w} }},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{rounds: 8, cohort: 8, deadline: time.Minute})
@@ -54,7 +54,7 @@ func TestFinalReportsAreDrawnOnce(t *testing.T) {
 			w.play(t.Context(), func(ctx context.Context) {
 				for life := range uint64(3) {
 					cfg := w.config(s)
-					cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Reports = 60, book, c.broker(cfg.Reports, life)
+					cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Transport = 60, book, c.broker(cfg.Transport, life)
 					short, stop := context.WithTimeout(ctx, 5*time.Minute)
 					device := w.client(cfg)
 					device.OnAgree(func(a *consent.Agreement) { a.Final = c.final })
@@ -84,6 +84,6 @@ func TestFinalReportsAreDrawnOnce(t *testing.T) {
 	}
 }
 
-func moodyFrom(w stream.ReportWriter, life uint64) stream.ReportWriter {
+func moodyFrom(w stream.Transport, life uint64) stream.Transport {
 	return moody{w, new(sync.Mutex), rand.New(rand.NewPCG(life, 7))}
 }

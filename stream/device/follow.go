@@ -103,10 +103,10 @@ func (l *loop) agree(ctx context.Context) error {
 			l.Logger.Warn("the task takes smaller bundles", "phase", i+1, "bundle", l.Bundle, "max_bundle", bundle)
 		}
 		size := seal.ReportSize(t.Suite, bundle, bundle*agreement.Phases[i].Params.ReportBytes())
-		if l.Limits.MaxPayload > 0 && size > l.Limits.MaxPayload {
+		if most := l.Transport.Limits().MaxPayload; most > 0 && size > most {
 			return fmt.Errorf(
 				"a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",
-				bundle, size, l.Limits.MaxPayload)
+				bundle, size, most)
 		}
 	}
 	if l.onAgree != nil {

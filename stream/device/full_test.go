@@ -49,9 +49,9 @@ func TestFullStream(t *testing.T) {
 			w := newWorld(t, plan{rounds: 2, cohort: 400, minimum: 10, broker: full(newWorld(t, plan{rounds: 1, cohort: 400}),
 				50)})
 			var log bytes.Buffer
-			s, counter := newSpy(t, participation.NewMemoryStore()), &sends{ReportWriter: w.broker}
+			s, counter := newSpy(t, participation.NewMemoryStore()), &sends{Transport: w.broker}
 			cfg := w.config(s)
-			cfg.MaxInFlight, cfg.Reports, cfg.Logger = 64, counter, slog.New(slog.NewTextHandler(&log, nil))
+			cfg.MaxInFlight, cfg.Transport, cfg.Logger = 64, counter, slog.New(slog.NewTextHandler(&log, nil))
 			cl := w.client(cfg)
 			outcomes := publishAll(ctx, cl, 400)
 			hash := w.announce(ctx, 1)
@@ -106,13 +106,13 @@ func TestFullStream(t *testing.T) {
 
 // sends counts messages.
 type sends struct {
-	stream.ReportWriter
+	stream.Transport
 	messages atomic.Int64
 }
 
 func (s *sends) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
 	s.messages.Add(int64(len(reports)))
-	return s.ReportWriter.Publish(ctx, reports)
+	return s.Transport.Publish(ctx, reports)
 }
 
 // A broker that says that it refused what it stored gets no more than one that says any other lie.
@@ -121,7 +121,7 @@ func TestFalseRefusals(t *testing.T) {
 		w := newWorld(t, plan{rounds: 3, cohort: 8, deadline: time.Minute, tight: true})
 		s := newSpy(t, participation.NewMemoryStore())
 		cfg := w.config(s)
-		cfg.Reports = denier{cfg.Reports}
+		cfg.Transport = denier{cfg.Transport}
 		w.play(t.Context(), func(ctx context.Context) {
 			sum, err := w.client(cfg).Run(ctx, rows(8, false))
 			must(t, err)
@@ -137,10 +137,10 @@ func TestFalseRefusals(t *testing.T) {
 	})
 }
 
-type denier struct{ stream.ReportWriter }
+type denier struct{ stream.Transport }
 
 func (d denier) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := d.ReportWriter.Publish(ctx, reports)
+	acks, err := d.Transport.Publish(ctx, reports)
 	for i := range acks {
 		acks[i] = stream.Ack{Status: stream.Refused}
 	}

@@ -47,7 +47,7 @@ func BenchmarkGateway(b *testing.B) {
 				cfg.Work = nil
 			}
 			published := make(chan struct{})
-			cfg.Reports = &sink{want: uint64(b.N), full: sync.OnceFunc(func() { close(published) })}
+			cfg.Transport = &sink{Transport: cfg.Transport, want: uint64(b.N), full: sync.OnceFunc(func() { close(published) })}
 			device := w.client(cfg)
 			defer device.Close()
 			gateway, err := httpgateway.New(httpgateway.Config{Device: device, Store: store, NoToken: true, Rate: 1e6})

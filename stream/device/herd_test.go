@@ -18,11 +18,11 @@ import (
 
 // A far device has a delay in both directions: a device that reads Open sends before it can know that the round is
 // full.
-type far struct{ stream.ReportWriter }
+type far struct{ stream.Transport }
 
 func (f far) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
 	time.Sleep(3 * time.Second)
-	return f.ReportWriter.Publish(ctx, reports)
+	return f.Transport.Publish(ctx, reports)
 }
 
 // shares returns, by round, the share of devices that may join at once as the round's Open announced it.
@@ -66,7 +66,7 @@ func TestHerd(t *testing.T) {
 			for i := range spies {
 				spies[i] = newSpy(t, participation.NewMemoryStore())
 				c := w.config(spies[i])
-				c.Reports = far{c.Reports}
+				c.Transport = far{c.Transport}
 				group.Go(func() {
 					cl := w.client(c)
 					got, err := cl.Publish(ctx, participation.EventKey(fmt.Sprint(i)), example(1))

@@ -66,7 +66,7 @@ func TestCrowdedInteractivePhase(t *testing.T) {
 			for i := range spies {
 				spies[i] = newSpy(t, participation.NewMemoryStore())
 				cfg := w.dear(spies[i])
-				cfg.Reports = &meeting{ReportWriter: cfg.Reports, all: &start}
+				cfg.Transport = &meeting{Transport: cfg.Transport, all: &start}
 				group.Go(func() {
 					var err error
 					sums[i], err = w.client(cfg).Run(ctx, rows(30, false))

@@ -262,7 +262,7 @@ func TestChargeStays(t *testing.T) {
 			book := ledger.NewMemory()
 			c := w.config(participation.NewMemoryStore())
 			c.Ledger, c.Policy.MaxRefunds = book, &refunds
-			c.Reports = checked{c.Reports, func() {
+			c.Transport = checked{c.Transport, func() {
 				if all := everyone(t, book); len(all) != 1 || all[0].Open != 1 {
 					t.Errorf("published with %v in the ledger, want one event open", all)
 				}
@@ -306,13 +306,13 @@ func TestChargeStays(t *testing.T) {
 
 // A checked ReportWriter looks before every publish.
 type checked struct {
-	stream.ReportWriter
+	stream.Transport
 	look func()
 }
 
 func (c checked) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
 	c.look()
-	return c.ReportWriter.Publish(ctx, reports)
+	return c.Transport.Publish(ctx, reports)
 }
 
 // A gravedigger is a Ledger that dies at a write, which is made or not.

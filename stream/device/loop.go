@@ -100,7 +100,7 @@ func newLoop(c Config) *loop {
 	l := &loop{
 		Config: c, clock: newClock(), chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk),
 		window:   newWindow(chunk, c.MaxInFlight),
-		records:  &records{port: c.Records, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
+		records:  &records{port: c.Transport, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
 		agreed:   make(chan struct{}), ended: make(chan struct{}),
 		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*bundle]bool),

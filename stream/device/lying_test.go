@@ -20,10 +20,10 @@ import (
 )
 
 // A falsifier stores every report, and answers each publish with a sequence beyond every cutoff.
-type falsifier struct{ stream.ReportWriter }
+type falsifier struct{ stream.Transport }
 
 func (l falsifier) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := l.ReportWriter.Publish(ctx, reports)
+	acks, err := l.Transport.Publish(ctx, reports)
 	for i := range acks {
 		if acks[i].Sequence > 0 {
 			acks[i] = stream.Ack{Status: stream.Stored, Sequence: 1<<60 + acks[i].Sequence}
@@ -33,7 +33,10 @@ func (l falsifier) Publish(ctx context.Context, reports []stream.Outgoing) ([]st
 }
 
 // An unwritable takes no report.
-type unwritable struct{ t *testing.T }
+type unwritable struct {
+	stream.Transport
+	t *testing.T
+}
 
 func (u unwritable) Publish(context.Context, []stream.Outgoing) ([]stream.Ack, error) {
 	u.t.Error("a report was published")
@@ -149,7 +152,7 @@ func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 				}
 				s, book := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
 				cfg := w.config(s)
-				cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.UserKeys, cfg.Reports = c.limit, book, named, falsifier{cfg.Reports}
+				cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.UserKeys, cfg.Transport = c.limit, book, named, falsifier{cfg.Transport}
 				w.play(t.Context(), func(ctx context.Context) {
 					ctx, stop := context.WithTimeout(ctx, 5*time.Hour)
 					defer stop()
@@ -174,7 +177,7 @@ func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 					t.Errorf("%s, accounts of users %t: an event is in %d batches, want %d", c.name, named, got, most)
 				}
 				again := ledger.NewMemory() // the ledger is lost: another one says no less
-				cfg.Ledger, cfg.Reports = again, unwritable{t}
+				cfg.Ledger, cfg.Transport = again, unwritable{cfg.Transport, t}
 				dev := w.client(cfg)
 				_, err := dev.Agreement(t.Context())
 				must(t, errors.Join(err, dev.Close()))
@@ -190,13 +193,13 @@ func TestLyingBrokerGetsWhatTheLedgerSays(t *testing.T) {
 // A moody broker stores all and answers each report as it likes: as it is, with a sequence beyond every cutoff, of
 // another report, as refused, or not.
 type moody struct {
-	stream.ReportWriter
+	stream.Transport
 	mu   *sync.Mutex // guards mood: a client makes several publishes at a time
 	mood *rand.Rand
 }
 
 func (m moody) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := m.ReportWriter.Publish(ctx, reports)
+	acks, err := m.Transport.Publish(ctx, reports)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range acks {
@@ -232,7 +235,7 @@ func TestLyingToSome(t *testing.T) {
 			w.play(t.Context(), func(ctx context.Context) {
 				for life := range 6 {
 					cfg := w.config(s)
-					cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Reports = 4, book, moody{cfg.Reports, new(sync.Mutex),
+					cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Transport = 4, book, moody{cfg.Transport, new(sync.Mutex),
 						rand.New(rand.NewPCG(seed, uint64(life)))}
 					short, stop := context.WithTimeout(ctx, time.Duration(1+random.IntN(90))*time.Second)
 					if _, err := w.client(cfg).Run(short, rows(16, true)); err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -269,7 +272,7 @@ func TestLyingBrokerAndDeaths(t *testing.T) {
 					w.play(t.Context(), func(ctx context.Context) {
 						run := func() error {
 							cfg := w.config(s)
-							cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Reports = 2.2, book, falsifier{cfg.Reports}
+							cfg.Policy.MaxEpsilon, cfg.Ledger, cfg.Transport = 2.2, book, falsifier{cfg.Transport}
 							_, err := w.client(cfg).Run(ctx, rows(4, false))
 							s.auditCharges(w, book, false, 2.2)
 							return err
@@ -303,7 +306,7 @@ func TestLyingBrokerAndTotals(t *testing.T) {
 				s := newSpy(t, participation.NewMemoryStore())
 				cfg := w.config(s)
 				cfg.Policy.MaxEpsilon, cfg.Policy.MaxTotalEpsilon = 1.7, limit // two participations in the first task alone
-				cfg.Ledger, cfg.UserKeys, cfg.Reports = book, named, falsifier{cfg.Reports}
+				cfg.Ledger, cfg.UserKeys, cfg.Transport = book, named, falsifier{cfg.Transport}
 				w.play(t.Context(), func(ctx context.Context) {
 					ctx, stop := context.WithTimeout(ctx, 5*time.Hour)
 					defer stop()

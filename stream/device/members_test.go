@@ -16,13 +16,13 @@ import (
 
 // A dawdler has its reports stored at once, and hears some of the answers late.
 type dawdler struct {
-	stream.ReportWriter
+	stream.Transport
 	calls atomic.Int64
 	wait  func(call int64) time.Duration // calls count from 1
 }
 
 func (d *dawdler) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := d.ReportWriter.Publish(ctx, reports)
+	acks, err := d.Transport.Publish(ctx, reports)
 	time.Sleep(d.wait(d.calls.Add(1)))
 	return acks, err
 }
@@ -51,7 +51,7 @@ func TestMembersJoinInOneOrder(t *testing.T) {
 		w.replan(asked(users, rounds, 0))
 		s := &joinOrder{newSpy(t, participation.NewMemoryStore()), map[stream.Round][]participation.Key{}}
 		c := w.dear(s)
-		c.Reports = &dawdler{ReportWriter: c.Reports,
+		c.Transport = &dawdler{Transport: c.Transport,
 			wait: func(call int64) time.Duration { return time.Duration(call%3) * device.DefaultPoll / 4 }}
 		w.play(t.Context(), func(ctx context.Context) {
 			sum, err := w.client(c).Run(ctx, rows(users, false))
@@ -81,7 +81,7 @@ func TestPlacesOfMembers(t *testing.T) {
 		c := w.dear(s)
 		c.Timeout = 50 * time.Second
 		late := stream.ReserveAfter(time.Minute) + 10*time.Second
-		c.Reports = &dawdler{ReportWriter: c.Reports, wait: func(call int64) time.Duration {
+		c.Transport = &dawdler{Transport: c.Transport, wait: func(call int64) time.Duration {
 			if call == 1 {
 				return late
 			}

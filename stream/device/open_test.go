@@ -21,7 +21,7 @@ func TestLyingBrokerWinsNoTask(t *testing.T) {
 			w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
 			return w.runWith(t.Context(), 10, func(c *device.Config) {
 				c.Ledger, c.Policy.MaxTotalEpsilon = book, 1.5*w.cost()
-				c.Reports = liar{c.Reports}
+				c.Transport = liar{c.Transport}
 			})
 		}
 		sum, err := run()
@@ -35,10 +35,10 @@ func TestLyingBrokerWinsNoTask(t *testing.T) {
 }
 
 // A liar acknowledges with sequences above every cutoff.
-type liar struct{ stream.ReportWriter }
+type liar struct{ stream.Transport }
 
 func (l liar) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := l.ReportWriter.Publish(ctx, reports)
+	acks, err := l.Transport.Publish(ctx, reports)
 	for i := range acks {
 		acks[i].Sequence += 1 << 40
 	}

@@ -149,7 +149,7 @@ func (l *loop) apart(users, events uint64) time.Duration {
 // rest returns the time until the loop has something to do by itself. It also tells the adapter over what time to
 // spread its reconnections.
 func (l *loop) rest(now time.Time) time.Duration {
-	if s, ok := l.Records.(stream.Spreader); ok {
+	if s, ok := l.Transport.(stream.Spreader); ok {
 		s.Spread(l.spread())
 	}
 	switch restless := l.restless(); {

@@ -141,7 +141,7 @@ func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
-	return l.Reports.Publish(ctx, out)
+	return l.Transport.Publish(ctx, out)
 }
 
 // messageID returns the id that all publishes of one message to one attempt share. Two attempts must not share it:

@@ -19,7 +19,7 @@ import (
 
 // A listener counts the reads of one device, and lets a test speak on its wakes.
 type listener struct {
-	stream.Records
+	stream.Transport
 	reads atomic.Int64
 	deaf  bool             // the broker's wakes do not arrive
 	says  chan stream.Wake // after the first
@@ -27,16 +27,16 @@ type listener struct {
 
 func (l *listener) Get(ctx context.Context, subject string) (stream.Message, error) {
 	l.reads.Add(1)
-	return l.Records.Get(ctx, subject)
+	return l.Transport.Get(ctx, subject)
 }
 
 func (l *listener) Latest(ctx context.Context, pattern string) (stream.Message, error) {
 	l.reads.Add(1)
-	return l.Records.Latest(ctx, pattern)
+	return l.Transport.Latest(ctx, pattern)
 }
 
 func (l *listener) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wake, error) {
-	own, err := l.Records.Watch(ctx, task)
+	own, err := l.Transport.Watch(ctx, task)
 	if err != nil {
 		return nil, err
 	}
@@ -66,8 +66,8 @@ func (l *listener) Watch(ctx context.Context, task stream.Task) (<-chan stream.W
 // listens has a client of the world listen, and publishes an event where one is asked for.
 func (w *world) listens(ctx context.Context, c device.Config, l *listener) (*device.Device,
 	func() <-chan device.Outcome) {
-	l.Records, l.says = c.Records, make(chan stream.Wake)
-	c.Records = l
+	l.Transport, l.says = c.Transport, make(chan stream.Wake)
+	c.Transport = l
 	cl := w.client(c)
 	return cl, func() <-chan device.Outcome {
 		outcome := make(chan device.Outcome, 1)

@@ -25,7 +25,7 @@ const maxTold = 1 << 10
 // records reads what learner and stage put, and lets through only what they signed for this task. Everything else is
 // treated as not there and logged once: a device cannot tell a forger from a broken peer, and neither decides anything.
 type records struct {
-	port      stream.Records
+	port      stream.Reader
 	agreement *consent.Agreement // nil until there is one: then the Task alone is read
 	task      stream.Task
 	timeout   time.Duration

@@ -16,7 +16,7 @@ import (
 
 // A forgetter is a broker that lost the Open of an attempt, so that another one took its number.
 type forgetter struct {
-	stream.Records
+	stream.Transport
 	pattern, subject string
 
 	mu    sync.Mutex
@@ -35,11 +35,11 @@ func (f *forgetter) read(ctx context.Context, subject string, read func(context.
 }
 
 func (f *forgetter) Get(ctx context.Context, subject string) (stream.Message, error) {
-	return f.read(ctx, subject, f.Records.Get)
+	return f.read(ctx, subject, f.Transport.Get)
 }
 
 func (f *forgetter) Latest(ctx context.Context, pattern string) (stream.Message, error) {
-	return f.read(ctx, pattern, f.Records.Latest)
+	return f.read(ctx, pattern, f.Transport.Latest)
 }
 
 // forgets has the first attempt at a round be another one from now on.
@@ -83,10 +83,10 @@ func TestAnotherOpenOfTheSameNumber(t *testing.T) {
 			w := newWorld(t, plan{rounds: 2, cohort: 2, trust: c.trust})
 			s := newSpy(t, participation.NewMemoryStore())
 			config := w.config(s)
-			records := &forgetter{Records: config.Records, pattern: w.name.Opens(1), subject: w.name.Open(1, 1)}
-			config.Records = records
-			sent := &dawdler{ReportWriter: config.Reports, wait: func(int64) time.Duration { return 0 }}
-			config.Reports = sent
+			records := &forgetter{Transport: config.Transport, pattern: w.name.Opens(1), subject: w.name.Open(1, 1)}
+			config.Transport = records
+			sent := &dawdler{Transport: config.Transport, wait: func(int64) time.Duration { return 0 }}
+			config.Transport = sent
 			outcome := make(chan device.Outcome, 2)
 			begin := func() *device.Device {
 				cl := w.client(config)
@@ -137,8 +137,8 @@ func TestCloseWithoutItsOpen(t *testing.T) {
 		defer stop()
 		w := newWorld(t, plan{rounds: 2, cohort: 2})
 		config := w.config(newSpy(t, participation.NewMemoryStore()))
-		records := &forgetter{Records: config.Records, subject: w.name.Open(1, 1)}
-		config.Records = records
+		records := &forgetter{Transport: config.Transport, subject: w.name.Open(1, 1)}
+		config.Transport = records
 		cl := w.client(config)
 		outcome := make(chan device.Outcome, 1)
 		go func() {

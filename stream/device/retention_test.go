@@ -99,20 +99,20 @@ func TestRoundIsGone(t *testing.T) {
 
 // A seeker counts the looks over all rounds.
 type seeker struct {
-	stream.Records
+	stream.Transport
 	reads, looks atomic.Int64
 }
 
 func (s *seeker) Get(ctx context.Context, subject string) (stream.Message, error) {
 	s.reads.Add(1)
-	return s.Records.Get(ctx, subject)
+	return s.Transport.Get(ctx, subject)
 }
 
 func (s *seeker) Latest(ctx context.Context, pattern string) (stream.Message, error) {
 	if s.reads.Add(1); strings.HasSuffix(pattern, ".round.*") {
 		s.looks.Add(1)
 	}
-	return s.Records.Latest(ctx, pattern)
+	return s.Transport.Latest(ctx, pattern)
 }
 
 // TestNewestRoundByHint: a device that knows no round finds the newest, whatever the lease says; where it says
@@ -142,9 +142,9 @@ func TestNewestRoundByHint(t *testing.T) {
 					_, err := w.broker.Swap(ctx, w.name.Lease(), 0, c.lease)
 					must(t, err)
 				}
-				s := &seeker{Records: w.broker}
+				s := &seeker{Transport: w.broker}
 				config := w.config(participation.NewMemoryStore())
-				config.Records = s
+				config.Transport = s
 				cl := w.client(config)
 				_, _ = cl.Publish(ctx, participation.EventKey("a"), example(1))
 				must(t, cl.Close())

@@ -55,7 +55,7 @@ func TestOverflowJoinsTheNextRound(t *testing.T) {
 			for i := range spies {
 				spies[i] = newSpy(t, participation.NewMemoryStore())
 				cfg := w.config(spies[i])
-				cfg.Reports = &meeting{ReportWriter: cfg.Reports, all: &start}
+				cfg.Transport = &meeting{Transport: cfg.Transport, all: &start}
 				group.Go(func() {
 					var err error
 					sums[i], err = w.client(cfg).Run(ctx, rows(60, false))
@@ -80,7 +80,7 @@ func TestOverflowJoinsTheNextRound(t *testing.T) {
 
 // A meeting holds the first publish of each client back until all of them have one, so that a round overflows.
 type meeting struct {
-	stream.ReportWriter
+	stream.Transport
 	all  *sync.WaitGroup
 	once sync.Once
 }
@@ -90,7 +90,7 @@ func (m *meeting) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 		m.all.Done()
 		m.all.Wait()
 	})
-	return m.ReportWriter.Publish(ctx, reports)
+	return m.Transport.Publish(ctx, reports)
 }
 
 // Lost acknowledgements, duplicates, lagging replicas and lost wakes cost outcomes, never a second batch.

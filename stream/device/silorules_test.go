@@ -52,8 +52,8 @@ func TestContentOfASiloShowsNowhere(t *testing.T) {
 				w := newSilos(t, accounting.Local, rounds)
 				w.open(ctx, 1, 1, w.announce(ctx, 1))
 				c := w.config(participation.NewMemoryStore())
-				watch := &watcher{ReportWriter: c.Reports, begun: time.Now()}
-				c.Reports, c.Rows = watch, true
+				watch := &watcher{Transport: c.Transport, begun: time.Now()}
+				c.Transport, c.Rows = watch, true
 				dev := w.client(c)
 				dev.OnMap(func(row task.Row) {
 					if row.Value[0] == 1 && row.Label != "maybe" {
@@ -102,8 +102,8 @@ func TestReadingShowsNowhere(t *testing.T) {
 			}
 			w.open(ctx, 1, 1, w.announce(ctx, 1))
 			c := w.config(participation.NewMemoryStore())
-			watch := &watcher{ReportWriter: c.Reports, begun: time.Now()}
-			c.Reports, c.Rows, c.Policy.MaxEpsilon = watch, true, accounting.MaxEpsilon
+			watch := &watcher{Transport: c.Transport, begun: time.Now()}
+			c.Transport, c.Rows, c.Policy.MaxEpsilon = watch, true, accounting.MaxEpsilon
 			dev := w.client(c)
 			slow, n := time.Millisecond, 40
 			switch {
@@ -163,7 +163,7 @@ func TestRowsThatBreakOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilos(t, accounting.Local, 2)
 		cfg := w.config(participation.NewMemoryStore())
-		cfg.Rows, cfg.Reports = true, unwritable{t}
+		cfg.Rows, cfg.Transport = true, unwritable{cfg.Transport, t}
 		broken := errors.New("broken")
 		w.play(t.Context(), func(ctx context.Context) {
 			_, err := w.client(cfg).Run(ctx, func(yield func(task.Row, error) bool) {

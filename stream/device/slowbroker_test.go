@@ -15,7 +15,7 @@ import (
 
 // A narrow broker stores one report after the other, ten milliseconds each, for all senders together.
 type narrow struct {
-	stream.ReportWriter
+	stream.Transport
 	turn chan bool // holds a token while one is stored: in a bubble a lock would stop its clock
 }
 
@@ -25,7 +25,7 @@ func (n narrow) Publish(ctx context.Context, reports []stream.Outgoing) (acks []
 		time.Sleep(10 * time.Millisecond)
 		var got []stream.Ack
 		if err = ctx.Err(); err == nil {
-			got, err = n.ReportWriter.Publish(ctx, []stream.Outgoing{r})
+			got, err = n.Transport.Publish(ctx, []stream.Outgoing{r})
 		}
 		<-n.turn
 		if err != nil {
@@ -49,7 +49,7 @@ func TestABrokerThatIsBehind(t *testing.T) {
 			var group sync.WaitGroup
 			for i := range sums {
 				c := w.config(participation.NewMemoryStore())
-				c.Source, c.Reports = fmt.Sprint(i), narrow{c.Reports, turn}
+				c.Source, c.Transport = fmt.Sprint(i), narrow{c.Transport, turn}
 				group.Go(func() {
 					var err error
 					sums[i], err = w.client(c).Run(ctx, rows(cohort, false))

@@ -75,10 +75,10 @@ func TestTheTaskWasEndedBefore(t *testing.T) {
 }
 
 // A broker at a distance stores at once, and its answer is on its way for a while.
-type distant struct{ stream.ReportWriter }
+type distant struct{ stream.Transport }
 
 func (d distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := d.ReportWriter.Publish(ctx, reports)
+	acks, err := d.Transport.Publish(ctx, reports)
 	select {
 	case <-time.After(500 * time.Millisecond):
 		return acks, err
@@ -95,7 +95,7 @@ func TestAStopHearsTheAnswers(t *testing.T) {
 		store := participation.NewMemoryStore()
 		w.play(t.Context(), func(ctx context.Context) {
 			c := w.config(store)
-			c.Reports = distant{c.Reports}
+			c.Transport = distant{c.Transport}
 			life, stop := context.WithCancel(ctx)
 			go func() {
 				for w.reports(1, 1) < 6 {
@@ -127,7 +127,7 @@ func TestAStopDoesNotWaitForABrokerThatIsAway(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 8})
 		w.play(t.Context(), func(ctx context.Context) {
 			c := w.config(participation.NewMemoryStore())
-			c.Reports = silent{}
+			c.Transport = silent{c.Transport}
 			life, stop := context.WithCancel(ctx)
 			go func() {
 				time.Sleep(5 * time.Second)
@@ -143,7 +143,7 @@ func TestAStopDoesNotWaitForABrokerThatIsAway(t *testing.T) {
 }
 
 // silent is a broker that answers nothing.
-type silent struct{}
+type silent struct{ stream.Transport }
 
 func (silent) Publish(ctx context.Context, _ []stream.Outgoing) ([]stream.Ack, error) {
 	<-ctx.Done()

@@ -22,7 +22,7 @@ import (
 
 // A sighting is a report writer that tells when each report came.
 type sighting struct {
-	stream.ReportWriter
+	stream.Transport
 	seen chan time.Time
 }
 
@@ -31,7 +31,7 @@ func (s sighting) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 	for range reports {
 		s.seen <- now
 	}
-	return s.ReportWriter.Publish(ctx, reports)
+	return s.Transport.Publish(ctx, reports)
 }
 
 // posts are a valid body and a broken one, with %q for the key.
@@ -47,8 +47,8 @@ func latencies(t *testing.T, seed uint64, items, rounds, burst int, kinds posts)
 	w.open(ctx, 1, 1, hash)
 	store := httpgateway.Watch(participation.NewMemoryStore())
 	c := w.config(store)
-	see := sighting{c.Reports, make(chan time.Time, 4096)}
-	c.Reports, c.Source, c.Work = see, httpgateway.Source, httpgateway.Work
+	see := sighting{c.Transport, make(chan time.Time, 4096)}
+	c.Transport, c.Source, c.Work = see, httpgateway.Source, httpgateway.Work
 	device := w.client(c)
 	defer device.Close()
 	if items > 0 {

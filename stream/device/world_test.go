@@ -224,8 +224,8 @@ func (w *world) mix(ctx context.Context) {
 
 func (w *world) config(s participation.Store) device.Config {
 	return device.Config{
-		Task: w.name, Records: w.broker, Reports: w.broker, Store: s, Source: "users.libsvm",
-		Policy: consent.Policy{AllowPlaintext: true}, Limits: w.broker.Limits(), CloseWait: 10 * time.Second,
+		Task: w.name, Transport: w.broker, Store: s, Source: "users.libsvm",
+		Policy: consent.Policy{AllowPlaintext: true}, CloseWait: 10 * time.Second,
 	}
 }
 

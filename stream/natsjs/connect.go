@@ -75,8 +75,8 @@ func (c *ConnectConfig) validate() error {
 	return nil
 }
 
-// A Conn is a connection to a broker. It implements stream.Records and stream.ReportWriter for all tasks and is safe
-// for concurrent use. It reconnects for ever; calls made meanwhile fail.
+// A Conn is a connection to a broker. It implements stream.Records, stream.Transport and stream.PlaceServer for all
+// tasks and is safe for concurrent use. It reconnects for ever; calls made meanwhile fail.
 type Conn struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
@@ -98,7 +98,8 @@ type Conn struct {
 
 var (
 	_ stream.Records      = (*Conn)(nil)
-	_ stream.ReportWriter = (*Conn)(nil)
+	_ stream.Transport    = (*Conn)(nil)
+	_ stream.PlaceServer  = (*Conn)(nil)
 	_ stream.Spreader     = (*Conn)(nil)
 	_ stream.ReportReader = (*Reader)(nil)
 )

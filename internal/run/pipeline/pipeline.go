@@ -173,8 +173,7 @@ func (c Config) publish(ctx context.Context, name stream.Task, conn conn) (devic
 	}
 	defer store.Close()
 	k := c.Client
-	k.Task, k.Records, k.Reports, k.Store, k.Spec, k.Limits, k.Logger = name, conn, conn, store, c.Spec, conn.Limits(),
-		c.Logger
+	k.Task, k.Transport, k.Store, k.Spec, k.Logger = name, conn, store, c.Spec, c.Logger
 	k.Policy = consent.Policy{LearnerKey: consent.Fingerprint(c.Learner.Public()),
 		StageKey: consent.Fingerprint(c.Stage.Public())}
 	devices, err := device.New(k)

@@ -209,7 +209,7 @@ func (c Config) devices(ctx context.Context,
 		conn.Close()
 		return nil, nil, err
 	}
-	c.Records, c.Reports, c.Limits, c.Poll = conn, conn, conn.Limits(), time.Second
+	c.Transport, c.Poll = conn, time.Second
 	if devices, err = device.New(c.Config); err != nil {
 		conn.Close()
 		return nil, nil, errors.Join(err, unobserve())

@@ -14,14 +14,14 @@ import (
 
 // A broken world has one part that does not keep its promise.
 type broken struct {
-	link    func(*link)                                   // rewires a life's connection
-	store   func(*link, *storetest.Memory) state.Store    // replaces the learner's disk
-	device  func(stream.ReportWriter) stream.ReportWriter // what a device hears of its publishes
-	ledger  func(ledger.Ledger) ledger.Ledger             // replaces the devices' ledgers
-	spends  bool                                          // devices take as much as a policy can allow
-	forgets bool                                          // each life of a publisher finds an empty store
-	forges  bool                                          // somebody sends reports that no device made
-	loses   []string                                      // records that the operation "lose these" is about
+	link    func(*link)                                // rewires a life's connection
+	store   func(*link, *storetest.Memory) state.Store // replaces the learner's disk
+	device  func(stream.Transport) stream.Transport    // what a device hears of its publishes
+	ledger  func(ledger.Ledger) ledger.Ledger          // replaces the devices' ledgers
+	spends  bool                                       // devices take as much as a policy can allow
+	forgets bool                                       // each life of a publisher finds an empty store
+	forges  bool                                       // somebody sends reports that no device made
+	loses   []string                                   // records that the operation "lose these" is about
 }
 
 // small is a task of three rounds with users to spare.

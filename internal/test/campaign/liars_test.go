@@ -68,12 +68,12 @@ func (s sieve) PutOnce(ctx context.Context, subject string, data []byte) (stream
 }
 
 // An inflation tells devices that their reports lie far behind where they do.
-type inflation struct{ stream.ReportWriter }
+type inflation struct{ stream.Transport }
 
 func inflates() broken { return broken{link: func(l *link) { l.writer = inflation{l.writer} }} }
 
 func (i inflation) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := i.ReportWriter.Publish(ctx, reports)
+	acks, err := i.Transport.Publish(ctx, reports)
 	for i := range acks {
 		if acks[i].Sequence > 0 {
 			acks[i].Sequence += 1 << 20
@@ -83,14 +83,14 @@ func (i inflation) Publish(ctx context.Context, reports []stream.Outgoing) ([]st
 }
 
 // A renamer stores every report a second time, under new ids.
-type renamer struct{ stream.ReportWriter }
+type renamer struct{ stream.Transport }
 
 func renames() broken {
 	return broken{forges: true, link: func(l *link) { l.writer = renamer{l.writer} }}
 }
 
 func (r renamer) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := r.ReportWriter.Publish(ctx, reports)
+	acks, err := r.Transport.Publish(ctx, reports)
 	for _, o := range reports {
 		var report wire.Report
 		must(stream.Unmarshal(o.Data, &report))
@@ -102,7 +102,7 @@ func (r renamer) Publish(ctx context.Context, reports []stream.Outgoing) ([]stre
 		var bad error
 		o.Data, bad = stream.Marshal(&report)
 		must(bad)
-		if _, err := r.ReportWriter.Publish(ctx, []stream.Outgoing{o}); err != nil {
+		if _, err := r.Transport.Publish(ctx, []stream.Outgoing{o}); err != nil {
 			return acks, err
 		}
 	}
@@ -172,7 +172,7 @@ func (h half) Load(ctx context.Context) (state.Checkpoint, error) {
 
 // A drain acknowledges each third message and keeps none of them.
 type drain struct {
-	stream.ReportWriter
+	stream.Transport
 	sent *atomic.Int64
 }
 
@@ -188,7 +188,7 @@ func (d drain) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream
 			acks[i] = stream.Ack{Status: stream.Stored, Sequence: 1}
 			continue
 		}
-		one, err := d.ReportWriter.Publish(ctx, reports[i:i+1])
+		one, err := d.Transport.Publish(ctx, reports[i:i+1])
 		if acks[i] = one[0]; err != nil {
 			return acks, err
 		}
@@ -197,12 +197,12 @@ func (d drain) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream
 }
 
 // A denial is a broker that keeps every message and says of some, whenever it is asked, that it did not.
-type denial struct{ stream.ReportWriter }
+type denial struct{ stream.Transport }
 
 func denies() broken { return broken{link: func(l *link) { l.writer = denial{l.writer} }} }
 
 func (d denial) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := d.ReportWriter.Publish(ctx, reports)
+	acks, err := d.Transport.Publish(ctx, reports)
 	for i, r := range reports {
 		if r.ID[0]%2 == 0 && acks[i].Sequence > 0 {
 			acks[i] = stream.Ack{Status: stream.Refused}
@@ -212,7 +212,7 @@ func (d denial) Publish(ctx context.Context, reports []stream.Outgoing) ([]strea
 }
 
 func misreads() broken {
-	return broken{device: func(w stream.ReportWriter) stream.ReportWriter { return inflation{w} }}
+	return broken{device: func(w stream.Transport) stream.Transport { return inflation{w} }}
 }
 
 // A first price is a ledger in which an event that takes part again pays nothing.

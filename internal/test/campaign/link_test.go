@@ -46,7 +46,7 @@ type link struct {
 	w       *world
 	owner   *process
 	records stream.Records
-	writer  stream.ReportWriter
+	writer  stream.Transport
 	reader  stream.ReportReader // of stages
 	ctx     context.Context     // of the life
 	die     context.CancelFunc
@@ -296,3 +296,32 @@ func (l *link) Purge(ctx context.Context, before uint64) error {
 		return l.write(ctx, func(ctx context.Context) error { return l.reader.Purge(ctx, before) })
 	})
 }
+
+// Place implements stream.PlaceAsker.
+func (l *link) Place(ctx context.Context, subject string, request []byte) ([]byte, error) {
+	answer := make(chan []byte, 1)
+	err := l.trapped("place", func() error {
+		return l.write(ctx, func(ctx context.Context) error {
+			data, err := l.w.broker.Place(ctx, subject, request)
+			answer <- data
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-answer, nil
+}
+
+// ServePlaces implements stream.PlaceServer: a process that is dead or cut off answers nobody.
+func (l *link) ServePlaces(ctx context.Context, task stream.Task, answer func(string, []byte) []byte) error {
+	return l.w.broker.ServePlaces(ctx, task, func(subject string, request []byte) []byte {
+		if l.enter() != nil {
+			return nil
+		}
+		return answer(subject, request)
+	})
+}
+
+// Limits implements stream.Transport.
+func (l *link) Limits() stream.Limits { return l.w.broker.Limits() }

@@ -120,9 +120,9 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 		policy.MaxEpsilon = accounting.MaxEpsilon
 	}
 	c, err := device.New(device.Config{
-		Task: name, Records: l, Reports: p.writer(l), Store: store, Source: p.source(), Bundle: p.w.Bundle,
+		Task: name, Transport: p.transport(l), Store: store, Source: p.source(), Bundle: p.w.Bundle,
 		Ledger:   p.accounts(),
-		UserKeys: p.w.Gateway && !p.crowd, Policy: policy, Limits: p.w.broker.Limits(), Poll: poll, MaxPoll: 4 * poll,
+		UserKeys: p.w.Gateway && !p.crowd, Policy: policy, Poll: poll, MaxPoll: 4 * poll,
 		Timeout: 2 * poll, Rows: p.w.Units > 0,
 		CloseWait: p.w.closeWait(), Logger: p.log.logger(p.w.begun), Entropy: deviceEntropy,
 	})

@@ -99,12 +99,12 @@ func (a *adversary) close(r stream.Round, attempt stream.Attempt, of stream.Hash
 
 // A deaf writer passes all reports on and answers what a lie says.
 type deaf struct {
-	stream.ReportWriter
+	stream.Transport
 	lie lie
 }
 
 func (d deaf) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := d.ReportWriter.Publish(ctx, reports)
+	acks, err := d.Transport.Publish(ctx, reports)
 	for i := range acks {
 		switch d.lie {
 		case beyond:
@@ -180,7 +180,7 @@ func (a *adversary) live(ctx context.Context, many int, lie lie) *holding {
 		}
 	}
 	for ctx.Err() == nil {
-		c, err := device.New(device.Config{Task: name, Records: a.broker, Reports: deaf{a.broker, lie}, Store: h,
+		c, err := device.New(device.Config{Task: name, Transport: deaf{a.broker, lie}, Store: h,
 			Ledger: book, Rows: true,
 			Source: "rows", CloseWait: time.Minute, Policy: consent.Policy{AllowPlaintext: true, MaxEpsilon: 60}})
 		must(err)

@@ -74,14 +74,14 @@ type answer struct {
 
 // A witness is the writer of a life, and sees the answers that the client sees.
 type witness struct {
-	stream.ReportWriter
+	stream.Transport
 	p *publisher
 }
 
-// writer returns the way of a life's reports: its link, the broker's lies, and a witness of what the device
+// transport returns the way of a life's reports: its link, the broker's lies, and a witness of what the device
 // is shown.
-func (p *publisher) writer(l *link) stream.ReportWriter {
-	var w stream.ReportWriter = &witness{&liar{l, p}, p}
+func (p *publisher) transport(l *link) stream.Transport {
+	var w stream.Transport = &witness{&liar{l, p}, p}
 	if p.w.broken.device != nil {
 		w = p.w.broken.device(w)
 	}
@@ -90,7 +90,7 @@ func (p *publisher) writer(l *link) stream.ReportWriter {
 
 // Publish implements stream.ReportWriter.
 func (t *witness) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
-	acks, err := t.ReportWriter.Publish(ctx, reports)
+	acks, err := t.Transport.Publish(ctx, reports)
 	p := t.p
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -309,7 +309,7 @@ func (w *world) ask() {
 	ctx := context.Background()
 	for _, d := range w.devices {
 		c, err := device.New(device.Config{
-			Task: name, Records: w.broker, Reports: w.broker, Store: d.store, Source: d.source(), Poll: poll, MaxPoll: 4 * poll,
+			Task: name, Transport: w.broker, Store: d.store, Source: d.source(), Poll: poll, MaxPoll: 4 * poll,
 			Policy: w.policy(), Entropy: deviceEntropy,
 		})
 		must(err)

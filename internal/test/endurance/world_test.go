@@ -79,13 +79,13 @@ type thousand struct {
 
 // A counter counts what one role reads.
 type counter struct {
-	stream.Records
+	*natsjs.Conn
 	reads, looks atomic.Uint64
 }
 
 func (c *counter) Get(ctx context.Context, subject string) (stream.Message, error) {
 	c.reads.Add(1)
-	return c.Records.Get(ctx, subject)
+	return c.Conn.Get(ctx, subject)
 }
 
 func (c *counter) Latest(ctx context.Context, pattern string) (stream.Message, error) {
@@ -93,7 +93,7 @@ func (c *counter) Latest(ctx context.Context, pattern string) (stream.Message, e
 	if strings.HasSuffix(pattern, ".round.*") {
 		c.looks.Add(1)
 	}
-	return c.Records.Latest(ctx, pattern)
+	return c.Conn.Latest(ctx, pattern)
 }
 
 // endure runs a task for some rounds and tells of each stretch of them. The records of a round go when they are
@@ -114,7 +114,7 @@ func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(t
 		conns[role], err = server.Connect(natsjs.ConnectConfig{})
 		must(t, err)
 		defer conns[role].Close()
-		roles[role] = &counter{Records: conns[role]}
+		roles[role] = &counter{Conn: conns[role]}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -139,7 +139,7 @@ func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(t
 	mixing, err := stage.New(stage.Config{Task: name, Records: roles["stage"], Reports: reader, Identity: mixer,
 		Limits: conns["stage"].Limits()})
 	must(t, err)
-	devices, err := device.New(device.Config{Task: name, Records: roles["devices"], Reports: conns["devices"],
+	devices, err := device.New(device.Config{Task: name, Transport: roles["devices"],
 		Store: newLive(), Spec: spec,
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(learner.Public()),
 			StageKey: consent.Fingerprint(mixer.Public())}})

@@ -139,9 +139,9 @@ func (f *fleet) grow(n int, maxPoll time.Duration, reads ...*atomic.Int64) {
 				f.t.Error(err)
 				return
 			}
-			dev, err := device.New(device.Config{Task: name, Records: counted{conn, reads}, Reports: conn,
+			dev, err := device.New(device.Config{Task: name, Transport: counted{conn, reads},
 				Store:  participation.NewMemoryStore(),
-				Source: "events", MaxPoll: maxPoll, Limits: conn.Limits(),
+				Source: "events", MaxPoll: maxPoll,
 				Policy: consent.Policy{LearnerKey: consent.Fingerprint(f.learner.Public()),
 					StageKey: consent.Fingerprint(f.stage.Public())}})
 			if err == nil {

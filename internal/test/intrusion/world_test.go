@@ -294,9 +294,9 @@ func (w *world) publish(ctx context.Context, conn *natsjs.Conn) error {
 	if err != nil {
 		return err
 	}
-	c, err := device.New(device.Config{Task: name, Records: conn, Reports: conn,
+	c, err := device.New(device.Config{Task: name, Transport: conn,
 		Store: &drawing{participation.NewMemoryStore(), w},
-		Spec:  spec, Source: source, Limits: conn.Limits(), Poll: 250 * time.Millisecond, Logger: w.log(),
+		Spec:  spec, Source: source, Poll: 250 * time.Millisecond, Logger: w.log(),
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(w.learner.Public()),
 			StageKey: consent.Fingerprint(w.stage.Public())}})
 	if err != nil {

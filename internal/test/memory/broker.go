@@ -30,7 +30,7 @@ type Config struct {
 	Keep           bool          // Dump also returns what was acknowledged or purged
 }
 
-// A Broker implements stream.Records and stream.ReportWriter for all tasks. It is safe for concurrent use.
+// A Broker implements stream.Records, stream.Transport and stream.PlaceServer for all tasks. It is safe for concurrent use.
 type Broker struct {
 	config Config
 
@@ -44,7 +44,8 @@ type Broker struct {
 
 var (
 	_ stream.Records      = (*Broker)(nil)
-	_ stream.ReportWriter = (*Broker)(nil)
+	_ stream.Transport    = (*Broker)(nil)
+	_ stream.PlaceServer  = (*Broker)(nil)
 	_ stream.ReportReader = (*Reader)(nil)
 )
 
@@ -53,6 +54,7 @@ type tenant struct {
 	records  map[stream.Stream]*records
 	queue    *queue
 	watchers []*stream.Wakes // in the order of Watch, so that faults are a function of the seed
+	answers  []*placeServer  // who answers requests for places, in the order of ServePlaces
 }
 
 // New makes a broker. Negative limits are refused.

@@ -11,7 +11,7 @@ var ErrDisconnected = errors.New("disconnected from the broker")
 // An Op names the operation that an Injector is asked about: one call, or one message of a call.
 type Op int
 
-// The operations. Publish, Deliver and Ack are one message each; Wake is one watcher.
+// The operations. Publish, Deliver and Ack are one message each; Wake is one watcher, Place one request.
 const (
 	Put Op = iota + 1
 	Swap
@@ -22,6 +22,7 @@ const (
 	Ack
 	Purge
 	Wake
+	Place
 )
 
 // A Fault selects how an operation fails.
@@ -48,8 +49,8 @@ type Injector func(op Op, subject string) Fault
 
 // Rates are probabilities of faults, each in [0, 1].
 type Rates struct {
-	LostAck   float64 // of puts, swaps and publishes: stored, not acknowledged
-	Lost      float64 // of puts, swaps, publishes, deliveries, acks, purges and wakes
+	LostAck   float64 // of puts, swaps, publishes and requests for places: done, not acknowledged
+	Lost      float64 // of puts, swaps, publishes, deliveries, acks, purges, wakes and requests for places
 	Duplicate float64 // of publishes and deliveries
 	Lag       float64 // of reads
 }
@@ -69,7 +70,7 @@ func Random(seed uint64, rates Rates) Injector {
 				return f
 			}
 			return None
-		case Put, Swap, Publish:
+		case Put, Swap, Publish, Place:
 			if f, ok := pick(rates.LostAck/2, LostAck); ok {
 				return f
 			}

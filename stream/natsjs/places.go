@@ -1,0 +1,51 @@
+package natsjs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// Place implements stream.PlaceAsker: one request, which no stream stores.
+func (c *Conn) Place(ctx context.Context, subject string, request []byte) ([]byte, error) {
+	if a, err := stream.ParseSubject(subject); err != nil || a.Verb != "place" {
+		return nil, fmt.Errorf("place: %w: want the place subject of an attempt", stream.ErrRefused)
+	}
+	wait, cancel := c.ask(ctx, subject)
+	defer cancel()
+	m, err := c.nc.RequestWithContext(wait, subject, request)
+	if err != nil {
+		return nil, fmt.Errorf("place: %w", explain(c.outcome(ctx, wait, err)))
+	}
+	return m.Data, nil
+}
+
+// maxPlaces bounds the requests for places that wait for the stage; more of them are lost, and asked again.
+const maxPlaces = 1 << 16
+
+// ServePlaces implements stream.PlaceServer. It subscribes without a queue group: of several stage processes only the
+// one that collects answers.
+func (c *Conn) ServePlaces(ctx context.Context, task stream.Task, answer func(string, []byte) []byte) error {
+	if _, err := stream.ParseTask(string(task)); err != nil {
+		return fmt.Errorf("places: %w: %w", stream.ErrRefused, err)
+	}
+	sub, err := c.nc.Subscribe(task.Places(), func(m *nats.Msg) {
+		if data := answer(m.Subject, m.Data); data != nil && m.Reply != "" {
+			_ = m.Respond(data) // a lost answer is asked for again
+		}
+	})
+	if err == nil {
+		err = errors.Join(sub.SetPendingLimits(maxPlaces, -1), c.nc.FlushWithContext(ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("places of %s: %w", task, explain(err))
+	}
+	context.AfterFunc(ctx, func() {
+		sub.Unsubscribe() // fails only on a closed connection, which has no subscriptions
+	})
+	return nil
+}
