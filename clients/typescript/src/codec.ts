@@ -5,7 +5,7 @@ import { concat, equal, text, utf8, type Bytes } from './bytes.js'
 type Wire = 0 | 1 | 2 // varint, 8 bytes, length and bytes
 
 /** A Field is one field of a message: its number and how its value is encoded. */
-interface Field<T> {
+export interface Field<T> {
   number: number
   wire: Wire
   empty: () => T
