@@ -391,12 +391,8 @@ function views(r: Release): { learner: View[]; intruder: View[] | null } {
   return { learner, intruder }
 }
 
-/**
- * Returns what up to so many participations of one user cost at delta, an upper bound; Infinity beyond maxEpsilon. Each
- * of them is in all releases of one of the lists, and in all rounds of each; which may depend on what was seen before.
- * An intruder looks into one round of all.
- */
-export function epsilon(times: number, of: Release[][], delta: number): number {
+/** The curves of all that the adversaries of some releases see; null where one is beyond what Theorem A is evaluated for. */
+function curves(times: number, of: Release[][]): Point[][] | null {
   const seen = of.map((releases) => releases.flatMap((r) => views(r).learner))
   const looked = of.flatMap((releases) => releases.map((_, at) => {
     const all: View[] = []
@@ -408,9 +404,22 @@ export function epsilon(times: number, of: Release[][], delta: number): number {
     return all
   }).filter((v) => v !== null))
   for (const v of [...seen, ...looked].flat()) {
-    if (v.trials < 1n || v.trials >= 2n ** 29n) return Infinity // beyond what Theorem A is evaluated for
+    if (v.trials < 1n || v.trials >= 2n ** 29n) return null
   }
-  const learner = epsilonOf(worst([{ times, of: seen }]), delta)
-  if (looked.length === 0) return learner
-  return Math.max(learner, epsilonOf(worst([{ times: times - 1, of: seen }, { times: 1, of: looked }]), delta))
+  const out = [worst([{ times, of: seen }])]
+  if (looked.length > 0) out.push(worst([{ times: times - 1, of: seen }, { times: 1, of: looked }]))
+  return out
+}
+
+/**
+ * Returns what up to so many participations of one user cost at delta, an upper bound; Infinity beyond maxEpsilon. Each
+ * of them is in all releases of one of the lists, and in all rounds of each; which may depend on what was seen before.
+ * An intruder looks into one round of all. Where the bound lies above limit by the last digits of the search alone, the
+ * limit is returned, at which delta was evaluated to be met.
+ */
+export function epsilon(times: number, of: Release[][], delta: number, limit = Infinity): number {
+  const all = curves(times, of)
+  if (all === null) return Infinity
+  const found = Math.max(...all.map((c) => epsilonOf(c, delta)))
+  return found > limit && all.every((c) => deltaOf(c, limit) <= delta) ? limit : found
 }
