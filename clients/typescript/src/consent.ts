@@ -28,7 +28,12 @@ export interface Policy {
   max_refunds?: number
   max_reports?: number
   allow_plaintext?: boolean
+  forbid_first_use?: boolean
 }
+
+/** Whether the policy itself vouches for the tasks that it lets through. */
+export const pins = (p: Policy): boolean =>
+  Boolean(p.task_hash) || Boolean(p.task_hashes?.length) || (Boolean(p.learner_key) && Boolean(p.stage_key))
 
 export type TaskBody = BodyOf<typeof Kind.task>
 export type RoundBody = BodyOf<typeof Kind.round>
@@ -60,9 +65,14 @@ export class Agreement {
   readonly plan: PlanBody
   private readonly repeated: number[]
 
-  /** Decides about a task that was verified under the key that it names. Throws Refused. */
-  constructor(private readonly policy: Policy, readonly task: TaskBody, readonly hash: Bytes) {
+  /**
+   * Decides about a task that was verified under the key that it names. stored is the hash that the device's store pins,
+   * undefined before the first task. Throws Refused.
+   */
+  constructor(private readonly policy: Policy, readonly task: TaskBody, readonly hash: Bytes, stored?: Bytes) {
     const p = policy
+    want(stored === undefined || equal(stored, hash), 'task hash', hex(hash), 'that which this device took part in before')
+    want(stored !== undefined || pins(p) || !p.forbid_first_use, 'task hash', hex(hash), 'one that the policy pins')
     want(p.tasks === undefined || p.tasks.length === 0 || p.tasks.includes(task.name), 'task', task.name, 'one of the policy')
     const pinned = (pin: string | undefined, value: Bytes): boolean => !pin || equal(unhex(pin), value)
     want(pinned(p.task_hash, hash), 'task hash', hex(hash), `${p.task_hash}, which the policy pins`)

@@ -51,8 +51,20 @@ export interface Column {
   hidden?: boolean
 }
 
+/** Numbers without names. */
+export interface Vector {
+  dimension: number
+  kind: 'numeric' | 'indicator'
+  min: number
+  max: number
+  scale?: Scale
+  max_nonzeros: number
+  hidden?: boolean
+}
+
 export interface Features {
-  columns: Column[]
+  vector?: Vector
+  columns?: Column[]
   crosses?: { columns: string[]; number?: string; buckets?: number }[]
   polynomial?: { columns: string[]; degree: number }
   fourier?: { columns?: string[]; dimension: number; gamma: number; seed?: number }
@@ -62,7 +74,7 @@ export interface Features {
 }
 
 export interface Label {
-  column: string
+  column?: string // 'label' where the features are a vector
   positive?: string[]
   negative?: string[]
   classes?: string[]
@@ -124,6 +136,7 @@ const keys: Record<string, readonly string[]> = {
     'schedule', 'validation'],
   events: ['format', 'columns', 'header', 'separator', 'key', 'skip_lines', 'max_line'],
   features: ['vector', 'columns', 'crosses', 'polynomial', 'fourier', 'public', 'scales', 'precondition'],
+  'features.vector': ['dimension', 'kind', 'min', 'max', 'scale', 'max_nonzeros', 'hidden'],
   'features.columns.*': ['column', 'kind', 'columns', 'field', 'part', 'over', 'min', 'max', 'scale', 'mean', 'std', 'clip',
     'unit', 'vocabulary', 'unknown', 'buckets', 'words', 'edges', 'knots', 'marks', 'missing', 'hidden'],
   'features.columns.*.missing': ['tokens', 'fill', 'indicator', 'word'],
@@ -169,6 +182,5 @@ export function parseDeclaration(data: Bytes): Declaration {
   known(parsed, '')
   const d = parsed as Declaration
   if (d.version !== 1) throw new Refused('declaration: version', d.version, '1')
-  if ('vector' in d.features) throw new Refused('declaration: features.vector', 'a vector', 'columns with names')
   return d
 }

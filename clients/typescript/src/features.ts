@@ -351,12 +351,14 @@ export class FeatureMap {
   private readonly scales: number[] | null
   private readonly labels = new Map<string, number>()
   private readonly numbers: Affine | null
+  private readonly vector: Affine | null // of each value
 
   constructor(readonly d: Declaration, publicFile?: PublicModel) {
     const f = d.features
     this.publicModel = publicFile ?? null
-    let at = 0
-    for (const c of f.columns) {
+    this.vector = f.vector ? new Affine({ ...f.vector }) : null
+    let at = f.vector && !f.vector.hidden ? f.vector.dimension : 0
+    for (const c of f.columns ?? []) {
       this.inputs.push(new Input(c, c.hidden ? none : at))
       at += widthOf(c)
     }
@@ -379,9 +381,9 @@ export class FeatureMap {
     this.products = products(factors.length, f.polynomial?.degree ?? 2).map((p) => p.map((i) => factors[i]!))
     at += this.products.length
     this.fourierInputs = (f.fourier?.columns ?? []).map((name) => find(name, true))
-    this.fourier = f.fourier ? new Fourier(f.fourier, this.fourierInputs.length) : null
+    this.fourier = f.fourier ? new Fourier(f.fourier, f.vector?.dimension ?? this.fourierInputs.length) : null
     at += f.fourier?.dimension ?? 0
-    this.public = publicFile ? new PublicMap(publicFile, this.inputs) : null
+    this.public = publicFile ? new PublicMap(publicFile, this.inputs, f.vector) : null
     at += this.public?.width ?? 0
     this.features = at
     this.dim = at + (d.intercept !== 0 ? 1 : 0)
@@ -420,6 +422,11 @@ export class FeatureMap {
       for (let i = 0; i < n; i++) most = Math.max(most, one(b))
       return most
     }
+    const v = f.vector
+    if (v !== undefined && !v.hidden) {
+      const squares = Array.from({ length: v.dimension }, () => one(this.vector!.bound)).sort((a, b) => a - b)
+      for (const x of squares.slice(v.dimension - v.max_nonzeros)) sum += x
+    }
     for (const in_ of this.inputs) {
       const { c } = in_
       if (c.hidden) continue
@@ -444,6 +451,7 @@ export class FeatureMap {
 
   /** Which coordinates, the intercept left out, are 0 or 1 in every event: their squares are themselves. */
   indicators(): boolean[] {
+    const f = this.d.features
     const out = new Array<boolean>(this.features).fill(false)
     const bounded = this.d.norm_bound > 0 && this.d.norm_bound < this.declaredBound()
     if (bounded) return out
@@ -462,7 +470,8 @@ export class FeatureMap {
         default: mark(in_.first, widthOf(c))
       }
     }
-    let at = this.inputs.reduce((n, in_) => n + widthOf(in_.c), 0)
+    if (f.vector?.kind === 'indicator' && !f.vector.hidden) mark(0, f.vector.dimension)
+    let at = this.own
     for (const x of this.crosses) {
       if (x.number === null || x.number.c.kind === 'indicator') mark(x.first, x.width)
       at += x.width
@@ -474,9 +483,35 @@ export class FeatureMap {
     return out
   }
 
+  /** The coordinates of the columns and of the vector, which come first. */
+  private get own(): number {
+    const v = this.d.features.vector
+    return this.inputs.reduce((n, in_) => n + widthOf(in_.c), v && !v.hidden ? v.dimension : 0)
+  }
+
+  /** The scaled values of a vector: {value: [...]}, or {index: [...], value: [...]} with the places of those that are not 0. */
+  private vectorOf(event: Event): number[] {
+    const { dimension } = this.d.features.vector!
+    const { index, value } = event as { index?: unknown; value?: unknown }
+    if (!Array.isArray(value) || !value.every((v) => typeof v === 'number' && Number.isFinite(v))) throw new Unfit('not a vector')
+    const x = new Array<number>(dimension).fill(0)
+    if (index === undefined) {
+      if (value.length !== dimension) throw new Unfit('another number of values')
+      return value.map((v: number) => this.vector!.apply(v) + 0)
+    }
+    if (!Array.isArray(index) || index.length !== value.length) throw new Unfit('another number of indices')
+    let last = -1
+    for (const [k, at] of index.entries()) {
+      if (!Number.isInteger(at) || at <= last || at >= dimension) throw new Unfit('indices out of order')
+      x[at] = this.vector!.apply(value[k] as number) + 0
+      last = at
+    }
+    return x
+  }
+
   /** The label of an event, before an offset. */
   private label(event: Event): number {
-    const s = fieldText(event[this.d.label.column])
+    const s = fieldText(event[this.d.label.column ?? 'label'])
     if (this.kind === 'two' || this.kind === 'classes') {
       const y = this.labels.get(classKey(s))
       if (y === undefined) throw new Unfit('not one of the declared labels')
@@ -492,6 +527,8 @@ export class FeatureMap {
     if (typeof event !== 'object' || event === null || Array.isArray(event)) throw new Unfit('not an object')
     const x = new Array<number>(this.features).fill(0)
     const values = new Map<Input, number>()
+    const scaled = this.vector === null ? [] : this.vectorOf(event)
+    if (this.vector !== null && !this.d.features.vector!.hidden) for (const [j, v] of scaled.entries()) x[j] = v
     for (const in_ of this.inputs) {
       const { value, missing } = in_.value(event)
       values.set(in_, value)
@@ -511,7 +548,7 @@ export class FeatureMap {
       } else x[first + value] = 1
     }
     const label = this.label(event)
-    let at = this.inputs.reduce((n, in_) => n + widthOf(in_.c), 0)
+    let at = this.own
     for (const cross of this.crosses) {
       at += cross.width
       let position = 0
@@ -530,12 +567,12 @@ export class FeatureMap {
     }
     for (const p of this.products) x[at++] = p.reduce((v, in_) => v * values.get(in_)!, 1)
     if (this.fourier !== null) {
-      const sources = this.fourierInputs.map((in_) => values.get(in_)!)
+      const sources = this.vector === null ? this.fourierInputs.map((in_) => values.get(in_)!) : scaled
       for (const i of this.fourier.phases.keys()) x[at++] = this.fourier.at(i, sources)
     }
     let offset = 0
     if (this.public !== null) {
-      const p = this.public.outputs(event, values)
+      const p = this.public.outputs(event, values, scaled)
       for (const o of p.coordinates) x[at++] = o
       if (this.d.label.offset) offset = p.offset
     }

@@ -3,7 +3,8 @@
 import type { Fraction, Release } from './accounting.js'
 import { Refused } from './declaration.js'
 import type { Params } from './encode.js'
-import { Continuous, Statistic, Trust, type Bodied, type Mechanism, type Phase, type Plan } from './wire.js'
+import { labelKind } from './features.js'
+import { Continuous, Statistic, Trust, type Bodied, type Mechanism, type Phase, type Plan, type Practical } from './wire.js'
 
 export type PlanBody = Bodied<typeof Plan>
 export type PhaseBody = Bodied<typeof Phase>
@@ -124,6 +125,8 @@ export function checkPlan(plan: PlanBody): void {
   want(plan.deadlineMs <= maxDeadlineMs, 'deadline_ms', plan.deadlineMs, `at most ${maxDeadlineMs}`)
   want(plan.staleMs === 0n || (plan.deadlineMs > 0n && plan.staleMs >= plan.deadlineMs && plan.staleMs <= maxDeadlineMs),
     'stale_ms', plan.staleMs, 'deadline_ms or more, or 0')
+  want(plan.retentionMs === 0n || (plan.retentionMs >= 3_600_000n && plan.retentionMs <= 10n * 365n * 24n * 3_600_000n),
+    'retention_ms', plan.retentionMs, 'an hour to ten years, or 0')
   want(Object.values(Trust).includes(plan.trust as 1), 'trust', plan.trust, 'one that this device knows')
   want(plan.unit <= 1, 'unit', plan.unit, 'one that this device knows')
   want(plan.silos === 0n, 'silos', plan.silos, '0: organisations publish with ingest publish')
@@ -139,6 +142,7 @@ export function checkPlan(plan: PlanBody): void {
     want((plan.practical !== undefined) === looks(plan.phases[0]!), at, 'moments', 'moments in practical plans alone')
     want(looks(f) || (m.dim === like!.mechanism!.dim && m.clipNorm === like!.mechanism!.clipNorm &&
       m.scores === like!.mechanism!.scores), at, 'another mechanism', 'that of all gradients')
+    want(BigInt(m.maxBundle) <= f.cohort && BigInt(m.maxBundle) <= lastCohort(f), at, m.maxBundle, 'bundles of at most a cohort')
     want(f.roundsPerUser >= 1, at, f.roundsPerUser, 'at least 1 round a user')
     want(f.roundsPerUser > 1 || f.top > 0n || f.rounds * f.cohort <= f.users, at, f.users, 'as many users as rounds take')
     want(f.roundsPerUser === 1 || BigInt(f.roundsPerUser) === f.rounds, at, f.roundsPerUser, '1, or all rounds')
@@ -154,8 +158,31 @@ export function checkPlan(plan: PlanBody): void {
     want(f.top === 0n || (!looks(f) && f.rounds === 1n && f.minimum <= f.top && f.top <= f.cohort), at, f.top,
       'minimum, top and cohort in this order')
   }
+  const sum = (of: (f: PhaseBody) => bigint): bigint => plan.phases.reduce((n, f) => n + of(f), 0n)
+  want(sum((f) => (f.again ? 0n : f.users)) < 2n ** 64n && sum((f) => f.rounds) < 2n ** 64n, 'phases', 'users', 'fewer than 2^64')
+  if (plan.practical !== undefined) checkPractical(plan.practical)
   const last = stintOf(plan, plan.phases.length - 1)
   want(plan.continuous === Continuous.no || last.rounds === 1, 'continuous', last.rounds, '1 round a user without an end')
   want(plan.continuous === Continuous.no || (plan.continuous === Continuous.adaptive) === (plan.practical !== undefined),
     'continuous', plan.continuous, 'adaptive in practical plans, and in no other')
+}
+
+const maxScale = 1e12
+
+/** What a frame and the steps of a practical plan are made of. */
+function checkPractical(p: Bodied<typeof Practical>): void {
+  const want = (ok: boolean, field: string, value: unknown, wanted: string): void => {
+    if (!ok) throw new Refused(`plan.practical.${field}`, value, wanted)
+  }
+  const kind = p.loss === undefined ? undefined : labelKind(p.loss.name)
+  want(kind !== undefined, 'loss', 'none', 'a loss')
+  want(p.features >= 1 && p.features < maxDim, 'features', p.features, `1 to ${maxDim - 1}`)
+  want(p.indicators.length === 0 || p.indicators.length === Math.ceil(p.features / 8), 'indicators', p.indicators.length, 'a bit of each')
+  want(p.bound > 0 && p.bound <= maxScale, 'bound', p.bound, `above 0, at most ${maxScale}`)
+  want(p.intercept >= 0 && p.intercept <= maxScale, 'intercept', p.intercept, `0 to ${maxScale}`)
+  want(p.clip >= 0 && p.clip <= maxScale, 'clip', p.clip, `0 to ${maxScale}`)
+  want(p.users >= 1n, 'users', p.users, 'at least 1')
+  want(kind === 'two' || kind === 'classes' || (p.labelLow < p.labelHigh && Math.abs(p.labelLow) <= maxScale &&
+    Math.abs(p.labelHigh) <= maxScale), 'labels', `${p.labelLow} to ${p.labelHigh}`, 'a range')
+  want(p.unit >= 0 && p.unit < Infinity, 'unit', p.unit, 'a finite number of at least 0')
 }

@@ -1,7 +1,7 @@
 // A public model (docs/reference/tasks.md, Public model): linear scores, boosted trees and a forest whose outputs are
 // coordinates. Its file travels in the signed Task.
 import { hex, sha256, text, type Bytes } from './bytes.js'
-import { Refused } from './declaration.js'
+import { Refused, type Vector } from './declaration.js'
 import type { Event, Input } from './features.js'
 
 interface Matrix {
@@ -128,24 +128,30 @@ class Outputs {
   }
 }
 
+/** A value of a vector in the units of the data. */
+function rawOf(event: Event, at: number): number {
+  const { index, value } = event as { index?: number[]; value: number[] }
+  return (index === undefined ? value[at] : value[index.indexOf(at)]) ?? 0
+}
+
 /** A public model made ready for the columns of a task. */
 export class PublicMap {
   readonly width: number
   private readonly blocks: Outputs[]
   private readonly offset: Outputs | null
 
-  constructor(model: PublicModel, private readonly inputs: readonly Input[]) {
+  constructor(model: PublicModel, private readonly inputs: readonly Input[], private readonly vector?: Vector) {
     this.blocks = (model.blocks ?? []).map((b) => new Outputs(b))
     this.offset = model.offset ? new Outputs(model.offset) : null
     this.width = this.blocks.reduce((n, o) => n + o.b.outputs, 0)
-    const n = inputs.reduce((sum, in_) => sum + (in_.isNumber && in_.c.missing?.indicator ? 2 : in_.positions), 0)
+    const n = inputs.reduce((sum, in_) => sum + (in_.isNumber && in_.c.missing?.indicator ? 2 : in_.positions), vector?.dimension ?? 0)
     want(n === model.inputs.length, 'inputs', `the ${n} of the task's columns`)
   }
 
-  /** The outputs for an event whose columns have these values. */
-  outputs(event: Event, values: ReadonlyMap<Input, number>): { coordinates: number[]; offset: number } {
-    const scaled: number[] = []
-    const asked: number[] = []
+  /** The outputs for an event whose columns have these values, or whose vector is scaled to these. */
+  outputs(event: Event, values: ReadonlyMap<Input, number>, vector: readonly number[]): { coordinates: number[]; offset: number } {
+    const scaled = [...vector]
+    const asked = vector.map((v, j) => (this.vector!.kind === 'indicator' ? v : Math.fround(rawOf(event, j))))
     for (const in_ of this.inputs) {
       const { c } = in_
       const value = values.get(in_)!
