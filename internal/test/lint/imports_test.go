@@ -103,6 +103,7 @@ var mayImport = map[string][]string{
 	"internal/test/flow":        {},
 	"internal/test/longtest":    {}, // test support
 	"internal/test/golden":      {}, // test support
+	"internal/test/vectors":     {}, // test support
 	"internal/test/parquettest": {}, // test support: the only place that writes Parquet
 	"deploy":                    {},
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex",
