@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/panlearn/panlearn/internal/httpaccess"
 )
 
 // NewRegistry returns a registry of its own with the metrics of process and runtime.
@@ -95,19 +97,10 @@ func Profiles() http.Handler {
 				return
 			}
 		}
-		if !thisMachine(r.Host) {
+		if !httpaccess.ThisMachine(r.Host) {
 			http.Error(w, "want a request to a loopback address or localhost", http.StatusForbidden)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
-}
-
-func thisMachine(hostport string) bool {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = hostport
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -65,7 +65,12 @@ var mayImport = map[string][]string{
 	"stream/device/ledger":        {"stream", "stream/device/participation"},
 	"stream/device/participation": {"stream"},
 	"stream/device/filestore":     {"internal/disk", "stream", "stream/device/ledger", "stream/device/participation"},
-	"stream/device/httpgateway": {"learner/convex", "learner/task", "learner/task/source", "stream", "stream/device",
+	"internal/httpaccess":         {},
+	"stream/relay/relayhttp":      {"stream"},
+	"stream/relay": {"internal/httpaccess", "stream", "stream/manifest", "stream/relay/relayhttp", "stream/seal",
+		"stream/wire"},
+	"stream/relayclient": {"stream", "stream/relay/relayhttp"},
+	"stream/device/httpgateway": {"internal/httpaccess", "learner/convex", "learner/task", "learner/task/source", "stream", "stream/device",
 		"stream/device/consent",
 		"stream/device/participation"},
 	"internal/test/campaign": {}, // tests alone
@@ -91,7 +96,7 @@ var mayImport = map[string][]string{
 		"stream/wire"},
 	"internal/test/mutants": {}, // tests alone
 	"internal/test/procs":   {}, // test support: it runs programs and links none
-	"internal/obs": {"learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/device",
+	"internal/obs": {"internal/httpaccess", "learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/device",
 		"stream/device/participation"},
 	"internal/test/e2e": {},
 	"learner/research/experiments": {"learner/research/isrl", "internal/model", "internal/run", "internal/sim", "learner",
@@ -122,7 +127,7 @@ var mayImport = map[string][]string{
 	"internal/run/curated": {"internal/run/statedir", "internal/wording", "learner/convex", "learner/research/curator",
 		"learner/research/resque", "learner/research/private", "learner/schedule", "learner/task", "randomizer",
 		"randomizer/accounting", "stream/manifest", "stream/wire"},
-	"internal/run/rundevice": {"internal/obs", "internal/run", "learner/task", "learner/task/inspection",
+	"internal/run/rundevice": {"internal/httpaccess", "internal/obs", "internal/run", "learner/task", "learner/task/inspection",
 		"learner/task/source", "stream", "stream/device",
 		"stream/device/consent", "stream/device/filestore", "stream/device/httpgateway",
 		"stream/device/participation", "stream/natsjs"},
