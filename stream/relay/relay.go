@@ -2,7 +2,6 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -59,23 +58,30 @@ type Config struct {
 	Logger        *slog.Logger // default: none
 }
 
+// A ConfigError says what of a Config cannot be.
+type ConfigError struct{ why string }
+
+func (e *ConfigError) Error() string { return "relay: " + e.why }
+
+func wrong(format string, args ...any) error { return &ConfigError{fmt.Sprintf(format, args...)} }
+
 func (c Config) withDefaults() (Config, error) {
 	if c.Broker == nil {
-		return c, errors.New("relay: Broker: want one")
+		return c, wrong("Broker: want one")
 	}
 	for _, origin := range c.Origins {
 		u, err := url.Parse(origin)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || origin != u.Scheme+"://"+u.Host {
-			return c, fmt.Errorf("relay: origin %q: want scheme and host of a page, such as https://app.example", origin)
+			return c, wrong("origin %q: want scheme and host of a page, such as https://app.example", origin)
 		}
 	}
 	for _, task := range c.Tasks {
 		if _, err := stream.ParseTask(string(task)); err != nil {
-			return c, fmt.Errorf("relay: %w", err)
+			return c, wrong("%v", err)
 		}
 	}
 	if c.PerAddress < 0 || c.Waiting < 0 {
-		return c, fmt.Errorf("relay: PerAddress %d, Waiting %d: want no negative bounds", c.PerAddress, c.Waiting)
+		return c, wrong("PerAddress %d, Waiting %d: want no negative bounds", c.PerAddress, c.Waiting)
 	}
 	if c.PerAddress == 0 {
 		c.PerAddress = DefaultPerAddress

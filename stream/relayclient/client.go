@@ -67,6 +67,12 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
+// Validate refuses what no relay is reached by.
+func (c Config) Validate() error {
+	_, err := c.withDefaults()
+	return err
+}
+
 // A Client is a stream.Transport for all tasks of a relay. Its methods may be called from any goroutine.
 type Client struct {
 	config    Config

@@ -97,7 +97,7 @@ var mayImport = map[string][]string{
 	"internal/test/mutants": {}, // tests alone
 	"internal/test/procs":   {}, // test support: it runs programs and links none
 	"internal/obs": {"internal/httpaccess", "learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/device",
-		"stream/device/participation"},
+		"stream/device/participation", "stream/relay"},
 	"internal/test/e2e": {},
 	"learner/research/experiments": {"learner/research/isrl", "internal/model", "internal/run", "internal/sim", "learner",
 		"learner/block", "learner/convex", "learner/research/curator", "learner/method", "learner/report",
@@ -130,7 +130,8 @@ var mayImport = map[string][]string{
 	"internal/run/rundevice": {"internal/httpaccess", "internal/obs", "internal/run", "learner/task", "learner/task/inspection",
 		"learner/task/source", "stream", "stream/device",
 		"stream/device/consent", "stream/device/filestore", "stream/device/httpgateway",
-		"stream/device/participation", "stream/natsjs"},
+		"stream/device/participation", "stream/natsjs", "stream/relayclient"},
+	"internal/run/runrelay":   {"internal/obs", "internal/run", "stream/natsjs", "stream/relay"},
 	"internal/run/fit":        {"*"},
 	"internal/run/runlearner": {"*"},
 	"internal/run/pipeline":   {"*"},
