@@ -99,6 +99,20 @@ func TestLearnerKills(t *testing.T) {
 	campaign(t, p, k, kills)
 }
 
+// TestRelayKills: devices reach the broker through a relay alone, and relay, broker and devices are killed, again and
+// again: nobody is counted twice.
+func TestRelayKills(t *testing.T) {
+	kills, p := 10, plan{rounds: 10, cohort: 12, publishers: 2, rows: 1500, lease: time.Second, relayed: true}
+	if longtest.Run(t, "all but the first 10 of 200 kills around a relay") {
+		kills, p = 200, plan{rounds: 150, cohort: 20, publishers: 2, rows: 12_000, lease: 2 * time.Second, relayed: true}
+	}
+	k := &killer{rng: rand.New(rand.NewPCG(seed(t), 1<<34)),
+		weights: map[string]int{"relay": 3, "broker": 2, "publisher": 1}, spacing: 700 * time.Millisecond, pause: time.Second}
+	if made, s := campaign(t, p, k, kills); made == 0 || s.users == 0 {
+		t.Errorf("%d kills, %+v: want users who were counted through a relay that was killed", made, s)
+	}
+}
+
 // TestSiloKills: silos that trust nobody are killed, again and again. In one pass no block is in two rounds, none
 // is lost but what the plan does not want and the rows at the end that fill no block; in many all rows are one
 // block, in each round once.
