@@ -105,8 +105,8 @@ const (
 )
 
 var reasonNames = [...]string{"the broker refused the report", "the report is too large for the broker",
-	"the stream of reports is full: does a stage work?",
-	"as many reports wait for the attempt as may: does a stage work?",
+	"the stream of reports is full",
+	"as many reports wait for the attempt as may",
 	"the broker has no room left"}
 
 // String returns the reason in words.

@@ -36,7 +36,9 @@ type Config struct {
 	URL   string // http:// or https://, a host, and a path if a proxy has the relay below one
 	Token string // of a relay that asks for one; empty: none
 	// TLS replaces the configuration of TLS, such as to believe an authority of one's own; nil: the system's.
-	TLS     *tls.Config
+	TLS *tls.Config
+	// HTTP makes the requests, such as through a proxy that keeps no addresses; nil: connections of the client's own.
+	HTTP    http.RoundTripper
 	Timeout time.Duration // of a request that does not wait for something new; default 15 s
 	// Wait is how long a request waits for something new, 1 s to 55 s; default 50 s. A proxy in front must not cut it.
 	Wait  time.Duration
@@ -75,13 +77,12 @@ func (c Config) Validate() error {
 
 // A Client is a stream.Transport for all tasks of a relay. Its methods may be called from any goroutine.
 type Client struct {
-	config    Config
-	http      *http.Client
-	transport *http.Transport
-	posts     chan struct{} // one taken for each post that is under way
-	reached   atomic.Bool   // the last request was answered
-	spread    atomic.Int64  // nanoseconds, see Spread
-	records   recent
+	config  Config
+	http    *http.Client
+	posts   chan struct{} // one taken for each post that is under way
+	reached atomic.Bool   // the last request was answered
+	spread  atomic.Int64  // nanoseconds, see Spread
+	records recent
 
 	ctx     context.Context // of all watches
 	cancel  context.CancelFunc
@@ -101,11 +102,13 @@ func New(c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.TLSClientConfig, t.DisableCompression, t.MaxIdleConnsPerHost = c.TLS, true, c.Posts
-	t.ForceAttemptHTTP2 = true
-	client := &Client{config: c, transport: t, posts: make(chan struct{}, c.Posts)}
-	client.http = &http.Client{Transport: t,
+	if c.HTTP == nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.TLSClientConfig, t.DisableCompression, t.MaxIdleConnsPerHost = c.TLS, true, c.Posts
+		c.HTTP = t
+	}
+	client := &Client{config: c, posts: make(chan struct{}, c.Posts)}
+	client.http = &http.Client{Transport: c.HTTP,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	client.ctx, client.cancel = context.WithCancel(context.Background())
 	return client, nil
@@ -118,7 +121,7 @@ func (c *Client) Close() {
 	c.mu.Unlock()
 	c.cancel()
 	c.working.Wait()
-	c.transport.CloseIdleConnections()
+	c.http.CloseIdleConnections()
 }
 
 // Connected reports whether the relay answered the last request.

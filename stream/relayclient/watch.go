@@ -94,7 +94,7 @@ func (w *watch) run(ctx context.Context) {
 func (w *watch) take(ctx context.Context, s relayhttp.State) {
 	old, known, lost := w.state, w.known, w.lost
 	w.state, w.known, w.lost = s, true, false
-	if !known || lost || s.Round.Round > old.Round.Round+1 || s.Close.Round > old.Close.Round+1 && old.Close.Round > 0 {
+	if !known || lost || skipped(&old, &s) {
 		w.wakes.Put(stream.Wake{})
 	}
 	if !known {
@@ -122,6 +122,26 @@ func (w *watch) take(ctx context.Context, s relayhttp.State) {
 		}
 		w.wakes.Put(stream.Wake{Subject: one.subject, Data: data})
 	}
+}
+
+// skipped reports whether a watcher of all records has to read: some were written between two states, or the broker
+// has an earlier one now, or another under the same numbers.
+func skipped(old, s *relayhttp.State) bool {
+	if s.Round.Round > old.Round.Round+1 || s.Close.Round > old.Close.Round+1 && old.Close.Round > 0 {
+		return true
+	}
+	was, is := old.Marks(), s.Marks()
+	for i := range was {
+		if was[i].Sequence == 0 || *is[i] == *was[i] {
+			continue
+		}
+		back := is[i].Round < was[i].Round || is[i].Round == was[i].Round && is[i].Attempt <= was[i].Attempt
+		fresh := is[i] == &s.Open && s.Open.Sequence == 0 && s.Round != old.Round // a new round has no attempt yet
+		if back && !fresh {
+			return true
+		}
+	}
+	return false
 }
 
 // later returns how long a client waits before it tries again: together with all others that lost the same relay.
