@@ -3,6 +3,7 @@ package device_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"net/http"
@@ -137,18 +138,27 @@ func (have kept) again(q *http.Request) *http.Response {
 }
 
 // TestLostOpenBehindACache: the broker loses an Open and takes another under its number, and a cache between device and
-// relay keeps all that it may. The device sends to the attempt that stands, and the Close that counts it is not taken for
-// the lost attempt's: nobody calls himself uncounted wrongly. A cache that keeps records by their names shows what would
-// happen.
+// relay, which has seen the lost one, keeps all that it may. The Close of the attempt that stands is not taken for the
+// lost one's: a device that sent to it does not call itself uncounted wrongly. A cache that keeps records by their names
+// shows what would happen.
 func TestLostOpenBehindACache(t *testing.T) {
 	for _, keepsAll := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
+			ctx := t.Context()
 			w := newWorld(t, plan{rounds: 2, cohort: 2})
 			between := newCache(w.relay())
 			between.all = keepsAll
 			way := w.relayed(between)
+			hash := w.announce(ctx, 1)
+			w.open(ctx, 1, 1, hash)
+			_, err := way.Get(ctx, w.name.Open(1, 1)) // somebody else behind the same cache
+			must(t, err)
+			if !w.broker.Lose(w.name.Open(1, 1)) {
+				t.Fatal("there was no Open")
+			}
+			other := w.openMessage(1, 1, hash)
+			other.Instance[0]++ // another process
+			w.put(ctx, w.name.Open(1, 1), w.stage, other)
 			config := w.config(newSpy(t, participation.NewMemoryStore()))
 			config.Transport = way
 			cl := w.client(config)
@@ -158,29 +168,78 @@ func TestLostOpenBehindACache(t *testing.T) {
 				must(t, err)
 				outcome <- o
 			}()
-			hash := w.announce(ctx, 1)
-			w.open(ctx, 1, 1, hash)
 			time.Sleep(time.Minute)
-			_, err := way.Get(ctx, w.name.Open(1, 1)) // somebody else behind the same cache
-			must(t, err)
-			if !w.broker.Lose(w.name.Open(1, 1)) {
-				t.Fatal("there was no Open")
-			}
-			other := w.openMessage(1, 1, hash)
-			other.Instance[0]++ // another process
-			w.put(ctx, w.name.Open(1, 1), w.stage, other)
-			time.Sleep(2 * device.DefaultMaxPoll)
-			if n := w.reports(1, 1); n != 2 {
-				t.Errorf("keeps all %t: %d reports, want one to each Open", keepsAll, n)
+			if n := w.reports(1, 1); n != 1 {
+				t.Errorf("keeps all %t: %d reports", keepsAll, n)
 			}
 			w.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: hash, Cutoff: 1 << 40})
-			time.Sleep(time.Hour / 2)
-			o := soon(t, outcome)
-			if want := o.State == participation.Counted; want == keepsAll {
+			if keepsAll { // it would take part again
+				time.Sleep(time.Minute)
+				second := w.announce(ctx, 2)
+				w.open(ctx, 2, 1, second)
+				time.Sleep(time.Minute)
+				w.close(ctx, participation.Closed{Round: 2, Attempt: nth(1), Manifest: second})
+			}
+			if o := soon(t, outcome); (o.State == participation.Counted) == keepsAll {
 				t.Errorf("keeps all %t: told %v", keepsAll, o.State)
 			}
 			must(t, cl.Close())
 		})
+	}
+}
+
+// TestHeadersOfAParticipation: in all requests of devices that take part to the end there is no header that tells them
+// apart, and no cookie, also where the relay's answers set one.
+func TestHeadersOfAParticipation(t *testing.T) {
+	const people = 3
+	w := newWorld(t, plan{rounds: 1, cohort: people})
+	r, err := relay.New(relay.Config{Broker: w.broker})
+	must(t, err)
+	var mu sync.Mutex
+	seen := make(map[string]map[string]bool) // header, values
+	verbs := make(map[string]bool)
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, q *http.Request) {
+		mu.Lock()
+		for name, values := range q.Header {
+			if seen[name] == nil {
+				seen[name] = make(map[string]bool)
+			}
+			seen[name][strings.Join(values, ", ")] = true
+		}
+		verbs[q.Method] = true
+		mu.Unlock()
+		http.SetCookie(out, &http.Cookie{Name: "session", Value: "x"})
+		r.ServeHTTP(out, q)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(r.Close)
+	w.play(t.Context(), func(ctx context.Context) {
+		var group sync.WaitGroup
+		for i := range people {
+			client, err := relayclient.New(relayclient.Config{URL: server.URL})
+			must(t, err)
+			t.Cleanup(client.Close)
+			config := w.config(participation.NewMemoryStore())
+			config.Transport = client
+			cl := w.client(config)
+			group.Go(func() {
+				o, err := cl.Publish(ctx, participation.EventKey(string(rune('a'+i))), example(1))
+				must(t, errors.Join(err, cl.Close()))
+				if o.State != participation.Counted {
+					t.Errorf("%v", o)
+				}
+			})
+		}
+		group.Wait()
+	})
+	want := map[string]int{"User-Agent": 1, "Content-Type": 1, "Cache-Control": 1, "Content-Length": 1}
+	for name, values := range seen {
+		if len(values) > want[name] {
+			t.Errorf("header %s: %v", name, values)
+		}
+	}
+	if !verbs["GET"] || !verbs["POST"] || len(verbs) != 2 {
+		t.Errorf("methods %v", verbs)
 	}
 }
 

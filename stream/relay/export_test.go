@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"time"
 
 	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/stream"
@@ -16,6 +17,11 @@ func (r *Relay) AnySize(most int) {
 	r.sizes = func(context.Context, stream.Task) ([]int, error) { return sizes, nil }
 }
 
+// OneSize lets reports of one length pass.
+func (r *Relay) OneSize(size int) {
+	r.sizes = func(context.Context, stream.Task) ([]int, error) { return []int{size}, nil }
+}
+
 // MustToken returns the rule of a token.
 func MustToken(token string) httpaccess.Access {
 	a, err := httpaccess.Token(token)
@@ -23,4 +29,14 @@ func MustToken(token string) httpaccess.Access {
 		panic(err)
 	}
 	return a
+}
+
+// BodyTime gives bodies another time.
+func (r *Relay) BodyTime(d time.Duration) { r.bodyTime = d }
+
+// Followed returns the number of tasks that are followed.
+func (r *Relay) Followed() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.followers)
 }

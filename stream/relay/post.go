@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/stream/relay/relayhttp"
 )
 
-// A body of n bytes has bodyTime and a second for every bodyRate of them.
+// A body of n bytes has bodyTime, and a second for every bodyRate of them, on its way here and back.
 const (
 	bodyTime = 5 * time.Second
 	bodyRate = 16 << 10
@@ -129,7 +129,7 @@ func (r *Relay) posting(w http.ResponseWriter, q *http.Request,
 	}
 	control := http.NewResponseController(w)
 	// A writer that cannot set it is a test's.
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime + time.Duration(length)*time.Second/bodyRate))
+	_ = control.SetReadDeadline(time.Now().Add(r.bodyTime + time.Duration(length)*time.Second/bodyRate))
 	body := make([]byte, length)
 	if _, err := io.ReadFull(q.Body, body); err != nil {
 		r.refuse(w, http.StatusRequestTimeout, "the body broke off")

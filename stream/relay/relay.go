@@ -102,7 +102,8 @@ type Relay struct {
 	polls bounds
 	posts bounds
 	// sizes returns the lengths that a task's messages may have; a test may have another
-	sizes func(context.Context, stream.Task) ([]int, error)
+	sizes    func(context.Context, stream.Task) ([]int, error)
+	bodyTime time.Duration // see post.go; a test may have less
 
 	ctx     context.Context // of all that outlives a request
 	stop    context.CancelFunc
@@ -124,7 +125,7 @@ func New(c Config) (*Relay, error) {
 	r := &Relay{Config: c, followers: make(map[stream.Task]*follower),
 		polls: newBounds(c.PerAddress, c.Waiting), posts: newBounds(c.PerAddress, maxPosts)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
-	r.mux, r.sizes = r.routes(), r.readSizes
+	r.mux, r.sizes, r.bodyTime = r.routes(), r.readSizes, bodyTime
 	return r, nil
 }
 
