@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/httpaccess"
@@ -39,4 +40,15 @@ func (r *Relay) Followed() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.followers)
+}
+
+// OpenAPI is the description that is served.
+var OpenAPI = openAPI
+
+// Routes returns method, path and whether it needs no token, of each route.
+func (r *Relay) Routes() (all []string) {
+	for _, at := range r.table() {
+		all = append(all, fmt.Sprintf("%s %s %t", at.method, at.path, at.open))
+	}
+	return all
 }
