@@ -69,6 +69,7 @@ type plan struct {
 	all            bool // rows of a silo answer every round
 	endless        bool // the task has no end: it is finished after so many rounds
 	relayed        bool // the publishers reach the broker through a relay
+	meddled        bool // between publishers and relay is a meddler
 }
 
 func (p plan) declared() []byte {
@@ -109,6 +110,8 @@ type fleet struct {
 	roles  []*role // the broker is the last one
 	kept   string  // copy of the learner's folder as an early kill left it; empty: none yet
 
+	meddler *meddler // nil: none
+
 	states []state.Checkpoint // of the learner when it was killed
 	pace   []stretch          // of a task without an end
 	ending bool               // the task was finished
@@ -144,7 +147,12 @@ func newFleet(t testing.TB, p plan) *fleet {
 		}
 		at := fmt.Sprint("127.0.0.1:", ports[0])
 		relay = []string{"relay", "--nats", f.broker.URL(), "--http", at, "--http-no-token", "--nats-wait", "2m"}
-		reach = []string{"--relay", "http://" + at}
+		way := "http://" + at
+		if p.meddled {
+			f.meddler = newMeddler(t, way)
+			way = f.meddler.server.URL
+		}
+		reach = []string{"--relay", way}
 	}
 	for i := range p.publishers {
 		var rows bytes.Buffer
