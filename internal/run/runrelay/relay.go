@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/relay"
 )
@@ -89,6 +91,29 @@ func Run(ctx context.Context, c Config) error {
 	}
 	log.Info("relaying", "http", c.HTTP.Addr().String(), "tls", c.Cert != "", "token", c.Relay.Access.Bearer())
 	return group.Wait()
+}
+
+// Local makes a relay of one task on a loopback listener, for processes of this machine, over a connection that somebody
+// else closes. serve serves it until its context is done, closes the listener, and is called once.
+func Local(listener net.Listener, broker relay.Broker, task stream.Task,
+	log *slog.Logger) (r *relay.Relay, serve func(context.Context) error, err error) {
+	c := Config{HTTP: listener, Relay: relay.Config{Broker: broker, Tasks: []stream.Task{task}, Logger: log}}
+	if err := c.Check(); err != nil {
+		return nil, nil, err
+	}
+	server, err := c.server()
+	if err != nil {
+		return nil, nil, err
+	}
+	if r, err = relay.New(c.Relay); err != nil {
+		return nil, nil, err
+	}
+	server.Handler = r
+	return r, func(ctx context.Context) error {
+		defer r.Close()
+		defer context.AfterFunc(ctx, r.Close)()
+		return obs.ServeOn(ctx, listener, server)
+	}, nil
 }
 
 // ready is the check of /readyz: a relay without its broker takes no report.
