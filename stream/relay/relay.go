@@ -65,10 +65,13 @@ func (e *ConfigError) Error() string { return "relay: " + e.why }
 
 func wrong(format string, args ...any) error { return &ConfigError{fmt.Sprintf(format, args...)} }
 
+// Validate refuses what cannot be, whatever the broker is.
+func (c Config) Validate() error {
+	_, err := c.withDefaults()
+	return err
+}
+
 func (c Config) withDefaults() (Config, error) {
-	if c.Broker == nil {
-		return c, wrong("Broker: want one")
-	}
 	for _, origin := range c.Origins {
 		u, err := url.Parse(origin)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || origin != u.Scheme+"://"+u.Host {
@@ -119,6 +122,9 @@ type Relay struct {
 // New makes a relay.
 func New(c Config) (*Relay, error) {
 	c, err := c.withDefaults()
+	if err == nil && c.Broker == nil {
+		err = wrong("Broker: want one")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ type Config struct {
 	Cert, Key string
 }
 
-// Check refuses a listener that other machines reach without TLS, or without a token.
+// Check refuses what cannot be, and a listener that other machines reach without TLS, or without a token.
 func (c Config) Check() error {
 	at, ok := c.HTTP.Addr().(*net.TCPAddr)
 	local := ok && at.IP.IsLoopback()
@@ -44,7 +44,7 @@ func (c Config) Check() error {
 	case !local && !c.Relay.Access.Bearer():
 		return fmt.Errorf("--http %s: other machines reach it: name a file with --http-token", c.HTTP.Addr())
 	}
-	return nil
+	return c.Relay.Validate()
 }
 
 // Run serves until ctx is done.
