@@ -17,11 +17,12 @@ func NewRelay(r prometheus.Registerer, waiting func() int) (relay.Observer, erro
 	var (
 		reports = f.counterVec("panlearn_relay_reports_total",
 			"Reports that were forwarded, by what the broker said: stored, duplicate, refused, or unknown where no answer came.",
-			"answer")
+			"outcome")
 		places = f.counterVec("panlearn_relay_places_total",
-			"Requests for places that were forwarded, by whether the stage answered: answered or unanswered.", "answer")
+			"Requests for places that were forwarded, by whether the stage answered: answered or unanswered.", "outcome")
 		refused = f.counterVec("panlearn_relay_refused_requests_total",
-			"Requests of which nothing was forwarded, by HTTP status; 404 is a record that is not there.", "status")
+			"Requests of which nothing was forwarded, by reason, an HTTP status: 404 is a record that is not there, 429 and 503 one request too many, or a broker that does not answer.",
+			"reason")
 	)
 	f.keep(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "panlearn_relay_waiting_requests",
 		Help: "Requests that wait for something new."}, func() float64 { return float64(waiting()) }))
