@@ -176,7 +176,7 @@ func TestPods(t *testing.T) {
 				continue
 			}
 			if p := c.Ports[0]; c.Command[len(c.Command)-1] != "0.0.0.0:"+map[int]string{9090: "9090",
-				9091: "9091"}[p.ContainerPort] {
+				9091: "9091", 9093: "9093"}[p.ContainerPort] {
 				t.Errorf("%s: serves at %s, the port is %d", where, c.Command[len(c.Command)-1], p.ContainerPort)
 			}
 			if c.StartupProbe == nil || c.LivenessProbe == nil || c.ReadinessProbe == nil {
@@ -187,7 +187,7 @@ func TestPods(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"StatefulSet learner", "Deployment stage", "Job provision", "CronJob retain",
+	for _, want := range []string{"StatefulSet learner", "Deployment stage", "Deployment relay", "Job provision", "CronJob retain",
 		"PodDisruptionBudget stage", "PodDisruptionBudget learner",
 		"NetworkPolicy default-deny", "Namespace panlearn"} {
 		if !slices.Contains(kinds, want) {

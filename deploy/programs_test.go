@@ -127,7 +127,7 @@ func TestCommandLines(t *testing.T) {
 	}
 	for _, want := range []string{"learner devca", "learner keygen", "learner provision", "learner run", "ingest keygen",
 		"ingest generate",
-		"ingest shuffle", "ingest publish"} {
+		"ingest shuffle", "ingest publish", "ingest relay"} {
 		if !slices.Contains(commands, want) {
 			t.Errorf("no file runs %s: the search for command lines is broken", want)
 		}

@@ -5,9 +5,9 @@ set -eu
 : "${SITE:=/broker}" "${SECRETS:=/secrets}" "${EVENTS:=/events}" "${BROKER:=nats}" "${USERS:=20000}" "${OWNER=65532:65532}"
 
 if [ ! -e "$SITE/site/site.conf" ]; then
-	learner devca "$SITE/site" --host "$BROKER"
+	learner devca "$SITE/site" --host "$BROKER" --host relay
 fi
-for role in admin learner stage publisher-1; do
+for role in admin learner stage relay publisher-1; do
 	mkdir -p "$SECRETS/$role"
 	if [ -e "$SITE/site/$role.nk" ]; then
 		cp "$SITE/site/ca.pem" "$SECRETS/$role/ca.pem"
@@ -17,6 +17,11 @@ for role in admin learner stage publisher-1; do
 		rm "$SITE/site/$role.env"
 	fi
 done
+if [ -e "$SITE/site/relay-http.pem" ]; then
+	mv "$SITE/site/relay-http.pem" "$SECRETS/relay/http.pem"
+	mv "$SITE/site/relay-http-key.pem" "$SECRETS/relay/http-key.pem"
+	head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$SECRETS/relay/token"
+fi
 learner keygen "$SECRETS/learner/learner.key"
 ingest keygen "$SECRETS/stage/stage.key"
 if [ ! -e "$EVENTS/events.jsonl" ]; then

@@ -92,11 +92,37 @@ func (s AckStatus) String() string {
 	return ackNames[s]
 }
 
+// A Reason is why a broker refused a message, as a number that crosses a network. 0: not told.
+type Reason byte
+
+// TooLarge: the message is larger than the broker or the stream takes. StreamFull: the stream of reports holds as much
+// as it may. AttemptFull: as many reports of the attempt wait as may. NoRoom: the server or the account has no room.
+const (
+	TooLarge Reason = iota + 1
+	StreamFull
+	AttemptFull
+	NoRoom
+)
+
+var reasonNames = [...]string{"the broker refused the report", "the report is too large for the broker",
+	"the stream of reports is full",
+	"as many reports wait for the attempt as may",
+	"the broker has no room left"}
+
+// String returns the reason in words.
+func (r Reason) String() string {
+	if int(r) >= len(reasonNames) {
+		return reasonNames[0]
+	}
+	return reasonNames[r]
+}
+
 // An Ack is the outcome of one publish.
 type Ack struct {
 	Status   AckStatus
 	Sequence uint64 // for Stored and Duplicate
 	Cause    string // of Refused and Unknown: why, in words; empty where that is not known
+	Reason   Reason // of Refused: the same, where it is one of these
 }
 
 // An Outgoing is a report on its way: its subject, the message id that all its retries keep, its bytes.

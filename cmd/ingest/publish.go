@@ -26,6 +26,7 @@ func newPublish() *cobra.Command {
 	var (
 		p        publisher
 		web      gateway
+		over     relayed
 		broker   cli.Broker
 		log      cli.Log
 		profiles cli.Profiles
@@ -33,7 +34,7 @@ func newPublish() *cobra.Command {
 		sets     []string
 	)
 	c := &cobra.Command{
-		Use:   "publish (-f TASK | --task NAME) --nats URL (--data FILE | --http ADDR --state DIR --http-token FILE)",
+		Use:   "publish (-f TASK | --task NAME) (--nats URL | --relay URL) (--data FILE | --http ADDR --state DIR --http-token FILE)",
 		Short: "publish each row of the input as one user's private report",
 		Long: `publish turns each row into a clipped gradient at the announced point, randomizes and seals it, and sends it once, or in an
 interactive phase once a round. A row waits for a round that it can take part in. With --state, a run that was interrupted
@@ -71,7 +72,9 @@ depend on content; its line number is logged here and nowhere else.
 
 With --http, applications in any language post their users' events to this process, as JSON and each with a key of its own that
 --state remembers (docs/how-to/clients.md; the interface describes itself at /v1/openapi.json). It listens on 127.0.0.1 unless another
-address is named, and goes on until it is interrupted.`,
+address is named, and goes on until it is interrupted.
+
+With --relay instead of --nats all of this goes over HTTP to an ingest relay, and needs no credentials of the broker.`,
 		Example: `  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices
   ingest publish --task clicks --nats nats://broker:4222 --data 'day-*.parquet' --format parquet --state ./devices
   ingest publish --task clicks --nats nats://broker:4222 --http 8090 --http-token ./token --state ./devices
@@ -84,8 +87,8 @@ address is named, and goes on until it is interrupted.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			if broker.URL == "" && !(p.check && p.taskFile != "") {
-				return cli.Usagef("--nats: name the broker")
+			if err := over.check(&broker, p.check && p.taskFile != ""); err != nil {
+				return err
 			}
 			if p.data == "" && web.address == "" {
 				return cli.Usagef("--data: name a file, or - for standard input")
@@ -99,15 +102,17 @@ address is named, and goes on until it is interrupted.`,
 			if err := p.declare(sets); err != nil {
 				return err
 			}
+			var err error
+			if p.config.Relay, err = over.config(); err != nil {
+				return err
+			}
 			var posted rundevice.HTTPConfig
 			if web.address != "" {
-				var err error
 				if posted, err = web.declare(&p); err != nil {
 					return err
 				}
 			}
 			if metrics != "" {
-				var err error
 				if p.config.Metrics, err = cli.Listen("--metrics", metrics); err != nil {
 					return err
 				}
@@ -164,6 +169,7 @@ address is named, and goes on until it is interrupted.`,
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())
 	web.flags(c.Flags())
+	over.flags(c.Flags())
 	c.Flags().StringVarP(&p.taskFile, "task-file", "f", "", "the task `FILE`: what the announced task must declare")
 	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the task file; repeatable")
 	c.Flags().StringVar(&p.task, "task", "", "`NAME` of the task, instead of a task file")

@@ -30,6 +30,7 @@ func newQuickstart() *cobra.Command {
 		logLevel cli.Log
 		output   string
 		serve    string
+		relay    bool
 		asJSON   cli.JSON
 	)
 	c := &cobra.Command{
@@ -38,7 +39,8 @@ func newQuickstart() *cobra.Command {
 		Long: `quickstart starts a NATS server, a shuffle stage and a learner with its Pebble store, and lets simulated users with a known
 optimum send one private report each. It keeps nothing.
 
-With --http it serves a live page, and goes on serving it after its end, until it is interrupted.`,
+With --http it serves a live page, and goes on serving it after its end, until it is interrupted. With --relay the devices hold no
+connection to the broker: they go over HTTP through a relay, as devices in browsers do (ingest relay).`,
 		Example: "  learner quickstart\n  learner quickstart --http 127.0.0.1:8080\n  learner quickstart --events 50000 --json -o model.json\n" +
 			"  learner quickstart --set privacy.trust=pan",
 		Args: cobra.NoArgs,
@@ -87,7 +89,7 @@ With --http it serves a live page, and goes on serving it after its end, until i
 				result := quickstarted{Report: report, ModelHash: modelHash(report.Snapshot)}
 				return asJSON.Print(c.OutOrStdout(), result, func(w io.Writer) error { return printQuickstart(w, report) })
 			}
-			config := quickstart.Config{Job: job, Dir: dir, Seed: seed, Seeded: seeded,
+			config := quickstart.Config{Job: job, Dir: dir, Seed: seed, Seeded: seeded, Relay: relay,
 				Watch: progress, Fill: progress.Fill, Model: improving(progress, seeded), Logger: logger}
 			if serve != "" {
 				if config.HTTP, err = cli.Listen("--http", serve); err != nil {
@@ -119,6 +121,7 @@ With --http it serves a live page, and goes on serving it after its end, until i
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it")
 	c.Flags().StringVar(&serve, "http", "",
 		"`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
+	c.Flags().BoolVar(&relay, "relay", false, "let the devices go over HTTP through a relay, without a connection to the broker")
 	asJSON.Flag(c.Flags())
 	return c
 }
@@ -170,17 +173,20 @@ func printQuickstart(w io.Writer, r quickstart.Report) error {
 	if r.Snapshot.Privacy.Interactive {
 		seen = "in every round of a phase"
 	}
-	spare := ""
+	spare, through := "", "NATS"
+	if r.Relay {
+		through = "a relay over HTTP, NATS"
+	}
 	if r.Spare > 0 {
 		spare = fmt.Sprintf(", %d to spare", r.Spare)
 	}
 	_, err := fmt.Fprintf(w, `
-learned from  %d of %d users in %s, each seen %s%s; %.0f events/s through NATS and Pebble
+learned from  %d of %d users in %s, each seen %s%s; %.0f events/s through %s and Pebble
 privacy       %s
 accuracy      %.2f %% on fresh events, the same as after each round (without privacy %.2f %%, the optimum %.2f %%)
 excess risk   %.4f over the known optimum (without privacy %.4f)
 noise         %.4f of the clip norm in each coordinate of the first mean gradient (the paper's constants: %.2f)
-`, r.Accepted, r.Events, cli.Count(r.Rounds, "round"), seen, spare, r.EventsPerSecond, promise(r), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
+`, r.Accepted, r.Events, cli.Count(r.Rounds, "round"), seen, spare, r.EventsPerSecond, through, promise(r), 100*r.TestAccuracy, 100*r.NonPrivateAccuracy,
 		100*r.OptimumAccuracy, r.ExcessRisk, r.NonPrivateExcessRisk, r.NoiseStd, r.PaperNoiseStd)
 	if v := r.Validation; err == nil && v != nil && v.Accuracy != nil {
 		_, err = fmt.Fprintf(w,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io/fs"
+	"net"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -23,18 +24,19 @@ func newRun() *cobra.Command {
 		profiles                     cli.Profiles
 		embedded, exit, rollback     bool
 		listen, dir, identity, serve string
+		relay                        string
 		stageKey, reports, seal      string
 		stages                       []string
 		bytes                        int64
 	)
 	c := &cobra.Command{
-		Use:   "run -f TASK (--nats URL | --embedded [--listen ADDR]) --state DIR",
+		Use:   "run -f TASK (--nats URL | --embedded [--listen ADDR] [--relay ADDR]) --state DIR",
 		Short: "run a task: the long-lived learner",
 		Long: `run announces rounds, consumes each batch exactly once, and commits model, cursor and privacy ledger in one write. It may
 be killed at any moment: the same command goes on where it stopped. snapshot, status and ledger work while it runs.
 
 With --embedded it brings its own NATS server, which keeps its streams below --state; --listen lets other processes of
-this machine reach it. --tls-cert and --tls-key are then that server's; with --tls-ca its clients need certificates.
+this machine reach it, and --relay lets devices take part over HTTP (ingest publish --relay). --tls-cert and --tls-key are then that server's; with --tls-ca its clients need certificates.
 Learner and broker are then one party to devices: it sees who sends when, chooses whose reports reach the stage, and answers
 for what was stored. A device's ledger does not rely on such answers; the honest fraction of a cohort does rely on the broker.
 
@@ -56,6 +58,8 @@ on the broker again, which leads to the same bytes.`,
 				return cli.Usagef("want exactly one of --nats URL and --embedded")
 			case listen != "" && !embedded:
 				return cli.Usagef("--listen goes with --embedded")
+			case relay != "" && !embedded:
+				return cli.Usagef("--relay goes with --embedded: beside a broker, run ingest relay")
 			case dir == "":
 				return cli.Usagef("--state: name a folder for the learner's state")
 			}
@@ -87,6 +91,15 @@ on the broker again, which leads to the same bytes.`,
 				}
 				defer config.HTTP.Close()
 			}
+			if relay != "" {
+				if config.Relay, err = cli.Listen("--relay", relay); err != nil {
+					return err
+				}
+				defer config.Relay.Close()
+				if at, ok := config.Relay.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
+					return cli.Usagef("--relay %q: want a loopback address, such as 127.0.0.1:8095: it asks for no token", relay)
+				}
+			}
 			defer log.Steer(logger)()
 			stop, err := profiles.Serve(c.Context(), logger)
 			if err != nil {
@@ -116,6 +129,8 @@ on the broker again, which leads to the same bytes.`,
 	profiles.Flags(c.Flags())
 	c.Flags().BoolVar(&embedded, "embedded", false, "run a NATS server in this process")
 	c.Flags().StringVar(&listen, "listen", "", "loopback `ADDR` of the embedded server, such as 127.0.0.1:4222")
+	c.Flags().StringVar(&relay, "relay", "",
+		"loopback `ADDR` of a relay in this process, such as 8095, for devices over HTTP; with --embedded")
 	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing")
 	c.Flags().StringVar(&identity, "identity", "",
 		"`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")

@@ -50,6 +50,7 @@ type Task struct {
 	// task without end.
 	Needs    func(steps uint64) uint64
 	Expected *Expected // nil: not known
+	Devices  string    // how they reach the broker; empty: that is not told
 }
 
 // theirRows returns the words for the rows of those who report.

@@ -312,9 +312,13 @@ func about(t Task) []fact {
 	if t.Deadline > 0 {
 		deadline = lasted(t.Deadline) + ", after which a round's minimum is enough"
 	}
-	return []fact{{"Task", t.Name}, {"Loss", t.Loss}, {"Algorithm", t.Algorithm},
+	facts := []fact{{"Task", t.Name}, {"Loss", t.Loss}, {"Algorithm", t.Algorithm},
 		{"Parameters", count(uint64(t.Parameters))},
-		{"Trust", t.Trust}, {"Deadline", deadline}, {"Program", cli.Version()}}
+		{"Trust", t.Trust}, {"Deadline", deadline}}
+	if t.Devices != "" {
+		facts = append(facts, fact{"Devices", t.Devices})
+	}
+	return append(facts, fact{"Program", cli.Version()})
 }
 
 // A released caches the model: a reader's wish for a newer one is served at most every few seconds.

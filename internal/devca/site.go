@@ -20,10 +20,11 @@ type site struct {
 	devices bytes.Buffer
 }
 
-// add names a user: administrator, learner and stage by variables; publishers, of which there may be many, in a list.
+// add names a user: administrator, learner and stage by variables; publishers, of which there may be many and of which
+// a relay is one, in a list.
 func (s *site) add(role, public string) {
 	inbox := natsjs.InboxOf(public) + ".>"
-	if name := strings.ToUpper(role); !strings.HasPrefix(role, "publisher") {
+	if name := strings.ToUpper(role); !strings.HasPrefix(role, "publisher") && role != relay {
 		fmt.Fprintf(&s.roles, "%s: \"%s\"\n%s_INBOX: \"%s\"\n", name, public, name, inbox)
 		return
 	}

@@ -76,9 +76,12 @@ func (c Config) routes() ([]string, error) {
 	return all, nil
 }
 
-// Roles are the users that a site has: administrator, learner, stage, and its publishers.
+// relay is the name of the user that a relay has: a publisher of its own.
+const relay = "relay"
+
+// Roles are the users that a site has: administrator, learner, stage, relay, and its publishers.
 func (c Config) roles() []string {
-	roles := []string{"admin", "learner", "stage"}
+	roles := []string{"admin", "learner", "stage", relay}
 	for i := range c.Publishers {
 		roles = append(roles, fmt.Sprintf("publisher-%d", i+1))
 	}
@@ -92,6 +95,7 @@ func (c Config) roles() []string {
 //	ca.pem                                  the authority's certificate, which every side trusts
 //	server.pem server-key.pem               of the server
 //	ROLE.pem ROLE-key.pem ROLE.nk ROLE.env  of each role: certificate, its key, NKey seed, and the flags as environment
+//	relay-http.pem relay-http-key.pem       of the relay's interface over HTTP, for localhost and Hosts
 //
 // With Servers, each server's files are in a folder of its own, server-1 and so on, with cluster.conf,
 // links.conf that it includes, and the certificate of its links (route.pem, route-key.pem), which an
@@ -126,6 +130,7 @@ func Write(c Config) error {
 		return err
 	}
 	w.file("ca.pem", encode("CERTIFICATE", ca.cert.Raw))
+	w.pair(ca, relay+"-http", append(slices.Clone(localhost), c.Hosts...))
 	site := new(site)
 	for _, role := range c.roles() {
 		w.pair(ca, role, nil)

@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/panlearn/panlearn/internal/httpaccess"
 )
 
 // NewRegistry returns a registry of its own with the metrics of process and runtime.
@@ -54,8 +56,12 @@ func probe(check Check) http.Handler {
 // Serve serves a handler on a listener until ctx is done, then lets requests under way finish for a short while. It
 // closes the listener in any case.
 func Serve(ctx context.Context, listener net.Listener, h http.Handler) error {
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14}
+	return ServeOn(ctx, listener, &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 14})
+}
+
+// ServeOn is Serve by a server with bounds of its own. Where it has a configuration of TLS, it serves that.
+func ServeOn(ctx context.Context, listener net.Listener, server *http.Server) error {
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -65,7 +71,11 @@ func Serve(ctx context.Context, listener net.Listener, h http.Handler) error {
 			server.Close()
 		}
 	})
-	err := server.Serve(listener)
+	serve := server.Serve
+	if server.TLSConfig != nil {
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	err := serve(listener)
 	if stop() {
 		server.Close() // the listener broke: nothing else ends its connections
 	} else {
@@ -95,19 +105,10 @@ func Profiles() http.Handler {
 				return
 			}
 		}
-		if !thisMachine(r.Host) {
+		if !httpaccess.ThisMachine(r.Host) {
 			http.Error(w, "want a request to a loopback address or localhost", http.StatusForbidden)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
-}
-
-func thisMachine(hostport string) bool {
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		host = hostport
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

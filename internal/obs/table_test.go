@@ -47,7 +47,11 @@ func roles(t *testing.T) []role {
 	if _, err := NewPublisher(publish, "churn"); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range []*prometheus.Registry{learner, shuffle, publish} {
+	relay := NewRegistry()
+	if _, err := NewRelay(relay, func() int { return 1 }); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*prometheus.Registry{learner, shuffle, publish, relay} {
 		end := func() (time.Time, map[string]time.Time) {
 			return time.Unix(2e9, 0), map[string]time.Time{"nats1:4222": time.Unix(2e9, 0)}
 		}
@@ -56,7 +60,7 @@ func roles(t *testing.T) []role {
 			t.Fatal(err)
 		}
 	}
-	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}, {"ingest publish", publish}}
+	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}, {"ingest publish", publish}, {"ingest relay", relay}}
 }
 
 // foreign are the metrics of the Go runtime, of the process, and of the endpoint itself.
@@ -130,6 +134,8 @@ func unit(name string) string {
 		return "messages"
 	case suffix("_bytes"):
 		return "bytes"
+	case suffix("_requests"):
+		return "requests"
 	case suffix("_rounds_planned"), suffix("_rounds_in_a_row"), suffix("_lost_rounds"):
 		return "rounds"
 	case strings.Contains(name, "_epsilon_"):
@@ -185,7 +191,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
 	known := []string{"task", "outcome", "reason", "call", "stretch", "bound", "which", "server"}
 	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_",
-		"ingest publish": "panlearn_publisher_"}
+		"ingest publish": "panlearn_publisher_", "ingest relay": "panlearn_relay_"}
 	for _, r := range roles(t) {
 		problems, err := testutil.GatherAndLint(r.registry)
 		if err != nil {
@@ -210,7 +216,8 @@ func TestMetricsAreWellNamed(t *testing.T) {
 			if len(help) < 15 || !strings.HasSuffix(help, ".") || strings.ToUpper(help[:1]) != help[:1] && help[0] != '1' {
 				t.Errorf("%s: help %q: want a sentence", name, help)
 			}
-			if !slices.Contains(f.labels, "task") {
+			// A relay has all tasks of a broker, and says of none how much it is asked for.
+			if !slices.Contains(f.labels, "task") && r.name != "ingest relay" {
 				t.Errorf("%s has no label task: several tasks share one Prometheus", name)
 			}
 			for _, l := range f.labels {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
 // ClockOff is the largest difference from the broker's clock that is not reported.
@@ -36,13 +35,13 @@ const (
 
 // LeaseOf returns a look at the lease of a task, which a working stage renews all the time. The learner may not read
 // it.
-func LeaseOf(conn *natsjs.Conn, task stream.Task) look {
-	return func(ctx context.Context) (stream.Message, error) { return conn.Get(ctx, task.Lease()) }
+func LeaseOf(from stream.Reader, task stream.Task) look {
+	return func(ctx context.Context) (stream.Message, error) { return from.Get(ctx, task.Lease()) }
 }
 
 // RoundsOf returns a look at the rounds of a task.
-func RoundsOf(conn *natsjs.Conn, task stream.Task) look {
-	return func(ctx context.Context) (stream.Message, error) { return conn.Latest(ctx, task.Rounds()) }
+func RoundsOf(from stream.Reader, task stream.Task) look {
+	return func(ctx context.Context) (stream.Message, error) { return from.Latest(ctx, task.Rounds()) }
 }
 
 // Ahead returns by how much this machine's clock is ahead of the broker's at least; negative: behind; 0: nothing is

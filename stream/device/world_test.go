@@ -224,7 +224,7 @@ func (w *world) mix(ctx context.Context) {
 
 func (w *world) config(s participation.Store) device.Config {
 	return device.Config{
-		Task: w.name, Transport: w.broker, Store: s, Source: "users.libsvm",
+		Task: w.name, Transport: w.transport(), Store: s, Source: "users.libsvm",
 		Policy: consent.Policy{AllowPlaintext: true}, CloseWait: 10 * time.Second,
 	}
 }

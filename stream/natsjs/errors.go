@@ -144,6 +144,22 @@ func notStored(err error) bool {
 	return false
 }
 
+// reasonOf returns the reason of an error that notStored takes.
+func reasonOf(err error) stream.Reason {
+	text := err.Error()
+	switch code := Code(err); {
+	case errors.Is(err, nats.ErrMaxPayload), code == codeMessageTooLarge, strings.Contains(text, "message too large"):
+		return stream.TooLarge
+	case code == codeInsufficientResources, code == codeAccountResources:
+		return stream.NoRoom
+	case strings.Contains(text, "maximum messages per subject exceeded"):
+		return stream.AttemptFull
+	case code == codeStoreFailed:
+		return stream.StreamFull
+	}
+	return 0
+}
+
 // explain adds to a broker's error what to do about it.
 func explain(err error) error {
 	switch {

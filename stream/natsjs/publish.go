@@ -86,7 +86,7 @@ func (p *publishing) send(i int, r stream.Outgoing) error {
 	}
 	<-p.conn.slots
 	if notStored(err) {
-		p.acks[i] = stream.Ack{Status: stream.Refused, Cause: causeOf(err)}
+		p.acks[i] = stream.Ack{Status: stream.Refused, Cause: causeOf(err), Reason: reasonOf(err)}
 		return nil
 	}
 	return err
@@ -107,7 +107,7 @@ func (p *publishing) settle(ctx context.Context) {
 		p.acks[f.index].Cause = silence(err)
 		switch {
 		case notStored(err):
-			p.acks[f.index] = stream.Ack{Status: stream.Refused, Cause: causeOf(err)}
+			p.acks[f.index] = stream.Ack{Status: stream.Refused, Cause: causeOf(err), Reason: reasonOf(err)}
 		case errors.Is(err, nats.ErrDisconnected), errors.Is(err, jetstream.ErrNoStreamResponse):
 			p.broken = fmt.Errorf("publish: %w", explain(err))
 		}

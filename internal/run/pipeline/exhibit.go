@@ -31,7 +31,7 @@ type exhibit struct {
 
 // open begins to serve on c.HTTP, if that is set.
 func (c Config) open(ctx context.Context, conn *natsjs.Conn) (*exhibit, error) {
-	site, err := runlearner.NewSite(c.Spec, c.Body, c.Shown, c.Curves, c.Expected)
+	site, err := runlearner.NewSite(c.Spec, c.Body, c.Shown, c.Curves, c.Expected, c.Relay)
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,7 @@ type Config struct {
 	// on.
 	MemoryReports bool
 	Lease         time.Duration      // of the stage; 0: stage.DefaultLeaseTTL
+	Relay         bool               // the client reaches the broker over HTTP, through a relay
 	Mixer         func() rand.Source // entropy of the stage; anything but nil voids the guarantee
 	Finish        *service.Finisher  // nil: the task ends when its plan does
 	History       *service.History   // of Store; nil: nobody else changes what is kept
@@ -121,7 +122,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	group.Go(func() error { return c.mix(running, name, conns[1], show) })
 	var sent device.Summary
 	group.Go(func() (err error) {
-		sent, err = c.publish(running, name, conns[2])
+		sent, err = c.reach(running, name, conns[2])
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -166,14 +167,14 @@ func (c Config) mix(ctx context.Context, name stream.Task, conn conn, show *exhi
 	return s.Run(ctx)
 }
 
-func (c Config) publish(ctx context.Context, name stream.Task, conn conn) (device.Summary, error) {
+func (c Config) publish(ctx context.Context, name stream.Task, way stream.Transport) (device.Summary, error) {
 	store, err := filestore.Open(filestore.Path(filepath.Join(c.Dir, "devices"), name))
 	if err != nil {
 		return device.Summary{}, err
 	}
 	defer store.Close()
 	k := c.Client
-	k.Task, k.Transport, k.Store, k.Spec, k.Logger = name, conn, store, c.Spec, c.Logger
+	k.Task, k.Transport, k.Store, k.Spec, k.Logger = name, way, store, c.Spec, c.Logger
 	k.Policy = consent.Policy{LearnerKey: consent.Fingerprint(c.Learner.Public()),
 		StageKey: consent.Fingerprint(c.Stage.Public())}
 	devices, err := device.New(k)

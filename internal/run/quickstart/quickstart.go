@@ -45,6 +45,7 @@ type Config struct {
 	Dir    string // for broker, state and devices
 	Seed   uint64 // of the synthetic population and, if Seeded, of the devices' and the stage's noise
 	Seeded bool
+	Relay  bool // the devices have no connection to the broker, and go through a relay over HTTP
 	Watch  service.Observer
 	Fill   func(users, cohort uint64)
 	Model  func(Learned) // called after every committed round
@@ -81,6 +82,7 @@ type Report struct {
 	ExcessRisk      float64             `json:"excess_risk"`
 	EventsPerSecond float64             `json:"events_per_second"`
 	ModelVersion    uint64              `json:"model_version"`
+	Relay           bool                `json:"relay,omitempty"` // the devices went through a relay over HTTP
 
 	// The same method without noise on the same users, and the optimum itself, on the same test events.
 	NonPrivateAccuracy   float64 `json:"non_private_accuracy"`
@@ -114,7 +116,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	rejected, all := rejections{}, pipeline.Config{Spec: c.Job.Spec, Dir: c.Dir, Store: store, Shown: store,
-		MemoryReports: true, Fill: c.Fill, HTTP: c.HTTP,
+		MemoryReports: true, Relay: c.Relay, Fill: c.Fill, HTTP: c.HTTP,
 		Expected: runlearner.Expected(c.Job), Logger: c.Logger, Client: device.Config{Source: "quickstart"}}
 	if all.Body, err = c.Job.Wire(); err != nil {
 		return report, err
@@ -148,7 +150,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 		if report, err = c.report(ctx, view, population); err != nil {
 			return err
 		}
-		report.Rejected = rejected
+		report.Rejected, report.Relay = rejected, c.Relay
 		report.Events, report.EventsPerSecond = c.Job.Problem.Users, float64(sent.Counted)/took.Seconds()
 		if c.HTTP == nil {
 			return nil

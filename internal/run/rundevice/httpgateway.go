@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/httpgateway"
@@ -112,8 +113,8 @@ func (h HTTPConfig) Check(stateDir string) error {
 	case h.NoToken && !h.local():
 		return fmt.Errorf("--http-no-token: %v is not this machine's loopback address: want --http-token there",
 			h.Listener.Addr())
-	case !h.NoToken && len(h.Token) < httpgateway.MinToken:
-		return fmt.Errorf("--http-token: the token has %d bytes: want at least %d", len(h.Token), httpgateway.MinToken)
+	case !h.NoToken && len(h.Token) < httpaccess.MinToken:
+		return fmt.Errorf("--http-token: the token has %d bytes: want at least %d", len(h.Token), httpaccess.MinToken)
 	}
 	return nil
 }

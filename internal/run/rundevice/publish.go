@@ -20,7 +20,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/device/participation"
-	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/relayclient"
 )
 
 // Config configures `ingest publish`. Records, Reports, Store, Ledger and Limits are made from the broker and
@@ -33,7 +33,8 @@ type Config struct {
 	Format   task.Format
 	StateDir string // empty: participation is forgotten at the end
 	Broker   run.Broker
-	Metrics  net.Listener // for /metrics, /healthz and /readyz; nil: none
+	Relay    relayclient.Config // instead of Broker, where it has an address
+	Metrics  net.Listener       // for /metrics, /healthz and /readyz; nil: none
 	// Marks is a folder of this machine's, outside of StateDir, that remembers how far state folders were written; see
 	// MarksFolder. Empty: none does, and a StateDir that is put back from a copy is not noticed.
 	Marks string
@@ -194,7 +195,7 @@ func (c Config) devices(ctx context.Context,
 			return nil, nil, err
 		}
 	}
-	conn, err := c.Broker.Connect(ctx, "panlearn publisher", c.Logger)
+	conn, err := c.connect(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -222,7 +223,7 @@ func (c Config) devices(ctx context.Context,
 }
 
 // watched lets the watch see the client's progress and connection.
-func (c *Config) watched(conn *natsjs.Conn) {
+func (c *Config) watched(conn link) {
 	c.Watch.mu.Lock()
 	c.Watch.connected = conn.Connected
 	c.Watch.mu.Unlock()
@@ -236,7 +237,7 @@ func (c *Config) watched(conn *natsjs.Conn) {
 }
 
 // observe serves the metrics until done is called, and lets the client report its progress to them.
-func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() error, err error) {
+func (c *Config) observe(ctx context.Context, conn link) (done func() error, err error) {
 	if c.Metrics == nil {
 		return func() error { return nil }, nil
 	}
@@ -246,7 +247,7 @@ func (c *Config) observe(ctx context.Context, conn *natsjs.Conn) (done func() er
 		return nil, err
 	}
 	clock := new(run.Clock)
-	if err := obs.NewBroker(registry, string(c.Task), run.Observed(conn, clock)); err != nil {
+	if err := obs.NewBroker(registry, string(c.Task), observed(conn, clock)); err != nil {
 		return nil, err
 	}
 	var last atomic.Pointer[device.Progress]

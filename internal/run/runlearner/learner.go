@@ -20,6 +20,7 @@ import (
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/runrelay"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
@@ -28,6 +29,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/relay"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -42,6 +44,7 @@ type Config struct {
 	Broker        run.Broker
 	Embedded      bool
 	Listen        string
+	Relay         net.Listener // of a relay in this process, on loopback; nil: none; Run closes it
 	Replicas      int
 	MemoryReports bool  // see run.Provision
 	ReportBytes   int64 // see run.Streams
@@ -64,6 +67,9 @@ const lingerForPeers = 30 * time.Second
 func Run(ctx context.Context, c Config) (err error) {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
+	}
+	if c.Relay != nil {
+		defer c.Relay.Close()
 	}
 	return Hold(ctx, c.StateDir, c.Logger, c.run)
 }
@@ -109,6 +115,15 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	if broker.embedded != nil {
 		group.Go(func() error { return latched(serving, broker.embedded, filepath.Join(c.StateDir, "nats")) })
 	}
+	if c.Relay != nil {
+		c.Logger.Info("relaying", "http", "http://"+c.Relay.Addr().String())
+		relayed, serve, err := runrelay.Local(c.Relay, broker.conn, stream.Task(c.Spec.Name), c.Logger)
+		if err != nil {
+			return err
+		}
+		broker.relayed = relayed
+		group.Go(func() error { return serve(serving) })
+	}
 	registry := obs.NewRegistry()
 	metrics, err := obs.NewLearner(registry, c.Spec.Name)
 	if err != nil {
@@ -127,7 +142,7 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	watch := Observers{metrics, trouble, c.Observer}
 	ended := func(context.Context, error) {}
 	if c.HTTP != nil {
-		site, err := NewSite(c.Spec, planned, store, c.StateDir, expected)
+		site, err := NewSite(c.Spec, planned, store, c.StateDir, expected, c.Relay != nil)
 		if err != nil {
 			return err
 		}
@@ -270,6 +285,12 @@ func latched(ctx context.Context, server *natsjs.Embedded, folder string) error 
 type brokerage struct {
 	conn     *natsjs.Conn
 	embedded *natsjs.Embedded
+	relayed  *relay.Relay // in this process; nil: none
+}
+
+// peers reports whether somebody else is connected to a broker of ours, or waits at our relay.
+func (b brokerage) peers() bool {
+	return b.embedded.Clients() > 1 || b.relayed != nil && b.relayed.Waiting() > 0
 }
 
 func (b brokerage) close() {
@@ -279,21 +300,30 @@ func (b brokerage) close() {
 	}
 }
 
+// relayLinger is the number of looks, a tenth of a second apart, at which nobody waits at a relay of ours before all are
+// taken to have left.
+const relayLinger = 30
+
 // linger gives peers of an embedded server the time to read End.
 func (b brokerage) linger(ctx context.Context, log *slog.Logger) {
-	if b.embedded == nil || b.embedded.URL() == "" {
+	if b.embedded == nil || b.embedded.URL() == "" && b.relayed == nil {
 		return
 	}
 	deadline := time.NewTimer(lingerForPeers)
 	defer deadline.Stop()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for b.embedded.Clients() > 1 { // one is ours
+	// A device that a record has woken does not wait at the relay for a moment: it reads, and comes back.
+	for away := 0; b.peers() || b.relayed != nil && away < relayLinger; away++ {
+		if b.peers() {
+			away = 0
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-deadline.C:
-			log.Warn("stopping the embedded broker while clients are connected", "clients", b.embedded.Clients()-1)
+			log.Warn("stopping the embedded broker while clients are connected", "clients", b.embedded.Clients()-1,
+				"waiting_at_the_relay", b.relayed != nil && b.relayed.Waiting() > 0)
 			return
 		case <-tick.C:
 		}

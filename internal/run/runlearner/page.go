@@ -58,9 +58,10 @@ func startOf(kind wording.Kind, plan *wire.Plan) string {
 }
 
 // NewSite returns the page of a planned task. Its model is the committed one. Its curves are kept in dir, the task's
-// state folder, unless dir is empty; expected is nil if the plan was not made now.
-func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, expected *dashboard.Expected) (*Site,
-	error) {
+// state folder, unless dir is empty; expected is nil if the plan was not made now. relayed tells that a relay for devices is in this
+// process.
+func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, expected *dashboard.Expected,
+	relayed bool) (*Site, error) {
 	trust, err := manifest.Trust(body.Plan.Trust)
 	if err != nil {
 		return nil, err
@@ -83,6 +84,10 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 	if err != nil {
 		return nil, err
 	}
+	devices := ""
+	if relayed {
+		devices = "over HTTP, through a relay in this process"
+	}
 	board := dashboard.New(dashboard.Config{
 		Record: record,
 		Task: dashboard.Task{Name: spec.Name, Loss: spec.Model.Loss, Algorithm: body.Plan.Algorithm, Trust: trust.String(),
@@ -90,7 +95,7 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
 			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()), LabelUnit: unit,
 			Unscored: spec.Validation == nil || spec.Validation.Off,
-			Needs:    needs(body.Plan), Expected: expected},
+			Needs:    needs(body.Plan), Expected: expected, Devices: devices},
 		Model: func(ctx context.Context) (dashboard.Model, error) {
 			view, err := statedir.Look(ctx, store)
 			if err != nil {

@@ -18,6 +18,13 @@ import (
 const brokerFolder, brokerSyncs = "PANLEARN_FLOW_BROKER", "PANLEARN_FLOW_SYNCS"
 
 func TestMain(m *testing.M) {
+	if url := os.Getenv(relayBroker); url != "" {
+		if err := serveRelay(url); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	dir := os.Getenv(brokerFolder)
 	if dir == "" {
 		os.Exit(m.Run())

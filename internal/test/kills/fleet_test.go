@@ -68,6 +68,8 @@ type plan struct {
 	units          int  // of each publisher, which is a silo; 0: its rows are people
 	all            bool // rows of a silo answer every round
 	endless        bool // the task has no end: it is finished after so many rounds
+	relayed        bool // the publishers reach the broker through a relay
+	meddled        bool // between publishers and relay is a meddler
 }
 
 func (p plan) declared() []byte {
@@ -93,7 +95,7 @@ func (p plan) kind() string {
 // A role is a process of the deployment, and what became of it.
 type role struct {
 	*procs.Process
-	kind    string // learner, stage, publisher, broker
+	kind    string // learner, stage, publisher, relay, broker
 	kills   int
 	over    bool      // it ended by itself, as it should
 	restart time.Time // when it is down: from then on it is started again
@@ -107,6 +109,8 @@ type fleet struct {
 	broker *procs.Server
 	roles  []*role // the broker is the last one
 	kept   string  // copy of the learner's folder as an early kill left it; empty: none yet
+
+	meddler *meddler // nil: none
 
 	states []state.Checkpoint // of the learner when it was killed
 	pace   []stretch          // of a task without an end
@@ -134,6 +138,22 @@ func newFleet(t testing.TB, p plan) *fleet {
 		f.add(fmt.Sprint("stage", i), programs.Ingest, "shuffle", "--task", string(name), "--nats", f.broker.URL(),
 			"--identity", f.path("stage.key"), "--lease", p.lease.String(), "--nats-wait", "2m")
 	}
+	reach := []string{"--nats", f.broker.URL(), "--nats-wait", "2m"}
+	var relay []string
+	if p.relayed {
+		ports, err := procs.FreePorts(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := fmt.Sprint("127.0.0.1:", ports[0])
+		relay = []string{"relay", "--nats", f.broker.URL(), "--http", at, "--http-no-token", "--nats-wait", "2m"}
+		way := "http://" + at
+		if p.meddled {
+			f.meddler = newMeddler(t, way)
+			way = f.meddler.server.URL
+		}
+		reach = []string{"--relay", way}
+	}
 	for i := range p.publishers {
 		var rows bytes.Buffer
 		for row := range p.rows {
@@ -142,8 +162,11 @@ func newFleet(t testing.TB, p plan) *fleet {
 		if err := os.WriteFile(f.data(i), rows.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		f.add(fmt.Sprint("publisher", i), programs.Ingest, "publish", "-f", f.path("task.yaml"), "--nats", f.broker.URL(),
-			"--data", f.data(i), "--state", f.devices(i), "--json", "--nats-wait", "2m")
+		f.add(fmt.Sprint("publisher", i), programs.Ingest, append([]string{"publish", "-f", f.path("task.yaml"),
+			"--data", f.data(i), "--state", f.devices(i), "--json"}, reach...)...)
+	}
+	if relay != nil {
+		f.add("relay", programs.Ingest, relay...)
 	}
 	f.roles = append(f.roles, &role{Process: f.broker.Process, kind: "broker"})
 	return f
@@ -182,16 +205,19 @@ func (r *role) ended(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if exit != (procs.Exit{}) || r.kind == "broker" {
+	if exit != (procs.Exit{}) || r.serves() {
 		t.Fatalf("%s ended by itself in life %d: %v", r.Name, r.Lives(), exit)
 	}
 	r.over = true
 }
 
-// over reports whether all processes except the broker have ended.
+// serves reports whether a process has no end of its own.
+func (r *role) serves() bool { return r.kind == "broker" || r.kind == "relay" }
+
+// over reports whether all processes that have an end of their own have ended.
 func (f *fleet) over() bool {
 	for _, r := range f.roles {
-		if !r.over && r.kind != "broker" {
+		if !r.over && !r.serves() {
 			return false
 		}
 	}

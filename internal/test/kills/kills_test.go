@@ -30,6 +30,7 @@ func seed(t testing.TB) uint64 {
 func campaign(t *testing.T, p plan, k *killer, kills int) (made int, s sum) {
 	begun := time.Now()
 	f := newFleet(t, p)
+	defer f.meddler.tell(t)
 	w := watch(t, f.broker.URL())
 	f.run(k, kills, w)
 	took := time.Since(begun)
@@ -97,6 +98,34 @@ func TestLearnerKills(t *testing.T) {
 	k := &killer{rng: rand.New(rand.NewPCG(s, 1<<32)), weights: map[string]int{"learner": 1},
 		spacing: 300 * time.Millisecond, pause: 50 * time.Millisecond}
 	campaign(t, p, k, kills)
+}
+
+// TestRelayKills: devices reach the broker through a relay alone, and relay, broker and devices are killed, again and
+// again: nobody is counted twice.
+func TestRelayKills(t *testing.T) {
+	kills, p := 10, plan{rounds: 10, cohort: 12, publishers: 2, rows: 1500, lease: time.Second, relayed: true}
+	if longtest.Run(t, "all but the first 10 of 200 kills around a relay") {
+		kills, p = 200, plan{rounds: 150, cohort: 20, publishers: 2, rows: 12_000, lease: 2 * time.Second, relayed: true}
+	}
+	k := &killer{rng: rand.New(rand.NewPCG(seed(t), 1<<34)),
+		weights: map[string]int{"relay": 3, "broker": 2, "publisher": 1}, spacing: 700 * time.Millisecond, pause: time.Second}
+	if made, s := campaign(t, p, k, kills); made == 0 || s.users == 0 {
+		t.Errorf("%d kills, %+v: want users who were counted through a relay that was killed", made, s)
+	}
+}
+
+// TestMeddlerKills: something between devices and relay answers 502, 429 and 413 to reports that it has forwarded, repeats
+// others, and cuts requests that wait, while relay and broker are killed. What devices say of their users stays true.
+func TestMeddlerKills(t *testing.T) {
+	kills, p := 4, plan{rounds: 6, cohort: 12, publishers: 2, rows: 600, lease: time.Second, relayed: true, meddled: true}
+	if longtest.Run(t, "all but the first 4 of 50 kills behind a meddler") {
+		kills, p.rounds, p.rows = 50, 60, 5000
+	}
+	k := &killer{rng: rand.New(rand.NewPCG(seed(t), 1<<35)),
+		weights: map[string]int{"relay": 2, "broker": 1, "publisher": 1}, spacing: 900 * time.Millisecond, pause: time.Second}
+	if made, s := campaign(t, p, k, kills); made == 0 || s.users == 0 {
+		t.Errorf("%d kills, %+v: want users who were counted behind a meddler", made, s)
+	}
 }
 
 // TestSiloKills: silos that trust nobody are killed, again and again. In one pass no block is in two rounds, none

@@ -45,12 +45,12 @@ func (b *Broker) publish(q *queue, r stream.Outgoing) stream.Ack {
 	size := (&item{subject: r.Subject, data: r.Data}).size()
 	switch {
 	case len(r.Data) > b.config.MaxPayload:
-		ack = stream.Ack{Status: stream.Refused, Cause: "the message is too large"}
+		ack = stream.Ack{Status: stream.Refused, Cause: "the message is too large", Reason: stream.TooLarge}
 	case again && fault != Twice:
 		ack = stream.Ack{Status: stream.Duplicate, Sequence: first}
 	case b.config.MaxReportBytes > 0 && q.bytes+size > b.config.MaxReportBytes,
 		b.config.MaxPerSubject > 0 && q.of[r.Subject] >= b.config.MaxPerSubject:
-		ack = stream.Ack{Status: stream.Refused, Cause: "the stream of reports is full"}
+		ack = stream.Ack{Status: stream.Refused, Cause: "the stream of reports is full", Reason: stream.StreamFull}
 	default:
 		ack.Sequence = q.store(r.Subject, r.ID, bytes.Clone(r.Data))
 		if !again {

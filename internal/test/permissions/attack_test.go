@@ -135,9 +135,19 @@ func attacks() []attack {
 			all = append(all, attack{"overhears " + subject, role, onOpen, overhears(subject), "overhears"})
 		}
 	}
-	return append(all,
+	all = append(all,
 		attack{"overhears the inbox that all share", publisher, onPermissions, overhears("_INBOX.>"), "overhears"},
 		attack{"overhears it in a queue group", publisher, onPermissions, overhears("_INBOX.> group"), "overhears"})
+	for _, a := range all { // whoever takes over a relay has what a publisher has, and no more
+		if a.role == publisher {
+			a.role = relay
+			if a.scene != "" {
+				a.scene += " of a relay"
+			}
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // reads asks for something and sees whether the answer holds the secret.
@@ -244,7 +254,8 @@ func flush(t *testing.T, nc *nats.Conn) {
 // exist: the answer is an empty message. (An answer that is a record names in its header the stream it
 // expects, so that another one would not store it.)
 func own(role string) string {
-	return map[string]string{learner: task.Round(2), stage: task.Open(2, 1), publisher: task.Report(1, 1)}[role]
+	return map[string]string{learner: task.Round(2), stage: task.Open(2, 1), publisher: task.Report(1, 1),
+		relay: task.Report(1, 1)}[role]
 }
 
 func missing(string) string {

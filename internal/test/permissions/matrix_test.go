@@ -17,11 +17,12 @@ import (
 var (
 	writers = map[stream.Stream][]string{
 		stream.Rounds: {learner}, stream.Attempts: {stage}, stream.Leases: {stage}, stream.Batches: {stage},
-		stream.Reports: {publisher, publisher2},
+		stream.Reports: {publisher, publisher2, relay},
 	}
 	readers = map[stream.Stream][]string{
-		stream.Rounds: {learner, stage, publisher, publisher2}, stream.Attempts: {learner, stage, publisher, publisher2},
-		stream.Leases: {stage, publisher, publisher2}, stream.Batches: {learner, stage}, stream.Reports: {},
+		stream.Rounds:   {learner, stage, publisher, publisher2, relay},
+		stream.Attempts: {learner, stage, publisher, publisher2, relay},
+		stream.Leases:   {stage, publisher, publisher2, relay}, stream.Batches: {learner, stage}, stream.Reports: {},
 	}
 )
 
@@ -29,7 +30,7 @@ var (
 // every subject that the streams hold.
 func TestMatrix(t *testing.T) {
 	s := shipped(t).scene(t)
-	for _, role := range []string{admin, learner, stage, publisher, publisher2} {
+	for _, role := range []string{admin, learner, stage, publisher, publisher2, relay} {
 		c := s.raw(t, role)
 		for of, may := range writers {
 			for _, pattern := range s.task.Subjects(of) {

@@ -30,6 +30,7 @@ const (
 	stage      = "stage"
 	publisher  = "publisher-1"
 	publisher2 = "publisher-2"
+	relay      = "relay"
 )
 
 // A broker is a server, and how a role connects to it.
@@ -76,6 +77,8 @@ accounts { ALL { jetstream: enabled, users: [
       publish: ["panlearn.*.stage", "panlearn.*.open.*.*", "panlearn.*.claim.*", "panlearn.*.close.*.*", "panlearn.*.lease",
         "panlearn.*.batch.*", "$JS.API.DIRECT.GET.*.panlearn.>", "$JS.API.CONSUMER.MSG.NEXT.*.stage", "$JS.ACK.>"]
       subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
+  { user: relay, password: x, permissions: {
+      publish: ["panlearn.*.report.*.*", "$JS.API.DIRECT.GET.*.panlearn.*.round.*"], subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
   { user: publisher-1, password: x, permissions: {
       publish: ["panlearn.*.report.*.*", "$JS.API.DIRECT.GET.*.panlearn.*.round.*"], subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
   { user: publisher-2, password: x, permissions: {

@@ -30,6 +30,8 @@ type Broker struct {
 	LoseAck func(t *testing.T)
 	// Settle is the time that a Fetch must wait to be sure that nothing comes, after Redeliver.
 	Settle time.Duration
+	// Unwatched reports that a write of a subject wakes nobody here, which a device's port need not; nil: all wake.
+	Unwatched func(subject string) bool
 	// MaxReportBytes is the limit on the stored reports of each task, a few MiB.
 	MaxReportBytes int
 	// MaxPerSubject is the limit on the stored reports of each attempt, a few hundred more than 2000.

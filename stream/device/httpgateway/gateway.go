@@ -2,7 +2,6 @@ package httpgateway
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
@@ -24,9 +24,6 @@ const (
 	defaultMaxBody    = 1 << 20
 	DefaultMaxWaiting = 1 << 16
 )
-
-// MinToken is the length of the shortest token that is taken, in bytes.
-const MinToken = 16
 
 // Source is the required value of the client's Config.Source: it pins the store to events that come with a key of
 // their own, so that no user takes part again as the row of a file.
@@ -44,7 +41,7 @@ type publisher interface {
 type Config struct {
 	Device publisher
 	Store  *Store // the client's
-	// Token must be in every request, as "Authorization: Bearer TOKEN"; it has at least MinToken bytes.
+	// Token must be in every request, as "Authorization: Bearer TOKEN"; it has at least httpaccess.MinToken bytes.
 	Token string
 	// NoToken takes requests of every process on this machine. The listener must be on loopback.
 	NoToken bool
@@ -64,17 +61,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Device == nil || c.Store == nil {
 		return c, errors.New("gateway: Device and Store: want both")
 	}
-	switch {
-	case c.NoToken && c.Token != "":
+	if c.NoToken && c.Token != "" {
 		return c, errors.New("gateway: Token and NoToken exclude each other")
-	case !c.NoToken && len(c.Token) < MinToken:
-		return c, fmt.Errorf("gateway: the token has %d bytes: want at least %d", len(c.Token), MinToken)
-	}
-	for _, r := range []byte(c.Token) {
-		if r <= ' ' || r > '~' {
-			return c,
-				errors.New("gateway: the token has a character that no header carries: want printable ASCII without blanks")
-		}
 	}
 	if c.Rate == 0 {
 		c.Rate = DefaultRate
@@ -102,7 +90,7 @@ func (c Config) withDefaults() (Config, error) {
 // A Gateway publishes the events that are posted to it. Its methods may be called from any goroutine.
 type Gateway struct {
 	Config
-	token   [sha256.Size]byte
+	access  httpaccess.Access
 	limiter *rate.Limiter
 	mapper  mapper
 	unfit   atomic.Uint64 // events that did not fit
@@ -129,7 +117,13 @@ func New(c Config) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{Config: c, token: sha256.Sum256([]byte(c.Token)), pending: make(map[participation.Key]*pending),
+	var access httpaccess.Access
+	if !c.NoToken {
+		if access, err = httpaccess.Token(c.Token); err != nil {
+			return nil, fmt.Errorf("gateway: %w", err)
+		}
+	}
+	g := &Gateway{Config: c, access: access, pending: make(map[participation.Key]*pending),
 		limiter: rate.NewLimiter(rate.Limit(c.Rate), int(math.Ceil(c.Rate)))}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g, nil

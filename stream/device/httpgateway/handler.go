@@ -2,17 +2,13 @@ package httpgateway
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	_ "embed"
 	"errors"
 	"io"
 	"log/slog"
 	"mime"
-	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -64,34 +60,15 @@ func (g *Gateway) Handler() http.Handler {
 }
 
 // authenticated lets requests through that carry the token or, where there is none, that mean this machine by its
-// loopback name: a web page whose name was made to point here means another.
+// loopback name.
 func (g *Gateway) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.NoToken {
-			if !loopback(r.Host) {
-				fail(w, http.StatusForbidden, "the Host header does not name this machine's loopback address")
-				return
-			}
-			next.ServeHTTP(w, r)
-			return
-		}
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		got := sha256.Sum256([]byte(token))
-		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], g.token[:]) != 1 {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="panlearn"`)
-			fail(w, http.StatusUnauthorized, "want the header Authorization: Bearer TOKEN, with the gateway's token")
+		if status, why := g.access.Refuse(w, r, "gateway"); status != 0 {
+			fail(w, status, why)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-func loopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func getOpenAPI(w http.ResponseWriter, _ *http.Request) {

@@ -1,0 +1,44 @@
+package rundevice
+
+import (
+	"context"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/relayclient"
+)
+
+// A link is how a publisher reaches the broker: by itself, or through a relay.
+type link interface {
+	stream.Transport
+	Connected() bool
+	Close()
+}
+
+func (c Config) connect(ctx context.Context) (link, error) {
+	if c.Relay.URL == "" {
+		conn, err := c.Broker.Connect(ctx, "panlearn publisher", c.Logger)
+		if err != nil {
+			return nil, err // and no link that is a nil connection
+		}
+		return conn, nil
+	}
+	c.Relay.Log = c.Logger
+	client, err := relayclient.New(c.Relay)
+	if err != nil {
+		return nil, err
+	}
+	return client, nil
+}
+
+// observed returns what the metrics show of a link. A relay's certificate is looked at by whoever looks at web servers.
+func observed(conn link, clock *run.Clock) obs.Broker {
+	if conn, ok := conn.(*natsjs.Conn); ok {
+		return run.Observed(conn, clock)
+	}
+	return obs.Broker{Connected: conn.Connected, Clock: clock.Ahead,
+		Certificates: func() (own time.Time, servers map[string]time.Time) { return own, nil }}
+}

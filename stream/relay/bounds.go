@@ -1,0 +1,96 @@
+package relay
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+)
+
+// maxPosts bounds the posts that are under way in all: each holds the bytes of one message.
+const maxPosts = 2048
+
+// bounds counts requests that are under way, in all and of each address.
+type bounds struct {
+	perAddress, total int
+
+	mu  sync.Mutex
+	of  map[netip.Prefix]int // guarded by mu; addresses without a request are not in it
+	all int                  // guarded by mu
+}
+
+func newBounds(perAddress, total int) bounds {
+	return bounds{perAddress: perAddress, total: total, of: make(map[netip.Prefix]int)}
+}
+
+func (b *bounds) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.all
+}
+
+// enter counts a request until leave is called. It returns the status of a refusal where one is too many.
+func (b *bounds) enter(from netip.Prefix) (leave func(), status int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.all >= b.total:
+		return nil, http.StatusServiceUnavailable
+	case b.of[from] >= b.perAddress:
+		return nil, http.StatusTooManyRequests
+	}
+	b.all++
+	b.of[from]++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.all--
+		if b.of[from]--; b.of[from] == 0 {
+			delete(b.of, from)
+		}
+	}, 0
+}
+
+// address returns whom the bounds take for one: an IPv4 address, or the 64 bits of an IPv6 address that one site has.
+// Where a header is named and absent or unreadable, it is the connection's address.
+func (r *Relay) address(q *http.Request) netip.Prefix {
+	if r.AddressHeader != "" {
+		values := q.Header.Values(r.AddressHeader)
+		if n := len(values); n > 0 {
+			last := values[n-1]
+			if _, after, ok := cutLast(last, ","); ok {
+				last = after
+			}
+			if a, ok := parseAddress(strings.TrimSpace(last)); ok {
+				return a
+			}
+		}
+	}
+	a, _ := parseAddress(q.RemoteAddr)
+	return a
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+func parseAddress(text string) (netip.Prefix, bool) {
+	if host, _, err := net.SplitHostPort(text); err == nil {
+		text = host
+	}
+	a, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	if err != nil {
+		return netip.Prefix{}, false
+	}
+	a = a.Unmap().WithZone("")
+	bits := 32
+	if a.Is6() {
+		bits = 64
+	}
+	p, err := a.Prefix(bits)
+	return p, err == nil
+}

@@ -1,0 +1,120 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/relay/relayhttp"
+)
+
+// getLatest answers with the newest records, or waits until they are others than those that the client has seen.
+func (r *Relay) getLatest(w http.ResponseWriter, q *http.Request) {
+	task, err := stream.ParseTask(q.PathValue("task"))
+	if err != nil {
+		r.refuse(w, http.StatusNotFound, err.Error())
+		return
+	}
+	var round stream.Round
+	if text := q.PathValue("round"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || n == 0 {
+			r.refuse(w, http.StatusBadRequest, "the round: want a positive number")
+			return
+		}
+		round = stream.Round(n)
+	}
+	wait, err := patience(q)
+	if err != nil {
+		r.refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	f, err := r.follower(q.Context(), task)
+	if err != nil {
+		r.unreadable(w, "task", err)
+		return
+	}
+	s, ok := r.first(q.Context(), f, round)
+	if seen := q.URL.Query().Get("seen"); ok && wait > 0 && s.Tag() == seen {
+		leave, status := r.polls.enter(r.address(q))
+		if status != 0 {
+			r.tooMany(w, status)
+			return
+		}
+		s, ok = r.news(q.Context(), f, round, seen, wait)
+		leave()
+	}
+	if !ok {
+		r.refuse(w, http.StatusServiceUnavailable, "the broker does not answer")
+		return
+	}
+	r.record(w, s.Bytes(), "no-store")
+}
+
+// patience reads for how long a request waits.
+func patience(q *http.Request) (time.Duration, error) {
+	text := q.URL.Query().Get("wait")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if wait := time.Duration(n) * time.Second; err == nil && wait <= MaxWait {
+		return wait, nil
+	}
+	return 0, errors.New("wait: want a whole number of seconds from 0 to 55")
+}
+
+// first returns the state, and waits for a broker that has not answered yet.
+func (r *Relay) first(ctx context.Context, f *follower, round stream.Round) (relayhttp.State, bool) {
+	ctx, cancel := context.WithTimeout(ctx, brokerTime)
+	defer cancel()
+	for {
+		_, known, changed := f.now()
+		if known {
+			return f.at(ctx, round)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return relayhttp.State{}, false
+		case <-r.ctx.Done():
+			return relayhttp.State{}, false
+		}
+	}
+}
+
+// news waits until the state is another than the one that was seen, and returns it, or the same at the end of the time.
+func (r *Relay) news(ctx context.Context, f *follower, round stream.Round, seen string, wait time.Duration) (s relayhttp.State,
+	ok bool) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		_, _, changed := f.now()
+		if s, ok = f.at(ctx, round); !ok || s.Tag() != seen {
+			return s, ok
+		}
+		select {
+		case <-changed:
+		case <-timer.C:
+			f.relay.followed(f.task)
+			return f.at(ctx, round)
+		case <-ctx.Done():
+			return s, true
+		case <-r.ctx.Done():
+			return s, true
+		}
+	}
+}
+
+// at returns the state with the attempts at a round, 0 for the newest. Those of another round than the newest are read.
+func (f *follower) at(ctx context.Context, round stream.Round) (relayhttp.State, bool) {
+	s, known, _ := f.now()
+	if round == 0 || round == s.Open.Round {
+		return s, known
+	}
+	s.Open, s.Claim, s.Close = relayhttp.Mark{}, relayhttp.Mark{}, relayhttp.Mark{}
+	return s, f.attempts(ctx, &s, round) == nil
+}

@@ -1,0 +1,150 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/httpaccess"
+	"github.com/panlearn/panlearn/stream"
+)
+
+// Defaults of Config.
+const (
+	DefaultPerAddress = 64
+	DefaultWaiting    = 20_000
+)
+
+// MaxWait is the longest time for which a request may ask to wait.
+const MaxWait = 55 * time.Second
+
+// brokerTime is the time that a broker has to answer.
+const brokerTime = 10 * time.Second
+
+// A Broker is what a relay needs of one.
+type Broker interface {
+	stream.Reader
+	stream.ReportWriter
+	stream.PlaceAsker
+}
+
+// An Observer is told what a relay does; nil functions are not called. They may be called from any goroutine.
+type Observer struct {
+	Report  func(stream.AckStatus) // what the broker said of a report that was forwarded; Unknown: nothing
+	Place   func(answered bool)    // whether the stage answered a request for places that was forwarded
+	Refused func(status int)       // a request that was refused before anything was forwarded
+}
+
+// A Config configures a Relay. Broker is required.
+type Config struct {
+	Broker Broker
+	Access httpaccess.Access // who may use it; it says nothing about people
+	// Origins are those of pages whose browsers may use the relay, such as https://app.example; none: no page.
+	Origins []string
+	// Tasks are those that are served; none: every task whose Task the broker has.
+	Tasks []stream.Task
+	// AddressHeader is a header whose last element is the address of a client, as a trusted proxy sets it; empty: the
+	// address is the connection's.
+	AddressHeader string
+	PerAddress    int // requests of one address that wait, and posts of one that are under way; default DefaultPerAddress
+	Waiting       int // requests that wait in all; default DefaultWaiting
+	Observer      Observer
+	Logger        *slog.Logger // default: none
+}
+
+// A ConfigError says what of a Config cannot be.
+type ConfigError struct{ why string }
+
+func (e *ConfigError) Error() string { return "relay: " + e.why }
+
+func wrong(format string, args ...any) error { return &ConfigError{fmt.Sprintf(format, args...)} }
+
+// Validate refuses what cannot be, whatever the broker is.
+func (c Config) Validate() error {
+	_, err := c.withDefaults()
+	return err
+}
+
+func (c Config) withDefaults() (Config, error) {
+	for _, origin := range c.Origins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || origin != u.Scheme+"://"+u.Host {
+			return c, wrong("origin %q: want scheme and host of a page, such as https://app.example", origin)
+		}
+	}
+	for _, task := range c.Tasks {
+		if _, err := stream.ParseTask(string(task)); err != nil {
+			return c, wrong("%v", err)
+		}
+	}
+	if c.PerAddress < 0 || c.Waiting < 0 {
+		return c, wrong("PerAddress %d, Waiting %d: want no negative bounds", c.PerAddress, c.Waiting)
+	}
+	if c.PerAddress == 0 {
+		c.PerAddress = DefaultPerAddress
+	}
+	if c.Waiting == 0 {
+		c.Waiting = DefaultWaiting
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// A Relay serves the interface. Its methods may be called from any goroutine.
+type Relay struct {
+	Config
+	mux   *http.ServeMux
+	polls bounds
+	posts bounds
+	// sizes returns the lengths that a task's messages may have; a test may have another
+	sizes    func(context.Context, stream.Task) ([]int, error)
+	bodyTime time.Duration // see post.go; a test may have less
+
+	ctx     context.Context // of all that outlives a request
+	stop    context.CancelFunc
+	working sync.WaitGroup
+
+	mu        sync.Mutex
+	followers map[stream.Task]*follower // guarded by mu
+	silence   stream.Trouble            // of what was forwarded; guarded by mu
+
+	crowded atomic.Bool // it was logged that one address has too many requests
+}
+
+// New makes a relay.
+func New(c Config) (*Relay, error) {
+	c, err := c.withDefaults()
+	if err == nil && c.Broker == nil {
+		err = wrong("Broker: want one")
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Relay{Config: c, followers: make(map[stream.Task]*follower),
+		polls: newBounds(c.PerAddress, c.Waiting), posts: newBounds(c.PerAddress, maxPosts)}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	r.mux, r.sizes, r.bodyTime = r.routes(), r.readSizes, bodyTime
+	return r, nil
+}
+
+// Close ends the requests that wait and whatever the relay does by itself, and waits for that.
+func (r *Relay) Close() {
+	r.stop()
+	r.working.Wait()
+}
+
+// Waiting returns the number of requests that wait for something new.
+func (r *Relay) Waiting() int { return r.polls.count() }
+
+// serves reports whether a task is one of those that the configuration names, if it names any.
+func (r *Relay) serves(task stream.Task) bool {
+	return len(r.Tasks) == 0 || slices.Contains(r.Tasks, task)
+}
