@@ -277,6 +277,8 @@ func (r *records) open(got stream.Message, round stream.Round, manifest stream.H
 		err = fmt.Errorf("manifest_hash %x: want %x", o.ManifestHash, manifest)
 	case o.Suite != r.agreement.Task.Suite:
 		err = fmt.Errorf("suite %v: want the task's, %v", o.Suite, r.agreement.Task.Suite)
+	case o.PlacesMs != 0 && !r.agreement.Task.Plan.Places:
+		err = fmt.Errorf("places_ms %d: want 0, the plan has no places", o.PlacesMs)
 	}
 	if err != nil {
 		r.ignore(r.task.Open(round, stream.Attempt(o.Attempt)), err)
