@@ -10,7 +10,7 @@ import (
 // is bounded by what may still be counted: users in the totals, reports that wait unopened, and places that were given
 // and not used are together at most the cohort. It has no clock, lock or network of its own.
 //
-// A place binds nobody. A report takes the oldest place off when it is opened, whoever sent it, so that nothing links a
+// A place binds nobody. A report takes the oldest place off when it is opened, no matter who sent it, so that nothing links a
 // request to a report.
 type placeTable struct {
 	cohort, minimum uint64
@@ -111,7 +111,7 @@ func (t *placeTable) free(now time.Time) uint64 {
 	return t.cohort - min(taken, t.cohort)
 }
 
-// opened takes off the oldest places of the users of a report that was counted, whoever sent it.
+// opened takes off the oldest places of the users of a report that was counted, no matter who sent it.
 func (t *placeTable) opened(users uint64) {
 	t.accepted += users
 	for users > 0 && len(t.grants) > 0 {

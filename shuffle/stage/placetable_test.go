@@ -90,7 +90,7 @@ func TestReportTakesTheOldestPlaceOff(t *testing.T) {
 	table := newTable(10, 5)
 	give(table, at(0), 1, 4)
 	give(table, at(time.Second), 2, 4)
-	table.opened(5) // whoever sent it
+	table.opened(5) // of anybody
 	if len(table.grants) != 1 || table.grants[0] != (grant{at(time.Second), 3}) || table.live != 3 {
 		t.Errorf("left %+v, %d live: want 3 of the newer places", table.grants, table.live)
 	}
@@ -128,7 +128,7 @@ func TestPlaceEndsAfterItsLease(t *testing.T) {
 	if got := give(table, at(3*time.Second), 3, 1); got != 1 || table.counts.Unused != 1 {
 		t.Errorf("%d places after the lease, %d unused: want 1, 1", got, table.counts.Unused)
 	}
-	table.unopened = 1 // it may be the report of whoever has it
+	table.unopened = 1 // it may be the report that the place is for
 	table.expire(at(30 * time.Second))
 	if table.live != 1 {
 		t.Error("the place ended while a report waited that may be its own")
