@@ -80,7 +80,7 @@ const asked = 2
 
 // takePlaces makes the places of the attempt, and returns for how long they are kept; 0: it has none.
 func (a *attempt) takePlaces() time.Duration {
-	lease := a.places.lease(a.deadline)
+	lease := a.places.lease(a.deadline, a.number)
 	if lease == 0 || !a.task.Plan.Places {
 		return 0
 	}

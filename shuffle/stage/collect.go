@@ -165,10 +165,16 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 	return &marking{environment: p.environment, release: out}, nil
 }
 
-// flooded ends an attempt whose places somebody takes and does not use: the next one opens without places. Under the
-// trusts with floors the users of this one could not come again, so it goes on.
+// flooded ends an attempt whose places somebody takes and does not use, or nobody asks for: the next one opens without
+// places. Under the trusts with floors the users of a flooded one could not come again, so it goes on.
 func (p *collecting) flooded(now time.Time) (phase, error) {
 	a := p.attempt
+	if p.places.unheard(a.table, now) {
+		p.Logger.Warn("nobody has asked for a place: nobody is there, or the broker does not let devices ask. "+
+			"Opening the round again without places", "round", a.round.number, "attempt", a.number, "subject", p.Task.Places())
+		p.abandon()
+		return openAttempt(p.environment, a.round, a.number+1, now)
+	}
 	if !p.places.flood(a.table, now, a.deadline) {
 		return p, nil
 	}

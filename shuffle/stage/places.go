@@ -18,6 +18,7 @@ type places struct {
 	wall  time.Time   // the same by the wall clock, which goes on while a machine sleeps
 
 	shown   time.Duration // the lease that attempts have shown to do; 0: none did
+	heard   bool          // somebody asked
 	flooded bool          // somebody asked for places and did not use them: none are announced any more
 	serves  bool          // requests come
 	counts  PlaceCounts   // of attempts that are over
@@ -46,11 +47,12 @@ func (p *places) status(now time.Time) Places {
 	return out
 }
 
-// lease returns the time for which places of a new attempt are kept; 0: it has none.
-func (p *places) lease(deadline time.Duration) time.Duration {
+// lease returns the time for which places of a new attempt are kept; 0: it has none. Where nobody ever asked, a second
+// attempt at a round has none: the broker may not let devices ask.
+func (p *places) lease(deadline time.Duration, number stream.Attempt) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.serves || p.flooded {
+	if !p.serves || p.flooded || number > 1 && !p.heard {
 		return 0
 	}
 	return leaseWithin(max(p.shown, firstLease), deadline)
@@ -109,6 +111,7 @@ func (p *places) answer(subject string, data []byte) []byte {
 	}
 	switch of := (place{at.Round, at.Attempt}); {
 	case of == p.of:
+		p.heard = true
 		return p.table.answer(now, r).Record()
 	case of.round < p.of.round || of.round == p.of.round && of.attempt < p.of.attempt:
 		return stream.PlaceAnswer{ID: r.ID, Verdict: stream.PlaceOver}.Record()
@@ -161,6 +164,20 @@ func (p *places) flood(t *placeTable, now time.Time, deadline time.Duration) boo
 		return true
 	}
 	return false
+}
+
+// unheard reports whether nobody ever asked for a place, in the time of a round.
+func (p *places) unheard(t *placeTable, now time.Time) bool {
+	if t == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	after := t.deadline
+	if after.IsZero() {
+		after = t.started.Add(longestLease)
+	}
+	return !p.heard && t.accepted+t.unopened == 0 && now.After(after)
 }
 
 // serve asks the broker once to hand out requests for places, where the task's plan has them.

@@ -86,11 +86,12 @@ type loop struct {
 	deliveries sync.WaitGroup
 	online     context.Context // of deliveries: it outlives that of the client for a moment
 	publishing stream.Trouble
-	unsure     bool         // something may have been written, or lost, that nobody told of
-	older      stream.Round // newest round known that the broker does not show, or shows another for; 0: none
-	olderSince time.Time    // when that was first seen
-	trouble    string       // why the newest answers took no report; empty: they did
-	troubled   time.Time    // since when
+	unasked    stream.Trouble // the broker refuses requests for places
+	unsure     bool           // something may have been written, or lost, that nobody told of
+	older      stream.Round   // newest round known that the broker does not show, or shows another for; 0: none
+	olderSince time.Time      // when that was first seen
+	trouble    string         // why the newest answers took no report; empty: they did
+	troubled   time.Time      // since when
 	refusals   refusals
 	total      Summary                    // of settled events, for Progress
 	early      map[participation.Key]bool // of an earlier process, settled before anybody asked about them here

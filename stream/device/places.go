@@ -305,6 +305,11 @@ func (l *loop) replied(a *ask) {
 		l.queue.add(a.events...)
 	case a.err != nil: // silence is no reason to join
 		s.silence = min(max(2*s.silence, a.lease), mostRefused)
+		if errors.Is(a.err, stream.ErrRefused) && l.unasked.Tell(now, a.err) {
+			l.Logger.Warn("the broker does not let this device ask for places, so it cannot take part: "+
+				"docs/how-to/operations.md has the permission", "subject", l.Task.Place(a.round.number, a.attempt.Number),
+				"err", a.err)
+		}
 		s.repeat(a.events, now, s.silence)
 	case a.answer.Verdict == stream.PlaceOver:
 		s.over, s.silence = true, 0
