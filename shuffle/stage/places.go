@@ -19,6 +19,7 @@ type places struct {
 
 	shown   time.Duration // the lease that attempts have shown to do; 0: none did
 	heard   bool          // somebody asked
+	mute    bool          // nobody did in the time of a round, so that it was opened again without places
 	flooded bool          // somebody asked for places and did not use them: none are announced any more
 	serves  bool          // requests come
 	counts  PlaceCounts   // of attempts that are over
@@ -47,12 +48,12 @@ func (p *places) status(now time.Time) Places {
 	return out
 }
 
-// lease returns the time for which places of a new attempt are kept; 0: it has none. Where nobody ever asked, a second
-// attempt at a round has none: the broker may not let devices ask.
+// lease returns the time for which places of a new attempt are kept; 0: it has none. Where nobody ever
+// asked, a round that is opened again has none: the broker may not let devices ask.
 func (p *places) lease(deadline time.Duration, number stream.Attempt) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.serves || p.flooded || number > 1 && !p.heard {
+	if !p.serves || p.flooded || p.mute && !p.heard && number > 1 {
 		return 0
 	}
 	return leaseWithin(max(p.shown, firstLease), deadline)
@@ -177,7 +178,8 @@ func (p *places) unheard(t *placeTable, now time.Time) bool {
 	if after.IsZero() {
 		after = t.started.Add(longestLease)
 	}
-	return !p.heard && t.accepted+t.unopened == 0 && now.After(after)
+	p.mute = !p.heard && t.accepted+t.unopened == 0 && now.After(after)
+	return p.mute
 }
 
 // serve asks the broker once to hand out requests for places, where the task's plan has them.

@@ -22,13 +22,12 @@ type places struct {
 type placeCounts struct {
 	granted int // answers that gave places
 	charged int // users charged with one
-	late    int // places that came too late to be used
 	forged  int // answers of somebody else
 	flooded int // requests of floods
 }
 
 func (c *placeCounts) add(d placeCounts) {
-	c.granted, c.charged, c.late = c.granted+d.granted, c.charged+d.charged, c.late+d.late
+	c.granted, c.charged = c.granted+d.granted, c.charged+d.charged
 	c.forged, c.flooded = c.forged+d.forged, c.flooded+d.flooded
 }
 
