@@ -179,7 +179,7 @@ func (p *collecting) flooded(now time.Time) (phase, error) {
 		return p, nil
 	}
 	p.Logger.Warn("most places that were given are not used: somebody asks for places to keep others away, or devices are "+
-		"slower than the places last. Attempts open without places until this process starts again; "+hostile,
+		"slower than the places last. Attempts open without places for an hour; "+hostile,
 		"round", a.round.number, "attempt", a.number, "ends_now", !p.floors())
 	if p.floors() {
 		return p, nil

@@ -20,7 +20,7 @@ type places struct {
 	shown   time.Duration // the lease that attempts have shown to do; 0: none did
 	heard   bool          // somebody asked
 	mute    bool          // nobody did in the time of a round, so that it was opened again without places
-	flooded bool          // somebody asked for places and did not use them: none are announced any more
+	flooded time.Time     // when somebody asked for places and did not use them last; zero: nobody did
 	serves  bool          // requests come
 	counts  PlaceCounts   // of attempts that are over
 	asked   float64       // users that waited at the last attempt; 0: not known
@@ -39,7 +39,7 @@ type Places struct {
 func (p *places) status(now time.Time) Places {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := Places{PlaceCounts: p.counts, Flooded: p.flooded}
+	out := Places{PlaceCounts: p.counts, Flooded: p.floodedAt(now)}
 	if t := p.table; t != nil {
 		t.expire(now)
 		out.Lease, out.Live = t.lease, t.live
@@ -48,12 +48,18 @@ func (p *places) status(now time.Time) Places {
 	return out
 }
 
+// shunned is the time for which attempts open without places after a flood of them.
+const shunned = time.Hour
+
+// floodedAt reports whether a flood of places was seen of late.
+func (p *places) floodedAt(now time.Time) bool { return !p.flooded.IsZero() && now.Sub(p.flooded) < shunned }
+
 // lease returns the time for which places of a new attempt are kept; 0: it has none. Where nobody ever
 // asked, a round that is opened again has none: the broker may not let devices ask.
 func (p *places) lease(deadline time.Duration, number stream.Attempt) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.serves || p.flooded || p.mute && !p.heard && number > 1 {
+	if !p.serves || p.floodedAt(time.Now()) || p.mute && !p.heard && number > 1 {
 		return 0
 	}
 	return leaseWithin(max(p.shown, firstLease), deadline)
@@ -153,15 +159,15 @@ func (p *places) lives(t *placeTable, now time.Time) time.Time {
 	return t.lives(now)
 }
 
-// flood reports whether the places of an attempt are flooded, and has no later one announce any.
+// flood reports whether the places of an attempt are flooded, and has no later one announce any for an hour.
 func (p *places) flood(t *placeTable, now time.Time, deadline time.Duration) bool {
 	if t == nil {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.flooded && t.flooded(now, deadline) {
-		p.flooded = true
+	if !p.floodedAt(now) && t.flooded(now, deadline) {
+		p.flooded = now
 		return true
 	}
 	return false

@@ -256,7 +256,7 @@ func TestAFloodOfPlacesEndsThem(t *testing.T) {
 }
 
 // Where nobody ever asks, because the broker does not let devices or nobody is there, a round is opened again without
-// places, and takes whoever comes.
+// places, and takes those who come.
 func TestARoundThatNobodyAsksForOpensWithoutPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, over := context.WithCancel(t.Context())

@@ -234,8 +234,8 @@ func (w *world) body() (*wire.Task, error) {
 	return &wire.Task{Suite: suite, Declaration: declared, Plan: learned(&wire.Plan{
 		Algorithm: "psgd", Trust: w.trust(), HonestFraction: "1", Phases: w.phases(), Silos: uint64(w.silos()),
 		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
-		StaleMs:       uint64(w.stale().Milliseconds()),
-		Places: w.Places, EpsilonBudget: budget, Continuous: w.continuous(), RetentionMs: uint64(kept.Milliseconds()),
+		StaleMs: uint64(w.stale().Milliseconds()),
+		Places:  w.Places, EpsilonBudget: budget, Continuous: w.continuous(), RetentionMs: uint64(kept.Milliseconds()),
 	}, 1)}, nil
 }
 
