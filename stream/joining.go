@@ -64,6 +64,16 @@ func NewRamp(share float64, work, deadline time.Duration) Ramp {
 	return r
 }
 
+// AskRamp returns the ramp of an attempt with places: a share of the devices asks at once, and twice as many after each
+// second, for asking costs nothing.
+func AskRamp(share float64) Ramp {
+	r := Ramp{Doubling: freeDoubling}
+	if share < 1 {
+		r.Probability = uint32(max(share, minShare) * (1 << 32))
+	}
+	return r
+}
+
 // first returns the share of the devices that may join at once.
 func (r Ramp) first() float64 {
 	if r.Probability == 0 {

@@ -94,6 +94,9 @@ func oddities(s obs.StageStatus) (out []string) {
 	if s.Redelivered > 0 {
 		out = append(out, fmt.Sprintf("%s came again, and count once", countOf(s.Redelivered, "report")))
 	}
+	if s.Places.Off != "" {
+		out = append(out, s.Places.Off+": devices join before they know that there is room")
+	}
 	if s.Strange > 0 {
 		out = append(out, fmt.Sprintf("%s came for no open attempt, and count nowhere", countOf(s.Strange, "report")))
 	}

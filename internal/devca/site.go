@@ -29,7 +29,7 @@ func (s *site) add(role, public string) {
 		return
 	}
 	fmt.Fprintf(&s.devices, `  { nkey: "%s", permissions: { # %s
-      publish: ["$SYS.REQ.USER.INFO", "panlearn.*.report.*.*",
+      publish: ["$SYS.REQ.USER.INFO", "panlearn.*.report.*.*", "panlearn.*.place.*.*",
         %s]
       subscribe: ["%s", "panlearn.*.wake.>"]
   } }

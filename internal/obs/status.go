@@ -33,6 +33,7 @@ type StageStatus struct {
 	Redelivered uint64 `json:"redelivered"` // reports that this process was sent again
 	Strange     uint64 `json:"strange"`     // reports that came for no open attempt
 	Queue       Queue  `json:"queue"`
+	Places      Places `json:"places"`
 
 	// by which our clock is ahead of the broker's at least; negative: behind; 0: it may agree, or is not known
 	ClockAhead float64 `json:"clock_ahead_seconds"`
@@ -51,13 +52,34 @@ type Queue struct {
 	MaxBytes uint64 `json:"max_bytes"`
 }
 
+// Places describes the places of a stage process, in users, since it started.
+type Places struct {
+	Lease   float64 `json:"lease_seconds"` // for which those of the open attempt are kept; 0: it has none
+	Live    uint64  `json:"live"`          // given, and neither used nor ended
+	Granted uint64  `json:"granted"`
+	Unused  uint64  `json:"unused"`  // of these, those that ended without a report
+	Without uint64  `json:"without"` // counted users for whose report no place was left
+	Off     string  `json:"off"`     // why attempts open without places though the plan has them; empty: they do not
+}
+
+func placesOf(p stage.Places) Places {
+	out := Places{Lease: p.Lease.Seconds(), Live: p.Live, Granted: p.Granted, Unused: p.Unused, Without: p.Without}
+	switch {
+	case p.Refused:
+		out.Off = "the broker hands out no requests for places"
+	case p.Flooded:
+		out.Off = "most places were not used"
+	}
+	return out
+}
+
 // StatusOf turns a stage's status and the count of its reports into the answer.
 func StatusOf(s stage.Status, reports *Reports) StageStatus {
 	out := StageStatus{Task: string(s.Task), Doing: s.Phase, Waiting: Waiting(s), Works: s.Lease, Round: uint64(s.Round),
 		Attempt: uint64(s.Attempt),
 		Users:   s.Users, Cohort: s.Cohort, Minimum: s.Minimum, Failures: s.Failures,
 		Trouble: s.Trouble, Lost: s.Lost, Redelivered: s.Redelivered, Strange: s.Strange, Queue: Queue(s.Queue),
-		Reports: reports.byOutcome()}
+		Places: placesOf(s.Places), Reports: reports.byOutcome()}
 	if !s.Deadline.IsZero() {
 		deadline := s.Deadline.UTC()
 		out.Deadline = &deadline
@@ -122,7 +144,26 @@ func StatusMetrics(r prometheus.Registerer, task string, get func() stage.Status
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels},
 			func() float64 { return of(get()) })
 	}
+	places := func(outcome string, of func(stage.Places) uint64) prometheus.Collector {
+		with := prometheus.Labels{"task": task, "outcome": outcome}
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "panlearn_stage_places_total", ConstLabels: with,
+			Help: "Places, in users: granted, ended unused, and missing for a report that was accepted."},
+			func() float64 { return float64(of(get().Places)) })
+	}
 	list := []prometheus.Collector{
+		places("granted", func(p stage.Places) uint64 { return p.Granted }),
+		places("unused", func(p stage.Places) uint64 { return p.Unused }),
+		places("missing", func(p stage.Places) uint64 { return p.Without }),
+		gauge("panlearn_stage_place_lease_seconds", "Time for which places of the open attempt are kept; 0: it has none.",
+			func(s stage.Status) float64 { return s.Places.Lease.Seconds() }),
+		gauge("panlearn_stage_places_off",
+			"1 while attempts open without places though the plan has them: requests do not come, or are a flood.",
+			func(s stage.Status) float64 {
+				if s.Places.Refused || s.Places.Flooded {
+					return 1
+				}
+				return 0
+			}),
 		gauge("panlearn_stage_cohort_minimum", "Reports below which the open round is not released; 0: no round is open.",
 			func(s stage.Status) float64 { return float64(s.Minimum) }),
 		gauge("panlearn_stage_deadline_timestamp_seconds",

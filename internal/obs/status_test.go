@@ -17,7 +17,10 @@ func TestStatus(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := stage.Status{Task: "churn", Phase: "collecting round 3, attempt 1", Lease: true, Round: 3, Attempt: 1,
 		Users:  812,
-		Cohort: 1000, Minimum: 900, Deadline: at, Redelivered: 7, Strange: 11, Lost: 2, Queue: stage.Queue{Messages: 3,
+		Cohort: 1000, Minimum: 900, Deadline: at, Redelivered: 7, Strange: 11, Lost: 2,
+		Places: stage.Places{Lease: 3 * time.Second, Live: 4, Flooded: true,
+			PlaceCounts: stage.PlaceCounts{Granted: 20, Unused: 5, Without: 1}},
+		Queue: stage.Queue{Messages: 3,
 			Bytes: 500, MaxBytes: 1000}}
 	r := prometheus.NewRegistry()
 	if err := StatusMetrics(r, "churn", func() stage.Status { return now }); err != nil {
@@ -50,7 +53,7 @@ func TestStatus(t *testing.T) {
 		"waiting: 812 of 1000; nothing is released below 900; from 2030-01-02T03:04:05Z on") ||
 		got.Redelivered != 7 || got.Ahead() != -90*time.Second || got.Strange != 11 || got.Queue != (Queue{3, 500, 1000}) ||
 		got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.Works ||
-		got.Round != 3 {
+		got.Round != 3 || got.Places != (Places{3, 4, 20, 5, 1, "most places were not used"}) {
 		t.Errorf("%+v", got)
 	}
 	if got.Reports["accepted"] != 1 || got.Reports["range"] != 2 || len(got.Reports) != len(stage.Reasons()) {
@@ -63,6 +66,17 @@ panlearn_stage_cohort_minimum{task="churn"} 900
 # HELP panlearn_stage_deadline_timestamp_seconds Unix time at which the minimum becomes enough for the open round; 0: never, or no round is open.
 # TYPE panlearn_stage_deadline_timestamp_seconds gauge
 panlearn_stage_deadline_timestamp_seconds{task="churn"} 1.893553445e+09
+# HELP panlearn_stage_place_lease_seconds Time for which places of the open attempt are kept; 0: it has none.
+# TYPE panlearn_stage_place_lease_seconds gauge
+panlearn_stage_place_lease_seconds{task="churn"} 3
+# HELP panlearn_stage_places_off 1 while attempts open without places though the plan has them: requests do not come, or are a flood.
+# TYPE panlearn_stage_places_off gauge
+panlearn_stage_places_off{task="churn"} 1
+# HELP panlearn_stage_places_total Places, in users: granted, ended unused, and missing for a report that was accepted.
+# TYPE panlearn_stage_places_total counter
+panlearn_stage_places_total{outcome="granted",task="churn"} 20
+panlearn_stage_places_total{outcome="missing",task="churn"} 1
+panlearn_stage_places_total{outcome="unused",task="churn"} 5
 # HELP panlearn_stage_queue_bytes Bytes of the report messages in the broker's stream; 0 of a process that stands by.
 # TYPE panlearn_stage_queue_bytes gauge
 panlearn_stage_queue_bytes{task="churn"} 500

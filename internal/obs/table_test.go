@@ -130,6 +130,8 @@ func unit(name string) string {
 		return "reports"
 	case suffix("_round"), suffix("_round_announced"), suffix("_rollback_round"):
 		return "round number"
+	case suffix("_places_off"):
+		return "0 or 1"
 	case suffix("_queue_messages"):
 		return "messages"
 	case suffix("_bytes"):

@@ -75,6 +75,7 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 	}
 	plan := proposal.Plan
 	plan.DeadlineMs = uint64(time.Duration(spec.Schedule.Deadline).Milliseconds())
+	plan.Places = true
 	plan.StartPrivacy = start.statement()
 	plan.StaleMs = uint64(time.Duration(spec.Schedule.Longest()).Milliseconds())
 	plan.RetentionMs = uint64(time.Duration(spec.Schedule.Retention).Milliseconds())

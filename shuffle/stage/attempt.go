@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -20,8 +21,9 @@ type attempt struct {
 	key     *seal.RoundKey
 	context seal.Context
 	started time.Time
-	subject string // of its reports
-	opened  uint64 // stream sequence of its Open; 0: not put yet
+	subject string      // of its reports
+	table   *placeTable // nil: it opens without places
+	opened  uint64      // stream sequence of its Open; 0: not put yet
 
 	largest int             // bytes of the largest report message that can be one
 	newest  time.Time       // when the last report was counted
@@ -57,15 +59,39 @@ func newAttempt(e *environment, r round, number stream.Attempt, now time.Time) (
 func (a *attempt) open() ([]byte, error) {
 	silos := a.task.Plan.Silos > 0
 	full := silos && a.waiting <= a.round.mixer.Cohort // every silo has a place: nobody is to be kept away
+	lease := a.takePlaces()
 	ramp := a.backlog.open(float64(a.round.mixer.Cohort), float64(a.waiting), silos && !full, a.number > 1 &&
 		!a.floors() && !full, a.deadline, a.started)
+	if lease > 0 {
+		ramp = stream.AskRamp(asked * float64(a.round.mixer.Cohort) / cmp.Or(a.places.waited(), float64(a.waiting)))
+		a.backlog.ramp = ramp
+	}
 	a.backlog.of = place{a.round.number, a.number}
 	return a.Identity.Sign(&wire.Open{
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: uint64(a.round.number), Attempt: uint64(a.number),
 		ManifestHash: a.manifest[:], Suite: a.task.Suite, PublicKey: a.key.Public(), Instance: a.Instance[:],
 		StartedUnixMs: a.started.UnixMilli(), JoinProbability: ramp.Probability,
-		JoinDoublingMs: uint32(ramp.Doubling.Milliseconds()),
+		JoinDoublingMs: uint32(ramp.Doubling.Milliseconds()), PlacesMs: uint32(lease.Milliseconds()),
 	})
+}
+
+// asked is the number of users that are asked at first for each place: asking costs nothing.
+const asked = 2
+
+// takePlaces makes the places of the attempt, and returns for how long they are kept; 0: it has none.
+func (a *attempt) takePlaces() time.Duration {
+	lease := a.places.lease(a.deadline, a.number)
+	if lease == 0 || !a.task.Plan.Places {
+		return 0
+	}
+	m := a.round.mixer
+	a.table = &placeTable{cohort: m.Cohort, minimum: m.Minimum, bundle: m.MaxBundle, lease: lease, started: a.started,
+		deadline: a.deadlineAt()}
+	if a.number > 1 && !a.floors() {
+		a.table.reserved = a.started.Add(lease)
+	}
+	a.places.begin(place{a.round.number, a.number}, a.table)
+	return lease
 }
 
 // room returns the number of users that may still come, at least 1.
@@ -107,12 +133,15 @@ func (a *attempt) ripe(now time.Time) bool {
 			a.newest = now
 		}
 	}
-	return !now.Before(a.closesAt())
+	return !now.Before(a.closesAt(now))
 }
 
-// closesAt returns when a late attempt closes if no further report is counted.
-func (a *attempt) closesAt() time.Time {
+// closesAt returns when a late attempt closes if no further report is counted: after a pause, when no place lives.
+func (a *attempt) closesAt(now time.Time) time.Time {
 	end, quiet := a.late.Add(a.deadline), a.newest.Add(a.pause())
+	if lives := a.places.lives(a.table, now); lives.After(quiet) {
+		quiet = lives
+	}
 	if quiet.Before(end) {
 		return quiet
 	}
@@ -120,11 +149,11 @@ func (a *attempt) closesAt() time.Time {
 }
 
 // changesAt returns when time alone may make the attempt ripe: its deadline, or once that is over the end of the pause.
-func (a *attempt) changesAt() time.Time {
+func (a *attempt) changesAt(now time.Time) time.Time {
 	if a.late.IsZero() {
 		return a.deadlineAt()
 	}
-	return a.closesAt()
+	return a.closesAt(now)
 }
 
 // A release holds the two messages that may leave the stage, in this order, and the figures for metrics.
@@ -175,5 +204,6 @@ func (r *release) erase() {
 func (a *attempt) erase() {
 	a.key.Erase()
 	a.mixer.Erase()
+	a.places.end(a.table, a.backlog.ramp)
 	a.single = sealed{}
 }

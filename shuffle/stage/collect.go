@@ -117,7 +117,7 @@ func (p *collecting) next(now time.Time) effects {
 	default:
 		todo.call = queued
 	}
-	if at := p.attempt.changesAt(); at.After(now) && at.Before(todo.until) {
+	if at := p.attempt.changesAt(now); at.After(now) && at.Before(todo.until) {
 		todo.until = at
 	}
 	return todo
@@ -156,13 +156,36 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 		}
 	}
 	if !a.ripe(now) {
-		return p, nil
+		return p.flooded(now)
 	}
 	out, err := a.close()
 	if err != nil {
 		return nil, err
 	}
 	return &marking{environment: p.environment, release: out}, nil
+}
+
+// flooded ends an attempt whose places somebody takes and does not use, or nobody asks for: the next one opens without
+// places. Under the trusts with floors the users of a flooded one could not come again, so it goes on.
+func (p *collecting) flooded(now time.Time) (phase, error) {
+	a := p.attempt
+	if p.places.unheard(a.table, now) {
+		p.Logger.Warn("nobody has asked for a place: nobody is there, or the broker does not let devices ask. "+
+			"Opening the round again without places", "round", a.round.number, "attempt", a.number, "subject", p.Task.Places())
+		p.abandon()
+		return openAttempt(p.environment, a.round, a.number+1, now)
+	}
+	if !p.places.flood(a.table, now, a.deadline) {
+		return p, nil
+	}
+	p.Logger.Warn("most places that were given are not used: somebody asks for places to keep others away, or devices are "+
+		"slower than the places last. Attempts open without places for an hour; "+hostile,
+		"round", a.round.number, "attempt", a.number, "ends_now", !p.floors())
+	if p.floors() {
+		return p, nil
+	}
+	p.abandon()
+	return openAttempt(p.environment, a.round, a.number+1, now)
 }
 
 // decided handles that the task has ended after this round, or a later one: the round had its outcome. Unless a

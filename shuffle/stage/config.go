@@ -35,10 +35,12 @@ const (
 
 // Config fixes one stage process.
 type Config struct {
-	Task     stream.Task
-	Records  stream.Records
-	Reports  stream.ReportReader
-	Identity *seal.Identity // the same for all stage processes of the task
+	Task    stream.Task
+	Records stream.Records
+	Reports stream.ReportReader
+	// PlaceServer brings requests for places. nil: attempts open without places, and devices join as they can.
+	PlaceServer stream.PlaceServer
+	Identity    *seal.Identity // the same for all stage processes of the task
 	// LearnerKey is the learner's pinned key. Empty: the key that Task names is trusted at first use.
 	LearnerKey ed25519.PublicKey
 	// Limits are the broker's; a task whose batch or report cannot fit is refused. Zero: not checked.
@@ -134,7 +136,7 @@ func New(cfg Config) (*Stage, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	e := &environment{Config: cfg, jitter: rand.New(randomizer.NewEntropy())}
+	e := &environment{Config: cfg, jitter: rand.New(randomizer.NewEntropy()), places: new(places)}
 	e.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
 	s := &Stage{environment: e, troubles: troubles{}, fetcher: fetcher{queue: cfg.Reports}}
 	s.status = Status{Task: cfg.Task, Phase: "new"}

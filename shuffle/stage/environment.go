@@ -25,6 +25,7 @@ type environment struct {
 	jitter  *rand.Rand
 	backlog backlog // of the last attempt that this process opened
 	floods  floods
+	places  *places
 	older   older
 	// stream sequence of the newest record of attempts since this process found the newest round; 0: none yet
 	last uint64

@@ -84,6 +84,9 @@ func (a *attempt) count(o *sealed) Reason {
 		o.reason = reasonOf(a.mixer.Add(o.ids, o.plaintext))
 		clear(o.plaintext)
 	}
+	if o.reason == Accepted {
+		a.places.opened(a.table, uint64(len(o.ids)))
+	}
 	a.counts[o.reason]++
 	a.floods.saw(o)
 	a.backlog.users = a.mixer.Users()

@@ -18,6 +18,7 @@ type fetcher struct {
 	flight chan fetched      // nil: no fetch is under way
 	cancel context.CancelFunc
 
+	behind      uint64 // messages that waited behind the last one that was fetched
 	landed      uint64 // fetches that the broker answered
 	redelivered uint64 // reports that came again
 	kept        []func() error
@@ -82,6 +83,11 @@ func (f *fetcher) land(got fetched) {
 	f.cancel()
 	f.flight = nil
 	f.ready = append(f.ready, got.reports...)
+	if n := len(got.reports); n > 0 {
+		f.behind = got.reports[n-1].Pending
+	} else if got.err == nil {
+		f.behind = 0
+	}
 	if got.err == nil {
 		f.landed++
 	}
@@ -109,5 +115,5 @@ func (f *fetcher) drop() {
 		f.land(<-f.flight)
 	}
 	f.done(len(f.ready))
-	f.ready, f.kept = nil, nil
+	f.ready, f.kept, f.behind = nil, nil, 0
 }

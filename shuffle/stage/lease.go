@@ -245,6 +245,7 @@ func (s *Stage) giveUp(ctx context.Context) {
 		}
 	}
 	s.lease.until = time.Time{}
+	s.places.holds(time.Time{}, time.Time{})
 	s.tellLease(false)
 }
 

@@ -21,6 +21,7 @@ type Stage struct {
 
 	held     bool // what Observer.Lease was told last
 	waits    bool // that the lease is another's was logged
+	served   bool // the broker was asked to hand out requests for places
 	failures int  // in a row
 	troubles troubles
 	blind    stream.Trouble // the queue cannot be seen
@@ -54,6 +55,7 @@ func (s *Stage) Run(ctx context.Context) error {
 			break
 		}
 		s.open.Store(todo.drains)
+		s.serve(steps)
 		if err = s.stopped(ctx, steps, todo); err == nil {
 			p, err = s.step(steps, p, todo.needs)
 		}
@@ -117,6 +119,7 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	now := time.Now()
 	held := s.lease.holds(now)
 	s.tellLease(held)
+	s.places.holds(s.lease.until, s.lease.asleep)
 	if needs == leased && !held {
 		p.abandon()
 		s.fetcher.drop()

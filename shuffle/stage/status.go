@@ -27,7 +27,8 @@ type Status struct {
 
 	Redelivered uint64 // reports that this process was sent again
 	Strange     uint64 // reports that came for no open attempt, since this process started
-	Queue       Queue  // of a process that works; zero: of one that stands by
+	Places      Places
+	Queue       Queue // of a process that works; zero: of one that stands by
 }
 
 // A Queue holds the size of a task's stream of reports. MaxBytes is the limit of the stream; 0: not known.
@@ -50,6 +51,8 @@ func (s *Stage) publish(p phase, open *attempt, held bool) {
 	if held {
 		now.Queue, now.Lost, now.LostSince = s.queue, s.older.lost(), s.older.since
 	}
+	now.Places = s.places.status(time.Now())
+	now.Places.Refused = s.served && !s.places.served()
 	if open != nil {
 		now.Round, now.Attempt, now.Users = open.round.number, open.number, open.mixer.Users()
 		now.Cohort, now.Minimum, now.Deadline = open.round.mixer.Cohort, open.round.mixer.Minimum, open.deadlineAt()

@@ -133,25 +133,26 @@ func (q *inbox) close() []*event {
 	return left
 }
 
-// answers carries deliveries back to the loop: at most MaxInFlight of them, since each has at least one event.
-type answers struct {
+// answers carry what other goroutines were answered back to the loop: at most MaxInFlight of them, since each has at
+// least one event.
+type answers[A any] struct {
 	ready chan struct{} // holds a token when there may be one
 
 	mu   sync.Mutex
-	list []delivery // guarded by mu
+	list []A // guarded by mu
 }
 
-func newAnswers() *answers { return &answers{ready: make(chan struct{}, 1)} }
+func newAnswers[A any]() *answers[A] { return &answers[A]{ready: make(chan struct{}, 1)} }
 
-func (a *answers) put(d delivery) {
+func (a *answers[A]) put(one A) {
 	a.mu.Lock()
-	a.list = append(a.list, d)
+	a.list = append(a.list, one)
 	a.mu.Unlock()
 	signal(a.ready)
 }
 
 // take returns all, oldest first.
-func (a *answers) take() []delivery {
+func (a *answers[A]) take() []A {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.list

@@ -81,15 +81,17 @@ type loop struct {
 	sending    int                                                // events whose publish is on its way
 	window     window                                             // of them
 	retry      bool                                               // the timer ticked: send unanswered bundles again
-	delivered  *answers                                           // publishes that were answered, or failed
+	delivered  *answers[delivery]                                 // publishes that were answered, or failed
+	replies    *answers[*ask]                                     // requests for places, likewise
 	deliveries sync.WaitGroup
 	online     context.Context // of deliveries: it outlives that of the client for a moment
 	publishing stream.Trouble
-	unsure     bool         // something may have been written, or lost, that nobody told of
-	older      stream.Round // newest round known that the broker does not show, or shows another for; 0: none
-	olderSince time.Time    // when that was first seen
-	trouble    string       // why the newest answers took no report; empty: they did
-	troubled   time.Time    // since when
+	unasked    stream.Trouble // the broker refuses requests for places
+	unsure     bool           // something may have been written, or lost, that nobody told of
+	older      stream.Round   // newest round known that the broker does not show, or shows another for; 0: none
+	olderSince time.Time      // when that was first seen
+	trouble    string         // why the newest answers took no report; empty: they did
+	troubled   time.Time      // since when
 	refusals   refusals
 	total      Summary                    // of settled events, for Progress
 	early      map[participation.Key]bool // of an earlier process, settled before anybody asked about them here
@@ -104,7 +106,7 @@ func newLoop(c Config) *loop {
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
 		agreed:   make(chan struct{}), ended: make(chan struct{}),
 		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*bundle]bool),
-		early: make(map[participation.Key]bool), delivered: newAnswers(), flushed: time.Now(),
+		early: make(map[participation.Key]bool), delivered: newAnswers[delivery](), replies: newAnswers[*ask](), flushed: time.Now(),
 		pace: newPace(c.Poll, c.MaxPoll),
 	}
 	l.accounts.now = l.clock.now
@@ -159,6 +161,10 @@ func (l *loop) work(ctx context.Context) error {
 		case <-l.delivered.ready:
 			for _, d := range l.delivered.take() {
 				l.answered(d)
+			}
+		case <-l.replies.ready:
+			for _, a := range l.replies.take() {
+				l.replied(a)
 			}
 		case <-l.inbox.first:
 			err = l.refresh(ctx)
@@ -234,7 +240,12 @@ func (l *loop) advance(ctx context.Context) error {
 		return err
 	}
 	l.leave(l.queue.sort(l.current, l.settled), "they took part as often as they may, or their phase is over")
-	for !l.gathering() && l.joinable() && l.sending < l.window.now {
+	if l.current.keeps() > 0 {
+		if err := l.seat(ctx); err != nil {
+			return err
+		}
+	}
+	for l.current.keeps() == 0 && !l.gathering() && l.joinable() && l.sending < l.window.now {
 		if l.refusals.holds(l.current.attempt, time.Now()) || l.clock.holds() {
 			break
 		}
@@ -288,14 +299,14 @@ func (l *loop) room() int {
 		most := 2 * l.current.most
 		places = most - min(most, l.current.joined+l.absent()+uint64(len(l.queue.events)))
 	}
-	return min(int(min(places, uint64(l.chunk))), l.MaxInFlight-l.sending)
+	return min(int(min(places, uint64(l.chunk))), l.MaxInFlight-l.sending-l.queue.seats.taken())
 }
 
 // places returns the number of further events that may draw for the newest attempt: a client offers a round as
 // many of its users as the round takes of all clients together, and the announced share of them joins. Of blocks
 // of rows it offers one: each organisation reports once.
 func (l *loop) places() uint64 {
-	taken := l.current.joined + l.absent() + uint64(len(l.queue.drawn))
+	taken := l.current.joined + l.absent() + uint64(len(l.queue.drawn)+l.queue.seats.holds())
 	return l.current.most - min(taken, l.current.most)
 }
 
@@ -308,7 +319,7 @@ func (l *loop) stands() uint64 {
 	}
 	switch n := l.rows.Load(); n {
 	case 0:
-		return uint64(len(l.queue.events)+len(l.queue.drawn)) + l.inbox.waiting()
+		return uint64(l.queue.holds()) + l.inbox.waiting()
 	case unknownRows:
 		return max(1, manifest.Users(l.agreement.Task.Plan))
 	default:

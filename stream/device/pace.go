@@ -88,7 +88,7 @@ func (l *loop) has() business {
 			b = anOutcome
 		}
 	}
-	if len(l.queue.events)+len(l.queue.drawn) > 0 || l.inbox.holds() > 0 {
+	if l.queue.holds() > 0 || l.inbox.holds() > 0 {
 		return aPlace
 	}
 	return b

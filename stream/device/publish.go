@@ -26,24 +26,16 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 	if len(events) == 0 {
 		return nil
 	}
+	if err := l.predraw(ctx, events); err != nil {
+		return err
+	}
 	var bundles []*bundle
-	size := l.terms.Phases[l.phase].Params.ReportBytes()
-	l.reports.Reseed() // a machine may have been cloned since
 	for members := range slices.Chunk(events, min(l.Bundle, int(r.place.Phase.Mechanism.MaxBundle))) {
 		var id [16]byte
 		_, _ = rand.Read(id[:]) // never fails: it ends the process instead
 		for place, e := range members {
-			if l.onReport != nil {
-				l.onReport(r.number, e.vector(), l.terms.Phases[l.phase].Params)
-			}
-			counts, err := l.reports.ReportUntil(ctx, make([]byte, 0, size), e.vector())
-			if err != nil {
-				return err
-			}
-			d := participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step),
-				Most: r.place.Stint.Rounds, Final: l.agreement.Final,
-				Manifest: r.manifest, Bundle: id, Place: uint32(place), Counts: counts}
-			_, _ = rand.Read(d.Report[:])
+			d := *e.early
+			e.early, d.Bundle, d.Place = nil, id, uint32(place)
 			if err := e.record.Join(d); err != nil {
 				return err
 			}
@@ -56,6 +48,31 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 	r.joined += uint64(len(events))
 	r.bundles = append(r.bundles, bundles...)
 	return l.send(r, bundles)
+}
+
+// predraw draws the reports of events in the newest round that have none yet. One that was drawn before a place was
+// there, and got none, is the same in all attempts at the round; for another round it is forgotten, as nobody has seen
+// it.
+func (l *loop) predraw(ctx context.Context, events []*event) error {
+	r := l.current
+	size := l.terms.Phases[l.phase].Params.ReportBytes()
+	l.reports.Reseed() // a machine may have been cloned since
+	for _, e := range events {
+		if e.early != nil && e.early.Manifest == r.manifest {
+			continue
+		}
+		if l.onReport != nil {
+			l.onReport(r.number, e.vector(), l.terms.Phases[l.phase].Params)
+		}
+		counts, err := l.reports.ReportUntil(ctx, make([]byte, 0, size), e.vector())
+		if err != nil {
+			return err
+		}
+		e.early = &participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step),
+			Most: r.place.Stint.Rounds, Final: l.agreement.Final, Manifest: r.manifest, Counts: counts}
+		_, _ = rand.Read(e.early.Report[:])
+	}
+	return nil
 }
 
 // refuse tells users who may not pay for a round why the policy refuses.
@@ -81,15 +98,19 @@ type delivery struct {
 	open    *wire.Open
 	attempt participation.Attempt
 	bundles []*bundle
-	due     time.Time    // the tick on which it leaves
-	acks    []stream.Ack // one a bundle; short or empty where nothing was answered
-	err     error
+	due     time.Time // the tick on which it leaves
+	// for which places of the attempt are kept, if these are users of an earlier one whom it is told of; 0: it is not
+	announces time.Duration
+	acks      []stream.Ack // one a bundle; short or empty where nothing was answered
+	err       error
 }
 
 // send notes a publish of bundles to the newest attempt, durably, and then makes it. All of them may be sent there.
 func (l *loop) send(r *round, bundles []*bundle) error {
 	change := participation.Change{Rounds: map[stream.Round]stream.Hash{r.number: r.manifest}}
+	again := false
 	for _, b := range bundles {
+		again = again || len(b.record().Sends) > 0 && !b.record().SentTo(r.attempt)
 		for _, e := range b.events {
 			e.record.Sending(r.attempt, l.agreement.HasFloors())
 			change.Events = append(change.Events, e.record)
@@ -104,6 +125,12 @@ func (l *loop) send(r *round, bundles []*bundle) error {
 		l.sending += len(b.events)
 	}
 	d := delivery{round: r, open: r.open, attempt: r.attempt, bundles: bundles, due: l.beats.next(time.Now())}
+	if r.keeps() > 0 && l.drawsFirst() {
+		d.due = time.Now() // it was drawn before it asked, so this tells nothing of the work
+	}
+	if again {
+		d.announces = r.keeps()
+	}
 	l.deliveries.Go(func() {
 		d.acks, d.err = l.publish(l.online, d)
 		l.delivered.put(d)
@@ -116,6 +143,9 @@ func (l *loop) send(r *round, bundles []*bundle) error {
 func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
 	if err := Until(ctx, d.due); err != nil {
 		return nil, err
+	}
+	if d.announces > 0 {
+		l.deliveries.Go(func() { l.announce(ctx, d) })
 	}
 	out := make([]stream.Outgoing, len(d.bundles))
 	subject := l.Task.Report(d.round.number, d.attempt.Number)

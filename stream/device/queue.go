@@ -13,7 +13,7 @@ import (
 
 // A queue is the events that wait to join a round, each in one of three states:
 //
-//	waiting ──▶ drawn ──▶ joins      it drew for the newest attempt, and joins when its time has come
+//	waiting ──▶ drawn ──▶ joins      it drew for the newest attempt, and joins when its time has come, or asks (places.go)
 //	   │  ▲       │
 //	   │  └───────┘                  there is another attempt
 //	   └──▶ reserve ──▶ waiting      the round is a later one of an interactive phase and the event no member of it: it takes
@@ -30,7 +30,11 @@ type queue struct {
 	sorted  bool // members and the order of events belong to the newest round
 	drawn   draws
 	lots    stream.Lots // of the newest attempt
+	seats   seats       // of those whose time has come, where it gives places
 }
+
+// holds returns the number of all events.
+func (q *queue) holds() int { return len(q.events) + len(q.drawn) + q.seats.holds() }
 
 // add appends events to those that wait.
 func (q *queue) add(events ...*event) {
@@ -40,7 +44,7 @@ func (q *queue) add(events ...*event) {
 // recall puts the events that drew back among those that wait, before all others, since there is another attempt or
 // round. of is the number of events on behalf of this client that may draw for it.
 func (q *queue) recall(of uint64) {
-	q.events, q.drawn, q.sorted = append(q.drawn, q.events...), nil, false
+	q.events, q.drawn, q.sorted = slices.Concat(q.seats.recall(), q.drawn, q.events), nil, false
 	q.lots = stream.NewLots(of, random32())
 }
 
@@ -90,11 +94,18 @@ func (q *queue) ready(r *round, now time.Time) int {
 // due returns the time at which the next of the events that drew joins the newest attempt of a round; ok is false
 // if none does.
 func (q *queue) due(r *round) (at time.Time, ok bool) {
-	if len(q.drawn) == 0 || !r.receives() {
+	if !r.receives() {
 		return at, false
 	}
+	at, ok = q.seats.due()
+	if len(q.drawn) == 0 || q.seats.over {
+		return at, ok
+	}
 	now := time.Now()
-	return now.Add(r.joins(q.drawn[0].draw) - r.elapsed(now)), true
+	if joins := now.Add(r.joins(q.drawn[0].draw) - r.elapsed(now)); !ok || joins.Before(at) {
+		at = joins
+	}
+	return at, true
 }
 
 // waits reports whether next has an event to consider.

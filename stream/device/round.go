@@ -31,6 +31,7 @@ type event struct {
 	over      func()              // is told when the block is needed no more; nil: nobody waits for that
 	terms     *consent.Agreement  // of a silo of which this is all; nil of all others
 	pinned    []participation.Key // of a silo, who is in which block, see participation.Pin
+	early     *participation.Draw // drawn, and charged nothing for yet: it has no place; nil: nothing is drawn
 	draw      uint32              // decides when it joins while more wait than a round takes
 	callbacks []func(Outcome)     // of those who asked about it: called by the loop's goroutine; must not block
 }

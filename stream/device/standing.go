@@ -20,7 +20,7 @@ type Standing struct {
 
 // standing returns the Standing of the loop.
 func (l *loop) standing() Standing {
-	s := Standing{Agreed: l.agreement != nil, Waiting: len(l.queue.events) + len(l.queue.drawn)}
+	s := Standing{Agreed: l.agreement != nil, Waiting: l.queue.holds()}
 	if a := l.agreement; a != nil {
 		s.Silo, s.Whole, s.People = a.Spec.Silo != nil, a.Whole(), a.Spec.ByUser()
 	}

@@ -214,7 +214,8 @@ func (w *world) mix(ctx context.Context) {
 	reader, err := w.broker.Reader(w.name)
 	must(w.t, err)
 	s, err := stage.New(stage.Config{
-		Task: w.name, Records: w.broker, Reports: reader, Identity: w.stage, LeaseTTL: 10 * time.Second, Poll: time.Second,
+		Task: w.name, Records: w.broker, Reports: reader, PlaceServer: w.broker, Identity: w.stage,
+		LeaseTTL: 10 * time.Second, Poll: time.Second,
 	})
 	must(w.t, err)
 	if err := s.Run(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {

@@ -71,6 +71,21 @@ func (c *Conn) MaySubscribe(ctx context.Context, subject string) error {
 		return err
 	}
 	defer sub.Unsubscribe()
+	return c.permitted(ctx, "subscription", subject)
+}
+
+// MayPublish returns nil if these credentials may publish on a subject that no stream holds, ErrDenied if not. It
+// publishes an empty message, and waits until the server has answered whether that is permitted.
+func (c *Conn) MayPublish(ctx context.Context, subject string) error {
+	if err := c.nc.Publish(subject, nil); err != nil {
+		return err
+	}
+	return c.permitted(ctx, "publish", subject)
+}
+
+// permitted waits until the server has taken what was sent, and returns ErrDenied if the last thing that it did not
+// permit is an operation on subject.
+func (c *Conn) permitted(ctx context.Context, operation, subject string) error {
 	flush, cancel := context.WithTimeout(ctx, c.config.AckTimeout)
 	defer cancel()
 	if err := c.nc.FlushWithContext(flush); err != nil {
@@ -78,8 +93,8 @@ func (c *Conn) MaySubscribe(ctx context.Context, subject string) error {
 	}
 	// The server's word came before its answer to the flush.
 	if last := c.nc.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
-		if verb, denied := violation(last.Error()); verb == "subscription" && strings.EqualFold(denied, subject) {
-			return fmt.Errorf("%w: subscribe to %s", ErrDenied, subject)
+		if verb, denied := violation(last.Error()); verb == operation && strings.EqualFold(denied, subject) {
+			return fmt.Errorf("%w: %s of %s", ErrDenied, operation, subject)
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func (c *Conn) Place(ctx context.Context, subject string, request []byte) ([]byt
 	defer cancel()
 	m, err := c.nc.RequestWithContext(wait, subject, request)
 	if err != nil {
-		return nil, fmt.Errorf("place: %w", explain(c.outcome(ctx, wait, err)))
+		return nil, fmt.Errorf("place: %w", refused(explain(c.outcome(ctx, wait, err))))
 	}
 	return m.Data, nil
 }
@@ -38,10 +38,11 @@ func (c *Conn) ServePlaces(ctx context.Context, task stream.Task, answer func(st
 			_ = m.Respond(data) // a lost answer is asked for again
 		}
 	})
-	if err == nil {
-		err = errors.Join(sub.SetPendingLimits(maxPlaces, -1), c.nc.FlushWithContext(ctx))
-	}
 	if err != nil {
+		return fmt.Errorf("places of %s: %w", task, explain(err))
+	}
+	if err = errors.Join(sub.SetPendingLimits(maxPlaces, -1), c.permitted(ctx, "subscription", task.Places())); err != nil {
+		sub.Unsubscribe() // fails only on a closed connection, which has no subscriptions
 		return fmt.Errorf("places of %s: %w", task, explain(err))
 	}
 	context.AfterFunc(ctx, func() {

@@ -647,6 +647,7 @@ type Plan struct {
 	StaleMs uint64 `protobuf:"varint,22,opt,name=stale_ms,json=staleMs,proto3" json:"stale_ms,omitempty"`
 	// start_privacy is what the snapshot that start was made of states; absent where there is no start. Nobody else can check it.
 	StartPrivacy  *StartPrivacy `protobuf:"bytes,23,opt,name=start_privacy,json=startPrivacy,proto3" json:"start_privacy,omitempty"`
+	Places        bool          `protobuf:"varint,24,opt,name=places,proto3" json:"places,omitempty"` // the stage may announce places (Open.places_ms): devices that do not know them refuse the Task
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -840,6 +841,13 @@ func (x *Plan) GetStartPrivacy() *StartPrivacy {
 		return x.StartPrivacy
 	}
 	return nil
+}
+
+func (x *Plan) GetPlaces() bool {
+	if x != nil {
+		return x.Places
+	}
+	return false
 }
 
 // StartPrivacy is the statement of a snapshot that another task begins with.
@@ -2015,6 +2023,7 @@ type Open struct {
 	StartedUnixMs   int64                  `protobuf:"varint,9,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"`      // when the deadline started, by the stage's clock
 	JoinProbability uint32                 `protobuf:"varint,10,opt,name=join_probability,json=joinProbability,proto3" json:"join_probability,omitempty"` // of 2^32: the share of the devices that may join at once (stream.Ramp); 0: all
 	JoinDoublingMs  uint32                 `protobuf:"varint,11,opt,name=join_doubling_ms,json=joinDoublingMs,proto3" json:"join_doubling_ms,omitempty"`  // in what time that share doubles
+	PlacesMs        uint32                 `protobuf:"varint,12,opt,name=places_ms,json=placesMs,proto3" json:"places_ms,omitempty"`                      // a device asks for a place before it is charged, and has it for that long; 0: it does not ask
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2122,6 +2131,13 @@ func (x *Open) GetJoinProbability() uint32 {
 func (x *Open) GetJoinDoublingMs() uint32 {
 	if x != nil {
 		return x.JoinDoublingMs
+	}
+	return 0
+}
+
+func (x *Open) GetPlacesMs() uint32 {
+	if x != nil {
+		return x.PlacesMs
 	}
 	return 0
 }
@@ -2669,7 +2685,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\tstage_key\x18\x06 \x01(\fR\bstageKey\x12(\n" +
 	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x12\n" +
 	"\x04life\x18\b \x01(\fR\x04life\x12\x16\n" +
-	"\x06public\x18\t \x01(\fR\x06public\"\xb5\x06\n" +
+	"\x06public\x18\t \x01(\fR\x06public\"\xcd\x06\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12*\n" +
 	"\x06phases\x18\x02 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x127\n" +
@@ -2698,7 +2714,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x05silos\x18\x14 \x01(\x04R\x05silos\x12\x16\n" +
 	"\x06radius\x18\x15 \x01(\x01R\x06radius\x12\x19\n" +
 	"\bstale_ms\x18\x16 \x01(\x04R\astaleMs\x12>\n" +
-	"\rstart_privacy\x18\x17 \x01(\v2\x19.panlearn.v1.StartPrivacyR\fstartPrivacy\"\x8f\x01\n" +
+	"\rstart_privacy\x18\x17 \x01(\v2\x19.panlearn.v1.StartPrivacyR\fstartPrivacy\x12\x16\n" +
+	"\x06places\x18\x18 \x01(\bR\x06places\"\x8f\x01\n" +
 	"\fStartPrivacy\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aepsilon\x18\x02 \x01(\x01R\aepsilon\x12\x14\n" +
@@ -2809,7 +2826,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x05frame\x18\x06 \x01(\v2\x12.panlearn.v1.FrameR\x05frame\x12\x1f\n" +
 	"\vdeadline_ms\x18\a \x01(\x04R\n" +
 	"deadlineMs\x12\x16\n" +
-	"\x06cohort\x18\b \x01(\x04R\x06cohort\"\xf4\x02\n" +
+	"\x06cohort\x18\b \x01(\x04R\x06cohort\"\x91\x03\n" +
 	"\x04Open\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2823,7 +2840,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x0fstarted_unix_ms\x18\t \x01(\x03R\rstartedUnixMs\x12)\n" +
 	"\x10join_probability\x18\n" +
 	" \x01(\rR\x0fjoinProbability\x12(\n" +
-	"\x10join_doubling_ms\x18\v \x01(\rR\x0ejoinDoublingMs\"\xaf\x01\n" +
+	"\x10join_doubling_ms\x18\v \x01(\rR\x0ejoinDoublingMs\x12\x1b\n" +
+	"\tplaces_ms\x18\f \x01(\rR\bplacesMs\"\xaf\x01\n" +
 	"\x05Claim\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +

@@ -156,7 +156,7 @@ func (c Config) mix(ctx context.Context, name stream.Task, conn conn, show *exhi
 	if err != nil {
 		return err
 	}
-	s, err := stage.New(stage.Config{Task: name, Records: conn, Reports: reader, Identity: c.Stage,
+	s, err := stage.New(stage.Config{Task: name, Records: conn, Reports: reader, PlaceServer: conn, Identity: c.Stage,
 		LearnerKey: c.Learner.Public(), Limits: conn.Limits(),
 		LeaseTTL: c.Lease, Marks: marks{files, conn.end}, Entropy: c.Mixer, Observer: show.stage, Logger: c.Logger})
 	if err != nil {

@@ -55,7 +55,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Reports, err = conn.Reader(ctx, c.Task); err != nil {
 		return err
 	}
-	c.Records, c.Limits = conn, conn.Limits()
+	c.Records, c.PlaceServer, c.Limits = conn, conn, conn.Limits()
 	s, err := stage.New(c.Config)
 	if err != nil {
 		return err

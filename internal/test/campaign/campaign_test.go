@@ -31,6 +31,7 @@ type sum struct {
 	said, gone                          map[string]int
 	adrift, strange, endless            int
 	sweeps, short, swept                int
+	places                              placeCounts
 	took                                time.Duration
 }
 
@@ -57,6 +58,7 @@ func (s *sum) add(p plan, ops []op, r result) {
 	if s.adrift, s.strange = s.adrift+r.adrift, s.strange+r.strange; p.Endless {
 		s.endless++
 	}
+	s.places.add(r.places)
 	s.sweeps, s.short, s.swept = s.sweeps+r.sweeps, s.short+r.short, s.swept+r.swept
 	addTo(s.said, r.said)
 	addTo(s.gone, r.gone)
@@ -82,11 +84,11 @@ func (s *sum) String() string {
 			"%d events counted (%d of them in calm rounds; %d by the rule of doubt, in no batch, while %v), %d uncounted, %d unknown; "+
 			"users were told %v, %d times by a later life; %d publishes refused; lies %v, of whose users %d are in batches, %d by several participations; "+
 			"reports: %v, %d strange ones sent; a process %v; %d tasks without an end; records lost: %v, said of it: %v, %d users of rounds that may have been released twice; "+
-			"%d sweeps removed %d records, %d were cut short",
+			"%d sweeps removed %d records, %d were cut short; places: %+v",
 		s.campaigns, s.ops, s.took.Round(time.Hour), s.ended, s.waiting, s.real, s.void, s.reopened, s.interactive, s.passed,
 		s.again, s.counted, s.calm, s.unseen, s.excused,
 		s.uncounted, s.unknown, s.told, s.toldAgain, s.refused, s.lies, s.fooled, s.twice, s.examined, s.strange, s.sprung,
-		s.endless, s.gone, s.said, s.adrift, s.sweeps, s.swept, s.short)
+		s.endless, s.gone, s.said, s.adrift, s.sweeps, s.swept, s.short, s.places)
 }
 
 // TestCalm: without operations every task ends, unless it has too few users; nothing is done twice, and nobody is
@@ -151,6 +153,9 @@ func TestCampaigns(t *testing.T) {
 		if all.campaigns >= 250 && all.gone[kind] == 0 {
 			t.Errorf("no %s was lost: %v", kind, all.gone)
 		}
+	}
+	if p := all.places; all.campaigns >= 250 && (p.granted == 0 || p.charged == 0 || p.forged == 0 || p.flooded == 0) {
+		t.Errorf("no place was given, used, forged or flooded: %+v", p)
 	}
 	if all.campaigns >= 250 && (all.strange == 0 || all.endless == 0) {
 		t.Errorf("no flood, or no endless task: %v", &all)

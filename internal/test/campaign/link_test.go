@@ -299,10 +299,14 @@ func (l *link) Purge(ctx context.Context, before uint64) error {
 
 // Place implements stream.PlaceAsker.
 func (l *link) Place(ctx context.Context, subject string, request []byte) ([]byte, error) {
-	answer := make(chan []byte, 1)
+	answer, asked := make(chan []byte, 1), time.Now()
 	err := l.trapped("place", func() error {
 		return l.write(ctx, func(ctx context.Context) error {
-			data, err := l.w.broker.Place(ctx, subject, request)
+			data, forged := l.w.forge(request)
+			var err error
+			if !forged {
+				data, err = l.w.broker.Place(ctx, subject, request)
+			}
 			answer <- data
 			return err
 		})
@@ -310,12 +314,25 @@ func (l *link) Place(ctx context.Context, subject string, request []byte) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	return <-answer, nil
+	data := <-answer
+	l.told(subject, request, data, asked)
+	return data, nil
 }
 
 // ServePlaces implements stream.PlaceServer: a process that is dead or cut off answers nobody.
 func (l *link) ServePlaces(ctx context.Context, task stream.Task, answer func(string, []byte) []byte) error {
 	return l.w.broker.ServePlaces(ctx, task, func(subject string, request []byte) []byte {
+		l.mu.Lock()
+		asleep := time.Now().Before(l.asleep)
+		l.mu.Unlock()
+		if asleep { // it is heard when the process goes on, and nobody waits for the answer any more
+			l.w.late.Go(func() {
+				if l.enter() == nil {
+					answer(subject, request)
+				}
+			})
+			return nil
+		}
 		if l.enter() != nil {
 			return nil
 		}

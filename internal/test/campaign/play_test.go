@@ -44,7 +44,8 @@ type result struct {
 	sweeps    int            // that removed records
 	short     int            // sweeps that were cut short
 	swept     int            // records that were removed
-	took      time.Duration  // of the fake clock
+	places    placeCounts
+	took      time.Duration // of the fake clock
 }
 
 // play runs one campaign in a bubble of its own. Keys, ids and jitters come from the plan's seed; what goroutines that
@@ -82,6 +83,7 @@ func play(t *testing.T, p plan, ops []op, b broken) (r result) {
 		}
 		w.replay()
 		r.violations, r.examined, r.sprung = w.violations, w.book.examined, w.sprung
+		r.places = w.places.counts
 		r.sweeps, r.short, r.swept = w.sweeps, w.short, len(w.swept)
 		r.said, r.gone, r.strange = w.said, map[string]int{}, len(w.spam)
 		for subject := range w.gone {

@@ -173,7 +173,7 @@ func (w *world) crashAtCommit(state.Checkpoint) storetest.Fault {
 // mix begins a life of a stage process.
 func (w *world) mix(l *link, number int) (func(context.Context) error, func() string) {
 	s, err := stage.New(stage.Config{
-		Task: name, Records: l, Reports: l, Identity: w.identity.stage, Limits: w.broker.Limits(), LeaseTTL: leaseOf,
+		Task: name, Records: l, Reports: l, PlaceServer: l, Identity: w.identity.stage, Limits: w.broker.Limits(), LeaseTTL: leaseOf,
 		Poll: poll, Prefetch: 16, Entropy: func() rand.Source { return stageEntropy },
 		Marks: w.marksOf(number, l), Logger: w.stages[number].log.logger(w.begun),
 		Observer: stage.Observer{Report: func(r stage.Reason) { w.examined(r) }},

@@ -42,6 +42,7 @@ type publisher struct {
 	lie     lie                 // how the broker lies to it now
 	fooled  map[int]bool        // users who were lied to
 	refused int                 // publishes, for lack of room
+	grants  []grant             // that this publisher was told of
 }
 
 // A ticket is one user's part in one round.
@@ -211,6 +212,7 @@ func (p *publisher) note(e participation.Record) {
 	case participation.Counted, participation.Unknown:
 		p.final[e.Key] = e.State
 	case participation.Charged:
+		p.seated(e)
 		p.reports[e.Draw.Report] = ticket{user: p.user(row), round: uint64(e.Draw.Round)}
 		if _, known := p.charged[p.user(row)]; !known {
 			p.charged[p.user(row)] = time.Now()

@@ -73,6 +73,7 @@ func drawPlan(t *rapid.T) plan {
 	if uniform(t, "loser", 0, 1) == 1 {
 		p.Loser, p.Accept = loser(uniform(t, "loses", 1, int(loserKinds)-1)), flip("accept")
 	}
+	p.Places = p.Seed%4 > 0
 	p.Marks = uniform(t, "marks", 0, marksKinds-1)
 	p.Endless = p.Together == 0 && uniform(t, "endless", 0, 3) == 0
 	// Some have users for void rounds to spare, some have too few for the plan.
@@ -177,6 +178,7 @@ func (w *world) apply(o op) {
 		w.mu.Unlock()
 	case "flood":
 		w.flood(o)
+		w.floodPlaces(o)
 	case "roll back":
 		w.rollBack(o)
 	case "lose":
@@ -229,7 +231,9 @@ func (w *world) setTrap(o op) {
 		w.devices[d].set(storeFault(1 + o.What%3))
 		return
 	case d >= 0:
-		calls = []string{"publish"}
+		if calls = []string{"publish"}; w.Places {
+			calls = []string{"publish", "place"}
+		}
 	case i > 0:
 		calls = stageTraps
 	}
@@ -258,7 +262,7 @@ func (w *world) heal() {
 	w.broker.Inject(nil)
 	w.broker.Connect()
 	w.mu.Lock()
-	w.diskFault, w.fullUntil = storetest.NoFault, time.Time{}
+	w.diskFault, w.fullUntil, w.places.forgedUntil = storetest.NoFault, time.Time{}, time.Time{}
 	w.mu.Unlock()
 	for _, d := range w.devices {
 		d.set(sound)

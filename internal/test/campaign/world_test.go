@@ -75,7 +75,9 @@ type plan struct {
 	// himself
 	Units int
 	Local bool // trust local
-	Seed  uint64
+	// devices ask for places, where deadlines leave the time
+	Places bool
+	Seed   uint64
 }
 
 // room returns how many bytes of reports the broker keeps, 0 for no limit.
@@ -139,6 +141,7 @@ type world struct {
 	broken // what a test breaks on purpose; zero in real campaigns
 	losses
 	years
+	places places
 
 	begun     time.Time
 	broker    *memory.Broker
@@ -231,8 +234,8 @@ func (w *world) body() (*wire.Task, error) {
 	return &wire.Task{Suite: suite, Declaration: declared, Plan: learned(&wire.Plan{
 		Algorithm: "psgd", Trust: w.trust(), HonestFraction: "1", Phases: w.phases(), Silos: uint64(w.silos()),
 		Epsilon: budget, Delta: delta, DeadlineMs: uint64(w.Deadline.Milliseconds()),
-		StaleMs:       uint64(w.stale().Milliseconds()),
-		EpsilonBudget: budget, Continuous: w.continuous(), RetentionMs: uint64(kept.Milliseconds()),
+		StaleMs: uint64(w.stale().Milliseconds()),
+		Places:  w.Places, EpsilonBudget: budget, Continuous: w.continuous(), RetentionMs: uint64(kept.Milliseconds()),
 	}, 1)}, nil
 }
 

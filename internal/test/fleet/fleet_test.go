@@ -90,7 +90,7 @@ func (c counted) Latest(ctx context.Context, pattern string) (stream.Message, er
 	return c.Conn.Latest(ctx, pattern)
 }
 
-func newFleet(t *testing.T) *fleet {
+func newFleet(t *testing.T, users, cohort int, places bool) *fleet {
 	t.Helper()
 	f := &fleet{t: t, broker: startBroker(t)}
 	spec, err := task.Parse(fmt.Appendf(nil, declaration, users, cohort, cohort, users/cohort), nil)
@@ -103,6 +103,7 @@ func newFleet(t *testing.T) *fleet {
 	must(t, err)
 	f.stage, err = seal.NewIdentity()
 	must(t, err)
+	f.body.Plan.Places = places
 	f.body.Version, f.body.Name = stream.Version, string(name)
 	f.body.LearnerKey, f.body.StageKey, f.body.Life = f.learner.Public(), f.stage.Public(), make([]byte, stream.LifeSize)
 	body, err := stream.Marshal(f.body)
@@ -234,7 +235,7 @@ func TestFleet(t *testing.T) {
 	if longtest.Run(t, "a fleet of 10,000 devices, about six minutes") {
 		n, maxPoll, idle = users, device.DefaultMaxPoll, time.Minute
 	}
-	f := newFleet(t)
+	f := newFleet(t, users, cohort, false)
 	defer f.close()
 	bare := f.broker.read()
 	heap, stacks := used()

@@ -37,7 +37,7 @@ const (
 	LostAckRead
 	// Lost: not done and the caller is not told. A lost Deliver counts as delivered, a lost Ack as sent.
 	Lost
-	// Twice: a publish is stored under two sequences, a delivery comes two times in one Fetch.
+	// Twice: a publish is stored under two sequences, a delivery comes two times in one Fetch, a request two times.
 	Twice
 	// Lag: a read is answered as if what it looks for were not yet there.
 	Lag
@@ -51,7 +51,7 @@ type Injector func(op Op, subject string) Fault
 type Rates struct {
 	LostAck   float64 // of puts, swaps, publishes and requests for places: done, not acknowledged
 	Lost      float64 // of puts, swaps, publishes, deliveries, acks, purges, wakes and requests for places
-	Duplicate float64 // of publishes and deliveries
+	Duplicate float64 // of publishes, deliveries and requests for places
 	Lag       float64 // of reads
 }
 
@@ -81,7 +81,7 @@ func Random(seed uint64, rates Rates) Injector {
 		if f, ok := pick(rates.Lost, Lost); ok {
 			return f
 		}
-		if op == Publish || op == Deliver {
+		if op == Publish || op == Deliver || op == Place {
 			if f, ok := pick(rates.Duplicate, Twice); ok {
 				return f
 			}

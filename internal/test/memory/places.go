@@ -14,7 +14,7 @@ type placeServer struct {
 }
 
 // Place implements stream.PlaceAsker: the first who answers is believed. Lost is a request that nobody hears, LostAck an
-// answer that is lost.
+// answer that is lost, Twice one that comes two times.
 func (b *Broker) Place(ctx context.Context, subject string, request []byte) ([]byte, error) {
 	a, err := stream.ParseSubject(subject)
 	if err != nil || a.Verb != "place" {
@@ -33,6 +33,11 @@ func (b *Broker) Place(ctx context.Context, subject string, request []byte) ([]b
 	}
 	if fault == Lost {
 		return nil, ErrDisconnected
+	}
+	if fault == Twice { // what repeats it drops the first answer
+		for _, s := range answers {
+			s.answer(subject, slices.Clone(request))
+		}
 	}
 	for _, s := range answers { // without the lock: an answer may ask the broker
 		data := s.answer(subject, slices.Clone(request))

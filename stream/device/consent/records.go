@@ -74,6 +74,8 @@ func (a *Agreement) ReadOpen(got stream.Message, manifest stream.Hash) (*wire.Op
 		err = fmt.Errorf("suite %v: want the task's, %v", o.Suite, a.Task.Suite)
 	case !bytes.Equal(o.ManifestHash, manifest[:]):
 		err = otherManifest(o.ManifestHash, manifest)
+	case o.PlacesMs != 0 && !a.Task.Plan.Places:
+		err = fmt.Errorf("places_ms %d: want 0, the plan has no places", o.PlacesMs)
 	}
 	return &o, stream.HashOf(body), err
 }

@@ -69,6 +69,13 @@ func rights() []right {
 		{"write leases", []Role{Stage}, write(stream.Task.Lease)},
 		{"write batches", []Role{Stage}, write(func(t stream.Task) string { return t.Batch(1) })},
 		{"write reports", []Role{Publisher}, write(func(t stream.Task) string { return t.Report(1, 1) })},
+		{"ask for places", []Role{Publisher}, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
+			if err := forbidden(ctx, c, t.Place(1, 1)); err != nil {
+				return err
+			}
+			return c.MayPublish(ctx, t.Place(1, 1)) // nothing that a stage reads
+		}},
+		{"give places", []Role{Stage}, hear(stream.Task.Places)},
 		{"read rounds", []Role{Learner, Stage, Publisher, Admin}, read(stream.Task.Task)},
 		{"read batches", []Role{Learner, Stage, Admin}, read(func(t stream.Task) string { return t.Batch(1) })},
 		{"read leases", []Role{Stage, Publisher, Admin}, read(stream.Task.Lease)},

@@ -1,0 +1,308 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/test/longtest"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A distant device is as far from the broker as a phone is: all that it sends or asks, and all that it is told, is
+// halfway for half of way. Some die, at a moment that is drawn before.
+type distant struct {
+	*natsjs.Conn
+	way  time.Duration
+	dies moment
+	dead atomic.Bool
+}
+
+// A moment is one at which a connection dies for ever.
+type moment int
+
+const (
+	never      moment = iota
+	asking            // before it asks, or publishes where it does not ask
+	placed            // it has a place, and does not hear of it
+	charged           // before its report leaves
+	published         // before its report is acknowledged
+	allMoments        // how many there are
+)
+
+func (d *distant) travel(ctx context.Context) error {
+	if err := device.Until(ctx, time.Now().Add(d.way/2)); err != nil {
+		return err
+	}
+	if d.dead.Load() {
+		return stream.ErrDisconnected
+	}
+	return nil
+}
+
+// die ends the connection if this is its moment.
+func (d *distant) die(now moment) error {
+	if d.dies == now {
+		d.dead.Store(true)
+	}
+	if d.dead.Load() {
+		return stream.ErrDisconnected
+	}
+	return nil
+}
+
+func (d *distant) Get(ctx context.Context, subject string) (stream.Message, error) {
+	if err := d.travel(ctx); err != nil {
+		return stream.Message{}, err
+	}
+	m, err := d.Conn.Get(ctx, subject)
+	return m, errors.Join(err, d.travel(ctx))
+}
+
+func (d *distant) Latest(ctx context.Context, pattern string) (stream.Message, error) {
+	if err := d.travel(ctx); err != nil {
+		return stream.Message{}, err
+	}
+	m, err := d.Conn.Latest(ctx, pattern)
+	return m, errors.Join(err, d.travel(ctx))
+}
+
+func (d *distant) Watch(ctx context.Context, of stream.Task) (<-chan stream.Wake, error) {
+	near, err := d.Conn.Watch(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	far := make(chan stream.Wake)
+	go func() {
+		defer close(far)
+		for w := range near {
+			if d.travel(ctx) != nil {
+				continue
+			}
+			select {
+			case far <- w:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return far, nil
+}
+
+func (d *distant) Place(ctx context.Context, subject string, request []byte) ([]byte, error) {
+	if err := errors.Join(d.die(asking), d.travel(ctx)); err != nil {
+		return nil, err
+	}
+	answer, err := d.Conn.Place(ctx, subject, request)
+	return answer, errors.Join(err, d.die(placed), d.travel(ctx))
+}
+
+func (d *distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	if err := errors.Join(d.die(asking), d.die(charged), d.travel(ctx)); err != nil {
+		return nil, err
+	}
+	acks, err := d.Conn.Publish(ctx, reports)
+	return acks, errors.Join(err, d.die(published), d.travel(ctx))
+}
+
+// A crowd is what a task did to those who were there.
+type crowd struct {
+	counted, vain, died uint64 // users who lived: counted, and charged and not; those who died
+	rounds, full        int
+	attempts            int // beyond one a round
+	took                time.Duration
+	places              stage.Places
+}
+
+// tally adds what became of the users of a device that lived.
+func (c *crowd) tally(s device.Summary) {
+	c.counted, c.vain = c.counted+s.Counted, c.vain+s.ChargedUncounted+s.Unknown
+}
+
+// play runs all rounds of the task with a real stage, for single devices that are 300 ms away beside a gateway of
+// many rows; a share of the single ones dies.
+func (f *fleet) play(single, rows, rounds, cohort int, dying float64) (c crowd) {
+	ctx, stop := context.WithCancel(f.t.Context())
+	defer stop()
+	reader, err := f.operator.Reader(ctx, name)
+	must(f.t, err)
+	mixer, err := stage.New(stage.Config{Task: name, Records: f.operator, Reports: reader, PlaceServer: f.operator,
+		Identity: f.stage})
+	must(f.t, err)
+	mixed := make(chan error, 1)
+	go func() { mixed <- mixer.Run(ctx) }()
+
+	config := func(t stream.Transport) device.Config {
+		return device.Config{Task: name, Transport: t, Store: participation.NewMemoryStore(), Source: "events",
+			Policy: consent.Policy{LearnerKey: consent.Fingerprint(f.learner.Public()),
+				StageKey: consent.Fingerprint(f.stage.Public())}}
+	}
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	over := make(chan struct{})
+	const seed, each = 7, 50
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var conn *natsjs.Conn
+	var devices []*device.Device
+	for i := range single {
+		if i%each == 0 {
+			conn, err = natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url})
+			must(f.t, err)
+			f.t.Cleanup(conn.Close)
+		}
+		far := &distant{Conn: conn, way: 300 * time.Millisecond}
+		if rng.Float64() < dying {
+			far.dies = moment(1 + rng.IntN(int(allMoments)-1))
+		}
+		cfg := config(far)
+		var last device.Progress
+		cfg.Progress = func(p device.Progress) { last = p }
+		dev, err := device.New(cfg)
+		must(f.t, err)
+		devices = append(devices, dev)
+		group.Go(func() {
+			answered, wait := make(chan struct{}), ctx
+			go func() {
+				defer close(answered)
+				_, _ = dev.Publish(wait, participation.EventKey(strconv.Itoa(i)),
+					convex.Example{Index: []int32{int32(i % 10)}, Value: []float64{0.5}, Label: 1})
+			}()
+			select {
+			case <-answered:
+			case <-over:
+				if !far.dead.Load() {
+					<-answered
+				}
+			}
+			_ = dev.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			if far.dead.Load() {
+				c.died++
+				return
+			}
+			c.tally(last.Summary)
+		})
+	}
+	near, err := natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url})
+	must(f.t, err)
+	defer near.Close()
+	cfg := config(&distant{Conn: near, way: 20 * time.Millisecond})
+	cfg.Rows, cfg.Bundle = true, 16
+	gateway, err := device.New(cfg)
+	must(f.t, err)
+	gateway.Expect(uint64(rows))
+	group.Go(func() {
+		got, err := gateway.Run(ctx, manyRows(rows))
+		if err != nil {
+			f.t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		c.tally(got)
+	})
+	for _, d := range append(devices, gateway) {
+		_, err := d.Agreement(ctx)
+		must(f.t, err)
+	}
+	began := time.Now()
+	for r := stream.Round(1); r <= stream.Round(rounds); r++ {
+		f.put(name.Round(r), f.learner, manifest.RoundOf(f.hash, uint64(r), uint64(r), make([]float64, 10), nil))
+		b := f.batch(ctx, r, mixed)
+		c.rounds, c.attempts = c.rounds+1, c.attempts+int(b.Attempt)-1
+		if b.Users >= uint64(cohort) {
+			c.full++
+		}
+	}
+	c.took = time.Since(began)
+	c.places = mixer.Status().Places
+	f.put(name.End(), f.learner, &wire.End{Version: stream.Version, TaskHash: f.hash[:], LastRound: uint64(rounds),
+		Reason: "done"})
+	must(f.t, <-mixed)
+	close(over)
+	group.Wait()
+	return c
+}
+
+// batch waits for the batch of a round.
+func (f *fleet) batch(ctx context.Context, r stream.Round, mixed <-chan error) *wire.Batch {
+	f.t.Helper()
+	for {
+		select {
+		case err := <-mixed:
+			f.t.Fatalf("the stage ended: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+		m, err := f.operator.Get(ctx, name.Batch(r))
+		if errors.Is(err, stream.ErrNotFound) {
+			continue
+		}
+		must(f.t, err)
+		var signed wire.Signed
+		var b wire.Batch
+		must(f.t, errors.Join(stream.Unmarshal(m.Data, &signed), stream.Unmarshal(signed.Body, &b)))
+		return &b
+	}
+}
+
+func manyRows(n int) iter.Seq2[task.Row, error] {
+	return func(yield func(task.Row, error) bool) {
+		for i := range n {
+			if !yield(task.Row{Line: int64(i) + 1, Number: int64(i), Index: []int32{int32(i % 10)}, Value: []float64{1},
+				Label: "1"}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestCrowd: devices that are far away beside a gateway, over NATS, more than the rounds take. With places all rounds
+// fill and hardly anybody pays in vain, though some connections die; the same without places is shown beside it.
+func TestCrowd(t *testing.T) {
+	single, rows, cohort, rounds, without := 400, 1000, 200, 6, 0
+	if longtest.Run(t, "3,000 devices beside a gateway of 100,000 rows, and the same without places, where fewer rounds fill") {
+		single, rows, cohort, rounds, without = 3000, 100_000, 2000, 51, 48
+	}
+	for _, places := range []bool{true, false} {
+		if !places {
+			rounds = without
+		}
+		for _, dying := range []float64{0, 0.05} {
+			if rounds == 0 {
+				continue
+			}
+			t.Run(fmt.Sprintf("places %t, %.0f %% dying", places, 100*dying), func(t *testing.T) {
+				f := newFleet(t, single+rows, cohort, places)
+				c := f.play(single, rows, rounds, cohort, dying)
+				share := float64(c.vain) / float64(c.counted+c.vain)
+				t.Logf("%d of %d rounds full, %d opened again, in %v; %d counted, %d charged and not (%.2f %%), %d died; %+v",
+					c.full, c.rounds, c.attempts, c.took.Round(100*time.Millisecond), c.counted, c.vain, 100*share, c.died,
+					c.places)
+				if c.full != c.rounds {
+					t.Errorf("%d of %d rounds filled", c.full, c.rounds)
+				}
+				if places && share > 0.01 {
+					t.Errorf("%.2f %% of those who paid were not counted: want 1 %% at most", 100*share)
+				}
+				if places && c.places.Granted == 0 {
+					t.Error("no place was given")
+				}
+			})
+		}
+	}
+}

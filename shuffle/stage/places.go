@@ -1,0 +1,216 @@
+package stage
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// places answer requests for places in the attempt that this process has open. Requests come on other goroutines than
+// Run's; everything here is behind one lock.
+type places struct {
+	mu    sync.Mutex
+	of    place       // the attempt
+	table *placeTable // nil: none is open that announced places
+	until time.Time   // the stage's own lease
+	wall  time.Time   // the same by the wall clock, which goes on while a machine sleeps
+
+	shown   time.Duration // the lease that attempts have shown to do; 0: none did
+	heard   bool          // somebody asked
+	mute    bool          // nobody did in the time of a round, so that it was opened again without places
+	flooded time.Time     // when somebody asked for places and did not use them last; zero: nobody did
+	serves  bool          // requests come
+	counts  PlaceCounts   // of attempts that are over
+	asked   float64       // users that waited at the last attempt; 0: not known
+}
+
+// Places describe the places that a stage process gives.
+type Places struct {
+	Lease time.Duration // of the open attempt; 0: it has none
+	Live  uint64        // given, and neither used nor ended
+	PlaceCounts
+	Refused bool // the broker does not hand out requests, so that attempts open without places
+	Flooded bool // somebody asked for places and did not use them, so that attempts open without places
+}
+
+// status returns what is known.
+func (p *places) status(now time.Time) Places {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := Places{PlaceCounts: p.counts, Flooded: p.floodedAt(now)}
+	if t := p.table; t != nil {
+		t.expire(now)
+		out.Lease, out.Live = t.lease, t.live
+		out.PlaceCounts.add(t.counts)
+	}
+	return out
+}
+
+// shunned is the time for which attempts open without places after a flood of them.
+const shunned = time.Hour
+
+// floodedAt reports whether a flood of places was seen of late.
+func (p *places) floodedAt(now time.Time) bool { return !p.flooded.IsZero() && now.Sub(p.flooded) < shunned }
+
+// lease returns the time for which places of a new attempt are kept; 0: it has none. Where nobody ever
+// asked, a round that is opened again has none: the broker may not let devices ask.
+func (p *places) lease(deadline time.Duration, number stream.Attempt) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.serves || p.floodedAt(time.Now()) || p.mute && !p.heard && number > 1 {
+		return 0
+	}
+	return leaseWithin(max(p.shown, firstLease), deadline)
+}
+
+// begin gives the places of an attempt from now on.
+func (p *places) begin(of place, t *placeTable) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.of, p.table = of, t
+}
+
+// end forgets the places of an attempt that is over. It may be called again.
+func (p *places) end(t *placeTable, ramp stream.Ramp) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t == nil || p.table != t {
+		return
+	}
+	p.table, p.shown = nil, t.shows()
+	p.counts.add(t.counts)
+	if p.asked = 0; t.asks.users > 0 {
+		p.asked = t.asks.waiting(ramp)
+	}
+}
+
+// waited returns how many users waited at the last attempt, by how many asked; 0: not known.
+func (p *places) waited() float64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked
+}
+
+// holds notes until when this process has the lease; zero: it has none. Without it nobody is answered.
+func (p *places) holds(until, wall time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.until, p.wall = until, wall
+}
+
+// answer answers one request, or returns nil. It returns at once.
+func (p *places) answer(subject string, data []byte) []byte {
+	at, err := stream.ParseSubject(subject)
+	if err != nil || at.Verb != "place" {
+		return nil
+	}
+	r, err := stream.ParsePlaceRequest(data)
+	if err != nil {
+		return nil
+	}
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.table == nil || !now.Before(p.until) || !now.Round(0).Before(p.wall) {
+		return nil
+	}
+	switch of := (place{at.Round, at.Attempt}); {
+	case of == p.of:
+		p.heard = true
+		return p.table.answer(now, r).Record()
+	case of.round < p.of.round || of.round == p.of.round && of.attempt < p.of.attempt:
+		return stream.PlaceAnswer{ID: r.ID, Verdict: stream.PlaceOver}.Record()
+	}
+	return nil // nobody has opened it as long as we have the lease
+}
+
+// opened takes off the places of users who were counted.
+func (p *places) opened(t *placeTable, users uint64) {
+	if t != nil && users > 0 {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		t.opened(users)
+	}
+}
+
+// waits notes how many messages wait unopened, and how many were opened. A message is taken to hold as many users as
+// those that were opened have had: garbage holds none, and a bundle many.
+func (p *places) waits(t *placeTable, messages, examined uint64) {
+	if t == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	each := float64(t.accepted+1) / float64(examined+1)
+	if t.unopened = uint64(float64(messages) * each); messages > 0 {
+		t.unopened = max(t.unopened, 1)
+	}
+}
+
+// lives returns until when a place of the attempt lives; the zero time if none does.
+func (p *places) lives(t *placeTable, now time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return t.lives(now)
+}
+
+// flood reports whether the places of an attempt are flooded, and has no later one announce any for an hour.
+func (p *places) flood(t *placeTable, now time.Time, deadline time.Duration) bool {
+	if t == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.floodedAt(now) && t.flooded(now, deadline) {
+		p.flooded = now
+		return true
+	}
+	return false
+}
+
+// unheard reports whether nobody ever asked for a place, in the time of a round.
+func (p *places) unheard(t *placeTable, now time.Time) bool {
+	if t == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	after := t.deadline
+	if after.IsZero() {
+		after = t.started.Add(longestLease)
+	}
+	p.mute = !p.heard && t.accepted+t.unopened == 0 && now.After(after)
+	return p.mute
+}
+
+// serve asks the broker once to hand out requests for places, where the task's plan has them.
+func (s *Stage) serve(ctx context.Context) {
+	if s.served || s.task == nil || !s.task.Plan.Places {
+		return
+	}
+	s.served = true
+	if s.PlaceServer == nil {
+		return
+	}
+	err := s.PlaceServer.ServePlaces(ctx, s.Task, s.places.answer)
+	if err != nil {
+		s.Logger.Warn("no requests for places come, so devices charge before they know that there is room: "+
+			"docs/how-to/operations.md has the permission", "subject", s.Task.Places(), "error", err)
+		return
+	}
+	s.places.mu.Lock()
+	s.places.serves = true
+	s.places.mu.Unlock()
+}
+
+// served reports whether requests come.
+func (p *places) served() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.serves
+}

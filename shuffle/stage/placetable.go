@@ -1,0 +1,254 @@
+package stage
+
+import (
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// A placeTable counts the places that one attempt has to give, and gives them before devices charge anybody. Its number
+// is bounded by what may still be counted: users in the totals, reports that wait unopened, and places that were given
+// and not used are together at most the cohort. It has no clock, lock or network of its own.
+//
+// A place binds nobody. A report takes the oldest place off when it is opened, no matter who sent it, so that nothing links a
+// request to a report.
+type placeTable struct {
+	cohort, minimum uint64
+	bundle          uint64 // users that one request gets at most
+	lease           time.Duration
+	started         time.Time
+	deadline        time.Time // zero: none
+	reserved        time.Time // until then only users get places that an earlier attempt charged; zero: everybody does
+
+	accepted uint64 // users in the totals
+	unopened uint64 // users whose reports are taken to wait, at the broker or in the stage's hands
+
+	grants []grant // that live, oldest first
+	live   uint64  // users of grants
+	// Answers by the id of their requests, and these in the order in which they came, of which the oldest are forgotten.
+	answers map[[16]byte]stream.PlaceAnswer
+	ids     [][16]byte
+	oldest  int // in ids, once they are mostAnswers
+
+	counts PlaceCounts
+	asks   asks
+}
+
+// A grant is places that were given in one answer.
+type grant struct {
+	at    time.Time
+	users uint64
+}
+
+// PlaceCounts sum up the places of attempts, in users.
+type PlaceCounts struct {
+	Granted uint64 // places that were given
+	Unused  uint64 // of these, those that ended without a report
+	Without uint64 // accepted users for whose report no place was left: it came late, or without one
+}
+
+func (c *PlaceCounts) add(d PlaceCounts) {
+	c.Granted, c.Unused, c.Without = c.Granted+d.Granted, c.Unused+d.Unused, c.Without+d.Without
+}
+
+// mostAnswers bounds the answers that are remembered. A request that comes again after so many others is a new one: at
+// worst it is given places twice, and those of the first answer end unused.
+const mostAnswers = 1 << 16
+
+// answer decides one request. The same id gets the same answer.
+func (t *placeTable) answer(now time.Time, r stream.PlaceRequest) stream.PlaceAnswer {
+	if a, known := t.answers[r.ID]; known {
+		return a
+	}
+	t.expire(now)
+	t.asks.saw(now, t.lease, uint64(r.Users))
+	a := stream.PlaceAnswer{ID: r.ID, Verdict: stream.PlaceWait, Time: t.asks.wait(t.lease)}
+	switch free := t.free(now); {
+	case t.over(now):
+		a.Verdict, a.Time = stream.PlaceOver, 0
+	case !r.Charged && now.Before(t.reserved):
+		a.Time = max(t.reserved.Sub(now), a.Time)
+	case free > 0:
+		users := min(uint64(r.Users), t.bundle, free)
+		t.grants = append(t.grants, grant{now, users})
+		t.live += users
+		t.counts.Granted += users
+		a.Verdict, a.Users, a.Time = stream.PlaceGranted, uint32(users), t.lease
+	}
+	t.remember(a)
+	return a
+}
+
+func (t *placeTable) remember(a stream.PlaceAnswer) {
+	if t.answers == nil {
+		t.answers = make(map[[16]byte]stream.PlaceAnswer)
+	}
+	if len(t.ids) < mostAnswers {
+		t.ids = append(t.ids, a.ID)
+	} else {
+		delete(t.answers, t.ids[t.oldest])
+		t.ids[t.oldest] = a.ID
+		t.oldest = (t.oldest + 1) % mostAnswers
+	}
+	t.answers[a.ID] = a
+}
+
+// late reports whether the deadline is over.
+func (t *placeTable) late(now time.Time) bool { return !t.deadline.IsZero() && !now.Before(t.deadline) }
+
+// over reports whether the attempt takes nobody any more: it is full, or has its minimum at the deadline. Without its
+// minimum it goes on, and so do its places.
+func (t *placeTable) over(now time.Time) bool {
+	return t.accepted >= t.cohort || t.late(now) && t.accepted >= t.minimum
+}
+
+// free returns the number of places that may be given.
+func (t *placeTable) free(now time.Time) uint64 {
+	if t.over(now) {
+		return 0
+	}
+	taken := t.accepted + t.unopened + t.live
+	return t.cohort - min(taken, t.cohort)
+}
+
+// opened takes off the oldest places of the users of a report that was counted, no matter who sent it.
+func (t *placeTable) opened(users uint64) {
+	t.accepted += users
+	for users > 0 && len(t.grants) > 0 {
+		g := &t.grants[0]
+		n := min(users, g.users)
+		g.users, t.live, users = g.users-n, t.live-n, users-n
+		if g.users == 0 {
+			t.grants = t.grants[1:]
+		}
+	}
+	t.counts.Without += users
+}
+
+// expire ends the places whose lease is over: while reports wait unopened, which may be theirs, later, but never later
+// than one lease after the deadline.
+func (t *placeTable) expire(now time.Time) {
+	for len(t.grants) > 0 {
+		g := t.grants[0]
+		if now.Before(g.at.Add(t.lease)) || t.unopened > 0 && (t.deadline.IsZero() || now.Before(t.last(g))) {
+			return
+		}
+		t.grants, t.live = t.grants[1:], t.live-g.users
+		t.counts.Unused += g.users
+	}
+}
+
+// last returns when a grant ends at the latest, where there is a deadline. After that grants are given only while the
+// minimum is missing.
+func (t *placeTable) last(g grant) time.Time {
+	if g.at.After(t.deadline) {
+		return g.at.Add(t.lease)
+	}
+	return t.deadline.Add(t.lease)
+}
+
+// lives returns until when some place lives, if no report waits; the zero time if none does.
+func (t *placeTable) lives(now time.Time) time.Time {
+	t.expire(now)
+	n := len(t.grants)
+	if n == 0 {
+		return time.Time{}
+	}
+	if g := t.grants[n-1]; now.Before(g.at.Add(t.lease)) {
+		return g.at.Add(t.lease)
+	}
+	return now.Add(t.lease / 4) // reports wait, and the next look tells
+}
+
+// fewUnused is the number of places that may end unused in any attempt.
+const fewUnused = 16
+
+// flooded reports whether somebody asks for places and does not use them: for a sixteenth of the deadline more than
+// half of those given ended unused, and so many that single devices that died do not explain them.
+func (t *placeTable) flooded(now time.Time, deadline time.Duration) bool {
+	t.expire(now)
+	after := deadline / 16
+	if deadline == 0 {
+		after = longestLease
+	}
+	return now.Sub(t.started) >= after && 2*t.counts.Unused > t.counts.Granted &&
+		t.counts.Unused >= max(fewUnused, t.cohort/4)
+}
+
+// Bounds of the time for which a place is kept.
+const (
+	firstLease    = 3 * time.Second
+	longestLease  = 30 * time.Second
+	shortestLease = 500 * time.Millisecond // no device far away could use a shorter one
+)
+
+// leaseWithin returns the time for which places of an attempt are kept, of one that attempts before have shown to do;
+// 0 where the deadline leaves no time for places.
+func leaseWithin(shown, deadline time.Duration) time.Duration {
+	most := longestLease
+	if deadline > 0 {
+		most = min(most, deadline/16)
+	}
+	if most < shortestLease {
+		return 0
+	}
+	return min(shown, most).Truncate(time.Millisecond)
+}
+
+// shows returns the lease that the attempt shows to do: twice its own where more than 1 % of the users whose reports
+// were accepted found no place left, half of it where none did. It is never learned from when reports come, which
+// senders choose.
+func (t *placeTable) shows() time.Duration {
+	lease := t.lease
+	switch {
+	case t.accepted == 0:
+	case 100*t.counts.Without > t.accepted:
+		lease *= 2
+	case t.counts.Without == 0:
+		lease /= 2
+	}
+	return min(max(lease, firstLease), longestLease)
+}
+
+// asks measures how many ask, for when to ask again, and how many wait.
+type asks struct {
+	begun  time.Time // of the span that is counted now
+	span   uint64    // requests in it
+	before uint64    // in the span before
+
+	first, last time.Time // of the first span of all, in which nobody asks a second time
+	users       uint64    // that asked in it
+}
+
+// asksASecond is the number of requests in a second that a stage wants to be asked again.
+const asksASecond = 2000
+
+func (a *asks) saw(now time.Time, lease time.Duration, users uint64) {
+	span := lease / 4
+	if a.first.IsZero() {
+		a.begun, a.first = now, now
+	}
+	if now.Sub(a.first) < span {
+		a.users, a.last = a.users+users, now
+	}
+	if gone := now.Sub(a.begun); gone >= span {
+		if a.before = a.span; gone >= 2*span {
+			a.before = 0
+		}
+		a.begun, a.span = now, 0
+	}
+	a.span++
+}
+
+// wait returns the time after which a request may be made again: a quarter of the lease, and longer where more ask than
+// the stage wants to hear, up to the longest lease.
+func (a *asks) wait(lease time.Duration) time.Duration {
+	span := lease / 4
+	crowd := float64(max(a.span, a.before)) / (asksASecond * span.Seconds())
+	return time.Duration(min(max(crowd, 1)*float64(span), float64(longestLease))).Truncate(time.Millisecond)
+}
+
+// waiting estimates how many users wait, from those who asked before anybody could ask twice; 0: nobody asked.
+func (a *asks) waiting(ramp stream.Ramp) float64 {
+	return float64(a.users) / ramp.Share(a.last.Sub(a.first))
+}
