@@ -13,6 +13,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 )
 
 func newRun() *cobra.Command {
@@ -21,7 +22,7 @@ func newRun() *cobra.Command {
 		broker                       cli.Broker
 		log                          cli.Log
 		profiles                     cli.Profiles
-		embedded, exit, rollback     bool
+		ownBroker, exit, rollback    bool
 		listen, dir, identity, serve string
 		stageKey, reports, seal      string
 		stages                       []string
@@ -52,9 +53,9 @@ on the broker again, which leads to the same bytes.`,
 				return err
 			}
 			switch {
-			case (broker.URL == "") == !embedded:
+			case (broker.URL == "") == !ownBroker:
 				return cli.Usagef("want exactly one of --nats URL and --embedded")
-			case listen != "" && !embedded:
+			case listen != "" && !ownBroker:
 				return cli.Usagef("--listen goes with --embedded")
 			case dir == "":
 				return cli.Usagef("--state: name a folder for the learner's state")
@@ -72,7 +73,7 @@ on the broker again, which leads to the same bytes.`,
 			if err != nil {
 				return err
 			}
-			config := runlearner.Config{Spec: spec, StateDir: dir, Embedded: embedded, Listen: listen, Replicas: broker.Replicas,
+			config := runlearner.Config{Spec: spec, StateDir: dir, Embedded: ownBroker, Listen: listen, Replicas: broker.Replicas,
 				Broker: broker.Broker, ExitWhenDone: exit, MemoryReports: memory, ReportBytes: bytes}
 			config.AcceptRollback, config.Observer, config.Logger = rollback, progress, logger
 			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
@@ -106,7 +107,7 @@ on the broker again, which leads to the same bytes.`,
 				cli.As[*state.VersionError](cli.ExitUsage),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 				cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable),
-				cli.Is(cli.ExitTransient, natsjs.ErrLatched),
+				cli.Is(cli.ExitTransient, embedded.ErrLatched),
 				cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 		},
 	}
@@ -114,7 +115,7 @@ on the broker again, which leads to the same bytes.`,
 	broker.Flags(c.Flags())
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())
-	c.Flags().BoolVar(&embedded, "embedded", false, "run a NATS server in this process")
+	c.Flags().BoolVar(&ownBroker, "embedded", false, "run a NATS server in this process")
 	c.Flags().StringVar(&listen, "listen", "", "loopback `ADDR` of the embedded server, such as 127.0.0.1:4222")
 	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing")
 	c.Flags().StringVar(&identity, "identity", "",

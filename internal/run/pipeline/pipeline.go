@@ -32,6 +32,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -75,7 +76,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
 	}
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: filepath.Join(c.Dir, "nats"), SyncAlways: true,
+	server, err := embedded.Start(embedded.Config{StoreDir: filepath.Join(c.Dir, "nats"), SyncAlways: true,
 		Log: c.Logger})
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -183,7 +184,7 @@ func wholeLife(t *testing.T, p plan, b broken) *world {
 	must(err)
 	w.metrics.learner, err = obs.NewLearner(w.registry, string(name))
 	must(err)
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: filepath.Join(w.dir, "state", "nats"),
+	server, err := embedded.Start(embedded.Config{StoreDir: filepath.Join(w.dir, "state", "nats"),
 		Log: w.log()})
 	must(err)
 	defer server.Shutdown()

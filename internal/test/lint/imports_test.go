@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"stream/retention":         {"stream"},
 	"internal/test/memory":     {"stream", "stream/retention"},
 	"stream/natsjs":            {"stream"},
+	"stream/natsjs/embedded":   {"stream/natsjs"},
 	"stream/natsjs/natsadmin":  {"stream", "stream/natsjs", "stream/retention"},
 	"internal/test/streamtest": {"stream", "stream/retention", "stream/wire"},
 	"stream/device": {"randomizer", "learner/block", "learner/convex", "learner/report", "learner/task", "stream",
@@ -141,20 +142,21 @@ var mayImport = map[string][]string{
 
 // onlyIn lists the folders in which production code may import a foreign module.
 var onlyIn = map[string][]string{
-	"github.com/nats-io/":           {"stream/natsjs"},
-	"github.com/cockroachdb/pebble": {"state/pebblestore"},
-	"github.com/gofrs/flock":        {"internal/disk"},
-	"golang.org/x/sys":              {"internal/disk"},
-	"golang.org/x/time":             {"stream/device/httpgateway"},
-	"github.com/klauspost/compress": {"learner/task/source"},
-	"github.com/parquet-go/":        {"learner/task/source", "internal/test/parquettest"},
-	"github.com/prometheus/":        {"internal/obs", "internal/run/runlearner"},
-	"github.com/goccy/go-yaml":      {"learner/task", "internal/cli", "stream/device"},
-	"github.com/spf13/cobra":        {"cmd/learner", "cmd/ingest", "internal/cli"},
-	"gonum.org/v1/plot":             {"cmd/learner", "internal/cli", "learner/research/experiments"},
-	"google.golang.org/protobuf/":   {"stream", "shuffle/stage", "internal/model/onnx"},
-	"crypto/hpke":                   {"stream/seal"},
-	"math/rand":                     {"randomizer", "shuffle", "learner", "stream", "internal/test/storetest", "internal"},
+	"github.com/nats-io/":            {"stream/natsjs"},
+	"github.com/nats-io/nats-server": {"stream/natsjs/embedded"},
+	"github.com/cockroachdb/pebble":  {"state/pebblestore"},
+	"github.com/gofrs/flock":         {"internal/disk"},
+	"golang.org/x/sys":               {"internal/disk"},
+	"golang.org/x/time":              {"stream/device/httpgateway"},
+	"github.com/klauspost/compress":  {"learner/task/source"},
+	"github.com/parquet-go/":         {"learner/task/source", "internal/test/parquettest"},
+	"github.com/prometheus/":         {"internal/obs", "internal/run/runlearner"},
+	"github.com/goccy/go-yaml":       {"learner/task", "internal/cli", "stream/device"},
+	"github.com/spf13/cobra":         {"cmd/learner", "cmd/ingest", "internal/cli"},
+	"gonum.org/v1/plot":              {"cmd/learner", "internal/cli", "learner/research/experiments"},
+	"google.golang.org/protobuf/":    {"stream", "shuffle/stage", "internal/model/onnx"},
+	"crypto/hpke":                    {"stream/seal"},
+	"math/rand":                      {"randomizer", "shuffle", "learner", "stream", "internal/test/storetest", "internal"},
 }
 
 func within(dir string, folders []string) bool {
