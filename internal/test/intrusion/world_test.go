@@ -71,7 +71,8 @@ func (p plan) params() randomizer.Params {
 }
 
 func (p plan) spec() (*task.Spec, error) {
-	return task.Parse(fmt.Appendf(nil, declaration, p.users, p.steps*p.cohort), nil)
+	return task.Parse(fmt.Appendf(nil, declaration, p.users, p.steps*p.cohort),
+		[]string{fmt.Sprintf("privacy.suite=%d", p.suite)})
 }
 
 func (p plan) body() (*wire.Task, error) {

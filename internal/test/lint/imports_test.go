@@ -62,7 +62,7 @@ var mayImport = map[string][]string{
 		"stream/device/ledger", "stream/device/participation", "stream/manifest", "stream/seal", "stream/wire"},
 	"stream/device/consent": {"randomizer", "randomizer/accounting", "learner/convex", "learner/practical",
 		"learner/report", "learner/task", "stream",
-		"stream/device/ledger", "stream/manifest", "stream/wire"},
+		"stream/device/ledger", "stream/manifest", "stream/seal", "stream/wire"},
 	"stream/device/ledger":        {"stream", "stream/device/participation"},
 	"stream/device/participation": {"stream"},
 	"stream/device/filestore":     {"internal/disk", "stream", "stream/device/ledger", "stream/device/participation"},
