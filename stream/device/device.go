@@ -18,8 +18,8 @@ type Device struct {
 	err    error
 }
 
-// New makes a client. It reads and sends nothing yet.
-func New(c Config) (*Device, error) {
+// New makes a client for a command or a gateway; an application opens one with [Open]. It reads and sends nothing yet.
+func New(c Settings) (*Device, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err

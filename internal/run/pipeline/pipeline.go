@@ -55,7 +55,7 @@ type Config struct {
 
 	// Client holds the fields that differ from one client to the next: Source, Entropy, MaxBlockRows. The rest is
 	// filled in.
-	Client device.Config
+	Client device.Settings
 	// Offer offers all events, and ends with the client's summary.
 	Offer func(context.Context, *device.Device) (device.Summary, error)
 	// Done is called when the task has ended, with the summary of what was offered and the time it took. The page is

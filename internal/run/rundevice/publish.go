@@ -27,7 +27,7 @@ import (
 // StateDir. Source is the absolute path of Data, "-", or empty if every row is new; see source.Open for patterns.
 // Without Spec the announced declaration is used.
 type Config struct {
-	device.Config
+	device.Settings
 	Data     string // file, pattern of files, or - for standard input
 	Live     bool   // Data are read again in later runs, from another place: rows need keys
 	Format   task.Format
@@ -210,7 +210,7 @@ func (c Config) devices(ctx context.Context,
 		return nil, nil, err
 	}
 	c.Transport, c.Poll = conn, time.Second
-	if devices, err = device.New(c.Config); err != nil {
+	if devices, err = device.New(c.Settings); err != nil {
 		conn.Close()
 		return nil, nil, errors.Join(err, unobserve())
 	}

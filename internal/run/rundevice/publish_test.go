@@ -37,7 +37,7 @@ func TestPublishRefusesFirst(t *testing.T) {
 		"another format":    {runtest.Small(t), bad, task.Parquet, "not a Parquet file"},
 	} {
 		state := filepath.Join(dir, "state")
-		_, err := Publish(t.Context(), Config{Config: device.Config{Task: "words", Spec: test.spec,
+		_, err := Publish(t.Context(), Config{Settings: device.Settings{Task: "words", Spec: test.spec,
 			Logger: runtest.Discard()},
 			Data: test.data, Format: test.as, StateDir: state, Broker: nowhere})
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "127.0.0.1") {
@@ -67,7 +67,7 @@ privacy: {epsilon: 1, delta: 1e-6, trust: local}
 silo: {count: 2, units: 2}
 `)
 	for state, want := range map[string]string{"": "--state", t.TempDir(): "127.0.0.1"} {
-		_, err := Publish(t.Context(), Config{Config: device.Config{Task: "clinics", Spec: spec, Source: data,
+		_, err := Publish(t.Context(), Config{Settings: device.Settings{Task: "clinics", Spec: spec, Source: data,
 			Logger: runtest.Discard()}, Data: data, StateDir: state,
 			Broker: run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}}})
 		if err == nil || !strings.Contains(err.Error(), want) || (state == "") != errors.Is(err, ErrNoState) {

@@ -140,7 +140,7 @@ func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(t
 	mixing, err := stage.New(stage.Config{Task: name, Records: roles["stage"], Reports: reader, Identity: mixer,
 		Limits: conns["stage"].Limits()})
 	must(t, err)
-	devices, err := device.New(device.Config{Task: name, Transport: roles["devices"],
+	devices, err := device.New(device.Settings{Task: name, Transport: roles["devices"],
 		Store: newLive(), Spec: spec,
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(learner.Public()),
 			StageKey: consent.Fingerprint(mixer.Public())}})

@@ -296,7 +296,7 @@ func (w *world) publish(ctx context.Context, conn *natsjs.Conn) error {
 	if err != nil {
 		return err
 	}
-	c, err := device.New(device.Config{Task: name, Transport: conn,
+	c, err := device.New(device.Settings{Task: name, Transport: conn,
 		Store: &drawing{participation.NewMemoryStore(), w},
 		Spec:  spec, Source: source, Poll: 250 * time.Millisecond, Logger: w.log(),
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(w.learner.Public()),

@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// Defaults of Config.
+// Defaults of Settings.
 const (
 	defaultMaxInFlight = 4096
 	DefaultPoll        = 2 * time.Second
@@ -25,8 +25,9 @@ const (
 	DefaultMaxBlockRows = 50_000_000
 )
 
-// A Config configures a Device. Task, Transport and Store are required.
-type Config struct {
+// Settings configure a Device that [New] makes: what commands and gateways set beside what [Open] does by itself. Task,
+// Transport and Store are required.
+type Settings struct {
 	Task stream.Task
 	// Transport reaches the broker. A task whose reports do not fit its limits is refused, where it knows them.
 	Transport stream.Transport
@@ -106,7 +107,7 @@ type Progress struct {
 	Standing   // what it waits for
 }
 
-func (c Config) withDefaults() (Config, error) {
+func (c Settings) withDefaults() (Settings, error) {
 	if _, err := stream.ParseTask(string(c.Task)); err != nil {
 		return c, err
 	}
