@@ -55,6 +55,10 @@ type Settings struct {
 	// are new in every run: a row of an earlier run must never be seen again.
 	Source string
 
+	// Submits declares that events come from Submit: ticks are made for what parsing one takes at most, and the store is
+	// pinned to events under keys of their own. It goes with neither Rows nor Source nor Work.
+	Submits bool
+
 	// Work makes the most that an event's function (PublishFunc, PublishBlockFunc) does, for a task that was agreed
 	// to: ticks are made for events that take as long. Nil: no more than mapping the rows of a report.
 	Work func(*consent.Agreement) (func(), error)
@@ -113,6 +117,9 @@ func (c Settings) withDefaults() (Settings, error) {
 	}
 	if c.Transport == nil || c.Store == nil {
 		return c, errors.New("client: Transport and Store: want both")
+	}
+	if c.Submits && (c.Rows || c.Source != "" || c.Work != nil) {
+		return c, errors.New("client: Submits: want no Rows, Source or Work beside it: events come under keys of their own")
 	}
 	if err := c.Policy.Validate(); err != nil {
 		return c, err

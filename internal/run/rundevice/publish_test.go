@@ -11,8 +11,6 @@ import (
 	"github.com/panlearn/panlearn/internal/test/runtest"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/device"
-	"github.com/panlearn/panlearn/stream/device/consent"
-	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
@@ -73,30 +71,5 @@ silo: {count: 2, units: 2}
 		if err == nil || !strings.Contains(err.Error(), want) || (state == "") != errors.Is(err, ErrNoState) {
 			t.Errorf("state %q: %v, want %q", state, err, want)
 		}
-	}
-}
-
-// A ledger that was deleted does not make what other tasks cost vanish from the totals of a policy.
-func TestLedgerIsLost(t *testing.T) {
-	c := Config{StateDir: t.TempDir()}
-	c.Task, c.Policy.MaxTotalEpsilon = "new", 1
-	if err := os.MkdirAll(filestore.Path(c.StateDir, c.Task), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ledgerLost(); err != nil {
-		t.Errorf("the task's own folder: %v", err)
-	}
-	if err := os.MkdirAll(filestore.Path(c.StateDir, "other"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	var refused *consent.RefusedError
-	if err := c.ledgerLost(); !errors.As(err, &refused) {
-		t.Errorf("another task's folder without a ledger: %v", err)
-	}
-	if _, err := filestore.OpenLedger(c.StateDir); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ledgerLost(); err != nil {
-		t.Errorf("with the ledger: %v", err)
 	}
 }
