@@ -137,6 +137,8 @@ var mayImport = map[string][]string{
 	"internal/run/runstage": {"internal/obs", "internal/run", "shuffle/stage", "stream", "stream/natsjs",
 		"stream/natsjs/natsadmin", "stream/seal"},
 	"internal/run/statedir": {"*"},
+	"examples/webservice":   {"stream", "stream/device", "stream/natsjs"},
+	"internal/test/live":    {"*"}, // test support
 	"cmd/learner":           {"*"},
 	"cmd/ingest":            {"*"},
 	"internal/cli":          {"*"},
