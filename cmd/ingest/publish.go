@@ -19,6 +19,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/statefolder"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
@@ -238,7 +239,7 @@ func (p *publisher) declare(sets []string) error {
 		p.config.Policy.AllowPlaintext = true
 	}
 	p.config.Data, p.config.Live, p.config.Format, p.config.StateDir = p.data, p.live, task.Format(p.format), p.state
-	p.config.Marks = rundevice.MarksFolder()
+	p.config.Marks = statefolder.MarksFolder()
 	switch {
 	case p.config.Patience < 0:
 		return cli.Usagef("--patience %v: want at least 0", p.config.Patience)

@@ -30,6 +30,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -266,7 +267,7 @@ func fitErrors(err error) error {
 		cli.As[*state.BudgetError](cli.ExitRefused), cli.As[*consent.RefusedError](cli.ExitRefused),
 		cli.As[*fit.FolderError](cli.ExitUsage), cli.As[*fit.TaskError](cli.ExitUsage),
 		cli.As[*state.VersionError](cli.ExitUsage), cli.As[*source.SchemaError](cli.ExitUsage),
-		cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, natsjs.ErrLatched),
+		cli.Is(cli.ExitTransient, state.ErrLocked), cli.Is(cli.ExitTransient, embedded.ErrLatched),
 		cli.Is(cli.ExitUsage, fs.ErrNotExist),
 		cli.Is(cli.ExitTransient, natsjs.ErrFullDisk), cli.Class{Code: cli.ExitTransient, Is: disk.Full},
 		cli.Class{Code: cli.ExitTransient, Is: natsjs.Failed})

@@ -14,6 +14,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 )
 
 func newRun() *cobra.Command {
@@ -22,7 +23,7 @@ func newRun() *cobra.Command {
 		broker                       cli.Broker
 		log                          cli.Log
 		profiles                     cli.Profiles
-		embedded, exit, rollback     bool
+		ownBroker, exit, rollback    bool
 		listen, dir, identity, serve string
 		relay                        string
 		stageKey, reports, seal      string
@@ -54,11 +55,11 @@ on the broker again, which leads to the same bytes.`,
 				return err
 			}
 			switch {
-			case (broker.URL == "") == !embedded:
+			case (broker.URL == "") == !ownBroker:
 				return cli.Usagef("want exactly one of --nats URL and --embedded")
-			case listen != "" && !embedded:
+			case listen != "" && !ownBroker:
 				return cli.Usagef("--listen goes with --embedded")
-			case relay != "" && !embedded:
+			case relay != "" && !ownBroker:
 				return cli.Usagef("--relay goes with --embedded: beside a broker, run ingest relay")
 			case dir == "":
 				return cli.Usagef("--state: name a folder for the learner's state")
@@ -76,7 +77,7 @@ on the broker again, which leads to the same bytes.`,
 			if err != nil {
 				return err
 			}
-			config := runlearner.Config{Spec: spec, StateDir: dir, Embedded: embedded, Listen: listen, Replicas: broker.Replicas,
+			config := runlearner.Config{Spec: spec, StateDir: dir, Embedded: ownBroker, Listen: listen, Replicas: broker.Replicas,
 				Broker: broker.Broker, ExitWhenDone: exit, MemoryReports: memory, ReportBytes: bytes}
 			config.AcceptRollback, config.Observer, config.Logger = rollback, progress, logger
 			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
@@ -119,7 +120,7 @@ on the broker again, which leads to the same bytes.`,
 				cli.As[*state.VersionError](cli.ExitUsage),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
 				cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable),
-				cli.Is(cli.ExitTransient, natsjs.ErrLatched),
+				cli.Is(cli.ExitTransient, embedded.ErrLatched),
 				cli.Class{Code: cli.ExitTransient, Is: disk.Full})
 		},
 	}
@@ -127,7 +128,7 @@ on the broker again, which leads to the same bytes.`,
 	broker.Flags(c.Flags())
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())
-	c.Flags().BoolVar(&embedded, "embedded", false, "run a NATS server in this process")
+	c.Flags().BoolVar(&ownBroker, "embedded", false, "run a NATS server in this process")
 	c.Flags().StringVar(&listen, "listen", "", "loopback `ADDR` of the embedded server, such as 127.0.0.1:4222")
 	c.Flags().StringVar(&relay, "relay", "",
 		"loopback `ADDR` of a relay in this process, such as 8095, for devices over HTTP; with --embedded")

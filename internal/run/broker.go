@@ -25,18 +25,13 @@ type Broker struct {
 // need not be started in order. Later losses of the connection are natsjs's business.
 func (b Broker) Connect(ctx context.Context, name string, log *slog.Logger) (*natsjs.Conn, error) {
 	b.Name, b.Log = name, log
-	deadline := time.Now().Add(b.Wait)
-	for {
-		conn, err := natsjs.Connect(b.ConnectConfig)
-		if !errors.Is(err, natsjs.ErrUnreachable) || !time.Now().Before(deadline) {
-			return conn, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(200 * time.Millisecond):
-		}
+	wait, cancel := context.WithTimeout(ctx, b.Wait)
+	defer cancel()
+	conn, err := natsjs.ConnectWait(wait, b.ConnectConfig)
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
+	return conn, err
 }
 
 // Observed returns what a role's metrics show of its connection. A certificate on disk that cannot be read is left

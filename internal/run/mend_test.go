@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/runtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 )
 
 // A book is a log that can be read while it is being written.
@@ -37,7 +38,7 @@ func (b *book) has(s string) bool {
 // streams that decide rounds are not made again under a task that has begun, which is logged.
 func TestStreamsAreMadeAgain(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: dir, Listen: "127.0.0.1:0"})
+	server, err := embedded.Start(embedded.Config{StoreDir: dir, Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func TestStreamsAreMadeAgain(t *testing.T) {
 		last = now
 	}
 	server.Shutdown()
-	if server, err = natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: dir, Listen: strings.TrimPrefix(url,
+	if server, err = embedded.Start(embedded.Config{StoreDir: dir, Listen: strings.TrimPrefix(url,
 		"nats://")}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -173,15 +174,7 @@ func (j Job) Assuming() string {
 }
 
 // Suite returns the cipher suite that seals a task's reports.
-func Suite(spec *task.Spec) (wire.Suite, error) {
-	switch spec.Privacy.Seal {
-	case "hpke":
-		return wire.Suite_SUITE_X25519, nil
-	case "none":
-		return wire.Suite_SUITE_NONE, nil
-	}
-	return 0, fmt.Errorf("privacy.seal: %q, want hpke or none", spec.Privacy.Seal)
-}
+func Suite(spec *task.Spec) (wire.Suite, error) { return seal.ParseSuite(spec.Privacy.Sealing()) }
 
 // Wire returns the body of the job's Task message, without keys, name and version.
 func (j Job) Wire() (*wire.Task, error) {

@@ -3,8 +3,12 @@ package run
 import (
 	"testing"
 
+	"github.com/panlearn/panlearn/deploy"
+	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -26,5 +30,42 @@ func TestLargeReportsMakeSmallBundles(t *testing.T) {
 	params.Dim = 10_000_000
 	if got := bundleOf(wire.Suite_SUITE_X25519, uint64(params.ReportBytes()), 600); got != 1 {
 		t.Errorf("huge reports: %d a bundle, want 1", got)
+	}
+}
+
+// TestSuiteIsThatOfTheTask: privacy.suite reaches the announced task, and its longer reports make smaller bundles.
+func TestSuiteIsThatOfTheTask(t *testing.T) {
+	file, err := deploy.Tasks.ReadFile("tasks/quickstart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for set, want := range map[string]wire.Suite{"2": wire.Suite_SUITE_X25519, "3": wire.Suite_SUITE_MLKEM768_X25519} {
+		spec, err := task.Parse(file, []string{"privacy.suite=" + set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := NewJob(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := job.Wire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes, err := manifest.SizesOf(body, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes := uint64(1)
+		for _, f := range body.Plan.Phases {
+			params, err := manifest.Params(f.Mechanism)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bytes = max(bytes, uint64(params.ReportBytes()))
+		}
+		if one := seal.ReportSize(want, 1, int(bytes)); body.Suite != want || sizes.Single != one {
+			t.Errorf("suite %s: %v with reports of %d bytes, want %v and %d", set, body.Suite, sizes.Single, want, one)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -35,7 +36,7 @@ func large(t *testing.T, dim uint32, cohort uint64) (*wire.Task, manifest.Sizes)
 // broker connects to a server that ends with the test.
 func broker(t *testing.T) *natsjs.Conn {
 	t.Helper()
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir()})
+	server, err := embedded.Start(embedded.Config{StoreDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

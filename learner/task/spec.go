@@ -111,6 +111,9 @@ type Privacy struct {
 	MaxBits        int    `json:"max_bits"` // most bits g+b of a report for one coordinate; 0, the default, is no limit
 	Profile        string `json:"profile"`  // numeric (default), or paper: the closed-form constants
 	Seal           string `json:"seal"`     // hpke (default), or none: the broker's operator is trusted
+	// Suite names the encryption of reports: "" is x25519, the default; mlkem768x25519 adds ML-KEM-768. A file may
+	// have the numbers of the protocol, 2 and 3.
+	Suite string `json:"suite,omitempty"`
 }
 
 // User names the column that tells the person of a row, where all rows of a person are protected together.
@@ -248,6 +251,7 @@ func (s *Spec) SetDefaults() {
 	or(&s.Privacy.Coin, "fair")
 	or(&s.Privacy.Profile, "numeric")
 	or(&s.Privacy.Seal, "hpke")
+	s.Privacy.Suite = oneSuite(s.Privacy.Suite)
 	s.setDefaultPlan()
 	or(&s.Schedule.Deadline, Duration(60*time.Second))
 	or(&s.Schedule.Retention, Duration(7*24*time.Hour))

@@ -118,6 +118,9 @@ func (s *Spec) checkPrivacy() error {
 	if err := s.checkLocal(); err != nil {
 		return err
 	}
+	if err := p.checkSuite(); err != nil {
+		return err
+	}
 	return oneOf("privacy.seal", p.Seal, "hpke", "none")
 }
 

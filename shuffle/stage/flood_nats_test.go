@@ -10,6 +10,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -25,7 +26,7 @@ func TestFloodOnNATS(t *testing.T) {
 	const users = 24
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	conns := onNATS(t, 3, natsjs.EmbeddedConfig{}) // stage, flood, devices
+	conns := onNATS(t, 3, embedded.Config{}) // stage, flood, devices
 	w := newWorld(t, plan{cohort: users, suite: wire.Suite_SUITE_X25519, bundle: 2})
 	check(t, natsadmin.Provision(ctx, conns[0], w.name, natsadmin.Options{MaxReportBytes: 256 << 10, MaxMsgSize: 64 << 10,
 		AckWait: 10 * time.Second}))
@@ -103,10 +104,10 @@ func TestFloodOnNATS(t *testing.T) {
 }
 
 // onNATS starts a server, which listens if it is configured to, and returns so many connections to it.
-func onNATS(t *testing.T, n int, c natsjs.EmbeddedConfig) (conns []*natsjs.Conn) {
+func onNATS(t *testing.T, n int, c embedded.Config) (conns []*natsjs.Conn) {
 	t.Helper()
 	c.StoreDir = t.TempDir()
-	server, err := natsjs.StartEmbedded(c)
+	server, err := embedded.Start(c)
 	check(t, err)
 	t.Cleanup(server.Shutdown)
 	connect := server.Connect

@@ -16,7 +16,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -68,7 +68,7 @@ func TestNobodyIsHeldUpByAFlood(t *testing.T) {
 	const users, rounds = 24, 2
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	conns := onNATS(t, 3, natsjs.EmbeddedConfig{}) // stage, flood, devices
+	conns := onNATS(t, 3, embedded.Config{}) // stage, flood, devices
 	w := newWorld(t, plan{rounds: rounds, cohort: users, suite: wire.Suite_SUITE_X25519})
 	check(t, natsadmin.Provision(ctx, conns[0], w.name, natsadmin.Options{MaxReportBytes: int64(n) * 30,
 		MaxPerSubject: 1024}))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
@@ -174,7 +175,7 @@ func TestLeaseIsLostWithItsHolder(t *testing.T) {
 func TestLeasesAreProvisionedAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir()})
+	server, err := embedded.Start(embedded.Config{StoreDir: t.TempDir()})
 	check(t, err)
 	defer server.Shutdown()
 	conn, err := server.Connect(natsjs.ConnectConfig{})

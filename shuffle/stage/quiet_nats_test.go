@@ -9,7 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -26,7 +26,7 @@ func TestQuietRounds(t *testing.T) {
 	const rate = 250 // a second
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	conns := onNATS(t, 2, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"}) // stage, all others
+	conns := onNATS(t, 2, embedded.Config{Listen: "127.0.0.1:0"}) // stage, all others
 	w := newWorld(t, plan{rounds: uint64(rounds), cohort: uint64(cohort)})
 	check(t, natsadmin.Provision(ctx, conns[1], w.name, natsadmin.Options{}))
 	put := func(subject string, data []byte) {

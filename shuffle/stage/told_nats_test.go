@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -21,7 +21,7 @@ func TestToldCountedIsCounted(t *testing.T) {
 	const rounds, cohort, publishers = 20, 25, 4
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	conns := onNATS(t, 2, natsjs.EmbeddedConfig{}) // stage, all others
+	conns := onNATS(t, 2, embedded.Config{}) // stage, all others
 	w := newWorld(t, plan{rounds: rounds, cohort: cohort})
 	check(t, natsadmin.Provision(ctx, conns[1], w.name, natsadmin.Options{AckWait: time.Hour}))
 	put := func(subject string, data []byte) {

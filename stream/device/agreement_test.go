@@ -127,6 +127,8 @@ func TestCheckTask(t *testing.T) {
 		{"another dimension", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan.Phases[0].Mechanism.Dim = 2 }, "dim"},
 		{"plaintext of a sealed task", sealed, lax(consent.Policy{}), func(m *wire.Task) { m.Suite = wire.Suite_SUITE_NONE },
 			"suite"},
+		{"a suite that is not declared", sealed, lax(consent.Policy{}),
+			func(m *wire.Task) { m.Suite = wire.Suite_SUITE_MLKEM768_X25519 }, "suite"},
 		{"another name inside", w, lax(consent.Policy{}), func(m *wire.Task) { m.Name = "churn2" }, "declaration: name"},
 		{"no declaration", w, lax(consent.Policy{}), func(m *wire.Task) { m.Declaration = nil }, "declaration"},
 		{"no plan", w, lax(consent.Policy{}), func(m *wire.Task) { m.Plan = nil }, "task"},

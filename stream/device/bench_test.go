@@ -74,7 +74,11 @@ func BenchmarkRun(b *testing.B) {
 			if c.suite == wire.Suite_SUITE_NONE {
 				sealed = "none"
 			}
-			spec, err := task.Parse(fmt.Appendf(nil, benchDeclaration, c.dim, sealed, users), nil)
+			var sets []string
+			if c.suite == wire.Suite_SUITE_MLKEM768_X25519 {
+				sets = append(sets, "privacy.suite=3")
+			}
+			spec, err := task.Parse(fmt.Appendf(nil, benchDeclaration, c.dim, sealed, users), sets)
 			must(b, err)
 			w.task.Declaration, err = spec.Canonical()
 			must(b, err)

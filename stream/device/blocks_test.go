@@ -46,7 +46,7 @@ func newBlocks(t *testing.T, rounds, cohort uint64) *world {
 }
 
 // silo returns the client of an organisation whose reports are final.
-func (w *world) silo(cfg device.Config) *device.Device {
+func (w *world) silo(cfg device.Settings) *device.Device {
 	cfg.Rows, cfg.Policy.MaxEpsilon = true, accounting.MaxEpsilon
 	c := w.client(cfg)
 	c.OnAgree(func(a *consent.Agreement) { a.Final, a.Spec.Silo = true, &task.Silo{Count: 2, Units: blockUnits} })
@@ -236,23 +236,23 @@ func TestBlocksOfAStream(t *testing.T) {
 func TestBlocksAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		config func(*device.Config)
+		config func(*device.Settings)
 		agree  func(*consent.Agreement)
 		field  string
 	}{
 		{"keys of rows", nil, func(a *consent.Agreement) { a.Spec.Events.Key = "id" }, "events.key"},
-		{"another order", func(c *device.Config) { c.Shuffle = 10 }, nil, "--shuffle"},
-		{"a block that is too large", func(c *device.Config) { c.MaxBlockRows = blockUnits*(blockDim+1) - 1 }, nil,
+		{"another order", func(c *device.Settings) { c.Shuffle = 10 }, nil, "--shuffle"},
+		{"a block that is too large", func(c *device.Settings) { c.MaxBlockRows = blockUnits*(blockDim+1) - 1 }, nil,
 			"--max-block-rows"},
 		{"one pass and many", nil, func(a *consent.Agreement) {
 			a.Phases = append(a.Phases, a.Phases[0])
 			a.Phases[1].Rounds = 2
 		}, "rounds_per_user"},
 		{"no silo", nil, func(a *consent.Agreement) { a.Spec.Silo = nil }, "units"},
-		{"people of a stream", func(c *device.Config) { c.Source = "-" }, func(a *consent.Agreement) {
+		{"people of a stream", func(c *device.Settings) { c.Source = "-" }, func(a *consent.Agreement) {
 			a.Spec.Privacy.Unit, a.Spec.User = task.UnitUser, &task.User{Column: "who", Items: 1, Wait: 1}
 		}, "user.wait"},
-		{"people with too many rows", func(c *device.Config) { c.MaxBlockRows = 3*blockUnits*(blockDim+1) - 1 },
+		{"people with too many rows", func(c *device.Settings) { c.MaxBlockRows = 3*blockUnits*(blockDim+1) - 1 },
 			func(a *consent.Agreement) {
 				a.Spec.Privacy.Unit, a.Spec.User = task.UnitUser, &task.User{Column: "who", Items: 3}
 			}, "--max-block-rows"},

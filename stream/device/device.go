@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/panlearn/panlearn/stream/device/consent"
@@ -11,21 +12,39 @@ import (
 // first of them is called.
 type Device struct {
 	loop   *loop
+	desk   *desk // nil: no events are submitted
 	start  sync.Once
 	cancel context.CancelFunc
 	ctx    context.Context
 	done   chan struct{} // closed after err is written
 	err    error
+
+	closing sync.Once
+	release func() error // closes what Open opened; nil: nothing
 }
 
-// New makes a client. It reads and sends nothing yet.
-func New(c Config) (*Device, error) {
+// New makes a client for a command or a gateway; an application opens one with [Open]. It reads and sends nothing yet.
+func New(c Settings) (*Device, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Device{loop: newLoop(c), ctx: ctx, cancel: cancel, done: make(chan struct{})}, nil
+	d := &Device{ctx: ctx, cancel: cancel, done: make(chan struct{})}
+	if c.Submits {
+		store := watched(c.Store)
+		d.desk = newDesk(store, c.Logger)
+		c.Store, c.Source = store, submitted
+		c.Work = func(a *consent.Agreement) (func(), error) {
+			p, err := d.desk.use(a)
+			if err != nil {
+				return nil, err
+			}
+			return p.work(), nil
+		}
+	}
+	d.loop = newLoop(c)
+	return d, nil
 }
 
 func (c *Device) run() {
@@ -44,6 +63,15 @@ func (c *Device) Close() error {
 	c.cancel()
 	c.run() // a client that never ran answers its inbox, too
 	<-c.done
+	var failed error
+	c.closing.Do(func() {
+		if c.release != nil {
+			failed = c.release()
+		}
+	})
+	if failed != nil {
+		return errors.Join(c.err, failed)
+	}
 	return c.err
 }
 

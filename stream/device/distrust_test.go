@@ -148,18 +148,18 @@ func TestPinsHold(t *testing.T) {
 		}
 		must(t, cl.Close())
 
-		run := func(w *world, change func(*device.Config)) error {
+		run := func(w *world, change func(*device.Settings)) error {
 			c := w.config(store)
 			change(&c)
 			sum, err := w.client(c).Run(ctx, rows(5, false))
 			checkSum(t, sum)
 			return err
 		}
-		refusal(t, "another source", run(w, func(c *device.Config) { c.Source = "other.libsvm" }), "source")
+		refusal(t, "another source", run(w, func(c *device.Settings) { c.Source = "other.libsvm" }), "source")
 
 		other := newWorld(t, plan{rounds: 2, cohort: 10}) // other keys, so another hash
 		other.announce(ctx, 1)
-		refusal(t, "another task", run(other, func(*device.Config) {}), "task hash")
+		refusal(t, "another task", run(other, func(*device.Settings) {}), "task hash")
 
 		// The same keys, declaration and plan, started again on emptied streams: round 1 would have the same
 		// manifest.
@@ -168,7 +168,7 @@ func TestPinsHold(t *testing.T) {
 		anew.task.Life = bytes.Repeat([]byte{1}, stream.LifeSize)
 		anew.hash = taskHash(t, anew.task)
 		anew.open(ctx, 1, 1, anew.announce(ctx, 1))
-		refusal(t, "a second life of the task", run(anew, func(*device.Config) {}), "task hash")
+		refusal(t, "a second life of the task", run(anew, func(*device.Settings) {}), "task hash")
 		if anew.reports(1, 1) != 0 {
 			t.Errorf("%d reports in the second life", anew.reports(1, 1))
 		}

@@ -21,7 +21,7 @@ func Example() {
 	ctx, broker, store, stop := churnInMemory(9)
 	defer stop()
 
-	dev, err := device.New(device.Config{Task: "churn", Transport: broker, Store: store})
+	dev, err := device.New(device.Settings{Task: "churn", Transport: broker, Store: store})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func ExamplePolicy() {
 	ctx, broker, store, stop := churnInMemory(0)
 	defer stop()
 
-	dev, err := device.New(device.Config{
+	dev, err := device.New(device.Settings{
 		Task: "churn", Transport: broker, Store: store, Policy: consent.Policy{MaxEpsilon: 0.5},
 	})
 	if err != nil {

@@ -40,17 +40,13 @@ func BenchmarkGateway(b *testing.B) {
 			must(b, err)
 			w.hash = taskHash(b, w.task)
 			w.open(ctx, 1, 1, w.announce(ctx, 1))
-			store := httpgateway.Watch(participation.NewMemoryStore())
-			cfg := w.config(store)
-			cfg.Source, cfg.Work = httpgateway.Source, httpgateway.Work
-			if c.direct {
-				cfg.Work = nil
-			}
+			cfg := w.config(participation.NewMemoryStore())
+			cfg.Source, cfg.Submits = "", !c.direct
 			published := make(chan struct{})
 			cfg.Transport = &sink{Transport: cfg.Transport, want: uint64(b.N), full: sync.OnceFunc(func() { close(published) })}
 			device := w.client(cfg)
 			defer device.Close()
-			gateway, err := httpgateway.New(httpgateway.Config{Device: device, Store: store, NoToken: true, Rate: 1e6})
+			gateway, err := httpgateway.New(httpgateway.Config{Device: device, NoToken: true, Rate: 1e6})
 			must(b, err)
 			defer gateway.Close()
 			handler := gateway.Handler()

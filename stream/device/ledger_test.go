@@ -52,7 +52,7 @@ func (w *world) cost() float64 {
 }
 
 // runWith runs n rows through a whole task with a store of its own.
-func (w *world) runWith(ctx context.Context, n int, change func(*device.Config)) (sum device.Summary, err error) {
+func (w *world) runWith(ctx context.Context, n int, change func(*device.Settings)) (sum device.Summary, err error) {
 	c := w.config(participation.NewMemoryStore())
 	change(&c)
 	w.play(ctx, func(ctx context.Context) {
@@ -91,8 +91,8 @@ func TestTotalOverTasks(t *testing.T) {
 			{"epsilon", consent.Policy{MaxTotalEpsilon: 1.9 * cost, Period: period}, "total epsilon"},
 			{"delta", consent.Policy{MaxTotalDelta: 1.9e-3, Period: period}, "total delta"},
 		} {
-			with := func(l ledger.Ledger) func(*device.Config) {
-				return func(cfg *device.Config) {
+			with := func(l ledger.Ledger) func(*device.Settings) {
+				return func(cfg *device.Settings) {
 					p := c.limits
 					p.AllowPlaintext = true
 					cfg.Policy, cfg.Ledger = p, l
@@ -136,7 +136,7 @@ func TestClockSetBackGivesNothingBack(t *testing.T) {
 		task := func() *world { return newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute}) }
 		run := func(by time.Duration) error {
 			w := task()
-			_, err := w.runWith(t.Context(), 10, func(cfg *device.Config) {
+			_, err := w.runWith(t.Context(), 10, func(cfg *device.Settings) {
 				cfg.Ledger = shifted{book, by}
 				cfg.Policy.MaxTotalEpsilon, cfg.Policy.Period = 1.5*w.cost(), 10*time.Hour
 			})
@@ -158,7 +158,7 @@ func TestTotalAtTheFirstJoin(t *testing.T) {
 		ctx := t.Context()
 		book := ledger.NewMemory()
 		late := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
-		limit := func(c *device.Config) { c.Ledger, c.Policy.MaxTotalEpsilon = book, 1.5*late.cost() }
+		limit := func(c *device.Settings) { c.Ledger, c.Policy.MaxTotalEpsilon = book, 1.5*late.cost() }
 		late.put(ctx, late.name.Task(), late.learner, late.task)
 		c := late.config(participation.NewMemoryStore())
 		limit(&c)
@@ -244,7 +244,7 @@ func usersHaveTheirOwnTotals(t *testing.T, people bool) {
 		// The limit is one and a half tasks for each: users 20 to 29 have paid nothing, until ten without a name take
 		// part.
 		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
-		_, err := w.runWith(t.Context(), 10, func(cfg *device.Config) { cfg.Ledger = book })
+		_, err := w.runWith(t.Context(), 10, func(cfg *device.Settings) { cfg.Ledger = book })
 		must(t, err)
 		if counted, refused := publish(20, 30, true); counted != 0 || refused != 10 {
 			t.Errorf("after a task without names: %d counted, %d refused, want 0 and 10", counted, refused)

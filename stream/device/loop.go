@@ -34,7 +34,7 @@ const flushAfter = 10 * time.Second
 // A loop performs what the records of its events decide. One goroutine, run, owns all of it; the only others make
 // deliveries, which read nothing that the loop changes meanwhile. The package comment draws the way of an event.
 type loop struct {
-	Config
+	Settings
 	records  *records
 	accounts accounts
 	clock    clock
@@ -97,10 +97,10 @@ type loop struct {
 	early      map[participation.Key]bool // of an earlier process, settled before anybody asked about them here
 }
 
-func newLoop(c Config) *loop {
+func newLoop(c Settings) *loop {
 	chunk := min(chunkMessages*c.Bundle, maxChunk)
 	l := &loop{
-		Config: c, clock: newClock(), chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk),
+		Settings: c, clock: newClock(), chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk),
 		window:   newWindow(chunk, c.MaxInFlight),
 		records:  &records{port: c.Transport, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
@@ -392,5 +392,5 @@ func (l *loop) progress() {
 	if r := l.current; r != nil {
 		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.place.Cohort
 	}
-	l.Config.Progress(p)
+	l.Settings.Progress(p)
 }

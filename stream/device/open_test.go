@@ -19,7 +19,7 @@ func TestLyingBrokerWinsNoTask(t *testing.T) {
 		book := ledger.NewMemory()
 		run := func() (device.Summary, error) {
 			w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Minute})
-			return w.runWith(t.Context(), 10, func(c *device.Config) {
+			return w.runWith(t.Context(), 10, func(c *device.Settings) {
 				c.Ledger, c.Policy.MaxTotalEpsilon = book, 1.5*w.cost()
 				c.Transport = liar{c.Transport}
 			})
@@ -52,8 +52,8 @@ func TestOpenEventsCountWhateverTheirAge(t *testing.T) {
 		ctx := t.Context()
 		const period = 10 * time.Hour
 		book, store := ledger.NewMemory(), participation.NewMemoryStore()
-		limit := func(w *world) func(*device.Config) {
-			return func(c *device.Config) {
+		limit := func(w *world) func(*device.Settings) {
+			return func(c *device.Settings) {
 				c.Ledger, c.Policy.MaxTotalEpsilon, c.Policy.Period = book, 1.5*w.cost(), period
 			}
 		}

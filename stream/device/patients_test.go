@@ -23,7 +23,7 @@ import (
 )
 
 // wards has the client of an organisation take its task for one that protects people, of two rows each.
-func (w *world) wards(cfg device.Config) *device.Device {
+func (w *world) wards(cfg device.Settings) *device.Device {
 	cfg.Rows, cfg.Policy.MaxEpsilon = true, accounting.MaxEpsilon
 	c := w.client(cfg)
 	c.OnAgree(func(a *consent.Agreement) {

@@ -105,7 +105,7 @@ type placed struct {
 	w       *world
 	store   *spy
 	device  *device.Device
-	config  device.Config
+	config  device.Settings
 	outcome chan device.Outcome
 }
 

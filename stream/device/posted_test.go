@@ -43,11 +43,10 @@ func TestWhoeverHasAKeyTakesPart(t *testing.T) {
 		w.keyed()
 		hash := w.announce(ctx, 1)
 		w.open(ctx, 1, 1, hash)
-		store := httpgateway.Watch(participation.NewMemoryStore())
-		c := w.config(store)
-		c.Source = httpgateway.Source
+		c := w.config(participation.NewMemoryStore())
+		c.Source, c.Submits = "", true
 		dev := w.client(c)
-		gateway, err := httpgateway.New(httpgateway.Config{Device: dev, Store: store, Token: "correct-horse-battery",
+		gateway, err := httpgateway.New(httpgateway.Config{Device: dev, Token: "correct-horse-battery",
 			Rate: 1e6})
 		must(t, err)
 		handler := gateway.Handler()
@@ -101,12 +100,11 @@ func TestPostedPeopleReportOnce(t *testing.T) {
 		s, l := newSpy(t, participation.NewMemoryStore()), ledger.NewMemory()
 		surplus := uint64(0)
 		serve := func(ctx context.Context, want int, query string) (sum device.Summary) {
-			store := httpgateway.Watch(s)
-			c := w.config(store)
-			c.Source, c.Ledger, c.Progress = httpgateway.Source, l, func(p device.Progress) { sum = p.Summary }
+			c := w.config(s)
+			c.Source, c.Submits, c.Ledger, c.Progress = "", true, l, func(p device.Progress) { sum = p.Summary }
 			dev := w.client(c)
 			byUser(dev, items, time.Hour)
-			gateway, err := httpgateway.New(httpgateway.Config{Device: dev, Store: store, Token: "correct-horse-battery",
+			gateway, err := httpgateway.New(httpgateway.Config{Device: dev, Token: "correct-horse-battery",
 				Rate: 1e6})
 			must(t, err)
 			var group sync.WaitGroup

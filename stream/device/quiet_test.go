@@ -64,7 +64,7 @@ func (l *listener) Watch(ctx context.Context, task stream.Task) (<-chan stream.W
 }
 
 // listens has a client of the world listen, and publishes an event where one is asked for.
-func (w *world) listens(ctx context.Context, c device.Config, l *listener) (*device.Device,
+func (w *world) listens(ctx context.Context, c device.Settings, l *listener) (*device.Device,
 	func() <-chan device.Outcome) {
 	l.Transport, l.says = c.Transport, make(chan stream.Wake)
 	c.Transport = l

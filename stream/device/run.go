@@ -14,7 +14,7 @@ import (
 
 // errRows: the device was made for events that come with keys of their own, and its store belongs to those.
 var errRows = errors.New(
-	"client: Run without Config.Rows: the task says in events.key or user.column what rows are to be known by")
+	"client: Run without Settings.Rows: the task says in events.key or user.column what rows are to be known by")
 
 // errUserKeys is returned by Run with UserKeys: a row's key is its number or random, so with accounts by key a
 // user would pay separately in every task.
@@ -36,7 +36,7 @@ func (c *Device) Expect(rows uint64) { c.loop.rows.Store(min(max(rows, 1), unkno
 // A row that cannot be read or mapped is sent as the zero vector, counted in Invalid, and logged with its line. An
 // error of rows other than a *task.RowError ends the reading, and is returned when what was read before is settled.
 // Rows are pulled when a round has room for them; at most a few chunks are held before, and as many rows as
-// Config.Shuffle says.
+// Settings.Shuffle says.
 //
 // Whatever order rows come in, each is known by its place in its file, and a store keeps the seed of the order: a
 // later run sends none twice, leaves none out, and asks them in the same order, if Shuffle is the same.
@@ -47,7 +47,7 @@ func (c *Device) Expect(rows uint64) { c.loop.rows.Store(min(max(rows, 1), unkno
 // Of a silo whose people are protected all rows are read to their end, too, and everybody is in one block for ever:
 // the same in every run.
 //
-// Rows have no user's id, so Run with Config.UserKeys is an error, and nothing is done.
+// Rows have no user's id, so Run with Settings.UserKeys is an error, and nothing is done.
 //
 // Run does not wait for a pull that blocks, such as a terminal's: rows must be safe to be pulled once more after Run.
 func (c *Device) Run(ctx context.Context, rows iter.Seq2[task.Row, error]) (Summary, error) {

@@ -45,16 +45,15 @@ func latencies(t *testing.T, seed uint64, items, rounds, burst int, kinds posts)
 	w.keyed()
 	hash := w.announce(ctx, 1)
 	w.open(ctx, 1, 1, hash)
-	store := httpgateway.Watch(participation.NewMemoryStore())
-	c := w.config(store)
+	c := w.config(participation.NewMemoryStore())
 	see := sighting{c.Transport, make(chan time.Time, 4096)}
-	c.Transport, c.Source, c.Work = see, httpgateway.Source, httpgateway.Work
+	c.Transport, c.Source, c.Submits = see, "", true
 	device := w.client(c)
 	defer device.Close()
 	if items > 0 {
 		byUser(device, items, 0)
 	}
-	gateway, err := httpgateway.New(httpgateway.Config{Device: device, Store: store,
+	gateway, err := httpgateway.New(httpgateway.Config{Device: device,
 		Token: "correct-horse-battery", Rate: 1e6})
 	must(t, err)
 	defer gateway.Close()

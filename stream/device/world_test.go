@@ -223,14 +223,14 @@ func (w *world) mix(ctx context.Context) {
 	}
 }
 
-func (w *world) config(s participation.Store) device.Config {
-	return device.Config{
+func (w *world) config(s participation.Store) device.Settings {
+	return device.Settings{
 		Task: w.name, Transport: w.transport(), Store: s, Source: "users.libsvm",
 		Policy: consent.Policy{AllowPlaintext: true}, CloseWait: 10 * time.Second,
 	}
 }
 
-func (w *world) client(c device.Config) *device.Device {
+func (w *world) client(c device.Settings) *device.Device {
 	w.t.Helper()
 	got, err := device.New(c)
 	must(w.t, err)
@@ -264,7 +264,7 @@ func once(cohort, rounds uint64) *wire.Phase {
 }
 
 // dear returns a policy that takes what several rounds of one user cost here.
-func (w *world) dear(s participation.Store) device.Config {
+func (w *world) dear(s participation.Store) device.Settings {
 	c := w.config(s)
 	c.Policy.MaxEpsilon = 50
 	return c

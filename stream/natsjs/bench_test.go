@@ -9,13 +9,14 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // benchmarked opens a provisioned task on a loopback listener, or inside the process.
 func benchmarked(b *testing.B, listen string, o natsadmin.Options) *natsjs.Conn {
 	b.Helper()
-	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: b.TempDir(), Listen: listen, MaxStore: 16 << 30,
+	e, err := embedded.Start(embedded.Config{StoreDir: b.TempDir(), Listen: listen, MaxStore: 16 << 30,
 		MaxMemory: 4 << 30})
 	if err != nil {
 		b.Fatal(err)

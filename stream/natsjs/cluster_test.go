@@ -3,10 +3,10 @@ package natsjs_test
 import (
 	"crypto/rand"
 	"fmt"
-	"log/slog"
 	"math/big"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,6 +95,16 @@ func freePort(t testing.TB) int {
 	return 0
 }
 
+// A fatalLog remembers that a server could not start, where its own logger exits the process.
+type fatalLog struct{ fatal atomic.Bool }
+
+func (*fatalLog) Noticef(string, ...any)  {}
+func (*fatalLog) Warnf(string, ...any)    {}
+func (*fatalLog) Errorf(string, ...any)   {}
+func (*fatalLog) Debugf(string, ...any)   {}
+func (*fatalLog) Tracef(string, ...any)   {}
+func (l *fatalLog) Fatalf(string, ...any) { l.fatal.Store(true) }
+
 // start starts server i and reports whether it took its ports.
 func (c *servers) start(i int) bool {
 	c.t.Helper()
@@ -102,12 +112,12 @@ func (c *servers) start(i int) bool {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	log := natsjs.NewServerLog(slog.New(slog.DiscardHandler))
+	log := new(fatalLog)
 	s.SetLoggerV2(log, false, false, false)
 	s.Start()
 	c.running[i] = s
-	c.wait("to listen", func() bool { return log.Fatal() != "" || s.ReadyForConnections(time.Millisecond) })
-	return log.Fatal() == ""
+	c.wait("to listen", func() bool { return log.fatal.Load() || s.ReadyForConnections(time.Millisecond) })
+	return !log.fatal.Load()
 }
 
 // wait asks until a condition holds.

@@ -27,6 +27,9 @@ const (
 	defaultReconnect  = 500 * time.Millisecond
 )
 
+// DefaultMaxPayload is the most bytes of one message that a broker takes where its configuration says nothing.
+const DefaultMaxPayload = 1 << 20
+
 // HeaderRoom bounds the bytes that our headers add to a message: the broker counts them into its limit.
 const HeaderRoom = 512
 
@@ -110,6 +113,13 @@ func Connect(c ConnectConfig) (*Conn, error) {
 		return nil, errors.New("connect: url missing: want nats://host:port")
 	}
 	return connect(c)
+}
+
+// ConnectInProcess connects to a server in this process, such as package embedded starts. The URL and credentials of the
+// config are not used.
+func ConnectInProcess(c ConnectConfig, server nats.InProcessConnProvider) (*Conn, error) {
+	c.URL, c.Creds, c.NKey, c.TLSCA, c.TLSCert, c.TLSKey = "", "", "", "", "", ""
+	return connect(c, nats.InProcessServer(server))
 }
 
 func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {

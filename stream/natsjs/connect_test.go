@@ -14,6 +14,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
@@ -95,7 +96,7 @@ func TestConnectToABrokerThatDies(t *testing.T) {
 }
 
 func TestInboxPrefix(t *testing.T) {
-	c := natsjs.Dial(t, natsjs.Start(t, natsjs.EmbeddedConfig{}), natsjs.ConnectConfig{InboxPrefix: "_INBOX_stage"})
+	c := dial(t, start(t, embedded.Config{}), natsjs.ConnectConfig{InboxPrefix: "_INBOX_stage"})
 	if inbox := c.NATS().NewInbox(); !strings.HasPrefix(inbox, "_INBOX_stage.") {
 		t.Errorf("inbox %s", inbox)
 	}
@@ -108,7 +109,7 @@ func TestInboxPrefix(t *testing.T) {
 // TestReconnect: a connection outlives its server, and every watch wakes when it is back.
 func TestReconnect(t *testing.T) {
 	dir := t.TempDir()
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{StoreDir: dir, Listen: "127.0.0.1:0"})
+	e := start(t, embedded.Config{StoreDir: dir, Listen: "127.0.0.1:0"})
 	address := strings.TrimPrefix(e.URL(), "nats://")
 	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: e.URL(), AckTimeout: time.Second, Reconnect: soon})
 	if err != nil {
@@ -134,7 +135,7 @@ func TestReconnect(t *testing.T) {
 	if err == nil || acks[0].Status != stream.Unknown {
 		t.Errorf("publish without a server: %v, %v", acks, err)
 	}
-	natsjs.Start(t, natsjs.EmbeddedConfig{StoreDir: dir, Listen: address})
+	start(t, embedded.Config{StoreDir: dir, Listen: address})
 	<-wakes // of the reconnection
 	if m, err := c.Get(ctx, task.Round(1)); err != nil || string(m.Data) != "x" || !c.Connected() {
 		t.Errorf("get after the reconnection: %v, %v", m, err)
@@ -144,10 +145,10 @@ func TestReconnect(t *testing.T) {
 // TestPublishThroughCuts: whatever the network does, retries of the same ids store every report once, and what an
 // acknowledgement says is true.
 func TestPublishThroughCuts(t *testing.T) {
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
+	e := start(t, embedded.Config{Listen: "127.0.0.1:0"})
 	p := newProxy(t, e.URL())
 	t.Cleanup(p.close)
-	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	operator := dial(t, e, natsjs.ConnectConfig{})
 	provision(t, operator, task, natsadmin.Options{})
 	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: p.url(), AckTimeout: 2 * time.Second, MaxPending: 64,
 		Reconnect: soon})
@@ -215,8 +216,8 @@ func TestPublishThroughCuts(t *testing.T) {
 
 // TestCallsWithoutABroker: every call that meets a lost connection says so, and none that the library's buffer is full.
 func TestCallsWithoutABroker(t *testing.T) {
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
-	c := natsjs.Dial(t, e, natsjs.ConnectConfig{URL: e.URL()})
+	e := start(t, embedded.Config{Listen: "127.0.0.1:0"})
+	c := dial(t, e, natsjs.ConnectConfig{URL: e.URL()})
 	provision(t, c, task, natsadmin.Options{})
 	r, err := c.Reader(t.Context(), task)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/streamtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
@@ -31,8 +32,8 @@ func provision(t *testing.T, c *natsjs.Conn, task stream.Task, o natsadmin.Optio
 
 // TestContract runs the suite through a loopback listener and a proxy that loses acknowledgements.
 func TestContract(t *testing.T) {
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
-	contract(t, natsjs.Dial(t, e, natsjs.ConnectConfig{}), e.URL(), natsadmin.Options{})
+	e := start(t, embedded.Config{Listen: "127.0.0.1:0"})
+	contract(t, dial(t, e, natsjs.ConnectConfig{}), e.URL(), natsadmin.Options{})
 }
 
 // TestContractDeep runs it on memory reports, and on a cluster of three servers, where reads may lag behind writes.
@@ -41,8 +42,8 @@ func TestContractDeep(t *testing.T) {
 		return
 	}
 	t.Run("MemoryReports", func(t *testing.T) {
-		e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
-		contract(t, natsjs.Dial(t, e, natsjs.ConnectConfig{}), e.URL(), natsadmin.Options{MemoryReports: true})
+		e := start(t, embedded.Config{Listen: "127.0.0.1:0"})
+		contract(t, dial(t, e, natsjs.ConnectConfig{}), e.URL(), natsadmin.Options{MemoryReports: true})
 	})
 	t.Run("Cluster", func(t *testing.T) {
 		url := cluster(t).address(0)

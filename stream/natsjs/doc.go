@@ -1,5 +1,5 @@
-// Package natsjs runs the ports of package stream on NATS JetStream. It and its subpackage natsadmin are the only
-// packages that import NATS.
+// Package natsjs runs the ports of package stream on NATS JetStream. It and its subpackages are the only
+// packages that import NATS, and embedded alone links a server.
 //
 // A task has five streams (stream.Stream), one for each writer. Rounds, Attempts and Batches hold one message a
 // subject that nobody can overwrite or delete; Leases holds one that is written by compare and set; Reports is a work
@@ -19,10 +19,10 @@
 //
 // Steps:
 //
-//  1. [Connect] to a broker, or [StartEmbedded] and [Embedded.Connect].
+//  1. [Connect] to a broker, or embedded.Start one and use its Connect.
 //  2. admin.Provision with an administrator's credentials, or admin.WaitStreams for somebody else to do it.
 //  3. Use the [Conn] as stream.Records and stream.ReportWriter, [Conn.Reader] as stream.ReportReader.
-//  4. [Conn.Close], then [Embedded.Shutdown].
+//  4. [Conn.Close], then the Shutdown of an embedded server.
 //
 // A write is durable only as far as the server makes it: without "sync_interval: always" or three replicas, a power
 // loss takes what was acknowledged in the last two minutes.

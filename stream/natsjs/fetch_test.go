@@ -13,6 +13,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
@@ -20,8 +21,8 @@ import (
 // caller's time, none has to be delivered again: what a fetch no longer took is the next one's.
 func TestShortFetches(t *testing.T) {
 	t.Parallel()
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
-	devices, stage := natsjs.Dial(t, e, natsjs.ConnectConfig{}), natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	e := start(t, embedded.Config{})
+	devices, stage := dial(t, e, natsjs.ConnectConfig{}), dial(t, e, natsjs.ConnectConfig{})
 	provision(t, devices, task, natsadmin.Options{AckWait: time.Hour})
 	r, err := stage.Reader(t.Context(), task)
 	if err != nil {
@@ -62,8 +63,8 @@ func TestShortFetches(t *testing.T) {
 // would hold a place among those that may be out.
 func TestReportsAreNotTheBrokersWord(t *testing.T) {
 	t.Parallel()
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
-	device, stage := natsjs.Dial(t, e, natsjs.ConnectConfig{}), natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	e := start(t, embedded.Config{})
+	device, stage := dial(t, e, natsjs.ConnectConfig{}), dial(t, e, natsjs.ConnectConfig{})
 	provision(t, device, task, natsadmin.Options{MaxAckPending: 4, AckWait: time.Hour})
 	r, err := stage.Reader(t.Context(), task)
 	if err != nil {
@@ -109,8 +110,8 @@ func (c *stopping) Err() error {
 // can be subscribed to.
 func TestFetchOfALostConnection(t *testing.T) {
 	t.Parallel()
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
-	c := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	e := start(t, embedded.Config{})
+	c := dial(t, e, natsjs.ConnectConfig{})
 	provision(t, c, task, natsadmin.Options{})
 	r, err := c.Reader(t.Context(), task)
 	if err != nil {
@@ -127,8 +128,8 @@ func TestFetchOfALostConnection(t *testing.T) {
 // that it has not opened, has no memory filled by what they say.
 func TestAcknowledgementsHoldNoReport(t *testing.T) {
 	t.Parallel()
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
-	c := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	e := start(t, embedded.Config{})
+	c := dial(t, e, natsjs.ConnectConfig{})
 	provision(t, c, task, natsadmin.Options{})
 	r, err := c.Reader(t.Context(), task)
 	if err != nil {

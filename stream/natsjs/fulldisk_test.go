@@ -11,6 +11,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
@@ -25,12 +26,12 @@ func TestFullDiskIsNamed(t *testing.T) {
 		return
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
-	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: dir + "/nats", SyncAlways: true})
+	e, err := embedded.Start(embedded.Config{StoreDir: dir + "/nats", SyncAlways: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { e.Shutdown() }()
-	c := natsjs.Dial(t, e, natsjs.ConnectConfig{AckTimeout: 300 * time.Millisecond})
+	c := dial(t, e, natsjs.ConnectConfig{AckTimeout: 300 * time.Millisecond})
 	provision(t, c, "full", natsadmin.Options{})
 	task, ctx := stream.Task("full"), t.Context()
 	var lease uint64
@@ -86,15 +87,15 @@ func TestFullDiskIsNamed(t *testing.T) {
 	if a := publish(n, 300); a.Status == stream.Stored {
 		t.Error("nats-server stores again: what it refuses after a full disk is not what it was; say so in the runbook")
 	}
-	if err := e.Failed(); !errors.Is(err, natsjs.ErrLatched) || !strings.Contains(err.Error(), "no space left") {
+	if err := e.Failed(); !errors.Is(err, embedded.ErrLatched) || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("the server in the process: %v, want that it has latched", err)
 	}
 	c.Close()
 	e.Shutdown()
-	if e, err = natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: dir + "/nats", SyncAlways: true}); err != nil {
+	if e, err = embedded.Start(embedded.Config{StoreDir: dir + "/nats", SyncAlways: true}); err != nil {
 		t.Fatal(err)
 	}
-	c = natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	c = dial(t, e, natsjs.ConnectConfig{})
 	if a := publish(n, 300); a.Status != stream.Stored && a.Status != stream.Duplicate {
 		t.Errorf("started again: %+v", a)
 	}

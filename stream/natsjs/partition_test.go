@@ -7,6 +7,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
@@ -25,10 +26,10 @@ func through(t *testing.T, p *proxy, ping time.Duration) *natsjs.Conn {
 // Meanwhile every call ends, and what was written counts once.
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
+	e := start(t, embedded.Config{Listen: "127.0.0.1:0"})
 	p := newProxy(t, e.URL())
 	t.Cleanup(p.close)
-	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	operator := dial(t, e, natsjs.ConnectConfig{})
 	provision(t, operator, task, natsadmin.Options{})
 	c := through(t, p, 200*time.Millisecond)
 	r, err := c.Reader(t.Context(), task)
@@ -69,10 +70,10 @@ func TestSilence(t *testing.T) {
 // rest comes again, and nothing is lost.
 func TestSlowLink(t *testing.T) {
 	t.Parallel()
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
+	e := start(t, embedded.Config{Listen: "127.0.0.1:0"})
 	p := newProxy(t, e.URL())
 	t.Cleanup(p.close)
-	operator := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	operator := dial(t, e, natsjs.ConnectConfig{})
 	provision(t, operator, task, natsadmin.Options{AckWait: time.Second})
 	const n = 16
 	var sent []stream.Outgoing
@@ -111,8 +112,8 @@ func TestSlowLink(t *testing.T) {
 // TestListingOfASilentBroker: a listing of records that the network cuts off is an error, and no short list.
 func TestListingOfASilentBroker(t *testing.T) {
 	t.Parallel()
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "127.0.0.1:0"})
-	direct := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	e := start(t, embedded.Config{Listen: "127.0.0.1:0"})
+	direct := dial(t, e, natsjs.ConnectConfig{})
 	provision(t, direct, task, natsadmin.Options{})
 	const records = 1000 // more than are asked for at a time
 	for r := stream.Round(1); r <= records; r++ {

@@ -1,4 +1,4 @@
-package natsjs
+package natsjs_test
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 )
 
-const task stream.Task = "churn"
-
 // script answers puts on a subject one after the other, and reads of it with nothing until something is stored.
-func script(t *testing.T, c *Conn, subject string, answers ...string) (puts *atomic.Int64) {
+func script(t *testing.T, c *natsjs.Conn, subject string, answers ...string) (puts *atomic.Int64) {
 	t.Helper()
 	puts = new(atomic.Int64)
 	task, s, err := stream.StreamOf(subject)
@@ -23,7 +23,7 @@ func script(t *testing.T, c *Conn, subject string, answers ...string) (puts *ato
 		t.Fatal(err)
 	}
 	respond := func(on string, f func(m *nats.Msg)) {
-		if _, err := c.nc.Subscribe(on, f); err != nil {
+		if _, err := c.NATS().Subscribe(on, f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,10 +31,10 @@ func script(t *testing.T, c *Conn, subject string, answers ...string) (puts *ato
 		n := int(puts.Add(1))
 		_ = m.Respond([]byte(answers[min(n, len(answers))-1]))
 	})
-	respond(directGet+task.Name(s)+"."+subject, func(m *nats.Msg) {
+	respond(natsjs.DirectGet+task.Name(s)+"."+subject, func(m *nats.Msg) {
 		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"404"}, "Description": {"Message Not Found"}}})
 	})
-	if err := c.nc.Flush(); err != nil {
+	if err := c.NATS().Flush(); err != nil {
 		t.Fatal(err)
 	}
 	return puts
@@ -54,10 +54,10 @@ func TestPutAfterAnAbandonedWrite(t *testing.T) {
 		"not ready to check": refusal(10163, "expected last sequence per subject temporarily unavailable"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := Start(t, EmbeddedConfig{})
-			puts := script(t, Dial(t, e, ConnectConfig{}), task.Claim(1), first, first,
+			e := start(t, embedded.Config{})
+			puts := script(t, dial(t, e, natsjs.ConnectConfig{}), task.Claim(1), first, first,
 				`{"stream":"PANLEARN_churn_ATTEMPTS","seq":7}`)
-			c := Dial(t, e, ConnectConfig{AckTimeout: 20 * time.Second})
+			c := dial(t, e, natsjs.ConnectConfig{AckTimeout: 20 * time.Second})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			r, err := c.PutOnce(ctx, task.Claim(1), []byte("mine"))
@@ -70,10 +70,10 @@ func TestPutAfterAnAbandonedWrite(t *testing.T) {
 
 // TestPutGivesUp: a conflict whose cause nobody can read is the caller's to try again, not a wait without an end.
 func TestPutGivesUp(t *testing.T) {
-	e := Start(t, EmbeddedConfig{})
-	script(t, Dial(t, e, ConnectConfig{}), task.Claim(1),
+	e := start(t, embedded.Config{})
+	script(t, dial(t, e, natsjs.ConnectConfig{}), task.Claim(1),
 		`{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 3"}}`)
-	c := Dial(t, e, ConnectConfig{AckTimeout: 50 * time.Millisecond})
+	c := dial(t, e, natsjs.ConnectConfig{AckTimeout: 50 * time.Millisecond})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if r, err := c.PutOnce(ctx, task.Claim(1), []byte("mine")); err == nil || ctx.Err() != nil {

@@ -11,14 +11,15 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
 // TestRefusedIsNotStored: what a stream that is full answers to a publish is about that publish: nothing of it is
 // there, then or later, and its id is free.
 func TestRefusedIsNotStored(t *testing.T) {
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{})
-	c := natsjs.Dial(t, e, natsjs.ConnectConfig{})
+	e := start(t, embedded.Config{})
+	c := dial(t, e, natsjs.ConnectConfig{})
 	js := c.JetStream()
 	for i, limit := range []func(*jetstream.StreamConfig){
 		func(s *jetstream.StreamConfig) { s.MaxMsgs = 3 },

@@ -1,4 +1,4 @@
-package natsjs
+package natsjs_test
 
 import (
 	"crypto/ecdsa"
@@ -14,6 +14,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 )
 
 // An authority signs certificates of servers on this machine.
@@ -72,12 +75,12 @@ func (a *authority) server(t *testing.T, name string, lasts time.Duration) (addr
 	cert, key := a.write(t, name, &x509.Certificate{Subject: pkix.Name{CommonName: name},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, NotAfter: end})
-	e := Start(t, EmbeddedConfig{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
+	e := start(t, embedded.Config{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
 	return at(t, e), end
 }
 
 // at returns the host:port of a server.
-func at(t *testing.T, e *Embedded) string {
+func at(t *testing.T, e *embedded.Server) string {
 	t.Helper()
 	u, err := url.Parse(e.URL())
 	if err != nil {
@@ -100,14 +103,14 @@ func TestEachServersCertificate(t *testing.T) {
 		urls += "tls://" + address + ","
 	}
 	strange, _ := theirs.server(t, "strange", time.Hour)
-	plain := at(t, Start(t, EmbeddedConfig{Listen: "127.0.0.1:0"}))
+	plain := at(t, start(t, embedded.Config{Listen: "127.0.0.1:0"}))
 	down, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	down.Close()
 	urls += "tls://" + strange + ",nats://" + plain + ",tls://" + down.Addr().String()
-	c, err := Connect(ConnectConfig{URL: urls, TLSCA: ca})
+	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: urls, TLSCA: ca})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +127,7 @@ func TestEachServersCertificate(t *testing.T) {
 	}
 	// Metrics do not wait for servers: the first scrape has them asked.
 	c.KnownExpiries()
-	c.learnExpiries()
+	c.LearnExpiries()
 	known := c.KnownExpiries()
 	if len(known) != len(want) {
 		t.Errorf("known: %v", known)

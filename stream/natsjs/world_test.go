@@ -2,7 +2,6 @@ package natsjs
 
 import (
 	"flag"
-	"log/slog"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -15,31 +14,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// Start starts a server that ends with the test.
-func Start(t testing.TB, c EmbeddedConfig) *Embedded {
-	t.Helper()
-	if c.StoreDir == "" {
-		c.StoreDir = t.TempDir()
-	}
-	e, err := StartEmbedded(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Shutdown)
-	return e
-}
-
-// Dial connects inside the process, until the test ends.
-func Dial(t testing.TB, e *Embedded, c ConnectConfig) *Conn {
-	t.Helper()
-	conn, err := e.Connect(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	return conn
-}
-
 // Session ends when the connection that stands now is lost.
 func (c *Conn) Session() <-chan struct{} {
 	c.mu.Lock()
@@ -47,8 +21,8 @@ func (c *Conn) Session() <-chan struct{} {
 	return c.session.Done()
 }
 
-// NewServerLog returns the log that an embedded server gets.
-func NewServerLog(log *slog.Logger) *serverLog { return &serverLog{log: log} }
+// DirectGet begins the subjects of direct gets.
+const DirectGet = directGet
 
-// Fatal returns the first line of a failure to start.
-func (l *serverLog) Fatal() string { return l.fatal() }
+// LearnExpiries asks the servers for their certificates' ends.
+func (c *Conn) LearnExpiries() { c.learnExpiries() }

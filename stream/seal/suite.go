@@ -17,6 +17,18 @@ const tagSize = 16
 
 const x25519Size = 32
 
+// suites are the words of the suites in task files.
+var suites = map[string]wire.Suite{"none": wire.Suite_SUITE_NONE, "x25519": wire.Suite_SUITE_X25519,
+	"mlkem768x25519": wire.Suite_SUITE_MLKEM768_X25519}
+
+// ParseSuite returns the suite of a word: none, x25519 or mlkem768x25519.
+func ParseSuite(word string) (wire.Suite, error) {
+	if suite, ok := suites[word]; ok {
+		return suite, nil
+	}
+	return 0, fmt.Errorf("suite %q: want none, x25519 or mlkem768x25519", word)
+}
+
 // kem returns the key encapsulation of a suite, nil for SUITE_NONE.
 func kem(suite wire.Suite) (hpke.KEM, error) {
 	switch suite {

@@ -42,7 +42,7 @@ type Config struct {
 	Spec         *task.Spec // of one place, see task.LoadTogether, of as many units as the data have
 	Data         Data
 	StateDir     string
-	MaxBlockRows uint64 // see device.Config
+	MaxBlockRows uint64 // see device.Settings
 	Once         *Once  // a method of one process, which has the rows; nil: the pipeline
 
 	Watch  service.Observer
@@ -106,7 +106,7 @@ func (c Config) run(ctx context.Context, store state.Store, finish *service.Fini
 	}
 	all := pipeline.Config{Spec: c.Spec, Dir: c.StateDir, Store: store, Shown: store, Curves: c.StateDir, Lease: lease,
 		Finish: finish, History: history, Watch: c.Watch, Fill: c.Fill,
-		HTTP: c.HTTP, Logger: c.Logger, Client: device.Config{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows},
+		HTTP: c.HTTP, Logger: c.Logger, Client: device.Settings{Source: c.Data.Path, Rows: true, MaxBlockRows: c.MaxBlockRows},
 		Offer: c.offer}
 	if all.Body, all.Expected, err = runlearner.TaskOf(ctx, store, c.Spec); err != nil {
 		return &TaskError{err}

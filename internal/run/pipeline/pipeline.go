@@ -32,6 +32,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -55,7 +56,7 @@ type Config struct {
 
 	// Client holds the fields that differ from one client to the next: Source, Entropy, MaxBlockRows. The rest is
 	// filled in.
-	Client device.Config
+	Client device.Settings
 	// Offer offers all events, and ends with the client's summary.
 	Offer func(context.Context, *device.Device) (device.Summary, error)
 	// Done is called when the task has ended, with the summary of what was offered and the time it took. The page is
@@ -76,7 +77,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	if c.HTTP != nil {
 		defer c.HTTP.Close() // where nothing serves it yet
 	}
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: filepath.Join(c.Dir, "nats"), SyncAlways: true,
+	server, err := embedded.Start(embedded.Config{StoreDir: filepath.Join(c.Dir, "nats"), SyncAlways: true,
 		Log: c.Logger})
 	if err != nil {
 		return err

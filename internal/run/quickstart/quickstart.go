@@ -117,7 +117,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	rejected, all := rejections{}, pipeline.Config{Spec: c.Job.Spec, Dir: c.Dir, Store: store, Shown: store,
 		MemoryReports: true, Relay: c.Relay, Fill: c.Fill, HTTP: c.HTTP,
-		Expected: runlearner.Expected(c.Job), Logger: c.Logger, Client: device.Config{Source: "quickstart"}}
+		Expected: runlearner.Expected(c.Job), Logger: c.Logger, Client: device.Settings{Source: "quickstart"}}
 	if all.Body, err = c.Job.Wire(); err != nil {
 		return report, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/httpgateway"
-	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 // HTTPConfig holds the options of `ingest publish --http` beside Config, whose Data and Source it does not use.
@@ -36,11 +35,10 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Su
 			h.Listener.Addr().String())
 	}
 	var (
-		mu    sync.Mutex
-		store *httpgateway.Store
-		show  = c.Progress
+		mu   sync.Mutex
+		show = c.Progress
 	)
-	c.Source, c.Work = httpgateway.Source, httpgateway.Work
+	c.Source, c.Submits = "", true
 	if c.Watch != nil {
 		c.Watch.mu.Lock()
 		c.Watch.posts = true
@@ -54,15 +52,12 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Su
 			show(p)
 		}
 	}
-	devices, release, err := c.devices(ctx, func(s participation.Store) participation.Store {
-		store = httpgateway.Watch(s)
-		return store
-	})
+	devices, release, err := c.devices(ctx)
 	if err != nil {
 		return summary, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	gateway, err := httpgateway.New(httpgateway.Config{Device: devices, Store: store, Token: h.Token, NoToken: h.NoToken,
+	gateway, err := httpgateway.New(httpgateway.Config{Device: devices, Token: h.Token, NoToken: h.NoToken,
 		Rate: h.Rate, MaxWaiting: h.Waiting, Logger: c.Logger})
 	if err != nil {
 		return summary, errors.Join(err, devices.Close())
@@ -74,7 +69,7 @@ func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Su
 	c.Logger.Info("taking events", "http", h.Listener.Addr().String(), "token", !h.NoToken)
 	agreement, err := devices.Agreement(ctx)
 	if err == nil {
-		err = httpgateway.Check(agreement)
+		_, err = device.ShapeOf(agreement)
 	}
 	if err == nil { // a task that the policy or the gateway refuses ends it at once
 		select {

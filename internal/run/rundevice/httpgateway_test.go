@@ -55,7 +55,7 @@ func TestHTTPGateway(t *testing.T) {
 	}()
 
 	var log lockedBuffer
-	publish := Config{Config: device.Config{Task: name, Bundle: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))},
+	publish := Config{Settings: device.Settings{Task: name, Bundle: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))},
 		StateDir: t.TempDir(), Broker: broker}
 	post := func(address, query string, i int) (outcome string, final bool) {
 		body := fmt.Sprintf(`{"key": "user %d", "event": %s}`, i, rows[i])
@@ -200,7 +200,7 @@ func TestHTTPGatewayRefuses(t *testing.T) {
 		if test.config.Listener, err = net.Listen("tcp", test.address); err != nil {
 			t.Fatal(err)
 		}
-		c := Config{Config: device.Config{Task: "quickstart", Logger: runtest.Discard()}, StateDir: test.dir,
+		c := Config{Settings: device.Settings{Task: "quickstart", Logger: runtest.Discard()}, StateDir: test.dir,
 			Broker: run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}}}
 		_, err = PublishHTTP(t.Context(), c, test.config)
 		if err == nil || errors.Is(err, natsjs.ErrUnreachable) {

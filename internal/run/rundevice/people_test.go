@@ -114,7 +114,7 @@ func TestPeopleEndToEnd(t *testing.T) {
 	publish := func(data, source string, enough func(device.Progress) bool) (device.Summary, error) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		c := Config{Config: device.Config{Task: name, Logger: slog.New(slog.NewTextHandler(&log, nil)), Source: source},
+		c := Config{Settings: device.Settings{Task: name, Logger: slog.New(slog.NewTextHandler(&log, nil)), Source: source},
 			Data: data, StateDir: devices, Broker: broker}
 		c.Progress = func(p device.Progress) {
 			if enough(p) {
@@ -207,7 +207,7 @@ func TestPatientsEndToEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = PublishHTTP(t.Context(), Config{Config: device.Config{Task: stream.Task(job.Spec.Name),
+		_, err = PublishHTTP(t.Context(), Config{Settings: device.Settings{Task: stream.Task(job.Spec.Name),
 			Logger: runtest.Discard()}, StateDir: t.TempDir(), Broker: broker},
 			HTTPConfig{Listener: listener, NoToken: true})
 		var refused *consent.RefusedError
@@ -224,7 +224,7 @@ func TestPatientsEndToEnd(t *testing.T) {
 				}
 				defer f.Close()
 				rowsOf(t, 0, people, seed, f)
-				c := Config{Config: device.Config{Task: stream.Task(job.Spec.Name), Logger: runtest.Discard(), Source: f.Name(),
+				c := Config{Settings: device.Settings{Task: stream.Task(job.Spec.Name), Logger: runtest.Discard(), Source: f.Name(),
 					Progress: see}, Data: f.Name(), StateDir: state, Broker: broker}
 				return Publish(ctx, c)
 			}

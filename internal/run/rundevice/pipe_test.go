@@ -45,7 +45,7 @@ func TestCount(t *testing.T) {
 		file("plain", data): 100, file("packed", packed.Bytes()): 100, filepath.Join(dir, "day-*"): 200, pipe: 0,
 		os.DevNull: 0, "-": 0, cut: 0,
 	} {
-		n, err := Config{Config: device.Config{Logger: runtest.Discard()}, Data: path}.count(t.Context(), spec)
+		n, err := Config{Settings: device.Settings{Logger: runtest.Discard()}, Data: path}.count(t.Context(), spec)
 		switch {
 		case n != want || (err != nil) != (path == cut):
 			t.Errorf("%s: %d rows, %v, want %d", path, n, err, want)

@@ -18,8 +18,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task/inspection"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream/device"
-	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/device/statefolder"
 	"github.com/panlearn/panlearn/stream/relayclient"
 )
 
@@ -27,7 +27,7 @@ import (
 // StateDir. Source is the absolute path of Data, "-", or empty if every row is new; see source.Open for patterns.
 // Without Spec the announced declaration is used.
 type Config struct {
-	device.Config
+	device.Settings
 	Data     string // file, pattern of files, or - for standard input
 	Live     bool   // Data are read again in later runs, from another place: rows need keys
 	Format   task.Format
@@ -36,7 +36,7 @@ type Config struct {
 	Relay    relayclient.Config // instead of Broker, where it has an address
 	Metrics  net.Listener       // for /metrics, /healthz and /readyz; nil: none
 	// Marks is a folder of this machine's, outside of StateDir, that remembers how far state folders were written; see
-	// MarksFolder. Empty: none does, and a StateDir that is put back from a copy is not noticed.
+	// statefolder.MarksFolder. Empty: none does, and a StateDir that is put back from a copy is not noticed.
 	Marks string
 
 	Watch *Watch // sees what is done; nil: nobody looks
@@ -79,7 +79,7 @@ func Publish(ctx context.Context, c Config) (summary device.Summary, err error) 
 		}
 		defer rows.Close()
 	}
-	devices, release, err := c.devices(ctx, nil)
+	devices, release, err := c.devices(ctx)
 	if err != nil {
 		return summary, err
 	}
@@ -171,11 +171,9 @@ func advised(rows *source.Reader, log *slog.Logger) iter.Seq2[task.Row, error] {
 // advisedAfter is the number of rows after which columns are told that none had.
 const advisedAfter = 16
 
-// devices returns the client with its broker, store and ledger; release closes these, after the client. If watch is
-// not nil, the store that it returns is used.
-func (c Config) devices(ctx context.Context,
-	watch func(participation.Store) participation.Store) (devices *device.Device, release func() error, err error) {
-	closeStore, err := c.openStore()
+// devices returns the client with its broker, store and ledger; release closes these, after the client.
+func (c Config) devices(ctx context.Context) (devices *device.Device, release func() error, err error) {
+	closeStore, err := c.openFolder()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -184,23 +182,9 @@ func (c Config) devices(ctx context.Context,
 			err = errors.Join(err, closeStore())
 		}
 	}()
-	if c.StateDir != "" {
-		if err := c.ledgerLost(); err != nil {
-			return nil, nil, err
-		}
-		if c.Ledger, err = filestore.OpenLedger(c.StateDir); err != nil {
-			return nil, nil, fmt.Errorf("--state: %w", err)
-		}
-		if err := c.ledgerOlder(); err != nil {
-			return nil, nil, err
-		}
-	}
 	conn, err := c.connect(ctx)
 	if err != nil {
 		return nil, nil, err
-	}
-	if watch != nil {
-		c.Store = watch(c.Store)
 	}
 	if c.Watch != nil {
 		c.watched(conn)
@@ -211,7 +195,7 @@ func (c Config) devices(ctx context.Context,
 		return nil, nil, err
 	}
 	c.Transport, c.Poll = conn, time.Second
-	if devices, err = device.New(c.Config); err != nil {
+	if devices, err = device.New(c.Settings); err != nil {
 		conn.Close()
 		return nil, nil, errors.Join(err, unobserve())
 	}
@@ -318,7 +302,7 @@ func Check(ctx context.Context, c Config) (*inspection.Report, error) {
 	declared := c.Spec
 	if declared == nil {
 		c.StateDir, c.Metrics, c.Source = "", nil, ""
-		devices, release, err := c.devices(ctx, nil)
+		devices, release, err := c.devices(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -355,22 +339,18 @@ func (c Config) open(declared *task.Spec) (*source.Reader, error) {
 	return source.Open(c.Data, features)
 }
 
-// openStore opens the task's store in the state folder, or in memory where there is none.
-func (c *Config) openStore() (close func() error, err error) {
+// openFolder opens the state folder, or a store in memory where there is none.
+func (c *Config) openFolder() (close func() error, err error) {
 	if c.StateDir == "" {
 		c.Logger.Warn("no --state: who took part is forgotten when this run ends, and a second run would send again", "task",
 			c.Task)
 		c.Store = participation.NewMemoryStore()
 		return func() error { return nil }, nil
 	}
-	store, err := filestore.Open(filestore.Path(c.StateDir, c.Task))
+	f, err := statefolder.Open(statefolder.Config{Dir: c.StateDir, Task: c.Task, Policy: c.Policy, Marks: c.Marks})
 	if err != nil {
 		return nil, fmt.Errorf("--state: %w", err)
 	}
-	own, closeMark, err := c.marked(store)
-	if err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	c.Store = own
-	return func() error { return errors.Join(closeMark(), store.Close()) }, nil
+	c.Store, c.Ledger = f.Store, f.Ledger
+	return f.Close, nil
 }

@@ -11,8 +11,6 @@ import (
 	"github.com/panlearn/panlearn/internal/test/runtest"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/device"
-	"github.com/panlearn/panlearn/stream/device/consent"
-	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
@@ -37,7 +35,7 @@ func TestPublishRefusesFirst(t *testing.T) {
 		"another format":    {runtest.Small(t), bad, task.Parquet, "not a Parquet file"},
 	} {
 		state := filepath.Join(dir, "state")
-		_, err := Publish(t.Context(), Config{Config: device.Config{Task: "words", Spec: test.spec,
+		_, err := Publish(t.Context(), Config{Settings: device.Settings{Task: "words", Spec: test.spec,
 			Logger: runtest.Discard()},
 			Data: test.data, Format: test.as, StateDir: state, Broker: nowhere})
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "127.0.0.1") {
@@ -67,36 +65,11 @@ privacy: {epsilon: 1, delta: 1e-6, trust: local}
 silo: {count: 2, units: 2}
 `)
 	for state, want := range map[string]string{"": "--state", t.TempDir(): "127.0.0.1"} {
-		_, err := Publish(t.Context(), Config{Config: device.Config{Task: "clinics", Spec: spec, Source: data,
+		_, err := Publish(t.Context(), Config{Settings: device.Settings{Task: "clinics", Spec: spec, Source: data,
 			Logger: runtest.Discard()}, Data: data, StateDir: state,
 			Broker: run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: "nats://127.0.0.1:1"}}})
 		if err == nil || !strings.Contains(err.Error(), want) || (state == "") != errors.Is(err, ErrNoState) {
 			t.Errorf("state %q: %v, want %q", state, err, want)
 		}
-	}
-}
-
-// A ledger that was deleted does not make what other tasks cost vanish from the totals of a policy.
-func TestLedgerIsLost(t *testing.T) {
-	c := Config{StateDir: t.TempDir()}
-	c.Task, c.Policy.MaxTotalEpsilon = "new", 1
-	if err := os.MkdirAll(filestore.Path(c.StateDir, c.Task), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ledgerLost(); err != nil {
-		t.Errorf("the task's own folder: %v", err)
-	}
-	if err := os.MkdirAll(filestore.Path(c.StateDir, "other"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	var refused *consent.RefusedError
-	if err := c.ledgerLost(); !errors.As(err, &refused) {
-		t.Errorf("another task's folder without a ledger: %v", err)
-	}
-	if _, err := filestore.OpenLedger(c.StateDir); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.ledgerLost(); err != nil {
-		t.Errorf("with the ledger: %v", err)
 	}
 }

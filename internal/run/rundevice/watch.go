@@ -26,7 +26,7 @@ type Watch struct {
 	moved     time.Time       // when anything came on last
 }
 
-// progress takes the client's progress; it is a device.Config.Progress.
+// progress takes the client's progress; it is a device.Settings.Progress.
 func (w *Watch) progress(p device.Progress) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -29,6 +29,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/relay"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -260,7 +261,7 @@ const latchEvery = 2 * time.Second
 
 // latched returns an error once the embedded server cannot write any more, which only a new start mends; the error
 // ends the learner. It names the cause and the free space. latched returns nil when ctx is done.
-func latched(ctx context.Context, server *natsjs.Embedded, folder string) error {
+func latched(ctx context.Context, server *embedded.Server, folder string) error {
 	ticker := time.NewTicker(latchEvery)
 	defer ticker.Stop()
 	for {
@@ -284,7 +285,7 @@ func latched(ctx context.Context, server *natsjs.Embedded, folder string) error 
 // A brokerage is a connection and the server behind it, if it is ours.
 type brokerage struct {
 	conn     *natsjs.Conn
-	embedded *natsjs.Embedded
+	embedded *embedded.Server
 	relayed  *relay.Relay // in this process; nil: none
 }
 
@@ -336,7 +337,7 @@ func (c Config) connect(ctx context.Context) (brokerage, error) {
 		conn, err := c.Broker.Connect(ctx, name, c.Logger)
 		return brokerage{conn: conn}, err
 	}
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{
+	server, err := embedded.Start(embedded.Config{
 		StoreDir: filepath.Join(c.StateDir, "nats"), Listen: c.Listen, SyncAlways: true, Log: c.Logger,
 		TLSCert: c.Broker.TLSCert, TLSKey: c.Broker.TLSKey, TLSCA: c.Broker.TLSCA})
 	if err != nil {

@@ -68,7 +68,7 @@ func TestRoles(t *testing.T) {
 		mixer <- runstage.Run(t.Context(), runstage.Config{Config: mixing.Config{Task: name, Identity: runtest.Identity(t),
 			Logger: runtest.Discard()}, HTTP: http2, Broker: broker})
 	}()
-	sent, err := rundevice.Publish(t.Context(), rundevice.Config{Config: device.Config{Task: name, Source: data, Bundle: 1,
+	sent, err := rundevice.Publish(t.Context(), rundevice.Config{Settings: device.Settings{Task: name, Source: data, Bundle: 1,
 		Logger: runtest.Discard()},
 		Data: data, StateDir: t.TempDir(), Broker: broker})
 	if err != nil || sent.Events != 600 || sent.Counted != 600 {

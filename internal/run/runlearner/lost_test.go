@@ -13,6 +13,7 @@ import (
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -43,7 +44,7 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := stream.Task(job.Spec.Name)
-		server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir(), Listen: "127.0.0.1:0"})
+		server, err := embedded.Start(embedded.Config{StoreDir: t.TempDir(), Listen: "127.0.0.1:0"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +104,7 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 		}
 		address := strings.TrimPrefix(server.URL(), "nats://")
 		server.Shutdown()
-		if server, err = natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir(), Listen: address}); err != nil {
+		if server, err = embedded.Start(embedded.Config{StoreDir: t.TempDir(), Listen: address}); err != nil {
 			t.Fatal(err)
 		}
 		defer server.Shutdown()

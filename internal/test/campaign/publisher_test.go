@@ -120,7 +120,7 @@ func (p *publisher) publish(l *link) (func(context.Context) error, func() string
 	if p.w.broken.spends {
 		policy.MaxEpsilon = accounting.MaxEpsilon
 	}
-	c, err := device.New(device.Config{
+	c, err := device.New(device.Settings{
 		Task: name, Transport: p.transport(l), Store: store, Source: p.source(), Bundle: p.w.Bundle,
 		Ledger:   p.accounts(),
 		UserKeys: p.w.Gateway && !p.crowd, Policy: policy, Poll: poll, MaxPoll: 4 * poll,

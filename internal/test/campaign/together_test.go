@@ -180,7 +180,7 @@ func (a *adversary) live(ctx context.Context, many int, lie lie) *holding {
 		}
 	}
 	for ctx.Err() == nil {
-		c, err := device.New(device.Config{Task: name, Transport: deaf{a.broker, lie}, Store: h,
+		c, err := device.New(device.Settings{Task: name, Transport: deaf{a.broker, lie}, Store: h,
 			Ledger: book, Rows: true,
 			Source: "rows", CloseWait: time.Minute, Policy: consent.Policy{AllowPlaintext: true, MaxEpsilon: 60}})
 		must(err)

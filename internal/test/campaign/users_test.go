@@ -308,7 +308,7 @@ func (w *world) awaited(all record, round uint64, p participation.Record) bool {
 func (w *world) ask() {
 	ctx := context.Background()
 	for _, d := range w.devices {
-		c, err := device.New(device.Config{
+		c, err := device.New(device.Settings{
 			Task: name, Transport: w.broker, Store: d.store, Source: d.source(), Poll: poll, MaxPoll: 4 * poll,
 			Policy: w.policy(), Entropy: deviceEntropy,
 		})

@@ -25,6 +25,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -105,7 +106,7 @@ func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(t
 	planned, err := body(spec)
 	must(t, err)
 	dir := t.TempDir()
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: filepath.Join(dir, "nats")})
+	server, err := embedded.Start(embedded.Config{StoreDir: filepath.Join(dir, "nats")})
 	must(t, err)
 	defer server.Shutdown()
 	conns := map[string]*natsjs.Conn{}
@@ -139,7 +140,7 @@ func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(t
 	mixing, err := stage.New(stage.Config{Task: name, Records: roles["stage"], Reports: reader, Identity: mixer,
 		Limits: conns["stage"].Limits()})
 	must(t, err)
-	devices, err := device.New(device.Config{Task: name, Transport: roles["devices"],
+	devices, err := device.New(device.Settings{Task: name, Transport: roles["devices"],
 		Store: newLive(), Spec: spec,
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(learner.Public()),
 			StageKey: consent.Fingerprint(mixer.Public())}})

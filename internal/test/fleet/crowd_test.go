@@ -147,8 +147,8 @@ func (f *fleet) play(single, rows, rounds, cohort int, dying float64) (c crowd) 
 	mixed := make(chan error, 1)
 	go func() { mixed <- mixer.Run(ctx) }()
 
-	config := func(t stream.Transport) device.Config {
-		return device.Config{Task: name, Transport: t, Store: participation.NewMemoryStore(), Source: "events",
+	config := func(t stream.Transport) device.Settings {
+		return device.Settings{Task: name, Transport: t, Store: participation.NewMemoryStore(), Source: "events",
 			Policy: consent.Policy{LearnerKey: consent.Fingerprint(f.learner.Public()),
 				StageKey: consent.Fingerprint(f.stage.Public())}}
 	}

@@ -140,7 +140,7 @@ func (f *fleet) grow(n int, maxPoll time.Duration, reads ...*atomic.Int64) {
 				f.t.Error(err)
 				return
 			}
-			dev, err := device.New(device.Config{Task: name, Transport: counted{conn, reads},
+			dev, err := device.New(device.Settings{Task: name, Transport: counted{conn, reads},
 				Store:  participation.NewMemoryStore(),
 				Source: "events", MaxPoll: maxPoll,
 				Policy: consent.Policy{LearnerKey: consent.Fingerprint(f.learner.Public()),

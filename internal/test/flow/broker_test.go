@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 )
 
 // brokerFolder in the environment makes the test's own program a broker that keeps its streams there, until its
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 func serveBroker(dir string, syncs bool) error {
-	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: dir, Listen: "127.0.0.1:0", SyncAlways: syncs,
+	e, err := embedded.Start(embedded.Config{StoreDir: dir, Listen: "127.0.0.1:0", SyncAlways: syncs,
 		MaxStore: 16 << 30, MaxMemory: 2 << 30})
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func newGateway(b *testing.B, d *deployment, bundle int) *gateway {
 	if err != nil {
 		b.Fatal(errors.Join(err, store.Close()))
 	}
-	devices, err := device.New(device.Config{Task: taskName, Transport: conn, Store: store, Ledger: ledger,
+	devices, err := device.New(device.Settings{Task: taskName, Transport: conn, Store: store, Ledger: ledger,
 		Bundle: bundle,
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(d.learner.Public()),
 			StageKey: consent.Fingerprint(d.stage.Public()), AllowPlaintext: true},

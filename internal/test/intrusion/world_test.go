@@ -29,6 +29,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -70,7 +71,8 @@ func (p plan) params() randomizer.Params {
 }
 
 func (p plan) spec() (*task.Spec, error) {
-	return task.Parse(fmt.Appendf(nil, declaration, p.users, p.steps*p.cohort), nil)
+	return task.Parse(fmt.Appendf(nil, declaration, p.users, p.steps*p.cohort),
+		[]string{fmt.Sprintf("privacy.suite=%d", p.suite)})
 }
 
 func (p plan) body() (*wire.Task, error) {
@@ -183,7 +185,7 @@ func wholeLife(t *testing.T, p plan, b broken) *world {
 	must(err)
 	w.metrics.learner, err = obs.NewLearner(w.registry, string(name))
 	must(err)
-	server, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: filepath.Join(w.dir, "state", "nats"),
+	server, err := embedded.Start(embedded.Config{StoreDir: filepath.Join(w.dir, "state", "nats"),
 		Log: w.log()})
 	must(err)
 	defer server.Shutdown()
@@ -294,7 +296,7 @@ func (w *world) publish(ctx context.Context, conn *natsjs.Conn) error {
 	if err != nil {
 		return err
 	}
-	c, err := device.New(device.Config{Task: name, Transport: conn,
+	c, err := device.New(device.Settings{Task: name, Transport: conn,
 		Store: &drawing{participation.NewMemoryStore(), w},
 		Spec:  spec, Source: source, Poll: 250 * time.Millisecond, Logger: w.log(),
 		Policy: consent.Policy{LearnerKey: consent.Fingerprint(w.learner.Public()),

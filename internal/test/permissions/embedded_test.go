@@ -8,6 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/devca"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
@@ -18,25 +19,25 @@ func TestEmbeddedTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	config := natsjs.EmbeddedConfig{StoreDir: t.TempDir(), Listen: "127.0.0.1:0", TLSCert: at("server.pem"),
+	config := embedded.Config{StoreDir: t.TempDir(), Listen: "127.0.0.1:0", TLSCert: at("server.pem"),
 		TLSKey: at("server-key.pem"), TLSCA: at("ca.pem")}
-	for what, change := range map[string]func(*natsjs.EmbeddedConfig){
-		"a certificate without its key":  func(c *natsjs.EmbeddedConfig) { c.TLSKey = "" },
-		"another's key":                  func(c *natsjs.EmbeddedConfig) { c.TLSKey = at("stage-key.pem") },
-		"a file that is not there":       func(c *natsjs.EmbeddedConfig) { c.TLSCA = at("no.pem") },
-		"no listener":                    func(c *natsjs.EmbeddedConfig) { c.Listen = "" },
-		"an authority alone":             func(c *natsjs.EmbeddedConfig) { c.TLSCert, c.TLSKey = "", "" },
-		"all interfaces, even with them": func(c *natsjs.EmbeddedConfig) { c.Listen = "0.0.0.0:0" },
+	for what, change := range map[string]func(*embedded.Config){
+		"a certificate without its key":  func(c *embedded.Config) { c.TLSKey = "" },
+		"another's key":                  func(c *embedded.Config) { c.TLSKey = at("stage-key.pem") },
+		"a file that is not there":       func(c *embedded.Config) { c.TLSCA = at("no.pem") },
+		"no listener":                    func(c *embedded.Config) { c.Listen = "" },
+		"an authority alone":             func(c *embedded.Config) { c.TLSCert, c.TLSKey = "", "" },
+		"all interfaces, even with them": func(c *embedded.Config) { c.Listen = "0.0.0.0:0" },
 	} {
 		wrong := config
 		wrong.StoreDir = t.TempDir()
 		change(&wrong)
-		if e, err := natsjs.StartEmbedded(wrong); err == nil {
+		if e, err := embedded.Start(wrong); err == nil {
 			t.Errorf("%s: started", what)
 			e.Shutdown()
 		}
 	}
-	e, err := natsjs.StartEmbedded(config)
+	e, err := embedded.Start(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -154,7 +154,7 @@ func (n *tenant) run(ctx context.Context, b *broker) error {
 			Config: mixing.Config{Task: n.name, Identity: n.stage, LearnerKey: n.learner.Public(), Logger: log}})
 	}()
 	go func() {
-		sent, err := rundevice.Publish(ctx, rundevice.Config{Config: device.Config{Task: n.name, Source: n.data, Bundle: 1,
+		sent, err := rundevice.Publish(ctx, rundevice.Config{Settings: device.Settings{Task: n.name, Source: n.data, Bundle: 1,
 			Logger: log}, Data: n.data,
 			StateDir: filepath.Join(n.dir, "devices"), Broker: run.Broker{ConnectConfig: b.login(n.prefix + publisher)}})
 		if err == nil && sent.Counted != 600 {

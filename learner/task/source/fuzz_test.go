@@ -144,29 +144,3 @@ func FuzzJSONIsStrict(f *testing.F) {
 		}
 	})
 }
-
-// FuzzMembers: names and values of an object are those that the standard library reads.
-func FuzzMembers(f *testing.F) {
-	f.Add(`{"a":1,"\u00e9\ud834\udd1e\ud834\n\ud834\u0041\/":"\\\"}"," b":[{"c":"]"},-1e5],"":{"a":[]}}`)
-	f.Add(" {\t\"\xff\" :\r null ,\"\u00FF\": true}\n")
-	f.Add(`{}`)
-	f.Fuzz(func(t *testing.T, object string) {
-		d := json.NewDecoder(strings.NewReader(object))
-		if token, err := d.Token(); err != nil || token != json.Delim('{') || !json.Valid([]byte(object)) {
-			return
-		}
-		for quoted, value := range members([]byte(object)) {
-			name, err := d.Token()
-			var want json.RawMessage
-			if err = errors.Join(err, d.Decode(&want)); err != nil {
-				t.Fatal(err)
-			}
-			if got := string(appendText(nil, quoted)); got != name || string(value) != string(want) {
-				t.Fatalf("%q: member %q is %q, want %q, %q", object, got, value, name, want)
-			}
-		}
-		if token, err := d.Token(); token != json.Delim('}') {
-			t.Fatalf("%q: a member was left out before %v, %v", object, token, err)
-		}
-	})
-}

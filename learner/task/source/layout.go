@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/learner/task/object"
 )
 
 // A Layout describes the format of data, as far as their beginning tells.
@@ -125,7 +126,7 @@ func detectJSONL(head []string) (Layout, error) {
 	seen, listed := map[string]bool{}, map[string]bool{}
 	objects := false
 	for _, line := range head {
-		if !isObject([]byte(line)) {
+		if !object.Is([]byte(line)) {
 			continue
 		}
 		for name, value := range leaves([]byte(line), "", 0) {
@@ -151,11 +152,11 @@ func detectJSONL(head []string) (Layout, error) {
 // mostNested bounds how deep objects are looked into for columns.
 const mostNested = 4
 
-// leaves yields the members of a JSON object, and of the objects in it under names with dots, as jsonRows reads them.
-func leaves(object []byte, prefix string, depth int) iter.Seq2[string, []byte] {
+// leaves yields the members of a JSON object, and of the objects in it under names with dots, as object.Reader reads them.
+func leaves(text []byte, prefix string, depth int) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
-		for quoted, value := range members(object) {
-			name := prefix + string(appendText(nil, quoted))
+		for quoted, value := range object.All(text) {
+			name := prefix + string(object.AppendText(nil, quoted))
 			if value[0] != '{' || depth == mostNested {
 				if !yield(name, value) {
 					return

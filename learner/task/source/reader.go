@@ -140,7 +140,7 @@ func (r *Reader) advance() error {
 // which names the fields in every event, has some.
 func (r *Reader) Unknown() []string {
 	if f, ok := r.opened.rows.(*jsonRows); ok {
-		return f.unknown()
+		return f.object.Unknown()
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -226,9 +227,9 @@ func (a *Agreement) declared() error {
 	if err != nil {
 		return Refuse("plan.honest_fraction", fmt.Sprintf("%q", plan.HonestFraction), "an exact fraction in (0, 1]")
 	}
-	sealed := "hpke"
-	if a.Task.Suite == wire.Suite_SUITE_NONE {
-		sealed = "none"
+	suite, err := seal.ParseSuite(spec.Privacy.Sealing())
+	if err != nil {
+		return Refuse("declaration: privacy.suite", spec.Privacy.Sealing(), "a suite that this program knows")
 	}
 	switch {
 	case spec.Name != a.Task.Name:
@@ -244,8 +245,8 @@ func (a *Agreement) declared() error {
 		return Refuse("plan.radius", plan.Radius, "%v, as declared", radiusOf(spec))
 	case honest.String() != spec.Privacy.HonestFraction:
 		return Refuse("plan.honest_fraction", honest, "%s, as declared", spec.Privacy.HonestFraction)
-	case sealed != spec.Privacy.Seal:
-		return Refuse("suite", a.Task.Suite, "what privacy.seal declares: %s", spec.Privacy.Seal)
+	case suite != a.Task.Suite:
+		return Refuse("suite", a.Task.Suite, "%v, as privacy.seal and privacy.suite declare", suite)
 	case plan.EpsilonBudget > spec.Privacy.Epsilon:
 		return Refuse("plan.epsilon_budget", plan.EpsilonBudget, "at most %v, as declared", spec.Privacy.Epsilon)
 	case !bytes.Equal(plan.StartHash, declaredStart(spec)):

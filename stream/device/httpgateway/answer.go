@@ -19,16 +19,21 @@ const (
 	accepted = "accepted" // its participation is durable, and it is on its way
 )
 
-// An answer holds what is known about an event.
+// A standing holds how far an event is.
+type standing struct {
+	Outcome string       `json:"outcome"`           // waiting, accepted, counted, uncounted, unknown or refused
+	Final   bool         `json:"final"`             // asking again will give the same
+	Round   stream.Round `json:"round"`             // last round that it took part in; 0: none
+	Refused *refusal     `json:"refused,omitempty"` // why, where the outcome is refused
+}
+
+// An answer holds what is known about the event of a request.
 type answer struct {
-	Outcome string       `json:"outcome"` // waiting, accepted, counted, uncounted, unknown or refused
-	Final   bool         `json:"final"`   // asking again will give the same
-	Round   stream.Round `json:"round"`   // last round that it took part in; 0: none
+	standing
 	// false: this request's event is not as declared, and counts as the zero vector
 	Fits bool `json:"fits"`
 	// events of this request beyond those of a person that a report is about: in none
-	Surplus int      `json:"surplus,omitempty"`
-	Refused *refusal `json:"refused,omitempty"` // why, where the outcome is refused
+	Surplus int `json:"surplus,omitempty"`
 }
 
 // A refusal is a consent.RefusedError: public, and about the task or the policy.
@@ -43,39 +48,27 @@ type failure struct {
 	Error string `json:"error"`
 }
 
-func refusedBy(err *consent.RefusedError) answer {
-	return answer{Outcome: participation.Refused.String(), Final: true, Refused: &refusal{err.Field, err.Value,
+func refusedBy(err *consent.RefusedError) standing {
+	return standing{Outcome: participation.Refused.String(), Final: true, Refused: &refusal{err.Field, err.Value,
 		err.Accepted}}
 }
 
-// settled returns the answer for an event that the client has answered.
-func settled(o device.Outcome) answer {
-	if o.State == participation.Refused && o.Refused != nil {
-		a := refusedBy(o.Refused)
+// answerOf returns the answer for what a device says of an event; final says that it says no more.
+func answerOf(o device.Outcome, final bool) standing {
+	a := standing{Outcome: o.State.String(), Final: final, Round: o.Round}
+	switch {
+	case o.State == participation.Fresh:
+		a.Outcome = waiting
+	case o.State == participation.Charged:
+		a.Outcome = accepted
+	case o.State == participation.Uncounted && !final:
+		a.Outcome = waiting // for a further round
+	case o.State == participation.Refused && o.Refused != nil:
+		a = refusedBy(o.Refused)
 		a.Round = o.Round
-		return a
 	}
-	return answer{Outcome: o.State.String(), Final: true, Round: o.Round}
+	return a
 }
-
-// stands returns the answer for an event that the client has not answered, by its store.
-func stands(p participation.Record) answer {
-	switch p.State {
-	case participation.Charged:
-		a := answer{Outcome: accepted, Round: p.Draw.Round}
-		if p.Outcome() == participation.Counted { // in an earlier round of its phase
-			a.Outcome = participation.Counted.String()
-		}
-		return a
-	case participation.Counted, participation.Unknown:
-		// The event of an interactive phase may take part in another round of it.
-		return answer{Outcome: p.State.String(), Final: p.Draw.Most <= 1, Round: p.Draw.Round}
-	}
-	return answer{Outcome: waiting, Round: p.Draw.Round}
-}
-
-// final reports whether the answer for a participation cannot change any more.
-func final(p participation.Record) bool { return stands(p).Final }
 
 func reply(w http.ResponseWriter, status int, body any) {
 	data, err := json.Marshal(body)
@@ -106,38 +99,61 @@ func replyAnswer(w http.ResponseWriter, a answer) {
 	reply(w, status, a)
 }
 
-// await waits until an event is settled, or durable if that is enough, or the time is over.
-func (g *Gateway) await(ctx context.Context, p *pending, key participation.Key, wait time.Duration,
-	outcome bool) (answer, error) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	for {
-		part, written, err := g.Store.look(key)
-		if err != nil {
-			return answer{}, err
-		}
-		now := stands(part)
-		if !outcome && now.Outcome != waiting {
-			g.Store.forget(key, written)
-			return now, nil
-		}
+// await waits until an event is settled, or durable if that is enough, or the context ends.
+func (g *Gateway) await(ctx context.Context, p *pending, outcome bool) (standing, error) {
+	select {
+	case <-p.offered:
+	default:
 		select {
-		case <-p.done:
-			g.Store.forget(key, written)
-			var refused *consent.RefusedError
-			switch {
-			case errors.As(p.err, &refused):
-				return refusedBy(refused), nil
-			case p.err != nil:
-				return answer{}, p.err
-			}
-			return settled(p.outcome), nil
-		case <-written:
-			continue
-		case <-timer.C:
+		case <-p.offered:
 		case <-ctx.Done():
+			return g.now(p.ticket)
 		}
-		g.Store.forget(key, written)
-		return now, nil
+	}
+	var refused *consent.RefusedError
+	switch {
+	case errors.As(p.err, &refused):
+		return refusedBy(refused), nil
+	case p.err != nil:
+		return standing{}, p.err
+	}
+	if !outcome {
+		_ = p.ticket.Accepted(ctx) // what came of it is read below
+		return g.now(p.ticket)
+	}
+	return g.outcome(ctx, p.ticket)
+}
+
+// now returns how far an event is, without waiting.
+func (g *Gateway) now(t device.Ticket) (standing, error) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	return g.outcome(ended, t)
+}
+
+// outcome waits for the outcome of an event, or returns how far it is when the context ends.
+func (g *Gateway) outcome(ctx context.Context, t device.Ticket) (standing, error) {
+	o, err := t.Outcome(ctx)
+	switch {
+	case err == nil:
+		if g.ctx.Err() != nil && o.State == participation.Unknown && o.Open {
+			return standing{}, errClosed // a later gateway learns more
+		}
+		return answerOf(o, true), nil
+	case g.ctx.Err() != nil:
+		return standing{}, errClosed
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()), errors.Is(err, device.ErrNoEvent):
+		return answerOf(o, false), nil
+	}
+	return standing{}, err
+}
+
+// within returns the context of a request that waits for a time, or until the gateway stops.
+func (g *Gateway) within(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, max(wait, 0))
+	stop := context.AfterFunc(g.ctx, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
 	}
 }

@@ -7,15 +7,12 @@ import (
 	"log/slog"
 	"math"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/time/rate"
 
 	"github.com/panlearn/panlearn/internal/httpaccess"
-	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
-	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 // Defaults of Config.
@@ -25,22 +22,10 @@ const (
 	DefaultMaxWaiting = 1 << 16
 )
 
-// Source is the required value of the client's Config.Source: it pins the store to events that come with a key of
-// their own, so that no user takes part again as the row of a file.
-const Source = "http"
-
-// A Publisher has the methods of a device.Device that a gateway uses.
-type publisher interface {
-	Agreement(ctx context.Context) (*consent.Agreement, error)
-	PublishFunc(ctx context.Context, key participation.Key, e func() convex.Example) (device.Outcome, error)
-	PublishBlockFunc(ctx context.Context, key participation.Key, rows int, work func() []convex.Example) (device.Outcome,
-		error)
-}
-
-// A Config configures a Gateway. Device and Store are required, and one of Token and NoToken.
+// A Config configures a Gateway. Device is required, and one of Token and NoToken.
 type Config struct {
-	Device publisher
-	Store  *Store // the client's
+	// Device is one to which events are submitted, see device.Open and device.Settings.Submits.
+	Device *device.Device
 	// Token must be in every request, as "Authorization: Bearer TOKEN"; it has at least httpaccess.MinToken bytes.
 	Token string
 	// NoToken takes requests of every process on this machine. The listener must be on loopback.
@@ -58,8 +43,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Device == nil || c.Store == nil {
-		return c, errors.New("gateway: Device and Store: want both")
+	if c.Device == nil {
+		return c, errors.New("gateway: Device: want one to which events are submitted")
 	}
 	if c.NoToken && c.Token != "" {
 		return c, errors.New("gateway: Token and NoToken exclude each other")
@@ -92,22 +77,21 @@ type Gateway struct {
 	Config
 	access  httpaccess.Access
 	limiter *rate.Limiter
-	mapper  mapper
-	unfit   atomic.Uint64 // events that did not fit
 
 	ctx     context.Context // of all publishes: they outlive their requests
 	cancel  context.CancelFunc
 	working sync.WaitGroup
 
 	mu      sync.Mutex
-	pending map[participation.Key]*pending // guarded by mu
-	closed  bool                           // guarded by mu
+	pending map[string]*pending // by key, guarded by mu
+	closed  bool                // guarded by mu
+	known   device.Shape        // guarded by mu: zero until the task is agreed to
 }
 
-// pending is an event that the client has and has not answered.
+// pending is an event that this gateway has taken and the device has not answered.
 type pending struct {
-	done    chan struct{} // closed after outcome and err are written
-	outcome device.Outcome
+	ticket  device.Ticket
+	offered chan struct{} // closed after err is written
 	err     error
 }
 
@@ -123,7 +107,7 @@ func New(c Config) (*Gateway, error) {
 			return nil, fmt.Errorf("gateway: %w", err)
 		}
 	}
-	g := &Gateway{Config: c, access: access, pending: make(map[participation.Key]*pending),
+	g := &Gateway{Config: c, access: access, pending: make(map[string]*pending),
 		limiter: rate.NewLimiter(rate.Limit(c.Rate), int(math.Ceil(c.Rate)))}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g, nil
@@ -144,28 +128,55 @@ var (
 	errFull   = errors.New("as many events wait as may")
 )
 
-// publish hands an event to the client, unless an event with that key is under way, whose answer is then this one's
-// too.
-func (g *Gateway) publish(key participation.Key, send func(context.Context) (device.Outcome, error)) (*pending, error) {
+// use takes the shape of the agreed task.
+func (g *Gateway) use(a *consent.Agreement) error {
+	if g.shape() != (device.Shape{}) {
+		return nil
+	}
+	shape, err := device.ShapeOf(a)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.known = shape
+	return nil
+}
+
+// shape returns the shape of the task's events, after ready.
+func (g *Gateway) shape() device.Shape {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.known
+}
+
+// take hands an event to the device when it is due, unless one of that key is under way, whose answer is then this one's
+// too. The device may have no room for it yet: it waits here, and counts.
+func (g *Gateway) take(p posting) (*pending, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return nil, errClosed
 	}
-	if p := g.pending[key]; p != nil {
-		return p, nil
+	if known := g.pending[p.key]; known != nil {
+		return known, nil
 	}
 	if len(g.pending) >= g.MaxWaiting {
 		return nil, errFull
 	}
-	p := &pending{done: make(chan struct{})}
-	g.pending[key] = p
+	taken := &pending{ticket: p.ticket, offered: make(chan struct{})}
+	g.pending[p.key] = taken
 	g.working.Go(func() {
-		p.outcome, p.err = send(g.ctx)
+		if taken.err = device.Until(g.ctx, p.due); taken.err == nil {
+			taken.err = p.ticket.Submit(g.ctx)
+		}
+		close(taken.offered)
+		if taken.err == nil {
+			_, _ = taken.ticket.Outcome(g.ctx) // until then it takes a place
+		}
 		g.mu.Lock()
-		delete(g.pending, key)
+		delete(g.pending, p.key)
 		g.mu.Unlock()
-		close(p.done)
 	})
-	return p, nil
+	return taken, nil
 }

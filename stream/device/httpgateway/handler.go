@@ -4,31 +4,24 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"fmt"
 	"io"
-	"log/slog"
 	"mime"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"time"
 
-	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
-	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 //go:embed openapi.json
 var openAPI []byte // the description of the interface, version 3.1
 
-// maxWait is the longest that a request may ask to wait for.
-const maxWait = 30 * time.Second
+// maxWait is the longest that a request may ask to wait for: longer than a round, so that nobody has to poll.
+const maxWait = 10 * time.Minute
 
-// defaultWait is the time that a request waits if it names none.
-const defaultWait = 5 * time.Second
-
-// maxUnfitLogged bounds the events that are logged as not fitting.
-const maxUnfitLogged = 20
+// readyWait is the time that a request waits for the task to be announced, if it names no wait.
+const readyWait = 5 * time.Second
 
 // A route is a method, a path, and what serves it.
 type route struct {
@@ -40,6 +33,8 @@ type route struct {
 func (g *Gateway) routes() []route {
 	return []route{
 		{http.MethodPost, "/v1/events", false, g.postEvent},
+		{http.MethodPost, "/v1/batches", false, g.postBatch},
+		{http.MethodPost, "/v1/outcomes", false, g.postOutcomes},
 		{http.MethodGet, "/v1/task", false, g.getTask},
 		{http.MethodGet, "/v1/openapi.json", true, getOpenAPI},
 		{http.MethodGet, "/healthz", true, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }},
@@ -76,125 +71,137 @@ func getOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(openAPI)
 }
 
+// A wish holds what a request asks for beside its body.
+type wish struct {
+	begun   time.Time
+	wait    time.Duration
+	outcome bool // it waits for outcomes, not for participation alone
+}
+
+// begin checks a request whose body is of a kind, and waits until the task is agreed to. If it returns false, it has
+// answered. The answer may be written for as long as the request waits.
+func (g *Gateway) begin(w http.ResponseWriter, r *http.Request, kind string) (wish, bool) {
+	asked, named, err := patience(r)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return asked, false
+	}
+	if got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || got != kind {
+		fail(w, http.StatusUnsupportedMediaType, "want the header Content-Type: "+kind)
+		return asked, false
+	}
+	ready := asked.wait
+	if !named {
+		ready = readyWait
+	}
+	if g.ready(r.Context(), w, ready) == nil {
+		return asked, false
+	}
+	asked.wait -= min(asked.wait, time.Since(asked.begun))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(asked.wait + writeTime))
+	return asked, true
+}
+
+// writeTime is the time for an answer, beside the wait for it.
+const writeTime = time.Minute
+
 // postEvent publishes an event and reports how far it is.
 func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 	if !g.limiter.Allow() {
 		fail(w, http.StatusTooManyRequests, "more events a second than this gateway takes")
 		return
 	}
-	wait, outcome, err := patience(r)
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
+	asked, ok := g.begin(w, r, "application/json")
+	if !ok {
 		return
 	}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		fail(w, http.StatusUnsupportedMediaType, "want the header Content-Type: application/json")
-		return
-	}
-	begun := time.Now()
-	if !g.ready(r.Context(), w, wait) {
-		return
-	}
-	wait -= min(wait, time.Since(begun))
-	key, body, err := readRequest(r.Body, max(g.MaxBody, g.mapper.held()))
+	body, err := readRequest(r.Body, g.held())
 	if err != nil {
 		fail(w, http.StatusBadRequest, "the body broke off")
 		return
 	}
-	if key == "" {
+	if body.key.Key() == "" {
 		fail(w, http.StatusBadRequest, errNoKey.Error())
 		return
 	}
-	p := g.posting(key, body, begun)
-	a, err := g.offer(r.Context(), participation.EventKey(key), p.send, wait, outcome)
-	unfit := p.unfit()
-	if unfit != nil {
-		g.note(unfit)
-	}
+	ctx, cancel := g.within(r.Context(), asked.wait)
+	defer cancel()
+	a, err := g.answer(ctx, body, asked)
 	switch {
 	case errors.Is(err, errFull):
 		fail(w, http.StatusServiceUnavailable, errFull.Error())
 	case err != nil:
-		g.Logger.Warn("an event without an answer", "err", err)
-		fail(w, http.StatusServiceUnavailable, "the gateway is stopping: ask again with the same key when it is back")
+		g.stopped(err)
+		fail(w, http.StatusServiceUnavailable, errStopping)
 	default:
-		a.Fits, a.Surplus = unfit == nil, p.surplus
 		replyAnswer(w, a)
 	}
 }
 
-// note logs why an event does not fit, for the operator of this gateway: neither its content nor its key.
-func (g *Gateway) note(unfit error) { noteUnfit(g.Logger, &g.unfit, unfit) }
+const errStopping = "the gateway is stopping: ask again with the same key when it is back"
 
-func noteUnfit(log *slog.Logger, so *atomic.Uint64, unfit error) {
-	if so.Add(1) > maxUnfitLogged {
-		return
+// stopped logs why an event has no answer.
+func (g *Gateway) stopped(err error) {
+	if !errors.Is(err, errClosed) && !errors.Is(err, context.Canceled) {
+		g.Logger.Warn("an event without an answer", "err", err)
 	}
-	column, reason := "", unfit.Error()
-	var bad *task.RowError
-	if errors.As(unfit, &bad) {
-		column, reason = bad.Column, bad.Reason
-	}
-	log.Warn("an event does not fit the declaration: sent as the zero vector", "column", column, "reason", reason)
 }
 
-// offer publishes an event, unless the store has its last word. What it says is worked out later: only its key decides
-// when it joins.
-func (g *Gateway) offer(ctx context.Context, key participation.Key, send func(context.Context) (device.Outcome, error),
-	wait time.Duration, outcome bool) (answer, error) {
-	parts, err := g.Store.Read([]participation.Key{key})
+// answer takes the event of a body and waits for what is asked. What the event says is worked out later: only its key
+// decides when it joins.
+func (g *Gateway) answer(ctx context.Context, b *body, asked wish) (answer, error) {
+	p, err := g.posting(b, asked.begun)
 	if err != nil {
 		return answer{}, err
 	}
-	if final(parts[0]) {
-		return stands(parts[0]), nil
-	}
-	p, err := g.publish(key, send)
+	taken, err := g.take(p)
 	if err != nil {
 		return answer{}, err
 	}
-	return g.await(ctx, p, key, wait, outcome)
+	s, err := g.await(ctx, taken, asked.outcome)
+	return answer{s, p.ticket.Fits(), p.surplus}, err
 }
 
-// ready waits until the task is known and agreed to. If it is not, it has answered.
-func (g *Gateway) ready(ctx context.Context, w http.ResponseWriter, wait time.Duration) bool {
+// ready waits until the task is known and agreed to, and returns the agreement. If it returns nil, it has answered.
+func (g *Gateway) ready(ctx context.Context, w http.ResponseWriter, wait time.Duration) *consent.Agreement {
 	ctx, cancel := context.WithTimeout(ctx, max(wait, time.Millisecond))
 	defer cancel()
 	agreement, err := g.Device.Agreement(ctx)
 	if err == nil {
-		err = g.mapper.use(agreement)
+		err = g.use(agreement)
 	}
 	var refused *consent.RefusedError
 	switch {
 	case err == nil:
-		return true
+		return agreement
 	case errors.As(err, &refused):
-		replyAnswer(w, refusedBy(refused))
+		replyAnswer(w, answer{standing: refusedBy(refused)})
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		fail(w, http.StatusServiceUnavailable, "the task is not announced yet")
 	default:
 		g.Logger.Error("read task", "err", err)
 		fail(w, http.StatusServiceUnavailable, "the gateway is stopping")
 	}
-	return false
+	return nil
 }
 
-// patience reads how long a request waits, and for what.
-func patience(r *http.Request) (wait time.Duration, outcome bool, err error) {
-	wait = defaultWait
+// patience reads how long a request waits, whether it says so, and for what.
+func patience(r *http.Request) (asked wish, named bool, err error) {
+	asked.begun = time.Now()
 	query := r.URL.Query()
 	if text := query.Get("wait"); text != "" {
 		seconds, err := strconv.ParseUint(text, 10, 16)
-		if wait = time.Duration(seconds) * time.Second; err != nil || wait > maxWait {
-			return 0, false, errors.New("wait: want a whole number of seconds from 0 to 30")
+		named, asked.wait = true, time.Duration(seconds)*time.Second
+		if err != nil || asked.wait > maxWait {
+			return asked, named, fmt.Errorf("wait: want a whole number of seconds from 0 to %.0f", maxWait.Seconds())
 		}
 	}
 	switch query.Get("until") {
 	case "", accepted:
 	case "outcome":
-		outcome = true
+		asked.outcome = true
 	default:
-		return 0, false, errors.New("until: want accepted or outcome")
+		return asked, named, errors.New("until: want accepted or outcome")
 	}
-	return wait, outcome, nil
+	return asked, named, nil
 }

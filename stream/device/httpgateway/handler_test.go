@@ -5,122 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-const goodEvent = `{"key": "anna", "event": {"age": 50, "sector": "public", "income": ">50K", "name": "passed over"}}`
-
-// An event is waiting, accepted when its participation is durable, and counted in the end; the same key is answered,
-// and the client has it once.
-func TestAnEventsLife(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, columns, nil)
-		defer w.gateway.Close()
-		begun := time.Now()
-		w.expect("?wait=0", goodEvent, http.StatusAccepted, "waiting")
-		if took := time.Since(begun); took != 0 {
-			t.Errorf("wait=0 took %v", took)
-		}
-		w.expect("?wait=3", goodEvent, http.StatusAccepted, "waiting")
-		if took := time.Since(begun); took != 3*time.Second {
-			t.Errorf("wait=3 took %v", took)
-		}
-		time.AfterFunc(time.Second, func() { close(w.open) })
-		begun = time.Now()
-		a := w.expect("", goodEvent, http.StatusAccepted, "accepted")
-		if took := time.Since(begun); took != time.Second {
-			t.Errorf("accepted after %v, durable after 1s", took)
-		}
-		if a["final"] != false || a["round"] != 7.0 || a["fits"] != true {
-			t.Errorf("accepted: %v", a)
-		}
-		w.expect("?until=outcome&wait=1", goodEvent, http.StatusAccepted, "accepted")
-		time.AfterFunc(time.Second, func() { close(w.over) })
-		w.expect("?until=outcome", goodEvent, http.StatusOK, "counted")
-		if a := w.expect("", goodEvent, http.StatusOK, "counted"); a["final"] != true || a["round"] != 7.0 {
-			t.Errorf("counted: %v", a)
-		}
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if w.calls != 1 || len(w.got) != 1 {
-			t.Errorf("the client got %d events in %d calls, want 1", len(w.got), w.calls)
-		}
-		if e := w.got[participation.EventKey("anna")]; e.Label != 1 || w.agreement.Valid(e) != nil {
-			t.Error("the client got another event")
-		}
-	})
-}
-
-// Events reach the client as the same rows of a file would.
-func TestEventsAreMapped(t *testing.T) {
-	for _, test := range []struct {
-		task, event string
-		fits        bool
-		want        convex.Example
-	}{
-		{vector, `{"value": [0.5, 0, 0, -1], "label": 1}`, true, convex.Example{Index: []int32{0, 3, 4},
-			Value: []float64{0.5, -1, 1}, Label: 1}},
-		{vector, `{"index": [1, 3], "value": [0.5, -1], "label": "-1"}`, true, convex.Example{Index: []int32{1, 3, 4},
-			Value: []float64{0.5, -1, 1}, Label: -1}},
-		{vector, `{"index": [3, 1], "value": [0.5, -1], "label": 1}`, false, convex.Example{}},
-		{vector, `{"index": [-1], "value": [0.5], "label": 1}`, false, convex.Example{}},
-		{vector, `{"index": [9], "value": [0.5], "label": 1}`, false, convex.Example{}},
-		{vector, `{"index": [1], "value": [0.5, 1], "label": 1}`, false, convex.Example{}},
-		{vector, `{"value": [1], "label": 1}`, false, convex.Example{}},
-		{vector, `{"value": [1, 1, 1, 1e999], "label": 1}`, false, convex.Example{}},
-		{vector, `{"value": [1, 1, 1, 1], "label": 3}`, false, convex.Example{}},
-		{vector, `{"value": [1, 1, 1, 1]}`, false, convex.Example{}},
-		{vector, `{"value": [1, 1, 1, 1], "label": [1]}`, false, convex.Example{}},
-		{vector, `{"value": [1, 1, 1, 1], "label": 1, "more": 1}`, false, convex.Example{}},
-		{columns, "{\"sector\": \"public\",\n\"income\": \"<=50K\", \"age\": 100}", true,
-			convex.Example{Index: []int32{0, 2, 3}, Value: []float64{1, 1, 1}, Label: -1}},
-		{columns, `{"age": 200, "sector": "public", "income": "<=50K"}`, true, convex.Example{Index: []int32{0, 2, 3},
-			Value: []float64{1, 1, 1}, Label: -1}},
-		{columns, `{"age": "old", "sector": "public", "income": "<=50K"}`, false, convex.Example{}},
-		{columns, `{"age": 1, "age": 2, "sector": "public", "income": "<=50K"}`, false, convex.Example{}},
-		{columns, `{"sector": "public", "income": "<=50K"}`, true, convex.Example{Index: []int32{0, 2, 3},
-			Value: []float64{0, 1, 1}, Label: -1}},
-		{columns, `{"age": null, "income": "<=50K"}`, true, convex.Example{Index: []int32{0, 3}, Value: []float64{0, 1},
-			Label: -1}},
-		{columns, `{"age": 1, "sector": "public"}`, false, convex.Example{}},
-		{columns, `{"age": 1, "sector": "public", "income": "rich"}`, false, convex.Example{}},
-		{columns, `{"age": {"years": 1}, "sector": "public", "income": "<=50K"}`, false, convex.Example{}},
-		{columns, `{}`, false, convex.Example{}},
-	} {
-		w := newWorld(t, test.task, nil)
-		close(w.open)
-		close(w.over)
-		a := w.expect("?until=outcome", `{"key": "k", "event": `+test.event+`}`, http.StatusOK, "counted")
-		if a["fits"] != test.fits {
-			t.Errorf("%s: fits %v, want %v", test.event, a["fits"], test.fits)
-		}
-		e := w.got[participation.EventKey("k")]
-		if test.fits && (e.Label != test.want.Label || !slices.Equal(e.Index, test.want.Index) ||
-			!slices.Equal(e.Value, test.want.Value)) {
-			t.Errorf("%s: mapped to %v %v %v, want %v %v %v", test.event, e.Index, e.Value, e.Label, test.want.Index,
-				test.want.Value, test.want.Label)
-		}
-		if (w.agreement.Valid(e) == nil) != test.fits {
-			t.Errorf("%s: the client takes it for valid: %t", test.event, !test.fits)
-		}
-		w.gateway.Close()
-	}
-}
-
 // Requests that are not as described take nothing.
 func TestRefusedRequests(t *testing.T) {
 	w := newWorld(t, columns, func(c *Config) { c.MaxBody = 300 })
-	defer w.gateway.Close()
+	defer w.end()
 	for name, test := range map[string]struct {
 		status int
 		change func(*http.Request)
@@ -154,7 +53,7 @@ func TestRefusedRequests(t *testing.T) {
 		"no key":          {http.StatusBadRequest, nil, "", `{"event": {}}`},
 		"empty key":       {http.StatusBadRequest, nil, "", `{"key": "", "event": {}}`},
 		"long key":        {http.StatusBadRequest, nil, "", `{"key": "` + strings.Repeat("k", 257) + `", "event": {}}`},
-		"long wait":       {http.StatusBadRequest, nil, "?wait=31", goodEvent},
+		"long wait":       {http.StatusBadRequest, nil, "?wait=601", goodEvent},
 		"negative wait":   {http.StatusBadRequest, nil, "?wait=-1", goodEvent},
 		"another until":   {http.StatusBadRequest, nil, "?until=tomorrow", goodEvent},
 		"another method": {http.StatusMethodNotAllowed, func(r *http.Request) { r.Method = http.MethodPut }, "",
@@ -169,16 +68,19 @@ func TestRefusedRequests(t *testing.T) {
 			t.Errorf("%s: %d %v, want %d", name, got, body, test.status)
 		}
 	}
-	if len(w.got) != 0 {
-		t.Errorf("%d refused requests reached the client", len(w.got))
+	_, told := w.ask("", "anna", "1")
+	for _, one := range told {
+		if one["error"] == nil {
+			t.Errorf("a refused request reached the device: %v", one)
+		}
 	}
 }
 
 // Without a token only this machine's own name will do.
 func TestWithoutToken(t *testing.T) {
 	w := newWorld(t, columns, func(c *Config) { c.Token, c.NoToken = "", true })
-	defer w.gateway.Close()
-	close(w.open)
+	defer w.end()
+	w.openRound()
 	for host, status := range map[string]int{
 		"127.0.0.1:8090": http.StatusAccepted, "localhost": http.StatusAccepted, "[::1]:8090": http.StatusAccepted,
 		"127.8.9.1":            http.StatusAccepted,
@@ -196,9 +98,10 @@ func TestWithoutToken(t *testing.T) {
 
 // The rate and the number of events that wait are bounded.
 func TestBounds(t *testing.T) {
+	bodyOf(t, columns)
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, columns, func(c *Config) { c.Rate, c.MaxWaiting = 4, 3 })
-		defer w.gateway.Close()
+		defer w.end()
 		for i, want := range []int{202, 202, 202, 503, 429, 429} {
 			got, _ := w.post("?wait=0", strings.Replace(goodEvent, "anna", strings.Repeat("x", i+1), 1))
 			if got != want {
@@ -209,23 +112,26 @@ func TestBounds(t *testing.T) {
 		// asked again, it needs no room
 		w.expect("?wait=0", strings.Replace(goodEvent, "anna", "x", 1), http.StatusAccepted, "waiting")
 		time.Sleep(time.Second)
-		close(w.open)
-		close(w.over)
-		synctest.Wait()
-		w.expect("?until=outcome", goodEvent, http.StatusOK, "counted") // there is room again
+		w.openRound()
+		time.Sleep(time.Second)
+		w.closeRounds()
+		time.Sleep(time.Second)
+		w.expect("?until=outcome&wait=60", goodEvent, http.StatusOK, "counted") // there is room again
 	})
 }
 
 // What the policy refuses is answered as refused, and what the gateway cannot answer is not an outcome.
 func TestRefusedAndStopping(t *testing.T) {
+	bodyOf(t, columns)
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, columns, nil)
-		w.refused = &consent.RefusedError{Field: "plan.epsilon", Value: "4", Accepted: "at most 1"}
-		a := w.expect("", goodEvent, http.StatusForbidden, "refused")
-		if why, _ := a["refused"].(map[string]any); why["field"] != "plan.epsilon" || a["final"] != true {
+		dear := newWorldOf(t, columns, options{policy: consent.Policy{MaxEpsilon: 0.1}})
+		defer dear.end()
+		a := dear.expect("", goodEvent, http.StatusForbidden, "refused")
+		if why, _ := a["refused"].(map[string]any); why["field"] == nil || a["final"] != true {
 			t.Errorf("refused: %v", a)
 		}
-		w.refused = nil
+		w := newWorld(t, columns, nil)
+		defer w.end()
 		time.AfterFunc(time.Second, w.gateway.Close)
 		if status, a := w.post("?wait=9", strings.Replace(goodEvent, "anna", "bert",
 			1)); status != http.StatusServiceUnavailable || a["error"] == nil {
@@ -234,9 +140,11 @@ func TestRefusedAndStopping(t *testing.T) {
 		if status, a := w.post("", goodEvent); status != http.StatusServiceUnavailable || a["error"] == nil {
 			t.Errorf("when stopped: %d %v", status, a)
 		}
-		early := newWorld(t, columns, nil)
-		defer early.gateway.Close()
-		early.ready = make(chan struct{})
+		if status, answers := w.batch("", goodEvent); status != http.StatusOK || answers[0]["error"] == nil {
+			t.Errorf("a batch when stopped: %d %v", status, answers)
+		}
+		early := newWorldOf(t, columns, options{silent: true})
+		defer early.end()
 		if status, a := early.post("?wait=1", goodEvent); status != http.StatusServiceUnavailable || a["error"] == nil {
 			t.Errorf("without a task: %d %v", status, a)
 		}
@@ -247,7 +155,7 @@ func TestRefusedAndStopping(t *testing.T) {
 func TestNothingIsSaid(t *testing.T) {
 	const secret = "s3cr3t"
 	w := newWorld(t, columns, func(c *Config) { c.Token = secret + secret + secret })
-	close(w.open)
+	w.openRound()
 	var said bytes.Buffer
 	for _, body := range []string{
 		`{"key": "s3cr3t", "event": {"age": "s3cr3t", "sector": "s3cr3t", "income": "s3cr3t"}}`,
@@ -257,7 +165,7 @@ func TestNothingIsSaid(t *testing.T) {
 		`{"key": "s3cr3t5", "event": {"age": s3cr3t}}`, `{"key": "s3cr3t", "s3cr3t": 1, "event": {}}`, `s3cr3t`, `"s3cr3t"`,
 		`{"s3cr3t": {}}`,
 	} {
-		r := w.request(http.MethodPost, "/v1/events", strings.NewReader(body))
+		r := w.request(http.MethodPost, "/v1/events?wait=1", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+secret+secret+secret)
 		_, a := w.do(r)
 		for key, value := range a {
@@ -267,26 +175,33 @@ func TestNothingIsSaid(t *testing.T) {
 			}
 		}
 	}
-	w.gateway.Close()
+	r := w.request(http.MethodPost, "/v1/batches", strings.NewReader("{\"key\": \"s3cr3t6\", \"event\": {\"s3cr3t\": 1}}\ns3cr3t"))
+	r.Header.Set("Authorization", "Bearer "+secret+secret+secret)
+	r.Header.Set("Content-Type", "application/x-ndjson")
+	if status, _ := w.do(r); status != http.StatusOK { // its answer names its keys
+		t.Errorf("a batch: %d", status)
+	}
+	w.end()
 	if strings.Contains(said.String(), secret) || strings.Contains(w.log.String(), secret) {
 		t.Errorf("said %s and logged %s", &said, w.log)
 	}
-	if n := strings.Count(w.log.String(), "sent as the zero vector"); n != 6 {
+	if n := strings.Count(w.log.String(), "sent as the zero vector"); n != 7 {
 		t.Errorf("%d events that do not fit were logged:\n%s", n, w.log)
 	}
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	store := Watch(participation.NewMemoryStore())
+	w := newWorld(t, columns, nil)
+	defer w.end()
 	for name, c := range map[string]Config{
 		"nothing":       {},
-		"no token":      {Device: &fake{}, Store: store},
-		"short token":   {Device: &fake{}, Store: store, Token: "short"},
-		"both":          {Device: &fake{}, Store: store, Token: token, NoToken: true},
-		"token, blanks": {Device: &fake{}, Store: store, Token: "a token of several lines\n"},
-		"rate":          {Device: &fake{}, Store: store, NoToken: true, Rate: -1},
-		"body":          {Device: &fake{}, Store: store, NoToken: true, MaxBody: -1},
-		"waiting":       {Device: &fake{}, Store: store, NoToken: true, MaxWaiting: -1},
+		"no token":      {Device: w.device},
+		"short token":   {Device: w.device, Token: "short"},
+		"both":          {Device: w.device, Token: token, NoToken: true},
+		"token, blanks": {Device: w.device, Token: "a token of several lines\n"},
+		"rate":          {Device: w.device, NoToken: true, Rate: -1},
+		"body":          {Device: w.device, NoToken: true, MaxBody: -1},
+		"waiting":       {Device: w.device, NoToken: true, MaxWaiting: -1},
 	} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%s: taken", name)
@@ -313,10 +228,8 @@ func (d disk) Write(c participation.Change) error {
 func TestAcceptedIsDurable(t *testing.T) {
 	for _, failure := range []error{nil, errors.New("the disk is full")} {
 		var durable atomic.Bool
-		store := Watch(disk{participation.NewMemoryStore(), failure, &durable})
-		w := newWorld(t, columns, func(c *Config) { c.Store = store })
-		w.store = store
-		close(w.open)
+		w := newWorldOf(t, columns, options{store: disk{participation.NewMemoryStore(), failure, &durable}})
+		w.openRound()
 		status, a := w.post("?wait=30", goodEvent)
 		switch {
 		case failure == nil && (status != http.StatusAccepted || a["outcome"] != "accepted" || !durable.Load()):
@@ -324,7 +237,7 @@ func TestAcceptedIsDurable(t *testing.T) {
 		case failure != nil && (status != http.StatusServiceUnavailable || a["outcome"] != nil):
 			t.Errorf("%d %v, never durable", status, a)
 		}
-		w.gateway.Close()
+		w.end()
 	}
 }
 
@@ -342,39 +255,26 @@ func TestParsingIsBounded(t *testing.T) {
 				t.Errorf("%d blanks: %d %v, want %v", blanks, status, a, fits)
 			}
 		}
-		w.gateway.Close()
+		w.end()
 	}
 }
 
-// Whatever is posted as an event makes an example of the task or a reason, and no panic.
-func FuzzEvents(f *testing.F) {
-	for _, seed := range []string{`{"age": 50, "sector": "public", "income": ">50K"}`,
-		`{"value": [1, 0, 0, -1], "label": 1}`,
-		`{"index": [0, 3], "value": [1, -1], "label": "1"}`, `{"index": [2147483647], "value": [1e308], "label": {}}`, `{`,
-		"{\n}", "\x1f\x8b", `[]`} {
+// Whatever is posted is read as it is, and no panic.
+func FuzzBodies(f *testing.F) {
+	for _, seed := range []string{`{"key": "a", "event": {"age": 50, "sector": "public", "income": ">50K"}}`,
+		`{"key": "a", "events": [{"x": 1}, 7]}`, `{`, "{\n}", "\x1f\x8b", `[]`, "{\"key\": \"a\"}\n{\"key\": \"b\"}\r\n\n"} {
 		f.Add([]byte(seed))
 	}
-	mappers := map[string]*mapper{}
-	for _, declaration := range []string{columns, vector} {
-		spec, err := task.Parse([]byte(declaration), nil)
-		must(f, err)
-		features, err := spec.Compile()
-		must(f, err)
-		m := new(mapper)
-		must(f, m.use(&consent.Agreement{Spec: spec, Features: features, Loss: convex.Logistic{}}))
-		mappers[declaration] = m
-	}
-	f.Fuzz(func(t *testing.T, event []byte) {
-		for _, m := range mappers {
-			if e, err := m.example("k", slices.Concat([]byte(`{"key":"k","event":`), event, []byte("}"))); err == nil &&
-				m.agreement.Valid(e) != nil {
-				t.Error("an example that is none of the task")
-			}
-		}
-		key, body, err := readRequest(bytes.NewReader(event), 1<<10)
-		if err != nil || len(body) > 1<<10 || len(key) > maxKey {
+	f.Fuzz(func(t *testing.T, text []byte) {
+		b, err := readRequest(bytes.NewReader(text), 1<<10)
+		if err != nil || len(b.text) > 1<<10 || len(b.key.Key()) > device.MaxKey {
 			t.Error("not read as it is")
 		}
-		_, _ = parseEvent(body, 1<<9)
+		_, _ = parseEvent(b.text, 1<<9)
+		_ = parsePerson(b.key.Key(), b.text)
+		lines, err := readLines(bytes.NewReader(text), 1<<8)
+		if want := bytes.Count(text, []byte("\n")) + 1; err != nil || len(lines) > want {
+			t.Errorf("%d lines of %d, %v", len(lines), want, err)
+		}
 	})
 }

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
@@ -40,11 +42,13 @@ type schema struct {
 	Ref        string            `json:"$ref"`
 	OneOf      []schema          `json:"oneOf"`
 	Enum       []string          `json:"enum"`
+	Items      *schema           `json:"items"`
 	Required   []string          `json:"required"`
 	Properties map[string]schema `json:"properties"`
 	Maximum    *int              `json:"maximum"`
 	Default    any               `json:"default"`
 	MaxLength  int               `json:"maxLength"`
+	MaxItems   int               `json:"maxItems"`
 }
 
 func describe(t *testing.T) description {
@@ -58,7 +62,7 @@ func describe(t *testing.T) description {
 func TestOpenAPIHasTheRoutes(t *testing.T) {
 	d := describe(t)
 	w := newWorld(t, columns, nil)
-	defer w.gateway.Close()
+	defer w.end()
 	var described, served []string
 	for path, operations := range d.Paths {
 		for method, o := range operations {
@@ -90,8 +94,9 @@ type request struct {
 func TestOpenAPIHasTheFields(t *testing.T) {
 	d := describe(t)
 	for name, value := range map[string]any{
-		"Event": request{}, "Person": personRequest{}, "Vector": vectorEvent{}, "Answer": answer{}, "Refusal": refusal{},
-		"Task": taskAnswer{}, "Error": failure{},
+		"Event": request{}, "Person": personRequest{}, "Answer": answer{}, "Refusal": refusal{},
+		"Task": taskAnswer{}, "Error": failure{}, "Question": question{}, "BatchAnswer": batchAnswer{},
+		"BatchAnswers": batchAnswers{}, "OutcomeAnswer": outcomeAnswer{}, "OutcomeAnswers": outcomeAnswers{},
 	} {
 		s, ok := d.Parts.Schemas[name]
 		if !ok {
@@ -100,9 +105,13 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		}
 		var all, always []string
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(value)) {
+			if f.Anonymous {
+				continue
+			}
 			member, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			all = append(all, member)
-			if options != "omitempty" && !(name == "Vector" && member == "index") {
+			within := len(f.Index) > 1 && name != "Answer" // of an answer that may not be there
+			if options != "omitempty" && !within {
 				always = append(always, member)
 			}
 		}
@@ -123,16 +132,21 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 	if got := d.Parts.Schemas["Answer"].Properties["outcome"].Enum; !slices.Equal(got, outcomes) {
 		t.Errorf("outcomes %v, want %v", got, outcomes)
 	}
-	if got := d.Parts.Schemas["Event"].Properties["key"].MaxLength; got != maxKey {
-		t.Errorf("keys of %d, want %d", got, maxKey)
+	if got := d.Parts.Schemas["Event"].Properties["key"].MaxLength; got != device.MaxKey {
+		t.Errorf("keys of %d, want %d", got, device.MaxKey)
 	}
-	wait := d.Paths["/v1/events"]["post"].Parameters[0]
-	if wait.Name != "wait" || wait.Schema.Maximum == nil || float64(*wait.Schema.Maximum) != maxWait.Seconds() ||
-		wait.Schema.Default != defaultWait.Seconds() {
-		t.Errorf("wait: %+v", wait)
+	if got := d.Parts.Schemas["Question"].Properties["keys"].MaxItems; got != maxKeys {
+		t.Errorf("%d keys, want %d", got, maxKeys)
+	}
+	for _, path := range []string{"/v1/events", "/v1/batches", "/v1/outcomes"} {
+		wait := d.Paths[path]["post"].Parameters[0]
+		if wait.Name != "wait" || wait.Schema.Maximum == nil || float64(*wait.Schema.Maximum) != maxWait.Seconds() ||
+			wait.Schema.Default != 0.0 {
+			t.Errorf("%s: wait: %+v", path, wait)
+		}
 	}
 	for _, value := range d.Paths["/v1/events"]["post"].Parameters[1].Schema.Enum {
-		r := newWorld(t, columns, nil).request(http.MethodPost, "/v1/events?until="+value, nil)
+		r := httptest.NewRequest(http.MethodPost, "/v1/events?until="+value, nil)
 		if _, _, err := patience(r); err != nil {
 			t.Errorf("until=%s: %v", value, err)
 		}
@@ -157,21 +171,30 @@ func TestAnswersAreDescribed(t *testing.T) {
 		if body == nil || path == "/v1/openapi.json" {
 			return // text, or the description itself
 		}
-		fits := func(s schema) bool {
+		var fits func(body map[string]any, s schema) bool
+		fits = func(body map[string]any, s schema) bool {
 			s = d.Parts.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
 			for _, name := range s.Required {
 				if _, there := body[name]; !there {
 					return false
 				}
 			}
-			for name := range body {
-				if _, known := s.Properties[name]; !known {
+			for name, value := range body {
+				of, known := s.Properties[name]
+				if !known {
 					return false
+				}
+				list, _ := value.([]any)
+				for _, one := range list {
+					if one, ok := one.(map[string]any); ok && !fits(one, *of.Items) {
+						return false
+					}
 				}
 			}
 			return len(s.Properties) > 0
 		}
-		if !ok || !fits(content.Schema) && !slices.ContainsFunc(content.Schema.OneOf, fits) {
+		if !ok || !fits(body, content.Schema) &&
+			!slices.ContainsFunc(content.Schema.OneOf, func(s schema) bool { return fits(body, s) }) {
 			t.Errorf("%s %s: %d: %v is not as described", method, path, status, body)
 		}
 	}
@@ -185,6 +208,16 @@ func TestAnswersAreDescribed(t *testing.T) {
 			}
 			check(w, r)
 		}
+		several := func(path, kind, body string, change func(*http.Request)) {
+			t.Helper()
+			r := w.request(http.MethodPost, path, strings.NewReader(body))
+			r.Header.Set("Content-Type", kind)
+			if change != nil {
+				change(r)
+			}
+			check(w, r)
+		}
+		const lines, object = "application/x-ndjson", "application/json"
 		check(w, w.request(http.MethodGet, "/v1/task", nil))
 		check(w, w.request(http.MethodGet, "/v1/openapi.json", nil))
 		check(w, w.request(http.MethodGet, "/healthz", nil))
@@ -195,32 +228,55 @@ func TestAnswersAreDescribed(t *testing.T) {
 		post(goodEvent, func(r *http.Request) { r.Header.Del("Authorization") })
 		post(goodEvent, func(r *http.Request) { r.Header.Del("Content-Type") })
 		post(goodEvent, func(r *http.Request) { r.Header.Set("Origin", "https://elsewhere.example") })
-		close(w.open)
-		close(w.over)
-		r := w.request(http.MethodPost, "/v1/events?until=outcome", strings.NewReader(goodEvent))
-		check(w, r)
-		w.mu.Lock()
-		w.refused = &consent.RefusedError{Field: "plan.epsilon", Value: "4", Accepted: "at most 1"}
-		w.mu.Unlock()
-		check(w, w.request(http.MethodPost, "/v1/events", strings.NewReader(strings.Replace(goodEvent, "anna", "carl", 1))))
+		several("/v1/batches", lines, goodEvent+"\n{}\n"+strings.Replace(goodEvent, "anna", "bert", 1), nil)
+		several("/v1/batches?wait=x", lines, goodEvent, nil)
+		several("/v1/batches", lines, strings.Repeat("{}\n", maxLines+1), nil)
+		several("/v1/outcomes", object, `{"keys": ["anna", "nobody", ""]}`, nil)
+		several("/v1/outcomes", object, `{}`, nil)
+		for _, path := range []string{"/v1/batches", "/v1/outcomes"} {
+			several(path, "text/plain", goodEvent, nil)
+			several(path, object, goodEvent, func(r *http.Request) { r.Header.Del("Authorization") })
+			several(path, object, goodEvent, func(r *http.Request) { r.Header.Set("Origin", "https://elsewhere.example") })
+		}
+		w.openRound()
+		check(w, w.request(http.MethodPost, "/v1/events?wait=9", strings.NewReader(goodEvent)))
+		w.closeRounds()
+		check(w, w.request(http.MethodPost, "/v1/events?until=outcome&wait=9", strings.NewReader(goodEvent)))
 		w.gateway.Close()
 		check(w, w.request(http.MethodPost, "/v1/events", strings.NewReader(strings.Replace(goodEvent, "anna", "dora", 1))))
+		w.end()
+		dear := newWorldOf(t, declaration, options{policy: consent.Policy{MaxEpsilon: 0.1}})
+		check(dear, dear.request(http.MethodPost, "/v1/events", strings.NewReader(goodEvent)))
+		check(dear, dear.request(http.MethodGet, "/v1/task", nil))
+		dear.end()
+		early := newWorldOf(t, declaration, options{silent: true})
+		for _, path := range []string{"/v1/batches", "/v1/outcomes"} {
+			r := early.request(http.MethodPost, path+"?wait=0", strings.NewReader(goodEvent))
+			if path == "/v1/batches" {
+				r.Header.Set("Content-Type", lines)
+			}
+			check(early, r)
+		}
+		early.end()
 		fast := newWorld(t, declaration, func(c *Config) { c.Rate = 1e-9 })
 		check(fast, fast.request(http.MethodPost, "/v1/events?wait=0", strings.NewReader("{}")))
 		check(fast, fast.request(http.MethodPost, "/v1/events?wait=0", strings.NewReader("{}")))
 		closed := fast.request(http.MethodGet, "/v1/task", nil)
 		closed.Header.Del("Authorization")
 		check(fast, closed)
-		fast.gateway.Close()
+		fast.end()
 	}
-	people := newPeople(t, columns, 1)
-	close(people.open)
+	people := newPeople(t, 1)
+	people.openRound()
 	check(people, people.request(http.MethodGet, "/v1/task", nil))
 	check(people, people.request(http.MethodPost, "/v1/events", strings.NewReader(`{"key": "anna", "events": [{}, {}]}`)))
-	people.gateway.Close()
-	for _, status := range []int{200, 202, 400, 401, 403, 415, 429, 503} {
-		if at := "/v1/events " + strconv.Itoa(status); !seen[at] {
-			t.Errorf("%s was described and not seen", at)
+	people.end()
+	for path, statuses := range map[string][]int{"/v1/events": {200, 202, 400, 401, 403, 415, 429, 503},
+		"/v1/batches": {200, 400, 401, 403, 413, 415, 503}, "/v1/outcomes": {200, 400, 401, 403, 415, 503}} {
+		for _, status := range statuses {
+			if at := path + " " + strconv.Itoa(status); !seen[at] {
+				t.Errorf("%s was described and not seen", at)
+			}
 		}
 	}
 }

@@ -24,17 +24,17 @@ type taskAnswer struct {
 
 // getTask answers with the shape of events and their cost.
 func (g *Gateway) getTask(w http.ResponseWriter, r *http.Request) {
-	if !g.ready(r.Context(), w, defaultWait) {
+	agreement := g.ready(r.Context(), w, readyWait)
+	if agreement == nil {
 		return
 	}
-	agreement := g.mapper.known()
 	schema := agreement.Spec.Schema()
 	a := taskAnswer{Task: agreement.Spec.Name, TaskHash: hex.EncodeToString(agreement.Hash[:]), Columns: schema.Columns,
 		Dimension: schema.Dimension,
 		Label:     schema.Label, Epsilon: float64(agreement.Guarantee.Epsilon), Delta: agreement.Delta,
 		Honest: agreement.HonestFraction.Float()}
-	if a.Unit, a.Items = task.UnitEvent, 1; g.mapper.items > 0 {
-		a.Unit, a.Items = task.UnitUser, g.mapper.items
+	if a.Unit, a.Items = task.UnitEvent, 1; g.shape().Items > 0 {
+		a.Unit, a.Items = task.UnitUser, g.shape().Items
 	}
 	if schema.Columns == nil {
 		a.Label = "label"

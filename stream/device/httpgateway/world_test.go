@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,13 +15,18 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 
-	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,16 +44,18 @@ label: {column: income, positive: [">50K"], negative: ["<=50K"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 1, delta: 1e-6}
 schedule: {users: 100000, plan: proved}
+validation: {off: true}
 `
 	vector = `
 version: 1
-name: pixels
+name: income
 events: {format: libsvm}
 features: {vector: {dimension: 4, min: -1, max: 1}}
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 1, delta: 1e-6}
 schedule: {users: 100000, plan: proved}
+validation: {off: true}
 `
 	token = "correct-horse-battery"
 )
@@ -59,126 +67,208 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// A fake is a client whose rounds are the test's to open and to close.
-type fake struct {
-	store     *Store
-	agreement *consent.Agreement
-	ready     chan struct{} // closed when the task is announced
-	open      chan struct{} // closed when a round takes events
-	over      chan struct{} // closed when it has counted them
-
-	mu      sync.Mutex
-	refused *consent.RefusedError
-	got     map[participation.Key]convex.Example   // of the first Publish of a key
-	blocks  map[participation.Key][]convex.Example // of the first PublishBlockFunc of a key
-	calls   int
-	offered time.Time // when PublishBlockFunc was called last
-}
-
-// Agreement implements Publisher.
-func (f *fake) Agreement(ctx context.Context) (*consent.Agreement, error) {
-	select {
-	case <-f.ready: // whatever the time is, as a client's
-		return f.agreement, nil
-	default:
-	}
-	select {
-	case <-f.ready:
-		return f.agreement, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// PublishBlockFunc implements Publisher.
-func (f *fake) PublishBlockFunc(ctx context.Context, key participation.Key, _ int,
-	work func() []convex.Example) (device.Outcome, error) {
-	f.mu.Lock()
-	f.offered = time.Now()
-	f.mu.Unlock()
-	rows := work()
-	f.mu.Lock()
-	if _, known := f.blocks[key]; !known {
-		f.blocks[key] = rows
-	}
-	f.mu.Unlock()
-	return f.settle(ctx, key)
-}
-
-// PublishFunc implements Publisher.
-func (f *fake) PublishFunc(ctx context.Context, key participation.Key, work func() convex.Example) (device.Outcome,
-	error) {
-	e := work()
-	f.mu.Lock()
-	if _, known := f.got[key]; !known {
-		f.got[key] = e
-	}
-	f.mu.Unlock()
-	return f.settle(ctx, key)
-}
-
-// settle does as a client does: charged durably, then counted.
-func (f *fake) settle(ctx context.Context, key participation.Key) (device.Outcome, error) {
-	f.mu.Lock()
-	f.calls++
-	refused := f.refused
-	f.mu.Unlock()
-	if refused != nil {
-		return device.Outcome{State: participation.Refused, Refused: refused}, refused
-	}
-	for _, step := range []struct {
-		when  chan struct{}
-		state participation.State
-	}{{f.open, participation.Charged}, {f.over, participation.Counted}} {
-		select {
-		case <-step.when:
-		case <-ctx.Done():
-			return device.Outcome{State: participation.Unknown}, ctx.Err()
-		}
-		part := participation.Record{Key: key, State: step.state, Rounds: 1, Draw: participation.Draw{Round: 7, Phase: 1,
-			Most: 1}}
-		if err := f.store.Write(participation.Change{Events: []participation.Record{part}}); err != nil {
-			return device.Outcome{}, err
-		}
-	}
-	return device.Outcome{State: participation.Counted, Round: 7}, nil
-}
-
+// A world is a gateway over a device, whose learner and stage are the test's: they announce the task, open a round, and
+// close each one, opening the next, when a report has come.
 type world struct {
-	*fake
-	t       *testing.T
-	gateway *Gateway
-	handler http.Handler
-	log     *bytes.Buffer
+	t              *testing.T
+	broker         *memory.Broker
+	learner, stage *seal.Identity
+	task           *wire.Task
+	hash           stream.Hash
+	store          participation.Store
+	device         *device.Device
+	gateway        *Gateway
+	handler        http.Handler
+	log            *bytes.Buffer
+
+	mu     sync.Mutex
+	round  stream.Round // newest one
+	closes bool         // rounds
+	sent   int          // reports
 }
 
-// newWorld returns a gateway over a fake, whose task is announced and whose round is not open.
+// plans are the task bodies of declarations, which take a second to plan.
+var plans sync.Map
+
+func bodyOf(t *testing.T, declaration string, sets ...string) *wire.Task {
+	t.Helper()
+	name := declaration + strings.Join(sets, "\n")
+	if known, ok := plans.Load(name); ok {
+		return proto.CloneOf(known.(*wire.Task))
+	}
+	spec, err := task.Parse([]byte(declaration), sets)
+	must(t, err)
+	job, err := run.NewJob(spec)
+	must(t, err)
+	body, err := job.Wire()
+	must(t, err)
+	plans.Store(name, body)
+	return proto.CloneOf(body)
+}
+
+// An options holds the ways in which a world differs.
+type options struct {
+	sets   []string // of the declaration
+	store  participation.Store
+	policy consent.Policy
+	silent bool // the task is not announced
+	config func(*Config)
+}
+
+// newWorld returns a gateway whose task is announced and whose round is not open.
 func newWorld(t *testing.T, declaration string, change func(*Config)) *world {
 	t.Helper()
-	spec, err := task.Parse([]byte(declaration), nil)
+	return newWorldOf(t, declaration, options{config: change})
+}
+
+func newWorldOf(t *testing.T, declaration string, o options) *world {
+	t.Helper()
+	w := &world{t: t, log: new(bytes.Buffer), store: o.store, task: bodyOf(t, declaration, o.sets...)}
+	var err error
+	w.broker, err = memory.New(memory.Config{Keep: true})
 	must(t, err)
-	features, err := spec.Compile()
+	w.learner, err = seal.NewIdentity()
 	must(t, err)
-	agreement := &consent.Agreement{Spec: spec, Features: features, Loss: convex.Logistic{}, Delta: 1e-6}
-	agreement.Guarantee.Epsilon, agreement.HonestFraction = 0.5, accounting.One
-	store := Watch(participation.NewMemoryStore())
-	w := &world{t: t, log: new(bytes.Buffer), fake: &fake{store: store, agreement: agreement, ready: make(chan struct{}),
-		open: make(chan struct{}),
-		over: make(chan struct{}), got: make(map[participation.Key]convex.Example),
-		blocks: make(map[participation.Key][]convex.Example)}}
-	close(w.ready)
-	c := Config{Device: w.fake, Store: store, Token: token,
-		Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
-	if change != nil {
-		change(&c)
+	w.stage, err = seal.NewIdentity()
+	must(t, err)
+	w.task.Version, w.task.Name, w.task.Life = stream.Version, "income", make([]byte, stream.LifeSize)
+	w.task.LearnerKey, w.task.StageKey = w.learner.Public(), w.stage.Public()
+	body, err := stream.Marshal(w.task)
+	must(t, err)
+	w.hash = stream.HashOf(body)
+	if !o.silent {
+		w.put(w.name().Task(), w.learner, w.task)
+	}
+	if w.store == nil {
+		w.store = participation.NewMemoryStore()
+	}
+	log := slog.New(slog.NewTextHandler(&lockedWriter{to: w.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w.device, err = device.New(device.Settings{Task: w.name(), Transport: watching{w.broker, w}, Store: w.store, Submits: true,
+		Policy: o.policy, Logger: log})
+	must(t, err)
+	c := Config{Device: w.device, Token: token, Logger: log}
+	if o.config != nil {
+		o.config(&c)
 	}
 	w.gateway, err = New(c)
 	must(t, err)
 	w.handler = w.gateway.Handler()
+	if !o.silent {
+		_, _ = w.device.Agreement(t.Context()) // a refusal is the test's to see
+	}
 	return w
 }
 
-// do serves a request and reads its JSON, whose members are checked to be those of a type of the package.
+func (w *world) name() stream.Task { return "income" }
+
+// tick bounds the time from when an event may join until it has.
+func (w *world) tick() time.Duration { return 200 * time.Millisecond }
+
+// end stops the gateway and its device.
+func (w *world) end() {
+	w.gateway.Close()
+	_ = w.device.Close()
+}
+
+func (w *world) put(subject string, id *seal.Identity, m proto.Message) {
+	data, err := id.Sign(m)
+	if err == nil {
+		_, err = w.broker.PutOnce(context.Background(), subject, data)
+	}
+	if err != nil {
+		w.t.Error(err)
+	}
+}
+
+// openRound opens the next round.
+func (w *world) openRound() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next()
+}
+
+// next opens the next round, with the world's lock.
+func (w *world) next() {
+	w.round++
+	m := manifest.RoundOf(w.hash, uint64(w.round), uint64(w.round), make([]float64,
+		w.task.Plan.Phases[0].Mechanism.Dim), nil)
+	w.put(w.name().Round(w.round), w.learner, m)
+	key, err := seal.NewRoundKey(w.task.Suite)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	of := w.manifest()
+	w.put(w.name().Open(w.round, 1), w.stage, &wire.Open{Version: stream.Version, TaskHash: w.hash[:],
+		Round: uint64(w.round), Attempt: 1, ManifestHash: of[:], Suite: w.task.Suite, PublicKey: key.Public(),
+		Instance: make([]byte, stream.InstanceSize), StartedUnixMs: 1})
+}
+
+// manifest returns the manifest hash of the newest round.
+func (w *world) manifest() stream.Hash {
+	m := manifest.RoundOf(w.hash, uint64(w.round), uint64(w.round), make([]float64,
+		w.task.Plan.Phases[0].Mechanism.Dim), nil)
+	hash, err := manifest.RoundHash(m)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return hash
+}
+
+// closeRounds closes the round that is open, if it has a report, and each later one when it has.
+func (w *world) closeRounds() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closes = true; w.sent > 0 {
+		w.shut()
+	}
+}
+
+// shut closes the newest round and opens another, with the world's lock.
+func (w *world) shut() {
+	of := w.manifest()
+	w.put(w.name().Close(w.round, 1), w.stage, &wire.Close{Version: stream.Version, TaskHash: w.hash[:],
+		Round: uint64(w.round), Attempt: 1, ManifestHash: of[:], BatchHash: make([]byte, stream.HashSize), Cutoff: 1 << 40})
+	w.next()
+}
+
+// reports returns the number of reports that were sent.
+func (w *world) reports() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent
+}
+
+// A watching transport tells the world of reports.
+type watching struct {
+	stream.Transport
+	world *world
+}
+
+// Publish implements stream.ReportWriter.
+func (p watching) Publish(ctx context.Context, reports []stream.Outgoing) ([]stream.Ack, error) {
+	acks, err := p.Transport.Publish(ctx, reports)
+	p.world.mu.Lock()
+	defer p.world.mu.Unlock()
+	if p.world.sent += len(reports); p.world.closes {
+		p.world.shut()
+	}
+	return acks, err
+}
+
+// A lockedWriter takes the lines of a log.
+type lockedWriter struct {
+	mu sync.Mutex
+	to *bytes.Buffer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(p)
+}
+
+// do serves a request and reads its JSON.
 func (w *world) do(r *http.Request) (status int, body map[string]any) {
 	w.t.Helper()
 	got := httptest.NewRecorder()
@@ -209,4 +299,33 @@ func (w *world) expect(query, body string, status int, outcome string) map[strin
 		w.t.Errorf("POST %s: %d %v, want %d %s", query, got, a, status, outcome)
 	}
 	return a
+}
+
+// batch posts lines, and returns the answers.
+func (w *world) batch(query string, lines ...string) (status int, answers []map[string]any) {
+	w.t.Helper()
+	r := w.request(http.MethodPost, "/v1/batches"+query, strings.NewReader(strings.Join(lines, "\n")))
+	r.Header.Set("Content-Type", "application/x-ndjson")
+	return w.several(r)
+}
+
+// ask posts keys, and returns the answers.
+func (w *world) ask(query string, keys ...string) (status int, answers []map[string]any) {
+	w.t.Helper()
+	body, err := json.Marshal(question{Keys: keys})
+	must(w.t, err)
+	return w.several(w.request(http.MethodPost, "/v1/outcomes"+query, bytes.NewReader(body)))
+}
+
+func (w *world) several(r *http.Request) (status int, answers []map[string]any) {
+	w.t.Helper()
+	status, body := w.do(r)
+	list, _ := body["answers"].([]any)
+	for _, one := range list {
+		answers = append(answers, one.(map[string]any))
+	}
+	if status == http.StatusOK && body["answers"] == nil {
+		w.t.Error(fmt.Errorf("no answers in %v", body))
+	}
+	return status, answers
 }

@@ -12,7 +12,7 @@ import (
 // A Pin ties a store to a task and a source of events. It is written once, before anything of the first event.
 type Pin struct {
 	Task   stream.Hash // task hash
-	Source string      // where the events come from, see client.Config; empty for a live stream
+	Source string      // where the events come from, see device.Settings; empty for a live stream
 	Order  [32]byte    // seed of the order of shuffled rows, from the system's generator: a later run takes the same order
 	// Units and Trials describe an organisation's reports: how many rows a report is about and, for each phase of
 	// the plan, the trials of the noise that hides them. Every draw uses them, whichever process makes it. They

@@ -11,12 +11,13 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 )
 
 // small returns a connection to a server that sets aside less than a task's reports need.
 func small(t *testing.T) *natsjs.Conn {
 	t.Helper()
-	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir(), MaxStore: DefaultReportBytes - 1})
+	e, err := embedded.Start(embedded.Config{StoreDir: t.TempDir(), MaxStore: DefaultReportBytes - 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 )
 
 // smallDisk returns a folder that is a disk of its own, of so many bytes; empty if none may be mounted.
@@ -57,7 +58,7 @@ func TestDoctorSeesAFullDisk(t *testing.T) {
 	if disk == "" {
 		return
 	}
-	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: disk, MaxStore: 1 << 40, SyncAlways: true})
+	e, err := embedded.Start(embedded.Config{StoreDir: disk, MaxStore: 1 << 40, SyncAlways: true})
 	if err != nil {
 		t.Fatal(err)
 	}

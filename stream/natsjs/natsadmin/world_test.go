@@ -7,6 +7,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -16,7 +17,7 @@ const task stream.Task = "churn"
 // broker starts a server in the process and connects to it.
 func broker(t *testing.T) *natsjs.Conn {
 	t.Helper()
-	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{StoreDir: t.TempDir(), MaxStore: 1 << 40})
+	e, err := embedded.Start(embedded.Config{StoreDir: t.TempDir(), MaxStore: 1 << 40})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,14 @@
-package httpgateway
+package device
 
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/learner/task/object"
 )
 
 // longNumber has more digits than a float64, which takes the longest to read.
@@ -58,42 +59,48 @@ func longestText(spec *task.Spec, name string) int {
 	return min(most, spec.Events.MaxLine/2/max(1, len(spec.Features.Columns)))
 }
 
-// Work returns the most work that a gateway does on a tick for one request, beside the client's work for its example:
-// the largest body is parsed, in the pieces that take the longest, and mapped. A client's Config.Work must be this
-// function.
-func Work(a *consent.Agreement) (func(), error) {
-	m := new(mapper)
-	if err := m.use(a); err != nil {
-		return nil, err
+// work returns the most work that the events of one key take on a tick, beside the report about their examples: of a
+// gateway's largest body, in the pieces that take the longest to read, whose event does not fit at its end.
+func (p *parser) work() func() {
+	if p.items > 0 {
+		all := slices.Repeat([]Event{eventOf(p.decoy, nil)}, p.items)
+		return func() { _, _ = p.person(all) }
 	}
-	if m.items > 0 {
-		var all person
-		for range m.items {
-			all.events = append(all.events, m.decoy)
+	body := p.decoyBody()
+	features := p.features.Decoy()
+	event := EventFunc(func() (event []byte, err error) {
+		members, ok := object.Members(body)
+		if !ok {
+			return nil, errObject
 		}
-		return func() { _, _ = m.examples(all) }, nil
-	}
-	body := decoyBody(m)
-	features := m.features.Decoy()
+		for name, value := range members {
+			if name == "event" {
+				event = value
+			}
+		}
+		return event, nil
+	})
 	return func() {
-		_, _ = m.example("a", body)
-		_ = m.features.Map(features, new(convex.Example)) // also where the decoy's words are in no vocabulary
-	}, nil
+		_, _ = p.one([]Event{event})
+		_, _ = p.row(p.decoy)
+		_ = p.features.Map(features, new(convex.Example)) // also where the decoy's words are in no vocabulary
+	}
 }
 
-// decoyBody returns a body of one event that takes the longest of those that are parsed: the event is as long as one
-// may be, filled up with members that are passed over, which parse slower than any other filling, and blanks follow.
-func decoyBody(m *mapper) []byte {
-	most := int(m.most) - len(`{"key":"a","event":}`)
-	if m.agreement.Spec.Features.Vector == nil {
-		most = min(most, m.agreement.Spec.Events.MaxLine)
+// decoyBody returns a gateway's body of one event that takes the longest of those that are parsed: the event is as long
+// as one may be, filled up with members that are passed over, which parse slower than any other filling, and blanks
+// follow.
+func (p *parser) decoyBody() []byte {
+	most := int(p.most) - len(`{"key":"a","event":}`)
+	if p.agreement.Spec.Features.Vector == nil {
+		most = min(most, p.agreement.Spec.Events.MaxLine)
 	}
-	event := bytes.Clone(bytes.TrimSuffix(m.decoy, []byte("}")))
-	for len(event)+len(`,"x":0}`) <= most && m.agreement.Spec.Features.Vector == nil {
+	event := bytes.Clone(bytes.TrimSuffix(p.decoy, []byte("}")))
+	for len(event)+len(`,"x":0}`) <= most && p.agreement.Spec.Features.Vector == nil {
 		event = append(event, `,"x":0`...)
 	}
 	body := append(append([]byte(`{"key":"a","event":`), event...), '}')
-	for len(body) < int(m.most)-1 {
+	for len(body) < int(p.most)-1 {
 		body = append(body, ' ')
 	}
 	return append(body, '}')

@@ -1,4 +1,4 @@
-package rundevice
+package statefolder
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/test/runtest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/filestore"
@@ -18,7 +17,7 @@ import (
 )
 
 // takePart lets n new events of a task, from number first on, take part, in the ledger and in the participations.
-func takePart(t *testing.T, c *Config, l ledger.Ledger, first, n int) {
+func takePart(t *testing.T, task stream.Task, s participation.Store, l ledger.Ledger, first, n int) {
 	t.Helper()
 	hash := stream.Hash{1}
 	change := participation.Change{Pin: &participation.Pin{Task: hash, Source: "http"},
@@ -30,30 +29,16 @@ func takePart(t *testing.T, c *Config, l ledger.Ledger, first, n int) {
 	}
 	err := l.Update(time.Unix(1000, 0), []participation.Key{ledger.Everyone},
 		func(now time.Time, charges [][]ledger.Charge) error {
-			charges[0] = ledger.Add(charges[0], ledger.Charge{Task: hash, Name: c.Task, Epsilon: 0.99, Delta: 1e-6, Rounds: 1,
+			charges[0] = ledger.Add(charges[0], ledger.Charge{Task: hash, Name: task, Epsilon: 0.99, Delta: 1e-6, Rounds: 1,
 				Most: 1, At: now}, uint64(n), uint64(n), 1<<62)
 			return nil
 		})
 	if err == nil {
-		err = c.Store.Write(change)
+		err = s.Write(change)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// opened opens a folder as Publish does, up to the broker.
-func opened(t *testing.T, c Config) (Config, error) {
-	t.Helper()
-	closeStore, err := c.openStore()
-	if err != nil {
-		return c, err
-	}
-	t.Cleanup(func() { _ = closeStore() })
-	if c.Ledger, err = filestore.OpenLedger(c.StateDir); err != nil {
-		t.Fatal(err)
-	}
-	return c, c.ledgerOlder()
 }
 
 // A ledger that is put back from a copy, or an empty one in its place, does not make what other tasks cost vanish
@@ -65,36 +50,39 @@ func TestLedgerIsOlder(t *testing.T) {
 		"the newest one": func(string, []byte) error { return nil },
 	} {
 		for _, own := range []bool{false, true} {
-			c := Config{StateDir: t.TempDir()}
-			c.Task, c.Policy.MaxTotalEpsilon, c.Logger = "first", 1.5, runtest.Discard()
-			l, err := filestore.OpenLedger(c.StateDir)
+			c := Config{Dir: t.TempDir()}
+			c.Task, c.Policy.MaxTotalEpsilon = "first", 1.5
+			f, err := Open(c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			closeStore, err := c.openStore()
+			takePart(t, c.Task, f.Store, f.Ledger, 0, 2)
+			copied, err := os.ReadFile(filepath.Join(c.Dir, filestore.LedgerName))
 			if err != nil {
 				t.Fatal(err)
 			}
-			takePart(t, &c, l, 0, 2)
-			copied, err := os.ReadFile(filepath.Join(c.StateDir, filestore.LedgerName))
-			if err != nil {
+			takePart(t, c.Task, f.Store, f.Ledger, 2, 3)
+			if err := errors.Join(f.Close(), forget(filepath.Join(c.Dir, filestore.LedgerName), copied)); err != nil {
 				t.Fatal(err)
 			}
-			takePart(t, &c, l, 2, 3)
-			if err := errors.Join(closeStore(), forget(filepath.Join(c.StateDir, filestore.LedgerName), copied)); err != nil {
-				t.Fatal(err)
-			}
-			if c.Store = nil; !own {
+			if !own {
 				c.Task = "second"
 			}
-			_, err = opened(t, c)
+			opened := func() error {
+				f, err := Open(c)
+				if err != nil {
+					return err
+				}
+				return f.Close()
+			}
+			err = opened()
 			var refused *consent.RefusedError
 			want := name == "an older copy" || name == "an empty one" && !own // the client charges its own task if none is known
 			if errors.As(err, &refused) != want || !want && err != nil {
 				t.Errorf("%s, the task's own %v: %v", name, own, err)
 			}
 			c.Policy.MaxTotalEpsilon = 0
-			if _, err := opened(t, c); errors.As(err, &refused) {
+			if err := opened(); errors.As(err, &refused) {
 				t.Errorf("%s: a policy without totals is refused: %v", name, err)
 			}
 		}
@@ -105,21 +93,21 @@ func TestLedgerIsOlder(t *testing.T) {
 // anybody takes part again. A folder of before marks, one that was moved here, and one that stopped in the middle go
 // on.
 func TestFolderIsPutBack(t *testing.T) {
-	c := Config{StateDir: filepath.Join(t.TempDir(), "devices"), Marks: filepath.Join(t.TempDir(), "marks")}
-	c.Task, c.Logger = "first", runtest.Discard()
+	c := Config{Dir: filepath.Join(t.TempDir(), "devices"), Marks: filepath.Join(t.TempDir(), "marks")}
+	c.Task = "first"
 	plain := c
 	plain.Marks = ""
 	write := func(c Config, first, n int, between func()) error {
-		closeStore, err := c.openStore()
+		f, err := Open(c)
 		if err != nil {
 			return err
 		}
-		takePart(t, &c, ledger.NewMemory(), first, n)
+		takePart(t, c.Task, f.Store, ledger.NewMemory(), first, n)
 		if between != nil {
 			between()
-			takePart(t, &c, ledger.NewMemory(), first+n, 1)
+			takePart(t, c.Task, f.Store, ledger.NewMemory(), first+n, 1)
 		}
-		return closeStore()
+		return f.Close()
 	}
 	if err := write(plain, 0, 2, nil); err != nil { // before there were marks
 		t.Fatal(err)
@@ -148,13 +136,13 @@ func TestFolderIsPutBack(t *testing.T) {
 	if err := write(c, 2, 2, nil); err != nil {
 		t.Fatalf("a folder of before marks: %v", err)
 	}
-	copyTo(c.StateDir, before)
-	if err := write(c, 4, 2, func() { copyTo(c.StateDir, running) }); err != nil {
+	copyTo(c.Dir, before)
+	if err := write(c, 4, 2, func() { copyTo(c.Dir, running) }); err != nil {
 		t.Fatalf("again: %v", err)
 	}
 	for name, copied := range map[string]string{"stopped": before, "running": running} {
 		older := c
-		older.StateDir = copied
+		older.Dir = copied
 		err := write(older, 10, 1, nil)
 		var refused *consent.RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.Marks) {
@@ -168,5 +156,30 @@ func TestFolderIsPutBack(t *testing.T) {
 	}
 	if err := write(c, 20, 1, nil); err != nil {
 		t.Errorf("the newest: %v", err)
+	}
+}
+
+// A ledger that was deleted does not make what other tasks cost vanish from the totals of a policy.
+func TestLedgerIsLost(t *testing.T) {
+	c := Config{Dir: t.TempDir()}
+	c.Task, c.Policy.MaxTotalEpsilon = "new", 1
+	if err := os.MkdirAll(filestore.Path(c.Dir, c.Task), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ledgerLost(); err != nil {
+		t.Errorf("the task's own folder: %v", err)
+	}
+	if err := os.MkdirAll(filestore.Path(c.Dir, "other"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var refused *consent.RefusedError
+	if err := c.ledgerLost(); !errors.As(err, &refused) {
+		t.Errorf("another task's folder without a ledger: %v", err)
+	}
+	if _, err := filestore.OpenLedger(c.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ledgerLost(); err != nil {
+		t.Errorf("with the ledger: %v", err)
 	}
 }

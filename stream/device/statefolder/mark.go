@@ -1,4 +1,4 @@
-package rundevice
+package statefolder
 
 import (
 	"crypto/rand"
@@ -63,7 +63,7 @@ func (c Config) marked(store *filestore.Store) (own participation.Store, closeMa
 	if c.Marks == "" {
 		return store, func() error { return nil }, nil
 	}
-	instance, err := instanceOf(c.StateDir)
+	instance, err := instanceOf(c.Dir)
 	if err == nil {
 		err = os.MkdirAll(c.Marks, 0o700)
 	}

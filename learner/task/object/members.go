@@ -1,4 +1,4 @@
-package source
+package object
 
 import (
 	"bytes"
@@ -11,27 +11,27 @@ import (
 // Members returns the members of a text that is one JSON object: names, and values as they are written. Of another text
 // it returns false.
 func Members(text []byte) (iter.Seq2[string, []byte], bool) {
-	if !isObject(text) {
+	if !Is(text) {
 		return nil, false
 	}
 	return func(yield func(string, []byte) bool) {
-		for quoted, value := range members(text) {
-			if !yield(string(appendText(nil, quoted)), value) {
+		for quoted, value := range All(text) {
+			if !yield(string(AppendText(nil, quoted)), value) {
 				return
 			}
 		}
 	}, true
 }
 
-// isObject reports whether a text is one JSON object.
-func isObject(text []byte) bool {
+// Is reports whether a text is one JSON object.
+func Is(text []byte) bool {
 	start := bytes.TrimLeft(text, " \t\r\n")
 	return len(start) > 0 && start[0] == '{' && json.Valid(text)
 }
 
-// members yields the members of a JSON object: names as they are written, with their quotes, and values. The
+// All yields the members of a JSON object: names as they are written, with their quotes, and values. The
 // text must be a valid object.
-func members(object []byte) iter.Seq2[[]byte, []byte] {
+func All(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		for at := pastBlanks(object, 0) + 1; ; {
 			for at = pastBlanks(object, at); object[at] == ','; {
@@ -108,8 +108,8 @@ func pastWord(text []byte, at int) int {
 // escapes are the bytes that a backslash and a letter mean.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// appendText appends the text of a valid JSON string to dst, as encoding/json reads it, and allocates nothing for it.
-func appendText(dst, quoted []byte) []byte {
+// AppendText appends the text of a valid JSON string to dst, as encoding/json reads it, and allocates nothing for it.
+func AppendText(dst, quoted []byte) []byte {
 	for text := quoted[1 : len(quoted)-1]; len(text) > 0; {
 		switch {
 		case text[0] == '\\' && text[1] == 'u':

@@ -1,4 +1,7 @@
-package natsjs
+// Package embedded runs a JetStream server of NATS inside the process. It is the only package that links nats-server.
+//
+// Steps: [Start], [Server.Connect] as often as needed, and when those connections are closed [Server.Shutdown].
+package embedded
 
 import (
 	"cmp"
@@ -14,14 +17,14 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
+
+	"github.com/panlearn/panlearn/stream/natsjs"
 )
 
-// Defaults of EmbeddedConfig.
+// Defaults of Config.
 const (
-	defaultMaxMemory  = 256 << 20
-	defaultMaxStore   = 4 << 30
-	DefaultMaxPayload = 1 << 20
+	defaultMaxMemory = 256 << 20
+	defaultMaxStore  = 4 << 30
 )
 
 const (
@@ -29,8 +32,8 @@ const (
 	tlsTimeout   = 10 * time.Second // of a handshake
 )
 
-// EmbeddedConfig configures a JetStream server inside the process.
-type EmbeddedConfig struct {
+// Config configures a JetStream server inside the process.
+type Config struct {
 	// StoreDir is the folder of the streams. The server does not lock it: the caller holds a lock that keeps other
 	// processes out. Required.
 	StoreDir string
@@ -50,7 +53,7 @@ type EmbeddedConfig struct {
 	Log        *slog.Logger // nil: discard
 }
 
-func (c *EmbeddedConfig) options() (*server.Options, error) {
+func (c *Config) options() (*server.Options, error) {
 	if c.StoreDir == "" {
 		return nil, errors.New("store dir: missing")
 	}
@@ -63,7 +66,7 @@ func (c *EmbeddedConfig) options() (*server.Options, error) {
 		ServerName: "panlearn", NoSigs: true, DontListen: c.Listen == "", DisableJetStreamBanner: true,
 		JetStream: true, StoreDir: c.StoreDir, SyncAlways: c.SyncAlways,
 		JetStreamMaxMemory: cmp.Or(c.MaxMemory, defaultMaxMemory), JetStreamMaxStore: cmp.Or(c.MaxStore, defaultMaxStore),
-		MaxPayload: int32(cmp.Or(c.MaxPayload, DefaultMaxPayload)),
+		MaxPayload: int32(cmp.Or(c.MaxPayload, natsjs.DefaultMaxPayload)),
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") || (c.TLSCert == "" && c.TLSCA != "") || (c.TLSCert != "" && c.Listen == "") {
 		return nil, errors.New("tls: want the files of a certificate and of its key, and a listener that uses them")
@@ -98,25 +101,25 @@ func (c *EmbeddedConfig) options() (*server.Options, error) {
 	return o, nil
 }
 
-// Embedded is a JetStream server inside the process.
-type Embedded struct {
+// A Server is a JetStream server inside the process.
+type Server struct {
 	server *server.Server
 	secure bool // the listener speaks TLS
 	log    *slog.Logger
 }
 
-// StartEmbedded starts a server and returns when it takes connections. It installs no signal handlers and writes to
+// Start starts a server and returns when it takes connections. It installs no signal handlers and writes to
 // the given log only.
-func StartEmbedded(c EmbeddedConfig) (*Embedded, error) {
+func Start(c Config) (*Server, error) {
 	o, err := c.options()
 	if err != nil {
-		return nil, &ConfigError{fmt.Errorf("embedded server: %w", err)}
+		return nil, &natsjs.ConfigError{Err: fmt.Errorf("embedded server: %w", err)}
 	}
 	s, err := server.NewServer(o)
 	if err != nil {
 		return nil, fmt.Errorf("embedded server: %w", err)
 	}
-	e := &Embedded{server: s, secure: o.TLS, log: cmp.Or(c.Log, slog.New(slog.DiscardHandler))}
+	e := &Server{server: s, secure: o.TLS, log: cmp.Or(c.Log, slog.New(slog.DiscardHandler))}
 	l := &serverLog{log: e.log}
 	s.SetLoggerV2(l, false, false, false)
 	s.Start()
@@ -133,7 +136,7 @@ func StartEmbedded(c EmbeddedConfig) (*Embedded, error) {
 }
 
 // URL returns the listener's address for Connect; empty without one.
-func (e *Embedded) URL() string {
+func (e *Server) URL() string {
 	if a, ok := e.server.Addr().(*net.TCPAddr); ok && a != nil {
 		if e.secure {
 			return "tls://" + a.String()
@@ -144,13 +147,12 @@ func (e *Embedded) URL() string {
 }
 
 // Connect connects inside the process; the URL and credentials of the config are not used.
-func (e *Embedded) Connect(c ConnectConfig) (*Conn, error) {
-	c.URL, c.Creds, c.NKey, c.TLSCA, c.TLSCert, c.TLSKey = "", "", "", "", "", ""
-	return connect(c, nats.InProcessServer(e.server))
+func (e *Server) Connect(c natsjs.ConnectConfig) (*natsjs.Conn, error) {
+	return natsjs.ConnectInProcess(c, e.server)
 }
 
 // Shutdown stops the server and waits until its streams are closed on disk. It may be called again.
-func (e *Embedded) Shutdown() {
+func (e *Server) Shutdown() {
 	e.server.Shutdown()
 	e.server.WaitForShutdown()
 }
@@ -160,7 +162,7 @@ var ErrLatched = errors.New("the embedded broker cannot write, and refuses write
 
 // Failed returns an ErrLatched with its cause once the server could not write a stream, or has disabled JetStream; nil
 // while it works. It asks nats-server for its health, which costs a look at each stream.
-func (e *Embedded) Failed() error {
+func (e *Server) Failed() error {
 	if !e.server.Running() {
 		return nil // it was shut down
 	}
@@ -173,10 +175,10 @@ func (e *Embedded) Failed() error {
 }
 
 // Clients counts the connections of the server, ours inside the process included.
-func (e *Embedded) Clients() int { return e.server.NumClients() }
+func (e *Server) Clients() int { return e.server.NumClients() }
 
 // serverLog hands the server's log lines to slog. The server's own logger exits the process on Fatalf; this one
-// remembers the line for StartEmbedded.
+// remembers the line for Start.
 type serverLog struct {
 	log *slog.Logger
 

@@ -1,4 +1,4 @@
-package natsjs_test
+package embedded_test
 
 import (
 	"bytes"
@@ -9,12 +9,33 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
-func TestEmbeddedRefuses(t *testing.T) {
+const task stream.Task = "churn"
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start starts a server that ends with the test.
+func start(t *testing.T, c embedded.Config) *embedded.Server {
+	t.Helper()
+	if c.StoreDir == "" {
+		c.StoreDir = t.TempDir()
+	}
+	e, err := embedded.Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Shutdown)
+	return e
+}
+
+func TestRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -25,7 +46,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	for want, c := range map[string]natsjs.EmbeddedConfig{
+	for want, c := range map[string]embedded.Config{
 		"store dir":      {},
 		"loopback":       {StoreDir: dir, Listen: "0.0.0.0:4222"},
 		"no accounts":    {StoreDir: dir, Listen: ":4222"},
@@ -35,7 +56,7 @@ func TestEmbeddedRefuses(t *testing.T) {
 		"did not start":  {StoreDir: filepath.Join(file, "below")},
 		"address alread": {StoreDir: dir, Listen: taken.Addr().String()},
 	} {
-		if e, err := natsjs.StartEmbedded(c); err == nil || !strings.Contains(err.Error(), want) {
+		if e, err := embedded.Start(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: want an error with %q, got: %v", c, want, err)
 			if err == nil {
 				e.Shutdown()
@@ -44,11 +65,11 @@ func TestEmbeddedRefuses(t *testing.T) {
 	}
 }
 
-func TestEmbeddedListensOnlyWhenAsked(t *testing.T) {
-	if url := natsjs.Start(t, natsjs.EmbeddedConfig{}).URL(); url != "" {
+func TestListensOnlyWhenAsked(t *testing.T) {
+	if url := start(t, embedded.Config{}).URL(); url != "" {
 		t.Errorf("listens on %s", url)
 	}
-	e := natsjs.Start(t, natsjs.EmbeddedConfig{Listen: "localhost:0"})
+	e := start(t, embedded.Config{Listen: "localhost:0"})
 	c, err := natsjs.Connect(natsjs.ConnectConfig{URL: e.URL()})
 	if err != nil {
 		t.Fatal(err)
@@ -66,11 +87,16 @@ func TestRestart(t *testing.T) {
 		{Subject: task.Report(1, 1), ID: [16]byte{2}, Data: []byte("two")}}
 	for life := range 3 {
 		var log bytes.Buffer
-		e := natsjs.Start(t, natsjs.EmbeddedConfig{StoreDir: dir, SyncAlways: true,
+		e := start(t, embedded.Config{StoreDir: dir, SyncAlways: true,
 			Log: slog.New(slog.NewTextHandler(&log, nil))})
-		c := natsjs.Dial(t, e, natsjs.ConnectConfig{})
-		provision(t, c, task, natsadmin.Options{})
+		c, err := e.Connect(natsjs.ConnectConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx := t.Context()
+		if err := natsadmin.Provision(ctx, c, task, natsadmin.Options{}); err != nil {
+			t.Fatal(err)
+		}
 		if life == 0 {
 			for _, subject := range []string{task.Task(), task.Round(1), task.Open(1, 1), task.Batch(1)} {
 				if _, err := c.PutOnce(ctx, subject, []byte(subject)); err != nil {

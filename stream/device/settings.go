@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// Defaults of Config.
+// Defaults of Settings.
 const (
 	defaultMaxInFlight = 4096
 	DefaultPoll        = 2 * time.Second
@@ -25,8 +25,9 @@ const (
 	DefaultMaxBlockRows = 50_000_000
 )
 
-// A Config configures a Device. Task, Transport and Store are required.
-type Config struct {
+// Settings configure a Device that [New] makes: what commands and gateways set beside what [Open] does by itself. Task,
+// Transport and Store are required.
+type Settings struct {
 	Task stream.Task
 	// Transport reaches the broker. A task whose reports do not fit its limits is refused, where it knows them.
 	Transport stream.Transport
@@ -53,6 +54,10 @@ type Config struct {
 	// The store is pinned to it, or with keys to the name of their column. Empty without keys is a stream whose rows
 	// are new in every run: a row of an earlier run must never be seen again.
 	Source string
+
+	// Submits declares that events come from Submit: ticks are made for what parsing one takes at most, and the store is
+	// pinned to events under keys of their own. It goes with neither Rows nor Source nor Work.
+	Submits bool
 
 	// Work makes the most that an event's function (PublishFunc, PublishBlockFunc) does, for a task that was agreed
 	// to: ticks are made for events that take as long. Nil: no more than mapping the rows of a report.
@@ -106,12 +111,15 @@ type Progress struct {
 	Standing   // what it waits for
 }
 
-func (c Config) withDefaults() (Config, error) {
+func (c Settings) withDefaults() (Settings, error) {
 	if _, err := stream.ParseTask(string(c.Task)); err != nil {
 		return c, err
 	}
 	if c.Transport == nil || c.Store == nil {
 		return c, errors.New("client: Transport and Store: want both")
+	}
+	if c.Submits && (c.Rows || c.Source != "" || c.Work != nil) {
+		return c, errors.New("client: Submits: want no Rows, Source or Work beside it: events come under keys of their own")
 	}
 	if err := c.Policy.Validate(); err != nil {
 		return c, err

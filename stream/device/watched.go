@@ -1,4 +1,4 @@
-package httpgateway
+package device
 
 import (
 	"iter"
@@ -8,42 +8,42 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// A Store is a client's store that the gateway may look into, to answer how far an event is. Its methods may be called
+// A watchedStore is a device's store that others may look into, to learn how far an event is. Its methods may be called
 // from any goroutine.
-type Store struct {
+type watchedStore struct {
 	mu      sync.Mutex
 	store   participation.Store
 	waiters map[participation.Key][]chan struct{} // guarded by mu; closed when a write of the key is durable
 }
 
-// Watch makes a store that can be looked into. From now on it is the only user of s.
-func Watch(s participation.Store) *Store {
-	return &Store{store: s, waiters: make(map[participation.Key][]chan struct{})}
+// watched makes a store that can be looked into. From now on it is the only user of s.
+func watched(s participation.Store) *watchedStore {
+	return &watchedStore{store: s, waiters: make(map[participation.Key][]chan struct{})}
 }
 
 // Pin implements participation.Store.
-func (s *Store) Pin() (participation.Pin, bool, error) {
+func (s *watchedStore) Pin() (participation.Pin, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.store.Pin()
 }
 
 // Manifest implements participation.Store.
-func (s *Store) Manifest(round stream.Round) (stream.Hash, bool, error) {
+func (s *watchedStore) Manifest(round stream.Round) (stream.Hash, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.store.Manifest(round)
 }
 
 // Read implements participation.Store.
-func (s *Store) Read(keys []participation.Key) ([]participation.Record, error) {
+func (s *watchedStore) Read(keys []participation.Key) ([]participation.Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.store.Read(keys)
 }
 
 // Charged implements participation.Store. Nothing else is done while it yields.
-func (s *Store) Charged() iter.Seq2[participation.Record, error] {
+func (s *watchedStore) Charged() iter.Seq2[participation.Record, error] {
 	return func(yield func(participation.Record, error) bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *Store) Charged() iter.Seq2[participation.Record, error] {
 }
 
 // Write implements participation.Store, and then tells those that wait for one of its events.
-func (s *Store) Write(c participation.Change) error {
+func (s *watchedStore) Write(c participation.Change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.store.Write(c); err != nil {
@@ -71,9 +71,18 @@ func (s *Store) Write(c participation.Change) error {
 	return nil
 }
 
+// one returns the stored record of a key.
+func (s *watchedStore) one(key participation.Key) (participation.Record, error) {
+	records, err := s.Read([]participation.Key{key})
+	if err != nil {
+		return participation.Record{}, err
+	}
+	return records[0], nil
+}
+
 // look returns the stored record of a key, and a channel that is closed after the next write of it. The caller calls
 // forget when it no longer waits.
-func (s *Store) look(key participation.Key) (part participation.Record, written chan struct{}, err error) {
+func (s *watchedStore) look(key participation.Key) (part participation.Record, written chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	parts, err := s.store.Read([]participation.Key{key})
@@ -85,7 +94,7 @@ func (s *Store) look(key participation.Key) (part participation.Record, written 
 	return parts[0], written, nil
 }
 
-func (s *Store) forget(key participation.Key, written chan struct{}) {
+func (s *watchedStore) forget(key participation.Key, written chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var rest []chan struct{}

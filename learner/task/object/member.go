@@ -1,4 +1,4 @@
-package source
+package object
 
 import (
 	"encoding/json"
