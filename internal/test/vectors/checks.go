@@ -20,7 +20,7 @@ var checks = map[string]string{
 	"S7":  `the signature does not verify`,
 	"S8":  `^signed by .* which is not its learner_key`,
 	"S9":  `^task ".*": want "`,
-	"S10": `^subject `,
+	"S10": `^subject .* holds KIND_`,
 	"S11": `^task_hash [0-9a-f]{64}: want`,
 	"S12": `^suite SUITE_.*: want the task's`,
 	"S13": `^manifest_hash [0-9a-f]{64}: want`,
@@ -255,4 +255,34 @@ func Known() (out []string) {
 		out = append(out, number)
 	}
 	return out
+}
+
+// sources are the folders whose functions the page may name.
+var sources = []string{"learner/task", "stream", "stream/seal", "stream/manifest", "stream/device/consent", "randomizer",
+	"randomizer/accounting", "shuffle", "learner/convex", "learner/practical", "learner/report"}
+
+// HasFunction reports whether there is a function, or a method of a type, of this name: check, or Type.check.
+func HasFunction(t *testing.T, root, name string) bool {
+	t.Helper()
+	text := `(?m)^func ` + regexp.QuoteMeta(name) + `\(`
+	if of, method, ok := strings.Cut(name, "."); ok {
+		text = `(?m)^func \([a-z]+ \*?` + of + `\) ` + method + `\(`
+	}
+	declared := regexp.MustCompile(text)
+	for _, folder := range sources {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			code, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasSuffix(file, "_test.go") && declared.Match(code) {
+				return true
+			}
+		}
+	}
+	return false
 }
