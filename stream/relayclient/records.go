@@ -80,7 +80,7 @@ func (c *Client) Latest(ctx context.Context, pattern string) (stream.Message, er
 func (c *Client) latest(ctx context.Context, task stream.Task, pattern string) (stream.Message, error) {
 	path, round := "rounds/"+relayhttp.Latest, stream.Round(0)
 	if pattern != task.Rounds() {
-		// A pattern that was checked is that of an open subject.
+		// The pattern was checked: with a number for its star it is the subject of an Open.
 		a, err := stream.ParseSubject(pattern[:len(pattern)-1] + "1")
 		if err != nil {
 			return stream.Message{}, err

@@ -214,8 +214,10 @@ func TestRelayHoldsThoseWhoWait(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
 	for want := fmt.Sprintf("panlearn_relay_waiting_requests %d\n", n); !strings.Contains(w.scrape(t), want); {
-		time.Sleep(10 * time.Millisecond)
+		<-look.C
 	}
 	held := resident(t, w.pid)
 	if _, err := w.conn.PutOnce(t.Context(), taskName.Round(2), []byte("news")); err != nil {
@@ -257,7 +259,7 @@ func (w *relayedTask) scrape(t *testing.T) string {
 }
 
 // TestReportAndLeave: clients connect, read which round is the newest and the round by its hash, report, and leave, so many
-// a second. It says how far that came; short, that all of them are answered. Whoever is answered is stored.
+// a second. It says how far that came; short, that all of them are answered. Every client that is answered is stored.
 func TestReportAndLeave(t *testing.T) {
 	rate, span := 200, 2*time.Second
 	kinds := []bool{true}
@@ -274,7 +276,7 @@ func TestReportAndLeave(t *testing.T) {
 		total := int(float64(rate) * span.Seconds())
 		for i := range total {
 			due := begun.Add(time.Duration(float64(i) / float64(rate) * float64(time.Second)))
-			time.Sleep(time.Until(due))
+			<-time.After(time.Until(due))
 			group.Go(func() {
 				from := time.Now()
 				if err := w.visit(i); err != nil {
