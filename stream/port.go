@@ -92,7 +92,7 @@ func (s AckStatus) String() string {
 	return ackNames[s]
 }
 
-// A Reason is why a broker refused a message, as a number that crosses a network. 0: not told.
+// A Reason tells why a broker refused a message, by a number that crosses networks. 0: not told.
 type Reason byte
 
 // TooLarge: the message is larger than the broker or the stream takes. StreamFull: the stream of reports holds as much

@@ -1,14 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-
 	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/internal/run/rundevice"
 	"github.com/panlearn/panlearn/stream/device/httpgateway"
 )
@@ -47,7 +42,7 @@ func (g *gateway) declare(p *publisher) (h rundevice.HTTPConfig, err error) {
 	}
 	h.NoToken, h.Rate, h.Waiting = g.noToken, g.rate, g.waiting
 	if g.tokenFile != "" {
-		if h.Token, err = readToken("--http-token", g.tokenFile); err != nil {
+		if h.Token, err = cli.ReadToken("--http-token", g.tokenFile); err != nil {
 			return h, err
 		}
 	}
@@ -59,19 +54,4 @@ func (g *gateway) declare(p *publisher) (h rundevice.HTTPConfig, err error) {
 		return h, cli.Usage(err)
 	}
 	return h, nil
-}
-
-// readToken reads the one line of a file that a flag names. Errors never quote it.
-func readToken(flag, file string) (string, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", cli.Usage(fmt.Errorf("%s: %w", flag, err))
-	}
-	token := string(bytes.TrimSpace(text))
-	if len(token) < httpaccess.MinToken { // here, where the file is known
-		return "",
-			cli.Usagef("%s %s: the token has %d bytes: want at least %d, such as those of `openssl rand -hex 32`",
-				flag, file, len(token), httpaccess.MinToken)
-	}
-	return token, nil
 }

@@ -27,7 +27,7 @@ func newPublish() *cobra.Command {
 	var (
 		p        publisher
 		web      gateway
-		over     relayed
+		over     cli.Relayed
 		broker   cli.Broker
 		log      cli.Log
 		profiles cli.Profiles
@@ -88,8 +88,11 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := over.check(&broker, p.check && p.taskFile != ""); err != nil {
-				return err
+			switch {
+			case over.URL != "" && broker.URL != "":
+				return cli.Usagef("--nats and --relay exclude each other: name the broker, or the relay in front of it")
+			case over.URL == "" && broker.URL == "" && !(p.check && p.taskFile != ""):
+				return cli.Usagef("--nats: name the broker, or an ingest relay with --relay")
 			}
 			if p.data == "" && web.address == "" {
 				return cli.Usagef("--data: name a file, or - for standard input")
@@ -104,7 +107,7 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 				return err
 			}
 			var err error
-			if p.config.Relay, err = over.config(); err != nil {
+			if p.config.Relay, err = over.Config(); err != nil {
 				return err
 			}
 			var posted rundevice.HTTPConfig
@@ -170,7 +173,7 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())
 	web.flags(c.Flags())
-	over.flags(c.Flags())
+	over.Flags(c.Flags(), "instead of --nats")
 	c.Flags().StringVarP(&p.taskFile, "task-file", "f", "", "the task `FILE`: what the announced task must declare")
 	c.Flags().StringArrayVar(&sets, "set", nil, "override a `PATH=VALUE` of the task file; repeatable")
 	c.Flags().StringVar(&p.task, "task", "", "`NAME` of the task, instead of a task file")

@@ -58,7 +58,7 @@ from the origins of --origin alone.`,
 				config.Relay.Tasks = append(config.Relay.Tasks, task)
 			}
 			if tokenFile != "" {
-				token, err := readToken("--http-token", tokenFile)
+				token, err := cli.ReadToken("--http-token", tokenFile)
 				if err != nil {
 					return err
 				}

@@ -27,6 +27,7 @@ func newDoctor() *cobra.Command {
 		f         adminFlags
 		role, dir string
 		routes    []string
+		over      cli.Relayed
 	)
 	c := &cobra.Command{
 		Use:   "doctor [--nats URL] [--state DIR] [-f TASK | --task NAME]",
@@ -34,7 +35,7 @@ func newDoctor() *cobra.Command {
 		Long: `doctor looks at connection, TLS, server version, clocks, JetStream's limits, the task's streams and their copies, and what these
 credentials may do; of a cluster, whether they would join it as a server. With --state it looks at the learner's folder: who holds it, its format, its ledger, the room on its disk,
 and, with --nats, whether broker and folder are of one time. With -f it names the keys in which the task file is not the task
-that stands. It leaves nothing behind: a probe of a permission sends what no stream takes, and an administrator's makes a stream of the
+that stands. With --relay it asks that for the task, and compares. It leaves nothing behind: a probe of a permission sends what no stream takes, and an administrator's makes a stream of the
 size that a task's reports reserve, writes to it and deletes it. Run it once with each role's credentials:
 only an administrator's see settings, room and what a full stream is full of. Every finding that is not ok says what to do. Exit code 1 if there is a failure; warnings are
 listed.`,
@@ -47,10 +48,16 @@ listed.`,
 			if err != nil {
 				return err
 			}
+			if over.URL != "" && f.broker.URL == "" {
+				return cli.Usagef("--relay goes with --nats: what the relay serves is compared with the broker's")
+			}
 			if f.broker.URL == "" && dir == "" {
 				return cli.Usagef("name the broker with --nats, the learner's folder with --state, or both")
 			}
 			config.Role, config.StateDir, config.Routes = natsadmin.Role(role), dir, routes
+			if config.Relay, err = over.Config(); err != nil {
+				return err
+			}
 			trust := accounting.Shuffle.String()
 			if config.Spec != nil {
 				trust = config.Spec.Privacy.Trust
@@ -87,6 +94,7 @@ listed.`,
 		},
 	}
 	f.Flags(c.Flags())
+	over.Flags(c.Flags(), "to compare what it serves with the broker's")
 	c.Flags().StringVar(&dir, "state", "", "state `DIR` of the learner, running or not")
 	c.Flags().StringArrayVar(&routes, "route", nil,
 		"`HOST:PORT` where a server of a cluster listens for the others, to try whether these credentials join (default: port 6222 of each in --nats)")

@@ -38,11 +38,14 @@ func (s *site) tag() string {
 
 // waiting waits until so many requests wait.
 func (s *site) waiting(n int) {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
 	for s.relay.Waiting() != n {
-		if s.t.Context().Err() != nil {
+		select {
+		case <-s.t.Context().Done():
 			return
+		case <-look.C:
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -9,8 +9,8 @@
 //
 // # Promises
 //
-//   - A 200 to a POST of a report has the message id that was sent and what the broker said. Any other response,
-//     whoever made it, is no answer: the report may be stored.
+//   - A 200 to a POST of a report has the message id that was sent and what the broker said. Any other response, of the
+//     relay or of somebody between, is no answer: the report may be stored.
 //   - It refuses a report (400, 403, 411, 413, 415, 429, 503) only before it has published it. It gives the broker ten
 //     seconds, and says 504 where no answer came.
 //   - What is served by hash has that hash, and may be kept for ever. What is served by a name carries its hash as ETag

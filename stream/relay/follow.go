@@ -26,9 +26,10 @@ const (
 )
 
 var (
-	errNoTask = errors.New("no such task here")
-	errBusy   = errors.New("as many tasks are asked for as this relay follows")
-	errClosed = errors.New("the relay is stopping")
+	errNoTask    = errors.New("the broker has no such task")
+	errNotServed = errors.New("this relay does not serve that task") // whether the broker has it or not
+	errBusy      = errors.New("as many tasks are asked for as this relay follows")
+	errClosed    = errors.New("the relay is stopping")
 )
 
 // A follower knows which records of one task are the newest, for everybody who asks.
@@ -51,7 +52,7 @@ type follower struct {
 // follower returns the follower of a task, which it starts where there is none.
 func (r *Relay) follower(ctx context.Context, task stream.Task) (*follower, error) {
 	if !r.serves(task) {
-		return nil, errNoTask
+		return nil, errNotServed
 	}
 	if f := r.followed(task); f != nil {
 		return f, nil

@@ -62,7 +62,7 @@ func (r *Relay) getHashed(w http.ResponseWriter, q *http.Request) {
 func (r *Relay) read(w http.ResponseWriter, q *http.Request, name string) (m stream.Message, ok bool) {
 	task, err := stream.ParseTask(q.PathValue("task"))
 	if err == nil && !r.serves(task) {
-		err = errNoTask
+		err = errNotServed
 	}
 	if err != nil {
 		r.refuse(w, http.StatusNotFound, err.Error())
@@ -87,6 +87,8 @@ func (r *Relay) unreadable(w http.ResponseWriter, name string, err error) {
 	switch {
 	case errors.Is(err, stream.ErrNotFound), errors.Is(err, errNoTask):
 		r.refuse(w, http.StatusNotFound, relayhttp.None+name)
+	case errors.Is(err, errNotServed):
+		r.refuse(w, http.StatusNotFound, err.Error())
 	case errors.Is(err, errBusy), errors.Is(err, errClosed):
 		r.refuse(w, http.StatusServiceUnavailable, err.Error())
 	default:

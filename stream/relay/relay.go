@@ -27,7 +27,7 @@ const MaxWait = 55 * time.Second
 // brokerTime is the time that a broker has to answer.
 const brokerTime = 10 * time.Second
 
-// A Broker is what a relay needs of one.
+// A Broker has the ports of a broker that a relay needs.
 type Broker interface {
 	stream.Reader
 	stream.ReportWriter
@@ -45,9 +45,9 @@ type Observer struct {
 type Config struct {
 	Broker Broker
 	Access httpaccess.Access // who may use it; it says nothing about people
-	// Origins are those of pages whose browsers may use the relay, such as https://app.example; none: no page.
+	// Origins lists those of pages whose browsers may use the relay, such as https://app.example; none: no page.
 	Origins []string
-	// Tasks are those that are served; none: every task whose Task the broker has.
+	// Tasks lists those that are served; none: every task whose Task the broker has.
 	Tasks []stream.Task
 	// AddressHeader is a header whose last element is the address of a client, as a trusted proxy sets it; empty: the
 	// address is the connection's.
@@ -58,7 +58,7 @@ type Config struct {
 	Logger        *slog.Logger // default: none
 }
 
-// A ConfigError says what of a Config cannot be.
+// A ConfigError means that a Config cannot be, whatever the broker does.
 type ConfigError struct{ why string }
 
 func (e *ConfigError) Error() string { return "relay: " + e.why }

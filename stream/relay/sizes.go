@@ -15,8 +15,8 @@ import (
 // resize is the shortest time between two readings of a Task for the lengths of its reports.
 const resize = time.Second
 
-// sizesOf returns the lengths that a message of reports may have, by the bytes of a Task. Whoever signed it, the broker
-// has it: a wrong one refuses reports before they are published, and no more.
+// sizesOf returns the lengths that a message of reports may have, by the bytes of a Task. Its signature is not looked at,
+// for the broker has it: a wrong one refuses reports before they are published, and no more.
 func sizesOf(record []byte) ([]int, error) {
 	var envelope wire.Signed
 	var task wire.Task

@@ -31,7 +31,7 @@ const (
 // maxBody bounds the bytes of an answer that are read: the largest record that a broker may be configured for.
 const maxBody = 64 << 20
 
-// A Config says where a relay is. URL is required.
+// A Config names a relay and bounds what is asked of it. URL is required.
 type Config struct {
 	URL   string // http:// or https://, a host, and a path if a proxy has the relay below one
 	Token string // of a relay that asks for one; empty: none
@@ -40,7 +40,7 @@ type Config struct {
 	// HTTP makes the requests, such as through a proxy that keeps no addresses; nil: connections of the client's own.
 	HTTP    http.RoundTripper
 	Timeout time.Duration // of a request that does not wait for something new; default 15 s
-	// Wait is how long a request waits for something new, 1 s to 55 s; default 50 s. A proxy in front must not cut it.
+	// Wait bounds the wait of a request for something new, 1 s to 55 s; default 50 s. A proxy in front must not cut it.
 	Wait  time.Duration
 	Posts int          // requests with reports that are under way at one time; default 32
 	Log   *slog.Logger // default: none
@@ -133,7 +133,7 @@ func (c *Client) Limits() stream.Limits { return stream.Limits{} }
 // Spread implements stream.Spreader: after a lost connection each try waits for a time drawn below it.
 func (c *Client) Spread(over time.Duration) { c.spread.Store(int64(over)) }
 
-// An answer is what came back, whoever made it.
+// An answer holds what came back, of a relay or of somebody between.
 type answer struct {
 	status int
 	header http.Header
@@ -189,7 +189,7 @@ func (c *Client) do(ctx context.Context, within time.Duration, method string, ta
 	return a, err
 }
 
-// lost says what the end of a request means: the caller's end is the caller's, all else a lost connection.
+// lost returns what the end of a request means: the caller's end is the caller's, all else a lost connection.
 func (c *Client) lost(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:

@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/relay/relayhttp"
 )
 
-// errAnswer says that a 200 to a POST was no answer to it.
+// errAnswer means that a 200 to a POST was no answer to it.
 var errAnswer = errors.New("no answer from the relay: the 200 does not say what the broker said of this report")
 
 // Publish implements stream.ReportWriter: a POST for each report, several at one time. An acknowledgement is an answer

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,7 +50,8 @@ func (c *Client) named(ctx context.Context, task stream.Task, name string) (m st
 	}
 	hash := relayhttp.HashOf(a.body)
 	sequence, err := strconv.ParseUint(a.header.Get(relayhttp.Sequence), 10, 64)
-	if err != nil || sequence == 0 || a.header.Get("ETag") != `"`+hex.EncodeToString(hash[:])+`"` {
+	tag := strings.TrimPrefix(a.header.Get("ETag"), "W/") // as proxies write it that pack bodies
+	if err != nil || sequence == 0 || tag != `"`+hex.EncodeToString(hash[:])+`"` {
 		return m, errors.New("the answer of the relay is no record: its sequence or hash is missing or another")
 	}
 	m.Sequence, m.Data = sequence, a.body
@@ -80,7 +82,7 @@ func (c *Client) Latest(ctx context.Context, pattern string) (stream.Message, er
 func (c *Client) latest(ctx context.Context, task stream.Task, pattern string) (stream.Message, error) {
 	path, round := "rounds/"+relayhttp.Latest, stream.Round(0)
 	if pattern != task.Rounds() {
-		// A pattern that was checked is that of an open subject.
+		// The pattern was checked: with a number for its star it is the subject of an Open.
 		a, err := stream.ParseSubject(pattern[:len(pattern)-1] + "1")
 		if err != nil {
 			return stream.Message{}, err

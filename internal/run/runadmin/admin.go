@@ -15,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
+	"github.com/panlearn/panlearn/stream/relayclient"
 )
 
 // Config configures `learner provision` and `learner doctor`.
@@ -24,12 +25,13 @@ type Config struct {
 	Broker   run.Broker
 	Replicas int
 
-	MemoryReports bool           // of a new task's streams; see run.Provision
-	ReportBytes   int64          // of a new task's reports that wait at the broker; 0: what the plan's reports take
-	Role          natsadmin.Role // doctor: of the credentials, empty to find out
-	StateDir      string         // doctor: of the learner; empty: not looked at
-	Silence       time.Duration  // doctor: how long that learner may take to begin an answer; 0: see statedir.Where
-	Routes        []string       // doctor: host:port of the links between the broker's servers; see admin.Expect
+	MemoryReports bool               // of a new task's streams; see run.Provision
+	ReportBytes   int64              // of a new task's reports that wait at the broker; 0: what the plan's reports take
+	Role          natsadmin.Role     // doctor: of the credentials, empty to find out
+	StateDir      string             // doctor: of the learner; empty: not looked at
+	Silence       time.Duration      // doctor: how long that learner may take to begin an answer; 0: see statedir.Where
+	Routes        []string           // doctor: host:port of the links between the broker's servers; see admin.Expect
+	Relay         relayclient.Config // doctor: in front of the broker; without an address: not looked at
 	Logger        *slog.Logger
 }
 

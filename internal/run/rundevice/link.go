@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/stream/relayclient"
 )
 
-// A link is how a publisher reaches the broker: by itself, or through a relay.
+// A link reaches the broker for a publisher: by itself, or through a relay.
 type link interface {
 	stream.Transport
 	Connected() bool
@@ -34,7 +34,7 @@ func (c Config) connect(ctx context.Context) (link, error) {
 	return client, nil
 }
 
-// observed returns what the metrics show of a link. A relay's certificate is looked at by whoever looks at web servers.
+// observed returns what the metrics show of a link. A relay's certificate is not among it: those who watch web servers watch it.
 func observed(conn link, clock *run.Clock) obs.Broker {
 	if conn, ok := conn.(*natsjs.Conn); ok {
 		return run.Observed(conn, clock)

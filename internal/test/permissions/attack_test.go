@@ -138,7 +138,7 @@ func attacks() []attack {
 	all = append(all,
 		attack{"overhears the inbox that all share", publisher, onPermissions, overhears("_INBOX.>"), "overhears"},
 		attack{"overhears it in a queue group", publisher, onPermissions, overhears("_INBOX.> group"), "overhears"})
-	for _, a := range all { // whoever takes over a relay has what a publisher has, and no more
+	for _, a := range all { // those who take over a relay have what a publisher has, and no more
 		if a.role == publisher {
 			a.role = relay
 			if a.scene != "" {

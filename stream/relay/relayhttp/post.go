@@ -45,8 +45,8 @@ const PlaceHead = 1 + 8 + 8
 // MaxPlace is the length of the longest request for places, in bytes, and of the longest answer.
 const MaxPlace = 1024
 
-// An Answer is what the broker said of a report: the body of the 200 to its POST. Any other response to a POST, whoever
-// made it, is no answer: the report may be stored.
+// An Answer has what the broker said of a report: it is the body of the 200 to its POST. Any other response to a POST, of
+// a relay or of somebody between, is no answer: the report may be stored.
 //
 //	version    1 byte, 1
 //	id        16 bytes, of the report

@@ -24,7 +24,7 @@ type Mark struct {
 	Hash     Hash
 }
 
-// A State says which records are the newest, as far as a relay knows. It is not signed and decides nothing: a reader
+// A State names the records that are the newest, as far as a relay knows. It is not signed and decides nothing: a reader
 // verifies the records.
 //
 // Bytes: version, 1 byte, 1; then of each of task, end, round, open, claim and close 56 bytes: round 8, attempt 8,
