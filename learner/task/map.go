@@ -13,8 +13,8 @@ import (
 // Map writes the row's feature vector and label to dst, reusing dst's memory: it allocates nothing once dst has grown.
 // The vector has finite values and norm at most Bound: a longer one is scaled down, but where scales are to be
 // estimated. The error is a *RowError, and dst is then unspecified; the caller reports the zero vector. A field is the
-// text of a value as a csv file has it, and not as JSON has it: for events in JSON see the package
-// stream/device/httpgateway.
+// text of a value as a csv file has it, and not as JSON has it: for events in JSON see
+// device.EventOf of package stream/device.
 func (m *FeatureMap) Map(row Row, dst *convex.Example) error {
 	fail := func(column, reason string) error {
 		return &RowError{File: row.File, Line: row.Line, Column: column, Reason: reason}

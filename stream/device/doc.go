@@ -1,7 +1,9 @@
 // Package device turns a device's events into sealed reports, sends each in one phase at most, and knows afterwards
 // whether it was counted. A device with one event and one with the million rows of its users run the same code.
 //
-// [Device] is the API: Publish for one event, Run for rows. Behind it one goroutine, the loop, owns everything; it
+// An application opens a [Device] with [Open], beside a transport, and hands over its users' events with Submit.
+// Commands make one with [New]: Run publishes rows, and Publish what a program has made vectors of itself. Behind them
+// one goroutine, the loop, owns everything; it
 // reads what learner and stage put, and performs what the parts below decide. Each of them can be stepped through in a
 // test:
 //
@@ -15,7 +17,7 @@
 // (queue.go), and its participation.State, which alone outlives the process.
 //
 //	                 held by                          participation.State
-//	Publish, Run
+//	Submit, Publish, Run
 //	     │
 //	  offered        inbox.go, bounded                Fresh
 //	     │ a round has room: admit.go
@@ -65,11 +67,11 @@
 //
 // # What a caller owes
 //
-//  1. Give every user's event a key of its own, the same after a restart: participation.RowKey and
-//     participation.EventKey. The promise of one phase is kept for keys, so several rows of one person are several
+//  1. Give every user's event a key of its own, the same after a restart: the user's id to Submit, else
+//     participation.RowKey and participation.EventKey. The promise of one phase is kept for keys, so several rows of one person are several
 //     users to it. In a task that protects people, all rows of one are published together instead, under the
 //     person's key.
-//  2. Keep the store (package filestore) as long as the task lives. Losing it forgets who took part.
+//  2. Keep the store (Config.Folder, package filestore) as long as the task lives. Losing it forgets who took part.
 //  3. Publish, and believe the [Outcome]: never publish an event again under another key.
 //  4. Keep outcomes, logs and counts of invalid rows to the device's operator: they depend on the events.
 package device

@@ -15,24 +15,56 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// An app sends its user's one event, and knows afterwards whether it was counted. Records and Reports are
-// natsjs.Connect's in an app, and the store is filestore.Open's; here a task runs in memory, with nine more users.
+// An app opens a device beside the transport (natsjs.ConnectWait's, in an app), hands over the one event of a user, and
+// learns whether it was counted. Here a task runs in memory, with nine more users; an app sets Folder and Pin.
 func Example() {
 	ctx, broker, store, stop := churnInMemory(9)
 	defer stop()
 
-	dev, err := device.New(device.Settings{Task: "churn", Transport: broker, Store: store})
+	dev, err := device.Open(ctx, device.Config{Task: "churn", Transport: broker, Store: store, TrustFirstUse: true})
+	if err != nil {
+		log.Fatal(err) // a *consent.RefusedError where the policy or the pin forbids it
+	}
+	defer dev.Close()
+	event := device.EventOf(`{"value": [0.5, -0.25, 1], "label": 1}`)
+	ticket, err := dev.Submit(ctx, "this user", event)
+	if err != nil {
+		log.Fatal(err) // the key is empty or too long, or the device has ended
+	}
+	if err := ticket.Accepted(ctx); err != nil { // from then on it is on disk, and sent
+		log.Fatal(err)
+	}
+	outcome, err := dev.Outcome(ctx, "this user")
+	fmt.Println(outcome, err)
+	// Output: counted in round 1 <nil>
+}
+
+// A ticket is kept as text, and asked later, by another process with the same store.
+func ExampleDevice_Ticket() {
+	ctx, broker, store, stop := churnInMemory(9)
+	defer stop()
+	dev, err := device.Open(ctx, device.Config{Task: "churn", Transport: broker, Store: store, TrustFirstUse: true})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = dev.Close() }()
-	event := convex.Example{Value: []float64{0.5, -0.25, 1}, Label: 1}
-	outcome, err := dev.Publish(ctx, participation.EventKey("this user"), event)
+	defer dev.Close()
+	members := map[string]any{"value": []float64{0.5, -0.25, 1}, "label": 1}
+	ticket, err := dev.Submit(ctx, "this user", device.EventOf(members))
 	if err != nil {
-		log.Fatal(err) // a *consent.RefusedError where the policy forbids it
+		log.Fatal(err)
 	}
-	fmt.Println(outcome)
-	// Output: counted in round 1
+	text, err := ticket.MarshalText()
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	ticket, err = dev.Ticket(text)
+	if err != nil {
+		log.Fatal(err)
+	}
+	outcome, err := ticket.Outcome(ctx)
+	fmt.Println(outcome, err)
+	// Output: counted in round 1 <nil>
 }
 
 // An app whose task protects people sends all events of its user at once: the mean over them is one report, under the

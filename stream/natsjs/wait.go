@@ -16,8 +16,8 @@ const (
 )
 
 // ConnectWait connects to a broker as Connect does, and waits for one that does not answer until ctx ends, which it says
-// in the log. When ctx's time is over the error is that of the last try, else ctx's. A configuration that cannot work,
-// and a broker that refuses us, are errors at once.
+// in the log. When its time is over, the error of the last try is returned, else the error of ctx. A configuration that
+// cannot work, and a broker that refuses us, are errors at once.
 func ConnectWait(ctx context.Context, c ConnectConfig) (*Conn, error) {
 	said := time.Now().Add(sayLonger - sayAgain)
 	for {

@@ -16,6 +16,7 @@ var unraced = map[string]string{
 	"internal/cli":             "signals and progress of a process",
 	"internal/dashboard":       "streams to browsers: its tests want Chromium, and take the race detector's time there",
 	"internal/run":             "links broker and disk, which natsjs and pebblestore stand for",
+	"internal/test/live":       "test support",
 	"internal/test/procs":      "test support",
 	"internal/test/runtest":    "test support: fetches the live page",
 	"internal/test/storetest":  "test support: state/pebblestore runs it",
