@@ -7,14 +7,14 @@ import (
 	"github.com/panlearn/panlearn/internal/test/golden"
 )
 
-// vector is what some participations of one user cost, docs/vectors/accounting.json.
+// vector holds what some participations of one user cost, as docs/vectors/accounting.json has it.
 type vector struct {
 	Name  string  `json:"name"`
 	Times int     `json:"times"` // participations of one user
 	Delta float64 `json:"delta"`
-	// Stints are what a participation is one of: each all of its releases, of which each has all of its rounds.
+	// Stints lists what a participation is one of: all releases of a stint, each with all of its rounds.
 	Stints [][]release `json:"stints"`
-	// Epsilon is the smallest that the search found, of whoever sees most; null: none up to 60.
+	// Epsilon is the smallest that the search found, of the one who sees most; null: none up to 60.
 	Epsilon  *float64 `json:"epsilon"`
 	Learner  *float64 `json:"epsilon_learner"`
 	Intruder *float64 `json:"epsilon_intruder,omitempty"`

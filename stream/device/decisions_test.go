@@ -20,7 +20,7 @@ type decisionsFile struct {
 	Clocks []clockVector `json:"clocks"`
 }
 
-// eventVector is what one event goes through, and its state after each step.
+// eventVector holds what one event goes through, and its state after each step.
 type eventVector struct {
 	Name  string      `json:"name"`
 	Steps []eventStep `json:"steps"`
@@ -35,7 +35,7 @@ type eventStep struct {
 	Abandon bool        `json:"abandon,omitempty"`
 	Not     bool        `json:"forbidden,omitempty"` // the step must not be taken, and changes nothing
 	State   string      `json:"state"`
-	// Participations is how many the event has been charged for, all rounds of an interactive phase as one.
+	// Participations counts those that the event is charged for, all rounds of an interactive phase as one.
 	Participations uint32 `json:"participations"`
 }
 
@@ -233,7 +233,7 @@ var eventVectors = []eventVector{
 		sends(1, "a"), notStored(1, "a"), closes(1, "r1", 1, "a", 7), joins(4, "r4", inPhase(2))}},
 }
 
-// joinVector is when an event with a draw joins an attempt (rule 11).
+// joinVector holds the time at which an event with a draw joins an attempt (rule 11).
 type joinVector struct {
 	Probability uint32 `json:"join_probability"`
 	Doubling    uint32 `json:"join_doubling_ms"`

@@ -37,8 +37,11 @@ func TestPythonChecks(t *testing.T) {
 			}
 			must(t, os.WriteFile(filepath.Join(folder, file), data, 0o600))
 		}
-		return exec.CommandContext(t.Context(), python, "-I", "-B",
-			filepath.Join(folder, "check_vectors.py")).CombinedOutput()
+		args := []string{"-I", "-B", filepath.Join(folder, "check_vectors.py")}
+		if changed != "" {
+			args = append(args, changed)
+		}
+		return exec.CommandContext(t.Context(), python, args...).CombinedOutput()
 	}
 	script, err := os.ReadFile(filepath.Join(vectorFolder, "check_vectors.py"))
 	must(t, err)

@@ -46,7 +46,7 @@ func (v *roundVector) check(a *consent.Agreement) (hash stream.Hash, err error) 
 	return hash, a.CheckOrder(&before, &m)
 }
 
-// A changedRound is a round that is like the first one of a step but for one thing.
+// A changedRound describes a round that differs in one thing from the first one of its step.
 type changedRound struct {
 	number, name, task string
 	step               uint64

@@ -18,7 +18,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// vectorFolder is where the vectors are that these tests make and check, moduleFolder the root of the module.
+// vectorFolder names the folder of the vectors that these tests make and check, moduleFolder the root of the module.
 const (
 	vectorFolder = "../../../docs/vectors"
 	moduleFolder = "../../.."
@@ -227,7 +227,7 @@ func secondPhase(m *wire.Task) *wire.Phase {
 	return f
 }
 
-// terms are what a device comes to with a task that it agrees to.
+// terms hold what a device comes to with a task that it agrees to.
 type terms struct {
 	TaskHash       hexed       `json:"task_hash"`
 	Epsilon        float64     `json:"epsilon"`

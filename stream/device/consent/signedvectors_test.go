@@ -20,7 +20,7 @@ import (
 
 // signedFile is docs/vectors/signed.json: records as they stand on the broker, read by a device that agreed to the task.
 type signedFile struct {
-	Task       hexed          `json:"task"` // body of the task that the device agreed to, but for records of tasks
+	Task       hexed          `json:"task"` // body of the task that the device agreed to
 	TaskHash   hexed          `json:"task_hash"`
 	LearnerKey hexed          `json:"learner_key"`
 	StageKey   hexed          `json:"stage_key"`
@@ -36,7 +36,7 @@ type recordVector struct {
 	Name    string `json:"name"`
 	Subject string `json:"subject"`
 	Record  hexed  `json:"record"`
-	// Prefix is what the signature is over, before the body, in an accepted record.
+	// Prefix holds what the signature of an accepted record is over before the body.
 	Prefix  hexed  `json:"prefix,omitempty"`
 	Refused string `json:"refused,omitempty"`
 	Hash    hexed  `json:"accepted,omitempty"` // SHA-256 of the body
@@ -76,7 +76,7 @@ type subject struct {
 	Attempt uint64 `json:"attempt"`
 }
 
-// seal returns the envelope of a body, which change may change before it is encoded.
+// sealed returns the envelope of a body, which change may change before it is encoded.
 func sealed(t *testing.T, k ed25519.PrivateKey, m proto.Message, change func(*wire.Signed)) []byte {
 	t.Helper()
 	body := marshal(t, m)

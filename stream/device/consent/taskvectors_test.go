@@ -23,7 +23,7 @@ type taskVector struct {
 	Policy json.RawMessage `json:"policy,omitempty"`
 	Pinned hexed           `json:"pinned,omitempty"` // hash that the device's store has
 	Task   hexed           `json:"task"`
-	// Zeros is how many zero bytes stand before Tail, which together follow Task.
+	// Zeros counts the zero bytes between Task and Tail, which is the end of the body.
 	Zeros   int    `json:"zeros,omitempty"`
 	Tail    hexed  `json:"tail,omitempty"`
 	Refused string `json:"refused,omitempty"` // number of the check
@@ -53,7 +53,7 @@ func (v *taskVector) check() (*consent.Agreement, error) {
 	return p.CheckTask(&m, hash)
 }
 
-// A changed is a task that is like one of the scene but for one thing.
+// A changed describes a task that differs in one thing from one of the scene.
 type changed struct {
 	number, name string // of the check that refuses it; empty: it is accepted
 	base         string
