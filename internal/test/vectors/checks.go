@@ -261,28 +261,36 @@ func Known() (out []string) {
 var sources = []string{"learner/task", "stream", "stream/seal", "stream/manifest", "stream/device/consent", "randomizer",
 	"randomizer/accounting", "shuffle", "learner/convex", "learner/practical", "learner/report"}
 
-// HasFunction reports whether there is a function, or a method of a type, of this name: check, or Type.check.
-func HasFunction(t *testing.T, root, name string) bool {
-	t.Helper()
+// HasFunction reports whether there is a function, or a method of a type, of this name: check, or Type.check. code is
+// what Code returns.
+func HasFunction(code, name string) bool {
 	text := `(?m)^func ` + regexp.QuoteMeta(name) + `\(`
 	if of, method, ok := strings.Cut(name, "."); ok {
 		text = `(?m)^func \([a-z]+ \*?` + of + `\) ` + method + `\(`
 	}
-	declared := regexp.MustCompile(text)
+	return regexp.MustCompile(text).MatchString(code)
+}
+
+// Code returns the code of the folders whose functions the page may name, without tests. root is the folder of the
+// module.
+func Code(t *testing.T, root string) string {
+	t.Helper()
+	var out strings.Builder
 	for _, folder := range sources {
 		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
 			code, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.HasSuffix(file, "_test.go") && declared.Match(code) {
-				return true
-			}
+			out.Write(code)
 		}
 	}
-	return false
+	return out.String()
 }
