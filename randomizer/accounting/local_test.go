@@ -1,7 +1,6 @@
 package accounting
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -9,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/test/golden"
 	"github.com/panlearn/panlearn/randomizer"
 )
-
-var update = flag.Bool("update", false, "rewrite "+localSamples)
 
 const localSamples = "testdata/local-samples.json"
 
@@ -229,7 +227,7 @@ func attacked(t *testing.T) (rows []sample) {
 // TestLocalSamples: no row of the file is below what its exact attack found, all are what they were, and the closest
 // is within a hundredth.
 func TestLocalSamples(t *testing.T) {
-	if *update {
+	if golden.Updating() {
 		var lines []string
 		for _, s := range attacked(t) {
 			lines = append(lines,

@@ -77,13 +77,12 @@ func (l *loop) agree(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read pin: %w", err)
 	}
-	byPolicy := l.Policy.Pins()
-	switch {
-	case pinned && pin.Task != hash:
-		return consent.Refuse("task hash", fmt.Sprintf("%x", hash), "%x, which this state folder pins", pin.Task)
-	case !pinned && !byPolicy && l.Policy.ForbidFirstUse:
-		return consent.Refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash),
-			"task_hash, task_hashes, or learner_key and stage_key, in the policy")
+	var known *stream.Hash
+	if pinned {
+		known = &pin.Task
+	}
+	if err := l.Policy.CheckPin(hash, known); err != nil {
+		return err
 	}
 	agreement, err := l.Policy.CheckTask(t, hash)
 	if err == nil && l.Spec != nil {

@@ -1,21 +1,15 @@
 package device
 
 import (
-	"bytes"
 	"context"
-	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -69,37 +63,6 @@ func (r *records) ignore(subject string, err error) {
 	}
 }
 
-type ofTask interface {
-	proto.Message
-	GetTaskHash() []byte
-}
-
-// verified reads a message into m under a pinned key and returns its body.
-func (r *records) verified(ctx context.Context, subject string, latest bool, key ed25519.PublicKey, m ofTask) ([]byte,
-	bool) {
-	got, ok := r.get(ctx, subject, latest)
-	if !ok {
-		return nil, false
-	}
-	return r.verify(got, key, m)
-}
-
-// verify takes a message that was read, or that a wake brought, into m under a pinned key and returns its body.
-func (r *records) verify(got stream.Message, key ed25519.PublicKey, m ofTask) ([]byte, bool) {
-	body, err := seal.Verify(got.Data, key, m)
-	if err == nil {
-		err = stream.CheckSubject(got.Subject, m)
-	}
-	if err == nil && !bytes.Equal(m.GetTaskHash(), r.agreement.Hash[:]) {
-		err = fmt.Errorf("task_hash %x: want %x", m.GetTaskHash(), r.agreement.Hash)
-	}
-	if err != nil {
-		r.ignore(got.Subject, err)
-		return nil, false
-	}
-	return body, true
-}
-
 // readTask reads the Task under the learner key that it names itself; whether that key is the right one is the policy's
 // question.
 func (r *records) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) {
@@ -108,27 +71,12 @@ func (r *records) readTask(ctx context.Context) (*wire.Task, stream.Hash, bool) 
 	if !ok {
 		return nil, stream.Hash{}, false
 	}
-	var envelope wire.Signed
-	var t wire.Task
-	var body []byte
-	err := stream.Unmarshal(got.Data, &envelope)
-	if err == nil {
-		body, err = seal.Verify(got.Data, envelope.Key, &t)
-	}
-	if err == nil && !bytes.Equal(envelope.Key, t.LearnerKey) {
-		err = fmt.Errorf("signed by %x, which is not its learner_key %x", envelope.Key, t.LearnerKey)
-	}
-	if err == nil && t.Name != string(r.task) {
-		err = fmt.Errorf("task %q: want %q", t.Name, r.task)
-	}
-	if err == nil {
-		err = stream.CheckSubject(got.Subject, &t)
-	}
+	t, hash, err := consent.ReadTask(r.task, got)
 	if err != nil {
 		r.ignore(subject, err)
 		return nil, stream.Hash{}, false
 	}
-	return &t, stream.HashOf(body), true
+	return t, hash, true
 }
 
 // newestRound finds the newest round after one that is known, 0: none. The next numbers are read, in steps that
@@ -238,19 +186,22 @@ func again(r stream.Round, sequence uint64) bool {
 
 // round verifies a message that holds a Round.
 func (r *records) round(got stream.Message) (*wire.Round, stream.Hash, bool) {
-	var m wire.Round
-	body, ok := r.verify(got, r.agreement.Task.LearnerKey, &m)
-	if !ok {
-		return nil, stream.Hash{}, false
+	m, hash, err := r.agreement.ReadRound(got)
+	return m, hash, r.passes(got, err)
+}
+
+// passes reports whether a record was verified, and logs why not.
+func (r *records) passes(got stream.Message, err error) bool {
+	if err != nil {
+		r.ignore(got.Subject, err)
 	}
-	return &m, stream.HashOf(body), true
+	return err == nil
 }
 
 // end verifies a message that holds the End.
 func (r *records) end(got stream.Message) (*wire.End, bool) {
-	var e wire.End
-	_, ok := r.verify(got, r.agreement.Task.LearnerKey, &e)
-	return &e, ok
+	e, err := r.agreement.ReadEnd(got)
+	return e, r.passes(got, err)
 }
 
 // latestOpen reads the newest attempt at a round.
@@ -266,34 +217,16 @@ func (r *records) latestOpen(ctx context.Context, round stream.Round, manifest s
 // open verifies a message that holds an attempt at a round, whose key is one that reports can be sealed to.
 func (r *records) open(got stream.Message, round stream.Round, manifest stream.Hash) (*wire.Open, participation.Attempt,
 	bool) {
-	var o wire.Open
-	body, ok := r.verify(got, r.agreement.Task.StageKey, &o)
-	if !ok {
+	o, hash, err := r.agreement.ReadOpen(got, manifest)
+	if !r.passes(got, err) {
 		return nil, participation.Attempt{}, false
 	}
-	err := seal.CheckPublic(o.Suite, o.PublicKey)
-	switch {
-	case !bytes.Equal(o.ManifestHash, manifest[:]):
-		err = fmt.Errorf("manifest_hash %x: want %x", o.ManifestHash, manifest)
-	case o.Suite != r.agreement.Task.Suite:
-		err = fmt.Errorf("suite %v: want the task's, %v", o.Suite, r.agreement.Task.Suite)
-	}
-	if err != nil {
-		r.ignore(r.task.Open(round, stream.Attempt(o.Attempt)), err)
-		return nil, participation.Attempt{}, false
-	}
-	return &o, participation.Attempt{Number: stream.Attempt(o.Attempt), Open: stream.HashOf(body)}, true
+	return o, participation.Attempt{Number: stream.Attempt(o.Attempt), Open: hash}, true
 }
 
 // claimed reports whether a message is the Claim of the round with this manifest.
 func (r *records) claimed(got stream.Message, manifest stream.Hash) bool {
-	var c wire.Claim
-	_, ok := r.verify(got, r.agreement.Task.StageKey, &c)
-	if ok && !bytes.Equal(c.ManifestHash, manifest[:]) {
-		r.ignore(got.Subject, fmt.Errorf("manifest_hash %x: want %x", c.ManifestHash, manifest))
-		return false
-	}
-	return ok
+	return r.passes(got, r.agreement.ReadClaim(got, manifest))
 }
 
 // readClose reads the Close of an attempt.
@@ -308,15 +241,8 @@ func (r *records) readClose(ctx context.Context, round stream.Round, attempt str
 
 // close verifies a message that holds the Close of an attempt.
 func (r *records) close(got stream.Message, manifest stream.Hash) (*wire.Close, bool) {
-	var c wire.Close
-	if _, ok := r.verify(got, r.agreement.Task.StageKey, &c); !ok {
-		return nil, false
-	}
-	if !bytes.Equal(c.ManifestHash, manifest[:]) {
-		r.ignore(got.Subject, fmt.Errorf("manifest_hash %x: want %x", c.ManifestHash, manifest))
-		return nil, false
-	}
-	return &c, true
+	c, err := r.agreement.ReadClose(got, manifest)
+	return c, r.passes(got, err)
 }
 
 // closed returns the decision of a Close, together with the Open of its attempt: the broker may have lost the Open
@@ -329,10 +255,13 @@ func (r *records) closed(ctx context.Context, c *wire.Close) (participation.Clos
 	if c.Void { // no attempt matters then
 		return out, true
 	}
-	var o wire.Open
-	body, ok := r.verified(ctx, r.task.Open(out.Round, out.Attempt.Number), false, r.agreement.Task.StageKey, &o)
-	out.Attempt.Open = stream.HashOf(body)
-	return out, ok
+	got, ok := r.get(ctx, r.task.Open(out.Round, out.Attempt.Number), false)
+	if !ok {
+		return out, false
+	}
+	hash, err := r.agreement.ReadBeside(got)
+	out.Attempt.Open = hash
+	return out, r.passes(got, err)
 }
 
 // watch asks to be woken; without, the loop's timer alone reads.

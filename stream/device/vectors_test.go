@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/golden"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
@@ -25,8 +25,6 @@ import (
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
-
-var update = flag.Bool("update", false, "write docs/vectors/report.json again")
 
 const vectorFolder = "../../docs/vectors"
 
@@ -165,7 +163,7 @@ func TestReportVectors(t *testing.T) {
 	text, err := json.MarshalIndent(want, "", "  ")
 	must(t, err)
 	text = append(text, '\n')
-	if *update {
+	if golden.Updating() {
 		must(t, os.WriteFile(filepath.Join(vectorFolder, "report.json"), text, 0o644))
 	}
 	file, stored := readVectors(t)

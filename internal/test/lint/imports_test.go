@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 		"stream/device/ledger", "stream/device/participation", "stream/manifest", "stream/seal", "stream/wire"},
 	"stream/device/consent": {"randomizer", "randomizer/accounting", "learner/convex", "learner/practical",
 		"learner/report", "learner/task", "stream",
-		"stream/device/ledger", "stream/manifest", "stream/wire"},
+		"stream/device/ledger", "stream/manifest", "stream/seal", "stream/wire"},
 	"stream/device/ledger":        {"stream", "stream/device/participation"},
 	"stream/device/participation": {"stream"},
 	"stream/device/filestore":     {"internal/disk", "stream", "stream/device/ledger", "stream/device/participation"},
@@ -103,6 +103,7 @@ var mayImport = map[string][]string{
 	"internal/test/flow":        {},
 	"internal/test/longtest":    {}, // test support
 	"internal/test/golden":      {}, // test support
+	"internal/test/vectors":     {}, // test support
 	"internal/test/parquettest": {}, // test support: the only place that writes Parquet
 	"deploy":                    {},
 	"internal/sim": {"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex",

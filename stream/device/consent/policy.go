@@ -170,6 +170,19 @@ func (p Policy) Pins() bool {
 	return len(p.TaskHash) > 0 || len(p.TaskHashes) > 0 || (len(p.LearnerKey) > 0 && len(p.StageKey) > 0)
 }
 
+// CheckPin refuses a task whose hash is not the one that a store pins, and where none is pinned (nil) a task that the
+// policy does not vouch for, if ForbidFirstUse is set.
+func (p Policy) CheckPin(hash stream.Hash, pinned *stream.Hash) error {
+	switch {
+	case pinned != nil && *pinned != hash:
+		return Refuse("task hash", fmt.Sprintf("%x", hash), "%x, which this state folder pins", *pinned)
+	case pinned == nil && !p.Pins() && p.ForbidFirstUse:
+		return Refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash),
+			"task_hash, task_hashes, or learner_key and stage_key, in the policy")
+	}
+	return nil
+}
+
 func (p Policy) allows(task string) bool { return len(p.Tasks) == 0 || slices.Contains(p.Tasks, task) }
 
 // A Fingerprint is a SHA-256 or an Ed25519 public key: 32 bytes, in hexadecimal where it is text. Empty is none.

@@ -1,0 +1,116 @@
+package consent
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// ReadTask verifies the record of a task under the learner key that it names itself, and returns its hash. Whether that
+// key is the right one is the policy's question. An error means that the record counts as not there.
+func ReadTask(name stream.Task, got stream.Message) (*wire.Task, stream.Hash, error) {
+	var envelope wire.Signed
+	var t wire.Task
+	if err := stream.Unmarshal(got.Data, &envelope); err != nil {
+		return nil, stream.Hash{}, err
+	}
+	body, err := seal.Verify(got.Data, envelope.Key, &t)
+	switch {
+	case err != nil:
+	case !bytes.Equal(envelope.Key, t.LearnerKey):
+		err = fmt.Errorf("signed by %x, which is not its learner_key %x", envelope.Key, t.LearnerKey)
+	case t.Name != string(name):
+		err = fmt.Errorf("task %q: want %q", t.Name, name)
+	default:
+		err = stream.CheckSubject(got.Subject, &t)
+	}
+	if err != nil {
+		return nil, stream.Hash{}, err
+	}
+	return &t, stream.HashOf(body), nil
+}
+
+type ofTask interface {
+	proto.Message
+	GetTaskHash() []byte
+}
+
+// verify takes a record into m under a pinned key and returns its body.
+func (a *Agreement) verify(got stream.Message, key ed25519.PublicKey, m ofTask) ([]byte, error) {
+	body, err := seal.Verify(got.Data, key, m)
+	if err == nil {
+		err = stream.CheckSubject(got.Subject, m)
+	}
+	if err == nil && !bytes.Equal(m.GetTaskHash(), a.Hash[:]) {
+		err = fmt.Errorf("task_hash %x: want %x", m.GetTaskHash(), a.Hash)
+	}
+	return body, err
+}
+
+// ReadRound verifies a record that holds a Round of the task, and returns its manifest hash. An error means that the
+// record counts as not there, here and in the functions below.
+func (a *Agreement) ReadRound(got stream.Message) (*wire.Round, stream.Hash, error) {
+	var m wire.Round
+	body, err := a.verify(got, a.Task.LearnerKey, &m)
+	return &m, stream.HashOf(body), err
+}
+
+// ReadOpen verifies a record that holds an attempt at the round with this manifest, whose key is one that reports can
+// be sealed to, and returns the hash of its body.
+func (a *Agreement) ReadOpen(got stream.Message, manifest stream.Hash) (*wire.Open, stream.Hash, error) {
+	var o wire.Open
+	body, err := a.verify(got, a.Task.StageKey, &o)
+	if err != nil {
+		return nil, stream.Hash{}, err
+	}
+	switch err = seal.CheckPublic(o.Suite, o.PublicKey); {
+	case o.Suite != a.Task.Suite:
+		err = fmt.Errorf("suite %v: want the task's, %v", o.Suite, a.Task.Suite)
+	case !bytes.Equal(o.ManifestHash, manifest[:]):
+		err = otherManifest(o.ManifestHash, manifest)
+	}
+	return &o, stream.HashOf(body), err
+}
+
+// ReadBeside verifies the Open that stands beside a Close, whichever its key is, and returns the hash of its body.
+func (a *Agreement) ReadBeside(got stream.Message) (stream.Hash, error) {
+	body, err := a.verify(got, a.Task.StageKey, &wire.Open{})
+	return stream.HashOf(body), err
+}
+
+// ReadClaim verifies a record that holds the Claim of the round with this manifest.
+func (a *Agreement) ReadClaim(got stream.Message, manifest stream.Hash) error {
+	var c wire.Claim
+	_, err := a.verify(got, a.Task.StageKey, &c)
+	if err == nil && !bytes.Equal(c.ManifestHash, manifest[:]) {
+		err = otherManifest(c.ManifestHash, manifest)
+	}
+	return err
+}
+
+// ReadClose verifies a record that holds the Close of an attempt at the round with this manifest.
+func (a *Agreement) ReadClose(got stream.Message, manifest stream.Hash) (*wire.Close, error) {
+	var c wire.Close
+	_, err := a.verify(got, a.Task.StageKey, &c)
+	if err == nil && !bytes.Equal(c.ManifestHash, manifest[:]) {
+		err = otherManifest(c.ManifestHash, manifest)
+	}
+	return &c, err
+}
+
+// ReadEnd verifies a record that holds the End of the task.
+func (a *Agreement) ReadEnd(got stream.Message) (*wire.End, error) {
+	var e wire.End
+	_, err := a.verify(got, a.Task.LearnerKey, &e)
+	return &e, err
+}
+
+func otherManifest(got []byte, want stream.Hash) error {
+	return fmt.Errorf("manifest_hash %x: want %x", got, want)
+}
