@@ -309,12 +309,10 @@ export class Device {
     /** The packed counts of a report about some rows; null rows are the zero vector. */
     report(r, rows) {
         const { params, statistic } = this.agreement.phases[r.place.index];
-        const { reporter } = this.agreement;
-        const vectors = rows.map((e) => reporter.row(statistic, e, r.body.point, r.body.frame, r.place.phase.smoothing));
-        const mean = vectors.length === 1 ? vectors[0] : vectors[0].map((_, j) => vectors.reduce((s, v) => s + v[j], 0) / vectors.length);
+        const vector = this.agreement.reporter.unit(statistic, rows, r.body.point, r.body.frame, r.place.phase.smoothing);
         const words = new SystemWords();
         try {
-            return pack(draw(words, place([mean], params), params), params);
+            return pack(draw(words, place([vector], params), params), params);
         }
         finally {
             words.erase();
@@ -359,7 +357,7 @@ export class Device {
     drawOf(r) {
         return {
             round: Number(r.body.round), phase: r.place.stint.index, step: Number(r.body.step), most: r.place.stint.rounds,
-            manifest: hex(r.manifest),
+            manifest: hex(r.manifest), final: this.agreement.plan.trust === Trust.local,
         };
     }
     /** Whether the event may join now: its lot has come and, where the stage gives places, it has one. */
@@ -422,7 +420,7 @@ export class Device {
         const counts = this.report(r, examples.slice(0, Math.max(1, rows.length)));
         g.counts = counts;
         const d = this.drawOf(r);
-        join(g.part, { ...d, final: this.agreement.plan.trust === Trust.local, report: random(16) });
+        join(g.part, { ...d, report: random(16) });
         await this.store(g, r, charge);
         g.accept();
         this.log(`joined round ${d.round}`);

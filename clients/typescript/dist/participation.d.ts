@@ -61,7 +61,7 @@ export declare const stays: (p: Participation, phase: number) => boolean;
 /** The number of participations of the event if it joins a round of a phase now. */
 export declare const participations: (p: Participation, phase: number) => number;
 /** Whether the event may be charged to a round. */
-export declare function mayJoin(p: Participation, d: Pick<Draw, 'round' | 'phase' | 'step' | 'most' | 'manifest'>): boolean;
+export declare function mayJoin(p: Participation, d: Omit<Draw, 'report'>): boolean;
 /** Charges the event to a round. Throws where mayJoin forbids it: a second draw of a round would halve its noise. */
 export declare function join(p: Participation, d: Draw): void;
 /** Whether the event may be published to an attempt: never back to an older one, and under floors to one alone. */

@@ -14,7 +14,8 @@ export function mayJoin(p, d) {
     if (p.state === 'fresh')
         return true;
     const last = p.draw;
-    if (p.state === 'charged' || d.round <= last.round || d.step <= last.step || d.phase < last.phase || d.manifest === last.manifest) {
+    if (p.state === 'charged' || d.round <= last.round || d.step <= last.step || d.phase < last.phase ||
+        d.manifest === last.manifest || d.final !== last.final) {
         return false;
     }
     if (stays(p, d.phase) && d.most === last.most)

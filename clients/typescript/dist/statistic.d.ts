@@ -39,8 +39,11 @@ export declare class Reporter {
     private momentsNorm;
     /** Throws unless an honest learner may announce the frame. */
     checkFrame(f: FrameBody, matrix: boolean): void;
-    /** The statistic of a row, with its scores, clipped as the mechanism wants; zeros for an event that is none. */
-    row(statistic: number, example: Example | null, point: readonly number[], frame: FrameBody | undefined, smoothing?: number): number[];
+    /**
+     * The vector of a report: of one event, or the mean over a person's rows, with the means of their scores. A row that is
+     * none of the task's, null, counts as zeros and costs the work of one.
+     */
+    unit(statistic: number, rows: readonly (Example | null)[], point: readonly number[], frame: FrameBody | undefined, smoothing?: number): number[];
     private blankLabel;
     private written;
     private gradient;

@@ -120,10 +120,24 @@ export class Reporter {
         want(matrix === (f.labelScale !== 0), 'a label in a round of the matrix alone');
         want(!matrix || (small(f.labelCenter) && positive(f.labelScale) && positive(f.labelWeight)), 'a label of sane size');
     }
-    /** The statistic of a row, with its scores, clipped as the mechanism wants; zeros for an event that is none. */
-    row(statistic, example, point, frame, smoothing = 0) {
-        const out = this.written(statistic, example ?? { x: new Array(this.map.dim).fill(0), y: this.blankLabel() }, point, frame, smoothing);
-        return example === null ? out.map(() => 0) : out;
+    /**
+     * The vector of a report: of one event, or the mean over a person's rows, with the means of their scores. A row that is
+     * none of the task's, null, counts as zeros and costs the work of one.
+     */
+    unit(statistic, rows, point, frame, smoothing = 0) {
+        const out = new Array(this.dim(statistic)).fill(0);
+        for (const e of rows) {
+            const v = this.written(statistic, e ?? { x: new Array(this.map.dim).fill(0), y: this.blankLabel() }, point, frame, smoothing);
+            if (e !== null)
+                for (const [j, x] of v.entries())
+                    out[j] += x / rows.length;
+        }
+        if (statistic !== Statistic.gradient || this.map.d.privacy.unit !== 'user')
+            return out;
+        const at = out.length - this.scores(statistic);
+        const gradient = out.slice(0, at);
+        clip(gradient, this.userRadius() * this.clipNorm());
+        return [...gradient, ...out.slice(at)];
     }
     blankLabel() {
         return this.map.kind === 'two' ? 1 : 0;
@@ -142,8 +156,6 @@ export class Reporter {
         clip(v, statistic === Statistic.moments ? this.momentsNorm() : this.clipNorm());
         if (statistic !== Statistic.gradient)
             return v;
-        if (this.map.d.privacy.unit === 'user')
-            clip(v, this.userRadius() * this.clipNorm());
         return this.card === null ? v : [...v, ...this.scored(this.card, u, e.y, point)];
     }
     gradient(u, y, point, frame, smoothing) {

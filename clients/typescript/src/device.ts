@@ -8,7 +8,7 @@ import { draw, pack, place } from './encode.js'
 import { Unfit, type Event, type Example } from './features.js'
 import {
   abandon, acked, answered, attemptOf, decide, fresh, join, mayJoin, maySend, outcome, participations, sending, stays,
-  type AttemptId, type Participation, type State,
+  type AttemptId, type Draw, type Participation, type State,
 } from './participation.js'
 import { parsePlace, placeRequest } from './places.js'
 import type { Place } from './plan.js'
@@ -332,12 +332,10 @@ export class Device {
   /** The packed counts of a report about some rows; null rows are the zero vector. */
   private report(r: Round, rows: (Example | null)[]): Bytes {
     const { params, statistic } = this.agreement.phases[r.place.index]!
-    const { reporter } = this.agreement
-    const vectors = rows.map((e) => reporter.row(statistic, e, r.body.point, r.body.frame, r.place.phase.smoothing))
-    const mean = vectors.length === 1 ? vectors[0]! : vectors[0]!.map((_, j) => vectors.reduce((s, v) => s + v[j]!, 0) / vectors.length)
+    const vector = this.agreement.reporter.unit(statistic, rows, r.body.point, r.body.frame, r.place.phase.smoothing)
     const words = new SystemWords()
     try {
-      return pack(draw(words, place([mean], params), params), params)
+      return pack(draw(words, place([vector], params), params), params)
     } finally {
       words.erase()
     }
@@ -374,10 +372,10 @@ export class Device {
     return p.refunds >= refunds || p.reports >= (this.options.policy?.max_reports ?? 64) || !this.agreement.affords(p.refunds + 2)
   }
 
-  private drawOf(r: Round): { round: number; phase: number; step: number; most: number; manifest: string } {
+  private drawOf(r: Round): Omit<Draw, 'report'> {
     return {
       round: Number(r.body.round), phase: r.place.stint.index, step: Number(r.body.step), most: r.place.stint.rounds,
-      manifest: hex(r.manifest),
+      manifest: hex(r.manifest), final: this.agreement.plan.trust === Trust.local,
     }
   }
 
@@ -435,7 +433,7 @@ export class Device {
     const counts = this.report(r, examples.slice(0, Math.max(1, rows.length)))
     g.counts = counts
     const d = this.drawOf(r)
-    join(g.part, { ...d, final: this.agreement.plan.trust === Trust.local, report: random(16) })
+    join(g.part, { ...d, report: random(16) })
     await this.store(g, r, charge)
     g.accept()
     this.log(`joined round ${d.round}`)

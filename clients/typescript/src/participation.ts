@@ -73,10 +73,11 @@ export const participations = (p: Participation, phase: number): number =>
   p.state === 'uncounted' && !stays(p, phase) ? p.refunds + 2 : p.refunds + 1
 
 /** Whether the event may be charged to a round. */
-export function mayJoin(p: Participation, d: Pick<Draw, 'round' | 'phase' | 'step' | 'most' | 'manifest'>): boolean {
+export function mayJoin(p: Participation, d: Omit<Draw, 'report'>): boolean {
   if (p.state === 'fresh') return true
   const last = p.draw!
-  if (p.state === 'charged' || d.round <= last.round || d.step <= last.step || d.phase < last.phase || d.manifest === last.manifest) {
+  if (p.state === 'charged' || d.round <= last.round || d.step <= last.step || d.phase < last.phase ||
+    d.manifest === last.manifest || d.final !== last.final) {
     return false
   }
   if (stays(p, d.phase) && d.most === last.most) return true

@@ -140,10 +140,21 @@ export class Reporter {
     want(!matrix || (small(f.labelCenter) && positive(f.labelScale) && positive(f.labelWeight)), 'a label of sane size')
   }
 
-  /** The statistic of a row, with its scores, clipped as the mechanism wants; zeros for an event that is none. */
-  row(statistic: number, example: Example | null, point: readonly number[], frame: FrameBody | undefined, smoothing = 0): number[] {
-    const out = this.written(statistic, example ?? { x: new Array<number>(this.map.dim).fill(0), y: this.blankLabel() }, point, frame, smoothing)
-    return example === null ? out.map(() => 0) : out
+  /**
+   * The vector of a report: of one event, or the mean over a person's rows, with the means of their scores. A row that is
+   * none of the task's, null, counts as zeros and costs the work of one.
+   */
+  unit(statistic: number, rows: readonly (Example | null)[], point: readonly number[], frame: FrameBody | undefined, smoothing = 0): number[] {
+    const out = new Array<number>(this.dim(statistic)).fill(0)
+    for (const e of rows) {
+      const v = this.written(statistic, e ?? { x: new Array<number>(this.map.dim).fill(0), y: this.blankLabel() }, point, frame, smoothing)
+      if (e !== null) for (const [j, x] of v.entries()) out[j]! += x / rows.length
+    }
+    if (statistic !== Statistic.gradient || this.map.d.privacy.unit !== 'user') return out
+    const at = out.length - this.scores(statistic)
+    const gradient = out.slice(0, at)
+    clip(gradient, this.userRadius() * this.clipNorm())
+    return [...gradient, ...out.slice(at)]
   }
 
   private blankLabel(): number {
@@ -159,7 +170,6 @@ export class Reporter {
     if (frame !== undefined) v = v.map((g) => g / frame.clip)
     clip(v, statistic === Statistic.moments ? this.momentsNorm() : this.clipNorm())
     if (statistic !== Statistic.gradient) return v
-    if (this.map.d.privacy.unit === 'user') clip(v, this.userRadius() * this.clipNorm())
     return this.card === null ? v : [...v, ...this.scored(this.card, u, e.y, point)]
   }
 
