@@ -20,7 +20,7 @@ func (e *exporter) features() error {
 			}
 			e.dense(e.number(c.Sources[0]), first, width)
 		case task.MissingOf:
-			told := e.graph.Node("Cast", "told", []onnx.Value{e.missing(c.Sources[0], e.inputs[c.Column])},
+			told := e.graph.Node("Cast", "told", []onnx.Value{e.missing(c.Sources[0])},
 				onnx.Int("to", int64(onnx.TensorProto_DOUBLE)))
 			e.dense(told, first, width)
 		case string(task.Categorical), string(task.Hashed), string(task.Bucketed), string(task.OneHot):

@@ -153,12 +153,12 @@ func (e *exporter) publicInputs() {
 		} else {
 			raw := e.inputs[s.Column]
 			if s.Column != "" {
-				raw = g.Node("Where", "raw", []onnx.Value{e.missing(s, raw), g.Double("fill", s.Fill), raw})
+				raw = e.filled(s, s.Fill)
 			}
 			scaled, asked = append(scaled, v), append(asked, raw)
 		}
 		if s.Told {
-			both(double(e.missing(s, e.inputs[s.Column])))
+			both(double(e.missing(s)))
 		}
 	}
 	together := func(hint string, list []onnx.Value) onnx.Value {

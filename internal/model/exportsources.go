@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -55,7 +56,7 @@ func (e *exporter) number(s *task.Source) onnx.Value {
 	g := &e.graph
 	v := e.inputs[s.Column]
 	if s.Column != "" { // a vector has no missing values
-		v = g.Node("Where", "filled", []onnx.Value{e.missing(s, v), g.Double("fill", s.Fill), v})
+		v = e.filled(s, s.Fill)
 	}
 	e.finite(v)
 	if s.Kind == task.Indicator {
@@ -88,8 +89,38 @@ func (e *exporter) logarithm(v onnx.Value, unit float64) onnx.Value {
 	return g.Node("Mul", "signed", []onnx.Value{g.Node("Sign", "sign", []onnx.Value{v}), log})
 }
 
-// missing returns whether a number of a source is missing: NaN, or one of the tokens that are numbers.
-func (e *exporter) missing(s *task.Source, in onnx.Value) onnx.Value {
+// filled returns the number that a source reads, and fill where it is missing.
+func (e *exporter) filled(s *task.Source, fill float64) onnx.Value {
+	v, missing := e.quantity(s)
+	return e.graph.Node("Where", "filled", []onnx.Value{missing, e.graph.Double("fill", fill), v})
+}
+
+// quantity returns the number that a source reads, and whether it is missing.
+func (e *exporter) quantity(s *task.Source) (v, missing onnx.Value) {
+	g, v := &e.graph, e.inputs[cmp.Or(s.Field, s.Column)]
+	missing = e.blank(s, v)
+	if s.Over == "" {
+		return v, missing
+	}
+	y := e.inputs[s.Over]
+	either := g.Node("Or", "is_missing", []onnx.Value{missing, e.blank(s, y)})
+	e.finite(g.Node("Where", "filled", []onnx.Value{missing, g.Double("fill", 0), v}))
+	e.finite(g.Node("Where", "filled", []onnx.Value{e.blank(s, y), g.Double("fill", 0), y}))
+	v = g.Node("Div", "ratio", []onnx.Value{v, y})
+	zero := g.Node("Equal", "is_zero", []onnx.Value{y, g.Double("zero", 0)})
+	beyond := g.Node("Greater", "is_beyond", []onnx.Value{g.Node("Abs", "magnitude", []onnx.Value{v}),
+		g.Double("largest", math.MaxFloat64)})
+	return v, g.Node("Or", "is_missing", []onnx.Value{either, g.Node("Or", "is_none", []onnx.Value{zero, beyond})})
+}
+
+// missing returns whether the number of a source is missing.
+func (e *exporter) missing(s *task.Source) onnx.Value {
+	_, missing := e.quantity(s)
+	return missing
+}
+
+// blank returns whether an input of a source is missing: NaN, or one of the tokens that are numbers.
+func (e *exporter) blank(s *task.Source, in onnx.Value) onnx.Value {
 	g := &e.graph
 	v := g.Node("IsNaN", "is_missing", []onnx.Value{in})
 	for _, x := range s.Numbers {
@@ -119,8 +150,8 @@ func (e *exporter) position(s *task.Source) onnx.Value {
 	case task.Hashed:
 		v = e.bucket(in, s.Seed, s.Buckets)
 	default: // bucketed
-		missing := e.missing(s, in)
-		in = g.Node("Where", "filled", []onnx.Value{missing, g.Double("fill", 0), in})
+		missing := e.missing(s)
+		in = e.filled(s, 0)
 		e.finite(in)
 		reached := g.Node("GreaterOrEqual", "reached", []onnx.Value{in, g.Doubles("edges", s.Edges, 1, len(s.Edges))})
 		v = e.sum("interval", g.Node("Cast", "edge", []onnx.Value{reached}, onnx.Int("to", int64(onnx.TensorProto_INT64))))
@@ -135,9 +166,8 @@ func (e *exporter) position(s *task.Source) onnx.Value {
 func (e *exporter) hats(s *task.Source) onnx.Value {
 	g := &e.graph
 	last := len(s.Knots) - 1
-	in := e.inputs[s.Column]
-	missing := e.missing(s, in)
-	in = g.Node("Where", "filled", []onnx.Value{missing, g.Double("fill", s.Knots[0]), in})
+	missing := e.missing(s)
+	in := e.filled(s, s.Knots[0])
 	e.finite(in)
 	in = g.Node("Max", "bounded_below", []onnx.Value{in, g.Double("min", s.Knots[0])})
 	in = g.Node("Min", "bounded", []onnx.Value{in, g.Double("max", s.Knots[last])})
@@ -170,7 +200,7 @@ func (e *exporter) member(s *task.Source) onnx.Value {
 	all := make([]onnx.Value, len(s.Columns))
 	for i, name := range s.Columns {
 		in := e.inputs[name]
-		filled := g.Node("Where", "filled", []onnx.Value{e.missing(s, in), g.Double("fill", 0), in})
+		filled := g.Node("Where", "filled", []onnx.Value{e.blank(s, in), g.Double("fill", 0), in})
 		e.finite(filled)
 		all[i] = filled
 	}

@@ -33,6 +33,9 @@ func drawTask(t *rapid.T) (*task.Spec, []float64) {
 			s.Features.Columns = append(s.Features.Columns, task.Column{Name: c.Name, Kind: task.Bucketed,
 				Edges: []float64{-50, 0, 25}})
 		}
+		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "ratio") {
+			s.Features.Columns = append(s.Features.Columns, drawRatios(t, c.Name)...)
+		}
 	}
 	s.SetDefaults()
 	drawDerived(t, &s.Features)
@@ -137,6 +140,16 @@ func drawColumn(t *rapid.T, name string) task.Column {
 	return c
 }
 
+// drawRatios draws two columns that divide a field by another.
+func drawRatios(t *rapid.T, field string) []task.Column {
+	missing := task.Missing{Tokens: []string{"7", "?"}, Indicator: rapid.Bool().Draw(t, "ratio told")}
+	return []task.Column{
+		{Name: "share", Field: field, Over: "whole", Kind: task.Numeric, Min: -2, Max: 3, Missing: missing},
+		{Name: "steps", Field: field, Over: "whole", Kind: task.Hats, Knots: []float64{-1, 0, 0.5, 4}},
+		{Name: "level", Field: field, Over: "whole", Kind: task.Bucketed, Edges: []float64{-1, 0.25}},
+	}
+}
+
 // drawDerived adds what can be made from the columns or the vector, and scales.
 func drawDerived(t *rapid.T, f *task.Features) {
 	var numbers, indicators []string
@@ -195,7 +208,7 @@ func drawScale(t *rapid.T) task.Scale {
 // drawRow draws an event that may leave the bounds and the vocabularies, and may hold what is no number.
 func drawRow(t *rapid.T, s *task.Spec) task.Row {
 	number := rapid.OneOf(rapid.Float64Range(-200, 200), rapid.Float64Range(-200, 200),
-		rapid.SampledFrom([]float64{0, 0.5, 1, -100, 7, math.MaxFloat64, math.NaN(), math.Inf(-1)}))
+		rapid.SampledFrom([]float64{0, 0.5, 1, 1e-200, -100, 7, math.MaxFloat64, math.NaN(), math.Inf(-1)}))
 	row := task.Row{Line: 1, Label: labelText(s)}
 	if v := s.Features.Vector; v != nil {
 		row.Value = rapid.SliceOfN(number, v.Dimension, v.Dimension).Draw(t, "vector")

@@ -19,7 +19,7 @@ func (p public) columns(base run.Job) (out []Setting) {
 	hats, logs := Setting{}, Setting{}
 	of := map[string]int{} // coordinate of a column
 	for j, c := range base.Features.Coordinates() {
-		if c.Kind == string(task.Numeric) && c.Column != "" && c.Part == "" {
+		if c.Kind == string(task.Numeric) && c.Column != "" && c.Part == "" && c.Over == "" {
 			of[c.Column] = j
 		}
 	}

@@ -50,7 +50,7 @@ func (p public) fourier(base run.Job, seed uint64) (Setting, bool) {
 func numbersOf(m *task.FeatureMap) (at []int, names []string) {
 	for j, c := range m.Coordinates() {
 		if c.Kind == string(task.Numeric) && c.Column != "" {
-			at, names = append(at, j), append(names, c.Column)
+			at, names = append(at, j), append(names, c.Sources[0].Column)
 		}
 	}
 	return at, names

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -66,8 +67,11 @@ func (s *Spec) checkColumns() error {
 		if err := c.check(path); err != nil {
 			return err
 		}
-		if c.Part != "" {
+		if c.Field != "" {
 			if err := s.checkPresent(path+".field", c.Field); err != nil {
+				return err
+			}
+			if err := s.checkPresent(path+".over", cmp.Or(c.Over, c.Field)); err != nil {
 				return err
 			}
 		} else if c.Kind != OneHot {

@@ -39,6 +39,7 @@ type Coordinate struct {
 	Offset float64 `json:"offset"`
 	Unit   float64 `json:"unit,omitempty"` // of numeric columns of scale log
 	Part   Part    `json:"part,omitempty"` // of a date in the field, which then is what x stands for
+	Over   string  `json:"over,omitempty"` // the field that x is divided by
 	// Position is the number of the indicator among those of its column or cross, or of the knot, from 0.
 	Position int `json:"position,omitempty"`
 	// Sources are the inputs of the coordinate. They follow from the declaration, which travels with every
@@ -115,7 +116,7 @@ func indicatorName(s *Source, at int) string {
 // ofSource describes the coordinates of a column of its own.
 func ofSource(s *Source) []Coordinate {
 	if s.Kind.Number() {
-		out := []Coordinate{{Name: quoteName(s.Column), Column: s.field(), Part: s.Part, Kind: string(s.Kind), Min: s.Min,
+		out := []Coordinate{{Name: quoteName(s.Column), Column: s.field(), Part: s.Part, Over: s.Over, Kind: string(s.Kind), Min: s.Min,
 			Max:    s.Max,
 			Factor: s.Factor, Offset: s.Offset, Unit: s.Unit, Sources: []*Source{s}}}
 		if s.Told {
@@ -126,7 +127,7 @@ func ofSource(s *Source) []Coordinate {
 	out := make([]Coordinate, s.Positions())
 	sources := []*Source{s}
 	for i := range out {
-		out[i] = Coordinate{Name: indicatorName(s, i), Column: s.field(), Part: s.Part, Kind: string(s.Kind), Max: 1,
+		out[i] = Coordinate{Name: indicatorName(s, i), Column: s.field(), Part: s.Part, Over: s.Over, Kind: string(s.Kind), Max: 1,
 			Factor: 1, Position: i,
 			Sources: sources}
 		if i < len(s.Vocabulary) {

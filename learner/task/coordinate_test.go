@@ -17,11 +17,22 @@ import (
 // scaledValue returns the value of a numeric source, position that of another one, or -1, for a row of fields
 // by name, as another program would read the description.
 func scaledValue(t rapid.TB, s *Source, fields map[string]string) float64 {
-	x, missing := number(t, s, s.field(), fields)
+	x, missing := quantity(t, s, fields)
 	if missing {
 		x = s.Fill
 	}
 	return scaledNumber(s, x)
+}
+
+// quantity returns the number of a source, or the ratio of its two fields, and whether it is missing.
+func quantity(t rapid.TB, s *Source, fields map[string]string) (x float64, missing bool) {
+	x, missing = number(t, s, s.field(), fields)
+	if s.Over == "" {
+		return x, missing
+	}
+	y, none := number(t, s, s.Over, fields)
+	q := x / y
+	return q, missing || none || y == 0 || math.IsInf(q, 0)
 }
 
 // number returns the number in a field, and whether it is missing.
@@ -76,7 +87,7 @@ func position(t rapid.TB, s *Source, fields map[string]string) int {
 	case Hashed:
 		return int(murmur3(field, s.Seed) % uint32(s.Buckets))
 	}
-	x, missing := number(t, s, s.field(), fields)
+	x, missing := quantity(t, s, fields)
 	if missing {
 		return -1
 	}
@@ -136,7 +147,7 @@ func wordBuckets(s *Source, fields map[string]string) map[int]bool {
 // hat computes a hat by the two lines that bound it.
 func hat(t rapid.TB, c Coordinate, fields map[string]string) float64 {
 	s, j := c.Sources[0], c.Position
-	x, missing := number(t, s, s.field(), fields)
+	x, missing := quantity(t, s, fields)
 	if missing {
 		return 0
 	}
@@ -199,7 +210,7 @@ func base(t rapid.TB, c Coordinate, fields map[string]string, vector []float64) 
 		}
 		return indicator(number == c.Position)
 	case c.Kind == "missing":
-		_, missing := number(t, c.Sources[0], c.Column, fields)
+		_, missing := quantity(t, c.Sources[0], fields)
 		return indicator(missing)
 	case c.Column == "": // of a vector
 		i, err := strconv.Atoi(c.Name[1:])

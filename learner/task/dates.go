@@ -23,8 +23,10 @@ func Parts() []Part { return []Part{Year, Month, Day, Weekday, Hour} }
 
 func (c *Column) checkPart(path string) error {
 	switch {
+	case c.Over != "":
+		return c.checkOver(path)
 	case c.Part == "" && c.Field != "":
-		return refuse(path+".field", c.Field, "nothing without part: column is the field")
+		return refuse(path+".field", c.Field, "nothing without part or over: column is the field")
 	case c.Part == "":
 		return nil
 	case c.Kind != Numeric && c.Kind != Bucketed && c.Kind != Hats:
@@ -38,6 +40,22 @@ func (c *Column) checkPart(path string) error {
 		return err
 	}
 	return oneOf(path+".part", c.Part, Parts()...)
+}
+
+// checkOver checks a ratio.
+func (c *Column) checkOver(path string) error {
+	switch {
+	case c.Kind != Numeric && c.Kind != Bucketed && c.Kind != Hats:
+		return refuse(path+".over", c.Over, "nothing for kind %s", c.Kind)
+	case c.Part != "":
+		return refuse(path+".over", c.Over, "nothing with part")
+	case c.Field == "":
+		return refuse(path+".field", "", "the field that is divided: column is a name of your own")
+	}
+	if err := checkColumnName(path+".field", c.Field, nil); err != nil {
+		return err
+	}
+	return checkColumnName(path+".over", c.Over, []string{c.Field})
 }
 
 // field returns the field that a source is read from, or the name of a group.

@@ -1,6 +1,9 @@
 package task
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Decoy returns a row of the declared shape with every value there, which nobody has: mapping it takes as long
 // as any row takes. It has the label that takes the longest to read.
@@ -22,7 +25,9 @@ func (m *FeatureMap) Decoy() Row {
 			row.Fields[in.fields[0]] = slowestDate
 		}
 		if len(in.Marks) > 0 {
-			row.Fields[in.fields[0]] = mostMarked(in.Marks)
+			for _, f := range in.fields {
+				row.Fields[f] = mostMarked(m.marks(f))
+			}
 		}
 		switch in.Kind {
 		case Categorical:
@@ -40,6 +45,22 @@ func (m *FeatureMap) Decoy() Row {
 		}
 	}
 	return row
+}
+
+// marks returns the marks that all inputs of a field leave out: a field may be listed again with others, or none.
+func (m *FeatureMap) marks(field int) (shared []string) {
+	first := true
+	for i := range m.inputs {
+		in := &m.inputs[i]
+		if !slices.Contains(in.fields, field) {
+			continue
+		}
+		if first {
+			shared, first = slices.Clone(in.Marks), false
+		}
+		shared = slices.DeleteFunc(shared, func(mark string) bool { return !slices.Contains(in.Marks, mark) })
+	}
+	return shared
 }
 
 // decoy returns a label that takes as long to read as any.

@@ -40,7 +40,7 @@ type Vector struct {
 // A Column declares the features that come from one field of an event. A field may be listed twice: once as a number
 // (numeric or indicator), once by positions (any other kind).
 type Column struct {
-	Name string     `json:"column"` // the field; of a one-hot group and a part a name of its own
+	Name string     `json:"column"` // the field; of a one-hot group, a part and a ratio a name of its own
 	Kind ColumnKind `json:"kind"`
 	// Columns are the fields of a one-hot group, numbers of which at most one is 1, in the order of its
 	// positions. They are used nowhere else, except as numbers.
@@ -49,6 +49,9 @@ type Column struct {
 	// Field and Part make a number of a date: of columns that are numeric, bucketed or hats. One field may have several.
 	Field string `json:"field,omitempty"`
 	Part  Part   `json:"part,omitempty"`
+	// Over makes the number a ratio: that of Field divided by that of this field. Of columns that are numeric, bucketed or
+	// hats. It is missing where either is, where the divisor is 0, and where the ratio is beyond all numbers.
+	Over string `json:"over,omitempty"`
 
 	// Min, Max and Scale are of numeric columns: public bounds, values outside are moved to the nearer one.
 	Min   float64 `json:"min,omitempty"`

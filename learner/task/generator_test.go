@@ -3,6 +3,7 @@ package task
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -31,6 +32,9 @@ func drawSpec(t *rapid.T) *Spec {
 		}
 		if rapid.IntRange(0, 3).Draw(t, "dated") == 0 {
 			s.Features.Columns = append(s.Features.Columns, drawParts(t)...)
+		}
+		if rapid.IntRange(0, 3).Draw(t, "rates") == 0 {
+			s.Features.Columns = append(s.Features.Columns, drawRatios(t)...)
 		}
 		if c := s.Features.Columns[0]; c.Kind.Number() && rapid.Bool().Draw(t, "twice") {
 			again := Column{Name: c.Name, Kind: Bucketed, Edges: []float64{-50, 0, 25},
@@ -184,6 +188,22 @@ func drawParts(t *rapid.T) []Column {
 	}
 }
 
+// drawRatios draws two columns that are made of the same two fields.
+func drawRatios(t *rapid.T) []Column {
+	marks := rapid.SampledFrom([][]string{nil, {"$"}}).Draw(t, "marks of a ratio")
+	return []Column{
+		{Name: "steps", Field: "debt", Over: "income", Kind: Hats, Knots: []float64{-1, 0.5, 2}, Marks: marks},
+		{Name: "rate", Field: "debt", Over: "income", Kind: Numeric, Min: -1, Max: 4, Marks: marks,
+			Missing: Missing{Indicator: rapid.Bool().Draw(t, "rate told"), Tokens: []string{"?", "-999"}}},
+	}
+}
+
+// drawRatio draws the two fields of a ratio.
+func drawRatio(t *rapid.T) (divided, divisor string) {
+	some := rapid.SampledFrom([]string{"", "0", "-0", "1", "3", "-7.5", "$2", "1e300", "1e-300", "5e-324", "-999", "NaN"})
+	return some.Draw(t, "divided"), some.Draw(t, "divisor")
+}
+
 // drawDate draws a date, with a time or without, or none.
 func drawDate(t *rapid.T) string {
 	at := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "moment"), 0).UTC()
@@ -319,6 +339,12 @@ func drawRow(t *rapid.T, s *Spec, inside bool) Row {
 	}
 	if s.Features.column("hour", false) != nil {
 		fields["when"] = drawDate(t)
+	}
+	if c := s.Features.column("rate", true); c != nil {
+		fields["debt"], fields["income"] = drawRatio(t)
+		if c.Marks == nil {
+			fields["debt"], fields["income"] = strings.Trim(fields["debt"], "$"), strings.Trim(fields["income"], "$")
+		}
 	}
 	for _, name := range s.Schema().Columns {
 		row.Fields = append(row.Fields, fields[name])

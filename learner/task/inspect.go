@@ -95,6 +95,9 @@ func (in *input) find(fields []string, all []Finding) {
 			f.Missing = missing || looksMissing(field)
 			f.Unlisted = in.Kind == Categorical && err == nil && !f.Missing
 		}
+		if in.Over != "" {
+			x, blank, wrong = in.quantity(fields)
+		}
 		f.Clamped = wrong == nil && !blank && in.clamps(x)
 		all[at].add(f)
 	}

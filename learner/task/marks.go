@@ -44,8 +44,12 @@ func unmarked(text string, marks []string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// mostMarked returns a number that takes the longest to read: 1, and before it as many marks as there may be.
+// mostMarked returns a number that takes the longest to read: 1, and before it as many
+// marks as there may be.
 func mostMarked(marks []string) string {
 	all := strings.Join(marks, "")
+	if all == "" {
+		return "1"
+	}
 	return strings.Repeat(all, (longestNumber-1)/len(all)) + "1"
 }

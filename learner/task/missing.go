@@ -1,6 +1,7 @@
 package task
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -116,8 +117,28 @@ const MissingOf = "missing"
 
 // ofMissing describes the coordinate that marks missing numbers of a source.
 func ofMissing(s *Source) Coordinate {
-	return Coordinate{Name: quoteName(s.Column) + "~missing", Column: s.field(), Part: s.Part, Kind: MissingOf, Max: 1,
+	return Coordinate{Name: quoteName(s.Column) + "~missing", Column: s.field(), Part: s.Part, Over: s.Over, Kind: MissingOf, Max: 1,
 		Factor: 1, Sources: []*Source{s}}
+}
+
+// quantity reads the number that the fields say, before the scale, or reports that it is missing.
+func (in *input) quantity(fields []string) (x float64, missing bool, err error) {
+	x, missing, err = in.number(strings.TrimSpace(fields[in.fields[0]]))
+	if in.Over == "" {
+		return x, missing, err
+	}
+	y, none, wrong := in.number(strings.TrimSpace(fields[in.fields[1]])) // read whatever the first one is
+	if err != nil || wrong != nil {
+		return 0, false, errors.Join(err, wrong)
+	}
+	x, ok := ratio(x, y)
+	return x, missing || none || !ok, nil
+}
+
+// ratio returns x/y, or false where that is no finite number.
+func ratio(x, y float64) (float64, bool) {
+	q := x / y
+	return q, y != 0 && !math.IsNaN(q) && !math.IsInf(q, 0)
 }
 
 // number reads a field that is a number, or reports that it is missing.

@@ -122,7 +122,7 @@ func publicOutput(t rapid.TB, c Coordinate, fields map[string]string, vector []f
 				addNumber(s, x)
 			}
 		case s.Kind.Number():
-			x, missing := number(t, s, s.field(), fields)
+			x, missing := quantity(t, s, fields)
 			if missing {
 				x = s.Fill
 			}

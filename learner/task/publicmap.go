@@ -241,7 +241,7 @@ func (w *writer) columnInputs(fields []string, scaled, asked []float64) {
 	for i := range w.inputs {
 		in := &w.inputs[i]
 		if in.Kind.Number() {
-			x, missing, _ := in.number(strings.TrimSpace(fields[in.fields[0]])) // was read without an error
+			x, missing, _ := in.quantity(fields) // was read without an error
 			if missing {
 				x = in.Fill
 			}

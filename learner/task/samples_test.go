@@ -96,6 +96,7 @@ features:
     - {column: hour, field: at, part: hour, kind: hats, knots: [0, 8, 18, 24]}
     - {column: day, field: at, part: weekday, kind: bucketed, edges: [2, 3, 4, 5, 6, 7]}
     - {column: pay, kind: hats, knots: [0, 1000, 2500.5], missing: {tokens: ["?"]}}
+    - {column: burden, field: tax, over: pay, kind: numeric, min: 0, max: 2, marks: [$], missing: {tokens: ["?"]}}
   crosses: [{columns: [job, age]}, {columns: [soil, job]}, {columns: [soil], number: tax}]
 label: {column: y, min: 0, max: 10}
 model: {loss: squared, radius: 5}

@@ -43,6 +43,14 @@ func TestDecoysTakeLongest(t *testing.T) {
 	if label := m.Decoy().Label; len(label) != longestNumber {
 		t.Errorf("a label of %d bytes, want %d", len(label), longestNumber)
 	}
+	shared := mustCompile(t, mustParse(t, regression, `features.columns=[
+		{column: x, kind: numeric, max: 1, marks: [$, kg]}, {column: x, kind: bucketed, edges: [1], marks: [kg]},
+		{column: r, field: x, over: z, kind: hats, knots: [0, 1], marks: [m, kg]}]`))
+	f := shared.Decoy().Fields
+	mapped(t, shared, shared.Decoy())
+	if strings.Trim(f[0], "kg") != "1" || len(f[0]) < longestNumber-1 || strings.Trim(f[1], "mkg") != "1" {
+		t.Errorf("%q and %q: want 1 with the marks that all columns of a field leave out", f[0], f[1])
+	}
 	for _, file := range samples {
 		m := mustCompile(t, mustParse(t, file))
 		mapped(t, m, m.Decoy())

@@ -22,6 +22,9 @@ type Source struct {
 	Field string
 	Part  Part
 
+	// Over is the field that divides the number in Field; empty for what is no ratio. See ratio.
+	Over string
+
 	// Of numeric sources: x is moved into [Min, Max], then it is Factor*x + Offset. Where Unit is above 0, x is first
 	// turned into sign(x) ln(1 + |x|/Unit). Of indicators it is 1 where x >= 1/2, else 0, and these are 0, 1, 1 and 0.
 	Min, Max, Factor, Offset, Unit float64
@@ -87,7 +90,7 @@ func (s *Source) Positions() int {
 }
 
 func (c *Column) source() *Source {
-	s := &Source{Column: c.Name, Kind: c.Kind, Field: c.Field, Part: c.Part, Vocabulary: c.Vocabulary, Unknown: c.Unknown,
+	s := &Source{Column: c.Name, Kind: c.Kind, Field: c.Field, Part: c.Part, Over: c.Over, Vocabulary: c.Vocabulary, Unknown: c.Unknown,
 		Buckets: c.Buckets, Words: c.Words,
 		Edges: c.Edges, Knots: c.Knots, Columns: c.Columns, Marks: c.Marks,
 		Tokens: c.Missing.Tokens, Numbers: c.Missing.numbers(), Told: c.Missing.Indicator, Vacant: c.vacant()}
@@ -112,7 +115,11 @@ func (c *Column) Fields() []string {
 	if c.Kind == OneHot {
 		return c.Columns
 	}
-	return []string{cmp.Or(c.Field, c.Name)}
+	fields := []string{cmp.Or(c.Field, c.Name)}
+	if c.Over != "" {
+		fields = append(fields, c.Over)
+	}
+	return fields
 }
 
 // positions returns the number of indicators of a column, hidden or not, and 1 of a number.
@@ -132,7 +139,7 @@ func (c *Column) width() int {
 // input is a compiled source.
 type input struct {
 	*Source
-	fields []int // positions in Row.Fields: one, or those of a group
+	fields []int // positions in Row.Fields: one, those of a ratio, or those of a group
 	first  int   // first coordinate, or -1 if hidden
 	affine affine
 	index  map[string]int // of Vocabulary
@@ -156,7 +163,7 @@ func (in *input) value(fields []string) (v float64, missing bool, err error) {
 	case Hashed:
 		return float64(murmur3(field, in.Seed) % uint32(in.Buckets)), false, nil
 	}
-	x, missing, err := in.number(field)
+	x, missing, err := in.quantity(fields)
 	switch {
 	case err != nil:
 		return 0, false, err

@@ -1,0 +1,181 @@
+// What a device checks before it takes part (docs/reference/device.md; stream/device/consent of the Go device). It
+// believes nothing that it can compute.
+import { Fraction, epsilon, maxEpsilon } from './accounting.js';
+import { equal, hex, unhex } from './bytes.js';
+import { Refused, parseDeclaration } from './declaration.js';
+import { reportBytes } from './encode.js';
+import { FeatureMap, normOf } from './features.js';
+import { checkPlan, costliest, paramsOf, placeOf, releases, stintOf } from './plan.js';
+import { parsePublic } from './public.js';
+import { Reporter, isPractical } from './statistic.js';
+import { Statistic, Suite, Trust, Unit } from './wire.js';
+/** Whether the policy itself vouches for the tasks that it lets through. */
+export const pins = (p) => Boolean(p.task_hash) || Boolean(p.task_hashes?.length) || (Boolean(p.learner_key) && Boolean(p.stage_key));
+const tolerance = 1e-9;
+const trustWords = new Map([[Trust.shuffle, 'shuffle'], [Trust.pan, 'pan'], [Trust.shufflePan, 'shuffle+pan'], [Trust.local, 'local']]);
+function want(ok, field, value, wanted) {
+    if (!ok)
+        throw new Refused(field, value, wanted);
+}
+/** A task that a policy agreed to. */
+export class Agreement {
+    policy;
+    task;
+    hash;
+    declaration;
+    map;
+    reporter;
+    phases = [];
+    epsilon; // of one participation, in the costliest phase
+    delta;
+    honest;
+    plan;
+    repeated;
+    /**
+     * Decides about a task that was verified under the key that it names. stored is the hash that the device's store pins,
+     * undefined before the first task. Throws Refused.
+     */
+    constructor(policy, task, hash, stored) {
+        this.policy = policy;
+        this.task = task;
+        this.hash = hash;
+        const p = policy;
+        want(stored === undefined || equal(stored, hash), 'task hash', hex(hash), 'that which this device took part in before');
+        want(stored !== undefined || pins(p) || !p.forbid_first_use, 'task hash', hex(hash), 'one that the policy pins');
+        want(p.tasks === undefined || p.tasks.length === 0 || p.tasks.includes(task.name), 'task', task.name, 'one of the policy');
+        const pinned = (pin, value) => !pin || equal(unhex(pin), value);
+        want(pinned(p.task_hash, hash), 'task hash', hex(hash), `${p.task_hash}, which the policy pins`);
+        want(!p.task_hashes?.length || p.task_hashes.some((h) => pinned(h, hash)), 'task hash', hex(hash), 'one that the policy lists');
+        want(pinned(p.learner_key, task.learnerKey), 'learner_key', hex(task.learnerKey), 'the pinned one');
+        want(pinned(p.stage_key, task.stageKey), 'stage_key', hex(task.stageKey), 'the pinned one');
+        want(task.suite !== Suite.none || p.allow_plaintext === true, 'suite', 'none: reports would not be encrypted', 'encryption');
+        const plan = (this.plan = task.plan);
+        checkPlan(plan);
+        const d = (this.declaration = parseDeclaration(task.declaration));
+        want((d.features.public !== undefined) === task.public.length > 0, 'public', `${task.public.length} bytes`, 'the declared file');
+        this.map = new FeatureMap(d, d.features.public === undefined ? undefined : parsePublic(task.public, d.features.public));
+        this.reporter = new Reporter(this.map);
+        this.honest = this.declared(d);
+        this.delta = Math.min(plan.delta, p.max_delta || Infinity);
+        for (const i of plan.phases.keys())
+            this.phases.push(this.agree(i));
+        this.epsilon = Math.max(...this.phases.map((f) => f.epsilon));
+        this.repeated = [this.epsilon];
+    }
+    /** Checks the plan against the declaration, which is what people read; returns the honest fraction that is relied upon. */
+    declared(d) {
+        const { plan, task, policy } = this;
+        want((plan.practical !== undefined) === isPractical(d), 'plan', 'practical', 'schedule.plan as declared');
+        want(d.name === task.name, 'declaration: name', d.name, task.name);
+        want(d.silo === undefined, 'silo', 'declared', 'none: organisations publish with ingest publish');
+        want(trustWords.get(plan.trust) === d.privacy.trust, 'plan.trust', plan.trust, d.privacy.trust);
+        const byUser = d.privacy.unit === 'user';
+        want((plan.unit === Unit.user) === byUser, 'plan.unit', plan.unit, 'that of privacy.unit');
+        want(plan.radius === (byUser ? this.reporter.userRadius() : 0), 'plan.radius', plan.radius, 'the declared one');
+        const honest = Fraction.parse(plan.honestFraction);
+        want(honest.equals(Fraction.parse(d.privacy.honest_fraction)), 'plan.honest_fraction', plan.honestFraction, d.privacy.honest_fraction);
+        const local = plan.trust === Trust.local;
+        want(!local || honest.equals(Fraction.parse('1')), 'plan.honest_fraction', plan.honestFraction, '1 under trust local');
+        want((task.suite === Suite.none) === (d.privacy.seal === 'none'), 'suite', task.suite, 'what privacy.seal declares');
+        want(d.privacy.suite === undefined || task.suite === d.privacy.suite || task.suite === Suite.none, 'suite', task.suite, 'privacy.suite');
+        want(plan.epsilonBudget <= d.privacy.epsilon, 'plan.epsilon_budget', plan.epsilonBudget, `at most ${d.privacy.epsilon}`);
+        want(plan.delta <= d.privacy.delta, 'plan.delta', plan.delta, `at most ${d.privacy.delta}`);
+        const start = d.model.start?.replace(/^sha256:/, '') ?? '';
+        want(hex(plan.startHash) === start, 'plan.start_hash', hex(plan.startHash), `${start}, as declared`);
+        const own = policy.honest_fraction === undefined ? null : Fraction.parse(policy.honest_fraction);
+        return !local && own !== null && own.less(honest) ? own : honest;
+    }
+    /** The epsilon that one task may cost one user. */
+    get limit() {
+        return this.policy.max_epsilon || this.plan.epsilonBudget;
+    }
+    agree(i) {
+        const f = this.plan.phases[i];
+        const at = `plan.phases[${i}]`;
+        const params = paramsOf(f.mechanism);
+        const { reporter, policy } = this;
+        const rounds = stintOf(this.plan, i).rounds;
+        want(f.smoothing === 0 || !reporter.loss.many, `${at}.smoothing`, f.smoothing, '0 for several scores');
+        want(isPractical(this.declaration) || !reporter.loss.many, 'schedule.plan', 'proved', 'practical for several classes, in this device');
+        want(params.dim === reporter.dim(f.statistic), `${at}.mechanism.dim`, params.dim, `${reporter.dim(f.statistic)}, as declared`);
+        const norm = reporter.norm(f.statistic);
+        // Another program computed the norm: its last digits may differ, and the own one is what reports are clipped to.
+        want(Math.abs(params.clipNorm - norm) <= 1e-12 * norm, `${at}.mechanism.clip_norm`, params.clipNorm, `${norm}, as declared`);
+        want(f.mechanism.scores === reporter.scores(f.statistic), `${at}.mechanism.scores`, f.mechanism.scores, 'as declared');
+        want(f.minimum >= BigInt(policy.min_cohort ?? 0), `${at}.minimum`, f.minimum, `at least ${policy.min_cohort}`);
+        want(f.top === 0n || params.trials === 0 || Number(f.minimum) >= (policy.own_share ?? 0) * Number(f.cohort), `${at}.minimum`, f.minimum, `at least ${policy.own_share} of ${f.cohort}`);
+        want(rounds <= (policy.max_rounds_per_user ?? Infinity), `${at}.rounds_per_user`, rounds, `at most ${policy.max_rounds_per_user}`);
+        return { params, statistic: f.statistic, rounds, epsilon: this.afford(at, costliest(this.plan, i)) };
+    }
+    /** The cost of a round with the others of its stint; throws where it is more than the limit. */
+    afford(what, at) {
+        const cost = epsilon(1, [releases(this.plan, at, this.honest)], this.delta, this.limit);
+        want(cost <= this.limit * (1 + tolerance), `${what}: epsilon`, `${cost} at delta ${this.delta}`, `at most ${this.limit}`);
+        return cost;
+    }
+    /** What so many participations of one event cost together. */
+    cost(times) {
+        const starts = this.plan.phases.map((f, i) => ({ f, i })).filter(({ f }) => !f.again);
+        while (this.repeated.length < times) {
+            const last = this.repeated[this.repeated.length - 1];
+            if (last > maxEpsilon)
+                return last;
+            const of = starts.map(({ i }) => releases(this.plan, costliest(this.plan, i), this.honest));
+            this.repeated.push(Math.max(last, epsilon(this.repeated.length + 1, of, this.delta, this.limit)));
+        }
+        return this.repeated[Math.max(times, 1) - 1];
+    }
+    /** Whether an event may pay for so many participations. */
+    affords(times) {
+        return times <= 1 || this.cost(times) <= this.limit * (1 + tolerance);
+    }
+    get hasFloors() {
+        return this.plan.trust === Trust.pan || this.plan.trust === Trust.shufflePan;
+    }
+    /** The most bytes of a report of one user. */
+    get bytes() {
+        return Math.max(...this.phases.map((f) => reportBytes(f.params)));
+    }
+    /** Decides about a round that was verified under the task's learner key, and returns its place. Throws Refused. */
+    round(r, manifest, known) {
+        const at = `round ${r.round}`;
+        want(equal(r.taskHash, this.hash), `${at}: task_hash`, hex(r.taskHash), 'that of the task');
+        const place = placeOf(this.plan, r.step);
+        if (place === null || r.step > r.round)
+            throw new Refused(`${at}: step`, r.step, 'a step of the plan, at most the round');
+        const f = place.phase;
+        const framed = this.plan.practical !== undefined && f.statistic !== Statistic.moments;
+        const point = f.statistic === Statistic.gradient ? f.mechanism.dim - f.mechanism.scores : 0;
+        want(r.point.length === point, `${at}: point`, r.point.length, `${point} values`);
+        want((r.frame !== undefined) === framed, `${at}: frame`, r.frame !== undefined, framed ? 'a frame' : 'none');
+        want(r.deadlineMs === 0n || (this.plan.staleMs > 0n && r.deadlineMs >= this.plan.deadlineMs && r.deadlineMs <= this.plan.staleMs), `${at}: deadline_ms`, r.deadlineMs, 'within the plan');
+        want(f.top === 0n ? r.cohort === 0n : r.cohort >= f.minimum && r.cohort <= f.top, `${at}: cohort`, r.cohort, 'within the plan');
+        want(known === undefined || equal(known, manifest), `${at}: manifest hash`, hex(manifest), 'that which this device answered before');
+        if (r.frame !== undefined)
+            this.reporter.checkFrame(r.frame, f.statistic === Statistic.matrix);
+        const most = framed ? 1e12 : this.radius();
+        want(normOf(r.point) <= most * (1 + tolerance), `${at}: point`, normOf(r.point), `a norm of at most ${most}`);
+        this.afford(at, place);
+        return f.top > 0n ? { ...place, cohort: r.cohort } : place;
+    }
+    /** The radius of the declared set. */
+    radius() {
+        const { set, radius = 0, min = 0, max = 0 } = this.declaration.model;
+        if (set === 'ball' || set === 'simplex')
+            return radius;
+        if (set === 'box')
+            return Math.sqrt(this.reporter.loss.parameters(this.map.dim)) * Math.max(Math.abs(min), Math.abs(max));
+        throw new Refused('declaration: model.set', set, 'one that this device knows');
+    }
+    /** Throws for a round that no honest learner announces after another. */
+    order(old, r) {
+        if (r.round <= old.round)
+            return;
+        const place = placeOf(this.plan, old.step);
+        const least = old.step + (place !== null && place.stint.rounds > 1 ? 1n : 0n);
+        const most = old.step + (r.round - old.round);
+        want(r.step >= least && r.step <= most, `round ${r.round}: step`, r.step, `${least} to ${most}`);
+        const frames = (a) => JSON.stringify(a.frame ?? null);
+        want(old.point.length === 0 || (place?.phase.top ?? 0n) > 0n || frames(old) === frames(r), `round ${r.round}: frame`, 'another', `that of round ${old.round}`);
+    }
+}

@@ -1,0 +1,7 @@
+// @panlearn/device: takes part in panlearn tasks from browsers and Node.
+export { Device, type Options, type Outcome, type Ticket } from './device.js'
+export { Agreement, type Policy } from './consent.js'
+export { Refused } from './declaration.js'
+export { relay, type RelayOptions, type Transport } from './relay.js'
+export { MemoryStore, indexedDB, type Store } from './store.js'
+export type { Event } from './features.js'

@@ -1,0 +1,169 @@
+// What a device remembers: which task it took part in, what each event's part was, and what all tasks cost. It is written
+// before it is acted on. Counts are never in it: what may be sent again is stored sealed.
+import type { Participation } from './participation.js'
+
+/** What one task cost whom: entries of the ledger of one origin. */
+export interface Charge {
+  task: string // hash, in hexadecimal
+  name: string
+  user: string // empty: whoever this device is about
+  epsilon: number
+  delta: number
+  at: number // Unix time in ms of the last charge
+}
+
+/** What the device knows of a task beside its events. */
+export interface TaskState {
+  task: string // the pinned hash, in hexadecimal; empty before the first participation
+  round: number // the newest that it joined; it goes behind no such round
+  step: number
+  manifest: string // of that round
+}
+
+/** One change: all of it is durable, or nothing. */
+export interface Change {
+  task?: TaskState
+  events?: Participation[]
+  charges?: Charge[]
+}
+
+/** A Store keeps the participations of one task, and the charges of all tasks of its origin. */
+export interface Store {
+  task(): Promise<TaskState>
+  read(key: string): Promise<Participation | null>
+  /** All events that are charged. */
+  charged(): Promise<Participation[]>
+  charges(): Promise<Charge[]>
+  /** Makes a change durable. Rejects where another device has the store now: this one stops. */
+  write(change: Change): Promise<void>
+  close(): Promise<void>
+}
+
+const none: TaskState = { task: '', round: 0, step: 0, manifest: '' }
+
+/** A store that forgets everything with the process: for tests. */
+export class MemoryStore implements Store {
+  private state: TaskState = { ...none }
+  private readonly events = new Map<string, Participation>()
+  private readonly costs = new Map<string, Charge>()
+
+  task(): Promise<TaskState> {
+    return Promise.resolve({ ...this.state })
+  }
+
+  read(key: string): Promise<Participation | null> {
+    return Promise.resolve(structuredClone(this.events.get(key) ?? null))
+  }
+
+  charged(): Promise<Participation[]> {
+    return Promise.resolve(structuredClone([...this.events.values()].filter((p) => p.state === 'charged')))
+  }
+
+  charges(): Promise<Charge[]> {
+    return Promise.resolve(structuredClone([...this.costs.values()]))
+  }
+
+  write(change: Change): Promise<void> {
+    if (change.task) this.state = { ...change.task }
+    for (const p of change.events ?? []) this.events.set(p.key, structuredClone(p))
+    for (const c of change.charges ?? []) this.costs.set(`${c.task} ${c.user}`, structuredClone(c))
+    return Promise.resolve()
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}
+
+const tables = ['tasks', 'events', 'charges', 'holder'] as const
+
+/**
+ * Opens the store of a task in a browser's IndexedDB, one database for an origin. Writes are strict: they have left the
+ * browser's memory before they are acted on. The newest device that opened the store holds it: an older one, as of
+ * another tab, is refused its next write.
+ */
+export async function indexedDB(task: string): Promise<Store> {
+  const db = await new Promise<IDBDatabase>((resolve, reject) => {
+    const opening = globalThis.indexedDB.open('panlearn', 1)
+    opening.onupgradeneeded = () => tables.forEach((t) => opening.result.createObjectStore(t))
+    opening.onsuccess = () => resolve(opening.result)
+    opening.onerror = () => reject(opening.error ?? new Error('the browser opens no store'))
+    opening.onblocked = () => reject(new Error('another page keeps the store from being made'))
+  })
+  const store = new BrowserStore(db, task)
+  await store.hold()
+  return store
+}
+
+class BrowserStore implements Store {
+  private readonly holder = crypto.randomUUID()
+
+  constructor(private readonly db: IDBDatabase, private readonly name: string) {}
+
+  private key(of: string): string {
+    return `${this.name} ${of}`
+  }
+
+  /** Runs one strict transaction; with needs the device has to be the holder still. */
+  private run<T>(mode: IDBTransactionMode, needs: boolean, use: (t: IDBTransaction) => IDBRequest<T> | undefined): Promise<T | undefined> {
+    return new Promise((resolve, reject) => {
+      const t = this.db.transaction(tables as unknown as string[], mode, { durability: 'strict' })
+      let result: IDBRequest<T> | undefined
+      let lost = false
+      const go = (): void => {
+        result = use(t)
+      }
+      if (needs) {
+        const holder = t.objectStore('holder').get(this.name) as IDBRequest<string>
+        holder.onsuccess = () => {
+          if (holder.result === this.holder) go()
+          else {
+            lost = true
+            t.abort()
+          }
+        }
+      } else go()
+      t.oncomplete = () => resolve(result?.result)
+      t.onabort = () => reject(lost ? new Error('another tab or worker has the store of this task now') : (t.error ?? new Error('aborted')))
+    })
+  }
+
+  async hold(): Promise<void> {
+    await this.run('readwrite', false, (t) => void t.objectStore('holder').put(this.holder, this.name) as undefined)
+  }
+
+  async task(): Promise<TaskState> {
+    return (await this.run<TaskState>('readonly', false, (t) => t.objectStore('tasks').get(this.name) as IDBRequest<TaskState>)) ?? { ...none }
+  }
+
+  async read(key: string): Promise<Participation | null> {
+    const got = await this.run<Participation>('readonly', false,
+      (t) => t.objectStore('events').get(this.key(key)) as IDBRequest<Participation>)
+    return got ?? null
+  }
+
+  async charged(): Promise<Participation[]> {
+    const range = IDBKeyRange.bound(this.key(''), this.key('\uffff'))
+    const all = await this.run<Participation[]>('readonly', false,
+      (t) => t.objectStore('events').getAll(range) as IDBRequest<Participation[]>)
+    return (all ?? []).filter((p) => p.state === 'charged')
+  }
+
+  async charges(): Promise<Charge[]> {
+    return (await this.run<Charge[]>('readonly', false, (t) => t.objectStore('charges').getAll() as IDBRequest<Charge[]>)) ?? []
+  }
+
+  async write(change: Change): Promise<void> {
+    await this.run('readwrite', true, (t) => {
+      if (change.task) t.objectStore('tasks').put(change.task, this.name)
+      for (const p of change.events ?? []) t.objectStore('events').put(p, this.key(p.key))
+      for (const c of change.charges ?? []) t.objectStore('charges').put(c, `${c.task} ${c.user}`)
+      return undefined
+    })
+  }
+
+  close(): Promise<void> {
+    this.db.close()
+    return Promise.resolve()
+  }
+}
