@@ -54,7 +54,7 @@ func TestRefusedIsNotStored(t *testing.T) {
 				t.Errorf("%s: %v, %v, want %v", task, got, err, want)
 			}
 		}
-		refused := stream.Ack{Status: stream.Refused}
+		refused := stream.Ack{Status: stream.Refused, Reason: []stream.Reason{stream.StreamFull, stream.AttemptFull}[i]}
 		stored := func(sequence uint64) stream.Ack { return stream.Ack{Status: stream.Stored, Sequence: sequence} }
 		publish(out, stored(1), stored(2), stored(3), refused, refused)
 		publish(out[3:], refused, refused)
