@@ -494,4 +494,45 @@ var mutants = []mutant{
 			{"(o.moves(o.people) + 2*o.xi)", "(o.moves(o.people))"},
 		},
 	},
+	{
+		name: "any 200 to a report is an answer", file: "stream/relayclient/post.go", pkg: "stream/relayclient",
+		tests: "TestNothingElseIsAnAnswer",
+		edits: []edit{
+			{"	if err != nil || answer.ID != r.ID {", "	if err != nil {"},
+		},
+	},
+	{
+		name: "a relay's refusal is the broker's", file: "stream/relayclient/post.go", pkg: "stream/relayclient",
+		tests: "TestNothingElseIsAnAnswer",
+		edits: []edit{
+			{`	case a.status != http.StatusOK:
+		return stream.Ack{}, wrong(a)
+	}
+	answer`, `	case a.status == http.StatusTooManyRequests:
+		return stream.Ack{Status: stream.Refused}, nil
+	}
+	answer`},
+		},
+	},
+	{
+		name: "a record by its name may be kept", file: "stream/relay/records.go", pkg: "stream/device",
+		tests: "TestLostOpenBehindACache",
+		edits: []edit{
+			{"	keep := \"no-cache\"", "	keep := \"immutable\""},
+		},
+	},
+	{
+		name: "a login travels with a report", file: "stream/relay/handler.go", pkg: "stream/relay",
+		tests: "TestNoLoginTravels",
+		edits: []edit{
+			{"	if len(q.Header[\"Cookie\"]) > 0 {", "	if len(q.Header[\"Cookie\"]) > 1 {"},
+		},
+	},
+	{
+		name: "a relay publishes reports of any length", file: "stream/relay/post.go", pkg: "stream/relay",
+		tests: "TestReportsHaveTheTasksLength",
+		edits: []edit{
+			{"		case !ok:\n", "		case !ok && most == 0:\n"},
+		},
+	},
 }
