@@ -118,10 +118,13 @@ func (s *seats) lapse(now moment) {
 	s.placed = live
 }
 
+// leastRepeat bounds the mean time between two requests, whatever an answer says.
+const leastRepeat = 250 * time.Millisecond
+
 // repeat has events ask again after a time that is drawn around the given one.
 func (s *seats) repeat(events []*event, now time.Time, around time.Duration) {
 	if len(events) > 0 {
-		s.again = append(s.again, repeat{events, now.Add(jittered(around))})
+		s.again = append(s.again, repeat{events, now.Add(jittered(max(around, leastRepeat)))})
 	}
 }
 
@@ -316,7 +319,7 @@ func (l *loop) replied(a *ask) {
 		s.repeat(a.events, now, a.lease)
 	case a.answer.Verdict == stream.PlaceWait:
 		s.silence = 0
-		s.repeat(a.events, now, min(max(a.answer.Time, joinEvery), mostRefused))
+		s.repeat(a.events, now, min(a.answer.Time, mostRefused))
 	default:
 		n := min(int(a.answer.Users), len(a.events))
 		s.silence = 0
@@ -324,6 +327,7 @@ func (l *loop) replied(a *ask) {
 		a.events = a.events[:n:n]
 		a.lease = min(a.lease, a.answer.Time)
 		s.placed = append(s.placed, a)
+		slices.SortFunc(s.placed, func(a, b *ask) int { return a.asked.steady.Compare(b.asked.steady) })
 	}
 }
 
