@@ -397,3 +397,20 @@ func TestAskingTellsNothingOfContent(t *testing.T) {
 		t.Errorf("%v and %v: want one request each, of one user, on a tick", one, other)
 	}
 }
+
+// Places are announced only in tasks whose plan has them; another Open is none of the task's.
+func TestPlacesOfAPlanWithoutThemAreIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := oneWithPlaces(t, accounting.Shuffle, grants)
+		p.w.task.Plan.Places = false
+		p.w.hash = taskHash(t, p.w.task)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		p.begin(ctx)
+		time.Sleep(5 * time.Minute)
+		if len(p.requests())+p.published()+p.charged() != 0 {
+			t.Errorf("%d requests, %d reports, %d charged: want nothing", len(p.requests()), p.published(), p.charged())
+		}
+		must(t, p.device.Close())
+	})
+}
