@@ -53,7 +53,9 @@ func (p *places) status(now time.Time) Places {
 const shunned = time.Hour
 
 // floodedAt reports whether a flood of places was seen of late.
-func (p *places) floodedAt(now time.Time) bool { return !p.flooded.IsZero() && now.Sub(p.flooded) < shunned }
+func (p *places) floodedAt(now time.Time) bool {
+	return !p.flooded.IsZero() && now.Sub(p.flooded) < shunned
+}
 
 // lease returns the time for which places of a new attempt are kept; 0: it has none. Where nobody ever
 // asked, a round that is opened again has none: the broker may not let devices ask.
