@@ -203,24 +203,27 @@ func (f *fleet) play(single, rows, rounds, cohort int, dying float64) (c crowd) 
 			c.tally(last.Summary)
 		})
 	}
-	near, err := natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url})
-	must(f.t, err)
-	defer near.Close()
-	cfg := config(&distant{Conn: near, way: 20 * time.Millisecond})
-	cfg.Rows, cfg.Bundle = true, 16
-	gateway, err := device.New(cfg)
-	must(f.t, err)
-	gateway.Expect(uint64(rows))
-	group.Go(func() {
-		got, err := gateway.Run(ctx, manyRows(rows))
-		if err != nil {
-			f.t.Error(err)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		c.tally(got)
-	})
-	for _, d := range append(devices, gateway) {
+	if rows > 0 {
+		near, err := natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url})
+		must(f.t, err)
+		defer near.Close()
+		cfg := config(&distant{Conn: near, way: 20 * time.Millisecond})
+		cfg.Rows, cfg.Bundle = true, 16
+		gateway, err := device.New(cfg)
+		must(f.t, err)
+		gateway.Expect(uint64(rows))
+		devices = append(devices, gateway)
+		group.Go(func() {
+			got, err := gateway.Run(ctx, manyRows(rows))
+			if err != nil {
+				f.t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			c.tally(got)
+		})
+	}
+	for _, d := range devices {
 		_, err := d.Agreement(ctx)
 		must(f.t, err)
 	}
@@ -287,34 +290,41 @@ func manyRows(n int) iter.Seq2[task.Row, error] {
 	}
 }
 
-// TestCrowd: devices that are far away beside a gateway, over NATS, more than the rounds take. With places all rounds
-// fill and hardly anybody pays in vain, though some connections die; the same without places is shown beside it.
+// TestCrowd: devices that are far away, beside a gateway and alone, over NATS, more than the rounds take. With places all
+// rounds fill and hardly anybody pays in vain, though some connections die; the same without places is shown beside it.
 func TestCrowd(t *testing.T) {
-	single, rows, cohort, rounds, both := 400, 1000, 200, 6, []bool{true}
-	if longtest.Run(t, "3,000 devices beside a gateway of 100,000 rows, and the same without places") {
-		single, rows, cohort, rounds, both = 3000, 100_000, 2000, 48, []bool{true, false}
+	type scene struct{ single, rows, cohort, rounds int }
+	scenes, both := []scene{{400, 1000, 200, 6}}, []bool{true}
+	if longtest.Run(t, "3,000 devices beside a gateway of 100,000 rows, or alone, and the same without places") {
+		scenes, both = []scene{{3000, 100_000, 2000, 48}, {3000, 0, 300, 9}}, []bool{true, false}
 	}
-	for _, places := range both {
-		for _, dying := range []float64{0, 0.05} {
-			t.Run(fmt.Sprintf("places %t, %.0f %% dying", places, 100*dying), func(t *testing.T) {
-				f := newFleet(t, single+rows, cohort, places)
-				c := f.play(single, rows, rounds, cohort, dying)
-				share := float64(c.vain) / float64(c.counted+c.vain)
-				t.Logf("%d of %d rounds full, %d opened again, in %v; %d in batches, %d counted, %d charged and not (%.2f %%), %d died; %+v",
-					c.full, c.rounds, c.attempts, c.took.Round(100*time.Millisecond), c.released, c.counted, c.vain, 100*share, c.died,
-					c.places)
-				if c.full != c.rounds {
-					t.Errorf("%d of %d rounds filled", c.full, c.rounds)
-				}
-				if places && c.places.Flooded {
-					t.Log("the machine is so busy that places ended before devices could use them, and were turned off")
-				} else if places && share > 0.01 {
-					t.Errorf("%.2f %% of those who paid were not counted: want 1 %% at most", 100*share)
-				}
-				if places && c.places.Granted == 0 {
-					t.Error("no place was given")
-				}
-			})
+	for _, s := range scenes {
+		for _, places := range both {
+			for _, dying := range []float64{0, 0.05} {
+				t.Run(fmt.Sprintf("rows=%d/places=%t/dying=%v", s.rows, places, dying), func(t *testing.T) {
+					f := newFleet(t, s.single+s.rows, s.cohort, places)
+					f.play(s.single, s.rows, s.rounds, s.cohort, dying).judge(t, places)
+				})
+			}
 		}
+	}
+}
+
+// judge fails where places did not do what they are for, and logs what happened.
+func (c crowd) judge(t *testing.T, places bool) {
+	share := float64(c.vain) / float64(c.counted+c.vain)
+	t.Logf("%d of %d rounds full, %d opened again, in %v; %d in batches, %d counted, %d charged and not (%.2f %%), %d died; %+v",
+		c.full, c.rounds, c.attempts, c.took.Round(100*time.Millisecond), c.released, c.counted, c.vain, 100*share, c.died,
+		c.places)
+	if c.full != c.rounds {
+		t.Errorf("%d of %d rounds filled", c.full, c.rounds)
+	}
+	if places && c.places.Flooded {
+		t.Log("the machine is so busy that places ended before devices could use them, and were turned off")
+	} else if places && share > 0.01 {
+		t.Errorf("%.2f %% of those who paid were not counted: want 1 %% at most", 100*share)
+	}
+	if places && c.places.Granted == 0 {
+		t.Error("no place was given")
 	}
 }
