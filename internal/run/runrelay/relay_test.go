@@ -21,6 +21,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 	"github.com/panlearn/panlearn/stream/relay"
 	"github.com/panlearn/panlearn/stream/relayclient"
@@ -58,7 +59,7 @@ func site(t *testing.T) (dir string, roots *x509.CertPool) {
 // and leaves nothing when it ends.
 func TestRelayOverTLS(t *testing.T) {
 	const task, token = stream.Task("churn"), "token-of-the-relay"
-	e, err := natsjs.StartEmbedded(natsjs.EmbeddedConfig{Listen: "127.0.0.1:0", StoreDir: t.TempDir()})
+	e, err := embedded.Start(embedded.Config{Listen: "127.0.0.1:0", StoreDir: t.TempDir()})
 	must(t, err)
 	defer e.Shutdown()
 	operator, err := e.Connect(natsjs.ConnectConfig{})
