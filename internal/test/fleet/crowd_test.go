@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"net/http/httptest"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -22,13 +23,15 @@ import (
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/relay"
+	"github.com/panlearn/panlearn/stream/relayclient"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // A distant device is as far from the broker as a phone is: all that it sends or asks, and all that it is told, is
 // halfway for half of way. Some die, at a moment that is drawn before.
 type distant struct {
-	*natsjs.Conn
+	stream.Transport
 	way  time.Duration
 	dies moment
 	dead atomic.Bool
@@ -71,7 +74,7 @@ func (d *distant) Get(ctx context.Context, subject string) (stream.Message, erro
 	if err := d.travel(ctx); err != nil {
 		return stream.Message{}, err
 	}
-	m, err := d.Conn.Get(ctx, subject)
+	m, err := d.Transport.Get(ctx, subject)
 	return m, errors.Join(err, d.travel(ctx))
 }
 
@@ -79,12 +82,12 @@ func (d *distant) Latest(ctx context.Context, pattern string) (stream.Message, e
 	if err := d.travel(ctx); err != nil {
 		return stream.Message{}, err
 	}
-	m, err := d.Conn.Latest(ctx, pattern)
+	m, err := d.Transport.Latest(ctx, pattern)
 	return m, errors.Join(err, d.travel(ctx))
 }
 
 func (d *distant) Watch(ctx context.Context, of stream.Task) (<-chan stream.Wake, error) {
-	near, err := d.Conn.Watch(ctx, of)
+	near, err := d.Transport.Watch(ctx, of)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +111,7 @@ func (d *distant) Place(ctx context.Context, subject string, request []byte) ([]
 	if err := errors.Join(d.die(asking), d.travel(ctx)); err != nil {
 		return nil, err
 	}
-	answer, err := d.Conn.Place(ctx, subject, request)
+	answer, err := d.Transport.Place(ctx, subject, request)
 	return answer, errors.Join(err, d.die(placed), d.travel(ctx))
 }
 
@@ -116,7 +119,7 @@ func (d *distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 	if err := errors.Join(d.die(asking), d.die(charged), d.travel(ctx)); err != nil {
 		return nil, err
 	}
-	acks, err := d.Conn.Publish(ctx, reports)
+	acks, err := d.Transport.Publish(ctx, reports)
 	return acks, errors.Join(err, d.die(published), d.travel(ctx))
 }
 
@@ -135,9 +138,30 @@ func (c *crowd) tally(s device.Summary) {
 	c.counted, c.vain = c.counted+s.Counted, c.vain+s.ChargedUncounted+s.Unknown
 }
 
-// play runs all rounds of the task with a real stage, for single devices that are 300 ms away beside a gateway of
-// many rows; a share of the single ones dies.
-func (f *fleet) play(single, rows, rounds, cohort int, dying float64) (c crowd) {
+// relay starts a relay for so many devices, and returns what connects one to it.
+func (f *fleet) relay(devices int) func() stream.Transport {
+	if devices == 0 {
+		return nil
+	}
+	conn, err := natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url})
+	must(f.t, err)
+	f.t.Cleanup(conn.Close)
+	r, err := relay.New(relay.Config{Broker: conn, PerAddress: devices + 1, Waiting: devices + 1})
+	must(f.t, err)
+	f.t.Cleanup(r.Close)
+	server := httptest.NewServer(r)
+	f.t.Cleanup(server.Close)
+	return func() stream.Transport {
+		c, err := relayclient.New(relayclient.Config{URL: server.URL})
+		must(f.t, err)
+		f.t.Cleanup(c.Close)
+		return c
+	}
+}
+
+// play runs all rounds of the task with a real stage, for single devices that are 300 ms away, the first ones over a
+// relay, beside a gateway of many rows; a share of the single ones dies.
+func (f *fleet) play(single, relayed, rows, rounds, cohort int, dying float64) (c crowd) {
 	ctx, stop := context.WithCancel(f.t.Context())
 	defer stop()
 	reader, err := f.operator.Reader(ctx, name)
@@ -156,15 +180,20 @@ func (f *fleet) play(single, rows, rounds, cohort int, dying float64) (c crowd) 
 	over := make(chan struct{})
 	const seed, each = 7, 50
 	rng := rand.New(rand.NewPCG(seed, 1))
-	var conn *natsjs.Conn
+	var conn stream.Transport
 	var devices []*device.Device
+	relay := f.relay(relayed)
 	for i := range single {
-		if i%each == 0 {
-			conn, err = natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url})
+		switch {
+		case i < relayed: // a connection of its own, as a phone has
+			conn = relay()
+		case (i-relayed)%each == 0:
+			shared, err := natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url})
 			must(f.t, err)
-			f.t.Cleanup(conn.Close)
+			f.t.Cleanup(shared.Close)
+			conn = shared
 		}
-		far := &distant{Conn: conn, way: 300 * time.Millisecond}
+		far := &distant{Transport: conn, way: 300 * time.Millisecond}
 		if rng.Float64() < dying {
 			far.dies = moment(1 + rng.IntN(int(allMoments)-1))
 		}
@@ -207,7 +236,7 @@ func (f *fleet) play(single, rows, rounds, cohort int, dying float64) (c crowd) 
 		near, err := natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url})
 		must(f.t, err)
 		defer near.Close()
-		cfg := config(&distant{Conn: near, way: 20 * time.Millisecond})
+		cfg := config(&distant{Transport: near, way: 20 * time.Millisecond})
 		cfg.Rows, cfg.Bundle = true, 16
 		gateway, err := device.New(cfg)
 		must(f.t, err)
@@ -290,20 +319,21 @@ func manyRows(n int) iter.Seq2[task.Row, error] {
 	}
 }
 
-// TestCrowd: devices that are far away, beside a gateway and alone, over NATS, more than the rounds take. With places all
+// TestCrowd: devices that are far away, beside a gateway and alone, over NATS and a relay, more than the rounds take. With places all
 // rounds fill and hardly anybody pays in vain, though some connections die; the same without places is shown beside it.
 func TestCrowd(t *testing.T) {
-	type scene struct{ single, rows, cohort, rounds int }
-	scenes, both := []scene{{400, 1000, 200, 6}}, []bool{true}
-	if longtest.Run(t, "3,000 devices beside a gateway of 100,000 rows, or alone, and the same without places") {
-		scenes, both = []scene{{3000, 100_000, 2000, 48}, {3000, 0, 300, 9}}, []bool{true, false}
+	type scene struct{ single, relayed, rows, cohort, rounds int }
+	scenes, both := []scene{{400, 100, 1000, 200, 6}}, []bool{true}
+	if longtest.Run(t, "3,000 devices beside a gateway of 100,000 rows, alone, or with 3,000 over a relay, and the same without places") {
+		scenes, both = []scene{{3000, 0, 100_000, 2000, 48}, {3000, 0, 0, 300, 9}, {6000, 3000, 100_000, 2000, 48}},
+			[]bool{true, false}
 	}
 	for _, s := range scenes {
 		for _, places := range both {
 			for _, dying := range []float64{0, 0.05} {
-				t.Run(fmt.Sprintf("rows=%d/places=%t/dying=%v", s.rows, places, dying), func(t *testing.T) {
+				t.Run(fmt.Sprintf("rows=%d/relayed=%d/places=%t/dying=%v", s.rows, s.relayed, places, dying), func(t *testing.T) {
 					f := newFleet(t, s.single+s.rows, s.cohort, places)
-					f.play(s.single, s.rows, s.rounds, s.cohort, dying).judge(t, places)
+					f.play(s.single, s.relayed, s.rows, s.rounds, s.cohort, dying).judge(t, places)
 				})
 			}
 		}
