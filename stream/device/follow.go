@@ -36,6 +36,9 @@ func (l *loop) poll(ctx context.Context) error {
 		return nil
 	}
 	l.pace.looked(now, l.learned > before, l.patience())
+	if l.unsure {
+		l.pace.soon(now, lag/4) // a round is missing
+	}
 	return nil
 }
 
@@ -49,10 +52,7 @@ func (l *loop) follow(ctx context.Context) error {
 				return err
 			}
 		}
-		if l.unsure && l.learned == before {
-			l.lookBack(ctx)
-		}
-		l.unsure = false
+		l.unsure = l.unsure && l.learned == before && l.lookBack(ctx)
 	}
 	for _, r := range l.rounds {
 		l.followAttempts(ctx, r)

@@ -59,24 +59,35 @@ func (l *loop) isReplaced(ctx context.Context, r *round) bool {
 	return false
 }
 
-// lookBack checks, after the connection was lost, whether the newest known round still stands, if none is newer. If it
-// does not, the device goes on waiting for a newer one, and logs that.
-func (l *loop) lookBack(ctx context.Context) {
+// lookBack checks, after the connection was lost, whether the newest known round still stands, if none is newer, and
+// reports whether it has to look again. A read that finds nothing decides nothing: a replica that lags may have answered.
+// So nobody joins while the round is missing, and only when it has been for longer than that the device goes on waiting
+// for a newer one, and logs that.
+func (l *loop) lookBack(ctx context.Context) (again bool) {
 	r := l.current
 	if r == nil || r.lost {
-		return
+		return false
 	}
 	limited, cancel := context.WithTimeout(ctx, l.records.timeout)
 	defer cancel()
 	switch m, err := l.records.port.Get(limited, l.Task.Round(r.number)); {
 	case errors.Is(err, stream.ErrNotFound) && l.older < r.number:
+		if now := time.Now(); r.missing.IsZero() {
+			r.missing = now
+			return true
+		} else if now.Sub(r.missing) <= lag {
+			return true
+		}
+		r.missing = time.Time{}
 		l.grew(r.number)
 		r.claimed = true // an event that joined it now would be charged for nothing
 		l.Logger.Error("the broker no longer shows the newest round that this device knows: "+backAgain, "round", r.number)
 		l.progress()
 	case err == nil:
+		r.missing = time.Time{}
 		if _, hash, ok := l.records.round(m); ok && hash != r.manifest {
 			l.replaced(r.number)
 		}
 	}
+	return !r.missing.IsZero()
 }

@@ -80,6 +80,7 @@ type round struct {
 	claimed  bool        // by its newest attempt, as a wake told
 	gone     bool        // its records were removed, or it is lost and the task went on: no Close will come
 	lost     bool        // another round stands under its number
+	missing  time.Time   // since when the broker does not show it, after a lost connection; zero: it does
 	bundles  []*bundle
 	owed     []*bundle // among bundles: those that the newest attempt may not have
 	// events of this client that it takes: its cohort, or one where reports are about blocks of rows
@@ -155,7 +156,7 @@ func (r *round) joinable() bool {
 
 // receives reports whether the stage may still open reports that are sent to the round.
 func (r *round) receives() bool {
-	return r != nil && r.open != nil && r.closed == nil && r.closing == nil && !r.done && !r.claimed
+	return r != nil && r.open != nil && r.closed == nil && r.closing == nil && !r.done && !r.claimed && r.missing.IsZero()
 }
 
 // elapsed returns how long the newest attempt has been open: by this client's clock since it saw the Open, or by
