@@ -61,7 +61,7 @@ func (t *placeTable) answer(now time.Time, r stream.PlaceRequest) stream.PlaceAn
 		return a
 	}
 	t.expire(now)
-	t.asks.saw(now, t.lease, uint64(r.Users))
+	t.asks.saw(now, t.lease, min(uint64(r.Users), t.bundle))
 	a := stream.PlaceAnswer{ID: r.ID, Verdict: stream.PlaceWait, Time: t.asks.wait(t.lease)}
 	switch free := t.free(now); {
 	case t.over(now):

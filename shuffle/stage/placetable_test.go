@@ -255,3 +255,13 @@ func TestAsksSayWhenToAskAgain(t *testing.T) {
 		t.Errorf("%v users are taken to wait where a quarter of them, 20,000, asked", got)
 	}
 }
+
+// TestOneAskIsNoCrowd: a request that names more users than it can get does not make the stage believe that they wait.
+func TestOneAskIsNoCrowd(t *testing.T) {
+	now := time.Now()
+	p := &placeTable{cohort: 1000, minimum: 900, bundle: 64, lease: 3 * time.Second, started: now, deadline: now.Add(time.Minute)}
+	p.answer(now, stream.PlaceRequest{ID: [16]byte{1}, Users: 1<<32 - 1})
+	if n := p.asks.waiting(stream.AskRamp(1)); n > float64(p.bundle) {
+		t.Errorf("%.0f users are taken to wait: one request asks for %d at most", n, p.bundle)
+	}
+}

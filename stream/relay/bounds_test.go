@@ -4,13 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -151,6 +154,29 @@ func TestSlowBodies(t *testing.T) {
 	}
 	if n := s.stored(); n != 0 {
 		t.Errorf("%d reports were published", n)
+	}
+}
+
+// TestBodiesThatNobodyAsksFor: a body that never comes holds no connection, also where nothing reads it.
+func TestBodiesThatNobodyAsksFor(t *testing.T) {
+	s := newSite(t, nil)
+	s.relay.BodyTime(50 * time.Millisecond)
+	server := httptest.NewServer(s.relay)
+	defer server.Close()
+	for _, request := range []string{
+		"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000",
+		"GET /v1/tasks/churn/rounds/latest HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked",
+		"POST /v1/elsewhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000",
+	} {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		must(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprint(conn, request+"\r\n\r\n")
+		must(t, err)
+		must(t, conn.SetReadDeadline(time.Now().Add(10*time.Second))) // a server that waits never ends it
+		if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%q holds its connection: %v", request, err)
+		}
 	}
 }
 

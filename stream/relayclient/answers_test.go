@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -113,6 +114,68 @@ func TestNoRedirectionIsFollowed(t *testing.T) {
 	_, _ = c.Publish(t.Context(), []stream.Outgoing{{Subject: churn.Report(1, 1), Data: []byte("x")}})
 	if asked != 1 {
 		t.Errorf("%d requests", asked)
+	}
+}
+
+// TestLongAnswers: an answer that is longer than what was asked for is not read to its end, and what it says is in no
+// error, for it may repeat the token.
+func TestLongAnswers(t *testing.T) {
+	const most = 16 << 20 // far more than an answer has, and than sockets hold
+	read := make(chan int64, 1)
+	c := against(t, func(w http.ResponseWriter, q *http.Request) {
+		_, _ = io.Copy(io.Discard, q.Body)
+		if strings.HasSuffix(q.URL.Path, "/task") {
+			w.WriteHeader(http.StatusTeapot)
+			_, _ = io.WriteString(w, "hush")
+			return
+		}
+		n, _ := io.Copy(w, io.LimitReader(endless{}, most))
+		read <- n
+	})
+	for what, ask := range map[string]func() error{
+		"latest": func() error { _, err := c.Latest(t.Context(), churn.Rounds()); return err },
+		"place":  func() error { _, err := c.Place(t.Context(), churn.Place(1, 1), []byte("x")); return err },
+		"report": func() error {
+			_, err := c.Publish(t.Context(), []stream.Outgoing{{Subject: churn.Report(1, 1), Data: []byte("x")}})
+			return err
+		},
+	} {
+		err := ask()
+		if n := <-read; n == most {
+			t.Errorf("%s: all of an endless answer is read: %v", what, err)
+		}
+	}
+	if _, err := c.Get(t.Context(), churn.Task()); err == nil || strings.Contains(err.Error(), "hush") {
+		t.Errorf("an error repeats an answer: %v", err)
+	}
+}
+
+// endless is zeros without end.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
+
+// TestWatchIsPaced: a relay that answers every request at once, with news each time, is not asked without end.
+func TestWatchIsPaced(t *testing.T) {
+	var asked atomic.Uint64
+	c := against(t, func(w http.ResponseWriter, q *http.Request) {
+		if !strings.HasSuffix(q.URL.Path, relayhttp.Latest) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		s := relayhttp.State{Round: relayhttp.Mark{Round: 1, Sequence: asked.Add(1)}}
+		_, _ = w.Write(s.Bytes())
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	wakes, err := c.Watch(ctx, churn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range wakes {
+	}
+	if n := asked.Load(); n == 0 || n > 6 {
+		t.Errorf("%d requests in half a second", n)
 	}
 }
 

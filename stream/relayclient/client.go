@@ -28,8 +28,11 @@ const (
 	maxWait        = 55 * time.Second
 )
 
-// maxBody bounds the bytes of an answer that are read: the largest record that a broker may be configured for.
-const maxBody = 64 << 20
+// Bounds of the bytes of an answer that are read, so that what answers for a relay cannot fill a device's memory.
+const (
+	maxRecord = 64 << 20               // of a record: the largest that a broker may be configured for
+	maxOther  = 2 * relayhttp.MaxPlace // of all else, with a refusal in words
+)
 
 // A Config names a relay and bounds what is asked of it. URL is required.
 type Config struct {
@@ -143,17 +146,16 @@ type answer struct {
 // A statusError is an answer that says nothing of what was asked.
 type statusError struct {
 	status int
-	text   string
 }
 
-// Error quotes the beginning of the answer, which is public.
+// Error tells the status alone: the text may be anybody's, and repeat what was sent.
 func (e *statusError) Error() string {
-	return fmt.Sprintf("no answer from the relay: HTTP status %d: %q", e.status, e.text)
+	return fmt.Sprintf("no answer from the relay: HTTP status %d", e.status)
 }
 
-// do makes a request below the task's path, within a time.
-func (c *Client) do(ctx context.Context, within time.Duration, method string, task stream.Task, path string, body []byte) (answer,
-	error) {
+// do makes a request below the task's path, within a time, and reads an answer of at most so many bytes.
+func (c *Client) do(ctx context.Context, within time.Duration, most int64, method string, task stream.Task, path string,
+	body []byte) (answer, error) {
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	q, err := http.NewRequestWithContext(limited, method, c.config.URL+relayhttp.Path+string(task)+"/"+path, bytes.NewReader(body))
@@ -176,9 +178,9 @@ func (c *Client) do(ctx context.Context, within time.Duration, method string, ta
 	var a answer
 	if err == nil {
 		a.status, a.header = r.StatusCode, r.Header
-		a.body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+		a.body, err = io.ReadAll(io.LimitReader(r.Body, most+1))
 		r.Body.Close()
-		if err == nil && len(a.body) > maxBody {
+		if err == nil && int64(len(a.body)) > most {
 			err = errors.New("the answer is too large")
 		}
 	}
@@ -208,8 +210,4 @@ func (c *Client) lost(ctx context.Context, err error) error {
 }
 
 // wrong returns the error of an answer that is none.
-func wrong(a answer) error {
-	const most = 200
-	text := a.body[:min(len(a.body), most)]
-	return &statusError{a.status, string(text)}
-}
+func wrong(a answer) error { return &statusError{a.status} }

@@ -63,7 +63,7 @@ func (c *Client) Publish(ctx context.Context, reports []stream.Outgoing) ([]stre
 
 func (c *Client) post(ctx context.Context, at stream.Address, r stream.Outgoing) (stream.Ack, error) {
 	body := relayhttp.Report{Round: at.Round, Attempt: at.Attempt, ID: r.ID, Data: r.Data}.Bytes()
-	a, err := c.do(ctx, c.config.Timeout, http.MethodPost, at.Task, relayhttp.Reports, body)
+	a, err := c.do(ctx, c.config.Timeout, maxOther, http.MethodPost, at.Task, relayhttp.Reports, body)
 	switch {
 	case err != nil:
 		return stream.Ack{}, err
@@ -89,7 +89,7 @@ func (c *Client) Place(ctx context.Context, subject string, request []byte) ([]b
 		return nil, fmt.Errorf("place: %w: want the place subject of an attempt", stream.ErrRefused)
 	}
 	body := relayhttp.Place{Round: at.Round, Attempt: at.Attempt, Request: request}.Bytes()
-	a, err := c.do(ctx, c.config.Timeout, http.MethodPost, at.Task, relayhttp.Places, body)
+	a, err := c.do(ctx, c.config.Timeout, maxOther, http.MethodPost, at.Task, relayhttp.Places, body)
 	if err == nil && a.status != http.StatusOK {
 		err = wrong(a)
 	}

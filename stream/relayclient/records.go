@@ -39,7 +39,7 @@ func (c *Client) named(ctx context.Context, task stream.Task, name string) (m st
 	if err := ctx.Err(); err != nil {
 		return m, err
 	}
-	a, err := c.do(ctx, c.config.Timeout, http.MethodGet, task, name, nil)
+	a, err := c.do(ctx, c.config.Timeout, maxRecord, http.MethodGet, task, name, nil)
 	switch {
 	case err != nil:
 		return m, err
@@ -114,7 +114,7 @@ func (c *Client) state(ctx context.Context, task stream.Task, path, seen string)
 		within += c.config.Wait
 		path += fmt.Sprintf("?wait=%d&seen=%s", int(c.config.Wait.Seconds()), seen)
 	}
-	a, err := c.do(ctx, within, http.MethodGet, task, path, nil)
+	a, err := c.do(ctx, within, maxOther, http.MethodGet, task, path, nil)
 	switch {
 	case err != nil:
 		return s, err
@@ -137,7 +137,7 @@ func (c *Client) hashed(ctx context.Context, subject string, hash relayhttp.Hash
 		return nil, fmt.Errorf("%w: no record of a task", stream.ErrRefused)
 	}
 	path := relayhttp.Records + "/" + hex.EncodeToString(hash[:]) + "?name=" + url.QueryEscape(name)
-	a, err := c.do(ctx, c.config.Timeout, http.MethodGet, task, path, nil)
+	a, err := c.do(ctx, c.config.Timeout, maxRecord, http.MethodGet, task, path, nil)
 	switch {
 	case err != nil:
 		return nil, err

@@ -15,7 +15,7 @@ import (
 const (
 	firstPause = 200 * time.Millisecond
 	maxPause   = 30 * time.Second
-	// soonest is the shortest time between two requests of a watch that bring nothing new.
+	// soonest is the shortest time between two requests of a watch.
 	soonest = 100 * time.Millisecond
 )
 
@@ -83,10 +83,10 @@ func (w *watch) run(ctx context.Context) {
 			w.client.config.Log.Info("the relay answers again", "task", w.task)
 		}
 		pause = firstPause
-		if w.known && s.Tag() == seen && time.Since(begun) < soonest {
-			wait(ctx, soonest) // whatever answers at once does not wait
-		}
 		w.take(ctx, s)
+		if time.Since(begun) < soonest {
+			wait(ctx, soonest) // whatever answers at once would be asked without end
+		}
 	}
 }
 
