@@ -1,6 +1,0 @@
-export { Device, type Options, type Outcome, type Ticket } from './device.js';
-export { Agreement, type Policy } from './consent.js';
-export { Refused } from './declaration.js';
-export { relay, type RelayOptions, type Transport } from './relay.js';
-export { MemoryStore, indexedDB, type Store } from './store.js';
-export type { Event } from './features.js';
