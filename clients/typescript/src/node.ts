@@ -30,6 +30,7 @@ export function fileStore(folder: string, task: string): Store {
 }
 
 class FileStore implements Store {
+  readonly mayForget = false
   private readonly holder = randomUUID()
   private readonly states = new Map<string, TaskState>()
   private readonly events = new Map<string, Participation>()

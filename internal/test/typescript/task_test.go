@@ -215,7 +215,7 @@ func (d *deployment) fleet(n, latencyMs int, cuts float64) *procs.Process {
 	return p
 }
 
-// told is what a device printed.
+// A told holds what a device printed.
 type told struct {
 	Device        int
 	Accepted      bool
