@@ -270,7 +270,7 @@ export class Device {
   private async pass(): Promise<void> {
     await this.takeAnswers()
     await this.admit()
-    if (this.going.size === 0) return this.rest(3_600_000) // a device without events asks for nothing
+    if (this.going.size === 0) return this.idle()
     await this.takeNews()
     await this.settle()
     if (this.ended) {
@@ -304,6 +304,11 @@ export class Device {
       const timer = setTimeout(go, ms)
       this.wakers.add(go)
     })
+  }
+
+  /** Waits until there is an event, or the device is closed: without events it asks for nothing. */
+  private idle(): Promise<void> {
+    return this.stop.signal.aborted ? Promise.resolve() : this.rest(3_600_000)
   }
 
   /** Makes a request beside the loop, which takes up its answer. */
@@ -342,7 +347,7 @@ export class Device {
     let seen = ''
     while (!this.stop.signal.aborted) {
       if (this.going.size === 0) {
-        await this.rest(3_600_000)
+        await this.idle()
         continue
       }
       try {

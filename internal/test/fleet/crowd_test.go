@@ -120,7 +120,7 @@ func (d *distant) Publish(ctx context.Context, reports []stream.Outgoing) ([]str
 	return acks, errors.Join(err, d.die(published), d.travel(ctx))
 }
 
-// A crowd is what a task did to those who were there.
+// A crowd counts what a task did to those who were there.
 type crowd struct {
 	counted, vain, died uint64 // users who lived: counted, and charged and not; those who died
 	rounds, full        int

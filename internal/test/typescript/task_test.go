@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -47,6 +49,8 @@ type deployment struct {
 	learner, stage, http *procs.Process
 	fleets               []*procs.Process
 	devices              int
+	pages                *httptest.Server // of an application
+	served               http.ServeMux
 	node, client         string
 	conn                 *natsjs.Conn
 	task                 *wire.Task
@@ -69,6 +73,8 @@ func deploy(t *testing.T, users, cohort, minimum, rounds int, deadline, plan str
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.pages = httptest.NewServer(&d.served)
+	t.Cleanup(d.pages.Close)
 	d.broker = procs.StartServer(t, programs, procs.ServerOptions{})
 	url, at := d.broker.URL(), fmt.Sprint("127.0.0.1:", ports[0])
 	d.relay = "http://" + at
@@ -77,7 +83,7 @@ func deploy(t *testing.T, users, cohort, minimum, rounds int, deadline, plan str
 	d.stage = programs.Process(t, "stage", programs.Ingest, "shuffle", "--task", string(name), "--nats", url,
 		"--identity", filepath.Join(d.dir, "stage.key"), "--lease", "5s")
 	d.http = programs.Process(t, "relay", programs.Ingest, "relay", "--nats", url, "--http", at, "--http-no-token",
-		"--per-address", "2000")
+		"--per-address", "2000", "--origin", d.pages.URL)
 	d.start(d.learner, d.stage, d.http)
 	if d.conn, err = natsjs.Connect(natsjs.ConnectConfig{URL: url}); err != nil {
 		t.Fatal(err)
