@@ -17,7 +17,7 @@ type metric struct {
 	labels []string
 }
 
-var row = regexp.MustCompile("(?m)^\\| `(panlearn_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, ]+) \\|")
+var row = regexp.MustCompile("(?m)^\\| `(panlearn_[a-z_]+)` \\| ([a-z]+) \\| ([a-z, ]*) \\|")
 
 // metrics returns the metrics that a rule or a panel may name: ours, and those of the exporters that
 // prometheus.yml scrapes.
@@ -40,7 +40,7 @@ func metrics(t *testing.T) map[string]metric {
 		"process_cpu_seconds_total":     {"counter", nil},
 	}
 	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
-		one := metric{m[2], strings.Split(m[3], ", ")}
+		one := metric{m[2], strings.FieldsFunc(m[3], func(r rune) bool { return r == ',' || r == ' ' })}
 		if one.kind != "histogram" {
 			all[m[1]] = one
 			continue

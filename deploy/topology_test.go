@@ -180,14 +180,14 @@ func promtoolReads(t *testing.T, text []byte) {
 func TestTopology(t *testing.T) {
 	const users = 600
 	p := programs(t)
-	ports, err := procs.FreePorts(5)
+	ports, err := procs.FreePorts(7)
 	if err != nil {
 		t.Fatal(err)
 	}
 	local := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
 	n := &topology{t: t, compose: readCompose(t), dir: t.TempDir(),
 		hosts: strings.NewReplacer("nats:4222", local(0), "0.0.0.0:9090", local(2), "0.0.0.0:9091", local(3), "0.0.0.0:9092",
-			local(4), "stage:9091", local(3), "0.0.0.0", "127.0.0.1")}
+			local(4), "0.0.0.0:9093", local(5), "0.0.0.0:8095", local(6), "stage:9091", local(3), "0.0.0.0", "127.0.0.1")}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	start := func(q *procs.Process) *procs.Process {
@@ -212,6 +212,8 @@ func TestTopology(t *testing.T) {
 	done(start(n.process(p, "provision", fewer)))
 	start(n.process(p, "learner", fewer))
 	stage := start(n.process(p, "stage"))
+	start(n.process(p, "relay"))
+	checkScrape(t, "panlearn_relay_", scrape(ctx, t, local(5)))
 	checkScrape(t, "panlearn_stage_", scrape(ctx, t, local(3)))
 	publisher := start(n.process(p, "publisher", fewer))
 	checkScrape(t, "panlearn_publisher_", scrape(ctx, t, local(4)))

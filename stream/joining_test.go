@@ -144,3 +144,19 @@ func TestTurnsAreEven(t *testing.T) {
 		}
 	}
 }
+
+// TestAskRamp: asking costs nothing, so twice as many ask after each second.
+func TestAskRamp(t *testing.T) {
+	r := AskRamp(0.1)
+	for _, c := range []struct {
+		after time.Duration
+		want  float64
+	}{{0, 0.1}, {250 * time.Millisecond, 0.1}, {1250 * time.Millisecond, 0.2}, {2250 * time.Millisecond, 0.4}, {time.Minute, 1}} {
+		if got := r.Share(c.after); got < c.want*0.999 || got > c.want*1.001 {
+			t.Errorf("%v after Open a share of %v asks, want %v", c.after, got, c.want)
+		}
+	}
+	if all := AskRamp(2); all.Probability != 0 || all.Doubling != time.Second {
+		t.Errorf("%+v: want that everybody asks", all)
+	}
+}

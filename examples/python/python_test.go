@@ -32,8 +32,9 @@ func TestPython(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	config := rundevice.Config{Settings: device.Settings{Task: task.Name, Logger: runtest.Discard()}, StateDir: t.TempDir(),
-		Broker: run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: task.URL}}}
+	config := rundevice.Config{StateDir: t.TempDir(),
+		Settings: device.Settings{Task: task.Name, Logger: runtest.Discard()},
+		Broker:   run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: task.URL}}}
 	go func() {
 		_, err := rundevice.PublishHTTP(ctx, config, rundevice.HTTPConfig{Listener: listener, Token: token})
 		done <- err

@@ -41,6 +41,9 @@ func TestShippedTasks(t *testing.T) {
 			if e := job.Forecasts[0].Privacy.ProvedEpsilon; e == nil || !(*e > 0) || *e > job.Problem.Epsilon {
 				t.Errorf("epsilon %v, want one in (0, %v]", e, job.Problem.Epsilon)
 			}
+			if !job.Plan.Places {
+				t.Error("the plan has no places")
+			}
 			body, err := job.Wire()
 			if err != nil {
 				t.Fatal(err)

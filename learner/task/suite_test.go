@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-const suiteTask = "version: 1\nname: churn\nevents: {format: libsvm}\nfeatures: {vector: {dimension: 2, min: 0, max: 1}}\n" +
-	"label: {positive: [\"1\"], negative: [\"-1\"]}\nmodel: {loss: logistic, radius: 1}\n" +
+const suiteTask = "version: 1\nname: churn\nevents: {format: libsvm}\n" +
+	"features: {vector: {dimension: 2, min: 0, max: 1}}\nlabel: {positive: [\"1\"], negative: [\"-1\"]}\nmodel: {loss: logistic, radius: 1}\n" +
 	"privacy: {epsilon: 1, delta: 1e-6}\nschedule: {users: 1000}\n"
 
 // TestSuiteHasOneSpelling: the words and the numbers of a suite are one declaration, and a task that says nothing has
@@ -40,7 +40,8 @@ func TestSuiteHasOneSpelling(t *testing.T) {
 	if !bytes.Equal(hybrid, canonical("privacy.suite=mlkem768x25519")) || bytes.Equal(hybrid, plain) {
 		t.Errorf("suite 3: %s", hybrid)
 	}
-	for _, sets := range [][]string{{"privacy.suite=1"}, {"privacy.suite=mlkem1024"}, {"privacy.suite=3", "privacy.seal=none"}} {
+	for _, sets := range [][]string{{"privacy.suite=1"}, {"privacy.suite=mlkem1024"},
+		{"privacy.suite=3", "privacy.seal=none"}} {
 		var refused *FieldError
 		if _, err := Parse([]byte(suiteTask), sets); !errors.As(err, &refused) || refused.Path != "privacy.suite" {
 			t.Errorf("%v: %v, want a refusal of privacy.suite", sets, err)

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // Run's; everything here is behind one lock.
 type places struct {
 	mu    sync.Mutex
-	of    place       // the attempt
+	of    place       // the attempt, or the last one
 	table *placeTable // nil: none is open that announced places
 	until time.Time   // the stage's own lease
 	wall  time.Time   // the same by the wall clock, which goes on while a machine sleeps
@@ -52,7 +53,9 @@ func (p *places) status(now time.Time) Places {
 const shunned = time.Hour
 
 // floodedAt reports whether a flood of places was seen of late.
-func (p *places) floodedAt(now time.Time) bool { return !p.flooded.IsZero() && now.Sub(p.flooded) < shunned }
+func (p *places) floodedAt(now time.Time) bool {
+	return !p.flooded.IsZero() && now.Sub(p.flooded) < shunned
+}
 
 // lease returns the time for which places of a new attempt are kept; 0: it has none. Where nobody ever
 // asked, a round that is opened again has none: the broker may not let devices ask.
@@ -113,14 +116,14 @@ func (p *places) answer(subject string, data []byte) []byte {
 	now := time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.table == nil || !now.Before(p.until) || !now.Round(0).Before(p.wall) {
+	if !now.Before(p.until) || !now.Round(0).Before(p.wall) {
 		return nil
 	}
 	switch of := (place{at.Round, at.Attempt}); {
-	case of == p.of:
+	case of == p.of && p.table != nil:
 		p.heard = true
 		return p.table.answer(now, r).Record()
-	case of.round < p.of.round || of.round == p.of.round && of.attempt < p.of.attempt:
+	case of == p.of || of.round < p.of.round || of.round == p.of.round && of.attempt < p.of.attempt:
 		return stream.PlaceAnswer{ID: r.ID, Verdict: stream.PlaceOver}.Record()
 	}
 	return nil // nobody has opened it as long as we have the lease
@@ -188,25 +191,35 @@ func (p *places) unheard(t *placeTable, now time.Time) bool {
 	return p.mute
 }
 
-// serve asks the broker once to hand out requests for places, where the task's plan has them.
+// serve asks the broker to hand out requests for places, where the task's plan has them: until it does, or refuses.
 func (s *Stage) serve(ctx context.Context) {
-	if s.served || s.task == nil || !s.task.Plan.Places {
+	now := time.Now()
+	if s.served || s.task == nil || !s.task.Plan.Places || now.Before(s.serves) {
 		return
 	}
-	s.served = true
 	if s.PlaceServer == nil {
+		s.served = true
 		return
 	}
 	err := s.PlaceServer.ServePlaces(ctx, s.Task, s.places.answer)
+	if err != nil && !errors.Is(err, stream.ErrRefused) {
+		s.serves = now.Add(tryAgain)
+		s.Logger.DebugContext(ctx, "cannot ask for requests for places yet", "error", err)
+		return
+	}
+	s.served = true
 	if err != nil {
 		s.Logger.Warn("no requests for places come, so devices charge before they know that there is room: "+
-			"docs/how-to/operations.md has the permission", "subject", s.Task.Places(), "error", err)
+			"docs/how-to/operations.md, Places, has the permission", "subject", s.Task.Places(), "error", err)
 		return
 	}
 	s.places.mu.Lock()
 	s.places.serves = true
 	s.places.mu.Unlock()
 }
+
+// tryAgain is the time after which a broker that did not answer is asked again for requests for places.
+const tryAgain = 30 * time.Second
 
 // served reports whether requests come.
 func (p *places) served() bool {

@@ -163,11 +163,15 @@ func (t *placeTable) lives(now time.Time) time.Time {
 // fewUnused is the number of places that may end unused in any attempt.
 const fewUnused = 16
 
-// flooded reports whether somebody asks for places and does not use them: for a sixteenth of the deadline more than
-// half of those given ended unused, and so many that single devices that died do not explain them.
+// waves is the number of leases that a flood lasts at least.
+const waves = 3
+
+// flooded reports whether somebody asks for places and does not use them: after a sixteenth of the deadline more than
+// half of those given ended unused, and so many that single devices that died do not explain them. One wave of places
+// proves nothing, for devices that hear of a round at the same time are slow together.
 func (t *placeTable) flooded(now time.Time, deadline time.Duration) bool {
 	t.expire(now)
-	after := deadline / 16
+	after := max(deadline/16, waves*t.lease)
 	if deadline == 0 {
 		after = longestLease
 	}

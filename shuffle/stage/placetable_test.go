@@ -216,10 +216,13 @@ func TestFloodOfPlaces(t *testing.T) {
 			give(table, at(0), n, 1)
 		}
 		table.opened(used)
-		if table.flooded(at(time.Minute/16-1), time.Minute) {
-			t.Error("flooded before a sixteenth of the deadline")
+		if table.flooded(at(time.Minute/16), time.Minute) || table.flooded(at(9*time.Second-1), time.Minute) {
+			t.Error("flooded before a sixteenth of the deadline, or after one wave of places")
 		}
-		return table.flooded(at(time.Minute/16), time.Minute)
+		if table.flooded(at(time.Minute-1), 16*time.Minute) {
+			t.Error("flooded before a sixteenth of a long deadline")
+		}
+		return table.flooded(at(9*time.Second), time.Minute)
 	}
 	if !flood(19) {
 		t.Error("21 of 40 places ended unused: want a flood")

@@ -19,10 +19,11 @@ type Stage struct {
 	fetcher fetcher
 	queue   Queue // as it was seen last
 
-	held     bool // what Observer.Lease was told last
-	waits    bool // that the lease is another's was logged
-	served   bool // the broker was asked to hand out requests for places
-	failures int  // in a row
+	held     bool      // what Observer.Lease was told last
+	waits    bool      // that the lease is another's was logged
+	served   bool      // the broker hands out requests for places, or refuses to
+	serves   time.Time // when it is asked again; zero: it was not yet
+	failures int       // in a row
 	troubles troubles
 	blind    stream.Trouble // the queue cannot be seen
 	grace    time.Time      // until when a bound phase goes on after the context ended

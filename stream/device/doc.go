@@ -68,9 +68,9 @@
 // # What a caller owes
 //
 //  1. Give every user's event a key of its own, the same after a restart: the user's id to Submit, else
-//     participation.RowKey and participation.EventKey. The promise of one phase is kept for keys, so several rows of one person are several
-//     users to it. In a task that protects people, all rows of one are published together instead, under the
-//     person's key.
+//     participation.RowKey and participation.EventKey. The promise of one phase is kept for keys, so several
+//     rows of one person are several users to it. In a task that protects people, all rows of one are published
+//     together instead, under the person's key.
 //  2. Keep the store (Config.Folder, package filestore) as long as the task lives. Losing it forgets who took part.
 //  3. Publish, and believe the [Outcome]: never publish an event again under another key.
 //  4. Keep outcomes, logs and counts of invalid rows to the device's operator: they depend on the events.

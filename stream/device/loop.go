@@ -306,7 +306,7 @@ func (l *loop) room() int {
 // many of its users as the round takes of all clients together, and the announced share of them joins. Of blocks
 // of rows it offers one: each organisation reports once.
 func (l *loop) places() uint64 {
-	taken := l.current.joined + l.absent() + uint64(len(l.queue.drawn)+l.queue.seats.holds())
+	taken := l.current.joined + l.absent() + uint64(len(l.queue.drawn)+len(l.queue.seats.line))
 	return l.current.most - min(taken, l.current.most)
 }
 

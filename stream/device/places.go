@@ -8,30 +8,28 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
-// Where the newest attempt announces places, nobody is charged before the stage has said that there is room:
+// Where the newest attempt announces places, nobody is charged before the stage has said that there is room. Events
+// whose time has come stand in a line, in their order, and places are asked for, as many as stand there; a place is
+// nobody's, so that the first in the line join when some are granted, whichever request it was:
 //
-//	drawn ──▶ asking ──▶ placed ──▶ joins      within half of the time for which its place is kept
-//	            │  ▲        │
-//	            ▼  └────────┤                  told to wait, no answer, or too late: it asks again, later
-//	          again ◀───────┘
+//	          ┌──▶ asked for ──▶ granted ──▶ the first in the line join, within half of the time for which it is kept
+//	in line ──┤        │            │
+//	          └── again ◀───────────┘           told to wait, no answer, or too late: asked for again, later
 //
 // No answer is no place. What is asked for is a number of users, on a tick, at a time that lots and answers decide; no
 // event and no number of rows has a part in it. Once an event is charged its report is sent, place or no place.
 
-// An ask is one request for places in an attempt, of events that wait. They are not charged yet.
+// An ask is one request for places in an attempt.
 type ask struct {
-	round   *round
-	attempt participation.Attempt
-	events  []*event
-	lease   time.Duration // for which places are kept
-	due     time.Time     // the tick on which it leaves
-	try     bool          // whether the broker takes reports again
-	asked   moment        // before it was sent
-	answer  stream.PlaceAnswer
-	err     error // there is no answer
+	seats  uint64        // the line that it is for
+	users  int           // that it asks for; once it is granted, those who have not joined yet
+	lease  time.Duration // for which places are kept
+	try    bool          // whether the broker takes reports again
+	asked  moment        // before it was sent
+	answer stream.PlaceAnswer
+	err    error // there is no answer
 }
 
 var errOtherPlace = errors.New("an answer to another request for places")
@@ -59,73 +57,64 @@ func (r *round) keeps() time.Duration {
 	return time.Duration(r.open.PlacesMs) * time.Millisecond
 }
 
-// seats are the events that ask for places in the newest attempt.
+// seats are the line at the newest attempt: as many places are asked for, granted, or to be asked for again as events
+// stand in it.
 type seats struct {
-	asking  int      // events whose request is not answered
-	placed  []*ask   // granted
-	again   []repeat // not granted
-	silence time.Duration
-	over    bool // the stage said that the attempt takes nobody any more
+	number  uint64   // of lines before it
+	line    []*event // in their order
+	asking  int      // places that are asked for
+	placed  []*ask   // granted, by when they were asked for
+	again   []repeat
+	silence time.Duration // after the next request without an answer; 0: the last one had an answer
+	over    bool          // the stage said that the attempt takes nobody any more
 }
 
-// A repeat is events that ask again, from a time on.
+// A repeat is a number of places that are asked for again, from a time on.
 type repeat struct {
-	events []*event
-	after  time.Time
+	users int
+	after time.Time
 }
 
-// holds returns the number of events: asked for, with a place, or to be asked for again.
-func (s *seats) holds() (n int) {
+// taken returns the number of places that are asked for or granted.
+func (s *seats) taken() int { return s.asking + s.granted() }
+
+// granted returns the number of places that are granted.
+func (s *seats) granted() (n int) {
 	for _, a := range s.placed {
-		n += len(a.events)
+		n += a.users
 	}
-	for _, r := range s.again {
-		n += len(r.events)
-	}
-	return n + s.asking
+	return n
 }
 
-// taken returns the number of events that are asked for or have a place.
-func (s *seats) taken() (n int) {
-	for _, a := range s.placed {
-		n += len(a.events)
-	}
-	return n + s.asking
+// recall empties the line, and begins another one.
+func (s *seats) recall() (line []*event) {
+	line = s.line
+	*s = seats{number: s.number + 1}
+	return line
 }
 
-// recall returns all events but those whose request is not answered, and begins again for another attempt.
-func (s *seats) recall() (events []*event) {
-	for _, a := range s.placed {
-		events = append(events, a.events...)
-	}
-	for _, r := range s.again {
-		events = append(events, r.events...)
-	}
-	*s = seats{asking: s.asking}
-	return events
-}
-
-// lapse takes the places that may not be used any more: their events ask again.
+// lapse has places that may not be used any more be asked for again.
 func (s *seats) lapse(now moment) {
-	var live []*ask
-	for _, a := range s.placed {
+	s.placed = slices.DeleteFunc(s.placed, func(a *ask) bool {
 		if a.late(now) {
-			s.repeat(a.events, now.steady, a.lease)
-			continue
+			s.repeat(a.users, now.steady, a.lease)
+			return true
 		}
-		live = append(live, a)
-	}
-	s.placed = live
+		return false
+	})
 }
 
-// repeat has events ask again after a time that is drawn around the given one.
-func (s *seats) repeat(events []*event, now time.Time, around time.Duration) {
-	if len(events) > 0 {
-		s.again = append(s.again, repeat{events, now.Add(jittered(around))})
+// leastRepeat bounds the mean time between two requests, whatever an answer says.
+const leastRepeat = 250 * time.Millisecond
+
+// repeat has places be asked for again after a time that is drawn around the given one.
+func (s *seats) repeat(users int, now time.Time, around time.Duration) {
+	if users > 0 {
+		s.again = append(s.again, repeat{users, now.Add(jittered(max(around, leastRepeat)))})
 	}
 }
 
-// due returns when the first events ask again.
+// due returns when the first places are asked for again.
 func (s *seats) due() (at time.Time, ok bool) {
 	if s.over {
 		return at, false
@@ -138,27 +127,38 @@ func (s *seats) due() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// next returns up to n events that ask again now.
-func (s *seats) next(n int, now time.Time) (events []*event) {
-	rest := s.again[:0]
-	for _, r := range s.again {
-		if take := min(n-len(events), len(r.events)); take > 0 && !now.Before(r.after) {
-			events, r.events = append(events, r.events[:take]...), r.events[take:]
-		}
-		if len(r.events) > 0 {
-			rest = append(rest, r)
+// next returns how many places are asked for again now, up to n.
+func (s *seats) next(n int, now time.Time) (users int) {
+	s.again = slices.DeleteFunc(s.again, func(r repeat) bool { return r.users == 0 })
+	for i := range s.again {
+		if r := &s.again[i]; !now.Before(r.after) {
+			take := min(n-users, r.users)
+			users, r.users = users+take, r.users-take
 		}
 	}
-	clear(s.again[len(rest):])
-	s.again = rest
-	return events
+	s.again = slices.DeleteFunc(s.again, func(r repeat) bool { return r.users == 0 })
+	return users
+}
+
+// use takes up to n places off those that are granted, the oldest first, and returns how many and which they were.
+func (s *seats) use(n int) (users int, from []ask) {
+	for len(s.placed) > 0 && users < n {
+		a := s.placed[0]
+		one := *a
+		one.users = min(n-users, a.users)
+		users, from = users+one.users, append(from, one)
+		if a.users -= one.users; a.users == 0 {
+			s.placed = s.placed[1:]
+		}
+	}
+	return users, from
 }
 
 // drawsFirst reports whether reports are drawn before a place is asked for, because working one out could take as long as
 // the place is kept.
 func (l *loop) drawsFirst() bool { return l.beats.tick > l.current.keeps()/4 }
 
-// seat has the events that have places join, and others ask.
+// seat has the first in the line join as places are granted, and asks for places for others.
 func (l *loop) seat(ctx context.Context) error {
 	if !l.joinable() || l.clock.holds() {
 		return nil
@@ -170,47 +170,49 @@ func (l *loop) seat(ctx context.Context) error {
 	}
 	for !s.over && !l.gathering() && l.joinable() {
 		now := time.Now()
-		if l.refusals.holds(l.current.attempt, now) {
-			return nil
-		}
 		n := min(l.mostAsked()-s.taken(), l.window.now-l.sending-s.taken(), l.chunk,
 			int(l.current.place.Phase.Mechanism.MaxBundle))
-		if n <= 0 {
+		if n <= 0 || l.refusals.holds(l.current.attempt, now) {
 			return nil
 		}
-		at, ok := s.due()
-		if ok = ok && !at.After(now); !ok && !l.queue.waits(l.current, l.places(), now) {
+		at, again := s.due()
+		if again = again && !at.After(now); !again && !l.queue.waits(l.current, l.places(), now) {
 			return nil
 		}
 		if l.beats.left == 0 {
 			l.beats.arm()
 			return nil
 		}
-		if l.drawsFirst() {
-			n = min(n, l.beats.left)
-		}
 		try := l.refusals.wait > 0
 		if n = l.unrefused(n); n == 0 {
 			return nil
 		}
-		batch := s.next(n, now)
-		if len(batch) == 0 {
-			var misfits []*event
-			batch, misfits = l.queue.next(l.current, n, l.places(), now)
-			l.leave(misfits, "the round is none that they may answer")
-		}
-		if len(batch) == 0 {
-			return nil
-		}
-		if l.drawsFirst() {
-			l.beats.left -= len(batch)
-			if err := l.predraw(ctx, batch); err != nil {
+		users := s.next(n, now)
+		if users == 0 {
+			var err error
+			if users, err = l.lineUp(ctx, n, now); users == 0 || err != nil {
 				return err
 			}
 		}
-		l.ask(ctx, batch, try)
+		l.ask(ctx, users, try)
 	}
 	return nil
+}
+
+// lineUp puts up to n events whose time has come at the end of the line, and returns how many.
+func (l *loop) lineUp(ctx context.Context, n int, now time.Time) (int, error) {
+	first := l.drawsFirst()
+	if first {
+		n = min(n, l.beats.left)
+	}
+	batch, misfits := l.queue.next(l.current, n, l.places(), now)
+	l.leave(misfits, "the round is none that they may answer")
+	l.queue.seats.line = append(l.queue.seats.line, batch...)
+	if !first || len(batch) == 0 {
+		return len(batch), nil
+	}
+	l.beats.left -= len(batch)
+	return len(batch), l.predraw(ctx, batch)
 }
 
 // mostAsked bounds the events that ask or have places: as many as ticks within a quarter of the lease have room for.
@@ -218,12 +220,13 @@ func (l *loop) mostAsked() int {
 	return l.beats.quota * int(max(1, l.current.keeps()/4/l.beats.tick))
 }
 
-// sit has events join that have places: on a tick, or, where their reports are drawn, at once.
+// sit has the first in the line join, as many as places are granted: on a tick, or, where their reports are drawn, at
+// once.
 func (l *loop) sit(ctx context.Context) error {
-	s, early := &l.queue.seats, l.drawsFirst()
+	s, drawn := &l.queue.seats, l.drawsFirst()
 	for len(s.placed) > 0 && l.joinable() {
-		n := l.chunk
-		if !early {
+		n := min(l.chunk, len(s.line))
+		if !drawn {
 			if l.beats.left == 0 {
 				l.beats.arm()
 				return nil
@@ -233,27 +236,19 @@ func (l *loop) sit(ctx context.Context) error {
 		if l.refusals.holds(l.current.attempt, time.Now()) && !s.placed[0].try {
 			return nil // lapse takes its place off
 		}
-		var batch []*event
-		var from []*ask
-		for len(s.placed) > 0 && len(batch) < n {
-			a := s.placed[0]
-			from = append(from, a)
-			take := min(n-len(batch), len(a.events))
-			batch = append(batch, a.events[:take]...)
-			if a.events = a.events[take:]; len(a.events) == 0 {
-				s.placed = s.placed[1:]
-			}
-		}
-		if !early {
-			l.beats.left -= len(batch)
+		users, from := s.use(n)
+		batch := s.line[:users:users]
+		if !drawn {
+			l.beats.left -= users
 			if err := l.predraw(ctx, batch); err != nil {
 				return err
 			}
 		}
-		if now := l.moment(); slices.ContainsFunc(from, func(a *ask) bool { return a.late(now) }) { // nobody has paid
-			s.repeat(batch, now.steady, from[0].lease)
+		if now := l.moment(); slices.ContainsFunc(from, func(a ask) bool { return a.late(now) }) { // nobody has paid
+			s.repeat(users, now.steady, from[0].lease)
 			continue
 		}
+		s.line = s.line[users:]
 		if err := l.join(ctx, batch); err != nil {
 			return err
 		}
@@ -261,16 +256,16 @@ func (l *loop) sit(ctx context.Context) error {
 	return nil
 }
 
-// ask sends one request for places of some events, on the next tick.
-func (l *loop) ask(ctx context.Context, events []*event, try bool) {
-	r, now := l.current, time.Now()
-	a := &ask{round: r, attempt: r.attempt, events: events, lease: r.keeps(), due: l.beats.next(now), try: try}
-	request := stream.PlaceRequest{Users: uint32(len(events))}
+// ask sends one request for places, on the next tick.
+func (l *loop) ask(ctx context.Context, users int, try bool) {
+	r, s := l.current, &l.queue.seats
+	a := &ask{seats: s.number, users: users, lease: r.keeps(), try: try}
+	request := stream.PlaceRequest{Users: uint32(users)}
 	_, _ = rand.Read(request.ID[:]) // never fails: it ends the process instead
-	subject := l.Task.Place(r.number, a.attempt.Number)
-	l.queue.seats.asking += len(events)
+	subject, due := l.Task.Place(r.number, r.attempt.Number), l.beats.next(time.Now())
+	s.asking += users
 	l.deliveries.Go(func() {
-		if a.err = Until(ctx, a.due); a.err == nil {
+		if a.err = Until(ctx, due); a.err == nil {
 			a.asked = l.moment()
 			a.answer, a.err = l.place(ctx, subject, request, a.lease/2)
 		}
@@ -294,36 +289,35 @@ func (l *loop) place(ctx context.Context, subject string, request stream.PlaceRe
 	return answer, err
 }
 
-// replied takes the answer to a request, or that there is none.
+// replied takes the answer to a request, or that there is none. One to a line that is recalled changes nothing.
 func (l *loop) replied(a *ask) {
 	s, now := &l.queue.seats, time.Now()
-	s.asking -= len(a.events)
-	switch {
-	case l.over():
-		l.leave(a.events, "the task has ended")
-	case a.round != l.current || a.attempt != l.current.attempt:
-		l.queue.add(a.events...)
-	case a.err != nil: // silence is no reason to join
+	if a.seats != s.number {
+		return
+	}
+	s.asking -= a.users
+	if a.err != nil { // silence is no reason to join
 		s.silence = min(max(2*s.silence, a.lease), mostRefused)
+		s.repeat(a.users, now, s.silence)
 		if errors.Is(a.err, stream.ErrRefused) && l.unasked.Tell(now, a.err) {
 			l.Logger.Warn("the broker does not let this device ask for places, so it cannot take part: "+
-				"docs/how-to/operations.md has the permission", "subject", l.Task.Place(a.round.number, a.attempt.Number),
-				"err", a.err)
+				"docs/how-to/operations.md, Places, has the permission", "subject", l.Task.Places(), "err", a.err)
 		}
-		s.repeat(a.events, now, s.silence)
-	case a.answer.Verdict == stream.PlaceOver:
-		s.over, s.silence = true, 0
-		s.repeat(a.events, now, a.lease)
-	case a.answer.Verdict == stream.PlaceWait:
-		s.silence = 0
-		s.repeat(a.events, now, min(max(a.answer.Time, joinEvery), mostRefused))
-	default:
-		n := min(int(a.answer.Users), len(a.events))
-		s.silence = 0
-		s.repeat(a.events[n:], now, a.lease/4)
-		a.events = a.events[:n:n]
-		a.lease = min(a.lease, a.answer.Time)
+		return
+	}
+	s.silence = 0
+	switch a.answer.Verdict {
+	case stream.PlaceOver:
+		s.over = true
+		s.repeat(a.users, now, a.lease)
+	case stream.PlaceWait:
+		s.repeat(a.users, now, min(a.answer.Time, mostRefused))
+	case stream.PlaceGranted:
+		n := min(int(a.answer.Users), a.users)
+		s.repeat(a.users-n, now, a.lease/4)
+		a.users, a.lease = n, min(a.lease, a.answer.Time)
 		s.placed = append(s.placed, a)
+		slices.SortFunc(s.placed, func(a, b *ask) int { return a.asked.steady.Compare(b.asked.steady) })
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -107,13 +106,29 @@ type placed struct {
 	device  *device.Device
 	config  device.Settings
 	outcome chan device.Outcome
+	charges time.Time // when the store first wrote a charge
+}
+
+// A watched store notes when it first writes a charge.
+type watched struct {
+	*spy
+	p *placed
+}
+
+func (s watched) Write(c participation.Change) error {
+	for _, e := range c.Events {
+		if e.State == participation.Charged && s.p.charges.IsZero() {
+			s.p.charges = time.Now()
+		}
+	}
+	return s.spy.Write(c)
 }
 
 func oneWithPlaces(t *testing.T, trust accounting.Trust, answer func(stream.PlaceRequest) (stream.PlaceAnswer,
 	error)) *placed {
 	w := withPlaces(t, plan{rounds: 2, cohort: 2, trust: trust, deadline: 10 * time.Minute})
 	p := &placed{w: w, store: newSpy(t, participation.NewMemoryStore()), outcome: make(chan device.Outcome, 2)}
-	p.config = w.config(p.store)
+	p.config = w.config(watched{p.store, p})
 	p.clerk = &clerk{Transport: p.config.Transport, answer: answer}
 	p.config.Transport = p.clerk
 	return p
@@ -383,65 +398,19 @@ func TestAskingTellsNothingOfContent(t *testing.T) {
 	}
 }
 
-// Single devices that are far away beside a gateway of many rows, more than the rounds take: all rounds fill, and hardly
-// anybody pays in vain.
-func TestHardlyAnybodyPaysInVain(t *testing.T) {
-	const rounds, cohort = 3, 100
-	for _, places := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, plan{rounds: rounds, cohort: cohort, deadline: 10 * time.Minute, bundle: 64})
-			w.task.Plan.Places = places
-			w.hash = taskHash(t, w.task)
-			began := time.Now()
-			all := w.crowd(400, 600)
-			took := time.Since(began)
-			vain := all.ChargedUncounted + all.Unknown
-			t.Logf("places %t: %d counted, %d charged and not, %v", places, all.Counted, vain, took)
-			if all.Counted != rounds*cohort || took > rounds*time.Minute {
-				t.Errorf("places %t: %d counted in %v: want %d in full rounds", places, all.Counted, took, rounds*cohort)
-			}
-			if places && vain > rounds*cohort/100 {
-				t.Errorf("%d charged and not counted: want 1 %% at most", vain)
-			}
-		})
-	}
-}
-
-// crowd plays a task with so many devices of one event, each 300 ms away, beside a gateway of so many rows.
-func (w *world) crowd(single, gateway int) (all device.Summary) {
-	t := w.t
-	w.play(t.Context(), func(ctx context.Context) {
-		var group sync.WaitGroup
-		var mu sync.Mutex
-		add := func(s device.Summary) {
-			mu.Lock()
-			defer mu.Unlock()
-			all.Counted, all.ChargedUncounted = all.Counted+s.Counted, all.ChargedUncounted+s.ChargedUncounted
-			all.Unknown += s.Unknown
+// Places are announced only in tasks whose plan has them; another Open is none of the task's.
+func TestPlacesOfAPlanWithoutThemAreIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := oneWithPlaces(t, accounting.Shuffle, grants)
+		p.w.task.Plan.Places = false
+		p.w.hash = taskHash(t, p.w.task)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		p.begin(ctx)
+		time.Sleep(5 * time.Minute)
+		if len(p.requests())+p.published()+p.charged() != 0 {
+			t.Errorf("%d requests, %d reports, %d charged: want nothing", len(p.requests()), p.published(), p.charged())
 		}
-		for i := range single {
-			c := w.config(participation.NewMemoryStore())
-			c.Transport = &clerk{Transport: c.Transport, way: 300 * time.Millisecond}
-			var last device.Progress
-			c.Progress = func(p device.Progress) { last = p }
-			group.Go(func() {
-				cl := w.client(c)
-				_, err := cl.Publish(ctx, participation.EventKey(fmt.Sprint(i)), example(1))
-				must(t, err)
-				must(t, cl.Close())
-				add(last.Summary)
-			})
-		}
-		group.Go(func() {
-			c := w.config(participation.NewMemoryStore())
-			c.Rows = true
-			cl := w.client(c)
-			cl.Expect(uint64(gateway))
-			got, err := cl.Run(ctx, rows(gateway, false))
-			must(t, err)
-			add(got)
-		})
-		group.Wait()
+		must(t, p.device.Close())
 	})
-	return all
 }

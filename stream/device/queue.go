@@ -34,7 +34,7 @@ type queue struct {
 }
 
 // holds returns the number of all events.
-func (q *queue) holds() int { return len(q.events) + len(q.drawn) + q.seats.holds() }
+func (q *queue) holds() int { return len(q.events) + len(q.drawn) + len(q.seats.line) }
 
 // add appends events to those that wait.
 func (q *queue) add(events ...*event) {

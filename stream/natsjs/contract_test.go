@@ -69,7 +69,7 @@ func contract(t *testing.T, operator *natsjs.Conn, url string, o natsadmin.Optio
 		}
 		t.Cleanup(c.Close)
 		return streamtest.Broker{
-			Records: c, ReportWriter: c, Retention: natsadmin.Records{Conn: operator}, Limits: c.Limits(), Settle: testAckWait +
+			Records: c, ReportWriter: c, Places: c, Retention: natsadmin.Records{Conn: operator}, Limits: c.Limits(), Settle: testAckWait +
 				testAckWait/2, MaxReportBytes: int(o.MaxReportBytes), MaxPerSubject: int(o.MaxPerSubject),
 			Task: func(t *testing.T) stream.Task {
 				task := stream.Task(fmt.Sprintf("task-%d", tasks.Add(1)))

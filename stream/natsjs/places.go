@@ -43,7 +43,7 @@ func (c *Conn) ServePlaces(ctx context.Context, task stream.Task, answer func(st
 	}
 	if err = errors.Join(sub.SetPendingLimits(maxPlaces, -1), c.permitted(ctx, "subscription", task.Places())); err != nil {
 		sub.Unsubscribe() // fails only on a closed connection, which has no subscriptions
-		return fmt.Errorf("places of %s: %w", task, explain(err))
+		return fmt.Errorf("places of %s: %w", task, refused(explain(err)))
 	}
 	context.AfterFunc(ctx, func() {
 		sub.Unsubscribe() // fails only on a closed connection, which has no subscriptions

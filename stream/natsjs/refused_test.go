@@ -21,9 +21,12 @@ func TestRefusedIsNotStored(t *testing.T) {
 	e := start(t, embedded.Config{})
 	c := dial(t, e, natsjs.ConnectConfig{})
 	js := c.JetStream()
-	for i, limit := range []func(*jetstream.StreamConfig){
-		func(s *jetstream.StreamConfig) { s.MaxMsgs = 3 },
-		func(s *jetstream.StreamConfig) { s.MaxMsgsPerSubject, s.DiscardNewPerSubject = 3, true },
+	for i, full := range []struct {
+		reason stream.Reason
+		limit  func(*jetstream.StreamConfig)
+	}{
+		{stream.StreamFull, func(s *jetstream.StreamConfig) { s.MaxMsgs = 3 }},
+		{stream.AttemptFull, func(s *jetstream.StreamConfig) { s.MaxMsgsPerSubject, s.DiscardNewPerSubject = 3, true }},
 	} {
 		task := stream.Task(fmt.Sprint("full", i))
 		provision(t, c, task, natsadmin.Options{})
@@ -34,7 +37,7 @@ func TestRefusedIsNotStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		config := s.CachedInfo().Config
-		limit(&config)
+		full.limit(&config)
 		if _, err := js.UpdateStream(ctx, config); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +58,7 @@ func TestRefusedIsNotStored(t *testing.T) {
 				t.Errorf("%s: %v, %v, want %v", task, got, err, want)
 			}
 		}
-		refused := stream.Ack{Status: stream.Refused}
+		refused := stream.Ack{Status: stream.Refused, Reason: full.reason}
 		stored := func(sequence uint64) stream.Ack { return stream.Ack{Status: stream.Stored, Sequence: sequence} }
 		publish(out, stored(1), stored(2), stored(3), refused, refused)
 		publish(out[3:], refused, refused)

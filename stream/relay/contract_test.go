@@ -41,6 +41,12 @@ func (d device) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wake
 	return d.client.Watch(ctx, task)
 }
 
+// places are asked for over a relay, and given at the broker.
+type places struct {
+	stream.PlaceAsker
+	stream.PlaceServer
+}
+
 // TestContract: a client of a relay keeps the contract of a device's ports.
 func TestContract(t *testing.T) {
 	streamtest.Run(t, func(t *testing.T) streamtest.Broker {
@@ -54,7 +60,7 @@ func TestContract(t *testing.T) {
 		var tasks atomic.Int64
 		name := func(*testing.T) stream.Task { return stream.Task(fmt.Sprintf("task-%d", tasks.Add(1))) }
 		return streamtest.Broker{
-			Records: device{b, client}, ReportWriter: client, Retention: b, Limits: b.Limits(), Settle: 50 * time.Millisecond,
+			Records: device{b, client}, ReportWriter: client, Places: places{client, b}, Retention: b, Limits: b.Limits(), Settle: 50 * time.Millisecond,
 			MaxReportBytes: maxBytes, MaxPerSubject: perSubject, Task: name,
 			Reader: func(t *testing.T, task stream.Task) stream.ReportReader {
 				r, err := b.Reader(task)

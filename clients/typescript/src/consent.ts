@@ -113,8 +113,8 @@ export class Agreement {
     want(honest.equals(Fraction.parse(d.privacy.honest_fraction)), 'plan.honest_fraction', plan.honestFraction, d.privacy.honest_fraction)
     const local = plan.trust === Trust.local
     want(!local || honest.equals(Fraction.parse('1')), 'plan.honest_fraction', plan.honestFraction, '1 under trust local')
-    want((task.suite === Suite.none) === (d.privacy.seal === 'none'), 'suite', task.suite, 'what privacy.seal declares')
-    want(d.privacy.suite === undefined || task.suite === d.privacy.suite || task.suite === Suite.none, 'suite', task.suite, 'privacy.suite')
+    const suite = d.privacy.seal === 'none' ? Suite.none : d.privacy.suite === 'mlkem768x25519' ? Suite.mlkem768X25519 : Suite.x25519
+    want(task.suite === suite, 'suite', task.suite, `${suite}, as privacy.seal and privacy.suite declare`)
     want(plan.epsilonBudget <= d.privacy.epsilon, 'plan.epsilon_budget', plan.epsilonBudget, `at most ${d.privacy.epsilon}`)
     want(plan.delta <= d.privacy.delta, 'plan.delta', plan.delta, `at most ${d.privacy.delta}`)
     const start = d.model.start?.replace(/^sha256:/, '') ?? ''

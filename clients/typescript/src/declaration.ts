@@ -122,7 +122,7 @@ export interface Declaration {
     max_bits: number
     profile: string
     seal: string
-    suite?: number
+    suite?: string
   }
   user?: { column: string; items: number; radius?: number; wait?: string }
   silo?: unknown

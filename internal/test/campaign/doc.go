@@ -12,7 +12,7 @@
 //	start, stop, crash       a process; a crash takes effect between any two of its calls
 //	trap                     a process dies or is cut off at its next call of a kind, which is done or not: the learner at
 //	                         task, round and end; a stage at lease, open, fetch, ack, claim, batch, close and purge; a
-//	                         publisher at publish and at the write of its store
+//	                         publisher at publish, at a request for a place, and at the write of its store
 //	disk                     the learner's next commit fails, made or not
 //	cut, outage              a partition: of one process, of all
 //	slow, fast               answers come late, writes happen after their callers gave up
@@ -22,7 +22,8 @@
 //	lie                      the broker answers the publishes of one gateway with something that is not so
 //	suspend                  a process stands still between two calls, for longer than its lease
 //	full                     the broker refuses all reports for a while
-//	flood                    somebody sends strange reports: noise, copies of what others sent, to attempts that are open, over or not there
+//	flood                    somebody sends strange reports: noise, copies of what others sent, to attempts that are open, over or not there;
+//	                         and asks for places that nobody uses, or answers for the stage
 //	roll back, lose          a stream is what it was some operations ago, or empty, and its sequences are given again; one record is gone
 //	marks                    a folder of the stage's marks is emptied, or its last mark put back
 //	restore                  the learner's disk is what it was some operations ago
@@ -65,6 +66,8 @@
 //   - What a user was ever told agrees: who was told counted hears nothing else later, and the store says the same; who
 //     was told uncounted is in no batch up to the round that was named; who was told that it was never sent was not
 //     charged.
+//   - Where an attempt announces places, nobody is charged to it without a place that was asked for less than half of
+//     its lease ago, no matter who answered.
 //   - What the learner puts is on its disk first, a round with its reservation. Its disk is, byte for byte, what
 //     another learner computes from the batches on the broker.
 //   - The ledger's chain is whole, and charges each round at least what the accountant says.

@@ -15,6 +15,11 @@ import (
 type Broker struct {
 	stream.Records
 	stream.ReportWriter
+	// Places are both ends of requests for places.
+	Places interface {
+		stream.PlaceAsker
+		stream.PlaceServer
+	}
 	// Retention is the administrator's end.
 	Retention retention.Broker
 
@@ -64,6 +69,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"TasksAreIsolated", tasksAreIsolated},
 		{"SubjectsAreChecked", subjectsAreChecked},
 		{"CancelledContext", cancelledContext},
+		{"PlacesAreAskedAndGiven", placesAreAskedAndGiven},
 		{"PublishAcknowledges", publishAcknowledges},
 		{"PublishDuplicate", publishDuplicate},
 		{"PublishLostAck", publishLostAck},

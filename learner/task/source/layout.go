@@ -152,7 +152,8 @@ func detectJSONL(head []string) (Layout, error) {
 // mostNested bounds how deep objects are looked into for columns.
 const mostNested = 4
 
-// leaves yields the members of a JSON object, and of the objects in it under names with dots, as object.Reader reads them.
+// leaves yields the members of a JSON object, and of the objects in it under names with dots, as object.Reader reads
+// them.
 func leaves(text []byte, prefix string, depth int) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		for quoted, value := range object.All(text) {

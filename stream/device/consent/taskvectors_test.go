@@ -182,7 +182,10 @@ var accepted = []changed{
 			m.Suite = wire.Suite_SUITE_NONE
 			redeclare(proved, "privacy.seal=none")(m)
 		}},
-	{name: "the hybrid suite", change: func(m *wire.Task) { m.Suite = wire.Suite_SUITE_MLKEM768_X25519 }},
+	{name: "the hybrid suite", change: func(m *wire.Task) {
+		m.Suite = wire.Suite_SUITE_MLKEM768_X25519
+		redeclare(proved, "privacy.suite=3")(m)
+	}},
 	{name: "an envelope in the second phase", change: func(m *wire.Task) { secondPhase(m).Smoothing = 2 }},
 	{name: "the longest deadline", change: func(m *wire.Task) { m.Plan.DeadlineMs = 366 * 24 * 3600000 }},
 	{name: "a deadline of a round's own, and retention", change: func(m *wire.Task) {

@@ -17,8 +17,8 @@
 //
 // # Refuses
 //
-// Tasks of organisations (device.ShapeOf). Requests without the token; without a token configured, requests that name a host
-// other than this machine's loopback, which is how a web page that rebinds its name would come; requests that a
+// Tasks of organisations (device.ShapeOf). Requests without the token; without a token configured, requests that name a
+// host other than this machine's loopback, which is how a web page that rebinds its name would come; requests that a
 // browser makes for another site.
 //
 // # What a caller owes

@@ -175,7 +175,8 @@ func TestNothingIsSaid(t *testing.T) {
 			}
 		}
 	}
-	r := w.request(http.MethodPost, "/v1/batches", strings.NewReader("{\"key\": \"s3cr3t6\", \"event\": {\"s3cr3t\": 1}}\ns3cr3t"))
+	r := w.request(http.MethodPost, "/v1/batches", strings.NewReader(
+		"{\"key\": \"s3cr3t6\", \"event\": {\"s3cr3t\": 1}}\ns3cr3t"))
 	r.Header.Set("Authorization", "Bearer "+secret+secret+secret)
 	r.Header.Set("Content-Type", "application/x-ndjson")
 	if status, _ := w.do(r); status != http.StatusOK { // its answer names its keys

@@ -57,7 +57,8 @@ func TestABatchsLife(t *testing.T) {
 		defer w.end()
 		w.openRound()
 		line := func(key string) string { return strings.Replace(goodEvent, "anna", key, 1) }
-		status, answers := w.batch("?wait=60", line("a"), `{"key": "b", "event": {"age": NaN`, "", `{"event": {}}`, line("c")+"\r",
+		status, answers := w.batch("?wait=60", line("a"), `{"key": "b", "event": {"age": NaN`, "", `{"event": {}}`,
+			line("c")+"\r",
 			`{"key": "d", "event": {"x": "`+strings.Repeat("x", 3<<20)+`"}}`, "no JSON")
 		if status != http.StatusOK || len(answers) != 6 {
 			t.Fatalf("%d: %v", status, answers)

@@ -143,8 +143,8 @@ func newWorldOf(t *testing.T, declaration string, o options) *world {
 		w.store = participation.NewMemoryStore()
 	}
 	log := slog.New(slog.NewTextHandler(&lockedWriter{to: w.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	w.device, err = device.New(device.Settings{Task: w.name(), Transport: watching{w.broker, w}, Store: w.store, Submits: true,
-		Policy: o.policy, Logger: log})
+	w.device, err = device.New(device.Settings{Task: w.name(), Transport: watching{w.broker, w}, Store: w.store,
+		Submits: true, Policy: o.policy, Logger: log})
 	must(t, err)
 	c := Config{Device: w.device, Token: token, Logger: log}
 	if o.config != nil {

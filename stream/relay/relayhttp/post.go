@@ -43,7 +43,7 @@ type Place struct {
 const PlaceHead = 1 + 8 + 8
 
 // MaxPlace is the length of the longest request for places, in bytes, and of the longest answer.
-const MaxPlace = 1024
+const MaxPlace = 2048
 
 // An Answer has what the broker said of a report: it is the body of the 200 to its POST. Any other response to a POST, of
 // a relay or of somebody between, is no answer: the report may be stored.
