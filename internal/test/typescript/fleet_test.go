@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/stream"
 )
@@ -12,8 +13,14 @@ import (
 // twenty is lost. Each is told its outcome, the batches counted whom they tell so, and at most 1 % of those who were
 // charged were not counted.
 func TestFleetWithPlaces(t *testing.T) {
-	d := deploy(t, 200, 45, 20, 4, "40s", schedule.Practical)
-	fleet := d.fleet(300, 300, 0.05)
+	var d *deployment
+	n := 150
+	if longtest.Run(t, "a practical plan and 300 devices instead of 150") {
+		d, n = deploy(t, 200, 45, 20, 4, "40s", schedule.Practical), 300
+	} else {
+		d = deploy(t, 100, 50, 30, 2, "40s", schedule.Proved)
+	}
+	fleet := d.fleet(n, 300, 0.05)
 	d.start(fleet)
 	lost := d.audit()
 	if _, ended := d.look(name.End()); !ended {
