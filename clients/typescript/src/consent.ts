@@ -47,6 +47,11 @@ export interface PhaseTerms {
 }
 
 const tolerance = 1e-9
+
+// Keys of the policy file that this device reads; totals here are for ever, and so no clock decides what is charged.
+const keys = new Set(['tasks', 'task_hash', 'task_hashes', 'learner_key', 'stage_key', 'max_epsilon', 'max_delta',
+  'max_total_epsilon', 'max_total_delta', 'honest_fraction', 'max_rounds_per_user', 'min_cohort', 'own_share', 'max_refunds',
+  'max_reports', 'allow_plaintext', 'forbid_first_use'])
 const trustWords = new Map<number, string>([[Trust.shuffle, 'shuffle'], [Trust.pan, 'pan'], [Trust.shufflePan, 'shuffle+pan'], [Trust.local, 'local']])
 
 function want(ok: boolean, field: string, value: unknown, wanted: string): void {
@@ -71,6 +76,7 @@ export class Agreement {
    */
   constructor(private readonly policy: Policy, readonly task: TaskBody, readonly hash: Bytes, stored?: Bytes) {
     const p = policy
+    for (const k of Object.keys(p)) want(keys.has(k), 'policy', k, 'a key that this device reads')
     want(stored === undefined || equal(stored, hash), 'task hash', hex(hash), 'that which this device took part in before')
     want(stored !== undefined || pins(p) || !p.forbid_first_use, 'task hash', hex(hash), 'one that the policy pins')
     want(p.tasks === undefined || p.tasks.length === 0 || p.tasks.includes(task.name), 'task', task.name, 'one of the policy')

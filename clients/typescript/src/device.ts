@@ -7,12 +7,12 @@ import { Refused } from './declaration.js'
 import { draw, pack, place } from './encode.js'
 import { Unfit, type Event, type Example } from './features.js'
 import {
-  abandon, acked, answered, attemptOf, decide, fresh, join, mayJoin, maySend, outcome, participations, sending, stays,
-  type AttemptId, type Draw, type Participation, type State,
+  abandon, acked, answered, attemptOf, decide, exhausted, fresh, join, mayJoin, maySend, outcome, participations, sending,
+  stays, type Ack, type AttemptId, type Closed, type Draw, type Participation, type State,
 } from './participation.js'
 import { parsePlace, placeRequest } from './places.js'
-import type { Place } from './plan.js'
-import type { Latest, Transport } from './relay.js'
+import { placeOf, type Place } from './plan.js'
+import type { Latest, Stored, Transport } from './relay.js'
 import { messageId, seal, type Kem } from './seal.js'
 import { verify } from './signed.js'
 import type { Charge, Store } from './store.js'
@@ -36,7 +36,10 @@ export interface Options {
   signal?: AbortSignal
 }
 
-/** What became of an event. open: the round was not closed when this was said. */
+/**
+ * What became of an event. fresh: this device knows nothing of the key. waiting: submitted, and not charged. open: the
+ * round was not closed when this was said.
+ */
 export interface Outcome {
   state: State | 'waiting' | 'refused'
   round: number // the last that it took part in; 0: none
@@ -57,6 +60,10 @@ export interface Ticket {
 
 const leastTick = 100 // ms
 const closeWait = 30_000 // ms after the End of a task
+const longest = 30_000 // ms between two tries of anything
+const mostOut = 16 // publishes and requests for places that are on their way together
+const keptRounds = 1000 // further back records may be removed
+const answersWithin = 2000 // ms that close waits for the broker
 
 /** One event on its way in this process. */
 class Going implements Ticket {
@@ -65,14 +72,29 @@ class Going implements Ticket {
   readonly outcome: Promise<Outcome>
   accept!: () => void
   done!: (o: Outcome) => void
-  counts: Bytes | null = null // of its round: memory alone, for a further attempt
-  joinAt = 0 // when it may join the attempt that lot was drawn for
-  lot = '' // the attempt, as JSON
+  known = false // whether the store was asked about the key
+  draft: Draft | null = null // of the newest round, in memory alone
+  lot: { attempt: AttemptId; at: number } | null = null // when it may join the attempt that it drew for
+  out = false // a publish or a request is on its way
+  retryAt = 0 // of the next publish
+  pause = 0 // before it
 
-  constructor(readonly key: string, readonly rows: Event[] | null, public part: Participation) {
+  constructor(readonly key: string, public rows: unknown[] | null, public part: Participation) {
     this.accepted = new Promise((resolve) => (this.accept = resolve))
     this.outcome = new Promise((resolve) => (this.done = resolve))
   }
+
+  forget(): void {
+    this.draft?.counts.fill(0)
+    this.draft = null
+  }
+}
+
+/** A report that was drawn: one for a manifest, whatever attempts and places become of it. */
+interface Draft {
+  manifest: string
+  counts: Bytes
+  report: Bytes // id
 }
 
 /** The newest round that the device knows. */
@@ -84,27 +106,49 @@ interface Round {
   attempt: AttemptId
   openedAt: number // when this device saw the Open
   over: boolean // claimed, or closed
+  full: boolean // the stage said that the attempt takes nobody any more
 }
 
-/** Takes part in one task. */
+const none: AttemptId = { number: 0, open: '' }
+const same = (a: AttemptId, b: AttemptId): boolean => a.number === b.number && a.open === b.open
+const around = (ms: number): number => ms * (0.5 + new DataView(random(4).buffer).getUint32(0) / 2 ** 32)
+
+/**
+ * Takes part in one task. One loop performs everything, so that a store has one writer; requests are made beside it,
+ * and it takes up their answers:
+ *
+ *     waiting -> drawn -> asks for a place -> charged, durably -> sent -> decided by a Close
+ *
+ * An event is drawn on one tick and leaves on a later one, so that how long its row took shows nowhere.
+ */
 export class Device {
   private readonly going = new Map<string, Going>()
   private readonly stop = new AbortController()
   private readonly transport: Transport
-  private state: Latest | null = null
-  private readAt = 0
+  private state: Latest | null = null // that was acted on
+  private news: Latest | null = null // that is to be acted on
+  private readNews = 0 // when, where reading failed
   private round: Round | null = null
   private endedAt = 0
   private ended = false
   private tick = leastTick
+  private measured = -1 // phase
+  private beatAt = 0
+  private out = 0 // requests on their way
+  private held = false // the broker refused a report, and took none since
+  private answers: (() => Promise<void>)[] = [] // what to do with answers that came
+  private readonly judging = new Map<number, { at: number; pause: number }>()
   private readonly running: Promise<void>
-  private kick: () => void = () => undefined
+  private readonly wakers = new Set<() => void>()
   /** Why the device stopped by itself; null while it runs. */
   failed: Error | null = null
 
-  private constructor(private readonly options: Options, readonly agreement: Agreement, private readonly log: (m: string) => void) {
+  private constructor(private readonly options: Options, readonly agreement: Agreement, charged: Participation[],
+    private readonly log: (m: string) => void) {
     this.transport = options.transport(options.task)
+    for (const p of charged) this.going.set(p.key, Object.assign(new Going(p.key, null, p), { known: true }))
     this.running = this.run()
+    void this.watch()
   }
 
   /** Waits until the task is announced, and opens a device for it. Throws Refused where the policy does not agree. */
@@ -122,28 +166,30 @@ export class Device {
       throw new Refused('pins', 'none', 'the hash of the task, or both keys; or trustFirstUse: true')
     }
     const transport = options.transport(options.task)
-    for (let pause = 500; ; pause = Math.min(2 * pause, 30_000)) {
+    for (let pause = 500; ; pause = Math.min(2 * pause, longest)) {
       options.signal?.throwIfAborted()
+      let record: Stored | null = null
       try {
-        const record = await transport.record('task')
-        if (record !== null) {
-          const task = verify(Kind.task, null, record.data)
-          if (!equal(task.key, task.body.learnerKey)) throw new Refused('learner_key', 'another', 'that which signed the task')
-          if (task.body.name !== options.task) throw new Refused('task', task.body.name, options.task)
-          const stored = known.task === '' ? undefined : Uint8Array.from(known.task.match(/../g)!, (d) => parseInt(d, 16))
-          const agreement = new Agreement(policy, task.body, task.hash, stored)
-          if (task.body.suite === Suite.mlkem768X25519 && options.hybrid === undefined) {
-            throw new Refused('suite', 'ML-KEM-768 with X25519', 'hybrid in the options of the device')
-          }
-          if (task.body.plan!.trust === Trust.local) log('nobody is trusted in this task: what is published is never drawn again')
-          return new Device(options, agreement, log)
-        }
-        log('waiting for the task to be announced')
+        record = await transport.record('task')
       } catch (e) {
-        if (e instanceof Refused) throw e
         log(`the task cannot be read yet: ${(e as Error).message}`)
       }
-      await sleep(pause, options.signal)
+      if (record !== null) {
+        const agreement = agree(options, policy, record.data, known.task)
+        if (agreement === null) {
+          log('the task that stands there is not signed as it should be')
+          await sleep(around(pause), options.signal)
+          continue
+        }
+        const isCharged = (await options.store.charges()).some((c) => c.task === hex(agreement.hash))
+        if (isCharged && known.task === '') {
+          throw new Refused('store', 'a charge of this task and no participations', 'the store that took part')
+        }
+        if (agreement.plan.trust === Trust.local) log('nobody is trusted in this task: what is published is never drawn again')
+        return new Device(options, agreement, await options.store.charged(), log)
+      }
+      log('waiting for the task to be announced')
+      await sleep(around(pause), options.signal)
     }
   }
 
@@ -155,28 +201,37 @@ export class Device {
   submit(key: string, event: Event | Event[]): Ticket {
     if (typeof key !== 'string' || key === '' || key.length > 256) throw new Error('want a key of 1 to 256 characters')
     if (this.stop.signal.aborted) throw new Error('the device is closed')
+    if (Array.isArray(event) && !this.byUser) throw new Error('want one event: the task protects events, not people')
+    const rows = (Array.isArray(event) ? event : [event]).map(copied)
     const known = this.going.get(key)
-    if (known !== undefined) return known
-    const going = new Going(key, Array.isArray(event) ? event : [event], fresh(key))
+    if (known !== undefined) {
+      known.rows ??= rows // an earlier process left it charged
+      return known
+    }
+    const going = new Going(key, rows, fresh(key))
     this.going.set(key, going)
-    this.kick()
+    this.wake()
     return going
   }
 
-  /** Returns what is known of an event. */
+  /** Returns what is known of an event, also of one that an earlier process submitted. */
   async outcome(key: string): Promise<Outcome> {
-    const part = this.going.get(key)?.part ?? (await this.options.store.read(key))
-    if (part === null || part === undefined) return { state: 'waiting', round: 0, open: false }
+    const going = this.going.get(key)
+    const part = going?.known ? going.part : await this.options.store.read(key)
+    if (part === null || part === undefined) return { state: going === undefined ? 'fresh' : 'waiting', round: 0, open: false }
     return this.outcomeOf(part)
   }
 
   /** Stops. What is charged stays so: a later device with the same store learns what became of it. */
   async close(): Promise<void> {
     this.stop.abort()
-    this.kick()
+    this.wake()
     await this.running
-    for (const g of this.going.values()) this.finish(g)
     await this.options.store.close()
+  }
+
+  private get byUser(): boolean {
+    return this.agreement.declaration.privacy.unit === 'user'
   }
 
   private outcomeOf(p: Participation): Outcome {
@@ -186,71 +241,143 @@ export class Device {
 
   private finish(g: Going, refused?: string): void {
     this.going.delete(g.key)
-    g.counts?.fill(0)
+    g.forget()
     g.accept()
     const o = this.outcomeOf(g.part)
-    if (g.part.state === 'charged') o.state = 'unknown'
-    if (g.part.state === 'fresh') o.state = 'uncounted'
-    g.done(refused === undefined ? o : { ...o, state: g.part.state === 'fresh' ? 'refused' : o.state, why: refused })
+    if (g.part.state === 'charged') o.state = outcome(g.part)
+    // Of a key that the store was not asked about nothing is known: an earlier process may have sent it.
+    if (g.part.state === 'fresh') o.state = g.known ? 'uncounted' : 'unknown'
+    g.done(refused === undefined ? o : { ...o, state: g.part.state === 'fresh' && g.known ? 'refused' : o.state, why: refused })
   }
 
-  // The loop: one thing after the other, so that a store has one writer.
+  // The loop.
 
   private async run(): Promise<void> {
     try {
-      for (const p of await this.options.store.charged()) this.going.set(p.key, new Going(p.key, null, p))
-      while (!this.stop.signal.aborted) {
-        if (this.going.size === 0) {
-          await this.kicked(3_600_000) // a device without events asks for nothing
-          continue
-        }
-        const begun = Date.now()
-        await this.look()
-        await this.settle()
-        if (!this.ended) await this.advance()
-        else if (Date.now() - this.endedAt > closeWait) for (const g of [...this.going.values()]) await this.giveUp(g)
-        await this.kicked(Math.max(0, this.tick - (Date.now() - begun)))
-      }
+      while (!this.stop.signal.aborted) await this.pass()
+      const until = performance.now() + answersWithin
+      while (this.out > 0 && performance.now() < until) await this.rest(until - performance.now())
+      await this.takeAnswers()
     } catch (e) {
       this.failed = e as Error
       this.log(`stopped: ${this.failed.message}`)
       this.stop.abort()
-      for (const g of [...this.going.values()]) this.finish(g, this.failed.message)
+      this.wake()
     }
+    for (const g of [...this.going.values()]) this.finish(g, this.failed?.message)
+  }
+
+  private async pass(): Promise<void> {
+    await this.takeAnswers()
+    await this.admit()
+    if (this.going.size === 0) return this.idle()
+    await this.takeNews()
+    await this.settle()
+    if (this.ended) {
+      for (const g of [...this.going.values()]) {
+        if (g.known && g.part.state !== 'charged') this.finish(g)
+        else if (Date.now() - this.endedAt > closeWait && !g.out) await this.conclude(g, abandon)
+      }
+    } else {
+      await this.resend()
+      const now = performance.now()
+      if (now >= this.beatAt) {
+        this.beatAt = now + this.tick
+        await this.beat()
+      }
+    }
+    if (this.answers.length === 0) await this.rest(Math.max(1, this.ended ? 1000 : this.beatAt - performance.now()))
+  }
+
+  private wake(): void {
+    for (const w of this.wakers) w()
   }
 
   /** Waits for a time, or until there is something to do. */
-  private kicked(ms: number): Promise<void> {
+  private rest(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      this.kick = () => {
+      const go = (): void => {
         clearTimeout(timer)
+        this.wakers.delete(go)
         resolve()
       }
+      const timer = setTimeout(go, ms)
+      this.wakers.add(go)
     })
   }
 
-  /** Reads what is newest: at once where something waits for a time, else when the relay says that it changed. */
-  private async look(): Promise<void> {
-    const soon = [...this.going.values()].some((g) => g.part.state !== 'charged' && this.round !== null && !this.round.over)
-    if (soon && Date.now() - this.readAt < 2000) return
-    let latest: Latest | null
-    try {
-      latest = await this.transport.latest(this.state?.tag ?? '', soon ? 1 : 25, this.stop.signal)
-    } catch {
-      if (!this.stop.signal.aborted) await sleep(1000, this.stop.signal).catch(() => undefined)
-      return
+  /** Waits until there is an event, or the device is closed: without events it asks for nothing. */
+  private idle(): Promise<void> {
+    return this.stop.signal.aborted ? Promise.resolve() : this.rest(3_600_000)
+  }
+
+  /** Makes a request beside the loop, which takes up its answer. */
+  private beside<T>(g: Going, ask: () => Promise<T>, take: (answer: T) => Promise<void>): void {
+    g.out = true
+    this.out++
+    void ask().then((answer) => {
+      this.answers.push(async () => {
+        g.out = false
+        this.out--
+        await take(answer)
+      })
+      this.wake()
+    })
+  }
+
+  private async takeAnswers(): Promise<void> {
+    for (let next = this.answers.shift(); next !== undefined; next = this.answers.shift()) await next()
+  }
+
+  /** Asks the store about keys that were submitted: who took part is answered, and never drawn again. */
+  private async admit(): Promise<void> {
+    for (const g of [...this.going.values()]) {
+      if (g.known) continue
+      g.part = (await this.options.store.read(g.key)) ?? g.part
+      g.known = true
+      if (this.isSettled(g)) this.finish(g)
     }
-    this.readAt = Date.now()
-    if (latest === null) return
-    this.state = latest
+  }
+
+  // What is read.
+
+  /** Asks the relay for what is newest, one waiting request after the other, while there are events. */
+  private async watch(): Promise<void> {
+    let pause = 1000
+    let seen = ''
+    while (!this.stop.signal.aborted) {
+      if (this.going.size === 0) {
+        await this.idle()
+        continue
+      }
+      try {
+        const latest = await this.transport.latest(seen, 25, this.stop.signal)
+        pause = 1000
+        if (latest === null) await sleep(around(pause), this.stop.signal)
+        else if (latest.tag !== seen) {
+          seen = latest.tag
+          ;[this.news, this.readNews] = [latest, 0]
+          this.wake()
+        }
+      } catch {
+        await sleep(around(pause), this.stop.signal).catch(() => undefined)
+        pause = Math.min(2 * pause, longest)
+      }
+    }
+  }
+
+  private async takeNews(): Promise<void> {
+    const latest = this.news
+    if (latest === null || performance.now() < this.readNews) return
     try {
       await this.takeRound(latest)
       await this.takeOpen(latest)
       await this.takeEnd(latest)
+      this.state = latest
+      if (this.news === latest) this.news = null
     } catch (e) {
       if (e instanceof Refused) throw e
-      this.state = { ...latest, tag: '' } // what was not read, or not signed as it should be, is read again
+      this.readNews = performance.now() + around(1000) // what was not read, or not signed as it should be, is read again
       this.log(`a record that is not taken: ${(e as Error).message}`)
     }
   }
@@ -258,29 +385,42 @@ export class Device {
   private async takeRound(latest: Latest): Promise<void> {
     const { round } = latest.round
     if (round === 0n || (this.round !== null && round <= this.round.body.round)) return
-    const record = await this.transport.record(`rounds/${round}`)
-    if (record === null) return
-    const { body, hash } = verify(Kind.round, this.agreement.task.learnerKey, record.data)
-    if (body.round !== round) return
+    const got = await this.readRound(Number(round))
+    if (got === null) return
+    const { body, hash } = got
     const stored = await this.options.store.task()
-    const known = Number(round) === stored.round && stored.manifest !== '' ? stored.manifest : undefined
-    const at = this.agreement.round(body, hash, known === undefined ? undefined : bytesOf(known))
-    if (this.round !== null) this.agreement.order(this.round.body, body)
-    if (Number(round) < stored.round || Number(body.step) < stored.step) {
-      throw new Refused(`round ${round}`, 'older than one that this device joined', 'a newer one')
+    if (Number(round) < stored.round || (Number(round) === stored.round && hex(hash) !== stored.manifest)) {
+      this.log(`round ${round} is none after those that this device joined: it waits for a newer one`)
+      return
     }
-    for (const g of this.going.values()) {
-      g.counts?.fill(0)
-      g.counts = null
+    const at = this.agreement.round(body, hash)
+    try {
+      if (this.round !== null) this.agreement.order(this.round.body, body)
+      else if (Number(body.step) < stored.step) throw new Refused(`round ${round}: step`, body.step, `at least ${stored.step}`)
+    } catch (e) {
+      const before = this.round === null ? stored.round : Number(this.round.body.round)
+      const manifest = this.round === null ? stored.manifest : hex(this.round.manifest)
+      const stands = await this.readRound(before)
+      if (at.stint.rounds > 1 || stands === null || hex(stands.hash) === manifest) throw e
+      this.log(`another round stands under the number ${before}: the learner or the broker was put back`)
     }
-    this.round = { body, manifest: hash, place: at, open: null, attempt: { number: 0, open: '' }, openedAt: 0, over: false }
+    for (const g of this.going.values()) g.forget()
+    this.round = { body, manifest: hash, place: at, open: null, attempt: none, openedAt: 0, over: false, full: false }
     this.measure()
+  }
+
+  /** Reads a round by its number, verified; null where the broker shows none. */
+  private async readRound(number: number): Promise<{ body: RoundBody; hash: Bytes } | null> {
+    const record = await this.transport.record(`rounds/${number}`)
+    if (record === null) return null
+    const { body, hash } = verify(Kind.round, this.agreement.task.learnerKey, record.data)
+    return Number(body.round) === number ? { body, hash } : null
   }
 
   private async takeOpen(latest: Latest): Promise<void> {
     const r = this.round
     if (r === null || latest.round.round !== r.body.round) return
-    r.over = (latest.claim.sequence > 0n && latest.claim.round === r.body.round && latest.claim.attempt >= BigInt(r.attempt.number)) ||
+    r.over = (latest.claim.sequence > 0n && latest.claim.round === r.body.round) ||
       (latest.close.sequence > 0n && latest.close.round === r.body.round)
     const { attempt } = latest.open
     if (latest.open.round !== r.body.round || attempt === 0n || Number(attempt) < r.attempt.number) return
@@ -289,8 +429,11 @@ export class Device {
     const { body, hash } = verify(Kind.open, this.agreement.task.stageKey, record.data)
     const id = attemptOf(attempt, hash)
     if (body.round !== r.body.round || body.attempt !== attempt || !equal(body.taskHash, this.agreement.hash) ||
-      !equal(body.manifestHash, r.manifest) || body.suite !== this.agreement.task.suite || id.open === r.attempt.open) return
-    ;[r.open, r.attempt, r.openedAt] = [body, id, Date.now()]
+      !equal(body.manifestHash, r.manifest) || body.suite !== this.agreement.task.suite || same(id, r.attempt)) return
+    if (body.placesMs !== 0 && !this.agreement.plan.places) throw new Error(`places_ms ${body.placesMs}: want 0, the plan has no places`)
+    Object.assign(r, { open: body, attempt: id, openedAt: Date.now(), full: false })
+    this.held = false
+    for (const g of this.going.values()) g.retryAt = g.pause = 0
   }
 
   private async takeEnd(latest: Latest): Promise<void> {
@@ -301,28 +444,29 @@ export class Device {
     if (!equal(body.taskHash, this.agreement.hash)) return
     this.ended = true
     this.endedAt = Date.now()
-    for (const g of [...this.going.values()]) if (g.part.state !== 'charged') this.finish(g)
   }
+
+  // From an event to a report.
 
   /** Chooses the tick: the larger of 100 ms and eight times what a decoy takes. */
   private measure(): void {
     const r = this.round!
+    if (this.measured === r.place.index) return
+    this.measured = r.place.index
     const begun = performance.now()
-    const rows = Array.from({ length: this.items }, () => null)
-    this.report(r, rows)
+    this.report(r, Array.from({ length: this.items }, () => null)).fill(0)
     this.tick = Math.max(leastTick, this.tick, Math.ceil(8 * (performance.now() - begun)))
   }
 
   /** The rows of a person that enter a report; 1 of an event. */
   private get items(): number {
-    const { privacy, user } = this.agreement.declaration
-    return privacy.unit === 'user' ? Math.max(1, user?.items ?? 1) : 1
+    return this.byUser ? Math.max(1, this.agreement.declaration.user?.items ?? 1) : 1
   }
 
-  private mapped(row: Event | undefined): Example | null {
+  private mapped(row: unknown): Example | null {
     if (row === undefined) return null
     try {
-      return this.agreement.map.map(row)
+      return this.agreement.map.map(row as Event)
     } catch (e) {
       if (!(e instanceof Unfit)) this.log('an event could not be mapped')
       return null
@@ -341,35 +485,44 @@ export class Device {
     }
   }
 
-  /** Takes the events of this tick one step further: one joins, and what is charged is sent. */
-  private async advance(): Promise<void> {
-    const r = this.round
-    if (r === null || r.open === null || r.over) return
-    let joined = false
-    for (const g of [...this.going.values()]) {
-      if (g.part.state === 'fresh' && g.rows !== null && !g.lot) g.part = (await this.options.store.read(g.key)) ?? g.part
-      if (g.part.state === 'charged') {
-        await this.send(g, r)
-        continue
+  /** Works out the report of an event: as much work whatever rows there are. */
+  private prepare(g: Going, r: Round): void {
+    const rows = g.rows!.slice(0, this.items)
+    g.fits = true
+    const examples: (Example | null)[] = []
+    for (let i = 0; i < this.items; i++) {
+      const e = this.mapped(rows[i])
+      if (i < rows.length) {
+        if (e === null) g.fits = false
+        examples.push(e)
       }
-      if (this.isSettled(g)) {
-        this.finish(g)
-        continue
-      }
-      if (joined || g.rows === null || !mayJoin(g.part, this.drawOf(r))) continue
-      if (!(await this.mayEnter(g, r))) continue
-      joined = true // one event a tick
-      await this.joins(g, r)
     }
+    if (examples.length === 0) examples.push(null)
+    g.draft = { manifest: hex(r.manifest), counts: this.report(r, examples), report: random(16) }
   }
 
   private isSettled(g: Going): boolean {
     const p = g.part
-    if (p.state === 'fresh') return false
-    if (p.draw !== null && stays(p, p.draw.phase)) return false
-    if (p.state !== 'uncounted') return true
-    const refunds = this.options.policy?.max_refunds ?? 8
-    return p.refunds >= refunds || p.reports >= (this.options.policy?.max_reports ?? 64) || !this.agreement.affords(p.refunds + 2)
+    if (p.state === 'fresh' || p.state === 'charged') return false
+    if (this.mayStay(p)) return false
+    return p.state !== 'uncounted' || this.ended || exhausted(p, this.maxReports) || p.refunds >= this.maxRefunds ||
+      !this.agreement.affords(p.refunds + 2)
+  }
+
+  private get maxReports(): number {
+    return this.options.policy?.max_reports ?? 64
+  }
+
+  private get maxRefunds(): number {
+    return this.options.policy?.max_refunds ?? 8
+  }
+
+  /** Whether an event may be asked again in its interactive phase. */
+  private mayStay(p: Participation): boolean {
+    if (this.ended || p.draw === null || !stays(p, p.draw.phase) || p.reports >= this.maxReports + p.rounds) return false
+    if (this.round !== null && this.round.place.stint.index !== p.draw.phase) return false
+    const at = placeOf(this.agreement.plan, BigInt(p.draw.step))
+    return at !== null && BigInt(p.draw.step) < at.stint.last
   }
 
   private drawOf(r: Round): Omit<Draw, 'report'> {
@@ -379,165 +532,213 @@ export class Device {
     }
   }
 
-  /** Whether the event may join now: its lot has come and, where the stage gives places, it has one. */
-  private async mayEnter(g: Going, r: Round): Promise<boolean> {
+  /** When an event may join the newest attempt: its lot, or at once where it is a member of an interactive phase. */
+  private joinAt(g: Going, r: Round): number {
+    if (g.lot !== null && same(g.lot.attempt, r.attempt)) return g.lot.at
     const open = r.open!
-    const now = Date.now()
-    const lot = JSON.stringify(r.attempt)
-    if (g.lot !== lot) {
-      g.lot = lot
-      const member = r.place.stint.rounds > 1 && g.part.draw !== null && stays(g.part, r.place.stint.index)
-      const after = member ? 0 : rampAfter(new DataView(random(4).buffer).getUint32(0), open)
-      // By this clock since the Open was seen, or by the time in the Open, whichever comes earlier.
-      g.joinAt = Math.min(r.openedAt, Math.max(Number(open.startedUnixMs), now - 366 * 86_400_000)) + after
-    }
-    if (now < g.joinAt) return false
-    if (open.placesMs === 0) return true
-    const asked = { mono: performance.now(), wall: Date.now() }
-    const id = random(16)
-    const answer = await this.transport.place(r.body.round, open.attempt, placeRequest(id, 1, false))
-    const verdict = answer === null ? null : parsePlace(answer, id)
-    const spent = Math.max(performance.now() - asked.mono, Date.now() - asked.wall)
-    if (verdict?.verdict === 'granted' && spent < verdict.ms / 2) return true
-    if (verdict?.verdict === 'over') r.over = true
-    // No answer, no charge: ask again, at a time that is drawn.
-    const wait = verdict?.verdict === 'wait' ? verdict.ms : 1000
-    g.joinAt = Math.max(g.joinAt, Date.now()) + wait * (0.5 + random(1)[0]! / 256)
-    return false
+    // By this clock since the Open was seen, or by the time in the Open, whichever comes earlier.
+    let at = Math.min(r.openedAt, Math.max(Number(open.startedUnixMs), r.openedAt - 366 * 86_400_000))
+    const isLater = r.place.stint.rounds > 1 && r.body.step > r.place.stint.first
+    const isMember = isLater && stays(g.part, r.place.stint.index) && g.part.state !== 'uncounted'
+    const deadline = Number(r.body.deadlineMs || this.agreement.plan.deadlineMs)
+    if (isLater && !isMember) at += deadline === 0 ? 16_000 : deadline / 2
+    if (!isMember) at += rampAfter(new DataView(random(4).buffer).getUint32(0), open)
+    g.lot = { attempt: r.attempt, at }
+    return at
   }
 
-  /** Charges the event to the round, durably, and sends it on the next tick. */
-  private async joins(g: Going, r: Round): Promise<void> {
-    const now = Date.now()
-    const times = participations(g.part, r.place.stint.index)
-    const charge: Charge = {
-      task: hex(this.agreement.hash), name: this.agreement.task.name, user: this.options.user ?? '',
-      epsilon: this.agreement.cost(times), delta: this.agreement.delta, at: now,
+  /** One tick: what was drawn before leaves, and one more event is drawn. */
+  private async beat(): Promise<void> {
+    const r = this.round
+    if (r === null || r.open === null || r.over || r.full || this.held) return
+    const due = [...this.going.values()].filter((g) => g.known && !g.out && g.rows !== null && g.part.state !== 'charged' &&
+      !this.isSettled(g) && mayJoin(g.part, this.drawOf(r)) && Date.now() >= this.joinAt(g, r))
+    const leaves = due.find((g) => g.draft !== null)
+    const next = due.find((g) => g.draft === null)
+    if (leaves !== undefined && this.out < mostOut) {
+      if (r.open.placesMs === 0) await this.charge(leaves, r)
+      else this.ask(leaves, r)
     }
-    const refused = this.totals(await this.options.store.charges(), charge)
+    if (next !== undefined && !r.over) this.prepare(next, r)
+  }
+
+  /** Asks for a place, and charges the event where one is there. No answer, no charge. */
+  private ask(g: Going, r: Round): void {
+    const [attempt, open] = [r.attempt, r.open!]
+    const asked = { mono: performance.now(), wall: Date.now() }
+    const id = random(16)
+    this.beside(g, () => this.transport.place(r.body.round, open.attempt, placeRequest(id, 1, false), open.placesMs / 2), async (answer) => {
+      if (this.stop.signal.aborted || this.round !== r || !same(r.attempt, attempt) || r.over || g.draft === null) return
+      const verdict = answer === null ? null : parsePlace(answer, id)
+      const spent = Math.max(performance.now() - asked.mono, Date.now() - asked.wall)
+      let wait = g.pause = Math.min(Math.max(2 * g.pause, open.placesMs), longest)
+      if (verdict !== null) g.pause = 0
+      if (verdict?.verdict === 'granted') {
+        wait = Math.min(open.placesMs, verdict.ms)
+        if (spent < wait / 2) return this.charge(g, r)
+      }
+      if (verdict?.verdict === 'wait') wait = Math.min(Math.max(verdict.ms, 50), longest)
+      if (verdict?.verdict === 'over') r.full = true
+      g.lot = { attempt, at: Date.now() + around(wait) }
+    })
+  }
+
+  /** Charges the event to the round, durably, and sends it. */
+  private async charge(g: Going, r: Round): Promise<void> {
+    const task = hex(this.agreement.hash)
+    const user = this.options.user ?? ''
+    const charges = await this.options.store.charges()
+    const own = charges.find((c) => c.task === task && c.user === user)
+    const charge: Charge = {
+      task, name: this.agreement.task.name, user, delta: this.agreement.delta, at: Date.now(),
+      epsilon: Math.max(own?.epsilon ?? 0, this.agreement.cost(participations(g.part, r.place.stint.index))),
+    }
+    const refused = this.totals(charges, charge)
     if (refused !== null) {
       this.finish(g, refused)
       return
     }
-    const end = Date.now() + this.tick
-    const rows = g.rows!.slice(0, this.items)
-    g.fits = true
-    const examples: (Example | null)[] = []
-    for (let i = 0; i < this.items; i++) { // as much work whatever rows there are
-      const e = this.mapped(rows[i])
-      if (i < rows.length) {
-        if (e === null) g.fits = false
-        examples.push(e)
-      } else examples.push(null)
-    }
-    const counts = this.report(r, examples.slice(0, Math.max(1, rows.length)))
-    g.counts = counts
-    const d = this.drawOf(r)
-    join(g.part, { ...d, report: random(16) })
-    await this.store(g, r, charge)
+    join(g.part, { ...this.drawOf(r), report: g.draft!.report })
+    await this.seal(g, r, charge)
     g.accept()
-    this.log(`joined round ${d.round}`)
-    await sleep(Math.max(0, end - Date.now()), this.stop.signal).catch(() => undefined)
-    await this.send(g, r)
+    this.log(`joined round ${r.body.round}`)
+    this.publish(g, r, false)
   }
 
   /** Seals for the newest attempt and stores that before the first publish. */
-  private async store(g: Going, r: Round, charge?: Charge): Promise<void> {
+  private async seal(g: Going, r: Round, charge?: Charge): Promise<void> {
     const p = g.part
     sending(p, r.attempt, this.agreement.hasFloors)
     const to = {
       suite: this.agreement.task.suite, manifestHash: r.manifest, attempt: r.open!.attempt,
       stageKey: this.agreement.task.stageKey, publicKey: r.open!.publicKey,
     }
-    p.sealed = seal(to, this.agreement.hash, [p.draw!.report], g.counts!, this.options.hybrid)
+    p.sealed = seal(to, this.agreement.hash, [p.draw!.report], g.draft!.counts, this.options.hybrid)
     await this.options.store.write({
       events: [p],
       task: { task: hex(this.agreement.hash), round: Number(r.body.round), step: Number(r.body.step), manifest: hex(r.manifest) },
       ...(charge && { charges: [charge] }),
     })
-    g.lot = 'sealed'
   }
 
-  /** Publishes a charged event to the newest attempt, where that has no answer yet. */
-  private async send(g: Going, r: Round): Promise<void> {
-    const p = g.part
-    const to = r.attempt
-    if (p.draw === null || p.draw.round !== Number(r.body.round) || answered(p, to)) return
-    const last = p.sends[p.sends.length - 1]?.attempt
-    const fits = last !== undefined && last.number === to.number && last.open === to.open
-    if (g.lot !== 'sealed') { // a retry, or another attempt
-      if (!maySend(p, to, this.agreement.hasFloors)) return
-      if (fits) {
-        sending(p, to, this.agreement.hasFloors)
+  /** Publishes what is sealed, once, beside the loop. An event that an earlier attempt charged says so to the stage first. */
+  private publish(g: Going, r: Round, announces: boolean): void {
+    const [p, to, attempt] = [g.part, r.attempt, r.open!.attempt]
+    const id = messageId(p.draw!.report, attempt, bytesOf(to.open))
+    const [sealed, keeps] = [p.sealed!, r.open!.placesMs]
+    const send = async (): Promise<Ack> => {
+      if (announces && keeps > 0) await this.transport.place(r.body.round, attempt, placeRequest(random(16), 1, true), keeps / 2)
+      return this.transport.publish(r.body.round, attempt, id, sealed)
+    }
+    this.beside(g, send, async (ack) => {
+      acked(p, to, ack)
+      await this.options.store.write({ events: [p] })
+      const stored = ack.status === 'stored' || ack.status === 'duplicate'
+      if (stored) this.held = false
+      else if (ack.status === 'refused') this.held = true
+      g.pause = stored ? 0 : Math.min(Math.max(2 * g.pause, 1000), longest)
+      g.retryAt = performance.now() + around(g.pause)
+    })
+  }
+
+  /** Publishes charged events to the newest attempt, where that has no answer yet. */
+  private async resend(): Promise<void> {
+    const r = this.round
+    if (r === null || r.open === null || r.over) return
+    for (const g of [...this.going.values()]) {
+      const p = g.part
+      if (p.state !== 'charged' || g.out || p.draw!.round !== Number(r.body.round) || p.draw!.manifest !== hex(r.manifest) ||
+        answered(p, r.attempt) || performance.now() < g.retryAt || this.out >= mostOut) continue
+      if (!maySend(p, r.attempt, this.agreement.hasFloors)) continue
+      const last = p.sends[p.sends.length - 1]?.attempt
+      if (last !== undefined && same(last, r.attempt)) {
+        sending(p, r.attempt, this.agreement.hasFloors)
         await this.options.store.write({ events: [p] })
-      } else {
-        if (g.counts === null) return // a reloaded page has no counts: the Close decides
-        await this.store(g, r)
+        this.publish(g, r, false)
+        continue
       }
-    } else if (!fits) return
-    g.lot = 'sent'
-    const id = messageId(p.draw.report, BigInt(to.number), bytesOf(to.open))
-    const ack = await this.transport.publish(r.body.round, BigInt(to.number), id, p.sealed!)
-    acked(p, to, ack)
-    await this.options.store.write({ events: [p] })
-    if (ack.status !== 'stored' && ack.status !== 'duplicate') await sleep(1000 + 4 * random(1)[0]!, this.stop.signal).catch(() => undefined)
+      if (g.draft === null) continue // a reloaded page has no counts: the Close decides
+      if (exhausted(p, this.maxReports)) {
+        if (!stays(p, p.draw!.phase)) await this.conclude(g, abandon)
+        continue
+      }
+      await this.seal(g, r)
+      this.publish(g, r, true)
+    }
   }
 
-  /** Decides the charged events of rounds that are closed. */
+  // What became of it.
+
+  /** Decides the charged events of rounds that are closed, and of rounds that nothing will be told of any more. */
   private async settle(): Promise<void> {
-    const open = new Set([...this.going.values()].filter((g) => g.part.state === 'charged').map((g) => g.part.draw!.round))
-    for (const round of open) {
-      const closed = await this.closeOf(round)
-      if (closed === null) continue
+    const rounds = new Set([...this.going.values()].filter((g) => g.part.state === 'charged').map((g) => g.part.draw!.round))
+    for (const round of this.judging.keys()) if (!rounds.has(round)) this.judging.delete(round)
+    for (const round of rounds) {
+      const isNewest = this.state === null || this.state.round.round === BigInt(round)
+      const closed = this.state !== null && this.state.close.round === BigInt(round) && this.state.close.sequence > 0n
+      if (isNewest && !closed && !this.ended) continue
+      const judge = this.judging.get(round) ?? { at: 0, pause: 500 }
+      this.judging.set(round, judge)
+      if (performance.now() < judge.at) continue
+      let by: ((p: Participation) => void) | null = null
+      try {
+        by = await this.verdict(round)
+      } catch (e) {
+        this.log(`round ${round}: nothing is known yet: ${(e as Error).message}`)
+      }
+      judge.pause = Math.min(2 * judge.pause, this.ended ? 4000 : 2 * longest)
+      judge.at = performance.now() + around(judge.pause)
+      if (by === null) continue
       for (const g of [...this.going.values()]) {
         if (g.part.state !== 'charged' || g.part.draw!.round !== round) continue
-        decide(g.part, closed)
-        await this.conclude(g)
+        if (g.out) judge.at = performance.now() + leastTick // its answer comes first
+        else await this.conclude(g, by)
       }
     }
   }
 
-  private async conclude(g: Going): Promise<void> {
+  private async conclude(g: Going, by: (p: Participation) => void): Promise<void> {
+    by(g.part)
     await this.options.store.write({ events: [g.part] })
-    g.counts?.fill(0)
-    g.counts = null
-    g.lot = ''
+    if (g.part.state === 'charged') return // of another manifest
+    g.forget()
+    g.lot = null
+    g.retryAt = g.pause = 0
     this.log(`round ${g.part.draw!.round}: ${g.part.state}`)
     if (this.isSettled(g) || this.ended || g.rows === null) this.finish(g)
   }
 
-  private async giveUp(g: Going): Promise<void> {
-    abandon(g.part)
-    await this.options.store.write({ events: [g.part] })
-    this.finish(g)
+  /** Returns what decides a round: its Close with the Open beside it; or that nothing ever will. null: not yet. */
+  private async verdict(round: number): Promise<((p: Participation) => void) | null> {
+    const of = await this.transport.attempts(round, this.stop.signal)
+    const attempt = of !== null && of.close.round === BigInt(round) && of.close.sequence > 0n ? of.close.attempt : 0n
+    const closed = attempt === 0n ? null : await this.closeOf(round, attempt)
+    if (closed !== null) return (p) => decide(p, closed)
+    const newest = Number(this.round?.body.round ?? 0)
+    if (newest <= round) return null
+    const stands = await this.readRound(round)
+    // Records so far behind are removed; and of a round that was put again nobody tells who was counted in the first.
+    if (stands === null) return newest > round + keptRounds ? abandon : null
+    return (p) => {
+      if (p.draw!.manifest !== hex(stands.hash)) abandon(p)
+    }
   }
 
-  /** Reads the Close of a round and the Open that stands beside it: the relay by name, never a cache. */
-  private async closeOf(round: number): Promise<import('./participation.js').Closed | null> {
-    const latest = this.state
-    if (latest === null) return null
-    const isNewest = Number(latest.round.round) === round
-    if (isNewest && latest.close.sequence === 0n && !this.ended) return null
-    const most = isNewest ? Number(latest.close.attempt || latest.open.attempt) : 16
-    for (let a = most; a >= 1; a--) {
-      try {
-        const record = await this.transport.record(`closes/${round}/${a}`)
-        if (record === null) continue
-        const { body } = verify(Kind.close, this.agreement.task.stageKey, record.data)
-        if (Number(body.round) !== round || Number(body.attempt) !== a || !equal(body.taskHash, this.agreement.hash)) continue
-        const beside = await this.transport.record(`opens/${round}/${a}`)
-        if (beside === null) continue
-        const open = verify(Kind.open, this.agreement.task.stageKey, beside.data)
-        if (!equal(open.body.manifestHash, body.manifestHash)) continue
-        return {
-          round, attempt: attemptOf(body.attempt, open.hash), manifest: hex(body.manifestHash), cutoff: Number(body.cutoff),
-          void: body.void,
-        }
-      } catch {
-        return null // nothing is known
-      }
+  /** Reads the Close of an attempt and the Open that stands beside it: the relay by name, never a cache. */
+  private async closeOf(round: number, attempt: bigint): Promise<Closed | null> {
+    const record = await this.transport.record(`closes/${round}/${attempt}`)
+    if (record === null) return null
+    const { body } = verify(Kind.close, this.agreement.task.stageKey, record.data)
+    if (Number(body.round) !== round || body.attempt !== attempt || !equal(body.taskHash, this.agreement.hash)) return null
+    const beside = await this.transport.record(`opens/${round}/${attempt}`)
+    if (beside === null) return null
+    const open = verify(Kind.open, this.agreement.task.stageKey, beside.data)
+    if (Number(open.body.round) !== round || open.body.attempt !== attempt || !equal(open.body.taskHash, this.agreement.hash) ||
+      !equal(open.body.manifestHash, body.manifestHash)) return null
+    return {
+      round, attempt: attemptOf(attempt, open.hash), manifest: hex(body.manifestHash), cutoff: Number(body.cutoff),
+      void: body.void,
     }
-    return null
   }
 
   /** Returns why the policy's totals do not allow a charge beside those of other tasks; null where they do. */
@@ -548,6 +749,32 @@ export class Device {
     if (epsilon !== undefined && !(sum((o) => o.epsilon) <= epsilon * (1 + 1e-9))) return `total epsilon: at most ${epsilon}`
     if (delta !== undefined && !(sum((o) => o.delta) <= delta * (1 + 1e-9))) return `total delta: at most ${delta}`
     return null
+  }
+}
+
+/** Agrees to the task of a record; null where that is none. Throws Refused. */
+function agree(options: Options, policy: Policy, record: Bytes, known: string): Agreement | null {
+  let task
+  try {
+    task = verify(Kind.task, null, record)
+  } catch {
+    return null
+  }
+  if (!equal(task.key, task.body.learnerKey)) throw new Refused('learner_key', 'another', 'that which signed the task')
+  if (task.body.name !== options.task) throw new Refused('task', task.body.name, options.task)
+  const agreement = new Agreement(policy, task.body, task.hash, known === '' ? undefined : bytesOf(known))
+  if (task.body.suite === Suite.mlkem768X25519 && options.hybrid === undefined) {
+    throw new Refused('suite', 'ML-KEM-768 with X25519', 'hybrid in the options of the device')
+  }
+  return agreement
+}
+
+/** A copy of a row, which its caller may change; undefined where it has none: such a row does not fit. */
+function copied(row: unknown): unknown {
+  try {
+    return structuredClone(row)
+  } catch {
+    return undefined
   }
 }
 

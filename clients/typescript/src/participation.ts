@@ -105,6 +105,12 @@ export function maySend(p: Participation, a: AttemptId, floors: boolean): boolea
   return last === undefined || same(a, last) || (!floors && a.number >= last.number && sendOf(p, a) === undefined)
 }
 
+/**
+ * Whether the event has used up the reports that it may have up to the round that it joined last: most in its first
+ * round, and one more in each further round of an interactive phase.
+ */
+export const exhausted = (p: Participation, most: number): boolean => p.reports >= most + Math.max(p.rounds, 1) - 1
+
 /** Notes one publish that is about to be made. */
 export function sending(p: Participation, a: AttemptId, floors: boolean): void {
   if (!maySend(p, a, floors)) throw new Error(`an event that is ${p.state} may not be sent to attempt ${a.number}`)

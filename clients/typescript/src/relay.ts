@@ -37,12 +37,15 @@ export interface Transport {
   latest(seen: string, waitSeconds: number, signal: AbortSignal): Promise<Latest | null>
   /** Publishes one message of an attempt. It never rejects: what is no answer is unknown. */
   publish(round: bigint, attempt: bigint, id: Bytes, data: Bytes): Promise<Ack>
-  /** Asks the stage for places; null where no answer came. */
-  place(round: bigint, attempt: bigint, request: Bytes): Promise<Bytes | null>
+  /** Reads which attempts at a round are the newest, and whether it is closed. */
+  attempts(round: number, signal: AbortSignal): Promise<Latest | null>
+  /** Asks the stage for places; null where no answer came in time. It never rejects. */
+  place(round: bigint, attempt: bigint, request: Bytes, withinMs: number): Promise<Bytes | null>
 }
 
 const version = 1
 const markSize = 56
+const mostAlive = 60_000 // bytes of requests that outlive their page
 
 /** What a relay's address needs beside it. */
 export interface RelayOptions {
@@ -59,6 +62,7 @@ export function relay(address: string, options: RelayOptions = {}): (task: strin
 class Relay implements Transport {
   private readonly fetch: typeof fetch
   private readonly timeout: number
+  private alive = 0 // bytes on their way that outlive the page
 
   constructor(private readonly base: string, private readonly options: RelayOptions) {
     this.fetch = options.fetch ?? globalThis.fetch.bind(globalThis)
@@ -84,10 +88,17 @@ class Relay implements Transport {
     return { data, sequence: Number(answer.headers.get('Panlearn-Sequence') ?? 0) }
   }
 
-  async latest(seen: string, waitSeconds: number, signal: AbortSignal): Promise<Latest | null> {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(this.timeout + 1000 * waitSeconds)])
+  latest(seen: string, waitSeconds: number, signal: AbortSignal): Promise<Latest | null> {
     const query = seen === '' ? '' : `?wait=${waitSeconds}&seen=${seen}`
-    const answer = await this.ask(`rounds/latest${query}`, { cache: 'no-store' }, limit)
+    return this.state(`rounds/latest${query}`, AbortSignal.any([signal, AbortSignal.timeout(this.timeout + 1000 * waitSeconds)]))
+  }
+
+  attempts(round: number, signal: AbortSignal): Promise<Latest | null> {
+    return this.state(`opens/${round}/latest`, AbortSignal.any([signal, AbortSignal.timeout(this.timeout)]))
+  }
+
+  private async state(path: string, limit: AbortSignal): Promise<Latest | null> {
+    const answer = await this.ask(path, { cache: 'no-store' }, limit)
     const data = new Uint8Array(await answer.arrayBuffer())
     if (answer.status === 404) return null
     if (answer.status !== 200) throw new Error(`the relay answers ${answer.status}`)
@@ -97,19 +108,24 @@ class Relay implements Transport {
   async publish(round: bigint, attempt: bigint, id: Bytes, data: Bytes): Promise<Ack> {
     try {
       const body = concat(Uint8Array.of(version), bigEndian(round, 8), bigEndian(attempt, 8), id, data)
-      // keepalive: a page that is closed lets the report go on. Browsers take 64 KiB of it in all.
-      const answer = await this.ask('reports', { method: 'POST', body: body as BodyInit, keepalive: body.length < 60_000 },
-        AbortSignal.timeout(this.timeout))
+      // keepalive: a page that is closed lets the report go on. Browsers take 64 KiB of it in all, and refuse what is more.
+      const keepalive = this.alive + body.length < mostAlive
+      if (keepalive) this.alive += body.length
+      const sent = this.ask('reports', { method: 'POST', body: body as BodyInit, keepalive }, AbortSignal.timeout(this.timeout))
+      const answer = await sent.finally(() => {
+        if (keepalive) this.alive -= body.length
+      })
       return answer.status === 200 ? parseAnswer(new Uint8Array(await answer.arrayBuffer()), id) : { status: 'unknown' }
     } catch {
       return { status: 'unknown' }
     }
   }
 
-  async place(round: bigint, attempt: bigint, request: Bytes): Promise<Bytes | null> {
+  async place(round: bigint, attempt: bigint, request: Bytes, withinMs: number): Promise<Bytes | null> {
     try {
       const body = concat(Uint8Array.of(version), bigEndian(round, 8), bigEndian(attempt, 8), request)
-      const answer = await this.ask('places', { method: 'POST', body: body as BodyInit }, AbortSignal.timeout(this.timeout))
+      const limit = AbortSignal.timeout(Math.min(Math.ceil(withinMs), this.timeout))
+      const answer = await this.ask('places', { method: 'POST', body: body as BodyInit }, limit)
       return answer.status === 200 ? new Uint8Array(await answer.arrayBuffer()) : null
     } catch {
       return null

@@ -1,5 +1,6 @@
 // What a device remembers: which task it took part in, what each event's part was, and what all tasks cost. It is written
 // before it is acted on. Counts are never in it: what may be sent again is stored sealed.
+import { Refused } from './declaration.js'
 import type { Participation } from './participation.js'
 
 /** What one task cost whom: entries of the ledger of one origin. */
@@ -29,6 +30,8 @@ export interface Change {
 
 /** A Store keeps the participations of one task, and the charges of all tasks of its origin. */
 export interface Store {
+  /** Whether the browser may delete it, and its user then takes part again, as somebody who never did. */
+  readonly mayForget: boolean
   task(): Promise<TaskState>
   read(key: string): Promise<Participation | null>
   /** All events that are charged. */
@@ -43,6 +46,7 @@ const none: TaskState = { task: '', round: 0, step: 0, manifest: '' }
 
 /** A store that forgets everything with the process: for tests. */
 export class MemoryStore implements Store {
+  readonly mayForget = true
   private state: TaskState = { ...none }
   private readonly events = new Map<string, Participation>()
   private readonly costs = new Map<string, Charge>()
@@ -80,9 +84,16 @@ const tables = ['tasks', 'events', 'charges', 'holder'] as const
 /**
  * Opens the store of a task in a browser's IndexedDB, one database for an origin. Writes are strict: they have left the
  * browser's memory before they are acted on. The newest device that opened the store holds it: an older one, as of
- * another tab, is refused its next write.
+ * another tab, is refused its next write. A browser that keeps the right to delete it is refused without mayForget, and
+ * so is a frame in a page of another site, whose storage is another one.
  */
-export async function indexedDB(task: string): Promise<Store> {
+export async function indexedDB(task: string, options: { mayForget?: boolean } = {}): Promise<Store> {
+  if (isFramedElsewhere()) throw new Refused('frame', 'a page of another site', 'a page of its own')
+  const storage = globalThis.navigator?.storage as StorageManager | undefined
+  const persists = (await storage?.persisted?.()) || (await storage?.persist?.()) || false
+  if (!persists && options.mayForget !== true) {
+    throw new Refused('storage', 'may be deleted by the browser', 'a persistent one, or mayForget: true: who is forgotten takes part again')
+  }
   const db = await new Promise<IDBDatabase>((resolve, reject) => {
     const opening = globalThis.indexedDB.open('panlearn', 1)
     opening.onupgradeneeded = () => tables.forEach((t) => opening.result.createObjectStore(t))
@@ -90,7 +101,7 @@ export async function indexedDB(task: string): Promise<Store> {
     opening.onerror = () => reject(opening.error ?? new Error('the browser opens no store'))
     opening.onblocked = () => reject(new Error('another page keeps the store from being made'))
   })
-  const store = new BrowserStore(db, task)
+  const store = new BrowserStore(db, task, !persists)
   await store.hold()
   return store
 }
@@ -98,7 +109,7 @@ export async function indexedDB(task: string): Promise<Store> {
 class BrowserStore implements Store {
   private readonly holder = crypto.randomUUID()
 
-  constructor(private readonly db: IDBDatabase, private readonly name: string) {}
+  constructor(private readonly db: IDBDatabase, private readonly name: string, readonly mayForget: boolean) {}
 
   private key(of: string): string {
     return `${this.name} ${of}`
@@ -165,5 +176,16 @@ class BrowserStore implements Store {
   close(): Promise<void> {
     this.db.close()
     return Promise.resolve()
+  }
+}
+
+/** Whether this page is a frame in one of another origin. */
+function isFramedElsewhere(): boolean {
+  const page = globalThis as { self?: unknown; top?: { location?: { origin?: string } } | null; location?: { origin: string } }
+  if (page.top === undefined || page.top === null || page.top === page.self) return false // a worker, or no frame
+  try {
+    return page.top.location?.origin !== page.location?.origin
+  } catch {
+    return true
   }
 }

@@ -6,7 +6,7 @@ import { Fraction, epsilon, type Release } from '../src/accounting.js'
 import { hex, sha256, unhex, utf8 } from '../src/bytes.js'
 import { check } from '../src/check.js'
 import { Agreement, type Policy } from '../src/consent.js'
-import { parseDeclaration, type Declaration } from '../src/declaration.js'
+import { Refused, parseDeclaration, type Declaration } from '../src/declaration.js'
 import { rampAfter } from '../src/device.js'
 import { FeatureMap, Unfit, type Event, type Example } from '../src/features.js'
 import {
@@ -70,6 +70,12 @@ test('tasks are accepted at the same epsilon, or refused', () => {
     assert.ok(close(a.epsilon, v.accepted!.epsilon, 2 ** -34), `${v.name}: epsilon ${a.epsilon}, want ${v.accepted!.epsilon}`)
     assert.equal(a.delta, v.accepted!.delta, v.name)
   }
+})
+
+test('a policy with a key that this device does not read is refused', () => {
+  const v = consent.tasks.find((t) => t.accepted !== undefined && !silos.includes(t.name))!
+  agree(v)
+  assert.throws(() => agree({ ...v, policy: { ...v.policy, period: '720h' } as Policy }), (e) => e instanceof Refused && /period/.test(e.message))
 })
 
 test('rounds are accepted, or refused', () => {

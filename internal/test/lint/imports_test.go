@@ -87,6 +87,7 @@ var mayImport = map[string][]string{
 	"internal/test/endurance":   {}, // tests alone
 	"internal/test/doctest":     {}, // tests alone
 	"internal/test/kills":       {}, // tests alone
+	"internal/test/typescript":  {}, // tests alone
 	"internal/test/fleet":       {}, // tests alone
 	"internal/test/lint":        {},
 	"internal/evaluation":       {},
