@@ -26,7 +26,7 @@ const churn = stream.Task("churn")
 func against(t *testing.T, answer http.HandlerFunc) *relayclient.Client {
 	t.Helper()
 	server := httptest.NewServer(answer)
-	c, err := relayclient.New(relayclient.Config{URL: server.URL, Timeout: 2 * time.Second})
+	c, err := relayclient.New(relayclient.Config{URL: server.URL, Token: "hush", Timeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +117,8 @@ func TestNoRedirectionIsFollowed(t *testing.T) {
 	}
 }
 
-// TestLongAnswers: an answer that is longer than what was asked for is not read to its end, and what it says is in no
-// error, for it may repeat the token.
+// TestLongAnswers: an answer that is longer than what was asked for is not read to its end, and no error
+// repeats a token.
 func TestLongAnswers(t *testing.T) {
 	const most = 16 << 20 // far more than an answer has, and than sockets hold
 	read := make(chan int64, 1)
@@ -126,7 +126,7 @@ func TestLongAnswers(t *testing.T) {
 		_, _ = io.Copy(io.Discard, q.Body)
 		if strings.HasSuffix(q.URL.Path, "/task") {
 			w.WriteHeader(http.StatusTeapot)
-			_, _ = io.WriteString(w, "hush")
+			_, _ = io.WriteString(w, "you sent "+q.Header.Get("Authorization"))
 			return
 		}
 		n, _ := io.Copy(w, io.LimitReader(endless{}, most))

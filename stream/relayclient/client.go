@@ -146,11 +146,12 @@ type answer struct {
 // A statusError is an answer that says nothing of what was asked.
 type statusError struct {
 	status int
+	text   string
 }
 
-// Error tells the status alone: the text may be anybody's, and repeat what was sent.
+// Error quotes the beginning of the answer, which is public.
 func (e *statusError) Error() string {
-	return fmt.Sprintf("no answer from the relay: HTTP status %d", e.status)
+	return fmt.Sprintf("no answer from the relay: HTTP status %d: %q", e.status, e.text)
 }
 
 // do makes a request below the task's path, within a time, and reads an answer of at most so many bytes.
@@ -210,4 +211,11 @@ func (c *Client) lost(ctx context.Context, err error) error {
 }
 
 // wrong returns the error of an answer that is none.
-func wrong(a answer) error { return &statusError{a.status} }
+func (c *Client) wrong(a answer) error {
+	const most = 200
+	text := string(a.body)
+	if c.config.Token != "" && strings.Contains(text, c.config.Token) { // a proxy that repeats what it was sent
+		text = ""
+	}
+	return &statusError{a.status, text[:min(len(text), most)]}
+}

@@ -68,7 +68,7 @@ func (c *Client) post(ctx context.Context, at stream.Address, r stream.Outgoing)
 	case err != nil:
 		return stream.Ack{}, err
 	case a.status != http.StatusOK:
-		return stream.Ack{}, wrong(a)
+		return stream.Ack{}, c.wrong(a)
 	}
 	answer, err := relayhttp.ParseAnswer(a.body)
 	if err != nil || answer.ID != r.ID {
@@ -91,7 +91,7 @@ func (c *Client) Place(ctx context.Context, subject string, request []byte) ([]b
 	body := relayhttp.Place{Round: at.Round, Attempt: at.Attempt, Request: request}.Bytes()
 	a, err := c.do(ctx, c.config.Timeout, maxOther, http.MethodPost, at.Task, relayhttp.Places, body)
 	if err == nil && a.status != http.StatusOK {
-		err = wrong(a)
+		err = c.wrong(a)
 	}
 	if err == nil && len(a.body) > relayhttp.MaxPlace {
 		err = errAnswer

@@ -46,7 +46,7 @@ func (c *Client) named(ctx context.Context, task stream.Task, name string) (m st
 	case a.none(name):
 		return m, stream.ErrNotFound
 	case a.status != http.StatusOK:
-		return m, wrong(a)
+		return m, c.wrong(a)
 	}
 	hash := relayhttp.HashOf(a.body)
 	sequence, err := strconv.ParseUint(a.header.Get(relayhttp.Sequence), 10, 64)
@@ -121,7 +121,7 @@ func (c *Client) state(ctx context.Context, task stream.Task, path, seen string)
 	case a.none("task"):
 		return s, stream.ErrNotFound
 	case a.status != http.StatusOK:
-		return s, wrong(a)
+		return s, c.wrong(a)
 	}
 	return relayhttp.ParseState(a.body)
 }
@@ -142,7 +142,7 @@ func (c *Client) hashed(ctx context.Context, subject string, hash relayhttp.Hash
 	case err != nil:
 		return nil, err
 	case a.status != http.StatusOK:
-		return nil, wrong(a)
+		return nil, c.wrong(a)
 	case relayhttp.HashOf(a.body) != hash:
 		return nil, errors.New("the record has another hash than the one that was asked for")
 	}
