@@ -254,7 +254,7 @@ var laterMutants = []mutant{
 		tests: "TestNothingElseIsAnAnswer",
 		edits: []edit{
 			{`	case a.status != http.StatusOK:
-		return stream.Ack{}, wrong(a)
+		return stream.Ack{}, c.wrong(a)
 	}
 	answer`, `	case a.status == http.StatusTooManyRequests:
 		return stream.Ack{Status: stream.Refused}, nil
