@@ -52,15 +52,16 @@ func (c *clerk) Place(ctx context.Context, subject string, data []byte) ([]byte,
 	}
 	c.mu.Lock()
 	c.asks = append(c.asks, request{r, subject, data, time.Now()})
+	answer := c.answer
 	c.mu.Unlock()
 	if err := device.Until(ctx, time.Now().Add(c.way/2)); err != nil {
 		return nil, err
 	}
-	if c.answer == nil {
+	if answer == nil {
 		data, err = c.Transport.Place(ctx, subject, data)
 	} else {
 		var a stream.PlaceAnswer
-		if a, err = c.answer(r); err == nil {
+		if a, err = answer(r); err == nil {
 			data = a.Record()
 		}
 	}
@@ -317,9 +318,11 @@ func TestAnEarlierAttemptsUsersAreToldOf(t *testing.T) {
 			defer stop()
 			hash := p.begin(ctx)
 			time.Sleep(time.Minute)
+			p.clerk.mu.Lock()
 			p.clerk.answer = func(stream.PlaceRequest) (stream.PlaceAnswer, error) {
 				return stream.PlaceAnswer{}, errSilent
 			}
+			p.clerk.mu.Unlock()
 			p.opens(ctx, 2, hash)
 			time.Sleep(time.Minute)
 			want, asks := 2, p.requests()

@@ -145,7 +145,8 @@ func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
 		return nil, err
 	}
 	if d.announces > 0 {
-		l.deliveries.Go(func() { l.announce(ctx, d) })
+		online := ctx // ctx is another one below
+		l.deliveries.Go(func() { l.announce(online, d) })
 	}
 	out := make([]stream.Outgoing, len(d.bundles))
 	subject := l.Task.Report(d.round.number, d.attempt.Number)
