@@ -39,3 +39,34 @@ func TestGateShowsWhatFailed(t *testing.T) {
 		t.Error("the excerpt shows a test that passed")
 	}
 }
+
+// TestOnlyACrashOfTheRaceDetectorRunsAgain gives the gate's filter runs of two packages: it names those in which the
+// detector crashed, unless anything failed by itself.
+func TestOnlyACrashOfTheRaceDetectorRunsAgain(t *testing.T) {
+	const (
+		fine  = "=== RUN   TestFine\n--- PASS: TestFine (0.00s)\nPASS\nok  \tsome/fine\t1.0s\n"
+		crash = "=== RUN   TestX\nSIGSEGV: segmentation violation\nPC=0x41c729 m=3 sigcode=1\n\nrip    0x41c729\n" +
+			"FAIL\tsome/crashed\t8.2s\n"
+		test = "=== RUN   TestSum\n--- FAIL: TestSum (0.00s)\nFAIL\nFAIL\tsome/wrong\t1.0s\n"
+		race = "=== RUN   TestSum\nWARNING: DATA RACE\nFAIL\nFAIL\tsome/raced\t1.0s\n"
+		inGo = "=== RUN   TestSum\npanic: runtime error: invalid memory address or nil pointer dereference\n" +
+			"[signal SIGSEGV: segmentation violation code=0x1 addr=0x0 pc=0x1]\nFAIL\tsome/panicked\t1.0s\n"
+		leak  = "PASS\ngoleak: Errors on successful test run\nFAIL\tsome/leaks\t1.0s\n"
+		build = "FAIL\tsome/broken [build failed]\n"
+		fatal = "=== RUN   TestX\nfatal error: concurrent map writes\nSIGSEGV: segmentation violation\nPC=0x41c729 m=3\n" +
+			"FAIL\tsome/fatal\t8.2s\n"
+	)
+	for output, want := range map[string]string{
+		fine + crash + "FAIL\n":         "some/crashed",
+		crash + fine + crash + "FAIL\n": "some/crashed some/crashed",
+		fine + "FAIL\n":                 "",
+		crash + test:                    "", crash + race: "", crash + inGo: "", crash + leak: "", build + crash: "", fatal: "", inGo: "",
+	} {
+		command := exec.Command("awk", "-f", root+"/.ci/crashed")
+		command.Stdin = strings.NewReader(output)
+		out, err := command.Output()
+		if got := strings.TrimSpace(string(out)); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q (%v), want %q, of\n%s", got, err, want, output)
+		}
+	}
+}
