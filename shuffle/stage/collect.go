@@ -165,8 +165,8 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 	return &marking{environment: p.environment, release: out}, nil
 }
 
-// flooded ends an attempt whose places somebody takes and does not use, or nobody asks for: the next one opens without
-// places. Under the trusts with floors the users of a flooded one could not come again, so it goes on.
+// flooded ends an attempt whose places are not used, or that nobody asks for: the next one keeps places for longer, or
+// opens without. Under the trusts with floors the users of a flooded one could not come again, so it goes on.
 func (p *collecting) flooded(now time.Time) (phase, error) {
 	a := p.attempt
 	if p.places.unheard(a.table, now) {
@@ -175,12 +175,19 @@ func (p *collecting) flooded(now time.Time) (phase, error) {
 		p.abandon()
 		return openAttempt(p.environment, a.round, a.number+1, now)
 	}
-	if !p.places.flood(a.table, now, a.deadline) {
+	flooded, off := p.places.flood(a.table, now, a.deadline)
+	switch {
+	case !flooded:
 		return p, nil
+	case off:
+		p.Logger.Warn("most places that were given are not used: somebody asks for places to keep others away, or devices "+
+			"are slower than places can last. Attempts open without places for an hour; "+hostile,
+			"round", a.round.number, "attempt", a.number, "ends_now", !p.floors())
+	default:
+		p.Logger.Warn("most places that were given are not used: devices are slower than places last, or somebody asks for "+
+			"places to keep others away. The next attempt keeps them as long as it can",
+			"round", a.round.number, "attempt", a.number, "lease", a.table.lease, "ends_now", !p.floors())
 	}
-	p.Logger.Warn("most places that were given are not used: somebody asks for places to keep others away, or devices are "+
-		"slower than the places last. Attempts open without places for an hour; "+hostile,
-		"round", a.round.number, "attempt", a.number, "ends_now", !p.floors())
 	if p.floors() {
 		return p, nil
 	}

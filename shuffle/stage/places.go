@@ -162,18 +162,23 @@ func (p *places) lives(t *placeTable, now time.Time) time.Time {
 	return t.lives(now)
 }
 
-// flood reports whether the places of an attempt are flooded, and has no later one announce any for an hour.
-func (p *places) flood(t *placeTable, now time.Time, deadline time.Duration) bool {
+// flood looks, once an attempt, whether most of its places ended unused, and returns what follows. Places that could be
+// kept for longer are, from the next attempt on: devices may be slower than they last. Otherwise somebody floods them,
+// and no attempt has any for an hour.
+func (p *places) flood(t *placeTable, now time.Time, deadline time.Duration) (flooded, off bool) {
 	if t == nil {
-		return false
+		return false, false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.floodedAt(now) && t.flooded(now, deadline) {
-		p.flooded = now
-		return true
+	if t.warned || p.floodedAt(now) || !t.flooded(now, deadline) {
+		return false, false
 	}
-	return false
+	t.warned = true
+	if off = t.lease >= leaseWithin(longestLease, deadline); off {
+		p.flooded = now
+	}
+	return true, off
 }
 
 // unheard reports whether nobody ever asked for a place, in the time of a round.

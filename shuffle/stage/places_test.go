@@ -214,41 +214,62 @@ func TestARoundWaitsForItsPlaces(t *testing.T) {
 }
 
 // Somebody takes all places and uses none. After a sixteenth of the deadline such an attempt ends, under floors it goes
-// on, and no later one has places.
+// on. The next one keeps places as long as it can, and if they are not used either, no later one has any.
 func TestAFloodOfPlacesEndsThem(t *testing.T) {
 	for _, trust := range []wire.Trust{wire.Trust_TRUST_SHUFFLE, wire.Trust_TRUST_SHUFFLE_PAN} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, over := context.WithCancel(t.Context())
 			defer func() { over(); time.Sleep(time.Second) }() // who waits sees it
-			w := withPlaces(t, plan{rounds: 2, cohort: 20, deadline: 8 * time.Minute, trust: trust})
+			w := withPlaces(t, plan{rounds: 3, cohort: 20, deadline: 8 * time.Minute, trust: trust})
 			go w.learn(ctx)
 			s, stop := w.start(w.serving())
-			in := w.invited(ctx, 1, 0)
-			for n := range uint64(40) {
-				w.asks(1, 1, n, 1)
-				time.Sleep(time.Second)
+			r, a, n := stream.Round(1), stream.Attempt(1), uint64(0)
+			flood := func(seconds int) {
+				for range seconds {
+					w.asks(r, a, n, 1)
+					n++
+					time.Sleep(time.Second)
+				}
+				if trust == wire.Trust_TRUST_SHUFFLE {
+					a++
+					return
+				}
+				if o := w.openOf(r, a+1); o != nil {
+					t.Errorf("%v: an attempt ended whose users cannot come again: %v", trust, o)
+				}
+				w.answer(ctx, w.invited(ctx, r, a-1), w.users(r))
+				time.Sleep(time.Minute)
+				r++
 			}
-			got := s.Status().Places
-			if !got.Flooded || got.Unused < 16 || got.Granted < 2*got.Unused-got.Granted {
+			for _, want := range []struct {
+				placesMs uint32
+				seconds  int
+			}{{3000, 40}, {30_000, 150}} {
+				w.invited(ctx, r, a-1)
+				if o := w.openOf(r, a); o == nil || o.PlacesMs != want.placesMs {
+					t.Errorf("%v: round %d, attempt %d: %v, want places_ms %d", trust, r, a, o, want.placesMs)
+				}
+				if s.Status().Places.Flooded {
+					t.Errorf("%v: places are off before they were kept as long as they can be", trust)
+				}
+				flood(want.seconds)
+			}
+			if got := s.Status().Places; !got.Flooded || got.Unused < 16 || got.Granted < 2*got.Unused-got.Granted {
 				t.Errorf("%v: %+v: want a flood", trust, got)
 			}
-			attempt := stream.Attempt(1)
-			if trust == wire.Trust_TRUST_SHUFFLE {
-				attempt = 2
-			}
-			if o := w.openOf(1, 2); (o != nil) != (attempt == 2) || o != nil && o.PlacesMs != 0 {
-				t.Errorf("%v: the second attempt is %v", trust, o)
-			}
-			if attempt == 2 {
-				in = w.invited(ctx, 1, 1)
-			}
-			w.answer(ctx, in, w.users(1))
-			time.Sleep(time.Minute)
-			if b, _ := w.batch(1); b == nil || b.Users != 20 || b.Attempt != uint64(attempt) {
-				t.Errorf("%v: %v: want the round released by attempt %d", trust, b, attempt)
-			}
-			if o := w.openOf(2, 1); o == nil || o.PlacesMs != 0 {
-				t.Errorf("%v: the next round has places: %v", trust, o)
+			for range 2 {
+				in := w.invited(ctx, r, a-1)
+				if o := w.openOf(r, a); o == nil || o.PlacesMs != 0 {
+					t.Errorf("%v: round %d, attempt %d has places: %v", trust, r, a, o)
+				}
+				if r < 3 {
+					w.answer(ctx, in, w.users(r))
+					time.Sleep(time.Minute)
+					if b, _ := w.batch(r); b == nil || b.Users != 20 || b.Attempt != uint64(a) {
+						t.Errorf("%v: %v: want round %d released by attempt %d", trust, b, r, a)
+					}
+					r, a = r+1, 1
+				}
 			}
 			_ = stop()
 		})

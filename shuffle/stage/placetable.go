@@ -32,6 +32,7 @@ type placeTable struct {
 
 	counts PlaceCounts
 	asks   asks
+	warned bool // that most places end unused
 }
 
 // A grant is places that were given in one answer.
@@ -166,17 +167,22 @@ const fewUnused = 16
 // waves is the number of leases that a flood lasts at least.
 const waves = 3
 
-// flooded reports whether somebody asks for places and does not use them: after a sixteenth of the deadline more than
-// half of those given ended unused, and so many that single devices that died do not explain them. One wave of places
-// proves nothing, for devices that hear of a round at the same time are slow together.
+// flooded reports whether somebody asks for places and does not use them: after a sixteenth of the deadline most places
+// ended unused. One wave of places proves nothing, for devices that hear of a round at the same time are slow together.
 func (t *placeTable) flooded(now time.Time, deadline time.Duration) bool {
 	t.expire(now)
 	after := max(deadline/16, waves*t.lease)
 	if deadline == 0 {
 		after = longestLease
 	}
-	return now.Sub(t.started) >= after && 2*t.counts.Unused > t.counts.Granted &&
-		t.counts.Unused >= max(fewUnused, t.cohort/4)
+	return now.Sub(t.started) >= after && t.mostUnused()
+}
+
+// mostUnused reports whether more than half of the places that were given ended without a report, and so many that
+// single devices that died do not explain them. A report that found no place left is taken to have had one that ended.
+func (t *placeTable) mostUnused() bool {
+	unused := t.counts.Unused - min(t.counts.Without, t.counts.Unused)
+	return 2*unused > t.counts.Granted && unused >= max(fewUnused, t.cohort/4)
 }
 
 // Bounds of the time for which a place is kept.
@@ -199,16 +205,19 @@ func leaseWithin(shown, deadline time.Duration) time.Duration {
 	return min(shown, most).Truncate(time.Millisecond)
 }
 
-// shows returns the lease that the attempt shows to do: twice its own where more than 1 % of the users whose reports
-// were accepted found no place left, half of it where none did. It is never learned from when reports come, which
-// senders choose.
+// shows returns the lease that the attempt shows to do: the longest where most places ended unused, for a device that
+// hears of its place late leaves it; twice its own where more than 1 % of the users whose reports were accepted found
+// no place left; half of it where none did and at most a quarter of the places ended unused. It is never learned from
+// when reports come, which senders choose.
 func (t *placeTable) shows() time.Duration {
 	lease := t.lease
 	switch {
+	case t.warned || t.mostUnused():
+		lease = longestLease
 	case t.accepted == 0:
 	case 100*t.counts.Without > t.accepted:
 		lease *= 2
-	case t.counts.Without == 0:
+	case t.counts.Without == 0 && 4*t.counts.Unused <= t.counts.Granted:
 		lease /= 2
 	}
 	return min(max(lease, firstLease), longestLease)

@@ -180,20 +180,25 @@ func TestChargedBeforeAreServedFirst(t *testing.T) {
 
 func TestLeaseFollowsFromReportsWithoutPlaces(t *testing.T) {
 	for _, c := range []struct {
-		lease             time.Duration
-		accepted, without uint64
-		want              time.Duration
+		lease                     time.Duration
+		accepted, without, unused uint64
+		want                      time.Duration
 	}{
-		{3 * time.Second, 1000, 11, 6 * time.Second},
-		{3 * time.Second, 1000, 10, 3 * time.Second},
-		{20 * time.Second, 100, 2, 30 * time.Second},
-		{12 * time.Second, 1000, 0, 6 * time.Second},
-		{3 * time.Second, 1000, 0, 3 * time.Second}, // devices that are far away find no place that lasts less, and show nothing
-		{6 * time.Second, 0, 0, 6 * time.Second},
+		{3 * time.Second, 1000, 11, 0, 6 * time.Second},
+		{3 * time.Second, 1000, 10, 0, 3 * time.Second},
+		{20 * time.Second, 100, 2, 0, 30 * time.Second},
+		{12 * time.Second, 1000, 0, 250, 6 * time.Second},
+		{12 * time.Second, 1000, 0, 334, 12 * time.Second}, // a quarter of the places given
+		// devices that are far away find no place that lasts less, and show nothing
+		{3 * time.Second, 1000, 0, 0, 3 * time.Second},
+		{6 * time.Second, 0, 0, 0, 6 * time.Second},
+		{3 * time.Second, 100, 0, 101, 30 * time.Second},
+		{3 * time.Second, 100, 100, 150, 6 * time.Second}, // reports came late, which is no flood
 	} {
-		table := &placeTable{lease: c.lease, accepted: c.accepted, counts: PlaceCounts{Without: c.without}}
+		table := &placeTable{lease: c.lease, accepted: c.accepted, counts: PlaceCounts{
+			Granted: c.accepted - c.without + c.unused, Unused: c.unused, Without: c.without}}
 		if got := table.shows(); got != c.want {
-			t.Errorf("%v after %d of %d without a place: want %v", got, c.without, c.accepted, c.want)
+			t.Errorf("%v after %+v: want %v", got, c, c.want)
 		}
 	}
 	for _, c := range []struct{ shown, deadline, want time.Duration }{
