@@ -28,10 +28,10 @@ build: ## the two binaries, in bin/
 	$(GO) build -o bin/ ./cmd/...
 
 test: ## every package, or PKG=./stream/device/..., in minutes; lint has vet, test-race the race detector, test-deep the campaigns
-	$(TEST) -timeout 10m $(TESTFLAGS) $(PKG)
+	$(TEST) -timeout 20m $(TESTFLAGS) $(PKG)
 
 test-race: ## the packages in which goroutines meet, with the race detector
-	$(TEST) -race -timeout 10m $(TESTFLAGS) $(RACE)
+	$(TEST) -race -timeout 20m $(TESTFLAGS) $(RACE)
 
 test-deep: ## the long campaigns too: hours
 	PANLEARN_DEEP=1 $(GO) test -v -timeout 6h $(TESTFLAGS) $(PKG)

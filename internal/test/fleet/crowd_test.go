@@ -143,7 +143,7 @@ func (f *fleet) relay(devices int) func() stream.Transport {
 	if devices == 0 {
 		return nil
 	}
-	conn, err := natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url})
+	conn, err := natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url, AckTimeout: time.Minute})
 	must(f.t, err)
 	f.t.Cleanup(conn.Close)
 	r, err := relay.New(relay.Config{Broker: conn, PerAddress: devices + 1, Waiting: devices + 1})
@@ -188,7 +188,7 @@ func (f *fleet) play(single, relayed, rows, rounds, cohort int, dying float64) (
 		case i < relayed: // a connection of its own, as a phone has
 			conn = relay()
 		case (i-relayed)%each == 0:
-			shared, err := natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url})
+			shared, err := natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url, AckTimeout: time.Minute})
 			must(f.t, err)
 			f.t.Cleanup(shared.Close)
 			conn = shared
@@ -322,17 +322,20 @@ func manyRows(n int) iter.Seq2[task.Row, error] {
 // TestCrowd: devices that are far away, beside a gateway and alone, over NATS and a relay, more than the rounds take. With places all
 // rounds fill and hardly anybody pays in vain, though some connections die; the same without places is shown beside it.
 func TestCrowd(t *testing.T) {
-	type scene struct{ single, relayed, rows, cohort, rounds int }
-	scenes, both := []scene{{400, 100, 1000, 200, 6}}, []bool{true}
+	type scene struct {
+		single, relayed, rows, cohort, rounds int
+		deadline                              time.Duration
+	}
+	scenes, both := []scene{{400, 100, 1000, 200, 6, time.Minute}}, []bool{true}
 	if longtest.Run(t, "3,000 devices beside a gateway of 100,000 rows, alone, or with 3,000 over a relay, and the same without places") {
-		scenes, both = []scene{{3000, 0, 100_000, 2000, 48}, {3000, 0, 0, 300, 9}, {6000, 3000, 100_000, 2000, 48}},
-			[]bool{true, false}
+		scenes, both = []scene{{3000, 0, 100_000, 2000, 48, time.Minute}, {3000, 0, 0, 300, 9, time.Minute},
+			{6000, 3000, 100_000, 2000, 48, 5 * time.Minute}}, []bool{true, false}
 	}
 	for _, s := range scenes {
 		for _, places := range both {
 			for _, dying := range []float64{0, 0.05} {
 				t.Run(fmt.Sprintf("rows=%d/relayed=%d/places=%t/dying=%v", s.rows, s.relayed, places, dying), func(t *testing.T) {
-					f := newFleet(t, s.single+s.rows, s.cohort, places)
+					f := newFleet(t, s.single+s.rows, s.cohort, s.deadline, places)
 					f.play(s.single, s.relayed, s.rows, s.rounds, s.cohort, dying).judge(t, places)
 				})
 			}

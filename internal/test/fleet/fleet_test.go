@@ -43,7 +43,7 @@ intercept: 0
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
 privacy: {epsilon: 1, delta: 1e-6}
-schedule: {users: %d, cohort: %d, minimum_cohort: %d, rounds: {max: %d}, algorithm: psgd, plan: proved, deadline: 1m}
+schedule: {users: %d, cohort: %d, minimum_cohort: %d, rounds: {max: %d}, algorithm: psgd, plan: proved, deadline: %v}
 validation: {off: true}
 `
 
@@ -90,10 +90,11 @@ func (c counted) Latest(ctx context.Context, pattern string) (stream.Message, er
 	return c.Conn.Latest(ctx, pattern)
 }
 
-func newFleet(t *testing.T, users, cohort int, places bool) *fleet {
+// newFleet starts a broker with a task for so many users, whose rounds have a deadline.
+func newFleet(t *testing.T, users, cohort int, deadline time.Duration, places bool) *fleet {
 	t.Helper()
 	f := &fleet{t: t, broker: startBroker(t)}
-	spec, err := task.Parse(fmt.Appendf(nil, declaration, users, cohort, cohort, users/cohort), nil)
+	spec, err := task.Parse(fmt.Appendf(nil, declaration, users, cohort, cohort, users/cohort, deadline), nil)
 	must(t, err)
 	job, err := run.NewJob(spec)
 	must(t, err)
@@ -235,7 +236,7 @@ func TestFleet(t *testing.T) {
 	if longtest.Run(t, "a fleet of 10,000 devices, about six minutes") {
 		n, maxPoll, idle = users, device.DefaultMaxPoll, time.Minute
 	}
-	f := newFleet(t, users, cohort, false)
+	f := newFleet(t, users, cohort, time.Minute, false)
 	defer f.close()
 	bare := f.broker.read()
 	heap, stacks := used()
