@@ -86,8 +86,8 @@ func (m manual) fault(program, rest string) string {
 	return ""
 }
 
-// Pages are worked through at the top of the repository, where a folder of sources is none for a state: whoever deletes
-// the state to begin anew would delete those.
+// Pages are worked through at the top of the repository. A state in a folder of sources would take these along when its
+// reader deletes it.
 func TestStatesAreNoSources(t *testing.T) {
 	folder, seen := regexp.MustCompile(`--state[ =](?:\./)?([\w./-]+)`), 0
 	for _, page := range pages(t) {
