@@ -48,7 +48,8 @@ PLAN = {1: ("algorithm", "string"), 2: ("phases", [PHASE]), 3: ("continuous", "e
         16: ("start", ["double"]), 17: ("start_hash", "bytes"), 18: ("retention_ms", "u64"), 19: ("unit", "enum"),
         20: ("silos", "u64"), 21: ("radius", "double"), 22: ("stale_ms", "u64"),
         23: ("start_privacy", {1: ("task", "string"), 2: ("epsilon", "double"), 3: ("delta", "double"), 4: ("unit", "enum"),
-                               5: ("users", "u64")})}
+                               5: ("users", "u64")}),
+        24: ("places", "bool")}
 BODIES = {
     "task": (2, {1: ("version", "u32"), 2: ("name", "string"), 3: ("declaration", "bytes"), 4: ("plan", PLAN),
                  5: ("learner_key", "bytes"), 6: ("stage_key", "bytes"), 7: ("suite", "enum"), 8: ("life", "bytes"),
@@ -57,7 +58,7 @@ BODIES = {
                          8: ("cohort", "u64")}),
     "open": (4, HEAD | {4: ("attempt", "u64"), 5: ("manifest_hash", "bytes"), 6: ("suite", "enum"), 7: ("public_key", "bytes"),
                         8: ("instance", "bytes"), 9: ("started_unix_ms", "i64"), 10: ("join_probability", "u32"),
-                        11: ("join_doubling_ms", "u32")}),
+                        11: ("join_doubling_ms", "u32"), 12: ("places_ms", "u32")}),
     "claim": (5, HEAD | {4: ("attempt", "u64"), 5: ("manifest_hash", "bytes"), 6: ("instance", "bytes")}),
     "close": (7, HEAD | {4: ("attempt", "u64"), 5: ("manifest_hash", "bytes"), 6: ("batch_hash", "bytes"), 7: ("cutoff", "u64"),
                          8: ("void", "bool")}),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Encodes reports as a device does, from the inputs of the test vectors: docs/how-to/clients.md explains every step.
+"""Encodes reports as a device does, from the inputs of the test vectors: docs/reference/device.md explains every step.
 
 Without arguments it checks the vectors beside it. With --encode it reads a list of vectors, from which the results may
 be missing, from standard input, and prints a list of what it made of each. It needs nothing but Python 3, is written for

@@ -9,10 +9,10 @@
 A gateway is `ingest publish --http`, on the same machine. What is posted to it is the event itself, in clear: it
 clips, adds noise, encrypts and sends. This module needs Python 3.9 and nothing else; copy it.
 
-A user is a key: an id that stays the same for ever. An event that was taken is never sent twice, whatever is repeated,
-so this module repeats whatever got no answer. It never looks at what an event holds, and neither should you: if
-somebody takes part or not because of that, the guarantee is gone. What does not fit the task is sent as zeros, and the
-gateway's log says so.
+A user is a key: a string, the id that stays the same for ever. An event that was taken is never sent twice, whatever is
+repeated, so this module repeats whatever got no answer. It never looks at what an event holds, and neither should you:
+if somebody takes part or not because of that, the guarantee is gone. What does not fit the task is sent as zeros, and
+the gateway's log says so.
 """
 
 import http.client
@@ -106,7 +106,7 @@ class Gateway:
         left = []
         for (key, event), answer in zip(pairs, answers):
             if "error" in answer and not answer["key"]:
-                raise ValueError("a key is empty, or longer than 256 bytes")
+                raise ValueError("a key is no string of 1 to 256 bytes: write str(id) for an id that is a number")
             if "error" in answer:
                 left.append((key, event))
         return left

@@ -50,7 +50,7 @@ func TestService(t *testing.T) {
 			text, _ := io.ReadAll(got.Body)
 			return got.StatusCode, string(text)
 		}
-		if status, _ := do(http.MethodPost, "/event", "", "{}"); status != http.StatusServiceUnavailable {
+		if status, _ := do(http.MethodPost, "/event", "", "{}"); status != http.StatusUnauthorized {
 			t.Errorf("without a user: %d", status)
 		}
 		if status, _ := do(http.MethodGet, "/outcome", "nobody", ""); status != http.StatusNotFound {

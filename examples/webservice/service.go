@@ -19,12 +19,16 @@ const mostEvent = 1 << 16
 func service(dev *device.Device) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /event", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-User") == "" { // not a fault that goes away: 503 would have clients try again
+			http.Error(w, "no user: sign in", http.StatusUnauthorized)
+			return
+		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostEvent))
 		if err != nil {
 			body = nil // the user takes part all the same: what an event says must not decide who does
 		}
 		ticket, err := dev.Submit(r.Context(), r.Header.Get("X-User"), device.EventOf(body))
-		if err != nil { // the key is none, or the device has ended
+		if err != nil { // the user is longer than 256 bytes, or the device has ended
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}

@@ -86,6 +86,26 @@ func (m manual) fault(program, rest string) string {
 	return ""
 }
 
+// Pages are worked through at the top of the repository. A state in a folder of sources would take these along when its
+// reader deletes it.
+func TestStatesAreNoSources(t *testing.T) {
+	folder, seen := regexp.MustCompile(`--state[ =](?:\./)?([\w./-]+)`), 0
+	for _, page := range pages(t) {
+		blocks, _ := parsed(t, page)
+		for _, b := range blocks {
+			for _, s := range folder.FindAllStringSubmatch(b.text, -1) {
+				seen++
+				if _, err := os.Stat(filepath.Join(root, s[1])); err == nil && !strings.HasPrefix(s[1], "demo/") {
+					t.Errorf("%s: --state %s is a folder of the repository", b.at(), s[1])
+				}
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("%d folders found: the pattern is broken", seen)
+	}
+}
+
 // Commands in the text, and those of blocks that are not run, exist with all of their flags.
 func TestCommandsHaveTheirFlags(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
