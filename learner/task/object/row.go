@@ -83,7 +83,7 @@ func (f *Reader) Read(text []byte, line int64, row *task.Row) error {
 		switch {
 		case ok:
 		case i == last:
-			return f.fail(f.names[i], "the key is missing")
+			return f.fail(f.names[i], "the field is missing")
 		default:
 			f.values[i] = ""
 		}
