@@ -20,7 +20,7 @@ RACE = ./shuffle/stage ./internal/test/memory ./stream/device/... ./stream/natsj
 # What the two programs are built for. Tests run on the system that they are started on, here Linux alone.
 SYSTEMS = linux/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build test test-race test-deep fuzz lint systems bench demo
+.PHONY: help build test test-race test-deep fuzz lint systems release bench demo
 help: ## what make does here
 	@sed -n 's/^\([a-z-]*\): ## \(.*\)/\1\t\2/p' Makefile | expand -t 12
 
@@ -50,6 +50,9 @@ systems: ## the two programs for SYSTEMS, and vet of the tests of what devices a
 		$(GO) build -o /dev/null ./cmd/ingest && $(GO) build -o /dev/null ./cmd/learner && \
 			$(GO) vet ./cmd/... ./internal/disk ./internal/cli ./stream/... ./shuffle/... || exit 1; \
 	done
+
+release: ## what VERSION=v0.1.0 is published as, in dist/; the checkout must have no changes
+	cd deploy/release && $(GO) run . -version "$(VERSION)" -out ../../dist
 
 bench: ## every benchmark, with allocations; then whole flows beside the raw broker (docs/measured/performance.md)
 	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v internal/test)
