@@ -194,37 +194,18 @@ func (r *release) pages() error {
 	return nil
 }
 
-// bill writes the software bill of materials: the modules of the programs, with licences and checksums.
+// bill writes the software bill of materials of each program, read out of the program itself: its modules, with
+// licences and checksums.
 func (r *release) bill() error {
 	for _, p := range programs {
-		_, err := r.run(".", nil, "go", "tool", "cyclonedx-gomod", "app", "-json", "-noserial", "-licenses", "-std",
-			"-main", "cmd/"+p, "-output", r.name("sbom_"+p+".cdx.json"), r.root)
+		_, err := r.run(".", nil, "go", "tool", "cyclonedx-gomod", "bin", "-json", "-noserial", "-notimestamp", "-licenses",
+			"-std", "-version", r.version, "-output", r.name("sbom_"+p+".cdx.json"),
+			filepath.Join(r.bin(r.systems[0]), r.systems[0].program(p)))
 		if err != nil {
-			return err
-		}
-		if err := r.undate(r.name("sbom_" + p + ".cdx.json")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// undate sets the time in a bill of materials to that of the commit.
-func (r *release) undate(path string) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	var bill map[string]any
-	if err := json.Unmarshal(data, &bill); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	metadata, ok := bill["metadata"].(map[string]any)
-	if !ok {
-		return fmt.Errorf("%s: no metadata", path)
-	}
-	metadata["timestamp"] = r.at.Format(time.RFC3339)
-	return writeJSON(path, bill)
 }
 
 func writeJSON(path string, v any) error {
