@@ -20,7 +20,7 @@ RACE = ./shuffle/stage ./internal/test/memory ./stream/device/... ./stream/natsj
 # What the two programs are built for beside Linux. Tests run on the system that they are started on, here Linux alone.
 SYSTEMS = darwin/arm64 windows/amd64
 
-.PHONY: help build test test-race test-deep fuzz lint systems bench demo
+.PHONY: help build test test-race test-deep fuzz lint systems release bench demo
 help: ## what make does here
 	@sed -n 's/^\([a-z-]*\): ## \(.*\)/\1\t\2/p' Makefile | expand -t 12
 
@@ -35,6 +35,7 @@ test-race: ## the packages in which goroutines meet, with the race detector
 
 test-deep: ## the long campaigns too: hours
 	PANLEARN_DEEP=1 $(GO) test -v -timeout 6h $(TESTFLAGS) $(PKG)
+	cd deploy/release && $(GO) test -v -timeout 1h .
 
 fuzz: ## every fuzz target for FUZZTIME
 	.ci/fuzz $(FUZZTIME)
@@ -46,6 +47,9 @@ lint: ## gofmt, vet, staticcheck
 
 systems: ## a type check of everything for SYSTEMS, with what is imported
 	$(GO) run ./internal/test/systems $(SYSTEMS)
+
+release: ## what VERSION=v0.1.0 is published as, in dist/; the checkout must have no changes
+	cd deploy/release && $(GO) run . -version "$(VERSION)" -out ../../dist
 
 bench: ## every benchmark, with allocations; then whole flows beside the raw broker (docs/measured/performance.md)
 	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v internal/test)

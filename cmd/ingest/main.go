@@ -28,6 +28,7 @@ Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG
 		Example: "  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices",
 		Args:    cobra.NoArgs,
 	}
-	root.AddCommand(newPublish(), newShuffle(), newRelay(), newLedger(), newGenerate(), cli.NewKeygen("stage"), cli.NewVersion())
+	root.AddCommand(newPublish(), newShuffle(), newRelay(), newLedger(), newGenerate(), cli.NewKeygen("stage"), cli.NewVersion(),
+		cli.NewMan())
 	return root
 }

@@ -55,7 +55,7 @@ Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG
 			root.AddCommand(c)
 		}
 	}
-	root.AddCommand(cli.NewVersion())
+	root.AddCommand(cli.NewVersion(), cli.NewMan())
 	return root
 }
 

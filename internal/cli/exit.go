@@ -109,6 +109,10 @@ func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 		<-relented
 	}()
 	root.SilenceErrors, root.SilenceUsage = true, true
+	if root.HasSubCommands() {
+		root.Version = ThisBuild().String()
+		root.SetVersionTemplate("{{.Version}}\n")
+	}
 	root.SetArgs(args)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		// Cobra reads the flags of a group before it looks for the command that they were meant for.

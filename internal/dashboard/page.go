@@ -39,7 +39,7 @@ var build = sync.OnceValue(func() string {
 		}
 		return err
 	})
-	fmt.Fprint(h, cli.Version())
+	fmt.Fprint(h, cli.ThisBuild())
 	return hex.EncodeToString(h.Sum(nil)[:8])
 })
 

@@ -318,7 +318,7 @@ func about(t Task) []fact {
 	if t.Devices != "" {
 		facts = append(facts, fact{"Devices", t.Devices})
 	}
-	return append(facts, fact{"Program", cli.Version()})
+	return append(facts, fact{"Program", cli.ThisBuild().String()})
 }
 
 // A released caches the model: a reader's wish for a newer one is served at most every few seconds.

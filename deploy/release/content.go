@@ -1,0 +1,177 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// An entry is a file of an archive, a package or an image.
+type entry struct {
+	name string // with slashes, below the root of the archive or of the machine
+	data []byte
+	mode fs.FileMode
+}
+
+// read returns the file at a path as an entry.
+func read(from, name string, mode fs.FileMode) (entry, error) {
+	data, err := os.ReadFile(from)
+	return entry{name, data, mode}, err
+}
+
+// tree returns the files of a folder as entries below a name, in their order.
+func tree(folder, name string) (out []entry, err error) {
+	err = filepath.WalkDir(folder, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		inside, err := filepath.Rel(folder, p)
+		if err != nil {
+			return err
+		}
+		e, err := read(p, path.Join(name, filepath.ToSlash(inside)), 0o644)
+		out = append(out, e)
+		return err
+	})
+	return out, err
+}
+
+// binaries returns a system's programs as entries in a folder.
+func (r *release) binaries(s system, folder string) (out []entry, err error) {
+	for _, p := range programs {
+		e, err := read(filepath.Join(r.bin(s), s.program(p)), path.Join(folder, s.program(p)), 0o755)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// shared returns what is beside the programs: names are those below where.
+func (r *release) shared(where map[string]string) (out []entry, err error) {
+	for _, folder := range slices.Sorted(func(yield func(string) bool) {
+		for f := range where {
+			if !yield(f) {
+				return
+			}
+		}
+	}) {
+		from := filepath.Join(r.root, folder)
+		if rest, made := strings.CutPrefix(folder, "made:"); made {
+			from = filepath.Join(r.work, rest)
+		}
+		if info, err := os.Stat(from); err != nil {
+			return nil, err
+		} else if !info.IsDir() {
+			e, err := read(from, where[folder], 0o644)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, e)
+			continue
+		}
+		entries, err := tree(from, where[folder])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, entries...)
+	}
+	return out, nil
+}
+
+// archives writes one archive a system.
+func (r *release) archives() error {
+	top := "panlearn-" + r.number()
+	shared, err := r.shared(map[string]string{"LICENSE": top + "/LICENSE", "README.md": top + "/README.md",
+		"CHANGELOG.md": top + "/CHANGELOG.md", "deploy/tasks": top + "/tasks", "deploy/nats": top + "/nats",
+		"deploy/policy.yaml": top + "/policy.yaml", "made:man1": top + "/man1", "made:completions": top + "/completions"})
+	if err != nil {
+		return err
+	}
+	for _, s := range r.systems {
+		entries, err := r.binaries(s, top)
+		if err != nil {
+			return err
+		}
+		entries = append(entries, shared...)
+		write, suffix := r.tarball, "tar.gz"
+		if s.os == "windows" {
+			write, suffix = r.zip, "zip"
+		}
+		f, err := os.Create(r.name(s.os + "_" + s.arch + "." + suffix))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := write(f, entries); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *release) tarball(w io.Writer, entries []entry) error {
+	compressed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if err := r.tar(compressed, entries); err != nil {
+		return err
+	}
+	return compressed.Close()
+}
+
+func (r *release) tar(w io.Writer, entries []entry) error {
+	out := tar.NewWriter(w)
+	for _, e := range entries {
+		if err := out.WriteHeader(&tar.Header{Name: e.name, Mode: int64(e.mode), Size: int64(len(e.data)), ModTime: r.at,
+			Format: tar.FormatPAX}); err != nil {
+			return err
+		}
+		if _, err := out.Write(e.data); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+func (r *release) zip(w io.Writer, entries []entry) error {
+	out := zip.NewWriter(w)
+	for _, e := range entries {
+		h := &zip.FileHeader{Name: e.name, Method: zip.Deflate, Modified: r.at}
+		h.SetMode(e.mode)
+		f, err := out.CreateHeader(h)
+		if err != nil {
+			return err
+		}
+		if _, err := f.Write(e.data); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// gzipped compresses as manual pages are.
+func gzipped(data []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
