@@ -65,7 +65,7 @@ func (p *places) lease(deadline time.Duration, number stream.Attempt) time.Durat
 	if !p.serves || p.floodedAt(time.Now()) || p.mute && !p.heard && number > 1 {
 		return 0
 	}
-	return leaseWithin(max(p.shown, firstLease), deadline)
+	return leaseWithin(p.shown, deadline)
 }
 
 // begin gives the places of an attempt from now on.

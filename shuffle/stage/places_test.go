@@ -201,7 +201,7 @@ func TestARoundWaitsForItsPlaces(t *testing.T) {
 		if a, _ := w.asks(1, 1, 2, 1); a.Verdict != stream.PlaceOver {
 			t.Errorf("%+v at the deadline, with the minimum there: want that it is over", a)
 		}
-		time.Sleep(1900 * time.Millisecond)
+		time.Sleep(12900 * time.Millisecond) // of the 14 s that are left of the place
 		if b, _ := w.batch(1); b != nil {
 			t.Errorf("released %v after its Open, while a place lives", time.Since(begun))
 		}
@@ -244,7 +244,7 @@ func TestAFloodOfPlacesEndsThem(t *testing.T) {
 			for _, want := range []struct {
 				placesMs uint32
 				seconds  int
-			}{{3000, 40}, {30_000, 150}} {
+			}{{15_000, 90}, {30_000, 150}} {
 				w.invited(ctx, r, a-1)
 				if o := w.openOf(r, a); o == nil || o.PlacesMs != want.placesMs {
 					t.Errorf("%v: round %d, attempt %d: %v, want places_ms %d", trust, r, a, o, want.placesMs)

@@ -192,17 +192,18 @@ const (
 	shortestLease = 500 * time.Millisecond // no device far away could use a shorter one
 )
 
-// leaseWithin returns the time for which places of an attempt are kept, of one that attempts before have shown to do;
-// 0 where the deadline leaves no time for places.
+// leaseWithin returns the time for which places of an attempt are kept, of one that attempts before have shown to do; 0
+// where the deadline leaves no time for places. It is a sixteenth of the deadline at most, for places of devices that
+// die hold a round up, and half of that at least, for a round that may take long can wait for devices that are slow.
 func leaseWithin(shown, deadline time.Duration) time.Duration {
-	most := longestLease
+	least, most := firstLease, longestLease
 	if deadline > 0 {
-		most = min(most, deadline/16)
+		least, most = max(least, deadline/32), min(most, deadline/16)
 	}
 	if most < shortestLease {
 		return 0
 	}
-	return min(shown, most).Truncate(time.Millisecond)
+	return min(max(shown, least), most).Truncate(time.Millisecond)
 }
 
 // shows returns the lease that the attempt shows to do: the longest where most places ended unused, for a device that

@@ -202,6 +202,10 @@ func TestLeaseFollowsFromReportsWithoutPlaces(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ shown, deadline, want time.Duration }{
+		{0, 0, 3 * time.Second},
+		{0, 5 * time.Minute, 9375 * time.Millisecond},
+		{12 * time.Second, 5 * time.Minute, 12 * time.Second},
+		{20 * time.Second, 5 * time.Minute, 18750 * time.Millisecond},
 		{3 * time.Second, 0, 3 * time.Second},
 		{time.Hour, 0, 30 * time.Second},
 		{3 * time.Second, 16 * time.Second, time.Second},
