@@ -71,6 +71,32 @@ func TestRulesNameWhatExists(t *testing.T) {
 	}
 }
 
+// TestAlertsLeadToAPage: the runbook_url of each alert is a page of this repository, and its anchor a heading there.
+func TestAlertsLeadToAPage(t *testing.T) {
+	const pages = "https://github.com/panlearn/panlearn/blob/main/"
+	heading := regexp.MustCompile(`(?m)^#+ (.*)$`)
+	unanchored := regexp.MustCompile(`[^a-z0-9 -]`)
+	for _, r := range rules(t) {
+		if r.Record != "" {
+			continue
+		}
+		path, ours := strings.CutPrefix(r.Annotations["runbook_url"], pages)
+		page, anchor, _ := strings.Cut(path, "#")
+		text, err := os.ReadFile(filepath.Join("..", page))
+		if !ours || err != nil {
+			t.Errorf("%s: runbook_url %q: want a page below %s (%v)", r.Alert, r.Annotations["runbook_url"], pages, err)
+			continue
+		}
+		there := anchor == ""
+		for _, h := range heading.FindAllStringSubmatch(string(text), -1) {
+			there = there || strings.ReplaceAll(unanchored.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-") == anchor
+		}
+		if !there {
+			t.Errorf("%s: no heading of %s is #%s", r.Alert, page, anchor)
+		}
+	}
+}
+
 // TestAlertsAreComplete: each says how bad it is, what is the matter and what to do, and has a test in alerts_test.yml.
 func TestAlertsAreComplete(t *testing.T) {
 	tests, err := os.ReadFile("prometheus/alerts_test.yml")
