@@ -171,11 +171,11 @@ const waves = 3
 // ended unused. One wave of places proves nothing, for devices that hear of a round at the same time are slow together.
 func (t *placeTable) flooded(now time.Time, deadline time.Duration) bool {
 	t.expire(now)
-	after := max(deadline/16, waves*t.lease)
+	after := deadline / 16
 	if deadline == 0 {
 		after = longestLease
 	}
-	return now.Sub(t.started) >= after && t.mostUnused()
+	return now.Sub(t.started) >= max(after, waves*t.lease) && t.mostUnused()
 }
 
 // mostUnused reports whether more than half of the places that were given ended without a report, and so many that

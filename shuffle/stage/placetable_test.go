@@ -239,6 +239,14 @@ func TestFloodOfPlaces(t *testing.T) {
 	if flood(20) {
 		t.Error("20 of 40 places ended unused: want no flood")
 	}
+	endless := newTable(40, 20)
+	endless.lease, endless.deadline = longestLease, time.Time{}
+	for n := range uint64(40) {
+		give(endless, at(0), n, 1)
+	}
+	if endless.flooded(at(3*longestLease-1), 0) || !endless.flooded(at(3*longestLease), 0) {
+		t.Error("without a deadline, too, a flood lasts three leases")
+	}
 	few := newTable(10, 5)
 	give(few, at(0), 1, 10)
 	if few.flooded(at(10*time.Second), time.Minute) {
