@@ -20,6 +20,7 @@ type fetcher struct {
 
 	behind      uint64 // messages that waited behind the last one that was fetched
 	landed      uint64 // fetches that the broker answered
+	landedAt    time.Time // when the last of them was answered: behind is of then
 	redelivered uint64 // reports that came again
 	kept        []func() error
 	keptAt      time.Time // the first of them
@@ -41,6 +42,7 @@ func (f *fetcher) keep(ack func() error, now time.Time) {
 
 type fetched struct {
 	reports []stream.Delivery
+	at      time.Time
 	err     error
 }
 
@@ -57,7 +59,7 @@ func (f *fetcher) ask(ctx context.Context, prefetch int, room uint64, timeout, s
 	f.flight, f.cancel = flight, cancel
 	go func() {
 		reports, err := f.queue.Fetch(ctx, n, timeout)
-		flight <- fetched{reports, err}
+		flight <- fetched{reports, time.Now(), err}
 	}()
 }
 
@@ -89,7 +91,7 @@ func (f *fetcher) land(got fetched) {
 		f.behind = 0
 	}
 	if got.err == nil {
-		f.landed++
+		f.landed, f.landedAt = f.landed+1, got.at
 	}
 	for _, d := range got.reports {
 		if d.Redelivered {

@@ -81,7 +81,7 @@ func (s *Stage) collect(ctx context.Context, todo effects) error {
 		}
 		f.ask(ctx, s.Prefetch, a.room(), timeout, s.LeaseTTL/4)
 	}
-	a.places.waits(a.table, uint64(len(f.ready))+f.behind, a.backlog.examined)
+	a.places.waits(a.table, uint64(len(f.ready))+f.behind, a.backlog.examined, f.landedAt)
 	reports, users := f.ready[:min(len(f.ready), chunk)], a.mixer.Users()
 	n := a.examineAll(reports)
 	now := time.Now()
@@ -103,7 +103,7 @@ func (s *Stage) collect(ctx context.Context, todo effects) error {
 	if f.done(n); n < len(reports) { // the cohort is full, and nothing more is opened
 		f.done(len(f.ready))
 	}
-	a.places.waits(a.table, uint64(len(f.ready))+f.behind, a.backlog.examined)
+	a.places.waits(a.table, uint64(len(f.ready))+f.behind, a.backlog.examined, f.landedAt)
 	s.tellFloods(now)
 	return s.acknowledgeKept(ctx, now)
 }

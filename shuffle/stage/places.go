@@ -138,18 +138,20 @@ func (p *places) opened(t *placeTable, users uint64) {
 	}
 }
 
-// waits notes how many messages wait unopened, and how many were opened. A message is taken to hold as many users as
-// those that were opened have had: garbage holds none, and a bundle many.
-func (p *places) waits(t *placeTable, messages, examined uint64) {
+// waits notes how many messages waited unopened at a time, and how many were opened. A message is taken to hold as many
+// users as those that were opened have had: garbage holds none, and a bundle many.
+func (p *places) waits(t *placeTable, messages, examined uint64, known time.Time) {
 	if t == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	each := float64(t.accepted+1) / float64(examined+1)
-	if t.unopened = uint64(float64(messages) * each); messages > 0 {
-		t.unopened = max(t.unopened, 1)
+	users := uint64(float64(messages) * each)
+	if messages > 0 {
+		users = max(users, 1)
 	}
+	t.waits(examined, messages, users, known)
 }
 
 // lives returns until when a place of the attempt lives; the zero time if none does.

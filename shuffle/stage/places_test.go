@@ -334,7 +334,7 @@ func TestPlacesFromManyGoroutines(t *testing.T) {
 	group.Go(func() {
 		for range 200 {
 			p.opened(table, 1)
-			p.waits(table, 3, 100)
+			p.waits(table, 3, 100, time.Now())
 			p.lives(table, time.Now())
 			p.flood(table, time.Now(), time.Minute)
 			p.status(time.Now())

@@ -22,6 +22,7 @@ type placeTable struct {
 
 	accepted uint64 // users in the totals
 	unopened uint64 // users whose reports are taken to wait, at the broker or in the stage's hands
+	examined uint64 // messages
 
 	grants []grant // that live, oldest first
 	live   uint64  // users of grants
@@ -39,6 +40,7 @@ type placeTable struct {
 type grant struct {
 	at    time.Time
 	users uint64
+	until uint64 // messages that had come once its lease was over, the examined ones too; 0: not known yet
 }
 
 // PlaceCounts sum up the places of attempts, in users.
@@ -71,7 +73,7 @@ func (t *placeTable) answer(now time.Time, r stream.PlaceRequest) stream.PlaceAn
 		a.Time = max(t.reserved.Sub(now), a.Time)
 	case free > 0:
 		users := min(uint64(r.Users), t.bundle, free)
-		t.grants = append(t.grants, grant{now, users})
+		t.grants = append(t.grants, grant{at: now, users: users})
 		t.live += users
 		t.counts.Granted += users
 		a.Verdict, a.Users, a.Time = stream.PlaceGranted, uint32(users), t.lease
@@ -126,12 +128,29 @@ func (t *placeTable) opened(users uint64) {
 	t.counts.Without += users
 }
 
-// expire ends the places whose lease is over: while reports wait unopened, which may be theirs, later, but never later
-// than one lease after the deadline.
+// waits notes how many messages were examined, and how many waited behind them at a time that is past, which are taken
+// to hold so many users.
+func (t *placeTable) waits(examined, messages, users uint64, known time.Time) {
+	t.examined, t.unopened = examined, users
+	for i := range t.grants {
+		g := &t.grants[i]
+		if known.Before(g.at.Add(t.lease)) {
+			return
+		}
+		if g.until == 0 {
+			g.until = max(examined+messages, 1)
+		}
+	}
+}
+
+// expire ends the places whose lease is over and whose reports do not wait. As messages are examined in the order in
+// which they came, a report for a place is one of those that had come when its lease was over: what comes later, such
+// as garbage, keeps no place. No place lives longer than one lease after the deadline.
 func (t *placeTable) expire(now time.Time) {
 	for len(t.grants) > 0 {
 		g := t.grants[0]
-		if now.Before(g.at.Add(t.lease)) || t.unopened > 0 && (t.deadline.IsZero() || now.Before(t.last(g))) {
+		wait := t.unopened > 0 && (g.until == 0 || t.examined < g.until)
+		if now.Before(g.at.Add(t.lease)) || wait && (t.deadline.IsZero() || now.Before(t.last(g))) {
 			return
 		}
 		t.grants, t.live = t.grants[1:], t.live-g.users

@@ -91,7 +91,7 @@ func TestReportTakesTheOldestPlaceOff(t *testing.T) {
 	give(table, at(0), 1, 4)
 	give(table, at(time.Second), 2, 4)
 	table.opened(5) // of anybody
-	if len(table.grants) != 1 || table.grants[0] != (grant{at(time.Second), 3}) || table.live != 3 {
+	if len(table.grants) != 1 || table.grants[0] != (grant{at: at(time.Second), users: 3}) || table.live != 3 {
 		t.Errorf("left %+v, %d live: want 3 of the newer places", table.grants, table.live)
 	}
 	if table.opened(4); table.counts.Without != 1 || table.live != 0 {
@@ -138,6 +138,34 @@ func TestPlaceEndsAfterItsLease(t *testing.T) {
 	}
 	if table.expire(at(63 * time.Second)); table.live != 0 {
 		t.Error("the place lives one lease after the deadline")
+	}
+}
+
+// TestGarbageKeepsNoPlaces: what comes after a lease is over is not the report that its place waits for.
+func TestGarbageKeepsNoPlaces(t *testing.T) {
+	table := newTable(2, 1)
+	give(table, at(0), 1, 1)
+	give(table, at(time.Second), 2, 1)
+	for _, c := range []struct {
+		now, known         time.Duration
+		examined, messages uint64
+		live               uint64
+	}{
+		{3 * time.Second, 2900 * time.Millisecond, 0, 5, 2}, // the fetch was before: a report may have come after it
+		{3 * time.Second, 3 * time.Second, 1, 6, 2},         // 7 had come
+		{4 * time.Second, 3900 * time.Millisecond, 6, 9, 2},
+		{4 * time.Second, 3900 * time.Millisecond, 7, 20, 1},
+		{5 * time.Second, 4 * time.Second, 8, 30, 1}, // 38 had come
+		{9 * time.Second, 9 * time.Second, 37, 99, 1},
+		{9 * time.Second, 9 * time.Second, 38, 99, 0},
+	} {
+		table.waits(c.examined, c.messages, 1, at(c.known))
+		if table.expire(at(c.now)); table.live != c.live {
+			t.Errorf("%+v: %d places live", c, table.live)
+		}
+	}
+	if table.counts.Unused != 2 {
+		t.Errorf("%d places ended unused: want 2", table.counts.Unused)
 	}
 }
 
