@@ -13,8 +13,8 @@ import (
 func (l *loop) admit(events []*event) error {
 	events = l.fitting(events)
 	if len(events) > 0 {
-		if l.unpinned != nil {
-			l.unpinned.People = events[0].pinned
+		if l.contract.unpinned != nil {
+			l.contract.unpinned.People = events[0].pinned
 		}
 		err := l.size(events[0].terms)
 		if err == nil {
@@ -84,40 +84,40 @@ func (l *loop) lookUp(events []*event) ([]participation.Record, error) {
 
 // size takes the terms of a silo all of whose rows are read, before anything of them is done.
 func (l *loop) size(terms *consent.Agreement) error {
-	if l.terms != nil || l.over() {
+	if l.contract.terms != nil || l.over() {
 		return nil
 	}
 	l.accounts.agreement = terms
 	if err := l.accounts.enter(false, uint64(len(l.events))); err != nil {
 		return err
 	}
-	l.terms, l.unpinned.Units, l.unpinned.Trials = terms, terms.Units(), terms.Trials()
-	l.Logger.Info("all that this silo has is one block", "units", terms.Units(), "units_planned_for", l.agreement.Units(),
+	l.contract.terms, l.contract.unpinned.Units, l.contract.unpinned.Trials = terms, terms.Units(), terms.Trials()
+	l.Logger.Info("all that this silo has is one block", "units", terms.Units(), "units_planned_for", l.contract.agreement.Units(),
 		"trials", terms.Trials(),
-		"trials_planned", l.agreement.Trials(), "epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta)
-	return l.prepare(l.current.place.Index, l.current.message)
+		"trials_planned", l.contract.agreement.Trials(), "epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta)
+	return l.reports.prepare(l.current.place.Index, l.current.message)
 }
 
 // pin has the store belong to the task and the source of the rows, where it does not yet. It comes with the first
 // event that a round has room for: until then nobody took part, and data that the reader refuses leave the store free
 // for others.
 func (l *loop) pin() error {
-	if l.unpinned == nil || l.terms == nil {
+	if l.contract.unpinned == nil || l.contract.terms == nil {
 		return nil
 	}
-	if err := l.Store.Write(participation.Change{Pin: l.unpinned}); err != nil {
+	if err := l.Store.Write(participation.Change{Pin: l.contract.unpinned}); err != nil {
 		return fmt.Errorf("write pin: %w", err)
 	}
 	if !l.Policy.Pins() {
 		l.Logger.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash",
-			fmt.Sprintf("%x", l.unpinned.Task))
+			fmt.Sprintf("%x", l.contract.unpinned.Task))
 	}
-	if r := l.currentNumber(); r > 1 && l.agreement.Spec.Silo != nil {
+	if r := l.currentNumber(); r > 1 && l.contract.agreement.Spec.Silo != nil {
 		l.Logger.Warn(
 			"this state folder took part in no round of the task, which has gone on without it: rows that were in a report of the task before, from a "+
 				"folder that is lost, are drawn anew and pay twice: if there are such, stop this and leave the task", "round", r)
 	}
-	l.unpinned = nil
+	l.contract.unpinned = nil
 	return nil
 }
 
@@ -142,10 +142,10 @@ func (l *loop) spent(e *event) bool {
 
 // dear returns the refusal of an uncounted event that may not pay for a further round or phase, nil if it may.
 func (l *loop) dear(e *event) *consent.RefusedError {
-	if l.agreement == nil || e.record.State != participation.Uncounted {
+	if l.contract.agreement == nil || e.record.State != participation.Uncounted {
 		return nil
 	}
-	return l.agreement.Again(e.record.Refunds + 2)
+	return l.contract.agreement.Again(e.record.Refunds + 2)
 }
 
 // stays reports whether an event of an interactive phase may be asked again in that phase.
@@ -157,9 +157,9 @@ func (l *loop) stays(e *event) bool {
 	if l.current != nil && l.current.message != nil && l.current.phase() != p.Draw.Phase {
 		return false
 	}
-	if l.agreement == nil {
+	if l.contract.agreement == nil {
 		return true
 	}
-	at, found := manifest.PhaseOf(l.agreement.Task.Plan, uint64(p.Draw.Step))
+	at, found := manifest.PhaseOf(l.contract.agreement.Task.Plan, uint64(p.Draw.Step))
 	return found && uint64(p.Draw.Step) < at.Stint.Last
 }

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/panlearn/panlearn/learner/report"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -19,19 +16,19 @@ import (
 // or the store fails; reads that the broker does not answer are retried at the next poll.
 func (l *loop) poll(ctx context.Context) error {
 	before, begun := l.learned, time.Now()
-	if l.agreement == nil {
+	if l.contract.agreement == nil {
 		if err := l.agree(ctx); err != nil {
 			return err
 		}
 	}
-	if l.agreement != nil {
+	if l.contract.agreement != nil {
 		if err := l.follow(ctx); err != nil {
 			return err
 		}
 	}
 	now := time.Now()
 	// An event that came while this poll read no rounds causes the next poll at once.
-	if l.resting = l.agreement != nil && (l.has() == nothing || !l.over() && l.looked.Before(begun)); l.resting {
+	if l.resting = l.contract.agreement != nil && (l.has() == nothing || !l.over() && l.looked.Before(begun)); l.resting {
 		l.pace.rests(now)
 		return nil
 	}
@@ -73,82 +70,34 @@ func (l *loop) agree(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	pin, pinned, err := l.Store.Pin()
+	pin, found, err := l.Store.Pin()
 	if err != nil {
 		return fmt.Errorf("read pin: %w", err)
 	}
-	var known *stream.Hash
-	if pinned {
-		known = &pin.Task
+	var pinned *participation.Pin
+	if found {
+		pinned = &pin
 	}
-	if err := l.Policy.CheckPin(hash, known); err != nil {
-		return err
-	}
-	agreement, err := l.Policy.CheckTask(t, hash)
-	if err == nil && l.Spec != nil {
-		err = agreement.CheckDeclaration(l.Spec)
-	}
+	p, err := l.propose(t, hash, pinned, l.Transport.Limits().MaxPayload, l.reports.hooks.onAgree)
 	if err != nil {
 		return err
 	}
-	from := l.from(agreement)
-	if pinned && pin.Source != from {
-		return consent.Refuse("source", fmt.Sprintf("%q", from),
-			"%q, as before: users could take part twice under other keys", pin.Source)
-	}
-	for i, f := range t.Plan.Phases {
-		bundle := min(l.Bundle, int(f.Mechanism.MaxBundle))
-		if bundle < l.Bundle {
-			l.Logger.Warn("the task takes smaller bundles", "phase", i+1, "bundle", l.Bundle, "max_bundle", bundle)
-		}
-		size := seal.ReportSize(t.Suite, bundle, bundle*agreement.Phases[i].Params.ReportBytes())
-		if most := l.Transport.Limits().MaxPayload; most > 0 && size > most {
-			return fmt.Errorf(
-				"a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",
-				bundle, size, most)
-		}
-	}
-	if l.onAgree != nil {
-		l.onAgree(agreement)
-	}
-	if err := l.checkBlocks(agreement); err != nil {
-		return err
-	}
-	terms := agreement
-	switch silo := agreement.Spec.Silo != nil; {
-	case silo && pinned:
-		terms, err = agreement.Kept(pin.Units, pin.Trials)
-	case silo && agreement.Whole():
-		terms = nil // all of its rows are read first
-	case silo:
-		terms, err = agreement.Own(agreement.Units())
-	}
-	if err != nil {
-		return err
-	}
-	l.terms, l.accounts.agreement, l.records.agreement = terms, terms, agreement
+	agreement := p.agreement
+	l.accounts.agreement, l.records.agreement = p.terms, agreement
 	// an event is a person, under the person's key
 	l.accounts.perUser = l.UserKeys || agreement.Spec.ByUser() && agreement.Spec.Silo == nil
 	if l.compareClock(ctx); l.clock.unknown {
 		return nil
 	}
-	if terms != nil {
-		if err := l.accounts.enter(pinned, uint64(len(l.events))); err != nil {
+	if p.terms != nil {
+		if err := l.accounts.enter(found, uint64(len(l.events))); err != nil {
 			return err
 		}
 	}
-	if l.order, l.kept, l.people = pin.Order, pin.Units, pin.People; !pinned {
-		l.order = newOrder()
-		l.unpinned = &participation.Pin{Task: hash, Source: from, Order: l.order}
-		if agreement.Spec.Silo != nil && terms != nil {
-			l.unpinned.Units, l.unpinned.Trials = terms.Units(), terms.Trials()
-		}
-	}
 	l.Logger.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", agreement.Spec.Privacy.Trust,
-		"epsilon", cmp.Or(terms, agreement).Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction_of_every_cohort",
+		"epsilon", cmp.Or(p.terms, agreement).Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction_of_every_cohort",
 		agreement.HonestFraction.String())
-	l.agreement = agreement
-	close(l.agreed)
+	l.contract.accept(p, newOrder())
 	l.progress()
 	return nil
 }
@@ -189,16 +138,16 @@ func (l *loop) takeRound(ctx context.Context, m *wire.Round, hash stream.Hash) e
 		l.replaced(number)
 		return nil
 	}
-	if err := cmp.Or(l.terms, l.agreement).CheckRound(m, hash, known); err != nil {
+	if err := l.contract.bound().CheckRound(m, hash, known); err != nil {
 		return err
 	}
 	if l.current != nil {
-		if err := l.agreement.CheckOrder(l.current.message, m); err != nil && !l.isReplaced(ctx, l.current) {
+		if err := l.contract.agreement.CheckOrder(l.current.message, m); err != nil && !l.isReplaced(ctx, l.current) {
 			return err
 		}
 	}
-	at, _ := manifest.Follows(l.agreement.Task, l.agreement.Hash, m) // CheckRound knows that it does
-	if err := l.prepare(at.Index, m); err != nil {
+	at, _ := manifest.Follows(l.contract.agreement.Task, l.contract.agreement.Hash, m) // CheckRound knows that it does
+	if err := l.reports.prepare(at.Index, m); err != nil {
 		return err
 	}
 	r := l.rounds[number]
@@ -206,7 +155,7 @@ func (l *loop) takeRound(ctx context.Context, m *wire.Round, hash stream.Hash) e
 		r = &round{number: number, manifest: hash}
 		l.rounds[number] = r
 	}
-	if r.message, r.place, r.most = m, at, at.Cohort; l.agreement.Spec.Silo != nil {
+	if r.message, r.place, r.most = m, at, at.Cohort; l.contract.agreement.Spec.Silo != nil {
 		r.most = 1
 	}
 	if old := l.current; old != nil && len(old.bundles) == 0 {
@@ -218,25 +167,6 @@ func (l *loop) takeRound(ctx context.Context, m *wire.Round, hash stream.Hash) e
 	l.queue.recall(l.stands())
 	l.progress()
 	return nil
-}
-
-// prepare sets up the report maker for a round of the phase with this index in the plan. A silo whose rows are still
-// being read has no terms yet; prepare does nothing then.
-func (l *loop) prepare(phase int, m *wire.Round) error {
-	if l.terms == nil {
-		return nil
-	}
-	if l.reports == nil || l.phase != phase {
-		reports, err := report.New(l.terms.Phases[phase].Reports, l.terms.Phases[phase].Params, l.Entropy)
-		if err != nil {
-			return err
-		}
-		l.reports, l.phase = reports, phase
-		if err := l.calibrate(phase, m.Point, manifest.Frame(m.Frame)); err != nil {
-			return err
-		}
-	}
-	return l.reports.At(m.Point, manifest.Frame(m.Frame))
 }
 
 // known returns the manifest hash under which a round was seen, or joined in an earlier run; nil if it is unknown.
@@ -286,11 +216,11 @@ func (l *loop) takeOpen(r *round, o *wire.Open, a participation.Attempt) {
 	}
 	if r.open != nil && len(r.bundles) > 0 {
 		l.Logger.Info("the stage opened the round again", "round", r.number, "attempt", o.Attempt,
-			"sends_again", !l.agreement.HasFloors())
+			"sends_again", !l.contract.agreement.HasFloors())
 	}
 	r.open, r.attempt, r.opened, r.claimed = o, a, time.Now(), false
 	r.owed = append(r.owed[:0:0], r.bundles...)
-	if l.agreement.HasFloors() {
+	if l.contract.agreement.HasFloors() {
 		r.joined = r.standing(a)
 	}
 	if r == l.current {

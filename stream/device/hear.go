@@ -25,7 +25,7 @@ func (l *loop) takeWake(ctx context.Context, w stream.Wake) error {
 		l.records.ignore(w.Subject, err)
 		return nil
 	}
-	if l.agreement == nil {
+	if l.contract.agreement == nil {
 		// Anybody can sign a Task of this name with a key of his own. Which one stands there only the broker knows.
 		if at.Verb == "task" {
 			l.missed()
@@ -61,7 +61,7 @@ func (l *loop) takeWake(ctx context.Context, w stream.Wake) error {
 // missed notes that something may have been written without a wake. A device that has a use for it polls soon, at
 // a random time so that not all devices poll at once.
 func (l *loop) missed() {
-	if l.agreement == nil || l.has() != nothing {
+	if l.contract.agreement == nil || l.has() != nothing {
 		l.pace.soon(time.Now(), l.spread())
 	}
 }
@@ -83,7 +83,7 @@ func (l *loop) hearRound(ctx context.Context, got stream.Message, number stream.
 	}
 	for _, r := range l.rounds { // its Close was before, and may still be on its way
 		if len(r.bundles) > 0 && r.closed == nil && r.judged.IsZero() {
-			r.judged = time.Now().Add(l.Poll + l.pace.within(l.spread()))
+			r.judged = time.Now().Add(l.Poll + l.chance.within(l.spread()))
 		}
 	}
 	return l.takeRound(ctx, m, hash)
@@ -132,7 +132,7 @@ func (l *loop) hearClose(ctx context.Context, got stream.Message, at stream.Addr
 	}
 	r.closing = c
 	l.learned++
-	r.judged = time.Now().Add(l.pace.within(l.apart(r.users(), r.events())))
+	r.judged = time.Now().Add(l.chance.within(l.apart(r.users(), r.events())))
 }
 
 // judge reads the Open beside a Close that was heard, until it is there, or looks once for a Close that was not.
@@ -142,6 +142,6 @@ func (l *loop) judge(ctx context.Context, r *round) {
 		l.followAttempts(ctx, r)
 		return
 	}
-	r.judged = time.Now().Add(l.pace.around(l.Poll))
+	r.judged = time.Now().Add(l.chance.around(l.Poll))
 	l.takeClose(ctx, r, r.closing)
 }

@@ -5,16 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/panlearn/panlearn/learner/block"
-	"github.com/panlearn/panlearn/learner/report"
-	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
@@ -35,27 +29,23 @@ const flushAfter = 10 * time.Second
 // deliveries, which read nothing that the loop changes meanwhile. The package comment draws the way of an event.
 type loop struct {
 	Settings
+	contract *contract
+	reports  *reports
+	courier  *courier
+	uplink   uplink
 	records  *records
 	accounts accounts
 	clock    clock
 	inbox    *inbox
+	beats    *beats // when events join, and publishes leave
+	chance   chance
 	chunk    int // events, as above
 
-	agreed    chan struct{}      // closed when agreement is there
-	agreement *consent.Agreement // written before agreed is closed
-	// by which this device draws and pays: the agreement, or what a silo makes of it by its size; nil until that is known
-	terms   *consent.Agreement
 	ended   chan struct{} // closed when the task's End was read
 	endedAt time.Time
 
-	order [32]byte // seed of shuffled rows, written before agreed is closed
-	kept  uint64   // rows of a silo that took part before, written before agreed is closed; 0: none did
-	// of a silo, as a store has them, written before agreed is closed; nil: nobody is in a block
-	people   []participation.Key
-	unpinned *participation.Pin // what the first event writes before anything is done with it; nil: the store is pinned
-
 	events  map[participation.Key]*event // waiting or charged
-	queue   queue                        // those that wait
+	queue   *queue                       // those that wait
 	rounds  map[stream.Round]*round
 	current *round           // newest round, nil before the first
 	dirty   map[*bundle]bool // answered, and not stored yet
@@ -69,30 +59,12 @@ type loop struct {
 	resting bool      // and so the next poll is far away
 	learned uint64    // things that were read or heard, and new
 
-	reports *report.Maker // of phase, at the newest round
-	phase   int           // of the plan, its index
-
 	// that Run stands for, see Device.Expect; 0: Run was not called
 	rows       atomic.Uint64
-	onMap      func(task.Row)                                     // what a test does before a row is mapped
-	onAgree    func(*consent.Agreement)                           // what a test makes of an agreement
-	onReport   func(stream.Round, block.Block, randomizer.Params) // what a test sees of each draw
-	beats      *beats                                             // when events join, and publishes leave
-	sending    int                                                // events whose publish is on its way
-	window     window                                             // of them
-	retry      bool                                               // the timer ticked: send unanswered bundles again
-	delivered  *answers[delivery]                                 // publishes that were answered, or failed
-	replies    *answers[*ask]                                     // requests for places, likewise
-	deliveries sync.WaitGroup
-	online     context.Context // of deliveries: it outlives that of the client for a moment
-	publishing stream.Trouble
-	unasked    stream.Trouble // the broker refuses requests for places
-	unsure     bool           // something may have been written, or lost, that nobody told of
-	older      stream.Round   // newest round known that the broker does not show, or shows another for; 0: none
-	olderSince time.Time      // when that was first seen
-	trouble    string         // why the newest answers took no report; empty: they did
-	troubled   time.Time      // since when
-	refusals   refusals
+	retry      bool                       // the timer ticked: send unanswered bundles again
+	unsure     bool                       // something may have been written, or lost, that nobody told of
+	older      stream.Round               // newest round known that the broker does not show, or shows another for; 0: none
+	olderSince time.Time                  // when that was first seen
 	total      Summary                    // of settled events, for Progress
 	early      map[participation.Key]bool // of an earlier process, settled before anybody asked about them here
 }
@@ -100,16 +72,22 @@ type loop struct {
 func newLoop(c Settings) *loop {
 	chunk := min(chunkMessages*c.Bundle, maxChunk)
 	l := &loop{
-		Settings: c, clock: newClock(), chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk),
-		window:   newWindow(chunk, c.MaxInFlight),
+		Settings: c, clock: newClock(), chance: system, chunk: chunk, inbox: newInbox(2 * chunk),
+		beats:    newBeats(chunk, 2*chunk),
+		contract: &contract{agreed: make(chan struct{})},
+		uplink: uplink{log: c.Logger, poll: c.Poll, bundle: c.Bundle, window: newWindow(chunk, c.MaxInFlight),
+			refusals: refusals{chance: system}},
 		records:  &records{port: c.Transport, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
-		agreed:   make(chan struct{}), ended: make(chan struct{}),
-		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*bundle]bool),
-		early: make(map[participation.Key]bool), delivered: newAnswers[delivery](), replies: newAnswers[*ask](), flushed: time.Now(),
-		pace: newPace(c.Poll, c.MaxPoll),
+		ended:    make(chan struct{}),
+		events:   make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*bundle]bool),
+		early: make(map[participation.Key]bool), flushed: time.Now(),
+		queue: newQueue(system), pace: newPace(c.Poll, c.MaxPoll, system),
 	}
 	l.accounts.now = l.clock.now
+	l.reports = &reports{settings: &l.Settings, contract: l.contract, beats: l.beats, chance: system, chunk: chunk}
+	l.courier = &courier{task: c.Task, transport: c.Transport, timeout: c.Timeout, contract: l.contract, chance: system,
+		moment: l.moment, delivered: newAnswers[delivery](), replies: newAnswers[*ask]()}
 	return l
 }
 
@@ -121,12 +99,12 @@ const answersWithin = 2 * time.Second
 // returns.
 func (l *loop) run(ctx context.Context) error {
 	online, cut := context.WithCancel(context.WithoutCancel(ctx))
-	l.online = online
+	l.courier.online = online
 	ctx, cancel := context.WithCancel(ctx)
 	err := l.work(ctx)
 	cancel()
 	late := time.AfterFunc(answersWithin, cut)
-	l.deliveries.Wait()
+	l.courier.group.Wait()
 	late.Stop()
 	cut()
 	return l.shutdown(err)
@@ -158,12 +136,12 @@ func (l *loop) work(ctx context.Context) error {
 			err = l.takeWake(ctx, w)
 		case <-timer.C:
 			err = l.alarm(ctx, time.Now())
-		case <-l.delivered.ready:
-			for _, d := range l.delivered.take() {
+		case <-l.courier.delivered.ready:
+			for _, d := range l.courier.delivered.take() {
 				l.answered(d)
 			}
-		case <-l.replies.ready:
-			for _, a := range l.replies.take() {
+		case <-l.courier.replies.ready:
+			for _, a := range l.courier.replies.take() {
 				l.replied(a)
 			}
 		case <-l.inbox.first:
@@ -225,7 +203,7 @@ func (l *loop) over() bool { return !l.endedAt.IsZero() }
 
 // advance does all that can be done without waiting.
 func (l *loop) advance(ctx context.Context) error {
-	if l.agreement != nil && l.has() != nothing {
+	if l.contract.agreement != nil && l.has() != nothing {
 		l.compareClock(ctx)
 	}
 	for _, n := range slices.Sorted(maps.Keys(l.rounds)) {
@@ -245,8 +223,8 @@ func (l *loop) advance(ctx context.Context) error {
 			return err
 		}
 	}
-	for l.current.keeps() == 0 && !l.gathering() && l.joinable() && l.sending < l.window.now {
-		if l.refusals.holds(l.current.attempt, time.Now()) || l.clock.holds() {
+	for l.current.keeps() == 0 && !l.gathering() && l.joinable() && l.uplink.room() > 0 {
+		if l.uplink.refusals.holds(l.current.attempt, time.Now()) || l.clock.holds() {
 			break
 		}
 		if l.beats.left == 0 {
@@ -255,8 +233,8 @@ func (l *loop) advance(ctx context.Context) error {
 			}
 			break
 		}
-		n := min(int(min(l.current.most-l.current.joined, uint64(l.chunk))), l.window.now-l.sending, l.beats.left)
-		if n = l.unrefused(n); n == 0 {
+		n := min(int(min(l.current.most-l.current.joined, uint64(l.chunk))), l.uplink.room(), l.beats.left)
+		if n = l.uplink.most(n, len(l.current.owed), l.current.attempt, time.Now()); n == 0 {
 			break
 		}
 		batch, misfits := l.queue.next(l.current, n, l.places(), time.Now())
@@ -289,9 +267,9 @@ func (l *loop) gathering() bool {
 // answered from the store.
 func (l *loop) room() int {
 	switch {
-	case l.agreement != nil && l.over():
+	case l.contract.agreement != nil && l.over():
 		return l.chunk
-	case !l.joinable() || l.queue.ready(l.current, time.Now()) > 0 || l.terms == nil && l.clock.unknown:
+	case !l.joinable() || l.queue.ready(l.current, time.Now()) > 0 || l.contract.terms == nil && l.clock.unknown:
 		return 0
 	}
 	places := l.places()
@@ -299,7 +277,7 @@ func (l *loop) room() int {
 		most := 2 * l.current.most
 		places = most - min(most, l.current.joined+l.absent()+uint64(len(l.queue.events)))
 	}
-	return min(int(min(places, uint64(l.chunk))), l.MaxInFlight-l.sending-l.queue.seats.taken())
+	return min(int(min(places, uint64(l.chunk))), l.MaxInFlight-l.uplink.sending-l.queue.seats.taken())
 }
 
 // places returns the number of further events that may draw for the newest attempt: a client offers a round as
@@ -314,14 +292,14 @@ func (l *loop) places() uint64 {
 // are read when there is room for them, or the events of Publish that wait. Rows that have taken part are not
 // subtracted, for the stage does not know of their part either.
 func (l *loop) stands() uint64 {
-	if l.agreement != nil && l.agreement.Spec.Silo != nil { // it offers a round one block, of whatever many
+	if l.contract.agreement != nil && l.contract.agreement.Spec.Silo != nil { // it offers a round one block, of whatever many
 		return 1
 	}
 	switch n := l.rows.Load(); n {
 	case 0:
 		return uint64(l.queue.holds()) + l.inbox.waiting()
 	case unknownRows:
-		return max(1, manifest.Users(l.agreement.Task.Plan))
+		return max(1, manifest.Users(l.contract.agreement.Task.Plan))
 	default:
 		return max(1, n)
 	}
@@ -385,9 +363,9 @@ func (l *loop) progress() {
 	if l.Progress == nil {
 		return
 	}
-	p := Progress{Summary: l.total, InFlight: l.sending, Over: l.over(), Standing: l.standing(),
-		RefusedPublishes: l.refusals.count, Older: l.older, OlderSince: l.olderSince, Trouble: l.trouble,
-		Troubled: l.troubled}
+	p := Progress{Summary: l.total, InFlight: l.uplink.sending, Over: l.over(), Standing: l.standing(),
+		RefusedPublishes: l.uplink.refusals.count, Older: l.older, OlderSince: l.olderSince, Trouble: l.uplink.trouble,
+		Troubled: l.uplink.troubled}
 	p.Ahead, p.AheadSince = l.clock.foundAhead()
 	if r := l.current; r != nil {
 		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.place.Cohort

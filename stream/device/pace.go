@@ -1,10 +1,8 @@
 package device
 
 import (
-	"math/rand/v2"
 	"time"
 
-	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
@@ -21,24 +19,18 @@ const joinEvery = 50 * time.Millisecond
 // next poll. All times are jittered by half.
 type pace struct {
 	least, most time.Duration
-	jitter      *rand.Rand
+	chance      chance
 	wait        time.Duration // mean time to the next poll
 	due         time.Time     // of it
 }
 
-func newPace(least, most time.Duration) pace {
-	return pace{least: least, most: most, wait: least, jitter: rand.New(randomizer.NewEntropy())}
+func newPace(least, most time.Duration, c chance) pace {
+	return pace{least: least, most: most, wait: least, chance: c}
 }
-
-// within draws a time below d, and around draws one whose mean is d.
-func (p *pace) within(d time.Duration) time.Duration {
-	return time.Duration(p.jitter.Int64N(int64(max(d, 1))))
-}
-func (p *pace) around(d time.Duration) time.Duration { return d/2 + p.within(d) }
 
 // soon schedules a poll at a random time within the given one from now; an earlier poll that is due already stays.
 func (p *pace) soon(now time.Time, within time.Duration) {
-	if at := now.Add(p.within(within)); p.due.IsZero() || at.Before(p.due) {
+	if at := now.Add(p.chance.within(within)); p.due.IsZero() || at.Before(p.due) {
 		p.due = at
 	}
 }
@@ -50,17 +42,17 @@ func (p *pace) looked(now time.Time, news bool, most time.Duration) {
 		p.wait = p.least
 	}
 	p.wait = min(p.wait, most)
-	p.due = now.Add(p.around(p.wait))
+	p.due = now.Add(p.chance.around(p.wait))
 }
 
 // rests records that nothing is to be done: the next poll is far away, and the mean wait keeps its value.
-func (p *pace) rests(now time.Time) { p.due = now.Add(p.around(p.most)) }
+func (p *pace) rests(now time.Time) { p.due = now.Add(p.chance.around(p.most)) }
 
 // heard records that a wake brought something new, and postpones the next poll: while wakes come there is less to
 // poll for. most bounds the mean wait.
 func (p *pace) heard(now time.Time, most time.Duration) {
 	p.wait = min(2*p.wait, most)
-	if at := now.Add(p.around(p.wait)); at.After(p.due) {
+	if at := now.Add(p.chance.around(p.wait)); at.After(p.due) {
 		p.due = at
 	}
 }
@@ -82,7 +74,7 @@ func (l *loop) has() business {
 	b := nothing
 	for _, r := range l.rounds {
 		switch {
-		case l.sending > 0 || len(r.owed) > 0:
+		case l.uplink.sending > 0 || len(r.owed) > 0:
 			return anAnswer
 		case len(r.bundles) > 0:
 			b = anOutcome
@@ -113,7 +105,7 @@ func (l *loop) patience() time.Duration {
 	switch {
 	case l.wakes == nil:
 		return l.Poll
-	case l.agreement == nil:
+	case l.contract.agreement == nil:
 		return l.MaxPoll
 	case l.over():
 		return min(max(l.CloseWait/4, l.Poll), l.MaxPoll)
@@ -128,15 +120,15 @@ func (l *loop) deadline() time.Duration {
 	if l.current != nil && l.current.message != nil {
 		return l.current.place.Deadline
 	}
-	return manifest.Deadline(l.agreement.Task.Plan)
+	return manifest.Deadline(l.contract.agreement.Task.Plan)
 }
 
 // spread returns the time over which the devices of the task that lost the broker together read, or connect, again.
 func (l *loop) spread() time.Duration {
-	if l.agreement == nil {
+	if l.contract.agreement == nil {
 		return l.Poll / 4
 	}
-	return l.apart(manifest.Users(l.agreement.Task.Plan), max(uint64(len(l.events)+l.inbox.holds()), l.stands()))
+	return l.apart(manifest.Users(l.contract.agreement.Task.Plan), max(uint64(len(l.events)+l.inbox.holds()), l.stands()))
 }
 
 // apart returns the time over which to spread what all devices of so many users do, if each has as many events as this
@@ -156,13 +148,13 @@ func (l *loop) rest(now time.Time) time.Duration {
 	case !restless:
 		l.tick = time.Time{}
 	case l.tick.IsZero():
-		l.tick = now.Add(l.pace.around(l.Poll))
+		l.tick = now.Add(l.chance.around(l.Poll))
 	}
 	next := l.pace.due
 	if !l.tick.IsZero() && l.tick.Before(next) {
 		next = l.tick
 	}
-	if at, ok := l.queue.due(l.current); ok && l.joinable() && l.refusals.wait == 0 {
+	if at, ok := l.queue.due(l.current); ok && l.joinable() && l.uplink.refusals.wait == 0 {
 		if least := now.Add(joinEvery); at.Before(least) {
 			at = least
 		}

@@ -2,7 +2,6 @@ package device
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"slices"
 	"time"
@@ -23,16 +22,17 @@ import (
 
 // An ask is one request for places in an attempt.
 type ask struct {
-	seats  uint64        // the line that it is for
-	users  int           // that it asks for; once it is granted, those who have not joined yet
-	lease  time.Duration // for which places are kept
-	try    bool          // whether the broker takes reports again
-	asked  moment        // before it was sent
-	answer stream.PlaceAnswer
-	err    error // there is no answer
+	seats   uint64 // the line that it is for
+	round   stream.Round
+	attempt stream.Attempt
+	users   int           // that it asks for; once it is granted, those who have not joined yet
+	lease   time.Duration // for which places are kept
+	try     bool          // whether the broker takes reports again
+	due     time.Time     // the tick on which it leaves
+	asked   moment        // before it was sent
+	answer  stream.PlaceAnswer
+	err     error // there is no answer
 }
-
-var errOtherPlace = errors.New("an answer to another request for places")
 
 // A moment is a time by two clocks: one that no change of the machine's time moves, which may stand still while the
 // machine sleeps, and the machine's own.
@@ -60,6 +60,7 @@ func (r *round) keeps() time.Duration {
 // seats are the line at the newest attempt: as many places are asked for, granted, or to be asked for again as events
 // stand in it.
 type seats struct {
+	chance  chance
 	number  uint64   // of lines before it
 	line    []*event // in their order
 	asking  int      // places that are asked for
@@ -89,7 +90,7 @@ func (s *seats) granted() (n int) {
 // recall empties the line, and begins another one.
 func (s *seats) recall() (line []*event) {
 	line = s.line
-	*s = seats{number: s.number + 1}
+	*s = seats{chance: s.chance, number: s.number + 1}
 	return line
 }
 
@@ -110,7 +111,7 @@ const leastRepeat = 250 * time.Millisecond
 // repeat has places be asked for again after a time that is drawn around the given one.
 func (s *seats) repeat(users int, now time.Time, around time.Duration) {
 	if users > 0 {
-		s.again = append(s.again, repeat{users, now.Add(jittered(max(around, leastRepeat)))})
+		s.again = append(s.again, repeat{users, now.Add(s.chance.around(max(around, leastRepeat)))})
 	}
 }
 
@@ -170,9 +171,9 @@ func (l *loop) seat(ctx context.Context) error {
 	}
 	for !s.over && !l.gathering() && l.joinable() {
 		now := time.Now()
-		n := min(l.mostAsked()-s.taken(), l.window.now-l.sending-s.taken(), l.chunk,
+		n := min(l.mostAsked()-s.taken(), l.uplink.room()-s.taken(), l.chunk,
 			int(l.current.place.Phase.Mechanism.MaxBundle))
-		if n <= 0 || l.refusals.holds(l.current.attempt, now) {
+		if n <= 0 || l.uplink.refusals.holds(l.current.attempt, now) {
 			return nil
 		}
 		at, again := s.due()
@@ -183,8 +184,8 @@ func (l *loop) seat(ctx context.Context) error {
 			l.beats.arm()
 			return nil
 		}
-		try := l.refusals.wait > 0
-		if n = l.unrefused(n); n == 0 {
+		try := l.uplink.refusals.wait > 0
+		if n = l.uplink.most(n, len(l.current.owed), l.current.attempt, now); n == 0 {
 			return nil
 		}
 		users := s.next(n, now)
@@ -212,7 +213,7 @@ func (l *loop) lineUp(ctx context.Context, n int, now time.Time) (int, error) {
 		return len(batch), nil
 	}
 	l.beats.left -= len(batch)
-	return len(batch), l.predraw(ctx, batch)
+	return len(batch), l.reports.draw(ctx, batch, l.current)
 }
 
 // mostAsked bounds the events that ask or have places: as many as ticks within a quarter of the lease have room for.
@@ -233,14 +234,14 @@ func (l *loop) sit(ctx context.Context) error {
 			}
 			n = min(n, l.beats.left)
 		}
-		if l.refusals.holds(l.current.attempt, time.Now()) && !s.placed[0].try {
+		if l.uplink.refusals.holds(l.current.attempt, time.Now()) && !s.placed[0].try {
 			return nil // lapse takes its place off
 		}
 		users, from := s.use(n)
 		batch := s.line[:users:users]
 		if !drawn {
 			l.beats.left -= users
-			if err := l.predraw(ctx, batch); err != nil {
+			if err := l.reports.draw(ctx, batch, l.current); err != nil {
 				return err
 			}
 		}
@@ -259,34 +260,9 @@ func (l *loop) sit(ctx context.Context) error {
 // ask sends one request for places, on the next tick.
 func (l *loop) ask(ctx context.Context, users int, try bool) {
 	r, s := l.current, &l.queue.seats
-	a := &ask{seats: s.number, users: users, lease: r.keeps(), try: try}
-	request := stream.PlaceRequest{Users: uint32(users)}
-	_, _ = rand.Read(request.ID[:]) // never fails: it ends the process instead
-	subject, due := l.Task.Place(r.number, r.attempt.Number), l.beats.next(time.Now())
 	s.asking += users
-	l.deliveries.Go(func() {
-		if a.err = Until(ctx, due); a.err == nil {
-			a.asked = l.moment()
-			a.answer, a.err = l.place(ctx, subject, request, a.lease/2)
-		}
-		l.replies.put(a)
-	})
-}
-
-// place makes one request. It runs outside the loop's goroutine. An answer to another request is none.
-func (l *loop) place(ctx context.Context, subject string, request stream.PlaceRequest, within time.Duration) (
-	stream.PlaceAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(within, l.Timeout))
-	defer cancel()
-	data, err := l.Transport.Place(ctx, subject, request.Record())
-	if err != nil {
-		return stream.PlaceAnswer{}, err
-	}
-	answer, err := stream.ParsePlaceAnswer(data)
-	if err == nil && answer.ID != request.ID {
-		err = errOtherPlace
-	}
-	return answer, err
+	l.courier.request(ctx, &ask{seats: s.number, round: r.number, attempt: r.attempt.Number, users: users,
+		lease: r.keeps(), try: try, due: l.beats.next(time.Now())})
 }
 
 // replied takes the answer to a request, or that there is none. One to a line that is recalled changes nothing.
@@ -299,7 +275,7 @@ func (l *loop) replied(a *ask) {
 	if a.err != nil { // silence is no reason to join
 		s.silence = min(max(2*s.silence, a.lease), mostRefused)
 		s.repeat(a.users, now, s.silence)
-		if errors.Is(a.err, stream.ErrRefused) && l.unasked.Tell(now, a.err) {
+		if errors.Is(a.err, stream.ErrRefused) && l.uplink.unasked.Tell(now, a.err) {
 			l.Logger.Warn("the broker does not let this device ask for places, so it cannot take part: "+
 				"docs/how-to/operations.md, Places, has the permission", "subject", l.Task.Places(), "err", a.err)
 		}
@@ -318,23 +294,5 @@ func (l *loop) replied(a *ask) {
 		a.users, a.lease = n, min(a.lease, a.answer.Time)
 		s.placed = append(s.placed, a)
 		slices.SortFunc(s.placed, func(a, b *ask) int { return a.asked.steady.Compare(b.asked.steady) })
-	}
-}
-
-// announce asks for places of users whom an earlier attempt at the round charged, and who send in any case: so that
-// nobody else is given them. It runs outside the loop's goroutine.
-func (l *loop) announce(ctx context.Context, d delivery) {
-	users := 0
-	for _, b := range d.bundles {
-		users += len(b.events)
-	}
-	most := int(d.round.place.Phase.Mechanism.MaxBundle)
-	for ; users > 0; users -= min(users, most) {
-		r := stream.PlaceRequest{Users: uint32(min(users, most)), Charged: true}
-		_, _ = rand.Read(r.ID[:]) // never fails: it ends the process instead
-		subject := l.Task.Place(d.round.number, d.attempt.Number)
-		if _, err := l.place(ctx, subject, r, d.announces/2); err != nil {
-			return
-		}
 	}
 }

@@ -2,17 +2,12 @@ package device
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/participation"
-	"github.com/panlearn/panlearn/stream/seal"
-	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // join charges waiting events to the newest round, with a draw of their own each, and only then sends them.
@@ -26,13 +21,12 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	if err := l.predraw(ctx, events); err != nil {
+	if err := l.reports.draw(ctx, events, l.current); err != nil {
 		return err
 	}
 	var bundles []*bundle
 	for members := range slices.Chunk(events, min(l.Bundle, int(r.place.Phase.Mechanism.MaxBundle))) {
-		var id [16]byte
-		_, _ = rand.Read(id[:]) // never fails: it ends the process instead
+		id := l.chance.id()
 		for place, e := range members {
 			d := *e.early
 			e.early, d.Bundle, d.Place = nil, id, uint32(place)
@@ -48,31 +42,6 @@ func (l *loop) join(ctx context.Context, events []*event) error {
 	r.joined += uint64(len(events))
 	r.bundles = append(r.bundles, bundles...)
 	return l.send(r, bundles)
-}
-
-// predraw draws the reports of events in the newest round that have none yet. One that was drawn before a place was
-// there, and got none, is the same in all attempts at the round; for another round it is forgotten, as nobody has seen
-// it.
-func (l *loop) predraw(ctx context.Context, events []*event) error {
-	r := l.current
-	size := l.terms.Phases[l.phase].Params.ReportBytes()
-	l.reports.Reseed() // a machine may have been cloned since
-	for _, e := range events {
-		if e.early != nil && e.early.Manifest == r.manifest {
-			continue
-		}
-		if l.onReport != nil {
-			l.onReport(r.number, e.vector(), l.terms.Phases[l.phase].Params)
-		}
-		counts, err := l.reports.ReportUntil(ctx, make([]byte, 0, size), e.vector())
-		if err != nil {
-			return err
-		}
-		e.early = &participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step),
-			Most: r.place.Stint.Rounds, Final: l.agreement.Final, Manifest: r.manifest, Counts: counts}
-		_, _ = rand.Read(e.early.Report[:])
-	}
-	return nil
 }
 
 // refuse tells users who may not pay for a round why the policy refuses.
@@ -91,20 +60,6 @@ func (l *loop) refuse(refused []refusal) {
 	}
 }
 
-// A delivery is one publish of some bundles to one attempt, and its answer. What it holds does not change until the
-// loop has that: a bundle in flight is neither settled nor sent again.
-type delivery struct {
-	round   *round
-	open    *wire.Open
-	attempt participation.Attempt
-	bundles []*bundle
-	due     time.Time // the tick on which it leaves
-	// for which places of the attempt are kept, if these are users of an earlier one whom it is told of; 0: it is not
-	announces time.Duration
-	acks      []stream.Ack // one a bundle; short or empty where nothing was answered
-	err       error
-}
-
 // send notes a publish of bundles to the newest attempt, durably, and then makes it. All of them may be sent there.
 func (l *loop) send(r *round, bundles []*bundle) error {
 	change := participation.Change{Rounds: map[stream.Round]stream.Hash{r.number: r.manifest}}
@@ -112,7 +67,7 @@ func (l *loop) send(r *round, bundles []*bundle) error {
 	for _, b := range bundles {
 		again = again || len(b.record().Sends) > 0 && !b.record().SentTo(r.attempt)
 		for _, e := range b.events {
-			e.record.Sending(r.attempt, l.agreement.HasFloors())
+			e.record.Sending(r.attempt, l.contract.agreement.HasFloors())
 			change.Events = append(change.Events, e.record)
 		}
 		delete(l.dirty, b)
@@ -122,7 +77,7 @@ func (l *loop) send(r *round, bundles []*bundle) error {
 	}
 	for _, b := range bundles {
 		b.inFlight, b.tried = true, true
-		l.sending += len(b.events)
+		l.uplink.sending += len(b.events)
 	}
 	d := delivery{round: r, open: r.open, attempt: r.attempt, bundles: bundles, due: l.beats.next(time.Now())}
 	if r.keeps() > 0 && l.drawsFirst() {
@@ -131,66 +86,16 @@ func (l *loop) send(r *round, bundles []*bundle) error {
 	if again {
 		d.announces = r.keeps()
 	}
-	l.deliveries.Go(func() {
-		d.acks, d.err = l.publish(l.online, d)
-		l.delivered.put(d)
-	})
+	l.courier.deliver(d)
 	l.progress()
 	return nil
 }
 
-// publish seals and sends, on its tick. It runs outside the loop's goroutine and changes none of its state.
-func (l *loop) publish(ctx context.Context, d delivery) ([]stream.Ack, error) {
-	if err := Until(ctx, d.due); err != nil {
-		return nil, err
-	}
-	if d.announces > 0 {
-		online := ctx // ctx is another one below
-		l.deliveries.Go(func() { l.announce(online, d) })
-	}
-	out := make([]stream.Outgoing, len(d.bundles))
-	subject := l.Task.Report(d.round.number, d.attempt.Number)
-	sealing := seal.Context{ManifestHash: d.round.manifest, Attempt: d.open.Attempt, StageKey: l.agreement.Task.StageKey,
-		Public: d.open.PublicKey}
-	for i, b := range d.bundles {
-		var ids [][16]byte
-		var plaintext []byte
-		for _, e := range b.events {
-			ids = append(ids, e.record.Draw.Report)
-			plaintext = append(plaintext, e.record.Draw.Counts...)
-		}
-		report, err := seal.Seal(d.open.Suite, sealing, l.agreement.Hash, ids, plaintext)
-		clear(plaintext)
-		if err != nil {
-			return nil, err
-		}
-		data, err := stream.Marshal(report)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = stream.Outgoing{Subject: subject, ID: messageID(ids[0], d.attempt), Data: data}
-	}
-	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
-	defer cancel()
-	return l.Transport.Publish(ctx, out)
-}
-
-// messageID returns the id that all publishes of one message to one attempt share. Two attempts must not share it:
-// their reports lie in one stream, and the broker would drop the second message as a duplicate of the first.
-// Attempts of the same number differ in their Open: the broker lost the first one's.
-func messageID(report [16]byte, attempt participation.Attempt) [16]byte {
-	b := append([]byte("panlearn message id\x00"), report[:]...)
-	h := sha256.Sum256(append(binary.BigEndian.AppendUint64(b, uint64(attempt.Number)), attempt.Open[:]...))
-	return [16]byte(h[:16])
-}
-
 // answered takes the answer of a delivery.
 func (l *loop) answered(d delivery) {
-	events := 0
 	for i, b := range d.bundles {
 		b.inFlight = false
-		l.sending -= len(b.events)
-		events += len(b.events)
+		l.uplink.sending -= len(b.events)
 		if i < len(d.acks) {
 			for _, e := range b.events {
 				e.record.Acked(d.attempt, d.acks[i])
@@ -201,8 +106,7 @@ func (l *loop) answered(d delivery) {
 			d.round.owed = append(d.round.owed, b)
 		}
 	}
-	l.window.answered(events, time.Since(d.due))
-	l.note(d, time.Now())
+	l.uplink.answered(d, time.Now())
 	l.progress()
 }
 
@@ -218,18 +122,18 @@ func (l *loop) resend() error {
 	for _, b := range r.owed {
 		record, a := b.record(), r.attempt
 		switch {
-		case b.inFlight || record.Answered(a) || !record.MaySend(a, l.agreement.HasFloors()):
+		case b.inFlight || record.Answered(a) || !record.MaySend(a, l.contract.agreement.HasFloors()):
 			// Its answer, settling or a newer attempt decides about it.
 		case !record.SentTo(a) && b.exhausted(l.Policy.Reports()):
 			ended = append(ended, b) // it was sent often enough
-		case l.sending+n >= l.window.now || (record.SentTo(a) && b.tried && !l.retry):
+		case l.uplink.sending+n >= l.uplink.window.now || (record.SentTo(a) && b.tried && !l.retry):
 			later = append(later, b)
 		default:
 			due = append(due, b)
 			n += len(b.events)
 		}
 	}
-	if tries := l.refusals.tries(len(due), r.attempt, now); tries < len(due) {
+	if tries := l.uplink.refusals.tries(len(due), r.attempt, now); tries < len(due) {
 		due, later = due[:tries], append(later, due[tries:]...)
 	}
 	r.owed = later

@@ -3,8 +3,6 @@ package device
 import (
 	"bytes"
 	"container/heap"
-	"crypto/rand"
-	"encoding/binary"
 	"slices"
 	"time"
 
@@ -31,7 +29,10 @@ type queue struct {
 	drawn   draws
 	lots    stream.Lots // of the newest attempt
 	seats   seats       // of those whose time has come, where it gives places
+	chance  chance
 }
+
+func newQueue(c chance) *queue { return &queue{chance: c, seats: seats{chance: c}} }
 
 // holds returns the number of all events.
 func (q *queue) holds() int { return len(q.events) + len(q.drawn) + len(q.seats.line) }
@@ -45,7 +46,7 @@ func (q *queue) add(events ...*event) {
 // round. of is the number of events on behalf of this client that may draw for it.
 func (q *queue) recall(of uint64) {
 	q.events, q.drawn, q.sorted = slices.Concat(q.seats.recall(), q.drawn, q.events), nil, false
-	q.lots = stream.NewLots(of, random32())
+	q.lots = stream.NewLots(of, q.chance.uint32())
 }
 
 // all empties the queue.
@@ -145,7 +146,7 @@ func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfi
 			places -= min(places, 1)
 			continue
 		case r.open.JoinProbability != 0:
-			e.draw = r.turn(e, q.lots.Next(random32()))
+			e.draw = r.turn(e, q.lots.Next(q.chance.uint32()))
 		}
 		places--
 		if r.open.JoinProbability == 0 || due(e) {
@@ -155,12 +156,6 @@ func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfi
 		heap.Push(&q.drawn, e)
 	}
 	return join, misfits
-}
-
-func random32() uint32 {
-	var bits [4]byte
-	_, _ = rand.Read(bits[:]) // never fails: it ends the process instead
-	return binary.BigEndian.Uint32(bits[:])
 }
 
 // draws is a heap of events ordered by their draws.

@@ -19,24 +19,24 @@ const maxInvalidLogged = 20
 // suspicious is the number of rows of which none fits after which that is told.
 const suspicious = 16
 
-// from returns the source that a store is pinned to: the place of the rows or, where rows have keys, the column of
+// source returns the source that a store is pinned to: the place of the rows or, where rows have keys, the column of
 // the keys. All rows of a silo are its own, wherever they lie.
-func (l *loop) from(a *consent.Agreement) string {
+func (c *Settings) source(a *consent.Agreement) string {
 	spec := a.Spec
 	if a.Whole() {
 		return "all rows of a silo"
 	}
-	if spec.ByUser() && l.Rows {
+	if spec.ByUser() && c.Rows {
 		return "people of " + spec.User.Column
 	}
-	if key := spec.Events.Key; l.Rows && key != "" {
+	if key := spec.Events.Key; c.Rows && key != "" {
 		return "keys of " + key
 	}
-	return l.Source
+	return c.Source
 }
 
 // streams reports whether rows come over time, and not from files.
-func (l *loop) streams() bool { return l.Source == "" || l.Source == "-" }
+func (c *Settings) streams() bool { return c.Source == "" || c.Source == "-" }
 
 // A naming decides how keys are made for rows.
 type naming struct {
@@ -115,21 +115,13 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 func (m *mapper) example(row task.Row, bad *task.RowError) (x convex.Example, unfit *task.RowError) {
 	m.joined++
 	if bad == nil {
-		if err := m.loop.mapRow(row, &x); !errors.As(err, &bad) {
+		if err := m.loop.reports.mapRow(row, &x); !errors.As(err, &bad) {
 			return x, nil
 		}
 	}
-	_ = m.loop.mapRow(m.decoy, &x)
+	_ = m.loop.reports.mapRow(m.decoy, &x)
 	m.tell(bad)
 	return convex.Example{}, bad
-}
-
-// mapRow maps a row as the task declares.
-func (l *loop) mapRow(row task.Row, dst *convex.Example) error {
-	if l.onMap != nil {
-		l.onMap(row)
-	}
-	return l.agreement.Features.Map(row, dst)
 }
 
 // tell logs an invalid row. It changes nothing of what is sent.

@@ -182,7 +182,7 @@ func (l *loop) finish() error {
 
 // shutdown takes what has been answered, stores it, and answers everybody: err is why the loop ends, nil for a stop.
 func (l *loop) shutdown(err error) error {
-	for _, d := range l.delivered.take() { // no delivery is left that could add another
+	for _, d := range l.courier.delivered.take() { // no delivery is left that could add another
 		l.answered(d)
 	}
 	// A store that failed is not written again: what it holds is older, and so more careful.

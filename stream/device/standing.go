@@ -20,11 +20,11 @@ type Standing struct {
 
 // standing returns the Standing of the loop.
 func (l *loop) standing() Standing {
-	s := Standing{Agreed: l.agreement != nil, Waiting: l.queue.holds()}
-	if a := l.agreement; a != nil {
+	s := Standing{Agreed: l.contract.agreement != nil, Waiting: l.queue.holds()}
+	if a := l.contract.agreement; a != nil {
 		s.Silo, s.Whole, s.People = a.Spec.Silo != nil, a.Whole(), a.Spec.ByUser()
 	}
-	if s.Silo && l.reports != nil {
+	if s.Silo && l.reports.maker != nil {
 		s.Leaves = l.beats.within()
 	}
 	s.Charged = len(l.events) - min(s.Waiting, len(l.events))
