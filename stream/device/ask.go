@@ -66,7 +66,7 @@ func (c *Device) PublishBlockFunc(ctx context.Context, key participation.Key, ro
 	}
 	e.callbacks = []func(Outcome){func(o Outcome) {
 		if a := c.loop.contract.agreement; a != nil && a.Spec.ByUser() && o.State != participation.Refused {
-			c.loop.total.Surplus += uint64(max(0, rows-a.Spec.User.Items))
+			c.loop.core.book.total.Surplus += uint64(max(0, rows-a.Spec.User.Items))
 		}
 	}}
 	return c.await(ctx, e)
@@ -153,20 +153,4 @@ func refusedBy(err error) (Outcome, error) {
 	o := Outcome{State: participation.Refused}
 	_ = errors.As(err, &o.Refused)
 	return o, err
-}
-
-// fitting refuses events that do not have the shape of the task's reports, and returns the others.
-func (l *loop) fitting(events []*event) []*event {
-	return slices.DeleteFunc(events, func(e *event) bool {
-		if e.fits == nil {
-			return false
-		}
-		if err := e.fits(l.contract.agreement); err != nil {
-			o, _ := refusedBy(err)
-			l.tell(e, o)
-			return true
-		}
-		e.rows = l.contract.agreement.Units()
-		return false
-	})
 }

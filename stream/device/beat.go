@@ -13,11 +13,10 @@ import (
 type beats struct {
 	begun time.Time
 	tick  time.Duration
-	quota int         // events that join on one tick
-	most  int         // of quota
-	timer *time.Timer // of the next tick, while armed
-	armed bool
-	left  int // of the quota of the tick that is being worked on; 0 between
+	quota int       // events that join on one tick
+	most  int       // of quota
+	due   time.Time // the next tick, if events wait for it; zero: none do
+	left  int       // of the quota of the tick that is being worked on; 0 between
 }
 
 // ticks are the lengths that are tried first.
@@ -27,8 +26,7 @@ var ticks = [...]time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 50 
 const mostWork = 10 * time.Minute
 
 func newBeats(chunk, most int) *beats {
-	b := &beats{begun: time.Now(), most: most, timer: time.NewTimer(time.Hour)}
-	b.timer.Stop()
+	b := &beats{begun: time.Now(), most: most}
 	b.fit(0, chunk)
 	return b
 }
@@ -60,30 +58,33 @@ func (b *beats) next(t time.Time) time.Time {
 // is worked out, and its report leaves on the next tick.
 func (b *beats) within() time.Duration { return 2 * b.tick }
 
-// arm has the timer fire on the next tick.
-func (b *beats) arm() {
-	if !b.armed {
-		now := time.Now()
-		b.timer.Reset(b.next(now).Sub(now))
-		b.armed = true
+// arm has events wait for the first tick after now, if they wait for none yet.
+func (b *beats) arm(now time.Time) {
+	if b.due.IsZero() {
+		b.due = b.next(now)
 	}
 }
+
+// begin has a tick begin, on which its quota may join until end.
+func (b *beats) begin() { b.due, b.left = time.Time{}, b.quota }
+
+func (b *beats) end() { b.left = 0 }
 
 // firstSpan is the length of the first reading span. Spans double from the client's start; rows are offered only
 // at the end of a span, so that the time of a report does not reveal how many rows there were.
 const firstSpan = time.Second
 
-// whenRead waits for the end of the span in which the last row was read, so that the number and length of the rows show
-// in nothing but that span. After the task's end nothing is sent, and whenRead returns at once.
-func (l *loop) whenRead(ctx context.Context) error {
+// spanEnds waits for the end of the span in which the last row was read, so that the number and length of the rows show
+// in nothing but that span. After the task's end nothing is sent, and spanEnds returns at once.
+func (b *beats) spanEnds(ctx context.Context, ended <-chan struct{}) error {
 	span := firstSpan
-	for time.Since(l.beats.begun) > span {
+	for time.Since(b.begun) > span {
 		span *= 2
 	}
-	timer := time.NewTimer(time.Until(l.beats.begun.Add(span)))
+	timer := time.NewTimer(time.Until(b.begun.Add(span)))
 	defer timer.Stop()
 	select {
-	case <-l.ended:
+	case <-ended:
 	case <-timer.C:
 	case <-ctx.Done():
 		return ctx.Err()
@@ -100,25 +101,5 @@ func Until(ctx context.Context, tick time.Time) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// beat handles a tick: events that have come until now join, and events that come meanwhile wait for the next tick.
-func (l *loop) beat(ctx context.Context) error {
-	l.beats.armed, l.beats.left = false, l.beats.quota
-	defer func() { l.beats.left = 0 }()
-	come := min(l.inbox.len(), l.beats.quota)
-	for {
-		if err := l.advance(ctx); err != nil {
-			return err
-		}
-		n := min(l.room(), l.chunk, come)
-		if n <= 0 {
-			return nil
-		}
-		if err := l.admit(l.inbox.take(n)); err != nil {
-			return err
-		}
-		come -= n
 	}
 }

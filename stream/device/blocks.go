@@ -138,7 +138,7 @@ func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) it
 var allRows = participation.EventKey("all rows of a silo")
 
 // whole makes one event of all lines when they have ended. They are mapped as they are read, so that no text of them is
-// held, and what that takes shows in the span of whenRead alone. A silo that took part before reports about as many as
+// held, and what that takes shows in the span of spanEnds alone. A silo that took part before reports about as many as
 // then: a report about fewer would have too little noise beside those that it sent. Limits are of numbers of rows.
 func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
@@ -179,7 +179,7 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 			m.tally.answered(got, e.rows, invalid)
 			e.release()
 		}}
-		if m.loop.whenRead(ctx) == nil {
+		if m.spanEnds(ctx) == nil {
 			yield(e)
 		}
 	}

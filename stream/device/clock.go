@@ -116,7 +116,7 @@ func (l *loop) compareClock(ctx context.Context) {
 		l.Logger.Info("the broker answers for its clock again")
 	}
 	was, told := !l.clock.found.IsZero(), m.Time
-	if r := l.current; r != nil && r.open != nil && !told.IsZero() {
+	if r := l.rounds.newest; r != nil && r.open != nil && !told.IsZero() {
 		if opened := time.UnixMilli(r.open.StartedUnixMs); opened.After(told) {
 			told = opened
 		}

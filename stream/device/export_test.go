@@ -34,4 +34,4 @@ var WorkOf = workOf
 func (c *Device) SetClock(read func() time.Time) { c.loop.clock.read = read }
 
 // Within bounds the time from when an event may join until its report leaves.
-func (c *Device) Within() time.Duration { return c.loop.beats.within() }
+func (c *Device) Within() time.Duration { return c.loop.core.beats.within() }

@@ -24,12 +24,12 @@ func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) 
 			return
 		}
 		if m.loop.contract.agreement.Whole() {
-			if e := m.hospital(all); e != nil && m.loop.whenRead(ctx) == nil {
+			if e := m.hospital(all); e != nil && m.spanEnds(ctx) == nil {
 				yield(e)
 			}
 			return
 		}
-		if m.loop.whenRead(ctx) != nil {
+		if m.spanEnds(ctx) != nil {
 			return
 		}
 		for e := range m.wards(all) {

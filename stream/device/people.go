@@ -30,7 +30,7 @@ func (m *mapper) persons(ctx context.Context, rows iter.Seq2[task.Row, error]) i
 			people, ended = a.all(ctx, m.own(ctx, rows)), a.result
 		}
 		for one := range people {
-			if !waited && m.loop.whenRead(ctx) != nil {
+			if !waited && m.spanEnds(ctx) != nil {
 				break
 			}
 			waited = true

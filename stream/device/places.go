@@ -1,7 +1,6 @@
 package device
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -42,8 +41,6 @@ type moment struct{ steady, wall time.Time }
 func (m moment) since(before moment) time.Duration {
 	return max(m.steady.Sub(before.steady), m.wall.Sub(before.wall))
 }
-
-func (l *loop) moment() moment { return moment{time.Now(), l.clock.read()} }
 
 // late reports whether the places of a request may not be used any more: half of their time has gone since before it
 // was sent, and the other half is for the report's way.
@@ -157,117 +154,120 @@ func (s *seats) use(n int) (users int, from []ask) {
 
 // drawsFirst reports whether reports are drawn before a place is asked for, because working one out could take as long as
 // the place is kept.
-func (l *loop) drawsFirst() bool { return l.beats.tick > l.current.keeps()/4 }
+func (c *core) drawsFirst() bool { return c.beats.tick > c.rounds.newest.keeps()/4 }
+
+// moment returns the time by both clocks.
+func (c *core) moment() moment { return moment{c.now(), c.clock.read()} }
+
+// An usher has events join where the newest attempt gives places: it asks for places, and leads the first in the line to
+// those that are granted.
+type usher struct {
+	*core
+	sender *sender
+}
 
 // seat has the first in the line join as places are granted, and asks for places for others.
-func (l *loop) seat(ctx context.Context) error {
-	if !l.joinable() || l.clock.holds() {
+func (u *usher) seat() error {
+	r, s := u.rounds.newest, &u.queue.seats
+	if !u.rounds.joinable() || u.clock.holds() {
 		return nil
 	}
-	s := &l.queue.seats
-	s.lapse(l.moment())
-	if err := l.sit(ctx); err != nil {
+	s.lapse(u.moment())
+	if err := u.seatFirst(); err != nil {
 		return err
 	}
-	for !s.over && !l.gathering() && l.joinable() {
-		now := time.Now()
-		n := min(l.mostAsked()-s.taken(), l.uplink.room()-s.taken(), l.chunk,
-			int(l.current.place.Phase.Mechanism.MaxBundle))
-		if n <= 0 || l.uplink.refusals.holds(l.current.attempt, now) {
+	for !s.over && !u.rounds.gathering() && u.rounds.joinable() {
+		now := u.now()
+		n := min(u.mostAsked()-s.taken(), u.uplink.room()-s.taken(), u.chunk, int(r.place.Phase.Mechanism.MaxBundle))
+		if n <= 0 || u.uplink.refusals.holds(r.attempt, now) {
 			return nil
 		}
 		at, again := s.due()
-		if again = again && !at.After(now); !again && !l.queue.waits(l.current, l.places(), now) {
+		if again = again && !at.After(now); !again && !u.queue.waits(r, u.places(), now) {
 			return nil
 		}
-		if l.beats.left == 0 {
-			l.beats.arm()
+		if u.beats.left == 0 {
+			u.beats.arm(now)
 			return nil
 		}
-		try := l.uplink.refusals.wait > 0
-		if n = l.uplink.most(n, len(l.current.owed), l.current.attempt, now); n == 0 {
+		try := u.uplink.refusals.wait > 0
+		if n = u.uplink.most(n, len(r.owed), r.attempt, now); n == 0 {
 			return nil
 		}
 		users := s.next(n, now)
 		if users == 0 {
 			var err error
-			if users, err = l.lineUp(ctx, n, now); users == 0 || err != nil {
+			if users, err = u.lineUp(n, now); users == 0 || err != nil {
 				return err
 			}
 		}
-		l.ask(ctx, users, try)
+		s.asking += users
+		u.do(effect{call: request, ask: &ask{seats: s.number, round: r.number, attempt: r.attempt.Number, users: users,
+			lease: r.keeps(), try: try, due: u.beats.next(u.now())}})
 	}
 	return nil
 }
 
 // lineUp puts up to n events whose time has come at the end of the line, and returns how many.
-func (l *loop) lineUp(ctx context.Context, n int, now time.Time) (int, error) {
-	first := l.drawsFirst()
+func (u *usher) lineUp(n int, now time.Time) (int, error) {
+	r, first := u.rounds.newest, u.drawsFirst()
 	if first {
-		n = min(n, l.beats.left)
+		n = min(n, u.beats.left)
 	}
-	batch, misfits := l.queue.next(l.current, n, l.places(), now)
-	l.leave(misfits, "the round is none that they may answer")
-	l.queue.seats.line = append(l.queue.seats.line, batch...)
+	batch, misfits := u.queue.next(r, n, u.places(), now)
+	u.dismiss(misfits, misfit)
+	u.queue.seats.line = append(u.queue.seats.line, batch...)
 	if !first || len(batch) == 0 {
 		return len(batch), nil
 	}
-	l.beats.left -= len(batch)
-	return len(batch), l.reports.draw(ctx, batch, l.current)
+	u.beats.left -= len(batch)
+	return len(batch), u.do(effect{call: drawReports, round: r, events: batch}).err
 }
 
 // mostAsked bounds the events that ask or have places: as many as ticks within a quarter of the lease have room for.
-func (l *loop) mostAsked() int {
-	return l.beats.quota * int(max(1, l.current.keeps()/4/l.beats.tick))
+func (u *usher) mostAsked() int {
+	return u.beats.quota * int(max(1, u.rounds.newest.keeps()/4/u.beats.tick))
 }
 
-// sit has the first in the line join, as many as places are granted: on a tick, or, where their reports are drawn, at
-// once.
-func (l *loop) sit(ctx context.Context) error {
-	s, drawn := &l.queue.seats, l.drawsFirst()
-	for len(s.placed) > 0 && l.joinable() {
-		n := min(l.chunk, len(s.line))
+// seatFirst has the first in the line join, as many as places are granted: on a tick, or, where their reports are drawn,
+// at once.
+func (u *usher) seatFirst() error {
+	r, s, drawn := u.rounds.newest, &u.queue.seats, u.drawsFirst()
+	for len(s.placed) > 0 && u.rounds.joinable() {
+		n := min(u.chunk, len(s.line))
 		if !drawn {
-			if l.beats.left == 0 {
-				l.beats.arm()
+			if u.beats.left == 0 {
+				u.beats.arm(u.now())
 				return nil
 			}
-			n = min(n, l.beats.left)
+			n = min(n, u.beats.left)
 		}
-		if l.uplink.refusals.holds(l.current.attempt, time.Now()) && !s.placed[0].try {
+		if u.uplink.refusals.holds(r.attempt, u.now()) && !s.placed[0].try {
 			return nil // lapse takes its place off
 		}
 		users, from := s.use(n)
 		batch := s.line[:users:users]
 		if !drawn {
-			l.beats.left -= users
-			if err := l.reports.draw(ctx, batch, l.current); err != nil {
-				return err
+			u.beats.left -= users
+			if got := u.do(effect{call: drawReports, round: r, events: batch}); got.err != nil {
+				return got.err
 			}
 		}
-		if now := l.moment(); slices.ContainsFunc(from, func(a ask) bool { return a.late(now) }) { // nobody has paid
+		if now := u.moment(); slices.ContainsFunc(from, func(a ask) bool { return a.late(now) }) { // nobody has paid
 			s.repeat(users, now.steady, from[0].lease)
 			continue
 		}
 		s.line = s.line[users:]
-		if err := l.join(ctx, batch); err != nil {
+		if err := u.sender.join(batch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ask sends one request for places, on the next tick.
-func (l *loop) ask(ctx context.Context, users int, try bool) {
-	r, s := l.current, &l.queue.seats
-	s.asking += users
-	l.courier.request(ctx, &ask{seats: s.number, round: r.number, attempt: r.attempt.Number, users: users,
-		lease: r.keeps(), try: try, due: l.beats.next(time.Now())})
-}
-
-// replied takes the answer to a request, or that there is none. One to a line that is recalled changes nothing.
-func (l *loop) replied(a *ask) {
-	s, now := &l.queue.seats, time.Now()
+// takeReply takes the answer to a request, or that there is none. One to a line that is recalled changes nothing.
+func (u *usher) takeReply(a *ask) {
+	s, now := &u.queue.seats, u.now()
 	if a.seats != s.number {
 		return
 	}
@@ -275,9 +275,9 @@ func (l *loop) replied(a *ask) {
 	if a.err != nil { // silence is no reason to join
 		s.silence = min(max(2*s.silence, a.lease), mostRefused)
 		s.repeat(a.users, now, s.silence)
-		if errors.Is(a.err, stream.ErrRefused) && l.uplink.unasked.Tell(now, a.err) {
-			l.Logger.Warn("the broker does not let this device ask for places, so it cannot take part: "+
-				"docs/how-to/operations.md, Places, has the permission", "subject", l.Task.Places(), "err", a.err)
+		if errors.Is(a.err, stream.ErrRefused) && u.uplink.unasked.Tell(now, a.err) {
+			u.log.Warn("the broker does not let this device ask for places, so it cannot take part: "+
+				"docs/how-to/operations.md, Places, has the permission", "subject", u.settings.Task.Places(), "err", a.err)
 		}
 		return
 	}

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -109,6 +110,11 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 			}
 		}
 	}
+}
+
+// spanEnds waits for the end of a reading span, see beats.
+func (m *mapper) spanEnds(ctx context.Context) error {
+	return m.loop.core.beats.spanEnds(ctx, m.loop.ended)
 }
 
 // example maps a row, or returns why it is none of the task. A row that does not fit takes the work of one that does.

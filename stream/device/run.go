@@ -26,7 +26,7 @@ const unknownRows = math.MaxUint64
 // Expect announces the number of rows that Run will be given, and must be called before Run: the client then takes
 // its proper part of each round beside other clients. Without Expect the client stands for all users of the plan,
 // and several such clients send more to the first rounds than those take.
-func (c *Device) Expect(rows uint64) { c.loop.rows.Store(min(max(rows, 1), unknownRows-1)) }
+func (c *Device) Expect(rows uint64) { c.loop.core.rows.Store(min(max(rows, 1), unknownRows-1)) }
 
 // Run publishes rows, each a user, as they come, and stops the client. It returns when the rows have ended and the
 // outcome of every one is known, when the task has ended and no row came for a Poll, or when ctx ends; then charged
@@ -58,7 +58,7 @@ func (c *Device) Run(ctx context.Context, rows iter.Seq2[task.Row, error]) (Summ
 		return Summary{}, c.ended()
 	default:
 	}
-	c.loop.rows.CompareAndSwap(0, unknownRows)
+	c.loop.core.rows.CompareAndSwap(0, unknownRows)
 	c.run()
 	t := newTally()
 	pulled := make(chan error, 1)

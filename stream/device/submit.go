@@ -198,7 +198,7 @@ func (c *Device) offer(ctx context.Context, key participation.Key, g *given) (*s
 		}}
 		e.callbacks = []func(Outcome){func(o Outcome) {
 			if user := c.loop.contract.agreement.Spec.User; c.loop.contract.agreement.Spec.ByUser() && o.State != participation.Refused {
-				c.loop.total.Surplus += uint64(max(0, g.events-user.Items))
+				c.loop.core.book.total.Surplus += uint64(max(0, g.events-user.Items))
 			}
 			s.outcome = o
 			c.desk.end(key)

@@ -53,6 +53,11 @@ type uplink struct {
 	troubled   time.Time      // since when
 }
 
+func newUplink(c *Settings, chunk int, lots chance) *uplink {
+	return &uplink{log: c.Logger, poll: c.Poll, bundle: c.Bundle, window: newWindow(chunk, c.MaxInFlight),
+		refusals: refusals{chance: lots}}
+}
+
 // room returns the number of further events whose publish may be on its way.
 func (u *uplink) room() int { return u.window.now - u.sending }
 
