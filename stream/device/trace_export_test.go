@@ -1,0 +1,162 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/block"
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device/participation"
+)
+
+// Names tell keys of events apart in a trace.
+type Names func(participation.Key) string
+
+// OnEffect shows each effect that the machines asked for, and what came of it, in one line without payloads or lots.
+// Those that only show the device's state to others are left out.
+func (c *Device) OnEffect(names Names, show func(string)) {
+	c.loop.reports.hooks.onEffect = func(e effect, got result) {
+		if e.call != tellProgress {
+			show(names.line(e, got))
+		}
+	}
+}
+
+// SetChance has the loop draw its lots and waits from a seed.
+func (c *Device) SetChance(seed byte) {
+	lots := chance(rand.NewChaCha8([32]byte{seed}).Read)
+	l := c.loop
+	l.rounds.chance, l.core.chance, l.core.queue.chance, l.core.queue.seats.chance = lots, lots, lots, lots
+	l.core.uplink.refusals.chance, l.times.chance = lots, lots
+}
+
+// Offer hands over an event, and has told called, by the loop, with what became of it.
+func (c *Device) Offer(ctx context.Context, key participation.Key, told func(Outcome)) error {
+	c.run()
+	return c.loop.inbox.put(ctx, &event{record: participation.Record{Key: key}, rows: 1, callbacks: []func(Outcome){told},
+		work: func() block.Block {
+			return block.Of(convex.Example{Index: []int32{1}, Value: []float64{0.5}, Label: 1})
+		}})
+}
+
+// Tell passes outcomes on as a trace shows them.
+func (o Outcome) Tell(name string) string {
+	text := fmt.Sprintf("tell %s: %v", name, o)
+	if o.Open {
+		text += ", which is open"
+	}
+	if o.Refused != nil {
+		text += ", refused: " + o.Refused.Field
+	}
+	return text
+}
+
+func (n Names) line(e effect, got result) string {
+	text := fmt.Sprint(e.call)
+	switch {
+	case e.call == readNewest || e.call == readRound || e.call == checkRound || e.call == checkRemoved ||
+		e.call == readManifest || e.call == readOpen || e.call == readBeside || e.call == tellRound ||
+		e.call == prepareReports:
+		text += fmt.Sprintf(" %d", e.number)
+	case e.call == readClose:
+		text += fmt.Sprintf(" %d.%d", e.number, e.attempt)
+	case e.call == publish:
+		text += " " + n.delivery(e.delivery)
+	case e.call == request:
+		text += fmt.Sprintf(" for %d in %d.%d", e.ask.users, e.ask.round, e.ask.attempt)
+	case e.call == write:
+		text += n.change(e.change)
+	case e.events != nil:
+		text += n.events(e.events)
+		if e.round != nil {
+			text += fmt.Sprintf(" in round %d", e.round.number)
+		}
+	}
+	return text + ": " + n.result(e, got)
+}
+
+func (n Names) events(events []*event) (text string) {
+	for _, e := range events {
+		text += " " + n(e.record.Key)
+	}
+	return text
+}
+
+// delivery names the bundles of a delivery, whose events are joined by "+".
+func (n Names) delivery(d delivery) string {
+	var messages []string
+	for _, b := range d.bundles {
+		messages = append(messages, strings.Join(strings.Fields(n.events(b.events)), "+"))
+	}
+	text := fmt.Sprintf("%s to %d.%d", strings.Join(messages, " "), d.round.number, d.attempt.Number)
+	if d.announces > 0 {
+		text += ", and announce them"
+	}
+	return text
+}
+
+// change tells what a write says of each event: its state, and how often it was sent to each attempt, stored and
+// refused.
+func (n Names) change(c participation.Change) (text string) {
+	if c.Pin != nil {
+		text += " pin"
+	}
+	for _, r := range c.Events {
+		text += fmt.Sprintf(" [%s %v in %d", n(r.Key), r.State, r.Draw.Round)
+		for _, s := range r.Sends {
+			text += fmt.Sprintf(", to %d: sent %d", s.Attempt.Number, s.Sent)
+			if s.Acked > 0 {
+				text += fmt.Sprintf(" stored %d", s.Acked)
+			}
+			if s.Refused > 0 {
+				text += fmt.Sprintf(" refused %d", s.Refused)
+			}
+		}
+		text += "]"
+	}
+	return text
+}
+
+func (n Names) result(e effect, got result) string {
+	switch {
+	case errors.Is(got.err, stream.ErrNotFound):
+		return "not found"
+	case got.err != nil:
+		return got.err.Error()
+	case e.call == chargeLedger:
+		text := "charged" + n.events(got.allowed)
+		for _, r := range got.refused {
+			text += ", refused " + n(r.event.record.Key)
+		}
+		return text
+	case e.call == readEvents:
+		var states []string
+		for _, r := range got.records {
+			states = append(states, r.State.String())
+		}
+		return strings.Join(states, " ")
+	case e.call > readManifest:
+		return "done"
+	case !got.found:
+		return "no"
+	case got.round != nil:
+		return fmt.Sprintf("round %d, step %d", got.round.Round, got.round.Step)
+	case got.open != nil:
+		return fmt.Sprintf("attempt %d", got.open.Attempt)
+	case got.close != nil:
+		return fmt.Sprintf("attempt %d closed", got.close.Attempt)
+	case e.call == readBeside && got.closed.Void:
+		return "void"
+	case e.call == readBeside:
+		return fmt.Sprintf("attempt %d, cutoff %d", got.closed.Attempt.Number, got.closed.Cutoff)
+	}
+	return "yes"
+}
+
+// Times rounds a time of a trace to what a reader needs.
+func Times(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
