@@ -49,7 +49,7 @@ func (a *admission) admit(events []*event) error {
 			continue
 		}
 		if stored[i].State == participation.Charged {
-			// load took up all of them, and settle takes an event off a.events only after a write.
+			// loadCharged took up all of them, and settle takes an event off a.events only after a write.
 			a.abandon(events[i:], nil)
 			return fmt.Errorf("the store has a charged event that it did not list before")
 		}
@@ -59,7 +59,7 @@ func (a *admission) admit(events []*event) error {
 			continue
 		}
 		a.events[e.record.Key] = e
-		a.queue.add(e) // advance lets it join
+		a.queue.add(e) // doWhatIsDue lets it join
 	}
 	a.do(effect{call: tellProgress})
 	return nil

@@ -124,12 +124,12 @@ func (l *loop) compareClock(ctx context.Context) {
 	l.clock.compared(told)
 	switch is := l.clock.ahead(); {
 	case is && !was:
-		l.progress()
+		l.tellProgress()
 		l.Logger.Warn(
 			"this machine's clock is ahead of the broker's, or no stage works: nobody is charged until one of them is mended (docs/how-to/runbook.md, clocks)",
 			"clock", l.clock.read().UTC(), "broker", told.UTC())
 	case was && !is:
-		l.progress()
+		l.tellProgress()
 		l.Logger.Info("this machine's clock agrees with the broker's again")
 	}
 }

@@ -35,8 +35,8 @@ type core struct {
 	book     book
 }
 
-// recall puts the events that drew for an earlier attempt, or round, back among those that wait.
-func (c *core) recall() { c.queue.recallFor(c.rounds.newest, c.stands) }
+// recallDrawn puts the events that drew for an earlier attempt, or round, back among those that wait.
+func (c *core) recallDrawn() { c.queue.recallFor(c.rounds.newest, c.stands) }
 
 // room returns the number of events that can be taken in now. After the task's end any event is taken in and
 // answered from the store.
@@ -190,9 +190,9 @@ func (c *core) alarms(now time.Time) (at []time.Time) {
 	return at
 }
 
-// resume takes up an event that an earlier process left charged: its bundle in bundles, which holds those taken up
+// takeCharged takes up an event that an earlier process left charged: its bundle in bundles, which holds those taken up
 // before.
-func (c *core) resume(record participation.Record, bundles map[[16]byte]*bundle) {
+func (c *core) takeCharged(record participation.Record, bundles map[[16]byte]*bundle) {
 	e := &event{record: record}
 	c.events[record.Key] = e
 	r := c.rounds.known[record.Draw.Round]

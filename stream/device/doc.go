@@ -46,7 +46,7 @@
 //	     │ join in sender.go: charged in the ledger (accounts.go), then in the store
 //	  in flight   │  a bundle of its round (round.go)  Charged
 //	     │   ▲    │
-//	     │   └ sent again, newly sealed: no answer came, it was refused (refusals.go), or there is another attempt (resend in sender.go)
+//	     │   └ sent again, newly sealed: no answer came, it was refused (refusals.go), or there is another attempt (sendOwed in sender.go)
 //	     │        │
 //	  acknowledged│  the same bundle                  Charged, until the Close of its round
 //	     │ Close: settler
@@ -56,7 +56,7 @@
 //
 // # What is read
 //
-// A client acts on wakes (takeWake in poll.go), which bring records whole, and reads little (catchUp in rounds.go): where
+// A client acts on wakes (takeWake in poll.go), which bring records whole, and reads little (readNew in rounds.go): where
 // wakes were missed, before the first event after a pause joins, and on a timer that backs off (times.go). What is heard
 // and what is read pass the same checks (records.go) and the same steps (takeRound, takeOpen, takeClose).
 //

@@ -77,7 +77,7 @@ type result struct {
 	records []participation.Record // of readEvents
 	allowed []*event               // of chargeLedger
 	refused []refusal              // likewise
-	err     error                  // ends the device, but for checkRound
+	err     error                  // ends the device, except of checkRound
 }
 
 // perform does what an effect says, and returns what came of it.

@@ -95,8 +95,9 @@ func (l *loop) run(ctx context.Context) error {
 	return l.shutdown(err)
 }
 
+// work waits for what comes, and does what is due, until ctx ends or an error ends the device.
 func (l *loop) work(ctx context.Context) error {
-	if err := l.load(); err != nil {
+	if err := l.loadCharged(); err != nil {
 		return err
 	}
 	l.wakes = l.records.watch(ctx)
@@ -105,7 +106,7 @@ func (l *loop) work(ctx context.Context) error {
 	defer timer.Stop()
 	defer tick.Stop()
 	for {
-		timer.Reset(l.rest(time.Now()))
+		timer.Reset(l.untilAlarm(time.Now()))
 		var ready <-chan struct{}
 		if l.core.room() > 0 {
 			ready = l.inbox.ready
@@ -126,7 +127,7 @@ func (l *loop) work(ctx context.Context) error {
 			}
 			err = l.takeWake(w)
 		case <-timer.C:
-			err = l.alarm(ctx, time.Now())
+			err = l.actOnTime(ctx, time.Now())
 		case <-l.courier.delivered.ready:
 			for _, d := range l.courier.delivered.take() {
 				l.sender.takeAnswer(d)
@@ -136,16 +137,16 @@ func (l *loop) work(ctx context.Context) error {
 				l.usher.takeReply(a)
 			}
 		case <-l.inbox.first:
-			err = l.refresh(ctx)
+			err = l.pollBeforeJoin(ctx)
 		case <-ready:
-			err = l.refresh(ctx)
+			err = l.pollBeforeJoin(ctx)
 			l.core.beats.arm(time.Now())
 		case <-ticks:
 			err = l.joinOnTick(ctx)
 			l.inbox.take(0) // what is left waits for another tick
 		}
 		if err == nil {
-			err = l.advance(ctx)
+			err = l.doWhatIsDue(ctx)
 		}
 		if err != nil && err == ctx.Err() { // while a report was worked out
 			return nil
@@ -156,17 +157,17 @@ func (l *loop) work(ctx context.Context) error {
 	}
 }
 
-// rest returns the time until the loop has something to do by itself. It also tells the adapter over what time to
+// untilAlarm returns the time until the loop has something to do by itself. It also tells the adapter over what time to
 // spread its reconnections.
-func (l *loop) rest(now time.Time) time.Duration {
+func (l *loop) untilAlarm(now time.Time) time.Duration {
 	if s, ok := l.Transport.(stream.Spreader); ok {
 		s.Spread(l.core.spread())
 	}
 	return l.times.rest(now, l.core.restless(), l.core.busy(), l.core.alarms(now)).Sub(now)
 }
 
-// alarm performs the work that is due by time.
-func (l *loop) alarm(ctx context.Context, now time.Time) error {
+// actOnTime performs the work that is due by time.
+func (l *loop) actOnTime(ctx context.Context, now time.Time) error {
 	if l.times.retries(now) {
 		l.sender.retry = true
 	}
@@ -180,8 +181,8 @@ func (l *loop) alarm(ctx context.Context, now time.Time) error {
 	return l.poll(ctx)
 }
 
-// refresh polls before an event joins a client that had nothing to do and so has not polled for long.
-func (l *loop) refresh(ctx context.Context) error {
+// pollBeforeJoin polls before an event joins a client that had nothing to do and so has not polled for long.
+func (l *loop) pollBeforeJoin(ctx context.Context) error {
 	now := time.Now()
 	switch {
 	case !l.times.idle && !l.times.resting || l.rounds.over():
@@ -201,7 +202,7 @@ func (l *loop) joinOnTick(ctx context.Context) error {
 	defer beats.end()
 	come := min(l.inbox.len(), beats.quota)
 	for {
-		if err := l.advance(ctx); err != nil {
+		if err := l.doWhatIsDue(ctx); err != nil {
 			return err
 		}
 		n := min(l.core.room(), l.core.chunk, come)
@@ -215,9 +216,9 @@ func (l *loop) joinOnTick(ctx context.Context) error {
 	}
 }
 
-// advance does all that can be done without waiting.
-func (l *loop) advance(ctx context.Context) error {
-	l.core.recall()
+// doWhatIsDue does all that can be done without waiting.
+func (l *loop) doWhatIsDue(ctx context.Context) error {
+	l.core.recallDrawn()
 	if l.contract.agreement != nil && l.core.busy() {
 		l.compareClock(ctx)
 	}
@@ -225,15 +226,15 @@ func (l *loop) advance(ctx context.Context) error {
 		return err
 	}
 	if l.rounds.over() {
-		return l.settler.finish()
+		return l.settler.endWaiting()
 	}
-	if err := l.sender.resend(); err != nil {
+	if err := l.sender.sendOwed(); err != nil {
 		return err
 	}
 	l.core.dismiss(l.core.queue.sort(l.rounds.newest, l.core.settled),
 		"they took part as often as they may, or their phase is over")
 	if l.rounds.newest.keeps() > 0 {
-		if err := l.usher.seat(); err != nil {
+		if err := l.usher.seatLine(); err != nil {
 			return err
 		}
 	}
@@ -247,14 +248,14 @@ func (l *loop) advance(ctx context.Context) error {
 	return l.sender.storeAnswers()
 }
 
-// load takes up what an earlier process left charged.
-func (l *loop) load() error {
+// loadCharged takes up what an earlier process left charged.
+func (l *loop) loadCharged() error {
 	bundles := make(map[[16]byte]*bundle)
 	for record, err := range l.Store.Charged() {
 		if err != nil {
 			return fmt.Errorf("load: %w", err)
 		}
-		l.core.resume(record, bundles)
+		l.core.takeCharged(record, bundles)
 	}
 	if n := len(l.core.events); n > 0 {
 		l.Logger.Info("resuming: these reports were charged in an open round and have no outcome yet", "reports", n)
@@ -283,11 +284,12 @@ func (l *loop) shutdown(err error) error {
 	l.core.abandon(left, refused)
 	l.core.abandon(slices.SortedFunc(maps.Values(l.core.events), byKey), refused)
 	clear(l.core.events)
-	l.progress()
+	l.tellProgress()
 	return err
 }
 
-func (l *loop) progress() {
+// tellProgress passes on how far the device is.
+func (l *loop) tellProgress() {
 	if l.Progress == nil {
 		return
 	}

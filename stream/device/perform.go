@@ -37,15 +37,15 @@ func (l *loop) perform(ctx context.Context, e effect) (got result) {
 		l.courier.request(ctx, e.ask)
 	case tellRound:
 		l.records.there = time.Now().Round(0)
-		l.progress()
+		l.tellProgress()
 	case tellEnd:
 		close(l.ended)
 		if l.core.busy() { // for the Close of the last round
 			l.times.soon(time.Now(), min(l.core.spread(), l.CloseWait/2))
 		}
-		l.progress()
+		l.tellProgress()
 	case tellProgress:
-		l.progress()
+		l.tellProgress()
 	default:
 		got = l.records.read(ctx, e)
 	}

@@ -166,8 +166,8 @@ type usher struct {
 	sender *sender
 }
 
-// seat has the first in the line join as places are granted, and asks for places for others.
-func (u *usher) seat() error {
+// seatLine has the first in the line join as places are granted, and asks for places for others.
+func (u *usher) seatLine() error {
 	r, s := u.rounds.newest, &u.queue.seats
 	if !u.rounds.joinable() || u.clock.holds() {
 		return nil

@@ -21,7 +21,7 @@ func (l *loop) poll(ctx context.Context) error {
 		}
 	}
 	if l.contract.agreement != nil {
-		if err := l.rounds.catchUp(l.core.busy); err != nil {
+		if err := l.rounds.readNew(l.core.busy); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (l *loop) agree(ctx context.Context) error {
 		"epsilon", cmp.Or(p.terms, agreement).Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction_of_every_cohort",
 		agreement.HonestFraction.String())
 	l.contract.accept(p, newOrder())
-	l.progress()
+	l.tellProgress()
 	return nil
 }
 

@@ -31,7 +31,7 @@ type reports struct {
 	hooks hooks
 }
 
-// hooks are what a test does or sees; all are nil in production.
+// hooks let a test act, or look on; all are nil in production.
 type hooks struct {
 	onMap    func(task.Row)                                     // before a row is mapped
 	onAgree  func(*consent.Agreement)                           // when an agreement is made, which it may change
@@ -63,7 +63,7 @@ func (p *reports) prepare(phase int, m *wire.Round) error {
 // there, and got none, is the same in all attempts at the round; for another round it is forgotten, as nobody has seen
 // it.
 func (p *reports) draw(ctx context.Context, events []*event, r *round) error {
-	agreement, params := p.contract.agreement, p.contract.terms.Phases[p.phase].Params
+	params := p.contract.terms.Phases[p.phase].Params
 	size := params.ReportBytes()
 	p.maker.Reseed() // a machine may have been cloned since
 	for _, e := range events {
@@ -78,7 +78,8 @@ func (p *reports) draw(ctx context.Context, events []*event, r *round) error {
 			return err
 		}
 		e.early = &participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step),
-			Most: r.place.Stint.Rounds, Final: agreement.Final, Manifest: r.manifest, Counts: counts, Report: p.chance.id()}
+			Most: r.place.Stint.Rounds, Final: p.contract.agreement.Final, Manifest: r.manifest, Counts: counts,
+			Report: p.chance.id()}
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ type round struct {
 	share
 }
 
-// A share is what this client has of a round.
+// A share holds the events that this client has in a round.
 type share struct {
 	bundles []*bundle
 	owed    []*bundle // among bundles: those that the newest attempt may not have

@@ -80,8 +80,8 @@ func (r *rounds) gathering() bool {
 	return r.joinable() && r.newest.later() && r.newest.elapsed(r.now()) < r.poll && r.absent() > 0
 }
 
-// catchUp reads what is new of rounds, attempts and the End, as long as this client has something to do.
-func (r *rounds) catchUp(busy func() bool) error {
+// readNew reads what is new of rounds, attempts and the End, as long as this client has something to do.
+func (r *rounds) readNew(busy func() bool) error {
 	before, was := r.learned, r.newest
 	if !r.over() && busy() {
 		r.looked = r.now()

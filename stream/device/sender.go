@@ -153,9 +153,9 @@ func (s *sender) takeAnswer(d delivery) {
 	s.do(effect{call: tellProgress})
 }
 
-// resend sends the bundles of the newest round that its newest attempt has not, or may not have: at once to a new
+// sendOwed sends the bundles of the newest round that its newest attempt has not, or may not have: at once to a new
 // attempt, at the pace of the timer where an answer is missing.
-func (s *sender) resend() error {
+func (s *sender) sendOwed() error {
 	r := s.rounds.newest
 	if !r.receives() || r.message == nil {
 		return nil

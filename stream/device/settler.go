@@ -122,8 +122,8 @@ func (s *settler) requeue(e *event) {
 	}
 }
 
-// finish ends waiting after the task's End: no round will come, and a Close that does not come in time never will.
-func (s *settler) finish() error {
+// endWaiting ends waiting after the task's End: no round will come, and a Close that does not come in time never will.
+func (s *settler) endWaiting() error {
 	s.dismiss(s.queue.all(), "the task has ended")
 	ago := s.now().Sub(s.rounds.endedAt)
 	if ago < s.settings.CloseWait {

@@ -87,7 +87,7 @@ func (s *scene) say(line string) {
 	s.lines = append(s.lines, fmt.Sprintf("%9v  %s", device.Times(time.Since(s.begun)), line))
 }
 
-// does says what the test does next, does it, and waits.
+// does records what the test does next, does it, and waits.
 func (s *scene) does(what string, wait time.Duration, f func()) {
 	s.say("| " + what)
 	f()
@@ -197,7 +197,7 @@ func (p player) Place(ctx context.Context, subject string, data []byte) ([]byte,
 	return a.Record(), nil
 }
 
-// A lineLog says what is logged, with numbers and truths alone beside the message.
+// A lineLog records what is logged, with numbers and truths alone beside the message.
 type lineLog struct {
 	slog.Handler
 	say func(string)

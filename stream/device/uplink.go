@@ -83,18 +83,18 @@ func (u *uplink) answered(d delivery, now time.Time) {
 	switch cause := d.cause(); {
 	case errors.Is(d.err, context.Canceled):
 	case refused > 0:
-		u.suffer(now, "the broker refuses reports: "+cause)
+		u.noteTrouble(now, "the broker refuses reports: "+cause)
 		if u.refusals.trouble.Tell(now, nil) {
 			u.log.Warn("the broker refuses reports. Trying again; nobody else joins until it takes one",
 				"round", d.round.number, "messages", refused, "taken", taken, "cause", cause)
 		}
 	case d.err != nil:
-		u.suffer(now, "reports cannot be sent: "+d.err.Error())
+		u.noteTrouble(now, "reports cannot be sent: "+d.err.Error())
 		if u.publishing.Tell(now, d.err) {
 			u.log.Warn("publish failed; trying again", "messages", len(d.bundles), "err", d.err)
 		}
 	case taken < len(d.acks):
-		u.suffer(now, "the broker does not answer reports: "+cause)
+		u.noteTrouble(now, "the broker does not answer reports: "+cause)
 		if u.publishing.Tell(now, nil) {
 			u.log.Warn("the broker does not answer reports; trying again", "round", d.round.number, "messages",
 				len(d.acks)-taken, "cause", cause)
@@ -110,8 +110,8 @@ func (u *uplink) answered(d delivery, now time.Time) {
 	}
 }
 
-// suffer notes why reports are not taken, and since when.
-func (u *uplink) suffer(now time.Time, trouble string) {
+// noteTrouble notes why reports are not taken, and since when.
+func (u *uplink) noteTrouble(now time.Time, trouble string) {
 	if u.trouble = trouble; u.troubled.IsZero() {
 		u.troubled = now
 	}

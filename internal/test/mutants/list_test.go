@@ -177,7 +177,7 @@ var noiseMutants = []mutant{
 	{
 		name: "a block is drawn again where a broker denies it", file: "stream/device/reports.go", pkg: "stream/device", tests: "TestFinalReportsAreDrawnOnce",
 		edits: []edit{
-			{"Final: agreement.Final,", "Final: false,"},
+			{"Final: p.contract.agreement.Final,", "Final: false,"},
 		},
 	},
 	{
