@@ -61,6 +61,7 @@ func (s *settler) giveUp(r *round, bundles []*bundle) error {
 		users += uint64(len(b.events))
 		if !slices.ContainsFunc(b.events, s.stays) {
 			over = append(over, b.events...)
+			delete(s.unstored, b)
 		}
 	}
 	if users == 0 {

@@ -306,15 +306,17 @@ var scenes = map[string]func(*testing.T) *scene{
 	},
 	"the stage opens a round again": func(t *testing.T) *scene {
 		s := newScene(t, plan{rounds: 2, cohort: 2})
+		most := uint32(3)
+		s.config.Policy.MaxReports = &most
 		s.begins()
 		s.offers("a")
 		s.announces(1)
 		s.opens(1, 1, nil)
 		s.opens(1, 2, nil)
+		s.offers("b")
 		s.opens(1, 3, nil)
 		s.opens(1, 4, nil)
-		s.opens(1, 5, nil)
-		s.closes(1, 5, everything)
+		s.closes(1, 4, everything)
 		s.ends(1)
 		return s
 	},
@@ -396,6 +398,46 @@ var scenes = map[string]func(*testing.T) *scene{
 		})
 		return s
 	},
+	"a replica lags": func(t *testing.T) *scene {
+		s := newScene(t, plan{rounds: 2, cohort: 3})
+		s.begins()
+		s.announces(1)
+		s.opens(1, 1, nil)
+		s.offers("a")
+		lag := func(f memory.Fault) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.faults[memory.Get], s.faults[memory.Latest] = f, f
+		}
+		s.does("the connection is lost and back, and a replica answers that lags", 10*time.Second, func() {
+			lag(memory.Lag)
+			s.broker.Disconnect()
+			s.broker.Connect()
+		})
+		s.offers("b")
+		s.does("it lags no more", 30*time.Second, func() { lag(memory.None) })
+		s.closes(1, 1, everything)
+		return s
+	},
+	"the open beside a close cannot be read": func(t *testing.T) *scene {
+		s := newScene(t, plan{rounds: 2, cohort: 2})
+		s.begins()
+		s.offers("a")
+		s.announces(1)
+		s.opens(1, 1, nil)
+		s.does("reads of attempts lag", 0, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.faults[memory.Get] = memory.Lag
+		})
+		s.closes(1, 1, everything)
+		s.does("they lag no more", 5*time.Second, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.faults[memory.Get] = memory.None
+		})
+		return s
+	},
 	"wakes are lost": func(t *testing.T) *scene {
 		s := newScene(t, plan{rounds: 2, cohort: 2, deadline: 10 * time.Second})
 		s.faults[memory.Wake] = memory.Lost
@@ -470,8 +512,11 @@ var scenes = map[string]func(*testing.T) *scene{
 		s := newScene(t, plan{rounds: 2, cohort: 4})
 		s.task.Plan.Places = true
 		s.hash = taskHash(t, s.task)
-		verdict := func(v stream.PlaceVerdict, d time.Duration) func(stream.PlaceRequest) stream.PlaceAnswer {
+		answers := func(v stream.PlaceVerdict, d time.Duration) func(stream.PlaceRequest) stream.PlaceAnswer {
 			return func(r stream.PlaceRequest) stream.PlaceAnswer {
+				if v != stream.PlaceGranted {
+					r.Users = 0
+				}
 				return stream.PlaceAnswer{Verdict: v, Users: r.Users, Time: d}
 			}
 		}
@@ -486,10 +531,10 @@ var scenes = map[string]func(*testing.T) *scene{
 		s.announces(1)
 		s.opens(1, 1, func(o *wire.Open) { o.PlacesMs = 3000 })
 		s.offers("a") // nobody answers
-		give("the stage has users wait for 2 s", 5*time.Second, verdict(stream.PlaceWait, 2*time.Second))
-		give("the stage gives places whose time is over", 4*time.Second, verdict(stream.PlaceGranted, 1))
-		give("the stage gives places", 4*time.Second, verdict(stream.PlaceGranted, 3*time.Second))
-		give("the stage takes nobody any more", 0, verdict(stream.PlaceOver, 0))
+		give("the stage has users wait for 2 s", 5*time.Second, answers(stream.PlaceWait, 2*time.Second))
+		give("the stage gives places whose time is over", 4*time.Second, answers(stream.PlaceGranted, time.Millisecond))
+		give("the stage gives places", 4*time.Second, answers(stream.PlaceGranted, 3*time.Second))
+		give("the stage takes nobody any more", 0, answers(stream.PlaceOver, 0))
 		s.offers("b")
 		s.waits(10 * time.Second)
 		s.opens(1, 2, func(o *wire.Open) { o.PlacesMs = 3000 })
