@@ -85,7 +85,8 @@ func (a *admission) settleSize(terms *consent.Agreement) error {
 	if a.contract.terms != nil || a.rounds.over() {
 		return nil
 	}
-	if got := a.do(effect{call: enterLedger, terms: terms, open: uint64(len(a.events))}); got.err != nil {
+	if got := a.do(effect{call: enterLedger, agreement: a.contract.agreement, terms: terms,
+		open: uint64(len(a.events))}); got.err != nil {
 		return got.err
 	}
 	a.contract.terms, a.contract.unpinned.Units, a.contract.unpinned.Trials = terms, terms.Units(), terms.Trials()

@@ -1,7 +1,6 @@
 package device
 
 import (
-	"context"
 	"time"
 )
 
@@ -25,8 +24,8 @@ var ticks = [...]time.Duration{10 * time.Millisecond, 20 * time.Millisecond, 50 
 // mostWork bounds the work of an event that a tick is made for.
 const mostWork = 10 * time.Minute
 
-func newBeats(chunk, most int) *beats {
-	b := &beats{begun: time.Now(), most: most}
+func newBeats(begun time.Time, chunk, most int) *beats {
+	b := &beats{begun: begun, most: most}
 	b.fit(0, chunk)
 	return b
 }
@@ -74,32 +73,11 @@ func (b *beats) end() { b.left = 0 }
 // at the end of a span, so that the time of a report does not reveal how many rows there were.
 const firstSpan = time.Second
 
-// spanEnds waits for the end of the span in which the last row was read, so that the number and length of the rows show
-// in nothing but that span. After the task's end nothing is sent, and spanEnds returns at once.
-func (b *beats) spanEnds(ctx context.Context, ended <-chan struct{}) error {
+// spanEnd returns the end of the reading span that a time is in.
+func (b *beats) spanEnd(now time.Time) time.Time {
 	span := firstSpan
-	for time.Since(b.begun) > span {
+	for now.Sub(b.begun) > span {
 		span *= 2
 	}
-	timer := time.NewTimer(time.Until(b.begun.Add(span)))
-	defer timer.Stop()
-	select {
-	case <-ended:
-	case <-timer.C:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
-}
-
-// Until waits for a time. It returns the context's error if that ends first.
-func Until(ctx context.Context, tick time.Time) error {
-	timer := time.NewTimer(time.Until(tick))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return b.begun.Add(span)
 }

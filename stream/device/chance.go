@@ -20,6 +20,12 @@ func (c chance) id() (id [16]byte) {
 	return id
 }
 
+// seed draws the seed of an order.
+func (c chance) seed() (seed [32]byte) {
+	_, _ = c(seed[:])
+	return seed
+}
+
 // uint32 draws a number of 32 bits.
 func (c chance) uint32() uint32 {
 	var b [4]byte

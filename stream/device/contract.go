@@ -14,6 +14,7 @@ import (
 // A contract holds what this device agreed to in a task, and what its store has to say about that. All but terms and
 // unpinned is written before agreed is closed, and may then be read by any goroutine.
 type contract struct {
+	adapt     func(*consent.Agreement) // changes an agreement for a test; nil: nothing does
 	agreed    chan struct{}
 	agreement *consent.Agreement  // nil until there is one
 	order     [32]byte            // seed of shuffled rows
@@ -104,4 +105,32 @@ func (c *contract) accept(p *proposal, seed [32]byte) {
 		}
 	}
 	close(c.agreed)
+}
+
+// agree reads the Task and decides, once, whether to take part.
+func (c *core) agree() error {
+	got, pin := c.do(effect{call: readTask}), result{}
+	if !got.found {
+		return nil
+	}
+	if pin = c.do(effect{call: readPin}); pin.err != nil {
+		return fmt.Errorf("read pin: %w", pin.err)
+	}
+	p, err := c.settings.propose(got.task, got.hash, pin.pin, got.maxPayload, c.contract.adapt)
+	if err != nil {
+		return err
+	}
+	if c.compareClock(); c.clock.unknown {
+		return nil
+	}
+	if got := c.do(effect{call: enterLedger, agreement: p.agreement, terms: p.terms, pinned: pin.found,
+		open: uint64(len(c.events))}); got.err != nil {
+		return got.err
+	}
+	c.log.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", p.hash), "trust", p.agreement.Spec.Privacy.Trust,
+		"epsilon", cmp.Or(p.terms, p.agreement).Guarantee.Epsilon, "delta", p.agreement.Delta,
+		"honest_fraction_of_every_cohort", p.agreement.HonestFraction.String())
+	c.contract.accept(p, c.chance.seed())
+	c.do(effect{call: tellProgress})
+	return nil
 }

@@ -163,14 +163,15 @@ func (c *core) spread() time.Duration {
 	if agreement == nil {
 		return c.settings.Poll / 4
 	}
-	return c.apart(manifest.Users(agreement.Task.Plan), max(uint64(len(c.events)+c.inbox.holds()), c.stands()))
+	return apart(manifest.Users(agreement.Task.Plan), max(uint64(len(c.events)+c.inbox.holds()), c.stands()),
+		c.settings.MaxPoll)
 }
 
 // apart returns the time over which to spread what all devices of so many users do, if each has as many events as this
-// one.
-func (c *core) apart(users, events uint64) time.Duration {
+// one, and most at most.
+func apart(users, events uint64, most time.Duration) time.Duration {
 	seconds := float64(users) / float64(max(events, 1)) / comeback
-	return time.Duration(min(seconds*float64(time.Second), float64(c.settings.MaxPoll)))
+	return time.Duration(min(seconds*float64(time.Second), float64(most)))
 }
 
 // alarms returns the times at which the passing of time gives the loop something to do: an event joins or asks again, or

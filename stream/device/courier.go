@@ -164,3 +164,15 @@ func (c *courier) announceCharged(ctx context.Context, d delivery) {
 		}
 	}
 }
+
+// Until waits for a time. It returns the context's error if that ends first.
+func Until(ctx context.Context, tick time.Time) error {
+	timer := time.NewTimer(time.Until(tick))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -22,10 +22,10 @@
 //	uplink      how the broker answers                          how much may be sent now            uplink.go
 //	times       the time of the next poll, and of another try   when the loop acts by itself        times.go
 //	beats       the grid of ticks                               when events join and reports leave  beat.go
+//	clock       by how much this machine's clock is ahead       whether anybody may be charged      clock.go
 //
 // The loop performs effects with parts that decide nothing (perform.go): records reads and verifies, courier publishes
 // and asks for places in goroutines of its own, accounts charge the ledger, reports draw; the store is the caller's.
-// Before there is a contract, agree reads the task (poll.go); and compareClock reads the broker's time (clock.go).
 //
 // Two parts are packages of their own, which the machines rely on: consent, which tasks and rounds the device agrees to,
 // by its own accounting; and participation, the automaton of one event, and the store that remembers it. ledger has what

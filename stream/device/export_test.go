@@ -17,7 +17,7 @@ var MessageID = messageID
 func (c *Device) OnMap(f func(task.Row)) { c.loop.reports.hooks.onMap = f }
 
 // OnAgree has the client make something of its agreement before it acts on it.
-func (c *Device) OnAgree(f func(*consent.Agreement)) { c.loop.reports.hooks.onAgree = f }
+func (c *Device) OnAgree(f func(*consent.Agreement)) { c.loop.contract.adapt = f }
 
 // OnReport shows what each draw is about, and with which parameters.
 func (c *Device) OnReport(f func(stream.Round, block.Block, randomizer.Params)) {

@@ -62,7 +62,7 @@ func newLoop(c Settings) *loop {
 	l.rounds = &rounds{now: time.Now, log: c.Logger, chance: system, contract: l.contract, poll: c.Poll,
 		known: make(map[stream.Round]*round)}
 	l.core = &core{now: time.Now, log: c.Logger, chance: system, settings: &l.Settings, contract: l.contract,
-		rounds: l.rounds, uplink: newUplink(&c, chunk, system), clock: &l.clock, beats: newBeats(chunk, 2*chunk),
+		rounds: l.rounds, uplink: newUplink(&c, chunk, system), clock: &l.clock, beats: newBeats(time.Now(), chunk, 2*chunk),
 		inbox: l.inbox, chunk: chunk, events: make(map[participation.Key]*event), queue: newQueue(system),
 		unstored: make(map[*bundle]bool), book: book{early: make(map[participation.Key]bool)}}
 	l.admission, l.settler = &admission{l.core}, &settler{l.core}
@@ -72,6 +72,11 @@ func newLoop(c Settings) *loop {
 	l.courier = &courier{task: c.Task, transport: c.Transport, timeout: c.Timeout, contract: l.contract, chance: system,
 		moment: l.core.moment, delivered: newAnswers[delivery](), replies: newAnswers[*ask]()}
 	return l
+}
+
+// newClock returns a clock that reads the machine's.
+func newClock() clock {
+	return clock{read: func() time.Time { return time.Now().Round(0) }, steady: time.Now}
 }
 
 // answersWithin bounds the time that a client that ends waits for the broker's answers: an event that was sent and not
@@ -137,16 +142,16 @@ func (l *loop) work(ctx context.Context) error {
 				l.usher.takeReply(a)
 			}
 		case <-l.inbox.first:
-			err = l.pollBeforeJoin(ctx)
+			err = l.pollBeforeJoin()
 		case <-ready:
-			err = l.pollBeforeJoin(ctx)
+			err = l.pollBeforeJoin()
 			l.core.beats.arm(time.Now())
 		case <-ticks:
-			err = l.joinOnTick(ctx)
+			err = l.joinOnTick()
 			l.inbox.take(0) // what is left waits for another tick
 		}
 		if err == nil {
-			err = l.doWhatIsDue(ctx)
+			err = l.doWhatIsDue()
 		}
 		if err != nil && err == ctx.Err() { // while a report was worked out
 			return nil
@@ -178,11 +183,11 @@ func (l *loop) actOnTime(ctx context.Context, now time.Time) error {
 	if l.wakes == nil {
 		l.wakes = l.records.watch(ctx)
 	}
-	return l.poll(ctx)
+	return l.poll()
 }
 
 // pollBeforeJoin polls before an event joins a client that had nothing to do and so has not polled for long.
-func (l *loop) pollBeforeJoin(ctx context.Context) error {
+func (l *loop) pollBeforeJoin() error {
 	now := time.Now()
 	switch {
 	case !l.times.idle && !l.times.resting || l.rounds.over():
@@ -192,17 +197,17 @@ func (l *loop) pollBeforeJoin(ctx context.Context) error {
 		l.times.soon(now, l.Poll)
 		return nil
 	}
-	return l.poll(ctx)
+	return l.poll()
 }
 
 // joinOnTick has events that have come until now join; events that come meanwhile wait for the next tick.
-func (l *loop) joinOnTick(ctx context.Context) error {
+func (l *loop) joinOnTick() error {
 	beats := l.core.beats
 	beats.begin()
 	defer beats.end()
 	come := min(l.inbox.len(), beats.quota)
 	for {
-		if err := l.doWhatIsDue(ctx); err != nil {
+		if err := l.doWhatIsDue(); err != nil {
 			return err
 		}
 		n := min(l.core.room(), l.core.chunk, come)
@@ -217,10 +222,10 @@ func (l *loop) joinOnTick(ctx context.Context) error {
 }
 
 // doWhatIsDue does all that can be done without waiting.
-func (l *loop) doWhatIsDue(ctx context.Context) error {
+func (l *loop) doWhatIsDue() error {
 	l.core.recallDrawn()
 	if l.contract.agreement != nil && l.core.busy() {
-		l.compareClock(ctx)
+		l.core.compareClock()
 	}
 	if err := l.settler.settleClosed(); err != nil {
 		return err

@@ -10,6 +10,14 @@ import (
 // perform does what an effect says, and returns what came of it. It decides nothing.
 func (l *loop) perform(ctx context.Context, e effect) (got result) {
 	switch e.call {
+	case readTask:
+		got = l.records.read(ctx, e)
+		got.maxPayload = l.Transport.Limits().MaxPayload
+	case readPin:
+		var pin participation.Pin
+		if pin, got.found, got.err = l.Store.Pin(); got.found {
+			got.pin = &pin
+		}
 	case readManifest:
 		got.hash, got.found, got.err = l.Store.Manifest(e.number)
 	case readEvents:
@@ -21,8 +29,12 @@ func (l *loop) perform(ctx context.Context, e effect) (got result) {
 	case write:
 		got.err = l.Store.Write(e.change)
 	case enterLedger:
-		l.accounts.agreement = e.terms
-		got.err = l.accounts.enter(false, e.open)
+		l.accounts.agreement, l.records.agreement = e.terms, e.agreement
+		// an event is a person, under the person's key
+		l.accounts.perUser = l.UserKeys || e.agreement.Spec.ByUser() && e.agreement.Spec.Silo == nil
+		if e.terms != nil {
+			got.err = l.accounts.enter(e.pinned, e.open)
+		}
 	case chargeLedger:
 		got.allowed, got.refused, got.err = l.accounts.charge(e.events, e.round)
 	case settleLedger:
@@ -58,6 +70,13 @@ func (l *loop) perform(ctx context.Context, e effect) (got result) {
 // read performs an effect that reads records.
 func (r *records) read(ctx context.Context, e effect) (got result) {
 	switch e.call {
+	case readTask:
+		got.task, got.hash, got.found = r.readTask(ctx)
+	case readLease:
+		limited, cancel := context.WithTimeout(ctx, r.timeout)
+		defer cancel()
+		m, err := r.port.Get(limited, r.task.Lease())
+		got.time, got.err, got.ended = m.Time, err, ctx.Err() != nil
 	case readNewest:
 		got.round, got.hash, got.found = r.newestRound(ctx, e.number, time.Now().Round(0))
 	case readRound:

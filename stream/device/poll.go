@@ -1,22 +1,18 @@
 package device
 
 import (
-	"cmp"
-	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 // poll reads the records this device needs and has not seen. It returns an error only if the policy refuses
 // or the store fails; reads that the broker does not answer are retried at the next poll.
-func (l *loop) poll(ctx context.Context) error {
+func (l *loop) poll() error {
 	before, begun := l.rounds.learned, time.Now()
 	if l.contract.agreement == nil {
-		if err := l.agree(ctx); err != nil {
+		if err := l.core.agree(); err != nil {
 			return err
 		}
 	}
@@ -37,44 +33,6 @@ func (l *loop) poll(ctx context.Context) error {
 	if l.rounds.unsure {
 		l.times.soon(now, lag/4) // a round is missing
 	}
-	return nil
-}
-
-// agree reads the Task and decides, once, whether to take part.
-func (l *loop) agree(ctx context.Context) error {
-	t, hash, ok := l.records.readTask(ctx)
-	if !ok {
-		return nil
-	}
-	pin, found, err := l.Store.Pin()
-	if err != nil {
-		return fmt.Errorf("read pin: %w", err)
-	}
-	var pinned *participation.Pin
-	if found {
-		pinned = &pin
-	}
-	p, err := l.propose(t, hash, pinned, l.Transport.Limits().MaxPayload, l.reports.hooks.onAgree)
-	if err != nil {
-		return err
-	}
-	agreement := p.agreement
-	l.accounts.agreement, l.records.agreement = p.terms, agreement
-	// an event is a person, under the person's key
-	l.accounts.perUser = l.UserKeys || agreement.Spec.ByUser() && agreement.Spec.Silo == nil
-	if l.compareClock(ctx); l.clock.unknown {
-		return nil
-	}
-	if p.terms != nil {
-		if err := l.accounts.enter(found, uint64(len(l.core.events))); err != nil {
-			return err
-		}
-	}
-	l.Logger.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", hash), "trust", agreement.Spec.Privacy.Trust,
-		"epsilon", cmp.Or(p.terms, agreement).Guarantee.Epsilon, "delta", agreement.Delta, "honest_fraction_of_every_cohort",
-		agreement.HonestFraction.String())
-	l.contract.accept(p, newOrder())
-	l.tellProgress()
 	return nil
 }
 
@@ -131,7 +89,7 @@ func (l *loop) takeWake(w stream.Wake) error {
 	case at.Verb == "close":
 		if one.closed == nil && one.closing == nil {
 			if c, ok := l.records.close(got, one.manifest); ok {
-				l.rounds.hearClose(one, c, l.core.apart(one.users(), one.events()))
+				l.rounds.hearClose(one, c, apart(one.users(), one.events(), l.MaxPoll))
 			}
 		}
 	}

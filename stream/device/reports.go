@@ -34,7 +34,6 @@ type reports struct {
 // hooks let a test act, or look on; all are nil in production.
 type hooks struct {
 	onMap    func(task.Row)                                     // before a row is mapped
-	onAgree  func(*consent.Agreement)                           // when an agreement is made, which it may change
 	onReport func(stream.Round, block.Block, randomizer.Params) // before each draw
 	onEffect func(effect, result)                               // after each effect
 }

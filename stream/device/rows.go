@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -112,9 +113,18 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	}
 }
 
-// spanEnds waits for the end of a reading span, see beats.
+// spanEnds waits for the end of the reading span in which the last row was read, so that the number and length of the
+// rows show in nothing but that span. After the task's end nothing is sent, and spanEnds returns at once.
 func (m *mapper) spanEnds(ctx context.Context) error {
-	return m.loop.core.beats.spanEnds(ctx, m.loop.ended)
+	timer := time.NewTimer(time.Until(m.loop.core.beats.spanEnd(time.Now())))
+	defer timer.Stop()
+	select {
+	case <-m.loop.ended:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // example maps a row, or returns why it is none of the task. A row that does not fit takes the work of one that does.

@@ -35,9 +35,11 @@ func (c *Device) SetChance(seed byte) {
 	l.core.uplink.refusals.chance, l.times.chance = lots, lots
 }
 
+// Begin has the loop begin before anything else is asked of the device.
+func (c *Device) Begin() { c.run() }
+
 // Offer hands over an event, and has told called, by the loop, with what became of it.
 func (c *Device) Offer(ctx context.Context, key participation.Key, told func(Outcome)) error {
-	c.run()
 	return c.loop.inbox.put(ctx, &event{record: participation.Record{Key: key}, rows: 1, callbacks: []func(Outcome){told},
 		work: func() block.Block {
 			return block.Of(convex.Example{Index: []int32{1}, Value: []float64{0.5}, Label: 1})
@@ -56,8 +58,17 @@ func (o Outcome) Tell(name string) string {
 	return text
 }
 
+var callNames = [...]string{
+	readNewest: "read the newest round after", readRound: "read round", checkRound: "check round",
+	checkRemoved: "check whether the broker removed round", readOpen: "read the newest open of", readClose: "read the close of",
+	readBeside: "read the open beside the close of", readEnd: "read the end", readTask: "read the task",
+	readLease: "read the lease", readPin: "read the pin", readManifest: "look up round",
+	readEvents: "look up", write: "write", enterLedger: "enter the ledger", chargeLedger: "charge", settleLedger: "settle in the ledger",
+	prepareReports: "prepare reports of", drawReports: "draw", publish: "publish", request: "ask for places",
+	tellRound: "tell the newest round", tellEnd: "tell that the task is over", tellProgress: "tell progress"}
+
 func (n Names) line(e effect, got result) string {
-	text := fmt.Sprint(e.call)
+	text := callNames[e.call]
 	switch {
 	case e.call == readNewest || e.call == readRound || e.call == checkRound || e.call == checkRemoved ||
 		e.call == readManifest || e.call == readOpen || e.call == readBeside || e.call == tellRound ||
@@ -140,6 +151,8 @@ func (n Names) result(e effect, got result) string {
 			states = append(states, r.State.String())
 		}
 		return strings.Join(states, " ")
+	case e.call == readLease:
+		return "renewed"
 	case e.call > readManifest:
 		return "done"
 	case !got.found:
