@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
@@ -278,6 +279,27 @@ var scenes = map[string]func(*testing.T) *scene{
 		s.opens(1, 2, func(o *wire.Open) { o.JoinProbability, o.JoinDoublingMs = 1<<30, 2000 })
 		s.closes(1, 2, everything)
 		s.ends(1)
+		return s
+	},
+	"a silo answers three rounds with one block": func(t *testing.T) *scene {
+		s := newSilos(t, accounting.Shuffle, 3).scene()
+		s.config.Rows = true
+		s.begins()
+		s.announces(1)
+		s.opens(1, 1, nil)
+		s.runs(part{"a", 0, 7}, part{"b", 7, 5})
+		s.closes(1, 1, everything)
+		s.announces(2)
+		s.opens(2, 1, nil)
+		s.dies()
+		s.begins()
+		s.runs(part{"a", 0, 7}, part{"b", 7, 5})
+		s.opens(2, 2, nil)
+		s.closes(2, 2, everything)
+		s.announces(3)
+		s.opens(3, 1, nil)
+		s.closes(3, 1, 0)
+		s.ends(3)
 		return s
 	},
 	"places are given": func(t *testing.T) *scene {

@@ -44,15 +44,17 @@ type scene struct {
 	answer func(*stream.Ack)                            // nil: the broker's answer is told as it is
 }
 
-func newScene(t *testing.T, p plan) *scene {
-	s := &scene{ctx: t.Context(), begun: time.Now(), hashes: make(map[stream.Round]stream.Hash),
+func newScene(t *testing.T, p plan) *scene { return newWorld(t, p).scene() }
+
+// scene returns a scene in a world.
+func (w *world) scene() *scene {
+	s := &scene{world: w, ctx: w.t.Context(), begun: time.Now(), hashes: make(map[stream.Round]stream.Hash),
 		faults: make(map[memory.Op]memory.Fault)}
-	p.broker.Inject = func(op memory.Op, _ string) memory.Fault {
+	w.broker.Inject(func(op memory.Op, _ string) memory.Fault {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.faults[op]
-	}
-	s.world = newWorld(t, p)
+	})
 	s.config = s.dear(inOrder{participation.NewMemoryStore()})
 	s.config.Transport = player{s.config.Transport, s}
 	s.config.Logger = slog.New(lineLog{Handler: slog.DiscardHandler, say: s.say})
@@ -112,7 +114,7 @@ func (s *scene) begins() {
 					return string(name)
 				}
 			}
-			return "?"
+			return "block" // of all rows
 		}, s.say)
 		s.device.Begin()
 	})
@@ -130,6 +132,17 @@ func (s *scene) offers(names string) {
 			name := string(name)
 			must(s.t, s.device.Offer(s.ctx, participation.EventKey(name), func(o device.Outcome) { s.say(o.Tell(name)) }))
 		}
+	})
+}
+
+// runs publishes the rows of files until they are settled or the device is closed, and says what came of them.
+func (s *scene) runs(parts ...part) {
+	s.does("all rows are published", 3*time.Second, func() {
+		dev := s.device
+		go func() {
+			got, err := dev.Run(s.ctx, files(parts...))
+			s.say(fmt.Sprintf("Run returns: %d counted, %d unknown, %v", got.Counted, got.Unknown, err))
+		}()
 	})
 }
 
