@@ -18,13 +18,59 @@ import (
 type Names func(participation.Key) string
 
 // OnEffect shows each effect that the machines asked for, and what came of it, in one line without payloads or lots.
-// Those that only show the device's state to others are left out.
-func (c *Device) OnEffect(names Names, show func(string)) {
+// Those that only show the device's state to others are left out. broken is told of effects that come too early.
+func (c *Device) OnEffect(names Names, show, broken func(string)) {
+	order := order{make(map[participation.Key]stream.Round), make(map[participation.Key]sent)}
 	c.loop.reports.hooks.onEffect = func(e effect, got result) {
+		for _, key := range order.early(e, got) {
+			broken(names(key) + " is not charged, durably, before: " + names.line(e, got))
+		}
 		if e.call != tellProgress {
 			show(names.line(e, got))
 		}
 	}
+}
+
+// An order holds what was done for events before they are published.
+type order struct {
+	charged map[participation.Key]stream.Round // in the ledger
+	written map[participation.Key]sent         // in the store
+}
+
+// A sent is an attempt that an event is sent to.
+type sent struct {
+	round   stream.Round
+	attempt participation.Attempt
+}
+
+// early returns the events for which an effect comes too early: in the store before the ledger has the charge, or
+// published before the store has that.
+func (o order) early(e effect, got result) (early []participation.Key) {
+	switch {
+	case got.err != nil:
+	case e.call == chargeLedger:
+		for _, one := range got.allowed {
+			o.charged[one.record.Key] = e.round.number
+		}
+	case e.call == write:
+		for _, r := range e.change.Events {
+			if n := len(r.Sends); r.State == participation.Charged && n > 0 {
+				o.written[r.Key] = sent{r.Draw.Round, r.Sends[n-1].Attempt}
+				if n == 1 && r.Sends[0].Sent == 1 && o.charged[r.Key] != r.Draw.Round {
+					early = append(early, r.Key)
+				}
+			}
+		}
+	case e.call == publish:
+		for _, b := range e.delivery.bundles {
+			for _, one := range b.events {
+				if o.written[one.record.Key] != (sent{e.delivery.round.number, e.delivery.attempt}) {
+					early = append(early, one.record.Key)
+				}
+			}
+		}
+	}
+	return early
 }
 
 // SetChance has the loop draw its lots and waits from a seed.

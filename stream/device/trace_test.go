@@ -115,7 +115,7 @@ func (s *scene) begins() {
 				}
 			}
 			return "block" // of all rows
-		}, s.say)
+		}, s.say, func(early string) { s.t.Error(early) })
 		s.device.Begin()
 	})
 }
@@ -245,7 +245,8 @@ func (l lineLog) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestTraces plays each situation and compares what the device decided, in which order and when, with its trace.
+// TestTraces plays each situation and compares what the device decided, in which order and when, with its trace. In all
+// of them an event is charged in the ledger before it is in the store, and there before it is published.
 func TestTraces(t *testing.T) {
 	traces, err := filepath.Glob("testdata/traces/*.txt")
 	must(t, err)
