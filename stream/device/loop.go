@@ -47,6 +47,8 @@ type loop struct {
 	inbox    *inbox
 	wakes    <-chan stream.Wake // nil: the broker gives none
 	ended    chan struct{}      // closed when the task's End was read
+
+	onEffect func(effect, result) // shows each effect to a test; nil: to nobody
 }
 
 func newLoop(c Settings) *loop {

@@ -61,8 +61,8 @@ func (l *loop) perform(ctx context.Context, e effect) (got result) {
 	default:
 		got = l.records.read(ctx, e)
 	}
-	if l.reports.hooks.onEffect != nil {
-		l.reports.hooks.onEffect(e, got)
+	if l.onEffect != nil {
+		l.onEffect(e, got)
 	}
 	return got
 }

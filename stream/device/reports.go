@@ -35,7 +35,6 @@ type reports struct {
 type hooks struct {
 	onMap    func(task.Row)                                     // before a row is mapped
 	onReport func(stream.Round, block.Block, randomizer.Params) // before each draw
-	onEffect func(effect, result)                               // after each effect
 }
 
 // prepare sets up the report maker for a round of the phase with this index in the plan. A silo whose rows are still

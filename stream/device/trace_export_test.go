@@ -21,7 +21,7 @@ type Names func(participation.Key) string
 // Those that only show the device's state to others are left out. broken is told of effects that come too early.
 func (c *Device) OnEffect(names Names, show, broken func(string)) {
 	order := order{make(map[participation.Key]stream.Round), make(map[participation.Key]sent)}
-	c.loop.reports.hooks.onEffect = func(e effect, got result) {
+	c.loop.onEffect = func(e effect, got result) {
 		for _, key := range order.early(e, got) {
 			broken(names(key) + " is not charged, durably, before: " + names.line(e, got))
 		}
