@@ -19,15 +19,13 @@ type core struct {
 	log    *slog.Logger
 	chance chance
 
-	settings *Settings
-	contract *contract
-	rounds   *rounds
-	uplink   *uplink
-	clock    *clock
-	beats    *beats
-	inbox    *inbox
-	chunk    int           // events that become durable in one write
-	rows     atomic.Uint64 // that Run stands for, see Device.Expect; 0: Run was not called
+	rules
+	uplink *uplink
+	clock  *clock
+	beats  *beats
+	inbox  *inbox
+	chunk  int           // events that become durable in one write
+	rows   atomic.Uint64 // that Run stands for, see Device.Expect; 0: Run was not called
 
 	events   map[participation.Key]*event // waiting or charged
 	queue    *queue                       // those that wait
@@ -213,51 +211,6 @@ func (c *core) takeCharged(record participation.Record, bundles map[[16]byte]*bu
 		return int(x.record.Draw.Place) - int(y.record.Draw.Place)
 	})
 	b.events = slices.Insert(b.events, at, e)
-}
-
-// settled reports whether an event takes part in no further round.
-func (c *core) settled(e *event) bool {
-	switch e.record.State {
-	case participation.Counted, participation.Unknown:
-		return !c.stays(e)
-	case participation.Uncounted:
-		return !c.stays(e) && (c.spent(e) || c.dear(e) != nil)
-	case participation.Fresh:
-		return c.rounds.over()
-	}
-	return false
-}
-
-// spent reports whether an uncounted event may join no further round, whatever that round costs: the task is over,
-// or the event used up its reports or refunds.
-func (c *core) spent(e *event) bool {
-	policy := &c.settings.Policy
-	return c.rounds.over() || e.record.Exhausted(policy.Reports()) || e.record.Refunds >= policy.Refunds()
-}
-
-// dear returns the refusal of an uncounted event that may not pay for a further round or phase, nil if it may.
-func (c *core) dear(e *event) *consent.RefusedError {
-	if c.contract.agreement == nil || e.record.State != participation.Uncounted {
-		return nil
-	}
-	return c.contract.agreement.Again(e.record.Refunds + 2)
-}
-
-// stays reports whether an event of an interactive phase may be asked again in that phase.
-func (c *core) stays(e *event) bool {
-	p, r := &e.record, c.rounds.newest
-	if c.rounds.over() || !p.Stays(p.Draw.Phase) ||
-		uint64(p.Reports) >= uint64(c.settings.Policy.Reports())+uint64(p.Rounds) {
-		return false // the next round allows one report more than Exhausted says of the last
-	}
-	if r != nil && r.message != nil && r.phase() != p.Draw.Phase {
-		return false
-	}
-	if c.contract.agreement == nil {
-		return true
-	}
-	at, found := manifest.PhaseOf(c.contract.agreement.Task.Plan, uint64(p.Draw.Step))
-	return found && uint64(p.Draw.Step) < at.Stint.Last
 }
 
 // answer tells the callers of an event what became of it.

@@ -12,17 +12,18 @@
 // testdata/traces has a text for each of some situations.
 //
 //	machine     owns                                            decides
-//	contract    the task that was agreed to, and the pin        whether to take part                contract.go
-//	rounds      rounds, attempts, Closes and the End            what to read, what a record changes  rounds.go
-//	core        events, the queue, outcomes that were told      how many may wait; what one may do   core.go, queue.go
-//	admission                                                   which events of the inbox wait      admit.go
-//	usher       the line for places                             who asks for a place, who has one   places.go
-//	sender      bundles that are to be sent, or sent again      who joins, what is sent             sender.go
-//	settler                                                     what became of an event             settler.go
-//	uplink      how the broker answers                          how much may be sent now            uplink.go
-//	times       the time of the next poll, and of another try   when the loop acts by itself        times.go
-//	beats       the grid of ticks                               when events join and reports leave  beat.go
-//	clock       by how much this machine's clock is ahead       whether anybody may be charged      clock.go
+//	contract    the task that was agreed to, and the pin        whether to take part                  contract.go
+//	rounds      rounds, attempts, Closes and the End            what to read, what a record changes   rounds.go
+//	core        events, the queue, outcomes that were told      how many may wait, and for what       core.go, queue.go
+//	rules                                                       what an event may still do            rules.go
+//	admission                                                   which events of the inbox wait        admit.go
+//	usher       the line for places                             who asks for a place, who has one     places.go
+//	sender      bundles that are to be sent, or sent again      who joins, what is sent               sender.go
+//	settler                                                     what became of an event               settler.go
+//	uplink      how the broker answers                          how much may be sent now              uplink.go
+//	times       the time of the next poll, and of another try   when the loop acts by itself          times.go
+//	beats       the grid of ticks                               when events join and reports leave    beat.go
+//	clock       by how much this machine's clock is ahead       whether anybody may be charged        clock.go
 //
 // The loop performs effects with parts that decide nothing (perform.go): records reads and verifies, courier publishes
 // and asks for places in goroutines of its own, accounts charge the ledger, reports draw; the store is the caller's.

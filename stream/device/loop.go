@@ -63,8 +63,8 @@ func newLoop(c Settings) *loop {
 	l.accounts.now = l.clock.now
 	l.rounds = &rounds{now: time.Now, log: c.Logger, chance: system, contract: l.contract, poll: c.Poll,
 		known: make(map[stream.Round]*round)}
-	l.core = &core{now: time.Now, log: c.Logger, chance: system, settings: &l.Settings, contract: l.contract,
-		rounds: l.rounds, uplink: newUplink(&c, chunk, system), clock: &l.clock, beats: newBeats(time.Now(), chunk, 2*chunk),
+	l.core = &core{now: time.Now, log: c.Logger, chance: system,
+		rules: rules{settings: &l.Settings, contract: l.contract, rounds: l.rounds}, uplink: newUplink(&c, chunk, system), clock: &l.clock, beats: newBeats(time.Now(), chunk, 2*chunk),
 		inbox: l.inbox, chunk: chunk, events: make(map[participation.Key]*event), queue: newQueue(system),
 		unstored: make(map[*bundle]bool), book: book{early: make(map[participation.Key]bool)}}
 	l.admission, l.settler = &admission{l.core}, &settler{l.core}

@@ -11,7 +11,7 @@ import (
 
 // machines are the files that decide, see the package comment.
 var machines = []string{"admit.go", "beat.go", "clock.go", "contract.go", "core.go", "places.go", "queue.go", "refusals.go", "round.go",
-	"rounds.go", "sender.go", "settler.go", "times.go", "uplink.go"}
+	"rounds.go", "rules.go", "sender.go", "settler.go", "times.go", "uplink.go"}
 
 // TestMachinesReachNothing: what decides has no clock, generator, goroutine, network, store or ledger of its own, but
 // effects alone.
