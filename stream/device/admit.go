@@ -3,43 +3,45 @@ package device
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
-	"github.com/panlearn/panlearn/stream/manifest"
 )
 
+// An admission takes events out of the inbox, and lets those wait for a round that have not taken part.
+type admission struct{ *core }
+
 // admit looks up events of the inbox in the store and lets those wait that have not taken part.
-func (l *loop) admit(events []*event) error {
-	events = l.fitting(events)
+func (a *admission) admit(events []*event) error {
+	events = a.fitting(events)
 	if len(events) > 0 {
-		if l.unpinned != nil {
-			l.unpinned.People = events[0].pinned
+		if a.contract.unpinned != nil {
+			a.contract.unpinned.People = events[0].pinned
 		}
-		err := l.size(events[0].terms)
+		err := a.settleSize(events[0].terms)
 		if err == nil {
-			err = l.pin()
+			err = a.pinStore()
 		}
 		if err != nil {
 			var refused *consent.RefusedError
 			errors.As(err, &refused)
-			l.abandon(events, refused)
+			a.abandon(events, refused)
 			return err
 		}
 	}
-	stored, err := l.lookUp(events)
+	stored, err := a.lookUp(events)
 	if err != nil {
-		l.abandon(events, nil)
+		a.abandon(events, nil)
 		return err
 	}
 	for _, record := range stored {
-		// A settled event proves that its round was closed, whatever a lagging replica shows now.
-		if l.current != nil && record.State > participation.Charged && record.Draw.Round >= l.current.number {
-			l.current.done = true
+		if record.State > participation.Charged { // whatever a lagging replica shows now
+			a.rounds.proveClosed(record.Draw.Round)
 		}
 	}
 	for i, e := range events {
-		if known := l.events[e.record.Key]; known != nil {
+		if known := a.events[e.record.Key]; known != nil {
 			known.callbacks = append(known.callbacks, e.callbacks...)
 			if !known.present {
 				known.block, known.work, known.rows, known.people, known.present = e.block, e.work, e.rows, e.people, true
@@ -47,119 +49,89 @@ func (l *loop) admit(events []*event) error {
 			continue
 		}
 		if stored[i].State == participation.Charged {
-			// load took up all of them, and settle takes an event off l.events only after a write.
-			l.abandon(events[i:], nil)
+			// loadCharged took up all of them, and settle takes an event off a.events only after a write.
+			a.abandon(events[i:], nil)
 			return fmt.Errorf("the store has a charged event that it did not list before")
 		}
 		e.record, e.present = stored[i], true
-		if l.settled(e) {
-			l.answer(e)
+		if a.settled(e) {
+			a.answer(e)
 			continue
 		}
-		l.events[e.record.Key] = e
-		l.queue.add(e) // advance lets it join
+		a.events[e.record.Key] = e
+		a.queue.add(e) // doWhatIsDue lets it join
 	}
-	l.progress()
+	a.do(effect{call: tellProgress})
 	return nil
 }
 
 // lookUp reads what the store knows of events. Where it cannot be read, each of them may have been counted.
-func (l *loop) lookUp(events []*event) ([]participation.Record, error) {
+func (a *admission) lookUp(events []*event) ([]participation.Record, error) {
 	if len(events) == 0 {
 		return nil, nil
 	}
-	keys := make([]participation.Key, len(events))
-	for i, e := range events {
-		keys[i] = e.record.Key
-	}
-	stored, err := l.Store.Read(keys)
-	if err != nil {
+	got := a.do(effect{call: readEvents, events: events})
+	if got.err != nil {
 		for _, e := range events {
 			e.record.State = participation.Unknown
 		}
-		return nil, fmt.Errorf("look up events: %w", err)
+		return nil, fmt.Errorf("look up events: %w", got.err)
 	}
-	return stored, nil
+	return got.records, nil
 }
 
-// size takes the terms of a silo all of whose rows are read, before anything of them is done.
-func (l *loop) size(terms *consent.Agreement) error {
-	if l.terms != nil || l.over() {
+// settleSize takes the terms of a silo all of whose rows are read, before anything of them is done.
+func (a *admission) settleSize(terms *consent.Agreement) error {
+	if a.contract.terms != nil || a.rounds.over() {
 		return nil
 	}
-	l.accounts.agreement = terms
-	if err := l.accounts.enter(false, uint64(len(l.events))); err != nil {
-		return err
+	if got := a.do(effect{call: enterLedger, agreement: a.contract.agreement, terms: terms,
+		open: uint64(len(a.events))}); got.err != nil {
+		return got.err
 	}
-	l.terms, l.unpinned.Units, l.unpinned.Trials = terms, terms.Units(), terms.Trials()
-	l.Logger.Info("all that this silo has is one block", "units", terms.Units(), "units_planned_for", l.agreement.Units(),
+	a.contract.terms, a.contract.unpinned.Units, a.contract.unpinned.Trials = terms, terms.Units(), terms.Trials()
+	a.log.Info("all that this silo has is one block", "units", terms.Units(), "units_planned_for", a.contract.agreement.Units(),
 		"trials", terms.Trials(),
-		"trials_planned", l.agreement.Trials(), "epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta)
-	return l.prepare(l.current.place.Index, l.current.message)
+		"trials_planned", a.contract.agreement.Trials(), "epsilon", terms.Guarantee.Epsilon, "delta", terms.Delta)
+	r := a.rounds.newest
+	return a.do(effect{call: prepareReports, number: r.number, phase: r.place.Index, message: r.message}).err
 }
 
-// pin has the store belong to the task and the source of the rows, where it does not yet. It comes with the first
+// pinStore has the store belong to the task and the source of the rows, where it does not yet. It comes with the first
 // event that a round has room for: until then nobody took part, and data that the reader refuses leave the store free
 // for others.
-func (l *loop) pin() error {
-	if l.unpinned == nil || l.terms == nil {
+func (a *admission) pinStore() error {
+	if a.contract.unpinned == nil || a.contract.terms == nil {
 		return nil
 	}
-	if err := l.Store.Write(participation.Change{Pin: l.unpinned}); err != nil {
-		return fmt.Errorf("write pin: %w", err)
+	if got := a.do(effect{call: write, change: participation.Change{Pin: a.contract.unpinned}}); got.err != nil {
+		return fmt.Errorf("write pin: %w", got.err)
 	}
-	if !l.Policy.Pins() {
-		l.Logger.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash",
-			fmt.Sprintf("%x", l.unpinned.Task))
+	if !a.settings.Policy.Pins() {
+		a.log.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash",
+			fmt.Sprintf("%x", a.contract.unpinned.Task))
 	}
-	if r := l.currentNumber(); r > 1 && l.agreement.Spec.Silo != nil {
-		l.Logger.Warn(
+	if r := a.rounds.number(); r > 1 && a.contract.agreement.Spec.Silo != nil {
+		a.log.Warn(
 			"this state folder took part in no round of the task, which has gone on without it: rows that were in a report of the task before, from a "+
 				"folder that is lost, are drawn anew and pay twice: if there are such, stop this and leave the task", "round", r)
 	}
-	l.unpinned = nil
+	a.contract.unpinned = nil
 	return nil
 }
 
-// settled reports whether an event takes part in no further round.
-func (l *loop) settled(e *event) bool {
-	switch e.record.State {
-	case participation.Counted, participation.Unknown:
-		return !l.stays(e)
-	case participation.Uncounted:
-		return !l.stays(e) && (l.spent(e) || l.dear(e) != nil)
-	case participation.Fresh:
-		return l.over()
-	}
-	return false
-}
-
-// spent reports whether an uncounted event may join no further round, whatever that round costs: the task is over,
-// or the event used up its reports or refunds.
-func (l *loop) spent(e *event) bool {
-	return l.over() || e.record.Exhausted(l.Policy.Reports()) || e.record.Refunds >= l.Policy.Refunds()
-}
-
-// dear returns the refusal of an uncounted event that may not pay for a further round or phase, nil if it may.
-func (l *loop) dear(e *event) *consent.RefusedError {
-	if l.agreement == nil || e.record.State != participation.Uncounted {
-		return nil
-	}
-	return l.agreement.Again(e.record.Refunds + 2)
-}
-
-// stays reports whether an event of an interactive phase may be asked again in that phase.
-func (l *loop) stays(e *event) bool {
-	p := &e.record
-	if l.over() || !p.Stays(p.Draw.Phase) || uint64(p.Reports) >= uint64(l.Policy.Reports())+uint64(p.Rounds) {
-		return false // the next round allows one report more than Exhausted says of the last
-	}
-	if l.current != nil && l.current.message != nil && l.current.phase() != p.Draw.Phase {
+// fitting refuses events that do not have the shape of the task's reports, and returns the others.
+func (a *admission) fitting(events []*event) []*event {
+	return slices.DeleteFunc(events, func(e *event) bool {
+		if e.fits == nil {
+			return false
+		}
+		if err := e.fits(a.contract.agreement); err != nil {
+			o, _ := refusedBy(err)
+			a.book.tell(e, o)
+			return true
+		}
+		e.rows = a.contract.agreement.Units()
 		return false
-	}
-	if l.agreement == nil {
-		return true
-	}
-	at, found := manifest.PhaseOf(l.agreement.Task.Plan, uint64(p.Draw.Step))
-	return found && uint64(p.Draw.Step) < at.Stint.Last
+	})
 }

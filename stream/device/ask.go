@@ -59,14 +59,14 @@ func (c *Device) PublishBlockFunc(ctx context.Context, key participation.Key, ro
 	e.fits = func(a *consent.Agreement) error { return rowsFit(a, rows) }
 	e.work = func() block.Block {
 		of := work()
-		if spec := c.loop.agreement.Spec; spec.ByUser() {
+		if spec := c.loop.contract.agreement.Spec; spec.ByUser() {
 			return block.Join(of[:min(len(of), spec.User.Items)])
 		}
 		return block.Of(of...)
 	}
 	e.callbacks = []func(Outcome){func(o Outcome) {
-		if a := c.loop.agreement; a != nil && a.Spec.ByUser() && o.State != participation.Refused {
-			c.loop.total.Surplus += uint64(max(0, rows-a.Spec.User.Items))
+		if a := c.loop.contract.agreement; a != nil && a.Spec.ByUser() && o.State != participation.Refused {
+			c.loop.core.book.total.Surplus += uint64(max(0, rows-a.Spec.User.Items))
 		}
 	}}
 	return c.await(ctx, e)
@@ -112,11 +112,11 @@ func (c *Device) await(ctx context.Context, asked *event) (Outcome, error) {
 	if asked.record.Key == (participation.Key{}) {
 		return refusedBy(consent.Refuse("key", "zero", "RowKey or participation.EventKey"))
 	}
-	answer, agreed := make(chan Outcome, 1), c.loop.agreed
+	answer, agreed := make(chan Outcome, 1), c.loop.contract.agreed
 	select {
 	case <-agreed:
-		if agreed = nil; asked.fits(c.loop.agreement) != nil {
-			return refusedBy(asked.fits(c.loop.agreement))
+		if agreed = nil; asked.fits(c.loop.contract.agreement) != nil {
+			return refusedBy(asked.fits(c.loop.contract.agreement))
 		}
 	default:
 	}
@@ -135,8 +135,8 @@ func (c *Device) await(ctx context.Context, asked *event) (Outcome, error) {
 	for {
 		select {
 		case <-agreed:
-			if agreed = nil; asked.fits(c.loop.agreement) != nil {
-				return refusedBy(asked.fits(c.loop.agreement)) // the loop will not take it either
+			if agreed = nil; asked.fits(c.loop.contract.agreement) != nil {
+				return refusedBy(asked.fits(c.loop.contract.agreement)) // the loop will not take it either
 			}
 		case got := <-answer:
 			if got.State == participation.Refused {
@@ -153,20 +153,4 @@ func refusedBy(err error) (Outcome, error) {
 	o := Outcome{State: participation.Refused}
 	_ = errors.As(err, &o.Refused)
 	return o, err
-}
-
-// fitting refuses events that do not have the shape of the task's reports, and returns the others.
-func (l *loop) fitting(events []*event) []*event {
-	return slices.DeleteFunc(events, func(e *event) bool {
-		if e.fits == nil {
-			return false
-		}
-		if err := e.fits(l.agreement); err != nil {
-			o, _ := refusedBy(err)
-			l.tell(e, o)
-			return true
-		}
-		e.rows = l.agreement.Units()
-		return false
-	})
 }

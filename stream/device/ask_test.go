@@ -52,6 +52,7 @@ func TestPublishBlockOfPeople(t *testing.T) {
 			go publish(first, "a", at(0, 1, 2)...)
 			time.Sleep(time.Minute)
 			go publish(first, "a", at(3)...) // under way already
+			time.Sleep(time.Minute)          // an event that is asked about after its outcome counts once more
 			go publish(first, "b", at(4)...)
 			go publish(first, "nobody's rows")
 			for range cap(published) {

@@ -22,7 +22,7 @@ const heldBlocks = 4
 
 // checkBlocks refuses what this program does not do for reports about blocks of rows, and a block that is too large to
 // be held.
-func (l *loop) checkBlocks(a *consent.Agreement) error {
+func (c *Settings) checkBlocks(a *consent.Agreement) error {
 	silo, units := a.Spec.Silo != nil, a.Units()
 	for i, f := range a.Phases {
 		field := fmt.Sprintf("plan.phases[%d]", i)
@@ -42,15 +42,15 @@ func (l *loop) checkBlocks(a *consent.Agreement) error {
 	}
 	values, rows := rowValues(a), a.Rows()
 	switch {
-	case a.Spec.ByUser() && a.Spec.User.Wait > 0 && l.Rows && l.streams():
+	case a.Spec.ByUser() && a.Spec.User.Wait > 0 && c.Rows && c.streams():
 		return consent.Refuse("user.wait", time.Duration(a.Spec.User.Wait),
 			"0 with silo where rows come over time: not yet, all people of an organisation are known before the first report")
 	case a.Spec.Events.Key != "":
 		return consent.Refuse("events.key", a.Spec.Events.Key, "none with silo: the rows of a block are known by their place")
-	case l.Shuffle > 1:
-		return consent.Refuse("--shuffle", l.Shuffle, "none with silo: a block is a range of rows as they come")
-	case rows > l.MaxBlockRows/values:
-		return consent.Refuse("--max-block-rows", l.MaxBlockRows,
+	case c.Shuffle > 1:
+		return consent.Refuse("--shuffle", c.Shuffle, "none with silo: a block is a range of rows as they come")
+	case rows > c.MaxBlockRows/values:
+		return consent.Refuse("--max-block-rows", c.MaxBlockRows,
 			"at least %d: %d rows a report of up to %d values each as declared", rows*values, rows, values)
 	}
 	return nil
@@ -74,7 +74,7 @@ type line struct {
 // lines yields all lines of the files from where rows can begin. Empty lines count as rows that cannot be read: no
 // content of a row moves another row into another block.
 func (m *mapper) lines(rows iter.Seq2[task.Row, error]) iter.Seq[line] {
-	declared := m.loop.agreement.Spec.Events
+	declared := m.loop.contract.agreement.Spec.Events
 	begin := int64(declared.SkipLines)
 	if declared.Header {
 		begin++
@@ -116,7 +116,7 @@ func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) it
 	left := func(n int) { m.tally.left(uint64(n)) }
 	return func(yield func(*event) bool) {
 		var made uint64
-		for lines := range block.Each(m.lines(rows), int(m.loop.agreement.Units()), file, left) {
+		for lines := range block.Each(m.lines(rows), int(m.loop.contract.agreement.Units()), file, left) {
 			key, _ := m.names.key(lines[0].row)
 			e := m.event(key, lines, sync.OnceFunc(func() { <-held }))
 			e.before = made
@@ -138,11 +138,11 @@ func (m *mapper) blocks(ctx context.Context, rows iter.Seq2[task.Row, error]) it
 var allRows = participation.EventKey("all rows of a silo")
 
 // whole makes one event of all lines when they have ended. They are mapped as they are read, so that no text of them is
-// held, and what that takes shows in the span of whenRead alone. A silo that took part before reports about as many as
+// held, and what that takes shows in the span of spanEnds alone. A silo that took part before reports about as many as
 // then: a report about fewer would have too little noise beside those that it sent. Limits are of numbers of rows.
 func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
-		agreement, kept := m.loop.agreement, m.loop.kept
+		agreement, kept := m.loop.contract.agreement, m.loop.contract.kept
 		values, most := rowValues(agreement), agreement.MostUnits()
 		if kept > 0 {
 			most = kept
@@ -179,7 +179,7 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 			m.tally.answered(got, e.rows, invalid)
 			e.release()
 		}}
-		if m.loop.whenRead(ctx) == nil {
+		if m.spanEnds(ctx) == nil {
 			yield(e)
 		}
 	}
@@ -188,12 +188,12 @@ func (m *mapper) whole(ctx context.Context, rows iter.Seq2[task.Row, error]) ite
 // sized returns the terms of a silo that has so many units in all, nil if it took part before. It fails with a number
 // that fits no report of the task.
 func (m *mapper) sized(what string, units uint64) (terms *consent.Agreement, ok bool) {
-	switch kept := m.loop.kept; {
+	switch kept := m.loop.contract.kept; {
 	case units < kept:
 		m.failed = consent.Refuse(what, units, "at least %d, as many as it took part with, whose noise would not hide fewer",
 			kept)
 	case kept == 0:
-		terms, m.failed = m.loop.agreement.Own(units)
+		terms, m.failed = m.loop.contract.agreement.Own(units)
 	}
 	return terms, m.failed == nil
 }

@@ -24,7 +24,8 @@ const (
 // silence does; one that shows late times changes nothing, for the device's own clock is the later bound. If there is
 // no lease, or the device may not read it, its own clock is believed.
 type clock struct {
-	read func() time.Time // the machine's; a test may have another
+	read   func() time.Time // the machine's; a test may have another
+	steady func() time.Time // what no change of the machine's clock moves
 
 	wall, since time.Time     // when it was found right last: by it, and by what no change of it moves; zero: not yet
 	limit       time.Time     // where it was found ahead: the latest time that is believed
@@ -35,13 +36,11 @@ type clock struct {
 	silence     stream.Trouble
 }
 
-func newClock() clock { return clock{read: func() time.Time { return time.Now().Round(0) }} }
-
 // now returns the time that the ledger is given.
 func (c *clock) now() time.Time {
 	t := c.read()
 	if !c.wall.IsZero() {
-		if right := c.wall.Add(time.Since(c.since)); t.Sub(right) > clockJump {
+		if right := c.wall.Add(c.steady().Sub(c.since)); t.Sub(right) > clockJump {
 			return right // it jumped since it was compared: the next comparison tells
 		}
 	}
@@ -69,67 +68,66 @@ func (c *clock) holds() bool { return c.unknown || c.ahead() }
 // differently from elapsed time.
 func (c *clock) doubtful() bool {
 	if c.unknown || c.wall.IsZero() {
-		return !time.Now().Before(c.next)
+		return !c.steady().Before(c.next)
 	}
-	moved := c.read().Sub(c.wall) - time.Since(c.since)
+	moved := c.read().Sub(c.wall) - c.steady().Sub(c.since)
 	return moved > clockJump || moved < -clockJump
 }
 
 // compared takes a lower bound of the broker's time; the zero time if none is known.
 func (c *clock) compared(told time.Time) {
-	c.next = time.Now().Add(clockEvery)
+	c.next = c.steady().Add(clockEvery)
 	c.wall, c.since, c.limit, c.unknown = time.Time{}, time.Time{}, time.Time{}, false
 	switch t := c.read(); {
 	case told.IsZero():
 	case t.Sub(told) > maxAhead:
 		c.limit = told.Add(maxAhead)
 		if c.found.IsZero() {
-			c.by, c.found = t.Sub(told), time.Now()
+			c.by, c.found = t.Sub(told), c.steady()
 		}
 		return
 	default:
-		c.wall, c.since = t, time.Now()
+		c.wall, c.since = t, c.steady()
 	}
 	c.by, c.found = 0, time.Time{}
 }
 
 // compareClock holds the clock against the broker's, where that is due and a ledger is kept.
-func (l *loop) compareClock(ctx context.Context) {
-	if l.Ledger == nil || !l.clock.doubtful() {
+func (c *core) compareClock() {
+	k := c.clock
+	if c.settings.Ledger == nil || !k.doubtful() {
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, l.Timeout)
-	defer cancel()
-	m, err := l.Transport.Get(limited, l.Task.Lease())
-	if l.clock.unknown = err != nil && !errors.Is(err, stream.ErrNotFound) &&
-		!errors.Is(err, stream.ErrRefused); l.clock.unknown {
-		now := time.Now()
-		l.clock.next = now.Add(l.Poll)
-		if ctx.Err() == nil { // at the end of a run nobody waits for the answer
-			l.Logger.Log(ctx, l.clock.silence.Level(now, err),
+	got := c.do(effect{call: readLease})
+	k.unknown = got.err != nil && !errors.Is(got.err, stream.ErrNotFound) && !errors.Is(got.err, stream.ErrRefused)
+	if k.unknown {
+		now := c.now()
+		k.next = now.Add(c.settings.Poll)
+		if !got.ended {
+			c.log.Log(context.Background(), k.silence.Level(now, got.err),
 				"cannot hold this machine's clock against the broker's: nobody is charged until the broker answers",
-				"subject", l.Task.Lease(), "err", err)
+				"subject", c.settings.Task.Lease(), "err", got.err)
 		}
 		return
 	}
-	if l.clock.silence.Over() {
-		l.Logger.Info("the broker answers for its clock again")
+	if k.silence.Over() {
+		c.log.Info("the broker answers for its clock again")
 	}
-	was, told := !l.clock.found.IsZero(), m.Time
-	if r := l.current; r != nil && r.open != nil && !told.IsZero() {
+	was, told := !k.found.IsZero(), got.time
+	if r := c.rounds.newest; r != nil && r.open != nil && !told.IsZero() {
 		if opened := time.UnixMilli(r.open.StartedUnixMs); opened.After(told) {
 			told = opened
 		}
 	}
-	l.clock.compared(told)
-	switch is := l.clock.ahead(); {
+	k.compared(told)
+	switch is := k.ahead(); {
 	case is && !was:
-		l.progress()
-		l.Logger.Warn(
+		c.do(effect{call: tellProgress})
+		c.log.Warn(
 			"this machine's clock is ahead of the broker's, or no stage works: nobody is charged until one of them is mended (docs/how-to/runbook.md, clocks)",
-			"clock", l.clock.read().UTC(), "broker", told.UTC())
+			"clock", k.read().UTC(), "broker", told.UTC())
 	case was && !is:
-		l.progress()
-		l.Logger.Info("this machine's clock agrees with the broker's again")
+		c.do(effect{call: tellProgress})
+		c.log.Info("this machine's clock agrees with the broker's again")
 	}
 }

@@ -84,13 +84,13 @@ func (c *Device) Done() <-chan struct{} { return c.done }
 func (c *Device) Agreement(ctx context.Context) (*consent.Agreement, error) {
 	c.run()
 	select {
-	case <-c.loop.agreed:
-		return c.loop.agreement, nil
+	case <-c.loop.contract.agreed:
+		return c.loop.contract.agreement, nil
 	default:
 	}
 	select {
-	case <-c.loop.agreed:
-		return c.loop.agreement, nil
+	case <-c.loop.contract.agreed:
+		return c.loop.contract.agreement, nil
 	case <-c.done:
 		return nil, c.ended()
 	case <-ctx.Done():

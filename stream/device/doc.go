@@ -2,43 +2,64 @@
 // whether it was counted. A device with one event and one with the million rows of its users run the same code.
 //
 // An application opens a [Device] with [Open], beside a transport, and hands over its users' events with Submit.
-// Commands make one with [New]: Run publishes rows, and Publish what a program has made vectors of itself. Behind them
-// one goroutine, the loop, owns everything; it
-// reads what learner and stage put, and performs what the parts below decide. Each of them can be stepped through in a
-// test:
+// Commands make one with [New]: Run publishes rows, and Publish what a program has made vectors of itself.
 //
-//   - consent: which tasks and rounds the device agrees to, by its own accounting;
-//   - participation: the automaton of one event, and the store that remembers it;
-//   - ledger: what all tasks together cost whom.
+// # The machines
+//
+// What a device does is decided by a few machines, and done by the loop, one goroutine that owns all of them (loop.go).
+// A machine says by an effect what it needs, such as a record, a write or a publish, and goes on with the result
+// (effect.go); time and lots come from outside, too. So a test can record what was decided, in which order and when:
+// testdata/traces has a text for each of some situations.
+//
+//	machine     owns                                            decides
+//	contract    the task that was agreed to, and the pin        whether to take part                  contract.go
+//	rounds      rounds, attempts, Closes and the End            what to read, what a record changes   rounds.go
+//	core        events, the queue, outcomes that were told      how many may wait, and for what       core.go, queue.go
+//	rules                                                       what an event may still do            rules.go
+//	admission                                                   which events of the inbox wait        admit.go
+//	usher       the line for places                             who asks for a place, who has one     places.go
+//	sender      bundles that are to be sent, or sent again      who joins, what is sent               sender.go
+//	settler                                                     what became of an event               settler.go
+//	uplink      how the broker answers                          how much may be sent now              uplink.go
+//	times       the time of the next poll, and of another try   when the loop acts by itself          times.go
+//	beats       the grid of ticks                               when events join and reports leave    beat.go
+//	clock       by how much this machine's clock is ahead       whether anybody may be charged        clock.go
+//
+// The loop performs effects with parts that decide nothing (perform.go): records reads and verifies, courier publishes
+// and asks for places in goroutines of its own, accounts charge the ledger, reports draw; the store is the caller's.
+//
+// Two parts are packages of their own, which the machines rely on: consent, which tasks and rounds the device agrees to,
+// by its own accounting; and participation, the automaton of one event, and the store that remembers it. ledger has what
+// all tasks together cost whom.
 //
 // # The way of an event
 //
-// Three names say where an event is: the part of the loop that holds it, its place in the queue while it waits
+// Three names say where an event is: the machine that holds it, its place in the queue while it waits
 // (queue.go), and its participation.State, which alone outlives the process.
 //
 //	                 held by                          participation.State
 //	Submit, Publish, Run
 //	     │
 //	  offered        inbox.go, bounded                Fresh
-//	     │ a round has room: admit.go
+//	     │ a round has room: admission
 //	  waiting ◀───┐  queue.go: waiting, drawn,        Fresh, or Uncounted from an earlier round
 //	     │        │  or reserve
-//	     │ join in publish.go: charged in the ledger (accounts.go), then in the store
+//	     │ join in sender.go: charged in the ledger (accounts.go), then in the store
 //	  in flight   │  a bundle of its round (round.go)  Charged
 //	     │   ▲    │
-//	     │   └ sent again, newly sealed: no answer came, it was refused (refusals.go), or there is another attempt (resend in publish.go)
+//	     │   └ sent again, newly sealed: no answer came, it was refused (refusals.go), or there is another attempt (sendOwed in sender.go)
 //	     │        │
 //	  acknowledged│  the same bundle                  Charged, until the Close of its round
-//	     │ Close: settle.go
+//	     │ Close: settler
 //	  settled ────┘  nobody, or the queue again:      Counted, Uncounted, Unknown
 //	     │           uncounted and able to pay for another round, or a later round of its interactive phase
 //	  told           to the caller, as an Outcome: Counted, Uncounted, Unknown, or Refused, which was never sent
 //
 // # What is read
 //
-// A client acts on wakes (hear.go), which bring records whole, and reads little (poll in follow.go): where wakes were
-// missed, before the first event after a pause joins, and on a timer that backs off (pace.go). What is heard and what
-// is read pass the same checks (records.go) and the same steps (takeRound, takeOpen, takeClose).
+// A client acts on wakes (takeWake in poll.go), which bring records whole, and reads little (readNew in rounds.go): where
+// wakes were missed, before the first event after a pause joins, and on a timer that backs off (times.go). What is heard
+// and what is read pass the same checks (records.go) and the same steps (takeRound, takeOpen, takeClose).
 //
 // # Promises
 //

@@ -14,13 +14,15 @@ import (
 var MessageID = messageID
 
 // OnMap has the client do something before it maps a row: such as to take its time.
-func (c *Device) OnMap(f func(task.Row)) { c.loop.onMap = f }
+func (c *Device) OnMap(f func(task.Row)) { c.loop.reports.hooks.onMap = f }
 
 // OnAgree has the client make something of its agreement before it acts on it.
-func (c *Device) OnAgree(f func(*consent.Agreement)) { c.loop.onAgree = f }
+func (c *Device) OnAgree(f func(*consent.Agreement)) { c.loop.contract.adapt = f }
 
 // OnReport shows what each draw is about, and with which parameters.
-func (c *Device) OnReport(f func(stream.Round, block.Block, randomizer.Params)) { c.loop.onReport = f }
+func (c *Device) OnReport(f func(stream.Round, block.Block, randomizer.Params)) {
+	c.loop.reports.hooks.onReport = f
+}
 
 // AllRows is the key of all rows of a silo.
 var AllRows = allRows
@@ -32,4 +34,4 @@ var WorkOf = workOf
 func (c *Device) SetClock(read func() time.Time) { c.loop.clock.read = read }
 
 // Within bounds the time from when an event may join until its report leaves.
-func (c *Device) Within() time.Duration { return c.loop.beats.within() }
+func (c *Device) Within() time.Duration { return c.loop.core.beats.within() }

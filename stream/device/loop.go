@@ -2,21 +2,15 @@ package device
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/panlearn/panlearn/learner/block"
-	"github.com/panlearn/panlearn/learner/report"
-	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
-	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // A chunk of events becomes durable in one write and travels in one publish: small enough that the stage opens the
@@ -31,86 +25,60 @@ const (
 // written anyway.
 const flushAfter = 10 * time.Second
 
-// A loop performs what the records of its events decide. One goroutine, run, owns all of it; the only others make
-// deliveries, which read nothing that the loop changes meanwhile. The package comment draws the way of an event.
+// A loop performs what the machines decide, and tells them what came of it. One goroutine, run, owns all of it; the only
+// others are the courier's, which read nothing that the loop changes meanwhile. The package comment draws the machines.
 type loop struct {
 	Settings
+	contract *contract
+	rounds   *rounds
+	core     *core
+
+	admission *admission
+	usher     *usher
+	sender    *sender
+	settler   *settler
+	times     times
+
 	records  *records
 	accounts accounts
 	clock    clock
+	reports  *reports
+	courier  *courier
 	inbox    *inbox
-	chunk    int // events, as above
+	wakes    <-chan stream.Wake // nil: the broker gives none
+	ended    chan struct{}      // closed when the task's End was read
 
-	agreed    chan struct{}      // closed when agreement is there
-	agreement *consent.Agreement // written before agreed is closed
-	// by which this device draws and pays: the agreement, or what a silo makes of it by its size; nil until that is known
-	terms   *consent.Agreement
-	ended   chan struct{} // closed when the task's End was read
-	endedAt time.Time
-
-	order [32]byte // seed of shuffled rows, written before agreed is closed
-	kept  uint64   // rows of a silo that took part before, written before agreed is closed; 0: none did
-	// of a silo, as a store has them, written before agreed is closed; nil: nobody is in a block
-	people   []participation.Key
-	unpinned *participation.Pin // what the first event writes before anything is done with it; nil: the store is pinned
-
-	events  map[participation.Key]*event // waiting or charged
-	queue   queue                        // those that wait
-	rounds  map[stream.Round]*round
-	current *round           // newest round, nil before the first
-	dirty   map[*bundle]bool // answered, and not stored yet
-	flushed time.Time        // when dirty was empty last
-
-	wakes   <-chan stream.Wake // nil: the broker gives none
-	pace    pace
-	tick    time.Time // of the next retry; zero: there is nothing to retry
-	looked  time.Time // when rounds were looked for last
-	idle    bool      // nothing was to be done when the loop last rested
-	resting bool      // and so the next poll is far away
-	learned uint64    // things that were read or heard, and new
-
-	reports *report.Maker // of phase, at the newest round
-	phase   int           // of the plan, its index
-
-	// that Run stands for, see Device.Expect; 0: Run was not called
-	rows       atomic.Uint64
-	onMap      func(task.Row)                                     // what a test does before a row is mapped
-	onAgree    func(*consent.Agreement)                           // what a test makes of an agreement
-	onReport   func(stream.Round, block.Block, randomizer.Params) // what a test sees of each draw
-	beats      *beats                                             // when events join, and publishes leave
-	sending    int                                                // events whose publish is on its way
-	window     window                                             // of them
-	retry      bool                                               // the timer ticked: send unanswered bundles again
-	delivered  *answers[delivery]                                 // publishes that were answered, or failed
-	replies    *answers[*ask]                                     // requests for places, likewise
-	deliveries sync.WaitGroup
-	online     context.Context // of deliveries: it outlives that of the client for a moment
-	publishing stream.Trouble
-	unasked    stream.Trouble // the broker refuses requests for places
-	unsure     bool           // something may have been written, or lost, that nobody told of
-	older      stream.Round   // newest round known that the broker does not show, or shows another for; 0: none
-	olderSince time.Time      // when that was first seen
-	trouble    string         // why the newest answers took no report; empty: they did
-	troubled   time.Time      // since when
-	refusals   refusals
-	total      Summary                    // of settled events, for Progress
-	early      map[participation.Key]bool // of an earlier process, settled before anybody asked about them here
+	onEffect func(effect, result) // shows each effect to a test; nil: to nobody
 }
 
 func newLoop(c Settings) *loop {
 	chunk := min(chunkMessages*c.Bundle, maxChunk)
 	l := &loop{
-		Settings: c, clock: newClock(), chunk: chunk, inbox: newInbox(2 * chunk), beats: newBeats(chunk, 2*chunk),
-		window:   newWindow(chunk, c.MaxInFlight),
+		Settings: c, clock: newClock(), inbox: newInbox(2 * chunk), ended: make(chan struct{}),
+		contract: &contract{agreed: make(chan struct{})},
 		records:  &records{port: c.Transport, task: c.Task, timeout: c.Timeout, log: c.Logger, told: make(map[string]bool)},
 		accounts: accounts{ledger: c.Ledger, policy: c.Policy, perUser: c.UserKeys, log: c.Logger},
-		agreed:   make(chan struct{}), ended: make(chan struct{}),
-		events: make(map[participation.Key]*event), rounds: make(map[stream.Round]*round), dirty: make(map[*bundle]bool),
-		early: make(map[participation.Key]bool), delivered: newAnswers[delivery](), replies: newAnswers[*ask](), flushed: time.Now(),
-		pace: newPace(c.Poll, c.MaxPoll),
+		times:    times{pace: newPace(c.Poll, c.MaxPoll, system)},
 	}
 	l.accounts.now = l.clock.now
+	l.rounds = &rounds{now: time.Now, log: c.Logger, chance: system, contract: l.contract, poll: c.Poll,
+		known: make(map[stream.Round]*round)}
+	l.core = &core{now: time.Now, log: c.Logger, chance: system,
+		rules: rules{settings: &l.Settings, contract: l.contract, rounds: l.rounds}, uplink: newUplink(&c, chunk, system), clock: &l.clock, beats: newBeats(time.Now(), chunk, 2*chunk),
+		inbox: l.inbox, chunk: chunk, events: make(map[participation.Key]*event), queue: newQueue(system),
+		unstored: make(map[*bundle]bool), book: book{early: make(map[participation.Key]bool)}}
+	l.admission, l.settler = &admission{l.core}, &settler{l.core}
+	l.sender = &sender{core: l.core, settler: l.settler, flushed: time.Now()}
+	l.usher = &usher{core: l.core, sender: l.sender}
+	l.reports = &reports{settings: &l.Settings, contract: l.contract, beats: l.core.beats, chance: system, chunk: chunk}
+	l.courier = &courier{task: c.Task, transport: c.Transport, timeout: c.Timeout, contract: l.contract, chance: system,
+		moment: l.core.moment, delivered: newAnswers[delivery](), replies: newAnswers[*ask]()}
 	return l
+}
+
+// newClock returns a clock that reads the machine's.
+func newClock() clock {
+	return clock{read: func() time.Time { return time.Now().Round(0) }, steady: time.Now}
 }
 
 // answersWithin bounds the time that a client that ends waits for the broker's answers: an event that was sent and not
@@ -121,30 +89,39 @@ const answersWithin = 2 * time.Second
 // returns.
 func (l *loop) run(ctx context.Context) error {
 	online, cut := context.WithCancel(context.WithoutCancel(ctx))
-	l.online = online
+	l.courier.online = online
 	ctx, cancel := context.WithCancel(ctx)
+	do := func(e effect) result { return l.perform(ctx, e) }
+	l.rounds.do, l.core.do = do, do
 	err := l.work(ctx)
 	cancel()
 	late := time.AfterFunc(answersWithin, cut)
-	l.deliveries.Wait()
+	l.courier.group.Wait()
 	late.Stop()
 	cut()
 	return l.shutdown(err)
 }
 
+// work waits for what comes, and does what is due, until ctx ends or an error ends the device.
 func (l *loop) work(ctx context.Context) error {
-	if err := l.load(); err != nil {
+	if err := l.loadCharged(); err != nil {
 		return err
 	}
 	l.wakes = l.records.watch(ctx)
-	l.pace.soon(time.Now(), l.spread())
-	timer := time.NewTimer(0)
+	l.times.soon(time.Now(), l.core.spread())
+	timer, tick := time.NewTimer(0), time.NewTimer(time.Hour)
 	defer timer.Stop()
+	defer tick.Stop()
 	for {
-		timer.Reset(l.rest(time.Now()))
+		timer.Reset(l.untilAlarm(time.Now()))
 		var ready <-chan struct{}
-		if l.room() > 0 {
+		if l.core.room() > 0 {
 			ready = l.inbox.ready
+		}
+		var ticks <-chan time.Time
+		if at := l.core.beats.due; !at.IsZero() {
+			tick.Reset(time.Until(at))
+			ticks = tick.C
 		}
 		var err error
 		select {
@@ -155,28 +132,28 @@ func (l *loop) work(ctx context.Context) error {
 				l.wakes = nil // the next poll watches again
 				continue
 			}
-			err = l.takeWake(ctx, w)
+			err = l.takeWake(w)
 		case <-timer.C:
-			err = l.alarm(ctx, time.Now())
-		case <-l.delivered.ready:
-			for _, d := range l.delivered.take() {
-				l.answered(d)
+			err = l.actOnTime(ctx, time.Now())
+		case <-l.courier.delivered.ready:
+			for _, d := range l.courier.delivered.take() {
+				l.sender.takeAnswer(d)
 			}
-		case <-l.replies.ready:
-			for _, a := range l.replies.take() {
-				l.replied(a)
+		case <-l.courier.replies.ready:
+			for _, a := range l.courier.replies.take() {
+				l.usher.takeReply(a)
 			}
 		case <-l.inbox.first:
-			err = l.refresh(ctx)
+			err = l.pollBeforeJoin()
 		case <-ready:
-			err = l.refresh(ctx)
-			l.beats.arm()
-		case <-l.beats.timer.C:
-			err = l.beat(ctx)
+			err = l.pollBeforeJoin()
+			l.core.beats.arm(time.Now())
+		case <-ticks:
+			err = l.joinOnTick()
 			l.inbox.take(0) // what is left waits for another tick
 		}
 		if err == nil {
-			err = l.advance(ctx)
+			err = l.doWhatIsDue()
 		}
 		if err != nil && err == ctx.Err() { // while a report was worked out
 			return nil
@@ -187,209 +164,148 @@ func (l *loop) work(ctx context.Context) error {
 	}
 }
 
-// alarm performs the work that is due by time.
-func (l *loop) alarm(ctx context.Context, now time.Time) error {
-	if !l.tick.IsZero() && !now.Before(l.tick) {
-		l.tick, l.retry = time.Time{}, true
+// untilAlarm returns the time until the loop has something to do by itself. It also tells the adapter over what time to
+// spread its reconnections.
+func (l *loop) untilAlarm(now time.Time) time.Duration {
+	if s, ok := l.Transport.(stream.Spreader); ok {
+		s.Spread(l.core.spread())
 	}
-	for _, r := range l.rounds {
-		if r.unjudged() && !now.Before(r.judged) {
-			l.judge(ctx, r)
-		}
+	return l.times.rest(now, l.core.restless(), l.core.busy(), l.core.alarms(now)).Sub(now)
+}
+
+// actOnTime performs the work that is due by time.
+func (l *loop) actOnTime(ctx context.Context, now time.Time) error {
+	if l.times.retries(now) {
+		l.sender.retry = true
 	}
-	if now.Before(l.pace.due) {
+	l.rounds.judgeDue(now, l.core.busy)
+	if now.Before(l.times.due) {
 		return nil
 	}
 	if l.wakes == nil {
 		l.wakes = l.records.watch(ctx)
 	}
-	return l.poll(ctx)
+	return l.poll()
 }
 
-// refresh polls before an event joins a client that had nothing to do and so has not polled for long.
-func (l *loop) refresh(ctx context.Context) error {
+// pollBeforeJoin polls before an event joins a client that had nothing to do and so has not polled for long.
+func (l *loop) pollBeforeJoin() error {
 	now := time.Now()
 	switch {
-	case !l.idle && !l.resting || l.over():
+	case !l.times.idle && !l.times.resting || l.rounds.over():
 		return nil
-	case now.Sub(l.looked) < l.Poll:
-		l.resting = false
-		l.pace.soon(now, l.Poll)
+	case now.Sub(l.rounds.looked) < l.Poll:
+		l.times.resting = false
+		l.times.soon(now, l.Poll)
 		return nil
 	}
-	return l.poll(ctx)
+	return l.poll()
 }
 
-// over reports whether the task has ended.
-func (l *loop) over() bool { return !l.endedAt.IsZero() }
-
-// advance does all that can be done without waiting.
-func (l *loop) advance(ctx context.Context) error {
-	if l.agreement != nil && l.has() != nothing {
-		l.compareClock(ctx)
-	}
-	for _, n := range slices.Sorted(maps.Keys(l.rounds)) {
-		if err := l.settle(l.rounds[n]); err != nil {
+// joinOnTick has events that have come until now join; events that come meanwhile wait for the next tick.
+func (l *loop) joinOnTick() error {
+	beats := l.core.beats
+	beats.begin()
+	defer beats.end()
+	come := min(l.inbox.len(), beats.quota)
+	for {
+		if err := l.doWhatIsDue(); err != nil {
 			return err
 		}
+		n := min(l.core.room(), l.core.chunk, come)
+		if n <= 0 {
+			return nil
+		}
+		if err := l.admission.admit(l.inbox.take(n)); err != nil {
+			return err
+		}
+		come -= n
 	}
-	if l.over() {
-		return l.finish()
+}
+
+// doWhatIsDue does all that can be done without waiting.
+func (l *loop) doWhatIsDue() error {
+	l.core.recallDrawn()
+	if l.contract.agreement != nil && l.core.busy() {
+		l.core.compareClock()
 	}
-	if err := l.resend(); err != nil {
+	if err := l.settler.settleClosed(); err != nil {
 		return err
 	}
-	l.leave(l.queue.sort(l.current, l.settled), "they took part as often as they may, or their phase is over")
-	if l.current.keeps() > 0 {
-		if err := l.seat(ctx); err != nil {
+	if l.rounds.over() {
+		return l.settler.endWaiting()
+	}
+	if err := l.sender.sendOwed(); err != nil {
+		return err
+	}
+	l.core.dismiss(l.core.queue.sort(l.rounds.newest, l.core.settled),
+		"they took part as often as they may, or their phase is over")
+	if l.rounds.newest.keeps() > 0 {
+		if err := l.usher.seatLine(); err != nil {
 			return err
 		}
 	}
-	for l.current.keeps() == 0 && !l.gathering() && l.joinable() && l.sending < l.window.now {
-		if l.refusals.holds(l.current.attempt, time.Now()) || l.clock.holds() {
-			break
-		}
-		if l.beats.left == 0 {
-			if l.queue.waits(l.current, l.places(), time.Now()) {
-				l.beats.arm()
-			}
-			break
-		}
-		n := min(int(min(l.current.most-l.current.joined, uint64(l.chunk))), l.window.now-l.sending, l.beats.left)
-		if n = l.unrefused(n); n == 0 {
-			break
-		}
-		batch, misfits := l.queue.next(l.current, n, l.places(), time.Now())
-		l.leave(misfits, "the round is none that they may answer")
-		if len(batch) == 0 {
-			break
-		}
-		l.beats.left -= len(batch)
-		if err := l.join(ctx, batch); err != nil {
-			return err
-		}
+	if err := l.sender.joinWaiting(); err != nil {
+		return err
 	}
-	l.retry = false
-	if time.Since(l.flushed) < flushAfter {
+	l.sender.retry = false
+	if time.Since(l.sender.flushed) < flushAfter {
 		return nil
 	}
-	return l.flush()
+	return l.sender.storeAnswers()
 }
 
-// joinable reports whether the newest round takes events of this client.
-func (l *loop) joinable() bool { return !l.over() && l.current.joinable() }
-
-// gathering reports whether the members of a round wait a moment for members whose outcome is not known yet, so
-// that all of them join in one order.
-func (l *loop) gathering() bool {
-	return l.joinable() && l.current.later() && l.current.elapsed(time.Now()) < l.Poll && l.absent() > 0
-}
-
-// room returns the number of events that can be taken in now. After the task's end any event is taken in and
-// answered from the store.
-func (l *loop) room() int {
-	switch {
-	case l.agreement != nil && l.over():
-		return l.chunk
-	case !l.joinable() || l.queue.ready(l.current, time.Now()) > 0 || l.terms == nil && l.clock.unknown:
-		return 0
-	}
-	places := l.places()
-	if l.current.later() { // after a restart members are found among their reserve, which another process held too
-		most := 2 * l.current.most
-		places = most - min(most, l.current.joined+l.absent()+uint64(len(l.queue.events)))
-	}
-	return min(int(min(places, uint64(l.chunk))), l.MaxInFlight-l.sending-l.queue.seats.taken())
-}
-
-// places returns the number of further events that may draw for the newest attempt: a client offers a round as
-// many of its users as the round takes of all clients together, and the announced share of them joins. Of blocks
-// of rows it offers one: each organisation reports once.
-func (l *loop) places() uint64 {
-	taken := l.current.joined + l.absent() + uint64(len(l.queue.drawn)+len(l.queue.seats.line))
-	return l.current.most - min(taken, l.current.most)
-}
-
-// stands returns the number of events that draw for an attempt on behalf of this client: the rows of Run, which
-// are read when there is room for them, or the events of Publish that wait. Rows that have taken part are not
-// subtracted, for the stage does not know of their part either.
-func (l *loop) stands() uint64 {
-	if l.agreement != nil && l.agreement.Spec.Silo != nil { // it offers a round one block, of whatever many
-		return 1
-	}
-	switch n := l.rows.Load(); n {
-	case 0:
-		return uint64(l.queue.holds()) + l.inbox.waiting()
-	case unknownRows:
-		return max(1, manifest.Users(l.agreement.Task.Plan))
-	default:
-		return max(1, n)
-	}
-}
-
-// absent counts the members of the newest round that are still charged in an earlier one. Their places are kept
-// for them.
-func (l *loop) absent() (n uint64) {
-	if !l.current.later() {
-		return 0
-	}
-	for _, r := range l.rounds {
-		if r == l.current {
-			continue
-		}
-		for _, b := range r.bundles {
-			for _, e := range b.events {
-				if e.record.Stays(l.current.phase()) {
-					n++
-				}
-			}
-		}
-	}
-	return n
-}
-
-// load takes up what an earlier process left charged.
-func (l *loop) load() error {
+// loadCharged takes up what an earlier process left charged.
+func (l *loop) loadCharged() error {
 	bundles := make(map[[16]byte]*bundle)
 	for record, err := range l.Store.Charged() {
 		if err != nil {
 			return fmt.Errorf("load: %w", err)
 		}
-		e := &event{record: record}
-		l.events[record.Key] = e
-		r := l.rounds[record.Draw.Round]
-		if r == nil {
-			r = &round{number: record.Draw.Round, manifest: record.Draw.Manifest}
-			l.rounds[r.number] = r
-		}
-		r.joined++
-		b := bundles[record.Draw.Bundle]
-		if b == nil {
-			b = new(bundle)
-			bundles[record.Draw.Bundle] = b
-			r.bundles = append(r.bundles, b)
-			r.owed = append(r.owed, b)
-		}
-		b.events = append(b.events, e)
+		l.core.takeCharged(record, bundles)
 	}
-	for _, b := range bundles {
-		slices.SortFunc(b.events, func(x, y *event) int { return int(x.record.Draw.Place) - int(y.record.Draw.Place) })
-	}
-	if n := len(l.events); n > 0 {
+	if n := len(l.core.events); n > 0 {
 		l.Logger.Info("resuming: these reports were charged in an open round and have no outcome yet", "reports", n)
 	}
 	return nil
 }
 
-func (l *loop) progress() {
+// shutdown takes what has been answered, stores it, and answers everybody: err is why the loop ends, nil for a stop.
+func (l *loop) shutdown(err error) error {
+	for _, d := range l.courier.delivered.take() { // no delivery is left that could add another
+		l.sender.takeAnswer(d)
+	}
+	// A store that failed is not written again: what it holds is older, and so more careful.
+	var refused *consent.RefusedError
+	if err == nil || errors.As(err, &refused) {
+		if failed := l.sender.storeAnswers(); failed != nil {
+			err = errors.Join(err, failed)
+		}
+	}
+	left := l.inbox.close() // an earlier process may have sent them
+	stored, failed := l.admission.lookUp(left)
+	for i := range stored {
+		left[i].record = stored[i]
+	}
+	err = errors.Join(err, failed)
+	l.core.abandon(left, refused)
+	l.core.abandon(slices.SortedFunc(maps.Values(l.core.events), byKey), refused)
+	clear(l.core.events)
+	l.tellProgress()
+	return err
+}
+
+// tellProgress passes on how far the device is.
+func (l *loop) tellProgress() {
 	if l.Progress == nil {
 		return
 	}
-	p := Progress{Summary: l.total, InFlight: l.sending, Over: l.over(), Standing: l.standing(),
-		RefusedPublishes: l.refusals.count, Older: l.older, OlderSince: l.olderSince, Trouble: l.trouble,
-		Troubled: l.troubled}
+	u := l.core.uplink
+	p := Progress{Summary: l.core.book.total, InFlight: u.sending, Over: l.rounds.over(), Standing: l.standing(),
+		RefusedPublishes: u.refusals.count, Older: l.rounds.older, OlderSince: l.rounds.olderSince, Trouble: u.trouble,
+		Troubled: u.troubled}
 	p.Ahead, p.AheadSince = l.clock.foundAhead()
-	if r := l.current; r != nil {
+	if r := l.rounds.newest; r != nil {
 		p.Round, p.Attempt, p.Joined, p.Cohort = r.number, r.attempt.Number, r.joined, r.place.Cohort
 	}
 	l.Settings.Progress(p)

@@ -22,7 +22,8 @@ type Outcome struct {
 
 func (o Outcome) String() string { return fmt.Sprintf("%v in round %d", o.State, o.Round) }
 
-// A Summary counts the outcomes of events: Events = Counted + Uncounted + Unknown + Refused.
+// A Summary counts the outcomes of events: Events = Counted + Uncounted + Unknown + Refused. An event that is published
+// again under its key counts once more if its outcome was told before, and not while it is under way.
 type Summary struct {
 	Events    uint64 `json:"events"`    // users, or blocks of an organisation's rows: what a report is about
 	Units     uint64 `json:"units"`     // rows, or people, that these are about: what privacy is stated for

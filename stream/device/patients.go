@@ -23,13 +23,13 @@ func (m *mapper) patients(ctx context.Context, rows iter.Seq2[task.Row, error]) 
 		if m.failed != nil {
 			return
 		}
-		if m.loop.agreement.Whole() {
-			if e := m.hospital(all); e != nil && m.loop.whenRead(ctx) == nil {
+		if m.loop.contract.agreement.Whole() {
+			if e := m.hospital(all); e != nil && m.spanEnds(ctx) == nil {
 				yield(e)
 			}
 			return
 		}
-		if m.loop.whenRead(ctx) != nil {
+		if m.spanEnds(ctx) != nil {
 			return
 		}
 		for e := range m.wards(all) {
@@ -47,7 +47,7 @@ func (m *mapper) hospital(all []block.Person[line]) *event {
 	if !ok {
 		return nil
 	}
-	if kept := m.loop.kept; kept > 0 {
+	if kept := m.loop.contract.kept; kept > 0 {
 		m.leave(all[kept:])
 		all = all[:kept]
 	}
@@ -63,7 +63,7 @@ func (m *mapper) hospital(all []block.Person[line]) *event {
 // people who came later are in none.
 func (m *mapper) wards(all []block.Person[line]) iter.Seq[*event] {
 	return func(yield func(*event) bool) {
-		k, pinned := int(m.loop.agreement.Units()), m.loop.people
+		k, pinned := int(m.loop.contract.agreement.Units()), m.loop.contract.people
 		if pinned == nil {
 			for _, one := range all[:len(all)-len(all)%k] {
 				pinned = append(pinned, participation.EventKey(one.ID))

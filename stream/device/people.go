@@ -30,7 +30,7 @@ func (m *mapper) persons(ctx context.Context, rows iter.Seq2[task.Row, error]) i
 			people, ended = a.all(ctx, m.own(ctx, rows)), a.result
 		}
 		for one := range people {
-			if !waited && m.loop.whenRead(ctx) != nil {
+			if !waited && m.spanEnds(ctx) != nil {
 				break
 			}
 			waited = true
@@ -46,7 +46,7 @@ func (m *mapper) persons(ctx context.Context, rows iter.Seq2[task.Row, error]) i
 
 // people groups lines by person.
 func (m *mapper) people() *block.People[line] {
-	user, room := m.loop.agreement.Spec.User, m.loop.MaxBlockRows/rowValues(m.loop.agreement)
+	user, room := m.loop.contract.agreement.Spec.User, m.loop.MaxBlockRows/rowValues(m.loop.contract.agreement)
 	return &block.People[line]{ID: func(l line) string { return l.row.User }, Items: user.Items,
 		Wait: time.Duration(user.Wait), Most: int(min(room, math.MaxInt))}
 }
@@ -96,8 +96,8 @@ func (m *mapper) about(key participation.Key, people []block.Person[line]) *even
 					invalid++
 				}
 			}
-			for range m.loop.agreement.Spec.User.Items - len(one.Rows) {
-				_ = m.loop.mapRow(m.decoy, new(convex.Example))
+			for range m.loop.contract.agreement.Spec.User.Items - len(one.Rows) {
+				_ = m.loop.reports.mapRow(m.decoy, new(convex.Example))
 			}
 		}
 		people = nil

@@ -1,8 +1,6 @@
 package device
 
 import (
-	"context"
-	"crypto/rand"
 	"errors"
 	"slices"
 	"time"
@@ -23,16 +21,17 @@ import (
 
 // An ask is one request for places in an attempt.
 type ask struct {
-	seats  uint64        // the line that it is for
-	users  int           // that it asks for; once it is granted, those who have not joined yet
-	lease  time.Duration // for which places are kept
-	try    bool          // whether the broker takes reports again
-	asked  moment        // before it was sent
-	answer stream.PlaceAnswer
-	err    error // there is no answer
+	seats   uint64 // the line that it is for
+	round   stream.Round
+	attempt stream.Attempt
+	users   int           // that it asks for; once it is granted, those who have not joined yet
+	lease   time.Duration // for which places are kept
+	try     bool          // whether the broker takes reports again
+	due     time.Time     // the tick on which it leaves
+	asked   moment        // before it was sent
+	answer  stream.PlaceAnswer
+	err     error // there is no answer
 }
-
-var errOtherPlace = errors.New("an answer to another request for places")
 
 // A moment is a time by two clocks: one that no change of the machine's time moves, which may stand still while the
 // machine sleeps, and the machine's own.
@@ -42,8 +41,6 @@ type moment struct{ steady, wall time.Time }
 func (m moment) since(before moment) time.Duration {
 	return max(m.steady.Sub(before.steady), m.wall.Sub(before.wall))
 }
-
-func (l *loop) moment() moment { return moment{time.Now(), l.clock.read()} }
 
 // late reports whether the places of a request may not be used any more: half of their time has gone since before it
 // was sent, and the other half is for the report's way.
@@ -60,6 +57,7 @@ func (r *round) keeps() time.Duration {
 // seats are the line at the newest attempt: as many places are asked for, granted, or to be asked for again as events
 // stand in it.
 type seats struct {
+	chance  chance
 	number  uint64   // of lines before it
 	line    []*event // in their order
 	asking  int      // places that are asked for
@@ -89,7 +87,7 @@ func (s *seats) granted() (n int) {
 // recall empties the line, and begins another one.
 func (s *seats) recall() (line []*event) {
 	line = s.line
-	*s = seats{number: s.number + 1}
+	*s = seats{chance: s.chance, number: s.number + 1}
 	return line
 }
 
@@ -110,7 +108,7 @@ const leastRepeat = 250 * time.Millisecond
 // repeat has places be asked for again after a time that is drawn around the given one.
 func (s *seats) repeat(users int, now time.Time, around time.Duration) {
 	if users > 0 {
-		s.again = append(s.again, repeat{users, now.Add(jittered(max(around, leastRepeat)))})
+		s.again = append(s.again, repeat{users, now.Add(s.chance.around(max(around, leastRepeat)))})
 	}
 }
 
@@ -156,142 +154,120 @@ func (s *seats) use(n int) (users int, from []ask) {
 
 // drawsFirst reports whether reports are drawn before a place is asked for, because working one out could take as long as
 // the place is kept.
-func (l *loop) drawsFirst() bool { return l.beats.tick > l.current.keeps()/4 }
+func (c *core) drawsFirst() bool { return c.beats.tick > c.rounds.newest.keeps()/4 }
 
-// seat has the first in the line join as places are granted, and asks for places for others.
-func (l *loop) seat(ctx context.Context) error {
-	if !l.joinable() || l.clock.holds() {
+// moment returns the time by both clocks.
+func (c *core) moment() moment { return moment{c.now(), c.clock.read()} }
+
+// An usher has events join where the newest attempt gives places: it asks for places, and leads the first in the line to
+// those that are granted.
+type usher struct {
+	*core
+	sender *sender
+}
+
+// seatLine has the first in the line join as places are granted, and asks for places for others.
+func (u *usher) seatLine() error {
+	r, s := u.rounds.newest, &u.queue.seats
+	if !u.rounds.joinable() || u.clock.holds() {
 		return nil
 	}
-	s := &l.queue.seats
-	s.lapse(l.moment())
-	if err := l.sit(ctx); err != nil {
+	s.lapse(u.moment())
+	if err := u.seatFirst(); err != nil {
 		return err
 	}
-	for !s.over && !l.gathering() && l.joinable() {
-		now := time.Now()
-		n := min(l.mostAsked()-s.taken(), l.window.now-l.sending-s.taken(), l.chunk,
-			int(l.current.place.Phase.Mechanism.MaxBundle))
-		if n <= 0 || l.refusals.holds(l.current.attempt, now) {
+	for !s.over && !u.rounds.gathering() && u.rounds.joinable() {
+		now := u.now()
+		n := min(u.mostAsked()-s.taken(), u.uplink.room()-s.taken(), u.chunk, int(r.place.Phase.Mechanism.MaxBundle))
+		if n <= 0 || u.uplink.refusals.holds(r.attempt, now) {
 			return nil
 		}
 		at, again := s.due()
-		if again = again && !at.After(now); !again && !l.queue.waits(l.current, l.places(), now) {
+		if again = again && !at.After(now); !again && !u.queue.waits(r, u.places(), now) {
 			return nil
 		}
-		if l.beats.left == 0 {
-			l.beats.arm()
+		if u.beats.left == 0 {
+			u.beats.arm(now)
 			return nil
 		}
-		try := l.refusals.wait > 0
-		if n = l.unrefused(n); n == 0 {
+		try := u.uplink.refusals.wait > 0
+		if n = u.uplink.most(n, len(r.owed), r.attempt, now); n == 0 {
 			return nil
 		}
 		users := s.next(n, now)
 		if users == 0 {
 			var err error
-			if users, err = l.lineUp(ctx, n, now); users == 0 || err != nil {
+			if users, err = u.lineUp(n, now); users == 0 || err != nil {
 				return err
 			}
 		}
-		l.ask(ctx, users, try)
+		s.asking += users
+		u.do(effect{call: request, ask: &ask{seats: s.number, round: r.number, attempt: r.attempt.Number, users: users,
+			lease: r.keeps(), try: try, due: u.beats.next(u.now())}})
 	}
 	return nil
 }
 
 // lineUp puts up to n events whose time has come at the end of the line, and returns how many.
-func (l *loop) lineUp(ctx context.Context, n int, now time.Time) (int, error) {
-	first := l.drawsFirst()
+func (u *usher) lineUp(n int, now time.Time) (int, error) {
+	r, first := u.rounds.newest, u.drawsFirst()
 	if first {
-		n = min(n, l.beats.left)
+		n = min(n, u.beats.left)
 	}
-	batch, misfits := l.queue.next(l.current, n, l.places(), now)
-	l.leave(misfits, "the round is none that they may answer")
-	l.queue.seats.line = append(l.queue.seats.line, batch...)
+	batch, misfits := u.queue.next(r, n, u.places(), now)
+	u.dismiss(misfits, misfit)
+	u.queue.seats.line = append(u.queue.seats.line, batch...)
 	if !first || len(batch) == 0 {
 		return len(batch), nil
 	}
-	l.beats.left -= len(batch)
-	return len(batch), l.predraw(ctx, batch)
+	u.beats.left -= len(batch)
+	return len(batch), u.do(effect{call: drawReports, round: r, events: batch}).err
 }
 
 // mostAsked bounds the events that ask or have places: as many as ticks within a quarter of the lease have room for.
-func (l *loop) mostAsked() int {
-	return l.beats.quota * int(max(1, l.current.keeps()/4/l.beats.tick))
+func (u *usher) mostAsked() int {
+	return u.beats.quota * int(max(1, u.rounds.newest.keeps()/4/u.beats.tick))
 }
 
-// sit has the first in the line join, as many as places are granted: on a tick, or, where their reports are drawn, at
-// once.
-func (l *loop) sit(ctx context.Context) error {
-	s, drawn := &l.queue.seats, l.drawsFirst()
-	for len(s.placed) > 0 && l.joinable() {
-		n := min(l.chunk, len(s.line))
+// seatFirst has the first in the line join, as many as places are granted: on a tick, or, where their reports are drawn,
+// at once.
+func (u *usher) seatFirst() error {
+	r, s, drawn := u.rounds.newest, &u.queue.seats, u.drawsFirst()
+	for len(s.placed) > 0 && u.rounds.joinable() {
+		n := min(u.chunk, len(s.line))
 		if !drawn {
-			if l.beats.left == 0 {
-				l.beats.arm()
+			if u.beats.left == 0 {
+				u.beats.arm(u.now())
 				return nil
 			}
-			n = min(n, l.beats.left)
+			n = min(n, u.beats.left)
 		}
-		if l.refusals.holds(l.current.attempt, time.Now()) && !s.placed[0].try {
+		if u.uplink.refusals.holds(r.attempt, u.now()) && !s.placed[0].try {
 			return nil // lapse takes its place off
 		}
 		users, from := s.use(n)
 		batch := s.line[:users:users]
 		if !drawn {
-			l.beats.left -= users
-			if err := l.predraw(ctx, batch); err != nil {
-				return err
+			u.beats.left -= users
+			if got := u.do(effect{call: drawReports, round: r, events: batch}); got.err != nil {
+				return got.err
 			}
 		}
-		if now := l.moment(); slices.ContainsFunc(from, func(a ask) bool { return a.late(now) }) { // nobody has paid
+		if now := u.moment(); slices.ContainsFunc(from, func(a ask) bool { return a.late(now) }) { // nobody has paid
 			s.repeat(users, now.steady, from[0].lease)
 			continue
 		}
 		s.line = s.line[users:]
-		if err := l.join(ctx, batch); err != nil {
+		if err := u.sender.join(batch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// ask sends one request for places, on the next tick.
-func (l *loop) ask(ctx context.Context, users int, try bool) {
-	r, s := l.current, &l.queue.seats
-	a := &ask{seats: s.number, users: users, lease: r.keeps(), try: try}
-	request := stream.PlaceRequest{Users: uint32(users)}
-	_, _ = rand.Read(request.ID[:]) // never fails: it ends the process instead
-	subject, due := l.Task.Place(r.number, r.attempt.Number), l.beats.next(time.Now())
-	s.asking += users
-	l.deliveries.Go(func() {
-		if a.err = Until(ctx, due); a.err == nil {
-			a.asked = l.moment()
-			a.answer, a.err = l.place(ctx, subject, request, a.lease/2)
-		}
-		l.replies.put(a)
-	})
-}
-
-// place makes one request. It runs outside the loop's goroutine. An answer to another request is none.
-func (l *loop) place(ctx context.Context, subject string, request stream.PlaceRequest, within time.Duration) (
-	stream.PlaceAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(within, l.Timeout))
-	defer cancel()
-	data, err := l.Transport.Place(ctx, subject, request.Record())
-	if err != nil {
-		return stream.PlaceAnswer{}, err
-	}
-	answer, err := stream.ParsePlaceAnswer(data)
-	if err == nil && answer.ID != request.ID {
-		err = errOtherPlace
-	}
-	return answer, err
-}
-
-// replied takes the answer to a request, or that there is none. One to a line that is recalled changes nothing.
-func (l *loop) replied(a *ask) {
-	s, now := &l.queue.seats, time.Now()
+// takeReply takes the answer to a request, or that there is none. One to a line that is recalled changes nothing.
+func (u *usher) takeReply(a *ask) {
+	s, now := &u.queue.seats, u.now()
 	if a.seats != s.number {
 		return
 	}
@@ -299,9 +275,9 @@ func (l *loop) replied(a *ask) {
 	if a.err != nil { // silence is no reason to join
 		s.silence = min(max(2*s.silence, a.lease), mostRefused)
 		s.repeat(a.users, now, s.silence)
-		if errors.Is(a.err, stream.ErrRefused) && l.unasked.Tell(now, a.err) {
-			l.Logger.Warn("the broker does not let this device ask for places, so it cannot take part: "+
-				"docs/how-to/operations.md, Places, has the permission", "subject", l.Task.Places(), "err", a.err)
+		if errors.Is(a.err, stream.ErrRefused) && u.uplink.unasked.Tell(now, a.err) {
+			u.log.Warn("the broker does not let this device ask for places, so it cannot take part: "+
+				"docs/how-to/operations.md, Places, has the permission", "subject", u.settings.Task.Places(), "err", a.err)
 		}
 		return
 	}
@@ -318,23 +294,5 @@ func (l *loop) replied(a *ask) {
 		a.users, a.lease = n, min(a.lease, a.answer.Time)
 		s.placed = append(s.placed, a)
 		slices.SortFunc(s.placed, func(a, b *ask) int { return a.asked.steady.Compare(b.asked.steady) })
-	}
-}
-
-// announce asks for places of users whom an earlier attempt at the round charged, and who send in any case: so that
-// nobody else is given them. It runs outside the loop's goroutine.
-func (l *loop) announce(ctx context.Context, d delivery) {
-	users := 0
-	for _, b := range d.bundles {
-		users += len(b.events)
-	}
-	most := int(d.round.place.Phase.Mechanism.MaxBundle)
-	for ; users > 0; users -= min(users, most) {
-		r := stream.PlaceRequest{Users: uint32(min(users, most)), Charged: true}
-		_, _ = rand.Read(r.ID[:]) // never fails: it ends the process instead
-		subject := l.Task.Place(d.round.number, d.attempt.Number)
-		if _, err := l.place(ctx, subject, r, d.announces/2); err != nil {
-			return
-		}
 	}
 }

@@ -105,36 +105,6 @@ func TestRefundsAreCapped(t *testing.T) {
 	})
 }
 
-// A void round charges its users; a Close that never comes leaves them unknown when the task has ended.
-func TestVoidAndMissingClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx := t.Context()
-		w := newWorld(t, plan{rounds: 9, cohort: 10})
-		s := newSpy(t, participation.NewMemoryStore())
-		cl := w.client(w.config(s))
-		var got [2]device.Outcome
-		var group sync.WaitGroup
-		publish := func(i int) {
-			group.Go(func() { got[i], _ = cl.Publish(ctx, participation.EventKey(fmt.Sprint(i)), example(1)) })
-			time.Sleep(10 * time.Second)
-		}
-		first := w.announce(ctx, 1)
-		w.open(ctx, 1, 1, first)
-		publish(0)
-		w.close(ctx, participation.Closed{Round: 1, Attempt: nth(1), Manifest: first, Void: true})
-		time.Sleep(10 * time.Second)
-		w.open(ctx, 2, 1, w.announce(ctx, 2))
-		publish(1)
-		w.end(ctx, 2)
-		group.Wait()
-		must(t, cl.Close())
-		if got != [2]device.Outcome{{State: participation.Unknown, Round: 1}, {State: participation.Unknown, Round: 2}} {
-			t.Errorf("%v, want both unknown", got)
-		}
-		s.audit(w)
-	})
-}
-
 // Acknowledgements that are lost are asked for again under the same message id; the counts are the same.
 func TestRetryKeepsTheMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,14 +1,12 @@
 package device
 
 import (
-	"bytes"
 	"container/heap"
-	"crypto/rand"
-	"encoding/binary"
 	"slices"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 // A queue is the events that wait to join a round, each in one of three states:
@@ -31,7 +29,12 @@ type queue struct {
 	drawn   draws
 	lots    stream.Lots // of the newest attempt
 	seats   seats       // of those whose time has come, where it gives places
+	chance  chance
+	round   *round                // for which events drew last; nil: none has
+	attempt participation.Attempt // likewise
 }
+
+func newQueue(c chance) *queue { return &queue{chance: c, seats: seats{chance: c}} }
 
 // holds returns the number of all events.
 func (q *queue) holds() int { return len(q.events) + len(q.drawn) + len(q.seats.line) }
@@ -45,7 +48,16 @@ func (q *queue) add(events ...*event) {
 // round. of is the number of events on behalf of this client that may draw for it.
 func (q *queue) recall(of uint64) {
 	q.events, q.drawn, q.sorted = slices.Concat(q.seats.recall(), q.drawn, q.events), nil, false
-	q.lots = stream.NewLots(of, random32())
+	q.lots = stream.NewLots(of, q.chance.uint32())
+}
+
+// recallFor recalls the events that drew for another attempt than the newest one of a round. of returns the number of
+// events on behalf of this client that may draw for it.
+func (q *queue) recallFor(r *round, of func() uint64) {
+	if r != nil && (q.round != r || q.attempt != r.attempt) {
+		q.round, q.attempt = r, r.attempt
+		q.recall(of())
+	}
 }
 
 // all empties the queue.
@@ -73,7 +85,7 @@ func (q *queue) sort(r *round, settled func(*event) bool) (over []*event) {
 		}
 	}
 	// Sorted by key, which for rows is the order of the file: the same in every run.
-	slices.SortFunc(members, func(a, b *event) int { return bytes.Compare(a.record.Key[:], b.record.Key[:]) })
+	slices.SortFunc(members, byKey)
 	q.events, q.members, q.sorted = append(members, others...), len(members), true
 	return over
 }
@@ -93,7 +105,7 @@ func (q *queue) ready(r *round, now time.Time) int {
 
 // due returns the time at which the next of the events that drew joins the newest attempt of a round; ok is false
 // if none does.
-func (q *queue) due(r *round) (at time.Time, ok bool) {
+func (q *queue) due(r *round, now time.Time) (at time.Time, ok bool) {
 	if !r.receives() {
 		return at, false
 	}
@@ -101,7 +113,6 @@ func (q *queue) due(r *round) (at time.Time, ok bool) {
 	if len(q.drawn) == 0 || q.seats.over {
 		return at, ok
 	}
-	now := time.Now()
 	if joins := now.Add(r.joins(q.drawn[0].draw) - r.elapsed(now)); !ok || joins.Before(at) {
 		at = joins
 	}
@@ -145,7 +156,7 @@ func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfi
 			places -= min(places, 1)
 			continue
 		case r.open.JoinProbability != 0:
-			e.draw = r.turn(e, q.lots.Next(random32()))
+			e.draw = r.turn(e, q.lots.Next(q.chance.uint32()))
 		}
 		places--
 		if r.open.JoinProbability == 0 || due(e) {
@@ -155,12 +166,6 @@ func (q *queue) next(r *round, n int, places uint64, now time.Time) (join, misfi
 		heap.Push(&q.drawn, e)
 	}
 	return join, misfits
-}
-
-func random32() uint32 {
-	var bits [4]byte
-	_, _ = rand.Read(bits[:]) // never fails: it ends the process instead
-	return binary.BigEndian.Uint32(bits[:])
 }
 
 // draws is a heap of events ordered by their draws.

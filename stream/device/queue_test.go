@@ -18,7 +18,7 @@ func queued(step uint64, share uint32, events ...*event) (*round, *queue) {
 		open: &wire.Open{JoinProbability: share},
 		place: manifest.Place{First: 1, Cohort: 100, Phase: &wire.Phase{RoundsPerUser: 3}, Stint: manifest.Stint{First: 1,
 			Last: 3, Rounds: 3}}}
-	q := new(queue)
+	q := newQueue(system)
 	q.add(events...)
 	q.sort(r, func(*event) bool { return false })
 	return r, q

@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/participation"
@@ -110,54 +109,4 @@ func TestPutBackTask(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestOneReadThatFindsNothing: after a lost connection a replica that lags does not show the newest round. A client waits
-// until it does, says nothing, and takes part.
-func TestOneReadThatFindsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx := t.Context()
-		w := newWorld(t, plan{rounds: 2, cohort: 3})
-		log := new(logbook)
-		c := w.config(participation.NewMemoryStore())
-		c.Logger = log.logger()
-		cl := w.client(c)
-		var asks sync.WaitGroup
-		publish := func(key string) {
-			asks.Go(func() {
-				limited, stop := context.WithTimeout(ctx, time.Hour)
-				defer stop()
-				_, _ = cl.Publish(limited, participation.EventKey(key), example(1))
-			})
-		}
-		w.open(ctx, 1, 1, w.announce(ctx, 1))
-		publish("a")
-		time.Sleep(time.Minute)
-		if n := w.reports(1, 1); n != 1 {
-			t.Fatalf("%d reports before, want 1", n)
-		}
-		until := time.Now().Add(20 * time.Second)
-		w.broker.Inject(func(op memory.Op, subject string) memory.Fault {
-			if (op == memory.Get || op == memory.Latest) && subject != w.name.Task() && time.Now().Before(until) {
-				return memory.Lag
-			}
-			return memory.None
-		})
-		w.broker.Disconnect()
-		w.broker.Connect()
-		time.Sleep(10 * time.Second)
-		publish("b")
-		time.Sleep(3 * time.Minute)
-		if n := w.reports(1, 1); n != 2 {
-			t.Errorf("%d reports after, want 2", n)
-		}
-		if n := log.count("no longer shows the newest round"); n != 0 {
-			t.Errorf("it is said %d times that the broker is older", n)
-		}
-		_ = cl.Close()
-		asks.Wait()
-		if t.Failed() {
-			t.Log(log.buf.String())
-		}
-	})
 }

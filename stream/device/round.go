@@ -74,21 +74,25 @@ type round struct {
 	open     *wire.Open            // newest attempt known
 	attempt  participation.Attempt // open's
 	closed   *participation.Closed
-	closing  *wire.Close // its Close, heard and not yet beside its Open
-	judged   time.Time   // when its outcome is read that a wake told of, or failed to; zero: wakes or a look will tell
-	done     bool        // closed, as the store proves
-	claimed  bool        // by its newest attempt, as a wake told
-	gone     bool        // its records were removed, or it is lost and the task went on: no Close will come
-	lost     bool        // another round stands under its number
-	missing  time.Time   // since when the broker does not show it, after a lost connection; zero: it does
-	bundles  []*bundle
-	owed     []*bundle // among bundles: those that the newest attempt may not have
-	// events of this client that it takes: its cohort, or one where reports are about blocks of rows
-	most   uint64
-	joined uint64                // events, also those of bundles that are settled; without those that dropped out
-	opened time.Time             // when this client saw open
-	lower  participation.Attempt // an older attempt that is read though a newer one is known
-	since  time.Time             // when it was first
+	closing  *wire.Close           // its Close, heard and not yet beside its Open
+	judged   time.Time             // when its outcome is read that a wake told of, or failed to; zero: wakes or a look will tell
+	done     bool                  // closed, as the store proves
+	claimed  bool                  // by its newest attempt, as a wake told
+	gone     bool                  // its records were removed, or it is lost and the task went on: no Close will come
+	lost     bool                  // another round stands under its number
+	missing  time.Time             // since when the broker does not show it, after a lost connection; zero: it does
+	opened   time.Time             // when this client saw open
+	lower    participation.Attempt // an older attempt that is read though a newer one is known
+	since    time.Time             // when it was first
+	share
+}
+
+// A share holds the events that this client has in a round.
+type share struct {
+	bundles []*bundle
+	owed    []*bundle // among bundles: those that the newest attempt may not have
+	most    uint64    // events that the round takes of this client: its cohort, or one where reports are about blocks of rows
+	joined  uint64    // events, also those of bundles that are settled; without those that dropped out
 }
 
 // lag is longer than a replica is behind.
@@ -181,16 +185,19 @@ func (r *round) turn(e *event, draw uint32) uint32 {
 	return stream.Turn(draw, e.before, uint64(r.number-1)*r.place.Cohort, silos, r.place.Cohort)
 }
 
-// standing returns the number of events that may be sent to an attempt. Those that dropped out with an earlier
+// reopen has all bundles be sent to another attempt. Where the task has floors, events that dropped out with an earlier
 // attempt leave their places to others, or a client that had sent a whole cohort would wait for a Close that only
 // it can bring about.
-func (r *round) standing(attempt participation.Attempt) (n uint64) {
-	for _, b := range r.bundles {
+func (s *share) reopen(attempt participation.Attempt, floors bool) {
+	if s.owed = append(s.owed[:0:0], s.bundles...); !floors {
+		return
+	}
+	s.joined = 0
+	for _, b := range s.bundles {
 		if b.record().MaySend(attempt, true) {
-			n += uint64(len(b.events))
+			s.joined += uint64(len(b.events))
 		}
 	}
-	return n
 }
 
 // attempts lists the attempts whose Close may exist, newest first.

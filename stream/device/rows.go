@@ -1,10 +1,12 @@
 package device
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -19,24 +21,24 @@ const maxInvalidLogged = 20
 // suspicious is the number of rows of which none fits after which that is told.
 const suspicious = 16
 
-// from returns the source that a store is pinned to: the place of the rows or, where rows have keys, the column of
+// source returns the source that a store is pinned to: the place of the rows or, where rows have keys, the column of
 // the keys. All rows of a silo are its own, wherever they lie.
-func (l *loop) from(a *consent.Agreement) string {
+func (c *Settings) source(a *consent.Agreement) string {
 	spec := a.Spec
 	if a.Whole() {
 		return "all rows of a silo"
 	}
-	if spec.ByUser() && l.Rows {
+	if spec.ByUser() && c.Rows {
 		return "people of " + spec.User.Column
 	}
-	if key := spec.Events.Key; l.Rows && key != "" {
+	if key := spec.Events.Key; c.Rows && key != "" {
 		return "keys of " + key
 	}
-	return l.Source
+	return c.Source
 }
 
 // streams reports whether rows come over time, and not from files.
-func (l *loop) streams() bool { return l.Source == "" || l.Source == "-" }
+func (c *Settings) streams() bool { return c.Source == "" || c.Source == "-" }
 
 // A naming decides how keys are made for rows.
 type naming struct {
@@ -111,25 +113,31 @@ func (m *mapper) events(rows iter.Seq2[task.Row, error]) iter.Seq[*event] {
 	}
 }
 
+// spanEnds waits for the end of the reading span in which the last row was read, so that the number and length of the
+// rows show in nothing but that span. After the task's end nothing is sent, and spanEnds returns at once.
+func (m *mapper) spanEnds(ctx context.Context) error {
+	timer := time.NewTimer(time.Until(m.loop.core.beats.spanEnd(time.Now())))
+	defer timer.Stop()
+	select {
+	case <-m.loop.ended:
+	case <-timer.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
 // example maps a row, or returns why it is none of the task. A row that does not fit takes the work of one that does.
 func (m *mapper) example(row task.Row, bad *task.RowError) (x convex.Example, unfit *task.RowError) {
 	m.joined++
 	if bad == nil {
-		if err := m.loop.mapRow(row, &x); !errors.As(err, &bad) {
+		if err := m.loop.reports.mapRow(row, &x); !errors.As(err, &bad) {
 			return x, nil
 		}
 	}
-	_ = m.loop.mapRow(m.decoy, &x)
+	_ = m.loop.reports.mapRow(m.decoy, &x)
 	m.tell(bad)
 	return convex.Example{}, bad
-}
-
-// mapRow maps a row as the task declares.
-func (l *loop) mapRow(row task.Row, dst *convex.Example) error {
-	if l.onMap != nil {
-		l.onMap(row)
-	}
-	return l.agreement.Features.Map(row, dst)
 }
 
 // tell logs an invalid row. It changes nothing of what is sent.

@@ -1,7 +1,6 @@
 package device
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -27,7 +26,7 @@ const unknownRows = math.MaxUint64
 // Expect announces the number of rows that Run will be given, and must be called before Run: the client then takes
 // its proper part of each round beside other clients. Without Expect the client stands for all users of the plan,
 // and several such clients send more to the first rounds than those take.
-func (c *Device) Expect(rows uint64) { c.loop.rows.Store(min(max(rows, 1), unknownRows-1)) }
+func (c *Device) Expect(rows uint64) { c.loop.core.rows.Store(min(max(rows, 1), unknownRows-1)) }
 
 // Run publishes rows, each a user, as they come, and stops the client. It returns when the rows have ended and the
 // outcome of every one is known, when the task has ended and no row came for a Poll, or when ctx ends; then charged
@@ -59,7 +58,7 @@ func (c *Device) Run(ctx context.Context, rows iter.Seq2[task.Row, error]) (Summ
 		return Summary{}, c.ended()
 	default:
 	}
-	c.loop.rows.CompareAndSwap(0, unknownRows)
+	c.loop.core.rows.CompareAndSwap(0, unknownRows)
 	c.run()
 	t := newTally()
 	pulled := make(chan error, 1)
@@ -104,13 +103,13 @@ wait:
 	}
 	if n := t.summary().LeftOver; n > 0 {
 		why, block := "rows at the ends of files are too few for a block, and were not sent: as long as the task goes on, a later run takes them with those that are added", "rows_of_a_block"
-		switch a := c.loop.agreement; {
+		switch a := c.loop.contract.agreement; {
 		case a.Spec.ByUser():
 			why, block = "these rows are of people who fill no block, or came after this silo first took part: they are in no report of this task", "people_of_a_block"
 		case a.Whole():
 			why = "there are more rows than this silo first took part with, or than a report of the task can be about: the last ones are in none"
 		}
-		c.loop.Logger.Warn(why, "rows", n, block, max(c.loop.kept, cmp.Or(c.loop.terms, c.loop.agreement).Units()))
+		c.loop.Logger.Warn(why, "rows", n, block, max(c.loop.contract.kept, c.loop.contract.bound().Units()))
 	}
 	if n := t.held(); n > 0 {
 		c.loop.Logger.Info("rows that were read were offered to no round", "rows", n)
@@ -144,7 +143,7 @@ func (c *Device) pull(t *tally, rows iter.Seq2[task.Row, error]) error {
 	case agreement.Spec.ByUser():
 		events = m.persons(c.ctx, rows)
 	}
-	for e := range task.Shuffled(events, c.loop.Shuffle, ordering(c.loop.order)) {
+	for e := range task.Shuffled(events, c.loop.Shuffle, ordering(c.loop.contract.order)) {
 		t.offered(e.rows)
 		if err := c.loop.inbox.put(c.ctx, e); err != nil {
 			t.withdrawn(e.rows)

@@ -20,15 +20,15 @@ type Standing struct {
 
 // standing returns the Standing of the loop.
 func (l *loop) standing() Standing {
-	s := Standing{Agreed: l.agreement != nil, Waiting: l.queue.holds()}
-	if a := l.agreement; a != nil {
+	s := Standing{Agreed: l.contract.agreement != nil, Waiting: l.core.queue.holds()}
+	if a := l.contract.agreement; a != nil {
 		s.Silo, s.Whole, s.People = a.Spec.Silo != nil, a.Whole(), a.Spec.ByUser()
 	}
-	if s.Silo && l.reports != nil {
-		s.Leaves = l.beats.within()
+	if s.Silo && l.reports.maker != nil {
+		s.Leaves = l.core.beats.within()
 	}
-	s.Charged = len(l.events) - min(s.Waiting, len(l.events))
-	r := l.current
+	s.Charged = len(l.core.events) - min(s.Waiting, len(l.core.events))
+	r := l.rounds.newest
 	if r == nil || r.message == nil {
 		return s
 	}

@@ -197,8 +197,8 @@ func (c *Device) offer(ctx context.Context, key participation.Key, g *given) (*s
 			return b
 		}}
 		e.callbacks = []func(Outcome){func(o Outcome) {
-			if user := c.loop.agreement.Spec.User; c.loop.agreement.Spec.ByUser() && o.State != participation.Refused {
-				c.loop.total.Surplus += uint64(max(0, g.events-user.Items))
+			if user := c.loop.contract.agreement.Spec.User; c.loop.contract.agreement.Spec.ByUser() && o.State != participation.Refused {
+				c.loop.core.book.total.Surplus += uint64(max(0, g.events-user.Items))
 			}
 			s.outcome = o
 			c.desk.end(key)

@@ -82,10 +82,10 @@ var noiseMutants = []mutant{
 		},
 	},
 	{
-		name: "a device publishes before its charge is durable", file: "stream/device/publish.go", pkg: "stream/device", tests: "TestDeathAtEveryWrite",
+		name: "a device publishes before its charge is durable", file: "stream/device/sender.go", pkg: "stream/device", tests: "TestDeathAtEveryWrite",
 		edits: []edit{
-			{`	if err := l.Store.Write(change); err != nil {
-		return fmt.Errorf("charge`, `	if err := error(nil); err != nil {
+			{`	if got := s.do(effect{call: write, change: change}); got.err != nil {
+		return fmt.Errorf("charge`, `	if got := (result{}); got.err != nil {
 		return fmt.Errorf("charge`},
 		},
 	},
@@ -175,9 +175,9 @@ var noiseMutants = []mutant{
 		},
 	},
 	{
-		name: "a block is drawn again where a broker denies it", file: "stream/device/publish.go", pkg: "stream/device", tests: "TestFinalReportsAreDrawnOnce",
+		name: "a block is drawn again where a broker denies it", file: "stream/device/reports.go", pkg: "stream/device", tests: "TestFinalReportsAreDrawnOnce",
 		edits: []edit{
-			{"Final: l.agreement.Final,", "Final: false,"},
+			{"Final: p.contract.agreement.Final,", "Final: false,"},
 		},
 	},
 	{

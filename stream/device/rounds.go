@@ -1,0 +1,391 @@
+package device
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// rounds hold what is known of the rounds of the task, and of its end. They decide what to read next, and what each
+// record that was read or heard changes.
+type rounds struct {
+	do       perform
+	now      func() time.Time
+	log      *slog.Logger
+	chance   chance
+	contract *contract
+	poll     time.Duration // Settings.Poll
+
+	known   map[stream.Round]*round // the newest, and those that events of this client are in
+	newest  *round                  // nil before the first
+	endedAt time.Time               // when the End was read; zero: the task goes on
+	looked  time.Time               // when a newer round was looked for last
+	learned uint64                  // records that were read or heard, and new
+	unsure  bool                    // something may have been written, or lost, that nobody told of
+
+	older      stream.Round // newest round known that the broker does not show, or shows another for; 0: none
+	olderSince time.Time    // when that was first seen
+}
+
+// number returns the number of the newest round known, 0 before the first.
+func (r *rounds) number() stream.Round {
+	if r.newest == nil {
+		return 0
+	}
+	return r.newest.number
+}
+
+// over reports whether the task has ended.
+func (r *rounds) over() bool { return !r.endedAt.IsZero() }
+
+// joinable reports whether the newest round takes events of this client.
+func (r *rounds) joinable() bool { return !r.over() && r.newest.joinable() }
+
+// sorted returns the rounds that are known, oldest first.
+func (r *rounds) sorted() []*round {
+	return slices.SortedFunc(maps.Values(r.known), func(a, b *round) int { return int(int64(a.number) - int64(b.number)) })
+}
+
+// absent counts the members of the newest round that are still charged in an earlier one. Their places are kept
+// for them.
+func (r *rounds) absent() (n uint64) {
+	if !r.newest.later() {
+		return 0
+	}
+	for _, one := range r.known {
+		if one == r.newest {
+			continue
+		}
+		for _, b := range one.bundles {
+			for _, e := range b.events {
+				if e.record.Stays(r.newest.phase()) {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// gathering reports whether the members of a round wait a moment for members whose outcome is not known yet, so
+// that all of them join in one order.
+func (r *rounds) gathering() bool {
+	return r.joinable() && r.newest.later() && r.newest.elapsed(r.now()) < r.poll && r.absent() > 0
+}
+
+// readNew reads what is new of rounds, attempts and the End, as long as this client has something to do.
+func (r *rounds) readNew(busy func() bool) error {
+	before, was := r.learned, r.newest
+	if !r.over() && busy() {
+		r.looked = r.now()
+		if got := r.do(effect{call: readNewest, number: r.number()}); got.found {
+			if err := r.takeRound(got.round, got.hash); err != nil {
+				return err
+			}
+		}
+		r.unsure = r.unsure && r.learned == before && r.checkNewest()
+	}
+	for _, one := range r.sorted() {
+		if busy() {
+			r.readAttempts(one)
+		}
+	}
+	// Where the task was ended instead of closing the newest round, that round remains without a Close: only
+	// devices that were in it before send to it.
+	if !r.over() && (r.learned == before || r.newest != was) {
+		if got := r.do(effect{call: readEnd}); got.found {
+			r.takeEnd(got.end)
+		}
+	}
+	return nil
+}
+
+// takeRound takes up a round that is newer than all others. An older one, read or heard, changes nothing, and one that
+// the learner put under the number of a round that was answered is not answered: see markReplaced.
+func (r *rounds) takeRound(m *wire.Round, hash stream.Hash) error {
+	number := stream.Round(m.Round)
+	if number < r.number() || (number == r.number() && hash == r.newest.manifest) {
+		return nil
+	}
+	known, err := r.manifest(number)
+	if err != nil {
+		return err
+	}
+	if known != nil && *known != hash {
+		r.markReplaced(number)
+		return nil
+	}
+	if err := r.contract.bound().CheckRound(m, hash, known); err != nil {
+		return err
+	}
+	agreement := r.contract.agreement
+	if r.newest != nil {
+		if err := agreement.CheckOrder(r.newest.message, m); err != nil && !r.isReplaced(r.newest) {
+			return err
+		}
+	}
+	at, _ := manifest.Follows(agreement.Task, agreement.Hash, m) // CheckRound knows that it does
+	if got := r.do(effect{call: prepareReports, number: number, phase: at.Index, message: m}); got.err != nil {
+		return got.err
+	}
+	one := r.known[number]
+	if one == nil {
+		one = &round{number: number, manifest: hash}
+		r.known[number] = one
+	}
+	if one.message, one.place, one.most = m, at, at.Cohort; agreement.Spec.Silo != nil {
+		one.most = 1
+	}
+	if old := r.newest; old != nil && len(old.bundles) == 0 {
+		delete(r.known, old.number)
+	}
+	r.abandonLost()
+	r.newest = one
+	r.learned++
+	r.do(effect{call: tellRound, number: number})
+	return nil
+}
+
+// manifest returns the hash under which a round was seen, or joined in an earlier run; nil if it is unknown.
+func (r *rounds) manifest(number stream.Round) (*stream.Hash, error) {
+	if one := r.known[number]; one != nil {
+		return &one.manifest, nil
+	}
+	got := r.do(effect{call: readManifest, number: number})
+	if got.err != nil || !got.found {
+		return nil, got.err
+	}
+	return &got.hash, nil
+}
+
+// readAttempts reads the newest attempt at a round and its Close, unless that is known or nobody here waits for it.
+func (r *rounds) readAttempts(one *round) {
+	if one.closed != nil || (one != r.newest && len(one.bundles) == 0) {
+		return
+	}
+	if got := r.do(effect{call: readOpen, number: one.number, round: one}); got.found {
+		if one.wentBack(got.attempt, r.now()) {
+			one.open = nil
+		}
+		r.takeOpen(one, got.open, got.attempt)
+	}
+	for _, a := range one.attempts() {
+		if got := r.do(effect{call: readClose, number: one.number, round: one, attempt: a}); got.found && r.takeClose(one, got.close) {
+			return
+		}
+	}
+	// The records of a round so far behind are removed when they are old. Its outcome is then settled without them.
+	if len(one.bundles) > 0 && !one.gone && one.number+stream.KeptRounds < r.number() &&
+		r.do(effect{call: checkRemoved, number: one.number}).found {
+		r.log.Warn("the records of a round are gone, and nothing will tell who was counted: its users stay charged",
+			"round", one.number,
+			"newest_round", r.number(), "users", one.events())
+		one.gone = true
+		r.learned++
+	}
+}
+
+// takeOpen takes up an attempt that is newer than those known, or another of the same number, which the broker may
+// have lost.
+func (r *rounds) takeOpen(one *round, o *wire.Open, a participation.Attempt) {
+	if one.closed != nil || (one.open != nil && (a == one.attempt || a.Number < one.attempt.Number)) {
+		return
+	}
+	floors := r.contract.agreement.HasFloors()
+	if one.open != nil && len(one.bundles) > 0 {
+		r.log.Info("the stage opened the round again", "round", one.number, "attempt", o.Attempt, "sends_again", !floors)
+	}
+	one.open, one.attempt, one.opened, one.claimed = o, a, r.now(), false
+	one.reopen(a, floors)
+	r.learned++
+	r.do(effect{call: tellProgress})
+}
+
+// takeClose takes up the outcome of a round. If it decides about events of this client, the Open of the attempt is
+// needed too, and takeClose returns false while that cannot be read.
+func (r *rounds) takeClose(one *round, c *wire.Close) bool {
+	closed := participation.Closed{Round: one.number, Manifest: one.manifest, Void: c.Void}
+	if len(one.bundles) > 0 {
+		got := r.do(effect{call: readBeside, number: one.number, close: c})
+		if !got.found {
+			return false
+		}
+		closed = got.closed
+	}
+	one.closed, one.closing = &closed, nil
+	r.learned++
+	if c.Void {
+		r.log.Warn("the round is void: its users stay charged", "round", one.number)
+	}
+	return true
+}
+
+// takeEnd takes up that the task has ended.
+func (r *rounds) takeEnd(end *wire.End) {
+	r.endedAt = r.now()
+	r.learned++
+	r.log.Info("the task has ended", "last_round", end.LastRound, "reason", end.Reason)
+	r.do(effect{call: tellEnd})
+}
+
+// hearsRound reports whether a wake about the round of a number may change anything.
+func (r *rounds) hearsRound(number stream.Round) bool {
+	return !r.over() && (number > r.number() || r.known[number] != nil)
+}
+
+// hearRound takes a Round that came with a wake. spread is the time over which the devices of the task spread what all
+// of them read.
+func (r *rounds) hearRound(m *wire.Round, hash stream.Hash, spread time.Duration) error {
+	if known := r.known[stream.Round(m.Round)]; known != nil {
+		if known.manifest != hash {
+			r.markReplaced(known.number)
+		}
+		return nil
+	}
+	for _, one := range r.sorted() { // its Close was before, and may still be on its way
+		if len(one.bundles) > 0 && one.closed == nil && one.judged.IsZero() {
+			one.judged = r.now().Add(r.poll + r.chance.within(spread))
+		}
+	}
+	return r.takeRound(m, hash)
+}
+
+// hearOpen takes an attempt that came with a wake, and returns false if only the broker knows whether it stands: there
+// are two of its number.
+func (r *rounds) hearOpen(one *round, o *wire.Open, a participation.Attempt) bool {
+	if one.open != nil && a.Number == one.attempt.Number && a != one.attempt {
+		return false
+	}
+	r.takeOpen(one, o, a)
+	return true
+}
+
+// hearClaim ends sending to a round: its one batch is made, and holds the reports that the stage had opened.
+func (r *rounds) hearClaim(one *round) {
+	one.claimed = true
+	r.learned++
+}
+
+// hearClose remembers the Close of a round that events of this client are in, until the Open beside it is read: by each
+// device of the round, at a time of its own within spread.
+func (r *rounds) hearClose(one *round, c *wire.Close, spread time.Duration) {
+	if c.Void || len(one.bundles) == 0 {
+		r.takeClose(one, c)
+		return
+	}
+	one.closing = c
+	r.learned++
+	one.judged = r.now().Add(r.chance.within(spread))
+}
+
+// judgeDue reads outcomes whose time has come: the Open beside a Close that was heard, until it is there, or once the
+// Close that was not heard.
+func (r *rounds) judgeDue(now time.Time, busy func() bool) {
+	for _, one := range r.sorted() {
+		switch {
+		case !one.unjudged() || now.Before(one.judged):
+		case one.closing != nil:
+			one.judged = r.now().Add(r.chance.around(r.poll))
+			r.takeClose(one, one.closing)
+		default:
+			if one.judged = (time.Time{}); busy() {
+				r.readAttempts(one)
+			}
+		}
+	}
+}
+
+// proveClosed notes that the round of a number is closed, as the store proves, if that is the newest.
+func (r *rounds) proveClosed(number stream.Round) {
+	if r.newest != nil && number >= r.newest.number {
+		r.newest.done = true
+	}
+}
+
+// backAgain is the log line about a broker that shows less than it did, or something else.
+const backAgain = "the learner and the broker were put back to an earlier time (docs/how-to/runbook.md, state folder and broker of different times), or somebody announces a round " +
+	"twice. Users of what is lost stay charged; nobody answers again until a round is announced that is new to this device"
+
+// markReplaced notes that the learner announced another round under a number that this device knows. The device takes no
+// part in that round: its users, or others of the same device, may have answered the first. Nobody joins the lost
+// round either, and once the task has gone on with a new round, nothing will tell who was counted in it.
+func (r *rounds) markReplaced(number stream.Round) {
+	if r.older < number {
+		r.markOlder(number)
+		r.log.Error("another round stands under a number that this device knows: "+backAgain, "round", number)
+		r.do(effect{call: tellProgress})
+	}
+	for _, one := range r.known {
+		if one.number >= number && one.closed == nil {
+			one.lost, one.claimed = true, true
+		}
+	}
+}
+
+// markOlder notes up to which round the broker is older.
+func (r *rounds) markOlder(number stream.Round) {
+	if r.older == 0 {
+		r.olderSince = r.now()
+	}
+	r.older = number
+}
+
+// abandonLost notes that the task has gone on with a new round: the lost rounds will have no Close.
+func (r *rounds) abandonLost() {
+	r.older, r.olderSince = 0, time.Time{}
+	for _, one := range r.known {
+		one.gone = one.gone || one.lost && one.closed == nil
+	}
+}
+
+// isReplaced reads whether the broker shows another round than the one that is known under a number, by the
+// learner's word. Those of an interactive phase are in order whatever was lost: the users of all its rounds are the
+// same.
+func (r *rounds) isReplaced(one *round) bool {
+	if one.message == nil || one.place.Interactive() {
+		return false
+	}
+	if got := r.do(effect{call: readRound, number: one.number}); got.found && got.hash != one.manifest {
+		r.markReplaced(one.number)
+		return true
+	}
+	return false
+}
+
+// checkNewest reads, after the connection was lost, whether the newest known round still stands, if none is newer, and
+// reports whether it has to be read again. A read that finds nothing decides nothing: a replica that lags may have
+// answered. So nobody joins while the round is missing, and only when it has been for longer than that the device goes
+// on waiting for a newer one, and logs that.
+func (r *rounds) checkNewest() (again bool) {
+	one := r.newest
+	if one == nil || one.lost {
+		return false
+	}
+	switch got := r.do(effect{call: checkRound, number: one.number}); {
+	case errors.Is(got.err, stream.ErrNotFound) && r.older < one.number:
+		if now := r.now(); one.missing.IsZero() {
+			one.missing = now
+			return true
+		} else if now.Sub(one.missing) <= lag {
+			return true
+		}
+		one.missing = time.Time{}
+		r.markOlder(one.number)
+		one.claimed = true // an event that joined it now would be charged for nothing
+		r.log.Error("the broker no longer shows the newest round that this device knows: "+backAgain, "round", one.number)
+		r.do(effect{call: tellProgress})
+	case got.err == nil:
+		one.missing = time.Time{}
+		if got.found && got.hash != one.manifest {
+			r.markReplaced(one.number)
+		}
+	}
+	return !one.missing.IsZero()
+}
