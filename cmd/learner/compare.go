@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/compare"
+	"github.com/panlearn/panlearn/internal/rehearse/compare"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/block"

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/compare"
+	"github.com/panlearn/panlearn/internal/rehearse/compare"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/internal/run/statedir"

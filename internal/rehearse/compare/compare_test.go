@@ -9,8 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/panlearn/panlearn/internal/rehearse/tune"
 	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/tune"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/manifest"

@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/stream/manifest"
 )
 
-const quickstart = "../../deploy/tasks/quickstart.yaml"
+const quickstart = "../../../deploy/tasks/quickstart.yaml"
 
 // madeUpRows returns a comparison on rows of the quickstart's declaration.
 func madeUpRows(t *testing.T, sets ...string) Config {
@@ -123,7 +123,7 @@ func TestLevelOfBetter(t *testing.T) {
 
 func TestSettingsMeanSomething(t *testing.T) {
 	load := func(path string) func([]string) (*task.Spec, error) {
-		return func(sets []string) (*task.Spec, error) { return task.Load("../../deploy/tasks/"+path, sets) }
+		return func(sets []string) (*task.Spec, error) { return task.Load("../../../deploy/tasks/"+path, sets) }
 	}
 	for path, want := range map[string]map[string]bool{
 		"adult.yaml": {"features.crosses": true, "norm_bound": true, "schedule.rounds.max": true,

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/rehearse/tune"
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/internal/tune"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )
