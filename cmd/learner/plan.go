@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -109,8 +110,8 @@ type planReport struct {
 	// FewUsers holds the warning that the start, or a constant, may be the better model; empty where users are enough.
 	FewUsers string `json:"few_users,omitempty"`
 	// ManyPasses tells what the same users in all rounds would give; absent where the task may not have it.
-	ManyPasses *manyPasses `json:"many_passes,omitempty"`
-	Phases     []phase     `json:"phases"`
+	ManyPasses *rehearse.ManyPasses `json:"many_passes,omitempty"`
+	Phases     []phase              `json:"phases"`
 
 	// Validation describes the scores reported beside the gradient, and their cost; null if none are.
 	Validation *scores `json:"validation"`
@@ -132,7 +133,7 @@ type planReport struct {
 
 	Binding binding `json:"binding"`
 	// Start is the snapshot that the task begins with; null where it begins with none.
-	Start *planStart `json:"start"`
+	Start *rehearse.Start `json:"start"`
 
 	Guarantees []guarantee `json:"guarantees"`
 	// Prescribed is null unless the task is of profile paper, and of silos or interactive.
@@ -286,7 +287,7 @@ func survey(job run.Job) (planSurvey, error) {
 	if first.Top > 0 {
 		out.report.Base, out.report.Top = first.Minimum, first.Top
 	}
-	out.report.Binding, out.report.Start, out.report.rounds = bindingOf(job), startOf(job), roundsOf(p, announced(p))
+	out.report.Binding, out.report.Start, out.report.rounds = bindingOf(job), rehearse.StartOf(job), wording.Planned(p)
 	out.report.scale, out.report.Prox = job.Inflation(), proxOf(job)
 	if card := job.Problem.Validation; card != nil {
 		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation(),
@@ -296,7 +297,7 @@ func survey(job run.Job) (planSurvey, error) {
 		}
 	}
 	out.report.of(job)
-	out.report.FewUsers, out.report.ManyPasses = fewUsers(job), manyPassesOf(job)
+	out.report.FewUsers, out.report.ManyPasses = rehearse.FewUsers(job), rehearse.ManyPassesOf(job)
 	for _, one := range out.report.Phases {
 		if one.Moments {
 			out.report.Moments = append(out.report.Moments, one)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/panlearn/panlearn/internal/model"
-	"github.com/panlearn/panlearn/internal/rehearse/tune"
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
@@ -16,7 +16,7 @@ import (
 type Config struct {
 	// Load reads the task with overrides.
 	Load  func(sets []string) (*task.Spec, error)
-	Rows  Rows
+	Rows  rehearse.Source
 	Seeds int // runs of each line, at least 2
 	First uint64
 	// Progress hears of every run that is done; nil: nobody does.
@@ -29,7 +29,7 @@ type Config struct {
 type comparison struct {
 	Config
 	base    *task.Spec
-	measure tune.Measure
+	measure rehearse.Measure
 	lines   []*line
 	leftOut []string
 	curated []Curated
@@ -55,7 +55,7 @@ func New(c Config) (*comparison, error) {
 	if base.Schedule.Continuous != "" {
 		return nil, errors.New("schedule.continuous: every line of the table ends, and this task does not")
 	}
-	out := &comparison{Config: c, base: base, measure: tune.MeasureOf(base.Model.Loss)}
+	out := &comparison{Config: c, base: base, measure: rehearse.MeasureOf(base.Model.Loss)}
 	out.lines, out.leftOut = c.plan(base)
 	if len(out.lines) == 0 {
 		return nil, fmt.Errorf("no line can be planned: %s", out.leftOut[len(out.leftOut)-1])
@@ -77,7 +77,7 @@ func (c *comparison) Run(ctx context.Context) (Table, error) {
 			return Table{}, err
 		}
 		p := model.Predictor{Features: c.lines[0].job.Features, Loss: c.lines[0].job.Loss}
-		c.constants = append(c.constants, c.constant(p.Baseline(flat(sample.Units), sample.Test)))
+		c.constants = append(c.constants, c.measure.OfConstant(p.Baseline(sample.Rows(), sample.Test)))
 		if k == 0 {
 			if c.scale(sample.Units); len(c.lines) == 0 {
 				return Table{}, fmt.Errorf("no line can be simulated: %s", c.leftOut[len(c.leftOut)-1])
@@ -99,7 +99,7 @@ func (c *comparison) items() int {
 }
 
 // seed runs every line on a sample.
-func (c *comparison) seed(ctx context.Context, k int, s Sample) error {
+func (c *comparison) seed(ctx context.Context, k int, s rehearse.Sample) error {
 	for i, one := range c.lines {
 		if err := c.simulate(ctx, one, k, s); err != nil {
 			return fmt.Errorf("%s: %w", one.name(), err)
@@ -112,7 +112,7 @@ func (c *comparison) seed(ctx context.Context, k int, s Sample) error {
 }
 
 // simulate runs one line on a sample.
-func (c *comparison) simulate(ctx context.Context, one *line, k int, s Sample) error {
+func (c *comparison) simulate(ctx context.Context, one *line, k int, s rehearse.Sample) error {
 	if one.events {
 		s.Units, s.Silos = rowsOf(s.Units), nil
 	}
@@ -146,25 +146,12 @@ func (c *comparison) points(value, constant float64) float64 {
 	return 100 * (1 - value/constant)
 }
 
-func (c *comparison) constant(b model.Baseline) float64 {
-	of := map[string]*float64{"accuracy": b.Accuracy, "error": b.Error, "mean_absolute_error": b.MAE,
-		"quantile_loss": b.QuantileLoss}
-	return *of[c.measure.Name]
-}
-
 // rowsOf returns the rows of units, each a unit of its own.
 func rowsOf(units [][]convex.Example) (out [][]convex.Example) {
 	for _, unit := range units {
 		for i := range unit {
 			out = append(out, unit[i:i+1])
 		}
-	}
-	return out
-}
-
-func flat(units [][]convex.Example) (out []convex.Example) {
-	for _, unit := range units {
-		out = append(out, unit...)
 	}
 	return out
 }

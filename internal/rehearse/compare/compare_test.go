@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/panlearn/panlearn/internal/rehearse/tune"
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
@@ -47,7 +47,7 @@ func configOf(t *testing.T, name string, sets ...string) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Config{Load: load, Rows: Schema{Spec: spec, Features: features}, Seeds: 2, First: 1}
+	return Config{Load: load, Rows: rehearse.MadeUp{Spec: spec, Features: features}, Seeds: 2, First: 1}
 }
 
 // Every kind of task has its lines, each is what the task is with its overrides, and at most one is recommended,
@@ -298,7 +298,7 @@ func TestWhatWouldTakeLongIsLeftOut(t *testing.T) {
 
 // Points rise with the model: hundredths of what is right, or of the constant's error that is left out.
 func TestPoints(t *testing.T) {
-	rises, falls := comparison{}, comparison{measure: tune.Measure{Falls: true}}
+	rises, falls := comparison{}, comparison{measure: rehearse.Measure{Falls: true}}
 	if a, b := rises.points(0.8, 0.7), falls.points(3, 4); a != 80 || b != 25 {
 		t.Errorf("%v and %v points, want 80 and 25", a, b)
 	}
@@ -314,7 +314,7 @@ func TestEndlessIsRefused(t *testing.T) {
 
 // Data are held out by unit, and rows that do not fit are not scored on.
 func TestPublicIsHeldOutByUnit(t *testing.T) {
-	p := Public{Unfit: []int{3, 7}}
+	p := rehearse.Public{Unfit: []int{3, 7}}
 	for i := range 40 {
 		p.Rows = append(p.Rows, row(float64(i)))
 		if i%2 == 0 {
@@ -345,7 +345,7 @@ func TestPublicIsHeldOutByUnit(t *testing.T) {
 	if len(tested) != 38 {
 		t.Errorf("%d rows are ever scored on, want 38", len(tested))
 	}
-	if _, err := (Public{Rows: p.Rows, Units: p.Units[:2]}).Draw(1, 2, 2); err == nil {
+	if _, err := (rehearse.Public{Rows: p.Rows, Units: p.Units[:2]}).Draw(1, 2, 2); err == nil {
 		t.Error("two units are split")
 	}
 }
@@ -354,7 +354,7 @@ func TestPublicIsHeldOutByUnit(t *testing.T) {
 // takes them; one place takes all.
 func TestSilosKeepTheirUnits(t *testing.T) {
 	config := configOf(t, "records", "silo.units=20", "silo.least=0", "schedule.rounds.max=0")
-	p := Public{Silos: make([][]int, 4)}
+	p := rehearse.Public{Silos: make([][]int, 4)}
 	for i := range 120 {
 		p.Rows, p.Units, p.Silos[i%4] = append(p.Rows, row(float64(i))), append(p.Units, []int{i}), append(p.Silos[i%4], i)
 	}

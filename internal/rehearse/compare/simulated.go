@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -24,7 +25,7 @@ const (
 // scale sets how many units each line takes, so that all runs cost no more than the budget: lines that look
 // at all rows often take fewer.
 func (c *comparison) scale(units [][]convex.Example) {
-	rows := flat(units)
+	rows := slices.Concat(units...)
 	var values float64
 	for _, row := range rows {
 		values += float64(len(row.Value))
@@ -118,7 +119,7 @@ func (l *line) scale(most uint64) {
 }
 
 // simulated returns the run of a line on units, and how many rows it takes.
-func (l *line) simulated(s Sample, seed uint64) (sim.Config, int) {
+func (l *line) simulated(s rehearse.Sample, seed uint64) (sim.Config, int) {
 	units, plan := s.Units, l.job.Plan
 	out := sim.Config{Plan: plan, Loss: l.job.Loss, Score: l.job.Score(), Seed: seed,
 		NoiseStd: func(phase int, users uint64) float64 { return l.std[phase] / float64(users) }}
@@ -126,12 +127,12 @@ func (l *line) simulated(s Sample, seed uint64) (sim.Config, int) {
 	if silos > 0 {
 		n = silos * each
 	}
-	units = repeated(units, n) // cohorts of one report, and silos of one unit, are not made smaller
+	units = rehearse.Repeated(units, n) // cohorts of one report, and silos of one unit, are not made smaller
 	if silos > 0 {
 		of := slices.Collect(slices.Chunk(units[:n], each))
 		if len(s.Silos) == silos {
 			for i, own := range s.Silos {
-				of[i] = repeated(own, each)[:each]
+				of[i] = rehearse.Repeated(own, each)[:each]
 			}
 		}
 		about := int(max(1, manifest.Gradients(plan).Mechanism.Units))
@@ -140,15 +141,15 @@ func (l *line) simulated(s Sample, seed uint64) (sim.Config, int) {
 		}
 		out.Blocks, out.Silos, _ = sim.BlocksOf(of, about, seed, block.Join)
 		out.InOrder = true // whose turns the seed gave
-		return out, len(flat(units[:n]))
+		return out, len(slices.Concat(units[:n]...))
 	}
 	if l.job.Problem.ByUser {
 		for _, unit := range units {
 			out.Blocks = append(out.Blocks, block.Join(unit))
 		}
-		return out, len(flat(units[:n]))
+		return out, len(slices.Concat(units[:n]...))
 	}
-	out.Examples = flat(units)
+	out.Examples = slices.Concat(units...)
 	return out, n
 }
 

@@ -13,13 +13,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/wording"
 )
 
 // A Table is the lines with what was predicted, and the one that is recommended.
 type Table struct {
 	Task    string `json:"task"`
-	Measure string `json:"measure"` // as tune.Measure
+	Measure string `json:"measure"` // as rehearse.Measure
 	Falls   bool   `json:"smaller_is_better"`
 	// Points describes the unit of Line.Behind in words.
 	Points   string   `json:"points"`
@@ -38,7 +39,7 @@ type Table struct {
 }
 
 func (c *comparison) table() Table {
-	out := Table{Task: c.base.Name, Measure: c.measure.Name, Falls: c.measure.Falls, Points: "hundredths of accuracy",
+	out := Table{Task: c.base.Name, Measure: c.measure.Name(), Falls: c.measure.Falls, Points: "hundredths of accuracy",
 		Seeds: c.Seeds, Data: c.Rows.Data(),
 		Constant: stat.Mean(c.constants, nil), Rows: c.base.Schedule.Users * c.items(), LeftOut: c.leftOut,
 		OnePlace: c.curated, People: people(c.base), units: unitsOf(c.base)}
@@ -46,8 +47,8 @@ func (c *comparison) table() Table {
 		out.Points = "hundredths of the best constant's error"
 	}
 	shared := 0.0
-	if public, ok := c.Rows.(Public); ok {
-		shared, out.DataRows = overlap, len(public.Rows)
+	if public, ok := c.Rows.(rehearse.Public); ok {
+		shared, out.DataRows = rehearse.Overlap, len(public.Rows)
 	}
 	k := float64(c.Seeds)
 	within := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: k - 1}.Quantile(0.975) * math.Sqrt(1+1/k)
@@ -129,7 +130,7 @@ func (t Table) printBelow(w io.Writer) {
 	rows := "made up from the declaration, other ones for every run, with labels of a planted model: a rough guide, --data FILE takes public ones"
 	if t.Data {
 		rows = fmt.Sprintf("the %d of the data, of which a fifth is held out to score on, another in every run", t.DataRows)
-		if (holdout-1)*t.DataRows < holdout*t.Rows {
+		if (rehearse.Holdout-1)*t.DataRows < rehearse.Holdout*t.Rows {
 			rows += fmt.Sprintf("; the others are repeated: the task is of %d", t.Rows)
 		}
 	}

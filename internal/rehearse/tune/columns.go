@@ -15,7 +15,7 @@ const knots = 8
 
 // columns sets all numbers of the table to hats, and those that are skewed to their logarithm. Numbers with missing
 // values of their own, or that something else is made of, stay as they are.
-func (p public) columns(base run.Job) (out []Setting) {
+func (t table) columns(base run.Job) (out []Setting) {
 	hats, logs := Setting{}, Setting{}
 	of := map[string]int{} // coordinate of a column
 	for j, c := range base.Features.Coordinates() {
@@ -23,7 +23,7 @@ func (p public) columns(base run.Job) (out []Setting) {
 			of[c.Column] = j
 		}
 	}
-	numbers := p.numbers(base.Features, of)
+	numbers := t.numbers(base.Features, of)
 	for i, c := range base.Spec.Features.Columns {
 		values, ok := numbers[c.Name]
 		if !ok || c.Kind != task.Numeric || c.Scale == task.Log || c.Field != "" || c.Missing.Indicator ||
@@ -53,10 +53,10 @@ func (p public) columns(base run.Job) (out []Setting) {
 }
 
 // numbers returns the values of columns in the units of the data, given their coordinates.
-func (p public) numbers(m *task.FeatureMap, of map[string]int) map[string][]float64 {
+func (t table) numbers(m *task.FeatureMap, of map[string]int) map[string][]float64 {
 	out := make(map[string][]float64, len(of))
-	for k := range p.rows {
-		row := p.dense(k, m.Dim())
+	for k := range t {
+		row := t.dense(k, m.Dim())
 		for name, j := range of {
 			c := m.Coordinates()[j]
 			out[name] = append(out[name], (row[j]-c.Offset)/c.Factor)

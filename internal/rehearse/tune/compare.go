@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/task"
@@ -37,7 +38,7 @@ type Progress struct {
 // A Comparison is settings that can be planned, in the order in which they are tried.
 type comparison struct {
 	Config
-	measure    Measure
+	measure    rehearse.Measure
 	users      uint64 // of the task
 	candidates []*candidate
 	dropped    []Dropped
@@ -73,7 +74,7 @@ func New(c Config) (*comparison, error) {
 	}
 	base := out.candidates[0]
 	out.users = manifest.Users(base.job.Plan)
-	out.measure = MeasureOf(base.job.Spec.Model.Loss)
+	out.measure = rehearse.MeasureOf(base.job.Spec.Model.Loss)
 	settings, err := out.settings(base.job)
 	if err != nil {
 		return nil, err
@@ -190,17 +191,17 @@ func (c *comparison) simulate(ctx context.Context, i int) error {
 	n := manifest.Users(config.Plan)
 	for k := range c.Seeds {
 		seed := c.First + uint64(k)
-		train, test, err := mapped.Split(seed, int(n))
+		sample, err := mapped.Draw(seed, int(n), 1)
 		if err != nil {
 			return err
 		}
-		config.Examples, config.Seed = train, seed
+		config.Examples, config.Seed = sample.Rows(), seed
 		result, err := sim.Run(ctx, config)
 		if err != nil {
 			return err
 		}
 		evaluation, err := model.Predictor{Features: one.job.Features, Loss: one.job.Loss,
-			Theta: result.Model}.EvaluateExamples(test)
+			Theta: result.Model}.EvaluateExamples(sample.Test)
 		if err != nil {
 			return err
 		}
@@ -223,7 +224,7 @@ func (c *comparison) ranked() []*candidate {
 		}
 	}
 	gain := func(one *candidate) float64 {
-		return stat.Mean(c.measure.gains(one.values, c.candidates[0].values), nil)
+		return stat.Mean(c.measure.Gains(one.values, c.candidates[0].values), nil)
 	}
 	slices.SortStableFunc(out, func(a, b *candidate) int {
 		switch x, y := gain(a), gain(b); {
@@ -243,7 +244,7 @@ func (c *comparison) better(one *candidate) bool {
 	}
 	var overlap float64
 	if c.Rows.Data() {
-		overlap = heldOutOver
+		overlap = rehearse.Overlap
 	}
-	return better(c.measure.gains(one.values, c.candidates[0].values), len(c.candidates)-1, overlap)
+	return better(c.measure.Gains(one.values, c.candidates[0].values), len(c.candidates)-1, overlap)
 }

@@ -20,7 +20,7 @@ const (
 
 // fourier sets random Fourier features of all numbers, or none where the task has some. gamma is one over the median
 // squared distance of two rows.
-func (p public) fourier(base run.Job, seed uint64) (Setting, bool) {
+func (t table) fourier(base run.Job, seed uint64) (Setting, bool) {
 	f := base.Spec.Features
 	if f.Fourier != nil {
 		return Setting{"features.fourier": json.RawMessage("null")}, f.Vector == nil || !f.Vector.Hidden
@@ -33,7 +33,7 @@ func (p public) fourier(base run.Job, seed uint64) (Setting, bool) {
 	r := rand.New(sim.Entropy(seed, "distances"))
 	distances := make([]float64, fourierPairs)
 	for i := range distances {
-		a, b := p.dense(r.IntN(len(p.rows)), base.Features.Dim()), p.dense(r.IntN(len(p.rows)), base.Features.Dim())
+		a, b := t.dense(r.IntN(len(t)), base.Features.Dim()), t.dense(r.IntN(len(t)), base.Features.Dim())
 		for _, j := range numbers {
 			distances[i] += (a[j] - b[j]) * (a[j] - b[j])
 		}
@@ -57,9 +57,9 @@ func numbersOf(m *task.FeatureMap) (at []int, names []string) {
 }
 
 // dense returns the values of a row.
-func (p public) dense(i, dim int) []float64 {
+func (t table) dense(i, dim int) []float64 {
 	out := make([]float64, dim)
-	p.rows[i].AddTo(out, 1)
+	t[i].AddTo(out, 1)
 	return out
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -18,7 +19,8 @@ func (c *comparison) settings(base run.Job) ([]Setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, data := mapped.(public)
+	public, data := mapped.(rehearse.Public)
+	rows := table(public.Rows)
 	if data { // rows of a schema have no interactions, by construction
 		if s, ok := crosses(base.Spec, base.Features.Dim()); ok {
 			out = append(out, s)
@@ -57,7 +59,7 @@ func (c *comparison) settings(base run.Job) ([]Setting, error) {
 
 // clip returns the norm that gradients of the task are clipped to: what is declared, or what the first cohort
 // of a practical plan leads to.
-func (c *comparison) clip(base run.Job, rows Mapped) (float64, error) {
+func (c *comparison) clip(base run.Job, rows rehearse.Source) (float64, error) {
 	if l := base.Spec.Model.ClipNorm; l > 0 {
 		return min(l, base.Problem.Lipschitz), nil
 	}
@@ -66,11 +68,11 @@ func (c *comparison) clip(base run.Job, rows Mapped) (float64, error) {
 		return 0, err
 	}
 	config := simulated(again, c.Most)
-	train, _, err := rows.Split(c.First, int(manifest.Users(config.Plan)))
+	sample, err := rows.Draw(c.First, int(manifest.Users(config.Plan)), 1)
 	if err != nil {
 		return 0, err
 	}
-	config.Examples, config.Seed = train, c.First
+	config.Examples, config.Seed = sample.Rows(), c.First
 	result, err := sim.Run(context.Background(), config)
 	if err != nil {
 		return 0, err

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/manifest"
 )
@@ -98,7 +98,7 @@ func TestLevelOfBetter(t *testing.T) {
 			for i := range values {
 				values[i] += 0.3 * r.NormFloat64()
 			}
-			called = called || better(MeasureOf("logistic").gains(values, base), 7, 0)
+			called = called || better(rehearse.MeasureOf("logistic").Gains(values, base), 7, 0)
 		}
 		if called {
 			wrong++
@@ -112,11 +112,11 @@ func TestLevelOfBetter(t *testing.T) {
 		want  bool
 	}{{[]float64{1, 1.1, 0.9, 1}, true}, {[]float64{-1, -1.1, -0.9, -1}, false}, {[]float64{0, 0, 0, 0},
 		false}, {[]float64{1, -0.5, 2, 0}, false}} {
-		if got := better(c.gains, 3, heldOutOver); got != c.want {
+		if got := better(c.gains, 3, rehearse.Overlap); got != c.want {
 			t.Errorf("better(%v) = %v", c.gains, got)
 		}
 	}
-	if g := MeasureOf("squared").gains([]float64{1}, []float64{3}); g[0] != 2 {
+	if g := rehearse.MeasureOf("squared").Gains([]float64{1}, []float64{3}); g[0] != 2 {
 		t.Errorf("an error of 1 in place of 3 gains %v, want 2", g[0])
 	}
 }
@@ -139,13 +139,13 @@ func TestSettingsMeanSomething(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data := Public{Load: func(spec *task.Spec) ([]convex.Example, []int, error) {
+		data := Public{Load: func(spec *task.Spec) (rehearse.Public, error) {
 			features, err := spec.Compile()
 			if err != nil {
-				return nil, nil, err
+				return rehearse.Public{}, err
 			}
 			rows, err := s.Rows(features, 500, 1)
-			return rows, nil, err
+			return rehearse.Public{Rows: rows}, err
 		}}
 		c, err := New(Config{Load: load(path), Rows: data, Seeds: 2, Most: 1 << 20})
 		if err != nil {
