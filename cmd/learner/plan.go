@@ -78,39 +78,10 @@ rounds, that is predicted at most 0.3 points behind the best, and says why.`,
 
 // A planReport is the JSON of `learner plan`.
 type planReport struct {
-	Task      string `json:"task"`
-	Algorithm string `json:"algorithm"`
-	Why       string `json:"why,omitempty"` // how `algorithm: auto` came to it
-	wording.Kind
-	Unit    string `json:"unit"`    // what is protected, in words
-	Against string `json:"against"` // from whom, in words
-	Passes  string `json:"passes"`  // one: a unit is in one report; many: in each round that its user or silo answers
-	Users   uint64 `json:"users"`   // with silos the units of all of them; of a task without end the horizon
-	Spare   uint64 `json:"spare"`   // of Users, those whom no round's cohort needs
-	// Continuous is the continuous schedule of a task without an end; absent for others.
-	Continuous string `json:"continuous,omitempty"`
-	// Rounds is the number of planned rounds, or of the horizon's rounds in a task without end; null if cohorts
-	// follow the stream and the number is unknown.
-	Rounds     *uint64 `json:"rounds"`
-	Cohort     uint64  `json:"cohort"`         // of the first phase of gradients, as all that follows up to Privacy
-	LastCohort uint64  `json:"last_cohort"`    // of the last round: those of a practical plan grow
-	Minimum    uint64  `json:"minimum_cohort"` // no round of the plan is released under it
-	// Base and Top are the smallest and the largest cohort of a task without end, whose noise is planned for Cohort;
-	// absent for others.
-	Base uint64 `json:"base,omitempty"`
-	Top  uint64 `json:"top,omitempty"`
-	Dim  int    `json:"dim"`
-	// RoundsPerUser bounds the rounds that one user answers.
-	RoundsPerUser uint32          `json:"rounds_per_user"`
-	Privacy       accounting.Plan `json:"privacy"` // see paid; its clip norm is of the encoded vector, scores included
-	// ReportNoise is the standard deviation of one coordinate of one report's own noise, in units of the clip norm.
-	ReportNoise float64 `json:"noise_per_report"`
-	// Useless explains why trust local without silos learns next to nothing; empty elsewhere.
-	Useless string `json:"useless,omitempty"`
-	// FewUsers holds the warning that the start, or a constant, may be the better model; empty where users are enough.
-	FewUsers string `json:"few_users,omitempty"`
-	// ManyPasses tells what the same users in all rounds would give; absent where the task may not have it.
-	ManyPasses *rehearse.ManyPasses `json:"many_passes,omitempty"`
+	planTask
+	planRounds
+	planCosts
+	ManyPasses *rehearse.ManyPasses `json:"many_passes,omitempty"` // absent where the task may not have it
 	Phases     []phase              `json:"phases"`
 
 	// Validation describes the scores reported beside the gradient, and their cost; null if none are.
@@ -121,16 +92,7 @@ type planReport struct {
 	// Prox describes the minimisers that silos report instead of gradients; null if they report gradients.
 	Prox *proxAnswer `json:"prox,omitempty"`
 
-	PredictedExcessRisk *float64 `json:"predicted_excess_risk"` // a bound; null in a practical plan, which has none
-	TrivialRisk         *float64 `json:"trivial_risk"`          // likewise
-	// OnRecords reports whether the bound is about the mean loss of those who report, and not about the population's.
-	OnRecords bool `json:"on_records,omitempty"`
-	Vacuous   bool `json:"vacuous"`
-	Clips     bool `json:"clips"`
-	// UsersNeeded is the number of users from which on the bound is below the trivial risk, to a hundredth; null if
-	// it is below already, or for no number in reach.
-	UsersNeeded *uint64 `json:"users_needed"`
-
+	planRisk
 	Binding binding `json:"binding"`
 	// Start is the snapshot that the task begins with; null where it begins with none.
 	Start *rehearse.Start `json:"start"`
@@ -145,6 +107,62 @@ type planReport struct {
 
 	rounds string  // in words
 	scale  float64 // the mechanism's noise times this is in units of the clip norm of a row
+}
+
+// A planTask describes what is planned and protected.
+type planTask struct {
+	Task      string `json:"task"`
+	Algorithm string `json:"algorithm"`
+	Why       string `json:"why,omitempty"` // how `algorithm: auto` came to it
+	wording.Kind
+	Unit    string `json:"unit"`    // what is protected, in words
+	Against string `json:"against"` // from whom, in words
+	Passes  string `json:"passes"`  // one: a unit is in one report; many: in each round that its user or silo answers
+	Users   uint64 `json:"users"`   // with silos the units of all of them; of a task without end the horizon
+	Spare   uint64 `json:"spare"`   // of Users, those whom no round's cohort needs
+}
+
+// A planRounds describes the rounds and the cohorts of a plan.
+type planRounds struct {
+	// Continuous is the continuous schedule of a task without an end; absent for others.
+	Continuous string `json:"continuous,omitempty"`
+	// Rounds is the number of planned rounds, or of the horizon's rounds in a task without end; null if cohorts
+	// follow the stream and the number is unknown.
+	Rounds     *uint64 `json:"rounds"`
+	Cohort     uint64  `json:"cohort"`         // of the first phase of gradients, as all that follows up to Privacy
+	LastCohort uint64  `json:"last_cohort"`    // of the last round: those of a practical plan grow
+	Minimum    uint64  `json:"minimum_cohort"` // no round of the plan is released under it
+	// Base and Top are the smallest and the largest cohort of a task without end, whose noise is planned for Cohort;
+	// absent for others.
+	Base uint64 `json:"base,omitempty"`
+	Top  uint64 `json:"top,omitempty"`
+	Dim  int    `json:"dim"`
+	// RoundsPerUser bounds the rounds that one user answers.
+	RoundsPerUser uint32 `json:"rounds_per_user"`
+}
+
+// A planCosts describes the noise of a plan, and warns where it hides what is to be learned.
+type planCosts struct {
+	Privacy accounting.Plan `json:"privacy"` // see paid; its clip norm is of the encoded vector, scores included
+	// ReportNoise is the standard deviation of one coordinate of one report's own noise, in units of the clip norm.
+	ReportNoise float64 `json:"noise_per_report"`
+	// Useless explains why trust local without silos learns next to nothing; empty elsewhere.
+	Useless string `json:"useless,omitempty"`
+	// FewUsers holds the warning that the start, or a constant, may be the better model; empty where users are enough.
+	FewUsers string `json:"few_users,omitempty"`
+}
+
+// A planRisk bounds what a plan comes to.
+type planRisk struct {
+	PredictedExcessRisk *float64 `json:"predicted_excess_risk"` // a bound; null in a practical plan, which has none
+	TrivialRisk         *float64 `json:"trivial_risk"`          // likewise
+	// OnRecords reports whether the bound is about the mean loss of those who report, and not about the population's.
+	OnRecords bool `json:"on_records,omitempty"`
+	Vacuous   bool `json:"vacuous"`
+	Clips     bool `json:"clips"`
+	// UsersNeeded is the number of users from which on the bound is below the trivial risk, to a hundredth; null if
+	// it is below already, or for no number in reach.
+	UsersNeeded *uint64 `json:"users_needed"`
 }
 
 // A scores describes what progressive validation adds to a report.
@@ -275,12 +293,14 @@ func survey(job run.Job) (planSurvey, error) {
 	if p.Practical != nil { // whose cohorts grow from phase to phase
 		last = p.Phases[len(p.Phases)-1]
 	}
-	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why,
-		Users: job.Problem.Users, Spare: manifest.Spare(p),
-		Continuous: job.Problem.Continuous, Rounds: known(manifest.Planned(p), last), Cohort: first.Cohort,
-		LastCohort: manifest.LastCohort(last), Minimum: first.Minimum, Dim: manifest.Dim(p),
-		RoundsPerUser: manifest.RoundsPerUser(p),
-		Privacy:       paid(job.Proposal), OnRecords: job.OnRecords, Vacuous: job.Vacuous, Clips: p.Clips}}
+	out := planSurvey{job: job, report: planReport{
+		planTask: planTask{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users,
+			Spare: manifest.Spare(p)},
+		planRounds: planRounds{Continuous: job.Problem.Continuous, Rounds: known(manifest.Planned(p), last),
+			Cohort: first.Cohort, LastCohort: manifest.LastCohort(last), Minimum: first.Minimum, Dim: manifest.Dim(p),
+			RoundsPerUser: manifest.RoundsPerUser(p)},
+		planCosts: planCosts{Privacy: paid(job.Proposal)},
+		planRisk:  planRisk{OnRecords: job.OnRecords, Vacuous: job.Vacuous, Clips: p.Clips}}}
 	for _, f := range p.Phases {
 		out.report.Minimum = min(out.report.Minimum, f.Minimum)
 	}
