@@ -161,8 +161,9 @@ func checkWidth(t *testing.T, text string) {
 func TestWidth(t *testing.T) {
 	proved, rowsOfEach := 0.0123, 53992930
 	wide := Line{Trust: "shuffle+pan", about: "20000 records", Passes: "many", Algorithm: "pagd-restarts", Rounds: 12345,
-		NoiseStd: 0.0012, Bytes: 123456, Predicted: 0.75,
-		PredictedWithin: 0.064, Behind: 12.6, BehindError: 4.9, Rows: 1, Proved: &proved, OnRecords: true,
+		NoiseStd: 0.0012, Sent: Sent{Bytes: 123456},
+		Prediction: Prediction{Predicted: 0.75, PredictedWithin: 0.064, Behind: 12.6, BehindError: 4.9},
+		Rows:       1, Bound: Bound{Proved: &proved, OnRecords: true},
 		Trusted: "stage mixes, but for one look; others add noise"}
 	vacuous := wide
 	vacuous.Vacuous, vacuous.ProvedVacuous = true, true
@@ -171,7 +172,7 @@ func TestWidth(t *testing.T) {
 		table := Table{Measure: measure, Rows: 200000, Lines: []Line{wide, vacuous}, Reason: strings.Repeat("a reason ", 40),
 			LeftOut: []string{strings.Repeat("left out ", 30)}, People: 200000,
 			OnePlace: []Curated{{Method: "strongly-convex-erm", Least: 123456, PaperLeast: 123456, Compared: true,
-				LessNoiseFrom: &rowsOfEach, Proved: &proved, OnRecords: true,
+				LessNoiseFrom: &rowsOfEach, Bound: Bound{Proved: &proved, OnRecords: true},
 				Better: "output-phases", BetterProved: proved}, {Method: "deletion", Refused: strings.Repeat("refused ", 30)}}}
 		if err := table.Print(&out); err != nil {
 			t.Fatal(err)

@@ -23,11 +23,7 @@ type Curated struct {
 	// no number is enough, or the comparison is not made. For losses no more curved than the objective.
 	LessNoiseFrom *int `json:"less_noise_from"`
 	Compared      bool `json:"compared"` // whether LessNoiseFrom was looked for
-	// Proved bounds the expected excess risk; null: none is. ProvedVacuous reports whether it is no better
-	// than that of the start.
-	Proved        *float64 `json:"proved"`
-	ProvedVacuous bool     `json:"proved_vacuous"`
-	OnRecords     bool     `json:"on_records"`
+	Bound
 	// Better is the baseline with the smaller bound, and BetterProved its bound; empty: none has.
 	Better       string  `json:"better"`
 	BetterProved float64 `json:"better_proved"`
@@ -86,7 +82,7 @@ func onePlace(spec *task.Spec) (out []Curated, err error) {
 		return out, nil
 	}
 	for _, name := range []string{private.NoisySGD, private.ReSQue, private.ReSQueSCO} {
-		one := Curated{Method: name, Unit: unit, Least: 2, OnRecords: name != private.ReSQueSCO}
+		one := Curated{Method: name, Unit: unit, Least: 2, Bound: Bound{OnRecords: name != private.ReSQueSCO}}
 		if !bounded(spec) {
 			one.Refused = radiusMissing
 		} else if err := one.sampled(p, spec); err != nil {

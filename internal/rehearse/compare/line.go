@@ -22,29 +22,16 @@ type Line struct {
 	Rounds    uint64 `json:"rounds"`
 	// NoiseStd is the standard deviation of one coordinate of the mean gradient of the first round that has one, in
 	// units of the clip norm.
-	NoiseStd    float64 `json:"noise_std"`
-	ReportBytes uint64  `json:"report_bytes"` // of one report of a gradient
-	Reports     uint64  `json:"reports"`      // sent in all by the reporter that answers most rounds
-	Bytes       uint64  `json:"bytes"`        // sent in all by the reporter that sends most
-	// Predicted is the mean of Table.Measure over the seeds. One more run falls within PredictedWithin of it, 19
-	// times of 20.
-	Predicted       float64 `json:"predicted"`
-	PredictedWithin float64 `json:"predicted_within"`
-	// Behind is the difference in points to the best line that keeps the task's unit, and BehindError the
-	// standard error of it; see Table.Points.
-	Behind      float64 `json:"behind"`
-	BehindError float64 `json:"behind_error"`
-	Rows        int     `json:"rows"` // simulated in a run; the noise is for all rows of the task
-	// Proved bounds the expected excess risk; null: none is. ProvedVacuous reports whether it is no better
-	// than that of the start.
-	Proved        *float64 `json:"proved"`
-	ProvedVacuous bool     `json:"proved_vacuous"`
-	OnRecords     bool     `json:"on_records"` // it is about the mean loss of the rows at hand, not about the population's
-	Vacuous       bool     `json:"vacuous"`    // predicted no better than the best constant
-	Unsure        bool     `json:"unsure"`     // predicted better than that, by less than the seeds vary
-	Keeps         bool     `json:"keeps_unit"`
-	Recommended   bool     `json:"recommended"`
-	Trusted       string   `json:"trusted"` // who is trusted with what, in words
+	NoiseStd float64 `json:"noise_std"`
+	Sent
+	Prediction
+	Rows int `json:"rows"` // simulated in a run; the noise is for all rows of the task
+	Bound
+	Vacuous     bool   `json:"vacuous"` // predicted no better than the best constant
+	Unsure      bool   `json:"unsure"`  // predicted better than that, by less than the seeds vary
+	Keeps       bool   `json:"keeps_unit"`
+	Recommended bool   `json:"recommended"`
+	Trusted     string `json:"trusted"` // who is trusted with what, in words
 	// Set lists the overrides that make the task this line; null where none do: the line protects events, not
 	// people.
 	Set []string `json:"set"`
@@ -53,6 +40,33 @@ type Line struct {
 	rank         int       // of the trust
 	points       []float64 // by seed: see Table.Points
 	above        []float64 // by seed: points over the best constant
+}
+
+// Sent counts what reporters send.
+type Sent struct {
+	ReportBytes uint64 `json:"report_bytes"` // of one report of a gradient
+	Reports     uint64 `json:"reports"`      // in all by the reporter that answers most rounds
+	Bytes       uint64 `json:"bytes"`        // in all by the reporter that sends most
+}
+
+// A Prediction holds the score that the runs of a line came to.
+type Prediction struct {
+	// Predicted is the mean of Table.Measure over the seeds. One more run falls within PredictedWithin of it, 19
+	// times of 20.
+	Predicted       float64 `json:"predicted"`
+	PredictedWithin float64 `json:"predicted_within"`
+	// Behind is the difference in points to the best line that keeps the task's unit, and BehindError the
+	// standard error of it; see Table.Points.
+	Behind      float64 `json:"behind"`
+	BehindError float64 `json:"behind_error"`
+}
+
+// A Bound describes the expected excess risk that is proved.
+type Bound struct {
+	// Proved bounds it; null: nothing does. ProvedVacuous reports whether it is no better than that of the start.
+	Proved        *float64 `json:"proved"`
+	ProvedVacuous bool     `json:"proved_vacuous"`
+	OnRecords     bool     `json:"on_records"` // it is about the mean loss of the rows at hand, not about the population's
 }
 
 // line is a Line with what it is simulated by.
@@ -71,8 +85,8 @@ func newLine(base *task.Spec, w way, sets []string, job run.Job) *line {
 	out := &line{job: job, events: w.events, Line: Line{Trust: w.trust, Unit: kind.Protects, Silos: kind.Silos,
 		Units: kind.Units, Passes: "one",
 		Algorithm: job.Plan.Algorithm, Rounds: manifest.Planned(job.Plan), NoiseStd: job.Inflation() * privacy.TotalStd(),
-		ReportBytes: privacy.ReportBytes,
-		Keeps:       !w.events, Set: sets, rank: slices.Index(trusts, w.trust)}}
+		Sent:  Sent{ReportBytes: privacy.ReportBytes},
+		Keeps: !w.events, Set: sets, rank: slices.Index(trusts, w.trust)}}
 	if w.many {
 		out.Passes = "many"
 	}

@@ -87,7 +87,7 @@ func (c Curated) proved() string {
 	if c.Refused != "" {
 		return "not planned"
 	}
-	return Line{Proved: c.Proved, ProvedVacuous: c.ProvedVacuous, OnRecords: c.OnRecords}.proved()
+	return c.Bound.proved()
 }
 
 func (c Curated) better() string {

@@ -9,7 +9,8 @@ import (
 
 // made returns a line of a trust whose points vary around those given as all others' do.
 func made(trust string, rounds uint64, points float64, change ...func(*Line)) Line {
-	l := Line{Trust: trust, noise: trust, Passes: "one", Algorithm: "practical", Rounds: rounds, Bytes: 100, Keeps: true,
+	l := Line{Trust: trust, noise: trust, Passes: "one", Algorithm: "practical", Rounds: rounds,
+		Sent: Sent{Bytes: 100}, Keeps: true,
 		rank: slices.Index(trusts, trust)}
 	for _, e := range []float64{-0.02, 0.01, 0, 0.01} {
 		l.points = append(l.points, points+e)

@@ -231,15 +231,15 @@ func (l Line) behind() string {
 	return text
 }
 
-func (l Line) proved() string {
-	if l.Proved == nil {
+func (b Bound) proved() string {
+	if b.Proved == nil {
 		return "none"
 	}
-	if l.ProvedVacuous {
+	if b.ProvedVacuous {
 		return "says nothing"
 	}
-	text := fmt.Sprintf("%.3g", *l.Proved)
-	if l.OnRecords {
+	text := fmt.Sprintf("%.3g", *b.Proved)
+	if b.OnRecords {
 		text += " on rows"
 	}
 	return text
