@@ -2,36 +2,34 @@ package main
 
 import (
 	"fmt"
-	"math"
+	"io"
 	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/compare"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/rehearse"
+	"github.com/panlearn/panlearn/internal/rehearse/compare"
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
 // choosing are the flags of plan that go with --compare.
 type choosing struct {
-	on     bool
-	data   string
-	format string
-	split  string
-	seeds  int
-	seed   uint64
+	on    bool
+	data  rehearse.Data
+	split string
+	seeds int
+	seed  uint64
 }
 
 func (o *choosing) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.on, "compare", false,
 		"one table in which to choose: trust, unit, passes and method, with predicted accuracy (docs/why/choosing.md)")
-	cli.Data(c.Flags(), &o.data,
+	cli.Data(c.Flags(), &o.data.Path,
 		"with --compare: predict on the rows of a `FILE` that is public, or of a quoted pattern of files; made up from the declaration if not set")
-	c.Flags().StringVar(&o.format, "format", "",
+	c.Flags().StringVar((*string)(&o.data.Format), "format", "",
 		"with --compare: "+task.FormatHelp())
 	c.Flags().StringVar(&o.split, "split", sim.SplitBlocks,
 		"with --compare and --data: make the task's silos of the data by `WAY`: "+
@@ -50,9 +48,9 @@ func (o *choosing) check(c *cobra.Command, picture string) error {
 	switch {
 	case o.on && picture != "":
 		return cli.Usagef("--plot: draws one plan, and --compare prints a table")
-	case o.data == "" && o.format != "":
+	case o.data.Path == "" && o.data.Format != "":
 		return cli.Usagef("--format goes with --data")
-	case o.data == "" && c.Flags().Changed("split"):
+	case o.data.Path == "" && c.Flags().Changed("split"):
 		return cli.Usagef("--split goes with --data")
 	case o.on && o.seeds < 2:
 		return cli.Usagef("--seeds %d: want at least 2, without a spread nothing can be called better", o.seeds)
@@ -104,70 +102,30 @@ func (o *choosing) table(c *cobra.Command, f taskFlags) (compare.Table, error) {
 	if err != nil {
 		return compare.Table{}, cli.Usage(err)
 	}
-	if rows.Data() {
-		fmt.Fprintln(stderr, "the data must be public or paid for: the task's epsilon does not cover what is chosen by them")
-	} else {
-		fmt.Fprintln(stderr, "no data: rows are made up from the declaration, with labels of a planted model; a rough guide")
-	}
+	warn(stderr, rows)
 	bar = cli.NewBar(stderr, "runs", lines.Lines()*o.seeds)
 	defer bar.Close()
 	return lines.Run(c.Context())
 }
 
 // rows returns the rows of the data file, or, without one, made-up rows that fit the declaration.
-func (o *choosing) rows(c *cobra.Command, spec *task.Spec) (compare.Rows, error) {
-	if o.data == "" {
+func (o *choosing) rows(c *cobra.Command, spec *task.Spec) (rehearse.Source, error) {
+	if o.data.Path == "" {
 		features, err := spec.Compile()
-		return compare.Schema{Spec: spec, Features: features}, cli.Usage(err)
+		return rehearse.MadeUp{Spec: spec, Features: features}, cli.Usage(err)
 	}
-	s := simulation{job: run.Job{Spec: spec}, format: task.Format(o.format)}
-	features, err := s.featuresOf(spec)
-	if err != nil {
-		return nil, err
+	rows, err := rehearse.ReadPublic(spec, o.data, c.ErrOrStderr())
+	if err == nil {
+		rows, err = rows.Group(spec, o.data, o.split)
 	}
-	s.job.Features = features
-	examples, unfit, err := run.LoadExamples(features, o.data, func(*task.RowError) {})
-	if err != nil {
-		return nil, cli.Usage(err)
+	return rows, cli.Usage(err)
+}
+
+// warn prints whose rows a comparison learns from.
+func warn(to io.Writer, rows interface{ Data() bool }) {
+	if rows.Data() {
+		fmt.Fprintln(to, "the data must be public or paid for: the task's epsilon does not cover what is chosen by them")
+	} else {
+		fmt.Fprintln(to, "no data: rows are made up from the declaration, with labels of a planted model; a rough guide")
 	}
-	if len(unfit) > 0 {
-		fmt.Fprintf(c.ErrOrStderr(),
-			"%d of %d rows of %s do not fit the declaration; they report the zero vector, and are not scored on\n", len(unfit),
-			len(examples), o.data)
-	}
-	out := compare.Public{Rows: examples, Unfit: unfit}
-	if !spec.ByUser() {
-		for i := range examples {
-			out.Units = append(out.Units, []int{i})
-		}
-		if o.split == sim.SplitBlocks {
-			return out, nil
-		}
-		var names []string
-		if sim.SplitNames(o.split) {
-			if names, err = s.names(o.data, o.split); err != nil {
-				return nil, err
-			}
-		}
-		if out.Silos, err = sim.Silos(o.split, spec.Silo.Count, examples, names); err != nil {
-			return nil, cli.Usagef("--%w", err)
-		}
-		return out, nil
-	}
-	names, err := s.names(o.data, "")
-	if err != nil {
-		return nil, err
-	}
-	people := block.People[int]{ID: func(i int) string { return names[i] }, Items: spec.User.Items, Most: math.MaxInt}
-	all := func(yield func(int, error) bool) {
-		for i := range names {
-			if !yield(i, nil) {
-				return
-			}
-		}
-	}
-	for one := range people.Collected(all) {
-		out.Units = append(out.Units, one.Rows)
-	}
-	return out, nil
 }

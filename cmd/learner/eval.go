@@ -10,6 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	released "github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -134,7 +135,7 @@ func (e evalConfig) one(c *cobra.Command, asJSON cli.JSON) error {
 		return err
 	}
 	defer rows.Close()
-	result, err := p.Evaluate(rows.All(), e.options(nameRows(c.ErrOrStderr(), "left out")))
+	result, err := p.Evaluate(rows.All(), e.options(run.NameRows(c.ErrOrStderr(), "left out")))
 	if err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (e evalConfig) compare(c *cobra.Command, asJSON cli.JSON) error {
 		return err
 	}
 	defer second.Close()
-	result, err := p.Compare(q, first.All(), second.All(), e.options(nameRows(c.ErrOrStderr(), "left out")))
+	result, err := p.Compare(q, first.All(), second.All(), e.options(run.NameRows(c.ErrOrStderr(), "left out")))
 	if err != nil {
 		return err
 	}

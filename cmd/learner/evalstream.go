@@ -10,6 +10,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	released "github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/prequential"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -35,7 +36,7 @@ func (e evalConfig) stream(c *cobra.Command, asJSON cli.JSON) error {
 	}
 	defer rows.Close()
 	models := map[uint64]released.Predictor{} // the one that was asked for last
-	s := prequential.Stream{Records: h.Rounds, Unfit: nameRows(c.ErrOrStderr(), "left out"),
+	s := prequential.Stream{Records: h.Rounds, Unfit: run.NameRows(c.ErrOrStderr(), "left out"),
 		Model: func(round uint64) (released.Predictor, error) {
 			if p, ok := models[round]; ok {
 				return p, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/fit"
 	"github.com/panlearn/panlearn/internal/run/statedir"
@@ -167,9 +168,9 @@ func (f *fitConfig) run(c *cobra.Command) error {
 		}
 		leaves(progress, spec)
 		if spec.Curated() {
-			return f.runOracle(c, progress, s)
+			return f.runOracle(c, progress, spec.Spec, s)
 		}
-		return f.runPublic(c, progress, s)
+		return f.runPublic(c, progress, spec.Spec, s)
 	}
 	logger, err := f.log.Logger(progress)
 	if err != nil {
@@ -185,7 +186,7 @@ func (f *fitConfig) run(c *cobra.Command) error {
 	}
 	config := fit.Config{Spec: spec.Spec, Once: once, StateDir: f.dir, MaxBlockRows: f.maxBlockRows, Watch: progress,
 		Fill: progress.Fill, Logger: logger,
-		Data: fit.Data{Path: path, Format: f.format, Holdout: f.holdout, Rows: len(s.train), People: f.people}}
+		Data: fit.Data{Path: path, Format: f.format, Holdout: f.holdout, Rows: len(s.Train), People: f.people}}
 	config.Begun = func(resumed bool) {
 		if leaves(progress, spec); resumed {
 			fmt.Fprintf(progress, "goes on in %s\n", f.dir)
@@ -195,7 +196,7 @@ func (f *fitConfig) run(c *cobra.Command) error {
 		}
 	}
 	if once == nil {
-		s.train, s.labelled, s.test, s.units, f.units = nil, nil, nil, nil, nil // the device holds its own
+		s, f.units = nil, nil // the device holds its own
 	}
 	if f.serve != "" {
 		if config.HTTP, err = cli.Listen("--http", f.serve); err != nil {
@@ -233,20 +234,20 @@ func leaves(progress io.Writer, spec task.Together) {
 }
 
 // runPublic runs the task's method on the rows without noise.
-func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulation) error {
+func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, spec *task.Spec, s *rehearse.Rows) error {
 	fmt.Fprintln(progress,
 		"NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
-	job, err := run.NewPublicJob(s.job.Spec)
+	job, err := run.NewPublicJob(spec)
 	if err != nil {
 		return cli.Usage(err)
 	}
-	s.job = job
-	if err := s.group(progress, f.data); err != nil {
-		return err
+	groups, err := rehearse.Group(job, s, sim.SplitBlocks, progress)
+	if err != nil {
+		return cli.Usage(err)
 	}
-	all := s.blocks(job.Plan, 0)
-	result, err := sim.Run(c.Context(), sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), Blocks: all.all,
-		Silos: all.silos, InOrder: true, Exact: true})
+	blocks, silos := groups.Blocks(job.Plan, 0)
+	result, err := sim.Run(c.Context(), sim.Config{Plan: job.Plan, Loss: job.Loss, Score: job.Score(), Blocks: blocks,
+		Silos: silos, InOrder: true, Exact: true})
 	if err != nil {
 		return err
 	}
@@ -257,7 +258,7 @@ func (f *fitConfig) runPublic(c *cobra.Command, progress io.Writer, s *simulatio
 	snapshot.Round, snapshot.ModelVersion, snapshot.Ended, snapshot.Probabilities = result.Rounds, result.Rounds, true,
 		model.ProbabilitiesOf(job.Spec, job.Plan.Clips)
 	snapshot.Privacy = model.Unprotected(wording.Of(job.Plan)).From(job.Plan)
-	snapshot.Privacy.Users = uint64(cmp.Or(f.people, len(s.train)))
+	snapshot.Privacy.Users = uint64(cmp.Or(f.people, len(s.Train)))
 	return f.print(c, s, snapshot, result.Model, job.Plan, nil)
 }
 
@@ -274,7 +275,7 @@ func fitErrors(err error) error {
 }
 
 // read maps the rows, counts them, and declares the task of so many.
-func (f *fitConfig) read(progress io.Writer) (task.Together, *simulation, error) {
+func (f *fitConfig) read(progress io.Writer) (task.Together, *rehearse.Rows, error) {
 	if f.task.path == "" {
 		return task.Together{}, nil, cli.Usagef("-f: name a task file, such as deploy/tasks/a9a.yaml")
 	}
@@ -282,31 +283,23 @@ func (f *fitConfig) read(progress io.Writer) (task.Together, *simulation, error)
 	if err != nil {
 		return spec, nil, cli.Usage(err)
 	}
-	s := &simulation{format: task.Format(f.format), holdout: f.holdout, split: "blocks"}
-	s.job.Spec = spec.Spec
-	if s.job.Features, err = spec.Compile(); err != nil {
-		return spec, nil, cli.Usage(err)
-	}
-	if s.job.Loss, err = spec.Loss(); err != nil {
-		return spec, nil, cli.Usage(err)
-	}
 	if files, err := source.Files(f.data, spec.Spec); err != nil || !files {
 		return spec, nil, cli.Usage(errors.Join(err,
 			fmt.Errorf("--data %s: want files: they are read once for each life of the process", f.data)))
 	}
-	if err := s.read(progress, f.data, f.test); err != nil {
-		return spec, nil, err
+	s, err := rehearse.Read(spec.Spec, rehearse.Data{Path: f.data, Test: f.test, Format: task.Format(f.format),
+		Holdout: f.holdout}, progress)
+	if err != nil {
+		return spec, nil, cli.Usage(err)
 	}
-	units := len(s.train)
+	units := len(s.Train)
 	if spec.ByUser() {
-		people, err := s.names(f.data, "")
+		all, counts, err := s.People()
 		if err != nil {
 			return spec, nil, err
 		}
-		all, counts := block.ByUser(s.train, people, spec.User.Items)
 		units, f.people, f.units = len(all), len(all), all
-		lost := grouping{Surplus: counts.Surplus, Nameless: counts.Nameless}
-		fmt.Fprintf(progress, "%d people have the %d rows to learn from; %s\n", units, len(s.train), lost.rows())
+		fmt.Fprintf(progress, "%d people have the %d rows to learn from; %s\n", units, len(s.Train), counts.Left())
 		if units == 0 {
 			return spec, nil, cli.Usagef("--data %s: no row says whom it is of, in the column %s", f.data, spec.User.Column)
 		}
@@ -314,16 +307,15 @@ func (f *fitConfig) read(progress io.Writer) (task.Together, *simulation, error)
 	if spec, err = task.LoadTogether(f.task.path, f.task.sets, units); err != nil {
 		return spec, nil, cli.Usage(err)
 	}
-	s.job.Spec = spec.Spec
 	return spec, s, nil
 }
 
 // again reads the rows once more, when there is a model to score.
-func (f *fitConfig) again(rows int) (*simulation, error) {
+func (f *fitConfig) again(rows int) (*rehearse.Rows, error) {
 	people := f.people
 	_, s, err := f.read(io.Discard)
-	if err == nil && (len(s.train) != rows || f.people != people) {
-		now, was, of := len(s.train), rows, "rows"
+	if err == nil && (len(s.Train) != rows || f.people != people) {
+		now, was, of := len(s.Train), rows, "rows"
 		if now == was {
 			now, was, of = f.people, people, "people"
 		}
@@ -350,15 +342,15 @@ type fitted struct {
 	// Start is the model that learning began with, which Epsilon and Delta include: see model.Statement.
 	Start *model.Origin `json:"start,omitempty"`
 	*published
-	simulated
+	rehearse.Outcome
 	// Baseline scores the best constant for the training labels.
-	Baseline simulated `json:"baseline"`
+	Baseline rehearse.Outcome `json:"baseline"`
 
 	privacy string
 }
 
 // print prints how good the model is, and writes the model to f.output if that is set.
-func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapshot, theta []float64, plan *wire.Plan,
+func (f *fitConfig) print(c *cobra.Command, s *rehearse.Rows, snapshot model.Snapshot, theta []float64, plan *wire.Plan,
 	more *published) error {
 	if f.output != "" {
 		var doc bytes.Buffer
@@ -375,17 +367,17 @@ func (f *fitConfig) print(c *cobra.Command, s *simulation, snapshot model.Snapsh
 		}
 	}
 	out := fitted{Task: snapshot.Task, Algorithm: plan.Algorithm, Rounds: snapshot.Round, Unit: snapshot.Privacy.Unit,
-		Public: snapshot.Privacy.Public, Rows: len(s.train),
-		People: f.people, Start: snapshot.Privacy.Start, published: more, Baseline: s.constant(),
+		Public: snapshot.Privacy.Public, Rows: len(s.Train),
+		People: f.people, Start: snapshot.Privacy.Start, published: more, Baseline: s.Constant(),
 		privacy: snapshot.Privacy.String()}
 	if more == nil {
-		out.LeftOver = max(0, cmp.Or(f.people, len(s.train))-int(asked(plan)))
+		out.LeftOver = max(0, cmp.Or(f.people, len(s.Train))-int(asked(plan)))
 	}
 	if !out.Public {
 		out.Epsilon, out.Delta = &snapshot.Privacy.Epsilon, &snapshot.Privacy.Delta
 	}
 	var err error
-	if out.simulated, err = s.score(theta); err != nil {
+	if out.Outcome, err = s.Score(theta); err != nil {
 		return err
 	}
 	return f.json.Print(c.OutOrStdout(), out, out.print)
@@ -421,7 +413,7 @@ func (r fitted) print(w io.Writer) error {
 		how, cost = r.how(), cost+r.published.String()
 	}
 	_, err := fmt.Fprintf(w, "%s: %s, %s, learned from %s\n%sfit           %s\nbaseline      %s\n", r.Task, r.Algorithm,
-		how, of, cost, r.simulated, r.Baseline)
+		how, of, cost, r.Outcome, r.Baseline)
 	if err == nil && !r.Public {
 		what := "these figures are"
 		if r.People > 0 {

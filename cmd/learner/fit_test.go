@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/wording"
 )
 
@@ -17,12 +18,12 @@ func TestFitFields(t *testing.T) {
 		of   fitted
 		want string
 	}{
-		{fitted{simulated: simulated{TestAccuracy: &accuracy}},
+		{fitted{Outcome: rehearse.Outcome{TestAccuracy: &accuracy}},
 			"algorithm baseline delta epsilon rounds rows task test_accuracy train_loss unit"},
 		{fitted{published: &published{NoiseStd: 1, Least: 2, Depth: 3, Queries: 4, Largest: 5, Notes: []string{"x"},
 			Better: "y"}},
 			"algorithm baseline better bound delta depth epsilon halted least noise_std notes on_records phase phases queries round_queries rounds rows source task train_loss unit"},
-		{fitted{simulated: simulated{TestError: &accuracy}, Public: true, People: 3},
+		{fitted{Outcome: rehearse.Outcome{TestError: &accuracy}, Public: true, People: 3},
 			"algorithm baseline delta epsilon people public rounds rows task test_error train_loss unit"},
 	} {
 		doc, err := json.Marshal(c.of)

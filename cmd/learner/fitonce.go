@@ -13,6 +13,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	released "github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/run/curated"
 	"github.com/panlearn/panlearn/internal/run/fit"
 	"github.com/panlearn/panlearn/internal/run/statedir"
@@ -24,7 +25,7 @@ import (
 )
 
 // once plans a method that needs all rows at once; nil: the task's has rounds.
-func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *simulation) (*fit.Once, error) {
+func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *rehearse.Rows) (*fit.Once, error) {
 	method := spec.Schedule.Algorithm
 	if f.sized {
 		return nil, cli.Usagef("--workers, --gap: of %s and %s alone, with --public", schedule.BallAccel,
@@ -47,11 +48,11 @@ func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *simulation) (*
 }
 
 // persons groups the rows to learn from by the person they belong to. If rows are protected, each row is a person.
-func (f *fitConfig) persons(s *simulation) []curator.Person {
+func (f *fitConfig) persons(s *rehearse.Rows) []curator.Person {
 	if f.people == 0 {
-		out := make([]curator.Person, len(s.train))
+		out := make([]curator.Person, len(s.Train))
 		for i := range out {
-			out[i] = s.train[i : i+1 : i+1]
+			out[i] = s.Train[i : i+1 : i+1]
 		}
 		return out
 	}
@@ -178,12 +179,11 @@ func oracleOnly(method string) error {
 }
 
 // runOracle minimises the loss of rows that need no protection by queries in parallel.
-func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, s *simulation) error {
+func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, spec *task.Spec, s *rehearse.Rows) error {
 	fmt.Fprintln(progress,
 		"NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
-	spec := s.job.Spec
 	workers := cmp.Or(int(f.workers), runtime.GOMAXPROCS(0))
-	r, err := curated.Oracle{Spec: spec, Rows: s.train, Gap: f.gap, Workers: workers}.Minimize(c.Context())
+	r, err := curated.Oracle{Spec: spec, Rows: s.Train, Gap: f.gap, Workers: workers}.Minimize(c.Context())
 	if err != nil {
 		if c.Context().Err() != nil {
 			return err
@@ -196,7 +196,7 @@ func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, s *simulatio
 	}
 	plan := &wire.Plan{Algorithm: spec.Schedule.Algorithm, Silos: 1}
 	snapshot.Round, snapshot.ModelVersion, snapshot.Ended = uint64(r.Depth), uint64(r.Depth), true
-	snapshot.Probabilities = released.ProbabilitiesOf(spec, s.job.Loss.Lipschitz(s.job.Features.Bound()) > spec.ClipNorm())
+	snapshot.Probabilities = released.ProbabilitiesOf(spec, s.Loss.Lipschitz(s.Features.Bound()) > spec.ClipNorm())
 	kind := wording.Of(plan)
 	kind.Once = false
 	snapshot.Privacy = released.Unprotected(kind)

@@ -132,11 +132,11 @@ func rolesIn(t *testing.T, declaration, data string) (pipeline, memory map[strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := s.names(data, "")
+	names, err := s.Users()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := fit.Open(fit.Data{Path: data, Holdout: 2, Rows: len(s.train)}, spec.Spec)
+	rows, err := fit.Open(fit.Data{Path: data, Holdout: 2, Rows: len(s.Train)}, spec.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}

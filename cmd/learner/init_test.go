@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/rehearse"
 )
 
 // bent writes rows of which the label depends on a product, a bend and a word.
@@ -61,7 +63,7 @@ func TestDraftBeatsItsPublicModel(t *testing.T) {
 	loss := func(name string, flags ...string) float64 {
 		jsonOf(t, newInit(), nil, append([]string{"--data", in("sample.csv"), "--users", "20000", "-o", in(name)},
 			flags...)...)
-		var report struct{ Mean simulated }
+		var report struct{ Mean rehearse.Outcome }
 		jsonOf(t, newSimulate(), &report, "-f", in(name), "--data", in("users.csv"), "--test", in("test.csv"), "--json",
 			"--set", "validation.off=true")
 		return *report.Mean.TestLogLoss

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/rehearse"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -77,6 +78,39 @@ rounds, that is predicted at most 0.3 points behind the best, and says why.`,
 
 // A planReport is the JSON of `learner plan`.
 type planReport struct {
+	planTask
+	planRounds
+	planCosts
+	ManyPasses *rehearse.ManyPasses `json:"many_passes,omitempty"` // absent where the task may not have it
+	Phases     []phase              `json:"phases"`
+
+	// Validation describes the scores reported beside the gradient, and their cost; null if none are.
+	Validation *scores `json:"validation"`
+	// Moments are the first cohorts of a practical plan, which report moments and no gradients.
+	Moments []phase `json:"moments,omitempty"`
+
+	// Prox describes the minimisers that silos report instead of gradients; null if they report gradients.
+	Prox *proxAnswer `json:"prox,omitempty"`
+
+	planRisk
+	Binding binding `json:"binding"`
+	// Start is the snapshot that the task begins with; null where it begins with none.
+	Start *rehearse.Start `json:"start"`
+
+	Guarantees []guarantee `json:"guarantees"`
+	// Prescribed is null unless the task is of profile paper, and of silos or interactive.
+	Prescribed *prescribed `json:"prescribed"`
+	// Comparison is the noise of other ways to spend the same (epsilon, delta) on one cohort, as noise_std is.
+	Comparison   comparison        `json:"comparison"`
+	Alternatives []alternative     `json:"alternatives"`
+	Baselines    []plannedBaseline `json:"yardsticks"`
+
+	rounds string  // in words
+	scale  float64 // the mechanism's noise times this is in units of the clip norm of a row
+}
+
+// A planTask describes what is planned and protected.
+type planTask struct {
 	Task      string `json:"task"`
 	Algorithm string `json:"algorithm"`
 	Why       string `json:"why,omitempty"` // how `algorithm: auto` came to it
@@ -86,6 +120,10 @@ type planReport struct {
 	Passes  string `json:"passes"`  // one: a unit is in one report; many: in each round that its user or silo answers
 	Users   uint64 `json:"users"`   // with silos the units of all of them; of a task without end the horizon
 	Spare   uint64 `json:"spare"`   // of Users, those whom no round's cohort needs
+}
+
+// A planRounds describes the rounds and the cohorts of a plan.
+type planRounds struct {
 	// Continuous is the continuous schedule of a task without an end; absent for others.
 	Continuous string `json:"continuous,omitempty"`
 	// Rounds is the number of planned rounds, or of the horizon's rounds in a task without end; null if cohorts
@@ -100,26 +138,22 @@ type planReport struct {
 	Top  uint64 `json:"top,omitempty"`
 	Dim  int    `json:"dim"`
 	// RoundsPerUser bounds the rounds that one user answers.
-	RoundsPerUser uint32          `json:"rounds_per_user"`
-	Privacy       accounting.Plan `json:"privacy"` // see paid; its clip norm is of the encoded vector, scores included
+	RoundsPerUser uint32 `json:"rounds_per_user"`
+}
+
+// A planCosts describes the noise of a plan, and warns where it hides what is to be learned.
+type planCosts struct {
+	Privacy accounting.Plan `json:"privacy"` // see paid; its clip norm is of the encoded vector, scores included
 	// ReportNoise is the standard deviation of one coordinate of one report's own noise, in units of the clip norm.
 	ReportNoise float64 `json:"noise_per_report"`
 	// Useless explains why trust local without silos learns next to nothing; empty elsewhere.
 	Useless string `json:"useless,omitempty"`
 	// FewUsers holds the warning that the start, or a constant, may be the better model; empty where users are enough.
 	FewUsers string `json:"few_users,omitempty"`
-	// ManyPasses tells what the same users in all rounds would give; absent where the task may not have it.
-	ManyPasses *manyPasses `json:"many_passes,omitempty"`
-	Phases     []phase     `json:"phases"`
+}
 
-	// Validation describes the scores reported beside the gradient, and their cost; null if none are.
-	Validation *scores `json:"validation"`
-	// Moments are the first cohorts of a practical plan, which report moments and no gradients.
-	Moments []phase `json:"moments,omitempty"`
-
-	// Prox describes the minimisers that silos report instead of gradients; null if they report gradients.
-	Prox *proxAnswer `json:"prox,omitempty"`
-
+// A planRisk bounds what a plan comes to.
+type planRisk struct {
 	PredictedExcessRisk *float64 `json:"predicted_excess_risk"` // a bound; null in a practical plan, which has none
 	TrivialRisk         *float64 `json:"trivial_risk"`          // likewise
 	// OnRecords reports whether the bound is about the mean loss of those who report, and not about the population's.
@@ -129,21 +163,6 @@ type planReport struct {
 	// UsersNeeded is the number of users from which on the bound is below the trivial risk, to a hundredth; null if
 	// it is below already, or for no number in reach.
 	UsersNeeded *uint64 `json:"users_needed"`
-
-	Binding binding `json:"binding"`
-	// Start is the snapshot that the task begins with; null where it begins with none.
-	Start *planStart `json:"start"`
-
-	Guarantees []guarantee `json:"guarantees"`
-	// Prescribed is null unless the task is of profile paper, and of silos or interactive.
-	Prescribed *prescribed `json:"prescribed"`
-	// Comparison is the noise of other ways to spend the same (epsilon, delta) on one cohort, as noise_std is.
-	Comparison   comparison        `json:"comparison"`
-	Alternatives []alternative     `json:"alternatives"`
-	Baselines    []plannedBaseline `json:"yardsticks"`
-
-	rounds string  // in words
-	scale  float64 // the mechanism's noise times this is in units of the clip norm of a row
 }
 
 // A scores describes what progressive validation adds to a report.
@@ -274,19 +293,21 @@ func survey(job run.Job) (planSurvey, error) {
 	if p.Practical != nil { // whose cohorts grow from phase to phase
 		last = p.Phases[len(p.Phases)-1]
 	}
-	out := planSurvey{job: job, report: planReport{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why,
-		Users: job.Problem.Users, Spare: manifest.Spare(p),
-		Continuous: job.Problem.Continuous, Rounds: known(manifest.Planned(p), last), Cohort: first.Cohort,
-		LastCohort: manifest.LastCohort(last), Minimum: first.Minimum, Dim: manifest.Dim(p),
-		RoundsPerUser: manifest.RoundsPerUser(p),
-		Privacy:       paid(job.Proposal), OnRecords: job.OnRecords, Vacuous: job.Vacuous, Clips: p.Clips}}
+	out := planSurvey{job: job, report: planReport{
+		planTask: planTask{Task: job.Spec.Name, Algorithm: p.Algorithm, Why: job.Why, Users: job.Problem.Users,
+			Spare: manifest.Spare(p)},
+		planRounds: planRounds{Continuous: job.Problem.Continuous, Rounds: known(manifest.Planned(p), last),
+			Cohort: first.Cohort, LastCohort: manifest.LastCohort(last), Minimum: first.Minimum, Dim: manifest.Dim(p),
+			RoundsPerUser: manifest.RoundsPerUser(p)},
+		planCosts: planCosts{Privacy: paid(job.Proposal)},
+		planRisk:  planRisk{OnRecords: job.OnRecords, Vacuous: job.Vacuous, Clips: p.Clips}}}
 	for _, f := range p.Phases {
 		out.report.Minimum = min(out.report.Minimum, f.Minimum)
 	}
 	if first.Top > 0 {
 		out.report.Base, out.report.Top = first.Minimum, first.Top
 	}
-	out.report.Binding, out.report.Start, out.report.rounds = bindingOf(job), startOf(job), roundsOf(p, announced(p))
+	out.report.Binding, out.report.Start, out.report.rounds = bindingOf(job), rehearse.StartOf(job), wording.Planned(p)
 	out.report.scale, out.report.Prox = job.Inflation(), proxOf(job)
 	if card := job.Problem.Validation; card != nil {
 		out.report.Validation = &scores{Scorecard: *card, Coordinates: card.Dim(), Inflation: job.Inflation(),
@@ -296,7 +317,7 @@ func survey(job run.Job) (planSurvey, error) {
 		}
 	}
 	out.report.of(job)
-	out.report.FewUsers, out.report.ManyPasses = fewUsers(job), manyPassesOf(job)
+	out.report.FewUsers, out.report.ManyPasses = rehearse.FewUsers(job), rehearse.ManyPassesOf(job)
 	for _, one := range out.report.Phases {
 		if one.Moments {
 			out.report.Moments = append(out.report.Moments, one)

@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -82,9 +81,9 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 			delta, r.All().Many, 1/float64(r.Users), r.One())
 	}
 	r.Prescribed.print(w)
-	r.Start.print(w)
+	r.Start.Print(w)
 	if r.PredictedExcessRisk == nil { // nothing to compare by
-		return r.ManyPasses.print(w)
+		return r.ManyPasses.Print(w)
 	}
 	fmt.Fprintln(w)
 	if err := r.printAlternatives(w); err != nil {
@@ -127,14 +126,7 @@ func (r planReport) about() string {
 }
 
 // inRound returns n with the word for those who answer a round: users, or reports of silos.
-func (r planReport) inRound(n uint64) string { return inRound(r.Kind).Count(n) }
-
-func inRound(k wording.Kind) wording.Noun {
-	if k.Silos > 0 {
-		return wording.Report
-	}
-	return k.Reporter()
-}
+func (r planReport) inRound(n uint64) string { return r.InRound().Count(n) }
 
 // printCohorts prints, for a task without end, the sizes of its rounds, the amount of their noise and who adds it,
 // and the most that one report can move.

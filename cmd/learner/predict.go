@@ -10,6 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	released "github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 )
@@ -17,9 +18,6 @@ import (
 // thresholdHelp is the help of the flag --threshold.
 const thresholdHelp = "predict the positive of two classes above probability `T`, or above score T where the loss has no " +
 	"probabilities"
-
-// namedRows bounds the rows that do not fit the declaration and are named one by one.
-const namedRows = 10
 
 func newPredict() *cobra.Command {
 	var (
@@ -47,7 +45,7 @@ single events and has no privacy guarantee: it is for whoever may see the events
 			if as != released.CSV && as != released.JSONL {
 				return cli.Usagef("--output %q: want csv or jsonl; -o names the file", as)
 			}
-			o := released.ScoreOptions{AtOnce: data == "-", Unfit: nameRows(c.ErrOrStderr(), "no score")}
+			o := released.ScoreOptions{AtOnce: data == "-", Unfit: run.NameRows(c.ErrOrStderr(), "no score")}
 			if c.Flags().Changed("threshold") {
 				o.Threshold = &threshold
 			}
@@ -76,16 +74,6 @@ single events and has no privacy guarantee: it is for whoever may see the events
 	c.Flags().StringVar(&as, "output", released.CSV, "format of the predictions: csv or jsonl")
 	c.Flags().StringVarP(&output, "out", "o", "", "`FILE` to write instead of standard output")
 	return c
-}
-
-// nameRows returns a function that prints the line and column of the first rows that do not fit.
-func nameRows(to io.Writer, what string) func(*task.RowError) {
-	named := 0
-	return func(bad *task.RowError) {
-		if named++; named <= namedRows {
-			fmt.Fprintf(to, "%s: %v\n", what, bad)
-		}
-	}
 }
 
 // loadPredictor reads a snapshot for data of a format; none is the task's own.

@@ -18,6 +18,7 @@ import (
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/quickstart"
+	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -78,7 +79,7 @@ connection to the broker: they go over HTTP through a relay, as devices in brows
 				noise = "with noise that follows from the seed and protects nobody"
 			}
 			fmt.Fprintf(progress, "%d users, %s; each report is %d bytes, %s\n",
-				job.Problem.Users, roundsOf(job.Plan, announced(job.Plan)), job.First().Privacy.ReportBytes, noise)
+				job.Problem.Users, wording.Planned(job.Plan), job.First().Privacy.ReportBytes, noise)
 			done := func(report quickstart.Report) error {
 				progress.Close()
 				if output != "" {

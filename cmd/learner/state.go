@@ -104,7 +104,7 @@ func printStatus(w io.Writer, s statedir.Status) error {
 		err = printBaseline(w, s.Baseline, s.Rounds == 0)
 	}
 	if err == nil {
-		err = printLearned(w, s.Learned)
+		err = wording.PrintLearned(w, s.Learned)
 	}
 	if s.VoidsInARow > 0 && !s.Ended && err == nil {
 		_, err = fmt.Fprintf(w, "the last %s void; after the third in a row the learner waits before it announces the next\n",

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -58,5 +59,16 @@ schedule: {users: 600}
 		if got, best := b.Mean.TrainLoss, report.Baseline.TrainLoss; got > 2*best/3 {
 			t.Errorf("%s: training loss %v, %v of the best constant", b.Name, got, best)
 		}
+	}
+}
+
+// TestSplitWantsSilos: --split is refused where a task has no silos.
+func TestSplitWantsSilos(t *testing.T) {
+	c := newSimulate()
+	c.SetArgs([]string{"-f", "../../deploy/tasks/quickstart.yaml", "--data", "events.libsvm", "--split", "label"})
+	c.SetOut(io.Discard)
+	c.SetErr(io.Discard)
+	if err := c.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "declares silos") {
+		t.Errorf("--split of a task without silos: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,18 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
-	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/rehearse"
+	"github.com/panlearn/panlearn/internal/rehearse/tune"
 	"github.com/panlearn/panlearn/internal/sim"
-	"github.com/panlearn/panlearn/internal/tune"
-	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
 func newTune() *cobra.Command {
 	var (
 		f      taskFlags
-		data   string
-		format string
+		data   rehearse.Data
 		out    string
 		force  bool
 		seeds  int
@@ -56,14 +55,14 @@ Tasks of silos and of people are refused: see learner simulate --set.`,
 			if err := cli.Writable("-o", out); err != nil {
 				return err
 			}
-			if data == "" && format != "" {
+			if data.Path == "" && data.Format != "" {
 				return cli.Usagef("--format goes with --data")
 			}
 			spec, err := f.load()
 			if err != nil {
 				return err
 			}
-			t := tuning{f: f, data: data, format: task.Format(format), command: c}
+			t := tuning{f: f, data: data, command: c}
 			rows, err := t.rows(spec, seed)
 			if err != nil {
 				return err
@@ -79,8 +78,8 @@ Tasks of silos and of people are refused: see learner simulate --set.`,
 		},
 	}
 	f.Flags(c.Flags())
-	cli.Data(c.Flags(), &data, "public data `FILE`, or a quoted pattern of files; made up from the declaration if not set")
-	c.Flags().StringVar(&format, "format", "", task.FormatHelp())
+	cli.Data(c.Flags(), &data.Path, "public data `FILE`, or a quoted pattern of files; made up from the declaration if not set")
+	c.Flags().StringVar((*string)(&data.Format), "format", "", task.FormatHelp())
 	c.Flags().StringVarP(&out, "output", "o", "", "write the task with the best setting to `FILE`")
 	c.Flags().BoolVar(&force, "force", false, "write over a file that is there")
 	c.Flags().IntVar(&seeds, "seeds", 8, "`K` runs of each setting")
@@ -92,8 +91,7 @@ Tasks of silos and of people are refused: see learner simulate --set.`,
 // tuning is one command.
 type tuning struct {
 	f       taskFlags
-	data    string
-	format  task.Format
+	data    rehearse.Data
 	command *cobra.Command
 }
 
@@ -103,30 +101,15 @@ func (t tuning) load(sets []string) (*task.Spec, error) {
 }
 
 func (t tuning) rows(spec *task.Spec, seed uint64) (tune.Rows, error) {
-	if t.data == "" {
+	if t.data.Path == "" {
 		s, err := sim.NewSchema(spec, seed)
 		return tune.Schema{Schema: s}, cli.Usage(err)
 	}
-	told := false
-	return tune.Public{Load: func(spec *task.Spec) ([]convex.Example, []int, error) {
-		if t.format != "" {
-			var err error
-			if spec, err = spec.ReadAs(t.format); err != nil {
-				return nil, nil, cli.Usagef("--format: %w", err)
-			}
-		}
-		features, err := spec.Compile()
-		if err != nil {
-			return nil, nil, err
-		}
-		rows, unfit, err := run.LoadExamples(features, t.data, func(*task.RowError) {})
-		if len(unfit) > 0 && !told {
-			told = true
-			fmt.Fprintf(t.command.ErrOrStderr(),
-				"%d of %d rows of %s do not fit the declaration; they report the zero vector, and are not scored on\n",
-				len(unfit), len(rows), t.data)
-		}
-		return rows, unfit, cli.Usage(err)
+	progress := t.command.ErrOrStderr()
+	return tune.Public{Load: func(spec *task.Spec) (rehearse.Public, error) {
+		rows, err := rehearse.ReadPublic(spec, t.data, progress)
+		progress = io.Discard // it is told once
+		return rows, cli.Usage(err)
 	}}, nil
 }
 
@@ -138,11 +121,7 @@ func (t tuning) run(rows tune.Rows, seeds int, seed uint64) (tune.Report, error)
 	if err != nil {
 		return tune.Report{}, cli.Usage(err)
 	}
-	if rows.Data() {
-		fmt.Fprintln(stderr, "the data must be public or paid for: the task's epsilon does not cover what is chosen by them")
-	} else {
-		fmt.Fprintln(stderr, "no data: rows are made up from the declaration, with labels of a planted model; a rough guide")
-	}
+	warn(stderr, rows)
 	cost := comparison.Cost()
 	fmt.Fprintf(stderr, "%s, %s each: %d runs of %d users, up to %d coordinates a report\n", cli.Count(cost.Settings,
 		"setting"),
@@ -166,8 +145,8 @@ func (t tuning) write(out string, r tune.Report) error {
 		return fmt.Errorf("read task file: %w", err)
 	}
 	on := "rows made up from the declaration"
-	if t.data != "" {
-		on = "rows of " + filepath.Base(t.data)
+	if t.data.Path != "" {
+		on = "rows of " + filepath.Base(t.data.Path)
 	}
 	sets := append(slices.Clone(t.f.sets), r.Best.Sets()...)
 	spec, err := task.Parse(data, sets)

@@ -12,7 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/compare"
+	"github.com/panlearn/panlearn/internal/rehearse"
+	"github.com/panlearn/panlearn/internal/rehearse/compare"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/internal/run/statedir"
@@ -89,7 +90,7 @@ func TestNoTableSaysTheWrongWord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := compare.New(compare.Config{Load: load, Rows: compare.Schema{Spec: spec, Features: features}, Seeds: 2})
+			c, err := compare.New(compare.Config{Load: load, Rows: rehearse.MadeUp{Spec: spec, Features: features}, Seeds: 2})
 			if err != nil {
 				t.Fatal(err)
 			}

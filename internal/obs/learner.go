@@ -14,36 +14,36 @@ import (
 
 // Learner are the metrics of `learner run`. It implements service.Observer.
 type Learner struct {
-	rounds        *prometheus.CounterVec
-	users         prometheus.Counter
-	rejects       *prometheus.CounterVec
-	round         prometheus.Gauge
-	announced     prometheus.Gauge
-	planned       prometheus.Gauge
-	cohort        prometheus.Gauge
-	duration      prometheus.Histogram
-	commit        prometheus.Histogram
-	committed     prometheus.Gauge
-	epsilonSpent  prometheus.Gauge
-	epsilonBudget prometheus.Gauge
-	delta         prometheus.Gauge
-	noise         prometheus.Gauge
-	rounding      prometheus.Gauge
-	failing       prometheus.Gauge
-	voids         prometheus.Gauge
-	lost          prometheus.Counter
-	gradient      prometheus.Gauge
-	model         prometheus.Gauge
-	loss          *prometheus.GaugeVec
-	accuracy      *prometheus.GaugeVec
-	worse         prometheus.Gauge
-	diverges      prometheus.Gauge
-	surprise      prometheus.Gauge
-	memory        prometheus.Gauge
-	trackingError prometheus.Gauge
-	kept          prometheus.Gauge
-	rolledBack    prometheus.Gauge
+	rounds    *prometheus.CounterVec
+	users     prometheus.Counter
+	rejects   *prometheus.CounterVec
+	round     prometheus.Gauge
+	announced prometheus.Gauge
+	planned   prometheus.Gauge
+	cohort    prometheus.Gauge
+	duration  prometheus.Histogram
+	commit    prometheus.Histogram
+	committed prometheus.Gauge
+	privacyGauges
+	failing  prometheus.Gauge
+	voids    prometheus.Gauge
+	lost     prometheus.Counter
+	gradient prometheus.Gauge
+	model    prometheus.Gauge
+	loss     *prometheus.GaugeVec
+	accuracy *prometheus.GaugeVec
+	worse    prometheus.Gauge
+	diverges prometheus.Gauge
+	streamGauges
+	kept       prometheus.Gauge
+	rolledBack prometheus.Gauge
 }
+
+// privacyGauges hold what a unit is charged, and the noise of the last mean gradient.
+type privacyGauges struct{ epsilonSpent, epsilonBudget, delta, noise, rounding prometheus.Gauge }
+
+// streamGauges hold how a model follows a task without an end.
+type streamGauges struct{ surprise, memory, trackingError prometheus.Gauge }
 
 // roundBuckets returns durations of a round in seconds, to a day.
 func roundBuckets() []float64 {
@@ -70,14 +70,6 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 			prometheus.ExponentialBuckets(0.0005, 2, 16)), // half a millisecond to 16 s
 		committed: f.gauge("panlearn_learner_last_commit_timestamp_seconds",
 			"Unix time of the last committed round; before the first one of this process, of loading the state; 0: the task has not begun."),
-		epsilonSpent: f.gauge("panlearn_learner_privacy_epsilon_spent",
-			"Epsilon of the unit (event, user, record or person) that is charged most, reservations included, if in every cohort the plan's share of reports is honest; of pan and local whoever is."),
-		epsilonBudget: f.gauge("panlearn_learner_privacy_epsilon_budget", "Epsilon that the task may spend on one unit."),
-		delta:         f.gauge("panlearn_learner_privacy_delta", "Delta at which epsilon is stated."),
-		noise: f.gauge("panlearn_learner_noise_std",
-			"Standard deviation of the privacy noise in one coordinate of the last mean gradient."),
-		rounding: f.gauge("panlearn_learner_rounding_std",
-			"Bound on the standard deviation of stochastic rounding in one coordinate of the last mean gradient."),
 		failing: f.gauge("panlearn_learner_broker_failing",
 			"1 while calls of the broker fail and are repeated, else 0."),
 		voids: f.gauge("panlearn_learner_void_rounds_in_a_row",
@@ -97,6 +89,14 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 		diverges: f.gauge("panlearn_learner_validation_diverges",
 			"Progressive validation: 1 while the model is surely worse than the best constant of late, else 0."),
 	}
+	m.epsilonSpent = f.gauge("panlearn_learner_privacy_epsilon_spent",
+		"Epsilon of the unit (event, user, record or person) that is charged most, reservations included, if in every cohort the plan's share of reports is honest; of pan and local whoever is.")
+	m.epsilonBudget = f.gauge("panlearn_learner_privacy_epsilon_budget", "Epsilon that the task may spend on one unit.")
+	m.delta = f.gauge("panlearn_learner_privacy_delta", "Delta at which epsilon is stated.")
+	m.noise = f.gauge("panlearn_learner_noise_std",
+		"Standard deviation of the privacy noise in one coordinate of the last mean gradient.")
+	m.rounding = f.gauge("panlearn_learner_rounding_std",
+		"Bound on the standard deviation of stochastic rounding in one coordinate of the last mean gradient.")
 	m.surprise = f.gauge("panlearn_learner_stream_surprise",
 		"Of a task without end: by how many deviations the last round was farther from the model than expected. Above 4 the stream has changed.")
 	m.memory = f.gauge("panlearn_learner_stream_memory_users",

@@ -2,6 +2,8 @@ package run
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -42,4 +44,17 @@ func LoadExamples(features *task.FeatureMap, path string, unfit func(*task.RowEr
 		}
 	}
 	return examples, invalid, nil
+}
+
+// namedRows bounds the rows that do not fit the declaration and are named one by one.
+const namedRows = 10
+
+// NameRows returns a function that prints the line and column of the first rows that do not fit.
+func NameRows(to io.Writer, what string) func(*task.RowError) {
+	named := 0
+	return func(bad *task.RowError) {
+		if named++; named <= namedRows {
+			fmt.Fprintf(to, "%s: %v\n", what, bad)
+		}
+	}
 }

@@ -136,12 +136,13 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 	}
 	p := planning.Problem{
 		Users: uint64(spec.Schedule.Users), Dim: loss.Parameters(features.Dim()), Algorithm: spec.Schedule.Algorithm,
-		ClipNorm: spec.ClipNorm(), Set: spec.SetDeclaration(), Ridge: spec.Model.Ridge, MeanSmoothness: spec.Model.Smoothness,
-		Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: trust, HonestFraction: honest, Coin: coin,
+		ClipNorm: spec.ClipNorm(), Set: spec.SetDeclaration(), Ridge: spec.Model.Ridge,
+		LossFacts: planning.LossFacts{MeanSmoothness: spec.Model.Smoothness},
+		Epsilon:   spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: trust, HonestFraction: honest, Coin: coin,
 		MaxBits: spec.Privacy.MaxBits, Profile: profile,
-		Cohort: uint64(spec.Schedule.Cohort), Minimum: uint64(spec.Schedule.MinimumCohort),
-		MaxRounds: uint64(spec.Schedule.Rounds.Max), FirstCohort: uint64(spec.Schedule.FirstCohort),
-		Interactive: spec.Schedule.Interactive, Continuous: spec.Schedule.Continuous,
+		Rounds: planning.Rounds{Cohort: uint64(spec.Schedule.Cohort), Minimum: uint64(spec.Schedule.MinimumCohort),
+			MaxRounds: uint64(spec.Schedule.Rounds.Max), FirstCohort: uint64(spec.Schedule.FirstCohort),
+			Interactive: spec.Schedule.Interactive, Continuous: spec.Schedule.Continuous},
 	}
 	if spec.ByUser() {
 		p.ByUser, p.Radius = true, spec.UserRadius()

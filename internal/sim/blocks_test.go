@@ -123,8 +123,8 @@ func TestStintsHaveTheirUsers(t *testing.T) {
 	}
 	s, blocks := silos(t)
 	made, err := planning.MakePlan(planning.Problem{Users: 7, Dim: 10, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3},
-		Epsilon: 2, Delta: 1e-6, Interactive: true,
-		Trust: accounting.Shuffle, HonestFraction: accounting.One, MaxRounds: 12}.ForLoss(s.Loss(), s.FeatureBound(), 1))
+		Epsilon: 2, Delta: 1e-6, Rounds: planning.Rounds{Interactive: true, MaxRounds: 12},
+		Trust: accounting.Shuffle, HonestFraction: accounting.One}.ForLoss(s.Loss(), s.FeatureBound(), 1))
 	if err != nil {
 		t.Fatal(err)
 	}

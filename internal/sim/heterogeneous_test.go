@@ -42,9 +42,9 @@ func TestTheorems3And4_SilosThatDiffer(t *testing.T) {
 		}
 		p := planning.Problem{Users: silos * units, Dim: 3, ClipNorm: math.Sqrt(3), Set: convex.SetDeclaration{Radius: 3},
 			Ridge: c.ridge, Epsilon: 16, Delta: 1e-6,
-			Trust: accounting.Local, HonestFraction: accounting.One, Algorithm: c.method, Interactive: c.interactive,
-			MaxRounds: 60, Minimum: c.reports / 2,
-			Silos: planning.Silos{Count: silos, Units: units, Reports: c.reports, Least: units}}.ForLoss(s.Loss(),
+			Trust: accounting.Local, HonestFraction: accounting.One, Algorithm: c.method,
+			Rounds: planning.Rounds{Interactive: c.interactive, MaxRounds: 60, Minimum: c.reports / 2},
+			Silos:  planning.Silos{Count: silos, Units: units, Reports: c.reports, Least: units}}.ForLoss(s.Loss(),
 			s.FeatureBound(), s.LabelBound())
 		plan, err := planning.MakePlan(p)
 		if err != nil {

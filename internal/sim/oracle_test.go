@@ -28,7 +28,7 @@ func TestTheorem32_NoiseIsAsPlanned(t *testing.T) {
 	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Pan, accounting.ShufflePan} {
 		plan, err := planning.MakePlan(planning.Problem{Users: 400, Dim: dim, ClipNorm: 2,
 			Set: convex.SetDeclaration{Radius: 3}, Epsilon: 2, Delta: 1e-6, Trust: trust,
-			HonestFraction: accounting.One, Cohort: 400}.ForLoss(s.Loss(), s.FeatureBound(), 1))
+			HonestFraction: accounting.One, Rounds: planning.Rounds{Cohort: 400}}.ForLoss(s.Loss(), s.FeatureBound(), 1))
 		if err != nil {
 			t.Fatal(err)
 		}

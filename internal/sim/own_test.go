@@ -20,8 +20,8 @@ import (
 func siloPlan(t *testing.T, s *Synthetic, change func(*planning.Problem)) *wire.Plan {
 	t.Helper()
 	p := planning.Problem{Users: 8 * 60, Dim: 10, ClipNorm: 2, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 4,
-		Delta: 1e-6, Algorithm: "pgd", Interactive: true,
-		Trust: accounting.Local, HonestFraction: accounting.One, MaxRounds: 5, Minimum: 4, Silos: planning.Silos{Count: 8,
+		Delta: 1e-6, Algorithm: "pgd", Rounds: planning.Rounds{Interactive: true, MaxRounds: 5, Minimum: 4},
+		Trust: accounting.Local, HonestFraction: accounting.One, Silos: planning.Silos{Count: 8,
 			Units: 60, Reports: 8, Least: 45}}.
 		ForLoss(s.Loss(), s.FeatureBound(), 1)
 	if change != nil {

@@ -25,7 +25,7 @@ import (
 func silence(users uint64, dim int, epsilon float64, trust accounting.Trust, name string) planning.Problem {
 	p := planning.Problem{Users: users, Dim: dim, Algorithm: name, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 4},
 		Ridge: 1, Epsilon: epsilon, Delta: 1e-6,
-		Trust: trust, HonestFraction: accounting.One, MaxRounds: 8, Interactive: true}
+		Trust: trust, HonestFraction: accounting.One, Rounds: planning.Rounds{MaxRounds: 8, Interactive: true}}
 	return p.ForLoss(silent(name), 1, 0)
 }
 

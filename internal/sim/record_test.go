@@ -58,7 +58,8 @@ func TestRecordedRounds(t *testing.T) {
 		}
 		p := planning.Problem{Users: 2000, Dim: 4, Algorithm: c.method, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3},
 			Epsilon: 2, Delta: 1e-6,
-			HonestFraction: accounting.One, MaxRounds: 10}.ForLoss(s.Loss(), s.FeatureBound(), s.LabelBound())
+			HonestFraction: accounting.One, Rounds: planning.Rounds{MaxRounds: 10},
+		}.ForLoss(s.Loss(), s.FeatureBound(), s.LabelBound())
 		c.change(&p)
 		plan, err := planning.MakePlan(p)
 		if err != nil {

@@ -71,6 +71,7 @@ var (
 	record = Noun{"record", "records"}
 	person = Noun{"person", "people"}
 	row    = Noun{"row", "rows"}
+	round  = Noun{"round", "rounds"}
 )
 
 // Reporter returns the word for who sends reports, at most one to a round: a user or a silo.

@@ -15,7 +15,7 @@ import (
 func TestScoresCostOthersNothing(t *testing.T) {
 	plain := planning.Problem{Users: 3000, Dim: 3, Algorithm: "psgd", ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1},
 		Epsilon: 12, Delta: 1e-6,
-		HonestFraction: accounting.One, Cohort: 500}.
+		HonestFraction: accounting.One, Rounds: planning.Rounds{Cohort: 500}}.
 		ForLoss(convex.Logistic{}, 1, 1)
 	with := plain
 	with.Validation = &convex.Scorecard{Norm: 1, High: 1, Correctness: true}

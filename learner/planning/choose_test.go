@@ -38,7 +38,7 @@ func TestAutoMeasures(t *testing.T) {
 		"a loss that is unknown": {func(p *planning.Problem) {
 			*p = planning.Problem{Users: p.Users, Dim: p.Dim, ClipNorm: 1, Set: p.Set, Epsilon: 1, Delta: 1e-6,
 				HonestFraction: p.HonestFraction,
-				Smoothness:     1, Lipschitz: 1}
+				LossFacts:      planning.LossFacts{Smoothness: 1, Lipschitz: 1}}
 		}, []string{schedule.PAGD}, "nothing could be simulated"},
 	} {
 		p := a9a()

@@ -37,9 +37,10 @@ func drawProblem(t *rapid.T) Problem {
 	p := Problem{
 		Users: uint64(between("users", 1, 1e9)), Dim: int(between("dim", 1, 1e4)), ClipNorm: between("clip norm", 0.01, 100),
 		Epsilon: between("epsilon", 0.01, 20), Delta: between("delta", 1e-12, 0.1), HonestFraction: accounting.One,
-		Trust: rapid.SampledFrom(trusts).Draw(t, "trust"), Interactive: rapid.Bool().Draw(t, "interactive"),
-		Continuous: rapid.SampledFrom([]string{"", "", "", schedule.Constant, schedule.Decaying, schedule.Epochs}).Draw(t,
-			"continuous"),
+		Trust: rapid.SampledFrom(trusts).Draw(t, "trust"),
+		Rounds: Rounds{Interactive: rapid.Bool().Draw(t, "interactive"),
+			Continuous: rapid.SampledFrom([]string{"", "", "", schedule.Constant, schedule.Decaying, schedule.Epochs}).Draw(t,
+				"continuous")},
 		Set: convex.SetDeclaration{Kind: rapid.SampledFrom([]string{"ball", "simplex", "l1"}).Draw(t, "set"),
 			Radius: between("radius", 0.01, 100)},
 	}
@@ -146,7 +147,7 @@ func keepsPromises(t *rapid.T, p Problem, method string) bool {
 // steady returns problems with each class of objective, in which the number of phases stays the same.
 func steady() map[string]Problem {
 	p := Problem{Users: 1 << 17, Dim: 30, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 2}, Epsilon: 1, Delta: 1e-6,
-		HonestFraction: accounting.One, Interactive: true}
+		HonestFraction: accounting.One, Rounds: Rounds{Interactive: true}}
 	out := map[string]Problem{"logistic": p.ForLoss(convex.Logistic{}, 1, -1, 1), "hinge": p.ForLoss(convex.Hinge{}, 1, -1,
 		1)}
 	p.Ridge = 0.3

@@ -40,7 +40,7 @@ func TestPlannedBoundsHaveTheTheoremsExponents(t *testing.T) {
 			}
 			p := Problem{Users: c.users, Dim: c.dim, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1}, Epsilon: 0.01,
 				Delta: 1e-6, Trust: trust,
-				HonestFraction: accounting.One, Interactive: m.Interactive, MaxRounds: 1 << 30}
+				HonestFraction: accounting.One, Rounds: Rounds{Interactive: m.Interactive, MaxRounds: 1 << 30}}
 			if m.Restarts {
 				p.Ridge = 0.5
 			}

@@ -17,7 +17,7 @@ import (
 func ridged() planning.Problem {
 	return planning.Problem{Users: 20000, Dim: 5, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 2}, Ridge: 0.05,
 		Epsilon: 1, Delta: 1e-6,
-		HonestFraction: accounting.One, Interactive: true}.ForLoss(convex.Logistic{}, 1, -1, 1)
+		HonestFraction: accounting.One, Rounds: planning.Rounds{Interactive: true}}.ForLoss(convex.Logistic{}, 1, -1, 1)
 }
 
 // independent recomputes the bound of a phase from its rounds, cohort and noise, with formulas of its own and

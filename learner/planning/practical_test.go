@@ -18,7 +18,7 @@ import (
 func inPractice(loss string, n uint64) planning.Problem {
 	return planning.Problem{Users: n, Dim: 6, Algorithm: schedule.Auto, ClipNorm: 1,
 		Set: convex.SetDeclaration{Radius: convex.MaxScale}, Epsilon: 1, Delta: 1e-6,
-		HonestFraction: accounting.One, Smoothness: 1, Lipschitz: math.Inf(1),
+		HonestFraction: accounting.One, LossFacts: planning.LossFacts{Smoothness: 1, Lipschitz: math.Inf(1)},
 		Practical: &practical.Problem{Loss: convex.Declaration{Name: loss}, Features: 5, Bound: 2, Intercept: 1, LabelLow: -1,
 			LabelHigh: 1, Users: n}}
 }

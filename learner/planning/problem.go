@@ -22,15 +22,9 @@ type Problem struct {
 
 	ClipNorm float64 // L, to which a device clips its gradient
 	// that theta stays in; its radius bounds the distance D0 of the start from the optimum
-	Set        convex.SetDeclaration
-	Ridge      float64 // lambda of the term (lambda/2)||theta||^2 of the objective; 0 for none
-	Smoothness float64 // beta of the loss of one example, +Inf if there is none; see ForLoss
-	// MeanSmoothness bounds the smoothness of the mean loss over the population, as docs/reference/bounds.md
-	// defines it; 0 means Smoothness. The risk bound rests on it, and privacy does not.
-	MeanSmoothness float64
-	Proximal       bool    // whether the loss has a prox operator, convex.Proximal; see ForLoss
-	Lipschitz      float64 // of the loss, +Inf if there is none; see ForLoss
-	StartRisk      float64 // upper bound on the loss at theta = 0; 0 means unknown
+	Set   convex.SetDeclaration
+	Ridge float64 // lambda of the term (lambda/2)||theta||^2 of the objective; 0 for none
+	LossFacts
 	// Start is a point of Set that learning begins with, nil: the set's own start; and the SHA-256 of what it was made of.
 	Start     []float64
 	StartHash []byte
@@ -57,6 +51,29 @@ type Problem struct {
 	ByUser bool
 	Radius float64
 
+	Rounds
+
+	minimizer bool // reports are of minimisers: set by methods that have them
+}
+
+// LossFacts hold the constants of a loss on features and labels within bounds: see ForLoss.
+type LossFacts struct {
+	Smoothness float64 // beta of the loss of one example, +Inf if there is none
+	// MeanSmoothness bounds the smoothness of the mean loss over the population, as docs/reference/bounds.md
+	// defines it; 0 means Smoothness. The risk bound rests on it, and privacy does not.
+	MeanSmoothness float64
+	Proximal       bool    // whether the loss has a prox operator, convex.Proximal
+	Lipschitz      float64 // of the loss, +Inf if there is none
+	StartRisk      float64 // upper bound on the loss at theta = 0; 0 means unknown
+
+	// What ForLoss was told, which simulations of the task's shape need.
+	loss   convex.Loss
+	norm   float64
+	labels []float64
+}
+
+// Rounds hold what is declared of the rounds; the planner chooses the rest.
+type Rounds struct {
 	Cohort      uint64 // m, users of one round; 0 means planned
 	Minimum     uint64 // users without whom a round is not released; 0 means nine tenths of the cohort
 	MaxRounds   uint64 // 0 means no limit
@@ -64,13 +81,6 @@ type Problem struct {
 	Interactive bool   // the same users may be asked in several rounds, which the pgd methods do
 	Prox        Prox   // constants of the method prox that are not to be planned
 	Continuous  string // one of schedule.Continuous: Users is the horizon of a run that goes on after it
-
-	minimizer bool // reports are of minimisers: set by methods that have them
-
-	// What ForLoss was told, which simulations of the task's shape need.
-	loss   convex.Loss
-	norm   float64
-	labels []float64
 }
 
 // ForLoss returns p with the constants of the loss for features of norm at most x and labels between the given ones.

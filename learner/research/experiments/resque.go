@@ -8,11 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
-
+	"github.com/panlearn/panlearn/internal/picture"
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/research/resque"
@@ -113,7 +109,7 @@ func (p deviations) descent(gap float64) (mean []float64, rounds int) {
 // depths runs four methods at every kappa = 1/gap, prints a line of each, and returns the rounds that they took by
 // name. BallAccel has slack: as it is proved nobody waits for it.
 func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names []string,
-	rounds map[string]plotter.XYs, err error) {
+	rounds map[string][]picture.Point, err error) {
 	oracle, err := resque.NewRows(convex.Absolute{}, p.rows, p.dim, 1)
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +119,7 @@ func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names
 		return nil, nil, err
 	}
 	best := p.value(finest)
-	rounds = map[string]plotter.XYs{}
+	rounds = map[string][]picture.Point{}
 	fmt.Fprintf(to,
 		"| kappa | method | rounds | queries | most at a time | gap x kappa |\n| --: | --- | --: | --: | --: | --: |\n")
 	for _, kappa := range kappas {
@@ -131,7 +127,7 @@ func (p deviations) depths(kappas []float64, slack float64, to io.Writer) (names
 			if rounds[name] == nil {
 				names = append(names, name)
 			}
-			rounds[name] = append(rounds[name], plotter.XY{X: kappa, Y: float64(depth)})
+			rounds[name] = append(rounds[name], picture.Point{X: kappa, Y: float64(depth)})
 			fmt.Fprintf(to, "| %v | %s | %d | %d | %d | %.3f |\n", kappa, name, depth, queries, largest, (p.value(x)-best)*kappa)
 		}
 		x, n := p.descent(1 / kappa)
@@ -170,26 +166,11 @@ func parallel(file string, kappas []float64, to io.Writer) error {
 }
 
 // drawDepths draws rounds over kappa, both on logarithmic scales.
-func drawDepths(title string, kappas []float64, names []string, rounds map[string]plotter.XYs, file string) error {
-	picture := plot.New()
-	picture.Title.Text = title
-	picture.X.Label.Text, picture.Y.Label.Text = "kappa = L R/gap", "rounds"
-	var ticks plot.ConstantTicks
-	for _, kappa := range kappas {
-		ticks = append(ticks, plot.Tick{Value: kappa, Label: fmt.Sprint(kappa)})
-	}
-	picture.X.Scale, picture.X.Tick.Marker = plot.LogScale{}, ticks
-	picture.Y.Scale, picture.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+func drawDepths(title string, kappas []float64, names []string, rounds map[string][]picture.Point, file string) error {
+	p := picture.Panel{Title: title, X: "kappa = L R/gap", Y: "rounds", LogX: true, LogY: true, Ticks: kappas,
+		Legend: picture.TopLeft}
 	for i, name := range names {
-		line, dots, err := plotter.NewLinePoints(rounds[name])
-		if err != nil {
-			return err
-		}
-		line.Color, line.Width, dots.Color, dots.Shape = plotutil.Color(i), vg.Points(1.5), plotutil.Color(i),
-			plotutil.Shape(i)
-		picture.Add(line, dots)
-		picture.Legend.Add(name, line, dots)
+		p.Lines = append(p.Lines, picture.Line{Name: name, Points: rounds[name], Color: i, Dots: true, Shape: i})
 	}
-	picture.Legend.Top, picture.Legend.Left = true, true
-	return picture.Save(7*vg.Inch, 4.5*vg.Inch, file)
+	return picture.Write(file, p)
 }

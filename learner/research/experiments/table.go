@@ -6,10 +6,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
+
+	"github.com/panlearn/panlearn/internal/picture"
 )
 
 // A cell holds the mean and standard deviation of a contender's result at an epsilon, over trials.
@@ -118,35 +116,17 @@ func (s *setting) printReal(to io.Writer) error {
 
 // draw makes a picture of a table.
 func (t table) draw(file string) error {
-	p := plot.New()
-	p.Title.Text = fmt.Sprintf("%s, %d of %d silos a round", t.name, t.reports, len(t.silos))
-	p.X.Label.Text, p.Y.Label.Text = "epsilon", t.measure
-	var ticks plot.ConstantTicks
-	for _, epsilon := range t.epsilons {
-		ticks = append(ticks, plot.Tick{Value: epsilon, Label: fmt.Sprint(epsilon)})
-	}
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, ticks
+	p := picture.Panel{Title: fmt.Sprintf("%s, %d of %d silos a round", t.name, t.reports, len(t.silos)), X: "epsilon",
+		Y: t.measure, LogX: true, Ticks: t.epsilons, Legend: picture.TopRight}
 	for i, m := range contenders {
-		var xy plotter.XYs
+		line := picture.Line{Name: m.name, Color: i, Dots: true, Shape: i}
 		for k, c := range t.rows[m.name] {
-			xy = append(xy, plotter.XY{X: t.epsilons[k], Y: c.mean})
+			line.Points = append(line.Points, picture.Point{X: t.epsilons[k], Y: c.mean})
 		}
-		if xy == nil {
-			continue
-		}
-		line, dots, err := plotter.NewLinePoints(xy)
-		if err != nil {
-			return err
-		}
-		line.Color, line.Width, dots.Color, dots.Shape = plotutil.Color(i), vg.Points(1.5), plotutil.Color(i),
-			plotutil.Shape(i)
 		if m.exact {
-			line.Dashes = plotutil.Dashes(1)
+			line.Dashes = 1
 		}
-		p.Add(line, dots)
-		p.Legend.Add(m.name, line, dots)
+		p.Lines = append(p.Lines, line)
 	}
-	p.Legend.Top, p.Legend.XOffs = true, -vg.Points(6)
-	p.Legend.TextStyle.Font.Size = vg.Points(9)
-	return p.Save(7*vg.Inch, 4.5*vg.Inch, file)
+	return picture.Write(file, p)
 }

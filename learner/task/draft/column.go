@@ -57,16 +57,26 @@ type column struct {
 	marks   map[string]bool // that numbers have, such as $
 	blanks  int             // cells of several words
 
-	numbers  int
-	low      float64
-	high     float64
-	whole    bool // all numbers are
-	running  bool // each is the one before and 1
-	last     float64
-	kept     []float64 // every stride-th number
-	stride   int
-	binary   bool     // all numbers are 0 or 1
-	set      []uint64 // the rows in which it is 1, while it is binary
+	numbers int
+	low     float64
+	high    float64
+	whole   bool // all numbers are
+	running bool // each is the one before and 1
+	last    float64
+	systematic
+	bits
+}
+
+// A systematic sample of numbers, for quantiles.
+type systematic struct {
+	kept   []float64 // every stride-th number
+	stride int
+}
+
+// bits are the numbers of a column while all of them are 0 or 1.
+type bits struct {
+	binary   bool     // they still are
+	set      []uint64 // the rows with a 1
 	setCount int
 }
 
@@ -74,7 +84,8 @@ func newColumn(name string) *column {
 	return &column{name: name, absent: missingWords, missing: map[string]int{}, others: map[string]int{},
 		marks: map[string]bool{},
 		words: map[string]int{},
-		low:   math.Inf(1), high: math.Inf(-1), whole: true, running: true, stride: 1, binary: true}
+		low:   math.Inf(1), high: math.Inf(-1), whole: true, running: true,
+		systematic: systematic{stride: 1}, bits: bits{binary: true}}
 }
 
 func newLabel(name string) *column {
@@ -106,7 +117,7 @@ func (c *column) add(cell string) {
 		c.keep(x)
 	}
 	if c.binary {
-		c.addBit(x)
+		c.bits.add(c.rows-1, x)
 	}
 }
 
@@ -144,7 +155,7 @@ func (c *column) addOther(cell string) {
 }
 
 // keep thins what is kept evenly, so that it is a systematic sample of all.
-func (c *column) keep(x float64) {
+func (c *systematic) keep(x float64) {
 	if c.kept = append(c.kept, x); len(c.kept) < mostQuantile {
 		return
 	}
@@ -154,12 +165,12 @@ func (c *column) keep(x float64) {
 	c.kept, c.stride = c.kept[:len(c.kept)/2], 2*c.stride
 }
 
-func (c *column) addBit(x float64) {
+// add counts the number of a row.
+func (c *bits) add(row int, x float64) {
 	if x != 0 && x != 1 {
 		c.binary, c.set = false, nil
 		return
 	}
-	row := c.rows - 1
 	for len(c.set) <= row/64 {
 		c.set = append(c.set, 0)
 	}
