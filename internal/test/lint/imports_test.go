@@ -17,7 +17,7 @@ var mayImport = map[string][]string{
 	"shuffle/stage":         {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
 	"learner": {"learner/convex", "learner/method", "learner/practical", "learner/schedule",
 		"stream/manifest", "stream/wire"},
-	"learner/schedule":        {}, // a table that the task and the planner ask
+	"learner/schedule":        {"learner/convex"}, // a table that the task and the planner ask
 	"learner/convex":          {},
 	"learner/practical":       {"learner/convex"},
 	"learner/research/acsa":   {"learner/convex"},
