@@ -234,7 +234,7 @@ func (s *simulation) names(data, split string) ([]string, error) {
 	if split == "" {
 		column, named = s.job.Spec.User.Column, true
 	}
-	if format := features.Schema().Events.Format; named && (format == task.LIBSVM || format == task.IDX) {
+	if format := features.Schema().Events.Format; named && format.Vectors() {
 		return nil, cli.Usagef("--split %s: %s has no named columns", split, format)
 	}
 	if !named {
