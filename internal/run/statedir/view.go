@@ -84,7 +84,7 @@ func Of(at state.Checkpoint) (View, error) {
 	if err != nil {
 		return View{}, fmt.Errorf("stored task: declaration: %w", err)
 	}
-	if _, curated := schedule.CuratedOf(body.GetPlan().GetAlgorithm()); curated {
+	if schedule.Curated(body.GetPlan().GetAlgorithm()) {
 		released, err := parseRelease(at.Algorithm, body.Plan)
 		return View{Checkpoint: at, Task: body, Spec: spec, Release: released}, err
 	}
