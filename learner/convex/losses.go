@@ -30,6 +30,9 @@ type Traits struct {
 	fit        func(Declaration, Residuals) FitShape // of losses of numbers and counts, and nil for others
 }
 
+// Takes reports whether the loss takes the parameter of a name, as in a Declaration.
+func (t Traits) Takes(parameter string) bool { return slices.Contains(t.parameters, parameter) }
+
 // Labels are the kinds of labels.
 type Labels int
 
@@ -245,7 +248,7 @@ func (d Declaration) Check() error {
 			"a number > 0, or 0 for any", ""},
 		{classWeights, d.ClassWeights, d.ClassWeights != nil, true, "", ": its labels are no classes"},
 	} {
-		switch taken := slices.Contains(t.parameters, p.name); {
+		switch taken := t.Takes(p.name); {
 		case p.given && !taken:
 			return &ParameterError{p.name, p.value, fmt.Sprintf("nothing for loss %s%s", d.Name, p.because)}
 		case taken && !p.sound:
