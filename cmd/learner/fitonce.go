@@ -18,8 +18,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run/fit"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/wording"
-	"github.com/panlearn/panlearn/learner/research/curator"
-	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/learner/oneplace"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -28,8 +27,7 @@ import (
 func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *rehearse.Rows) (*fit.Once, error) {
 	method := spec.Schedule.Algorithm
 	if f.sized {
-		return nil, cli.Usagef("--workers, --gap: of %s and %s alone, with --public", schedule.BallAccel,
-			schedule.FixedLambda)
+		return nil, cli.Usagef("--workers, --gap: of %s alone, with --public", strings.Join(publicMethods(), " and "))
 	}
 	if !spec.Curated() {
 		return nil, nil
@@ -48,15 +46,15 @@ func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *rehearse.Rows)
 }
 
 // persons groups the rows to learn from by the person they belong to. If rows are protected, each row is a person.
-func (f *fitConfig) persons(s *rehearse.Rows) []curator.Person {
+func (f *fitConfig) persons(s *rehearse.Rows) []oneplace.Person {
 	if f.people == 0 {
-		out := make([]curator.Person, len(s.Train))
+		out := make([]oneplace.Person, len(s.Train))
 		for i := range out {
 			out[i] = s.Train[i : i+1 : i+1]
 		}
 		return out
 	}
-	out := make([]curator.Person, len(f.units))
+	out := make([]oneplace.Person, len(f.units))
 	for i, u := range f.units {
 		out[i] = u.Rows
 	}
@@ -170,9 +168,19 @@ func (p *published) String() string {
 	return b.String()
 }
 
+// publicMethods lists the methods for data that need no protection.
+func publicMethods() (names []string) {
+	for _, m := range curated.Methods() {
+		if m.Public {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
 // oracleOnly refuses a method that adds noise where none is wanted.
 func oracleOnly(method string) error {
-	if m, curated := schedule.CuratedOf(method); curated && !m.Public {
+	if m, known := curated.Of(method); known && !m.Public {
 		return cli.Usagef("--public: %s adds noise: leave --public or the method out", method)
 	}
 	return nil
@@ -183,7 +191,7 @@ func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, spec *task.S
 	fmt.Fprintln(progress,
 		"NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
 	workers := cmp.Or(int(f.workers), runtime.GOMAXPROCS(0))
-	r, err := curated.Oracle{Spec: spec, Rows: s.Train, Gap: f.gap, Workers: workers}.Minimize(c.Context())
+	r, err := curated.Minimize(c.Context(), spec, s.Train, oneplace.Effort{Gap: f.gap, Workers: workers})
 	if err != nil {
 		if c.Context().Err() != nil {
 			return err
@@ -200,7 +208,7 @@ func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, spec *task.S
 	kind := wording.Of(plan)
 	kind.Once = false
 	snapshot.Privacy = released.Unprotected(kind)
-	method, _ := schedule.CuratedOf(plan.Algorithm)
+	method, _ := curated.Of(plan.Algorithm)
 	more := &published{public: true, Source: method.Source, Phase: 1, Phases: 1, OnRecords: true, Depth: r.Depth,
 		Queries: float64(r.Queries), Largest: r.Largest}
 	if !math.IsInf(r.Bound, 0) {

@@ -72,16 +72,16 @@ func (s *stream) update(ctx context.Context) error {
 	v := s.page.view(ctx, s.by)
 	u := update{Build: v.Build, Title: v.Title, Parts: map[string]string{}}
 	changed := false // beyond the time of day
-	for _, name := range parts {
-		html, err := s.page.render(name, v)
+	for _, part := range v.parts() {
+		html, err := s.page.render(part.template, part.data)
 		if err != nil {
 			return err
 		}
-		if was, ok := s.sent[name]; ok && was == string(html) {
+		if was, ok := s.sent[part.id]; ok && was == string(html) {
 			continue
 		}
-		u.Parts[name], s.sent[name] = string(html), string(html)
-		changed = changed || name != "asof"
+		u.Parts[part.id], s.sent[part.id] = string(html), string(html)
+		changed = changed || part.id != "asof"
 	}
 	if !changed && s.title == v.Title && time.Since(s.last) < beat {
 		return nil

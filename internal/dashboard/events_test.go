@@ -138,7 +138,9 @@ func TestEventsAreThePage(t *testing.T) {
 		}
 		first, _ := r.next()
 		page := s.document(s.t)
-		for _, name := range parts {
+		parts := s.Board.view(nil, byRounds).parts()
+		for _, part := range parts {
+			name := part.id
 			fragment, sent := first.Parts[name]
 			nodes, err := html.ParseFragment(strings.NewReader(fragment), page.byID(name))
 			if err != nil || !sent {

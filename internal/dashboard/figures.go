@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -44,81 +43,6 @@ func (f figure) chart() Chart {
 	c := f.Chart
 	c.draw(f.plot)
 	return c
-}
-
-// figures returns all figures of a page: those of progressive validation first.
-func (st *state) figures(task Task, by By) []figure {
-	quality := st.validation(task, by)
-	if f, streams := st.surprise(by); streams {
-		quality = append(quality, f)
-	}
-	return append(quality,
-		st.roundFigure(Chart{ID: "gradient", Title: "Gradient and noise",
-			Note: "Norm of each round's noisy mean gradient, and the norm that its privacy noise has."},
-			by, plot{zero: true, format: number, label: tickLabel, curves: []curve{
-				st.curve("gradient with its noise", func(p roundPoint) float64 {
-					if p.Gradient == 0 { // a round of moments
-						return math.NaN()
-					}
-					return p.Gradient
-				}),
-				st.curve("noise alone", func(p roundPoint) float64 { return p.Noise }),
-				apart(st.curve("ratio", func(p roundPoint) float64 {
-					if r, ok := p.signal(); ok {
-						return r
-					}
-					return math.NaN()
-				}))}}),
-		st.reports(),
-		st.roundFigure(Chart{ID: "latency", Title: "Round latency",
-			Note: "From announcing a round to committing it; of rounds that were merged, the mean."},
-			by, plot{zero: true, cut: true,
-				format: func(v float64) string { return lasted(time.Duration(v * float64(time.Second))) }, label: secondsTick,
-				curves: []curve{
-					st.curve("took", func(p roundPoint) float64 { return p.Took.Seconds() / float64(p.Count) }),
-					apart(st.curve("slowest", func(p roundPoint) float64 { return p.Slowest.Seconds() }))}}),
-		st.roundFigure(Chart{ID: "norm", Title: "Model norm",
-			Note: "Euclidean norm of the released model, as it is learned."},
-			by, plot{zero: true, format: number, label: tickLabel,
-				curves: []curve{st.curve("norm", func(p roundPoint) float64 { return p.Model })}}))
-}
-
-func apart(c curve) curve {
-	c.apart = true
-	return c
-}
-
-func (st *state) curve(name string, value func(roundPoint) float64) curve {
-	c := curve{name: name}
-	for _, p := range st.rounds.points {
-		c.y = append(c.y, value(p))
-	}
-	return c
-}
-
-// roundFigure returns a figure with a point for each round that was kept.
-func (st *state) roundFigure(c Chart, by By, p plot) figure {
-	points := st.rounds.points
-	c.Empty = noRound
-	p.x, c.AxisX = abscissae(points, by, st.task.Kind)
-	f := figure{Chart: c, lead: [][]string{{"round", "users", "time", "restarts_before", "attempts_reopened_before",
-		"void_rounds_before", "alarms"}}}
-	for _, r := range points {
-		p.keys = append(p.keys, float64(r.Round))
-		p.names = append(p.names, "Round "+count(r.Round))
-		p.more = append(p.more, fmt.Sprintf("%s, %s.", counted(r.Users, st.task.Counted()), clock(r.At, r.At)))
-		p.marks = append(p.marks, r.Marks)
-		n := func(n uint64) string { return strconv.FormatUint(n, 10) }
-		f.lead = append(f.lead, []string{n(r.Round), n(r.Users), r.At.UTC().Format(time.RFC3339), n(r.Marks.Restarts),
-			n(r.Marks.Reopened), n(r.Marks.Void), n(r.Marks.Alarms)})
-	}
-	f.plot = p
-	for _, k := range p.curves {
-		if !k.apart {
-			f.Summary += course(k, points, p.format)
-		}
-	}
-	return f
 }
 
 // abscissae returns the horizontal positions of the points, and the name of the axis.
@@ -292,7 +216,9 @@ func (st *state) scores(c Chart, by By, p plot, level constant, of func(roundPoi
 	if level.value != nil {
 		p.curves = append(p.curves, curve{name: level.name, y: slices.Repeat([]float64{*level.value}, len(st.rounds.points))})
 	}
-	p.curves = append(p.curves, apart(band("all rounds", func(s *score) method.Band { return s.Overall })))
+	all := band("all rounds", func(s *score) method.Band { return s.Overall })
+	all.apart = true
+	p.curves = append(p.curves, all)
 	return st.roundFigure(c, by, p)
 }
 

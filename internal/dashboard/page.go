@@ -20,10 +20,23 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// parts are the templates of what changes, each of which fills the element of the same id.
-var parts = []string{"verdict", "detail", "tiles", "cohort", "privacy", "validation", "gradient", "latency", "reports",
-	"norm", "weights",
-	"peers", "outcomes", "axes", "asof"}
+// A part is a piece of the page that changes: its template, of the data, fills the element of the id.
+type part struct {
+	id, template string
+	data         any
+}
+
+// parts returns the parts of the page.
+func (v View) parts() (out []part) {
+	for _, name := range []string{"verdict", "detail", "tiles", "cohort", "privacy", "validation", "weights", "peers",
+		"outcomes", "axes", "asof"} {
+		out = append(out, part{name, name, v})
+	}
+	for _, c := range v.Charts {
+		out = append(out, part{c.ID, "chart", c})
+	}
+	return out
+}
 
 // policy lets the page use what it comes with, and nothing else: no inline script or style, no other origin, no frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -141,8 +154,8 @@ func (p *page) whole(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(out) // on an error the client has gone
 }
 
-func (p *page) render(name string, v View) ([]byte, error) {
+func (p *page) render(template string, data any) ([]byte, error) {
 	var out bytes.Buffer
-	err := p.templates.ExecuteTemplate(&out, name, v)
+	err := p.templates.ExecuteTemplate(&out, template, data)
 	return out.Bytes(), err
 }

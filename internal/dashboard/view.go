@@ -22,9 +22,7 @@ type View struct {
 	Cohort             Cohort
 	Privacy            Privacy
 	By                 By
-	Validation         []Chart
-	Gradient, Latency  Chart
-	Reports, Norm      Chart
+	Quality, Charts    []Chart
 	Weights            Weights
 	Peers              []Peer
 	Outcomes           []outcome
@@ -82,19 +80,11 @@ func (b *Board) view(snapshot *Model, by By) View {
 		Cohort: st.cohort(now), Privacy: st.privacy(task), Weights: weightsOf(snapshot), Peers: st.peers(now),
 		About: about(task)}
 	v.Tiles = st.tiles(task, v.Verdict.Level, now)
-	for _, f := range st.figures(task, by) {
-		switch c := f.chart(); c.ID {
-		case "gradient":
-			v.Gradient = c
-		case "reports":
-			v.Reports = c
-		case "latency":
-			v.Latency = c
-		case "norm":
-			v.Norm = c
-		default:
-			v.Validation = append(v.Validation, c)
-		}
+	for _, f := range st.quality(task, by) {
+		v.Quality = append(v.Quality, f.chart())
+	}
+	for _, of := range charts {
+		v.Charts = append(v.Charts, of(&st, by).chart())
 	}
 	v.Title = task.Name + " · panlearn"
 	if st.announced.round > 0 {

@@ -186,7 +186,7 @@ func (p Predictor) Cut(threshold *float64) (float64, error) {
 			p.Loss.Name())
 	case math.IsNaN(*threshold) || math.IsInf(*threshold, 0):
 		return 0, fmt.Errorf("threshold: %v, want a finite number", *threshold)
-	case !hasProbabilities(p.traits().Scores):
+	case !p.traits().Scores.Probable():
 		return *threshold, nil
 	case !(*threshold > 0 && *threshold < 1):
 		return 0, fmt.Errorf("threshold: %v, want a probability above 0 and below 1", *threshold)
@@ -224,7 +224,7 @@ func (t *tally) addClass(label float64) {
 	if of == as {
 		t.row.hit = 1
 	}
-	if !hasProbabilities(t.traits().Scores) {
+	if !t.traits().Scores.Probable() {
 		t.keep(of, 0)
 		return
 	}
@@ -309,7 +309,7 @@ func (t *tally) ofClasses(n float64) *OfClasses {
 	} else {
 		out.Precision, out.Recall = c.Macro(c.Precision), c.Macro(c.Recall)
 	}
-	if hasProbabilities(t.traits().Scores) {
+	if t.traits().Scores.Probable() {
 		logLoss, miss := t.logLoss/n, t.reliability.Error()
 		out.LogLoss, out.CalibrationError, out.Reliability = &logLoss, &miss, t.reliability.Table()
 	}

@@ -297,6 +297,26 @@ func TestBaselineIsTheBestConstant(t *testing.T) {
 	})
 }
 
+// unlisted is a loss that the table of losses has no row of.
+type unlisted struct{ convex.Loss }
+
+func (unlisted) Name() string { return "unlisted" }
+
+// TestBestConstantIsSearched: of a loss for whose best constant there is no formula, it is searched among the labels;
+// with four of five labels equal, that of the Huber loss is near these, and not the mean.
+func TestBestConstantIsSearched(t *testing.T) {
+	spec := parsed(t, lossFile+"model: {radius: 5, loss: huber, width: 0.5}\nlabel: {column: y, min: -3, max: 9, scale: raw}\n")
+	_, p := released(t, spec, 0, 0)
+	p.Loss = unlisted{p.Loss}
+	l := newLabels(p)
+	for _, y := range []float64{1, 1, 1, 1, 9} {
+		l.add(y, 0)
+	}
+	if got := l.constant()[0]; math.Abs(got-1.125) > 1e-6 { // 4 (z - 1) = 0.5
+		t.Errorf("best constant %v, want 1.125", got)
+	}
+}
+
 // TestWorseThanTheConstant: of the same rows, a model that is worse than their mean says so with both figures, and one
 // that is as good does not.
 func TestWorseThanTheConstant(t *testing.T) {

@@ -64,23 +64,27 @@ func drawTask(t *rapid.T) (*task.Spec, []float64) {
 var columnNames = []string{"age", "score", "norm", "capital gain", "é-x.y", "label"}
 
 func drawTarget(t *rapid.T, s *task.Spec) {
-	switch s.Model.Loss {
-	case "logistic", "hinge", "smoothed-hinge":
+	loss := convex.TraitsOf(s.Model.Loss)
+	switch loss.Labels {
+	case convex.TwoClasses:
 		s.Label.Positive, s.Label.Negative = []string{">50K", "1"}, []string{"<=50K"}
-	case "softmax":
+	case convex.ManyClasses:
 		s.Label.Classes = []string{"3", "1", "two", "<4>"}[:rapid.IntRange(2, 4).Draw(t, "classes")]
-	case "poisson":
-		s.Label.Max, s.Model.ScoreBound = 100, rapid.Float64Range(0.1, 5).Draw(t, "score bound")
+	case convex.Counts:
+		s.Label.Max = 100
 	default:
 		s.Label.Min, s.Label.Max = drawRange(t)
 		if s.Label.Scale = drawScale(t); rapid.IntRange(0, 3).Draw(t, "log label") == 0 {
 			s.Label.Scale, s.Label.Unit = task.Log, rapid.Float64Range(0.01, 100).Draw(t, "label unit")
 		}
 	}
-	switch s.Model.Loss {
-	case "huber", "smoothed-hinge":
+	if loss.Takes("score_bound") {
+		s.Model.ScoreBound = rapid.Float64Range(0.1, 5).Draw(t, "score bound")
+	}
+	if loss.Takes("width") {
 		s.Model.Width = 0.5
-	case "quantile":
+	}
+	if loss.Takes("level") {
 		s.Model.Level = 0.9
 	}
 }

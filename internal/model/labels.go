@@ -140,7 +140,7 @@ func (l *labels) baseline(on *labels) Baseline {
 		logLoss -= float64(count) / n * math.Log(max(float64(l.counts[k]), unseen)/float64(l.n))
 	}
 	out.Accuracy = &accuracy
-	if hasProbabilities(l.traits().Scores) {
+	if l.traits().Scores.Probable() {
 		out.LogLoss = &logLoss
 	}
 	return out
@@ -151,38 +151,47 @@ const unseen = 0.5
 
 // constant returns the scores of the best constant.
 func (l *labels) constant() []float64 {
-	switch traits := l.traits(); {
-	case traits.Labels == convex.TwoClasses:
-		return []float64{l.leastLoss()}
-	case traits.Labels == convex.ManyClasses:
+	switch l.traits().Constant {
+	case convex.LogClassCounts:
 		scores := make([]float64, len(l.counts))
 		for k, n := range l.counts {
 			// at equal scores the loss is the logarithm of their number times the weight of the class
 			scores[k] = math.Log(max(float64(n), unseen) * l.lossOf(make([]float64, len(l.counts)), l.label(k)))
 		}
 		return scores
-	case traits.Labels == convex.Counts:
+	case convex.LogMeanLabel:
 		return []float64{math.Log(max(stat.Mean(l.values, nil), unseen/float64(l.n)))}
-	case traits.Error == convex.MeanAbsolute:
+	case convex.Median:
 		return []float64{l.quantile(0.5)}
-	case traits.Error == convex.Pinball: // its level is the loss of one too little
+	case convex.Quantile: // its level is the loss of one too little
 		return []float64{l.quantile(l.lossOf([]float64{0}, 1))}
+	case convex.MeanLabel:
+		return []float64{stat.Mean(l.values, nil)}
 	}
-	return []float64{stat.Mean(l.values, nil)}
+	return []float64{l.leastLoss()}
 }
 
 func (l *labels) quantile(level float64) float64 {
 	return stat.Quantile(level, stat.Empirical, slices.Sorted(slices.Values(l.values)), nil)
 }
 
-// leastLoss returns the score of two classes that has the least mean loss, by golden section: a loss is
-// convex.
+// leastLoss returns the score of two classes or of numbers that has the least mean loss, by golden section: a loss is
+// convex. Of numbers it is looked for between the least and the largest label.
 func (l *labels) leastLoss() float64 {
+	const most, steps = 40, 90 // a score of 40 is a probability of 1 in double precision
+	low, high := -float64(most), float64(most)
 	of := func(z float64) float64 {
 		return float64(l.counts[0])*l.lossOf([]float64{z}, -1) + float64(l.counts[1])*l.lossOf([]float64{z}, 1)
 	}
-	const most, steps = 40, 90 // a score of 40 is a probability of 1 in double precision
-	low, high := -float64(most), float64(most)
+	if len(l.counts) == 0 {
+		low, high = slices.Min(l.values), slices.Max(l.values)
+		of = func(z float64) (sum float64) {
+			for _, y := range l.values {
+				sum += l.lossOf([]float64{z}, y)
+			}
+			return sum
+		}
+	}
 	for range steps {
 		a, b := high-(high-low)/math.Phi, low+(high-low)/math.Phi
 		if of(a) < of(b) {

@@ -11,11 +11,6 @@ import (
 // traits returns the loss's row of the table of losses.
 func (p Predictor) traits() convex.Traits { return convex.TraitsOf(p.Loss.Name()) }
 
-// hasProbabilities reports whether scores of the loss stand for probabilities of classes.
-func hasProbabilities(s convex.Scores) bool {
-	return s == convex.LogOdds || s == convex.LogProbabilities
-}
-
 // Probabilities tells how the numbers that a loss takes for probabilities may be used.
 type Probabilities string
 
@@ -34,7 +29,7 @@ func ProbabilitiesOf(spec *task.Spec, clips bool) Probabilities {
 	m := spec.Model
 	weighted := slices.ContainsFunc(m.ClassWeights, func(w float64) bool { return w != m.ClassWeights[0] })
 	switch {
-	case !hasProbabilities(convex.TraitsOf(m.Loss).Scores):
+	case !convex.TraitsOf(m.Loss).Scores.Probable():
 		return ""
 	case clips || weighted:
 		return Uncalibrated

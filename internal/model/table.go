@@ -60,7 +60,7 @@ func NewTable(w io.Writer, format string, p Predictor) (*Table, error) {
 		}})
 		return t, nil
 	}
-	if hasProbabilities(p.traits().Scores) {
+	if p.traits().Scores.Probable() {
 		t.columns = append(t.columns, column{name: "probability", width: width,
 			numbers: func(p *Prediction) []float64 { return p.Probabilities }})
 	}

@@ -199,7 +199,7 @@ func (e *namelessError) Error() string { return fmt.Sprintf("%s has no named col
 
 // names returns the value of a column for each row that is not held out; with named false its label.
 func names(path string, features *task.FeatureMap, column string, named bool, held []bool) (out []string, err error) {
-	if format := features.Schema().Events.Format; named && (format == task.LIBSVM || format == task.IDX) {
+	if format := features.Schema().Events.Format; named && format.Vectors() {
 		return nil, &namelessError{format}
 	}
 	rows, err := source.OpenNamed(path, features, column)

@@ -52,6 +52,7 @@ func NewSynthetic(cfg SyntheticConfig) (*Synthetic, error) {
 	if err != nil {
 		return nil, fmt.Errorf("synthetic: %w", err)
 	}
+	// The population is of these three by name: labels, risk and minimiser of each are formulas of its own.
 	if cfg.Loss != "logistic" && cfg.Loss != "squared" && cfg.Loss != "absolute" {
 		return nil, fmt.Errorf("synthetic: loss %q, want logistic, squared or absolute: of others no minimiser is known",
 			cfg.Loss)

@@ -27,7 +27,7 @@ func Of(plan *wire.Plan) Kind {
 	if plan.GetUnit() == wire.Unit_UNIT_USER {
 		k.Protects = "user"
 	}
-	_, k.Once = schedule.CuratedOf(plan.GetAlgorithm())
+	k.Once = schedule.Curated(plan.GetAlgorithm())
 	return k
 }
 

@@ -16,11 +16,22 @@ type Traits struct {
 	Scores Scores
 	// Error is the mean by which predictions of numbers and counts are compared with labels. Wrong classes are
 	// counted instead.
-	Error Error
+	Error    Error
+	Constant Constant // the score that has the least mean loss on labels
+	// HalfSquare reports whether the loss is half the square of the residual, so that its mean is half the mean square.
+	HalfSquare bool
+	// Rounded reports whether a practical plan smooths the slopes of a smooth loss too.
+	Rounded bool
+	Draft   Draft // zero: a task can do without
 
 	parameters []string // that the loss takes, by their names in a Declaration
 	make       func(Declaration) Loss
+	class      func(Declaration) ClassShape          // of losses of classes, and nil for others
+	fit        func(Declaration, Residuals) FitShape // of losses of numbers and counts, and nil for others
 }
+
+// Takes reports whether the loss takes the parameter of a name, as in a Declaration.
+func (t Traits) Takes(parameter string) bool { return slices.Contains(t.parameters, parameter) }
 
 // Labels are the kinds of labels.
 type Labels int
@@ -59,6 +70,9 @@ const (
 	LogMean                        // logarithm of the expected count
 )
 
+// Probable reports whether scores say how probable each class is.
+func (s Scores) Probable() bool { return s == LogOdds || s == LogProbabilities }
+
 // Error is a mean of the differences between labels and predictions.
 type Error int
 
@@ -69,34 +83,89 @@ const (
 	Pinball // the quantile loss itself, and the share of labels at or below their prediction
 )
 
-// losses are in the order of the documentation.
+// Constant is the way in which the best constant score follows from labels.
+type Constant int
+
+// The ways to the best constant.
+const (
+	Search         Constant = iota // for the least mean loss, of one score
+	MeanLabel                      // the mean
+	Median                         // the median
+	Quantile                       // the quantile of the declared level
+	LogMeanLabel                   // the logarithm of the mean
+	LogClassCounts                 // of every class, the logarithm of its weighted count
+)
+
+// A Draft describes the one parameter that a drafted task has to declare.
+type Draft struct {
+	Parameter string                     // its name in a Declaration
+	Value     func(high float64) float64 // for labels of at most high
+	Note      string                     // what it is, in a sentence for the task's author
+}
+
+// always returns a drafted value that does not depend on labels.
+func always(v float64) func(float64) float64 { return func(float64) float64 { return v } }
+
+// losses are in the order of the documentation. The first of a kind of labels is what a task is drafted with whose
+// author names none.
 var losses = [...]Traits{
 	{Name: "logistic", Labels: TwoClasses, Smooth: true, Scores: LogOdds, parameters: []string{classWeights, labelNoise},
-		make: func(Declaration) Loss { return Logistic{} }},
-	{Name: "softmax", Labels: ManyClasses, Smooth: true, Scores: LogProbabilities, parameters: []string{classes,
-		classWeights},
-		make: func(d Declaration) Loss { return Softmax{Classes: d.Classes} }},
-	{Name: "squared", Labels: Numbers, Smooth: true, make: func(Declaration) Loss { return Squared{} }},
-	{Name: "huber", Labels: Numbers, Smooth: true, parameters: []string{width},
-		make: func(d Declaration) Loss { return Linear[huber]{huber{d.Width}} }},
-	{Name: "absolute", Labels: Numbers, Error: MeanAbsolute, make: func(Declaration) Loss { return Absolute{} }},
-	{Name: "quantile", Labels: Numbers, Error: Pinball, parameters: []string{level},
-		make: func(d Declaration) Loss { return Linear[quantile]{quantile{d.Level}} }},
+		make: func(Declaration) Loss { return Logistic{} }, class: logisticShape},
+	{Name: "softmax", Labels: ManyClasses, Smooth: true, Scores: LogProbabilities, Constant: LogClassCounts,
+		parameters: []string{classes, classWeights},
+		make:       func(d Declaration) Loss { return Softmax{Classes: d.Classes} }, class: softmaxShape},
+	{Name: "squared", Labels: Numbers, Smooth: true, Constant: MeanLabel, HalfSquare: true,
+		make: func(Declaration) Loss { return Squared{} }, fit: squaredShape},
+	{Name: "huber", Labels: Numbers, Smooth: true, Constant: MeanLabel, parameters: []string{width},
+		Draft: Draft{width, always(0.1),
+			"width is where errors begin to count as they are and no more squared, in the label scaled to [-1, 1]."},
+		make: func(d Declaration) Loss { return Linear[huber]{huber{d.Width}} }, fit: huberShape},
+	{Name: "absolute", Labels: Numbers, Error: MeanAbsolute, Constant: Median,
+		make: func(Declaration) Loss { return Absolute{} }, fit: absoluteShape},
+	{Name: "quantile", Labels: Numbers, Error: Pinball, Constant: Quantile, parameters: []string{level},
+		Draft: Draft{level, always(0.9), "level is the share of the labels that are to be at most their prediction."},
+		make:  func(d Declaration) Loss { return Linear[quantile]{quantile{d.Level}} }, fit: quantileShape},
 	{Name: "hinge", Labels: TwoClasses, parameters: []string{classWeights},
-		make: func(Declaration) Loss { return Hinge{} }},
-	{Name: "smoothed-hinge", Labels: TwoClasses, Smooth: true, parameters: []string{width, classWeights},
-		make: func(d Declaration) Loss { return Linear[smoothedHinge]{smoothedHinge{d.Width}} }},
-	{Name: "poisson", Labels: Counts, Smooth: true, Scores: LogMean, parameters: []string{scoreBound, maxCount},
-		make: func(d Declaration) Loss { return Poisson{Linear[poisson]{poisson{d.ScoreBound}}, d.MaxCount} }},
+		make: func(Declaration) Loss { return Hinge{} }, class: hingeShape},
+	{Name: "smoothed-hinge", Labels: TwoClasses, Smooth: true, Rounded: true, parameters: []string{width, classWeights},
+		Draft: Draft{width, always(0.5), "width is that of the rounded corner."},
+		make:  func(d Declaration) Loss { return Linear[smoothedHinge]{smoothedHinge{d.Width}} }, class: smoothedHingeShape},
+	{Name: "poisson", Labels: Counts, Smooth: true, Scores: LogMean, Constant: LogMeanLabel,
+		parameters: []string{scoreBound, maxCount},
+		Draft:      Draft{scoreBound, leastScoreBound, "score_bound is the logarithm of the largest prediction."},
+		make:       func(d Declaration) Loss { return Poisson{Linear[poisson]{poisson{d.ScoreBound}}, d.MaxCount} },
+		fit:        poissonShape},
 }
 
 // LossNames returns the names of all losses, in the order of the documentation.
-func LossNames() []string {
-	out := make([]string, len(losses))
-	for i, l := range losses {
-		out[i] = l.Name
+func LossNames() []string { return namesOf(func(Traits) bool { return true }) }
+
+// SlopedLosses names the smooth losses of one linear score, which stay convex and smooth when their slopes are cut, as
+// "a, b or c", see SlopeOf.
+func SlopedLosses() string {
+	names := namesOf(func(t Traits) bool { return t.Smooth && SlopeOf(t.make(Declaration{})) != nil })
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+func namesOf(have func(Traits) bool) []string {
+	var out []string
+	for _, l := range losses {
+		if have(l) {
+			out = append(out, l.Name)
+		}
 	}
 	return out
+}
+
+// First returns the first loss of the table with labels of the kind.
+func First(kind Labels) Traits {
+	for _, l := range losses {
+		if l.Labels == kind {
+			return l
+		}
+	}
+	return Traits{}
 }
 
 // TraitsOf returns the row of a loss; of an unknown name, one that has none.
@@ -179,7 +248,7 @@ func (d Declaration) Check() error {
 			"a number > 0, or 0 for any", ""},
 		{classWeights, d.ClassWeights, d.ClassWeights != nil, true, "", ": its labels are no classes"},
 	} {
-		switch taken := slices.Contains(t.parameters, p.name); {
+		switch taken := t.Takes(p.name); {
 		case p.given && !taken:
 			return &ParameterError{p.name, p.value, fmt.Sprintf("nothing for loss %s%s", d.Name, p.because)}
 		case taken && !p.sound:

@@ -3,6 +3,7 @@ package convex
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Softmax is the multinomial logistic loss ln sum_j exp(s_j) - s_y of the scores s_j = <theta_j, x> of k classes, for
@@ -219,4 +220,35 @@ func (s *logSum) withZero() float64 {
 		return s.top + math.Log(s.sum+math.Exp(-s.top))
 	}
 	return math.Log1p(s.sum * math.Exp(s.top))
+}
+
+func softmaxShape(d Declaration) ClassShape {
+	k := float64(d.Classes)
+	return ClassShape{Slope: math.Sqrt(1 - 1/k), Bend: topOfShares, Noise: 2,
+		Length: func(share, squares float64) float64 {
+			return math.Sqrt((1-share)*(1-share) + squares - share*share)
+		},
+		Square: func(share, squares float64) float64 { return 1 - 2*share + squares },
+		Stream: StreamShape{Planned: 0.6 / k, Curvature: 0.6 / k, Slope: 0.6 / k, Spread: 2 * math.Sqrt(k-1),
+			Trust: 1.5 / k}}
+}
+
+// topOfShares returns the largest eigenvalue of diag(s) - s s', the root between the two largest shares of sum
+// s_i^2/(s_i - x) = 1.
+func topOfShares(shares []float64) float64 {
+	sorted := slices.Sorted(slices.Values(shares))
+	low, high := sorted[len(sorted)-2], sorted[len(sorted)-1]
+	for range 60 {
+		x := low/2 + high/2
+		sum := 0.0
+		for _, s := range sorted {
+			sum += s * s / (s - x)
+		}
+		if sum > 1 {
+			high = x
+		} else {
+			low = x
+		}
+	}
+	return high
 }

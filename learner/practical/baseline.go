@@ -31,8 +31,8 @@ func (p Problem) BaselineWithin(l *Learned, most float64) Baseline {
 	}
 	loss := 0.0
 	shares, mean := p.weighted(r.Shares)
-	switch scores := convex.TraitsOf(p.Loss.Name).Scores; {
-	case scores == convex.LogOdds || scores == convex.LogProbabilities:
+	switch {
+	case p.traits().Scores.Probable():
 		of := func(k int) float64 { return min(-p.weight(k)*math.Log(shares[k]), most) }
 		for k := range shares {
 			loss += r.Shares[k] * of(k)
@@ -44,10 +44,11 @@ func (p Problem) BaselineWithin(l *Learned, most float64) Baseline {
 			out.LossNoise += r.Noise * r.Noise * away * away
 		}
 		out.LossNoise = math.Sqrt(out.LossNoise) * p.bothShares()
-	case p.Loss.Name == "hinge": // at a score of -1 or +1
-		loss = 2 * mean * slices.Min(shares)
-		out.LossNoise = 2 * r.Noise * p.heaviest()
-	case p.Loss.Name == "squared":
+	case p.classes() > 0 && p.Loss.ClassShape().Least > 0:
+		least := p.Loss.ClassShape().Least
+		loss = least * mean * slices.Min(shares)
+		out.LossNoise = least * r.Noise * p.heaviest()
+	case p.traits().HalfSquare:
 		loss = r.Deviation * r.Deviation / 2
 	default:
 		return out
@@ -69,8 +70,7 @@ func (p Problem) bothShares() float64 {
 // log odds or log probabilities: by the entropy of the probabilities, times the weight of the class. ok is false for
 // other losses, and where labels are noisy.
 func (p Problem) Doubt() (most float64, ok bool) {
-	s := convex.TraitsOf(p.Loss.Name).Scores
-	if s != convex.LogOdds && s != convex.LogProbabilities || p.Loss.LabelNoise != 0 {
+	if !p.traits().Scores.Probable() || p.Loss.LabelNoise != 0 {
 		return 0, false
 	}
 	return p.heaviest() * math.Log(float64(max(2, p.Loss.Classes))), true

@@ -13,11 +13,6 @@ const (
 	mostClip       = 2   // at most
 	clipNoise      = 0.2 // share of v, without noise, that the noise of a longer clip may add
 	classCurvature = 1.2 // v in units of the curvature of the loss
-	twoNoise       = 1   // kappa: what the noise of gradients adds to v
-	manyNoise      = 2
-
-	// hingeWidth is the least width over which the corner of a hinge is rounded off.
-	hingeWidth = 0.5
 )
 
 func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
@@ -26,20 +21,11 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 	rho := p.frame(&out, at, classIntercept, classLeast)
 	shares := p.shares(r, l)
 	weighted, mean := p.weighted(shares)
-	slope, curvature, kappa := 0.5, 0.25, twoNoise
-	switch {
-	case p.labels() == convex.ManyClasses:
-		k := float64(p.Loss.Classes)
-		slope, curvature, kappa = math.Sqrt(1-1/k), topOfShares(weighted), manyNoise
-	case p.hinge():
-		width := max(p.Loss.Width, hingeWidth)
-		slope, curvature = 1, 1/(2*width)
-		out.Frame.Smoothing = width - p.Loss.Width
-	default:
-		slope /= 1 - 2*p.Loss.LabelNoise
-	}
-	noise := float64(kappa) * p.gradientNoise(l) * math.Sqrt(float64(p.dim())) // that one unit of clip adds to v
-	steepest := slope * p.heaviest() * rho
+	shape := p.Loss.ClassShape()
+	curvature := shape.Bend(weighted)
+	out.Frame.Smoothing = shape.Smoothing
+	noise := shape.Noise * p.gradientNoise(l) * math.Sqrt(float64(p.dim())) // that one unit of clip adds to v
+	steepest := shape.Slope * p.heaviest() * rho
 	longer := min(clipNoise*classCurvature*mean*curvature/noise, mostClip*steepest)
 	out.Frame.Clip = p.clipAt(max(classClip*steepest, longer))
 	out.Curvature = within(classCurvature*mean*curvature*(at.top+at.mean) + noise*out.Frame.Clip +
@@ -55,27 +41,19 @@ func (p Problem) firstOfClasses(l Layout, r released) (Learned, error) {
 // times slopes, so the second moment of rows along it is at least its square over that of the slopes.
 func (p Problem) slopes(shares, weighted []float64) (square float64) {
 	var squares float64
+	shape := p.Loss.ClassShape()
 	for _, s := range weighted {
 		squares += s * s
 	}
 	for k, s := range weighted {
-		of := 1 - 2*s + squares // of softmax
-		switch {
-		case p.hinge():
-			of = 1
-		case p.Blocks() == 1:
-			of = (1 - s) * (1 - s) / (1 - 2*p.Loss.LabelNoise) / (1 - 2*p.Loss.LabelNoise)
-		}
-		square += shares[k] * p.weight(k) * p.weight(k) * of
+		square += shares[k] * p.weight(k) * p.weight(k) * shape.Square(s, squares)
 	}
 	return square
 }
 
-func (p Problem) hinge() bool { return p.Loss.Name == "hinge" || p.Loss.Name == "smoothed-hinge" }
-
 // smooths reports whether slopes of the loss are smoothed. For a loss that needs no smoothing, it would only
 // make a row's time depend on its contents.
-func (p Problem) smooths() bool { return p.hinge() || !convex.TraitsOf(p.Loss.Name).Smooth }
+func (p Problem) smooths() bool { return p.traits().Rounded || !p.traits().Smooth }
 
 // shares returns the shares of the classes, at least as large as their noise, and without the labels' noise.
 func (p Problem) shares(r released, l Layout) []float64 {
@@ -126,11 +104,10 @@ func (p Problem) weighted(shares []float64) (out []float64, mean float64) {
 // that are no log odds.
 func (p Problem) startAt(l *Learned, at coordinates, shares []float64) []float64 {
 	start := make([]float64, p.Blocks()*p.dim())
-	switch {
-	case p.hinge():
-	case p.Blocks() == 1:
+	switch p.traits().Scores {
+	case convex.LogOdds:
 		p.level(start, l, at, math.Log(shares[1]/shares[0]))
-	default:
+	case convex.LogProbabilities:
 		mean := 0.0
 		for _, s := range shares {
 			mean += math.Log(s) / float64(len(shares))
@@ -151,41 +128,15 @@ func (p Problem) clippedAtStart(shares []float64, clip float64) float64 {
 			at[i] = 1 / float64(len(at))
 		}
 	}
-	var square, out float64
+	var squares, out float64
 	for _, s := range at {
-		square += s * s
+		squares += s * s
 	}
+	shape := p.Loss.ClassShape()
 	for k, s := range at {
-		slope := 1 - s
-		switch {
-		case p.hinge():
-			slope = 1
-		case p.Blocks() > 1:
-			slope = math.Sqrt(slope*slope + square - s*s)
-		}
-		if p.weight(k)*slope > clip {
+		if p.weight(k)*shape.Length(s, squares) > clip {
 			out += shares[k]
 		}
 	}
 	return out
-}
-
-// topOfShares returns the largest eigenvalue of diag(s) - s s', the root between the two largest shares of sum
-// s_i^2/(s_i - x) = 1.
-func topOfShares(shares []float64) float64 {
-	sorted := slices.Sorted(slices.Values(shares))
-	low, high := sorted[len(sorted)-2], sorted[len(sorted)-1]
-	for range 60 {
-		x := low/2 + high/2
-		sum := 0.0
-		for _, s := range sorted {
-			sum += s * s / (s - x)
-		}
-		if sum > 1 {
-			high = x
-		} else {
-			low = x
-		}
-	}
-	return high
 }

@@ -80,28 +80,28 @@ func (p Problem) Second(first Learned, mean []float64, sd float64) (Learned, err
 	f := &out.Frame
 	how := p.score(&out, labelFit{center: f.LabelCenter, deviation: f.LabelScale}, r)
 	out.Report = Report{Norm: first.Report.Norm, Mean: f.LabelCenter, Deviation: f.LabelScale, Residual: r * f.LabelScale,
-		Effective: k, Clipped: how.clipped}
+		Effective: k, Clipped: how.Clipped}
 	f.LabelCenter, f.LabelScale, f.LabelWeight = 0, 0, 0
 	if p.Ridge > 0 {
-		if s, err = p.addRidge(&out, how.curvature, s, b); err != nil {
+		if s, err = p.addRidge(&out, how.Curvature, s, b); err != nil {
 			return Learned{}, err
 		}
 	}
 	if p.Start != nil {
 		at := mat.NewVecDense(d, p.from(&out, nil))
-		at.ScaleVec(1/how.start, at)
+		at.ScaleVec(1/how.Start, at)
 		noise := matrixNoise{of: sd, rho: rho}
 		if out.FromStart = !s.beyond(b, at, noise); out.FromStart {
 			b = s.toward(b, at, damping, noise)
 		}
 	}
 	f.Whitener = s.whitener(damping)
-	f.Clip = p.clipAt(how.clip * math.Sqrt(k) * how.unit)
-	out.Step = 1 / (1/how.step + descentNoise*p.noiseAfter(sd/first.Frame.Clip)*how.clip*math.Sqrt(k*float64(d))/r)
+	f.Clip = p.clipAt(how.Clip * math.Sqrt(k) * how.Unit)
+	out.Step = 1 / (1/how.Step + descentNoise*p.noiseAfter(sd/first.Frame.Clip)*how.Clip*math.Sqrt(k*float64(d))/r)
 	start := make([]float64, d)
 	f.Whiten(start, b.RawVector().Data)
 	for j := range start {
-		start[j] *= how.start
+		start[j] *= how.Start
 	}
 	return out, p.begin(&out, start)
 }

@@ -2,6 +2,8 @@ package practical
 
 import (
 	"math"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 const (
@@ -12,10 +14,8 @@ const (
 	leastMean         = 0.01 // of a count, as a share of the largest
 	leastDeviation    = 0.3  // of a count, in units of its mean
 	numberLeast       = 1    // rho is at least 1 before the intercept is added
-	largestShift      = 3    // of the start of a quantile, in deviations of the residual
 	// what is thought of a label in its range as [-1, 1] before it is seen, as uncertain as it is large
 	labelVariance = 0.1
-	leastDensity  = 0.02 // of residuals at a quantile near 0 or 1, where steps would be without bounds
 )
 
 // A labelFit standardises labels: q = (y - center)/deviation.
@@ -65,16 +65,16 @@ func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
 	if p.uniform() { // w is the point itself, so that the set is only scaled
 		out.Gain, out.Weight = 1, out.Weight*out.Gain
 	}
-	clip := diagonalClip * s.clip * rho
-	out.Frame.Clip = p.clipAt(clip * s.unit)
+	clip := diagonalClip * s.Clip * rho
+	out.Frame.Clip = p.clipAt(clip * s.Unit)
 	noise := p.gradientNoise(l) * clip * math.Sqrt(float64(p.dim()))
-	out.Curvature = within(diagonalCurvature*s.curvature*(at.top+at.mean) + diagonalNoise*noise + 2*p.ridgeCurvature(&out))
+	out.Curvature = within(diagonalCurvature*s.Curvature*(at.top+at.mean) + diagonalNoise*noise + 2*p.ridgeCurvature(&out))
 	out.Report = Report{Norm: rho, Mean: label.center, Deviation: label.deviation}
 	start := make([]float64, p.dim())
 	if at.away != nil { // no offset takes up the label's mean
 		_, half := p.labelRange()
 		mean := half * min(max(r.label[0]/labelWeight, -1), 1) / out.Gain
-		if p.counts() {
+		if p.traits().Scores == convex.LogMean {
 			mean = math.Log(label.center)
 		}
 		p.level(start, &out, at, mean)
@@ -83,52 +83,16 @@ func (p Problem) firstOfNumbers(l Layout, r released) (Learned, error) {
 	return out, p.begin(&out, p.from(&out, start))
 }
 
-// A scoring describes a loss as a function of the score z in which steps are made, if the residual of a linear
-// fit to q has deviation r.
-type scoring struct {
-	unit      float64 // of slopes: those of the task's loss are this times those in z
-	clip      float64 // to which slopes are cut, about
-	curvature float64 // mean second derivative
-	step      float64 // of descent along whitened coordinates
-	slope     float64 // standard deviation of slopes at the fit, in z
-	start     float64 // what a fit to q is multiplied with to be one to z
-	clipped   float64 // share of gradients expected to be clipped at the fit, all of them being equally long
-}
-
-// score sets out.Gain and out.Offset, which turn z into the announced score, and the smoothing of slopes. It
-// returns the loss's scoring in z.
-func (p Problem) score(out *Learned, label labelFit, r float64) scoring {
-	s, offset := label.deviation, label.center
-	how := scoring{unit: s, clip: 1.5 * r, curvature: 1, step: 1, slope: r, start: 1, clipped: math.Erfc(1.5 / math.Sqrt2)}
-	out.Gain = s
-	switch p.Loss.Name {
-	case "poisson":
-		ratio := s / label.center
-		out.Gain, offset = 1, math.Log(label.center)
-		how = scoring{unit: label.center, clip: 1.5 * r * ratio, curvature: 1, step: 0.7, slope: r * ratio,
-			start: 0.9 * ratio, clipped: how.clipped}
-	case "huber":
-		a := p.Loss.Width / s
-		if how.clip >= a {
-			how.clip, how.clipped = a, 0
-		}
-		how.curvature = max(0.25, math.Erf(a/(r*math.Sqrt2)))
-		how.step, how.slope = 1/how.curvature, min(r, a)
-	case "absolute", "quantile":
-		level, unit := 0.5, 2.0
-		if p.Loss.Name == "quantile" {
-			level, unit = p.Loss.Level, 1
-		}
-		z := math.Sqrt2 * math.Erfinv(2*level-1)
-		density := max(math.Exp(-z*z/2)/math.Sqrt(2*math.Pi), leastDensity)
-		offset += s * r * min(max(z, -largestShift), largestShift)
-		out.Frame.Smoothing = within(s * r / unit)
-		how = scoring{unit: unit, clip: 1, curvature: density / r, step: 0.6 * r / density,
-			slope: math.Sqrt(level * (1 - level)), start: 1}
+// score sets out.Gain and out.Offset, which turn the z of a loss's shape into the announced score, and the smoothing of
+// slopes. It returns the shape, if the residual of a linear fit has deviation r in units of that of the label.
+func (p Problem) score(out *Learned, label labelFit, r float64) convex.FitShape {
+	how := p.Loss.FitShape(convex.Residuals{Center: label.center, Deviation: label.deviation, Left: r})
+	out.Gain, out.Weight = how.Gain, 1/how.Unit
+	if how.Smoothing > 0 {
+		out.Frame.Smoothing = within(how.Smoothing)
 	}
-	out.Weight = 1 / how.unit
 	if p.centred() {
-		out.Offset = offset / out.Frame.Intercept
+		out.Offset = how.Offset / out.Frame.Intercept
 	}
 	return how
 }

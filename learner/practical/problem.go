@@ -76,7 +76,9 @@ func (p Problem) Check() error {
 	return nil
 }
 
-func (p Problem) labels() convex.Labels { return convex.TraitsOf(p.Loss.Name).Labels }
+func (p Problem) traits() convex.Traits { return convex.TraitsOf(p.Loss.Name) }
+
+func (p Problem) labels() convex.Labels { return p.traits().Labels }
 
 // Parameters returns the length of a model.
 func (p Problem) Parameters() int { return p.dim() * p.Blocks() }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"sort"
-
-	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // A Stream tells method.Bank, which follows a stream that never ends, what the loss looks like in the coordinates of
@@ -36,21 +34,13 @@ const (
 	trust           = 1.25
 )
 
-// shape returns the constants of a stream's loss before anything is released.
-func (p Problem) shape() Stream {
-	switch k := float64(p.classes()); {
-	case p.hinge():
-		return Stream{Curvature: hingeCurvature, Slope: 0.5, Spread: 1}
-	case p.labels() == convex.ManyClasses:
-		return Stream{Curvature: 0.6 / k, Slope: 0.6 / k, Spread: 2 * math.Sqrt(k-1), Trust: trust * 1.2 / k}
-	case k > 0:
-		return Stream{Curvature: 0.15, Slope: 0.15, Spread: 2, Trust: trust}
+// planned returns the mean second derivative that the cohorts of a stream are planned with.
+func (p Problem) planned() float64 {
+	if p.classes() == 0 {
+		return 1
 	}
-	return Stream{Curvature: 1, Slope: 1, Spread: 1}
+	return p.Loss.ClassShape().Stream.Planned
 }
-
-// hingeCurvature is the share of events that lie on the rounded corner of a hinge at a model that fits, over its width.
-const hingeCurvature = 0.25
 
 // StreamLayout divides the users of a task without an end: how many report moments, and the smallest and the
 // largest cohort of a round of gradients. unit returns, for a number of users, the standard deviation of one
@@ -78,7 +68,7 @@ func (p Problem) StreamLayout(unit func(users uint64) float64, constant bool) (L
 	}
 	l.Unit, l.Top = unit(l.Base)*p.radius(), l.Base
 	if !constant {
-		enough := streamHalf * l.Unit * l.Unit * float64(p.dim()+1) / p.shape().Curvature
+		enough := streamHalf * l.Unit * l.Unit * float64(p.dim()+1) / p.planned()
 		l.Top = max(l.Base, min(mostCohort, p.Users/8, uint64(enough)))
 	}
 	return l, nil
@@ -149,17 +139,14 @@ func (p Problem) streamOfClasses(l Layout, r released) (Learned, error) {
 	shares := p.shares(r, l)
 	weighted, mean := p.weighted(shares)
 	out.Weight = 1 / mean
-	s := p.shape()
+	shape := p.Loss.ClassShape()
+	of := shape.Stream
+	s := Stream{Curvature: of.Curvature, Slope: of.Slope, Spread: of.Spread, Trust: of.Trust}
+	out.Frame.Smoothing = shape.Smoothing
 	slope := 1 / (1 - 2*p.Loss.LabelNoise)
 	square := 0.0 // mean square of the weights
 	for k, share := range shares {
 		square += share * p.weight(k) * p.weight(k)
-	}
-	if p.hinge() {
-		width := max(p.Loss.Width, hingeWidth)
-		s.Curvature = min(s.Curvature, 0.6/(2*width))
-		s.Trust = 0.8 * trust * s.Curvature / s.Slope
-		out.Frame.Smoothing = width - p.Loss.Width
 	}
 	s.Slope *= slope * slope * square / mean / mean
 	s.Clip = within(rho * slope * p.heaviest())
@@ -179,11 +166,11 @@ func (p Problem) streamOfNumbers(r released) (Learned, error) {
 	if p.uniform() {
 		out.Gain, out.Weight = 1, out.Weight*out.Gain
 	}
-	s := Stream{Curvature: how.curvature, Slope: how.slope * how.slope, Spread: how.start,
-		Squared: p.Loss.Name == "squared"}
+	s := Stream{Curvature: how.Curvature, Slope: how.Slope * how.Slope, Spread: how.Start,
+		Squared: p.traits().HalfSquare}
 	s.Trust = 0.8 * trust * s.Curvature / s.Slope
 	s.Residual = 2 * out.Weight / out.Gain
-	s.Clip = within(how.clip * rho * min(1, max(0.4, 3.5/rho)) * how.unit)
+	s.Clip = within(how.Clip * rho * min(1, max(0.4, 3.5/rho)) * how.Unit)
 	out.Stream = &s
 	out.Frame.Clip = p.clipAt(s.Clip)
 	out.Report = Report{Norm: rho, Mean: label.center, Deviation: label.deviation}

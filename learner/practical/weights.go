@@ -37,9 +37,10 @@ func (p Problem) CheckWeights(l Layout) error {
 		return nil
 	}
 	k := float64(p.classes())
-	slope, curvature, kappa := 0.5, 0.25, float64(twoNoise)
+	kappa := p.Loss.ClassShape().Noise
+	slope, curvature := 0.5, 0.25 // of every loss of one score: the limit was chosen with the logistic loss
 	if p.Blocks() > 1 {
-		slope, curvature, kappa = math.Sqrt(1-1/k), 1/k, manyNoise
+		slope, curvature = math.Sqrt(1-1/k), 1/k
 	}
 	plain := kappa * p.gradientNoise(l) * float64(p.dim()) * classClip * slope / (classCurvature * curvature)
 	inverse := 0.0

@@ -40,8 +40,8 @@ func (x Prox) validate(c Config) error {
 		return fmt.Errorf("report: %d scores beside a minimiser: want none", c.Scores)
 	case convex.SlopeOf(c.Loss) == nil || !positive(c.Loss.Smoothness(1)):
 		return fmt.Errorf(
-			"report: a minimiser of loss %s: want a smooth one of one linear score, whose slope can be cut and stays convex: "+
-				"logistic, squared, huber, smoothed-hinge or poisson", c.Loss.Name())
+			"report: a minimiser of loss %s: want a smooth one of one linear score, whose slope can be cut and stays convex: %s",
+			c.Loss.Name(), convex.SlopedLosses())
 	case !positive(x.Weight) || !positive(x.StepSize) || x.Steps < 1:
 		return fmt.Errorf("report: prox of weight %v, %d steps of %v: want positive finite numbers", x.Weight, x.Steps,
 			x.StepSize)

@@ -10,6 +10,8 @@ package schedule
 import (
 	"errors"
 	"fmt"
+
+	"github.com/panlearn/panlearn/learner/convex"
 )
 
 // Names of the methods.
@@ -194,8 +196,8 @@ func (c Case) minimizers() error {
 		return errors.New("what a minimiser moves by is proved where one row is replaced, and people are protected")
 	case !c.Minimizers:
 		return fmt.Errorf(
-			"the loss%s is not known to be convex and smooth after clipping, which losses of one linear score are: logistic, squared, huber, "+
-				"smoothed-hinge, poisson", c.loss())
+			"the loss%s is not known to be convex and smooth after clipping, which losses of one linear score are: %s", c.loss(),
+			convex.SlopedLosses())
 	case c.Ridge:
 		return errors.New("no bound is proved with a ridge; its own weight keeps minimisers together")
 	case c.Continuous != "":

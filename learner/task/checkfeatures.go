@@ -22,7 +22,7 @@ const (
 
 func (s *Spec) checkFeatures() error {
 	f := &s.Features
-	if s.Events.Format == LIBSVM || s.Events.Format == IDX {
+	if s.Events.Format.Vectors() {
 		if f.Vector == nil || len(f.Columns) > 0 {
 			return refuse("features", "", "vector, and no columns, for format %s", s.Events.Format)
 		}

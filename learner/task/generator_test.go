@@ -72,18 +72,20 @@ func drawModel(t *rapid.T) Model {
 	} else {
 		m.Radius = rapid.Float64Range(0.1, 100).Draw(t, "radius")
 	}
-	switch m.Loss {
-	case "quantile":
+	loss := convex.TraitsOf(m.Loss)
+	if loss.Takes("level") {
 		m.Level = rapid.Float64Range(0.01, 0.99).Draw(t, "level")
-	case "huber", "smoothed-hinge":
+	}
+	if loss.Takes("width") {
 		m.Width = rapid.Float64Range(0.01, 10).Draw(t, "width")
-	case "poisson":
+	}
+	if loss.Takes("score_bound") {
 		m.ScoreBound = rapid.Float64Range(0.1, 10).Draw(t, "score bound")
 	}
-	if convex.TraitsOf(m.Loss).Labels == convex.TwoClasses && rapid.Bool().Draw(t, "weighted") {
+	if loss.Labels == convex.TwoClasses && rapid.Bool().Draw(t, "weighted") {
 		m.ClassWeights = []float64{rapid.Float64Range(0.2, 5).Draw(t, "negative weight"), 1}
 	}
-	if m.Loss == "logistic" {
+	if loss.Takes("label_noise") {
 		m.LabelNoise = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "label noise")
 	}
 	return m

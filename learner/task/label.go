@@ -17,7 +17,7 @@ var labelWords = [...]string{convex.TwoClasses: "one of two classes, in positive
 
 func (s *Spec) checkLabel() error {
 	l := s.Label
-	if s.Events.Format == LIBSVM || s.Events.Format == IDX {
+	if s.Events.Format.Vectors() {
 		if l.Column != "" {
 			return refuse("label.column", l.Column, "nothing: %s has a place for the label", s.Events.Format)
 		}

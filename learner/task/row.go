@@ -93,7 +93,7 @@ func (s *Spec) ReadAs(format Format) (*Spec, error) {
 		if format == CSV {
 			out.Events.Separator = ","
 		}
-		if format != LIBSVM && format != IDX {
+		if !format.Vectors() {
 			out.Events.Key = s.Events.Key
 		}
 	}

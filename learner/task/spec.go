@@ -70,32 +70,6 @@ const MaxKey = 256
 
 const maxSkipped = 1 << 10
 
-// A Format is the encoding of events.
-type Format string
-
-// The formats of events.
-const (
-	LIBSVM Format = "libsvm" // "label index:value ...", indices from 1
-	CSV    Format = "csv"    // RFC 4180, except that a field cannot contain a line break
-	JSONL  Format = "jsonl"  // one JSON object a line
-	IDX    Format = "idx"    // the MNIST container: a file of images, a file of labels
-	// Parquet is flat columns of an Apache Parquet file: numbers, strings, booleans.
-	Parquet Format = "parquet"
-)
-
-// Formats returns all formats of events.
-func Formats() []Format { return []Format{LIBSVM, CSV, JSONL, IDX, Parquet} }
-
-// FormatHelp returns the help of a flag that names the format of rows.
-func FormatHelp() string {
-	names := make([]string, len(Formats()))
-	for i, f := range Formats() {
-		names[i] = string(f)
-	}
-	last := len(names) - 1
-	return "format of the data, if not the task's: " + strings.Join(names[:last], ", ") + " or " + names[last]
-}
-
 // Privacy declares the guarantee that is asked for. Its words are defined in package accounting.
 type Privacy struct {
 	Epsilon float64 `json:"epsilon"`
@@ -156,7 +130,7 @@ func (s *Spec) checkEvents() error {
 	if e.SkipLines < 0 || e.SkipLines > maxSkipped {
 		return refuse("events.skip_lines", e.SkipLines, "a number of lines from 0 to %d", maxSkipped)
 	}
-	if (e.Format == IDX || e.Format == Parquet) && e.SkipLines > 0 {
+	if e.Format.traits().binary && e.SkipLines > 0 {
 		return refuse("events.skip_lines", e.SkipLines, "nothing: %s has no lines", e.Format)
 	}
 	if err := s.checkKey(); err != nil {
@@ -193,7 +167,7 @@ func (s *Spec) checkKey() error {
 	if e.Key == "" {
 		return nil
 	}
-	if e.Format == LIBSVM || e.Format == IDX {
+	if e.Format.Vectors() {
 		return refuse("events.key", e.Key, "nothing: %s has no column for it", e.Format)
 	}
 	if err := checkColumnName("events.key", e.Key, nil); err != nil {

@@ -89,8 +89,7 @@ func (n *node) together(units int) (leftOut []string, err error) {
 		once := false
 		if a := n.at("schedule.algorithm"); a != nil {
 			m, named := schedule.Of(a.text)
-			_, curated := schedule.CuratedOf(a.text)
-			once = named && !m.Interactive || curated
+			once = named && !m.Interactive || schedule.Curated(a.text)
 		}
 		sets = append(sets, fmt.Sprintf("schedule.interactive=%t", !once))
 	}

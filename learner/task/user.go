@@ -66,8 +66,8 @@ func (s *Spec) checkUser() error {
 func (s *Spec) checkUserColumn() error {
 	e, name := s.Events, s.User.Column
 	const path = "user.column"
-	if e.Format == LIBSVM || e.Format == IDX {
-		return refuse(path, name, "events in formats with named columns (csv, jsonl, parquet): %s has none", e.Format)
+	if e.Format.Vectors() {
+		return refuse(path, name, "events in formats with named columns (%s): %s has none", namedFormats(), e.Format)
 	}
 	if err := checkColumnName(path, name, nil); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/panlearn/panlearn/internal/wording"
-	"github.com/panlearn/panlearn/learner/research/private"
+	"github.com/panlearn/panlearn/learner/oneplace"
 	"github.com/panlearn/panlearn/learner/task"
 )
 
@@ -73,7 +73,7 @@ func or(n int, none string) string {
 
 func (c Curated) from() string {
 	switch {
-	case c.baseline() && c.Method != private.NoisySGD:
+	case c.method.Standing == oneplace.Baseline:
 		return "is the baseline"
 	case !c.Compared:
 		return "-"

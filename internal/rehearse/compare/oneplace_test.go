@@ -7,6 +7,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/run/curated"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/oneplace"
 	"github.com/panlearn/panlearn/learner/research/curator"
 	"github.com/panlearn/panlearn/learner/research/private"
 	"github.com/panlearn/panlearn/learner/task"
@@ -14,8 +15,9 @@ import (
 
 // curatedOf returns a method with a bound, Inf: none.
 func curatedOf(method string, bound float64) Curated {
-	c := Curated{Method: method}
-	c.proves(bound, curator.Public{Lipschitz: 1, Set: convex.Ball{R: 1}})
+	m, _ := curated.Of(method)
+	c := Curated{Method: method, method: m}
+	c.proves(bound, oneplace.Problem{Lipschitz: 1, Set: convex.Ball{R: 1}})
 	return c
 }
 
@@ -40,7 +42,7 @@ func TestOnePlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			spec, got := onePlaceOf(t, name, "model.radius=5")
-			p, err := curated.PublicOf(spec, people(spec))
+			p, err := curated.ProblemOf(spec, people(spec))
 			if err != nil || p.People != n || people(spec) != n {
 				t.Fatal(p, err)
 			}
@@ -48,21 +50,21 @@ func TestOnePlace(t *testing.T) {
 			least := math.Inf(1)
 			for _, c := range got {
 				seen[c.Method] = c
-				if c.baseline() && c.Method != private.NoisySGD && c.Proved != nil {
+				if c.method.Standing == oneplace.Baseline && c.Proved != nil {
 					least = min(least, *c.Proved)
 				}
 			}
 			if !(least < 5) { // the clip norm times the radius
 				t.Errorf("the least bound of a baseline is %v", least)
 			}
-			for _, m := range curator.Methods() {
+			for _, m := range curator.OnePlace() {
 				c, known := seen[m.Name]
 				if !known || c.Least != m.Least(p) || (c.Least > n) != (c.Refused != "" &&
 					strings.Contains(c.Refused, "want at least")) {
 					t.Errorf("%s: %+v", m.Name, c)
 				}
 				if worse := c.Proved == nil || *c.Proved > least; worse != (c.Better != "") || c.Better != "" &&
-					(!baselines[c.Better] || c.BetterProved != least) {
+					(seen[c.Better].method.Standing != oneplace.Baseline || c.BetterProved != least) {
 					t.Errorf("%s: %+v, the best baseline has %v", m.Name, c, least)
 				}
 			}

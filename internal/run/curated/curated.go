@@ -1,25 +1,21 @@
-// Package curated makes a task and its rows ready for a method of one process that has all rows (packages curator,
-// resque and resque/private): what the task's plan is for the folder and for people, and the release to compute. It
-// reads and writes nothing.
+// Package curated makes a task and its rows ready for a method of one process that has all rows (package oneplace):
+// what the task's plan is for the folder and for people, and the release to compute. It reads and writes nothing.
 //
-// The caller's steps: Plan; show Plan.Start; charge Plan.Wire, durably; Fit, and commit its release in one write
-// (package fit does so).
+// The caller's steps: NewPlan; show Plan.Start; charge Plan.Wire, durably; Fit, and commit its release in one write
+// (package fit does so). Minimize is for rows that need no protection: there is nothing to charge.
 package curated
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/convex"
-	"github.com/panlearn/panlearn/learner/research/curator"
-	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/learner/oneplace"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -35,197 +31,121 @@ type Plan struct {
 	Fit func(ctx context.Context) (statedir.Release, error)
 }
 
-// A problem is a task in the numbers of its method.
-type problem struct {
-	spec   *task.Spec
-	loss   convex.Loss
-	public curator.Public
-	people []curator.Person
-
-	features int
-	clips    bool // the loss may be steeper than its cut
-}
-
 // NewPlan plans the task's method for the people, each with the rows that are theirs; where rows are protected a person
-// has one row. A refusal is of public numbers alone, and comes before anything is drawn: too few people
-// (*curator.TooFewError), a set or a loss that the method is not proved for.
-func NewPlan(ctx context.Context, spec *task.Spec, people []curator.Person) (Plan, error) {
-	m, known := schedule.CuratedOf(spec.Schedule.Algorithm)
+// has one row. A refusal is of public numbers alone, and comes before anything is drawn: too few people, a set or a
+// loss that the method is not proved for.
+func NewPlan(ctx context.Context, spec *task.Spec, people []oneplace.Person) (Plan, error) {
+	m, known := Of(spec.Schedule.Algorithm)
 	switch {
 	case !known:
 		return Plan{}, fmt.Errorf("schedule.algorithm %s: no method of one process", spec.Schedule.Algorithm)
 	case m.Public:
 		return Plan{}, fmt.Errorf("%s adds no noise: it is for data that need no protection, with --public", m.Name)
 	}
-	p, err := newProblem(spec, people)
+	p, err := ProblemOf(spec, len(people))
 	if err != nil {
 		return Plan{}, err
 	}
-	if m.Sampled {
-		return p.private(m)
+	plan, err := m.Plan(p)
+	if err != nil {
+		return Plan{}, named(m.Name, p, err)
 	}
-	return p.curator(ctx)
+	if plan.Check != nil {
+		if err := plan.Check(ctx, people); err != nil {
+			return Plan{}, err
+		}
+	}
+	about := statedir.Release{Method: m.Name, Source: m.Source, Least: plan.Least, Phases: plan.Phases,
+		NoiseStd: plan.NoiseStd, OnRecords: plan.OnRecords, Baseline: plan.Better, Depth: plan.Depth, Queries: plan.Queries,
+		Notes: slices.Clone(plan.Notes), Model: make([]float64, p.Dim)}
+	for i, note := range about.Notes {
+		about.Notes[i] = wordsOf(p).OfPeople(note)
+	}
+	if plan.Bound < p.Trivial() {
+		about.Bound = &plan.Bound
+	}
+	p.Set.Start(about.Model)
+	return Plan{Start: about, Wire: wirePlan(p, m.Name, plan.Spent),
+		Fit: func(ctx context.Context) (statedir.Release, error) {
+			out := about
+			r, err := plan.Fit(ctx, people, randomizer.NewEntropy())
+			out.Model, out.Phase, out.Halted = r.Model, r.Phase, r.Halted
+			return out, err
+		}}, nil
 }
 
-// PublicOf returns the public numbers of a task all of whose rows are in one place, of so many people; if single rows
+// Minimize runs the task's method, which is Public, on rows that need no protection.
+func Minimize(ctx context.Context, spec *task.Spec, rows []convex.Example, effort oneplace.Effort) (oneplace.Release,
+	error) {
+	m, known := Of(spec.Schedule.Algorithm)
+	if !known || !m.Public {
+		return oneplace.Release{}, fmt.Errorf("%s: no method for data that need no protection", spec.Schedule.Algorithm)
+	}
+	p, err := ProblemOf(spec, len(rows))
+	if err != nil {
+		return oneplace.Release{}, err
+	}
+	p.Effort = effort
+	plan, err := m.Plan(p)
+	if err != nil {
+		return oneplace.Release{}, err
+	}
+	return plan.Fit(ctx, []oneplace.Person{rows}, randomizer.NewEntropy())
+}
+
+// ProblemOf returns the public numbers of a task all of whose rows are in one place, of so many people; if single rows
 // are protected, each is a person.
-func PublicOf(spec *task.Spec, people int) (curator.Public, error) {
-	p, err := newProblem(spec, nil)
-	p.public.People = people
-	return p.public, err
-}
-
-func newProblem(spec *task.Spec, people []curator.Person) (problem, error) {
+func ProblemOf(spec *task.Spec, people int) (oneplace.Problem, error) {
 	features, err := spec.Compile()
 	if err != nil {
-		return problem{}, err
+		return oneplace.Problem{}, err
 	}
 	loss, err := spec.Loss()
 	if err != nil {
-		return problem{}, err
+		return oneplace.Problem{}, err
 	}
 	x := features.Bound()
 	steepest, most := loss.Lipschitz(x), cmp.Or(spec.Model.ClipNorm, 1)
-	p := problem{spec: spec, loss: loss, people: people, features: features.Dim(), clips: steepest > most}
-	p.public = curator.Public{People: len(people), Items: 1, Dim: loss.Parameters(features.Dim()),
-		Lipschitz: min(most, steepest), Smoothness: loss.Smoothness(x),
-		Ridge: spec.Model.Ridge, Budget: accounting.Budget{Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta}}
-	if spec.ByUser() {
-		p.public.Items = spec.User.Items
+	p := oneplace.Problem{Loss: loss, Features: features.Dim(), Dim: loss.Parameters(features.Dim()), People: people,
+		Items: 1, ByUser: spec.ByUser(), Lipschitz: min(most, steepest), Clips: steepest > most, Smoothness: loss.Smoothness(x),
+		Ridge: spec.Model.Ridge, Declared: spec.SetDeclaration(),
+		Budget: accounting.Budget{Epsilon: spec.Privacy.Epsilon, Delta: spec.Privacy.Delta}}
+	if p.ByUser {
+		p.Items = spec.User.Items
 	}
-	p.public.Set, err = spec.Set(p.public.Dim)
+	p.Set, err = spec.Set(p.Dim)
 	return p, err
 }
 
-// curator plans a method of package curator.
-func (p problem) curator(ctx context.Context) (Plan, error) {
-	m, known := curator.Of(p.spec.Schedule.Algorithm)
-	if !known {
-		return Plan{}, fmt.Errorf("schedule.algorithm %s: not in this version", p.spec.Schedule.Algorithm)
-	}
-	plan, err := m.Plan(p.public)
-	if err != nil {
-		return Plan{}, p.named(m.Name, err)
-	}
-	if err := p.suits(ctx, plan); err != nil {
-		return Plan{}, err
-	}
-	about := statedir.Release{Method: m.Name, Source: m.Source, Least: m.Least(p.public), Phases: plan.Phases,
-		NoiseStd: plan.NoiseStd, OnRecords: plan.OnRecords,
-		Baseline: p.better(plan)}
-	notes := slices.Clone(plan.Notes)
-	for i, note := range notes {
-		notes[i] = p.words().OfPeople(note)
-	}
-	about.Bound, about.Notes = p.bound(plan.Bound, notes)
-	return p.plan(about, plan.Spent, func(ctx context.Context) (statedir.Release, error) {
-		out := about
-		r, err := plan.Fit(ctx, p.loss, p.people, randomizer.NewEntropy())
-		out.Model, out.Phase, out.Halted = r.Model, r.Phase, r.Halted
-		return out, err
-	}), nil
-}
-
-// words returns the words for the task's unit.
-func (p problem) words() wording.Kind {
-	if p.spec.ByUser() {
+// wordsOf returns the words for the problem's unit.
+func wordsOf(p oneplace.Problem) wording.Kind {
+	if p.ByUser {
 		return wording.Kind{Protects: "user", Silos: 1, Once: true}
 	}
 	return wording.Kind{Protects: "event", Silos: 1, Once: true}
 }
 
-// suits returns an error for a loss that the method is not proved for: a fit that may not take a step is refused
-// before its first.
-func (p problem) suits(ctx context.Context, plan *curator.Plan) error {
-	ctx, cancel := context.WithCancel(ctx)
-	cancel()
-	if _, err := plan.Fit(ctx, p.loss, p.people, randomizer.NewEntropy()); err != nil &&
-		!errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
-}
-
-// plan returns the Plan of a method that spends so much: the release that the folder starts with, the fit, and the
-// plan as the folder keeps it.
-func (p problem) plan(about statedir.Release, spent accounting.Budget, fit func(context.Context) (statedir.Release,
-	error)) Plan {
-	about.Model = make([]float64, p.public.Dim)
-	p.public.Set.Start(about.Model)
+// wirePlan returns the plan, of a method that spends so much, as the folder keeps it.
+func wirePlan(p oneplace.Problem, method string, spent accounting.Budget) *wire.Plan {
 	unit := wire.Unit_UNIT_EVENT
-	if p.spec.ByUser() {
+	if p.ByUser {
 		unit = wire.Unit_UNIT_USER
 	}
 	one := &wire.Phase{Users: 1, Rounds: 1, Cohort: 1, Minimum: 1, RoundsPerUser: 1,
-		Mechanism: &wire.Mechanism{Dim: uint32(p.public.Dim), ClipNorm: p.public.Lipschitz, Units: uint64(p.public.People)}}
-	return Plan{Start: about, Fit: fit, Wire: &wire.Plan{Algorithm: about.Method, Phases: []*wire.Phase{one},
-		Trust:          wire.Trust_TRUST_LOCAL,
-		HonestFraction: accounting.One.String(), Epsilon: spent.Epsilon, Delta: max(spent.Delta, p.public.Budget.Delta),
-		EpsilonBudget: p.public.Budget.Epsilon, ClipNorm: p.public.Lipschitz,
-		Clips: p.clips, Ridge: p.public.Ridge, Set: manifest.WireSet(p.spec.SetDeclaration()), Unit: unit, Silos: 1}}
-}
-
-// better names, in a sentence, a baseline of package curator that has the smaller bound or less noise; empty if there
-// is none.
-func (p problem) better(plan *curator.Plan) string {
-	baselines := []string{"output", "output-phases"}
-	if slices.Contains(baselines, plan.Method) {
-		return ""
-	}
-	text, best, least := "", "output-phases", plan.Bound
-	for _, name := range baselines {
-		m, _ := curator.Of(name)
-		if b, err := m.Plan(p.public); err == nil && b.Bound < least {
-			best, least = name, b.Bound
-			text = fmt.Sprintf("%s has a bound of %.3g on its excess risk for the same people and budget, %s %s", name, b.Bound,
-				plan.Method, boundOf(plan.Bound))
-		}
-	}
-	for _, c := range curator.Contests() {
-		ratio := c.Ratio(p.public)
-		if c.Method != plan.Method || c.Paper || !(ratio > 1) {
-			continue
-		}
-		if text != "" {
-			text += "; "
-		}
-		text += fmt.Sprintf("a person as one item (output-phases) needs %.2g times less noise, ", ratio)
-		if from := c.From(p.public); from > 0 {
-			text += fmt.Sprintf("%s no more from %d rows a person on", plan.Method, from)
-		} else {
-			text += "however many rows a person has"
-		}
-	}
-	if text != "" {
-		text += ": " + best + " is expected to do better"
-	}
-	return text
-}
-
-func boundOf(b float64) string {
-	if math.IsInf(b, 1) {
-		return "none"
-	}
-	return fmt.Sprintf("%.3g", b)
-}
-
-// bound returns the bound b if it is below the trivial risk; otherwise nil, with a note added.
-func (p problem) bound(b float64, notes []string) (*float64, []string) {
-	trivial := p.public.Trivial()
-	if b < trivial {
-		return &b, notes
-	}
-	return nil, append(slices.Clone(notes),
-		fmt.Sprintf("its bound of %.3g says nothing: the start, which needs no data, is within %.3g", b, trivial))
+		Mechanism: &wire.Mechanism{Dim: uint32(p.Dim), ClipNorm: p.Lipschitz, Units: uint64(p.People)}}
+	return &wire.Plan{Algorithm: method, Phases: []*wire.Phase{one}, Trust: wire.Trust_TRUST_LOCAL,
+		HonestFraction: accounting.One.String(), Epsilon: spent.Epsilon, Delta: max(spent.Delta, p.Budget.Delta),
+		EpsilonBudget: p.Budget.Epsilon, ClipNorm: p.Lipschitz,
+		Clips: p.Clips, Ridge: p.Ridge, Set: manifest.WireSet(p.Declared), Unit: unit, Silos: 1}
 }
 
 // named puts the method's name before an error that does not have it, and explains, if rows are protected, that each
 // row is a person.
-func (p problem) named(name string, err error) error {
+func named(name string, p oneplace.Problem, err error) error {
 	if !strings.HasPrefix(err.Error(), name+": ") {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
-	if !p.spec.ByUser() && strings.Contains(err.Error(), " people") {
+	if !p.ByUser && strings.Contains(err.Error(), " people") {
 		err = fmt.Errorf("%w (each row is a person here: privacy.unit is event)", err)
 	}
 	return err

@@ -2,7 +2,6 @@ package curated
 
 import (
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/oneplace"
 	"github.com/panlearn/panlearn/learner/research/curator"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/learner/task"
@@ -41,36 +41,42 @@ func declared(t *testing.T, units int, sets ...string) *task.Spec {
 	return spec.Spec
 }
 
-func persons(n int) []curator.Person {
-	out := make([]curator.Person, n)
+func persons(n int) []oneplace.Person {
+	out := make([]oneplace.Person, n)
 	for i := range out {
 		y := float64(i%2*2 - 1)
-		out[i] = curator.Person{{Value: []float64{y / 2, 0.25, 1}, Label: y}}
+		out[i] = oneplace.Person{{Value: []float64{y / 2, 0.25, 1}, Label: y}}
 	}
 	return out
 }
 
-// TestNames: the table of names that tasks accept has every method of package curator.
+// TestNames: tasks accept the names of the methods that there are, and no others.
 func TestNames(t *testing.T) {
-	for _, m := range curator.Methods() {
-		if !slices.Contains(schedule.CuratedNames(), m.Name) {
-			t.Errorf("%s is no name that a task accepts", m.Name)
+	var names []string
+	for _, m := range Methods() {
+		names = append(names, m.Name)
+		if m.Source == "" || m.Least == nil || m.Plan == nil {
+			t.Errorf("%s: no source, no smallest number, or no plan", m.Name)
 		}
+	}
+	slices.Sort(names)
+	if want := slices.Sorted(slices.Values(schedule.CuratedNames())); !slices.Equal(names, want) {
+		t.Errorf("methods %q, accepted names %q", names, want)
 	}
 }
 
 // TestPlans: the method has the numbers of the task, charges no more than its budget, and releases a point of the set.
 func TestPlans(t *testing.T) {
 	const n = 500
-	for _, name := range []string{"output", "output-sgd", "output-phases", schedule.NoisySGD} {
+	for _, name := range []string{"output", "output-sgd", "output-phases", "noisy-sgd"} {
 		spec := declared(t, n, "schedule.algorithm="+name, "model.clip_norm=100")
-		p, err := newProblem(spec, persons(n))
+		p, err := ProblemOf(spec, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if most := p.loss.Lipschitz(1.7320508075688774); p.public.Lipschitz > most || p.clips || p.public.Dim != 3 ||
-			p.public.People != n || p.public.Set.Radius() != 2 {
-			t.Errorf("%s: %+v: a row's gradient is at most %v long", name, p.public, most)
+		if most := p.Loss.Lipschitz(1.7320508075688774); p.Lipschitz > most || p.Clips || p.Dim != 3 ||
+			p.People != n || p.Set.Radius() != 2 {
+			t.Errorf("%s: %+v: a row's gradient is at most %v long", name, p, most)
 		}
 		plan, err := NewPlan(t.Context(), spec, persons(n))
 		if err != nil {
@@ -127,17 +133,18 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%q: %v, want %q", c.sets, err, c.want)
 		}
 	}
-	for _, m := range curator.Methods() {
-		p, err := newProblem(declared(t, n, "schedule.algorithm="+m.Name, "model.ridge=0.1"), nil)
+	for _, m := range curator.OnePlace() {
+		spec := declared(t, n, "schedule.algorithm="+m.Name, "model.ridge=0.1")
+		p, err := ProblemOf(spec, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		least := m.Least(p.public)
+		least := m.Least(p)
 		if least <= 1 || least > 1e5 {
 			continue
 		}
 		var few *curator.TooFewError
-		if _, err := NewPlan(t.Context(), p.spec, persons(least-1)); !errors.As(err, &few) || few.Least != least {
+		if _, err := NewPlan(t.Context(), spec, persons(least-1)); !errors.As(err, &few) || few.Least != least {
 			t.Errorf("%s with %d people: %v, want at least %d", m.Name, least-1, err, least)
 		}
 	}
@@ -150,78 +157,21 @@ func TestMinimize(t *testing.T) {
 		rows = append(rows, p...)
 	}
 	rows = append(rows, convex.Example{Value: []float64{1}, Label: 7})
-	o := Oracle{Spec: declared(t, 50, "schedule.algorithm="+schedule.FixedLambda), Rows: rows, Workers: 1, Gap: 0.3}
-	one, err := o.Minimize(t.Context())
+	spec := declared(t, 50, "schedule.algorithm=fixed-lambda")
+	one, err := Minimize(t.Context(), spec, rows, oneplace.Effort{Workers: 1, Gap: 0.3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Workers = 4
-	four, err := o.Minimize(t.Context())
+	four, err := Minimize(t.Context(), spec, rows, oneplace.Effort{Workers: 4, Gap: 0.3})
 	if err != nil || !slices.Equal(one.Model, four.Model) || one.Depth == 0 || one.Queries < one.Depth ||
 		convex.Norm(one.Model) > 2.5 {
 		t.Errorf("%+v, with four workers %+v: %v", one, four, err)
 	}
-	o.Gap = -1
-	if _, err := o.Minimize(t.Context()); err == nil {
+	if _, err := Minimize(t.Context(), spec, rows, oneplace.Effort{Gap: -1}); err == nil {
 		t.Error("a negative gap is accepted")
 	}
-}
-
-// TestBetter: the baseline that is recommended is the one whose bound is named.
-func TestBetter(t *testing.T) {
-	p, err := newProblem(declared(t, 12, "schedule.algorithm=output-sgd"), persons(12))
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := map[string]bool{}
-	m, _ := curator.Of("output-sgd")
-	p.public.Dim, p.public.Lipschitz, p.public.Smoothness, p.public.Set = 5, 1, 25.75, convex.Ball{R: 5}
-	for _, n := range []int{2, 12} {
-		for _, p.public.Ridge = range []float64{0.1, 1} {
-			p.public.People = n
-			plan, err := m.Plan(p.public)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text := p.better(plan)
-			if text == "" {
-				continue
-			}
-			name, _, found := strings.Cut(text, " has a bound of")
-			if !found || !strings.HasSuffix(text, ": "+name+" is expected to do better") {
-				t.Errorf("%q", text)
-			}
-			named[name] = true
-		}
-	}
-	if !named["output"] {
-		t.Errorf("named %v, and never output, whose bound is the smallest of few people", named)
-	}
-}
-
-// TestRefusalsAreOfOneMethod checks that a refusal names the method once.
-func TestRefusalsAreOfOneMethod(t *testing.T) {
-	_, err := NewPlan(t.Context(), declared(t, 500, "schedule.algorithm=deletion", "privacy.epsilon=30",
-		"privacy.delta=0.001"), persons(500))
-	if err == nil || strings.Count(err.Error(), "deletion:") != 1 || !strings.Contains(err.Error(), "gradscore") {
-		t.Errorf("%v", err)
-	}
-}
-
-// TestBoundsSaySomething checks that a bound that the start already satisfies is left out, with a note.
-func TestBoundsSaySomething(t *testing.T) {
-	p, err := newProblem(declared(t, 500), persons(500))
-	if err != nil {
-		t.Fatal(err)
-	}
-	most := 2 * p.public.Lipschitz // of the set's radius
-	if b, notes := p.bound(0.99*most, []string{"a"}); b == nil || *b != 0.99*most || len(notes) != 1 {
-		t.Errorf("bound %v, notes %q", b, notes)
-	}
-	for _, vacuous := range []float64{most, 1e9, math.Inf(1), math.NaN()} {
-		if b, notes := p.bound(vacuous, []string{"a"}); b != nil || len(notes) != 2 ||
-			!strings.Contains(notes[1], "says nothing") {
-			t.Errorf("bound %v of %v, notes %q", b, vacuous, notes)
-		}
+	noisy := declared(t, 50, "schedule.algorithm=noisy-sgd")
+	if _, err := Minimize(t.Context(), noisy, rows, oneplace.Effort{}); err == nil {
+		t.Error("a method that adds noise is run without")
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner"
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/practical"
 	"github.com/panlearn/panlearn/learner/schedule"
@@ -83,7 +84,7 @@ func Of(at state.Checkpoint) (View, error) {
 	if err != nil {
 		return View{}, fmt.Errorf("stored task: declaration: %w", err)
 	}
-	if _, curated := schedule.CuratedOf(body.GetPlan().GetAlgorithm()); curated {
+	if schedule.Curated(body.GetPlan().GetAlgorithm()) {
 		released, err := parseRelease(at.Algorithm, body.Plan)
 		return View{Checkpoint: at, Task: body, Spec: spec, Release: released}, err
 	}
@@ -202,7 +203,7 @@ type Baseline struct {
 // LabelUnit returns, in the units of the data, the length of a step of 1 in the labels that the squared loss sees; 0
 // for other losses, and for labels of scale log, of which no two steps are as long.
 func LabelUnit(spec *task.Spec) (float64, error) {
-	if spec.Model.Loss != "squared" || spec.Label.Scale == task.Log {
+	if !convex.TraitsOf(spec.Model.Loss).HalfSquare || spec.Label.Scale == task.Log {
 		return 0, nil
 	}
 	features, err := spec.Compile()

@@ -67,7 +67,7 @@ func TestOnA9a(t *testing.T) {
 	}
 	p := Public{People: len(people), Items: 16, Dim: 124, Lipschitz: 1, Smoothness: 0.25, Set: convex.Ball{R: 10},
 		Budget: accounting.Budget{Epsilon: 4, Delta: 1e-6}}
-	for _, m := range Methods() {
+	for _, m := range methods {
 		q, given := p, people
 		switch m.Name {
 		case "deletion":

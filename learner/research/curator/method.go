@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/randomizer/accounting"
@@ -45,9 +44,6 @@ var methods = [...]Method{
 	{"filtered",
 		"phased accelerated descent on filtered means of people's gradients (Lowy, Liu, Asi 2024, Algorithms 2 and 3, calibrated: Mode F)", fewestFiltered, planFiltered},
 }
-
-// Methods returns all methods, in the order of the documentation.
-func Methods() []Method { return slices.Clone(methods[:]) }
 
 // Of returns the method of a name, and false where there is none.
 func Of(name string) (Method, bool) {

@@ -26,7 +26,7 @@ func TestPlansOfExtremeNumbers(t *testing.T) {
 		"tiny failure":       func(p *Public) { p.Failure = 1e-300 },
 		"box of another dim": func(p *Public) { p.Set = convex.Box{Dim: 1, Min: -1, Max: 1}; p.Dim = 4 },
 	} {
-		for _, m := range Methods() {
+		for _, m := range methods {
 			p := Public{People: 80, Items: 4, Dim: 1, Lipschitz: 1, Smoothness: 1, Set: convex.Ball{R: 1},
 				Budget: accounting.Budget{Epsilon: 8, Delta: 1e-4}}
 			if m.Name == "deletion" {

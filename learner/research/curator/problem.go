@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/oneplace"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -97,11 +98,8 @@ func (p Public) start() []float64 {
 	return x
 }
 
-// A Person is one person's rows. It is private data.
-type Person []convex.Example
-
-// Format prints a placeholder under every verb, so that no log or error can carry rows.
-func (Person) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("curator.Person{redacted}")) }
+// A Person is one person's rows.
+type Person = oneplace.Person
 
 // A Result is published.
 type result struct {

@@ -49,8 +49,8 @@ func newTable(p Public, loss convex.Loss, people []Person) (*table, error) {
 		idle: make([]float64, p.Dim)}
 	bend, steep := loss.Smoothness(1), loss.Lipschitz(1)
 	if t.slope == nil || loss.Parameters(p.Dim) != p.Dim || !(bend > 0) || math.IsInf(bend, 1) {
-		return nil, fmt.Errorf("loss %s: want a smooth one of one linear score, which stays convex when its slope is cut: "+
-			"logistic, squared, huber, smoothed-hinge or poisson", loss.Name())
+		return nil, fmt.Errorf("loss %s: want a smooth one of one linear score, which stays convex when its slope is cut: %s",
+			loss.Name(), convex.SlopedLosses())
 	}
 	if math.IsInf(steep, 1) {
 		steep = 0 // the slope is its score's and its label's, and no sum of larger numbers

@@ -93,7 +93,7 @@ func (w *writer) without(width int, t target, rows int) string {
 		return "labels of the sample are not used, as asked for"
 	case w.options.Public == "" || w.options.Start == "":
 		return "its files lie beside that of the task, which has no name: give one with -o"
-	case !slices.Contains([]string{"logistic", "softmax", "squared"}, t.loss):
+	case !traits.Scores.Probable() && !traits.HalfSquare:
 		return "there is none for loss " + t.loss
 	case width > widest:
 		return fmt.Sprintf("%d coordinates are more than %d", width, widest)

@@ -52,7 +52,7 @@ func FromSample(path string, o Options) (*Draft, error) {
 		return nil, fmt.Errorf("sample %q: %w", path, err)
 	}
 	w := &writer{path: path, layout: layout, options: o}
-	if layout.Events.Format == task.LIBSVM {
+	if layout.Events.Format.Vectors() {
 		err = w.vector()
 	} else {
 		err = w.table()

@@ -1,9 +1,7 @@
 package draft
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -54,16 +52,16 @@ func targetOf(c *column, loss string) (target, error) {
 	case loss != "" && !slices.Contains(convex.LossNames(), loss):
 		return target{}, fmt.Errorf("loss %q: want one of %s", loss, strings.Join(convex.LossNames(), ", "))
 	case loss == "" && n == 2 && !c.many:
-		loss = "logistic"
+		loss = convex.First(convex.TwoClasses).Name
 	case loss == "" && numbers && c.whole && n <= mostNumberKind && !c.many, loss == "" && !numbers && n <= mostClasses &&
 		!c.many:
-		loss = "softmax"
+		loss = convex.First(convex.ManyClasses).Name
 	case loss == "" && !numbers:
 		return target{},
 			fmt.Errorf("label %s has %d different words: want at most %d classes, or numbers, or another --label", text(c.name),
 				n, mostClasses)
 	case loss == "":
-		loss = "squared"
+		loss = convex.First(convex.Numbers).Name
 	}
 	t := target{loss: loss, model: []field{{"loss", loss}}, classes: len(words)}
 	switch convex.TraitsOf(loss).Labels {
@@ -81,8 +79,8 @@ func targetOf(c *column, loss string) (target, error) {
 		if numbers {
 			b := outward(c.low, c.high, c.whole)
 			t.note = fmt.Sprintf(
-				"As a number, which knows that they are in an order, it would be {min: %s, max: %s} and loss: squared.",
-				decimal(b.low), decimal(b.high))
+				"As a number, which knows that they are in an order, it would be {min: %s, max: %s} and loss: %s.",
+				decimal(b.low), decimal(b.high), convex.First(convex.Numbers).Name)
 		}
 	default:
 		if !numbers {
@@ -131,7 +129,7 @@ func (t *target) two(c *column, words []string) {
 	t.kind = "two classes"
 	t.label = []field{{"positive", texts([]string{b})}, {"negative", texts([]string{a})}}
 	t.said = fmt.Sprintf("the positive class is %s, %s: %d %% of the rows", text(b), why, share(c.words[b], c.present()))
-	t.parameters(c)
+	t.parameters(0)
 }
 
 // number declares the bounds of a number or the largest count.
@@ -141,40 +139,27 @@ func (t *target) number(c *column) error {
 	count := c.whole && c.low >= 0
 	if convex.TraitsOf(t.loss).Labels == convex.Counts {
 		if !count {
-			return errors.New("loss poisson: want a label of counts, whole numbers from 0")
+			return fmt.Errorf("loss %s: want a label of counts, whole numbers from 0", t.loss)
 		}
 		t.kind = "a count"
 		t.label = []field{{"max", decimal(b.high)}}
 	} else {
 		t.label = []field{{"min", decimal(b.low)}, {"max", decimal(b.high)}}
 		if count && c.low < c.high/10 {
-			t.note = fmt.Sprintf(
-				"They look like counts: loss: poisson with score_bound: %s, and label: max: %s alone, learns their logarithm.",
-				scoreBound(b.high), decimal(b.high))
+			of := convex.First(convex.Counts)
+			t.note = fmt.Sprintf("They look like counts: loss: %s with %s: %s, and label: max: %s alone, learns their logarithm.",
+				of.Name, of.Draft.Parameter, decimal(of.Draft.Value(b.high)), decimal(b.high))
 		}
 	}
 	t.label = c.withMarks(t.label)
-	t.parameters(c)
+	t.parameters(outward(c.low, c.high, true).high)
 	return nil
 }
 
-// parameters sets the keys of the model that a loss cannot do without.
-func (t *target) parameters(c *column) {
-	switch t.loss {
-	case "quantile":
-		t.model = append(t.model, field{"level", "0.9"})
-		t.note = "level is the share of the labels that are to be at most their prediction."
-	case "huber":
-		t.model = append(t.model, field{"width", "0.1"})
-		t.note = "width is where errors begin to count as they are and no more squared, in the label scaled to [-1, 1]."
-	case "smoothed-hinge":
-		t.model = append(t.model, field{"width", "0.5"})
-		t.note = "width is that of the rounded corner."
-	case "poisson":
-		t.model = append(t.model, field{"score_bound", scoreBound(outward(c.low, c.high, true).high)})
-		t.note = "score_bound is the logarithm of the largest prediction."
+// parameters sets the key of the model that a loss cannot do without, for labels of at most high; of classes 0.
+func (t *target) parameters(high float64) {
+	if d := convex.TraitsOf(t.loss).Draft; d.Parameter != "" {
+		t.model = append(t.model, field{d.Parameter, decimal(d.Value(high))})
+		t.note = d.Note
 	}
 }
-
-// scoreBound returns the logarithm of the largest count, rounded up.
-func scoreBound(most float64) string { return decimal(max(1, math.Ceil(math.Log(most)))) }

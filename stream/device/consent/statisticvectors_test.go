@@ -3,6 +3,7 @@ package consent
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +144,11 @@ var lossVectors = []struct{ name, label, model, row string }{
 }
 
 func statisticVectors(t *testing.T) (out []statisticVector) {
+	for _, name := range convex.LossNames() {
+		if !slices.ContainsFunc(lossVectors, func(l struct{ name, label, model, row string }) bool { return l.name == name }) {
+			t.Errorf("devices in other languages have no vector of loss %s", name)
+		}
+	}
 	add := func(v statisticVector, text string, set ...string) {
 		spec, err := task.Parse([]byte(text), set)
 		if err != nil {
@@ -181,8 +187,7 @@ func statisticVectors(t *testing.T) (out []statisticVector) {
 			matrix.LabelCenter, matrix.LabelScale, matrix.LabelWeight = 0.25, 0.5, 0.75
 			add(statisticVector{Name: l.name + ", the matrix", Statistic: 2, Frame: &matrix, Rows: row(l.row)}, framed)
 		}
-		switch l.name {
-		case "absolute", "quantile", "hinge", "smoothed-hinge":
+		if loss := convex.TraitsOf(strings.Fields(l.name)[0]); loss.Rounded || !loss.Smooth {
 			smooth := *frame
 			smooth.Smoothing = 0.5
 			add(statisticVector{Name: l.name + ", in a frame with smoothing", Point: point, Frame: &smooth, Rows: row(l.row)},

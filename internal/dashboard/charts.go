@@ -1,0 +1,105 @@
+package dashboard
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// charts are the charts of every page, in its order, which come after those of quality. An ID is the id of the chart's
+// element, the name of its part in an event, and that of its CSV.
+var charts = [...]func(*state, By) figure{
+	overRounds(Chart{ID: "gradient", Title: "Gradient and noise",
+		Note: "Norm of each round's noisy mean gradient, and the norm that its privacy noise has."},
+		plot{zero: true, format: number, label: tickLabel},
+		line{name: "gradient with its noise", of: func(p roundPoint) float64 {
+			if p.Gradient == 0 { // a round of moments
+				return math.NaN()
+			}
+			return p.Gradient
+		}},
+		line{name: "noise alone", of: func(p roundPoint) float64 { return p.Noise }},
+		line{name: "ratio", apart: true, of: func(p roundPoint) float64 {
+			if r, ok := p.signal(); ok {
+				return r
+			}
+			return math.NaN()
+		}}),
+	func(st *state, _ By) figure { return st.reports() },
+	overRounds(Chart{ID: "latency", Title: "Round latency",
+		Note: "From announcing a round to committing it; of rounds that were merged, the mean."},
+		plot{zero: true, cut: true,
+			format: func(v float64) string { return lasted(time.Duration(v * float64(time.Second))) }, label: secondsTick},
+		line{name: "took", of: func(p roundPoint) float64 { return p.Took.Seconds() / float64(p.Count) }},
+		line{name: "slowest", apart: true, of: func(p roundPoint) float64 { return p.Slowest.Seconds() }}),
+	overRounds(Chart{ID: "norm", Title: "Model norm",
+		Note: "Euclidean norm of the released model, as it is learned."},
+		plot{zero: true, format: number, label: tickLabel},
+		line{name: "norm", of: func(p roundPoint) float64 { return p.Model }}),
+}
+
+// A line is a curve with a value for each round that was kept, NaN where it has none.
+type line struct {
+	name  string
+	of    func(roundPoint) float64
+	apart bool // of table and CSV alone
+}
+
+// overRounds makes a chart of lines over rounds.
+func overRounds(c Chart, p plot, lines ...line) func(*state, By) figure {
+	return func(st *state, by By) figure {
+		p := p
+		for _, l := range lines {
+			drawn := curve{name: l.name, apart: l.apart}
+			for _, r := range st.rounds.points {
+				drawn.y = append(drawn.y, l.of(r))
+			}
+			p.curves = append(p.curves, drawn)
+		}
+		return st.roundFigure(c, by, p)
+	}
+}
+
+// quality returns the figures that show how good the model is, of which there are as many as the task has scores.
+func (st *state) quality(task Task, by By) []figure {
+	out := st.validation(task, by)
+	if f, streams := st.surprise(by); streams {
+		out = append(out, f)
+	}
+	return out
+}
+
+// figures returns all figures of a page: those of quality first.
+func (st *state) figures(task Task, by By) []figure {
+	out := st.quality(task, by)
+	for _, of := range charts {
+		out = append(out, of(st, by))
+	}
+	return out
+}
+
+// roundFigure returns a figure with a point for each round that was kept.
+func (st *state) roundFigure(c Chart, by By, p plot) figure {
+	points := st.rounds.points
+	c.Empty = noRound
+	p.x, c.AxisX = abscissae(points, by, st.task.Kind)
+	f := figure{Chart: c, lead: [][]string{{"round", "users", "time", "restarts_before", "attempts_reopened_before",
+		"void_rounds_before", "alarms"}}}
+	for _, r := range points {
+		p.keys = append(p.keys, float64(r.Round))
+		p.names = append(p.names, "Round "+count(r.Round))
+		p.more = append(p.more, fmt.Sprintf("%s, %s.", counted(r.Users, st.task.Counted()), clock(r.At, r.At)))
+		p.marks = append(p.marks, r.Marks)
+		n := func(n uint64) string { return strconv.FormatUint(n, 10) }
+		f.lead = append(f.lead, []string{n(r.Round), n(r.Users), r.At.UTC().Format(time.RFC3339), n(r.Marks.Restarts),
+			n(r.Marks.Reopened), n(r.Marks.Void), n(r.Marks.Alarms)})
+	}
+	f.plot = p
+	for _, k := range p.curves {
+		if !k.apart {
+			f.Summary += course(k, points, p.format)
+		}
+	}
+	return f
+}
