@@ -213,9 +213,10 @@ func (s *sender) storeAnswers() error {
 func byKey(a, b *event) int { return bytes.Compare(a.record.Key[:], b.record.Key[:]) }
 
 // changeOf returns the change that stores the records of events.
-func changeOf(events []*event) (change participation.Change) {
-	for _, e := range events {
-		change.Events = append(change.Events, e.record)
+func changeOf(events []*event) participation.Change {
+	records := make([]participation.Record, len(events))
+	for i, e := range events {
+		records[i] = e.record
 	}
-	return change
+	return participation.Change{Events: records}
 }
