@@ -39,6 +39,26 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
+// TestTypesHaveFewFields: a struct has at most 25 fields. One with more holds things that belong to types of their own.
+func TestTypesHaveFewFields(t *testing.T) {
+	const most = 25
+	for _, f := range sources(t) {
+		if f.test || f.generated() {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if body, ok := spec.Type.(*ast.StructType); ok && body.Fields.NumFields() > most {
+				t.Errorf("%s: %s has %d fields: want at most %d", f.fset.Position(n.Pos()), spec.Name, body.Fields.NumFields(), most)
+			}
+			return true
+		})
+	}
+}
+
 func TestPackagesHaveComments(t *testing.T) {
 	has := map[string]bool{}
 	for _, f := range sources(t) {
