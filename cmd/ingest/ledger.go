@@ -31,7 +31,7 @@ func newLedger() *cobra.Command {
 what the event that paid most paid over all tasks, or the user, where users have accounts of their own: for ever, or in the period
 of a policy. The unit of a task's epsilon is one event (of a silo: one record), or all events of one user. What is printed holds if
 in every cohort the share of the reports planned for is honest that a task, or the policy, relies upon; under trust local or pan
-whoever is. A task costs nothing before the first of its reports is sent; nothing is given back. It works while publishers run.`,
+the others may all be dishonest. A task costs nothing before the first of its reports is sent; nothing is given back. It works while publishers run.`,
 		Example: "  ingest ledger --state ./devices --policy deploy/policy.yaml --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

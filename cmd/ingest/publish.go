@@ -159,7 +159,7 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 			}
 			if p.state == "" && errors.Is(err, context.Canceled) && c.Context().Err() != nil {
 				err = cli.Transient(
-					errors.New("interrupted; without --state another run begins anew, and sends again what this one sent"))
+					errors.New("interrupted; without --state another run begins from nothing, and sends again what this one sent"))
 			}
 			return cli.Classify(err, cli.As[*consent.RefusedError](cli.ExitRefused), cli.As[*source.SchemaError](cli.ExitUsage),
 				cli.As[*task.FieldError](cli.ExitUsage), cli.As[*natsjs.ConfigError](cli.ExitUsage),

@@ -27,7 +27,7 @@ func newCheck() *cobra.Command {
 missing, moved into their bounds, or words outside the vocabulary, column by column, vectors that are longer than the norm bound, how many events there are of each
 label, and whether labels come in an order. Of rows it says where they are and never what is in them.
 
-It runs where the data are, and what it prints is not private: it is computed from the rows without noise. It is for whoever may see
+It runs where the data are, and what it prints is not private: it is computed from the rows without noise. It is for people who may see
 them. Exit code 1 where no row fits.`,
 		Example: `  learner check -f deploy/tasks/adult.yaml --data adult.data.gz
   learner check -f churn.yaml --data 'events-*.csv.gz' --json`,
@@ -63,7 +63,7 @@ them. Exit code 1 where no row fits.`,
 				return err
 			}
 			fmt.Fprintln(c.ErrOrStderr(),
-				"this is computed from the rows without noise: it is not private, and for whoever may see the data")
+				"this is computed from the rows without noise: it is not private, and for people who may see the data")
 			return report.Unfit()
 		},
 	}

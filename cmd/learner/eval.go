@@ -52,7 +52,7 @@ follows from state.snapshots. Users who took part and were not counted shift the
 
 Data in which a declared class never occurs, or whose labels are all equal, are refused, because labels that are typed wrong look so;
 --absent-classes accepts them, and so does --in-order, because a stretch of a stream may have one class. An event that does not fit the declaration is left out; which ones they are is said on standard error, by
-line and column, never by content. What is told depends on single events and has no privacy guarantee: it is for whoever may see them.`,
+line and column, never by content. What is told depends on single events and has no privacy guarantee: it is for people who may see them.`,
 		Example: "  learner eval --model model.json --data a9a.t.gz --json\n" +
 			"  learner eval --model old.json --model new.json --data a9a.t.gz --plot calibration.svg\n" +
 			"  learner eval --state /var/lib/panlearn/prices --in-order --data prices.csv",

@@ -62,17 +62,17 @@ func newFit() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fit -f TASK --data FILE [--test FILE | --holdout K] --state DIR [-o MODEL]",
 		Short: "learn from rows that are all in one place, with a budget",
-		Long: `fit learns a model from the rows of a file, for whoever has them and trusts this machine with them: all roles run in this process, and
+		Long: `fit learns a model from the rows of a file, for people who have them and trust this machine with them: all roles run in this process, and
 what they keep and say hides each row (central differential privacy). The task file may be one for many devices: what it says of their
 numbers and of trust does not apply, and is named. The data make one silo, whose units are the rows, or people where privacy.unit says so.
 How many there are is public, because privacy is for one that is replaced by another.
 
 It may be killed at any moment: the same command goes on where it stopped. A state folder is of one fit. Once that has ended another in
 the same folder is refused, because it would be charged on top; folders of the same rows add up. snapshot, status and ledger work on the
-folder, also while it runs. What is in it is released, but for rows that are read: nothing of a row is there without noise.
+folder, also while it runs. What is in it is released, except rows that are being read: nothing of a row is there without noise.
 
 --holdout and --test say how good the model is. Those figures and the training loss are of the rows themselves, without noise: they are
-for whoever may see the rows. -o writes the model with its privacy statement.
+for people who may see the rows. -o writes the model with its privacy statement.
 
 --public is for data that need no protection: the same method without noise, in memory. Nothing is charged, and the model says so. It
 goes to -o, or into --state as model.json; a folder of a private fit is refused.`,
@@ -399,7 +399,7 @@ func (r fitted) print(w io.Writer) error {
 		of += fmt.Sprintf(" of %d people", r.People)
 	}
 	if r.LeftOver > 0 {
-		of += fmt.Sprintf(" but for %d, too few for a further block", r.LeftOver)
+		of += fmt.Sprintf(" except %d, too few for a further block", r.LeftOver)
 	}
 	cost := "privacy       " + r.privacy + "\n"
 	if !r.Public {

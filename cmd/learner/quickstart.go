@@ -105,7 +105,7 @@ connection to the broker: they go over HTTP through a relay, as devices in brows
 			}
 			report, err := quickstart.Run(c.Context(), config)
 			if errors.Is(err, context.Canceled) && c.Context().Err() != nil {
-				return cli.Transient(errors.New("interrupted before the end; nothing is kept: the same command begins anew"))
+				return cli.Transient(errors.New("interrupted before the end; nothing is kept: the same command begins from nothing"))
 			}
 			if err != nil || serve != "" {
 				return err

@@ -29,7 +29,7 @@ func newSimulate() *cobra.Command {
 		Use:   "simulate -f TASK (--data FILE [--test FILE] | --sweep-users N,N,...)",
 		Short: "run the protocol in memory, with a seed, on data that you may look at",
 		Long: `simulate plans the task and runs it in memory: the real randomizer, mixer, estimator and method, without broker and
-sealing. It is for public or consented data: whoever knows the seed knows the noise. The seed says who takes part when, but for a
+sealing. It is for public or consented data: who knows the seed knows the noise. The seed says who takes part when, except in a
 continuous task, which runs over the data once, in the order of the file, and with --in-order.
 
 With --baselines the same units spend the same budget in other ways: central (a trusted curator has all in one place, same method), local (nobody

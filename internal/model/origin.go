@@ -62,8 +62,8 @@ func (o *Origin) String() string {
 		return "Learning began with a model that states no epsilon, so it has to be public: " +
 			"this says nothing about whose data that was learned from."
 	case o.Adds:
-		return fmt.Sprintf("This is for whoever is in task %s too, whose model learning began with (epsilon %v, delta %v); "+
-			"epsilon %v, delta %v are for whoever is in this task alone.", o.Task, *o.Epsilon, *o.Delta, *o.OwnEpsilon,
+		return fmt.Sprintf("This is for people who are in task %s too, whose model learning began with (epsilon %v, delta %v); "+
+			"epsilon %v, delta %v are for people who are in this task alone.", o.Task, *o.Epsilon, *o.Delta, *o.OwnEpsilon,
 			*o.OwnDelta)
 	case o.OwnEpsilon == nil:
 		return fmt.Sprintf("Learning began with a model of task %s, which states epsilon %v, delta %v for its own data.",

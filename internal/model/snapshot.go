@@ -121,7 +121,7 @@ func (s Statement) sentence() string {
 		return "NOT PRIVATE: learned without any noise, from data that were said to need no protection."
 	}
 	if s.NoiseKnown {
-		return "Not private: the noise follows from a known seed, so whoever has the seed can subtract it."
+		return "Not private: the noise follows from a known seed, so anybody who has the seed can subtract it."
 	}
 	about := ""
 	if s.Silos > 0 {

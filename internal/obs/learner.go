@@ -90,7 +90,7 @@ func NewLearner(r prometheus.Registerer, task string) (*Learner, error) {
 			"Progressive validation: 1 while the model is surely worse than the best constant of late, else 0."),
 	}
 	m.epsilonSpent = f.gauge("panlearn_learner_privacy_epsilon_spent",
-		"Epsilon of the unit (event, user, record or person) that is charged most, reservations included, if in every cohort the plan's share of reports is honest; of pan and local whoever is.")
+		"Epsilon of the unit (event, user, record or person) that is charged most, reservations included, if in every cohort the plan's share of reports is honest; of pan and local however many are.")
 	m.epsilonBudget = f.gauge("panlearn_learner_privacy_epsilon_budget", "Epsilon that the task may spend on one unit.")
 	m.delta = f.gauge("panlearn_learner_privacy_delta", "Delta at which epsilon is stated.")
 	m.noise = f.gauge("panlearn_learner_noise_std",

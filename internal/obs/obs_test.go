@@ -119,7 +119,7 @@ panlearn_learner_round_announced{task="churn"} 2
 # HELP panlearn_learner_cohort_reports Reports asked for in the announced round.
 # TYPE panlearn_learner_cohort_reports gauge
 panlearn_learner_cohort_reports{task="churn"} 47
-# HELP panlearn_learner_privacy_epsilon_spent Epsilon of the unit (event, user, record or person) that is charged most, reservations included, if in every cohort the plan's share of reports is honest; of pan and local whoever is.
+# HELP panlearn_learner_privacy_epsilon_spent Epsilon of the unit (event, user, record or person) that is charged most, reservations included, if in every cohort the plan's share of reports is honest; of pan and local however many are.
 # TYPE panlearn_learner_privacy_epsilon_spent gauge
 panlearn_learner_privacy_epsilon_spent{task="churn"} 0.5
 # HELP panlearn_learner_noise_std Standard deviation of the privacy noise in one coordinate of the last mean gradient.
@@ -161,7 +161,7 @@ panlearn_stage_attempts_total{task="churn"} 2
 # HELP panlearn_stage_attempts_dropped_total Attempts that died before a claim; their totals and key are gone.
 # TYPE panlearn_stage_attempts_dropped_total counter
 panlearn_stage_attempts_dropped_total{task="churn"} 1
-# HELP panlearn_stage_attempts_reopened_total Attempts opened at a round after an earlier one died; under pan and shuffle+pan whoever reported to the earlier one drops out.
+# HELP panlearn_stage_attempts_reopened_total Attempts opened at a round after an earlier one died; under pan and shuffle+pan those who reported to the earlier one drop out.
 # TYPE panlearn_stage_attempts_reopened_total counter
 panlearn_stage_attempts_reopened_total{task="churn"} 1
 # HELP panlearn_stage_cohort_reports Reports in the totals of the open attempt.

@@ -20,7 +20,7 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 		lease    = f.gauge("panlearn_stage_lease_held", "1 if this process works, 0 if it stands by.")
 		attempts = f.counter("panlearn_stage_attempts_total", "Attempts opened.")
 		again    = f.counter("panlearn_stage_attempts_reopened_total",
-			"Attempts opened at a round after an earlier one died; under pan and shuffle+pan whoever reported to the earlier one drops out.")
+			"Attempts opened at a round after an earlier one died; under pan and shuffle+pan those who reported to the earlier one drop out.")
 		dropped = f.counter("panlearn_stage_attempts_dropped_total",
 			"Attempts that died before a claim; their totals and key are gone.")
 		batches  = f.counterVec("panlearn_stage_batches_total", "Batches put, by outcome: released or void.", "outcome")

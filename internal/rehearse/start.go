@@ -53,6 +53,6 @@ func (s *Start) Print(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w,
-		"              with epsilon %s, delta %g of its own: whoever is in both tasks is protected by epsilon %s, delta %g together\n",
+		"              with epsilon %s, delta %g of its own: somebody in both tasks is protected by epsilon %s, delta %g together\n",
 		cli.Upper(s.Epsilon, 4), s.Delta, cli.Upper(*s.BothEpsilon, 4), *s.BothDelta)
 }

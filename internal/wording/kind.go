@@ -177,7 +177,7 @@ func (k Kind) Charged() string {
 func (k Kind) Against(t accounting.Trust) string {
 	switch {
 	case t == accounting.Local && k.Together():
-		return "everybody who does not have the rows: whoever sees models, batches or reports"
+		return "everybody who does not have the rows: those who see models, batches or reports"
 	case t == accounting.Local:
 		return fmt.Sprintf("everybody: learner, shuffle stage, broker and all other %s together", k.Reporter().Many)
 	case t.HasFloors():

@@ -133,7 +133,7 @@ func (s *Service) abandon(ctx context.Context, c *core) (*core, error) {
 		return nil, err
 	}
 	if err := s.config.Store.Commit(ctx, step.next, step.entries); err != nil {
-		return nil, fmt.Errorf("commit the end in place of round %d: %w", r, err)
+		return nil, fmt.Errorf("commit the end instead of round %d: %w", r, err)
 	}
 	s.config.Logger.Info("round given up", "task", s.config.Task, "round", r)
 	return resume(s.config.Identity, step.next)

@@ -61,7 +61,7 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 	p.Logger.Info("opened", "round", a.round.number, "attempt", a.number, "cohort", a.round.mixer.Cohort)
 	if a.number > 1 && p.floors() {
 		p.Logger.Warn(
-			"an earlier attempt died, and whoever looked at it saw its totals: its users drop out, others have to take their places",
+			"an earlier attempt died, and somebody who looked at it saw its totals: its users drop out, others have to take their places",
 			"round", a.round.number, "attempt", a.number)
 	}
 	tell2(p.Observer.Opened, a.round.number, a.number)

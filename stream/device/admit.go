@@ -114,7 +114,7 @@ func (a *admission) pinStore() error {
 	if r := a.rounds.number(); r > 1 && a.contract.agreement.Spec.Silo != nil {
 		a.log.Warn(
 			"this state folder took part in no round of the task, which has gone on without it: rows that were in a report of the task before, from a "+
-				"folder that is lost, are drawn anew and pay twice: if there are such, stop this and leave the task", "round", r)
+				"folder that is lost, are drawn again and pay twice: if there are such, stop this and leave the task", "round", r)
 	}
 	a.contract.unpinned = nil
 	return nil

@@ -164,7 +164,7 @@ func TestWidth(t *testing.T) {
 		NoiseStd: 0.0012, Sent: Sent{Bytes: 123456},
 		Prediction: Prediction{Predicted: 0.75, PredictedWithin: 0.064, Behind: 12.6, BehindError: 4.9},
 		Rows:       1, Bound: Bound{Proved: &proved, OnRecords: true},
-		Trusted: "stage mixes, but for one look; others add noise"}
+		Trusted: "stage mixes, except one look; others add noise"}
 	vacuous := wide
 	vacuous.Vacuous, vacuous.ProvedVacuous = true, true
 	for _, measure := range []string{"accuracy", "error", "mean_absolute_error", "quantile_loss"} {

@@ -116,11 +116,11 @@ func words(trust string, of wording.Kind) (noise, trusted string) {
 	case accounting.Local.String():
 		return fmt.Sprintf("each %s (local)", who.One), "nobody"
 	case accounting.ShufflePan.String():
-		return fmt.Sprintf("%s and stage (shuffle+pan)", who.Many), "stage mixes, but for one look; others add noise"
+		return fmt.Sprintf("%s and stage (shuffle+pan)", who.Many), "stage mixes, except one look; others add noise"
 	case accounting.Pan.String():
-		return "the stage (pan)", "stage adds noise, but for one look"
+		return "the stage (pan)", "stage adds noise, except one look"
 	case place:
-		return place, "whoever holds all rows"
+		return place, "the holder of all rows"
 	}
 	return fmt.Sprintf("all %s (shuffle)", who.Many), "stage mixes, others add noise"
 }

@@ -86,7 +86,7 @@ func reason(lines []Line, best, chosen int, tops []float64) string {
 		case at.rank < first.rank:
 			text += "less trust"
 		case at.Rounds < first.Rounds:
-			text += fmt.Sprintf("%d rounds in place of %d", at.Rounds, first.Rounds)
+			text += fmt.Sprintf("%d rounds instead of %d", at.Rounds, first.Rounds)
 		default:
 			text += "shorter reports"
 		}

@@ -54,7 +54,7 @@ func startOf(kind wording.Kind, plan *wire.Plan) string {
 	if o == nil || o.Epsilon == nil {
 		return o.String()
 	}
-	return o.String() + " For whoever is in both tasks the epsilons and deltas add up, as the model's own statement says."
+	return o.String() + " For people who are in both tasks the epsilons and deltas add up, as the model's own statement says."
 }
 
 // NewSite returns the page of a planned task. Its model is the committed one. Its curves are kept in dir, the task's
@@ -179,7 +179,7 @@ func (s *Site) Ended(ctx context.Context, err error) {
 // keep writes the curves where that is wanted. Without them the learner goes on.
 func (s *Site) keep(last bool) {
 	if err := s.Board.Save(last); err != nil && s.Log != nil {
-		s.Log.Warn("the page's curves will begin anew after a restart", "error", err)
+		s.Log.Warn("the page's curves will begin from nothing after a restart", "error", err)
 	}
 }
 

@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"go/ast"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,7 +16,8 @@ import (
 var (
 	riddle = regexp.MustCompile(
 		`^(?:An? |The )?[\w.]+ (?:(?:is|are) (?:what|how|whether|when|where|whom?|whose|why|which|those|that)\b|says?\b)`)
-	clumsy = regexp.MustCompile(
+	strange = regexp.MustCompile(`(?i)\b(?:that of which|those of which|whoever|anew|in place of|but for)\b`)
+	clumsy  = regexp.MustCompile(
 		`(?i)\b(?:(?:is|are|was|were) (?:that|those) (?:of|which)|that of which|those of which|whoever|anew|in place of|but for)\b`)
 )
 
@@ -33,6 +36,23 @@ func TestCommentsStandAlone(t *testing.T) {
 				t.Errorf("%s: %q: write it plainly", f.fset.Position(group.Pos()), form)
 			}
 		}
+	}
+}
+
+// TestTextsArePlain: no help, message or error of the programs has words that few readers of English know.
+func TestTextsArePlain(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test || f.generated() || strings.HasPrefix(f.path, "internal/test/") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING {
+				if form := strange.FindString(strings.Join(strings.Fields(text.Value), " ")); form != "" {
+					t.Errorf("%s: %q: write it plainly", f.fset.Position(text.Pos()), form)
+				}
+			}
+			return true
+		})
 	}
 }
 

@@ -91,7 +91,7 @@ func (e *examination) transport(ctx context.Context) {
 		e.find("tls", OK, "not encrypted, on this machine only")
 	default:
 		e.find("tls", Warning,
-			"not encrypted: whoever sees the network sees who sends, and credentials without a key: use tls:// and --tls-ca")
+			"not encrypted: anybody on the network sees who sends, and credentials without a key: use tls:// and --tls-ca")
 	}
 	e.certificates(ctx)
 	if !e.NATS().AuthRequired() {
