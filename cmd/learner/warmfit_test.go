@@ -102,7 +102,7 @@ func TestFitFromAModelOfTheSameRows(t *testing.T) {
 	c.SetArgs([]string{"--state", in("B")})
 	c.SetOut(&status)
 	if err := c.ExecuteContext(t.Context()); err != nil || !strings.Contains(status.String(),
-		"start         This is for whoever is in task first too") {
+		"start         This is for people who are in task first too") {
 		t.Errorf("status says %s: %v", status.String(), err)
 	}
 }

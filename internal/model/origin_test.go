@@ -31,9 +31,9 @@ func TestStatementsFromAModel(t *testing.T) {
 		says  string
 	}{
 		{own(event), rows, true,
-			"whoever is in task a too, whose model learning began with (epsilon 4, delta 1e-06); epsilon 0.5, delta 1e-06 are for whoever is in this task alone"},
-		{own(event), people, true, "whoever is in task a too"},
-		{own(user), people, true, "whoever is in task a too"},
+			"people who are in task a too, whose model learning began with (epsilon 4, delta 1e-06); epsilon 0.5, delta 1e-06 are for people who are in this task alone"},
+		{own(event), people, true, "people who are in task a too"},
+		{own(user), people, true, "people who are in task a too"},
 		{own(user), rows, false, "for a person with several events there no epsilon of both together is known"},
 		{own(event), public, false, "states no epsilon, so it has to be public"},
 		{own(event), "", false, "states no epsilon, so it has to be public"},

@@ -118,7 +118,7 @@ func TestPageNamesTheStart(t *testing.T) {
 	store := storetest.NewMemory()
 	defer store.Close()
 	for want, of := range map[string]*wire.StartPrivacy{
-		"a model of task last, which states epsilon 4, delta 1e-06 for its own data. For whoever is in both tasks": {
+		"a model of task last, which states epsilon 4, delta 1e-06 for its own data. For people who are in both tasks": {
 			Task: "last", Epsilon: 4, Delta: 1e-6},
 		"a model that states no epsilon, so it has to be public": {
 			Task: "last"},
