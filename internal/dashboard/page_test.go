@@ -40,7 +40,7 @@ func TestPageWithoutScript(t *testing.T) {
 	d.says("validation", "Accuracy", "Loss", "of one event at most 3.3", "confidence 0.95", "the majority class",
 		"To compare with: that of the best constant is not released.",
 		"The plan expects at most 0.31 more than the best model has")
-	if tables := d.all(func(n *html.Node) bool { return n.Data == "table" }); len(tables) != 7 {
+	if tables := d.all(func(n *html.Node) bool { return n.Data == "table" }); len(tables) != 2+len(charts)+1 {
 		t.Errorf("%d tables, want one for each chart and one for the weights", len(tables))
 	}
 	refresh := d.all(func(n *html.Node) bool { return n.Data == "meta" && attribute(n, "http-equiv") == "refresh" })
