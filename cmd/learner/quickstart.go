@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/deploy"
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/devicepage"
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/quickstart"
@@ -41,9 +43,12 @@ func newQuickstart() *cobra.Command {
 optimum send one private report each. It keeps nothing.
 
 With --http it serves a live page, and goes on serving it after its end, until it is interrupted. With --relay the devices hold no
-connection to the broker: they go over HTTP through a relay, as devices in browsers do (ingest relay).`,
+connection to the broker: they go over HTTP through a relay, as devices in browsers do (ingest relay).
+
+With both, and without --seed, you can take part yourself, in a browser on this machine, at /device of --http. The made-up users
+leave one place of the last round, which waits for you until its deadline: 5 minutes, if --set schedule.deadline says nothing else.`,
 		Example: "  learner quickstart\n  learner quickstart --http 127.0.0.1:8080\n  learner quickstart --events 50000 --json -o model.json\n" +
-			"  learner quickstart --set privacy.trust=pan",
+			"  learner quickstart --set privacy.trust=pan\n  learner quickstart --http 8080 --relay",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := cli.Writable("-o", output); err != nil {
@@ -52,6 +57,18 @@ connection to the broker: they go over HTTP through a relay, as devices in brows
 			file, err := deploy.Tasks.ReadFile("tasks/quickstart.yaml")
 			if err != nil {
 				return err
+			}
+			seeded := c.Flags().Changed("seed")
+			var page net.Listener
+			if serve != "" {
+				if page, err = cli.Listen("--http", serve); err != nil {
+					return err
+				}
+				defer page.Close()
+			}
+			invites := page != nil && relay && !seeded && local(page)
+			if invites { // people are slower than made-up users
+				sets = append([]string{"schedule.deadline=5m"}, sets...)
 			}
 			spec, err := task.Parse(file, append(sets, fmt.Sprintf("schedule.users=%d", events)))
 			if err != nil {
@@ -72,7 +89,6 @@ connection to the broker: they go over HTTP through a relay, as devices in brows
 			if err != nil {
 				return err
 			}
-			seeded := c.Flags().Changed("seed")
 			noise := fmt.Sprintf("with noise for epsilon %s, delta %g%s", cli.Upper(job.Plan.Epsilon, 3), job.Problem.Delta,
 				job.Assuming())
 			if seeded {
@@ -92,14 +108,16 @@ connection to the broker: they go over HTTP through a relay, as devices in brows
 			}
 			config := quickstart.Config{Job: job, Dir: dir, Seed: seed, Seeded: seeded, Relay: relay,
 				Watch: progress, Fill: progress.Fill, Model: improving(progress, seeded), Logger: logger}
-			if serve != "" {
-				if config.HTTP, err = cli.Listen("--http", serve); err != nil {
-					return err
+			if page != nil {
+				config.HTTP = page
+				fmt.Fprintf(progress, "live page     http://%s/\n", page.Addr())
+				if invites && quickstart.Invites(job) {
+					config.Guests = 1
+					fmt.Fprintf(progress, "take part     http://%s%s: the last round keeps a place for you\n", page.Addr(), devicepage.Path)
 				}
-				fmt.Fprintf(progress, "live page     http://%s/\n", config.HTTP.Addr())
 				config.Done = func(report quickstart.Report) error {
 					err := done(report)
-					fmt.Fprintf(c.ErrOrStderr(), "\nlive page     http://%s/ until you press Ctrl-C\n", config.HTTP.Addr())
+					fmt.Fprintf(c.ErrOrStderr(), "\nlive page     http://%s/ until you press Ctrl-C\n", page.Addr())
 					return err
 				}
 			}
@@ -107,7 +125,7 @@ connection to the broker: they go over HTTP through a relay, as devices in brows
 			if errors.Is(err, context.Canceled) && c.Context().Err() != nil {
 				return cli.Transient(errors.New("interrupted before the end; nothing is kept: the same command begins from nothing"))
 			}
-			if err != nil || serve != "" {
+			if err != nil || page != nil {
 				return err
 			}
 			return done(report)
@@ -122,9 +140,15 @@ connection to the broker: they go over HTTP through a relay, as devices in brows
 	c.Flags().StringVarP(&output, "output", "o", "", "`FILE` for the model, as learner snapshot writes it")
 	c.Flags().StringVar(&serve, "http", "",
 		"`ADDR` for a live page, such as 127.0.0.1:8080, which stays up after the end until interrupted; a port alone is of this machine only")
-	c.Flags().BoolVar(&relay, "relay", false, "let the devices go over HTTP through a relay, without a connection to the broker")
+	c.Flags().BoolVar(&relay, "relay", false, "let the devices go over HTTP through a relay, without a connection to the broker; with --http you can be one, in a browser")
 	asJSON.Flag(c.Flags())
 	return c
+}
+
+// local reports whether this machine alone reaches a listener.
+func local(l net.Listener) bool {
+	at, ok := l.Addr().(*net.TCPAddr)
+	return ok && at.IP.IsLoopback()
 }
 
 // A quickstarted is the JSON of `learner quickstart`.
@@ -178,8 +202,11 @@ func printQuickstart(w io.Writer, r quickstart.Report) error {
 	if r.Relay {
 		through = "a relay over HTTP, NATS"
 	}
-	if r.Spare > 0 {
+	if r.Spare > 0 && r.Guests == 0 {
 		spare = fmt.Sprintf(", %d to spare", r.Spare)
+	}
+	if r.Guests > 0 {
+		spare = fmt.Sprintf(", %d of them in a browser", r.Guests)
 	}
 	_, err := fmt.Fprintf(w, `
 learned from  %d of %d users in %s, each seen %s%s; %.0f events/s through %s and Pebble

@@ -273,7 +273,7 @@ func pagesOf(t *testing.T, job run.Job, status statedir.Status, texts map[string
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err := runlearner.NewSite(job.Spec, body, store, "", runlearner.Expected(job), false)
+	site, err := runlearner.NewSite(job.Spec, body, store, "", runlearner.Expected(job), runlearner.Reach{})
 	if err != nil {
 		t.Fatal(err)
 	}

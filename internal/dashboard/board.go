@@ -51,6 +51,9 @@ type Task struct {
 	Needs    func(steps uint64) uint64
 	Expected *Expected // nil: not known
 	Devices  string    // how they reach the broker; empty: that is not told
+	// Guests is the number of places that a cohort keeps for people who open Invitation, the path of a page, in a browser.
+	Guests     uint64
+	Invitation string
 }
 
 // theirRows returns the words for the rows of those who report.

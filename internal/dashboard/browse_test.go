@@ -1,14 +1,8 @@
 package dashboard
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"image"
-	"image/color"
-	"image/png"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -302,10 +296,7 @@ func (b browser) pictures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join("..", "..", "docs", "pictures", "page-"+name+".png"), small(t, shot),
-				0o644); err != nil {
-				t.Fatal(err)
-			}
+			golden.Picture(t, filepath.Join("..", "..", "docs", "pictures", "page-"+name+".png"), shot)
 		}, scheme(dark))
 	}
 	long := func(w *scene) {
@@ -319,47 +310,4 @@ func (b browser) pictures(t *testing.T) {
 	for name, c := range states {
 		picture(name, false, 900, 430, situations[c.situation].play)
 	}
-}
-
-// small returns a picture in 256 colours, the most frequent ones: a page has few.
-func small(t *testing.T, shot []byte) []byte {
-	t.Helper()
-	full, err := png.Decode(bytes.NewReader(shot))
-	if err != nil {
-		t.Fatal(err)
-	}
-	often := map[color.RGBA]int{}
-	box := full.Bounds()
-	at := func(x, y int) color.RGBA {
-		c := color.RGBAModel.Convert(full.At(x, y)).(color.RGBA)
-		return color.RGBA{c.R &^ 3, c.G &^ 3, c.B &^ 3, 255}
-	}
-	for y := range box.Dy() {
-		for x := range box.Dx() {
-			often[at(x, y)]++
-		}
-	}
-	colours := slices.SortedFunc(maps.Keys(often), func(a, b color.RGBA) int {
-		return cmp.Or(often[b]-often[a], int(a.R)-int(b.R), int(a.G)-int(b.G), int(a.B)-int(b.B))
-	})
-	palette := color.Palette{}
-	for _, c := range colours[:min(256, len(colours))] {
-		palette = append(palette, c)
-	}
-	nearest := map[color.RGBA]uint8{}
-	out := image.NewPaletted(box, palette)
-	for y := range box.Dy() {
-		for x := range box.Dx() {
-			c := at(x, y)
-			if _, ok := nearest[c]; !ok {
-				nearest[c] = uint8(palette.Index(c))
-			}
-			out.SetColorIndex(x, y, nearest[c])
-		}
-	}
-	var written bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&written, out); err != nil {
-		t.Fatal(err)
-	}
-	return written.Bytes()
 }

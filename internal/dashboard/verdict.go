@@ -231,6 +231,10 @@ func (st *state) collecting(task Task, now time.Time) Verdict {
 			Detail: fmt.Sprintf("%s %s are the least that may be released; the deadline was %s.", fill, count(s.Minimum),
 				clock(*s.Deadline, now)),
 			Do: "Bring more publishers, and see in their logs that the broker takes their reports. Nothing is lost, and nothing is released below the minimum."}
+	case now.Sub(st.stage.grew) >= quiet && s.Users < s.Cohort && s.Cohort-s.Users <= task.Guests:
+		return Verdict{Level: Info, Title: fmt.Sprintf("Round %d keeps a place for you.", round), Section: sectionWatching,
+			Detail: fill + " " + enough(s.Users, s.Minimum, s.Deadline, now),
+			Do:     "Take part from this browser: the link is below the numbers."}
 	case now.Sub(st.stage.grew) >= max(starving, st.slow()) && s.Users < s.Cohort:
 		return Verdict{Level: warn, Title: fmt.Sprintf("Too few reports come: round %d has %s of %s.", round, count(s.Users),
 			count(s.Cohort)), Section: sectionAlerts,

@@ -81,6 +81,12 @@ var situations = map[string]struct {
 	}, Info, []string{
 		"Round 7 waits for reports", "312 of 500", "450", "Nobody has joined since 12:00:30 UTC", "publishers run"},
 		sectionAlerts},
+	"a place is kept for a person": {func(w *scene) {
+		w.config.Task.Guests, w.config.Task.Invitation = 1, "/device"
+		w.learn(6)
+		w.report(499)
+		w.pass(starving)
+	}, Info, []string{"Round 7 keeps a place for you", "499 of 500", "Take part from this browser"}, sectionWatching},
 	"past the deadline under the minimum": {func(w *scene) {
 		w.learn(6)
 		w.report(312)

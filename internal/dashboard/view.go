@@ -30,6 +30,7 @@ type View struct {
 	About              []fact
 	Curves             string // since when they run
 	Counted            string // what adds up over rounds: users, silos or reports
+	Invitation         string // path of a page on which a person takes part; empty: none
 }
 
 // A Tile is one number with its name.
@@ -78,7 +79,7 @@ func (b *Board) view(snapshot *Model, by By) View {
 	v := View{Build: build(), Task: task.Name, Counted: task.Counted().Many, AsOf: clock(now, now),
 		Curves: st.curvesOf(now), By: by, Verdict: st.verdict(task, now),
 		Cohort: st.cohort(now), Privacy: st.privacy(task), Weights: weightsOf(snapshot), Peers: st.peers(now),
-		About: about(task)}
+		About: about(task), Invitation: task.Invitation}
 	v.Tiles = st.tiles(task, v.Verdict.Level, now)
 	for _, f := range st.quality(task, by) {
 		v.Quality = append(v.Quality, f.chart())

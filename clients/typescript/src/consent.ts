@@ -2,13 +2,14 @@
 // believes nothing that it can compute.
 import { Fraction, epsilon, maxEpsilon } from './accounting.js'
 import { equal, hex, unhex, type Bytes } from './bytes.js'
+import { version } from './check.js'
 import { Refused, parseDeclaration, type Declaration } from './declaration.js'
 import { reportBytes, type Params } from './encode.js'
 import { FeatureMap, normOf } from './features.js'
 import { checkPlan, costliest, paramsOf, placeOf, releases, stintOf, type Place, type PlanBody } from './plan.js'
 import { parsePublic } from './public.js'
 import { Reporter, isPractical } from './statistic.js'
-import { Kind, Statistic, Suite, Trust, Unit, type BodyOf } from './wire.js'
+import { Kind, Report, Statistic, Suite, Trust, Unit, type BodyOf } from './wire.js'
 
 /** Which tasks a device agrees to: the keys of the policy file, with the same meanings. */
 export interface Policy {
@@ -179,6 +180,16 @@ export class Agreement {
   /** The most bytes of a report of one user. */
   get bytes(): number {
     return Math.max(...this.phases.map((f) => reportBytes(f.params)))
+  }
+
+  /** The most bytes of one user's sealed message: all that leaves of an event, whatever it is. */
+  get messageBytes(): number {
+    const { suite } = this.task
+    const [encapsulated, tag] = suite === Suite.none ? [0, 0] : [suite === Suite.x25519 ? 32 : 1120, 16]
+    const zeros = (n: number): Bytes => new Uint8Array(n)
+    return Report.encode({
+      version, taskHash: this.hash, ids: [zeros(16)], encapsulated: zeros(encapsulated), ciphertext: zeros(this.bytes + tag),
+    }).length
   }
 
   /** Decides about a round that was verified under the task's learner key, and returns its place. Throws Refused. */

@@ -79,6 +79,7 @@ export class MemoryStore implements Store {
   }
 }
 
+const database = 'panlearn' // of an origin
 const tables = ['tasks', 'events', 'charges', 'holder'] as const
 
 /**
@@ -95,7 +96,7 @@ export async function indexedDB(task: string, options: { mayForget?: boolean } =
     throw new Refused('storage', 'may be deleted by the browser', 'a persistent one, or mayForget: true: who is forgotten takes part again')
   }
   const db = await new Promise<IDBDatabase>((resolve, reject) => {
-    const opening = globalThis.indexedDB.open('panlearn', 1)
+    const opening = globalThis.indexedDB.open(database, 1)
     opening.onupgradeneeded = () => tables.forEach((t) => opening.result.createObjectStore(t))
     opening.onsuccess = () => resolve(opening.result)
     opening.onerror = () => reject(opening.error ?? new Error('the browser opens no store'))
@@ -106,10 +107,25 @@ export async function indexedDB(task: string, options: { mayForget?: boolean } =
   return store
 }
 
+/**
+ * Deletes what all tasks of this origin keep in this browser: participations, what is sealed and not sent, charges. It
+ * takes back nothing that was sent, and who is forgotten so may take part again and pay again. A device that is open,
+ * here or in another tab, is refused its next write.
+ */
+export async function eraseIndexedDB(): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const deleting = globalThis.indexedDB.deleteDatabase(database)
+    deleting.onsuccess = () => resolve()
+    deleting.onerror = () => reject(deleting.error ?? new Error('the browser does not delete the store'))
+  })
+}
+
 class BrowserStore implements Store {
   private readonly holder = crypto.randomUUID()
 
-  constructor(private readonly db: IDBDatabase, private readonly name: string, readonly mayForget: boolean) {}
+  constructor(private readonly db: IDBDatabase, private readonly name: string, readonly mayForget: boolean) {
+    db.onversionchange = () => db.close() // somebody erases it
+  }
 
   private key(of: string): string {
     return `${this.name} ${of}`

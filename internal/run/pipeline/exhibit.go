@@ -2,17 +2,24 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/panlearn/panlearn/internal/devicepage"
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/relay"
+	"github.com/panlearn/panlearn/stream/relay/relayhttp"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // stageEvery is the period at which the page's view of the stage, which is in this process, is renewed.
@@ -25,13 +32,18 @@ type exhibit struct {
 	stage   stage.Observer
 	reports obs.Reports
 	status  atomic.Pointer[func() stage.Status] // nil until there is a stage
+	relayed *relay.Relay                        // for browsers; nil: none
 	serving errgroup.Group
 	stop    context.CancelFunc
 }
 
-// open begins to serve on c.HTTP, if that is set.
-func (c Config) open(ctx context.Context, conn *natsjs.Conn) (*exhibit, error) {
-	site, err := runlearner.NewSite(c.Spec, c.Body, c.Shown, c.Curves, c.Expected, c.Relay)
+// open begins to serve on c.HTTP, if that is set. Browsers go over the connection of devices.
+func (c Config) open(ctx context.Context, name stream.Task, conn *natsjs.Conn, devices relay.Broker) (*exhibit, error) {
+	reach := runlearner.Reach{Relayed: c.Relay}
+	if c.Guests > 0 {
+		reach.Guests, reach.Invitation = c.Guests, devicepage.Path
+	}
+	site, err := runlearner.NewSite(c.Spec, c.Body, c.Shown, c.Curves, c.Expected, reach)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +70,12 @@ func (c Config) open(ctx context.Context, conn *natsjs.Conn) (*exhibit, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/status", obs.Status(e.current, &e.reports, nil))
 	mux.Handle("/", site.Handler())
+	if c.Guests > 0 {
+		if err := e.invite(mux, name, c, devices); err != nil {
+			stop()
+			return nil, err
+		}
+	}
 	site.Serve(serving, &e.serving, c.HTTP, obs.Endpoints(registry, nil, nil, mux), runlearner.Peers{Conn: conn,
 		Every: stageEvery,
 		Stage: func(context.Context) {
@@ -66,6 +84,33 @@ func (c Config) open(ctx context.Context, conn *natsjs.Conn) (*exhibit, error) {
 			}
 		}})
 	return e, nil
+}
+
+// invite has the mux serve the page of a device, and a relay for it. They share an origin here, which a deployment does not
+// want: who serves the page is trusted, and a relay is not. In this process they are one anyhow, a browser needs no list of
+// origins, and a person opens one address. A relay by itself has no pages.
+func (e *exhibit) invite(mux *http.ServeMux, name stream.Task, c Config, devices relay.Broker) (err error) {
+	at, ok := c.HTTP.Addr().(*net.TCPAddr)
+	if !ok || !at.IP.IsLoopback() {
+		return fmt.Errorf("guests on %s: a browser on another machine keeps a device's store only with TLS", c.HTTP.Addr())
+	}
+	origins := []string{"http://" + at.String(), fmt.Sprintf("http://localhost:%d", at.Port)}
+	if e.relayed, err = relay.New(relay.Config{Broker: devices, Tasks: []stream.Task{name}, Origins: origins,
+		Logger: c.Logger}); err != nil {
+		return err
+	}
+	page := devicepage.Handler(name, func(ctx context.Context) (stream.Hash, bool) {
+		var signed wire.Signed
+		m, err := devices.Get(ctx, name.Task())
+		if err != nil || stream.Unmarshal(m.Data, &signed) != nil {
+			return stream.Hash{}, false
+		}
+		return stream.HashOf(signed.Body), true
+	})
+	mux.Handle(devicepage.Path, page)
+	mux.Handle(devicepage.Path+"/", page)
+	mux.Handle(relayhttp.Path, e.relayed)
+	return nil
 }
 
 // current returns the status of the stage, zero before there is one.
@@ -80,6 +125,9 @@ func (e *exhibit) current() stage.Status {
 func (e *exhibit) close(ctx context.Context, err error) error {
 	e.site.Ended(ctx, err) // where the learner did not begin
 	e.site.Close()
+	if e.relayed != nil {
+		e.relayed.Close() // those who wait are told at once
+	}
 	e.stop()
 	return e.serving.Wait()
 }

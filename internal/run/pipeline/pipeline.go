@@ -48,11 +48,14 @@ type Config struct {
 	// MemoryReports keeps sealed reports in the broker's memory: they go with the process, so that no second one can go
 	// on.
 	MemoryReports bool
-	Lease         time.Duration      // of the stage; 0: stage.DefaultLeaseTTL
-	Relay         bool               // the client reaches the broker over HTTP, through a relay
-	Mixer         func() rand.Source // entropy of the stage; anything but nil voids the guarantee
-	Finish        *service.Finisher  // nil: the task ends when its plan does
-	History       *service.History   // of Store; nil: nobody else changes what is kept
+	Lease         time.Duration // of the stage; 0: stage.DefaultLeaseTTL
+	Relay         bool          // the client reaches the broker over HTTP, through a relay
+	// Guests has HTTP, which is of this machine alone, serve the page on which a person takes part from a browser, beside
+	// a relay for it, and keeps so many places of the cohorts for them: Offer offers events of fewer users than the plan's.
+	Guests  uint64
+	Mixer   func() rand.Source // entropy of the stage; anything but nil voids the guarantee
+	Finish  *service.Finisher  // nil: the task ends when its plan does
+	History *service.History   // of Store; nil: nobody else changes what is kept
 
 	// Client holds the fields that differ from one client to the next: Source, Entropy, MaxBlockRows. The rest is
 	// filled in.
@@ -108,7 +111,7 @@ func Run(ctx context.Context, c Config) (err error) {
 		MemoryReports: c.MemoryReports}); err != nil {
 		return err
 	}
-	show, err := c.open(ctx, conns[0].Conn)
+	show, err := c.open(ctx, name, conns[0].Conn, conns[2])
 	if err != nil {
 		return err
 	}

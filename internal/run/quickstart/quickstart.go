@@ -46,6 +46,10 @@ type Config struct {
 	Seed   uint64 // of the synthetic population and, if Seeded, of the devices' and the stage's noise
 	Seeded bool
 	Relay  bool // the devices have no connection to the broker, and go through a relay over HTTP
+	// Guests is the number of places that the made-up users leave to people in browsers, who take part at devicepage.Path
+	// of HTTP. It needs HTTP on loopback, noise that is not Seeded, and a plan that asks nobody twice: see Invites. A round
+	// that lacks them waits for its deadline. 0: no page.
+	Guests uint64
 	Watch  service.Observer
 	Fill   func(users, cohort uint64)
 	Model  func(Learned) // called after every committed round
@@ -66,9 +70,11 @@ type Learned struct {
 
 // A Report holds what the quickstart learned and its cost.
 type Report struct {
-	Events   uint64            `json:"events"`
-	Accepted uint64            `json:"accepted"`
-	Spare    uint64            `json:"spare"` // users of the plan whom no round needed, as nobody was lost
+	Events   uint64 `json:"events"`
+	Accepted uint64 `json:"accepted"`
+	Spare    uint64 `json:"spare"` // users of the plan whom no round needed, as nobody was lost
+	// Guests counts the users of the batches whom no device of a made-up user says to be counted.
+	Guests   uint64            `json:"guests,omitempty"`
 	Rejected map[string]uint64 `json:"rejected"`
 	Rounds   uint64            `json:"rounds"`
 	// Epsilon and Delta are what such a run costs a user whose noise is secret, and HonestFraction the share of every
@@ -100,6 +106,17 @@ type Report struct {
 	Snapshot model.Snapshot `json:"-"`
 }
 
+// Invites reports whether a person in a browser may take part beside the made-up users of a job: in an interactive one
+// they would have to stay for all rounds.
+func Invites(job run.Job) bool {
+	for _, f := range job.Plan.Phases {
+		if f.RoundsPerUser > 1 {
+			return false
+		}
+	}
+	return true
+}
+
 // Run runs everything and reports.
 func Run(ctx context.Context, c Config) (report Report, err error) {
 	if c.HTTP != nil {
@@ -116,7 +133,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	rejected, all := rejections{}, pipeline.Config{Spec: c.Job.Spec, Dir: c.Dir, Store: store, Shown: store,
-		MemoryReports: true, Relay: c.Relay, Fill: c.Fill, HTTP: c.HTTP,
+		MemoryReports: true, Relay: c.Relay, Guests: c.Guests, Fill: c.Fill, HTTP: c.HTTP,
 		Expected: runlearner.Expected(c.Job), Logger: c.Logger, Client: device.Settings{Source: "quickstart"}}
 	if all.Body, err = c.Job.Wire(); err != nil {
 		return report, err
@@ -152,6 +169,9 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 		}
 		report.Rejected, report.Relay = rejected, c.Relay
 		report.Events, report.EventsPerSecond = c.Job.Problem.Users, float64(sent.Counted)/took.Seconds()
+		if c.Guests > 0 && report.Accepted > sent.Counted {
+			report.Guests = report.Accepted - sent.Counted
+		}
 		if c.HTTP == nil {
 			return nil
 		}
@@ -178,10 +198,13 @@ func (r rejections) Applied(a service.Applied) {
 }
 
 // publish offers an event of every user that the plan is for, those to spare among them, so that the users of every
-// round follow from the seed.
+// round follow from the seed. Where places are kept for guests none is to spare, and fewer come than the plan is for.
 func (c Config) publish(ctx context.Context, devices *device.Device, population *sim.Synthetic,
 	plan *wire.Plan) (device.Summary, error) {
 	n := manifest.Users(plan) + manifest.Spare(plan)
+	if c.Guests > 0 {
+		n = manifest.Users(plan) - c.Guests
+	}
 	reader, writer := io.Pipe()
 	defer reader.Close()
 	go func() { writer.CloseWithError(sim.WriteEvents(writer, population.First(int(n)))) }()
@@ -192,7 +215,7 @@ func (c Config) publish(ctx context.Context, devices *device.Device, population 
 	defer rows.Close()
 	devices.Expect(n)
 	summary, err := devices.Run(ctx, rows.All())
-	if want := manifest.Users(plan); err == nil && summary.Counted < want {
+	if want := manifest.Users(plan); c.Guests == 0 && err == nil && summary.Counted < want {
 		err = fmt.Errorf("only %d of %d events were counted", summary.Counted, want)
 	}
 	return summary, err
@@ -203,8 +226,11 @@ func (c Config) report(ctx context.Context, v statedir.View, population *sim.Syn
 	if err != nil {
 		return Report{}, err
 	}
-	spent := v.Checkpoint.Ledger.Spent()
-	out := Report{Accepted: snapshot.Privacy.Users, Spare: manifest.Spare(v.Task.Plan), Rounds: snapshot.Round,
+	spent, spare := v.Checkpoint.Ledger.Spent(), manifest.Spare(v.Task.Plan)
+	if c.Guests > 0 {
+		spare = 0
+	}
+	out := Report{Accepted: snapshot.Privacy.Users, Spare: spare, Rounds: snapshot.Round,
 		Epsilon: spent.Epsilon, Delta: spent.Delta, NoiseKnown: c.Seeded, HonestFraction: snapshot.Privacy.HonestFraction,
 		ModelVersion: snapshot.ModelVersion,
 		NoiseStd:     c.Job.Inflation() * c.Job.First().Privacy.NoiseStd, Snapshot: snapshot,

@@ -143,7 +143,7 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	watch := Observers{metrics, trouble, c.Observer}
 	ended := func(context.Context, error) {}
 	if c.HTTP != nil {
-		site, err := NewSite(c.Spec, planned, store, c.StateDir, expected, c.Relay != nil)
+		site, err := NewSite(c.Spec, planned, store, c.StateDir, expected, Reach{Relayed: c.Relay != nil})
 		if err != nil {
 			return err
 		}

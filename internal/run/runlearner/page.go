@@ -57,11 +57,17 @@ func startOf(kind wording.Kind, plan *wire.Plan) string {
 	return o.String() + " For people who are in both tasks the epsilons and deltas add up, as the model's own statement says."
 }
 
+// A Reach tells how devices reach the broker.
+type Reach struct {
+	Relayed    bool   // through a relay in this process
+	Guests     uint64 // places that the made-up users leave to people in browsers
+	Invitation string // path of the page on which these take part; empty: none
+}
+
 // NewSite returns the page of a planned task. Its model is the committed one. Its curves are kept in dir, the task's
-// state folder, unless dir is empty; expected is nil if the plan was not made now. relayed tells that a relay for devices is in this
-// process.
+// state folder, unless dir is empty; expected is nil if the plan was not made now.
 func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, expected *dashboard.Expected,
-	relayed bool) (*Site, error) {
+	reach Reach) (*Site, error) {
 	trust, err := manifest.Trust(body.Plan.Trust)
 	if err != nil {
 		return nil, err
@@ -85,7 +91,7 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 		return nil, err
 	}
 	devices := ""
-	if relayed {
+	if reach.Relayed {
 		devices = "over HTTP, through a relay in this process"
 	}
 	board := dashboard.New(dashboard.Config{
@@ -95,7 +101,8 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
 			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()), LabelUnit: unit,
 			Unscored: spec.Validation == nil || spec.Validation.Off,
-			Needs:    needs(body.Plan), Expected: expected, Devices: devices},
+			Needs:    needs(body.Plan), Expected: expected, Devices: devices,
+			Guests: reach.Guests, Invitation: reach.Invitation},
 		Model: func(ctx context.Context) (dashboard.Model, error) {
 			view, err := statedir.Look(ctx, store)
 			if err != nil {

@@ -124,7 +124,7 @@ func TestPageNamesTheStart(t *testing.T) {
 			Task: "last"},
 	} {
 		body.Plan.Start, body.Plan.StartPrivacy = []float64{1}, of
-		site, err := NewSite(spec, body, store, "", nil, false)
+		site, err := NewSite(spec, body, store, "", nil, Reach{})
 		if err != nil {
 			t.Fatal(err)
 		}
