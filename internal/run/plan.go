@@ -87,7 +87,7 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 		}
 		f.Mechanism.MaxBundle = bundleOf(suite, proposal.Forecasts[i].Privacy.ReportBytes, cohort)
 	}
-	if err := checkMinimisers(plan, features, loss); err != nil {
+	if err := validateMinimisers(plan, features, loss); err != nil {
 		return Job{}, err
 	}
 	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Proposal: proposal, Planner: planner,
@@ -95,8 +95,8 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 	return job, job.carried()
 }
 
-// checkMinimisers refuses a plan whose minimisers devices would refuse, for how floating-point arithmetic rounds.
-func checkMinimisers(plan *wire.Plan, features *task.FeatureMap, loss convex.Loss) error {
+// validateMinimisers refuses a plan whose minimisers devices would refuse, for how floating-point arithmetic rounds.
+func validateMinimisers(plan *wire.Plan, features *task.FeatureMap, loss convex.Loss) error {
 	f := manifest.Gradients(plan)
 	x := f.GetProx()
 	if x == nil {

@@ -145,7 +145,7 @@ func TestMatrix(t *testing.T) {
 		if err := json.Unmarshal(data, m); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.check("", 3, 4); err != nil {
+		if err := m.validate("", 3, 4); err != nil {
 			t.Error(err)
 		}
 		for k, row := range rows {

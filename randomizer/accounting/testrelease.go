@@ -125,7 +125,7 @@ type ScoreRequest struct {
 }
 
 func (q ScoreRequest) validate() error {
-	if err := checkTarget(q.Budget); err != nil {
+	if err := validateTarget(q.Budget); err != nil {
 		return err
 	}
 	if q.Rounds < 1 || q.Rounds >= maxCount {
