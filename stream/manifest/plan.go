@@ -28,9 +28,6 @@ const maxDeadline = 366 * 24 * time.Hour
 // (Place.Deadline); 0 means never.
 func Deadline(plan *wire.Plan) time.Duration { return deadlineOf(plan.GetDeadlineMs()) }
 
-// Stale returns the longest deadline of its own that a round of the plan may have; 0 means that none has one.
-func Stale(plan *wire.Plan) time.Duration { return deadlineOf(plan.GetStaleMs()) }
-
 func deadlineOf(ms uint64) time.Duration {
 	return time.Duration(min(ms, uint64(maxDeadline/time.Millisecond))) * time.Millisecond
 }
