@@ -19,7 +19,7 @@ type Config struct {
 	Job       run.Job
 	Order     Order
 	Split     string   // how silos are made of the rows, see sim.Silos
-	Baselines []string // other ways to spend the same budget, see AllBaselines
+	Baselines []string // other ways to spend the same budget, see allBaselines
 	Watch     bool     // score the model on the test rows on the way, for a picture
 }
 

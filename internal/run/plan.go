@@ -70,7 +70,7 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	suite, err := Suite(spec)
+	suite, err := suiteOf(spec)
 	if err != nil {
 		return Job{}, err
 	}
@@ -174,8 +174,8 @@ func (j Job) Assuming() string {
 	return j.Problem.Trust.Assuming(j.Problem.HonestFraction, wording.Of(j.Plan).Reporter().Many)
 }
 
-// Suite returns the cipher suite that seals a task's reports.
-func Suite(spec *task.Spec) (wire.Suite, error) { return seal.ParseSuite(spec.Privacy.Sealing()) }
+// suiteOf returns the cipher suite that seals a task's reports.
+func suiteOf(spec *task.Spec) (wire.Suite, error) { return seal.ParseSuite(spec.Privacy.Sealing()) }
 
 // Wire returns the body of the job's Task message, without keys, name and version.
 func (j Job) Wire() (*wire.Task, error) {
@@ -186,7 +186,7 @@ func (j Job) Wire() (*wire.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	suite, err := Suite(j.Spec)
+	suite, err := suiteOf(j.Spec)
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,8 @@ const (
 	Hour    Part = "hour"    // 0 to 24, minutes in it: 13:30 is 13.5
 )
 
-// Parts returns all parts.
-func Parts() []Part { return []Part{Year, Month, Day, Weekday, Hour} }
+// allParts returns all parts.
+func allParts() []Part { return []Part{Year, Month, Day, Weekday, Hour} }
 
 func (c *Column) validatePart(path string) error {
 	switch {
@@ -39,7 +39,7 @@ func (c *Column) validatePart(path string) error {
 	if err := validateColumnName(path+".field", c.Field, nil); err != nil {
 		return err
 	}
-	return oneOf(path+".part", c.Part, Parts()...)
+	return oneOf(path+".part", c.Part, allParts()...)
 }
 
 // validateOver checks a ratio.

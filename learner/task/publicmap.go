@@ -319,7 +319,7 @@ func NewPublic(p *PublicModel) (*Public, error) {
 		return nil, err
 	}
 	out := &Public{File: File{hash: hashText(data), data: data}}
-	out.model, err = ParsePublic(data)
+	out.model, err = parsePublic(data)
 	return out, err
 }
 
