@@ -47,7 +47,7 @@ func (a *Adder) ReportBytes() int { return a.size }
 
 // Check returns nil if data is one or more packed reports, one after the other: it accepts exactly the outputs of
 // Pack. Otherwise the error wraps errReportLength or errReportRange, and never holds a count.
-func (a *Adder) Check(data []byte) error {
+func (a *Adder) ValidateReport(data []byte) error {
 	if len(data) == 0 || len(data)%a.size != 0 {
 		return fmt.Errorf("check %d bytes, want reports of %d: %w", len(data), a.size, errReportLength)
 	}

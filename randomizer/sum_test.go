@@ -35,7 +35,7 @@ func TestAddIsUnpackAndAdd(t *testing.T) {
 				wanted[j] += uint64(c)
 			}
 		}
-		if err := adder.Check(data); (err == nil) != (bad == nil) || err != nil && !errors.Is(err, errReportRange) {
+		if err := adder.ValidateReport(data); (err == nil) != (bad == nil) || err != nil && !errors.Is(err, errReportRange) {
 			rt.Fatalf("Check says %v, Unpack %v", err, bad)
 		}
 		if bad != nil {
@@ -63,7 +63,7 @@ func TestAddOfManyReports(t *testing.T) {
 				data = p.Pack(data, counts)
 			}
 			adder, sums := NewAdder(p), make([]uint64, dim)
-			if err := adder.Check(data); err != nil {
+			if err := adder.ValidateReport(data); err != nil {
 				t.Fatal(err)
 			}
 			adder.Add(sums, data)
@@ -88,7 +88,7 @@ func TestCheckRefuses(t *testing.T) {
 				bad[bit/8] |= 1 << (bit % 8)
 				count := uint32(1) << (bit % width)
 				wrong := bit >= dim*width || count > p.MaxCount()
-				if err := adder.Check(bad); errors.Is(err, errReportRange) != wrong {
+				if err := adder.ValidateReport(bad); errors.Is(err, errReportRange) != wrong {
 					t.Fatalf("d = %d, g = %d, bit %d: %v", dim, levels, bit, err)
 				}
 			}
@@ -98,7 +98,7 @@ func TestCheckRefuses(t *testing.T) {
 					full[bit/8] |= 1 << (bit % 8)
 				}
 				wrong := uint64(1)<<width-1 > uint64(p.MaxCount())
-				if err := adder.Check(full); errors.Is(err, errReportRange) != wrong {
+				if err := adder.ValidateReport(full); errors.Is(err, errReportRange) != wrong {
 					t.Fatalf("d = %d, g = %d, count %d: %v", dim, levels, j, err)
 				}
 			}
@@ -106,7 +106,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 	p := Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: 2, Coin: Fair}
 	for _, data := range [][]byte{nil, {0}, {0, 0, 0}} {
-		if err := NewAdder(p).Check(data); !errors.Is(err, errReportLength) {
+		if err := NewAdder(p).ValidateReport(data); !errors.Is(err, errReportLength) {
 			t.Errorf("%d bytes: %v", len(data), err)
 		}
 	}

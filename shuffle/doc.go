@@ -3,9 +3,9 @@
 //
 // In P_VEC (Cheu, Joseph, Mao, Peng, Shuffle Private Stochastic Convex Optimization, ICLR 2022, Algorithms 1 and 2)
 // the messages are labelled bits. A uniformly permuted sequence of messages from a finite alphabet reveals its
-// histogram and nothing else, so totals lose nothing and reveal nothing more; [newMessages] generates the permuted
-// messages from released totals for callers that need them. A user's own count is the sum of that user's bits and
-// not a message: no function of this package returns one.
+// histogram and nothing else, so totals lose nothing and reveal nothing more: a test makes the permuted
+// messages from released totals. A user's own count is the sum of that user's bits and not a message: no function of
+// this package returns one.
 //
 // # Promises
 //
@@ -17,7 +17,7 @@
 //     and a second look.
 //   - Missing users' noise is topped up to the planned cohort's. Reports with a window carry all their noise, and
 //     get none.
-//   - Every floor, top-up and permutation has a generator of its own, made when needed and erased after; no seed
+//   - Every floor and top-up has a generator of its own, made when needed and erased after; no seed
 //     and no single floor is kept.
 //   - Nothing is released below the minimum cohort, and nothing twice.
 //

@@ -104,7 +104,7 @@ func (m *Mixer) check(ids []ReportID, packed []byte) Outcome {
 		m.ids.remove(ids)
 		return full
 	}
-	if m.adder.Check(packed) != nil {
+	if m.adder.ValidateReport(packed) != nil {
 		m.ids.remove(ids)
 		return BadRange
 	}

@@ -39,9 +39,9 @@ func Check(m proto.Message) error {
 		_, err := ParseTask(m.Task)
 		return errors.Join(err, length("key", m.Key, KeySize))
 	case *wire.Task:
-		return checkTask(m)
+		return validateTask(m)
 	case *wire.Round:
-		return checkRound(m)
+		return validateRound(m)
 	case *wire.Open:
 		return errors.Join(header(m), length("instance", m.Instance, InstanceSize), suite(m.Suite),
 			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize))
@@ -49,14 +49,14 @@ func Check(m proto.Message) error {
 		return errors.Join(header(m), length("instance", m.Instance, InstanceSize),
 			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize))
 	case *wire.Batch:
-		return checkBatch(m)
+		return validateBatch(m)
 	case *wire.Close:
 		return errors.Join(header(m), atLeastOne("attempt", m.Attempt),
 			length("manifest_hash", m.ManifestHash, HashSize), length("batch_hash", m.BatchHash, HashSize))
 	case *wire.End:
 		return errors.Join(length("task_hash", m.TaskHash, HashSize), short("reason", m.Reason))
 	case *wire.Report:
-		return checkReport(m)
+		return validateReport(m)
 	}
 	return fmt.Errorf("%s is not a message of its own", m.ProtoReflect().Descriptor().Name())
 }
@@ -70,7 +70,7 @@ func header(m headed) error {
 	return errors.Join(length("task_hash", m.GetTaskHash(), HashSize), atLeastOne("round", m.GetRound()))
 }
 
-func checkTask(m *wire.Task) error {
+func validateTask(m *wire.Task) error {
 	_, err := ParseTask(m.Name)
 	if m.Plan == nil {
 		return errors.Join(err, errors.New("plan: missing"))
@@ -84,12 +84,12 @@ func checkTask(m *wire.Task) error {
 	}
 	return errors.Join(err, length("learner_key", m.LearnerKey, KeySize), length("life", m.Life, LifeSize),
 		length("stage_key", m.StageKey, KeySize),
-		suite(m.Suite), checkPhases(p), checkStart(p),
+		suite(m.Suite), validatePhases(p), validateStart(p),
 		positive("plan.epsilon", p.Epsilon), positive("plan.delta", p.Delta), positive("plan.epsilon_budget",
 			p.EpsilonBudget))
 }
 
-func checkRound(m *wire.Round) error {
+func validateRound(m *wire.Round) error {
 	err := errors.Join(header(m), atLeastOne("step", m.Step))
 	if len(m.Point) > MaxDim {
 		return errors.Join(err, fmt.Errorf("point of %d values: want at most %d", len(m.Point), MaxDim))
@@ -97,8 +97,8 @@ func checkRound(m *wire.Round) error {
 	return errors.Join(err, finite("point", m.Point))
 }
 
-// checkStart looks at a start alone; whether it is one of the plan's set is manifest.CheckTask's question.
-func checkStart(p *wire.Plan) error {
+// validateStart looks at a start alone; whether it is one of the plan's set is manifest.CheckTask's question.
+func validateStart(p *wire.Plan) error {
 	if len(p.Start) == 0 {
 		if p.StartPrivacy != nil {
 			return errors.New("plan.start_privacy without plan.start")
@@ -123,7 +123,7 @@ func finite(field string, values []float64) error {
 	return nil
 }
 
-func checkBatch(m *wire.Batch) error {
+func validateBatch(m *wire.Batch) error {
 	err := errors.Join(header(m), length("manifest_hash", m.ManifestHash, HashSize), short("reason", m.Reason))
 	if m.Void {
 		if m.Users != 0 || m.NoiseTrials != 0 || len(m.Totals) != 0 {
@@ -135,10 +135,10 @@ func checkBatch(m *wire.Batch) error {
 	if len(m.Totals) > MaxDim {
 		err = errors.Join(err, fmt.Errorf("%d totals: want at most %d", len(m.Totals), MaxDim))
 	}
-	return errors.Join(err, checkRejects(m.Rejects))
+	return errors.Join(err, validateRejects(m.Rejects))
 }
 
-func checkRejects(all []*wire.Reject) (err error) {
+func validateRejects(all []*wire.Reject) (err error) {
 	for i, r := range all {
 		if r.Count == 0 || (i > 0 && all[i-1].Reason >= r.Reason) {
 			err = errors.Join(err, errors.New("rejects: want ascending reasons and positive counts"))
@@ -148,7 +148,7 @@ func checkRejects(all []*wire.Reject) (err error) {
 	return err
 }
 
-func checkReport(m *wire.Report) error {
+func validateReport(m *wire.Report) error {
 	err := length("task_hash", m.TaskHash, HashSize)
 	if len(m.Ids) == 0 || len(m.Ids) > MaxBundle {
 		err = errors.Join(err, fmt.Errorf("%d ids: want 1 to %d", len(m.Ids), MaxBundle))

@@ -8,20 +8,20 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// checkPhases looks at each phase alone; whether they make a plan is manifest.CheckTask's question.
-func checkPhases(p *wire.Plan) error {
+// validatePhases looks at each phase alone; whether they make a plan is manifest.CheckTask's question.
+func validatePhases(p *wire.Plan) error {
 	if n := len(p.Phases); n == 0 || n > MaxPhases {
 		return fmt.Errorf("plan has %d phases: want 1 to %d", n, MaxPhases)
 	}
 	for i, f := range p.Phases {
-		if err := checkPhase(f); err != nil {
+		if err := validatePhase(f); err != nil {
 			return fmt.Errorf("plan.phases[%d]: %w", i, err) // of one: errors stay short
 		}
 	}
 	return nil
 }
 
-func checkPhase(f *wire.Phase) error {
+func validatePhase(f *wire.Phase) error {
 	if f == nil {
 		return errors.New("missing")
 	}

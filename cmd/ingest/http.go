@@ -49,7 +49,7 @@ func (g *gateway) declare(p *publisher) (h rundevice.HTTPConfig, err error) {
 	if h.Listener, err = cli.Listen("--http", g.address); err != nil {
 		return h, err
 	}
-	if err := h.Check(p.state); err != nil {
+	if err := h.Validate(p.state); err != nil {
 		h.Listener.Close()
 		return h, cli.Usage(err)
 	}

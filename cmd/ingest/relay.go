@@ -75,7 +75,7 @@ from the origins of --origin alone.`,
 				return err
 			}
 			defer config.HTTP.Close()
-			if err := config.Check(); err != nil {
+			if err := config.Validate(); err != nil {
 				return cli.Usage(err)
 			}
 			if metrics != "" {

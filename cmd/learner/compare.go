@@ -38,8 +38,8 @@ func (o *choosing) flags(c *cobra.Command) {
 	c.Flags().Uint64Var(&o.seed, "seed", 1, "with --compare: first `SEED`; the same seed gives the same table")
 }
 
-// check refuses flags that go with others.
-func (o *choosing) check(c *cobra.Command, picture string) error {
+// validate refuses flags that go with others.
+func (o *choosing) validate(c *cobra.Command, picture string) error {
 	for _, name := range []string{"data", "format", "split", "seeds", "seed"} {
 		if !o.on && c.Flags().Changed(name) {
 			return cli.Usagef("--%s goes with --compare", name)
@@ -55,7 +55,7 @@ func (o *choosing) check(c *cobra.Command, picture string) error {
 	case o.on && o.seeds < 2:
 		return cli.Usagef("--seeds %d: want at least 2, without a spread nothing can be called better", o.seeds)
 	}
-	if err := sim.CheckSplit(o.split); err != nil {
+	if err := sim.ValidateSplit(o.split); err != nil {
 		return cli.Usagef("--split %w", err)
 	}
 	return nil

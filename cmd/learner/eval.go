@@ -77,7 +77,7 @@ line and column, never by content. What is told depends on single events and has
 			case n == 2 && e.data == "-":
 				return cli.Usagef("--data -: standard input cannot be read twice; name a file to compare two models on")
 			}
-			if err := checkPicture(e.picture); err != nil {
+			if err := validatePicture(e.picture); err != nil {
 				return err
 			}
 			if len(e.models) == 2 {

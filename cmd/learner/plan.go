@@ -39,10 +39,10 @@ rounds, that is predicted at most 0.3 points behind the best, and says why.`,
   learner plan -f deploy/tasks/silos.yaml --compare`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkPicture(picture); err != nil {
+			if err := validatePicture(picture); err != nil {
 				return err
 			}
-			if err := others.check(c, picture); err != nil {
+			if err := others.validate(c, picture); err != nil {
 				return err
 			}
 			if others.on {

@@ -260,7 +260,7 @@ func TestPlanDrawsPictures(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := checkPicture("risk.jpeg"); err == nil {
+	if err := validatePicture("risk.jpeg"); err == nil {
 		t.Error("a .jpeg is not refused")
 	}
 	if err := surveyed(t, "schedule.plan=practical").draw(filepath.Join(dir, "none.svg")); err == nil ||

@@ -9,8 +9,8 @@ import (
 	"github.com/panlearn/panlearn/learner/planning"
 )
 
-// checkPicture refuses a file name before anything is computed for it.
-func checkPicture(file string) error {
+// validatePicture refuses a file name before anything is computed for it.
+func validatePicture(file string) error {
 	if err := picture.Validate(file); err != nil {
 		return cli.Usagef("--plot %w", err)
 	}

@@ -73,7 +73,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 			if data.Holdout == 1 {
 				return cli.Usagef("--holdout 1: want at least 2, or no row is left to train on")
 			}
-			if err := checkPicture(picture); err != nil {
+			if err := validatePicture(picture); err != nil {
 				return err
 			}
 			others, err := rehearse.Baselines(baselines)
@@ -83,7 +83,7 @@ users on a synthetic population of the task's dimension and loss, whose optimum 
 			if err := order.Validate(); err != nil {
 				return cli.Usage(err)
 			}
-			if err := sim.CheckSplit(split); err != nil {
+			if err := sim.ValidateSplit(split); err != nil {
 				return cli.Usagef("--split %w", err)
 			}
 			if seeds < 1 {

@@ -71,7 +71,7 @@ type Options struct {
 }
 
 // Evaluate runs the model over rows. A row that does not fit is counted, goes to Unfit, and is passed over; an
-// error of the source ends it, and so do labels that say nothing, see CheckLabels.
+// error of the source ends it, and so do labels that say nothing, see ValidateLabels.
 func (p Predictor) Evaluate(rows iter.Seq2[task.Row, error], o Options) (Evaluation, error) {
 	s, err := newTally(p, o)
 	if err != nil {
@@ -278,7 +278,7 @@ func (t *tally) result(o Options) (Evaluation, error) {
 	if n == 0 {
 		return Evaluation{}, fmt.Errorf("no example fits the task's declaration (%d rows do not)", t.invalid)
 	}
-	if err := t.labels.check(true); err != nil && !o.Absent {
+	if err := t.labels.validate(true); err != nil && !o.Absent {
 		return Evaluation{}, err
 	}
 	out := Evaluation{Examples: t.labels.n, Invalid: t.invalid, Loss: t.loss / n, Baseline: t.labels.baseline(&t.labels)}

@@ -251,7 +251,7 @@ func TestLabelsThatSayNothing(t *testing.T) {
 		for _, y := range labels {
 			examples = append(examples, convex.Example{Value: []float64{0, 1}, Label: float64(y - '0')})
 		}
-		if got := [2]bool{p.CheckLabels(examples, false) == nil, p.CheckLabels(examples, true) == nil}; got != want {
+		if got := [2]bool{p.ValidateLabels(examples, false) == nil, p.ValidateLabels(examples, true) == nil}; got != want {
 			t.Errorf("labels %s: accepted %v, want %v", labels, got, want)
 		}
 	}
@@ -279,7 +279,7 @@ func TestBaselineIsTheBestConstant(t *testing.T) {
 			}
 			examples = append(examples, convex.Example{Value: []float64{0, 1}, Label: y})
 		}
-		if p.CheckLabels(examples, true) != nil {
+		if p.ValidateLabels(examples, true) != nil {
 			return // the best constant may be infinite
 		}
 		least := p.Baseline(examples, examples).Loss

@@ -65,9 +65,9 @@ func (l *labels) label(class int) float64 {
 	return float64(class)
 }
 
-// check refuses labels of which a model learns nothing, and about which a figure says nothing: all equal, or, if
+// validate refuses labels of which a model learns nothing, and about which a figure says nothing: all equal, or, if
 // every class has to be there, of one class fewer.
-func (l *labels) check(every bool) error {
+func (l *labels) validate(every bool) error {
 	for k, n := range l.counts {
 		if n == 0 && every || n == l.n && l.n > 1 {
 			if n == l.n {
@@ -86,10 +86,10 @@ func (l *labels) check(every bool) error {
 	return nil
 }
 
-// CheckLabels refuses examples whose labels are all equal or, if every class has to be there, of which a class
+// ValidateLabels refuses examples whose labels are all equal or, if every class has to be there, of which a class
 // never occurs: a label that is typed wrong looks like a perfect model.
-func (p Predictor) CheckLabels(examples []convex.Example, every bool) error {
-	return p.labels(examples).check(every)
+func (p Predictor) ValidateLabels(examples []convex.Example, every bool) error {
+	return p.labels(examples).validate(every)
 }
 
 // Baseline evaluates the best constant for the examples fit on the examples on.

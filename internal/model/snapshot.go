@@ -158,7 +158,7 @@ func Of(spec *task.Spec, parameters []float64) (Snapshot, error) {
 		}
 		s.Weights, s.Intercept = append(s.Weights, weights), append(s.Intercept, intercept)
 	}
-	return s, s.checkFinite()
+	return s, s.validateFinite()
 }
 
 // Parse reads a snapshot in JSON or in a .npz container. It refuses one of more values than its declaration needs
@@ -177,8 +177,8 @@ func Parse(data []byte) (Snapshot, error) {
 // onnxMagic is the beginning of ONNX models: field 1, the version of the format, as a varint.
 const onnxMagic = "\x08"
 
-// checkFinite refuses a model with a weight that is not a number.
-func (s *Snapshot) checkFinite() error {
+// validateFinite refuses a model with a weight that is not a number.
+func (s *Snapshot) validateFinite() error {
 	for _, row := range append(s.Weights[:len(s.Weights):len(s.Weights)], s.Intercept) {
 		for _, w := range row {
 			if math.IsNaN(w) || math.IsInf(w, 0) {

@@ -43,12 +43,12 @@ func TestModelsThatAreRefused(t *testing.T) {
 	}
 	for _, v := range []float64{math.NaN(), math.Inf(1)} {
 		for _, bad := range []Snapshot{{Weights: Rows{{1}, {2, v}}}, {Intercept: Constants{v}}} {
-			if bad.checkFinite() == nil {
+			if bad.validateFinite() == nil {
 				t.Errorf("%v passes as finite", bad)
 			}
 		}
 	}
-	if err := good.checkFinite(); err != nil {
+	if err := good.validateFinite(); err != nil {
 		t.Error(err)
 	}
 }

@@ -30,7 +30,7 @@ func (s Snapshot) Start(spec *task.Spec) ([]float64, error) {
 		return nil, fmt.Errorf("model.start: want a model of the same features, label and loss; %s",
 			task.DifferenceText(differ))
 	}
-	if err := s.checkFinite(); err != nil {
+	if err := s.validateFinite(); err != nil {
 		return nil, fmt.Errorf("model.start: %w", err)
 	}
 	p, err := NewPredictor(s, "")

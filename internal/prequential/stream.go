@@ -51,7 +51,7 @@ func (s Stream) Follow(spec *task.Spec, features *task.FeatureMap, rows iter.Seq
 			}
 			out.Unscored++
 		}
-		before, predictor := Before(s.Records, i), (*model.Predictor)(nil)
+		before, predictor := before(s.Records, i), (*model.Predictor)(nil)
 		if before != nil && r.Clip > 0 { // else it was of moments
 			p, err := s.Model(before.Round)
 			if err != nil {
@@ -132,9 +132,9 @@ func (f Followed) sum(used map[uint64]bool) Followed {
 	return f
 }
 
-// Before returns the record of the model that is kept and stood before a record's round: the newest one of earlier
+// before returns the record of the model that is kept and stood before a record's round: the newest one of earlier
 // rounds, or the one that was released again since; nil where none is kept.
-func Before(records []service.Record, i int) *service.Record {
+func before(records []service.Record, i int) *service.Record {
 	for k := i - 1; k >= 0; k-- {
 		r := &records[k]
 		if r.RolledBack() {

@@ -24,19 +24,19 @@ const (
 	baselineAlone     = "alone"   // every silo by itself
 )
 
-// AllBaselines are the other ways to spend the same budget.
-var AllBaselines = []string{planning.BaselineCentral, planning.BaselineLocal, baselineShuffle, baselineAlone,
+// allBaselines are the other ways to spend the same budget.
+var allBaselines = []string{planning.BaselineCentral, planning.BaselineLocal, baselineShuffle, baselineAlone,
 	planning.BaselineMultiPass, baselineExact,
 	baselineConverged}
 
 // Baselines returns the baselines that are named; all stands for every one.
 func Baselines(given []string) ([]string, error) {
 	if len(given) == 1 && given[0] == "all" {
-		return AllBaselines, nil
+		return allBaselines, nil
 	}
 	for _, name := range given {
-		if !slices.Contains(AllBaselines, name) {
-			return nil, fmt.Errorf("%q: want all, or some of %s", name, strings.Join(AllBaselines, ","))
+		if !slices.Contains(allBaselines, name) {
+			return nil, fmt.Errorf("%q: want all, or some of %s", name, strings.Join(allBaselines, ","))
 		}
 	}
 	return given, nil

@@ -105,7 +105,7 @@ func TestBaselinesOfBlocks(t *testing.T) {
 			map[string]string{"shuffle": own, "alone": none}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Load(Config{Job: c.job, Split: c.split, Baselines: AllBaselines}, Data{Path: file, Holdout: 7}, io.Discard)
+			s, err := Load(Config{Job: c.job, Split: c.split, Baselines: allBaselines}, Data{Path: file, Holdout: 7}, io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}

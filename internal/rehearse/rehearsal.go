@@ -19,7 +19,7 @@ type Config struct {
 	Job       run.Job
 	Order     Order
 	Split     string   // how silos are made of the rows, see sim.Silos
-	Baselines []string // other ways to spend the same budget, see AllBaselines
+	Baselines []string // other ways to spend the same budget, see allBaselines
 	Watch     bool     // score the model on the test rows on the way, for a picture
 }
 
@@ -37,11 +37,11 @@ type Rehearsal struct {
 // Load reads the rows of a rehearsal and groups them. It says which of them do not fit or take no part, and refuses
 // rows that are too few for the plan.
 func Load(c Config, data Data, progress io.Writer) (*Rehearsal, error) {
-	rows, err := Read(c.Job.Spec, data, progress)
+	read, err := Read(c.Job.Spec, data, progress)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rehearsal{Rows: rows, job: c.Job, order: c.Order, others: c.Baselines, watch: c.Watch && !Follows(c.Job)}
+	r := &Rehearsal{Rows: read, job: c.Job, order: c.Order, others: c.Baselines, watch: c.Watch && !Follows(c.Job)}
 	endless := manifest.Endless(r.job.Plan)
 	if !endless {
 		r.order.warn(progress, data.Path, r.labelled, r.Features, r.mixed())
@@ -50,16 +50,18 @@ func Load(c Config, data Data, progress io.Writer) (*Rehearsal, error) {
 		if r.order.InOrder {
 			return nil, errors.New("--in-order: not with silos and people, whose order the seed says")
 		}
-		r.Groups, err = Group(r.job, rows, c.Split, progress)
+		r.Groups, err = Group(r.job, read, c.Split, progress)
 		return r, err
 	}
-	if need := manifest.Users(r.job.Plan) + manifest.Spare(r.job.Plan); endless {
-	} else if uint64(len(r.Train)) < need {
+	need, rows := manifest.Users(r.job.Plan)+manifest.Spare(r.job.Plan), uint64(len(r.Train))
+	switch {
+	case endless:
+	case rows < need:
 		return nil, fmt.Errorf("--data %s has %d rows to train on, the plan wants %d users: --set schedule.users=%d",
-			data.Path, len(r.Train), need, len(r.Train))
-	} else if surplus := uint64(len(r.Train)) - need; surplus > 0 {
+			data.Path, rows, need, rows)
+	case rows > need:
 		fmt.Fprintf(progress, "%s wants %d users: %d of the %d rows to train on take no part in a run\n", r.spec.Name,
-			need, surplus, len(r.Train))
+			need, rows-need, rows)
 	}
 	return r, nil
 }

@@ -76,7 +76,7 @@ func Read(spec *task.Spec, data Data, progress io.Writer) (*Rows, error) {
 		return nil, err
 	}
 	r.share(all, invalid)
-	if err := r.predictor(nil).CheckLabels(r.labelled, true); err != nil {
+	if err := r.predictor(nil).ValidateLabels(r.labelled, true); err != nil {
 		return nil, fmt.Errorf("--data %s: %w", data.Path, err)
 	}
 	if data.Test != "" {
@@ -90,7 +90,7 @@ func Read(spec *task.Spec, data Data, progress io.Writer) (*Rows, error) {
 		}
 	}
 	if r.Test != nil {
-		if err := r.predictor(nil).CheckLabels(r.Test, false); err != nil {
+		if err := r.predictor(nil).ValidateLabels(r.Test, false); err != nil {
 			return nil, fmt.Errorf("the test data: %w", err)
 		}
 	}

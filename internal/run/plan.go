@@ -70,7 +70,7 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	suite, err := Suite(spec)
+	suite, err := suiteOf(spec)
 	if err != nil {
 		return Job{}, err
 	}
@@ -87,7 +87,7 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 		}
 		f.Mechanism.MaxBundle = bundleOf(suite, proposal.Forecasts[i].Privacy.ReportBytes, cohort)
 	}
-	if err := checkMinimisers(plan, features, loss); err != nil {
+	if err := validateMinimisers(plan, features, loss); err != nil {
 		return Job{}, err
 	}
 	job := Job{Spec: spec, Features: features, Loss: loss, Problem: problem, Proposal: proposal, Planner: planner,
@@ -95,8 +95,8 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 	return job, job.carried()
 }
 
-// checkMinimisers refuses a plan whose minimisers devices would refuse, for how floating-point arithmetic rounds.
-func checkMinimisers(plan *wire.Plan, features *task.FeatureMap, loss convex.Loss) error {
+// validateMinimisers refuses a plan whose minimisers devices would refuse, for how floating-point arithmetic rounds.
+func validateMinimisers(plan *wire.Plan, features *task.FeatureMap, loss convex.Loss) error {
 	f := manifest.Gradients(plan)
 	x := f.GetProx()
 	if x == nil {
@@ -174,8 +174,8 @@ func (j Job) Assuming() string {
 	return j.Problem.Trust.Assuming(j.Problem.HonestFraction, wording.Of(j.Plan).Reporter().Many)
 }
 
-// Suite returns the cipher suite that seals a task's reports.
-func Suite(spec *task.Spec) (wire.Suite, error) { return seal.ParseSuite(spec.Privacy.Sealing()) }
+// suiteOf returns the cipher suite that seals a task's reports.
+func suiteOf(spec *task.Spec) (wire.Suite, error) { return seal.ParseSuite(spec.Privacy.Sealing()) }
 
 // Wire returns the body of the job's Task message, without keys, name and version.
 func (j Job) Wire() (*wire.Task, error) {
@@ -186,7 +186,7 @@ func (j Job) Wire() (*wire.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	suite, err := Suite(j.Spec)
+	suite, err := suiteOf(j.Spec)
 	if err != nil {
 		return nil, err
 	}

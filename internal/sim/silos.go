@@ -21,8 +21,8 @@ const (
 	SplitColumn     = "column:" // a silo for each value of the column
 )
 
-// CheckSplit refuses a word that is no way to make silos.
-func CheckSplit(split string) error {
+// ValidateSplit refuses a word that is no way to make silos.
+func ValidateSplit(split string) error {
 	switch {
 	case slices.Contains([]string{SplitBlocks, SplitSortedLabel, SplitLabel, SplitLabelPairs}, split):
 	case strings.HasPrefix(split, SplitColumn) && len(split) > len(SplitColumn):

@@ -67,7 +67,7 @@ func TestSilosHaveEveryRowOnce(t *testing.T) {
 		}
 	}
 	for _, split := range []string{"", "column:", "labels"} {
-		if sim.CheckSplit(split) == nil {
+		if sim.ValidateSplit(split) == nil {
 			t.Errorf("%q: accepted", split)
 		}
 	}

@@ -105,9 +105,6 @@ func (s *Synthetic) LabelBound() float64 {
 	return bound
 }
 
-// Examples yields independent examples without end, the same ones in every iteration. Each is the receiver's to keep.
-func (s *Synthetic) Examples() iter.Seq[convex.Example] { return s.stream(0) }
-
 // Take returns the first n examples.
 func (s *Synthetic) Take(n int) []convex.Example { return s.sample(0, n) }
 

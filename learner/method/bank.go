@@ -187,7 +187,7 @@ func (b *Bank) Model() []float64 { return b.point() }
 
 // Step learns from the gradient of a round; e.Loss, where it is present, measures the residuals.
 func (b *Bank) Step(e Estimate) error {
-	if err := b.check(e); err != nil {
+	if err := b.validate(e); err != nil {
 		return err
 	}
 	s, m := b.cfg.Stream, float64(e.Users*max(1, b.cfg.Layout.Units))

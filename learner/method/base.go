@@ -130,12 +130,12 @@ func (b *base) query(point []float64) Query {
 	return Query{Step: min(b.position()+1, b.steps), Point: point}
 }
 
-// check refuses an estimate that cannot be used.
-func (b *base) check(e Estimate) error {
+// validate refuses an estimate that cannot be used.
+func (b *base) validate(e Estimate) error {
 	if b.position() == b.steps {
 		return errDone(b.steps)
 	}
-	return checkEstimate(e, len(b.start))
+	return validateEstimate(e, len(b.start))
 }
 
 // gradient returns the estimate with the gradient of the ridge at the point that was queried.

@@ -46,7 +46,7 @@ func newGuarded(c PAGDConfig, trust float64) (*Guarded, error) {
 
 // Step moves v, and steps as PAGD does.
 func (p *Guarded) Step(e Estimate) error {
-	if err := p.check(e); err != nil {
+	if err := p.validate(e); err != nil {
 		return err
 	}
 	now := released{point: p.Query().Point, gradient: slices.Clone(e.Gradient),

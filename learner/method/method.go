@@ -62,8 +62,8 @@ type Method interface {
 	fingerprint() [sha256.Size]byte // of the configuration
 }
 
-// checkEstimate refuses what no released batch can give.
-func checkEstimate(e Estimate, dim int) error {
+// validateEstimate refuses what no released batch can give.
+func validateEstimate(e Estimate, dim int) error {
 	if len(e.Gradient) != dim {
 		return fmt.Errorf("step: gradient of dimension %d, want %d", len(e.Gradient), dim)
 	}

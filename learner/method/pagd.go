@@ -97,7 +97,7 @@ func (p *PAGD) middle(dst []float64, step uint64) {
 
 // Step takes the prox step and moves the aggregate.
 func (p *PAGD) Step(e Estimate) error {
-	if err := p.check(e); err != nil {
+	if err := p.validate(e); err != nil {
 		return err
 	}
 	t := p.taken + 1

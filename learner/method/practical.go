@@ -100,7 +100,7 @@ func (p *Practical) Step(e Estimate) error {
 	if p.inner != nil {
 		return p.descend(e)
 	}
-	if err := checkEstimate(e, len(e.Gradient)); err != nil {
+	if err := validateEstimate(e, len(e.Gradient)); err != nil {
 		return err
 	}
 	var learned practical.Learned
@@ -131,7 +131,7 @@ func (p *Practical) Step(e Estimate) error {
 // descend gives the method what devices reported at its point as a gradient in its own coordinates.
 func (p *Practical) descend(e Estimate) error {
 	at := p.inner.Query().Point
-	if err := checkEstimate(e, len(at)); err != nil {
+	if err := validateEstimate(e, len(at)); err != nil {
 		return err
 	}
 	e.Gradient = p.learned.Gradient(e.Gradient, at, p.Problem.Ridge, p.Problem.Intercept)

@@ -70,7 +70,7 @@ func (p *Prox) Model() []float64 {
 
 // Step moves to the answer, and the mean with it.
 func (p *Prox) Step(e Estimate) error {
-	if err := p.check(e); err != nil {
+	if err := p.validate(e); err != nil {
 		return err
 	}
 	next := make([]float64, len(p.center))

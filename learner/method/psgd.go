@@ -37,7 +37,7 @@ type PSGDConfig struct {
 
 // NewPSGD returns the method at its start. The error names the field that does not fit.
 func NewPSGD(c PSGDConfig) (*PSGD, error) {
-	if err := checkStepSize(c.StepSize); err != nil {
+	if err := validateStepSize(c.StepSize); err != nil {
 		return nil, fmt.Errorf("psgd: %w", err)
 	}
 	if !(c.Mu >= 0 && float64(c.Mu*c.StepSize) < 1) {
@@ -95,7 +95,7 @@ func (p *descent) Model() []float64 { return slices.Clone(p.mean) }
 
 // descend takes a step of size eta, and gives the point that was queried the weight 1/share in the average, 1 at first.
 func (p *descent) descend(e Estimate, eta, share float64) error {
-	if err := p.check(e); err != nil {
+	if err := p.validate(e); err != nil {
 		return err
 	}
 	next := p.gradient(e, p.theta)
@@ -128,7 +128,7 @@ func (p *descent) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-func checkStepSize(eta float64) error {
+func validateStepSize(eta float64) error {
 	if !(eta > 0) || math.IsInf(eta, 0) {
 		return fmt.Errorf("step size: %v, want a finite number above 0", eta)
 	}

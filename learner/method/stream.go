@@ -39,7 +39,7 @@ type StreamConfig struct {
 
 // NewStream returns the method at its start. The error names the field that does not fit.
 func NewStream(c StreamConfig) (*stream, error) {
-	if err := checkStepSize(c.StepSize); err != nil {
+	if err := validateStepSize(c.StepSize); err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
 	}
 	if c.Horizon < 1 || c.Horizon > MaxSteps {

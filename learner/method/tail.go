@@ -31,7 +31,7 @@ type tailConfig struct {
 
 // newTail returns the method at its start. The error names the field that does not fit.
 func newTail(c tailConfig) (*Tail, error) {
-	if err := checkStepSize(c.StepSize); err != nil {
+	if err := validateStepSize(c.StepSize); err != nil {
 		return nil, fmt.Errorf("tail: %w", err)
 	}
 	if c.Average < 1 || c.Average > c.Steps {

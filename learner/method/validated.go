@@ -47,7 +47,7 @@ func (v *Validated) Step(e Estimate) error {
 	if v.inner.Query().Point == nil {
 		return v.inner.Step(e)
 	}
-	if err := checkEstimate(e, len(e.Gradient)); err != nil {
+	if err := validateEstimate(e, len(e.Gradient)); err != nil {
 		return err
 	}
 	k := v.card.Dim()
@@ -161,7 +161,7 @@ func (v *Validated) UnmarshalBinary(data []byte) error {
 		}
 		read.read(floats(rest[:8*tallyWords]))
 		rest = rest[8*tallyWords:]
-		if err := read.check(v.card); err != nil {
+		if err := read.validate(v.card); err != nil {
 			return fmt.Errorf("%w: %w", ErrState, err)
 		}
 	}
@@ -202,8 +202,8 @@ func (t *tally) read(words []float64) {
 	}
 }
 
-// check refuses sums that no rounds can have.
-func (t *tally) check(card convex.Scorecard) error {
+// validate refuses sums that no rounds can have.
+func (t *tally) validate(card convex.Scorecard) error {
 	words := floats(t.append(nil))
 	for _, x := range words {
 		if math.IsNaN(x) || math.IsInf(x, 0) {

@@ -89,7 +89,7 @@ func baselineProblem(p Problem) Problem {
 // Baselines compares with local differential privacy, with a trusted curator and with the paper's constants. Every one
 // takes the best of the methods that apply; the last is of the method named.
 func (pl *Planner) Baselines(p Problem, method string) ([]Baseline, error) {
-	if err := p.check(); err != nil {
+	if err := p.validateRequest(); err != nil {
 		return nil, fmt.Errorf("baselines: %w", err)
 	}
 	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta})

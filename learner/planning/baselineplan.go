@@ -33,7 +33,7 @@ func (b BaselinePlan) NoiseStd(phase int, m uint64) float64 {
 // methods or of the interactive ones, BaselineMultiPass with an interactive one. The cohort of the problem is kept
 // where a curator adds the noise.
 func (pl *Planner) BaselinePlan(p Problem, name, method string) (BaselinePlan, error) {
-	if err := p.check(); err != nil {
+	if err := p.validateRequest(); err != nil {
 		return BaselinePlan{}, fmt.Errorf("baseline %s: %w", name, err)
 	}
 	mu, err := accounting.GaussianMu(accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta})

@@ -44,7 +44,7 @@ type Alternative struct {
 // among methods by simulation. It takes up to a few seconds. The error names the field, or tells why the method
 // does not apply or that no cohort meets the privacy target.
 func (pl *Planner) Plan(p Problem) (Proposal, error) {
-	if err := p.check(); err != nil {
+	if err := p.validateRequest(); err != nil {
 		return Proposal{}, fmt.Errorf("plan: %w", err)
 	}
 	if p.Practical != nil {
@@ -78,7 +78,7 @@ func (pl *Planner) Plan(p Problem) (Proposal, error) {
 
 // Alternatives plans every method, in the order of schedule.Names.
 func (pl *Planner) Alternatives(p Problem) ([]Alternative, error) {
-	if err := p.check(); err != nil {
+	if err := p.validateRequest(); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
 	out := make([]Alternative, 0, len(schedule.Names()))
@@ -90,8 +90,8 @@ func (pl *Planner) Alternatives(p Problem) ([]Alternative, error) {
 	return out, nil
 }
 
-// check refuses a problem that no method can be planned for.
-func (p Problem) check() error {
+// validateRequest refuses a problem that no method can be planned for.
+func (p Problem) validateRequest() error {
 	if err := p.Validate(); err != nil {
 		return err
 	}

@@ -117,10 +117,10 @@ func (p Problem) Validate() error {
 	case p.Minimum > p.Users || (p.Cohort > 0 && p.Minimum > p.Cohort):
 		return fmt.Errorf("minimum cohort: %d, want at most the cohort, or 0 to have it planned", p.Minimum)
 	}
-	if err := p.checkSilos(); err != nil {
+	if err := p.validateSilos(); err != nil {
 		return err
 	}
-	if err := p.checkProx(); err != nil {
+	if err := p.validateProx(); err != nil {
 		return err
 	}
 	if !(p.Radius >= 0 && p.Radius <= 1) || p.Radius > 0 && !p.ByUser {
@@ -194,7 +194,7 @@ func (p Problem) request(m, rounds uint64) accounting.Request {
 
 // Applies returns an error that tells why a method has no plan for the problem; nil where it has one. See
 // schedule.Case.
-func (p Problem) Applies(method string) error { return p.conditions().Check(method) }
+func (p Problem) Applies(method string) error { return p.conditions().Validate(method) }
 
 // DefaultMethod returns the method that "" means, see schedule.Case.
 func (p Problem) DefaultMethod() string { return p.conditions().Default() }

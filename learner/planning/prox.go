@@ -23,7 +23,7 @@ type Prox struct {
 // chosen on a9a's training rows, see docs/reference/bounds.md.
 const walk = 1. / 3
 
-func (p Problem) checkProx() error {
+func (p Problem) validateProx() error {
 	if w := p.Prox.Weight; !(w >= 0) || math.IsInf(w, 1) {
 		return fmt.Errorf("prox: weight: %v, want a finite number above 0, or 0 to have it planned", w)
 	}

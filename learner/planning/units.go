@@ -21,7 +21,7 @@ type Silos struct {
 	Spread float64
 }
 
-func (p Problem) checkSilos() error {
+func (p Problem) validateSilos() error {
 	s := p.Silos
 	switch {
 	case s.Count == 0 && s != Silos{}:

@@ -147,9 +147,9 @@ type Case struct {
 	Set         string // its kind, "" for a ball
 }
 
-// Check returns an error if a method does not apply to the case: it names the condition of the theorem behind
+// Validate returns an error if a method does not apply to the case: it names the condition of the theorem behind
 // the method that the case lacks. It returns nil if the method applies. Auto applies to a task that ends.
-func (c Case) Check(name string) error {
+func (c Case) Validate(name string) error {
 	m, known := Of(name)
 	endless := c.Continuous != ""
 	switch {
@@ -231,7 +231,7 @@ func (c Case) Default() string {
 		return Auto
 	}
 	for _, name := range []string{PAGD, PAGDEnvelope} {
-		if c.Check(name) == nil {
+		if c.Validate(name) == nil {
 			return name
 		}
 	}

@@ -11,7 +11,7 @@ func TestDefaultGoesWithTheCase(t *testing.T) {
 	for i := range 1 << 5 {
 		bit := func(k int) bool { return i>>k&1 == 1 }
 		c := Case{Smooth: bit(0), Proximal: bit(1), Ridge: bit(2), Interactive: bit(3), Cohort: bit(4)}
-		if err := c.Check(c.Default()); err != nil {
+		if err := c.Validate(c.Default()); err != nil {
 			t.Errorf("%+v: default %s: %v", c, c.Default(), err)
 		}
 		var goes []string
@@ -20,13 +20,13 @@ func TestDefaultGoesWithTheCase(t *testing.T) {
 			if m.Minimizers {
 				continue
 			}
-			if c.Check(name) == nil {
+			if c.Validate(name) == nil {
 				goes = append(goes, name)
 			}
 			sound := (!m.Envelope || c.Proximal) && (m.Envelope || name == PSGD || c.Smooth) && (!m.Restarts || c.Ridge) &&
 				(!m.Interactive || c.Interactive && !c.Cohort)
-			if sound != (c.Check(name) == nil) {
-				t.Errorf("%+v: %s: %v", c, name, c.Check(name))
+			if sound != (c.Validate(name) == nil) {
+				t.Errorf("%+v: %s: %v", c, name, c.Validate(name))
 			}
 		}
 		if goes[0] != PSGD {
@@ -35,7 +35,7 @@ func TestDefaultGoesWithTheCase(t *testing.T) {
 	}
 	for continuous, want := range map[string]string{Constant: PSGD, Decaying: PSGD, Epochs: PAGD} {
 		c := Case{Smooth: true, Proximal: true, Continuous: continuous}
-		if got := c.Default(); got != want || c.Check(want) != nil || c.Check(Auto) == nil {
+		if got := c.Default(); got != want || c.Validate(want) != nil || c.Validate(Auto) == nil {
 			t.Errorf("%s: default %s, want %s, and not %s", continuous, got, want, Auto)
 		}
 	}
@@ -48,10 +48,10 @@ func TestDefaultGoesWithTheCase(t *testing.T) {
 		}
 	}
 	silos := Case{Smooth: true, Ridge: true, Interactive: true, Silos: true}
-	if silos.Check(PGDRestarts) == nil || silos.Check(APGDRestarts) != nil {
+	if silos.Validate(PGDRestarts) == nil || silos.Validate(APGDRestarts) != nil {
 		t.Error("phases of other users with silos who answer all rounds, or no stages of the same")
 	}
-	if (Case{Smooth: true, Interactive: true, Floors: "pan"}).Check(PGD) == nil {
+	if (Case{Smooth: true, Interactive: true, Floors: "pan"}).Validate(PGD) == nil {
 		t.Error("pgd under floors")
 	}
 }
@@ -62,7 +62,7 @@ func TestCaseOfProx(t *testing.T) {
 	good := Case{Smooth: true, Proximal: true, Silos: true, Minimizers: true, All: true}
 	for _, interactive := range []bool{false, true} {
 		good.Interactive = interactive
-		if err := good.Check(Prox); err != nil {
+		if err := good.Validate(Prox); err != nil {
 			t.Errorf("%+v: %v", good, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestCaseOfProx(t *testing.T) {
 	} {
 		c := good
 		spoil(&c)
-		if err := c.Check(Prox); err == nil || !strings.Contains(err.Error(), want) {
+		if err := c.Validate(Prox); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -39,7 +39,7 @@ func TestBatchOfAnAdaptiveRound(t *testing.T) {
 		b := &wire.Batch{Version: stream.Version, TaskHash: c.taskHash[:], Round: 2, Attempt: 1, ManifestHash: c.manifest[:],
 			Users:       one.users,
 			NoiseTrials: one.trials, Totals: []uint64{1, 2}, Cutoff: 1000}
-		err := c.check("panlearn.t.batch.2", b)
+		err := c.validate("panlearn.t.batch.2", b)
 		if (err == nil) != (one.refused == "") || err != nil && !strings.Contains(err.Error(), one.refused) {
 			t.Errorf("%d users, %d trials: %v", one.users, one.trials, err)
 		}

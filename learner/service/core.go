@@ -125,7 +125,7 @@ func (c *core) apply(msg stream.Message, finish bool, p pace) (commit, error) {
 	if _, err := seal.Verify(msg.Data, c.stageKey, batch); err != nil {
 		return commit{}, fmt.Errorf("batch of round %d: %w", c.round.Round, err)
 	}
-	if err := c.check(msg.Subject, batch); err != nil {
+	if err := c.validate(msg.Subject, batch); err != nil {
 		return commit{}, fmt.Errorf("batch of round %d: %w", c.round.Round, err)
 	}
 	alg, err := c.algorithm(c.committed)
@@ -193,8 +193,8 @@ func (c *core) describe(out *commit, stored time.Time, alg learner.Algorithm) {
 	}
 }
 
-// check holds a batch against the round that it answers.
-func (c *core) check(subject string, b *wire.Batch) error {
+// validate holds a batch against the round that it answers.
+func (c *core) validate(subject string, b *wire.Batch) error {
 	if err := stream.CheckSubject(subject, b); err != nil {
 		return err
 	}

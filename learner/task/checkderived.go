@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// checkDerived checks what is made from the columns or the vector, once these are known to be sound.
-func (f *Features) checkDerived() error {
+// validateDerived checks what is made from the columns or the vector, once these are known to be sound.
+func (f *Features) validateDerived() error {
 	if f.Vector != nil {
 		switch {
 		case len(f.Crosses) > 0:
@@ -19,7 +19,7 @@ func (f *Features) checkDerived() error {
 	}
 	for i, c := range f.Crosses {
 		path := fmt.Sprintf("features.crosses.%d", i)
-		if err := f.checkCross(path, c); err != nil {
+		if err := f.validateCross(path, c); err != nil {
 			return err
 		}
 		for _, other := range f.Crosses[:i] {
@@ -29,7 +29,7 @@ func (f *Features) checkDerived() error {
 		}
 	}
 	if p := f.Polynomial; p != nil {
-		if err := f.checkNumbers("features.polynomial.columns", p.Columns); err != nil {
+		if err := f.validateNumbers("features.polynomial.columns", p.Columns); err != nil {
 			return err
 		}
 		if p.Degree != 2 && p.Degree != 3 {
@@ -40,7 +40,7 @@ func (f *Features) checkDerived() error {
 		}
 	}
 	if f.Fourier != nil {
-		if err := f.checkFourier(); err != nil {
+		if err := f.validateFourier(); err != nil {
 			return err
 		}
 	}
@@ -55,12 +55,12 @@ func (f *Features) checkDerived() error {
 		}
 	}
 	if f.Public != nil && f.Public.model != nil {
-		return f.checkPublic()
+		return f.validatePublic()
 	}
 	return nil
 }
 
-func (f *Features) checkCross(path string, c Cross) error {
+func (f *Features) validateCross(path string, c Cross) error {
 	switch n := len(c.Columns); {
 	case c.Number == "" && (n < 2 || n > 4):
 		return refuse(path+".columns", strings.Join(c.Columns, ", "), "two to four columns, or one to four with a number")
@@ -95,8 +95,8 @@ func (f *Features) checkCross(path string, c Cross) error {
 	return nil
 }
 
-// checkNumbers refuses names that are not of distinct numeric columns.
-func (f *Features) checkNumbers(path string, names []string) error {
+// validateNumbers refuses names that are not of distinct numeric columns.
+func (f *Features) validateNumbers(path string, names []string) error {
 	if len(names) == 0 {
 		return refuse(path, "", "at least one numeric column")
 	}
@@ -112,7 +112,7 @@ func (f *Features) checkNumbers(path string, names []string) error {
 	return nil
 }
 
-func (f *Features) checkFourier() error {
+func (f *Features) validateFourier() error {
 	r := f.Fourier
 	inputs := len(r.Columns)
 	if f.Vector != nil {
@@ -120,7 +120,7 @@ func (f *Features) checkFourier() error {
 			return refuse("features.fourier.columns", strings.Join(r.Columns, ", "),
 				"nothing with a vector: all its values count")
 		}
-	} else if err := f.checkNumbers("features.fourier.columns", r.Columns); err != nil {
+	} else if err := f.validateNumbers("features.fourier.columns", r.Columns); err != nil {
 		return err
 	}
 	if r.Dimension < 1 || r.Dimension > maxDimension || r.Dimension > maxFrequencies/inputs {
@@ -136,7 +136,7 @@ func (f *Features) checkFourier() error {
 	return nil
 }
 
-func (f *Features) checkScales() error {
+func (f *Features) validateScales() error {
 	width := f.width()
 	if len(f.Scales) > 0 {
 		if f.Precondition != nil {

@@ -20,24 +20,24 @@ const (
 	maxScale       = convex.MaxScale // of a preconditioner, and of its inverse
 )
 
-func (s *Spec) checkFeatures() error {
+func (s *Spec) validateFeatures() error {
 	f := &s.Features
 	if s.Events.Format.Vectors() {
 		if f.Vector == nil || len(f.Columns) > 0 {
 			return refuse("features", "", "vector, and no columns, for format %s", s.Events.Format)
 		}
-		if err := f.Vector.check("features.vector"); err != nil {
+		if err := f.Vector.validate("features.vector"); err != nil {
 			return err
 		}
 	} else {
 		if f.Vector != nil || len(f.Columns) == 0 {
 			return refuse("features", "", "columns, and no vector, for format %s", s.Events.Format)
 		}
-		if err := s.checkColumns(); err != nil {
+		if err := s.validateColumns(); err != nil {
 			return err
 		}
 	}
-	if err := f.checkDerived(); err != nil {
+	if err := f.validateDerived(); err != nil {
 		return err
 	}
 	if f.unread() {
@@ -46,10 +46,10 @@ func (s *Spec) checkFeatures() error {
 	if n := f.width(); n < 1 || n > maxDimension {
 		return refuse("features", fmt.Sprintf("%d coordinates", n), "from 1 to %d in all", maxDimension)
 	}
-	return f.checkScales()
+	return f.validateScales()
 }
 
-func (s *Spec) checkColumns() error {
+func (s *Spec) validateColumns() error {
 	total := 0
 	for i := range s.Features.Columns {
 		c := &s.Features.Columns[i]
@@ -61,26 +61,26 @@ func (s *Spec) checkColumns() error {
 				before = append(before, other.Name)
 			}
 		}
-		if err := checkColumnName(path+".column", c.Name, before); err != nil {
+		if err := validateColumnName(path+".column", c.Name, before); err != nil {
 			return err
 		}
-		if err := c.check(path); err != nil {
+		if err := c.validate(path); err != nil {
 			return err
 		}
 		if c.Field != "" {
-			if err := s.checkPresent(path+".field", c.Field); err != nil {
+			if err := s.validatePresent(path+".field", c.Field); err != nil {
 				return err
 			}
-			if err := s.checkPresent(path+".over", cmp.Or(c.Over, c.Field)); err != nil {
+			if err := s.validatePresent(path+".over", cmp.Or(c.Over, c.Field)); err != nil {
 				return err
 			}
 		} else if c.Kind != OneHot {
-			if err := s.checkPresent(path+".column", c.Name); err != nil {
+			if err := s.validatePresent(path+".column", c.Name); err != nil {
 				return err
 			}
 		}
 		for k, name := range c.Columns {
-			if err := s.checkMember(fmt.Sprintf("%s.columns.%d", path, k), c, k, name); err != nil {
+			if err := s.validateMember(fmt.Sprintf("%s.columns.%d", path, k), c, k, name); err != nil {
 				return err
 			}
 		}
@@ -91,29 +91,29 @@ func (s *Spec) checkColumns() error {
 	return nil
 }
 
-// checkMember refuses a field of a group that is no field, or that is used elsewhere, except as a number.
-func (s *Spec) checkMember(path string, group *Column, at int, name string) error {
+// validateMember refuses a field of a group that is no field, or that is used elsewhere, except as a number.
+func (s *Spec) validateMember(path string, group *Column, at int, name string) error {
 	before := slices.Clone(group.Columns[:at])
 	for i := range s.Features.Columns {
 		if other := &s.Features.Columns[i]; other != group && !other.Kind.Number() {
 			before = append(before, other.Fields()...)
 		}
 	}
-	if err := checkColumnName(path, name, before); err != nil {
+	if err := validateColumnName(path, name, before); err != nil {
 		return err
 	}
-	return s.checkPresent(path, name)
+	return s.validatePresent(path, name)
 }
 
-// checkPresent refuses a column that a csv file without header does not have.
-func (s *Spec) checkPresent(path, name string) error {
+// validatePresent refuses a column that a csv file without header does not have.
+func (s *Spec) validatePresent(path, name string) error {
 	if len(s.Events.Columns) > 0 && !slices.Contains(s.Events.Columns, name) {
 		return refuse(path, name, "one of events.columns")
 	}
 	return nil
 }
 
-func checkColumnName(path, name string, before []string) error {
+func validateColumnName(path, name string, before []string) error {
 	if name == "" || len(name) > 256 || strings.TrimSpace(name) != name {
 		return refuse(path, name, "a name of 1 to 256 bytes without blanks around it")
 	}
@@ -123,7 +123,7 @@ func checkColumnName(path, name string, before []string) error {
 	return nil
 }
 
-func (v *Vector) check(path string) error {
+func (v *Vector) validate(path string) error {
 	if v.Dimension < 1 || v.Dimension > maxDimension {
 		return refuse(path+".dimension", v.Dimension, "a whole number from 1 to %d", maxDimension)
 	}
@@ -144,7 +144,7 @@ func (v *Vector) check(path string) error {
 		}
 		return nil
 	}
-	if err := checkRange(path, v.Min, v.Max); err != nil {
+	if err := validateRange(path, v.Min, v.Max); err != nil {
 		return err
 	}
 	if v.Min > 0 {
@@ -159,10 +159,10 @@ func (v *Vector) check(path string) error {
 	case v.Scale == Symmetric && v.Min != -v.Max:
 		return refuse(path+".scale", v.Scale, "raw, or min = -max, so that zero stays zero")
 	}
-	return checkScale(path+".scale", v.Scale)
+	return validateScale(path+".scale", v.Scale)
 }
 
-func (c *Column) check(path string) error {
+func (c *Column) validate(path string) error {
 	if err := oneOf(path+".kind", c.Kind, Numeric, Indicator, Categorical, Hashed, Bucketed, Hats,
 		Text, OneHot); err != nil {
 		return err
@@ -188,37 +188,37 @@ func (c *Column) check(path string) error {
 	if c.Buckets != 0 && c.Kind != Hashed && c.Kind != Text {
 		return refuse(path+".buckets", c.Buckets, "nothing for kind %s", c.Kind)
 	}
-	if err := c.checkKind(path); err != nil {
+	if err := c.validateKind(path); err != nil {
 		return err
 	}
 	if len(c.Marks) > 0 && !c.Kind.Number() && c.Kind != Bucketed && c.Kind != Hats {
 		return refuse(path+".marks", c.Marks, "nothing for kind %s", c.Kind)
 	}
-	if err := checkMarks(path, c.Marks); err != nil {
+	if err := validateMarks(path, c.Marks); err != nil {
 		return err
 	}
-	if err := c.checkPart(path); err != nil {
+	if err := c.validatePart(path); err != nil {
 		return err
 	}
-	return c.Missing.check(path, c)
+	return c.Missing.validate(path, c)
 }
 
-// checkKind checks what is of the column's kind alone.
-func (c *Column) checkKind(path string) error {
+// validateKind checks what is of the column's kind alone.
+func (c *Column) validateKind(path string) error {
 	switch c.Kind {
 	case Indicator:
 		return nil
 	case Numeric:
-		return c.checkNumeric(path)
+		return c.validateNumeric(path)
 	case Categorical:
-		return c.checkVocabulary(path)
+		return c.validateVocabulary(path)
 	case OneHot:
 		if len(c.Columns) < 2 {
 			return refuse(path+".columns", c.Columns, "at least two columns of numbers")
 		}
 		return nil
 	case Hats:
-		return c.checkKnots(path)
+		return c.validateKnots(path)
 	case Bucketed:
 		if len(c.Edges) == 0 {
 			return refuse(path+".edges", "", "at least one number")
@@ -234,12 +234,12 @@ func (c *Column) checkKind(path string) error {
 		return refuse(path+".buckets", c.Buckets, "a whole number from 1 to %d", maxDimension)
 	}
 	if c.Kind == Text {
-		return c.checkText(path)
+		return c.validateText(path)
 	}
 	return nil
 }
 
-func (c *Column) checkNumeric(path string) error {
+func (c *Column) validateNumeric(path string) error {
 	if err := oneOf(path+".scale", c.Scale, Raw, Unit, Symmetric, Standard, Log); err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (c *Column) checkNumeric(path string) error {
 		case c.Unit != 0:
 			return refuse(path+".unit", c.Unit, "nothing for scale %s", c.Scale)
 		}
-		return checkRange(path, c.Min, c.Max)
+		return validateRange(path, c.Min, c.Max)
 	}
 	switch {
 	case c.Min != 0:
@@ -266,10 +266,10 @@ func (c *Column) checkNumeric(path string) error {
 	case c.Clip <= 0:
 		return refuse(path+".clip", c.Clip, "a number > 0")
 	}
-	return c.checkLog(path)
+	return c.validateLog(path)
 }
 
-func (c *Column) checkVocabulary(path string) error {
+func (c *Column) validateVocabulary(path string) error {
 	if len(c.Vocabulary) == 0 {
 		return refuse(path+".vocabulary", "", "at least one word")
 	}
@@ -292,7 +292,7 @@ func (c *Column) checkVocabulary(path string) error {
 	return nil
 }
 
-func checkRange(path string, low, high float64) error {
+func validateRange(path string, low, high float64) error {
 	if low >= high {
 		return refuse(path+".max", high, "a number > min (%v)", low)
 	}
@@ -303,4 +303,4 @@ func checkRange(path string, low, high float64) error {
 	return nil
 }
 
-func checkScale(path string, s Scale) error { return oneOf(path, s, Raw, Unit, Symmetric) }
+func validateScale(path string, s Scale) error { return oneOf(path, s, Raw, Unit, Symmetric) }

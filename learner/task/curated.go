@@ -11,8 +11,8 @@ func (s *Spec) notCurated() error {
 		schedule.OnePlace(s.Schedule.Algorithm))
 }
 
-// checkCurated refuses what does not go with such a method.
-func (s *Spec) checkCurated() error {
+// validateCurated refuses what does not go with such a method.
+func (s *Spec) validateCurated() error {
 	switch {
 	case s.Silo == nil || s.Silo.Count != 1 || !s.Local():
 		return s.notCurated()

@@ -18,13 +18,13 @@ const (
 	Hour    Part = "hour"    // 0 to 24, minutes in it: 13:30 is 13.5
 )
 
-// Parts returns all parts.
-func Parts() []Part { return []Part{Year, Month, Day, Weekday, Hour} }
+// allParts returns all parts.
+func allParts() []Part { return []Part{Year, Month, Day, Weekday, Hour} }
 
-func (c *Column) checkPart(path string) error {
+func (c *Column) validatePart(path string) error {
 	switch {
 	case c.Over != "":
-		return c.checkOver(path)
+		return c.validateOver(path)
 	case c.Part == "" && c.Field != "":
 		return refuse(path+".field", c.Field, "nothing without part or over: column is the field")
 	case c.Part == "":
@@ -36,14 +36,14 @@ func (c *Column) checkPart(path string) error {
 	case c.Field == "":
 		return refuse(path+".field", "", "the field that holds the date: column is a name of your own")
 	}
-	if err := checkColumnName(path+".field", c.Field, nil); err != nil {
+	if err := validateColumnName(path+".field", c.Field, nil); err != nil {
 		return err
 	}
-	return oneOf(path+".part", c.Part, Parts()...)
+	return oneOf(path+".part", c.Part, allParts()...)
 }
 
-// checkOver checks a ratio.
-func (c *Column) checkOver(path string) error {
+// validateOver checks a ratio.
+func (c *Column) validateOver(path string) error {
 	switch {
 	case c.Kind != Numeric && c.Kind != Bucketed && c.Kind != Hats:
 		return refuse(path+".over", c.Over, "nothing for kind %s", c.Kind)
@@ -52,10 +52,10 @@ func (c *Column) checkOver(path string) error {
 	case c.Field == "":
 		return refuse(path+".field", "", "the field that is divided: column is a name of your own")
 	}
-	if err := checkColumnName(path+".field", c.Field, nil); err != nil {
+	if err := validateColumnName(path+".field", c.Field, nil); err != nil {
 		return err
 	}
-	return checkColumnName(path+".over", c.Over, []string{c.Field})
+	return validateColumnName(path+".over", c.Over, []string{c.Field})
 }
 
 // field returns the field that a source is read from, or the name of a group.

@@ -111,7 +111,7 @@ func (s *Spec) readFiles(folder string) error {
 		return nil
 	}
 	var err error
-	if p.model, err = ParsePublic(p.data); err != nil {
+	if p.model, err = parsePublic(p.data); err != nil {
 		return err
 	}
 	return s.Validate()
@@ -155,7 +155,7 @@ func (s *Spec) WithPublic(file []byte) (*Spec, error) {
 	case len(file) > MaxPublic || hashText(file) != p.hash:
 		return nil, refuse(publicPath, p.hash, "the file with this SHA-256, not one of %d bytes with another", len(file))
 	}
-	model, err := ParsePublic(file)
+	model, err := parsePublic(file)
 	if err != nil {
 		return nil, err
 	}

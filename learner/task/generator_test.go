@@ -182,7 +182,7 @@ func drawColumn(t *rapid.T, name string) Column {
 
 // drawParts draws two columns that are made of one date.
 func drawParts(t *rapid.T) []Column {
-	part := rapid.SampledFrom(Parts())
+	part := rapid.SampledFrom(allParts())
 	return []Column{
 		{Name: "hour", Field: "when", Part: part.Draw(t, "part"), Kind: Hats, Knots: []float64{1, 6, 20}},
 		{Name: "other", Field: "when", Part: part.Draw(t, "other part"), Kind: Numeric, Min: 0, Max: 3000,

@@ -12,7 +12,7 @@ const (
 	maxKnots = 64
 )
 
-func (c *Column) checkKnots(path string) error {
+func (c *Column) validateKnots(path string) error {
 	if len(c.Knots) < minKnots || len(c.Knots) > maxKnots {
 		return refuse(path+".knots", fmt.Sprintf("%d numbers", len(c.Knots)), "from %d to %d numbers", minKnots, maxKnots)
 	}

@@ -15,7 +15,7 @@ var labelWords = [...]string{convex.TwoClasses: "one of two classes, in positive
 	convex.ManyClasses: "one of several classes, in classes",
 	convex.Numbers:     "numbers, from min to max", convex.Counts: "counts, up to max"}
 
-func (s *Spec) checkLabel() error {
+func (s *Spec) validateLabel() error {
 	l := s.Label
 	if s.Events.Format.Vectors() {
 		if l.Column != "" {
@@ -29,10 +29,10 @@ func (s *Spec) checkLabel() error {
 		if slices.Contains(features, l.Column) {
 			return refuse("label.column", l.Column, "a column that is not a feature")
 		}
-		if err := checkColumnName("label.column", l.Column, nil); err != nil {
+		if err := validateColumnName("label.column", l.Column, nil); err != nil {
 			return err
 		}
-		if err := s.checkPresent("label.column", l.Column); err != nil {
+		if err := s.validatePresent("label.column", l.Column); err != nil {
 			return err
 		}
 	}
@@ -57,50 +57,50 @@ func (s *Spec) checkLabel() error {
 			return refuse(key.path, key.value, "nothing for loss %s: its labels are %s", s.Model.Loss, labelWords[kind])
 		}
 	}
-	if err := checkMarks("label", l.Marks); err != nil {
+	if err := validateMarks("label", l.Marks); err != nil {
 		return err
 	}
 	switch kind {
 	case convex.TwoClasses:
-		return l.checkTwoClasses()
+		return l.validateTwoClasses()
 	case convex.ManyClasses:
 		if len(l.Classes) < 2 {
 			return refuse("label.classes", l.Classes, "at least two labels")
 		}
-		return checkDistinct(make(map[string]bool), "label.classes", l.Classes)
+		return validateDistinct(make(map[string]bool), "label.classes", l.Classes)
 	case convex.Counts:
 		if !(l.Max >= 1 && l.Max <= maxCount && l.Max == math.Trunc(l.Max)) {
 			return refuse("label.max", l.Max, "a whole number from 1 to 2^53: the largest count")
 		}
 		return nil
 	}
-	if err := checkRange("label", l.Min, l.Max); err != nil {
+	if err := validateRange("label", l.Min, l.Max); err != nil {
 		return err
 	}
 	if l.Offset {
-		if err := s.checkOffset(); err != nil {
+		if err := s.validateOffset(); err != nil {
 			return err
 		}
 	}
-	return l.checkScale()
+	return l.validateScale()
 }
 
-func (l *Label) checkTwoClasses() error {
+func (l *Label) validateTwoClasses() error {
 	seen := make(map[string]bool)
 	if len(l.Positive) == 0 {
 		return refuse("label.positive", "", "at least one label")
 	}
-	if err := checkDistinct(seen, "label.positive", l.Positive); err != nil {
+	if err := validateDistinct(seen, "label.positive", l.Positive); err != nil {
 		return err
 	}
 	if len(l.Negative) == 0 {
 		return refuse("label.negative", "", "at least one label")
 	}
-	return checkDistinct(seen, "label.negative", l.Negative)
+	return validateDistinct(seen, "label.negative", l.Negative)
 }
 
-// checkDistinct refuses blank labels and labels that were seen, and adds the others to them.
-func checkDistinct(seen map[string]bool, path string, labels []string) error {
+// validateDistinct refuses blank labels and labels that were seen, and adds the others to them.
+func validateDistinct(seen map[string]bool, path string, labels []string) error {
 	for i, w := range labels {
 		key := classKey(w)
 		if key == "" || seen[key] {

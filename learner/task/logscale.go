@@ -53,8 +53,8 @@ func (c *Column) middle() float64 {
 	return c.Min + (c.Max-c.Min)/2
 }
 
-// checkLog checks what standard and log have instead of bounds.
-func (c *Column) checkLog(path string) error {
+// validateLog checks what standard and log have instead of bounds.
+func (c *Column) validateLog(path string) error {
 	switch {
 	case c.Scale == Standard && c.Unit != 0:
 		return refuse(path+".unit", c.Unit, "nothing for scale standard")
@@ -76,8 +76,8 @@ func (l *Label) affine() affine {
 	return f
 }
 
-// checkScale checks how a label that is a number is scaled, once its bounds are known to be sound.
-func (l *Label) checkScale() error {
+// validateScale checks how a label that is a number is scaled, once its bounds are known to be sound.
+func (l *Label) validateScale() error {
 	if err := oneOf("label.scale", l.Scale, Raw, Unit, Symmetric, Log); err != nil {
 		return err
 	}
@@ -89,5 +89,5 @@ func (l *Label) checkScale() error {
 	case l.Unit < 1/maxMagnitude:
 		return refuse("label.unit", l.Unit, "a number > 0, for scale log")
 	}
-	return checkRange("label", toLog(l.Min, l.Unit), toLog(l.Max, l.Unit))
+	return validateRange("label", toLog(l.Min, l.Unit), toLog(l.Max, l.Unit))
 }

@@ -15,8 +15,8 @@ const (
 // longestNumber is the most bytes of a number, with its marks; a longer text is none, so that none takes long to read.
 const longestNumber = 128
 
-// checkMarks refuses what could be part of a number, or makes no difference.
-func checkMarks(path string, marks []string) error {
+// validateMarks refuses what could be part of a number, or makes no difference.
+func validateMarks(path string, marks []string) error {
 	if len(marks) > mostMarks {
 		return refuse(path+".marks", fmt.Sprintf("%d texts", len(marks)), "at most %d", mostMarks)
 	}

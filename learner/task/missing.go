@@ -40,7 +40,7 @@ func (m *Missing) setDefaults(c *Column) {
 	}
 }
 
-func (m *Missing) check(path string, c *Column) error {
+func (m *Missing) validate(path string, c *Column) error {
 	path += ".missing"
 	var fill float64
 	if m.Fill != nil {

@@ -156,14 +156,14 @@ func (s *Spec) Practical(features *FeatureMap) *practical.Problem {
 	return out
 }
 
-func (s *Spec) checkModel() error {
+func (s *Spec) validateModel() error {
 	m := s.Model
 	if err := oneOf("model.loss", m.Loss, convex.LossNames()...); err != nil {
 		return err
 	}
 	d := s.lossDeclaration()
 	if d.Classes > 0 {
-		d.ClassWeights = nil // checkLoss counts them, once the label is known to be sound
+		d.ClassWeights = nil // validateLoss counts them, once the label is known to be sound
 	}
 	if err := refuseParameter(d.Check()); err != nil && !strings.HasPrefix(err.Path, "label.") {
 		return err
@@ -189,8 +189,8 @@ func (s *Spec) checkModel() error {
 	return nil
 }
 
-// checkLoss refuses what is left to the loss itself, once model and label are known to be sound one by one.
-func (s *Spec) checkLoss() error {
+// validateLoss refuses what is left to the loss itself, once model and label are known to be sound one by one.
+func (s *Spec) validateLoss() error {
 	if _, err := s.lossDeclaration().New(); err != nil {
 		return refuseParameter(err)
 	}

@@ -87,8 +87,8 @@ const (
 	maxPublicNumber  = 1e30 // of weights, biases and leaves, and of a range and its inverse
 )
 
-// ParsePublic reads the file of a PublicModel and validates it. It refuses unknown keys.
-func ParsePublic(data []byte) (*PublicModel, error) {
+// parsePublic reads the file of a PublicModel and validates it. It refuses unknown keys.
+func parsePublic(data []byte) (*PublicModel, error) {
 	if len(data) > MaxPublic {
 		return nil, refuse(publicPath, fmt.Sprintf("%d bytes", len(data)), "a file of at most %d bytes", MaxPublic)
 	}

@@ -35,7 +35,7 @@ func TestPublicModelFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := ParsePublic(data)
+	p, err := parsePublic(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestPublicModelFile(t *testing.T) {
 		"size":   string(data) + strings.Repeat(" ", MaxPublic),
 	} {
 		var f *FieldError
-		if _, err := ParsePublic([]byte(bad)); !errors.As(err, &f) || !strings.HasPrefix(f.Path, "features.public") {
+		if _, err := parsePublic([]byte(bad)); !errors.As(err, &f) || !strings.HasPrefix(f.Path, "features.public") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestMatrix(t *testing.T) {
 		if err := json.Unmarshal(data, m); err != nil {
 			t.Fatal(err)
 		}
-		if err := m.check("", 3, 4); err != nil {
+		if err := m.validate("", 3, 4); err != nil {
 			t.Error(err)
 		}
 		for k, row := range rows {
@@ -167,7 +167,7 @@ func FuzzParsePublic(f *testing.F) {
 	f.Add(data)
 	f.Add([]byte(`{"version":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := ParsePublic(data)
+		p, err := parsePublic(data)
 		if err != nil {
 			return
 		}
@@ -175,7 +175,7 @@ func FuzzParsePublic(f *testing.F) {
 		if err != nil {
 			return // longer than its file was
 		}
-		if q, err := ParsePublic(again); err != nil {
+		if q, err := parsePublic(again); err != nil {
 			t.Fatalf("%v: %+v", err, q)
 		}
 	})

@@ -38,7 +38,7 @@ func (p *PublicModel) Validate() error {
 		if !(b.Range >= 1/maxPublicNumber && b.Range <= maxPublicNumber) {
 			return refuse(path+".range", b.Range, "a number > 0, from %g to %g", 1/maxPublicNumber, maxPublicNumber)
 		}
-		if err := b.check(path, len(p.Inputs)); err != nil {
+		if err := b.validate(path, len(p.Inputs)); err != nil {
 			return err
 		}
 	}
@@ -52,17 +52,17 @@ func (p *PublicModel) Validate() error {
 		case b.Range != 0:
 			return refuse(path+".range", b.Range, "nothing: an offset is in the units of the label")
 		}
-		return b.check(path, len(p.Inputs))
+		return b.validate(path, len(p.Inputs))
 	}
 	return nil
 }
 
-func (b *PublicBlock) check(path string, inputs int) error {
+func (b *PublicBlock) validate(path string, inputs int) error {
 	if len(b.Bias) > 0 && len(b.Bias) != b.Outputs {
 		return refuse(path+".bias", fmt.Sprintf("%d numbers", len(b.Bias)), "%d, one an output", b.Outputs)
 	}
 	for i, v := range b.Bias {
-		if err := checkPublicNumber(fmt.Sprintf("%s.bias.%d", path, i), v); err != nil {
+		if err := validatePublicNumber(fmt.Sprintf("%s.bias.%d", path, i), v); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (b *PublicBlock) check(path string, inputs int) error {
 		return refuse(path, "", "weights, trees or a forest")
 	}
 	if b.Weights != nil {
-		if err := b.Weights.check(path+".weights", b.Outputs, inputs); err != nil {
+		if err := b.Weights.validate(path+".weights", b.Outputs, inputs); err != nil {
 			return err
 		}
 	}
@@ -80,14 +80,14 @@ func (b *PublicBlock) check(path string, inputs int) error {
 		if t.Output < 0 || t.Output >= b.Outputs {
 			return refuse(at+".output", t.Output, "a whole number from 0 to %d", b.Outputs-1)
 		}
-		if err := t.check(at, inputs); err != nil {
+		if err := t.validate(at, inputs); err != nil {
 			return err
 		}
 		if len(t.Leaf) != len(t.Feature)+1 {
 			return refuse(at+".leaf", fmt.Sprintf("%d numbers", len(t.Leaf)), "%d, one a leaf", len(t.Feature)+1)
 		}
 		for j, v := range t.Leaf {
-			if err := checkPublicNumber(fmt.Sprintf("%s.leaf.%d", at, j), float64(v)); err != nil {
+			if err := validatePublicNumber(fmt.Sprintf("%s.leaf.%d", at, j), float64(v)); err != nil {
 				return err
 			}
 		}
@@ -95,10 +95,10 @@ func (b *PublicBlock) check(path string, inputs int) error {
 	if b.Forest == nil {
 		return nil
 	}
-	return b.Forest.check(path+".forest", b.Outputs, inputs)
+	return b.Forest.validate(path+".forest", b.Outputs, inputs)
 }
 
-func (f *Forest) check(path string, outputs, inputs int) error {
+func (f *Forest) validate(path string, outputs, inputs int) error {
 	leaves := 0
 	for i := range f.Trees {
 		t := &f.Trees[i]
@@ -109,7 +109,7 @@ func (f *Forest) check(path string, outputs, inputs int) error {
 		if len(t.Leaf) > 0 {
 			return refuse(at+".leaf", fmt.Sprintf("%d numbers", len(t.Leaf)), "nothing in a forest, which has leaves")
 		}
-		if err := t.check(at, inputs); err != nil {
+		if err := t.validate(at, inputs); err != nil {
 			return err
 		}
 		leaves += len(t.Feature) + 1
@@ -120,11 +120,11 @@ func (f *Forest) check(path string, outputs, inputs int) error {
 	case f.Leaves == nil:
 		return refuse(path+".leaves", "", "a matrix of %d x %d", outputs, leaves)
 	}
-	return f.Leaves.check(path+".leaves", outputs, leaves)
+	return f.Leaves.validate(path+".leaves", outputs, leaves)
 }
 
-// check refuses what is no tree: every question and every leaf has to be the branch of exactly one question before.
-func (t *Tree) check(path string, inputs int) error {
+// validate refuses what is no tree: every question and every leaf has to be the branch of exactly one question before.
+func (t *Tree) validate(path string, inputs int) error {
 	n := len(t.Feature)
 	if n < 1 || n > MaxPublic {
 		return refuse(path+".feature", fmt.Sprintf("%d questions", n), "at least one")
@@ -182,7 +182,7 @@ func (t *Tree) depth() int {
 	return most
 }
 
-func (m *Matrix) check(path string, rows, cols int) error {
+func (m *Matrix) validate(path string, rows, cols int) error {
 	switch {
 	case m.Rows != rows:
 		return refuse(path+".rows", m.Rows, "%d, one an output", rows)
@@ -196,14 +196,14 @@ func (m *Matrix) check(path string, rows, cols int) error {
 		return refuse(path+".values", fmt.Sprintf("%d bytes", len(m.Values)), "%d in base64", rows*cols*m.Bits/8)
 	}
 	for i, v := range m.Scale {
-		if err := checkPublicNumber(fmt.Sprintf("%s.scale.%d", path, i), v); err != nil || v < 0 {
+		if err := validatePublicNumber(fmt.Sprintf("%s.scale.%d", path, i), v); err != nil || v < 0 {
 			return refuse(fmt.Sprintf("%s.scale.%d", path, i), v, "a number from 0 to %g", maxPublicNumber)
 		}
 	}
 	return nil
 }
 
-func checkPublicNumber(path string, v float64) error {
+func validatePublicNumber(path string, v float64) error {
 	if !(math.Abs(v) <= maxPublicNumber) {
 		return refuse(path, v, "a number of magnitude at most %g", maxPublicNumber)
 	}

@@ -9,9 +9,9 @@ import (
 // PublicOf is the kind of the coordinates that are outputs of a public model.
 const PublicOf = "public"
 
-// checkPublic refuses a public model that was made for other inputs. The task may have more of them than fit into
+// validatePublic refuses a public model that was made for other inputs. The task may have more of them than fit into
 // memory: no more are looked at than the model has.
-func (f *Features) checkPublic() error {
+func (f *Features) validatePublic() error {
 	p := f.Public.model
 	at, asked := 0, make([]bool, len(p.Inputs))
 	var err error
@@ -300,8 +300,8 @@ func (w *writer) vectorInputs(row Row, scaled, asked []float64) {
 	}
 }
 
-// checkOffset refuses an offset that no public model has.
-func (s *Spec) checkOffset() error {
+// validateOffset refuses an offset that no public model has.
+func (s *Spec) validateOffset() error {
 	f := &s.Features
 	if s.Label.Scale == Log {
 		return refuse("label.offset", true, "false with scale log: an offset is in the units of the label")
@@ -319,7 +319,7 @@ func NewPublic(p *PublicModel) (*Public, error) {
 		return nil, err
 	}
 	out := &Public{File: File{hash: hashText(data), data: data}}
-	out.model, err = ParsePublic(data)
+	out.model, err = parsePublic(data)
 	return out, err
 }
 

@@ -52,7 +52,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	for _, w := range []ColumnKind{Numeric, Indicator, Categorical, Hashed, Bucketed, Hats, Text, OneHot} {
 		words = append(words, string(w))
 	}
-	for _, w := range Parts() {
+	for _, w := range allParts() {
 		words = append(words, string(w))
 	}
 	for _, w := range []Unknown{Invalid, Drop, Other} {

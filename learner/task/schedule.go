@@ -65,12 +65,12 @@ type Rounds struct {
 	Max int `json:"max"` // 0: planned
 }
 
-func (s *Spec) checkSchedule() error {
+func (s *Spec) validateSchedule() error {
 	c := s.Schedule
 	if c.Users < 1 || c.Users > maxUsers {
 		return refuse("schedule.users", c.Users, "a whole number from 1 to %d", maxUsers)
 	}
-	if err := s.checkAlgorithm(); err != nil {
+	if err := s.validateAlgorithm(); err != nil {
 		return err
 	}
 	if c.Cohort < 0 || c.Cohort > c.Users {
@@ -119,11 +119,11 @@ func (s *Spec) checkSchedule() error {
 	return nil
 }
 
-// checkPlan refuses words that name no plan. It comes before what a kind of plan needs.
-func (s *Spec) checkPlan() error {
+// validatePlan refuses words that name no plan. It comes before what a kind of plan needs.
+func (s *Spec) validatePlan() error {
 	c := s.Schedule
 	if s.Curated() {
-		if err := s.checkCurated(); err != nil {
+		if err := s.validateCurated(); err != nil {
 			return err
 		}
 	} else if err := oneOf("schedule.algorithm", c.Algorithm, append([]string{schedule.Auto},
@@ -142,8 +142,8 @@ func (s *Spec) checkPlan() error {
 // Adaptive reports whether the task has no end and its model follows the stream.
 func (s *Spec) Adaptive() bool { return s.Schedule.Continuous == schedule.Adaptive }
 
-// checkAlgorithm refuses algorithms that the loss, the trust or the rest of the schedule rule out.
-func (s *Spec) checkAlgorithm() error {
+// validateAlgorithm refuses algorithms that the loss, the trust or the rest of the schedule rule out.
+func (s *Spec) validateAlgorithm() error {
 	c := s.Schedule
 	const path = "schedule.algorithm"
 	if ways := schedule.Continuous(s.practical()); c.Continuous != "" && !slices.Contains(ways, c.Continuous) {
@@ -178,8 +178,8 @@ func (s *Spec) checkAlgorithm() error {
 	if s.practical() || s.Curated() {
 		return nil
 	}
-	if err := wanted.Check(c.Algorithm); err != nil {
-		others := slices.DeleteFunc(schedule.Names(), func(m string) bool { return wanted.Check(m) != nil })
+	if err := wanted.Validate(c.Algorithm); err != nil {
+		others := slices.DeleteFunc(schedule.Names(), func(m string) bool { return wanted.Validate(m) != nil })
 		return refuse(path, c.Algorithm, "%s here: %v", strings.Join(others, " or "), err)
 	}
 	return nil

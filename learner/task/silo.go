@@ -29,7 +29,7 @@ func (s *Spec) setDefaultSilo() {
 	}
 }
 
-func (s *Spec) checkSilo() error {
+func (s *Spec) validateSilo() error {
 	o := s.Silo
 	if o == nil {
 		return nil
@@ -63,11 +63,11 @@ func (s *Spec) checkSilo() error {
 	if o.Spread < 0 {
 		return refuse("silo.spread", o.Spread, "a number > 0, or 0 for the clip norm")
 	}
-	return s.checkSiloSchedule()
+	return s.validateSiloSchedule()
 }
 
-// checkSiloSchedule refuses keys of a schedule that do not go with silos.
-func (s *Spec) checkSiloSchedule() error {
+// validateSiloSchedule refuses keys of a schedule that do not go with silos.
+func (s *Spec) validateSiloSchedule() error {
 	o, c := s.Silo, s.Schedule
 	switch {
 	case c.Users != o.Count*o.Units:
@@ -86,8 +86,8 @@ func (s *Spec) checkSiloSchedule() error {
 	return nil
 }
 
-// checkLocal refuses what means nothing where every report hides what it is about by itself.
-func (s *Spec) checkLocal() error {
+// validateLocal refuses what means nothing where every report hides what it is about by itself.
+func (s *Spec) validateLocal() error {
 	p := s.Privacy
 	switch {
 	case !s.Local():

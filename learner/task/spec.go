@@ -119,7 +119,7 @@ type Silo struct {
 	Spread float64 `json:"spread,omitempty"`
 }
 
-func (s *Spec) checkEvents() error {
+func (s *Spec) validateEvents() error {
 	e := s.Events
 	if err := oneOf("events.format", e.Format, Formats()...); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (s *Spec) checkEvents() error {
 	if e.Format.traits().binary && e.SkipLines > 0 {
 		return refuse("events.skip_lines", e.SkipLines, "nothing: %s has no lines", e.Format)
 	}
-	if err := s.checkKey(); err != nil {
+	if err := s.validateKey(); err != nil {
 		return err
 	}
 	if e.Format != CSV {
@@ -154,15 +154,15 @@ func (s *Spec) checkEvents() error {
 		return refuse("events.columns", e.Columns, "the names of the columns, or events.header: true, and not both")
 	}
 	for i, c := range e.Columns {
-		if err := checkColumnName(fmt.Sprintf("events.columns.%d", i), c, e.Columns[:i]); err != nil {
+		if err := validateColumnName(fmt.Sprintf("events.columns.%d", i), c, e.Columns[:i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkKey refuses a key that is read for anything else, or that the format cannot have.
-func (s *Spec) checkKey() error {
+// validateKey refuses a key that is read for anything else, or that the format cannot have.
+func (s *Spec) validateKey() error {
 	e := s.Events
 	if e.Key == "" {
 		return nil
@@ -170,7 +170,7 @@ func (s *Spec) checkKey() error {
 	if e.Format.Vectors() {
 		return refuse("events.key", e.Key, "nothing: %s has no column for it", e.Format)
 	}
-	if err := checkColumnName("events.key", e.Key, nil); err != nil {
+	if err := validateColumnName("events.key", e.Key, nil); err != nil {
 		return err
 	}
 	if len(e.Columns) > 0 && !slices.Contains(e.Columns, e.Key) {

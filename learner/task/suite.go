@@ -30,8 +30,8 @@ func (p Privacy) Sealing() string {
 	return p.Suite
 }
 
-// checkSuite refuses a suite that is not known, and one beside reports that are not sealed.
-func (p Privacy) checkSuite() error {
+// validateSuite refuses a suite that is not known, and one beside reports that are not sealed.
+func (p Privacy) validateSuite() error {
 	switch {
 	case p.Suite != "" && p.Suite != suiteHybrid:
 		return refuse("privacy.suite", fmt.Sprintf("%q", p.Suite), "%s or 2, or %s or 3", suiteX25519, suiteHybrid)

@@ -19,7 +19,7 @@ const (
 // the text are read.
 const LongestWord = 32
 
-func (c *Column) checkText(path string) error {
+func (c *Column) validateText(path string) error {
 	if c.Words < 1 || c.Words > maxWords {
 		return refuse(path+".words", c.Words, "a whole number from 1 to %d", maxWords)
 	}

@@ -61,7 +61,7 @@ func (n *node) child(key string) *node {
 // parseTree reads one YAML document. An empty one is an empty mapping.
 func parseTree(data []byte) (*node, error) {
 	tokens := lexer.Tokenize(string(data))
-	if err := checkTokens(tokens); err != nil {
+	if err := validateTokens(tokens); err != nil {
 		return nil, err
 	}
 	// Duplicates are found below, where the dotted path is known.
@@ -87,9 +87,9 @@ func parseTree(data []byte) (*node, error) {
 	return root, nil
 }
 
-// checkTokens refuses what a task file must not contain and bounds the nesting, before the parser recurses into it: its
+// validateTokens refuses what a task file must not contain and bounds the nesting, before the parser recurses into it: its
 // memory grows with the square of the depth.
-func checkTokens(tokens token.Tokens) error {
+func validateTokens(tokens token.Tokens) error {
 	flow, entries := 0, 0
 	for _, t := range tokens {
 		fail := func(want string) error { return &FieldError{Line: t.Position.Line, Want: want} }

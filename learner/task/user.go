@@ -29,7 +29,7 @@ func (s *Spec) UserRadius() float64 {
 	return 1 / math.Sqrt(float64(max(1, s.User.Items)))
 }
 
-func (s *Spec) checkUser() error {
+func (s *Spec) validateUser() error {
 	u := s.User
 	switch s.Privacy.Unit {
 	case UnitUser:
@@ -45,7 +45,7 @@ func (s *Spec) checkUser() error {
 	default:
 		return refuse("privacy.unit", s.Privacy.Unit, "user, or nothing, which is event")
 	}
-	if err := s.checkUserColumn(); err != nil {
+	if err := s.validateUserColumn(); err != nil {
 		return err
 	}
 	switch {
@@ -62,14 +62,14 @@ func (s *Spec) checkUser() error {
 	return nil
 }
 
-// checkUserColumn refuses a column that is read for anything else, or that the format cannot have.
-func (s *Spec) checkUserColumn() error {
+// validateUserColumn refuses a column that is read for anything else, or that the format cannot have.
+func (s *Spec) validateUserColumn() error {
 	e, name := s.Events, s.User.Column
 	const path = "user.column"
 	if e.Format.Vectors() {
 		return refuse(path, name, "events in formats with named columns (%s): %s has none", namedFormats(), e.Format)
 	}
-	if err := checkColumnName(path, name, nil); err != nil {
+	if err := validateColumnName(path, name, nil); err != nil {
 		return err
 	}
 	if len(e.Columns) > 0 && !slices.Contains(e.Columns, name) {

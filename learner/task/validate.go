@@ -37,12 +37,12 @@ func (s *Spec) Validate() error {
 	if !namePattern.MatchString(s.Name) {
 		return refuse("name", s.Name, "1 to 32 of a-z, 0-9, _ and -")
 	}
-	if err := checkLeaves("", reflect.ValueOf(s).Elem()); err != nil {
+	if err := validateLeaves("", reflect.ValueOf(s).Elem()); err != nil {
 		return err
 	}
 	for _, check := range []func() error{
-		s.checkPlan, s.checkEvents, s.checkFeatures, s.checkModel, s.checkLabel, s.checkLoss, s.checkPrivacy, s.checkUser,
-		s.checkSilo, s.checkSchedule, s.checkBound, s.checkValidation, s.checkState,
+		s.validatePlan, s.validateEvents, s.validateFeatures, s.validateModel, s.validateLabel, s.validateLoss, s.validatePrivacy, s.validateUser,
+		s.validateSilo, s.validateSchedule, s.validateBound, s.validateValidation, s.validateState,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -51,9 +51,9 @@ func (s *Spec) Validate() error {
 	return nil
 }
 
-// checkLeaves refuses numbers that are not finite and text that is not UTF-8 anywhere in the declaration. (Text that is
+// validateLeaves refuses numbers that are not finite and text that is not UTF-8 anywhere in the declaration. (Text that is
 // not UTF-8 has no JSON, so the canonical form would change it.)
-func checkLeaves(path string, v reflect.Value) error {
+func validateLeaves(path string, v reflect.Value) error {
 	if v.Type() == reflect.TypeFor[File]() || v.Type() == reflect.TypeFor[Public]() {
 		return nil // it was checked as text
 	}
@@ -68,17 +68,17 @@ func checkLeaves(path string, v reflect.Value) error {
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			if err := checkLeaves(join(path, fmt.Sprint(i)), v.Index(i)); err != nil {
+			if err := validateLeaves(join(path, fmt.Sprint(i)), v.Index(i)); err != nil {
 				return err
 			}
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
-			return checkLeaves(path, v.Elem())
+			return validateLeaves(path, v.Elem())
 		}
 	case reflect.Struct:
 		for i, key := range keysOf(v.Type()) {
-			if err := checkLeaves(join(path, key), v.Field(i)); err != nil {
+			if err := validateLeaves(join(path, key), v.Field(i)); err != nil {
 				return err
 			}
 		}
@@ -86,7 +86,7 @@ func checkLeaves(path string, v reflect.Value) error {
 	return nil
 }
 
-func (s *Spec) checkPrivacy() error {
+func (s *Spec) validatePrivacy() error {
 	p := s.Privacy
 	if p.Epsilon <= 0 || p.Epsilon > accounting.MaxEpsilon {
 		return refuse("privacy.epsilon", p.Epsilon, "a number > 0 and at most %d", accounting.MaxEpsilon)
@@ -115,17 +115,17 @@ func (s *Spec) checkPrivacy() error {
 	if _, err := accounting.ParseConstants(p.Profile); err != nil {
 		return refuse("privacy.profile", p.Profile, "numeric or paper")
 	}
-	if err := s.checkLocal(); err != nil {
+	if err := s.validateLocal(); err != nil {
 		return err
 	}
-	if err := p.checkSuite(); err != nil {
+	if err := p.validateSuite(); err != nil {
 		return err
 	}
 	return oneOf("privacy.seal", p.Seal, "hpke", "none")
 }
 
-// checkBound refuses a norm bound that no vector can reach: it would make the smoothness constant needlessly large.
-func (s *Spec) checkBound() error {
+// validateBound refuses a norm bound that no vector can reach: it would make the smoothness constant needlessly large.
+func (s *Spec) validateBound() error {
 	if s.NormBound < 0 {
 		return refuse("norm_bound", s.NormBound, "a number > 0, or 0 to have it computed")
 	}

@@ -38,7 +38,7 @@ func (s *Spec) setDefaultValidation() {
 	}
 }
 
-func (s *Spec) checkValidation() error {
+func (s *Spec) validateValidation() error {
 	v := s.Validation
 	switch {
 	case v == nil:

@@ -57,7 +57,7 @@ func (a *Accountant) profile(b binomial) *profile {
 // the views, each in all of its rounds (Theorem A with sum mu_t^2 and
 // sum d_t tau_t). At most 1.
 func (a *Accountant) Delta(eps float64, views ...Mechanism) (float64, error) {
-	if err := checkEpsilon(eps); err != nil {
+	if err := validateEpsilon(eps); err != nil {
 		return 0, err
 	}
 	if err := validateAll(views); err != nil {
@@ -69,7 +69,7 @@ func (a *Accountant) Delta(eps float64, views ...Mechanism) (float64, error) {
 // Epsilon returns an epsilon at which Delta of the same views was evaluated to be
 // at most delta; +Inf means no guarantee up to MaxEpsilon.
 func (a *Accountant) Epsilon(delta float64, views ...Mechanism) (float64, error) {
-	if err := checkDelta(delta); err != nil {
+	if err := validateDelta(delta); err != nil {
 		return 0, err
 	}
 	if err := validateAll(views); err != nil {

@@ -63,7 +63,7 @@ func (a *Accountant) smallestP(m Mechanism, b Budget) (float64, error) {
 	if !(eps > 0 && eps <= MaxEpsilon) {
 		return 0, fmt.Errorf("epsilon %v: want a number in (0, %d]", eps, MaxEpsilon)
 	}
-	if err := checkDelta(delta); err != nil {
+	if err := validateDelta(delta); err != nil {
 		return 0, err
 	}
 	at := func(k int64) []Curve {

@@ -83,7 +83,7 @@ func (w words) wanted() string {
 }
 
 func (w words) name(i int) string {
-	if w.check(i) != nil {
+	if w.validate(i) != nil {
 		return fmt.Sprintf("%s(%d)", w.choice, i)
 	}
 	return w.names[i]
@@ -106,7 +106,7 @@ func read[T ~int](to *T, w words, text []byte) error {
 	return err
 }
 
-func (w words) check(i int) error {
+func (w words) validate(i int) error {
 	if i < 0 || i >= len(w.names) {
 		return fmt.Errorf("%s %d: %s", w.choice, i, w.wanted())
 	}
@@ -134,11 +134,11 @@ func ParseConstants(s string) (Constants, error) {
 	return Constants(i), err
 }
 
-func (t Trust) validate() error { return trusts.check(int(t)) }
+func (t Trust) validate() error { return trusts.validate(int(t)) }
 
-func (c CoinPolicy) validate() error { return coins.check(int(c)) }
+func (c CoinPolicy) validate() error { return coins.validate(int(c)) }
 
-func (c Constants) validate() error { return constants.check(int(c)) }
+func (c Constants) validate() error { return constants.validate(int(c)) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (t Trust) MarshalText() ([]byte, error) { return []byte(t.String()), t.validate() }

@@ -93,7 +93,7 @@ func pairDelta(eps, charge float64, at, below []float64, s, t int, least float64
 // within the budget; distance bounds the distance between the released vectors of neighbours of two scores, and bounds
 // nothing where it is negative or NaN. The lattice's noise is compared with it.
 func DeletionNoise(b Budget, at, below []float64, distance func(s, t int) float64) (sigma float64, err error) {
-	if err := checkTarget(b); err != nil {
+	if err := validateTarget(b); err != nil {
 		return 0, err
 	}
 	scale := distance(0, 0)
@@ -143,7 +143,7 @@ func smallestNoise(guess float64, ok func(float64) bool) float64 {
 // its size enters.
 func CalibrateDeletions(b Budget, distance func(l randomizer.TruncatedLaplace) func(s,
 	t int) float64) (best randomizer.TruncatedLaplace, sigma float64, err error) {
-	if err := checkTarget(b); err != nil {
+	if err := validateTarget(b); err != nil {
 		return best, 0, err
 	}
 	sigma = math.Inf(1)
@@ -174,7 +174,7 @@ func CalibrateDeletions(b Budget, distance func(l randomizer.TruncatedLaplace) f
 // PaperDeletions returns kappa, and the standard deviation that replaces 1 for the effect of one deletion, as Ghazi et
 // al. (2023, Algorithm 1) have them.
 func PaperDeletions(b Budget) (kappa int, sigma float64, err error) {
-	if err := checkTarget(b); err != nil {
+	if err := validateTarget(b); err != nil {
 		return 0, 0, err
 	}
 	eps := b.Epsilon / 2
@@ -192,10 +192,10 @@ func LeastKappa(l randomizer.DiscreteLaplace, delta float64) int {
 	return max(1, int(math.Ceil(math.Log((1+delta*tail)/(delta*(1+tail)))/l.Rate()*(1+1e-12))))
 }
 
-// checkTarget refuses what no calibration meets.
-func checkTarget(b Budget) error {
+// validateTarget refuses what no calibration meets.
+func validateTarget(b Budget) error {
 	if !(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon) {
 		return fmt.Errorf("epsilon %v: want a number in (0, %d]", b.Epsilon, MaxEpsilon)
 	}
-	return checkDelta(b.Delta)
+	return validateDelta(b.Delta)
 }

@@ -43,10 +43,10 @@ func gaussianDelta(eps, mu float64) float64 {
 // mechanism was evaluated to be within the budget: its noise has standard
 // deviation sensitivity/mu.
 func GaussianMu(b Budget) (float64, error) {
-	if err := checkEpsilon(b.Epsilon); err != nil {
+	if err := validateEpsilon(b.Epsilon); err != nil {
 		return 0, err
 	}
-	if err := checkDelta(b.Delta); err != nil {
+	if err := validateDelta(b.Delta); err != nil {
 		return 0, err
 	}
 	return gaussianMu(b.Epsilon, b.Delta), nil
@@ -55,7 +55,7 @@ func GaussianMu(b Budget) (float64, error) {
 // GaussianDelta bounds from above the delta, at epsilon, of the Gaussian mechanism whose
 // noise has standard deviation sensitivity/mu.
 func GaussianDelta(eps, mu float64) (float64, error) {
-	if err := checkEpsilon(eps); err != nil {
+	if err := validateEpsilon(eps); err != nil {
 		return 0, err
 	}
 	if !(mu >= 0) {
@@ -67,7 +67,7 @@ func GaussianDelta(eps, mu float64) (float64, error) {
 // GaussianEpsilon returns the smallest epsilon that the same mechanism was evaluated to have
 // at delta; +Inf above MaxEpsilon.
 func GaussianEpsilon(mu, delta float64) (float64, error) {
-	if err := checkDelta(delta); err != nil {
+	if err := validateDelta(delta); err != nil {
 		return 0, err
 	}
 	if !(mu >= 0) {
@@ -120,14 +120,14 @@ func smallestEpsilon(ok func(eps float64) bool) float64 {
 	return hi
 }
 
-func checkEpsilon(eps float64) error {
+func validateEpsilon(eps float64) error {
 	if !(eps >= 0) || math.IsInf(eps, 1) {
 		return fmt.Errorf("epsilon %v: want a finite number, at least 0", eps)
 	}
 	return nil
 }
 
-func checkDelta(delta float64) error {
+func validateDelta(delta float64) error {
 	if !(delta > 0 && delta < 1) {
 		return fmt.Errorf("delta %v: want a number strictly between 0 and 1", delta)
 	}

@@ -49,24 +49,24 @@ func (m Mechanism) Validate() error {
 	if _, err := checkNoise(m.Trials, m.P); err != nil {
 		return err
 	}
-	if err := checkCounts(m.Levels, m.Dim, m.Rounds); err != nil {
+	if err := validateCounts(m.Levels, m.Dim, m.Rounds); err != nil {
 		return err
 	}
 	if !(m.Shift >= 0 && m.Shift <= 2*maxCount) {
 		return fmt.Errorf("shift %v: want 0 to %d levels", m.Shift, 2*maxCount)
 	}
-	return checkUnits(m.Units, m.Levels)
+	return validateUnits(m.Units, m.Levels)
 }
 
-// checkUnits refuses units for whose balls the lattice's grid has no step: what no report can be about.
-func checkUnits(units uint64, levels int) error {
+// validateUnits refuses units for whose balls the lattice's grid has no step: what no report can be about.
+func validateUnits(units uint64, levels int) error {
 	if most := uint64(levels) << (coinBits - 1); units > most {
 		return fmt.Errorf("units %d: want at most %d, a step of the rounding for each of g = %d", units, most, levels)
 	}
 	return nil
 }
 
-func checkCounts(levels, dim, rounds int) error {
+func validateCounts(levels, dim, rounds int) error {
 	for _, f := range []struct {
 		name  string
 		value int

@@ -95,19 +95,19 @@ func (r Release) Validate() error {
 	if r.Users < 1 || r.Users >= 1<<40 {
 		return fmt.Errorf("users %d: want 1 to 2^40-1", r.Users)
 	}
-	if err := checkCounts(r.Levels, r.Dim, r.Rounds); err != nil {
+	if err := validateCounts(r.Levels, r.Dim, r.Rounds); err != nil {
 		return err
 	}
 	if _, err := gridP(r.P); err != nil {
 		return err
 	}
-	if err := checkHonest(r.HonestFraction, r.Users); err != nil {
+	if err := validateHonest(r.HonestFraction, r.Users); err != nil {
 		return err
 	}
-	if err := checkUnits(r.Units, r.Levels); err != nil {
+	if err := validateUnits(r.Units, r.Levels); err != nil {
 		return err
 	}
-	if err := checkLocal(r.Trust, r.HonestFraction); err != nil {
+	if err := validateLocal(r.Trust, r.HonestFraction); err != nil {
 		return err
 	}
 	if r.Trust == Local && (r.P != 0.5 || r.Trials%2 != 0) {
@@ -132,7 +132,7 @@ func (r Release) Validate() error {
 	return nil
 }
 
-func checkHonest(f Fraction, users uint64) error {
+func validateHonest(f Fraction, users uint64) error {
 	if f.IsZero() {
 		return fmt.Errorf("honest fraction 0: want a fraction in (0, 1]")
 	}
@@ -142,7 +142,7 @@ func checkHonest(f Fraction, users uint64) error {
 	return nil
 }
 
-func checkLocal(t Trust, honest Fraction) error {
+func validateLocal(t Trust, honest Fraction) error {
 	if t == Local && honest != One {
 		return fmt.Errorf("honest fraction %v: want 1 under trust local: nobody's noise but the report's own is relied upon",
 			honest)

@@ -7,7 +7,7 @@ import "fmt"
 // there is another, may depend on everything that was seen before. An intruder looks into one round of all
 // (docs/proofs/theorem-a.md, section 4).
 func (a *Accountant) RepeatedEpsilon(times int, of [][]Release, delta float64) (Guarantee, error) {
-	if err := checkDelta(delta); err != nil {
+	if err := validateDelta(delta); err != nil {
 		return Guarantee{}, err
 	}
 	learner, intruder, floors, err := a.repeated(times, of)
@@ -40,7 +40,7 @@ func (a *Accountant) RepeatedWithin(times int, of [][]Release, b Budget) (Guaran
 
 // repeatedDelta returns the failure probability at eps of what RepeatedEpsilon composes.
 func (a *Accountant) repeatedDelta(times int, of [][]Release, eps float64) (Failure, error) {
-	if err := checkEpsilon(eps); err != nil {
+	if err := validateEpsilon(eps); err != nil {
 		return Failure{}, err
 	}
 	learner, intruder, floors, err := a.repeated(times, of)

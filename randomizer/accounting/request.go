@@ -50,7 +50,7 @@ func (q Request) Validate() error {
 	if q.Rounds < 0 {
 		return fmt.Errorf("rounds per user %d: want at least 1", q.Rounds)
 	}
-	if err := checkCounts(1, q.Dim, q.rounds()); err != nil {
+	if err := validateCounts(1, q.Dim, q.rounds()); err != nil {
 		return err
 	}
 	if !(q.Epsilon > 0 && q.Epsilon <= MaxEpsilon) {
@@ -68,10 +68,10 @@ func (q Request) Validate() error {
 	if err := q.Profile.validate(); err != nil {
 		return err
 	}
-	if err := checkHonest(q.HonestFraction, q.Users); err != nil {
+	if err := validateHonest(q.HonestFraction, q.Users); err != nil {
 		return err
 	}
-	if err := checkLocal(q.Trust, q.HonestFraction); err != nil {
+	if err := validateLocal(q.Trust, q.HonestFraction); err != nil {
 		return err
 	}
 	if q.Trust == Local && q.Coin != CoinFair {

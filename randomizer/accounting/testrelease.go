@@ -77,11 +77,6 @@ func (t SharedTest) Epsilon() float64 {
 // Slip returns delta_1, the probability that the first score below Full passes.
 func (t SharedTest) Slip() float64 { return differenceTail(t.Each, t.Once, t.Threshold-t.Full+1) }
 
-// halt returns the probability that a score does not pass one test.
-func (t SharedTest) Halt(score int64) float64 {
-	return differenceTail(t.Once, t.Each, score-t.Threshold+1)
-}
-
 // Delta bounds from above the hockey-stick divergence at e^eps, for every real eps, where release is the curve of all
 // rounds.
 func (t SharedTest) Delta(eps float64, release Curve) float64 {
@@ -125,7 +120,7 @@ type ScoreRequest struct {
 }
 
 func (q ScoreRequest) validate() error {
-	if err := checkTarget(q.Budget); err != nil {
+	if err := validateTarget(q.Budget); err != nil {
 		return err
 	}
 	if q.Rounds < 1 || q.Rounds >= maxCount {

@@ -27,8 +27,8 @@ func WireSet(s convex.SetDeclaration) *wire.Set {
 	return &wire.Set{Kind: s.Kind, Radius: s.Radius, Min: s.Min, Max: s.Max}
 }
 
-// checkStart refuses a start that is no point of the plan's set.
-func checkStart(plan *wire.Plan) error {
+// validateStart refuses a start that is no point of the plan's set.
+func validateStart(plan *wire.Plan) error {
 	if len(plan.Start) == 0 {
 		return nil
 	}

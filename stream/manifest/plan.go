@@ -28,9 +28,6 @@ const maxDeadline = 366 * 24 * time.Hour
 // (Place.Deadline); 0 means never.
 func Deadline(plan *wire.Plan) time.Duration { return deadlineOf(plan.GetDeadlineMs()) }
 
-// Stale returns the longest deadline of its own that a round of the plan may have; 0 means that none has one.
-func Stale(plan *wire.Plan) time.Duration { return deadlineOf(plan.GetStaleMs()) }
-
 func deadlineOf(ms uint64) time.Duration {
 	return time.Duration(min(ms, uint64(maxDeadline/time.Millisecond))) * time.Millisecond
 }
@@ -55,13 +52,13 @@ func CheckTask(task *wire.Task) error {
 	if plan == nil {
 		return errors.New("task: plan: missing")
 	}
-	if err := checkPlan(plan); err != nil {
+	if err := validatePlan(plan); err != nil {
 		return fmt.Errorf("task: plan: %w", err)
 	}
 	return nil
 }
 
-func checkPlan(plan *wire.Plan) error {
+func validatePlan(plan *wire.Plan) error {
 	if plan.DeadlineMs > uint64(maxDeadline/time.Millisecond) {
 		return fmt.Errorf("deadline_ms %d: want at most %d", plan.DeadlineMs, maxDeadline/time.Millisecond)
 	}
@@ -86,7 +83,7 @@ func checkPlan(plan *wire.Plan) error {
 	}
 	var users, steps uint64
 	for i, f := range plan.Phases {
-		if err := checkPhase(plan, i); err != nil {
+		if err := validatePhase(plan, i); err != nil {
 			return fmt.Errorf("phase %d: %w", i+1, err)
 		}
 		var more, late uint64
@@ -98,13 +95,13 @@ func checkPlan(plan *wire.Plan) error {
 			return errors.New("the phases have more users or rounds than can be counted")
 		}
 	}
-	if err := checkUnits(plan); err != nil {
+	if err := validateUnits(plan); err != nil {
 		return err
 	}
-	if err := checkPractical(plan); err != nil {
+	if err := validatePractical(plan); err != nil {
 		return err
 	}
-	if err := checkStart(plan); err != nil {
+	if err := validateStart(plan); err != nil {
 		return err
 	}
 	if last := stintOf(plan, len(plan.Phases)-1); Endless(plan) && last.Rounds != 1 {
@@ -119,8 +116,8 @@ func checkPlan(plan *wire.Plan) error {
 	return nil
 }
 
-// checkUnits checks that a plan's units and those who report about them agree.
-func checkUnits(plan *wire.Plan) error {
+// validateUnits checks that a plan's units and those who report about them agree.
+func validateUnits(plan *wire.Plan) error {
 	if _, known := wire.Unit_name[int32(plan.Unit)]; !known {
 		return fmt.Errorf("unit %d: unknown", plan.Unit)
 	}
@@ -146,8 +143,8 @@ func checkUnits(plan *wire.Plan) error {
 	return nil
 }
 
-// checkPractical checks the phases of a practical plan against its problem.
-func checkPractical(plan *wire.Plan) error {
+// validatePractical checks the phases of a practical plan against its problem.
+func validatePractical(plan *wire.Plan) error {
 	if plan.Practical == nil {
 		return nil
 	}
@@ -176,8 +173,8 @@ func checkPractical(plan *wire.Plan) error {
 	return nil
 }
 
-// checkPhase returns an error if a phase of a plan cannot be run.
-func checkPhase(plan *wire.Plan, i int) error {
+// validatePhase returns an error if a phase of a plan cannot be run.
+func validatePhase(plan *wire.Plan, i int) error {
 	f, stint := plan.Phases[i], stintOf(plan, i)
 	var answers uint64
 	for _, g := range plan.Phases[stint.Index : stint.Index+stint.Phases] {
@@ -219,10 +216,10 @@ func checkPhase(plan *wire.Plan, i int) error {
 		return fmt.Errorf(
 			"rounds_per_user %d: want 1 under floors: users of floors who answer several rounds are not supported", stint.Rounds)
 	}
-	if err := checkProx(plan, f); err != nil {
+	if err := validateProx(plan, f); err != nil {
 		return err
 	}
-	if err := checkAdaptive(plan, i); err != nil {
+	if err := validateAdaptive(plan, i); err != nil {
 		return err
 	}
 	cohorts := []Place{{Cohort: f.Cohort, Planned: f.Cohort}, {Cohort: LastCohort(f), Planned: LastCohort(f)}}
@@ -242,9 +239,9 @@ func checkPhase(plan *wire.Plan, i int) error {
 	return err
 }
 
-// checkAdaptive refuses a phase that declares adaptive rounds where they cannot be, and one that does not where they
+// validateAdaptive refuses a phase that declares adaptive rounds where they cannot be, and one that does not where they
 // must.
-func checkAdaptive(plan *wire.Plan, i int) error {
+func validateAdaptive(plan *wire.Plan, i int) error {
 	f, adaptive := plan.Phases[i], plan.Continuous == wire.Continuous_CONTINUOUS_ADAPTIVE
 	switch last := i == len(plan.Phases)-1; {
 	case (f.Top > 0) != (adaptive && last):

@@ -11,9 +11,9 @@ import (
 // MaxProxSteps bounds the steps of one answer: each takes the work of a gradient of all rows of a block.
 const MaxProxSteps = 1 << 14
 
-// checkProx holds a phase whose reports are of minimisers against the rest of its plan, and refuses such reports in
+// validateProx holds a phase whose reports are of minimisers against the rest of its plan, and refuses such reports in
 // any other.
-func checkProx(plan *wire.Plan, f *wire.Phase) error {
+func validateProx(plan *wire.Plan, f *wire.Phase) error {
 	x := f.GetProx()
 	if f.Mechanism.Minimizer != (x != nil) {
 		return fmt.Errorf("minimizer %t: want it in the phases of prox, and in no other", f.Mechanism.Minimizer)

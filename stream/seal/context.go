@@ -36,8 +36,8 @@ func (c Context) Info() []byte {
 	return append(info, c.Public...)
 }
 
-// check keeps Info's layout unambiguous.
-func (c Context) check() error {
+// validate keeps Info's layout unambiguous.
+func (c Context) validate() error {
 	if len(c.StageKey) != stream.KeySize {
 		return fmt.Errorf("stage key has %d bytes: want %d", len(c.StageKey), stream.KeySize)
 	}

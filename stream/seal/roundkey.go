@@ -58,7 +58,7 @@ func (k *RoundKey) Public() []byte { return bytes.Clone(k.public) }
 // Open returns the plaintext of a report that was sealed to this key under this context and these ids. The plaintext
 // is the caller's to overwrite. With SUITE_NONE nothing is authenticated, and the plaintext is r.Ciphertext itself.
 func (k *RoundKey) Open(c Context, r *wire.Report) ([]byte, error) {
-	if err := c.check(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("open report: %w", err)
 	}
 	if !bytes.Equal(c.Public, k.public) {

@@ -15,7 +15,7 @@ import (
 //
 // Every call draws a fresh encapsulation: sealing the same counts again for another attempt shows nothing.
 func Seal(suite wire.Suite, c Context, taskHash stream.Hash, ids [][16]byte, plaintext []byte) (*wire.Report, error) {
-	if err := c.check(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("seal report: %w", err)
 	}
 	if len(plaintext) == 0 {

@@ -27,7 +27,7 @@ type HTTPConfig struct {
 // listener.
 func PublishHTTP(ctx context.Context, c Config, h HTTPConfig) (summary device.Summary, err error) {
 	defer h.Listener.Close()
-	if err := h.Check(c.StateDir); err != nil {
+	if err := h.Validate(c.StateDir); err != nil {
 		return summary, err
 	}
 	if !h.local() {
@@ -100,8 +100,8 @@ func (h HTTPConfig) local() bool {
 	return ok && at.IP.IsLoopback()
 }
 
-// Check refuses what would let anybody publish, or forget who did.
-func (h HTTPConfig) Check(stateDir string) error {
+// Validate refuses what would let anybody publish, or forget who did.
+func (h HTTPConfig) Validate(stateDir string) error {
 	switch {
 	case stateDir == "":
 		return errors.New("--http: name the --state folder: without it a key would be forgotten, and its event sent again")

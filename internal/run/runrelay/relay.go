@@ -31,8 +31,8 @@ type Config struct {
 	Cert, Key string
 }
 
-// Check refuses what cannot be, and a listener that other machines reach without TLS, or without a token.
-func (c Config) Check() error {
+// Validate refuses what cannot be, and a listener that other machines reach without TLS, or without a token.
+func (c Config) Validate() error {
 	at, ok := c.HTTP.Addr().(*net.TCPAddr)
 	local := ok && at.IP.IsLoopback()
 	switch {
@@ -53,7 +53,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Metrics != nil {
 		defer c.Metrics.Close()
 	}
-	if err := c.Check(); err != nil {
+	if err := c.Validate(); err != nil {
 		return err
 	}
 	server, err := c.server()
@@ -98,7 +98,7 @@ func Run(ctx context.Context, c Config) error {
 func Local(listener net.Listener, broker relay.Broker, task stream.Task,
 	log *slog.Logger) (r *relay.Relay, serve func(context.Context) error, err error) {
 	c := Config{HTTP: listener, Relay: relay.Config{Broker: broker, Tasks: []stream.Task{task}, Logger: log}}
-	if err := c.Check(); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, nil, err
 	}
 	server, err := c.server()

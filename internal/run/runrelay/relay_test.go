@@ -136,7 +136,7 @@ func TestWhereARelayListens(t *testing.T) {
 		{Config{HTTP: local, Cert: "a"}, "go together"},
 		{Config{HTTP: local, Relay: relay.Config{Origins: []string{"*"}}}, "origin"},
 	} {
-		if err := c.config.Check(); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+		if err := c.config.Validate(); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v, want %q", c.config, err, c.says)
 		}
 	}

@@ -143,7 +143,7 @@ func (f *filteredPlan) calibrate() (spent float64, err error) {
 	p, a := f.public, accounting.NewAccountant()
 	for i := range f.phases {
 		ph := &f.phases[i]
-		if err := ph.filter().check(ph.people); err != nil {
+		if err := ph.filter().validate(ph.people); err != nil {
 			return 0, err
 		}
 		ratio, delta := f.ratio(*ph), 0.

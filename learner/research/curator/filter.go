@@ -14,8 +14,8 @@ type filter struct {
 	full  float64 // U, above C/2 + 2 and at most C: a point weighs 1 that has so many near it, itself included
 }
 
-// check refuses a filter for which Lemma W is not proved.
-func (f filter) check(c int) error {
+// validate refuses a filter for which Lemma W is not proved.
+func (f filter) validate(c int) error {
 	half := float64(c) / 2
 	switch {
 	case c < 6 || c%2 != 0:
@@ -39,7 +39,7 @@ func scoreSensitivity(c int) int { return 2 * (c - 1) }
 // that differ in one point, if the score of one of the lists is at least U C pairs. It covers the error of
 // floating-point numbers no longer than ball (docs/proofs/curator.md, the filter).
 func (f filter) sensitivity(c int, ball float64) float64 {
-	if err := f.check(c); err != nil {
+	if err := f.validate(c); err != nil {
 		panic("curator: " + err.Error())
 	}
 	n := float64(c)

@@ -104,7 +104,7 @@ func TestFilterRefuses(t *testing.T) {
 		c int
 	}{{filter{1, 2, 48}, 61}, {filter{1, 2, 32}, 60}, {filter{1, 2, 61}, 60}, {filter{1, 0.5, 48}, 60}, {filter{0, 2, 48},
 		60}, {filter{1, 2, 4}, 4}} {
-		if c.f.check(c.c) == nil {
+		if c.f.validate(c.c) == nil {
 			t.Errorf("%+v of %d points: want an error", c.f, c.c)
 		}
 	}
@@ -148,7 +148,7 @@ func TestLemmaW(t *testing.T) {
 		}
 		// The U at which the lemma still speaks of this pair: the largest.
 		f.full = min(float64(max(s, s2))/float64(c), float64(c))
-		if f.check(c) != nil {
+		if f.validate(c) != nil {
 			return
 		}
 		_, m := f.filtered(a)
@@ -171,7 +171,7 @@ func TestCoupledCoins(t *testing.T) {
 		f.full = 2 * float64(c) / 3
 		s, n := f.counts(a)
 		s2, n2 := f.counts(b)
-		if f.check(c) != nil || float64(max(s, s2)) < f.full*float64(c) {
+		if f.validate(c) != nil || float64(max(s, s2)) < f.full*float64(c) {
 			return
 		}
 		if s < s2 {

@@ -127,7 +127,7 @@ func planGroups(p Public) (*Plan, error) {
 	c, a, spent := &g.constants, accounting.NewAccountant(), 0.
 	for i := range g.phases {
 		ph := &g.phases[i]
-		if err := c.filter.scaled(ph.tau).check(c.groups); err != nil {
+		if err := c.filter.scaled(ph.tau).validate(c.groups); err != nil {
 			return nil, err
 		}
 		ratio, delta := g.ratio(*ph), 0.

@@ -73,7 +73,7 @@ func (s Sampled) Epsilon(delta float64) (Interval, error) {
 	if err := s.Validate(); err != nil {
 		return Interval{}, err
 	}
-	if err := checkDelta(delta); err != nil {
+	if err := validateDelta(delta); err != nil {
 		return Interval{}, err
 	}
 	if s.Batch == s.Records {
@@ -95,7 +95,7 @@ func (s Sampled) Epsilon(delta float64) (Interval, error) {
 // sampledNoise returns the least noise, to a thousandth, with which the rounds of s (whose Noise is ignored)
 // were evaluated to be within the budget.
 func sampledNoise(s Sampled, b accounting.Budget) (float64, error) {
-	if err := checkDelta(b.Delta); err != nil {
+	if err := validateDelta(b.Delta); err != nil {
 		return 0, err
 	}
 	mu, err := accounting.GaussianMu(b)
@@ -163,7 +163,7 @@ func bisect(f func(float64) float64, delta float64) (lo, hi float64) {
 // leastDelta is the smallest delta beside which the rounding of the transforms does not count.
 const leastDelta = 1e-10
 
-func checkDelta(delta float64) error {
+func validateDelta(delta float64) error {
 	if !(delta >= leastDelta && delta < 1) {
 		return fmt.Errorf("delta: %v, want a number from %v to 1: the transforms are no finer", delta, leastDelta)
 	}

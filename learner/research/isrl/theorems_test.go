@@ -231,13 +231,13 @@ func TestAppendixH(t *testing.T) {
 	equal := []silo{s, s, s, s}
 	near(t, "Q", unbalanced(equal, 100, []int{4}), s.Cost(100)/4, 1e-12)
 	near(t, "Q, 2 of 4 or all", unbalanced(equal, 100, []int{2, 4}), s.Cost(100)*3/8, 1e-12)
-	for _, k := range Batches(equal, 100) {
+	for _, k := range batchSizes(equal, 100) {
 		if k != 6 {
 			t.Errorf("K = %v, want 6", k)
 		}
 	}
 	small := silo{100, accounting.Budget{Epsilon: 2, Delta: 1e-5}}
-	if got := Batches([]silo{s, small}, 100); got[0] != 11 || got[1] != 2 {
+	if got := batchSizes([]silo{s, small}, 100); got[0] != 11 || got[1] != 2 {
 		t.Errorf("batches %v, want one share of both", got)
 	}
 	if q := unbalanced([]silo{s, small}, 100, []int{1}); math.Abs(q/small.Cost(100)-1) > 1e-12 {

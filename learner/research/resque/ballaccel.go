@@ -54,7 +54,7 @@ func (f ballPlan) steps() (searched, least float64) {
 func (f ballPlan) copies() int {
 	steps := 4*math.Sqrt(f.longest*f.radius/f.gap*f.radius/f.r) + 1
 	probes := 4 + math.Log2(max(1, math.Log(f.most/f.least)*(0.172*f.reach+f.r)/(0.18*f.r)))
-	return Copies(f.gap/10/f.longest/f.reach/steps/probes, 0.9)
+	return copiesFor(f.gap/10/f.longest/f.reach/steps/probes, 0.9)
 }
 
 // An Outer is BallAccel's outer loop for callers with subproblems of their own: of an L-Lipschitz F, against

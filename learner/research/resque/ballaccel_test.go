@@ -253,10 +253,10 @@ func TestMajority(t *testing.T) {
 			t.Errorf("zeta %v: %d copies, want %d", c.zeta, k, c.k)
 		}
 		near(t, "no majority", fewer(k, int(math.Ceil(.51*float64(k))), 2./3), c.fails, 2e-3)
-		if fair := Copies(c.zeta, 2./3); fair != c.strict {
+		if fair := copiesFor(c.zeta, 2./3); fair != c.strict {
 			t.Errorf("zeta %v: %d copies for a strict majority, want %d", c.zeta, fair, c.strict)
 		}
-		own := Copies(c.zeta, .9)
+		own := copiesFor(c.zeta, .9)
 		if own%2 == 0 || fewer(own, own/2+1, .9) > c.zeta || fewer(own-2, own/2, .9) <= c.zeta {
 			t.Errorf("zeta %v: %d copies of our own", c.zeta, own)
 		}

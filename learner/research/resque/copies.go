@@ -12,9 +12,9 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// Copies returns the smallest odd number of measurements, each good with that probability, above 1/2, of
+// copiesFor returns the smallest odd number of measurements, each good with that probability, above 1/2, of
 // which half or more are not with probability at most zeta: the exact binomial tail.
-func Copies(zeta, good float64) int {
+func copiesFor(zeta, good float64) int {
 	k := 1
 	for fewer(k, k/2+1, good) > zeta {
 		k += 2

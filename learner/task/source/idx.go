@@ -31,7 +31,7 @@ func newIDX(images, labels io.Reader, dimension int) (*idx, error) {
 	}
 	count := head[1]
 	if labels != nil {
-		if err := checkIDXLabels(labels, count); err != nil {
+		if err := validateIDXLabels(labels, count); err != nil {
 			return nil, err
 		}
 	}
@@ -41,7 +41,7 @@ func newIDX(images, labels io.Reader, dimension int) (*idx, error) {
 	}, nil
 }
 
-func checkIDXLabels(labels io.Reader, count uint32) error {
+func validateIDXLabels(labels io.Reader, count uint32) error {
 	var head [2]uint32
 	if err := binary.Read(labels, binary.BigEndian, &head); err != nil {
 		return fmt.Errorf("labels: header: %w", err)

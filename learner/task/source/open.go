@@ -85,7 +85,7 @@ func expand(path string, schema task.Schema) ([]input, error) {
 	}
 	slices.Sort(names)
 	if schema.Events.Key == "" && schema.User == "" { // else it is known that rows are the same
-		if err := checkLinks(names); err != nil {
+		if err := validateLinks(names); err != nil {
 			return nil, &SchemaError{Path: path, Err: err}
 		}
 	}
@@ -110,9 +110,9 @@ func expand(path string, schema task.Schema) ([]input, error) {
 	return out, nil
 }
 
-// checkLinks refuses names that lead to one file, such as a link to the newest of them: its rows would be there once
+// validateLinks refuses names that lead to one file, such as a link to the newest of them: its rows would be there once
 // for each name.
-func checkLinks(names []string) error {
+func validateLinks(names []string) error {
 	files := make([]os.FileInfo, len(names))
 	for i, name := range names {
 		var err error

@@ -103,7 +103,7 @@ func openColumns(in io.ReaderAt, size int64, ask []wanted) (*parquetRows, error)
 			if err != nil {
 				return err
 			}
-			if err := c.checkChunks(); err != nil {
+			if err := c.validateChunks(); err != nil {
 				return err
 			}
 			f.columns = append(f.columns, c)

@@ -91,8 +91,8 @@ func openParquet(in io.ReaderAt, size int64) (*parquet.File, error) {
 	return file, nil
 }
 
-// checkChunks refuses what is not read of the column, and chunks that do not have a value for each row.
-func (c *parquetColumn) checkChunks() error {
+// validateChunks refuses what is not read of the column, and chunks that do not have a value for each row.
+func (c *parquetColumn) validateChunks() error {
 	for i, g := range c.meta.RowGroups {
 		k := &g.Columns[c.Index()]
 		switch codec := k.MetaData.Codec; {

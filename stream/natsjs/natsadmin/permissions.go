@@ -25,11 +25,11 @@ const (
 	Publisher Role = "publisher"
 )
 
-// Roles are all of them.
-var Roles = []Role{Admin, Learner, Stage, Publisher}
+// roles are all of them.
+var roles = []Role{Admin, Learner, Stage, Publisher}
 
 func (r Role) validate() error {
-	if r != "" && !slices.Contains(Roles, r) {
+	if r != "" && !slices.Contains(roles, r) {
 		return &natsjs.ConfigError{Err: fmt.Errorf("role %q: want admin, learner, stage or publisher", r)}
 	}
 	return nil
@@ -98,7 +98,7 @@ func rights() []right {
 // without one, whether they exceed every single role.
 func (e *examination) rights(ctx context.Context) {
 	var have, unclear []string
-	fits := slices.Clone(Roles) // roles that have all of what the credentials have
+	fits := slices.Clone(roles) // roles that have all of what the credentials have
 	needed := map[Role][]string{}
 	for _, r := range rights() {
 		err := r.probe(ctx, e.Conn, e.task)

@@ -60,8 +60,8 @@ type Answer struct {
 	Reason   stream.Reason
 }
 
-// AnswerSize is the number of bytes of an Answer.
-const AnswerSize = 1 + 16 + 1 + 8 + 1
+// answerSize is the number of bytes of an Answer.
+const answerSize = 1 + 16 + 1 + 8 + 1
 
 var (
 	errReport = errors.New("the body is no report: want 1, round, attempt, id and the sealed message")
@@ -114,13 +114,13 @@ func ParsePlace(b []byte) (Place, error) {
 
 // Bytes encodes an answer.
 func (a Answer) Bytes() []byte {
-	b := append(append(make([]byte, 0, AnswerSize), version), a.ID[:]...)
+	b := append(append(make([]byte, 0, answerSize), version), a.ID[:]...)
 	return append(binary.BigEndian.AppendUint64(append(b, byte(a.Status)), a.Sequence), byte(a.Reason))
 }
 
 // ParseAnswer decodes what Bytes wrote, and nothing else.
 func ParseAnswer(b []byte) (Answer, error) {
-	if len(b) != AnswerSize || b[0] != version {
+	if len(b) != answerSize || b[0] != version {
 		return Answer{}, errAnswer
 	}
 	a := Answer{ID: [16]byte(b[1:17]), Status: stream.AckStatus(b[17]), Sequence: binary.BigEndian.Uint64(b[18:]),

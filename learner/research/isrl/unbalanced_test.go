@@ -25,8 +25,8 @@ func (s silo) Noise(lipschitz, rounds float64) float64 {
 	return 16 * lipschitz * math.Sqrt(rounds*s.Cost(rounds))
 }
 
-// Batches returns K_i: the same share of every silo, large enough for each one's sigma_i.
-func Batches(silos []silo, rounds float64) (out []float64) {
+// batchSizes returns K_i: the same share of every silo, large enough for each one's sigma_i.
+func batchSizes(silos []silo, rounds float64) (out []float64) {
 	var share float64
 	for _, s := range silos {
 		share = math.Max(share, s.Epsilon/(4*math.Sqrt(2*rounds*math.Log(2/s.Delta))))

@@ -2,10 +2,10 @@ package private
 
 import "math"
 
-// Paper holds the parameters of Theorem 3 of Carmon et al. 2023 with its universal constants C and C_ba set
+// paper holds the parameters of Theorem 3 of Carmon et al. 2023 with its universal constants C and C_ba set
 // to 1, with which nothing is proved: at the constants that its proofs need, the theorem says nothing below
 // 4e46 records (docs/proofs/resque.md). For print and comparison alone.
-type Paper struct {
+type paper struct {
 	Error, Kappa, Rho, R, K, Lambda float64
 	Order, Beta, Iterations         float64
 	T1, T2, T3                      float64 // gradients of a call of the three oracles
@@ -14,8 +14,8 @@ type Paper struct {
 }
 
 // newPaper evaluates them for L = R = 1. An Error above 1 is vacuous, and then only Error to Beta mean something.
-func newPaper(n, d, eps, delta float64) Paper {
-	var p Paper
+func newPaper(n, d, eps, delta float64) paper {
+	var p paper
 	long := math.Log(n / delta)
 	p.Error = 1/math.Sqrt(n) + math.Sqrt(d*math.Log(1/delta))*math.Pow(long, 1.5)*math.Log(n)/(n*eps)
 	p.Kappa = 1 / p.Error
