@@ -18,10 +18,10 @@ type fetcher struct {
 	flight chan fetched      // nil: no fetch is under way
 	cancel context.CancelFunc
 
-	behind      uint64 // messages that waited behind the last one that was fetched
-	landed      uint64 // fetches that the broker answered
+	behind      uint64    // messages that waited behind the last one that was fetched
+	landed      uint64    // fetches that the broker answered
 	landedAt    time.Time // when the last of them was answered: behind is of then
-	redelivered uint64 // reports that came again
+	redelivered uint64    // reports that came again
 	kept        []func() error
 	keptAt      time.Time // the first of them
 }
