@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -58,9 +59,9 @@ func TestTextsArePlain(t *testing.T) {
 	}
 }
 
-// TestDocumentsArePlain: no paragraph of a document, and no comment of a file in deploy/ or of the TypeScript client, has
-// words that few readers of English know. Fenced blocks of documents are not read, because they hold what programs
-// print, nor is CHANGELOG.md, whose old entries stay as they are.
+// TestDocumentsArePlain: no paragraph of a document, of a file in deploy/, of the TypeScript client, of a script or of an
+// OpenAPI description has words that few readers of English know. Fenced blocks of documents are not read, because they
+// hold what programs print, nor is CHANGELOG.md, whose old entries stay as they are.
 func TestDocumentsArePlain(t *testing.T) {
 	pages, others := 0, 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -83,7 +84,8 @@ func TestDocumentsArePlain(t *testing.T) {
 		switch {
 		case page:
 			pages++
-		case strings.HasPrefix(rel, "deploy/"), strings.HasPrefix(rel, "clients/typescript/src/"):
+		case strings.HasPrefix(rel, "deploy/"), strings.HasPrefix(rel, "clients/typescript/src/"),
+			slices.Contains([]string{".txtar", ".py", ".sh"}, filepath.Ext(rel)), d.Name() == "openapi.json":
 			others++
 		default:
 			return nil
