@@ -3,7 +3,7 @@
 
 Without arguments it checks the vectors beside it. With --encode it reads a list of vectors, from which the results may
 be missing, from standard input, and prints a list of what it made of each. It needs nothing but Python 3, is written for
-reading, and seals nothing: what it makes can be read by whoever operates the broker. Real clients draw their words from
+reading, and seals nothing: the operator of the broker can read what it makes. Real clients draw their words from
 the operating system, once, and keep no copy.
 """
 

@@ -7,7 +7,7 @@ import type { Participation } from './participation.js'
 export interface Charge {
   task: string // hash, in hexadecimal
   name: string
-  user: string // empty: whoever this device is about
+  user: string // empty: the one user of this device
   epsilon: number
   delta: number
   at: number // Unix time in ms of the last charge

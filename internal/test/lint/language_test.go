@@ -3,9 +3,12 @@ package lint
 import (
 	"go/ast"
 	"go/token"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -53,6 +56,95 @@ func TestTextsArePlain(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// TestDocumentsArePlain: no paragraph of a document, of a file in deploy/, of the TypeScript client, of a script or of an
+// OpenAPI description has words that few readers of English know. Fenced blocks of documents are not read, because they
+// hold what programs print, nor is CHANGELOG.md, whose old entries stay as they are.
+func TestDocumentsArePlain(t *testing.T) {
+	pages, others := 0, 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			switch name := d.Name(); {
+			case path == root, !strings.HasPrefix(name, ".") && name != "node_modules" && name != "bin":
+				return nil
+			}
+			return fs.SkipDir
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		page := filepath.Ext(rel) == ".md" && rel != "CHANGELOG.md"
+		switch {
+		case page:
+			pages++
+		case strings.HasPrefix(rel, "deploy/"), strings.HasPrefix(rel, "clients/typescript/src/"),
+			slices.Contains([]string{".txtar", ".py", ".sh"}, filepath.Ext(rel)), d.Name() == "openapi.json":
+			others++
+		default:
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for line, form := range strangeParagraphs(string(text), page) {
+			t.Errorf("%s:%d: %q: write it plainly", rel, line, form)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pages < 40 || others < 20 {
+		t.Errorf("read %d documents and %d other files: the walk is broken", pages, others)
+	}
+}
+
+// strangeParagraphs returns the first strange form of each paragraph of a text that has one, by the paragraph's first
+// line, from 1. A form may go over the end of a line, also of a comment. Fenced blocks are left out if fences is set.
+func strangeParagraphs(text string, fences bool) map[int]string {
+	found, words, first, inside := map[int]string{}, []string(nil), 1, false
+	end := func(next int) {
+		if form := strange.FindString(strings.Join(words, " ")); form != "" {
+			found[first] = form
+		}
+		words, first = nil, next
+	}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimSpace(line)
+		fence := fences && strings.HasPrefix(line, "```")
+		if fence {
+			inside = !inside
+		}
+		if fence || inside || line == "" {
+			end(n + 1)
+			continue
+		}
+		words = append(words, strings.Fields(strings.TrimLeft(line, "#/*> "))...)
+	}
+	end(n + 1)
+	return found
+}
+
+// TestStrangeParagraphs: a form is found in a paragraph and over the end of a line, and not in a fenced block.
+func TestStrangeParagraphs(t *testing.T) {
+	const text = "Plain.\n\nIt stands in\nplace of another.\n\n```text\nbegun anew\n```\n\n# a comment, but\n# for one\n"
+	want := map[int]string{3: "in place of", 10: "but for"}
+	if got := strangeParagraphs(text, true); !maps.Equal(got, want) {
+		t.Errorf("found %v, want %v", got, want)
+	}
+	want[6] = "anew"
+	if got := strangeParagraphs(text, false); !maps.Equal(got, want) {
+		t.Errorf("found %v where fences mean nothing, want %v", got, want)
 	}
 }
 
