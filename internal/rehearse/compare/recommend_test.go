@@ -54,7 +54,7 @@ func TestRecommend(t *testing.T) {
 		"what the seeds leave open is told": {[]Line{made("local", 5, 80, noisy), made("shuffle", 5, 80.1)}, 0,
 			"more --seeds would tell better"},
 		"a tie of trust: fewest rounds": {[]Line{made("shuffle", 13, 80.2), made("shuffle", 9, 80)}, 1,
-			"9 rounds in place of 13"},
+			"9 rounds instead of 13"},
 		"a tie of rounds: shortest reports": {[]Line{made("shuffle", 9, 80.2), made("shuffle", 9, 80, short)}, 1,
 			"shorter reports"},
 		"a tie of all: the better": {[]Line{made("shuffle", 9, 80), made("shuffle", 9, 80.2)}, 1,
