@@ -75,7 +75,7 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		p.due = due
-		taken, err := g.take(p)
+		taken, first, err := g.take(p)
 		if err != nil {
 			of.fail(g.failed(err))
 			continue
@@ -86,7 +86,8 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request) {
 				of.fail(g.failed(err))
 				return
 			}
-			of.answer = &answer{s, p.ticket.Fits(), p.surplus}
+			a := p.answer(s, first)
+			of.answer = &a
 		})
 	}
 	group.Wait()

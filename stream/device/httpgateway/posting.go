@@ -33,6 +33,16 @@ func (g *Gateway) posting(b *body, begun time.Time) (p posting, err error) {
 	return p, err
 }
 
+// answer returns the answer for a posting, with what only the first of its key is told: of a later one nothing is sent.
+func (p posting) answer(s standing, first bool) answer {
+	a := answer{standing: s}
+	if first {
+		fits := p.ticket.Fits()
+		a.Fits, a.Surplus = &fits, p.surplus
+	}
+	return a
+}
+
 // A body is read and split in a span, on any machine: one of spanBytes, or of as many times as many as may be parsed of
 // it.
 const (
