@@ -120,7 +120,7 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "the body broke off")
 		return
 	}
-	if body.key.Key() == "" {
+	if body.name() == "" {
 		fail(w, http.StatusBadRequest, errNoKey.Error())
 		return
 	}

@@ -268,11 +268,11 @@ func FuzzBodies(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		b, err := readRequest(bytes.NewReader(text), 1<<10)
-		if err != nil || len(b.text) > 1<<10 || len(b.key.Key()) > device.MaxKey {
+		if err != nil || len(b.text) > 1<<10 || len(b.name()) > device.MaxKey {
 			t.Error("not read as it is")
 		}
 		_, _ = parseEvent(b.text, 1<<9)
-		_ = parsePerson(b.key.Key(), b.text)
+		_ = parsePerson(b.name(), b.text)
 		lines, err := readLines(bytes.NewReader(text), 1<<8)
 		if want := bytes.Count(text, []byte("\n")) + 1; err != nil || len(lines) > want {
 			t.Errorf("%d lines of %d, %v", len(lines), want, err)

@@ -22,7 +22,7 @@ type posting struct {
 // follow it, so that how long the body is, and whether it is one, does not show.
 func (g *Gateway) posting(b *body, begun time.Time) (p posting, err error) {
 	shape := g.shape()
-	p.key = b.key.Key()
+	p.key = b.name()
 	events := []device.Event{device.EventFunc(func() ([]byte, error) { return parseEvent(b.text, shape.Bytes) })}
 	if shape.Items > 0 {
 		events = parsePerson(p.key, b.text)
