@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
@@ -131,7 +132,8 @@ func podLines(t *testing.T) (all []line) {
 	return all
 }
 
-// TestPods: every container has no more than it needs, and those that serve have probes at the port where they serve.
+// TestPods: every container has no more than it needs, reads keys and tokens that its user alone can read, and those that
+// serve have probes at the port where they serve.
 func TestPods(t *testing.T) {
 	var kinds []string
 	for _, o := range objects(t) {
@@ -170,6 +172,12 @@ func TestPods(t *testing.T) {
 			for _, m := range c.VolumeMounts {
 				if !slices.Contains(volumes, m.Name) && m.Name != "state" { // claimed by the StatefulSet
 					t.Errorf("%s: no volume %s", where, m.Name)
+				}
+			}
+			for i, word := range c.Command {
+				if slices.Contains([]string{"--identity", "--http-token", "--relay-token"}, word) &&
+					strings.HasPrefix(c.Command[i+1], "/secrets/") {
+					t.Errorf("%s: %s of a file that the group reads, too", where, word)
 				}
 			}
 			if len(c.Ports) == 0 {

@@ -20,7 +20,7 @@ done
 if [ -e "$SITE/site/relay-http.pem" ]; then
 	mv "$SITE/site/relay-http.pem" "$SECRETS/relay/http.pem"
 	mv "$SITE/site/relay-http-key.pem" "$SECRETS/relay/http-key.pem"
-	head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$SECRETS/relay/token"
+	(umask 077 && head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$SECRETS/relay/token")
 fi
 learner keygen "$SECRETS/learner/learner.key"
 ingest keygen "$SECRETS/stage/stage.key"

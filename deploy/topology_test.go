@@ -212,8 +212,11 @@ func TestTopology(t *testing.T) {
 	done(start(n.process(p, "provision", fewer)))
 	start(n.process(p, "learner", fewer))
 	stage := start(n.process(p, "stage"))
-	start(n.process(p, "relay"))
+	relay := start(n.process(p, "relay"))
 	checkScrape(t, "panlearn_relay_", scrape(ctx, t, local(5)))
+	if said, err := os.ReadFile(relay.Log()); err != nil || bytes.Contains(said, []byte("chmod 600")) {
+		t.Errorf("others can read the token of the relay (%v): %s", err, said)
+	}
 	checkScrape(t, "panlearn_stage_", scrape(ctx, t, local(3)))
 	publisher := start(n.process(p, "publisher", fewer))
 	checkScrape(t, "panlearn_publisher_", scrape(ctx, t, local(4)))

@@ -135,6 +135,8 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 				return err
 			}
 			defer stop()
+			over.Warn(logger)
+			cli.WarnOfShared(logger, "--http-token", web.tokenFile)
 			p.config.Broker = broker.Broker
 			p.config.Logger, p.config.Watch = logger, watch
 			if p.check {

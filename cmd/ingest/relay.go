@@ -70,6 +70,7 @@ from the origins of --origin alone.`,
 			if err != nil {
 				return err
 			}
+			cli.WarnOfShared(logger, "--http-token", tokenFile)
 			config.Relay.Logger, config.Broker = logger, broker.Broker
 			if config.HTTP, err = cli.Listen("--http", address); err != nil {
 				return err

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks test vectors as the author of a device would: by the pages of docs/reference alone, in Python's standard library.
 
-statistic.json (statistics.md), accounting.json (epsilon.md), decisions.json (outcomes.md), and the records of signed.json
+statistic.json (statistics.md), accounting.json (epsilon.md), decisions.json (outcomes.md), and signed.json and relay.json
 as far as no signature is verified (refusals.md, layouts.md). It is written to be read. Prints how many vectors it checked;
 differences go to standard error.
 """
@@ -64,6 +64,8 @@ BODIES = {
                          8: ("void", "bool")}),
     "end": (8, {1: ("version", "u32"), 2: ("task_hash", "bytes"), 3: ("last_round", "u64"), 4: ("reason", "string")}),
 }
+REPORT = {1: ("version", "u32"), 2: ("task_hash", "bytes"), 3: ("ids", ["bytes"]), 4: ("encapsulated", "bytes"),
+          5: ("ciphertext", "bytes")}
 
 
 class Refused(Exception):
@@ -127,7 +129,7 @@ def decode(data, fields):
             need(len(value) % 8 == 0, "S1")
             out[name] = out.get(name, ()) + struct.unpack(f"<{len(value) // 8}d", value)
         elif isinstance(of, list):
-            out.setdefault(name, []).append(decode(value, of[0]))
+            out.setdefault(name, []).append(value if of == ["bytes"] else decode(value, of[0]))
         elif isinstance(of, dict):
             out[name] = decode(value, of)
         elif of == "double":
@@ -166,7 +168,7 @@ def encode(m, fields):
         elif of == ["double"]:
             parts = [struct.pack(f"<{len(value)}d", *value)] if value else []
         elif isinstance(of, list):
-            parts = [encode(v, of[0]) for v in value]
+            parts = value if of == ["bytes"] else [encode(v, of[0]) for v in value]
         elif of in ("bytes", "string"):
             parts = [value.encode() if of == "string" else value] if value else []
         elif value:
@@ -243,6 +245,7 @@ def check_record(file, v):
         need(m["manifest_hash"].hex() == file["manifest_hash"], "S13")
     if kind == "open":
         need(len(m.get("public_key", b"")) == {1: 0, 2: 32, 3: 1216}[m["suite"]], "S14")
+        need(m.get("places_ms", 0) == 0 or task["plan"].get("places"), "S15")
     if v.get("prefix"):
         need(bytes.fromhex(v["prefix"]) == b"panlearn/v1/" + kind.encode() + b"\0", "the prefix")
     return {"accepted": hashlib.sha256(body).hexdigest()}
@@ -274,6 +277,68 @@ def parse_answer(b):
     need(len(b) == 26 and b[0] == 1 and 1 <= b[17] <= 3 and (b[17] == 1) == any(b[18:22]), "L3")
     return {"id": b[1:17].hex(), "verdict": b[17], "users": int.from_bytes(b[18:22], "big"),
             "time_ms": int.from_bytes(b[22:], "big")}
+
+
+# What a relay takes and gives: layouts.md, "Over a relay".
+
+
+def big(b, at, size=8):
+    return int.from_bytes(b[at:at + size], "big")
+
+
+def parse_state(b):
+    need(len(b) >= 345 and b[0] == 1, "L5")
+    marks = []
+    for at in range(1, 337, 56):
+        m = {"round": big(b, at), "attempt": big(b, at + 8), "sequence": big(b, at + 16), "hash": b[at + 24:at + 56].hex()}
+        need(m["sequence"] or not any(b[at:at + 56]), "L5")
+        marks.append(m)
+    return {"tag": hashlib.sha256(b[:337]).hexdigest()[:32], "marks": marks, "lease_stored_unix_ns": str(big(b, 337)),
+            "lease": b[345:].hex()}
+
+
+def state_of(file, v):
+    """The State, whose hashes are of the records with their envelopes, and whose numbers those of their subjects."""
+    got, records = parse_state(bytes.fromhex(v["body"])), {}
+    for r in file["records"]:
+        address = parse_subject(r["subject"])
+        records[address["verb"]] = address, hashlib.sha256(bytes.fromhex(r["record"])).hexdigest()
+    for kind, m in zip(("task", "end", "round", "open", "claim", "close"), got["marks"]):
+        address, digest = records[kind]
+        same = (m["hash"], m["round"], m["attempt"]) == (digest, address["round"], address["attempt"])
+        need(same or not m["sequence"], "the " + kind)
+    if got["lease"]:
+        parse_lease(bytes.fromhex(got["lease"]))
+    return got
+
+
+def parse_said(b):
+    need(len(b) == 27 and b[0] == 1 and 1 <= b[17] <= 3, "L6")
+    sequence, stored = big(b, 18), b[17] < 3
+    need(stored == (sequence > 0) and not (stored and b[26]), "L6")
+    return {"message_id": b[1:17].hex(), "status": b[17], "sequence": sequence, "reason": b[26]}
+
+
+def posted(v, rest):
+    return b"\1" + v["round"].to_bytes(8, "big") + v["attempt"].to_bytes(8, "big") + rest
+
+
+def place_of(v):
+    """The body of a request for places, from what it says; and what its answer says."""
+    request = b"\1" + bytes.fromhex(v["id"]) + v["users"].to_bytes(4, "big") + bytes([v["charged"]])
+    said = parse_answer(bytes.fromhex(v["answer"]))
+    need(said["id"] == parse_request(request)["id"], "the id")
+    return {"request": request.hex(), "body": posted(v, request).hex(), "verdict": said["verdict"], "granted": said["users"],
+            "time_ms": said["time_ms"]}
+
+
+def report_of(v):
+    """The body of a report, whose message id follows from the first of its users and the attempt."""
+    report = bytes.fromhex(v["report"])
+    m = read(report, REPORT)
+    first = b"panlearn message id\0" + m["ids"][0] + v["attempt"].to_bytes(8, "big") + bytes.fromhex(v["open"])
+    id = hashlib.sha256(first).digest()[:16]
+    return {"message_id": id.hex(), "body": posted(v, id + report).hex()}
 
 
 # What became of an event: outcomes.md.
@@ -1317,18 +1382,31 @@ def load(name):
 # Each yields (name, what was computed, what the vector says, the relative and the absolute difference that is allowed).
 
 
-def of_signed(file):
-    parsers = {"leases": parse_lease, "place_requests": parse_request, "place_answers": parse_answer}
-    of = [(v["name"], lambda v=v: check_record(file, v), v) for v in file["records"]]
-    of += [(f"{key} {i}", lambda v=v, p=p: p(bytes.fromhex(v["record"])), v)
-           for key, p in parsers.items() for i, v in enumerate(file[key])]
-    of += [(v["subject"], lambda v=v: parse_subject(v["subject"]), v) for v in file["subjects"]]
+def or_refused(of):
     for name, check, v in of:
         try:
             got = check()
         except Refused as refused:
             got = {"refused": str(refused)}
         yield name, got, {k: v.get(k) for k in got} if "refused" not in v else {"refused": v["refused"]}, 0, 0
+
+
+def of_signed(file):
+    parsers = {"leases": parse_lease, "place_requests": parse_request, "place_answers": parse_answer}
+    of = [(v["name"], lambda v=v: check_record(file, v), v) for v in file["records"]]
+    of += [(f"{key} {i}", lambda v=v, p=p: p(bytes.fromhex(v["record"])), v)
+           for key, p in parsers.items() for i, v in enumerate(file[key])]
+    of += [(v["subject"], lambda v=v: parse_subject(v["subject"]), v) for v in file["subjects"]]
+    return or_refused(of)
+
+
+def of_relay(file):
+    of = [(v["name"], lambda v=v: check_record(file, v), v) for v in file["records"]]
+    of += [(v["name"], lambda v=v: state_of(file, v), v) for v in file["states"]]
+    of += [(f"place {i}", lambda v=v: place_of(v), v) for i, v in enumerate(file["places"])]
+    of += [(f"report {i}", lambda v=v: report_of(v), v) for i, v in enumerate(file["reports"])]
+    of += [(f"answer {i}", lambda v=v: parse_said(bytes.fromhex(v["body"])), v) for i, v in enumerate(file["report_answers"])]
+    return or_refused(of)
 
 
 def of_decisions(file):
@@ -1367,7 +1445,7 @@ def of_statistic(file):
         yield v["name"], got, {k: v[k] for k in got}, 0, 2.0**-34 * v["clip_norm"]
 
 
-READERS = {"signed.json": of_signed, "decisions.json": of_decisions, "accounting.json": of_accounting,
+READERS = {"signed.json": of_signed, "relay.json": of_relay, "decisions.json": of_decisions, "accounting.json": of_accounting,
            "statistic.json": of_statistic}
 
 

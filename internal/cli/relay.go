@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/pflag"
 
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/stream/relayclient"
 )
@@ -53,6 +55,20 @@ func (r *Relayed) Config() (c relayclient.Config, err error) {
 		return c, Usagef("--relay: %w", err)
 	}
 	return c, nil
+}
+
+// Warn writes to the log that others can read the token of the relay, if they can.
+func (r *Relayed) Warn(log *slog.Logger) { WarnOfShared(log, "--relay-token", r.tokenFile) }
+
+// WarnOfShared writes to the log that others on this machine can read, or replace, the token in the file of a flag,
+// if they can. An empty name is none.
+func WarnOfShared(log *slog.Logger, flag, file string) {
+	if file == "" {
+		return
+	}
+	if info, err := os.Stat(file); err == nil && disk.Shared(info) {
+		log.Warn(flag+": others on this machine can reach the token: chmod 600 "+file, "mode", info.Mode().Perm().String())
+	}
 }
 
 // ReadToken reads the one line of a file that a flag names. Errors never quote it.

@@ -48,9 +48,9 @@ type Config struct {
 const waitTold, waitAgain = 5 * time.Second, time.Minute
 
 // Open starts the device of an application, and returns when the task is announced and agreed to. Until a broker and a
-// task are there it waits, and says so in the log, until ctx ends; ctx bounds nothing after that. The error is a
-// *consent.RefusedError where the policy or the pin forbids the task, or the task is about organisations. Close the
-// device before its transport.
+// task are there it waits, and says so in the log, until ctx ends; ctx bounds nothing after that. The error then wraps
+// that of ctx. It is a *consent.RefusedError where the policy or the pin forbids the task, or the task is about
+// organisations. Close the device before its transport.
 func Open(ctx context.Context, c Config) (*Device, error) {
 	s, closeFolder, err := c.settings()
 	if err != nil {
@@ -74,19 +74,31 @@ func Open(ctx context.Context, c Config) (*Device, error) {
 	return d, nil
 }
 
-// announced waits for the agreement, and says so in the log.
+// announced waits for the agreement, and says so in the log, and in the error where ctx ends first.
 func (c *Device) announced(ctx context.Context) (*consent.Agreement, error) {
 	told := waitTold
 	for {
 		wait, cancel := context.WithTimeout(ctx, told)
 		agreement, err := c.Agreement(wait)
 		cancel()
-		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		switch {
+		case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			return nil, fmt.Errorf("device: waiting for task %s through %s: no broker answers, or nobody has announced "+
+				"it there: %w", c.loop.Task, through(c.loop.Transport), err)
+		case err == nil || !errors.Is(err, context.DeadlineExceeded):
 			return agreement, err
 		}
 		told = waitAgain
 		c.loop.Logger.Warn("waiting for the task: no broker answers, or nobody has announced it there", "task", c.loop.Task)
 	}
+}
+
+// through names a transport: as it calls itself, or by its type.
+func through(t stream.Transport) string {
+	if named, ok := t.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return fmt.Sprintf("%T", t)
 }
 
 // settings returns the settings of the device, and what closes the folder that was opened for it.

@@ -165,6 +165,19 @@ func (t Ticket) Submit(ctx context.Context) error {
 	return err
 }
 
+// Known reports whether the device has an event of the ticket's key, which waits or took part: Submit would not take the
+// one that came with this ticket.
+func (t Ticket) Known() (bool, error) {
+	if t.device == nil {
+		return false, ErrNoEvent
+	}
+	if t.device.desk.find(t.key) != nil {
+		return true, nil
+	}
+	record, err := t.device.desk.store.one(t.key)
+	return record.State != participation.Fresh, err
+}
+
 func checkKey(key string) error {
 	if key == "" || len(key) > MaxKey {
 		return consent.Refuse("key", fmt.Sprintf("%d bytes", len(key)), "1 to %d bytes", MaxKey)

@@ -349,7 +349,12 @@ func TestOpenNeedsAPin(t *testing.T) {
 	})
 }
 
-// Open waits for a broker and a task, and says so, until its context ends.
+// calling is a transport that says which it is.
+type calling struct{ stream.Transport }
+
+func (calling) String() string { return "the relay https://r.example" }
+
+// Open waits for a broker and a task, and says so, until its context ends; then the error says what it waited for.
 func TestOpenWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, plan{rounds: 1, cohort: 10, deadline: time.Hour})
@@ -359,12 +364,21 @@ func TestOpenWaits(t *testing.T) {
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		short, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		if _, err := device.Open(short, c); !errors.Is(err, context.DeadlineExceeded) {
+		c.Transport = calling{c.Transport}
+		_, err := device.Open(short, c)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "task "+string(w.name)) ||
+			!strings.Contains(err.Error(), "the relay https://r.example") {
 			t.Errorf("without a task: %v", err)
+		}
+		stopped, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := device.Open(stopped, c); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the relay") {
+			t.Errorf("given up: %v", err)
 		}
 		if n := strings.Count(log.String(), "waiting for the task"); n != 1 {
 			t.Errorf("told %d times: %s", n, log.String())
 		}
+		c.Transport = w.broker
 		time.AfterFunc(time.Hour, func() { w.announce(t.Context(), 1) })
 		must(t, opened(t.Context(), t, c).Close())
 	})

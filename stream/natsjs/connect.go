@@ -156,6 +156,15 @@ func connect(c ConnectConfig, more ...nats.Option) (*Conn, error) {
 	return conn, nil
 }
 
+// String names the broker by its addresses, without what logs in.
+func (c *Conn) String() string {
+	at, _ := shown(c.config.URL) // connecting has refused what has an error
+	if at == "" {
+		return "the embedded broker"
+	}
+	return "the broker at " + at
+}
+
 // authorityFix returns the advice for a broker whose certificate no known authority signed.
 func authorityFix(ca string) string {
 	if ca == "" {

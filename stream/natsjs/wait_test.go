@@ -40,6 +40,7 @@ func TestConnectWaits(t *testing.T) {
 		t.Errorf("a configuration that cannot work: %v", err)
 	}
 	var log bytes.Buffer
+	config.URL = "nats://me:hush@" + address // the server asks for no login
 	config.Log = slog.New(slog.NewTextHandler(&log, nil))
 	connected := make(chan *natsjs.Conn)
 	go func() {
@@ -51,6 +52,9 @@ func TestConnectWaits(t *testing.T) {
 	}()
 	start(t, embedded.Config{Listen: address})
 	if c := <-connected; c != nil {
+		if got := c.String(); got != "the broker at nats://me:xxxxx@"+address {
+			t.Errorf("it calls itself %s", got)
+		}
 		c.Close()
 	}
 	if strings.Count(log.String(), "waiting") > 1 {

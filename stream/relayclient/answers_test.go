@@ -208,6 +208,10 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
+	named, err := relayclient.New(relayclient.Config{URL: "https://reports.example/", Token: "hush"})
+	if err != nil || named.String() != "the relay https://reports.example" {
+		t.Errorf("%v, %v", named, err)
+	}
 	for _, c := range []relayclient.Config{{Wait: time.Millisecond}, {Wait: time.Hour}, {Timeout: -1}, {Posts: -1}} {
 		if c.URL = "https://reports.example"; c.Validate() == nil {
 			t.Errorf("%+v is taken", c)

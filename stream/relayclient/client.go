@@ -117,6 +117,9 @@ func New(c Config) (*Client, error) {
 	return client, nil
 }
 
+// String names the relay by its address.
+func (c *Client) String() string { return "the relay " + c.config.URL }
+
 // Close ends all watches and connections.
 func (c *Client) Close() {
 	c.mu.Lock()

@@ -146,17 +146,18 @@ export function parseAnswer(b: Bytes, id: Bytes): Ack {
   return { status: 'unknown' }
 }
 
+const noState = 'not the state of a task that this device reads'
+
 /** Decodes the state of a task. */
 export function parseLatest(b: Bytes): Latest {
   const marks = 1 + 6 * markSize
-  if (b.length < marks + 8 || b[0] !== version) throw new Error('not the state of a task that this device reads')
+  if (b.length < marks + 8 || b[0] !== version) throw new Error(noState)
   const view = new DataView(b.buffer, b.byteOffset)
   const mark = (i: number): Mark => {
     const at = 1 + i * markSize
-    return {
-      round: view.getBigUint64(at), attempt: view.getBigUint64(at + 8), sequence: view.getBigUint64(at + 16),
-      hash: b.slice(at + 24, at + markSize),
-    }
+    const sequence = view.getBigUint64(at + 16)
+    if (sequence === 0n && b.slice(at, at + markSize).some((x) => x !== 0)) throw new Error(noState)
+    return { round: view.getBigUint64(at), attempt: view.getBigUint64(at + 8), sequence, hash: b.slice(at + 24, at + markSize) }
   }
   return {
     tag: hex(sha256(b.slice(0, marks)).slice(0, 16)), task: mark(0), end: mark(1), round: mark(2), open: mark(3),

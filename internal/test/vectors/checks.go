@@ -25,6 +25,7 @@ var checks = map[string]string{
 	"S12": `^suite SUITE_.*: want the task's`,
 	"S13": `^manifest_hash [0-9a-f]{64}: want`,
 	"S14": `^public key has \d+ bytes|^public key of`,
+	"S15": `^places_ms \d+: want 0, the plan has no places`,
 	// What stands in a body.
 	"B1":  `decode Task: task name`,
 	"B2":  `plan: missing`,
@@ -203,6 +204,8 @@ var checks = map[string]string{
 	"L2": `not a request for places that this program reads`,
 	"L3": `not an answer about places that this program reads`,
 	"L4": `^subject .*(not one of ours|unknown form|want positive decimal numbers|task name)`,
+	"L5": `^not the state of a task that this program reads`,
+	"L6": `^the body is no answer that this program reads`,
 }
 
 // Numbers returns the numbers of the checks that an error is known by: of a refusal of the list exactly one.
@@ -259,7 +262,7 @@ func Known() (out []string) {
 
 // sources are the folders whose functions the page may name.
 var sources = []string{"learner/task", "stream", "stream/seal", "stream/manifest", "stream/device/consent", "randomizer",
-	"randomizer/accounting", "shuffle", "learner/convex", "learner/practical", "learner/report"}
+	"randomizer/accounting", "shuffle", "learner/convex", "learner/practical", "learner/report", "stream/relay/relayhttp"}
 
 // HasFunction reports whether there is a function, or a method of a type, of this name: check, or Type.check. code is
 // what Code returns.

@@ -41,7 +41,7 @@ var quoted = regexp.MustCompile("`([A-Za-z.]+)`$")
 func TestEveryCheckHasItsVectors(t *testing.T) {
 	page, known, refused := vectors.Page(t, moduleFolder), vectors.Known(), make(map[string]bool)
 	code := vectors.Code(t, moduleFolder)
-	for _, name := range []string{"consent.json", "signed.json"} {
+	for _, name := range []string{"consent.json", "signed.json", "relay.json"} {
 		data, err := os.ReadFile(filepath.Join(vectorFolder, name))
 		must(t, err)
 		var doc any

@@ -21,6 +21,7 @@ func TestPythonChecks(t *testing.T) {
 	folder := t.TempDir()
 	changes := map[string][2]string{ // one number in each file
 		"signed.json":     {`"ttl_ms": 10000`, `"ttl_ms": 10001`},
+		"relay.json":      {`"granted": 1,`, `"granted": 2,`},
 		"decisions.json":  {`"state": "uncounted"`, `"state": "counted"`},
 		"accounting.json": {`"trials": 26,`, `"trials": 27,`},
 		"statistic.json":  {`"clip_norm": 0.125`, `"clip_norm": 0.25`},

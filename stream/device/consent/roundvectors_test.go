@@ -71,7 +71,7 @@ func frameOf(intercept float64, matrix bool) *wire.Frame {
 func roundOf(task string, hash stream.Hash, step uint64) *wire.Round {
 	r := &wire.Round{Version: stream.Version, TaskHash: hash[:], Round: step, Step: step}
 	switch task {
-	case "shuffle", "interactive":
+	case "shuffle", "interactive", "places":
 		r.Point = []float64{0.1 * float64(step), 0, -1}
 	case "practical", "adaptive":
 		if step > 1 {
@@ -188,6 +188,7 @@ var ofRounds = []changedRound{
 	{name: "the same step after a void round", before: func(r *wire.Round) { r.Round, r.Step = 2, 2 },
 		change: func(r *wire.Round) { r.Round = 3 }},
 	{name: "the next step of an interactive phase", task: "interactive", before: func(r *wire.Round) {}},
+	{name: "a round of a task with places", task: "places"},
 
 	{number: "B26", name: "a short task hash", change: func(r *wire.Round) { r.TaskHash = r.TaskHash[1:] }},
 	{number: "B27", name: "round 0", change: func(r *wire.Round) { r.Round = 0 }},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -18,18 +19,23 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// signedFile is docs/vectors/signed.json: records as they stand on the broker, read by a device that agreed to the task.
-type signedFile struct {
+// recordFile holds records as they stand on the broker, read by a device that agreed to the task.
+type recordFile struct {
 	Task       hexed          `json:"task"` // body of the task that the device agreed to
 	TaskHash   hexed          `json:"task_hash"`
 	LearnerKey hexed          `json:"learner_key"`
 	StageKey   hexed          `json:"stage_key"`
 	Manifest   hexed          `json:"manifest_hash"` // of the round that opens, claims and closes are read for
 	Records    []recordVector `json:"records"`
-	Leases     []lease        `json:"leases"`
-	Requests   []request      `json:"place_requests"`
-	Answers    []answer       `json:"place_answers"`
-	Subjects   []subject      `json:"subjects"`
+}
+
+// signedFile is docs/vectors/signed.json.
+type signedFile struct {
+	recordFile
+	Leases   []lease   `json:"leases"`
+	Requests []request `json:"place_requests"`
+	Answers  []answer  `json:"place_answers"`
+	Subjects []subject `json:"subjects"`
 }
 
 type recordVector struct {
@@ -106,8 +112,11 @@ type signedScene struct {
 	end       *wire.End
 }
 
-func newSignedScene(t *testing.T) *signedScene {
+// newSignedScene makes the messages of a task and of its second round, whose attempt keeps places for a time if it is
+// above 0.
+func newSignedScene(t *testing.T, places time.Duration) *signedScene {
 	s := &signedScene{t: t, task: provedTask(t, accounting.Shuffle)}
+	s.task.Plan.Places = places > 0
 	var err error
 	s.agreement, err = consent.Policy{}.CheckTask(s.task, stream.HashOf(marshal(t, s.task)))
 	must(t, err)
@@ -118,13 +127,32 @@ func newSignedScene(t *testing.T) *signedScene {
 	point := append([]byte{9}, make([]byte, 31)...) // the base point of X25519
 	s.open = &wire.Open{Version: 1, TaskHash: hash, Round: 2, Attempt: 1, ManifestHash: s.manifest[:],
 		Suite: wire.Suite_SUITE_X25519, PublicKey: point, Instance: instance, StartedUnixMs: 1700000000000,
-		JoinProbability: 1 << 31, JoinDoublingMs: 1000}
+		JoinProbability: 1 << 31, JoinDoublingMs: 1000,
+		PlacesMs: uint32(places.Milliseconds())}
 	s.claim = &wire.Claim{Version: 1, TaskHash: hash, Round: 2, Attempt: 1, ManifestHash: s.manifest[:],
 		Instance: instance}
 	s.closing = &wire.Close{Version: 1, TaskHash: hash, Round: 2, Attempt: 1, ManifestHash: s.manifest[:],
 		BatchHash: make([]byte, 32), Cutoff: 300}
 	s.end = &wire.End{Version: 1, TaskHash: hash, LastRound: 3, Reason: "done"}
 	return s
+}
+
+// file returns records with what they are read by.
+func (s *signedScene) file(records []recordVector) recordFile {
+	return recordFile{Task: marshal(s.t, s.task), TaskHash: s.agreement.Hash[:], LearnerKey: public(learnerKey),
+		StageKey: public(stageKey), Manifest: s.manifest[:], Records: records}
+}
+
+// A signedMessage is a message of the scene, with its subject and the key that signs it.
+type signedMessage struct {
+	subject string
+	key     ed25519.PrivateKey
+	m       proto.Message
+}
+
+func (s *signedScene) messages() []signedMessage {
+	return []signedMessage{{"task", learnerKey, s.task}, {"round.2", learnerKey, s.round}, {"open.2.1", stageKey, s.open},
+		{"claim.2", stageKey, s.claim}, {"close.2.1", stageKey, s.closing}, {"end", learnerKey, s.end}}
 }
 
 // read does what a device does with a record that it read or that a wake brought.
@@ -178,12 +206,7 @@ func (s *signedScene) add(out *[]recordVector, number, name, subject string, rec
 
 func (s *signedScene) records() (out []recordVector) {
 	t := s.t
-	for _, c := range []struct {
-		subject string
-		key     ed25519.PrivateKey
-		m       proto.Message
-	}{{"task", learnerKey, s.task}, {"round.2", learnerKey, s.round}, {"open.2.1", stageKey, s.open},
-		{"claim.2", stageKey, s.claim}, {"close.2.1", stageKey, s.closing}, {"end", learnerKey, s.end}} {
+	for _, c := range s.messages() {
 		kind := strings.Split(c.subject, ".")[0]
 		s.add(&out, "", kind, c.subject, sealed(t, c.key, c.m, nil), prefixOf(c.m))
 		add := func(number, name string, record []byte) {
@@ -257,6 +280,7 @@ func (s *signedScene) bodies(out *[]recordVector) {
 	open("S13", "of another round of this number", "open.2.1", func(m *wire.Open) { m.ManifestHash = make([]byte, 32) })
 	open("S14", "a short key", "open.2.1", func(m *wire.Open) { m.PublicKey = m.PublicKey[1:] })
 	open("S14", "no key", "open.2.1", func(m *wire.Open) { m.PublicKey = nil })
+	open("S15", "with places, which the plan does not have", "open.2.1", func(m *wire.Open) { m.PlacesMs = 8000 })
 	open("B8", "no suite", "open.2.1", func(m *wire.Open) { m.Suite = 0 })
 	open("B26", "a short task hash", "open.2.1", func(m *wire.Open) { m.TaskHash = m.TaskHash[1:] })
 	open("B27", "round 0", "open.2.1", func(m *wire.Open) { m.Round = 0 })
@@ -295,9 +319,8 @@ func (s *signedScene) bodies(out *[]recordVector) {
 
 // TestSignedVectors reads the records of the vectors as a device does, and compares them with the file.
 func TestSignedVectors(t *testing.T) {
-	s := newSignedScene(t)
-	file := signedFile{Task: marshal(t, s.task), TaskHash: s.agreement.Hash[:], LearnerKey: public(learnerKey),
-		StageKey: public(stageKey), Manifest: s.manifest[:], Records: s.records(), Leases: leases(t),
-		Requests: requests(t), Answers: answers(t), Subjects: subjects(t)}
+	s := newSignedScene(t, 0)
+	file := signedFile{recordFile: s.file(s.records()), Leases: leases(t), Requests: requests(t), Answers: answers(t),
+		Subjects: subjects(t)}
 	golden.JSON(t, filepath.Join(vectorFolder, "signed.json"), file, 0)
 }

@@ -187,6 +187,7 @@ var accepted = []changed{
 		redeclare(proved, "privacy.suite=3")(m)
 	}},
 	{name: "an envelope in the second phase", change: func(m *wire.Task) { secondPhase(m).Smoothing = 2 }},
+	{name: "places", change: func(m *wire.Task) { m.Plan.Places = true }},
 	{name: "the longest deadline", change: func(m *wire.Task) { m.Plan.DeadlineMs = 366 * 24 * 3600000 }},
 	{name: "a deadline of a round's own, and retention", change: func(m *wire.Task) {
 		m.Plan.StaleMs, m.Plan.RetentionMs = m.Plan.DeadlineMs, 3600000

@@ -30,8 +30,9 @@ type standing struct {
 // An answer holds what is known about the event of a request.
 type answer struct {
 	standing
-	// false: this request's event is not as declared, and counts as the zero vector
-	Fits bool `json:"fits"`
+	// false: this request's event is not as declared, and counts as the zero vector; nil: it counts as nothing, since the
+	// key was known, or the task is refused
+	Fits *bool `json:"fits,omitempty"`
 	// events of this request beyond those of a person that a report is about: in none
 	Surplus int `json:"surplus,omitempty"`
 }

@@ -54,7 +54,7 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request) {
 	postings, out := make([]posting, len(lines)), batchAnswers{Answers: make([]batchAnswer, len(lines))}
 	for i, line := range lines {
 		of := &out.Answers[i]
-		if of.Key = line.key.Key(); of.Key == "" {
+		if of.Key = line.name(); of.Key == "" {
 			of.Error = errNoKey.Error()
 		} else if postings[i], err = g.posting(line, asked.begun); err != nil {
 			of.fail(g.failed(err))
@@ -75,7 +75,7 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		p.due = due
-		taken, err := g.take(p)
+		taken, first, err := g.take(p)
 		if err != nil {
 			of.fail(g.failed(err))
 			continue
@@ -86,7 +86,8 @@ func (g *Gateway) postBatch(w http.ResponseWriter, r *http.Request) {
 				of.fail(g.failed(err))
 				return
 			}
-			of.answer = &answer{s, p.ticket.Fits(), p.surplus}
+			a := p.answer(s, first)
+			of.answer = &a
 		})
 	}
 	group.Wait()
@@ -180,8 +181,9 @@ func (g *Gateway) postOutcomes(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = decode(text, &q)
 	}
-	if err != nil || q.Keys == nil || len(q.Keys) > maxKeys {
-		fail(w, http.StatusBadRequest, "want one JSON object with the member keys alone, a list of at most 10000")
+	if err != nil || q.Keys == nil || len(q.Keys) > maxKeys || halved(text) {
+		fail(w, http.StatusBadRequest, "want one JSON object with the member keys alone, a list of at most 10000 strings "+
+			"without half a surrogate pair")
 		return
 	}
 	ctx, cancel := g.within(r.Context(), asked.wait)

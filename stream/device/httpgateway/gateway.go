@@ -91,6 +91,8 @@ type Gateway struct {
 // pending is an event that this gateway has taken and the device has not answered.
 type pending struct {
 	ticket  device.Ticket
+	looked  chan struct{} // closed after known is written
+	known   bool          // an event of the key took part before, or the device has one of somebody else
 	offered chan struct{} // closed after err is written
 	err     error
 }
@@ -151,23 +153,39 @@ func (g *Gateway) shape() device.Shape {
 }
 
 // take hands an event to the device when it is due, unless one of that key is under way, whose answer is then this one's
-// too. The device may have no room for it yet: it waits here, and counts.
-func (g *Gateway) take(p posting) (*pending, error) {
+// too. The device may have no room for it yet: it waits here, and counts. first reports whether no event of the key was
+// known before.
+func (g *Gateway) take(p posting) (taken *pending, first bool, err error) {
+	taken, first, err = g.enter(p)
+	if first {
+		<-taken.looked
+		first = !taken.known
+	}
+	return taken, first, err
+}
+
+// enter is take as far as this gateway knows keys: those that are under way.
+func (g *Gateway) enter(p posting) (taken *pending, first bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return nil, errClosed
+		return nil, false, errClosed
 	}
 	if known := g.pending[p.key]; known != nil {
-		return known, nil
+		return known, false, nil
 	}
 	if len(g.pending) >= g.MaxWaiting {
-		return nil, errFull
+		return nil, false, errFull
 	}
-	taken := &pending{ticket: p.ticket, offered: make(chan struct{})}
+	taken = &pending{ticket: p.ticket, looked: make(chan struct{}), offered: make(chan struct{})}
 	g.pending[p.key] = taken
 	g.working.Go(func() {
-		if taken.err = device.Until(g.ctx, p.due); taken.err == nil {
+		taken.known, taken.err = p.ticket.Known()
+		close(taken.looked)
+		if taken.err == nil {
+			taken.err = device.Until(g.ctx, p.due)
+		}
+		if taken.err == nil {
 			taken.err = p.ticket.Submit(g.ctx)
 		}
 		close(taken.offered)
@@ -178,5 +196,5 @@ func (g *Gateway) take(p posting) (*pending, error) {
 		delete(g.pending, p.key)
 		g.mu.Unlock()
 	})
-	return taken, nil
+	return taken, true, nil
 }

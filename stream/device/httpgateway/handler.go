@@ -120,7 +120,7 @@ func (g *Gateway) postEvent(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "the body broke off")
 		return
 	}
-	if body.key.Key() == "" {
+	if body.name() == "" {
 		fail(w, http.StatusBadRequest, errNoKey.Error())
 		return
 	}
@@ -154,12 +154,12 @@ func (g *Gateway) answer(ctx context.Context, b *body, asked wish) (answer, erro
 	if err != nil {
 		return answer{}, err
 	}
-	taken, err := g.take(p)
+	taken, first, err := g.take(p)
 	if err != nil {
 		return answer{}, err
 	}
 	s, err := g.await(ctx, taken, asked.outcome)
-	return answer{s, p.ticket.Fits(), p.surplus}, err
+	return p.answer(s, first), err
 }
 
 // ready waits until the task is known and agreed to, and returns the agreement. If it returns nil, it has answered.

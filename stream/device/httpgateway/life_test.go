@@ -18,32 +18,52 @@ func TestAnEventsLife(t *testing.T) {
 		w := newWorld(t, columns, nil)
 		defer w.end()
 		begun := time.Now()
-		w.expect("", goodEvent, http.StatusAccepted, "waiting")
-		w.expect("?wait=0", goodEvent, http.StatusAccepted, "waiting")
+		if a := w.expect("", goodEvent, http.StatusAccepted, "waiting"); a["fits"] != true {
+			t.Errorf("the first post: %v", a)
+		}
+		again := func(query, body string, status int, outcome string) map[string]any {
+			t.Helper()
+			a := w.expect(query, body, status, outcome)
+			if _, there := a["fits"]; there { // the first event is what was or will be sent
+				t.Errorf("of a key that is known it says whether what was just posted fits: %v", a)
+			}
+			return a
+		}
+		again("?wait=0", goodEvent, http.StatusAccepted, "waiting")
 		if took := time.Since(begun); took != 0 {
 			t.Errorf("two posts without a wait took %v", took)
 		}
-		w.expect("?wait=3", goodEvent, http.StatusAccepted, "waiting")
+		again("?wait=3", `{"key": "anna", "event": {"age": "old"}}`, http.StatusAccepted, "waiting")
 		if took := time.Since(begun); took != 3*time.Second {
 			t.Errorf("wait=3 took %v", took)
 		}
 		time.AfterFunc(time.Second, w.openRound)
 		begun = time.Now()
-		a := w.expect("?wait=60", goodEvent, http.StatusAccepted, "accepted")
+		a := again("?wait=60", goodEvent, http.StatusAccepted, "accepted")
 		if took := time.Since(begun); took < time.Second || took > 2*time.Second {
 			t.Errorf("accepted after %v, open after 1s", took)
 		}
-		if a["final"] != false || a["round"] != 1.0 || a["fits"] != true {
+		if a["final"] != false || a["round"] != 1.0 {
 			t.Errorf("accepted: %v", a)
 		}
-		w.expect("?until=outcome&wait=1", goodEvent, http.StatusAccepted, "accepted")
+		again("?until=outcome&wait=1", goodEvent, http.StatusAccepted, "accepted")
 		time.AfterFunc(time.Second, w.closeRounds)
-		w.expect("?until=outcome&wait=60", goodEvent, http.StatusOK, "counted")
-		if a := w.expect("", goodEvent, http.StatusOK, "counted"); a["final"] != true || a["round"] != 1.0 {
-			t.Errorf("counted: %v", a)
-		}
+		again("?until=outcome&wait=60", goodEvent, http.StatusOK, "counted")
 		if n := w.reports(); n != 1 {
 			t.Errorf("%d reports, want 1", n)
+		}
+		for _, line := range []string{"0", "60"} {
+			_, answers := w.batch("?wait="+line, goodEvent, strings.Replace(goodEvent, "anna", "bert"+line, 1),
+				`{"key": "bert`+line+`"}`)
+			_, known := answers[0]["fits"]
+			if _, twice := answers[2]["fits"]; known || twice || answers[1]["fits"] != true {
+				t.Errorf("a key that is known, a new one, and that again: %v", answers)
+			}
+		}
+		w.end()
+		w.start(options{}) // another process
+		if a := again("", goodEvent, http.StatusOK, "counted"); a["final"] != true || a["round"] != 1.0 {
+			t.Errorf("counted: %v", a)
 		}
 	})
 }

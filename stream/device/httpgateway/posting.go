@@ -22,7 +22,7 @@ type posting struct {
 // follow it, so that how long the body is, and whether it is one, does not show.
 func (g *Gateway) posting(b *body, begun time.Time) (p posting, err error) {
 	shape := g.shape()
-	p.key = b.key.Key()
+	p.key = b.name()
 	events := []device.Event{device.EventFunc(func() ([]byte, error) { return parseEvent(b.text, shape.Bytes) })}
 	if shape.Items > 0 {
 		events = parsePerson(p.key, b.text)
@@ -31,6 +31,16 @@ func (g *Gateway) posting(b *body, begun time.Time) (p posting, err error) {
 	}
 	p.ticket, err = g.Device.Prepare(g.ctx, p.key, events...)
 	return p, err
+}
+
+// answer returns the answer for a posting, with what only the first of its key is told: of a later one nothing is sent.
+func (p posting) answer(s standing, first bool) answer {
+	a := answer{standing: s}
+	if first {
+		fits := p.ticket.Fits()
+		a.Fits, a.Surplus = &fits, p.surplus
+	}
+	return a
 }
 
 // A body is read and split in a span, on any machine: one of spanBytes, or of as many times as many as may be parsed of

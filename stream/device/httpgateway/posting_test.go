@@ -55,6 +55,9 @@ func testPeopleArePosted(t *testing.T) {
 			t.Errorf("%s: %v, want fits %t and surplus %v", name, a, c.fits, c.surplus)
 		}
 		again := w.expect("?until=outcome&wait=60", `{"key": "anna", "events": [`+good+`]}`, http.StatusOK, "counted")
+		if _, there := again["fits"]; there {
+			t.Errorf("%s: another request of the same person says whether it fits: %v", name, again)
+		}
 		if n := w.reports(); n != 1 || again["final"] != true {
 			t.Errorf("%s: %d reports after another request of the same person, which was answered %v", name, n, again)
 		}

@@ -142,21 +142,28 @@ func newWorldOf(t *testing.T, declaration string, o options) *world {
 	if w.store == nil {
 		w.store = participation.NewMemoryStore()
 	}
+	w.start(o)
+	if !o.silent {
+		_, _ = w.device.Agreement(t.Context()) // a refusal is the test's to see
+	}
+	return w
+}
+
+// start starts a gateway with its device: again, after end, as a later process does.
+func (w *world) start(o options) {
+	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(&lockedWriter{to: w.log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	var err error
 	w.device, err = device.New(device.Settings{Task: w.name(), Transport: watching{w.broker, w}, Store: w.store,
 		Submits: true, Policy: o.policy, Logger: log})
-	must(t, err)
+	must(w.t, err)
 	c := Config{Device: w.device, Token: token, Logger: log}
 	if o.config != nil {
 		o.config(&c)
 	}
 	w.gateway, err = New(c)
-	must(t, err)
+	must(w.t, err)
 	w.handler = w.gateway.Handler()
-	if !o.silent {
-		_, _ = w.device.Agreement(t.Context()) // a refusal is the test's to see
-	}
-	return w
 }
 
 func (w *world) name() stream.Task { return "income" }
