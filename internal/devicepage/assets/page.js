@@ -200,7 +200,7 @@ function take() {
   return show()
 }
 
-function offer() {
+async function offer() {
   const { agreement } = device
   $('bytes').textContent = `at most ${agreement.messageBytes}`
   $('epsilon').textContent = String(upper(agreement.epsilon))
@@ -209,6 +209,11 @@ function offer() {
   const { trust, honest_fraction: honest } = agreement.declaration.privacy
   const noise = honest === '1' ? 'the others of your round add their noise, too' : `${honest} of the others of your round add their noise, too`
   $('rests').textContent = trust === 'local' ? 'this browser adds its noise' : `${noise}, and the stage adds up as it should`
+  const others = (await store.charges()).filter((c) => c.task !== pin)
+  const spent = others.reduce((sum, c) => sum + c.epsilon, 0)
+  $('spent').hidden = others.length === 0
+  $('spent').textContent = `From this browser somebody has taken part in ${others.length === 1 ? 'another task' : `${others.length} other tasks`} ` +
+    `of this address. For one person the epsilons add up: ${upper(spent)} so far, ${upper(spent + agreement.epsilon)} with this task.`
   fields(agreement.declaration)
   $('evicts').hidden = !store.mayForget
   $('choice').hidden = false
@@ -247,10 +252,10 @@ async function start() {
   device = await Device.open({
     task, store, transport: relay(location.origin), pins: { task: pin },
     log: (what) => {
-      document.documentElement.dataset.log = what
+      if (device === undefined) say('reading', 'Reading the task.', `Nothing is sent. What the browser says: ${what}.`)
     },
   })
-  offer()
+  await offer()
   const again = async () => {
     await show()
     if (!over) setTimeout(() => again().catch(broken), 300)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
@@ -46,7 +47,7 @@ type visit struct {
 func visits(t *testing.T, browser context.Context, page string) *visit {
 	t.Helper()
 	ctx, end := chromedp.NewContext(browser)
-	ctx, cancel := context.WithTimeout(ctx, time.Minute) // of a machine that is stuck
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // of a machine that is stuck
 	v := &visit{Context: ctx, t: t, end: func() { cancel(); end() }, asked: map[string]int{}}
 	t.Cleanup(v.end)
 	v.do(chromedp.EmulateViewport(900, 900))
@@ -80,7 +81,9 @@ func (v *visit) do(steps ...chromedp.Action[chromedp.Void]) {
 func (v *visit) click(id string) { v.t.Helper(); v.do(chromedp.Click(chromedp.CSS("#" + id))) }
 
 func (v *visit) text() string {
-	said, _ := chromedp.Run(context.WithoutCancel(v.Context), chromedp.Evaluate[string](`document.body.innerText`))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.Context), 5*time.Second) // of a page that is stuck
+	defer cancel()
+	said, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))
 	return said
 }
 
@@ -101,15 +104,17 @@ func (v *visit) number(expression string) float64 {
 // until waits for an expression to hold.
 func (v *visit) until(condition string) {
 	v.t.Helper()
-	for tick := time.NewTicker(20 * time.Millisecond); ; {
+	tick, stuck := time.NewTicker(20*time.Millisecond), time.After(40*time.Second)
+	defer tick.Stop()
+	for {
 		// A page that is being loaded has no context for a moment.
-		if holds, err := chromedp.Run(v.Context, chromedp.Evaluate[bool](condition)); err == nil && holds {
-			tick.Stop()
+		holds, err := chromedp.Run(v.Context, chromedp.Evaluate[bool](condition))
+		if err == nil && holds {
 			return
 		}
 		select {
-		case <-v.Done():
-			v.t.Fatalf("never: %s; the page says %q", condition, v.text())
+		case <-stuck:
+			v.t.Fatalf("never: %s: %v; the page says %q", condition, err, v.text())
 		case <-tick.C:
 		}
 	}
@@ -214,6 +219,7 @@ func TestPersonTakesPart(t *testing.T) {
 	if golden.Updating() {
 		picture(t, first)
 	}
+	first.accessible()
 	first.click("agree")
 	first.click("send")
 	first.shows("charged", "Your report was sent.", "bytes, sealed", "Sent", "epsilon 0.")
@@ -254,6 +260,19 @@ func TestPersonTakesPart(t *testing.T) {
 	second.shows("erased", "keeps nothing")
 	second.reload()
 	second.until(`document.getElementById("offer").hidden === false && document.getElementById("state").hidden`)
+	if !eval[bool](tab{second.Context, t}, `return new Promise((done) => {
+		const opening = indexedDB.open("panlearn", 1)
+		opening.onsuccess = () => {
+			const t = opening.result.transaction("charges", "readwrite")
+			t.objectStore("charges").put({task: "ab", name: "other", user: "", epsilon: 0.5, delta: 1e-6, at: 7}, "ab ")
+			t.oncomplete = () => { opening.result.close(); done(true) }
+		}
+	})`) {
+		t.Error("no charge was written")
+	}
+	second.reload()
+	second.until(`document.getElementById("spent")?.innerText.includes("another task") &&
+		document.getElementById("spent").innerText.includes("0.5 so far, 1.5 with this task")`)
 	second.do(chromedp.Navigate("about:blank"))
 
 	var said struct {
@@ -273,6 +292,34 @@ func TestPersonTakesPart(t *testing.T) {
 	if exit, err := learner.Wait(ctx); err != nil || exit.Code != 0 {
 		t.Errorf("the quickstart: %v, %v", exit, err)
 	}
+}
+
+// accessible runs axe on the page as it is, on a narrow screen in both schemes, and checks that nothing is wider.
+func (v *visit) accessible() {
+	v.t.Helper()
+	axe, err := os.ReadFile(filepath.Join("..", "..", "dashboard", "testdata", "axe", "node_modules", "axe-core",
+		"axe.min.js"))
+	if err != nil {
+		fmt.Printf("NOT RUN: %s: axe on the page: `npm ci --ignore-scripts` in internal/dashboard/testdata/axe installs it\n",
+			v.t.Name())
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		v.do(chromedp.EmulateViewport(360, 900), ask(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}))
+		if !eval[bool](tab{v.Context, v.t}, `return document.documentElement.scrollWidth <= innerWidth`) {
+			v.t.Error("wider than a screen of 360")
+		}
+		if len(axe) == 0 {
+			continue
+		}
+		v.do(chromedp.Evaluate[chromedp.Void](string(axe)))
+		if wrong := eval[string](tab{v.Context, v.t}, `const r = await axe.run({resultTypes: ["violations", "passes"]})
+			return r.passes.length < 20 ? "it did not look at the page" : r.violations.map((x) =>
+				[x.id, x.help, ...x.nodes.map((n) => n.html + " " + n.failureSummary)].join("\n")).join("\n")`); wrong != "" {
+			v.t.Errorf("axe, %s: %s", scheme, wrong)
+		}
+	}
+	v.do(chromedp.EmulateViewport(900, 900))
 }
 
 // picture takes the page's picture of docs/.
