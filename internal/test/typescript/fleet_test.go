@@ -55,7 +55,7 @@ func TestFleetWithPlaces(t *testing.T) {
 // were too late wait for places that nobody leaves.
 func TestInteractive(t *testing.T) {
 	const rounds, cohort, n = 3, 30, 36
-	d := deploy(t, cohort, 0, 20, rounds, "20s", schedule.Proved, ", interactive: true, algorithm: pgd")
+	d := deploy(t, cohort, 0, 20, rounds, patient, schedule.Proved, ", interactive: true, algorithm: pgd")
 	fleet := d.fleet(n, 100, 0.05)
 	d.start(fleet)
 	if exit, err := fleet.Wait(d.ctx); err != nil || exit.Code != 0 {
