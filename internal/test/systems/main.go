@@ -3,9 +3,8 @@
 //
 //	go run ./internal/test/systems darwin/arm64 windows/amd64
 //
-// It finds what a compiler for that system would refuse, and generates no code, which is most of a build's time on a
-// machine with an empty cache. It does not link, and it runs nothing. It leaves out internal/test, which starts, stops
-// and measures processes as Linux does.
+// It finds what a compiler for that system would refuse, and generates no code. It does not link, and it runs nothing.
+// It leaves out internal/test, which starts, stops and measures processes as Linux does.
 package main
 
 import (
