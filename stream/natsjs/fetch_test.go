@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"weak"
@@ -29,7 +30,9 @@ func TestShortFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n = 1000
-	go func() {
+	var published sync.WaitGroup
+	defer published.Wait() // the last report may be taken before its publisher hears that it was stored
+	published.Go(func() {
 		for i := range n {
 			id := [16]byte{byte(i), byte(i >> 8), 1}
 			acks, err := devices.Publish(t.Context(), []stream.Outgoing{{Subject: task.Report(1, 1), ID: id, Data: id[:]}})
@@ -38,7 +41,7 @@ func TestShortFetches(t *testing.T) {
 				return
 			}
 		}
-	}()
+	})
 	taken := map[uint64]bool{}
 	fetches, last := 0, time.Now()
 	for ; len(taken) < n && time.Since(last) < 20*time.Second; fetches++ {
