@@ -139,6 +139,7 @@ func New(cfg Config) (*Stage, error) {
 	e := &environment{Config: cfg, jitter: rand.New(randomizer.NewEntropy()), places: new(places)}
 	e.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
 	s := &Stage{environment: e, troubles: troubles{}, fetcher: fetcher{queue: cfg.Reports}}
+	s.do = s.perform
 	s.status = Status{Task: cfg.Task, Phase: "new"}
 	return s, nil
 }

@@ -29,6 +29,8 @@ type Stage struct {
 	grace    time.Time      // until when a bound phase goes on after the context ended
 	open     atomic.Bool    // users were asked to an attempt
 
+	do func(context.Context, effects) (result, error) // perform; tests watch it
+
 	mu     sync.Mutex // guards status
 	status Status
 }
@@ -132,7 +134,7 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	}
 	todo, landed := p.next(now), s.fetcher.landed
 	s.publish(p, todo.attempt, held)
-	r, err := s.perform(ctx, todo)
+	r, err := s.do(ctx, todo)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return p, nil // Run asks the context next
