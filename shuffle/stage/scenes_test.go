@@ -226,30 +226,31 @@ var scenes = map[string]func(*testing.T) *scene{
 		return s
 	},
 	"places are not used": func(t *testing.T) *scene {
-		s := withPlaces(t, plan{cohort: 20, deadline: 8 * time.Minute}).scene()
-		s.adapt = func(c *Config) { c.PlaceServer = s.broker }
-		s.begins("")
-		s.announces(1)
-		flood := func(a stream.Attempt, seconds int) {
-			s.does(fmt.Sprintf("somebody asks for a place each second for %d s", seconds), 5*time.Second, func() {
-				for n := range seconds {
-					s.asks(1, a, uint64(1000*int(a)+n), 1)
-					time.Sleep(time.Second + time.Millisecond)
-				}
-			})
-		}
-		flood(1, 90)
-		flood(2, 150)
-		s.answers(1, 0, 20)
+		s := floodOfPlaces(t, wire.Trust_TRUST_SHUFFLE)
+		s.asksEachSecond(1, 1, 90)
+		s.asksEachSecond(1, 2, 150)
+		s.answers(1, 0, 6)
+		s.announces(2)
+		return s
+	},
+	"places are not used under floors": func(t *testing.T) *scene {
+		s := floodOfPlaces(t, wire.Trust_TRUST_SHUFFLE_PAN)
+		s.asksEachSecond(1, 1, 90)
+		s.answers(1, 0, 6)
+		s.announces(2)
+		s.asksEachSecond(2, 1, 150)
+		s.answers(2, 0, 6)
+		s.announces(3)
 		return s
 	},
 	"nobody asks for a place": func(t *testing.T) *scene {
-		s := withPlaces(t, plan{cohort: 2, deadline: time.Minute}).scene()
+		s := withPlaces(t, plan{rounds: 2, cohort: 2, deadline: time.Minute}).scene()
 		s.adapt = func(c *Config) { c.PlaceServer = s.broker }
 		s.begins("")
 		s.announces(1)
 		s.waits(time.Minute)
 		s.answers(1, 0, 2)
+		s.announces(2)
 		return s
 	},
 	"the broker is away": func(t *testing.T) *scene {
@@ -259,7 +260,7 @@ var scenes = map[string]func(*testing.T) *scene{
 		s.answers(1, 0, 2)
 		s.does("the broker is away for 4 s", 4*time.Second, s.broker.Disconnect)
 		s.does("the broker is back", 5*time.Second, s.broker.Connect)
-		s.does("the broker is away for 30 s", 30*time.Second, s.broker.Disconnect)
+		s.does("the broker is away for 65 s", 65*time.Second, s.broker.Disconnect)
 		s.does("the broker is back", 20*time.Second, s.broker.Connect)
 		s.answers(1, 0, 3)
 		return s
@@ -296,24 +297,46 @@ var scenes = map[string]func(*testing.T) *scene{
 		return s
 	},
 	"a replica does not show the outcome": func(t *testing.T) *scene {
+		s := laggingReplica(t)
+		s.announces(2)
+		s.answers(2, 0, 3)
+		return s
+	},
+	"a replica does not show the outcome of the last round": func(t *testing.T) *scene {
+		s := laggingReplica(t)
+		s.ends(1)
+		return s
+	},
+	"a replica shows the batch of a decided round late": func(t *testing.T) *scene {
 		s := newScene(t, plan{rounds: 2, cohort: 3})
-		p := s.begins("")
+		s.beginsTo("put close.1.1", false)
 		s.announces(1)
 		s.answers(1, 0, 3)
-		p.ends()
-		s.does("a replica does not know the outcome", 0, func() {
-			s.broker.Inject(func(op memory.Op, subject string) memory.Fault {
-				if a, _ := stream.ParseSubject(subject); op == memory.Get && (a.Verb == "batch" || a.Verb == "claim" ||
-					a.Verb == "close") {
-					return memory.Lag
-				}
-				return memory.None
-			})
+		s.announces(2)
+		s.fails("a replica does not know batches", memory.Get, "batch", memory.Lag)
+		s.begins("")
+		s.waits(10 * time.Second)
+		s.fails("the replica has them", memory.Get, "batch", memory.None)
+		s.waits(10 * time.Second)
+		return s
+	},
+	"the batch of a decided round is lost": func(t *testing.T) *scene {
+		s := newScene(t, plan{rounds: 2, cohort: 3})
+		s.announces(1)
+		s.puts("a life that is over claimed the round", s.name.Claim(1), s.claim(stream.Hash{}))
+		s.announces(2)
+		s.begins("")
+		s.waits(time.Minute)
+		return s
+	},
+	"somebody else writes Opens": func(t *testing.T) *scene {
+		s := newScene(t, plan{cohort: 3})
+		s.announces(1)
+		s.does("a strange key has signed an Open", 0, func() {
+			s.put(s.ctx, s.name.Open(1, 1), s.sign(s.learner, s.opened(1)))
 		})
-		s.marks = &memoryMarks{} // it has none in common with the life before
 		s.begins("")
 		s.waits(5 * time.Second)
-		s.does("the replica has it", 10*time.Second, func() { s.broker.Inject(nil) })
 		return s
 	},
 	"marks cannot be written": func(t *testing.T) *scene {
@@ -340,6 +363,21 @@ var scenes = map[string]func(*testing.T) *scene{
 		s.waits(10 * time.Second)
 		return s
 	},
+	"another process has marked and claimed the round": func(t *testing.T) *scene {
+		s := newScene(t, plan{cohort: 4})
+		s.begins("")
+		s.announces(1)
+		s.answers(1, 0, 3)
+		s.does("another process marks the round", 0, func() {
+			_, err := s.marks.Claim(s.hash, 1, [stream.InstanceSize]byte{1})
+			must(t, err)
+		})
+		s.puts("it claims the round", s.name.Claim(1), s.claim(stream.Hash{}))
+		s.answers(1, 3, 1)
+		s.puts("its batch comes", s.name.Batch(1), s.real())
+		s.waits(10 * time.Second)
+		return s
+	},
 	"an attempt dies under floors": func(t *testing.T) *scene {
 		s := newScene(t, plan{cohort: 3, spares: 1, trust: wire.Trust_TRUST_SHUFFLE_PAN, suite: wire.Suite_SUITE_X25519})
 		s.adapt = func(c *Config) { *c = exactly(t, *c) }
@@ -351,6 +389,48 @@ var scenes = map[string]func(*testing.T) *scene{
 		s.waits(5 * time.Second)
 		return s
 	},
+}
+
+// laggingReplica plays a round whose outcome the next life does not see at first, so that it opens another attempt.
+func laggingReplica(t *testing.T) *scene {
+	s := newScene(t, plan{rounds: 2, cohort: 3})
+	p := s.begins("")
+	s.announces(1)
+	s.answers(1, 0, 3)
+	p.ends()
+	s.does("a replica does not know the outcome", 0, func() {
+		s.broker.Inject(func(op memory.Op, subject string) memory.Fault {
+			if a, _ := stream.ParseSubject(subject); op == memory.Get && (a.Verb == "batch" || a.Verb == "claim" ||
+				a.Verb == "close") {
+				return memory.Lag
+			}
+			return memory.None
+		})
+	})
+	s.marks = &memoryMarks{} // it has none in common with the life before
+	s.begins("")
+	s.waits(5 * time.Second)
+	s.does("the replica has it", 10*time.Second, func() { s.broker.Inject(nil) })
+	return s
+}
+
+// floodOfPlaces begins a task whose rounds give places.
+func floodOfPlaces(t *testing.T, trust wire.Trust) *scene {
+	s := withPlaces(t, plan{rounds: 3, cohort: 6, deadline: 8 * time.Minute, trust: trust}).scene()
+	s.adapt = func(c *Config) { c.PlaceServer = s.broker }
+	s.begins("")
+	s.announces(1)
+	return s
+}
+
+// asksEachSecond asks for places that nobody uses.
+func (s *scene) asksEachSecond(r stream.Round, a stream.Attempt, seconds int) {
+	s.does(fmt.Sprintf("somebody asks for a place in %d.%d each second for %d s", r, a, seconds), 5*time.Second, func() {
+		for n := range seconds {
+			s.asks(r, a, 1_000_000*uint64(r)+1000*uint64(a)+uint64(n), 1)
+			time.Sleep(time.Second + time.Millisecond)
+		}
+	})
 }
 
 // manifest returns the hash of a round.

@@ -41,10 +41,7 @@ func (w *world) scene() *scene { return &scene{world: w, ctx: w.t.Context(), mar
 
 // does records what the test does next, does it, and waits.
 func (s *scene) does(what string, wait time.Duration, f func()) {
-	for _, p := range s.running {
-		p.said = nil
-	}
-	s.trace.Say("", "| "+what)
+	s.trace.Part("", "| "+what)
 	f()
 	time.Sleep(wait + 7*time.Millisecond) // so that nothing that it does falls together with a poll
 	synctest.Wait()
@@ -107,7 +104,6 @@ type process struct {
 	after bool
 	phase string
 	users uint64
-	said  map[string]*golden.TraceLine // since the phase began
 }
 
 // begins starts a process, under a name where it is not the only one. It waits a second, so that it has the lease.
@@ -184,24 +180,16 @@ func (p *process) die() {
 
 // say writes a line, or counts it where its phase has said it before.
 func (p *process) say(text string) {
-	if p.dead.Load() {
-		return
+	if !p.dead.Load() {
+		p.s.trace.Count(p.who, text)
 	}
-	if line := p.said[text]; line != nil {
-		p.s.trace.Again(line)
-		return
-	}
-	if p.said == nil {
-		p.said = map[string]*golden.TraceLine{}
-	}
-	p.said[text] = p.s.trace.Say(p.who, text)
 }
 
 // enters notes which phase the process is in.
 func (p *process) enters(phase string) {
-	if phase != p.phase {
-		p.phase, p.said, p.users = phase, nil, 0
-		p.say("-> " + phase)
+	if phase != p.phase && !p.dead.Load() {
+		p.phase, p.users = phase, 0
+		p.s.trace.Part(p.who, "-> "+phase)
 	}
 }
 
