@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -175,7 +176,7 @@ func (s *Stage) watch(ctx context.Context) {
 func (s *Stage) trouble(ctx context.Context, todo effects, err error) {
 	s.failures++
 	s.failed(ctx, todo.about(), err, "failures", s.failures)
-	tell(s.Observer.Failed, todo.call.String())
+	observe.Tell(s.Observer.Failed, todo.call.String())
 	pause := min(s.LeaseTTL/64<<min(s.failures, 6), s.Poll) + 1
 	timer := time.NewTimer(pause/2 + time.Duration(s.jitter.Int64N(int64(pause))))
 	defer timer.Stop()
