@@ -32,7 +32,7 @@ type Binomial struct {
 // NewBinomial prepares the tables, of about 25 standard deviations entries of 16 bytes: microseconds for a thousand
 // trials, a fraction of a second for 2^31. It refuses more than MaxBinomialTrials; zero trials always give 0.
 func NewBinomial(trials uint64, coin Coin) (*Binomial, error) {
-	if err := coin.Validate(); err != nil {
+	if err := coin.validate(); err != nil {
 		return nil, fmt.Errorf("binomial: %w", err)
 	}
 	if trials > MaxBinomialTrials {

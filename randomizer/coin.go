@@ -34,8 +34,8 @@ func CoinFromFloat(p float64) (Coin, error) {
 // Float returns the probability, exactly.
 func (c Coin) Float() float64 { return float64(c) / (1 << CoinBits) }
 
-// Validate refuses probabilities 0 and 1 and anything above.
-func (c Coin) Validate() error {
+// validate refuses probabilities 0 and 1 and anything above.
+func (c Coin) validate() error {
 	if c == 0 || c >= 1<<CoinBits {
 		return fmt.Errorf("coin: %d/2^%d is not a probability strictly between 0 and 1", uint32(c), CoinBits)
 	}

@@ -70,7 +70,7 @@ func (p Params) Validate() error {
 			"params: Window = %d with Trials = %d, FloorTrials = %d and a coin of %v: want an even number, 0 and 0.5",
 			p.Window, p.Trials, p.FloorTrials, p.Coin)
 	}
-	if err := p.Coin.Validate(); err != nil {
+	if err := p.Coin.validate(); err != nil {
 		return fmt.Errorf("params: %w", err)
 	}
 	if size := uint64(p.Dim) * uint64(p.countBits()); size > math.MaxInt32 {

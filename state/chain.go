@@ -13,13 +13,13 @@ type head struct {
 
 // Append adds an entry that is already sealed into the chain, and refuses one that may not come next.
 func (l *Ledger) Append(e Entry) error {
-	if err := e.Validate(); err != nil {
+	if err := e.validate(); err != nil {
 		return err
 	}
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("ledger entry %d (%s, round %d): %s", e.Sequence, e.Kind, e.Round, fmt.Sprintf(format, args...))
 	}
-	open, last := l.IsOpen(), l.Round()
+	open, last := l.IsOpen(), l.round()
 	switch {
 	case e.Sequence != l.Head.Length+1:
 		return fail("follows entry %d, want sequence %d: entries are missing or repeated", l.Head.Length, l.Head.Length+1)

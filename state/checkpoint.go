@@ -60,8 +60,8 @@ func (c Checkpoint) Clone() Checkpoint {
 	return c
 }
 
-// Validate refuses a checkpoint that no sequence of commits can produce, as far as it can be seen alone.
-func (c Checkpoint) Validate() error {
+// validate refuses a checkpoint that no sequence of commits can produce, as far as it can be seen alone.
+func (c Checkpoint) validate() error {
 	if err := c.validateFields(); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c Checkpoint) validateLedger() error {
 		return fmt.Errorf("checkpoint: %d rounds are settled in the ledger, the cursor is at round %d", c.Ledger.settled(),
 			c.Cursor.Round)
 	}
-	if err := c.Ledger.Validate(); err != nil {
+	if err := c.Ledger.validate(); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	return nil

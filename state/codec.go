@@ -44,7 +44,7 @@ func (e *VersionError) Error() string {
 //
 // It fails if c is not valid.
 func (c Checkpoint) AppendBinary(b []byte) ([]byte, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	start := len(b)
@@ -91,7 +91,7 @@ func (c *Checkpoint) UnmarshalBinary(data []byte) error {
 	}
 	got, err := readCheckpoint(body)
 	if err == nil {
-		err = got.Validate()
+		err = got.validate()
 	}
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func Next(prev, next Checkpoint, entries []Entry, kept ...Kept) error {
 		return err
 	}
 	for _, k := range kept {
-		if err := k.Validate(next.Cursor.Round); err != nil {
+		if err := k.validate(next.Cursor.Round); err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
 	}

@@ -202,7 +202,7 @@ func TestVerifyLedger(t *testing.T) {
 // TestCheckpointAndLedger: sums that do not belong to the cursor are refused.
 func TestCheckpointAndLedger(t *testing.T) {
 	c, _ := history(t)
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		t.Fatal(err)
 	}
 	for what, change := range map[string]func(c *Checkpoint){
@@ -227,7 +227,7 @@ func TestCheckpointAndLedger(t *testing.T) {
 	} {
 		other := c.Clone()
 		change(&other)
-		if other.Validate() == nil {
+		if other.validate() == nil {
 			t.Errorf("%s: accepted", what)
 		}
 	}

@@ -77,8 +77,8 @@ type Cost struct {
 	Delta   float64 // from 0 to 1
 }
 
-// Validate refuses NaN, infinities, negative values (negative zero too: it has a second encoding) and delta above 1.
-func (c Cost) Validate() error {
+// validate refuses NaN, infinities, negative values (negative zero too: it has a second encoding) and delta above 1.
+func (c Cost) validate() error {
 	if math.IsNaN(c.Epsilon) || math.IsInf(c.Epsilon, 0) || math.Signbit(c.Epsilon) {
 		return fmt.Errorf("epsilon is %v, want a finite number at least 0", c.Epsilon)
 	}
@@ -141,8 +141,8 @@ func (e Entry) computeHash() Hash {
 	return sha256.Sum256(e.appendBody(append(b, entryDomain...)))
 }
 
-// Validate checks the entry alone: its figures and its hash, not its place in the chain.
-func (e Entry) Validate() error {
+// validate checks the entry alone: its figures and its hash, not its place in the chain.
+func (e Entry) validate() error {
 	if err := e.validateFields(); err != nil {
 		return fmt.Errorf("ledger entry %d: %w", e.Sequence, err)
 	}
@@ -171,7 +171,7 @@ func (e Entry) validateFields() error {
 	case e.Kind == Spent && e.BatchHash.IsZero():
 		return fmt.Errorf("spent round %d has a zero batch hash, want the hash of its batch", e.Round)
 	}
-	return e.Cost().Validate()
+	return e.Cost().validate()
 }
 
 // MarshalBinary returns the canonical encoding of e, EntryBytes long. Integers are big-endian:
@@ -186,7 +186,7 @@ func (e Entry) validateFields() error {
 //
 // It fails if e is not valid.
 func (e Entry) MarshalBinary() ([]byte, error) {
-	if err := e.Validate(); err != nil {
+	if err := e.validate(); err != nil {
 		return nil, err
 	}
 	return append(e.appendBody(make([]byte, 0, EntryBytes)), e.Hash[:]...), nil
@@ -212,7 +212,7 @@ func (e *Entry) UnmarshalBinary(data []byte) error {
 		TaskHash: Hash(data[71:103]), BatchHash: Hash(data[103:135]), Previous: Hash(data[135:167]),
 		Hash: Hash(data[167:]),
 	}
-	if err := got.Validate(); err != nil {
+	if err := got.validate(); err != nil {
 		return err
 	}
 	*e = got

@@ -18,8 +18,8 @@ type Kept struct {
 	Model []byte // the model after the round; empty: none is kept
 }
 
-// Validate refuses what no store keeps after a round.
-func (k Kept) Validate(last uint64) error {
+// validate refuses what no store keeps after a round.
+func (k Kept) validate(last uint64) error {
 	switch {
 	case k.Round < 1 || k.Round > last:
 		return fmt.Errorf("kept round %d: want 1 to %d, the last one", k.Round, last)

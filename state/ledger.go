@@ -25,8 +25,8 @@ func (l *Ledger) IsOpen() bool { return l.Open.Sequence > 0 }
 // settled returns the number of rounds that were spent or void.
 func (l *Ledger) settled() uint64 { return l.Steps + l.Voids }
 
-// Round returns the last round, 0 before the first.
-func (l *Ledger) Round() uint64 {
+// round returns the last round, 0 before the first.
+func (l *Ledger) round() uint64 {
 	if l.IsOpen() {
 		return l.settled() + 1
 	}
@@ -65,7 +65,7 @@ func (l *Ledger) settle(e Entry) {
 // Epsilon, Delta and TaskHash. If the ledger with this round would cost more than budget, nothing changes and
 // the error is a [*BudgetError].
 func (l *Ledger) Reserve(e Entry, budget Cost) (Entry, error) {
-	if err := budget.Validate(); err != nil {
+	if err := budget.validate(); err != nil {
 		return Entry{}, fmt.Errorf("privacy budget: %w", err)
 	}
 	after := *l
@@ -107,13 +107,13 @@ func (l *Ledger) seal(e Entry, kind EntryKind) (Entry, error) {
 	return e, l.Append(e)
 }
 
-// Validate refuses sums that no entries can have, as far as it can be seen alone.
-func (l *Ledger) Validate() error {
+// validate refuses sums that no entries can have, as far as it can be seen alone.
+func (l *Ledger) validate() error {
 	fail := func(format string, args ...any) error { return fmt.Errorf("ledger: "+format, args...) }
 	entries := 2 * l.settled()
 	if l.IsOpen() {
 		entries++
-		if err := l.Open.Validate(); err != nil {
+		if err := l.Open.validate(); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,7 @@ func (l *Ledger) Validate() error {
 		return fail("the open reservation is entry %d, %s of round %d, want entry %d, of round %d", open.Sequence, open.Kind,
 			open.Round, l.Head.Length, l.settled()+1)
 	}
-	if err := l.Worst.Validate(); err != nil {
+	if err := l.Worst.validate(); err != nil {
 		return fail("largest charge: %w", err)
 	}
 	return nil

@@ -58,7 +58,7 @@ func readLedger(b []byte) (l Ledger, rest []byte, err error) {
 		return Ledger{}, nil, fmt.Errorf("ledger: damaged mark %d of an open reservation, %d bytes before the end", open,
 			len(rest))
 	}
-	return l, rest, l.Validate()
+	return l, rest, l.validate()
 }
 
 // MarshalBinary returns the canonical encoding of l:
@@ -71,7 +71,7 @@ func readLedger(b []byte) (l Ledger, rest []byte, err error) {
 //
 // It fails if l is not valid.
 func (l Ledger) MarshalBinary() ([]byte, error) {
-	if err := l.Validate(); err != nil {
+	if err := l.validate(); err != nil {
 		return nil, err
 	}
 	b := binary.BigEndian.AppendUint16([]byte(ledgerMagic), ledgerVersion)

@@ -184,8 +184,8 @@ func (f *fitConfig) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	config := fit.Config{Spec: spec.Spec, Once: once, StateDir: f.dir, MaxBlockRows: f.maxBlockRows, Watch: progress,
-		Fill: progress.Fill, Logger: logger,
+	config := fit.Config{Spec: spec.Spec, Once: once, StateDir: f.dir, MaxBlockRows: f.maxBlockRows,
+		Watch: progress.Observer(), Fill: progress.Fill, Logger: logger,
 		Data: fit.Data{Path: path, Format: f.format, Holdout: f.holdout, Rows: len(s.Train), People: f.people}}
 	config.Begun = func(resumed bool) {
 		if leaves(progress, spec); resumed {

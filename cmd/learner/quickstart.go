@@ -107,7 +107,7 @@ leave one place of the last round, which waits for you until its deadline: 5 min
 				return asJSON.Print(c.OutOrStdout(), result, func(w io.Writer) error { return printQuickstart(w, report) })
 			}
 			config := quickstart.Config{Job: job, Dir: dir, Seed: seed, Seeded: seeded, Relay: relay,
-				Watch: progress, Fill: progress.Fill, Model: improving(progress, seeded), Logger: logger}
+				Watch: progress.Observer(), Fill: progress.Fill, Model: improving(progress, seeded), Logger: logger}
 			if page != nil {
 				config.HTTP = page
 				fmt.Fprintf(progress, "live page     http://%s/\n", page.Addr())

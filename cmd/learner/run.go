@@ -79,7 +79,7 @@ on the broker again, which leads to the same bytes.`,
 			}
 			config := runlearner.Config{Spec: spec, StateDir: dir, Embedded: ownBroker, Listen: listen, Replicas: broker.Replicas,
 				Broker: broker.Broker, ExitWhenDone: exit, MemoryReports: memory, ReportBytes: bytes}
-			config.AcceptRollback, config.Observer, config.Logger = rollback, progress, logger
+			config.AcceptRollback, config.Observer, config.Logger = rollback, progress.Observer(), logger
 			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
 				return err
 			}

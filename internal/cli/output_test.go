@@ -192,12 +192,12 @@ func TestIdentity(t *testing.T) {
 
 // tell tells a progress everything, from several goroutines.
 func tell(r *Rounds, rounds int) {
-	r.Resumed(service.Progress{Rounds: uint64(rounds), EpsilonBudget: 1})
+	r.resumed(service.Progress{Rounds: uint64(rounds), EpsilonBudget: 1})
 	var all sync.WaitGroup
 	all.Go(func() {
 		for i := range rounds {
-			r.Announced(uint64(i+1), 40)
-			r.Applied(service.Applied{Progress: service.Progress{Round: uint64(i + 1), Steps: uint64(i),
+			r.Fill(0, 40)
+			r.applied(service.Applied{Progress: service.Progress{Round: uint64(i + 1), Steps: uint64(i),
 				Rounds: uint64(rounds)}})
 		}
 	})
@@ -267,8 +267,8 @@ func TestProgressWithoutEnd(t *testing.T) {
 	refresh := make(chan any)
 	r := &Rounds{out: io.Discard}
 	r.show(mpb.WithOutput(&drawn), mpb.WithManualRefresh(refresh))
-	r.Resumed(service.Progress{Steps: 41})
-	r.Applied(service.Applied{Progress: service.Progress{Round: 43, Steps: 42}})
+	r.resumed(service.Progress{Steps: 41})
+	r.applied(service.Applied{Progress: service.Progress{Round: 43, Steps: 42}})
 	if r.bar.Completed() {
 		t.Error("complete")
 	}

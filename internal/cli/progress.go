@@ -13,7 +13,7 @@ import (
 )
 
 // Rounds shows the progress of a task: a bar on a terminal, nothing elsewhere (the log has a line a round). It
-// implements service.Observer and is safe for concurrent use.
+// is safe for concurrent use.
 type Rounds struct {
 	out  io.Writer
 	bars *mpb.Progress
@@ -43,8 +43,12 @@ func (r *Rounds) Write(line []byte) (int, error) {
 	return r.out.Write(line)
 }
 
-// Resumed implements service.Observer.
-func (r *Rounds) Resumed(p service.Progress) {
+// Observer returns the observer of a learner that moves the bar.
+func (r *Rounds) Observer() service.Observer {
+	return service.Observer{Resumed: r.resumed, Announced: func(_, cohort uint64) { r.Fill(0, cohort) }, Applied: r.applied}
+}
+
+func (r *Rounds) resumed(p service.Progress) {
 	r.mu.Lock()
 	r.last = p
 	r.mu.Unlock()
@@ -64,9 +68,6 @@ func (r *Rounds) Resumed(p service.Progress) {
 	r.mu.Unlock()
 }
 
-// Announced implements service.Observer.
-func (r *Rounds) Announced(round, cohort uint64) { r.Fill(0, cohort) }
-
 // Fill shows how many reports of the cohort are there.
 func (r *Rounds) Fill(users, cohort uint64) {
 	r.mu.Lock()
@@ -74,14 +75,7 @@ func (r *Rounds) Fill(users, cohort uint64) {
 	r.fill = fmt.Sprintf("cohort %d/%d", users, cohort)
 }
 
-// Trouble implements service.Observer: the log tells it.
-func (r *Rounds) Trouble(string) {}
-
-// Lost implements service.Observer.
-func (r *Rounds) Lost(string) {}
-
-// Applied implements service.Observer.
-func (r *Rounds) Applied(a service.Applied) {
+func (r *Rounds) applied(a service.Applied) {
 	r.mu.Lock()
 	r.last = a.Progress
 	bar := r.bar

@@ -85,7 +85,7 @@ type Expected struct {
 	Start   float64 `json:"start,omitempty"` // what is known of the start, likewise
 }
 
-// A Board holds the state that the page shows. It implements service.Observer. All methods may be called from any
+// A Board holds the state that the page shows. Observer feeds it. All methods may be called from any
 // goroutine.
 type Board struct {
 	config Config
@@ -171,7 +171,13 @@ func New(c Config) *Board {
 	return b
 }
 
-// Resumed implements service.Observer.
+// Observer returns the observer of a learner that feeds the board.
+func (b *Board) Observer() service.Observer {
+	return service.Observer{Resumed: b.Resumed, Announced: b.Announced, Applied: b.Applied, Trouble: b.Trouble,
+		Lost: b.Lost}
+}
+
+// Resumed is told what is committed.
 func (b *Board) Resumed(p service.Progress) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,7 +186,7 @@ func (b *Board) Resumed(p service.Progress) {
 	b.saved = p.Round
 }
 
-// Announced implements service.Observer.
+// Announced is told of a round that stands.
 func (b *Board) Announced(round, cohort uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -188,7 +194,7 @@ func (b *Board) Announced(round, cohort uint64) {
 	b.stage.opened, b.stage.attempt = false, 0
 }
 
-// Applied implements service.Observer.
+// Applied is told of a committed round.
 func (b *Board) Applied(a service.Applied) {
 	now := b.config.Now()
 	b.mu.Lock()
@@ -217,7 +223,7 @@ func (b *Board) Applied(a service.Applied) {
 		refused: float64(refused)})
 }
 
-// Trouble implements service.Observer.
+// Trouble is told why calls of the broker fail, and "" when they work again.
 func (b *Board) Trouble(cause string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -227,7 +233,7 @@ func (b *Board) Trouble(cause string) {
 	b.trouble = cause
 }
 
-// Lost implements service.Observer.
+// Lost is told of a record that the broker lost.
 func (b *Board) Lost(string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

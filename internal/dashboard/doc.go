@@ -10,7 +10,7 @@
 //
 // Steps that a caller owes:
 //
-//  1. New, and the Board as a service.Observer of the learner.
+//  1. New, and Board.Observer to the learner.
 //  2. Broker, and one of Stages and Opened, about once a second; Save after them.
 //  3. Stop with what the learner ended with, before the server is stopped: an open page is told. Save once more.
 //  4. Handler with a channel that closes when the server stops, because a stream of events does not end by itself.

@@ -12,7 +12,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// Learner are the metrics of `learner run`. It implements service.Observer.
+// Learner are the metrics of `learner run`. Observer feeds them.
 type Learner struct {
 	rounds    *prometheus.CounterVec
 	users     prometheus.Counter
@@ -134,19 +134,25 @@ func label(reason string) string {
 	return otherReason
 }
 
-// Resumed implements service.Observer.
+// Observer returns the observer that feeds the metrics.
+func (m *Learner) Observer() service.Observer {
+	return service.Observer{Resumed: m.Resumed, Announced: m.Announced, Applied: m.Applied, Trouble: m.Trouble,
+		Lost: func(string) { m.lost.Inc() }}
+}
+
+// Resumed is told what is committed.
 func (m *Learner) Resumed(p service.Progress) {
 	m.progress(p)
 	m.committed.SetToCurrentTime()
 }
 
-// Announced implements service.Observer.
+// Announced is told of a round that stands.
 func (m *Learner) Announced(round, cohort uint64) {
 	m.announced.Set(float64(round))
 	m.cohort.Set(float64(cohort))
 }
 
-// Trouble implements service.Observer.
+// Trouble is told whether calls of the broker fail.
 func (m *Learner) Trouble(cause string) {
 	if cause == "" {
 		m.failing.Set(0)
@@ -155,10 +161,7 @@ func (m *Learner) Trouble(cause string) {
 	}
 }
 
-// Lost implements service.Observer.
-func (m *Learner) Lost(string) { m.lost.Inc() }
-
-// Applied implements service.Observer.
+// Applied is told of a committed round.
 func (m *Learner) Applied(a service.Applied) {
 	m.progress(a.Progress)
 	m.committed.SetToCurrentTime()

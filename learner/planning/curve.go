@@ -60,7 +60,7 @@ func (c Curve) At(users uint64, epsilon float64) float64 {
 		q.Silos.Units = max(1, users/q.Silos.Count)
 		q.Silos.Least, q.Users = q.Silos.Units, q.Silos.Units*q.Silos.Count
 	}
-	if q.Cohort > users || q.Silos.Count == 0 && q.Minimum > users || q.Validate() != nil {
+	if q.Cohort > users || q.Silos.Count == 0 && q.Minimum > users || q.validate() != nil {
 		return math.Inf(1)
 	}
 	from, err := c.source(q)

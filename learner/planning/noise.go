@@ -33,7 +33,7 @@ type accounted struct {
 // the same users divide mu^2 among them. Rounding is about the 5%.
 func (a accounted) model(m, rounds uint64) noise {
 	var copies float64
-	if a.problem.Local() {
+	if a.problem.local() {
 		copies = float64(m) // each relies on its own noise alone
 	} else if a.problem.Trust.HasReportNoise() {
 		copies += 1 / a.problem.HonestFraction.Float()

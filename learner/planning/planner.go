@@ -92,7 +92,7 @@ func (pl *Planner) Alternatives(p Problem) ([]Alternative, error) {
 
 // validateRequest refuses a problem that no method can be planned for.
 func (p Problem) validateRequest() error {
-	if err := p.Validate(); err != nil {
+	if err := p.validate(); err != nil {
 		return err
 	}
 	if p.Silos.Count > 0 {

@@ -60,7 +60,7 @@ func practicalPlan(p Problem, of sourceOf) (Proposal, error) {
 	}
 	layout := how.Layout(unit(max(1, p.Users/2)))
 	if p.Continuous != "" {
-		if layout, err = how.StreamLayout(unit, p.Local() || p.Cohort > 0); err != nil {
+		if layout, err = how.StreamLayout(unit, p.local() || p.Cohort > 0); err != nil {
 			return Proposal{}, err
 		}
 		layout.MomentUsers = max(layout.MomentUsers, p.Minimum)
@@ -130,7 +130,7 @@ func (p Problem) adaptive(l practical.Layout, left uint64) *wire.Phase {
 		base = p.minimum(top)
 	}
 	planned := top
-	if p.Trust.HasReportNoise() && !p.Local() {
+	if p.Trust.HasReportNoise() && !p.local() {
 		planned = max(top, noisyCohort)
 	}
 	return &wire.Phase{Users: left, Rounds: 1, Cohort: planned, Minimum: base, Top: top, RoundsPerUser: 1}

@@ -95,9 +95,9 @@ func (p Problem) ForLoss(l convex.Loss, x float64, labels ...float64) Problem {
 	return p
 }
 
-// Validate names the first field that is out of range. Fields that are accounting's business are refused by MakePlan
+// validate names the first field that is out of range. Fields that are accounting's business are refused by MakePlan
 // in accounting's words.
-func (p Problem) Validate() error {
+func (p Problem) validate() error {
 	switch {
 	case p.Users < 1 || p.Users >= 1<<40:
 		return fmt.Errorf("users: %d, want 1 to 2^40-1", p.Users)

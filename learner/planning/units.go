@@ -46,8 +46,8 @@ func (p Problem) validateSilos() error {
 	return nil
 }
 
-// Local reports whether every report hides by itself the row it is about.
-func (p Problem) Local() bool { return p.Trust == accounting.Local }
+// local reports whether every report hides by itself the row it is about.
+func (p Problem) local() bool { return p.Trust == accounting.Local }
 
 // share returns the norm of a unit's vector over the norm of a row's.
 func (p Problem) share() float64 {

@@ -141,7 +141,7 @@ func TestRadiusOfPeople(t *testing.T) {
 		t.Errorf("gradients of people have norm %v", p.gradientNorm())
 	}
 	p.ByUser = false
-	if p.Validate() == nil {
+	if p.validate() == nil {
 		t.Error("a radius of events is accepted")
 	}
 }

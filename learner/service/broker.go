@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -72,7 +73,7 @@ func (s *Service) await(ctx context.Context, subject string, meanwhile func(cont
 func (s *Service) failed(err error, message string, attributes ...any) {
 	if cause := err.Error(); cause != s.cause {
 		s.cause = cause
-		s.config.Observer.Trouble(cause)
+		observe.Tell(s.config.Observer.Trouble, cause)
 	}
 	s.config.Logger.Log(context.Background(), s.trouble.Level(time.Now(), err), message, append(attributes, "error",
 		err)...)
@@ -82,7 +83,7 @@ func (s *Service) failed(err error, message string, attributes ...any) {
 func (s *Service) answered() {
 	if s.cause != "" {
 		s.cause = ""
-		s.config.Observer.Trouble("")
+		observe.Tell(s.config.Observer.Trouble, "")
 	}
 	if s.trouble.Over() {
 		s.config.Logger.Info("the broker answers again", "task", s.config.Task)

@@ -19,11 +19,11 @@ func TestCheck(t *testing.T) {
 		w := newWorld(t, newCast(t), 3)
 		c := w.config()
 		stopped, stop := context.WithCancel(t.Context())
-		c.Observer = announcing{announced: func(r uint64) {
+		c.Observer = announcing(func(r uint64) {
 			if w.answer(t.Context(), r); r == 2 {
 				stop()
 			}
-		}}
+		}, nil)
 		_ = w.new(c).Run(stopped)
 		w.reopen()
 		if endless, err := w.new(w.config()).Check(t.Context()); err != nil || endless {

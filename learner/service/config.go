@@ -91,25 +91,17 @@ func (c *Config) validate() error {
 	if c.History == nil && c.Store != nil {
 		c.History = NewHistory(c.Store)
 	}
-	if c.Observer == nil {
-		c.Observer = nobody{}
-	}
 	return err
 }
 
-// An Observer is told what happened, for metrics and progress. Its methods must return quickly.
-type Observer interface {
-	// Resumed is called with what is committed: at the start, and after somebody changed it between two rounds.
-	Resumed(Progress)
-	// Announced is called when the round is stored on the broker.
-	Announced(round, cohort uint64)
-	// Applied is called after the commit of a round.
-	Applied(Applied)
-	// Trouble is called when calls of the broker begin to fail, or fail for another reason, with the reason; and with ""
-	// when they work again.
-	Trouble(cause string)
-	// Lost is called with the subject of a record that stood at the broker and is gone.
-	Lost(subject string)
+// An Observer is told what happened, for metrics and progress. Every func may be nil, and must return quickly.
+type Observer struct {
+	Resumed   func(Progress)             // what is committed: at the start, and after somebody changed it between two rounds
+	Announced func(round, cohort uint64) // the round is stored on the broker
+	Applied   func(Applied)              // a round was committed
+	Lost      func(subject string)       // a record that stood at the broker is gone
+	// Trouble is told why calls of the broker begin to fail, or fail for another reason; and "" when they work again.
+	Trouble func(cause string)
 }
 
 // Applied is one committed round. Everything in it is public.
@@ -126,11 +118,3 @@ type Applied struct {
 	Took         time.Duration // from announcement to commit
 	Waited       time.Duration // of that, until the batch was there
 }
-
-type nobody struct{}
-
-func (nobody) Resumed(Progress)         {}
-func (nobody) Announced(uint64, uint64) {}
-func (nobody) Applied(Applied)          {}
-func (nobody) Trouble(string)           {}
-func (nobody) Lost(string)              {}

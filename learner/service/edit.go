@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
@@ -143,7 +144,7 @@ func (s *Service) edited(ctx context.Context) {
 		s.config.Logger.Warn("an earlier model is released again, and the next round starts from it", "task", s.config.Task,
 			"to", b.To, "after", b.After)
 	}
-	s.config.Observer.Resumed(p)
+	observe.Tell(s.config.Observer.Resumed, p)
 }
 
 // progress sums up a committed state and its history.

@@ -53,22 +53,15 @@ func (w *world) ended(last uint64, reason string) {
 	}
 }
 
-// announcing calls when a round is announced, and when one is applied.
-type announcing struct {
-	nobody
-	announced, applied func(round uint64)
-}
-
-func (a announcing) Announced(r, _ uint64) {
-	if a.announced != nil {
-		a.announced(r)
+// announcing returns an observer that is called when a round is announced, and when one is applied.
+func announcing(announced, applied func(round uint64)) (o Observer) {
+	if announced != nil {
+		o.Announced = func(r, _ uint64) { announced(r) }
 	}
-}
-
-func (a announcing) Applied(p Applied) {
-	if a.applied != nil {
-		a.applied(p.Round)
+	if applied != nil {
+		o.Applied = func(a Applied) { applied(a.Round) }
 	}
+	return o
 }
 
 // TestFinish ends a task at each place: with a round announced, which is taken along; with one committed and not
@@ -82,26 +75,26 @@ func TestFinish(t *testing.T) {
 		reason  string
 	}{
 		"an open round is taken along": {false, func(f *Finisher) Observer {
-			return announcing{announced: func(r uint64) {
+			return announcing(func(r uint64) {
 				if r == 2 {
 					f.Finish(false)
 				}
-			}}
+			}, nil)
 		}, 2, reasonFinished},
 		"the next one is not announced": {false, func(f *Finisher) Observer {
-			return announcing{applied: func(r uint64) {
+			return announcing(nil, func(r uint64) {
 				if r == 2 {
 					f.Finish(false)
 				}
-			}}
+			})
 		}, 2, ReasonGivenUp},
-		"before the first": {false, func(f *Finisher) Observer { f.Finish(false); return nobody{} }, 0, ReasonGivenUp},
+		"before the first": {false, func(f *Finisher) Observer { f.Finish(false); return Observer{} }, 0, ReasonGivenUp},
 		"the last round": {false, func(f *Finisher) Observer {
-			return announcing{announced: func(r uint64) {
+			return announcing(func(r uint64) {
 				if r == 4 {
 					f.Finish(false)
 				}
-			}}
+			}, nil)
 		}, 4, ReasonDone},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -147,14 +140,14 @@ func TestFinishNow(t *testing.T) {
 		c := w.config()
 		c.Finish = NewFinisher()
 		patient := false
-		c.Observer = announcing{announced: func(r uint64) {
+		c.Observer = announcing(func(r uint64) {
 			if r == 1 {
 				w.answer(t.Context(), 1)
 				return
 			}
 			c.Finish.Finish(false)
 			time.AfterFunc(time.Hour, func() { patient = true; c.Finish.Finish(true) })
-		}}
+		}, nil)
 		if err := w.new(c).Run(t.Context()); err != nil || !patient {
 			t.Fatalf("%v; an hour was waited: %v", err, patient)
 		}
@@ -170,7 +163,7 @@ func TestFinishNow(t *testing.T) {
 		w := newWorld(t, newCast(t), 4)
 		c := w.config()
 		c.Finish = NewFinisher()
-		c.Observer = announcing{announced: func(r uint64) { w.answer(t.Context(), r); c.Finish.Finish(true) }}
+		c.Observer = announcing(func(r uint64) { w.answer(t.Context(), r); c.Finish.Finish(true) }, nil)
 		if err := w.new(c).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +185,7 @@ func TestFinishBesideCrash(t *testing.T) {
 			}
 			c := w.config()
 			c.Finish = NewFinisher()
-			c.Observer = announcing{announced: func(r uint64) { c.Finish.Finish(true) }}
+			c.Observer = announcing(func(r uint64) { c.Finish.Finish(true) }, nil)
 			if err := w.new(c).Run(t.Context()); err == nil || w.standingEnd() != nil {
 				t.Fatalf("fault %d: %v, and End %v", fault, err, w.standingEnd())
 			}
@@ -225,7 +218,7 @@ func TestOldCopyOfAFinishedTask(t *testing.T) {
 					kept{n.Clone(), e})
 			}}
 			c.Finish = NewFinisher()
-			c.Observer = announcing{announced: func(r uint64) {
+			c.Observer = announcing(func(r uint64) {
 				if r < 3 {
 					w.answer(t.Context(), r)
 					return
@@ -234,7 +227,7 @@ func TestOldCopyOfAFinishedTask(t *testing.T) {
 				if !now {
 					w.answer(t.Context(), r)
 				}
-			}}
+			}, nil)
 			if err := w.new(c).Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}

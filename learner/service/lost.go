@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
 )
@@ -58,7 +59,7 @@ func (s *Service) lookAround(ctx context.Context, c *core, l *lookout) error {
 	l.missing = time.Time{}
 	for _, subject := range lost {
 		s.config.Logger.Warn("the broker has lost a record that stood there", "task", s.config.Task, "subject", subject)
-		s.config.Observer.Lost(subject)
+		observe.Tell(s.config.Observer.Lost, subject)
 	}
 	if _, err := s.reconcile(ctx, c); err != nil {
 		return fmt.Errorf("the broker has lost records that stood there: %w", err)

@@ -18,11 +18,12 @@ import (
 
 // losses counts what a learner was told to be lost.
 type losses struct {
-	nobody
 	subjects []string
 }
 
-func (l *losses) Lost(subject string) { l.subjects = append(l.subjects, subject) }
+func (l *losses) observer() Observer {
+	return Observer{Lost: func(subject string) { l.subjects = append(l.subjects, subject) }}
+}
 
 // TestBrokerLosesRecords: while a learner waits for the batch of any round the broker loses streams, all of
 // them or what was put last, with the connection or without. Within a minute or so the learner has put the same
@@ -68,7 +69,7 @@ func (w *world) loses(r uint64, streams []stream.Stream, empty, apart, refused, 
 	back := w.saves(streams)
 	var log bytes.Buffer
 	c, seen := w.config(), new(losses)
-	c.Observer, c.Logger = seen, slog.New(slog.NewTextHandler(&log, nil))
+	c.Observer, c.Logger = seen.observer(), slog.New(slog.NewTextHandler(&log, nil))
 	done := make(chan error, 1)
 	go func() { done <- w.new(c).Run(ctx) }()
 	identity := w.sign(w.stage, &wire.StageIdentity{Version: stream.Version, Task: string(name), Key: w.stage.Public()})
@@ -148,7 +149,7 @@ func TestLaggingReplicaLosesNothing(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		c, seen := w.config(), new(losses)
-		c.Observer = seen
+		c.Observer = seen.observer()
 		done := make(chan error, 1)
 		go func() { done <- w.new(c).Run(ctx) }()
 		w.announced(ctx, 1)
@@ -219,18 +220,15 @@ func TestVoidRoundsWait(t *testing.T) {
 					life, stop := context.WithCancel(ctx)
 					c := w.config()
 					c.Finish, c.Logger = finish, slog.New(slog.NewTextHandler(&log, nil))
-					c.Observer = &announcing{
-						announced: func(r uint64) {
-							if r == uint64(len(announced))+1 {
-								announced = append(announced, time.Now())
-							}
-						},
-						applied: func(r uint64) {
-							if restarts || len(announced) == 23 {
-								stop()
-							}
-						},
-					}
+					c.Observer = announcing(func(r uint64) {
+						if r == uint64(len(announced))+1 {
+							announced = append(announced, time.Now())
+						}
+					}, func(r uint64) {
+						if restarts || len(announced) == 23 {
+							stop()
+						}
+					})
 					if err := w.new(c).Run(life); !errors.Is(err, context.Canceled) {
 						t.Errorf("Run: %v", err)
 					}
@@ -288,18 +286,15 @@ func TestLostRoundsDoNotWait(t *testing.T) {
 			for len(announced) < 28 && !t.Failed() {
 				life, stop := context.WithCancel(ctx)
 				c := w.config()
-				c.Observer = &announcing{
-					announced: func(r uint64) {
-						if r == uint64(len(announced))+1 {
-							announced = append(announced, time.Now())
-						}
-					},
-					applied: func(r uint64) {
-						if r%5 == 0 || len(announced) == 28 {
-							stop()
-						}
-					},
-				}
+				c.Observer = announcing(func(r uint64) {
+					if r == uint64(len(announced))+1 {
+						announced = append(announced, time.Now())
+					}
+				}, func(r uint64) {
+					if r%5 == 0 || len(announced) == 28 {
+						stop()
+					}
+				})
 				if err := w.new(c).Run(life); !errors.Is(err, context.Canceled) {
 					t.Errorf("Run: %v", err)
 				}

@@ -157,7 +157,7 @@ func TestEndlessTask(t *testing.T) {
 						watch.at = watch.round + 7
 					}
 					c := w.config()
-					c.Observer = watch
+					c.Observer = Observer{Applied: watch.add}
 					if err := w.new(c).Run(life); !errors.Is(err, context.Canceled) {
 						t.Errorf("Run: %v", err)
 					}
@@ -198,13 +198,12 @@ func TestEndlessTask(t *testing.T) {
 
 // counting stops a life when a round was applied.
 type counting struct {
-	nobody
 	stop            context.CancelFunc
 	at, round, last uint64
 	progress        Progress
 }
 
-func (c *counting) Applied(a Applied) {
+func (c *counting) add(a Applied) {
 	c.round, c.progress = a.Round, a.Progress
 	if a.Round >= c.at {
 		c.stop()

@@ -29,12 +29,12 @@ type witness struct {
 	after     int // rounds until stop
 }
 
-func (o *witness) Resumed(p Progress)    { o.resumed = append(o.resumed, p) }
-func (o *witness) Announced(r, _ uint64) { o.announced = append(o.announced, r) }
-func (o *witness) Trouble(string)        {}
-func (o *witness) Lost(string)           {}
+func (o *witness) observer() Observer {
+	return Observer{Resumed: func(p Progress) { o.resumed = append(o.resumed, p) },
+		Announced: func(r, _ uint64) { o.announced = append(o.announced, r) }, Applied: o.add}
+}
 
-func (o *witness) Applied(a Applied) {
+func (o *witness) add(a Applied) {
 	o.applied = append(o.applied, a)
 	if len(o.applied) == o.after {
 		o.stop()
@@ -52,13 +52,13 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 				part, stop := context.WithCancel(ctx)
 				first := &witness{stop: stop, after: k}
 				c := w.config()
-				c.Observer = first
+				c.Observer = first.observer()
 				if err := w.new(c).Run(part); !errors.Is(err, context.Canceled) {
 					t.Errorf("stopped after %d rounds: %v", k, err)
 				}
 				w.reopen()
 				c, second := w.config(), &witness{}
-				c.Observer = second
+				c.Observer = second.observer()
 				if err := w.new(c).Run(ctx); err != nil {
 					t.Error(err)
 				}
@@ -79,7 +79,7 @@ func TestWhatIsObserved(t *testing.T) {
 		seen := &witness{}
 		w.play(func(ctx context.Context) {
 			c := w.config()
-			c.Observer = seen
+			c.Observer = seen.observer()
 			if err := w.new(c).Run(ctx); err != nil {
 				t.Error(err)
 			}

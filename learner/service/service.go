@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/state"
@@ -164,7 +165,7 @@ func (s *Service) load(ctx context.Context) (*core, error) {
 		return nil, err
 	}
 	progress := s.progress(ctx, c.task, at, alg)
-	s.config.Observer.Resumed(progress)
+	observe.Tell(s.config.Observer.Resumed, progress)
 	s.config.Logger.Info("task loaded", "task", s.config.Task, "round", progress.Round, "rounds", progress.Rounds,
 		"epsilon_spent", progress.EpsilonSpent, "honest_fraction", c.task.Plan.HonestFraction)
 	return c, nil
@@ -226,7 +227,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	if err != nil {
 		return nil, err
 	}
-	s.config.Observer.Announced(r, c.place.Cohort)
+	observe.Tell2(s.config.Observer.Announced, r, c.place.Cohort)
 	since := time.Now()
 	var msg stream.Message
 	if came := true; r <= past.decided {
@@ -247,7 +248,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 		return nil, err
 	}
 	step.applied.Took, step.applied.Waited = time.Since(since), waited
-	s.config.Observer.Applied(step.applied)
+	observe.Tell(s.config.Observer.Applied, step.applied)
 	attributes := []any{"task", s.config.Task, "round", r, "attempt", step.applied.Attempt, "users",
 		step.applied.BatchUsers,
 		"cohort", step.applied.Cohort, "void", step.applied.Void, "epsilon_spent", step.applied.EpsilonSpent,

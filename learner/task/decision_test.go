@@ -169,3 +169,6 @@ func TestSets(t *testing.T) {
 		}
 	}
 }
+
+// decide is like Predict, for a loss of one score.
+func (m *FeatureMap) decide(score float64) float64 { return m.Predict([]float64{score}) }

@@ -26,7 +26,7 @@ func TestIndicatorsAreZeroOrOne(t *testing.T) {
 		}
 		x := make([]float64, m.Dim())
 		e.AddTo(x, 1)
-		for j, yes := range m.Indicators() {
+		for j, yes := range m.indicators() {
 			if yes {
 				found++
 			}
@@ -53,7 +53,7 @@ func TestIndicatorsByKind(t *testing.T) {
 		{[]string{columns}, kinds},
 		{[]string{columns, "norm_bound=1.5"}, make([]bool, len(kinds))},
 	} {
-		if got := mustCompile(t, mustParse(t, regression, c.sets...)).Indicators(); !slices.Equal(got, c.want) {
+		if got := mustCompile(t, mustParse(t, regression, c.sets...)).indicators(); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %v, want %v", c.sets[1:], got, c.want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestIndicatorsByKind(t *testing.T) {
 		{scaled, nil, []bool{false, false}},
 		{scaled, []string{vector}, []bool{true, false}}, // scales 1 and 0.5
 	} {
-		if got := mustCompile(t, mustParse(t, c.file, c.sets...)).Indicators(); !slices.Equal(got, c.want) {
+		if got := mustCompile(t, mustParse(t, c.file, c.sets...)).indicators(); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %v, want %v", c.sets, got, c.want)
 		}
 	}

@@ -294,9 +294,6 @@ func (m *FeatureMap) InLabel(score float64) float64 {
 	return m.label.affine.invert(score)
 }
 
-// decide is like Predict, for a loss of one score.
-func (m *FeatureMap) decide(score float64) float64 { return m.Predict([]float64{score}) }
-
 // Target turns the label of a mapped event into what Predict is compared with: the class, or the number or count in the
 // units of the data (moved into the declared bounds).
 func (m *FeatureMap) Target(label float64) float64 {

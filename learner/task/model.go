@@ -143,7 +143,7 @@ func (s *Spec) Practical(features *FeatureMap) *practical.Problem {
 	if !s.practical() {
 		return nil
 	}
-	out := &practical.Problem{Loss: s.lossDeclaration(), Features: s.Features.width(), Indicators: features.Indicators(),
+	out := &practical.Problem{Loss: s.lossDeclaration(), Features: s.Features.width(), Indicators: features.indicators(),
 		Bound: s.featureBound(), Intercept: s.Intercept, Clip: s.Model.ClipNorm, Ridge: s.Model.Ridge,
 		Set:   s.SetDeclaration(),
 		Users: uint64(s.Schedule.Users), Interactive: s.Schedule.Interactive, Continuous: s.Schedule.Continuous != ""}

@@ -101,7 +101,7 @@ func parsePublic(data []byte) (*PublicModel, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, refuse(publicPath, "", "nothing after the public model")
 	}
-	if err := p.Validate(); err != nil {
+	if err := p.validate(); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -109,7 +109,7 @@ func parsePublic(data []byte) (*PublicModel, error) {
 
 // Encode validates the model and returns its file, of at most MaxPublic bytes.
 func (p *PublicModel) Encode() ([]byte, error) {
-	if err := p.Validate(); err != nil {
+	if err := p.validate(); err != nil {
 		return nil, err
 	}
 	data, err := json.Marshal(p)

@@ -71,7 +71,7 @@ func TestPublicModelValidate(t *testing.T) {
 	}
 	long := samplePublic()
 	long.Blocks[0].Trees[0] = chain(maxTreeDepth)
-	if err := long.Validate(); err != nil || long.Blocks[0].Trees[0].depth() != maxTreeDepth {
+	if err := long.validate(); err != nil || long.Blocks[0].Trees[0].depth() != maxTreeDepth {
 		t.Errorf("%d questions deep: %v", long.Blocks[0].Trees[0].depth(), err)
 	}
 	type edit = func(p *PublicModel)
@@ -124,7 +124,7 @@ func TestPublicModelValidate(t *testing.T) {
 		p := samplePublic()
 		spoil(p)
 		var f *FieldError
-		if err := p.Validate(); !errors.As(err, &f) || f.Path != "features.public."+want {
+		if err := p.validate(); !errors.As(err, &f) || f.Path != "features.public."+want {
 			t.Errorf("want a refusal of %s, got %v", want, err)
 		}
 		if _, err := p.Encode(); err == nil {

@@ -8,9 +8,9 @@ import (
 // publicPath begins the names of a PublicModel's fields in refusals.
 const publicPath = "features.public"
 
-// Validate refuses a model that is incomplete, contradictory or out of range, with a *FieldError for the first such
+// validate refuses a model that is incomplete, contradictory or out of range, with a *FieldError for the first such
 // field. It does not compare the inputs with a task's.
-func (p *PublicModel) Validate() error {
+func (p *PublicModel) validate() error {
 	switch {
 	case p.Version != PublicVersion:
 		return refuse(publicPath+".version", p.Version, "%d", PublicVersion)

@@ -83,7 +83,7 @@ func validateAll(views []Mechanism) error {
 		return fmt.Errorf("mechanisms: want at least one")
 	}
 	for i, v := range views {
-		if err := v.Validate(); err != nil {
+		if err := v.validate(); err != nil {
 			return fmt.Errorf("mechanism %d: %w", i, err)
 		}
 	}

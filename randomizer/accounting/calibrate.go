@@ -56,7 +56,7 @@ func (a *Accountant) Calibrate(q Request) (Plan, error) {
 // at which m (its P ignored) was evaluated to be within the budget.
 func (a *Accountant) smallestP(m Mechanism, b Budget) (float64, error) {
 	m.P = 0.5
-	if err := m.Validate(); err != nil {
+	if err := m.validate(); err != nil {
 		return 0, err
 	}
 	eps, delta := b.Epsilon, b.Delta

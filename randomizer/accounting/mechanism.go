@@ -34,7 +34,7 @@ func (m Mechanism) mu(l level) float64 {
 		return l.muShift(m.Shift, m.Dim)
 	}
 	if m.Units <= 1 {
-		return l.Mu(m.Levels, m.Dim)
+		return l.mu(m.Levels, m.Dim)
 	}
 	// The factor covers the rounding of the quotient.
 	return l.muShift(float64(m.Levels)/float64(m.Units)*(1+1e-15), m.Dim)
@@ -44,8 +44,8 @@ func (m Mechanism) mu(l level) float64 {
 // every product below to stay exact or harmless in float64.
 const maxCount = 1 << 31
 
-// Validate names the first field that is out of range.
-func (m Mechanism) Validate() error {
+// validate names the first field that is out of range.
+func (m Mechanism) validate() error {
 	if _, err := checkNoise(m.Trials, m.P); err != nil {
 		return err
 	}

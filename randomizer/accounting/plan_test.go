@@ -127,7 +127,7 @@ func TestPlanFairCoin(t *testing.T) {
 			}
 			free.P = 0.5
 			r := free.Release()
-			cost := (math.Pow(r.noiseStd(), 2) + math.Pow(r.RoundingStd(), 2)) / math.Pow(math.Hypot(free.NoiseStd,
+			cost := (math.Pow(r.noiseStd(), 2) + math.Pow(r.roundingStd(), 2)) / math.Pow(math.Hypot(free.NoiseStd,
 				free.RoundingStd), 2)
 			if (p.P == 0.5) != (cost <= 1.03) {
 				t.Errorf("n=%d eps=%v: p=%v where a fair coin costs %.4f", n, eps, p.P, cost)

@@ -101,9 +101,9 @@ type scalars struct {
 	Mu1, Theta2, K float64
 }
 
-// Mu returns the Gaussian parameter that dominates one round for grid size g
+// mu returns the Gaussian parameter that dominates one round for grid size g
 // and dimension d (Theorem A, step 8): the smaller of the two forms.
-func (s scalars) Mu(g, d int) float64 {
+func (s scalars) mu(g, d int) float64 {
 	root := math.Sqrt(float64(d))
 	a1 := ballSupremum(s.M1, s.Theta1/2, float64(g), root)
 	a2 := ballSupremum(s.Mu1, s.Theta2/2, float64(g), root) + s.K*root

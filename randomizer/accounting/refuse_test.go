@@ -33,7 +33,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		m := good
 		c.change(&m)
-		for _, err := range []error{m.Validate(), second(m.Delta(1)), second(m.Epsilon(1e-6))} {
+		for _, err := range []error{m.validate(), second(m.Delta(1)), second(m.Epsilon(1e-6))} {
 			if err == nil || !strings.Contains(err.Error(), c.field) {
 				t.Errorf("%+v: error %v, want one that names %q", m, err, c.field)
 			}

@@ -162,8 +162,8 @@ func (r Release) noiseStd() float64 {
 	return 2 / (float64(r.Levels) * float64(r.Users)) * math.Sqrt(float64(r.Noise().Released(r.Users))*r.P*(1-r.P)) * r.stretch()
 }
 
-// RoundingStd returns the worst case of the same for stochastic rounding.
-func (r Release) RoundingStd() float64 { return roundingStd(r.Users, r.Levels) * r.stretch() }
+// roundingStd returns the worst case of the same for stochastic rounding.
+func (r Release) roundingStd() float64 { return roundingStd(r.Users, r.Levels) * r.stretch() }
 
 // stretch returns the factor by which a step exceeds 2/g, since the balls of K units do not quite fill the lattice's
 // (randomizer.Params).

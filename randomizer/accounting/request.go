@@ -179,7 +179,7 @@ func (q Request) plan(r Release) Plan {
 		Trust:          q.Trust,
 		HonestFraction: q.HonestFraction, RoundsPerUser: q.rounds(), Profile: q.Profile,
 		Levels: r.Levels, Trials: r.Trials, P: r.P, FloorTrials: r.FloorTrials,
-		NoiseStd: r.noiseStd(), RoundingStd: r.RoundingStd(),
+		NoiseStd: r.noiseStd(), RoundingStd: r.roundingStd(),
 		BitsPerCoordinate: uint64(r.Levels) + r.Trials,
 		ReportBytes:       uint64(randomizer.ReportBytes(r.Dim, uint64(r.Levels)+r.Trials)),
 		GaussianNoiseStd:  q.gaussianSensitivity() * math.Sqrt(float64(q.rounds())) / gaussianMu(q.Epsilon, q.Delta),

@@ -106,14 +106,14 @@ func (s sample) evaluate(a *Accountant) (float64, error) {
 		}, s.Delta)
 		return g.Epsilon, err
 	case "plan":
-		p, err := s.Plan(a)
+		p, err := s.plan(a)
 		return p.TotalStd(), err
 	}
 	return 0, fmt.Errorf("kind %q: want delta, eps, calibrate, midbatch, topup, gauss, plan or local", clip(s.Kind))
 }
 
-// Plan returns the plan that a row of kind plan asks for, with a free coin.
-func (s sample) Plan(a *Accountant) (Plan, error) {
+// plan returns the plan that a row of kind plan asks for, with a free coin.
+func (s sample) plan(a *Accountant) (Plan, error) {
 	gamma := One
 	if s.HonestFraction != nil {
 		gamma = *s.HonestFraction

@@ -48,7 +48,7 @@ func TestSamples(t *testing.T) {
 		if s.Kind != "plan" {
 			continue
 		}
-		p, err := s.Plan(a)
+		p, err := s.plan(a)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,9 +23,6 @@ func (t ScoreTest) Epsilon() float64 { return t.Noise.Rate() * float64(t.Sensiti
 // Slip returns the largest probability that a score below Full passes.
 func (t ScoreTest) Slip() float64 { return t.Noise.Tail(t.Threshold - t.Full + 1) }
 
-// halt returns the probability that a score does not pass.
-func (t ScoreTest) halt(score int64) float64 { return t.Noise.Tail(score - t.Threshold + 1) }
-
 // Delta bounds from above the hockey-stick divergence at e^eps, for every real eps: the larger of what slips, and the
 // release at eps - e1.
 func (t ScoreTest) Delta(eps float64, release Curve) float64 {

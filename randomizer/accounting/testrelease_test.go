@@ -145,3 +145,6 @@ func TestLeastPoints(t *testing.T) {
 		}
 	}
 }
+
+// halt returns the probability that a score does not pass.
+func (t ScoreTest) halt(score int64) float64 { return t.Noise.Tail(score - t.Threshold + 1) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -28,7 +29,7 @@ func (p *claiming) handle(now time.Time, _ effects, r result) (phase, error) {
 		return &releasing{environment: p.environment, release: out}, nil
 	}
 	p.abandon()
-	tell2(p.Observer.Dropped, out.round.number, out.attempt)
+	observe.Tell2(p.Observer.Dropped, out.round.number, out.attempt)
 	if behind {
 		p.Logger.Error(
 			"others have worked on for long since an attempt was opened: its claim stands perhaps where another was removed, so it is dropped",
@@ -70,6 +71,6 @@ func (p *releasing) handle(now time.Time, _ effects, r result) (phase, error) {
 		return closeRound(p.environment, &r.put.Standing, 0)
 	}
 	p.Logger.Info("released", "round", out.round.number, "attempt", out.attempt, "reports", out.users)
-	tell3(p.Observer.Released, out.round.number, out.users, now.Sub(out.started))
+	observe.Tell3(p.Observer.Released, out.round.number, out.users, now.Sub(out.started))
 	return closeRound(p.environment, &r.put.Standing, 0)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -39,7 +40,7 @@ func (c *clearing) handle(did effects, r result) (clear bool) {
 func (s *Stage) confirm(ctx context.Context) error {
 	if err := s.writeLease(ctx, s.LeaseTTL); err != nil {
 		s.lease.failed(time.Now())
-		tell(s.Observer.Failed, "lease")
+		observe.Tell(s.Observer.Failed, "lease")
 		return fmt.Errorf("renew the lease: %w", err)
 	}
 	return nil
@@ -54,7 +55,7 @@ func (s *Stage) purge(ctx context.Context, before uint64) error {
 	defer cancel()
 	if err := s.Reports.Purge(ctx, before); err != nil {
 		s.Logger.Warn("could not purge reports; their keys are gone all the same", "error", err)
-		tell(s.Observer.Failed, "purge")
+		observe.Tell(s.Observer.Failed, "purge")
 	}
 	return nil
 }
@@ -65,7 +66,7 @@ func (s *Stage) lookAtQueue(ctx context.Context) *stream.Queue {
 	if err != nil {
 		s.Logger.Log(ctx, s.blind.Level(time.Now(), err),
 			"cannot see how full the stream of reports is, and purge what is dead", "error", err)
-		tell(s.Observer.Failed, queued.String())
+		observe.Tell(s.Observer.Failed, queued.String())
 		return nil
 	}
 	s.blind.Over()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -64,7 +65,7 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 			"an earlier attempt died, and somebody who looked at it saw its totals: its users drop out, others have to take their places",
 			"round", a.round.number, "attempt", a.number)
 	}
-	tell2(p.Observer.Opened, a.round.number, a.number)
+	observe.Tell2(p.Observer.Opened, a.round.number, a.number)
 	return &collecting{environment: p.environment, attempt: a, open: p.data, look: now.Add(p.jittered()),
 		again: now.Add(p.lease.patience())}, nil
 }
@@ -97,7 +98,7 @@ func (p *collecting) abandon() {
 	p.attempt.erase()
 	p.Logger.Warn("dropped an attempt with its totals and key", "round", p.attempt.round.number, "attempt",
 		p.attempt.number)
-	tell2(p.Observer.Dropped, p.attempt.round.number, p.attempt.number)
+	observe.Tell2(p.Observer.Dropped, p.attempt.round.number, p.attempt.number)
 }
 
 func (p *collecting) next(now time.Time) effects {
@@ -127,7 +128,7 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 	a := p.attempt
 	switch {
 	case did.call == collect:
-		tell2(p.Observer.Fill, a.mixer.Users(), a.round.mixer.Cohort)
+		observe.Tell2(p.Observer.Fill, a.mixer.Users(), a.round.mixer.Cohort)
 		p.starving(now)
 	case did.call == queued:
 		p.looks, p.look = 0, now.Add(p.jittered())

@@ -78,8 +78,8 @@ type Config struct {
 	Entropy func() rand.Source
 }
 
-// Validate names the first field that cannot be used.
-func (c Config) Validate() error {
+// validate names the first field that cannot be used.
+func (c Config) validate() error {
 	if _, err := stream.ParseTask(string(c.Task)); err != nil {
 		return fmt.Errorf("stage: %w", err)
 	}
@@ -133,12 +133,13 @@ func (c Config) withDefaults() Config {
 // New validates cfg. The stage does nothing before Run.
 func New(cfg Config) (*Stage, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	e := &environment{Config: cfg, jitter: rand.New(randomizer.NewEntropy()), places: new(places)}
 	e.lease = newLease(cfg.Task.Lease(), cfg.Instance, cfg.LeaseTTL, cfg.Poll)
 	s := &Stage{environment: e, troubles: troubles{}, fetcher: fetcher{queue: cfg.Reports}}
+	s.do = s.perform
 	s.status = Status{Task: cfg.Task, Phase: "new"}
 	return s, nil
 }

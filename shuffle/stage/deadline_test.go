@@ -217,30 +217,6 @@ func TestUnderTheMinimumNothingIsReleased(t *testing.T) {
 	})
 }
 
-// TestEndStopsACollectingRound: the learner can end a task whose last round nobody fills.
-func TestEndStopsACollectingRound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{rounds: 2, cohort: 4})
-		w.announce(t.Context())
-		dropped := false
-		c := w.config()
-		c.Observer.Dropped = func(r stream.Round, a stream.Attempt) { dropped = r == 1 && a == 1 }
-		s := w.new(c)
-		done := make(chan error, 1)
-		go func() { done <- s.Run(t.Context()) }()
-		in := w.invited(t.Context(), 1, 0)
-		w.answer(t.Context(), in, w.users(1)[:3])
-		time.Sleep(time.Minute)
-		w.end(t.Context(), 0)
-		if err := <-done; err != nil || !dropped {
-			t.Errorf("Run: %v, dropped: %t", err, dropped)
-		}
-		if b, _ := w.batch(1); b != nil {
-			t.Error("a round that ended under its cohort was released")
-		}
-	})
-}
-
 // acks records the sequences that a stage acknowledged, which are those that it examined.
 type acks struct {
 	stream.ReportReader
@@ -288,22 +264,4 @@ func TestNothingIsOpenedAfterTheCutoff(t *testing.T) {
 			_ = stop()
 		})
 	}
-}
-
-// TestShutdownGivesTheLeaseUp: the next process need not wait for the lease to expire.
-func TestShutdownGivesTheLeaseUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{cohort: 3})
-		w.announce(t.Context())
-		_, stop := w.start(w.config())
-		w.invited(t.Context(), 1, 0)
-		_ = stop()
-		before := time.Now()
-		_, stop = w.start(w.config())
-		w.invited(t.Context(), 1, 1)
-		if took := time.Since(before); took > 2*time.Second {
-			t.Errorf("the next process took %v", took)
-		}
-		_ = stop()
-	})
 }

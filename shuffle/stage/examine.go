@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -93,7 +94,7 @@ func (a *attempt) count(o *sealed) Reason {
 	if prior := a.backlog.before; prior != nil && o.of == prior.of {
 		a.backlog.late++
 	}
-	tell(a.Observer.Report, o.reason)
+	observe.Tell(a.Observer.Report, o.reason)
 	o.forget()
 	return o.reason
 }

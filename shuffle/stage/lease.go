@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -201,7 +202,7 @@ func (s *Stage) keepLease(ctx context.Context) {
 			s.failed(ctx, what, err)
 		}
 		s.lease.failed(time.Now())
-		tell(s.Observer.Failed, "lease")
+		observe.Tell(s.Observer.Failed, "lease")
 		return
 	}
 }
@@ -253,6 +254,6 @@ func (s *Stage) tellLease(held bool) {
 	if held != s.held {
 		s.held, s.waits = held, false
 		s.Logger.Info("lease", "held", held)
-		tell(s.Observer.Lease, held)
+		observe.Tell(s.Observer.Lease, held)
 	}
 }

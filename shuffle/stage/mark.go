@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -88,7 +89,7 @@ func (p *marking) handle(now time.Time, did effects, r result) (phase, error) {
 	p.abandon()
 	p.Logger.Error("the broker no longer shows the round as it was answered: ours is dropped", "round",
 		p.release.round.number)
-	tell2(p.Observer.Dropped, p.release.round.number, p.release.attempt)
+	observe.Tell2(p.Observer.Dropped, p.release.round.number, p.release.attempt)
 	return &seeking{environment: p.environment}, nil
 }
 
@@ -101,6 +102,6 @@ func (p *marking) marked(r result) (phase, error) {
 	}
 	p.abandon()
 	p.Logger.Error("another process of the stage has marked the round, ours is dropped", "round", p.release.round.number)
-	tell2(p.Observer.Dropped, p.release.round.number, p.release.attempt)
+	observe.Tell2(p.Observer.Dropped, p.release.round.number, p.release.attempt)
 	return &inspecting{environment: p.environment, round: p.release.round}, nil
 }

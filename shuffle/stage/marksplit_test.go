@@ -104,39 +104,6 @@ func TestMarksOnTwoBrokers(t *testing.T) {
 	}
 }
 
-// TestMarksWaitForTheirClaim: a mark of another process bars ours, and their claim stands at the broker by the time
-// that ours would be sent. Their batch is waited for as it is without marks.
-func TestMarksWaitForTheirClaim(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{cohort: 4, spares: 1})
-		w.announce(t.Context())
-		marks := &memoryMarks{}
-		c := w.config()
-		c.Marks = marks
-		_, stop := w.start(c)
-		in := w.invited(t.Context(), 1, 0)
-		if ours, err := marks.Claim(w.hash, 1, [stream.InstanceSize]byte{1}); err != nil || !ours {
-			t.Fatal(ours, err)
-		}
-		w.put(t.Context(), w.name.Claim(1), w.sign(w.stage, w.claim(stream.Hash{})))
-		w.answer(t.Context(), in, w.users(1))
-		time.Sleep(5 * time.Second)
-		if b, _ := w.batch(1); b != nil {
-			t.Errorf("batch %v before their time is over", b)
-		}
-		theirs := w.sign(w.stage, w.real())
-		w.put(t.Context(), w.name.Batch(1), theirs)
-		time.Sleep(time.Minute)
-		_ = stop()
-		if _, standing := w.batch(1); string(standing.Data) != string(theirs) {
-			t.Error("their batch does not stand")
-		}
-		if _, err := w.broker.Get(t.Context(), w.name.Close(1, 1)); err != nil {
-			t.Errorf("Close of their batch: %v", err)
-		}
-	})
-}
-
 // turning is a connection to a broker that loses, at a turn, everything but leases.
 type turning struct {
 	leases *memory.Broker

@@ -27,21 +27,3 @@ type Observer struct {
 	// ack, lease.
 	Failed func(call string)
 }
-
-func tell[A any](f func(A), a A) {
-	if f != nil {
-		f(a)
-	}
-}
-
-func tell2[A, B any](f func(A, B), a A, b B) {
-	if f != nil {
-		f(a, b)
-	}
-}
-
-func tell3[A, B, C any](f func(A, B, C), a A, b B, c C) {
-	if f != nil {
-		f(a, b, c)
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -110,7 +111,7 @@ func (s *Stage) collect(ctx context.Context, todo effects) error {
 
 func (s *Stage) acknowledge(ack func() error) {
 	if err := ack(); err != nil { // it comes again, and is a duplicate then
-		tell(s.Observer.Failed, "ack")
+		observe.Tell(s.Observer.Failed, "ack")
 	}
 }
 

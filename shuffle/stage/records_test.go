@@ -1,9 +1,7 @@
 package stage
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -170,108 +168,6 @@ func TestPinnedLearner(t *testing.T) {
 	})
 }
 
-// TestAForeignOpenIsPassedOver checks that a foreign writer of Opens wastes numbers and nothing else.
-func TestAForeignOpenIsPassedOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{cohort: 4, spares: 0})
-		w.announce(t.Context())
-		hash, _ := manifest.RoundHash(w.round(1, 1))
-		for a := uint64(1); a <= 3; a++ {
-			w.put(t.Context(), w.name.Open(1, stream.Attempt(a)), w.sign(w.learner, &wire.Open{
-				Version: stream.Version, TaskHash: w.hash[:], Round: 1, Attempt: a, ManifestHash: hash[:],
-				Suite: wire.Suite_SUITE_NONE, Instance: make([]byte, 16),
-			}))
-		}
-		_, stop := w.start(w.config())
-		if m := w.get(t.Context(), w.name.Open(1, 4)); m == nil {
-			t.Error("no attempt 4")
-		}
-		_ = stop()
-	})
-}
-
-// TestAStandingClaimVoidsAfterTwoLeases: not before, and not if its batch comes in time.
-func TestAStandingClaimVoidsAfterTwoLeases(t *testing.T) {
-	for _, late := range []time.Duration{0, 15 * time.Second, 40 * time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, plan{cohort: 4, rounds: 1})
-			w.announce(t.Context())
-			w.put(t.Context(), w.name.Claim(1), w.sign(w.stage, w.claim(stream.Hash{})))
-			begin := time.Now()
-			if late > 0 {
-				time.AfterFunc(late, func() {
-					_, _ = w.broker.PutOnce(context.Background(), w.name.Batch(1),
-						w.sign(w.stage, w.real()))
-				})
-			}
-			c := w.config()
-			var voided time.Duration
-			c.Observer.Voided = func(stream.Round) { voided = time.Since(begin) }
-			_, stop := w.start(c)
-			if w.get(t.Context(), w.name.Close(1, 1)) == nil {
-				t.Fatal("no Close")
-			}
-			b, _ := w.batch(1)
-			if want := late != 15*time.Second; b.Void != want || (voided > 0) != want {
-				t.Errorf("batch after %v: void %t, voided after %v", late, b.Void, voided)
-			}
-			if b.Void && (voided < 20*time.Second || voided > 30*time.Second || b.Reason != voidClaimWithoutBatch ||
-				b.Cutoff+1 != 0) {
-				t.Errorf("voided after %v for %q, cutoff %d", voided, b.Reason, b.Cutoff)
-			}
-			time.Sleep(time.Minute)
-			_ = stop()
-		})
-	}
-}
-
-// TestACloseWithoutItsBatch: the broker lost a batch that was acknowledged. The round is void, the old Close stays.
-func TestACloseWithoutItsBatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{cohort: 4, rounds: 1})
-		w.announce(t.Context())
-		hash, _ := manifest.RoundHash(w.round(1, 1))
-		w.put(t.Context(), w.name.Open(1, 1), w.sign(w.stage, &wire.Open{
-			Version: stream.Version, TaskHash: w.hash[:], Round: 1, Attempt: 1, ManifestHash: hash[:],
-			Suite: wire.Suite_SUITE_NONE, Instance: make([]byte, 16),
-		}))
-		old := w.sign(w.stage, &wire.Close{
-			Version: 1, TaskHash: w.hash[:], Round: 1, Attempt: 1, ManifestHash: hash[:], BatchHash: make([]byte, 32), Cutoff: 5,
-		})
-		w.put(t.Context(), w.name.Close(1, 1), old)
-		s, stop := w.start(w.config())
-		time.Sleep(30 * time.Second)
-		if b, _ := w.batch(1); b == nil || !b.Void || b.Reason != voidCloseWithoutBatch {
-			t.Errorf("batch %v", b)
-		}
-		if m := w.get(t.Context(), w.name.Close(1, 1)); string(m.Data) != string(old) ||
-			s.Status().Phase != "waiting for round 2" {
-			t.Errorf("status %v", s.Status())
-		}
-		_ = stop()
-	})
-}
-
-// TestDecidedRoundsAreNeverVoided: the learner has gone on, so the round's batch existed; that it is missing now
-// changes nothing.
-func TestDecidedRoundsAreNeverVoided(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{cohort: 4, rounds: 2})
-		w.announce(t.Context())
-		w.put(t.Context(), w.name.Claim(1), w.sign(w.stage, w.claim(stream.Hash{})))
-		w.put(t.Context(), w.name.Round(2), w.sign(w.learner, w.round(2, 2)))
-		_, stop := w.start(w.config())
-		if w.invited(t.Context(), 2, 0) == nil {
-			t.Error("round 2 is not opened")
-		}
-		time.Sleep(5 * time.Minute)
-		if b, _ := w.batch(1); b != nil {
-			t.Error("round 1 was voided")
-		}
-		_ = stop()
-	})
-}
-
 // TestStaleAttemptsAreNotCounted: what was sent to a dead attempt and is delivered to the next one, however often.
 func TestStaleAttemptsAreNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -304,28 +200,5 @@ func TestStaleAttemptsAreNotCounted(t *testing.T) {
 			t.Errorf("%d real batches, reasons %v, %d failures", real, reasons, failed)
 		}
 		_ = stop()
-	})
-}
-
-// TestTroubleIsToldNowAndThen: of a broker that does not answer for 65 s a stage that looks for its task says so three
-// times, and once that it answers again.
-func TestTroubleIsToldNowAndThen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{cohort: 4})
-		var log bytes.Buffer
-		c := w.config()
-		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		_, stop := w.start(c)
-		time.Sleep(10 * time.Second)
-		w.broker.Disconnect()
-		time.Sleep(65 * time.Second)
-		w.broker.Connect()
-		time.Sleep(10 * time.Second)
-		_ = stop()
-		for want, n := range map[string]int{"a call of the broker failed": 3, "the broker answers again": 1} {
-			if got := strings.Count(log.String(), want); got != n {
-				t.Errorf("%d times %q, want %d:\n%s", got, want, n, log.String())
-			}
-		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -28,6 +29,8 @@ type Stage struct {
 	blind    stream.Trouble // the queue cannot be seen
 	grace    time.Time      // until when a bound phase goes on after the context ended
 	open     atomic.Bool    // users were asked to an attempt
+
+	do func(context.Context, effects) (result, error) // perform; tests watch it
 
 	mu     sync.Mutex // guards status
 	status Status
@@ -132,7 +135,7 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 	}
 	todo, landed := p.next(now), s.fetcher.landed
 	s.publish(p, todo.attempt, held)
-	r, err := s.perform(ctx, todo)
+	r, err := s.do(ctx, todo)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return p, nil // Run asks the context next
@@ -173,7 +176,7 @@ func (s *Stage) watch(ctx context.Context) {
 func (s *Stage) trouble(ctx context.Context, todo effects, err error) {
 	s.failures++
 	s.failed(ctx, todo.about(), err, "failures", s.failures)
-	tell(s.Observer.Failed, todo.call.String())
+	observe.Tell(s.Observer.Failed, todo.call.String())
 	pause := min(s.LeaseTTL/64<<min(s.failures, 6), s.Poll) + 1
 	timer := time.NewTimer(pause/2 + time.Duration(s.jitter.Int64N(int64(pause))))
 	defer timer.Stop()

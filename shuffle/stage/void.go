@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -97,7 +98,7 @@ func (p *voiding) next(time.Time) effects {
 func (p *voiding) handle(_ time.Time, _ effects, r result) (phase, error) {
 	if r.put.Ours {
 		p.Logger.Error("put a void batch: the users of the round stay charged", "round", p.number, "reason", p.reason)
-		tell(p.Observer.Voided, p.number)
+		observe.Tell(p.Observer.Voided, p.number)
 	}
 	return closeRound(p.environment, &r.put.Standing, 0)
 }

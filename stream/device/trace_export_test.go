@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"time"
 
 	"github.com/panlearn/panlearn/learner/block"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -216,6 +215,3 @@ func (n Names) result(e effect, got result) string {
 	}
 	return "yes"
 }
-
-// Times rounds a time of a trace to what a reader needs.
-func Times(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }

@@ -5,11 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,9 +32,9 @@ type scene struct {
 	device *device.Device
 	hashes map[stream.Round]stream.Hash
 
-	mu     sync.Mutex
-	begun  time.Time
-	lines  []string
+	trace golden.Trace
+
+	mu     sync.Mutex // guards all below
 	faults map[memory.Op]memory.Fault
 	places func(stream.PlaceRequest) stream.PlaceAnswer // nil: nobody gives places
 	answer func(*stream.Ack)                            // nil: the broker's answer is told as it is
@@ -48,7 +44,7 @@ func newScene(t *testing.T, p plan) *scene { return newWorld(t, p).scene() }
 
 // scene returns a scene in a world.
 func (w *world) scene() *scene {
-	s := &scene{world: w, ctx: w.t.Context(), begun: time.Now(), hashes: make(map[stream.Round]stream.Hash),
+	s := &scene{world: w, ctx: w.t.Context(), hashes: make(map[stream.Round]stream.Hash),
 		faults: make(map[memory.Op]memory.Fault)}
 	w.broker.Inject(func(op memory.Op, _ string) memory.Fault {
 		s.mu.Lock()
@@ -57,7 +53,7 @@ func (w *world) scene() *scene {
 	})
 	s.config = s.dear(inOrder{participation.NewMemoryStore()})
 	s.config.Transport = player{s.config.Transport, s}
-	s.config.Logger = slog.New(lineLog{Handler: slog.DiscardHandler, say: s.say})
+	s.config.Logger = golden.LogLines(s.say)
 	return s
 }
 
@@ -84,11 +80,7 @@ func (s inOrder) Charged() iter.Seq2[participation.Record, error] {
 }
 
 // say appends a line.
-func (s *scene) say(line string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lines = append(s.lines, fmt.Sprintf("%9v  %s", device.Times(time.Since(s.begun)), line))
-}
+func (s *scene) say(line string) { s.trace.Say("", line) }
 
 // does records what the test does next, does it, and waits.
 func (s *scene) does(what string, wait time.Duration, f func()) {
@@ -221,62 +213,18 @@ func (p player) Place(ctx context.Context, subject string, data []byte) ([]byte,
 	return a.Record(), nil
 }
 
-// A lineLog records what is logged, with numbers and truths alone beside the message.
-type lineLog struct {
-	slog.Handler
-	say func(string)
-}
-
-func (lineLog) Enabled(context.Context, slog.Level) bool { return true }
-
-func (l lineLog) Handle(_ context.Context, r slog.Record) error {
-	text := "log: " + r.Message
-	r.Attrs(func(a slog.Attr) bool {
-		switch a.Value.Kind() {
-		case slog.KindInt64, slog.KindUint64, slog.KindBool:
-			text += " " + a.String()
-		}
-		if n, ok := a.Value.Any().(stream.Round); ok {
-			text += fmt.Sprintf(" %s=%d", a.Key, n)
-		}
-		return true
-	})
-	l.say(text)
-	return nil
-}
-
 // TestTraces plays each situation and compares what the device decided, in which order and when, with its trace. In all
 // of them an event is charged in the ledger before it is in the store, and there before it is published.
 func TestTraces(t *testing.T) {
-	traces, err := filepath.Glob("testdata/traces/*.txt")
-	must(t, err)
-	if len(traces) != len(scenes) && !golden.Updating() {
-		t.Errorf("%d traces in testdata of %d scenes", len(traces), len(scenes))
-	}
+	const dir = "testdata/traces"
+	golden.Count(t, dir, len(scenes))
 	for name, play := range scenes {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := play(t)
 				must(t, s.device.Close())
-				got := strings.Join(s.lines, "\n") + "\n"
-				path := filepath.Join("testdata", "traces", strings.ReplaceAll(name, " ", "_")+".txt")
-				if want, err := os.ReadFile(path); err == nil && string(want) != got && !golden.Updating() {
-					t.Errorf("line %d differs", differs(got, string(want)))
-				}
-				golden.File(t, path, got)
+				s.trace.Compare(t, dir, name)
 			})
 		})
 	}
-}
-
-// differs returns the first line in which two texts differ, both of which it logs.
-func differs(got, want string) int {
-	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			fmt.Printf("got:  %s\nwant: %s\n", a[i], b[i])
-			return i + 1
-		}
-	}
-	return min(len(a), len(b)) + 1
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream/relay/relayhttp"
 )
 
@@ -121,9 +122,7 @@ func (r *Relay) record(w http.ResponseWriter, data []byte, keep string) {
 
 // refuse answers a request of which nothing was forwarded.
 func (r *Relay) refuse(w http.ResponseWriter, status int, why string) {
-	if r.Observer.Refused != nil {
-		r.Observer.Refused(status)
-	}
+	observe.Tell(r.Observer.Refused, status)
 	r.text(w, status, why)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/relay/relayhttp"
 )
@@ -47,9 +48,7 @@ func (r *Relay) postReport(w http.ResponseWriter, q *http.Request) {
 		if len(acks) == 1 {
 			ack = acks[0]
 		}
-		if r.Observer.Report != nil {
-			r.Observer.Report(ack.Status)
-		}
+		observe.Tell(r.Observer.Report, ack.Status)
 		if ack.Status == stream.Unknown {
 			r.silent(f.task, "report", err)
 			r.text(w, http.StatusGatewayTimeout, "the broker did not answer: the report may be stored")
@@ -79,9 +78,7 @@ func (r *Relay) postPlace(w http.ResponseWriter, q *http.Request) {
 		if err == nil && len(answer) > relayhttp.MaxPlace {
 			err = errors.New("the answer is too long")
 		}
-		if r.Observer.Place != nil {
-			r.Observer.Place(err == nil)
-		}
+		observe.Tell(r.Observer.Place, err == nil)
 		if err != nil {
 			r.silent(f.task, "request for places", err)
 			r.text(w, http.StatusGatewayTimeout, "the stage did not answer: nobody joins")

@@ -34,7 +34,7 @@ type Broker interface {
 	stream.PlaceAsker
 }
 
-// An Observer is told what a relay does; nil functions are not called. They may be called from any goroutine.
+// An Observer is told what a relay does; any func may be nil. They may be called from any goroutine.
 type Observer struct {
 	Report  func(stream.AckStatus) // what the broker said of a report that was forwarded; Unknown: nothing
 	Place   func(answered bool)    // whether the stage answered a request for places that was forwarded

@@ -92,12 +92,12 @@ func (r Report) Print(w io.Writer) error {
 	for _, d := range r.Dropped {
 		fmt.Fprintf(w, "not tried: %s: %s\n", d.Set.short(), d.Reason)
 	}
-	_, err := fmt.Fprintln(w, r.Verdict())
+	_, err := fmt.Fprintln(w, r.verdict())
 	return err
 }
 
-// Verdict returns the recommendation in a sentence.
-func (r Report) Verdict() string {
+// verdict returns the recommendation in a sentence.
+func (r Report) verdict() string {
 	if len(r.Best) == 0 {
 		return fmt.Sprintf("best: the task as it is; nothing was better beyond the noise of %d seeds", r.Seeds)
 	}
@@ -116,7 +116,7 @@ func (r Report) Comment(on string) string {
 		text += fmt.Sprintf("  %.4g (sd %.2g)  %s\n", c.Mean, c.SD, c.Set.short())
 	}
 	text += "These rows must be public or paid for: the epsilon of the task does not cover the choice.\n"
-	return text + r.Verdict()
+	return text + r.verdict()
 }
 
 // short shows the setting, lists of crosses by their length, and columns by what becomes of how many.

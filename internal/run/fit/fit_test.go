@@ -16,6 +16,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/test/runtest"
+	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/state/pebblestore"
@@ -151,7 +152,7 @@ func TestFit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.Watch = nil
+	c.Watch = service.Observer{}
 	told := c.Done
 	c.Done = func(statedir.View, bool) error { return errors.New("nobody listens") }
 	if err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "nobody listens") {
@@ -334,7 +335,7 @@ func TestNumbersOfRowsAreNotKept(t *testing.T) {
 	if !bytes.Equal(kept[0], kept[1]) {
 		t.Errorf("the folders tell who has a row more: %s and %s", kept[0], kept[1])
 	}
-	folder.Watch = nil
+	folder.Watch = service.Observer{}
 	others := folder
 	if others.Data.People++; !strings.Contains(fmt.Sprint(Run(t.Context(), others)),
 		"began with 48 people to learn from, now there are 49") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/devicepage"
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/shuffle/stage"
@@ -58,8 +59,8 @@ func (c Config) open(ctx context.Context, name stream.Task, conn *natsjs.Conn, d
 	}
 	// What is served after an interruption is that it was one.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	e := &exhibit{site: site, learner: runlearner.Observers{learning, site.Board}, stop: stop}
-	e.stage = obs.Observers(mixing, stage.Observer{Report: e.reports.Add, Fill: c.Fill})
+	e := &exhibit{site: site, learner: observe.All(learning.Observer(), site.Board.Observer()), stop: stop}
+	e.stage = observe.All(mixing, stage.Observer{Report: e.reports.Add, Fill: c.Fill})
 	if err := obs.StatusMetrics(registry, c.Spec.Name, e.current); err != nil {
 		stop()
 		return nil, err

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/panlearn/panlearn/internal/dashboard"
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/internal/run"
-	"github.com/panlearn/panlearn/internal/run/runlearner"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/shuffle/stage"
@@ -66,7 +66,7 @@ type Config struct {
 	// served until Done returns, and then until ctx is done.
 	Done func(device.Summary, time.Duration) error
 
-	Watch    service.Observer           // nil: nobody
+	Watch    service.Observer
 	Fill     func(users, cohort uint64) // how full the round is; nil: nobody
 	HTTP     net.Listener               // of the page and the endpoints of learner and stage; Run closes it. nil: none
 	Shown    state.Store                // what the page shows: Store, or a seeded one
@@ -119,7 +119,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	begun := time.Now()
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		err := c.learn(running, name, conns[0], c.Stage.Public(), runlearner.Observers{c.Watch, show.learner})
+		err := c.learn(running, name, conns[0], c.Stage.Public(), observe.All(c.Watch, show.learner))
 		show.site.Ended(ctx, err)
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/model"
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/pipeline"
 	"github.com/panlearn/panlearn/internal/run/runlearner"
@@ -155,7 +156,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 		}
 		all.Client.Entropy, all.Shown = sim.Entropy(c.Seed, "reports"), statedir.Seeded{Store: store}
 	}
-	all.Watch = runlearner.Observers{c.Watch, rejected, c.scorer(ctx, store, population)}
+	all.Watch = observe.All(c.Watch, service.Observer{Applied: rejected.add}, c.scorer(ctx, store, population))
 	all.Offer = func(ctx context.Context, devices *device.Device) (device.Summary, error) {
 		return c.publish(ctx, devices, population, all.Body.Plan)
 	}
@@ -184,14 +185,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 // rejections counts the reports that the stage refused, by reason.
 type rejections map[string]uint64
 
-func (r rejections) Resumed(service.Progress) {}
-
-func (r rejections) Announced(uint64, uint64) {}
-
-func (r rejections) Trouble(string) {}
-func (r rejections) Lost(string)    {}
-
-func (r rejections) Applied(a service.Applied) {
+func (r rejections) add(a service.Applied) {
 	for reason, n := range a.Rejects {
 		r[reason] += n
 	}
@@ -253,24 +247,14 @@ func (c Config) report(ctx context.Context, v statedir.View, population *sim.Syn
 	return out, err
 }
 
-// A scorer tests the committed model after every round.
-type scorer struct {
-	runlearner.Observers // none: only Applied is of interest
-	applied              func(service.Applied)
-}
-
-func (s scorer) Trouble(string) {}
-func (s scorer) Lost(string)    {}
-
-func (s scorer) Applied(a service.Applied) { s.applied(a) }
-
+// scorer returns an observer that tests the committed model after every round.
 func (c Config) scorer(ctx context.Context, store *pebblestore.Store, population *sim.Synthetic) service.Observer {
 	if c.Model == nil {
-		return nil
+		return service.Observer{}
 	}
 	users := int(manifest.Users(c.Job.Plan))
 	test := population.Take(users + testEvents)[users:] // those of the report: the last round's line and the report agree
-	return scorer{applied: func(a service.Applied) {
+	return service.Observer{Applied: func(a service.Applied) {
 		view, err := statedir.Look(ctx, store)
 		if err != nil {
 			return // the run itself will say what is wrong

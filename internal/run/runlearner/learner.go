@@ -19,6 +19,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/runrelay"
 	"github.com/panlearn/panlearn/internal/run/statedir"
@@ -140,7 +141,7 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	})
 	done := new(atomic.Bool)
 	trouble := new(troubled)
-	watch := Observers{metrics, trouble, c.Observer}
+	watch := []service.Observer{metrics.Observer(), {Trouble: trouble.begins}, c.Observer}
 	ended := func(context.Context, error) {}
 	if c.HTTP != nil {
 		site, err := NewSite(c.Spec, planned, store, c.StateDir, expected, Reach{Relayed: c.Relay != nil})
@@ -149,7 +150,7 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 		}
 		site.Log = c.Logger
 		defer site.Close()
-		watch = append(watch, site.Board)
+		watch = append(watch, site.Board.Observer())
 		ended = site.Ended
 		peers := Peers{Conn: broker.conn, Clock: clock, Every: peersEvery, Stage: onBroker(site.Board, broker.conn,
 			stream.Task(c.Spec.Name))}
@@ -160,7 +161,7 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 		site.Serve(serving, group, c.HTTP, c.endpoints(registry, store, run.Ready(broker.conn.Connected, run.Lease,
 			trouble.now), done, site.Handler()), peers)
 	}
-	err = c.learn(ctx, store, broker.conn, planned, metrics, watch, finish, history)
+	err = c.learn(ctx, store, broker.conn, planned, metrics, observe.All(watch...), finish, history)
 	ended(ctx, err)
 	var refused *state.BudgetError
 	if err != nil && !(errors.As(err, &refused) && refused.Round > 1) { // otherwise End stands
@@ -356,28 +357,3 @@ func (c Config) connect(ctx context.Context) (brokerage, error) {
 	}
 	return brokerage{conn: conn, embedded: server}, nil
 }
-
-// Observers passes each event on to several observers; nil ones are skipped.
-type Observers []service.Observer
-
-func (o Observers) each(tell func(service.Observer)) {
-	for _, one := range o {
-		if one != nil {
-			tell(one)
-		}
-	}
-}
-
-func (o Observers) Resumed(p service.Progress) { o.each(func(s service.Observer) { s.Resumed(p) }) }
-
-func (o Observers) Announced(r, cohort uint64) {
-	o.each(func(s service.Observer) { s.Announced(r, cohort) })
-}
-
-func (o Observers) Lost(subject string) { o.each(func(s service.Observer) { s.Lost(subject) }) }
-
-func (o Observers) Trouble(cause string) {
-	o.each(func(s service.Observer) { s.Trouble(cause) })
-}
-
-func (o Observers) Applied(a service.Applied) { o.each(func(s service.Observer) { s.Applied(a) }) }

@@ -34,12 +34,12 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	log, url := runtest.BrokerURL()
-	watch, http2 := new(counting), runtest.Loopback(t)
+	applied, http2 := new(atomic.Uint64), runtest.Loopback(t)
 	stages, err := dashboard.NewStages(job.Spec.Name, []string{"http://" + http2.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := Config{Config: service.Config{Identity: runtest.Identity(t), Observer: watch, Logger: log},
+	config := Config{Config: service.Config{Identity: runtest.Identity(t), Observer: service.Observer{Applied: func(service.Applied) { applied.Add(1) }}, Logger: log},
 		Spec: job.Spec, StateDir: dir, Embedded: true, Listen: "127.0.0.1:0", HTTP: http1, Stages: stages, ExitWhenDone: true}
 	learner, mixer := make(chan error, 1), make(chan error, 1)
 	go func() { learner <- Run(t.Context(), config) }()
@@ -85,7 +85,7 @@ func TestRoles(t *testing.T) {
 		!strings.Contains(parts["tiles"], ">600<") {
 		t.Errorf("the page after %d events: %q", n, parts["verdict"])
 	}
-	if n := watch.applied.Load(); n != manifest.Planned(job.Plan) {
+	if n := applied.Load(); n != manifest.Planned(job.Plan) {
 		t.Errorf("%d rounds were observed, want %d", n, manifest.Planned(job.Plan))
 	}
 	var status statedir.Status
@@ -106,14 +106,6 @@ func TestRoles(t *testing.T) {
 		t.Errorf("another declaration: %v", err)
 	}
 }
-
-type counting struct{ applied atomic.Uint64 }
-
-func (c *counting) Resumed(service.Progress) {}
-func (c *counting) Announced(_, _ uint64)    {}
-func (c *counting) Trouble(string)           {}
-func (c *counting) Lost(string)              {}
-func (c *counting) Applied(service.Applied)  { c.applied.Add(1) }
 
 // TestStops while it waits for the stage, and leaves the folder to the next.
 func TestStops(t *testing.T) {

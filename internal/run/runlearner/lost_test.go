@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/test/runtest"
 	"github.com/panlearn/panlearn/internal/test/storetest"
@@ -18,20 +19,6 @@ import (
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
-
-// A lossy observer answers rounds as a stage does, up to one, and hands out what the learner was told.
-type lossy struct {
-	runtest.Stage
-	announced chan uint64
-	lost      chan string
-}
-
-func (l lossy) Announced(round, cohort uint64) {
-	l.Stage.Announced(round, cohort)
-	l.announced <- round
-}
-
-func (l lossy) Lost(subject string) { l.lost <- subject }
 
 // TestBrokerComesBackEmpty: a NATS server dies, comes back with an empty store, and its streams are provisioned again.
 // The learner, which lives and waits, puts its first round again; or, where a round was applied, ends with what a start
@@ -57,8 +44,8 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 			t.Fatal(err)
 		}
 		id, mixer := runtest.Identity(t), runtest.Identity(t)
-		watch := lossy{announced: make(chan uint64, 8), lost: make(chan string, 8)}
-		watch.Stage = func(r stream.Round) {
+		announced, lost := make(chan uint64, 8), make(chan string, 8)
+		answers := func(r stream.Round) {
 			if r > applied {
 				return
 			}
@@ -82,7 +69,8 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 			}
 		}
 		s, err := service.New(service.Config{Task: name, Records: conn, Store: storetest.NewMemory(), Identity: id,
-			StageKey: mixer.Public(), Observer: watch,
+			StageKey: mixer.Public(), Observer: observe.All(runtest.Stage(answers), service.Observer{
+				Announced: func(r, _ uint64) { announced <- r }, Lost: func(subject string) { lost <- subject }}),
 			Patience: 500 * time.Millisecond, Poll: 200 * time.Millisecond, Prepare: func() (*wire.Task, error) {
 				return body,
 					nil
@@ -93,7 +81,7 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- s.Run(t.Context()) }()
 		waiting := name.Round(applied + 1)
-		for r := range watch.announced {
+		for r := range announced {
 			if r == uint64(applied)+1 {
 				break
 			}
@@ -136,7 +124,7 @@ func TestBrokerComesBackEmpty(t *testing.T) {
 			}
 		}
 		tick.Stop()
-		if n := len(watch.lost); n != 2 { // the task and its round
+		if n := len(lost); n != 2 { // the task and its round
 			t.Errorf("told of %d lost records, want 2", n)
 		}
 	}

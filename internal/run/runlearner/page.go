@@ -31,7 +31,7 @@ const peersEvery = time.Second
 
 // A Site is the live page of a learner's task.
 type Site struct {
-	Board *dashboard.Board // an observer of the learner
+	Board *dashboard.Board // its Observer is told by the learner
 	Log   *slog.Logger     // of what the page cannot keep; nil: none
 	store state.Store
 	shown chan struct{} // closed when no more is shown

@@ -3,21 +3,14 @@ package runlearner
 import (
 	"sync"
 	"time"
-
-	"github.com/panlearn/panlearn/learner/service"
 )
 
-// A troubled records since when the learner's calls of the broker fail, and why. It is a service.Observer.
+// A troubled records since when the learner's calls of the broker fail, and why.
 type troubled struct {
 	mu    sync.Mutex
 	cause string
 	since time.Time
 }
-
-func (*troubled) Resumed(service.Progress)   {}
-func (*troubled) Announced(round, of uint64) {}
-func (*troubled) Lost(_ string)              {}
-func (*troubled) Applied(service.Applied)    {}
 
 func (t *troubled) now() (string, time.Time) {
 	t.mu.Lock()
@@ -25,8 +18,8 @@ func (t *troubled) now() (string, time.Time) {
 	return t.cause, t.since
 }
 
-// Trouble implements service.Observer.
-func (t *troubled) Trouble(cause string) {
+// begins notes why calls fail from now on, or "" that they work.
+func (t *troubled) begins(cause string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.cause == "" {

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
@@ -45,7 +46,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	reports := new(obs.Reports)
-	c.Observer = obs.Observers(metrics, stage.Observer{Report: reports.Add}, c.Observer)
+	c.Observer = observe.All(metrics, stage.Observer{Report: reports.Add}, c.Observer)
 	c.Logger.Info(
 		"looking for the task's streams, which learner provision makes, or learner run where its credentials may", "task",
 		c.Task)

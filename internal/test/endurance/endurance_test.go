@@ -31,17 +31,17 @@ type pace struct {
 	reads, seen map[string]uint64
 }
 
-func (p *pace) Resumed(service.Progress) {}
-func (p *pace) Trouble(string)           {}
-func (p *pace) Lost(string)              {}
+func (p *pace) observer() service.Observer {
+	return service.Observer{Announced: p.announced, Applied: p.applied}
+}
 
-func (p *pace) Announced(r, _ uint64) {
+func (p *pace) announced(r, _ uint64) {
 	if p.begun.IsZero() {
 		p.mark()
 	}
 }
 
-func (p *pace) Applied(a service.Applied) {
+func (p *pace) applied(a service.Applied) {
 	if a.Round%p.stretch != 0 {
 		return
 	}

@@ -133,7 +133,7 @@ func endure(t *testing.T, rounds, stretch uint64, age time.Duration, tell func(t
 		failed: func(err error) { t.Errorf("%d rounds: how many records stand: %v", rounds, err) }}
 	s, err := service.New(service.Config{Task: name, Records: roles["learner"], Store: store, Identity: learner,
 		StageKey: mixer.Public(),
-		Prepare:  func() (*wire.Task, error) { return planned, nil }, Observer: watch})
+		Prepare:  func() (*wire.Task, error) { return planned, nil }, Observer: watch.observer()})
 	must(t, err)
 	reader, err := conns["stage"].Reader(ctx, name)
 	must(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/panlearn/panlearn/internal/obs"
+	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
@@ -183,8 +184,9 @@ func wholeLife(t *testing.T, p plan, b broken) *world {
 	must(err)
 	w.metrics.stage, err = obs.NewStage(w.registry, string(name))
 	must(err)
-	w.metrics.learner, err = obs.NewLearner(w.registry, string(name))
+	learning, err := obs.NewLearner(w.registry, string(name))
 	must(err)
+	w.metrics.learner = learning.Observer()
 	server, err := embedded.Start(embedded.Config{StoreDir: filepath.Join(w.dir, "state", "nats"),
 		Log: w.log()})
 	must(err)
@@ -235,11 +237,11 @@ func (w *world) learn(ctx context.Context, conn *natsjs.Conn) error {
 		living, die := context.WithCancel(ctx)
 		s, err := service.New(service.Config{Task: name, Records: conn, Store: w.broken.wrap(w, store), Identity: w.learner,
 			StageKey: w.stage.Public(), Prepare: w.body, Snapshots: keeps, Logger: w.log(), Poll: 50 * time.Millisecond,
-			Observer: &watching{w: w, applied: func(a service.Applied) {
+			Observer: w.watching(func(a service.Applied) {
 				if life == 0 && a.Round == 1 {
 					die()
 				}
-			}}})
+			})})
 		if err != nil {
 			die()
 			return errors.Join(err, store.Close())
@@ -257,25 +259,12 @@ func (w *world) learn(ctx context.Context, conn *natsjs.Conn) error {
 	return errors.New("the learner lived twice and did not end")
 }
 
-// watching copies the disk at what the learner announces and commits.
-type watching struct {
-	w       *world
-	applied func(service.Applied)
-}
-
-func (o *watching) Resumed(p service.Progress) { o.w.metrics.learner.Resumed(p) }
-func (o *watching) Announced(r, cohort uint64) {
-	o.w.metrics.learner.Announced(r, cohort)
-	o.w.steal(fmt.Sprint("when round ", r, " is announced"))
-}
-
-func (o *watching) Trouble(cause string) { o.w.metrics.learner.Trouble(cause) }
-func (o *watching) Lost(subject string)  { o.w.metrics.learner.Lost(subject) }
-
-func (o *watching) Applied(a service.Applied) {
-	o.w.metrics.learner.Applied(a)
-	o.w.steal(fmt.Sprint("when round ", a.Round, " is committed"))
-	o.applied(a)
+// watching returns an observer that copies the disk at what the learner announces and commits.
+func (w *world) watching(applied func(service.Applied)) service.Observer {
+	return observe.All(w.metrics.learner, service.Observer{
+		Announced: func(r, _ uint64) { w.steal(fmt.Sprint("when round ", r, " is announced")) },
+		Applied:   func(a service.Applied) { w.steal(fmt.Sprint("when round ", a.Round, " is committed")); applied(a) },
+	})
 }
 
 // steal copies everything, the logs and metrics as they are now among it.

@@ -146,25 +146,6 @@ func (d dated) Get(ctx context.Context, subject string) (stream.Message, error) 
 	return m, err
 }
 
-// A counter ends a learner after a round.
-type counter struct {
-	last uint64
-	stop context.CancelFunc
-}
-
-func (counter) Resumed(service.Progress) {}
-
-func (counter) Announced(_, _ uint64) {}
-
-func (c counter) Trouble(string) {}
-func (c counter) Lost(string)    {}
-
-func (c counter) Applied(a service.Applied) {
-	if a.Round == c.last {
-		c.stop()
-	}
-}
-
 // learn runs a learner on a task that is planned already, from an empty folder, until it has committed a round.
 func (f *fleet) learn(broker stream.Records, task *wire.Task, dir string, last uint64) {
 	f.t.Helper()
@@ -180,7 +161,11 @@ func (f *fleet) learn(broker stream.Records, task *wire.Task, dir string, last u
 	}
 	defer store.Close()
 	s, err := service.New(service.Config{Task: name, Records: broker, Store: store, Identity: identity,
-		Prepare: func() (*wire.Task, error) { return task, nil }, Observer: counter{last, cancel},
+		Prepare: func() (*wire.Task, error) { return task, nil }, Observer: service.Observer{Applied: func(a service.Applied) {
+			if a.Round == last {
+				cancel()
+			}
+		}},
 		Snapshots: service.Retention{Rounds: 1, Newest: 30}}) // as a task that ends has it
 	if err != nil {
 		f.t.Fatal(err)

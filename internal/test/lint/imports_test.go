@@ -14,7 +14,7 @@ var mayImport = map[string][]string{
 	"randomizer/accounting": {"randomizer"}, // the shape of a round: who adds how many trials, how long a report is
 	"randomizer/audit":      {"randomizer", "shuffle"},
 	"shuffle":               {"randomizer"},
-	"shuffle/stage":         {"randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
+	"shuffle/stage":         {"internal/observe", "randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
 	"learner": {"learner/convex", "learner/method", "learner/practical", "learner/schedule",
 		"stream/manifest", "stream/wire"},
 	"learner/schedule":        {"learner/convex"}, // a table that the task and the planner ask
@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 		"randomizer"},
 	"internal/disk":          {},
 	"shuffle/stage/markfile": {"internal/disk", "stream"},
-	"learner/service": {"learner", "learner/convex", "learner/method", "learner/practical", "randomizer",
+	"learner/service": {"internal/observe", "learner", "learner/convex", "learner/method", "learner/practical", "randomizer",
 		"randomizer/accounting", "state", "stream", "stream/manifest",
 		"stream/seal", "stream/wire"},
 	"state":                   {},
@@ -71,8 +71,9 @@ var mayImport = map[string][]string{
 	"stream/device/participation": {"stream"},
 	"stream/device/filestore":     {"internal/disk", "stream", "stream/device/ledger", "stream/device/participation"},
 	"internal/httpaccess":         {},
+	"internal/observe":            {},
 	"stream/relay/relayhttp":      {"stream"},
-	"stream/relay": {"internal/httpaccess", "stream", "stream/manifest", "stream/relay/relayhttp", "stream/seal",
+	"stream/relay": {"internal/httpaccess", "internal/observe", "stream", "stream/manifest", "stream/relay/relayhttp", "stream/seal",
 		"stream/wire"},
 	"stream/relayclient": {"stream", "stream/relay/relayhttp"},
 	"stream/device/statefolder": {"stream", "stream/device/consent", "stream/device/filestore",
@@ -153,7 +154,7 @@ var mayImport = map[string][]string{
 	"internal/run/pipeline":   {"*"},
 	"internal/run/quickstart": {"*"},
 	"internal/test/runtest":   {"*"}, // test support
-	"internal/run/runstage": {"internal/obs", "internal/run", "shuffle/stage", "stream", "stream/natsjs",
+	"internal/run/runstage": {"internal/observe", "internal/obs", "internal/run", "shuffle/stage", "stream", "stream/natsjs",
 		"stream/natsjs/natsadmin", "stream/seal"},
 	"internal/run/statedir": {"*"},
 	"examples/webservice":   {"stream", "stream/device", "stream/natsjs"},

@@ -131,12 +131,6 @@ func newTenant(t *testing.T, name, prefix string, sets ...string) *tenant {
 	return n
 }
 
-func (n *tenant) Resumed(service.Progress) {}
-func (n *tenant) Announced(_, _ uint64)    {}
-func (n *tenant) Trouble(string)           {}
-func (n *tenant) Lost(string)              {}
-func (n *tenant) Applied(service.Applied)  { n.applied() }
-
 func (n *tenant) folder() string { return filepath.Join(n.dir, "state") }
 
 // run runs the task's three processes, until all have ended.
@@ -146,7 +140,7 @@ func (n *tenant) run(ctx context.Context, b *broker) error {
 	go func() {
 		ended <- runlearner.Run(ctx, runlearner.Config{Spec: n.spec, StateDir: n.folder(),
 			Broker:       run.Broker{ConnectConfig: b.login(n.prefix + learner)},
-			Config:       service.Config{Identity: n.learner, StageKey: n.stage.Public(), Observer: n, Logger: log},
+			Config:       service.Config{Identity: n.learner, StageKey: n.stage.Public(), Observer: service.Observer{Applied: func(service.Applied) { n.applied() }}, Logger: log},
 			ExitWhenDone: true})
 	}()
 	go func() {
@@ -189,7 +183,7 @@ func (n *tenant) alone(t *testing.T, admin *natsjs.Conn, of *wire.Task) state.Ch
 	}
 	store := storetest.NewMemory()
 	defer store.Close()
-	answer := answering(func(r uint64) {
+	answer := service.Observer{Announced: func(r, _ uint64) {
 		m, err := admin.Get(t.Context(), n.name.Batch(stream.Round(r)))
 		if err == nil {
 			_, err = own.PutOnce(t.Context(), m.Subject, m.Data)
@@ -197,7 +191,7 @@ func (n *tenant) alone(t *testing.T, admin *natsjs.Conn, of *wire.Task) state.Ch
 		if err != nil {
 			t.Error(err)
 		}
-	})
+	}}
 	s, err := service.New(service.Config{Task: n.name, Records: own, Store: store, Identity: n.learner,
 		StageKey: n.stage.Public(),
 		Prepare:  func() (*wire.Task, error) { return of, nil }, Observer: answer})
@@ -213,15 +207,6 @@ func (n *tenant) alone(t *testing.T, admin *natsjs.Conn, of *wire.Task) state.Ch
 	}
 	return at
 }
-
-// answering is called when a round is announced.
-type answering func(r uint64)
-
-func (a answering) Resumed(service.Progress) {}
-func (a answering) Announced(r, _ uint64)    { a(r) }
-func (a answering) Trouble(string)           {}
-func (a answering) Lost(string)              {}
-func (a answering) Applied(service.Applied)  {}
 
 // TestTasksSideBySide: three tasks on one server, two of the same people and one of others. The one that is killed
 // in the middle, ended and removed is not noticed by the two that go on, whose users are all counted, and whose

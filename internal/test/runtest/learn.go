@@ -68,14 +68,10 @@ func LearnedOn(t testing.TB, broker stream.Records, name stream.Task, body *wire
 	}
 }
 
-// A Stage is one as an observer of the learner: it answers a round when it is announced.
-type Stage func(round stream.Round)
-
-func (s Stage) Resumed(service.Progress)  {}
-func (s Stage) Announced(round, _ uint64) { s(stream.Round(round)) }
-func (s Stage) Trouble(string)            {}
-func (s Stage) Lost(string)               {}
-func (s Stage) Applied(service.Applied)   {}
+// Stage returns an observer of a learner that answers a round when it is announced, as a stage does.
+func Stage(answer func(round stream.Round)) service.Observer {
+	return service.Observer{Announced: func(round, _ uint64) { answer(stream.Round(round)) }}
+}
 
 // ZeroBatch returns the batch of a full cohort of zero gradients in a round of a plan, with the noise close
 // to its mean.

@@ -97,19 +97,6 @@ func (l *Labels) Constant() float64 {
 	return mean
 }
 
-// Slopes returns the first and second derivatives of the loss by each output, for all rows.
-func (l *Labels) Slopes(scores []float64) (slopes, curvatures [][]float64) {
-	g, h := make([]float64, l.Outputs), make([]float64, l.Outputs)
-	slopes, curvatures = make([][]float64, l.Outputs), make([][]float64, l.Outputs)
-	for i := range l.Y {
-		l.slopes(g, h, scores[i*l.Outputs:(i+1)*l.Outputs], i)
-		for k := range g {
-			slopes[k], curvatures[k] = append(slopes[k], g[k]), append(curvatures[k], h[k])
-		}
-	}
-	return slopes, curvatures
-}
-
 // Accuracy returns the share of the rows whose class has the largest score; of numbers 0.
 func (l *Labels) Accuracy(scores []float64) float64 {
 	right := 0

@@ -110,7 +110,7 @@ func TestLeavesHoldRows(t *testing.T) {
 				t.Fatalf("tree %d, row %d: leaf %d by thresholds, %d by bins", i, row, at, leaf)
 			}
 		}
-		leaves, most := tree.Leaves(), 8
+		leaves, most := tree.leaves(), 8
 		if i >= boosted {
 			most = 16
 		}
@@ -261,4 +261,14 @@ func TestWhiten(t *testing.T) {
 			}
 		}
 	}
+}
+
+// leaves returns the nodes that are leaves, in order.
+func (t *Tree) leaves() (out []int) {
+	for i := range t.Left {
+		if int(t.Left[i]) == i {
+			out = append(out, i)
+		}
+	}
+	return out
 }

@@ -16,16 +16,6 @@ type Tree struct {
 	cut       []uint8   // the last bin that goes left
 }
 
-// Leaves returns the nodes that are leaves, in order.
-func (t *Tree) Leaves() (out []int) {
-	for i := range t.Left {
-		if int(t.Left[i]) == i {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
 // Leaf returns the leaf of a row of the table that the tree was grown on.
 func (t *Tree) Leaf(d *Table, row int) int {
 	at := 0
