@@ -175,10 +175,19 @@ func newTally(p Predictor, o Options) (*tally, error) {
 		t.confusion = evaluation.NewConfusion(len(p.Features.Classes()))
 	}
 	var err error
-	if t.cut, err = p.Cut(o.Threshold); err == nil && o.Cost != nil {
-		err = p.validateCost(*o.Cost)
+	if err = p.Validate(o); err == nil {
+		t.cut, err = p.Cut(o.Threshold)
 	}
 	return t, err
+}
+
+// Validate refuses a threshold or a cost that the model's loss does not have.
+func (p Predictor) Validate(o Options) error {
+	_, err := p.Cut(o.Threshold)
+	if err == nil && o.Cost != nil {
+		err = p.validateCost(*o.Cost)
+	}
+	return err
 }
 
 // Cut returns the score above which the positive of two classes is predicted at a threshold, see Options; 0
