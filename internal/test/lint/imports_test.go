@@ -147,7 +147,7 @@ var mayImport = map[string][]string{
 		"learner/task/source", "stream", "stream/device",
 		"stream/device/consent", "stream/device/filestore", "stream/device/httpgateway",
 		"stream/device/participation", "stream/device/statefolder", "stream/natsjs", "stream/relayclient"},
-	"internal/run/runrelay":   {"internal/obs", "internal/run", "stream", "stream/natsjs", "stream/relay"},
+	"internal/run/runrelay":   {"internal/httpaccess", "internal/obs", "internal/run", "stream", "stream/natsjs", "stream/relay"},
 	"internal/run/fit":        {"*"},
 	"internal/run/runlearner": {"*"},
 	"internal/run/pipeline":   {"*"},
