@@ -16,7 +16,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// defaultColumns is how many columns are printed unless a flag says otherwise.
+// defaultColumns bounds the columns that are printed unless a flag says otherwise.
 const defaultColumns = 20
 
 func newExplain() *cobra.Command {
@@ -126,7 +126,7 @@ func shown[T any](list []T, most int) []T {
 	return list
 }
 
-// more says how many of a list were not printed.
+// more prints how many of a list were not printed.
 func more(w io.Writer, n, most int) error {
 	if most > 0 && n > most {
 		return printed(w, "and %d more: --columns 0 prints all\n", n-most)

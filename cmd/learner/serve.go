@@ -14,7 +14,7 @@ import (
 	"github.com/panlearn/panlearn/state"
 )
 
-// defaultEvery is how often models are read again.
+// defaultEvery separates the readings of a model.
 const defaultEvery = 10 * time.Second
 
 func newServe() *cobra.Command {

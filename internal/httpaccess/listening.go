@@ -13,7 +13,7 @@ import (
 // pairEvery is the shortest time between two readings of a certificate's files.
 const pairEvery = time.Minute
 
-// A Listening says how an interface is reached: its listener, and the certificate that it shows.
+// A Listening holds how an interface is reached: its listener, and the certificate that it shows.
 type Listening struct {
 	HTTP net.Listener
 	// Cert and Key are PEM files of the certificate, which are read again when they change; both or none.

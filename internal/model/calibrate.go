@@ -38,13 +38,13 @@ type Honest struct {
 	CalibrationError float64 `json:"calibration_error"` // over ten bins of equal width
 }
 
-// folds is how many parts examples are cut into to measure a calibration.
+// folds counts the parts that examples are cut into to measure a calibration.
 const folds = 5
 
 // minCalibration is the least number of examples of each class: with fewer the line is noise.
 const minCalibration = 10
 
-// An UselessError says that a calibration does not lower the log loss of examples that it was not fitted on.
+// An UselessError reports that a calibration does not lower the log loss of examples that it was not fitted on.
 type UselessError struct{ Before, After float64 }
 
 // Error returns both losses.

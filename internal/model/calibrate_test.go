@@ -11,7 +11,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 )
 
-// line2 is a task of two classes whose score is that of one number.
+// line2 declares a task of two classes and one number.
 const line2 = `
 version: 1
 name: line

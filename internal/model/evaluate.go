@@ -40,7 +40,7 @@ type OfClasses struct {
 	Recall    float64 `json:"recall"`
 	// Threshold is the value that decided for the positive class, if not the model itself.
 	Threshold *float64 `json:"threshold,omitempty"`
-	// Cost is what errors cost, where it was asked for.
+	// Cost holds what errors cost, where it was asked for.
 	Cost *CostFigures `json:"cost,omitempty"`
 	// CalibrationError and Reliability are of the probability of the positive class; of several classes of the
 	// predicted one.

@@ -20,7 +20,7 @@ import (
 type Explanation struct {
 	// Of names the score: "log odds of X", "score of X", "logarithm of the count", "logarithm of the number" or "number".
 	Of string `json:"of"`
-	// Unit is how a contribution acts: "log odds", "log count", "log number", "label" or "score".
+	// Unit names how a contribution acts: "log odds", "log count", "log number", "label" or "score".
 	Unit      string         `json:"unit"`
 	Intercept []float64      `json:"intercept"` // one for each score, in the order of Classes where there are several
 	Classes   []string       `json:"classes,omitempty"`
@@ -68,12 +68,12 @@ type Explained struct {
 	Line  int64   `json:"line"`
 	Class string  `json:"class,omitempty"` // of which score the parts are, of several
 	Score float64 `json:"score"`           // the sum of Base and of all parts
-	// Base is what the average example scores.
+	// Base holds the score of the average example.
 	Base  float64 `json:"base"`
 	Parts []Part  `json:"parts"` // the largest first
 }
 
-// A Part is what a column contributes to one event's score, beyond what it contributes to the average example's.
+// A Part holds what a column contributes to one event's score, beyond what it contributes to the average example's.
 type Part struct {
 	Column       string  `json:"column"`
 	Contribution float64 `json:"contribution"`
@@ -410,7 +410,7 @@ func (e *explainer) declared() map[string][]valued {
 	return out
 }
 
-// gridPoints is how many values of a number between its bounds are looked at.
+// gridPoints counts the values of a number between its bounds that are looked at.
 const gridPoints = 33
 
 // values lists the declared values of each column that is read from a field of its own name.

@@ -15,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
-// A refusal says why a body is not scored.
+// A refusal holds the reason why a body is not scored.
 type refusal struct {
 	status int
 	why    string
@@ -37,7 +37,7 @@ type reply struct {
 	out    bytes.Buffer
 }
 
-// A shape is how the lines of predictions are put together.
+// A shape selects how the lines of predictions are put together.
 type shape int
 
 const (

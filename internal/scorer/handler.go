@@ -104,7 +104,7 @@ func answer(w http.ResponseWriter, text []byte) {
 	_, _ = w.Write(text)
 }
 
-// A summary says which model of a task is served.
+// A summary names the model of a task that is served.
 type summary struct {
 	Task         string          `json:"task"`
 	TaskHash     any             `json:"task_hash"`

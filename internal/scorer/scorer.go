@@ -38,13 +38,13 @@ type Observer struct {
 	Request func(status int, took time.Duration)   // a request was answered
 	Events  func(task string, scored, invalid int) // of one body
 	Model   func(s model.Snapshot, read time.Time) // a model is served from now on
-	Failed  func(source string)                    // a source could not be read, or its model not be taken
+	Failed  func(task string)                      // the model of a task could not be read, or not be taken
 }
 
 // A Config configures a Scorer.
 type Config struct {
 	Sources []Source
-	// Every is how long after one reading of a source the next begins; at least MinEvery.
+	// Every separates the readings of a source; at least MinEvery.
 	Every    time.Duration
 	Access   httpaccess.Access
 	Logger   *slog.Logger
@@ -146,7 +146,7 @@ func (s *Scorer) refresh(ctx context.Context, at *slot) {
 			s.Logger.Warn("no newer model could be read: the one before is served", "source", at.Name, "task", at.task, "error", err)
 		}
 		if s.Observer.Failed != nil {
-			s.Observer.Failed(at.Name)
+			s.Observer.Failed(at.task)
 		}
 	default:
 		if at.failed.Swap(false) {
@@ -177,7 +177,7 @@ func (s *Scorer) Ready() error {
 	return nil
 }
 
-// read returns the model of the source; nil where it is that of before.
+// read returns the model of the source; nil where it is the same as before.
 func (at *slot) read(ctx context.Context, before *loaded) (*loaded, error) {
 	doc, err := at.Read(ctx)
 	if err != nil {

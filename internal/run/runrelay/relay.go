@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Relay  relay.Config
 	Broker run.Broker
-	// Listening is how the interface is reached; Run closes its listener.
+	// Listening holds how the interface is reached; Run closes its listener.
 	httpaccess.Listening
 	Metrics net.Listener // for /metrics, /healthz and /readyz; nil: none
 }
