@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +14,7 @@ import (
 	released "github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/wording"
+	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 )
@@ -23,6 +26,8 @@ type evalConfig struct {
 	picture       string
 	threshold     float64
 	decides       bool // threshold was given
+	cost          string
+	costs         *released.Cost // cost, parsed; nil where it was not given
 	absentClasses bool
 	where         whereFlags // of a learner, whose models are evaluated one after the other
 	inOrder       bool
@@ -64,8 +69,8 @@ line and column, never by content. What is told depends on single events and has
 			case streams != e.inOrder:
 				return cli.Usagef(
 					"--in-order goes with --state or --http, and these with it: the rows are in the order in which their users took part")
-			case streams && (n > 0 || e.decides || e.picture != "" || e.absentClasses):
-				return cli.Usagef("--in-order: --model, --threshold, --plot and --absent-classes are of single models")
+			case streams && (n > 0 || e.decides || e.cost != "" || e.picture != "" || e.absentClasses):
+				return cli.Usagef("--in-order: --model, --threshold, --cost, --plot and --absent-classes are of single models")
 			case streams && e.data == "":
 				return cli.Usagef("--data: name a data file (- is standard input)")
 			case streams:
@@ -77,7 +82,7 @@ line and column, never by content. What is told depends on single events and has
 			case n == 2 && e.data == "-":
 				return cli.Usagef("--data -: standard input cannot be read twice; name a file to compare two models on")
 			}
-			if err := validatePicture(e.picture); err != nil {
+			if err := errors.Join(validatePicture(e.picture), e.parseCost()); err != nil {
 				return err
 			}
 			if len(e.models) == 2 {
@@ -91,6 +96,8 @@ line and column, never by content. What is told depends on single events and has
 	c.Flags().StringVar(&e.format, "format", "",
 		task.FormatHelp())
 	c.Flags().Float64Var(&e.threshold, "threshold", 0, thresholdHelp)
+	c.Flags().StringVar(&e.cost, "cost", "",
+		"what errors cost, `FP:FN`: a false positive and a false negative; of two classes. It decides the threshold where there are probabilities and --threshold is not given")
 	c.Flags().BoolVar(&e.absentClasses, "absent-classes", false,
 		"accept data in which a class never occurs, or all labels are equal")
 	c.Flags().StringVar(&e.picture, "plot", "",
@@ -103,12 +110,13 @@ line and column, never by content. What is told depends on single events and has
 }
 
 // open loads a model and opens its rows.
-func (e evalConfig) open(path string) (released.Predictor, *source.Reader, error) {
+func (e *evalConfig) open(path string) (released.Predictor, *source.Reader, error) {
 	p, err := loadPredictor(path, e.format)
 	if err != nil {
 		return p, nil, err
 	}
-	if _, err := p.Cut(e.options(nil).Threshold); err != nil {
+	e.decide(p)
+	if err := p.Validate(e.options(nil)); err != nil {
 		return p, nil, cli.Usagef("--%w", err)
 	}
 	rows, err := source.OpenFitting(e.data, p.Features)
@@ -121,8 +129,31 @@ func (e evalConfig) open(path string) (released.Predictor, *source.Reader, error
 	return p, rows, cli.Usage(err)
 }
 
+// parseCost reads the flag --cost.
+func (e *evalConfig) parseCost() error {
+	if e.cost == "" {
+		return nil
+	}
+	positive, negative, ok := strings.Cut(e.cost, ":")
+	fp, err := strconv.ParseFloat(positive, 64)
+	fn, err2 := strconv.ParseFloat(negative, 64)
+	if !ok || err != nil || err2 != nil || !(fp > 0 && fn > 0) || math.IsInf(fp+fn, 0) {
+		return cli.Usagef("--cost %q: want FP:FN, two finite numbers above 0, such as 1:5", e.cost)
+	}
+	e.costs = &released.Cost{FalsePositive: fp, FalseNegative: fn}
+	return nil
+}
+
+// decide takes the threshold at which decisions of the model cost least, where none was given.
+func (e *evalConfig) decide(p released.Predictor) {
+	if e.costs == nil || e.decides || !convex.TraitsOf(p.Loss.Name()).Scores.Probable() {
+		return
+	}
+	e.threshold, e.decides = e.costs.Threshold(), true
+}
+
 func (e evalConfig) options(unfit func(*task.RowError)) released.Options {
-	o := released.Options{Absent: e.absentClasses, Unfit: unfit}
+	o := released.Options{Absent: e.absentClasses, Unfit: unfit, Cost: e.costs}
 	if e.decides {
 		o.Threshold = &e.threshold
 	}
@@ -235,7 +266,7 @@ func printFigures(w io.Writer, e released.Evaluation) error {
 	if e.Threshold != nil {
 		means += fmt.Sprintf(", above %v", *e.Threshold)
 	}
-	err = errors.Join(err, printed(w, "\nprecision %.4f, recall %.4f%s\n", e.Precision, e.Recall, means),
+	err = errors.Join(err, printed(w, "\n"), printCost(w, e.Cost), printed(w, "precision %.4f, recall %.4f%s\n", e.Precision, e.Recall, means),
 		printConfusion(w, e.OfClasses))
 	if e.CalibrationError == nil {
 		return err
@@ -247,6 +278,17 @@ func printFigures(w io.Writer, e released.Evaluation) error {
 			bin.Events, bin.Probability, bin.Occurred))
 	}
 	return err
+}
+
+func printCost(w io.Writer, c *released.CostFigures) error {
+	if c == nil {
+		return nil
+	}
+	err := printed(w, "cost %.4g an event; the cheaper of always and never positive costs %.4g", c.Mean, c.Constant)
+	if c.Best != nil {
+		err = errors.Join(err, printed(w, "; least on these events, above %.4g: %.4g", *c.BestThreshold, *c.Best))
+	}
+	return errors.Join(err, printed(w, "\n"))
 }
 
 // differ reports whether two losses are more than roundings of one number.

@@ -44,7 +44,7 @@ Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG
 		{"Design a task", []*cobra.Command{newInit(), newCheck(), newPlan(), newTune(), newPrivacy(), newAudit()}},
 		{"Learn", []*cobra.Command{newRun(), newFit(), newStatus(), newFinish()}},
 		{"Use the model", []*cobra.Command{newSnapshot(), newHistory(), newRollback(), newPin(), newUnpin(), newEval(),
-			newPredict()}},
+			newPredict(), newExplain(), newCalibrateModel(), newServe()}},
 		{"Prepare and check the broker", []*cobra.Command{
 			cli.NewKeygen("learner"), newDevCA(), newProvision(), newDoctor(), newRetain(), newRemove()}},
 		{"Look after the state folder", []*cobra.Command{newLedger(), newBackup(), newRestore()}},

@@ -78,23 +78,28 @@ single events and has no privacy guarantee: it is for people who may see the eve
 
 // loadPredictor reads a snapshot for data of a format; none is the task's own.
 func loadPredictor(path, format string) (released.Predictor, error) {
+	snapshot, err := loadSnapshot(path)
+	if err != nil {
+		return released.Predictor{}, err
+	}
+	p, err := released.NewPredictor(snapshot, task.Format(format))
+	return p, cli.Usage(err)
+}
+
+func loadSnapshot(path string) (released.Snapshot, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > released.MaxFile {
 		err = fmt.Errorf("--model %s: %d bytes, want a snapshot of at most %d", path, info.Size(), released.MaxFile)
 	}
 	if err != nil {
-		return released.Predictor{}, cli.Usage(err)
+		return released.Snapshot{}, cli.Usage(err)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return released.Predictor{}, cli.Usage(err)
+		return released.Snapshot{}, cli.Usage(err)
 	}
 	snapshot, err := released.Parse(data)
-	if err != nil {
-		return released.Predictor{}, cli.Usage(err)
-	}
-	p, err := released.NewPredictor(snapshot, task.Format(format))
-	return p, cli.Usage(err)
+	return snapshot, cli.Usage(err)
 }
 
 // predict scores the rows. Standard input may go on for long, so there every line is written at once.

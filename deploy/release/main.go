@@ -134,7 +134,7 @@ func (r *release) name(suffix string) string {
 
 // flags are the settings of every build. They name no folder of the machine.
 func (r *release) flags() []string {
-	return []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X github.com/panlearn/panlearn/internal/cli.version=" + r.version}
+	return []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X github.com/panlearn/panlearn/internal/build.version=" + r.version}
 }
 
 // bin is the folder of a system's programs.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/panlearn/panlearn/internal/build"
 )
 
 // Exit codes of every command.
@@ -110,7 +112,7 @@ func Main(root *cobra.Command, args []string, stderr io.Writer) int {
 	}()
 	root.SilenceErrors, root.SilenceUsage = true, true
 	if root.HasSubCommands() {
-		root.Version = ThisBuild().String()
+		root.Version = build.This().String()
 		root.SetVersionTemplate("{{.Version}}\n")
 	}
 	root.SetArgs(args)

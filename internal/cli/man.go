@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+
+	"github.com/panlearn/panlearn/internal/build"
 )
 
 // NewMan returns the hidden command man of both programs, with which a release makes its manual pages.
@@ -22,7 +24,7 @@ func NewMan() *cobra.Command {
 			}
 			root := c.Root()
 			root.DisableAutoGenTag = true // no date: two builds of a commit write the same bytes
-			header := &doc.GenManHeader{Section: "1", Source: "panlearn " + ThisBuild().Version, Manual: "panlearn"}
+			header := &doc.GenManHeader{Section: "1", Source: "panlearn " + build.This().Version, Manual: "panlearn"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return fmt.Errorf("write manual pages: %w", err)
 			}

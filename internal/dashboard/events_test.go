@@ -158,7 +158,7 @@ func TestEventsAreThePage(t *testing.T) {
 				t.Errorf("%s: the event says %q, the page %q", name, got, want)
 			}
 		}
-		if len(first.Parts) != len(parts) || first.Build != build() ||
+		if len(first.Parts) != len(parts) || first.Build != pageBuild() ||
 			!strings.HasPrefix(first.Title, "Round 1 of 40 · income") {
 			t.Errorf("%d parts, build %q, title %q", len(first.Parts), first.Build, first.Title)
 		}

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/build"
 	"github.com/panlearn/panlearn/internal/model"
 )
 
@@ -42,8 +42,8 @@ func (v View) parts() (out []part) {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// build names the page of this program, so that an open page of another one loads itself again.
-var build = sync.OnceValue(func() string {
+// pageBuild names the page of this program, so that an open page of another one loads itself again.
+var pageBuild = sync.OnceValue(func() string {
 	h := sha256.New()
 	_ = fs.WalkDir(assets, ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -52,7 +52,7 @@ var build = sync.OnceValue(func() string {
 		}
 		return err
 	})
-	fmt.Fprint(h, cli.ThisBuild())
+	fmt.Fprint(h, build.This())
 	return hex.EncodeToString(h.Sum(nil)[:8])
 })
 

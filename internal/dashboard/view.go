@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/build"
 	"github.com/panlearn/panlearn/internal/wording"
 )
 
@@ -76,7 +76,7 @@ func (b *Board) view(snapshot *Model, by By) View {
 	st, now := b.look()
 	task := b.config.Task
 	task.Expected = st.task.Expected
-	v := View{Build: build(), Task: task.Name, Counted: task.Counted().Many, AsOf: clock(now, now),
+	v := View{Build: pageBuild(), Task: task.Name, Counted: task.Counted().Many, AsOf: clock(now, now),
 		Curves: st.curvesOf(now), By: by, Verdict: st.verdict(task, now),
 		Cohort: st.cohort(now), Privacy: st.privacy(task), Weights: weightsOf(snapshot), Peers: st.peers(now),
 		About: about(task), Invitation: task.Invitation}
@@ -309,7 +309,7 @@ func about(t Task) []fact {
 	if t.Devices != "" {
 		facts = append(facts, fact{"Devices", t.Devices})
 	}
-	return append(facts, fact{"Program", cli.ThisBuild().String()})
+	return append(facts, fact{"Program", build.This().String()})
 }
 
 // A released caches the model: a reader's wish for a newer one is served at most every few seconds.

@@ -40,6 +40,8 @@ type OfClasses struct {
 	Recall    float64 `json:"recall"`
 	// Threshold is the value that decided for the positive class, if not the model itself.
 	Threshold *float64 `json:"threshold,omitempty"`
+	// Cost holds what errors cost, where it was asked for.
+	Cost *CostFigures `json:"cost,omitempty"`
 	// CalibrationError and Reliability are of the probability of the positive class; of several classes of the
 	// predicted one.
 	CalibrationError *float64         `json:"calibration_error,omitempty"`
@@ -64,6 +66,8 @@ type Options struct {
 	// Threshold decides for the positive class above it: of its probability, or of its score where the loss has no
 	// probabilities. Of two classes alone.
 	Threshold *float64
+	// Cost weighs the two kinds of errors of two classes; nil: not asked for.
+	Cost *Cost
 	// Absent allows data in which a class does not occur, or all labels are equal.
 	Absent bool
 	// Unfit is called with each row that does not fit the declaration; it may be nil.
@@ -171,8 +175,19 @@ func newTally(p Predictor, o Options) (*tally, error) {
 		t.confusion = evaluation.NewConfusion(len(p.Features.Classes()))
 	}
 	var err error
-	t.cut, err = p.Cut(o.Threshold)
+	if err = p.Validate(o); err == nil {
+		t.cut, err = p.Cut(o.Threshold)
+	}
 	return t, err
+}
+
+// Validate refuses a threshold or a cost that the model's loss does not have.
+func (p Predictor) Validate(o Options) error {
+	_, err := p.Cut(o.Threshold)
+	if err == nil && o.Cost != nil {
+		err = p.validateCost(*o.Cost)
+	}
+	return err
 }
 
 // Cut returns the score above which the positive of two classes is predicted at a threshold, see Options; 0
@@ -285,6 +300,9 @@ func (t *tally) result(o Options) (Evaluation, error) {
 	if t.confusion != nil {
 		out.OfClasses = t.ofClasses(n)
 		out.Threshold = o.Threshold
+		if o.Cost != nil {
+			out.Cost = t.costs(*o.Cost)
+		}
 		return out, nil
 	}
 	root := math.Sqrt(t.square / n)

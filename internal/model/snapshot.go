@@ -37,6 +37,8 @@ type Snapshot struct {
 	Classes []string `json:"classes,omitempty"`
 	// Probabilities tells how the model's probabilities may be used; empty where the loss has none.
 	Probabilities Probabilities `json:"probabilities,omitempty"`
+	// Calibration is the line that the scores were moved by; nil where they are as they were learned.
+	Calibration *Calibration `json:"calibration,omitempty"`
 	// Memory is about how many users' events the model of a task without end remembers; 0 for others.
 	Memory   float64    `json:"memory_users,omitempty"`
 	Privacy  Statement  `json:"privacy"`

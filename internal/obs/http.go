@@ -14,12 +14,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/panlearn/panlearn/internal/build"
 	"github.com/panlearn/panlearn/internal/httpaccess"
 )
 
-// NewRegistry returns a registry of its own with the metrics of process and runtime.
+// NewRegistry returns a registry of its own with the metrics of process and runtime, and the version of the program.
 func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
+	b := build.This()
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "panlearn_build_info",
+		Help:        "1; the labels say which version of panlearn runs, of which commit, and what compiled it.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "revision": b.Revision, "go": b.Go}},
+		func() float64 { return 1 }))
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector())
 	return r

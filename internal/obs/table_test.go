@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/test/golden"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
@@ -51,6 +52,15 @@ func roles(t *testing.T) []role {
 	if _, err := NewRelay(relay, func() int { return 1 }); err != nil {
 		t.Fatal(err)
 	}
+	scored := NewRegistry()
+	s, err := NewScorer(scored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Request(200, time.Second)
+	s.Events("churn", 1, 1)
+	s.Model(model.Snapshot{Task: "churn"}, time.Unix(2e9, 0))
+	s.Failed("churn")
 	for _, r := range []*prometheus.Registry{learner, shuffle, publish, relay} {
 		end := func() (time.Time, map[string]time.Time) {
 			return time.Unix(2e9, 0), map[string]time.Time{"nats1:4222": time.Unix(2e9, 0)}
@@ -60,7 +70,8 @@ func roles(t *testing.T) []role {
 			t.Fatal(err)
 		}
 	}
-	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}, {"ingest publish", publish}, {"ingest relay", relay}}
+	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}, {"ingest publish", publish}, {"ingest relay", relay},
+		{"learner serve", scored}}
 }
 
 // foreign are the metrics of the Go runtime, of the process, and of the endpoint itself.
@@ -159,6 +170,10 @@ func unit(name string) string {
 		return "loss"
 	case suffix("_ratio"):
 		return "share"
+	case suffix("_build_info"):
+		return "1"
+	case suffix("_model_version"):
+		return "version"
 	case suffix("_model_norm"):
 		return "parameters"
 	}
@@ -193,7 +208,8 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
 	known := []string{"task", "outcome", "reason", "call", "stretch", "bound", "which", "server"}
 	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_",
-		"ingest publish": "panlearn_publisher_", "ingest relay": "panlearn_relay_"}
+		"ingest publish": "panlearn_publisher_", "ingest relay": "panlearn_relay_",
+		"learner serve": "panlearn_scorer_"}
 	for _, r := range roles(t) {
 		problems, err := testutil.GatherAndLint(r.registry)
 		if err != nil {
@@ -205,7 +221,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 		for _, f := range ours(t, r) {
 			name, help := f.name, f.help
 			everyRole := strings.HasPrefix(name, "panlearn_broker_") || strings.HasPrefix(name, "panlearn_certificate_") ||
-				strings.HasPrefix(name, "panlearn_clock_")
+				strings.HasPrefix(name, "panlearn_clock_") || name == "panlearn_build_info"
 			if !everyRole && !strings.HasPrefix(name, prefixes[r.name]) {
 				t.Errorf("%s: %s: want the prefix %s", r.name, name, prefixes[r.name])
 			}
@@ -218,12 +234,14 @@ func TestMetricsAreWellNamed(t *testing.T) {
 			if len(help) < 15 || !strings.HasSuffix(help, ".") || strings.ToUpper(help[:1]) != help[:1] && help[0] != '1' {
 				t.Errorf("%s: help %q: want a sentence", name, help)
 			}
-			// A relay has all tasks of a broker, and says of none how much it is asked for.
-			if !slices.Contains(f.labels, "task") && r.name != "ingest relay" {
+			// A relay has all tasks of a broker, and says of none how much it is asked for; requests to a scorer may name no
+			// task; a program has one version.
+			if !slices.Contains(f.labels, "task") && r.name != "ingest relay" && name != "panlearn_build_info" &&
+				!strings.HasPrefix(name, "panlearn_scorer_request") {
 				t.Errorf("%s has no label task: several tasks share one Prometheus", name)
 			}
 			for _, l := range f.labels {
-				if !slices.Contains(known, l) {
+				if !slices.Contains(known, l) && name != "panlearn_build_info" {
 					t.Errorf("%s: label %q is not in %v", name, l, known)
 				}
 			}

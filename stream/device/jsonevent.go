@@ -49,11 +49,10 @@ func eventOf(text []byte, err error) Event {
 func EventFunc(find func() ([]byte, error)) Event { return Event{text: find} }
 
 var (
-	errObject  = errors.New("an event is not an object")
-	errLarge   = errors.New("the event is too large")
-	errTotal   = errors.New("the person's events that enter a report are too large together")
-	errOne     = errors.New("the task is about single events: want one for a key")
-	errInexact = errors.New("a whole number beyond 2^53")
+	errObject = errors.New("an event is not an object")
+	errLarge  = errors.New("the event is too large")
+	errTotal  = errors.New("the person's events that enter a report are too large together")
+	errOne    = errors.New("the task is about single events: want one for a key")
 )
 
 // What an event of a vector may have beside its values, and for each of its coordinates: an index, a number with all of
@@ -244,7 +243,7 @@ func (p *parser) row(text []byte) (task.Row, error) {
 		p.onParse(len(text))
 	}
 	if p.agreement.Spec.Features.Vector != nil {
-		return vectorRow(text)
+		return object.Vector(text)
 	}
 	return object.Event(text, p.features)
 }

@@ -4,16 +4,13 @@ package runrelay
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/stream"
@@ -23,26 +20,17 @@ import (
 
 // Config configures `ingest relay`. Relay's Broker and Observer are made here.
 type Config struct {
-	Relay   relay.Config
-	Broker  run.Broker
-	HTTP    net.Listener // of the interface; Run closes it
+	Relay  relay.Config
+	Broker run.Broker
+	// Listening holds how the interface is reached; Run closes its listener.
+	httpaccess.Listening
 	Metrics net.Listener // for /metrics, /healthz and /readyz; nil: none
-	// Cert and Key are PEM files of the interface's certificate, which are read again when they change; both or none.
-	Cert, Key string
 }
 
 // Validate refuses what cannot be, and a listener that other machines reach without TLS, or without a token.
 func (c Config) Validate() error {
-	at, ok := c.HTTP.Addr().(*net.TCPAddr)
-	local := ok && at.IP.IsLoopback()
-	switch {
-	case (c.Cert == "") != (c.Key == ""):
-		return errors.New("--http-cert and --http-key go together")
-	case !local && c.Cert == "":
-		return fmt.Errorf("--http %s: other machines reach it: name --http-cert and --http-key, "+
-			"or listen on loopback behind a proxy that ends TLS", c.HTTP.Addr())
-	case !local && !c.Relay.Access.Bearer():
-		return fmt.Errorf("--http %s: other machines reach it: name a file with --http-token", c.HTTP.Addr())
+	if err := c.Listening.Validate(c.Relay.Access); err != nil {
+		return err
 	}
 	return c.Relay.Validate()
 }
@@ -56,7 +44,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	server, err := c.server()
+	server, err := c.Server(nil)
 	if err != nil {
 		return err
 	}
@@ -97,11 +85,11 @@ func Run(ctx context.Context, c Config) error {
 // else closes. serve serves it until its context is done, closes the listener, and is called once.
 func Local(listener net.Listener, broker relay.Broker, task stream.Task,
 	log *slog.Logger) (r *relay.Relay, serve func(context.Context) error, err error) {
-	c := Config{HTTP: listener, Relay: relay.Config{Broker: broker, Tasks: []stream.Task{task}, Logger: log}}
+	c := Config{Listening: httpaccess.Listening{HTTP: listener}, Relay: relay.Config{Broker: broker, Tasks: []stream.Task{task}, Logger: log}}
 	if err := c.Validate(); err != nil {
 		return nil, nil, err
 	}
-	server, err := c.server()
+	server, err := c.Server(nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,18 +112,4 @@ func ready(conn *natsjs.Conn) obs.Check {
 		}
 		return nil
 	}
-}
-
-// server returns the server with the bounds of connections. Those of bodies and of answers are the relay's.
-func (c Config) server() (*http.Server, error) {
-	s := &http.Server{ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 13}
-	if c.Cert == "" {
-		return s, nil
-	}
-	pair := &pair{cert: c.Cert, key: c.Key}
-	if _, err := pair.get(nil); err != nil {
-		return nil, fmt.Errorf("--http-cert: %w", err)
-	}
-	s.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: pair.get}
-	return s, nil
 }

@@ -71,8 +71,8 @@ func TestRelayOverTLS(t *testing.T) {
 	dir, roots := site(t)
 	access, err := httpaccess.Token(token)
 	must(t, err)
-	c := Config{HTTP: listen(t), Metrics: listen(t), Cert: filepath.Join(dir, "relay-http.pem"),
-		Key:    filepath.Join(dir, "relay-http-key.pem"),
+	c := Config{Listening: httpaccess.Listening{HTTP: listen(t), Cert: filepath.Join(dir, "relay-http.pem"),
+		Key: filepath.Join(dir, "relay-http-key.pem")}, Metrics: listen(t),
 		Broker: run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: e.URL()}},
 		Relay:  relay.Config{Access: access, Logger: slog.New(slog.DiscardHandler)}}
 	ctx, stop := context.WithCancel(t.Context())
@@ -115,58 +115,16 @@ func TestRelayOverTLS(t *testing.T) {
 	client.Close()
 }
 
-// TestWhereARelayListens: what other machines reach wants TLS and a token.
-func TestWhereARelayListens(t *testing.T) {
-	access, err := httpaccess.Token("token-of-the-relay")
-	must(t, err)
-	open, err := net.Listen("tcp", "0.0.0.0:0")
-	must(t, err)
-	defer open.Close()
-	local := listen(t)
-	defer local.Close()
-	for _, c := range []struct {
-		config Config
-		says   string
-	}{
-		{Config{HTTP: local}, ""},
-		{Config{HTTP: local, Relay: relay.Config{Access: access}}, ""},
-		{Config{HTTP: open, Relay: relay.Config{Access: access}, Cert: "a", Key: "b"}, ""},
-		{Config{HTTP: open, Relay: relay.Config{Access: access}}, "--http-cert"},
-		{Config{HTTP: open, Cert: "a", Key: "b"}, "--http-token"},
-		{Config{HTTP: local, Cert: "a"}, "go together"},
-		{Config{HTTP: local, Relay: relay.Config{Origins: []string{"*"}}}, "origin"},
+// TestConfigIsValidated as an interface over HTTP and as a relay.
+func TestConfigIsValidated(t *testing.T) {
+	local := httpaccess.Listening{HTTP: listen(t)}
+	defer local.HTTP.Close()
+	for want, c := range map[string]Config{
+		"origin":      {Listening: local, Relay: relay.Config{Origins: []string{"*"}}},
+		"go together": {Listening: httpaccess.Listening{HTTP: local.HTTP, Cert: "a"}},
 	} {
-		if err := c.config.Validate(); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: %v, want %q", c.config, err, c.says)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
-	}
-}
-
-// TestCertificateIsRenewed: a new certificate is served after a while, and one that cannot be read leaves the old one.
-func TestCertificateIsRenewed(t *testing.T) {
-	one, _ := site(t)
-	two, _ := site(t)
-	p := &pair{cert: filepath.Join(one, "relay-http.pem"), key: filepath.Join(one, "relay-http-key.pem")}
-	first, err := p.get(nil)
-	must(t, err)
-	must(t, os.WriteFile(p.cert, []byte("half of it"), 0o600))
-	p.read = time.Time{}
-	if got, err := p.get(nil); err != nil || got != first {
-		t.Errorf("halfway through a renewal: %v", err)
-	}
-	for _, name := range []string{"relay-http.pem", "relay-http-key.pem"} {
-		text, err := os.ReadFile(filepath.Join(two, name))
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(one, name), text, 0o600))
-	}
-	if got, _ := p.get(nil); got != first {
-		t.Error("the files are read at every connection")
-	}
-	p.read = time.Time{}
-	if got, err := p.get(nil); err != nil || got == first {
-		t.Errorf("the new certificate is not served: %v", err)
-	}
-	if _, err := (&pair{cert: "/no/such/file", key: p.key}).get(nil); err == nil {
-		t.Error("a certificate that is not there is served")
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/runrelay"
 	"github.com/panlearn/panlearn/internal/test/longtest"
@@ -46,8 +47,9 @@ func serveRelay(url string) error {
 	if err != nil {
 		return err
 	}
-	config := runrelay.Config{HTTP: listener, Metrics: metrics, Broker: run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: url}},
-		Relay: relay.Config{Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}}
+	config := runrelay.Config{Listening: httpaccess.Listening{HTTP: listener}, Metrics: metrics,
+		Broker: run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: url}},
+		Relay:  relay.Config{Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
 		defer stop()

@@ -82,7 +82,7 @@ var mayImport = map[string][]string{
 		"stream/device/consent", "stream/device/participation"},
 	"internal/test/campaign": {}, // tests alone
 	"internal/test/cluster":  {}, // tests alone
-	"internal/dashboard": {"internal/cli", "internal/model", "internal/obs", "internal/wording", "learner",
+	"internal/dashboard": {"internal/build", "internal/cli", "internal/model", "internal/obs", "internal/wording", "learner",
 		"learner/method", "learner/practical", "learner/service", "shuffle/stage"},
 	"internal/devca":            {"deploy", "stream/natsjs"},
 	"internal/devicepage":       {"stream"},
@@ -107,7 +107,9 @@ var mayImport = map[string][]string{
 		"stream/wire"},
 	"internal/test/mutants": {}, // tests alone
 	"internal/test/procs":   {}, // test support: it runs programs and links none
-	"internal/obs": {"internal/httpaccess", "learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/device",
+	"internal/build":        {"stream"},
+	"internal/scorer":       {"internal/httpaccess", "internal/model", "learner/task", "learner/task/object", "learner/task/source"},
+	"internal/obs": {"internal/build", "internal/httpaccess", "internal/model", "internal/scorer", "learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/device",
 		"stream/device/participation", "stream/relay"},
 	"internal/test/e2e": {},
 	"learner/research/experiments": {"learner/research/isrl", "internal/model", "internal/picture", "internal/run", "internal/sim", "learner",
@@ -148,7 +150,8 @@ var mayImport = map[string][]string{
 		"learner/task/source", "stream", "stream/device",
 		"stream/device/consent", "stream/device/filestore", "stream/device/httpgateway",
 		"stream/device/participation", "stream/device/statefolder", "stream/natsjs", "stream/relayclient"},
-	"internal/run/runrelay":   {"internal/obs", "internal/run", "stream", "stream/natsjs", "stream/relay"},
+	"internal/run/runrelay":   {"internal/httpaccess", "internal/obs", "internal/run", "stream", "stream/natsjs", "stream/relay"},
+	"internal/run/runscorer":  {"internal/httpaccess", "internal/model", "internal/obs", "internal/run/statedir", "internal/scorer"},
 	"internal/run/fit":        {"*"},
 	"internal/run/runlearner": {"*"},
 	"internal/run/pipeline":   {"*"},

@@ -1,4 +1,4 @@
-package device
+package object
 
 import (
 	"bytes"
@@ -8,7 +8,11 @@ import (
 	"strings"
 
 	"github.com/panlearn/panlearn/learner/task"
-	"github.com/panlearn/panlearn/learner/task/object"
+)
+
+var (
+	errNoObject = errors.New("an event is not an object")
+	errInexact  = errors.New("a whole number beyond 2^53")
 )
 
 // A vectorEvent is an event of a task whose features are a vector. Without an index, all values are given.
@@ -27,18 +31,19 @@ func (v *values) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	for one := range bytes.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("[], \t\r\n", r) }) {
-		if object.Inexact(one) {
+		if Inexact(one) {
 			return errInexact
 		}
 	}
 	return nil
 }
 
-// vectorRow reads the text of an event of a task whose features are a vector. Errors never quote it.
-func vectorRow(text []byte) (task.Row, error) {
+// Vector reads the text of one event of a task whose features are a vector: an object of value, label and, where not
+// all values are given, index, which counts from 0. A label may be absent. Errors never quote the text.
+func Vector(text []byte) (task.Row, error) {
 	var v vectorEvent
-	if !object.Is(text) {
-		return task.Row{}, errObject
+	if !Is(text) {
+		return task.Row{}, errNoObject
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -51,7 +56,7 @@ func vectorRow(text []byte) (task.Row, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return task.Row{}, errors.New("something follows the object")
 	}
-	if object.Inexact(v.Label) {
+	if Inexact(v.Label) {
 		return task.Row{}, errInexact
 	}
 	row := task.Row{Line: 1, Index: v.Index, Value: v.Value, Label: strings.TrimSpace(string(v.Label))}
