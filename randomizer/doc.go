@@ -27,8 +27,10 @@
 //
 // # Refusals
 //
-// [Params.Validate] refuses what would overflow or has no meaning. [Params.Unpack] and [Adder.Check] refuse any byte
-// string that [Params.Pack] cannot produce. [Params.Decode] refuses totals that no cohort of that size can have. Noise
+// [Params.Validate] refuses what would overflow or has no meaning. [Params.Unpack] and [Adder.ValidateReport] refuse
+// any byte string that [Params.Pack] cannot produce. The latter also refuses counts that lie together farther from the
+// centre than any device's, whatever its vector and its coins: so it never refuses an honest report, and what it
+// refuses says nothing about one. [Params.Decode] refuses totals that no cohort of that size can have. Noise
 // depends on the value sampled also in its timing; a process that shares a core with the device is not defended
 // against.
 //

@@ -20,11 +20,15 @@ type Adder struct {
 	lift             uint64 // what carries counts above most, and no others, into the bit above them
 	carries          uint64 // those bits
 	stack            int    // bytes of as many reports as fields can add up
+	reach            reach
+	together         int // coordinates of one device's report
 }
 
-// NewAdder prepares the adder of valid parameters.
-func NewAdder(p Params) *Adder {
-	a := &Adder{dim: p.Dim, width: p.countBits(), size: p.ReportBytes(), most: uint64(p.MaxCount()), group: 8}
+// NewAdder prepares the adder of valid parameters, for reports in which so many of devices lie side by side, each in as
+// many coordinates: 1, but in an audit.
+func NewAdder(p Params, sideBySide int) *Adder {
+	a := &Adder{dim: p.Dim, width: p.countBits(), size: p.ReportBytes(), most: uint64(p.MaxCount()), group: 8,
+		reach: reachOf(p), together: p.Dim / sideBySide}
 	for a.group*a.width+8-a.group > 64 { // a group begins at a bit that is a multiple of its counts
 		a.group /= 2
 	}
@@ -45,13 +49,14 @@ func NewAdder(p Params) *Adder {
 // ReportBytes returns the length of a packed report.
 func (a *Adder) ReportBytes() int { return a.size }
 
-// Check returns nil if data is one or more packed reports, one after the other: it accepts exactly the outputs of
-// Pack. Otherwise the error wraps errReportLength or errReportRange, and never holds a count.
+// ValidateReport returns nil if data is one or more packed reports, one after the other. It accepts every output of
+// Pack that a device can have drawn; what it refuses no device draws, whatever its vector and its coins. Then the error
+// wraps errReportLength or errReportRange, and never holds a count.
 func (a *Adder) ValidateReport(data []byte) error {
 	if len(data) == 0 || len(data)%a.size != 0 {
 		return fmt.Errorf("check %d bytes, want reports of %d: %w", len(data), a.size, errReportLength)
 	}
-	if a.bad(data) {
+	if a.bad(data) || a.outOfReach(data) {
 		return fmt.Errorf("check: %w", errReportRange)
 	}
 	return nil
@@ -83,7 +88,7 @@ func (a *Adder) bad(data []byte) bool {
 	return carried&a.carries != 0 || padding != 0
 }
 
-// Add adds the counts of reports that Check accepts to sums, one for each coordinate. The caller sees to it that no sum
+// Add adds the counts of reports that ValidateReport accepts to sums, one for each coordinate. The caller sees to it that no sum
 // overflows.
 //
 // Add panics if the number of sums is not that of coordinates, or the bytes are no whole reports. Of reports that were

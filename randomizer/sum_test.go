@@ -2,13 +2,14 @@ package randomizer
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-// Check accepts what Unpack accepts of every report, and Add adds what it returns.
+// ValidateReport accepts what Unpack accepts of every report, unless it is out of reach, and Add adds what it returns.
 func TestAddIsUnpackAndAdd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := Params{ClipNorm: 1, Coin: Fair,
@@ -16,7 +17,7 @@ func TestAddIsUnpackAndAdd(t *testing.T) {
 			Levels: rapid.OneOf(rapid.Uint32Range(1, 20), rapid.Uint32Range(1, 200), rapid.Uint32Range(1, MaxLevels)).Draw(rt,
 				"g"),
 			Trials: rapid.OneOf(rapid.Uint32Range(0, 20), rapid.Uint32Range(0, MaxTrials)).Draw(rt, "b")}
-		adder, users := NewAdder(p), rapid.IntRange(1, 20).Draw(rt, "users")
+		adder, users := NewAdder(p, 1), rapid.IntRange(1, 20).Draw(rt, "users")
 		var data []byte
 		for range users {
 			data = p.Pack(data, rapid.SliceOfN(rapid.Uint32Range(0, p.MaxCount()), p.Dim, p.Dim).Draw(rt, "counts"))
@@ -30,13 +31,15 @@ func TestAddIsUnpackAndAdd(t *testing.T) {
 		var bad error
 		for i := range users {
 			counts, err := p.Unpack(nil, data[i*p.ReportBytes():(i+1)*p.ReportBytes()])
-			bad = errors.Join(bad, err)
+			if bad = errors.Join(bad, err); err == nil && far(p, counts) {
+				bad = errors.Join(bad, errors.New("out of reach"))
+			}
 			for j, c := range counts {
 				wanted[j] += uint64(c)
 			}
 		}
 		if err := adder.ValidateReport(data); (err == nil) != (bad == nil) || err != nil && !errors.Is(err, errReportRange) {
-			rt.Fatalf("Check says %v, Unpack %v", err, bad)
+			rt.Fatalf("ValidateReport says %v, Unpack %v", err, bad)
 		}
 		if bad != nil {
 			return
@@ -62,10 +65,7 @@ func TestAddOfManyReports(t *testing.T) {
 			for range users {
 				data = p.Pack(data, counts)
 			}
-			adder, sums := NewAdder(p), make([]uint64, dim)
-			if err := adder.ValidateReport(data); err != nil {
-				t.Fatal(err)
-			}
+			adder, sums := NewAdder(p, 1), make([]uint64, dim)
 			adder.Add(sums, data)
 			for j, c := range counts {
 				if sums[j] != uint64(users)*uint64(c) {
@@ -76,12 +76,13 @@ func TestAddOfManyReports(t *testing.T) {
 	}
 }
 
-// Each bit of each report is looked at: one count too high anywhere, or one bit of padding.
+// The range of each bit of each report is looked at: one count too high anywhere, or one bit of padding.
 func TestCheckRefuses(t *testing.T) {
 	for _, levels := range []uint32{1, 2, 4, 90, 254, 300, 1<<15 - 2, 1<<16 - 2, MaxLevels} {
 		for dim := 1; dim < 40; dim++ {
 			p := Params{Dim: dim, ClipNorm: 1, Levels: levels, Coin: Fair}
-			adder, width := NewAdder(p), p.countBits()
+			adder, width := NewAdder(p, 1), p.countBits()
+			adder.reach.most = math.MaxUint64 // no report is out of reach
 			good := p.Pack(nil, make([]uint32, dim))
 			for bit := range 8 * len(good) {
 				bad := slices.Clone(good)
@@ -106,7 +107,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 	p := Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: 2, Coin: Fair}
 	for _, data := range [][]byte{nil, {0}, {0, 0, 0}} {
-		if err := NewAdder(p).ValidateReport(data); !errors.Is(err, errReportLength) {
+		if err := NewAdder(p, 1).ValidateReport(data); !errors.Is(err, errReportLength) {
 			t.Errorf("%d bytes: %v", len(data), err)
 		}
 	}
@@ -121,7 +122,7 @@ func TestAddPanicsOnBrokenInvariants(t *testing.T) {
 					t.Errorf("%d bytes to %d sums: no panic", c.bytes, c.sums)
 				}
 			}()
-			NewAdder(p).Add(make([]uint64, c.sums), make([]byte, c.bytes))
+			NewAdder(p, 1).Add(make([]uint64, c.sums), make([]byte, c.bytes))
 		}()
 	}
 }

@@ -34,7 +34,7 @@ func BenchmarkAdd(b *testing.B) {
 			var reports []byte
 			for range c.bundle {
 				for j := range counts {
-					counts[j] = rand.Uint32N(p.MaxCount())
+					counts[j] = p.MaxCount()/2 + rand.Uint32N(8) - 4
 				}
 				reports = p.Pack(reports, counts)
 			}

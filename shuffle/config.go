@@ -27,6 +27,10 @@ type Config struct {
 	Minimum uint64
 	// MaxBundle is the largest number of users in one bundle; 0 means 1. The cohort can exceed Cohort by MaxBundle-1.
 	MaxBundle uint64
+	// SideBySide is the number of reports that lie side by side in one, each in as many coordinates of its own, as an
+	// audit runs many rounds in one mixer. 0 stands for 1, and is the only right value in production: a device's report
+	// would be checked in parts.
+	SideBySide int
 	// Entropy makes a fresh generator, whenever one is needed. nil means randomizer.NewEntropy and is the only right
 	// value in production: a generator that can be made again reveals the floors.
 	Entropy func() rand.Source
@@ -47,6 +51,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("mixer: Minimum = %d is outside [1, Cohort = %d]", c.Minimum, c.Cohort)
 	case bundle > c.Cohort:
 		return fmt.Errorf("mixer: MaxBundle = %d is above Cohort = %d", bundle, c.Cohort)
+	}
+	if n := c.SideBySide; n < 0 || n > 0 && c.Params.Dim%n != 0 {
+		return fmt.Errorf("mixer: SideBySide = %d, want a divisor of Dim = %d", n, c.Params.Dim)
 	}
 	missing := c.planned() - c.Minimum
 	if c.Params.Window > 0 { // nobody's noise is topped up

@@ -120,7 +120,7 @@ func checkLaw(t *testing.T, m *Mixer) {
 func TestIntrusionSeesAReportInTheTotalsAlone(t *testing.T) {
 	for trust, b := range intrudedBatches() {
 		for target := range b.users {
-			replaced := []uint32{45007, 1, 59999}
+			replaced := []uint32{45007, 20001, 47999}
 			real, other := b.open(t), b.open(t)
 			compare := func(moment string, changed bool) {
 				t.Helper()
@@ -294,7 +294,7 @@ func TestFloorsAreIndependentDraws(t *testing.T) {
 			}
 			counts := make([]uint32, dim)
 			for j := range counts {
-				counts[j] = rng.Uint32N(41)
+				counts[j] = 18 + rng.Uint32N(5)
 				if u < k {
 					before[j] += uint64(counts[j])
 				} else {

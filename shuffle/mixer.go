@@ -44,7 +44,7 @@ func NewMixer(cfg Config) (*Mixer, error) {
 	}
 	m := &Mixer{
 		cfg:    cfg,
-		adder:  randomizer.NewAdder(cfg.Params),
+		adder:  randomizer.NewAdder(cfg.Params, max(cfg.SideBySide, 1)),
 		totals: make([]uint64, cfg.Params.Dim),
 		ids:    newIDSet(min(cfg.Cohort, 1<<20)),
 	}

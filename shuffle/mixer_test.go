@@ -109,6 +109,25 @@ func TestMixerCountsEachUserOnce(t *testing.T) {
 	}
 }
 
+// TestMixerRefusesWhatNoDeviceDraws: a report at the ends of all its ranges is not added, although each count could be
+// a device's.
+func TestMixerRefusesWhatNoDeviceDraws(t *testing.T) {
+	p := randomizer.Params{Dim: 11, ClipNorm: 1, Levels: 35, Trials: 22, Coin: randomizer.Fair}
+	m := mustMixer(t, Config{Params: p, Cohort: 4, Minimum: 2})
+	ends := make([]uint32, p.Dim)
+	for j := range ends {
+		ends[j] = p.MaxCount()
+	}
+	if got := m.Add([]ReportID{name(0)}, p.Pack(nil, ends)); got != BadRange || m.Users() != 0 {
+		t.Errorf("outcome %v of the ends of all ranges, %d users: want %v of none", got, m.Users(), BadRange)
+	}
+	one := slices.Repeat([]uint32{p.MaxCount() / 2}, p.Dim)
+	one[3] = p.MaxCount()
+	if got := m.Add([]ReportID{name(0)}, p.Pack(nil, one)); got != Accepted {
+		t.Errorf("outcome %v of the end of one range, want %v", got, Accepted)
+	}
+}
+
 // A bundle with one bad report leaves no trace of the good ones before it.
 func TestMixerRefusesBundlesWhole(t *testing.T) {
 	p := randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 4, Trials: 0, Coin: randomizer.Fair} // counts up to 4 in 3 bits

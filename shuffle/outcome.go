@@ -12,7 +12,7 @@ const (
 	BadBundle
 	// BadLength: not one packed report for every id.
 	BadLength
-	// BadRange: a count that no device of this round can have drawn.
+	// BadRange: a count, or counts together, that no device of this round can have drawn.
 	BadRange
 	// Full: the cohort is complete.
 	full

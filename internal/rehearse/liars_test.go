@@ -3,6 +3,7 @@ package rehearse
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
@@ -54,7 +55,22 @@ func forger(t *testing.T, share float64, tell lie) func(int32, randomizer.Params
 			t.Fatal(err)
 		}
 		tell(counts, p.MaxCount())
-		p.Pack(report[:0], counts)
+		copy(report, believable(p, counts))
+	}
+}
+
+// believable packs a lie as near to it as a stage takes: counts that lie farther from the centre together than any
+// device's come nearer.
+func believable(p randomizer.Params, counts []uint32) (report []byte) {
+	adder, centre := randomizer.NewAdder(p, 1), float64(p.MaxCount())/2
+	told := slices.Clone(counts)
+	for length := 1.0; ; length -= 0.005 {
+		for j, c := range counts {
+			told[j] = uint32(math.Round(centre + length*(float64(c)-centre)))
+		}
+		if report = p.Pack(report[:0], told); adder.ValidateReport(report) == nil {
+			return report
+		}
 	}
 }
 
@@ -74,10 +90,10 @@ func (m madeStream) logLoss(rounds []told) (mean float64) {
 	return mean
 }
 
-// TestLiarsOfAStream: where 1.2 % of the devices send the end of the range of a coordinate, the first look's too, the
-// log loss of a stream grows by less than .1. Liars who send the ends of all coordinates harm more, the more
-// coordinates there are: that is measured, and at any share of them the model stays finite. The short form has one
-// stream and two lies.
+// TestLiarsOfAStream: where 1.2 % of the devices send the end of the range of a coordinate, or of all as far as a stage
+// takes it, in the first look too, the log loss of a stream of 8 features grows by less than .1. Liars in all
+// coordinates harm more, the more coordinates there are: with 30 features that is measured. At any share of them the
+// model stays finite. The short form has one stream and two lies.
 func TestLiarsOfAStream(t *testing.T) {
 	events, told, epsilons := 10_000, lies[2:4], []float64{1}
 	deep := longtest.Run(t, "four of six lies, three of four streams, and epsilon 4")
@@ -106,22 +122,25 @@ func TestLiarsOfAStream(t *testing.T) {
 				excess := m.logLoss(rounds) - m.logLoss(honest)
 				t.Logf("MEASURED: epsilon %v, %s, %s: 1.2 %% liars cost %.4f of the log loss %.4f", epsilon, name, one.name, excess,
 					m.logLoss(honest))
-				if !one.all && !(excess < 0.1) {
+				if many := len(m.indicators) > 8; !(many && one.all) && !(excess < 0.1) {
 					t.Errorf("epsilon %v, %s, %s: 1.2 %% liars cost %.3f of the log loss", epsilon, name, one.name, excess)
 				}
 			}
 		}
 	}
 	m := streams["another truth"]
-	m.epsilon = 1
-	job := m.task(t)
-	for _, share := range []float64{0.1, 0.5, 1} {
-		for _, one := range told {
-			rounds, last := m.follow(t, job, 1, forger(t, share, one.lie))
-			n, loss := convex.Norm(last), m.logLoss(rounds)
-			t.Logf("%s, %v of liars: log loss %.3g, a model of norm %.3g", one.name, share, loss, n)
-			if math.IsNaN(n+loss) || math.IsInf(n+loss, 0) {
-				t.Errorf("%s, %v of liars: log loss %v, a model of norm %v", one.name, share, loss, n)
+	for _, epsilon := range epsilons {
+		m.epsilon = epsilon
+		job := m.task(t)
+		for _, share := range []float64{0.1, 0.5, 1} {
+			for _, one := range told {
+				rounds, last := m.follow(t, job, 1, forger(t, share, one.lie))
+				n, loss := convex.Norm(last), m.logLoss(rounds)
+				t.Logf("MEASURED: epsilon %v, %s, %v of liars: log loss %.3g, a model of norm %.3g", epsilon, one.name, share,
+					loss, n)
+				if math.IsNaN(n+loss) || math.IsInf(n+loss, 0) {
+					t.Errorf("epsilon %v, %s, %v of liars: log loss %v, a model of norm %v", epsilon, one.name, share, loss, n)
+				}
 			}
 		}
 	}

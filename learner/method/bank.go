@@ -81,6 +81,9 @@ const (
 
 	calmBelow = 4 // surprise
 
+	worseBy  = 2   // deviations by which the mean loss of a round is above that of zeros
+	backward = 0.5 // share of their points that filters then keep
+
 	// Alarm is the surprise above which the stream has changed.
 	Alarm = 4
 )
@@ -107,9 +110,12 @@ func NewBank(c BankConfig) (*Bank, error) {
 		return nil, fmt.Errorf("bank: cohorts of %d to %d, %d users: want cohorts in this order, of at least 1",
 			c.Layout.Base, c.Layout.Top, c.Users)
 	}
-	b, err := newBase(methodBank, settings{dim: c.Dim, set: c.Set, start: c.Start, endless: true}, s.Curvature, s.Slope,
-		s.Spread, s.Trust,
-		s.Clip, s.Residual, float64(c.Layout.Base), float64(c.Layout.Top), float64(c.Users))
+	numbers := []float64{s.Curvature, s.Slope, s.Spread, s.Trust, s.Clip, s.Residual, float64(c.Layout.Base),
+		float64(c.Layout.Top), float64(c.Users)}
+	if s.Zero > 0 { // streams that began before it was known go on without it
+		numbers = append(numbers, s.Zero)
+	}
+	b, err := newBase(methodBank, settings{dim: c.Dim, set: c.Set, start: c.Start, endless: true}, numbers...)
 	if err != nil {
 		return nil, fmt.Errorf("bank: %w", err)
 	}
@@ -202,8 +208,9 @@ func (b *Bank) Step(e Estimate) error {
 	one, rest := b.split(theta)
 	trust := s.Trust / b.residual
 	curvatures := [2]float64{trusted(s.Curvature, trust, oneOf, variance), trusted(h, trust, restOf, variance)}
-	a, aWants := b.intercepts.step(one, oneOf, curvatures[0], variance, m)
-	w, wWants := b.weights.step(rest, restOf, curvatures[1], variance, m)
+	keep := b.keeps(e)
+	a, aWants := b.intercepts.step(seen{one, oneOf, curvatures[0], variance, m, keep})
+	w, wWants := b.weights.step(seen{rest, restOf, curvatures[1], variance, m, keep})
 	far := farthest * s.Spread
 	a.near(far)
 	w.near(far)
@@ -228,6 +235,22 @@ func (b *Bank) Step(e Estimate) error {
 	b.taken++
 	b.resize(e.Users)
 	return nil
+}
+
+// keeps returns the share of their points that filters keep before a step: less than 1 where the users of the round say
+// that the model is worse than one of zeros, whose loss is known without a look at labels, by more than noise and
+// sampling. After an abrupt change zero is nearer to the new optimum than the old model is, and a model that liars drove
+// away comes back.
+func (b *Bank) keeps(e Estimate) float64 {
+	zero := b.cfg.Stream.Zero
+	if zero == 0 || e.Loss == nil {
+		return 1
+	}
+	deviation := math.Sqrt(e.LossNoise*e.LossNoise + zero*zero/float64(e.Users*max(1, b.cfg.Layout.Units)))
+	if *e.Loss > zero+worseBy*deviation {
+		return backward
+	}
+	return 1
 }
 
 // along updates the curvature by the secant of the last step, less the contribution of the noise that the last

@@ -108,6 +108,37 @@ func TestBankIsStable(t *testing.T) {
 	}
 }
 
+// TestBankLeavesWhatIsWorseThanZeros: where a round says that the model's loss is above that of zeros by more than
+// noise, filters keep half of their points, and a gradient of zero leaves a model nearer to zero. Where noise may say
+// so, and where the loss of zeros is not known, it leaves the model as it is.
+func TestBankLeavesWhatIsWorseThanZeros(t *testing.T) {
+	for _, c := range []struct {
+		loss, noise, zero float64
+		back              bool
+	}{{1.2, 0.1, math.Ln2, true}, {1.2, 0.3, math.Ln2, false}, {0.75, 0, math.Ln2, false}, {0.6, 0, math.Ln2, false},
+		{1.2, 0.1, 0, false}} {
+		r := rand.New(rand.NewPCG(5, 6))
+		one, err := method.NewBank(method.BankConfig{Dim: 5, Blocks: 1, Set: convex.Ball{R: convex.MaxScale},
+			Start: make([]float64, 5), Users: 40_000,
+			Stream: practical.Stream{Curvature: 1, Slope: 1, Spread: 1, Trust: 1, Clip: 1, Residual: 1, Zero: c.zero},
+			Layout: practical.Layout{MomentUsers: 250, Base: 250, Top: 4000}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			follow(t, one, []float64{1, -1, 1, -1, 1}, 1, 1, r)
+		}
+		before, e := one.Model(), method.Estimate{Gradient: make([]float64, 5), Users: 250, PrivacyVariance: 1e-4,
+			Loss: &c.loss, LossNoise: c.noise}
+		if err := one.Step(e); err != nil {
+			t.Fatal(err)
+		}
+		if got := convex.Norm(one.Model()) / convex.Norm(before); (got < 0.8) != c.back || !c.back && math.Abs(got-1) > 0.01 {
+			t.Errorf("%+v: the model is %.2f of what it was", c, got)
+		}
+	}
+}
+
 // TestBankStaysFinite whatever is released: gradients as long as a poisoned round can make them, for ever in one
 // direction.
 func TestBankStaysFinite(t *testing.T) {

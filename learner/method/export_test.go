@@ -40,6 +40,6 @@ func (v View) Step(t *testing.T, z []float64, r float64) {
 	for i := range g {
 		g[i] = at[i] - z[i]
 	}
-	next, _ := f.step(at, g, 1, r, 250)
+	next, _ := f.step(seen{at, g, 1, r, 250, 1})
 	v.bank.weights = next
 }

@@ -85,9 +85,17 @@ func (d deviation) surprise(dim int) float64 {
 	return (math.Cbrt(d.seen/d.expected) - (1 - v)) / math.Sqrt(v)
 }
 
-// step returns the filters after the observation theta - g/curvature, of users whose gradient has a variance in each
-// coordinate, and by how much it surprises them. f stays as it is.
-func (f *filters) step(theta, g []float64, curvature, variance, users float64) (filters, deviation) {
+// A seen holds what a round says of some coordinates: the gradient g at theta, where the loss has the curvature, of
+// users whose mean has the variance in each coordinate. keep is the share that filters keep of their points before they
+// move, 1 but where the model is worse than one of zeros.
+type seen struct {
+	theta, g                         []float64
+	curvature, variance, users, keep float64
+}
+
+// step returns the filters after the observation theta - g/curvature, and by how much it surprises them. f stays as it
+// is.
+func (f *filters) step(of seen) (filters, deviation) {
 	n := len(f.walk)
 	out := filters{dim: f.dim, walk: f.walk, noise: f.noise, points: make([]float64, len(f.points)),
 		variance: make([]float64, n),
@@ -98,11 +106,11 @@ func (f *filters) step(theta, g []float64, curvature, variance, users float64) (
 		copy(out.raw, f.raw)
 		return out, deviation{}
 	}
-	z := make([]float64, f.dim)
+	z, theta := make([]float64, f.dim), of.theta
 	for i, x := range theta {
-		z[i] = x - g[i]/curvature
+		z[i] = x - of.g[i]/of.curvature
 	}
-	known, d := variance/curvature/curvature, deviation{}
+	known, d := of.variance/of.curvature/of.curvature, deviation{}
 	expected, likely := make([]float64, n), make([]float64, n)
 	most := math.Inf(-1)
 	for j := range n {
@@ -131,9 +139,10 @@ func (f *filters) step(theta, g []float64, curvature, variance, users float64) (
 		out.gain += float64(out.weight[j] * k)
 		to := out.point(j)
 		for i, x := range f.point(j) {
-			to[i] = x + float64(k*(z[i]-x))
+			kept := float64(of.keep * x)
+			to[i] = kept + float64(k*(z[i]-kept))
 		}
-		out.variance[j] = (1-k)*f.variance[j] + float64(f.walk[j]*users)
+		out.variance[j] = (1-k)*f.variance[j] + float64(f.walk[j]*of.users)
 	}
 	return out, d
 }

@@ -46,6 +46,8 @@ type Estimate struct {
 	NoiseProxy float64
 	// Loss is the mean loss of the users at the point, as they report it beside the gradient; nil where they do not.
 	Loss *float64
+	// LossNoise is the standard deviation of what noise adds to Loss; 0 where there is none.
+	LossNoise float64
 }
 
 // A Method is one of this package's: the state machine that learner.Algorithm describes.

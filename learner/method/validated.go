@@ -57,7 +57,7 @@ func (v *Validated) Step(e Estimate) error {
 	own := e
 	own.Gradient = e.Gradient[:len(e.Gradient)-k]
 	loss := v.card.Loss(e.Gradient[len(e.Gradient)-k])
-	own.Loss = &loss
+	own.Loss, own.LossNoise = &loss, math.Sqrt(e.PrivacyVariance+e.RoundingVariance)*(v.card.Loss(1)-v.card.Loss(0))
 	slopes, told := v.slopes(own)
 	if err := v.inner.Step(own); err != nil {
 		return err

@@ -22,6 +22,8 @@ type Stream struct {
 	// Slope, Trust and Clip follow it.
 	Squared  bool
 	Residual float64
+	// Zero is the mean loss of a model of zeros, whatever the labels; 0: it depends on them.
+	Zero float64 `json:",omitempty"`
 }
 
 const (
@@ -150,6 +152,9 @@ func (p Problem) streamOfClasses(l Layout, r released) (Learned, error) {
 	}
 	s.Slope *= slope * slope * square / mean / mean
 	s.Clip = within(rho * slope * p.heaviest())
+	if p.traits().Scores.Probable() && p.Loss.ClassWeights == nil && p.Loss.LabelNoise == 0 {
+		s.Zero = math.Log(float64(p.classes()))
+	}
 	out.Stream = &s
 	out.Frame.Clip = p.clipAt(s.Clip)
 	out.Report = Report{Norm: rho, Shares: shares, Noise: p.shareNoise(r, l), Clipped: p.clippedAtStart(shares,

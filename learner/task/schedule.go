@@ -154,8 +154,9 @@ func (s *Spec) validateAlgorithm() error {
 	}
 	if s.Adaptive() && s.traits().Labels == convex.Counts {
 		return refuse("model.loss", s.Model.Loss,
-			"%s or another loss of numbers with schedule.continuous %s: the curvature of %s grows with the count, and the one "+
-				"that a stream's steps are made of does not", convex.First(convex.Numbers).Name, c.Continuous, s.Model.Loss)
+			"%s with label.min and label.max, or another loss of numbers, with schedule.continuous %s: steps are made for one "+
+				"curvature, and that of %s grows with the count that the model expects, so that models of streams lag and swing",
+			convex.First(convex.Numbers).Name, c.Continuous, s.Model.Loss)
 	}
 	if s.Adaptive() && c.Rounds.Max > 0 {
 		return refuse("schedule.rounds.max", c.Rounds.Max, "0 with schedule.continuous %s: its rounds never end",

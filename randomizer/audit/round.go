@@ -27,7 +27,8 @@ func (c Config) run(ctx context.Context, s setting, x Input) ([]float64, error) 
 	wide := c.Params
 	wide.Dim = len(s.at) * lanes
 	r := round{Config: c, setting: s, device: device, x: x,
-		cfg: shuffle.Config{Params: wide, Cohort: s.cohort, Minimum: uint64(s.users()), Entropy: c.Entropy}}
+		cfg: shuffle.Config{Params: wide, Cohort: s.cohort, Minimum: uint64(s.users()), SideBySide: lanes,
+			Entropy: c.Entropy}}
 	var out []float64
 	for len(out) < s.trials {
 		if err := ctx.Err(); err != nil {
@@ -118,7 +119,7 @@ func (r *round) run(out []float64) ([]float64, error) {
 }
 
 // encode packs a user's reports in all lanes: users who change hold x, as many others as are honest hold nothing, and
-// the rest send zeros without noise.
+// the rest send the centre without noise.
 func (r *round) encode(user int) error {
 	first := r.look.target
 	changes := user >= first && user < first+int(r.Together)
@@ -127,7 +128,11 @@ func (r *round) encode(user int) error {
 		others -= int(r.Together)
 	}
 	if !changes && others >= int(r.honest-r.Together) {
-		r.packed = append(r.packed[:0], make([]byte, r.cfg.Params.ReportBytes())...)
+		r.counts = append(r.counts[:0], make([]uint32, r.cfg.Params.Dim)...)
+		for j := range r.counts {
+			r.counts[j] = r.cfg.Params.MaxCount() / 2
+		}
+		r.packed = r.cfg.Params.Pack(r.packed[:0], r.counts)
 		return nil
 	}
 	r.counts = r.counts[:0]
