@@ -31,9 +31,9 @@ const attemptBytes = 3*sha256.Size + 2*8
 type User struct {
 	// ID is the report id in clear, Prio3's nonce. Only a ciphertext that authenticates it makes it true.
 	ID shuffle.ReportID
-	// Public is the public share: Sizes.Public bytes.
+	// Public is the public share: Lengths.Public bytes.
 	Public []byte
-	// Prep is the leader's prep share, Sizes.Prep bytes; nil where the leader refused the user already.
+	// Prep is the leader's prep share, Lengths.Prep bytes; nil where the leader refused the user already.
 	Prep []byte
 }
 
@@ -162,7 +162,7 @@ type Share struct {
 	Requests  uint64  // N
 	Users     uint64  // counted
 	Chain     Hash    // c_N
-	Aggregate []byte  // Sizes.Aggregate bytes; empty in a refusal
+	Aggregate []byte  // Lengths.Aggregate bytes; empty in a refusal
 	Refusal   Refusal // None in a release
 }
 
