@@ -10,7 +10,7 @@ type Desk struct {
 	closing  Share    // of the held attempt; its X is the zero Attempt until the attempt is being released
 }
 
-// deciding is what a Desk needs of a Helper.
+// deciding has the methods of a Helper that a Desk calls.
 type deciding interface {
 	attempt() Attempt
 	receive(Request) (*Reply, error)
@@ -18,7 +18,7 @@ type deciding interface {
 	Erase()
 }
 
-// An Answer is what a Desk has the caller do about a message; at most one field is set, and none where the message is
+// An Answer tells the caller what to do about a message; at most one field is set, and none where the message is
 // passed over in silence.
 type Answer struct {
 	// Reply is to be sealed and sent.

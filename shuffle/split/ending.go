@@ -140,7 +140,7 @@ func (e *Ending) leave(to Step) {
 	e.step = to
 }
 
-// A Release is what leader and helper release of one round.
+// A Release holds the totals of one round, with the floors of both operators.
 type Release struct {
 	Users       uint64   // m, the users in the totals
 	NoiseTrials uint64   // both floors'

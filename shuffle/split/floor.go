@@ -10,7 +10,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 )
 
-// An Entropy is what an operator draws one floor from. It is used once, for the end of one attempt.
+// An Entropy holds the secrets from which an operator draws one floor. It is used once, for the end of one attempt.
 type Entropy struct {
 	// Fresh holds 32 bytes that the operating system gave for this floor.
 	Fresh [32]byte

@@ -80,7 +80,7 @@ func (w *world) counts() []uint32 {
 	return out
 }
 
-// A message is what a device sends: a bundle with both ciphertexts.
+// A message stands for that of a device: a bundle with both ciphertexts.
 type message struct {
 	users  []User
 	sealed [2][]byte

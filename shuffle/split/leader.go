@@ -26,7 +26,7 @@ type Leader struct {
 	over    error // why nothing more happens here
 }
 
-// A request is what goes into one Request, with what the leader keeps of it.
+// A request holds the bundles of one Request, with what the leader keeps of their users.
 type request struct {
 	jobs  []*Job
 	users int

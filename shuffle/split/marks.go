@@ -1,6 +1,6 @@
 package split
 
-// LeaderMarks are what a leader's folder holds of a task beside the bytes: the attempt whose Prepared is stored, and
+// LeaderMarks hold what a leader's folder says of a task beside the bytes: the attempt whose Prepared is stored, and
 // that whose helper's Share is. Every step on them is one that no other process divides: read, ask here, write, sync.
 // The zero Attempt stands for none.
 type LeaderMarks struct {
@@ -69,7 +69,7 @@ func (m LeaderMarks) Find(round uint64, share Attempt, marked uint64) Finding {
 	return Open
 }
 
-// A HelperMark is what a helper's folder holds of a task: the attempt that it released last, and the signed Share. The
+// A HelperMark holds what a helper's folder says of a task: the attempt that it released last, and the signed Share. The
 // zero value stands for none.
 type HelperMark struct {
 	X      Attempt

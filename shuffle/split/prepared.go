@@ -2,7 +2,7 @@ package split
 
 import "encoding/binary"
 
-// A Note is what a stage keeps beside its share for the claim, the spent lists and the batch, so that any process with
+// A Note holds what a stage keeps beside its share for the claim, the spent lists and the batch, so that any process with
 // the folder puts the same bytes.
 type Note struct {
 	// Cutoff is the broker's sequence up to which reports were taken or refused.
