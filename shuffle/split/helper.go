@@ -119,8 +119,7 @@ func (h *Helper) finish(f Finish, e Entropy) (Share, error) {
 	if h.over != nil {
 		return Share{}, h.over
 	}
-	own := Finish{X: h.in.x, Requests: h.in.done, Users: h.acc.users, Chain: h.in.chain}
-	if f != own || h.work != nil {
+	if f != h.in.finish(h.acc.users) || h.work != nil {
 		return Share{}, h.end(errDiffers)
 	}
 	share, err := h.acc.finish(f, e)

@@ -61,3 +61,8 @@ func (i *inbox) decide(outcomes []Outcome, messages []PrepMessage) Reply {
 	i.replies = append(i.replies, reply)
 	return reply
 }
+
+// finish returns the message by which the leader ends the attempt where the helper stands, with so many users counted.
+func (i *inbox) finish(users uint64) Finish {
+	return Finish{X: i.x, Requests: i.done, Users: users, Chain: i.chain}
+}

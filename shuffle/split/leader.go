@@ -283,7 +283,7 @@ func (l *Leader) Prepare(e Entropy, note Note) (Prepared, error) {
 		return Prepared{}, fmt.Errorf("prepare with %d users, Minimum = %d, %d unanswered: %w", l.acc.users,
 			l.acc.cfg.Minimum, l.taken, errTooSmall)
 	}
-	f := Finish{X: l.out.x, Requests: l.out.base, Users: l.acc.users, Chain: l.out.chain}
+	f := l.out.finish(l.acc.users)
 	share, err := l.acc.finish(f, e)
 	if err != nil {
 		return Prepared{}, fmt.Errorf("prepare: %w", err)

@@ -67,3 +67,8 @@ func (o *outbox) receive(r Reply) (ready []Reply, err error) {
 	}
 	return ready, nil
 }
+
+// finish returns the message that ends the attempt here, with so many users counted.
+func (o *outbox) finish(users uint64) Finish {
+	return Finish{X: o.x, Requests: o.base, Users: users, Chain: o.chain}
+}
