@@ -1,7 +1,6 @@
 package split
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -76,27 +75,32 @@ type model struct {
 	batch    int // 0 none, -1 void
 }
 
-func (m *model) clone() *model {
+// theHelper stands for the helper where a leader's process has a number.
+const theHelper = -1
+
+// clone returns a copy in which the machines of one party can be changed.
+func (m *model) clone(party int) *model {
 	c := *m
-	for i, l := range m.leaders {
-		if l.out != nil {
-			out := *l.out
-			out.open = slices.Clone(out.open)
-			c.leaders[i].out = &out
+	if party == theHelper {
+		d := *m.desk
+		if held, ok := d.held.(*counting); ok {
+			in := held.in
+			in.early, in.replies = maps.Clone(in.early), slices.Clone(in.replies)
+			d.held = &counting{in: in}
 		}
-		if l.ending != nil {
-			e := *l.ending
-			e.prepared.Aggregate = slices.Clone(e.prepared.Aggregate)
-			c.leaders[i].ending = &e
-		}
+		c.desk = &d
+		return &c
 	}
-	d := *m.desk
-	if held, ok := d.held.(*counting); ok {
-		in := held.in
-		in.early, in.replies = maps.Clone(in.early), slices.Clone(in.replies)
-		d.held = &counting{in: in}
+	switch l := m.leaders[party]; {
+	case l.out != nil:
+		out := *l.out
+		out.open = slices.Clone(out.open)
+		c.leaders[party].out = &out
+	case l.ending != nil:
+		e := *l.ending
+		e.prepared.Aggregate = slices.Clone(e.prepared.Aggregate)
+		c.leaders[party].ending = &e
 	}
-	c.desk = &d
 	return &c
 }
 
@@ -165,6 +169,7 @@ type explorer struct {
 	restart                func(HelperMark) HelperMark // of what the folder has, the mark that a new process of the helper knows
 	first                  bool                        // stop at the first thing that is broken
 	broken                 map[string]bool             // what was seen that must not be
+	replies                map[[2]int]Reply            // to request n of attempt a, once made
 	emit                   func(what string, next *model)
 }
 
@@ -176,9 +181,7 @@ func (x *explorer) from(m *model) {
 	}
 	for i := range m.leaders {
 		if m.leaders[i] != (process{}) {
-			c := m.clone()
-			c.leaders[i] = process{}
-			x.emit(fmt.Sprintf("leader %d crashes", i), c)
+			x.step(m, i, "a leader crashes", func(c *model) { c.leaders[i] = process{} })
 		}
 		switch {
 		case m.leaders[i].out != nil:
@@ -189,25 +192,25 @@ func (x *explorer) from(m *model) {
 	}
 }
 
-// step emits what f makes of a copy.
-func (x *explorer) step(m *model, what string, f func(c *model)) {
-	c := m.clone()
+// step emits what f makes of a copy, of which it changes one party.
+func (x *explorer) step(m *model, party int, what string, f func(c *model)) {
+	c := m.clone(party)
 	f(c)
 	x.emit(what, c)
 }
 
 // helper has what the helper does by itself, and what reaches it.
 func (x *explorer) helper(m *model) {
-	x.step(m, "helper crashes", func(c *model) {
+	x.step(m, theHelper, "helper crashes", func(c *model) {
 		c.mark = x.restart(c.mark)
 		c.desk = NewDesk(Instance{}, c.mark)
 	})
 	if m.mark.Signed != nil && m.share == 0 && !m.desk.committing() {
-		x.step(m, "helper puts its share", func(c *model) { c.share = numberOf(c.mark.X) })
+		x.step(m, theHelper, "helper puts its share", func(c *model) { c.share = numberOf(c.mark.X) })
 	}
 	if m.opens > m.joined && !m.desk.committing() {
 		if _, _, ok := m.desk.Join(attemptOf(m.opens)); ok {
-			x.step(m, "helper joins", func(c *model) {
+			x.step(m, theHelper, "helper joins", func(c *model) {
 				c.desk.hold(&counting{in: newInbox(attemptOf(c.opens), modelWindow)})
 				c.joined = c.opens
 			})
@@ -215,7 +218,7 @@ func (x *explorer) helper(m *model) {
 	}
 	if held, ok := m.desk.held.(*counting); ok && !m.desk.committing() {
 		if _, ok := held.in.turn(); ok {
-			x.step(m, "helper decides", func(c *model) {
+			x.step(m, theHelper, "helper decides", func(c *model) {
 				in := &c.desk.held.(*counting).in
 				in.decide([]Outcome{Accepted}, []PrepMessage{{}})
 				c.past[numberOf(in.x)].replied = int(in.done)
@@ -223,23 +226,23 @@ func (x *explorer) helper(m *model) {
 		}
 	}
 	if m.desk.committing() {
-		x.step(m, "helper stores its mark", func(c *model) {
+		x.step(m, theHelper, "helper stores its mark", func(c *model) {
 			s := c.desk.closing
 			c.mark, _ = c.mark.Release(s.X, s.Append(nil))
 		})
 		if m.mark.X == m.desk.closing.X {
-			x.step(m, "helper knows its mark", func(c *model) { x.answered(c, c.desk.Committed(c.mark)) })
+			x.step(m, theHelper, "helper knows its mark", func(c *model) { x.answered(c, c.desk.Committed(c.mark)) })
 		}
 	}
 	for a := 1; a <= modelAttempts; a++ {
 		h := m.past[a]
 		for n := 1; n <= h.sent; n++ {
 			for base := max(0, n-modelWindow); base <= min(n-1, h.base); base++ {
-				x.step(m, "a request arrives", func(c *model) { x.answered(c, c.desk.Request(requestOf(a, n, base))) })
+				x.step(m, theHelper, "a request arrives", func(c *model) { x.answered(c, c.desk.Request(requestOf(a, n, base))) })
 			}
 		}
 		if h.finish != nil {
-			x.step(m, "a finish arrives", func(c *model) { x.answered(c, c.desk.Finish(*h.finish, Entropy{})) })
+			x.step(m, theHelper, "a finish arrives", func(c *model) { x.answered(c, c.desk.Finish(*h.finish, Entropy{})) })
 		}
 	}
 }
@@ -262,12 +265,12 @@ func (x *explorer) look(m *model, i int) {
 	for _, seen := range slices.Compact([]int{0, m.share}) {
 		switch m.folder.Find(1, attemptOf(seen), m.leaders[i].marked) {
 		case Resume:
-			x.step(m, "leader resumes", func(c *model) { c.leaders[i] = process{ending: ResumeEnding(c.prepared)} })
+			x.step(m, i, "leader resumes", func(c *model) { c.leaders[i] = process{ending: ResumeEnding(c.prepared)} })
 		case Void:
-			x.step(m, "leader voids", func(c *model) { c.batch = -1; c.leaders[i] = process{} })
+			x.step(m, i, "leader voids", func(c *model) { c.batch = -1; c.leaders[i] = process{} })
 		case Open:
 			if m.opens < modelAttempts {
-				x.step(m, "leader opens", func(c *model) {
+				x.step(m, i, "leader opens", func(c *model) {
 					c.opens++
 					out := newOutbox(attemptOf(c.opens), modelWindow)
 					c.leaders[i] = process{out: &out}
@@ -286,26 +289,26 @@ func (x *explorer) collect(m *model, i int) {
 		return // there is no Join to send under
 	}
 	if out.room() && out.next() <= modelRequests {
-		x.step(m, "leader sends a request", func(c *model) {
+		x.step(m, i, "leader sends a request", func(c *model) {
 			out := c.leaders[i].out
 			c.past[a].sent = int(out.next())
 			out.send(requestOf(a, int(out.next()), int(out.base)))
 		})
 	}
 	for n := 1; n <= h.replied; n++ {
-		x.step(m, "leader hears a reply", func(c *model) {
+		x.step(m, i, "leader hears a reply", func(c *model) {
 			out := c.leaders[i].out
-			if _, err := out.receive(replyOf(a, n)); err != nil {
+			if _, err := out.receive(x.replyOf(a, n)); err != nil {
 				x.broken["honest leader and helper differ"] = true
 			}
 			c.past[a].base = max(c.past[a].base, int(out.base))
 		})
 	}
 	if h.gone[0] || h.gone[1] || h.differs {
-		x.step(m, "leader hears that its attempt is gone", func(c *model) { c.leaders[i] = process{} })
+		x.step(m, i, "leader hears that its attempt is gone", func(c *model) { c.leaders[i] = process{} })
 	}
 	if len(out.open) == 0 && out.base >= modelMinimum {
-		x.step(m, "leader prepares", func(c *model) {
+		x.step(m, i, "leader prepares", func(c *model) {
 			f := c.leaders[i].out.finish(c.leaders[i].out.base)
 			c.leaders[i] = process{ending: NewEnding(Prepared{Finish: f, Aggregate: []byte{byte(a)}})}
 		})
@@ -313,13 +316,17 @@ func (x *explorer) collect(m *model, i int) {
 }
 
 // replyOf returns the reply to request n of attempt a, which follows from them.
-func replyOf(a, n int) Reply {
+func (x *explorer) replyOf(a, n int) Reply {
+	if r, ok := x.replies[[2]int{a, n}]; ok {
+		return r
+	}
 	in := newInbox(attemptOf(a), modelRequests)
 	var r Reply
 	for k := 1; k <= n; k++ {
 		_, _ = in.receive(requestOf(a, k, 0))
 		r = in.decide([]Outcome{Accepted}, []PrepMessage{{}})
 	}
+	x.replies[[2]int{a, n}] = r
 	return r
 }
 
@@ -329,7 +336,7 @@ func (x *explorer) end(m *model, i int) {
 	a := numberOf(e.prepared.X())
 	switch e.Step() {
 	case StepStore:
-		x.step(m, "leader stores prepared", func(c *model) {
+		x.step(m, i, "leader stores prepared", func(c *model) {
 			var ok bool
 			if c.folder, ok = x.prepare(c.folder, attemptOf(a)); ok {
 				c.prepared = c.leaders[i].ending.Prepared()
@@ -339,7 +346,7 @@ func (x *explorer) end(m *model, i int) {
 		})
 	case StepSend:
 		if m.past[a].finish == nil {
-			x.step(m, "leader sends finish", func(c *model) {
+			x.step(m, i, "leader sends finish", func(c *model) {
 				f := c.leaders[i].ending.Finish()
 				c.past[a].finish = &f
 			})
@@ -352,7 +359,7 @@ func (x *explorer) end(m *model, i int) {
 			seen[m.share] = true
 		}
 		for s := range seen {
-			x.step(m, "leader hears a share", func(c *model) {
+			x.step(m, i, "leader hears a share", func(c *model) {
 				share, err := DecodeShare(c.mark.Signed)
 				if err != nil || numberOf(share.X) != s {
 					x.broken["a share without its mark"] = true
@@ -362,22 +369,22 @@ func (x *explorer) end(m *model, i int) {
 		}
 		for marked, said := range m.past[a].gone {
 			if said {
-				x.step(m, "leader hears gone", func(c *model) {
+				x.step(m, i, "leader hears gone", func(c *model) {
 					c.leaders[i].ending.Gone(Gone{X: attemptOf(a), Marked: uint64(marked)})
 				})
 			}
 		}
 		if m.past[a].differs {
-			x.step(m, "leader hears differs", func(c *model) { c.leaders[i].ending.Differs(Differs{X: attemptOf(a)}) })
+			x.step(m, i, "leader hears differs", func(c *model) { c.leaders[i].ending.Differs(Differs{X: attemptOf(a)}) })
 		}
 	case StepRelease:
-		x.step(m, "leader stores the share", func(c *model) {
+		x.step(m, i, "leader stores the share", func(c *model) {
 			var ok bool
 			c.folder, ok = x.release(c.folder, attemptOf(a))
 			c.leaders[i].ending.Released(ok)
 		})
 	case StepDrop:
-		x.step(m, "leader overwrites prepared", func(c *model) {
+		x.step(m, i, "leader overwrites prepared", func(c *model) {
 			var ok bool
 			if c.folder, ok = x.drop(c.folder, attemptOf(a)); ok {
 				c.prepared = Prepared{}
@@ -385,16 +392,16 @@ func (x *explorer) end(m *model, i int) {
 			c.leaders[i].ending.Dropped()
 		})
 	case StepBatch:
-		x.step(m, "leader puts the batch", func(c *model) {
+		x.step(m, i, "leader puts the batch", func(c *model) {
 			if c.batch == 0 {
 				c.batch = a
 			}
 			c.leaders[i] = process{}
 		})
 	case StepDied:
-		x.step(m, "leader goes to the next attempt", func(c *model) { c.leaders[i] = process{} })
+		x.step(m, i, "leader goes to the next attempt", func(c *model) { c.leaders[i] = process{} })
 	case StepLook:
-		x.step(m, "leader looks again", func(c *model) { c.leaders[i] = process{marked: e.Marked()} })
+		x.step(m, i, "leader looks again", func(c *model) { c.leaders[i] = process{marked: e.Marked()} })
 	}
 }
 
@@ -493,7 +500,7 @@ func (x *explorer) explore() (states int, ways map[string][]string, stuck int) {
 // honest returns an explorer of the machines as they are.
 func honest() *explorer {
 	return &explorer{prepare: LeaderMarks.Prepare, release: LeaderMarks.Release, drop: LeaderMarks.Drop,
-		restart: func(m HelperMark) HelperMark { return m }}
+		restart: func(m HelperMark) HelperMark { return m }, replies: map[[2]int]Reply{}}
 }
 
 // No order of crashes, stops, lost, late and doubled messages makes a round void, or a batch of halves that do not
