@@ -7,15 +7,16 @@ import (
 
 // codecs holds, for every message, a decoder that encodes again what it read.
 var codecs = map[string]func([]byte) ([]byte, error){
-	"attempt": func(b []byte) ([]byte, error) { v, err := DecodeAttempt(b); return v.Append(nil), err },
-	"request": func(b []byte) ([]byte, error) { v, err := DecodeRequest(b); return v.Append(nil), err },
-	"reply":   func(b []byte) ([]byte, error) { v, err := DecodeReply(b); return v.Append(nil), err },
-	"ping":    func(b []byte) ([]byte, error) { v, err := DecodePing(b); return v.Append(nil), err },
-	"pong":    func(b []byte) ([]byte, error) { v, err := DecodePong(b); return v.Append(nil), err },
-	"finish":  func(b []byte) ([]byte, error) { v, err := DecodeFinish(b); return v.Append(nil), err },
-	"gone":    func(b []byte) ([]byte, error) { v, err := DecodeGone(b); return v.Append(nil), err },
-	"differs": func(b []byte) ([]byte, error) { v, err := DecodeDiffers(b); return v.Append(nil), err },
-	"share":   func(b []byte) ([]byte, error) { v, err := DecodeShare(b); return v.Append(nil), err },
+	"attempt":  func(b []byte) ([]byte, error) { v, err := DecodeAttempt(b); return v.Append(nil), err },
+	"request":  func(b []byte) ([]byte, error) { v, err := DecodeRequest(b); return v.Append(nil), err },
+	"reply":    func(b []byte) ([]byte, error) { v, err := DecodeReply(b); return v.Append(nil), err },
+	"ping":     func(b []byte) ([]byte, error) { v, err := DecodePing(b); return v.Append(nil), err },
+	"pong":     func(b []byte) ([]byte, error) { v, err := DecodePong(b); return v.Append(nil), err },
+	"finish":   func(b []byte) ([]byte, error) { v, err := DecodeFinish(b); return v.Append(nil), err },
+	"gone":     func(b []byte) ([]byte, error) { v, err := DecodeGone(b); return v.Append(nil), err },
+	"differs":  func(b []byte) ([]byte, error) { v, err := DecodeDiffers(b); return v.Append(nil), err },
+	"share":    func(b []byte) ([]byte, error) { v, err := DecodeShare(b); return v.Append(nil), err },
+	"prepared": func(b []byte) ([]byte, error) { v, err := DecodePrepared(b); return v.Append(nil), err },
 }
 
 // sampleAttempt returns an attempt whose fields all differ.
@@ -37,7 +38,10 @@ func samples() map[string][]byte {
 		"finish":  Finish{X: x, Requests: 19, Users: 20, Chain: Hash{21}}.Append(nil),
 		"gone":    Gone{X: x, Instance: Instance{22}, Marked: 23}.Append(nil),
 		"differs": Differs{X: x, Instance: Instance{24}}.Append(nil),
-		"share":   Share{X: x, Requests: 25, Users: 26, Chain: Hash{27}, Aggregate: []byte{28}}.Append(nil),
+		"prepared": Prepared{Finish: Finish{X: x, Requests: 29, Users: 30, Chain: Hash{31}},
+			Note: Note{Cutoff: 32, Spent: [][16]byte{{33}, {34}}}, Rejects: Rejects{BadProof: 35},
+			Aggregate: []byte{36}}.Append(nil),
+		"share": Share{X: x, Requests: 25, Users: 26, Chain: Hash{27}, Aggregate: []byte{28}}.Append(nil),
 	}
 }
 

@@ -338,6 +338,34 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
+// FuzzRequest: whatever bytes a leader signs as a request, the helper decides its users or passes it over, and counts
+// nobody whom no device proved.
+func FuzzRequest(f *testing.F) {
+	w := newWorld(f, config(3, 2, 8), 7)
+	w.give(w.message(w.counts(), w.counts()))
+	r, _ := w.leader.Cut()
+	f.Add(r.Append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := DecodeRequest(b)
+		if err != nil {
+			return
+		}
+		w := newWorld(t, config(3, 2, 8), 7)
+		w.desk.Request(r)
+		jobs, ok := w.helper.Work()
+		if !ok {
+			return
+		}
+		for _, job := range jobs {
+			job.Run(w.workers[helper])
+		}
+		reply, err := w.helper.Decide()
+		if err == nil && len(reply.Outcomes) != r.Users() {
+			t.Errorf("%d outcomes of %d users", len(reply.Outcomes), r.Users())
+		}
+	})
+}
+
 // Mutated requests, replies and shares of the other party: a helper that decides them and a leader that reads them do
 // not panic, and what leader and helper count stays the same or the attempt ends.
 func TestMutatedExchange(t *testing.T) {

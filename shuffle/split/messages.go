@@ -3,6 +3,7 @@ package split
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"hash"
 
 	"github.com/panlearn/panlearn/shuffle"
@@ -37,12 +38,24 @@ type User struct {
 	Prep []byte
 }
 
+// String hides the prep share.
+func (User) String() string { return "user of a bundle" }
+
+// GoString hides the prep share.
+func (User) GoString() string { return "user of a bundle" }
+
 // A Bundle is one message of a device: users whose shares were sealed together, and the ciphertext for the helper.
 // It goes into one request whole, and is decided user by user.
 type Bundle struct {
 	Users  []User
 	Sealed []byte // to the helper's key of the attempt, opened with AssociatedData(Users)
 }
+
+// String hides what is in the bundle.
+func (b Bundle) String() string { return fmt.Sprintf("bundle of %d users", len(b.Users)) }
+
+// GoString returns the same as String.
+func (b Bundle) GoString() string { return b.String() }
 
 // AssociatedData returns what each of the two ciphertexts of a bundle authenticates: the number of users, their ids,
 // and all their public shares, in order. Layout: uint32 users, big-endian, as all numbers here; the ids, 16 bytes
@@ -75,6 +88,12 @@ func (r Request) Users() int {
 	}
 	return n
 }
+
+// String hides what is in the request.
+func (r Request) String() string { return fmt.Sprintf("request %d of %d users", r.N, r.Users()) }
+
+// GoString returns the same as String.
+func (r Request) GoString() string { return r.String() }
 
 // Digest returns q_n, the hash of all of the request except Base.
 func (r Request) Digest() Hash {

@@ -1,6 +1,7 @@
 package split
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/cloudflare/circl/vdaf/prio3/sumvec"
@@ -44,6 +45,12 @@ type Job struct {
 	results []result
 	ran     bool
 }
+
+// String hides what the job holds of its users.
+func (j *Job) String() string { return fmt.Sprintf("job of %d users", len(j.bundle.Users)) }
+
+// GoString returns the same as String.
+func (j *Job) GoString() string { return j.String() }
 
 // A result is one prepared user of a job.
 type result struct {
