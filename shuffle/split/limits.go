@@ -27,8 +27,8 @@ func Again(roundTrip, replies, lease time.Duration, times int) time.Duration {
 	return min(wait, most)
 }
 
-// After returns how long the leader waits after the times-th death of an attempt before it opens the next, from 0: one
-// second, doubled each time, up to a minute.
+// After returns how long the leader waits before it opens the next attempt, after an attempt and times more before it
+// were gone: one second, doubled each time, up to a minute.
 func After(times int) time.Duration {
 	wait := time.Second
 	for range times {
