@@ -7,6 +7,12 @@ import (
 
 // check notes what a state has that must not be.
 func (x *explorer) check(m *model) {
+	if m.released&(m.released-1) != 0 {
+		x.broken["two releases of one round"] = true
+	}
+	if x.lying {
+		return
+	}
 	switch {
 	case m.batch == -1:
 		x.broken["void"] = true
@@ -121,8 +127,8 @@ func TestModelOfExchangeAndEnd(t *testing.T) {
 }
 
 // With the compare-and-set of the leader's folder taken out, whole or step by step, and with a helper that forgets its
-// mark, the model finds what breaks: so it would see it in the machines. Release alone is not among them: while the
-// helper is honest it has one Share to store.
+// mark, the model finds what breaks: so it would see it in the machines. Release alone is not among them: an
+// honest helper has one Share to store.
 func TestModelWithoutCompareAndSet(t *testing.T) {
 	t.Parallel()
 	prepare := func(m LeaderMarks, a Attempt) (LeaderMarks, bool) { m.Prepared = a; return m, true }
@@ -144,5 +150,25 @@ func TestModelWithoutCompareAndSet(t *testing.T) {
 		for broken, way := range ways {
 			t.Logf("%s: %s after %d states: %q", what, broken, states, way)
 		}
+	}
+}
+
+// A helper that lies to each process as it likes, with two Shares of one round, with gone and differs after a Share, and
+// a broker that shows each process another Share, make rounds void and never get two releases of one round. That is
+// what the compare-and-set of the release is for: without it they do.
+func TestModelOfALyingHelper(t *testing.T) {
+	t.Parallel()
+	x := honest()
+	x.lying = true
+	states, ways, _ := x.explore()
+	t.Logf("%d states", states)
+	if states < 500 || len(ways) > 0 {
+		t.Errorf("%d states, broken: %q", states, ways)
+	}
+	x = honest()
+	x.lying, x.first = true, true
+	x.release = func(m LeaderMarks, a Attempt) (LeaderMarks, bool) { m.Released = a; return m, true }
+	if states, ways, _ = x.explore(); ways["two releases of one round"] == nil {
+		t.Errorf("without compare-and-set in release: %d states, and no two releases", states)
 	}
 }

@@ -72,6 +72,7 @@ type model struct {
 	mark     HelperMark
 	share    int // the attempt of the Share on the broker
 	batch    int // 0 none, -1 void
+	released int // attempts that a process may put a batch of, a bit for each
 }
 
 // theHelper stands for the helper where a leader's process has a number.
@@ -140,7 +141,7 @@ func (m *model) key() string {
 			put(flag(early))
 		}
 	}
-	put(253, numberOf(m.desk.mark.X), numberOf(m.mark.X), m.opens, m.joined, m.share, m.batch+1,
+	put(253, m.released, numberOf(m.desk.mark.X), numberOf(m.mark.X), m.opens, m.joined, m.share, m.batch+1,
 		numberOf(m.folder.Prepared), numberOf(m.folder.Released), int(m.prepared.Finish.Requests))
 	for _, h := range m.past[1:] {
 		finish := 0
@@ -166,6 +167,7 @@ func (m *model) least() string {
 type explorer struct {
 	prepare, release, drop func(LeaderMarks, Attempt) (LeaderMarks, bool)
 	restart                func(HelperMark) HelperMark // of what the folder has, the mark that a new process of the helper knows
+	lying                  bool                        // the helper says anything that it can sign, to anybody
 	first                  bool                        // stop at the first thing that is broken
 	broken                 map[string]bool             // what was seen that must not be
 	replies                map[[2]int]Reply            // to request n of attempt a, once made
@@ -173,7 +175,9 @@ type explorer struct {
 }
 
 func (x *explorer) from(m *model) {
-	x.helper(m)
+	if !x.lying {
+		x.helper(m)
+	}
 	if m.batch == 0 {
 		x.look(m, 0)
 		x.look(m, 1)
@@ -261,7 +265,11 @@ func (x *explorer) look(m *model, i int) {
 	if m.leaders[i].out != nil || m.leaders[i].ending != nil {
 		return
 	}
-	for _, seen := range slices.Compact([]int{0, m.share}) {
+	shares := slices.Compact([]int{0, m.share})
+	if x.lying {
+		shares = []int{0, 1, 2}
+	}
+	for _, seen := range shares {
 		switch m.folder.Find(1, attemptOf(seen), m.leaders[i].marked) {
 		case Resume:
 			x.step(m, i, "leader resumes", func(c *model) { c.leaders[i] = process{ending: ResumeEnding(c.prepared)} })
@@ -284,7 +292,9 @@ func (x *explorer) collect(m *model, i int) {
 	out := m.leaders[i].out
 	a := numberOf(out.x)
 	h := m.past[a]
-	if m.joined < a {
+	if x.lying {
+		h.replied, h.gone[0] = h.sent, true
+	} else if m.joined < a {
 		return // there is no Join to send under
 	}
 	if out.room() && out.next() <= modelRequests {
@@ -357,23 +367,29 @@ func (x *explorer) end(m *model, i int) {
 		if m.share != 0 {
 			seen[m.share] = true
 		}
+		if x.lying {
+			seen = map[int]bool{1: true, 2: true}
+		}
 		for s := range seen {
 			x.step(m, i, "leader hears a share", func(c *model) {
 				share, err := DecodeShare(c.mark.Signed)
-				if err != nil || numberOf(share.X) != s {
+				switch {
+				case x.lying:
+					share = Share{X: attemptOf(s), Aggregate: []byte{byte(s)}}
+				case err != nil || numberOf(share.X) != s:
 					x.broken["a share without its mark"] = true
 				}
-				c.leaders[i].ending.Share(share, c.mark.Signed)
+				c.leaders[i].ending.Share(share, share.Append(nil))
 			})
 		}
 		for marked, said := range m.past[a].gone {
-			if said {
+			if said || x.lying {
 				x.step(m, i, "leader hears gone", func(c *model) {
 					c.leaders[i].ending.Gone(Gone{X: attemptOf(a), Marked: uint64(marked)})
 				})
 			}
 		}
-		if m.past[a].differs {
+		if m.past[a].differs || x.lying {
 			x.step(m, i, "leader hears differs", func(c *model) { c.leaders[i].ending.Differs(Differs{X: attemptOf(a)}) })
 		}
 	case StepRelease:
@@ -381,6 +397,9 @@ func (x *explorer) end(m *model, i int) {
 			var ok bool
 			c.folder, ok = x.release(c.folder, attemptOf(a))
 			c.leaders[i].ending.Released(ok)
+			if ok {
+				c.released |= 1 << a
+			}
 		})
 	case StepDrop:
 		x.step(m, i, "leader overwrites prepared", func(c *model) {
