@@ -14,6 +14,7 @@ var mayImport = map[string][]string{
 	"randomizer/accounting": {"randomizer"}, // the shape of a round: who adds how many trials, how long a report is
 	"randomizer/audit":      {"randomizer", "shuffle"},
 	"shuffle":               {"randomizer"},
+	"shuffle/split":         {"randomizer", "shuffle"},
 	"shuffle/stage":         {"internal/observe", "randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
 	"learner": {"learner/convex", "learner/method", "learner/practical", "learner/schedule",
 		"stream/manifest", "stream/wire"},
@@ -183,6 +184,7 @@ var onlyIn = map[string][]string{
 	"gonum.org/v1/plot":              {"internal/picture"},
 	"google.golang.org/protobuf/":    {"stream", "shuffle/stage", "internal/model/onnx"},
 	"crypto/hpke":                    {"stream/seal"},
+	"github.com/cloudflare/circl":    {"shuffle/split"},
 	"math/rand":                      {"randomizer", "shuffle", "learner", "stream", "internal/test/storetest", "internal"},
 }
 
@@ -228,8 +230,9 @@ func TestImportDirections(t *testing.T) {
 
 // The sans-IO cores know no clock, network, disk or goroutine.
 func TestCoresDoNoIO(t *testing.T) {
-	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "learner", "learner/block", "learner/convex",
-		"learner/method", "learner/planning", "learner/practical", "learner/report", "learner/research/private", "state",
+	cores := []string{"randomizer", "randomizer/accounting", "shuffle", "shuffle/split", "learner", "learner/block",
+		"learner/convex", "learner/method", "learner/planning", "learner/practical", "learner/report",
+		"learner/research/private", "state",
 		"stream/manifest", "stream/device/ledger", "stream/device/participation"}
 	forbidden := []string{"net", "os", "net/http", "os/exec", "log", "log/slog"}
 	for _, f := range sources(t) {

@@ -1,0 +1,100 @@
+package split
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Whatever a leader and a broker send, in whatever order, and however often the helper starts again, its folder fails
+// or another answer is lost: at most one Share of a round leaves, always with the same bytes, and rounds only go up.
+func TestOneShareARound(t *testing.T) {
+	released := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		folder := HelperMark{}
+		desk := NewDesk(Instance{}, folder)
+		left := map[uint64]string{} // by round, the signed bytes that left
+		signatures := byte(0)
+		var finishes []Finish
+		attempts := []Attempt{}
+		look := func(a Answer) {
+			if a.Signed == nil {
+				return
+			}
+			s, err := DecodeShare(a.Signed[:len(a.Signed)-1])
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if before, ok := left[s.X.Round]; ok && before != string(a.Signed) {
+				rt.Fatalf("two shares of round %d", s.X.Round)
+			}
+			left[s.X.Round] = string(a.Signed)
+		}
+		one := func(what string) int { return rapid.IntRange(0, max(len(attempts)-1, 0)).Draw(rt, what) }
+		rt.Repeat(map[string]func(*rapid.T){
+			"join": func(rt *rapid.T) {
+				x := at(rapid.Uint64Range(1, 4).Draw(rt, "round"), rapid.Uint64Range(1, 3).Draw(rt, "attempt"),
+					rapid.Byte().Draw(rt, "hash"))
+				signed, _, ok := desk.Join(x)
+				look(Answer{Signed: signed})
+				if ok && !desk.committing() {
+					desk.hold(&counting{in: newInbox(x, window)})
+					attempts = append(attempts, x)
+				}
+			},
+			"request": func(rt *rapid.T) {
+				if len(attempts) == 0 {
+					return
+				}
+				x := attempts[one("request of")]
+				r := Request{X: x, N: rapid.Uint64Range(1, 3).Draw(rt, "n"), Bundles: []Bundle{{}}}
+				r.Bundles[0].Sealed = []byte{rapid.ByteRange(1, 2).Draw(rt, "bytes")}
+				look(desk.Request(r))
+				if held, ok := desk.held.(*counting); ok && !desk.committing() {
+					if _, ok := held.in.turn(); ok {
+						held.in.decide(nil, nil)
+					}
+				}
+			},
+			"finish": func(rt *rapid.T) {
+				if held, ok := desk.held.(*counting); ok && rapid.Bool().Draw(rt, "right") {
+					finishes = append(finishes, held.in.finish(held.in.done))
+				} else if len(attempts) > 0 {
+					finishes = append(finishes, Finish{X: attempts[one("finish of")]})
+				}
+				if len(finishes) == 0 {
+					return
+				}
+				f := finishes[rapid.IntRange(0, len(finishes)-1).Draw(rt, "copy")]
+				a := desk.Finish(f, Entropy{})
+				look(a)
+				if a.Commit != nil && f.X.Round <= folder.X.Round {
+					rt.Fatalf("round %d is to be marked after round %d", f.X.Round, folder.X.Round)
+				}
+			},
+			"store": func(rt *rapid.T) {
+				if !desk.committing() {
+					return
+				}
+				signatures++ // a signature need not be the same twice
+				var ok bool
+				folder, ok = folder.Release(desk.closing.X, append(desk.closing.Append(nil), signatures))
+				if ok {
+					released++
+				}
+				if rapid.Bool().Draw(rt, "know it") {
+					look(desk.Committed(folder))
+				}
+			},
+			"restart": func(*rapid.T) { desk = NewDesk(Instance{}, folder) },
+			"ping": func(rt *rapid.T) {
+				if len(attempts) > 0 {
+					look(desk.Ping(Ping{X: attempts[one("ping of")], Highest: 9}))
+				}
+			},
+		})
+	})
+	if released < 20 {
+		t.Errorf("%d releases: the test is broken", released)
+	}
+}
