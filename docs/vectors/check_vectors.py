@@ -637,12 +637,14 @@ def share(fraction, n):
 
 
 def views(r):
-    """(release, trials, rounds) that the learner sees, and who looks into the stage once; None where there are no floors."""
+    """(release, trials, rounds) that the learner sees, and who looks into the stage once, or one operator; None where there is neither."""
     honest = share(r["honest_fraction"], r["users"]) * r["trials"] + 2 * r["floor_trials"]
     if r["trust"] == "local":
         honest = r["trials"]
     learner, intruder = [(r, honest, r["rounds_per_user"])], None
-    if r["floor_trials"]:
+    if r["trust"] == "split":
+        intruder = [(r, r["floor_trials"], r["rounds_per_user"])]
+    elif r["floor_trials"]:
         intruder = [(r, r["trials"] + r["floor_trials"], 1)]
         if r["rounds_per_user"] > 1:
             intruder.append((r, honest, r["rounds_per_user"] - 1))
@@ -715,10 +717,15 @@ def check_cost(v):
     got = {"epsilon_learner": smallest_epsilon(learner, v["delta"])}
     got["epsilon"], worst = got["epsilon_learner"], [learner]
     if looked:
-        intruder = curve([(v["times"] - 1, seen), (1, looked)])
-        worst.append(intruder)
-        got["epsilon_intruder"] = smallest_epsilon(intruder, v["delta"])
-        both = got["epsilon_learner"], got["epsilon_intruder"]
+        operators = all(r["trust"] == "split" for stint in v["stints"] for r in stint)
+        if operators:
+            held = [[view for r in stint for view in views(r)[1]] for stint in v["stints"]]
+            other, name = curve([(v["times"], held)]), "epsilon_operator"
+        else:
+            other, name = curve([(v["times"] - 1, seen), (1, looked)]), "epsilon_intruder"
+        worst.append(other)
+        got[name] = smallest_epsilon(other, v["delta"])
+        both = got["epsilon_learner"], got[name]
         got["epsilon"] = None if None in both else max(both)
     got["deltas"] = [{"epsilon": d["epsilon"], "delta": max(delta_at(c, d["epsilon"]) for c in worst)} for d in v["deltas"]]
     return got
