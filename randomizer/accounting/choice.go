@@ -39,9 +39,9 @@ func (t Trust) HasOperators() bool { return t == Split }
 func (t Trust) HasReportNoise() bool { return t != Pan && t != Split }
 
 // Assuming returns the assumption that an epsilon rests on, to be written after it: a clause, or nothing for a trust
-// that relies on no other user and no operator. reporters names in the plural those who report, such as users. The share is of every
-// cohort as it was planned, however few come: users who choose their round can fill one with far fewer than that share
-// of all users.
+// that relies on no other user and no operator. reporters names in the plural those who report, such as users. The
+// share is of every cohort as it was planned, however few come: users who choose their round can fill one with far
+// fewer than that share of all users.
 func (t Trust) Assuming(honest Fraction, reporters string) string {
 	switch {
 	case t == Pan || t == Local:

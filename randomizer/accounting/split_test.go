@@ -273,8 +273,8 @@ func TestSplitAdversaries(t *testing.T) {
 	}
 }
 
-// TestSplitPlans: the lattice is all that k bits hold, the smallest such above the best; noise is that of one curator of
-// all rounds times the square root of two, however many rounds.
+// TestSplitPlans: the lattice is all that k bits hold, the smallest such above the best; noise is
+// the square root of two times what one curator of all rounds adds, however many rounds.
 func TestSplitPlans(t *testing.T) {
 	a := NewAccountant()
 	for _, c := range []struct {
