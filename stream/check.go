@@ -47,16 +47,25 @@ func Check(m proto.Message) error {
 			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize))
 	case *wire.Claim:
 		return errors.Join(header(m), length("instance", m.Instance, InstanceSize),
-			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize))
+			atLeastOne("attempt", m.Attempt), length("manifest_hash", m.ManifestHash, HashSize), pairOrNone(m))
 	case *wire.Batch:
 		return validateBatch(m)
 	case *wire.Close:
 		return errors.Join(header(m), atLeastOne("attempt", m.Attempt),
-			length("manifest_hash", m.ManifestHash, HashSize), length("batch_hash", m.BatchHash, HashSize))
+			length("manifest_hash", m.ManifestHash, HashSize), length("batch_hash", m.BatchHash, HashSize), pairOrNone(m))
 	case *wire.End:
 		return errors.Join(length("task_hash", m.TaskHash, HashSize), short("reason", m.Reason))
 	case *wire.Report:
 		return validateReport(m)
+	case *wire.HelperIdentity:
+		_, err := ParseTask(m.Task)
+		return errors.Join(err, length("key", m.Key, KeySize))
+	case *wire.Join:
+		return validateJoin(m)
+	case *wire.Share:
+		return validateShare(m)
+	case *wire.Exchange:
+		return validateExchange(m)
 	}
 	return fmt.Errorf("%s is not a message of its own", m.ProtoReflect().Descriptor().Name())
 }
@@ -82,9 +91,12 @@ func validateTask(m *wire.Task) error {
 	if len(m.Public) > MaxPublic {
 		err = errors.Join(err, fmt.Errorf("public: %d bytes, want at most %d", len(m.Public), MaxPublic))
 	}
+	if len(m.HelperKey) > 0 {
+		err = errors.Join(err, length("helper_key", m.HelperKey, KeySize))
+	}
 	return errors.Join(err, length("learner_key", m.LearnerKey, KeySize), length("life", m.Life, LifeSize),
 		length("stage_key", m.StageKey, KeySize),
-		suite(m.Suite), validatePhases(p), validateStart(p),
+		suite(m.Suite), validatePhases(p), validateStart(p), short("plan.prio3", p.Prio3),
 		positive("plan.epsilon", p.Epsilon), positive("plan.delta", p.Delta), positive("plan.epsilon_budget",
 			p.EpsilonBudget))
 }
@@ -135,7 +147,7 @@ func validateBatch(m *wire.Batch) error {
 	if len(m.Totals) > MaxDim {
 		err = errors.Join(err, fmt.Errorf("%d totals: want at most %d", len(m.Totals), MaxDim))
 	}
-	return errors.Join(err, validateRejects(m.Rejects))
+	return errors.Join(err, validateRejects(m.Rejects), pairOrNone(m))
 }
 
 func validateRejects(all []*wire.Reject) (err error) {
@@ -158,7 +170,7 @@ func validateReport(m *wire.Report) error {
 			return errors.Join(err, length("id", id, ReportIDSize))
 		}
 	}
-	return err
+	return errors.Join(err, validateShares(m))
 }
 
 func length(field string, b []byte, want int) error {

@@ -1,7 +1,9 @@
 package stream_test
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +103,54 @@ func allBreaks() []breaks {
 		{"Close", "batch_hash", on(func(m *wire.Close) { m.BatchHash = nil })},
 		{"End", "task_hash", on(func(m *wire.End) { m.TaskHash = nil })},
 		{"End", "reason", on(func(m *wire.End) { m.Reason = strings.Repeat("x", 65) })},
+		{"Task", "helper_key", on(func(m *wire.Task) { m.HelperKey = make([]byte, 31) })},
+		{"Task", "prio3", on(func(m *wire.Task) { m.Plan.Prio3 = strings.Repeat("x", 65) })},
+		{"Claim", "open_hash has 0", on(func(m *wire.Claim) { m.OpenHash, m.JoinHash = nil, make([]byte, 32) })},
+		{"Batch", "join_hash has 31", on(func(m *wire.Batch) { m.OpenHash, m.JoinHash = make([]byte, 32), make([]byte, 31) })},
+		{"Close", "join_hash has 0", on(func(m *wire.Close) { m.OpenHash, m.JoinHash = make([]byte, 32), nil })},
+		{"HelperIdentity", "task name", on(func(m *wire.HelperIdentity) { m.Task = "" })},
+		{"HelperIdentity", "key", on(func(m *wire.HelperIdentity) { m.Key = nil })},
+		{"Join", "round 0", on(func(m *wire.Join) { m.Round = 0 })},
+		{"Join", "attempt 0", on(func(m *wire.Join) { m.Attempt = 0 })},
+		{"Join", "open_hash", on(func(m *wire.Join) { m.OpenHash = nil })},
+		{"Join", "manifest_hash", on(func(m *wire.Join) { m.ManifestHash = nil })},
+		{"Join", "instance", on(func(m *wire.Join) { m.Instance = nil })},
+		{"Join", "verify_key_hash", on(func(m *wire.Join) { m.VerifyKeyHash = nil })},
+		{"Join", "no verify key", on(func(m *wire.Join) { m.KeyCiphertext = nil })},
+		{"Join", "suite 4: unknown", on(func(m *wire.Join) { m.Suite = 4 })},
+		{"Join", "SUITE_NONE", on(func(m *wire.Join) { m.Suite = wire.Suite_SUITE_NONE })},
+		{"Share", "chain", on(func(m *wire.Share) { m.Chain = nil })},
+		{"Share", "join_hash", on(func(m *wire.Share) { m.JoinHash = nil })},
+		{"Share", "attempt 0", on(func(m *wire.Share) { m.Attempt = 0 })},
+		{"Share", "a refusal carries totals",
+			on(func(m *wire.Share) { m.Refusal, m.Aggregate = "marked", make([]byte, 16) })},
+		{"Share", "a refusal carries totals",
+			on(func(m *wire.Share) { m.Refusal, m.Aggregate, m.Users = "marked", nil, 1 })},
+		{"Share", "aggregate of 17 bytes", on(func(m *wire.Share) { m.Refusal, m.Aggregate = "", make([]byte, 17) })},
+		{"Share", "aggregate of 0 bytes", on(func(m *wire.Share) { m.Refusal, m.Aggregate = "", nil })},
+		{"Share", "users 0",
+			on(func(m *wire.Share) { m.Refusal, m.Aggregate, m.Users = "", make([]byte, 16), 0 })},
+		{"Share", "refusal has 65 bytes", on(func(m *wire.Share) { m.Refusal = strings.Repeat("x", 65) })},
+		{"Exchange", "verb 9", on(func(m *wire.Exchange) { m.Verb = 9 })},
+		{"Exchange", "verb 0", on(func(m *wire.Exchange) { m.Verb = 0 })},
+		{"Exchange", "number 0", on(func(m *wire.Exchange) { m.Verb, m.Number = wire.Verb_VERB_REPLY, 0 })},
+		{"Exchange", "number 3", on(func(m *wire.Exchange) { m.Verb, m.Number = wire.Verb_VERB_FINISH, 3 })},
+		{"Exchange", "sealed",
+			on(func(m *wire.Exchange) { m.Verb, m.Number, m.Plain = wire.Verb_VERB_REQUEST, 1, []byte{1} })},
+		{"Exchange", "in clear", on(func(m *wire.Exchange) { m.Verb, m.Number, m.Plain = wire.Verb_VERB_PING, 0, nil })},
+		{"Exchange", "open_hash", on(func(m *wire.Exchange) { m.OpenHash = nil })},
+		{"Report", "helper_ciphertext", on(func(m *wire.Report) { m.PublicShares, m.HelperCiphertext = nil, []byte{1} })},
+		{"Report", "public shares of", on(func(m *wire.Report) {
+			m.PublicShares = [][]byte{{1}}
+			m.Ids = [][]byte{make([]byte, 16), make([]byte, 16)}
+		})},
+		{"Report", "a part for the helper", on(func(m *wire.Report) {
+			m.Ids, m.PublicShares, m.HelperEncapsulated = m.Ids[:1], [][]byte{{1}}, nil
+		})},
+		{"Report", "public share of 65 bytes", on(func(m *wire.Report) {
+			m.Ids, m.PublicShares = m.Ids[:1], [][]byte{make([]byte, 65)}
+			m.HelperEncapsulated, m.HelperCiphertext = []byte{1}, []byte{1}
+		})},
 		{"Report", "task_hash", on(func(m *wire.Report) { m.TaskHash = nil })},
 		{"Report", "0 ids", on(func(m *wire.Report) { m.Ids = nil })},
 		{"Report", "id has", on(func(m *wire.Report) { m.Ids[0] = m.Ids[0][:15] })},
@@ -147,11 +197,13 @@ func TestCheckSubject(t *testing.T) {
 			_ stream.Attempt) string {
 			return task.Batch(r)
 		},
-		"Open": task.Open, "Close": task.Close,
+		"Open": task.Open, "Close": task.Close, "Join": task.Join,
+		"HelperIdentity": func(stream.Round, stream.Attempt) string { return task.Helper() },
+		"Share":          func(r stream.Round, _ stream.Attempt) string { return task.Share(r) },
+		"Exchange":       func(stream.Round, stream.Attempt) string { return task.Prepare([16]byte{7}) },
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		kind := rapid.SampledFrom([]string{"StageIdentity", "Task", "End", "Round", "Claim", "Batch", "Open",
-			"Close"}).Draw(t, "kind")
+		kind := rapid.SampledFrom(slices.Sorted(maps.Keys(right))).Draw(t, "kind")
 		m := valid(t, kind)
 		r, a := stream.Round(1), stream.Attempt(1)
 		if m, ok := m.(interface{ GetRound() uint64 }); ok {

@@ -90,6 +90,14 @@ func KindOf(m proto.Message) wire.Kind {
 		return wire.Kind_KIND_CLOSE
 	case *wire.End:
 		return wire.Kind_KIND_END
+	case *wire.HelperIdentity:
+		return wire.Kind_KIND_HELPER
+	case *wire.Join:
+		return wire.Kind_KIND_JOIN
+	case *wire.Share:
+		return wire.Kind_KIND_SHARE
+	case *wire.Exchange:
+		return wire.Kind_KIND_EXCHANGE
 	}
 	return wire.Kind_KIND_UNSPECIFIED
 }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -93,6 +94,24 @@ func (t Task) Place(r Round, a Attempt) string { return t.subject("place", numbe
 // Places matches every place subject.
 func (t Task) Places() string { return t.subject("place", "*", "*") }
 
+// Helper returns the subject on which the helper of trust split puts its identity.
+func (t Task) Helper() string { return t.subject("helper") }
+
+// Join returns the subject on which the helper puts its part of attempt a at round r.
+func (t Task) Join(r Round, a Attempt) string { return t.subject("join", number(r), number(a)) }
+
+// Share returns the subject on which the helper puts its release of round r.
+func (t Task) Share(r Round) string { return t.subject("share", number(r)) }
+
+// Prepare returns the subject on which leader and the helper of this instance exchange what they need for Prio3, by
+// request and reply. No stream holds it.
+func (t Task) Prepare(helper [InstanceSize]byte) string {
+	return t.subject("prepare", hex.EncodeToString(helper[:]))
+}
+
+// Prepares matches the prepare subjects of all helpers.
+func (t Task) Prepares() string { return t.subject("prepare", "*") }
+
 // Batch returns the subject on which the stage puts the outcome of round r.
 func (t Task) Batch(r Round) string { return t.subject("batch", number(r)) }
 
@@ -105,20 +124,21 @@ func (t Task) Opens(r Round) string { return t.subject("open", number(r), "*") }
 // Reports matches every report subject.
 func (t Task) Reports() string { return t.subject("report", "*", "*") }
 
-// A Stream is one of the five streams of a task; one role writes it.
+// A Stream is one of the five streams of a task, or the sixth of one with two operators; one role writes it.
 type Stream int
 
-// The streams of a task, by writer: learner, stage, stage, devices, stage.
+// The streams of a task, by writer: learner, stage, stage, devices, stage, and under trust split the helper.
 const (
 	Rounds Stream = iota + 1
 	Attempts
 	Leases
 	Reports
 	Batches
+	Joins
 )
 
 var streamNames = map[Stream]string{Rounds: "ROUNDS", Attempts: "ATTEMPTS", Leases: "LEASES", Reports: "REPORTS",
-	Batches: "BATCHES"}
+	Batches: "BATCHES", Joins: "HELPER"}
 
 func (s Stream) String() string { return streamNames[s] }
 
@@ -138,16 +158,20 @@ func (t Task) Subjects(s Stream) []string {
 		return []string{t.Reports()}
 	case Batches:
 		return []string{t.subject("batch", "*")}
+	case Joins:
+		return []string{t.Helper(), t.subject("join", "*", "*"), t.subject("share", "*")}
 	}
 	return nil
 }
 
 // An Address is a subject taken apart.
 type Address struct {
-	Task    Task
-	Verb    string // task, round, end, stage, open, claim, close, lease, report, place, batch
-	Round   Round  // 0 where the subject has none
+	Task Task
+	Verb string // task, round, end, stage, open, claim, close, lease, report, place, batch, helper, join, share, or
+	// prepare
+	Round   Round // 0 where the subject has none
 	Attempt Attempt
+	Helper  [InstanceSize]byte // instance of prepare, else 0
 }
 
 // verbs holds, for each verb, the stream of its subjects, the count of their numbers, and the kind of the signed body.
@@ -162,7 +186,12 @@ var verbs = map[string]struct {
 		wire.Kind_KIND_CLAIM},
 	"close": {Attempts, 2, wire.Kind_KIND_CLOSE}, "batch": {Batches, 1, wire.Kind_KIND_BATCH},
 	"lease": {stream: Leases}, "report": {stream: Reports, numbers: 2}, "place": {numbers: 2},
+	"helper": {Joins, 0, wire.Kind_KIND_HELPER}, "join": {Joins, 2, wire.Kind_KIND_JOIN},
+	"share": {Joins, 1, wire.Kind_KIND_SHARE}, prepare: {numbers: 1, kind: wire.Kind_KIND_EXCHANGE},
 }
+
+// prepare is the verb whose subjects have no numbers but an instance, in hexadecimal.
+const prepare = "prepare"
 
 // ParseSubject takes a concrete subject apart; it is the inverse of Task's methods and accepts nothing else.
 func ParseSubject(subject string) (Address, error) {
@@ -180,6 +209,14 @@ func ParseSubject(subject string) (Address, error) {
 	verb, ok := verbs[tokens[2]]
 	if !ok || len(tokens) != 3+verb.numbers {
 		return bad("unknown form")
+	}
+	if tokens[2] == prepare {
+		a := Address{Task: task, Verb: prepare}
+		if n, err := hex.Decode(a.Helper[:], []byte(tokens[3][:min(len(tokens[3]), 2*InstanceSize)])); err != nil ||
+			n != InstanceSize || a.Task.Prepare(a.Helper) != subject {
+			return bad("want an instance in hexadecimal")
+		}
+		return a, nil
 	}
 	var numbers [2]uint64
 	for i, token := range tokens[3:] {
@@ -217,6 +254,9 @@ func CheckSubject(subject string, m proto.Message) error {
 		return err
 	}
 	numbers := verbs[a.Verb].numbers
+	if a.Verb == prepare {
+		numbers = 0
+	}
 	var round Round
 	var attempt Attempt
 	if m, ok := m.(interface{ GetRound() uint64 }); ok && numbers > 0 {

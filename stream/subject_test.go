@@ -31,6 +31,9 @@ func TestSubjectsParseBack(t *testing.T) {
 			{task.Lease(), stream.Address{Verb: "lease"}, stream.Leases},
 			{task.Report(r, a), stream.Address{Verb: "report", Round: r, Attempt: a}, stream.Reports},
 			{task.Batch(r), stream.Address{Verb: "batch", Round: r}, stream.Batches},
+			{task.Helper(), stream.Address{Verb: "helper"}, stream.Joins},
+			{task.Join(r, a), stream.Address{Verb: "join", Round: r, Attempt: a}, stream.Joins},
+			{task.Share(r), stream.Address{Verb: "share", Round: r}, stream.Joins},
 		} {
 			c.want.Task = task
 			got, err := stream.ParseSubject(c.subject)
@@ -41,7 +44,8 @@ func TestSubjectsParseBack(t *testing.T) {
 				t.Fatalf("%s: %v, %v, %v", c.subject, of, in, err)
 			}
 			holds := 0
-			for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Reports, stream.Batches} {
+			for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Reports, stream.Batches,
+				stream.Joins} {
 				for _, pattern := range task.Subjects(s) {
 					if matches(pattern, c.subject) {
 						holds++
@@ -56,6 +60,28 @@ func TestSubjectsParseBack(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPrepareNamesAnInstance: what two operators exchange has a subject of its own for each helper, which no stream holds.
+func TestPrepareNamesAnInstance(t *testing.T) {
+	task := stream.Task("churn")
+	in := [stream.InstanceSize]byte{1, 0xab}
+	subject := task.Prepare(in)
+	if subject != "panlearn.churn.prepare.01ab0000000000000000000000000000" || !matches(task.Prepares(), subject) {
+		t.Errorf("subject %s", subject)
+	}
+	a, err := stream.ParseSubject(subject)
+	if err != nil || a != (stream.Address{Task: task, Verb: "prepare", Helper: in}) {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if _, _, err := stream.StreamOf(subject); err == nil {
+		t.Error("a stream holds it")
+	}
+	for _, bad := range []string{"01", "01AB0000000000000000000000000000", subject[len(subject)-32:] + "00", "", "1"} {
+		if a, err := stream.ParseSubject("panlearn.churn.prepare." + bad); err == nil {
+			t.Errorf("%q: %+v", bad, a)
+		}
+	}
 }
 
 // matches applies the broker's rule: * is one token, > at the end is one or more.
@@ -74,7 +100,7 @@ func matches(pattern, subject string) bool {
 
 func FuzzParseSubject(f *testing.F) {
 	task := stream.Task("churn")
-	for _, s := range []string{task.Task(), task.Open(3, 4), task.Rounds(), task.Reports(), "panlearn.churn.round.01",
+	for _, s := range []string{task.Join(3, 4), task.Prepare([16]byte{1}), "panlearn.churn.prepare.00", task.Task(), task.Open(3, 4), task.Rounds(), task.Reports(), "panlearn.churn.round.01",
 		"panlearn.churn.round.+1", "panlearn.churn.round.18446744073709551616",
 		"panlearn.churn.report.1.2", "panlearn.churn.report.1", "panlearn.churn.report.1.2.3", "panlearn.churn.report.1.0"} {
 		f.Add(s)
@@ -90,6 +116,8 @@ func FuzzParseSubject(f *testing.F) {
 		again := map[string]string{
 			"task": a.Task.Task(), "round": a.Task.Round(a.Round), "end": a.Task.End(), "stage": a.Task.Stage(),
 			"open": a.Task.Open(a.Round, a.Attempt), "claim": a.Task.Claim(a.Round), "close": a.Task.Close(a.Round, a.Attempt),
+			"helper": a.Task.Helper(), "join": a.Task.Join(a.Round, a.Attempt), "share": a.Task.Share(a.Round),
+			"prepare": a.Task.Prepare(a.Helper), "place": a.Task.Place(a.Round, a.Attempt),
 			"lease": a.Task.Lease(), "report": a.Task.Report(a.Round, a.Attempt), "batch": a.Task.Batch(a.Round),
 		}[a.Verb]
 		if again != subject {

@@ -19,6 +19,9 @@ func kinds() map[string]func() proto.Message {
 		"Open": func() proto.Message { return &wire.Open{} }, "Claim": func() proto.Message { return &wire.Claim{} },
 		"Batch": func() proto.Message { return &wire.Batch{} }, "Close": func() proto.Message { return &wire.Close{} },
 		"End": func() proto.Message { return &wire.End{} }, "Report": func() proto.Message { return &wire.Report{} },
+		"HelperIdentity": func() proto.Message { return &wire.HelperIdentity{} },
+		"Join":           func() proto.Message { return &wire.Join{} }, "Share": func() proto.Message { return &wire.Share{} },
+		"Exchange": func() proto.Message { return &wire.Exchange{} },
 	}
 }
 
@@ -78,10 +81,16 @@ func valid(t *rapid.T, kind string) proto.Message {
 	const v = stream.Version
 	round, attempt, trust := count(t, 1, math.MaxUint64), count(t, 1, math.MaxUint64), validTrust(t)
 	hash := func() []byte { return sized(t, stream.HashSize) }
+	pair := func() (open, join []byte) { // of trust split
+		if rapid.Bool().Draw(t, "split") {
+			return hash(), hash()
+		}
+		return nil, nil
+	}
 	reason := rapid.StringMatching(`[a-z ]{0,64}`)
 	switch kind {
 	case "Signed":
-		return &wire.Signed{Version: v, Kind: wire.Kind(count(t, 1, 8)), Body: sized(t, 9), Key: sized(t, 32),
+		return &wire.Signed{Version: v, Kind: wire.Kind(count(t, 1, 12)), Body: sized(t, 9), Key: sized(t, 32),
 			Signature: sized(t, 64)}
 	case "StageIdentity":
 		return &wire.StageIdentity{Version: v, Task: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "name"),
@@ -107,11 +116,14 @@ func valid(t *rapid.T, kind string) proto.Message {
 			Suite:     validSuite(t),
 			PublicKey: sized(t, 32), Instance: sized(t, 16), StartedUnixMs: rapid.Int64().Draw(t, "started")}
 	case "Claim":
-		return &wire.Claim{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(),
+		m := &wire.Claim{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(),
 			Instance: sized(t, 16)}
+		m.OpenHash, m.JoinHash = pair()
+		return m
 	case "Batch":
 		m := &wire.Batch{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(),
 			Cutoff: count(t, 0, math.MaxUint64)}
+		m.OpenHash, m.JoinHash = pair()
 		if rapid.Bool().Draw(t, "void") {
 			m.Void, m.Reason = true, reason.Draw(t, "reason")
 		} else {
@@ -125,15 +137,49 @@ func valid(t *rapid.T, kind string) proto.Message {
 		}
 		return m
 	case "Close":
-		return &wire.Close{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(),
+		m := &wire.Close{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(),
 			BatchHash: hash(),
 			Cutoff:    count(t, 0, math.MaxUint64), Void: rapid.Bool().Draw(t, "void")}
+		m.OpenHash, m.JoinHash = pair()
+		return m
 	case "End":
 		return &wire.End{Version: v, TaskHash: hash(), LastRound: count(t, 0, 1<<40), Reason: reason.Draw(t, "reason")}
 	case "Report":
 		m := &wire.Report{Version: v, TaskHash: hash(), Encapsulated: sized(t, 32), Ciphertext: sized(t, 40)}
 		for range count(t, 1, 5) {
 			m.Ids = append(m.Ids, sized(t, 16))
+		}
+		if rapid.Bool().Draw(t, "split") {
+			m.HelperEncapsulated, m.HelperCiphertext = sized(t, 32), sized(t, 50)
+			for range m.Ids {
+				m.PublicShares = append(m.PublicShares, sized(t, 64))
+			}
+		}
+		return m
+	case "HelperIdentity":
+		return &wire.HelperIdentity{Version: v, Task: rapid.StringMatching(`[a-z0-9_-]{1,32}`).Draw(t, "name"),
+			Key: sized(t, 32)}
+	case "Join":
+		return &wire.Join{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, ManifestHash: hash(),
+			OpenHash: hash(), Suite: wire.Suite(count(t, 2, 3)), PublicKey: sized(t, 32), Instance: sized(t, 16),
+			VerifyKeyHash: hash(), KeyEncapsulated: sized(t, 32), KeyCiphertext: sized(t, 48),
+			StartedUnixMs: rapid.Int64().Draw(t, "started")}
+	case "Share":
+		m := &wire.Share{Version: v, TaskHash: hash(), Round: round, Attempt: attempt, OpenHash: hash(), JoinHash: hash(),
+			Chain: hash()}
+		if rapid.Bool().Draw(t, "refusal") {
+			m.Refusal = "marked"
+		} else {
+			m.Users, m.Requests, m.Aggregate = count(t, 1, 1<<40), count(t, 1, 1<<40), sized(t, 48)
+		}
+		return m
+	case "Exchange":
+		m := &wire.Exchange{Version: v, Verb: wire.Verb(count(t, 1, 7)), TaskHash: hash(), Round: round, Attempt: attempt,
+			OpenHash: hash(), JoinHash: hash()}
+		if m.Verb <= wire.Verb_VERB_REPLY {
+			m.Number, m.Encapsulated, m.Ciphertext = count(t, 1, 1<<40), sized(t, 32), sized(t, 40)
+		} else {
+			m.Plain = sized(t, 20)
 		}
 		return m
 	}

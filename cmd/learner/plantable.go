@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,15 +14,23 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
+// inBits describes what a coordinate of a report is made of.
+func inBits(p accounting.Plan) string {
+	if p.Trust.HasOperators() {
+		return fmt.Sprintf("%s shared between two operators", cli.Count(uint64(bits.Len(uint(p.Levels))), "bit"))
+	}
+	return fmt.Sprintf("%d one-bit messages", p.BitsPerCoordinate)
+}
+
 func (r planReport) print(w io.Writer) error {
 	p := r.Privacy
 	fmt.Fprintf(w, `task          %s: %s, %s in %s (none released under %d)
 protects      %s
               from %s
-%smechanism     d = %d, g = %d, b = %d, p = %.6g: %d one-bit messages a coordinate, %d bytes a report
+%smechanism     d = %d, g = %d, b = %d, p = %.6g: %s a coordinate, %d bytes a report
 noise         %.4g of %s, standard deviation of one coordinate of the mean %s, rounding included
               central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.all(), r.rounds, r.Minimum, r.Unit, r.Against, r.about(),
-		r.Dim, p.Levels, p.Trials, p.P, p.BitsPerCoordinate, p.ReportBytes, r.scale*p.TotalStd(), r.clip(), r.meanOf(),
+		r.Dim, p.Levels, p.Trials, p.P, inBits(p), p.ReportBytes, r.scale*p.TotalStd(), r.clip(), r.meanOf(),
 		r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
@@ -206,8 +215,15 @@ func (r planReport) printGuarantees(w io.Writer) {
 		if r.Privacy.Trust == accounting.Local {
 			whom = "everybody"
 		}
+		if g.Adversary == "operator" {
+			whom = "the learner and one of the two operators, who see every round"
+		}
 		line := fmt.Sprintf("guarantee     %s against %s", g.text(), whom)
-		if g.Adversary != "intruder" || r.RoundsPerUser > 1 {
+		switch {
+		case g.Adversary == "operator":
+		case r.Privacy.Trust.HasOperators():
+			line += ", if both operators are honest"
+		case g.Adversary != "intruder" || r.RoundsPerUser > 1:
 			line += r.Privacy.Trust.Assuming(g.HonestFraction, r.Reporter().Many)
 		}
 		if last[g.Adversary] != line {
@@ -314,9 +330,9 @@ func (r planReport) printAlternatives(w io.Writer) error {
 	return nil
 }
 
-// curveOf describes the guarantee of each honest share, and the intruder's at the planned one.
+// curveOf describes the guarantee of each honest share, and that against the second adversary at the planned one.
 func curveOf(lines []guarantee) string {
-	var text, intruder string
+	var text, second string
 	for _, g := range lines {
 		epsilon := "none"
 		if g.Epsilon != nil {
@@ -325,11 +341,11 @@ func curveOf(lines []guarantee) string {
 		switch {
 		case g.Adversary == "learner":
 			text += fmt.Sprintf("%s: %s  ", g.HonestFraction, epsilon)
-		case intruder == "":
-			intruder = "intruder " + epsilon
+		case second == "":
+			second = g.Adversary + " " + epsilon
 		}
 	}
-	return text + intruder
+	return text + second
 }
 
 func (r planReport) printBaselines(w io.Writer) error {
@@ -402,8 +418,8 @@ func (g guarantor) stint(planned []accounting.Release) ([]guarantee, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Under trust local nobody is relied upon, and there is one line.
-		if fraction.Float() > first.HonestFraction.Float() || len(out) > 0 && (first.Trust == accounting.Local ||
+		// Under trust local nobody is relied upon, under split no user, and there is one line.
+		if fraction.Float() > first.HonestFraction.Float() || len(out) > 0 && (first.Trust == accounting.Local || first.Trust.HasOperators() ||
 			out[0].HonestFraction.String() == fraction.String()) {
 			continue
 		}
@@ -412,7 +428,7 @@ func (g guarantor) stint(planned []accounting.Release) ([]guarantee, error) {
 			releases[i].HonestFraction = fraction
 		}
 		// Where the share is less than one user nobody's noise is relied upon, and nothing is promised.
-		cost := accounting.Guarantee{Learner: math.Inf(1), Intruder: math.Inf(1), HasIntruder: first.Trust.HasFloors()}
+		cost := accounting.Guarantee{Learner: math.Inf(1), Intruder: math.Inf(1), HasIntruder: first.Trust.HasIntruder()}
 		if fraction.Floor(first.Users) > 0 {
 			if cost, err = g.accountant.RepeatedEpsilon(1, [][]accounting.Release{releases}, g.delta); err != nil {
 				return nil, err
@@ -426,8 +442,8 @@ func (g guarantor) stint(planned []accounting.Release) ([]guarantee, error) {
 			out = append(out, line)
 		}
 		add("learner", cost.Learner)
-		if cost.HasIntruder {
-			add("intruder", cost.Intruder)
+		if adversary, epsilon := cost.Second(); adversary != "" {
+			add(adversary, epsilon)
 		}
 	}
 	g.known[key] = out

@@ -43,7 +43,7 @@ func (f *releaseFlags) common(flags *pflag.FlagSet) {
 		"a report is one vector of all its units, as the minimisers of prox are")
 	flags.IntVar(&f.dim, "dim", 0, "`D` coordinates of a report")
 	flags.StringVar(&f.trust, "trust", "shuffle",
-		"who is trusted with what: shuffle, pan, shuffle+pan, or local, which relies upon nobody")
+		"who is trusted with what: shuffle, pan, shuffle+pan, local, which relies upon nobody, or split, upon one of two operators")
 	flags.StringVar(&f.honest, "honest-fraction", "1",
 		"share of the users of every cohort whose noise is relied upon, such as 0.9 or 9/10")
 	flags.IntVar(&f.rounds, "rounds-per-user", 1, "`T` rounds that one user takes part in")
@@ -55,7 +55,7 @@ func (f *releaseFlags) mechanism(flags *pflag.FlagSet) {
 	flags.IntVar(&f.levels, "g", 0, "`G` levels of the rounding")
 	flags.Uint64Var(&f.trials, "b", 0, "`B` noise trials of one user for one coordinate")
 	flags.Float64Var(&f.p, "p", 0.5, "`P` success probability of a trial, a multiple of 2^-24")
-	flags.Uint64Var(&f.floorTrials, "floor-trials", 0, "`NF` trials of one floor, for trust pan and shuffle+pan")
+	flags.Uint64Var(&f.floorTrials, "floor-trials", 0, "`NF` trials of one floor, for trust pan, shuffle+pan and split")
 }
 
 // adversary parses the flags for the trust model and the honest fraction. It refuses numbers of units and rounds
@@ -137,12 +137,12 @@ func newCalibrate() *cobra.Command {
 func printCalibration(w io.Writer, p accounting.Plan) error {
 	_, err := fmt.Fprintf(w, `epsilon %s, delta %g, trust %v%s
 g = %d, b = %d, p = %.7g, floors %d trials each
-report       %d one-bit messages a coordinate, %d bytes
+report       %s a coordinate, %d bytes
 noise        %.5g of the clip norm, standard deviation of one coordinate of the mean
 rounding     %.5g at most
 the floor    %.5g, the analytic Gaussian mechanism
 `, cli.Upper(p.Epsilon, 6), p.Delta, p.Trust, p.Trust.Assuming(p.HonestFraction, "users"), p.Levels, p.Trials, p.P, p.FloorTrials,
-		p.BitsPerCoordinate, p.ReportBytes, p.NoiseStd, p.RoundingStd, p.GaussianNoiseStd)
+		inBits(p), p.ReportBytes, p.NoiseStd, p.RoundingStd, p.GaussianNoiseStd)
 	if err == nil && p.Units > 1 {
 		_, err = fmt.Fprintf(w, "a report is about %d units; epsilon is that of one of them\n", p.Units)
 	}

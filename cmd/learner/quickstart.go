@@ -78,6 +78,9 @@ leave one place of the last round, which waits for you until its deadline: 5 min
 			if err != nil {
 				return cli.Usagef("--events %d: %w", events, err)
 			}
+			if err := job.Built(); err != nil {
+				return err
+			}
 			dir, err := os.MkdirTemp("", "panlearn-quickstart-")
 			if err != nil {
 				return err
@@ -243,7 +246,7 @@ func promise(r quickstart.Report) string {
 
 // intruder completes the privacy line of a trust that covers one look into the stage's memory.
 func intruder(trust string) string {
-	if t, err := accounting.ParseTrust(trust); err == nil && t.HasFloors() {
+	if t, err := accounting.ParseTrust(trust); err == nil && t.HasIntruder() {
 		return ",\n              and one look into its memory (trust " + trust + ")"
 	}
 	return ""

@@ -171,7 +171,7 @@ func memoryReports(where, trust string) (bool, error) {
 		return true, nil
 	case "":
 		t, err := accounting.ParseTrust(trust)
-		return t.HasFloors(), cli.Usage(err)
+		return t.HasIntruder(), cli.Usage(err)
 	}
 	return false, cli.Usagef("--reports %q: want file or memory", where)
 }

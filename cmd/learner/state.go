@@ -204,6 +204,11 @@ func printLedger(out io.Writer, report io.Reader) error {
 
 // printAdversaries prints the adversary of each epsilon if the trust model has more than one.
 func printAdversaries(w io.Writer, a statedir.Adversaries) error {
+	if a.EpsilonOperator != nil {
+		_, err := fmt.Fprintf(w, "trust %s: epsilon %s against one operator and the learner, %s against the learner alone\n",
+			a.Trust, cli.Upper(*a.EpsilonOperator, 6), cli.Upper(a.EpsilonLearner, 6))
+		return err
+	}
 	if a.EpsilonIntruder == nil {
 		return nil
 	}

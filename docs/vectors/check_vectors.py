@@ -49,19 +49,23 @@ PLAN = {1: ("algorithm", "string"), 2: ("phases", [PHASE]), 3: ("continuous", "e
         20: ("silos", "u64"), 21: ("radius", "double"), 22: ("stale_ms", "u64"),
         23: ("start_privacy", {1: ("task", "string"), 2: ("epsilon", "double"), 3: ("delta", "double"), 4: ("unit", "enum"),
                                5: ("users", "u64")}),
-        24: ("places", "bool")}
+        24: ("places", "bool"), 25: ("prio3", "string")}
 BODIES = {
     "task": (2, {1: ("version", "u32"), 2: ("name", "string"), 3: ("declaration", "bytes"), 4: ("plan", PLAN),
                  5: ("learner_key", "bytes"), 6: ("stage_key", "bytes"), 7: ("suite", "enum"), 8: ("life", "bytes"),
-                 9: ("public", "bytes")}),
+                 9: ("public", "bytes"), 10: ("helper_key", "bytes")}),
     "round": (3, HEAD | {4: ("step", "u64"), 5: ("point", ["double"]), 6: ("frame", FRAME), 7: ("deadline_ms", "u64"),
                          8: ("cohort", "u64")}),
     "open": (4, HEAD | {4: ("attempt", "u64"), 5: ("manifest_hash", "bytes"), 6: ("suite", "enum"), 7: ("public_key", "bytes"),
                         8: ("instance", "bytes"), 9: ("started_unix_ms", "i64"), 10: ("join_probability", "u32"),
                         11: ("join_doubling_ms", "u32"), 12: ("places_ms", "u32")}),
-    "claim": (5, HEAD | {4: ("attempt", "u64"), 5: ("manifest_hash", "bytes"), 6: ("instance", "bytes")}),
+    "claim": (5, HEAD | {4: ("attempt", "u64"), 5: ("manifest_hash", "bytes"), 6: ("instance", "bytes"),
+                         7: ("open_hash", "bytes"), 8: ("join_hash", "bytes")}),
     "close": (7, HEAD | {4: ("attempt", "u64"), 5: ("manifest_hash", "bytes"), 6: ("batch_hash", "bytes"), 7: ("cutoff", "u64"),
-                         8: ("void", "bool")}),
+                         8: ("void", "bool"), 9: ("open_hash", "bytes"), 10: ("join_hash", "bytes")}),
+    "join": (10, HEAD | {4: ("attempt", "u64"), 5: ("manifest_hash", "bytes"), 6: ("open_hash", "bytes"), 7: ("suite", "enum"),
+                         8: ("public_key", "bytes"), 9: ("instance", "bytes"), 10: ("verify_key_hash", "bytes"),
+                         11: ("key_encapsulated", "bytes"), 12: ("key_ciphertext", "bytes"), 13: ("started_unix_ms", "i64")}),
     "end": (8, {1: ("version", "u32"), 2: ("task_hash", "bytes"), 3: ("last_round", "u64"), 4: ("reason", "string")}),
 }
 REPORT = {1: ("version", "u32"), 2: ("task_hash", "bytes"), 3: ("ids", ["bytes"]), 4: ("encapsulated", "bytes"),
@@ -197,6 +201,7 @@ def check_body(kind, m):
         length("learner_key", 32, "B5")
         length("life", 16, "B6")
         length("stage_key", 32, "B7")
+        need(len(m.get("helper_key", b"")) in (0, 32), "B36")
     if kind in ("task", "open"):
         need(1 <= m.get("suite", 0) <= 3, "B8")
     if kind == "task":
@@ -211,6 +216,9 @@ def check_body(kind, m):
         return need(all(map(math.isfinite, m.get("point", ()))), "B30")
     need(m.get("attempt", 0) > 0, "B31")
     length("manifest_hash", 32, "B32")
+    if kind in ("claim", "close") and ("open_hash" in m or "join_hash" in m):
+        length("open_hash", 32, "B38")
+        length("join_hash", 32, "B38")
     if kind in ("open", "claim"):
         length("instance", 16, "B33")
     if kind == "close":
@@ -238,24 +246,26 @@ def check_record(file, v):
     need(kind not in ("open", "close") or m["attempt"] == address["attempt"], "S10")
     if kind != "task":
         need(m["task_hash"].hex() == file["task_hash"], "S11")
+    task = decode(bytes.fromhex(file["task"]), BODIES["task"][1])
     if kind == "open":
-        task = decode(bytes.fromhex(file["task"]), BODIES["task"][1])
         need(m["suite"] == task["suite"], "S12")
     if kind in ("open", "claim", "close"):
         need(m["manifest_hash"].hex() == file["manifest_hash"], "S13")
     if kind == "open":
         need(len(m.get("public_key", b"")) == {1: 0, 2: 32, 3: 1216}[m["suite"]], "S14")
         need(m.get("places_ms", 0) == 0 or task["plan"].get("places"), "S15")
+    if kind in ("claim", "close"):
+        need(("open_hash" in m) == (task["plan"].get("trust") == 5), "S16")
     if v.get("prefix"):
         need(bytes.fromhex(v["prefix"]) == b"panlearn/v1/" + kind.encode() + b"\0", "the prefix")
     return {"accepted": hashlib.sha256(body).hexdigest()}
 
 
 def parse_subject(subject):
-    numbers = {"round": 1, "claim": 1, "batch": 1, "open": 2, "close": 2, "report": 2, "place": 2}
+    numbers = {"round": 1, "claim": 1, "batch": 1, "join": 2, "share": 1, "open": 2, "close": 2, "report": 2, "place": 2}
     tokens = subject.split(".")
     need(len(tokens) >= 3 and tokens[0] == "panlearn" and re.fullmatch("[a-z0-9_-]{1,32}", tokens[1]), "L4")
-    need(tokens[2] in ("task", "end", "stage", "lease", *numbers), "L4")
+    need(tokens[2] in ("task", "end", "stage", "lease", "helper", *numbers), "L4")
     rest = tokens[3:]
     need(len(rest) == numbers.get(tokens[2], 0), "L4")
     need(all(re.fullmatch("[1-9][0-9]*", t) and int(t) < 1 << 64 for t in rest), "L4")
@@ -637,12 +647,14 @@ def share(fraction, n):
 
 
 def views(r):
-    """(release, trials, rounds) that the learner sees, and who looks into the stage once; None where there are no floors."""
+    """(release, trials, rounds) that the learner sees, and who looks into the stage once, or one operator; None where there is neither."""
     honest = share(r["honest_fraction"], r["users"]) * r["trials"] + 2 * r["floor_trials"]
     if r["trust"] == "local":
         honest = r["trials"]
     learner, intruder = [(r, honest, r["rounds_per_user"])], None
-    if r["floor_trials"]:
+    if r["trust"] == "split":
+        intruder = [(r, r["floor_trials"], r["rounds_per_user"])]
+    elif r["floor_trials"]:
         intruder = [(r, r["trials"] + r["floor_trials"], 1)]
         if r["rounds_per_user"] > 1:
             intruder.append((r, honest, r["rounds_per_user"] - 1))
@@ -715,10 +727,15 @@ def check_cost(v):
     got = {"epsilon_learner": smallest_epsilon(learner, v["delta"])}
     got["epsilon"], worst = got["epsilon_learner"], [learner]
     if looked:
-        intruder = curve([(v["times"] - 1, seen), (1, looked)])
-        worst.append(intruder)
-        got["epsilon_intruder"] = smallest_epsilon(intruder, v["delta"])
-        both = got["epsilon_learner"], got["epsilon_intruder"]
+        operators = all(r["trust"] == "split" for stint in v["stints"] for r in stint)
+        if operators:
+            held = [[view for r in stint for view in views(r)[1]] for stint in v["stints"]]
+            other, name = curve([(v["times"], held)]), "epsilon_operator"
+        else:
+            other, name = curve([(v["times"] - 1, seen), (1, looked)]), "epsilon_intruder"
+        worst.append(other)
+        got[name] = smallest_epsilon(other, v["delta"])
+        both = got["epsilon_learner"], got[name]
         got["epsilon"] = None if None in both else max(both)
     got["deltas"] = [{"epsilon": d["epsilon"], "delta": max(delta_at(c, d["epsilon"]) for c in worst)} for d in v["deltas"]]
     return got

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -77,6 +78,9 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 	plan := proposal.Plan
 	plan.DeadlineMs = uint64(time.Duration(spec.Schedule.Deadline).Milliseconds())
 	plan.Places = true
+	if problem.Trust.HasOperators() {
+		plan.Prio3 = manifest.Prio3
+	}
 	plan.StartPrivacy = start.statement()
 	plan.StaleMs = uint64(time.Duration(spec.Schedule.Longest()).Milliseconds())
 	plan.RetentionMs = uint64(time.Duration(spec.Schedule.Retention).Milliseconds())
@@ -85,7 +89,13 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 		if f.Top > 0 { // a round may exceed its cohort by a bundle less one
 			cohort = max(1, f.Minimum/8)
 		}
-		f.Mechanism.MaxBundle = bundleOf(suite, proposal.Forecasts[i].Privacy.ReportBytes, cohort)
+		privacy := &proposal.Forecasts[i].Privacy
+		one := manifest.Part{Leader: int(privacy.ReportBytes)}
+		if trust := problem.Trust; trust.HasOperators() {
+			one = manifest.SharedPart(int(f.Mechanism.Dim), f.Mechanism.Levels)
+			privacy.ReportBytes = uint64(one.Bytes())
+		}
+		f.Mechanism.MaxBundle = bundleOf(suite, one, cohort)
 	}
 	if err := validateMinimisers(plan, features, loss); err != nil {
 		return Job{}, err
@@ -177,8 +187,25 @@ func (j Job) Assuming() string {
 // suiteOf returns the cipher suite that seals a task's reports.
 func suiteOf(spec *task.Spec) (wire.Suite, error) { return seal.ParseSuite(spec.Privacy.Sealing()) }
 
+// Built refuses a task that is planned and simulated, and that no role runs through a broker yet.
+func (j Job) Built() error {
+	if j.Problem.Trust.HasOperators() {
+		return errors.New("privacy.trust split is planned and simulated (learner plan, learner simulate); " +
+			"running it through a broker is not built yet")
+	}
+	return nil
+}
+
 // Wire returns the body of the job's Task message, without keys, name and version.
 func (j Job) Wire() (*wire.Task, error) {
+	if err := j.Built(); err != nil {
+		return nil, err
+	}
+	return j.body()
+}
+
+// body returns the body of the Task message, whether or not there are roles that run it.
+func (j Job) body() (*wire.Task, error) {
 	if err := j.Runnable(); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
-	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -22,7 +21,7 @@ const headerRoom = 4 << 10
 
 // carried refuses a plan with a message that no broker takes, however it is configured.
 func (j Job) carried() error {
-	body, err := j.Wire()
+	body, err := j.body()
 	if err != nil {
 		return nil // a plan that is only printed sends no messages
 	}
@@ -35,9 +34,9 @@ func (j Job) carried() error {
 
 // bundleOf returns the largest number of users in one report message of a plan: as many as fit through a broker with
 // the usual limit, so that large reports are not refused for the sake of gateways.
-func bundleOf(suite wire.Suite, reportBytes, cohort uint64) uint32 {
+func bundleOf(suite wire.Suite, one manifest.Part, cohort uint64) uint32 {
 	n := int(min(maxBundle, cohort))
-	for n > 1 && seal.ReportSize(suite, n, n*int(reportBytes)) > natsjs.DefaultMaxPayload-headerRoom {
+	for n > 1 && one.ReportSize(suite, n) > natsjs.DefaultMaxPayload-headerRoom {
 		n--
 	}
 	return uint32(n)

@@ -180,6 +180,8 @@ func (k Kind) Against(t accounting.Trust) string {
 		return "everybody who does not have the rows: those who see models, batches or reports"
 	case t == accounting.Local:
 		return fmt.Sprintf("everybody: learner, shuffle stage, broker and all other %s together", k.Reporter().Many)
+	case t.HasOperators():
+		return "everybody: learner, broker, all other users and one of the two operators together"
 	case t.HasFloors():
 		return "everybody downstream of the shuffle stage, and one look into its memory"
 	}

@@ -139,7 +139,7 @@ type Case struct {
 	Silos       bool   // they are organisations, whose blocks are as large in every phase
 	Cohort      bool   // the users of a round are set
 	Continuous  string // Constant, Decaying, Epochs or ""
-	Floors      string // the trust, where it has floors
+	Floors      string // the trust, where it covers one look of an intruder behind floors
 	Minimizers  bool   // the loss is of one linear score, so that it is convex after clipping, and smooth
 	All         bool   // all silos are in every round
 	ByUser      bool   // people are protected

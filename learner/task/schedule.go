@@ -223,7 +223,7 @@ func (s *Spec) conditions() schedule.Case {
 	}
 	c.All, c.ByUser = s.Silo == nil || s.Silo.Reports == s.Silo.Count, s.ByUser()
 	c.Scores, c.Set = s.Validation != nil && !s.Validation.Off, s.SetDeclaration().Kind
-	if trust, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && trust.HasFloors() {
+	if trust, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && trust.HasIntruder() {
 		c.Floors = s.Privacy.Trust
 	}
 	return c

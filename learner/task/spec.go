@@ -74,7 +74,7 @@ const maxSkipped = 1 << 10
 type Privacy struct {
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	Trust   string  `json:"trust"` // shuffle (default), pan, shuffle+pan, local
+	Trust   string  `json:"trust"` // shuffle (default), pan, shuffle+pan, local, split
 	// Unit is the protected unit: event (default), one row; or user, all rows of one person that enter a
 	// report.
 	Unit string `json:"unit,omitempty"`
@@ -88,6 +88,8 @@ type Privacy struct {
 	// Suite names the encryption of reports: "" is x25519, the default; mlkem768x25519 adds ML-KEM-768. A file may
 	// have the numbers of the protocol, 2 and 3.
 	Suite string `json:"suite,omitempty"`
+	// Operators names the two parties of trust split, whose only suite is mlkem768x25519.
+	Operators *Operators `json:"operators,omitempty"`
 }
 
 // User names the column that tells the person of a row, where all rows of a person are protected together.
@@ -225,6 +227,12 @@ func (s *Spec) SetDefaults() {
 	or(&s.Privacy.Coin, "fair")
 	or(&s.Privacy.Profile, "numeric")
 	or(&s.Privacy.Seal, "hpke")
+	if o := s.Privacy.Operators; o != nil && *o == (Operators{}) {
+		s.Privacy.Operators = nil // one spelling
+	}
+	if s.Split() && s.Privacy.Seal == "hpke" {
+		or(&s.Privacy.Suite, suiteHybrid)
+	}
 	s.Privacy.Suite = oneSuite(s.Privacy.Suite)
 	s.setDefaultPlan()
 	or(&s.Schedule.Deadline, Duration(60*time.Second))

@@ -96,7 +96,7 @@ func (s *Spec) validatePrivacy() error {
 	}
 	trust, err := accounting.ParseTrust(p.Trust)
 	if err != nil {
-		return refuse("privacy.trust", p.Trust, "shuffle, pan, shuffle+pan or local")
+		return refuse("privacy.trust", p.Trust, "shuffle, pan, shuffle+pan, local or split")
 	}
 	f, err := accounting.ParseFraction(p.HonestFraction)
 	if err != nil {
@@ -119,6 +119,9 @@ func (s *Spec) validatePrivacy() error {
 		return err
 	}
 	if err := p.validateSuite(); err != nil {
+		return err
+	}
+	if err := s.validateSplit(); err != nil {
 		return err
 	}
 	return oneOf("privacy.seal", p.Seal, "hpke", "none")

@@ -20,6 +20,7 @@ func TestAssumingNamesEveryCohort(t *testing.T) {
 		{Shuffle, One, "silos", ", if in every cohort all of the silos planned for are honest"},
 		{Pan, nine, "users", ""},
 		{Local, One, "silos", ""},
+		{Split, nine, "users", ", if one of the two operators is honest"},
 	} {
 		if got := c.trust.Assuming(c.honest, c.who); got != c.want {
 			t.Errorf("%v, %v: %q, want %q", c.trust, c.honest, got, c.want)

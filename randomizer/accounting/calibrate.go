@@ -24,6 +24,9 @@ func (a *Accountant) Calibrate(q Request) (Plan, error) {
 	} else {
 		best, err = s.smallestGrid()
 	}
+	if err == nil && q.Trust.HasOperators() {
+		best, err = s.wholeBits(best.g, q.MaxBits == 0)
+	}
 	if err != nil {
 		return Plan{}, fmt.Errorf("calibrate users %d, dim %d, epsilon %v, delta %v, trust %v: %w",
 			q.Users, q.Dim, q.Epsilon, q.Delta, q.Trust, err)
@@ -42,7 +45,7 @@ func (a *Accountant) Calibrate(q Request) (Plan, error) {
 		return Plan{}, fmt.Errorf("calibrate: %w", err)
 	}
 	if !(g.Epsilon <= q.Epsilon) {
-		// The learner sees more noise than the intruder whose view was searched, so
+		// The learner sees more noise than the adversary whose view was searched, so
 		// its bound is lower; release nothing if that ever failed to show.
 		return Plan{}, fmt.Errorf("calibrate: epsilon %v at delta %v, want at most %v", g.Epsilon, q.Delta, q.Epsilon)
 	}

@@ -20,22 +20,34 @@ const (
 	// Local: every report carries all the noise that hides what it is about, Bin(b, p) per coordinate. Nobody is
 	// relied upon, and the stage adds nothing.
 	Local
+	// Split: reports carry no noise and are shared between two operators, each of whom lays one floor. One of them may
+	// be an adversary, from the start and in every round.
+	Split
 )
 
-// HasFloors reports whether the stage lays noise before and after the reports.
-func (t Trust) HasFloors() bool { return t == Pan || t == ShufflePan }
+// HasFloors reports whether two floors of noise lie under every total: both the stage's, or one of each operator.
+func (t Trust) HasFloors() bool { return t == Pan || t == ShufflePan || t == Split }
+
+// HasIntruder reports whether the trust covers one look into the running totals, between two reports. The attempt that
+// was looked into may have died, and its users' reports were seen behind one floor.
+func (t Trust) HasIntruder() bool { return t == Pan || t == ShufflePan }
+
+// HasOperators reports whether two operators, neither of whom is trusted, add the reports up.
+func (t Trust) HasOperators() bool { return t == Split }
 
 // HasReportNoise reports whether every report carries noise of its own.
-func (t Trust) HasReportNoise() bool { return t != Pan }
+func (t Trust) HasReportNoise() bool { return t != Pan && t != Split }
 
 // Assuming returns the assumption that an epsilon rests on, to be written after it: a clause, or nothing for a trust
-// that relies on nobody's noise. reporters names in the plural those who report, such as users. The share is of every
-// cohort as it was planned, however few come: users who choose their round can fill one with far fewer than that share
-// of all users.
+// that relies on no other user and no operator. reporters names in the plural those who report, such as users. The
+// share is of every cohort as it was planned, however few come: users who choose their round can fill one with far
+// fewer than that share of all users.
 func (t Trust) Assuming(honest Fraction, reporters string) string {
 	switch {
 	case t == Pan || t == Local:
 		return ""
+	case t == Split:
+		return ", if one of the two operators is honest"
 	case honest == One:
 		return fmt.Sprintf(", if in every cohort all of the %s planned for are honest", reporters)
 	}
@@ -72,7 +84,7 @@ type words struct {
 }
 
 var (
-	trusts    = words{"trust", []string{"shuffle", "pan", "shuffle+pan", "local"}}
+	trusts    = words{"trust", []string{"shuffle", "pan", "shuffle+pan", "local", "split"}}
 	coins     = words{"coin", []string{"fair", "any"}}
 	constants = words{"profile", []string{"numeric", "paper"}}
 )
@@ -122,7 +134,7 @@ func (c CoinPolicy) String() string { return coins.name(int(c)) }
 // String returns the name.
 func (c Constants) String() string { return constants.name(int(c)) }
 
-// ParseTrust reads "shuffle", "pan", "shuffle+pan" or "local".
+// ParseTrust reads "shuffle", "pan", "shuffle+pan", "local" or "split".
 func ParseTrust(s string) (Trust, error) { i, err := trusts.parse(s); return Trust(i), err }
 
 // ParseCoin reads "fair" or "any".

@@ -85,6 +85,10 @@ func TestReleaseRefuses(t *testing.T) {
 		{"floor trials 400", func(r *Release) { r.Trust = Shuffle }},
 		{"floor trials 0", func(r *Release) { r.FloorTrials = 0 }},
 		{"trials per user 0", func(r *Release) { r.Trials = 0 }},
+		{"trials per user 4", func(r *Release) { r.Trust = Split }},
+		{"one less than a power of two", func(r *Release) { r.Trust, r.Trials, r.Levels = Split, 0, 4 }},
+		{"p 0.25", func(r *Release) { r.Trust, r.Trials, r.P = Split, 0, 0.25 }},
+		{"floor trials 0", func(r *Release) { r.Trust, r.Trials, r.FloorTrials = Split, 0, 0 }},
 		{"totals below 2^60", func(r *Release) { r.Trials = 1 << 59 }},
 		{"below 2^60", func(r *Release) { r.FloorTrials = math.MaxUint64 }},
 	} {
@@ -182,6 +186,8 @@ func TestGuaranteeJSON(t *testing.T) {
 			HasIntruder: true},
 		`{"epsilon":null,"epsilon_learner":1,"epsilon_intruder":null}`: {Epsilon: math.Inf(1), Learner: 1,
 			Intruder: math.Inf(1), HasIntruder: true},
+		`{"epsilon":2,"epsilon_learner":1,"epsilon_intruder":null,"epsilon_operator":2}`: {Epsilon: 2, Learner: 1,
+			Operator: 2, HasOperator: true},
 		`{"epsilon":null,"epsilon_learner":null,"epsilon_intruder":null}`: {Epsilon: math.Inf(1), Learner: math.Inf(1)},
 	} {
 		if data, err := json.Marshal(g); err != nil || string(data) != want {

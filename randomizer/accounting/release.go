@@ -24,12 +24,12 @@ type Release struct {
 	// Dim is d and Levels is g, as in Mechanism.
 	Dim, Levels int
 	// Trials is b, the Bernoulli trials that each report carries per coordinate;
-	// 0 under Pan, at least 1 otherwise.
+	// 0 under Pan and Split, at least 1 otherwise.
 	Trials uint64
 	// P is the success probability of every trial, floors included.
 	P float64
 	// FloorTrials is N_f, the trials per coordinate of one floor; the other floor
-	// has as many. At least 1 under Pan and ShufflePan, 0 otherwise.
+	// has as many. At least 1 under Pan, ShufflePan and Split, 0 otherwise.
 	FloorTrials uint64
 	// HonestFraction is the assumed honest share of the planned cohort; 1 under
 	// Local, where nobody's noise but a report's own is relied upon.
@@ -57,10 +57,25 @@ type Guarantee struct {
 	// reports. Meaningful if HasIntruder: trust Shuffle claims nothing there.
 	Intruder    float64
 	HasIntruder bool
+	// Operator is the learner and one of two operators: together they see every release behind the other operator's
+	// floor alone. Meaningful if HasOperator: trust Split.
+	Operator    float64
+	HasOperator bool
 }
 
-// MarshalJSON writes epsilon, epsilon_learner and epsilon_intruder; null stands
-// for no guarantee, and for an intruder that the trust does not know.
+// Second returns the adversary beside the learner, as plans call it, and its epsilon; "" where the trust knows none.
+func (g Guarantee) Second() (adversary string, epsilon float64) {
+	switch {
+	case g.HasIntruder:
+		return "intruder", g.Intruder
+	case g.HasOperator:
+		return "operator", g.Operator
+	}
+	return "", 0
+}
+
+// MarshalJSON writes epsilon, epsilon_learner and epsilon_intruder, and epsilon_operator where there are operators;
+// null stands for no guarantee, and for an intruder that the trust does not know.
 func (g Guarantee) MarshalJSON() ([]byte, error) {
 	finite := func(v float64) *float64 {
 		if math.IsInf(v, 0) || math.IsNaN(v) {
@@ -72,9 +87,13 @@ func (g Guarantee) MarshalJSON() ([]byte, error) {
 		Epsilon  *float64 `json:"epsilon"`
 		Learner  *float64 `json:"epsilon_learner"`
 		Intruder *float64 `json:"epsilon_intruder"`
-	}{finite(g.Epsilon), finite(g.Learner), nil}
+		Operator *float64 `json:"epsilon_operator,omitempty"`
+	}{finite(g.Epsilon), finite(g.Learner), nil, nil}
 	if g.HasIntruder {
 		out.Intruder = finite(g.Intruder)
+	}
+	if g.HasOperator {
+		out.Operator = finite(g.Operator)
 	}
 	return json.Marshal(out)
 }
@@ -85,6 +104,8 @@ type Failure struct {
 	Learner     float64 `json:"delta_learner"` // see Guarantee
 	Intruder    float64 `json:"delta_intruder"`
 	HasIntruder bool    `json:"has_intruder"`
+	Operator    float64 `json:"delta_operator,omitempty"`
+	HasOperator bool    `json:"has_operator,omitempty"`
 }
 
 // Validate names the first field that is out of range, and the range.
@@ -115,11 +136,16 @@ func (r Release) Validate() error {
 			"p %v, trials per user %d: want 0.5 and an even number under local, whose reports are centred at half of them", r.P,
 			r.Trials)
 	}
+	if r.Trust == Split && (r.P != 0.5 || r.Levels&(r.Levels+1) != 0) {
+		return fmt.Errorf("p %v, g %d: want 0.5 and one less than a power of two under split, whose proofs are of whole bits",
+			r.P, r.Levels)
+	}
 	if r.Trust.HasReportNoise() != (r.Trials > 0) {
-		return fmt.Errorf("trials per user %d: want 0 under pan, at least 1 under %v", r.Trials, r.Trust)
+		return fmt.Errorf("trials per user %d: want 0 under pan and split, at least 1 elsewhere; trust %v", r.Trials, r.Trust)
 	}
 	if r.Trust.HasFloors() != (r.FloorTrials > 0) {
-		return fmt.Errorf("floor trials %d: want 0 under shuffle and local, at least 1 under pan and shuffle+pan; trust %v",
+		return fmt.Errorf(
+			"floor trials %d: want 0 under shuffle and local, at least 1 under pan, shuffle+pan and split; trust %v",
 			r.FloorTrials, r.Trust)
 	}
 	if r.FloorTrials >= maxUnits/4 || r.Trials >= maxUnits/4 {
@@ -205,13 +231,14 @@ func (a *Accountant) ReleaseDelta(r Release, eps float64) (Failure, error) {
 	return a.repeatedDelta(1, [][]Release{{r}}, eps)
 }
 
-// views lists what each adversary sees of one target over its T rounds.
+// views lists what each adversary sees of one target over its T rounds; second is nil where there is the learner alone.
 //
 // The learner sees totals with all honest noise and both floors. The intruder looks into one round: a target before
 // the look is hidden by the front floor and its own trials, one after it by the back floor and its own trials,
 // whatever the other users do; the other T-1 rounds look as they do to the learner. Under Local the learner, the stage
-// and all others together see one report at a time.
-func (r Release) views() (learner, intruder []Mechanism) {
+// and all others together see one report at a time. An operator of Split takes its own share and floor away from all T
+// rounds: what is left is behind the other's floor (docs/proofs/split.md).
+func (r Release) views() (learner, second []Mechanism) {
 	var shift float64
 	if r.Minimizer {
 		shift = randomizer.MinimizerShift(r.Levels, max(r.Units, 1), r.Dim)
@@ -224,27 +251,44 @@ func (r Release) views() (learner, intruder []Mechanism) {
 		honest = r.Trials // everybody else may be the adversary
 	}
 	learner = []Mechanism{view(honest, r.Rounds)}
-	if r.Trust.HasFloors() {
-		intruder = []Mechanism{view(r.Noise().Intruded(1), 1)}
+	switch {
+	case r.Trust.HasIntruder():
+		second = []Mechanism{view(r.Noise().Intruded(1), 1)}
 		if r.Rounds > 1 {
-			intruder = append(intruder, view(honest, r.Rounds-1))
+			second = append(second, view(honest, r.Rounds-1))
 		}
+	case r.Trust.HasOperators():
+		behind := r.FloorTrials // the other's; its own an operator takes away
+		second = []Mechanism{view(behind, r.Rounds)}
 	}
-	return learner, intruder
+	return learner, second
 }
 
 // lookInto returns the views of releases, if an intruder looks into one round of the release at index at; nil if that
-// has no floors.
+// covers no look.
 func lookInto(releases []Release, at int) (views []Mechanism) {
 	for i, r := range releases {
-		learner, intruder := r.views()
+		learner, second := r.views()
 		if i != at {
 			views = append(views, learner...)
-		} else if intruder == nil {
+		} else if !r.Trust.HasIntruder() {
 			return nil
 		} else {
-			views = append(views, intruder...)
+			views = append(views, second...)
 		}
 	}
 	return views
+}
+
+// operated returns the views of releases to the learner and one operator together, and whether any of them has
+// operators.
+func operated(releases []Release) (views []Mechanism, any bool) {
+	for _, r := range releases {
+		seen, second := r.views()
+		if r.Trust.HasOperators() {
+			seen, any = second, true
+		}
+		views = append(views, seen...)
+	}
+	return views, any
 }

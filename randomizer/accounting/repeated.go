@@ -5,22 +5,23 @@ import "fmt"
 // RepeatedEpsilon returns what up to so many participations of one user cost at delta. Each of them is in all releases
 // of one of the lists, which the same users answer one after the other, and in all Rounds of each. Which, and whether
 // there is another, may depend on everything that was seen before. An intruder looks into one round of all
-// (docs/proofs/theorem-a.md, section 4).
+// (docs/proofs/theorem-a.md, section 4), an operator sees every participation as an operator.
 func (a *Accountant) RepeatedEpsilon(times int, of [][]Release, delta float64) (Guarantee, error) {
 	if err := validateDelta(delta); err != nil {
 		return Guarantee{}, err
 	}
-	learner, intruder, floors, err := a.repeated(times, of)
+	c, err := a.repeated(times, of)
 	if err != nil {
 		return Guarantee{}, err
 	}
-	g := Guarantee{Learner: learner.epsilon(delta)}
-	g.Epsilon = g.Learner
-	if floors {
-		g.HasIntruder = true
-		g.Intruder = intruder.epsilon(delta)
-		g.Epsilon = max(g.Learner, g.Intruder)
+	g := Guarantee{Learner: c.learner.epsilon(delta), HasIntruder: c.intruder != nil, HasOperator: c.operator != nil}
+	if g.HasIntruder {
+		g.Intruder = c.intruder.epsilon(delta)
 	}
+	if g.HasOperator {
+		g.Operator = c.operator.epsilon(delta)
+	}
+	g.Epsilon = max(g.Learner, g.Intruder, g.Operator)
 	return g, nil
 }
 
@@ -43,35 +44,41 @@ func (a *Accountant) repeatedDelta(times int, of [][]Release, eps float64) (Fail
 	if err := validateEpsilon(eps); err != nil {
 		return Failure{}, err
 	}
-	learner, intruder, floors, err := a.repeated(times, of)
+	c, err := a.repeated(times, of)
 	if err != nil {
 		return Failure{}, err
 	}
-	f := Failure{Learner: learner.Delta(eps)}
-	f.Delta = f.Learner
-	if floors {
-		f.HasIntruder = true
-		f.Intruder = intruder.Delta(eps)
-		f.Delta = max(f.Learner, f.Intruder)
+	f := Failure{Learner: c.learner.Delta(eps), HasIntruder: c.intruder != nil, HasOperator: c.operator != nil}
+	if f.HasIntruder {
+		f.Intruder = c.intruder.Delta(eps)
 	}
+	if f.HasOperator {
+		f.Operator = c.operator.Delta(eps)
+	}
+	f.Delta = max(f.Learner, f.Intruder, f.Operator)
 	return f, nil
 }
 
-// repeated returns the curves of the learner, and of an intruder who also looks into one round if there are floors.
-func (a *Accountant) repeated(times int, of [][]Release) (learner, intruder Curve, floors bool, err error) {
+// adversaries holds a curve of each; nil for one that the trust does not know.
+type adversaries struct{ learner, intruder, operator Curve }
+
+// repeated returns the curves of the learner, of an intruder who also looks into one round if the trust covers one, and
+// of an operator who sees all that one of two does.
+func (a *Accountant) repeated(times int, of [][]Release) (adversaries, error) {
 	if times < 1 || times >= maxCount || len(of) == 0 {
-		return nil, nil, false, fmt.Errorf("%d participations in one of %d lists of releases: want 1 to %d, in at least one",
+		return adversaries{}, fmt.Errorf("%d participations in one of %d lists of releases: want 1 to %d, in at least one",
 			times, len(of), maxCount-1)
 	}
-	var seen, looked [][]Mechanism
+	var seen, looked, held [][]Mechanism
+	operators := false
 	for _, releases := range of {
 		if len(releases) == 0 {
-			return nil, nil, false, fmt.Errorf("a participation in no release: want at least one")
+			return adversaries{}, fmt.Errorf("a participation in no release: want at least one")
 		}
 		var all []Mechanism
 		for _, r := range releases {
 			if err := r.Validate(); err != nil {
-				return nil, nil, false, err
+				return adversaries{}, err
 			}
 			l, _ := r.views()
 			all = append(all, l...)
@@ -82,6 +89,18 @@ func (a *Accountant) repeated(times int, of [][]Release) (learner, intruder Curv
 				looked = append(looked, one)
 			}
 		}
+		one, any := operated(releases)
+		held, operators = append(held, one), operators || any
 	}
-	return a.worst([]turns{{times, seen}}), a.worst([]turns{{times - 1, seen}, {1, looked}}), looked != nil, nil
+	c := adversaries{learner: a.worst([]turns{{times, seen}})}
+	if looked != nil {
+		c.intruder = known(a.worst([]turns{{times - 1, seen}, {1, looked}}))
+	}
+	if operators {
+		c.operator = known(a.worst([]turns{{times, held}}))
+	}
+	return c, nil
 }
+
+// known returns a curve that is not nil: without a point it promises nothing.
+func known(c Curve) Curve { return append(Curve{}, c...) }

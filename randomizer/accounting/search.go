@@ -3,6 +3,7 @@ package accounting
 import (
 	"errors"
 	"math"
+	"math/bits"
 
 	"github.com/panlearn/panlearn/randomizer"
 )
@@ -11,14 +12,14 @@ var errNoPlan = errors.New(
 	"no plan: the noise needed exceeds 2^38 trials or the dimension of the search; want more users, a larger epsilon or delta, fewer rounds, or a bit budget")
 
 // search looks for the parameters of one request. The unit is what is searched
-// for: the trials b of a report, or under Pan the trials N_f of one floor, or two
-// of a report under Local, where they are even.
+// for: the trials b of a report, or under Pan and Split the trials N_f of one floor,
+// or two of a report under Local, where they are even.
 type search struct {
 	a *Accountant
 	q Request
-	// perUnit counts trials per unit: seen by the learner, by the intruder (0 if
-	// the trust knows none) and in the released totals.
-	learner, intruder, released float64
+	// perUnit counts trials per unit: seen by the learner, by the intruder or an
+	// operator (0 if the trust knows neither) and in the released totals.
+	learner, second, released float64
 	// limit is the mean squared error of infinitely many bits: (2/n)^2 times the
 	// released over the credited noise, over mu^2.
 	limit float64
@@ -45,13 +46,15 @@ func newSearch(a *Accountant, q Request) *search {
 	if q.Trust == Local {
 		s.learner = float64(one.Report)
 	}
-	if q.Trust.HasFloors() {
-		s.intruder = float64(one.Intruded(1))
-	}
 	t := float64(q.rounds())
 	s.needed = t / s.learner
-	if s.intruder > 0 {
-		s.needed = max(s.needed, 1/s.intruder+(t-1)/s.learner)
+	switch {
+	case q.Trust.HasIntruder():
+		s.second = float64(one.Intruded(1))
+		s.needed = max(s.needed, 1/s.second+(t-1)/s.learner)
+	case q.Trust.HasOperators():
+		s.second = float64(one.Floor)
+		s.needed = t / s.second // in every round
 	}
 	mu := gaussianMu(q.Epsilon, q.Delta)
 	k := float64(q.units())
@@ -64,7 +67,7 @@ func newSearch(a *Accountant, q Request) *search {
 // users.
 func (q Request) noise(unit uint64) randomizer.Noise {
 	switch q.Trust {
-	case Pan:
+	case Pan, Split:
 		return randomizer.Noise{Floor: unit}
 	case ShufflePan:
 		return randomizer.Noise{Report: unit, Floor: unit * q.Users}
@@ -87,16 +90,16 @@ func (s *search) release(c candidate) Release {
 
 // curves returns one privacy curve per adversary.
 func (s *search) curves(c candidate) []Curve {
-	learner, intruder := s.release(c).views()
-	if intruder == nil {
+	learner, second := s.release(c).views()
+	if second == nil {
 		return []Curve{s.a.compose(learner)}
 	}
-	if s.q.rounds() == 1 {
-		// The learner's view is the intruder's with more trials, so its curve is
+	if s.q.rounds() == 1 || s.q.Trust.HasOperators() {
+		// The learner's view is the other's with more trials, so its curve is
 		// checked once, at the end, by the final evaluation of the release.
-		return []Curve{s.a.compose(intruder)}
+		return []Curve{s.a.compose(second)}
 	}
-	return []Curve{s.a.compose(intruder), s.a.compose(learner)}
+	return []Curve{s.a.compose(second), s.a.compose(learner)}
 }
 
 func (s *search) meets(c candidate) bool {
@@ -117,7 +120,7 @@ func (s *search) error(g int, unitVariance float64) float64 {
 
 // maxUnit returns the largest unit at which every view of a candidate can be tabulated exactly.
 func (s *search) maxUnit() float64 {
-	return (1 << 37) / max(s.learner, s.intruder, s.released)
+	return (1 << 37) / max(s.learner, s.second, s.released)
 }
 
 // smallestUnit finds, for a grid size, the smallest unit that meets the target at
@@ -170,7 +173,7 @@ func (s *search) smallestUnit(g int) (c candidate, ok bool) {
 
 // finish chooses the coin of a candidate.
 func (s *search) finish(c candidate) candidate {
-	if s.q.Trust == Pan || s.q.Trust == Local {
+	if s.q.Trust == Pan || s.q.Trust == Split || s.q.Trust == Local {
 		return c // the floors are drawn by the stage; a fair coin has no skew, and one of Local has to have none
 	}
 	c.k = smallestCoin(func(k int64) []Curve {
@@ -228,10 +231,28 @@ func (s *search) smallestGrid() (candidate, error) {
 	return best, nil
 }
 
+// wholeBits returns the candidate of a grid of 2^k - 1 steps next to g, not below it or not above it: a report of Split
+// is proved to be of k bits a coordinate, so that the lattice is all that a proof lets through.
+func (s *search) wholeBits(g int, above bool) (candidate, error) {
+	k := bits.Len(uint(g))
+	if !above && g&(g+1) != 0 {
+		k--
+	}
+	g = 1<<k - 1
+	if !(g < maxCount/2) {
+		return candidate{}, errNoPlan
+	}
+	c, ok := s.smallestUnit(g)
+	if !ok {
+		return candidate{}, errNoPlan
+	}
+	return c, nil
+}
+
 // withinBits finds the least error with g + b at most budget: the largest such g,
 // or one of the three below it, since b is an integer.
 func (s *search) withinBits(budget int) (candidate, error) {
-	bits := func(g int) (candidate, bool) {
+	fits := func(g int) (candidate, bool) {
 		c, ok := s.smallestUnit(g)
 		if ok && s.q.Trust.HasReportNoise() {
 			b := s.q.noise(c.unit).Report
@@ -257,7 +278,7 @@ func (s *search) withinBits(budget int) (candidate, error) {
 			g = hi - stride
 		}
 		g = min(max(g, lo+1), hi-1)
-		if _, ok := bits(g); ok {
+		if _, ok := fits(g); ok {
 			lo = g
 		} else {
 			hi = g
@@ -265,7 +286,7 @@ func (s *search) withinBits(budget int) (candidate, error) {
 	}
 	var best candidate
 	for g := lo; g >= 1 && g > lo-4; g-- {
-		c, ok := bits(g)
+		c, ok := fits(g)
 		if !ok {
 			continue
 		}

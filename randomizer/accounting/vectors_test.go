@@ -18,6 +18,7 @@ type vector struct {
 	Epsilon  *float64 `json:"epsilon"`
 	Learner  *float64 `json:"epsilon_learner"`
 	Intruder *float64 `json:"epsilon_intruder,omitempty"`
+	Operator *float64 `json:"epsilon_operator,omitempty"`
 	At       []delta  `json:"deltas"`
 }
 
@@ -70,6 +71,7 @@ func one(changes ...func(r *release)) [][]release { return [][]release{{shuffled
 func rounds(n int) func(r *release) { return func(r *release) { r.Rounds = n } }
 func pan(r *release)                { r.Trust, r.Trials, r.Floor = "pan", 0, 26000 }
 func both(r *release)               { r.Trust, r.Floor = "shuffle+pan", 20000 }
+func split(r *release)              { r.Trust, r.Levels, r.Trials, r.Floor = "split", 15, 0, 20000 }
 func local(r *release) {
 	r.Trust, r.Users, r.Trials, r.Units = "local", 4, 20000, 50
 }
@@ -89,6 +91,10 @@ func vectors() []vector {
 		{Name: "pan, of two participations", Times: 2, Delta: 1e-6, Stints: one(pan)},
 		{Name: "shuffle and pan", Delta: 1e-6, Stints: one(both)},
 		{Name: "shuffle and pan, of three participations", Times: 3, Delta: 1e-6, Stints: one(both)},
+		{Name: "split", Delta: 1e-6, Stints: one(split)},
+		{Name: "split, in fifty rounds", Delta: 1e-6, Stints: one(split, rounds(50))},
+		{Name: "split, of three participations", Times: 3, Delta: 1e-6,
+			Stints: [][]release{{shuffled(split)}, {shuffled(split, rounds(2)), shuffled(split, func(r *release) { r.Levels = 7 })}}},
 		{Name: "local, of fifty units", Delta: 1e-6, Stints: one(local)},
 		{Name: "local, of a minimiser", Delta: 1e-6, Stints: one(local, func(r *release) { r.Minimizer = true })},
 		{Name: "two participations", Times: 2, Delta: 1e-6, Stints: one()},
@@ -129,6 +135,9 @@ func TestAccountingVectors(t *testing.T) {
 		v.Epsilon, v.Learner = finite(g.Epsilon), finite(g.Learner)
 		if g.HasIntruder {
 			v.Intruder = finite(g.Intruder)
+		}
+		if g.HasOperator {
+			v.Operator = finite(g.Operator)
 		}
 		for _, epsilon := range []float64{0, 0.5, 2} {
 			d, err := a.repeatedDelta(v.Times, of, epsilon)

@@ -84,7 +84,7 @@ func (e *environment) enlist(m *stream.Message) error {
 // floors reports whether the stage lays floors under the task's trust, so that one intrusion is part of the guarantee.
 func (e *environment) floors() bool {
 	t, err := manifest.Trust(e.task.Plan.Trust)
-	return err == nil && t.HasFloors()
+	return err == nil && t.HasIntruder()
 }
 
 func (e *environment) suits(task *wire.Task, signer ed25519.PublicKey) (sizes manifest.Sizes, err error) {
@@ -100,6 +100,9 @@ func (e *environment) suits(task *wire.Task, signer ed25519.PublicKey) (sizes ma
 	}
 	if err := manifest.CheckTask(task); err != nil {
 		return sizes, err
+	}
+	if manifest.HasOperators(task.Plan) {
+		return sizes, errors.New("has trust split: a stage that works with a helper is not built yet")
 	}
 	if sizes, err = manifest.SizesOf(task, ReasonNames()); err != nil {
 		return sizes, err

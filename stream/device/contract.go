@@ -7,6 +7,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -54,6 +55,10 @@ func (c *Settings) propose(t *wire.Task, hash stream.Hash, pinned *participation
 	}
 	if err != nil {
 		return nil, err
+	}
+	if manifest.HasOperators(t.Plan) {
+		return nil, consent.Refuse("plan.trust", "split",
+			"another trust: a device that shares reports between two operators is not built yet")
 	}
 	source := c.source(agreement)
 	if pinned != nil && pinned.Source != source {

@@ -198,7 +198,7 @@ func (r *rounds) takeOpen(one *round, o *wire.Open, a participation.Attempt) {
 	if one.closed != nil || (one.open != nil && (a == one.attempt || a.Number < one.attempt.Number)) {
 		return
 	}
-	floors := r.contract.agreement.HasFloors()
+	floors := r.contract.agreement.DeadAttemptSeen()
 	if one.open != nil && len(one.bundles) > 0 {
 		r.log.Info("the stage opened the round again", "round", one.number, "attempt", o.Attempt, "sends_again", !floors)
 	}

@@ -109,7 +109,7 @@ func (s *sender) send(r *round, bundles []*bundle) error {
 	for _, b := range bundles {
 		again = again || len(b.record().Sends) > 0 && !b.record().SentTo(r.attempt)
 		for _, e := range b.events {
-			e.record.Sending(r.attempt, s.contract.agreement.HasFloors())
+			e.record.Sending(r.attempt, s.contract.agreement.DeadAttemptSeen())
 			change.Events = append(change.Events, e.record)
 		}
 		delete(s.unstored, b)
@@ -165,7 +165,7 @@ func (s *sender) sendOwed() error {
 	for _, b := range r.owed {
 		record, a := b.record(), r.attempt
 		switch {
-		case b.inFlight || record.Answered(a) || !record.MaySend(a, s.contract.agreement.HasFloors()):
+		case b.inFlight || record.Answered(a) || !record.MaySend(a, s.contract.agreement.DeadAttemptSeen()):
 			// Its answer, settling or a newer attempt decides about it.
 		case !record.SentTo(a) && b.exhausted(s.settings.Policy.Reports()):
 			ended = append(ended, b) // it was sent often enough

@@ -65,6 +65,8 @@ func Trust(t wire.Trust) (accounting.Trust, error) {
 		return accounting.ShufflePan, nil
 	case wire.Trust_TRUST_LOCAL:
 		return accounting.Local, nil
+	case wire.Trust_TRUST_SPLIT:
+		return accounting.Split, nil
 	}
 	return 0, fmt.Errorf("trust %d: unknown", int32(t))
 }
@@ -80,6 +82,8 @@ func WireTrust(t accounting.Trust) (wire.Trust, error) {
 		return wire.Trust_TRUST_SHUFFLE_PAN, nil
 	case accounting.Local:
 		return wire.Trust_TRUST_LOCAL, nil
+	case accounting.Split:
+		return wire.Trust_TRUST_SPLIT, nil
 	}
 	return wire.Trust_TRUST_UNSPECIFIED, fmt.Errorf("trust %d: unknown", int(t))
 }

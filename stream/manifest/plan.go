@@ -46,7 +46,8 @@ func Retention(plan *wire.Plan) time.Duration {
 // CheckTask returns an error if the plan of a Task cannot be run: it requires that the users of its phases fill their
 // rounds, that the mixer takes the first and the last round of each, that phases of gradients encode alike, that its
 // trust and honest fraction can be read, that its deadlines are at most maxDeadline and its retention within bounds,
-// and that the accountant can charge each phase. Call stream.Check first.
+// that the accountant can charge each phase, and that it names two operators where its trust has two. Call stream.Check
+// first.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
 	if plan == nil {
@@ -54,6 +55,9 @@ func CheckTask(task *wire.Task) error {
 	}
 	if err := validatePlan(plan); err != nil {
 		return fmt.Errorf("task: plan: %w", err)
+	}
+	if err := validateSplit(task); err != nil {
+		return fmt.Errorf("task: %w", err)
 	}
 	return nil
 }
@@ -212,9 +216,12 @@ func validatePhase(plan *wire.Plan, i int) error {
 	case stint.Phases > 1 && uint64(f.RoundsPerUser) != f.Rounds:
 		return fmt.Errorf("rounds_per_user %d: want all %d rounds, in a stint of %d phases", f.RoundsPerUser, f.Rounds,
 			stint.Phases)
-	case stint.Rounds > 1 && plan.Trust != wire.Trust_TRUST_SHUFFLE && plan.Trust != wire.Trust_TRUST_LOCAL:
+	case stint.Rounds > 1 && (plan.Trust == wire.Trust_TRUST_PAN || plan.Trust == wire.Trust_TRUST_SHUFFLE_PAN):
 		return fmt.Errorf(
 			"rounds_per_user %d: want 1 under floors: users of floors who answer several rounds are not supported", stint.Rounds)
+	}
+	if err := validateShared(plan, f.Mechanism); err != nil {
+		return err
 	}
 	if err := validateProx(plan, f); err != nil {
 		return err

@@ -3,7 +3,6 @@ package manifest
 import (
 	"slices"
 
-	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -16,8 +15,9 @@ func ReportSizes(task *wire.Task) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
+		part := PartOf(task.Plan, params)
 		for n := 1; n <= int(f.Mechanism.MaxBundle); n++ {
-			sizes = append(sizes, seal.ReportSize(task.Suite, n, n*params.ReportBytes()))
+			sizes = append(sizes, part.ReportSize(task.Suite, n))
 		}
 	}
 	slices.Sort(sizes)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -38,6 +37,9 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 	task := &wire.Task{Version: stream.Version, Name: strings.Repeat("a", maxName), Declaration: body.GetDeclaration(),
 		Plan: plan, Public: body.GetPublic(),
 		Suite: body.GetSuite(), LearnerKey: key, StageKey: key, Life: make([]byte, stream.LifeSize)}
+	if HasOperators(plan) {
+		task.HelperKey = key
+	}
 	sizes := Sizes{Waiting: leastWaiting}
 	var err error
 	if sizes.Task, err = signedSize(stream.Marshal(task)); err != nil {
@@ -71,6 +73,9 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 	if err != nil {
 		return Sizes{}, err
 	}
+	if err := validateShared(plan, m); err != nil {
+		return Sizes{}, err
+	}
 	planned, bundle, hash := max(f.Cohort, LastCohort(f)), int(m.MaxBundle), make([]byte, stream.HashSize)
 	at := Place{Plan: plan, Phase: f}
 	round := &wire.Round{Version: stream.Version, TaskHash: hash, Round: math.MaxUint64, Step: math.MaxUint64,
@@ -87,11 +92,14 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 		Attempt: math.MaxUint64,
 		Users:   math.MaxUint64, NoiseTrials: math.MaxUint64, Cutoff: math.MaxUint64, Totals: slices.Repeat([]uint64{most},
 			params.Dim)}
+	if HasOperators(plan) {
+		batch.OpenHash, batch.JoinHash = hash, hash
+	}
 	for _, reason := range reasons {
 		batch.Rejects = append(batch.Rejects, &wire.Reject{Reason: reason, Count: math.MaxUint64})
 	}
-	sizes := Sizes{Report: seal.ReportSize(body.Suite, bundle, bundle*params.ReportBytes()),
-		Single: seal.ReportSize(body.Suite, 1, params.ReportBytes())}
+	part := PartOf(plan, params)
+	sizes := Sizes{Report: part.ReportSize(body.Suite, bundle), Single: part.ReportSize(body.Suite, 1)}
 	if sizes.Round, err = signedSize(stream.Marshal(round)); err != nil {
 		return Sizes{}, fmt.Errorf("size of a round: %w", err)
 	}

@@ -86,15 +86,24 @@ func SealedSize(suite wire.Suite, plaintextLen int) (encLen, ciphertextLen int) 
 	return 0, plaintextLen
 }
 
+// field returns the length of a field of n bytes, whose number is below 16.
+func field(n int) int {
+	if n == 0 {
+		return 0 // proto3 leaves empty fields out
+	}
+	return 1 + protowire.SizeBytes(n)
+}
+
+// SharedReportSize is ReportSize of a report for two operators: over plaintexts of these lengths, with a public share
+// of that length for each id.
+func SharedReportSize(suite wire.Suite, ids, leaderLen, helperLen, publicLen int) int {
+	enc, ciphertext := SealedSize(suite, helperLen)
+	return ReportSize(suite, ids, leaderLen) + ids*field(publicLen) + field(enc) + field(ciphertext)
+}
+
 // ReportSize returns the exact length in bytes of an encoded wire.Report with that many ids over a plaintext of that
 // length: what must fit into one message of the broker.
 func ReportSize(suite wire.Suite, ids, plaintextLen int) int {
-	field := func(n int) int {
-		if n == 0 {
-			return 0 // proto3 leaves empty fields out
-		}
-		return 1 + protowire.SizeBytes(n) // all field numbers are below 16
-	}
 	enc, ciphertext := SealedSize(suite, plaintextLen)
 	return 1 + protowire.SizeVarint(stream.Version) + field(stream.HashSize) +
 		ids*field(stream.ReportIDSize) + field(enc) + field(ciphertext)

@@ -43,20 +43,29 @@ const (
 	Kind_KIND_BATCH       Kind = 6
 	Kind_KIND_CLOSE       Kind = 7
 	Kind_KIND_END         Kind = 8
+	// Of trust split.
+	Kind_KIND_HELPER   Kind = 9
+	Kind_KIND_JOIN     Kind = 10
+	Kind_KIND_SHARE    Kind = 11
+	Kind_KIND_EXCHANGE Kind = 12
 )
 
 // Enum value maps for Kind.
 var (
 	Kind_name = map[int32]string{
-		0: "KIND_UNSPECIFIED",
-		1: "KIND_STAGE",
-		2: "KIND_TASK",
-		3: "KIND_ROUND",
-		4: "KIND_OPEN",
-		5: "KIND_CLAIM",
-		6: "KIND_BATCH",
-		7: "KIND_CLOSE",
-		8: "KIND_END",
+		0:  "KIND_UNSPECIFIED",
+		1:  "KIND_STAGE",
+		2:  "KIND_TASK",
+		3:  "KIND_ROUND",
+		4:  "KIND_OPEN",
+		5:  "KIND_CLAIM",
+		6:  "KIND_BATCH",
+		7:  "KIND_CLOSE",
+		8:  "KIND_END",
+		9:  "KIND_HELPER",
+		10: "KIND_JOIN",
+		11: "KIND_SHARE",
+		12: "KIND_EXCHANGE",
 	}
 	Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
@@ -68,6 +77,10 @@ var (
 		"KIND_BATCH":       6,
 		"KIND_CLOSE":       7,
 		"KIND_END":         8,
+		"KIND_HELPER":      9,
+		"KIND_JOIN":        10,
+		"KIND_SHARE":       11,
+		"KIND_EXCHANGE":    12,
 	}
 )
 
@@ -160,6 +173,7 @@ const (
 	Trust_TRUST_PAN         Trust = 2
 	Trust_TRUST_SHUFFLE_PAN Trust = 3
 	Trust_TRUST_LOCAL       Trust = 4 // every report hides what it is about by its own noise: nobody is trusted
+	Trust_TRUST_SPLIT       Trust = 5 // two operators, of whom one is honest, each lay a floor under totals that neither can read
 )
 
 // Enum value maps for Trust.
@@ -170,6 +184,7 @@ var (
 		2: "TRUST_PAN",
 		3: "TRUST_SHUFFLE_PAN",
 		4: "TRUST_LOCAL",
+		5: "TRUST_SPLIT",
 	}
 	Trust_value = map[string]int32{
 		"TRUST_UNSPECIFIED": 0,
@@ -177,6 +192,7 @@ var (
 		"TRUST_PAN":         2,
 		"TRUST_SHUFFLE_PAN": 3,
 		"TRUST_LOCAL":       4,
+		"TRUST_SPLIT":       5,
 	}
 )
 
@@ -362,6 +378,71 @@ func (Continuous) EnumDescriptor() ([]byte, []int) {
 	return file_wire_panlearn_proto_rawDescGZIP(), []int{5}
 }
 
+// Verb says what an Exchange is.
+type Verb int32
+
+const (
+	Verb_VERB_UNSPECIFIED Verb = 0
+	Verb_VERB_REQUEST     Verb = 1 // of the leader, sealed to the helper
+	Verb_VERB_REPLY       Verb = 2 // of the helper, sealed to the leader
+	Verb_VERB_PING        Verb = 3 // of the leader, in clear, as all that follow
+	Verb_VERB_PONG        Verb = 4 // of the helper
+	Verb_VERB_FINISH      Verb = 5 // of the leader
+	Verb_VERB_GONE        Verb = 6 // of the helper
+	Verb_VERB_DIFFERS     Verb = 7 // of the helper
+)
+
+// Enum value maps for Verb.
+var (
+	Verb_name = map[int32]string{
+		0: "VERB_UNSPECIFIED",
+		1: "VERB_REQUEST",
+		2: "VERB_REPLY",
+		3: "VERB_PING",
+		4: "VERB_PONG",
+		5: "VERB_FINISH",
+		6: "VERB_GONE",
+		7: "VERB_DIFFERS",
+	}
+	Verb_value = map[string]int32{
+		"VERB_UNSPECIFIED": 0,
+		"VERB_REQUEST":     1,
+		"VERB_REPLY":       2,
+		"VERB_PING":        3,
+		"VERB_PONG":        4,
+		"VERB_FINISH":      5,
+		"VERB_GONE":        6,
+		"VERB_DIFFERS":     7,
+	}
+)
+
+func (x Verb) Enum() *Verb {
+	p := new(Verb)
+	*p = x
+	return p
+}
+
+func (x Verb) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Verb) Descriptor() protoreflect.EnumDescriptor {
+	return file_wire_panlearn_proto_enumTypes[6].Descriptor()
+}
+
+func (Verb) Type() protoreflect.EnumType {
+	return &file_wire_panlearn_proto_enumTypes[6]
+}
+
+func (x Verb) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Verb.Descriptor instead.
+func (Verb) EnumDescriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{6}
+}
+
 // Signed is the envelope of every message of learner and stage: Ed25519 over a domain-separation prefix, the
 // kind and the body.
 type Signed struct {
@@ -516,6 +597,7 @@ type Task struct {
 	Life []byte `protobuf:"bytes,8,opt,name=life,proto3" json:"life,omitempty"`
 	// public is the file of the declaration's features.public, at most 256 KiB, whose SHA-256 the declaration has; empty without one.
 	Public        []byte `protobuf:"bytes,9,opt,name=public,proto3" json:"public,omitempty"`
+	HelperKey     []byte `protobuf:"bytes,10,opt,name=helper_key,json=helperKey,proto3" json:"helper_key,omitempty"` // Ed25519, of the second operator under trust split; stage_key is the first one's, the leader's
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -613,6 +695,13 @@ func (x *Task) GetPublic() []byte {
 	return nil
 }
 
+func (x *Task) GetHelperKey() []byte {
+	if x != nil {
+		return x.HelperKey
+	}
+	return nil
+}
+
 // Plan is everything about a run that is decided before its first round: planned once, stored, never planned again by a newer
 // binary. A round names its place in it.
 type Plan struct {
@@ -648,6 +737,7 @@ type Plan struct {
 	// start_privacy is what the snapshot that start was made of states; absent where there is no start. Nobody else can check it.
 	StartPrivacy  *StartPrivacy `protobuf:"bytes,23,opt,name=start_privacy,json=startPrivacy,proto3" json:"start_privacy,omitempty"`
 	Places        bool          `protobuf:"varint,24,opt,name=places,proto3" json:"places,omitempty"` // the stage may announce places (Open.places_ms): devices that do not know them refuse the Task
+	Prio3         string        `protobuf:"bytes,25,opt,name=prio3,proto3" json:"prio3,omitempty"`    // which Prio3 shares are made with under trust split: draft-14; empty elsewhere
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -848,6 +938,13 @@ func (x *Plan) GetPlaces() bool {
 		return x.Places
 	}
 	return false
+}
+
+func (x *Plan) GetPrio3() string {
+	if x != nil {
+		return x.Prio3
+	}
+	return ""
 }
 
 // StartPrivacy is the statement of a snapshot that another task begins with.
@@ -2151,6 +2248,8 @@ type Claim struct {
 	Attempt       uint64                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	ManifestHash  []byte                 `protobuf:"bytes,5,opt,name=manifest_hash,json=manifestHash,proto3" json:"manifest_hash,omitempty"`
 	Instance      []byte                 `protobuf:"bytes,6,opt,name=instance,proto3" json:"instance,omitempty"`
+	OpenHash      []byte                 `protobuf:"bytes,7,opt,name=open_hash,json=openHash,proto3" json:"open_hash,omitempty"` // of the signed Open and Join, under trust split: a device's attempt is the number and both; empty elsewhere
+	JoinHash      []byte                 `protobuf:"bytes,8,opt,name=join_hash,json=joinHash,proto3" json:"join_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2227,6 +2326,20 @@ func (x *Claim) GetInstance() []byte {
 	return nil
 }
 
+func (x *Claim) GetOpenHash() []byte {
+	if x != nil {
+		return x.OpenHash
+	}
+	return nil
+}
+
+func (x *Claim) GetJoinHash() []byte {
+	if x != nil {
+		return x.JoinHash
+	}
+	return nil
+}
+
 // Batch is the outcome of a round, real or void: put once.
 type Batch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2242,6 +2355,8 @@ type Batch struct {
 	Totals        []uint64               `protobuf:"varint,10,rep,packed,name=totals,proto3" json:"totals,omitempty"`                      // dim values
 	Cutoff        uint64                 `protobuf:"varint,11,opt,name=cutoff,proto3" json:"cutoff,omitempty"`                             // highest stream sequence opened
 	Rejects       []*Reject              `protobuf:"bytes,12,rep,name=rejects,proto3" json:"rejects,omitempty"`                            // ascending reason, no zero count
+	OpenHash      []byte                 `protobuf:"bytes,13,opt,name=open_hash,json=openHash,proto3" json:"open_hash,omitempty"`          // as in Claim; in a void batch of no attempt empty
+	JoinHash      []byte                 `protobuf:"bytes,14,opt,name=join_hash,json=joinHash,proto3" json:"join_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2360,6 +2475,20 @@ func (x *Batch) GetRejects() []*Reject {
 	return nil
 }
 
+func (x *Batch) GetOpenHash() []byte {
+	if x != nil {
+		return x.OpenHash
+	}
+	return nil
+}
+
+func (x *Batch) GetJoinHash() []byte {
+	if x != nil {
+		return x.JoinHash
+	}
+	return nil
+}
+
 // Reject counts refused reports of one reason.
 type Reject struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2424,6 +2553,8 @@ type Close struct {
 	BatchHash     []byte                 `protobuf:"bytes,6,opt,name=batch_hash,json=batchHash,proto3" json:"batch_hash,omitempty"` // SHA-256 of the Signed batch
 	Cutoff        uint64                 `protobuf:"varint,7,opt,name=cutoff,proto3" json:"cutoff,omitempty"`
 	Void          bool                   `protobuf:"varint,8,opt,name=void,proto3" json:"void,omitempty"`
+	OpenHash      []byte                 `protobuf:"bytes,9,opt,name=open_hash,json=openHash,proto3" json:"open_hash,omitempty"` // as in Claim
+	JoinHash      []byte                 `protobuf:"bytes,10,opt,name=join_hash,json=joinHash,proto3" json:"join_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2514,6 +2645,20 @@ func (x *Close) GetVoid() bool {
 	return false
 }
 
+func (x *Close) GetOpenHash() []byte {
+	if x != nil {
+		return x.OpenHash
+	}
+	return nil
+}
+
+func (x *Close) GetJoinHash() []byte {
+	if x != nil {
+		return x.JoinHash
+	}
+	return nil
+}
+
 // End stops stage and publishers.
 type End struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2585,14 +2730,18 @@ func (x *End) GetReason() string {
 
 // Report is what a device sends: one user, or a bundle of users behind one gateway.
 type Report struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	TaskHash      []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
-	Ids           [][]byte               `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`                   // one random 16-byte id a user, in the order of the plaintext
-	Encapsulated  []byte                 `protobuf:"bytes,4,opt,name=encapsulated,proto3" json:"encapsulated,omitempty"` // HPKE enc, empty for SUITE_NONE
-	Ciphertext    []byte                 `protobuf:"bytes,5,opt,name=ciphertext,proto3" json:"ciphertext,omitempty"`     // of ids * report bytes
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Version      uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	TaskHash     []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
+	Ids          [][]byte               `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`                   // one random 16-byte id a user, in the order of the plaintext
+	Encapsulated []byte                 `protobuf:"bytes,4,opt,name=encapsulated,proto3" json:"encapsulated,omitempty"` // HPKE enc, empty for SUITE_NONE
+	Ciphertext   []byte                 `protobuf:"bytes,5,opt,name=ciphertext,proto3" json:"ciphertext,omitempty"`     // of ids * report bytes; under trust split of the leader's shares
+	// Under trust split, else empty: a public share for each id, and the helper's shares, sealed to the key of Join.
+	PublicShares       [][]byte `protobuf:"bytes,6,rep,name=public_shares,json=publicShares,proto3" json:"public_shares,omitempty"`
+	HelperEncapsulated []byte   `protobuf:"bytes,7,opt,name=helper_encapsulated,json=helperEncapsulated,proto3" json:"helper_encapsulated,omitempty"`
+	HelperCiphertext   []byte   `protobuf:"bytes,8,opt,name=helper_ciphertext,json=helperCiphertext,proto3" json:"helper_ciphertext,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Report) Reset() {
@@ -2660,6 +2809,482 @@ func (x *Report) GetCiphertext() []byte {
 	return nil
 }
 
+func (x *Report) GetPublicShares() [][]byte {
+	if x != nil {
+		return x.PublicShares
+	}
+	return nil
+}
+
+func (x *Report) GetHelperEncapsulated() []byte {
+	if x != nil {
+		return x.HelperEncapsulated
+	}
+	return nil
+}
+
+func (x *Report) GetHelperCiphertext() []byte {
+	if x != nil {
+		return x.HelperCiphertext
+	}
+	return nil
+}
+
+// HelperIdentity is the helper's self-signed key, put once on `helper` before there is a task. A convenience: it decides nothing, as everybody has
+// both operators' keys pinned.
+type HelperIdentity struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Task          string                 `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"` // name
+	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`   // equal to Signed.key
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HelperIdentity) Reset() {
+	*x = HelperIdentity{}
+	mi := &file_wire_panlearn_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HelperIdentity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HelperIdentity) ProtoMessage() {}
+
+func (x *HelperIdentity) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HelperIdentity.ProtoReflect.Descriptor instead.
+func (*HelperIdentity) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *HelperIdentity) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *HelperIdentity) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *HelperIdentity) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+// Join is the helper's part of an attempt. An attempt is an Open and the Join that names it.
+type Join struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Version         uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	TaskHash        []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
+	Round           uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	Attempt         uint64                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	ManifestHash    []byte                 `protobuf:"bytes,5,opt,name=manifest_hash,json=manifestHash,proto3" json:"manifest_hash,omitempty"`
+	OpenHash        []byte                 `protobuf:"bytes,6,opt,name=open_hash,json=openHash,proto3" json:"open_hash,omitempty"` // SHA-256 of the signed Open
+	Suite           Suite                  `protobuf:"varint,7,opt,name=suite,proto3,enum=panlearn.v1.Suite" json:"suite,omitempty"`
+	PublicKey       []byte                 `protobuf:"bytes,8,opt,name=public_key,json=publicKey,proto3" json:"public_key,omitempty"`                    // HPKE, not Open's
+	Instance        []byte                 `protobuf:"bytes,9,opt,name=instance,proto3" json:"instance,omitempty"`                                       // random id of the helper's process, 16 bytes
+	VerifyKeyHash   []byte                 `protobuf:"bytes,10,opt,name=verify_key_hash,json=verifyKeyHash,proto3" json:"verify_key_hash,omitempty"`     // of the verify key, which the leader checks against what it opens
+	KeyEncapsulated []byte                 `protobuf:"bytes,11,opt,name=key_encapsulated,json=keyEncapsulated,proto3" json:"key_encapsulated,omitempty"` // the verify key, sealed to Open's key
+	KeyCiphertext   []byte                 `protobuf:"bytes,12,opt,name=key_ciphertext,json=keyCiphertext,proto3" json:"key_ciphertext,omitempty"`
+	StartedUnixMs   int64                  `protobuf:"varint,13,opt,name=started_unix_ms,json=startedUnixMs,proto3" json:"started_unix_ms,omitempty"` // when the helper joined, by its clock
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Join) Reset() {
+	*x = Join{}
+	mi := &file_wire_panlearn_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Join) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Join) ProtoMessage() {}
+
+func (x *Join) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Join.ProtoReflect.Descriptor instead.
+func (*Join) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Join) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Join) GetTaskHash() []byte {
+	if x != nil {
+		return x.TaskHash
+	}
+	return nil
+}
+
+func (x *Join) GetRound() uint64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Join) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Join) GetManifestHash() []byte {
+	if x != nil {
+		return x.ManifestHash
+	}
+	return nil
+}
+
+func (x *Join) GetOpenHash() []byte {
+	if x != nil {
+		return x.OpenHash
+	}
+	return nil
+}
+
+func (x *Join) GetSuite() Suite {
+	if x != nil {
+		return x.Suite
+	}
+	return Suite_SUITE_UNSPECIFIED
+}
+
+func (x *Join) GetPublicKey() []byte {
+	if x != nil {
+		return x.PublicKey
+	}
+	return nil
+}
+
+func (x *Join) GetInstance() []byte {
+	if x != nil {
+		return x.Instance
+	}
+	return nil
+}
+
+func (x *Join) GetVerifyKeyHash() []byte {
+	if x != nil {
+		return x.VerifyKeyHash
+	}
+	return nil
+}
+
+func (x *Join) GetKeyEncapsulated() []byte {
+	if x != nil {
+		return x.KeyEncapsulated
+	}
+	return nil
+}
+
+func (x *Join) GetKeyCiphertext() []byte {
+	if x != nil {
+		return x.KeyCiphertext
+	}
+	return nil
+}
+
+func (x *Join) GetStartedUnixMs() int64 {
+	if x != nil {
+		return x.StartedUnixMs
+	}
+	return 0
+}
+
+// Share is the helper's release of a round, put once: its aggregate share with its floor, or why there is none.
+type Share struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	TaskHash      []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
+	Round         uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	Attempt       uint64                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	OpenHash      []byte                 `protobuf:"bytes,5,opt,name=open_hash,json=openHash,proto3" json:"open_hash,omitempty"`
+	JoinHash      []byte                 `protobuf:"bytes,6,opt,name=join_hash,json=joinHash,proto3" json:"join_hash,omitempty"`
+	Requests      uint64                 `protobuf:"varint,7,opt,name=requests,proto3" json:"requests,omitempty"`   // N, how many the helper answered
+	Users         uint64                 `protobuf:"varint,8,opt,name=users,proto3" json:"users,omitempty"`         // m, as counted
+	Chain         []byte                 `protobuf:"bytes,9,opt,name=chain,proto3" json:"chain,omitempty"`          // c_N
+	Aggregate     []byte                 `protobuf:"bytes,10,opt,name=aggregate,proto3" json:"aggregate,omitempty"` // d elements of 16 bytes, little endian; empty in a refusal
+	Refusal       string                 `protobuf:"bytes,11,opt,name=refusal,proto3" json:"refusal,omitempty"`     // why nothing is released; empty in a release
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Share) Reset() {
+	*x = Share{}
+	mi := &file_wire_panlearn_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Share) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Share) ProtoMessage() {}
+
+func (x *Share) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Share.ProtoReflect.Descriptor instead.
+func (*Share) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Share) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Share) GetTaskHash() []byte {
+	if x != nil {
+		return x.TaskHash
+	}
+	return nil
+}
+
+func (x *Share) GetRound() uint64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Share) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Share) GetOpenHash() []byte {
+	if x != nil {
+		return x.OpenHash
+	}
+	return nil
+}
+
+func (x *Share) GetJoinHash() []byte {
+	if x != nil {
+		return x.JoinHash
+	}
+	return nil
+}
+
+func (x *Share) GetRequests() uint64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *Share) GetUsers() uint64 {
+	if x != nil {
+		return x.Users
+	}
+	return 0
+}
+
+func (x *Share) GetChain() []byte {
+	if x != nil {
+		return x.Chain
+	}
+	return nil
+}
+
+func (x *Share) GetAggregate() []byte {
+	if x != nil {
+		return x.Aggregate
+	}
+	return nil
+}
+
+func (x *Share) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
+// Exchange is one message between leader and helper, on `prepare.<task>.<instance>`, in no stream.
+type Exchange struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Version uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Verb    Verb                   `protobuf:"varint,2,opt,name=verb,proto3,enum=panlearn.v1.Verb" json:"verb,omitempty"`
+	// X, the attempt.
+	TaskHash []byte `protobuf:"bytes,3,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
+	Round    uint64 `protobuf:"varint,4,opt,name=round,proto3" json:"round,omitempty"`
+	Attempt  uint64 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	OpenHash []byte `protobuf:"bytes,6,opt,name=open_hash,json=openHash,proto3" json:"open_hash,omitempty"`
+	JoinHash []byte `protobuf:"bytes,7,opt,name=join_hash,json=joinHash,proto3" json:"join_hash,omitempty"`
+	Number   uint64 `protobuf:"varint,8,opt,name=number,proto3" json:"number,omitempty"` // n of a request and its reply, from 1; 0 of others
+	// The message itself, as package shuffle/split encodes it: sealed to the receiver's key of the attempt, or in clear.
+	Encapsulated  []byte `protobuf:"bytes,9,opt,name=encapsulated,proto3" json:"encapsulated,omitempty"`
+	Ciphertext    []byte `protobuf:"bytes,10,opt,name=ciphertext,proto3" json:"ciphertext,omitempty"`
+	Plain         []byte `protobuf:"bytes,11,opt,name=plain,proto3" json:"plain,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Exchange) Reset() {
+	*x = Exchange{}
+	mi := &file_wire_panlearn_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Exchange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Exchange) ProtoMessage() {}
+
+func (x *Exchange) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_panlearn_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Exchange.ProtoReflect.Descriptor instead.
+func (*Exchange) Descriptor() ([]byte, []int) {
+	return file_wire_panlearn_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Exchange) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Exchange) GetVerb() Verb {
+	if x != nil {
+		return x.Verb
+	}
+	return Verb_VERB_UNSPECIFIED
+}
+
+func (x *Exchange) GetTaskHash() []byte {
+	if x != nil {
+		return x.TaskHash
+	}
+	return nil
+}
+
+func (x *Exchange) GetRound() uint64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *Exchange) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Exchange) GetOpenHash() []byte {
+	if x != nil {
+		return x.OpenHash
+	}
+	return nil
+}
+
+func (x *Exchange) GetJoinHash() []byte {
+	if x != nil {
+		return x.JoinHash
+	}
+	return nil
+}
+
+func (x *Exchange) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Exchange) GetEncapsulated() []byte {
+	if x != nil {
+		return x.Encapsulated
+	}
+	return nil
+}
+
+func (x *Exchange) GetCiphertext() []byte {
+	if x != nil {
+		return x.Ciphertext
+	}
+	return nil
+}
+
+func (x *Exchange) GetPlain() []byte {
+	if x != nil {
+		return x.Plain
+	}
+	return nil
+}
+
 var File_wire_panlearn_proto protoreflect.FileDescriptor
 
 const file_wire_panlearn_proto_rawDesc = "" +
@@ -2674,7 +3299,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\rStageIdentity\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\fR\x03key\"\x91\x02\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\xb0\x02\n" +
 	"\x04Task\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -2685,7 +3310,10 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\tstage_key\x18\x06 \x01(\fR\bstageKey\x12(\n" +
 	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x12\n" +
 	"\x04life\x18\b \x01(\fR\x04life\x12\x16\n" +
-	"\x06public\x18\t \x01(\fR\x06public\"\xcd\x06\n" +
+	"\x06public\x18\t \x01(\fR\x06public\x12\x1d\n" +
+	"\n" +
+	"helper_key\x18\n" +
+	" \x01(\fR\thelperKey\"\xe3\x06\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12*\n" +
 	"\x06phases\x18\x02 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x127\n" +
@@ -2715,7 +3343,8 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x06radius\x18\x15 \x01(\x01R\x06radius\x12\x19\n" +
 	"\bstale_ms\x18\x16 \x01(\x04R\astaleMs\x12>\n" +
 	"\rstart_privacy\x18\x17 \x01(\v2\x19.panlearn.v1.StartPrivacyR\fstartPrivacy\x12\x16\n" +
-	"\x06places\x18\x18 \x01(\bR\x06places\"\x8f\x01\n" +
+	"\x06places\x18\x18 \x01(\bR\x06places\x12\x14\n" +
+	"\x05prio3\x18\x19 \x01(\tR\x05prio3\"\x8f\x01\n" +
 	"\fStartPrivacy\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aepsilon\x18\x02 \x01(\x01R\aepsilon\x12\x14\n" +
@@ -2841,14 +3470,16 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x10join_probability\x18\n" +
 	" \x01(\rR\x0fjoinProbability\x12(\n" +
 	"\x10join_doubling_ms\x18\v \x01(\rR\x0ejoinDoublingMs\x12\x1b\n" +
-	"\tplaces_ms\x18\f \x01(\rR\bplacesMs\"\xaf\x01\n" +
+	"\tplaces_ms\x18\f \x01(\rR\bplacesMs\"\xe9\x01\n" +
 	"\x05Claim\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
 	"\x05round\x18\x03 \x01(\x04R\x05round\x12\x18\n" +
 	"\aattempt\x18\x04 \x01(\x04R\aattempt\x12#\n" +
 	"\rmanifest_hash\x18\x05 \x01(\fR\fmanifestHash\x12\x1a\n" +
-	"\binstance\x18\x06 \x01(\fR\binstance\"\xd7\x02\n" +
+	"\binstance\x18\x06 \x01(\fR\binstance\x12\x1b\n" +
+	"\topen_hash\x18\a \x01(\fR\bopenHash\x12\x1b\n" +
+	"\tjoin_hash\x18\b \x01(\fR\bjoinHash\"\x91\x03\n" +
 	"\x05Batch\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2862,10 +3493,12 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x06totals\x18\n" +
 	" \x03(\x04R\x06totals\x12\x16\n" +
 	"\x06cutoff\x18\v \x01(\x04R\x06cutoff\x12-\n" +
-	"\arejects\x18\f \x03(\v2\x13.panlearn.v1.RejectR\arejects\"6\n" +
+	"\arejects\x18\f \x03(\v2\x13.panlearn.v1.RejectR\arejects\x12\x1b\n" +
+	"\topen_hash\x18\r \x01(\fR\bopenHash\x12\x1b\n" +
+	"\tjoin_hash\x18\x0e \x01(\fR\bjoinHash\"6\n" +
 	"\x06Reject\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x04R\x05count\"\xde\x01\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\"\x98\x02\n" +
 	"\x05Close\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -2875,13 +3508,16 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\n" +
 	"batch_hash\x18\x06 \x01(\fR\tbatchHash\x12\x16\n" +
 	"\x06cutoff\x18\a \x01(\x04R\x06cutoff\x12\x12\n" +
-	"\x04void\x18\b \x01(\bR\x04void\"s\n" +
+	"\x04void\x18\b \x01(\bR\x04void\x12\x1b\n" +
+	"\topen_hash\x18\t \x01(\fR\bopenHash\x12\x1b\n" +
+	"\tjoin_hash\x18\n" +
+	" \x01(\fR\bjoinHash\"s\n" +
 	"\x03End\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x1d\n" +
 	"\n" +
 	"last_round\x18\x03 \x01(\x04R\tlastRound\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x95\x01\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x98\x02\n" +
 	"\x06Report\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x10\n" +
@@ -2889,7 +3525,58 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\fencapsulated\x18\x04 \x01(\fR\fencapsulated\x12\x1e\n" +
 	"\n" +
 	"ciphertext\x18\x05 \x01(\fR\n" +
-	"ciphertext*\x98\x01\n" +
+	"ciphertext\x12#\n" +
+	"\rpublic_shares\x18\x06 \x03(\fR\fpublicShares\x12/\n" +
+	"\x13helper_encapsulated\x18\a \x01(\fR\x12helperEncapsulated\x12+\n" +
+	"\x11helper_ciphertext\x18\b \x01(\fR\x10helperCiphertext\"P\n" +
+	"\x0eHelperIdentity\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\xb6\x03\n" +
+	"\x04Join\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
+	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
+	"\x05round\x18\x03 \x01(\x04R\x05round\x12\x18\n" +
+	"\aattempt\x18\x04 \x01(\x04R\aattempt\x12#\n" +
+	"\rmanifest_hash\x18\x05 \x01(\fR\fmanifestHash\x12\x1b\n" +
+	"\topen_hash\x18\x06 \x01(\fR\bopenHash\x12(\n" +
+	"\x05suite\x18\a \x01(\x0e2\x12.panlearn.v1.SuiteR\x05suite\x12\x1d\n" +
+	"\n" +
+	"public_key\x18\b \x01(\fR\tpublicKey\x12\x1a\n" +
+	"\binstance\x18\t \x01(\fR\binstance\x12&\n" +
+	"\x0fverify_key_hash\x18\n" +
+	" \x01(\fR\rverifyKeyHash\x12)\n" +
+	"\x10key_encapsulated\x18\v \x01(\fR\x0fkeyEncapsulated\x12%\n" +
+	"\x0ekey_ciphertext\x18\f \x01(\fR\rkeyCiphertext\x12&\n" +
+	"\x0fstarted_unix_ms\x18\r \x01(\x03R\rstartedUnixMs\"\xa8\x02\n" +
+	"\x05Share\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
+	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
+	"\x05round\x18\x03 \x01(\x04R\x05round\x12\x18\n" +
+	"\aattempt\x18\x04 \x01(\x04R\aattempt\x12\x1b\n" +
+	"\topen_hash\x18\x05 \x01(\fR\bopenHash\x12\x1b\n" +
+	"\tjoin_hash\x18\x06 \x01(\fR\bjoinHash\x12\x1a\n" +
+	"\brequests\x18\a \x01(\x04R\brequests\x12\x14\n" +
+	"\x05users\x18\b \x01(\x04R\x05users\x12\x14\n" +
+	"\x05chain\x18\t \x01(\fR\x05chain\x12\x1c\n" +
+	"\taggregate\x18\n" +
+	" \x01(\fR\taggregate\x12\x18\n" +
+	"\arefusal\x18\v \x01(\tR\arefusal\"\xc4\x02\n" +
+	"\bExchange\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12%\n" +
+	"\x04verb\x18\x02 \x01(\x0e2\x11.panlearn.v1.VerbR\x04verb\x12\x1b\n" +
+	"\ttask_hash\x18\x03 \x01(\fR\btaskHash\x12\x14\n" +
+	"\x05round\x18\x04 \x01(\x04R\x05round\x12\x18\n" +
+	"\aattempt\x18\x05 \x01(\x04R\aattempt\x12\x1b\n" +
+	"\topen_hash\x18\x06 \x01(\fR\bopenHash\x12\x1b\n" +
+	"\tjoin_hash\x18\a \x01(\fR\bjoinHash\x12\x16\n" +
+	"\x06number\x18\b \x01(\x04R\x06number\x12\"\n" +
+	"\fencapsulated\x18\t \x01(\fR\fencapsulated\x12\x1e\n" +
+	"\n" +
+	"ciphertext\x18\n" +
+	" \x01(\fR\n" +
+	"ciphertext\x12\x14\n" +
+	"\x05plain\x18\v \x01(\fR\x05plain*\xdb\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -2904,19 +3591,26 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"KIND_BATCH\x10\x06\x12\x0e\n" +
 	"\n" +
 	"KIND_CLOSE\x10\a\x12\f\n" +
-	"\bKIND_END\x10\b*[\n" +
+	"\bKIND_END\x10\b\x12\x0f\n" +
+	"\vKIND_HELPER\x10\t\x12\r\n" +
+	"\tKIND_JOIN\x10\n" +
+	"\x12\x0e\n" +
+	"\n" +
+	"KIND_SHARE\x10\v\x12\x11\n" +
+	"\rKIND_EXCHANGE\x10\f*[\n" +
 	"\x05Suite\x12\x15\n" +
 	"\x11SUITE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"SUITE_NONE\x10\x01\x12\x10\n" +
 	"\fSUITE_X25519\x10\x02\x12\x19\n" +
-	"\x15SUITE_MLKEM768_X25519\x10\x03*h\n" +
+	"\x15SUITE_MLKEM768_X25519\x10\x03*y\n" +
 	"\x05Trust\x12\x15\n" +
 	"\x11TRUST_UNSPECIFIED\x10\x00\x12\x11\n" +
 	"\rTRUST_SHUFFLE\x10\x01\x12\r\n" +
 	"\tTRUST_PAN\x10\x02\x12\x15\n" +
 	"\x11TRUST_SHUFFLE_PAN\x10\x03\x12\x0f\n" +
-	"\vTRUST_LOCAL\x10\x04*%\n" +
+	"\vTRUST_LOCAL\x10\x04\x12\x0f\n" +
+	"\vTRUST_SPLIT\x10\x05*%\n" +
 	"\x04Unit\x12\x0e\n" +
 	"\n" +
 	"UNIT_EVENT\x10\x00\x12\r\n" +
@@ -2931,7 +3625,17 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x13CONTINUOUS_CONSTANT\x10\x01\x12\x17\n" +
 	"\x13CONTINUOUS_DECAYING\x10\x02\x12\x15\n" +
 	"\x11CONTINUOUS_EPOCHS\x10\x03\x12\x17\n" +
-	"\x13CONTINUOUS_ADAPTIVE\x10\x04B*Z(github.com/panlearn/panlearn/stream/wireb\x06proto3"
+	"\x13CONTINUOUS_ADAPTIVE\x10\x04*\x8e\x01\n" +
+	"\x04Verb\x12\x14\n" +
+	"\x10VERB_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fVERB_REQUEST\x10\x01\x12\x0e\n" +
+	"\n" +
+	"VERB_REPLY\x10\x02\x12\r\n" +
+	"\tVERB_PING\x10\x03\x12\r\n" +
+	"\tVERB_PONG\x10\x04\x12\x0f\n" +
+	"\vVERB_FINISH\x10\x05\x12\r\n" +
+	"\tVERB_GONE\x10\x06\x12\x10\n" +
+	"\fVERB_DIFFERS\x10\aB*Z(github.com/panlearn/panlearn/stream/wireb\x06proto3"
 
 var (
 	file_wire_panlearn_proto_rawDescOnce sync.Once
@@ -2945,66 +3649,73 @@ func file_wire_panlearn_proto_rawDescGZIP() []byte {
 	return file_wire_panlearn_proto_rawDescData
 }
 
-var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_wire_panlearn_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_wire_panlearn_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_wire_panlearn_proto_goTypes = []any{
-	(Kind)(0),             // 0: panlearn.v1.Kind
-	(Suite)(0),            // 1: panlearn.v1.Suite
-	(Trust)(0),            // 2: panlearn.v1.Trust
-	(Unit)(0),             // 3: panlearn.v1.Unit
-	(Statistic)(0),        // 4: panlearn.v1.Statistic
-	(Continuous)(0),       // 5: panlearn.v1.Continuous
-	(*Signed)(nil),        // 6: panlearn.v1.Signed
-	(*StageIdentity)(nil), // 7: panlearn.v1.StageIdentity
-	(*Task)(nil),          // 8: panlearn.v1.Task
-	(*Plan)(nil),          // 9: panlearn.v1.Plan
-	(*StartPrivacy)(nil),  // 10: panlearn.v1.StartPrivacy
-	(*Set)(nil),           // 11: panlearn.v1.Set
-	(*Practical)(nil),     // 12: panlearn.v1.Practical
-	(*Loss)(nil),          // 13: panlearn.v1.Loss
-	(*Frame)(nil),         // 14: panlearn.v1.Frame
-	(*Scorecard)(nil),     // 15: panlearn.v1.Scorecard
-	(*Phase)(nil),         // 16: panlearn.v1.Phase
-	(*Descent)(nil),       // 17: panlearn.v1.Descent
-	(*Acceleration)(nil),  // 18: panlearn.v1.Acceleration
-	(*Prox)(nil),          // 19: panlearn.v1.Prox
-	(*Mechanism)(nil),     // 20: panlearn.v1.Mechanism
-	(*Round)(nil),         // 21: panlearn.v1.Round
-	(*Open)(nil),          // 22: panlearn.v1.Open
-	(*Claim)(nil),         // 23: panlearn.v1.Claim
-	(*Batch)(nil),         // 24: panlearn.v1.Batch
-	(*Reject)(nil),        // 25: panlearn.v1.Reject
-	(*Close)(nil),         // 26: panlearn.v1.Close
-	(*End)(nil),           // 27: panlearn.v1.End
-	(*Report)(nil),        // 28: panlearn.v1.Report
+	(Kind)(0),              // 0: panlearn.v1.Kind
+	(Suite)(0),             // 1: panlearn.v1.Suite
+	(Trust)(0),             // 2: panlearn.v1.Trust
+	(Unit)(0),              // 3: panlearn.v1.Unit
+	(Statistic)(0),         // 4: panlearn.v1.Statistic
+	(Continuous)(0),        // 5: panlearn.v1.Continuous
+	(Verb)(0),              // 6: panlearn.v1.Verb
+	(*Signed)(nil),         // 7: panlearn.v1.Signed
+	(*StageIdentity)(nil),  // 8: panlearn.v1.StageIdentity
+	(*Task)(nil),           // 9: panlearn.v1.Task
+	(*Plan)(nil),           // 10: panlearn.v1.Plan
+	(*StartPrivacy)(nil),   // 11: panlearn.v1.StartPrivacy
+	(*Set)(nil),            // 12: panlearn.v1.Set
+	(*Practical)(nil),      // 13: panlearn.v1.Practical
+	(*Loss)(nil),           // 14: panlearn.v1.Loss
+	(*Frame)(nil),          // 15: panlearn.v1.Frame
+	(*Scorecard)(nil),      // 16: panlearn.v1.Scorecard
+	(*Phase)(nil),          // 17: panlearn.v1.Phase
+	(*Descent)(nil),        // 18: panlearn.v1.Descent
+	(*Acceleration)(nil),   // 19: panlearn.v1.Acceleration
+	(*Prox)(nil),           // 20: panlearn.v1.Prox
+	(*Mechanism)(nil),      // 21: panlearn.v1.Mechanism
+	(*Round)(nil),          // 22: panlearn.v1.Round
+	(*Open)(nil),           // 23: panlearn.v1.Open
+	(*Claim)(nil),          // 24: panlearn.v1.Claim
+	(*Batch)(nil),          // 25: panlearn.v1.Batch
+	(*Reject)(nil),         // 26: panlearn.v1.Reject
+	(*Close)(nil),          // 27: panlearn.v1.Close
+	(*End)(nil),            // 28: panlearn.v1.End
+	(*Report)(nil),         // 29: panlearn.v1.Report
+	(*HelperIdentity)(nil), // 30: panlearn.v1.HelperIdentity
+	(*Join)(nil),           // 31: panlearn.v1.Join
+	(*Share)(nil),          // 32: panlearn.v1.Share
+	(*Exchange)(nil),       // 33: panlearn.v1.Exchange
 }
 var file_wire_panlearn_proto_depIdxs = []int32{
 	0,  // 0: panlearn.v1.Signed.kind:type_name -> panlearn.v1.Kind
-	9,  // 1: panlearn.v1.Task.plan:type_name -> panlearn.v1.Plan
+	10, // 1: panlearn.v1.Task.plan:type_name -> panlearn.v1.Plan
 	1,  // 2: panlearn.v1.Task.suite:type_name -> panlearn.v1.Suite
-	16, // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
+	17, // 3: panlearn.v1.Plan.phases:type_name -> panlearn.v1.Phase
 	5,  // 4: panlearn.v1.Plan.continuous:type_name -> panlearn.v1.Continuous
 	2,  // 5: panlearn.v1.Plan.trust:type_name -> panlearn.v1.Trust
-	11, // 6: panlearn.v1.Plan.set:type_name -> panlearn.v1.Set
-	12, // 7: panlearn.v1.Plan.practical:type_name -> panlearn.v1.Practical
-	15, // 8: panlearn.v1.Plan.scorecard:type_name -> panlearn.v1.Scorecard
+	12, // 6: panlearn.v1.Plan.set:type_name -> panlearn.v1.Set
+	13, // 7: panlearn.v1.Plan.practical:type_name -> panlearn.v1.Practical
+	16, // 8: panlearn.v1.Plan.scorecard:type_name -> panlearn.v1.Scorecard
 	3,  // 9: panlearn.v1.Plan.unit:type_name -> panlearn.v1.Unit
-	10, // 10: panlearn.v1.Plan.start_privacy:type_name -> panlearn.v1.StartPrivacy
+	11, // 10: panlearn.v1.Plan.start_privacy:type_name -> panlearn.v1.StartPrivacy
 	3,  // 11: panlearn.v1.StartPrivacy.unit:type_name -> panlearn.v1.Unit
-	13, // 12: panlearn.v1.Practical.loss:type_name -> panlearn.v1.Loss
-	20, // 13: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
+	14, // 12: panlearn.v1.Practical.loss:type_name -> panlearn.v1.Loss
+	21, // 13: panlearn.v1.Phase.mechanism:type_name -> panlearn.v1.Mechanism
 	4,  // 14: panlearn.v1.Phase.statistic:type_name -> panlearn.v1.Statistic
-	17, // 15: panlearn.v1.Phase.descent:type_name -> panlearn.v1.Descent
-	18, // 16: panlearn.v1.Phase.acceleration:type_name -> panlearn.v1.Acceleration
-	19, // 17: panlearn.v1.Phase.prox:type_name -> panlearn.v1.Prox
-	14, // 18: panlearn.v1.Round.frame:type_name -> panlearn.v1.Frame
+	18, // 15: panlearn.v1.Phase.descent:type_name -> panlearn.v1.Descent
+	19, // 16: panlearn.v1.Phase.acceleration:type_name -> panlearn.v1.Acceleration
+	20, // 17: panlearn.v1.Phase.prox:type_name -> panlearn.v1.Prox
+	15, // 18: panlearn.v1.Round.frame:type_name -> panlearn.v1.Frame
 	1,  // 19: panlearn.v1.Open.suite:type_name -> panlearn.v1.Suite
-	25, // 20: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	26, // 20: panlearn.v1.Batch.rejects:type_name -> panlearn.v1.Reject
+	1,  // 21: panlearn.v1.Join.suite:type_name -> panlearn.v1.Suite
+	6,  // 22: panlearn.v1.Exchange.verb:type_name -> panlearn.v1.Verb
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_wire_panlearn_proto_init() }
@@ -3022,8 +3733,8 @@ func file_wire_panlearn_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_panlearn_proto_rawDesc), len(file_wire_panlearn_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   23,
+			NumEnums:      7,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

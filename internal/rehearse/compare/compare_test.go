@@ -57,19 +57,23 @@ func TestTable(t *testing.T) {
 		lines   []string // trust, passes and unit of practical plans
 		leftOut []string
 	}{
-		"events": {[]string{"local one event", "local many event", "shuffle+pan one event", "pan one event",
+		"events": {[]string{"local one event", "local many event", "split one event", "split many event",
+			"shuffle+pan one event", "pan one event",
 			"shuffle one event", "shuffle many event",
 			"one place one event", "one place many event"}, []string{"a section silo", "privacy.unit user",
 			"model.radius is not given", "many passes under pan"}},
-		"people": {[]string{"local one user", "local many user", "shuffle+pan one user", "pan one user", "shuffle one user",
+		"people": {[]string{"local one user", "local many user", "split one user", "split many user",
+			"shuffle+pan one user", "pan one user", "shuffle one user",
 			"shuffle one event",
 			"shuffle many user", "shuffle many event", "one place one user", "one place many user"}, []string{"a section silo",
 			"model.radius"}},
-		"records": {[]string{"local one event", "local many event", "shuffle+pan one event", "pan one event",
+		"records": {[]string{"local one event", "local many event", "split one event", "split many event",
+			"shuffle+pan one event", "pan one event",
 			"shuffle one event", "shuffle many event",
 			"one place one event", "one place many event"}, []string{"privacy.unit user", "model.radius"}},
 		"one table": {[]string{"one place one event", "one place many event"}, []string{"privacy.unit user"}},
-		"patients": {[]string{"local one user", "local many user", "shuffle+pan one user", "pan one user", "shuffle one user",
+		"patients": {[]string{"local one user", "local many user", "split one user", "split many user",
+			"shuffle+pan one user", "pan one user", "shuffle one user",
 			"shuffle one event",
 			"shuffle many user", "shuffle many event", "one place one user", "one place many user"}, []string{"model.radius"}},
 	} {
@@ -91,7 +95,7 @@ func TestTable(t *testing.T) {
 				if l.Recommended {
 					marked++
 				}
-				if l.Recommended && (!l.Keeps || l.Vacuous) || l.Proved != nil || l.Keeps == (l.Set == nil) || !(l.NoiseStd > 0) ||
+				if l.Recommended && (l.Trust == "split" || !l.Keeps || l.Vacuous) || l.Proved != nil || l.Keeps == (l.Set == nil) || !(l.NoiseStd > 0) ||
 					l.Bytes < l.ReportBytes {
 					t.Errorf("a line %+v", l)
 				}

@@ -115,6 +115,8 @@ func words(trust string, of wording.Kind) (noise, trusted string) {
 	switch trust {
 	case accounting.Local.String():
 		return fmt.Sprintf("each %s (local)", who.One), "nobody"
+	case accounting.Split.String():
+		return "two operators (split)", "one of two operators; planned and simulated, not yet run"
 	case accounting.ShufflePan.String():
 		return fmt.Sprintf("%s and stage (shuffle+pan)", who.Many), "stage mixes, except one look; others add noise"
 	case accounting.Pan.String():

@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // tolerance bounds how many points behind the best line a recommended one may be predicted, so that it is
@@ -40,7 +42,7 @@ func recommend(lines []Line, shared float64) string {
 		l := &lines[i]
 		short, _, worst := upper(negative(l.above), shared)
 		l.Vacuous, l.Unsure = short >= 0, short < 0 && worst >= 0
-		if !l.Vacuous && l.Keeps && (best < 0 || stat.Mean(l.points, nil) > stat.Mean(lines[best].points, nil)) {
+		if !l.Vacuous && l.Keeps && l.runs() && (best < 0 || stat.Mean(l.points, nil) > stat.Mean(lines[best].points, nil)) {
 			best = i
 		}
 	}
@@ -55,7 +57,7 @@ func recommend(lines []Line, shared float64) string {
 			gaps[k] -= l.points[k]
 		}
 		l.Behind, l.BehindError, tops[i] = upper(gaps, shared)
-		if l.Keeps && !l.Vacuous && !l.Unsure && l.Behind <= tolerance && prefer(*l, lines[chosen]) {
+		if l.Keeps && l.runs() && !l.Vacuous && !l.Unsure && l.Behind <= tolerance && prefer(*l, lines[chosen]) {
 			chosen = i
 		}
 	}
@@ -66,6 +68,9 @@ func recommend(lines []Line, shared float64) string {
 	lines[chosen].Recommended = true
 	return reason(lines, best, chosen, tops)
 }
+
+// runs reports whether commands run a task as the line says. Tasks of two operators are planned and simulated.
+func (l Line) runs() bool { return l.Trust != accounting.Split.String() }
 
 // prefer reports whether the first of two lines that are good enough is preferred to the second.
 func prefer(a, b Line) bool {

@@ -18,8 +18,8 @@ import (
 const place = "one place"
 
 // trusts are from the least trust to the most. A line's rank is its position here.
-var trusts = []string{accounting.Local.String(), accounting.ShufflePan.String(), accounting.Pan.String(),
-	accounting.Shuffle.String(), place}
+var trusts = []string{accounting.Local.String(), accounting.Split.String(), accounting.ShufflePan.String(),
+	accounting.Pan.String(), accounting.Shuffle.String(), place}
 
 // A way is one way to run a task, before a method is chosen.
 type way struct {
@@ -87,6 +87,7 @@ func (w way) with(base *task.Spec, method string) []string {
 // resets lists keys that a task sets for its own way and another way may refuse, with the values that leave
 // them to the planner.
 var resets = map[string]string{"privacy.honest_fraction": "1", "privacy.coin": "fair", "privacy.profile": "numeric",
+	"privacy.seal": "hpke", "privacy.suite": "mlkem768x25519", "privacy.operators": "{}",
 	"schedule.cohort":       "0",
 	"schedule.first_cohort": "0", "schedule.minimum_cohort": "0", "schedule.rounds.max": "0", "silo.least": "0"}
 

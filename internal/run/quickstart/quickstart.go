@@ -145,7 +145,7 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	if all.Stage, err = seal.NewIdentity(); err != nil {
 		return report, err
 	}
-	if c.Job.Problem.Trust.HasFloors() {
+	if c.Job.Problem.Trust.HasIntruder() {
 		all.Lease = panLease
 	}
 	if c.Seeded {

@@ -21,6 +21,8 @@ type Adversaries struct {
 	EpsilonLearner float64 `json:"epsilon_learner"`
 	// against one who also looks into the stage once; null: no claim
 	EpsilonIntruder *float64 `json:"epsilon_intruder"`
+	// against one of two operators, and the learner; only under trust split
+	EpsilonOperator *float64 `json:"epsilon_operator,omitempty"`
 }
 
 // Assuming describes the assumptions behind the epsilons, see accounting.Trust.Assuming.
@@ -43,10 +45,14 @@ func (v View) adversaries(spent float64) (Adversaries, error) {
 	kind := wording.Of(p)
 	out := Adversaries{Kind: kind, Unit: kind.Protected(), Trust: trust.String(), HonestFraction: honest,
 		NoiseKnown: v.noiseKnown, EpsilonLearner: spent}
-	if !trust.HasFloors() {
+	switch {
+	case trust.HasIntruder():
+		out.EpsilonIntruder = &spent
+	case trust.HasOperators():
+		out.EpsilonOperator = &spent
+	default:
 		return out, nil
 	}
-	out.EpsilonIntruder = &spent
 	if spent == 0 {
 		return out, nil
 	}

@@ -145,6 +145,41 @@ var noiseMutants = []mutant{
 		},
 	},
 	{
+		name: "an operator is charged as one look", file: "randomizer/accounting/release.go", pkg: "randomizer/accounting",
+		tests: "TestSplitIsNotPan|TestSplitNeverBelowExactAttack|TestSplitAdversaries",
+		edits: []edit{
+			{"[]Mechanism{view(behind, r.Rounds)}", "[]Mechanism{view(behind, 1), view(2*behind, max(1, r.Rounds-1))}[:min(2, r.Rounds)]"},
+		},
+	},
+	{
+		name: "an operator sees one participation of several", file: "randomizer/accounting/repeated.go", pkg: "randomizer/accounting",
+		tests: "TestSplitNeverBelowExactAttack|TestSplitAdversaries",
+		edits: []edit{
+			{"a.worst([]turns{{times, held}})", "a.worst([]turns{{times - 1, seen}, {1, held}})"},
+		},
+	},
+	{
+		name: "an operator does not know its own floor", file: "randomizer/accounting/release.go", pkg: "randomizer/accounting",
+		tests: "TestOperatorSeesTheTotalBehindOneFloor|TestSplitNeverBelowExactAttack|TestSplitAdversaries",
+		edits: []edit{
+			{"behind := r.FloorTrials // the", "behind := 2 * r.FloorTrials // the"},
+		},
+	},
+	{
+		name: "floors of split are searched as those of pan", file: "randomizer/accounting/search.go", pkg: "randomizer/accounting",
+		tests: "TestSplitPlans",
+		edits: []edit{
+			{"	if s.q.rounds() == 1 || s.q.Trust.HasOperators() {", "	if s.q.Trust.HasOperators() {\n		second = learner\n	}\n	if s.q.rounds() == 1 || s.q.Trust.HasOperators() {"},
+		},
+	},
+	{
+		name: "the lattice of split is below the best", file: "randomizer/accounting/search.go", pkg: "randomizer/accounting",
+		tests: "TestSplitPlans",
+		edits: []edit{
+			{"	if !above && g&(g+1) != 0 {", "	if g&(g+1) != 0 {"},
+		},
+	},
+	{
 		name: "a silo's own noise is for the units that were planned", file: "randomizer/accounting/own.go", pkg: "randomizer/accounting", tests: "TestOwnTrials",
 		edits: []edit{
 			{"		own[i].Units = units\n", ""},

@@ -26,6 +26,7 @@ var checks = map[string]string{
 	"S13": `^manifest_hash [0-9a-f]{64}: want`,
 	"S14": `^public key has \d+ bytes|^public key of`,
 	"S15": `^places_ms \d+: want 0, the plan has no places`,
+	"S16": `^open_hash of \d+ bytes, join_hash of \d+: want both under trust split`,
 	// What stands in a body.
 	"B1":  `decode Task: task name`,
 	"B2":  `plan: missing`,
@@ -62,6 +63,9 @@ var checks = map[string]string{
 	"B33": `decode (Open|Claim): instance has \d+ bytes`,
 	"B34": `decode Close: batch_hash has \d+ bytes`,
 	"B35": `decode End: reason has \d+ bytes`,
+	"B36": `helper_key has \d+ bytes`,
+	"B37": `plan.prio3 has \d+ bytes`,
+	"B38": `decode (Claim|Close): (open|join)_hash has \d+ bytes`,
 	// Pins, and what a policy says of a task before its plan is looked at.
 	"P1": `^refused: task hash .* which this state folder pins`,
 	"P2": `^refused: task hash .* pinned by nobody`,
@@ -138,6 +142,12 @@ var checks = map[string]string{
 	"M64": `plan: start: outside the set`,
 	"M65": `plan: endless with rounds_per_user`,
 	"M66": `plan: continuous .*: want .* in practical plans`,
+	"M67": `want 0.5 and one less than a power of two under split`,
+	"M68": `two operators share at most \d+ bits`,
+	"M69": `task: prio3 ".*": (this program shares reports by|want none)`,
+	"M70": `task: helper_key of \d+ bytes`,
+	"M71": `helper_key is the stage_key`,
+	"M72": `task: suite SUITE_.*: want SUITE_MLKEM768_X25519 under trust split`,
 	// Whether the plan is the declared one.
 	"D1":  `^refused: declaration is not readable`,
 	"D2":  `^refused: public is`,
@@ -152,6 +162,7 @@ var checks = map[string]string{
 	"D11": `^refused: plan.silos is`,
 	"D12": `^refused: plan.delta is`,
 	"D13": `^refused: plan is practical: `,
+	"D14": `^refused: operators is`,
 	// Phase by phase: what is reported, and what it costs.
 	"F1":  `^refused: plan.phases\[\d+\].prox is a report of a minimiser`,
 	"F2":  `^refused: plan.phases\[\d+\].prox is report`,
@@ -203,7 +214,7 @@ var checks = map[string]string{
 	"L1": `not the record of a lease that this program reads`,
 	"L2": `not a request for places that this program reads`,
 	"L3": `not an answer about places that this program reads`,
-	"L4": `^subject .*(not one of ours|unknown form|want positive decimal numbers|task name)`,
+	"L4": `^subject .*(not one of ours|unknown form|want positive decimal numbers|want an instance in hexadecimal|task name)`,
 	"L5": `^not the state of a task that this program reads`,
 	"L6": `^the body is no answer that this program reads`,
 }

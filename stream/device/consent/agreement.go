@@ -256,12 +256,24 @@ func (a *Agreement) declared() error {
 		return Refuse("plan.silos", plan.Silos, "%d, as declared", silos(spec))
 	case plan.Delta > spec.Privacy.Delta:
 		return Refuse("plan.delta", plan.Delta, "at most %v, as declared", spec.Privacy.Delta)
+	case trust.HasOperators() && !declaredOperators(spec, a.Task):
+		return Refuse("operators", fmt.Sprintf("%x and %x", a.Task.StageKey, a.Task.HelperKey),
+			"leader and helper of privacy.operators, as declared")
 	}
 	a.HonestFraction = honest // a plan has to keep its own promise, whatever the policy would be content with
 	if own := a.policy.HonestFraction; !a.Final && !own.IsZero() && own.Float() < honest.Float() {
 		a.HonestFraction = own
 	}
 	return nil
+}
+
+// declaredOperators reports whether a task has the keys of both operators that its declaration names.
+func declaredOperators(spec *task.Spec, t *wire.Task) bool {
+	if spec.Privacy.Operators == nil {
+		return false
+	}
+	leader, helper, ok := spec.Privacy.Operators.Keys()
+	return ok && bytes.Equal(leader, t.StageKey) && bytes.Equal(helper, t.HelperKey)
 }
 
 // silos returns the number of organisations that report; 0 where users report for themselves.
@@ -306,8 +318,10 @@ func (a *Agreement) Rows() uint64 {
 	return a.Units() * uint64(max(1, a.Spec.User.Items))
 }
 
-// HasFloors reports whether the stage lays floors, so that somebody may have looked at an attempt that died.
-func (a *Agreement) HasFloors() bool {
+// DeadAttemptSeen reports whether somebody may have looked at the running totals of an attempt that died, so that a
+// further report of the round would be seen once more. Two operators release at most one attempt of a round, and a dead
+// one shows nothing: further attempts cost a user nothing there.
+func (a *Agreement) DeadAttemptSeen() bool {
 	trust, err := manifest.Trust(a.Task.Plan.Trust)
-	return err != nil || trust.HasFloors()
+	return err != nil || trust.HasIntruder()
 }

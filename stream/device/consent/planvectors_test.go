@@ -24,7 +24,7 @@ var ofPlan = []changed{
 		m.Plan.RetentionMs = 10*365*24*3600000 + 1
 	}},
 	{number: "M4", name: "no trust", change: func(m *wire.Task) { m.Plan.Trust = 0 }},
-	{number: "M4", name: "an unknown trust", change: func(m *wire.Task) { m.Plan.Trust = 5 }},
+	{number: "M4", name: "an unknown trust", change: func(m *wire.Task) { m.Plan.Trust = 6 }},
 	{number: "M5", name: "nobody is honest", change: func(m *wire.Task) { m.Plan.HonestFraction = "0" }},
 	{number: "M5", name: "more than all are honest", change: func(m *wire.Task) { m.Plan.HonestFraction = "3/2" }},
 	{number: "M5", name: "no honest fraction", change: func(m *wire.Task) { m.Plan.HonestFraction = "" }},
@@ -235,6 +235,34 @@ var ofMechanism = []changed{
 	{number: "M50", name: "no floor under pan", base: "pan", change: func(m *wire.Task) {
 		mechanismOf(m).FloorTrials = 0
 	}},
+	{number: "M49", name: "trials of a report under split", base: "split", change: func(m *wire.Task) {
+		mechanismOf(m).Trials = 10
+	}},
+	{number: "M50", name: "no floor under split", base: "split", change: func(m *wire.Task) {
+		mechanismOf(m).FloorTrials = 0
+	}},
+	{number: "M67", name: "a biased coin under split", base: "split", change: func(m *wire.Task) {
+		mechanismOf(m).Coin = 1 << 22
+	}},
+	{number: "M67", name: "levels of 2^k under split", base: "split", change: func(m *wire.Task) {
+		mechanismOf(m).Levels++
+	}},
+	{number: "M68", name: "more bits than are shared", base: "split", change: func(m *wire.Task) {
+		mechanismOf(m).Dim, mechanismOf(m).Levels = 1<<20, 1<<17-1
+	}},
+	{number: "M69", name: "another Prio3", base: "split", change: func(m *wire.Task) { m.Plan.Prio3 = "draft-18" }},
+	{number: "M69", name: "no Prio3 under split", base: "split", change: func(m *wire.Task) { m.Plan.Prio3 = "" }},
+	{number: "M69", name: "Prio3 under pan", base: "pan", change: func(m *wire.Task) { m.Plan.Prio3 = "draft-14" }},
+	{number: "M70", name: "no helper", base: "split", change: func(m *wire.Task) { m.HelperKey = nil }},
+	{number: "M70", name: "a helper under shuffle", change: func(m *wire.Task) { m.HelperKey = m.StageKey }},
+	{number: "M71", name: "one operator under two names", base: "split", change: func(m *wire.Task) {
+		m.HelperKey = m.StageKey
+	}},
+	{number: "M72", name: "reports to two operators in clear", base: "split", policy: `{"allow_plaintext": true}`,
+		change: func(m *wire.Task) { m.Suite = wire.Suite_SUITE_NONE }},
+	{number: "M72", name: "reports to two operators under X25519", base: "split", change: func(m *wire.Task) {
+		m.Suite = wire.Suite_SUITE_X25519
+	}},
 	{number: "M51", name: "totals of 2^60", change: func(m *wire.Task) {
 		phase(m).Cohort, phase(m).Users, phase(m).Minimum = 1<<31, 3<<31, 1<<31
 		mechanismOf(m).Trials = 1 << 29
@@ -267,6 +295,13 @@ var ofDeclaration = []changed{
 	}},
 	{number: "D11", name: "other silos than declared", base: "silos", change: redeclare(silos, "silo.count=3")},
 	{number: "D12", name: "a higher delta than declared", change: func(m *wire.Task) { m.Plan.Delta = 0.002 }},
+	{number: "D14", name: "operators that are not declared", base: "split", change: redeclare(proved, "privacy.trust=split")},
+	{number: "D14", name: "another helper than declared", base: "split", change: func(m *wire.Task) {
+		m.HelperKey = make([]byte, stream.KeySize)
+	}},
+	{number: "D14", name: "operators who have changed places", base: "split", change: func(m *wire.Task) {
+		m.StageKey, m.HelperKey = m.HelperKey, m.StageKey
+	}},
 	{number: "D13", name: "a proved plan, where a practical one is declared", base: "practical",
 		change: func(m *wire.Task) {
 			m.Plan.Practical, m.Plan.Phases = nil, m.Plan.Phases[2:]

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -87,21 +88,27 @@ func (a *Agreement) ReadBeside(got stream.Message) (stream.Hash, error) {
 }
 
 // ReadClaim verifies a record that holds the Claim of the round with this manifest.
-func (a *Agreement) ReadClaim(got stream.Message, manifest stream.Hash) error {
+func (a *Agreement) ReadClaim(got stream.Message, round stream.Hash) error {
 	var c wire.Claim
 	_, err := a.verify(got, a.Task.StageKey, &c)
-	if err == nil && !bytes.Equal(c.ManifestHash, manifest[:]) {
-		err = otherManifest(c.ManifestHash, manifest)
+	if err == nil && !bytes.Equal(c.ManifestHash, round[:]) {
+		err = otherManifest(c.ManifestHash, round)
+	}
+	if err == nil {
+		err = manifest.CheckAttempt(a.Task.Plan, &c)
 	}
 	return err
 }
 
 // ReadClose verifies a record that holds the Close of an attempt at the round with this manifest.
-func (a *Agreement) ReadClose(got stream.Message, manifest stream.Hash) (*wire.Close, error) {
+func (a *Agreement) ReadClose(got stream.Message, round stream.Hash) (*wire.Close, error) {
 	var c wire.Close
 	_, err := a.verify(got, a.Task.StageKey, &c)
-	if err == nil && !bytes.Equal(c.ManifestHash, manifest[:]) {
-		err = otherManifest(c.ManifestHash, manifest)
+	if err == nil && !bytes.Equal(c.ManifestHash, round[:]) {
+		err = otherManifest(c.ManifestHash, round)
+	}
+	if err == nil {
+		err = manifest.CheckAttempt(a.Task.Plan, &c)
 	}
 	return &c, err
 }

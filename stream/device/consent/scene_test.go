@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"testing"
 
@@ -39,7 +40,7 @@ func key(seed byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
 }
 
-var learnerKey, stageKey = key(1), key(2)
+var learnerKey, stageKey, helperKey = key(1), key(2), key(3)
 
 func public(k ed25519.PrivateKey) []byte { return k.Public().(ed25519.PublicKey) }
 
@@ -140,6 +141,16 @@ func provedTask(t testing.TB, trust accounting.Trust) *wire.Task {
 	m := mechanism(t, accounting.Request{Users: 50, Dim: 3, Trust: trust, Rounds: 1}, 1)
 	return message(t, declared(t, proved, "privacy.trust="+trust.String()), word,
 		&wire.Phase{Users: 150, Rounds: 3, Cohort: 50, Minimum: 50, RoundsPerUser: 1, Mechanism: m})
+}
+
+// splitTask is three rounds of 50 users, whose reports two operators share.
+func splitTask(t testing.TB) *wire.Task {
+	m := mechanism(t, accounting.Request{Users: 50, Dim: 3, Trust: accounting.Split, Rounds: 1}, 1)
+	out := message(t, declared(t, proved, "privacy.trust=split", fmt.Sprintf("privacy.operators={leader: \"%x\", helper: \"%x\"}",
+		public(stageKey), public(helperKey))), wire.Trust_TRUST_SPLIT,
+		&wire.Phase{Users: 150, Rounds: 3, Cohort: 50, Minimum: 50, RoundsPerUser: 1, Mechanism: m})
+	out.Suite, out.HelperKey, out.Plan.Prio3 = wire.Suite_SUITE_MLKEM768_X25519, public(helperKey), manifest.Prio3
+	return out
 }
 
 // practicalTask is moments of 40 users, the matrix of 60, and gradients of 60 and 80.

@@ -297,6 +297,12 @@ func (s *signedScene) bodies(out *[]recordVector) {
 	claim("S13", "of another round of this number", func(m *wire.Claim) { m.ManifestHash = make([]byte, 32) })
 	claim("B31", "attempt 0", func(m *wire.Claim) { m.Attempt = 0 })
 	claim("B33", "a long instance", func(m *wire.Claim) { m.Instance = append(m.Instance, 0) })
+	claim("S16", "by the hashes of two operators", func(m *wire.Claim) {
+		m.OpenHash, m.JoinHash = make([]byte, 32), make([]byte, 32)
+	})
+	claim("B38", "a short hash of a Join", func(m *wire.Claim) {
+		m.OpenHash, m.JoinHash = make([]byte, 32), make([]byte, 31)
+	})
 	closing := func(number, name string, change func(*wire.Close)) {
 		m := proto.CloneOf(s.closing)
 		change(m)
@@ -307,6 +313,10 @@ func (s *signedScene) bodies(out *[]recordVector) {
 	closing("S13", "of another round of this number", func(m *wire.Close) { m.ManifestHash = make([]byte, 32) })
 	closing("B32", "no manifest hash", func(m *wire.Close) { m.ManifestHash = nil })
 	closing("B34", "a short batch hash", func(m *wire.Close) { m.BatchHash = m.BatchHash[1:] })
+	closing("S16", "by the hashes of two operators", func(m *wire.Close) {
+		m.OpenHash, m.JoinHash = make([]byte, 32), make([]byte, 32)
+	})
+	closing("B38", "no hash of an Open", func(m *wire.Close) { m.JoinHash = make([]byte, 32) })
 	end := func(number, name string, change func(*wire.End)) {
 		m := proto.CloneOf(s.end)
 		change(m)

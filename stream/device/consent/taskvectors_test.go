@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -66,7 +67,7 @@ func bases(t *testing.T) map[string]*wire.Task {
 		"shuffle": provedTask(t, accounting.Shuffle), "pan": provedTask(t, accounting.Pan),
 		"shuffle+pan": provedTask(t, accounting.ShufflePan), "practical": practicalTask(t),
 		"practical without an intercept": practicalTask(t, "intercept=0"), "adaptive": adaptiveTask(t),
-		"silos": siloTask(t), "prox": proxTask(t), "interactive": interactiveTask(t),
+		"split": splitTask(t), "silos": siloTask(t), "prox": proxTask(t), "interactive": interactiveTask(t),
 	}
 }
 
@@ -159,6 +160,11 @@ var accepted = []changed{
 	{name: "shuffle"},
 	{name: "pan", base: "pan"},
 	{name: "shuffle and pan", base: "shuffle+pan"},
+	{name: "two operators", base: "split"},
+	{name: "two operators, in three rounds of a user", base: "split", change: func(m *wire.Task) {
+		f := phase(m)
+		f.RoundsPerUser, f.Users, f.Mechanism.FloorTrials = 3, 50, 3*f.Mechanism.FloorTrials
+	}},
 	{name: "practical", base: "practical"},
 	{name: "practical without an intercept", base: "practical without an intercept"},
 	{name: "adaptive", base: "adaptive"},
@@ -219,6 +225,10 @@ var ofBody = []changed{
 	{number: "B5", name: "a short learner key", change: func(m *wire.Task) { m.LearnerKey = m.LearnerKey[1:] }},
 	{number: "B6", name: "no life", change: func(m *wire.Task) { m.Life = nil }},
 	{number: "B7", name: "a long stage key", change: func(m *wire.Task) { m.StageKey = append(m.StageKey, 0) }},
+	{number: "B36", name: "a short helper key", base: "split", change: func(m *wire.Task) { m.HelperKey = m.HelperKey[1:] }},
+	{number: "B37", name: "a long name of Prio3", base: "split", change: func(m *wire.Task) {
+		m.Plan.Prio3 = strings.Repeat("x", 65)
+	}},
 	{number: "B8", name: "no suite", change: func(m *wire.Task) { m.Suite = 0 }},
 	{number: "B8", name: "an unknown suite", change: func(m *wire.Task) { m.Suite = 4 }},
 	{number: "B9", name: "no phase", change: func(m *wire.Task) { m.Plan.Phases = nil }},

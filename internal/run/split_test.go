@@ -1,0 +1,81 @@
+package run_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/audits"
+	"github.com/panlearn/panlearn/internal/test/runtest"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/natsjs"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// TestSplitIsPlanned: tasks of two operators are planned in one pass, in many, without an end, of organisations and of
+// people; each is one that devices would take as it stands once it names its operators, and its bundles fit a server as
+// it comes.
+func TestSplitIsPlanned(t *testing.T) {
+	for name, sets := range map[string][]string{
+		"practical":   nil,
+		"proved":      {"schedule.plan=proved", "model.radius=5"},
+		"many passes": {"schedule.interactive=true"},
+		"no end":      {"schedule.continuous=adaptive"},
+		"bits":        {"privacy.max_bits=12"},
+		"silos":       {"silo={count: 20, units: 150}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := runtest.Job(t, runtest.Spec(t, "quickstart", append(sets, "schedule.users=3000", "privacy.trust=split")...))
+			if job.Plan.Prio3 != "draft-14" || job.Plan.Trust != wire.Trust_TRUST_SPLIT || job.Plan.Epsilon > job.Problem.Epsilon {
+				t.Errorf("prio3 %q, trust %v, epsilon %v", job.Plan.Prio3, job.Plan.Trust, job.Plan.Epsilon)
+			}
+			body := &wire.Task{Plan: job.Plan, Suite: wire.Suite_SUITE_MLKEM768_X25519, StageKey: make([]byte, 32),
+				HelperKey: bytes.Repeat([]byte{1}, 32)}
+			if err := manifest.CheckTask(body); err != nil {
+				t.Error(err)
+			}
+			for i, f := range job.Plan.Phases {
+				part := manifest.SharedPart(int(f.Mechanism.Dim), f.Mechanism.Levels)
+				if g := f.Mechanism.Levels; g&(g+1) != 0 || f.Mechanism.Trials != 0 || f.Mechanism.FloorTrials == 0 {
+					t.Errorf("phase %d: %+v", i+1, f.Mechanism)
+				}
+				if size := part.ReportSize(body.Suite, int(f.Mechanism.MaxBundle)); size > natsjs.DefaultMaxPayload {
+					t.Errorf("phase %d: bundles of %d users have %d bytes", i+1, f.Mechanism.MaxBundle, size)
+				}
+				if got := job.Forecasts[i].Privacy.ReportBytes; got != uint64(part.Bytes()) {
+					t.Errorf("phase %d: a report of %d bytes, want %d", i+1, got, part.Bytes())
+				}
+			}
+		})
+	}
+}
+
+// TestSharesTooLargeAreRefused: a plan whose report no broker takes, however it is configured, is refused with what
+// would help.
+func TestSharesTooLargeAreRefused(t *testing.T) {
+	spec := runtest.Spec(t, "a9a", "privacy.trust=split", "schedule.plan=proved", "schedule.algorithm=psgd",
+		"model.radius=5", "features={vector: {dimension: 1000000, min: -1, max: 1, max_nonzeros: 5}}")
+	if _, err := run.NewJob(spec); err == nil || !strings.Contains(err.Error(), "lower privacy.max_bits or the dimension") {
+		t.Errorf("%v, want a refusal of the dimension", err)
+	}
+}
+
+// TestSplitIsNotRun: nothing that would run a task of two operators pretends to: commands that need its Task say that
+// they are not built yet, and audits too.
+func TestSplitIsNotRun(t *testing.T) {
+	job := runtest.Job(t, runtest.Small(t, "privacy.trust=split"))
+	_, wireErr := job.Wire()
+	_, auditErr := audits.Of(job, 0)
+	for name, err := range map[string]error{"run": job.Built(), "wire": wireErr, "audit": auditErr} {
+		if err == nil || !strings.Contains(err.Error(), "not built yet") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	pan := runtest.Job(t, runtest.Small(t, "privacy.trust=pan"))
+	if body, err := pan.Wire(); err != nil || proto.Size(body) == 0 {
+		t.Errorf("pan: %v", err)
+	}
+}

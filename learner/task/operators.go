@@ -1,0 +1,61 @@
+package task
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+)
+
+// Operators declares the two parties between whom reports are shared under trust split, by the public keys that
+// everybody who takes part has pinned. Planning and simulating need none.
+type Operators struct {
+	Leader string `json:"leader"` // public key of the stage in 64 hexadecimal digits: ingest keygen stage
+	Helper string `json:"helper"` // that of the second operator, another one
+}
+
+// Keys returns the public keys of both operators; false where they are none.
+func (o Operators) Keys() (leader, helper ed25519.PublicKey, ok bool) {
+	key := func(text string) ed25519.PublicKey {
+		b, err := hex.DecodeString(text)
+		if err != nil || len(b) != ed25519.PublicKeySize || hex.EncodeToString(b) != text {
+			return nil
+		}
+		return b
+	}
+	leader, helper = key(o.Leader), key(o.Helper)
+	return leader, helper, leader != nil && helper != nil
+}
+
+// Split reports whether two operators add the reports up, of whom one may be an adversary.
+func (s *Spec) Split() bool { return s.Privacy.Trust == accounting.Split.String() }
+
+// validateSplit refuses what means nothing where reports are shared between two operators, and operators elsewhere.
+func (s *Spec) validateSplit() error {
+	p := s.Privacy
+	if !s.Split() {
+		if p.Operators != nil {
+			return refuse("privacy.operators", p.Operators.Leader, "nothing under trust %s: it has one operator", p.Trust)
+		}
+		return nil
+	}
+	switch {
+	case p.Seal != "hpke":
+		return refuse("privacy.seal", p.Seal, "hpke under trust split: the broker would read both shares of a report")
+	case p.Sealing() != suiteHybrid:
+		return refuse("privacy.suite", p.Sealing(), "%s or 3 under trust split, or nothing", suiteHybrid)
+	case p.Operators == nil:
+		return nil
+	}
+	leader, helper, ok := p.Operators.Keys()
+	const digits = "a public key in 64 hexadecimal digits of a to f and 0 to 9"
+	switch {
+	case leader == nil:
+		return refuse("privacy.operators.leader", p.Operators.Leader, digits)
+	case !ok:
+		return refuse("privacy.operators.helper", p.Operators.Helper, digits)
+	case leader.Equal(helper):
+		return refuse("privacy.operators.helper", p.Operators.Helper, "another key than the leader's: two operators")
+	}
+	return nil
+}
