@@ -25,8 +25,8 @@ func newCalibrateModel() *cobra.Command {
 		Use:   "calibrate --model FILE --data FILE --public -o FILE",
 		Short: "make a model's probabilities frequencies, by public rows",
 		Long: `calibrate fits a straight line to the scores of a model, by rows that are public, so that its probabilities become frequencies: of events
-with a probability of .8 about eight in ten are positive. It writes a snapshot like any other; decisions at other thresholds than a half
-change, the order of events does not. The privacy statement stays as it is, because nobody's private rows are asked: that the rows are
+with a probability of .8 about eight in ten are positive. It writes a snapshot like any other. Decisions may change; of two classes the
+order of events does not. The privacy statement stays as it is, because nobody's private rows are asked: that the rows are
 public is what --public says.
 
 It tells log loss and calibration error before and after, on rows that the line was not fitted on (five parts, each scored by the line of

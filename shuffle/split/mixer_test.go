@@ -48,7 +48,7 @@ func TestSplitIsAMixer(t *testing.T) {
 		w.source = saved
 		e := [2]Entropy{{Fresh: w.bytes32(), Secret: [32]byte{34}}, {Fresh: w.bytes32(), Secret: [32]byte{36}}}
 		drawn := 0
-		m, err := shuffle.NewMixer(shuffle.Config{Params: cfg.Params, Cohort: 12, Minimum: 1,
+		m, err := shuffle.NewMixer(shuffle.Config{Params: cfg.Params, Cohort: 12, Minimum: 1, SideBySide: d, // any counts in range
 			Entropy: func() rand.Source {
 				seed := floorSeed(e[drawn], byte(drawn), prepared.Finish)
 				drawn++
