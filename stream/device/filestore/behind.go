@@ -72,5 +72,5 @@ func took(path string, own participation.Store, isOwn bool) (task stream.Hash, e
 		return task, 0, err
 	}
 	pin, _, err := store.Pin()
-	return pin.Task, store.taken(), errors.Join(err, store.Close())
+	return pin.Task, store.Taken(), errors.Join(err, store.Close())
 }

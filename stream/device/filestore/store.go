@@ -298,8 +298,8 @@ func (s *Store) read(b *block) ([]byte, error) {
 	return data, nil
 }
 
-// taken returns how many events took part, whatever became of them.
-func (s *Store) taken() uint64 {
+// Taken returns how many events took part, whatever became of them.
+func (s *Store) Taken() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return uint64(len(s.index.events))
