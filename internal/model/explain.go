@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -36,7 +35,7 @@ type Contribution struct {
 	Column string `json:"column"` // several for crosses and what else is made from several: a x b
 	Class  string `json:"class,omitempty"`
 	// Lowest and Highest are among the declared values: bounds, knots, edges and words. They are nil where the declaration
-	// lists no values, as of hashed words, texts and vectors.
+	// lists no values, as of hashed words and texts.
 	Lowest  *Valued `json:"lowest,omitempty"`
 	Highest *Valued `json:"highest,omitempty"`
 	// Effect is the contribution of Highest less that of Lowest; nil without them.
@@ -334,7 +333,7 @@ func (e *explainer) contribution(g, k int, declared map[string][]valued) Contrib
 	if len(e.classes) > 0 {
 		out.Class = e.classes[k]
 	}
-	if list := declared[e.groups[g].column]; len(list) > 1 && e.groups[g].column != "" {
+	if list := declared[e.groups[g].name]; len(list) > 1 {
 		by := func(a, b valued) int { return compareSize(a.parts[k], b.parts[k]) }
 		low, high := slices.MinFunc(list, by), slices.MaxFunc(list, by)
 		out.Lowest, out.Highest = &Valued{low.value, low.parts[k]}, &Valued{high.value, high.parts[k]}
@@ -372,99 +371,5 @@ func (e *explainer) explained(class int, intercept []float64) *Explained {
 	slices.SortStableFunc(out.Parts, func(a, b Part) int {
 		return -compareSize(math.Abs(a.Contribution), math.Abs(b.Contribution))
 	})
-	return out
-}
-
-// A valued holds a declared value and what it contributes to each score.
-type valued struct {
-	value string
-	parts []float64
-}
-
-// declared maps the values that the declaration lists, and returns by column what each contributes. All other fields
-// are as in a row that has every value.
-func (e *explainer) declared() map[string][]valued {
-	schema, out := e.Features.Schema(), map[string][]valued{}
-	if len(schema.Columns) == 0 {
-		return out
-	}
-	values := e.values()
-	var example convex.Example
-	parts := e.table()
-	for g, group := range e.groups {
-		at := slices.Index(schema.Columns, group.column)
-		if group.column == "" || at < 0 {
-			continue
-		}
-		row := e.Features.Decoy()
-		row.Fields = slices.Clone(row.Fields)
-		for _, text := range values[group.column] {
-			row.Fields[at] = text
-			if e.Features.Map(row, &example) != nil {
-				continue
-			}
-			e.add(parts, example)
-			out[group.column] = append(out[group.column], valued{text, slices.Clone(parts[g])})
-		}
-	}
-	return out
-}
-
-// gridPoints counts the values of a number between its bounds that are looked at.
-const gridPoints = 33
-
-// values lists the declared values of each column that is read from a field of its own name.
-func (e *explainer) values() map[string][]string {
-	out := map[string][]string{}
-	for _, c := range e.spec.Features.Columns {
-		if c.Hidden || c.Field != "" || c.Over != "" {
-			continue
-		}
-		var numbers []float64
-		switch c.Kind {
-		case task.Numeric:
-			numbers = grid(c)
-		case task.Indicator:
-			numbers = []float64{0, 1}
-		case task.Hats:
-			numbers = c.Knots
-		case task.Bucketed:
-			numbers = append([]float64{math.Nextafter(c.Edges[0], math.Inf(-1))}, c.Edges...)
-		case task.Categorical:
-			out[c.Name] = append(out[c.Name], c.Vocabulary...)
-			if c.Unknown == task.Other {
-				out[c.Name] = append(out[c.Name], outside(c.Vocabulary))
-			}
-		}
-		for _, x := range numbers {
-			out[c.Name] = append(out[c.Name], strconv.FormatFloat(x, 'g', 6, 64))
-		}
-	}
-	return out
-}
-
-// outside returns a word that is not in a vocabulary.
-func outside(vocabulary []string) string {
-	word := "(any other word)"
-	for slices.Contains(vocabulary, word) {
-		word += "*"
-	}
-	return word
-}
-
-// grid returns values between the bounds of a number.
-func grid(c task.Column) []float64 {
-	low, high := c.Min, c.Max
-	if c.Std > 0 {
-		low, high = c.Mean-c.Clip*c.Std, c.Mean+c.Clip*c.Std
-	}
-	out := make([]float64, gridPoints)
-	for i := range out {
-		x := low + (high-low)*float64(i)/(gridPoints-1)
-		if c.Unit > 0 {
-			x = task.FromLog(x, c.Unit)
-		}
-		out[i] = x
-	}
 	return out
 }

@@ -127,6 +127,27 @@ func TestEffectsByHand(t *testing.T) {
 	}
 }
 
+// TestEffectsOfVectors: of a vector the declared bounds of each coordinate are its values.
+func TestEffectsOfVectors(t *testing.T) {
+	_, p := released(t, parsed(t, `
+version: 1
+name: vectors
+events: {format: libsvm}
+features: {vector: {dimension: 2, min: -1, max: 3, scale: raw}}
+label: {positive: [1], negative: [-1]}
+model: {loss: logistic, radius: 5}
+privacy: {epsilon: 1, delta: 1e-6}
+schedule: {users: 600}
+`), 0.5, -1, 0.25)
+	got, err := p.Explain(ExplainOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireFigures(t, got, `{"of":"log odds of \"1\"","unit":"log odds","intercept":[0.25],"columns":[
+		{"column":"x2","effect":4,"lowest":{"value":"3","contribution":-3},"highest":{"value":"-1","contribution":1}},
+		{"column":"x1","effect":2,"lowest":{"value":"-1","contribution":-0.5},"highest":{"value":"3","contribution":1.5}}]}`)
+}
+
 // TestExplainRefuses lines and classes that are not there.
 func TestExplainRefuses(t *testing.T) {
 	_, p := released(t, parsed(t, explainedFile), make([]float64, 9)...)
