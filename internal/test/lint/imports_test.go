@@ -152,7 +152,7 @@ var mayImport = map[string][]string{
 		"stream/device/consent", "stream/device/filestore", "stream/device/httpgateway",
 		"stream/device/participation", "stream/device/statefolder", "stream/natsjs", "stream/relayclient"},
 	"internal/run/runrelay":   {"internal/httpaccess", "internal/obs", "internal/run", "stream", "stream/natsjs", "stream/relay"},
-	"internal/run/runscorer":  {"internal/httpaccess", "internal/model", "internal/obs", "internal/run/statedir", "internal/scorer"},
+	"internal/run/runscorer":  {"internal/httpaccess", "internal/model", "internal/obs", "internal/run/statedir", "internal/scorer", "state"},
 	"internal/run/fit":        {"*"},
 	"internal/run/runlearner": {"*"},
 	"internal/run/pipeline":   {"*"},
