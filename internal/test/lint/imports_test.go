@@ -49,7 +49,7 @@ var mayImport = map[string][]string{
 		"randomizer/accounting", "state", "stream", "stream/manifest",
 		"stream/seal", "stream/wire"},
 	"state":                   {},
-	"state/pebblestore":       {"internal/disk", "state"},
+	"state/pebblestore":       {"internal/build", "internal/disk", "state"},
 	"internal/test/storetest": {"state"},
 	"stream":                  {"stream/wire"},
 	"stream/wire":             {},
