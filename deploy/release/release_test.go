@@ -28,12 +28,14 @@ func TestReleaseIsReproducible(t *testing.T) {
 	}
 	var sums [2]string
 	var folders [2]string
+	from := "../.." // then the first clone, because a commit may come meanwhile
 	for i := range sums {
 		root := filepath.Join(t.TempDir(), strings.Repeat("deeper/", i)+"clone")
 		must(t, os.MkdirAll(filepath.Dir(root), 0o755))
-		if out, err := exec.Command("git", "clone", "-q", "../..", root).CombinedOutput(); err != nil {
+		if out, err := exec.Command("git", "clone", "-q", from, root).CombinedOutput(); err != nil {
 			t.Fatalf("git clone: %v\n%s", err, out)
 		}
+		from = root
 		folders[i] = filepath.Join(t.TempDir(), "dist")
 		r := release{root: root, out: folders[i], version: "v1.2.3", certificates: debianAuthorities, systems: targets,
 			cache: t.TempDir()}
@@ -78,6 +80,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 		if os.Geteuid() == 0 {
 			must(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg/updates"), 0o755))
 			must(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg/info"), 0o755))
+			must(t, os.MkdirAll(filepath.Join(root, "etc"), 0o755))
 			must(t, os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644))
 			tool("dpkg", "--root="+root, "--log="+filepath.Join(t.TempDir(), "log"), "--force-script-chrootless", "-i", deb)
 		} else {
@@ -106,10 +109,23 @@ func TestReleaseIsReproducible(t *testing.T) {
 		data, err := os.ReadFile(filepath.Join(folders[0], "panlearn_1.2.3_provenance.json"))
 		must(t, err)
 		must(t, json.Unmarshal(data, &p))
-		head := strings.TrimSpace(string(tool("git", "rev-parse", "HEAD")))
+		head := strings.TrimSpace(string(tool("git", "-C", from, "rev-parse", "HEAD")))
 		if p.Commit != head || len(p.Programs) != 4 || len(p.Modules) < 50 || p.Go == "" || p.Certificates == nil ||
 			len(p.Certificates.SHA256) != 64 {
 			t.Errorf("commit %s of %s, %d programs, %d modules, %+v", p.Commit, head, len(p.Programs), len(p.Modules), p.Certificates)
+		}
+		bill, err := os.ReadFile(filepath.Join(folders[0], "panlearn_1.2.3_sbom_learner.cdx.json"))
+		must(t, err)
+		var b struct {
+			Components []struct{ Evidence struct{ Licenses []any } }
+		}
+		must(t, json.Unmarshal(bill, &b))
+		licensed := 0
+		for _, c := range b.Components {
+			licensed += min(1, len(c.Evidence.Licenses))
+		}
+		if len(b.Components) < 50 || licensed < len(b.Components)*9/10 {
+			t.Errorf("the bill names %d modules, %d of them with a licence", len(b.Components), licensed)
 		}
 		for _, m := range p.Modules {
 			if !strings.HasPrefix(m.Sum, "h1:") {
