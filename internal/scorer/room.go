@@ -13,10 +13,23 @@ import (
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
+// A room is MaxRoom bytes for all bodies and answers. The first smallShare bytes of each request are taken of a part of
+// their own, so that large ones keep no small one out.
+type room struct{ small, large *semaphore.Weighted }
+
+const (
+	smallShare = 64 << 10
+	smallRoom  = MaxRoom / 4
+)
+
+func newRoom() room {
+	return room{semaphore.NewWeighted(smallRoom), semaphore.NewWeighted(MaxRoom - smallRoom)}
+}
+
 // A share is the room that one request has taken for its body and its answer, in bytes. It takes as they grow, so that a
 // length which is only announced takes none.
 type share struct {
-	of   *semaphore.Weighted
+	of   room
 	held int64
 }
 
@@ -24,19 +37,32 @@ var errNoRoom = &refusal{http.StatusServiceUnavailable, "other requests have all
 
 // upTo takes room for so many bytes in all.
 func (s *share) upTo(bytes int) error {
-	more := int64(bytes) - s.held
-	if more <= 0 {
-		return nil
-	}
-	if !s.of.TryAcquire(more) {
+	want := max(s.held, int64(bytes))
+	small, large := parts(want)
+	hasSmall, hasLarge := parts(s.held)
+	if !s.of.small.TryAcquire(small - hasSmall) {
 		return errNoRoom
 	}
-	s.held += more
+	if !s.of.large.TryAcquire(large - hasLarge) {
+		s.of.small.Release(small - hasSmall)
+		return errNoRoom
+	}
+	s.held = want
 	return nil
 }
 
+// parts returns what of a share is of the small part of the room, and what of the large one.
+func parts(bytes int64) (small, large int64) {
+	small = min(bytes, smallShare)
+	return small, bytes - small
+}
+
 // release gives all of it back.
-func (s *share) release() { s.of.Release(s.held) }
+func (s *share) release() {
+	small, large := parts(s.held)
+	s.of.small.Release(small)
+	s.of.large.Release(large)
+}
 
 // firstRoom is the room that a body takes before its first byte has come.
 const firstRoom = 4 << 10

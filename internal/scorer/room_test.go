@@ -70,6 +70,21 @@ func TestPackedBodiesAreRefused(t *testing.T) {
 	}
 }
 
+// fill takes all room, which shows that nobody has any, and leaves so much of its small and its large part. It returns
+// what gives the rest back.
+func (s *site) fill(t *testing.T, small, large int64) func() {
+	t.Helper()
+	if !s.room.small.TryAcquire(smallRoom) || !s.room.large.TryAcquire(MaxRoom-smallRoom) {
+		t.Fatal("room is not given back")
+	}
+	s.room.small.Release(small)
+	s.room.large.Release(large)
+	return func() {
+		s.room.small.Release(smallRoom - small)
+		s.room.large.Release(MaxRoom - smallRoom - large)
+	}
+}
+
 // TestRoomIsByBytes: many small bodies that have not ended keep nobody out, a large one that finds no room is refused
 // while a small one is served, and all room is given back.
 func TestRoomIsByBytes(t *testing.T) {
@@ -97,9 +112,7 @@ func TestRoomIsByBytes(t *testing.T) {
 		}
 	}
 	const left = 1 << 20
-	if !s.room.TryAcquire(MaxRoom - left) {
-		t.Fatal("room is not given back")
-	}
+	leave := s.fill(t, smallShare+firstRoom, left) // the large body below holds its small share while it is refused
 	large := "[" + strings.Repeat(" ", 2*left) + event + "]"
 	for body, want := range map[string]int{large: http.StatusServiceUnavailable, event: http.StatusOK} {
 		got := s.post("prices", "application/json", body)
@@ -107,13 +120,50 @@ func TestRoomIsByBytes(t *testing.T) {
 			t.Errorf("%d bytes where %d are left: %d, want %d", len(body), left, got.Code, want)
 		}
 	}
-	s.room.Release(MaxRoom - left)
+	leave()
 	if got := s.post("prices", "application/json", large); got.Code != http.StatusOK {
 		t.Errorf("where there is room: %d %s", got.Code, got.Body)
 	}
-	if !s.room.TryAcquire(MaxRoom) {
-		t.Error("room is not given back")
+	s.fill(t, 0, 0)()
+}
+
+// TestLargeBodiesKeepNoSmallOneOut: while large bodies that do not end hold all the room that they can, others like them
+// are refused, and small ones are served.
+func TestLargeBodiesKeepNoSmallOneOut(t *testing.T) {
+	s := newSite(t)
+	var waiting sync.WaitGroup
+	var ends []*io.PipeWriter
+	codes := make(chan int, 5)
+	leave := s.fill(t, smallRoom, 2*MaxBody) // for two of them
+	blank := strings.Repeat(" ", MaxBody-len(event))
+	for range cap(codes) {
+		r, w := io.Pipe()
+		ends = append(ends, w)
+		waiting.Go(func() {
+			codes <- s.do(http.MethodPost, "/v1/models/prices/predictions", "application/json", r).Code
+			r.Close() // of a refused one nobody reads the rest
+		})
+		_, _ = io.WriteString(w, blank)
 	}
+	for range 100 {
+		if got := s.post("prices", "application/json", event); got.Code != http.StatusOK {
+			t.Fatalf("beside large bodies: %d %s", got.Code, got.Body)
+		}
+	}
+	for _, w := range ends {
+		_, _ = io.WriteString(w, event)
+		must(t, w.Close())
+	}
+	waiting.Wait()
+	got := map[int]int{}
+	for range cap(codes) {
+		got[<-codes]++
+	}
+	if got[http.StatusOK] != 2 || got[http.StatusServiceUnavailable] != 3 {
+		t.Errorf("%v of %d large bodies", got, cap(codes))
+	}
+	leave()
+	s.fill(t, 0, 0)()
 }
 
 // TestLongAnswersAreRefused before they take more room than an answer may have, or than there is.
@@ -133,10 +183,7 @@ func TestLongAnswersAreRefused(t *testing.T) {
 			t.Errorf("after %d lines of 1 MiB: %v, %d bytes held", n, err, room.held)
 		}
 		room.release()
-		taken := int64(MaxRoom - 4<<20)
-		if !s.room.TryAcquire(taken) {
-			t.Fatal("room is not given back")
-		}
+		leave := s.fill(t, smallRoom, 4<<20)
 		room = &share{of: s.room}
 		out = &answer{shape: kind, share: room}
 		for err = nil; err == nil; {
@@ -146,7 +193,7 @@ func TestLongAnswersAreRefused(t *testing.T) {
 			t.Errorf("where 4 MiB are left: %v", err)
 		}
 		room.release()
-		s.room.Release(taken)
+		leave()
 	}
 }
 

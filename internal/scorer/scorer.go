@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/learner/task"
@@ -75,7 +73,7 @@ func (c Config) Validate() error {
 type Scorer struct {
 	Config
 	slots []*slot
-	room  *semaphore.Weighted // of MaxRoom
+	room  room
 	mux   *http.ServeMux
 }
 
@@ -113,7 +111,7 @@ func New(ctx context.Context, c Config) (*Scorer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Scorer{Config: c, room: semaphore.NewWeighted(MaxRoom)}
+	s := &Scorer{Config: c, room: newRoom()}
 	for _, source := range c.Sources {
 		s.slots = append(s.slots, &slot{Source: source})
 	}

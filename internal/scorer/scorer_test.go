@@ -204,11 +204,9 @@ func TestRefusalsAreDescribed(t *testing.T) {
 	q := httptest.NewRequest(http.MethodPost, "http://evil.example/v1/models/prices/predictions", nil)
 	answers[403] = httptest.NewRecorder()
 	s.ServeHTTP(answers[403], q)
-	if !s.room.TryAcquire(MaxRoom) {
-		t.Fatal("room is not given back")
-	}
+	leave := s.fill(t, 0, 0)
 	answers[503] = s.post("prices", "application/json", event)
-	s.room.Release(MaxRoom)
+	leave()
 	answers[408] = s.do(http.MethodPost, "/v1/models/prices/predictions", "application/json", stalled{})
 	if got := s.do(http.MethodPost, "/v1/models/prices/predictions", "application/json", strings.NewReader(event),
 		"Sec-Fetch-Site", "cross-site"); got.Code != http.StatusForbidden {
