@@ -5,7 +5,7 @@ set -eu
 : "${SITE:=/broker}" "${SECRETS:=/secrets}" "${EVENTS:=/events}" "${BROKER:=nats}" "${USERS:=20000}" "${OWNER=65532:65532}"
 
 if [ ! -e "$SITE/site/site.conf" ]; then
-	learner devca "$SITE/site" --host "$BROKER" --host relay
+	learner devca "$SITE/site" --host "$BROKER" --host relay --host scorer
 fi
 for role in admin learner stage relay publisher-1; do
 	mkdir -p "$SECRETS/$role"
@@ -17,11 +17,15 @@ for role in admin learner stage relay publisher-1; do
 		rm "$SITE/site/$role.env"
 	fi
 done
-if [ -e "$SITE/site/relay-http.pem" ]; then
-	mv "$SITE/site/relay-http.pem" "$SECRETS/relay/http.pem"
-	mv "$SITE/site/relay-http-key.pem" "$SECRETS/relay/http-key.pem"
-	(umask 077 && head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$SECRETS/relay/token")
-fi
+for role in relay scorer; do # what is served over HTTP
+	mkdir -p "$SECRETS/$role"
+	if [ -e "$SITE/site/$role-http.pem" ]; then
+		cp "$SITE/site/ca.pem" "$SECRETS/$role/ca.pem"
+		mv "$SITE/site/$role-http.pem" "$SECRETS/$role/http.pem"
+		mv "$SITE/site/$role-http-key.pem" "$SECRETS/$role/http-key.pem"
+		(umask 077 && head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$SECRETS/$role/token")
+	fi
+done
 learner keygen "$SECRETS/learner/learner.key"
 ingest keygen "$SECRETS/stage/stage.key"
 if [ ! -e "$EVENTS/events.jsonl" ]; then

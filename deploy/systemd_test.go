@@ -12,7 +12,7 @@ import (
 func units(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("systemd/*@.service")
-	if err != nil || len(files) != 5 {
+	if err != nil || len(files) != 6 {
 		t.Fatalf("units %v, %v", files, err)
 	}
 	all := map[string]string{}
@@ -72,8 +72,8 @@ func TestUnits(t *testing.T) {
 			}
 			continue
 		}
-		// A relay keeps nothing.
-		if want := "StateDirectory=" + role + "/quickstart"; role != "panlearn-relay" && !strings.Contains(text, "\n"+want+"\n") {
+		// A relay keeps nothing, and neither does a scorer.
+		if want := "StateDirectory=" + role + "/quickstart"; role != "panlearn-relay" && role != "panlearn-serve" && !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("%s: no line %s", name, want)
 		}
 		if !strings.Contains(text, "2 3\n") || !strings.Contains(text, "\nRestartPreventExitStatus=") {

@@ -3,6 +3,8 @@ package deploy
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -149,12 +151,56 @@ func checkScrape(t *testing.T, prefix string, text []byte) {
 			t.Errorf("%s serves %s, a %s, which the table does not have", prefix, m[1], m[2])
 		}
 	}
-	later := []string{"panlearn_stage_broker_failures_total"}
+	later := []string{"panlearn_stage_broker_failures_total", "panlearn_scorer_read_failures_total"}
 	for _, m := range row.FindAllStringSubmatch(string(doc), -1) {
-		if (strings.HasPrefix(m[1], prefix) || strings.HasPrefix(m[1], "panlearn_broker_") ||
-			strings.HasPrefix(m[1], "panlearn_certificate_")) && !slices.Contains(served, m[1]) &&
+		ofBroker := strings.HasPrefix(m[1], "panlearn_broker_") || strings.HasPrefix(m[1], "panlearn_certificate_")
+		if (strings.HasPrefix(m[1], prefix) || ofBroker && prefix != "panlearn_scorer_") && !slices.Contains(served, m[1]) &&
 			!slices.Contains(later, m[1]) {
 			t.Errorf("the table has %s, which is not served", m[1])
+		}
+	}
+}
+
+// predicts posts an event to the scorer as its clients do, once it has a model.
+func (n *topology) predicts(ctx context.Context, address string) {
+	n.t.Helper()
+	secret := func(name string) []byte {
+		text, err := os.ReadFile(filepath.Join(n.root("scorer"), "secrets", name))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		return text
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(secret("ca.pem"))
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		req, err := http.NewRequestWithContext(ctx, "POST", "https://"+address+"/v1/models/quickstart/predictions",
+			strings.NewReader(`{"x0":1,"x1":0,"x2":0,"x3":0,"x4":0,"x5":0,"x6":0,"x7":0}`))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+string(secret("token")))
+		resp, err := client.Do(req)
+		status, body := 0, []byte(nil)
+		if err == nil {
+			status = resp.StatusCode
+			body, err = io.ReadAll(resp.Body)
+			resp.Body.Close()
+		}
+		switch {
+		case status == http.StatusOK && bytes.Contains(body, []byte(`"probability":`)):
+			return
+		case status != 0 && status != http.StatusServiceUnavailable:
+			n.t.Fatalf("the scorer answers %d: %s", status, body)
+		}
+		select {
+		case <-ctx.Done():
+			n.t.Fatalf("the scorer: status %d, %v, then %v", status, err, ctx.Err())
+		case <-tick.C:
 		}
 	}
 }
@@ -180,14 +226,14 @@ func promtoolReads(t *testing.T, text []byte) {
 func TestTopology(t *testing.T) {
 	const users = 600
 	p := programs(t)
-	ports, err := procs.FreePorts(7)
+	ports, err := procs.FreePorts(9)
 	if err != nil {
 		t.Fatal(err)
 	}
 	local := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
 	n := &topology{t: t, compose: readCompose(t), dir: t.TempDir(),
 		hosts: strings.NewReplacer("nats:4222", local(0), "0.0.0.0:9090", local(2), "0.0.0.0:9091", local(3), "0.0.0.0:9092",
-			local(4), "0.0.0.0:9093", local(5), "0.0.0.0:8095", local(6), "stage:9091", local(3), "0.0.0.0", "127.0.0.1")}
+			local(4), "0.0.0.0:9093", local(5), "0.0.0.0:8095", local(6), "0.0.0.0:9094", local(7), "0.0.0.0:8097", local(8), "learner:9090", local(2), "stage:9091", local(3), "0.0.0.0", "127.0.0.1")}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	start := func(q *procs.Process) *procs.Process {
@@ -210,12 +256,18 @@ func TestTopology(t *testing.T) {
 	start(p.Process(t, "nats", p.Server, append(broker, "-p", fmt.Sprint(ports[0]), "-m", fmt.Sprint(ports[1]))...))
 	fewer := fmt.Sprintf("--set=schedule.users=%d", users+7) // and seven to spare
 	done(start(n.process(p, "provision", fewer)))
+	scorer := start(n.process(p, "scorer", "--every=100ms")) // which waits for the learner
 	start(n.process(p, "learner", fewer))
 	stage := start(n.process(p, "stage"))
 	relay := start(n.process(p, "relay"))
 	checkScrape(t, "panlearn_relay_", scrape(ctx, t, local(5)))
 	if said, err := os.ReadFile(relay.Log()); err != nil || bytes.Contains(said, []byte("chmod 600")) {
 		t.Errorf("others can read the token of the relay (%v): %s", err, said)
+	}
+	n.predicts(ctx, local(8))
+	checkScrape(t, "panlearn_scorer_", scrape(ctx, t, local(7)))
+	if said, err := os.ReadFile(scorer.Log()); err != nil || bytes.Contains(said, []byte("chmod 600")) {
+		t.Errorf("others can read the token of the scorer (%v): %s", err, said)
 	}
 	checkScrape(t, "panlearn_stage_", scrape(ctx, t, local(3)))
 	publisher := start(n.process(p, "publisher", fewer))

@@ -266,7 +266,7 @@ func printFigures(w io.Writer, e released.Evaluation) error {
 	if e.Threshold != nil {
 		means += fmt.Sprintf(", above %v", *e.Threshold)
 	}
-	err = errors.Join(err, printed(w, "\n"), printCost(w, e.Cost), printed(w, "precision %.4f, recall %.4f%s\n", e.Precision, e.Recall, means),
+	err = errors.Join(err, printed(w, "\n"), printCost(w, e.OfClasses), printed(w, "precision %.4f, recall %.4f%s\n", e.Precision, e.Recall, means),
 		printConfusion(w, e.OfClasses))
 	if e.CalibrationError == nil {
 		return err
@@ -280,11 +280,16 @@ func printFigures(w io.Writer, e released.Evaluation) error {
 	return err
 }
 
-func printCost(w io.Writer, c *released.CostFigures) error {
+func printCost(w io.Writer, e *released.OfClasses) error {
+	c := e.Cost
 	if c == nil {
 		return nil
 	}
-	err := printed(w, "cost %.4g an event; the cheaper of always and never positive costs %.4g", c.Mean, c.Constant)
+	decided := "by the model's own decision"
+	if e.Threshold != nil {
+		decided = fmt.Sprintf("positive above %.4g", *e.Threshold)
+	}
+	err := printed(w, "cost %.4g an event, %s; the cheaper of always and never positive costs %.4g", c.Mean, decided, c.Constant)
 	if c.Best != nil {
 		err = errors.Join(err, printed(w, "; least on these events, above %.4g: %.4g", *c.BestThreshold, *c.Best))
 	}

@@ -111,11 +111,28 @@ func printExplanation(w io.Writer, e released.Explanation, most int) error {
 		fmt.Fprintf(t, "%.3g\t%s (%+.3g)\t%s (%+.3g)\n", *c.Effect, c.Lowest.Value, c.Lowest.Contribution, c.Highest.Value,
 			c.Highest.Contribution)
 	}
-	err := errors.Join(t.Flush(), more(w, len(e.Columns), most))
+	err := errors.Join(t.Flush(), more(w, len(e.Columns), most), printUndeclared(w, e))
 	if e.Unit == "log odds" {
 		err = errors.Join(err, printed(w, "a contribution of +1 multiplies the odds by %.2f\n", math.E))
 	}
 	return err
+}
+
+// printUndeclared prints how many columns nothing could be told of.
+func printUndeclared(w io.Writer, e released.Explanation) error {
+	n := 0
+	for _, c := range e.Columns {
+		if c.Effect == nil && c.Spread == nil {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return printed(w, "1 column has no declared values: give --data, rows that tell what it contributes\n")
+	}
+	return printed(w, "%d columns have no declared values: give --data, rows that tell what they contribute\n", n)
 }
 
 // shown returns the first of a list; all where most is 0.

@@ -22,15 +22,24 @@ func inBits(p accounting.Plan) string {
 	return fmt.Sprintf("%d one-bit messages", p.BitsPerCoordinate)
 }
 
+// inBytes describes how long a report is, which is named where the words do not.
+func inBytes(p accounting.Plan, named string) string {
+	if p.Trust.HasOperators() {
+		return fmt.Sprintf("%d bytes%s for the leader, %d for the helper, %d for both", p.ReportBytes, named, p.HelperBytes,
+			p.PublicBytes)
+	}
+	return fmt.Sprintf("%d bytes%s", p.ReportBytes, named)
+}
+
 func (r planReport) print(w io.Writer) error {
 	p := r.Privacy
 	fmt.Fprintf(w, `task          %s: %s, %s in %s (none released under %d)
 protects      %s
               from %s
-%smechanism     d = %d, g = %d, b = %d, p = %.6g: %s a coordinate, %d bytes a report
+%smechanism     d = %d, g = %d, b = %d, p = %.6g: %s a coordinate, %s
 noise         %.4g of %s, standard deviation of one coordinate of the mean %s, rounding included
               central DP %.4g, local DP %.4g`, r.Task, r.Algorithm, r.all(), r.rounds, r.Minimum, r.Unit, r.Against, r.about(),
-		r.Dim, p.Levels, p.Trials, p.P, inBits(p), p.ReportBytes, r.scale*p.TotalStd(), r.clip(), r.meanOf(),
+		r.Dim, p.Levels, p.Trials, p.P, inBits(p), inBytes(p, " a report"), r.scale*p.TotalStd(), r.clip(), r.meanOf(),
 		r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
 		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
@@ -120,6 +121,7 @@ func newCalibrate() *cobra.Command {
 			if err != nil {
 				return cli.Usage(err)
 			}
+			plan = run.WithParts(plan)
 			return f.json.Print(c.OutOrStdout(), plan, func(w io.Writer) error { return printCalibration(w, plan) })
 		},
 	}
@@ -137,12 +139,12 @@ func newCalibrate() *cobra.Command {
 func printCalibration(w io.Writer, p accounting.Plan) error {
 	_, err := fmt.Fprintf(w, `epsilon %s, delta %g, trust %v%s
 g = %d, b = %d, p = %.7g, floors %d trials each
-report       %s a coordinate, %d bytes
+report       %s a coordinate, %s
 noise        %.5g of the clip norm, standard deviation of one coordinate of the mean
 rounding     %.5g at most
 the floor    %.5g, the analytic Gaussian mechanism
 `, cli.Upper(p.Epsilon, 6), p.Delta, p.Trust, p.Trust.Assuming(p.HonestFraction, "users"), p.Levels, p.Trials, p.P, p.FloorTrials,
-		inBits(p), p.ReportBytes, p.NoiseStd, p.RoundingStd, p.GaussianNoiseStd)
+		inBits(p), inBytes(p, ""), p.NoiseStd, p.RoundingStd, p.GaussianNoiseStd)
 	if err == nil && p.Units > 1 {
 		_, err = fmt.Fprintf(w, "a report is about %d units; epsilon is that of one of them\n", p.Units)
 	}

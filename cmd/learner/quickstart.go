@@ -78,7 +78,7 @@ leave one place of the last round, which waits for you until its deadline: 5 min
 			if err != nil {
 				return cli.Usagef("--events %d: %w", events, err)
 			}
-			if err := job.Built(); err != nil {
+			if err := run.Built(spec); err != nil {
 				return err
 			}
 			dir, err := os.MkdirTemp("", "panlearn-quickstart-")

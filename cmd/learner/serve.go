@@ -11,7 +11,6 @@ import (
 	"github.com/panlearn/panlearn/internal/run/runscorer"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/scorer"
-	"github.com/panlearn/panlearn/state"
 )
 
 // defaultEvery separates the readings of a model.
@@ -30,7 +29,8 @@ func newServe() *cobra.Command {
 		Short: "score events over HTTP with the newest models",
 		Long: `serve is a scorer for applications: they post events as JSON or csv and get predictions, each by the newest released model of a task.
 It serves any number of tasks, one model of each: snapshots in files, state folders (whose learner may run), and learners at their --http.
-Each is read again every --every; a new release is served at once, and where none can be read the one before stays.
+Each is read again every --every; a new release is served at once, and where none can be read the one before stays. A learner that is
+not up, or has begun no task yet, is asked again and again: until it has a model /readyz fails, and the log says why.
 
   curl -H "Authorization: Bearer $(cat token)" -H 'Content-Type: application/json' -d '{"age": 39}' URL/v1/models/TASK/predictions
 
@@ -85,8 +85,7 @@ It listens on 127.0.0.1 unless another address is named, which wants --http-cert
 				defer config.Metrics.Close()
 			}
 			defer log.Steer(logger)()
-			return cli.Classify(runscorer.Run(c.Context(), config), cli.Is(cli.ExitUsage, fs.ErrNotExist),
-				cli.Is(cli.ExitTransient, state.ErrEmpty), cli.Is(cli.ExitTransient, state.ErrLocked))
+			return cli.Classify(runscorer.Run(c.Context(), config), cli.Is(cli.ExitUsage, fs.ErrNotExist))
 		},
 	}
 	flags := c.Flags()

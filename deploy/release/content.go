@@ -19,12 +19,13 @@ type entry struct {
 	name string // with slashes, below the root of the archive or of the machine
 	data []byte
 	mode fs.FileMode
+	only string // the kind of package that it is in; empty: all
 }
 
 // read returns the file at a path as an entry.
 func read(from, name string, mode fs.FileMode) (entry, error) {
 	data, err := os.ReadFile(from)
-	return entry{name, data, mode}, err
+	return entry{name: name, data: data, mode: mode}, err
 }
 
 // tree returns the files of a folder as entries below a name, in their order.
@@ -88,17 +89,34 @@ func (r *release) shared(where map[string]string) (out []entry, err error) {
 	return out, nil
 }
 
-// archives writes one archive a system.
+// texts are in every archive and package: what the documents name, at the place where they name it.
+var texts = []string{"README.md", "CHANGELOG.md", "SECURITY.md", "docs", "deploy/tasks", "deploy/nats", "deploy/policy.yaml",
+	"deploy/prometheus", "deploy/grafana"}
+
+// below returns the texts with their places below a folder.
+func below(folder string) map[string]string {
+	out := map[string]string{}
+	for _, t := range texts {
+		out[t] = path.Join(folder, t)
+	}
+	return out
+}
+
+// archives writes one archive a system. It has the programs in bin/, and all else where the checkout has it, so that
+// commands and links of the documents work.
 func (r *release) archives() error {
 	top := "panlearn-" + r.number()
-	shared, err := r.shared(map[string]string{"LICENSE": top + "/LICENSE", "README.md": top + "/README.md",
-		"CHANGELOG.md": top + "/CHANGELOG.md", "deploy/tasks": top + "/tasks", "deploy/nats": top + "/nats",
-		"deploy/policy.yaml": top + "/policy.yaml", "made:man1": top + "/man1", "made:completions": top + "/completions"})
+	where := below(top)
+	for from, to := range map[string]string{"LICENSE": "LICENSE", "deploy/systemd": "deploy/systemd", "made:man1": "man1",
+		"made:completions": "completions"} {
+		where[from] = path.Join(top, to)
+	}
+	shared, err := r.shared(where)
 	if err != nil {
 		return err
 	}
 	for _, s := range r.systems {
-		entries, err := r.binaries(s, top)
+		entries, err := r.binaries(s, top+"/bin")
 		if err != nil {
 			return err
 		}

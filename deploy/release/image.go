@@ -59,12 +59,12 @@ func (r *release) imageOf(s system) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	authorities, err := read(r.certificates, "etc/ssl/certs/ca-certificates.crt", 0o644)
-	if err != nil {
-		return nil, err
+	entries = append(entries, tasks...)
+	if r.authorities != nil {
+		entries = append(entries, entry{name: "etc/ssl/certs/ca-certificates.crt", data: r.authorities, mode: 0o644})
 	}
 	var data bytes.Buffer
-	if err := r.tar(&data, append(append(entries, tasks...), authorities)); err != nil {
+	if err := r.tar(&data, entries); err != nil {
 		return nil, err
 	}
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data.Bytes())), nil },

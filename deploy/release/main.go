@@ -2,9 +2,10 @@
 //
 //   - for each system an archive of the two programs, manual pages, completions, shipped tasks and the broker's
 //     configuration; for Linux the same as Debian and RPM packages, with the units of systemd;
-//   - an image for both Linux architectures as an OCI layout: the programs, shipped tasks and this machine's
-//     certificates of public authorities, run by a user that is not root;
-//   - the software bill of materials (CycloneDX) and a record of what was built, by what and with which settings;
+//   - an image for both Linux architectures as an OCI layout: the programs, shipped tasks and the certificates of public
+//     authorities that Debian ships, run by a user that is not root;
+//   - the software bill of materials (CycloneDX) and a record of what was built, from which modules, by what and with
+//     which settings;
 //   - SHA256SUMS of all of these.
 //
 // Two runs on one commit write the same bytes: their only time is the commit's. It is a module of its own, so
@@ -14,7 +15,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -44,10 +44,12 @@ func main() {
 	flag.StringVar(&r.root, "root", "../..", "the checkout")
 	flag.StringVar(&r.out, "out", "../../dist", "the folder to write; it must not exist")
 	flag.StringVar(&r.version, "version", "", "the version, such as v0.1.0; empty: what git describe says")
-	flag.StringVar(&only, "only", "", "one system alone, such as linux/amd64, for a trial")
-	flag.StringVar(&r.certificates, "certificates", "/etc/ssl/certs/ca-certificates.crt", "what the image trusts")
+	flag.StringVar(&only, "only", "", "some systems alone, such as linux/amd64,windows/amd64, for a trial")
+	flag.StringVar(&r.certificates, "certificates", debianAuthorities, "what the image trusts: a folder of .crt files, or one file")
 	flag.Parse()
-	r.systems = slices.DeleteFunc(slices.Clone(systems), func(s system) bool { return only != "" && s.String() != only })
+	r.systems = slices.DeleteFunc(slices.Clone(systems), func(s system) bool {
+		return only != "" && !slices.Contains(strings.Split(only, ","), s.String())
+	})
 	if err := r.make(); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
@@ -62,6 +64,9 @@ type release struct {
 	commit string
 	at     time.Time // of the commit
 	work   string    // a folder for what goes into several files
+	cache  string    // of the compiler; empty: this machine's
+
+	authorities []byte // what the image trusts; none where there are no certificates
 }
 
 func (r *release) make() (err error) {
@@ -83,7 +88,7 @@ func (r *release) make() (err error) {
 		return err
 	}
 	defer os.RemoveAll(r.work)
-	for _, step := range []func() error{r.build, r.pages, r.archives, r.packages, r.image, r.bill, r.provenance, r.sums} {
+	for _, step := range []func() error{r.trusts, r.build, r.pages, r.archives, r.packages, r.image, r.bill, r.provenance, r.sums} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -132,9 +137,12 @@ func (r *release) name(suffix string) string {
 	return filepath.Join(r.out, "panlearn_"+r.number()+"_"+suffix)
 }
 
+// its are the variables that a build sets.
+const its = "github.com/panlearn/panlearn/internal/build."
+
 // flags are the settings of every build. They name no folder of the machine.
 func (r *release) flags() []string {
-	return []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X github.com/panlearn/panlearn/internal/build.version=" + r.version}
+	return []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X " + its + "version=" + r.version + " -X " + its + "revision=" + r.commit}
 }
 
 // bin is the folder of a system's programs.
@@ -152,7 +160,7 @@ func (r *release) build() error {
 	for _, s := range r.systems {
 		for _, p := range programs {
 			args := append(append([]string{"build"}, r.flags()...), "-o", filepath.Join(r.bin(s), s.program(p)), "./cmd/"+p)
-			if _, err := r.run(r.root, s.environment(), "go", args...); err != nil {
+			if _, err := r.run(r.root, append(s.environment(), r.cached()...), "go", args...); err != nil {
 				return err
 			}
 		}
@@ -162,7 +170,16 @@ func (r *release) build() error {
 }
 
 func (s system) environment() []string {
-	return []string{"CGO_ENABLED=0", "GOOS=" + s.os, "GOARCH=" + s.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS="}
+	return []string{"CGO_ENABLED=0", "GOOS=" + s.os, "GOARCH=" + s.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off",
+		"GOEXPERIMENT="}
+}
+
+// cached names the compiler's cache, if it is another than this machine's.
+func (r *release) cached() []string {
+	if r.cache == "" {
+		return nil
+	}
+	return []string{"GOCACHE=" + r.cache}
 }
 
 // pages writes manual pages and completions, which the programs know themselves.
@@ -177,7 +194,7 @@ func (r *release) pages() error {
 		if _, err := r.run(r.work, date, program, "man", filepath.Join(r.work, "man1")); err != nil {
 			return err
 		}
-		for _, shell := range []string{"bash", "zsh", "fish"} {
+		for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 			text, err := r.run(r.work, nil, program, "completion", shell)
 			if err != nil {
 				return err
@@ -195,10 +212,15 @@ func (r *release) pages() error {
 }
 
 // bill writes the software bill of materials of each program, read out of the program itself: its modules, with
-// licences and checksums.
+// checksums and the licences that are in the cache of modules, in which the build has put them. It asks no proxy: what
+// one says of the version that is made here changes when it is published.
 func (r *release) bill() error {
+	tool := filepath.Join(r.work, "cyclonedx-gomod")
+	if _, err := r.run(".", nil, "go", "build", "-o", tool, "github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod"); err != nil {
+		return err
+	}
 	for _, p := range programs {
-		_, err := r.run(".", nil, "go", "tool", "cyclonedx-gomod", "bin", "-json", "-noserial", "-notimestamp", "-licenses",
+		_, err := r.run(".", []string{"GOPROXY=off"}, tool, "bin", "-json", "-noserial", "-notimestamp", "-licenses",
 			"-std", "-version", r.version, "-output", r.name("sbom_"+p+".cdx.json"),
 			filepath.Join(r.bin(r.systems[0]), r.systems[0].program(p)))
 		if err != nil {
@@ -206,27 +228,6 @@ func (r *release) bill() error {
 		}
 	}
 	return nil
-}
-
-func writeJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(data, '\n'), 0o644)
-}
-
-// provenance writes down what was built from what, by what.
-func (r *release) provenance() error {
-	trusted, err := sum(r.certificates)
-	if err != nil {
-		return err
-	}
-	return writeJSON(r.name("provenance.json"), map[string]any{
-		"version": r.version, "commit": r.commit, "commit_time": r.at, "source": "https://github.com/panlearn/panlearn",
-		"go": runtime.Version(), "build_flags": r.flags(), "systems": fmt.Sprint(r.systems),
-		"certificates_sha256": trusted, "command": "make release VERSION=" + r.version,
-	})
 }
 
 func sum(path string) (string, error) {

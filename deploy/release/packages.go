@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -12,18 +13,27 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// afterInstall makes the users of the roles and has systemd read the units. It starts nothing.
+// afterInstall makes the users of the roles and has systemd read the units. It starts nothing. DPKG_ROOT is set where dpkg
+// installs below another root.
 const afterInstall = `#!/bin/sh
 set -e
-if command -v systemd-sysusers >/dev/null; then systemd-sysusers /usr/lib/sysusers.d/panlearn.conf; fi
-if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+if command -v systemd-sysusers >/dev/null; then systemd-sysusers ${DPKG_ROOT:+--root="$DPKG_ROOT"} panlearn.conf; fi
+if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+`
+
+// afterRemoval has systemd forget the units. Users stay: their files may.
+const afterRemoval = `#!/bin/sh
+set -e
+if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 `
 
 // packages writes a Debian and an RPM package for each Linux.
 func (r *release) packages() error {
-	script := filepath.Join(r.work, "after-install")
-	if err := os.WriteFile(script, []byte(afterInstall), 0o755); err != nil {
-		return err
+	scripts := nfpm.Scripts{PostInstall: filepath.Join(r.work, "after-install"), PostRemove: filepath.Join(r.work, "after-removal")}
+	for file, text := range map[string]string{scripts.PostInstall: afterInstall, scripts.PostRemove: afterRemoval} {
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			return err
+		}
 	}
 	for _, s := range r.systems {
 		if s.os != "linux" {
@@ -43,7 +53,7 @@ func (r *release) packages() error {
 				Maintainer: "The panlearn project <panlearn@invalid>", License: "Apache-2.0", Section: "science",
 				Homepage:    "https://github.com/panlearn/panlearn",
 				Description: "learning from people's events without collecting them: devices, shuffle stage, learner",
-				Overridables: nfpm.Overridables{Contents: contents, Scripts: nfpm.Scripts{PostInstall: script},
+				Overridables: nfpm.Overridables{Contents: contents, Scripts: scripts,
 					RPM: nfpm.RPM{BuildHost: "panlearn", Group: "Applications/Engineering"}},
 			})
 			packager, err := nfpm.Get(kind)
@@ -69,13 +79,15 @@ func (r *release) installed(s system) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	const share = "/usr/share/panlearn/"
-	more, err := r.shared(map[string]string{"deploy/tasks": share + "tasks", "deploy/nats": share + "nats",
-		"deploy/policy.yaml": share + "policy.yaml", "deploy/systemd": "/usr/lib/systemd/system",
-		"made:man1": "/usr/share/man/man1", "LICENSE": "/usr/share/doc/panlearn/copyright",
+	where := below("/usr/share/panlearn")
+	for from, to := range map[string]string{"deploy/systemd": "/usr/lib/systemd/system", "made:man1": "/usr/share/man/man1",
+		"LICENSE":               "/usr/share/doc/panlearn/copyright",
 		"made:completions/bash": "/usr/share/bash-completion/completions",
-		"made:completions/zsh":  "/usr/share/zsh/vendor-completions",
-		"made:completions/fish": "/usr/share/fish/vendor_completions.d"})
+		"made:completions/zsh":  "/usr/share/zsh/site-functions",
+		"made:completions/fish": "/usr/share/fish/vendor_completions.d"} {
+		where[from] = to
+	}
+	more, err := r.shared(where)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +103,8 @@ func (r *release) installed(s system) ([]entry, error) {
 				return nil, err
 			}
 		case strings.Contains(e.name, "/zsh/"):
-			e.name = filepath.Dir(e.name) + "/_" + filepath.Base(e.name)
+			e.name, e.only = path.Dir(e.name)+"/_"+path.Base(e.name), "rpm"
+			entries = append(entries, entry{"/usr/share/zsh/vendor-completions/" + path.Base(e.name), e.data, e.mode, "deb"})
 		case strings.Contains(e.name, "/fish/"):
 			e.name += ".fish"
 		}
@@ -115,7 +128,7 @@ func (r *release) laid(entries []entry) (files.Contents, error) {
 		if err := os.WriteFile(at, e.data, e.mode); err != nil {
 			return nil, err
 		}
-		contents = append(contents, &files.Content{Source: at, Destination: e.name,
+		contents = append(contents, &files.Content{Source: at, Destination: e.name, Packager: e.only,
 			FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: e.mode, MTime: r.at}})
 	}
 	return contents, nil

@@ -10,8 +10,9 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// version is the linker's to set, by -X, where a build has no history beside it, such as an image's.
-var version string
+// version and revision are the linker's to set, by -X, where a build has no history beside it, such as an image's or a
+// release's.
+var version, revision string
 
 // An Info describes a program: which version of panlearn it is, and what made it.
 type Info struct {
@@ -34,7 +35,7 @@ func This() Info {
 			}
 		}
 	}
-	b.Version = cmp.Or(version, is)
+	b.Version, b.Revision = cmp.Or(version, is), cmp.Or(revision, b.Revision)
 	return b
 }
 

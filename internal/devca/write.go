@@ -79,6 +79,9 @@ func (c Config) routes() ([]string, error) {
 // relay is the name of the user that a relay has: a publisher of its own.
 const relay = "relay"
 
+// scorer is the name of `learner serve` in files.
+const scorer = "scorer"
+
 // Roles are the users that a site has: administrator, learner, stage, relay, and its publishers.
 func (c Config) roles() []string {
 	roles := []string{"admin", "learner", "stage", relay}
@@ -96,6 +99,7 @@ func (c Config) roles() []string {
 //	server.pem server-key.pem               of the server
 //	ROLE.pem ROLE-key.pem ROLE.nk ROLE.env  of each role: certificate, its key, NKey seed, and the flags as environment
 //	relay-http.pem relay-http-key.pem       of the relay's interface over HTTP, for localhost and Hosts
+//	scorer-http.pem scorer-http-key.pem     of the scorer's (learner serve), which is no user of the broker
 //
 // With Servers, each server's files are in a folder of its own, server-1 and so on, with cluster.conf,
 // links.conf that it includes, and the certificate of its links (route.pem, route-key.pem), which an
@@ -130,7 +134,9 @@ func Write(c Config) error {
 		return err
 	}
 	w.file("ca.pem", encode("CERTIFICATE", ca.cert.Raw))
-	w.pair(ca, relay+"-http", append(slices.Clone(localhost), c.Hosts...))
+	for _, who := range []string{relay, scorer} {
+		w.pair(ca, who+"-http", append(slices.Clone(localhost), c.Hosts...))
+	}
 	site := new(site)
 	for _, role := range c.roles() {
 		w.pair(ca, role, nil)

@@ -44,6 +44,9 @@ const folds = 5
 // minCalibration is the least number of examples of each class: with fewer the line is noise.
 const minCalibration = 10
 
+// leastScale is the smallest scale that is taken: below it the line makes all scores nearly equal.
+const leastScale = 0.01
+
 // An UselessError reports that a calibration does not lower the log loss of examples that it was not fitted on.
 type UselessError struct{ Before, After float64 }
 
@@ -55,8 +58,8 @@ func (e *UselessError) Error() string {
 
 // Calibrate returns the snapshot with its scores on the line that fits public examples best: it is a snapshot like any
 // other, in every format. The line minimizes the log loss plus ((Scale-1)^2 + |Shift|^2)/2 in all, a normal prior of
-// width 1 around the model as it is, so that few examples move it little. It refuses a loss without probabilities, and
-// returns an *UselessError beside the figures where the model is no better for it.
+// width 1 around the model as it is, so that few examples move it little. It refuses a loss without probabilities and a
+// scale below leastScale, and returns an *UselessError beside the figures where the model is no better for it.
 func (s Snapshot) Calibrate(rows iter.Seq2[task.Row, error], format task.Format, unfit func(*task.RowError)) (Snapshot,
 	Calibrated, error) {
 	p, err := NewPredictor(s, format)
@@ -79,6 +82,10 @@ func (s Snapshot) Calibrate(rows iter.Seq2[task.Row, error], format task.Format,
 	}
 	if out.Calibration, err = f.fit(func(int) bool { return true }); err != nil {
 		return s, out, err
+	}
+	if out.Scale < leastScale {
+		return s, out, fmt.Errorf("scores times %.2g fit these rows best, which is less than %v and leaves nothing of the model: "+
+			"are the rows' labels swapped, or are they of another task? Else the model tells nothing of them", out.Scale, leastScale)
 	}
 	if out.After.LogLoss >= out.Before.LogLoss {
 		return s, out, &UselessError{out.Before.LogLoss, out.After.LogLoss}

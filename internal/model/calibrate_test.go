@@ -85,6 +85,25 @@ func TestCalibrationFindsTheLine(t *testing.T) {
 	}
 }
 
+// TestCalibrationRefusesToEraseAModel: where labels are swapped, or tell nothing of the scores, the best line makes all
+// scores equal, which lowers the log loss and is no calibration.
+func TestCalibrationRefusesToEraseAModel(t *testing.T) {
+	s, _ := released(t, parsed(t, line2), 2.5, 0)
+	for name, rows := range map[string][]task.Row{
+		"swapped":   drawn(1, 20_000, []string{"no", "yes"}, []float64{0, -2.5}, []float64{0, 0}),
+		"unrelated": drawn(4, 20_000, []string{"no", "yes"}, []float64{0, 0}, []float64{0, 0}),
+	} {
+		if _, c, err := s.Calibrate(rowsOf(rows), "", nil); err == nil || !strings.Contains(err.Error(), "labels swapped") ||
+			c.After.LogLoss >= c.Before.LogLoss {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
+	}
+	weak := drawn(5, 20_000, []string{"no", "yes"}, []float64{0, 0.1}, []float64{0, 0}) // a 25th of the model's slope
+	if _, c, err := s.Calibrate(rowsOf(weak), "", nil); err != nil || math.Abs(c.Scale-0.04) > 0.01 {
+		t.Errorf("a weak model: %+v, %v", c.Scale, err)
+	}
+}
+
 func evaluatedOn(t *testing.T, s Snapshot, rows []task.Row) Evaluation {
 	t.Helper()
 	p, err := NewPredictor(s, "")

@@ -35,6 +35,9 @@ func (p Predictor) validateCost(c Cost) error {
 	case !(c.FalsePositive > 0 && c.FalseNegative > 0) || math.IsInf(c.FalsePositive+c.FalseNegative, 0):
 		return fmt.Errorf("cost: %v for a false positive and %v for a false negative, want finite numbers above 0",
 			c.FalsePositive, c.FalseNegative)
+	case p.traits().Scores.Probable() && !(c.Threshold() > 0 && c.Threshold() < 1):
+		return fmt.Errorf("cost: %v and %v are so far apart that the threshold FP/(FP + FN) is %v, want one above 0 and below 1",
+			c.FalsePositive, c.FalseNegative, c.Threshold())
 	}
 	return nil
 }

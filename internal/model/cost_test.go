@@ -44,13 +44,15 @@ func TestCosts(t *testing.T) {
 			t.Errorf("%+v at the best threshold: %+v, %v", c.cost, e.Cost, err)
 		}
 	}
-	for _, c := range []Cost{{0, 1}, {1, -1}, {math.NaN(), 1}, {math.Inf(1), 1}} {
-		if _, err := evaluated(t, "loss: logistic", yesNo, events, Options{Cost: &c}, 1, 0); err == nil {
-			t.Errorf("%+v was taken", c)
+	for _, c := range []Cost{{0, 1}, {1, -1}, {math.NaN(), 1}, {math.Inf(1), 1}, {1e17, 1}, {5e-324, 1e9}} {
+		if _, err := evaluated(t, "loss: logistic", yesNo, events, Options{Cost: &c}, 1, 0); err == nil || !strings.HasPrefix(err.Error(), "cost: ") {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	_, err := evaluated(t, "loss: softmax", "classes: [yes, no, may]", events, Options{Cost: &Cost{1, 1}}, zeros("softmax")...)
-	if err == nil || !strings.Contains(err.Error(), "two classes") {
+	half := 0.5 // as the command takes from the cost
+	_, err := evaluated(t, "loss: softmax", "classes: [yes, no, may]", events, Options{Cost: &Cost{1, 1}, Threshold: &half},
+		zeros("softmax")...)
+	if err == nil || !strings.HasPrefix(err.Error(), "cost: the softmax loss does not decide between two classes") {
 		t.Errorf("three classes: %v", err)
 	}
 }

@@ -53,8 +53,12 @@ func parseJSON(data []byte) (Snapshot, size, error) {
 		{"weights", d.Weights, 2, n.features * n.scores, &s.Weights},
 		{"intercepts", d.Intercept, 1, n.scores, &s.Intercept},
 	} {
-		if has := elements(part.doc, part.depth); has > part.most {
+		has, null := elements(part.doc, part.depth)
+		if has > part.most {
 			return Snapshot{}, size{}, fmt.Errorf("model: %d %s, its declaration has at most %d", has, part.name, part.most)
+		}
+		if null {
+			return Snapshot{}, size{}, fmt.Errorf("model: %s: null, want a value", part.name)
 		}
 		if len(part.doc) == 0 {
 			continue
@@ -86,9 +90,11 @@ func needOf(declaration, public []byte) (size, error) {
 }
 
 // elements returns how many values the lists and objects of valid JSON have down to a depth, 1 being the outermost:
-// one more than there are commas, for an empty list too.
-func elements(doc []byte, depth int) int {
-	n, level, quoted := 1, 0, false
+// one more than there are commas, for an empty list too. null reports whether one of them is null, which would decode to
+// a zero.
+func elements(doc []byte, depth int) (n int, null bool) {
+	level, quoted := 0, false
+	n = 1
 	for i := 0; i < len(doc); i++ {
 		switch c := doc[i]; {
 		case quoted && c == '\\':
@@ -102,7 +108,9 @@ func elements(doc []byte, depth int) int {
 			level--
 		case c == ',' && level <= depth:
 			n++
+		case c == 'n' && level <= depth: // nothing else begins with it
+			null = true
 		}
 	}
-	return n
+	return n, null
 }

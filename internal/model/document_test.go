@@ -103,12 +103,46 @@ func TestSmallFilesTakeLittle(t *testing.T) {
 
 // TestElements: no list has more values than are counted, whatever its strings hold.
 func TestElements(t *testing.T) {
+	for doc, want := range map[string]bool{`null`: true, `[null]`: true, `[1, null ,2]`: true, `[[0,null]]`: true, `["null","n"]`: false,
+		`[{"n":{"n":null}}]`: false, `[true,false,-1e5]`: false, `[]`: false} {
+		if _, got := elements([]byte(doc), 2); got != want {
+			t.Errorf("%s has null: %v, want %v", doc, got, want)
+		}
+	}
 	for doc, want := range map[string][2]int{
 		`[]`: {1, 1}, `[1,2]`: {2, 2}, `[[1,2],[3]]`: {2, 3}, `["a,b","\",",[1,2]]`: {3, 4}, `{"a":[1,2],"b":"]"}`: {2, 3},
 		`7`: {1, 1},
 	} {
-		if got := [2]int{elements([]byte(doc), 1), elements([]byte(doc), 2)}; got != want {
+		one, _ := elements([]byte(doc), 1)
+		two, _ := elements([]byte(doc), 2)
+		if got := [2]int{one, two}; got != want {
 			t.Errorf("%s has %v, want %v", doc, got, want)
+		}
+	}
+}
+
+// TestNullAndNaNAreNoWeights: a document with null, which would decode to 0, and an array with NaN are no models.
+func TestNullAndNaNAreNoWeights(t *testing.T) {
+	good, _ := released(t, parsed(t, words), 1, 2, 3, 4)
+	whole := strings.TrimSuffix(strings.TrimSpace(string(encoded(t, good))), "}")
+	for _, part := range []string{`"weights":null`, `"weights":[1,null,3]`, `"weights":[[1,2,null]]`, `"weights":[null,null,null]`,
+		`"intercept":null`, `"intercept":[null]`, `"features":[null,null,null]`, `"classes":["a",null]`} {
+		if _, err := Parse([]byte(whole + "," + part + "}")); err == nil || !strings.Contains(err.Error(), "null, want a value") {
+			t.Errorf("%s: %v", part, err)
+		}
+	}
+	if _, err := Parse([]byte(whole + `,"weights":[1,2,3]}`)); err != nil {
+		t.Errorf("numbers: %v", err)
+	}
+	for _, x := range []float64{math.NaN(), math.Inf(-1)} {
+		bad := good
+		bad.Weights = Rows{{1, x, 3}}
+		file, err := bad.NumPy()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Parse(file); err == nil || !strings.Contains(err.Error(), "not finite") {
+			t.Errorf("%v: %v", x, err)
 		}
 	}
 }

@@ -183,10 +183,12 @@ func newTally(p Predictor, o Options) (*tally, error) {
 
 // Validate refuses a threshold or a cost that the model's loss does not have.
 func (p Predictor) Validate(o Options) error {
-	_, err := p.Cut(o.Threshold)
-	if err == nil && o.Cost != nil {
-		err = p.validateCost(*o.Cost)
+	if o.Cost != nil { // before the threshold, which may follow from it
+		if err := p.validateCost(*o.Cost); err != nil {
+			return err
+		}
 	}
+	_, err := p.Cut(o.Threshold)
 	return err
 }
 

@@ -164,11 +164,15 @@ func Of(spec *task.Spec, parameters []float64) (Snapshot, error) {
 }
 
 // Parse reads a snapshot in JSON or in a .npz container. It refuses one of more values than its declaration needs
-// before it takes memory for them.
+// before it takes memory for them, and one with a weight that is null or not finite.
 func Parse(data []byte) (Snapshot, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte(zipMagic)):
-		return parseNumPy(data)
+		s, err := parseNumPy(data)
+		if err == nil {
+			err = s.validateFinite()
+		}
+		return s, err
 	case bytes.HasPrefix(data, []byte(onnxMagic)):
 		return Snapshot{}, errors.New("model: an ONNX model is for ONNX runtimes: want a snapshot in json or npy")
 	}
@@ -184,7 +188,7 @@ func (s *Snapshot) validateFinite() error {
 	for _, row := range append(s.Weights[:len(s.Weights):len(s.Weights)], s.Intercept) {
 		for _, w := range row {
 			if math.IsNaN(w) || math.IsInf(w, 0) {
-				return errors.New("a weight is not finite in the units of the data")
+				return errors.New("model: a weight is not finite in the units of the data")
 			}
 		}
 	}

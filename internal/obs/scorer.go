@@ -22,7 +22,7 @@ func NewScorer(r prometheus.Registerer) (scorer.Observer, error) {
 		unfit  = f.counterVec("panlearn_scorer_invalid_events_total",
 			"Events without a score, because they do not fit the declaration.", "task")
 		failures = f.counterVec("panlearn_scorer_read_failures_total",
-			"Readings of a model that failed; the model before is served.", "task")
+			"Readings of a model that failed; the model before is served. Where there was none yet, the task is empty.", "task")
 		version = f.gaugeVec("panlearn_scorer_model_version", "The model_version of the model that is served.", "task")
 		loaded  = f.gaugeVec("panlearn_scorer_model_loaded_timestamp_seconds",
 			"When the model that is served was read, in Unix time.", "task")

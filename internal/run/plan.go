@@ -90,11 +90,8 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 			cohort = max(1, f.Minimum/8)
 		}
 		privacy := &proposal.Forecasts[i].Privacy
-		one := manifest.Part{Leader: int(privacy.ReportBytes)}
-		if trust := problem.Trust; trust.HasOperators() {
-			one = manifest.SharedPart(int(f.Mechanism.Dim), f.Mechanism.Levels)
-			privacy.ReportBytes = uint64(one.Bytes())
-		}
+		*privacy = WithParts(*privacy)
+		one := manifest.Part{Leader: int(privacy.ReportBytes), Helper: int(privacy.HelperBytes), Public: int(privacy.PublicBytes)}
 		f.Mechanism.MaxBundle = bundleOf(suite, one, cohort)
 	}
 	if err := validateMinimisers(plan, features, loss); err != nil {
@@ -188,8 +185,8 @@ func (j Job) Assuming() string {
 func suiteOf(spec *task.Spec) (wire.Suite, error) { return seal.ParseSuite(spec.Privacy.Sealing()) }
 
 // Built refuses a task that is planned and simulated, and that no role runs through a broker yet.
-func (j Job) Built() error {
-	if j.Problem.Trust.HasOperators() {
+func Built(spec *task.Spec) error {
+	if spec.Split() {
 		return errors.New("privacy.trust split is planned and simulated (learner plan, learner simulate); " +
 			"running it through a broker is not built yet")
 	}
@@ -198,7 +195,7 @@ func (j Job) Built() error {
 
 // Wire returns the body of the job's Task message, without keys, name and version.
 func (j Job) Wire() (*wire.Task, error) {
-	if err := j.Built(); err != nil {
+	if err := Built(j.Spec); err != nil {
 		return nil, err
 	}
 	return j.body()

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
@@ -30,6 +31,17 @@ func (j Job) carried() error {
 		return fmt.Errorf("plan: %w", err)
 	}
 	return sizes.Fit(stream.Limits{MaxPayload: mostPayload - headerRoom})
+}
+
+// WithParts returns a plan of the accountant with the lengths of what one user sends: where two operators share a report,
+// those of its shares.
+func WithParts(p accounting.Plan) accounting.Plan {
+	if !p.Trust.HasOperators() {
+		return p
+	}
+	part := manifest.SharedPart(p.Dim, uint32(p.Levels))
+	p.ReportBytes, p.HelperBytes, p.PublicBytes = uint64(part.Leader), uint64(part.Helper), uint64(part.Public)
+	return p
 }
 
 // bundleOf returns the largest number of users in one report message of a plan: as many as fit through a broker with

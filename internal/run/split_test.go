@@ -45,8 +45,9 @@ func TestSplitIsPlanned(t *testing.T) {
 				if size := part.ReportSize(body.Suite, int(f.Mechanism.MaxBundle)); size > natsjs.DefaultMaxPayload {
 					t.Errorf("phase %d: bundles of %d users have %d bytes", i+1, f.Mechanism.MaxBundle, size)
 				}
-				if got := job.Forecasts[i].Privacy.ReportBytes; got != uint64(part.Bytes()) {
-					t.Errorf("phase %d: a report of %d bytes, want %d", i+1, got, part.Bytes())
+				if got := job.Forecasts[i].Privacy; got.SentBytes() != uint64(part.Bytes()) || got.ReportBytes != uint64(part.Leader) ||
+					got.HelperBytes != uint64(part.Helper) || part.Leader < part.Helper {
+					t.Errorf("phase %d: shares of %d and %d bytes, %d in all, want %+v", i+1, got.ReportBytes, got.HelperBytes, got.SentBytes(), part)
 				}
 			}
 		})
@@ -69,7 +70,7 @@ func TestSplitIsNotRun(t *testing.T) {
 	job := runtest.Job(t, runtest.Small(t, "privacy.trust=split"))
 	_, wireErr := job.Wire()
 	_, auditErr := audits.Of(job, 0)
-	for name, err := range map[string]error{"run": job.Built(), "wire": wireErr, "audit": auditErr} {
+	for name, err := range map[string]error{"run": run.Built(job.Spec), "wire": wireErr, "audit": auditErr} {
 		if err == nil || !strings.Contains(err.Error(), "not built yet") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -24,6 +24,10 @@ type refusal struct {
 // Error returns the reason.
 func (r *refusal) Error() string { return r.why }
 
+func refusef(status int, format string, args ...any) error {
+	return &refusal{status, fmt.Sprintf(format, args...)}
+}
+
 // A reply is a body that was read, and what is answered.
 type reply struct {
 	predictor     model.Predictor
@@ -34,7 +38,6 @@ type reply struct {
 	format string // of model.Table
 	kind   string // the Content-Type
 	shape  shape
-	out    bytes.Buffer
 }
 
 // A shape selects how the lines of predictions are put together.
@@ -47,34 +50,26 @@ const (
 )
 
 // forms read a body by its Content-Type.
-var forms = map[string]func(*loaded, io.Reader) (*reply, error){
-	"application/json": func(m *loaded, body io.Reader) (*reply, error) { return ofObjects(m, body, "application/json") },
-	"application/jsonl": func(m *loaded, body io.Reader) (*reply, error) {
-		return ofObjects(m, body, "application/jsonl")
-	},
-	"application/x-ndjson": func(m *loaded, body io.Reader) (*reply, error) {
-		return ofObjects(m, body, "application/x-ndjson")
-	},
-	"text/csv": func(m *loaded, body io.Reader) (*reply, error) {
+var forms = map[string]func(*loaded, []byte) (*reply, error){
+	"application/json":     ofJSON,
+	"application/jsonl":    func(m *loaded, text []byte) (*reply, error) { return ofLines(m, text, "application/jsonl") },
+	"application/x-ndjson": func(m *loaded, text []byte) (*reply, error) { return ofLines(m, text, "application/x-ndjson") },
+	"text/csv": func(m *loaded, text []byte) (*reply, error) {
 		if m.vectors {
-			return nil, &refusal{http.StatusUnsupportedMediaType, "the events of this task are vectors, which have no csv"}
+			return nil, refusef(http.StatusUnsupportedMediaType, "the events of this task are vectors, which have no csv")
 		}
-		return ofText(m.tables, body, model.CSV, "text/csv")
+		return ofText(m.tables, text, model.CSV, "text/csv")
 	},
-	"text/plain": func(m *loaded, body io.Reader) (*reply, error) {
+	"text/plain": func(m *loaded, text []byte) (*reply, error) {
 		if m.asIs.Spec().Events.Format != task.LIBSVM {
-			return nil, &refusal{http.StatusUnsupportedMediaType, "text/plain is libsvm, which is not the format of this task"}
+			return nil, refusef(http.StatusUnsupportedMediaType, "text/plain is libsvm, which is not the format of this task")
 		}
-		return ofText(m.asIs, body, model.CSV, "text/csv")
+		return ofText(m.asIs, text, model.CSV, "text/csv")
 	},
 }
 
-// ofText reads lines.
-func ofText(p model.Predictor, body io.Reader, format, kind string) (*reply, error) {
-	text, err := io.ReadAll(body)
-	if err != nil {
-		return nil, err
-	}
+// ofText reads lines as `learner predict` does.
+func ofText(p model.Predictor, text []byte, format, kind string) (*reply, error) {
 	reader, err := source.New(bytes.NewReader(text), p.Features)
 	if err != nil {
 		return nil, err
@@ -82,76 +77,92 @@ func ofText(p model.Predictor, body io.Reader, format, kind string) (*reply, err
 	return &reply{predictor: p, events: reader.All(), close: reader.Close, format: format, kind: kind}, nil
 }
 
-// ofObjects reads JSON objects: one, a list of them, or one after the other.
-func ofObjects(m *loaded, body io.Reader, kind string) (*reply, error) {
-	r := &reply{predictor: m.objects, format: model.JSONL, kind: kind, shape: lines}
-	var texts []json.RawMessage
-	decoder := json.NewDecoder(body)
-	for {
-		var one json.RawMessage
-		err := decoder.Decode(&one)
-		var large *http.MaxBytesError
-		switch {
-		case err == io.EOF:
-			return r, r.read(m, texts)
-		case errors.As(err, &large):
-			return nil, err
-		case err != nil:
-			return nil, &refusal{http.StatusBadRequest, "the body is not JSON, or breaks off"}
-		case kind == "application/json" && (len(texts) > 0 || r.shape != lines):
-			return nil, &refusal{http.StatusBadRequest, "something follows the JSON text: several events are a list, or application/jsonl"}
-		case kind == "application/json" && one[0] == '[':
-			r.shape = list
-			if err := json.Unmarshal(one, &texts); err != nil {
-				return nil, &refusal{http.StatusBadRequest, "no JSON list of objects"}
-			}
-		default:
-			if kind == "application/json" {
-				r.shape = single
-			}
-			texts = append(texts, one)
-		}
-		if len(texts) > MaxEvents {
-			return nil, errMany
-		}
+// ofLines reads JSON objects, one a line.
+func ofLines(m *loaded, text []byte, kind string) (*reply, error) {
+	if !m.vectors {
+		return ofText(m.objects, text, model.JSONL, kind)
 	}
-}
-
-var errMany = &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a body has at most %d events", MaxEvents)}
-
-// read makes rows of JSON texts.
-func (r *reply) read(m *loaded, texts []json.RawMessage) error {
-	if len(texts) == 0 && r.shape != list {
-		return &refusal{http.StatusBadRequest, "the body has no event"}
-	}
+	r := &reply{predictor: m.objects, format: model.JSONL, kind: kind}
 	r.events = func(yield func(task.Row, error) bool) {
-		for i, text := range texts {
-			row, err := objectRow(m, text)
-			row.Line = int64(i + 1)
-			var bad *task.RowError
-			if errors.As(err, &bad) {
-				bad.Line = row.Line
-			} else if err != nil {
-				err = &task.RowError{Line: row.Line, Reason: err.Error()}
-			}
-			if !yield(row, err) {
+		n := int64(0)
+		for line := range bytes.Lines(text) {
+			n++
+			if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 && !yield(objectRow(m, line, n)) {
 				return
 			}
 		}
 	}
-	return nil
+	return r, nil
 }
 
-func objectRow(m *loaded, text []byte) (task.Row, error) {
-	if m.vectors {
-		return object.Vector(text)
+// ofJSON reads a JSON object, or a list of them.
+func ofJSON(m *loaded, text []byte) (*reply, error) {
+	r := &reply{predictor: m.objects, format: model.JSONL, kind: "application/json", shape: single}
+	if bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("[")) {
+		r.shape = list
 	}
-	return object.Event(text, m.objects.Features)
+	r.events = func(yield func(task.Row, error) bool) {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		if r.shape == list {
+			_, _ = decoder.Token() // its bracket
+		}
+		var one json.RawMessage // each in the memory of the one before
+		for n := int64(1); r.shape == single && n == 1 || r.shape == list && decoder.More(); n++ {
+			if decoder.Decode(&one) != nil {
+				yield(task.Row{}, errNotJSON)
+				return
+			}
+			if !yield(objectRow(m, one, n)) {
+				return
+			}
+		}
+		if end, err := decoder.Token(); r.shape == list && (err != nil || end != json.Delim(']')) {
+			yield(task.Row{}, errNotJSON)
+			return
+		} else if r.shape == list {
+			_, err = decoder.Token()
+			if err == io.EOF {
+				return
+			}
+		} else if err == io.EOF {
+			return
+		}
+		yield(task.Row{}, refusef(http.StatusBadRequest,
+			"something follows the JSON text: several events are a list, or application/jsonl"))
+	}
+	return r, nil
 }
 
-// score writes the predictions. Of a single event that does not fit the declaration it says why, as a refusal.
-func (r *reply) score(threshold *float64) error {
-	table, err := model.NewTable(&r.out, r.format, r.predictor)
+var (
+	errNotJSON = &refusal{http.StatusBadRequest, "the body is not JSON, or breaks off"}
+	errMany    = &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a body has at most %d events", MaxEvents)}
+)
+
+// objectRow makes a row of the text of an event at a place of the body. Its error is a *task.RowError.
+func objectRow(m *loaded, text []byte, at int64) (row task.Row, err error) {
+	switch most := m.asIs.Spec().Events.MaxLine; {
+	case !m.vectors:
+		row, err = object.Event(text, m.objects.Features)
+	case len(text) > most:
+		err = fmt.Errorf("longer than events.max_line, %d bytes", most)
+	default:
+		row, err = object.Vector(text)
+	}
+	row.Line = at
+	var bad *task.RowError
+	if errors.As(err, &bad) {
+		bad.Line = at
+	} else if err != nil {
+		err = &task.RowError{Line: at, Reason: err.Error()}
+	}
+	return row, err
+}
+
+// score writes the predictions to an answer. Of a single event that does not fit the declaration it says why, as a
+// refusal.
+func (r *reply) score(out *answer, threshold *float64) error {
+	out.shape = r.shape
+	table, err := model.NewTable(out, r.format, r.predictor)
 	if err != nil {
 		return err
 	}
@@ -178,12 +189,6 @@ func (r *reply) score(threshold *float64) error {
 		return err
 	case r.shape == single && unfit != nil:
 		return &refusal{http.StatusUnprocessableEntity, unfit.Error()}
-	case r.shape == single:
-		r.out.Truncate(r.out.Len() - 1) // the end of the line
-	case r.shape == list:
-		text := bytes.TrimSuffix(r.out.Bytes(), []byte("\n"))
-		text = bytes.ReplaceAll(text, []byte("\n"), []byte(",\n")) // no prediction has one within
-		r.out = *bytes.NewBuffer(append(append([]byte("["), text...), ']', '\n'))
 	}
-	return nil
+	return out.end()
 }

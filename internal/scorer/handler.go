@@ -5,14 +5,14 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"math"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/internal/model"
 )
 
@@ -38,9 +38,12 @@ func (s *Scorer) table() []route {
 		{http.MethodGet, "/v1/models", false, s.getModels},
 		{http.MethodGet, "/v1/models/{task}", false, s.getModel},
 		{http.MethodPost, "/v1/models/{task}/predictions", false, s.postEvents},
-		{http.MethodGet, "/v1/openapi.json", true, func(w http.ResponseWriter, _ *http.Request) { answer(w, openAPI) }},
+		{http.MethodGet, "/v1/openapi.json", true, func(w http.ResponseWriter, _ *http.Request) { write(w, openAPI) }},
 	}
 }
+
+// crossOrigin knows requests that a page of another origin makes a browser send.
+var crossOrigin = http.NewCrossOriginProtection()
 
 func (s *Scorer) routes() *http.ServeMux {
 	mux := http.NewServeMux()
@@ -52,12 +55,13 @@ func (s *Scorer) routes() *http.ServeMux {
 					return
 				}
 			}
+			if crossOrigin.Check(q) != nil {
+				refuse(w, http.StatusForbidden, "pages of other origins may not post here")
+				return
+			}
 			at.serve(w, q)
 		})
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, "no such path here: /v1/openapi.json describes what there is")
-	})
 	return mux
 }
 
@@ -72,7 +76,7 @@ func (s *Scorer) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	_ = control.SetWriteDeadline(began.Add(2 * slowest))
 	w.Header().Set("Cache-Control", "no-store") // of all that does not say otherwise
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	s.mux.ServeHTTP(seen, q)
+	httpaccess.Serve(s.mux, seen, q, refuse)
 	if s.Observer.Request != nil {
 		s.Observer.Request(seen.status, time.Since(began))
 	}
@@ -98,8 +102,8 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	_, _ = w.Write(append(text, '\n')) // a reader that has gone is not told
 }
 
-// answer answers with a JSON text.
-func answer(w http.ResponseWriter, text []byte) {
+// write answers with a JSON text.
+func write(w http.ResponseWriter, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text)
 }
@@ -120,6 +124,9 @@ func (s *Scorer) getModels(w http.ResponseWriter, _ *http.Request) {
 	list := []summary{}
 	for _, at := range s.slots {
 		m := at.now.Load()
+		if m == nil {
+			continue
+		}
 		list = append(list, summary{m.Task, m.TaskHash, m.Round, m.ModelVersion, m.tag, m.Loss, m.Classes, m.Privacy})
 	}
 	var text bytes.Buffer
@@ -129,13 +136,18 @@ func (s *Scorer) getModels(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusInternalServerError, err.Error())
 		return
 	}
-	answer(w, text.Bytes())
+	write(w, text.Bytes())
 }
 
 // of returns the model that a request names; where there is none, it has refused.
 func (s *Scorer) of(w http.ResponseWriter, q *http.Request) *loaded {
-	m := s.find(q.PathValue("task"))
-	if m == nil {
+	m, more := s.find(q.PathValue("task"))
+	switch {
+	case m == nil && more:
+		w.Header().Set("Retry-After", strconv.Itoa(int(s.Every/time.Second)+1))
+		refuse(w, http.StatusServiceUnavailable, "no model of that task is served here yet: a source has none so far")
+		return nil
+	case m == nil:
 		refuse(w, http.StatusNotFound, "no model of that task is served here: "+s.tasks())
 		return nil
 	}
@@ -160,7 +172,7 @@ func (s *Scorer) getModel(w http.ResponseWriter, q *http.Request) {
 			}
 		}
 	}
-	answer(w, m.doc)
+	write(w, m.doc)
 }
 
 // postEvents scores the events of a body.
@@ -184,25 +196,21 @@ func (s *Scorer) postEvents(w http.ResponseWriter, q *http.Request) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	select {
-	case s.busy <- struct{}{}:
-		defer func() { <-s.busy }()
-	default:
-		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, fmt.Sprintf("%d bodies are read already: come again", MaxAtOnce))
-		return
-	}
-	r, err := form(m, http.MaxBytesReader(w, q.Body, MaxBody))
+	room := &share{of: s.room}
+	defer room.release()
+	text, err := room.body(q)
+	var r *reply
 	if err == nil {
-		err = r.score(cut)
+		r, err = form(m, text)
+	}
+	out := &answer{share: room, before: cap(text)}
+	if err == nil {
+		err = r.score(out, cut)
 	}
 	var refused *refusal
-	var large *http.MaxBytesError
 	switch {
-	case errors.As(err, &large):
-		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("a body has at most %d bytes", MaxBody))
 	case errors.As(err, &refused):
-		refuse(w, refused.status, refused.why)
+		reject(w, refused)
 	case err != nil:
 		refuse(w, http.StatusBadRequest, err.Error())
 	default:
@@ -211,24 +219,42 @@ func (s *Scorer) postEvents(w http.ResponseWriter, q *http.Request) {
 		if s.Observer.Events != nil {
 			s.Observer.Events(m.Task, int(r.rows-r.invalid), int(r.invalid))
 		}
-		_, _ = w.Write(r.out.Bytes())
+		_, _ = w.Write(out.text)
 	}
 }
 
-// threshold reads the parameter threshold; nil where there is none.
+// reject answers with a refusal, and the header that belongs to its status.
+func reject(w http.ResponseWriter, r *refusal) {
+	switch {
+	case r == errPacked:
+		w.Header().Set("Accept-Encoding", "identity")
+	case r.status == http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", "1")
+	case r.status == http.StatusRequestTimeout || r.status == http.StatusRequestEntityTooLarge:
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+	}
+	refuse(w, r.status, r.why)
+}
+
+// threshold reads the parameter threshold; nil where there is none. It refuses any other, one that comes twice, and one
+// that is no number.
 func threshold(q *http.Request) (*float64, error) {
-	for name := range q.URL.Query() {
+	query, err := url.ParseQuery(q.URL.RawQuery)
+	if err != nil {
+		return nil, errors.New("the query cannot be read: want threshold=NUMBER, or nothing")
+	}
+	for name := range query {
 		if name != "threshold" {
-			return nil, fmt.Errorf("parameter %q: there is threshold alone", name)
+			return nil, errors.New("an unknown parameter: there is threshold alone")
 		}
 	}
-	text := q.URL.Query().Get("threshold")
-	if text == "" {
+	given := query["threshold"]
+	if len(given) == 0 {
 		return nil, nil
 	}
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(x) {
-		return nil, errors.New("threshold: want a number")
+	x, err := strconv.ParseFloat(given[0], 64)
+	if err != nil || len(given) > 1 {
+		return nil, errors.New("threshold: want one number")
 	}
 	return &x, nil
 }

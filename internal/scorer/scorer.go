@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,23 +21,28 @@ import (
 
 // Bounds of what is read.
 const (
-	MaxBody   = 8 << 20 // bytes of a body
-	MaxEvents = 10_000  // of a body
-	MaxAtOnce = 32      // bodies that are read at one time
+	MaxBody   = 8 << 20   // bytes of a body
+	MaxEvents = 10_000    // of a body
+	MaxAnswer = 64 << 20  // bytes of an answer
+	MaxRoom   = 256 << 20 // bytes of all bodies and answers at one time
 )
 
-// A Source reads a snapshot, in any format that model.Parse reads.
+// A Source reads a snapshot, in any format that model.Parse reads. An error that wraps ErrNotYet at the first reading
+// means that it is worth reading again.
 type Source struct {
 	Name string // for messages: a file, a folder, a URL
 	Read func(context.Context) ([]byte, error)
 }
+
+// ErrNotYet means that a source has no model so far, such as a learner that has not been started.
+var ErrNotYet = errors.New("no model yet")
 
 // An Observer is told what happens. Each function may be nil, and may be called by several goroutines.
 type Observer struct {
 	Request func(status int, took time.Duration)   // a request was answered
 	Events  func(task string, scored, invalid int) // of one body
 	Model   func(s model.Snapshot, read time.Time) // a model is served from now on
-	Failed  func(task string)                      // the model of a task could not be read, or not be taken
+	Failed  func(task string)                      // a model could not be read, or not be taken; empty: its first
 }
 
 // A Config configures a Scorer.
@@ -69,22 +73,30 @@ func (c Config) Validate() error {
 type Scorer struct {
 	Config
 	slots []*slot
-	busy  chan struct{}
+	room  room
 	mux   *http.ServeMux
 }
 
 // A slot has the newest model of a source.
 type slot struct {
 	Source
-	task   string
-	now    atomic.Pointer[loaded]
-	failed atomic.Bool // the last reading failed
+	now     atomic.Pointer[loaded] // nil: none so far
+	failure atomic.Pointer[string] // why the last reading failed; nil: it did not
+}
+
+// task names the task of the slot's model; empty where there is none so far.
+func (at *slot) task() string {
+	if m := at.now.Load(); m != nil {
+		return m.Task
+	}
+	return ""
 }
 
 // A loaded is a model made ready. It does not change.
 type loaded struct {
 	model.Snapshot
 	doc     []byte // the snapshot as JSON
+	of      []byte // the declaration, in its canonical form
 	tag     string // its ETag, without quotes
 	digest  [sha256.Size]byte
 	asIs    model.Predictor // for events in the format of the task
@@ -93,24 +105,23 @@ type loaded struct {
 	vectors bool
 }
 
-// New reads every source once, and refuses two models of one task.
+// New reads every source once, and refuses two models of one task. A source that has no model yet is asked again by
+// Follow.
 func New(ctx context.Context, c Config) (*Scorer, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Scorer{Config: c, busy: make(chan struct{}, MaxAtOnce)}
+	s := &Scorer{Config: c, room: newRoom()}
 	for _, source := range c.Sources {
-		at := &slot{Source: source}
-		m, err := at.read(ctx, nil)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", source.Name, err)
+		s.slots = append(s.slots, &slot{Source: source})
+	}
+	for _, at := range s.slots {
+		switch err := s.refresh(ctx, at); {
+		case err != nil && !errors.Is(err, ErrNotYet):
+			return nil, fmt.Errorf("%s: %w", at.Name, err)
+		case err != nil:
+			s.failed(at, err)
 		}
-		at.task = m.Task
-		if i := slices.IndexFunc(s.slots, func(o *slot) bool { return o.task == at.task }); i >= 0 {
-			return nil, fmt.Errorf("%s and %s: both are models of task %q: want one of each", s.slots[i].Name, source.Name, at.task)
-		}
-		s.take(at, m)
-		s.slots = append(s.slots, at)
 	}
 	s.mux = s.routes()
 	return s, nil
@@ -127,41 +138,68 @@ func (s *Scorer) Follow(ctx context.Context) error {
 		case <-tick.C:
 		}
 		for _, at := range s.slots {
-			s.refresh(ctx, at)
+			if err := s.refresh(ctx, at); err != nil && ctx.Err() == nil {
+				s.failed(at, err)
+			}
 		}
 	}
 }
 
 // refresh reads a source once more.
-func (s *Scorer) refresh(ctx context.Context, at *slot) {
-	now := at.now.Load()
-	next, err := at.read(ctx, now)
-	if err == nil && next != nil && next.Task != at.task {
-		err = fmt.Errorf("the model is of task %q, and this source of task %q", next.Task, at.task)
+func (s *Scorer) refresh(ctx context.Context, at *slot) error {
+	before := at.now.Load()
+	next, err := at.read(ctx, before)
+	if err == nil && next != nil {
+		err = s.fits(at, before, next)
 	}
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		if !at.failed.Swap(true) {
-			s.Logger.Warn("no newer model could be read: the one before is served", "source", at.Name, "task", at.task, "error", err)
+	if err != nil {
+		return err
+	}
+	if at.failure.Swap(nil) != nil {
+		s.Logger.Info("the source can be read again", "source", at.Name, "task", at.task())
+	}
+	if next != nil {
+		s.take(at, before, next)
+	}
+	return nil
+}
+
+// fits refuses a model of another task than the one before it, or of a task that another source has.
+func (s *Scorer) fits(at *slot, before, next *loaded) error {
+	if before != nil && next.Task != before.Task {
+		return fmt.Errorf("the model is of task %q, and this source of task %q", next.Task, before.Task)
+	}
+	for _, other := range s.slots {
+		if other != at && other.task() == next.Task {
+			return fmt.Errorf("%s and %s: both are models of task %q: want one of each", other.Name, at.Name, next.Task)
 		}
-		if s.Observer.Failed != nil {
-			s.Observer.Failed(at.task)
+	}
+	return nil
+}
+
+// failed logs why a source could not be read, unless the last reading failed for the same reason.
+func (s *Scorer) failed(at *slot, err error) {
+	why := err.Error()
+	if old := at.failure.Swap(&why); old == nil || *old != why {
+		what := "no newer model could be read: the one before is served"
+		if at.now.Load() == nil {
+			what = "no model could be read so far: it is tried again"
 		}
-	default:
-		if at.failed.Swap(false) {
-			s.Logger.Info("the source can be read again", "source", at.Name, "task", at.task)
-		}
-		if next != nil {
-			s.take(at, next)
-		}
+		s.Logger.Warn(what, "source", at.Name, "task", at.task(), "every", s.Every, "error", err)
+	}
+	if s.Observer.Failed != nil {
+		s.Observer.Failed(at.task())
 	}
 }
 
 // take serves a model from now on.
-func (s *Scorer) take(at *slot, m *loaded) {
+func (s *Scorer) take(at *slot, before, m *loaded) {
 	at.now.Store(m)
 	s.Logger.Info("serving a model", "task", m.Task, "round", m.Round, "model_version", m.ModelVersion, "source", at.Name)
+	if before != nil && !bytes.Equal(before.of, m.of) {
+		s.Logger.Warn("the declaration of the task has changed under its name: events are read by the new one", "task", m.Task,
+			"before", before.TaskHash, "now", m.TaskHash, "source", at.Name)
+	}
 	if s.Observer.Model != nil {
 		s.Observer.Model(m.Snapshot, time.Now())
 	}
@@ -170,7 +208,10 @@ func (s *Scorer) take(at *slot, m *loaded) {
 // Ready returns an error while a source cannot be read.
 func (s *Scorer) Ready() error {
 	for _, at := range s.slots {
-		if at.failed.Load() {
+		switch failed := at.failure.Load() != nil; {
+		case failed && at.now.Load() == nil:
+			return fmt.Errorf("%s: no model so far; the log says why", at.Name)
+		case failed:
 			return fmt.Errorf("%s: no newer model can be read; the log says why", at.Name)
 		}
 	}
@@ -208,6 +249,9 @@ func load(doc []byte, digest [sha256.Size]byte) (*loaded, error) {
 	if m.asIs, err = unlabelled(s, ""); err != nil {
 		return nil, err
 	}
+	if m.of, err = m.asIs.Spec().Canonical(); err != nil {
+		return nil, err
+	}
 	if m.vectors = m.asIs.Spec().Events.Format.Vectors(); m.vectors {
 		m.objects = m.asIs
 		return m, nil
@@ -232,21 +276,26 @@ func unlabelled(s model.Snapshot, format task.Format) (model.Predictor, error) {
 	return p, err
 }
 
-// find returns the newest model of a task, or nil.
-func (s *Scorer) find(name string) *loaded {
+// find returns the newest model of a task, or nil; more reports whether a source has no model yet.
+func (s *Scorer) find(name string) (m *loaded, more bool) {
 	for _, at := range s.slots {
-		if at.task == name {
-			return at.now.Load()
+		switch now := at.now.Load(); {
+		case now == nil:
+			more = true
+		case now.Task == name:
+			return now, false
 		}
 	}
-	return nil
+	return nil, more
 }
 
 // tasks names the tasks, for refusals.
 func (s *Scorer) tasks() string {
 	var names []string
 	for _, at := range s.slots {
-		names = append(names, at.task)
+		if name := at.task(); name != "" {
+			names = append(names, name)
+		}
 	}
 	return strings.Join(names, ", ")
 }

@@ -204,12 +204,13 @@ func TestRefusalsAreDescribed(t *testing.T) {
 	q := httptest.NewRequest(http.MethodPost, "http://evil.example/v1/models/prices/predictions", nil)
 	answers[403] = httptest.NewRecorder()
 	s.ServeHTTP(answers[403], q)
-	for range MaxAtOnce {
-		s.busy <- struct{}{}
-	}
-	answers[503] = s.post("prices", "application/json", `{"age":1,"job":"a"}`)
-	for range MaxAtOnce {
-		<-s.busy
+	leave := s.fill(t, 0, 0)
+	answers[503] = s.post("prices", "application/json", event)
+	leave()
+	answers[408] = s.do(http.MethodPost, "/v1/models/prices/predictions", "application/json", stalled{})
+	if got := s.do(http.MethodPost, "/v1/models/prices/predictions", "application/json", strings.NewReader(event),
+		"Sec-Fetch-Site", "cross-site"); got.Code != http.StatusForbidden {
+		t.Errorf("from a page of another origin: %d", got.Code)
 	}
 	responses := d.Paths["/v1/models/{task}/predictions"]["post"].Responses
 	for status, got := range answers {
@@ -237,9 +238,23 @@ func TestRefusalsAreDescribed(t *testing.T) {
 			t.Errorf("%s of %d bytes: %d %s, want %d", c.kind, len(c.body), got.Code, got.Body, c.status)
 		}
 	}
-	for _, query := range []string{"threshold=2", "threshold=x", "limit=1"} {
-		if got := s.do(http.MethodPost, "/v1/models/prices/predictions?"+query, "application/json", strings.NewReader(`{}`)); got.Code != 400 {
-			t.Errorf("%s: %d", query, got.Code)
+	for query, want := range map[string]int{"threshold=2": 400, "threshold=x": 400, "limit=1": 400, "threshold=": 400, "threshold": 400,
+		"threshold=NaN": 400, "threshold=0": 400, "threshold=1": 400, "threshold=-0.5": 400, "threshold=Inf": 400, "threshold=1e999": 400,
+		"threshold=.5&threshold=.6": 400, "threshold=%zz": 400, "threshold=.5;x": 400, "Threshold=.5": 400, secret: 400,
+		"threshold=.5": 200, "": 200} {
+		got := s.do(http.MethodPost, "/v1/models/prices/predictions?"+query, "application/json", strings.NewReader(event))
+		if got.Code != want || strings.Contains(got.Body.String(), secret) {
+			t.Errorf("%s: %d %s, want %d", query, got.Code, got.Body, want)
+		}
+	}
+	for path, allow := range map[string]string{"/v1/models": "GET, HEAD", "/v1/models/prices": "GET, HEAD",
+		"/v1/models/prices/predictions": "POST", "/v1/openapi.json": "GET, HEAD", "/v1/none": "", "/": ""} {
+		want := http.StatusMethodNotAllowed
+		if allow == "" {
+			want = http.StatusNotFound
+		}
+		if got := s.do(http.MethodPut, path, "", nil); got.Code != want || got.Header().Get("Allow") != allow || !json.Valid(got.Body.Bytes()) {
+			t.Errorf("PUT %s: %d, Allow %q, want %d, %q", path, got.Code, got.Header().Get("Allow"), want, allow)
 		}
 	}
 	if strings.Contains(s.log.String(), secret) {
@@ -303,8 +318,83 @@ func TestNewReleasesAreServed(t *testing.T) {
 		if version() != "4" || s.Ready() != nil {
 			t.Errorf("version %s, %v", version(), s.Ready())
 		}
-		if n := strings.Count(s.log.String(), "level=WARN"); n != 1 {
-			t.Errorf("%d warnings of one trouble:\n%s", n, s.log.String())
+		if n := strings.Count(s.log.String(), "level=WARN"); n != 3 {
+			t.Errorf("%d warnings of three troubles, one after the other:\n%s", n, s.log.String())
+		}
+		for range 3 {
+			next(nil, errors.New("gone for good"))
+		}
+		if n := strings.Count(s.log.String(), "level=WARN"); n != 4 {
+			t.Errorf("%d warnings after a fourth that lasts:\n%s", n, s.log.String())
+		}
+		stop()
+		must(t, <-done)
+	})
+}
+
+// TestNewDeclarationIsSaid: a model that reads its events otherwise is served, and the log says that it does.
+func TestNewDeclarationIsSaid(t *testing.T) {
+	s := newSite(t)
+	const says = "the declaration of the task has changed"
+	for version, c := range []struct {
+		file string
+		says int
+	}{{file, 0}, {strings.Replace(file, "max: 100", "max: 10", 1), 1}, {strings.Replace(file, "max: 100", "max: 10", 1), 1}, {file, 2}} {
+		s.shelf.doc = snapshot(t, c.file, uint64(version+2), 0, 0, 0, 0)
+		must(t, s.refresh(t.Context(), s.slots[0]))
+		if n := strings.Count(s.log.String(), says); n != c.says || s.slots[0].now.Load().ModelVersion != uint64(version+2) {
+			t.Errorf("model %d: %d lines, want %d:\n%s", version+2, n, c.says, &s.log)
+		}
+	}
+}
+
+// TestSourceWithoutAModelIsAskedAgain: a scorer starts before a learner does, is not ready, answers for that task that it
+// is too early and for the others as ever, and serves the learner's model once it has one.
+func TestSourceWithoutAModelIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late, other := &shelf{err: fmt.Errorf("%w: refused", ErrNotYet)}, shelf{doc: snapshot(t, vectors, 1, 1, 2, 3, 0.5)}
+		s := &site{}
+		var failed []string
+		var err error
+		s.Scorer, err = New(t.Context(), Config{Sources: []Source{late.source("late"), other.source("other")}, Every: time.Second,
+			Logger: slog.New(slog.NewTextHandler(&s.log, nil)), Observer: Observer{Failed: func(task string) { failed = append(failed, task) }}})
+		must(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Follow(ctx) }()
+		time.Sleep(3500 * time.Millisecond)
+		synctest.Wait()
+		if got := s.post("prices", "application/json", event); got.Code != 503 || got.Header().Get("Retry-After") != "2" || s.Ready() == nil {
+			t.Errorf("before: %d %v, ready: %v", got.Code, got.Header(), s.Ready())
+		}
+		if got := s.do(http.MethodGet, "/v1/models/prices", "", nil); got.Code != 503 {
+			t.Errorf("before: %d", got.Code)
+		}
+		if got := s.post("vectors", "text/plain", "1:1\n"); got.Code != 200 {
+			t.Errorf("another task: %d", got.Code)
+		}
+		if got := s.do(http.MethodGet, "/v1/models", "", nil); !strings.Contains(got.Body.String(), "vectors") ||
+			strings.Contains(got.Body.String(), "prices") {
+			t.Errorf("listed: %s", got.Body)
+		}
+		if n := strings.Count(s.log.String(), "no model could be read so far"); n != 1 || !slices.Equal(failed, []string{"", "", "", ""}) {
+			t.Errorf("%d warnings, failures %q", n, failed)
+		}
+		next := func(doc []byte) {
+			late.doc, late.err = doc, nil
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		next(snapshot(t, vectors, 7, 0, 0, 0, 0))
+		if s.Ready() == nil || !strings.Contains(s.log.String(), "one of each") {
+			t.Errorf("a second model of a task: ready %v\n%s", s.Ready(), &s.log)
+		}
+		next(snapshot(t, file, 7, 0, 0, 0, 0))
+		if got := s.post("prices", "application/json", event); got.Code != 200 || got.Header().Get(versionHeader) != "7" || s.Ready() != nil {
+			t.Errorf("after: %d %s, ready: %v", got.Code, got.Body, s.Ready())
+		}
+		if got := s.post("none", "application/json", event); got.Code != 404 {
+			t.Errorf("a task that nobody has: %d", got.Code)
 		}
 		stop()
 		must(t, <-done)

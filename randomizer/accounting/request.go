@@ -145,9 +145,12 @@ type Plan struct {
 	NoiseStd    float64 `json:"noise_std"`
 	RoundingStd float64 `json:"rounding_std"`
 	// BitsPerCoordinate is g + b; ReportBytes the plaintext of one report whose counts
-	// have no window.
+	// have no window. Where two operators share it, ReportBytes is the leader's share, HelperBytes the helper's and
+	// PublicBytes what both read, which the accountant does not know.
 	BitsPerCoordinate uint64 `json:"bits_per_coordinate"`
 	ReportBytes       uint64 `json:"report_bytes"`
+	HelperBytes       uint64 `json:"helper_bytes,omitempty"`
+	PublicBytes       uint64 `json:"public_bytes,omitempty"`
 	// GaussianNoiseStd is the noise of the analytic Gaussian mechanism with
 	// Request.GaussianSensitivity for the same target: the floor.
 	GaussianNoiseStd float64 `json:"gaussian_noise_std"`
@@ -167,6 +170,9 @@ func (p Plan) Release() Release {
 		Units: p.Units, Minimizer: p.Minimizer,
 	}
 }
+
+// SentBytes returns what one user adds to a message before it is sealed.
+func (p Plan) SentBytes() uint64 { return p.ReportBytes + p.HelperBytes + p.PublicBytes }
 
 // TotalStd returns the worst-case standard deviation of one coordinate of the mean,
 // rounding included, in units of the clip norm.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/panlearn/panlearn/internal/build"
 	"github.com/panlearn/panlearn/state"
 )
 
@@ -85,7 +85,7 @@ func writeFormat(fsys vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(f, formatPrefix+strconv.Itoa(FolderFormat)+formatBy+build()+"\n")
+	_, err = io.WriteString(f, formatPrefix+strconv.Itoa(FolderFormat)+formatBy+build.This().Version+"\n")
 	if err == nil {
 		err = f.Sync()
 	}
@@ -96,12 +96,4 @@ func writeFormat(fsys vfs.FS, dir string) error {
 		return err
 	}
 	return syncFolder(fsys, dir)
-}
-
-// build returns the version of the module, as `learner version` prints it.
-func build() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
 }

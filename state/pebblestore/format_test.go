@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/build"
 	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
 )
@@ -32,8 +33,8 @@ func filesOf(t *testing.T, dir string) map[string]string {
 // TestFormat: a new folder says its format and its first build, which another build of the same format leaves as it is.
 func TestFormat(t *testing.T) {
 	ctx, script, dir := t.Context(), storetest.Script{Rounds: 3}, filepath.Join(t.TempDir(), "state")
-	name, line := filepath.Join(dir, formatName), "panlearn state folder, format 1, written by panlearn "+build()+"\n"
-	for i, says := range []string{line, strings.Replace(line, build(), "v0.0.1", 1)} {
+	name, line := filepath.Join(dir, formatName), "panlearn state folder, format 1, written by panlearn "+build.This().Version+"\n"
+	for i, says := range []string{line, strings.Replace(line, build.This().Version, "v0.0.1", 1)} {
 		if i > 0 {
 			if err := os.WriteFile(name, []byte(says), 0o600); err != nil {
 				t.Fatal(err)

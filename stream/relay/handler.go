@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream/relay/relayhttp"
 )
@@ -50,9 +51,6 @@ func (r *Relay) routes() *http.ServeMux {
 		}
 		mux.Handle(at.method+" "+at.path, h)
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		r.refuse(w, http.StatusNotFound, "no such path here: /v1/openapi.json describes what there is")
-	})
 	return mux
 }
 
@@ -91,7 +89,7 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 	}
-	r.mux.ServeHTTP(w, q)
+	httpaccess.Serve(r.mux, w, q, r.refuse)
 }
 
 func (r *Relay) authenticated(next http.Handler) http.Handler {

@@ -127,7 +127,7 @@ func TestRecordsSayHowLongTheyStand(t *testing.T) {
 		{"opens/1/latest", "", "", 200, "no-store"},
 		{"rounds/latest?wait=56", "", "", 400, "no-store"},
 		{"batches/1", "", "", 404, "no-store"},
-		{"reports", "", "", 404, "no-store"},
+		{"reports", "", "", 405, "no-store"},
 	} {
 		var header []string
 		if c.header != "" {

@@ -91,7 +91,7 @@ func newLine(base *task.Spec, w way, sets []string, job run.Job) *line {
 		out.Passes = "many"
 	}
 	out.Reports = job.Sent(func(accounting.Plan) uint64 { return 1 })
-	out.Bytes = job.Sent(func(of accounting.Plan) uint64 { return of.ReportBytes })
+	out.Bytes = job.Sent(accounting.Plan.SentBytes)
 	if job.Problem.Practical == nil {
 		risk := job.ExcessRisk
 		out.Proved, out.ProvedVacuous, out.OnRecords = &risk, job.Vacuous, job.OnRecords

@@ -101,7 +101,7 @@ func reason(lines []Line, best, chosen int, tops []float64) string {
 	}
 	less := -1
 	for i, l := range lines {
-		if l.Keeps && l.rank < at.rank && (less < 0 || l.Behind < lines[less].Behind) {
+		if l.Keeps && l.runs() && l.rank < at.rank && (less < 0 || l.Behind < lines[less].Behind) {
 			less = i
 		}
 	}
@@ -110,7 +110,7 @@ func reason(lines []Line, best, chosen int, tops []float64) string {
 	} else if less >= 0 {
 		text += fmt.Sprintf("; still less trust, %s, would cost %.1f", lines[less].name(), lines[less].Behind)
 	}
-	if at.rank == len(trusts)-1 && slices.ContainsFunc(lines, func(l Line) bool { return l.rank < at.rank }) {
+	if at.rank == len(trusts)-1 && slices.ContainsFunc(lines, func(l Line) bool { return l.runs() && l.rank < at.rank }) {
 		text += "; it needs one holder of all rows"
 	}
 	return text

@@ -4,6 +4,7 @@ package runscorer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/scorer"
+	"github.com/panlearn/panlearn/state"
 )
 
 // Config configures `learner serve`. Scorer's Sources and Observer are made here.
@@ -27,9 +29,18 @@ type Config struct {
 	Metrics              net.Listener     // for /metrics, /healthz and /readyz; nil: none
 }
 
-// Validate refuses a listener that other machines reach without TLS, or without a token, and a configuration without a
-// model.
+// Validate refuses a listener that other machines reach without TLS, or without a token, a configuration without a
+// model, a state folder that is not there, and what is no URL of a learner.
 func (c Config) Validate() error {
+	for _, at := range c.Learners {
+		if at.URL != "" {
+			if _, err := statedir.ParseURL(at.URL); err != nil {
+				return fmt.Errorf("--from: %w", err)
+			}
+		} else if _, err := os.Stat(at.StateDir); err != nil {
+			return fmt.Errorf("--state: %w", err)
+		}
+	}
 	c.Scorer.Sources = c.sources()
 	if err := c.Listening.Validate(c.Scorer.Access); err != nil {
 		return err
@@ -76,12 +87,16 @@ func (c Config) sources() (list []scorer.Source) {
 		list = append(list, scorer.Source{Name: path, Read: func(context.Context) ([]byte, error) { return readFile(path) }})
 	}
 	for _, where := range c.Learners {
-		name := where.URL
-		if name == "" {
-			name = where.StateDir
+		name := where.StateDir
+		if u, err := statedir.ParseURL(where.URL); err == nil {
+			name = u.Scheme + "://" + u.Host // the rest may be secret
 		}
 		list = append(list, scorer.Source{Name: name, Read: func(ctx context.Context) ([]byte, error) {
-			return statedir.Ask(ctx, where, statedir.AskSnapshot)
+			doc, err := statedir.Ask(ctx, where, statedir.AskSnapshot)
+			if errors.Is(err, state.ErrEmpty) || errors.Is(err, state.ErrLocked) || statedir.Away(err) {
+				err = fmt.Errorf("%w: %w", scorer.ErrNotYet, err)
+			}
+			return doc, err
 		}})
 	}
 	return list

@@ -278,6 +278,25 @@ func Ended(err error) bool {
 var errSilent = errors.New(
 	"it takes connections and answers nothing: it is stopped (SIGSTOP, a debugger), or its machine is overloaded; its state is not to blame")
 
+// errBehind means that a proxy answers, and no learner.
+var errBehind = errors.New("a proxy reaches no learner")
+
+// Away reports whether a learner could not be asked, for a reason that may pass by itself: it, or its machine, does not
+// run, or does not answer.
+func Away(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, errSilent) || errors.Is(err, errBehind) || Ended(err)
+}
+
+// ParseURL reads the URL of a learner's --http. Its error does not show it, which may have a password.
+func ParseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, errors.New("want http://HOST:PORT, of learner run --http")
+	}
+	return u, nil
+}
+
 // silence is the default of Where.Silence.
 const silence = 30 * time.Second
 
@@ -313,8 +332,11 @@ func askHTTP(ctx context.Context, client *http.Client, base string, silence time
 	if err != nil {
 		return fmt.Errorf("ask the learner: %w", err)
 	}
-	if resp.StatusCode == http.StatusServiceUnavailable {
+	switch resp.StatusCode {
+	case http.StatusServiceUnavailable:
 		return fmt.Errorf("ask the learner: %w: it has begun no task yet", state.ErrEmpty)
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		return fmt.Errorf("ask the learner at %s: %w: %s", req.URL.Host, errBehind, resp.Status)
 	}
 	return answered4xx(resp.StatusCode, resp.Status, body)
 }

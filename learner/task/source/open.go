@@ -274,6 +274,11 @@ func begins(b *bufio.Reader) (magic []byte, err error) {
 	}
 }
 
+// Packed reports whether data begin as those do that New and Open decompress: as gzip or zstd.
+func Packed(begin []byte) bool {
+	return bytes.HasPrefix(begin, gzipMagic) || bytes.HasPrefix(begin, zstdMagic)
+}
+
 // inflate decompresses gzip and zstd as it reads. Close does not close in.
 func inflate(in io.Reader) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(in, 64<<10)
