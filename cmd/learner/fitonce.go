@@ -149,7 +149,7 @@ func (p *published) String() string {
 		of = "these rows"
 	}
 	if p.Bound == nil {
-		line("bound", "none on the excess risk")
+		line("bound", "none on the excess risk that says anything")
 	} else {
 		line("bound", "%.3g on the expected excess risk on %s", *p.Bound, of)
 	}

@@ -18,8 +18,9 @@ func (Person) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("oneplace.Pers
 // A Problem holds the public numbers of a task, on which alone a plan may depend.
 type Problem struct {
 	Loss     convex.Loss
-	Features int // of a row
-	Dim      int // length of a model
+	Features int     // of a row
+	Norm     float64 // of a row's features, at most
+	Dim      int     // length of a model
 	// Lipschitz is the norm to which a row's gradient is clipped, or the loss's own constant where that is less.
 	Lipschitz  float64
 	Clips      bool    // a row's gradient may be longer than that

@@ -175,6 +175,7 @@ func TestOneFailedTestHaltsThePhase(t *testing.T) {
 // sums of that many coins are near, and mu is S_U over the noise of a step.
 func TestStepsAreChargedTogether(t *testing.T) {
 	p := problem(500, 128, 3, 8)
+	p.Spread = 0.1
 	f, err := searchFiltered(p)
 	if err != nil {
 		t.Fatal(err)
@@ -191,9 +192,66 @@ func TestStepsAreChargedTogether(t *testing.T) {
 		left := p.Budget.Epsilon - (test.Once.Rate()+2*test.Each.Rate())*2*(n-1) // a score moves by 2 (n-1) pairs
 		tail := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
 		delta := tail(left/mu-mu/2) - math.Exp(left)*tail(left/mu+mu/2)
-		if ph.all() < 2 || !(delta <= p.Budget.Delta-test.Slip()) || !(delta >= p.Budget.Delta/2) {
+		if ph.plain || ph.all() < 2 || !(delta <= p.Budget.Delta-test.Slip()) || !(delta >= p.Budget.Delta/2) {
 			t.Errorf("phase %d: delta %v of %d releases, %v slips, budget %v", i+1, delta, ph.all(), test.Slip(), p.Budget.Delta)
 		}
+	}
+}
+
+// TestPlainStepsAreChargedTogether attacks phases without a filter, of rows that each are a person: a gradient L long
+// against its opposite moves the mean by 2L/n in each of T steps. It looks at the numbers of the lattice alone.
+func TestPlainStepsAreChargedTogether(t *testing.T) {
+	p := problem(2000, 1, 3, 1)
+	f, err := searchFiltered(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent, err := f.calibrate()
+	if err != nil || spent > p.Budget.Delta {
+		t.Fatal(spent, err)
+	}
+	for i, ph := range f.phases {
+		level := 2 * p.Lipschitz / float64(ph.lattice.levels)
+		mu := 2 * p.Lipschitz / float64(ph.people) / level / (math.Sqrt(float64(ph.lattice.trials)) / 2) * math.Sqrt(
+			float64(ph.stages*ph.steps))
+		tail := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
+		delta := tail(1/mu-mu/2) - math.E*tail(1/mu+mu/2)
+		if !ph.plain || ph.all() < 2 || !(delta <= p.Budget.Delta) || !(delta >= p.Budget.Delta/2) {
+			t.Errorf("phase %d: delta %v of %d releases, budget %v", i+1, delta, ph.all(), p.Budget.Delta)
+		}
+	}
+	// the sum of people's gradients, each -1 to 1, is 6 and then, with one of them replaced, 4
+	mean := []float64{0}
+	points := line(append(times(7, 1), -1)...)
+	weightedMean(mean, points, times(8, 1))
+	if points[0][0] = -1; mean[0] != 0.75 {
+		t.Errorf("mean %v of seven and one", mean[0])
+	}
+	if s := plainSensitivity(8, 1); !(s >= 0.25) || s > 0.2501 {
+		t.Errorf("a person of 8 moves the mean by %v", s)
+	}
+}
+
+// TestPlainPhaseTestsNothing: where the filter has more noise, people who are far apart halt nothing, each has the same
+// weight, and noise is as planned.
+func TestPlainPhaseTestsNothing(t *testing.T) {
+	p := problem(400, 1, 1, 8)
+	plan, err := planFiltered(p)
+	if err != nil || !plan.unfiltered || !strings.Contains(strings.Join(plan.Notes, " "), "the plain mean") {
+		t.Fatal(plan, err)
+	}
+	people, theta := regression(p.People, 1, 1, 3)
+	for i := range people[:200] { // half of the labels turned: no mean is anybody's
+		people[i][0].Label = -people[i][0].Label
+	}
+	r, err := plan.Fit(t.Context(), convex.Squared{}, people, rand.NewPCG(1, 2))
+	if err != nil || r.Halted || r.Phase != plan.Phases || math.Abs(r.Model[0]) > 0.6*math.Abs(theta[0]) {
+		t.Errorf("%+v, %v, of %v", r, err, theta)
+	}
+	// many alike rows a person: the filter is worth its test
+	p = problem(500, 1<<20, 3, 8)
+	if plan, err = planFiltered(p); err != nil || plan.unfiltered {
+		t.Errorf("%v, %v", plan.Notes, err)
 	}
 }
 

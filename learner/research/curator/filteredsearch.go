@@ -43,13 +43,7 @@ func searchFiltered(p Public) (*filteredPlan, error) {
 		return nil, fmt.Errorf("no phases of %d people have a finite bound", p.People)
 	}
 	for i := range best.phases { // the search took one test for many numbers of steps
-		ph := &best.phases[i]
-		t, err := calibrateThreshold(ph.people, ph.all(), p.Budget, p.failure()/float64(len(best.phases)))
-		if err != nil {
-			return nil, err
-		}
-		ph.threshold, ph.radius = t, s.radius(ph.people, ph.all()*len(best.phases))
-		ph.sigma = t.sigma * ph.radius
+		s.hide(&best.phases[i], best.phases[i].all(), len(best.phases))
 	}
 	return best, nil
 }
@@ -98,10 +92,8 @@ func (s *filteredSearch) phased(blur float64, sizes []int, lambda, growth, dista
 					continue
 				}
 				known := s.calibrated(n, ph.all(), len(sizes))
-				if math.IsInf(known.sigma, 1) {
-					continue
-				}
-				ph.people, ph.lambda, ph.threshold, ph.radius, ph.sigma = n, weight, known.threshold, known.radius, known.sigma
+				ph.people, ph.lambda, ph.threshold, ph.radius = n, weight, known.threshold, known.radius
+				ph.sigma, ph.plain = known.sigma, known.plain
 				if gap := f.gap(ph); gap < least {
 					best, least = ph, gap
 				}
@@ -118,10 +110,9 @@ func (s *filteredSearch) phased(blur float64, sizes []int, lambda, growth, dista
 	return f
 }
 
-// calibrated returns the test, the radius and the noise of a phase; its sigma is +Inf if there is none. The
-// first two are for the next of a few numbers of steps that is not below.
+// calibrated returns the test, the radius and the noise of a phase. The first two are for the next of a few numbers
+// of steps that is not below.
 func (s *filteredSearch) calibrated(people, steps, phases int) filteredPhase {
-	p := s.public
 	up := 1
 	for up < steps {
 		up *= 4
@@ -129,16 +120,23 @@ func (s *filteredSearch) calibrated(people, steps, phases int) filteredPhase {
 	key := [3]int{people, up, phases}
 	ph, ok := s.known[key]
 	if !ok {
-		ph.sigma = math.Inf(1)
-		if t, err := calibrateThreshold(people, up, p.Budget, p.failure()/float64(phases)); err == nil {
-			ph.threshold = t
-			ph.radius = s.radius(people, up*phases)
-			ph.sigma = t.sigma * ph.radius
-		}
+		ph.people = people
+		s.hide(&ph, up, phases)
 		s.known[key] = ph
 	}
 	ph.sigma *= math.Sqrt(float64(steps) / float64(up))
 	return ph
+}
+
+// hide gives a phase of so many steps the test, the radius and the noise of its releases; or the plain mean and its
+// noise, if that is less.
+func (s *filteredSearch) hide(ph *filteredPhase, steps, phases int) {
+	p := s.public
+	ph.plain, ph.sigma = true, plainSensitivity(ph.people, p.Lipschitz)*perShift(p.Budget)*math.Sqrt(float64(steps))
+	t, err := calibrateThreshold(ph.people, steps, p.Budget, p.failure()/float64(phases))
+	if radius := s.radius(ph.people, steps*phases); err == nil && t.sigma*radius < ph.sigma {
+		ph.plain, ph.threshold, ph.radius, ph.sigma = false, t, radius, t.sigma*radius
+	}
 }
 
 // radius returns the distance within which all gradients of a phase lie of each other, in so many steps of
@@ -180,6 +178,9 @@ func (f *filteredPlan) bound() float64 {
 		risk = f.runBound(f.phases[start:end])
 		start = end
 		runs++
+	}
+	if f.unfiltered() { // nothing is tested
+		runs = 0
 	}
 	return risk + p.Lipschitz*f.blur + 2*runs*p.failure()*p.steepest()*p.diameter()
 }
