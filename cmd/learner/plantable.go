@@ -33,7 +33,7 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 		r.Dim, p.Levels, p.Trials, p.P, inBits(p), p.ReportBytes, r.scale*p.TotalStd(), r.clip(), r.meanOf(),
 		r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
-		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
+		fmt.Fprintf(w, ", the constants of Cheu et al. %.4g", *r.Comparison.PaperNoiseStd)
 	}
 	if r.Top > 0 {
 		r.printCohorts(w)
@@ -75,6 +75,15 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 	}
 	if r.Prox != nil && r.Prox.AnyDifference {
 		fmt.Fprint(w, ", for silos that differ in any way: silo.spread says how much they do")
+	}
+	if r.AtMinimum != nil && r.Silos > 0 {
+		vacuous := ""
+		if *r.AtMinimum >= *r.TrivialRisk {
+			vacuous = ", which says nothing"
+		}
+		fmt.Fprintf(w,
+			"\n              that is if every report comes; with %d in every round, of silos that stay away at random, at most %.4g%s",
+			r.Minimum, *r.AtMinimum, vacuous)
 	}
 	if r.PredictedExcessRisk != nil && r.Passes == "one" && r.Phases[0].Cohort < r.Silos {
 		fmt.Fprintf(w,
@@ -254,6 +263,9 @@ func (r planReport) printAdvice(w io.Writer) {
 		} else {
 			fmt.Fprintf(w, "warning       the bound promises nothing, for any number of %s in reach\n", r.All().Many)
 		}
+	}
+	if f := r.FewerReports; f != nil {
+		fmt.Fprintf(w, "advice        with silo.reports=%d the bound is %.4g\n", f.Reports, f.PredictedExcessRisk)
 	}
 	if r.Why != "" {
 		fmt.Fprintf(w, "why           %s\n", r.Why)
