@@ -104,6 +104,8 @@ type planReport struct {
 	Comparison   comparison        `json:"comparison"`
 	Alternatives []alternative     `json:"alternatives"`
 	Baselines    []plannedBaseline `json:"yardsticks"`
+	// Orders are what theorems say, constants and logarithms left out: no bounds.
+	Orders []planning.Order `json:"orders,omitempty"`
 
 	rounds string  // in words
 	scale  float64 // the mechanism's noise times this is in units of the clip norm of a row
@@ -371,6 +373,7 @@ func survey(job run.Job) (planSurvey, error) {
 	for _, b := range out.baselines {
 		out.report.Baselines = append(out.report.Baselines, baselineOf(b))
 	}
+	out.report.Orders = job.Problem.Orders()
 	if job.Vacuous {
 		curve, err := job.Planner.Curve(job.Problem, job.Proposal)
 		if err != nil {

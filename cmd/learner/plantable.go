@@ -108,7 +108,11 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 		return err
 	}
 	fmt.Fprintln(w)
-	return r.printBaselines(w)
+	if err := r.printBaselines(w); err != nil || len(r.Orders) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	return r.printOrders(w)
 }
 
 // all returns the number of users of a plan, or of units and silos, in words.
@@ -370,6 +374,16 @@ func (r planReport) printBaselines(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.3g\t%.4g\t%s\n", b.Name, b.Algorithm, *b.Rounds, *b.Cohort, *b.NoiseStd, *b.Risk,
 			b.Mechanism)
+	}
+	return t.Flush()
+}
+
+// printOrders lists what theorems say of the kind of problem.
+func (r planReport) printOrders(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "orders, no bounds: constants are 1, no logarithms\tvalue\tformula\ttheorem")
+	for _, o := range r.Orders {
+		fmt.Fprintf(t, "%s\t%.3g\t%s\t%s\n", o.Name, o.Value, o.Formula, o.Theorem)
 	}
 	return t.Flush()
 }
