@@ -104,7 +104,7 @@ type planReport struct {
 	Comparison   comparison        `json:"comparison"`
 	Alternatives []alternative     `json:"alternatives"`
 	Baselines    []plannedBaseline `json:"yardsticks"`
-	// Orders are what theorems say, constants and logarithms left out: no bounds.
+	// Orders holds what theorems say, constants and logarithms left out: no bounds.
 	Orders []planning.Order `json:"orders,omitempty"`
 
 	rounds string  // in words

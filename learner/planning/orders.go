@@ -6,7 +6,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
-// An Order is what a theorem says of the excess risk with every universal constant set to 1 and logarithms left out. It
+// An Order holds what a theorem says of the excess risk, with every universal constant 1 and logarithms left out. It
 // proves nothing about a number of users: it is a line to see slopes by.
 type Order struct {
 	Name    string  `json:"name"`    // what it is of
