@@ -25,11 +25,16 @@ type filteredPhase struct {
 	sigma         float64 // std of the noise of a step that is wanted
 	// plain phases release the mean of all gradients, without filter and test: where that has the less noise
 	plain bool
+	// block holds the number of people who make one of the points that are compared, the mean of their gradients; 0: 1
+	block int
 
 	// the start's from the minimiser of the risk, at most, in the mean square: the radius of the run that the phase
 	// begins; 0: it does not
 	distance float64
 }
+
+// points returns the number of points that are compared.
+func (ph filteredPhase) points() int { return ph.people / max(ph.block, 1) }
 
 func (ph filteredPhase) all() int { return ph.stages * ph.steps }
 
@@ -58,7 +63,7 @@ func (f *filteredPlan) ratio(ph filteredPhase) float64 {
 	if ph.plain {
 		return plainSensitivity(ph.people, l) / (2 * l) * (1 + 0x1p-40)
 	}
-	return min(ph.filter().sensitivity(ph.people, l)/(2*l)*(1+0x1p-40), 1)
+	return min(ph.filter().sensitivity(ph.points(), l)/(2*l)*(1+0x1p-40), 1)
 }
 
 // plainSensitivity bounds how far one person moves the mean of everybody's gradients, as it is computed:
@@ -90,7 +95,8 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 	smooth := newBlur(f.blur, d, entropy)
 	strong := ph.lambda + p.Ridge
 	descent := acsa.New(strong, f.smoothness()+strong, p.Set, centre)
-	points, part, mean := make([][]float64, len(people)), make([]float64, d), make([]float64, d)
+	points, part, mean := make([][]float64, ph.points()), make([]float64, d), make([]float64, d)
+	one := make([]float64, d)
 	for i := range points {
 		points[i] = make([]float64, d)
 	}
@@ -99,7 +105,7 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 		return nil, false, err
 	}
 	filter, passed := ph.filter(), true
-	everybody := slices.Repeat([]float64{1}, len(people))
+	everybody := slices.Repeat([]float64{1}, len(points))
 	var tests *series
 	if !ph.plain {
 		tests = ph.threshold.begin(entropy)
@@ -112,8 +118,20 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 			return nil, false, err
 		}
 		at := descent.Query()
-		for i, who := range people {
-			smooth.gradient(points[i], part, loss, who, at, p.Lipschitz)
+		for i := range points {
+			clear(points[i])
+		}
+		for i, who := range people[:len(points)*max(ph.block, 1)] {
+			smooth.gradient(one, part, loss, who, at, p.Lipschitz)
+			addTo(points[i%len(points)], one)
+		}
+		if ph.block > 1 {
+			for _, y := range points {
+				for j := range y {
+					y[j] /= float64(ph.block)
+				}
+				convex.Clip(y, p.Lipschitz) // changes nothing except for rounding
+			}
 		}
 		ok := true
 		if ph.plain {
@@ -174,7 +192,7 @@ func (f *filteredPlan) calibrate() (spent float64, err error) {
 		spend := ph.threshold.test.Delta
 		if ph.plain {
 			spend = func(epsilon float64, releases accounting.Curve) float64 { return releases.Delta(epsilon) }
-		} else if err := ph.filter().validate(ph.people); err != nil {
+		} else if err := ph.filter().validate(ph.points()); err != nil {
 			return 0, err
 		}
 		ratio, delta := f.ratio(*ph), 0.
@@ -201,6 +219,9 @@ func (f *filteredPlan) notes() []string {
 		if !ph.plain {
 			how = fmt.Sprintf("radius %.4g L, test from %.5g on with U %.5g, epsilon %.3g of it for the tests", ph.radius/l,
 				float64(t.test.Threshold)/float64(t.people), t.filter.full, t.test.Epsilon())
+			if ph.block > 1 {
+				how = fmt.Sprintf("means of %d people, ", ph.block) + how
+			}
 		}
 		notes = append(notes, fmt.Sprintf("phase %d: people %d, lambda %.4g, steps %d in %d stages, %s, noise %.4g L a step",
 			i+1, ph.people, ph.lambda, ph.all(), ph.stages, how, ph.sigma/l))

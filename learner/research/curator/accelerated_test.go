@@ -255,6 +255,62 @@ func TestPlainPhaseTestsNothing(t *testing.T) {
 	}
 }
 
+// TestPeopleAreInOneBlock: of 12 people in blocks of two the points are 6 means, and a person is in one of them: two people
+// of one block who differ from all others spoil one point, two of different blocks two.
+func TestPeopleAreInOneBlock(t *testing.T) {
+	for other, spoiled := range map[int]int{6: 1, 1: 2, 7: 2} {
+		f := twoPhases(t, 6, 60, 60) // tests with next to no noise
+		ph := f.phases[0]
+		ph.people, ph.block, ph.stages, ph.steps, ph.radius = 12, 2, 1, 1, 0.5
+		left := 6 - spoiled
+		if ph.points() != 6 {
+			t.Fatalf("%d points", ph.points())
+		}
+		rows := make([]Person, 12)
+		for i := range rows {
+			y := -1.0 // a gradient of 1 at the origin
+			if i == 0 || i == other {
+				y = 1
+			}
+			rows[i] = Person{{Value: []float64{1}, Label: y}}
+		}
+		for threshold, want := range map[int64]bool{int64(left*left + spoiled*spoiled): true,
+			int64(left*left + spoiled*spoiled + 1): false} {
+			ph.threshold.test.Threshold = threshold
+			_, passed, err := f.accelerate(t.Context(), ph, convex.Squared{}, rows, []float64{0}, rand.NewPCG(1, 2))
+			// spoiled points are alike where both people are in them, and between where one is
+			if err != nil || passed != want {
+				t.Errorf("people 0 and %d, a score of %d wanted: passed %v, %v", other, threshold, passed, err)
+			}
+		}
+	}
+}
+
+// TestBlocksOfManyPeople: where all pairs of people would be too many, points are means of several, of equal numbers, and
+// one person moves one of them: so many points are charged for.
+func TestBlocksOfManyPeople(t *testing.T) {
+	p := problem(20_000, 1<<18, 3, 8)
+	p.Spread = 0.1
+	s := newFilteredSearch(p)
+	ph := filteredPhase{people: p.People, stages: 1, steps: 4, lambda: 1}
+	s.hide(&ph, ph.all(), 1)
+	if ph.plain || ph.block != 5 || ph.points() != 4000 || ph.people != 20_000 || ph.threshold.people != 4000 {
+		t.Fatalf("%+v", ph)
+	}
+	f := &filteredPlan{public: p, phases: []filteredPhase{ph}}
+	if got, want := f.ratio(ph)*2*p.Lipschitz, ph.filter().sensitivity(4000, p.Lipschitz); math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("charged for %v, a point of 4000 moves the mean by %v", got, want)
+	}
+	// the mean of five people's gradients is nearer to others' by the root of five
+	if want := spreadRadius(4000, 5*p.Items, ph.all(), p.failure()) * p.Spread; math.Abs(ph.radius/want-1) > 1e-12 {
+		t.Errorf("radius %v, want %v", ph.radius, want)
+	}
+	few := filteredPhase{people: 4000}
+	if s.hide(&few, 4, 1); few.block > 1 || few.points() != 4000 {
+		t.Errorf("%+v", few)
+	}
+}
+
 // TestReleasesAreInTheSet: with so much noise that every step would leave it.
 func TestReleasesAreInTheSet(t *testing.T) {
 	f := twoPhases(t, 8, 60, 60)

@@ -92,8 +92,8 @@ func (s *filteredSearch) phased(blur float64, sizes []int, lambda, growth, dista
 					continue
 				}
 				known := s.calibrated(n, ph.all(), len(sizes))
-				ph.people, ph.lambda, ph.threshold, ph.radius = n, weight, known.threshold, known.radius
-				ph.sigma, ph.plain = known.sigma, known.plain
+				ph.people, ph.lambda, ph.threshold, ph.radius = known.people, weight, known.threshold, known.radius
+				ph.sigma, ph.plain, ph.block = known.sigma, known.plain, known.block
 				if gap := f.gap(ph); gap < least {
 					best, least = ph, gap
 				}
@@ -132,17 +132,26 @@ func (s *filteredSearch) calibrated(people, steps, phases int) filteredPhase {
 // noise, if that is less.
 func (s *filteredSearch) hide(ph *filteredPhase, steps, phases int) {
 	p := s.public
-	ph.plain, ph.sigma = true, plainSensitivity(ph.people, p.Lipschitz)*perShift(p.Budget)*math.Sqrt(float64(steps))
-	t, err := calibrateThreshold(ph.people, steps, p.Budget, p.failure()/float64(phases))
-	if radius := s.radius(ph.people, steps*phases); err == nil && t.sigma*radius < ph.sigma {
+	ph.plain, ph.block = true, 0
+	ph.sigma = plainSensitivity(ph.people, p.Lipschitz) * perShift(p.Budget) * math.Sqrt(float64(steps))
+	block := (ph.people + mostCompared - 1) / mostCompared
+	points := ph.people / block &^ 1
+	t, err := calibrateThreshold(points, steps, p.Budget, p.failure()/float64(phases))
+	if radius := s.radius(points, block, steps*phases); err == nil && t.sigma*radius < ph.sigma {
 		ph.plain, ph.threshold, ph.radius, ph.sigma = false, t, radius, t.sigma*radius
+		if block > 1 {
+			ph.block, ph.people = block, points*block
+		}
 	}
 }
 
-// radius returns the distance within which all gradients of a phase lie of each other, in so many steps of
-// all phases; no two are further apart than 2L.
-func (s *filteredSearch) radius(people, steps int) float64 {
-	return min(spreadRadius(people, s.public.Items, steps, s.public.failure())*s.public.spread(), 2) * s.public.Lipschitz
+// mostCompared bounds the number of points of which all pairs are compared: of more people points are means of several.
+const mostCompared = 1 << 12
+
+// radius returns the distance within which all points of a phase lie of each other, each the mean gradient of so many
+// people, in so many steps of all phases; no two are further apart than 2L.
+func (s *filteredSearch) radius(points, block, steps int) float64 {
+	return min(spreadRadius(points, block*s.public.Items, steps, s.public.failure())*s.public.spread(), 2) * s.public.Lipschitz
 }
 
 // gap bounds the expected gap of a phase's objective after its stages, each from where the last one ended (Ghadimi
