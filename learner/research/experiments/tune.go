@@ -67,7 +67,7 @@ func (s *setting) best(m contender, trials []trial, epsilon float64) (best choic
 	return best, nil
 }
 
-// atEnds says at which ends of what was tried a choice lies, in words; empty: at none. Better ones may lie beyond.
+// atEnds returns, in words, at which ends of what was tried a choice lies; empty: at none. Better ones may lie beyond.
 func atEnds(all []choice, c choice) string {
 	var out []string
 	for _, of := range []struct {
