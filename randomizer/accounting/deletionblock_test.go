@@ -7,7 +7,7 @@ import (
 )
 
 // TestBlocksOfScoresHideNothing: what is said of a block of scores, by which its pairs are left out, is no less than any of
-// its pairs; and the profile is that of all pairs, for laws of any shape, whose halts decide too.
+// its pairs; and the profile is the largest of all pairs, for laws of any shape, whose halts decide too.
 func TestBlocksOfScoresHideNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	halted := 0
