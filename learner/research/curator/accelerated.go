@@ -174,7 +174,7 @@ func planFiltered(p Public) (*Plan, error) {
 	last := f.phases[len(f.phases)-1]
 	return &Plan{Method: "filtered", unfiltered: f.unfiltered(), Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent},
 		Phases:   len(f.phases),
-		NoiseStd: math.Sqrt(2 * f.gap(last) / (last.lambda + p.Ridge) / float64(p.Dim)), Bound: f.bound(), Notes: f.notes(),
+		NoiseStd: f.off(last) / math.Sqrt(float64(p.Dim)), Bound: f.bound(), Notes: f.notes(),
 		run: f.run}, nil
 }
 

@@ -201,7 +201,13 @@ func (f *filteredPlan) runBound(phases []filteredPhase) float64 {
 	for _, ph := range phases {
 		strong := ph.lambda + p.Ridge
 		sum += ph.lambda*off*off/2 + generalisation(p, strong, ph.people)
-		off = min(math.Sqrt(2*f.gap(ph)/strong), p.diameter())
+		off = f.off(ph)
 	}
 	return sum + p.steepest()*off
+}
+
+// off bounds the root mean square distance of a phase's release from its minimiser: what noise and descent leave. Both
+// are in the set.
+func (f *filteredPlan) off(ph filteredPhase) float64 {
+	return min(math.Sqrt(2*f.gap(ph)/(ph.lambda+f.public.Ridge)), f.public.diameter())
 }

@@ -21,6 +21,8 @@ func TestRisksByHand(t *testing.T) {
 	two := ph
 	two.stages = 2
 	f := &filteredPlan{public: p}
+	lost := ph
+	lost.sigma = 100
 	g := &groupPlan{public: p, phases: []groupPhase{{eta: 0.1, steps: 8, sigma: 0.2}}}
 	terms := g.terms(6)
 	for what, v := range map[string][2]float64{
@@ -32,13 +34,15 @@ func TestRisksByHand(t *testing.T) {
 		"a pass, by the distance": {drift, 0.5},
 		"a stage":                 {f.gap(ph), 3.1265},
 		"two stages":              {f.gap(two), 1.62725},
-		"a run":                   {f.runBound([]filteredPhase{two}), 1 + 0.32 + 3.5*1.80402328},
-		"groups, their way":       {terms[0], 5.625},
-		"groups, their steps":     {terms[1], 0.6125},
-		"groups, their noise":     {terms[2], 1.4},
-		"groups, their ball":      {g.ball(g.phases[0]), 1.4},
-		"people's means":          {spreadRadius(10, 4, 3, 0.1), 3.41140377},
-		"groups' points":          {concentrated(10, 3, 0.1), 4.27735373},
+		"a phase's release":       {f.off(two), 1.80402328},
+		"a release of noise, which is in the set": {f.off(lost), 6},
+		"a run":               {f.runBound([]filteredPhase{two}), 1 + 0.32 + 3.5*1.80402328},
+		"groups, their way":   {terms[0], 5.625},
+		"groups, their steps": {terms[1], 0.6125},
+		"groups, their noise": {terms[2], 1.4},
+		"groups, their ball":  {g.ball(g.phases[0]), 1.4},
+		"people's means":      {spreadRadius(10, 4, 3, 0.1), 3.41140377},
+		"groups' points":      {concentrated(10, 3, 0.1), 4.27735373},
 	} {
 		if math.Abs(v[0]/v[1]-1) > 2e-6 {
 			t.Errorf("%s: %.9g, want %.9g", what, v[0], v[1])
