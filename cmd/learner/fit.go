@@ -25,6 +25,7 @@ import (
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/internal/wording"
 	"github.com/panlearn/panlearn/learner/block"
+	"github.com/panlearn/panlearn/learner/oneplace"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/state"
@@ -46,14 +47,15 @@ type fitConfig struct {
 	public       bool
 	serve        string
 	workers      uint
-	gap          float64
+	gap, slack   float64
+	solver       string
 	maxBlockRows uint64
 	log          cli.Log
 	json         cli.JSON
 
 	people int           // that the rows are of; 0 where rows are protected
 	units  []block.Block // of people, each with their rows
-	sized  bool          // --workers or --gap were given
+	sized  bool          // --workers, --gap, --solver or --slack were given
 	gapped bool          // --gap was
 }
 
@@ -82,7 +84,7 @@ goes to -o, or into --state as model.json; a folder of a private fit is refused.
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			f.gapped = c.Flags().Changed("gap")
-			f.sized = f.gapped || c.Flags().Changed("workers")
+			f.sized = f.gapped || c.Flags().Changed("workers") || c.Flags().Changed("solver") || c.Flags().Changed("slack")
 			return f.run(c)
 		},
 	}
@@ -108,6 +110,10 @@ goes to -o, or into --state as model.json; a folder of a private fit is refused.
 		"goroutines that answer queries of ball-accel and fixed-lambda, `W`; the model does not depend on it (default: as many as there are processors)")
 	c.Flags().Float64Var(&f.gap, "gap", 0,
 		"of ball-accel and fixed-lambda: how far the model's loss may be from the least, `G` > 0 (default: clip norm times radius, over 20)")
+	c.Flags().StringVar(&f.solver, "solver", "",
+		"of ball-accel and fixed-lambda: `NAME` of what solves their subproblems, epoch-sgd or ac-sa (Carmon et al. 2023, Algorithm 2) (default: epoch-sgd)")
+	c.Flags().Float64Var(&f.slack, "slack", 0,
+		"of ball-accel and fixed-lambda: `FACTOR` > 0 of the errors that their subproblems may have; above 1 fewer queries, and a weaker bound, or none (default: 1)")
 	f.json.Flag(c.Flags())
 	return c
 }
@@ -124,6 +130,10 @@ func (f *fitConfig) check() error {
 		return cli.Usagef("--test and --holdout: want one of them, test data or a part of --data to test on")
 	case f.gapped && !(f.gap > 0 && f.gap <= math.MaxFloat64):
 		return cli.Usagef("--gap %v: want a finite number > 0", f.gap)
+	case f.slack != 0 && !(f.slack > 0 && f.slack <= math.MaxFloat64):
+		return cli.Usagef("--slack %v: want a finite number > 0", f.slack)
+	case f.solver != "" && f.solver != oneplace.EpochSGD && f.solver != oneplace.ACSA:
+		return cli.Usagef("--solver %q: want %s or %s", f.solver, oneplace.EpochSGD, oneplace.ACSA)
 	case f.holdout == 1:
 		return cli.Usagef("--holdout 1: want at least 2, or no row is left to learn from")
 	case f.public && f.serve != "":

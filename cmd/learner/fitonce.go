@@ -27,7 +27,7 @@ import (
 func (f *fitConfig) once(ctx context.Context, spec *task.Spec, s *rehearse.Rows) (*fit.Once, error) {
 	method := spec.Schedule.Algorithm
 	if f.sized {
-		return nil, cli.Usagef("--workers, --gap: of %s alone, with --public", strings.Join(publicMethods(), " and "))
+		return nil, cli.Usagef("--workers, --gap, --solver, --slack: of %s alone, with --public", strings.Join(publicMethods(), " and "))
 	}
 	if !spec.Curated() {
 		return nil, nil
@@ -149,7 +149,7 @@ func (p *published) String() string {
 		of = "these rows"
 	}
 	if p.Bound == nil {
-		line("bound", "none on the excess risk")
+		line("bound", "none on the excess risk that says anything")
 	} else {
 		line("bound", "%.3g on the expected excess risk on %s", *p.Bound, of)
 	}
@@ -191,7 +191,7 @@ func (f *fitConfig) runOracle(c *cobra.Command, progress io.Writer, spec *task.S
 	fmt.Fprintln(progress,
 		"NO PRIVACY: --public learns without any noise; model and figures are for data that need no protection alone")
 	workers := cmp.Or(int(f.workers), runtime.GOMAXPROCS(0))
-	r, err := curated.Minimize(c.Context(), spec, s.Train, oneplace.Effort{Gap: f.gap, Workers: workers})
+	r, err := curated.Minimize(c.Context(), spec, s.Train, oneplace.Effort{Gap: f.gap, Workers: workers, Solver: f.solver, Slack: f.slack})
 	if err != nil {
 		if c.Context().Err() != nil {
 			return err

@@ -58,7 +58,7 @@ func prescribe(job run.Job, r planReport) *prescribed {
 	if out.Reason != "" {
 		return out
 	}
-	f, err := federationOf(job, r, method)
+	f, err := federationOf(job, r)
 	if err == nil {
 		var p isrl.Prescription
 		if p, err = f.Prescribe(method.Accelerated, method.Interactive, trust == accounting.Shuffle); err == nil {
@@ -77,8 +77,9 @@ func prescribe(job run.Job, r planReport) *prescribed {
 }
 
 // federationOf describes a task in the terms of the paper. A user is a silo of one record. The deviation of gradients
-// is bounded by the clip norm, which always holds, unless silo.spread declares less.
-func federationOf(job run.Job, r planReport, method schedule.Method) (isrl.Federation, error) {
+// is bounded by the clip norm, which always holds, unless silo.spread declares less. A loss that is smooth is so for the
+// theorems, although the plan may ask for gradients of its envelope.
+func federationOf(job run.Job, r planReport) (isrl.Federation, error) {
 	p := job.Problem
 	set, err := p.Set.New(p.Dim)
 	if err != nil {
@@ -93,9 +94,6 @@ func federationOf(job run.Job, r planReport, method schedule.Method) (isrl.Feder
 		if s.Spread > 0 {
 			f.Spread = math.Min(f.Spread, s.Spread)
 		}
-	}
-	if method.Envelope {
-		f.Smoothness = math.Inf(1)
 	}
 	return f, nil
 }

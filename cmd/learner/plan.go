@@ -29,7 +29,7 @@ func newPlan() *cobra.Command {
 		Short: "rounds, cohort, noise, guarantees and predicted risk of a task, for every algorithm",
 		Long: `plan minimises each algorithm's risk bound over the number of rounds, with the accountant's real noise, and prints what
 follows: before anybody has sent anything. Beside the algorithm of the task it shows all others that apply, and what the same
-privacy budget would come to under local and under central differential privacy, and with the constants of the paper.
+privacy budget would come to under local and under central differential privacy, and with the constants of Cheu, Joseph, Mao and Peng.
 
 With --compare it prints one table in which to choose instead: who adds the noise (each by himself, all together, the stage, one place), what a
 report is of, one pass or many, and which method, each planned as a run would be and simulated with the same seeds on rows made up from the
@@ -104,6 +104,8 @@ type planReport struct {
 	Comparison   comparison        `json:"comparison"`
 	Alternatives []alternative     `json:"alternatives"`
 	Baselines    []plannedBaseline `json:"yardsticks"`
+	// Orders holds what theorems say, constants and logarithms left out: no bounds.
+	Orders []planning.Order `json:"orders,omitempty"`
 
 	rounds string  // in words
 	scale  float64 // the mechanism's noise times this is in units of the clip norm of a row
@@ -156,13 +158,24 @@ type planCosts struct {
 type planRisk struct {
 	PredictedExcessRisk *float64 `json:"predicted_excess_risk"` // a bound; null in a practical plan, which has none
 	TrivialRisk         *float64 `json:"trivial_risk"`          // likewise
+	// AtMinimum is the bound if no round has more than its minimum cohort, a random part of those who would answer; null
+	// where it has none, as without a bound or where every report is waited for.
+	AtMinimum *float64 `json:"predicted_excess_risk_at_minimum"`
 	// OnRecords reports whether the bound is about the mean loss of those who report, and not about the population's.
 	OnRecords bool `json:"on_records,omitempty"`
 	Vacuous   bool `json:"vacuous"`
 	Clips     bool `json:"clips"`
+	// FewerReports is a silo.reports with a smaller bound; absent where none has.
+	FewerReports *fewerReports `json:"fewer_reports,omitempty"`
 	// UsersNeeded is the number of users from which on the bound is below the trivial risk, to a hundredth; null if
 	// it is below already, or for no number in reach.
 	UsersNeeded *uint64 `json:"users_needed"`
+}
+
+// A fewerReports is a number of silos in a round, below the task's, and the bound of a plan with it.
+type fewerReports struct {
+	Reports             uint64  `json:"reports"`
+	PredictedExcessRisk float64 `json:"predicted_excess_risk"`
 }
 
 // A scores describes what progressive validation adds to a report.
@@ -334,6 +347,12 @@ func survey(job run.Job) (planSurvey, error) {
 		return out, err
 	}
 	out.report.PredictedExcessRisk, out.report.TrivialRisk = &job.ExcessRisk, &job.TrivialRisk
+	if least, ok := job.Problem.AtMinimum(job.Proposal); ok && first.Minimum < first.Cohort && !math.IsInf(least, 1) {
+		out.report.AtMinimum = &least
+	}
+	if m, risk, ok := job.Planner.FewerReports(job.Problem, job.Proposal); ok {
+		out.report.FewerReports = &fewerReports{m, risk}
+	}
 	out.report.Prescribed = prescribe(job, out.report)
 	if out.alternatives, err = job.Planner.Alternatives(job.Problem); err != nil {
 		return planSurvey{}, err
@@ -354,6 +373,7 @@ func survey(job run.Job) (planSurvey, error) {
 	for _, b := range out.baselines {
 		out.report.Baselines = append(out.report.Baselines, baselineOf(b))
 	}
+	out.report.Orders = job.Problem.Orders()
 	if job.Vacuous {
 		curve, err := job.Planner.Curve(job.Problem, job.Proposal)
 		if err != nil {

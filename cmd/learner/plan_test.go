@@ -253,6 +253,9 @@ func TestPlanDrawsPictures(t *testing.T) {
 			if !bytes.Contains(data, []byte("pagd-envelope")) {
 				t.Error("the picture does not name pagd-envelope")
 			}
+			if !bytes.Contains(data, []byte("order of the lower bound, nobody trusted")) {
+				t.Error("the picture has no lower bound")
+			}
 		} else {
 			_, err = png.Decode(bytes.NewReader(data))
 		}

@@ -57,6 +57,21 @@ func (s planSurvey) curves() ([]riskCurve, error) {
 	return out, nil
 }
 
+// orders returns the lower bounds of theorems, constants left out.
+func (s planSurvey) orders() (out []riskCurve) {
+	for i, o := range s.report.Orders {
+		if !o.Lower {
+			continue
+		}
+		out = append(out, riskCurve{name: "order of the " + o.Name, at: func(users uint64, epsilon float64) float64 {
+			q := s.job.Problem
+			q.Users, q.Epsilon = users, epsilon
+			return q.Orders()[i].Value
+		}})
+	}
+	return out
+}
+
 // draw writes two pictures beside each other: predicted risk over users and over epsilon.
 func (s planSurvey) draw(file string) error {
 	if s.job.Problem.Practical != nil {
@@ -72,6 +87,16 @@ func (s planSurvey) draw(file string) error {
 	epsilons := riskPanel(fmt.Sprintf("%s, delta = %g", s.report.All().Count(p.Users), p.Delta), "epsilon")
 	for i, c := range curves {
 		line := picture.Line{Name: c.name, Color: i, Dashes: i / 7}
+		line.Points = picture.Sampled(float64(p.Users), 64, 24, math.Inf(1), func(x float64) float64 {
+			return c.at(uint64(x), p.Epsilon)
+		})
+		users.Lines = append(users.Lines, line)
+		line.Name = ""
+		line.Points = picture.Sampled(p.Epsilon, 8, 12, 60, func(x float64) float64 { return c.at(p.Users, x) })
+		epsilons.Lines = append(epsilons.Lines, line)
+	}
+	for i, c := range s.orders() {
+		line := picture.Line{Name: c.name, Color: i, Dashes: 3}
 		line.Points = picture.Sampled(float64(p.Users), 64, 24, math.Inf(1), func(x float64) float64 {
 			return c.at(uint64(x), p.Epsilon)
 		})

@@ -42,7 +42,7 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 		r.Dim, p.Levels, p.Trials, p.P, inBits(p), inBytes(p, " a report"), r.scale*p.TotalStd(), r.clip(), r.meanOf(),
 		r.Comparison.CentralNoiseStd, r.Comparison.LocalNoiseStd)
 	if r.Comparison.PaperNoiseStd != nil {
-		fmt.Fprintf(w, ", the paper's constants %.4g", *r.Comparison.PaperNoiseStd)
+		fmt.Fprintf(w, ", the constants of Cheu et al. %.4g", *r.Comparison.PaperNoiseStd)
 	}
 	if r.Top > 0 {
 		r.printCohorts(w)
@@ -85,6 +85,15 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 	if r.Prox != nil && r.Prox.AnyDifference {
 		fmt.Fprint(w, ", for silos that differ in any way: silo.spread says how much they do")
 	}
+	if r.AtMinimum != nil && r.Silos > 0 {
+		vacuous := ""
+		if *r.AtMinimum >= *r.TrivialRisk {
+			vacuous = ", which says nothing"
+		}
+		fmt.Fprintf(w,
+			"\n              that is if every report comes; with %d in every round, of silos that stay away at random, at most %.4g%s",
+			r.Minimum, *r.AtMinimum, vacuous)
+	}
 	if r.PredictedExcessRisk != nil && r.Passes == "one" && r.Phases[0].Cohort < r.Silos {
 		fmt.Fprintf(w,
 			"\n              with the %d silos of a round taken as drawn at random for it; they come by turns, of which it is not proved", r.Phases[0].Cohort)
@@ -108,7 +117,11 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 		return err
 	}
 	fmt.Fprintln(w)
-	return r.printBaselines(w)
+	if err := r.printBaselines(w); err != nil || len(r.Orders) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	return r.printOrders(w)
 }
 
 // all returns the number of users of a plan, or of units and silos, in words.
@@ -264,6 +277,9 @@ func (r planReport) printAdvice(w io.Writer) {
 			fmt.Fprintf(w, "warning       the bound promises nothing, for any number of %s in reach\n", r.All().Many)
 		}
 	}
+	if f := r.FewerReports; f != nil {
+		fmt.Fprintf(w, "advice        with silo.reports=%d the bound is %.4g\n", f.Reports, f.PredictedExcessRisk)
+	}
 	if r.Why != "" {
 		fmt.Fprintf(w, "why           %s\n", r.Why)
 	}
@@ -367,6 +383,16 @@ func (r planReport) printBaselines(w io.Writer) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.3g\t%.4g\t%s\n", b.Name, b.Algorithm, *b.Rounds, *b.Cohort, *b.NoiseStd, *b.Risk,
 			b.Mechanism)
+	}
+	return t.Flush()
+}
+
+// printOrders lists what theorems say of the kind of problem.
+func (r planReport) printOrders(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "orders, no bounds: constants are 1, no logarithms\tvalue\tformula\ttheorem")
+	for _, o := range r.Orders {
+		fmt.Fprintf(t, "%s\t%.3g\t%s\t%s\n", o.Name, o.Value, o.Formula, o.Theorem)
 	}
 	return t.Flush()
 }

@@ -72,7 +72,7 @@ func Sweep(ctx context.Context, job run.Job, c SweepConfig) (SweepReport, error)
 	}
 	return SweepReport{Task: job.Spec.Name, Epsilon: job.Problem.Epsilon, Delta: job.Problem.Delta,
 		assuming: job.Assuming(), Repeats: c.Repeats, Points: points,
-		Slopes: sim.Slopes(points)}, nil
+		Slopes: sim.Slopes(points, job.Problem.Ridge > 0)}, nil
 }
 
 // boundsDrawn is the most methods whose bounds are drawn beside what was measured.
@@ -128,9 +128,9 @@ func (r SweepReport) Print(w io.Writer) error {
 		return err
 	}
 	for _, s := range r.Slopes {
-		of := fmt.Sprintf("the theorem: %.2f for privacy, %.2f for sampling", s.Privacy, s.Sampling)
+		of := fmt.Sprintf("the bound: %.2f for privacy, %.2f for sampling", s.Privacy, s.Sampling)
 		if s.Sampling == 0 {
-			of = fmt.Sprintf("the theorem, on the records: %.2f for privacy", s.Privacy)
+			of = fmt.Sprintf("the bound, on the records: %.2f for privacy", s.Privacy)
 		}
 		if _, err := fmt.Fprintf(w, "slope      %-22s  %18.2f  (%s)\n", s.Method, s.Fitted, of); err != nil {
 			return err

@@ -49,7 +49,7 @@ func TestTheorems4_RatesOfAllMethods(t *testing.T) {
 					t.Fatal(err)
 				}
 				within(t, points)
-				for _, s := range sim.Slopes(points) {
+				for _, s := range sim.Slopes(points, c.Problem.Ridge > 0) {
 					t.Logf("%-22s: slope %.2f; the theorem's are %.2f for privacy and %.2f for sampling", s.Method, s.Fitted,
 						s.Privacy, s.Sampling)
 					if !(s.Fitted < 0) {

@@ -109,15 +109,15 @@ func measure(ctx context.Context, s *Synthetic, p planning.Problem, repeats int)
 type Slope struct {
 	Method string  `json:"method"`
 	Fitted float64 `json:"fitted"` // least squares of log(mean excess risk) over log(users)
-	// Privacy and Sampling are the exponents of the two terms of the theorem's rate: what privacy adds, and what
-	// learning from n users costs anyway, 0 of a theorem that is about these users alone. The rate is the slower of
+	// Privacy and Sampling are the exponents of the two terms of the bound's rate: what privacy adds, and what
+	// learning from n users costs anyway, 0 of a bound that is about these users alone. The rate is the slower of
 	// the two in the end.
 	Privacy  float64 `json:"privacy"`
 	Sampling float64 `json:"sampling"`
 }
 
-// Slopes fits every method of a series. A series of one point has slopes 0.
-func Slopes(points []Point) []Slope {
+// Slopes fits every method of a series, whose objective has a ridge or none. A series of one point has slopes 0.
+func Slopes(points []Point, ridge bool) []Slope {
 	if len(points) == 0 {
 		return nil
 	}
@@ -129,7 +129,8 @@ func Slopes(points []Point) []Slope {
 			n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
 		}
 		m, _ := schedule.Of(r.Method)
-		out[i].Method, out[i].Privacy, out[i].Sampling = r.Method, m.Privacy, m.Sampling
+		out[i].Method = r.Method
+		out[i].Privacy, out[i].Sampling = m.Exponents(ridge)
 		if n > 1 {
 			out[i].Fitted = (n*sxy - sx*sy) / (n*sxx - sx*sx)
 		}

@@ -48,19 +48,23 @@ func TestSlopes(t *testing.T) {
 		points = append(points, sim.Point{Users: n, Risks: []sim.Risk{
 			{Method: schedule.PSGD, Mean: 3 / math.Sqrt(float64(n))}, {Method: schedule.PGD, Mean: 7 / float64(n)}}})
 	}
-	got := sim.Slopes(points)
+	got := sim.Slopes(points, false)
 	if len(got) != 2 || math.Abs(got[0].Fitted+0.5) > 1e-12 || math.Abs(got[1].Fitted+1) > 1e-12 ||
 		got[0].Method != schedule.PSGD {
 		t.Errorf("%+v, want slopes -1/2 and -1", got)
 	}
 	for _, m := range schedule.Names() {
-		one := sim.Slopes([]sim.Point{{Users: 10, Risks: []sim.Risk{{Method: m, Mean: 1}}}})[0]
+		one := sim.Slopes([]sim.Point{{Users: 10, Risks: []sim.Risk{{Method: m, Mean: 1}}}}, false)[0]
 		if one.Fitted != 0 || !(one.Privacy < 0) || !(one.Sampling < 0) && m != schedule.APGD && m != schedule.APGDEnvelope {
 			// whose theorem is about the users at hand
 			t.Errorf("%s: %+v, want no fit of one point and the theorem's exponents", m, one)
 		}
 	}
-	if sim.Slopes(nil) != nil {
+	// Theorem 2.1.2 of Lowy and Razaviyayn: L^2/(mu N n) + d L^2 log/(mu eps^2 n^2 N)
+	if strong := sim.Slopes(points, true)[1]; strong.Privacy != -2 || strong.Sampling != -1 {
+		t.Errorf("pgd with a ridge: %+v, want exponents -2 and -1", strong)
+	}
+	if sim.Slopes(nil, false) != nil {
 		t.Error("slopes of no points")
 	}
 }

@@ -176,6 +176,45 @@ func TestApplyTakesAnyRow(t *testing.T) {
 	}
 }
 
+// TestSmoothingGap: no loss is further above its smoothed form than the gap, and those with corners are so far, where
+// slopes are the largest; slopes of the two forms agree with SlopeOf.
+func TestSmoothingGap(t *testing.T) {
+	// half of c times the square of the largest slope, and the weight
+	want := map[string]float64{"absolute": 1, "hinge": 1, "quantile": 0.81}
+	for _, d := range []convex.Declaration{{Name: "absolute"}, {Name: "hinge"}, {Name: "quantile", Level: 0.9},
+		{Name: "hinge", ClassWeights: []float64{0.5, 3}}, {Name: "hinge", ClassWeights: []float64{0.25, 0.5}}} {
+		for _, c := range []float64{0.01, 2} {
+			l := given(d)
+			smooth, err := convex.Smoothed(l, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gap, weight := 0.0, 1.0
+			if d.ClassWeights != nil {
+				weight = d.ClassWeights[1]
+			}
+			for s := -30.0; s <= 30; s += 1. / 64 {
+				for _, y := range []float64{-1, 1} {
+					e := convex.Example{Value: []float64{1}, Label: y}
+					gap = max(gap, l.Value([]float64{s}, e)-smooth.Value([]float64{s}, e))
+					g := []float64{0}
+					smooth.Gradient(g, []float64{s}, e)
+					if p := convex.SlopeOf(smooth)(s, y); p != g[0] {
+						t.Fatalf("%+v: slope %v, gradient %v", d, p, g[0])
+					}
+				}
+			}
+			bound := convex.SmoothingGap(l, c)
+			if exact := weight * want[d.Name] * c / 2; math.Abs(bound/exact-1) > 1e-12 || math.Abs(gap/exact-1) > 1e-9 {
+				t.Errorf("%+v, c = %v: gap %v, bound %v, want %v", d, c, gap, bound, exact)
+			}
+		}
+	}
+	if gap := convex.SmoothingGap(convex.Squared{}, 1); !math.IsInf(gap, 1) {
+		t.Errorf("squared: gap %v, want none", gap)
+	}
+}
+
 // TestSmoothed: smoothing by c is the Moreau envelope with b = ||x||^2/c, for every loss of one score; weights
 // multiply it.
 func TestSmoothed(t *testing.T) {

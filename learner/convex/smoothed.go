@@ -3,6 +3,7 @@ package convex
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Smoothed returns a loss of one score with h(s; y) replaced by its Moreau envelope in the score, min_t h(t; y) + (s -
@@ -22,6 +23,18 @@ func Smoothed(l Loss, c float64) (Loss, error) {
 	}
 	return s.smoothed(c)
 }
+
+// SmoothingGap bounds how far Smoothed(l, c) is below l: c/2 times the square of the largest slope in the score, times
+// the largest weight of a class. Cutting slopes makes it no larger. It is +Inf where there is no bound.
+func SmoothingGap(l Loss, c float64) float64 {
+	if w, ok := l.(interface{ gap(c float64) float64 }); ok {
+		return w.gap(c)
+	}
+	steep := l.Lipschitz(1)
+	return c / 2 * steep * steep
+}
+
+func (l weighted) gap(c float64) float64 { return slices.Max(l.weights) * SmoothingGap(l.base, c) }
 
 func (l Linear[H]) smoothed(c float64) (Loss, error) { return smoothed[H]{base: l, h: l.h, c: c}, nil }
 
@@ -54,6 +67,10 @@ func (l smoothed[H]) Gradient(dst, theta []float64, e Example) {
 	p := l.h.slope(e.Dot(theta), e.Label, l.c)
 	clear(dst)
 	e.AddTo(dst, p)
+}
+
+func (l smoothed[H]) slopeOf() func(s, y float64) float64 {
+	return func(s, y float64) float64 { return l.h.slope(s, y, l.c) }
 }
 
 // Smoothness returns x^2/(1/beta + c) for a score function of smoothness beta.

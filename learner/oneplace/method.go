@@ -18,8 +18,9 @@ func (Person) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("oneplace.Pers
 // A Problem holds the public numbers of a task, on which alone a plan may depend.
 type Problem struct {
 	Loss     convex.Loss
-	Features int // of a row
-	Dim      int // length of a model
+	Features int     // of a row
+	Norm     float64 // of a row's features, at most
+	Dim      int     // length of a model
 	// Lipschitz is the norm to which a row's gradient is clipped, or the loss's own constant where that is less.
 	Lipschitz  float64
 	Clips      bool    // a row's gradient may be longer than that
@@ -33,16 +34,26 @@ type Problem struct {
 	ByUser bool // people are protected, and not single rows
 	Budget accounting.Budget
 
+	// Rounds is the largest number of steps, or of rounds of queries, of methods that are schedule.Limited; 0: any
+	Rounds int
 	Effort Effort // of methods that are Public; others do not read it
 }
 
 // Trivial bounds the excess risk of the set's start, which needs no data.
 func (p Problem) Trivial() float64 { return (p.Lipschitz + p.Ridge*p.Set.Radius()) * p.Set.Radius() }
 
+// The solvers of an Effort.
+const (
+	EpochSGD = "epoch-sgd"
+	ACSA     = "ac-sa"
+)
+
 // An Effort describes how well and how fast a method without noise is to minimise.
 type Effort struct {
 	Gap     float64 // of the result to the least value, in units of the loss; 0: the method's default
 	Workers int     // goroutines; 0: one. The model does not depend on it
+	Solver  string  // of the subproblems: EpochSGD, which "" means, or ACSA
+	Slack   float64 // factor of the errors that subproblems may have; 0: 1. Above 1 less is proved
 }
 
 // Standing is the place of a method among others.

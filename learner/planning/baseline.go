@@ -150,7 +150,7 @@ func baseline(p Problem, name, mechanism string, methods []string, from source) 
 // paper returns the baseline of the method with the paper's constants, which are of trust shuffle and of honest
 // users.
 func (pl *Planner) paper(p Problem, method string) Baseline {
-	out := Baseline{Name: BaselinePaper, Mechanism: "this one with the closed-form constants of the paper", Method: method}
+	out := Baseline{Name: BaselinePaper, Mechanism: "this one with the closed-form constants of Cheu et al.", Method: method}
 	p.Algorithm, p.Profile, p.Trust, p.HonestFraction, p.MaxBits = method, accounting.Paper, accounting.Shuffle,
 		accounting.One, 0
 	p.Validation, p.Units = nil, 0

@@ -31,16 +31,23 @@ func TestLemma42_BestStepSize(t *testing.T) {
 
 func TestPAGDCurvatureMinimisesTheBound(t *testing.T) {
 	for _, variance := range []float64{0, 1e-4, 0.1, 30} {
-		v := planning.PAGDCurvature(3, 0.5, variance, 40)
-		best := planning.PAGDBound(3, variance, v, 0.5, 0, 40)
-		for _, f := range []float64{0.5, 0.9, 1.1, 2} {
-			if f*v < 1 {
-				continue // below 2 beta the bound does not hold
-			}
-			if b := planning.PAGDBound(3, variance, f*v, 0.5, 0, 40); b < best {
-				t.Errorf("V = %v: bound %v at %v v is below %v", variance, b, f, best)
+		for _, steps := range []uint64{1, 2, 40} {
+			v := planning.PAGDCurvature(3, 0.5, variance, steps)
+			best := planning.PAGDBound(3, variance, v, 0.5, 0, steps)
+			for _, f := range []float64{0.5, 0.9, 0.99, 1.01, 1.1, 2} {
+				if f*v < 1 {
+					continue // below 2 beta the bound does not hold
+				}
+				if b := planning.PAGDBound(3, variance, f*v, 0.5, 0, steps); b < best {
+					t.Errorf("V = %v, %d steps: bound %v at %v v is below %v", variance, steps, b, f, best)
+				}
 			}
 		}
+	}
+	// by hand: sqrt(2 30 2 3 4/3)/3 = 7.30296743, and 2 v 9/6 + 4 30 4/(3 v) = 21.9089023 + 21.9089023
+	if v := planning.PAGDCurvature(3, 0.5, 30, 2); math.Abs(v-7.30296743) > 1e-8 ||
+		math.Abs(planning.PAGDBound(3, 30, v, 0.5, 0, 2)-43.8178046) > 1e-6 {
+		t.Errorf("v = %v, bound %v", v, planning.PAGDBound(3, 30, v, 0.5, 0, 2))
 	}
 }
 

@@ -99,3 +99,55 @@ func (u unrounded) model(m, rounds uint64) noise {
 func (u unrounded) exact(m, rounds uint64) (noise, accounting.Plan, error) {
 	return u.model(m, rounds), accounting.Plan{}, nil
 }
+
+// TestRidgesHaveTheirExponents: with a ridge the planned bounds of methods without restarts fall with the power of the
+// users that the table has for a ridge. Those of plain descent have a logarithm beside it, which makes them flatter.
+func TestRidgesHaveTheirExponents(t *testing.T) {
+	for _, c := range []struct {
+		method      string
+		users       uint64
+		power, near float64
+	}{
+		{schedule.PSGD, 1e10, 1, 0.12},
+		{schedule.PAGD, 1e10, 4. / 3, 0.01},
+		{schedule.PAGDEnvelope, 1e9, 1, 0.01},
+		{schedule.PGD, 1e9, 2, 0.08},
+		{schedule.PGDEnvelope, 1e7, 2, 0.12},
+		{schedule.APGD, 1e8, 1, 0.01}, // on the population
+		{schedule.APGDEnvelope, 1e7, 1, 0.05},
+	} {
+		m := traitsOf(c.method)
+		p := Problem{Dim: 1e5, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 1}, Epsilon: 0.01, Ridge: 0.5,
+			Delta: 1e-6, Trust: accounting.Shuffle, HonestFraction: accounting.One,
+			Rounds: Rounds{Interactive: m.Interactive, MaxRounds: 1 << 30}}
+		loss := convex.Loss(convex.Squared{})
+		if m.Envelope {
+			loss = convex.Absolute{}
+		}
+		p = p.ForLoss(loss, 1, -1, 1)
+		bound := func(n uint64) float64 {
+			q := p
+			q.Users = n
+			from, err := NewPlanner().accountedFor(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := newDraft(q, c.method, unrounded{from})
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := d.plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return plan.ExcessRisk
+		}
+		got := math.Log(bound(4*c.users)/bound(c.users)) / math.Log(4)
+		if math.Abs(got/-c.power-1) > c.near {
+			t.Errorf("%s: power %.3f, want %.3f", c.method, got, -c.power)
+		}
+		if privacy, _ := m.Exponents(true); privacy != -c.power {
+			t.Errorf("%s: the table has %v, the bound %v", c.method, privacy, -c.power)
+		}
+	}
+}

@@ -71,23 +71,38 @@ type Method struct {
 	// Privacy and Sampling are the exponents of n in the theorem's bound on the excess risk; Sampling is 0 where it is
 	// about the mean loss of the users.
 	Privacy, Sampling float64
+	// RidgePrivacy is the former with a ridge, logarithms left out; 0: a ridge changes nothing. What learning from n users
+	// costs has the exponent -1 then.
+	RidgePrivacy float64
+}
+
+// Exponents returns the exponents of n in the bound on the excess risk: of what privacy adds, and of what learning from n
+// users costs anyway; the latter is 0 where the bound is about the mean loss of the users.
+func (m Method) Exponents(ridge bool) (privacy, sampling float64) {
+	if ridge && m.RidgePrivacy != 0 {
+		return m.RidgePrivacy, -1
+	}
+	return m.Privacy, m.Sampling
 }
 
 // methods are in the order of the documentation.
 var methods = [...]Method{
 	// Theorem 4.1: any convex Lipschitz loss
-	{Name: PSGD, Privacy: -1. / 2, Sampling: -1. / 2},
+	{Name: PSGD, Privacy: -1. / 2, Sampling: -1. / 2, RidgePrivacy: -1},
 	// Theorem 4.3: smooth ones
-	{Name: PAGD, Accelerated: true, Privacy: -4. / 5, Sampling: -1. / 2},
-	{Name: PAGDEnvelope, Accelerated: true, Envelope: true, Privacy: -2. / 3, Sampling: -1. / 2}, // Theorem 4.7
-	{Name: PAGDRestarts, Accelerated: true, Restarts: true, Privacy: -2, Sampling: -1},           // Theorem 4.8
+	{Name: PAGD, Accelerated: true, Privacy: -4. / 5, Sampling: -1. / 2, RidgePrivacy: -4. / 3},
+	// Theorem 4.7
+	{Name: PAGDEnvelope, Accelerated: true, Envelope: true, Privacy: -2. / 3, Sampling: -1. / 2, RidgePrivacy: -1},
+	{Name: PAGDRestarts, Accelerated: true, Restarts: true, Privacy: -2, Sampling: -1}, // Theorem 4.8
 	{Name: PAGDEnvelopeRestarts, Accelerated: true, Envelope: true, Restarts: true, Privacy: -4. / 3, Sampling: -1},
-	{Name: PGD, Interactive: true, Privacy: -1, Sampling: -1. / 2}, // Theorem 4.9, as all that follow
-	{Name: PGDEnvelope, Interactive: true, Envelope: true, Privacy: -1, Sampling: -1. / 2},
+	// Theorem 4.9, as all that follow; with a ridge Theorem 2.1 of Lowy, Razaviyayn, too
+	{Name: PGD, Interactive: true, Privacy: -1, Sampling: -1. / 2, RidgePrivacy: -2},
+	{Name: PGDEnvelope, Interactive: true, Envelope: true, Privacy: -1, Sampling: -1. / 2, RidgePrivacy: -2},
 	{Name: PGDRestarts, Interactive: true, Restarts: true, Privacy: -2, Sampling: -1},
 	{Name: PGDEnvelopeRestarts, Interactive: true, Envelope: true, Restarts: true, Privacy: -2, Sampling: -1},
-	{Name: APGD, Accelerated: true, Interactive: true, Privacy: -1}, // Theorem 4.1 of Lowy, Razaviyayn, as all that follow
-	{Name: APGDEnvelope, Accelerated: true, Interactive: true, Envelope: true, Privacy: -1},
+	// Theorem 4.1 of Lowy, Razaviyayn, as all that follow; with a ridge the bound is on the population
+	{Name: APGD, Accelerated: true, Interactive: true, Privacy: -1, RidgePrivacy: -1},
+	{Name: APGDEnvelope, Accelerated: true, Interactive: true, Envelope: true, Privacy: -1, RidgePrivacy: -1},
 	// on the mean loss of the users -2
 	{Name: APGDRestarts, Accelerated: true, Interactive: true, Restarts: true, Privacy: -1, Sampling: -1},
 	// phased output perturbation, docs/reference/bounds.md

@@ -18,8 +18,9 @@ var ofMany = []string{"events.key", "user.wait", "privacy.trust", "privacy.hones
 	"privacy.profile",
 	"schedule.users", "schedule.cohort", "schedule.first_cohort", "schedule.minimum_cohort"}
 
-// ofRounds are the keys that only apply to rounds of reports, which methods of one process do not have.
-var ofRounds = []string{"user.radius", "schedule.rounds", "schedule.deadline", "schedule.stale", "schedule.retention",
+// ofRounds are the keys that only apply to rounds of reports, which methods of one process do not have. A limit on
+// rounds applies to those of them that have steps or rounds of queries: schedule.Limited.
+var ofRounds = []string{"user.radius", "schedule.deadline", "schedule.stale", "schedule.retention",
 	"schedule.interactive", "privacy.max_bits"}
 
 // A Together is a task whose rows are all in one place: one silo of all units, under trust local, so that its
@@ -74,6 +75,9 @@ func (n *node) together(units int) (leftOut []string, err error) {
 			"; or one that needs all rows at once: " + strings.Join(schedule.CuratedNames(), ", ")}
 	} else if a != nil && schedule.OnePlace(a.text) != nil {
 		of = append(slices.Clip(of), ofRounds...)
+		if !schedule.Limited(a.text) {
+			of = append(of, "schedule.rounds")
+		}
 	}
 	for _, key := range of {
 		if n.remove(key) {

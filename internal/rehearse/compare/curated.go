@@ -60,7 +60,7 @@ func onePlace(spec *task.Spec) (out []Curated, err error) {
 		p.Set = convex.Ball{R: 1} // nothing that is said without a plan depends on it
 	}
 	for _, m := range curated.Methods() {
-		if m.Public || m.Standing == oneplace.Unranked || m.Rows && spec.Privacy.Unit == task.UnitUser {
+		if m.Public || m.Rows && spec.Privacy.Unit == task.UnitUser {
 			continue
 		}
 		one := Curated{Method: m.Name, Unit: spec.Privacy.Unit, Least: m.Least(p), method: m,
@@ -76,6 +76,8 @@ func onePlace(spec *task.Spec) (out []Curated, err error) {
 		}
 		if !bounded(spec) {
 			one.Refused = radiusMissing
+		} else if m.Standing == oneplace.Unranked {
+			one.Refused = m.Name + ": it has no bound: it is for comparison, and runs where it is asked for by its name"
 		} else if plan, err := m.Plan(p); err != nil {
 			one.Refused = err.Error()
 		} else {

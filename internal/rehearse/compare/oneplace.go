@@ -55,6 +55,8 @@ func (t Table) printOnePlace(w io.Writer) error {
 		fmt.Sprintf(
 			"than one release of a minimiser or mean that takes %s as one row, from so many rows of each on, as different as the clip norm allows, "+
 				"and for a loss no more curved than the objective; never: not with any number of rows", t.units.A()))
+	note(w, "no method",
+		"the practical plan, which learner fit runs without --algorithm, has no bound: what it is predicted to do stands above, in one place")
 	for _, why := range refused.texts {
 		if who := refused.lines[why]; len(who) < len(t.OnePlace) {
 			why = strings.Join(who, ", ") + ": " + why

@@ -94,6 +94,19 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// TestCorners: a loss that is not smooth is planned and released as others are.
+func TestCorners(t *testing.T) {
+	spec := declared(t, 500, "schedule.algorithm=output-phases", "model.loss=hinge")
+	plan, err := NewPlan(t.Context(), spec, persons(500))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := plan.Fit(t.Context())
+	if err != nil || r.Phase < 1 || !strings.Contains(strings.Join(r.Notes, "\n"), "smoothed over") || r.Bound == nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // TestNotesNameTheUnit: where each row is protected by itself, no note speaks of people.
 func TestNotesNameTheUnit(t *testing.T) {
 	for want, sets := range map[string][]string{"disjoint rows, one step a row": nil,
@@ -116,7 +129,8 @@ func TestRefusals(t *testing.T) {
 		sets []string
 		want string
 	}{
-		{[]string{"schedule.algorithm=output", "model.loss=hinge"}, "smooth losses"},
+		{[]string{"schedule.algorithm=output", "model.loss=softmax", "label={column: \"y\", classes: [\"1\", \"-1\", \"0\"]}"},
+			"one linear score"},
 		{[]string{"schedule.algorithm=output", "model.set=l1"}, "want a ball"},
 		{[]string{"schedule.algorithm=noisy-sgd", "model.set=l1"}, "in a ball"},
 		{[]string{"schedule.algorithm=noisy-sgd", "model.ridge=0.1"}, "model.ridge 0.1"},

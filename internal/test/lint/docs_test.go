@@ -30,7 +30,11 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	if err != nil || len(docs) == 0 {
 		t.Fatalf("no documents found: %v", err)
 	}
-	docs = append(docs, root+"/README.md")
+	papers, err := filepath.Glob(root + "/docs/*/*/*.md")
+	if err != nil || len(papers) == 0 {
+		t.Fatalf("no pages of papers found: %v", err)
+	}
+	docs = append(append(docs, papers...), root+"/README.md")
 	seen := 0
 	for _, doc := range docs {
 		text, err := os.ReadFile(doc)
@@ -71,4 +75,52 @@ func headings(t *testing.T, doc string) map[string]bool {
 		out["#"+strings.ReplaceAll(anchor, " ", "-")] = true
 	}
 	return out
+}
+
+// A page of a paper says of every statement of its table in which files it lives, and which tests hold it.
+func TestPapersNameFilesAndTests(t *testing.T) {
+	pages, err := filepath.Glob(root + "/docs/measured/papers/*.md")
+	if err != nil || len(pages) != 5 {
+		t.Fatalf("pages %q, want one for each of five papers: %v", pages, err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, table, found := strings.Cut(string(text), "| statement | here | file | tests |\n| --- | --- | --- | --- |\n")
+		table, _, _ = strings.Cut(table, "\n\n")
+		rows := strings.Split(table, "\n")
+		if !found || len(rows) < 7 {
+			t.Errorf("%s: no table of statements", page)
+			continue
+		}
+		for _, row := range rows {
+			cells := strings.Split(strings.Trim(row, "| "), " | ")
+			if len(cells) != 4 {
+				t.Errorf("%s: %d cells in %s", page, len(cells), row)
+				continue
+			}
+			files, tests := 0, 0
+			for _, match := range quoted.FindAllStringSubmatch(cells[2], -1) {
+				if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
+					t.Errorf("%s: %v", page, err)
+				}
+				files++
+			}
+			for _, match := range quoted.FindAllStringSubmatch(cells[3], -1) {
+				if testName.MatchString(match[1]) { // whether it exists: TestDocumentsNameWhatExists
+					tests++
+				}
+			}
+			if files == 0 || tests == 0 {
+				t.Errorf("%s: %s has %d files and %d tests", page, cells[0], files, tests)
+			}
+		}
+		for _, heading := range []string{"## Measured beside claimed", "## Where the paper errs"} {
+			if !strings.Contains(string(text), "\n"+heading+"\n") {
+				t.Errorf("%s: no section %q", page, heading)
+			}
+		}
+	}
 }

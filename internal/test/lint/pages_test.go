@@ -15,7 +15,7 @@ const index = root + "/docs/README.md"
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, pattern := range []string{"/*.md", "/docs/*.md", "/docs/*/*.md", "/deploy/*/README.md"} {
+	for _, pattern := range []string{"/*.md", "/docs/*.md", "/docs/*/*.md", "/docs/*/*/*.md", "/deploy/*/README.md"} {
 		found, err := filepath.Glob(root + pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: nothing found, %v", pattern, err)

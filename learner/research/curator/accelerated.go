@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/research/acsa"
@@ -22,11 +23,18 @@ type filteredPhase struct {
 	threshold     threshold
 	lattice       lattice
 	sigma         float64 // std of the noise of a step that is wanted
+	// plain phases release the mean of all gradients, without filter and test: where that has the less noise
+	plain bool
+	// block holds the number of people who make one of the points that are compared, the mean of their gradients; 0: 1
+	block int
 
 	// the start's from the minimiser of the risk, at most, in the mean square: the radius of the run that the phase
 	// begins; 0: it does not
 	distance float64
 }
+
+// points returns the number of points that are compared.
+func (ph filteredPhase) points() int { return ph.people / max(ph.block, 1) }
 
 func (ph filteredPhase) all() int { return ph.stages * ph.steps }
 
@@ -52,7 +60,17 @@ func (ph filteredPhase) filter() filter { return ph.threshold.filter.scaled(ph.r
 // at most 1.
 func (f *filteredPlan) ratio(ph filteredPhase) float64 {
 	l := f.public.Lipschitz
-	return min(ph.filter().sensitivity(ph.people, l)/(2*l)*(1+0x1p-40), 1)
+	if ph.plain {
+		return plainSensitivity(ph.people, l) / (2 * l) * (1 + 0x1p-40)
+	}
+	return min(ph.filter().sensitivity(ph.points(), l)/(2*l)*(1+0x1p-40), 1)
+}
+
+// plainSensitivity bounds how far one person moves the mean of everybody's gradients, as it is computed:
+// 2L/n, and the error of floating-point numbers.
+func plainSensitivity(people int, l float64) float64 {
+	n := float64(people)
+	return 2*l/n*(1+0x1p-40) + 4*(n+8)*0x1p-53*l
 }
 
 // run runs Algorithm 3. Phases have people of their own.
@@ -77,7 +95,8 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 	smooth := newBlur(f.blur, d, entropy)
 	strong := ph.lambda + p.Ridge
 	descent := acsa.New(strong, f.smoothness()+strong, p.Set, centre)
-	points, part, mean := make([][]float64, len(people)), make([]float64, d), make([]float64, d)
+	points, part, mean := make([][]float64, ph.points()), make([]float64, d), make([]float64, d)
+	one := make([]float64, d)
 	for i := range points {
 		points[i] = make([]float64, d)
 	}
@@ -86,7 +105,11 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 		return nil, false, err
 	}
 	filter, passed := ph.filter(), true
-	tests := ph.threshold.begin(entropy)
+	everybody := slices.Repeat([]float64{1}, len(points))
+	var tests *series
+	if !ph.plain {
+		tests = ph.threshold.begin(entropy)
+	}
 	for t := range ph.all() {
 		if t > 0 && t%ph.steps == 0 {
 			descent.Restart()
@@ -95,10 +118,28 @@ func (f *filteredPlan) accelerate(ctx context.Context, ph filteredPhase, loss co
 			return nil, false, err
 		}
 		at := descent.Query()
-		for i, who := range people {
-			smooth.gradient(points[i], part, loss, who, at, p.Lipschitz)
+		for i := range points {
+			clear(points[i])
 		}
-		ok, err := tests.testAndRelease(mean, points, filter, noise)
+		for i, who := range people[:len(points)*max(ph.block, 1)] {
+			smooth.gradient(one, part, loss, who, at, p.Lipschitz)
+			addTo(points[i%len(points)], one)
+		}
+		if ph.block > 1 {
+			for _, y := range points {
+				for j := range y {
+					y[j] /= float64(ph.block)
+				}
+				convex.Clip(y, p.Lipschitz) // changes nothing except for rounding
+			}
+		}
+		ok := true
+		if ph.plain {
+			weightedMean(mean, points, everybody)
+			err = noise.release(mean)
+		} else {
+			ok, err = tests.testAndRelease(mean, points, filter, noise)
+		}
 		if err != nil {
 			return nil, false, err
 		}
@@ -131,10 +172,15 @@ func planFiltered(p Public) (*Plan, error) {
 		return nil, err
 	}
 	last := f.phases[len(f.phases)-1]
-	return &Plan{Method: "filtered", Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent},
+	return &Plan{Method: "filtered", unfiltered: f.unfiltered(), Public: p, Spent: accounting.Budget{Epsilon: p.Budget.Epsilon, Delta: spent},
 		Phases:   len(f.phases),
-		NoiseStd: math.Sqrt(2 * f.gap(last) / (last.lambda + p.Ridge) / float64(p.Dim)), Bound: f.bound(), Notes: f.notes(),
+		NoiseStd: f.off(last) / math.Sqrt(float64(p.Dim)), Bound: f.bound(), Notes: f.notes(),
 		run: f.run}, nil
+}
+
+// unfiltered reports whether every phase releases plain means.
+func (f *filteredPlan) unfiltered() bool {
+	return !slices.ContainsFunc(f.phases, func(ph filteredPhase) bool { return !ph.plain })
 }
 
 // calibrate gives every phase a lattice of few trials at which all of its tests and releases together are within the
@@ -143,12 +189,15 @@ func (f *filteredPlan) calibrate() (spent float64, err error) {
 	p, a := f.public, accounting.NewAccountant()
 	for i := range f.phases {
 		ph := &f.phases[i]
-		if err := ph.filter().validate(ph.people); err != nil {
+		spend := ph.threshold.test.Delta
+		if ph.plain {
+			spend = func(epsilon float64, releases accounting.Curve) float64 { return releases.Delta(epsilon) }
+		} else if err := ph.filter().validate(ph.points()); err != nil {
 			return 0, err
 		}
 		ratio, delta := f.ratio(*ph), 0.
 		if ph.lattice, delta, err = smallest(p.Dim, p.Lipschitz, ratio, p.Budget.Delta, func(l lattice) float64 {
-			return ph.threshold.test.Delta(p.Budget.Epsilon, l.curve(a, ratio, ph.all()))
+			return spend(p.Budget.Epsilon, l.curve(a, ratio, ph.all()))
 		}); err != nil {
 			return 0, err
 		}
@@ -166,23 +215,22 @@ func (f *filteredPlan) notes() []string {
 	l, runs := f.public.Lipschitz, 0
 	for i, ph := range f.phases {
 		t := ph.threshold
-		notes = append(notes,
-			fmt.Sprintf(
-				"phase %d: people %d, lambda %.4g, steps %d in %d stages, radius %.4g L, test from %.5g on with U %.5g, epsilon %.3g of it for the tests, noise %.4g L a step",
-				i+1, ph.people, ph.lambda, ph.all(), ph.stages, ph.radius/l, float64(t.test.Threshold)/float64(t.people),
-				t.filter.full, t.test.Epsilon(), ph.sigma/l))
+		how := "the plain mean, which a person moves by 2 L/n: the filter would need more noise"
+		if !ph.plain {
+			how = fmt.Sprintf("radius %.4g L, test from %.5g on with U %.5g, epsilon %.3g of it for the tests", ph.radius/l,
+				float64(t.test.Threshold)/float64(t.people), t.filter.full, t.test.Epsilon())
+			if ph.block > 1 {
+				how = fmt.Sprintf("means of %d people, ", ph.block) + how
+			}
+		}
+		notes = append(notes, fmt.Sprintf("phase %d: people %d, lambda %.4g, steps %d in %d stages, %s, noise %.4g L a step",
+			i+1, ph.people, ph.lambda, ph.all(), ph.stages, how, ph.sigma/l))
 		if ph.distance > 0 {
 			runs++
 		}
 	}
 	if runs > 1 {
 		notes = append(notes, fmt.Sprintf("%d runs on growing parts of the people, each nearer to the minimiser", runs))
-	}
-	if last := f.phases[len(f.phases)-1]; last.radius >= 2*l {
-		notes = append(notes,
-			fmt.Sprintf(
-				"the filter is vacuous: gradients of so few rows (%d) may be %.3g L apart, and no two are further than 2 L: output-phases has less noise",
-				f.public.Items, last.radius/l))
 	}
 	return notes
 }

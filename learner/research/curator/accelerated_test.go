@@ -175,6 +175,7 @@ func TestOneFailedTestHaltsThePhase(t *testing.T) {
 // sums of that many coins are near, and mu is S_U over the noise of a step.
 func TestStepsAreChargedTogether(t *testing.T) {
 	p := problem(500, 128, 3, 8)
+	p.Spread = 0.1
 	f, err := searchFiltered(p)
 	if err != nil {
 		t.Fatal(err)
@@ -191,9 +192,122 @@ func TestStepsAreChargedTogether(t *testing.T) {
 		left := p.Budget.Epsilon - (test.Once.Rate()+2*test.Each.Rate())*2*(n-1) // a score moves by 2 (n-1) pairs
 		tail := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
 		delta := tail(left/mu-mu/2) - math.Exp(left)*tail(left/mu+mu/2)
-		if ph.all() < 2 || !(delta <= p.Budget.Delta-test.Slip()) || !(delta >= p.Budget.Delta/2) {
+		if ph.plain || ph.all() < 2 || !(delta <= p.Budget.Delta-test.Slip()) || !(delta >= p.Budget.Delta/2) {
 			t.Errorf("phase %d: delta %v of %d releases, %v slips, budget %v", i+1, delta, ph.all(), test.Slip(), p.Budget.Delta)
 		}
+	}
+}
+
+// TestPlainStepsAreChargedTogether attacks phases without a filter, of rows that each are a person: a gradient L long
+// against its opposite moves the mean by 2L/n in each of T steps. It looks at the numbers of the lattice alone.
+func TestPlainStepsAreChargedTogether(t *testing.T) {
+	p := problem(2000, 1, 3, 1)
+	f, err := searchFiltered(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent, err := f.calibrate()
+	if err != nil || spent > p.Budget.Delta {
+		t.Fatal(spent, err)
+	}
+	for i, ph := range f.phases {
+		level := 2 * p.Lipschitz / float64(ph.lattice.levels)
+		mu := 2 * p.Lipschitz / float64(ph.people) / level / (math.Sqrt(float64(ph.lattice.trials)) / 2) * math.Sqrt(
+			float64(ph.stages*ph.steps))
+		tail := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
+		delta := tail(1/mu-mu/2) - math.E*tail(1/mu+mu/2)
+		if !ph.plain || ph.all() < 2 || !(delta <= p.Budget.Delta) || !(delta >= p.Budget.Delta/2) {
+			t.Errorf("phase %d: delta %v of %d releases, budget %v", i+1, delta, ph.all(), p.Budget.Delta)
+		}
+	}
+	// the sum of people's gradients, each -1 to 1, is 6 and then, with one of them replaced, 4
+	mean := []float64{0}
+	points := line(append(times(7, 1), -1)...)
+	weightedMean(mean, points, times(8, 1))
+	if points[0][0] = -1; mean[0] != 0.75 {
+		t.Errorf("mean %v of seven and one", mean[0])
+	}
+	if s := plainSensitivity(8, 1); !(s >= 0.25) || s > 0.2501 {
+		t.Errorf("a person of 8 moves the mean by %v", s)
+	}
+}
+
+// TestPlainPhaseTestsNothing: where the filter has more noise, people who are far apart halt nothing, each has the same
+// weight, and noise is as planned.
+func TestPlainPhaseTestsNothing(t *testing.T) {
+	p := problem(400, 1, 1, 8)
+	plan, err := planFiltered(p)
+	if err != nil || !plan.unfiltered || !strings.Contains(strings.Join(plan.Notes, " "), "the plain mean") {
+		t.Fatal(plan, err)
+	}
+	people, theta := regression(p.People, 1, 1, 3)
+	for i := range people[:200] { // half of the labels turned: no mean is anybody's
+		people[i][0].Label = -people[i][0].Label
+	}
+	r, err := plan.Fit(t.Context(), convex.Squared{}, people, rand.NewPCG(1, 2))
+	if err != nil || r.Halted || r.Phase != plan.Phases || math.Abs(r.Model[0]) > 0.6*math.Abs(theta[0]) {
+		t.Errorf("%+v, %v, of %v", r, err, theta)
+	}
+	// many alike rows a person: the filter is worth its test
+	p = problem(500, 1<<20, 3, 8)
+	if plan, err = planFiltered(p); err != nil || plan.unfiltered {
+		t.Errorf("%v, %v", plan.Notes, err)
+	}
+}
+
+// TestPeopleAreInOneBlock: of 12 people in blocks of two the points are 6 means, and a person is in one of them: two people
+// of one block who differ from all others spoil one point, two of different blocks two.
+func TestPeopleAreInOneBlock(t *testing.T) {
+	for other, spoiled := range map[int]int{6: 1, 1: 2, 7: 2} {
+		f := twoPhases(t, 6, 60, 60) // tests with next to no noise
+		ph := f.phases[0]
+		ph.people, ph.block, ph.stages, ph.steps, ph.radius = 12, 2, 1, 1, 0.5
+		left := 6 - spoiled
+		if ph.points() != 6 {
+			t.Fatalf("%d points", ph.points())
+		}
+		rows := make([]Person, 12)
+		for i := range rows {
+			y := -1.0 // a gradient of 1 at the origin
+			if i == 0 || i == other {
+				y = 1
+			}
+			rows[i] = Person{{Value: []float64{1}, Label: y}}
+		}
+		for threshold, want := range map[int64]bool{int64(left*left + spoiled*spoiled): true,
+			int64(left*left + spoiled*spoiled + 1): false} {
+			ph.threshold.test.Threshold = threshold
+			_, passed, err := f.accelerate(t.Context(), ph, convex.Squared{}, rows, []float64{0}, rand.NewPCG(1, 2))
+			// spoiled points are alike where both people are in them, and between where one is
+			if err != nil || passed != want {
+				t.Errorf("people 0 and %d, a score of %d wanted: passed %v, %v", other, threshold, passed, err)
+			}
+		}
+	}
+}
+
+// TestBlocksOfManyPeople: where all pairs of people would be too many, points are means of several, of equal numbers, and
+// one person moves one of them: so many points are charged for.
+func TestBlocksOfManyPeople(t *testing.T) {
+	p := problem(20_000, 1<<18, 3, 8)
+	p.Spread = 0.1
+	s := newFilteredSearch(p)
+	ph := filteredPhase{people: p.People, stages: 1, steps: 4, lambda: 1}
+	s.hide(&ph, ph.all(), 1)
+	if ph.plain || ph.block != 5 || ph.points() != 4000 || ph.people != 20_000 || ph.threshold.people != 4000 {
+		t.Fatalf("%+v", ph)
+	}
+	f := &filteredPlan{public: p, phases: []filteredPhase{ph}}
+	if got, want := f.ratio(ph)*2*p.Lipschitz, ph.filter().sensitivity(4000, p.Lipschitz); math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("charged for %v, a point of 4000 moves the mean by %v", got, want)
+	}
+	// the mean of five people's gradients is nearer to others' by the root of five
+	if want := spreadRadius(4000, 5*p.Items, ph.all(), p.failure()) * p.Spread; math.Abs(ph.radius/want-1) > 1e-12 {
+		t.Errorf("radius %v, want %v", ph.radius, want)
+	}
+	few := filteredPhase{people: 4000}
+	if s.hide(&few, 4, 1); few.block > 1 || few.points() != 4000 {
+		t.Errorf("%+v", few)
 	}
 }
 

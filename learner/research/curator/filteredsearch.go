@@ -43,13 +43,7 @@ func searchFiltered(p Public) (*filteredPlan, error) {
 		return nil, fmt.Errorf("no phases of %d people have a finite bound", p.People)
 	}
 	for i := range best.phases { // the search took one test for many numbers of steps
-		ph := &best.phases[i]
-		t, err := calibrateThreshold(ph.people, ph.all(), p.Budget, p.failure()/float64(len(best.phases)))
-		if err != nil {
-			return nil, err
-		}
-		ph.threshold, ph.radius = t, s.radius(ph.people, ph.all()*len(best.phases))
-		ph.sigma = t.sigma * ph.radius
+		s.hide(&best.phases[i], best.phases[i].all(), len(best.phases))
 	}
 	return best, nil
 }
@@ -98,10 +92,8 @@ func (s *filteredSearch) phased(blur float64, sizes []int, lambda, growth, dista
 					continue
 				}
 				known := s.calibrated(n, ph.all(), len(sizes))
-				if math.IsInf(known.sigma, 1) {
-					continue
-				}
-				ph.people, ph.lambda, ph.threshold, ph.radius, ph.sigma = n, weight, known.threshold, known.radius, known.sigma
+				ph.people, ph.lambda, ph.threshold, ph.radius = known.people, weight, known.threshold, known.radius
+				ph.sigma, ph.plain, ph.block = known.sigma, known.plain, known.block
 				if gap := f.gap(ph); gap < least {
 					best, least = ph, gap
 				}
@@ -118,10 +110,9 @@ func (s *filteredSearch) phased(blur float64, sizes []int, lambda, growth, dista
 	return f
 }
 
-// calibrated returns the test, the radius and the noise of a phase; its sigma is +Inf if there is none. The
-// first two are for the next of a few numbers of steps that is not below.
+// calibrated returns the test, the radius and the noise of a phase. The first two are for the next of a few numbers
+// of steps that is not below.
 func (s *filteredSearch) calibrated(people, steps, phases int) filteredPhase {
-	p := s.public
 	up := 1
 	for up < steps {
 		up *= 4
@@ -129,22 +120,38 @@ func (s *filteredSearch) calibrated(people, steps, phases int) filteredPhase {
 	key := [3]int{people, up, phases}
 	ph, ok := s.known[key]
 	if !ok {
-		ph.sigma = math.Inf(1)
-		if t, err := calibrateThreshold(people, up, p.Budget, p.failure()/float64(phases)); err == nil {
-			ph.threshold = t
-			ph.radius = s.radius(people, up*phases)
-			ph.sigma = t.sigma * ph.radius
-		}
+		ph.people = people
+		s.hide(&ph, up, phases)
 		s.known[key] = ph
 	}
 	ph.sigma *= math.Sqrt(float64(steps) / float64(up))
 	return ph
 }
 
-// radius returns the distance within which all gradients of a phase lie of each other, in so many steps of
-// all phases; no two are further apart than 2L.
-func (s *filteredSearch) radius(people, steps int) float64 {
-	return min(spreadRadius(people, s.public.Items, steps, s.public.failure())*s.public.spread(), 2) * s.public.Lipschitz
+// hide gives a phase of so many steps the test, the radius and the noise of its releases; or the plain mean and its
+// noise, if that is less.
+func (s *filteredSearch) hide(ph *filteredPhase, steps, phases int) {
+	p := s.public
+	ph.plain, ph.block = true, 0
+	ph.sigma = plainSensitivity(ph.people, p.Lipschitz) * perShift(p.Budget) * math.Sqrt(float64(steps))
+	block := (ph.people + mostCompared - 1) / mostCompared
+	points := ph.people / block &^ 1
+	t, err := calibrateThreshold(points, steps, p.Budget, p.failure()/float64(phases))
+	if radius := s.radius(points, block, steps*phases); err == nil && t.sigma*radius < ph.sigma {
+		ph.plain, ph.threshold, ph.radius, ph.sigma = false, t, radius, t.sigma*radius
+		if block > 1 {
+			ph.block, ph.people = block, points*block
+		}
+	}
+}
+
+// mostCompared bounds the number of points of which all pairs are compared: of more people points are means of several.
+const mostCompared = 1 << 12
+
+// radius returns the distance within which all points of a phase lie of each other, each the mean gradient of so many
+// people, in so many steps of all phases; no two are further apart than 2L.
+func (s *filteredSearch) radius(points, block, steps int) float64 {
+	return min(spreadRadius(points, block*s.public.Items, steps, s.public.failure())*s.public.spread(), 2) * s.public.Lipschitz
 }
 
 // gap bounds the expected gap of a phase's objective after its stages, each from where the last one ended (Ghadimi
@@ -181,6 +188,9 @@ func (f *filteredPlan) bound() float64 {
 		start = end
 		runs++
 	}
+	if f.unfiltered() { // nothing is tested
+		runs = 0
+	}
 	return risk + p.Lipschitz*f.blur + 2*runs*p.failure()*p.steepest()*p.diameter()
 }
 
@@ -191,7 +201,13 @@ func (f *filteredPlan) runBound(phases []filteredPhase) float64 {
 	for _, ph := range phases {
 		strong := ph.lambda + p.Ridge
 		sum += ph.lambda*off*off/2 + generalisation(p, strong, ph.people)
-		off = min(math.Sqrt(2*f.gap(ph)/strong), p.diameter())
+		off = f.off(ph)
 	}
 	return sum + p.steepest()*off
+}
+
+// off bounds the root mean square distance of a phase's release from its minimiser: what noise and descent leave. Both
+// are in the set.
+func (f *filteredPlan) off(ph filteredPhase) float64 {
+	return min(math.Sqrt(2*f.gap(ph)/(ph.lambda+f.public.Ridge)), f.public.diameter())
 }

@@ -281,3 +281,31 @@ func lawOf(t *testing.T, rate float64, kappa int) law {
 	}
 	return out
 }
+
+// TestDistancesByHand: of 10 people, 2 and 3 of whom go from one of two neighbours, 4 inliers of radius f(2) and 3 of f(3)
+// are between the minimisers, over the 4 people that both have: (4 f(2) + 3 f(3))/4. An inlier's gradient at k deletions is
+// within gamma + k rho + k rho n/(n-k) of the mean.
+func TestDistancesByHand(t *testing.T) {
+	apart := scoredApart(10, func(k int) float64 { return float64(100 + k) })
+	if got := apart(2, 3); math.Abs(got-(4*102.+3*103.)/4) > 1e-12 {
+		t.Errorf("%v apart, want 179.25", got)
+	}
+	if got := apart(5, 4); !math.IsInf(got, 1) {
+		t.Errorf("nobody is left and they are %v apart", got)
+	}
+	p := problem(400, 1<<20, 3, 8)
+	l, _ := calibratedLaw(p.Budget)
+	g, err := newGradscore(p, 1, p.People, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []int{0, 1, l.Kappa(), 2 * l.Kappa()} {
+		want := min(g.gamma+float64(k)*g.rho*(1+400/(400-float64(k))), 2)
+		if got := g.inlier(k); !(got >= want) || got > want*1.001 {
+			t.Errorf("%d deletions: an inlier is within %v, want %v", k, got, want)
+		}
+	}
+	if g.inlier(2*l.Kappa()) >= 2 {
+		t.Error("every gradient is an inlier: nothing is seen")
+	}
+}

@@ -84,6 +84,8 @@ type Plan struct {
 	OnRecords bool     // the bound is about the mean loss of the rows at hand
 	Notes     []string // constants as they are printed
 
+	unfiltered bool // what is released is decided by no filter, although the method has one
+
 	// run is the method; people are as many as were planned for, entropy is not nil.
 	run func(ctx context.Context, loss convex.Loss, people []Person, entropy rand.Source) (result, error)
 }

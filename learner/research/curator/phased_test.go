@@ -110,6 +110,21 @@ func TestProfilesAreOfBothScores(t *testing.T) {
 	}
 }
 
+// TestPhasesThatHelp: phases on disjoint people are as many as help, more than six; on the same people, who pay for every
+// phase, the limit of six leaves out none that would.
+func TestPhasesThatHelp(t *testing.T) {
+	p := Public{People: 100_000, Items: 16, Dim: 10, Lipschitz: 1, Smoothness: 0.1, Set: convex.Ball{R: 5},
+		Budget: budget(8)}
+	sco, err := phasedSCO.plan(p)
+	if err != nil || sco.Phases <= 6 {
+		t.Errorf("on disjoint people: %+v, %v", sco, err)
+	}
+	erm, err := phasedERM.plan(p)
+	if err != nil || erm.Phases >= mostShares {
+		t.Errorf("on the same people: %+v, %v", erm, err)
+	}
+}
+
 // TestPhasedLearn: all four keep to their budget and to the set, halts do the work of all phases, and people are
 // refused where the deletions do not exist.
 func TestPhasedLearn(t *testing.T) {

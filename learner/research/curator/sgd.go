@@ -98,6 +98,12 @@ func (s *pass) mean(ctx context.Context, t *table, from []float64, people []int)
 // passGrowths are changes of the step from one phase to the next.
 var passGrowths = []float64{1. / 2, 1. / 3, 1. / 4, 1. / 6, 1. / 8, 1. / 16, 1. / 32}
 
+// passRisk bounds the excess risk of one pass's mean point over a point that is distance away: fit + distance^2 drift, eta
+// (L + mu R)^2/2 and 1/(2 eta n) (docs/proofs/curator.md, Baselines).
+func (p Public) passRisk(eta float64, people int) (fit, drift float64) {
+	return eta * p.steepest() * p.steepest() / 2, 1 / (2 * eta * float64(people))
+}
+
 // planOutputSGD returns a plan of B1 in phases on disjoint people, with the number of phases and the steps of
 // the smallest bound:
 //
@@ -115,10 +121,9 @@ func planOutputSGD(p Public) (*Plan, error) {
 	risk := func(c course, std func(i, people int) float64) float64 {
 		parts := halves(p.People, c.phases)
 		size := func(i int) int { return parts[i][1] - parts[i][0] }
-		steep := p.steepest()
 		return phasesRisk(p, c.phases,
-			func(i int) float64 { return c.at(i) * steep * steep / 2 },
-			func(i int) float64 { return 1 / (2 * c.at(i) * float64(size(i))) },
+			func(i int) float64 { fit, _ := p.passRisk(c.at(i), size(i)); return fit },
+			func(i int) float64 { _, drift := p.passRisk(c.at(i), size(i)); return drift },
 			func(i int) float64 { return std(i, size(i)) })
 	}
 	longest := p.longestStep()

@@ -314,3 +314,23 @@ func TestOrderOfMethods(t *testing.T) {
 		}
 	}
 }
+
+// TestEndsOfWhatWasTried: a choice at an end of a grid says so, and one within, or of a single value, does not.
+func TestEndsOfWhatWasTried(t *testing.T) {
+	all := []choice{{1, 0.1}, {1, 0.2}, {1, 0.3}}
+	for c, want := range map[choice]string{{1, 0.1}: "smallest step", {1, 0.2}: "", {1, 0.3}: "largest step"} {
+		if got := atEnds(all, c); got != want {
+			t.Errorf("%v: %q, want %q", c, got, want)
+		}
+	}
+	if got := atEnds(append(all, choice{2, 0.2}), choice{1, 0.3}); got != "smallest L, largest step" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestBarsOfTheMean: of 5 trials with a standard deviation of 1, 2.132/sqrt(5), by a table of Student's law.
+func TestBarsOfTheMean(t *testing.T) {
+	if got := (cell{sd: 1}).bar(5); math.Abs(got-2.1318/math.Sqrt(5)) > 1e-4 {
+		t.Errorf("half a bar of %v", got)
+	}
+}

@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/panlearn/panlearn/internal/picture"
 )
@@ -16,7 +18,17 @@ type cell struct{ mean, sd float64 }
 // A table holds the results for one number of silos: for each contender a row of cells, one an epsilon.
 type table struct {
 	*setting
-	rows map[string][]cell
+	trials int
+	rows   map[string][]cell
+}
+
+// bar returns half the width of the interval of 90 % for the mean over so many trials, by Student's law.
+func (c cell) bar(trials int) float64 {
+	if trials < 2 {
+		return 0
+	}
+	n := float64(trials)
+	return distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(0.95) * c.sd / math.Sqrt(n)
 }
 
 // firstTried is the first trial of the choices, which no trial of a table is among.
@@ -31,7 +43,7 @@ func (s *setting) fill(only string, seeds int, to, progress io.Writer) (table, e
 	for i := range uint64(s.tries) {
 		tries = append(tries, divide(s.silos, firstTried+i))
 	}
-	out := table{s, map[string][]cell{}}
+	out, ends := table{s, seeds, map[string][]cell{}}, []string(nil)
 	fmt.Fprintf(to, "\n%s, N = %d, M = %d, n = %d, delta = %g:\n\n| ", s.name, len(s.silos), s.reports, s.least, s.delta())
 	for _, epsilon := range s.epsilons {
 		fmt.Fprintf(to, "| %v ", epsilon)
@@ -55,6 +67,9 @@ func (s *setting) fill(only string, seeds int, to, progress io.Writer) (table, e
 			}
 			if err != nil {
 				return out, err
+			}
+			if end := atEnds(s.choices(m), c); end != "" && !m.own {
+				ends = append(ends, fmt.Sprintf("%s, %v (%s)", m.name, epsilon, end))
 			}
 			var scores []float64
 			for _, t := range trials {
@@ -83,6 +98,9 @@ func (s *setting) fill(only string, seeds int, to, progress io.Writer) (table, e
 				return out, err
 			}
 		}
+	}
+	if len(ends) > 0 {
+		fmt.Fprintf(to, "\nChosen at an end of what was tried: %s.\n", strings.Join(ends, "; "))
 	}
 	return out, nil
 }
@@ -121,7 +139,7 @@ func (t table) draw(file string) error {
 	for i, m := range contenders {
 		line := picture.Line{Name: m.name, Color: i, Dots: true, Shape: i}
 		for k, c := range t.rows[m.name] {
-			line.Points = append(line.Points, picture.Point{X: t.epsilons[k], Y: c.mean})
+			line.Points = append(line.Points, picture.Point{X: t.epsilons[k], Y: c.mean, SD: c.bar(t.trials)})
 		}
 		if m.exact {
 			line.Dashes = 1

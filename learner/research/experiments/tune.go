@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/panlearn/panlearn/internal/sim"
 	"github.com/panlearn/panlearn/learner/convex"
@@ -64,6 +65,28 @@ func (s *setting) best(m contender, trials []trial, epsilon float64) (best choic
 		return best, fmt.Errorf("%s, epsilon %v: no choice ends anywhere", m.name, epsilon)
 	}
 	return best, nil
+}
+
+// atEnds returns, in words, at which ends of what was tried a choice lies; empty: at none. Better ones may lie beyond.
+func atEnds(all []choice, c choice) string {
+	var out []string
+	for _, of := range []struct {
+		name string
+		get  func(choice) float64
+	}{{"L", func(c choice) float64 { return c.clip }}, {"step", func(c choice) float64 { return c.step }}} {
+		low, high := math.Inf(1), math.Inf(-1)
+		for _, one := range all {
+			low, high = min(low, of.get(one)), max(high, of.get(one))
+		}
+		switch v := of.get(c); {
+		case low == high: // nothing to choose
+		case v == low:
+			out = append(out, "smallest "+of.name)
+		case v == high:
+			out = append(out, "largest "+of.name)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func (s *setting) attempt(m contender, t trial, epsilon float64, c choice) attempt {

@@ -245,3 +245,41 @@ func TestLocalizationPlans(t *testing.T) {
 		}
 	}
 }
+
+// TestRegularisedPhaseHasItsBound: (1+s/2)^2 Gamma_call (lambda+mu)/lambda S and sigma^2 sum a^2/(1 + mu A), with D^2/2 for
+// D = L/mu, over A, for the A of a recursion that is checked here: lambda a^2 = (1 + mu A)(A + a).
+func TestRegularisedPhaseHasItsBound(t *testing.T) {
+	p, b := smallBlock(t, 2000, 2, 8)
+	v := b.pv
+	m := newMoments(v.s, 1, p.Convex)
+	const callNoise, gradNoise = 3.0, 40.0
+	gap, _ := v.regularised(p, m, callNoise, gradNoise)
+	call, _ := v.callBound(p, m, callNoise)
+	variance, bias := v.estimate(p, gradNoise)
+	L, mu := p.Lipschitz, v.ridge
+	strength := 2 * L / v.r // lambda + mu
+	lambda := strength - mu
+	var A, S, squares float64
+	for range v.rounds {
+		lo, hi := 0.0, 1.0
+		for lambda*hi*hi < (1+mu*A)*(A+hi) {
+			hi *= 2
+		}
+		for range 200 {
+			if mid := (lo + hi) / 2; lambda*mid*mid < (1+mu*A)*(A+mid) {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		a := hi
+		A += a
+		S += A
+		squares += a * a / (1 + mu*A)
+	}
+	want := (L/mu*L/mu/2+(1+v.s/2)*(1+v.s/2)*call*L*v.r*strength/lambda*S+variance*squares)/A + bias
+	start := L / mu * L / mu / 2 / A
+	if math.Abs(gap-want) > 1e-6*want || start < 1e-4*want {
+		t.Errorf("gap %v, want %v, of it %v for the start", gap, want, start)
+	}
+}

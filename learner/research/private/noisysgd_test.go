@@ -358,3 +358,23 @@ func TestRefusesWhatTheAccountantCannotShow(t *testing.T) {
 		t.Errorf("epsilon 0.02: %v", err)
 	}
 }
+
+// TestVarianceOfLemmaV: what noise adds, 4 d/(beta^2 B^2 T) + slope sqrt(d)/(beta B T^2) for noise 1/beta, and without noise
+// (e^(s^2)/B + q/(1-q))/(6 (1 - eta L/(4 rho))) beside a term of k (2+2s) q/(7 B) times a drift of at least 1.
+func TestVarianceOfLemmaV(t *testing.T) {
+	const s, step, noise, slope = 0.2, 0.05, 30., 4.
+	p := public(ReSQue, 10_000, 7)
+	c := slotted{slots: 255, rate: gridRate(0.3)}
+	m := newMoments(s, c.batch(p.N), true)
+	d, T, B, q := 7., 256., c.rate.Float()*10_000/255, c.rate.Float()
+	quiet := c.variance(p, m, step, slope, 0)
+	added := c.variance(p, m, step, slope, noise) - quiet
+	if want := 4*d*noise*noise/(B*B*T) + slope*math.Sqrt(d)*noise/(B*T*T); math.Abs(added/want-1) > 1e-9 {
+		t.Errorf("noise adds %v, want %v", added, want)
+	}
+	first := (math.Exp(s*s)/B + q/(1-q)) / (6 * (1 - step*s/4)) // eta L/rho = step s
+	second := 8 * (2 + 2*s) * q * T / (T - 1) / (7 * B)         // k = log2 T = 8
+	if rest := quiet - first; !(rest >= second) || rest > 1.5*second {
+		t.Errorf("without noise %v, of it %v, and a drift of %v times %v", quiet, first, rest/second, second)
+	}
+}

@@ -49,7 +49,7 @@ func onePlace(method string, p oneplace.Problem) (*oneplace.Plan, error) {
 		return nil, fmt.Errorf("model.ridge %v: its bound is for losses without one; model.radius bounds the model", p.Ridge)
 	}
 	plan, err := NewPlan(Public{Method: method, N: p.People, Dim: p.Dim, Lipschitz: p.Lipschitz, Radius: p.Set.Radius(),
-		Epsilon: p.Budget.Epsilon, Delta: p.Budget.Delta, Replace: true, Convex: true})
+		Epsilon: p.Budget.Epsilon, Delta: p.Budget.Delta, Replace: true, Convex: true, Rounds: p.Rounds})
 	if err != nil {
 		return nil, err
 	}

@@ -36,10 +36,15 @@ func onePlace(algorithm string, p oneplace.Problem) (*oneplace.Plan, error) {
 	case p.Ridge > 0:
 		return nil, fmt.Errorf("%s: model.ridge %v: it is for losses without one; model.radius bounds the model", algorithm,
 			p.Ridge)
+	case p.Effort.Slack != 0 && !(p.Effort.Slack > 0 && p.Effort.Slack <= math.MaxFloat64):
+		return nil, fmt.Errorf("--slack %v: want a finite number > 0", p.Effort.Slack)
 	case !(gap >= 0) || math.IsInf(gap, 1):
 		return nil, fmt.Errorf("--gap %v: want a finite number > 0", gap)
 	case gap == 0:
 		gap = p.Lipschitz * set.Radius / kappa
+	}
+	if _, err := newSolver(p.Effort.Solver); err != nil {
+		return nil, fmt.Errorf("--%w", err)
 	}
 	return &oneplace.Plan{Phases: 1, OnRecords: true, Bound: math.Inf(1), // the release says what is proved of it
 		Fit: func(ctx context.Context, people []oneplace.Person, _ rand.Source) (oneplace.Release, error) {
@@ -56,7 +61,7 @@ func onePlace(algorithm string, p oneplace.Problem) (*oneplace.Plan, error) {
 				return oneplace.Release{}, err
 			}
 			r, err := Minimize(ctx, Problem{Oracle: oracle, Dim: p.Dim, L: p.Lipschitz, R: set.Radius},
-				Config{Algorithm: algorithm, Gap: gap, Workers: p.Effort.Workers})
+				Config{Algorithm: algorithm, Gap: gap, Workers: p.Effort.Workers, Solver: p.Effort.Solver, Slack: p.Effort.Slack})
 			return oneplace.Release{Model: r.Model, Phase: 1, Depth: r.Depth, Queries: r.Queries, Largest: r.Largest,
 				Bound: r.Bound}, err
 		}}, nil

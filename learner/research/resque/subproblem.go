@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/panlearn/panlearn/learner/oneplace"
 )
 
 // A ball holds the numbers that all subproblems of a run share: for a centre y and a strength lambda,
@@ -28,8 +30,8 @@ type solver interface {
 
 // The names of solvers.
 const (
-	EpochSGD = "epoch-sgd"
-	ACSA     = "ac-sa"
+	EpochSGD = oneplace.EpochSGD
+	ACSA     = oneplace.ACSA
 )
 
 func newSolver(name string) (solver, error) {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSmoothLossesHaveTheirTheorem: what the method does with a smooth loss does not change what the theorems ask for, and
+// a loss that is not smooth has no Theorem 3.1.
+func TestSmoothLossesHaveTheirTheorem(t *testing.T) {
+	sets := []string{"privacy={epsilon: 1, delta: 1e-6, trust: local, profile: paper}", "silo={count: 20, units: 2500}"}
+	smooth := map[string]float64{}
+	for _, method := range []string{"pagd", "pagd-envelope"} {
+		p := surveyed(t, append(sets, "schedule={algorithm: "+method+"}")...).report.Prescribed
+		if p == nil || p.Prescription == nil || p.Theorem != "3.1" {
+			t.Fatalf("%s: %+v", method, p)
+		}
+		smooth[method] = p.Smoothness
+	}
+	if smooth["pagd"] != smooth["pagd-envelope"] {
+		t.Errorf("smoothness %v", smooth)
+	}
+	p := surveyed(t, append(sets, "schedule={algorithm: pagd-envelope}", "model.loss=hinge")...).report.Prescribed
+	if p.Prescription != nil || !strings.Contains(p.Reason, "asks for a smooth loss") {
+		t.Errorf("hinge: %+v", p)
+	}
+}
+
+// TestSilosThatStayAway: the plan of silos says what its bound is if fewer reports come, and whether that says anything.
+func TestSilosThatStayAway(t *testing.T) {
+	r := surveyed(t, "privacy={epsilon: 8, delta: 1e-6, trust: local}", "silo={count: 20, units: 50000, spread: 0.01}",
+		"schedule={algorithm: psgd}").report
+	var text strings.Builder
+	if err := r.print(&text); err != nil {
+		t.Fatal(err)
+	}
+	if r.AtMinimum == nil || !(*r.AtMinimum > *r.PredictedExcessRisk) || r.Minimum != 10 ||
+		!strings.Contains(text.String(), "that is if every report comes; with 10 in every round") {
+		t.Fatalf("at least %d: %v\n%s", r.Minimum, r.AtMinimum, text.String())
+	}
+	if vacuous := strings.Contains(text.String(), ", which says nothing"); vacuous != (*r.AtMinimum >= *r.TrivialRisk) {
+		t.Errorf("bound %v, the start has %v:\n%s", *r.AtMinimum, *r.TrivialRisk, text.String())
+	}
+	r.AtMinimum = r.TrivialRisk
+	text.Reset()
+	if err := r.print(&text); err != nil || !strings.Contains(text.String(), ", which says nothing") {
+		t.Errorf("a bound as large as the start's:\n%s", text.String())
+	}
+	if f := r.FewerReports; f != nil && (f.Reports >= 20 || !(f.PredictedExcessRisk < *r.PredictedExcessRisk) ||
+		!strings.Contains(text.String(), "advice        with silo.reports=")) {
+		t.Errorf("%+v:\n%s", f, text.String())
+	}
+	r = surveyed(t, "schedule={users: 20000, algorithm: psgd, minimum_cohort: 1}").report
+	if r.AtMinimum == nil || r.FewerReports != nil {
+		t.Errorf("users: %v, %v", r.AtMinimum, r.FewerReports)
+	}
+}

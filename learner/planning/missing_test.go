@@ -1,0 +1,109 @@
+package planning
+
+import (
+	"math"
+	"testing"
+
+	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// TestBoundsWhereAllReportsCome: the bound of a plan's constants at as many reports as were planned is the plan's own, for
+// every method, of users and of silos; and with fewer it is never smaller.
+func TestBoundsWhereAllReportsCome(t *testing.T) {
+	for _, silos := range []bool{false, true} {
+		for _, name := range schedule.Names() {
+			m := traitsOf(name)
+			p := Problem{Users: 20_000, Dim: 5, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 1, Delta: 1e-6,
+				Trust: accounting.Shuffle, HonestFraction: accounting.One, Algorithm: name, Rounds: Rounds{Interactive: m.Interactive}}
+			if silos {
+				p.Trust, p.Silos = accounting.Local, Silos{Count: 10, Units: 2000, Least: 2000, Reports: 10, Spread: 0.2}
+			}
+			for _, p.Ridge = range []float64{0, 0.1} {
+				loss := convex.Loss(convex.Logistic{})
+				if m.Envelope {
+					loss = convex.Hinge{}
+				}
+				p = p.ForLoss(loss, 1, -1, 1)
+				if p.Applies(name) != nil {
+					continue
+				}
+				plan, err := NewPlanner().Plan(p)
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				all, ok := p.with(plan, func(f *wire.Phase) uint64 { return f.Cohort })
+				if ok == m.Minimizers || ok && math.Abs(all/plan.ExcessRisk-1) > 1e-9 {
+					t.Errorf("%s, silos %v, ridge %v: bound %v, of the plan %v", name, silos, p.Ridge, all, plan.ExcessRisk)
+				}
+				if least, ok := p.AtMinimum(plan); ok && !(least > plan.ExcessRisk) {
+					t.Errorf("%s, silos %v, ridge %v: bound %v at the minimum, %v if all come", name, silos, p.Ridge, least,
+						plan.ExcessRisk)
+				}
+			}
+		}
+	}
+}
+
+// TestHalfTheSilosCome: by hand, for pagd of 20 silos in one pass of which 10 come: twice the noise of a mean, twice the
+// sampling, and (20-10)/19 S^2/10 for the silos that differ.
+func TestHalfTheSilosCome(t *testing.T) {
+	const spread = 0.5
+	p := Problem{Users: 32560, Dim: 124, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 20}, Epsilon: 1, Delta: 1e-6,
+		Trust: accounting.Local, HonestFraction: accounting.One, Algorithm: schedule.PAGD,
+		Silos: Silos{Count: 20, Units: 1628, Least: 1628, Reports: 20, Spread: spread}}
+	p = p.ForLoss(convex.Logistic{}, math.Sqrt(15), -1, 1)
+	p.Minimum = 10
+	plan, err := NewPlanner().Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, of := plan.Plan.Phases[0], plan.Forecasts[0]
+	steps, v := float64(f.Rounds), f.GetAcceleration().V
+	block, privacy := float64(of.Units), of.Privacy.NoiseStd*of.Privacy.NoiseStd+of.Privacy.RoundingStd*of.Privacy.RoundingStd
+	variance := 1/(10*block) + 124*2*privacy + 10./19*spread*spread/10
+	want := 2*v*20*20/(steps*(steps+1)) + 4*variance*(steps+2)/(3*v)
+	if got, ok := p.AtMinimum(plan); !ok || math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("bound %v, want %v (all: %v)", got, want, plan.ExcessRisk)
+	}
+}
+
+// TestFewerReports: silos of a9a that are alike have a smaller bound with some of them in a round of one pass, and with all
+// of them where they may differ as much as gradients can or where everybody answers all rounds.
+func TestFewerReports(t *testing.T) {
+	p := Problem{Users: 32560, Dim: 124, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 20}, Epsilon: 1, Delta: 1e-6,
+		Trust: accounting.Local, HonestFraction: accounting.One, Algorithm: schedule.PAGD,
+		Silos: Silos{Count: 20, Units: 1628, Least: 1628, Reports: 20, Spread: 0.01}}
+	p = p.ForLoss(convex.Logistic{}, math.Sqrt(15), -1, 1)
+	pl := NewPlanner()
+	of := func(p Problem) (Proposal, uint64, float64) {
+		plan, err := pl.Plan(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, risk, ok := pl.FewerReports(p, plan)
+		if ok != (m > 0) || m >= p.Silos.Reports {
+			t.Errorf("%d reports, %v", m, ok)
+		}
+		return plan, m, risk
+	}
+	all, m, risk := of(p)
+	if m == 0 || !(risk < 0.99*all.ExcessRisk) {
+		t.Fatalf("%d of 20 silos: bound %v, of all %v", m, risk, all.ExcessRisk)
+	}
+	q := p
+	q.Silos.Reports = m
+	if some, err := pl.Plan(q); err != nil || some.ExcessRisk != risk {
+		t.Errorf("%d silos: said %v, planned %v, %v", m, risk, some.ExcessRisk, err)
+	}
+	p.Interactive, p.Algorithm = true, schedule.PGD
+	if _, m, _ := of(p); m != 0 {
+		t.Errorf("in many passes %d silos", m)
+	}
+	p.Trust = accounting.Shuffle
+	if _, _, ok := pl.FewerReports(p, all); ok {
+		t.Error("trust shuffle, whose assumption depends on the number of silos")
+	}
+}
