@@ -44,7 +44,7 @@ type Reader interface {
 	// Latest reads the newest message whose subject matches a pattern of Task: a hint, never a decision.
 	Latest(ctx context.Context, pattern string) (Message, error)
 
-	// Watch returns a channel of what is written on a task's Rounds and Attempts streams, as the broker sends it.
+	// Watch returns a channel of what is written on a task's Rounds, Attempts and Joins streams, as the broker sends it.
 	// Wakes may be lost, late, repeated, forged, or merged into one zero Wake: callers verify them like records that
 	// they read, and also read on a timer. The first is the zero Wake. The channel closes with ctx.
 	Watch(ctx context.Context, task Task) (<-chan Wake, error)
@@ -153,6 +153,34 @@ type PlaceServer interface {
 	ServePlaces(ctx context.Context, task Task, answer func(subject string, request []byte) []byte) error
 }
 
+// An ExchangeAsker is the leader's end of the exchange of two operators.
+type ExchangeAsker interface {
+	// Exchange returns a function that sends messages on the prepare subject of a helper's instance, until ctx ends.
+	// What is sent may be lost. Answers come to receive as they arrive, from another goroutine, one call at a time:
+	// any number for one message, late, in any order, and forged. nil means that nobody listens on the subject.
+	Exchange(ctx context.Context, subject string, receive func(answer []byte)) (send func(message []byte) error, err error)
+}
+
+// An ExchangeServer is the helper's end of the exchange of two operators.
+type ExchangeServer interface {
+	// ServeExchange calls take with the subject and the bytes of each message on a prepare subject of a task, one call
+	// at a time, until ctx ends. reply sends one answer to the sender of the message, which may be lost: it is called
+	// from any goroutine, at any time, any number of times.
+	ServeExchange(ctx context.Context, task Task, take func(subject string, message []byte, reply func(answer []byte))) error
+}
+
+// CheckPrepare returns an error unless a subject is one of the exchange: the prepare subject of one instance.
+func CheckPrepare(subject string) (Task, error) {
+	a, err := ParseSubject(subject)
+	if err != nil {
+		return "", fmt.Errorf("exchange: %w: %w", ErrRefused, err)
+	}
+	if a.Verb != prepare {
+		return "", fmt.Errorf("exchange %s: %w: want a prepare subject", quoted(subject), ErrRefused)
+	}
+	return a.Task, nil
+}
+
 // A Transport is all that a device needs of the network. Packages natsjs and relayclient have one.
 type Transport interface {
 	Reader
@@ -201,9 +229,9 @@ type Limits struct {
 	MaxPayload int // bytes of one message
 }
 
-// CheckPut returns an error unless PutOnce takes a subject: concrete, of Rounds, Attempts or Batches.
+// CheckPut returns an error unless PutOnce takes a subject: concrete, of Rounds, Attempts, Batches or Joins.
 func CheckPut(subject string) (Task, Stream, error) {
-	return checkPort("put once", subject, Rounds, Attempts, Batches)
+	return checkPort("put once", subject, Rounds, Attempts, Batches, Joins)
 }
 
 // CheckSwap returns an error unless Swap takes a subject: one of Leases.
@@ -217,7 +245,7 @@ func CheckPublish(subject string) (Task, Stream, error) {
 // CheckGet returns an error unless Get takes a subject: any except those of reports, which only the work queue hands
 // out.
 func CheckGet(subject string) (Task, Stream, error) {
-	return checkPort("get", subject, Rounds, Attempts, Leases, Batches)
+	return checkPort("get", subject, Rounds, Attempts, Leases, Batches, Joins)
 }
 
 // CheckLatest returns an error unless Latest takes a pattern: one that [Task.Rounds] or [Task.Opens] returns.

@@ -10,7 +10,9 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -52,4 +54,24 @@ func LockWithin(path string, wait time.Duration) (unlock func() error, err error
 		}
 		time.Sleep(pause)
 	}
+}
+
+// MakeFolder makes a folder (mode 0700) with its missing parents, and syncs each folder that got a new entry.
+func MakeFolder(dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	var changed []string
+	for p := dir; p != filepath.Dir(p); p = filepath.Dir(p) {
+		if _, err := os.Stat(p); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		changed = append(changed, filepath.Dir(p))
+	}
+	err = os.MkdirAll(dir, 0o700)
+	for _, p := range changed {
+		err = errors.Join(err, SyncFolder(p))
+	}
+	return err
 }

@@ -38,7 +38,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.MaxBundle = max(c.MaxBundle, 1)
 	if c.MaxRequest == 0 {
-		c.MaxRequest = maxRequestBytes
+		c.MaxRequest = MaxRequestBytes
 	}
 	return c
 }
@@ -64,8 +64,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("split: Minimum = %d is outside [1, Cohort = %d]", c.Minimum, c.Cohort)
 	case c.MaxBundle > min(c.Cohort, maxUsers):
 		return fmt.Errorf("split: MaxBundle = %d is above Cohort = %d or %d", c.MaxBundle, c.Cohort, maxUsers)
-	case c.MaxRequest < 0 || c.MaxRequest > maxRequestBytes:
-		return fmt.Errorf("split: MaxRequest = %d is outside [0, %d]", c.MaxRequest, maxRequestBytes)
+	case c.MaxRequest < 0 || c.MaxRequest > MaxRequestBytes:
+		return fmt.Errorf("split: MaxRequest = %d is outside [0, %d]", c.MaxRequest, MaxRequestBytes)
 	}
 	if err := c.sharing().Validate(); err != nil {
 		return err

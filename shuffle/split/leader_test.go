@@ -26,7 +26,7 @@ func TestConfigRefuses(t *testing.T) {
 		"bundles above the cohort":    func(c *Config) { c.MaxBundle = 9 },
 		"round 0":                     func(c *Config) { c.X.Round = 0 },
 		"attempt 0":                   func(c *Config) { c.X.Number = 0 },
-		"requests above the limit":    func(c *Config) { c.MaxRequest = maxRequestBytes + 1 },
+		"requests above the limit":    func(c *Config) { c.MaxRequest = MaxRequestBytes + 1 },
 		"a report above the limit":    func(c *Config) { c.Params.Dim = maxBitsShared },
 		"a cohort above the limit":    func(c *Config) { c.Cohort = maxCohort + 1 },
 	} {

@@ -2,14 +2,16 @@ package split
 
 import "time"
 
+// MaxRequestBytes is the largest encoding of a request.
+const MaxRequestBytes = 512 << 10
+
 // Bounds of the exchange.
 const (
-	maxUsers        = 256       // of one request
-	maxRequestBytes = 512 << 10 // of its encoding
-	window          = 32        // requests that may be unanswered
-	windowBytes     = 8 << 20   // of their encodings
-	windowShares    = 64 << 20  // bytes of output shares that wait for a reply
-	leastIDs        = 1_000_000 // an attempt may show the helper so many, or four cohorts
+	maxUsers     = 256       // of one request
+	window       = 32        // requests that may be unanswered
+	windowBytes  = 8 << 20   // of their encodings
+	windowShares = 64 << 20  // bytes of output shares that wait for a reply
+	leastIDs     = 1_000_000 // an attempt may show the helper so many, or four cohorts
 )
 
 // Again returns how long the leader waits for a reply before it sends a request, ping or finish for the times-th time

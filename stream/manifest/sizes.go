@@ -19,6 +19,9 @@ type Sizes struct {
 	// largest. A message of several users is smaller than as many of one.
 	Single int
 
+	// Operators reports whether the task has two operators, so that its broker holds the helper's records too.
+	Operators bool
+
 	// Waiting is the number of report messages that a broker has to hold for one attempt, so that it refuses none of
 	// honest devices after the stage has paused: four times the largest cohort. The lot asks for a cohort's users;
 	// where fewer come, the share of those who are asked doubles, so that about twice as many may come; and users of
@@ -40,7 +43,7 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 	if HasOperators(plan) {
 		task.HelperKey = key
 	}
-	sizes := Sizes{Waiting: leastWaiting}
+	sizes := Sizes{Waiting: leastWaiting, Operators: HasOperators(plan)}
 	var err error
 	if sizes.Task, err = signedSize(stream.Marshal(task)); err != nil {
 		return Sizes{}, fmt.Errorf("size of the task: %w", err)

@@ -102,6 +102,22 @@ func (p Part) ReportSize(suite wire.Suite, users int) int {
 	return seal.SharedReportSize(suite, users, users*p.Leader, users*p.Helper, p.Public)
 }
 
+// Fits reports whether the parts of a report have the lengths that its number of ids gives.
+func (p Part) Fits(suite wire.Suite, r *wire.Report) bool {
+	users := len(r.Ids)
+	enc, ciphertext := seal.SealedSize(suite, users*p.Leader)
+	ok := len(r.Encapsulated) == enc && len(r.Ciphertext) == ciphertext
+	if p.Helper == 0 {
+		return ok && len(r.PublicShares) == 0
+	}
+	enc, ciphertext = seal.SealedSize(suite, users*p.Helper)
+	ok = ok && len(r.HelperEncapsulated) == enc && len(r.HelperCiphertext) == ciphertext && len(r.PublicShares) == users
+	for _, public := range r.PublicShares {
+		ok = ok && len(public) == p.Public
+	}
+	return ok
+}
+
 // Lengths of what Prio3 is made of, in bytes.
 const (
 	elementBytes = stream.ElementSize

@@ -59,7 +59,7 @@ func TestContractDeep(t *testing.T) {
 // contract runs the suite on a broker at url; operator provisions.
 func contract(t *testing.T, operator *natsjs.Conn, url string, o natsadmin.Options) {
 	var tasks atomic.Int64
-	o.AckWait, o.MaxReportBytes, o.MaxPerSubject = testAckWait, 4<<20, 2200
+	o.Helper, o.AckWait, o.MaxReportBytes, o.MaxPerSubject = true, testAckWait, 4<<20, 2200
 	streamtest.Run(t, func(t *testing.T) streamtest.Broker {
 		p := newProxy(t, url)
 		t.Cleanup(p.close)
@@ -69,7 +69,7 @@ func contract(t *testing.T, operator *natsjs.Conn, url string, o natsadmin.Optio
 		}
 		t.Cleanup(c.Close)
 		return streamtest.Broker{
-			Records: c, ReportWriter: c, Places: c, Retention: natsadmin.Records{Conn: operator}, Limits: c.Limits(), Settle: testAckWait +
+			Records: c, ReportWriter: c, Places: c, Exchange: c, Retention: natsadmin.Records{Conn: operator}, Limits: c.Limits(), Settle: testAckWait +
 				testAckWait/2, MaxReportBytes: int(o.MaxReportBytes), MaxPerSubject: int(o.MaxPerSubject),
 			Task: func(t *testing.T) stream.Task {
 				task := stream.Task(fmt.Sprintf("task-%d", tasks.Add(1)))

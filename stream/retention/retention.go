@@ -1,6 +1,6 @@
 // Package retention removes the records of a task that nobody needs any more, so that the streams of one that runs for
 // years do not grow: the Round, Open, Claim, Close and Batch of rounds that are older than an age and more than
-// [stream.KeptRounds] behind the newest. Task, stage and End stay.
+// [stream.KeptRounds] behind the newest, and of a task of two operators their Join and Share. Task, stage, helper and End stay.
 //
 // It is the administrator's part, by a [Broker] that can remove. All times are the broker's own: no clock of this
 // process decides anything. docs/reference/protocol.md says why nothing that stands afterwards, and nobody who comes
@@ -31,7 +31,7 @@ type Record struct {
 type Broker interface {
 	// Newest returns the Round that was announced last, or stream.ErrNotFound if there is none.
 	Newest(ctx context.Context, task stream.Task) (Record, error)
-	// Records yields the records of Rounds, Attempts or Batches, by sequence. Those removed meanwhile may be missing.
+	// Records yields the records of Rounds, Attempts, Joins or Batches, by sequence; none where the task has no such stream. Those removed meanwhile may be missing.
 	Records(ctx context.Context, task stream.Task, s stream.Stream) iter.Seq2[Record, error]
 	// Remove removes messages of such a stream by their sequences. A missing message is no error.
 	Remove(ctx context.Context, task stream.Task, s stream.Stream, sequences []uint64) error
@@ -48,7 +48,7 @@ type Removed struct {
 // newest Round. Sweep may be called again, also after it was cut short, and beside another sweep.
 //
 // Rounds go first and batches last: the batches tell how far a sweep has to go, so a sweep that was cut short is done
-// again.
+// again. Shares go before batches, so that a leader that looks finds no Share of a round whose batch is gone.
 func Sweep(ctx context.Context, b Broker, task stream.Task, age time.Duration) (Removed, error) {
 	if age <= 0 {
 		return Removed{}, fmt.Errorf("retention: age %v: want more than 0", age)
@@ -81,7 +81,7 @@ func Sweep(ctx context.Context, b Broker, task stream.Task, age time.Duration) (
 	if err != nil || out.Before == 0 {
 		return out, err
 	}
-	for _, s := range []stream.Stream{stream.Rounds, stream.Attempts} {
+	for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Joins} {
 		list, err := oldest(ctx, b, task, s, func(r stream.Round, _ Record) bool { return r < out.Before })
 		if err == nil {
 			err = out.remove(ctx, b, task, s, list)

@@ -34,6 +34,7 @@ func history(t *testing.T) *memory.Broker {
 		}
 	}
 	put(task.Stage())
+	put(task.Helper())
 	put(task.Task())
 	for r := stream.Round(1); r <= rounds; r++ {
 		put(task.Round(r))
@@ -47,8 +48,10 @@ func history(t *testing.T) *memory.Broker {
 		}
 		for a := stream.Attempt(1); r%5 != 0 && a <= last; a++ {
 			put(task.Open(r, a))
+			put(task.Join(r, a))
 		}
 		if r%5 != 0 {
+			put(task.Share(r))
 			put(task.Claim(r))
 		}
 		put(task.Batch(r))
@@ -157,7 +160,8 @@ func TestSweepCutShort(t *testing.T) {
 			}
 			now := left(b)
 			for r := stream.Round(1); r < rounds; r++ {
-				if !now["batch"][r] && (now["round"][r] || now["open"][r] || now["claim"][r] || now["close"][r]) {
+				if !now["batch"][r] && (now["round"][r] || now["open"][r] || now["claim"][r] || now["close"][r] ||
+					now["join"][r] || now["share"][r]) {
 					t.Fatalf("cut after %d calls: the batch of round %d is gone before the rest", calls, r)
 				}
 			}

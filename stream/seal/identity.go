@@ -2,6 +2,8 @@ package seal
 
 import (
 	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,7 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// An Identity is the long-term Ed25519 key of a learner or a stage. It prints as its public half.
+// An Identity is the long-term Ed25519 key of a learner, a stage or a helper. It prints as its public half.
 type Identity struct {
 	private ed25519.PrivateKey
 }
@@ -43,6 +45,18 @@ func (id *Identity) LogValue() slog.Value { return slog.StringValue(id.String())
 // Format keeps every other verb from printing the private key.
 func (id *Identity) Format(f fmt.State, _ rune) { fmt.Fprint(f, id.String()) }
 
+// Secret returns 32 bytes that follow from the private key and a label, by HKDF-SHA-256: shown to nobody, the same in
+// every process with the key file, and another for each label.
+func (id *Identity) Secret(label string) (secret [32]byte) {
+	key, err := hkdf.Key(sha256.New, id.private.Seed(), nil, "panlearn/v1/secret\x00"+label, len(secret))
+	if err != nil {
+		panic(fmt.Sprintf("seal: a secret of %d bytes: %v", len(secret), err)) // the length is ours
+	}
+	copy(secret[:], key)
+	clear(key)
+	return secret
+}
+
 // Sign returns the canonical bytes of a wire.Signed that carries m. The signature is Ed25519 over
 //
 //	"panlearn/v1/" kind 0x00 body
@@ -61,7 +75,7 @@ func (id *Identity) Sign(m proto.Message) ([]byte, error) {
 	if err := stream.Unmarshal(body, m.ProtoReflect().New().Interface()); err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
 	}
-	if err := sameStage(m, id.Public()); err != nil {
+	if err := sameKey(m, id.Public()); err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
 	}
 	return stream.Marshal(&wire.Signed{
@@ -125,7 +139,7 @@ func open(s *wire.Signed, m proto.Message) error {
 	}
 	err := stream.Unmarshal(s.Body, m)
 	if err == nil {
-		err = sameStage(m, s.Key)
+		err = sameKey(m, s.Key)
 	}
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
@@ -133,9 +147,17 @@ func open(s *wire.Signed, m proto.Message) error {
 	return nil
 }
 
-func sameStage(m proto.Message, signer ed25519.PublicKey) error {
-	if m, ok := m.(*wire.StageIdentity); ok && !signer.Equal(ed25519.PublicKey(m.Key)) {
-		return fmt.Errorf("stage identity names the key %x: %w", m.Key, ErrWrongKey)
+// sameKey returns an error where a stage or helper introduces another key than the one that signs.
+func sameKey(m proto.Message, signer ed25519.PublicKey) error {
+	switch m := m.(type) {
+	case *wire.StageIdentity:
+		if !signer.Equal(ed25519.PublicKey(m.Key)) {
+			return fmt.Errorf("stage identity names the key %x: %w", m.Key, ErrWrongKey)
+		}
+	case *wire.HelperIdentity:
+		if !signer.Equal(ed25519.PublicKey(m.Key)) {
+			return fmt.Errorf("helper identity names the key %x: %w", m.Key, ErrWrongKey)
+		}
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package seal
 
 import (
-	"crypto/hpke"
 	"errors"
 	"fmt"
 
@@ -21,33 +20,36 @@ func Seal(suite wire.Suite, c Context, taskHash stream.Hash, ids [][16]byte, pla
 	if len(plaintext) == 0 {
 		return nil, errors.New("seal report: empty plaintext")
 	}
-	r := &wire.Report{Version: stream.Version, TaskHash: taskHash[:], Ids: make([][]byte, len(ids))}
-	seen := make(map[[16]byte]bool, len(ids))
-	for i, id := range ids {
-		if seen[id] {
-			return nil, fmt.Errorf("seal report: ids %d and an earlier one are the same: want one random id a user", i)
-		}
-		seen[id] = true
-		r.Ids[i] = id[:]
+	list, err := distinct(ids)
+	if err != nil {
+		return nil, fmt.Errorf("seal report: %w", err)
 	}
+	r := &wire.Report{Version: stream.Version, TaskHash: taskHash[:], Ids: list}
 	if err := stream.Check(r); err != nil {
 		return nil, fmt.Errorf("seal report: %w", err)
 	}
-	public, err := publicKey(suite, c.Public)
-	if err != nil {
-		return nil, fmt.Errorf("seal report: %w", err)
-	}
-	if public == nil {
+	if suite == wire.Suite_SUITE_NONE {
+		if err := CheckPublic(suite, c.Public); err != nil {
+			return nil, fmt.Errorf("seal report: %w", err)
+		}
 		r.Ciphertext = append([]byte(nil), plaintext...)
 		return r, nil
 	}
-	enc, sender, err := hpke.NewSender(public, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), c.Info())
-	if err != nil {
-		return nil, fmt.Errorf("seal report: %w", err)
-	}
-	r.Encapsulated = enc
-	if r.Ciphertext, err = sender.Seal(associated(r.Ids), plaintext); err != nil {
+	if r.Encapsulated, r.Ciphertext, err = sealTo(suite, c.Public, c.Info(), associated(r.Ids), plaintext); err != nil {
 		return nil, fmt.Errorf("seal report: %w", err)
 	}
 	return r, nil
+}
+
+// distinct returns the ids as they stand in a message, and an error where two are the same.
+func distinct(ids [][16]byte) ([][]byte, error) {
+	list, seen := make([][]byte, len(ids)), make(map[[16]byte]bool, len(ids))
+	for i, id := range ids {
+		if seen[id] {
+			return nil, fmt.Errorf("ids %d and an earlier one are the same: want one random id a user", i)
+		}
+		seen[id] = true
+		list[i] = id[:]
+	}
+	return list, nil
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-var update = flag.Bool("update", false, "write "+vectorFile+" again")
+var update = flag.Bool("update", false, "write the files in docs/vectors again")
 
 const vectorFile = "../../docs/vectors/seal.json"
 

@@ -15,7 +15,10 @@ var mayImport = map[string][]string{
 	"randomizer/audit":      {"randomizer", "shuffle"},
 	"shuffle":               {"randomizer"},
 	"shuffle/split":         {"randomizer", "shuffle"},
-	"shuffle/stage":         {"internal/observe", "randomizer", "shuffle", "stream", "stream/manifest", "stream/seal", "stream/wire"},
+	"shuffle/splitwire":     {"shuffle", "shuffle/split", "stream", "stream/seal", "stream/wire"},
+	"shuffle/stage": {"internal/observe", "randomizer", "shuffle", "shuffle/split", "shuffle/splitwire", "stream",
+		"stream/manifest", "stream/seal", "stream/wire"},
+	"shuffle/stage/leaderfile": {"internal/disk", "shuffle/split", "shuffle/stage", "stream"},
 	"learner": {"learner/convex", "learner/method", "learner/practical", "learner/schedule",
 		"stream/manifest", "stream/wire"},
 	"learner/schedule":        {"learner/convex"}, // a table that the task and the planner ask
@@ -45,6 +48,9 @@ var mayImport = map[string][]string{
 		"randomizer"},
 	"internal/disk":          {},
 	"shuffle/stage/markfile": {"internal/disk", "stream"},
+	"shuffle/helper/folder":  {"internal/disk", "shuffle/split", "stream", "stream/seal"},
+	"shuffle/helper": {"internal/observe", "randomizer", "shuffle", "shuffle/helper/folder", "shuffle/split", "shuffle/splitwire",
+		"stream", "stream/manifest", "stream/seal", "stream/wire"},
 	"learner/service": {"internal/observe", "learner", "learner/convex", "learner/method", "learner/practical", "randomizer",
 		"randomizer/accounting", "state", "stream", "stream/manifest",
 		"stream/seal", "stream/wire"},
@@ -63,11 +69,11 @@ var mayImport = map[string][]string{
 	"stream/natsjs/natsadmin":  {"stream", "stream/natsjs", "stream/retention"},
 	"internal/test/streamtest": {"stream", "stream/retention", "stream/wire"},
 	"stream/device": {"randomizer", "learner/block", "learner/convex", "learner/report", "learner/task",
-		"learner/task/object", "stream", "stream/device/consent", "stream/device/statefolder",
+		"learner/task/object", "shuffle", "shuffle/split", "stream", "stream/device/consent", "stream/device/statefolder",
 		"stream/device/ledger", "stream/device/participation", "stream/manifest", "stream/seal", "stream/wire"},
 	"stream/device/consent": {"randomizer", "randomizer/accounting", "learner/convex", "learner/practical",
 		"learner/report", "learner/task", "stream",
-		"stream/device/ledger", "stream/manifest", "stream/seal", "stream/wire"},
+		"stream/device/ledger", "stream/device/participation", "stream/manifest", "stream/seal", "stream/wire"},
 	"stream/device/ledger":        {"stream", "stream/device/participation"},
 	"stream/device/participation": {"stream"},
 	"stream/device/filestore":     {"internal/disk", "stream", "stream/device/ledger", "stream/device/participation"},
@@ -81,8 +87,9 @@ var mayImport = map[string][]string{
 		"stream/device/participation"},
 	"stream/device/httpgateway": {"internal/httpaccess", "learner/task", "learner/task/object", "stream", "stream/device",
 		"stream/device/consent", "stream/device/participation"},
-	"internal/test/campaign": {}, // tests alone
-	"internal/test/cluster":  {}, // tests alone
+	"internal/test/campaign":  {}, // tests alone
+	"internal/test/operators": {}, // tests alone
+	"internal/test/cluster":   {}, // tests alone
 	"internal/dashboard": {"internal/build", "internal/cli", "internal/model", "internal/obs", "internal/wording", "learner",
 		"learner/method", "learner/practical", "learner/service", "shuffle/stage"},
 	"internal/devca":            {"deploy", "stream/natsjs"},
@@ -110,7 +117,7 @@ var mayImport = map[string][]string{
 	"internal/test/procs":   {}, // test support: it runs programs and links none
 	"internal/build":        {"stream"},
 	"internal/scorer":       {"internal/httpaccess", "internal/model", "learner/task", "learner/task/object", "learner/task/source"},
-	"internal/obs": {"internal/build", "internal/httpaccess", "internal/model", "internal/scorer", "learner", "learner/method", "learner/service", "shuffle/stage", "state", "stream", "stream/device",
+	"internal/obs": {"internal/build", "internal/httpaccess", "internal/model", "internal/scorer", "learner", "learner/method", "learner/service", "shuffle/helper", "shuffle/split", "shuffle/stage", "state", "stream", "stream/device",
 		"stream/device/participation", "stream/relay"},
 	"internal/test/e2e": {},
 	"learner/research/experiments": {"learner/research/isrl", "internal/model", "internal/picture", "internal/run", "internal/sim", "learner",
@@ -158,7 +165,7 @@ var mayImport = map[string][]string{
 	"internal/run/pipeline":   {"*"},
 	"internal/run/quickstart": {"*"},
 	"internal/test/runtest":   {"*"}, // test support
-	"internal/run/runstage": {"internal/observe", "internal/obs", "internal/run", "shuffle/stage", "stream", "stream/natsjs",
+	"internal/run/runstage": {"internal/observe", "internal/obs", "internal/run", "shuffle/helper", "shuffle/stage", "stream", "stream/natsjs",
 		"stream/natsjs/natsadmin", "stream/seal"},
 	"internal/run/statedir": {"*"},
 	"examples/webservice":   {"stream", "stream/device", "stream/natsjs"},

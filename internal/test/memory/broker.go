@@ -30,7 +30,8 @@ type Config struct {
 	Keep           bool          // Dump also returns what was acknowledged or purged
 }
 
-// A Broker implements stream.Records, stream.Transport and stream.PlaceServer for all tasks. It is safe for concurrent use.
+// A Broker implements stream.Records, stream.Transport, stream.PlaceServer and both ends of the exchange of two
+// operators, for all tasks. It is safe for concurrent use.
 type Broker struct {
 	config Config
 
@@ -43,10 +44,12 @@ type Broker struct {
 }
 
 var (
-	_ stream.Records      = (*Broker)(nil)
-	_ stream.Transport    = (*Broker)(nil)
-	_ stream.PlaceServer  = (*Broker)(nil)
-	_ stream.ReportReader = (*Reader)(nil)
+	_ stream.Records        = (*Broker)(nil)
+	_ stream.Transport      = (*Broker)(nil)
+	_ stream.PlaceServer    = (*Broker)(nil)
+	_ stream.ExchangeAsker  = (*Broker)(nil)
+	_ stream.ExchangeServer = (*Broker)(nil)
+	_ stream.ReportReader   = (*Reader)(nil)
 )
 
 // tenant is one task on the broker.
@@ -55,6 +58,7 @@ type tenant struct {
 	queue    *queue
 	watchers []*stream.Wakes // in the order of Watch, so that faults are a function of the seed
 	answers  []*placeServer  // who answers requests for places, in the order of ServePlaces
+	helpers  []*helper       // who takes messages of the exchange, in the order of ServeExchange
 }
 
 // New makes a broker. Negative limits are refused.
@@ -135,7 +139,7 @@ func (b *Broker) tenant(task stream.Task) *tenant {
 	t := b.tasks[task]
 	if t == nil {
 		t = &tenant{records: map[stream.Stream]*records{}, queue: newQueue(b.config.Window)}
-		for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Batches} {
+		for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Batches, stream.Joins} {
 			t.records[s] = newRecords()
 		}
 		b.tasks[task] = t

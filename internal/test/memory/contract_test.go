@@ -32,7 +32,7 @@ func contract(t *testing.T, config memory.Config) streamtest.Broker {
 	}
 	var tasks atomic.Int64
 	return streamtest.Broker{
-		Records: b, ReportWriter: b, Places: b, Retention: b, Limits: b.Limits(), Settle: time.Millisecond,
+		Records: b, ReportWriter: b, Places: b, Exchange: b, Retention: b, Limits: b.Limits(), Settle: time.Millisecond,
 		MaxReportBytes: int(config.MaxReportBytes), MaxPerSubject: perSubject,
 		Task: func(*testing.T) stream.Task { return stream.Task(fmt.Sprintf("task-%d", tasks.Add(1))) },
 		Reader: func(t *testing.T, task stream.Task) stream.ReportReader {

@@ -11,7 +11,8 @@ var ErrDisconnected = errors.New("disconnected from the broker")
 // An Op names the operation that an Injector is asked about: one call, or one message of a call.
 type Op int
 
-// The operations. Publish, Deliver and Ack are one message each; Wake is one watcher, Place one request.
+// The operations. Publish, Deliver and Ack are one message each; Wake is one watcher, Place one request, Exchange one
+// message of the exchange and Answer one answer to it.
 const (
 	Put Op = iota + 1
 	Swap
@@ -23,6 +24,8 @@ const (
 	Purge
 	Wake
 	Place
+	Exchange
+	Answer
 )
 
 // A Fault selects how an operation fails.
@@ -37,9 +40,11 @@ const (
 	LostAckRead
 	// Lost: not done and the caller is not told. A lost Deliver counts as delivered, a lost Ack as sent.
 	Lost
-	// Twice: a publish is stored under two sequences, a delivery comes two times in one Fetch, a request two times.
+	// Twice: a publish is stored under two sequences, a delivery comes two times in one Fetch, a request or a message of
+	// the exchange two times.
 	Twice
-	// Lag: a read is answered as if what it looks for were not yet there.
+	// Lag: a read is answered as if what it looks for were not yet there; a message of the exchange comes after the next
+	// one on its way.
 	Lag
 )
 
@@ -50,9 +55,9 @@ type Injector func(op Op, subject string) Fault
 // Rates are probabilities of faults, each in [0, 1].
 type Rates struct {
 	LostAck   float64 // of puts, swaps, publishes and requests for places: done, not acknowledged
-	Lost      float64 // of puts, swaps, publishes, deliveries, acks, purges, wakes and requests for places
-	Duplicate float64 // of publishes, deliveries and requests for places
-	Lag       float64 // of reads
+	Lost      float64 // of puts, swaps, publishes, deliveries, acks, purges, wakes, requests for places and the exchange
+	Duplicate float64 // of publishes, deliveries, requests for places and the exchange
+	Lag       float64 // of reads and the exchange
 }
 
 // Random returns an Injector that draws faults from a seed.
@@ -70,6 +75,10 @@ func Random(seed uint64, rates Rates) Injector {
 				return f
 			}
 			return None
+		case Exchange, Answer:
+			if f, ok := pick(rates.Lag, Lag); ok {
+				return f
+			}
 		case Put, Swap, Publish, Place:
 			if f, ok := pick(rates.LostAck/2, LostAck); ok {
 				return f
@@ -81,7 +90,7 @@ func Random(seed uint64, rates Rates) Injector {
 		if f, ok := pick(rates.Lost, Lost); ok {
 			return f
 		}
-		if op == Publish || op == Deliver || op == Place {
+		if op == Publish || op == Deliver || op == Place || op == Exchange || op == Answer {
 			if f, ok := pick(rates.Duplicate, Twice); ok {
 				return f
 			}

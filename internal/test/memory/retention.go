@@ -53,7 +53,7 @@ func (b *Broker) Records(ctx context.Context, task stream.Task, s stream.Stream)
 
 // Remove implements retention.Broker.
 func (b *Broker) Remove(ctx context.Context, task stream.Task, s stream.Stream, sequences []uint64) error {
-	if s != stream.Rounds && s != stream.Attempts && s != stream.Batches {
+	if s != stream.Rounds && s != stream.Attempts && s != stream.Joins && s != stream.Batches {
 		return fmt.Errorf("remove records of %v: %w", s, stream.ErrRefused)
 	}
 	if err := b.enter(ctx, "remove records of "+task.Name(s), 0); err != nil {

@@ -31,7 +31,7 @@ func (b *Broker) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wak
 
 // announce wakes the watchers of a task where its stream is watched; b.mu is held.
 func (b *Broker) announce(t *tenant, s stream.Stream, m *stream.Message) {
-	if s == stream.Rounds || s == stream.Attempts {
+	if s == stream.Rounds || s == stream.Attempts || s == stream.Joins {
 		t.wake(stream.Wake{Subject: m.Subject, Data: m.Data}, func() Fault { return b.fault(Wake, m.Subject) })
 	}
 }

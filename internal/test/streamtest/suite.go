@@ -20,6 +20,11 @@ type Broker struct {
 		stream.PlaceAsker
 		stream.PlaceServer
 	}
+	// Exchange are both ends of the exchange of two operators; nil: a port that only devices use.
+	Exchange interface {
+		stream.ExchangeAsker
+		stream.ExchangeServer
+	}
 	// Retention is the administrator's end.
 	Retention retention.Broker
 
@@ -70,6 +75,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"SubjectsAreChecked", subjectsAreChecked},
 		{"CancelledContext", cancelledContext},
 		{"PlacesAreAskedAndGiven", placesAreAskedAndGiven},
+		{"ExchangeGoesBothWays", exchangeGoesBothWays},
 		{"PublishAcknowledges", publishAcknowledges},
 		{"PublishDuplicate", publishDuplicate},
 		{"PublishLostAck", publishLostAck},

@@ -41,7 +41,7 @@ func watchWakes(t *testing.T, b Broker) {
 		}
 	}
 	for _, subject := range []string{task.Stage(), task.Task(), task.Round(1), task.Open(1, 1), task.Claim(1),
-		task.Close(1, 1), task.End()} {
+		task.Close(1, 1), task.End(), task.Helper(), task.Join(1, 1), task.Share(1)} {
 		put(t, b, subject, []byte("at "+subject))
 		if b.Unwatched != nil && b.Unwatched(subject) {
 			continue

@@ -34,7 +34,7 @@ func Open(dir string) (*Marks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("folder of marks: %w", err)
 	}
-	if err := makeFolder(dir); err != nil {
+	if err := disk.MakeFolder(dir); err != nil {
 		return nil, fmt.Errorf("folder of marks: %w", err)
 	}
 	probe, err := os.CreateTemp(dir, "probe*"+temporary)
@@ -45,22 +45,6 @@ func Open(dir string) (*Marks, error) {
 		return nil, fmt.Errorf("folder of marks: %w", err)
 	}
 	return &Marks{dir: dir, syncFile: (*os.File).Sync, syncFolder: disk.SyncFolder}, nil
-}
-
-// makeFolder makes the folder and syncs every folder that got a new entry.
-func makeFolder(dir string) error {
-	var changed []string
-	for p := dir; p != filepath.Dir(p); p = filepath.Dir(p) {
-		if _, err := os.Stat(p); !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		changed = append(changed, filepath.Dir(p))
-	}
-	err := os.MkdirAll(dir, 0o700)
-	for _, p := range changed {
-		err = errors.Join(err, disk.SyncFolder(p))
-	}
-	return err
 }
 
 func (m *Marks) path(task stream.Hash) string {

@@ -24,8 +24,8 @@ type reservation struct {
 }
 
 func reserve(o Options) (r reservation) {
-	r = reservation{streams: len(all()), ackPending: o.MaxAckPending, largest: map[jetstream.StorageType]int64{}}
-	for _, s := range all() {
+	r = reservation{streams: len(o.streams()), ackPending: o.MaxAckPending, largest: map[jetstream.StorageType]int64{}}
+	for _, s := range o.streams() {
 		c := streamConfig("any", s, o)
 		if c.MaxBytes <= 0 {
 			r.unbounded++

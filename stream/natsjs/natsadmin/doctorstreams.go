@@ -23,7 +23,7 @@ func (e *examination) streams(ctx context.Context) {
 	lowest := 0
 	var missing []string
 	seen := map[stream.Stream]*jetstream.StreamInfo{}
-	for _, s := range all() {
+	for _, s := range e.expect.Options.streams() {
 		want := streamConfig(e.task, s, o)
 		have, err := streamInfo(ctx, e.Conn, want.Name)
 		if errors.Is(err, natsjs.ErrDenied) {
@@ -53,7 +53,7 @@ func (e *examination) streams(ctx context.Context) {
 	}
 	switch len(missing) {
 	case 0:
-	case len(all()):
+	case len(e.expect.Options.streams()):
 		e.find("streams", Failure,
 			"none of the streams of %q is there: is that the task's name? If so, make them with learner provision. "+
 				"If the task had begun, the broker lost it, and provisioning helps nobody: docs/how-to/runbook.md, the broker lost records", e.task)

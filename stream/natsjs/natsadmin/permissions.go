@@ -22,15 +22,16 @@ const (
 	Admin     Role = "admin"
 	Learner   Role = "learner"
 	Stage     Role = "stage"
+	Helper    Role = "helper" // of tasks of trust split
 	Publisher Role = "publisher"
 )
 
 // roles are all of them.
-var roles = []Role{Admin, Learner, Stage, Publisher}
+var roles = []Role{Admin, Learner, Stage, Helper, Publisher}
 
 func (r Role) validate() error {
 	if r != "" && !slices.Contains(roles, r) {
-		return &natsjs.ConfigError{Err: fmt.Errorf("role %q: want admin, learner, stage or publisher", r)}
+		return &natsjs.ConfigError{Err: fmt.Errorf("role %q: want admin, learner, stage, helper or publisher", r)}
 	}
 	return nil
 }
@@ -39,6 +40,7 @@ func (r Role) validate() error {
 type right struct {
 	name  string
 	roles []Role // who needs it
+	split bool   // only for tasks of trust split
 	probe func(context.Context, *natsjs.Conn, stream.Task) error
 }
 
@@ -64,33 +66,43 @@ func rights() []right {
 		return func(ctx context.Context, c *natsjs.Conn, t stream.Task) error { return c.MaySubscribe(ctx, subject(t)) }
 	}
 	return []right{
-		{"write rounds", []Role{Learner}, write(func(t stream.Task) string { return t.Round(1) })},
-		{"write attempts", []Role{Stage}, write(func(t stream.Task) string { return t.Open(1, 1) })},
-		{"write leases", []Role{Stage}, write(stream.Task.Lease)},
-		{"write batches", []Role{Stage}, write(func(t stream.Task) string { return t.Batch(1) })},
-		{"write reports", []Role{Publisher}, write(func(t stream.Task) string { return t.Report(1, 1) })},
-		{"ask for places", []Role{Publisher}, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
+		{"write rounds", []Role{Learner}, false, write(func(t stream.Task) string { return t.Round(1) })},
+		{"write attempts", []Role{Stage}, false, write(func(t stream.Task) string { return t.Open(1, 1) })},
+		{"write leases", []Role{Stage}, false, write(stream.Task.Lease)},
+		{"write batches", []Role{Stage}, false, write(func(t stream.Task) string { return t.Batch(1) })},
+		{"write reports", []Role{Publisher}, false, write(func(t stream.Task) string { return t.Report(1, 1) })},
+		{"ask for places", []Role{Publisher}, false, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
 			if err := forbidden(ctx, c, t.Place(1, 1)); err != nil {
 				return err
 			}
 			return c.MayPublish(ctx, t.Place(1, 1)) // nothing that a stage reads
 		}},
-		{"give places", []Role{Stage}, hear(stream.Task.Places)},
-		{"read rounds", []Role{Learner, Stage, Publisher, Admin}, read(stream.Task.Task)},
-		{"read batches", []Role{Learner, Stage, Admin}, read(func(t stream.Task) string { return t.Batch(1) })},
-		{"read leases", []Role{Stage, Publisher, Admin}, read(stream.Task.Lease)},
-		{"purge reports", []Role{Stage, Admin}, api(apiStreamPurge + probeStream)},
-		{"see how full the reports are", []Role{Stage, Admin}, func(ctx context.Context, c *natsjs.Conn,
+		{"give places", []Role{Stage}, false, hear(stream.Task.Places)},
+		{"write joins and shares", []Role{Helper}, true, write(func(t stream.Task) string { return t.Share(1) })},
+		{"read shares", []Role{Stage, Helper, Admin}, true, read(func(t stream.Task) string { return t.Share(1) })},
+		{"ask the helper", []Role{Stage}, true, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
+			nobody := t.Prepare([stream.InstanceSize]byte{})
+			if err := forbidden(ctx, c, nobody); err != nil {
+				return err
+			}
+			return c.MayPublish(ctx, nobody) // nothing that a helper takes
+		}},
+		{"hear the leader", []Role{Helper}, true, hear(stream.Task.Prepares)},
+		{"read rounds", []Role{Learner, Stage, Helper, Publisher, Admin}, false, read(stream.Task.Task)},
+		{"read batches", []Role{Learner, Stage, Admin}, false, read(func(t stream.Task) string { return t.Batch(1) })},
+		{"read leases", []Role{Stage, Publisher, Admin}, false, read(stream.Task.Lease)},
+		{"purge reports", []Role{Stage, Admin}, false, api(apiStreamPurge + probeStream)},
+		{"see how full the reports are", []Role{Stage, Admin}, false, func(ctx context.Context, c *natsjs.Conn,
 			t stream.Task) error {
 			return probeAPI(ctx, c, apiStreamInfo+t.Name(stream.Reports), struct{}{})
 		}},
-		{"create streams", []Role{Admin}, api(apiStreamCreate + probeStream)},
-		{"delete streams", []Role{Admin}, api(apiStreamDelete + probeStream)},
-		{"remove records", []Role{Admin}, api(apiMsgDel + probeStream)},
-		{"read any message", []Role{Admin}, api("$JS.API.STREAM.MSG.GET." + probeStream)},
-		{"create consumers", []Role{Admin}, api(apiConsumerCreate + probeStream)},
-		{"overhear reports", nil, hear(stream.Task.Reports)},
-		{"overhear answers to others", nil, hear(func(stream.Task) string { return natsjs.PlainInbox + ".>" })},
+		{"create streams", []Role{Admin}, false, api(apiStreamCreate + probeStream)},
+		{"delete streams", []Role{Admin}, false, api(apiStreamDelete + probeStream)},
+		{"remove records", []Role{Admin}, false, api(apiMsgDel + probeStream)},
+		{"read any message", []Role{Admin}, false, api("$JS.API.STREAM.MSG.GET." + probeStream)},
+		{"create consumers", []Role{Admin}, false, api(apiConsumerCreate + probeStream)},
+		{"overhear reports", nil, false, hear(stream.Task.Reports)},
+		{"overhear answers to others", nil, false, hear(func(stream.Task) string { return natsjs.PlainInbox + ".>" })},
 	}
 }
 
@@ -106,6 +118,8 @@ func (e *examination) rights(ctx context.Context) {
 		case err == nil:
 			have = append(have, r.name)
 			fits = slices.DeleteFunc(fits, func(role Role) bool { return !slices.Contains(r.roles, role) })
+		case errors.Is(err, natsjs.ErrDenied) && r.split && !e.expect.Options.Helper:
+			// nobody needs it
 		case errors.Is(err, natsjs.ErrDenied):
 			for _, role := range r.roles {
 				needed[role] = append(needed[role], r.name)

@@ -54,7 +54,7 @@ func provisionOnce(ctx context.Context, c *natsjs.Conn, task stream.Task, o Opti
 	if err != nil {
 		return err
 	}
-	for _, s := range all() {
+	for _, s := range o.streams() {
 		want := streamConfig(task, s, o)
 		want.Metadata = map[string]string{madeBy: mark}
 		if begun && s == stream.Reports {
@@ -104,12 +104,14 @@ type StreamState struct {
 	Replicas int      `json:"replicas"`
 	Storage  string   `json:"storage"`
 	Messages uint64   `json:"messages"`
+	// how many messages of one attempt may wait, of the stream of reports; 0: no limit
+	PerAttempt int64 `json:"per_attempt,omitempty"`
 }
 
 // ProvisionAll does what Provision does, and returns the streams that exist afterwards, and which of them are new.
 func ProvisionAll(ctx context.Context, c *natsjs.Conn, task stream.Task, o Options) ([]StreamState, error) {
 	before := map[stream.Stream]bool{}
-	for _, s := range all() {
+	for _, s := range o.streams() {
 		_, err := streamInfo(ctx, c, task.Name(s))
 		if before[s] = err == nil; err != nil && !natsjs.Transient(err) {
 			return nil, fmt.Errorf("provision %s: %w", task.Name(s), err)
@@ -119,13 +121,17 @@ func ProvisionAll(ctx context.Context, c *natsjs.Conn, task stream.Task, o Optio
 		return nil, err
 	}
 	var list []StreamState
-	for _, s := range all() {
+	for _, s := range o.streams() {
 		info, err := streamInfo(ctx, c, task.Name(s))
 		if err != nil {
 			return nil, fmt.Errorf("provision %s: %w", task.Name(s), err)
 		}
-		list = append(list, StreamState{Name: info.Config.Name, Subjects: info.Config.Subjects, Created: !before[s],
-			Replicas: info.Config.Replicas, Storage: strings.ToLower(info.Config.Storage.String()), Messages: info.State.Msgs})
+		state := StreamState{Name: info.Config.Name, Subjects: info.Config.Subjects, Created: !before[s],
+			Replicas: info.Config.Replicas, Storage: strings.ToLower(info.Config.Storage.String()), Messages: info.State.Msgs}
+		if s == stream.Reports {
+			state.PerAttempt = max(info.Config.MaxMsgsPerSubject, 0)
+		}
+		list = append(list, state)
 	}
 	return list, nil
 }
@@ -138,7 +144,7 @@ func Remove(ctx context.Context, c *natsjs.Conn, task stream.Task) (removed []st
 		return nil, fmt.Errorf("remove: %w", err)
 	}
 	// The stream of rounds goes last: while it stands, whether the task has ended can still be seen.
-	for _, s := range slices.Backward(all()) {
+	for _, s := range slices.Backward(withHelper()) {
 		name := task.Name(s)
 		wait := func(err error) bool { return natsjs.Leaderless(err) && !errors.Is(err, nats.ErrNoResponders) }
 		err := c.Retry(ctx, "remove "+name, wait, func() error { return deleteStream(ctx, c, name) })

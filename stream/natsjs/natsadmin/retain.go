@@ -67,6 +67,9 @@ func (r Records) Newest(ctx context.Context, task stream.Task) (retention.Record
 func (r Records) Records(ctx context.Context, task stream.Task, s stream.Stream) iter.Seq2[retention.Record, error] {
 	return func(yield func(retention.Record, error) bool) {
 		list, forget, err := r.list(ctx, task.Name(s))
+		if s == stream.Joins && errors.Is(err, jetstream.ErrStreamNotFound) {
+			return // of a task of one operator
+		}
 		if err != nil {
 			yield(retention.Record{}, err)
 			return
@@ -137,7 +140,7 @@ func (r Records) list(ctx context.Context, name string) (list jetstream.Consumer
 
 // Remove implements retention.Broker.
 func (r Records) Remove(ctx context.Context, task stream.Task, s stream.Stream, sequences []uint64) error {
-	if s != stream.Rounds && s != stream.Attempts && s != stream.Batches {
+	if s != stream.Rounds && s != stream.Attempts && s != stream.Joins && s != stream.Batches {
 		return fmt.Errorf("remove records of %v: %w", s, stream.ErrRefused)
 	}
 	group, ctx := errgroup.WithContext(ctx)

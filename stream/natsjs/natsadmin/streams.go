@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -44,6 +45,7 @@ type Options struct {
 	MemoryReports bool          // keep reports in the server's memory: wanted under the pan trusts
 	AckWait       time.Duration // after which an un-acknowledged report comes back; 0: 5 s
 	MaxAckPending int           // reports that may be out un-acknowledged; 0: 4096
+	Helper        bool          // the task has trust split: make the stream of its helper too
 }
 
 func (o *Options) validate() error {
@@ -89,9 +91,20 @@ func (o *Options) reportBytes() int64 {
 	return min(max(DefaultReportBytes, 2*o.MaxPerSubject*o.stored()), MostReportBytes)
 }
 
-// all returns a task's streams in the order of creation: devices wait for Reports, so it comes last.
+// all returns the streams that every task has, in the order of creation: devices wait for Reports, so it comes last.
 func all() []stream.Stream {
 	return []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Batches, stream.Reports}
+}
+
+// withHelper returns the streams that a task of two operators has, in the order of creation.
+func withHelper() []stream.Stream { return slices.Insert(all(), len(all())-1, stream.Joins) }
+
+// streams returns the streams of the task that the options are for, in the order of creation.
+func (o *Options) streams() []stream.Stream {
+	if o.Helper {
+		return withHelper()
+	}
+	return all()
 }
 
 // streamConfig returns the configuration of a stream that the protocol requires.
@@ -104,7 +117,7 @@ func streamConfig(task stream.Task, s stream.Stream, o Options) jetstream.Stream
 		Duplicates: duplicateWindow,
 	}
 	switch s {
-	case stream.Rounds, stream.Attempts:
+	case stream.Rounds, stream.Attempts, stream.Joins:
 		// Whole records: a device that has a wake reads nothing.
 		c.RePublish = &jetstream.RePublish{Source: stream.Prefix + "." + string(task) + ".>",
 			Destination: natsjs.WakePrefix(task) + ">"}

@@ -1,0 +1,30 @@
+package seal
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/panlearn/panlearn/stream"
+)
+
+// VerifyRecord decodes a record of a task into m and returns its body: it has to verify under the pinned key of its
+// writer, as [Verify] has it, belong to the subject that it stands on, and carry the task's hash.
+func VerifyRecord(record stream.Message, pinned ed25519.PublicKey, task stream.Hash, m proto.Message) (body []byte,
+	err error) {
+	body, err = Verify(record.Data, pinned, m)
+	if err == nil {
+		err = stream.CheckSubject(record.Subject, m)
+	}
+	if err == nil {
+		if of, ok := m.(interface{ GetTaskHash() []byte }); !ok || stream.Hash(of.GetTaskHash()) != task {
+			err = errors.New("is of another task")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s holds what its writer did not write for this task: %w", record.Subject, err)
+	}
+	return body, nil
+}
