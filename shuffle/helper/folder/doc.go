@@ -1,0 +1,29 @@
+// Package folder keeps what a helper of trust split must never forget, in one folder of mode 0700: its key, the tasks
+// that it ever joined, and of each the one release that it signed last.
+//
+// Files:
+//
+//	identity.pem   the helper's Ed25519 key
+//	identity       the folder's random id, the key's public half, and of each task ever joined the id of its mark
+//	mark.<task>    the folder's id, the mark's own random id, and the attempt and signed Share released last
+//	lock           held by one process for its life
+//
+// A file is replaced as a whole: written beside, synced, renamed over the old one, and the folder is synced. So a crash
+// leaves the old content or the new. A task is listed before its first Join; a mark is written before anything of its
+// release leaves.
+//
+// # Promises
+//
+//   - One process at a time has the folder ([Open]).
+//   - Of one task no two attempts of one round, and none below the highest, are ever marked ([Folder.Release]).
+//   - A folder that was put together of parts of different times is refused with [ErrOlder], and stays refused: a listed
+//     task whose mark is missing, a mark with a release that is not listed, a mark of another folder, a file that was
+//     changed. A whole folder that was put back from a copy cannot be told from one that is as it was; package
+//     shuffle/helper stops where somebody shows it what the copy does not know.
+//
+// # What a caller owes
+//
+// The folder is on a disk that outlives the process, of a local file system where locks and fsync(2) do what they say.
+// It is not backed up, copied or restored, and its machine is not put back from a snapshot: a helper that forgets a
+// release makes a second one. A folder that is lost is another identity, and another task.
+package folder

@@ -1,0 +1,250 @@
+package folder
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/disk"
+	"github.com/panlearn/panlearn/shuffle/split"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+)
+
+// ErrOlder means that a folder is not as this identity left it: files of different times are in it, or one was lost.
+// The helper may have released what the folder does not know, so that it never takes part in the task again.
+var ErrOlder = errors.New("the helper's folder is not as it was left: a task needs a new identity, hence a new task")
+
+// A Folder is a helper's folder, held by this process. Its methods may be called from any goroutine.
+type Folder struct {
+	files
+	key    *seal.Identity
+	unlock func() error
+
+	mu      sync.Mutex // guards all below, and the files
+	record  record
+	settled map[stream.Hash]bool // the mark on the disk is known to be durable
+}
+
+// Create makes a folder with a new identity, or finds one that was made before, and returns its public key. It refuses
+// a folder that has parts of one alone.
+func Create(dir string) (key ed25519.PublicKey, made bool, err error) {
+	if dir == "" {
+		return nil, false, errors.New("helper's folder: the name is empty, want a folder")
+	}
+	if err := disk.MakeFolder(dir); err != nil {
+		return nil, false, fmt.Errorf("helper's folder: %w", err)
+	}
+	f := files{dir: dir}
+	r, err := f.readRecord()
+	if err == nil {
+		return r.key, false, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, false, fmt.Errorf("helper's folder: %w", err)
+	}
+	unlock, err := f.lock(time.Second)
+	if err != nil {
+		return nil, false, fmt.Errorf("helper's folder: %w", err)
+	}
+	defer func() { _ = unlock() }()
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, false, fmt.Errorf("helper's folder: %w", err)
+	}
+	for _, e := range left {
+		if e.Name() == keyFile || strings.HasPrefix(e.Name(), markPrefix) && !strings.HasSuffix(e.Name(), temporary) {
+			return nil, false, fmt.Errorf("helper's folder %s has %s and no %s: name an empty folder, for a new identity",
+				dir, e.Name(), recordFile)
+		}
+	}
+	identity, _, err := seal.LoadOrCreateIdentity(f.path(keyFile))
+	if err != nil {
+		return nil, false, fmt.Errorf("helper's folder: %w", err)
+	}
+	r = record{folder: newID(), key: identity.Public()}
+	if err := f.replace(recordFile, r.encode()); err != nil {
+		return nil, false, fmt.Errorf("helper's folder: %w", err)
+	}
+	return r.key, true, nil
+}
+
+func newID() (out id) {
+	_, _ = rand.Read(out[:]) // never fails
+	return out
+}
+
+func (f files) lock(wait time.Duration) (unlock func() error, err error) {
+	unlock, err = disk.LockWithin(f.path(lockFile), wait)
+	if errors.Is(err, disk.ErrHeld) {
+		return nil, fmt.Errorf("%s: another helper works with it, and one identity has one process: %w", f.dir, err)
+	}
+	return unlock, err
+}
+
+func (f files) readRecord() (record, error) {
+	data, err := os.ReadFile(f.path(recordFile))
+	if err != nil {
+		return record{}, err
+	}
+	r, ok := decodeRecord(data)
+	if !ok {
+		return record{}, fmt.Errorf("%s is damaged: %w", f.path(recordFile), ErrOlder)
+	}
+	return r, nil
+}
+
+// Open takes a folder that Create made, for this process alone until Close; another that has it is waited for a while.
+// Errors wrap fs.ErrNotExist where there is none, disk.ErrHeld, or ErrOlder.
+func Open(dir string, wait time.Duration) (*Folder, error) {
+	f := &Folder{files: files{dir: dir}, settled: map[stream.Hash]bool{}}
+	if err := f.open(wait); err != nil {
+		return nil, fmt.Errorf("helper's folder: %w", err)
+	}
+	return f, nil
+}
+
+func (f *Folder) open(wait time.Duration) error {
+	info, err := os.Stat(f.dir)
+	if err != nil {
+		return fmt.Errorf("%w: make it with ingest keygen helper", err)
+	}
+	if !info.IsDir() || disk.Shared(info) {
+		return fmt.Errorf("%s has mode %v: want a folder of its owner alone: run chmod 700 %[1]s", f.dir, info.Mode())
+	}
+	if _, err := os.Stat(f.path(recordFile)); err != nil {
+		return fmt.Errorf("%w: make it with ingest keygen helper", err)
+	}
+	if f.unlock, err = f.lock(wait); err != nil {
+		return err
+	}
+	if err := f.load(); err != nil {
+		return errors.Join(err, f.unlock())
+	}
+	return nil
+}
+
+func (f *Folder) load() (err error) {
+	if err := f.tidy(); err != nil {
+		return err
+	}
+	if f.record, err = f.readRecord(); err != nil {
+		return err
+	}
+	if f.key, err = seal.LoadIdentity(f.path(keyFile)); err != nil {
+		return err
+	}
+	if !f.key.Public().Equal(f.record.key) {
+		return fmt.Errorf("%s has the key %x, %s names %x: %w", keyFile, []byte(f.key.Public()), recordFile,
+			[]byte(f.record.key), ErrOlder)
+	}
+	return f.settle(recordFile)
+}
+
+// Close gives the folder to the next process.
+func (f *Folder) Close() error { return f.unlock() }
+
+// Identity returns the helper's key.
+func (f *Folder) Identity() *seal.Identity { return f.key }
+
+func markName(task stream.Hash) string { return markPrefix + hex.EncodeToString(task[:]) }
+
+// Mark returns what the helper released last of a task, and whether it ever joined it. The zero mark stands for no
+// release.
+func (f *Folder) Mark(task stream.Hash) (m split.HelperMark, joined bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	standing, joined, err := f.read(task)
+	return standing.HelperMark, joined, err
+}
+
+// read returns the mark of a task, whether the task is listed, and an error where the two do not belong together.
+func (f *Folder) read(task stream.Hash) (standing mark, listed bool, err error) {
+	fails := func(why string) (mark, bool, error) {
+		return mark{}, false, fmt.Errorf("helper's folder: %s %s: %w", f.path(markName(task)), why, ErrOlder)
+	}
+	own, listed := f.record.joined[task]
+	data, err := os.ReadFile(f.path(markName(task)))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && listed:
+		return fails("is missing, and its task was joined before")
+	case errors.Is(err, fs.ErrNotExist):
+		return mark{folder: f.record.folder, own: newID(), task: task}, false, nil
+	case err != nil:
+		return mark{}, false, fmt.Errorf("helper's folder: %w", err)
+	}
+	standing, ok := decodeMark(data)
+	switch {
+	case !ok || standing.task != task:
+		return fails("is damaged")
+	case standing.folder != f.record.folder:
+		return fails("is of another folder")
+	case listed && standing.own != own:
+		return fails("is not the one that was made for its task")
+	case !listed && standing.Signed != nil:
+		return fails("has a release, and the list of tasks is older than it")
+	}
+	if listed && !f.settled[task] {
+		if err := f.settle(markName(task)); err != nil {
+			return mark{}, false, fmt.Errorf("helper's folder: %w", err)
+		}
+		f.settled[task] = true
+	}
+	return standing, listed, nil
+}
+
+// Join lists a task, before the first Join of it is put. When it returns nil no crash undoes that. It may be called
+// again.
+func (f *Folder) Join(task stream.Hash) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	standing, listed, err := f.read(task)
+	if err != nil || listed {
+		return err
+	}
+	if err := f.replace(markName(task), standing.encode()); err != nil {
+		return fmt.Errorf("helper's folder: a mark of a new task: %w", err)
+	}
+	r := record{folder: f.record.folder, key: f.record.key, joined: map[stream.Hash]id{task: standing.own}}
+	for other, own := range f.record.joined {
+		r.joined[other] = own
+	}
+	if err := f.replace(recordFile, r.encode()); err != nil {
+		return fmt.Errorf("helper's folder: list a new task: %w", err)
+	}
+	f.record, f.settled[task] = r, true
+	return nil
+}
+
+// Release stores the signed Share of an attempt, in one step: it fails where the mark is of a later round, or of this
+// round and another attempt. It returns the mark that stands after it, which tells. Where it returns a mark, no crash
+// undoes that; where it returns an error, nothing is known, and it is called again before anything is sent.
+func (f *Folder) Release(x split.Attempt, signed []byte) (split.HelperMark, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	standing, listed, err := f.read(x.Task)
+	if err != nil {
+		return split.HelperMark{}, err
+	}
+	if !listed {
+		return split.HelperMark{}, fmt.Errorf("helper's folder: a release of a task that was never joined: %w", ErrOlder)
+	}
+	next, ok := standing.HelperMark.Release(x, signed)
+	if !ok || next.X == standing.X {
+		return standing.HelperMark, nil
+	}
+	standing.HelperMark = next
+	f.settled[x.Task] = false
+	if err := f.replace(markName(x.Task), standing.encode()); err != nil {
+		return split.HelperMark{}, fmt.Errorf("helper's folder: mark of round %d: %w", x.Round, err)
+	}
+	f.settled[x.Task] = true
+	return next, nil
+}

@@ -1,0 +1,400 @@
+package helper
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/shuffle"
+	"github.com/panlearn/panlearn/shuffle/split"
+	"github.com/panlearn/panlearn/shuffle/splitwire"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A follower reads and puts the records, on Run's goroutine.
+type follower struct {
+	*Helper
+	wake     <-chan stream.Wake // nil: only the timer wakes
+	failures int                // in a row
+
+	round   *round // the newest, nil before one was found
+	seen    place  // the newest attempt that was joined or passed over
+	pending *attempt
+	begun   bool // what stood before this process was looked at
+
+	// What a wake brought last, by verb, until it is looked at: it is verified as what is read is, and saves the reads.
+	brought map[string]stream.Message
+}
+
+// A round is one round as the learner announced it, checked against the task.
+type round struct {
+	number   stream.Round
+	manifest stream.Hash
+	mixer    shuffle.Config
+}
+
+// A place names an attempt by its numbers alone.
+type place struct{ round, attempt uint64 }
+
+func (p place) before(q place) bool {
+	return p.round < q.round || p.round == q.round && p.attempt < q.attempt
+}
+
+// errLater means that something is done at the next look.
+var errLater = errors.New("later")
+
+// watch asks to be woken; without it the timer does.
+func (f *follower) watch(ctx context.Context) {
+	wake, err := f.Records.Watch(ctx, f.Task)
+	if err != nil {
+		f.Logger.Warn("no wake-ups from the broker, polling", "error", err, "poll", f.Poll)
+		return
+	}
+	f.wake = wake
+}
+
+// call makes one call of the broker, and notes how it ended.
+func (f *follower) call(ctx context.Context, name string, do func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, f.Lease/4)
+	defer cancel()
+	err := do(limited)
+	f.outcome(ctx, name, err)
+	return err
+}
+
+// get returns the record on a subject; nil where there is none, which decides nothing.
+func (f *follower) get(ctx context.Context, subject string) (*stream.Message, error) {
+	return f.read(ctx, "get", func(ctx context.Context) (stream.Message, error) { return f.Records.Get(ctx, subject) })
+}
+
+// latest returns the newest record of a pattern; nil where there is none.
+func (f *follower) latest(ctx context.Context, pattern string) (*stream.Message, error) {
+	return f.read(ctx, "latest", func(ctx context.Context) (stream.Message, error) { return f.Records.Latest(ctx, pattern) })
+}
+
+func (f *follower) read(ctx context.Context, name string, do func(context.Context) (stream.Message, error)) (
+	found *stream.Message, err error) {
+	err = f.call(ctx, name, func(ctx context.Context) error {
+		m, err := do(ctx)
+		if errors.Is(err, stream.ErrNotFound) {
+			return nil
+		}
+		if err == nil {
+			found = &m
+		}
+		return err
+	})
+	return found, err
+}
+
+func (f *follower) put(ctx context.Context, subject string, data []byte) (r stream.PutResult, err error) {
+	err = f.call(ctx, "put", func(ctx context.Context) error {
+		r, err = f.Records.PutOnce(ctx, subject, data)
+		return err
+	})
+	return r, err
+}
+
+// insist makes a call until it works or the context ends.
+func (f *follower) insist(ctx context.Context, name string, do func(context.Context) error) error {
+	for {
+		if err := f.call(ctx, name, do); err == nil {
+			return nil
+		}
+		f.failures++
+		if err := f.rest(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// rest waits for a wake, the interval, or less after failures. A Round or an Open that a wake carries is kept for the
+// next turn.
+func (f *follower) rest(ctx context.Context) error {
+	wait := f.Poll/2 + time.Duration(f.jitter.Int64N(int64(f.Poll)))
+	if f.failures > 0 {
+		wait = min(wait, f.Lease/64<<min(f.failures, 6))
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			return nil
+		case <-f.kick:
+			return nil
+		case wake, ok := <-f.wake:
+			if !ok {
+				f.wake = nil
+			} else if f.worthALook(wake) {
+				return nil
+			}
+		}
+	}
+}
+
+// worthALook reports whether a wake can be of something that the helper acts upon: the zero wake, and records that
+// learner and leader put for it.
+func (f *follower) worthALook(w stream.Wake) bool {
+	a, err := stream.ParseSubject(w.Subject)
+	if err != nil {
+		return true
+	}
+	if a.Verb == "round" || a.Verb == "open" {
+		f.brought[a.Verb] = stream.Message{Subject: w.Subject, Data: w.Data}
+		return true
+	}
+	return a.Verb == "task" || a.Verb == "end"
+}
+
+// taken returns what a wake brought, once; nil: nothing.
+func (f *follower) taken(verb string) *stream.Message {
+	m, ok := f.brought[verb]
+	if delete(f.brought, verb); !ok {
+		return nil
+	}
+	return &m
+}
+
+// follow looks again and again until the task is over.
+func (f *follower) follow(ctx context.Context) error {
+	for {
+		over, err := f.turn(ctx)
+		f.mu.Lock()
+		f.commit()
+		stopped, closing := f.stopped, f.closing != nil
+		f.mu.Unlock()
+		switch {
+		case stopped != nil:
+			return stopped
+		case over && err == nil && !closing:
+			return nil
+		case err != nil && !errors.Is(err, errLater):
+			f.failures++
+		default:
+			f.failures = 0
+		}
+		if err := f.rest(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// turn puts what has to be put, looks at the newest round and its newest attempt, and reports whether the task is over.
+// After a wake that brought something it looks at that alone: another turn follows within the interval.
+func (f *follower) turn(ctx context.Context) (over bool, err error) {
+	woken := len(f.brought) > 0
+	for _, step := range []func(context.Context) error{f.putShare, f.lookAtShown, f.putJoin, f.lookAtRound, f.begin,
+		f.lookAtOpen} {
+		if err := step(ctx); err != nil {
+			return false, err
+		}
+	}
+	if woken {
+		return false, nil
+	}
+	return f.ended(ctx)
+}
+
+// putShare puts the mark's Share.
+func (f *follower) putShare(ctx context.Context) error {
+	f.mu.Lock()
+	data, r := f.share, stream.Round(f.mark.X.Round)
+	f.mu.Unlock()
+	if data == nil {
+		return nil
+	}
+	result, err := f.put(ctx, f.Task.Share(r), data)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	if bytes.Equal(f.share, data) {
+		f.share = nil
+	}
+	f.mu.Unlock()
+	if !result.Ours {
+		return f.shownBy(result.Standing)
+	}
+	return nil
+}
+
+// lookAtShown looks at the Share of a round that the leader says it has stored, above the mark.
+func (f *follower) lookAtShown(ctx context.Context) error {
+	f.mu.Lock()
+	r, mark := f.shown, stream.Round(f.mark.X.Round)
+	f.mu.Unlock()
+	if r == 0 || r <= mark {
+		return nil
+	}
+	_, err := f.lookAtShare(ctx, r)
+	return err
+}
+
+// lookAtShare looks at the Share of a round, and reports whether there is one.
+func (f *follower) lookAtShare(ctx context.Context, r stream.Round) (stands bool, err error) {
+	m, err := f.get(ctx, f.Task.Share(r))
+	if err != nil || m == nil {
+		return false, err
+	}
+	return true, f.shownBy(*m)
+}
+
+// shownBy looks at a record that should be a Share. One without the helper's own signature says nothing.
+func (f *follower) shownBy(m stream.Message) error {
+	s, err := splitwire.VerifyShare(m.Data, f.Identity.Public())
+	if err != nil {
+		f.Logger.Warn("the broker shows something that is not the helper's Share", "subject", m.Subject)
+		return nil
+	}
+	return f.shows(s)
+}
+
+// lookAtRound finds the newest round. An older one than is known is passed over: it was put again.
+func (f *follower) lookAtRound(ctx context.Context) error {
+	if m := f.taken("round"); m != nil && f.newer(*m) {
+		if r, err := f.roundOf(*m); err == nil {
+			f.begins(r)
+			return nil
+		}
+	}
+	if a, err := stream.ParseSubject(f.brought["open"].Subject); err == nil && f.round != nil && a.Round == f.round.number {
+		return nil // of the round that is known: nothing newer is looked for before it is joined
+	}
+	m, err := f.latest(ctx, f.Task.Rounds())
+	if err != nil || m == nil {
+		return err
+	}
+	if !f.newer(*m) {
+		return nil
+	}
+	r, err := f.roundOf(*m)
+	f.outcome(ctx, "round", err)
+	if err == nil {
+		f.begins(r)
+	}
+	return err
+}
+
+// newer reports whether a record on a Round's subject is of a round after the newest that is known.
+func (f *follower) newer(m stream.Message) bool {
+	a, err := stream.ParseSubject(m.Subject)
+	return err != nil || f.round == nil || a.Round > f.round.number
+}
+
+func (f *follower) begins(r round) {
+	f.round = &r
+	f.say(fmt.Sprintf("waiting for an attempt of round %d", r.number))
+}
+
+// roundOf verifies a Round, and that it follows the task.
+func (f *follower) roundOf(m stream.Message) (round, error) {
+	var r wire.Round
+	body, err := seal.VerifyRecord(m, f.LearnerKey, f.hash, &r)
+	if err != nil {
+		return round{}, err
+	}
+	at, err := manifest.Follows(f.task, f.hash, &r)
+	if err != nil {
+		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
+	}
+	cfg, err := at.Mixer()
+	if err != nil {
+		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
+	}
+	return round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg}, nil
+}
+
+// back is the number of rounds behind the newest whose Shares are looked at when a process begins.
+const back = 8
+
+// begin looks once at what stood before this process: Shares above the mark, which stop it; and it puts the mark's own
+// again, where the round is young enough to have records.
+func (f *follower) begin(ctx context.Context) error {
+	if f.begun || f.round == nil {
+		return nil
+	}
+	f.mu.Lock()
+	mark := f.mark
+	f.mu.Unlock()
+	newest, marked := f.round.number, stream.Round(mark.X.Round)
+	for r := max(marked, newest-min(newest, back)) + 1; r <= newest; r++ {
+		if _, err := f.lookAtShare(ctx, r); err != nil {
+			return err
+		}
+	}
+	f.begun = true
+	if marked > 0 && marked+stream.KeptRounds > newest {
+		f.mu.Lock()
+		f.share = mark.Signed
+		f.mu.Unlock()
+		return f.putShare(ctx)
+	}
+	return nil
+}
+
+// lookAtOpen finds the newest attempt of the newest round, and joins it.
+func (f *follower) lookAtOpen(ctx context.Context) error {
+	brought := f.taken("open")
+	if f.round == nil {
+		return nil
+	}
+	if m := brought; m != nil {
+		if open, x, err := f.openOf(*m); err == nil && f.seen.before(place{x.Round, x.Number}) {
+			return f.join(ctx, open, x)
+		}
+	}
+	m, err := f.latest(ctx, f.Task.Opens(f.round.number))
+	if err != nil || m == nil {
+		return err
+	}
+	if a, err := stream.ParseSubject(m.Subject); err != nil || !f.seen.before(place{uint64(a.Round), uint64(a.Attempt)}) {
+		return nil
+	}
+	open, x, err := f.openOf(*m)
+	f.outcome(ctx, "open", err)
+	if err != nil {
+		return err
+	}
+	return f.join(ctx, open, x)
+}
+
+// openOf verifies an Open of the newest round, as a device does.
+func (f *follower) openOf(m stream.Message) (*wire.Open, split.Attempt, error) {
+	var o wire.Open
+	if _, err := seal.VerifyRecord(m, f.LeaderKey, f.hash, &o); err != nil {
+		return nil, split.Attempt{}, err
+	}
+	switch {
+	case stream.Hash(o.ManifestHash) != f.round.manifest:
+		return nil, split.Attempt{}, fmt.Errorf("%s opens manifest %x, round %d has %x", m.Subject, o.ManifestHash,
+			f.round.number, f.round.manifest)
+	case o.Suite != f.task.Suite:
+		return nil, split.Attempt{}, fmt.Errorf("%s has suite %v, the task %v", m.Subject, o.Suite, f.task.Suite)
+	}
+	return &o, split.Attempt{Task: f.hash, Round: o.Round, Number: o.Attempt, Open: stream.HashOf(m.Data)}, nil
+}
+
+// ended reports whether the task is over, and nothing is left to put.
+func (f *follower) ended(ctx context.Context) (bool, error) {
+	m, err := f.get(ctx, f.Task.End())
+	if err != nil || m == nil {
+		return false, err
+	}
+	var end wire.End
+	_, err = seal.VerifyRecord(*m, f.LearnerKey, f.hash, &end)
+	f.outcome(ctx, "end", err)
+	if err != nil {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.share == nil && f.closing == nil, nil
+}

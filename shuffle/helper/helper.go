@@ -1,0 +1,115 @@
+package helper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/panlearn/panlearn/shuffle/helper/folder"
+	"github.com/panlearn/panlearn/shuffle/split"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A Helper is one helper process of one task.
+type Helper struct {
+	Config
+	ran    atomic.Bool
+	jitter *rand.Rand    // of Run's goroutine
+	kick   chan struct{} // makes Run's goroutine look
+
+	// Of the Task, from before the exchange is served.
+	task  *wire.Task
+	hash  stream.Hash
+	known bool // the folder had joined the task before this process began
+
+	deciding sync.WaitGroup
+
+	mu       sync.Mutex // guards all below
+	desk     *split.Desk
+	mark     split.HelperMark
+	held     *attempt     // nil: none
+	closing  *closing     // a release that waits for the folder; nil: none
+	share    []byte       // the mark's Share, while it has to be put
+	shown    stream.Round // whose Share is to be looked at; 0: none
+	heard    time.Time    // when the leader's last message came
+	stopped  error        // why the helper stops for good
+	over     bool         // Run is over: nothing begins any more
+	troubles troubles
+	status   Status
+}
+
+// errRan is returned by Run if it was called before; a Helper lives once.
+var errRan = errors.New("helper: Run was called before: make a new Helper")
+
+// Run works until the task ends (nil), the context ends (its error), or something is wrong that repeating does not mend.
+// Whatever it returns, keys and shares are gone. Call it once.
+func (h *Helper) Run(ctx context.Context) error {
+	if h.ran.Swap(true) {
+		return errRan
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	err := h.run(ctx)
+	h.finish()
+	h.deciding.Wait()
+	return err
+}
+
+func (h *Helper) run(ctx context.Context) error {
+	f := &follower{Helper: h, brought: map[string]stream.Message{}}
+	f.watch(ctx)
+	if err := f.enlist(ctx); err != nil {
+		return err
+	}
+	if err := f.insist(ctx, "serve", func(context.Context) error {
+		return h.Exchange.ServeExchange(ctx, h.Task, h.take)
+	}); err != nil {
+		return err
+	}
+	return f.follow(ctx)
+}
+
+// finish erases what the process holds. A release that waits for the folder has one more chance.
+func (h *Helper) finish() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.commit()
+	h.over = true
+	h.drop()
+	h.status.Phase = "ended"
+}
+
+// stop ends the helper for good. h.mu is held.
+func (h *Helper) stop(err error) {
+	if h.stopped == nil {
+		h.stopped = err
+	}
+	h.look()
+}
+
+// look makes Run's goroutine look.
+func (h *Helper) look() {
+	select {
+	case h.kick <- struct{}{}:
+	default:
+	}
+}
+
+// shows looks at a Share that the broker shows: with the helper's own signature, of a release that the folder does not
+// know, the folder is a copy or was put back.
+func (h *Helper) shows(s split.Share) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.desk.Shown(s) {
+		return nil
+	}
+	err := fmt.Errorf("helper: round %d has a Share that this identity signed, and the folder's last release is of round %d: %w",
+		s.X.Round, h.mark.X.Round, folder.ErrOlder)
+	h.stop(err)
+	return err
+}

@@ -1,0 +1,143 @@
+package helper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/observe"
+	"github.com/panlearn/panlearn/shuffle/helper/folder"
+	"github.com/panlearn/panlearn/shuffle/split"
+	"github.com/panlearn/panlearn/shuffle/splitwire"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// join joins an attempt whose Open was verified, unless it has a Join, its round a Share, or the folder a release. x has
+// no hash of a Join.
+func (f *follower) join(ctx context.Context, open *wire.Open, x split.Attempt) error {
+	at := place{x.Round, x.Number}
+	standing, err := f.get(ctx, f.Task.Join(stream.Round(x.Round), stream.Attempt(x.Number)))
+	if err != nil {
+		return err
+	}
+	if standing != nil {
+		f.seen = at
+		return f.joined(*standing)
+	}
+	if stands, err := f.lookAtShare(ctx, stream.Round(x.Round)); err != nil || stands {
+		if err == nil {
+			f.seen = at
+		}
+		return err
+	}
+	f.mu.Lock()
+	signed, refusal, ok := f.desk.Join(x)
+	if signed != nil {
+		f.share = signed
+	}
+	f.mu.Unlock()
+	switch {
+	case signed != nil:
+		f.seen = at
+		return f.putShare(ctx)
+	case refusal != nil:
+		return f.refuse(ctx, at, *refusal)
+	case !ok:
+		f.seen = at
+		return nil
+	}
+	if err := f.list(ctx); err != nil {
+		return err
+	}
+	a, err := f.newAttempt(open, x, *f.round, time.Now())
+	f.outcome(ctx, "open", err)
+	if err != nil {
+		f.seen = at // it has the keys that it has
+		return nil
+	}
+	if !f.hold(a) {
+		a.erase()
+		return errLater
+	}
+	f.seen, f.pending = at, a
+	return f.putJoin(ctx)
+}
+
+// list lists the task in the folder, before its first Join.
+func (f *follower) list(ctx context.Context) error {
+	err := f.Folder.Join(f.hash)
+	if errors.Is(err, folder.ErrOlder) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.stop(fmt.Errorf("helper: %w", err))
+		return err
+	}
+	f.outcome(ctx, callFolder, err)
+	return err
+}
+
+// joined looks at a Join that stands where this process has not put one. It is of an earlier process of this identity,
+// whose attempts are gone, as the leader is told when it asks. Where the folder never joined the task, it is not the folder
+// that this identity works with.
+func (f *follower) joined(m stream.Message) error {
+	var j wire.Join
+	if _, err := seal.VerifyRecord(m, f.Identity.Public(), f.hash, &j); err != nil {
+		f.Logger.Warn("the broker shows something that is not the helper's Join", "subject", m.Subject)
+		return nil
+	}
+	if f.known || split.Instance(j.Instance) == f.Instance {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := fmt.Errorf("helper: %s has a Join that this identity signed, and the folder never joined the task: %w", m.Subject,
+		folder.ErrOlder)
+	f.stop(err)
+	return err
+}
+
+// refuse puts a Share that says that nothing of the round will be released, so that the leader knows before anybody
+// sends.
+func (f *follower) refuse(ctx context.Context, at place, refusal split.Share) error {
+	data, err := splitwire.SignShare(f.Identity, refusal)
+	if err != nil {
+		return fmt.Errorf("helper: refuse round %d: %w", at.round, err)
+	}
+	result, err := f.put(ctx, f.Task.Share(stream.Round(at.round)), data)
+	if err != nil {
+		return err
+	}
+	f.seen = at
+	if !result.Ours {
+		return f.shownBy(result.Standing)
+	}
+	observe.Tell(f.Observer.Refused, stream.Round(at.round))
+	return nil
+}
+
+// putJoin puts the Join of the attempt that is held. Where another one stands, nobody will ever send to ours.
+func (f *follower) putJoin(ctx context.Context) error {
+	a := f.pending
+	if a == nil {
+		return nil
+	}
+	result, err := f.put(ctx, f.Task.Join(stream.Round(a.x.Round), stream.Attempt(a.x.Number)), a.join)
+	if err != nil {
+		return err
+	}
+	f.pending = nil
+	if result.Ours {
+		f.Logger.Info("joined an attempt", "round", a.x.Round, "attempt", a.x.Number)
+		observe.Tell2(f.Observer.Joined, stream.Round(a.x.Round), stream.Attempt(a.x.Number))
+		return nil
+	}
+	f.mu.Lock()
+	if f.held == a {
+		f.drop()
+	}
+	f.mu.Unlock()
+	return f.joined(result.Standing)
+}
