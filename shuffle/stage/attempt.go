@@ -7,6 +7,7 @@ import (
 
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -17,7 +18,8 @@ type attempt struct {
 	*environment
 	round
 	number  stream.Attempt
-	mixer   *shuffle.Mixer
+	mixer   *shuffle.Mixer // nil under trust split
+	pair    *pairing       // nil but under trust split
 	key     *seal.RoundKey
 	context seal.Context
 	started time.Time
@@ -25,6 +27,7 @@ type attempt struct {
 	table   *placeTable // nil: it opens without places
 	opened  uint64      // stream sequence of its Open; 0: not put yet
 
+	part    manifest.Part   // what a user's report adds to a message
 	largest int             // bytes of the largest report message that can be one
 	newest  time.Time       // when the last report was counted
 	late    time.Time       // when the deadline was seen to be over, with the minimum there
@@ -35,24 +38,39 @@ type attempt struct {
 
 // newAttempt lays the front floor, which comes before the key is published, and draws the key.
 func newAttempt(e *environment, r round, number stream.Attempt, now time.Time) (*attempt, error) {
-	mixer, err := shuffle.NewMixer(r.mixer)
-	if err != nil {
-		return nil, fmt.Errorf("round %d: %w", r.number, err)
-	}
 	key, err := seal.NewRoundKey(e.task.Suite)
 	if err != nil {
-		mixer.Erase()
 		return nil, fmt.Errorf("round %d: %w", r.number, err)
 	}
-	bundle := int(r.mixer.MaxBundle)
-	return &attempt{
-		environment: e, round: r, number: number, mixer: mixer, key: key, started: now,
+	part := manifest.PartOf(e.task.Plan, r.mixer.Params)
+	a := &attempt{
+		environment: e, round: r, number: number, key: key, started: now,
 		subject: e.Task.Report(r.number, number),
 		context: seal.Context{
 			ManifestHash: r.manifest, Attempt: uint64(number), StageKey: e.Identity.Public(), Public: key.Public(),
 		},
-		largest: seal.ReportSize(e.task.Suite, bundle, bundle*r.mixer.Params.ReportBytes()),
-	}, nil
+		part: part, largest: part.ReportSize(e.task.Suite, int(r.mixer.MaxBundle)),
+	}
+	if e.operators() {
+		a.pair = new(pairing)
+		return a, nil
+	}
+	if a.mixer, err = shuffle.NewMixer(r.mixer); err != nil {
+		key.Erase()
+		return nil, fmt.Errorf("round %d: %w", r.number, err)
+	}
+	return a, nil
+}
+
+// users returns the number of users in the totals.
+func (a *attempt) users() uint64 {
+	switch {
+	case a.pair == nil:
+		return a.mixer.Users()
+	case a.pair.leader == nil:
+		return 0
+	}
+	return a.pair.leader.Users()
 }
 
 // open returns the signed Open.
@@ -87,16 +105,34 @@ func (a *attempt) takePlaces() time.Duration {
 	m := a.round.mixer
 	a.table = &placeTable{cohort: m.Cohort, minimum: m.Minimum, bundle: m.MaxBundle, lease: lease, started: a.started,
 		deadline: a.deadlineAt()}
+	if a.pair == nil {
+		a.begin(a.started)
+	}
+	return lease
+}
+
+// begin lets the time of the attempt run, and gives its places: once it is open, or under trust split once the helper
+// has joined it.
+func (a *attempt) begin(now time.Time) {
+	a.started = now
+	a.backlog.opened = now
+	if a.table == nil {
+		return
+	}
+	a.table.started, a.table.deadline = now, a.deadlineAt()
 	if a.number > 1 && !a.floors() {
-		a.table.reserved = a.started.Add(lease)
+		a.table.reserved = now.Add(a.table.lease)
 	}
 	a.places.begin(place{a.round.number, a.number}, a.table)
-	return lease
 }
 
 // room returns the number of users that may still come, at least 1.
 func (a *attempt) room() uint64 {
-	return max(a.round.mixer.Cohort, a.mixer.Users()+1) - a.mixer.Users()
+	users := a.users()
+	if a.pair != nil && a.pair.leader != nil {
+		users += a.pair.leader.Unanswered()
+	}
+	return max(a.round.mixer.Cohort, users+1) - users
 }
 
 // deadlineAt returns the time from which on the minimum is enough; zero: never.
@@ -120,8 +156,19 @@ func (a *attempt) pause() time.Duration { return min(max(a.deadline/16, minPause
 // ripe reports whether the attempt can be closed: at the planned cohort, or past the deadline with the minimum. Past
 // the deadline it goes on while reports come, for as long as the deadline again at most: who has sent one has paid for
 // it. A round that reaches its minimum late, or whose stage was asleep at its deadline, still has that time.
+//
+// Under trust split it takes no more once it is ripe, and is closed when the helper has decided what is unanswered.
 func (a *attempt) ripe(now time.Time) bool {
-	at, users := a.deadlineAt(), a.mixer.Users()
+	if a.pair == nil {
+		return a.full(now)
+	}
+	a.pair.closing = a.pair.leader != nil && a.full(now)
+	return a.pair.closing && a.pair.leader.CanPrepare()
+}
+
+// full reports whether enough users are counted, by number and time.
+func (a *attempt) full(now time.Time) bool {
+	at, users := a.deadlineAt(), a.users()
 	switch {
 	case users >= a.round.mixer.Cohort:
 		return true
@@ -162,8 +209,9 @@ type release struct {
 	round        round
 	attempt      stream.Attempt
 	users        uint64
-	started      time.Time
-	opened       uint64 // stream sequence of the attempt's Open
+	started      time.Time                 // zero: in another process
+	opened       uint64                    // stream sequence of the attempt's Open; 0: not known
+	instance     [stream.InstanceSize]byte // in whose name the round is marked
 }
 
 // close fixes the cutoff, tops up, lays the back floor, erases key and totals, and signs what may be released.
@@ -174,7 +222,8 @@ func (a *attempt) close() (*release, error) {
 	if err != nil {
 		return nil, fmt.Errorf("round %d, attempt %d: %w", a.round.number, a.number, err)
 	}
-	out := &release{round: a.round, attempt: a.number, users: r.Users, started: a.started, opened: a.opened}
+	out := &release{round: a.round, attempt: a.number, users: r.Users, started: a.started, opened: a.opened,
+		instance: a.Instance}
 	out.claim, err = a.Identity.Sign(&wire.Claim{
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: uint64(a.round.number), Attempt: uint64(a.number),
 		ManifestHash: a.manifest[:], Instance: a.Instance[:],
@@ -203,7 +252,11 @@ func (r *release) erase() {
 // erase drops key, totals and ids. It may be called again.
 func (a *attempt) erase() {
 	a.key.Erase()
-	a.mixer.Erase()
+	if a.pair != nil {
+		a.pair.erase()
+	} else {
+		a.mixer.Erase()
+	}
 	a.places.end(a.table, a.backlog.ramp)
 	a.single = sealed{}
 }

@@ -28,6 +28,7 @@ func closeRound(e *environment, m *stream.Message, announced stream.Round) (phas
 	data, err := e.Identity.Sign(&wire.Close{
 		Version: stream.Version, TaskHash: e.taskHash[:], Round: b.Round, Attempt: b.Attempt,
 		ManifestHash: b.ManifestHash, BatchHash: hash[:], Cutoff: b.Cutoff, Void: b.Void,
+		OpenHash: b.OpenHash, JoinHash: b.JoinHash,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Subject, err)

@@ -88,9 +88,13 @@ type collecting struct {
 	looks   int       // done of this one, which is of three: the outcome, End, the queue
 	expires time.Time // of our patience with a task that has ended after this round
 	starved bool      // it was said that the minimum is not there at the deadline
+	joining time.Time // when the helper's Join is looked for next, until it has joined
 }
 
 func (p *collecting) String() string {
+	if p.attempt.unjoined() {
+		return fmt.Sprintf("waiting for the helper to join round %d, attempt %d", p.attempt.round.number, p.attempt.number)
+	}
 	return fmt.Sprintf("collecting round %d, attempt %d", p.attempt.round.number, p.attempt.number)
 }
 
@@ -103,6 +107,13 @@ func (p *collecting) abandon() {
 
 func (p *collecting) next(now time.Time) effects {
 	todo := effects{call: collect, until: now.Add(p.Poll), needs: leased, attempt: p.attempt, drains: true}
+	if p.attempt.unjoined() {
+		todo.call, todo.until = wait, p.joining
+		if !now.Before(p.joining) {
+			todo.call, todo.subject = get, p.Task.Join(p.attempt.round.number, p.attempt.number)
+			return todo
+		}
+	}
 	switch {
 	case now.Before(p.look):
 	case p.looks == 0:
@@ -126,9 +137,16 @@ func (p *collecting) next(now time.Time) effects {
 
 func (p *collecting) handle(now time.Time, did effects, r result) (phase, error) {
 	a := p.attempt
+	if a.pair != nil {
+		if next, err := p.shared(now, did, r); next != phase(p) || err != nil {
+			return next, err
+		}
+	}
 	switch {
+	case did.call == wait, did.subject == p.Task.Join(a.round.number, a.number):
+		return p, nil
 	case did.call == collect:
-		observe.Tell2(p.Observer.Fill, a.mixer.Users(), a.round.mixer.Cohort)
+		observe.Tell2(p.Observer.Fill, a.users(), a.round.mixer.Cohort)
 		p.starving(now)
 	case did.call == queued:
 		p.looks, p.look = 0, now.Add(p.jittered())
@@ -156,8 +174,20 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 			return next, err
 		}
 	}
-	if !a.ripe(now) {
+	switch {
+	case a.unjoined():
+		return p, nil
+	case !a.ripe(now):
 		return p.flooded(now)
+	}
+	if a.pair != nil {
+		ending, err := a.prepare()
+		if err != nil {
+			return nil, err
+		}
+		out := &finishing{environment: p.environment, round: a.round, ending: ending, instance: a.pair.instance,
+			started: a.started, opened: a.opened}
+		return out.step(now)
 	}
 	out, err := a.close()
 	if err != nil {
@@ -252,7 +282,7 @@ func (p *collecting) unopened(now time.Time, r result) phase {
 // starving logs once that users are missing past the deadline: nothing else would distinguish such a stage from one
 // that hangs.
 func (p *collecting) starving(now time.Time) {
-	at, m, users := p.attempt.deadlineAt(), p.attempt.round.mixer, p.attempt.mixer.Users()
+	at, m, users := p.attempt.deadlineAt(), p.attempt.round.mixer, p.attempt.users()
 	if p.starved || at.IsZero() || now.Before(at) || users >= m.Minimum {
 		return
 	}

@@ -69,6 +69,9 @@ type Config struct {
 	// opened again, whatever the broker forgets. nil: the process remembers its own claims as long as it lives.
 	Marks Marks
 
+	// Leader holds what trust split needs besides. Tasks of that trust are refused without it; others do not use it.
+	Leader Leader
+
 	Observer Observer
 	Logger   *slog.Logger // nil: no log
 	// Instance distinguishes the life of this process from every other one. Zero: drawn.

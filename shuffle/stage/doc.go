@@ -11,6 +11,7 @@
 //	settling    -> closing     its batch stands
 //	            -> awaiting    it has none
 //	awaiting    -> inspecting  its Round stands
+//	            -> looking     the same under trust split
 //	            -> seeking     that was put again where it had been removed
 //	            -> ended       the task ended before it
 //	            -> settling    for long it does not stand: the round before, whose batch may be lost; the next, if the task ended after it
@@ -21,6 +22,9 @@
 //	            -> opening     another's: the next attempt, under a fresh key
 //	            -> seeking     others worked on for long, and may have had the round removed: the attempt is dropped
 //	collecting  -> marking     full, or late with the minimum and quiet: the cutoff is fixed, key and totals are erased
+//	            -> finishing   the same under trust split: key is erased, the share has its floor
+//	            -> reopening   the helper does not hold the attempt any more
+//	            -> looking     the helper has released the round
 //	            -> closing     an outcome stands after all: the attempt is dropped
 //	            -> ended       the task ended before it: the attempt is dropped
 //	            -> settling    the task ended after it, and its outcome is lost: the same
@@ -36,6 +40,16 @@
 //	voiding     -> closing     a batch stands, void or not
 //	closing     -> sweeping    the Close stands                                    close.go
 //	sweeping    -> settling    the next round
+//
+// Under trust split the stage is the leader of two operators, and these phases come with it (pairing.go, exchange.go):
+//
+//	looking     -> inspecting  nothing of the round was released                   finishing.go
+//	            -> finishing   its share is in the folder
+//	            -> voiding     the helper released it, and the folder has no share
+//	finishing   -> marking     the helper's Share is in the folder
+//	            -> reopening   the helper's word that the attempt died: its key in the folder is overwritten
+//	            -> looking     another process went further
+//	reopening   -> opening     after a while, longer each time
 //
 // A phase that needs the lease and loses it is abandoned, with all that it holds, and seeking begins again. From the
 // mark to the Close a phase goes on without the lease: bytes may have been sent that nobody else can finish.
@@ -55,6 +69,8 @@
 //   - Under the trusts with floors one plaintext is in memory at a time, else a few for each worker; all are
 //     overwritten.
 //   - Whatever a device sends ends in a [Reason]; it is counted and never logged.
+//   - Under trust split nothing that the stage does depends on its sum of shares before its floor is laid; what it puts
+//     follows from its folder alone, whichever process puts it.
 //   - Memory: totals (dim words), the ids of one cohort, at most Prefetch sealed reports.
 //
 // # Refusals
@@ -72,4 +88,5 @@
 //  4. On nil the task is over. On a context error stop, or start a new Stage. On any other error a restart alone
 //     does not help: read it.
 //  5. Leave Config.Entropy nil.
+//  6. For trust split fill in Config.Leader, with a folder on a disk that outlives the process and is never restored.
 package stage

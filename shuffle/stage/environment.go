@@ -2,7 +2,6 @@ package stage
 
 import (
 	"crypto/ed25519"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/shuffle"
+	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -29,6 +29,13 @@ type environment struct {
 	older   older
 	// stream sequence of the newest record of attempts since this process found the newest round; 0: none yet
 	last uint64
+
+	// Of trust split: the round that the helper released last, with its signed Share; since when the helper does not
+	// answer, zero where it does; attempts in a row that died with the helper.
+	released split.Attempt
+	signed   []byte
+	helper   time.Time
+	deaths   int
 
 	task     *wire.Task // nil before enlisting is over
 	taskHash stream.Hash
@@ -102,7 +109,9 @@ func (e *environment) suits(task *wire.Task, signer ed25519.PublicKey) (sizes ma
 		return sizes, err
 	}
 	if manifest.HasOperators(task.Plan) {
-		return sizes, errors.New("has trust split: a stage that works with a helper is not built yet")
+		if err := e.leads(task.HelperKey, task.LearnerKey); err != nil {
+			return sizes, err
+		}
 	}
 	if sizes, err = manifest.SizesOf(task, ReasonNames()); err != nil {
 		return sizes, err
@@ -112,19 +121,7 @@ func (e *environment) suits(task *wire.Task, signer ed25519.PublicKey) (sizes ma
 
 // read verifies a record under the pinned key of its writer and checks that it is of this task and subject.
 func (e *environment) read(m *stream.Message, by ed25519.PublicKey, into proto.Message) (body []byte, err error) {
-	body, err = seal.Verify(m.Data, by, into)
-	if err == nil {
-		err = stream.CheckSubject(m.Subject, into)
-	}
-	if err == nil {
-		if of, ok := into.(interface{ GetTaskHash() []byte }); !ok || stream.Hash(of.GetTaskHash()) != e.taskHash {
-			err = errors.New("is of another task")
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s holds what its writer did not write for this task: %w", m.Subject, err)
-	}
-	return body, nil
+	return seal.VerifyRecord(*m, by, e.taskHash, into)
 }
 
 // readRound verifies a Round and that it follows the task.

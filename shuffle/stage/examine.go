@@ -7,7 +7,6 @@ import (
 	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -37,36 +36,44 @@ func (a *attempt) precedes(subject string) bool {
 	return err == nil && (at.Round > a.round.number || at.Round == a.round.number && at.Attempt > a.number)
 }
 
-func (a *attempt) decrypt(o *sealed) (mine bool, reason Reason, plaintext []byte) {
+// parse reads a message into o.report, and refuses what cannot be a report of this attempt.
+func (a *attempt) parse(o *sealed) (mine bool, reason Reason) {
 	at, err := stream.ParseSubject(o.message.Subject)
 	o.of = place{at.Round, at.Attempt}
 	switch {
 	case err != nil || at.Verb != "report" || at.Task != a.Task:
-		return false, Malformed, nil
+		return false, Malformed
 	case at.Round != a.round.number:
-		return false, WrongRound, nil
+		return false, WrongRound
 	case at.Attempt != a.number:
-		return false, WrongAttempt, nil
+		return false, WrongAttempt
 	case len(o.message.Data) > a.largest:
-		return true, Length, nil
+		return true, Length
 	}
 	r := &o.report
 	var version *stream.VersionError
 	switch err := stream.ReadReport(o.message.Data, r); {
 	case errors.As(err, &version):
-		return true, Version, nil
+		return true, Version
 	case err != nil:
-		return true, Malformed, nil
+		return true, Malformed
 	case stream.Hash(r.TaskHash) != a.taskHash:
-		return true, WrongTask, nil
+		return true, WrongTask
 	case uint64(len(r.Ids)) > a.round.mixer.MaxBundle:
-		return true, Bundle, nil
+		return true, Bundle
+	case !a.part.Fits(a.task.Suite, r):
+		return true, Length
 	}
-	enc, ciphertext := seal.SealedSize(a.task.Suite, len(r.Ids)*a.round.mixer.Params.ReportBytes())
-	if len(r.Encapsulated) != enc || len(r.Ciphertext) != ciphertext {
-		return true, Length, nil
+	return true, Accepted
+}
+
+func (a *attempt) decrypt(o *sealed) (mine bool, reason Reason, plaintext []byte) {
+	if mine, reason = a.parse(o); reason != Accepted {
+		return mine, reason, nil
 	}
-	if plaintext, err = a.key.Open(a.context, r); err != nil {
+	r := &o.report
+	plaintext, err := a.key.Open(a.context, r)
+	if err != nil {
 		return true, Undecryptable, nil
 	}
 	o.ids = o.ids[:0]
@@ -90,7 +97,7 @@ func (a *attempt) count(o *sealed) Reason {
 	}
 	a.counts[o.reason]++
 	a.floods.saw(o)
-	a.backlog.users = a.mixer.Users()
+	a.backlog.users = a.users()
 	if prior := a.backlog.before; prior != nil && o.of == prior.of {
 		a.backlog.late++
 	}

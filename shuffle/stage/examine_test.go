@@ -25,7 +25,7 @@ func TestPoolCountsAsOneWorkerDoes(t *testing.T) {
 		}
 		other := *one.environment
 		several := &attempt{environment: &other, round: one.round, number: one.number, mixer: mixer, key: one.key,
-			context: one.context, largest: one.largest}
+			context: one.context, part: one.part, largest: one.largest}
 		var told [2][]Reason
 		attempts := [2]*attempt{one, several}
 		for i, a := range attempts {

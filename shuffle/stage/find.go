@@ -169,6 +169,9 @@ func (p *awaiting) handle(now time.Time, did effects, r result) (phase, error) {
 			return &seeking{environment: p.environment}, nil
 		}
 		p.older.shows(p.environment, now, next.number)
+		if p.operators() {
+			return &looking{environment: p.environment, round: next}, nil
+		}
 		return &inspecting{environment: p.environment, round: next}, nil
 	case !p.noEnd:
 		p.noEnd = true
@@ -253,7 +256,7 @@ func (p *inspecting) next(time.Time) effects {
 	case !p.counted:
 		return effects{call: latest, subject: p.Task.Opens(p.number), needs: leased}
 	case p.marked >= p.number:
-		return effects{call: mark, round: p.marked + 1, needs: leased}
+		return effects{call: mark, round: p.marked + 1, owner: p.Instance, needs: leased}
 	case p.attempt <= p.attempts:
 		return effects{call: get, subject: p.Task.Close(p.number, p.attempt), needs: leased}
 	}

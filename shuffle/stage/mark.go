@@ -60,7 +60,7 @@ func (p *marking) abandon()       { p.release.erase() }
 func (p *marking) next(time.Time) effects {
 	switch {
 	case p.stands:
-		return effects{call: mark, round: p.release.round.number, needs: bound}
+		return effects{call: mark, round: p.release.round.number, owner: p.release.instance, needs: bound}
 	case p.pending():
 		return p.rest()
 	}

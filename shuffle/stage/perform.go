@@ -21,7 +21,13 @@ func (s *Stage) perform(ctx context.Context, todo effects) (r result, err error)
 		s.sleep(ctx, todo.until)
 		return r, nil
 	case collect:
+		if todo.attempt.pair != nil {
+			return r, s.collectShared(ctx, todo)
+		}
 		return r, s.collect(ctx, todo)
+	case exchanged:
+		r.answer, err = s.ask(ctx, todo)
+		return r, err
 	case purge:
 		return r, s.purge(ctx, todo.before)
 	}
@@ -41,9 +47,33 @@ func (s *Stage) perform(ctx context.Context, todo effects) (r result, err error)
 			err = fmt.Errorf("%s: marks of claimed rounds: %w", OwnDisk, err)
 		}
 	case mark:
-		if r.ours, err = s.Marks.Claim(s.taskHash, todo.round, s.Instance); err != nil {
+		if r.ours, err = s.Marks.Claim(s.taskHash, todo.round, todo.owner); err != nil {
 			err = fmt.Errorf("%s: mark round %d before it is claimed: %w", OwnDisk, todo.round, err)
 		}
+	case find, begin, prepared, keep, overwrite:
+		if r, err = s.ofFolder(todo); err != nil {
+			err = fmt.Errorf("%s: %w", OwnDisk, err)
+		}
+	}
+	return r, err
+}
+
+// ofFolder makes one step on the leader's folder.
+func (s *Stage) ofFolder(todo effects) (r result, err error) {
+	folder := s.Leader.Folder
+	switch todo.call {
+	case find:
+		var found Found
+		found, err = folder.Find(s.taskHash)
+		r.found = &found
+	case begin:
+		err = folder.Begin(s.taskHash)
+	case prepared:
+		r.ours, err = folder.Prepare(s.taskHash, todo.prepared)
+	case keep:
+		r.ours, err = folder.Release(s.taskHash, todo.x, todo.data)
+	case overwrite:
+		r.ours, err = folder.Drop(s.taskHash, todo.x)
 	}
 	return r, err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -24,35 +25,46 @@ type phase interface {
 
 // effects describe one call that a phase needs of the loop, and the conditions under which it is made.
 type effects struct {
-	call    call
-	subject string       // of get and put; of latest a pattern
-	data    []byte       // of put
-	before  uint64       // of purge
-	round   stream.Round // of mark
-	until   time.Time    // of wait and collect
-	needs   need         // of the lease
-	attempt *attempt     // that is open: collect examines for it, and Status tells how full it is
-	drains  bool         // worth the time of Config.Drain: users were asked to the attempt
+	call     call
+	subject  string                    // of get and put; of latest a pattern
+	data     []byte                    // of put, keep and exchanged
+	before   uint64                    // of purge
+	round    stream.Round              // of mark
+	owner    [stream.InstanceSize]byte // of mark: who claims
+	x        split.Attempt             // of keep and overwrite
+	prepared split.Prepared            // of prepared
+	instance split.Instance            // of exchanged: the helper's process
+	until    time.Time                 // of wait, collect and exchanged
+	needs    need                      // of the lease
+	attempt  *attempt                  // that is open: collect examines for it, and Status tells how full it is
+	drains   bool                      // worth the time of Config.Drain: users were asked to the attempt
 }
 
 // A call names an operation of the loop.
 type call int
 
 const (
-	wait    call = iota + 1 // until a time, or a wake
-	get                     // Records.Get
-	latest                  // Records.Latest
-	put                     // Records.PutOnce
-	queued                  // ReportReader.Queue; its failure is passed over
-	purge                   // ReportReader.Purge, once the lease is renewed; its failure is passed over
-	collect                 // fetch reports, examine some of them, acknowledge those
-	marked                  // Marks.Claimed
-	mark                    // Marks.Claim
-	stop                    // Run returns nil
+	wait      call = iota + 1 // until a time, or a wake
+	get                       // Records.Get
+	latest                    // Records.Latest
+	put                       // Records.PutOnce
+	queued                    // ReportReader.Queue; its failure is passed over
+	purge                     // ReportReader.Purge, once the lease is renewed; its failure is passed over
+	collect                   // fetch reports, examine some of them, acknowledge those
+	marked                    // Marks.Claimed
+	mark                      // Marks.Claim
+	find                      // Folder.Find
+	begin                     // Folder.Begin
+	prepared                  // Folder.Prepare
+	keep                      // Folder.Release
+	overwrite                 // Folder.Drop
+	exchanged                 // a message to the helper, and what it answers until a time
+	stop                      // Run returns nil
 )
 
 var callNames = [...]string{wait: "wait", get: "get", latest: "latest", put: "put", queued: "queue", purge: "purge",
 	collect: "fetch", marked: "mark", mark: "mark",
+	find: "find", begin: "begin", prepared: "prepare", keep: "keep", overwrite: "overwrite", exchanged: "exchange",
 	stop: "stop"}
 
 func (c call) String() string { return callNames[c] }
@@ -72,7 +84,9 @@ type result struct {
 	put     stream.PutResult // of put
 	queue   *stream.Queue    // of queued; nil: not known
 	marked  stream.Round     // of marked: the highest round that was marked
-	ours    bool             // of mark: the mark is ours
+	ours    bool             // of mark: the mark is ours; of prepared, keep and overwrite: the step was made
+	found   *Found           // of find
+	answer  []byte           // of exchanged; nil: none came, or nobody listens
 }
 
 // A pause alternates between asking and waiting: the zero value asks.

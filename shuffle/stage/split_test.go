@@ -7,14 +7,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestSplitIsNotMixed: a stage that works without a helper does not enlist in a task of two operators, whose floor would
-// be one of two.
-func TestSplitIsNotMixed(t *testing.T) {
+// noFolder is a folder that nothing is asked of.
+type noFolder struct{ Folder }
+
+// TestSplitIsPinned: a stage does not enlist in a task of two operators without its folder, the learner's and the other
+// operator's pinned keys, and a way to it; nor where the task names another helper.
+func TestSplitIsPinned(t *testing.T) {
 	data, err := os.ReadFile("../../docs/vectors/consent.json")
 	if err != nil {
 		t.Fatal(err)
@@ -44,10 +48,23 @@ func TestSplitIsNotMixed(t *testing.T) {
 			t.Fatal(err)
 		}
 		task.StageKey = identity.Public()
-		e := &environment{Config: Config{Task: stream.Task(task.Name), Identity: identity}}
-		_, err = e.suits(&task, task.LearnerKey)
-		if split := v.Name != "pan"; split != (err != nil && strings.Contains(err.Error(), "not built yet")) {
-			t.Errorf("%s: %v", v.Name, err)
+		all := Config{Task: stream.Task(task.Name), Identity: identity, LearnerKey: task.LearnerKey,
+			Leader: Leader{HelperKey: task.HelperKey, Exchange: new(memory.Broker), Folder: noFolder{}}}
+		for name, take := range map[string]func(*Config){
+			"everything":     func(*Config) {},
+			"--state":        func(c *Config) { c.Leader.Folder = nil },
+			"--helper-key":   func(c *Config) { c.Leader.HelperKey = nil },
+			"--learner-key":  func(c *Config) { c.LearnerKey = nil },
+			"no way":         func(c *Config) { c.Leader.Exchange = nil },
+			"may not choose": func(c *Config) { c.Leader.HelperKey = identity.Public() },
+		} {
+			c := all
+			take(&c)
+			e := &environment{Config: c}
+			_, err = e.suits(&task, task.LearnerKey)
+			if refused := v.Name != "pan" && name != "everything"; refused != (err != nil) || refused && !strings.Contains(err.Error(), name) {
+				t.Errorf("%s, %s: %v", v.Name, name, err)
+			}
 		}
 	}
 	if looked != 2 {

@@ -18,6 +18,7 @@ type Stage struct {
 	ran     atomic.Bool
 	wake    <-chan stream.Wake // nil: only the timer wakes
 	fetcher fetcher
+	link    *link // to the helper; nil: none is open
 	queue   Queue // as it was seen last
 
 	held     bool      // what Observer.Lease was told last
@@ -66,6 +67,7 @@ func (s *Stage) Run(ctx context.Context) error {
 	}
 	p.abandon()
 	s.fetcher.drop()
+	s.hangUp()
 	s.giveUp(ctx)
 	s.publish(p, nil, false)
 	return err

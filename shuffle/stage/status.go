@@ -25,6 +25,9 @@ type Status struct {
 	Lost      uint64
 	LostSince time.Time // when that was first seen; zero without Lost
 
+	// since when the helper of trust split does not answer; zero: it does, or there is none
+	HelperAway time.Time
+
 	Redelivered uint64 // reports that this process was sent again
 	Strange     uint64 // reports that came for no open attempt, since this process started
 	Places      Places
@@ -51,10 +54,11 @@ func (s *Stage) publish(p phase, open *attempt, held bool) {
 	if held {
 		now.Queue, now.Lost, now.LostSince = s.queue, s.older.lost(), s.older.since
 	}
+	now.HelperAway = s.helper
 	now.Places = s.places.status(time.Now())
 	now.Places.Refused = s.served && !s.places.served()
 	if open != nil {
-		now.Round, now.Attempt, now.Users = open.round.number, open.number, open.mixer.Users()
+		now.Round, now.Attempt, now.Users = open.round.number, open.number, open.users()
 		now.Cohort, now.Minimum, now.Deadline = open.round.mixer.Cohort, open.round.mixer.Minimum, open.deadlineAt()
 	}
 	s.mu.Lock()

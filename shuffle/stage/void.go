@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
+	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -79,10 +80,20 @@ type voiding struct {
 // voidRound has a void batch put. Its cutoff is the highest there is, so that nobody who sent a report finds itself
 // above it: all stay charged.
 func voidRound(e *environment, r round, attempt stream.Attempt, reason string) (phase, error) {
-	data, err := e.Identity.Sign(&wire.Batch{
-		Version: stream.Version, TaskHash: e.taskHash[:], Round: uint64(r.number), Attempt: uint64(attempt),
+	return voidOf(e, r, split.Attempt{Number: uint64(attempt)}, reason)
+}
+
+// voidOf is voidRound of an attempt of which more may be known than its number: under trust split its hashes, zeros
+// where they are not known.
+func voidOf(e *environment, r round, x split.Attempt, reason string) (phase, error) {
+	b := &wire.Batch{
+		Version: stream.Version, TaskHash: e.taskHash[:], Round: uint64(r.number), Attempt: x.Number,
 		ManifestHash: r.manifest[:], Void: true, Reason: reason, Cutoff: math.MaxUint64,
-	})
+	}
+	if e.operators() {
+		b.OpenHash, b.JoinHash = x.Open[:], x.Join[:]
+	}
+	data, err := e.Identity.Sign(b)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,366 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/panlearn/panlearn/shuffle/split"
+	"github.com/panlearn/panlearn/shuffle/splitwire"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+)
+
+// An exchange times the requests of one attempt: which of them are sent again and when, and when the helper is asked
+// whether it is still there.
+type exchange struct {
+	lease     time.Duration
+	sent      map[uint64]*sending // requests without a reply, by number
+	roundTrip time.Duration       // of the last request that was answered at once; 0: none was
+	replies   time.Duration       // that the last reply took beyond a round trip
+	heard     time.Time           // when the helper said anything that verified last
+	pinged    time.Time           // zero: not yet
+	pings     int                 // without an answer
+}
+
+// A sending is one request on its way.
+type sending struct {
+	first, next time.Time
+	times       int
+}
+
+// sends notes a request that was sent for the first time.
+func (x *exchange) sends(n uint64, now time.Time) {
+	if x.sent == nil {
+		x.sent = map[uint64]*sending{}
+	}
+	x.sent[n] = &sending{first: now, next: now.Add(split.Again(x.roundTrip, x.replies, x.lease, 0))}
+}
+
+// answered notes the reply to a request.
+func (x *exchange) answered(n uint64, now time.Time) {
+	s := x.sent[n]
+	if s == nil {
+		return
+	}
+	if took := now.Sub(s.first); s.times == 0 {
+		if x.roundTrip == 0 || took < x.roundTrip {
+			x.roundTrip = took
+		}
+		x.replies = took - x.roundTrip
+	}
+	delete(x.sent, n)
+}
+
+// due reports whether a request is to be sent again, and notes that it is.
+func (x *exchange) due(n uint64, now time.Time) bool {
+	s := x.sent[n]
+	if s == nil || now.Before(s.next) {
+		return false
+	}
+	s.times++
+	s.next = now.Add(split.Again(x.roundTrip, x.replies, x.lease, s.times))
+	return true
+}
+
+// asks reports whether the helper is to be asked now: a quarter of the lease after it said anything, or was asked,
+// where no request is on its way.
+func (x *exchange) asks(now time.Time) bool {
+	if len(x.sent) > 0 || now.Before(x.asksAt()) {
+		return false
+	}
+	x.pinged = now
+	x.pings++
+	return true
+}
+
+func (x *exchange) asksAt() time.Time {
+	last := x.heard
+	if x.pinged.After(last) {
+		last = x.pinged
+	}
+	return last.Add(x.lease / 4)
+}
+
+// next returns when something is to be sent again.
+func (x *exchange) next() time.Time {
+	if len(x.sent) == 0 {
+		return x.asksAt()
+	}
+	var at time.Time
+	for _, s := range x.sent {
+		if at.IsZero() || s.next.Before(at) {
+			at = s.next
+		}
+	}
+	return at
+}
+
+// A link carries the messages of one prepare subject, and keeps what the helper answers until Run's goroutine takes it.
+type link struct {
+	subject string
+	send    func([]byte) error
+	answers chan []byte // nil: nobody listens
+	close   context.CancelFunc
+}
+
+// linked bounds the answers that wait: more of them are lost, and come again when they are asked for again.
+const linked = 256
+
+// dial returns the link of a helper's instance.
+func (s *Stage) dial(ctx context.Context, instance split.Instance) (*link, error) {
+	subject := s.Task.Prepare(instance)
+	if s.link != nil && s.link.subject == subject {
+		return s.link, nil
+	}
+	s.hangUp()
+	l := &link{subject: subject, answers: make(chan []byte, linked)}
+	ctx, l.close = context.WithCancel(context.WithoutCancel(ctx))
+	var err error
+	l.send, err = s.Leader.Exchange.Exchange(ctx, subject, func(answer []byte) {
+		select {
+		case l.answers <- answer:
+		default:
+		}
+	})
+	if err != nil {
+		l.close()
+		return nil, err
+	}
+	s.link = l
+	return l, nil
+}
+
+// hangUp closes the link.
+func (s *Stage) hangUp() {
+	if s.link != nil {
+		s.link.close()
+		s.link = nil
+	}
+}
+
+// ask sends a message to the helper and returns the first answer that comes until a time; nil where none does, or nobody
+// listens.
+func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
+	l, err := s.dial(ctx, todo.instance)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.send(todo.data); err != nil {
+		return nil, err
+	}
+	until := todo.until
+	if due := s.lease.due; !due.IsZero() && due.Before(until) {
+		until = due
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case answer := <-l.answers:
+		if answer == nil { // nobody listens: wait before it is asked again
+			s.sleep(ctx, until)
+		}
+		return answer, nil
+	case <-timer.C:
+		return nil, nil
+	}
+}
+
+// collectShared examines reports for an attempt of two operators, as collect does, and keeps up the exchange: it takes
+// what the helper answered, sends what is opened, and sends again what was not answered.
+func (s *Stage) collectShared(ctx context.Context, todo effects) error {
+	f, a := &s.fetcher, todo.attempt
+	p := a.pair
+	l, err := s.dial(ctx, p.instance)
+	if err != nil {
+		return err
+	}
+	until := todo.until
+	for _, at := range []time.Time{p.exchange.next(), s.lease.due} {
+		if !at.IsZero() && at.Before(until) {
+			until = at
+		}
+	}
+	timeout := max(0, time.Until(until))
+	if p.takes() {
+		f.ask(ctx, s.Prefetch, a.room(), timeout, s.LeaseTTL/4)
+	}
+	if len(f.ready) == 0 || !p.takes() {
+		answer, came, err := f.waitOr(ctx, until, l.answers)
+		if err != nil {
+			return err
+		}
+		if came {
+			a.hear(l, answer, time.Now())
+		}
+	}
+	for range len(l.answers) {
+		a.hear(l, <-l.answers, time.Now())
+	}
+	if p.over() != nil {
+		return nil
+	}
+	if err := s.examineShared(ctx, a); err != nil {
+		return err
+	}
+	return a.sendAll(l, time.Now())
+}
+
+// examineShared opens the reports that are ready, and acknowledges them, as collect does: what opened is in a request,
+// or waits for the next one.
+func (s *Stage) examineShared(ctx context.Context, a *attempt) error {
+	f := &s.fetcher
+	reports := f.ready[:min(len(f.ready), chunk)]
+	a.places.waits(a.table, uint64(len(f.ready))+f.behind, a.backlog.examined, f.landedAt)
+	n := a.lead(reports)
+	now := time.Now()
+	if !s.lease.holds(now) {
+		return nil
+	}
+	for i := range reports[:n] {
+		d := &reports[i]
+		a.backlog.saw(d.Sequence, d.Pending, d.Came, now)
+		if a.precedes(d.Subject) {
+			f.keep(d.Ack, now)
+		} else {
+			s.acknowledge(d.Ack)
+		}
+	}
+	f.done(n)
+	s.tellFloods(now)
+	return s.acknowledgeKept(ctx, now)
+}
+
+// waitOr waits until a time for the fetch that is under way or an answer of the helper.
+func (f *fetcher) waitOr(ctx context.Context, until time.Time, answers <-chan []byte) (answer []byte, came bool, err error) {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
+	case <-timer.C:
+		return nil, false, nil
+	case answer := <-answers:
+		return answer, true, nil
+	case got := <-f.flight:
+		f.land(got)
+		return nil, false, got.err
+	}
+}
+
+// errSent means that a message of the exchange could not be made.
+var errSent = errors.New("exchange")
+
+// sendAll sends what is opened, what was not answered in time, and a ping where nothing else goes.
+func (a *attempt) sendAll(l *link, now time.Time) error {
+	p := a.pair
+	for users, full := p.leader.Pending(); users > 0 && (full || len(p.exchange.sent) == 0 || !p.takes()); users, full = p.leader.Pending() {
+		r, ok := p.leader.Cut()
+		if !ok {
+			break
+		}
+		p.exchange.sends(r.N, now)
+		if err := a.sendRequest(l, r); err != nil {
+			return err
+		}
+	}
+	for _, r := range p.leader.Unreplied() {
+		if p.exchange.due(r.N, now) {
+			if err := a.sendRequest(l, r); err != nil {
+				return err
+			}
+		}
+	}
+	if p.exchange.asks(now) {
+		return a.sendPlain(l, &split.Ping{X: p.x, Highest: a.released.Round})
+	}
+	return nil
+}
+
+func (a *attempt) sendRequest(l *link, r split.Request) error {
+	data, err := splitwire.Seal(a.Identity, a.task.Suite, a.pair.key, &r)
+	if err != nil {
+		return errors.Join(errSent, err)
+	}
+	return l.send(data)
+}
+
+func (e *environment) sendPlain(l *link, message any) error {
+	data, err := splitwire.Sign(e.Identity, message)
+	if err != nil {
+		return errors.Join(errSent, err)
+	}
+	return l.send(data)
+}
+
+// hear takes one answer of the helper. What does not verify, or is of another attempt, is passed over: anybody may have
+// sent it.
+func (a *attempt) hear(l *link, answer []byte, now time.Time) {
+	p := a.pair
+	message, ok := a.heard(answer, a.key)
+	if !ok {
+		return
+	}
+	if s, ok := message.(split.Share); ok {
+		p.shown = p.shown || s.X.Round == uint64(a.round.number)
+		return
+	}
+	switch m := message.(type) {
+	case *split.Reply:
+		if m.X != p.x {
+			return
+		}
+		users := a.users()
+		decided, err := p.leader.Handle(*m)
+		if err != nil {
+			return // over tells why
+		}
+		p.exchange.answered(m.N, now)
+		for _, d := range decided {
+			if d.Outcome != split.Refused { // the leader's own, which was counted
+				a.decided(d.Outcome)
+			}
+		}
+		if a.users() > users {
+			a.newest = now
+		}
+	case *split.Pong:
+		if m.X != p.x {
+			return
+		}
+		if m.Show > 0 && m.Show == a.released.Round {
+			_ = l.send(a.signed) // it asks again
+		}
+	case *split.Gone:
+		if m.X != p.x {
+			return
+		}
+		p.gone = m
+	case *split.Differs:
+		if m.X != p.x {
+			return
+		}
+		p.gone = &split.Gone{X: m.X, Instance: m.Instance}
+	}
+	p.exchange.heard, p.exchange.pings = now, 0
+	a.helper = time.Time{}
+}
+
+// heard verifies an answer of the helper, and opens it. Nil bytes are the broker's word that nobody listens.
+func (e *environment) heard(answer []byte, key *seal.RoundKey) (message any, ok bool) {
+	if answer == nil {
+		return nil, false
+	}
+	if splitwire.IsShare(answer) {
+		s, err := splitwire.VerifyShare(answer, e.Leader.HelperKey)
+		return s, err == nil && stream.Hash(s.X.Task) == e.taskHash
+	}
+	m, x, err := splitwire.Verify(answer, e.Leader.HelperKey)
+	if err != nil || stream.Hash(x.Task) != e.taskHash {
+		return nil, false
+	}
+	message, err = splitwire.Open(m, key)
+	return message, err == nil
+}

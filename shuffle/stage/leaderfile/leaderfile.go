@@ -1,0 +1,342 @@
+package leaderfile
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/panlearn/panlearn/internal/disk"
+	"github.com/panlearn/panlearn/shuffle/split"
+	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream"
+)
+
+// domain of the check sums of marks.
+const domain = "panlearn leader marks v1\x00"
+
+// Suffixes of a task's files.
+const (
+	marksSuffix    = ".leader"
+	lockSuffix     = ".lock"
+	preparedSuffix = ".prepared"
+	keySuffix      = ".key"
+	shareSuffix    = ".share"
+	temporary      = ".new"
+)
+
+const keySize = 32 // of AES-256
+
+// suffixes of the files of an attempt: keys go first.
+var suffixes = []string{keySuffix, preparedSuffix, shareSuffix}
+
+// A Folder is a leader's folder. Any number of goroutines and processes may use it.
+type Folder struct {
+	dir string
+	fs  files
+}
+
+// files are the operations on files that a test makes fail.
+type files struct {
+	sync       func(*os.File) error
+	syncFolder func(dir string) error
+}
+
+var _ stage.Folder = (*Folder)(nil)
+
+// Open returns the folder, which it creates with mode 0700, with parents, if it is missing. It refuses one in which it
+// cannot write.
+func Open(dir string) (*Folder, error) {
+	if dir == "" {
+		return nil, errors.New("leader's folder: the name is empty, want a folder")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("leader's folder: %w", err)
+	}
+	if err := disk.MakeFolder(dir); err != nil {
+		return nil, fmt.Errorf("leader's folder: %w", err)
+	}
+	return &Folder{dir: dir, fs: files{sync: (*os.File).Sync, syncFolder: disk.SyncFolder}}, nil
+}
+
+// path returns the name of a task's file.
+func (f *Folder) path(task stream.Hash, suffix string) string {
+	return filepath.Join(f.dir, hex.EncodeToString(task[:])+suffix)
+}
+
+// of returns the name of an attempt's file.
+func (f *Folder) of(x split.Attempt, suffix string) string {
+	at := sha256.Sum256(x.Append(nil))
+	return f.path(stream.Hash(x.Task), fmt.Sprintf(".%d.%d.%x%s", x.Round, x.Number, at[:8], suffix))
+}
+
+// locked runs do under the lock of a task.
+func (f *Folder) locked(task stream.Hash, do func() error) error {
+	unlock, err := disk.Lock(f.path(task, lockSuffix))
+	if err != nil {
+		return fmt.Errorf("leader's folder: lock: %w", err)
+	}
+	defer func() { _ = unlock() }() // a file that is closed is not locked
+	if err := do(); err != nil {
+		return fmt.Errorf("leader's folder: %w", err)
+	}
+	return nil
+}
+
+// Begin implements stage.Folder. It also removes what crashes left.
+func (f *Folder) Begin(task stream.Hash) error {
+	return f.locked(task, func() error {
+		m, begun, err := f.marks(task)
+		if err != nil {
+			return err
+		}
+		if begun {
+			return errors.Join(f.sweep(task, m), f.fs.syncFolder(f.dir)) // which may have failed before
+		}
+		return f.write(f.path(task, marksSuffix), encode(task, m))
+	})
+}
+
+// Find implements stage.Folder.
+func (f *Folder) Find(task stream.Hash) (out stage.Found, err error) {
+	err = f.locked(task, func() error {
+		if out.Marks, out.Begun, err = f.marks(task); err != nil {
+			return err
+		}
+		if x := out.Marks.Prepared; x != (split.Attempt{}) {
+			if out.Prepared, err = f.prepared(x); err != nil {
+				return err
+			}
+		}
+		if x := out.Marks.Released; x != (split.Attempt{}) {
+			out.Signed, err = os.ReadFile(f.of(x, shareSuffix))
+		}
+		return err
+	})
+	return out, err
+}
+
+// Prepare implements stage.Folder.
+func (f *Folder) Prepare(task stream.Hash, p split.Prepared) (ok bool, err error) {
+	return f.step(task, p.X(), func(m split.LeaderMarks) (split.LeaderMarks, bool) { return m.Prepare(p.X()) },
+		func(now split.LeaderMarks) error {
+			if now.Prepared == p.X() {
+				return nil // as it stands: its bytes may be on their way
+			}
+			key := make([]byte, keySize)
+			defer clear(key)
+			_, _ = rand.Read(key) // never fails
+			sealed, err := encrypt(key, p)
+			if err != nil {
+				return err
+			}
+			if err := f.write(f.of(p.X(), keySuffix), key); err != nil {
+				return err
+			}
+			return f.write(f.of(p.X(), preparedSuffix), sealed)
+		})
+}
+
+// Release implements stage.Folder.
+func (f *Folder) Release(task stream.Hash, x split.Attempt, signed []byte) (ok bool, err error) {
+	return f.step(task, x, func(m split.LeaderMarks) (split.LeaderMarks, bool) { return m.Release(x) },
+		func(now split.LeaderMarks) error {
+			if now.Released == x {
+				return nil
+			}
+			return f.write(f.of(x, shareSuffix), signed)
+		})
+}
+
+// Drop implements stage.Folder. The key is overwritten before the marks forget the attempt: a crash in between leaves a
+// Prepared that cannot be read, which is dropped again.
+func (f *Folder) Drop(task stream.Hash, x split.Attempt) (ok bool, err error) {
+	return f.step(task, x, func(m split.LeaderMarks) (split.LeaderMarks, bool) { return m.Drop(x) },
+		func(split.LeaderMarks) error { return f.overwrite(f.of(x, keySuffix)) })
+}
+
+// step makes one step on the marks for x: where ask allows it, it does what has to stand before them, and writes them.
+// Files that the new marks no longer name are removed afterwards, keys overwritten.
+func (f *Folder) step(task stream.Hash, x split.Attempt, ask func(split.LeaderMarks) (split.LeaderMarks, bool),
+	before func(now split.LeaderMarks) error) (ok bool, err error) {
+	err = f.locked(task, func() error {
+		now, begun, err := f.marks(task)
+		if err != nil {
+			return err
+		}
+		if !begun || stream.Hash(x.Task) != task {
+			return errors.New("a step of a task that was not begun here")
+		}
+		next, allowed := ask(now)
+		if !allowed {
+			return nil
+		}
+		if err := before(now); err != nil {
+			return err
+		}
+		if err := f.write(f.path(task, marksSuffix), encode(task, next)); err != nil {
+			return err
+		}
+		ok = true
+		_ = f.sweep(task, next) // Begin tries again
+		return nil
+	})
+	return ok, err
+}
+
+// sweep overwrites and removes the files of attempts that the marks do not name: those of an attempt before, and what a
+// crash left of one that was never marked. Such a share beside the batch of another attempt would be a second release.
+func (f *Folder) sweep(task stream.Hash, m split.LeaderMarks) error {
+	kept := map[string]bool{}
+	for _, x := range []split.Attempt{m.Prepared, m.Released} {
+		for _, suffix := range suffixes {
+			kept[f.of(x, suffix)] = true
+		}
+	}
+	var failed error
+	for _, suffix := range suffixes {
+		list, err := filepath.Glob(f.path(task, ".*"+suffix))
+		failed = errors.Join(failed, err)
+		for _, path := range list {
+			if kept[path] {
+				continue
+			}
+			if suffix == keySuffix {
+				failed = errors.Join(failed, f.overwrite(path))
+			}
+			failed = errors.Join(failed, os.Remove(path))
+		}
+	}
+	return failed
+}
+
+// marks reads the marks of a task; begun is false where it has none.
+func (f *Folder) marks(task stream.Hash) (m split.LeaderMarks, begun bool, err error) {
+	data, err := os.ReadFile(f.path(task, marksSuffix))
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, false, nil
+	}
+	if err != nil {
+		return m, false, err
+	}
+	if m, err = decode(task, data); err != nil {
+		return m, false, fmt.Errorf("%s: %w", f.path(task, marksSuffix), err)
+	}
+	return m, true, nil
+}
+
+// prepared reads the Prepared of an attempt, nil where its key is overwritten.
+func (f *Folder) prepared(x split.Attempt) (*split.Prepared, error) {
+	key, err := os.ReadFile(f.of(x, keySuffix))
+	if err != nil {
+		return nil, err
+	}
+	defer clear(key)
+	if string(key) == string(make([]byte, keySize)) {
+		return nil, nil
+	}
+	sealed, err := os.ReadFile(f.of(x, preparedSuffix))
+	if err != nil {
+		return nil, err
+	}
+	p, err := decrypt(key, sealed)
+	if err != nil || p.X() != x {
+		return nil, fmt.Errorf("%s is damaged", f.of(x, preparedSuffix))
+	}
+	return &p, nil
+}
+
+// overwrite writes zeros over a key where it lies, and syncs them. A key that is not there is overwritten.
+func (f *Folder) overwrite(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(make([]byte, keySize))
+	if err == nil {
+		err = f.fs.sync(file)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// write replaces a file, and returns only once no crash undoes that.
+func (f *Folder) write(path string, data []byte) error {
+	file, err := os.CreateTemp(f.dir, filepath.Base(path)+".*"+temporary) // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = f.fs.sync(file)
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return f.fs.syncFolder(f.dir)
+}
+
+func encrypt(key []byte, p split.Prepared) ([]byte, error) {
+	aead, err := sealer(key)
+	if err != nil {
+		return nil, err
+	}
+	plain := p.Append(nil)
+	defer clear(plain)
+	return aead.Seal(nil, nil, plain, nil), nil
+}
+
+func decrypt(key, sealed []byte) (split.Prepared, error) {
+	aead, err := sealer(key)
+	if err != nil {
+		return split.Prepared{}, err
+	}
+	plain, err := aead.Open(nil, nil, sealed, nil)
+	if err != nil {
+		return split.Prepared{}, err
+	}
+	return split.DecodePrepared(plain) // whose share lies in plain
+}
+
+func sealer(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// encode returns both attempts of the marks, and the SHA-256 of domain, task and these.
+func encode(task stream.Hash, m split.LeaderMarks) []byte {
+	body := m.Released.Append(m.Prepared.Append(nil))
+	sum := sha256.Sum256(append([]byte(domain+string(task[:])), body...))
+	return append(body, sum[:]...)
+}
+
+// decode reads nothing that encode would not write.
+func decode(task stream.Hash, data []byte) (m split.LeaderMarks, err error) {
+	damaged := errors.New("damaged: it may not be removed before the task has ended, because a round could be released twice")
+	if half := (len(data) - sha256.Size) / 2; half > 0 {
+		if m.Prepared, err = split.DecodeAttempt(data[:half]); err == nil {
+			m.Released, err = split.DecodeAttempt(data[half : 2*half])
+		}
+	} else {
+		err = damaged
+	}
+	if err != nil || string(encode(task, m)) != string(data) {
+		return split.LeaderMarks{}, damaged
+	}
+	return m, nil
+}

@@ -1,0 +1,292 @@
+package stage
+
+import (
+	crand "crypto/rand"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/observe"
+	"github.com/panlearn/panlearn/shuffle/split"
+	"github.com/panlearn/panlearn/shuffle/splitwire"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// A pairing takes the part of the mixer in an attempt of two operators: it holds the leader's accumulator,
+// the helper's part of the attempt, and how the exchange stands. Run's goroutine alone uses it, except that workers run
+// jobs.
+type pairing struct {
+	x        split.Attempt // zero before the helper has joined
+	leader   *split.Leader // nil before
+	workers  []*split.Worker
+	key      []byte // the helper's HPKE key of the attempt
+	instance split.Instance
+
+	exchange exchange
+	closing  bool        // nothing more is taken: what is unanswered decides whether the attempt ends
+	gone     *split.Gone // the helper's word that it does not hold the attempt
+	shown    bool        // a Share of the round was shown: the attempt is over
+}
+
+// entropyLabel labels the secret of the key file that goes into the leader's floors.
+const entropyLabel = "leader's floors"
+
+// join takes the helper's Join of the attempt. An error means that no device acts on it, so that the attempt is of no
+// use.
+func (a *attempt) join(m *stream.Message, open []byte, now time.Time) error {
+	var j wire.Join
+	if _, err := a.read(m, a.Leader.HelperKey, &j); err != nil {
+		return err
+	}
+	x := split.Attempt{Task: a.taskHash, Round: uint64(a.round.number), Number: uint64(a.number),
+		Open: stream.HashOf(open), Join: stream.HashOf(m.Data)}
+	keys := seal.SharedKeys{Leader: a.key.Public(), Helper: j.PublicKey}
+	switch {
+	case stream.Hash(j.OpenHash) != x.Open:
+		return fmt.Errorf("%s is of another Open than the one that stands", m.Subject)
+	case stream.Hash(j.ManifestHash) != a.manifest || j.Suite != a.task.Suite:
+		return fmt.Errorf("%s is of another manifest or suite", m.Subject)
+	}
+	if err := keys.Check(a.task.Suite); err != nil {
+		return fmt.Errorf("%s: %w", m.Subject, err)
+	}
+	plain, err := a.key.OpenVerifyKey(a.taskHash, &j)
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Subject, err)
+	}
+	var key split.VerifyKey
+	if copy(key[:], plain); len(plain) != len(key) || key.Hash() != split.Hash(j.VerifyKeyHash) {
+		return fmt.Errorf("%s: its verify key has another hash", m.Subject)
+	}
+	leader, err := split.NewLeader(splitwire.ConfigOf(a.round.mixer, x, a.manifest, key, a.Limits.MaxPayload))
+	if err != nil {
+		return err
+	}
+	p := a.pair
+	for range a.Workers {
+		w, err := leader.Worker(splitwire.OpenerOf(a.key, splitwire.ContextOf(x, a.manifest), seal.Leader))
+		if err != nil {
+			leader.Erase()
+			return err
+		}
+		p.workers = append(p.workers, w)
+	}
+	p.x, p.leader, p.key, p.instance = x, leader, j.PublicKey, split.Instance(j.Instance)
+	p.exchange = exchange{lease: a.LeaseTTL, heard: now}
+	a.begin(now)
+	return nil
+}
+
+// unjoined reports whether the attempt waits for the helper.
+func (a *attempt) unjoined() bool { return a.pair != nil && a.pair.leader == nil }
+
+// shared handles what an attempt of two operators has besides: the helper's Join, and that the attempt died with it.
+// It returns p where nothing of this came.
+func (p *collecting) shared(now time.Time, did effects, r result) (phase, error) {
+	a := p.attempt
+	switch {
+	case did.call == wait:
+		p.joining = now // woken, or time to look
+	case did.subject == p.Task.Join(a.round.number, a.number):
+		p.joining = now.Add(p.jittered())
+		if r.message == nil {
+			p.helperAway(now, now.Sub(a.started) > 2*p.LeaseTTL)
+			return p, nil
+		}
+		if err := a.join(r.message, p.open, now); err != nil {
+			p.Logger.Warn("a Join that no device acts on: opening the round again", "error", err)
+			p.abandon()
+			return openAttempt(p.environment, a.round, a.number+1, now)
+		}
+		p.helper = time.Time{}
+		p.Logger.Info("the helper has joined", "round", a.round.number, "attempt", a.number)
+	case did.call == collect:
+		p.helperAway(now, a.pair.exchange.pings > 2)
+		why := a.pair.over()
+		if why == nil {
+			return p, nil
+		}
+		p.Logger.Warn("the attempt has ended with the helper", "round", a.round.number, "attempt", a.number, "why", why)
+		look := a.pair.shown || a.pair.gone != nil && a.pair.gone.Marked >= uint64(a.round.number)
+		p.abandon()
+		if look {
+			next := &looking{environment: p.environment, round: a.round}
+			if a.pair.gone != nil {
+				next.marked = a.pair.gone.Marked
+			}
+			return next, nil
+		}
+		return again(p.environment, a.round, a.number+1, now), nil
+	}
+	return p, nil
+}
+
+// takes reports whether another message may be opened.
+func (p *pairing) takes() bool { return p.leader != nil && !p.closing && p.leader.Room() }
+
+// over returns why the attempt has died, or nil while it goes on.
+func (p *pairing) over() error {
+	switch {
+	case p.leader == nil:
+		return nil
+	case p.shown:
+		return fmt.Errorf("the helper has released the round")
+	case p.gone != nil:
+		return fmt.Errorf("the helper does not hold the attempt any more")
+	}
+	return p.leader.Over()
+}
+
+// erase drops shares, ids and verify key. It may be called again.
+func (p *pairing) erase() {
+	if p.leader != nil {
+		p.leader.Erase()
+	}
+	p.workers = nil
+}
+
+// taken is one message on its way through the leader's workers.
+type taken struct {
+	message *stream.Message
+	of      place
+	job     *split.Job // nil: refused, for a reason
+	reason  Reason
+}
+
+// lead opens messages as long as the attempt takes any, and returns how many were examined. What opened waits for the
+// next request.
+func (a *attempt) lead(reports []stream.Delivery) (n int) {
+	p := a.pair
+	var all []taken
+	for n < len(reports) && p.takes() {
+		all = append(all, a.take(&reports[n].Message))
+		n++
+	}
+	jobs := make(chan *split.Job, len(all))
+	for _, t := range all {
+		if t.job != nil {
+			jobs <- t.job
+		}
+	}
+	close(jobs)
+	var pool sync.WaitGroup
+	for _, w := range p.workers[:min(len(p.workers), max(1, len(jobs)))] {
+		pool.Go(func() {
+			for job := range jobs {
+				job.Run(w)
+			}
+		})
+	}
+	pool.Wait()
+	for i := range all {
+		a.taken(&all[i])
+	}
+	return n
+}
+
+// take reads one message and hands it to the leader.
+func (a *attempt) take(m *stream.Message) taken {
+	o := sealed{message: m}
+	mine, reason := a.parse(&o)
+	t := taken{message: m, of: o.of, reason: reason}
+	if mine {
+		a.cutoff = max(a.cutoff, m.Sequence)
+	}
+	if reason != Accepted {
+		o.mine, o.reason = mine, reason
+		a.refuse(&o)
+		return t
+	}
+	r := &o.report
+	job, outcome := a.pair.leader.Take(splitwire.UsersOf(r), seal.Leader.Sealed(r), seal.Helper.Sealed(r))
+	if job == nil {
+		o.mine, o.reason, t.reason = true, reasonOfShared(outcome), reasonOfShared(outcome)
+		a.refuse(&o)
+		return t
+	}
+	t.job = job
+	return t
+}
+
+// taken counts what became of a message whose job has run.
+func (a *attempt) taken(t *taken) {
+	if t.job == nil {
+		return
+	}
+	opened := false
+	for _, o := range a.pair.leader.Add(t.job) {
+		opened = opened || o == split.Accepted
+		if o != split.Accepted {
+			a.decided(o)
+		}
+	}
+	reason := Accepted
+	if !opened {
+		reason = Undecryptable
+	}
+	a.floods.saw(&sealed{of: t.of, mine: true, reason: reason})
+}
+
+// refuse counts a message that was not opened.
+func (a *attempt) refuse(o *sealed) {
+	a.counts[o.reason]++
+	a.floods.saw(o)
+	if prior := a.backlog.before; prior != nil && o.of == prior.of {
+		a.backlog.late++
+	}
+	observe.Tell(a.Observer.Report, o.reason)
+}
+
+// decided counts the outcome of one user.
+func (a *attempt) decided(o split.Outcome) {
+	reason := reasonOfShared(o)
+	a.counts[reason]++
+	if reason == Accepted {
+		a.places.opened(a.table, 1)
+	}
+	a.backlog.users = a.users()
+	observe.Tell(a.Observer.Report, reason)
+}
+
+// reasonOfShared returns the Reason that an outcome counts as. The reasons of a report that is refused by both operators
+// together are those that one operator would have.
+func reasonOfShared(o split.Outcome) Reason {
+	switch o {
+	case split.Accepted:
+		return Accepted
+	case split.Duplicate:
+		return Duplicate
+	case split.BadLength:
+		return Length
+	case split.BadShare:
+		return Malformed
+	case split.BadProof:
+		return Range
+	}
+	return Undecryptable
+}
+
+// sharedRejects returns the rejects of a batch of two operators: users by the outcome that the leader stored beside its
+// share, so that every process with the folder writes the same.
+func sharedRejects(r split.Rejects) []*wire.Reject {
+	var counts [reasons]uint64
+	for o, n := range r {
+		counts[reasonOfShared(split.Outcome(o))] += n
+	}
+	return rejects(counts)
+}
+
+// prepare fixes the cutoff, erases the attempt's key, and lays the leader's floor into its share.
+func (a *attempt) prepare() (*split.Ending, error) {
+	e := split.Entropy{Secret: a.Identity.Secret(entropyLabel)}
+	_, _ = crand.Read(e.Fresh[:]) // never fails
+	a.key.Erase()
+	p, err := a.pair.leader.Prepare(e, split.Note{Cutoff: a.cutoff})
+	a.erase()
+	if err != nil {
+		return nil, fmt.Errorf("round %d, attempt %d: %w", a.round.number, a.number, err)
+	}
+	return split.NewEnding(p), nil
+}
