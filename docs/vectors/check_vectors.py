@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Checks test vectors as the author of a device would: by the pages of docs/reference alone, in Python's standard library.
 
-statistic.json (statistics.md), accounting.json (epsilon.md), decisions.json (outcomes.md), and signed.json and relay.json
-as far as no signature is verified (refusals.md, layouts.md). It is written to be read. Prints how many vectors it checked;
+statistic.json (statistics.md), accounting.json (epsilon.md), decisions.json (outcomes.md), signed.json and relay.json as
+far as no signature is verified (refusals.md, layouts.md), and ids and contexts of split.json and shares.json (device.md).
+It is written to be read. Prints how many vectors it checked;
 differences go to standard error.
 """
 
 import bisect
 import hashlib
+import hmac
 import json
 import math
 import os
@@ -69,7 +71,8 @@ BODIES = {
     "end": (8, {1: ("version", "u32"), 2: ("task_hash", "bytes"), 3: ("last_round", "u64"), 4: ("reason", "string")}),
 }
 REPORT = {1: ("version", "u32"), 2: ("task_hash", "bytes"), 3: ("ids", ["bytes"]), 4: ("encapsulated", "bytes"),
-          5: ("ciphertext", "bytes")}
+          5: ("ciphertext", "bytes"), 6: ("public_shares", ["bytes"]), 7: ("helper_encapsulated", "bytes"),
+          8: ("helper_ciphertext", "bytes")}
 
 
 class Refused(Exception):
@@ -202,7 +205,7 @@ def check_body(kind, m):
         length("life", 16, "B6")
         length("stage_key", 32, "B7")
         need(len(m.get("helper_key", b"")) in (0, 32), "B36")
-    if kind in ("task", "open"):
+    if kind in ("task", "open", "join"):
         need(1 <= m.get("suite", 0) <= 3, "B8")
     if kind == "task":
         return
@@ -219,8 +222,13 @@ def check_body(kind, m):
     if kind in ("claim", "close") and ("open_hash" in m or "join_hash" in m):
         length("open_hash", 32, "B38")
         length("join_hash", 32, "B38")
-    if kind in ("open", "claim"):
+    if kind in ("open", "claim", "join"):
         length("instance", 16, "B33")
+    if kind == "join":
+        length("open_hash", 32, "B39")
+        length("verify_key_hash", 32, "B39")
+        need(m.get("key_encapsulated") and m.get("key_ciphertext"), "B40")
+        need(m["suite"] != 1, "B41")
     if kind == "close":
         length("batch_hash", 32, "B34")
 
@@ -234,7 +242,8 @@ def check_record(file, v):
     need(len(e.get("key", b"")) == 32 and len(e.get("signature", b"")) == 64, "S4")
     need(e.get("kind", 0) == number, "S5")
     if kind != "task":
-        need(e["key"].hex() == file["learner_key" if kind in ("round", "end") else "stage_key"], "S6")
+        writer = {"round": "learner_key", "end": "learner_key", "join": "helper_key"}.get(kind, "stage_key")
+        need(e["key"].hex() == file[writer], "S6")
     need(v.get("refused") != "S7", "S7")
     body = e.get("body", b"")
     m = read(body, fields)
@@ -243,22 +252,33 @@ def check_record(file, v):
         need(e["key"] == m["learner_key"], "S8")
         need(m["name"] == address["task"], "S9")
     need(kind in ("task", "end") or m["round"] == address["round"], "S10")
-    need(kind not in ("open", "close") or m["attempt"] == address["attempt"], "S10")
+    need(kind not in ("open", "join", "close") or m["attempt"] == address["attempt"], "S10")
     if kind != "task":
         need(m["task_hash"].hex() == file["task_hash"], "S11")
     task = decode(bytes.fromhex(file["task"]), BODIES["task"][1])
-    if kind == "open":
+    two = task["plan"].get("trust") == 5
+    if kind in ("open", "join"):
         need(m["suite"] == task["suite"], "S12")
-    if kind in ("open", "claim", "close"):
+    if kind in ("open", "join", "claim", "close"):
         need(m["manifest_hash"].hex() == file["manifest_hash"], "S13")
-    if kind == "open":
+    if kind in ("open", "join"):
         need(len(m.get("public_key", b"")) == {1: 0, 2: 32, 3: 1216}[m["suite"]], "S14")
+    if kind == "open":
         need(m.get("places_ms", 0) == 0 or task["plan"].get("places"), "S15")
     if kind in ("claim", "close"):
-        need(("open_hash" in m) == (task["plan"].get("trust") == 5), "S16")
+        need(("open_hash" in m) == two, "S16")
     if v.get("prefix"):
         need(bytes.fromhex(v["prefix"]) == b"panlearn/v1/" + kind.encode() + b"\0", "the prefix")
-    return {"accepted": hashlib.sha256(body).hexdigest()}
+    return {"accepted": hashlib.sha256(bytes.fromhex(v["record"]) if two and kind in ("open", "join") else body).hexdigest()}
+
+
+def check_pair(v):
+    """What an Open and a Join, both verified, are refused by as one attempt."""
+    o, j = (decode(decode(bytes.fromhex(v[k]), ENVELOPE)["body"], BODIES[k][1]) for k in ("open", "join"))
+    same = (o["round"], o["attempt"]) == (j["round"], j["attempt"])
+    need(same and j["open_hash"] == hashlib.sha256(bytes.fromhex(v["open"])).digest(), "S17")
+    need(o["public_key"] != j["public_key"], "S18")
+    return {}
 
 
 def parse_subject(subject):
@@ -297,14 +317,17 @@ def big(b, at, size=8):
 
 
 def parse_state(b):
-    need(len(b) >= 345 and b[0] == 1, "L5")
+    need(b and b[0] in (1, 2), "L5")
+    end = 337 if b[0] == 1 else 393
+    need(len(b) >= end + 8, "L5")
     marks = []
-    for at in range(1, 337, 56):
+    for at in range(1, end, 56):
         m = {"round": big(b, at), "attempt": big(b, at + 8), "sequence": big(b, at + 16), "hash": b[at + 24:at + 56].hex()}
         need(m["sequence"] or not any(b[at:at + 56]), "L5")
         marks.append(m)
-    return {"tag": hashlib.sha256(b[:337]).hexdigest()[:32], "marks": marks, "lease_stored_unix_ns": str(big(b, 337)),
-            "lease": b[345:].hex()}
+    need(b[0] == 1 or marks[6]["sequence"], "L5")
+    return {"tag": hashlib.sha256(b[:end]).hexdigest()[:32], "marks": marks, "lease_stored_unix_ns": str(big(b, end)),
+            "lease": b[end + 8:].hex()}
 
 
 def state_of(file, v):
@@ -354,9 +377,14 @@ def report_of(v):
 # What became of an event: outcomes.md.
 
 
+def attempt_of(s):
+    return s["attempt"], s["open"], s.get("join")
+
+
 class Event:
     def __init__(self):
         self.state, self.sends, self.refunds, self.rounds, self.draw, self.before = "fresh", {}, 0, 0, None, "fresh"
+        self.reports = 0
 
     def stays(self, phase):
         d = self.draw
@@ -378,19 +406,20 @@ class Event:
         return True
 
     def send(self, s):
-        attempt = (s["attempt"], s["open"])
+        attempt, most = attempt_of(s), 1 if s.get("floors") else s.get("max_attempts", math.inf)
         if self.state != "charged":
             return False
         if self.sends:
             last = list(self.sends)[-1]
-            newer = not s.get("floors") and attempt[0] >= last[0] and attempt not in self.sends
+            newer = attempt[0] >= last[0] and attempt not in self.sends and len(self.sends) < most
             if attempt != last and not newer:
                 return False
+        self.reports += attempt not in self.sends and not ("max_attempts" in s and self.sends)
         self.sends.setdefault(attempt, {"sent": 0, "answered": 0, "lowest": None})["sent"] += 1
         return True
 
     def answer(self, a):
-        s = self.sends[a["attempt"], a["open"]]
+        s = self.sends[attempt_of(a)]
         if a.get("refused_by_broker"):
             s["answered"] += 1
         elif a.get("stored"):
@@ -405,7 +434,7 @@ class Event:
         return True
 
     def outcome(self, c):
-        closed = (c["attempt"], c["open"])
+        closed = attempt_of(c)
         if c.get("void"):
             return "unknown"
         own = self.sends.get(closed)
@@ -414,6 +443,8 @@ class Event:
         if self.draw.get("final") or not self.sends:
             return "unknown"
         for attempt, s in self.sends.items():
+            if "secret" in self.draw and attempt != closed:
+                continue
             if s["answered"] != s["sent"] or s["lowest"] is not None and attempt != closed:
                 return "unknown"
         return "uncounted"
@@ -433,7 +464,8 @@ def check_event(v):
         else:
             verb = next(k for k in ("join", "send", "answer", "close") if k in s)
             taken = getattr(e, verb)(s[verb])
-        got.append({"taken": taken, "state": e.state, "participations": 0 if e.state == "fresh" else e.refunds + 1})
+        got.append({"taken": taken, "state": e.state, "participations": 0 if e.state == "fresh" else e.refunds + 1,
+                    "reports": e.reports})
     return got
 
 
@@ -475,6 +507,36 @@ def check_clock(v):
             now = min(clock, limit)
         got.append({"due": due, "ledger_unix_ms": now, "charges": limit is None or clock < limit})
     return got
+
+
+# Reports to two operators: device.md, "Sharing".
+
+
+def hkdf(secret, info, size):
+    key = hmac.digest(bytes(32), secret, "sha256")
+    return hmac.digest(key, info + b"\1", "sha256")[:size]
+
+
+def check_ids(v):
+    """The ids of the users of an attempt, and what both of their ciphertexts authenticate."""
+    info = b"panlearn split id v1\0" + bytes.fromhex(v["open"] + v["join"])
+    ids = [hkdf(bytes.fromhex(u["draw_secret"]), info, 16) for u in v["users"]]
+    return {"ids": [i.hex() for i in ids],
+            "associated_data": associated(ids, [bytes.fromhex(u["public_share"]) for u in v["users"]])}
+
+
+def associated(ids, public):
+    data = len(ids).to_bytes(4, "big") + b"".join(ids) + b"".join(len(p).to_bytes(4, "big") + p for p in public)
+    return data.hex()
+
+
+def check_contexts(v):
+    """The info of both ciphertexts, Prio3's context, and the associated data of a report."""
+    common = b"panlearn/v1/shares\0" + bytes.fromhex(v["manifest_hash"] + v["task_hash"] + v["open_hash"] + v["join_hash"])
+    got = {"leader_info": (common + b"\0").hex(), "helper_info": (common + b"\1").hex(),
+           "prio3_context": hashlib.sha256(common).hexdigest()}
+    r = decode(bytes.fromhex(v["report"]), REPORT)
+    return got | {"associated_data": associated(r["ids"], r["public_shares"])}
 
 
 # What releases cost: epsilon.md.
@@ -1414,12 +1476,16 @@ def of_signed(file):
     of += [(f"{key} {i}", lambda v=v, p=p: p(bytes.fromhex(v["record"])), v)
            for key, p in parsers.items() for i, v in enumerate(file[key])]
     of += [(v["subject"], lambda v=v: parse_subject(v["subject"]), v) for v in file["subjects"]]
+    two = file["operators"]
+    of += [("two operators: " + v["name"], lambda v=v: check_record(two, v), v) for v in two["records"]]
+    of += [("two operators: " + v["name"], lambda v=v: check_pair(v), v) for v in two["pairs"]]
     return or_refused(of)
 
 
 def of_relay(file):
     of = [(v["name"], lambda v=v: check_record(file, v), v) for v in file["records"]]
     of += [(v["name"], lambda v=v: state_of(file, v), v) for v in file["states"]]
+    of += [(v["name"], lambda v=v: parse_state(bytes.fromhex(v["body"])), v) for v in file["operator_states"]]
     of += [(f"place {i}", lambda v=v: place_of(v), v) for i, v in enumerate(file["places"])]
     of += [(f"report {i}", lambda v=v: report_of(v), v) for i, v in enumerate(file["reports"])]
     of += [(f"answer {i}", lambda v=v: parse_said(bytes.fromhex(v["body"])), v) for i, v in enumerate(file["report_answers"])]
@@ -1427,10 +1493,14 @@ def of_relay(file):
 
 
 def of_decisions(file):
-    for v in file["events"]:
-        want = [{"taken": not s.get("forbidden", False), "state": s["state"], "participations": s["participations"]}
-                for s in v["steps"]]
-        yield v["name"], check_event(v), want, 0, 0
+    for v in file["events"] + file["operators"]:
+        want = [{"taken": not s.get("forbidden", False), "state": s["state"], "participations": s["participations"],
+                 "reports": s.get("reports", 0)} for s in v["steps"]]
+        got = check_event(v)
+        if "reports" not in v["steps"][-1]:  # they are counted of two operators
+            for s in got:
+                s["reports"] = 0
+        yield v["name"], got, want, 0, 0
     for v in file["joins"]:
         yield f"draw {v['draw']}", joins_after(v), v["after_ns"], 0, 1.5
     for v in file["turns"]:
@@ -1462,8 +1532,20 @@ def of_statistic(file):
         yield v["name"], got, {k: v[k] for k in got}, 0, 2.0**-34 * v["clip_norm"]
 
 
+def of_split(file):
+    for v in file:
+        got = check_ids(v)
+        yield v["name"], got, {"ids": [u["id"] for u in v["users"]], "associated_data": v["associated_data"]}, 0, 0
+
+
+def of_shares(file):
+    for v in file:
+        got = check_contexts(v)
+        yield v["name"], got, {k: v[k] for k in got}, 0, 0
+
+
 READERS = {"signed.json": of_signed, "relay.json": of_relay, "decisions.json": of_decisions, "accounting.json": of_accounting,
-           "statistic.json": of_statistic}
+           "statistic.json": of_statistic, "split.json": of_split, "shares.json": of_shares}
 
 
 def main():

@@ -107,7 +107,7 @@ func (a *admission) pinStore() error {
 	if got := a.do(effect{call: write, change: participation.Change{Pin: a.contract.unpinned}}); got.err != nil {
 		return fmt.Errorf("write pin: %w", got.err)
 	}
-	if !a.settings.Policy.Pins() {
+	if !a.settings.Policy.Pins(a.contract.agreement.Task) {
 		a.log.Warn("pinned the task at first use: nothing but the broker vouches for it", "task_hash",
 			fmt.Sprintf("%x", a.contract.unpinned.Task))
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
-	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -46,7 +45,7 @@ func (c *Settings) propose(t *wire.Task, hash stream.Hash, pinned *participation
 	if pinned != nil {
 		known = &pinned.Task
 	}
-	if err := c.Policy.CheckPin(hash, known); err != nil {
+	if err := c.Policy.CheckPin(t, hash, known); err != nil {
 		return nil, err
 	}
 	agreement, err := c.Policy.CheckTask(t, hash)
@@ -55,10 +54,6 @@ func (c *Settings) propose(t *wire.Task, hash stream.Hash, pinned *participation
 	}
 	if err != nil {
 		return nil, err
-	}
-	if manifest.HasOperators(t.Plan) {
-		return nil, consent.Refuse("plan.trust", "split",
-			"another trust: a device that shares reports between two operators is not built yet")
 	}
 	source := c.source(agreement)
 	if pinned != nil && pinned.Source != source {
@@ -70,7 +65,7 @@ func (c *Settings) propose(t *wire.Task, hash stream.Hash, pinned *participation
 		if bundle < c.Bundle {
 			c.Logger.Warn("the task takes smaller bundles", "phase", i+1, "bundle", c.Bundle, "max_bundle", bundle)
 		}
-		size := seal.ReportSize(t.Suite, bundle, bundle*agreement.Phases[i].Params.ReportBytes())
+		size := manifest.PartOf(t.Plan, agreement.Phases[i].Params).ReportSize(t.Suite, bundle)
 		if maxPayload > 0 && size > maxPayload {
 			return nil, fmt.Errorf(
 				"a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",

@@ -22,6 +22,7 @@ type core struct {
 	rules
 	uplink *uplink
 	clock  *clock
+	sharer *sharer
 	beats  *beats
 	inbox  *inbox
 	chunk  int           // events that become durable in one write
@@ -184,6 +185,9 @@ func (c *core) alarms(now time.Time) (at []time.Time) {
 	for _, r := range c.rounds.known {
 		if r.unjudged() {
 			at = append(at, r.judged)
+		}
+		if !r.halved.IsZero() {
+			at = append(at, r.halved)
 		}
 	}
 	return at

@@ -23,6 +23,7 @@ type courier struct {
 	contract  *contract
 	chance    chance
 	moment    func() moment
+	sharer    *sharer
 
 	online    context.Context // of deliveries: it outlives that of the client for a moment
 	group     sync.WaitGroup
@@ -35,6 +36,7 @@ type courier struct {
 type delivery struct {
 	round   *round
 	open    *wire.Open
+	join    *wire.Join // of two operators; nil: there is one
 	attempt participation.Attempt
 	bundles []*bundle
 	due     time.Time // the tick on which it leaves
@@ -84,9 +86,34 @@ func (c *courier) publish(ctx context.Context, d delivery) ([]stream.Ack, error)
 		online := ctx // ctx is another one below
 		c.group.Go(func() { c.announceCharged(online, d) })
 	}
-	out := make([]stream.Outgoing, len(d.bundles))
+	out, err := c.messages(&d)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.transport.Publish(ctx, out)
+}
+
+// messages seals the reports of a delivery.
+func (c *courier) messages(d *delivery) (out []stream.Outgoing, err error) {
 	subject := c.task.Report(d.round.number, d.attempt.Number)
+	out = make([]stream.Outgoing, len(d.bundles))
 	agreement := c.contract.agreement
+	if agreement.HasOperators() {
+		sharing, err := d.sharing(c.contract)
+		if err != nil {
+			return nil, err
+		}
+		for i, b := range d.bundles {
+			data, first, err := c.sharer.message(sharing, c.contract, d, b)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = stream.Outgoing{Subject: subject, ID: messageID(first, d.attempt), Data: data}
+		}
+		return out, nil
+	}
 	sealing := seal.Context{ManifestHash: d.round.manifest, Attempt: d.open.Attempt, StageKey: agreement.Task.StageKey,
 		Public: d.open.PublicKey}
 	for i, b := range d.bundles {
@@ -107,9 +134,7 @@ func (c *courier) publish(ctx context.Context, d delivery) ([]stream.Ack, error)
 		}
 		out[i] = stream.Outgoing{Subject: subject, ID: messageID(ids[0], d.attempt), Data: data}
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return c.transport.Publish(ctx, out)
+	return out, nil
 }
 
 // messageID returns the id that all publishes of one message to one attempt share. Two attempts must not share it:

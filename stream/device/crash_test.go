@@ -8,19 +8,24 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream/device/filestore"
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
 
 // The process dies at the i-th write of its store, for every i, with the write made or not; a second process goes on.
 func TestDeathAtEveryWrite(t *testing.T) {
-	for _, lost := range []bool{true, false} {
-		reached := true
-		for i := 1; reached; i++ {
-			if i > 200 {
-				t.Fatal("the run never gets by without the death")
+	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Split} {
+		for _, lost := range []bool{true, false} {
+			reached := true
+			for i := 1; reached; i++ {
+				if i > 200 {
+					t.Fatal("the run never gets by without the death")
+				}
+				synctest.Test(t, func(t *testing.T) {
+					reached = dieAndResume(t, participation.NewMemoryStore(), trust, i, lost)
+				})
 			}
-			synctest.Test(t, func(t *testing.T) { reached = dieAndResume(t, participation.NewMemoryStore(), i, lost) })
 		}
 	}
 }
@@ -32,14 +37,14 @@ func TestDeathWithAFile(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := &reopened{t: t, path: path}
 			r.reopen()
-			dieAndResume(t, r, i, i%2 == 0)
+			dieAndResume(t, r, []accounting.Trust{accounting.Shuffle, accounting.Split}[i%2], i, i%4 == 0)
 		})
 	}
 }
 
 // dieAndResume returns whether the death happened.
-func dieAndResume(t *testing.T, store participation.Store, failAt int, lost bool) bool {
-	w := newWorld(t, plan{rounds: 3, cohort: 12, minimum: 4, deadline: 30 * time.Second, bundle: 3})
+func dieAndResume(t *testing.T, store participation.Store, trust accounting.Trust, failAt int, lost bool) bool {
+	w := newWorld(t, plan{rounds: 3, cohort: 12, minimum: 4, deadline: 30 * time.Second, bundle: 3, trust: trust})
 	s := newSpy(t, store)
 	s.failAt, s.lost = failAt, lost
 	died := false

@@ -2,7 +2,10 @@ package device
 
 import (
 	"encoding/hex"
+	"fmt"
+	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,9 +18,11 @@ import (
 // decisionsFile is docs/vectors/decisions.json.
 type decisionsFile struct {
 	Events []eventVector `json:"events"`
-	Joins  []joinVector  `json:"joins"`
-	Turns  []turnVector  `json:"turns"`
-	Clocks []clockVector `json:"clocks"`
+	// Operators are events of trust split, whose attempts are of two operators.
+	Operators []eventVector `json:"operators"`
+	Joins     []joinVector  `json:"joins"`
+	Turns     []turnVector  `json:"turns"`
+	Clocks    []clockVector `json:"clocks"`
 }
 
 // eventVector holds what one event goes through, and its state after each step.
@@ -37,6 +42,7 @@ type eventStep struct {
 	State   string      `json:"state"`
 	// Participations counts those that the event is charged for, all rounds of an interactive phase as one.
 	Participations uint32 `json:"participations"`
+	Reports        uint32 `json:"reports,omitempty"` // of trust split: those that were made of the event
 }
 
 type joinStep struct {
@@ -45,18 +51,22 @@ type joinStep struct {
 	Phase    uint32 `json:"phase"`
 	Most     uint32 `json:"rounds_per_user"`
 	Final    bool   `json:"final,omitempty"`
+	Secret   string `json:"secret,omitempty"` // of the draw, under trust split
 	Manifest string `json:"manifest_hash"`
 }
 
 type sendStep struct {
 	Attempt uint64 `json:"attempt"`
-	Open    string `json:"open"` // hash of the body of the Open
+	Open    string `json:"open"`           // hash of the body of the Open
+	Join    string `json:"join,omitempty"` // hash of the Join, under trust split; Open is then of the record
 	Floors  bool   `json:"floors,omitempty"`
+	Most    uint32 `json:"max_attempts,omitempty"` // under trust split
 }
 
 type answerStep struct {
 	Attempt  uint64 `json:"attempt"`
 	Open     string `json:"open"`
+	Join     string `json:"join,omitempty"`
 	Stored   bool   `json:"stored,omitempty"` // or a duplicate, with its sequence
 	Sequence uint64 `json:"sequence,omitempty"`
 	Refused  bool   `json:"refused_by_broker,omitempty"` // neither: no answer came
@@ -66,7 +76,8 @@ type closeStep struct {
 	Round    uint64 `json:"round"`
 	Manifest string `json:"manifest_hash"`
 	Attempt  uint64 `json:"attempt"`
-	Open     string `json:"open"` // hash of the body of the Open beside it
+	Open     string `json:"open"` // hash of the body of the Open beside it; under trust split what the Close says
+	Join     string `json:"join,omitempty"`
 	Cutoff   uint64 `json:"cutoff"`
 	Void     bool   `json:"void,omitempty"`
 }
@@ -89,19 +100,33 @@ func hashOf(t *testing.T, text string) stream.Hash {
 // apply takes one step, and returns false where a device must not.
 func (s eventStep) apply(t *testing.T, p *participation.Record) bool {
 	t.Helper()
-	attempt := func(number uint64, open string) participation.Attempt {
-		return participation.Attempt{Number: stream.Attempt(number), Open: hashOf(t, open)}
+	attempt := func(number uint64, open, join string) participation.Attempt {
+		a := participation.Attempt{Number: stream.Attempt(number), Open: hashOf(t, open)}
+		if join != "" {
+			a.Join = hashOf(t, join)
+		}
+		return a
 	}
 	switch {
 	case s.Join != nil:
-		return p.Join(participation.Draw{Round: stream.Round(s.Join.Round), Step: stream.Step(s.Join.Step),
+		var secret [32]byte
+		if s.Join.Secret != "" {
+			secret = hashOf(t, s.Join.Secret)
+		}
+		return p.Join(participation.Draw{Secret: secret, Round: stream.Round(s.Join.Round), Step: stream.Step(s.Join.Step),
 			Phase: s.Join.Phase, Most: s.Join.Most, Final: s.Join.Final, Manifest: hashOf(t, s.Join.Manifest)}) == nil
 	case s.Send != nil:
-		a := attempt(s.Send.Attempt, s.Send.Open)
-		if !p.MaySend(a, s.Send.Floors) {
+		a, of := attempt(s.Send.Attempt, s.Send.Open, s.Send.Join), participation.Attempts{Most: math.MaxUint32}
+		switch {
+		case s.Send.Floors:
+			of.Most = 1
+		case s.Send.Most > 0:
+			of = participation.Attempts{Most: s.Send.Most, Alike: true}
+		}
+		if !p.MaySend(a, of) {
 			return false
 		}
-		p.Sending(a, s.Send.Floors)
+		p.Sending(a, of)
 	case s.Answer != nil:
 		ack := stream.Ack{Sequence: s.Answer.Sequence}
 		switch {
@@ -112,12 +137,12 @@ func (s eventStep) apply(t *testing.T, p *participation.Record) bool {
 		default:
 			return true // what does not come is told to nobody
 		}
-		p.Acked(attempt(s.Answer.Attempt, s.Answer.Open), ack)
+		p.Acked(attempt(s.Answer.Attempt, s.Answer.Open, s.Answer.Join), ack)
 	case s.Close != nil:
 		c := s.Close
 		before := *p
 		p.Decide(participation.Closed{Round: stream.Round(c.Round), Manifest: hashOf(t, c.Manifest),
-			Attempt: attempt(c.Attempt, c.Open), Cutoff: c.Cutoff, Void: c.Void})
+			Attempt: attempt(c.Attempt, c.Open, c.Join), Cutoff: c.Cutoff, Void: c.Void})
 		return before.State != p.State
 	case s.Abandon:
 		p.Abandon()
@@ -233,6 +258,90 @@ var eventVectors = []eventVector{
 		sends(1, "a"), notStored(1, "a"), closes(1, "r1", 1, "a", 7), joins(4, "r4", inPhase(2))}},
 }
 
+// joined gives the attempt of a step the Join of a letter.
+func joined(letter string, s eventStep) eventStep {
+	switch {
+	case s.Send != nil:
+		s.Send.Join, s.Send.Most = hashText(letter), 8
+	case s.Answer != nil:
+		s.Answer.Join = hashText(letter)
+	default:
+		s.Close.Join = hashText(letter)
+	}
+	return s
+}
+
+func isShared(j *joinStep) { j.Secret = hashText("secret of " + j.Manifest) }
+
+// sharedSteps joins round 1 under trust split and then takes the steps, whose attempts have the Join of the same number.
+func sharedSteps(steps ...eventStep) []eventStep {
+	out := []eventStep{joins(1, "r1", isShared)}
+	for _, s := range steps {
+		if of := s.attempt(); of != nil && s.join() == "" {
+			s = joined(fmt.Sprint("j", *of), s)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func (s eventStep) attempt() *uint64 {
+	switch {
+	case s.Send != nil:
+		return &s.Send.Attempt
+	case s.Answer != nil:
+		return &s.Answer.Attempt
+	case s.Close != nil:
+		return &s.Close.Attempt
+	}
+	return nil
+}
+
+func (s eventStep) join() string {
+	switch {
+	case s.Send != nil:
+		return s.Send.Join
+	case s.Answer != nil:
+		return s.Answer.Join
+	}
+	return s.Close.Join
+}
+
+// nineAttempts sends to nine attempts, of which the last is forbidden.
+func nineAttempts() (steps []eventStep) {
+	for a := uint64(1); a <= 8; a++ {
+		steps = append(steps, sends(a, "a"), silent(a, "a"))
+	}
+	return append(steps, not(sends(9, "a")))
+}
+
+var operatorVectors = []eventVector{
+	{Name: "at the cutoff", Steps: sharedSteps(sends(1, "a"), stored(1, "a", 7), closes(1, "r1", 1, "a", 7))},
+	{Name: "no answer", Steps: sharedSteps(sends(1, "a"), silent(1, "a"), closes(1, "r1", 1, "a", 7))},
+	{Name: "stored for an attempt that died", Steps: sharedSteps(sends(1, "a"), stored(1, "a", 5),
+		closes(1, "r1", 2, "b", 20))},
+	{Name: "no answer in an attempt that died, and above the cutoff of the next", Steps: sharedSteps(sends(1, "a"),
+		silent(1, "a"), sends(2, "b"), stored(2, "b", 30), closes(1, "r1", 2, "b", 20))},
+	{Name: "stored for an attempt that died, and counted in the next", Steps: sharedSteps(sends(1, "a"),
+		stored(1, "a", 5), sends(2, "b"), stored(2, "b", 12), closes(1, "r1", 2, "b", 20))},
+	{Name: "stored for an attempt that died, and no answer in the next", Steps: sharedSteps(sends(1, "a"),
+		stored(1, "a", 5), sends(2, "b"), silent(2, "b"), closes(1, "r1", 2, "b", 20))},
+	{Name: "the attempt of another Join closed", Steps: sharedSteps(joined("j", sends(1, "a")), joined("j", stored(1, "a", 5)),
+		joined("k", closes(1, "r1", 1, "a", 20)))},
+	{Name: "the attempt of another Open closed", Steps: sharedSteps(sends(1, "a"), stored(1, "a", 5),
+		closes(1, "r1", 1, "b", 20))},
+	{Name: "another Join of the same Open, and not back", Steps: sharedSteps(joined("j", sends(1, "a")),
+		joined("k", sends(1, "a")), not(joined("j", sends(1, "a"))))},
+	{Name: "a ninth attempt", Steps: sharedSteps(nineAttempts()...)},
+	{Name: "a ninth attempt, which closed", Steps: sharedSteps(append(nineAttempts(), closes(1, "r1", 9, "a", 20))...)},
+	{Name: "the eighth attempt closed, without an answer", Steps: sharedSteps(append(nineAttempts(),
+		closes(1, "r1", 8, "a", 20))...)},
+	{Name: "a void round", Steps: sharedSteps(sends(1, "a"), stored(1, "a", 9), void(closes(1, "r1", 1, "a", 7)))},
+	{Name: "again after it was uncounted", Steps: append(sharedSteps(sends(1, "a"), closes(1, "r1", 2, "b", 7)),
+		joins(3, "r3", isShared), joined("j", sends(1, "c")), joined("j", stored(1, "c", 20)),
+		joined("j", closes(3, "r3", 1, "c", 25)))},
+}
+
 // joinVector holds the time at which an event with a draw joins an attempt (rule 11).
 type joinVector struct {
 	Probability uint32 `json:"join_probability"`
@@ -290,8 +399,9 @@ var clockVectors = []clockVector{
 // file.
 func TestDecisionsVectors(t *testing.T) {
 	var file decisionsFile
-	for _, v := range eventVectors {
+	for i, v := range slices.Concat(eventVectors, operatorVectors) {
 		var p participation.Record
+		operators := i >= len(eventVectors)
 		for i := range v.Steps {
 			s := &v.Steps[i]
 			if ok := s.apply(t, &p); ok == s.Not {
@@ -301,8 +411,15 @@ func TestDecisionsVectors(t *testing.T) {
 			if p.State != participation.Fresh {
 				s.Participations = p.Refunds + 1
 			}
+			if operators {
+				s.Reports = p.Reports
+			}
 		}
-		file.Events = append(file.Events, v)
+		if operators {
+			file.Operators = append(file.Operators, v)
+		} else {
+			file.Events = append(file.Events, v)
+		}
 	}
 	for _, c := range []joinVector{{0, 0, 5, 0}, {0, 1000, 1<<32 - 1, 0}, {1 << 30, 2000, 1 << 29, 0},
 		{1 << 30, 2000, 1<<30 - 1, 0}, {1 << 30, 2000, 1 << 30, 0}, {1 << 30, 2000, 1 << 31, 0}, {1 << 30, 2000, 3 << 30, 0},

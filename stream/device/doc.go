@@ -13,7 +13,7 @@
 //
 //	machine     owns                                            decides
 //	contract    the task that was agreed to, and the pin        whether to take part                  contract.go
-//	rounds      rounds, attempts, Closes and the End            what to read, what a record changes   rounds.go
+//	rounds      rounds, attempts, Closes and the End            what to read, what a record changes   rounds.go, pairing.go
 //	core        events, the queue, outcomes that were told      how many may wait, and for what       core.go, queue.go
 //	rules                                                       what an event may still do            rules.go
 //	admission                                                   which events of the inbox wait        admit.go
@@ -72,6 +72,8 @@
 //     A process that dies at any moment and comes back never draws again for an event that may have been sent.
 //   - One draw for a round manifest: retries and new attempts send the same counts sealed again. Another round gets
 //     a new draw. A draw is deleted from the store when its outcome is known.
+//   - Of two operators the counts are shared for each attempt by itself, when they leave, and no share is stored (shares.go).
+//     Nobody is charged before Open and Join of one attempt are there, both under the keys that the policy pins.
 //   - A silo whose rows answer several rounds reports about as many in each, in whatever life of the process, under
 //     one key, and with the same trials of noise: both are in the store before the first draw.
 //   - A device that joins always sends, and always the same number of bytes: an invalid event is the zero vector.
@@ -82,7 +84,7 @@
 //
 // # Refuses
 //
-// A task other than the pinned one, a round that contradicts its task or costs more than the policy allows, a suite
+// A task other than the pinned one, one of two operators whom nobody vouches for, a round that contradicts its task or costs more than the policy allows, a suite
 // without encryption unless the policy allows it: a consent.RefusedError that names field, value and what would be
 // accepted. Messages that nobody pinned has signed are not refused but ignored, and logged once.
 //

@@ -15,7 +15,7 @@ type effect struct {
 	call      call
 	number    stream.Round         // of reads
 	round     *round               // of reads, charges and draws
-	attempt   stream.Attempt       // of readClose
+	attempt   stream.Attempt       // of readClose, readOpenOf and readJoin
 	close     *wire.Close          // of readBeside
 	message   *wire.Round          // of prepareReports
 	phase     int                  // likewise: its index in the plan
@@ -41,6 +41,8 @@ const (
 	checkRound                     // likewise; nothing is logged where it cannot be read
 	checkRemoved                   // found if the broker says that it has no such Round
 	readOpen                       // the newest attempt at a round
+	readOpenOf                     // of an attempt
+	readJoin                       // of an attempt, if it is the other part of the Open that is known
 	readClose                      // of an attempt
 	readBeside                     // a Close together with the Open of its attempt
 	readEnd                        // the End of the task
@@ -66,9 +68,10 @@ const (
 type result struct {
 	found      bool
 	round      *wire.Round
-	hash       stream.Hash // of round, or of the manifest that the store has
+	hash       stream.Hash // of round or join, or of the manifest that the store has
 	open       *wire.Open
 	attempt    participation.Attempt // open's
+	join       *wire.Join            // and its hash
 	close      *wire.Close
 	closed     participation.Closed
 	end        *wire.End

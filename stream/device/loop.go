@@ -63,8 +63,9 @@ func newLoop(c Settings) *loop {
 	l.accounts.now = l.clock.now
 	l.rounds = &rounds{now: time.Now, log: c.Logger, chance: system, contract: l.contract, poll: c.Poll,
 		known: make(map[stream.Round]*round)}
+	sharer := newSharer()
 	l.core = &core{now: time.Now, log: c.Logger, chance: system,
-		rules: rules{settings: &l.Settings, contract: l.contract, rounds: l.rounds}, uplink: newUplink(&c, chunk, system), clock: &l.clock, beats: newBeats(time.Now(), chunk, 2*chunk),
+		rules: rules{settings: &l.Settings, contract: l.contract, rounds: l.rounds}, uplink: newUplink(&c, chunk, system), clock: &l.clock, sharer: sharer, beats: newBeats(time.Now(), chunk, 2*chunk),
 		inbox: l.inbox, chunk: chunk, events: make(map[participation.Key]*event), queue: newQueue(system),
 		unstored: make(map[*bundle]bool), book: book{early: make(map[participation.Key]bool)}}
 	l.admission, l.settler = &admission{l.core}, &settler{l.core}
@@ -72,7 +73,7 @@ func newLoop(c Settings) *loop {
 	l.usher = &usher{core: l.core, sender: l.sender}
 	l.reports = &reports{settings: &l.Settings, contract: l.contract, beats: l.core.beats, chance: system, chunk: chunk}
 	l.courier = &courier{task: c.Task, transport: c.Transport, timeout: c.Timeout, contract: l.contract, chance: system,
-		moment: l.core.moment, delivered: newAnswers[delivery](), replies: newAnswers[*ask]()}
+		moment: l.core.moment, sharer: sharer, delivered: newAnswers[delivery](), replies: newAnswers[*ask]()}
 	return l
 }
 
@@ -179,6 +180,7 @@ func (l *loop) actOnTime(ctx context.Context, now time.Time) error {
 		l.sender.retry = true
 	}
 	l.rounds.judgeDue(now, l.core.busy)
+	l.rounds.pairDue(now, l.core.busy)
 	if now.Before(l.times.due) {
 		return nil
 	}

@@ -34,7 +34,7 @@ type Config struct {
 	Policy consent.Policy
 	// Pin is the task hash in hexadecimal, from somebody who vouches for the task: `learner doctor` and GET /v1/task tell
 	// it. TrustFirstUse takes the task that the broker shows first instead, and pins that in the store: a party that
-	// controls the broker at that moment chooses it.
+	// controls the broker at that moment chooses it. A task of two operators is not taken so, unless the policy pins both.
 	Pin           string
 	TrustFirstUse bool
 	// UserKeys declares that a key names the same user in every task of the ledger, so that each has an account there.

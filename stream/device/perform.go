@@ -92,6 +92,12 @@ func (r *records) read(ctx context.Context, e effect) (got result) {
 		got.found = r.removed(ctx, e.number)
 	case readOpen:
 		got.open, got.attempt, got.found = r.latestOpen(ctx, e.number, e.round.manifest)
+	case readOpenOf:
+		if m, ok := r.get(ctx, r.task.Open(e.number, e.attempt), false); ok {
+			got.open, got.attempt, got.found = r.open(m, e.number, e.round.manifest)
+		}
+	case readJoin:
+		got.join, got.hash, got.found = r.readJoin(ctx, e.round)
 	case readClose:
 		got.close, got.found = r.readClose(ctx, e.number, e.attempt, e.round.manifest)
 	case readBeside:

@@ -75,12 +75,25 @@ func (l *loop) takeWake(w stream.Wake) error {
 			}
 		}
 	case one == nil:
-		if at.Verb == "open" && at.Round > l.rounds.number() && !l.rounds.over() {
+		if (at.Verb == "open" || at.Verb == "join") && at.Round > l.rounds.number() && !l.rounds.over() {
 			l.pollSoon() // its Round, without which it says nothing
 		}
 	case at.Verb == "open":
-		if o, a, ok := l.records.open(got, one.number, one.manifest); ok && !l.rounds.hearOpen(one, o, a) {
-			l.pollSoon()
+		if o, a, ok := l.records.open(got, one.number, one.manifest); ok {
+			if !l.rounds.hearOpen(one, o, a) {
+				l.pollSoon()
+			} else if !one.paired() && one == l.rounds.newest {
+				l.rounds.hearPart(one, l.core.spread())
+			}
+		}
+	case at.Verb == "join":
+		if j, hash, ok := l.records.join(got, one.manifest); ok {
+			switch sure, err := l.rounds.hearJoin(one, j, hash, l.core.spread()); {
+			case err != nil:
+				l.records.ignore(w.Subject, err)
+			case !sure:
+				l.pollSoon()
+			}
 		}
 	case at.Verb == "claim":
 		if one.closed == nil && !one.claimed && l.records.claimed(got, one.manifest) {

@@ -196,7 +196,7 @@ func TestRefusesHostileProx(t *testing.T) {
 	_, err := policy.CheckTask(w.task, w.hash)
 	must(t, err)
 	declare := func(m *wire.Task, old, new string) {
-		text := strings.ReplaceAll(fmt.Sprintf(silos, accounting.Local, 2, 2), old, new)
+		text := strings.ReplaceAll(fmt.Sprintf(silos, accounting.Local, "none", 2, 2), old, new)
 		spec, err := task.Parse([]byte(text), nil)
 		must(t, err)
 		m.Declaration, err = spec.Canonical()

@@ -224,6 +224,22 @@ func (r *records) open(got stream.Message, round stream.Round, manifest stream.H
 	return o, participation.Attempt{Number: stream.Attempt(o.Attempt), Open: hash}, true
 }
 
+// join verifies a message that holds the helper's part of an attempt.
+func (r *records) join(got stream.Message, manifest stream.Hash) (*wire.Join, stream.Hash, bool) {
+	j, hash, err := r.agreement.ReadJoin(got, manifest)
+	return j, hash, r.passes(got, err)
+}
+
+// readJoin reads the Join of the newest attempt at a round. One of another Open is not there.
+func (r *records) readJoin(ctx context.Context, one *round) (*wire.Join, stream.Hash, bool) {
+	got, ok := r.get(ctx, r.task.Join(one.number, one.attempt.Number), false)
+	if !ok {
+		return nil, stream.Hash{}, false
+	}
+	j, hash, ok := r.join(got, one.manifest)
+	return j, hash, ok && r.passes(got, consent.CheckPair(one.open, one.attempt.Open, j))
+}
+
 // claimed reports whether a message is the Claim of the round with this manifest.
 func (r *records) claimed(got stream.Message, manifest stream.Hash) bool {
 	return r.passes(got, r.agreement.ReadClaim(got, manifest))
@@ -253,6 +269,10 @@ func (r *records) closed(ctx context.Context, c *wire.Close) (participation.Clos
 		Attempt:  participation.Attempt{Number: stream.Attempt(c.Attempt)},
 		Manifest: stream.Hash(c.ManifestHash), Cutoff: c.Cutoff, Void: c.Void}
 	if c.Void { // no attempt matters then
+		return out, true
+	}
+	if r.agreement.HasOperators() { // it names its attempt whole
+		out.Attempt.Open, out.Attempt.Join = stream.Hash(c.OpenHash), stream.Hash(c.JoinHash)
 		return out, true
 	}
 	got, ok := r.get(ctx, r.task.Open(out.Round, out.Attempt.Number), false)

@@ -76,8 +76,12 @@ func (p *reports) draw(ctx context.Context, events []*event, r *round) error {
 			return err
 		}
 		e.early = &participation.Draw{Round: r.number, Phase: r.phase(), Step: stream.Step(r.message.Step),
-			Most: r.place.Stint.Rounds, Final: p.contract.agreement.Final, Manifest: r.manifest, Counts: counts,
-			Report: p.chance.id()}
+			Most: r.place.Stint.Rounds, Final: p.contract.agreement.Final, Manifest: r.manifest, Counts: counts}
+		if p.contract.agreement.HasOperators() {
+			e.early.Secret = p.chance.seed()
+		} else {
+			e.early.Report = p.chance.id()
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"math"
 	"time"
 
 	"github.com/panlearn/panlearn/learner/block"
@@ -50,6 +51,10 @@ type bundle struct {
 	inFlight bool // its publish is not answered yet
 	tried    bool // it was published by this process
 	gone     bool // it goes to no further attempt at its round
+	// message holds the bytes that were sent to the attempt of, shared between two operators; nil: they are to be shared.
+	// The courier writes both while the bundle is in flight.
+	message []byte
+	of      participation.Attempt
 }
 
 // record returns the record of the bundle's first event: in their sends and answers all its events are alike.
@@ -72,7 +77,8 @@ type round struct {
 	message  *wire.Round // nil for rounds known from the store alone
 	place    manifest.Place
 	open     *wire.Open            // newest attempt known
-	attempt  participation.Attempt // open's
+	join     *wire.Join            // its other part, of two operators; nil: it is not known, or there is one operator
+	attempt  participation.Attempt // open's, and join's
 	closed   *participation.Closed
 	closing  *wire.Close           // its Close, heard and not yet beside its Open
 	judged   time.Time             // when its outcome is read that a wake told of, or failed to; zero: wakes or a look will tell
@@ -81,9 +87,10 @@ type round struct {
 	gone     bool                  // its records were removed, or it is lost and the task went on: no Close will come
 	lost     bool                  // another round stands under its number
 	missing  time.Time             // since when the broker does not show it, after a lost connection; zero: it does
-	opened   time.Time             // when this client saw open
+	opened   time.Time             // when this client saw open, and join where there is one
 	lower    participation.Attempt // an older attempt that is read though a newer one is known
 	since    time.Time             // when it was first
+	pairing
 	share
 }
 
@@ -160,14 +167,19 @@ func (r *round) joinable() bool {
 
 // receives reports whether the stage may still open reports that are sent to the round.
 func (r *round) receives() bool {
-	return r != nil && r.open != nil && r.closed == nil && r.closing == nil && !r.done && !r.claimed && r.missing.IsZero()
+	return r != nil && r.paired() && r.closed == nil && r.closing == nil && !r.done && !r.claimed && r.missing.IsZero()
 }
 
 // elapsed returns how long the newest attempt has been open: by this client's clock since it saw the Open, or by
 // the time in the Open, whichever is longer. A device that comes late to a waiting round must not keep the round
-// waiting.
+// waiting. Of two operators it counts from the Join, or a late one had all devices join at once; a helper whose clock is
+// behind begins no attempt before its Open.
 func (r *round) elapsed(now time.Time) time.Duration {
-	return max(now.Sub(r.opened), now.Sub(time.UnixMilli(r.open.StartedUnixMs)))
+	begun := r.open.StartedUnixMs
+	if r.join != nil {
+		begun = max(begun, r.join.StartedUnixMs)
+	}
+	return max(now.Sub(r.opened), now.Sub(time.UnixMilli(begun)))
 }
 
 // joins returns the time after the Open of the newest attempt at which an event with this draw joins.
@@ -185,16 +197,16 @@ func (r *round) turn(e *event, draw uint32) uint32 {
 	return stream.Turn(draw, e.before, uint64(r.number-1)*r.place.Cohort, silos, r.place.Cohort)
 }
 
-// reopen has all bundles be sent to another attempt. Where the task has floors, events that dropped out with an earlier
-// attempt leave their places to others, or a client that had sent a whole cohort would wait for a Close that only
-// it can bring about.
-func (s *share) reopen(attempt participation.Attempt, floors bool) {
-	if s.owed = append(s.owed[:0:0], s.bundles...); !floors {
+// reopen has all bundles be sent to another attempt. Where events are sent to so many attempts alone, those that are not
+// sent to this one leave their places to others, or a client that had sent a whole cohort would wait for a Close that
+// only it can bring about.
+func (s *share) reopen(attempt participation.Attempt, of participation.Attempts) {
+	if s.owed = append(s.owed[:0:0], s.bundles...); of.Most == math.MaxUint32 {
 		return
 	}
 	s.joined = 0
 	for _, b := range s.bundles {
-		if b.record().MaySend(attempt, true) {
+		if b.record().MaySend(attempt, of) {
 			s.joined += uint64(len(b.events))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -175,6 +176,7 @@ func (r *rounds) readAttempts(one *round) {
 			one.open = nil
 		}
 		r.takeOpen(one, got.open, got.attempt)
+		r.readJoin(one)
 	}
 	for _, a := range one.attempts() {
 		if got := r.do(effect{call: readClose, number: one.number, round: one, attempt: a}); got.found && r.takeClose(one, got.close) {
@@ -195,16 +197,27 @@ func (r *rounds) readAttempts(one *round) {
 // takeOpen takes up an attempt that is newer than those known, or another of the same number, which the broker may
 // have lost.
 func (r *rounds) takeOpen(one *round, o *wire.Open, a participation.Attempt) {
-	if one.closed != nil || (one.open != nil && (a == one.attempt || a.Number < one.attempt.Number)) {
+	if one.closed != nil || (one.open != nil && (a.Open == one.attempt.Open || a.Number < one.attempt.Number)) {
 		return
 	}
-	floors := r.contract.agreement.DeadAttemptSeen()
-	if one.open != nil && len(one.bundles) > 0 {
-		r.log.Info("the stage opened the round again", "round", one.number, "attempt", o.Attempt, "sends_again", !floors)
-	}
-	one.open, one.attempt, one.opened, one.claimed = o, a, r.now(), false
-	one.reopen(a, floors)
+	one.open, one.join, one.attempt, one.claimed = o, nil, a, false
 	r.learned++
+	if !r.contract.agreement.HasOperators() {
+		r.begin(one)
+	} else if j := one.early; j != nil && consent.CheckPair(o, a.Open, j.join) == nil {
+		r.takeJoin(one, j.join, j.hash)
+	}
+}
+
+// begin has an attempt that is known whole take reports.
+func (r *rounds) begin(one *round) {
+	of := r.contract.agreement.Attempts()
+	if !one.opened.IsZero() && len(one.bundles) > 0 {
+		r.log.Info("the stage opened the round again", "round", one.number, "attempt", one.attempt.Number, "sends_again",
+			of.Most > 1)
+	}
+	one.opened = r.now()
+	one.reopen(one.attempt, of)
 	r.do(effect{call: tellProgress})
 }
 
@@ -260,7 +273,7 @@ func (r *rounds) hearRound(m *wire.Round, hash stream.Hash, spread time.Duration
 // hearOpen takes an attempt that came with a wake, and returns false if only the broker knows whether it stands: there
 // are two of its number.
 func (r *rounds) hearOpen(one *round, o *wire.Open, a participation.Attempt) bool {
-	if one.open != nil && a.Number == one.attempt.Number && a != one.attempt {
+	if one.open != nil && a.Number == one.attempt.Number && a.Open != one.attempt.Open {
 		return false
 	}
 	r.takeOpen(one, o, a)
@@ -276,7 +289,7 @@ func (r *rounds) hearClaim(one *round) {
 // hearClose remembers the Close of a round that events of this client are in, until the Open beside it is read: by each
 // device of the round, at a time of its own within spread.
 func (r *rounds) hearClose(one *round, c *wire.Close, spread time.Duration) {
-	if c.Void || len(one.bundles) == 0 {
+	if c.Void || len(one.bundles) == 0 || r.contract.agreement.HasOperators() { // its Open has not to be read
 		r.takeClose(one, c)
 		return
 	}

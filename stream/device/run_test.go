@@ -100,46 +100,69 @@ func TestFaults(t *testing.T) {
 		seeds = 400
 	}
 	for seed := range seeds {
-		synctest.Test(t, func(t *testing.T) {
-			t.Logf("seed %d", seed)
-			w := newWorld(t, plan{
-				rounds: 3, cohort: 20, minimum: 5, deadline: 20 * time.Second, sealed: seed%2 == 1, bundle: 3,
-				broker: memory.Config{
-					Shuffle: true, Seed: seed, Window: 8,
-					Inject: memory.Random(seed, memory.Rates{LostAck: 0.1, Lost: 0.1, Duplicate: 0.1, Lag: 0.2}),
-				},
-			})
-			var spies [2]*spy
-			w.play(t.Context(), func(ctx context.Context) {
-				var group sync.WaitGroup
-				for i := range spies {
-					spies[i] = newSpy(t, participation.NewMemoryStore())
-					c := w.config(spies[i])
-					c.Bundle = 1 + int(seed%3)
-					group.Go(func() {
-						ctx, cancel := context.WithTimeout(ctx, time.Hour)
-						defer cancel()
-						sum, err := w.client(c).Run(ctx, rows(45, true))
-						must(t, err)
-						checkSum(t, sum)
-						if sum.Events != 45 {
-							t.Errorf("%d events, want 45", sum.Events)
-						}
-					})
-				}
-				group.Wait()
-			})
-			for i, s := range spies {
-				s.audit(w, spies[1-i])
-			}
-		})
+		playFaults(t, seed, accounting.Shuffle)
 	}
+}
+
+// TestFaultsOfTwoOperators: nor do they where reports are shared between two operators, whose exchange has the same faults.
+func TestFaultsOfTwoOperators(t *testing.T) {
+	seeds := uint64(8)
+	if longtest.Run(t, "all but the first 8 of 200 seeds") {
+		seeds = 200
+	}
+	for seed := range seeds {
+		playFaults(t, seed, accounting.Split)
+	}
+}
+
+// playFaults has two clients send to a broker with the faults of a seed.
+func playFaults(t *testing.T, seed uint64, trust accounting.Trust) {
+	synctest.Test(t, func(t *testing.T) {
+		t.Logf("seed %d", seed)
+		w := newWorld(t, plan{
+			rounds: 3, cohort: 20, minimum: 5, deadline: 20 * time.Second, sealed: seed%2 == 1, bundle: 3, trust: trust,
+			broker: memory.Config{
+				Shuffle: true, Seed: seed, Window: 8,
+				Inject: memory.Random(seed, memory.Rates{LostAck: 0.1, Lost: 0.1, Duplicate: 0.1, Lag: 0.2}),
+			},
+		})
+		var spies [2]*spy
+		w.play(t.Context(), func(ctx context.Context) {
+			var group sync.WaitGroup
+			for i := range spies {
+				spies[i] = newSpy(t, participation.NewMemoryStore())
+				c := w.config(spies[i])
+				c.Bundle = 1 + int(seed%3)
+				group.Go(func() {
+					ctx, cancel := context.WithTimeout(ctx, time.Hour)
+					defer cancel()
+					sum, err := w.client(c).Run(ctx, rows(45, true))
+					must(t, err)
+					checkSum(t, sum)
+					if sum.Events != 45 {
+						t.Errorf("%d events, want 45", sum.Events)
+					}
+				})
+			}
+			group.Wait()
+		})
+		for i, s := range spies {
+			s.audit(w, spies[1-i])
+		}
+	})
 }
 
 // A stage that dies opens the round again; devices seal the same counts for the new key.
 func TestNewAttemptSendsTheSameCounts(t *testing.T) {
+	for _, trust := range []accounting.Trust{accounting.Shuffle, accounting.Split} {
+		playNewAttempt(t, trust)
+	}
+}
+
+// playNewAttempt kills the stage, or both operators, in the middle of an attempt.
+func playNewAttempt(t *testing.T, trust accounting.Trust) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{rounds: 1, cohort: 20, deadline: time.Hour})
+		w := newWorld(t, plan{rounds: 1, cohort: 20, deadline: time.Hour, trust: trust})
 		s := newSpy(t, participation.NewMemoryStore())
 		c := w.config(s)
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -302,6 +302,70 @@ var scenes = map[string]func(*testing.T) *scene{
 		s.ends(3)
 		return s
 	},
+	"two operators open a round": func(t *testing.T) *scene {
+		s := newScene(t, plan{rounds: 2, cohort: 2, trust: accounting.Split})
+		s.begins()
+		s.offers("a")
+		s.announces(1)
+		p := s.pair(1, 1, s.hashes[1], nil)
+		s.leads(p)
+		s.joins(p)
+		s.closesByTwo(p, everything)
+		s.announces(2)
+		p = s.pair(2, 1, s.hashes[2], nil)
+		s.joins(p)
+		s.leads(p)
+		s.offers("b")
+		s.closesByTwo(p, 0)
+		s.ends(2)
+		return s
+	},
+	"an open waits for its join": func(t *testing.T) *scene {
+		s := newScene(t, plan{rounds: 2, cohort: 2, trust: accounting.Split, deadline: time.Minute})
+		s.begins()
+		s.offers("a")
+		s.announces(1)
+		p := s.pair(1, 1, s.hashes[1], nil)
+		s.leads(p)
+		s.waits(time.Minute)
+		s.leads(s.pair(1, 2, s.hashes[1], nil))
+		s.joins(s.pair(1, 2, s.hashes[1], nil)) // of another open
+		s.waits(time.Minute)
+		p = s.pair(1, 3, s.hashes[1], nil)
+		s.faults[memory.Wake] = memory.Lost
+		s.leads(p)
+		s.joins(p)
+		s.waits(2 * time.Minute)
+		s.closesByTwo(p, everything)
+		s.waits(2 * time.Minute)
+		return s
+	},
+	"two operators open a round again": func(t *testing.T) *scene {
+		s := newScene(t, plan{rounds: 2, cohort: 3, trust: accounting.Split})
+		most := uint32(2)
+		s.config.Policy.MaxAttempts = &most
+		s.begins()
+		s.offers("a")
+		s.announces(1)
+		p := s.pair(1, 1, s.hashes[1], nil)
+		s.leads(p)
+		s.joins(p)
+		s.faults[memory.Publish] = memory.LostAck
+		p = s.pair(1, 2, s.hashes[1], nil)
+		s.leads(p)
+		s.joins(p)
+		s.dies()
+		s.faults[memory.Publish] = memory.None
+		s.begins()
+		s.offers("b")
+		p = s.pair(1, 3, s.hashes[1], nil)
+		s.leads(p)
+		s.joins(p)
+		s.closesByTwo(p, everything)
+		s.offers("a")
+		s.ends(1)
+		return s
+	},
 	"places are given": func(t *testing.T) *scene {
 		s := newScene(t, plan{rounds: 2, cohort: 4})
 		s.task.Plan.Places = true

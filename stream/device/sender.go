@@ -105,11 +105,11 @@ func (s *sender) refuse(refused []refusal) {
 // send notes a publish of bundles to the newest attempt, durably, and then makes it. All of them may be sent there.
 func (s *sender) send(r *round, bundles []*bundle) error {
 	change := participation.Change{Rounds: map[stream.Round]stream.Hash{r.number: r.manifest}}
-	again := false
+	again, of := false, s.contract.agreement.Attempts()
 	for _, b := range bundles {
 		again = again || len(b.record().Sends) > 0 && !b.record().SentTo(r.attempt)
 		for _, e := range b.events {
-			e.record.Sending(r.attempt, s.contract.agreement.DeadAttemptSeen())
+			e.record.Sending(r.attempt, of)
 			change.Events = append(change.Events, e.record)
 		}
 		delete(s.unstored, b)
@@ -122,7 +122,7 @@ func (s *sender) send(r *round, bundles []*bundle) error {
 		s.uplink.sending += len(b.events)
 	}
 	now := s.now()
-	d := delivery{round: r, open: r.open, attempt: r.attempt, bundles: bundles, due: s.beats.next(now)}
+	d := delivery{round: r, open: r.open, join: r.join, attempt: r.attempt, bundles: bundles, due: s.beats.next(now)}
 	if r.keeps() > 0 && s.drawsFirst() {
 		d.due = now // it was drawn before it asked, so this tells nothing of the work
 	}
@@ -144,6 +144,9 @@ func (s *sender) takeAnswer(d delivery) {
 				e.record.Acked(d.attempt, d.acks[i])
 			}
 			s.unstored[b] = true
+			if b.record().Answered(d.attempt) {
+				s.sharer.forget(b)
+			}
 		}
 		if !b.record().Answered(d.round.attempt) {
 			d.round.owed = append(d.round.owed, b)
@@ -161,13 +164,13 @@ func (s *sender) sendOwed() error {
 		return nil
 	}
 	var due, later, ended []*bundle
-	n := 0
+	n, of := 0, s.contract.agreement.Attempts()
 	for _, b := range r.owed {
 		record, a := b.record(), r.attempt
 		switch {
-		case b.inFlight || record.Answered(a) || !record.MaySend(a, s.contract.agreement.DeadAttemptSeen()):
+		case b.inFlight || record.Answered(a) || !record.MaySend(a, of):
 			// Its answer, settling or a newer attempt decides about it.
-		case !record.SentTo(a) && b.exhausted(s.settings.Policy.Reports()):
+		case !record.SentTo(a) && !(of.Alike && len(record.Sends) > 0) && b.exhausted(s.settings.Policy.Reports()):
 			ended = append(ended, b) // it was sent often enough
 		case n >= s.uplink.room() || (record.SentTo(a) && b.tried && !s.retry):
 			later = append(later, b)

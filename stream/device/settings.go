@@ -43,8 +43,8 @@ type Settings struct {
 
 	// Policy decides which tasks and rounds the device agrees to; see consent.Policy for its zero value.
 	Policy consent.Policy
-	// Spec is the declaration that the operator has at hand; the announced task must declare the same. Nil: any that
-	// the policy takes.
+	// Spec is the declaration that the operator has at hand; the announced task must declare the same, and both operators
+	// whom it names are pinned. Nil: any that the policy takes.
 	Spec *task.Spec
 	// Rows declares that events come from Run. Where the task declares events.key, rows are known by that key and
 	// not by their place in a source.
@@ -124,6 +124,7 @@ func (c Settings) withDefaults() (Settings, error) {
 	if err := c.Policy.Validate(); err != nil {
 		return c, err
 	}
+	c.Policy = c.Policy.WithOperators(c.Spec)
 	if c.Policy.HasTotals() && c.Ledger == nil {
 		return c, errors.New("client: Ledger: the policy bounds the total over tasks, which only a ledger knows")
 	}

@@ -42,6 +42,7 @@ func (s *settler) settle(r *round, by func(*participation.Record)) error {
 		}
 		events = append(events, b.events...)
 		delete(s.unstored, b)
+		s.sharer.forget(b)
 	}
 	r.bundles, r.owed = waiting, nil
 	return s.conclude(r, events, by)

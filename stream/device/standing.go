@@ -33,7 +33,7 @@ func (l *loop) standing() Standing {
 		return s
 	}
 	s.Minimum, s.Closed = r.place.Phase.GetMinimum(), r.closed != nil || r.done
-	if s.Open = r.open != nil && !s.Closed; s.Open {
+	if s.Open = r.paired() && !s.Closed; s.Open {
 		if limit := r.place.Deadline; limit > 0 {
 			now := time.Now()
 			s.Deadline = now.Add(limit - r.elapsed(now))

@@ -80,6 +80,16 @@ func (c *Device) SetChance(seed byte) {
 	l.core.uplink.refusals.chance, l.times.chance = lots, lots
 }
 
+// SetFresh has sharings draw the same bytes again and again, as two copies of one machine do.
+func (c *Device) SetFresh(b byte) {
+	c.loop.courier.sharer.fresh = func(out []byte) (int, error) {
+		for i := range out {
+			out[i] = b
+		}
+		return len(out), nil
+	}
+}
+
 // Begin has the loop begin before anything else is asked of the device.
 func (c *Device) Begin() { c.run() }
 
@@ -105,7 +115,8 @@ func (o Outcome) Tell(name string) string {
 
 var callNames = [...]string{
 	readNewest: "read the newest round after", readRound: "read round", checkRound: "check round",
-	checkRemoved: "check whether the broker removed round", readOpen: "read the newest open of", readClose: "read the close of",
+	checkRemoved: "check whether the broker removed round", readOpen: "read the newest open of", readOpenOf: "read the open of",
+	readJoin: "read the join of", readClose: "read the close of",
 	readBeside: "read the open beside the close of", readEnd: "read the end", readTask: "read the task",
 	readLease: "read the lease", readPin: "read the pin", readManifest: "look up round",
 	readEvents: "look up", write: "write", enterLedger: "enter the ledger", chargeLedger: "charge", settleLedger: "settle in the ledger",
@@ -119,7 +130,7 @@ func (n Names) line(e effect, got result) string {
 		e.call == readManifest || e.call == readOpen || e.call == readBeside || e.call == tellRound ||
 		e.call == prepareReports:
 		text += fmt.Sprintf(" %d", e.number)
-	case e.call == readClose:
+	case e.call == readClose || e.call == readOpenOf || e.call == readJoin:
 		text += fmt.Sprintf(" %d.%d", e.number, e.attempt)
 	case e.call == publish:
 		text += " " + n.delivery(e.delivery)
@@ -204,6 +215,8 @@ func (n Names) result(e effect, got result) string {
 		return "no"
 	case got.round != nil:
 		return fmt.Sprintf("round %d, step %d", got.round.Round, got.round.Step)
+	case got.join != nil:
+		return fmt.Sprintf("joined attempt %d", got.join.Attempt)
 	case got.open != nil:
 		return fmt.Sprintf("attempt %d", got.open.Attempt)
 	case got.close != nil:

@@ -32,7 +32,7 @@ features: {vector: {dimension: 40, min: -1, max: 1}}
 intercept: 0
 label: {positive: ["1"], negative: ["-1"]}
 model: {loss: logistic, radius: 5, clip_norm: 1}
-privacy: {epsilon: 4, delta: 1e-3, trust: %s, seal: none}
+privacy: {epsilon: 4, delta: 1e-3, trust: %s, seal: %s}
 silo: {count: %d, units: 12, reports: %d}
 schedule: {plan: proved}
 validation: {off: true}
@@ -48,8 +48,16 @@ func newSilos(t *testing.T, trust accounting.Trust, rounds int) *world {
 func newSomeSilos(t *testing.T, trust accounting.Trust, rounds int, count, some uint64) *world {
 	w := newWorld(t, plan{rounds: 1, cohort: some, minimum: 1, deadline: time.Minute})
 	var err error
-	w.spec, err = task.Parse(fmt.Appendf(nil, silos, trust, count, some), nil)
+	sealed := "none"
+	if trust.HasOperators() {
+		sealed = "hpke"
+	}
+	w.spec, err = task.Parse(fmt.Appendf(nil, silos, trust, sealed, count, some), nil)
 	must(t, err)
+	if trust.HasOperators() {
+		w.twoOperators()
+		w.task.Suite, w.task.HelperKey, w.task.Plan.Prio3 = wire.Suite_SUITE_MLKEM768_X25519, w.helper.Public(), manifest.Prio3
+	}
 	w.task.Declaration, err = w.spec.Canonical()
 	must(t, err)
 	units, phases := uint64(12), []*wire.Phase{{Users: count, Cohort: some, Minimum: 1, Rounds: 1, RoundsPerUser: 1},
@@ -67,7 +75,7 @@ func newSomeSilos(t *testing.T, trust accounting.Trust, rounds int, count, some 
 		HonestFraction: honest, Rounds: rounds, Units: units})
 	must(t, err)
 	w.params = randomizer.Params{Dim: blockDim, ClipNorm: 1, Levels: uint32(c.Levels), Trials: uint32(c.Trials),
-		Coin: randomizer.Fair, Units: units}
+		FloorTrials: c.FloorTrials, Coin: randomizer.Fair, Units: units}
 	p := w.task.Plan
 	if p.Silos, p.HonestFraction = count, honest.String(); trust == accounting.Local {
 		w.params.Window = 2 * uint32(math.Ceil(8*math.Sqrt(float64(c.Trials))/2*float64(w.spec.Silo.Units)/float64(
@@ -146,7 +154,7 @@ func of(n int, parts ...part) (rows []int) {
 // A silo answers every round of the plan's stint with all of its rows, in their order, each with a draw of its own; as
 // many as it has, with the noise that so many need. What it is charged follows from both.
 func TestAllRowsInEveryRound(t *testing.T) {
-	for _, trust := range []accounting.Trust{accounting.Local, accounting.Shuffle} {
+	for _, trust := range []accounting.Trust{accounting.Local, accounting.Shuffle, accounting.Split} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newSilos(t, trust, 4)
 			parts := [][]part{{{"a", 0, 7}, {"b", 7, 5}}, {{"a", 0, 15}, {"b", 15, 16}}}

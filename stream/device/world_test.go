@@ -45,6 +45,9 @@ type world struct {
 	t              testing.TB
 	broker         *memory.Broker
 	learner, stage *seal.Identity
+	helper         *seal.Identity // of two operators; nil: there is one
+	leaderDir      string         // the folders of both operators
+	helperDir      string
 	name           stream.Task
 	spec           *task.Spec
 	task           *wire.Task
@@ -72,7 +75,7 @@ func newWorld(t testing.TB, p plan) *world {
 		p.honest = "1"
 	}
 	suite, sealed := wire.Suite_SUITE_NONE, "none"
-	if p.sealed {
+	if p.sealed || p.trust.HasOperators() {
 		suite, sealed = wire.Suite_SUITE_X25519, "hpke"
 	}
 	p.broker.Keep, p.broker.AckWait = true, 5*time.Second
@@ -84,6 +87,12 @@ func newWorld(t testing.TB, p plan) *world {
 	must(t, err)
 	declared, err := w.spec.Canonical()
 	must(t, err)
+	if p.trust.HasOperators() {
+		w.twoOperators()
+		declared, err = w.spec.Canonical()
+		must(t, err)
+		suite = wire.Suite_SUITE_MLKEM768_X25519
+	}
 	w.params = randomizer.Params{Dim: 3, ClipNorm: 1, Levels: 4, Trials: uint32(400/p.cohort + 1), FloorTrials: 400,
 		Coin: randomizer.Fair}
 	if p.tight {
@@ -101,6 +110,9 @@ func newWorld(t testing.TB, p plan) *world {
 	if !p.trust.HasFloors() {
 		w.params.FloorTrials = 0
 	}
+	if p.trust.HasOperators() && !p.tight {
+		w.params.Levels = 3
+	}
 	trust, err := manifest.WireTrust(p.trust)
 	must(t, err)
 	w.task = &wire.Task{
@@ -112,6 +124,9 @@ func newWorld(t testing.TB, p plan) *world {
 				Mechanism: manifest.Mechanism(w.params, max(p.bundle, 1)), RoundsPerUser: 1}},
 			Epsilon: 4, Delta: 1e-3, DeadlineMs: uint64(p.deadline.Milliseconds()), EpsilonBudget: 4,
 		},
+	}
+	if w.helper != nil {
+		w.task.HelperKey, w.task.Plan.Prio3 = w.helper.Public(), manifest.Prio3
 	}
 	w.hash = taskHash(t, w.task)
 	return w
@@ -211,6 +226,10 @@ func (w *world) batch(ctx context.Context, r stream.Round) *wire.Batch {
 
 // mix runs one stage process until ctx ends.
 func (w *world) mix(ctx context.Context) {
+	if w.helper != nil {
+		w.mixByTwo(ctx)
+		return
+	}
 	reader, err := w.broker.Reader(w.name)
 	must(w.t, err)
 	s, err := stage.New(stage.Config{
@@ -224,10 +243,15 @@ func (w *world) mix(ctx context.Context) {
 }
 
 func (w *world) config(s participation.Store) device.Settings {
-	return device.Settings{
+	c := device.Settings{
 		Task: w.name, Transport: w.transport(), Store: s, Source: "users.libsvm",
 		Policy: consent.Policy{AllowPlaintext: true}, CloseWait: 10 * time.Second,
 	}
+	if w.helper != nil {
+		c.Policy = consent.Policy{StageKey: consent.Fingerprint(w.stage.Public()),
+			HelperKey: consent.Fingerprint(w.helper.Public())}
+	}
+	return c
 }
 
 func (w *world) client(c device.Settings) *device.Device {

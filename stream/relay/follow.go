@@ -41,6 +41,7 @@ type follower struct {
 	mu      sync.Mutex
 	state   relayhttp.State
 	known   bool          // a look was answered
+	pairs   bool          // an attempt of the task is an Open and a Join
 	changed chan struct{} // closed when state or known is another
 
 	sizing  sync.Mutex // guards what follows
@@ -171,7 +172,7 @@ func (f *follower) now() (s relayhttp.State, known bool, changed <-chan struct{}
 func (f *follower) look(ctx context.Context) error {
 	s, _, _ := f.now()
 	var err error
-	if s.Task, err = f.mark(ctx, f.task.Task()); err != nil {
+	if s.Task, err = f.readTask(ctx); err != nil {
 		return err
 	}
 	if s.End, err = f.mark(ctx, f.task.End()); err != nil {
@@ -194,10 +195,14 @@ func (f *follower) look(ctx context.Context) error {
 // round stand until then.
 func (f *follower) attempts(ctx context.Context, s *relayhttp.State, round stream.Round) (err error) {
 	if round == 0 {
-		s.Open, s.Claim, s.Close = relayhttp.Mark{}, relayhttp.Mark{}, relayhttp.Mark{}
+		s.Open, s.Join, s.Claim, s.Close = relayhttp.Mark{}, relayhttp.Mark{}, relayhttp.Mark{}, relayhttp.Mark{}
 		return nil
 	}
-	if s.Open, err = f.latest(ctx, f.task.Opens(round)); err != nil {
+	open, err := f.latest(ctx, f.task.Opens(round))
+	if err == nil {
+		err = f.pair(ctx, s, open, nil)
+	}
+	if err != nil {
 		return err
 	}
 	claim, err := f.mark(ctx, f.task.Claim(round))
@@ -317,13 +322,17 @@ func (f *follower) heard(ctx context.Context, w stream.Wake) error {
 	}
 	switch a.Verb {
 	case "task":
-		s.Task = got
+		if s.Task, err = f.readTask(ctx); err != nil {
+			return err
+		}
 	case "end":
 		s.End = got
 	case "round":
 		forward(&s.Round, got)
-	case "open":
-		forward(&s.Open, got)
+	case "open", "join":
+		if err := f.heardPart(ctx, &s, a, got); err != nil {
+			return err
+		}
 	case "claim":
 		forward(&s.Claim, got)
 	case "close":

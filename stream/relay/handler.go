@@ -32,6 +32,7 @@ func (r *Relay) table() []route {
 		{http.MethodGet, of + "rounds/{round}", false, r.getNamed},
 		{http.MethodGet, of + "claims/{round}", false, r.getNamed},
 		{http.MethodGet, of + "opens/{round}/{attempt}", false, r.getNamed},
+		{http.MethodGet, of + "joins/{round}/{attempt}", false, r.getNamed},
 		{http.MethodGet, of + "closes/{round}/{attempt}", false, r.getNamed},
 		{http.MethodGet, of + "records/{hash}", false, r.getHashed},
 		{http.MethodGet, of + "rounds/latest", false, r.getLatest},

@@ -115,6 +115,6 @@ func (f *follower) at(ctx context.Context, round stream.Round) (relayhttp.State,
 	if round == 0 || round == s.Open.Round {
 		return s, known
 	}
-	s.Open, s.Claim, s.Close = relayhttp.Mark{}, relayhttp.Mark{}, relayhttp.Mark{}
+	s.Open, s.Join, s.Claim, s.Close = relayhttp.Mark{}, relayhttp.Mark{}, relayhttp.Mark{}, relayhttp.Mark{}
 	return s, f.attempts(ctx, &s, round) == nil
 }

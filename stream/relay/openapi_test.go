@@ -88,7 +88,8 @@ func TestAnswersAreDescribed(t *testing.T) {
 		s := newSite(t, nil)
 		for route, at := range map[string]string{"task": "task", "end": "end", "lease": "lease", "rounds/{round}": "rounds/1",
 			"claims/{round}": "claims/1", "opens/{round}/{attempt}": "opens/1/1", "closes/{round}/{attempt}": "closes/1/1",
-			"records/{hash}": "records/" + strings.Repeat("a", 64) + "?name=task", "rounds/latest": "rounds/latest",
+			"joins/{round}/{attempt}": "joins/1/1",
+			"records/{hash}":          "records/" + strings.Repeat("a", 64) + "?name=task", "rounds/latest": "rounds/latest",
 			"opens/{round}/latest": "opens/1/latest"} {
 			q := s.request(http.MethodGet, at, nil)
 			change(q)

@@ -110,6 +110,7 @@ func (w *watch) take(ctx context.Context, s relayhttp.State) {
 		{old.Close, s.Close, w.task.Close(s.Close.Round, s.Close.Attempt)},
 		{old.Round, s.Round, w.task.Round(s.Round.Round)},
 		{old.Open, s.Open, w.task.Open(s.Open.Round, s.Open.Attempt)},
+		{old.Join, s.Join, w.task.Join(s.Join.Round, s.Join.Attempt)},
 		{old.End, s.End, w.task.End()},
 	} {
 		if one.is.Sequence == 0 || one.is == one.was {
@@ -136,7 +137,8 @@ func skipped(old, s *relayhttp.State) bool {
 			continue
 		}
 		back := is[i].Round < was[i].Round || is[i].Round == was[i].Round && is[i].Attempt <= was[i].Attempt
-		fresh := is[i] == &s.Open && s.Open.Sequence == 0 && s.Round != old.Round // a new round has no attempt yet
+		// a new round has no attempt yet
+		fresh := (is[i] == &s.Open || is[i] == &s.Join) && is[i].Sequence == 0 && s.Round != old.Round
 		if back && !fresh {
 			return true
 		}

@@ -78,6 +78,8 @@ export class Agreement {
   constructor(private readonly policy: Policy, readonly task: TaskBody, readonly hash: Bytes, stored?: Bytes) {
     const p = policy
     for (const k of Object.keys(p)) want(keys.has(k), 'policy', k, 'a key that this device reads')
+    want(task.plan!.trust !== Trust.split, 'plan.trust', 'split',
+      'another trust: this device shares no reports between two operators; ingest publish and the library in Go do')
     want(stored === undefined || equal(stored, hash), 'task hash', hex(hash), 'that which this device took part in before')
     want(stored !== undefined || pins(p) || !p.forbid_first_use, 'task hash', hex(hash), 'one that the policy pins')
     want(p.tasks === undefined || p.tasks.length === 0 || p.tasks.includes(task.name), 'task', task.name, 'one of the policy')
@@ -87,6 +89,7 @@ export class Agreement {
     want(pinned(p.learner_key, task.learnerKey), 'learner_key', hex(task.learnerKey), 'the pinned one')
     want(pinned(p.stage_key, task.stageKey), 'stage_key', hex(task.stageKey), 'the pinned one')
     want(task.suite !== Suite.none || p.allow_plaintext === true, 'suite', 'none: reports would not be encrypted', 'encryption')
+    want(task.helperKey.length === 0, 'helper_key', hex(task.helperKey), 'none but under trust split')
     const plan = (this.plan = task.plan!)
     checkPlan(plan)
     const d = (this.declaration = parseDeclaration(task.declaration))

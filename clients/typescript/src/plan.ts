@@ -128,6 +128,7 @@ export function checkPlan(plan: PlanBody): void {
   want(plan.retentionMs === 0n || (plan.retentionMs >= 3_600_000n && plan.retentionMs <= 10n * 365n * 24n * 3_600_000n),
     'retention_ms', plan.retentionMs, 'an hour to ten years, or 0')
   want(Object.values(Trust).includes(plan.trust as 1), 'trust', plan.trust, 'one that this device knows')
+  want(plan.prio3 === '', 'prio3', plan.prio3, 'none but under trust split')
   want(plan.unit <= 1, 'unit', plan.unit, 'one that this device knows')
   want(plan.silos === 0n, 'silos', plan.silos, '0: organisations publish with ingest publish')
   want(plan.radius >= 0 && plan.radius <= 1, 'radius', plan.radius, '0 to 1')

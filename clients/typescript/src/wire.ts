@@ -5,7 +5,7 @@ export const Kind = { stage: 1, task: 2, round: 3, open: 4, claim: 5, batch: 6, 
 export type Kind = (typeof Kind)[keyof typeof Kind]
 
 export const Suite = { none: 1, x25519: 2, mlkem768X25519: 3 } as const
-export const Trust = { shuffle: 1, pan: 2, shufflePan: 3, local: 4 } as const
+export const Trust = { shuffle: 1, pan: 2, shufflePan: 3, local: 4, split: 5 } as const
 export const Unit = { event: 0, user: 1 } as const
 export const Statistic = { gradient: 0, moments: 1, matrix: 2 } as const
 export const Continuous = { no: 0, constant: 1, decaying: 2, epochs: 3, adaptive: 4 } as const
@@ -47,13 +47,14 @@ export const Plan = new Message('Plan', {
   ridge: f64(12), set: message(13, ConstraintSet), practical: message(14, Practical),
   scorecard: message(15, Scorecard), start: f64s(16), startHash: bytes(17), retentionMs: u64(18), unit: u32(19),
   silos: u64(20), radius: f64(21), staleMs: u64(22), startPrivacy: message(23, StartPrivacy), places: bool(24),
+  prio3: str(25),
 })
 
 export const Signed = new Message('Signed', { version: u32(1), kind: u32(2), body: bytes(3), key: bytes(4), signature: bytes(5) })
 export const StageIdentity = new Message('StageIdentity', { version: u32(1), task: str(2), key: bytes(3) })
 export const Task = new Message('Task', {
   version: u32(1), name: str(2), declaration: bytes(3), plan: message(4, Plan), learnerKey: bytes(5),
-  stageKey: bytes(6), suite: u32(7), life: bytes(8), public: bytes(9),
+  stageKey: bytes(6), suite: u32(7), life: bytes(8), public: bytes(9), helperKey: bytes(10),
 })
 export const Round = new Message('Round', {
   version: u32(1), taskHash: bytes(2), round: u64(3), step: u64(4), point: f64s(5), frame: message(6, Frame),

@@ -22,7 +22,9 @@ const close = (got: number, want: number, relative: number): boolean =>
 
 // Refused by name: organisations publish with ingest publish, and this device does not share reports between two
 // operators.
-const silos = ['two operators', 'two operators, in three rounds of a user', 'silos, of whom one phase follows another', 'silos that report minimisers']
+const operators = ['two operators', 'two operators, whose keys are pinned', "two operators, pinned by one of the policy's hashes",
+  'two operators, in three rounds of a user']
+const silos = [...operators, 'silos, of whom one phase follows another', 'silos that report minimisers']
 
 interface TaskVector {
   name: string
@@ -70,6 +72,16 @@ test('tasks are accepted at the same epsilon, or refused', () => {
     const a = agree(v)
     assert.ok(close(a.epsilon, v.accepted!.epsilon, 2 ** -34), `${v.name}: epsilon ${a.epsilon}, want ${v.accepted!.epsilon}`)
     assert.equal(a.delta, v.accepted!.delta, v.name)
+  }
+})
+
+test('a task of two operators is refused by name, before anything else is asked of it', () => {
+  const found = consent.tasks.filter((v) => operators.includes(v.name))
+  assert.equal(found.length, operators.length)
+  for (const v of found) {
+    for (const policy of [{}, { task_hash: hex(sha256(bytesOf(v, v.task))) }, { forbid_first_use: true }]) {
+      assert.throws(() => agree({ ...v, policy }), (e) => e instanceof Refused && /plan\.trust is "split": want another trust/.test(e.message), v.name)
+    }
   }
 })
 

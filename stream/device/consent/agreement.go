@@ -3,6 +3,7 @@ package consent
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -82,6 +84,8 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 		return nil, Refuse("learner_key", fmt.Sprintf("%x", t.LearnerKey), "%v, which the policy pins", p.LearnerKey)
 	case !p.StageKey.accepts(t.StageKey):
 		return nil, Refuse("stage_key", fmt.Sprintf("%x", t.StageKey), "%v, which the policy pins", p.StageKey)
+	case len(t.HelperKey) > 0 && !p.HelperKey.accepts(t.HelperKey):
+		return nil, Refuse("helper_key", fmt.Sprintf("%x", t.HelperKey), "%v, which the policy pins", p.HelperKey)
 	case t.Suite == wire.Suite_SUITE_NONE && !p.AllowPlaintext:
 		return nil, Refuse("suite", "none: reports would not be encrypted",
 			"a task with privacy.seal hpke, or allow_plaintext in the policy")
@@ -318,10 +322,19 @@ func (a *Agreement) Rows() uint64 {
 	return a.Units() * uint64(max(1, a.Spec.User.Items))
 }
 
-// DeadAttemptSeen reports whether somebody may have looked at the running totals of an attempt that died, so that a
-// further report of the round would be seen once more. Two operators release at most one attempt of a round, and a dead
-// one shows nothing: further attempts cost a user nothing there.
-func (a *Agreement) DeadAttemptSeen() bool {
-	trust, err := manifest.Trust(a.Task.Plan.Trust)
-	return err != nil || trust.HasIntruder()
+// Attempts returns to how many attempts at one round the device sends an event, and what further ones cost. Where somebody
+// may have looked at the running totals of an attempt that died, a further report of the round would be seen once more:
+// that is one attempt. Two operators release at most one attempt of a round, and a dead one shows nothing: there a
+// further attempt costs a user nothing, and as many are answered as the policy says.
+func (a *Agreement) Attempts() participation.Attempts {
+	switch trust, err := manifest.Trust(a.Task.Plan.Trust); {
+	case err != nil || trust.HasIntruder():
+		return participation.Attempts{Most: 1}
+	case trust.HasOperators():
+		return participation.Attempts{Most: a.policy.Attempts(), Alike: true}
+	}
+	return participation.Attempts{Most: math.MaxUint32}
 }
+
+// HasOperators reports whether reports are shared between two operators: trust split.
+func (a *Agreement) HasOperators() bool { return manifest.HasOperators(a.Task.Plan) }

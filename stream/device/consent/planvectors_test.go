@@ -258,7 +258,8 @@ var ofMechanism = []changed{
 	{number: "M71", name: "one operator under two names", base: "split", change: func(m *wire.Task) {
 		m.HelperKey = m.StageKey
 	}},
-	{number: "M72", name: "reports to two operators in clear", base: "split", policy: `{"allow_plaintext": true}`,
+	{number: "M72", name: "reports to two operators in clear", base: "split",
+		policy: `{"allow_plaintext": true, PINS}`,
 		change: func(m *wire.Task) { m.Suite = wire.Suite_SUITE_NONE }},
 	{number: "M72", name: "reports to two operators under X25519", base: "split", change: func(m *wire.Task) {
 		m.Suite = wire.Suite_SUITE_X25519

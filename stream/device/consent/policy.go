@@ -8,14 +8,18 @@ import (
 	"slices"
 	"time"
 
+	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // Defaults of a Policy.
 const (
-	DefaultMaxRefunds = 8  // further rounds that an uncounted event may join, if it can pay for them
-	defaultMaxReports = 64 // reports that are made of one event, over all rounds and attempts
+	DefaultMaxRefunds  = 8  // further rounds that an uncounted event may join, if it can pay for them
+	defaultMaxReports  = 64 // reports that are made of one event, over all rounds and attempts
+	defaultMaxAttempts = 8  // attempts at one round that one event is sent to under trust split
 )
 
 // A Policy decides which tasks a device agrees to. The zero Policy takes every task whose own plan keeps its own
@@ -58,10 +62,13 @@ type Policy struct {
 	// where reports carry noise and cohorts adapt: the stage draws the rest of that noise. 0 accepts every share.
 	OwnShare float64
 
-	// TaskHash, LearnerKey and StageKey pin the task and the identities; empty is not pinned.
+	// TaskHash, LearnerKey, StageKey and HelperKey pin the task and the identities; empty is not pinned. A task of two
+	// operators is taken only if StageKey (the leader's) and HelperKey are pinned, or the task hash is, by somebody who
+	// checked it against both: see Pins.
 	TaskHash   Fingerprint
 	LearnerKey Fingerprint
 	StageKey   Fingerprint
+	HelperKey  Fingerprint
 	// ForbidFirstUse refuses a task that neither the policy nor the store pins. Without it, the first task that is
 	// seen under a name is pinned: a party that controls the broker at that moment chooses it.
 	ForbidFirstUse bool
@@ -78,8 +85,12 @@ type Policy struct {
 	MaxRefunds *uint32
 	// MaxReports bounds the reports that are made of one event, one for each attempt at each round that it joined;
 	// unset is defaultMaxReports. Repeating a publish that was not answered makes no further report, and each
-	// round of an interactive phase after the first allows one more.
+	// round of an interactive phase after the first allows one more. All attempts at one round of trust split count as
+	// one.
 	MaxReports *uint32
+	// MaxAttempts bounds the attempts at one round that an event is sent to under trust split; unset is
+	// defaultMaxAttempts. After the last one the event waits for the round's Close. Under another trust it has no effect.
+	MaxAttempts *uint32
 }
 
 // Validate names the first field that is out of range.
@@ -114,6 +125,9 @@ func (p Policy) Validate() error {
 	if p.MaxReports != nil && *p.MaxReports == 0 {
 		return bad("max_reports", 0, "at least 1")
 	}
+	if p.MaxAttempts != nil && *p.MaxAttempts == 0 {
+		return bad("max_attempts", 0, "at least 1")
+	}
 	if p.MaxRoundsPerUser != nil && *p.MaxRoundsPerUser == 0 {
 		return bad("max_rounds_per_user", 0, "at least 1")
 	}
@@ -125,7 +139,7 @@ func (p Policy) Validate() error {
 	for _, pin := range []struct {
 		field string
 		value Fingerprint
-	}{{"task_hash", p.TaskHash}, {"learner_key", p.LearnerKey}, {"stage_key", p.StageKey}} {
+	}{{"task_hash", p.TaskHash}, {"learner_key", p.LearnerKey}, {"stage_key", p.StageKey}, {"helper_key", p.HelperKey}} {
 		if n := len(pin.value); n != 0 && n != stream.HashSize {
 			return bad(pin.field, pin.value, fmt.Sprintf("%d bytes", stream.HashSize))
 		}
@@ -149,6 +163,14 @@ func (p Policy) Reports() uint32 {
 	return *p.MaxReports
 }
 
+// Attempts returns MaxAttempts, or its default.
+func (p Policy) Attempts() uint32 {
+	if p.MaxAttempts == nil {
+		return defaultMaxAttempts
+	}
+	return *p.MaxAttempts
+}
+
 func (p Policy) maxRoundsPerUser() uint32 {
 	if p.MaxRoundsPerUser == nil {
 		return math.MaxUint32
@@ -165,18 +187,51 @@ func (p Policy) allowsHash(hash stream.Hash) bool {
 		func(f Fingerprint) bool { return f.accepts(hash[:]) })
 }
 
-// Pins reports whether the policy itself vouches for the tasks that it lets through.
-func (p Policy) Pins() bool {
-	return len(p.TaskHash) > 0 || len(p.TaskHashes) > 0 || (len(p.LearnerKey) > 0 && len(p.StageKey) > 0)
+// Pins reports whether the policy itself vouches for a task that it lets through: by the task's hash, or by the keys of
+// those whom privacy rests on. These are learner and stage; under trust split they are the two operators, and the
+// learner, who is an adversary there, vouches for neither.
+func (p Policy) Pins(t *wire.Task) bool {
+	switch {
+	case len(p.TaskHash) > 0 || len(p.TaskHashes) > 0:
+		return true
+	case manifest.HasOperators(t.GetPlan()):
+		return len(p.StageKey) > 0 && len(p.HelperKey) > 0
+	}
+	return len(p.LearnerKey) > 0 && len(p.StageKey) > 0
+}
+
+// WithOperators returns the policy with the keys of both operators of a task file pinned, where the policy does not pin
+// others: the owner of a file that names them has chosen them. The file may be nil.
+func (p Policy) WithOperators(spec *task.Spec) Policy {
+	if spec == nil || spec.Privacy.Operators == nil {
+		return p
+	}
+	leader, helper, ok := spec.Privacy.Operators.Keys()
+	if !ok {
+		return p
+	}
+	if len(p.StageKey) == 0 {
+		p.StageKey = Fingerprint(leader)
+	}
+	if len(p.HelperKey) == 0 {
+		p.HelperKey = Fingerprint(helper)
+	}
+	return p
 }
 
 // CheckPin refuses a task whose hash is not the one that a store pins, and where none is pinned (nil) a task that the
-// policy does not vouch for, if ForbidFirstUse is set.
-func (p Policy) CheckPin(hash stream.Hash, pinned *stream.Hash) error {
+// policy does not vouch for, if ForbidFirstUse is set. It refuses a task of two operators that the policy does not vouch
+// for in any case: what a store pinned when it saw the task first was the learner's choice.
+func (p Policy) CheckPin(t *wire.Task, hash stream.Hash, pinned *stream.Hash) error {
 	switch {
 	case pinned != nil && *pinned != hash:
 		return Refuse("task hash", fmt.Sprintf("%x", hash), "%x, which this state folder pins", *pinned)
-	case pinned == nil && !p.Pins() && p.ForbidFirstUse:
+	case p.Pins(t):
+		return nil
+	case manifest.HasOperators(t.GetPlan()):
+		return Refuse("pin of both operators", "none",
+			"stage_key and helper_key in the policy, or a task_hash that was checked against both")
+	case pinned == nil && p.ForbidFirstUse:
 		return Refuse("task hash", fmt.Sprintf("%x, pinned by nobody", hash),
 			"task_hash, task_hashes, or learner_key and stage_key, in the policy")
 	}

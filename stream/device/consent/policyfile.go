@@ -54,10 +54,15 @@ var fields = map[string]func(p *Policy, value any) error{
 		return text(v, &p.StageKey, fingerprint,
 			"64 hexadecimal digits")
 	},
+	"helper_key": func(p *Policy, v any) error {
+		return text(v, &p.HelperKey, fingerprint,
+			"64 hexadecimal digits")
+	},
 	"forbid_first_use":    func(p *Policy, v any) error { return flag(v, &p.ForbidFirstUse) },
 	"allow_plaintext":     func(p *Policy, v any) error { return flag(v, &p.AllowPlaintext) },
 	"max_refunds":         func(p *Policy, v any) error { return limit(v, &p.MaxRefunds) },
 	"max_reports":         func(p *Policy, v any) error { return limit(v, &p.MaxReports) },
+	"max_attempts":        func(p *Policy, v any) error { return limit(v, &p.MaxAttempts) },
 	"max_rounds_per_user": func(p *Policy, v any) error { return limit(v, &p.MaxRoundsPerUser) },
 }
 

@@ -25,6 +25,8 @@ func TestPythonChecks(t *testing.T) {
 		"decisions.json":  {`"state": "uncounted"`, `"state": "counted"`},
 		"accounting.json": {`"trials": 26,`, `"trials": 27,`},
 		"statistic.json":  {`"clip_norm": 0.125`, `"clip_norm": 0.25`},
+		"split.json":      {`"open": "04`, `"open": "05`},
+		"shares.json":     {`"join_hash": "06`, `"join_hash": "07`},
 	}
 	run := func(changed string) ([]byte, error) {
 		for file, change := range changes {

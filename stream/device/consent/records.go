@@ -3,6 +3,7 @@ package consent
 import (
 	"bytes"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
@@ -63,7 +64,8 @@ func (a *Agreement) ReadRound(got stream.Message) (*wire.Round, stream.Hash, err
 }
 
 // ReadOpen verifies a record that holds an attempt at the round with this manifest, whose key is one that reports can
-// be sealed to, and returns the hash of its body.
+// be sealed to, and returns the hash that tells it from others of its number: of its body, and where two operators name
+// an attempt by it of the record as it stands, with its signature.
 func (a *Agreement) ReadOpen(got stream.Message, manifest stream.Hash) (*wire.Open, stream.Hash, error) {
 	var o wire.Open
 	body, err := a.verify(got, a.Task.StageKey, &o)
@@ -78,7 +80,41 @@ func (a *Agreement) ReadOpen(got stream.Message, manifest stream.Hash) (*wire.Op
 	case o.PlacesMs != 0 && !a.Task.Plan.Places:
 		err = fmt.Errorf("places_ms %d: want 0, the plan has no places", o.PlacesMs)
 	}
+	if a.HasOperators() {
+		body = got.Data
+	}
 	return &o, stream.HashOf(body), err
+}
+
+// ReadJoin verifies a record that holds the helper's part of an attempt at the round with this manifest, whose key is
+// one that reports can be sealed to, and returns the hash of the record. A task of one operator names no helper's key,
+// so that it has none.
+func (a *Agreement) ReadJoin(got stream.Message, manifest stream.Hash) (*wire.Join, stream.Hash, error) {
+	var j wire.Join
+	if _, err := a.verify(got, a.Task.HelperKey, &j); err != nil {
+		return nil, stream.Hash{}, err
+	}
+	var err error
+	switch err = seal.CheckPublic(j.Suite, j.PublicKey); {
+	case j.Suite != a.Task.Suite:
+		err = fmt.Errorf("suite %v: want the task's, %v", j.Suite, a.Task.Suite)
+	case !bytes.Equal(j.ManifestHash, manifest[:]):
+		err = otherManifest(j.ManifestHash, manifest)
+	}
+	return &j, stream.HashOf(got.Data), err
+}
+
+// CheckPair refuses an Open and a Join, both read before, that are not the two parts of one attempt: the Join names
+// another Open than that of this hash, or both have one key.
+func CheckPair(o *wire.Open, hash stream.Hash, j *wire.Join) error {
+	switch {
+	case !bytes.Equal(j.OpenHash, hash[:]) || o.Round != j.Round || o.Attempt != j.Attempt:
+		return fmt.Errorf("open_hash %x of round %d, attempt %d: want %x of %d, %d", j.OpenHash, j.Round, j.Attempt, hash, o.Round,
+			o.Attempt)
+	case bytes.Equal(o.PublicKey, j.PublicKey):
+		return errors.New("public_key is that of its Open: want two keys")
+	}
+	return nil
 }
 
 // ReadBeside verifies the Open that stands beside a Close, whichever its key is, and returns the hash of its body.

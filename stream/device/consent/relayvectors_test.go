@@ -20,10 +20,12 @@ import (
 // a device exchange about them.
 type relayFile struct {
 	recordFile
-	States  []stateBody  `json:"states"`
-	Places  []placeBody  `json:"places"`
-	Reports []reportBody `json:"reports"`
-	Answers []reportSaid `json:"report_answers"`
+	States []stateBody `json:"states"`
+	// OperatorStates are of a task of two operators: version 2, with a mark of a Join.
+	OperatorStates []stateBody  `json:"operator_states"`
+	Places         []placeBody  `json:"places"`
+	Reports        []reportBody `json:"reports"`
+	Answers        []reportSaid `json:"report_answers"`
 }
 
 // A stateBody is the body of the answer about what is newest, and what it says.
@@ -32,7 +34,7 @@ type stateBody struct {
 	Body    hexed  `json:"body"`
 	Refused string `json:"refused,omitempty"`
 	Tag     string `json:"tag,omitempty"`
-	// Marks are of Task, End, Round, Open, Claim and Close.
+	// Marks are of Task, End, Round, Open, Claim and Close, and of version 2 of the Join.
 	Marks       []mark `json:"marks,omitempty"`
 	LeaseTime   uint64 `json:"lease_stored_unix_ns,string"`
 	LeaseRecord hexed  `json:"lease"`
@@ -106,13 +108,35 @@ func (s *signedScene) states(records []recordVector) (out []stateBody) {
 		body[at] = b
 		return body
 	}
-	for _, c := range []struct {
-		number, name string
-		body         []byte
-	}{{"", "a round that is open", open.Bytes()}, {"", "a task that has ended, without a lease", over.Bytes()},
+	return stateBodies(t, []stateCase{{"", "a round that is open", open.Bytes()}, {"", "a task that has ended, without a lease", over.Bytes()},
 		{"", "nothing yet", (&relayhttp.State{}).Bytes()}, {"L5", "cut off", over.Bytes()[:344]},
-		{"L5", "of version 2", change(0, 2)}, {"L5", "an End with a hash and no sequence", change(1+56+24, 1)},
-		{"L5", "a Claim of a round and without a sequence", change(1+4*56+7, 2)}, {"L5", "empty", nil}} {
+		{"L5", "of version 3", change(0, 3)}, {"L5", "an End with a hash and no sequence", change(1+56+24, 1)},
+		{"L5", "a Claim of a round and without a sequence", change(1+4*56+7, 2)}, {"L5", "empty", nil}})
+}
+
+// A stateCase is a body, and the number of the check that refuses it.
+type stateCase struct {
+	number, name string
+	body         []byte
+}
+
+// pairedStates makes states of an attempt of two operators.
+func pairedStates(t *testing.T) []stateBody {
+	s, j := newSplitScene(t)
+	of := func(sequence uint64, record []byte) relayhttp.Mark {
+		return relayhttp.Mark{Round: 2, Attempt: 1, Sequence: sequence, Hash: relayhttp.HashOf(record)}
+	}
+	open := relayhttp.State{Task: relayhttp.Mark{Sequence: 1, Hash: relayhttp.HashOf(sealed(t, learnerKey, s.task, nil))},
+		Open: of(7, sealed(t, stageKey, s.open, nil)), Join: of(3, sealed(t, helperKey, j, nil))}
+	body := open.Bytes()
+	none := bytes.Clone(body)
+	clear(none[1+6*56 : 1+7*56])
+	return stateBodies(t, []stateCase{{"", "an attempt of two operators", body}, {"L5", "version 2 without a Join", none},
+		{"L5", "version 2, cut off", body[:400]}})
+}
+
+func stateBodies(t *testing.T, cases []stateCase) (out []stateBody) {
+	for _, c := range cases {
 		v := stateBody{Name: c.name, Body: c.body, Refused: c.number}
 		got, err := relayhttp.ParseState(c.body)
 		if c.number != "" {
@@ -120,7 +144,11 @@ func (s *signedScene) states(records []recordVector) (out []stateBody) {
 		} else {
 			must(t, err)
 			v.Tag, v.LeaseRecord = got.Tag(), got.Lease
-			for _, m := range got.Marks() {
+			marks := got.Marks()
+			if c.body[0] == 1 {
+				marks = marks[:6]
+			}
+			for _, m := range marks {
 				v.Marks = append(v.Marks, mark{uint64(m.Round), uint64(m.Attempt), m.Sequence, m.Hash[:]})
 			}
 			if !got.LeaseTime.IsZero() {
@@ -203,7 +231,7 @@ func said(t *testing.T, id []byte) (out []reportSaid) {
 func TestRelayVectors(t *testing.T) {
 	s := newSignedScene(t, 8*time.Second)
 	records := s.good()
-	file := relayFile{recordFile: s.file(records), States: s.states(records), Places: placeBodies(t),
+	file := relayFile{recordFile: s.file(records), States: s.states(records), OperatorStates: pairedStates(t), Places: placeBodies(t),
 		Reports: s.reportBodies()}
 	file.Answers = said(t, file.Reports[0].ID)
 	golden.JSON(t, filepath.Join(vectorFolder, "relay.json"), file, 0)

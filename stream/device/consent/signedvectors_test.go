@@ -32,10 +32,11 @@ type recordFile struct {
 // signedFile is docs/vectors/signed.json.
 type signedFile struct {
 	recordFile
-	Leases   []lease   `json:"leases"`
-	Requests []request `json:"place_requests"`
-	Answers  []answer  `json:"place_answers"`
-	Subjects []subject `json:"subjects"`
+	Operators operators `json:"operators"` // records of a task of two operators
+	Leases    []lease   `json:"leases"`
+	Requests  []request `json:"place_requests"`
+	Answers   []answer  `json:"place_answers"`
+	Subjects  []subject `json:"subjects"`
 }
 
 type recordVector struct {
@@ -45,7 +46,7 @@ type recordVector struct {
 	// Prefix holds what the signature of an accepted record is over before the body.
 	Prefix  hexed  `json:"prefix,omitempty"`
 	Refused string `json:"refused,omitempty"`
-	Hash    hexed  `json:"accepted,omitempty"` // SHA-256 of the body
+	Hash    hexed  `json:"accepted,omitempty"` // SHA-256 of the body; of Open and Join of two operators of the record
 }
 
 type lease struct {
@@ -175,6 +176,9 @@ func (s *signedScene) read(v recordVector) (stream.Hash, error) {
 		return hash, err
 	case "open":
 		_, hash, err := a.ReadOpen(got, s.manifest)
+		return hash, err
+	case "join":
+		_, hash, err := a.ReadJoin(got, s.manifest)
 		return hash, err
 	case "claim":
 		return body(a.ReadClaim(got, s.manifest))
@@ -331,6 +335,6 @@ func (s *signedScene) bodies(out *[]recordVector) {
 func TestSignedVectors(t *testing.T) {
 	s := newSignedScene(t, 0)
 	file := signedFile{recordFile: s.file(s.records()), Leases: leases(t), Requests: requests(t), Answers: answers(t),
-		Subjects: subjects(t)}
+		Subjects: subjects(t), Operators: operatorsOf(t)}
 	golden.JSON(t, filepath.Join(vectorFolder, "signed.json"), file, 0)
 }

@@ -2,6 +2,7 @@ package consent_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -48,7 +49,7 @@ func (v *taskVector) check() (*consent.Agreement, error) {
 	if len(v.Pinned) > 0 {
 		pinned = (*stream.Hash)(v.Pinned)
 	}
-	if err := p.CheckPin(hash, pinned); err != nil {
+	if err := p.CheckPin(&m, hash, pinned); err != nil {
 		return nil, err
 	}
 	return p.CheckTask(&m, hash)
@@ -60,6 +61,7 @@ type changed struct {
 	base         string
 	policy       string // in JSON
 	change       func(m *wire.Task)
+	stored       bool // the store pins it
 }
 
 func bases(t *testing.T) map[string]*wire.Task {
@@ -79,9 +81,18 @@ func (c changed) make(t *testing.T, all map[string]*wire.Task) taskVector {
 		c.change(m)
 	}
 	v := taskVector{Name: c.name, Policy: json.RawMessage(c.policy), Refused: c.number, Task: marshal(t, m)}
+	if c.base == "split" && c.number != "P9" && c.number != "P10" { // a task of two operators is pinned by its hash, or keys
+		v.Policy = json.RawMessage(strings.Replace(cmp.Or(c.policy, "{PINS}"), "PINS",
+			fmt.Sprintf(`"task_hash": "%x"`, stream.HashOf(v.Task)), 1))
+		v.Policy = json.RawMessage(strings.Replace(string(v.Policy), "HASH", fmt.Sprintf(`"%x"`, stream.HashOf(v.Task)), 1))
+	}
 	switch c.number {
 	case "P1":
 		v.Pinned = make([]byte, stream.HashSize)
+	case "P9":
+		if hash := stream.HashOf(v.Task); c.stored {
+			v.Pinned = hash[:]
+		}
 	case "B4": // public is the last field
 		v.Task = marshal(t, m)
 		v.Task = append(v.Task, 9<<3|2, 0x81, 0x80, 0x10) // of 2^18 + 1 bytes
@@ -156,11 +167,17 @@ func redeclare(text string, set ...string) func(m *wire.Task) {
 	}
 }
 
+// operatorKeys pins both operators.
+var operatorKeys = fmt.Sprintf(`{"stage_key": "%x", "helper_key": "%x"}`, public(stageKey), public(helperKey))
+
 var accepted = []changed{
 	{name: "shuffle"},
 	{name: "pan", base: "pan"},
 	{name: "shuffle and pan", base: "shuffle+pan"},
 	{name: "two operators", base: "split"},
+	{name: "two operators, whose keys are pinned", base: "split", policy: operatorKeys},
+	{name: "two operators, pinned by one of the policy's hashes", base: "split",
+		policy: `{"task_hashes": [HASH], "forbid_first_use": true}`},
 	{name: "two operators, in three rounds of a user", base: "split", change: func(m *wire.Task) {
 		f := phase(m)
 		f.RoundsPerUser, f.Users, f.Mechanism.FloorTrials = 3, 50, 3*f.Mechanism.FloorTrials
@@ -210,6 +227,16 @@ var ofPolicy = []changed{
 	{number: "P5", name: "none of the task hashes", policy: fmt.Sprintf(`{"task_hashes": ["%064x"]}`, 1)},
 	{number: "P6", name: "another learner", policy: fmt.Sprintf(`{"learner_key": "%x"}`, public(stageKey))},
 	{number: "P7", name: "another stage", policy: fmt.Sprintf(`{"stage_key": "%x"}`, public(learnerKey))},
+	{number: "P9", name: "two operators, pinned by nobody", base: "split"},
+	{number: "P9", name: "two operators, pinned by the store alone", base: "split", stored: true},
+	{number: "P9", name: "two operators, of whom the leader is pinned", base: "split",
+		policy: fmt.Sprintf(`{"stage_key": "%x"}`, public(stageKey))},
+	{number: "P9", name: "two operators, of whom the helper is pinned", base: "split",
+		policy: fmt.Sprintf(`{"helper_key": "%x"}`, public(helperKey))},
+	{number: "P9", name: "two operators, of whom the leader is pinned beside the learner", base: "split",
+		policy: fmt.Sprintf(`{"learner_key": "%x", "stage_key": "%x"}`, public(learnerKey), public(stageKey))},
+	{number: "P10", name: "another helper", base: "split",
+		policy: fmt.Sprintf(`{"stage_key": "%x", "helper_key": "%x"}`, public(stageKey), public(learnerKey))},
 	{number: "P8", name: "no encryption", change: func(m *wire.Task) { m.Suite = wire.Suite_SUITE_NONE }},
 }
 

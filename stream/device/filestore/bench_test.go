@@ -37,7 +37,7 @@ func BenchmarkOpen(b *testing.B) {
 							Counts: make([]byte, 30)}); err != nil {
 							b.Fatal(err)
 						}
-						p.Sending(participation.Attempt{Number: 1}, false)
+						p.Sending(participation.Attempt{Number: 1}, participation.Attempts{Most: 1})
 						change.Events[i] = p
 					}
 					if err := s.Write(change); err != nil {

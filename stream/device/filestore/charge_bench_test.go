@@ -41,7 +41,7 @@ func BenchmarkCharge(b *testing.B) {
 			if err := records[i].Join(d); err != nil {
 				b.Fatal(err)
 			}
-			records[i].Sending(participation.Attempt{Number: 1}, false)
+			records[i].Sending(participation.Attempt{Number: 1}, participation.Attempts{Most: 1})
 		}
 		begun := cpu(b)
 		write(records, chunk)

@@ -47,10 +47,14 @@ func TestNothingIsLeftOfSettledCounts(t *testing.T) {
 			p := participation.Record{Key: participation.RowKey("a", int64(round)<<20+int64(i))}
 			d := participation.Draw{Round: round, Step: stream.Step(round), Counts: make([]byte, size)}
 			_, _ = rand.Read(d.Counts)
+			if i%3 == 0 && !settle { // of two operators
+				_, _ = rand.Read(d.Secret[:])
+				counts = append(counts, bytes.Clone(d.Secret[:]))
+			}
 			if err := p.Join(d); err != nil {
 				t.Fatal(err)
 			}
-			p.Sending(participation.Attempt{Number: 1}, false)
+			p.Sending(participation.Attempt{Number: 1}, participation.Attempts{Most: 1})
 			if settle {
 				p.Abandon()
 			} else if counts = append(counts, bytes.Clone(d.Counts)); i%2 == 1 {

@@ -41,7 +41,7 @@ func TestDurableWhenWriteReturns(t *testing.T) {
 	for i := range 20 {
 		p := participation.Record{Key: participation.RowKey("s", int64(i))}
 		must(t, p.Join(participation.Draw{Round: 1, Step: 1, Counts: []byte{1, 2}}))
-		p.Sending(nth(1), false)
+		p.Sending(nth(1), participation.Attempts{Most: 1})
 		must(t, s.Write(participation.Change{Events: []participation.Record{p}}))
 		killed := filepath.Join(dir, fmt.Sprint("killed", i))
 		must(t, os.Mkdir(killed, 0o700))
@@ -162,7 +162,7 @@ func TestLostKey(t *testing.T) {
 func charged(t rapid.TB, k participation.Key, round stream.Round) participation.Record {
 	p := participation.Record{Key: k}
 	must(t, p.Join(participation.Draw{Round: round, Step: 1, Counts: []byte{1, 2, 3}}))
-	p.Sending(nth(1), false)
+	p.Sending(nth(1), participation.Attempts{Most: 1})
 	return p
 }
 

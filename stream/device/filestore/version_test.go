@@ -14,7 +14,7 @@ import (
 // TestRecordsOfOtherPrograms: a record of another version is neither guessed at nor taken for an event that has not
 // taken part, and the error says whose it is.
 func TestRecordsOfOtherPrograms(t *testing.T) {
-	for _, v := range []byte{0, 2, 0xff} {
+	for _, v := range []byte{0, 3, 0xff} {
 		settled := participation.Record{State: participation.Counted, Rounds: 1, Draw: participation.Draw{Round: 1}}
 		data, err := settled.MarshalBinary()
 		if err != nil {

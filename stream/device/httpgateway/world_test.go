@@ -73,6 +73,8 @@ type world struct {
 	t              *testing.T
 	broker         *memory.Broker
 	learner, stage *seal.Identity
+	helper         *seal.Identity // of two operators; nil: there is one
+	attempt        wire.Close     // the hashes of the newest attempt, of two operators
 	task           *wire.Task
 	hash           stream.Hash
 	store          participation.Store
@@ -112,6 +114,7 @@ type options struct {
 	store  participation.Store
 	policy consent.Policy
 	silent bool // the task is not announced
+	two    bool // operators, whom the policy pins
 	config func(*Config)
 }
 
@@ -123,7 +126,7 @@ func newWorld(t *testing.T, declaration string, change func(*Config)) *world {
 
 func newWorldOf(t *testing.T, declaration string, o options) *world {
 	t.Helper()
-	w := &world{t: t, log: new(bytes.Buffer), store: o.store, task: bodyOf(t, declaration, o.sets...)}
+	w := &world{t: t, log: new(bytes.Buffer), store: o.store}
 	var err error
 	w.broker, err = memory.New(memory.Config{Keep: true})
 	must(t, err)
@@ -131,6 +134,14 @@ func newWorldOf(t *testing.T, declaration string, o options) *world {
 	must(t, err)
 	w.stage, err = seal.NewIdentity()
 	must(t, err)
+	if o.two {
+		w.helper, err = seal.NewIdentity()
+		must(t, err)
+		o.policy.StageKey, o.policy.HelperKey = consent.Fingerprint(w.stage.Public()), consent.Fingerprint(w.helper.Public())
+		o.sets = append(o.sets, "privacy.trust=split", fmt.Sprintf("privacy.operators={leader: \"%x\", helper: \"%x\"}",
+			w.stage.Public(), w.helper.Public()))
+	}
+	w.task = bodyOf(t, declaration, o.sets...)
 	w.task.Version, w.task.Name, w.task.Life = stream.Version, "income", make([]byte, stream.LifeSize)
 	w.task.LearnerKey, w.task.StageKey = w.learner.Public(), w.stage.Public()
 	body, err := stream.Marshal(w.task)
@@ -206,9 +217,30 @@ func (w *world) next() {
 		return
 	}
 	of := w.manifest()
-	w.put(w.name().Open(w.round, 1), w.stage, &wire.Open{Version: stream.Version, TaskHash: w.hash[:],
+	open := &wire.Open{Version: stream.Version, TaskHash: w.hash[:],
 		Round: uint64(w.round), Attempt: 1, ManifestHash: of[:], Suite: w.task.Suite, PublicKey: key.Public(),
-		Instance: make([]byte, stream.InstanceSize), StartedUnixMs: 1})
+		Instance: make([]byte, stream.InstanceSize), StartedUnixMs: 1}
+	w.put(w.name().Open(w.round, 1), w.stage, open)
+	if w.helper != nil {
+		w.join(open)
+	}
+}
+
+// join puts the helper's part of an attempt, with the world's lock.
+func (w *world) join(open *wire.Open) {
+	opened, err := w.stage.Sign(open)
+	must(w.t, err)
+	hash := stream.HashOf(opened)
+	key, err := seal.NewRoundKey(w.task.Suite)
+	must(w.t, err)
+	m := &wire.Join{Version: stream.Version, TaskHash: w.hash[:], Round: open.Round, Attempt: 1, ManifestHash: open.ManifestHash,
+		OpenHash: hash[:], Suite: w.task.Suite, PublicKey: key.Public(), Instance: make([]byte, stream.InstanceSize),
+		VerifyKeyHash: make([]byte, stream.HashSize), KeyEncapsulated: []byte{1}, KeyCiphertext: []byte{1}, StartedUnixMs: 1}
+	joined, err := w.helper.Sign(m)
+	must(w.t, err)
+	both := stream.HashOf(joined)
+	w.attempt.OpenHash, w.attempt.JoinHash = hash[:], both[:]
+	w.put(w.name().Join(w.round, 1), w.helper, m)
 }
 
 // manifest returns the manifest hash of the newest round.
@@ -235,7 +267,8 @@ func (w *world) closeRounds() {
 func (w *world) shut() {
 	of := w.manifest()
 	w.put(w.name().Close(w.round, 1), w.stage, &wire.Close{Version: stream.Version, TaskHash: w.hash[:],
-		Round: uint64(w.round), Attempt: 1, ManifestHash: of[:], BatchHash: make([]byte, stream.HashSize), Cutoff: 1 << 40})
+		Round: uint64(w.round), Attempt: 1, ManifestHash: of[:], BatchHash: make([]byte, stream.HashSize), Cutoff: 1 << 40,
+		OpenHash: w.attempt.OpenHash, JoinHash: w.attempt.JoinHash})
 	w.next()
 }
 

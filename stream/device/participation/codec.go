@@ -10,8 +10,12 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// version is the first byte of every record.
-const version = 1
+// version is the first byte of every record, and sharedVersion that of a charged one whose counts are shared between
+// two operators.
+const (
+	version       = 1
+	sharedVersion = 2
+)
 
 // final is the bit of a state whose draw is final.
 const final = 1 << 7
@@ -38,6 +42,9 @@ var errRecord = errors.New("damaged record of a participation")
 //	place, n             uvarint
 //	n sends              uvarints: attempt, sent, acked, refused, lowest; open: 32 bytes
 //	length, counts       uvarint, bytes
+//
+// Of version 2, which is charged, the secret of the draw (32 bytes) stands where version 1 has the report id, and a send
+// has the hash of a Join (32 bytes) behind that of its Open.
 func (p Record) MarshalBinary() ([]byte, error) {
 	return p.AppendBinary(make([]byte, 0, 128+len(p.Draw.Counts)))
 }
@@ -52,6 +59,7 @@ func (p Record) AppendBinary(b []byte) ([]byte, error) {
 		p.Before != Fresh && (p.State != Charged || p.Rounds == 1),
 		p.Before == Fresh && p.State == Charged && p.Rounds > 1,
 		p.Before == Charged || p.Before > Unknown,
+		p.Draw.Shared() && (p.State != Charged || p.Draw.Report != [16]byte{}),
 		p.Draw.Final && (p.State == Uncounted || p.Before == Uncounted || p.Refunds > 0):
 		return b, fmt.Errorf("encode participation: joined %d rounds of %d, was %v, final %t: want one that took part",
 			p.Rounds, most, p.Before, p.Draw.Final)
@@ -60,7 +68,11 @@ func (p Record) AppendBinary(b []byte) ([]byte, error) {
 	if p.Draw.Final {
 		state |= final
 	}
-	b = append(b, version, state)
+	of, shared := byte(version), p.Draw.Shared()
+	if shared {
+		of = sharedVersion
+	}
+	b = append(b, of, state)
 	for _, v := range [...]uint64{uint64(p.Refunds), uint64(p.Reports), uint64(p.Draw.Phase), uint64(p.Draw.Step),
 		uint64(p.Draw.Most),
 		uint64(p.Rounds), uint64(p.Draw.Round)} {
@@ -71,7 +83,11 @@ func (p Record) AppendBinary(b []byte) ([]byte, error) {
 		return b, nil
 	}
 	b = append(b, byte(p.Before))
-	b = append(b, p.Draw.Report[:]...)
+	if shared {
+		b = append(b, p.Draw.Secret[:]...)
+	} else {
+		b = append(b, p.Draw.Report[:]...)
+	}
 	b = append(b, p.Draw.Bundle[:]...)
 	b = binary.AppendUvarint(b, uint64(p.Draw.Place))
 	b = binary.AppendUvarint(b, uint64(len(p.Sends)))
@@ -81,6 +97,9 @@ func (p Record) AppendBinary(b []byte) ([]byte, error) {
 			b = binary.AppendUvarint(b, v)
 		}
 		b = append(b, s.Attempt.Open[:]...)
+		if shared {
+			b = append(b, s.Attempt.Join[:]...)
+		}
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.Draw.Counts)))
 	return append(b, p.Draw.Counts...), nil
@@ -91,11 +110,13 @@ func (p Record) AppendBinary(b []byte) ([]byte, error) {
 func (p *Record) UnmarshalBinary(data []byte) error {
 	r := reader{data: data}
 	q := Record{Key: p.Key}
-	switch found := r.byte(); {
+	found := r.byte()
+	switch {
 	case r.bad:
 		return errRecord
-	case found != version:
-		return fmt.Errorf("record of a participation: version %d, of another program: this one reads %d", found, version)
+	case found != version && found != sharedVersion:
+		return fmt.Errorf("record of a participation: version %d, of another program: this one reads %d and %d", found,
+			version, sharedVersion)
 	}
 	state := r.byte()
 	q.State, q.Draw.Final = State(state&^final), state&final != 0
@@ -105,7 +126,11 @@ func (p *Record) UnmarshalBinary(data []byte) error {
 	r.copy(q.Draw.Manifest[:])
 	if q.State == Charged {
 		q.Before = State(r.byte())
-		r.copy(q.Draw.Report[:])
+		if found == sharedVersion {
+			r.copy(q.Draw.Secret[:])
+		} else {
+			r.copy(q.Draw.Report[:])
+		}
 		r.copy(q.Draw.Bundle[:])
 		q.Draw.Place = r.uint32()
 		n := r.uint64()
@@ -116,6 +141,9 @@ func (p *Record) UnmarshalBinary(data []byte) error {
 			s := Send{Attempt: Attempt{Number: stream.Attempt(r.uint64())}, Sent: r.uint32(), Acked: r.uint32(),
 				Refused: r.uint32(), Lowest: r.uint64()}
 			r.copy(s.Attempt.Open[:])
+			if found == sharedVersion {
+				r.copy(s.Attempt.Join[:])
+			}
 			if k := len(q.Sends); s.Attempt.Number == 0 || s.Sent == 0 || s.Acked > s.Sent || s.Refused > s.Sent-s.Acked ||
 				(s.Lowest == 0) != (s.Acked == 0) ||
 				(k > 0 && q.Sends[k-1].Attempt.Number > s.Attempt.Number) || q.send(s.Attempt) != nil {

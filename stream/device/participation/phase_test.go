@@ -82,7 +82,7 @@ func onePhase(t *rapid.T) {
 			}
 			attempt := stream.Attempt(rapid.IntRange(1, 2).Draw(t, "attempt"))
 			for range rapid.IntRange(0, 2).Draw(t, "sends") {
-				p.Sending(nth(attempt), false)
+				p.Sending(nth(attempt), every)
 				p.Acked(nth(attempt), u.publish(t, round, attempt))
 			}
 			forget()
@@ -133,7 +133,7 @@ func TestRoundsOfOnePhase(t *testing.T) {
 		for i, fate := range fates {
 			r := stream.Round(i) + 1
 			must(t, p.Join(draw(r, 1, stream.Step(r), 3)))
-			p.Sending(nth(1), false)
+			p.Sending(nth(1), every)
 			ack := stream.Ack{Status: stream.Stored, Sequence: 5}
 			if fate == Unknown {
 				ack = stream.Ack{}

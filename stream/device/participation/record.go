@@ -33,10 +33,19 @@ func (s State) String() string {
 }
 
 // An Attempt is one opening of a round. After the broker lost an Open, the stage uses its number again: that is
-// another attempt, with another key, and its Open tells the two apart.
+// another attempt, with another key, and its Open tells the two apart. Attempts are compared whole.
 type Attempt struct {
 	Number stream.Attempt
-	Open   stream.Hash // of the body of its Open
+	Open   stream.Hash // of the body of its Open; under trust split of the signed Open
+	Join   stream.Hash // of the helper's signed Join under trust split; zero elsewhere, and while there is none
+}
+
+// Attempts describes to how many attempts at one round an event may be sent, and what further ones cost it.
+type Attempts struct {
+	Most uint32 // attempts at one round, at least 1
+	// Alike reports that all attempts at one round count as one report: under trust split, where a further one costs a
+	// user nothing.
+	Alike bool
 }
 
 // A Send counts the publishes for one attempt. All of them carry the same message id.
@@ -59,11 +68,16 @@ type Draw struct {
 	// event is not Uncounted then, and joins only further rounds of its interactive phase.
 	Final    bool
 	Manifest stream.Hash
-	Report   [16]byte // report id
-	Bundle   [16]byte // events with the same bundle travel in one message
-	Place    uint32   // position in the bundle
-	Counts   []byte   // packed counts; private, deleted when the outcome is known
+	Report   [16]byte // report id; zero under trust split, where it is another one in each attempt
+	// Secret decides the report ids of all attempts under trust split; zero elsewhere. It is deleted with Counts.
+	Secret [32]byte
+	Bundle [16]byte // events with the same bundle travel in one message
+	Place  uint32   // position in the bundle
+	Counts []byte   // packed counts; private, deleted when the outcome is known
 }
+
+// Shared reports whether the draw's counts are shared between two operators: trust split.
+func (d *Draw) Shared() bool { return d.Secret != [32]byte{} }
 
 // Format prints a placeholder under every verb, so that no log or error can carry counts.
 func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "participation.Draw{round %d}", d.Round) }
@@ -90,6 +104,9 @@ func (d Draw) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "participation.Draw{r
 //     cutoff covers it.
 //   - A void batch charges everybody.
 //
+// Under trust split only what was sent to the attempt that closed matters: no other attempt at the round is ever
+// released, nor can be, and its key opens nothing of this one. An event that was sent to others alone is Uncounted.
+//
 // Each publish has an answer of its own. That it was refused is as credible as that it has a sequence: both are the
 // broker's word, and a broker that lies wins nothing by either, because another round is charged beside this one
 // (Agreement.Again in package consent).
@@ -107,7 +124,8 @@ type Record struct {
 	Rounds uint32
 	// Refunds counts how often it joined after it had been Uncounted, other than in its interactive phase.
 	Refunds uint32
-	// Reports counts the reports that were made of it: attempts that it was published to, over all rounds.
+	// Reports counts the reports that were made of it: attempts that it was published to, over all rounds; all attempts
+	// at one round as one where they are alike.
 	Reports uint32
 }
 
@@ -158,15 +176,15 @@ func (p *Record) Join(d Draw) error {
 }
 
 // MaySend reports whether the event may be published to an attempt: to the newest that it knows, never back to an
-// older one. Where an attempt that died may have been looked at (floors, the pan trusts) only the first attempt is
-// allowed, and another attempt under its number is not that one.
-func (p *Record) MaySend(attempt Attempt, floors bool) bool {
+// older one, and to so many at one round as of allows. Where an attempt that died may have been looked at (the pan
+// trusts) only the first attempt is allowed, and another attempt under its number is not that one.
+func (p *Record) MaySend(attempt Attempt, of Attempts) bool {
 	if p.State != Charged || attempt.Number == 0 {
 		return false
 	}
 	if n := len(p.Sends); n > 0 {
 		last := p.Sends[n-1].Attempt
-		return attempt == last || (!floors && attempt.Number >= last.Number && p.send(attempt) == nil)
+		return attempt == last || attempt.Number >= last.Number && p.send(attempt) == nil && uint64(n) < uint64(of.Most)
 	}
 	return true
 }
@@ -179,15 +197,17 @@ func (p *Record) Answered(attempt Attempt) bool {
 }
 
 // Sending notes one publish that is about to be made. It panics where MaySend forbids it.
-func (p *Record) Sending(attempt Attempt, floors bool) {
-	if !p.MaySend(attempt, floors) {
+func (p *Record) Sending(attempt Attempt, of Attempts) {
+	if !p.MaySend(attempt, of) {
 		panic(fmt.Sprintf("participation: publish to attempt %d of an event that is %v with %d sends", attempt.Number,
 			p.State, len(p.Sends)))
 	}
 	s := p.send(attempt)
 	if s == nil {
+		if len(p.Sends) == 0 || !of.Alike {
+			p.Reports++
+		}
 		p.Sends = append(p.Sends, Send{Attempt: attempt})
-		p.Reports++
 		s = &p.Sends[len(p.Sends)-1]
 	}
 	s.Sent++
@@ -261,6 +281,9 @@ func (p *Record) outcome(c Closed) State {
 		return Unknown
 	}
 	for _, s := range p.Sends {
+		if p.Draw.Shared() && s.Attempt != c.Attempt {
+			continue
+		}
 		if s.Acked+s.Refused != s.Sent || s.Acked > 0 && (s.Attempt != c.Attempt || s.Lowest <= c.Cutoff) {
 			return Unknown
 		}
@@ -283,7 +306,7 @@ func (p *Record) settle(s State) {
 		s = p.Before
 	}
 	clear(p.Draw.Counts)
-	p.State, p.Draw.Counts, p.Sends, p.Before = s, nil, nil, Fresh
+	p.State, p.Draw.Counts, p.Draw.Secret, p.Sends, p.Before = s, nil, [32]byte{}, nil, Fresh
 }
 
 // Outcome returns the outcome as far as it is known now: Unknown while the event is charged, unless an earlier

@@ -2,6 +2,7 @@ package participation
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -9,6 +10,9 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 )
+
+// As many attempts at a round as there are, and one alone.
+var every, one = Attempts{Most: math.MaxUint32}, Attempts{Most: 1}
 
 // attempted is an attempt at a round.
 type attempted struct {
@@ -43,7 +47,10 @@ func TestPossiblyCountedNeverGoesAgain(t *testing.T) {
 }
 
 func possiblyCountedNeverGoesAgain(t *rapid.T) {
-	floors := rapid.Bool().Draw(t, "floors")
+	floors, of := rapid.Bool().Draw(t, "floors"), every
+	if floors {
+		of = one
+	}
 	u := &truth{stored: map[attempted][]uint64{}}
 	var p Record
 	var durable []byte
@@ -69,10 +76,10 @@ func possiblyCountedNeverGoesAgain(t *rapid.T) {
 		for range rapid.IntRange(0, 12).Draw(t, "steps") {
 			switch rapid.SampledFrom([]string{"send", "answer", "attempt", "crash", "others"}).Draw(t, "step") {
 			case "send":
-				if p.State != Charged || p.Draw.Round != round || !p.MaySend(nth(attempt), floors) {
+				if p.State != Charged || p.Draw.Round != round || !p.MaySend(nth(attempt), of) {
 					continue
 				}
-				p.Sending(nth(attempt), floors)
+				p.Sending(nth(attempt), of)
 				write()
 				sent[attempt] = true
 				pending = append(pending, attempt)
@@ -220,7 +227,7 @@ func TestDecide(t *testing.T) {
 		var p Record
 		must(t, p.Join(Draw{Round: 5, Counts: []byte{1}}))
 		for _, s := range c.sends {
-			p.Sending(nth(s.attempt), false)
+			p.Sending(nth(s.attempt), every)
 			p.Acked(nth(s.attempt), s.ack)
 		}
 		if c.close.Round == 0 {
@@ -240,7 +247,7 @@ func TestFinalDraw(t *testing.T) {
 		for _, void := range []bool{false, true} {
 			p := Record{Key: Key{1}}
 			must(t, p.Join(Draw{Round: 5, Step: 1, Final: true, Counts: []byte{1}}))
-			p.Sending(nth(1), false)
+			p.Sending(nth(1), every)
 			p.Acked(nth(1), ack)
 			want := Unknown
 			if ack.Sequence == 9 && !void {
@@ -279,7 +286,7 @@ func TestFinalDraw(t *testing.T) {
 func TestJoin(t *testing.T) {
 	var p Record
 	must(t, p.Join(Draw{Round: 2, Step: 2, Manifest: stream.Hash{2}}))
-	p.Sending(nth(1), false)
+	p.Sending(nth(1), every)
 	p.Acked(nth(1), stream.Ack{Status: stream.Stored, Sequence: 4})
 	p.Decide(Closed{Round: 2, Attempt: nth(1), Manifest: stream.Hash{2}, Cutoff: 3})
 	if p.State != Uncounted || p.Refunds != 0 {
@@ -317,7 +324,7 @@ func TestAttemptsOfOneNumber(t *testing.T) {
 		p := Record{Key: Key{1}}
 		must(t, p.Join(Draw{Round: 1, Step: 1, Counts: []byte{5}}))
 		for _, a := range to {
-			p.Sending(a, false)
+			p.Sending(a, every)
 			p.Acked(a, stream.Ack{Status: stream.Stored, Sequence: sequence})
 		}
 		return p
@@ -330,14 +337,14 @@ func TestAttemptsOfOneNumber(t *testing.T) {
 		{first, true, true}, {other, true, false}, {Attempt{Number: 4}, true, false}, {Attempt{Number: 2}, false, false},
 		{Attempt{}, false, false},
 	} {
-		if p.MaySend(c.to, false) != c.plain || p.MaySend(c.to, true) != c.floor {
-			t.Errorf("to attempt %d: may send %t, under floors %t", c.to.Number, p.MaySend(c.to, false), p.MaySend(c.to, true))
+		if p.MaySend(c.to, every) != c.plain || p.MaySend(c.to, one) != c.floor {
+			t.Errorf("to attempt %d: may send %t, under floors %t", c.to.Number, p.MaySend(c.to, every), p.MaySend(c.to, one))
 		}
 	}
 	if p.Answered(other) || !p.Answered(first) {
 		t.Error("an answer of one attempt is one of the other")
 	}
-	if p := sent(7, first, other); p.MaySend(first, false) || !p.MaySend(other, true) || len(p.Sends) != 2 {
+	if p := sent(7, first, other); p.MaySend(first, every) || !p.MaySend(other, one) || len(p.Sends) != 2 {
 		t.Errorf("goes back to an older attempt of the number, or not on: %v", p.Sends)
 	}
 	for _, c := range []struct {

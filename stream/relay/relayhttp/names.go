@@ -38,11 +38,11 @@ var kinds = map[string]struct {
 	numbers int
 }{
 	"task": {"task", 0}, "end": {"end", 0}, "lease": {"lease", 0}, "rounds": {"round", 1}, "claims": {"claim", 1},
-	"opens": {"open", 2}, "closes": {"close", 2},
+	"opens": {"open", 2}, "closes": {"close", 2}, "joins": {"join", 2},
 }
 
-// Name returns the task and the name of a record by its subject: task, end, lease, rounds/7, claims/7, opens/7/1 or
-// closes/7/1. It returns false for subjects that devices do not read.
+// Name returns the task and the name of a record by its subject: task, end, lease, rounds/7, claims/7, opens/7/1,
+// joins/7/1 or closes/7/1. It returns false for subjects that devices do not read.
 func Name(subject string) (task stream.Task, name string, ok bool) {
 	a, err := stream.ParseSubject(subject)
 	if err != nil {
@@ -65,7 +65,7 @@ func Subject(task stream.Task, name string) (string, error) {
 	parts := strings.Split(name, "/")
 	kind, ok := kinds[parts[0]]
 	if !ok || len(parts) != 1+kind.numbers {
-		return "", fmt.Errorf("name %.64q: want task, end, lease, rounds/R, claims/R, opens/R/A or closes/R/A", name)
+		return "", fmt.Errorf("name %.64q: want task, end, lease, rounds/R, claims/R, opens/R/A, joins/R/A or closes/R/A", name)
 	}
 	parts[0] = kind.verb
 	subject := stream.Prefix + "." + string(task) + "." + strings.Join(parts, ".")

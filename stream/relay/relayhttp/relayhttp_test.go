@@ -45,7 +45,7 @@ func TestLayouts(t *testing.T) {
 			t.Fatalf("%+v: %+v, %v", s, back, err)
 		}
 		for _, b := range [][]byte{r.Bytes(), p.Bytes(), a.Bytes(), s.Bytes()} {
-			b[0]++
+			b[0] += 2
 			_, err1 := ParseReport(b)
 			_, err2 := ParsePlace(b)
 			_, err3 := ParseAnswer(b)
@@ -81,11 +81,36 @@ func TestTagIsOfTheMarks(t *testing.T) {
 	}
 }
 
+// TestStatesOfTwoOperators: a state has a Join or is as it was before there were any, each in one encoding.
+func TestStatesOfTwoOperators(t *testing.T) {
+	s := State{Open: Mark{Round: 3, Attempt: 1, Sequence: 5}, Lease: bytes.Repeat([]byte{7}, 100)}
+	if b := s.Bytes(); b[0] != 1 || len(b) != 345+100 {
+		t.Errorf("without a Join: version %d, %d bytes", b[0], len(b))
+	}
+	s.Join = Mark{Round: 3, Attempt: 1, Sequence: 6}
+	b := s.Bytes()
+	if b[0] != 2 || len(b) != 401+100 {
+		t.Errorf("with a Join: version %d, %d bytes", b[0], len(b))
+	}
+	if got, err := ParseState(b); err != nil || got.Join != s.Join || !bytes.Equal(got.Lease, s.Lease) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	none := bytes.Clone(b)
+	clear(none[1+6*markSize : 1+7*markSize])
+	if _, err := ParseState(none); err == nil {
+		t.Error("version 2 without a Join is read")
+	}
+	if _, err := ParseState(b[:400]); err == nil {
+		t.Error("version 2 that is cut off is read")
+	}
+}
+
 // TestNames: names and subjects of what devices read are each other's inverse, and there are no others.
 func TestNames(t *testing.T) {
 	const task = stream.Task("churn")
 	for subject, name := range map[string]string{task.Task(): "task", task.End(): "end", task.Lease(): "lease",
-		task.Round(7): "rounds/7", task.Claim(7): "claims/7", task.Open(7, 2): "opens/7/2", task.Close(7, 2): "closes/7/2"} {
+		task.Round(7): "rounds/7", task.Claim(7): "claims/7", task.Open(7, 2): "opens/7/2", task.Close(7, 2): "closes/7/2",
+		task.Join(7, 2): "joins/7/2"} {
 		if of, got, ok := Name(subject); !ok || got != name || of != task {
 			t.Errorf("%s: %s %q %t, want %q", subject, of, got, ok, name)
 		}
@@ -93,13 +118,15 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, subject)
 		}
 	}
-	for _, subject := range []string{task.Batch(1), task.Stage(), task.Report(1, 1), task.Place(1, 1), task.Rounds(), "x"} {
+	for _, subject := range []string{task.Batch(1), task.Stage(), task.Report(1, 1), task.Place(1, 1), task.Rounds(), task.Helper(),
+		task.Share(1), task.Prepare([16]byte{1}), "x"} {
 		if _, name, ok := Name(subject); ok {
 			t.Errorf("%s is served as %q", subject, name)
 		}
 	}
 	for _, name := range []string{"", "stage", "batch/1", "rounds", "rounds/0", "rounds/01", "rounds/1/1", "rounds/*", "opens/1",
-		"task/", "rounds/1.open", "records/1", "lease/1"} {
+		"task/", "rounds/1.open", "records/1", "lease/1",
+		"shares/1", "helper", "joins/1", "joins/1/0"} {
 		if got, err := Subject(task, name); err == nil {
 			t.Errorf("%q is %s", name, got)
 		}

@@ -28,7 +28,7 @@ type Mark struct {
 // verifies the records.
 //
 // Bytes: version, 1 byte, 1; then of each of task, end, round, open, claim and close 56 bytes: round 8, attempt 8,
-// sequence 8, hash 32, all 0 where there is none; then of the lease the time at which the broker stored it, 8 bytes, Unix
+// sequence 8, hash 32, all 0 where there is none; of version 2, which has a Join, 56 bytes of it; then of the lease the time at which the broker stored it, 8 bytes, Unix
 // time in nanoseconds, 0 where it is not told; the rest is the lease's record, which may be empty.
 type State struct {
 	Task, End Mark
@@ -36,26 +36,34 @@ type State struct {
 	Open      Mark // newest attempt at the newest round, or at the round that was asked for
 	Claim     Mark
 	Close     Mark
+	// Join is of the attempt of Open, in a task of two operators: both are shown together, once both stand. Elsewhere it
+	// is none.
+	Join Mark
 
 	LeaseTime time.Time // zero: not told
 	Lease     []byte
 }
 
 const (
-	markSize  = 8 + 8 + 8 + sha256.Size
-	marksSize = 1 + 6*markSize
+	markSize = 8 + 8 + 8 + sha256.Size
+	// paired is the version of a State that has a Join.
+	paired = 2
 )
 
 var errState = errors.New("not the state of a task that this program reads")
 
 // Marks returns all marks in the order of their bytes.
 func (s *State) Marks() []*Mark {
-	return []*Mark{&s.Task, &s.End, &s.Round, &s.Open, &s.Claim, &s.Close}
+	return []*Mark{&s.Task, &s.End, &s.Round, &s.Open, &s.Claim, &s.Close, &s.Join}
 }
 
 func (s *State) marks() []byte {
-	b := append(make([]byte, 0, marksSize+8+64), version)
-	for _, m := range s.Marks() {
+	all, v := s.Marks(), byte(paired)
+	if s.Join == (Mark{}) {
+		all, v = all[:len(all)-1], version
+	}
+	b := append(make([]byte, 0, 1+len(all)*markSize+8+64), v)
+	for _, m := range all {
 		b = binary.BigEndian.AppendUint64(b, uint64(m.Round))
 		b = binary.BigEndian.AppendUint64(b, uint64(m.Attempt))
 		b = binary.BigEndian.AppendUint64(b, m.Sequence)
@@ -81,17 +89,27 @@ func (s *State) Bytes() []byte {
 
 // ParseState decodes what Bytes wrote, and nothing else.
 func ParseState(b []byte) (s State, err error) {
-	if len(b) < marksSize+8 || b[0] != version {
+	all := s.Marks()
+	switch {
+	case len(b) == 0 || b[0] != version && b[0] != paired:
+		return s, errState
+	case b[0] == version:
+		all = all[:len(all)-1]
+	}
+	if len(b) < 1+len(all)*markSize+8 {
 		return s, errState
 	}
 	rest := b[1:]
-	for _, m := range s.Marks() {
+	for _, m := range all {
 		*m = Mark{Round: stream.Round(binary.BigEndian.Uint64(rest)), Attempt: stream.Attempt(binary.BigEndian.Uint64(rest[8:])),
 			Sequence: binary.BigEndian.Uint64(rest[16:]), Hash: Hash(rest[24:markSize])}
 		if m.Sequence == 0 && *m != (Mark{}) {
 			return State{}, errState
 		}
 		rest = rest[markSize:]
+	}
+	if b[0] == paired && s.Join == (Mark{}) {
+		return State{}, errState
 	}
 	if stored := binary.BigEndian.Uint64(rest); stored > 0 {
 		s.LeaseTime = time.Unix(0, int64(stored))
