@@ -108,8 +108,8 @@ func (c Config) complete() (Config, error) {
 		c.subject = newSubject
 	}
 	switch {
-	case c.View < Learner || c.View > OneReport:
-		return c, fmt.Errorf("audit: View = %d is neither Learner nor Intruder nor OneReport", c.View)
+	case c.View < Learner || c.View > Operator:
+		return c, fmt.Errorf("audit: View = %d is neither Learner, Intruder, OneReport nor Operator", c.View)
 	case c.View == OneReport && c.Users != 1:
 		return c, fmt.Errorf("audit: Users = %d, want 1 where a report is seen by itself", c.Users)
 	case c.Claim == nil:

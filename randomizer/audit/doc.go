@@ -28,6 +28,9 @@
 // state, the release without the state, and the two against each other, in which one draw used for both floors would
 // cancel. Which moment is looked at makes no other difference; package shuffle tests that for every position.
 //
+// An operator of trust split has taken its own share and floor away from the sum, in every round: of both floors the
+// other's is left. Nobody else adds noise.
+//
 // Under trust local a report hides what it is about by itself, and is seen by itself: the view of one report has no
 // mixer. Of a report about K units one changes, or as many as would be users who change together: K of them are in the
 // ball where one unit of a report of one is.

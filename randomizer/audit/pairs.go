@@ -136,7 +136,7 @@ func (c Config) settings() []setting {
 		for i := range s.weights {
 			s.weights[i] /= length
 		}
-		if c.View == Intruder {
+		if c.View.looked() {
 			out = append(out, c.intruded(s)...)
 			continue
 		}
@@ -153,15 +153,19 @@ func (c Config) settings() []setting {
 	return out
 }
 
-// silent is the number of others in the cohort of the intruder's view, who do not protect the target. Their number
+// silent is the number of others in the cohort of an intruder's or operator's view, who do not protect the target. Their number
 // makes no difference to the claim.
 const silent = 2
 
-// intruded returns a setting at each look. Nobody is missing: a top-up would be noise that the claim does not count
+// intruded returns a setting at each look of the intruder, or the operator's one. Nobody is missing: a top-up would be noise that the claim does not count
 // on.
 func (c Config) intruded(s setting) (out []setting) {
 	s.cohort = min(c.Users, c.Together+silent)
 	s.honest, s.dishonest = c.Together, s.cohort-c.Together
+	if c.View == Operator {
+		s.look = behindOneFloor(s.users())
+		return []setting{s}
+	}
 	all := looks(s.users(), int(c.Together))
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		one := s

@@ -11,7 +11,7 @@ import (
 func (c Config) refutable(s setting, points []point, alpha float64) float64 {
 	p := c.Params.Coin.Float()
 	planned, rounding := float64(c.Params.Noise().Intruded(c.Together)), 0.0
-	if c.View != Intruder {
+	if !c.View.looked() {
 		planned = float64(c.Params.Noise().Released(s.cohort - s.dishonest))
 		if c.Params.Levels%2 == 1 { // a zero lies halfway between two grid points
 			rounding = float64(s.honest-c.Together) / 4

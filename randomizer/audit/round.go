@@ -82,7 +82,7 @@ func (r *round) run(out []float64) ([]float64, error) {
 	var seen []uint64
 	ids := make([]shuffle.ReportID, 1)
 	for user := range r.users() + 1 {
-		if r.View == Intruder && user == r.look.after {
+		if r.View.looked() && user == r.look.after {
 			if seen, err = mixer.Look(); err != nil {
 				return nil, err
 			}
@@ -109,7 +109,7 @@ func (r *round) run(out []float64) ([]float64, error) {
 			}
 			return sum
 		}
-		if r.View == Intruder {
+		if r.View.looked() {
 			out = append(out, r.look.scalar(of(seen), of(rel.Totals)))
 		} else {
 			out = append(out, of(rel.Totals))

@@ -18,6 +18,10 @@ const (
 	Intruder
 	// OneReport sees a report by itself, before anything is added to it: under trust local nobody else's noise counts.
 	OneReport
+	// Operator sees, under trust split, all that one corrupt operator and the learner see together of a round: the sum
+	// of the counts behind the other operator's floor (docs/proofs/split.md). Shares are uniform, so a mixer that has
+	// laid one floor stands for both operators; package shuffle/split tests the shares themselves.
+	Operator
 )
 
 // String returns the adversary's name in plans and reports.
@@ -27,6 +31,8 @@ func (v View) String() string {
 		return "intruder"
 	case OneReport:
 		return "one report"
+	case Operator:
+		return "operator"
 	}
 	return "learner"
 }
@@ -53,6 +59,14 @@ func looks(n, k int) map[string]look {
 			func(state, released float64) float64 { return released - 2*state }},
 	}
 }
+
+// behindOneFloor returns what an operator sees of n users: the totals after the last report, without the back floor.
+func behindOneFloor(n int) look {
+	return look{0, n, func(state, _ float64) float64 { return state }}
+}
+
+// looked reports whether the view has a look at the totals.
+func (v View) looked() bool { return v == Intruder || v == Operator }
 
 // A subject runs a round: a mixer, and its memory.
 type subject interface {
