@@ -13,7 +13,6 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/disk"
-	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/rundevice"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
@@ -226,9 +225,6 @@ func (p *publisher) declare(sets []string) error {
 		spec, err := task.Load(p.taskFile, sets)
 		if err != nil {
 			return cli.Usage(err)
-		}
-		if err := run.Built(spec); err != nil && !p.check {
-			return err
 		}
 		p.config.Spec, name = spec, spec.Name
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run/runstage"
 	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/shuffle/stage/leaderfile"
 	"github.com/panlearn/panlearn/shuffle/stage/markfile"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -23,13 +24,13 @@ func newShuffle() *cobra.Command {
 		log                                    cli.Log
 		profiles                               cli.Profiles
 		name, identityFile, learnerKey, listen string
-		state                                  string
+		state, helperKey, role, stageKey       string
 		lease, drain                           time.Duration
 		workers                                int
 	)
 	c := &cobra.Command{
 		Use:   "shuffle --task NAME --nats URL",
-		Short: "run the shuffle stage of a task",
+		Short: "run the shuffle stage of a task, or the helper of a task of two operators",
 		Long: `shuffle opens the reports of a round with a key that only this process's memory holds, adds them up, and releases one
 batch. Of several processes for one task one works and the others stand by. It ends when the task ends.
 
@@ -40,9 +41,14 @@ void and not opened again, and of the processes on one machine that share the fo
 holds nothing of users and belongs to one machine: do not restore it from a backup.
 
 SIGTERM drops the open attempt: another process opens the round again, and its users are asked again or, under pan and
-shuffle+pan, drop out. With --drain-timeout the round goes on for at most that long, and the process ends after it.`,
-		Example: "  ingest shuffle --task a9a --nats nats://127.0.0.1:4222 --identity stage.key",
-		Args:    cobra.NoArgs,
+shuffle+pan, drop out. With --drain-timeout the round goes on for at most that long, and the process ends after it.
+
+With --role helper it is the second operator of privacy.trust: split, which another organisation runs: see ingest keygen helper.
+Its --state is the folder that keygen made, held by this process alone. --identity, --helper-key and --drain-timeout are the
+leader's.`,
+		Example: `  ingest shuffle --task a9a --nats nats://127.0.0.1:4222 --identity stage.key
+  ingest shuffle --role helper --task a9a --nats tls://broker.example:4222 --state ./helper --stage-key KEY --learner-key KEY`,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			task, err := stream.ParseTask(name)
 			if err != nil {
@@ -67,6 +73,18 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 			if drain < 0 {
 				return cli.Usagef("--drain-timeout %v: want at least 0", drain)
 			}
+			if role == roleHelper {
+				for _, name := range []string{"identity", "helper-key", "drain-timeout"} {
+					if c.Flags().Changed(name) {
+						return cli.Usagef("--%s with --role helper: it is the leader's; a helper's key is in its --state", name)
+					}
+				}
+				return helperOf(c, broker, &log, &profiles, logger, helperFlags{task: task, state: state, listen: listen,
+					stageKey: stageKey, learnerKey: learnerKey, lease: lease, workers: workers})
+			}
+			if role != roleLeader {
+				return cli.Usagef("--role %q: want %s or %s", role, roleLeader, roleHelper)
+			}
 			config := runstage.Config{Broker: broker.Broker, Config: stage.Config{Task: task, Workers: workers, Drain: drain,
 				LeaseTTL: lease, Logger: logger}}
 			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
@@ -75,8 +93,16 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 			if config.LearnerKey, err = cli.PublicKey("--learner-key", learnerKey); err != nil {
 				return err
 			}
+			if config.Leader.HelperKey, err = cli.PublicKey("--helper-key", helperKey); err != nil {
+				return err
+			}
 			if config.Marks, err = marks(state, logger); err != nil {
 				return err
+			}
+			if state != "" {
+				if config.Leader.Folder, err = leaderfile.Open(state); err != nil {
+					return cli.Usagef("--state: %w", err)
+				}
 			}
 			if listen != "" {
 				if config.HTTP, err = cli.Listen("--http", listen); err != nil {
@@ -103,8 +129,13 @@ shuffle+pan, drop out. With --drain-timeout the round goes on for at most that l
 		"`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&learnerKey, "learner-key", "",
 		"public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
+	c.Flags().StringVar(&helperKey, "helper-key", "",
+		"public `KEY` of the other operator in hexadecimal: wanted for tasks of trust split")
+	c.Flags().StringVar(&role, "role", roleLeader, "`ROLE` of this operator: leader, or the helper of a task of trust split")
+	c.Flags().StringVar(&stageKey, "stage-key", "",
+		"with --role helper: public `KEY` of the leader in hexadecimal, as its operator told it")
 	c.Flags().StringVar(&state, "state", "",
-		"`DIR` of the marks of claimed rounds, created if missing (default: in the user's configuration folder)")
+		"`DIR` of the marks of claimed rounds, created if missing; with --role helper the folder that keygen made (default: in the user's configuration folder)")
 	c.Flags().DurationVar(&lease, "lease", stage.DefaultLeaseTTL,
 		"how long a process that fell silent keeps the others waiting; the broker has a quarter of it to answer")
 	c.Flags().DurationVar(&drain, "drain-timeout", 0,

@@ -99,7 +99,7 @@ listed.`,
 	c.Flags().StringArrayVar(&routes, "route", nil,
 		"`HOST:PORT` where a server of a cluster listens for the others, to try whether these credentials join (default: port 6222 of each in --nats)")
 	c.Flags().StringVar(&role, "role", "",
-		"`ROLE` that the credentials are for: admin, learner, stage or publisher (default: find out)")
+		"`ROLE` that the credentials are for: admin, learner, stage, helper or publisher (default: find out)")
 	return c
 }
 

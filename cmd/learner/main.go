@@ -94,7 +94,7 @@ func newDevCA() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "devca DIR",
 		Short: "write a broker's TLS certificates, users and configuration for development",
-		Long: `devca writes a certificate authority, a server certificate for this machine, and for each role (admin, learner, stage,
+		Long: `devca writes a certificate authority, a server certificate for this machine, and for each role (admin, learner, stage, helper,
 publishers) a client certificate, an NKey and a file with the flags as environment variables. panlearn.conf in the folder
 is the shipped configuration, with accounts and permissions for each role: nats-server -c DIR/panlearn.conf starts it.
 With --server for each of several servers what is a server's is in DIR/server-1, DIR/server-2 ..., and cluster.conf in each joins them.

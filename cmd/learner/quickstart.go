@@ -74,12 +74,12 @@ leave one place of the last round, which waits for you until its deadline: 5 min
 			if err != nil {
 				return cli.Usagef("--events %d: %w", events, err)
 			}
+			if seeded && spec.Split() {
+				return cli.Usagef("--seed under privacy.trust split: the floors of its operators follow from no seed")
+			}
 			job, err := run.NewJob(spec)
 			if err != nil {
 				return cli.Usagef("--events %d: %w", events, err)
-			}
-			if err := run.Built(spec); err != nil {
-				return err
 			}
 			dir, err := os.MkdirTemp("", "panlearn-quickstart-")
 			if err != nil {
@@ -234,8 +234,11 @@ func promise(r quickstart.Report) string {
 	}
 	assuming := r.Snapshot.Privacy.Assuming(r.Snapshot.Privacy.Trust, r.HonestFraction)
 	whom := "everybody downstream of the shuffle stage"
-	if t := accounting.Local; r.Snapshot.Privacy.Trust == t.String() {
-		whom = r.Snapshot.Privacy.Against(t)
+	switch t := r.Snapshot.Privacy.Trust; t {
+	case accounting.Local.String():
+		whom = r.Snapshot.Privacy.Against(accounting.Local)
+	case accounting.Split.String():
+		whom = r.Snapshot.Privacy.Against(accounting.Split) + ",\n              who are one operator here, in one process"
 	}
 	if assuming != "" {
 		assuming = assuming[:1] + "\n             " + assuming[1:]

@@ -12,7 +12,7 @@ import (
 var Flags = strings.Fields(`
 	absent-classes accept-rollback algorithm algorithms at b baselines bundle check class client-address-header coin columns
 	compare cost creds data days delta dim drain-timeout drift embedded epsilon events every exit-when-done floor-trials force format
-	from g gap holdout honest-fraction host http http-cert http-key http-no-token http-rate http-token http-waiting identity
+	from g gap helper-key holdout honest-fraction host http http-cert http-key http-no-token http-rate http-token http-waiting identity
 	in-order inbox-prefix json label learner-key lease line listen live log-format log-level loss max-bits max-block-rows
 	metrics minimizer model nats nats-wait newest nkey no-public-labels no-public-trees noise now origin out output p
 	patience per-address plot policy pprof profile public publishers relay relay-ca relay-token replicas report-bytes

@@ -12,7 +12,8 @@ import (
 // devicesRead are the direct gets of the records that devices read.
 const devicesRead = `"$JS.API.DIRECT.GET.*.panlearn.*.task", "$JS.API.DIRECT.GET.*.panlearn.*.round.*",
         "$JS.API.DIRECT.GET.*.panlearn.*.end", "$JS.API.DIRECT.GET.*.panlearn.*.stage", "$JS.API.DIRECT.GET.*.panlearn.*.open.*.*",
-        "$JS.API.DIRECT.GET.*.panlearn.*.claim.*", "$JS.API.DIRECT.GET.*.panlearn.*.close.*.*", "$JS.API.DIRECT.GET.*.panlearn.*.lease"`
+        "$JS.API.DIRECT.GET.*.panlearn.*.claim.*", "$JS.API.DIRECT.GET.*.panlearn.*.close.*.*", "$JS.API.DIRECT.GET.*.panlearn.*.lease",
+        "$JS.API.DIRECT.GET.*.panlearn.*.helper", "$JS.API.DIRECT.GET.*.panlearn.*.join.*.*"`
 
 // site collects the users that panlearn.conf includes.
 type site struct {
@@ -20,7 +21,7 @@ type site struct {
 	devices bytes.Buffer
 }
 
-// add names a user: administrator, learner and stage by variables; publishers, of which there may be many and of which
+// add names a user: administrator, learner, stage and helper by variables; publishers, of which there may be many and of which
 // a relay is one, in a list.
 func (s *site) add(role, public string) {
 	inbox := natsjs.InboxOf(public) + ".>"
@@ -31,7 +32,7 @@ func (s *site) add(role, public string) {
 	fmt.Fprintf(&s.devices, `  { nkey: "%s", permissions: { # %s
       publish: ["$SYS.REQ.USER.INFO", "panlearn.*.report.*.*", "panlearn.*.place.*.*",
         %s]
-      subscribe: ["%s", "panlearn.*.wake.>"]
+      subscribe: { allow: ["%s", "panlearn.*.wake.>"], deny: ["panlearn.*.wake.share.*"] }
   } }
 `, public, role, devicesRead, inbox)
 }

@@ -82,9 +82,9 @@ const relay = "relay"
 // scorer is the name of `learner serve` in files.
 const scorer = "scorer"
 
-// Roles are the users that a site has: administrator, learner, stage, relay, and its publishers.
+// Roles are the users that a site has: administrator, learner, stage, helper, relay, and its publishers.
 func (c Config) roles() []string {
-	roles := []string{"admin", "learner", "stage", relay}
+	roles := []string{"admin", "learner", "stage", "helper", relay}
 	for i := range c.Publishers {
 		roles = append(roles, fmt.Sprintf("publisher-%d", i+1))
 	}

@@ -41,7 +41,7 @@ func TestWrite(t *testing.T) {
 		files++
 		return nil
 	})
-	if want := 1 + 5 + 2*2 + 4*6; err != nil || files != want { // the folder; server and common files; relay and scorer over HTTP; four a role
+	if want := 1 + 5 + 2*2 + 4*7; err != nil || files != want { // the folder; server and common files; relay and scorer over HTTP; four a role
 		t.Errorf("%d entries, %v, want %d", files, err, want)
 	}
 	roots := x509.NewCertPool()
@@ -57,7 +57,7 @@ func TestWrite(t *testing.T) {
 	if err := server.VerifyHostname("other.example"); err == nil {
 		t.Error("the server's certificate is for any host")
 	}
-	for _, role := range []string{"admin", "learner", "stage", "relay", "publisher-1", "publisher-2"} {
+	for _, role := range []string{"admin", "learner", "stage", "helper", "relay", "publisher-1", "publisher-2"} {
 		client := certificate(t, dir, role)
 		usage := func(u x509.ExtKeyUsage, at time.Time) error {
 			_, err := client.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{u}, CurrentTime: at})

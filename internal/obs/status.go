@@ -35,6 +35,8 @@ type StageStatus struct {
 	Queue       Queue  `json:"queue"`
 	Places      Places `json:"places"`
 
+	HelperAway *time.Time `json:"helper_away"` // since when the helper of trust split does not answer; null: it does, or there is none
+
 	// by which our clock is ahead of the broker's at least; negative: behind; 0: it may agree, or is not known
 	ClockAhead float64 `json:"clock_ahead_seconds"`
 
@@ -83,6 +85,10 @@ func StatusOf(s stage.Status, reports *Reports) StageStatus {
 	if !s.Deadline.IsZero() {
 		deadline := s.Deadline.UTC()
 		out.Deadline = &deadline
+	}
+	if !s.HelperAway.IsZero() {
+		since := s.HelperAway.UTC()
+		out.HelperAway = &since
 	}
 	return out
 }
@@ -173,6 +179,14 @@ func StatusMetrics(r prometheus.Registerer, task string, get func() stage.Status
 					return 0
 				}
 				return float64(s.Deadline.UnixMilli()) / 1000
+			}),
+		gauge("panlearn_stage_helper_away_timestamp_seconds",
+			"Unix time since which the helper of trust split does not answer, nor join what this stage opened; 0: it does, or there is none.",
+			func(s stage.Status) float64 {
+				if s.HelperAway.IsZero() {
+					return 0
+				}
+				return float64(s.HelperAway.UnixMilli()) / 1000
 			}),
 		gauge("panlearn_stage_lost_rounds",
 			"Rounds that the broker is behind what this process and its marks know: it was restored, or lost records.",

@@ -17,7 +17,7 @@ func TestStatus(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := stage.Status{Task: "churn", Phase: "collecting round 3, attempt 1", Lease: true, Round: 3, Attempt: 1,
 		Users:  812,
-		Cohort: 1000, Minimum: 900, Deadline: at, Redelivered: 7, Strange: 11, Lost: 2,
+		Cohort: 1000, Minimum: 900, Deadline: at, Redelivered: 7, Strange: 11, Lost: 2, HelperAway: at,
 		Places: stage.Places{Lease: 3 * time.Second, Live: 4, Flooded: true,
 			PlaceCounts: stage.PlaceCounts{Granted: 20, Unused: 5, Without: 1}},
 		Queue: stage.Queue{Messages: 3,
@@ -52,7 +52,7 @@ func TestStatus(t *testing.T) {
 	if !strings.HasPrefix(got.Waiting,
 		"waiting: 812 of 1000; nothing is released below 900; from 2030-01-02T03:04:05Z on") ||
 		got.Redelivered != 7 || got.Ahead() != -90*time.Second || got.Strange != 11 || got.Queue != (Queue{3, 500, 1000}) ||
-		got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.Works ||
+		got.Users != 812 || got.Cohort != 1000 || got.Minimum != 900 || !got.Deadline.Equal(at) || !got.HelperAway.Equal(at) || !got.Works ||
 		got.Round != 3 || got.Places != (Places{3, 4, 20, 5, 1, "most places were not used"}) {
 		t.Errorf("%+v", got)
 	}
@@ -80,6 +80,9 @@ panlearn_stage_places_total{outcome="unused",task="churn"} 5
 # HELP panlearn_stage_queue_bytes Bytes of the report messages in the broker's stream; 0 of a process that stands by.
 # TYPE panlearn_stage_queue_bytes gauge
 panlearn_stage_queue_bytes{task="churn"} 500
+# HELP panlearn_stage_helper_away_timestamp_seconds Unix time since which the helper of trust split does not answer, nor join what this stage opened; 0: it does, or there is none.
+# TYPE panlearn_stage_helper_away_timestamp_seconds gauge
+panlearn_stage_helper_away_timestamp_seconds{task="churn"} 1.893553445e+09
 # HELP panlearn_stage_lost_rounds Rounds that the broker is behind what this process and its marks know: it was restored, or lost records.
 # TYPE panlearn_stage_lost_rounds gauge
 panlearn_stage_lost_rounds{task="churn"} 2

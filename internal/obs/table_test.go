@@ -13,6 +13,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/model"
 	"github.com/panlearn/panlearn/internal/test/golden"
+	"github.com/panlearn/panlearn/shuffle/helper"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
@@ -48,6 +49,12 @@ func roles(t *testing.T) []role {
 	if _, err := NewPublisher(publish, "churn"); err != nil {
 		t.Fatal(err)
 	}
+	help := NewRegistry()
+	h, err := NewHelper(help, "churn", func() helper.Status { return helper.Status{} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Failed("put")
 	relay := NewRegistry()
 	if _, err := NewRelay(relay, func() int { return 1 }); err != nil {
 		t.Fatal(err)
@@ -61,7 +68,7 @@ func roles(t *testing.T) []role {
 	s.Events("churn", 1, 1)
 	s.Model(model.Snapshot{Task: "churn"}, time.Unix(2e9, 0))
 	s.Failed("churn")
-	for _, r := range []*prometheus.Registry{learner, shuffle, publish, relay} {
+	for _, r := range []*prometheus.Registry{learner, shuffle, help, publish, relay} {
 		end := func() (time.Time, map[string]time.Time) {
 			return time.Unix(2e9, 0), map[string]time.Time{"nats1:4222": time.Unix(2e9, 0)}
 		}
@@ -70,7 +77,7 @@ func roles(t *testing.T) []role {
 			t.Fatal(err)
 		}
 	}
-	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}, {"ingest publish", publish}, {"ingest relay", relay},
+	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}, {"ingest shuffle --role helper", help}, {"ingest publish", publish}, {"ingest relay", relay},
 		{"learner serve", scored}}
 }
 

@@ -184,21 +184,19 @@ func (j Job) Assuming() string {
 // suiteOf returns the cipher suite that seals a task's reports.
 func suiteOf(spec *task.Spec) (wire.Suite, error) { return seal.ParseSuite(spec.Privacy.Sealing()) }
 
-// Built refuses a task that is planned and simulated, and that no role runs through a broker yet.
-func Built(spec *task.Spec) error {
-	if spec.Split() {
-		return errors.New("privacy.trust split is planned and simulated (learner plan, learner simulate); " +
-			"running it through a broker is not built yet")
-	}
-	return nil
-}
-
-// Wire returns the body of the job's Task message, without keys, name and version.
+// Wire returns the body of the job's Task message, without name, version and the keys of learner and stage. Under trust
+// split the declaration names both operators: nobody trusts them at first use.
 func (j Job) Wire() (*wire.Task, error) {
-	if err := Built(j.Spec); err != nil {
-		return nil, err
+	body, err := j.body()
+	if err != nil || !j.Problem.Trust.HasOperators() {
+		return body, err
 	}
-	return j.body()
+	if j.Spec.Privacy.Operators == nil {
+		return nil, errors.New("privacy.operators: name the public keys of leader and helper, who are two operators: " +
+			"under trust split nobody is trusted at first use (ingest keygen prints them)")
+	}
+	_, body.HelperKey, _ = j.Spec.Privacy.Operators.Keys() // the declaration is valid
+	return body, nil
 }
 
 // body returns the body of the Task message, whether or not there are roles that run it.

@@ -2,14 +2,14 @@ package run_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"strings"
 	"testing"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/audits"
 	"github.com/panlearn/panlearn/internal/test/runtest"
+	"github.com/panlearn/panlearn/randomizer/audit"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -64,19 +64,40 @@ func TestSharesTooLargeAreRefused(t *testing.T) {
 	}
 }
 
-// TestSplitIsNotRun: nothing that would run a task of two operators pretends to: commands that need its Task say that
-// they are not built yet, and audits too.
-func TestSplitIsNotRun(t *testing.T) {
+// TestOperatorsAreNamed: a task of two operators that names none is planned, and has no body to run: nobody would know
+// whom to trust. Named, it has the helper's key.
+func TestOperatorsAreNamed(t *testing.T) {
 	job := runtest.Job(t, runtest.Small(t, "privacy.trust=split"))
-	_, wireErr := job.Wire()
-	_, auditErr := audits.Of(job, 0)
-	for name, err := range map[string]error{"run": run.Built(job.Spec), "wire": wireErr, "audit": auditErr} {
-		if err == nil || !strings.Contains(err.Error(), "not built yet") {
-			t.Errorf("%s: %v", name, err)
-		}
+	if _, err := job.Wire(); err == nil || !strings.Contains(err.Error(), "privacy.operators") {
+		t.Errorf("without operators: %v", err)
+	}
+	leader, helper := strings.Repeat("0a", 32), strings.Repeat("0b", 32)
+	job = runtest.Job(t, runtest.Small(t, "privacy.trust=split", "privacy.operators={leader: \""+leader+"\", helper: \""+helper+"\"}"))
+	if body, err := job.Wire(); err != nil || hex.EncodeToString(body.HelperKey) != helper {
+		t.Errorf("%v: helper %x", err, body.GetHelperKey())
 	}
 	pan := runtest.Job(t, runtest.Small(t, "privacy.trust=pan"))
-	if body, err := pan.Wire(); err != nil || proto.Size(body) == 0 {
+	if body, err := pan.Wire(); err != nil || len(body.HelperKey) != 0 {
 		t.Errorf("pan: %v", err)
+	}
+}
+
+// TestSplitIsAudited: a task of two operators is audited against the learner, who has both floors against it, and
+// against one operator, who has one; each adversary has a claim of its own.
+func TestSplitIsAudited(t *testing.T) {
+	job := runtest.Job(t, runtest.Small(t, "privacy.trust=split", "schedule.plan=proved", "schedule.algorithm=psgd",
+		"model.radius=5"))
+	all, err := audits.Of(job, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := map[audit.View]float64{}
+	for _, a := range all {
+		if claims[a.Config.View], err = a.Config.Claim(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(claims) != 2 || !(claims[audit.Operator] > claims[audit.Learner]) || claims[audit.Learner] <= 0 {
+		t.Errorf("delta(0) by view %v: want one for the learner, and a larger one for an operator", claims)
 	}
 }

@@ -23,6 +23,8 @@ type Config struct {
 	// StageKey pins the stage. Nil trusts the key that the stage put on its subject first, which the signed Task
 	// then fixes for the task's life.
 	StageKey ed25519.PublicKey
+	// Operators marks a task of trust split, where StageKey has to be pinned.
+	Operators bool
 
 	// Prepare builds the Task body of a new task: declaration, plan and suite. The service fills in keys, life, name and
 	// version. It is not called when the store already holds a task.

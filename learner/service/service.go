@@ -174,6 +174,9 @@ func (s *Service) load(ctx context.Context) (*core, error) {
 // first makes the first commit: it needs the stage's key, and so waits for the stage, unless the task has begun.
 func (s *Service) first(ctx context.Context) error {
 	key := s.config.StageKey
+	if key == nil && s.config.Operators {
+		return errors.New("trust split: pin the leader's key; nobody is trusted at first use")
+	}
 	if key == nil {
 		s.config.Logger.Info("waiting for the shuffle stage's key", "task", s.config.Task)
 		msg, err := s.await(ctx, s.config.Task.Stage(), s.unbegun)

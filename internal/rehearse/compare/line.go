@@ -116,7 +116,7 @@ func words(trust string, of wording.Kind) (noise, trusted string) {
 	case accounting.Local.String():
 		return fmt.Sprintf("each %s (local)", who.One), "nobody"
 	case accounting.Split.String():
-		return "two operators (split)", "one of two operators; planned and simulated, not yet run"
+		return "two operators (split)", "one of two operators"
 	case accounting.ShufflePan.String():
 		return fmt.Sprintf("%s and stage (shuffle+pan)", who.Many), "stage mixes, except one look; others add noise"
 	case accounting.Pan.String():

@@ -4,7 +4,6 @@
 package audits
 
 import (
-	"errors"
 	"math"
 
 	"github.com/panlearn/panlearn/internal/run"
@@ -55,9 +54,6 @@ func Of(job run.Job, trials int) ([]Audit, error) {
 	var out []Audit
 	if err := job.Runnable(); err != nil {
 		return nil, err
-	}
-	if job.Problem.Trust.HasOperators() {
-		return nil, errors.New("an audit runs the mixer of one operator; that of the two of privacy.trust split is not built yet")
 	}
 	for i, phase := range job.Plan.Phases {
 		params, err := manifest.Params(phase.Mechanism)
@@ -132,12 +128,15 @@ func viewsOf(trust accounting.Trust) []audit.View {
 		return []audit.View{audit.OneReport}
 	case trust.HasIntruder():
 		return []audit.View{audit.Learner, audit.Intruder}
+	case trust.HasOperators():
+		return []audit.View{audit.Learner, audit.Operator}
 	}
 	return []audit.View{audit.Learner}
 }
 
 // auditOf claims what the accountant computes for one round. The learner's view has k users who change together, k^2 at
-// most the rounds of a user (docs/proofs/theorem-a.md, section 4), and that of one report as many of its units; the
+// most the rounds of a user (docs/proofs/theorem-a.md, section 4), an operator's the same, and that of one report as
+// many of its units; the
 // intruder looks into one round, and one user changes.
 func auditOf(accountant *accounting.Accountant, view audit.View, params randomizer.Params, release accounting.Release,
 	of report.Statistic, minimum uint64) Audit {
@@ -153,6 +152,8 @@ func auditOf(accountant *accounting.Accountant, view audit.View, params randomiz
 	switch view {
 	case audit.Learner:
 		m.UsersTogether = min(together, honest, minimum)
+	case audit.Operator:
+		m.UsersTogether = min(together, minimum)
 	case audit.OneReport:
 		m.UnitsTogether = min(together, m.Units)
 		users, minimum, honest = 1, 1, 1
@@ -164,8 +165,11 @@ func auditOf(accountant *accounting.Accountant, view audit.View, params randomiz
 		Within: m.UnitsTogether,
 		Claim: func(epsilon float64) (float64, error) {
 			f, err := accountant.ReleaseDelta(release, epsilon)
-			if view == audit.Intruder {
+			switch view {
+			case audit.Intruder:
 				return f.Intruder, err
+			case audit.Operator:
+				return f.Operator, err
 			}
 			return f.Learner, err
 		},

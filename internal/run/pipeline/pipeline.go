@@ -9,6 +9,7 @@ package pipeline
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -24,7 +25,10 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/service"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/shuffle/helper"
+	"github.com/panlearn/panlearn/shuffle/helper/folder"
 	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/shuffle/stage/leaderfile"
 	"github.com/panlearn/panlearn/shuffle/stage/markfile"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
@@ -94,7 +98,7 @@ func Run(ctx context.Context, c Config) (err error) {
 			err = cause
 		}
 	}()
-	conns := make([]conn, 3) // one a role, as in separate processes
+	conns := make([]conn, 4) // one a role, as in separate processes
 	for i := range conns {
 		c, err := server.Connect(natsjs.ConnectConfig{Log: c.Logger})
 		if err != nil {
@@ -124,6 +128,9 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	})
 	group.Go(func() error { return c.mix(running, name, conns[1], show) })
+	if len(c.Body.HelperKey) > 0 {
+		group.Go(func() error { return c.help(running, name, conns[3]) })
+	}
 	var sent device.Summary
 	group.Go(func() (err error) {
 		sent, err = c.reach(running, name, conns[2])
@@ -142,7 +149,7 @@ func Run(ctx context.Context, c Config) (err error) {
 func (c Config) learn(ctx context.Context, name stream.Task, conn conn, stageKey ed25519.PublicKey,
 	watch service.Observer) error {
 	s, err := service.New(service.Config{Task: name, Records: conn, Store: c.Store, Identity: c.Learner,
-		StageKey: stageKey, Finish: c.Finish, History: c.History,
+		StageKey: stageKey, Operators: len(c.Body.HelperKey) > 0, Finish: c.Finish, History: c.History,
 		Prepare:  func() (*wire.Task, error) { return c.Body, nil },
 		Observer: watch, Logger: c.Logger})
 	if err != nil {
@@ -160,15 +167,59 @@ func (c Config) mix(ctx context.Context, name stream.Task, conn conn, show *exhi
 	if err != nil {
 		return err
 	}
-	s, err := stage.New(stage.Config{Task: name, Records: conn, Reports: reader, PlaceServer: conn, Identity: c.Stage,
+	config := stage.Config{Task: name, Records: conn, Reports: reader, PlaceServer: conn, Identity: c.Stage,
 		LearnerKey: c.Learner.Public(), Limits: conn.Limits(),
-		LeaseTTL: c.Lease, Marks: marks{files, conn.end}, Entropy: c.Mixer, Observer: show.stage, Logger: c.Logger})
+		LeaseTTL: c.Lease, Marks: marks{files, conn.end}, Entropy: c.Mixer, Observer: show.stage, Logger: c.Logger}
+	if len(c.Body.HelperKey) > 0 {
+		config.Leader = stage.Leader{HelperKey: c.Body.HelperKey, Exchange: conn}
+		if config.Leader.Folder, err = leaderfile.Open(filepath.Join(c.Dir, "marks")); err != nil {
+			return err
+		}
+	}
+	s, err := stage.New(config)
 	if err != nil {
 		return err
 	}
 	status := s.Status
 	show.status.Store(&status)
 	return s.Run(ctx)
+}
+
+// helperPin returns the fingerprint of a task's helper, empty where it has none.
+func helperPin(body *wire.Task) consent.Fingerprint {
+	if len(body.HelperKey) == 0 {
+		return nil
+	}
+	return consent.Fingerprint(body.HelperKey)
+}
+
+// helperFolder returns the folder of the helper, in a pipeline's.
+func helperFolder(dir string) string { return filepath.Join(dir, "helper") }
+
+// Operators makes the helper of a pipeline's folder, and returns what a declaration of trust split says of it and the
+// stage. In one process they are one operator: it shows how the task runs, and protects from nobody who can look into
+// the process.
+func Operators(dir string, stage *seal.Identity) (*task.Operators, error) {
+	key, _, err := folder.Create(helperFolder(dir))
+	if err != nil {
+		return nil, err
+	}
+	return &task.Operators{Leader: hex.EncodeToString(stage.Public()), Helper: hex.EncodeToString(key)}, nil
+}
+
+// help runs the second operator of trust split.
+func (c Config) help(ctx context.Context, name stream.Task, conn conn) error {
+	f, err := folder.Open(helperFolder(c.Dir), time.Second)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h, err := helper.New(helper.Config{Task: name, Records: conn, Exchange: conn, Folder: f, Identity: f.Identity(),
+		LeaderKey: c.Stage.Public(), LearnerKey: c.Learner.Public(), Limits: conn.Limits(), Lease: c.Lease, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	return h.Run(ctx)
 }
 
 func (c Config) publish(ctx context.Context, name stream.Task, way stream.Transport) (device.Summary, error) {
@@ -180,7 +231,7 @@ func (c Config) publish(ctx context.Context, name stream.Task, way stream.Transp
 	k := c.Client
 	k.Task, k.Transport, k.Store, k.Spec, k.Logger = name, way, store, c.Spec, c.Logger
 	k.Policy = consent.Policy{LearnerKey: consent.Fingerprint(c.Learner.Public()),
-		StageKey: consent.Fingerprint(c.Stage.Public())}
+		StageKey: consent.Fingerprint(c.Stage.Public()), HelperKey: helperPin(c.Body)}
 	devices, err := device.New(k)
 	if err != nil {
 		return device.Summary{}, err

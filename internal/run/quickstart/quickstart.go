@@ -136,13 +136,18 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 	rejected, all := rejections{}, pipeline.Config{Spec: c.Job.Spec, Dir: c.Dir, Store: store, Shown: store,
 		MemoryReports: true, Relay: c.Relay, Guests: c.Guests, Fill: c.Fill, HTTP: c.HTTP,
 		Expected: runlearner.Expected(c.Job), Logger: c.Logger, Client: device.Settings{Source: "quickstart"}}
-	if all.Body, err = c.Job.Wire(); err != nil {
-		return report, err
-	}
 	if all.Learner, err = seal.NewIdentity(); err != nil {
 		return report, err
 	}
 	if all.Stage, err = seal.NewIdentity(); err != nil {
+		return report, err
+	}
+	if c.Job.Problem.Trust.HasOperators() {
+		if c.Job.Spec.Privacy.Operators, err = pipeline.Operators(c.Dir, all.Stage); err != nil {
+			return report, err
+		}
+	}
+	if all.Body, err = c.Job.Wire(); err != nil {
 		return report, err
 	}
 	if c.Job.Problem.Trust.HasIntruder() {

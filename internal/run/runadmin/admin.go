@@ -75,7 +75,15 @@ func Provision(ctx context.Context, c Config) ([]natsadmin.StreamState, error) {
 	if err := sizes.Fit(conn.Limits()); err != nil {
 		return nil, err
 	}
-	return natsadmin.ProvisionAll(ctx, conn, c.Task, c.options(sizes))
+	list, err := natsadmin.ProvisionAll(ctx, conn, c.Task, c.options(sizes))
+	for _, s := range list {
+		if s.PerAttempt > 0 && s.PerAttempt < sizes.Waiting && c.Logger != nil {
+			c.Logger.Warn("the stream of reports holds fewer than four cohorts: after a pause of the stage devices are refused, "+
+				"and send again; --report-bytes makes a new one larger", "stream", s.Name, "fits", s.PerAttempt,
+				"four_cohorts", sizes.Waiting)
+		}
+	}
+	return list, err
 }
 
 // Remove deletes a task's streams with an administrator's credentials, and returns which were there. Unless force is

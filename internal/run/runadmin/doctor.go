@@ -58,6 +58,7 @@ func Doctor(ctx context.Context, c Config) ([]natsadmin.Finding, error) {
 	if err == nil && v.Task != "" {
 		v.standing(ctx, conn)
 		v.stageClock(ctx, conn)
+		v.helper(ctx, conn, time.Now())
 		v.relay(ctx, conn)
 		err = ctx.Err()
 	}

@@ -226,6 +226,13 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 	kept := c.Spec.Kept()
 	c.Snapshots = service.Retention{Rounds: kept.Every.Rounds, Every: kept.Every.Time, Newest: kept.Keep}
 	c.Prepare = func() (*wire.Task, error) { return planned, nil }
+	if o := c.Spec.Privacy.Operators; o != nil {
+		leader, _, _ := o.Keys() // the declaration is valid
+		if c.StageKey != nil && !c.StageKey.Equal(leader) {
+			return fmt.Errorf("--stage-key %x: privacy.operators.leader is %x", []byte(c.StageKey), []byte(leader))
+		}
+		c.StageKey, c.Operators = leader, true
+	}
 	s, err := service.New(c.Config)
 	if err != nil {
 		return err

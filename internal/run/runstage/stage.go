@@ -56,7 +56,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Reports, err = conn.Reader(ctx, c.Task); err != nil {
 		return err
 	}
-	c.Records, c.PlaceServer, c.Limits = conn, conn, conn.Limits()
+	c.Records, c.PlaceServer, c.Limits, c.Leader.Exchange = conn, conn, conn.Limits(), conn
 	s, err := stage.New(c.Config)
 	if err != nil {
 		return err
