@@ -30,9 +30,14 @@ type composition struct {
 	Volumes  map[string]any
 }
 
-func readCompose(t *testing.T) (c composition) {
+func readCompose(t *testing.T) composition {
 	t.Helper()
-	text, err := os.ReadFile("compose.yaml")
+	return composed(t, "compose.yaml")
+}
+
+func composed(t *testing.T, file string) (c composition) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err == nil {
 		err = yaml.Unmarshal(text, &c)
 	}
@@ -66,6 +71,29 @@ func TestComposeIsClosed(t *testing.T) {
 	}
 	if ours < 4 { // provision, learner, stage, publisher
 		t.Errorf("%d services of ours", ours)
+	}
+}
+
+// TestComposeSplit: what is laid over compose.yaml for two operators on one machine says that it is one operator, gives
+// the helper no more than the others have, and lays it over services that are there.
+func TestComposeSplit(t *testing.T) {
+	base, over := readCompose(t).Services, composed(t, "compose.split.yaml").Services
+	for name, s := range over {
+		switch _, there := base[name]; {
+		case !there && name != "helper":
+			t.Errorf("%s is laid over nothing", name)
+		case there && name != "setup" && (s.Image != "" || len(s.Volumes) > 0 || len(s.Ports) > 0):
+			t.Errorf("%s: want another command alone", name)
+		}
+	}
+	h := over["helper"]
+	if !h.ReadOnly || h.User == "" || !slices.Contains(h.CapDrop, "ALL") || len(h.SecurityOpt) == 0 || len(h.Ports) > 0 ||
+		!slices.Equal(h.Volumes, []string{"secrets-helper:/secrets:ro", "state-helper:/state"}) {
+		t.Errorf("the helper: %+v", h)
+	}
+	text, err := os.ReadFile("compose.split.yaml")
+	if err != nil || !strings.Contains(string(text), "ONE OPERATOR") {
+		t.Errorf("it does not say that it is one operator: %v", err)
 	}
 }
 
@@ -138,6 +166,9 @@ func TestScrapeTargets(t *testing.T) {
 		for _, target := range targets {
 			host, port, _ := strings.Cut(target, ":")
 			s, found := c.Services[host]
+			if !found {
+				s, found = composed(t, "compose.split.yaml").Services[host]
+			}
 			if !found {
 				t.Errorf("%s: no service %s", job.JobName, host)
 			}

@@ -77,11 +77,17 @@ type probe struct {
 	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
 }
 
-// objects returns the objects of the manifests that the kustomization names.
-func objects(t *testing.T) (all []object) {
+// Folders of manifests: those of a task, and of the helper of another organisation.
+const (
+	taskFolder   = "kubernetes"
+	helperFolder = "kubernetes/helper"
+)
+
+// objects returns the objects of the manifests that the kustomization of a folder names.
+func objects(t *testing.T, folder string) (all []object) {
 	t.Helper()
 	var k struct{ Resources []string }
-	text, err := os.ReadFile("kubernetes/kustomization.yaml")
+	text, err := os.ReadFile(filepath.Join(folder, "kustomization.yaml"))
 	if err == nil {
 		err = yaml.Unmarshal(text, &k)
 	}
@@ -89,7 +95,7 @@ func objects(t *testing.T) (all []object) {
 		t.Fatal(err)
 	}
 	for _, file := range k.Resources {
-		text, err := os.ReadFile(filepath.Join("kubernetes", file))
+		text, err := os.ReadFile(filepath.Join(folder, file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,9 +113,12 @@ func objects(t *testing.T) (all []object) {
 			all = append(all, o)
 		}
 	}
-	files, _ := filepath.Glob("kubernetes/*.yaml")
-	if len(files) != len(k.Resources)+2 { // and kustomization.yaml and task.yaml
-		t.Errorf("the kustomization names %d of %d manifests", len(k.Resources), len(files)-2)
+	files, _ := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	files = slices.DeleteFunc(files, func(f string) bool {
+		return slices.Contains([]string{"kustomization.yaml", "task.yaml"}, filepath.Base(f))
+	})
+	if len(files) != len(k.Resources) {
+		t.Errorf("the kustomization of %s names %d of %d manifests", folder, len(k.Resources), len(files))
 	}
 	return all
 }
@@ -117,7 +126,7 @@ func objects(t *testing.T) (all []object) {
 // podLines returns the command lines in the manifests.
 func podLines(t *testing.T) (all []line) {
 	t.Helper()
-	for _, o := range objects(t) {
+	for _, o := range append(objects(t, taskFolder), objects(t, helperFolder)...) {
 		for _, c := range o.Spec.Template.Spec.Containers {
 			env := map[string]string{}
 			for _, e := range c.Env {
@@ -136,7 +145,7 @@ func podLines(t *testing.T) (all []line) {
 // serve have probes at the port where they serve.
 func TestPods(t *testing.T) {
 	var kinds []string
-	for _, o := range objects(t) {
+	for _, o := range append(objects(t, taskFolder), objects(t, helperFolder)...) {
 		kinds = append(kinds, o.Kind+" "+o.Metadata.Name)
 		// A Job is immutable: one that stays could not be applied again with a new image.
 		if o.Kind == "Job" && (o.Spec.TTL == nil || *o.Spec.TTL > 600) {
@@ -170,6 +179,9 @@ func TestPods(t *testing.T) {
 				t.Errorf("%s: want a limit of memory, and requests", where)
 			}
 			for _, m := range c.VolumeMounts {
+				if o.Metadata.Name == "helper" && (o.Kind != "StatefulSet" || o.Spec.Replicas == nil || *o.Spec.Replicas != 1) {
+					t.Errorf("%s: want one process, with a volume that outlives it", where)
+				}
 				if !slices.Contains(volumes, m.Name) && m.Name != "state" { // claimed by the StatefulSet
 					t.Errorf("%s: no volume %s", where, m.Name)
 				}
@@ -184,7 +196,7 @@ func TestPods(t *testing.T) {
 				continue
 			}
 			if p := c.Ports[0]; c.Command[len(c.Command)-1] != "0.0.0.0:"+map[int]string{9090: "9090",
-				9091: "9091", 9093: "9093"}[p.ContainerPort] {
+				9091: "9091", 9093: "9093", 9094: "9094"}[p.ContainerPort] {
 				t.Errorf("%s: serves at %s, the port is %d", where, c.Command[len(c.Command)-1], p.ContainerPort)
 			}
 			if c.StartupProbe == nil || c.LivenessProbe == nil || c.ReadinessProbe == nil {
@@ -197,7 +209,7 @@ func TestPods(t *testing.T) {
 	}
 	for _, want := range []string{"StatefulSet learner", "Deployment stage", "Deployment relay", "Job provision", "CronJob retain",
 		"PodDisruptionBudget stage", "PodDisruptionBudget learner",
-		"NetworkPolicy default-deny", "Namespace panlearn"} {
+		"NetworkPolicy default-deny", "Namespace panlearn", "StatefulSet helper", "Namespace panlearn-helper"} {
 		if !slices.Contains(kinds, want) {
 			t.Errorf("no %s", want)
 		}
@@ -234,7 +246,7 @@ func TestKustomization(t *testing.T) {
 			t.Errorf("%s %s is in namespace %q", o.Kind, o.Metadata.Name, o.Metadata.Namespace)
 		}
 	}
-	if want := len(objects(t)) + 2; made != want { // the two maps
+	if want := len(objects(t, taskFolder)) + 2; made != want { // the two maps
 		t.Errorf("%d objects, want %d", made, want)
 	}
 	if bytes.Contains(out, []byte("image: panlearn\n")) ||

@@ -58,9 +58,15 @@ type line struct {
 // lines returns all command lines of the deployment.
 func lines(t *testing.T) (all []line) {
 	t.Helper()
+	ours := map[string]bool{}
 	for name, s := range readCompose(t).Services {
-		if s.Image == "panlearn" {
+		if ours[name] = s.Image == "panlearn"; ours[name] {
 			all = append(all, line{"compose.yaml: " + name, s.Command, s.Environment})
+		}
+	}
+	for name, s := range composed(t, "compose.split.yaml").Services {
+		if ours[name] || s.Image == "panlearn" {
+			all = append(all, line{"compose.split.yaml: " + name, s.Command, s.Environment})
 		}
 	}
 	all = append(all, scriptLines(t, "setup.sh")...)

@@ -57,13 +57,16 @@ func TestManifestsHaveTypes(t *testing.T) {
 	}
 	programs := map[string]string{}
 	files, _ := filepath.Glob("kubernetes/*.yaml")
+	helper, _ := filepath.Glob("kubernetes/helper/*.yaml")
+	files = append(files, helper...)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if base := strings.TrimSuffix(filepath.Base(file), ".yaml"); base != "kustomization" && base != "task" {
-			programs[base] = typed(t, text)
+			name := strings.TrimSuffix(strings.TrimPrefix(file, "kubernetes/"), ".yaml")
+			programs[strings.ReplaceAll(name, "/", "-")] = typed(t, text)
 		}
 	}
 	stage := programs["stage"]

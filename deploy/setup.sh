@@ -7,7 +7,7 @@ set -eu
 if [ ! -e "$SITE/site/site.conf" ]; then
 	learner devca "$SITE/site" --host "$BROKER" --host relay --host scorer
 fi
-for role in admin learner stage relay publisher-1; do
+for role in admin learner stage helper relay publisher-1; do
 	mkdir -p "$SECRETS/$role"
 	if [ -e "$SITE/site/$role.nk" ]; then
 		cp "$SITE/site/ca.pem" "$SECRETS/$role/ca.pem"
@@ -28,6 +28,10 @@ for role in relay scorer; do # what is served over HTTP
 done
 learner keygen "$SECRETS/learner/learner.key"
 ingest keygen "$SECRETS/stage/stage.key"
+# The helper's folder is its identity. compose.split.yaml wants the three public keys.
+if [ -n "${HELPER:-}" ]; then
+	ingest keygen helper --state "$HELPER/folder"
+fi
 if [ ! -e "$EVENTS/events.jsonl" ]; then
 	ingest generate --events "$USERS" --dim 8 -o "$EVENTS/events.jsonl"
 fi

@@ -12,7 +12,7 @@ import (
 func units(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("systemd/*@.service")
-	if err != nil || len(files) != 6 {
+	if err != nil || len(files) != 7 {
 		t.Fatalf("units %v, %v", files, err)
 	}
 	all := map[string]string{}
@@ -91,8 +91,10 @@ func TestUnits(t *testing.T) {
 			t.Errorf("%s: want a default of --http in the environment, before the instance's file", name)
 		}
 	}
-	if !strings.Contains(units(t)["panlearn-stage@.service"], "\nMemorySwapMax=0\n") {
-		t.Error("the stage may be swapped out")
+	for _, operator := range []string{"stage", "helper"} {
+		if !strings.Contains(units(t)["panlearn-"+operator+"@.service"], "\nMemorySwapMax=0\n") {
+			t.Errorf("the %s may be swapped out", operator)
+		}
 	}
 }
 
