@@ -16,7 +16,7 @@ import (
 func TestRolesLive(t *testing.T) {
 	b := shipped(t)
 	ctx := t.Context()
-	for _, role := range []string{learner, stage, publisher} {
+	for _, role := range []string{learner, stage, helper, publisher} {
 		if err := natsadmin.Provision(ctx, b.conn(t, role), task, natsadmin.Options{}); !errors.Is(err, natsjs.ErrDenied) {
 			t.Errorf("%s provisions: %v, want it denied", role, err)
 		}
@@ -33,7 +33,7 @@ func TestRolesLive(t *testing.T) {
 	if err := <-found; err != nil {
 		t.Errorf("the stage waits for streams: %v", err)
 	}
-	for _, role := range []string{learner, stage, publisher, admin} {
+	for _, role := range []string{learner, stage, helper, publisher, admin} {
 		if err := natsadmin.Present(ctx, b.conn(t, role), task); err != nil {
 			t.Errorf("%s looks for streams that are there: %v", role, err)
 		}

@@ -84,6 +84,19 @@ func attacks() []attack {
 		{"reads many batches at once", publisher, onOpen, reads("$JS.API.DIRECT.GET."+task.Name(stream.Batches),
 			`{"multi_last":["panlearn.>"]}`, secretBatch), "looks"},
 		{"forges an answer to another", publisher, onOpen, answers, "looks"},
+		{"reads a share by its subject", publisher, onOpen, reads("$JS.API.DIRECT.GET."+task.Name(stream.Joins)+"."+
+			task.Share(1), "", secretShare), "looks"},
+		{"reads a share from the stream", learner, onOpen, reads("$JS.API.STREAM.MSG.GET."+task.Name(stream.Joins),
+			`{"seq":1}`, secretShare), "looks"},
+		{"reads a batch by its subject", helper, onOpen, reads("$JS.API.DIRECT.GET."+task.Name(stream.Batches)+"."+
+			task.Batch(1), "", secretBatch), "looks"},
+		{"reads reports from the stream", helper, onOpen, reads("$JS.API.STREAM.MSG.GET."+task.Name(stream.Reports),
+			`{"seq":1}`, secretReport), "looks"},
+		{"takes reports from the work queue", helper, onOpen, reads("$JS.API.CONSUMER.MSG.NEXT."+task.Name(stream.Reports)+
+			".stage", "", secretReport), ""},
+		{"purges reports", helper, onOpen, purges, ""},
+		{"creates a consumer", helper, onOpen, consumes, "looks"},
+		{"deletes a stream", helper, onOpen, api("$JS.API.STREAM.DELETE."+task.Name(stream.Joins), ""), ""},
 		{"lists streams", publisher, onOpen, api("$JS.API.STREAM.NAMES", ""), "looks"},
 		{"sees how full the reports are", publisher, onOpen, api("$JS.API.STREAM.INFO."+task.Name(stream.Reports), ""),
 			"looks"},
@@ -105,8 +118,8 @@ func attacks() []attack {
 		{"creates a consumer", learner, onOpen, consumes, "looks"},
 		{"creates a consumer", stage, onOpen, consumes, "looks"},
 	}
-	for _, role := range []string{learner, stage, publisher} {
-		for _, of := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches} {
+	for _, role := range []string{learner, stage, helper, publisher} {
+		for _, of := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches, stream.Joins} {
 			all = append(all, attack{"removes a record of " + of.String(), role, onOpen,
 				removes(of), role + " removes records"})
 		}
@@ -118,6 +131,9 @@ func attacks() []attack {
 		{publisher, task.Task()}, {publisher, task.Round(9)}, {publisher, task.End()}, {publisher, task.Stage()},
 		{publisher, task.Open(9, 1)}, {publisher, task.Claim(9)}, {publisher, task.Close(9, 1)}, {publisher, task.Lease()},
 		{publisher, task.Batch(9)},
+		{helper, task.Round(9)}, {helper, task.Open(9, 1)}, {helper, task.Claim(9)}, {helper, task.Batch(9)},
+		{helper, task.Report(1, 1)}, {stage, task.Join(9, 1)}, {stage, task.Share(9)}, {learner, task.Share(9)},
+		{publisher, task.Join(9, 1)}, {publisher, task.Share(9)},
 	} {
 		all = append(all, attack{"writes " + w.subject, w.role, onOpen, writes(w.subject), "writes"})
 		if strings.Contains(w.subject, ".report.") {
@@ -131,7 +147,7 @@ func attacks() []attack {
 	}
 	for _, subject := range []string{">", "_INBOX.>", "*.>", "_INBOX.*.*", "$JS.>", "panlearn.>", "panlearn.*.report.*.*",
 		task.Report(1, 1)} {
-		for _, role := range []string{publisher, learner} {
+		for _, role := range []string{publisher, learner, helper} {
 			all = append(all, attack{"overhears " + subject, role, onOpen, overhears(subject), "overhears"})
 		}
 	}
@@ -171,9 +187,9 @@ func api(subject, body string) trial {
 // refuse everybody.
 func TestNobodyPurgesRecords(t *testing.T) {
 	s := shipped(t).scene(t)
-	for _, role := range []string{admin, learner, stage, publisher} {
+	for _, role := range []string{admin, learner, stage, helper, publisher} {
 		c := s.raw(t, role)
-		for _, of := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches} {
+		for _, of := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches, stream.Joins} {
 			m, err := c.request(t, "$JS.API.STREAM.PURGE."+s.task.Name(of), "")
 			if err == nil && !apiError(m) {
 				t.Errorf("%s purges %v", role, of)
@@ -255,7 +271,7 @@ func flush(t *testing.T, nc *nats.Conn) {
 // expects, so that another one would not store it.)
 func own(role string) string {
 	return map[string]string{learner: task.Round(2), stage: task.Open(2, 1), publisher: task.Report(1, 1),
-		relay: task.Report(1, 1)}[role]
+		relay: task.Report(1, 1), helper: task.Share(2)}[role]
 }
 
 func missing(string) string {
@@ -294,6 +310,7 @@ func provoke(t *testing.T, s *scene, c *client, m *nats.Msg, subject string) boo
 		s.put(t, learner, task.Round(stream.Round(i)), after)
 		s.put(t, stage, task.Open(stream.Round(i), 1), after)
 		s.put(t, stage, task.Batch(stream.Round(i)), after)
+		s.put(t, helper, task.Share(stream.Round(i)), after)
 	}
 	_, err := s.conn(t, stage).Swap(t.Context(), s.task.Lease(), 0, []byte(after))
 	if err != nil && !errors.Is(err, stream.ErrConflict) {

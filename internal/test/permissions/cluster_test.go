@@ -140,7 +140,7 @@ func TestOnlyServersJoin(t *testing.T) {
 	s := three(t)
 	servers := s.serve(t)
 	c := connectTo(t, servers[0], s.login(admin))
-	for _, role := range []string{admin, learner, stage, publisher} {
+	for _, role := range []string{admin, learner, stage, helper, publisher} {
 		conn := connectTo(t, servers[0], s.login(role))
 		for _, address := range s.routes {
 			if joins, err := conn.JoinsAsServer(t.Context(), address); joins || err != nil {

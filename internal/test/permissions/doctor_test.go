@@ -11,7 +11,7 @@ import (
 )
 
 var roleOf = map[string]natsadmin.Role{admin: natsadmin.Admin, learner: natsadmin.Learner, stage: natsadmin.Stage,
-	publisher: natsadmin.Publisher}
+	helper: natsadmin.Helper, publisher: natsadmin.Publisher}
 
 // examine returns what the doctor says of one check; every finding of it, in one line each.
 func examine(t *testing.T, s *scene, role string, expect natsadmin.Expect, check string) (natsadmin.Status, string) {

@@ -17,12 +17,18 @@ import (
 var (
 	writers = map[stream.Stream][]string{
 		stream.Rounds: {learner}, stream.Attempts: {stage}, stream.Leases: {stage}, stream.Batches: {stage},
-		stream.Reports: {publisher, publisher2, relay},
+		stream.Reports: {publisher, publisher2, relay}, stream.Joins: {helper},
 	}
 	readers = map[stream.Stream][]string{
-		stream.Rounds:   {learner, stage, publisher, publisher2, relay},
+		stream.Rounds:   {learner, stage, helper, publisher, publisher2, relay},
 		stream.Attempts: {learner, stage, publisher, publisher2, relay},
 		stream.Leases:   {stage, publisher, publisher2, relay}, stream.Batches: {learner, stage}, stream.Reports: {},
+	}
+	// subjectReaders holds those of subjects whose stream has others with other readers.
+	subjectReaders = map[string][]string{
+		"stage": {learner, stage, helper, publisher, publisher2, relay}, "open": {learner, stage, helper, publisher, publisher2, relay},
+		"helper": {learner, stage, helper, publisher, publisher2, relay}, "join": {stage, helper, publisher, publisher2, relay},
+		"share": {stage, helper},
 	}
 )
 
@@ -30,7 +36,7 @@ var (
 // every subject that the streams hold.
 func TestMatrix(t *testing.T) {
 	s := shipped(t).scene(t)
-	for _, role := range []string{admin, learner, stage, publisher, publisher2, relay} {
+	for _, role := range []string{admin, learner, stage, helper, publisher, publisher2, relay} {
 		c := s.raw(t, role)
 		for of, may := range writers {
 			for _, pattern := range s.task.Subjects(of) {
@@ -41,7 +47,11 @@ func TestMatrix(t *testing.T) {
 				if role == admin || of == stream.Reports {
 					continue // the administrator may read all; reports have no direct gets
 				}
-				if got, want := readable(t, c, s.task.Name(of), subject), slices.Contains(readers[of], role); got != want {
+				who := readers[of]
+				if some, ok := subjectReaders[strings.Split(subject, ".")[2]]; ok {
+					who = some
+				}
+				if got, want := readable(t, c, s.task.Name(of), subject), slices.Contains(who, role); got != want {
 					t.Errorf("%s may read %s: %t, want %t", role, subject, got, want)
 				}
 			}

@@ -78,7 +78,7 @@ func TestStartsAreQuiet(t *testing.T) {
 	if err := natsadmin.Provision(t.Context(), as(admin), task, natsadmin.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, role := range []string{learner, stage, publisher} {
+	for _, role := range []string{learner, stage, helper, publisher} {
 		c := as(role)
 		if role == learner { // which makes the streams where it may
 			if err := natsadmin.Provision(t.Context(), c, task, natsadmin.Options{}); !errors.Is(err, natsjs.ErrDenied) {

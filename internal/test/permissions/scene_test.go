@@ -26,17 +26,19 @@ type scene struct {
 const (
 	secretReport = "the sealed report of somebody else"
 	secretBatch  = "the released batch"
+	secretShare  = "the helper's share"
 )
 
 func (b *broker) scene(t *testing.T) *scene {
 	t.Helper()
 	b.tasks++
 	s := &scene{broker: b, task: stream.Task(fmt.Sprintf("task-%d", b.tasks))}
-	if err := natsadmin.Provision(t.Context(), b.conn(t, admin), s.task, natsadmin.Options{}); err != nil {
+	if err := natsadmin.Provision(t.Context(), b.conn(t, admin), s.task, natsadmin.Options{Helper: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.put(t, learner, task.Round(1), "round")
 	s.put(t, stage, task.Batch(1), secretBatch)
+	s.put(t, helper, task.Share(1), secretShare)
 	s.report(t)
 	return s
 }

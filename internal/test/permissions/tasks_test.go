@@ -37,8 +37,8 @@ import (
 )
 
 var (
-	accountNames  = regexp.MustCompile(`(^|[^$\w])(PANLEARN|LEARNER|STAGE|DEVICES)\b`)
-	variableNames = regexp.MustCompile(`(?m)(\$|^)(ADMIN|LEARNER|STAGE|DEVICES)(_INBOX)?\b`)
+	accountNames  = regexp.MustCompile(`(^|[^$\w])(PANLEARN|LEARNER|STAGE|HELPER|DEVICES)\b`)
+	variableNames = regexp.MustCompile(`(?m)(\$|^)(ADMIN|LEARNER|STAGE|HELPER|DEVICES)(_INBOX)?\b`)
 )
 
 // twoSites returns a server with the shipped accounts twice, the second time under other names and with other

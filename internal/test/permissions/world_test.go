@@ -31,6 +31,7 @@ const (
 	publisher  = "publisher-1"
 	publisher2 = "publisher-2"
 	relay      = "relay"
+	helper     = "helper"
 )
 
 // A broker is a server, and how a role connects to it.
@@ -77,6 +78,9 @@ accounts { ALL { jetstream: enabled, users: [
       publish: ["panlearn.*.stage", "panlearn.*.open.*.*", "panlearn.*.claim.*", "panlearn.*.close.*.*", "panlearn.*.lease",
         "panlearn.*.batch.*", "$JS.API.DIRECT.GET.*.panlearn.>", "$JS.API.CONSUMER.MSG.NEXT.*.stage", "$JS.ACK.>"]
       subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
+  { user: helper, password: x, permissions: {
+      publish: ["panlearn.*.helper", "panlearn.*.join.*.*", "panlearn.*.share.*", "$JS.API.DIRECT.GET.*.panlearn.>"]
+      subscribe: ["_INBOX.>", "panlearn.*.wake.>", "panlearn.*.prepare.*"] } }
   { user: relay, password: x, permissions: {
       publish: ["panlearn.*.report.*.*", "$JS.API.DIRECT.GET.*.panlearn.*.round.*"], subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
   { user: publisher-1, password: x, permissions: {

@@ -1,0 +1,3 @@
+// Package operators tests both operators of trust split together: the stage as leader, the helper, their folders, and a
+// broker that loses, repeats and delays. It has tests alone.
+package operators
