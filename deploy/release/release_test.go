@@ -47,10 +47,21 @@ func TestReleaseIsReproducible(t *testing.T) {
 	if sums[0] != sums[1] {
 		t.Errorf("two releases of a commit differ:\n%s\n%s", sums[0], sums[1])
 	}
+	head, err := exec.Command("git", "-C", from, "rev-parse", "HEAD").Output()
+	must(t, err)
+	inspect(t, folders[0], strings.TrimSpace(string(head)))
+}
+
+// inspect checks a release of v1.2.3 for the targets, made of a commit: it has all files, their sums hold, and what is
+// installed from it works.
+func inspect(t *testing.T, folder, head string) {
+	t.Helper()
+	listed, err := os.ReadFile(filepath.Join(folder, "SHA256SUMS"))
+	must(t, err)
 	for _, want := range []string{".tar.gz", ".zip", ".deb", ".rpm", "_oci.tar", "_sbom_ingest.cdx.json", "_sbom_learner.cdx.json",
 		"_provenance.json"} {
-		if !strings.Contains(sums[0], want+"\n") {
-			t.Errorf("no %s in\n%s", want, sums[0])
+		if !strings.Contains(string(listed), want+"\n") {
+			t.Errorf("no %s in\n%s", want, listed)
 		}
 	}
 	tool := func(name string, args ...string) []byte {
@@ -62,13 +73,13 @@ func TestReleaseIsReproducible(t *testing.T) {
 		return out
 	}
 	check := exec.Command("sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS")
-	check.Dir = folders[0]
+	check.Dir = folder
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Errorf("sha256sum: %v\n%s", err, out)
 	}
 	t.Run("archive", func(t *testing.T) {
 		dir := t.TempDir()
-		tool("tar", "-xzf", filepath.Join(folders[0], "panlearn_1.2.3_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"), "-C", dir)
+		tool("tar", "-xzf", filepath.Join(folder, "panlearn_1.2.3_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"), "-C", dir)
 		installedAt(t, filepath.Join(dir, "panlearn-1.2.3"), "bin", "deploy/tasks/quickstart.yaml", "docs/README.md",
 			"man1/learner-serve.1", "completions/bash/learner", "completions/powershell/ingest", "deploy/systemd/panlearn-serve@.service")
 	})
@@ -76,7 +87,7 @@ func TestReleaseIsReproducible(t *testing.T) {
 		if _, err := exec.LookPath("dpkg"); err != nil {
 			t.Skip("NOT RUN: the Debian package was not installed: no dpkg")
 		}
-		root, deb := t.TempDir(), filepath.Join(folders[0], "panlearn_1.2.3-1_"+runtime.GOARCH+".deb")
+		root, deb := t.TempDir(), filepath.Join(folder, "panlearn_1.2.3-1_"+runtime.GOARCH+".deb")
 		if os.Geteuid() == 0 {
 			must(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg/updates"), 0o755))
 			must(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg/info"), 0o755))
@@ -103,18 +114,17 @@ func TestReleaseIsReproducible(t *testing.T) {
 			t.Errorf("the unit starts another program:\n%s", unit)
 		}
 	})
-	t.Run("image", func(t *testing.T) { imageIsClosed(t, filepath.Join(folders[0], "panlearn_1.2.3_oci.tar")) })
+	t.Run("image", func(t *testing.T) { imageIsClosed(t, filepath.Join(folder, "panlearn_1.2.3_oci.tar")) })
 	t.Run("provenance", func(t *testing.T) {
 		var p origin
-		data, err := os.ReadFile(filepath.Join(folders[0], "panlearn_1.2.3_provenance.json"))
+		data, err := os.ReadFile(filepath.Join(folder, "panlearn_1.2.3_provenance.json"))
 		must(t, err)
 		must(t, json.Unmarshal(data, &p))
-		head := strings.TrimSpace(string(tool("git", "-C", from, "rev-parse", "HEAD")))
 		if p.Commit != head || len(p.Programs) != 4 || len(p.Modules) < 50 || p.Go == "" || p.Certificates == nil ||
 			len(p.Certificates.SHA256) != 64 {
 			t.Errorf("commit %s of %s, %d programs, %d modules, %+v", p.Commit, head, len(p.Programs), len(p.Modules), p.Certificates)
 		}
-		bill, err := os.ReadFile(filepath.Join(folders[0], "panlearn_1.2.3_sbom_learner.cdx.json"))
+		bill, err := os.ReadFile(filepath.Join(folder, "panlearn_1.2.3_sbom_learner.cdx.json"))
 		must(t, err)
 		var b struct {
 			Components []struct{ Evidence struct{ Licenses []any } }
