@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // tolerance bounds how many points behind the best line a recommended one may be predicted, so that it is
@@ -40,7 +42,7 @@ func recommend(lines []Line, shared float64) string {
 		l := &lines[i]
 		short, _, worst := upper(negative(l.above), shared)
 		l.Vacuous, l.Unsure = short >= 0, short < 0 && worst >= 0
-		if !l.Vacuous && l.Keeps && (best < 0 || stat.Mean(l.points, nil) > stat.Mean(lines[best].points, nil)) {
+		if !l.Vacuous && l.Keeps && l.alone() && (best < 0 || stat.Mean(l.points, nil) > stat.Mean(lines[best].points, nil)) {
 			best = i
 		}
 	}
@@ -55,7 +57,7 @@ func recommend(lines []Line, shared float64) string {
 			gaps[k] -= l.points[k]
 		}
 		l.Behind, l.BehindError, tops[i] = upper(gaps, shared)
-		if l.Keeps && !l.Vacuous && !l.Unsure && l.Behind <= tolerance && prefer(*l, lines[chosen]) {
+		if l.Keeps && l.alone() && !l.Vacuous && !l.Unsure && l.Behind <= tolerance && prefer(*l, lines[chosen]) {
 			chosen = i
 		}
 	}
@@ -66,6 +68,10 @@ func recommend(lines []Line, shared float64) string {
 	lines[chosen].Recommended = true
 	return reason(lines, best, chosen, tops)
 }
+
+// alone reports whether one organisation can run a task as the line says. Two operators have to be found first: the line
+// is there for those who have, and is never recommended.
+func (l Line) alone() bool { return l.Trust != accounting.Split.String() }
 
 // prefer reports whether the first of two lines that are good enough is preferred to the second.
 func prefer(a, b Line) bool {
@@ -96,7 +102,7 @@ func reason(lines []Line, best, chosen int, tops []float64) string {
 	}
 	less := -1
 	for i, l := range lines {
-		if l.Keeps && l.rank < at.rank && (less < 0 || l.Behind < lines[less].Behind) {
+		if l.Keeps && l.alone() && l.rank < at.rank && (less < 0 || l.Behind < lines[less].Behind) {
 			less = i
 		}
 	}
@@ -105,7 +111,7 @@ func reason(lines []Line, best, chosen int, tops []float64) string {
 	} else if less >= 0 {
 		text += fmt.Sprintf("; still less trust, %s, would cost %.1f", lines[less].name(), lines[less].Behind)
 	}
-	if at.rank == len(trusts)-1 && slices.ContainsFunc(lines, func(l Line) bool { return l.rank < at.rank }) {
+	if at.rank == len(trusts)-1 && slices.ContainsFunc(lines, func(l Line) bool { return l.alone() && l.rank < at.rank }) {
 		text += "; it needs one holder of all rows"
 	}
 	return text

@@ -72,10 +72,18 @@ func TestRecommend(t *testing.T) {
 			"nothing is recommended"},
 		"one place, if it alone is good": {[]Line{made("shuffle", 5, 70), made(place, 5, 80)}, 1,
 			"would cost 10.0; it needs one holder of all rows"},
+		"no line that needs a second organisation": {[]Line{made("split", 5, 99), made("shuffle", 5, 80)}, 1, "predicted best"},
+		"nor as what less trust would cost": {[]Line{made("local", 5, 70), made("split", 5, 99), made("shuffle", 5, 80)}, 2,
+			"still less trust, local, one pass, practical, would cost 10.0"},
+		"nor as the one that one place is better than": {[]Line{made("split", 5, 99), made(place, 5, 80)}, 1,
+			"predicted best of the lines that protect what the task promises"},
 		"one place gives way": {[]Line{made("shuffle", 13, 79.8), made(place, 5, 80)}, 0,
 			"for less trust"},
 	} {
 		reason := recommend(c.lines, 0)
+		if strings.Contains(reason, "split") || strings.Contains(name, "nor as the one") && strings.Contains(reason, "one holder") {
+			t.Errorf("%s: because %q, which recommends a second organisation", name, reason)
+		}
 		got := slices.IndexFunc(c.lines, func(l Line) bool { return l.Recommended })
 		if got != c.want || !strings.Contains(reason, c.says) {
 			t.Errorf("%s: line %d because %q, want %d and %q", name, got, reason, c.want, c.says)
