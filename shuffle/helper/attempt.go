@@ -76,11 +76,12 @@ func (h *Helper) newAttempt(open *wire.Open, x split.Attempt, r round, now time.
 	return a, nil
 }
 
-// hold begins an attempt, and erases the one before. It returns false while a release waits for the folder.
+// hold begins an attempt, and erases the one before. It returns false while a release waits for the folder, and where
+// the attempt before was released since the desk was asked: then the desk is asked again.
 func (h *Helper) hold(a *attempt) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closing != nil {
+	if _, _, ok := h.desk.Join(a.x); !ok || h.closing != nil {
 		return false
 	}
 	h.drop()
