@@ -34,6 +34,9 @@ func (h *Helper) take(_ string, message []byte, reply func(answer []byte)) {
 }
 
 func (h *Helper) handle(signed []byte, reply func([]byte)) Reason {
+	if splitwire.IsShare(signed) {
+		return h.told(signed)
+	}
 	m, x, err := splitwire.Verify(signed, h.LeaderKey)
 	switch {
 	case err != nil:
@@ -69,6 +72,20 @@ func (h *Helper) handle(signed []byte, reply func([]byte)) Reason {
 		return h.perform(h.desk.Finish(*v, entropy), reply)
 	}
 	return Strange
+}
+
+// told takes a Share of an earlier round, which the leader sends where a pong asked for it. The helper's own signature
+// alone makes it true, whoever sent it.
+func (h *Helper) told(signed []byte) Reason {
+	s, err := splitwire.VerifyShare(signed, h.Identity.Public())
+	switch {
+	case err != nil:
+		return Unsigned
+	case s.X.Task != h.hash:
+		return Strange
+	}
+	_ = h.shows(s) // it stops where the folder does not know it
+	return Taken
 }
 
 // request takes a request, which is opened without the lock. h.mu is held, and given away meanwhile.
