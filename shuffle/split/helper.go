@@ -5,6 +5,9 @@ import (
 	"fmt"
 )
 
+// errNoRequest means that a request has more in it than a leader puts into one.
+var errNoRequest = errors.New("no leader makes such a request")
+
 // errManyIDs means that an attempt showed the helper more users than any honest one does.
 var errManyIDs = errors.New("too many users were shown")
 
@@ -51,6 +54,9 @@ func (h *Helper) attempt() Attempt { return h.in.x }
 func (h *Helper) receive(r Request) (*Reply, error) {
 	if h.over != nil {
 		return nil, h.over
+	}
+	if !r.fits() {
+		return nil, h.end(errNoRequest)
 	}
 	kept, err := h.in.receive(r)
 	if err != nil {

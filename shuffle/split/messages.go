@@ -89,6 +89,23 @@ func (r Request) Users() int {
 	return n
 }
 
+// fits reports whether a leader can have made the request: it is within the bounds of users and bytes, and each of its
+// bundles has users.
+func (r Request) fits() bool {
+	users, size := 0, requestHead
+	for _, b := range r.Bundles {
+		if len(b.Users) == 0 {
+			return false
+		}
+		users += len(b.Users)
+		size += leastBundle + len(b.Sealed)
+		for _, u := range b.Users {
+			size += leastUser + len(u.Public) + len(u.Prep)
+		}
+	}
+	return users <= maxUsers && size <= MaxRequestBytes
+}
+
 // String hides what is in the request.
 func (r Request) String() string { return fmt.Sprintf("request %d of %d users", r.N, r.Users()) }
 
