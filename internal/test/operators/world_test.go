@@ -300,12 +300,18 @@ func (w *world) opening(r stream.Round, step uint64, a stream.Attempt) *opening 
 	}
 	out.manifest, err = manifest.RoundHash(w.round(r, step))
 	w.must(err)
+	w.share(out)
+	return out
+}
+
+// share gives an attempt what its devices share with.
+func (w *world) share(o *opening) {
+	w.t.Helper()
 	k, err := split.BitsOf(levels)
 	w.must(err)
-	out.sharing, err = split.NewSharing(split.Params{Dim: w.params.Dim, Bits: k,
-		Context: splitwire.ContextOf(out.x, out.manifest).Prio3()}, out.x.Open, out.x.Join)
+	o.sharing, err = split.NewSharing(split.Params{Dim: w.params.Dim, Bits: k,
+		Context: splitwire.ContextOf(o.x, o.manifest).Prio3()}, o.x.Open, o.x.Join)
 	w.must(err)
-	return out
 }
 
 // report returns the report of some users for an attempt; change changes what is shared before it is sealed.
