@@ -1,6 +1,7 @@
 package leaderfile
 
 import (
+	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -123,35 +124,39 @@ func (f *Folder) Find(task stream.Hash) (out stage.Found, err error) {
 	return out, err
 }
 
-// Prepare implements stage.Folder.
+// Prepare implements stage.Folder. Of the attempt that is prepared it takes the same bytes again, and no others: they are
+// a copied process's, with a floor of its own.
 func (f *Folder) Prepare(task stream.Hash, p split.Prepared) (ok bool, err error) {
 	return f.step(task, p.X(), func(m split.LeaderMarks) (split.LeaderMarks, bool) { return m.Prepare(p.X()) },
-		func(now split.LeaderMarks) error {
+		func(now split.LeaderMarks) (bool, error) {
 			if now.Prepared == p.X() {
-				return nil // as it stands: its bytes may be on their way
+				standing, err := f.prepared(p.X())
+				return err == nil && standing != nil && bytes.Equal(standing.Append(nil), p.Append(nil)), err
 			}
 			key := make([]byte, keySize)
 			defer clear(key)
 			_, _ = rand.Read(key) // never fails
 			sealed, err := encrypt(key, p)
 			if err != nil {
-				return err
+				return false, err
 			}
 			if err := f.write(f.of(p.X(), keySuffix), key); err != nil {
-				return err
+				return false, err
 			}
-			return f.write(f.of(p.X(), preparedSuffix), sealed)
+			return true, f.write(f.of(p.X(), preparedSuffix), sealed)
 		})
 }
 
-// Release implements stage.Folder.
+// Release implements stage.Folder. Of the attempt that is released it takes the same Share again, and no other: of a
+// helper that signs two, all processes act on one.
 func (f *Folder) Release(task stream.Hash, x split.Attempt, signed []byte) (ok bool, err error) {
 	return f.step(task, x, func(m split.LeaderMarks) (split.LeaderMarks, bool) { return m.Release(x) },
-		func(now split.LeaderMarks) error {
+		func(now split.LeaderMarks) (bool, error) {
 			if now.Released == x {
-				return nil
+				standing, err := os.ReadFile(f.of(x, shareSuffix))
+				return bytes.Equal(standing, signed), err
 			}
-			return f.write(f.of(x, shareSuffix), signed)
+			return true, f.write(f.of(x, shareSuffix), signed)
 		})
 }
 
@@ -159,13 +164,14 @@ func (f *Folder) Release(task stream.Hash, x split.Attempt, signed []byte) (ok b
 // Prepared that cannot be read, which is dropped again.
 func (f *Folder) Drop(task stream.Hash, x split.Attempt) (ok bool, err error) {
 	return f.step(task, x, func(m split.LeaderMarks) (split.LeaderMarks, bool) { return m.Drop(x) },
-		func(split.LeaderMarks) error { return f.overwrite(f.of(x, keySuffix)) })
+		func(split.LeaderMarks) (bool, error) { return true, f.overwrite(f.of(x, keySuffix)) })
 }
 
-// step makes one step on the marks for x: where ask allows it, it does what has to stand before them, and writes them.
+// step makes one step on the marks for x: where ask allows it, it does what has to stand before them, and unless that
+// finds something else writes them.
 // Files that the new marks no longer name are removed afterwards, keys overwritten.
 func (f *Folder) step(task stream.Hash, x split.Attempt, ask func(split.LeaderMarks) (split.LeaderMarks, bool),
-	before func(now split.LeaderMarks) error) (ok bool, err error) {
+	before func(now split.LeaderMarks) (bool, error)) (ok bool, err error) {
 	err = f.locked(task, func() error {
 		now, begun, err := f.marks(task)
 		if err != nil {
@@ -178,7 +184,7 @@ func (f *Folder) step(task stream.Hash, x split.Attempt, ask func(split.LeaderMa
 		if !allowed {
 			return nil
 		}
-		if err := before(now); err != nil {
+		if same, err := before(now); err != nil || !same {
 			return err
 		}
 		if err := f.write(f.path(task, marksSuffix), encode(task, next)); err != nil {

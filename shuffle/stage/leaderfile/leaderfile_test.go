@@ -63,6 +63,13 @@ func TestLife(t *testing.T) {
 	x := attemptOf(1, 2)
 	ok, err := f.Prepare(task, preparedOf(x))
 	yes(t, ok, err)
+	ok, err = other.Prepare(task, preparedOf(x))
+	yes(t, ok, err)
+	copied := preparedOf(x)
+	copied.Aggregate = bytes.Repeat([]byte{99}, 32)
+	if ok, err := other.Prepare(task, copied); ok || err != nil {
+		t.Errorf("a second share of one attempt is prepared: %t, %v", ok, err)
+	}
 	found, err := other.Find(task)
 	if err != nil || !found.Begun || found.Prepared == nil || !bytes.Equal(found.Prepared.Aggregate, preparedOf(x).Aggregate) ||
 		found.Prepared.Finish != preparedOf(x).Finish || found.Signed != nil {
@@ -76,8 +83,11 @@ func TestLife(t *testing.T) {
 	}
 	ok, err = other.Release(task, x, []byte("share"))
 	yes(t, ok, err)
-	ok, err = f.Release(task, x, []byte("other bytes"))
+	ok, err = f.Release(task, x, []byte("share"))
 	yes(t, ok, err)
+	if ok, err := f.Release(task, x, []byte("other bytes")); ok || err != nil {
+		t.Errorf("a second Share of one attempt is released: %t, %v", ok, err)
+	}
 	if ok, err := f.Drop(task, x); ok || err != nil {
 		t.Errorf("a released attempt is dropped: %t, %v", ok, err)
 	}
