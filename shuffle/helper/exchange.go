@@ -75,7 +75,7 @@ func (h *Helper) handle(signed []byte, reply func([]byte)) Reason {
 }
 
 // told takes a Share of an earlier round, which the leader sends where a pong asked for it. The helper's own signature
-// alone makes it true, whoever sent it.
+// alone makes it true, and anybody may have sent it.
 func (h *Helper) told(signed []byte) Reason {
 	s, err := splitwire.VerifyShare(signed, h.Identity.Public())
 	switch {
