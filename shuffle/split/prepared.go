@@ -7,6 +7,8 @@ import "encoding/binary"
 type Note struct {
 	// Cutoff is the broker's sequence up to which reports were taken or refused.
 	Cutoff uint64
+	// Manifest is the hash of the round's manifest, as devices had it: no other round of its number gets the totals.
+	Manifest Hash
 	// Spent holds 16 bytes of a hash of the nonce of each counted user's grant, sorted; empty in a task without grants.
 	Spent [][16]byte
 }
@@ -30,11 +32,12 @@ func (p Prepared) String() string { return "prepared share" }
 // GoString hides the share.
 func (p Prepared) GoString() string { return "prepared share" }
 
-// Append appends the encoding of p to out: Finish, Cutoff, the number of Spent and Spent, the number of Rejects and
+// Append appends the encoding of p to out: Finish, Cutoff, Manifest, the number of Spent and Spent, the number of Rejects and
 // Rejects, Aggregate behind its length.
 func (p Prepared) Append(out []byte) []byte {
 	out = p.Finish.Append(out)
 	out = binary.BigEndian.AppendUint64(out, p.Note.Cutoff)
+	out = append(out, p.Note.Manifest[:]...)
 	out = binary.BigEndian.AppendUint32(out, uint32(len(p.Note.Spent)))
 	for _, s := range p.Note.Spent {
 		out = append(out, s[:]...)
@@ -51,7 +54,7 @@ func DecodePrepared(b []byte) (Prepared, error) {
 	r := reader{rest: b}
 	p := Prepared{
 		Finish: Finish{X: r.attempt(), Requests: r.uint64(), Users: r.uint64(), Chain: r.hash()},
-		Note:   Note{Cutoff: r.uint64()},
+		Note:   Note{Cutoff: r.uint64(), Manifest: r.hash()},
 	}
 	for range r.count(len([16]byte{})) {
 		var s [16]byte

@@ -139,8 +139,9 @@ func (s *Stage) hangUp() {
 	}
 }
 
-// ask sends a message to the helper and returns the first answer that comes until a time; nil where none does, or nobody
-// listens.
+// ask sends the finish of an attempt to the helper and returns the first answer that comes until a time and ends the
+// attempt; nil where none does, or nobody listens. Other answers change nothing: one that is forged, or comes again, would
+// have the finish sent again at once, without end.
 func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
 	l, err := s.dial(ctx, todo.instance)
 	if err != nil {
@@ -155,17 +156,39 @@ func (s *Stage) ask(ctx context.Context, todo effects) ([]byte, error) {
 	}
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case answer := <-l.answers:
-		if answer == nil { // nobody listens: wait before it is asked again
-			s.sleep(ctx, until)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case answer := <-l.answers:
+			switch {
+			case answer == nil: // nobody listens: wait before it is asked again
+				s.sleep(ctx, until)
+				return nil, nil
+			case s.ends(todo.x, answer):
+				return answer, nil
+			}
+		case <-timer.C:
+			return nil, nil
 		}
-		return answer, nil
-	case <-timer.C:
-		return nil, nil
 	}
+}
+
+// ends reports whether an answer is the helper's word about the end of an attempt that is prepared.
+func (e *environment) ends(x split.Attempt, answer []byte) bool {
+	message, ok := e.heard(answer, nil)
+	if !ok {
+		return false
+	}
+	switch m := message.(type) {
+	case split.Share:
+		return m.X.Round == x.Round
+	case *split.Gone:
+		return m.X == x
+	case *split.Differs:
+		return m.X == x
+	}
+	return false
 }
 
 // collectShared examines reports for an attempt of two operators, as collect does, and keeps up the exchange: it takes

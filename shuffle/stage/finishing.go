@@ -64,6 +64,11 @@ func (p *looking) handle(now time.Time, did effects, r result) (phase, error) {
 		share = split.Share{}
 	}
 	found, m := p.found, p.found.Marks
+	if own := found.Prepared; own != nil && own.X().Round == uint64(p.number) && stream.Hash(own.Note.Manifest) != p.manifest {
+		p.Logger.Error("the broker shows another round of a number than the one that its users answered: waiting for that one",
+			"round", p.number)
+		return &seeking{environment: p.environment, pause: pause{until: now.Add(p.jittered())}}, nil
+	}
 	if m.Released.Round == uint64(p.number) && m.Released == m.Prepared && found.Prepared != nil {
 		return p.finish(found.Signed)
 	}
@@ -148,7 +153,7 @@ func (p *finishing) next(now time.Time) effects {
 	if p.look {
 		return effects{call: get, subject: p.Task.Share(p.number), needs: leased, drains: true}
 	}
-	return effects{call: exchanged, data: p.finish, instance: p.instance, needs: leased, drains: true,
+	return effects{call: exchanged, x: p.ending.Prepared().X(), data: p.finish, instance: p.instance, needs: leased, drains: true,
 		until: now.Add(split.Again(0, 0, p.LeaseTTL, p.times))}
 }
 

@@ -283,7 +283,7 @@ func (a *attempt) prepare() (*split.Ending, error) {
 	e := split.Entropy{Secret: a.Identity.Secret(entropyLabel)}
 	_, _ = crand.Read(e.Fresh[:]) // never fails
 	a.key.Erase()
-	p, err := a.pair.leader.Prepare(e, split.Note{Cutoff: a.cutoff})
+	p, err := a.pair.leader.Prepare(e, split.Note{Cutoff: a.cutoff, Manifest: a.manifest})
 	a.erase()
 	if err != nil {
 		return nil, fmt.Errorf("round %d, attempt %d: %w", a.round.number, a.number, err)

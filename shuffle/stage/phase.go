@@ -31,7 +31,7 @@ type effects struct {
 	before   uint64                    // of purge
 	round    stream.Round              // of mark
 	owner    [stream.InstanceSize]byte // of mark: who claims
-	x        split.Attempt             // of keep and overwrite
+	x        split.Attempt             // of keep, overwrite and exchanged
 	prepared split.Prepared            // of prepared
 	instance split.Instance            // of exchanged: the helper's process
 	until    time.Time                 // of wait, collect and exchanged
