@@ -71,6 +71,9 @@ func (a Answer) peer() Peer {
 	default:
 		p.State = "stands by"
 	}
+	if s.HelperAway != nil {
+		p.State, p.Level = p.State+", and its helper does not answer", warn
+	}
 	if s.Failures >= failing || s.Failures > 0 && s.Trouble != "" {
 		p.State, p.Level = p.State+", and the broker fails it", warn
 		notes = append(notes, fmt.Sprintf("%s failed in a row", calls(s.Failures)))

@@ -61,6 +61,7 @@ const (
 	sectionDisk     = "how-to/runbook.md, “A disk is full”"
 	sectionHostile  = "how-to/runbook.md, “Hostile devices”"
 	sectionAlerts   = "reference/metrics.md, “Alerts”"
+	sectionHelper   = "how-to/runbook.md, “The other operator is away”"
 	sectionLost     = "how-to/runbook.md, “The broker lost records”"
 	sectionClocks   = "how-to/runbook.md, “Clocks”"
 	sectionVoids    = "how-to/runbook.md, “Rounds are void one after another”"
@@ -74,7 +75,7 @@ func (st *state) verdict(task Task, now time.Time) Verdict {
 }
 
 // judge returns the first verdict that is true of these: the task ended, the broker is lost or fails, no stage works,
-// the task has not begun, publishers are refused, a clock is off, a round waits, it learns.
+// the task has not begun, publishers are refused, a clock is off, the helper is away, a round waits, it learns.
 func (st *state) judge(task Task, now time.Time) Verdict {
 	since := func(at time.Time) string { return "since " + clock(at, now) }
 	s := &st.stage
@@ -120,6 +121,12 @@ func (st *state) judge(task Task, now time.Time) Verdict {
 		return clockVerdict("learner", "deadlines on this page are", st.ahead)
 	case s.asked && s.silence == "" && s.status.Ahead().Abs() > clockOff:
 		return clockVerdict("shuffle stage", "a round's deadline is", s.status.Ahead())
+	case s.asked && s.silence == "" && s.status.Works && s.status.HelperAway != nil:
+		return Verdict{Level: warn, Title: "The other operator is away: the helper does not answer the stage.",
+			Section: sectionHelper,
+			Detail: fmt.Sprintf("It has not %s. The round waits, and nothing is lost.",
+				since(*s.status.HelperAway)),
+			Do: "Its operator starts ingest shuffle --role helper again with the same --state, or reads in its log why it ended; learner doctor --role helper, with its credentials, says whether the broker lets it work."}
 	case s.asked && !s.status.Works && s.silence == "":
 		return Verdict{Level: Info, Title: "No shuffle stage works at the moment.",
 			Detail: fmt.Sprintf(

@@ -87,6 +87,15 @@ var situations = map[string]struct {
 		w.report(499)
 		w.pass(starving)
 	}, Info, []string{"Round 7 keeps a place for you", "499 of 500", "Take part from this browser"}, sectionWatching},
+	"the helper is away": {func(w *scene) {
+		w.learn(6)
+		at := w.now()
+		w.stage.HelperAway = &at
+		w.report(0)
+		w.pass(time.Hour)
+		w.report(0)
+	}, warn, []string{"The other operator is away", "since 12:00:30 UTC", "nothing is lost", "--role helper"},
+		sectionHelper},
 	"past the deadline under the minimum": {func(w *scene) {
 		w.learn(6)
 		w.report(312)
