@@ -15,7 +15,7 @@ const unsized = 1 << 30
 // ofMany are the keys that only apply where reports come from many: in one place they mean nothing, and are
 // left out.
 var ofMany = []string{"events.key", "user.wait", "privacy.trust", "privacy.honest_fraction", "privacy.coin",
-	"privacy.profile",
+	"privacy.profile", "privacy.operators",
 	"schedule.users", "schedule.cohort", "schedule.first_cohort", "schedule.minimum_cohort"}
 
 // ofRounds are the keys that only apply to rounds of reports, which methods of one process do not have. A limit on

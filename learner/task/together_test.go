@@ -41,6 +41,14 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%q is left out and not named: %q", key, got.LeftOut)
 		}
 	}
+	split, err := together(t, 700, plain, "privacy.trust=split", "privacy.operators.leader="+strings.Repeat("a", 64),
+		"privacy.operators.helper="+strings.Repeat("b", 64))
+	if err != nil {
+		t.Fatalf("a task of two operators: %v", err)
+	}
+	if !split.Spec.Local() || !slices.Contains(split.LeftOut, "privacy.operators") {
+		t.Errorf("two operators: declared %+v, left out %q", split.Spec.Privacy, split.LeftOut)
+	}
 	bare := strings.Replace(plain, "users: 1000, ", "", 1)
 	none, err := together(t, 0, bare)
 	if err != nil {
