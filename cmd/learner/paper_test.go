@@ -38,13 +38,25 @@ func TestSilosThatStayAway(t *testing.T) {
 		!strings.Contains(text.String(), "that is if every report comes; with 10 in every round") {
 		t.Fatalf("at least %d: %v\n%s", r.Minimum, r.AtMinimum, text.String())
 	}
-	if vacuous := strings.Contains(text.String(), ", which says nothing"); vacuous != (*r.AtMinimum >= *r.TrivialRisk) {
-		t.Errorf("bound %v, the start has %v:\n%s", *r.AtMinimum, *r.TrivialRisk, text.String())
+	for _, bound := range []float64{*r.AtMinimum, *r.TrivialRisk, *r.TrivialRisk * 0.99} {
+		r.AtMinimum = &bound
+		text.Reset()
+		if err := r.print(&text); err != nil {
+			t.Fatal(err)
+		}
+		_, line, _ := strings.Cut(text.String(), "stay away at random, at most ")
+		line, _, _ = strings.Cut(line, "\n")
+		if strings.HasSuffix(line, ", says nothing") != (bound >= *r.TrivialRisk) {
+			t.Errorf("bound %v, the start has %v: %s", bound, *r.TrivialRisk, line)
+		}
 	}
-	r.AtMinimum = r.TrivialRisk
-	text.Reset()
-	if err := r.print(&text); err != nil || !strings.Contains(text.String(), ", which says nothing") {
-		t.Errorf("a bound as large as the start's:\n%s", text.String())
+	for line := range strings.Lines(text.String()) { // of the tables
+		for _, a := range r.Alternatives {
+			if a.Applies && strings.HasPrefix(strings.TrimPrefix(line, "* "), a.Algorithm+" ") &&
+				strings.Contains(line, "says nothing") != a.Vacuous {
+				t.Errorf("%s is vacuous %v: %s", a.Algorithm, a.Vacuous, line)
+			}
+		}
 	}
 	if f := r.FewerReports; f != nil && (f.Reports >= 20 || !(f.PredictedExcessRisk < *r.PredictedExcessRisk) ||
 		!strings.Contains(text.String(), "advice        with silo.reports=")) {

@@ -86,13 +86,9 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 		fmt.Fprint(w, ", for silos that differ in any way: silo.spread says how much they do")
 	}
 	if r.AtMinimum != nil && r.Silos > 0 {
-		vacuous := ""
-		if *r.AtMinimum >= *r.TrivialRisk {
-			vacuous = ", which says nothing"
-		}
 		fmt.Fprintf(w,
 			"\n              that is if every report comes; with %d in every round, of silos that stay away at random, at most %.4g%s",
-			r.Minimum, *r.AtMinimum, vacuous)
+			r.Minimum, *r.AtMinimum, r.vacuous(*r.AtMinimum))
 	}
 	if r.PredictedExcessRisk != nil && r.Passes == "one" && r.Phases[0].Cohort < r.Silos {
 		fmt.Fprintf(w,
@@ -324,6 +320,7 @@ func (r planReport) printAlternatives(w io.Writer) error {
 		if a.OnRecords {
 			risk += " on records"
 		}
+		risk += r.vacuous(a.PredictedExcessRisk)
 		if len(a.Phases) == 1 {
 			fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%.4g\t%.3g\t%d\t%d\t%d\t%s\t%s\n", name, *one.Rounds, one.Cohort, one.G, one.B,
 				one.P,
@@ -355,6 +352,14 @@ func (r planReport) printAlternatives(w io.Writer) error {
 	return nil
 }
 
+// vacuous returns the word beside a bound that the start has without data; empty beside others.
+func (r planReport) vacuous(risk float64) string {
+	if r.TrivialRisk != nil && risk >= *r.TrivialRisk {
+		return ", says nothing"
+	}
+	return ""
+}
+
 // curveOf describes the guarantee of each honest share, and that against the second adversary at the planned one.
 func curveOf(lines []guarantee) string {
 	var text, second string
@@ -381,8 +386,8 @@ func (r planReport) printBaselines(w io.Writer) error {
 			fmt.Fprintf(t, "%s\t%s\t\t\t\t\t%s\n", b.Name, b.Algorithm, b.Reason)
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.3g\t%.4g\t%s\n", b.Name, b.Algorithm, *b.Rounds, *b.Cohort, *b.NoiseStd, *b.Risk,
-			b.Mechanism)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%.3g\t%.4g%s\t%s\n", b.Name, b.Algorithm, *b.Rounds, *b.Cohort, *b.NoiseStd, *b.Risk,
+			r.vacuous(*b.Risk), b.Mechanism)
 	}
 	return t.Flush()
 }

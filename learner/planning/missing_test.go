@@ -107,3 +107,32 @@ func TestFewerReports(t *testing.T) {
 		t.Error("trust shuffle, whose assumption depends on the number of silos")
 	}
 }
+
+// TestUsersWhoStayAway: by hand, for pgd of 10 users of whom 6 answer a round: the sum's noise stays what was planned, so that
+// of a mean grows with (10/6)^2, rounding with 10/6, and 6 drawn of 10 have (10-6)/9 L^2/6 more.
+func TestUsersWhoStayAway(t *testing.T) {
+	p := Problem{Users: 10, Dim: 5, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 3}, Epsilon: 1, Delta: 1e-6,
+		Trust: accounting.Shuffle, HonestFraction: accounting.One, Algorithm: schedule.PGD, Rounds: Rounds{Interactive: true}}
+	p = p.ForLoss(convex.Logistic{}, 1, -1, 1)
+	plan, err := NewPlanner().Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := newDraft(p, schedule.PGD, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := search{p: p, t: d.t, objective: d.objective, users: p.Users, distance: 3, prior: 1}
+	of := plan.Forecasts[0].Privacy
+	got := s.missing(plan.Plan.Phases[0], plan.Forecasts[0], 6)
+	want := 5*(of.NoiseStd*of.NoiseStd*100/36+of.RoundingStd*of.RoundingStd*10/6) + 4./9/6
+	if math.Abs(got.variance/want-1) > 1e-9 || !got.drawn {
+		t.Errorf("variance %v, want %v; drawn %v", got.variance, want, got.drawn)
+	}
+	// the share that comes of who stays away, without the noise, which hides it here
+	f := plan.Forecasts[0]
+	f.Privacy.NoiseStd, f.Privacy.RoundingStd = 0, 0
+	if got := s.missing(plan.Plan.Phases[0], f, 6).variance; math.Abs(got-4./54) > 1e-12 {
+		t.Errorf("variance without noise %v, want %v", got, 4./54)
+	}
+}

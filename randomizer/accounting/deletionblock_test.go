@@ -60,3 +60,24 @@ func TestBlocksOfScoresHideNothing(t *testing.T) {
 		t.Errorf("halts decided %d times alone", halted)
 	}
 }
+
+// TestHaltsAreCounted: where vectors tell nothing, a release is a coin, and its divergence by hand: p - e^eps p' of releasing
+// and 1 - p - e^eps (1 - p') of halting, where these are above 0.
+func TestHaltsAreCounted(t *testing.T) {
+	at, below := []float64{1, 0.9, 0.3, 0.3}, []float64{0, 0.1, 0.7, 0.7}
+	nothing := func(_, _ int) Curve { return Curve{{mu: 1e-9}} }
+	for _, c := range []struct {
+		eps  float64
+		s, t int
+		want float64
+	}{{0.3, 2, 1, 0.7 - 0.134985881}, {0.3, 1, 2, 0.9 - 0.404957642}, {1.5, 2, 1, 0.7 - 0.448168907}, {2.5, 2, 1, 0},
+		{0, 2, 1, 0.6}} {
+		if got := pairDelta(c.eps, math.Exp(c.eps), at, below, c.s, c.t, 0, nothing); math.Abs(got-c.want) > 1e-8 {
+			t.Errorf("epsilon %v, scores %d and %d: %v, want %v", c.eps, c.s, c.t, got, c.want)
+		}
+	}
+	delta, s, u := DeletionProfile(0.3, at, below, nothing)
+	if math.Abs(delta-0.565014119) > 1e-8 || s != 2 || u != 1 {
+		t.Errorf("%v of scores %d and %d, want that of 2 and 1", delta, s, u)
+	}
+}

@@ -94,6 +94,19 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// TestAdviceNamesThePipeline: a method that another does better than says that there is a plan without a method, too.
+func TestAdviceNamesThePipeline(t *testing.T) {
+	for method, want := range map[string]bool{"gradscore": true, "output-phases": false} {
+		plan, err := NewPlan(t.Context(), declared(t, 500, "schedule.algorithm="+method), persons(500))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(plan.Start.Baseline, "the practical plan, which runs without --algorithm"); got != want {
+			t.Errorf("%s: %q", method, plan.Start.Baseline)
+		}
+	}
+}
+
 // TestCorners: a loss that is not smooth is planned and released as others are.
 func TestCorners(t *testing.T) {
 	spec := declared(t, 500, "schedule.algorithm=output-phases", "model.loss=hinge")

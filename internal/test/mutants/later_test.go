@@ -73,7 +73,7 @@ var laterMutants = []mutant{
 	{
 		name: "the level's noise is drawn for every test", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator", tests: "TestThresholdNoiseIsDrawnOnce", quick: true,
 		edits: []edit{
-			{"		ok, err := tests.testAndRelease(", "		tests = ph.threshold.begin(entropy)\n		ok, err := tests.testAndRelease("},
+			{"			ok, err = tests.testAndRelease(", "			tests = ph.threshold.begin(entropy)\n			ok, err = tests.testAndRelease("},
 		},
 	},
 	{
@@ -137,6 +137,34 @@ var laterMutants = []mutant{
 		tests: "TestStepsAreChargedTogether",
 		edits: []edit{
 			{"/(2*l)*(1+0x1p-40)", "/(4*l)*(1+0x1p-40)"},
+		},
+	},
+	{
+		name: "a plain mean is charged for half of its move", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator",
+		tests: "TestPlainStepsAreChargedTogether",
+		edits: []edit{
+			{"return 2*l/n*(1+0x1p-40)", "return l/n*(1+0x1p-40)"},
+		},
+	},
+	{
+		name: "a person is in two blocks", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator",
+		tests: "TestPeopleAreInOneBlock",
+		edits: []edit{
+			{"addTo(points[i%len(points)], one)", "addTo(points[i%len(points)], one)\n			addTo(points[(i+1)%len(points)], one)"},
+		},
+	},
+	{
+		name: "distances of minimisers are taken over one more person who is left", file: "learner/research/curator/gradscore.go", pkg: "learner/research/curator",
+		tests: "TestDistancesByHand",
+		edits: []edit{
+			{"left := people - s - t - 1", "left := people - s - t"},
+		},
+	},
+	{
+		name: "halts do not count for a block of scores", file: "randomizer/accounting/deletion.go", pkg: "randomizer/accounting",
+		tests: "TestBlocksOfScoresHideNothing",
+		edits: []edit{
+			{"(1+2e-12) + halts", "(1+2e-12)"},
 		},
 	},
 	{

@@ -286,6 +286,28 @@ func TestPeopleAreInOneBlock(t *testing.T) {
 	}
 }
 
+// TestBlocksAreMeans: of people who are all alike a phase ends where it does without blocks, with the same noise.
+func TestBlocksAreMeans(t *testing.T) {
+	var ends []float64
+	for _, block := range []int{0, 2, 3} {
+		f := twoPhases(t, 6, 60, 60)
+		ph := f.phases[0]
+		ph.people, ph.block, ph.threshold.test.Threshold = 6*max(block, 1), block, 0
+		rows := make([]Person, ph.people)
+		for i := range rows {
+			rows[i] = Person{{Value: []float64{0.75}, Label: -1}}
+		}
+		x, passed, err := f.accelerate(t.Context(), ph, convex.Squared{}, rows, []float64{0}, rand.NewPCG(3, 4))
+		if err != nil || !passed {
+			t.Fatal(passed, err)
+		}
+		ends = append(ends, x[0])
+	}
+	if math.Abs(ends[1]-ends[0]) > 1e-9 || math.Abs(ends[2]-ends[0]) > 1e-9 || ends[0] == 0 {
+		t.Errorf("without blocks, in twos and in threes: %v", ends)
+	}
+}
+
 // TestBlocksOfManyPeople: where all pairs of people would be too many, points are means of several, of equal numbers, and
 // one person moves one of them: so many points are charged for.
 func TestBlocksOfManyPeople(t *testing.T) {

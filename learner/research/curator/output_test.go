@@ -263,3 +263,19 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestBothAnswersAreCharged: neighbours' minimisers are 2L/(nu n) apart, and each answer is within xi of its own: 2L/(nu n) + 2
+// xi.
+func TestBothAnswersAreCharged(t *testing.T) {
+	p := problem(50, 1, 2, 1)
+	s, err := newSolver(p, 4, p.People)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide := *s
+	wide.xi = 0.01
+	o := &output{solver: &wide, people: p.People}
+	if got, want := o.ratio()*2*o.ball(), 2./(4*50)+2*0.01; !(got >= want) || got > want*(1+1e-6) {
+		t.Errorf("charged for a distance of %v, want %v", got, want)
+	}
+}

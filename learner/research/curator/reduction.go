@@ -12,7 +12,7 @@ func (s *filteredSearch) reduced(blur float64) *filteredPlan {
 	if p.Ridge == 0 {
 		return nil
 	}
-	distance := min(2*p.steepest()/p.Ridge, p.Set.Radius())
+	distance := p.Set.Radius()
 	all := &filteredPlan{public: p, blur: blur}
 	for _, n := range reductionSizes(p.People) {
 		run := s.best(blur, n, 2, distance)

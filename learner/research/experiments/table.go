@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"time"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -72,6 +73,7 @@ func (s *setting) fill(only string, seeds int, to, progress io.Writer) (table, e
 				ends = append(ends, fmt.Sprintf("%s, %v (%s)", m.name, epsilon, end))
 			}
 			var scores []float64
+			began := time.Now()
 			for _, t := range trials {
 				theta, err := m.run(s.attempt(m, t, epsilon, c))
 				if err != nil {
@@ -85,8 +87,8 @@ func (s *setting) fill(only string, seeds int, to, progress io.Writer) (table, e
 			}
 			mean, sd := stat.MeanStdDev(scores, nil)
 			out.rows[m.name] = append(out.rows[m.name], cell{mean, sd})
-			fmt.Fprintf(progress, "%s, N = %d, M = %d, epsilon %v, %s: %.4f (%.4f), L = %.3g, step %.3g\n",
-				s.name, len(s.silos), s.reports, epsilon, m.name, mean, sd, c.clip, c.step)
+			fmt.Fprintf(progress, "%s, N = %d, M = %d, epsilon %v, %s: %.4f (%.4f), L = %.3g, step %.3g, %.3g s a trial\n",
+				s.name, len(s.silos), s.reports, epsilon, m.name, mean, sd, c.clip, c.step, time.Since(began).Seconds()/float64(seeds))
 		}
 		fmt.Fprintf(to, "| %s ", m.name)
 		for _, c := range out.rows[m.name] {
