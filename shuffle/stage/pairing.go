@@ -98,7 +98,7 @@ func (p *collecting) shared(now time.Time, did effects, r result) (phase, error)
 		if err := a.join(r.message, p.open, now); err != nil {
 			p.Logger.Warn("a Join that no device acts on: opening the round again", "error", err)
 			p.abandon()
-			return openAttempt(p.environment, a.round, a.number+1, now)
+			return again(p.environment, a.round, a.number+1, now), nil
 		}
 		p.helper = time.Time{}
 		p.Logger.Info("the helper has joined", "round", a.round.number, "attempt", a.number)
@@ -112,9 +112,10 @@ func (p *collecting) shared(now time.Time, did effects, r result) (phase, error)
 		look := a.pair.shown || a.pair.gone != nil && a.pair.gone.Marked >= uint64(a.round.number)
 		p.abandon()
 		if look {
-			next := &looking{environment: p.environment, round: a.round}
+			// A Share of the round says that the helper has marked it, whether the stream has it or not.
+			next := &looking{environment: p.environment, round: a.round, marked: uint64(a.round.number)}
 			if a.pair.gone != nil {
-				next.marked = a.pair.gone.Marked
+				next.marked = max(next.marked, a.pair.gone.Marked)
 			}
 			return next, nil
 		}
