@@ -2,15 +2,19 @@ package operators
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/panlearn/panlearn/shuffle/split"
+	"github.com/panlearn/panlearn/shuffle/splitwire"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/shuffle/stage/leaderfile"
 	"github.com/panlearn/panlearn/stream"
@@ -367,6 +371,80 @@ func TestRogueReplies(t *testing.T) {
 			if got := s.batch(r + 1); got == nil || got.Void || got.Users != 3 {
 				s.t.Errorf("the batch is %v", got)
 			}
+		}
+		_ = one.stop()
+	})
+}
+
+// TestRogueHelperTires: a helper that ends every attempt does not have the leader open one after the other as fast as it
+// can: the stream of attempts, and devices, would be full of them.
+func TestRogueHelperTires(t *testing.T) {
+	p := plan{rounds: 3, cohort: 3, minimum: 2}
+	opened := func(s *siege) (n int) {
+		for _, m := range s.broker.Dump() {
+			if strings.HasPrefix(m.Subject, strings.TrimSuffix(s.name.Opens(1), "*")) {
+				n++
+			}
+		}
+		return n
+	}
+	joinsAll := func(ctx context.Context, h *traitor) {
+		for a := stream.Attempt(1); ctx.Err() == nil; a++ {
+			m := h.get(ctx, h.name.Open(1, a))
+			if m == nil {
+				return
+			}
+			h.answers(1, a, m.Data)
+		}
+	}
+	for name, lie := range map[string]func(s *siege, h *traitor){
+		"Joins that no device acts on": func(_ *siege, h *traitor) { h.joins = func(j *wire.Join) { j.VerifyKeyHash[0] ^= 1 } },
+		"gone at once":                 func(_ *siege, h *traitor) { h.ping = func(b *betrayed) []byte { return h.gone(b, 0) } },
+		"a Share that only its answers hold": func(s *siege, h *traitor) {
+			h.ping = func(b *betrayed) []byte {
+				data, err := splitwire.SignShare(h.id, split.Share{X: b.x, Refusal: split.Marked})
+				s.must(err)
+				return data
+			}
+		},
+	} {
+		besiege(t, name, p, func(s *siege) {
+			ctx, stop := context.WithCancel(s.ctx)
+			h := s.betrays()
+			lie(s, h)
+			one := s.leads(s.liar())
+			s.announce(1)
+			var all sync.WaitGroup
+			all.Go(func() { joinsAll(ctx, h) })
+			s.wait(2 * time.Minute)
+			if n := opened(s); n < 1 || n > 12 {
+				s.t.Errorf("%d attempts in two minutes", n)
+			}
+			stop()
+			all.Wait()
+			_ = one.stop()
+		})
+	}
+
+	besiege(t, "refuses a round in the name of an attempt that nobody opened", p, func(s *siege) {
+		h := s.betrays()
+		one := s.leads(s.liar())
+		s.announce(1)
+		a := h.joinsAt(1, 1)
+		x := a.x
+		x.Number = math.MaxUint64
+		refusal, err := splitwire.SignShare(h.id, split.Share{X: x, Refusal: split.Marked})
+		s.must(err)
+		s.put(s.ctx, s.name.Share(1), refusal)
+		_ = one.stop()
+		one = s.leads(s.liar())
+		if got := s.batch(1); got == nil || !got.Void {
+			s.t.Errorf("the batch is %v, want a void one", got)
+		}
+		s.announce(2)
+		h.serves(2, 1, 3)
+		if got := s.batch(2); got == nil || got.Void {
+			s.t.Errorf("the batch of the next round is %v", got)
 		}
 		_ = one.stop()
 	})

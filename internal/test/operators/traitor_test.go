@@ -26,7 +26,7 @@ type traitor struct {
 	pledge func(*wire.Open) []byte                         // another HPKE key for its Join
 	reply  func(*split.Reply)                              // changes a reply before it is sealed
 	finish func(a *betrayed, honest []byte) (say [][]byte) // what a finish is answered with; nil: the Share
-	mute   bool
+	ping   func(a *betrayed) []byte                        // what a ping is answered with; nil: a pong
 	all    []*betrayed
 }
 
@@ -133,9 +133,6 @@ func (h *traitor) take(_ string, message []byte, say func([]byte)) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.mute {
-		return
-	}
 	var b *betrayed
 	for _, one := range h.all {
 		if one.x == x {
@@ -172,6 +169,10 @@ func (h *traitor) take(_ string, message []byte, say func([]byte)) {
 		h.must(err)
 		say(data)
 	case *split.Ping:
+		if h.ping != nil {
+			say(h.ping(b))
+			return
+		}
 		say(h.word(&split.Pong{X: x, Instance: h.instance}))
 	case *split.Finish:
 		b.asked++
@@ -223,7 +224,7 @@ func (h *traitor) other(b *betrayed, change func(*split.Share)) []byte {
 	return data
 }
 
-// asked waits until the leader has sent a finish for an attempt.
+// finished waits until the leader has sent a finish for an attempt.
 func (h *traitor) finished(b *betrayed) {
 	h.t.Helper()
 	for range 600 {
