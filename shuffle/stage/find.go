@@ -242,6 +242,7 @@ type inspecting struct {
 	counted  bool         // attempts is known
 	attempts stream.Attempt
 	attempt  stream.Attempt // being looked at
+	folder   bool           // the folder of a leader was looked into since something was found
 	clearing                // once no attempt is left
 }
 
@@ -266,9 +267,14 @@ func (p *inspecting) next(time.Time) effects {
 func (p *inspecting) handle(now time.Time, did effects, r result) (phase, error) {
 	switch {
 	case !p.looked:
-		p.looked, p.marked = true, r.marked
+		if p.looked, p.marked = true, r.marked; p.marked >= p.number && p.looksAgain() {
+			return &looking{environment: p.environment, round: p.round, again: true}, nil
+		}
 		return p, nil
 	case !p.claimed:
+		if r.message != nil && p.looksAgain() {
+			return &looking{environment: p.environment, round: p.round, again: true}, nil
+		}
 		if r.message != nil {
 			return contest(p.environment, p.round, r.message, now)
 		}
@@ -291,6 +297,9 @@ func (p *inspecting) handle(now time.Time, did effects, r result) (phase, error)
 			if _, err := p.read(r.message, p.Identity.Public(), new(wire.Close)); err != nil {
 				return nil, err
 			}
+			if p.looksAgain() {
+				return &looking{environment: p.environment, round: p.round, again: true}, nil
+			}
 			return voidRound(p.environment, p.round, p.attempt, voidCloseWithoutBatch)
 		}
 		p.attempt++
@@ -299,6 +308,11 @@ func (p *inspecting) handle(now time.Time, did effects, r result) (phase, error)
 	}
 	return p, nil
 }
+
+// looksAgain reports whether the folder of a leader is to be looked into before a mark, a claim or a Close has the round
+// void. Another process stores a round there before it marks, claims and closes it, and may have done so since this one
+// looked.
+func (p *inspecting) looksAgain() bool { return p.operators() && !p.folder }
 
 // claimedBefore makes a round void that was claimed according to a mark.
 func (p *inspecting) claimedBefore() (phase, error) {

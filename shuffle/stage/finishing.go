@@ -23,6 +23,8 @@ type looking struct {
 	marked uint64 // the highest round that the helper said it has marked
 	found  *Found
 	begun  bool // the folder was told that the stage works on the task
+	again  bool // something of the round was found outside of the folder before
+	sure   bool // the folder was looked into since the helper's Share was found
 	seen   bool // nothing of an earlier life was found at the broker where the folder knows nothing
 }
 
@@ -73,6 +75,9 @@ func (p *looking) handle(now time.Time, did effects, r result) (phase, error) {
 		return p.finish(found.Signed)
 	}
 	switch finding := m.Find(uint64(p.number), share.X, p.marked); {
+	case finding == split.Void && !p.sure: // another process may have prepared the round since
+		p.found, p.sure = nil, true
+		return p, nil
 	case finding == split.Void:
 		p.Logger.Error("the helper has released the round, or will not take part in it, and nothing of it is here",
 			"round", p.number)
@@ -86,7 +91,7 @@ func (p *looking) handle(now time.Time, did effects, r result) (phase, error) {
 	case finding == split.Resume: // its key is overwritten: it died, and a crash kept the marks
 		return &finishing{environment: p.environment, round: p.round, dropped: m.Prepared}, nil
 	}
-	return &inspecting{environment: p.environment, round: p.round}, nil
+	return &inspecting{environment: p.environment, round: p.round, folder: p.again}, nil
 }
 
 // finish goes on with what was prepared, and with the helper's Share where that is known.
