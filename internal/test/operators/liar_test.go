@@ -89,6 +89,59 @@ func TestLyingBroker(t *testing.T) {
 	}
 }
 
+// TestLateLook: a process of the leader looks into the folder, and learns only afterwards from the broker or its marks
+// that the other has prepared the round, and perhaps released and claimed it, before it died. It looks again, and puts
+// the batch.
+func TestLateLook(t *testing.T) {
+	for name, late := range map[string]bool{"the mark is seen late": true, "the Share is seen late": false} {
+		besiege(t, name, plan{rounds: 1, cohort: 3}, func(s *siege) { lateLook(s, late) })
+	}
+}
+
+// lateLook has two processes work at the same time, of whom one dies after its claim. late: the other does not see the
+// Share at its first look.
+func lateLook(s *siege, late bool) {
+	h := s.betrays() // which is honest here
+	first, second := s.liar(), s.liar()
+	first.alone, second.alone = true, true
+	first.puts = func(subject string, _ []byte) (stream.PutResult, error, bool) {
+		return stream.PutResult{}, context.DeadlineExceeded, subject == s.name.Batch(1)
+	}
+	one := s.leads(first)
+	s.announce(1)
+	b := h.serves(1, 1, 2)
+	s.wait(5 * time.Second)
+	reached, goes := make(chan bool), make(chan bool)
+	var once sync.Once
+	second.hides = func(subject string) bool {
+		hidden := false
+		if subject == s.name.Share(1) {
+			once.Do(func() {
+				hidden = late
+				close(reached)
+				<-goes
+			})
+		}
+		return hidden
+	}
+	two := s.leads(second)
+	<-reached
+	s.send(s.ctx, b.x, s.report(&b.opening, s.users(3)[2:], nil))
+	for s.find(s.name.Claim(1)) == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.put(s.ctx, s.name.Share(1), b.share)
+	_ = one.stop()
+	close(goes)
+	if got := s.batch(1); got == nil || got.Void || got.Users != 3 {
+		s.t.Errorf("the batch is %v, want the three users", got)
+	}
+	if _, _, voids := s.out.audit(s.t); voids > 0 {
+		s.t.Error("a round is void whose Share is in the folder")
+	}
+	_ = two.stop()
+}
+
 // TestHostileDevices: what devices send beside honest ones is refused by both operators together, and totals hold the
 // honest ones alone.
 func TestHostileDevices(t *testing.T) {
