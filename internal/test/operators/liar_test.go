@@ -93,14 +93,14 @@ func TestLyingBroker(t *testing.T) {
 // that the other has prepared the round, and perhaps released and claimed it, before it died. It looks again, and puts
 // the batch.
 func TestLateLook(t *testing.T) {
-	for name, late := range map[string]bool{"the mark is seen late": true, "the Share is seen late": false} {
-		besiege(t, name, plan{rounds: 1, cohort: 3}, func(s *siege) { lateLook(s, late) })
+	for name, share := range map[string]bool{"the mark is seen late": false, "the Share is seen late": true} {
+		besiege(t, name, plan{rounds: 1, cohort: 3}, func(s *siege) { lateLook(s, share) })
 	}
 }
 
-// lateLook has two processes work at the same time, of whom one dies after its claim. late: the other does not see the
-// Share at its first look.
-func lateLook(s *siege, late bool) {
+// lateLook has two processes work at the same time, of whom one dies after its claim. share: the helper puts its Share
+// before the other looks for it.
+func lateLook(s *siege, share bool) {
 	h := s.betrays() // which is honest here
 	first, second := s.liar(), s.liar()
 	first.alone, second.alone = true, true
@@ -114,15 +114,13 @@ func lateLook(s *siege, late bool) {
 	reached, goes := make(chan bool), make(chan bool)
 	var once sync.Once
 	second.hides = func(subject string) bool {
-		hidden := false
 		if subject == s.name.Share(1) {
 			once.Do(func() {
-				hidden = late
 				close(reached)
 				<-goes
 			})
 		}
-		return hidden
+		return false
 	}
 	two := s.leads(second)
 	<-reached
@@ -130,7 +128,9 @@ func lateLook(s *siege, late bool) {
 	for s.find(s.name.Claim(1)) == nil {
 		time.Sleep(10 * time.Millisecond)
 	}
-	s.put(s.ctx, s.name.Share(1), b.share)
+	if share {
+		s.put(s.ctx, s.name.Share(1), b.share)
+	}
 	_ = one.stop()
 	close(goes)
 	if got := s.batch(1); got == nil || got.Void || got.Users != 3 {
