@@ -89,6 +89,22 @@ func TestLyingBroker(t *testing.T) {
 	}
 }
 
+// TestTwoJoins: the broker forgets a Join, and the helper's next process joins the same Open again: leader and devices know
+// different attempts of one number. The round goes on with the next one.
+func TestTwoJoins(t *testing.T) {
+	besiege(t, "two Joins of one Open", plan{rounds: 2, cohort: 3}, func(s *siege) {
+		leader, second := s.leads(s.liar()), s.helps(s.liar())
+		s.runs(s.ctx, func(ctx context.Context) {
+			for ctx.Err() == nil && !s.broker.Lose(s.name.Join(1, 1)) {
+				time.Sleep(time.Millisecond)
+			}
+			_ = second.stop()
+			second = s.helps(s.liar())
+		})
+		_, _ = leader.stop(), second.stop()
+	})
+}
+
 // TestLateLook: a process of the leader looks into the folder, and learns only afterwards from the broker or its marks
 // that the other has prepared the round, and perhaps released and claimed it, before it died. It looks again, and puts
 // the batch.
