@@ -358,6 +358,18 @@ func TestPlanOfATaskWithoutEnd(t *testing.T) {
 	if err := r.print(&text); err != nil {
 		t.Fatal(err)
 	}
+	text.Reset()
+	split := surveyed(t, "schedule={users: 20000, continuous: adaptive}", "privacy.trust=split").report
+	if err := split.print(&text); err != nil {
+		t.Fatal(err)
+	}
+	if out := text.String(); !strings.Contains(out, "each of the two operators adds noise") || strings.Contains(out, "the stage's") {
+		t.Errorf("two operators of a task without end:\n%s", out)
+	}
+	text.Reset()
+	if err := r.print(&text); err != nil {
+		t.Fatal(err)
+	}
 	if want := "a horizon of 20000 users in rounds without end, of gradients of 250 to "; !strings.Contains(text.String(),
 		want) {
 		t.Errorf("no %q in:\n%s", want, text.String())

@@ -174,6 +174,8 @@ func (r planReport) printCohorts(w io.Writer) {
 	}
 	switch {
 	case p.Trust == accounting.Local:
+	case p.Trust.HasOperators():
+		fmt.Fprint(w, "; each of the two operators adds noise that is enough alone")
 	case p.Trials == 0:
 		fmt.Fprint(w, "; all of their noise is the stage's")
 	default:
