@@ -200,6 +200,9 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 // opens without. Under the trusts with floors the users of a flooded one could not come again, so it goes on.
 func (p *collecting) flooded(now time.Time) (phase, error) {
 	a := p.attempt
+	if a.pair != nil && a.pair.silent(now) {
+		return p, nil // what waits for the helper blames no device
+	}
 	if p.places.unheard(a.table, now) {
 		p.Logger.Warn("nobody has asked for a place: nobody is there, or the broker does not let devices ask. "+
 			"Opening the round again without places", "round", a.round.number, "attempt", a.number, "subject", p.Task.Places())

@@ -238,6 +238,7 @@ func (s *Stage) examineShared(ctx context.Context, a *attempt) error {
 	reports := f.ready[:min(len(f.ready), chunk)]
 	a.places.waits(a.table, uint64(len(f.ready))+f.behind, a.backlog.examined, f.landedAt)
 	n := a.lead(reports)
+	a.places.decides(a.table, a.pair.leader.Unanswered())
 	now := time.Now()
 	if !s.lease.holds(now) {
 		return nil

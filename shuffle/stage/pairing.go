@@ -127,6 +127,11 @@ func (p *collecting) shared(now time.Time, did effects, r result) (phase, error)
 // takes reports whether another message may be opened.
 func (p *pairing) takes() bool { return p.leader != nil && !p.closing && p.leader.Room() }
 
+// silent reports whether users wait for a helper that has not answered for a quarter of the lease.
+func (p *pairing) silent(now time.Time) bool {
+	return p.leader.Unanswered() > 0 && now.Sub(p.exchange.heard) >= p.exchange.lease/4
+}
+
 // over returns why the attempt has died, or nil while it goes on.
 func (p *pairing) over() error {
 	switch {

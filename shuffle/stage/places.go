@@ -154,6 +154,15 @@ func (p *places) waits(t *placeTable, messages, examined uint64, known time.Time
 	t.waits(examined, messages, users, known)
 }
 
+// decides notes how many users wait for the helper's decision.
+func (p *places) decides(t *placeTable, users uint64) {
+	if t != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		t.undecided = users
+	}
+}
+
 // lives returns until when a place of the attempt lives; the zero time if none does.
 func (p *places) lives(t *placeTable, now time.Time) time.Time {
 	if t == nil {

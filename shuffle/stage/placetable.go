@@ -20,9 +20,10 @@ type placeTable struct {
 	deadline        time.Time // zero: none
 	reserved        time.Time // until then only users get places that an earlier attempt charged; zero: everybody does
 
-	accepted uint64 // users in the totals
-	unopened uint64 // users whose reports are taken to wait, at the broker or in the stage's hands
-	examined uint64 // messages
+	accepted  uint64 // users in the totals
+	unopened  uint64 // users whose reports are taken to wait, at the broker or in the stage's hands
+	examined  uint64 // messages
+	undecided uint64 // users of examined reports whom the helper of trust split has not decided
 
 	grants []grant // that live, oldest first
 	live   uint64  // users of grants
@@ -143,13 +144,13 @@ func (t *placeTable) waits(examined, messages, users uint64, known time.Time) {
 	}
 }
 
-// expire ends the places whose lease is over and whose reports do not wait. As messages are examined in the order in
+// expire ends the places whose lease is over and whose reports wait neither to be examined nor for the helper. As messages are examined in the order in
 // which they came, a report for a place is one of those that had come when its lease was over: what comes later, such
 // as garbage, keeps no place. No place lives longer than one lease after the deadline.
 func (t *placeTable) expire(now time.Time) {
 	for len(t.grants) > 0 {
 		g := t.grants[0]
-		wait := t.unopened > 0 && (g.until == 0 || t.examined < g.until)
+		wait := t.unopened+t.undecided > 0 && (g.until == 0 || t.examined-min(t.undecided, t.examined) < g.until)
 		if now.Before(g.at.Add(t.lease)) || wait && (t.deadline.IsZero() || now.Before(t.last(g))) {
 			return
 		}
@@ -198,9 +199,10 @@ func (t *placeTable) flooded(now time.Time, deadline time.Duration) bool {
 }
 
 // mostUnused reports whether more than half of the places that were given ended without a report, and so many that
-// single devices that died do not explain them. A report that found no place left is taken to have had one that ended.
+// single devices that died do not explain them. A report that found no place left is taken to have had one that ended, and
+// so is one that the helper has not decided.
 func (t *placeTable) mostUnused() bool {
-	unused := t.counts.Unused - min(t.counts.Without, t.counts.Unused)
+	unused := t.counts.Unused - min(t.counts.Without+t.undecided, t.counts.Unused)
 	return 2*unused > t.counts.Granted && unused >= max(fewUnused, t.cohort/4)
 }
 

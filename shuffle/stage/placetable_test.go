@@ -246,6 +246,32 @@ func TestLeaseFollowsFromReportsWithoutPlaces(t *testing.T) {
 	}
 }
 
+// TestHelperKeepsPlaces: reports that a helper has not decided keep their places until one lease after the deadline, and
+// are no flood however long it takes; decided ones do not.
+func TestHelperKeepsPlaces(t *testing.T) {
+	for _, undecided := range []uint64{40, 0} {
+		table := newTable(40, 20)
+		for n := range uint64(40) {
+			give(table, at(0), n, 1)
+		}
+		table.undecided = undecided
+		table.waits(40, 0, 0, at(3*time.Second))
+		kept := uint64(0)
+		if undecided > 0 {
+			kept = 40
+		}
+		if table.expire(at(9 * time.Second)); table.live != kept {
+			t.Errorf("%d undecided: %d places live, want %d", undecided, table.live, kept)
+		}
+		if got := table.flooded(at(9*time.Second), time.Minute); got != (undecided == 0) {
+			t.Errorf("%d undecided: flooded %v", undecided, got)
+		}
+		if got := table.flooded(at(time.Hour), time.Minute); got != (undecided == 0) {
+			t.Errorf("%d undecided, long after the deadline: flooded %v", undecided, got)
+		}
+	}
+}
+
 func TestFloodOfPlaces(t *testing.T) {
 	flood := func(used uint64) bool {
 		table := newTable(40, 20)
