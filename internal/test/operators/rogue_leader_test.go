@@ -15,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // all are the records of round 1, attempt 1.
@@ -217,6 +218,47 @@ func TestRogueLeader(t *testing.T) {
 		}
 		l.raw(share)
 		s.ends(one, folder.ErrOlder)
+	})
+
+	besiege(t, "forged wakes and records, and old ones", p, func(s *siege) {
+		l := s.liar()
+		stranger := identity(s.t)
+		forged := func(subject string, m proto.Message) stream.Wake {
+			return stream.Wake{Subject: subject, Data: s.sign(stranger, m)}
+		}
+		var old []stream.Wake
+		l.wakes = func(one stream.Wake) []stream.Wake {
+			old = append(old, one)
+			return append([]stream.Wake{
+				{Subject: s.name.Round(9), Data: []byte("noise")}, {Subject: s.name.Open(1, 1)}, {},
+				forged(s.name.Round(7), s.round(7, 3)),
+				forged(s.name.Open(1, 9), &wire.Open{Version: stream.Version, TaskHash: s.hash[:], Round: 1, Attempt: 9,
+					ManifestHash: s.hash[:], Suite: s.task.Suite, PublicKey: []byte{1}, Instance: make([]byte, 16)}),
+			}, old...)
+		}
+		l.shows = func(subject string) []byte {
+			if subject == s.name.Share(1) || subject == s.name.Join(1, 1) {
+				return []byte("noise")
+			}
+			return nil
+		}
+		one := s.helps(l)
+		s.announce(1)
+		if s.opens(s.round(1, 1), 1).joined() {
+			s.t.Error("an attempt is joined whose Join seems to stand")
+		}
+		l.lies(func(l *liar) { l.shows = nil })
+		a := s.attempt(1, 2)
+		a.fills(3)
+		a.released()
+		if s.find(s.name.Join(1, 9)) != nil || s.find(s.name.Share(7)) != nil {
+			s.t.Error("a stranger's record is acted upon")
+		}
+		s.announce(2)
+		b := s.attempt(2, 1)
+		b.fills(2)
+		b.released()
+		_ = one.stop()
 	})
 
 	besiege(t, "ends below the minimum", p, func(s *siege) {

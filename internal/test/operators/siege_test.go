@@ -84,6 +84,7 @@ type liar struct {
 	out *leavings
 
 	mu       sync.Mutex
+	wakes    func(stream.Wake) []stream.Wake                                              // that come before one; set before the process starts
 	hides    func(subject string) bool                                                    // from Get and Latest
 	shows    func(subject string) []byte                                                  // to Get and Latest, of a concrete subject
 	puts     func(subject string, data []byte) (r stream.PutResult, err error, lied bool) //nolint:revive // as the port has it
@@ -125,6 +126,27 @@ func (l *liar) Latest(ctx context.Context, pattern string) (stream.Message, erro
 		return stream.Message{}, stream.ErrNotFound
 	}
 	return m, err
+}
+
+// Watch brings what the liar forges before each wake.
+func (l *liar) Watch(ctx context.Context, task stream.Task) (<-chan stream.Wake, error) {
+	in, err := l.Records.Watch(ctx, task)
+	if err != nil || l.wakes == nil {
+		return in, err
+	}
+	out := make(chan stream.Wake, 1000)
+	go func() {
+		defer close(out)
+		for one := range in {
+			for _, wake := range append(l.wakes(one), one) {
+				select {
+				case out <- wake:
+				default: // wakes may be lost
+				}
+			}
+		}
+	}()
+	return out, nil
 }
 
 func (l *liar) Swap(ctx context.Context, subject string, expected uint64, data []byte) (uint64, error) {
