@@ -50,6 +50,14 @@ type process struct {
 	out    *outbox // collecting
 	ending *Ending
 	marked uint64 // what it knows of the helper's mark, while it looks
+	saw    *seen  // what it found in the folder, before it looks at the Share
+}
+
+// A seen is what one process found in the folder at one look. It may have changed since.
+type seen struct {
+	marks    LeaderMarks
+	prepared Prepared
+	sure     bool // it is the second look, after the Share was found
 }
 
 // A history holds which messages of an attempt were ever sent: they may arrive at any time from then on.
@@ -129,6 +137,9 @@ func (m *model) key() string {
 			e := l.ending
 			put(2, numberOf(e.prepared.X()), int(e.prepared.Finish.Requests), int(e.step), int(e.after), int(e.marked),
 				numberOf(e.share.X))
+		case l.saw != nil:
+			put(4, int(l.marked), numberOf(l.saw.marks.Prepared), numberOf(l.saw.marks.Released),
+				int(l.saw.prepared.Finish.Requests), flag(l.saw.sure))
 		default:
 			put(3, int(l.marked))
 		}
@@ -167,6 +178,7 @@ func (m *model) least() string {
 type explorer struct {
 	prepare, release, drop func(LeaderMarks, Attempt) (LeaderMarks, bool)
 	restart                func(HelperMark) HelperMark // of what the folder has, the mark that a new process of the helper knows
+	hasty                  bool                        // a leader makes a round void after one look at its folder
 	lying                  bool                        // the helper says anything that it can sign, to anybody
 	first                  bool                        // stop at the first thing that is broken
 	broken                 map[string]bool             // what was seen that must not be
@@ -260,29 +272,42 @@ func (x *explorer) answered(c *model, a Answer) {
 	}
 }
 
-// look has what an idle process i does: it looks at the folder and at the round's Share, which it may not see yet.
+// look has what an idle process i does: it looks at the folder, and then at the round's Share, which it may not see yet.
+// Before it makes the round void it looks at the folder again.
 func (x *explorer) look(m *model, i int) {
-	if m.leaders[i].out != nil || m.leaders[i].ending != nil {
+	l := m.leaders[i]
+	if l.out != nil || l.ending != nil {
+		return
+	}
+	again := func(c *model, sure bool) {
+		c.leaders[i] = process{marked: l.marked, saw: &seen{c.folder, c.prepared, sure}}
+	}
+	if l.saw == nil {
+		x.step(m, i, "leader looks at its folder", func(c *model) { again(c, false) })
 		return
 	}
 	shares := slices.Compact([]int{0, m.share})
 	if x.lying {
 		shares = []int{0, 1, 2}
 	}
-	for _, seen := range shares {
-		switch m.folder.Find(1, attemptOf(seen), m.leaders[i].marked) {
-		case Resume:
-			x.step(m, i, "leader resumes", func(c *model) { c.leaders[i] = process{ending: ResumeEnding(c.prepared)} })
-		case Void:
+	for _, share := range shares {
+		switch finding := l.saw.marks.Find(1, attemptOf(share), l.marked); {
+		case finding == Resume:
+			x.step(m, i, "leader resumes", func(c *model) {
+				p := l.saw.prepared
+				p.Aggregate = slices.Clone(p.Aggregate)
+				c.leaders[i] = process{ending: ResumeEnding(p)}
+			})
+		case finding == Void && !l.saw.sure && !x.hasty:
+			x.step(m, i, "leader looks at its folder again", func(c *model) { again(c, true) })
+		case finding == Void:
 			x.step(m, i, "leader voids", func(c *model) { c.batch = -1; c.leaders[i] = process{} })
-		case Open:
-			if m.opens < modelAttempts {
-				x.step(m, i, "leader opens", func(c *model) {
-					c.opens++
-					out := newOutbox(attemptOf(c.opens), modelWindow)
-					c.leaders[i] = process{out: &out}
-				})
-			}
+		case m.opens < modelAttempts:
+			x.step(m, i, "leader opens", func(c *model) {
+				c.opens++
+				out := newOutbox(attemptOf(c.opens), modelWindow)
+				c.leaders[i] = process{out: &out}
+			})
 		}
 	}
 }
