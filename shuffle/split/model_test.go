@@ -53,7 +53,7 @@ type process struct {
 	saw    *seen  // what it found in the folder, before it looks at the Share
 }
 
-// A seen is what one process found in the folder at one look. It may have changed since.
+// A seen holds what one process found in the folder at one look. The folder may have changed since.
 type seen struct {
 	marks    LeaderMarks
 	prepared Prepared
