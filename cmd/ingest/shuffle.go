@@ -116,7 +116,8 @@ leader's.`,
 				return err
 			}
 			defer stop()
-			return cli.Classify(runstage.Run(c.Context(), config), cli.As[*natsjs.ConfigError](cli.ExitUsage),
+			return cli.Classify(runstage.Run(c.Context(), config), cli.Is(cli.ExitRefused, stage.ErrFolder),
+				cli.As[*natsjs.ConfigError](cli.ExitUsage),
 				cli.Is(cli.ExitUsage, fs.ErrNotExist), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
 		},

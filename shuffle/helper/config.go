@@ -77,7 +77,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("helper: LeaderKey has %d bytes, LearnerKey %d: want %d each, from those who have them: "+
 			"two operators trust nothing at first use", len(c.LeaderKey), len(c.LearnerKey), ed25519.PublicKeySize)
 	case c.LeaderKey.Equal(c.Identity.Public()):
-		return errors.New("helper: LeaderKey is the helper's own key: want two operators")
+		return errors.New("helper: the leader's key is the helper's own: want two operators")
 	case c.Lease < MinLease || c.Lease > MaxLease:
 		return fmt.Errorf("helper: Lease %v: want %v to %v", c.Lease, MinLease, MaxLease)
 	case c.Poll <= 0 || c.Poll > MaxLease:

@@ -93,7 +93,7 @@ func (f *follower) joined(m stream.Message) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := fmt.Errorf("helper: %s has a Join that this identity signed, and the folder never joined the task: %w", m.Subject,
+	err := fmt.Errorf("helper: %s has a Join that this identity signed, and no process with this folder put it: %w", m.Subject,
 		folder.ErrOlder)
 	f.stop(err)
 	return err

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +14,10 @@ import (
 
 // voidHelper: the helper released the round, or its share gives no totals, and nothing can be put together.
 const voidHelper = "helper"
+
+// ErrFolder is returned by Run if the folder of a leader knows nothing of a task that its identity has worked on. A
+// restart changes nothing.
+var ErrFolder = errors.New("--state knows nothing of this task, and its stage has worked on it")
 
 // looking asks the folder, and the helper's Share, how far a round of two operators has come: in an earlier life of
 // this process, or in another process with the same folder.
@@ -51,8 +56,8 @@ func (p *looking) handle(now time.Time, did effects, r result) (phase, error) {
 	case latest:
 		// A folder that was lost, or is another, knows of no release that its identity may have made.
 		if p.number > 1 || p.newestAttempt(r.message) > 0 {
-			return nil, fmt.Errorf("--state knows nothing of this task, and its stage has worked on it (round %d): "+
-				"start with the folder that it had. Where that is lost, end the task: a new one needs a new identity", p.number)
+			return nil, fmt.Errorf("%w (round %d): start with the folder that it had. Where that is lost, end the task: "+
+				"a new one needs a new identity", ErrFolder, p.number)
 		}
 		p.seen = true
 		return p, nil
@@ -133,6 +138,7 @@ type finishing struct {
 	instance split.Instance // of the helper's process; zero: any hears it
 	finish   []byte         // signed, the same each time
 	times    int            // that it was sent
+	silent   time.Time      // when the helper answered last, or the first was sent
 	look     bool           // the Share of the round is asked for next
 }
 
@@ -182,16 +188,19 @@ func (p *finishing) handle(now time.Time, did effects, r result) (phase, error) 
 			p.ending.Share(share, r.message.Data)
 		}
 	case exchanged:
+		if p.times == 0 {
+			p.silent = now
+		}
 		p.times, p.look = p.times+1, true
 		if r.answer == nil {
-			p.helperAway(now, p.times > 2)
+			p.helperAway(p.silent, p.times > 2)
 			break
 		}
 		message, ok := p.heard(r.answer, nil)
 		if !ok {
 			break
 		}
-		p.helper = time.Time{}
+		p.helper, p.silent = time.Time{}, now
 		switch m := message.(type) {
 		case split.Share:
 			p.ending.Share(m, r.answer)
@@ -258,10 +267,10 @@ func (p *finishing) release() (phase, error) {
 	return &marking{environment: p.environment, release: r}, nil
 }
 
-// helperAway notes since when the helper does not answer, and says so once.
-func (e *environment) helperAway(now time.Time, sure bool) {
+// helperAway notes since when the helper does not answer, and logs that once, where it is sure.
+func (e *environment) helperAway(since time.Time, sure bool) {
 	if sure && e.helper.IsZero() {
-		e.helper = now
+		e.helper = since
 		e.Logger.Warn("the helper does not answer: its process is away, or the broker does not let it hear. The round waits",
 			"subject", e.Task.Prepares())
 	}

@@ -92,7 +92,7 @@ func (p *collecting) shared(now time.Time, did effects, r result) (phase, error)
 	case did.subject == p.Task.Join(a.round.number, a.number):
 		p.joining = now.Add(p.jittered())
 		if r.message == nil {
-			p.helperAway(now, now.Sub(a.started) > 2*p.LeaseTTL)
+			p.helperAway(a.started, now.Sub(a.started) > 2*p.LeaseTTL)
 			return p, nil
 		}
 		if err := a.join(r.message, p.open, now); err != nil {
@@ -103,7 +103,7 @@ func (p *collecting) shared(now time.Time, did effects, r result) (phase, error)
 		p.helper = time.Time{}
 		p.Logger.Info("the helper has joined", "round", a.round.number, "attempt", a.number)
 	case did.call == collect:
-		p.helperAway(now, a.pair.exchange.pings > 2)
+		p.helperAway(a.pair.exchange.heard, a.pair.exchange.pings > 2)
 		why := a.pair.over()
 		if why == nil {
 			return p, nil

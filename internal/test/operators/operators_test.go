@@ -2,6 +2,7 @@ package operators
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/panlearn/panlearn/internal/test/memory"
+	"github.com/panlearn/panlearn/shuffle/stage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -110,7 +112,7 @@ func TestAnotherFolder(t *testing.T) {
 			return other.stop()
 		})
 		<-err.done
-		if err := err.stop(); err == nil || !strings.Contains(err.Error(), "knows nothing of this task") {
+		if err := err.stop(); !errors.Is(err, stage.ErrFolder) || !strings.Contains(err.Error(), "knows nothing of this task") {
 			t.Errorf("another folder: %v", err)
 		}
 		if n := w.newest(ctx, 1); n != 1 {
