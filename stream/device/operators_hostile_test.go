@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -356,6 +357,8 @@ func TestLateJoinIsNoHerd(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{rounds: 1, cohort: 60, deadline: 2 * time.Hour, trust: accounting.Split})
 			c := w.dear(participation.NewMemoryStore())
+			var last atomic.Pointer[device.Progress]
+			c.Progress = func(p device.Progress) { last.Store(&p) }
 			dev := w.client(c)
 			dev.SetChance(1)
 			for i := range 60 {
@@ -367,6 +370,9 @@ func TestLateJoinIsNoHerd(t *testing.T) {
 			})
 			p.putOpen(t.Context())
 			time.Sleep(late)
+			if synctest.Wait(); late > 0 && (!last.Load().Unjoined || last.Load().Open) {
+				t.Errorf("%v after the Open, without a Join: %+v", late, last.Load().Standing)
+			}
 			now := time.Now().UnixMilli()
 			p.join.StartedUnixMs = now
 			var err error
@@ -378,7 +384,9 @@ func TestLateJoinIsNoHerd(t *testing.T) {
 				least, most int
 			}{{time.Minute, 1, 10}, {time.Hour, 60, 60}} {
 				time.Sleep(step.after)
-				synctest.Wait()
+				if synctest.Wait(); last.Load().Unjoined {
+					t.Errorf("%v after the Join: unjoined", step.after)
+				}
 				if n := w.reports(1, 1); n < step.least || n > step.most {
 					t.Errorf("%v late, %v after the Join: %d of 60 have joined, want %d to %d", late, step.after, n, step.least,
 						step.most)

@@ -206,6 +206,8 @@ func (r *rounds) takeOpen(one *round, o *wire.Open, a participation.Attempt) {
 		r.begin(one)
 	} else if j := one.early; j != nil && consent.CheckPair(o, a.Open, j.join) == nil {
 		r.takeJoin(one, j.join, j.hash)
+	} else {
+		r.do(effect{call: tellProgress})
 	}
 }
 

@@ -9,6 +9,7 @@ type Standing struct {
 	Whole    bool      // all that it has is one block, which answers every round
 	People   bool      // a unit is a person
 	Open     bool      // the stage has opened the newest round, and it is not closed
+	Unjoined bool      // the stage has opened the newest round, and the helper of trust split has not joined the attempt
 	Closed   bool      // the newest round is closed, and the next one is not announced
 	Minimum  uint64    // reports of all clients from which on the round closes at its deadline
 	Deadline time.Time // of the newest attempt; zero: none
@@ -33,6 +34,7 @@ func (l *loop) standing() Standing {
 		return s
 	}
 	s.Minimum, s.Closed = r.place.Phase.GetMinimum(), r.closed != nil || r.done
+	s.Unjoined = r.open != nil && !r.paired() && !s.Closed
 	if s.Open = r.paired() && !s.Closed; s.Open {
 		if limit := r.place.Deadline; limit > 0 {
 			now := time.Now()

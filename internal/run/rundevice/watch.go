@@ -122,6 +122,8 @@ func (w *Watch) waits(now time.Time) (text, why string) {
 		text = "the learner to announce round 1"
 	case p.Closed:
 		text = fmt.Sprintf("the learner to announce round %d", p.Round+1)
+	case p.Unjoined:
+		text = fmt.Sprintf("the helper to join round %d, which the stage has opened (ingest shuffle --role helper)", p.Round)
 	case !p.Open:
 		text = fmt.Sprintf("the stage to open round %d (ingest shuffle)", p.Round)
 	case p.Joined == 0 && p.Waiting > 0 && p.Leaves >= time.Second:

@@ -55,6 +55,8 @@ func TestWaits(t *testing.T) {
 				now: device.Progress{Standing: agreed}},
 			"the stage to open round 3": {now: device.Progress{Round: 3,
 				Standing: agreed}},
+			"the helper to join round 3": {now: device.Progress{Round: 3,
+				Standing: device.Standing{Agreed: true, Unjoined: true}}},
 			"the learner to announce round 4": {now: device.Progress{Round: 3,
 				Standing: device.Standing{Agreed: true, Closed: true}}},
 			"a place in round 3": {now: open(0, soon)},
