@@ -97,7 +97,11 @@ func TestOneShareARound(t *testing.T) {
 			},
 		})
 	})
-	if released < 20 {
+	least := 20
+	if testing.Short() { // a fifth of the runs
+		least = 4
+	}
+	if released < least {
 		t.Errorf("%d releases: the test is broken", released)
 	}
 }
