@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/shuffle/splitwire"
 	"github.com/panlearn/panlearn/stream"
@@ -339,17 +338,5 @@ func (w *world) checkTotals(got split.Release) {
 		if n < levels || n > levels+2*w.params.FloorTrials {
 			w.t.Errorf("total %d is %d, want %d and two floors", j, n, levels)
 		}
-	}
-}
-
-// nth returns an injector that fails one operation, the n-th of its kind, from 1.
-func nth(op memory.Op, n int, fault memory.Fault) memory.Injector {
-	return func(o memory.Op, _ string) memory.Fault {
-		if o == op {
-			if n--; n == 0 {
-				return fault
-			}
-		}
-		return memory.None
 	}
 }

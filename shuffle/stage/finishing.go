@@ -131,7 +131,6 @@ type finishing struct {
 	round
 	ending  *split.Ending // nil: only dropped is to be done
 	dropped split.Attempt // whose marks are to be removed
-	users   uint64
 	started time.Time
 	opened  uint64
 

@@ -3,7 +3,6 @@ package operators
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -241,6 +240,6 @@ func TestCrashes(t *testing.T) {
 		if seen < 30/step {
 			t.Errorf("%s: %d calls, want more", role, seen)
 		}
-		t.Log(fmt.Sprintf("%s: %d calls", role, seen))
+		t.Logf("%s: %d calls", role, seen)
 	}
 }
