@@ -85,6 +85,11 @@ leader's.`,
 			if role != roleLeader {
 				return cli.Usagef("--role %q: want %s or %s", role, roleLeader, roleHelper)
 			}
+			if helperKey != "" {
+				if identityFile, err = leaderKey(identityFile, state); err != nil {
+					return err
+				}
+			}
 			config := runstage.Config{Broker: broker.Broker, Config: stage.Config{Task: task, Workers: workers, Drain: drain,
 				LeaseTTL: lease, Logger: logger}}
 			if config.Identity, err = cli.Identity(identityFile, "stage", logger); err != nil {
@@ -127,7 +132,8 @@ leader's.`,
 	profiles.Flags(c.Flags())
 	c.Flags().StringVar(&name, "task", "", "`NAME` of the task")
 	c.Flags().StringVar(&identityFile, "identity", "",
-		"`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder)")
+		"`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder; with "+
+			"--helper-key "+leaderKeyFile+" in --state)")
 	c.Flags().StringVar(&learnerKey, "learner-key", "",
 		"public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
 	c.Flags().StringVar(&helperKey, "helper-key", "",
@@ -146,6 +152,27 @@ leader's.`,
 	c.Flags().StringVar(&listen, "http", "",
 		"`ADDR` for /metrics, /status, /healthz and /readyz, such as 127.0.0.1:9091; a port alone is of this machine only")
 	return c
+}
+
+// leaderKeyFile is the name of the leader's key in its folder.
+const leaderKeyFile = "stage.key"
+
+// leaderKey returns the file of the key of a leader of two operators, which is in its --state. A key that outlives the
+// folder could release a round again that the folder knows of.
+func leaderKey(file, state string) (string, error) {
+	switch {
+	case state == "":
+		return "", cli.Usagef("--helper-key goes with --state: a folder on a disk that outlives the process, with the key in it")
+	case file == "":
+		return filepath.Join(state, leaderKeyFile), nil
+	}
+	of, err := os.Stat(filepath.Dir(file))
+	folder, missing := os.Stat(state)
+	if err != nil || missing != nil || !os.SameFile(of, folder) {
+		return "", cli.Usagef("--identity %s: with --helper-key the key is in --state %s, so that both are lost together: "+
+			"make it there by ingest keygen %s", file, state, filepath.Join(state, leaderKeyFile))
+	}
+	return file, nil
 }
 
 // marks opens the folder of marks. Where none was named and the default cannot be written, the stage runs without.
