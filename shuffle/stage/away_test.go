@@ -32,6 +32,18 @@ func TestHelperAwaySince(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+		"it does not answer requests": func(e *environment) {
+			p := &collecting{environment: e, attempt: &attempt{environment: e, round: round{number: 1}, number: 1,
+				pair: &pairing{exchange: exchange{heard: start, lease: e.LeaseTTL, sent: map[uint64]*sending{7: {times: 3}}}}}}
+			for _, after := range []time.Duration{7 * time.Second, 8 * time.Second} {
+				if !e.helper.IsZero() {
+					t.Errorf("away before half a lease is over: %v", e.helper)
+				}
+				if _, err := p.shared(start.Add(after), effects{call: collect}, result{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
 		"it does not finish": func(e *environment) {
 			p := &finishing{environment: e, ending: split.NewEnding(split.Prepared{})}
 			for i := range 3 {

@@ -74,6 +74,17 @@ func (x *exchange) asks(now time.Time) bool {
 	return true
 }
 
+// unanswered reports whether the helper has left three questions unanswered, or a request that was sent again three
+// times, and for that one half a lease.
+func (x *exchange) unanswered(now time.Time) bool {
+	for _, s := range x.sent {
+		if s.times > 2 && now.Sub(x.heard) > x.lease/2 {
+			return true
+		}
+	}
+	return x.pings > 2
+}
+
 func (x *exchange) asksAt() time.Time {
 	last := x.heard
 	if x.pinged.After(last) {

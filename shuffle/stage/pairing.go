@@ -103,7 +103,7 @@ func (p *collecting) shared(now time.Time, did effects, r result) (phase, error)
 		p.helper = time.Time{}
 		p.Logger.Info("the helper has joined", "round", a.round.number, "attempt", a.number)
 	case did.call == collect:
-		p.helperAway(a.pair.exchange.heard, a.pair.exchange.pings > 2)
+		p.helperAway(a.pair.exchange.heard, a.pair.exchange.unanswered(now))
 		why := a.pair.over()
 		if why == nil {
 			return p, nil
