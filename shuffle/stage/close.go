@@ -24,6 +24,9 @@ func closeRound(e *environment, m *stream.Message, announced stream.Round) (phas
 	if _, err := e.read(m, e.Identity.Public(), &b); err != nil {
 		return nil, err
 	}
+	if !b.Void {
+		e.decided = max(e.decided, stream.Round(b.Round))
+	}
 	hash := stream.HashOf(m.Data)
 	data, err := e.Identity.Sign(&wire.Close{
 		Version: stream.Version, TaskHash: e.taskHash[:], Round: b.Round, Attempt: b.Attempt,

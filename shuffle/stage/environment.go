@@ -33,6 +33,7 @@ type environment struct {
 	// Of trust split: the round that the helper released last, with its signed Share; since when the helper does not
 	// answer, zero where it does; attempts in a row that died with the helper.
 	released split.Attempt
+	decided  stream.Round // the newest round whose batch the broker showed, not a void one
 	signed   []byte
 	helper   time.Time
 	deaths   int

@@ -15,9 +15,9 @@ import (
 // voidHelper: the helper released the round, or its share gives no totals, and nothing can be put together.
 const voidHelper = "helper"
 
-// ErrFolder is returned by Run if the folder of a leader knows nothing of a task that its identity has worked on. A
+// ErrFolder is returned by Run if the folder of a leader does not know what its identity has done in a task. A
 // restart changes nothing.
-var ErrFolder = errors.New("--state knows nothing of this task, and its stage has worked on it")
+var ErrFolder = errors.New("--state does not know what the stage of this task has done")
 
 // looking asks the folder, and the helper's Share, how far a round of two operators has come: in an earlier life of
 // this process, or in another process with the same folder.
@@ -52,12 +52,14 @@ func (p *looking) handle(now time.Time, did effects, r result) (phase, error) {
 	case find:
 		p.found = r.found
 		p.released, p.signed = r.found.Marks.Released, r.found.Signed
+		if p.found.Begun && uint64(p.decided) > p.released.Round {
+			return nil, p.lacking(fmt.Sprintf("round %d was released, and the newest that it knows is %d", p.decided, p.released.Round))
+		}
 		return p, nil
 	case latest:
 		// A folder that was lost, or is another, knows of no release that its identity may have made.
 		if p.number > 1 || p.newestAttempt(r.message) > 0 {
-			return nil, fmt.Errorf("%w (round %d): start with the folder that it had. Where that is lost, end the task: "+
-				"a new one needs a new identity", ErrFolder, p.number)
+			return nil, p.lacking(fmt.Sprintf("it knows nothing of this task, and round %d is not its first", p.number))
 		}
 		p.seen = true
 		return p, nil
@@ -97,6 +99,12 @@ func (p *looking) handle(now time.Time, did effects, r result) (phase, error) {
 		return &finishing{environment: p.environment, round: p.round, dropped: m.Prepared}, nil
 	}
 	return &inspecting{environment: p.environment, round: p.round, folder: p.again}, nil
+}
+
+// lacking refuses a folder that was lost, or put back from a copy: what it does not know could be released again.
+func (p *looking) lacking(why string) error {
+	return fmt.Errorf("%w: %s. Start with the folder that it had. Where that is lost, end the task: a new one needs a new "+
+		"identity", ErrFolder, why)
 }
 
 // finish goes on with what was prepared, and with the helper's Share where that is known.

@@ -123,3 +123,40 @@ func TestAnotherFolder(t *testing.T) {
 		_ = helper.stop()
 	})
 }
+
+// TestOldFolder: a leader whose folder was put back to before a release that the broker shows opens nothing, and says so.
+func TestOldFolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 3, cohort: 3})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var all sync.WaitGroup
+		all.Go(func() { w.learn(ctx) })
+		all.Go(func() { w.devices(ctx) })
+		helper, copied := w.help(ctx, nil), t.TempDir()
+		leader := w.lead(ctx, nil)
+		if w.get(ctx, w.name.Open(2, 1)) == nil {
+			t.Fatal("no round 2")
+		}
+		_ = leader.stop()
+		w.must(os.CopyFS(copied, os.DirFS(w.leaderDir)))
+		leader = w.lead(ctx, nil)
+		if w.get(ctx, w.name.Batch(2)) == nil {
+			t.Fatal("no batch of round 2")
+		}
+		_ = leader.stop()
+		opened := w.newest(ctx, 3)
+		w.leaderDir = copied
+		leader = w.lead(ctx, nil)
+		<-leader.done
+		if err := leader.stop(); !errors.Is(err, stage.ErrFolder) || !strings.Contains(err.Error(), "round 2 was released") {
+			t.Errorf("an old folder: %v", err)
+		}
+		if n := w.newest(ctx, 3); n != opened {
+			t.Errorf("attempt %d was opened", n)
+		}
+		cancel()
+		all.Wait()
+		_ = helper.stop()
+	})
+}
