@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/shuffle/stage"
 )
@@ -58,7 +59,11 @@ func TestTogether(t *testing.T) {
 func TestTogetherWithFaults(t *testing.T) {
 	restarts := 0
 	defer func() { t.Logf("%d restarts", restarts) }()
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if longtest.Run(t, "10,000 seeds, not 60") {
+		seeds = 10_000
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{rounds: 3, cohort: 6})
 			if os.Getenv("LOUD") != "" {
