@@ -9,6 +9,7 @@ import (
 	"github.com/panlearn/panlearn/shuffle/splitwire"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // An exchange times the requests of one attempt: which of them are sent again and when, and when the helper is asked
@@ -115,8 +116,26 @@ type link struct {
 	close   context.CancelFunc
 }
 
-// linked bounds the answers that wait: more of them are lost, and come again when they are asked for again.
-const linked = 256
+// linked bounds the answers that wait: two windows of requests. More of them are lost, and come again when they are asked
+// for again.
+const linked = 64
+
+// Room in the longest answer beside what grows with a task: for a reply, requests of usual bundles with it.
+const (
+	answerRoom = 64 << 10 // bytes
+	userRoom   = 64       // bytes for each user of a bundle: an outcome and a prep message of 32 bytes
+)
+
+// longestAnswer returns the length in bytes of the longest answer that a helper gives in a task: its Share, or the reply
+// to a request of one large bundle. Anybody can send others, so longer ones are not kept.
+func longestAnswer(plan *wire.Plan) int {
+	most := 0
+	for _, f := range plan.GetPhases() {
+		m := f.GetMechanism()
+		most = max(most, int(m.GetDim())*stream.ElementSize, int(m.GetMaxBundle())*userRoom)
+	}
+	return most + answerRoom
+}
 
 // dial returns the link of a helper's instance.
 func (s *Stage) dial(ctx context.Context, instance split.Instance) (*link, error) {
@@ -128,7 +147,11 @@ func (s *Stage) dial(ctx context.Context, instance split.Instance) (*link, error
 	l := &link{subject: subject, answers: make(chan []byte, linked)}
 	ctx, l.close = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
+	longest := longestAnswer(s.task.Plan)
 	l.send, err = s.Leader.Exchange.Exchange(ctx, subject, func(answer []byte) {
+		if len(answer) > longest {
+			return
+		}
 		select {
 		case l.answers <- answer:
 		default:
@@ -291,7 +314,7 @@ var errSent = errors.New("exchange")
 // sendAll sends what is opened, what was not answered in time, and a ping where nothing else goes.
 func (a *attempt) sendAll(l *link, now time.Time) error {
 	p := a.pair
-	for users, full := p.leader.Pending(); users > 0 && (full || len(p.exchange.sent) == 0 || !p.takes()); users, full = p.leader.Pending() {
+	for p.cuts() {
 		r, ok := p.leader.Cut()
 		if !ok {
 			break
@@ -312,6 +335,13 @@ func (a *attempt) sendAll(l *link, now time.Time) error {
 		return a.sendPlain(l, &split.Ping{X: p.x, Highest: a.released.Round})
 	}
 	return nil
+}
+
+// cuts reports whether what is opened goes into a request now: one is full, none is on its way, or nothing more can be
+// taken.
+func (p *pairing) cuts() bool {
+	users, full := p.leader.Pending()
+	return users > 0 && (full || len(p.exchange.sent) == 0 || !p.takes())
 }
 
 func (a *attempt) sendRequest(l *link, r split.Request) error {

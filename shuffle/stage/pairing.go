@@ -256,8 +256,8 @@ func (a *attempt) decided(o split.Outcome) {
 	observe.Tell(a.Observer.Report, reason)
 }
 
-// reasonOfShared returns the Reason that an outcome counts as. The reasons of a report that is refused by both operators
-// together are those that one operator would have.
+// reasonOfShared returns the Reason that an outcome counts as. A report that two operators refuse
+// counts under the reason that one operator would have had for it.
 func reasonOfShared(o split.Outcome) Reason {
 	switch o {
 	case split.Accepted:
