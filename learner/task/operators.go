@@ -10,7 +10,7 @@ import (
 // Operators declares the two parties between whom reports are shared under trust split, by the public keys that
 // everybody who takes part has pinned. Planning and simulating need none.
 type Operators struct {
-	Leader string `json:"leader"` // public key of the stage in 64 hexadecimal digits: ingest keygen stage
+	Leader string `json:"leader"` // public key of the stage in 64 hexadecimal digits: ingest keygen leader
 	Helper string `json:"helper"` // that of the second operator, another one
 }
 

@@ -143,6 +143,8 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 		return p, nil // Run asks the context next
 	case errors.Is(err, stream.ErrRefused):
 		return p, fmt.Errorf("stage: %s: the broker will never take it: %w", p, err)
+	case errors.Is(err, ErrFolder):
+		return p, fmt.Errorf("stage: %s: %w", p, err)
 	case err != nil:
 		s.trouble(ctx, todo, err)
 		return p, nil

@@ -189,7 +189,8 @@ func (w *world) lead(ctx context.Context, change func(*stage.Config)) *process {
 	w.must(err)
 	marks, err := markfile.Open(filepath.Join(w.leaderDir, "claimed"))
 	w.must(err)
-	f, err := leaderfile.Open(w.leaderDir)
+	w.must(leaderfile.Make(w.leaderDir, w.stage.Public()))
+	f, err := leaderfile.Open(w.leaderDir, w.stage.Public())
 	w.must(err)
 	c := stage.Config{Task: w.name, Records: w.broker, Reports: reader, Identity: w.stage, Limits: w.broker.Limits(),
 		LearnerKey: w.learner.Public(), LeaseTTL: lease, Poll: poll, Marks: marks, Workers: 2, Logger: w.log.With("role", "leader"),

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/disk"
+	"github.com/panlearn/panlearn/shuffle/roster"
 	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/stream"
 )
@@ -137,7 +138,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		"no folder":    {filepath.Join(dir, "none"), "ingest keygen helper"},
 		"an empty one": {t.TempDir(), "chmod 700"},
-		"a file":       {filepath.Join(dir, recordFile), "folder of its owner"},
+		"a file":       {filepath.Join(dir, rosterFile), "folder of its owner"},
 	} {
 		if _, err := Open(test.dir, 0); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
@@ -195,19 +196,19 @@ func TestPartsOfDifferentTimes(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, dir string, empty, early, other map[string][]byte, now map[string][]byte){
 		"the mark is lost": func(_ *testing.T, _ string, _, _, _, now map[string][]byte) { delete(now, markFile) },
 		"the list is older": func(_ *testing.T, _ string, empty, _, _, now map[string][]byte) {
-			now[recordFile] = empty[recordFile]
+			now[rosterFile] = empty[rosterFile]
 		},
 		"the mark is of another folder": func(_ *testing.T, _ string, _, _, other, now map[string][]byte) {
 			now[markFile] = other[markFile]
 		},
 		"the list is of another folder": func(_ *testing.T, _ string, _, _, other, now map[string][]byte) {
-			now[recordFile] = other[recordFile]
+			now[rosterFile] = other[rosterFile]
 		},
 		"the key is of another folder": func(_ *testing.T, _ string, _, _, other, now map[string][]byte) {
 			now[keyFile] = other[keyFile]
 		},
 		"a bit of the mark": func(_ *testing.T, _ string, _, _, _, now map[string][]byte) { now[markFile][70] ^= 1 },
-		"a bit of the list": func(_ *testing.T, _ string, _, _, _, now map[string][]byte) { now[recordFile][40] ^= 1 },
+		"a bit of the list": func(_ *testing.T, _ string, _, _, _, now map[string][]byte) { now[rosterFile][40] ^= 1 },
 		"half of the mark": func(_ *testing.T, _ string, _, _, _, now map[string][]byte) {
 			now[markFile] = now[markFile][:len(now[markFile])/2]
 		},
@@ -412,15 +413,10 @@ func TestGoroutines(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	r := record{folder: id{1}, key: make([]byte, 32), joined: map[stream.Hash]id{task: {2}, {3}: {4}}}
-	m := mark{folder: id{1}, own: id{2}, task: task, HelperMark: split.HelperMark{X: attempt(1, 1), Signed: share(1, 1)}}
-	f.Add(r.encode())
+	m := mark{folder: roster.ID{1}, own: roster.ID{2}, task: task, HelperMark: split.HelperMark{X: attempt(1, 1), Signed: share(1, 1)}}
 	f.Add(m.encode())
-	f.Add(mark{folder: id{1}, own: id{2}, task: task}.encode())
+	f.Add(mark{folder: roster.ID{1}, own: roster.ID{2}, task: task}.encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if r, ok := decodeRecord(data); ok && !bytes.Equal(r.encode(), data) {
-			t.Error("two encodings of one record")
-		}
 		if m, ok := decodeMark(data); ok && !bytes.Equal(m.encode(), data) {
 			t.Error("two encodings of one mark")
 		}
