@@ -54,7 +54,8 @@ func (e *environment) leads(helper, learner []byte) error {
 	case len(l.HelperKey) != ed25519.PublicKeySize:
 		return errors.New("has trust split: pin the other operator by --helper-key; nobody is trusted at first use")
 	case len(e.LearnerKey) == 0:
-		return fmt.Errorf("has trust split: pin its learner, %x, by --learner-key; nobody is trusted at first use", learner)
+		return fmt.Errorf("has trust split: pin its learner by --learner-key, as its people told the key; nobody is trusted at "+
+			"first use. This Task was signed by %x, which whoever put it here may have chosen", learner)
 	case l.Folder == nil:
 		return errors.New("has trust split: the stage needs a folder for it; start it with --state")
 	case l.Exchange == nil:

@@ -28,7 +28,7 @@ var helperMutants = []mutant{
 	},
 	{
 		name: "a listed task whose mark is lost begins again", file: "shuffle/helper/folder/folder.go", pkg: "shuffle/helper/folder", tests: "TestPartsOfDifferentTimes", quick: true,
-		edits: []edit{{"	case errors.Is(err, fs.ErrNotExist) && listed:\n", "	case errors.Is(err, fs.ErrNotExist) && listed && own == id{}:\n"}},
+		edits: []edit{{"	case errors.Is(err, fs.ErrNotExist) && listed:\n", "	case errors.Is(err, fs.ErrNotExist) && listed && own == roster.ID{}:\n"}},
 	},
 	{
 		name: "a mark is written beside the old one alone", file: "shuffle/helper/folder/files.go", pkg: "shuffle/helper/folder", tests: "TestKilledBetweenAnyTwoOperations",
