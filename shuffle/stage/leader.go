@@ -55,7 +55,7 @@ func (e *environment) leads(helper, learner []byte) error {
 		return errors.New("has trust split: pin the other operator by --helper-key; nobody is trusted at first use")
 	case len(e.LearnerKey) == 0:
 		return fmt.Errorf("has trust split: pin its learner by --learner-key, as its people told the key; nobody is trusted at "+
-			"first use. This Task was signed by %x, which whoever put it here may have chosen", learner)
+			"first use. This Task was signed by %x, which the one who put it here may have chosen", learner)
 	case l.Folder == nil:
 		return errors.New("has trust split: the stage needs a folder for it; start it with --state")
 	case l.Exchange == nil:

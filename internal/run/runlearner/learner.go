@@ -254,7 +254,7 @@ func (c Config) pins() error {
 	switch {
 	case c.StageKey == nil:
 		return fmt.Errorf("--stage-key: pin the leader of trust split, as its operator told the key; nobody is trusted at first "+
-			"use. privacy.operators.leader is %x, which whoever wrote the file chose: %w", []byte(leader), ErrPin)
+			"use. privacy.operators.leader is %x, which the file's writer chose: %w", []byte(leader), ErrPin)
 	case !c.StageKey.Equal(leader):
 		return fmt.Errorf("--stage-key %x: privacy.operators.leader is %x: %w", []byte(c.StageKey), []byte(leader), ErrPin)
 	}
