@@ -6,10 +6,13 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -27,6 +30,10 @@ type Roster struct {
 	Folder ID
 	Key    ed25519.PublicKey
 	Tasks  map[stream.Hash]ID // of each task ever worked on, the id of its marks
+	// Place tells the key's file of when the folder was made from every copy; zero: not known.
+	Place disk.Place
+	// Processes lists those that ever acted in the identity's name from this folder, oldest first.
+	Processes []ID
 }
 
 // New returns the roster of a new folder, of a key that was just drawn.
@@ -34,25 +41,41 @@ func New(key ed25519.PublicKey) Roster { return Roster{Folder: NewID(), Key: key
 
 // With returns a copy of the roster that lists a task's marks besides.
 func (r Roster) With(task stream.Hash, marks ID) Roster {
-	tasks := map[stream.Hash]ID{task: marks}
-	for other, id := range r.Tasks {
-		if other != task {
-			tasks[other] = id
-		}
-	}
-	return Roster{Folder: r.Folder, Key: r.Key, Tasks: tasks}
+	tasks := map[stream.Hash]ID{}
+	maps.Copy(tasks, r.Tasks)
+	tasks[task] = marks
+	r.Tasks = tasks
+	return r
 }
 
-// Encode returns lines: the title, which ends in a line feed; the folder's id and the public key in hexadecimal; of each
-// task, ascending, its hash and the id of its marks; and the SHA-256 of the lines before.
+// By returns a copy of the roster that lists a process besides.
+func (r Roster) By(process ID) Roster {
+	if !r.Knows(process) {
+		r.Processes = append(slices.Clip(r.Processes), process)
+	}
+	return r
+}
+
+// Knows reports whether a process acted from this folder.
+func (r Roster) Knows(process ID) bool { return slices.Contains(r.Processes, process) }
+
+// Encode returns lines: the title, which ends in a line feed; the folder's id and the public key in hexadecimal; the
+// key's place, in decimal, where it is known; of each task, ascending, its hash and the id of its marks; the processes;
+// and the SHA-256 of the lines before.
 func (r Roster) Encode(title string) []byte {
 	var out bytes.Buffer
 	out.WriteString(title)
 	out.WriteString("folder " + hex.EncodeToString(r.Folder[:]) + "\n")
 	out.WriteString("key " + hex.EncodeToString(r.Key) + "\n")
+	if r.Place != (disk.Place{}) {
+		fmt.Fprintf(&out, "place %d %d\n", r.Place.Number, r.Place.Born)
+	}
 	for _, task := range slices.SortedFunc(maps.Keys(r.Tasks), func(a, b stream.Hash) int { return bytes.Compare(a[:], b[:]) }) {
 		marks := r.Tasks[task]
 		out.WriteString("task " + hex.EncodeToString(task[:]) + " " + hex.EncodeToString(marks[:]) + "\n")
+	}
+	for _, process := range r.Processes {
+		out.WriteString("process " + hex.EncodeToString(process[:]) + "\n")
 	}
 	sum := sha256.Sum256(out.Bytes())
 	out.WriteString("sum " + hex.EncodeToString(sum[:]) + "\n")
@@ -75,6 +98,11 @@ func Decode(title string, data []byte) (Roster, bool) {
 			r.Key = first
 		case words[0] == "task" && len(first) == stream.HashSize && len(values[1]) == len(ID{}):
 			r.Tasks[stream.Hash(first)] = ID(values[1])
+		case words[0] == "process" && len(first) == len(ID{}):
+			r.Processes = append(r.Processes, ID(first))
+		case words[0] == "place" && len(words) == 3:
+			r.Place.Number, _ = strconv.ParseUint(words[1], 10, 64)
+			r.Place.Born, _ = strconv.ParseUint(words[2], 10, 64)
 		}
 	}
 	return r, bytes.Equal(r.Encode(title), data)

@@ -5,20 +5,24 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/stream"
 )
 
 const title = "panlearn test identity v1\n"
 
 func filled() Roster {
-	return New(bytes.Repeat([]byte{7}, 32)).With(stream.Hash{3}, ID{4}).With(stream.Hash{1}, ID{2})
+	r := New(bytes.Repeat([]byte{7}, 32)).With(stream.Hash{3}, ID{4}).With(stream.Hash{1}, ID{2})
+	r.Place = disk.Place{Number: 12, Born: 34}
+	return r.By(ID{8}).By(ID{5}).By(ID{8})
 }
 
 // TestRoster is read as it was written, lists each task once, and With changes nothing of the roster that it is asked of.
 func TestRoster(t *testing.T) {
 	r := filled()
 	got, ok := Decode(title, r.Encode(title))
-	if !ok || got.Folder != r.Folder || !got.Key.Equal(r.Key) || len(got.Tasks) != 2 || got.Tasks[stream.Hash{3}] != (ID{4}) {
+	if !ok || got.Folder != r.Folder || !got.Key.Equal(r.Key) || len(got.Tasks) != 2 || got.Tasks[stream.Hash{3}] != (ID{4}) ||
+		got.Place != r.Place || !slices.Equal(got.Processes, []ID{{8}, {5}}) || !got.Knows(ID{5}) || got.Knows(ID{6}) {
 		t.Errorf("read as %+v, %t", got, ok)
 	}
 	if again := r.With(stream.Hash{3}, ID{9}); again.Tasks[stream.Hash{3}] != (ID{9}) || r.Tasks[stream.Hash{3}] != (ID{4}) {

@@ -70,6 +70,9 @@ func Create(dir string) (key ed25519.PublicKey, made bool, err error) {
 		return nil, false, fmt.Errorf("helper's folder: %w", err)
 	}
 	r = roster.New(identity.Public())
+	if r.Place, err = disk.PlaceOf(f.path(keyFile)); err != nil {
+		return nil, false, fmt.Errorf("helper's folder: %w", err)
+	}
 	if err := f.replace(rosterFile, r.Encode(rosterTitle)); err != nil {
 		return nil, false, fmt.Errorf("helper's folder: %w", err)
 	}
@@ -140,6 +143,14 @@ func (f *Folder) load() (err error) {
 		return fmt.Errorf("%s has the key %x, %s names %x: %w", keyFile, []byte(f.key.Public()), rosterFile,
 			[]byte(f.roster.Key), ErrOlder)
 	}
+	place, err := disk.PlaceOf(f.path(keyFile))
+	if err != nil {
+		return err
+	}
+	if !place.Same(f.roster.Place) {
+		return fmt.Errorf("%s is file %d here, and was made as file %d: the folder is a copy. Run the helper where "+
+			"the folder was made, and remove the copy: %w", keyFile, place.Number, f.roster.Place.Number, ErrOlder)
+	}
 	return f.settle(rosterFile)
 }
 
@@ -195,19 +206,28 @@ func (f *Folder) read(task stream.Hash) (standing mark, listed bool, err error) 
 	return standing, listed, nil
 }
 
-// Join lists a task, before the first Join of it is put. When it returns nil no crash undoes that. It may be called
-// again.
-func (f *Folder) Join(task stream.Hash) error {
+// Knows reports whether a process joined from this folder.
+func (f *Folder) Knows(process split.Instance) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.roster.Knows(roster.ID(process))
+}
+
+// Join lists a task and the process, before the first Join of it is put. When it returns nil no crash undoes that. It
+// may be called again.
+func (f *Folder) Join(task stream.Hash, process split.Instance) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	standing, listed, err := f.read(task)
-	if err != nil || listed {
+	if err != nil || listed && f.roster.Knows(roster.ID(process)) {
 		return err
 	}
-	if err := f.replace(markName(task), standing.encode()); err != nil {
-		return fmt.Errorf("helper's folder: a mark of a new task: %w", err)
+	if !listed {
+		if err := f.replace(markName(task), standing.encode()); err != nil {
+			return fmt.Errorf("helper's folder: a mark of a new task: %w", err)
+		}
 	}
-	r := f.roster.With(task, standing.own)
+	r := f.roster.With(task, standing.own).By(roster.ID(process))
 	if err := f.replace(rosterFile, r.Encode(rosterTitle)); err != nil {
 		return fmt.Errorf("helper's folder: list a new task: %w", err)
 	}
