@@ -208,7 +208,7 @@ func Operators(dir string, stage *seal.Identity) (*task.Operators, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &task.Operators{Leader: hex.EncodeToString(stage.Public()), Helper: hex.EncodeToString(key)}, nil
+	return &task.Operators{Leader: hex.EncodeToString(stage.Public()), Helper: hex.EncodeToString(key), One: true}, nil
 }
 
 // help runs the second operator of trust split.
