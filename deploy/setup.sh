@@ -2,7 +2,7 @@
 # What compose.yaml needs before its processes start: the broker's site, a folder of secrets for each role, and events to send.
 # Run again, it changes nothing. It is for trying panlearn: all private halves are made in one place, and moved.
 set -eu
-: "${SITE:=/broker}" "${SECRETS:=/secrets}" "${STAGE_KEY_FILE:=}" "${EVENTS:=/events}" "${BROKER:=nats}" "${USERS:=20000}" "${OWNER=65532:65532}"
+: "${SITE:=/broker}" "${SECRETS:=/secrets}" "${EVENTS:=/events}" "${BROKER:=nats}" "${USERS:=20000}" "${OWNER=65532:65532}"
 
 if [ ! -e "$SITE/site/site.conf" ]; then
 	learner devca "$SITE/site" --host "$BROKER" --host relay --host scorer
@@ -27,8 +27,12 @@ for role in relay scorer; do # what is served over HTTP
 	fi
 done
 learner keygen "$SECRETS/learner/learner.key"
-ingest keygen "${STAGE_KEY_FILE:-$SECRETS/stage/stage.key}"
-# The helper's folder is its identity. compose.split.yaml wants the three public keys.
+if [ -n "${LEADER:-}" ]; then
+	ingest keygen leader --state "$LEADER"
+else
+	ingest keygen "$SECRETS/stage/stage.key"
+fi
+# An operator's folder is its identity. compose.split.yaml wants the three public keys.
 if [ -n "${HELPER:-}" ]; then
 	ingest keygen helper --state "$HELPER/folder"
 fi

@@ -89,6 +89,9 @@ leader's.`,
 				if identityFile, err = leaderKey(identityFile, state); err != nil {
 					return err
 				}
+				if err := makeLeader(state, logger); err != nil {
+					return err
+				}
 			}
 			config := runstage.Config{Broker: broker.Broker, Config: stage.Config{Task: task, Workers: workers, Drain: drain,
 				LeaseTTL: lease, Logger: logger}}
@@ -104,9 +107,9 @@ leader's.`,
 			if config.Marks, err = marks(state, logger); err != nil {
 				return err
 			}
-			if state != "" {
-				if config.Leader.Folder, err = leaderfile.Open(state); err != nil {
-					return cli.Usagef("--state: %w", err)
+			if helperKey != "" {
+				if config.Leader.Folder, err = leaderfile.Open(state, config.Identity.Public()); err != nil {
+					return leaderRefused(err)
 				}
 			}
 			if listen != "" {
@@ -133,7 +136,7 @@ leader's.`,
 	c.Flags().StringVar(&name, "task", "", "`NAME` of the task")
 	c.Flags().StringVar(&identityFile, "identity", "",
 		"`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder; with "+
-			"--helper-key "+leaderKeyFile+" in --state)")
+			"--helper-key "+leaderfile.KeyFile+" in --state)")
 	c.Flags().StringVar(&learnerKey, "learner-key", "",
 		"public `KEY` of the learner in hexadecimal (default: trust the one that is there first)")
 	c.Flags().StringVar(&helperKey, "helper-key", "",
@@ -152,27 +155,6 @@ leader's.`,
 	c.Flags().StringVar(&listen, "http", "",
 		"`ADDR` for /metrics, /status, /healthz and /readyz, such as 127.0.0.1:9091; a port alone is of this machine only")
 	return c
-}
-
-// leaderKeyFile is the name of the leader's key in its folder.
-const leaderKeyFile = "stage.key"
-
-// leaderKey returns the file of the key of a leader of two operators, which is in its --state. A key that outlives the
-// folder could release a round again that the folder knows of.
-func leaderKey(file, state string) (string, error) {
-	switch {
-	case state == "":
-		return "", cli.Usagef("--helper-key goes with --state: a folder on a disk that outlives the process, with the key in it")
-	case file == "":
-		return filepath.Join(state, leaderKeyFile), nil
-	}
-	of, err := os.Stat(filepath.Dir(file))
-	folder, missing := os.Stat(state)
-	if err != nil || missing != nil || !os.SameFile(of, folder) {
-		return "", cli.Usagef("--identity %s: with --helper-key the key is in --state %s, so that both are lost together: "+
-			"make it there by ingest keygen %s", file, state, filepath.Join(state, leaderKeyFile))
-	}
-	return file, nil
 }
 
 // marks opens the folder of marks. Where none was named and the default cannot be written, the stage runs without.

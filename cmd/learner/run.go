@@ -115,7 +115,7 @@ on the broker again, which leads to the same bytes.`,
 					return cli.Usagef("--stage-http: %w", err)
 				}
 			}
-			return cli.Classify(runlearner.Run(c.Context(), config),
+			return cli.Classify(runlearner.Run(c.Context(), config), cli.Is(cli.ExitUsage, runlearner.ErrPin),
 				cli.As[*state.BudgetError](cli.ExitRefused), cli.Is(cli.ExitTransient, state.ErrLocked),
 				cli.As[*state.VersionError](cli.ExitUsage),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
@@ -136,7 +136,7 @@ on the broker again, which leads to the same bytes.`,
 	c.Flags().StringVar(&identity, "identity", "",
 		"`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&stageKey, "stage-key", "",
-		"public `KEY` of the shuffle stage in hexadecimal (default: trust the one that is there first)")
+		"public `KEY` of the shuffle stage in hexadecimal, wanted for tasks of trust split (default: trust the one that is there first)")
 	c.Flags().StringVar(&serve, "http", "",
 		"`ADDR` for a live page at /, and /metrics, /healthz, /readyz, /v1/snapshot and /v1/history, such as 127.0.0.1:9090; a port alone is of this machine only")
 	c.Flags().StringArrayVar(&stages, "stage-http", nil,

@@ -99,6 +99,9 @@ func Waiting(s stage.Status) string {
 	if s.Round == 0 {
 		return ""
 	}
+	if s.Unjoined {
+		return fmt.Sprintf("waiting for the helper to join: nobody of %d is asked before", s.Cohort)
+	}
 	line := fmt.Sprintf("waiting: %d of %d", s.Users, s.Cohort)
 	switch {
 	case s.Deadline.IsZero() || s.Minimum == 0:

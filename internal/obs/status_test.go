@@ -110,6 +110,10 @@ panlearn_stage_redeliveries_total{task="churn"} 7
 	if got := ask(); got.Waiting != "waiting: 950 of 1000" || got.Deadline != nil {
 		t.Errorf("without a deadline: %+v", got)
 	}
+	now.Users, now.Unjoined = 0, true
+	if got := ask().Waiting; got != "waiting for the helper to join: nobody of 1000 is asked before" {
+		t.Errorf("without the helper: %q", got)
+	}
 	now = stage.Status{Task: "churn", Phase: "waiting for round 4"}
 	if got := ask(); got.Waiting != "" || got.Doing != "waiting for round 4" || got.Works {
 		t.Errorf("between rounds: %+v", got)

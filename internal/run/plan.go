@@ -178,7 +178,11 @@ func (j Job) Score() func(dst, theta []float64, e convex.Example) {
 
 // Assuming describes the assumptions behind the plan's epsilon, see accounting.Trust.Assuming.
 func (j Job) Assuming() string {
-	return j.Problem.Trust.Assuming(j.Problem.HonestFraction, wording.Of(j.Plan).Reporter().Many)
+	assuming := j.Problem.Trust.Assuming(j.Problem.HonestFraction, wording.Of(j.Plan).Reporter().Many)
+	if j.Spec.OneOperator() {
+		assuming += wording.OneOperator
+	}
+	return assuming
 }
 
 // suiteOf returns the cipher suite that seals a task's reports.

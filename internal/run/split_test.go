@@ -76,6 +76,14 @@ func TestOperatorsAreNamed(t *testing.T) {
 	if body, err := job.Wire(); err != nil || hex.EncodeToString(body.HelperKey) != helper {
 		t.Errorf("%v: helper %x", err, body.GetHelperKey())
 	}
+	if said := job.Assuming(); strings.Contains(said, "one operator runs both") {
+		t.Errorf("two operators are called one:%s", said)
+	}
+	one := runtest.Job(t, runtest.Small(t, "privacy.trust=split",
+		"privacy.operators={leader: \""+leader+"\", helper: \""+helper+"\", one: true}"))
+	if said := one.Assuming(); !strings.Contains(said, "one operator runs both") {
+		t.Errorf("one operator is not told:%s", said)
+	}
 	pan := runtest.Job(t, runtest.Small(t, "privacy.trust=pan"))
 	if body, err := pan.Wire(); err != nil || len(body.HelperKey) != 0 {
 		t.Errorf("pan: %v", err)

@@ -188,6 +188,9 @@ func (k Kind) Against(t accounting.Trust) string {
 	return "everybody downstream of the shuffle stage"
 }
 
+// OneOperator is written after an epsilon of trust split where the task declares that one party runs both operators.
+const OneOperator = ": one operator runs both here, as the task declares, so that nobody is protected from it"
+
 // Assuming returns the assumption behind an epsilon of a trust, to be written after it: a clause, or nothing,
 // see accounting.Trust.Assuming.
 func (k Kind) Assuming(trust string, honest accounting.Fraction) string {

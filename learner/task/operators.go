@@ -10,8 +10,10 @@ import (
 // Operators declares the two parties between whom reports are shared under trust split, by the public keys that
 // everybody who takes part has pinned. Planning and simulating need none.
 type Operators struct {
-	Leader string `json:"leader"` // public key of the stage in 64 hexadecimal digits: ingest keygen stage
+	Leader string `json:"leader"` // public key of the stage in 64 hexadecimal digits: ingest keygen leader
 	Helper string `json:"helper"` // that of the second operator, another one
+	// One declares that one party runs both, to try the trust out: the pair protects as one stage does.
+	One bool `json:"one,omitempty"`
 }
 
 // Keys returns the public keys of both operators; false where they are none.
@@ -26,6 +28,9 @@ func (o Operators) Keys() (leader, helper ed25519.PublicKey, ok bool) {
 	leader, helper = key(o.Leader), key(o.Helper)
 	return leader, helper, leader != nil && helper != nil
 }
+
+// OneOperator reports whether a task of two operators declares that one party runs both.
+func (s *Spec) OneOperator() bool { return s.Privacy.Operators != nil && s.Privacy.Operators.One }
 
 // Split reports whether two operators add the reports up, of whom one may be an adversary.
 func (s *Spec) Split() bool { return s.Privacy.Trust == accounting.Split.String() }

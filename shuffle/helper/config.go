@@ -30,8 +30,10 @@ const (
 type Folder interface {
 	// Mark returns what was released last of a task, and whether the task was ever joined.
 	Mark(task stream.Hash) (m split.HelperMark, joined bool, err error)
-	// Join lists a task; when it returns nil no crash undoes that.
-	Join(task stream.Hash) error
+	// Join lists a task and a process that joins it; when it returns nil no crash undoes that.
+	Join(task stream.Hash, process split.Instance) error
+	// Knows reports whether a process was ever listed.
+	Knows(process split.Instance) bool
 	// Release stores the signed Share of an attempt by HelperMark.Release, and returns the mark that stands then, which
 	// no crash undoes.
 	Release(x split.Attempt, signed []byte) (split.HelperMark, error)

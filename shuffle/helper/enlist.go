@@ -91,14 +91,14 @@ func (f *follower) suits(m stream.Message) error {
 
 // remember reads what the folder knows of the task.
 func (f *follower) remember(ctx context.Context) error {
-	mark, joined, err := f.Folder.Mark(f.hash)
+	mark, _, err := f.Folder.Mark(f.hash)
 	f.outcome(ctx, callFolder, err)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.known, f.mark, f.desk = joined, mark, split.NewDesk(f.Instance, mark)
+	f.mark, f.desk = mark, split.NewDesk(f.Instance, mark)
 	f.status.Phase = "waiting for a round"
 	return nil
 }

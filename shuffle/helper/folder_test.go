@@ -15,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/shuffle/helper/folder"
 	"github.com/panlearn/panlearn/shuffle/split"
+	"github.com/panlearn/panlearn/shuffle/splitwire"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -37,6 +38,9 @@ func copyFolder(t *testing.T, dir string) (restore func()) {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
+			if _, was := files[e.Name()]; was {
+				continue // it stays the file that it is, as on a disk that is put back
+			}
 			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 				t.Fatal(err)
 			}
@@ -47,6 +51,41 @@ func copyFolder(t *testing.T, dir string) (restore func()) {
 			}
 		}
 	}
+}
+
+// TestCopiedMachine: of a disk that was copied nobody can tell which is the original. The process that sees a Join of its
+// own key that no process of its folder put stops, and tells the other one, which stops as well: neither releases anything
+// from then on.
+func TestCopiedMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3, 3)
+		second := copyFolder(t, w.dir)
+		p := w.start(t.Context(), nil)
+		w.announce(t.Context(), 1)
+		l := w.opens(t.Context(), 1, 1, nil)
+		w.must(l.joined(t.Context(), t.Context()))
+		_ = p.stop()
+		first := copyFolder(t, w.dir)
+		second()
+		p = w.start(t.Context(), nil)
+		time.Sleep(20 * time.Second)
+		if err := p.stop(); !errors.Is(err, folder.ErrOlder) || !strings.Contains(err.Error(), "Stop the other process too") {
+			t.Errorf("the second machine: %v", err)
+		}
+		first()
+		p = w.start(t.Context(), nil)
+		time.Sleep(20 * time.Second)
+		if err := p.stop(); !errors.Is(err, folder.ErrOlder) {
+			t.Errorf("the first machine: %v", err)
+		}
+		for r := stream.Round(1); r <= 2; r++ {
+			m, err := w.broker.Get(t.Context(), w.name.Share(r))
+			w.must(err)
+			if s, err := splitwire.VerifyShare(m.Data, w.helperKey); err != nil || s.Refusal == split.None {
+				t.Errorf("round %d: %+v, %v: want a refusal", r, s, err)
+			}
+		}
+	})
 }
 
 // TestRestoredFolder: a helper whose folder was put back stops for good, as soon as broker or leader shows it a Share or

@@ -23,9 +23,8 @@ type Helper struct {
 	kick   chan struct{} // makes Run's goroutine look
 
 	// Of the Task, from before the exchange is served.
-	task  *wire.Task
-	hash  stream.Hash
-	known bool // the folder had joined the task before this process began
+	task *wire.Task
+	hash stream.Hash
 
 	deciding sync.WaitGroup
 

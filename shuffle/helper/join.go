@@ -25,7 +25,7 @@ func (f *follower) join(ctx context.Context, open *wire.Open, x split.Attempt) e
 	}
 	if standing != nil {
 		f.seen = at
-		return f.joined(*standing)
+		return f.joined(ctx, *standing)
 	}
 	if stands, err := f.lookAtShare(ctx, stream.Round(x.Round)); err != nil || stands {
 		if err == nil {
@@ -68,7 +68,7 @@ func (f *follower) join(ctx context.Context, open *wire.Open, x split.Attempt) e
 
 // list lists the task in the folder, before its first Join.
 func (f *follower) list(ctx context.Context) error {
-	err := f.Folder.Join(f.hash)
+	err := f.Folder.Join(f.hash, f.Instance)
 	if errors.Is(err, folder.ErrOlder) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -79,22 +79,33 @@ func (f *follower) list(ctx context.Context) error {
 	return err
 }
 
-// joined looks at a Join that stands where this process has not put one. It is of an earlier process of this identity,
-// whose attempts are gone, as the leader is told when it asks. Where the folder never joined the task, it is not the folder
-// that this identity works with.
-func (f *follower) joined(m stream.Message) error {
+// joined looks at a Join that stands where this process has not put one. It is of an earlier process of this folder,
+// whose attempts are gone, as the leader is told when it asks. Where no process of this folder put it, another one has a
+// copy, and nobody can tell which of the two is the original: both stop for good. The other one is told by refusals of
+// this round and the next, which it finds under its own key and did not put, as far as the broker shows them.
+func (f *follower) joined(ctx context.Context, m stream.Message) error {
 	var j wire.Join
 	if _, err := seal.VerifyRecord(m, f.Identity.Public(), f.hash, &j); err != nil {
 		f.Logger.Warn("the broker shows something that is not the helper's Join", "subject", m.Subject)
 		return nil
 	}
-	if f.known || split.Instance(j.Instance) == f.Instance {
+	if f.Folder.Knows(split.Instance(j.Instance)) {
 		return nil
+	}
+	for _, r := range []uint64{j.Round, j.Round + 1} {
+		x := split.Attempt{Task: f.hash, Round: r, Number: j.Attempt, Open: split.Hash(j.OpenHash)}
+		data, err := splitwire.SignShare(f.Identity, split.Share{X: x, Refusal: split.Marked})
+		if err == nil {
+			_, err = f.put(ctx, f.Task.Share(stream.Round(r)), data)
+		}
+		if err != nil {
+			f.Logger.Warn("cannot tell the other process of this identity", "round", r, "error", err)
+		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := fmt.Errorf("helper: %s has a Join that this identity signed, and no process with this folder put it: %w", m.Subject,
-		folder.ErrOlder)
+	err := fmt.Errorf("helper: %s has a Join that this identity signed, and no process with this folder put it: the folder, or "+
+		"its disk or machine, was copied or put back. Stop the other process too: %w", m.Subject, folder.ErrOlder)
 	f.stop(err)
 	return err
 }
@@ -139,5 +150,5 @@ func (f *follower) putJoin(ctx context.Context) error {
 		f.drop()
 	}
 	f.mu.Unlock()
-	return f.joined(result.Standing)
+	return f.joined(ctx, result.Standing)
 }

@@ -108,8 +108,8 @@ func (m *mortal) Latest(ctx context.Context, pattern string) (r stream.Message, 
 	return r, err
 }
 
-func (m *mortal) Join(task stream.Hash) error {
-	return m.call("folder join", "", func() error { return m.Folder.Join(task) })
+func (m *mortal) Join(task stream.Hash, process split.Instance) error {
+	return m.call("folder join", "", func() error { return m.Folder.Join(task, process) })
 }
 
 func (m *mortal) Mark(task stream.Hash) (out split.HelperMark, joined bool, err error) {

@@ -6,8 +6,50 @@ import (
 	"testing"
 	"time"
 
+	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/shuffle/split"
+	"github.com/panlearn/panlearn/stream/wire"
 )
+
+// TestSilentHelperBlamesNoDevice: places that end while the helper owes answers are not taken for a flood of devices that
+// ask and send nothing, which would end the attempt and take all places away.
+func TestSilentHelperBlamesNoDevice(t *testing.T) {
+	start := time.Date(2030, 5, 6, 12, 0, 0, 0, time.UTC)
+	params := randomizer.Params{Dim: 2, ClipNorm: 1, Levels: 1, FloorTrials: 10, Coin: randomizer.Fair}
+	sizes, err := split.Sizes(params.Dim, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		owes   uint64 // users whom the helper has not decided
+		silent time.Duration
+		blamed bool
+	}{{1, 4 * time.Second, false}, {1, 3 * time.Second, true}, {0, 4 * time.Second, true}} {
+		leader, err := split.NewLeader(split.Config{X: split.Attempt{Round: 1, Number: 1}, Params: params, Cohort: 100, Minimum: 1, MaxBundle: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range test.owes {
+			if job, outcome := leader.Take([]split.User{{ID: [16]byte{byte(i)}, Public: make([]byte, sizes.Public)}}, nil, nil); job == nil {
+				t.Fatal(outcome)
+			}
+		}
+		// Under floors a flood is said, and the attempt goes on: what was said is looked at.
+		e := &environment{places: &places{heard: true}, task: &wire.Task{Plan: &wire.Plan{Trust: wire.Trust_TRUST_PAN}},
+			Config: Config{Task: "churn", LeaseTTL: 15 * time.Second, Logger: slog.New(slog.DiscardHandler)}}
+		table := newTable(100, 50)
+		table.started, table.counts = start.Add(-time.Hour), PlaceCounts{Granted: 100, Unused: 80}
+		p := &collecting{environment: e, attempt: &attempt{environment: e, round: round{number: 1}, number: 1, table: table,
+			pair: &pairing{leader: leader, exchange: exchange{heard: start, lease: e.LeaseTTL}}}}
+		if _, err := p.flooded(start.Add(test.silent)); err != nil {
+			t.Fatal(err)
+		}
+		if table.warned != test.blamed {
+			t.Errorf("%d users wait for a helper that is silent for %v: devices are blamed %t, want %t", test.owes, test.silent,
+				table.warned, test.blamed)
+		}
+	}
+}
 
 // TestHelperAwaySince: a helper is away since it was first waited for or answered last, and not since that was noticed.
 func TestHelperAwaySince(t *testing.T) {

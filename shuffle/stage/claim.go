@@ -1,11 +1,14 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // claiming takes the right to release. From its first put on, the claim may stand without our knowing; so the phase
@@ -27,6 +30,9 @@ func (p *claiming) handle(now time.Time, _ effects, r result) (phase, error) {
 	behind := p.leftBehind(out.opened, r.put.Standing.Sequence)
 	if r.put.Ours && !behind {
 		return &releasing{environment: p.environment, release: out}, nil
+	}
+	if _, err := p.readClaim(&r.put.Standing, out.round); errors.Is(err, seal.ErrNotWritten) {
+		return nil, err // nobody of ours has claimed: ours is put again
 	}
 	p.abandon()
 	observe.Tell2(p.Observer.Dropped, out.round.number, out.attempt)
@@ -66,6 +72,9 @@ func (p *releasing) next(time.Time) effects {
 func (p *releasing) handle(now time.Time, _ effects, r result) (phase, error) {
 	out := p.release
 	if !r.put.Ours {
+		if _, err := p.read(&r.put.Standing, p.Identity.Public(), new(wire.Batch)); errors.Is(err, seal.ErrNotWritten) {
+			return nil, err // it is no outcome: ours is put again
+		}
 		p.abandon()
 		p.Logger.Warn("another outcome of the round stands, ours is dropped", "round", out.round.number)
 		return closeRound(p.environment, &r.put.Standing, 0)

@@ -47,12 +47,14 @@ func (p *closing) next(time.Time) effects {
 }
 
 func (p *closing) handle(_ time.Time, _ effects, r result) (phase, error) {
-	p.last = max(p.last, r.put.Standing.Sequence)
+	var standing wire.Close
 	if !r.put.Ours {
-		var standing wire.Close
 		if _, err := p.read(&r.put.Standing, p.Identity.Public(), &standing); err != nil {
 			return nil, err
 		}
+	}
+	p.last = max(p.last, r.put.Standing.Sequence)
+	if !r.put.Ours {
 		if !p.batch.Void || standing.Void {
 			return nil,
 				fmt.Errorf(

@@ -2,11 +2,13 @@ package stage
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -87,6 +89,7 @@ type collecting struct {
 	look    time.Time // next look at the records
 	looks   int       // done of this one, which is of three: the outcome, End, the queue
 	expires time.Time // of our patience with a task that has ended after this round
+	forged  bool      // it was said that a record is not its writer's
 	starved bool      // it was said that the minimum is not there at the deadline
 	joining time.Time // when the helper's Join is looked for next, until it has joined
 }
@@ -155,16 +158,23 @@ func (p *collecting) handle(now time.Time, did effects, r result) (phase, error)
 	case p.looks == 2 && did.call == get:
 		return p.unopened(now, r), nil
 	case p.looks == 0:
-		if r.message != nil {
-			p.abandon()
-			return closeRound(p.environment, r.message, 0)
-		}
 		p.looks++
+		if r.message != nil {
+			next, err := closeRound(p.environment, r.message, 0)
+			if err := p.passOver(err); err != nil || next == nil {
+				return p, err
+			}
+			p.abandon()
+			return next, nil
+		}
 		return p, nil
 	default:
 		p.looks++
 		if r.message != nil {
 			next, err := p.endOr(r.message, a.round.number, p)
+			if errors.Is(err, seal.ErrNotWritten) {
+				return p, p.passOver(err)
+			}
 			if err == nil && next == phase(p) {
 				next = p.decided(now)
 			}
@@ -242,6 +252,19 @@ func (p *collecting) decided(now time.Time) phase {
 	return &settling{environment: p.environment, number: p.attempt.round.number + 1}
 }
 
+// passOver returns an error unless it is of a record that its writer did not write. Reports are taken while such a one
+// stands: it is looked at again at the next look.
+func (p *collecting) passOver(err error) error {
+	if !errors.Is(err, seal.ErrNotWritten) {
+		return err
+	}
+	if !p.forged {
+		p.forged = true
+		p.Logger.Warn("the broker shows a record that its writer did not write, which is passed over", "error", err)
+	}
+	return nil
+}
+
 // reopened looks at the newest Open of the round, now and then. Where the broker lost ours it is put again, or who has
 // not heard of it could never join. Where another process opened the round after us, which it can where the broker
 // lost the lease, devices send to it, and not to us.
@@ -265,8 +288,11 @@ func (p *collecting) reopened(now time.Time, did effects, r result) phase {
 // so the stage looks for longer than that takes. If the round stays away, or is another, the broker was put back to
 // before it.
 func (p *collecting) unopened(now time.Time, r result) phase {
+	read, err := round{}, error(nil)
 	if r.message != nil {
-		read, err := p.readRound(r.message)
+		read, err = p.readRound(r.message)
+	}
+	if r.message != nil && !errors.Is(err, seal.ErrNotWritten) {
 		p.stands, p.gone = err == nil && read.manifest == p.attempt.round.manifest, time.Time{}
 		if p.stands {
 			return p

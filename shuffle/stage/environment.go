@@ -2,6 +2,7 @@ package stage
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -61,17 +62,24 @@ type round struct {
 
 // enlist takes the Task: signed by the learner it names, made for our key, runnable.
 func (e *environment) enlist(m *stream.Message) error {
+	var envelope wire.Signed
+	var task wire.Task
+	var version *stream.VersionError
+	body, err := []byte(nil), stream.Unmarshal(m.Data, &envelope)
+	if err == nil {
+		body, err = seal.Verify(m.Data, envelope.Key, &task)
+	}
+	switch {
+	case errors.As(err, &version):
+		return fmt.Errorf("%s: %w", m.Subject, err)
+	case err != nil: // no learner signed it
+		return fmt.Errorf("%s %w: %w", m.Subject, seal.ErrNotWritten, err)
+	}
 	pinned := e.LearnerKey
 	if len(pinned) == 0 {
-		var envelope wire.Signed
-		if err := stream.Unmarshal(m.Data, &envelope); err != nil {
-			return fmt.Errorf("%s: %w", m.Subject, err)
-		}
 		pinned = envelope.Key // trusted at first use; it must be the one that the body names
 	}
-	var task wire.Task
-	body, err := seal.Verify(m.Data, pinned, &task)
-	if err != nil {
+	if body, err = seal.Verify(m.Data, pinned, &task); err != nil {
 		return fmt.Errorf("%s: %w", m.Subject, err)
 	}
 	sizes, err := e.suits(&task, pinned)

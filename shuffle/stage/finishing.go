@@ -15,7 +15,7 @@ import (
 // voidHelper: the helper released the round, or its share gives no totals, and nothing can be put together.
 const voidHelper = "helper"
 
-// ErrFolder is returned by Run if the folder of a leader does not know what its identity has done in a task. A
+// ErrFolder is returned by Run and by a Folder if the folder of a leader does not know what its identity has done in a task. A
 // restart changes nothing.
 var ErrFolder = errors.New("--state does not know what the stage of this task has done")
 
@@ -53,13 +53,13 @@ func (p *looking) handle(now time.Time, did effects, r result) (phase, error) {
 		p.found = r.found
 		p.released, p.signed = r.found.Marks.Released, r.found.Signed
 		if p.found.Begun && uint64(p.decided) > p.released.Round {
-			return nil, p.lacking(fmt.Sprintf("round %d was released, and the newest that it knows is %d", p.decided, p.released.Round))
+			return nil, Lacking(fmt.Sprintf("round %d was released, and the newest that it knows is %d", p.decided, p.released.Round))
 		}
 		return p, nil
 	case latest:
 		// A folder that was lost, or is another, knows of no release that its identity may have made.
 		if p.number > 1 || p.newestAttempt(r.message) > 0 {
-			return nil, p.lacking(fmt.Sprintf("it knows nothing of this task, and round %d is not its first", p.number))
+			return nil, Lacking(fmt.Sprintf("it knows nothing of this task, and round %d is not its first", p.number))
 		}
 		p.seen = true
 		return p, nil
@@ -101,10 +101,11 @@ func (p *looking) handle(now time.Time, did effects, r result) (phase, error) {
 	return &inspecting{environment: p.environment, round: p.round, folder: p.again}, nil
 }
 
-// lacking refuses a folder that was lost, or put back from a copy: what it does not know could be released again.
-func (p *looking) lacking(why string) error {
-	return fmt.Errorf("%w: %s. Start with the folder that it had. Where that is lost, end the task: a new one needs a new "+
-		"identity", ErrFolder, why)
+// Lacking refuses a leader's folder that was lost, or put together of parts, or put back from a copy: what it does not
+// know could be released again. The error wraps ErrFolder.
+func Lacking(why string) error {
+	return fmt.Errorf("%w: %s. Start with the folder that was made with its key. Where that is lost, end the task: a new one "+
+		"needs a new identity, which ingest keygen leader --state DIR makes", ErrFolder, why)
 }
 
 // finish goes on with what was prepared, and with the helper's Share where that is known.

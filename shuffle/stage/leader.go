@@ -22,7 +22,8 @@ type Leader struct {
 
 // A Folder keeps what a leader must not lose or do twice, on a disk that outlives the process. Processes of one stage
 // share it: each method is one step that no other process divides, and when it returns without an error no crash undoes
-// it. An adapter is package shuffle/stage/leaderfile.
+// it. Errors wrap ErrFolder where the folder is not the one of the stage's identity, or not as it left it: Run returns
+// them. An adapter is package shuffle/stage/leaderfile.
 type Folder interface {
 	// Find returns what the folder knows of a task.
 	Find(task stream.Hash) (Found, error)
@@ -50,12 +51,13 @@ func (e *environment) operators() bool { return e.task != nil && manifest.HasOpe
 // leads refuses a task of two operators unless both are pinned and the folder is there.
 func (e *environment) leads(helper, learner []byte) error {
 	switch l := e.Leader; {
-	case l.Folder == nil:
-		return errors.New("has trust split: the stage needs a folder for it; start it with --state")
 	case len(l.HelperKey) != ed25519.PublicKeySize:
 		return errors.New("has trust split: pin the other operator by --helper-key; nobody is trusted at first use")
 	case len(e.LearnerKey) == 0:
-		return fmt.Errorf("has trust split: pin its learner, %x, by --learner-key; nobody is trusted at first use", learner)
+		return fmt.Errorf("has trust split: pin its learner by --learner-key, as its people told the key; nobody is trusted at "+
+			"first use. This Task was signed by %x, which the one who put it here may have chosen", learner)
+	case l.Folder == nil:
+		return errors.New("has trust split: the stage needs a folder for it; start it with --state")
 	case l.Exchange == nil:
 		return errors.New("has trust split: the stage has no way to its helper")
 	case !l.HelperKey.Equal(ed25519.PublicKey(helper)):

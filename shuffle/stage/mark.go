@@ -1,11 +1,13 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
 )
 
 // Marks remember outside the broker which rounds of a task were claimed, and by whom. A broker that loses a claim and
@@ -75,7 +77,11 @@ func (p *marking) handle(now time.Time, did effects, r result) (phase, error) {
 		p.over()
 		return p, nil
 	case r.message != nil:
-		if read, err := p.readRound(r.message); err == nil && read.manifest == p.release.round.manifest {
+		read, err := p.readRound(r.message)
+		if errors.Is(err, seal.ErrNotWritten) {
+			return nil, err
+		}
+		if err == nil && read.manifest == p.release.round.manifest {
 			p.stands = true
 			return p, nil
 		}

@@ -51,7 +51,7 @@ func (s *Stage) perform(ctx context.Context, todo effects) (r result, err error)
 			err = fmt.Errorf("%s: mark round %d before it is claimed: %w", OwnDisk, todo.round, err)
 		}
 	case find, begin, prepared, keep, overwrite:
-		if r, err = s.ofFolder(todo); err != nil {
+		if r, err = s.ofFolder(todo); err != nil && !errors.Is(err, ErrFolder) {
 			err = fmt.Errorf("%s: %w", OwnDisk, err)
 		}
 	}

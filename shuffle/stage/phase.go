@@ -16,7 +16,8 @@ type phase interface {
 	next(now time.Time) effects
 
 	// handle takes the result of the effects and returns the phase that follows, perhaps itself. An error ends the
-	// stage.
+	// stage, except seal.ErrNotWritten: what the broker showed was not what its writer wrote, which decides nothing. Then
+	// the phase is as it was before, and asks again.
 	handle(now time.Time, did effects, r result) (phase, error)
 
 	// abandon erases what must not outlive the phase, where the phase does not end by handle.

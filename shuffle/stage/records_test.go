@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,8 +16,8 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestRefusals: what stands on the broker and must end Run with an error that says why. change comes before anything is
-// put; put is done before the stage starts.
+// TestRefusals: what stands on the broker and must end Run with an error that says why, or, where its writer did not
+// write it, has the stage wait and say why. change comes before anything is put; put is done before the stage starts.
 func TestRefusals(t *testing.T) {
 	round := func(w *world, change func(*wire.Round)) []byte {
 		r := proto.CloneOf(w.round(1, 1))
@@ -25,6 +26,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, want string
+		waits, pin bool // pin: the learner's key is pinned
 		plan       plan
 		limits     stream.Limits
 		task       func(*world)
@@ -40,30 +42,33 @@ func TestRefusals(t *testing.T) {
 		}},
 		{name: "a task for another stage", want: "start with the identity file that the task was published with",
 			task: func(w *world) { w.task.StageKey = w.learner.Public() }},
+		{name: "a task that another learner signed", want: "pinned", put: func(w *world, put func(string, []byte)) {
+			put(w.name.Task(), w.sign(w.stage, w.task))
+		}, pin: true},
 		{name: "a task of another learner", want: "names the learner",
 			task: func(w *world) { w.task.LearnerKey = w.stage.Public() }},
 		{name: "a task of another name", want: `named "other"`, task: func(w *world) { w.task.Name = "other" }},
 		{name: "too few users", want: "want at least rounds", task: func(w *world) { w.task.Plan.Phases[0].Users-- }},
 		{name: "a batch too large", want: "a batch of this plan takes up to", limits: stream.Limits{MaxPayload: 500}},
 		{name: "a report too large", want: "a report of this plan takes up to", limits: stream.Limits{MaxPayload: 20}},
-		{name: "a task that was tampered with", want: "signature", put: func(w *world, put func(string, []byte)) {
+		{name: "a task that was tampered with", waits: true, want: "signature", put: func(w *world, put func(string, []byte)) {
 			data := w.sign(w.learner, w.task)
 			data[len(data)-1] ^= 1
 			put(w.name.Task(), data)
 		}},
-		{name: "a round of another learner", want: "pinned", put: func(w *world, put func(string, []byte)) {
+		{name: "a round of another learner", waits: true, want: "pinned", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Round(1), w.sign(w.stage, w.round(1, 1)))
 		}},
-		{name: "a round that was tampered with", want: "signature", put: func(w *world, put func(string, []byte)) {
+		{name: "a round that was tampered with", waits: true, want: "signature", put: func(w *world, put func(string, []byte)) {
 			data := w.sign(w.learner, w.round(1, 1))
 			data[len(data)-1] ^= 1
 			put(w.name.Round(1), data)
 		}},
-		{name: "a round on another's subject", want: "holds KIND_ROUND of round 2",
+		{name: "a round on another's subject", waits: true, want: "holds KIND_ROUND of round 2",
 			put: func(w *world, put func(string, []byte)) {
 				put(w.name.Round(1), round(w, func(r *wire.Round) { r.Round = 2 }))
 			}},
-		{name: "a round of another task", want: "another task", put: func(w *world, put func(string, []byte)) {
+		{name: "a round of another task", waits: true, want: "another task", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Round(1), round(w, func(r *wire.Round) { r.TaskHash = make([]byte, 32) }))
 		}},
 		{name: "a step beyond the plan", want: "contradicts its task: step 99",
@@ -78,22 +83,22 @@ func TestRefusals(t *testing.T) {
 			put: func(w *world, put func(string, []byte)) {
 				put(w.name.Round(1), round(w, func(r *wire.Round) { r.DeadlineMs = 3_600_000 }))
 			}},
-		{name: "a claim that nobody of us made", want: "did not write", put: func(w *world, put func(string, []byte)) {
+		{name: "a claim that nobody of us made", waits: true, want: "did not write", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Claim(1), w.sign(w.learner, w.claim(stream.Hash{})))
 		}},
 		{name: "a claim of another manifest", want: "another learner announced the same round",
 			put: func(w *world, put func(string, []byte)) {
 				put(w.name.Claim(1), w.sign(w.stage, w.claim(stream.Hash{1})))
 			}},
-		{name: "a claim of another task", want: "is of another task", put: func(w *world, put func(string, []byte)) {
+		{name: "a claim of another task", waits: true, want: "is of another task", put: func(w *world, put func(string, []byte)) {
 			c := w.claim(stream.Hash{})
 			c.TaskHash = make([]byte, 32)
 			put(w.name.Claim(1), w.sign(w.stage, c))
 		}},
-		{name: "an End of another task", want: "is of another task", put: func(w *world, put func(string, []byte)) {
+		{name: "an End of another task", waits: true, put: func(w *world, put func(string, []byte)) {
 			put(w.name.End(), w.sign(w.learner, &wire.End{Version: 1, TaskHash: make([]byte, 32)}))
 		}},
-		{name: "a batch that nobody of us made", want: "did not write", put: func(w *world, put func(string, []byte)) {
+		{name: "a batch that nobody of us made", waits: true, want: "did not write", put: func(w *world, put func(string, []byte)) {
 			put(w.name.Batch(1), w.sign(w.learner, w.real()))
 		}},
 		{name: "a Close of another batch", want: "is not the Close of the batch that stands",
@@ -122,12 +127,20 @@ func TestRefusals(t *testing.T) {
 					_, _ = w.broker.PutOnce(ctx, w.name.Round(1), data)
 				}
 				cfg := w.config()
+				if c.pin {
+					cfg.LearnerKey = w.learner.Public()
+				}
 				if c.limits.MaxPayload > 0 {
 					cfg.Limits = c.limits
 				}
 				ctx, stop := context.WithTimeout(ctx, time.Minute)
 				defer stop()
-				if err := w.new(cfg).Run(ctx); err == nil || !strings.Contains(err.Error(), c.want) {
+				running := w.new(cfg)
+				err := running.Run(ctx)
+				if said := running.Status().Trouble; c.waits && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(said, c.want)) {
+					t.Errorf("Run: %v, and the status has %q: want that it waits, and %q", err, said, c.want)
+				}
+				if !c.waits && (err == nil || !strings.Contains(err.Error(), c.want)) {
 					t.Errorf("Run: %v, want %q", err, c.want)
 				}
 			})

@@ -62,8 +62,13 @@ func TestSplitIsPinned(t *testing.T) {
 			take(&c)
 			e := &environment{Config: c}
 			_, err = e.suits(&task, task.LearnerKey)
-			if refused := v.Name != "pan" && name != "everything"; refused != (err != nil) || refused && !strings.Contains(err.Error(), name) {
+			refused := v.Name != "pan" && name != "everything"
+			if refused != (err != nil) || refused && !strings.Contains(err.Error(), name) {
 				t.Errorf("%s, %s: %v", v.Name, name, err)
+			}
+			if name == "--learner-key" && refused && (strings.Contains(err.Error(), "pin its learner, ") ||
+				!strings.Contains(err.Error(), "may have chosen")) {
+				t.Errorf("an unverified key is told to be pinned: %v", err)
 			}
 		}
 	}

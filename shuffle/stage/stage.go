@@ -10,6 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
 )
 
 // A Stage is one stage process of one task.
@@ -143,8 +144,10 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 		return p, nil // Run asks the context next
 	case errors.Is(err, stream.ErrRefused):
 		return p, fmt.Errorf("stage: %s: the broker will never take it: %w", p, err)
+	case errors.Is(err, ErrFolder):
+		return p, fmt.Errorf("stage: %s: %w", p, err)
 	case err != nil:
-		s.trouble(ctx, todo, err)
+		s.trouble(ctx, todo, todo.about(), err)
 		return p, nil
 	}
 	if todo.call != wait && (todo.call != collect || s.fetcher.landed != landed) {
@@ -155,9 +158,14 @@ func (s *Stage) step(ctx context.Context, p phase, needs need) (phase, error) {
 		return p, nil // too late to act on it: no claim is begun without the lease
 	}
 	after, err := p.handle(time.Now(), todo, r)
-	if err != nil {
+	switch {
+	case errors.Is(err, seal.ErrNotWritten):
+		s.trouble(ctx, todo, forged+todo.about(), err)
+		return p, nil
+	case err != nil:
 		return p, fmt.Errorf("stage: %s: %w", p, err)
 	}
+	s.worked(forged + todo.about())
 	if after != p {
 		s.troubles.forget()
 	}
@@ -174,10 +182,13 @@ func (s *Stage) watch(ctx context.Context) {
 	s.wake = wake
 }
 
+// forged begins the name of the trouble that a call brought a record that its writer did not write.
+const forged = "forged "
+
 // trouble waits a little after a call that failed, longer each time.
-func (s *Stage) trouble(ctx context.Context, todo effects, err error) {
+func (s *Stage) trouble(ctx context.Context, todo effects, what string, err error) {
 	s.failures++
-	s.failed(ctx, todo.about(), err, "failures", s.failures)
+	s.failed(ctx, what, err, "failures", s.failures)
 	observe.Tell(s.Observer.Failed, todo.call.String())
 	pause := min(s.LeaseTTL/64<<min(s.failures, 6), s.Poll) + 1
 	timer := time.NewTimer(pause/2 + time.Duration(s.jitter.Int64N(int64(pause))))

@@ -13,6 +13,7 @@ type Status struct {
 	Lease    bool         // this process works; otherwise it stands by
 	Round    stream.Round // being collected; 0: none
 	Attempt  stream.Attempt
+	Unjoined bool   // the attempt waits for the helper of trust split to join it, and nobody is asked before
 	Users    uint64 // in the totals
 	Cohort   uint64 // planned
 	Minimum  uint64
@@ -58,7 +59,7 @@ func (s *Stage) publish(p phase, open *attempt, held bool) {
 	now.Places = s.places.status(time.Now())
 	now.Places.Refused = s.served && !s.places.served()
 	if open != nil {
-		now.Round, now.Attempt, now.Users = open.round.number, open.number, open.users()
+		now.Round, now.Attempt, now.Users, now.Unjoined = open.round.number, open.number, open.users(), open.unjoined()
 		now.Cohort, now.Minimum, now.Deadline = open.round.mixer.Cohort, open.round.mixer.Minimum, open.deadlineAt()
 	}
 	s.mu.Lock()

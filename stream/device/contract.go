@@ -55,6 +55,10 @@ func (c *Settings) propose(t *wire.Task, hash stream.Hash, pinned *participation
 	if err != nil {
 		return nil, err
 	}
+	if agreement.Spec.OneOperator() {
+		c.Logger.Warn("one operator runs both stages of this task, as it declares: together they read every report. It is for trying "+
+			"out", "task", t.Name)
+	}
 	source := c.source(agreement)
 	if pinned != nil && pinned.Source != source {
 		return nil, consent.Refuse("source", fmt.Sprintf("%q", source),

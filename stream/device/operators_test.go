@@ -159,7 +159,8 @@ func (s *scene) closesByTwo(p *pair, cutoff uint64) {
 func (w *world) mixByTwo(ctx context.Context) {
 	reader, err := w.broker.Reader(w.name)
 	must(w.t, err)
-	leads, err := leaderfile.Open(w.leaderDir)
+	must(w.t, leaderfile.Make(w.leaderDir, w.stage.Public()))
+	leads, err := leaderfile.Open(w.leaderDir, w.stage.Public())
 	must(w.t, err)
 	helps, err := folder.Open(w.helperDir, time.Second)
 	must(w.t, err)

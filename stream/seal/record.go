@@ -23,8 +23,16 @@ func VerifyRecord(record stream.Message, pinned ed25519.PublicKey, task stream.H
 			err = errors.New("is of another task")
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s holds what its writer did not write for this task: %w", record.Subject, err)
+	var version *stream.VersionError
+	switch {
+	case errors.As(err, &version): // its writer did
+		return nil, fmt.Errorf("%s: %w", record.Subject, err)
+	case err != nil:
+		return nil, fmt.Errorf("%s %w: %w", record.Subject, ErrNotWritten, err)
 	}
 	return body, nil
 }
+
+// ErrNotWritten means that a record is not what the holder of the pinned key wrote to its subject, of this task: the
+// broker, or somebody with its rights, shows something else. It says nothing of what was written.
+var ErrNotWritten = errors.New("holds what its writer did not write for this task")

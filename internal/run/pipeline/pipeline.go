@@ -172,7 +172,7 @@ func (c Config) mix(ctx context.Context, name stream.Task, conn conn, show *exhi
 		LeaseTTL: c.Lease, Marks: marks{files, conn.end}, Entropy: c.Mixer, Observer: show.stage, Logger: c.Logger}
 	if len(c.Body.HelperKey) > 0 {
 		config.Leader = stage.Leader{HelperKey: c.Body.HelperKey, Exchange: conn}
-		if config.Leader.Folder, err = leaderfile.Open(filepath.Join(c.Dir, "marks")); err != nil {
+		if config.Leader.Folder, err = leaderfile.Open(leaderFolder(c.Dir), c.Stage.Public()); err != nil {
 			return err
 		}
 	}
@@ -193,18 +193,22 @@ func helperPin(body *wire.Task) consent.Fingerprint {
 	return consent.Fingerprint(body.HelperKey)
 }
 
-// helperFolder returns the folder of the helper, in a pipeline's.
+// leaderFolder and helperFolder return the folders of both operators, in a pipeline's.
+func leaderFolder(dir string) string { return filepath.Join(dir, "marks") }
 func helperFolder(dir string) string { return filepath.Join(dir, "helper") }
 
-// Operators makes the helper of a pipeline's folder, and returns what a declaration of trust split says of it and the
+// Operators makes the folders of both operators in a pipeline's, and returns what a declaration of trust split says of it and the
 // stage. In one process they are one operator: it shows how the task runs, and protects from nobody who can look into
 // the process.
 func Operators(dir string, stage *seal.Identity) (*task.Operators, error) {
 	key, _, err := folder.Create(helperFolder(dir))
+	if err == nil {
+		err = leaderfile.Make(leaderFolder(dir), stage.Public())
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &task.Operators{Leader: hex.EncodeToString(stage.Public()), Helper: hex.EncodeToString(key)}, nil
+	return &task.Operators{Leader: hex.EncodeToString(stage.Public()), Helper: hex.EncodeToString(key), One: true}, nil
 }
 
 // help runs the second operator of trust split.

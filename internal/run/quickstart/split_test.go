@@ -1,6 +1,9 @@
 package quickstart
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/test/longtest"
@@ -31,9 +34,13 @@ func TestSplitRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := runtest.Job(t, runtest.Small(t, append(c.sets, "privacy.trust=split")...))
 			dir := t.TempDir()
-			r, err := Run(t.Context(), Config{Job: job, Dir: dir, Relay: c.relay, Logger: runtest.Discard()})
+			var log bytes.Buffer
+			r, err := Run(t.Context(), Config{Job: job, Dir: dir, Relay: c.relay, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if !strings.Contains(log.String(), "one operator runs both stages of this task") {
+				t.Error("no device says that one operator runs both")
 			}
 			if r.Rounds != manifest.Planned(job.Plan) || len(r.Rejected) != 0 || r.Accepted < manifest.Users(job.Plan) {
 				t.Errorf("%d accepted of %d in %d rounds, rejected %v", r.Accepted, manifest.Users(job.Plan), r.Rounds, r.Rejected)

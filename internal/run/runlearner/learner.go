@@ -73,6 +73,9 @@ func Run(ctx context.Context, c Config) (err error) {
 	if c.Relay != nil {
 		defer c.Relay.Close()
 	}
+	if err := c.pins(); err != nil {
+		return err
+	}
 	return Hold(ctx, c.StateDir, c.Logger, c.run)
 }
 
@@ -227,17 +230,35 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 	c.Snapshots = service.Retention{Rounds: kept.Every.Rounds, Every: kept.Every.Time, Newest: kept.Keep}
 	c.Prepare = func() (*wire.Task, error) { return planned, nil }
 	if o := c.Spec.Privacy.Operators; o != nil {
-		leader, _, _ := o.Keys() // the declaration is valid
-		if c.StageKey != nil && !c.StageKey.Equal(leader) {
-			return fmt.Errorf("--stage-key %x: privacy.operators.leader is %x", []byte(c.StageKey), []byte(leader))
-		}
-		c.StageKey, c.Operators = leader, true
+		c.StageKey, _, _ = o.Keys() // which Run has compared
+		c.Operators = true
 	}
 	s, err := service.New(c.Config)
 	if err != nil {
 		return err
 	}
 	return s.Run(ctx)
+}
+
+// ErrPin is returned by Run if the leader that a task file of two operators names is not the one that was pinned.
+var ErrPin = errors.New("the leader is not pinned")
+
+// pins refuses a task of two operators unless the leader that its file names is the one that was pinned: the file may
+// have been written by somebody who chose both.
+func (c Config) pins() error {
+	o := c.Spec.Privacy.Operators
+	if o == nil {
+		return nil
+	}
+	leader, _, _ := o.Keys() // the declaration is valid
+	switch {
+	case c.StageKey == nil:
+		return fmt.Errorf("--stage-key: pin the leader of trust split, as its operator told the key; nobody is trusted at first "+
+			"use. privacy.operators.leader is %x, which the file's writer chose: %w", []byte(leader), ErrPin)
+	case !c.StageKey.Equal(leader):
+		return fmt.Errorf("--stage-key %x: privacy.operators.leader is %x: %w", []byte(c.StageKey), []byte(leader), ErrPin)
+	}
+	return nil
 }
 
 // endpoints returns the health endpoints: healthy while the store is, and ready while the broker is there too or the

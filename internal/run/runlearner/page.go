@@ -94,10 +94,14 @@ func NewSite(spec *task.Spec, body *wire.Task, store state.Store, dir string, ex
 	if reach.Relayed {
 		devices = "over HTTP, through a relay in this process"
 	}
+	assuming := kind.Assuming(trust.String(), honest)
+	if spec.OneOperator() {
+		assuming += wording.OneOperator
+	}
 	board := dashboard.New(dashboard.Config{
 		Record: record,
 		Task: dashboard.Task{Name: spec.Name, Loss: spec.Model.Loss, Algorithm: body.Plan.Algorithm, Trust: trust.String(),
-			Start: startOf(kind, body.Plan), NoiseKnown: known, Assuming: kind.Assuming(trust.String(), honest), Kind: kind,
+			Start: startOf(kind, body.Plan), NoiseKnown: known, Assuming: assuming, Kind: kind,
 			Parameters: manifest.Dim(body.Plan), Users: manifest.Users(body.Plan),
 			Deadline: time.Duration(body.Plan.DeadlineMs) * time.Millisecond, Classes: len(features.Classes()), LabelUnit: unit,
 			Unscored: spec.Validation == nil || spec.Validation.Off,

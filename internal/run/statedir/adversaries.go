@@ -23,11 +23,17 @@ type Adversaries struct {
 	EpsilonIntruder *float64 `json:"epsilon_intruder"`
 	// against one of two operators, and the learner; only under trust split
 	EpsilonOperator *float64 `json:"epsilon_operator,omitempty"`
+	// one party runs both operators, as the task declares; the epsilon holds for two
+	OneOperator bool `json:"one_operator,omitempty"`
 }
 
 // Assuming describes the assumptions behind the epsilons, see accounting.Trust.Assuming.
 func (a Adversaries) Assuming() string {
-	return a.Kind.Assuming(a.Trust, a.HonestFraction)
+	assuming := a.Kind.Assuming(a.Trust, a.HonestFraction)
+	if a.OneOperator {
+		assuming += wording.OneOperator
+	}
+	return assuming
 }
 
 // adversaries splits what the unit that is charged most has spent. Every round has the mechanism of its phase, and the
@@ -43,7 +49,7 @@ func (v View) adversaries(spent float64) (Adversaries, error) {
 		return Adversaries{}, fmt.Errorf("stored %w", err)
 	}
 	kind := wording.Of(p)
-	out := Adversaries{Kind: kind, Unit: kind.Protected(), Trust: trust.String(), HonestFraction: honest,
+	out := Adversaries{OneOperator: v.Spec != nil && v.Spec.OneOperator(), Kind: kind, Unit: kind.Protected(), Trust: trust.String(), HonestFraction: honest,
 		NoiseKnown: v.noiseKnown, EpsilonLearner: spent}
 	switch {
 	case trust.HasIntruder():

@@ -18,7 +18,8 @@ var mayImport = map[string][]string{
 	"shuffle/splitwire":     {"shuffle", "shuffle/split", "stream", "stream/seal", "stream/wire"},
 	"shuffle/stage": {"internal/observe", "randomizer", "shuffle", "shuffle/split", "shuffle/splitwire", "stream",
 		"stream/manifest", "stream/seal", "stream/wire"},
-	"shuffle/stage/leaderfile": {"internal/disk", "shuffle/split", "shuffle/stage", "stream"},
+	"shuffle/roster":           {"internal/disk", "stream"},
+	"shuffle/stage/leaderfile": {"internal/disk", "shuffle/roster", "shuffle/split", "shuffle/stage", "stream", "stream/seal"},
 	"learner": {"learner/convex", "learner/method", "learner/practical", "learner/schedule",
 		"stream/manifest", "stream/wire"},
 	"learner/schedule":        {"learner/convex"}, // a table that the task and the planner ask
@@ -48,7 +49,7 @@ var mayImport = map[string][]string{
 		"randomizer"},
 	"internal/disk":          {},
 	"shuffle/stage/markfile": {"internal/disk", "stream"},
-	"shuffle/helper/folder":  {"internal/disk", "shuffle/split", "stream", "stream/seal"},
+	"shuffle/helper/folder":  {"internal/disk", "shuffle/roster", "shuffle/split", "stream", "stream/seal"},
 	"shuffle/helper": {"internal/observe", "randomizer", "shuffle", "shuffle/helper/folder", "shuffle/split", "shuffle/splitwire",
 		"stream", "stream/manifest", "stream/seal", "stream/wire"},
 	"learner/service": {"internal/observe", "learner", "learner/convex", "learner/method", "learner/practical", "randomizer",

@@ -3,6 +3,14 @@ package mutants
 // The promises of a helper and its folder.
 var helperMutants = []mutant{
 	{
+		name: "a copied folder is taken for its original", file: "shuffle/helper/folder/folder.go", pkg: "shuffle/helper/folder", tests: "TestCopiedFolder",
+		edits: []edit{{"	if !place.Same(f.roster.Place) {", "	if !place.Same(place) {"}},
+	},
+	{
+		name: "the other process of a copied machine is not told", file: "shuffle/helper/join.go", pkg: "shuffle/helper", tests: "TestCopiedMachine",
+		edits: []edit{{"[]uint64{j.Round, j.Round + 1} {", "[]uint64{} {"}},
+	},
+	{
 		name: "a release leaves before the folder has it", file: "shuffle/helper/exchange.go", pkg: "shuffle/helper", tests: "TestFullDisk", quick: true,
 		edits: []edit{{"		h.failed(context.Background(), callMark, err)\n		return\n", "		h.failed(context.Background(), callMark, err)\n		mark = split.HelperMark{X: c.x, Signed: c.signed}\n"}},
 	},
@@ -20,7 +28,7 @@ var helperMutants = []mutant{
 	},
 	{
 		name: "a Join of its own that the folder does not know is passed over", file: "shuffle/helper/join.go", pkg: "shuffle/helper", tests: "TestRestoredFolder",
-		edits: []edit{{"	if f.known || split.Instance", "	if true || f.known || split.Instance"}},
+		edits: []edit{{"	if f.Folder.Knows(", "	if true || f.Folder.Knows("}},
 	},
 	{
 		name: "an attempt of another round's manifest is joined", file: "shuffle/helper/follow.go", pkg: "shuffle/helper", tests: "TestOpensRefused",
@@ -28,7 +36,7 @@ var helperMutants = []mutant{
 	},
 	{
 		name: "a listed task whose mark is lost begins again", file: "shuffle/helper/folder/folder.go", pkg: "shuffle/helper/folder", tests: "TestPartsOfDifferentTimes", quick: true,
-		edits: []edit{{"	case errors.Is(err, fs.ErrNotExist) && listed:\n", "	case errors.Is(err, fs.ErrNotExist) && listed && own == id{}:\n"}},
+		edits: []edit{{"	case errors.Is(err, fs.ErrNotExist) && listed:\n", "	case errors.Is(err, fs.ErrNotExist) && listed && own == roster.ID{}:\n"}},
 	},
 	{
 		name: "a mark is written beside the old one alone", file: "shuffle/helper/folder/files.go", pkg: "shuffle/helper/folder", tests: "TestKilledBetweenAnyTwoOperations",

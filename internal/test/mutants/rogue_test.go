@@ -3,6 +3,10 @@ package mutants
 // The promises of each operator to the users of its task, against the other one.
 var rogueMutants = []mutant{
 	{
+		name: "a leader's key is used beside no folder", file: "shuffle/stage/leaderfile/folder.go", pkg: "shuffle/stage/leaderfile", tests: "TestPartsOfAFolder",
+		edits: []edit{{"		default:\n			if _, err := f.roster(); err != nil {\n				return err\n			}\n", "		default:\n			if _, err := f.roster(); err != nil {\n				identity, _, _ := seal.LoadOrCreateIdentity(path)\n				return f.write(f.named(rosterFile), roster.New(identity.Public()).Encode(rosterTitle))\n			}\n"}},
+	},
+	{
 		name: "an attempt is held without asking the desk again", file: "shuffle/helper/attempt.go", pkg: "internal/test/operators", tests: "TestRogueLeader",
 		edits: []edit{{"h.desk.Join(a.x); !ok || h.closing", "h.desk.Join(a.x); !ok && h.over || h.closing"}},
 	},

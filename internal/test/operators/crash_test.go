@@ -145,9 +145,11 @@ func (f helperFolder) Mark(task stream.Hash) (m split.HelperMark, joined bool, e
 	return m, joined, err
 }
 
-func (f helperFolder) Join(task stream.Hash) error {
-	return f.call("join", func() error { return f.helper.Join(task) })
+func (f helperFolder) Join(task stream.Hash, process split.Instance) error {
+	return f.call("join", func() error { return f.helper.Join(task, process) })
 }
+
+func (f helperFolder) Knows(process split.Instance) bool { return f.helper.Knows(process) }
 
 func (f helperFolder) Release(x split.Attempt, signed []byte) (m split.HelperMark, err error) {
 	err = f.call("release", func() error { m, err = f.helper.Release(x, signed); return err })

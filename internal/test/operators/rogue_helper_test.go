@@ -94,7 +94,7 @@ func TestRogueHelper(t *testing.T) {
 		a := h.serves(1, 1, 3)
 		h.finished(a)
 		b := h.joinsAt(1, 2)
-		f, err := leaderfile.Open(s.leaderDir)
+		f, err := leaderfile.Open(s.leaderDir, s.stage.Public())
 		s.must(err)
 		if found, err := f.Find(s.hash); err != nil || found.Prepared != nil {
 			s.t.Errorf("the folder still has the share of the dead attempt: %v", err)
@@ -453,7 +453,11 @@ func TestRogueHelperTires(t *testing.T) {
 // TestForkedLeader: two copies of one process prepare one attempt, each with a floor of its own. The folder takes one
 // of them, and the other goes on with what stands.
 func TestForkedLeader(t *testing.T) {
-	f, err := leaderfile.Open(t.TempDir())
+	dir, key := t.TempDir(), identity(t).Public()
+	if err := leaderfile.Make(dir, key); err != nil {
+		t.Fatal(err)
+	}
+	f, err := leaderfile.Open(dir, key)
 	if err != nil {
 		t.Fatal(err)
 	}

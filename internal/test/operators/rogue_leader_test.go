@@ -335,10 +335,10 @@ type joining struct {
 	meanwhile func(n int)
 }
 
-func (f *joining) Join(task stream.Hash) error {
+func (f *joining) Join(task stream.Hash, process split.Instance) error {
 	f.n++
 	f.meanwhile(f.n)
-	return f.Folder.Join(task)
+	return f.Folder.Join(task, process)
 }
 
 // A fullDisk takes no mark.

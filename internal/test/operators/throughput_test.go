@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,13 +48,15 @@ func TestThroughput(t *testing.T) {
 		return
 	}
 	const users, dim = 4000, 100
-	for _, apart := range []time.Duration{0, 30 * time.Millisecond, 100 * time.Millisecond} {
-		t.Run(fmt.Sprint(apart), func(t *testing.T) { throughput(t, apart, users, dim) })
+	for _, bits := range []int{2, 5} {
+		for _, apart := range []time.Duration{0, 30 * time.Millisecond, 100 * time.Millisecond} {
+			t.Run(fmt.Sprint(bits, " bits, ", apart), func(t *testing.T) { throughput(t, apart, users, dim, bits) })
+		}
 	}
 }
 
-func throughput(t *testing.T, apart time.Duration, users, dim int) {
-	w := newWorld(t, plan{rounds: 1, cohort: users, dim: dim, broker: memory.Config{MaxAckPending: 1 << 16, AckWait: time.Minute}})
+func throughput(t *testing.T, apart time.Duration, users, dim, bits int) {
+	w := newWorld(t, plan{rounds: 1, cohort: users, dim: dim, levels: 1<<bits - 1, broker: memory.Config{MaxAckPending: 1 << 16, AckWait: time.Minute}})
 	n := 0
 	w.broker.Inject(func(op memory.Op, _ string) memory.Fault {
 		if op == memory.Exchange || op == memory.Answer {
@@ -84,15 +87,26 @@ func throughput(t *testing.T, apart time.Duration, users, dim int) {
 		id := fresh()
 		reports[i] = stream.Outgoing{Subject: w.name.Report(1, 1), ID: [16]byte(id[:16]), Data: w.report(o, []user{u}, nil)}
 	}
-	begun := time.Now()
+	begun, before := time.Now(), used(t)
 	if _, err := w.broker.Publish(t.Context(), reports); err != nil {
 		t.Fatal(err)
 	}
 	all.Wait()
-	took := time.Since(begun)
+	took, cpu := time.Since(begun), used(t)-before
 	if len(batches) != 1 || batches[0].Users != uint64(users) {
 		t.Fatalf("%d batches, want one of %d users", len(batches), users)
 	}
-	fmt.Printf("MEASURED two operators, d %d, %v apart: %d reports in %v, %.0f a second on %d processors\n", dim, apart, users,
-		took.Round(time.Millisecond), float64(users)/took.Seconds(), runtime.GOMAXPROCS(0))
+	fmt.Printf("MEASURED two operators, d %d, %d bits, %v apart: %d reports in %v, %.0f a second on %d processors, %.2f ms of CPU a report at both and the "+
+		"broker in memory\n", dim, bits, apart, users,
+		took.Round(time.Millisecond), float64(users)/took.Seconds(), runtime.GOMAXPROCS(0), 1000*cpu.Seconds()/float64(users))
+}
+
+// used returns the CPU time of this process so far.
+func used(t testing.TB) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -64,7 +64,8 @@ type plan struct {
 	rounds, cohort, minimum int
 	deadline                time.Duration
 	bundle                  int
-	dim                     int // coordinates; 0: one a user of the cohort
+	dim                     int    // coordinates; 0: one a user of the cohort
+	levels                  uint32 // of a count; 0: levels
 	broker                  memory.Config
 }
 
@@ -73,6 +74,9 @@ func newWorld(t testing.TB, p plan) *world {
 	p.bundle = max(p.bundle, 1)
 	if p.dim == 0 {
 		p.dim = p.cohort
+	}
+	if p.levels == 0 {
+		p.levels = levels
 	}
 	if p.minimum == 0 {
 		p.minimum = p.cohort
@@ -92,7 +96,7 @@ func newWorld(t testing.TB, p plan) *world {
 		t.Fatal(err)
 	}
 	w.helperKey = key
-	w.params = randomizer.Params{Dim: p.dim, ClipNorm: 1, Levels: levels, FloorTrials: floor, Coin: randomizer.Fair}
+	w.params = randomizer.Params{Dim: p.dim, ClipNorm: 1, Levels: p.levels, FloorTrials: floor, Coin: randomizer.Fair}
 	w.task = &wire.Task{
 		Life: make([]byte, stream.LifeSize), Version: stream.Version, Name: string(w.name), LearnerKey: w.learner.Public(),
 		StageKey: w.stage.Public(), HelperKey: key, Suite: wire.Suite_SUITE_MLKEM768_X25519,
@@ -189,7 +193,8 @@ func (w *world) lead(ctx context.Context, change func(*stage.Config)) *process {
 	w.must(err)
 	marks, err := markfile.Open(filepath.Join(w.leaderDir, "claimed"))
 	w.must(err)
-	f, err := leaderfile.Open(w.leaderDir)
+	w.must(leaderfile.Make(w.leaderDir, w.stage.Public()))
+	f, err := leaderfile.Open(w.leaderDir, w.stage.Public())
 	w.must(err)
 	c := stage.Config{Task: w.name, Records: w.broker, Reports: reader, Identity: w.stage, Limits: w.broker.Limits(),
 		LearnerKey: w.learner.Public(), LeaseTTL: lease, Poll: poll, Marks: marks, Workers: 2, Logger: w.log.With("role", "leader"),
@@ -307,7 +312,7 @@ func (w *world) opening(r stream.Round, step uint64, a stream.Attempt) *opening 
 // share gives an attempt what its devices share with.
 func (w *world) share(o *opening) {
 	w.t.Helper()
-	k, err := split.BitsOf(levels)
+	k, err := split.BitsOf(w.params.Levels)
 	w.must(err)
 	o.sharing, err = split.NewSharing(split.Params{Dim: w.params.Dim, Bits: k,
 		Context: splitwire.ContextOf(o.x, o.manifest).Prio3()}, o.x.Open, o.x.Join)
@@ -321,7 +326,7 @@ func (w *world) report(o *opening, users []user, change func(*seal.SharedReport)
 	var named []split.User
 	for _, u := range users {
 		counts := make([]uint32, w.params.Dim)
-		counts[u.coordinate] = levels
+		counts[u.coordinate] = w.params.Levels
 		id := split.ID(u.draw, o.x.Open, o.x.Join)
 		s, err := o.sharing.Shard(counts, id, fresh())
 		w.must(err)

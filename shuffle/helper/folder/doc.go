@@ -4,7 +4,8 @@
 // Files:
 //
 //	identity.pem   the helper's Ed25519 key
-//	identity       the folder's random id, the key's public half, and of each task ever joined the id of its mark
+//	identity       the folder's random id, the key's public half and place on the disk, of each task ever joined the id
+//	               of its mark, and the processes that joined any
 //	mark.<task>    the folder's id, the mark's own random id, and the attempt and signed Share released last
 //	lock           held by one process for its life
 //
@@ -18,8 +19,10 @@
 //   - Of one task no two attempts of one round, and none below the highest, are ever marked ([Folder.Release]).
 //   - A folder that was put together of parts of different times is refused with [ErrOlder], and stays refused: a listed
 //     task whose mark is missing, a mark with a release that is not listed, a mark of another folder, a file that was
-//     changed. A whole folder that was put back from a copy cannot be told from one that is as it was; package
-//     shuffle/helper stops where somebody shows it what the copy does not know.
+//     changed. A copy of the folder is refused, because its key is another file than the one that was made ([disk.Place]). A
+//     folder that was put back where it lies, or whose disk or machine was copied, cannot be told from one that is as it
+//     was; package shuffle/helper stops where somebody shows it what the copy does not know, a Join of another process
+//     too ([Folder.Knows]).
 //
 // # What a caller owes
 //

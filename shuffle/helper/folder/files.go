@@ -12,7 +12,7 @@ import (
 // Names in the folder.
 const (
 	keyFile    = "identity.pem"
-	recordFile = "identity"
+	rosterFile = "identity"
 	lockFile   = "lock"
 	markPrefix = "mark."
 	temporary  = ".new"

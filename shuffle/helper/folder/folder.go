@@ -2,7 +2,6 @@ package folder
 
 import (
 	"crypto/ed25519"
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/disk"
+	"github.com/panlearn/panlearn/shuffle/roster"
 	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -29,7 +29,7 @@ type Folder struct {
 	unlock func() error
 
 	mu      sync.Mutex // guards all below, and the files
-	record  record
+	roster  roster.Roster
 	settled map[stream.Hash]bool // the mark on the disk is known to be durable
 }
 
@@ -43,9 +43,9 @@ func Create(dir string) (key ed25519.PublicKey, made bool, err error) {
 		return nil, false, fmt.Errorf("helper's folder: %w", err)
 	}
 	f := files{dir: dir}
-	r, err := f.readRecord()
+	r, err := f.readRoster()
 	if err == nil {
-		return r.key, false, nil
+		return r.Key, false, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, false, fmt.Errorf("helper's folder: %w", err)
@@ -62,23 +62,21 @@ func Create(dir string) (key ed25519.PublicKey, made bool, err error) {
 	for _, e := range left {
 		if e.Name() == keyFile || strings.HasPrefix(e.Name(), markPrefix) && !strings.HasSuffix(e.Name(), temporary) {
 			return nil, false, fmt.Errorf("helper's folder %s has %s and no %s: name an empty folder, for a new identity",
-				dir, e.Name(), recordFile)
+				dir, e.Name(), rosterFile)
 		}
 	}
 	identity, _, err := seal.LoadOrCreateIdentity(f.path(keyFile))
 	if err != nil {
 		return nil, false, fmt.Errorf("helper's folder: %w", err)
 	}
-	r = record{folder: newID(), key: identity.Public()}
-	if err := f.replace(recordFile, r.encode()); err != nil {
+	r = roster.New(identity.Public())
+	if r.Place, err = disk.PlaceOf(f.path(keyFile)); err != nil {
 		return nil, false, fmt.Errorf("helper's folder: %w", err)
 	}
-	return r.key, true, nil
-}
-
-func newID() (out id) {
-	_, _ = rand.Read(out[:]) // never fails
-	return out
+	if err := f.replace(rosterFile, r.Encode(rosterTitle)); err != nil {
+		return nil, false, fmt.Errorf("helper's folder: %w", err)
+	}
+	return r.Key, true, nil
 }
 
 func (f files) lock(wait time.Duration) (unlock func() error, err error) {
@@ -89,14 +87,14 @@ func (f files) lock(wait time.Duration) (unlock func() error, err error) {
 	return unlock, err
 }
 
-func (f files) readRecord() (record, error) {
-	data, err := os.ReadFile(f.path(recordFile))
+func (f files) readRoster() (roster.Roster, error) {
+	data, err := os.ReadFile(f.path(rosterFile))
 	if err != nil {
-		return record{}, err
+		return roster.Roster{}, err
 	}
-	r, ok := decodeRecord(data)
+	r, ok := roster.Decode(rosterTitle, data)
 	if !ok {
-		return record{}, fmt.Errorf("%s is damaged: %w", f.path(recordFile), ErrOlder)
+		return roster.Roster{}, fmt.Errorf("%s is damaged: %w", f.path(rosterFile), ErrOlder)
 	}
 	return r, nil
 }
@@ -119,7 +117,7 @@ func (f *Folder) open(wait time.Duration) error {
 	if !info.IsDir() || disk.Shared(info) {
 		return fmt.Errorf("%s has mode %v: want a folder of its owner alone: run chmod 700 %[1]s", f.dir, info.Mode())
 	}
-	if _, err := os.Stat(f.path(recordFile)); err != nil {
+	if _, err := os.Stat(f.path(rosterFile)); err != nil {
 		return fmt.Errorf("%w: make it with ingest keygen helper", err)
 	}
 	if f.unlock, err = f.lock(wait); err != nil {
@@ -135,17 +133,25 @@ func (f *Folder) load() (err error) {
 	if err := f.tidy(); err != nil {
 		return err
 	}
-	if f.record, err = f.readRecord(); err != nil {
+	if f.roster, err = f.readRoster(); err != nil {
 		return err
 	}
 	if f.key, err = seal.LoadIdentity(f.path(keyFile)); err != nil {
 		return err
 	}
-	if !f.key.Public().Equal(f.record.key) {
-		return fmt.Errorf("%s has the key %x, %s names %x: %w", keyFile, []byte(f.key.Public()), recordFile,
-			[]byte(f.record.key), ErrOlder)
+	if !f.key.Public().Equal(f.roster.Key) {
+		return fmt.Errorf("%s has the key %x, %s names %x: %w", keyFile, []byte(f.key.Public()), rosterFile,
+			[]byte(f.roster.Key), ErrOlder)
 	}
-	return f.settle(recordFile)
+	place, err := disk.PlaceOf(f.path(keyFile))
+	if err != nil {
+		return err
+	}
+	if !place.Same(f.roster.Place) {
+		return fmt.Errorf("%s is file %d here, and was made as file %d: the folder is a copy. Run the helper where "+
+			"the folder was made, and remove the copy: %w", keyFile, place.Number, f.roster.Place.Number, ErrOlder)
+	}
+	return f.settle(rosterFile)
 }
 
 // Close gives the folder to the next process.
@@ -170,13 +176,13 @@ func (f *Folder) read(task stream.Hash) (standing mark, listed bool, err error) 
 	fails := func(why string) (mark, bool, error) {
 		return mark{}, false, fmt.Errorf("helper's folder: %s %s: %w", f.path(markName(task)), why, ErrOlder)
 	}
-	own, listed := f.record.joined[task]
+	own, listed := f.roster.Tasks[task]
 	data, err := os.ReadFile(f.path(markName(task)))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && listed:
 		return fails("is missing, and its task was joined before")
 	case errors.Is(err, fs.ErrNotExist):
-		return mark{folder: f.record.folder, own: newID(), task: task}, false, nil
+		return mark{folder: f.roster.Folder, own: roster.NewID(), task: task}, false, nil
 	case err != nil:
 		return mark{}, false, fmt.Errorf("helper's folder: %w", err)
 	}
@@ -184,7 +190,7 @@ func (f *Folder) read(task stream.Hash) (standing mark, listed bool, err error) 
 	switch {
 	case !ok || standing.task != task:
 		return fails("is damaged")
-	case standing.folder != f.record.folder:
+	case standing.folder != f.roster.Folder:
 		return fails("is of another folder")
 	case listed && standing.own != own:
 		return fails("is not the one that was made for its task")
@@ -200,26 +206,32 @@ func (f *Folder) read(task stream.Hash) (standing mark, listed bool, err error) 
 	return standing, listed, nil
 }
 
-// Join lists a task, before the first Join of it is put. When it returns nil no crash undoes that. It may be called
-// again.
-func (f *Folder) Join(task stream.Hash) error {
+// Knows reports whether a process joined from this folder.
+func (f *Folder) Knows(process split.Instance) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.roster.Knows(roster.ID(process))
+}
+
+// Join lists a task and the process, before the first Join of it is put. When it returns nil no crash undoes that. It
+// may be called again.
+func (f *Folder) Join(task stream.Hash, process split.Instance) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	standing, listed, err := f.read(task)
-	if err != nil || listed {
+	if err != nil || listed && f.roster.Knows(roster.ID(process)) {
 		return err
 	}
-	if err := f.replace(markName(task), standing.encode()); err != nil {
-		return fmt.Errorf("helper's folder: a mark of a new task: %w", err)
+	if !listed {
+		if err := f.replace(markName(task), standing.encode()); err != nil {
+			return fmt.Errorf("helper's folder: a mark of a new task: %w", err)
+		}
 	}
-	r := record{folder: f.record.folder, key: f.record.key, joined: map[stream.Hash]id{task: standing.own}}
-	for other, own := range f.record.joined {
-		r.joined[other] = own
-	}
-	if err := f.replace(recordFile, r.encode()); err != nil {
+	r := f.roster.With(task, standing.own).By(roster.ID(process))
+	if err := f.replace(rosterFile, r.Encode(rosterTitle)); err != nil {
 		return fmt.Errorf("helper's folder: list a new task: %w", err)
 	}
-	f.record, f.settled[task] = r, true
+	f.roster, f.settled[task] = r, true
 	return nil
 }
 

@@ -13,11 +13,15 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/internal/disk"
+	"github.com/panlearn/panlearn/shuffle/roster"
 	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/stream"
 )
 
-var task = stream.Hash{1}
+var (
+	task    = stream.Hash{1}
+	process = split.Instance{7}
+)
 
 // created returns a folder with a new identity.
 func created(t *testing.T) string {
@@ -48,7 +52,7 @@ func share(round uint64, which byte) []byte { return []byte{byte(round), which, 
 
 func joined(t *testing.T, f *Folder) {
 	t.Helper()
-	if err := f.Join(task); err != nil {
+	if err := f.Join(task, process); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -137,7 +141,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		"no folder":    {filepath.Join(dir, "none"), "ingest keygen helper"},
 		"an empty one": {t.TempDir(), "chmod 700"},
-		"a file":       {filepath.Join(dir, recordFile), "folder of its owner"},
+		"a file":       {filepath.Join(dir, rosterFile), "folder of its owner"},
 	} {
 		if _, err := Open(test.dir, 0); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
@@ -153,6 +157,42 @@ func TestOpenRefuses(t *testing.T) {
 	if _, _, err := Create(""); err == nil {
 		t.Error("a folder without a name")
 	}
+}
+
+// TestCopiedFolder: a folder that was copied, file by file, is refused, before anything is sent, and the one that it was
+// copied from goes on; so is one that was moved away and copied back. One that was moved on its disk, or whose files were
+// put back where they lie, has its place: it is for others to refuse.
+func TestCopiedFolder(t *testing.T) {
+	dir := created(t)
+	f := opened(t, dir)
+	joined(t, f)
+	release(t, f, 1, 1, 1, 1)
+	_ = f.Close()
+	copyTo := func(from, to string) {
+		if err := disk.MakeFolder(to); err != nil {
+			t.Fatal(err)
+		}
+		restore(t, to, copyOf(t, from))
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	copyTo(dir, copied)
+	for range 2 {
+		if _, err := Open(copied, 0); !errors.Is(err, ErrOlder) || !strings.Contains(err.Error(), "is a copy") {
+			t.Errorf("a copy: %v", err)
+		}
+		_ = opened(t, dir).Close()
+	}
+	moved := dir + "-moved"
+	if err := os.Rename(dir, moved); err != nil {
+		t.Fatal(err)
+	}
+	_ = opened(t, moved).Close()
+	copyTo(moved, dir)
+	if _, err := Open(dir, 0); !errors.Is(err, ErrOlder) {
+		t.Errorf("copied back: %v", err)
+	}
+	restore(t, moved, copyOf(t, moved))
+	_ = opened(t, moved).Close()
 }
 
 // copyOf returns the content of all files.
@@ -195,32 +235,29 @@ func TestPartsOfDifferentTimes(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, dir string, empty, early, other map[string][]byte, now map[string][]byte){
 		"the mark is lost": func(_ *testing.T, _ string, _, _, _, now map[string][]byte) { delete(now, markFile) },
 		"the list is older": func(_ *testing.T, _ string, empty, _, _, now map[string][]byte) {
-			now[recordFile] = empty[recordFile]
+			now[rosterFile] = empty[rosterFile]
 		},
 		"the mark is of another folder": func(_ *testing.T, _ string, _, _, other, now map[string][]byte) {
 			now[markFile] = other[markFile]
 		},
 		"the list is of another folder": func(_ *testing.T, _ string, _, _, other, now map[string][]byte) {
-			now[recordFile] = other[recordFile]
+			now[rosterFile] = other[rosterFile]
 		},
 		"the key is of another folder": func(_ *testing.T, _ string, _, _, other, now map[string][]byte) {
 			now[keyFile] = other[keyFile]
 		},
 		"a bit of the mark": func(_ *testing.T, _ string, _, _, _, now map[string][]byte) { now[markFile][70] ^= 1 },
-		"a bit of the list": func(_ *testing.T, _ string, _, _, _, now map[string][]byte) { now[recordFile][40] ^= 1 },
+		"a bit of the list": func(_ *testing.T, _ string, _, _, _, now map[string][]byte) { now[rosterFile][40] ^= 1 },
 		"half of the mark": func(_ *testing.T, _ string, _, _, _, now map[string][]byte) {
 			now[markFile] = now[markFile][:len(now[markFile])/2]
 		},
 		"a mark that is empty": func(_ *testing.T, _ string, _, _, _, now map[string][]byte) { now[markFile] = nil },
-		"the mark of another time it was made": func(t *testing.T, _ string, empty, _, _, now map[string][]byte) {
-			dir := t.TempDir()
-			if err := os.Chmod(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+		"the mark of another time it was made": func(t *testing.T, dir string, empty, _, _, now map[string][]byte) {
 			restore(t, dir, empty)
 			f := opened(t, dir)
 			joined(t, f)
 			now[markFile] = copyOf(t, dir)[markFile]
+			_ = f.Close()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +281,7 @@ func TestPartsOfDifferentTimes(t *testing.T) {
 				f, err := Open(dir, 0)
 				if err == nil {
 					_, _, markErr := f.Mark(task)
-					joinErr := f.Join(task)
+					joinErr := f.Join(task, process)
 					_, err = f.Release(attempt(2, 1), share(2, 1))
 					for _, e := range []error{markErr, joinErr} {
 						if !errors.Is(e, ErrOlder) {
@@ -280,7 +317,7 @@ var errKilled = errors.New("killed")
 // script runs a helper's life after the round told: it joins, and releases rounds up to 2. told is the highest round
 // whose release was confirmed.
 func script(f *Folder, told uint64) (uint64, error) {
-	if err := f.Join(task); err != nil {
+	if err := f.Join(task, process); err != nil {
 		return told, err
 	}
 	for round := told + 1; round <= 2; round++ {
@@ -412,15 +449,10 @@ func TestGoroutines(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	r := record{folder: id{1}, key: make([]byte, 32), joined: map[stream.Hash]id{task: {2}, {3}: {4}}}
-	m := mark{folder: id{1}, own: id{2}, task: task, HelperMark: split.HelperMark{X: attempt(1, 1), Signed: share(1, 1)}}
-	f.Add(r.encode())
+	m := mark{folder: roster.ID{1}, own: roster.ID{2}, task: task, HelperMark: split.HelperMark{X: attempt(1, 1), Signed: share(1, 1)}}
 	f.Add(m.encode())
-	f.Add(mark{folder: id{1}, own: id{2}, task: task}.encode())
+	f.Add(mark{folder: roster.ID{1}, own: roster.ID{2}, task: task}.encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if r, ok := decodeRecord(data); ok && !bytes.Equal(r.encode(), data) {
-			t.Error("two encodings of one record")
-		}
 		if m, ok := decodeMark(data); ok && !bytes.Equal(m.encode(), data) {
 			t.Error("two encodings of one mark")
 		}

@@ -1,6 +1,11 @@
-// Package leaderfile keeps the folder of a leader of two operators (Folder of package shuffle/stage): for each task a
-// small file of marks, the leader's floored share of an attempt that is prepared, encrypted under a key in a file of
-// its own, and the helper's Share of the round that was released last.
+// Package leaderfile keeps the folder of a leader of two operators (Folder of package shuffle/stage): its signing key
+// ([Create]), the list of the tasks that it ever began, and for each task a small file of marks, the leader's floored
+// share of an attempt that is prepared, encrypted under a key in a file of its own, and the helper's Share of the round
+// that was released last.
+//
+// Key, list and marks hold each other's random ids (package shuffle/roster). A key without its list, a list whose marks
+// are missing, and marks of another folder are refused with stage.ErrFolder, whatever the broker shows or forgot: the
+// stage of that key may have released what they do not know.
 //
 // Every step reads the marks, asks split.LeaderMarks, writes and syncs, under an exclusive lock of the task's lock
 // file: processes of one stage share the folder. A file is written to a temporary one, synced, renamed, and the folder

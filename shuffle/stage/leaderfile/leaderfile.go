@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,11 +20,12 @@ import (
 	"github.com/panlearn/panlearn/stream"
 )
 
-// domain of the check sums of marks.
-const domain = "panlearn leader marks v1\x00"
+// KeyFile is the name of the leader's key in its folder.
+const KeyFile = "stage.key"
 
-// Suffixes of a task's files.
+// Names and suffixes of the other files: of the folder, and of a task.
 const (
+	rosterFile     = "identity"
 	marksSuffix    = ".leader"
 	lockSuffix     = ".lock"
 	preparedSuffix = ".prepared"
@@ -40,6 +42,7 @@ var suffixes = []string{keySuffix, preparedSuffix, shareSuffix}
 // A Folder is a leader's folder. Any number of goroutines and processes may use it.
 type Folder struct {
 	dir string
+	key ed25519.PublicKey
 	fs  files
 }
 
@@ -50,22 +53,6 @@ type files struct {
 }
 
 var _ stage.Folder = (*Folder)(nil)
-
-// Open returns the folder, which it creates with mode 0700, with parents, if it is missing. It refuses one in which it
-// cannot write.
-func Open(dir string) (*Folder, error) {
-	if dir == "" {
-		return nil, errors.New("leader's folder: the name is empty, want a folder")
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("leader's folder: %w", err)
-	}
-	if err := disk.MakeFolder(dir); err != nil {
-		return nil, fmt.Errorf("leader's folder: %w", err)
-	}
-	return &Folder{dir: dir, fs: files{sync: (*os.File).Sync, syncFolder: disk.SyncFolder}}, nil
-}
 
 // path returns the name of a task's file.
 func (f *Folder) path(task stream.Hash, suffix string) string {
@@ -99,18 +86,23 @@ func (f *Folder) Begin(task stream.Hash) error {
 			return err
 		}
 		if begun {
-			return errors.Join(f.sweep(task, m), f.fs.syncFolder(f.dir)) // which may have failed before
+			return errors.Join(f.sweep(task, m.LeaderMarks), f.fs.syncFolder(f.dir)) // which may have failed before
 		}
-		return f.write(f.path(task, marksSuffix), encode(task, m))
+		if err := f.write(f.path(task, marksSuffix), m.encode(task)); err != nil {
+			return err
+		}
+		return f.list(task, m.own)
 	})
 }
 
 // Find implements stage.Folder.
 func (f *Folder) Find(task stream.Hash) (out stage.Found, err error) {
 	err = f.locked(task, func() error {
-		if out.Marks, out.Begun, err = f.marks(task); err != nil {
+		m, begun, err := f.marks(task)
+		if err != nil {
 			return err
 		}
+		out.Marks, out.Begun = m.LeaderMarks, begun
 		if x := out.Marks.Prepared; x != (split.Attempt{}) {
 			if out.Prepared, err = f.prepared(x); err != nil {
 				return err
@@ -180,14 +172,15 @@ func (f *Folder) step(task stream.Hash, x split.Attempt, ask func(split.LeaderMa
 		if !begun || stream.Hash(x.Task) != task {
 			return errors.New("a step of a task that was not begun here")
 		}
-		next, allowed := ask(now)
+		next, allowed := ask(now.LeaderMarks)
 		if !allowed {
 			return nil
 		}
-		if same, err := before(now); err != nil || !same {
+		if same, err := before(now.LeaderMarks); err != nil || !same {
 			return err
 		}
-		if err := f.write(f.path(task, marksSuffix), encode(task, next)); err != nil {
+		now.LeaderMarks = next
+		if err := f.write(f.path(task, marksSuffix), now.encode(task)); err != nil {
 			return err
 		}
 		ok = true
@@ -221,21 +214,6 @@ func (f *Folder) sweep(task stream.Hash, m split.LeaderMarks) error {
 		}
 	}
 	return failed
-}
-
-// marks reads the marks of a task; begun is false where it has none.
-func (f *Folder) marks(task stream.Hash) (m split.LeaderMarks, begun bool, err error) {
-	data, err := os.ReadFile(f.path(task, marksSuffix))
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, false, nil
-	}
-	if err != nil {
-		return m, false, err
-	}
-	if m, err = decode(task, data); err != nil {
-		return m, false, fmt.Errorf("%s: %w", f.path(task, marksSuffix), err)
-	}
-	return m, true, nil
 }
 
 // prepared reads the Prepared of an attempt, nil where its key is overwritten.
@@ -322,27 +300,4 @@ func sealer(key []byte) (cipher.AEAD, error) {
 		return nil, err
 	}
 	return cipher.NewGCMWithRandomNonce(block)
-}
-
-// encode returns both attempts of the marks, and the SHA-256 of domain, task and these.
-func encode(task stream.Hash, m split.LeaderMarks) []byte {
-	body := m.Released.Append(m.Prepared.Append(nil))
-	sum := sha256.Sum256(append([]byte(domain+string(task[:])), body...))
-	return append(body, sum[:]...)
-}
-
-// decode reads nothing that encode would not write.
-func decode(task stream.Hash, data []byte) (m split.LeaderMarks, err error) {
-	damaged := errors.New("damaged: it may not be removed before the task has ended, because a round could be released twice")
-	if half := (len(data) - sha256.Size) / 2; half > 0 {
-		if m.Prepared, err = split.DecodeAttempt(data[:half]); err == nil {
-			m.Released, err = split.DecodeAttempt(data[half : 2*half])
-		}
-	} else {
-		err = damaged
-	}
-	if err != nil || string(encode(task, m)) != string(data) {
-		return split.LeaderMarks{}, damaged
-	}
-	return m, nil
 }

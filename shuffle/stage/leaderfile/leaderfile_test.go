@@ -2,6 +2,7 @@ package leaderfile
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/shuffle/split"
+	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -24,9 +26,12 @@ func preparedOf(x split.Attempt) split.Prepared {
 		Aggregate: bytes.Repeat([]byte{byte(x.Round*10 + x.Number)}, 32)}
 }
 
+var key = ed25519.PublicKey(bytes.Repeat([]byte{7}, ed25519.PublicKeySize))
+
 func opened(t *testing.T, dir string) *Folder {
 	t.Helper()
-	f, err := Open(dir)
+	must(t, Make(dir, key))
+	f, err := Open(dir, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,11 +287,11 @@ func TestDamage(t *testing.T) {
 	must(t, err)
 	flipped := bytes.Clone(good)
 	flipped[40]++
-	other := encode(stream.Hash{2}, split.LeaderMarks{})
+	other := marks{}.encode(stream.Hash{2})
 	for name, data := range map[string][]byte{"empty": {}, "cut": good[:len(good)-1], "flipped": flipped, "another task's": other,
 		"doubled": append(bytes.Clone(good), good...)} {
 		must(t, os.WriteFile(path, data, 0o600))
-		if _, err := f.Find(task); err == nil || !strings.Contains(err.Error(), "damaged") {
+		if _, err := f.Find(task); !errors.Is(err, stage.ErrFolder) || !strings.Contains(err.Error(), "damaged") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if ok, err := f.Prepare(task, preparedOf(attemptOf(2, 1))); ok || err == nil {
