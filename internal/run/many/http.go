@@ -31,8 +31,8 @@ func (f *Fleet) Serve(ctx context.Context, l net.Listener, title string, ready o
 	return group.Wait()
 }
 
-// document is the form of answers about all tasks.
-type document[T any] struct {
+// A Document is the form of answers about all tasks.
+type Document[T any] struct {
 	Tasks []T `json:"tasks"`
 }
 
@@ -48,9 +48,9 @@ func answer(w http.ResponseWriter, doc any) {
 // endpoints below /tasks/NAME/.
 func (f *Fleet) endpoints(process prometheus.Gatherer, title string, ready obs.Check) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/tasks", func(w http.ResponseWriter, _ *http.Request) { answer(w, document[Row]{Tasks: f.Rows()}) })
+	mux.HandleFunc("GET /v1/tasks", func(w http.ResponseWriter, _ *http.Request) { answer(w, Document[Row]{Tasks: f.Rows()}) })
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
-		all := document[any]{Tasks: []any{}}
+		all := Document[any]{Tasks: []any{}}
 		for _, r := range f.Rows() {
 			if r.Doing != nil {
 				all.Tasks = append(all.Tasks, r.Doing)

@@ -109,7 +109,10 @@ func line(now stage.Status) (line string, wrong bool) {
 	if cause, since := trouble(now); cause != "" {
 		return fmt.Sprintf("For %v: %s", time.Since(since).Round(time.Second), cause), true
 	}
-	return cmp.Or(obs.Waiting(now), now.Phase, "it starts"), false
+	if !now.Lease {
+		return "Without the lease (" + now.Phase + ")", false
+	}
+	return cmp.Or(obs.Waiting(now), now.Phase), false
 }
 
 // trouble returns why a stage is not ready, and since when.
