@@ -135,7 +135,7 @@ func (s statuses) print(out io.Writer) error {
 	return w.Flush()
 }
 
-// inWords says how far a task is.
+// inWords describes how far a task is.
 func (t taskStatus) inWords() string {
 	switch {
 	case t.Ended:

@@ -36,7 +36,7 @@ type Stages struct {
 	answers []answers // of each process
 }
 
-// answers are what a process says of its stages, by task, or why it says nothing.
+// answers holds the stages of one process, by task, or why it tells of none.
 type answers struct {
 	of   map[string]obs.StageStatus
 	none Silence

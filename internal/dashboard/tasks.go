@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A TaskLine is what the page of many tasks says of one, or of a file that declares none.
+// A TaskLine describes one task on the page of many, or a file that declares none.
 type TaskLine struct {
 	Task  string // empty: a file that declares none
 	File  string

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -61,7 +62,7 @@ const (
 	Faulty  State = "faulty"  // a file that is no task
 )
 
-// A Row is what a fleet says of one task, or of a file that is none.
+// A Row describes one task, or a file that is none.
 type Row struct {
 	Task  string     `json:"task"` // empty: a faulty file
 	State State      `json:"state"`
@@ -73,7 +74,7 @@ type Row struct {
 	Doing any        `json:"status,omitempty"` // what /status of the same role says of one task
 }
 
-// Shown is what a member shows while it runs.
+// Shown holds the endpoints and the sentence of a member that runs.
 type Shown struct {
 	Handler http.Handler                     // its endpoints, from / on
 	Line    func() (line string, wrong bool) // what it does, in a sentence
@@ -125,7 +126,7 @@ type Fleet struct {
 	changed map[stream.Task]bool // whose file says something else than what runs
 }
 
-// An ending is how a member returned.
+// An ending holds the error with which a member returned.
 type ending struct {
 	of  *member
 	err error
@@ -236,7 +237,7 @@ func (f *Fleet) say(err error) {
 	f.trouble = err
 }
 
-// A faulty is what is wrong with a file, and since when.
+// A faulty holds the fault of a file, and its time.
 type faulty struct {
 	text  string
 	since time.Time
@@ -378,13 +379,16 @@ func (f *Fleet) registries() (out prometheus.Gatherers) {
 	return out
 }
 
-// counts returns how many tasks are in each state.
-func (f *Fleet) counts() map[string]int {
+// failing returns for each task, and for each faulty file by its name, whether it fails.
+func (f *Fleet) failing() map[string]bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := map[string]int{string(Running): 0, string(Ended): 0, string(Waiting): 0, string(Refused): 0, string(Faulty): len(f.faults)}
-	for _, m := range f.members {
-		out[string(m.state)]++
+	out := map[string]bool{}
+	for name, m := range f.members {
+		out[string(name)] = m.state == Waiting || m.state == Refused
+	}
+	for file := range f.faults {
+		out[filepath.Base(file)] = true
 	}
 	return out
 }

@@ -54,7 +54,7 @@ func (b *board) fail(err error) {
 	b.err = err
 }
 
-// A role is what the fleet of a test runs: by name, what to do, until ctx is done where there is nothing.
+// A role runs the members of a test's fleet: do has what each does, by name; without it a member waits for its context.
 type role struct {
 	mu     sync.Mutex
 	do     map[stream.Task]func(ctx context.Context, seat *Seat) error
@@ -247,7 +247,7 @@ func TestEndpoints(t *testing.T) {
 			"churn": shows("churn", false), "broken": func(context.Context, *Seat) error { return errors.New("no lock") }})
 		time.Sleep(time.Second / 2)
 		registry := prometheus.NewRegistry()
-		if err := obs.NewFleet(registry, f.counts); err != nil {
+		if err := obs.NewFleet(registry, f.failing); err != nil {
 			t.Fatal(err)
 		}
 		handler := f.endpoints(registry, "learners", func() error { return nil })
@@ -257,8 +257,8 @@ func TestEndpoints(t *testing.T) {
 			not  string
 		}{
 			"/metrics": {200, []string{`panlearn_stage_round{task="ads"} 7`, `panlearn_stage_round{task="churn"} 7`,
-				`panlearn_fleet_tasks{state="running"} 3`, `panlearn_fleet_tasks{state="waiting"} 1`,
-				`panlearn_fleet_tasks{state="faulty"} 1`}, "broken"},
+				`panlearn_fleet_task_failing{task="ads"} 0`, `panlearn_fleet_task_failing{task="broken"} 1`,
+				`panlearn_fleet_task_failing{task="bad<.yaml"} 1`}, `panlearn_stage_round{task="broken"}`},
 			"/healthz": {200, nil, ""},
 			"/readyz":  {200, nil, ""},
 			"/v1/tasks": {200, []string{`"task": "ads"`, `"line": "Line of ads"`, `"state": "waiting"`, `"line": "no lock"`,

@@ -19,7 +19,7 @@ import (
 // process on the page.
 func (f *Fleet) Serve(ctx context.Context, l net.Listener, title string, ready obs.Check) error {
 	registry := obs.NewRegistry()
-	if err := obs.NewFleet(registry, f.counts); err != nil {
+	if err := obs.NewFleet(registry, f.failing); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)

@@ -45,7 +45,7 @@ type Folder struct {
 	read map[string]*reading
 }
 
-// A reading is what a file said when it was read last.
+// A reading holds the newest look at a file, and the task that it was last.
 type reading struct {
 	size  int64
 	mtime time.Time

@@ -148,7 +148,7 @@ func (c Config) attend(serving context.Context, group *errgroup.Group, broker *b
 	return nil
 }
 
-// A seat is where a task's learner runs: the broker, the state folder that is held, the registry of its metrics, and
+// A seat holds what a task's learner runs on: the broker, the state folder that is held, the registry of its metrics, and
 // the group of what it starts beside, which ends with serving.
 type seat struct {
 	broker   brokerage

@@ -42,7 +42,8 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer conn.Close()
-	c.Logger.Info("looking for the task's streams, "+makers, "task", c.Task)
+	c.Logger = c.Logger.With("task", c.Task)
+	c.Logger.Info("looking for the task's streams, " + makers)
 	return c.on(ctx, conn, obs.NewRegistry(), func(serving context.Context, group *errgroup.Group, shown many.Shown) {
 		if c.HTTP != nil {
 			c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
@@ -141,7 +142,7 @@ func logWaiting(ctx context.Context, logger *slog.Logger, get func() stage.Statu
 		s := get()
 		if line := obs.Waiting(s); line != "" && line != last {
 			last = line
-			logger.Info(line, "task", s.Task, "round", s.Round, "attempt", s.Attempt)
+			logger.Info(line, "round", s.Round, "attempt", s.Attempt)
 		}
 	}
 }
