@@ -87,7 +87,7 @@ busy)
 		i=0
 		for part in "$dir"/part.*; do
 			i=$((i + 1))
-			declare_task $((users * 101 / 100)) "t$i"
+			declare_task $((users * 95 / 100)) "t$i"
 			mv "$part" "$dir/t$i.jsonl"
 		done
 		up "$n"
