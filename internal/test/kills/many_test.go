@@ -26,7 +26,9 @@ type crowd struct {
 	rng        *rand.Rand
 }
 
-func (c *crowd) path(parts ...string) string { return filepath.Join(append([]string{c.dir}, parts...)...) }
+func (c *crowd) path(parts ...string) string {
+	return filepath.Join(append([]string{c.dir}, parts...)...)
+}
 
 func (c *crowd) file(i int) string { return c.path("tasks", fmt.Sprintf("t%d.yaml", i)) }
 
