@@ -62,7 +62,7 @@ func readDashboard(t *testing.T) (d dashboard) {
 
 // TestDashboardNamesWhatExists: every panel asks for metrics and labels that a role serves.
 func TestDashboardNamesWhatExists(t *testing.T) {
-	d, known := readDashboard(t), metrics(t)
+	d, known := readDashboard(t), withRecordings(t, metrics(t))
 	shown := ""
 	for _, p := range d.Panels {
 		for _, target := range p.Targets {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/internal/run/runstage"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/shuffle/stage/leaderfile"
@@ -25,14 +27,18 @@ func newShuffle() *cobra.Command {
 		profiles                               cli.Profiles
 		name, identityFile, learnerKey, listen string
 		state, helperKey, role, stageKey       string
+		tasks                                  string
 		lease, drain                           time.Duration
 		workers                                int
 	)
 	c := &cobra.Command{
-		Use:   "shuffle --task NAME --nats URL",
+		Use:   "shuffle (--task NAME | --tasks DIR) --nats URL",
 		Short: "run the shuffle stage of a task, or the helper of a task of two operators",
 		Long: `shuffle opens the reports of a round with a key that only this process's memory holds, adds them up, and releases one
 batch. Of several processes for one task one works and the others stand by. It ends when the task ends.
+
+With --tasks one process has the stages of the tasks of all files in a folder, and takes from them the names alone. Files may come
+and go while it runs. A task that fails is tried again, and disturbs no other.
 
 It is the trusted party of the shuffle model: run it apart from the learner. Forbid core dumps and swap for it.
 
@@ -47,12 +53,22 @@ With --role helper it is the second operator of privacy.trust: split, which anot
 Its --state is the folder that keygen made, held by this process alone. --identity, --helper-key and --drain-timeout are the
 leader's.`,
 		Example: `  ingest shuffle --task a9a --nats nats://127.0.0.1:4222 --identity stage.key
+  ingest shuffle --tasks /etc/panlearn/tasks --nats nats://127.0.0.1:4222 --identity stage.key --http 9091
   ingest shuffle --role helper --task a9a --nats tls://broker.example:4222 --state ./helper --stage-key KEY --learner-key KEY`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			task, err := stream.ParseTask(name)
+			var task stream.Task
+			var list many.List
+			var err error
+			if tasks == "" {
+				if task, err = stream.ParseTask(name); err != nil {
+					err = fmt.Errorf("--task: %w", err)
+				}
+			} else if err = cli.OfOneTask(c, "task", "role"); err == nil {
+				list, err = many.NewFolder(tasks)
+			}
 			if err != nil {
-				return cli.Usagef("--task: %w", err)
+				return cli.Usage(err)
 			}
 			if broker.URL == "" {
 				return cli.Usagef("--nats: name the broker")
@@ -124,7 +140,11 @@ leader's.`,
 				return err
 			}
 			defer stop()
-			return cli.Classify(runstage.Run(c.Context(), config), cli.Is(cli.ExitRefused, stage.ErrFolder),
+			run := func() error { return runstage.Run(c.Context(), config) }
+			if list != nil {
+				run = func() error { return runstage.RunMany(c.Context(), config, list) }
+			}
+			return cli.Classify(run(), cli.Is(cli.ExitRefused, stage.ErrFolder),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage),
 				cli.Is(cli.ExitUsage, fs.ErrNotExist), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
@@ -134,6 +154,7 @@ leader's.`,
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())
 	c.Flags().StringVar(&name, "task", "", "`NAME` of the task")
+	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of all tasks, in a process for all of them")
 	c.Flags().StringVar(&identityFile, "identity", "",
 		"`FILE` of the stage's signing key, created if missing (default: in the user's configuration folder; with "+
 			"--helper-key "+leaderfile.KeyFile+" in --state)")

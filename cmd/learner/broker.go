@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/internal/run/runadmin"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
@@ -26,11 +29,12 @@ func newDoctor() *cobra.Command {
 	var (
 		f         adminFlags
 		role, dir string
+		tasks     string
 		routes    []string
 		over      cli.Relayed
 	)
 	c := &cobra.Command{
-		Use:   "doctor [--nats URL] [--state DIR] [-f TASK | --task NAME]",
+		Use:   "doctor [--nats URL] [--state DIR] [-f TASK | --task NAME | --tasks DIR]",
 		Short: "look for what is wrong with a broker, its streams, these credentials and a learner's state",
 		Long: `doctor looks at connection, TLS, server version, clocks, JetStream's limits, the task's streams and their copies, and what these
 credentials may do; of a cluster, whether they would join it as a server. With --state it looks at the learner's folder: who holds it, its format, its ledger, the room on its disk,
@@ -44,6 +48,11 @@ listed.`,
   learner doctor -f deploy/tasks/a9a.yaml --state /var/lib/panlearn/a9a --nats tls://broker:4222 --nkey learner.nk --tls-ca ca.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if tasks != "" {
+				if err := cli.OfOneTask(c, "task", "task-file", "set"); err != nil {
+					return err
+				}
+			}
 			config, err := f.config(true)
 			if err != nil {
 				return err
@@ -58,18 +67,16 @@ listed.`,
 			if config.Relay, err = over.Config(); err != nil {
 				return err
 			}
-			trust := accounting.Shuffle.String()
-			if config.Spec != nil {
-				trust = config.Spec.Privacy.Trust
-			}
-			if config.MemoryReports, err = memoryReports("", trust); err != nil {
-				return err
-			}
 			if config.Logger, err = f.log.Logger(c.ErrOrStderr()); err != nil {
 				return err
 			}
 			var d diagnosis
-			if d.Findings, err = runadmin.Doctor(c.Context(), config); err != nil {
+			if tasks != "" {
+				d, err = examineAll(c.Context(), config, tasks)
+			} else {
+				d.Findings, err = examine(c.Context(), config)
+			}
+			if err != nil {
 				return brokerErrors(err)
 			}
 			failures := 0
@@ -95,12 +102,67 @@ listed.`,
 	}
 	f.Flags(c.Flags())
 	over.Flags(c.Flags(), "to compare what it serves with the broker's")
-	c.Flags().StringVar(&dir, "state", "", "state `DIR` of the learner, running or not")
+	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of many tasks: what is not ok of each")
+	c.Flags().StringVar(&dir, "state", "", "state `DIR` of the learner, running or not; with --tasks of learner run --tasks")
 	c.Flags().StringArrayVar(&routes, "route", nil,
 		"`HOST:PORT` where a server of a cluster listens for the others, to try whether these credentials join (default: port 6222 of each in --nats)")
 	c.Flags().StringVar(&role, "role", "",
 		"`ROLE` that the credentials are for: admin, learner, stage, helper or publisher (default: find out)")
 	return c
+}
+
+// examine examines what a configuration names.
+func examine(ctx context.Context, config runadmin.Config) (findings []natsadmin.Finding, err error) {
+	trust := accounting.Shuffle.String()
+	if config.Spec != nil {
+		trust = config.Spec.Privacy.Trust
+	}
+	if config.MemoryReports, err = memoryReports("", trust); err != nil {
+		return nil, err
+	}
+	return runadmin.Doctor(ctx, config)
+}
+
+// examineAll examines every task of a folder, each with its state folder where config names the folder of all. It keeps
+// what is not ok, and counts the tasks.
+func examineAll(ctx context.Context, config runadmin.Config, dir string) (d diagnosis, err error) {
+	list, err := many.NewFolder(dir)
+	if err != nil {
+		return d, cli.Usagef("--tasks: %w", err)
+	}
+	entries, faults, err := list.Tasks()
+	if err != nil {
+		return d, cli.Usagef("--tasks: %w", err)
+	}
+	for _, f := range faults {
+		d.Findings = append(d.Findings, natsadmin.Finding{Check: "task file", Status: natsadmin.Failure,
+			Text: fmt.Sprintf("%s: %v", f.File, f.Err)})
+	}
+	well := 0
+	for _, e := range entries {
+		one := config
+		one.Task, one.Spec = e.Name, e.Spec
+		if config.StateDir != "" {
+			one.StateDir = filepath.Join(config.StateDir, string(e.Name))
+		}
+		found, err := examine(ctx, one)
+		if err != nil {
+			return d, fmt.Errorf("task %s: %w", e.Name, err)
+		}
+		before := len(d.Findings)
+		for _, f := range found {
+			if f.Status != natsadmin.OK {
+				f.Check = string(e.Name) + ": " + f.Check
+				d.Findings = append(d.Findings, f)
+			}
+		}
+		if len(d.Findings) == before {
+			well++
+		}
+	}
+	d.Findings = append(d.Findings, natsadmin.Finding{Check: "tasks", Status: natsadmin.OK,
+		Text: fmt.Sprintf("%d of %d have no finding", well, len(entries))})
+	return d, nil
 }
 
 type provisioned struct {

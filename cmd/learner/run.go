@@ -10,7 +10,9 @@ import (
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/disk"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/internal/run/runlearner"
+	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream/natsjs"
@@ -25,14 +27,14 @@ func newRun() *cobra.Command {
 		profiles                     cli.Profiles
 		ownBroker, exit, rollback    bool
 		listen, dir, identity, serve string
-		relay                        string
+		relay, tasks                 string
 		stageKey, reports, seal      string
 		stages                       []string
 		bytes                        int64
 	)
 	c := &cobra.Command{
-		Use:   "run -f TASK (--nats URL | --embedded [--listen ADDR] [--relay ADDR]) --state DIR",
-		Short: "run a task: the long-lived learner",
+		Use:   "run (-f TASK | --tasks DIR) (--nats URL | --embedded [--listen ADDR] [--relay ADDR]) --state DIR",
+		Short: "run a task, or many: the long-lived learner",
 		Long: `run announces rounds, consumes each batch exactly once, and commits model, cursor and privacy ledger in one write. It may
 be killed at any moment: the same command goes on where it stopped. snapshot, status and ledger work while it runs.
 
@@ -41,18 +43,29 @@ this machine reach it, and --relay lets devices take part over HTTP (ingest publ
 Learner and broker are then one party to devices: it sees who sends when, chooses whose reports reach the stage, and answers
 for what was stored. A device's ledger does not rely on such answers; the honest fraction of a cohort does rely on the broker.
 
+With --tasks one process runs the task of each file in a folder. Files may come and go while it runs: one that is new is started, one
+that is removed is stopped, and its state folder, --state/NAME, stays. A task that fails is tried again, and disturbs no other.
+
 A state folder that is an older copy of itself is refused. With --accept-rollback the learner applies the batches that stand
 on the broker again, which leads to the same bytes.`,
 		Example: `  learner run -f deploy/tasks/a9a.yaml --embedded --listen 127.0.0.1:4222 --state ./state --exit-when-done
-  learner run -f task.yaml --nats nats://broker:4222 --state /var/lib/panlearn --http 127.0.0.1:9090`,
+  learner run -f task.yaml --nats nats://broker:4222 --state /var/lib/panlearn --http 127.0.0.1:9090
+  learner run --tasks /etc/panlearn/tasks --nats nats://broker:4222 --state /var/lib/panlearn --http 9090`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if c.Flags().Changed("seal") {
-				f.sets = append(f.sets, "privacy.seal="+seal)
+			var spec *task.Spec
+			var list many.List
+			var err error
+			if tasks == "" {
+				if c.Flags().Changed("seal") {
+					f.sets = append(f.sets, "privacy.seal="+seal)
+				}
+				spec, err = f.load()
+			} else if err = cli.OfOneTask(c, "task-file", "set", "seal", "exit-when-done", "accept-rollback"); err == nil {
+				list, err = many.NewFolder(tasks)
 			}
-			spec, err := f.load()
 			if err != nil {
-				return err
+				return cli.Usage(err)
 			}
 			switch {
 			case (broker.URL == "") == !ownBroker:
@@ -64,9 +77,11 @@ on the broker again, which leads to the same bytes.`,
 			case dir == "":
 				return cli.Usagef("--state: name a folder for the learner's state")
 			}
-			memory, err := memoryReports(reports, spec.Privacy.Trust)
-			if err != nil {
-				return err
+			memory := false
+			if spec != nil {
+				if memory, err = memoryReports(reports, spec.Privacy.Trust); err != nil {
+					return err
+				}
 			}
 			if err := broker.Validate(); err != nil {
 				return err
@@ -79,7 +94,10 @@ on the broker again, which leads to the same bytes.`,
 			}
 			config := runlearner.Config{Spec: spec, StateDir: dir, Embedded: ownBroker, Listen: listen, Replicas: broker.Replicas,
 				Broker: broker.Broker, ExitWhenDone: exit, MemoryReports: memory, ReportBytes: bytes}
-			config.AcceptRollback, config.Observer, config.Logger = rollback, progress.Observer(), logger
+			config.AcceptRollback, config.Logger = rollback, logger
+			if list == nil {
+				config.Observer = progress.Observer()
+			}
 			if config.Identity, err = cli.Identity(identity, "learner", logger); err != nil {
 				return err
 			}
@@ -111,11 +129,19 @@ on the broker again, which leads to the same bytes.`,
 			case len(stages) > 0 && serve == "":
 				return cli.Usagef("--stage-http goes with --http, whose page shows it")
 			case len(stages) > 0:
-				if config.Stages, err = dashboard.NewStages(spec.Name, stages); err != nil {
+				if config.Stages, err = dashboard.NewStages(stages); err != nil {
 					return cli.Usagef("--stage-http: %w", err)
 				}
 			}
-			return cli.Classify(runlearner.Run(c.Context(), config), cli.Is(cli.ExitUsage, runlearner.ErrPin),
+			run := func() error { return runlearner.Run(c.Context(), config) }
+			if list != nil {
+				run = func() error {
+					return runlearner.RunMany(c.Context(), config, list, func(e many.Entry) (bool, error) {
+						return memoryReports(reports, e.Spec.Privacy.Trust)
+					})
+				}
+			}
+			return cli.Classify(run(), cli.Is(cli.ExitUsage, runlearner.ErrPin),
 				cli.As[*state.BudgetError](cli.ExitRefused), cli.Is(cli.ExitTransient, state.ErrLocked),
 				cli.As[*state.VersionError](cli.ExitUsage),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage), cli.Is(cli.ExitUsage, fs.ErrNotExist),
@@ -128,11 +154,12 @@ on the broker again, which leads to the same bytes.`,
 	broker.Flags(c.Flags())
 	log.Flags(c.Flags(), "info")
 	profiles.Flags(c.Flags())
+	c.Flags().StringVar(&tasks, "tasks", "", "`DIR` with the task files of all tasks to run, in a process for all of them")
 	c.Flags().BoolVar(&ownBroker, "embedded", false, "run a NATS server in this process")
 	c.Flags().StringVar(&listen, "listen", "", "loopback `ADDR` of the embedded server, such as 127.0.0.1:4222")
 	c.Flags().StringVar(&relay, "relay", "",
 		"loopback `ADDR` of a relay in this process, such as 8095, for devices over HTTP; with --embedded")
-	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing")
+	c.Flags().StringVar(&dir, "state", "", "`DIR` of the learner's state, created if missing; with --tasks of a folder for each task")
 	c.Flags().StringVar(&identity, "identity", "",
 		"`FILE` of the learner's signing key, created if missing (default: in the user's configuration folder)")
 	c.Flags().StringVar(&stageKey, "stage-key", "",

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,13 +51,22 @@ func newStatus() *cobra.Command {
 	var (
 		where  whereFlags
 		asJSON cli.JSON
+		all    bool
 	)
 	c := &cobra.Command{
-		Use:     "status (--state DIR | --http URL)",
-		Short:   "how far a task is and what it has spent",
-		Example: "  learner status --state /var/lib/panlearn/a9a --json",
-		Args:    cobra.NoArgs,
+		Use:   "status (--state DIR | --http URL) [--all]",
+		Short: "how far a task is and what it has spent",
+		Example: "  learner status --state /var/lib/panlearn/a9a --json\n" +
+			"  learner status --all --http http://127.0.0.1:9090",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if all {
+				list, err := statusOfAll(c.Context(), where)
+				if err != nil && list.Tasks == nil {
+					return err
+				}
+				return errors.Join(asJSON.Print(c.OutOrStdout(), list, list.print), err)
+			}
 			doc, err := where.ask(c.Context(), statedir.AskStatus)
 			if err != nil {
 				return err
@@ -70,6 +80,7 @@ func newStatus() *cobra.Command {
 	}
 	where.Flags(c.Flags())
 	asJSON.Flag(c.Flags())
+	c.Flags().BoolVar(&all, "all", false, "of every task of learner run --tasks")
 	return c
 }
 

@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
+	"path"
 	"sync"
 	"time"
 
@@ -45,10 +46,10 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // pageBuild names the page of this program, so that an open page of another one loads itself again.
 var pageBuild = sync.OnceValue(func() string {
 	h := sha256.New()
-	_ = fs.WalkDir(assets, ".", func(path string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(assets, ".", func(file string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
-			text, _ := assets.ReadFile(path) // embedded
-			fmt.Fprintf(h, "%s %d\n%s", path, len(text), text)
+			text, _ := assets.ReadFile(file) // embedded
+			fmt.Fprintf(h, "%s %d\n%s", file, len(text), text)
 		}
 		return err
 	})
@@ -95,19 +96,25 @@ func Handler(b *Board, done <-chan struct{}, o Options) http.Handler {
 	mux.HandleFunc("GET /model.json", p.download("model.json", "application/json", model.Snapshot.JSON))
 	mux.HandleFunc("GET /model.onnx", p.download("model.onnx", "application/octet-stream", model.Snapshot.ONNX))
 	mux.HandleFunc("GET /model.npz", p.download("model.npz", "application/zip", model.Snapshot.NumPy))
-	for name, kind := range map[string]string{"page.css": "text/css; charset=utf-8",
-		"page.js":   "text/javascript; charset=utf-8",
-		"cursor.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"} {
+	serveAssets(mux, "page.css", "page.js", "cursor.js", "icon.svg")
+	return strict(mux)
+}
+
+// kinds are the content types of assets, by the end of their names.
+var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+// serveAssets serves embedded files below /.
+func serveAssets(mux *http.ServeMux, names ...string) {
+	for _, name := range names {
 		text, err := assets.ReadFile("assets/" + name)
 		if err != nil {
 			panic(err) // embedded
 		}
 		mux.HandleFunc("GET /"+name, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", kind)
+			w.Header().Set("Content-Type", kinds[path.Ext(name)])
 			_, _ = w.Write(text) // on an error the client has gone
 		})
 	}
-	return strict(mux)
 }
 
 // strict sets the headers of every answer.

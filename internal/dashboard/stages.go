@@ -16,23 +16,35 @@ import (
 )
 
 const (
-	// statusPatience bounds the wait for a stage's answer.
+	// statusPatience bounds the wait for a process's answer.
 	statusPatience = 2 * time.Second
-	// statusSize bounds its answer, in bytes.
-	statusSize = 64 << 10
+	// statusSize bounds its answer, in bytes: that of one stage is about 1.5 kB.
+	statusSize = 4 << 20
+	// statusFresh is the age up to which an answer serves the next page too, of another task.
+	statusFresh = 500 * time.Millisecond
 )
 
-// stages polls the stage processes of a task at their `ingest shuffle --http`. Their answers are only shown.
+// Stages polls stage processes at their `ingest shuffle --http`. Each has the stage of one task or, with --tasks, those
+// of many. Their answers are only shown. Any number of pages may use it.
 type Stages struct {
-	task   string
 	urls   []string // of their /status
 	names  []string // host, port and path
 	client *http.Client
+
+	mu      sync.Mutex // held while the processes are asked
+	asked   time.Time
+	answers []answers // of each process
+}
+
+// answers holds the stages of one process, by task, or why it tells of none.
+type answers struct {
+	of   map[string]obs.StageStatus
+	none Silence
 }
 
 // NewStages returns the stages at the addresses of one or more stage processes, such as http://stage:9091.
-func NewStages(task string, addresses []string) (*Stages, error) {
-	s := &Stages{task: task, client: &http.Client{Timeout: statusPatience,
+func NewStages(addresses []string) (*Stages, error) {
+	s := &Stages{client: &http.Client{Timeout: statusPatience,
 		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	for i, a := range addresses {
@@ -50,41 +62,70 @@ func NewStages(task string, addresses []string) (*Stages, error) {
 	return s, nil
 }
 
-// Tell asks all stages for their status and reports the answers to the board.
+// Tell reports to a board what the stages of its task answer. It asks them unless it has just done so.
 func (s *Stages) Tell(ctx context.Context, b *Board) {
-	answers := make([]Answer, len(s.urls))
-	var wait sync.WaitGroup
-	for i, u := range s.urls {
-		wait.Go(func() {
-			answers[i].Name = s.names[i]
-			answers[i].Status, answers[i].Silence = s.ask(ctx, u)
-		})
+	all := make([]Answer, len(s.urls))
+	for i, a := range s.ask(ctx) {
+		all[i] = Answer{Name: s.names[i], Silence: a.none}
+		if status, has := a.of[b.config.Task.Name]; has {
+			all[i].Status = status
+		} else if a.none == "" {
+			all[i].Silence = anotherTask
+		}
 	}
-	wait.Wait()
 	if ctx.Err() == nil {
-		b.stages(answers...)
+		b.stages(all...)
 	}
 }
 
-func (s *Stages) ask(ctx context.Context, address string) (out obs.StageStatus, why Silence) {
+// ask returns the answers of all processes, not older than statusFresh.
+func (s *Stages) ask(ctx context.Context) []answers {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answers != nil && time.Since(s.asked) < statusFresh {
+		return s.answers
+	}
+	out := make([]answers, len(s.urls))
+	var wait sync.WaitGroup
+	for i, u := range s.urls {
+		wait.Go(func() { out[i].of, out[i].none = s.one(ctx, u) })
+	}
+	wait.Wait()
+	if ctx.Err() == nil { // otherwise another page asks again
+		s.answers, s.asked = out, time.Now()
+	}
+	return out
+}
+
+// one asks a process.
+func (s *Stages) one(ctx context.Context, address string) (out map[string]obs.StageStatus, why Silence) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return out, noAnswer
+		return nil, noAnswer
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return out, noAnswer
+		return nil, noAnswer
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, statusSize+1))
 	if err != nil {
-		return out, noAnswer
+		return nil, noAnswer
 	}
-	switch {
-	case resp.StatusCode != http.StatusOK || len(body) > statusSize || json.Unmarshal(body, &out) != nil || out.Task == "":
-		return obs.StageStatus{}, notAStage
-	case out.Task != s.task:
-		return obs.StageStatus{}, anotherTask
+	var answer struct {
+		obs.StageStatus
+		Tasks []obs.StageStatus `json:"tasks"` // of a process of many tasks, which has nothing else
+	}
+	if resp.StatusCode != http.StatusOK || len(body) > statusSize || json.Unmarshal(body, &answer) != nil ||
+		(answer.Task == "") == (answer.Tasks == nil) {
+		return nil, notAStage
+	}
+	out = map[string]obs.StageStatus{}
+	for _, one := range answer.Tasks {
+		out[one.Task] = one
+	}
+	if answer.Tasks == nil {
+		out[answer.Task] = answer.StageStatus
 	}
 	return out, ""
 }

@@ -28,7 +28,7 @@ func saying(s obs.StageStatus) http.HandlerFunc {
 
 func tell(t *testing.T, w *scene, urls ...string) {
 	t.Helper()
-	s, err := NewStages("income", urls)
+	s, err := NewStages(urls)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,12 +109,12 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 func TestNewStagesRefuses(t *testing.T) {
 	for _, address := range []string{"", "stage:9091", "ftp://stage", "http://", "http://stage:9091/?a=b",
 		"nats://stage:4222", "http://stage/#x", ":"} {
-		if _, err := NewStages("income", []string{address}); err == nil ||
+		if _, err := NewStages([]string{address}); err == nil ||
 			!strings.Contains(err.Error(), "http://HOST:PORT") {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
-	if _, err := NewStages("income", nil); err == nil {
+	if _, err := NewStages(nil); err == nil {
 		t.Error("no address at all is taken")
 	}
 }

@@ -2,6 +2,8 @@ package obs
 
 import (
 	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -55,4 +57,10 @@ func (f *factory) register(r prometheus.Registerer) error {
 		}
 	}
 	return nil
+}
+
+// observeRound observes how long a round took, with its number as the exemplar: the log has lines of that number.
+func observeRound(h prometheus.Histogram, took time.Duration, round uint64) {
+	h.(prometheus.ExemplarObserver).ObserveWithExemplar(took.Seconds(),
+		prometheus.Labels{"round": strconv.FormatUint(round, 10)})
 }

@@ -38,7 +38,7 @@ type Check func() error
 // served for every other path; it may be nil.
 func Endpoints(g prometheus.Gatherer, healthy, ready Check, more http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	mux.Handle("GET /healthz", probe(healthy))
 	mux.Handle("GET /readyz", probe(ready))
 	if more != nil {

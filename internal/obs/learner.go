@@ -165,7 +165,7 @@ func (m *Learner) Trouble(cause string) {
 func (m *Learner) Applied(a service.Applied) {
 	m.progress(a.Progress)
 	m.committed.SetToCurrentTime()
-	m.duration.Observe(a.Took.Seconds())
+	observeRound(m.duration, a.Took, a.Progress.Round)
 	for reason, n := range a.Rejects {
 		m.rejects.WithLabelValues(label(reason)).Add(float64(n))
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -347,5 +348,30 @@ func TestDivergenceIsExposed(t *testing.T) {
 			"panlearn_learner_validation_diverges"); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestSlowRoundNamesItself: the histograms of rounds carry the number of a round as exemplar, where a scraper asks for
+// the format that has them, and no other label.
+func TestSlowRoundNamesItself(t *testing.T) {
+	r := prometheus.NewRegistry()
+	o, err := NewStage(r, "churn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Released(17, 100, 90*time.Second)
+	scrape := func(accept string) string {
+		w := httptest.NewRecorder()
+		q := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		q.Header.Set("Accept", accept)
+		Endpoints(r, nil, nil, nil).ServeHTTP(w, q)
+		return w.Body.String()
+	}
+	if text := scrape("application/openmetrics-text; version=1.0.0"); !regexp.MustCompile(
+		`panlearn_stage_round_duration_seconds_bucket\{task="churn",le="[0-9.]+"\} 1 # \{round="17"\} 90\.0`).MatchString(text) {
+		t.Errorf("no exemplar: %s", text)
+	}
+	if text := scrape("text/plain"); strings.Contains(text, "round=") {
+		t.Errorf("an exemplar in the plain format: %s", text)
 	}
 }

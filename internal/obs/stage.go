@@ -58,9 +58,9 @@ func NewStage(r prometheus.Registerer, task string) (stage.Observer, error) {
 			round.Set(float64(r))
 		},
 		Dropped: func(stream.Round, stream.Attempt) { dropped.Inc() },
-		Released: func(_ stream.Round, _ uint64, took time.Duration) {
+		Released: func(r stream.Round, _ uint64, took time.Duration) {
 			batches.WithLabelValues("released").Inc()
-			duration.Observe(took.Seconds())
+			observeRound(duration, took, uint64(r))
 		},
 		Voided: func(stream.Round) { batches.WithLabelValues("void").Inc() },
 		Failed: func(call string) { failures.WithLabelValues(call).Inc() },

@@ -68,6 +68,11 @@ func roles(t *testing.T) []role {
 	s.Events("churn", 1, 1)
 	s.Model(model.Snapshot{Task: "churn"}, time.Unix(2e9, 0))
 	s.Failed("churn")
+	for _, r := range []*prometheus.Registry{learner, shuffle} {
+		if err := NewFleet(r, func() map[string]bool { return map[string]bool{"churn": true} }); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, r := range []*prometheus.Registry{learner, shuffle, help, publish, relay} {
 		end := func() (time.Time, map[string]time.Time) {
 			return time.Unix(2e9, 0), map[string]time.Time{"nats1:4222": time.Unix(2e9, 0)}
@@ -164,7 +169,7 @@ func unit(name string) string {
 		return "probability"
 	case suffix("_events"):
 		return "events"
-	case suffix("_lease_held"), suffix("_task_ended"), suffix("_validation_worse"), suffix("_validation_diverges"),
+	case suffix("_lease_held"), suffix("_task_ended"), suffix("_task_failing"), suffix("_validation_worse"), suffix("_validation_diverges"),
 		suffix("_broker_failing"), suffix("_connected"):
 		return "0 or 1"
 	case suffix("_noise_std"), suffix("_rounding_std"), suffix("_gradient_norm"):
@@ -228,7 +233,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 		for _, f := range ours(t, r) {
 			name, help := f.name, f.help
 			everyRole := strings.HasPrefix(name, "panlearn_broker_") || strings.HasPrefix(name, "panlearn_certificate_") ||
-				strings.HasPrefix(name, "panlearn_clock_") || name == "panlearn_build_info"
+				strings.HasPrefix(name, "panlearn_clock_") || name == "panlearn_build_info" || name == "panlearn_fleet_task_failing"
 			if !everyRole && !strings.HasPrefix(name, prefixes[r.name]) {
 				t.Errorf("%s: %s: want the prefix %s", r.name, name, prefixes[r.name])
 			}

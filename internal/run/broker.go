@@ -52,11 +52,21 @@ const Lease = stage.DefaultLeaseTTL
 // since when they fail; the cause is empty while they succeed.
 func Ready(connected func() bool, lease time.Duration, trouble func() (cause string, since time.Time)) obs.Check {
 	return func() error {
-		if !connected() {
-			return errors.New("no connection to the broker")
+		if err := Connected(connected)(); err != nil {
+			return err
 		}
 		if cause, since := trouble(); cause != "" && time.Since(since) > lease {
 			return fmt.Errorf("for %v: %s", time.Since(since).Round(time.Second), cause)
+		}
+		return nil
+	}
+}
+
+// Connected returns a readiness check that passes if there is a connection.
+func Connected(connected func() bool) obs.Check {
+	return func() error {
+		if !connected() {
+			return errors.New("no connection to the broker")
 		}
 		return nil
 	}

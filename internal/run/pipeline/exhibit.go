@@ -77,13 +77,13 @@ func (c Config) open(ctx context.Context, name stream.Task, conn *natsjs.Conn, d
 			return nil, err
 		}
 	}
-	site.Serve(serving, &e.serving, c.HTTP, obs.Endpoints(registry, nil, nil, mux), runlearner.Peers{Conn: conn,
-		Every: stageEvery,
-		Stage: func(context.Context) {
-			if e.status.Load() != nil {
-				site.Board.Stage(obs.StatusOf(e.current(), &e.reports))
-			}
-		}})
+	peers := runlearner.Peers{Conn: conn, Every: stageEvery, Stage: func(context.Context) {
+		if e.status.Load() != nil {
+			site.Board.Stage(obs.StatusOf(e.current(), &e.reports))
+		}
+	}}
+	e.serving.Go(func() error { return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, nil, mux)) })
+	e.serving.Go(func() error { return site.Watch(serving, peers) })
 	return e, nil
 }
 

@@ -21,7 +21,7 @@ func (c Config) reach(ctx context.Context, name stream.Task, conn conn) (sent de
 	if err != nil {
 		return sent, err
 	}
-	relayed, serve, err := runrelay.Local(listener, conn, name, c.Logger)
+	relayed, serve, err := runrelay.Local(listener, conn, c.Logger, name)
 	if err != nil {
 		listener.Close()
 		return sent, err

@@ -21,6 +21,7 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/internal/run/runrelay"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/learner/service"
@@ -112,42 +113,77 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 	if err != nil {
 		return err
 	}
-	broker, err := c.connect(ctx)
+	broker, err := c.connect(ctx, c.Spec.Name, filepath.Join(c.StateDir, "nats"))
 	if err != nil {
 		return err
 	}
 	defer broker.close()
-	if broker.embedded != nil {
-		group.Go(func() error { return latched(serving, broker.embedded, filepath.Join(c.StateDir, "nats")) })
+	if err := c.attend(serving, group, &broker, stream.Task(c.Spec.Name)); err != nil {
+		return err
 	}
-	if c.Relay != nil {
-		c.Logger.Info("relaying", "http", "http://"+c.Relay.Addr().String())
-		relayed, serve, err := runrelay.Local(c.Relay, broker.conn, stream.Task(c.Spec.Name), c.Logger)
-		if err != nil {
-			return err
+	at := seat{broker: broker, registry: obs.NewRegistry(), serving: serving, group: group, store: store, finish: finish,
+		history: history}
+	if c.HTTP != nil {
+		at.show = func(shown many.Shown) {
+			c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
+			group.Go(func() error { return obs.Serve(serving, c.HTTP, shown.Handler) })
 		}
-		broker.relayed = relayed
-		group.Go(func() error { return serve(serving) })
 	}
-	registry := obs.NewRegistry()
-	metrics, err := obs.NewLearner(registry, c.Spec.Name)
+	return c.on(ctx, at, planned, expected)
+}
+
+// attend watches over an embedded server, and relays for some tasks, or all without any, if there is a listener for it.
+// What it starts in the group ends with serving.
+func (c Config) attend(serving context.Context, group *errgroup.Group, broker *brokerage, tasks ...stream.Task) error {
+	if broker.embedded != nil {
+		group.Go(func() error { return latched(serving, broker.embedded, broker.folder) })
+	}
+	if c.Relay == nil {
+		return nil
+	}
+	c.Logger.Info("relaying", "http", "http://"+c.Relay.Addr().String())
+	relayed, serve, err := runrelay.Local(c.Relay, broker.conn, c.Logger, tasks...)
 	if err != nil {
 		return err
 	}
-	clock := new(run.Clock)
-	if err := obs.NewBroker(registry, c.Spec.Name, run.Observed(broker.conn, clock)); err != nil {
+	broker.relayed = relayed
+	group.Go(func() error { return serve(serving) })
+	return nil
+}
+
+// A seat holds what a task's learner runs on: the broker, the state folder that is held, the registry of its metrics, and
+// the group of what it starts beside, which ends with serving.
+type seat struct {
+	broker   brokerage
+	registry *prometheus.Registry
+	serving  context.Context
+	group    *errgroup.Group
+	store    state.Store
+	finish   *service.Finisher
+	history  *service.History
+	show     func(many.Shown) // nil: nothing is shown
+}
+
+// on learns a planned task.
+func (c Config) on(ctx context.Context, at seat, planned *wire.Task, expected *dashboard.Expected) error {
+	metrics, err := obs.NewLearner(at.registry, c.Spec.Name)
+	if err != nil {
 		return err
 	}
-	group.Go(func() error {
-		clock.Watch(serving, run.RoundsOf(broker.conn, stream.Task(c.Spec.Name)), c.Logger)
+	clock, conn := new(run.Clock), at.broker.conn
+	if err := obs.NewBroker(at.registry, c.Spec.Name, run.Observed(conn, clock)); err != nil {
+		return err
+	}
+	at.group.Go(func() error {
+		clock.Watch(at.serving, run.RoundsOf(conn, stream.Task(c.Spec.Name)), c.Logger)
 		return nil
 	})
 	done := new(atomic.Bool)
 	trouble := new(troubled)
 	watch := []service.Observer{metrics.Observer(), {Trouble: trouble.begins}, c.Observer}
 	ended := func(context.Context, error) {}
-	if c.HTTP != nil {
-		site, err := NewSite(c.Spec, planned, store, c.StateDir, expected, Reach{Relayed: c.Relay != nil})
+	if at.show != nil {
+		site, err := NewSite(c.Spec, planned, at.store, c.StateDir, expected, Reach{Relayed: c.Relay != nil})
 		if err != nil {
 			return err
 		}
@@ -155,24 +191,24 @@ func (c Config) run(ctx, serving context.Context, group *errgroup.Group, store s
 		defer site.Close()
 		watch = append(watch, site.Board.Observer())
 		ended = site.Ended
-		peers := Peers{Conn: broker.conn, Clock: clock, Every: peersEvery, Stage: onBroker(site.Board, broker.conn,
+		peers := Peers{Conn: conn, Clock: clock, Every: peersEvery, Stage: onBroker(site.Board, conn,
 			stream.Task(c.Spec.Name))}
 		if c.Stages != nil {
 			peers.Stage = func(ctx context.Context) { c.Stages.Tell(ctx, site.Board) }
 		}
-		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
-		site.Serve(serving, group, c.HTTP, c.endpoints(registry, store, run.Ready(broker.conn.Connected, run.Lease,
-			trouble.now), done, site.Handler()), peers)
+		at.group.Go(func() error { return site.Watch(at.serving, peers) })
+		at.show(many.Shown{Line: site.Board.Line, Handler: c.endpoints(at.registry, at.store,
+			run.Ready(conn.Connected, run.Lease, trouble.now), done, site.Handler())})
 	}
-	err = c.learn(ctx, store, broker.conn, planned, metrics, observe.All(watch...), finish, history)
+	err = c.learn(ctx, at, planned, metrics, observe.All(watch...))
 	ended(ctx, err)
 	var refused *state.BudgetError
 	if err != nil && !(errors.As(err, &refused) && refused.Round > 1) { // otherwise End stands
 		return err
 	}
 	done.Store(true)
-	if c.ExitWhenDone || err != nil && c.HTTP == nil {
-		broker.linger(ctx, c.Logger)
+	if c.ExitWhenDone || err != nil && at.show == nil {
+		at.broker.linger(ctx, c.Logger)
 		return err
 	}
 	c.Logger.Info("the task has ended; serving snapshots until interrupted", "task", c.Spec.Name, "budget_refused",
@@ -188,10 +224,10 @@ func TaskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task
 	if errors.Is(err, state.ErrEmpty) {
 		job, err := run.NewJob(spec)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, many.Lasting(err)
 		}
 		body, err := job.Wire()
-		return body, Expected(job), err
+		return body, Expected(job), many.Lasting(err)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -202,15 +238,16 @@ func TaskOf(ctx context.Context, store state.Store, spec *task.Spec) (*wire.Task
 	}
 	if !bytes.Equal(declared, view.Task.Declaration) {
 		return nil, nil,
-			fmt.Errorf("the state folder belongs to task %q with another declaration (%s); a task never changes: "+
+			many.Lasting(fmt.Errorf("the state folder belongs to task %q with another declaration (%s); a task never changes: "+
 				"give the changed one a new name and another --state", view.Task.Name,
-				task.DifferenceText(task.Differences(declared, view.Task.Declaration)))
+				task.DifferenceText(task.Differences(declared, view.Task.Declaration))))
 	}
 	return view.Task, nil, nil
 }
 
-func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn, planned *wire.Task,
-	metrics *obs.Learner, watch service.Observer, finish *service.Finisher, history *service.History) error {
+func (c Config) learn(ctx context.Context, at seat, planned *wire.Task, metrics *obs.Learner,
+	watch service.Observer) error {
+	conn := at.broker.conn
 	name, err := stream.ParseTask(c.Spec.Name)
 	if err != nil {
 		return err
@@ -225,7 +262,8 @@ func (c Config) learn(ctx context.Context, store state.Store, conn *natsjs.Conn,
 	if age := manifest.Retention(planned.Plan); administers && age > 0 {
 		defer run.KeepRemoving(ctx, conn, name, age, c.Logger)()
 	}
-	c.Task, c.Records, c.Store, c.Finish, c.History, c.Observer = name, conn, metrics.Timed(store), finish, history, watch
+	c.Task, c.Records, c.Store, c.Observer = name, conn, metrics.Timed(at.store), watch
+	c.Finish, c.History = at.finish, at.history
 	kept := c.Spec.Kept()
 	c.Snapshots = service.Retention{Rounds: kept.Every.Rounds, Every: kept.Every.Time, Newest: kept.Keep}
 	c.Prepare = func() (*wire.Task, error) { return planned, nil }
@@ -315,6 +353,7 @@ func latched(ctx context.Context, server *embedded.Server, folder string) error 
 type brokerage struct {
 	conn     *natsjs.Conn
 	embedded *embedded.Server
+	folder   string       // of its streams
 	relayed  *relay.Relay // in this process; nil: none
 }
 
@@ -360,14 +399,16 @@ func (b brokerage) linger(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-func (c Config) connect(ctx context.Context) (brokerage, error) {
-	name := "panlearn learner " + c.Spec.Name
+// connect connects to the broker, which it starts with its streams in dir if it is embedded. of names the task, or the
+// tasks.
+func (c Config) connect(ctx context.Context, of, dir string) (brokerage, error) {
+	name := "panlearn learner " + of
 	if !c.Embedded {
 		conn, err := c.Broker.Connect(ctx, name, c.Logger)
 		return brokerage{conn: conn}, err
 	}
 	server, err := embedded.Start(embedded.Config{
-		StoreDir: filepath.Join(c.StateDir, "nats"), Listen: c.Listen, SyncAlways: true, Log: c.Logger,
+		StoreDir: dir, Listen: c.Listen, SyncAlways: true, Log: c.Logger,
 		TLSCert: c.Broker.TLSCert, TLSKey: c.Broker.TLSKey, TLSCA: c.Broker.TLSCA})
 	if err != nil {
 		return brokerage{}, err
@@ -383,5 +424,5 @@ func (c Config) connect(ctx context.Context) (brokerage, error) {
 		c.Logger.Info(
 			"learner and broker are one party to the devices: they trust it not to fill cohorts with its own reports (docs/why/privacy.md)")
 	}
-	return brokerage{conn: conn, embedded: server}, nil
+	return brokerage{conn: conn, embedded: server, folder: dir}, nil
 }

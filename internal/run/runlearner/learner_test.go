@@ -35,7 +35,7 @@ func TestRoles(t *testing.T) {
 	}
 	log, url := runtest.BrokerURL()
 	applied, http2 := new(atomic.Uint64), runtest.Loopback(t)
-	stages, err := dashboard.NewStages(job.Spec.Name, []string{"http://" + http2.Addr().String()})
+	stages, err := dashboard.NewStages([]string{"http://" + http2.Addr().String()})
 	if err != nil {
 		t.Fatal(err)
 	}

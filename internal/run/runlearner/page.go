@@ -5,16 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"net"
 	"net/http"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/panlearn/panlearn/internal/dashboard"
 	"github.com/panlearn/panlearn/internal/model"
-	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/internal/run/statedir"
 	"github.com/panlearn/panlearn/internal/wording"
@@ -158,27 +154,24 @@ type Peers struct {
 	Every time.Duration
 }
 
-// Serve begins to serve endpoints on l and to look at the peers, until ctx is done.
-func (s *Site) Serve(ctx context.Context, group *errgroup.Group, l net.Listener, endpoints http.Handler, peers Peers) {
-	group.Go(func() error { return obs.Serve(ctx, l, endpoints) })
-	group.Go(func() error {
-		tick := time.NewTicker(peers.Every)
-		defer tick.Stop()
-		for {
-			s.Board.Broker(peers.Conn.Connected())
-			if peers.Clock != nil {
-				ahead, _ := peers.Clock.Ahead()
-				s.Board.Clock(ahead)
-			}
-			peers.Stage(ctx)
-			s.keep(false)
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-			}
+// Watch looks at the peers until ctx is done.
+func (s *Site) Watch(ctx context.Context, peers Peers) error {
+	tick := time.NewTicker(peers.Every)
+	defer tick.Stop()
+	for {
+		s.Board.Broker(peers.Conn.Connected())
+		if peers.Clock != nil {
+			ahead, _ := peers.Clock.Ahead()
+			s.Board.Clock(ahead)
 		}
-	})
+		peers.Stage(ctx)
+		s.keep(false)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }
 
 // Ended shows how the learner ended. Only the first call counts.

@@ -4,7 +4,6 @@ package runrelay
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/stream"
-	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/relay"
 )
 
@@ -74,18 +72,18 @@ func Run(ctx context.Context, c Config) error {
 	if c.Metrics != nil {
 		log.Info("serving", "metrics", "http://"+c.Metrics.Addr().String()+"/metrics")
 		group.Go(func() error {
-			return obs.Serve(ctx, c.Metrics, obs.Endpoints(registry, nil, ready(conn), nil))
+			return obs.Serve(ctx, c.Metrics, obs.Endpoints(registry, nil, run.Connected(conn.Connected), nil))
 		})
 	}
 	log.Info("relaying", "http", c.HTTP.Addr().String(), "tls", c.Cert != "", "token", c.Relay.Access.Bearer())
 	return group.Wait()
 }
 
-// Local makes a relay of one task on a loopback listener, for processes of this machine, over a connection that somebody
+// Local makes a relay of some tasks, or all of the broker without any, on a loopback listener, for processes of this machine, over a connection that somebody
 // else closes. serve serves it until its context is done, closes the listener, and is called once.
-func Local(listener net.Listener, broker relay.Broker, task stream.Task,
-	log *slog.Logger) (r *relay.Relay, serve func(context.Context) error, err error) {
-	c := Config{Listening: httpaccess.Listening{HTTP: listener}, Relay: relay.Config{Broker: broker, Tasks: []stream.Task{task}, Logger: log}}
+func Local(listener net.Listener, broker relay.Broker,
+	log *slog.Logger, tasks ...stream.Task) (r *relay.Relay, serve func(context.Context) error, err error) {
+	c := Config{Listening: httpaccess.Listening{HTTP: listener}, Relay: relay.Config{Broker: broker, Tasks: tasks, Logger: log}}
 	if err := c.Validate(); err != nil {
 		return nil, nil, err
 	}
@@ -102,14 +100,4 @@ func Local(listener net.Listener, broker relay.Broker, task stream.Task,
 		defer context.AfterFunc(ctx, r.Close)()
 		return obs.ServeOn(ctx, listener, server)
 	}, nil
-}
-
-// ready is the check of /readyz: a relay without its broker takes no report.
-func ready(conn *natsjs.Conn) obs.Check {
-	return func() error {
-		if !conn.Connected() {
-			return errors.New("no connection to the broker")
-		}
-		return nil
-	}
 }

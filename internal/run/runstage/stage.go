@@ -10,12 +10,15 @@ import (
 	"net"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/observe"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/many"
 	"github.com/panlearn/panlearn/shuffle/stage"
+	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/natsjs/natsadmin"
 )
 
@@ -25,6 +28,9 @@ type Config struct {
 	Broker run.Broker
 	HTTP   net.Listener // nil: none; Run closes it
 }
+
+// makers names who makes the streams of a task.
+const makers = "which learner provision makes, or learner run where its credentials may"
 
 // Run runs a stage until the task ends (nil) or ctx is done.
 func Run(ctx context.Context, c Config) error {
@@ -36,7 +42,20 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer conn.Close()
-	registry := obs.NewRegistry()
+	c.Logger = c.Logger.With("task", c.Task)
+	c.Logger.Info("looking for the task's streams, " + makers)
+	return c.on(ctx, conn, obs.NewRegistry(), func(serving context.Context, group *errgroup.Group, shown many.Shown) {
+		if c.HTTP != nil {
+			c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
+			group.Go(func() error { return obs.Serve(serving, c.HTTP, shown.Handler) })
+		}
+	})
+}
+
+// on runs a stage on a connection, with its metrics in registry, and calls show once it looks at its task. What show
+// starts in the group ends with serving.
+func (c Config) on(ctx context.Context, conn *natsjs.Conn, registry *prometheus.Registry,
+	show func(serving context.Context, group *errgroup.Group, shown many.Shown)) error {
 	metrics, err := obs.NewStage(registry, string(c.Task))
 	if err != nil {
 		return err
@@ -47,9 +66,6 @@ func Run(ctx context.Context, c Config) error {
 	}
 	reports := new(obs.Reports)
 	c.Observer = observe.All(metrics, stage.Observer{Report: reports.Add}, c.Observer)
-	c.Logger.Info(
-		"looking for the task's streams, which learner provision makes, or learner run where its credentials may", "task",
-		c.Task)
 	if err := natsadmin.WaitStreams(ctx, conn, c.Task, time.Second); err != nil {
 		return err
 	}
@@ -75,20 +91,29 @@ func Run(ctx context.Context, c Config) error {
 		logWaiting(serving, c.Logger, s.Status, waitingEvery)
 		return nil
 	})
-	if c.HTTP != nil {
-		c.Logger.Info("serving", "http", "http://"+c.HTTP.Addr().String())
-		group.Go(func() error {
-			return obs.Serve(serving, c.HTTP, obs.Endpoints(registry, nil, run.Ready(conn.Connected,
-				cmp.Or(c.LeaseTTL, run.Lease), func() (string, time.Time) {
-					return trouble(s.Status())
-				}), obs.Status(s.Status, reports, clock.Ahead)))
-		})
-	}
+	show(serving, group, many.Shown{
+		Handler: obs.Endpoints(registry, nil, run.Ready(conn.Connected, cmp.Or(c.LeaseTTL, run.Lease), func() (string, time.Time) {
+			return trouble(s.Status())
+		}), obs.Status(s.Status, reports, clock.Ahead)),
+		Line:   func() (string, bool) { return line(s.Status()) },
+		Status: func() any { return obs.StatusOf(s.Status(), reports) },
+	})
 	group.Go(func() error {
 		defer stop()
 		return s.Run(ctx)
 	})
 	return group.Wait()
+}
+
+// line describes in a sentence what a stage does, and whether somebody has to look.
+func line(now stage.Status) (line string, wrong bool) {
+	if cause, since := trouble(now); cause != "" {
+		return fmt.Sprintf("For %v: %s", time.Since(since).Round(time.Second), cause), true
+	}
+	if !now.Lease {
+		return "Without the lease (" + now.Phase + ")", false
+	}
+	return cmp.Or(obs.Waiting(now), now.Phase), false
 }
 
 // trouble returns why a stage is not ready, and since when.
@@ -117,7 +142,7 @@ func logWaiting(ctx context.Context, logger *slog.Logger, get func() stage.Statu
 		s := get()
 		if line := obs.Waiting(s); line != "" && line != last {
 			last = line
-			logger.Info(line, "task", s.Task, "round", s.Round, "attempt", s.Attempt)
+			logger.Info(line, "round", s.Round, "attempt", s.Attempt)
 		}
 	}
 }

@@ -1,0 +1,12 @@
+// Package many runs one role for many tasks in one process, for `learner run --tasks` and `ingest shuffle --tasks`.
+//
+// A [Fleet] follows a [List] of tasks, which changes while it runs, and runs one [Member] for each task on it. A member
+// that fails is shown with its error and started again after a wait, unless trying again mends nothing; then it waits
+// until its task file changes. No member sees another: they share the process, its connection to the broker and what
+// the caller gives them.
+//
+// Everything that a member shows is below /tasks/NAME/ of the fleet's endpoints, where it is what the same role shows
+// for one task. /metrics has the metrics of all.
+//
+// What the caller owes: every field of [Config] that has no default, and a Run that returns when its context is done.
+package many

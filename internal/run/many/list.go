@@ -1,0 +1,144 @@
+package many
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream"
+)
+
+// An Entry is one task on a list.
+type Entry struct {
+	Name stream.Task
+	File string // its path
+	Spec *task.Spec
+	sum  [sha256.Size]byte // of the file
+}
+
+// A Fault is a task file that cannot be used, or whose newest text cannot.
+type Fault struct {
+	File string
+	Err  error
+}
+
+// A List returns the tasks that should run now, in the order of their names, and the files that name none.
+type List interface {
+	Tasks() ([]Entry, []Fault, error)
+}
+
+// extensions are the names' ends of task files.
+var extensions = []string{".yaml", ".yml", ".json"}
+
+// A Folder is a List of the task files in a folder: those that end in .yaml, .yml or .json, not below it, and not those
+// that begin with a dot. Files are read again when they change; the entry of one whose new text is no task stays what it
+// was, and is a fault. Of two files of one task the first in the order of names counts. It is for one goroutine.
+type Folder struct {
+	dir  string
+	read map[string]*reading
+}
+
+// A reading holds the newest look at a file, and the task that it was last.
+type reading struct {
+	size  int64
+	mtime time.Time
+	entry *Entry // nil: it never was a task
+	err   error  // of the newest text
+}
+
+// NewFolder returns the list of a folder, which must be there.
+func NewFolder(dir string) (*Folder, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("folder of task files: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("folder of task files: %s is a file: want the folder of the task files", dir)
+	}
+	return &Folder{dir: dir, read: map[string]*reading{}}, nil
+}
+
+// Tasks implements List.
+func (f *Folder) Tasks() (entries []Entry, faults []Fault, err error) {
+	files, err := os.ReadDir(f.dir) // in the order of names
+	if err != nil {
+		return nil, nil, err
+	}
+	seen, of := map[string]bool{}, map[stream.Task]string{}
+	for _, file := range files {
+		name := file.Name()
+		if strings.HasPrefix(name, ".") || !slices.Contains(extensions, filepath.Ext(name)) {
+			continue
+		}
+		path := filepath.Join(f.dir, name)
+		now, err := f.look(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed meanwhile
+		}
+		seen[path] = true
+		if err != nil {
+			faults = append(faults, Fault{File: path, Err: err})
+		}
+		if now == nil {
+			continue
+		}
+		if other, twice := of[now.Name]; twice {
+			faults = append(faults, Fault{File: path, Err: fmt.Errorf("task %q is declared in %s too, which counts", now.Name, other)})
+			continue
+		}
+		of[now.Name] = path
+		entries = append(entries, *now)
+	}
+	for path := range f.read {
+		if !seen[path] {
+			delete(f.read, path)
+		}
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(string(a.Name), string(b.Name)) })
+	return entries, faults, nil
+}
+
+// look returns the task of a file, nil for none, and what is wrong with its newest text. A folder of that name is no
+// file.
+func (f *Folder) look(path string) (*Entry, error) {
+	info, err := os.Stat(path) // of what a link names
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, fs.ErrNotExist
+	}
+	r := f.read[path]
+	if r == nil {
+		r = new(reading)
+		f.read[path] = r
+	} else if r.size == info.Size() && r.mtime.Equal(info.ModTime()) {
+		return r.entry, r.err
+	}
+	r.size, r.mtime = info.Size(), info.ModTime()
+	entry, err := load(path)
+	if r.err = err; err == nil {
+		r.entry = &entry
+	}
+	return r.entry, r.err
+}
+
+func load(path string) (Entry, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Entry{}, err
+	}
+	spec, err := task.Load(path, nil)
+	if err != nil {
+		return Entry{}, err
+	}
+	name, err := stream.ParseTask(spec.Name)
+	return Entry{Name: name, File: path, Spec: spec, sum: sha256.Sum256(data)}, err
+}

@@ -1,0 +1,91 @@
+package runlearner
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/internal/run/many"
+	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/state"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+// ServerFolder is the folder in which RunMany keeps an embedded server's streams: no task has such a name.
+const ServerFolder = "nats.server"
+
+// RunMany runs the learners of a list of tasks until ctx is done, on one connection. c is what all have in common: its
+// Spec is not used, and StateDir has a folder for each task, of its name. memory reports whether a new task's sealed
+// reports stay in the broker's memory.
+func RunMany(ctx context.Context, c Config, list many.List, memory func(many.Entry) (bool, error)) error {
+	if c.HTTP != nil {
+		defer c.HTTP.Close() // where nothing serves it yet
+	}
+	if c.Relay != nil {
+		defer c.Relay.Close()
+	}
+	broker, err := c.connect(ctx, "of many tasks", filepath.Join(c.StateDir, ServerFolder))
+	if err != nil {
+		return err
+	}
+	defer broker.close()
+	group, ctx := errgroup.WithContext(ctx)
+	if err := c.attend(ctx, group, &broker); err != nil {
+		return err
+	}
+	plans := make(chan struct{}, runtime.GOMAXPROCS(0))
+	fleet := many.New(many.Config{List: list, Logger: c.Logger, Starting: "It opens its state folder, and plans.",
+		Run: func(ctx context.Context, e many.Entry, seat *many.Seat) error {
+			err := c.member(ctx, e, seat, broker, plans, memory)
+			if lasting(err) {
+				return many.Lasting(err)
+			}
+			return err
+		}})
+	group.Go(func() error { return fleet.Serve(ctx, c.HTTP, "learners", run.Connected(broker.conn.Connected)) })
+	return group.Wait()
+}
+
+// member runs the learner of one task of many. plans has room for those that plan at one time: a plan takes much memory.
+func (c Config) member(ctx context.Context, e many.Entry, place *many.Seat, broker brokerage, plans chan struct{},
+	memory func(many.Entry) (bool, error)) (err error) {
+	c.Spec, c.StateDir, c.Logger = e.Spec, filepath.Join(c.StateDir, string(e.Name)), c.Logger.With("task", e.Name)
+	if c.MemoryReports, err = memory(e); err != nil {
+		return many.Lasting(err)
+	}
+	at := seat{broker: broker, registry: place.Registry}
+	if c.HTTP != nil {
+		at.show = place.Show
+	}
+	return Hold(ctx, c.StateDir, c.Logger, func(ctx, serving context.Context, group *errgroup.Group, store state.Store,
+		finish *service.Finisher, history *service.History) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case plans <- struct{}{}:
+		}
+		planned, expected, err := TaskOf(ctx, store, c.Spec)
+		<-plans
+		if err != nil {
+			return err
+		}
+		at.serving, at.group, at.store, at.finish, at.history = serving, group, store, finish, history
+		return c.on(ctx, at, planned, expected)
+	})
+}
+
+// lasting reports whether a learner that was started again would fail alike.
+func lasting(err error) bool {
+	var (
+		budget  *state.BudgetError
+		version *state.VersionError
+		config  *natsjs.ConfigError
+	)
+	return errors.As(err, &budget) || errors.As(err, &version) || errors.As(err, &config) ||
+		errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrPin)
+}
