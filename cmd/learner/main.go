@@ -46,7 +46,7 @@ Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG
 		{"Use the model", []*cobra.Command{newSnapshot(), newHistory(), newRollback(), newPin(), newUnpin(), newEval(),
 			newPredict(), newExplain(), newCalibrateModel(), newServe()}},
 		{"Prepare and check the broker", []*cobra.Command{
-			cli.NewKeygen("learner"), newDevCA(), newProvision(), newDoctor(), newRetain(), newRemove()}},
+			cli.NewKeygen("learner"), newDevCA(), newSite(), newProvision(), newDoctor(), newRetain(), newRemove()}},
 		{"Look after the state folder", []*cobra.Command{newLedger(), newBackup(), newRestore()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})

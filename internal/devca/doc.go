@@ -1,7 +1,10 @@
-// Package devca writes everything that a broker with TLS and accounts needs on one machine or in one test: a
-// certificate authority, certificates of the server and of every role, their NKeys, and the server's configuration.
+// Package devca writes what a broker with TLS and accounts needs: a certificate authority, certificates, keys of users,
+// and the server's configuration.
 //
-// It is for development and for trying the shipped configuration. The authority's private key is dropped when the
-// certificates are signed, so nobody can add one; for another host or publisher write another folder. A production
-// site has its own authority and keeps the private halves where they are used.
+// [Write] is for development and for trying the shipped configuration: it names every user in the configuration, and
+// gives each an NKey and a certificate. The authority's private key is dropped when the certificates are signed, so
+// nobody can add one; for another host or publisher write another folder.
+//
+// A [Site] is for production: a broker in operator mode, whose servers know the operator's public key and take whom its
+// accounts signed. Its accounts and permissions are made of the shipped configuration by the server's own parser.
 package devca

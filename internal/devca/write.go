@@ -113,22 +113,11 @@ func Write(c Config) error {
 	if _, err := c.routes(); err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(c.Dir)
+	dir, err := c.fresh()
 	if err != nil {
 		return err
 	}
-	if strings.ContainsAny(dir, "\"\\\r\n'$") {
-		return fmt.Errorf("folder %q: want a path without quotes, backslashes, dollar signs and line ends", dir)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
 	w := &writer{dir: dir}
-	if there, err := os.ReadDir(dir); err != nil {
-		return err
-	} else if len(there) > 0 {
-		return fmt.Errorf("folder %s: %w and is not empty (%s): nothing is overwritten", dir, fs.ErrExist, there[0].Name())
-	}
 	ca, err := newAuthority("panlearn development authority", c.Now, c.Lifetime)
 	if err != nil {
 		return err
@@ -157,11 +146,59 @@ func Write(c Config) error {
 	return w.err
 }
 
+// fresh makes the folder and returns its absolute path; one that is not empty is an error.
+func (c Config) fresh() (string, error) {
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return "", err
+	}
+	if strings.ContainsAny(dir, "\"\\\r\n'$") {
+		return "", fmt.Errorf("folder %q: want a path without quotes, backslashes, dollar signs and line ends", dir)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	if len(there) > 0 {
+		return "", fmt.Errorf("folder %s: %w and is not empty (%s): nothing is overwritten", dir, fs.ErrExist, there[0].Name())
+	}
+	return dir, nil
+}
+
 var localhost = []string{"localhost", "127.0.0.1", "::1"}
 
-// cluster writes the folder of each server. The authority of the links has signed nothing else: the servers
-// take any holder of its certificates for a server, which may do anything.
+// cluster writes the folder of each server.
 func (c Config) cluster(dir string, ca *authority, site *site) error {
+	if err := c.links(dir); err != nil {
+		return err
+	}
+	for i, at := range c.Servers {
+		w := &writer{dir: filepath.Join(dir, fmt.Sprintf("server-%d", i+1))}
+		w.file("ca.pem", encode("CERTIFICATE", ca.cert.Raw))
+		w.pair(ca, "server", append(append(slices.Clone(localhost), hostOf(at)), c.Hosts...))
+		w.file("site.conf", site.bytes(w.dir))
+		w.shipped("panlearn.conf")
+		if w.err != nil {
+			return w.err
+		}
+	}
+	return nil
+}
+
+// hostOf returns the host of HOST or HOST:PORT.
+func hostOf(server string) string {
+	if host, _, err := net.SplitHostPort(server); err == nil {
+		return host
+	}
+	return server
+}
+
+// links makes the folder of each server, with its links to the others. The authority of the links has signed nothing
+// else: the servers take any holder of its certificates for a server, which may do anything.
+func (c Config) links(dir string) error {
 	routes, err := c.routes()
 	if err != nil {
 		return err
@@ -171,22 +208,14 @@ func (c Config) cluster(dir string, ca *authority, site *site) error {
 		return err
 	}
 	for i, at := range routes {
-		host, _, err := net.SplitHostPort(at)
-		if err != nil {
-			return err
-		}
 		name := fmt.Sprintf("server-%d", i+1)
 		w := &writer{dir: filepath.Join(dir, name)}
 		if err := os.Mkdir(w.dir, 0o700); err != nil {
 			return err
 		}
-		w.file("ca.pem", encode("CERTIFICATE", ca.cert.Raw))
 		w.file("route-ca.pem", encode("CERTIFICATE", routeCA.cert.Raw))
-		w.pair(ca, "server", append(append(slices.Clone(localhost), host), c.Hosts...))
-		w.pair(routeCA, "route", []string{host})
-		w.file("site.conf", site.bytes(w.dir))
+		w.pair(routeCA, "route", []string{hostOf(at)})
 		w.file("links.conf", links(w.dir, name, routes, i))
-		w.shipped("panlearn.conf")
 		w.shipped("cluster.conf")
 		if w.err != nil {
 			return w.err

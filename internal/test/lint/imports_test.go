@@ -179,8 +179,8 @@ var mayImport = map[string][]string{
 
 // onlyIn lists the folders in which production code may import a foreign module.
 var onlyIn = map[string][]string{
-	"github.com/nats-io/":            {"stream/natsjs"},
-	"github.com/nats-io/nats-server": {"stream/natsjs/embedded"},
+	"github.com/nats-io/":            {"internal/devca", "stream/natsjs"},
+	"github.com/nats-io/nats-server": {"internal/devca", "stream/natsjs/embedded"},
 	"github.com/cockroachdb/pebble":  {"state/pebblestore"},
 	"github.com/gofrs/flock":         {"internal/disk"},
 	"golang.org/x/sys":               {"internal/disk"},

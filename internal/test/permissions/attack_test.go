@@ -30,14 +30,16 @@ type attack struct {
 // A trial makes the attack and says whether it worked.
 type trial = func(t *testing.T, s *scene, c *client) bool
 
-// TestAttacks: each works where it is said to, and none on the shipped configuration.
+// TestAttacks: each works where it is said to, and none on the shipped configuration or on a site in operator mode.
 func TestAttacks(t *testing.T) {
 	controls := map[string]*broker{onOpen: open(t), onPermissions: permissions(t)}
 	safe := shipped(t)
+	site, _ := operated(t)
 	type stage struct{ place, role, scene string }
 	scenes := map[stage]*scene{}
 	for _, a := range attacks() {
-		for _, p := range []place{{a.control, controls[a.control], true}, {"the shipped configuration", safe, false}} {
+		for _, p := range []place{{a.control, controls[a.control], true}, {"the shipped configuration", safe, false},
+			{"a site", site, false}} {
 			at := stage{p.name, a.role, or(a.scene, a.name)}
 			if scenes[at] == nil {
 				scenes[at] = p.broker.scene(t)

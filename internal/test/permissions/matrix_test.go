@@ -32,10 +32,17 @@ var (
 	}
 )
 
-// TestMatrix: under the shipped configuration each role may write and read exactly what the protocol gives it, for
-// every subject that the streams hold.
+// TestMatrix: under the shipped configuration, and on a site in operator mode, each role may write and read exactly what
+// the protocol gives it, for every subject that the streams hold.
 func TestMatrix(t *testing.T) {
-	s := shipped(t).scene(t)
+	site, _ := operated(t)
+	for name, b := range map[string]*broker{"the shipped configuration": shipped(t), "a site": site} {
+		t.Run(name, func(t *testing.T) { matrix(t, b.scene(t)) })
+	}
+}
+
+func matrix(t *testing.T, s *scene) {
+	t.Helper()
 	for _, role := range []string{admin, learner, stage, helper, publisher, publisher2, relay} {
 		c := s.raw(t, role)
 		for of, may := range writers {

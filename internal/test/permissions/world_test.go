@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -184,6 +185,23 @@ func (b *broker) raw(t testing.TB, role string) *client {
 		c.inbox = natsjs.InboxOf(o.Nkey)
 		options = append(options, option, nats.RootCAs(login.TLSCA), nats.ClientCert(login.TLSCert, login.TLSKey),
 			nats.CustomInboxPrefix(c.inbox))
+	}
+	if login.Creds != "" {
+		option := nats.UserCredentials(login.Creds)
+		var o nats.Options
+		if err := option(&o); err != nil {
+			t.Fatal(err)
+		}
+		token, err := o.UserJWT()
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims, err := jwt.DecodeUserClaims(token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.inbox = natsjs.InboxOf(claims.Subject)
+		options = append(options, option, nats.RootCAs(login.TLSCA), nats.CustomInboxPrefix(c.inbox))
 	}
 	nc, err := nats.Connect(login.URL, options...)
 	if err != nil {

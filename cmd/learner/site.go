@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/devca"
+	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/stream/natsjs"
+)
+
+func newSite() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "site",
+		Short: "run a broker whose users come and go without a change on its servers",
+		Long: `site keeps the folder of a broker in operator mode. Its servers know one public key, the operator's, and take whom the accounts
+signed: a publisher is added by one command, and out within a minute of another. Accounts and permissions are those of
+deploy/nats/panlearn.conf.
+
+DIR/server (or server-1 ...) is for the servers, DIR/users/NAME.creds and ca.pem for the process of each user, and DIR/keys stays
+where it is: who has it admits users.`,
+	}
+	c.AddCommand(newSiteInit(), newSiteAdd(), newSiteChange("revoke DIR NAME", "have no key of a publisher count any more",
+		"  learner site revoke ./site shop-7 --nats tls://broker.example:4222", (*devca.Site).Revoke),
+		newSiteChange("rotate DIR NAME", "give a user another key; the one before does not count any more",
+			"  learner site rotate ./site learner --nats tls://broker.example:4222", (*devca.Site).Rotate), newSitePush())
+	return c
+}
+
+func newSiteInit() *cobra.Command {
+	config := devca.Config{}
+	var days int
+	c := &cobra.Command{
+		Use:   "init DIR",
+		Short: "make the folder of a site: its servers' configuration, and a user for each role and the relay",
+		Example: `  learner site init ./site --host broker.example
+  learner site init ./site --server a.example --server b.example --server c.example`,
+		Args: cli.OneArg("DIR", "one folder"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if days < 1 || days > int(devca.Longest/(24*time.Hour)) {
+				return cli.Usagef("--days %d: want 1 to %d", days, devca.Longest/(24*time.Hour))
+			}
+			config.Dir, config.Lifetime, config.Now = args[0], time.Duration(days)*24*time.Hour, time.Now()
+			site, err := devca.InitSite(config)
+			var path *fs.PathError
+			if errors.Is(err, fs.ErrExist) || err != nil && !errors.As(err, &path) {
+				return cli.Usage(err)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "wrote %s\nnext: copy %s to its machine, and there: nats-server -c panlearn.conf\n",
+				args[0], strings.Join(site.Servers, ", "))
+			return err
+		},
+	}
+	c.Flags().StringArrayVar(&config.Hosts, "host", nil, "`NAME` or address of the servers, beside localhost; repeatable")
+	c.Flags().StringArrayVar(&config.Servers, "server", nil,
+		"`HOST` or HOST:PORT at which a server of a cluster links to the others; repeatable (default: one server)")
+	c.Flags().IntVar(&days, "days", 365, "lifetime of the certificates")
+	return c
+}
+
+func newSiteAdd() *cobra.Command {
+	return &cobra.Command{
+		Use:     "add-publisher DIR NAME",
+		Short:   "admit a publisher: users/NAME.creds for its process; no server needs to know",
+		Example: "  learner site add-publisher ./site shop-7",
+		Args:    twoArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			site, err := openSite(args[0])
+			if err != nil {
+				return err
+			}
+			if err := site.AddPublisher(args[1], time.Now()); err != nil {
+				return cli.Usage(err)
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "wrote users/%s.creds and users/%[1]s.env\n", args[1])
+			return err
+		},
+	}
+}
+
+// twoArgs refuses anything but DIR NAME.
+func twoArgs(_ *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return cli.Usagef("want DIR NAME: the folder of the site, and a user")
+	}
+	return nil
+}
+
+func openSite(dir string) (*devca.Site, error) {
+	site, err := devca.OpenSite(dir)
+	return site, cli.Usage(err)
+}
+
+// newSiteChange returns a command that changes a user, and tells the servers.
+func newSiteChange(use, short, example string, change func(s *devca.Site, name string, now time.Time) error) *cobra.Command {
+	var servers siteServers
+	c := &cobra.Command{
+		Use:     use + " [--nats URL]",
+		Short:   short,
+		Long:    "The servers that --nats names are told at once, and end the user's connections. Without --nats, learner site push tells them.",
+		Example: example,
+		Args:    twoArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			site, err := openSite(args[0])
+			if err != nil {
+				return err
+			}
+			if err := change(site, args[1], time.Now()); err != nil {
+				if errors.As(err, new(*fs.PathError)) {
+					return err
+				}
+				return cli.Usage(err)
+			}
+			if servers.url == "" {
+				_, err = fmt.Fprintln(c.OutOrStdout(), "signed; the servers do not know yet: learner site push")
+				return err
+			}
+			token, err := site.Account(args[1])
+			if err == nil {
+				err = servers.tell(c.Context(), site, token)
+			}
+			if err != nil {
+				return fmt.Errorf("signed, and the servers do not know yet (learner site push tells them): %w", err)
+			}
+			_, err = fmt.Fprintln(c.OutOrStdout(), "signed, and the servers know")
+			return err
+		},
+	}
+	servers.Flags(c)
+	return c
+}
+
+func newSitePush() *cobra.Command {
+	var servers siteServers
+	c := &cobra.Command{
+		Use:     "push DIR --nats URL",
+		Short:   "tell the servers of a site all that was signed",
+		Example: "  learner site push ./site --nats tls://broker.example:4222",
+		Args:    cli.OneArg("DIR", "one folder"),
+		RunE: func(c *cobra.Command, args []string) error {
+			site, err := openSite(args[0])
+			if err != nil {
+				return err
+			}
+			if servers.url == "" {
+				return cli.Usagef("--nats: name the broker")
+			}
+			tokens, err := site.Claims()
+			if err == nil {
+				err = servers.tell(c.Context(), site, tokens...)
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "the servers know %s\n", cli.Count(uint64(len(tokens)), "account"))
+			return err
+		},
+	}
+	servers.Flags(c)
+	return c
+}
+
+// siteServers is the flag that names a site's servers.
+type siteServers struct{ url string }
+
+func (s *siteServers) Flags(c *cobra.Command) {
+	c.Flags().StringVar(&s.url, "nats", "", "`URL` of the broker, such as tls://broker.example:4222")
+}
+
+// tell pushes signed accounts to the servers, as the user of the system account.
+func (s *siteServers) tell(ctx context.Context, site *devca.Site, tokens ...string) error {
+	creds, ca := site.PusherCreds()
+	broker := run.Broker{ConnectConfig: natsjs.ConnectConfig{URL: s.url, Creds: creds, TLSCA: ca}, Wait: 10 * time.Second}
+	conn, err := broker.Connect(ctx, "panlearn site", slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})))
+	if err != nil {
+		return brokerErrors(err)
+	}
+	defer conn.Close()
+	for _, token := range tokens {
+		if err := conn.PushAccount(ctx, token); err != nil {
+			return err
+		}
+	}
+	return nil
+}

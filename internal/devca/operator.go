@@ -1,0 +1,460 @@
+package devca
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nkeys"
+)
+
+// A Site is a folder from which an organisation runs a broker in operator mode: servers know the operator's public key and
+// take whom its accounts signed, so a publisher comes and goes without a change on any server.
+//
+//	keys/operator.nk keys/ACCOUNT.nk        seeds: who has them admits users. They stay off the servers
+//	server/ (or server-1/ ...)              what a server has: its configuration, operator.jwt, accounts/, certificates
+//	users/NAME.creds users/NAME.env         a user: what its process has, and ca.pem
+//	site.json                               the users, and since when their keys do not count any more
+//
+// Files are readable by their owner alone.
+type Site struct {
+	dir string
+	record
+}
+
+// A record is site.json.
+type record struct {
+	Accounts map[string]string    `json:"accounts"` // public keys, by name
+	Users    map[string]*SiteUser `json:"users"`
+	Servers  []string             `json:"servers"` // folders
+}
+
+// A SiteUser is a user of a site: a role, or a publisher.
+type SiteUser struct {
+	Account string    `json:"account"`
+	Key     string    `json:"key"` // public
+	Since   time.Time `json:"since"`
+	// Revoked has the keys that do not count any more, and since when.
+	Revoked map[string]time.Time `json:"revoked,omitempty"`
+	Gone    bool                 `json:"gone,omitempty"` // the user has no key that counts
+}
+
+const (
+	systemAccount = "SYS"
+	pusher        = "operator" // the user of the system account, who tells servers of changes
+)
+
+// publisherName matches names of publishers, which are names of files.
+var publisherName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+
+// InitSite makes the folder of a site with its servers and one user for each role and the relay. It takes Dir, Hosts,
+// Servers, Lifetime and Now of the configuration.
+func InitSite(c Config) (*Site, error) {
+	c.Publishers = 1 // of Write's rules
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if _, err := c.routes(); err != nil {
+		return nil, err
+	}
+	dir, err := c.fresh()
+	if err != nil {
+		return nil, err
+	}
+	s := &Site{dir: dir, record: record{Accounts: map[string]string{}, Users: map[string]*SiteUser{}}}
+	for _, below := range []string{"keys", "users"} {
+		if err := os.Mkdir(s.path(below), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.keys(); err != nil {
+		return nil, err
+	}
+	if err := s.servers(c); err != nil {
+		return nil, err
+	}
+	users := map[string]string{pusher: systemAccount, relay: devicesAccount}
+	for account, role := range roleAccounts {
+		users[role] = account
+	}
+	for name, account := range users {
+		if err := s.admit(name, account, c.Now); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.save()
+}
+
+// OpenSite opens the folder of a site.
+func OpenSite(dir string) (*Site, error) {
+	s := &Site{dir: dir}
+	text, err := os.ReadFile(s.path("site.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is not the folder of a site, which learner site init makes: %w", dir, err)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &s.record)
+	}
+	if err == nil && (s.Accounts == nil || s.Users == nil || len(s.Servers) == 0) {
+		err = errors.New("want accounts, users and servers")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("site.json: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Site) path(parts ...string) string {
+	return filepath.Join(append([]string{s.dir}, parts...)...)
+}
+
+// PusherCreds returns the credentials with which servers are told of changes, and the authority of their certificates.
+func (s *Site) PusherCreds() (creds, ca string) {
+	return s.path("users", pusher+".creds"), s.path("users", "ca.pem")
+}
+
+// AddPublisher admits a publisher of a new name.
+func (s *Site) AddPublisher(name string, now time.Time) error {
+	if !publisherName.MatchString(name) {
+		return fmt.Errorf("publisher %q: want a lower-case name of a-z, 0-9, _ and -", name)
+	}
+	if u := s.Users[name]; u != nil && !u.Gone {
+		return fmt.Errorf("%w: user %q: rotate gives it another key", fs.ErrExist, name)
+	}
+	if err := s.admit(name, devicesAccount, now); err != nil {
+		return err
+	}
+	return s.save()
+}
+
+// Revoke has no key of a publisher count any more, once servers are told (Account).
+func (s *Site) Revoke(name string, now time.Time) error {
+	u, err := s.publisher(name)
+	if err != nil {
+		return err
+	}
+	s.retire(u, now)
+	u.Gone = true
+	if err := s.resign(u.Account, now); err != nil {
+		return err
+	}
+	for _, end := range []string{".creds", ".env"} {
+		if err := os.Remove(s.path("users", name+end)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return s.save()
+}
+
+// Rotate gives a user another key; the one before does not count any more, once servers are told (Account).
+func (s *Site) Rotate(name string, now time.Time) error {
+	u := s.Users[name]
+	if u == nil || u.Gone {
+		return fmt.Errorf("no user %q: %w", name, fs.ErrNotExist)
+	}
+	s.retire(u, now)
+	if err := s.admit(name, u.Account, now); err != nil {
+		return err
+	}
+	if err := s.resign(u.Account, now); err != nil {
+		return err
+	}
+	return s.save()
+}
+
+func (s *Site) publisher(name string) (*SiteUser, error) {
+	u := s.Users[name]
+	switch {
+	case u == nil || u.Gone:
+		return nil, fmt.Errorf("no user %q: %w", name, fs.ErrNotExist)
+	case u.Account != devicesAccount:
+		return nil, fmt.Errorf("user %q is no publisher: rotate gives it another key", name)
+	}
+	return u, nil
+}
+
+func (s *Site) retire(u *SiteUser, now time.Time) {
+	if u.Revoked == nil {
+		u.Revoked = map[string]time.Time{}
+	}
+	u.Revoked[u.Key] = now.UTC()
+}
+
+// Account returns the signed claims of an account that a user is in, for the servers.
+func (s *Site) Account(user string) (string, error) {
+	u := s.Users[user]
+	if u == nil {
+		return "", fmt.Errorf("no user %q: %w", user, fs.ErrNotExist)
+	}
+	token, err := os.ReadFile(s.path(s.Servers[0], "accounts", s.Accounts[u.Account]+".jwt"))
+	return string(token), err
+}
+
+// Claims returns the signed claims of all accounts but the system's, for servers that were away.
+func (s *Site) Claims() (tokens []string, err error) {
+	for _, account := range slices.Sorted(maps.Keys(s.Accounts)) {
+		if account == systemAccount {
+			continue
+		}
+		token, err := os.ReadFile(s.path(s.Servers[0], "accounts", s.Accounts[account]+".jwt"))
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, string(token))
+	}
+	return tokens, nil
+}
+
+// keys makes the keys of operator and accounts.
+func (s *Site) keys() error {
+	w := &writer{dir: s.path("keys")}
+	for _, name := range append(slices.Sorted(maps.Keys(roleAccounts)), devicesAccount, systemAccount, pusher) {
+		create := nkeys.CreateAccount
+		if name == pusher {
+			create = nkeys.CreateOperator
+		}
+		pair, err := create()
+		if err != nil {
+			return err
+		}
+		seed, err := pair.Seed()
+		if err != nil {
+			return err
+		}
+		w.file(name+".nk", append(slices.Clone(seed), '\n'))
+		public, err := pair.PublicKey()
+		if err != nil {
+			return err
+		}
+		pair.Wipe()
+		if name != pusher {
+			s.Accounts[name] = public
+		}
+	}
+	return w.err
+}
+
+// key reads a key of keys/.
+func (s *Site) key(name string) (nkeys.KeyPair, error) {
+	seed, err := os.ReadFile(s.path("keys", name+".nk"))
+	if err != nil {
+		return nil, err
+	}
+	pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(seed))))
+	if err != nil {
+		return nil, fmt.Errorf("keys/%s.nk: %w", name, err)
+	}
+	return pair, nil
+}
+
+// resign signs an account again, with what is revoked of its users, into the folders of the servers.
+func (s *Site) resign(account string, now time.Time) error {
+	all, err := shippedAccounts(nobody)
+	if err != nil {
+		return err
+	}
+	var claims *jwt.AccountClaims
+	if account == systemAccount {
+		claims = jwt.NewAccountClaims(s.Accounts[account])
+		claims.Name = account
+	} else if claims, err = accountClaims(account, all, s.Accounts); err != nil {
+		return err
+	}
+	for _, u := range s.Users {
+		for key, at := range u.Revoked {
+			if u.Account == account {
+				claims.RevokeAt(key, at)
+			}
+		}
+	}
+	operator, err := s.key(pusher)
+	if err != nil {
+		return err
+	}
+	defer operator.Wipe()
+	token, err := claims.Encode(operator)
+	if err != nil {
+		return fmt.Errorf("account %s: %w", account, err)
+	}
+	for _, server := range s.Servers {
+		if err := replace(s.path(server, "accounts", s.Accounts[account]+".jwt"), []byte(token)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nobody is a public key of the form of a user's where it does not matter whose.
+const nobody = "UNOBODY"
+
+// admit makes a user with a new key: its credentials, and its environment.
+func (s *Site) admit(name, account string, now time.Time) error {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return err
+	}
+	defer pair.Wipe()
+	public, err := pair.PublicKey()
+	if err != nil {
+		return err
+	}
+	claims := jwt.NewUserClaims(public)
+	claims.Name = name
+	if account != systemAccount {
+		if claims, err = userClaims(account, name, public); err != nil {
+			return err
+		}
+	}
+	signer, err := s.key(account)
+	if err != nil {
+		return err
+	}
+	defer signer.Wipe()
+	token, err := claims.Encode(signer)
+	if err != nil {
+		return fmt.Errorf("user %s: %w", name, err)
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		return err
+	}
+	creds, err := jwt.FormatUserConfig(token, seed)
+	if err != nil {
+		return fmt.Errorf("user %s: %w", name, err)
+	}
+	if err := replace(s.path("users", name+".creds"), creds); err != nil {
+		return err
+	}
+	env := fmt.Appendf(nil, "PANLEARN_CREDS='%s'\nPANLEARN_TLS_CA='%s'\n", s.path("users", name+".creds"), s.path("users", "ca.pem"))
+	if err := replace(s.path("users", name+".env"), env); err != nil {
+		return err
+	}
+	u := s.Users[name]
+	if u == nil {
+		u = &SiteUser{}
+		s.Users[name] = u
+	}
+	u.Account, u.Key, u.Since, u.Gone = account, public, now.UTC(), false
+	return nil
+}
+
+// servers writes what each server has.
+func (s *Site) servers(c Config) error {
+	ca, err := newAuthority("panlearn site authority", c.Now, c.Lifetime)
+	if err != nil {
+		return err
+	}
+	users := &writer{dir: s.path("users")}
+	users.file("ca.pem", encode("CERTIFICATE", ca.cert.Raw))
+	if users.err != nil {
+		return users.err
+	}
+	operator, err := s.key(pusher)
+	if err != nil {
+		return err
+	}
+	defer operator.Wipe()
+	public, err := operator.PublicKey()
+	if err != nil {
+		return err
+	}
+	claims := jwt.NewOperatorClaims(public)
+	claims.Name, claims.SystemAccount = "panlearn", s.Accounts[systemAccount]
+	token, err := claims.Encode(operator)
+	if err != nil {
+		return err
+	}
+	s.Servers = []string{"server"}
+	if n := len(c.Servers); n > 0 {
+		s.Servers = nil
+		for i := range n {
+			s.Servers = append(s.Servers, fmt.Sprintf("server-%d", i+1))
+		}
+		if err := c.links(s.dir); err != nil {
+			return err
+		}
+	}
+	for i, name := range s.Servers {
+		hosts := append(slices.Clone(localhost), c.Hosts...)
+		if i < len(c.Servers) {
+			hosts = append(hosts, hostOf(c.Servers[i]))
+		}
+		if err := os.MkdirAll(s.path(name, "accounts"), 0o700); err != nil {
+			return err
+		}
+		w := &writer{dir: s.path(name)}
+		w.pair(ca, "server", hosts)
+		w.file("operator.jwt", []byte(token))
+		w.file("panlearn.conf", s.configuration(w.dir))
+		if w.err != nil {
+			return w.err
+		}
+	}
+	for account := range s.Accounts {
+		if err := s.resign(account, c.Now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// configuration returns the text of a server's panlearn.conf: what ships, with the operator for the accounts.
+func (s *Site) configuration(dir string) []byte {
+	return fmt.Appendf(nil, `# Written by learner site: a NATS server for panlearn in operator mode. It knows no user: the accounts in accounts/, which the
+# operator signed, say who admits them. It is told of changes while it runs (learner site push).
+#
+#   nats-server -c %[1]s/panlearn.conf   -a 0.0.0.0 listens on all interfaces
+listen: "127.0.0.1:4222"
+max_payload: 1MB
+max_subscriptions: 1000
+
+operator: "%[1]s/operator.jwt"
+system_account: %[2]s
+resolver { type: full, dir: "%[1]s/accounts", allow_delete: false, interval: "1m" }
+
+tls {
+  cert_file: "%[1]s/server.pem"
+  key_file: "%[1]s/server-key.pem"
+  min_version: "1.3"
+}
+
+# Without sync_interval: always a power loss takes what was acknowledged in the last two minutes.
+jetstream {
+  store_dir: "%[1]s/jetstream"
+  sync_interval: always
+}
+`, dir, s.Accounts[systemAccount])
+}
+
+func (s *Site) save() error {
+	text, err := json.MarshalIndent(s.record, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replace(s.path("site.json"), append(text, '\n'))
+}
+
+// replace writes a file that its owner alone reads, in one step.
+func replace(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,43 @@
+package natsjs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// claimsUpdate is the subject at which servers in operator mode take the claims of an account, from users of their system
+// account.
+const claimsUpdate = "$SYS.REQ.CLAIMS.UPDATE"
+
+// PushAccount tells the servers the signed claims of an account. They check the operator's signature, disconnect users
+// that are revoked, and pass the claims on to servers that are away when these come back. It returns when one server
+// has answered.
+func (c *Conn) PushAccount(ctx context.Context, token string) error {
+	wait, cancel := context.WithTimeout(ctx, c.config.AckTimeout)
+	defer cancel()
+	m, err := c.nc.RequestWithContext(wait, claimsUpdate, []byte(token))
+	if err != nil {
+		return fmt.Errorf("tell the servers of an account: %w", explain(c.outcome(ctx, wait, err)))
+	}
+	var answer struct {
+		Data *struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		} `json:"data"`
+		Error *struct {
+			Description string `json:"description"`
+		} `json:"error"`
+	}
+	if err := json.Unmarshal(m.Data, &answer); err != nil {
+		return errors.New("tell the servers of an account: what answers is no server in operator mode")
+	}
+	if answer.Error != nil {
+		return fmt.Errorf("the server refused the account: %s", answer.Error.Description)
+	}
+	if answer.Data == nil || answer.Data.Code != 200 {
+		return errors.New("tell the servers of an account: the answer says nothing")
+	}
+	return nil
+}
