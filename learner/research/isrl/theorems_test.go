@@ -190,6 +190,7 @@ func TestTheorem51_Chain(t *testing.T) {
 	s := f.Shuffled(1000)
 	near(t, "epsilon of a round", s.Round.Epsilon, 3.00795640e-4, tight)
 	near(t, "delta of a round", s.Round.Delta, 5e-10, tight)
+	near(t, "delta of a batch", s.Batch.Delta, 5e-9, tight) // delta_r over q = M/(n N) = 1/10
 	near(t, "delta of a report", s.Local.Delta, 5.5555556e-13, tight)
 	near(t, "epsilon of a batch", s.Batch.Epsilon, 1.50397820e-3, tight)
 	near(t, "epsilon of a report", s.Local.Epsilon, 2.47802707e-3, tight)
