@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -23,6 +24,7 @@ func newPlan() *cobra.Command {
 		asJSON  cli.JSON
 		picture string
 		others  choosing
+		asked   turnouts
 	)
 	c := &cobra.Command{
 		Use:   "plan -f TASK [--compare [--data FILE]]",
@@ -42,7 +44,7 @@ rounds, that is predicted at most 0.3 points behind the best, and says why.`,
 			if err := validatePicture(picture); err != nil {
 				return err
 			}
-			if err := others.validate(c, picture); err != nil {
+			if err := cmp.Or(others.validate(c, picture), asked.validate(c, others.on)); err != nil {
 				return err
 			}
 			if others.on {
@@ -60,6 +62,9 @@ rounds, that is predicted at most 0.3 points behind the best, and says why.`,
 			if err != nil {
 				return err
 			}
+			if err := asked.answer(job, &p.report.planRisk); err != nil {
+				return err
+			}
 			if picture != "" {
 				if err := p.draw(picture); err != nil {
 					return err
@@ -71,6 +76,7 @@ rounds, that is predicted at most 0.3 points behind the best, and says why.`,
 	f.Flags(c.Flags())
 	asJSON.Flag(c.Flags())
 	others.flags(c)
+	asked.flags(c)
 	c.Flags().StringVar(&picture, "plot", "",
 		"draw predicted risk over users, or the units of all silos, and over epsilon into `FILE` (.svg or .png)")
 	return c
@@ -167,6 +173,10 @@ type planRisk struct {
 	Clips     bool `json:"clips"`
 	// FewerReports is a silo.reports with a smaller bound; absent where none has.
 	FewerReports *fewerReports `json:"fewer_reports,omitempty"`
+	// Present is the bound where each report of a round comes by chance; absent where nobody asks.
+	Present *present `json:"present,omitempty"`
+	// ByReports has the bounds for other numbers of silos in a round; absent where nobody asks.
+	ByReports []siloBound `json:"by_reports,omitempty"`
 	// UsersNeeded is the number of users from which on the bound is below the trivial risk, to a hundredth; null if
 	// it is below already, or for no number in reach.
 	UsersNeeded *uint64 `json:"users_needed"`
