@@ -7,6 +7,20 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
+// TestOnePhaseIsOneRelease: where there are too few people for two phases, phases have the bound of one release.
+func TestOnePhaseIsOneRelease(t *testing.T) {
+	p := problem(3, 1<<16, 2, 8)
+	p.Ridge = 0.1
+	one, err := planOutput(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	phased, err := planOutputPhases(p)
+	if err != nil || phased.Phases != 1 || math.Abs(phased.Bound/one.Bound-1) > 1e-3 {
+		t.Errorf("%d phases: bound %v, of one release %v; %v", phased.Phases, phased.Bound, one.Bound, err)
+	}
+}
+
 // TestRisksByHand compares the terms of bounds with numbers that were worked out by hand from docs/proofs/curator.md, for L =
 // 2, R = 3, a ridge of 1/2, so that slopes are at most 3.5 and the diameter is 6, in 4 dimensions, of 5 rows a person.
 func TestRisksByHand(t *testing.T) {

@@ -39,7 +39,7 @@ type study struct {
 	// columns are features as the paper has them, and no task's: nothing is planned then; nil: the task file's
 	columns *paperColumns
 	points  int // sizes of a step that are tried; 0: 6
-	// steps are those of a script that steps along the sum of silos' answers: along means they are M times as long
+	// summed reports whether the script steps along the sum of silos' answers: along means its steps are M times as long
 	summed bool
 }
 
