@@ -137,7 +137,8 @@ type setting struct {
 	longest    float64 // norm of a row's features
 	job        run.Job
 	mechanisms map[float64]accounting.Plan
-	standard   []int // coordinates that are standardised, where the study has columns of its own
+	noises     map[float64]float64 // of batches, in units of L, by epsilon
+	standard   []int               // coordinates that are standardised, where the study has columns of its own
 }
 
 // load makes the silos, and the task's plan for the first epsilon.

@@ -131,7 +131,7 @@ func TestSampledNoise(t *testing.T) {
 		noise, relative float64
 	}{{6, 0.267, 0.003}, {50, 0.0912, 0.002}, {200, 0.0780, 0.002}, {1000, 0.0746126, 2e-6}} {
 		s := Sampled{Records: 1000, Batch: c.batch, Rounds: 100}
-		s.Noise = one[float64](t)(sampledNoise(s, b))
+		s.Noise = one[float64](t)(s.LeastNoise(b))
 		near(t, "noise", s.Noise, c.noise, c.relative)
 		if got := one[Interval](t)(s.Epsilon(b.Delta)); !(got.Upper <= b.Epsilon*(1+1e-6) && got.Lower <= got.Upper &&
 			got.Upper > b.Epsilon*0.99) {

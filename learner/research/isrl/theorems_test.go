@@ -54,7 +54,7 @@ func TestTheorem21_IsLoose(t *testing.T) {
 		t.Errorf("epsilon %+v of the noise for epsilon 1, want about 0.023", got)
 	}
 	for batch, ratio := range map[uint64]float64{6: 8.64, 50: 25.3, 200: 29.6, 1000: 30.9} {
-		tightest := one[float64](t)(sampledNoise(Sampled{Records: 1000, Batch: batch, Rounds: 100},
+		tightest := one[float64](t)(Sampled{Records: 1000, Batch: batch, Rounds: 100}.LeastNoise(
 			accounting.Budget{Epsilon: 1, Delta: 1e-5}))
 		near(t, "theorem/tight", f.Noise(100)/tightest, ratio, 0.01)
 	}
