@@ -109,7 +109,19 @@ func TestTurnouts(t *testing.T) {
 	if err != nil || !strings.Contains(text, "with probability 0.8, at most") || !strings.Contains(text, "\n              20    ") {
 		t.Errorf("%v:\n%s", err, text)
 	}
-	for _, args := range [][]string{{"--present", "0"}, {"--present", "1.2"}, {"--present", "NaN"},
+	passes := []string{"--set", "schedule.interactive=true", "--set", "schedule.algorithm=pgd", "--set", "silo.count=3",
+		"--set", "silo.reports=3"}
+	r, _, err = plan(append(passes, "--json", "--silo-rows", "1628,1628,3256")...)
+	if u := r.Unequal; err != nil || !(u.PredictedExcessRisk < *r.PredictedExcessRisk) || !(u.Least < u.Largest) || !(u.ByRows < u.Mean) ||
+		!(u.PaperQ < u.EqualQ) {
+		t.Errorf("%+v, %v", r.Unequal, err)
+	}
+	_, text, err = plan(append(passes, "--silo-rows", "1628,1628,3256")...)
+	if err != nil || !strings.Contains(text, "3 silos of 1628 to 3256 rows") || !strings.Contains(text, "has Q") {
+		t.Errorf("%v:\n%s", err, text)
+	}
+	for _, args := range [][]string{{"--silo-rows", "1628"}, append(passes, "--silo-rows", "1,1628,1628"),
+		append(passes, "--silo-rows", "1628,1628"), {"--present", "0"}, {"--present", "1.2"}, {"--present", "NaN"},
 		{"--present", "0.5", "--compare"}, {"--by-reports", "--set", "privacy.trust=shuffle"},
 		{"--present", "0.5", "--set", "schedule.plan=practical"}} {
 		if _, _, err := plan(args...); err == nil {

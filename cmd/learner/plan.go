@@ -175,6 +175,8 @@ type planRisk struct {
 	FewerReports *fewerReports `json:"fewer_reports,omitempty"`
 	// Present is the bound where each report of a round comes by chance; absent where nobody asks.
 	Present *present `json:"present,omitempty"`
+	// Unequal is the bound for silos of sizes of their own; absent where nobody asks.
+	Unequal *unequal `json:"unequal,omitempty"`
 	// ByReports has the bounds for other numbers of silos in a round; absent where nobody asks.
 	ByReports []siloBound `json:"by_reports,omitempty"`
 	// UsersNeeded is the number of users from which on the bound is below the trivial risk, to a hundredth; null if

@@ -4,17 +4,22 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/run"
+	"github.com/panlearn/panlearn/learner/research/isrl"
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
 )
 
 // turnouts holds what is asked of a plan for rounds that not everybody answers.
 type turnouts struct {
 	present float64
 	reports bool
+	rows    []uint
 }
 
 func (o *turnouts) flags(c *cobra.Command) {
@@ -22,13 +27,18 @@ func (o *turnouts) flags(c *cobra.Command) {
 		"bound the risk where each report of a round comes with this `PROBABILITY`, independently of the others")
 	c.Flags().BoolVar(&o.reports, "by-reports", false,
 		"bound the risk for other numbers of silos in a round, with the task's silo.spread and without one")
+	c.Flags().UintSliceVar(&o.rows, "silo-rows", nil,
+		"bound the risk of many passes where silos have `ROWS,ROWS,...`, each with the noise that it draws for its own")
 }
+
+// bySize reports whether sizes of silos are given.
+func (o *turnouts) bySize() bool { return len(o.rows) > 0 }
 
 // validate refuses flags that go with others.
 func (o *turnouts) validate(c *cobra.Command, compare bool) error {
 	switch {
-	case compare && (o.reports || c.Flags().Changed("present")):
-		return cli.Usagef("--present and --by-reports are about one plan, and --compare prints a table")
+	case compare && (o.reports || o.bySize() || c.Flags().Changed("present")):
+		return cli.Usagef("--present, --by-reports and --silo-rows are about one plan, and --compare prints a table")
 	case c.Flags().Changed("present") && !(o.present > 0 && o.present <= 1):
 		return cli.Usagef("--present %v: want a probability above 0", o.present)
 	}
@@ -59,6 +69,11 @@ func (o *turnouts) answer(job run.Job, r *planRisk) error {
 		}
 		r.Present = &present{o.present, reports, risk}
 	}
+	if o.bySize() {
+		if err := o.answerSizes(job, r); err != nil {
+			return err
+		}
+	}
 	if !o.reports {
 		return nil
 	}
@@ -77,11 +92,52 @@ func (o *turnouts) answer(job run.Job, r *planRisk) error {
 	return nil
 }
 
+// An unequal is the bound of a plan for silos of sizes of their own.
+type unequal struct {
+	Rows                []uint  `json:"rows"`
+	PredictedExcessRisk float64 `json:"predicted_excess_risk"`
+	// Noise is of one coordinate, in units of the clip norm: the least and the largest of a report, of the mean over all
+	// silos, and of the mean in which they weigh as their rows, which is not run.
+	Least   float64 `json:"noise_of_largest"`
+	Largest float64 `json:"noise_of_smallest"`
+	Mean    float64 `json:"noise_of_mean"`
+	ByRows  float64 `json:"noise_of_mean_by_rows"`
+	// PaperQ is Q of Theorem H.1, and EqualQ what it is of silos that all have silo.units.
+	PaperQ float64 `json:"paper_q"`
+	EqualQ float64 `json:"paper_q_of_equal"`
+}
+
+// answerSizes fills in what is asked of silos of sizes of their own.
+func (o *turnouts) answerSizes(job run.Job, r *planRisk) error {
+	rows, own, equal := make([]uint64, len(o.rows)), make([]isrl.Silo, len(o.rows)), make([]isrl.Silo, len(o.rows))
+	p := job.Problem
+	for i, n := range o.rows {
+		b := accounting.Budget{Epsilon: p.Epsilon, Delta: p.Delta}
+		rows[i], own[i], equal[i] = uint64(n), isrl.Silo{Records: float64(n), Budget: b},
+			isrl.Silo{Records: float64(p.Silos.Units), Budget: b}
+	}
+	u, err := job.Planner.Unequal(p, job.Proposal, rows)
+	if err != nil {
+		return cli.Usagef("--%w", err)
+	}
+	rounds, available := float64(manifest.Planned(job.Plan)), []int{int(p.Silos.Reports)}
+	r.Unequal = &unequal{Rows: o.rows, PredictedExcessRisk: u.Bound, Least: u.Least, Largest: u.Largest, Mean: u.Mean,
+		ByRows: u.ByRows, PaperQ: isrl.Unbalanced(own, rounds, available), EqualQ: isrl.Unbalanced(equal, rounds, available)}
+	return nil
+}
+
 // printTurnouts prints what was asked.
 func (r planReport) printTurnouts(w io.Writer) {
 	if p := r.Present; p != nil {
 		fmt.Fprintf(w, "present       where each report comes with probability %v, at most %.4g%s: 1/%.4g is the mean of 1/M_r\n",
 			p.Probability, p.PredictedExcessRisk, r.vacuous(p.PredictedExcessRisk), p.Reports)
+	}
+	if u := r.Unequal; u != nil {
+		fmt.Fprintf(w, "silo rows     %d silos of %d to %d rows, each with noise of its own: at most %.4g%s\n", len(u.Rows), slices.Min(u.Rows),
+			slices.Max(u.Rows), u.PredictedExcessRisk, r.vacuous(u.PredictedExcessRisk))
+		fmt.Fprintf(w, "              noise %.4g to %.4g in a report, %.4g in the mean of all, and %.4g if silos weighed as their rows, which is not run\n",
+			u.Least, u.Largest, u.Mean, u.ByRows)
+		fmt.Fprintf(w, "              Theorem H.1 of Lowy and Razaviyayn has Q %.4g for them, and %.4g if all had silo.units\n", u.PaperQ, u.EqualQ)
 	}
 	if r.ByReports == nil {
 		return

@@ -16,7 +16,7 @@ var Flags = strings.Fields(`
 	in-order inbox-prefix json label learner-key lease line listen live log-format log-level loss max-bits max-block-rows
 	metrics minimizer model nats nats-wait newest nkey no-public-labels no-public-trees noise now origin out output p
 	patience per-address plot policy pprof present profile public publishers relay relay-ca relay-token replicas report-bytes
-	reports role round rounds-per-user route seal seed seeds server set shuffle slack solver split stage-http stage-key state
+	reports role round rounds-per-user route seal seed seeds server set shuffle silo-rows slack solver split stage-http stage-key state
 	sweep-users task task-file test threshold tls-ca tls-cert tls-key trials trust truth truth-norm units users waiting
 	workers`)
 
