@@ -76,8 +76,12 @@ func TestSilosThatStayAway(t *testing.T) {
 // fewest, and what other numbers of silos in a round have, with silo.spread and without.
 func TestTurnouts(t *testing.T) {
 	const silos = "../../deploy/tasks/silos.yaml"
-	sets := []string{"--set", "schedule.plan=proved", "--set", "model.radius=20", "--set", "model.clip_norm=1", "--set", "silo.spread=0.05"}
-	plan := func(args ...string) (r planRisk, text string, err error) {
+	sets := []string{"--set", "schedule.plan=proved", "--set", "model.radius=20", "--set", "model.clip_norm=1", "--set", "silo.spread=0.05",
+		"--set", "features.vector.dimension=14"}
+	plan := func(args ...string) (r struct {
+		planRisk
+		planTurnouts
+	}, text string, err error) {
 		var out bytes.Buffer
 		c := newPlan()
 		c.SetOut(&out)

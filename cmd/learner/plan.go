@@ -58,13 +58,15 @@ rounds, that is predicted at most 0.3 points behind the best, and says why.`,
 			if err != nil {
 				return err
 			}
+			told, err := asked.answer(job)
+			if err != nil {
+				return err
+			}
 			p, err := survey(job)
 			if err != nil {
 				return err
 			}
-			if err := asked.answer(job, &p.report.planRisk); err != nil {
-				return err
-			}
+			p.report.planTurnouts = told
 			if picture != "" {
 				if err := p.draw(picture); err != nil {
 					return err
@@ -99,6 +101,7 @@ type planReport struct {
 	Prox *proxAnswer `json:"prox,omitempty"`
 
 	planRisk
+	planTurnouts
 	Binding binding `json:"binding"`
 	// Start is the snapshot that the task begins with; null where it begins with none.
 	Start *rehearse.Start `json:"start"`
@@ -173,12 +176,6 @@ type planRisk struct {
 	Clips     bool `json:"clips"`
 	// FewerReports is a silo.reports with a smaller bound; absent where none has.
 	FewerReports *fewerReports `json:"fewer_reports,omitempty"`
-	// Present is the bound where each report of a round comes by chance; absent where nobody asks.
-	Present *present `json:"present,omitempty"`
-	// Unequal is the bound for silos of sizes of their own; absent where nobody asks.
-	Unequal *unequal `json:"unequal,omitempty"`
-	// ByReports has the bounds for other numbers of silos in a round; absent where nobody asks.
-	ByReports []siloBound `json:"by_reports,omitempty"`
 	// UsersNeeded is the number of users from which on the bound is below the trivial risk, to a hundredth; null if
 	// it is below already, or for no number in reach.
 	UsersNeeded *uint64 `json:"users_needed"`

@@ -60,22 +60,32 @@ type siloBound struct {
 	WithoutSpread       *float64 `json:"without_spread"` // where silos may differ as far as gradients can
 }
 
-// answer fills in what is asked.
-func (o *turnouts) answer(job run.Job, r *planRisk) error {
+// A planTurnouts bounds the risk of rounds that not everybody answers, or not as much as was planned, where that is asked.
+type planTurnouts struct {
+	// Present is the bound where each report of a round comes by chance.
+	Present *present `json:"present,omitempty"`
+	// Unequal is the bound for silos of sizes of their own.
+	Unequal *unequal `json:"unequal,omitempty"`
+	// ByReports has the bounds for other numbers of silos in a round.
+	ByReports []siloBound `json:"by_reports,omitempty"`
+}
+
+// answer returns what is asked.
+func (o *turnouts) answer(job run.Job) (r planTurnouts, err error) {
 	if o.present > 0 {
 		risk, reports, ok := job.Problem.Present(job.Proposal, o.present)
 		if !ok {
-			return cli.Usagef("--present: the plan has no bound: schedule.plan=proved makes one that has")
+			return r, cli.Usagef("--present: the plan has no bound: schedule.plan=proved makes one that has")
 		}
 		r.Present = &present{o.present, reports, risk}
 	}
 	if o.bySize() {
-		if err := o.answerSizes(job, r); err != nil {
-			return err
+		if r.Unequal, err = o.answerSizes(job); err != nil {
+			return r, err
 		}
 	}
 	if !o.reports {
-		return nil
+		return r, nil
 	}
 	finite := func(x float64) *float64 {
 		if math.IsInf(x, 0) || math.IsNaN(x) {
@@ -87,9 +97,9 @@ func (o *turnouts) answer(job run.Job, r *planRisk) error {
 		r.ByReports = append(r.ByReports, siloBound{b.Reports, finite(b.Bound), finite(b.Unknown)})
 	}
 	if r.ByReports == nil {
-		return cli.Usagef("--by-reports: it is for proved plans of silos under trust local")
+		return r, cli.Usagef("--by-reports: it is for proved plans of silos under trust local")
 	}
-	return nil
+	return r, nil
 }
 
 // An unequal is the bound of a plan for silos of sizes of their own.
@@ -107,8 +117,8 @@ type unequal struct {
 	EqualQ float64 `json:"paper_q_of_equal"`
 }
 
-// answerSizes fills in what is asked of silos of sizes of their own.
-func (o *turnouts) answerSizes(job run.Job, r *planRisk) error {
+// answerSizes returns what is asked of silos of sizes of their own.
+func (o *turnouts) answerSizes(job run.Job) (*unequal, error) {
 	rows, own, equal := make([]uint64, len(o.rows)), make([]isrl.Silo, len(o.rows)), make([]isrl.Silo, len(o.rows))
 	p := job.Problem
 	for i, n := range o.rows {
@@ -118,12 +128,11 @@ func (o *turnouts) answerSizes(job run.Job, r *planRisk) error {
 	}
 	u, err := job.Planner.Unequal(p, job.Proposal, rows)
 	if err != nil {
-		return cli.Usagef("--%w", err)
+		return nil, cli.Usagef("--%w", err)
 	}
 	rounds, available := float64(manifest.Planned(job.Plan)), []int{int(p.Silos.Reports)}
-	r.Unequal = &unequal{Rows: o.rows, PredictedExcessRisk: u.Bound, Least: u.Least, Largest: u.Largest, Mean: u.Mean,
-		ByRows: u.ByRows, PaperQ: isrl.Unbalanced(own, rounds, available), EqualQ: isrl.Unbalanced(equal, rounds, available)}
-	return nil
+	return &unequal{Rows: o.rows, PredictedExcessRisk: u.Bound, Least: u.Least, Largest: u.Largest, Mean: u.Mean,
+		ByRows: u.ByRows, PaperQ: isrl.Unbalanced(own, rounds, available), EqualQ: isrl.Unbalanced(equal, rounds, available)}, nil
 }
 
 // printTurnouts prints what was asked.
