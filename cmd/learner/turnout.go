@@ -29,6 +29,7 @@ func (o *turnouts) flags(c *cobra.Command) {
 		"bound the risk for other numbers of silos in a round, with the task's silo.spread and without one")
 	c.Flags().UintSliceVar(&o.rows, "silo-rows", nil,
 		"bound the risk of many passes where silos have `ROWS,ROWS,...`, each with the noise that it draws for its own")
+	c.Flags().Lookup("silo-rows").DefValue = "" // else its help says (default [])
 }
 
 // bySize reports whether sizes of silos are given.
