@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -23,6 +24,7 @@ func newPlan() *cobra.Command {
 		asJSON  cli.JSON
 		picture string
 		others  choosing
+		asked   turnouts
 	)
 	c := &cobra.Command{
 		Use:   "plan -f TASK [--compare [--data FILE]]",
@@ -42,7 +44,7 @@ rounds, that is predicted at most 0.3 points behind the best, and says why.`,
 			if err := validatePicture(picture); err != nil {
 				return err
 			}
-			if err := others.validate(c, picture); err != nil {
+			if err := cmp.Or(others.validate(c, picture), asked.validate(c, others.on)); err != nil {
 				return err
 			}
 			if others.on {
@@ -56,10 +58,15 @@ rounds, that is predicted at most 0.3 points behind the best, and says why.`,
 			if err != nil {
 				return err
 			}
+			told, err := asked.answer(job)
+			if err != nil {
+				return err
+			}
 			p, err := survey(job)
 			if err != nil {
 				return err
 			}
+			p.report.planTurnouts = told
 			if picture != "" {
 				if err := p.draw(picture); err != nil {
 					return err
@@ -71,6 +78,7 @@ rounds, that is predicted at most 0.3 points behind the best, and says why.`,
 	f.Flags(c.Flags())
 	asJSON.Flag(c.Flags())
 	others.flags(c)
+	asked.flags(c)
 	c.Flags().StringVar(&picture, "plot", "",
 		"draw predicted risk over users, or the units of all silos, and over epsilon into `FILE` (.svg or .png)")
 	return c
@@ -93,6 +101,7 @@ type planReport struct {
 	Prox *proxAnswer `json:"prox,omitempty"`
 
 	planRisk
+	planTurnouts
 	Binding binding `json:"binding"`
 	// Start is the snapshot that the task begins with; null where it begins with none.
 	Start *rehearse.Start `json:"start"`

@@ -95,6 +95,7 @@ noise         %.4g of %s, standard deviation of one coordinate of the mean %s, r
 			"\n              with the %d silos of a round taken as drawn at random for it; they come by turns, of which it is not proved", r.Phases[0].Cohort)
 	}
 	fmt.Fprintln(w)
+	r.printTurnouts(w)
 	r.printAdvice(w)
 	r.Binding.print(w, r)
 	r.printGuarantees(w)

@@ -1,7 +1,11 @@
 package planning
 
 import (
+	"maps"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -16,11 +20,53 @@ import (
 // itself that variance is one number plus another times 1/M_r, M_r the reports of round r, so that only the mean of 1/M_r
 // counts (Lowy, Razaviyayn, ICLR 2023, Section 2): what comes in between is in between.
 func (p Problem) AtMinimum(plan Proposal) (risk float64, ok bool) {
-	return p.with(plan, func(f *wire.Phase) uint64 { return f.Minimum })
+	return p.with(plan, func(f *wire.Phase) turnout { return turnout{f.Minimum: 1} })
 }
 
-// with is AtMinimum for any number of reports in each round of a phase, at most the planned ones.
-func (p Problem) with(plan Proposal, reports func(*wire.Phase) uint64) (risk float64, ok bool) {
+// Present is AtMinimum where each report of a round comes with the same probability, whether others do or not and
+// whatever was learned before. A round in which fewer come than it may be released with waits for that many.
+//
+// M_r is then random, and a round's variance the mean over it: 1/M of the bounds is the mean of 1/M_r. The second result
+// is that M, of the first phase.
+func (p Problem) Present(plan Proposal, share float64) (risk, reports float64, ok bool) {
+	if !(share > 0 && share <= 1) || len(plan.Plan.GetPhases()) == 0 {
+		return 0, 0, false
+	}
+	of := func(f *wire.Phase) turnout { return turnoutOf(f.Minimum, f.Cohort, share) }
+	var inverse float64
+	for m, chance := range of(plan.Plan.Phases[0]) {
+		inverse += chance / float64(m)
+	}
+	risk, ok = p.with(plan, of)
+	return risk, 1 / inverse, ok
+}
+
+// A turnout holds the probability of each number of reports of a round.
+type turnout map[uint64]float64
+
+// turnoutOf returns that of so many reports, each of which comes with a probability, independently; at least the
+// fewest are waited for. Numbers of no probability to speak of, 1e-18, are taken for the fewest, which have the largest
+// variance.
+func turnoutOf(fewest, all uint64, share float64) turnout {
+	if share == 1 {
+		return turnout{all: 1}
+	}
+	law, out, sum := distuv.Binomial{N: float64(all), P: share}, turnout{}, 0.0
+	for m := all; m > fewest; m-- {
+		chance := law.Prob(float64(m))
+		if chance > 1e-18 {
+			out[m] = chance
+			sum += chance
+		} else if float64(m) < share*float64(all) {
+			break
+		}
+	}
+	out[fewest] = max(0, 1-sum)
+	return out
+}
+
+// with is AtMinimum for any numbers of reports in each round of a phase, at most the planned ones.
+func (p Problem) with(plan Proposal, reports func(*wire.Phase) turnout) (risk float64, ok bool) {
 	if p.Practical != nil || p.Continuous != "" || traitsOf(plan.Plan.Algorithm).Minimizers {
 		return 0, false
 	}
@@ -30,15 +76,23 @@ func (p Problem) with(plan Proposal, reports func(*wire.Phase) uint64) (risk flo
 	}
 	prior, reach := d.trivial, d.distance
 	for i, f := range plan.Plan.Phases {
-		m, of := reports(f), plan.Forecasts[i]
-		if m < 1 || m > f.Cohort {
+		come, of := reports(f), plan.Forecasts[i]
+		fewest, most := slices.Min(slices.Collect(maps.Keys(come))), slices.Max(slices.Collect(maps.Keys(come)))
+		if fewest < 1 || most > f.Cohort {
 			return 0, false
 		}
 		s := search{p: p, t: d.t, objective: d.objective, users: p.Users, distance: reach, prior: prior}
 		if p.Ridge > 0 {
 			s.distance = min(reach, restartDistance(prior, p.Ridge))
 		}
-		risk = d.objective.kept(d.t, s.missing(f, of, m), f)
+		at := s.missing(f, of, fewest) // units, and whether they are drawn, of the worst
+		at.variance, at.rounding = 0, 0
+		for _, m := range slices.Sorted(maps.Keys(come)) {
+			one := s.missing(f, of, m)
+			at.variance += come[m] * one.variance
+			at.rounding += come[m] * one.rounding
+		}
+		risk = d.objective.kept(d.t, at, f)
 		prior, reach = risk, 2*d.objective.radius
 	}
 	out := Proposal{}
@@ -104,6 +158,40 @@ func (o objective) kept(t schedule.Method, s situation, f *wire.Phase) (risk flo
 		return weightedBound(s.distance, l*l+s.variance, eta, mu, s.steps)
 	}
 	return PSGDBound(s.distance, l*l+s.variance, eta, s.steps)
+}
+
+// A SiloBound is the bound of the method's best plan for a number of silos in a round. Unknown is the bound where
+// nothing is known of how far silos differ, which Silos.Spread says; both are +Inf where there is no plan.
+type SiloBound struct {
+	Reports        uint64
+	Bound, Unknown float64
+}
+
+// BySilos plans the method for M = N, N/2, N/4, ..., 1 of the N silos in a round, and for the problem's own M. It is
+// empty where a report does not hide by itself: there the honest share depends on M.
+func (pl *Planner) BySilos(p Problem, of Proposal) (out []SiloBound) {
+	if !p.local() || p.Silos.Count == 0 || p.Practical != nil {
+		return nil
+	}
+	sizes := []uint64{p.Silos.Reports}
+	for m := p.Silos.Count; m >= 1; m /= 2 {
+		sizes = append(sizes, m)
+	}
+	slices.Sort(sizes)
+	for _, m := range slices.Backward(slices.Compact(sizes)) {
+		bound := func(spread float64) float64 {
+			q := p
+			q.Silos.Reports, q.Silos.Spread = m, spread
+			q.Minimum = min(p.Minimum, m)
+			plan, err := pl.single(q, of.Plan.Algorithm)
+			if err != nil || plan.OnRecords != of.OnRecords {
+				return math.Inf(1)
+			}
+			return plan.ExcessRisk
+		}
+		out = append(out, SiloBound{m, bound(p.Silos.Spread), bound(0)})
+	}
+	return out
 }
 
 // FewerReports looks for a number of silos of a round, below the problem's, with which the method's bound is at least a

@@ -2,6 +2,7 @@ package planning
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
@@ -34,7 +35,7 @@ func TestBoundsWhereAllReportsCome(t *testing.T) {
 				if err != nil {
 					t.Fatal(name, err)
 				}
-				all, ok := p.with(plan, func(f *wire.Phase) uint64 { return f.Cohort })
+				all, ok := p.with(plan, func(f *wire.Phase) turnout { return turnout{f.Cohort: 1} })
 				if ok == m.Minimizers || ok && math.Abs(all/plan.ExcessRisk-1) > 1e-9 {
 					t.Errorf("%s, silos %v, ridge %v: bound %v, of the plan %v", name, silos, p.Ridge, all, plan.ExcessRisk)
 				}
@@ -67,6 +68,84 @@ func TestHalfTheSilosCome(t *testing.T) {
 	want := 2*v*20*20/(steps*(steps+1)) + 4*variance*(steps+2)/(3*v)
 	if got, ok := p.AtMinimum(plan); !ok || math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("bound %v, want %v (all: %v)", got, want, plan.ExcessRisk)
+	}
+}
+
+// TestSilosThatComeByChance: by hand, for pagd of 3 silos in one pass, each of which is there with probability 1/2, of whom
+// one is waited for at least: 3, 2 and 1 come with probability 1/8, 3/8 and 1/2, so the mean of 1/M_r is 1/24 + 3/16 +
+// 1/2 = 35/48; noise and sampling of one report have that factor, and silos that differ by S add S^2 (3 * 35/48 - 1)/2.
+func TestSilosThatComeByChance(t *testing.T) {
+	const spread = 0.5
+	p := Problem{Users: 3000, Dim: 4, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 2}, Epsilon: 1, Delta: 1e-6,
+		Trust: accounting.Local, HonestFraction: accounting.One, Algorithm: schedule.PAGD,
+		Silos: Silos{Count: 3, Units: 1000, Least: 1000, Reports: 3, Spread: spread}}
+	p = p.ForLoss(convex.Logistic{}, 1, -1, 1)
+	p.Minimum = 1
+	plan, err := NewPlanner().Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, of := plan.Plan.Phases[0], plan.Forecasts[0]
+	steps, v := float64(f.Rounds), f.GetAcceleration().V
+	privacy := 3 * (of.Privacy.NoiseStd*of.Privacy.NoiseStd + of.Privacy.RoundingStd*of.Privacy.RoundingStd) // of one report
+	variance := (1/float64(of.Units)+4*privacy)*35/48 + spread*spread*(3*35./48-1)/2
+	want := 2*v*2*2/(steps*(steps+1)) + 4*variance*(steps+2)/(3*v)
+	got, reports, ok := p.Present(plan, 0.5)
+	if !ok || math.Abs(got/want-1) > 1e-9 || math.Abs(reports-48./35) > 1e-12 {
+		t.Errorf("bound %v, want %v (all: %v); M %v, want 48/35", got, want, plan.ExcessRisk, reports)
+	}
+	if got, reports, ok := p.Present(plan, 1); !ok || math.Abs(got/plan.ExcessRisk-1) > 1e-9 || reports != 3 {
+		t.Errorf("all come: bound %v of %v reports, want %v", got, reports, plan.ExcessRisk)
+	}
+	for _, share := range []float64{0, -1, 1.5, math.NaN()} {
+		if _, _, ok := p.Present(plan, share); ok {
+			t.Errorf("a probability of %v", share)
+		}
+	}
+}
+
+// TestTurnout: numbers of reports have probabilities that add up to 1, and those of many users the mean of their law.
+func TestTurnout(t *testing.T) {
+	var sum, mean float64
+	for m, chance := range turnoutOf(9000, 20000, 0.7) {
+		sum, mean = sum+chance, mean+chance*float64(m)
+	}
+	if math.Abs(sum-1) > 1e-9 || math.Abs(mean/14000-1) > 1e-9 {
+		t.Errorf("probabilities add up to %v, mean %v", sum, mean)
+	}
+	if few := turnoutOf(19999, 20000, 0.5); math.Abs(few[19999]-1) > 1e-12 {
+		t.Errorf("%v", few)
+	}
+}
+
+// TestBySilos: where silos may differ as far as gradients can, a round of fewer has a larger bound than where they are
+// alike; with all of them in a round it is the same.
+func TestBySilos(t *testing.T) {
+	p := Problem{Users: 32560, Dim: 124, ClipNorm: 1, Set: convex.SetDeclaration{Radius: 20}, Epsilon: 1, Delta: 1e-6,
+		Trust: accounting.Local, HonestFraction: accounting.One, Algorithm: schedule.PAGD,
+		Silos: Silos{Count: 20, Units: 1628, Least: 1628, Reports: 12, Spread: 0.01}}
+	p = p.ForLoss(convex.Logistic{}, math.Sqrt(15), -1, 1)
+	pl := NewPlanner()
+	plan, err := pl.Plan(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := pl.BySilos(p, plan)
+	var of []uint64
+	for _, b := range all {
+		of = append(of, b.Reports)
+		if b.Reports == 12 && b.Bound != plan.ExcessRisk {
+			t.Errorf("12 silos: %v, planned %v", b.Bound, plan.ExcessRisk)
+		}
+		if b.Reports == 20 && b.Bound != b.Unknown || b.Reports < 20 && !(b.Bound < b.Unknown) {
+			t.Errorf("%+v", b)
+		}
+	}
+	if !slices.Equal(of, []uint64{20, 12, 10, 5, 2, 1}) {
+		t.Errorf("numbers of silos %v", of)
+	}
+	if p.Trust = accounting.Shuffle; pl.BySilos(p, plan) != nil {
+		t.Error("trust shuffle, whose assumption depends on the number of silos")
 	}
 }
 

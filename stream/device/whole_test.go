@@ -46,6 +46,11 @@ func newSilos(t *testing.T, trust accounting.Trust, rounds int) *world {
 
 // newSomeSilos returns a world of so many silos, some of which are asked in a round.
 func newSomeSilos(t *testing.T, trust accounting.Trust, rounds int, count, some uint64) *world {
+	return newBudgetSilos(t, trust, rounds, count, some, 4)
+}
+
+// newBudgetSilos returns such a world whose noise is calibrated to an epsilon of at most 4, the declared one.
+func newBudgetSilos(t *testing.T, trust accounting.Trust, rounds int, count, some uint64, epsilon float64) *world {
 	w := newWorld(t, plan{rounds: 1, cohort: some, minimum: 1, deadline: time.Minute})
 	var err error
 	sealed := "none"
@@ -71,7 +76,7 @@ func newSomeSilos(t *testing.T, trust accounting.Trust, rounds int, count, some 
 	}
 	honest, err := accounting.ParseFraction(w.spec.Privacy.HonestFraction)
 	must(t, err)
-	c, err := accounting.Calibrate(accounting.Request{Users: some, Dim: blockDim, Epsilon: 4, Delta: 1e-3, Trust: trust,
+	c, err := accounting.Calibrate(accounting.Request{Users: some, Dim: blockDim, Epsilon: epsilon, Delta: 1e-3, Trust: trust,
 		HonestFraction: honest, Rounds: rounds, Units: units})
 	must(t, err)
 	w.params = randomizer.Params{Dim: blockDim, ClipNorm: 1, Levels: uint32(c.Levels), Trials: uint32(c.Trials),
@@ -100,6 +105,7 @@ type organisation struct {
 	w      *world
 	book   ledger.Ledger
 	policy float64       // max_epsilon
+	whole  float64       // max_silo_epsilon
 	reads  time.Duration // each row takes so long to be read
 	log    logbook
 	mu     sync.Mutex
@@ -114,6 +120,7 @@ func (w *world) organisation(store participation.Store) *organisation {
 func (o *organisation) run(ctx context.Context, source string, parts ...part) (device.Summary, error) {
 	cfg := o.w.config(o.spy)
 	cfg.Rows, cfg.Source, cfg.Ledger, cfg.Policy.MaxEpsilon, cfg.Logger = true, source, o.book, o.policy, o.log.logger()
+	cfg.Policy.MaxSiloEpsilon = o.whole
 	dev := o.w.client(cfg)
 	dev.OnReport(func(r stream.Round, b block.Block, p randomizer.Params) {
 		d := drawn{params: p}
@@ -368,6 +375,58 @@ func TestSizesThatAreRefused(t *testing.T) {
 					if err != nil || sum.Counted != 1 {
 						t.Errorf("%s: %d rows: %+v, %v", c.name, c.otherRows, sum, err)
 					}
+				}
+			})
+		})
+	}
+}
+
+// A silo whose policy bounds what all its rows cost together draws as much noise as hides them, however many they are: of
+// more rows than planned for it would draw less otherwise. What it draws is held against a release of which a report is
+// about one unit, whose place may be anywhere in the ball.
+func TestSilosThatHideThemselves(t *testing.T) {
+	const most = 1.7
+	drew := map[float64]uint32{}
+	for _, whole := range []float64{0, most} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newBudgetSilos(t, accounting.Local, 4, 2, 2, 0.1)
+			o := w.organisation(participation.NewMemoryStore())
+			o.whole = whole
+			w.play(t.Context(), func(ctx context.Context) {
+				if sum, err := o.run(ctx, "x", part{"a", 0, 48}); err != nil || sum.Counted != 1 {
+					t.Errorf("%+v, %v", sum, err)
+				}
+			})
+			for _, d := range o.drew {
+				drew[whole] = d[0].params.Trials
+			}
+			g, err := accounting.Release{Trust: accounting.Local, Users: 2, Dim: blockDim, Levels: int(w.params.Levels),
+				Trials: uint64(drew[whole]), P: 0.5, HonestFraction: accounting.One, Rounds: 4, Units: 1}.Epsilon(1e-3)
+			if err != nil || len(o.drew) != 4 || (g.Epsilon <= most) != (whole > 0) {
+				t.Errorf("bound %v: %d trials in %d rounds, in which all rows cost epsilon %v, %v", whole, drew[whole], len(o.drew),
+					g.Epsilon, err)
+			}
+		})
+	}
+	if drew[most] < 4*drew[0] {
+		t.Errorf("%d trials for all rows, %d for one", drew[most], drew[0])
+	}
+	for _, c := range []struct {
+		trust       accounting.Trust
+		rounds      int
+		whole       float64
+		field, want string
+	}{{accounting.Local, 4, 0.5, "max_silo_epsilon", "at least 1."}, {accounting.Local, 1, 50, "max_silo_epsilon", "every round"},
+		{accounting.Shuffle, 4, 50, "max_silo_epsilon", "trust local"}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newBudgetSilos(t, c.trust, c.rounds, 2, 2, 0.1)
+			o := w.organisation(participation.NewMemoryStore())
+			o.whole = c.whole
+			w.play(t.Context(), func(ctx context.Context) {
+				_, err := o.run(ctx, "x", part{"a", 0, 12})
+				refusal(t, "too strict for the task", err, c.field)
+				if !strings.Contains(fmt.Sprint(err), c.want) || len(o.drew) > 0 {
+					t.Errorf("%v, %d draws; want %q", err, len(o.drew), c.want)
 				}
 			})
 		})

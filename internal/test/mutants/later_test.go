@@ -203,6 +203,27 @@ var laterMutants = []mutant{
 		},
 	},
 	{
+		name: "a minimiser moves gradients half as far", file: "learner/research/curator/gradscore.go", pkg: "learner/research/curator",
+		tests: "TestDistancesByHand",
+		edits: []edit{
+			{"g.rho = (4*p.smoothness()", "g.rho = (2*p.smoothness()"},
+		},
+	},
+	{
+		name: "all rows of a silo are one row to its policy", file: "stream/device/consent/wholesilo.go", pkg: "stream/device",
+		tests: "TestSilosThatHideThemselves",
+		edits: []edit{
+			{"of[i].Units, of[i].Trials = 1, trials[i]", "of[i].Trials = trials[i]"},
+		},
+	},
+	{
+		name: "a silo draws for each row what its policy asks for all", file: "stream/device/consent/own.go", pkg: "stream/device",
+		tests: "TestSilosThatHideThemselves",
+		edits: []edit{
+			{"	if trials, err = a.hideSilo(trials); err != nil {", "	if _, err = a.hideSilo(trials); err != nil {"},
+		},
+	},
+	{
 		name: "a solver's rounding is not certified", file: "learner/research/curator/solve.go", pkg: "learner/research/curator",
 		tests: "TestRoundingIsCertified",
 		edits: []edit{

@@ -372,6 +372,23 @@ func TestReduction(t *testing.T) {
 	if began != len(reductionSizes(p.People)) || people >= p.People {
 		t.Errorf("%d runs of %d people", began, people)
 	}
+	// An excess of at most b is a distance of at most sqrt(2 b/mu) where the objective is mu-strongly convex.
+	distance = p.Set.Radius()
+	for rest := runs.phases; len(rest) > 0; {
+		end := 1
+		for end < len(rest) && rest[end].distance == 0 {
+			end++
+		}
+		if !(math.Abs(rest[0].distance/distance-1) < 1e-12) {
+			t.Errorf("a run is planned for a start %v away, want %v", rest[0].distance, distance)
+		}
+		run := &filteredPlan{public: p, phases: rest[:end]}
+		distance = min(distance, math.Sqrt(2*run.bound()/0.5))
+		rest = rest[end:]
+	}
+	if !(distance < p.Set.Radius()) {
+		t.Error("no run ends nearer than the first begins")
+	}
 	one := s.best(0, p.People, mostPhases, p.Set.Radius())
 	t.Logf("bounds %v in %d runs, %v in one of %d phases", runs.bound(), began, one.bound(), len(one.phases))
 	if f, err := searchFiltered(p); err != nil || f.bound() > min(one.bound(), runs.bound())*1.01 {

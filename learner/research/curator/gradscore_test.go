@@ -286,6 +286,14 @@ func lawOf(t *testing.T, rate float64, kappa int) law {
 // are between the minimisers, over the 4 people that both have: (4 f(2) + 3 f(3))/4. An inlier's gradient at k deletions is
 // within gamma + k rho + k rho n/(n-k) of the mean.
 func TestDistancesByHand(t *testing.T) {
+	// rho = (4 beta/nu + 2) L/n, here (4 * 1.5/2 + 2) * 2/400: a minimiser moves by 2 L/(nu n), and with it, beta times as
+	// far, a person's gradient and the mean one, which one person's own moves by 2 L/n more.
+	steep := problem(400, 1<<20, 3, 8)
+	steep.Lipschitz, steep.Smoothness, steep.Ridge = 2, 1.5, 0.5
+	of, _ := calibratedLaw(steep.Budget)
+	if g, err := newGradscore(steep, 1.5, 400, of); err != nil || !(g.rho >= 0.025 && g.rho < 0.02501) {
+		t.Fatalf("rho %v, want 0.025; %v", g.rho, err)
+	}
 	apart := scoredApart(10, func(k int) float64 { return float64(100 + k) })
 	if got := apart(2, 3); math.Abs(got-(4*102.+3*103.)/4) > 1e-12 {
 		t.Errorf("%v apart, want 179.25", got)

@@ -7,6 +7,34 @@ import (
 	"github.com/panlearn/panlearn/learner/convex"
 )
 
+// TestOnePhaseIsOneRelease: where there are too few people for two phases, phases have the bound of one release.
+func TestOnePhaseIsOneRelease(t *testing.T) {
+	p := problem(3, 1<<16, 2, 8)
+	p.Ridge = 0.1
+	one, err := planOutput(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	phased, err := planOutputPhases(p)
+	if err != nil || phased.Phases != 1 || math.Abs(phased.Bound/one.Bound-1) > 1e-3 {
+		t.Errorf("%d phases: bound %v, of one release %v; %v", phased.Phases, phased.Bound, one.Bound, err)
+	}
+}
+
+// TestGroupsTakeShortSteps: a step moves two points of a smooth, strongly convex objective no further apart if it is at most
+// 2/(beta + mu) long, which the radii of groups are for; here that is what bounds it.
+func TestGroupsTakeShortSteps(t *testing.T) {
+	p := problem(400, 16, 2, 8)
+	p.Smoothness, p.Ridge = 3000, 1
+	g, err := searchGroups(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if eta := g.phases[0].eta; math.Abs(eta*3001/2-1) > 1e-9 {
+		t.Errorf("a first step of %v, want 2/3001", eta)
+	}
+}
+
 // TestRisksByHand compares the terms of bounds with numbers that were worked out by hand from docs/proofs/curator.md, for L =
 // 2, R = 3, a ridge of 1/2, so that slopes are at most 3.5 and the diameter is 6, in 4 dimensions, of 5 rows a person.
 func TestRisksByHand(t *testing.T) {
@@ -21,6 +49,8 @@ func TestRisksByHand(t *testing.T) {
 	two := ph
 	two.stages = 2
 	f := &filteredPlan{public: p}
+	halting := &filteredPlan{public: p, phases: []filteredPhase{two}}
+	halting.public.Failure = 0.01
 	lost := ph
 	lost.sigma = 100
 	g := &groupPlan{public: p, phases: []groupPhase{{eta: 0.1, steps: 8, sigma: 0.2}}}
@@ -37,6 +67,7 @@ func TestRisksByHand(t *testing.T) {
 		"a phase's release":       {f.off(two), 1.80402328},
 		"a release of noise, which is in the set": {f.off(lost), 6},
 		"a run":               {f.runBound([]filteredPhase{two}), 1 + 0.32 + 3.5*1.80402328},
+		"what halts cost":     {halting.bound() - halting.runBound(halting.phases), 4 * 0.01 * 3.5 * 3}, // 4 b G R
 		"groups, their way":   {terms[0], 5.625},
 		"groups, their steps": {terms[1], 0.6125},
 		"groups, their noise": {terms[2], 1.4},

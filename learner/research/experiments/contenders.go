@@ -38,6 +38,7 @@ type contender struct {
 const (
 	asPlanned     = "as planned"
 	provedMB      = "MB-SGD"
+	batchedMB     = "MB-SGD, batches, proved noise"
 	paperMB       = "MB-SGD, paper's noise"
 	provedLocal   = "local SGD, proved noise"
 	paperLocal    = "local SGD, paper's noise"
@@ -60,6 +61,13 @@ var contenders = []contender{
 			return nil, err
 		}
 		return a.descend(a.problem().means(0, a.clip*m.TotalStd(), a.draw))
+	}},
+	{name: batchedMB, run: func(a attempt) ([]float64, error) {
+		noise, err := a.batchNoise()
+		if err != nil {
+			return nil, err
+		}
+		return a.descend(a.problem().means(a.batch(), noise, a.draw))
 	}},
 	{name: paperMB, paper: true, run: func(a attempt) ([]float64, error) {
 		return a.descend(a.problem().means(a.batch(), a.paperNoise(), a.draw))
@@ -145,6 +153,23 @@ func (s *setting) federation(epsilon, clip float64) isrl.Federation {
 	return isrl.Federation{Silos: float64(len(s.silos)), Available: float64(s.reports), Records: float64(s.least),
 		Dim:       float64(s.job.Problem.Dim),
 		Lipschitz: clip, Epsilon: epsilon, Delta: s.delta()}
+}
+
+// batchNoise returns the standard deviation of each coordinate of the mean of a batch with which all rounds are within the
+// budget: batches are drawn without replacement, and what a draw hides is counted.
+func (a attempt) batchNoise() (float64, error) {
+	if a.noises == nil {
+		a.noises = map[float64]float64{}
+	}
+	if _, known := a.noises[a.epsilon]; !known {
+		s := isrl.Sampled{Records: uint64(a.least), Batch: uint64(a.batch()), Rounds: uint64(a.rounds)}
+		noise, err := s.LeastNoise(accounting.Budget{Epsilon: a.epsilon, Delta: a.delta()})
+		if err != nil {
+			return 0, err
+		}
+		a.noises[a.epsilon] = noise
+	}
+	return a.clip * a.noises[a.epsilon], nil
 }
 
 func (a attempt) paperNoise() float64 {

@@ -273,7 +273,7 @@ func TestOrderOfMethods(t *testing.T) {
 	s.job.Problem.Dim = dim
 	best := func(sizes bounds, step float64, answer func(size float64, seed uint64) (reporter, error)) float64 {
 		least := math.Inf(1)
-		for _, size := range sizes.sizes() {
+		for _, size := range sizes.sizes(6) {
 			var sum float64
 			for seed := range uint64(trials) {
 				d := descent{dim: dim, rounds: rounds, last: 8, step: step, reports: 8}

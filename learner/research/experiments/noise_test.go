@@ -6,6 +6,7 @@ import (
 
 	"github.com/panlearn/panlearn/internal/test/dptest"
 	"github.com/panlearn/panlearn/learner/convex"
+	"github.com/panlearn/panlearn/learner/research/isrl"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 )
@@ -101,6 +102,29 @@ label: {positive: ["1"], negative: ["0"]}, norm_bound: 10, model: {loss: logisti
 				t.Fatal(err)
 			}
 			dptest.Variance(t, c.name, theta, 0, 4*step*step*c.want, dptest.Alpha)
+		}
+	}
+}
+
+// TestBatchesMeetEpsilon: the noise of batches of K of n rows in all rounds is within the budget by the accountant's upper
+// bound, and not by much; that of all rows in each report is smaller.
+func TestBatchesMeetEpsilon(t *testing.T) {
+	s := &setting{study: study{rounds: 20, epsilons: []float64{0.5, 2}}, reports: 3, least: 200,
+		silos: make([][]convex.Example, 3)}
+	for _, epsilon := range s.epsilons {
+		a := attempt{setting: s, epsilon: epsilon, choice: choice{clip: 3}}
+		noise, err := a.batchNoise()
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := isrl.Sampled{Records: 200, Batch: uint64(a.batch()), Rounds: 20, Noise: noise / 3}
+		got, err := of.Epsilon(s.delta())
+		if err != nil || of.Batch >= 200 || !(got.Upper <= epsilon*(1+1e-6) && got.Upper > 0.99*epsilon) {
+			t.Errorf("epsilon %v: %+v of batches of %d with noise %v, %v", epsilon, got, of.Batch, noise, err)
+		}
+		of.Batch = 200
+		if all, err := of.LeastNoise(accounting.Budget{Epsilon: epsilon, Delta: s.delta()}); err != nil || !(3*all < noise) {
+			t.Errorf("epsilon %v: all rows need %v, batches %v; %v", epsilon, 3*all, noise, err)
 		}
 	}
 }

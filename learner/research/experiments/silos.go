@@ -61,21 +61,22 @@ func silosOf(split string, count int, rows []convex.Example, labels []string) ([
 }
 
 // divide draws the rows of each silo that are trained on, floor(4n/5) of n.
-func divide(silos [][]convex.Example, seed uint64) trial {
+func (s *setting) divide(seed uint64) trial {
 	draw := rand.New(sim.Entropy(seed, "experiments: train and test"))
-	out := trial{seed: seed}
-	for _, rows := range silos {
-		var train []convex.Example
-		for i, k := range draw.Perm(len(rows)) {
-			if i < trained(len(rows)) {
-				train = append(train, rows[k])
+	train, test := make([][]convex.Example, len(s.silos)), make([][]convex.Example, len(s.silos))
+	for i, rows := range s.silos {
+		for at, k := range draw.Perm(len(rows)) {
+			if at < trained(len(rows)) {
+				train[i] = append(train[i], rows[k])
 			} else {
-				out.test = append(out.test, rows[k])
+				test[i] = append(test[i], rows[k])
 			}
 		}
-		out.silos = append(out.silos, train)
 	}
-	return out
+	if s.columns != nil {
+		train, test = s.columns.standardise(s.standard, train, test)
+	}
+	return trial{seed: seed, silos: train, test: slices.Concat(test...)}
 }
 
 // thinned returns the trial with every k-th row to train on, or with all if k is below 2.

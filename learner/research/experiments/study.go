@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -35,21 +36,26 @@ type study struct {
 	released    func(a attempt) (reporter, error) // what the released script answers; nil: as the paper's noise
 	// silos of one label share its rows, and draw of them with replacement, as released
 	doubleDraws bool
+	// columns are features as the paper has them, and no task's: nothing is planned then; nil: the task file's
+	columns *paperColumns
+	points  int // sizes of a step that are tried; 0: 6
+	// summed reports whether the script steps along the sum of silos' answers: along means its steps are M times as long
+	summed bool
 }
 
 // bounds holds the bounds of the exponent of the step sizes that are tried.
 type bounds struct{ low, high float64 }
 
-// points is the number of step sizes that are tried.
-const points = 6
-
-// sizes returns points step sizes, evenly spread in the exponent.
-func (b bounds) sizes() (out []float64) {
+// sizes returns so many step sizes, evenly spread in the exponent.
+func (b bounds) sizes(points int) (out []float64) {
 	for i := range points {
-		out = append(out, math.Exp(b.low+(b.high-b.low)*float64(i)/(points-1)))
+		out = append(out, math.Exp(b.low+(b.high-b.low)*float64(i)/float64(points-1)))
 	}
 	return out
 }
+
+// tried returns the number of sizes of a step that are tried.
+func (s study) tried() int { return cmp.Or(s.points, 6) }
 
 const relative = "root mean square test error, over that of the training mean"
 
@@ -60,24 +66,46 @@ var mnist = study{
 	thin: 4,
 }
 
+var insurance = study{
+	name: "insurance", task: "insurance-silos", measure: relative, data: "insurance/insurance.csv",
+	split: sim.SplitSortedLabel,
+	of:    [][2]int{{3, 3}, {5, 5}, {10, 10}, {10, 5}}, epsilons: []float64{0.125, 0.25, 0.5, 1, 2, 3},
+	rounds: 35, last: 8, clips: []float64{0.05, 0.15, 0.5}, steps: bounds{-4, 1}, local: bounds{-10, 0}, tries: 2,
+	released: clippedMeans,
+}
+
+var obesity = study{
+	name: "obesity", task: "obesity-silos", measure: "test error",
+	data: "obesity/ObesityDataSet_raw_and_data_sinthetic.csv", split: sim.SplitLabel,
+	of: [][2]int{{7, 7}, {7, 3}}, epsilons: []float64{0.5, 1, 3, 6, 9},
+	rounds: 100, last: 50, clips: []float64{0.7, 1.5}, twice: true, steps: bounds{-0.5, 2.5}, local: bounds{-8, -1},
+	tries: 1, released: sums,
+}
+
 var studies = map[string]study{
 	"mnist":             mnist,
 	"mnist-as-released": asReleased(mnist),
 	"mnist-fourier":     withFourier(mnist),
-	"insurance": {
-		name: "insurance", task: "insurance-silos", measure: relative, data: "insurance/insurance.csv",
-		split: sim.SplitSortedLabel,
-		of:    [][2]int{{3, 3}, {5, 5}, {10, 10}, {10, 5}}, epsilons: []float64{0.125, 0.25, 0.5, 1, 2, 3},
-		rounds: 35, last: 8, clips: []float64{0.05, 0.15, 0.5}, steps: bounds{-4, 1}, local: bounds{-10, 0}, tries: 2,
-		released: clippedMeans,
-	},
-	"obesity": {
-		name: "obesity", task: "obesity-silos", measure: "test error",
-		data: "obesity/ObesityDataSet_raw_and_data_sinthetic.csv", split: sim.SplitLabel,
-		of: [][2]int{{7, 7}, {7, 3}}, epsilons: []float64{0.5, 1, 3, 6, 9},
-		rounds: 100, last: 50, clips: []float64{0.7, 1.5}, twice: true, steps: bounds{-0.5, 2.5}, local: bounds{-8, -1},
-		tries: 1, released: sums,
-	},
+	"insurance":         insurance,
+	"insurance-paper":   insurancePaper(),
+	"obesity":           obesity,
+	"obesity-paper":     obesityPaper(),
+}
+
+// insurancePaper returns the study of insurance with the paper's features, and its grids: L of 100 to no clipping at
+// all, and ten sizes of a step.
+func insurancePaper() study {
+	s := withColumns(insurance, insuranceColumns, []float64{100, 1e4, 1e6, 1e8, 1e32}, 10, bounds{-8, 1}, bounds{-10, 0})
+	s.summed, s.tries = true, 3
+	return s
+}
+
+// obesityPaper returns the study of obesity with the paper's features, its L = 20 and its eight sizes of a step; local
+// steps down to e^-12, as its script has them for small epsilons. The last point is the model.
+func obesityPaper() study {
+	s := withColumns(obesity, obesityColumns, []float64{20}, 8, bounds{-7, -1}, bounds{-12, -1})
+	s.last, s.tries = 1, 3
+	return s
 }
 
 // asReleased returns the MNIST study with the silos of the released script.
@@ -93,6 +121,13 @@ func withFourier(s study) study {
 	return s
 }
 
+// withColumns returns a study with features and grids as the paper's.
+func withColumns(s study, c paperColumns, clips []float64, points int, steps, local bounds) study {
+	s.name += "-paper"
+	s.columns, s.clips, s.points, s.steps, s.local, s.twice = &c, clips, points, steps, local, false
+	return s
+}
+
 // A setting is a study with its data, for one number of silos and of those that answer a round.
 type setting struct {
 	study
@@ -102,22 +137,22 @@ type setting struct {
 	longest    float64 // norm of a row's features
 	job        run.Job
 	mechanisms map[float64]accounting.Plan
+	noises     map[float64]float64 // of batches, in units of L, by epsilon
+	standard   []int               // coordinates that are standardised, where the study has columns of its own
 }
 
 // load makes the silos, and the task's plan for the first epsilon.
 func (s study) load(path string, of [2]int) (*setting, error) {
 	out := &setting{study: s, reports: of[1], mechanisms: map[float64]accounting.Plan{}, least: math.MaxInt}
-	spec, err := task.Load(s.file(), s.sets)
+	rows, labels, err := s.rows(path)
 	if err != nil {
 		return nil, err
 	}
-	features, err := spec.Compile()
-	if err != nil {
-		return nil, err
-	}
-	rows, labels, err := read(features, path)
-	if err != nil {
-		return nil, err
+	if s.columns != nil {
+		var err error
+		if out.standard, err = s.columns.places(path); err != nil {
+			return nil, err
+		}
 	}
 	if out.silos, err = silosOf(s.split, of[0], rows, labels); err != nil {
 		return nil, err
@@ -134,6 +169,22 @@ func (s study) load(path string, of [2]int) (*setting, error) {
 	return out, out.plan(s.epsilons[0])
 }
 
+// rows loads the rows of a file, and the name that it has for the label of each.
+func (s study) rows(path string) ([]convex.Example, []string, error) {
+	if s.columns != nil {
+		return s.columns.read(path)
+	}
+	spec, err := task.Load(s.file(), s.sets)
+	if err != nil {
+		return nil, nil, err
+	}
+	features, err := spec.Compile()
+	if err != nil {
+		return nil, nil, err
+	}
+	return read(features, path)
+}
+
 func (s study) file() string { return filepath.Join("deploy", "tasks", s.task+".yaml") }
 
 // delta returns 1/n^2, rounded down.
@@ -141,15 +192,24 @@ func (s *setting) delta() float64 { return math.Floor(1e9/float64(s.least)/float
 
 // plan plans the task file for an epsilon.
 func (s *setting) plan(epsilon float64) error {
-	spec, err := task.Load(s.file(), append(slices.Clone(s.sets), fmt.Sprintf("privacy.epsilon=%v", epsilon),
+	sets := append(slices.Clone(s.sets), fmt.Sprintf("privacy.epsilon=%v", epsilon),
 		fmt.Sprintf("privacy.delta=%v", s.delta()),
 		fmt.Sprintf("silo.count=%d", len(s.silos)), fmt.Sprintf("silo.reports=%d", s.reports), fmt.Sprintf("silo.units=%d",
-			s.least)))
+			s.least))
+	spec, err := s.declared(sets)
 	if err != nil {
 		return err
 	}
 	s.job, err = run.NewJob(spec)
 	return err
+}
+
+// declared returns the task of the study.
+func (s *setting) declared(sets []string) (*task.Spec, error) {
+	if s.columns != nil {
+		return s.columns.spec(len(s.silos[0][0].Value), sets)
+	}
+	return task.Load(s.file(), sets)
 }
 
 // planned runs the task file as it is, by the plan that was made last.

@@ -39,10 +39,10 @@ const firstTried = 1001
 func (s *setting) fill(only string, seeds int, to, progress io.Writer) (table, error) {
 	var trials, tries []trial
 	for i := range uint64(seeds) {
-		trials = append(trials, divide(s.silos, i+1))
+		trials = append(trials, s.divide(i+1))
 	}
 	for i := range uint64(s.tries) {
-		tries = append(tries, divide(s.silos, firstTried+i))
+		tries = append(tries, s.divide(firstTried+i))
 	}
 	out, ends := table{s, seeds, map[string][]cell{}}, []string(nil)
 	fmt.Fprintf(to, "\n%s, N = %d, M = %d, n = %d, delta = %g:\n\n| ", s.name, len(s.silos), s.reports, s.least, s.delta())
@@ -51,7 +51,7 @@ func (s *setting) fill(only string, seeds int, to, progress io.Writer) (table, e
 	}
 	fmt.Fprintf(to, "|\n| ---%s |\n", strings.Repeat(" | ---", len(s.epsilons)))
 	for _, m := range contenders {
-		if !strings.Contains(m.name, only) || m.name == releasedMB && s.released == nil {
+		if !strings.Contains(m.name, only) || m.name == releasedMB && s.released == nil || m.own && s.columns != nil {
 			continue
 		}
 		for _, epsilon := range s.epsilons {

@@ -12,12 +12,17 @@ import (
 
 // choices returns the choices that are tried for a contender.
 func (s *setting) choices(m contender) (out []choice) {
-	clips, sizes := s.clips, s.steps.sizes()
+	clips, steps := s.clips, s.steps
+	if s.summed {
+		by := math.Log(float64(s.reports))
+		steps = bounds{steps.low + by, steps.high + by}
+	}
+	sizes := steps.sizes(s.tried())
 	if m.paper && s.twice {
 		clips = []float64{2 * s.longest}
 	}
 	if m.local {
-		sizes = s.local.sizes()
+		sizes = s.local.sizes(s.tried())
 	}
 	if m.name == provedLocal && !convex.OneScore(s.job.Loss) {
 		// nothing is clipped: scaled down, gradients would be of nothing convex

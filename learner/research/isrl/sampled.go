@@ -92,9 +92,9 @@ func (s Sampled) Epsilon(delta float64) (Interval, error) {
 	return out, nil
 }
 
-// sampledNoise returns the least noise, to a thousandth, with which the rounds of s (whose Noise is ignored)
-// were evaluated to be within the budget.
-func sampledNoise(s Sampled, b accounting.Budget) (float64, error) {
+// LeastNoise returns the least noise, to a thousandth, with which the rounds of s (whose Noise is ignored)
+// were evaluated to be within the budget: minibatches in many passes, whatever conditions a theorem has.
+func (s Sampled) LeastNoise(b accounting.Budget) (float64, error) {
 	if err := validateDelta(b.Delta); err != nil {
 		return 0, err
 	}

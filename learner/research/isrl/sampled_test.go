@@ -55,6 +55,30 @@ func TestSumsOfLossesHoldTheGaussian(t *testing.T) {
 	near(t, "delta(1) at m = 1.2", one[float64](t)(accounting.GaussianDelta(1, 1.2)), 0.20148453, 1e-7)
 }
 
+// A loss that is without end with probability .1 a round, and 1 or -1 otherwise: in three rounds it is without end with
+// probability 1 - .9^3 = .271, which is delta at epsilon 5, since three others add up to no more than 3.
+func TestLossesWithoutEndAddUp(t *testing.T) {
+	l := one[law](t)(law{step: 1, low: -1, mass: []float64{.45, 0, .45}, infinite: .1, short: .01, lost: .001}.sum(3))
+	if d := l.delta(5); !(d >= .271 && d <= .3+.01) {
+		t.Errorf("delta(5) is %v at most, want .271 to .31", d)
+	}
+	near(t, "what losses are short", l.short, .03, 1e-12)
+	if !(l.lost >= .003) {
+		t.Errorf("masses in doubt: %v, want those of three rounds", l.lost)
+	}
+}
+
+// Losses beyond the last of the lattice, of normal points more than 9.5 standard deviations out, are without end: their
+// mass is no share of the last loss.
+func TestTailsAreLossesWithoutEnd(t *testing.T) {
+	p := pair{1, 0.3} // the loss at x is 0.3 x - 0.045, and x ~ N(0.3, 1)
+	l := one[law](t)(p.symmetric(p.step()))
+	z := (float64(-l.low)*l.step+0.045)/0.3 - 0.3
+	if tail := math.Erfc(z/math.Sqrt2) / 2; !(z >= 9.5 && z < 9.6 && l.infinite >= tail && l.infinite < 1.001*tail) {
+		t.Errorf("losses without end: %v of %v beyond %v", l.infinite, tail, z)
+	}
+}
+
 // One round by hand: at order a = 1 + q (b-1) the pair's divergence is q times that of the Gaussians at b.
 func TestOneRoundOfSampling(t *testing.T) {
 	for _, s := range []Sampled{{100, 10, 1, 0.2}, {1238, 443, 1, 0.003}, {1000, 1, 1, 5}} {
@@ -107,7 +131,7 @@ func TestSampledNoise(t *testing.T) {
 		noise, relative float64
 	}{{6, 0.267, 0.003}, {50, 0.0912, 0.002}, {200, 0.0780, 0.002}, {1000, 0.0746126, 2e-6}} {
 		s := Sampled{Records: 1000, Batch: c.batch, Rounds: 100}
-		s.Noise = one[float64](t)(sampledNoise(s, b))
+		s.Noise = one[float64](t)(s.LeastNoise(b))
 		near(t, "noise", s.Noise, c.noise, c.relative)
 		if got := one[Interval](t)(s.Epsilon(b.Delta)); !(got.Upper <= b.Epsilon*(1+1e-6) && got.Lower <= got.Upper &&
 			got.Upper > b.Epsilon*0.99) {

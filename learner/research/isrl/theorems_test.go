@@ -54,7 +54,7 @@ func TestTheorem21_IsLoose(t *testing.T) {
 		t.Errorf("epsilon %+v of the noise for epsilon 1, want about 0.023", got)
 	}
 	for batch, ratio := range map[uint64]float64{6: 8.64, 50: 25.3, 200: 29.6, 1000: 30.9} {
-		tightest := one[float64](t)(sampledNoise(Sampled{Records: 1000, Batch: batch, Rounds: 100},
+		tightest := one[float64](t)(Sampled{Records: 1000, Batch: batch, Rounds: 100}.LeastNoise(
 			accounting.Budget{Epsilon: 1, Delta: 1e-5}))
 		near(t, "theorem/tight", f.Noise(100)/tightest, ratio, 0.01)
 	}
@@ -190,6 +190,7 @@ func TestTheorem51_Chain(t *testing.T) {
 	s := f.Shuffled(1000)
 	near(t, "epsilon of a round", s.Round.Epsilon, 3.00795640e-4, tight)
 	near(t, "delta of a round", s.Round.Delta, 5e-10, tight)
+	near(t, "delta of a batch", s.Batch.Delta, 5e-9, tight) // delta_r over q = M/(n N) = 1/10
 	near(t, "delta of a report", s.Local.Delta, 5.5555556e-13, tight)
 	near(t, "epsilon of a batch", s.Batch.Epsilon, 1.50397820e-3, tight)
 	near(t, "epsilon of a report", s.Local.Epsilon, 2.47802707e-3, tight)
@@ -223,24 +224,24 @@ func TestAppendixH(t *testing.T) {
 	if !(g.Delta <= f.Delta && g.Epsilon <= f.Epsilon*(1+1e-12)) {
 		t.Errorf("%+v is beyond the budget", g)
 	}
-	s := silo{1000, accounting.Budget{Epsilon: 1, Delta: 1e-5}}
+	s := Silo{1000, accounting.Budget{Epsilon: 1, Delta: 1e-5}}
 	near(t, "xi", s.Cost(100), 2.07922958e-4, tight)
 	near(t, "sigma_i^2", math.Pow(s.Noise(1, 100), 2), 5.32282772, tight)
 
 	// Equal silos agree with Theorem 2.1.
-	equal := []silo{s, s, s, s}
-	near(t, "Q", unbalanced(equal, 100, []int{4}), s.Cost(100)/4, 1e-12)
-	near(t, "Q, 2 of 4 or all", unbalanced(equal, 100, []int{2, 4}), s.Cost(100)*3/8, 1e-12)
+	equal := []Silo{s, s, s, s}
+	near(t, "Q", Unbalanced(equal, 100, []int{4}), s.Cost(100)/4, 1e-12)
+	near(t, "Q, 2 of 4 or all", Unbalanced(equal, 100, []int{2, 4}), s.Cost(100)*3/8, 1e-12)
 	for _, k := range batchSizes(equal, 100) {
 		if k != 6 {
 			t.Errorf("K = %v, want 6", k)
 		}
 	}
-	small := silo{100, accounting.Budget{Epsilon: 2, Delta: 1e-5}}
-	if got := batchSizes([]silo{s, small}, 100); got[0] != 11 || got[1] != 2 {
+	small := Silo{100, accounting.Budget{Epsilon: 2, Delta: 1e-5}}
+	if got := batchSizes([]Silo{s, small}, 100); got[0] != 11 || got[1] != 2 {
 		t.Errorf("batches %v, want one share of both", got)
 	}
-	if q := unbalanced([]silo{s, small}, 100, []int{1}); math.Abs(q/small.Cost(100)-1) > 1e-12 {
+	if q := Unbalanced([]Silo{s, small}, 100, []int{1}); math.Abs(q/small.Cost(100)-1) > 1e-12 {
 		t.Errorf("Q = %v where one of two silos answers, want that of the costlier one", q)
 	}
 	e := example()

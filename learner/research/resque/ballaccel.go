@@ -33,13 +33,54 @@ type ballPlan struct {
 func planBallAccel(b ball, radius, gap float64, paper bool) ballPlan {
 	out := ballPlan{ball: b, radius: radius, gap: gap, most: 2 * b.longest / b.r}
 	kappa := b.longest * radius / gap
-	out.least = gap / radius / radius * math.Pow(radius/b.r, 4./3)
+	out.least = out.balanced()
 	if paper {
 		out.least *= max(1, math.Log(kappa)*math.Log(kappa))
 	}
 	out.least = min(out.least, out.most)
 	out.reach = 2*radius + 3*math.Sqrt(kappa*radius*b.r)
 	return out
+}
+
+// balanced returns the least strength that has about as many steps of its own as of strengths that are searched.
+func (f ballPlan) balanced() float64 {
+	return f.gap / f.radius / f.radius * math.Pow(f.radius/f.r, 4./3)
+}
+
+// unsearched returns the plan with so large a least strength that no step needs another one: a minimizer is at most
+// L/lambda from its centre. No distance is measured then; there are more steps.
+func (f ballPlan) unsearched() ballPlan {
+	f.least = max(f.least, f.longest/f.r/0.9)
+	return f
+}
+
+// sure reports whether the minimizer of the least strength is within 0.9 r of any centre.
+func (f ballPlan) sure() bool { return f.longest/f.least <= 0.9*f.r*(1+1e-12) }
+
+// gapOf returns phi of a step of a strength: in all steps that are not searched phi adds up to less than 0.13 of the gap,
+// as their number grows with the root of the least strength.
+func (f ballPlan) gapOf(lambda float64, kind strength) float64 {
+	phi := lambda * f.r * f.r / 41
+	if kind == least {
+		phi /= max(1, math.Pow(f.least/f.balanced(), 1.5))
+	}
+	return phi
+}
+
+// queries estimates the queries of all steps, if each is of the least strength and measures one distance where one has to.
+func (f ballPlan) queries(s solver) float64 {
+	cost := func(phi float64) float64 { n, _ := s.cost(f.ball, f.least, phi); return float64(n) }
+	a := math.Sqrt(2 * f.radius * f.radius / f.gap / f.least) // of the last steps
+	phi0, levels := multilevel(f.least, f.gap/16/f.radius, f.gap/2/a)
+	each := cost(f.gapOf(f.least, least)) + cost(phi0)
+	for j := 1; j <= levels; j++ {
+		each += math.Ldexp(cost(math.Ldexp(phi0, -j))+cost(math.Ldexp(phi0, 1-j)), -j)
+	}
+	if !f.sure() {
+		each += float64(f.copies()) * cost(f.least*f.r*f.r/5780)
+	}
+	_, steps := f.steps()
+	return steps * each
 }
 
 // steps bounds the expected number of steps, of a strength that is searched and of the least.
@@ -109,13 +150,7 @@ func (f ballPlan) run(ctx context.Context, dim int, s subproblems) (x []float64,
 		}
 		counts[kind]++
 		a, y := acc.centre(x, v, lambda)
-		phi := lambda * f.r * f.r / 41
-		if kind == least && f.least > f.gap/f.radius/f.radius*math.Pow(f.radius/f.r, 4./3)*(1+1e-9) {
-			// the paper's strength: more steps of it
-			log := math.Log(f.longest * f.radius / f.gap)
-			phi /= max(1, log*log*log)
-		}
-		next, prox, err := s.Solve(ctx, y, lambda, phi, f.gap/16/f.radius, f.gap/2/a)
+		next, prox, err := s.Solve(ctx, y, lambda, f.gapOf(lambda, kind), f.gap/16/f.radius, f.gap/2/a)
 		if err != nil {
 			return nil, counts, err
 		}

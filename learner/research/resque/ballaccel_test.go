@@ -74,6 +74,62 @@ func TestBallAccelExact(t *testing.T) {
 	}
 }
 
+// blind are subproblems whose distances nobody may ask for.
+type blind struct {
+	asked
+	t *testing.T
+}
+
+func (b *blind) Distance(context.Context, []float64, float64) (float64, error) {
+	b.t.Error("a distance was asked for")
+	return 0, nil
+}
+
+// TestBallAccelUnsearched: with a least strength of L/(0.9 r) the minimizer of an L-Lipschitz function is at most 0.9 r away:
+// no distance is asked for, all steps are certified, and what phi, in all steps, and R^2/A leave of the gap is within the
+// proof's: at most 0.13 of the gap, and a half.
+func TestBallAccelUnsearched(t *testing.T) {
+	for _, c := range []struct{ kappa, inverse float64 }{{30, 30}, {100, 1000}, {40, 179}} {
+		r, gap := 1/c.inverse, 1/c.kappa
+		value, prox := norm([]float64{.6, 0, .8}, r)
+		k := &blind{asked{known: known{prox: func(y []float64, lambda float64) []float64 {
+			out := prox(y, lambda)
+			var square float64
+			for i, v := range out {
+				square += (v - y[i]) * (v - y[i])
+			}
+			if math.Sqrt(square) > .9*r*(1+1e-9) {
+				t.Errorf("a minimizer %v away, r is %v", math.Sqrt(square), r)
+			}
+			return out
+		}}}, t}
+		f := planBallAccel(ball{1, r, r}, 1, gap, false).unsearched()
+		if math.Abs(f.least/(c.inverse/.9)-1) > 1e-12 {
+			t.Errorf("strength %v", f.least)
+		}
+		x, counts, err := f.run(t.Context(), 3, k)
+		var sum float64
+		for _, phi := range k.phi {
+			sum += phi
+		}
+		if err != nil || value(x) > gap || counts[searched]+counts[uncertified] > 0 || sum > .13*gap {
+			t.Errorf("kappa %v, R/r %v: gap %v, steps %v, phi adds up to %v of the gap; %v", c.kappa, c.inverse, value(x), counts,
+				sum/gap, err)
+		}
+	}
+}
+
+// TestBallAccelTakesTheCheaper: at kappa = 20 in 20 dimensions, half of the gap for smoothing, measuring distances would take
+// most of 2e10 queries; without it there are some 5e8.
+func TestBallAccelTakesTheCheaper(t *testing.T) {
+	r := .025 / math.Sqrt(20)
+	f := planBallAccel(ball{1, r, r}, 1, .025, false)
+	if one, other := f.queries(epochSGD{}), f.unsearched().queries(epochSGD{}); !(one > 1e10) || !(other > 3e8 && other < 1e9) ||
+		f.sure() || !f.unsearched().sure() {
+		t.Errorf("%.3g queries, or %.3g without distances", one, other)
+	}
+}
+
 // The quadratic, whose minimizers are close: all steps are of the least strength.
 func TestBallAccelQuadratic(t *testing.T) {
 	const d, r, gap = 50, 1e-3, 1e-2

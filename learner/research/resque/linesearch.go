@@ -9,8 +9,12 @@ import "math"
 // Distances fall from more than 0.9 r at lo to less than 0.6 r at hi, where at the largest strength they are at
 // most L/most = r/2. They change by at most 0.172 reach + r per unit of log lambda (docs/proofs/resque.md), so once
 // lo and hi are closer than 0.18 r of it no measurement was within r/17, and hi is what is left; so it is after as
-// many probes as there may be.
+// many probes as there may be. Where the least strength has its minimizer away from the edge whatever f is, it is returned
+// and nothing is measured.
 func (f ballPlan) search(last float64, m func(lambda float64) (float64, error)) (float64, strength, error) {
+	if f.sure() {
+		return f.least, least, nil
+	}
 	lo, hi, tried := f.least, f.most, false
 	slope := 0.172*f.reach + f.r
 	for lambda, probe := last, 0; ; probe++ {

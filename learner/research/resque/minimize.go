@@ -79,6 +79,9 @@ func Minimize(ctx context.Context, of Problem, c Config) (Result, error) {
 		}
 	case BallAccel:
 		plan := planBallAccel(b, of.R, c.Gap-smoothing, c.PaperLambda)
+		if other := plan.unsearched(); c.slack() == 1 && other.queries(s) < plan.queries(s) {
+			plan = other
+		}
 		o := sampled{p, b, s, max(1, int(float64(plan.copies())/c.slack())), c.slack()}
 		var counts [3]int
 		if out.Model, counts, err = plan.run(ctx, of.Dim, o); err != nil {

@@ -18,8 +18,8 @@ const maxCall = 1 << 40
 
 // A pool asks an oracle. The queries of a call are all known when it begins and do not depend on each other: they
 // are drawn in chunks, each from a generator keyed by (seed, call, chunk), put to the oracle by workers, and handed
-// out in the order of their slots. So what a solver reads is the same for any number of workers. With one worker
-// there is no goroutine.
+// out in the order of their slots. So what a solver reads is the same for any number of workers. The solver's
+// goroutine is one of the workers while it waits; with one worker there is no other.
 //
 // It counts: a round is what can be asked at a time. The caller says where one begins.
 type pool struct {
@@ -32,6 +32,8 @@ type pool struct {
 	depth, queries       int64
 	inRound, mostInRound int64
 	watch                func(depth, queries int64)
+
+	free []*answers // of calls that ended
 }
 
 // round begins a round: the calls until the next do not depend on each other's answers.
@@ -68,8 +70,9 @@ type call struct {
 	n      int64 // queries
 	chunks int64
 
-	now  *answers // that are being read
-	slot int      // of these, the next
+	now  *answers   // that are being read
+	slot int        // of these, the next
+	own  []*answers // all of the call, which the pool has back at its end
 	// Of the workers: chunks to ask, at most len(ready) of them unread, and those that are answered, chunk i in
 	// ready[i mod len(ready)].
 	jobs  chan *answers
@@ -96,19 +99,24 @@ func (p *pool) open(ctx context.Context, centre []float64, rho float64, n int64)
 	c.jobs, c.ready = make(chan *answers, window), make([]chan *answers, window)
 	for i := range window {
 		c.ready[i] = make(chan *answers, 1)
-		a := p.buffers()
+		a := c.buffers()
 		a.chunk = i
 		c.jobs <- a
 	}
-	for range min(int64(p.workers), window) {
+	for range min(int64(p.workers), window) - 1 {
 		c.done.Go(func() {
 			for a := range c.jobs {
-				c.ask(a)
-				c.ready[a.chunk%window] <- a // has room: what was there is read before this became a job
+				c.work(a)
 			}
 		})
 	}
 	return c, nil
+}
+
+// work asks a chunk and hands it out.
+func (c *call) work(a *answers) {
+	c.ask(a)
+	c.ready[a.chunk%int64(len(c.ready))] <- a // has room: what was there is read before this became a job
 }
 
 // next returns what was drawn and answered in the next slot, until there is another call of next.
@@ -123,7 +131,7 @@ func (c *call) next() (xi, g []float64, err error) {
 	return c.now.xi[i : i+c.p.dim], c.now.g[i : i+c.p.dim], nil
 }
 
-// advance waits for the next chunk.
+// advance waits for the next chunk, and asks others until it is there.
 func (c *call) advance() error {
 	last, next := c.now, int64(0)
 	if last != nil {
@@ -135,7 +143,7 @@ func (c *call) advance() error {
 	c.slot = 0
 	if c.jobs == nil {
 		if last == nil {
-			last = c.p.buffers()
+			last = c.buffers()
 		}
 		last.chunk = next
 		c.ask(last)
@@ -146,11 +154,21 @@ func (c *call) advance() error {
 		last.chunk += int64(len(c.ready))
 		c.jobs <- last
 	}
-	select {
-	case c.now = <-c.ready[next%int64(len(c.ready))]:
-		return c.now.err
-	case <-c.ctx.Done():
-		return c.ctx.Err()
+	wanted := c.ready[next%int64(len(c.ready))]
+	for {
+		select {
+		case c.now = <-wanted:
+			return c.now.err
+		default:
+		}
+		select {
+		case c.now = <-wanted:
+			return c.now.err
+		case a := <-c.jobs:
+			c.work(a)
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		}
 	}
 }
 
@@ -161,11 +179,23 @@ func (c *call) close() {
 		close(c.jobs)
 		c.done.Wait()
 	}
+	c.p.free = append(c.p.free, c.own...)
+	c.own = nil
 }
 
-func (p *pool) buffers() *answers {
-	row := chunk * p.dim
-	return &answers{xi: make([]float64, row), g: make([]float64, row), points: make([]float64, row)}
+// buffers returns memory for a chunk: of a call that ended, or new.
+func (c *call) buffers() *answers {
+	p := c.p
+	var a *answers
+	if last := len(p.free) - 1; last >= 0 {
+		a, p.free = p.free[last], p.free[:last]
+		a.n, a.err = 0, nil
+	} else {
+		row := chunk * p.dim
+		a = &answers{xi: make([]float64, row), g: make([]float64, row), points: make([]float64, row)}
+	}
+	c.own = append(c.own, a)
+	return a
 }
 
 // ask draws a chunk and puts it to the oracle.

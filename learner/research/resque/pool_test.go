@@ -147,6 +147,23 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// The goroutine that reads is one of the workers: beside it there are one fewer.
+func TestReaderIsAWorker(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for _, workers := range []int{0, 1, 2, 5} {
+		var most atomic.Int64
+		count := func(ctx context.Context, dst, points []float64, random *rand.Rand) error {
+			for now, n := most.Load(), int64(runtime.NumGoroutine()-before); n > now && !most.CompareAndSwap(now, n); now = most.Load() {
+			}
+			return noisy(ctx, dst, points, random)
+		}
+		read(t, &pool{oracle: oracleFunc(count), dim: 1, workers: workers}, []float64{0}, 1, 100*chunk)
+		if want := int64(max(workers, 1) - 1); most.Load() != want {
+			t.Errorf("%d workers: %d goroutines beside the reader, want %d", workers, most.Load(), want)
+		}
+	}
+}
+
 // Errors of the oracle, answers that are not finite, and an end of the context stop a run; nothing goes on (TestMain).
 func TestErrorsStop(t *testing.T) {
 	broken := errors.New("no answer")

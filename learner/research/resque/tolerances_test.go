@@ -45,6 +45,14 @@ func TestTolerancesOfBallAccel(t *testing.T) {
 	}
 }
 
+// TestReach: iterates are 2 R + 3 sqrt(kappa R r) from the optimum at most, kappa = L R/gap, which by hand is 4 + 3
+// sqrt(20 * 2 * 1/4) for L = 1, R = 2, r = 1/4 and a gap of 1/10.
+func TestReach(t *testing.T) {
+	if got := planBallAccel(ball{1, .25, .25}, 2, .1, false).reach; math.Abs(got-13.4868329805) > 1e-9 {
+		t.Errorf("reach %v", got)
+	}
+}
+
 // TestEpochGaps: by hand, for L = 2, E||w g||^2 <= 9 and lambda = 1/2: the gap is 4 at the centre, and then a quarter of the
 // last one and 9/(8 lambda) over 1, 2, 4, ...: 3.25, 1.9375, 1.046875.
 func TestEpochGaps(t *testing.T) {

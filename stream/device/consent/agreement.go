@@ -126,7 +126,7 @@ func (p Policy) CheckTask(t *wire.Task, hash stream.Hash) (*Agreement, error) {
 			agreed.Guarantee = phase.Guarantee
 		}
 	}
-	return agreed, nil
+	return agreed, agreed.checkWhole()
 }
 
 // reports returns the declared configuration of a phase's reports, and the norm of a report together with its

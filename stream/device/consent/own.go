@@ -59,6 +59,9 @@ func (a *Agreement) Own(units uint64) (*Agreement, error) {
 	if a.crowded(trials) {
 		return nil, a.refuseSize(units)
 	}
+	if trials, err = a.hideSilo(trials); err != nil {
+		return nil, err
+	}
 	return a.Kept(units, trials)
 }
 
@@ -80,6 +83,9 @@ func (a *Agreement) Kept(units uint64, trials []uint64) (*Agreement, error) {
 	of, err := a.sized(units, trials)
 	if err != nil {
 		return nil, err
+	}
+	if err := a.compareWhole(trials); err != nil {
+		return of, err
 	}
 	return of, of.compare("this silo's part", of.Guarantee)
 }

@@ -40,6 +40,10 @@ type Policy struct {
 	// MaxDelta bounds the delta at which the device computes epsilon: it takes the smaller of this and the plan's. 0
 	// takes the plan's.
 	MaxDelta float64
+	// MaxSiloEpsilon bounds what one task may cost all rows of a silo together, replaced by as many others, at the same
+	// delta: a silo draws more noise for that than its rows ask for one by one. A task of which no such bound is computed
+	// is refused. 0 is no bound.
+	MaxSiloEpsilon float64
 	// MaxTotalEpsilon and MaxTotalDelta bound what all tasks of the ledger together may cost one user within Period,
 	// added up (basic composition, which holds for parameters chosen adaptively too); 0 is no bound. They need a
 	// ledger.
@@ -105,6 +109,10 @@ func (p Policy) Validate() error {
 	}
 	if p.MaxEpsilon != 0 && !(p.MaxEpsilon > 0 && p.MaxEpsilon <= accounting.MaxEpsilon) {
 		return bad("max_epsilon", p.MaxEpsilon, fmt.Sprintf("a number in (0, %v], or 0 for the task's own budget",
+			accounting.MaxEpsilon))
+	}
+	if p.MaxSiloEpsilon != 0 && !(p.MaxSiloEpsilon > 0 && p.MaxSiloEpsilon <= accounting.MaxEpsilon) {
+		return bad("max_silo_epsilon", p.MaxSiloEpsilon, fmt.Sprintf("a number in (0, %v], or 0 for no bound",
 			accounting.MaxEpsilon))
 	}
 	if math.IsNaN(p.MaxDelta) || p.MaxDelta < 0 || p.MaxDelta >= 1 {

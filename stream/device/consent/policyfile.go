@@ -25,6 +25,7 @@ var fields = map[string]func(p *Policy, value any) error{
 	"task_hashes":       func(p *Policy, v any) error { return texts(v, &p.TaskHashes, fingerprint) },
 	"max_epsilon":       func(p *Policy, v any) error { return number(v, &p.MaxEpsilon) },
 	"max_delta":         func(p *Policy, v any) error { return number(v, &p.MaxDelta) },
+	"max_silo_epsilon":  func(p *Policy, v any) error { return number(v, &p.MaxSiloEpsilon) },
 	"max_total_epsilon": func(p *Policy, v any) error { return number(v, &p.MaxTotalEpsilon) },
 	"max_total_delta":   func(p *Policy, v any) error { return number(v, &p.MaxTotalDelta) },
 	"period": func(p *Policy, v any) error {

@@ -1,0 +1,98 @@
+package planning
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/manifest"
+	"github.com/panlearn/panlearn/stream/wire"
+)
+
+// An UnequalBound is the bound of a plan for silos of sizes of their own, each of which draws its own noise (Lowy,
+// Razaviyayn, ICLR 2023, Theorem H.1, with our noise). Noise is of a coordinate of the first phase, in units of L.
+type UnequalBound struct {
+	Bound float64
+	// Least and Largest are the noise of a silo's report; Mean that of the mean over all silos, which the model
+	// takes alike, and ByRows that of the mean in which a silo weighs as its rows: the theorem's p_i, which are not run.
+	Least, Largest, Mean, ByRows float64
+}
+
+// Unequal bounds the expected excess risk of a plan of silos who answer all rounds, where silo i has rows[i] units. The
+// objective is the mean over silos of each one's mean, and noise has the mean of their variances; what a replaced unit
+// moves, and how smooth the mean loss is, are as of silos that all have as few as the smallest.
+func (pl *Planner) Unequal(p Problem, plan Proposal, rows []uint64) (out UnequalBound, err error) {
+	switch {
+	case !p.local() || !p.Interactive || p.Practical != nil || p.Silos.Count == 0:
+		return out, fmt.Errorf("silo rows: want a proved plan of silos who answer many rounds, under trust local")
+	case uint64(len(rows)) != p.Silos.Count:
+		return out, fmt.Errorf("silo rows: %d numbers, want one for each of %d silos", len(rows), p.Silos.Count)
+	case slices.Min(rows) < p.Silos.Least:
+		return out, fmt.Errorf("silo rows: %d, want at least silo.least, %d", slices.Min(rows), p.Silos.Least)
+	}
+	own, forecasts := plan, slices.Clone(plan.Forecasts)
+	for i, f := range plan.Plan.Phases {
+		if f.Again {
+			continue
+		}
+		releases, b, err := manifest.Costliest(plan.Plan, i).OwnBudget(pl.accountant)
+		if err != nil {
+			return out, err
+		}
+		more := make([][]float64, len(rows)) // a silo's trials over the planned ones, by phase of the stint
+		for k, n := range rows {
+			if more[k], err = pl.ownShare(releases, n, b); err != nil {
+				return out, fmt.Errorf("silo rows: %d: %w", n, err)
+			}
+		}
+		for j := range releases {
+			sum := 0.0
+			for k := range rows {
+				sum += more[k][j]
+			}
+			forecasts[i+j].Privacy.NoiseStd *= math.Sqrt(sum / float64(len(rows)))
+		}
+		if i == 0 {
+			out.noise(plan.Forecasts[0].Privacy.NoiseStd*math.Sqrt(float64(f.Cohort)), rows, more)
+		}
+	}
+	own.Forecasts = forecasts
+	p.Silos.Units = slices.Min(rows)
+	p.Silos.Least = min(p.Silos.Least, p.Silos.Units)
+	p.Users = p.Silos.Count * p.Silos.Units
+	var ok bool
+	if out.Bound, ok = p.with(own, func(f *wire.Phase) turnout { return turnout{f.Cohort: 1} }); !ok {
+		return out, fmt.Errorf("silo rows: the plan has no bound")
+	}
+	return out, nil
+}
+
+// ownShare returns the trials that a silo of so many units draws over the planned ones, for each release.
+func (pl *Planner) ownShare(of []accounting.Release, units uint64, b accounting.Budget) ([]float64, error) {
+	out := slices.Repeat([]float64{1}, len(of))
+	if units == max(1, of[0].Units) {
+		return out, nil
+	}
+	trials, err := pl.accountant.OwnTrials(of, units, b)
+	for i := range trials {
+		out[i] = float64(trials[i]) / float64(of[i].Trials)
+	}
+	return out, err
+}
+
+// noise fills in what comes of reports with the planned noise, and each silo's own variance over it.
+func (u *UnequalBound) noise(planned float64, rows []uint64, more [][]float64) {
+	var all, mean, weighed float64
+	for _, n := range rows {
+		all += float64(n)
+	}
+	u.Least = math.Inf(1)
+	for k, n := range rows {
+		std := planned * math.Sqrt(more[k][0])
+		u.Least, u.Largest = min(u.Least, std), max(u.Largest, std)
+		mean += std * std / float64(len(rows)) / float64(len(rows))
+		weighed += std * std * float64(n) / all * float64(n) / all
+	}
+	u.Mean, u.ByRows = math.Sqrt(mean), math.Sqrt(weighed)
+}
