@@ -115,6 +115,9 @@ func (f *Folder) look(path string) (*Entry, error) {
 	if info.IsDir() {
 		return nil, fs.ErrNotExist
 	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
 	r := f.read[path]
 	if r == nil {
 		r = new(reading)
@@ -126,16 +129,18 @@ func (f *Folder) look(path string) (*Entry, error) {
 	entry, err := load(path)
 	if r.err = err; err == nil {
 		r.entry = &entry
+	} else if errors.As(err, new(*fs.PathError)) {
+		r.mtime = time.Time{} // its owner, or a file that it names, may change without it
 	}
 	return r.entry, r.err
 }
 
 func load(path string) (Entry, error) {
-	data, err := os.ReadFile(path)
+	spec, err := task.Load(path, nil) // which refuses a file that is too large
 	if err != nil {
 		return Entry{}, err
 	}
-	spec, err := task.Load(path, nil)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return Entry{}, err
 	}
