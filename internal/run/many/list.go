@@ -34,11 +34,11 @@ type List interface {
 	Tasks() ([]Entry, []Fault, error)
 }
 
-// extensions are the names' ends of task files.
-var extensions = []string{".yaml", ".yml", ".json"}
+// extensions are the names' ends of task files. Snapshots and public models, which a task may name, end in .json.
+var extensions = []string{".yaml", ".yml"}
 
-// A Folder is a List of the task files in a folder: those that end in .yaml, .yml or .json, not below it, and not those
-// that begin with a dot. Files are read again when they change; the entry of one whose new text is no task stays what it
+// A Folder is a List of the task files in a folder: those that end in .yaml or .yml, not below it, and not those that
+// begin with a dot. Files are read again when they change; the entry of one whose new text is no task stays what it
 // was, and is a fault. Of two files of one task the first in the order of names counts. It is for one goroutine.
 type Folder struct {
 	dir  string
@@ -122,15 +122,13 @@ func (f *Folder) look(path string) (*Entry, error) {
 	if r == nil {
 		r = new(reading)
 		f.read[path] = r
-	} else if r.size == info.Size() && r.mtime.Equal(info.ModTime()) {
-		return r.entry, r.err
+	} else if r.err == nil && r.size == info.Size() && r.mtime.Equal(info.ModTime()) {
+		return r.entry, nil // a fault may be that of a file that it names
 	}
 	r.size, r.mtime = info.Size(), info.ModTime()
 	entry, err := load(path)
 	if r.err = err; err == nil {
 		r.entry = &entry
-	} else if errors.As(err, new(*fs.PathError)) {
-		r.mtime = time.Time{} // its owner, or a file that it names, may change without it
 	}
 	return r.entry, r.err
 }
