@@ -34,11 +34,11 @@ type List interface {
 	Tasks() ([]Entry, []Fault, error)
 }
 
-// extensions are the names' ends of task files.
-var extensions = []string{".yaml", ".yml", ".json"}
+// extensions are the names' ends of task files. Snapshots and public models, which a task may name, end in .json.
+var extensions = []string{".yaml", ".yml"}
 
-// A Folder is a List of the task files in a folder: those that end in .yaml, .yml or .json, not below it, and not those
-// that begin with a dot. Files are read again when they change; the entry of one whose new text is no task stays what it
+// A Folder is a List of the task files in a folder: those that end in .yaml or .yml, not below it, and not those that
+// begin with a dot. Files are read again when they change; the entry of one whose new text is no task stays what it
 // was, and is a fault. Of two files of one task the first in the order of names counts. It is for one goroutine.
 type Folder struct {
 	dir  string
@@ -115,12 +115,15 @@ func (f *Folder) look(path string) (*Entry, error) {
 	if info.IsDir() {
 		return nil, fs.ErrNotExist
 	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
 	r := f.read[path]
 	if r == nil {
 		r = new(reading)
 		f.read[path] = r
-	} else if r.size == info.Size() && r.mtime.Equal(info.ModTime()) {
-		return r.entry, r.err
+	} else if r.err == nil && r.size == info.Size() && r.mtime.Equal(info.ModTime()) {
+		return r.entry, nil // a fault may be that of a file that it names
 	}
 	r.size, r.mtime = info.Size(), info.ModTime()
 	entry, err := load(path)
@@ -131,11 +134,11 @@ func (f *Folder) look(path string) (*Entry, error) {
 }
 
 func load(path string) (Entry, error) {
-	data, err := os.ReadFile(path)
+	spec, err := task.Load(path, nil) // which refuses a file that is too large
 	if err != nil {
 		return Entry{}, err
 	}
-	spec, err := task.Load(path, nil)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return Entry{}, err
 	}

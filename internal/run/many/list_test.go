@@ -103,6 +103,26 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// TestFileThatComesLater: a task whose file names another that is not there yet is one as soon as it is, although its own
+// file does not change.
+func TestFileThatComesLater(t *testing.T) {
+	dir := t.TempDir()
+	text := strings.Replace(declaration("later"), "model: {loss: logistic}", "model: {loss: logistic, start: start.json}", 1)
+	write(t, dir, "later.yaml", text)
+	list, err := NewFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, faults := listed(t, list)
+	if len(faults) != 1 || !strings.Contains(faults[0].Err.Error(), "start.json") {
+		t.Fatalf("%v", faults)
+	}
+	write(t, dir, "start.json", "{}")
+	if names, faults := listed(t, list); !slices.Equal(names, []string{"later"}) || len(faults) != 0 {
+		t.Errorf("the file is there now: %v, %v", names, faults)
+	}
+}
+
 func TestNoFolder(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "file", "")
