@@ -42,7 +42,7 @@ func newAttempt(e *environment, r round, number stream.Attempt, now time.Time) (
 	if err != nil {
 		return nil, fmt.Errorf("round %d: %w", r.number, err)
 	}
-	part := manifest.PartOf(e.task.Plan, r.mixer.Params)
+	part := manifest.PartOf(e.task, r.mixer.Params)
 	a := &attempt{
 		environment: e, round: r, number: number, key: key, started: now,
 		subject: e.Task.Report(r.number, number),

@@ -65,7 +65,7 @@ func (c *Settings) propose(t *wire.Task, hash stream.Hash, pinned *participation
 		if bundle < c.Bundle {
 			c.Logger.Warn("the task takes smaller bundles", "phase", i+1, "bundle", c.Bundle, "max_bundle", bundle)
 		}
-		size := manifest.PartOf(t.Plan, agreement.Phases[i].Params).ReportSize(t.Suite, bundle)
+		size := manifest.PartOf(t, agreement.Phases[i].Params).ReportSize(t.Suite, bundle)
 		if maxPayload > 0 && size > maxPayload {
 			return nil, fmt.Errorf(
 				"a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",

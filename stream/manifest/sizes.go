@@ -39,7 +39,7 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 	key := make([]byte, stream.KeySize)
 	task := &wire.Task{Version: stream.Version, Name: strings.Repeat("a", maxName), Declaration: body.GetDeclaration(),
 		Plan: plan, Public: body.GetPublic(),
-		Suite: body.GetSuite(), LearnerKey: key, StageKey: key, Life: make([]byte, stream.LifeSize)}
+		Suite: body.GetSuite(), IssuerKey: body.GetIssuerKey(), LearnerKey: key, StageKey: key, Life: make([]byte, stream.LifeSize)}
 	if HasOperators(plan) {
 		task.HelperKey = key
 	}
@@ -98,10 +98,13 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 	if HasOperators(plan) {
 		batch.OpenHash, batch.JoinHash = hash, hash
 	}
+	if HasGrants(body) {
+		batch.SpentHash = hash
+	}
 	for _, reason := range reasons {
 		batch.Rejects = append(batch.Rejects, &wire.Reject{Reason: reason, Count: math.MaxUint64})
 	}
-	part := PartOf(plan, params)
+	part := PartOf(body, params)
 	sizes := Sizes{Report: part.ReportSize(body.Suite, bundle), Single: part.ReportSize(body.Suite, 1)}
 	if sizes.Round, err = signedSize(stream.Marshal(round)); err != nil {
 		return Sizes{}, fmt.Errorf("size of a round: %w", err)
