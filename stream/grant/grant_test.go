@@ -203,14 +203,14 @@ func TestLists(t *testing.T) {
 		for i := range spent {
 			spent[i] = Hash{byte(i >> 16), byte(i >> 8), byte(i)}
 		}
-		lists := Lists(before, spent)
+		lists := Lists(before, 7, spent)
 		if uint64(len(lists)) != Parts(uint64(n)) {
 			t.Fatalf("%d hashes in %d lists", n, len(lists))
 		}
 		var got []Hash
 		for i, data := range lists {
 			l, err := ParseList(data, uint64(i+1))
-			if err != nil || l.Before != before || l.Spent != uint64(n) {
+			if err != nil || l.Before != before || l.Step != 7 || l.Spent != uint64(n) {
 				t.Fatalf("list %d of %d hashes: %v", i+1, n, err)
 			}
 			got = append(got, l.Hashes...)
@@ -221,11 +221,12 @@ func TestLists(t *testing.T) {
 				t.Error("a list is read as the next one")
 			}
 		}
-		if Next(before, 3, got) != Next(before, 3, spent) || Next(before, 3, spent) == Next(before, 4, spent) {
+		all := Next(before, 3, 2, spent)
+		if Next(before, 3, 2, got) != all || Next(before, 4, 2, spent) == all || Next(before, 3, 1, spent) == all {
 			t.Error("the chain does not follow from round and hashes")
 		}
 	}
-	twice := Lists(before, []Hash{{2}, {2}})[0]
+	twice := Lists(before, 1, []Hash{{2}, {2}})[0]
 	if _, err := ParseList(twice, 1); err == nil {
 		t.Error("a list with a hash twice is read")
 	}

@@ -67,6 +67,7 @@ type inReport struct {
 
 type roundList struct {
 	Round  uint64  `json:"round"`
+	Step   uint64  `json:"step"`
 	Before hexed   `json:"chain_before"`
 	Spent  []hexed `json:"spent"`
 	Lists  []hexed `json:"lists"`
@@ -188,14 +189,14 @@ func chainOf(t *testing.T, task *Task, hash stream.Hash) (out []roundList) {
 	t.Helper()
 	before := First(hash)
 	for round, spent := range [][]Hash{{{1}, {2, 3}}, {}} {
-		r := roundList{Round: uint64(round + 1), Before: before[:]}
+		r := roundList{Round: uint64(round + 2), Step: uint64(round + 1), Before: before[:]}
 		for _, h := range spent {
 			r.Spent = append(r.Spent, h[:])
 		}
-		for _, l := range Lists(before, spent) {
+		for _, l := range Lists(before, stream.Step(r.Step), spent) {
 			r.Lists = append(r.Lists, l)
 		}
-		after := Next(before, stream.Round(r.Round), spent)
+		after := Next(before, stream.Round(r.Round), stream.Step(r.Step), spent)
 		r.After = after[:]
 		out, before = append(out, r), after
 	}

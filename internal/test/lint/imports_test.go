@@ -65,6 +65,7 @@ var mayImport = map[string][]string{
 		"stream", "stream/grant", "stream/seal", "stream/wire"},
 	"stream/retention":         {"stream"},
 	"internal/test/memory":     {"stream", "stream/retention"},
+	"internal/test/granttest":  {"stream", "stream/grant"},
 	"stream/natsjs":            {"stream"},
 	"stream/natsjs/embedded":   {"stream/natsjs"},
 	"stream/natsjs/natsadmin":  {"stream", "stream/natsjs", "stream/retention"},
