@@ -99,10 +99,10 @@ func runHelper(c *cobra.Command, broker run.Broker, config helper.Config, state,
 		cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
 }
 
-// newKeygen returns the command keygen, with the helper's folder below it.
+// newKeygen returns the command keygen, with the helper's folder and the issuer's key below it.
 func newKeygen() *cobra.Command {
 	c := cli.NewKeygen("stage")
-	c.AddCommand(newKeygenHelper())
+	c.AddCommand(newKeygenHelper(), newKeygenIssuer())
 	return c
 }
 

@@ -3,6 +3,7 @@ package grant
 import (
 	"crypto/rsa"
 	"fmt"
+	"math/big"
 
 	"github.com/cloudflare/circl/blindsign/blindrsa"
 )
@@ -33,4 +34,10 @@ func (s *Signer) Sign(blinded []byte) ([]byte, error) {
 		return nil, fmt.Errorf("sign a blinded message: %w", err)
 	}
 	return out, nil
+}
+
+// Signs reports whether bytes are a blinded message that Sign takes.
+func (s *Signer) Signs(blinded []byte) bool {
+	key, err := ParseKey(s.spki)
+	return err == nil && len(blinded) == SignatureSize && new(big.Int).SetBytes(blinded).Cmp(key.N) < 0
 }
