@@ -142,7 +142,11 @@ func (c *core) agree() error {
 	}
 	c.log.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", p.hash), "trust", p.agreement.Spec.Privacy.Trust,
 		"epsilon", cmp.Or(p.terms, p.agreement).Guarantee.Epsilon, "delta", p.agreement.Delta,
-		"honest_fraction_of_every_cohort", p.agreement.HonestFraction.String(), "grants", p.agreement.HasGrants())
+		"honest_fraction_of_every_cohort", p.agreement.HonestFraction.String())
+	if p.tokens != nil {
+		c.log.Info("each report has a token, which the issuer of the task gives one of to each person", "issuer_key",
+			fmt.Sprintf("%x", grant.KeyID(p.agreement.Task.IssuerKey)))
+	}
 	c.contract.accept(p, c.chance.seed())
 	c.do(effect{call: tellProgress})
 	return nil

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/stream"
@@ -29,6 +30,9 @@ const (
 	signed    = 2
 	drawnSize = 1 + 16 + 64 + 4
 )
+
+// lockWait bounds the wait for another process to let go of the file.
+const lockWait = time.Second
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -54,7 +58,7 @@ func Open(path string) (*FileStore, error) {
 	if err := disk.MakeFolder(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("grants: %w", err)
 	}
-	unlock, err := disk.Lock(path + ".lock")
+	unlock, err := disk.LockWithin(path+".lock", lockWait)
 	if err != nil {
 		return nil, fmt.Errorf("grants %s: %w", path, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/panlearn/panlearn/internal/disk"
 	"github.com/panlearn/panlearn/stream/grant"
@@ -38,6 +39,9 @@ const (
 	markSuffix = ".mark"
 	listName   = "issued"
 )
+
+// lockWait bounds the wait for another process to let go of the folder.
+const lockWait = time.Second
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -63,7 +67,7 @@ func OpenList(dir, keyPath string, key *Key) (*List, error) {
 	if err := disk.MakeFolder(dir); err != nil {
 		return nil, err
 	}
-	unlock, err := disk.Lock(filepath.Join(dir, "LOCK"))
+	unlock, err := disk.LockWithin(filepath.Join(dir, "LOCK"), lockWait)
 	if err != nil {
 		return nil, err
 	}
