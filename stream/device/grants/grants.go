@@ -77,3 +77,10 @@ func (s *MemoryStore) Write(all []Grant) error {
 	}
 	return nil
 }
+
+// Len returns how many people are known.
+func (s *MemoryStore) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.all)
+}
