@@ -121,7 +121,7 @@ leader's.`,
 				return err
 			}
 			defer stop()
-			return cli.Classify(runstage.Run(c.Context(), config), cli.Is(cli.ExitRefused, stage.ErrFolder),
+			return cli.Classify(runstage.Run(c.Context(), config), cli.Is(cli.ExitRefused, stage.ErrFolder), cli.Is(cli.ExitRefused, stage.ErrHidden),
 				cli.As[*natsjs.ConfigError](cli.ExitUsage),
 				cli.Is(cli.ExitUsage, fs.ErrNotExist), cli.Is(cli.ExitTransient, natsjs.ErrNoStream),
 				cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
