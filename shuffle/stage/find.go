@@ -169,7 +169,7 @@ func (p *awaiting) handle(now time.Time, did effects, r result) (phase, error) {
 			return &seeking{environment: p.environment}, nil
 		}
 		p.older.shows(p.environment, now, next.number)
-		return p.take(next)
+		return p.take(next), nil
 	case !p.noEnd:
 		p.noEnd = true
 	default:

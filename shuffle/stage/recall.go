@@ -36,18 +36,25 @@ type recalling struct {
 	last   *counted  // of which it is not known yet
 }
 
-// take returns the phase that works on a round: where there are tokens, the lists before it come first.
-func (e *environment) take(r round) (phase, error) {
-	switch {
-	case e.tokens == nil || e.tokens.next == r.number:
-		return e.work(r), nil
-	case e.tokens.next > r.number:
-		return nil, fmt.Errorf("%w: it is at round %d, and tokens of round %d were counted: it was put back to an older copy",
-			ErrHidden, r.number, e.tokens.next-1)
+// take returns the phase that works on a round: where there are tokens, the lists before it come first. A round whose
+// tokens are known, because a replica that lags shows it as the newest, has its claim and its batch, which are waited for;
+// it is not opened again (knows).
+func (e *environment) take(r round) phase {
+	if e.tokens == nil || e.tokens.next >= r.number {
+		return e.work(r)
 	}
 	p := &recalling{environment: e, round: r}
 	p.begin()
-	return p, nil
+	return p
+}
+
+// knows refuses to open a round unless exactly the tokens of the rounds before it are known.
+func (e *environment) knows(r round) error {
+	if e.tokens == nil || e.tokens.next == r.number {
+		return nil
+	}
+	return fmt.Errorf("%w: it is at round %d, and the tokens of the rounds before %d are known: it was put back to an older copy",
+		ErrHidden, r.number, e.tokens.next)
 }
 
 // work returns the phase that finds out how far a round is.

@@ -73,7 +73,8 @@ func (t *tokens) add(c counted) {
 // ofRound returns the tokens of a round that is to be released, by their hashes in any order.
 func (t *tokens) ofRound(r round, hashes []grant.Hash) (counted, error) {
 	if t.next != r.number {
-		return counted{}, fmt.Errorf("round %d is released where the tokens of round %d are not known", r.number, t.next)
+		return counted{}, fmt.Errorf("%w: round %d is released where those of rounds before %d are known", ErrHidden, r.number,
+			t.next)
 	}
 	slices.SortFunc(hashes, compareHashes)
 	return counted{round: r.number, step: r.step, hashes: hashes, after: grant.Next(t.chain, r.number, r.step, hashes)}, nil
