@@ -12,7 +12,7 @@ import (
 func units(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("systemd/*@.service")
-	if err != nil || len(files) != 9 {
+	if err != nil || len(files) != 10 {
 		t.Fatalf("units %v, %v", files, err)
 	}
 	all := map[string]string{}

@@ -41,6 +41,14 @@ func (s *idSet) find(id ReportID) *ReportID {
 	return &s.slots[at]
 }
 
+// has reports whether an id is in the set.
+func (s *idSet) has(id ReportID) bool {
+	if id == (ReportID{}) {
+		return s.zero
+	}
+	return *s.find(id) == id
+}
+
 // add puts all ids into the set, or none if one is in it already or comes twice.
 func (s *idSet) add(ids []ReportID) bool {
 	s.reserve(len(ids))

@@ -111,6 +111,9 @@ func (m *Mixer) check(ids []ReportID, packed []byte) Outcome {
 	return Accepted
 }
 
+// Has reports whether a user of this id is in the totals.
+func (m *Mixer) Has(id ReportID) bool { return m.ids != nil && m.ids.has(id) }
+
 // Users returns the number of users in the totals.
 func (m *Mixer) Users() uint64 { return m.users }
 

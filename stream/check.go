@@ -26,7 +26,9 @@ const (
 	MaxBundle = 1 << 16
 	maxReason = 64 // bytes of a reason
 	MaxPhases = 64
-	MaxPublic = 256 << 10 // bytes of the file of a public model, as package task bounds it
+	// IssuerKeySize is the length of an issuer's public key, in bytes.
+	IssuerKeySize = 342
+	MaxPublic     = 256 << 10 // bytes of the file of a public model, as package task bounds it
 )
 
 // Check returns an error unless a body is well formed by itself: lengths, ranges, finiteness. The reader has to check
@@ -94,6 +96,9 @@ func validateTask(m *wire.Task) error {
 	if len(m.HelperKey) > 0 {
 		err = errors.Join(err, length("helper_key", m.HelperKey, KeySize))
 	}
+	if len(m.IssuerKey) > 0 {
+		err = errors.Join(err, length("issuer_key", m.IssuerKey, IssuerKeySize))
+	}
 	return errors.Join(err, length("learner_key", m.LearnerKey, KeySize), length("life", m.Life, LifeSize),
 		length("stage_key", m.StageKey, KeySize),
 		suite(m.Suite), validatePhases(p), validateStart(p), short("plan.prio3", p.Prio3),
@@ -146,6 +151,9 @@ func validateBatch(m *wire.Batch) error {
 	}
 	if len(m.Totals) > MaxDim {
 		err = errors.Join(err, fmt.Errorf("%d totals: want at most %d", len(m.Totals), MaxDim))
+	}
+	if len(m.SpentHash) > 0 {
+		err = errors.Join(err, length("spent_hash", m.SpentHash, HashSize))
 	}
 	return errors.Join(err, validateRejects(m.Rejects), pairOrNone(m))
 }

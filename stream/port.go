@@ -229,9 +229,9 @@ type Limits struct {
 	MaxPayload int // bytes of one message
 }
 
-// CheckPut returns an error unless PutOnce takes a subject: concrete, of Rounds, Attempts, Batches or Joins.
+// CheckPut returns an error unless PutOnce takes a subject: concrete, of Rounds, Attempts, Batches, Joins or Spends.
 func CheckPut(subject string) (Task, Stream, error) {
-	return checkPort("put once", subject, Rounds, Attempts, Batches, Joins)
+	return checkPort("put once", subject, Rounds, Attempts, Batches, Joins, Spends)
 }
 
 // CheckSwap returns an error unless Swap takes a subject: one of Leases.
@@ -245,7 +245,7 @@ func CheckPublish(subject string) (Task, Stream, error) {
 // CheckGet returns an error unless Get takes a subject: any except those of reports, which only the work queue hands
 // out.
 func CheckGet(subject string) (Task, Stream, error) {
-	return checkPort("get", subject, Rounds, Attempts, Leases, Batches, Joins)
+	return checkPort("get", subject, Rounds, Attempts, Leases, Batches, Joins, Spends)
 }
 
 // CheckLatest returns an error unless Latest takes a pattern: one that [Task.Rounds] or [Task.Opens] returns.

@@ -115,6 +115,9 @@ func (t Task) Prepares() string { return t.subject("prepare", "*") }
 // Batch returns the subject on which the stage puts the outcome of round r.
 func (t Task) Batch(r Round) string { return t.subject("batch", number(r)) }
 
+// Spent returns the subject on which the stage puts list k, from 1, of the tokens that were counted in round r.
+func (t Task) Spent(r Round, k uint64) string { return t.subject("spent", number(r), number(k)) }
+
 // Rounds matches every Round subject; the newest is a hint only.
 func (t Task) Rounds() string { return t.subject("round", "*") }
 
@@ -124,10 +127,12 @@ func (t Task) Opens(r Round) string { return t.subject("open", number(r), "*") }
 // Reports matches every report subject.
 func (t Task) Reports() string { return t.subject("report", "*", "*") }
 
-// A Stream is one of the five streams of a task, or the sixth of one with two operators; one role writes it.
+// A Stream is one of the five streams of a task, or one more of a task with two operators, or with tokens; one role
+// writes it.
 type Stream int
 
-// The streams of a task, by writer: learner, stage, stage, devices, stage, and under trust split the helper.
+// The streams of a task, by writer: learner, stage, stage, devices, stage, under trust split the helper, and with tokens
+// the stage.
 const (
 	Rounds Stream = iota + 1
 	Attempts
@@ -135,10 +140,11 @@ const (
 	Reports
 	Batches
 	Joins
+	Spends
 )
 
 var streamNames = map[Stream]string{Rounds: "ROUNDS", Attempts: "ATTEMPTS", Leases: "LEASES", Reports: "REPORTS",
-	Batches: "BATCHES", Joins: "HELPER"}
+	Batches: "BATCHES", Joins: "HELPER", Spends: "SPENT"}
 
 func (s Stream) String() string { return streamNames[s] }
 
@@ -160,6 +166,8 @@ func (t Task) Subjects(s Stream) []string {
 		return []string{t.subject("batch", "*")}
 	case Joins:
 		return []string{t.Helper(), t.subject("join", "*", "*"), t.subject("share", "*")}
+	case Spends:
+		return []string{t.subject("spent", "*", "*")}
 	}
 	return nil
 }
@@ -167,10 +175,10 @@ func (t Task) Subjects(s Stream) []string {
 // An Address is a subject taken apart.
 type Address struct {
 	Task Task
-	Verb string // task, round, end, stage, open, claim, close, lease, report, place, batch, helper, join, share, or
-	// prepare
-	Round   Round // 0 where the subject has none
-	Attempt Attempt
+	Verb string // task, round, end, stage, open, claim, close, lease, report, place, batch, helper, join, share, spent,
+	// or prepare
+	Round   Round              // 0 where the subject has none
+	Attempt Attempt            // of spent the number of its list
 	Helper  [InstanceSize]byte // instance of prepare, else 0
 }
 
@@ -186,6 +194,7 @@ var verbs = map[string]struct {
 		wire.Kind_KIND_CLAIM},
 	"close": {Attempts, 2, wire.Kind_KIND_CLOSE}, "batch": {Batches, 1, wire.Kind_KIND_BATCH},
 	"lease": {stream: Leases}, "report": {stream: Reports, numbers: 2}, "place": {numbers: 2},
+	"spent":  {stream: Spends, numbers: 2},
 	"helper": {Joins, 0, wire.Kind_KIND_HELPER}, "join": {Joins, 2, wire.Kind_KIND_JOIN},
 	"share": {Joins, 1, wire.Kind_KIND_SHARE}, prepare: {numbers: 1, kind: wire.Kind_KIND_EXCHANGE},
 }

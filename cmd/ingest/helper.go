@@ -99,10 +99,10 @@ func runHelper(c *cobra.Command, broker run.Broker, config helper.Config, state,
 		cli.Is(cli.ExitTransient, natsjs.ErrNoStream), cli.Is(cli.ExitTransient, natsjs.ErrUnreachable))
 }
 
-// newKeygen returns the command keygen, with the folders of two operators below it.
+// newKeygen returns the command keygen, with the folders of two operators and the issuer's key below it.
 func newKeygen() *cobra.Command {
 	c := cli.NewKeygen("stage")
-	c.AddCommand(newKeygenLeader(), newKeygenHelper())
+	c.AddCommand(newKeygenLeader(), newKeygenHelper(), newKeygenIssuer())
 	return c
 }
 

@@ -20,6 +20,7 @@ func newRoot() *cobra.Command {
   ingest publish    devices, a gateway, or a silo: each row is an event of a user, or a record of the silo
   ingest shuffle    the shuffle stage: opens reports, mixes a cohort, releases one batch a round; or its helper
   ingest relay      sealed reports over HTTP, for devices that hold no credentials of a broker
+  ingest issuer     one token for each person of a task, which it signs unseen
   ingest ledger     what the tasks of a state folder cost those whose events it reports
   ingest generate   synthetic events with a known optimum
 
@@ -28,7 +29,7 @@ Every flag but --data can be set in the environment: --log-level is PANLEARN_LOG
 		Example: "  ingest publish -f deploy/tasks/a9a.yaml --nats nats://127.0.0.1:4222 --data a9a.gz --state ./devices",
 		Args:    cobra.NoArgs,
 	}
-	root.AddCommand(newPublish(), newShuffle(), newRelay(), newLedger(), newGenerate(), newKeygen(), cli.NewVersion(),
+	root.AddCommand(newPublish(), newShuffle(), newRelay(), newIssuer(), newLedger(), newGenerate(), newKeygen(), cli.NewVersion(),
 		cli.NewMan())
 	return root
 }

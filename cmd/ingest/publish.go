@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -13,12 +14,14 @@ import (
 
 	"github.com/panlearn/panlearn/internal/cli"
 	"github.com/panlearn/panlearn/internal/disk"
+	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/internal/run/rundevice"
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/grants"
 	"github.com/panlearn/panlearn/stream/device/statefolder"
 	"github.com/panlearn/panlearn/stream/natsjs"
 )
@@ -199,12 +202,16 @@ With --relay instead of --nats all of this goes over HTTP to an ingest relay, an
 	c.Flags().DurationVar(&p.config.Patience, "patience", 10*time.Minute,
 		"end with exit code 75 when nothing came on for so long, a stream after its end; 0: never")
 	c.Flags().BoolVar(&p.check, "check", false, "say how the data fit the declaration, and send nothing")
+	c.Flags().StringVar(&p.issuer, "issuer", "",
+		"`URL` of the issuer's grants, for the tokens of a task with grants: pass, such as https://app.example/v1/tasks/clicks/grants")
+	c.Flags().StringVar(&p.issuerToken, "issuer-token", "", "`FILE` with the token under which the gateway asks --issuer")
 	p.json.Flag(c.Flags())
 	return c
 }
 
 type publisher struct {
 	taskFile, task, data, format, state, policy, seal string
+	issuer, issuerToken                               string
 	live, check                                       bool
 	json                                              cli.JSON
 	config                                            rundevice.Config
@@ -240,6 +247,9 @@ func (p *publisher) declare(sets []string) error {
 			return cli.Usagef("--policy %s bounds the total over tasks: name the --state folder whose ledger knows it", p.policy)
 		}
 	}
+	if err := p.asks(); err != nil {
+		return err
+	}
 	if p.seal == "none" {
 		p.config.Policy.AllowPlaintext = true
 	}
@@ -266,6 +276,28 @@ func (p *publisher) declare(sets []string) error {
 			return cli.Usagef("--data: %w", err)
 		}
 	}
+	return nil
+}
+
+// asks reads whom to ask for tokens.
+func (p *publisher) asks() error {
+	switch {
+	case (p.issuer == "") != (p.issuerToken == ""):
+		return cli.Usagef("--issuer and --issuer-token go together")
+	case p.issuer == "":
+		return nil
+	case p.state == "":
+		return cli.Usagef("--issuer: name the --state folder that keeps what was drawn: an issuer signs once for a person")
+	}
+	at, err := url.Parse(p.issuer)
+	if err != nil || at.Host == "" || at.Scheme != "https" && !(at.Scheme == "http" && httpaccess.ThisMachine(at.Host)) {
+		return cli.Usagef("--issuer %q: want an https address, or http of this machine", p.issuer)
+	}
+	token, err := cli.ReadToken("--issuer-token", p.issuerToken)
+	if err != nil {
+		return err
+	}
+	p.config.Grants = grants.Gateway{URL: p.issuer, Token: token}
 	return nil
 }
 

@@ -121,7 +121,7 @@ func newCalibrate() *cobra.Command {
 			if err != nil {
 				return cli.Usage(err)
 			}
-			plan = run.WithParts(plan)
+			plan = run.WithParts(plan, false)
 			return f.json.Print(c.OutOrStdout(), plan, func(w io.Writer) error { return printCalibration(w, plan) })
 		},
 	}

@@ -55,7 +55,7 @@ PLAN = {1: ("algorithm", "string"), 2: ("phases", [PHASE]), 3: ("continuous", "e
 BODIES = {
     "task": (2, {1: ("version", "u32"), 2: ("name", "string"), 3: ("declaration", "bytes"), 4: ("plan", PLAN),
                  5: ("learner_key", "bytes"), 6: ("stage_key", "bytes"), 7: ("suite", "enum"), 8: ("life", "bytes"),
-                 9: ("public", "bytes"), 10: ("helper_key", "bytes")}),
+                 9: ("public", "bytes"), 10: ("helper_key", "bytes"), 11: ("issuer_key", "bytes")}),
     "round": (3, HEAD | {4: ("step", "u64"), 5: ("point", ["double"]), 6: ("frame", FRAME), 7: ("deadline_ms", "u64"),
                          8: ("cohort", "u64")}),
     "open": (4, HEAD | {4: ("attempt", "u64"), 5: ("manifest_hash", "bytes"), 6: ("suite", "enum"), 7: ("public_key", "bytes"),
@@ -205,6 +205,7 @@ def check_body(kind, m):
         length("life", 16, "B6")
         length("stage_key", 32, "B7")
         need(len(m.get("helper_key", b"")) in (0, 32), "B36")
+        need(len(m.get("issuer_key", b"")) in (0, 342), "B42")
     if kind in ("task", "open", "join"):
         need(1 <= m.get("suite", 0) <= 3, "B8")
     if kind == "task":

@@ -59,6 +59,10 @@ func roles(t *testing.T) []role {
 	if _, err := NewRelay(relay, func() int { return 1 }); err != nil {
 		t.Fatal(err)
 	}
+	issued := NewRegistry()
+	if _, err := NewIssuer(issued, "churn", func() int { return 1 }); err != nil {
+		t.Fatal(err)
+	}
 	scored := NewRegistry()
 	s, err := NewScorer(scored)
 	if err != nil {
@@ -82,7 +86,7 @@ func roles(t *testing.T) []role {
 			t.Fatal(err)
 		}
 	}
-	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}, {"ingest shuffle --role helper", help}, {"ingest publish", publish}, {"ingest relay", relay},
+	return []role{{"learner run", learner}, {"ingest shuffle", shuffle}, {"ingest shuffle --role helper", help}, {"ingest publish", publish}, {"ingest relay", relay}, {"ingest issuer", issued},
 		{"learner serve", scored}}
 }
 
@@ -178,6 +182,8 @@ func unit(name string) string {
 		return "deviations"
 	case suffix("_stream_memory_users"):
 		return "users"
+	case suffix("_people"):
+		return "people"
 	case suffix("_validation_loss"), suffix("_stream_expected_error"):
 		return "loss"
 	case suffix("_ratio"):
@@ -220,7 +226,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	// A label outside of this list has to be thought about: its values must be few, and none may be a user's choice.
 	known := []string{"task", "outcome", "reason", "call", "stretch", "bound", "which", "server"}
 	prefixes := map[string]string{"learner run": "panlearn_learner_", "ingest shuffle": "panlearn_stage_",
-		"ingest publish": "panlearn_publisher_", "ingest relay": "panlearn_relay_",
+		"ingest publish": "panlearn_publisher_", "ingest relay": "panlearn_relay_", "ingest issuer": "panlearn_issuer_",
 		"learner serve": "panlearn_scorer_"}
 	for _, r := range roles(t) {
 		problems, err := testutil.GatherAndLint(r.registry)

@@ -96,7 +96,7 @@ func Provision(ctx context.Context, conn *natsjs.Conn, name stream.Task, s Strea
 func Options(sizes manifest.Sizes, replicas int, memoryReports bool, reportBytes int64) natsadmin.Options {
 	return natsadmin.Options{Replicas: replicas, MaxMsgSize: sizes.Report, LeastMsgSize: sizes.Single,
 		MaxPerSubject:  sizes.Waiting,
-		MaxReportBytes: reportBytes, MemoryReports: memoryReports, Helper: sizes.Operators}
+		MaxReportBytes: reportBytes, MemoryReports: memoryReports, Helper: sizes.Operators, Grants: sizes.Grants}
 }
 
 func (s Streams) options(sizes manifest.Sizes) natsadmin.Options {

@@ -90,7 +90,7 @@ func NewPublicJob(spec *task.Spec) (Job, error) {
 			cohort = max(1, f.Minimum/8)
 		}
 		privacy := &proposal.Forecasts[i].Privacy
-		*privacy = WithParts(*privacy)
+		*privacy = WithParts(*privacy, spec.HasGrants())
 		one := manifest.Part{Leader: int(privacy.ReportBytes), Helper: int(privacy.HelperBytes), Public: int(privacy.PublicBytes)}
 		f.Mechanism.MaxBundle = bundleOf(suite, one, cohort)
 	}
@@ -192,6 +192,10 @@ func suiteOf(spec *task.Spec) (wire.Suite, error) { return seal.ParseSuite(spec.
 // split the declaration names both operators: nobody trusts them at first use.
 func (j Job) Wire() (*wire.Task, error) {
 	body, err := j.body()
+	if err == nil && j.Spec.HasGrants() && j.Spec.IssuerKey == "" {
+		return nil, errors.New("issuer_key: name the public key of the issuer, whose tokens devices send " +
+			"(ingest keygen issuer prints it)")
+	}
 	if err != nil || !j.Problem.Trust.HasOperators() {
 		return body, err
 	}
@@ -216,7 +220,11 @@ func (j Job) body() (*wire.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Task{Declaration: declaration, Public: j.Spec.PublicFile(), Suite: suite, Plan: j.Plan}, nil
+	body := &wire.Task{Declaration: declaration, Public: j.Spec.PublicFile(), Suite: suite, Plan: j.Plan}
+	if j.Spec.HasGrants() { // of the length of a key, where none is declared yet
+		body.IssuerKey = append(j.Spec.Issuer(), make([]byte, task.IssuerKeySize-len(j.Spec.Issuer()))...)
+	}
+	return body, nil
 }
 
 // PaperNoiseStd returns the noise of a round under the paper's closed-form constants, in units of the clip norm. It

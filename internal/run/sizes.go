@@ -6,6 +6,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/shuffle/stage"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/grant"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -34,13 +35,15 @@ func (j Job) carried() error {
 }
 
 // WithParts returns a plan of the accountant with the lengths of what one user sends: where two operators share a report,
-// those of its shares.
-func WithParts(p accounting.Plan) accounting.Plan {
-	if !p.Trust.HasOperators() {
-		return p
+// those of its shares; with grants its token too.
+func WithParts(p accounting.Plan, grants bool) accounting.Plan {
+	if p.Trust.HasOperators() {
+		part := manifest.SharedPart(p.Dim, uint32(p.Levels))
+		p.ReportBytes, p.HelperBytes, p.PublicBytes = uint64(part.Leader), uint64(part.Helper), uint64(part.Public)
 	}
-	part := manifest.SharedPart(p.Dim, uint32(p.Levels))
-	p.ReportBytes, p.HelperBytes, p.PublicBytes = uint64(part.Leader), uint64(part.Helper), uint64(part.Public)
+	if grants {
+		p.ReportBytes += grant.Size
+	}
 	return p
 }
 

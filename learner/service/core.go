@@ -207,7 +207,7 @@ func (c *core) validate(subject string, b *wire.Batch) error {
 	if !bytes.Equal(b.ManifestHash, c.manifest[:]) {
 		return errors.New("another round manifest: the stage answered a round that we did not announce")
 	}
-	if err := manifest.CheckAttempt(c.place.Plan, b); err != nil {
+	if err := errors.Join(manifest.CheckAttempt(c.place.Plan, b), manifest.CheckSpent(c.task, b)); err != nil {
 		return err
 	}
 	if b.Void {

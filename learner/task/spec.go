@@ -28,11 +28,16 @@ type Spec struct {
 	NormBound float64 `json:"norm_bound"`
 	Label     Label   `json:"label"`
 
-	Model    Model    `json:"model"`
-	Privacy  Privacy  `json:"privacy"`
-	User     *User    `json:"user,omitempty"` // with privacy.unit user
-	Silo     *Silo    `json:"silo,omitempty"` // nil: everybody reports for himself
-	Schedule Schedule `json:"schedule"`
+	Model   Model   `json:"model"`
+	Privacy Privacy `json:"privacy"`
+	// Grants is pass where each report has a token of an issuer, who knows the people and gives each of them one, or none, the
+	// default. IssuerKey is the issuer's public key, of this task alone, in base64: ingest keygen issuer prints it. Planning
+	// and simulating need none.
+	Grants    string   `json:"grants,omitempty"`
+	IssuerKey string   `json:"issuer_key,omitempty"`
+	User      *User    `json:"user,omitempty"` // with privacy.unit user
+	Silo      *Silo    `json:"silo,omitempty"` // nil: everybody reports for himself
+	Schedule  Schedule `json:"schedule"`
 
 	// validation declares the scores that reports carry beside the gradient. nil, which no file can declare,
 	// means none.
@@ -223,6 +228,9 @@ func (s *Spec) SetDefaults() {
 	or(&s.Privacy.HonestFraction, "1")
 	if f, err := accounting.ParseFraction(s.Privacy.HonestFraction); err == nil {
 		s.Privacy.HonestFraction = f.String() // one spelling: 0.90 and 9/10 are 0.9
+	}
+	if s.Grants == grantsNone {
+		s.Grants = "" // one spelling
 	}
 	or(&s.Privacy.Coin, "fair")
 	or(&s.Privacy.Profile, "numeric")

@@ -42,7 +42,7 @@ func (s *Spec) Validate() error {
 	}
 	for _, check := range []func() error{
 		s.validatePlan, s.validateEvents, s.validateFeatures, s.validateModel, s.validateLabel, s.validateLoss, s.validatePrivacy, s.validateUser,
-		s.validateSilo, s.validateSchedule, s.validateBound, s.validateValidation, s.validateState,
+		s.validateSilo, s.validateGrants, s.validateSchedule, s.validateBound, s.validateValidation, s.validateState,
 	} {
 		if err := check(); err != nil {
 			return err

@@ -91,6 +91,14 @@ func (j *Job) Run(w *Worker) {
 	}
 }
 
+// Refuse refuses one user of a job that has run and was not handed back yet, for a reason of the caller's own.
+func (j *Job) Refuse(user int) {
+	if r := &j.results[user]; r.outcome == Accepted {
+		r.erase()
+		*r = result{outcome: Refused}
+	}
+}
+
 // prepare prepares one user. Whatever the bytes are, it returns: a panic in Prio3 is a refusal of this user.
 func (w *Worker) prepare(u User, share []byte) (r result) {
 	want := w.sizes.Leader

@@ -51,20 +51,32 @@ func UsersOf(r *wire.Report) []split.User {
 // OpenerOf returns a split.Opener of one party's part of a report, with the key that the party drew for the attempt.
 // The input shares of the users stand one after the other, all of one length.
 func OpenerOf(k *seal.RoundKey, c seal.SharedContext, p seal.Party) split.Opener {
+	return OpenerWith(k, c, p, 0, func([]byte, int) []bool { return nil })
+}
+
+// OpenerWith is OpenerOf of plaintexts that have so many more bytes of each user behind all shares. admits is given these
+// bytes of all users, and returns which users are admitted; nil: all.
+func OpenerWith(k *seal.RoundKey, c seal.SharedContext, p seal.Party, more int, admits func(data []byte, users int) []bool,
+) split.Opener {
 	return func(sealed []byte, users []split.User) ([][]byte, error) {
 		plaintext, err := k.OpenShares(c, p, sealed, split.AssociatedData(users))
 		if err != nil {
 			return nil, err
 		}
 		shares := make([][]byte, len(users))
-		if len(users) == 0 || len(plaintext)%len(users) != 0 {
+		if len(users) == 0 || len(plaintext)%len(users) != 0 || len(plaintext)/len(users) < more {
 			for i := range shares {
 				shares[i] = []byte{} // it opened, so that its ids are spent, and has no share of anybody
 			}
 			return shares, nil
 		}
-		size := len(plaintext) / len(users)
+		size := len(plaintext)/len(users) - more
+		admitted := admits(plaintext[size*len(users):], len(users))
 		for i := range shares {
+			if admitted != nil && !admitted[i] {
+				clear(plaintext[i*size : (i+1)*size])
+				continue
+			}
 			shares[i] = plaintext[i*size : (i+1)*size : (i+1)*size]
 		}
 		return shares, nil

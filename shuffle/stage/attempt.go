@@ -32,8 +32,9 @@ type attempt struct {
 	newest  time.Time       // when the last report was counted
 	late    time.Time       // when the deadline was seen to be over, with the minimum there
 	cutoff  uint64          // highest sequence examined in this attempt
-	counts  [reasons]uint64 // messages by what became of them
-	single  sealed          // scratch of examine
+	counts  [reasons]uint64 // messages by what became of them, and users whose token does not count
+	taking  taking
+	single  sealed // scratch of examine
 }
 
 // newAttempt lays the front floor, which comes before the key is published, and draws the key.
@@ -42,7 +43,7 @@ func newAttempt(e *environment, r round, number stream.Attempt, now time.Time) (
 	if err != nil {
 		return nil, fmt.Errorf("round %d: %w", r.number, err)
 	}
-	part := manifest.PartOf(e.task.Plan, r.mixer.Params)
+	part := manifest.PartOf(e.task, r.mixer.Params)
 	a := &attempt{
 		environment: e, round: r, number: number, key: key, started: now,
 		subject: e.Task.Report(r.number, number),
@@ -203,9 +204,11 @@ func (a *attempt) changesAt(now time.Time) time.Time {
 	return a.closesAt(now)
 }
 
-// A release holds the two messages that may leave the stage, in this order, and the figures for metrics.
+// A release holds the messages that may leave the stage, in this order, and the figures for metrics.
 type release struct {
 	claim, batch []byte
+	lists        [][]byte // of tokens, between both; none in a task without
+	counted      counted  // those tokens
 	round        round
 	attempt      stream.Attempt
 	users        uint64
@@ -216,7 +219,7 @@ type release struct {
 
 // close fixes the cutoff, tops up, lays the back floor, erases key and totals, and signs what may be released.
 func (a *attempt) close() (*release, error) {
-	cutoff := a.cutoff
+	cutoff, hashes := a.cutoff, a.taking.counted
 	r, err := a.mixer.Close()
 	a.erase()
 	if err != nil {
@@ -231,10 +234,14 @@ func (a *attempt) close() (*release, error) {
 	if err != nil {
 		return nil, err
 	}
+	spent, err := a.spend(out, hashes)
+	if err != nil {
+		return nil, err
+	}
 	out.batch, err = a.Identity.Sign(&wire.Batch{
 		Version: stream.Version, TaskHash: a.taskHash[:], Round: uint64(a.round.number), Attempt: uint64(a.number),
 		ManifestHash: a.manifest[:], Users: r.Users, NoiseTrials: r.NoiseTrials, Totals: r.Totals,
-		Cutoff: cutoff, Rejects: rejects(a.counts),
+		Cutoff: cutoff, Rejects: rejects(a.counts), SpentHash: spent,
 	})
 	clear(r.Totals)
 	if err != nil {
@@ -257,6 +264,7 @@ func (a *attempt) erase() {
 	} else {
 		a.mixer.Erase()
 	}
+	a.taking.erase()
 	a.places.end(a.table, a.backlog.ramp)
 	a.single = sealed{}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/randomizer"
+	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -36,6 +37,39 @@ func BenchmarkExamine(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkExamineTokens is BenchmarkExamine of reports that have a token: a new one each time, of 200 people, in an
+// attempt that forgets them.
+func BenchmarkExamineTokens(b *testing.B) {
+	for _, grants := range []bool{false, true} {
+		b.Run(fmt.Sprintf("tokens=%t", grants), func(b *testing.B) {
+			const people = 200
+			w := newWorld(b, plan{cohort: people, suite: wire.Suite_SUITE_X25519, grants: grants})
+			a, in := w.attempt(1)
+			var all [][]byte
+			for u := range uint64(people) {
+				all = append(all, w.seal(in, [][16]byte{randomID()}, w.plaintext(u)))
+			}
+			i := 0
+			for b.Loop() {
+				if i%(people-1) == 0 {
+					b.StopTimer()
+					a.taking.erase()
+					var err error
+					if a.mixer, err = shuffle.NewMixer(a.round.mixer); err != nil {
+						b.Fatal(err)
+					}
+					b.StartTimer()
+				}
+				if got := a.examine(w.message(in, 1, all[i%(people-1)])); got != Accepted {
+					b.Fatal(got)
+				}
+				i++
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "reports/s")
+		})
 	}
 }
 

@@ -29,6 +29,9 @@ func (p *claiming) handle(now time.Time, _ effects, r result) (phase, error) {
 	out := p.release
 	behind := p.leftBehind(out.opened, r.put.Standing.Sequence)
 	if r.put.Ours && !behind {
+		if len(out.lists) > 0 {
+			return &spending{environment: p.environment, release: out, k: 1}, nil
+		}
 		return &releasing{environment: p.environment, release: out}, nil
 	}
 	if _, err := p.readClaim(&r.put.Standing, out.round); errors.Is(err, seal.ErrNotWritten) {
@@ -78,6 +81,9 @@ func (p *releasing) handle(now time.Time, _ effects, r result) (phase, error) {
 		p.abandon()
 		p.Logger.Warn("another outcome of the round stands, ours is dropped", "round", out.round.number)
 		return closeRound(p.environment, &r.put.Standing, 0)
+	}
+	if p.tokens != nil {
+		p.tokens.add(out.counted)
 	}
 	p.Logger.Info("released", "round", out.round.number, "attempt", out.attempt, "reports", out.users)
 	observe.Tell3(p.Observer.Released, out.round.number, out.users, now.Sub(out.started))

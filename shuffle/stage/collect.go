@@ -21,6 +21,9 @@ type opening struct {
 }
 
 func openAttempt(e *environment, r round, number stream.Attempt, now time.Time) (phase, error) {
+	if err := e.knows(r); err != nil {
+		return nil, err
+	}
 	a, err := newAttempt(e, r, number, now)
 	if err != nil {
 		return nil, err

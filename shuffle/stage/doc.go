@@ -11,10 +11,12 @@
 //	settling    -> closing     its batch stands
 //	            -> awaiting    it has none
 //	awaiting    -> inspecting  its Round stands
+//	            -> recalling   the same where reports have tokens, and rounds before it are not read yet
 //	            -> looking     the same under trust split
 //	            -> seeking     that was put again where it had been removed
 //	            -> ended       the task ended before it
 //	            -> settling    for long it does not stand: the round before, whose batch may be lost; the next, if the task ended after it
+//	recalling   -> inspecting  every list of tokens that a batch covers was read   recall.go
 //	inspecting  -> contested   it is claimed
 //	            -> voiding     a mark without its claim, or a Close without its batch
 //	            -> opening     none of these; the queue is cleared                 clear.go
@@ -32,8 +34,11 @@
 //	marking     -> claiming    the mark is ours                                    mark.go
 //	            -> inspecting  another process's: the release is erased
 //	claiming    -> releasing   the claim is ours                                   claim.go
+//	            -> spending    the same where reports have tokens
 //	            -> contested   another's: the release is erased
 //	            -> seeking     others worked on for long, as above: the same
+//	spending    -> releasing   the round's lists of tokens stand                   recall.go
+//	            -> contested   another list stands in the place of ours
 //	releasing   -> closing     a batch stands, ours or not
 //	contested   -> closing     their batch stands                                  void.go
 //	            -> voiding     their lease expired twice
@@ -71,17 +76,21 @@
 //   - Whatever a device sends ends in a [Reason]; it is counted and never logged.
 //   - Under trust split nothing that the stage does depends on its sum of shares before its floor is laid; what it puts
 //     follows from its folder alone, whichever process puts it.
-//   - Memory: totals (dim words), the ids of one cohort, at most Prefetch sealed reports.
+//   - Where reports have tokens a nonce is counted once, in an attempt and over all rounds whose batch stands: lists of
+//     them are put between claim and batch, which covers them by its chain. A round without a batch spends nothing.
+//   - Memory: totals (dim words), the ids of one cohort, at most Prefetch sealed reports, 16 bytes of
+//     each token that was counted.
 //
 // # Refusals
 //
 // Run ends with an error that says what to do where another identity stands as the task's stage, where a record does
-// not verify under its pinned key, where a round contradicts its task, where a batch could not fit the broker, and
+// not verify under its pinned key, where a round contradicts its task, where a batch could not fit the broker, where
+// the broker does not show all tokens that were counted ([ErrHidden]), and
 // never for anything that a device sent.
 //
 // # What a caller owes
 //
-//  1. Hand out ports whose streams exist, with ATTEMPTS and BATCHES synced on every write or replicated.
+//  1. Hand out ports whose streams exist, with ATTEMPTS, BATCHES and SPENT synced on every write or replicated.
 //  2. Use one identity for all stage processes of a task; the task names it.
 //  3. Call Run once; stop it by its context. Between claim and batch it goes on for up to LeaseTTL before it returns,
 //     because stopping there would make the round void.

@@ -40,6 +40,7 @@ type environment struct {
 	deaths   int
 
 	task     *wire.Task // nil before enlisting is over
+	tokens   *tokens    // nil: reports have none
 	taskHash stream.Hash
 	learner  ed25519.PublicKey
 }
@@ -52,6 +53,7 @@ func (e *environment) jittered() time.Duration {
 // A round is one round as the learner announced it, checked against the task.
 type round struct {
 	number   stream.Round
+	step     stream.Step
 	manifest stream.Hash
 	mixer    shuffle.Config
 	waiting  uint64        // users that the plan has for this round and those after it
@@ -88,6 +90,11 @@ func (e *environment) enlist(m *stream.Message) error {
 	}
 	e.backlog.most = uint64(sizes.Waiting)
 	e.task, e.taskHash, e.learner = &task, stream.HashOf(body), pinned
+	if manifest.HasGrants(&task) {
+		if e.tokens, err = newTokens(&task, e.taskHash); err != nil {
+			return fmt.Errorf("%s: %w", m.Subject, err)
+		}
+	}
 	if e.Prefetch == 0 {
 		e.Prefetch = defaultPrefetch
 	}
@@ -149,7 +156,7 @@ func (e *environment) readRound(m *stream.Message) (round, error) {
 		return round{}, fmt.Errorf("%s: %w", m.Subject, err)
 	}
 	cfg.Entropy = e.Entropy
-	out := round{number: stream.Round(r.Round), manifest: stream.HashOf(body), mixer: cfg, waiting: manifest.Waiting(at,
+	out := round{number: stream.Round(r.Round), step: stream.Step(r.Step), manifest: stream.HashOf(body), mixer: cfg, waiting: manifest.Waiting(at,
 		r.Step),
 		deadline: at.Deadline}
 	if e.leftBehind(r.Round, m.Sequence) { // Round r stands at r+1, behind the task, and few more where records were lost

@@ -21,6 +21,7 @@ type sealed struct {
 	report    wire.Report   // scratch
 	ids       []shuffle.ReportID
 	plaintext []byte
+	tokens    []token // of the users, where reports have some
 }
 
 // unseal reads a message, and decrypts it if it is one of this attempt. It changes nothing of the attempt.
@@ -80,6 +81,9 @@ func (a *attempt) decrypt(o *sealed) (mine bool, reason Reason, plaintext []byte
 	for _, id := range r.Ids {
 		o.ids = append(o.ids, shuffle.ReportID(id))
 	}
+	if a.tokens != nil {
+		o.tokens = a.tokens.verify(o.tokens, plaintext[len(r.Ids)*a.part.Leader:], len(r.Ids))
+	}
 	return true, Accepted, plaintext
 }
 
@@ -89,7 +93,11 @@ func (a *attempt) count(o *sealed) Reason {
 		a.cutoff = max(a.cutoff, o.message.Sequence)
 	}
 	if o.reason == Accepted {
-		o.reason = reasonOf(a.mixer.Add(o.ids, o.plaintext))
+		if a.tokens != nil {
+			o.reason = a.admit(o)
+		} else {
+			o.reason = reasonOf(a.mixer.Add(o.ids, o.plaintext))
+		}
 		clear(o.plaintext)
 	}
 	if o.reason == Accepted {

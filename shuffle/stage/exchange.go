@@ -384,6 +384,12 @@ func (a *attempt) hear(l *link, answer []byte, now time.Time) {
 		}
 		p.exchange.answered(m.N, now)
 		for _, d := range decided {
+			if hash, ok := p.tokens[d.ID]; ok {
+				delete(p.tokens, d.ID)
+				if d.Outcome == split.Accepted {
+					a.taking.counted = append(a.taking.counted, hash)
+				}
+			}
 			if d.Outcome != split.Refused { // the leader's own, which was counted
 				a.decided(d.Outcome)
 			}

@@ -169,10 +169,7 @@ func (p *awaiting) handle(now time.Time, did effects, r result) (phase, error) {
 			return &seeking{environment: p.environment}, nil
 		}
 		p.older.shows(p.environment, now, next.number)
-		if p.operators() {
-			return &looking{environment: p.environment, round: next}, nil
-		}
-		return &inspecting{environment: p.environment, round: next}, nil
+		return p.take(next), nil
 	case !p.noEnd:
 		p.noEnd = true
 	default:

@@ -9,6 +9,7 @@ import (
 	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/shuffle/splitwire"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/grant"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -263,10 +264,19 @@ func (p *finishing) release() (phase, error) {
 	}); err != nil {
 		return nil, err
 	}
+	hashes := make([]grant.Hash, len(at.Note.Spent))
+	for i, h := range at.Note.Spent {
+		hashes[i] = h
+	}
+	spent, err := p.spend(r, hashes)
+	if err != nil {
+		return nil, err
+	}
 	r.batch, err = p.Identity.Sign(&wire.Batch{
 		Version: stream.Version, TaskHash: p.taskHash[:], Round: x.Round, Attempt: x.Number, ManifestHash: p.manifest[:],
 		Users: out.Users, NoiseTrials: out.NoiseTrials, Totals: out.Totals, Cutoff: at.Note.Cutoff,
 		Rejects: sharedRejects(out.Rejects), OpenHash: x.Open[:], JoinHash: x.Join[:],
+		SpentHash: spent,
 	})
 	if err != nil {
 		return nil, err

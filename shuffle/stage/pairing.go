@@ -3,13 +3,16 @@ package stage
 import (
 	crand "crypto/rand"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
+	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/shuffle/splitwire"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/grant"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -20,8 +23,9 @@ import (
 type pairing struct {
 	x        split.Attempt // zero before the helper has joined
 	leader   *split.Leader // nil before
-	workers  []*split.Worker
-	key      []byte // the helper's HPKE key of the attempt
+	workers  []*leadWorker
+	tokens   map[shuffle.ReportID]grant.Hash // of users whom the helper has not decided
+	key      []byte                          // the helper's HPKE key of the attempt
 	instance split.Instance
 
 	exchange exchange
@@ -66,14 +70,15 @@ func (a *attempt) join(m *stream.Message, open []byte, now time.Time) error {
 	}
 	p := a.pair
 	for range a.Workers {
-		w, err := leader.Worker(splitwire.OpenerOf(a.key, splitwire.ContextOf(x, a.manifest), seal.Leader))
-		if err != nil {
+		w := new(leadWorker)
+		if w.Worker, err = leader.Worker(w.opener(a, splitwire.ContextOf(x, a.manifest))); err != nil {
 			leader.Erase()
 			return err
 		}
 		p.workers = append(p.workers, w)
 	}
 	p.x, p.leader, p.key, p.instance = x, leader, j.PublicKey, split.Instance(j.Instance)
+	p.tokens = make(map[shuffle.ReportID]grant.Hash)
 	p.exchange = exchange{lease: a.LeaseTTL, heard: now}
 	a.begin(now)
 	return nil
@@ -150,7 +155,29 @@ func (p *pairing) erase() {
 	if p.leader != nil {
 		p.leader.Erase()
 	}
-	p.workers = nil
+	p.workers, p.tokens = nil, nil
+}
+
+// A leadWorker opens and prepares reports on one goroutine, with the tokens of the bundle that it opened last.
+type leadWorker struct {
+	*split.Worker
+	tokens []token
+}
+
+// opener returns the opener of a worker. Where reports have tokens it verifies them, and refuses users whose token is
+// none; whether the others count is decided in the order in which the messages came.
+func (w *leadWorker) opener(a *attempt, c seal.SharedContext) split.Opener {
+	if a.tokens == nil {
+		return splitwire.OpenerOf(a.key, c, seal.Leader)
+	}
+	return splitwire.OpenerWith(a.key, c, seal.Leader, a.part.Grant, func(data []byte, users int) []bool {
+		w.tokens = a.tokens.verify(w.tokens, data, users)
+		admitted := make([]bool, users)
+		for i, t := range w.tokens {
+			admitted[i] = t.valid
+		}
+		return admitted
+	})
 }
 
 // taken is one message on its way through the leader's workers.
@@ -159,6 +186,8 @@ type taken struct {
 	of      place
 	job     *split.Job // nil: refused, for a reason
 	reason  Reason
+	ids     []shuffle.ReportID
+	tokens  []token // of its users, where reports have some and it opened
 }
 
 // lead opens messages as long as the attempt takes any, and returns how many were examined. What opened waits for the
@@ -170,18 +199,20 @@ func (a *attempt) lead(reports []stream.Delivery) (n int) {
 		all = append(all, a.take(&reports[n].Message))
 		n++
 	}
-	jobs := make(chan *split.Job, len(all))
-	for _, t := range all {
-		if t.job != nil {
-			jobs <- t.job
+	jobs := make(chan *taken, len(all))
+	for i := range all {
+		if all[i].job != nil {
+			jobs <- &all[i]
 		}
 	}
 	close(jobs)
 	var pool sync.WaitGroup
 	for _, w := range p.workers[:min(len(p.workers), max(1, len(jobs)))] {
 		pool.Go(func() {
-			for job := range jobs {
-				job.Run(w)
+			for t := range jobs {
+				w.tokens = w.tokens[:0]
+				t.job.Run(w.Worker)
+				t.tokens = slices.Clone(w.tokens)
 			}
 		})
 	}
@@ -213,6 +244,9 @@ func (a *attempt) take(m *stream.Message) taken {
 		return t
 	}
 	t.job = job
+	for _, id := range r.Ids {
+		t.ids = append(t.ids, shuffle.ReportID(id))
+	}
 	return t
 }
 
@@ -221,15 +255,28 @@ func (a *attempt) taken(t *taken) {
 	if t.job == nil {
 		return
 	}
+	counts := make([]bool, len(t.tokens))
+	for i, of := range t.tokens {
+		if counts[i] = a.takes(of); !counts[i] {
+			t.job.Refuse(i)
+		}
+	}
 	opened := false
-	for _, o := range a.pair.leader.Add(t.job) {
+	for i, o := range a.pair.leader.Add(t.job) {
 		opened = opened || o == split.Accepted
+		if i < len(counts) && counts[i] && o == split.Accepted { // it goes into a request
+			a.pair.tokens[t.ids[i]] = t.tokens[i].hash
+		}
 		if o != split.Accepted {
 			a.decided(o)
 		}
 	}
 	reason := Accepted
-	if !opened {
+	switch {
+	case opened:
+	case len(t.tokens) > 0:
+		reason = Grant
+	default:
 		reason = Undecryptable
 	}
 	a.floods.saw(&sealed{of: t.of, mine: true, reason: reason})
@@ -270,6 +317,8 @@ func reasonOfShared(o split.Outcome) Reason {
 		return Malformed
 	case split.BadProof:
 		return Range
+	case split.Refused:
+		return Grant
 	}
 	return Undecryptable
 }
@@ -289,7 +338,12 @@ func (a *attempt) prepare() (*split.Ending, error) {
 	e := split.Entropy{Secret: a.Identity.Secret(entropyLabel)}
 	_, _ = crand.Read(e.Fresh[:]) // never fails
 	a.key.Erase()
-	p, err := a.pair.leader.Prepare(e, split.Note{Cutoff: a.cutoff, Manifest: a.manifest})
+	note := split.Note{Cutoff: a.cutoff, Manifest: a.manifest}
+	slices.SortFunc(a.taking.counted, compareHashes)
+	for _, h := range a.taking.counted {
+		note.Spent = append(note.Spent, h)
+	}
+	p, err := a.pair.leader.Prepare(e, note)
 	a.erase()
 	if err != nil {
 		return nil, fmt.Errorf("round %d, attempt %d: %w", a.round.number, a.number, err)

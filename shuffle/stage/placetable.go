@@ -25,8 +25,8 @@ type placeTable struct {
 	examined  uint64 // messages
 	undecided uint64 // users of examined reports whom the helper of trust split has not decided
 
-	grants []grant // that live, oldest first
-	live   uint64  // users of grants
+	grants []givenPlaces // that live, oldest first
+	live   uint64        // users of grants
 	// Answers by the id of their requests, and these in the order in which they came, of which the oldest are forgotten.
 	answers map[[16]byte]stream.PlaceAnswer
 	ids     [][16]byte
@@ -37,8 +37,8 @@ type placeTable struct {
 	warned bool // that most places end unused
 }
 
-// A grant is places that were given in one answer.
-type grant struct {
+// A givenPlaces holds places that were given in one answer.
+type givenPlaces struct {
 	at    time.Time
 	users uint64
 	until uint64 // messages that had come once its lease was over, the examined ones too; 0: not known yet
@@ -74,7 +74,7 @@ func (t *placeTable) answer(now time.Time, r stream.PlaceRequest) stream.PlaceAn
 		a.Time = max(t.reserved.Sub(now), a.Time)
 	case free > 0:
 		users := min(uint64(r.Users), t.bundle, free)
-		t.grants = append(t.grants, grant{at: now, users: users})
+		t.grants = append(t.grants, givenPlaces{at: now, users: users})
 		t.live += users
 		t.counts.Granted += users
 		a.Verdict, a.Users, a.Time = stream.PlaceGranted, uint32(users), t.lease
@@ -161,7 +161,7 @@ func (t *placeTable) expire(now time.Time) {
 
 // last returns when a grant ends at the latest, where there is a deadline. After that grants are given only while the
 // minimum is missing.
-func (t *placeTable) last(g grant) time.Time {
+func (t *placeTable) last(g givenPlaces) time.Time {
 	if g.at.After(t.deadline) {
 		return g.at.Add(t.lease)
 	}

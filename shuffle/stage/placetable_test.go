@@ -91,7 +91,7 @@ func TestReportTakesTheOldestPlaceOff(t *testing.T) {
 	give(table, at(0), 1, 4)
 	give(table, at(time.Second), 2, 4)
 	table.opened(5) // of anybody
-	if len(table.grants) != 1 || table.grants[0] != (grant{at: at(time.Second), users: 3}) || table.live != 3 {
+	if len(table.grants) != 1 || table.grants[0] != (givenPlaces{at: at(time.Second), users: 3}) || table.live != 3 {
 		t.Errorf("left %+v, %d live: want 3 of the newer places", table.grants, table.live)
 	}
 	if table.opened(4); table.counts.Without != 1 || table.live != 0 {

@@ -37,12 +37,15 @@ const (
 	Duplicate
 	// Closed: came when the cohort was complete.
 	Closed
+	// Grant: its token does not verify, was taken in this attempt, or was counted before. It counts users, each of whom is
+	// refused alone, and is authentic.
+	Grant
 
 	reasons
 )
 
 var reasonNames = [reasons]string{"accepted", "wrong_round", "wrong_attempt", "wrong_task", "malformed", "version",
-	"bundle", "length", "undecryptable", "range", "duplicate", "closed"}
+	"bundle", "length", "undecryptable", "range", "duplicate", "closed", "grant"}
 
 // String returns the reason's metric label, which is also its name in a batch's rejects.
 func (r Reason) String() string {

@@ -63,6 +63,11 @@ func (w *world) plaintext(users ...uint64) (packed []byte) {
 		counts[u] = 1
 		packed = w.params.Pack(packed, counts)
 	}
+	if w.issuer != nil {
+		for _, u := range users {
+			packed = append(packed, w.issuer.Token(u)...)
+		}
+	}
 	return packed
 }
 

@@ -89,6 +89,7 @@ func voidOf(e *environment, r round, x split.Attempt, reason string) (phase, err
 	b := &wire.Batch{
 		Version: stream.Version, TaskHash: e.taskHash[:], Round: uint64(r.number), Attempt: x.Number,
 		ManifestHash: r.manifest[:], Void: true, Reason: reason, Cutoff: math.MaxUint64,
+		SpentHash: e.unspent(),
 	}
 	if e.operators() {
 		b.OpenHash, b.JoinHash = x.Open[:], x.Join[:]

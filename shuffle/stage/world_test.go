@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/panlearn/panlearn/internal/test/granttest"
 	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
@@ -27,7 +28,8 @@ type world struct {
 	task           *wire.Task
 	hash           stream.Hash
 	params         randomizer.Params
-	bundle         int // users in a message
+	bundle         int               // users in a message
+	issuer         *granttest.Issuer // nil: reports have no tokens
 }
 
 type plan struct {
@@ -39,6 +41,8 @@ type plan struct {
 	trust                   wire.Trust
 	spares                  uint64 // rounds' worth of users beyond the plan, for void rounds
 	broker                  memory.Config
+	grants                  bool
+	stint                   bool // the same users answer all rounds
 }
 
 func newWorld(t testing.TB, p plan) *world {
@@ -78,11 +82,21 @@ func newWorld(t testing.TB, p plan) *world {
 			EpsilonBudget: 1,
 		},
 	}
+	if p.stint {
+		f := w.task.Plan.Phases[0]
+		f.Users, f.RoundsPerUser = f.Cohort, uint32(f.Rounds)
+	}
+	if p.grants {
+		w.task.IssuerKey = granttest.Signer(t).Public()
+	}
 	body, err := stream.Marshal(w.task)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.hash = stream.HashOf(body)
+	if p.grants {
+		w.issuer = granttest.New(t, w.hash)
+	}
 	return w
 }
 

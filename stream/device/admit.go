@@ -40,6 +40,7 @@ func (a *admission) admit(events []*event) error {
 			a.rounds.proveClosed(record.Draw.Round)
 		}
 	}
+	var lined []*event
 	for i, e := range events {
 		if known := a.events[e.record.Key]; known != nil {
 			known.callbacks = append(known.callbacks, e.callbacks...)
@@ -59,8 +60,9 @@ func (a *admission) admit(events []*event) error {
 			continue
 		}
 		a.events[e.record.Key] = e
-		a.queue.add(e) // doWhatIsDue lets it join
+		lined = append(lined, e)
 	}
+	a.line(lined...) // doWhatIsDue lets them join
 	a.do(effect{call: tellProgress})
 	return nil
 }

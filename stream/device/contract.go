@@ -7,6 +7,7 @@ import (
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/grant"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -23,6 +24,7 @@ type contract struct {
 
 	// by which this device draws and pays: the agreement, or what a silo makes of it by its size; nil until that is known
 	terms    *consent.Agreement
+	tokens   *grant.Task        // nil: the task asks for none; written with agreement
 	unpinned *participation.Pin // what the first event writes before anything is done with it; nil: the store is pinned
 }
 
@@ -33,6 +35,7 @@ func (c *contract) bound() *consent.Agreement { return cmp.Or(c.terms, c.agreeme
 type proposal struct {
 	agreement, terms *consent.Agreement
 	hash             stream.Hash
+	tokens           *grant.Task
 	source           string             // that the store is, or will be, pinned to
 	pinned           *participation.Pin // nil: the store belongs to no task yet
 }
@@ -69,11 +72,20 @@ func (c *Settings) propose(t *wire.Task, hash stream.Hash, pinned *participation
 		if bundle < c.Bundle {
 			c.Logger.Warn("the task takes smaller bundles", "phase", i+1, "bundle", c.Bundle, "max_bundle", bundle)
 		}
-		size := manifest.PartOf(t.Plan, agreement.Phases[i].Params).ReportSize(t.Suite, bundle)
+		size := manifest.PartOf(t, agreement.Phases[i].Params).ReportSize(t.Suite, bundle)
 		if maxPayload > 0 && size > maxPayload {
 			return nil, fmt.Errorf(
 				"a message of %d reports has %d bytes, the broker takes %d: use smaller bundles, or raise its max_payload",
 				bundle, size, maxPayload)
+		}
+	}
+	var tokens *grant.Task
+	if agreement.HasGrants() {
+		if c.Grants == nil || c.GrantStore == nil {
+			return nil, errNoSource()
+		}
+		if tokens, err = grant.Of(t.IssuerKey, hash); err != nil {
+			return nil, err
 		}
 	}
 	if adapt != nil {
@@ -94,11 +106,12 @@ func (c *Settings) propose(t *wire.Task, hash stream.Hash, pinned *participation
 	if err != nil {
 		return nil, err
 	}
-	return &proposal{agreement: agreement, terms: terms, hash: hash, source: source, pinned: pinned}, nil
+	return &proposal{agreement: agreement, terms: terms, tokens: tokens, hash: hash, source: source, pinned: pinned}, nil
 }
 
 // accept agrees to a proposal. A store that belongs to no task is pinned later, with what is unpinned.
 func (c *contract) accept(p *proposal, seed [32]byte) {
+	c.tokens = p.tokens
 	if c.agreement, c.terms = p.agreement, p.terms; p.pinned != nil {
 		c.order, c.kept, c.people = p.pinned.Order, p.pinned.Units, p.pinned.People
 	} else {
@@ -134,6 +147,10 @@ func (c *core) agree() error {
 	c.log.Info("agreed to the task", "task_hash", fmt.Sprintf("%x", p.hash), "trust", p.agreement.Spec.Privacy.Trust,
 		"epsilon", cmp.Or(p.terms, p.agreement).Guarantee.Epsilon, "delta", p.agreement.Delta,
 		"honest_fraction_of_every_cohort", p.agreement.HonestFraction.String())
+	if p.tokens != nil {
+		c.log.Info("each report has a token, which the issuer of the task gives one of to each person", "issuer_key",
+			fmt.Sprintf("%x", grant.KeyID(p.agreement.Task.IssuerKey)))
+	}
 	c.contract.accept(p, c.chance.seed())
 	c.do(effect{call: tellProgress})
 	return nil

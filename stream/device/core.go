@@ -28,10 +28,11 @@ type core struct {
 	chunk  int           // events that become durable in one write
 	rows   atomic.Uint64 // that Run stands for, see Device.Expect; 0: Run was not called
 
-	events   map[participation.Key]*event // waiting or charged
-	queue    *queue                       // those that wait
-	unstored map[*bundle]bool             // answered, and the answer is not stored yet
-	book     book
+	events    map[participation.Key]*event // waiting or charged
+	queue     *queue                       // those that wait
+	ungranted map[participation.Key]*event // that wait for their token
+	unstored  map[*bundle]bool             // answered, and the answer is not stored yet
+	book      book
 }
 
 // recallDrawn puts the events that drew for an earlier attempt, or round, back among those that wait.
@@ -44,6 +45,8 @@ func (c *core) room() int {
 	switch {
 	case c.contract.agreement != nil && c.rounds.over():
 		return c.chunk
+	case len(c.ungranted) >= c.chunk:
+		return 0
 	case !c.rounds.joinable() || c.queue.ready(r, c.now()) > 0 || c.contract.terms == nil && c.clock.unknown:
 		return 0
 	}
@@ -73,7 +76,7 @@ func (c *core) stands() uint64 {
 	}
 	switch n := c.rows.Load(); n {
 	case 0:
-		return uint64(c.queue.holds()) + c.inbox.waiting()
+		return uint64(c.queue.holds()) + uint64(len(c.ungranted)) + c.inbox.waiting()
 	case unknownRows:
 		return max(1, manifest.Users(agreement.Task.Plan))
 	default:
@@ -104,7 +107,7 @@ func (c *core) business() business {
 			b = anOutcome
 		}
 	}
-	if c.queue.holds() > 0 || c.inbox.holds() > 0 {
+	if c.queue.holds() > 0 || c.inbox.holds() > 0 || len(c.ungranted) > 0 {
 		return aPlace
 	}
 	return b

@@ -123,6 +123,9 @@ func (c *courier) messages(d *delivery) (out []stream.Outgoing, err error) {
 			ids = append(ids, e.record.Draw.Report)
 			plaintext = append(plaintext, e.record.Draw.Counts...)
 		}
+		if plaintext, err = c.contract.appendGrants(plaintext, b.events); err != nil {
+			return nil, err
+		}
 		report, err := seal.Seal(d.open.Suite, sealing, agreement.Hash, ids, plaintext)
 		clear(plaintext)
 		if err != nil {

@@ -19,7 +19,7 @@ type effect struct {
 	close     *wire.Close          // of readBeside
 	message   *wire.Round          // of prepareReports
 	phase     int                  // likewise: its index in the plan
-	events    []*event             // of readEvents, charge, settleLedger and drawReports
+	events    []*event             // of readEvents, charge, settleLedger, drawReports and askIssuer
 	open      uint64               // of enterLedger: events that are charged
 	pinned    bool                 // likewise: the store belongs to the task
 	agreement *consent.Agreement   // likewise: by which records are read from now on
@@ -59,6 +59,7 @@ const (
 	drawReports                    // of events, unless they are drawn already
 	publish                        // a delivery
 	request                        // places
+	askIssuer                      // for the tokens of events; returns at once, too
 	tellRound                      // there is a newer round
 	tellEnd                        // the task is over
 	tellProgress                   // something changed

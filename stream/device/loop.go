@@ -45,6 +45,7 @@ type loop struct {
 	reports  *reports
 	courier  *courier
 	inbox    *inbox
+	granting *granting
 	wakes    <-chan stream.Wake // nil: the broker gives none
 	ended    chan struct{}      // closed when the task's End was read
 
@@ -67,10 +68,11 @@ func newLoop(c Settings) *loop {
 	l.core = &core{now: time.Now, log: c.Logger, chance: system,
 		rules: rules{settings: &l.Settings, contract: l.contract, rounds: l.rounds}, uplink: newUplink(&c, chunk, system), clock: &l.clock, sharer: sharer, beats: newBeats(time.Now(), chunk, 2*chunk),
 		inbox: l.inbox, chunk: chunk, events: make(map[participation.Key]*event), queue: newQueue(system),
-		unstored: make(map[*bundle]bool), book: book{early: make(map[participation.Key]bool)}}
+		ungranted: make(map[participation.Key]*event), unstored: make(map[*bundle]bool), book: book{early: make(map[participation.Key]bool)}}
 	l.admission, l.settler = &admission{l.core}, &settler{l.core}
 	l.sender = &sender{core: l.core, settler: l.settler, flushed: time.Now()}
 	l.usher = &usher{core: l.core, sender: l.sender}
+	l.granting = &granting{source: c.Grants, store: c.GrantStore, log: c.Logger, done: newAnswers[granted]()}
 	l.reports = &reports{settings: &l.Settings, contract: l.contract, beats: l.core.beats, chance: system, chunk: chunk}
 	l.courier = &courier{task: c.Task, transport: c.Transport, timeout: c.Timeout, contract: l.contract, chance: system,
 		moment: l.core.moment, sharer: sharer, delivered: newAnswers[delivery](), replies: newAnswers[*ask]()}
@@ -144,6 +146,8 @@ func (l *loop) work(ctx context.Context) error {
 			for _, a := range l.courier.replies.take() {
 				l.usher.takeReply(a)
 			}
+		case <-l.granting.done.ready:
+			err = l.sender.takeGrants(l.granting.done.take())
 		case <-l.inbox.first:
 			err = l.pollBeforeJoin()
 		case <-ready:
@@ -265,6 +269,9 @@ func (l *loop) loadCharged() error {
 			return fmt.Errorf("load: %w", err)
 		}
 		l.core.takeCharged(record, bundles)
+	}
+	if err := l.loadGrants(); err != nil {
+		return fmt.Errorf("load: %w", err)
 	}
 	if n := len(l.core.events); n > 0 {
 		l.Logger.Info("resuming: these reports were charged in an open round and have no outcome yet", "reports", n)

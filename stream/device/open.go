@@ -10,6 +10,7 @@ import (
 
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/grants"
 	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/device/statefolder"
@@ -28,6 +29,11 @@ type Config struct {
 	// all tasks of the same users. Without one a policy that bounds totals is refused.
 	Store  participation.Store
 	Ledger ledger.Ledger
+
+	// Grants asks the issuer of a task whose reports have tokens, such as grants.Login; Folder keeps them, or GrantStore where
+	// Store is given. Nil: such tasks are refused.
+	Grants     grants.Source
+	GrantStore grants.Store
 
 	// Policy decides what the device agrees to; see consent.Policy for its zero value. Set its fields, such as
 	// MaxEpsilon, or read them from a file with consent.ParsePolicy.
@@ -104,7 +110,7 @@ func through(t stream.Transport) string {
 // settings returns the settings of the device, and what closes the folder that was opened for it.
 func (c Config) settings() (s Settings, closeFolder func() error, err error) {
 	s = Settings{Task: c.Task, Transport: c.Transport, Store: c.Store, Ledger: c.Ledger, UserKeys: c.UserKeys,
-		Policy: c.Policy, Submits: true, Progress: c.Progress, Logger: c.Logger, Poll: time.Second}
+		Grants: c.Grants, GrantStore: c.GrantStore, Policy: c.Policy, Submits: true, Progress: c.Progress, Logger: c.Logger, Poll: time.Second}
 	nothing := func() error { return nil }
 	switch {
 	case c.Pin == "" && !c.TrustFirstUse:
@@ -113,6 +119,8 @@ func (c Config) settings() (s Settings, closeFolder func() error, err error) {
 		return s, nothing, errors.New("device: Pin and TrustFirstUse: want one of them")
 	case (c.Folder == "") == (c.Store == nil):
 		return s, nothing, errors.New("device: Folder and Store: want one of them, which keeps who took part")
+	case c.Folder != "" && c.GrantStore != nil:
+		return s, nothing, errors.New("device: GrantStore: Folder has one of its own")
 	case c.Folder != "" && c.Ledger != nil:
 		return s, nothing, errors.New("device: Ledger: Folder has one of its own")
 	}
@@ -138,5 +146,13 @@ func (c Config) settings() (s Settings, closeFolder func() error, err error) {
 		return s, nothing, fmt.Errorf("device: Folder: %w", err)
 	}
 	s.Store, s.Ledger = f.Store, f.Ledger
-	return s, f.Close, nil
+	if c.Grants == nil {
+		return s, f.Close, nil
+	}
+	kept, err := grants.Open(grants.Path(c.Folder, c.Task))
+	if err != nil {
+		return s, nothing, errors.Join(fmt.Errorf("device: Folder: %w", err), f.Close())
+	}
+	s.GrantStore = kept
+	return s, func() error { return errors.Join(kept.Close(), f.Close()) }, nil
 }

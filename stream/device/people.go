@@ -75,7 +75,9 @@ func (m *mapper) own(ctx context.Context, rows iter.Seq2[task.Row, error]) iter.
 
 // person returns the event of one person.
 func (m *mapper) person(one block.Person[line]) *event {
-	return m.about(participation.EventKey(one.ID), []block.Person[line]{one})
+	e := m.about(participation.EventKey(one.ID), []block.Person[line]{one})
+	e.person = one.ID
+	return e
 }
 
 // about returns the event of a block of people. Working it out maps as many rows for everybody, however many they

@@ -47,6 +47,8 @@ func (l *loop) perform(ctx context.Context, e effect) (got result) {
 		l.courier.deliver(e.delivery)
 	case request:
 		l.courier.request(ctx, e.ask)
+	case askIssuer:
+		l.courier.group.Go(func() { l.granting.request(ctx, l.contract.tokens, e.events) })
 	case tellRound:
 		l.records.there = time.Now().Round(0)
 		l.tellProgress()

@@ -20,6 +20,8 @@ const maxAttempts = 16
 // who asked about it.
 type event struct {
 	record participation.Record
+	person string // by the name that its application has; empty: its key names it
+	grant  []byte // its token; nil: it has none yet, or the task asks for none
 	// what its reports are about; the zero Example, which is none of the task's, stands for a row that could not be mapped
 	block   block.Block
 	work    func() block.Block // works the block out; nil: that was done, or nobody knows it

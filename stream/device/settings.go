@@ -10,6 +10,7 @@ import (
 	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/grants"
 	"github.com/panlearn/panlearn/stream/device/ledger"
 	"github.com/panlearn/panlearn/stream/device/participation"
 )
@@ -34,6 +35,10 @@ type Settings struct {
 	Store     participation.Store // of this task alone
 	// Ledger covers all tasks that the same users take part in; nil keeps none, and a policy with totals is refused.
 	Ledger ledger.Ledger
+	// Grants asks the issuer of a task whose reports have tokens, and GrantStore keeps what was drawn and signed, of this
+	// task alone. Both or none: without them such tasks are refused.
+	Grants     grants.Source
+	GrantStore grants.Store
 	// UserKeys declares that a key names the same user in every task: EventKey of a user's id. Then each user has
 	// an account in the ledger, and a user whose total is spent is Refused alone. Otherwise all events share one
 	// account, charged once for each task that any of them took part in: a bound for every user, whichever events
@@ -120,6 +125,9 @@ func (c Settings) withDefaults() (Settings, error) {
 	}
 	if c.Submits && (c.Rows || c.Source != "" || c.Work != nil) {
 		return c, errors.New("client: Submits: want no Rows, Source or Work beside it: events come under keys of their own")
+	}
+	if (c.Grants == nil) != (c.GrantStore == nil) {
+		return c, errors.New("client: Grants and GrantStore: want both, or none")
 	}
 	if err := c.Policy.Validate(); err != nil {
 		return c, err

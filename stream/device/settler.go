@@ -116,7 +116,7 @@ func (s *settler) conclude(r *round, events []*event, by func(*participation.Rec
 func (s *settler) requeue(e *event) {
 	switch {
 	case !s.settled(e) && e.present:
-		s.queue.add(e)
+		s.line(e)
 	case e.record.State != participation.Uncounted && s.stays(e):
 		delete(s.events, e.record.Key) // nobody asked about it in this life yet; who does finds it in the store
 	default:
@@ -126,6 +126,7 @@ func (s *settler) requeue(e *event) {
 
 // endWaiting ends waiting after the task's End: no round will come, and a Close that does not come in time never will.
 func (s *settler) endWaiting() error {
+	s.recallUngranted()
 	s.dismiss(s.queue.all(), "the task has ended")
 	ago := s.now().Sub(s.rounds.endedAt)
 	if ago < s.settings.CloseWait {

@@ -89,6 +89,10 @@ func (s *sharer) share(sharing *split.Sharing, c *contract, d *delivery, b *bund
 		clear(one.Leader)
 		clear(one.Helper)
 	}
+	var err error
+	if out.Leader, err = c.appendGrants(out.Leader, b.events); err != nil {
+		return nil, err
+	}
 	out.Associated = split.AssociatedData(users)
 	return seal.SealShares(d.open.Suite, d.context(c), seal.SharedKeys{Leader: d.open.PublicKey, Helper: d.join.PublicKey}, out)
 }

@@ -109,7 +109,7 @@ func TestMessagesAreKept(t *testing.T) {
 func TestSharesFitTheirSize(t *testing.T) {
 	for _, users := range []int{1, 3} {
 		s := newParcel(t, 17, users)
-		want := manifest.PartOf(s.agreement.Task.Plan, s.params).ReportSize(suiteOfTwo, users)
+		want := manifest.PartOf(s.agreement.Task, s.params).ReportSize(suiteOfTwo, users)
 		if got := len(s.send(t, s.bundles[0])); got != want {
 			t.Errorf("%d users: %d bytes, want %d", users, got, want)
 		}

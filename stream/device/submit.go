@@ -148,7 +148,7 @@ func (c *Device) Prepare(ctx context.Context, key string, events ...Event) (Tick
 		}
 		return b, unfit
 	})
-	return Ticket{device: c, key: participation.EventKey(key), given: &given{events: len(events), work: work}}, nil
+	return Ticket{device: c, key: participation.EventKey(key), given: &given{person: key, events: len(events), work: work}}, nil
 }
 
 // Submit hands the event of a ticket that Prepare made over, as Device.Submit does.
@@ -205,7 +205,7 @@ func (c *Device) offer(ctx context.Context, key participation.Key, g *given) (*s
 				return nil, ctx.Err()
 			}
 		}
-		e := &event{record: participation.Record{Key: key}, rows: 1, work: func() block.Block {
+		e := &event{record: participation.Record{Key: key}, person: g.person, rows: 1, work: func() block.Block {
 			b, _ := g.work()
 			return b
 		}}
@@ -255,6 +255,7 @@ type Ticket struct {
 
 // given are the events that came with a ticket.
 type given struct {
+	person string
 	events int
 	work   func() (block.Block, error) // works them out, once; the error says why one does not fit
 	sent   atomic.Pointer[submission]  // nil: not handed over, or what is known is in the store

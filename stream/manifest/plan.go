@@ -46,7 +46,7 @@ func Retention(plan *wire.Plan) time.Duration {
 // CheckTask returns an error if the plan of a Task cannot be run: it requires that the users of its phases fill their
 // rounds, that the mixer takes the first and the last round of each, that phases of gradients encode alike, that its
 // trust and honest fraction can be read, that its deadlines are at most maxDeadline and its retention within bounds,
-// that the accountant can charge each phase, and that it names two operators where its trust has two. Call stream.Check
+// that the accountant can charge each phase, and that it names two operators where its trust has two, and that its issuer's key is one. Call stream.Check
 // first.
 func CheckTask(task *wire.Task) error {
 	plan := task.GetPlan()
@@ -57,6 +57,9 @@ func CheckTask(task *wire.Task) error {
 		return fmt.Errorf("task: plan: %w", err)
 	}
 	if err := validateSplit(task); err != nil {
+		return fmt.Errorf("task: %w", err)
+	}
+	if err := validateGrants(task); err != nil {
 		return fmt.Errorf("task: %w", err)
 	}
 	return nil

@@ -15,7 +15,7 @@ func ReportSizes(task *wire.Task) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		part := PartOf(task.Plan, params)
+		part := PartOf(task, params)
 		for n := 1; n <= int(f.Mechanism.MaxBundle); n++ {
 			sizes = append(sizes, part.ReportSize(task.Suite, n))
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/grant"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -21,6 +22,11 @@ type Sizes struct {
 
 	// Operators reports whether the task has two operators, so that its broker holds the helper's records too.
 	Operators bool
+
+	// Grants reports whether reports have tokens, so that its broker holds lists of those that were counted, and List is the
+	// size of the largest such list, else 0.
+	Grants bool
+	List   int
 
 	// Waiting is the number of report messages that a broker has to hold for one attempt, so that it refuses none of
 	// honest devices after the stage has paused: four times the largest cohort. The lot asks for a cohort's users;
@@ -39,11 +45,11 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 	key := make([]byte, stream.KeySize)
 	task := &wire.Task{Version: stream.Version, Name: strings.Repeat("a", maxName), Declaration: body.GetDeclaration(),
 		Plan: plan, Public: body.GetPublic(),
-		Suite: body.GetSuite(), LearnerKey: key, StageKey: key, Life: make([]byte, stream.LifeSize)}
+		Suite: body.GetSuite(), IssuerKey: body.GetIssuerKey(), LearnerKey: key, StageKey: key, Life: make([]byte, stream.LifeSize)}
 	if HasOperators(plan) {
 		task.HelperKey = key
 	}
-	sizes := Sizes{Waiting: leastWaiting, Operators: HasOperators(plan)}
+	sizes := Sizes{Waiting: leastWaiting, Operators: HasOperators(plan), Grants: HasGrants(body)}
 	var err error
 	if sizes.Task, err = signedSize(stream.Marshal(task)); err != nil {
 		return Sizes{}, fmt.Errorf("size of the task: %w", err)
@@ -57,6 +63,10 @@ func SizesOf(body *wire.Task, reasons []string) (Sizes, error) {
 			max(sizes.Report, of.Report)
 		sizes.Single = max(sizes.Single, of.Single)
 		sizes.Waiting = max(sizes.Waiting, 4*int64(largest(f)))
+		if sizes.Grants {
+			most := min(largest(f)+uint64(f.Mechanism.MaxBundle), grant.ListHashes)
+			sizes.List = max(sizes.List, grant.ListSize(int(most)))
+		}
 	}
 	return sizes, nil
 }
@@ -98,10 +108,13 @@ func sizesOfPhase(body *wire.Task, f *wire.Phase, reasons []string) (Sizes, erro
 	if HasOperators(plan) {
 		batch.OpenHash, batch.JoinHash = hash, hash
 	}
+	if HasGrants(body) {
+		batch.SpentHash = hash
+	}
 	for _, reason := range reasons {
 		batch.Rejects = append(batch.Rejects, &wire.Reject{Reason: reason, Count: math.MaxUint64})
 	}
-	part := PartOf(plan, params)
+	part := PartOf(body, params)
 	sizes := Sizes{Report: part.ReportSize(body.Suite, bundle), Single: part.ReportSize(body.Suite, 1)}
 	if sizes.Round, err = signedSize(stream.Marshal(round)); err != nil {
 		return Sizes{}, fmt.Errorf("size of a round: %w", err)
@@ -152,6 +165,7 @@ func (s Sizes) Fit(limits stream.Limits) error {
 		{"the task", s.Task, "take a smaller public model or start, shorten the declaration"},
 		{"a round", s.Round, "lower the dimension"},
 		{"a batch", s.Batch, "lower the dimension"},
+		{"a list of tokens", s.List, "lower schedule.cohort"},
 		{"a report", s.Report, "lower privacy.max_bits or the dimension"},
 	} {
 		if one.size > limits.MaxPayload {

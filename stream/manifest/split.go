@@ -8,6 +8,7 @@ import (
 
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/grant"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
@@ -78,34 +79,42 @@ type Part struct {
 	Leader int // plaintext that is sealed to the stage: all counts, or the leader's share
 	Helper int // plaintext that is sealed to the helper, 0 where there is none
 	Public int // public share, 0 where there is none
+	Grant  int // token, sealed to the stage behind the counts or shares of all users; 0 where there is none
 }
 
-// PartOf returns what one user of a phase sends under a plan's trust.
-func PartOf(plan *wire.Plan, p randomizer.Params) Part {
-	if !HasOperators(plan) {
-		return Part{Leader: p.ReportBytes()}
+// PartOf returns what one user of a phase sends in a task.
+func PartOf(task *wire.Task, p randomizer.Params) Part {
+	part := Part{Leader: p.ReportBytes()}
+	if HasOperators(task.GetPlan()) {
+		part = SharedPart(p.Dim, p.Levels)
 	}
-	return SharedPart(p.Dim, p.Levels)
+	if HasGrants(task) {
+		part.Grant = grant.Size
+	}
+	return part
 }
 
 // SharedPart returns what one user sends to two operators, of so many coordinates of 0 to levels.
 func SharedPart(dim int, levels uint32) Part { return shareLengths(dim, bits.Len32(levels)) }
 
 // Bytes returns what one user adds to a message before it is sealed.
-func (p Part) Bytes() int { return p.Leader + p.Helper + p.Public }
+func (p Part) Bytes() int { return p.sealed() + p.Helper + p.Public }
+
+// sealed returns what is sealed to the stage of one user.
+func (p Part) sealed() int { return p.Leader + p.Grant }
 
 // ReportSize returns the length in bytes of an encoded message of that many users.
 func (p Part) ReportSize(suite wire.Suite, users int) int {
 	if p.Helper == 0 {
-		return seal.ReportSize(suite, users, users*p.Leader)
+		return seal.ReportSize(suite, users, users*p.sealed())
 	}
-	return seal.SharedReportSize(suite, users, users*p.Leader, users*p.Helper, p.Public)
+	return seal.SharedReportSize(suite, users, users*p.sealed(), users*p.Helper, p.Public)
 }
 
 // Fits reports whether the parts of a report have the lengths that its number of ids gives.
 func (p Part) Fits(suite wire.Suite, r *wire.Report) bool {
 	users := len(r.Ids)
-	enc, ciphertext := seal.SealedSize(suite, users*p.Leader)
+	enc, ciphertext := seal.SealedSize(suite, users*p.sealed())
 	ok := len(r.Encapsulated) == enc && len(r.Ciphertext) == ciphertext
 	if p.Helper == 0 {
 		return ok && len(r.PublicShares) == 0

@@ -596,8 +596,11 @@ type Task struct {
 	// task with another hash. Otherwise devices would answer its rounds with the counts of the first life.
 	Life []byte `protobuf:"bytes,8,opt,name=life,proto3" json:"life,omitempty"`
 	// public is the file of the declaration's features.public, at most 256 KiB, whose SHA-256 the declaration has; empty without one.
-	Public        []byte `protobuf:"bytes,9,opt,name=public,proto3" json:"public,omitempty"`
-	HelperKey     []byte `protobuf:"bytes,10,opt,name=helper_key,json=helperKey,proto3" json:"helper_key,omitempty"` // Ed25519, of the second operator under trust split; stage_key is the first one's, the leader's
+	Public    []byte `protobuf:"bytes,9,opt,name=public,proto3" json:"public,omitempty"`
+	HelperKey []byte `protobuf:"bytes,10,opt,name=helper_key,json=helperKey,proto3" json:"helper_key,omitempty"` // Ed25519, of the second operator under trust split; stage_key is the first one's, the leader's
+	// issuer_key is the public key of the issuer whose tokens reports have, of this task alone: SubjectPublicKeyInfo of RSA-2048 as RFC 9578 has it;
+	// empty where reports have none.
+	IssuerKey     []byte `protobuf:"bytes,11,opt,name=issuer_key,json=issuerKey,proto3" json:"issuer_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -698,6 +701,13 @@ func (x *Task) GetPublic() []byte {
 func (x *Task) GetHelperKey() []byte {
 	if x != nil {
 		return x.HelperKey
+	}
+	return nil
+}
+
+func (x *Task) GetIssuerKey() []byte {
+	if x != nil {
+		return x.IssuerKey
 	}
 	return nil
 }
@@ -2342,21 +2352,24 @@ func (x *Claim) GetJoinHash() []byte {
 
 // Batch is the outcome of a round, real or void: put once.
 type Batch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	TaskHash      []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
-	Round         uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
-	Attempt       uint64                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	ManifestHash  []byte                 `protobuf:"bytes,5,opt,name=manifest_hash,json=manifestHash,proto3" json:"manifest_hash,omitempty"`
-	Void          bool                   `protobuf:"varint,6,opt,name=void,proto3" json:"void,omitempty"`
-	Reason        string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`                               // of a void batch
-	Users         uint64                 `protobuf:"varint,8,opt,name=users,proto3" json:"users,omitempty"`                                // m, as counted
-	NoiseTrials   uint64                 `protobuf:"varint,9,opt,name=noise_trials,json=noiseTrials,proto3" json:"noise_trials,omitempty"` // binomial trials in each total: users, top-up and floors
-	Totals        []uint64               `protobuf:"varint,10,rep,packed,name=totals,proto3" json:"totals,omitempty"`                      // dim values
-	Cutoff        uint64                 `protobuf:"varint,11,opt,name=cutoff,proto3" json:"cutoff,omitempty"`                             // highest stream sequence opened
-	Rejects       []*Reject              `protobuf:"bytes,12,rep,name=rejects,proto3" json:"rejects,omitempty"`                            // ascending reason, no zero count
-	OpenHash      []byte                 `protobuf:"bytes,13,opt,name=open_hash,json=openHash,proto3" json:"open_hash,omitempty"`          // as in Claim; in a void batch of no attempt empty
-	JoinHash      []byte                 `protobuf:"bytes,14,opt,name=join_hash,json=joinHash,proto3" json:"join_hash,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Version      uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	TaskHash     []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
+	Round        uint64                 `protobuf:"varint,3,opt,name=round,proto3" json:"round,omitempty"`
+	Attempt      uint64                 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	ManifestHash []byte                 `protobuf:"bytes,5,opt,name=manifest_hash,json=manifestHash,proto3" json:"manifest_hash,omitempty"`
+	Void         bool                   `protobuf:"varint,6,opt,name=void,proto3" json:"void,omitempty"`
+	Reason       string                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`                               // of a void batch
+	Users        uint64                 `protobuf:"varint,8,opt,name=users,proto3" json:"users,omitempty"`                                // m, as counted
+	NoiseTrials  uint64                 `protobuf:"varint,9,opt,name=noise_trials,json=noiseTrials,proto3" json:"noise_trials,omitempty"` // binomial trials in each total: users, top-up and floors
+	Totals       []uint64               `protobuf:"varint,10,rep,packed,name=totals,proto3" json:"totals,omitempty"`                      // dim values
+	Cutoff       uint64                 `protobuf:"varint,11,opt,name=cutoff,proto3" json:"cutoff,omitempty"`                             // highest stream sequence opened
+	Rejects      []*Reject              `protobuf:"bytes,12,rep,name=rejects,proto3" json:"rejects,omitempty"`                            // ascending reason, no zero count
+	OpenHash     []byte                 `protobuf:"bytes,13,opt,name=open_hash,json=openHash,proto3" json:"open_hash,omitempty"`          // as in Claim; in a void batch of no attempt empty
+	JoinHash     []byte                 `protobuf:"bytes,14,opt,name=join_hash,json=joinHash,proto3" json:"join_hash,omitempty"`
+	// spent_hash stands for the nonces of all tokens that were counted up to this round, those of a void batch up to the round before; empty where
+	// reports have no tokens.
+	SpentHash     []byte `protobuf:"bytes,15,opt,name=spent_hash,json=spentHash,proto3" json:"spent_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2485,6 +2498,13 @@ func (x *Batch) GetOpenHash() []byte {
 func (x *Batch) GetJoinHash() []byte {
 	if x != nil {
 		return x.JoinHash
+	}
+	return nil
+}
+
+func (x *Batch) GetSpentHash() []byte {
+	if x != nil {
+		return x.SpentHash
 	}
 	return nil
 }
@@ -2735,7 +2755,7 @@ type Report struct {
 	TaskHash     []byte                 `protobuf:"bytes,2,opt,name=task_hash,json=taskHash,proto3" json:"task_hash,omitempty"`
 	Ids          [][]byte               `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`                   // one random 16-byte id a user, in the order of the plaintext
 	Encapsulated []byte                 `protobuf:"bytes,4,opt,name=encapsulated,proto3" json:"encapsulated,omitempty"` // HPKE enc, empty for SUITE_NONE
-	Ciphertext   []byte                 `protobuf:"bytes,5,opt,name=ciphertext,proto3" json:"ciphertext,omitempty"`     // of ids * report bytes; under trust split of the leader's shares
+	Ciphertext   []byte                 `protobuf:"bytes,5,opt,name=ciphertext,proto3" json:"ciphertext,omitempty"`     // of ids * report bytes; under trust split of the leader's shares; then the tokens, where reports have some
 	// Under trust split, else empty: a public share for each id, and the helper's shares, sealed to the key of Join.
 	PublicShares       [][]byte `protobuf:"bytes,6,rep,name=public_shares,json=publicShares,proto3" json:"public_shares,omitempty"`
 	HelperEncapsulated []byte   `protobuf:"bytes,7,opt,name=helper_encapsulated,json=helperEncapsulated,proto3" json:"helper_encapsulated,omitempty"`
@@ -3299,7 +3319,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\rStageIdentity\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\fR\x03key\"\xb0\x02\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\xcf\x02\n" +
 	"\x04Task\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -3313,7 +3333,9 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x06public\x18\t \x01(\fR\x06public\x12\x1d\n" +
 	"\n" +
 	"helper_key\x18\n" +
-	" \x01(\fR\thelperKey\"\xe3\x06\n" +
+	" \x01(\fR\thelperKey\x12\x1d\n" +
+	"\n" +
+	"issuer_key\x18\v \x01(\fR\tissuerKey\"\xe3\x06\n" +
 	"\x04Plan\x12\x1c\n" +
 	"\talgorithm\x18\x01 \x01(\tR\talgorithm\x12*\n" +
 	"\x06phases\x18\x02 \x03(\v2\x12.panlearn.v1.PhaseR\x06phases\x127\n" +
@@ -3479,7 +3501,7 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\rmanifest_hash\x18\x05 \x01(\fR\fmanifestHash\x12\x1a\n" +
 	"\binstance\x18\x06 \x01(\fR\binstance\x12\x1b\n" +
 	"\topen_hash\x18\a \x01(\fR\bopenHash\x12\x1b\n" +
-	"\tjoin_hash\x18\b \x01(\fR\bjoinHash\"\x91\x03\n" +
+	"\tjoin_hash\x18\b \x01(\fR\bjoinHash\"\xb0\x03\n" +
 	"\x05Batch\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\ttask_hash\x18\x02 \x01(\fR\btaskHash\x12\x14\n" +
@@ -3495,7 +3517,9 @@ const file_wire_panlearn_proto_rawDesc = "" +
 	"\x06cutoff\x18\v \x01(\x04R\x06cutoff\x12-\n" +
 	"\arejects\x18\f \x03(\v2\x13.panlearn.v1.RejectR\arejects\x12\x1b\n" +
 	"\topen_hash\x18\r \x01(\fR\bopenHash\x12\x1b\n" +
-	"\tjoin_hash\x18\x0e \x01(\fR\bjoinHash\"6\n" +
+	"\tjoin_hash\x18\x0e \x01(\fR\bjoinHash\x12\x1d\n" +
+	"\n" +
+	"spent_hash\x18\x0f \x01(\fR\tspentHash\"6\n" +
 	"\x06Reject\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\"\x98\x02\n" +

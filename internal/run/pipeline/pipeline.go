@@ -35,6 +35,7 @@ import (
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/device/consent"
 	"github.com/panlearn/panlearn/stream/device/filestore"
+	"github.com/panlearn/panlearn/stream/device/grants"
 	"github.com/panlearn/panlearn/stream/natsjs"
 	"github.com/panlearn/panlearn/stream/natsjs/embedded"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -226,7 +227,7 @@ func (c Config) help(ctx context.Context, name stream.Task, conn conn) error {
 	return h.Run(ctx)
 }
 
-func (c Config) publish(ctx context.Context, name stream.Task, way stream.Transport) (device.Summary, error) {
+func (c Config) publish(ctx context.Context, name stream.Task, way stream.Transport) (sent device.Summary, err error) {
 	store, err := filestore.Open(filestore.Path(filepath.Join(c.Dir, "devices"), name))
 	if err != nil {
 		return device.Summary{}, err
@@ -236,6 +237,19 @@ func (c Config) publish(ctx context.Context, name stream.Task, way stream.Transp
 	k.Task, k.Transport, k.Store, k.Spec, k.Logger = name, way, store, c.Spec, c.Logger
 	k.Policy = consent.Policy{LearnerKey: consent.Fingerprint(c.Learner.Public()),
 		StageKey: consent.Fingerprint(c.Stage.Public()), HelperKey: helperPin(c.Body)}
+	if c.Spec.HasGrants() {
+		asks, stop, err := c.issue(ctx, name)
+		if err != nil {
+			return sent, err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		kept, err := grants.Open(grants.Path(filepath.Join(c.Dir, "devices"), name))
+		if err != nil {
+			return sent, err
+		}
+		defer kept.Close()
+		k.Grants, k.GrantStore = asks, kept
+	}
 	devices, err := device.New(k)
 	if err != nil {
 		return device.Summary{}, err

@@ -23,9 +23,11 @@ import (
 	"github.com/panlearn/panlearn/learner"
 	"github.com/panlearn/panlearn/learner/method"
 	"github.com/panlearn/panlearn/learner/service"
+	"github.com/panlearn/panlearn/learner/task"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/state/pebblestore"
+	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
 	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/seal"
@@ -146,6 +148,17 @@ func Run(ctx context.Context, c Config) (report Report, err error) {
 		if c.Job.Spec.Privacy.Operators, err = pipeline.Operators(c.Dir, all.Stage); err != nil {
 			return report, err
 		}
+	}
+	if c.Job.Spec.HasGrants() {
+		name, err := stream.ParseTask(c.Job.Spec.Name)
+		if err != nil {
+			return report, err
+		}
+		key, err := pipeline.Issuer(c.Dir, name)
+		if err != nil {
+			return report, err
+		}
+		c.Job.Spec.IssuerKey = task.IssuerKeyText(key)
 	}
 	if all.Body, err = c.Job.Wire(); err != nil {
 		return report, err

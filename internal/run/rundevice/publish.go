@@ -18,6 +18,8 @@ import (
 	"github.com/panlearn/panlearn/learner/task/inspection"
 	"github.com/panlearn/panlearn/learner/task/source"
 	"github.com/panlearn/panlearn/stream/device"
+	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/device/grants"
 	"github.com/panlearn/panlearn/stream/device/participation"
 	"github.com/panlearn/panlearn/stream/device/statefolder"
 	"github.com/panlearn/panlearn/stream/relayclient"
@@ -108,6 +110,10 @@ func (c Config) expect(ctx context.Context, devices *device.Device) error {
 	agreement, err := devices.Agreement(ctx)
 	if err != nil {
 		return err
+	}
+	if s := agreement.Spec; agreement.HasGrants() && s.Events.Key == "" && !s.ByUser() {
+		return consent.Refuse("grants", "pass", "events.key or user.column, which names the person of a row: the issuer gives "+
+			"each person one token")
 	}
 	n, err := c.count(ctx, agreement.Spec)
 	if n > 0 && err == nil {
@@ -352,5 +358,13 @@ func (c *Config) openFolder() (close func() error, err error) {
 		return nil, fmt.Errorf("--state: %w", err)
 	}
 	c.Store, c.Ledger = f.Store, f.Ledger
-	return f.Close, nil
+	if c.Grants == nil {
+		return f.Close, nil
+	}
+	kept, err := grants.Open(grants.Path(c.StateDir, c.Task))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--state: %w", err), f.Close())
+	}
+	c.GrantStore = kept
+	return func() error { return errors.Join(kept.Close(), f.Close()) }, nil
 }

@@ -139,7 +139,7 @@ func (b *Broker) tenant(task stream.Task) *tenant {
 	t := b.tasks[task]
 	if t == nil {
 		t = &tenant{records: map[stream.Stream]*records{}, queue: newQueue(b.config.Window)}
-		for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Batches, stream.Joins} {
+		for _, s := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Batches, stream.Joins, stream.Spends} {
 			t.records[s] = newRecords()
 		}
 		b.tasks[task] = t

@@ -177,7 +177,7 @@ func (w *world) trapHelper(ctx context.Context, t *trap) *process {
 // returns the name of the call, empty where there were fewer.
 func crash(t *testing.T, role string, at int, after bool, still time.Duration) (name string) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, plan{rounds: 2, cohort: 3})
+		w := newWorld(t, plan{rounds: 2, cohort: 3, grants: role == "leader"}) // whose calls are more with tokens
 		one := &trap{at: at, after: after, stop: still}
 		leader, helper := start(t.Context(), nothing), start(t.Context(), nothing)
 		if role == "leader" {

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/panlearn/panlearn/internal/test/granttest"
 	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/randomizer"
 	"github.com/panlearn/panlearn/shuffle/helper"
@@ -37,6 +38,8 @@ const (
 // A world is a broker, a learner and users around both operators. User i of a round sends levels in coordinate i and
 // zero elsewhere, so that a total above levels and both floors is somebody counted twice.
 type world struct {
+	issuer         *granttest.Issuer // nil: reports have no tokens
+	people         uint64            // who have a token
 	t              testing.TB
 	broker         *memory.Broker
 	learner, stage *seal.Identity
@@ -67,6 +70,7 @@ type plan struct {
 	dim                     int    // coordinates; 0: one a user of the cohort
 	levels                  uint32 // of a count; 0: levels
 	broker                  memory.Config
+	grants                  bool
 }
 
 func newWorld(t testing.TB, p plan) *world {
@@ -105,11 +109,17 @@ func newWorld(t testing.TB, p plan) *world {
 				Minimum: uint64(p.minimum), Mechanism: manifest.Mechanism(w.params, uint32(p.bundle)), RoundsPerUser: 1}},
 			Epsilon: 1, Delta: 1e-6, EpsilonBudget: 1, DeadlineMs: uint64(p.deadline.Milliseconds())},
 	}
+	if p.grants {
+		w.task.IssuerKey = granttest.Signer(t).Public()
+	}
 	body, err := stream.Marshal(w.task)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.hash = stream.HashOf(body)
+	if p.grants {
+		w.issuer = granttest.New(t, w.hash)
+	}
 	return w
 }
 
@@ -266,6 +276,7 @@ func fresh() (out [32]byte) {
 type user struct {
 	coordinate int
 	draw       [32]byte
+	token      []byte // in a task that asks for one
 }
 
 // users makes the users of a round.
@@ -273,6 +284,10 @@ func (w *world) users(n int) []user {
 	out := make([]user, n)
 	for i := range out {
 		out[i] = user{coordinate: i % w.params.Dim, draw: fresh()}
+		if w.issuer != nil {
+			out[i].token = w.issuer.Token(w.people)
+			w.people++
+		}
 	}
 	return out
 }
@@ -333,6 +348,9 @@ func (w *world) report(o *opening, users []user, change func(*seal.SharedReport)
 		r.IDs, r.Public = append(r.IDs, id), append(r.Public, s.Public)
 		r.Leader, r.Helper = append(r.Leader, s.Leader...), append(r.Helper, s.Helper...)
 		named = append(named, split.User{ID: id, Public: s.Public})
+	}
+	for _, u := range users {
+		r.Leader = append(r.Leader, u.token...)
 	}
 	r.Associated = split.AssociatedData(named)
 	if change != nil {

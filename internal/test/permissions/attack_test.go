@@ -132,7 +132,7 @@ func attacks() []attack {
 		{learner, task.Lease()}, {learner, task.Batch(9)}, {learner, task.Report(1, 1)},
 		{publisher, task.Task()}, {publisher, task.Round(9)}, {publisher, task.End()}, {publisher, task.Stage()},
 		{publisher, task.Open(9, 1)}, {publisher, task.Claim(9)}, {publisher, task.Close(9, 1)}, {publisher, task.Lease()},
-		{publisher, task.Batch(9)},
+		{publisher, task.Batch(9)}, {publisher, task.Spent(9, 1)}, {learner, task.Spent(9, 1)}, {helper, task.Spent(9, 1)},
 		{helper, task.Round(9)}, {helper, task.Open(9, 1)}, {helper, task.Claim(9)}, {helper, task.Batch(9)},
 		{helper, task.Report(1, 1)}, {stage, task.Join(9, 1)}, {stage, task.Share(9)}, {learner, task.Share(9)},
 		{publisher, task.Join(9, 1)}, {publisher, task.Share(9)},
@@ -191,7 +191,7 @@ func TestNobodyPurgesRecords(t *testing.T) {
 	s := shipped(t).scene(t)
 	for _, role := range []string{admin, learner, stage, helper, publisher} {
 		c := s.raw(t, role)
-		for _, of := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches, stream.Joins} {
+		for _, of := range []stream.Stream{stream.Rounds, stream.Attempts, stream.Batches, stream.Joins, stream.Spends} {
 			m, err := c.request(t, "$JS.API.STREAM.PURGE."+s.task.Name(of), "")
 			if err == nil && !apiError(m) {
 				t.Errorf("%s purges %v", role, of)

@@ -17,12 +17,12 @@ import (
 var (
 	writers = map[stream.Stream][]string{
 		stream.Rounds: {learner}, stream.Attempts: {stage}, stream.Leases: {stage}, stream.Batches: {stage},
-		stream.Reports: {publisher, publisher2, relay}, stream.Joins: {helper},
+		stream.Reports: {publisher, publisher2, relay}, stream.Joins: {helper}, stream.Spends: {stage},
 	}
 	readers = map[stream.Stream][]string{
 		stream.Rounds:   {learner, stage, helper, publisher, publisher2, relay},
 		stream.Attempts: {learner, stage, publisher, publisher2, relay},
-		stream.Leases:   {stage, publisher, publisher2, relay}, stream.Batches: {learner, stage}, stream.Reports: {},
+		stream.Leases:   {stage, publisher, publisher2, relay}, stream.Batches: {learner, stage}, stream.Reports: {}, stream.Spends: {stage},
 	}
 	// subjectReaders holds those of subjects whose stream has others with other readers.
 	subjectReaders = map[string][]string{

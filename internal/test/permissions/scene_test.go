@@ -33,7 +33,7 @@ func (b *broker) scene(t *testing.T) *scene {
 	t.Helper()
 	b.tasks++
 	s := &scene{broker: b, task: stream.Task(fmt.Sprintf("task-%d", b.tasks))}
-	if err := natsadmin.Provision(t.Context(), b.conn(t, admin), s.task, natsadmin.Options{Helper: true}); err != nil {
+	if err := natsadmin.Provision(t.Context(), b.conn(t, admin), s.task, natsadmin.Options{Helper: true, Grants: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.put(t, learner, task.Round(1), "round")

@@ -70,6 +70,7 @@ var checks = map[string]string{
 	"B39": `decode Join: (open_hash|verify_key_hash) has \d+ bytes`,
 	"B40": `decode Join: no verify key`,
 	"B41": `decode Join: suite SUITE_NONE: two operators`,
+	"B42": `issuer_key has \d+ bytes: want 342`,
 	"B38": `decode (Claim|Close): (open|join)_hash has \d+ bytes`,
 	// Pins, and what a policy says of a task before its plan is looked at.
 	"P1":  `^refused: task hash .* which this state folder pins`,
@@ -155,6 +156,8 @@ var checks = map[string]string{
 	"M70": `task: helper_key of \d+ bytes`,
 	"M71": `helper_key is the stage_key`,
 	"M72": `task: suite SUITE_.*: want SUITE_MLKEM768_X25519 under trust split`,
+	"M73": `task: issuer_key: want an RSA-2048 key`,
+	"M74": `task: issuer_key: want none where organisations report`,
 	// Whether the plan is the declared one.
 	"D1":  `^refused: declaration is not readable`,
 	"D2":  `^refused: public is`,
@@ -170,6 +173,7 @@ var checks = map[string]string{
 	"D12": `^refused: plan.delta is`,
 	"D13": `^refused: plan is practical: `,
 	"D14": `^refused: operators is`,
+	"D15": `^refused: issuer_key is`,
 	// Phase by phase: what is reported, and what it costs.
 	"F1":  `^refused: plan.phases\[\d+\].prox is a report of a minimiser`,
 	"F2":  `^refused: plan.phases\[\d+\].prox is report`,

@@ -263,6 +263,8 @@ func (a *Agreement) declared() error {
 	case trust.HasOperators() && !declaredOperators(spec, a.Task):
 		return Refuse("operators", fmt.Sprintf("%x and %x", a.Task.StageKey, a.Task.HelperKey),
 			"leader and helper of privacy.operators, as declared")
+	case spec.HasGrants() != manifest.HasGrants(a.Task) || !bytes.Equal(spec.Issuer(), a.Task.IssuerKey):
+		return Refuse("issuer_key", fmt.Sprintf("%d bytes", len(a.Task.IssuerKey)), "that of grants: pass, as declared")
 	}
 	a.HonestFraction = honest // a plan has to keep its own promise, whatever the policy would be content with
 	if own := a.policy.HonestFraction; !a.Final && !own.IsZero() && own.Float() < honest.Float() {
@@ -335,6 +337,9 @@ func (a *Agreement) Attempts() participation.Attempts {
 	}
 	return participation.Attempts{Most: math.MaxUint32}
 }
+
+// HasGrants reports whether each report has a token.
+func (a *Agreement) HasGrants() bool { return manifest.HasGrants(a.Task) }
 
 // HasOperators reports whether reports are shared between two operators: trust split.
 func (a *Agreement) HasOperators() bool { return manifest.HasOperators(a.Task.Plan) }

@@ -1,6 +1,7 @@
 package consent_test
 
 import (
+	"bytes"
 	"math"
 
 	"google.golang.org/protobuf/proto"
@@ -264,6 +265,19 @@ var ofMechanism = []changed{
 	{number: "M72", name: "reports to two operators under X25519", base: "split", change: func(m *wire.Task) {
 		m.Suite = wire.Suite_SUITE_X25519
 	}},
+	{number: "M73", name: "an issuer key of another exponent", base: "grants", change: func(m *wire.Task) {
+		m.IssuerKey[len(m.IssuerKey)-1] = 3
+	}},
+	{number: "M73", name: "an issuer key as rsaEncryption", base: "grants", change: func(m *wire.Task) {
+		copy(m.IssuerKey[17:], "\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01")
+	}},
+	{number: "M73", name: "an issuer key of an even modulus", base: "grants", change: func(m *wire.Task) {
+		m.IssuerKey[len(m.IssuerKey)-6] &^= 1
+	}},
+	{number: "M73", name: "an issuer key of 2,047 bits", base: "grants", change: func(m *wire.Task) { m.IssuerKey[81] &= 0x7f }},
+	{number: "M74", name: "tokens of organisations", base: "silos", change: func(m *wire.Task) {
+		m.IssuerKey = bytes.Clone(vectorIssuer)
+	}},
 	{number: "M51", name: "totals of 2^60", change: func(m *wire.Task) {
 		phase(m).Cohort, phase(m).Users, phase(m).Minimum = 1<<31, 3<<31, 1<<31
 		mechanismOf(m).Trials = 1 << 29
@@ -303,6 +317,11 @@ var ofDeclaration = []changed{
 	{number: "D14", name: "operators who have changed places", base: "split", change: func(m *wire.Task) {
 		m.StageKey, m.HelperKey = m.HelperKey, m.StageKey
 	}},
+	{number: "D15", name: "tokens that are not declared", change: func(m *wire.Task) { m.IssuerKey = bytes.Clone(vectorIssuer) }},
+	{number: "D15", name: "no tokens, where they are declared", base: "grants", change: func(m *wire.Task) { m.IssuerKey = nil }},
+	{number: "D15", name: "another issuer than declared", base: "grants", change: func(m *wire.Task) { m.IssuerKey[100] ^= 1 }},
+	{number: "D15", name: "an issuer that the declaration does not name", base: "grants",
+		change: redeclare(proved, "grants=pass")},
 	{number: "D13", name: "a proved plan, where a practical one is declared", base: "practical",
 		change: func(m *wire.Task) {
 			m.Plan.Practical, m.Plan.Phases = nil, m.Plan.Phases[2:]

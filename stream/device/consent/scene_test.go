@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -141,6 +144,31 @@ func provedTask(t testing.TB, trust accounting.Trust) *wire.Task {
 	m := mechanism(t, accounting.Request{Users: 50, Dim: 3, Trust: trust, Rounds: 1}, 1)
 	return message(t, declared(t, proved, "privacy.trust="+trust.String()), word,
 		&wire.Phase{Users: 150, Rounds: 3, Cohort: 50, Minimum: 50, RoundsPerUser: 1, Mechanism: m})
+}
+
+// vectorIssuer is the public key of docs/vectors/grants.json.
+var vectorIssuer = func() []byte {
+	var file struct {
+		Key hexed `json:"issuer_key"`
+	}
+	data, err := os.ReadFile(filepath.Join(vectorFolder, "grants.json"))
+	if err == nil {
+		err = json.Unmarshal(data, &file)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return file.Key
+}()
+
+// grantsTask is three rounds of 50 users, each of whom has a token.
+func grantsTask(t testing.TB) *wire.Task {
+	out := provedTask(t, accounting.Shuffle)
+	out.IssuerKey = bytes.Clone(vectorIssuer)
+	declaration, err := declared(t, proved, "grants=pass", "issuer_key="+task.IssuerKeyText(out.IssuerKey)).Canonical()
+	must(t, err)
+	out.Declaration = declaration
+	return out
 }
 
 // splitTask is three rounds of 50 users, whose reports two operators share.

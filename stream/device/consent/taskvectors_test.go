@@ -69,7 +69,7 @@ func bases(t *testing.T) map[string]*wire.Task {
 		"shuffle": provedTask(t, accounting.Shuffle), "pan": provedTask(t, accounting.Pan),
 		"shuffle+pan": provedTask(t, accounting.ShufflePan), "practical": practicalTask(t),
 		"practical without an intercept": practicalTask(t, "intercept=0"), "adaptive": adaptiveTask(t),
-		"split": splitTask(t), "silos": siloTask(t), "prox": proxTask(t), "interactive": interactiveTask(t),
+		"split": splitTask(t), "grants": grantsTask(t), "silos": siloTask(t), "prox": proxTask(t), "interactive": interactiveTask(t),
 	}
 }
 
@@ -182,6 +182,7 @@ var accepted = []changed{
 		f := phase(m)
 		f.RoundsPerUser, f.Users, f.Mechanism.FloorTrials = 3, 50, 3*f.Mechanism.FloorTrials
 	}},
+	{name: "tokens", base: "grants"},
 	{name: "practical", base: "practical"},
 	{name: "practical without an intercept", base: "practical without an intercept"},
 	{name: "adaptive", base: "adaptive"},
@@ -253,6 +254,7 @@ var ofBody = []changed{
 	{number: "B6", name: "no life", change: func(m *wire.Task) { m.Life = nil }},
 	{number: "B7", name: "a long stage key", change: func(m *wire.Task) { m.StageKey = append(m.StageKey, 0) }},
 	{number: "B36", name: "a short helper key", base: "split", change: func(m *wire.Task) { m.HelperKey = m.HelperKey[1:] }},
+	{number: "B42", name: "a short issuer key", base: "grants", change: func(m *wire.Task) { m.IssuerKey = m.IssuerKey[1:] }},
 	{number: "B37", name: "a long name of Prio3", base: "split", change: func(m *wire.Task) {
 		m.Plan.Prio3 = strings.Repeat("x", 65)
 	}},

@@ -27,11 +27,11 @@ func CheckStreams(ctx context.Context, c *natsjs.Conn, task stream.Task) error {
 		return err
 	}
 	var differ []error
-	for _, s := range withHelper() {
+	for _, s := range possible() {
 		want := streamConfig(task, s, o)
 		have, err := streamInfo(ctx, c, want.Name)
-		if s == stream.Joins && errors.Is(err, jetstream.ErrStreamNotFound) {
-			continue // only a task of two operators has it
+		if slices.Contains(optional, s) && errors.Is(err, jetstream.ErrStreamNotFound) {
+			continue
 		}
 		if err != nil {
 			return fmt.Errorf("stream %s: %w", want.Name, err)

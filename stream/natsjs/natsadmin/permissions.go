@@ -40,8 +40,22 @@ func (r Role) validate() error {
 type right struct {
 	name  string
 	roles []Role // who needs it
-	split bool   // only for tasks of trust split
+	tasks tasks  // that need it
 	probe func(context.Context, *natsjs.Conn, stream.Task) error
+}
+
+// tasks names the tasks that need a right.
+type tasks int
+
+const (
+	always tasks = iota
+	splitOnly
+	grantsOnly
+)
+
+// of reports whether a task that the options are for is among them.
+func (t tasks) of(o Options) bool {
+	return t == always || t == splitOnly && o.Helper || t == grantsOnly && o.Grants
 }
 
 func rights() []right {
@@ -66,43 +80,45 @@ func rights() []right {
 		return func(ctx context.Context, c *natsjs.Conn, t stream.Task) error { return c.MaySubscribe(ctx, subject(t)) }
 	}
 	return []right{
-		{"write rounds", []Role{Learner}, false, write(func(t stream.Task) string { return t.Round(1) })},
-		{"write attempts", []Role{Stage}, false, write(func(t stream.Task) string { return t.Open(1, 1) })},
-		{"write leases", []Role{Stage}, false, write(stream.Task.Lease)},
-		{"write batches", []Role{Stage}, false, write(func(t stream.Task) string { return t.Batch(1) })},
-		{"write reports", []Role{Publisher}, false, write(func(t stream.Task) string { return t.Report(1, 1) })},
-		{"ask for places", []Role{Publisher}, false, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
+		{"write rounds", []Role{Learner}, always, write(func(t stream.Task) string { return t.Round(1) })},
+		{"write attempts", []Role{Stage}, always, write(func(t stream.Task) string { return t.Open(1, 1) })},
+		{"write leases", []Role{Stage}, always, write(stream.Task.Lease)},
+		{"write batches", []Role{Stage}, always, write(func(t stream.Task) string { return t.Batch(1) })},
+		{"write reports", []Role{Publisher}, always, write(func(t stream.Task) string { return t.Report(1, 1) })},
+		{"ask for places", []Role{Publisher}, always, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
 			if err := forbidden(ctx, c, t.Place(1, 1)); err != nil {
 				return err
 			}
 			return c.MayPublish(ctx, t.Place(1, 1)) // nothing that a stage reads
 		}},
-		{"give places", []Role{Stage}, false, hear(stream.Task.Places)},
-		{"write joins and shares", []Role{Helper}, true, write(func(t stream.Task) string { return t.Share(1) })},
-		{"read shares", []Role{Stage, Helper, Admin}, true, read(func(t stream.Task) string { return t.Share(1) })},
-		{"ask the helper", []Role{Stage}, true, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
+		{"give places", []Role{Stage}, always, hear(stream.Task.Places)},
+		{"write joins and shares", []Role{Helper}, splitOnly, write(func(t stream.Task) string { return t.Share(1) })},
+		{"read shares", []Role{Stage, Helper, Admin}, splitOnly, read(func(t stream.Task) string { return t.Share(1) })},
+		{"write lists of tokens", []Role{Stage}, grantsOnly, write(func(t stream.Task) string { return t.Spent(1, 1) })},
+		{"read lists of tokens", []Role{Stage, Admin}, grantsOnly, read(func(t stream.Task) string { return t.Spent(1, 1) })},
+		{"ask the helper", []Role{Stage}, splitOnly, func(ctx context.Context, c *natsjs.Conn, t stream.Task) error {
 			nobody := t.Prepare([stream.InstanceSize]byte{})
 			if err := forbidden(ctx, c, nobody); err != nil {
 				return err
 			}
 			return c.MayPublish(ctx, nobody) // nothing that a helper takes
 		}},
-		{"hear the leader", []Role{Helper}, true, hear(stream.Task.Prepares)},
-		{"read rounds", []Role{Learner, Stage, Helper, Publisher, Admin}, false, read(stream.Task.Task)},
-		{"read batches", []Role{Learner, Stage, Admin}, false, read(func(t stream.Task) string { return t.Batch(1) })},
-		{"read leases", []Role{Stage, Publisher, Admin}, false, read(stream.Task.Lease)},
-		{"purge reports", []Role{Stage, Admin}, false, api(apiStreamPurge + probeStream)},
-		{"see how full the reports are", []Role{Stage, Admin}, false, func(ctx context.Context, c *natsjs.Conn,
+		{"hear the leader", []Role{Helper}, splitOnly, hear(stream.Task.Prepares)},
+		{"read rounds", []Role{Learner, Stage, Helper, Publisher, Admin}, always, read(stream.Task.Task)},
+		{"read batches", []Role{Learner, Stage, Admin}, always, read(func(t stream.Task) string { return t.Batch(1) })},
+		{"read leases", []Role{Stage, Publisher, Admin}, always, read(stream.Task.Lease)},
+		{"purge reports", []Role{Stage, Admin}, always, api(apiStreamPurge + probeStream)},
+		{"see how full the reports are", []Role{Stage, Admin}, always, func(ctx context.Context, c *natsjs.Conn,
 			t stream.Task) error {
 			return probeAPI(ctx, c, apiStreamInfo+t.Name(stream.Reports), struct{}{})
 		}},
-		{"create streams", []Role{Admin}, false, api(apiStreamCreate + probeStream)},
-		{"delete streams", []Role{Admin}, false, api(apiStreamDelete + probeStream)},
-		{"remove records", []Role{Admin}, false, api(apiMsgDel + probeStream)},
-		{"read any message", []Role{Admin}, false, api("$JS.API.STREAM.MSG.GET." + probeStream)},
-		{"create consumers", []Role{Admin}, false, api(apiConsumerCreate + probeStream)},
-		{"overhear reports", nil, false, hear(stream.Task.Reports)},
-		{"overhear answers to others", nil, false, hear(func(stream.Task) string { return natsjs.PlainInbox + ".>" })},
+		{"create streams", []Role{Admin}, always, api(apiStreamCreate + probeStream)},
+		{"delete streams", []Role{Admin}, always, api(apiStreamDelete + probeStream)},
+		{"remove records", []Role{Admin}, always, api(apiMsgDel + probeStream)},
+		{"read any message", []Role{Admin}, always, api("$JS.API.STREAM.MSG.GET." + probeStream)},
+		{"create consumers", []Role{Admin}, always, api(apiConsumerCreate + probeStream)},
+		{"overhear reports", nil, always, hear(stream.Task.Reports)},
+		{"overhear answers to others", nil, always, hear(func(stream.Task) string { return natsjs.PlainInbox + ".>" })},
 	}
 }
 
@@ -118,7 +134,7 @@ func (e *examination) rights(ctx context.Context) {
 		case err == nil:
 			have = append(have, r.name)
 			fits = slices.DeleteFunc(fits, func(role Role) bool { return !slices.Contains(r.roles, role) })
-		case errors.Is(err, natsjs.ErrDenied) && r.split && !e.expect.Options.Helper:
+		case errors.Is(err, natsjs.ErrDenied) && !r.tasks.of(e.expect.Options):
 			// nobody needs it
 		case errors.Is(err, natsjs.ErrDenied):
 			for _, role := range r.roles {

@@ -144,7 +144,7 @@ func Remove(ctx context.Context, c *natsjs.Conn, task stream.Task) (removed []st
 		return nil, fmt.Errorf("remove: %w", err)
 	}
 	// The stream of rounds goes last: while it stands, whether the task has ended can still be seen.
-	for _, s := range slices.Backward(withHelper()) {
+	for _, s := range slices.Backward(possible()) {
 		name := task.Name(s)
 		wait := func(err error) bool { return natsjs.Leaderless(err) && !errors.Is(err, nats.ErrNoResponders) }
 		err := c.Retry(ctx, "remove "+name, wait, func() error { return deleteStream(ctx, c, name) })

@@ -46,6 +46,7 @@ type Options struct {
 	AckWait       time.Duration // after which an un-acknowledged report comes back; 0: 5 s
 	MaxAckPending int           // reports that may be out un-acknowledged; 0: 4096
 	Helper        bool          // the task has trust split: make the stream of its helper too
+	Grants        bool          // its reports have tokens: make the stream of those that were counted too
 }
 
 func (o *Options) validate() error {
@@ -96,15 +97,17 @@ func all() []stream.Stream {
 	return []stream.Stream{stream.Rounds, stream.Attempts, stream.Leases, stream.Batches, stream.Reports}
 }
 
-// withHelper returns the streams that a task of two operators has, in the order of creation.
-func withHelper() []stream.Stream { return slices.Insert(all(), len(all())-1, stream.Joins) }
+// possible returns the streams that some task has, in the order of creation.
+func possible() []stream.Stream { return slices.Insert(all(), len(all())-1, optional...) }
+
+// optional are the streams that only some tasks have: of two operators, and of tokens.
+var optional = []stream.Stream{stream.Joins, stream.Spends}
 
 // streams returns the streams of the task that the options are for, in the order of creation.
 func (o *Options) streams() []stream.Stream {
-	if o.Helper {
-		return withHelper()
-	}
-	return all()
+	return slices.DeleteFunc(possible(), func(s stream.Stream) bool {
+		return s == stream.Joins && !o.Helper || s == stream.Spends && !o.Grants
+	})
 }
 
 // streamConfig returns the configuration of a stream that the protocol requires.

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/panlearn/panlearn/internal/cli"
+	"github.com/panlearn/panlearn/internal/disk"
+	"github.com/panlearn/panlearn/internal/httpaccess"
+	"github.com/panlearn/panlearn/internal/run/runissuer"
+	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/grant/issuer"
+)
+
+func newIssuer() *cobra.Command {
+	var (
+		config                                                   runissuer.Config
+		log                                                      cli.Log
+		login                                                    issuer.JWTConfig
+		file, address, tokenFile, gatewayFile, metrics, personIn string
+	)
+	c := &cobra.Command{
+		Use:   "issuer -f TASK --issuer-key FILE --state DIR --http ADDR (--person-header NAME | --jwt-key FILE ...)",
+		Short: "sign one token for each person of a task, without seeing it",
+		Long: `issuer stands behind the application's login and signs the tokens of a task with grants: pass, one for each person. It never sees
+a token, so that it does not know which report is whose. Whom it signed for is synced to --state before it answers; the same request of a
+person gets the same signature again, another one is refused.
+
+Who asks is told by a proxy that ends the login, in the header --person-header, which it removes from what others send; or by a JWT of the
+login. Gateways ask for their users with the token of --gateway-token.
+
+A list that is missing, or older than the mark beside the key, is refused (exit code 3): a person could report twice. A key serves one task.`,
+		Example: `  ingest keygen issuer --task churn /etc/panlearn/churn.issuer
+  ingest issuer -f churn.yaml --issuer-key /etc/panlearn/churn.issuer --state /var/lib/panlearn/issuer --http 8096 --person-header X-Remote-User`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case file == "":
+				return cli.Usagef("-f: name the task file")
+			case config.KeyFile == "" || config.State == "":
+				return cli.Usagef("--issuer-key and --state: name the key and the folder of the list")
+			case address == "":
+				return cli.Usagef("--http: name an address to listen at")
+			case (personIn == "") == (login.KeyFile == ""):
+				return cli.Usagef("want exactly one of --person-header and --jwt-key")
+			case personIn == "" && tokenFile != "":
+				return cli.Usagef("--http-token goes with --person-header: a JWT says itself who made it")
+			}
+			var err error
+			if config.Spec, err = task.Load(file, nil); err != nil {
+				return cli.Usage(err)
+			}
+			access := func(flag, file string) (*httpaccess.Access, error) {
+				token, err := cli.ReadToken(flag, file)
+				if err != nil {
+					return nil, err
+				}
+				a, err := httpaccess.Token(token)
+				return &a, cli.Usage(err)
+			}
+			if personIn != "" {
+				config.Issuer.Login, config.Issuer.Proxy = issuer.HeaderLogin(personIn), new(httpaccess.Access)
+				if tokenFile != "" {
+					if config.Issuer.Proxy, err = access("--http-token", tokenFile); err != nil {
+						return err
+					}
+				}
+			} else if config.Issuer.Login, err = issuer.JWTLogin(login); err != nil {
+				return cli.Usagef("--jwt-key: %w", err)
+			}
+			if gatewayFile != "" {
+				if config.Issuer.Gateways, err = access("--gateway-token", gatewayFile); err != nil {
+					return err
+				}
+			}
+			if config.Logger, err = log.Logger(c.ErrOrStderr()); err != nil {
+				return err
+			}
+			if config.HTTP, err = cli.Listen("--http", address); err != nil {
+				return err
+			}
+			defer config.HTTP.Close()
+			if metrics != "" {
+				if config.Metrics, err = cli.Listen("--metrics", metrics); err != nil {
+					return err
+				}
+				defer config.Metrics.Close()
+			}
+			defer log.Steer(config.Logger)()
+			return cli.Classify(runissuer.Run(c.Context(), config), cli.Is(cli.ExitRefused, issuer.ErrList),
+				cli.Is(cli.ExitRefused, runissuer.ErrKey), cli.Is(cli.ExitUsage, fs.ErrNotExist),
+				cli.Is(cli.ExitTransient, disk.ErrHeld))
+		},
+	}
+	flags := c.Flags()
+	log.Flags(flags, "info")
+	flags.StringVarP(&file, "task-file", "f", "", "`FILE` of the task, with grants: pass and the key as issuer_key")
+	flags.StringVar(&config.KeyFile, "issuer-key", "", "`FILE` of ingest keygen issuer; its mark stands beside it")
+	flags.StringVar(&config.State, "state", "", "`DIR` of the list of people who have their token; keep it as long as the task lives")
+	flags.StringVar(&address, "http", "", "take requests at this `ADDR`: a port of 127.0.0.1, or host:port")
+	flags.StringVar(&config.Cert, "http-cert", "", "`FILE` of the certificate of --http; read again when it is renewed")
+	flags.StringVar(&config.Key, "http-key", "", "`FILE` of that certificate's key")
+	flags.StringVar(&personIn, "person-header", "", "`NAME` of the header in which a proxy says who is logged in")
+	flags.StringVar(&tokenFile, "http-token", "",
+		"`FILE` with the token that the proxy carries (default: every process of this machine may name people)")
+	flags.StringVar(&login.KeyFile, "jwt-key", "", "`FILE` with the login's public key in PEM, for people with a JWT")
+	flags.StringVar(&login.Issuer, "jwt-issuer", "", "`ISS` that a JWT has to have")
+	flags.StringVar(&login.Audience, "jwt-audience", "", "`AUD` that a JWT has to have")
+	flags.StringVar(&gatewayFile, "gateway-token", "", "`FILE` with the token of gateways, which ask for people whom they name (default: none may)")
+	flags.StringArrayVar(&config.Issuer.Origins, "origin", nil,
+		"`ORIGIN` of pages that may ask, such as https://app.example; repeatable (default: none)")
+	flags.StringVar(&metrics, "metrics", "",
+		"`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9094; a port alone is of this machine only")
+	return c
+}
+
+func newKeygenIssuer() *cobra.Command {
+	var name string
+	c := &cobra.Command{
+		Use:   "issuer --task NAME FILE",
+		Short: "make the key of a task's issuer, and print its public key",
+		Long: `issuer makes an RSA key of 2,048 bits for one task in FILE, and FILE.mark beside it, which says how many people have their token. It prints
+the public key, which the task file names as issuer_key. Of a key that is there it prints the public key.
+
+A key serves one task: who may ask in two tasks of one key could report twice in one of them.`,
+		Example: "  ingest keygen issuer --task churn /etc/panlearn/churn.issuer",
+		Args:    cli.OneArg("FILE", "the file of one key"),
+		RunE: func(c *cobra.Command, args []string) error {
+			of, err := stream.ParseTask(name)
+			if err != nil {
+				return cli.Usagef("--task: %w", err)
+			}
+			key, err := issuer.OpenKey(args[0], of)
+			if err != nil {
+				return cli.Usage(err)
+			}
+			_, err = fmt.Fprintln(c.OutOrStdout(), task.IssuerKeyText(key.Signer.Public()))
+			return err
+		},
+	}
+	c.Flags().StringVar(&name, "task", "", "`NAME` of the task that the key is for")
+	return c
+}

@@ -1,0 +1,130 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/panlearn/panlearn/internal/test/granttest"
+	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/device/grants"
+	"github.com/panlearn/panlearn/stream/device/participation"
+	"github.com/panlearn/panlearn/stream/grant"
+)
+
+// A clerk is an issuer that signs one message a person, and whose answers may be lost.
+type clerk struct {
+	t      *testing.T
+	signer *grant.Signer
+	store  grants.Store
+	given  map[string][]byte // messages by person
+	lose   int               // answers that are lost first
+	asked  int
+	wrong  bool // it answers with bytes that are no signature
+}
+
+// Sign implements grants.Source. What it is asked for has to be in the store.
+func (c *clerk) Sign(_ context.Context, asks []grants.Ask) ([]grants.Answer, error) {
+	c.asked++
+	out := make([]grants.Answer, len(asks))
+	for i, a := range asks {
+		known, err := c.store.Look([]participation.Key{participation.EventKey(a.Person)})
+		if err != nil || !known[0].Drawn {
+			c.t.Errorf("the issuer is asked for what is not stored: %v", err)
+		}
+		if before := c.given[a.Person]; before != nil && !bytes.Equal(before, a.Message) {
+			out[i].Refused = true
+			continue
+		}
+		c.given[a.Person] = a.Message
+		blinded, err := grant.ParseRequest(a.Message, grant.KeyID(c.signer.Public()))
+		if err != nil {
+			return nil, err
+		}
+		if out[i].Signature, err = c.signer.Sign(blinded); err != nil {
+			return nil, err
+		}
+		if c.wrong {
+			clear(out[i].Signature)
+		}
+	}
+	if c.lose > 0 {
+		c.lose--
+		return nil, errors.New("the answer is lost")
+	}
+	return out, nil
+}
+
+func askers(names ...string) (out []*event) {
+	for _, n := range names {
+		out = append(out, &event{record: participation.Record{Key: participation.EventKey(n)}, person: n})
+	}
+	return out
+}
+
+// TestAsksWithOneMessage: a device whose issuer's answer is lost, before or after a restart, asks with the same message, and
+// has its token; one that lost its store is refused; an answer that is no signature is none.
+func TestAsksWithOneMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signer := granttest.Signer(t)
+		of, err := grant.Of(signer.Public(), stream.Hash{3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store := grants.NewMemoryStore()
+		c := &clerk{t: t, signer: signer, store: store, given: map[string][]byte{}, lose: 3}
+		with := func(store grants.Store) *granting {
+			c.store = store
+			return &granting{source: c, store: store, log: slog.New(slog.DiscardHandler), done: newAnswers[granted]()}
+		}
+		// The first life ends while the answers are lost.
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		first := with(store)
+		first.request(ctx, of, askers("ann", "bob"))
+		if got := first.done.take(); len(got) != 0 || c.asked < 2 {
+			t.Fatalf("%d were answered, asked %d times", len(got), c.asked)
+		}
+		second := with(store)
+		second.request(t.Context(), of, askers("ann", "bob"))
+		got := second.done.take()
+		for _, g := range got {
+			if _, err := of.Verify(g.token); err != nil || g.err != nil {
+				t.Errorf("%v, %v", err, g.err)
+			}
+		}
+		asked := c.asked
+		third := with(store) // after a restart nobody is asked
+		third.request(t.Context(), of, askers("ann"))
+		if again := third.done.take(); len(got) != 2 || len(again) != 1 || c.asked != asked ||
+			!slices.ContainsFunc(got, func(g granted) bool { return bytes.Equal(g.token, again[0].token) }) {
+			t.Errorf("%d and %d answers, asked %d times more", len(got), len(again), c.asked-asked)
+		}
+		lost := with(grants.NewMemoryStore())
+		lost.request(t.Context(), of, askers("ann", "carl"))
+		refused := 0
+		for _, g := range lost.done.take() {
+			if g.token == nil && g.err == nil && g.event.person == "ann" {
+				refused++
+			} else if g.event.person != "carl" {
+				t.Errorf("%s has a token", g.event.person)
+			}
+		}
+		if refused != 1 {
+			t.Error("who lost its store is not refused")
+		}
+		c.wrong = true
+		ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		forged := with(grants.NewMemoryStore())
+		forged.request(ctx, of, askers("dora"))
+		if got := forged.done.take(); len(got) != 0 {
+			t.Errorf("an answer that is no signature is taken: %v", got)
+		}
+	})
+}
