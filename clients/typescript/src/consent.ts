@@ -7,7 +7,7 @@ import { Refused, parseDeclaration, type Declaration } from './declaration.js'
 import { reportBytes, type Params } from './encode.js'
 import { FeatureMap, normOf } from './features.js'
 import { checkPlan, costliest, paramsOf, placeOf, releases, stintOf, type Place, type PlanBody } from './plan.js'
-import { parsePublic } from './public.js'
+import { rare } from './parts.js'
 import { Reporter, isPractical } from './statistic.js'
 import { Kind, Report, Statistic, Suite, Trust, Unit, type BodyOf } from './wire.js'
 
@@ -94,7 +94,7 @@ export class Agreement {
     checkPlan(plan)
     const d = (this.declaration = parseDeclaration(task.declaration))
     want((d.features.public !== undefined) === task.public.length > 0, 'public', `${task.public.length} bytes`, 'the declared file')
-    this.map = new FeatureMap(d, d.features.public === undefined ? undefined : parsePublic(task.public, d.features.public))
+    this.map = new FeatureMap(d, d.features.public === undefined ? undefined : rare().parsePublic(task.public, d.features.public))
     this.reporter = new Reporter(this.map)
     this.honest = this.declared(d)
     this.delta = Math.min(plan.delta, p.max_delta || Infinity)
@@ -138,8 +138,6 @@ export class Agreement {
     const params = paramsOf(f.mechanism!)
     const { reporter, policy } = this
     const rounds = stintOf(this.plan, i).rounds
-    want(f.smoothing === 0 || !reporter.loss.many, `${at}.smoothing`, f.smoothing, '0 for several scores')
-    want(isPractical(this.declaration) || !reporter.loss.many, 'schedule.plan', 'proved', 'practical for several classes, in this device')
     want(params.dim === reporter.dim(f.statistic), `${at}.mechanism.dim`, params.dim, `${reporter.dim(f.statistic)}, as declared`)
     const norm = reporter.norm(f.statistic)
     // Another program computed the norm: its last digits may differ, and the own one is what reports are clipped to.

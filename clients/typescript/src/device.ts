@@ -3,7 +3,7 @@
 import { SystemWords } from './binomial.js'
 import { equal, hex, random, type Bytes } from './bytes.js'
 import { Agreement, pins, type Policy, type RoundBody } from './consent.js'
-import { Refused } from './declaration.js'
+import { Refused, parseDeclaration } from './declaration.js'
 import { draw, pack, place } from './encode.js'
 import { Unfit, type Event, type Example } from './features.js'
 import {
@@ -11,12 +11,13 @@ import {
   stays, type Ack, type AttemptId, type Closed, type Draw, type Participation, type State,
 } from './participation.js'
 import { parsePlace, placeRequest } from './places.js'
+import { hybrid, load } from './parts.js'
 import { placeOf, type Place } from './plan.js'
 import type { Latest, Stored, Transport } from './relay.js'
-import { messageId, seal, type Kem } from './seal.js'
+import { messageId, seal } from './seal.js'
 import { verify } from './signed.js'
 import type { Charge, Store } from './store.js'
-import { Kind, Suite, Trust, type BodyOf } from './wire.js'
+import { Kind, Trust, type BodyOf } from './wire.js'
 
 /** How a device is opened. */
 export interface Options {
@@ -27,8 +28,6 @@ export interface Options {
   pins?: { task?: string; learner?: string; stage?: string }
   trustFirstUse?: boolean
   policy?: Policy
-  /** The key encapsulation of suite 3: await import('@panlearn/device/hybrid'). */
-  hybrid?: Kem
   /** Names the person of all events, where the ledger is of several. */
   user?: string
   /** Where the device says what it does; never anything of an event. */
@@ -175,9 +174,12 @@ export class Device {
         log(`the task cannot be read yet: ${(e as Error).message}`)
       }
       if (record !== null) {
-        const agreement = agree(options, policy, record.data, known.task)
+        const agreement = await agree(options, policy, record.data, known.task).catch((e: unknown) => {
+          if (e instanceof Refused) throw e
+          log(`the task is not taken yet: ${(e as Error).message}`) // not signed as it should be, or a chunk was not loaded
+          return null
+        })
         if (agreement === null) {
-          log('the task that stands there is not signed as it should be')
           await sleep(around(pause), options.signal)
           continue
         }
@@ -613,7 +615,7 @@ export class Device {
       suite: this.agreement.task.suite, manifestHash: r.manifest, attempt: r.open!.attempt,
       stageKey: this.agreement.task.stageKey, publicKey: r.open!.publicKey,
     }
-    p.sealed = seal(to, this.agreement.hash, [p.draw!.report], g.draft!.counts, this.options.hybrid)
+    p.sealed = seal(to, this.agreement.hash, [p.draw!.report], g.draft!.counts, hybrid())
     await this.options.store.write({
       events: [p],
       task: { task: hex(this.agreement.hash), round: Number(r.body.round), step: Number(r.body.step), manifest: hex(r.manifest) },
@@ -752,21 +754,13 @@ export class Device {
   }
 }
 
-/** Agrees to the task of a record; null where that is none. Throws Refused. */
-function agree(options: Options, policy: Policy, record: Bytes, known: string): Agreement | null {
-  let task
-  try {
-    task = verify(Kind.task, null, record)
-  } catch {
-    return null
-  }
-  if (!equal(task.key, task.body.learnerKey)) throw new Refused('learner_key', 'another', 'that which signed the task')
-  if (task.body.name !== options.task) throw new Refused('task', task.body.name, options.task)
-  const agreement = new Agreement(policy, task.body, task.hash, known === '' ? undefined : bytesOf(known))
-  if (task.body.suite === Suite.mlkem768X25519 && options.hybrid === undefined) {
-    throw new Refused('suite', 'ML-KEM-768 with X25519', 'hybrid in the options of the device')
-  }
-  return agreement
+/** Agrees to the task of a record. Throws Refused where it does not, anything else where the record is none. */
+async function agree(options: Options, policy: Policy, record: Bytes, known: string): Promise<Agreement> {
+  const { body, key, hash } = verify(Kind.task, null, record)
+  if (!equal(key, body.learnerKey)) throw new Refused('learner_key', 'another', 'that which signed the task')
+  if (body.name !== options.task) throw new Refused('task', body.name, options.task)
+  if (body.plan!.trust !== Trust.split) await load(body.suite, parseDeclaration(body.declaration))
+  return new Agreement(policy, body, hash, known === '' ? undefined : bytesOf(known))
 }
 
 /** A copy of a row, which its caller may change; undefined where it has none: such a row does not fit. */

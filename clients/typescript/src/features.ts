@@ -1,11 +1,11 @@
 // From an event to the vector of a task (docs/reference/tasks.md; learner/task of the Go device). A FeatureMap is made of
 // the declaration alone. What the vector is decides accuracy alone: whatever it is, the randomizer puts it into its ball.
-import { bigEndian, concat, sha256, utf8 } from './bytes.js'
-import type { Column, Declaration, Features } from './declaration.js'
+import { utf8 } from './bytes.js'
+import type { Column, Declaration } from './declaration.js'
 import { Refused } from './declaration.js'
-import { datePart } from './dates.js'
 import { hashSeed, murmur3 } from './murmur.js'
-import { PublicMap, type PublicModel } from './public.js'
+import { rare, type Fourier, type PublicMap } from './parts.js'
+import type { PublicModel } from './public.js'
 
 /** An event: the values of its columns and of its label, by their names. */
 export type Event = Record<string, unknown>
@@ -121,7 +121,7 @@ export class Input {
 
   private readNumber(s: string): number | null {
     if (this.isMissing(s)) return null
-    if (this.c.part !== undefined) return datePart(s, this.c.part)
+    if (this.c.part !== undefined) return rare().datePart(s, this.c.part)
     const rest = unmarked(s, this.c.marks ?? [])
     if (rest === '') return null
     const x = parseNumber(rest)
@@ -195,32 +195,9 @@ export class Input {
 
   /** The buckets that the words of a text fall into, each once. */
   buckets(event: Event): number[] {
-    const { words = 256, buckets } = this.c
-    const out = new Set<number>()
-    let word = ''
-    let length = 0
-    let count = 0
-    const end = (): void => {
-      if (length > 0 && count < words) {
-        out.add(murmur3(utf8(word), this.seed) % buckets!)
-        count++
-      }
-      word = ''
-      length = 0
-    }
-    let left = 32 * words
-    for (const letter of fieldText(event[this.c.column])) {
-      if (left-- === 0) break
-      if (!/[\p{L}\p{M}\p{N}]/u.test(letter)) end()
-      else if (++length <= 32) word += lower(letter)
-    }
-    end()
-    return [...out].sort((a, b) => a - b)
+    return rare().bucketsOf(fieldText(event[this.c.column]), this.c.words ?? 256, this.c.buckets!, this.seed)
   }
 }
-
-/** The simple lower case of a character: one character. */
-const lower = (letter: string): string => (letter === '\u0130' ? 'i' : letter.toLowerCase())
 
 function positionsOf(c: Column): number {
   switch (c.kind) {
@@ -251,42 +228,6 @@ function products(n: number, degree: number): number[][] {
   for (let i = 0; i < n; i++) for (let j = i; j < n; j++) out.push([i, j])
   if (degree === 3) for (let i = 0; i < n; i++) for (let j = i; j < n; j++) for (let k = j; k < n; k++) out.push([i, j, k])
   return out
-}
-
-/** Random Fourier features, by their definition in tasks.md. */
-class Fourier {
-  readonly frequencies: number[][]
-  readonly phases: number[] = []
-  private readonly amplitude: number
-
-  constructor(f: NonNullable<Features['fourier']>, n: number) {
-    this.amplitude = Math.sqrt(2 / f.dimension)
-    const width = Math.sqrt(2 * f.gamma)
-    this.frequencies = Array.from({ length: f.dimension }, (_, i) => {
-      const row: number[] = []
-      for (let k = 0; 2 * k < n; k++) {
-        const u = Fourier.words(f.seed ?? 0, i, k)
-        const radius = width * Math.sqrt(-2 * Math.log(u[0]))
-        row.push(radius * Math.cos(2 * Math.PI * u[1]))
-        if (2 * k + 1 < n) row.push(radius * Math.sin(2 * Math.PI * u[1]))
-        if (k === 0) this.phases.push(2 * Math.PI * u[2])
-      }
-      return row
-    })
-  }
-
-  private static words(seed: number, i: number, k: number): [number, number, number] {
-    const h = sha256(concat(utf8('panlearn fourier\0'), bigEndian(seed, 8), bigEndian(i, 8), bigEndian(k, 8)))
-    const view = new DataView(h.buffer, h.byteOffset)
-    const word = (j: number): number => (Number(view.getBigUint64(8 * j) >> 11n) + 0.5) * 2 ** -53
-    return [word(0), word(1), word(2)]
-  }
-
-  at(i: number, sources: readonly number[]): number {
-    let angle = this.phases[i]!
-    for (const [j, v] of sources.entries()) angle += this.frequencies[i]![j]! * v
-    return this.amplitude * Math.cos(angle)
-  }
 }
 
 /** Scales a vector down to a norm. */
@@ -381,9 +322,9 @@ export class FeatureMap {
     this.products = products(factors.length, f.polynomial?.degree ?? 2).map((p) => p.map((i) => factors[i]!))
     at += this.products.length
     this.fourierInputs = (f.fourier?.columns ?? []).map((name) => find(name, true))
-    this.fourier = f.fourier ? new Fourier(f.fourier, f.vector?.dimension ?? this.fourierInputs.length) : null
+    this.fourier = f.fourier ? new (rare().Fourier)(f.fourier, f.vector?.dimension ?? this.fourierInputs.length) : null
     at += f.fourier?.dimension ?? 0
-    this.public = publicFile ? new PublicMap(publicFile, this.inputs, f.vector) : null
+    this.public = publicFile ? new (rare().PublicMap)(publicFile, this.inputs, f.vector) : null
     at += this.public?.width ?? 0
     this.features = at
     this.dim = at + (d.intercept !== 0 ? 1 : 0)

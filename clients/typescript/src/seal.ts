@@ -1,6 +1,7 @@
 // Reports sealed to the key of one attempt: HPKE (RFC 9180), base mode, one message, HKDF-SHA256, ChaCha20-Poly1305.
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js'
-import { x25519 } from '@noble/curves/ed25519.js'
+import { pow } from '@noble/curves/abstract/modular.js'
+import { montgomery } from '@noble/curves/abstract/montgomery.js'
 import { expand, extract } from '@noble/hashes/hkdf.js'
 import { sha256 as sha } from '@noble/hashes/sha2.js'
 import { bigEndian, concat, random, sha256, utf8, type Bytes } from './bytes.js'
@@ -14,6 +15,18 @@ export interface Kem {
 }
 
 const none = new Uint8Array()
+
+// X25519 as RFC 7748 defines it, without the Edwards curve that the library's own instance brings along.
+const P = 2n ** 255n - 19n
+const x25519 = /* @__PURE__ */ montgomery({
+  P, type: 'x25519', powPminus2: (x: bigint) => pow(x, P - 2n, P),
+  adjustScalarBytes: (b: Bytes) => {
+    b[0]! &= 248
+    b[31]! &= 127
+    b[31]! |= 64
+    return b
+  },
+})
 
 const labeledExtract = (suite: Bytes, salt: Bytes, label: string, ikm: Bytes): Bytes =>
   extract(sha, concat(utf8('HPKE-v1'), suite, utf8(label), ikm), salt)

@@ -1,8 +1,11 @@
 // Envelopes of learner and stage (stream/seal): Ed25519 over "panlearn/v1/", the kind's word, a zero byte and the body.
-import { ed25519 } from '@noble/curves/ed25519.js'
+import * as ed25519 from '@noble/ed25519'
+import { sha512 } from '@noble/hashes/sha2.js'
 import { concat, equal, sha256, utf8, type Bytes } from './bytes.js'
 import { check, version } from './check.js'
 import { Kind, Signed, bodies, type BodyOf } from './wire.js'
+
+ed25519.hashes.sha512 = sha512
 
 const words = new Map<number, string>(Object.entries(Kind).map(([word, kind]) => [kind, word]))
 

@@ -174,11 +174,8 @@ export class Reporter {
   }
 
   private gradient(u: number[], y: number, point: readonly number[], frame: FrameBody | undefined, smoothing: number): number[] {
-    if (frame === undefined) {
-      if (this.loss.many) throw new Refused('schedule.plan', 'proved', 'practical for several classes')
-      return smoothing > 0 ? this.loss.envelope(point, u, y, smoothing) : this.loss.gradient(point, u, y)
-    }
-    const g = this.loss.gradient(point, u, y, frame.smoothing)
+    if (frame === undefined) return this.loss.clipped(point, u, y, smoothing, this.clipNorm())
+    const g = smoothing > 0 ? this.loss.clipped(point, u, y, smoothing, Infinity) : this.loss.gradient(point, u, y, frame.smoothing)
     if (frame.whitener.length === 0) return g
     const blocks: number[] = []
     for (let i = 0; i < g.length; i += u.length) blocks.push(...whitened(frame.whitener, g.slice(i, i + u.length)))
