@@ -1,12 +1,11 @@
 // Reports sealed to the key of one attempt: HPKE (RFC 9180), base mode, one message, HKDF-SHA256, ChaCha20-Poly1305.
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js'
-import { pow } from '@noble/curves/abstract/modular.js'
-import { montgomery } from '@noble/curves/abstract/montgomery.js'
 import { expand, extract } from '@noble/hashes/hkdf.js'
 import { sha256 as sha } from '@noble/hashes/sha2.js'
 import { bigEndian, concat, random, sha256, utf8, type Bytes } from './bytes.js'
 import { version } from './check.js'
 import { Report, Suite } from './wire.js'
+import { x25519 } from './x25519.js'
 
 /** A Kem makes a secret that the holder of a public key alone can make as well. */
 export interface Kem {
@@ -15,18 +14,6 @@ export interface Kem {
 }
 
 const none = new Uint8Array()
-
-// X25519 as RFC 7748 defines it, without the Edwards curve that the library's own instance brings along.
-const P = 2n ** 255n - 19n
-const x25519 = /* @__PURE__ */ montgomery({
-  P, type: 'x25519', powPminus2: (x: bigint) => pow(x, P - 2n, P),
-  adjustScalarBytes: (b: Bytes) => {
-    b[0]! &= 248
-    b[31]! &= 127
-    b[31]! |= 64
-    return b
-  },
-})
 
 const labeledExtract = (suite: Bytes, salt: Bytes, label: string, ikm: Bytes): Bytes =>
   extract(sha, concat(utf8('HPKE-v1'), suite, utf8(label), ikm), salt)
