@@ -7,6 +7,7 @@ import { Refused, parseDeclaration, type Declaration } from './declaration.js'
 import { reportBytes, type Params } from './encode.js'
 import { FeatureMap, normOf } from './features.js'
 import { checkPlan, costliest, paramsOf, placeOf, releases, stintOf, type Place, type PlanBody } from './plan.js'
+import { periodOf } from './ledger.js'
 import { rare } from './parts.js'
 import { Reporter, isPractical } from './statistic.js'
 import { Kind, Report, Statistic, Suite, Trust, Unit, type BodyOf } from './wire.js'
@@ -18,16 +19,19 @@ export interface Policy {
   task_hashes?: string[]
   learner_key?: string
   stage_key?: string
+  helper_key?: string // of tasks of two operators, which this device refuses
   max_epsilon?: number
   max_delta?: number
   max_total_epsilon?: number
   max_total_delta?: number
+  period?: string
   honest_fraction?: string
   max_rounds_per_user?: number
   min_cohort?: number
   own_share?: number
   max_refunds?: number
   max_reports?: number
+  max_attempts?: number // the same
   allow_plaintext?: boolean
   forbid_first_use?: boolean
 }
@@ -49,10 +53,43 @@ export interface PhaseTerms {
 
 const tolerance = 1e-9
 
-// Keys of the policy file that this device reads; totals here are for ever, and so no clock decides what is charged.
-const keys = new Set(['tasks', 'task_hash', 'task_hashes', 'learner_key', 'stage_key', 'max_epsilon', 'max_delta',
-  'max_total_epsilon', 'max_total_delta', 'honest_fraction', 'max_rounds_per_user', 'min_cohort', 'own_share', 'max_refunds',
-  'max_reports', 'allow_plaintext', 'forbid_first_use'])
+const least = (n: number) => (v: unknown): boolean => typeof v === 'number' && v >= n
+const whole = (n: number) => (v: unknown): boolean => Number.isInteger(v) && least(n)(v)
+const share = (v: unknown): boolean => least(0)(v) && (v as number) < 1
+const pin = (v: unknown): boolean => typeof v === 'string' && /^([0-9a-fA-F]{64})?$/.test(v)
+const list = (of: (v: unknown) => boolean) => (v: unknown): boolean => Array.isArray(v) && v.every(of)
+const flag = (v: unknown): boolean => typeof v === 'boolean'
+
+function isFraction(v: string): boolean {
+  try {
+    return Boolean(Fraction.parse(v))
+  } catch {
+    return false
+  }
+}
+
+// The keys of the policy file, and what each may be.
+const keys: { [K in keyof Required<Policy>]: (v: unknown) => boolean } = {
+  tasks: list((v) => typeof v === 'string' && /^[a-z0-9_-]{1,32}$/.test(v)), task_hash: pin,
+  task_hashes: list((v) => v !== '' && pin(v)), learner_key: pin, stage_key: pin, helper_key: pin,
+  max_epsilon: (v) => least(0)(v) && (v as number) <= maxEpsilon, max_delta: share,
+  max_total_epsilon: (v) => least(0)(v) && v !== Infinity, max_total_delta: share,
+  period: (v) => typeof v === 'string', honest_fraction: (v) => typeof v === 'string' && isFraction(v),
+  max_rounds_per_user: whole(1), min_cohort: whole(0), own_share: (v) => least(0)(v) && (v as number) <= 1, max_refunds: whole(0),
+  max_reports: whole(1), max_attempts: whole(1), allow_plaintext: flag, forbid_first_use: flag,
+}
+
+/** Throws Refused for a policy that the policy file could not have. */
+export function checkPolicy(p: Policy): void {
+  for (const [k, v] of Object.entries(p)) {
+    if (v === undefined) continue
+    want(Object.hasOwn(keys, k), 'policy', k, 'a key that this device reads')
+    want(keys[k as keyof Policy](v), `policy: ${k}`, v, 'a value of the policy file')
+  }
+  const period = periodOf(p)
+  want(period === 0 || (period >= 1000 && Boolean(p.max_total_epsilon || p.max_total_delta)), 'policy: period', p.period, 'at least 1s, with a total')
+}
+
 const trustWords = new Map<number, string>([[Trust.shuffle, 'shuffle'], [Trust.pan, 'pan'], [Trust.shufflePan, 'shuffle+pan'], [Trust.local, 'local']])
 
 function want(ok: boolean, field: string, value: unknown, wanted: string): void {
@@ -77,13 +114,13 @@ export class Agreement {
    */
   constructor(private readonly policy: Policy, readonly task: TaskBody, readonly hash: Bytes, stored?: Bytes) {
     const p = policy
-    for (const k of Object.keys(p)) want(keys.has(k), 'policy', k, 'a key that this device reads')
+    checkPolicy(p)
     want(task.plan!.trust !== Trust.split, 'plan.trust', 'split',
       'another trust: this device shares no reports between two operators; ingest publish and the library in Go do')
     want(stored === undefined || equal(stored, hash), 'task hash', hex(hash), 'that which this device took part in before')
     want(stored !== undefined || pins(p) || !p.forbid_first_use, 'task hash', hex(hash), 'one that the policy pins')
     want(p.tasks === undefined || p.tasks.length === 0 || p.tasks.includes(task.name), 'task', task.name, 'one of the policy')
-    const pinned = (pin: string | undefined, value: Bytes): boolean => !pin || equal(unhex(pin), value)
+    const pinned = (digits: string | undefined, value: Bytes): boolean => !digits || equal(unhex(digits), value)
     want(pinned(p.task_hash, hash), 'task hash', hex(hash), `${p.task_hash}, which the policy pins`)
     want(!p.task_hashes?.length || p.task_hashes.some((h) => pinned(h, hash)), 'task hash', hex(hash), 'one that the policy lists')
     want(pinned(p.learner_key, task.learnerKey), 'learner_key', hex(task.learnerKey), 'the pinned one')

@@ -2,12 +2,14 @@
 // was counted. Rules and numbers are those of docs/reference/protocol.md and device.md.
 import { SystemWords } from './binomial.js'
 import { equal, hex, random, type Bytes } from './bytes.js'
-import { Agreement, pins, type Policy, type RoundBody } from './consent.js'
+import { Clock } from './clock.js'
+import { Agreement, checkPolicy, pins, type Policy, type RoundBody } from './consent.js'
 import { Refused, parseDeclaration } from './declaration.js'
 import { draw, pack, place } from './encode.js'
 import { Unfit, type Event, type Example } from './features.js'
+import { affordTotal, joining, later, settled, type Charge } from './ledger.js'
 import {
-  abandon, acked, answered, attemptOf, decide, exhausted, fresh, join, mayJoin, maySend, outcome, participations, sending,
+  abandon, acked, answered, attemptOf, decide, exhausted, fresh, join, mayJoin, maySend, outcome, sending,
   stays, type Ack, type AttemptId, type Closed, type Draw, type Participation, type State,
 } from './participation.js'
 import { parsePlace, placeRequest } from './places.js'
@@ -16,7 +18,7 @@ import { placeOf, type Place } from './plan.js'
 import type { Latest, Stored, Transport } from './relay.js'
 import { messageId, seal } from './seal.js'
 import { verify } from './signed.js'
-import type { Charge, Store } from './store.js'
+import type { Store } from './store.js'
 import { Kind, Trust, type BodyOf } from './wire.js'
 
 /** How a device is opened. */
@@ -51,6 +53,8 @@ export interface Ticket {
   readonly key: string
   /** Whether the event fits the task; one that does not is sent as the zero vector. Known when it is accepted. */
   readonly fits: boolean | undefined
+  /** How many of a person's rows are beyond those that enter a report: they are ignored, whatever they hold. */
+  readonly surplus: number
   /** Resolves when the event is charged, durably, or settled without that. */
   readonly accepted: Promise<void>
   /** Resolves when its outcome is known: its round has closed, or the task has ended. */
@@ -67,6 +71,7 @@ const answersWithin = 2000 // ms that close waits for the broker
 /** One event on its way in this process. */
 class Going implements Ticket {
   fits: boolean | undefined
+  surplus = 0
   readonly accepted: Promise<void>
   readonly outcome: Promise<Outcome>
   accept!: () => void
@@ -134,6 +139,10 @@ export class Device {
   private measured = -1 // phase
   private beatAt = 0
   private out = 0 // requests on their way
+  private readonly clock = new Clock()
+  private heard = { broker: 0, at: -Infinity } // the broker's time, and when it was told
+  private compared = -Infinity // at, of what was heard
+  private saidAhead = false
   private held = false // the broker refused a report, and took none since
   private answers: (() => Promise<void>)[] = [] // what to do with answers that came
   private readonly judging = new Map<number, { at: number; pause: number }>()
@@ -160,6 +169,7 @@ export class Device {
       ...(p.learner !== undefined && { learner_key: p.learner }),
       ...(p.stage !== undefined && { stage_key: p.stage }),
     }
+    checkPolicy(policy)
     const known = await options.store.task()
     if (!pins(policy) && known.task === '' && options.trustFirstUse !== true) {
       throw new Refused('pins', 'none', 'the hash of the task, or both keys; or trustFirstUse: true')
@@ -183,12 +193,10 @@ export class Device {
           await sleep(around(pause), options.signal)
           continue
         }
-        const isCharged = (await options.store.charges()).some((c) => c.task === hex(agreement.hash))
-        if (isCharged && known.task === '') {
-          throw new Refused('store', 'a charge of this task and no participations', 'the store that took part')
-        }
+        const charged = await options.store.charged()
+        await enter(options, agreement, known.task !== '', charged.length)
         if (agreement.plan.trust === Trust.local) log('nobody is trusted in this task: what is published is never drawn again')
-        return new Device(options, agreement, await options.store.charged(), log)
+        return new Device(options, agreement, charged, log)
       }
       log('waiting for the task to be announced')
       await sleep(around(pause), options.signal)
@@ -211,6 +219,7 @@ export class Device {
       return known
     }
     const going = new Going(key, rows, fresh(key))
+    going.surplus = Math.max(0, rows.length - this.items)
     this.going.set(key, going)
     this.wake()
     return going
@@ -230,6 +239,14 @@ export class Device {
     this.wake()
     await this.running
     await this.options.store.close()
+  }
+
+  private get task(): string {
+    return hex(this.agreement.hash)
+  }
+
+  private get user(): string {
+    return this.options.user ?? ''
   }
 
   private get byUser(): boolean {
@@ -274,6 +291,7 @@ export class Device {
     await this.admit()
     if (this.going.size === 0) return this.idle()
     await this.takeNews()
+    this.compareClock()
     await this.settle()
     if (this.ended) {
       for (const g of [...this.going.values()]) {
@@ -355,6 +373,7 @@ export class Device {
       try {
         const latest = await this.transport.latest(seen, 25, this.stop.signal)
         pause = 1000
+        if (latest !== null) this.heard = { broker: latest.lease.storedMs, at: performance.now() }
         if (latest === null) await sleep(around(pause), this.stop.signal)
         else if (latest.tag !== seen) {
           seen = latest.tag
@@ -446,6 +465,16 @@ export class Device {
     if (!equal(body.taskHash, this.agreement.hash)) return
     this.ended = true
     this.endedAt = Date.now()
+  }
+
+  /** Holds the clock against the broker's, where that is due and the broker was heard. */
+  private compareClock(): void {
+    if (!this.clock.isDoubtful || this.heard.at === this.compared) return
+    this.compared = this.heard.at
+    const { broker } = this.heard
+    this.clock.compared(broker === 0 ? 0 : Math.max(broker, Number(this.round?.open?.startedUnixMs ?? 0n)))
+    if (this.clock.isAhead && !this.saidAhead) this.log('this clock is ahead of the broker\'s: nobody is charged until one of them is mended')
+    this.saidAhead = this.clock.isAhead
   }
 
   // From an event to a report.
@@ -552,7 +581,7 @@ export class Device {
   /** One tick: what was drawn before leaves, and one more event is drawn. */
   private async beat(): Promise<void> {
     const r = this.round
-    if (r === null || r.open === null || r.over || r.full || this.held) return
+    if (r === null || r.open === null || r.over || r.full || this.held || this.clock.isAhead) return
     const due = [...this.going.values()].filter((g) => g.known && !g.out && g.rows !== null && g.part.state !== 'charged' &&
       !this.isSettled(g) && mayJoin(g.part, this.drawOf(r)) && Date.now() >= this.joinAt(g, r))
     const leaves = due.find((g) => g.draft !== null)
@@ -587,15 +616,11 @@ export class Device {
 
   /** Charges the event to the round, durably, and sends it. */
   private async charge(g: Going, r: Round): Promise<void> {
-    const task = hex(this.agreement.hash)
-    const user = this.options.user ?? ''
     const charges = await this.options.store.charges()
-    const own = charges.find((c) => c.task === task && c.user === user)
-    const charge: Charge = {
-      task, name: this.agreement.task.name, user, delta: this.agreement.delta, at: Date.now(),
-      epsilon: Math.max(own?.epsilon ?? 0, this.agreement.cost(participations(g.part, r.place.stint.index))),
-    }
-    const refused = this.totals(charges, charge)
+    const own = charges.filter((c) => c.user === this.user)
+    const now = later(charges, this.clock.now())
+    const charge = joining(this.agreement, this.task, this.user, own.find((c) => c.task === this.task), g.part, this.drawOf(r), now)
+    const refused = affordTotal(this.options.policy ?? {}, own, charge, now)
     if (refused !== null) {
       this.finish(g, refused)
       return
@@ -618,7 +643,7 @@ export class Device {
     p.sealed = seal(to, this.agreement.hash, [p.draw!.report], g.draft!.counts, hybrid())
     await this.options.store.write({
       events: [p],
-      task: { task: hex(this.agreement.hash), round: Number(r.body.round), step: Number(r.body.step), manifest: hex(r.manifest) },
+      task: { task: this.task, round: Number(r.body.round), step: Number(r.body.step), manifest: hex(r.manifest) },
       ...(charge && { charges: [charge] }),
     })
   }
@@ -701,7 +726,12 @@ export class Device {
 
   private async conclude(g: Going, by: (p: Participation) => void): Promise<void> {
     by(g.part)
-    await this.options.store.write({ events: [g.part] })
+    const known = g.part.state !== 'charged'
+    const charges = known ? await this.options.store.charges() : []
+    await this.options.store.write({
+      events: [g.part],
+      charges: charges.filter((c) => c.task === this.task && c.user === this.user).map((c) => settled(c, later(charges, this.clock.now()))),
+    })
     if (g.part.state === 'charged') return // of another manifest
     g.forget()
     g.lot = null
@@ -742,16 +772,6 @@ export class Device {
       void: body.void,
     }
   }
-
-  /** Returns why the policy's totals do not allow a charge beside those of other tasks; null where they do. */
-  private totals(charges: Charge[], c: Charge): string | null {
-    const { max_total_epsilon: epsilon, max_total_delta: delta } = this.options.policy ?? {}
-    const others = charges.filter((o) => o.user === c.user && o.task !== c.task)
-    const sum = (of: (o: Charge) => number): number => [...others, c].reduce((s, o) => s + of(o), 0)
-    if (epsilon !== undefined && !(sum((o) => o.epsilon) <= epsilon * (1 + 1e-9))) return `total epsilon: at most ${epsilon}`
-    if (delta !== undefined && !(sum((o) => o.delta) <= delta * (1 + 1e-9))) return `total delta: at most ${delta}`
-    return null
-  }
 }
 
 /** Agrees to the task of a record. Throws Refused where it does not, anything else where the record is none. */
@@ -761,6 +781,33 @@ async function agree(options: Options, policy: Policy, record: Bytes, known: str
   if (body.name !== options.task) throw new Refused('task', body.name, options.task)
   if (body.plan!.trust !== Trust.split) await load(body.suite, parseDeclaration(body.declaration))
   return new Agreement(policy, body, hash, known === '' ? undefined : bytesOf(known))
+}
+
+/**
+ * Makes the ledger and the participations agree. A ledger that has events standing in a task whose participations are
+ * missing belongs to another store; a store that took part in a task that the ledger does not know is charged again.
+ */
+async function enter(options: Options, a: Agreement, isPinned: boolean, open: number): Promise<void> {
+  const task = hex(a.hash)
+  const user = options.user ?? ''
+  const charges = (await options.store.charges()).filter((c) => c.task === task)
+  if (!isPinned && charges.some((c) => c.standing > 0)) {
+    throw new Refused('store', 'a charge of this task and no participations', 'the store that took part')
+  }
+  if (!isPinned) return
+  const own = charges.find((c) => c.user === user)
+  if (own !== undefined) {
+    // A device that was killed may have settled events and not said so here.
+    if (own.open > open) await options.store.write({ charges: [{ ...own, open }] })
+  } else if (charges.length === 0) {
+    const most = Math.max(...a.phases.map((f) => f.rounds)) * (1 + (options.policy?.max_refunds ?? 8))
+    await options.store.write({
+      charges: [{
+        task, name: a.task.name, user, epsilon: a.cost(1 + (options.policy?.max_refunds ?? 8)), delta: a.delta, rounds: most, most,
+        standing: 1, open: 1, lost: true, byUser: a.declaration.privacy.unit === 'user', at: Date.now(),
+      }],
+    })
+  }
 }
 
 /** A copy of a row, which its caller may change; undefined where it has none: such a row does not fit. */

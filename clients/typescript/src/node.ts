@@ -4,8 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { hex, unhex } from './bytes.js'
 import { Refused } from './declaration.js'
+import type { Charge } from './ledger.js'
 import type { Participation } from './participation.js'
-import type { Change, Charge, Store, TaskState } from './store.js'
+import type { Change, Store, TaskState } from './store.js'
 
 const none: TaskState = { task: '', round: 0, step: 0, manifest: '' }
 

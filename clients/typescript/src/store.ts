@@ -1,17 +1,8 @@
 // What a device remembers: which task it took part in, what each event's part was, and what all tasks cost. It is written
 // before it is acted on. Counts are never in it: what may be sent again is stored sealed.
 import { Refused } from './declaration.js'
+import type { Charge } from './ledger.js'
 import type { Participation } from './participation.js'
-
-/** What one task cost whom: entries of the ledger of one origin. */
-export interface Charge {
-  task: string // hash, in hexadecimal
-  name: string
-  user: string // empty: the one user of this device
-  epsilon: number
-  delta: number
-  at: number // Unix time in ms of the last charge
-}
 
 /** What the device knows of a task beside its events. */
 export interface TaskState {
