@@ -855,7 +855,7 @@ def quantity(text, c):
     for mark in c.get("marks", []):
         text = text.replace(mark, "")
     text = text.strip()
-    if text == "" or re.fullmatch("[+-]?nan", text.lower()):
+    if text == "" or re.fullmatch("nan", text.lower()):
         return None
     x = number(text)
     return None if any(NUMBER.fullmatch(t) and float(t) == x for t in tokens) else x

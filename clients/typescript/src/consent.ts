@@ -1,6 +1,6 @@
 // What a device checks before it takes part (docs/reference/device.md; stream/device/consent of the Go device). It
 // believes nothing that it can compute.
-import { Fraction, epsilon, maxEpsilon } from './accounting.js'
+import { Fraction, epsilon, isFraction, maxEpsilon } from './accounting.js'
 import { equal, hex, unhex, type Bytes } from './bytes.js'
 import { version } from './check.js'
 import { Refused, parseDeclaration, type Declaration } from './declaration.js'
@@ -59,14 +59,6 @@ const share = (v: unknown): boolean => least(0)(v) && (v as number) < 1
 const pin = (v: unknown): boolean => typeof v === 'string' && /^([0-9a-fA-F]{64})?$/.test(v)
 const list = (of: (v: unknown) => boolean) => (v: unknown): boolean => Array.isArray(v) && v.every(of)
 const flag = (v: unknown): boolean => typeof v === 'boolean'
-
-function isFraction(v: string): boolean {
-  try {
-    return Boolean(Fraction.parse(v))
-  } catch {
-    return false
-  }
-}
 
 // The keys of the policy file, and what each may be.
 const keys: { [K in keyof Required<Policy>]: (v: unknown) => boolean } = {
@@ -189,7 +181,7 @@ export class Agreement {
 
   /** The cost of a round with the others of its stint; throws where it is more than the limit. */
   private afford(what: string, at: Place): number {
-    const cost = epsilon(1, [releases(this.plan, at, this.honest)], this.delta, this.limit)
+    const cost = epsilon(1, [releases(this.plan, at, this.honest, 'F11')], this.delta, this.limit)
     want(cost <= this.limit * (1 + tolerance), `${what}: epsilon`, `${cost} at delta ${this.delta}`, `at most ${this.limit}`)
     return cost
   }
@@ -200,7 +192,7 @@ export class Agreement {
     while (this.repeated.length < times) {
       const last = this.repeated[this.repeated.length - 1]!
       if (last > maxEpsilon) return last
-      const of = starts.map(({ i }) => releases(this.plan, costliest(this.plan, i), this.honest))
+      const of = starts.map(({ i }) => releases(this.plan, costliest(this.plan, i), this.honest, 'F11'))
       this.repeated.push(Math.max(last, epsilon(this.repeated.length + 1, of, this.delta, this.limit)))
     }
     return this.repeated[Math.max(times, 1) - 1]!
@@ -255,9 +247,7 @@ export class Agreement {
   /** The radius of the declared set. */
   private radius(): number {
     const { set, radius = 0, min = 0, max = 0 } = this.declaration.model
-    if (set === 'ball' || set === 'simplex') return radius
-    if (set === 'box') return Math.sqrt(this.reporter.loss.parameters(this.map.dim)) * Math.max(Math.abs(min), Math.abs(max))
-    throw new Refused('declaration: model.set', set, 'one that this device knows')
+    return set === 'box' ? Math.sqrt(this.reporter.loss.parameters(this.map.dim)) * Math.max(Math.abs(min), Math.abs(max)) : radius
   }
 
   /** Throws for a round that no honest learner announces after another. */

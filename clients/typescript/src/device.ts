@@ -241,6 +241,11 @@ export class Device {
     await this.options.store.close()
   }
 
+  /** Whether the browser may delete what it keeps: this person may then be asked again, and pay again. */
+  get mayForget(): boolean {
+    return this.options.store.mayForget
+  }
+
   private get task(): string {
     return hex(this.agreement.hash)
   }

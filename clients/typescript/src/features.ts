@@ -25,10 +25,18 @@ const none = -1 // the position of what sets no indicator
 const longestNumber = 128 // bytes of a text that may be a number
 const hatRoom = 2 ** -51
 
+/** A text without the blanks around it: of Unicode's, which are not those of trim. */
+function trimmed(s: string): string {
+  let [a, b] = [0, s.length]
+  while (a < b && /\p{White_Space}/u.test(s[a]!)) a++
+  while (b > a && /\p{White_Space}/u.test(s[b - 1]!)) b--
+  return s.slice(a, b)
+}
+
 /** The text of a value, as a csv file has it; of what is missing the empty text. */
 export function fieldText(value: unknown): string {
   switch (typeof value) {
-    case 'string': return value.trim()
+    case 'string': return trimmed(value)
     case 'number': return String(value)
     case 'boolean': return value ? 'true' : 'false'
     case 'undefined': return ''
@@ -39,7 +47,7 @@ export function fieldText(value: unknown): string {
 
 /** Reads a number as Go does; NaN is one. */
 export function parseNumber(s: string): number {
-  if (/^[+-]?nan$/i.test(s)) return NaN
+  if (/^nan$/i.test(s)) return NaN
   if (!/^[+-]?(\d+(_\d+)*\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(s) || s.includes('_')) throw new Unfit('not a number')
   const x = Number(s)
   if (!Number.isFinite(x)) throw new Unfit('not a finite number')
@@ -50,7 +58,7 @@ export function parseNumber(s: string): number {
 function unmarked(s: string, marks: readonly string[]): string {
   if (utf8(s).length > longestNumber) throw new Unfit('a number that is too long')
   for (const m of marks) s = s.replaceAll(m, '')
-  return s.trim()
+  return trimmed(s)
 }
 
 const clamp = (x: number, low: number, high: number): number => Math.min(Math.max(x, low), high)
@@ -245,25 +253,23 @@ export function normOf(x: readonly number[]): number {
 
 export type LabelKind = 'two' | 'classes' | 'numbers' | 'counts'
 
+const lossKinds: Record<string, LabelKind> = {
+  logistic: 'two', hinge: 'two', 'smoothed-hinge': 'two', softmax: 'classes', squared: 'numbers', huber: 'numbers', absolute: 'numbers',
+  quantile: 'numbers', poisson: 'counts',
+}
+
+/** Whether this device knows a loss. */
+export const isLoss = (loss: string): boolean => Object.hasOwn(lossKinds, loss)
+
 /** The kind of label that a loss has; throws for a loss that this device does not know. */
 export function labelKind(loss: string): LabelKind {
-  switch (loss) {
-    case 'logistic':
-    case 'hinge':
-    case 'smoothed-hinge': return 'two'
-    case 'softmax': return 'classes'
-    case 'squared':
-    case 'huber':
-    case 'absolute':
-    case 'quantile': return 'numbers'
-    case 'poisson': return 'counts'
-  }
-  throw new Refused('declaration: model.loss', loss, 'a loss that this device knows')
+  if (!isLoss(loss)) throw new Refused('declaration: model.loss', loss, 'a loss that this device knows')
+  return lossKinds[loss]!
 }
 
 /** One spelling of a label: of a number its value. */
 function classKey(s: string): string {
-  const t = s.trim()
+  const t = trimmed(s)
   try {
     if (utf8(t).length <= longestNumber) {
       const x = parseNumber(t)

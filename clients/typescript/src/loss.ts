@@ -134,9 +134,9 @@ export class Loss {
     return this.many ? this.classes * dim : dim
   }
 
-  /** Throws unless a label is one of the loss. */
+  /** Whether it has no corner, nor one that is rounded. */
   get isSmooth(): boolean {
-    return !['hinge', 'absolute', 'quantile'].includes(this.d.model.loss)
+    return !['hinge', 'smoothed-hinge', 'absolute', 'quantile'].includes(this.d.model.loss)
   }
 
   private weight(y: number): number {

@@ -73,29 +73,67 @@ export class MemoryStore implements Store {
 const database = 'panlearn' // of an origin
 const tables = ['tasks', 'events', 'charges', 'holder'] as const
 
+/** How the store of a browser is opened. */
+export interface BrowserOptions {
+  /** The browser may delete it: who is forgotten takes part again, and pays again. */
+  mayForget?: boolean
+  /** Called where another tab or worker has the store of this task, and this one waits until that closes it or is gone. */
+  waits?: () => void
+  signal?: AbortSignal // ends the waiting
+}
+
 /**
  * Opens the store of a task in a browser's IndexedDB, one database for an origin. Writes are strict: they have left the
- * browser's memory before they are acted on. The newest device that opened the store holds it: an older one, as of
- * another tab, is refused its next write. A browser that keeps the right to delete it is refused without mayForget, and
- * so is a frame in a page of another site, whose storage is another one.
+ * browser's memory before they are acted on. One tab or worker has it: another waits, and never takes it away. Each write
+ * compares an instance, too, for a lock of the browser fences nothing: a device that was opened around it makes the older
+ * one fail at its next write. A browser that keeps the right to delete the store is refused without mayForget, and so is a
+ * frame in a page of another site, whose storage is another one.
  */
-export async function indexedDB(task: string, options: { mayForget?: boolean } = {}): Promise<Store> {
+export async function indexedDB(task: string, options: BrowserOptions = {}): Promise<Store> {
   if (isFramedElsewhere()) throw new Refused('frame', 'a page of another site', 'a page of its own')
   const storage = globalThis.navigator?.storage as StorageManager | undefined
   const persists = (await storage?.persisted?.()) || (await storage?.persist?.()) || false
   if (!persists && options.mayForget !== true) {
     throw new Refused('storage', 'may be deleted by the browser', 'a persistent one, or mayForget: true: who is forgotten takes part again')
   }
-  const db = await new Promise<IDBDatabase>((resolve, reject) => {
+  const release = await alone(`panlearn ${task}`, options)
+  try {
+    const store = new BrowserStore(await opened(), task, !persists, release)
+    await store.hold()
+    return store
+  } catch (e) {
+    release()
+    throw e
+  }
+}
+
+/** Resolves when this tab alone has a lock, with what releases it. */
+async function alone(name: string, { waits, signal }: BrowserOptions): Promise<() => void> {
+  const locks = globalThis.navigator?.locks as LockManager | undefined
+  if (locks === undefined) return () => undefined
+  const request = (options: LockOptions): Promise<(() => void) | null> =>
+    new Promise((resolve, reject) => {
+      const have = (lock: Lock | null): Promise<void> | undefined => {
+        if (lock !== null) return new Promise((release) => resolve(release))
+        resolve(null)
+        return undefined
+      }
+      locks.request(name, options, have).catch(reject)
+    })
+  const free = await request({ ifAvailable: true })
+  if (free !== null) return free
+  waits?.()
+  return (await request(signal === undefined ? {} : { signal }))!
+}
+
+function opened(): Promise<IDBDatabase> {
+  return new Promise<IDBDatabase>((resolve, reject) => {
     const opening = globalThis.indexedDB.open(database, 1)
     opening.onupgradeneeded = () => tables.forEach((t) => opening.result.createObjectStore(t))
     opening.onsuccess = () => resolve(opening.result)
     opening.onerror = () => reject(opening.error ?? new Error('the browser opens no store'))
     opening.onblocked = () => reject(new Error('another page keeps the store from being made'))
   })
-  const store = new BrowserStore(db, task, !persists)
-  await store.hold()
-  return store
 }
 
 /**
@@ -114,7 +152,8 @@ export async function eraseIndexedDB(): Promise<void> {
 class BrowserStore implements Store {
   private readonly holder = crypto.randomUUID()
 
-  constructor(private readonly db: IDBDatabase, private readonly name: string, readonly mayForget: boolean) {
+  constructor(private readonly db: IDBDatabase, private readonly name: string, readonly mayForget: boolean,
+    private readonly release: () => void) {
     db.onversionchange = () => db.close() // somebody erases it
   }
 
@@ -182,6 +221,7 @@ class BrowserStore implements Store {
 
   close(): Promise<void> {
     this.db.close()
+    this.release()
     return Promise.resolve()
   }
 }
