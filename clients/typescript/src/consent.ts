@@ -9,6 +9,7 @@ import { FeatureMap, normOf } from './features.js'
 import { checkPlan, costliest, paramsOf, placeOf, releases, stintOf, type Place, type PlanBody } from './plan.js'
 import { periodOf } from './ledger.js'
 import { rare } from './parts.js'
+import type { PublicModel } from './public.js'
 import { Reporter, isPractical } from './statistic.js'
 import { Kind, Report, Statistic, Suite, Trust, Unit, type BodyOf } from './wire.js'
 
@@ -88,6 +89,16 @@ function want(ok: boolean, field: string, value: unknown, wanted: string): void 
   if (!ok) throw new Refused(field, value, wanted)
 }
 
+/** Reads the file of a public model, where one is declared. */
+function publicOf(file: Bytes, declared: string | undefined): PublicModel | undefined {
+  if (declared === undefined) return undefined
+  try {
+    return rare().parsePublic(file, declared)
+  } catch (e) {
+    throw new Refused('public', `${file.length} bytes`, (e as Error).message)
+  }
+}
+
 /** A task that a policy agreed to. */
 export class Agreement {
   readonly declaration: Declaration
@@ -123,7 +134,7 @@ export class Agreement {
     checkPlan(plan)
     const d = (this.declaration = parseDeclaration(task.declaration))
     want((d.features.public !== undefined) === task.public.length > 0, 'public', `${task.public.length} bytes`, 'the declared file')
-    this.map = new FeatureMap(d, d.features.public === undefined ? undefined : rare().parsePublic(task.public, d.features.public))
+    this.map = new FeatureMap(d, publicOf(task.public, d.features.public))
     this.reporter = new Reporter(this.map)
     this.honest = this.declared(d)
     this.delta = Math.min(plan.delta, p.max_delta || Infinity)
@@ -257,7 +268,8 @@ export class Agreement {
     const least = old.step + (place !== null && place.stint.rounds > 1 ? 1n : 0n)
     const most = old.step + (r.round - old.round)
     want(r.step >= least && r.step <= most, `round ${r.round}: step`, r.step, `${least} to ${most}`)
-    const frames = (a: RoundBody): string => JSON.stringify(a.frame ?? null)
+    // -0 and what is no number are what they are.
+    const frames = (a: RoundBody): string => JSON.stringify(a.frame ?? null, (_, v: unknown) => (typeof v === 'number' && !v ? (Object.is(v, -0) ? '-0' : String(v)) : v))
     want(old.point.length === 0 || (place?.phase.top ?? 0n) > 0n || frames(old) === frames(r), `round ${r.round}: frame`, 'another',
       `that of round ${old.round}`)
   }

@@ -13,8 +13,9 @@ import {
   stays, type Ack, type AttemptId, type Closed, type Draw, type Participation, type State,
 } from './participation.js'
 import { parsePlace, placeRequest } from './places.js'
-import { hybrid, load } from './parts.js'
+import { kemOf, load } from './parts.js'
 import { placeOf, type Place } from './plan.js'
+import { openBeside, readClose, readEnd, readOpen, readRound } from './records.js'
 import type { Latest, Stored, Transport } from './relay.js'
 import { messageId, seal } from './seal.js'
 import { verify } from './signed.js'
@@ -111,6 +112,7 @@ interface Round {
   openedAt: number // when this device saw the Open
   over: boolean // claimed, or closed
   full: boolean // the stage said that the attempt takes nobody any more
+  shut: boolean // nothing can be sealed to the attempt's key
 }
 
 const none: AttemptId = { number: 0, open: '' }
@@ -431,16 +433,14 @@ export class Device {
       this.log(`another round stands under the number ${before}: the learner or the broker was put back`)
     }
     for (const g of this.going.values()) g.forget()
-    this.round = { body, manifest: hash, place: at, open: null, attempt: none, openedAt: 0, over: false, full: false }
+    this.round = { body, manifest: hash, place: at, open: null, attempt: none, openedAt: 0, over: false, full: false, shut: false }
     this.measure()
   }
 
   /** Reads a round by its number, verified; null where the broker shows none. */
   private async readRound(number: number): Promise<{ body: RoundBody; hash: Bytes } | null> {
     const record = await this.transport.record(`rounds/${number}`)
-    if (record === null) return null
-    const { body, hash } = verify(Kind.round, this.agreement.task.learnerKey, record.data)
-    return Number(body.round) === number ? { body, hash } : null
+    return record === null ? null : readRound(this.agreement, record.data, BigInt(number))
   }
 
   private async takeOpen(latest: Latest): Promise<void> {
@@ -452,12 +452,10 @@ export class Device {
     if (latest.open.round !== r.body.round || attempt === 0n || Number(attempt) < r.attempt.number) return
     const record = await this.transport.record(`opens/${r.body.round}/${attempt}`)
     if (record === null) return
-    const { body, hash } = verify(Kind.open, this.agreement.task.stageKey, record.data)
+    const { body, hash } = await readOpen(this.agreement, record.data, r.body.round, attempt, r.manifest)
     const id = attemptOf(attempt, hash)
-    if (body.round !== r.body.round || body.attempt !== attempt || !equal(body.taskHash, this.agreement.hash) ||
-      !equal(body.manifestHash, r.manifest) || body.suite !== this.agreement.task.suite || same(id, r.attempt)) return
-    if (body.placesMs !== 0 && !this.agreement.plan.places) throw new Error(`places_ms ${body.placesMs}: want 0, the plan has no places`)
-    Object.assign(r, { open: body, attempt: id, openedAt: Date.now(), full: false })
+    if (same(id, r.attempt)) return
+    Object.assign(r, { open: body, attempt: id, openedAt: Date.now(), full: false, shut: false })
     this.held = false
     for (const g of this.going.values()) g.retryAt = g.pause = 0
   }
@@ -466,8 +464,7 @@ export class Device {
     if (latest.end.sequence === 0n || this.ended) return
     const record = await this.transport.record('end')
     if (record === null) return
-    const { body } = verify(Kind.end, this.agreement.task.learnerKey, record.data)
-    if (!equal(body.taskHash, this.agreement.hash)) return
+    await readEnd(this.agreement, record.data)
     this.ended = true
     this.endedAt = Date.now()
   }
@@ -586,7 +583,7 @@ export class Device {
   /** One tick: what was drawn before leaves, and one more event is drawn. */
   private async beat(): Promise<void> {
     const r = this.round
-    if (r === null || r.open === null || r.over || r.full || this.held || this.clock.isAhead) return
+    if (r === null || r.open === null || r.over || r.full || r.shut || this.held || this.clock.isAhead) return
     const due = [...this.going.values()].filter((g) => g.known && !g.out && g.rows !== null && g.part.state !== 'charged' &&
       !this.isSettled(g) && mayJoin(g.part, this.drawOf(r)) && Date.now() >= this.joinAt(g, r))
     const leaves = due.find((g) => g.draft !== null)
@@ -630,22 +627,33 @@ export class Device {
       this.finish(g, refused)
       return
     }
+    const sealed = this.sealed(g.draft!, r)
+    if (sealed === null) return
     join(g.part, { ...this.drawOf(r), report: g.draft!.report })
-    await this.seal(g, r, charge)
+    await this.keep(g, r, sealed, charge)
     g.accept()
     this.log(`joined round ${r.body.round}`)
     this.publish(g, r, false)
   }
 
-  /** Seals for the newest attempt and stores that before the first publish. */
-  private async seal(g: Going, r: Round, charge?: Charge): Promise<void> {
+  /** Seals a report for the newest attempt; null where nothing can be sealed to its key, and nobody is charged then. */
+  private sealed(draft: Draft, r: Round): Bytes | null {
+    const { suite, stageKey } = this.agreement.task
+    const to = { suite, manifestHash: r.manifest, attempt: r.open!.attempt, stageKey, publicKey: r.open!.publicKey }
+    try {
+      return seal(to, this.agreement.hash, [draft.report], draft.counts, kemOf(suite))
+    } catch {
+      r.shut = true
+      this.log(`round ${r.body.round}: nothing can be sealed to the key of attempt ${r.attempt.number}`)
+      return null
+    }
+  }
+
+  /** Stores what is sealed before the first publish. */
+  private async keep(g: Going, r: Round, sealed: Bytes, charge?: Charge): Promise<void> {
     const p = g.part
     sending(p, r.attempt, this.agreement.hasFloors)
-    const to = {
-      suite: this.agreement.task.suite, manifestHash: r.manifest, attempt: r.open!.attempt,
-      stageKey: this.agreement.task.stageKey, publicKey: r.open!.publicKey,
-    }
-    p.sealed = seal(to, this.agreement.hash, [p.draw!.report], g.draft!.counts, hybrid())
+    p.sealed = sealed
     await this.options.store.write({
       events: [p],
       task: { task: this.task, round: Number(r.body.round), step: Number(r.body.step), manifest: hex(r.manifest) },
@@ -694,7 +702,9 @@ export class Device {
         if (!stays(p, p.draw!.phase)) await this.conclude(g, abandon)
         continue
       }
-      await this.seal(g, r)
+      const sealed = r.shut ? null : this.sealed(g.draft, r)
+      if (sealed === null) continue
+      await this.keep(g, r, sealed)
       this.publish(g, r, true)
     }
   }
@@ -764,24 +774,17 @@ export class Device {
   /** Reads the Close of an attempt and the Open that stands beside it: the relay by name, never a cache. */
   private async closeOf(round: number, attempt: bigint): Promise<Closed | null> {
     const record = await this.transport.record(`closes/${round}/${attempt}`)
-    if (record === null) return null
-    const { body } = verify(Kind.close, this.agreement.task.stageKey, record.data)
-    if (Number(body.round) !== round || body.attempt !== attempt || !equal(body.taskHash, this.agreement.hash)) return null
-    const beside = await this.transport.record(`opens/${round}/${attempt}`)
-    if (beside === null) return null
-    const open = verify(Kind.open, this.agreement.task.stageKey, beside.data)
-    if (Number(open.body.round) !== round || open.body.attempt !== attempt || !equal(open.body.taskHash, this.agreement.hash) ||
-      !equal(open.body.manifestHash, body.manifestHash)) return null
-    return {
-      round, attempt: attemptOf(attempt, open.hash), manifest: hex(body.manifestHash), cutoff: Number(body.cutoff),
-      void: body.void,
-    }
+    const beside = record === null ? null : await this.transport.record(`opens/${round}/${attempt}`)
+    if (record === null || beside === null) return null
+    const { body } = await readClose(this.agreement, record.data, BigInt(round), attempt)
+    const { hash } = await openBeside(this.agreement, beside.data, BigInt(round), attempt)
+    return { round, attempt: attemptOf(attempt, hash), manifest: hex(body.manifestHash), cutoff: Number(body.cutoff), void: body.void }
   }
 }
 
 /** Agrees to the task of a record. Throws Refused where it does not, anything else where the record is none. */
 async function agree(options: Options, policy: Policy, record: Bytes, known: string): Promise<Agreement> {
-  const { body, key, hash } = verify(Kind.task, null, record)
+  const { body, key, hash } = await verify(Kind.task, null, record)
   if (!equal(key, body.learnerKey)) throw new Refused('learner_key', 'another', 'that which signed the task')
   if (body.name !== options.task) throw new Refused('task', body.name, options.task)
   if (body.plan!.trust !== Trust.split) await load(body.suite, parseDeclaration(body.declaration))

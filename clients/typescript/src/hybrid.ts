@@ -13,6 +13,14 @@ const xwing = combineKEMS(32, 32, expandSeedXof(shake256),
 /** The Kem of suite 3. entropy, for vectors alone, is 32 bytes of ML-KEM and then the ephemeral private key. */
 export const hybrid: Kem = {
   id: 0x647a,
+  takes(publicKey) {
+    if (publicKey.length !== 1216) return false
+    for (let i = 0; i < 1152; i += 3) {
+      const [a, b, c] = [publicKey[i]!, publicKey[i + 1]!, publicKey[i + 2]!]
+      if ((a | ((b & 15) << 8)) >= 3329 || ((b >> 4) | (c << 4)) >= 3329) return false
+    }
+    return true
+  },
   encapsulate(publicKey, entropy) {
     const { cipherText, sharedSecret } = entropy ? xwing.encapsulate(publicKey, entropy) : xwing.encapsulate(publicKey)
     return { encapsulated: cipherText, secret: sharedSecret }

@@ -1,7 +1,7 @@
 // Chunks: what a task needs beside what every task does is loaded when the task asks for it.
 import type { Declaration } from './declaration.js'
 import { labelKind } from './features.js'
-import type { Kem } from './seal.js'
+import { dhkem, type Kem } from './seal.js'
 import { Suite } from './wire.js'
 
 type Rare = typeof import('./rare.js')
@@ -17,8 +17,9 @@ export function rare(): Rare {
   return loaded
 }
 
-/** The key encapsulation of suite 3, undefined before load. */
-export const hybrid = (): Kem | undefined => kem
+/** The key encapsulation of a suite; undefined of no encryption, and of suite 3 before load. */
+export const kemOf = (suite: number): Kem | undefined =>
+  suite === Suite.x25519 ? dhkem : suite === Suite.mlkem768X25519 ? kem : undefined
 
 const needsRare = (d: Declaration): boolean =>
   d.features.public !== undefined || d.features.fourier !== undefined || labelKind(d.model.loss) === 'classes' ||

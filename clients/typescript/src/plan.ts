@@ -96,7 +96,7 @@ export function paramsOf(m: Bodied<typeof Mechanism>, at = 'mechanism'): Params 
   want(m.window === 0 || (m.trials % 2 === 0 && m.floorTrials === 0n && m.coin === e2(23)), 'M39', at)
   want(m.coin > 0 && m.coin < e2(24), 'M40', at)
   const { dim, clipNorm, levels, trials, coin, window } = m
-  return { dim, clipNorm, levels, trials, coin, units: 1, window, minimizer: false }
+  return { dim, clipNorm, levels, trials, coin, units: Number(m.units) || 1, window, minimizer: false }
 }
 
 /** What a user pays for a round together with all others of its stint: one release for each phase. */
@@ -118,7 +118,7 @@ export function releases(plan: PlanBody, at: Place, honest: Fraction, nobody = '
     want(place.planned * BigInt(m.levels + m.trials) < 2n ** 60n, 'M51', where)
     return {
       trust, users: place.planned, dim: m.dim, levels: m.levels, trials: BigInt(m.trials), coin: m.coin,
-      floorTrials: m.floorTrials, honest, rounds: place.phase.roundsPerUser, units: 1,
+      floorTrials: m.floorTrials, honest, rounds: place.phase.roundsPerUser, units: Number(m.units) || 1,
     }
   })
 }
@@ -153,8 +153,6 @@ export function checkPlan(plan: PlanBody): void {
   want(ends || stintOf(plan, plan.phases.length - 1).rounds === 1, 'M65')
   want(ends || (plan.continuous === Continuous.adaptive) === (plan.practical !== undefined), 'M66')
   want(plan.prio3 === '', 'M69')
-  // A report is about one person or event.
-  if (plan.phases[0]!.mechanism!.units > 1n) throw new Refused('mechanism: units', plan.phases[0]!.mechanism!.units, '1: blocks of rows are of organisations')
 }
 
 function checkPhase(plan: PlanBody, i: number, like: Bodied<typeof Mechanism> | undefined, honest: Fraction): void {

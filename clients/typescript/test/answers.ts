@@ -22,7 +22,7 @@ interface Asked {
   before?: string // body of an earlier round
   times?: number // participations whose cost is asked for
   record?: string // an envelope
-  kind?: keyof typeof Kind
+  kind?: 'task' | 'round' | 'open' | 'close' | 'end'
   key?: string
   state?: string // bodies of a relay
   answer?: string
@@ -86,10 +86,10 @@ function rows(q: Asked): unknown {
   }
 }
 
-function answer(q: Asked): unknown {
+async function answer(q: Asked): Promise<unknown> {
   if (q.id !== undefined) return { status: q.place !== undefined ? parsePlace(unhex(q.place), unhex(q.id))?.verdict ?? 'none' : parseAnswer(unhex(q.answer ?? ''), unhex(q.id)).status }
   if (q.task !== undefined) return consent(q)
-  if (q.record !== undefined) return { hash: hex(verify(Kind[q.kind!], q.key ? unhex(q.key) : null, unhex(q.record)).hash) }
+  if (q.record !== undefined) return { hash: hex((await verify(Kind[q.kind!], q.key ? unhex(q.key) : null, unhex(q.record))).hash) }
   if (q.state !== undefined) return { hash: parseLatest(unhex(q.state)).tag }
   return rows(q)
 }
@@ -98,7 +98,7 @@ await load(Suite.mlkem768X25519, { features: { fourier: {} }, model: { loss: 'lo
 for await (const line of createInterface({ input: process.stdin })) {
   let said: unknown
   try {
-    said = answer(JSON.parse(line) as Asked)
+    said = await answer(JSON.parse(line) as Asked)
   } catch (e) {
     said = { refused: (e as Error).message }
   }
