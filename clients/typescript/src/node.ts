@@ -30,6 +30,15 @@ export function fileStore(folder: string, task: string): Store {
   return new FileStore(folder, task)
 }
 
+/** Reads what the tasks of a folder cost, while devices may use it. */
+export function readCharges(folder: string): Charge[] {
+  const costs = new Map<string, Charge>()
+  const lines = readFileSync(join(folder, 'journal'), 'utf8').split('\n')
+  lines.pop()
+  for (const l of lines) for (const c of read(l).charges ?? []) costs.set(`${c.task} ${c.user}`, c)
+  return [...costs.values()]
+}
+
 class FileStore implements Store {
   readonly mayForget = false
   private readonly holder = randomUUID()

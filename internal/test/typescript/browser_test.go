@@ -21,6 +21,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/panlearn/panlearn/internal/test/nodejs"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -131,10 +132,10 @@ func eval[T any](v tab, body string) T {
 // login; a second tab takes the store over and the first is refused its next write; a page that is loaded again learns
 // the outcome, and sends nothing new. No request of a whole participation has a cookie, a referrer or a preflight.
 func TestBrowser(t *testing.T) {
-	folder, _ := client(t)
+	folder, _ := nodejs.Client(t)
 	browser := chromium(t)
 	d := deploy(t, 20, 20, 20, 1, "60s", schedule.Proved)
-	npm(t, folder, "build:page")
+	nodejs.Run(t, folder, "build:page")
 	relay := watch(t, d.relay)
 	d.served.HandleFunc("/login", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/panlearn/panlearn/internal/test/nodejs"
 	"github.com/panlearn/panlearn/internal/test/procs"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/stream"
@@ -61,8 +62,8 @@ type deployment struct {
 func deploy(t *testing.T, users, cohort, minimum, rounds int, deadline, plan string, more ...string) *deployment {
 	t.Helper()
 	d := &deployment{t: t, dir: t.TempDir(), ctx: procs.Within(t, 3*time.Minute)}
-	d.client, d.node = client(t)
-	npm(t, d.client, "build:test")
+	d.client, d.node = nodejs.Client(t)
+	nodejs.Run(t, d.client, "build:test")
 	file := filepath.Join(d.dir, "task.yaml")
 	set := map[bool]string{true: ", radius: 1, clip_norm: 0.25"}[plan == schedule.Proved]
 	if err := os.WriteFile(file, fmt.Appendf(nil, declaration, set, users, cohort, minimum, rounds, deadline, plan,
