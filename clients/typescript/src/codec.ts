@@ -13,6 +13,7 @@ export interface Field<T> {
   put: (value: T) => Bytes[] // payloads: several of a field that is repeated and not packed
   take: (data: Bytes | bigint, before: T) => T
   repeats?: boolean // one payload an entry
+  last?: boolean // of a oneof: behind all others
 }
 
 const max64 = (1n << 64n) - 1n
@@ -162,14 +163,19 @@ export const messages = <S extends Schema>(number: number, of: Message<S>): Fiel
 export type Schema = Record<string, Field<any>> // fields of any type: unknown would not take them
 export type Body<S extends Schema> = { [K in keyof S]: S[K] extends Field<infer T> ? T : never }
 
-/** A Message encodes and decodes one kind of message. Its fields are in ascending order of their numbers. */
+const place = (f: Field<unknown>): number => f.number + (f.last ? 2 ** 29 : 0)
+
+/** Marks the fields of a oneof. */
+export const oneof = <T>(f: Field<T>): Field<T> => ({ ...f, last: true })
+
+/** A Message encodes and decodes one kind of message. Its fields are in ascending order of their numbers, those of a oneof last. */
 export class Message<S extends Schema> {
   private readonly fields: [keyof S & string, Field<unknown>][]
   private readonly byNumber: Map<number, [keyof S & string, Field<unknown>]>
 
   constructor(readonly name: string, schema: S) {
     this.fields = Object.entries(schema) as [keyof S & string, Field<unknown>][]
-    this.fields.sort((a, b) => a[1].number - b[1].number)
+    this.fields.sort((a, b) => place(a[1]) - place(b[1]))
     this.byNumber = new Map(this.fields.map((f) => [f[1].number, f]))
   }
 
@@ -199,18 +205,18 @@ export class Message<S extends Schema> {
   read(data: Bytes): Body<S> {
     const out = Object.fromEntries(this.fields.map(([key, field]) => [key, field.empty()])) as Record<string, unknown>
     const r = new Reader(data)
-    for (let last = 0n; !r.done; ) {
+    for (let last = 0; !r.done; ) {
       const tag = r.varint()
       const number = tag >> 3n
       const entry = this.byNumber.get(Number(number))
       if (!entry || number > 1n << 29n) throw new Error(`unknown field ${number}`)
       const [key, field] = entry
       if (Number(tag & 7n) !== field.wire) throw new Error(`${key}: another wire type`)
-      if (number < last || (number === last && !field.repeats)) throw new Error(`${key}: twice, or out of order`)
+      if (place(field) < last || (place(field) === last && !field.repeats)) throw new Error(`${key}: twice, or out of order`)
       const payload = field.wire === 0 ? r.varint() : field.wire === 1 ? r.bytes(8) : r.delimited()
       out[key] = field.take(payload, out[key])
       if (field.isEmpty(out[key])) throw new Error(`${key}: a default`)
-      last = number
+      last = place(field)
     }
     return out as Body<S>
   }

@@ -1,5 +1,5 @@
 // The messages of stream/wire/panlearn.proto, field by field.
-import { Message, bool, bytes, bytesList, f64, f64s, i64, message, messages, str, u32, u64, type Body } from './codec.js'
+import { Message, bool, bytes, bytesList, f64, f64s, i64, message, messages, oneof, str, u32, u64, type Body } from './codec.js'
 
 export const Kind = { stage: 1, task: 2, round: 3, open: 4, claim: 5, batch: 6, close: 7, end: 8 } as const
 export type Kind = (typeof Kind)[keyof typeof Kind]
@@ -35,8 +35,8 @@ export const Mechanism = new Message('Mechanism', {
 })
 export const Phase = new Message('Phase', {
   users: u64(1), rounds: u64(2), cohort: u64(3), minimum: u64(4), mechanism: message(5, Mechanism),
-  roundsPerUser: u32(6), smoothing: f64(7), statistic: u32(8), descent: message(9, Descent),
-  acceleration: message(10, Acceleration), again: bool(11), prox: message(12, Prox), top: u64(13),
+  roundsPerUser: u32(6), smoothing: f64(7), statistic: u32(8), descent: oneof(message(9, Descent)),
+  acceleration: oneof(message(10, Acceleration)), again: bool(11), prox: oneof(message(12, Prox)), top: u64(13),
 })
 export const StartPrivacy = new Message('StartPrivacy', {
   task: str(1), epsilon: f64(2), delta: f64(3), unit: u32(4), users: u64(5),
