@@ -46,7 +46,7 @@ func Run(t *testing.T, folder string, script string) string {
 	return string(out)
 }
 
-// compiled is what a process compiles once, into a folder that is its own: several packages are tested at a time.
+// compiled holds the folder into which a process compiles once, its own: several packages are tested at a time.
 var compiled struct {
 	sync.Once
 	folder string

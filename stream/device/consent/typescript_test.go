@@ -61,7 +61,7 @@ type spot struct {
 	field   protoreflect.FieldDescriptor
 }
 
-// spots collects the fields of a message and of those within it, but for what stands in an own encoding.
+// spots collects the fields of a message and of those within it, without what stands in an own encoding.
 func spots(m protoreflect.Message) (out []spot) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -206,7 +206,7 @@ func (h hand) policy(hash stream.Hash, m *wire.Task) (p consent.Policy, text map
 	return p, text
 }
 
-// known reports whether a task asks for something that the device in TypeScript refuses by name.
+// refusedByName reports whether a task asks for something that the device in TypeScript refuses by name.
 func refusedByName(m *wire.Task) bool {
 	return m.Plan.GetTrust() == wire.Trust_TRUST_SPLIT || m.Plan.GetSilos() > 0
 }
