@@ -72,6 +72,7 @@ const checks: { [K in Read]: (m: BodyOf<K>) => void } = {
     want(m.stageKey.length === 32, 'B7')
     member(m.suite, Suite, 'B8')
     want(m.helperKey.length === 0 || m.helperKey.length === 32, 'B36')
+    want(m.issuerKey.length === 0 || m.issuerKey.length === 342, 'B42')
   },
   [Kind.round]: (m) => {
     header(m)

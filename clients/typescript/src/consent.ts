@@ -8,7 +8,7 @@ import { reportBytes, type Params } from './encode.js'
 import { FeatureMap, normOf } from './features.js'
 import { checkPlan, costliest, paramsOf, placeOf, releases, stintOf, type Place, type PlanBody } from './plan.js'
 import { periodOf } from './ledger.js'
-import { rare } from './parts.js'
+import { grants, rare } from './parts.js'
 import type { PublicModel } from './public.js'
 import { Reporter, isPractical } from './statistic.js'
 import { Kind, Report, Statistic, Suite, Trust, Unit, type BodyOf } from './wire.js'
@@ -136,6 +136,9 @@ export class Agreement {
     want((d.features.public !== undefined) === task.public.length > 0, 'public', `${task.public.length} bytes`, 'the declared file')
     this.map = new FeatureMap(d, publicOf(task.public, d.features.public))
     this.reporter = new Reporter(this.map)
+    const issuer = Uint8Array.from(atob(d.issuer_key ?? ''), (x) => x.charCodeAt(0))
+    want((d.grants === 'pass') === task.issuerKey.length > 0 && equal(issuer, task.issuerKey), 'issuer_key', hex(task.issuerKey.slice(0, 8)), 'the declared one (D15)')
+    want(d.grants === undefined || grants().isIssuerKey(issuer), 'issuer_key', 'none', 'RSASSA-PSS of 2,048 bits (B42)')
     this.honest = this.declared(d)
     this.delta = Math.min(plan.delta, p.max_delta || Infinity)
     for (const i of plan.phases.keys()) this.phases.push(this.agree(i))
@@ -214,6 +217,11 @@ export class Agreement {
     return times <= 1 || this.cost(times) <= this.limit * (1 + tolerance)
   }
 
+  /** Whether each report has a token of an issuer. */
+  get hasGrants(): boolean {
+    return this.task.issuerKey.length > 0
+  }
+
   get hasFloors(): boolean {
     return this.plan.trust === Trust.pan || this.plan.trust === Trust.shufflePan
   }
@@ -229,7 +237,7 @@ export class Agreement {
     const [encapsulated, tag] = suite === Suite.none ? [0, 0] : [suite === Suite.x25519 ? 32 : 1120, 16]
     const zeros = (n: number): Bytes => new Uint8Array(n)
     return Report.encode({
-      version, taskHash: this.hash, ids: [zeros(16)], encapsulated: zeros(encapsulated), ciphertext: zeros(this.bytes + tag),
+      version, taskHash: this.hash, ids: [zeros(16)], encapsulated: zeros(encapsulated), ciphertext: zeros(this.bytes + (this.hasGrants ? grants().tokenBytes : 0) + tag),
     }).length
   }
 

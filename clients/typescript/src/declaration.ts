@@ -124,6 +124,8 @@ export interface Declaration {
     seal: string
     suite?: string
   }
+  grants?: 'pass'
+  issuer_key?: string // base64
   user?: { column: string; items: number; radius?: number; wait?: string }
   silo?: unknown
   schedule: Record<string, unknown> & { users: number; plan: string; interactive?: boolean; deadline: string; continuous?: string }
@@ -132,7 +134,7 @@ export interface Declaration {
 
 // The keys of each mapping, in their order (docs/reference/layouts.md). A star stands for the entries of a list.
 const keys: Record<string, string> = {
-  '': 'version name events features intercept norm_bound label model privacy user silo schedule validation',
+  '': 'version name events features intercept norm_bound label model privacy grants issuer_key user silo schedule validation',
   events: 'format columns header separator key skip_lines max_line',
   features: 'vector columns crosses polynomial fourier public scales precondition',
   'features.vector': 'dimension kind min max scale max_nonzeros hidden',

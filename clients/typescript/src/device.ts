@@ -1,7 +1,7 @@
 // A device: it agrees to a task by its own accounting, turns events into sealed reports, and knows afterwards whether each
 // was counted. Rules and numbers are those of docs/reference/protocol.md and device.md.
 import { SystemWords } from './binomial.js'
-import { equal, hex, random, type Bytes } from './bytes.js'
+import { concat, equal, hex, random, type Bytes } from './bytes.js'
 import { Clock } from './clock.js'
 import { Agreement, checkPolicy, pins, type Policy, type RoundBody } from './consent.js'
 import { Refused, parseDeclaration } from './declaration.js'
@@ -13,10 +13,10 @@ import {
   stays, type Ack, type AttemptId, type Closed, type Draw, type Participation, type State,
 } from './participation.js'
 import { parsePlace, placeRequest } from './places.js'
-import { kemOf, load } from './parts.js'
+import { grants, kemOf, load } from './parts.js'
 import { placeOf, type Place } from './plan.js'
 import { openBeside, readClose, readEnd, readOpen, readRound } from './records.js'
-import type { Latest, Stored, Transport } from './relay.js'
+import type { Issuer, Latest, Stored, Transport } from './relay.js'
 import { messageId, seal } from './seal.js'
 import { verify } from './signed.js'
 import type { Store } from './store.js'
@@ -31,6 +31,8 @@ export interface Options {
   pins?: { task?: string; learner?: string; stage?: string }
   trustFirstUse?: boolean
   policy?: Policy
+  /** Whom to ask for a token, where the task wants one of each person: fromIssuer('https://app.example/grant'). */
+  grant?: Issuer
   /** Names the person of all events, where the ledger is of several. */
   user?: string
   /** Where the device says what it does; never anything of an event. */
@@ -145,11 +147,14 @@ export class Device {
   private heard = { broker: 0, at: -Infinity } // the broker's time, and when it was told
   private compared = -Infinity // at, of what was heard
   private saidAhead = false
+  private token: Bytes | null = null // of the task's issuer
+  private denied = false // the issuer gave this person's token to somebody else
   private held = false // the broker refused a report, and took none since
   private answers: (() => Promise<void>)[] = [] // what to do with answers that came
   private readonly judging = new Map<number, { at: number; pause: number }>()
   private readonly running: Promise<void>
   private readonly wakers = new Set<() => void>()
+  private closing: Promise<void> | null = null
   /** Why the device stopped by itself; null while it runs. */
   failed: Error | null = null
 
@@ -159,6 +164,7 @@ export class Device {
     for (const p of charged) this.going.set(p.key, Object.assign(new Going(p.key, null, p), { known: true }))
     this.running = this.run()
     void this.watch()
+    if (agreement.hasGrants) void this.obtain().catch((e: unknown) => this.log(`no token: ${(e as Error).message}`))
   }
 
   /** Waits until the task is announced, and opens a device for it. Throws Refused where the policy does not agree. */
@@ -236,11 +242,14 @@ export class Device {
   }
 
   /** Stops. What is charged stays so: a later device with the same store learns what became of it. */
-  async close(): Promise<void> {
-    this.stop.abort()
-    this.wake()
-    await this.running
-    await this.options.store.close()
+  close(): Promise<void> {
+    this.closing ??= (async () => {
+      this.stop.abort()
+      this.wake()
+      await this.running
+      await this.options.store.close()
+    })()
+    return this.closing
   }
 
   /** Whether the browser may delete what it keeps: this person may then be asked again, and pay again. */
@@ -297,6 +306,9 @@ export class Device {
     await this.takeAnswers()
     await this.admit()
     if (this.going.size === 0) return this.idle()
+    if (this.denied) {
+      for (const g of [...this.going.values()]) if (g.known && g.part.state === 'fresh') this.finish(g, 'the token of this person was given to another device')
+    }
     await this.takeNews()
     this.compareClock()
     await this.settle()
@@ -367,6 +379,29 @@ export class Device {
   }
 
   // What is read.
+
+  /** Gets the token of the task, once: what is asked is kept before, and the same is asked again until it is answered. */
+  private async obtain(): Promise<void> {
+    const { hash, task } = this.agreement
+    let { pending, token } = (await this.options.store.grant()) ?? {}
+    if (token === undefined && pending === undefined) {
+      pending = await grants().ask(hash, task.issuerKey)
+      await this.options.store.write({ grant: { pending } })
+    }
+    for (let pause = 1000; token === undefined; pause = Math.min(2 * pause, longest)) {
+      const answer = await this.options.grant!(pending!.request)
+      if (answer === 'refused') {
+        this.denied = true
+        this.wake()
+        return
+      }
+      token = answer === null ? undefined : await grants().finish(pending!, answer, task.issuerKey).catch(() => undefined)
+      if (token === undefined) await sleep(around(pause), this.stop.signal)
+      else await this.options.store.write({ grant: { token } })
+    }
+    this.token = token
+    this.wake()
+  }
 
   /** Asks the relay for what is newest, one waiting request after the other, while there are events. */
   private async watch(): Promise<void> {
@@ -583,7 +618,8 @@ export class Device {
   /** One tick: what was drawn before leaves, and one more event is drawn. */
   private async beat(): Promise<void> {
     const r = this.round
-    if (r === null || r.open === null || r.over || r.full || r.shut || this.held || this.clock.isAhead) return
+    if (r === null || r.open === null || r.over || r.full || r.shut || this.held || this.clock.isAhead ||
+      (this.agreement.hasGrants && this.token === null)) return
     const due = [...this.going.values()].filter((g) => g.known && !g.out && g.rows !== null && g.part.state !== 'charged' &&
       !this.isSettled(g) && mayJoin(g.part, this.drawOf(r)) && Date.now() >= this.joinAt(g, r))
     const leaves = due.find((g) => g.draft !== null)
@@ -641,7 +677,7 @@ export class Device {
     const { suite, stageKey } = this.agreement.task
     const to = { suite, manifestHash: r.manifest, attempt: r.open!.attempt, stageKey, publicKey: r.open!.publicKey }
     try {
-      return seal(to, this.agreement.hash, [draft.report], draft.counts, kemOf(suite))
+      return seal(to, this.agreement.hash, [draft.report], this.token === null ? draft.counts : concat(draft.counts, this.token), kemOf(suite))
     } catch {
       r.shut = true
       this.log(`round ${r.body.round}: nothing can be sealed to the key of attempt ${r.attempt.number}`)
@@ -788,7 +824,9 @@ async function agree(options: Options, policy: Policy, record: Bytes, known: str
   if (!equal(key, body.learnerKey)) throw new Refused('learner_key', 'another', 'that which signed the task')
   if (body.name !== options.task) throw new Refused('task', body.name, options.task)
   if (body.plan!.trust !== Trust.split) await load(body.suite, parseDeclaration(body.declaration))
-  return new Agreement(policy, body, hash, known === '' ? undefined : bytesOf(known))
+  const agreement = new Agreement(policy, body, hash, known === '' ? undefined : bytesOf(known))
+  if (agreement.hasGrants && options.grant === undefined) throw new Refused('grants', 'pass', 'grant in the options of the device')
+  return agreement
 }
 
 /**

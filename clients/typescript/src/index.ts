@@ -2,7 +2,7 @@
 export { Device, type Options, type Outcome, type Ticket } from './device.js'
 export { Agreement, type Policy } from './consent.js'
 export { Refused } from './declaration.js'
-export { relay, type RelayOptions, type Transport } from './relay.js'
+export { fromIssuer, relay, type Issuer, type RelayOptions, type Transport } from './relay.js'
 export type { Charge } from './ledger.js'
 export { statement, type Statement } from './statement.js'
 export { MemoryStore, eraseIndexedDB, indexedDB, type BrowserOptions, type Store } from './store.js'

@@ -10,11 +10,18 @@ export type PublicMap = InstanceType<Rare['PublicMap']>
 
 let loaded: Rare | null = null
 let kem: Kem | undefined
+let issued: typeof import('./grants.js') | null = null
 
 /** What few tasks need. load comes first. */
 export function rare(): Rare {
   if (loaded === null) throw new Error('a chunk that the task needs was not loaded')
   return loaded
+}
+
+/** What grants need. load comes first. */
+export function grants(): typeof import('./grants.js') {
+  if (issued === null) throw new Error('a chunk that the task needs was not loaded')
+  return issued
 }
 
 /** The key encapsulation of a suite; undefined of no encryption, and of suite 3 before load. */
@@ -28,5 +35,6 @@ const needsRare = (d: Declaration): boolean =>
 /** Loads what a task needs. Rejects where a chunk cannot be had. */
 export async function load(suite: number, d: Declaration): Promise<void> {
   if (needsRare(d)) loaded ??= await import('./rare.js')
+  if (d.grants !== undefined) issued ??= await import('./grants.js')
   if (suite === Suite.mlkem768X25519) kem ??= (await import('./hybrid.js')).hybrid
 }

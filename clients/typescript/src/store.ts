@@ -1,6 +1,8 @@
 // What a device remembers: which task it took part in, what each event's part was, and what all tasks cost. It is written
 // before it is acted on. Counts are never in it: what may be sent again is stored sealed.
+import type { Bytes } from './bytes.js'
 import { Refused } from './declaration.js'
+import type { Pending } from './grants.js'
 import type { Charge } from './ledger.js'
 import type { Participation } from './participation.js'
 
@@ -12,9 +14,16 @@ export interface TaskState {
   manifest: string // of that round
 }
 
+/** What a device keeps of its grant: what it asked for, until it has its token. */
+export interface Grant {
+  pending?: Pending
+  token?: Bytes
+}
+
 /** One change: all of it is durable, or nothing. */
 export interface Change {
   task?: TaskState
+  grant?: Grant
   events?: Participation[]
   charges?: Charge[]
 }
@@ -24,6 +33,7 @@ export interface Store {
   /** Whether the browser may delete it, and its user then takes part again, as somebody who never did. */
   readonly mayForget: boolean
   task(): Promise<TaskState>
+  grant(): Promise<Grant | null>
   read(key: string): Promise<Participation | null>
   /** All events that are charged. */
   charged(): Promise<Participation[]>
@@ -39,11 +49,16 @@ const none: TaskState = { task: '', round: 0, step: 0, manifest: '' }
 export class MemoryStore implements Store {
   readonly mayForget = true
   private state: TaskState = { ...none }
+  private granted: Grant | null = null
   private readonly events = new Map<string, Participation>()
   private readonly costs = new Map<string, Charge>()
 
   task(): Promise<TaskState> {
     return Promise.resolve({ ...this.state })
+  }
+
+  grant(): Promise<Grant | null> {
+    return Promise.resolve(structuredClone(this.granted))
   }
 
   read(key: string): Promise<Participation | null> {
@@ -60,6 +75,7 @@ export class MemoryStore implements Store {
 
   write(change: Change): Promise<void> {
     if (change.task) this.state = { ...change.task }
+    if (change.grant) this.granted = structuredClone(change.grant)
     for (const p of change.events ?? []) this.events.set(p.key, structuredClone(p))
     for (const c of change.charges ?? []) this.costs.set(`${c.task} ${c.user}`, structuredClone(c))
     return Promise.resolve()
@@ -71,7 +87,7 @@ export class MemoryStore implements Store {
 }
 
 const database = 'panlearn' // of an origin
-const tables = ['tasks', 'events', 'charges', 'holder'] as const
+const tables = ['tasks', 'events', 'charges', 'holder', 'grants'] as const
 
 /** How the store of a browser is opened. */
 export interface BrowserOptions {
@@ -128,8 +144,8 @@ async function alone(name: string, { waits, signal }: BrowserOptions): Promise<(
 
 function opened(): Promise<IDBDatabase> {
   return new Promise<IDBDatabase>((resolve, reject) => {
-    const opening = globalThis.indexedDB.open(database, 1)
-    opening.onupgradeneeded = () => tables.forEach((t) => opening.result.createObjectStore(t))
+    const opening = globalThis.indexedDB.open(database, 2)
+    opening.onupgradeneeded = () => tables.filter((t) => !opening.result.objectStoreNames.contains(t)).forEach((t) => opening.result.createObjectStore(t))
     opening.onsuccess = () => resolve(opening.result)
     opening.onerror = () => reject(opening.error ?? new Error('the browser opens no store'))
     opening.onblocked = () => reject(new Error('another page keeps the store from being made'))
@@ -193,6 +209,10 @@ class BrowserStore implements Store {
     return (await this.run<TaskState>('readonly', false, (t) => t.objectStore('tasks').get(this.name) as IDBRequest<TaskState>)) ?? { ...none }
   }
 
+  async grant(): Promise<Grant | null> {
+    return (await this.run<Grant>('readonly', false, (t) => t.objectStore('grants').get(this.name) as IDBRequest<Grant>)) ?? null
+  }
+
   async read(key: string): Promise<Participation | null> {
     const got = await this.run<Participation>('readonly', false,
       (t) => t.objectStore('events').get(this.key(key)) as IDBRequest<Participation>)
@@ -213,6 +233,7 @@ class BrowserStore implements Store {
   async write(change: Change): Promise<void> {
     await this.run('readwrite', true, (t) => {
       if (change.task) t.objectStore('tasks').put(change.task, this.name)
+      if (change.grant) t.objectStore('grants').put(change.grant, this.name)
       for (const p of change.events ?? []) t.objectStore('events').put(p, this.key(p.key))
       for (const c of change.charges ?? []) t.objectStore('charges').put(c, `${c.task} ${c.user}`)
       return undefined

@@ -53,7 +53,7 @@ export const Plan = new Message('Plan', {
 export const Signed = new Message('Signed', { version: u32(1), kind: u32(2), body: bytes(3), key: bytes(4), signature: bytes(5) })
 export const Task = new Message('Task', {
   version: u32(1), name: str(2), declaration: bytes(3), plan: message(4, Plan), learnerKey: bytes(5),
-  stageKey: bytes(6), suite: u32(7), life: bytes(8), public: bytes(9), helperKey: bytes(10),
+  stageKey: bytes(6), suite: u32(7), life: bytes(8), public: bytes(9), helperKey: bytes(10), issuerKey: bytes(11),
 })
 export const Round = new Message('Round', {
   version: u32(1), taskHash: bytes(2), round: u64(3), step: u64(4), point: f64s(5), frame: message(6, Frame),

@@ -2,14 +2,14 @@
 // it ends when all are known. Every device has a store of its own, so that a fleet that was killed goes on.
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Device, relay } from '../src/index.js'
+import { Device, relay, type Event } from '../src/index.js'
 import { fileStore } from '../src/node.js'
 
 interface Fleet {
   relay: string
   task: string
   folder: string
-  events: Record<string, Record<string, unknown>> // one for each device, by its number
+  events: Record<string, Event | Event[]> // for each device, by its number: of a person a list
   latencyMs: number
   pin: string // hash of the task
   cuts: number // share of answers that are lost on their way

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -74,9 +75,14 @@ func chromiumWith(t *testing.T, profile string) (browser context.Context, kill f
 		t.Helper()
 		killed = true
 		process := chromedp.FromContext(ctx).Browser.Process()
-		if err := process.Kill(); err != nil {
-			t.Fatal(err)
+		if wrapped, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", process.Pid)); strings.Contains(path, "headless-shell") {
+			for _, child := range strings.Fields(string(wrapped)) { // Debian's program is a script around the browser
+				if pid, err := strconv.Atoi(child); err == nil {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+			}
 		}
+		_ = process.Kill()
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for process.Signal(syscall.Signal(0)) == nil { // until its end was taken note of

@@ -273,10 +273,11 @@ func TestPersonTakesPart(t *testing.T) {
 	second.reload()
 	second.until(`document.getElementById("offer").hidden === false && document.getElementById("state").hidden`)
 	if !eval[bool](tab{second.Context, t}, `return new Promise((done) => {
-		const opening = indexedDB.open("panlearn", 1)
+		const opening = indexedDB.open("panlearn")
 		opening.onsuccess = () => {
 			const t = opening.result.transaction("charges", "readwrite")
-			t.objectStore("charges").put({task: "ab", name: "other", user: "", epsilon: 0.5, delta: 1e-6, at: 7}, "ab ")
+			t.objectStore("charges").put({task: "ab", name: "other", user: "", epsilon: 0.5, delta: 1e-6, rounds: 1, most: 1, standing: 1,
+				open: 0, lost: false, byUser: false, at: 7}, "ab ")
 			t.oncomplete = () => { opening.result.close(); done(true) }
 		}
 	})`) {
