@@ -326,7 +326,7 @@ func TestBrowserTrouble(t *testing.T) {
 		}
 		return true`)
 	for _, key := range []string{"worker", "ahead", "frozen", "killed"} {
-		if state := eval[string](last, fmt.Sprintf(`return (await device.submit(%q, {x0: .9, x1: .9, y: 1}).outcome).state`, key)); state != "counted" {
+		if state := eval[string](last, fmt.Sprintf(`return (await device.submit(%q, {x0: .9, x1: .9, y: 1}).outcome).state`, key)); state != "counted" && (key != "killed" || state != "unknown") { // its answer may have come too late to be kept
 			t.Errorf("%s was told %q after the browser was killed", key, state)
 		}
 	}
