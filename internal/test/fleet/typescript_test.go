@@ -86,11 +86,13 @@ func (f *fleet) script(relay string, devices int, dying float64) func(c *crowd) 
 // TestCrowdInTypeScript: devices in TypeScript and in Go that are 300 ms away, over a relay, beside a gateway, of whose
 // connections some die: all rounds fill, hardly anybody pays in vain, and nobody is counted twice.
 func TestCrowdInTypeScript(t *testing.T) {
-	scripted, single, rows, cohort, rounds := 60, 60, 160, 60, 4
-	if longtest.Run(t, "300 devices in TypeScript, 300 in Go and a gateway of 1,000 rows") {
-		scripted, single, rows, cohort, rounds = 300, 300, 1000, 375, 4
+	scripted, single, rows := 60, 60, 160
+	if longtest.Run(t, "1,000 devices in TypeScript, 1,000 in Go and a gateway of 3,000 rows") {
+		scripted, single, rows = 1000, 1000, 3000
 	}
+	const rounds = 4
 	users := (scripted + single + rows) * 9 / 10 // some die
+	cohort := users / rounds
 	f := newFleet(t, users, cohort, 2*time.Minute, true)
 	c := f.play(single, single, scripted, rows, rounds, cohort, 0.05)
 	c.judge(t, true)
