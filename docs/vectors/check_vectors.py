@@ -160,9 +160,13 @@ def write_varint(n):
     return bytes(out) + bytes([n])
 
 
+# The fields of the oneof of Phase, which come last.
+LAST = ("descent", "acceleration", "prox")
+
+
 def encode(m, fields):
     out = b""
-    for number in sorted(fields):
+    for number in sorted(fields, key=lambda n: (fields[n][0] in LAST, n)):
         name, of = fields[number]
         if name not in m:
             continue
@@ -856,7 +860,7 @@ def quantity(text, c):
     for mark in c.get("marks", []):
         text = text.replace(mark, "")
     text = text.strip()
-    if text == "" or re.fullmatch("[+-]?nan", text.lower()):
+    if text == "" or re.fullmatch("nan", text.lower()):
         return None
     x = number(text)
     return None if any(NUMBER.fullmatch(t) and float(t) == x for t in tokens) else x

@@ -1,8 +1,8 @@
 // Package devicepage is the page on which a person takes part in a task from a browser, for `learner quickstart`.
 //
 // The page is for people: it says what leaves it, what that costs, who could see what, and what became of a report. The
-// device in it is clients/typescript, bundled into assets/device.js: as generated Go code is, the bundle is committed, and
-// a test of internal/test/typescript compares it with a fresh build. The page asks a relay of its own origin, and nobody
+// device in it is clients/typescript, bundled into the files of assets that Bundle names: as generated Go code is, they are
+// committed, and a test of internal/test/typescript compares them with a fresh build. The page asks a relay of its own origin, and nobody
 // else; it has no cookies and keeps nothing but what a device keeps in IndexedDB, and that somebody wants to take no part.
 package devicepage
 
@@ -22,6 +22,9 @@ var assets embed.FS
 
 // Path names the address at which Handler serves the page.
 const Path = "/device"
+
+// Bundle names the files of the device: device.js, and the chunks that it loads where a task, or a browser, asks for one.
+var Bundle = []string{"device.js", "rare.js", "hybrid.js", "ed25519.js", "grants.js"}
 
 // policy lets the page run and show what it comes with, and ask its own origin: no inline script or style, no image, no
 // frame, no form that is sent.
@@ -52,13 +55,11 @@ func Handler(task stream.Task, pin func(context.Context) (stream.Hash, bool)) ht
 		}
 		write(w, "text/html", out.Bytes())
 	})
-	for name, kind := range map[string]string{"page.css": "text/css", "page.js": "text/javascript",
-		"device.js": "text/javascript"} {
-		text, err := assets.ReadFile("assets/" + name)
-		if err != nil {
-			panic(err) // embedded
-		}
-		mux.HandleFunc("GET "+Path+"/"+name, func(w http.ResponseWriter, _ *http.Request) { write(w, kind, text) })
+	for name, kind := range map[string]string{"page.css": "text/css", "page.js": "text/javascript"} {
+		serve(mux, name, kind)
+	}
+	for _, name := range Bundle {
+		serve(mux, name, "text/javascript")
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff",
@@ -68,6 +69,14 @@ func Handler(task stream.Task, pin func(context.Context) (stream.Hash, bool)) ht
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+func serve(mux *http.ServeMux, name, kind string) {
+	text, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic(err) // embedded
+	}
+	mux.HandleFunc("GET "+Path+"/"+name, func(w http.ResponseWriter, _ *http.Request) { write(w, kind, text) })
 }
 
 func write(w http.ResponseWriter, kind string, text []byte) {

@@ -45,7 +45,10 @@ func TestPage(t *testing.T) {
 	if len(loads) != 2 {
 		t.Errorf("the page loads %v", loads)
 	}
-	for _, at := range append(loads, []string{"", "device/device.js"}) {
+	for _, name := range Bundle {
+		loads = append(loads, []string{"", "device/" + name})
+	}
+	for _, at := range loads {
 		if w := get("/" + at[1]); w.Code != 200 || w.Body.Len() < 1000 {
 			t.Errorf("%s: %d, %d bytes", at[1], w.Code, w.Body.Len())
 		}

@@ -179,7 +179,7 @@ func parseFinite(text string) (float64, error) {
 // in another language must read the same rows as valid.
 func parseNumber(text string) (float64, error) {
 	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsInf(f, 0) || strings.ContainsAny(text, "xX") {
+	if err != nil || math.IsInf(f, 0) || strings.ContainsAny(text, "xX_") {
 		return 0, errNotFinite
 	}
 	return f, nil

@@ -63,7 +63,7 @@ function first(n: number, ok: (i: number) => boolean): number {
 }
 
 /** A compensated sum (Neumaier). */
-class Sum {
+export class Sum {
   private s = 0
   private c = 0
   add(v: number): number {
@@ -354,12 +354,25 @@ export class Fraction {
     return (this.num * n) / this.den
   }
 
+  get isOne(): boolean {
+    return this.num === this.den
+  }
+
   less(other: Fraction): boolean {
     return this.num * other.den < other.num * this.den
   }
 
   equals(other: Fraction): boolean {
     return this.num * other.den === other.num * this.den
+  }
+}
+
+/** Whether a text is such a fraction. */
+export function isFraction(text: string): boolean {
+  try {
+    return Fraction.parse(text) !== null
+  } catch {
+    return false
   }
 }
 
@@ -404,7 +417,7 @@ function curves(times: number, of: Release[][]): Point[][] | null {
     return all
   }).filter((v) => v !== null))
   for (const v of [...seen, ...looked].flat()) {
-    if (v.trials < 1n || v.trials >= 2n ** 29n) return null
+    if (v.trials < 1n) return null
   }
   const out = [worst([{ times, of: seen }])]
   if (looked.length > 0) out.push(worst([{ times: times - 1, of: seen }, { times: 1, of: looked }]))

@@ -1,134 +1,102 @@
 // What a message has to be by itself: lengths, ranges, finite numbers (stream/check.go, stream/checkplan.go). That it
 // belongs to the task and the round is the reader's to check.
 import type { Bytes } from './bytes.js'
-import { Continuous, Kind, Statistic, Suite, type Bodied, type BodyOf, type Plan, type Phase, type Report } from './wire.js'
+import { Continuous, Kind, Statistic, Suite, type Bodied, type BodyOf, type Phase, type Plan, type Read } from './wire.js'
 
 export const version = 1
 
 // Bounds that no honest peer comes near.
 const maxDim = 2 ** 20
-const maxBundle = 2 ** 16
 const maxReason = 64 // bytes
 const maxPhases = 64
 const maxPublic = 256 * 1024 // bytes
 
-const want = (ok: boolean, what: string): void => {
-  if (!ok) throw new Error(what)
+function want(ok: boolean, number: string): void {
+  if (!ok) throw new Error(`not what check ${number} asks`)
 }
-const length = (field: string, b: Bytes, size: number): void =>
-  want(b.length === size, `${field} has ${b.length} bytes: want ${size}`)
-const short = (field: string, s: string): void =>
-  want(new TextEncoder().encode(s).length <= maxReason, `${field}: want at most ${maxReason} bytes`)
-const positive = (field: string, v: number): void => want(v > 0 && v < Infinity, `${field} ${v}: want a positive finite number`)
-const finite = (field: string, values: readonly number[]): void => {
-  want(values.length <= maxDim, `${field} of ${values.length} values: want at most ${maxDim}`)
-  want(values.every(Number.isFinite), `${field}: not finite`)
-}
-const member = (field: string, v: number, of: Record<string, number>): void =>
-  want(Object.values(of).includes(v), `${field} ${v}: unknown`)
+const short = (s: string, number: string): void => want(new TextEncoder().encode(s).length <= maxReason, number)
+const positive = (v: number, number: string): void => want(v > 0 && v < Infinity, number)
+const member = (v: number, of: Record<string, number>, number: string): void => want(Object.values(of).includes(v), number)
 
 /** Checks the name of a task. */
-export const name = (s: string): void => want(/^[a-z0-9_-]{1,32}$/.test(s), 'a name of 1 to 32 of a-z, 0-9, _ and -')
+export const name = (s: string): void => want(/^[a-z0-9_-]{1,32}$/.test(s), 'B1')
 
 const header = (m: { taskHash: Bytes; round: bigint }): void => {
-  length('task_hash', m.taskHash, 32)
-  want(m.round > 0n, 'round 0')
+  want(m.taskHash.length === 32, 'B26')
+  want(m.round > 0n, 'B27')
+}
+
+const attempt = (m: { taskHash: Bytes; round: bigint; attempt: bigint; manifestHash: Bytes }): void => {
+  header(m)
+  want(m.attempt > 0n, 'B31')
+  want(m.manifestHash.length === 32, 'B32')
 }
 
 function phase(p: Bodied<typeof Phase>): void {
-  want(p.rounds > 0n && p.minimum > 0n && p.minimum <= p.cohort, 'rounds, cohort or minimum')
-  want(p.mechanism !== undefined, 'mechanism: missing')
-  want(p.smoothing >= 0 && !Object.is(p.smoothing, -0) && p.smoothing < Infinity, 'smoothing')
-  member('statistic', p.statistic, Statistic)
-  want(p.statistic === Statistic.gradient || p.smoothing === 0, 'smoothing of what is no gradient')
-  want(p.rounds <= p.users || p.roundsPerUser > 1, 'more rounds than users')
-  want([p.descent, p.acceleration, p.prox].filter((m) => m !== undefined).length <= 1, 'constants of two methods')
+  want(p.rounds > 0n, 'B10')
+  want(p.minimum > 0n && p.minimum <= p.cohort, 'B11')
+  want(p.mechanism !== undefined, 'B12')
+  want(p.smoothing >= 0 && !Object.is(p.smoothing, -0) && p.smoothing < Infinity, 'B13')
+  member(p.statistic, Statistic, 'B14')
+  want(p.statistic === Statistic.gradient || p.smoothing === 0, 'B15')
+  want(p.rounds <= p.users || p.roundsPerUser > 1, 'B16')
+  want([p.descent, p.acceleration, p.prox].filter((m) => m !== undefined).length <= 1, 'S3')
 }
 
 function plan(p: Bodied<typeof Plan>): void {
-  member('continuous', p.continuous, Continuous)
-  want(p.phases.length > 0 && p.phases.length <= maxPhases, `${p.phases.length} phases: want 1 to ${maxPhases}`)
+  member(p.continuous, Continuous, 'B3')
+  want(p.phases.length > 0 && p.phases.length <= maxPhases, 'B9')
   p.phases.forEach(phase)
-  finite('plan.start', p.start)
-  length('plan.start_hash', p.startHash, p.start.length > 0 ? 32 : 0)
-  want(p.start.length > 0 || p.startPrivacy === undefined, 'plan.start_privacy without plan.start')
+  want(p.start.length > 0 || p.startPrivacy === undefined, 'B17')
+  want(p.startHash.length === (p.start.length > 0 ? 32 : 0), 'B18')
+  want(p.start.length <= maxDim, 'B19')
+  want(p.start.every(Number.isFinite), 'B20')
   if (p.startPrivacy) {
-    short('plan.start_privacy.task', p.startPrivacy.task)
-    for (const v of [p.startPrivacy.epsilon, p.startPrivacy.delta]) want(v >= 0 && v < Infinity, 'plan.start_privacy')
+    short(p.startPrivacy.task, 'B21')
+    for (const v of [p.startPrivacy.epsilon, p.startPrivacy.delta]) want(v >= 0 && v < Infinity, 'B22')
   }
-  positive('plan.epsilon', p.epsilon)
-  positive('plan.delta', p.delta)
-  positive('plan.epsilon_budget', p.epsilonBudget)
+  positive(p.epsilon, 'B23')
+  positive(p.delta, 'B24')
+  positive(p.epsilonBudget, 'B25')
+  short(p.prio3, 'B37')
 }
 
-const checks: { [K in Kind]: (m: BodyOf<K>) => void } = {
-  [Kind.stage]: (m) => {
-    name(m.task)
-    length('key', m.key, 32)
-  },
+const checks: { [K in Read]: (m: BodyOf<K>) => void } = {
   [Kind.task]: (m) => {
     name(m.name)
-    if (m.plan === undefined) throw new Error('plan: missing')
+    if (m.plan === undefined) throw new Error('not what check B2 asks')
     plan(m.plan)
-    length('learner_key', m.learnerKey, 32)
-    length('stage_key', m.stageKey, 32)
-    length('life', m.life, 16)
-    member('suite', m.suite, Suite)
-    want(m.public.length <= maxPublic, `public: ${m.public.length} bytes, want at most ${maxPublic}`)
+    want(m.public.length <= maxPublic, 'B4')
+    want(m.learnerKey.length === 32, 'B5')
+    want(m.life.length === 16, 'B6')
+    want(m.stageKey.length === 32, 'B7')
+    member(m.suite, Suite, 'B8')
+    want(m.helperKey.length === 0 || m.helperKey.length === 32, 'B36')
+    want(m.issuerKey.length === 0 || m.issuerKey.length === 342, 'B42')
   },
   [Kind.round]: (m) => {
     header(m)
-    want(m.step > 0n, 'step 0')
-    finite('point', m.point)
+    want(m.step > 0n, 'B28')
+    want(m.point.length <= maxDim, 'B29')
+    want(m.point.every(Number.isFinite), 'B30')
   },
   [Kind.open]: (m) => {
-    header(m)
-    want(m.attempt > 0n, 'attempt 0')
-    length('manifest_hash', m.manifestHash, 32)
-    length('instance', m.instance, 16)
-    member('suite', m.suite, Suite)
-  },
-  [Kind.claim]: (m) => {
-    header(m)
-    want(m.attempt > 0n, 'attempt 0')
-    length('manifest_hash', m.manifestHash, 32)
-    length('instance', m.instance, 16)
-  },
-  [Kind.batch]: (m) => {
-    header(m)
-    length('manifest_hash', m.manifestHash, 32)
-    short('reason', m.reason)
-    if (m.void) want(m.users === 0n && m.noiseTrials === 0n && m.totals.length === 0, 'a void batch carries totals')
-    else want(m.users > 0n && m.totals.length > 0 && m.attempt > 0n, 'a batch without users, attempt or totals')
-    want(m.totals.length <= maxDim, `${m.totals.length} totals: want at most ${maxDim}`)
-    m.rejects.forEach((r, i) => {
-      short('rejects.reason', r.reason)
-      const before = m.rejects[i - 1]
-      want(r.count > 0n && (before === undefined || before.reason < r.reason), 'rejects: want ascending reasons')
-    })
+    attempt(m)
+    want(m.instance.length === 16, 'B33')
+    member(m.suite, Suite, 'B8')
   },
   [Kind.close]: (m) => {
-    header(m)
-    want(m.attempt > 0n, 'attempt 0')
-    length('manifest_hash', m.manifestHash, 32)
-    length('batch_hash', m.batchHash, 32)
+    attempt(m)
+    want(m.batchHash.length === 32, 'B34')
   },
   [Kind.end]: (m) => {
-    length('task_hash', m.taskHash, 32)
-    short('reason', m.reason)
+    want(m.taskHash.length === 32, 'B26')
+    short(m.reason, 'B35')
   },
 }
 
-/** Throws unless a signed body is well formed by itself. */
-export function check<K extends Kind>(kind: K, body: BodyOf<K>): void {
-  if (body.version !== version) throw new Error(`wire version ${body.version}: want ${version}`)
+/** Throws, by its number in docs/reference/refusals.md, for a check of a signed body by itself that does not hold. */
+export function check<K extends Read>(kind: K, body: BodyOf<K>): void {
+  want(body.version === version, 'S2')
   checks[kind](body)
-}
-
-/** Throws unless a report is well formed. */
-export function checkReport(m: Bodied<typeof Report>): void {
-  want(m.version === version, `wire version ${m.version}: want ${version}`)
-  length('task_hash', m.taskHash, 32)
-  want(m.ids.length > 0 && m.ids.length <= maxBundle, `${m.ids.length} ids: want 1 to ${maxBundle}`)
-  m.ids.forEach((id) => length('id', id, 16))
 }

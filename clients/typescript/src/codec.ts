@@ -1,6 +1,6 @@
 // The canonical encoding of wire version 1 (protobuf, stream/codec.go). Bytes that decode and are not what the encoder
 // writes are refused: fields out of order, unknown ones, defaults that are written out.
-import { concat, equal, text, utf8, type Bytes } from './bytes.js'
+import { concat, text, utf8, type Bytes } from './bytes.js'
 
 type Wire = 0 | 1 | 2 // varint, 8 bytes, length and bytes
 
@@ -12,6 +12,8 @@ export interface Field<T> {
   isEmpty: (value: T) => boolean
   put: (value: T) => Bytes[] // payloads: several of a field that is repeated and not packed
   take: (data: Bytes | bigint, before: T) => T
+  repeats?: boolean // one payload an entry
+  last?: boolean // of a oneof: behind all others
 }
 
 const max64 = (1n << 64n) - 1n
@@ -41,11 +43,11 @@ class Reader {
       const b = this.bytes(1)[0]!
       out |= BigInt(b & 0x7f) << shift
       if (b < 0x80) {
-        if (out > max64) break
+        if (out > max64 || (b === 0 && shift > 0n)) break // of more than 64 bits, or longer than needed
         return out
       }
     }
-    throw new Error('a number of more than 64 bits')
+    throw new Error('a number that is no canonical one')
   }
 
   bytes(n: number): Bytes {
@@ -84,7 +86,10 @@ export const i64 = (number: number): Field<bigint> =>
   scalar(number, 0n, (v) => BigInt.asUintN(64, v), (n) => BigInt.asIntN(64, n))
 
 export const bool = (number: number): Field<boolean> =>
-  scalar(number, false, (v) => (v ? 1n : 0n), (n) => n !== 0n)
+  scalar(number, false, (v) => (v ? 1n : 0n), (n) => {
+    if (n > 1n) throw new Error('neither true nor false')
+    return n === 1n
+  })
 
 function doubleBytes(values: readonly number[]): Bytes {
   const view = new DataView(new ArrayBuffer(8 * values.length))
@@ -125,20 +130,7 @@ export const f64s = (number: number): Field<number[]> =>
     empty: (): number[] => [],
     isEmpty: (v) => v.length === 0,
     put: (v) => [doubleBytes(v)],
-    take: (data, before) => before.concat(doublesOf(data as Bytes)),
-  })
-
-export const u64s = (number: number): Field<bigint[]> =>
-  delimited(number, {
-    empty: (): bigint[] => [],
-    isEmpty: (v) => v.length === 0,
-    put: (v) => [concat(...v.map(varint))],
-    take: (data, before) => {
-      const r = new Reader(data as Bytes)
-      const out = [...before]
-      while (!r.done) out.push(r.varint())
-      return out
-    },
+    take: (data) => doublesOf(data as Bytes),
   })
 
 export const bytesList = (number: number): Field<Bytes[]> =>
@@ -147,6 +139,7 @@ export const bytesList = (number: number): Field<Bytes[]> =>
     isEmpty: (v) => v.length === 0,
     put: (v) => v,
     take: (data, before) => [...before, data as Bytes],
+    repeats: true,
   })
 
 /** Another message, undefined where it is absent. */
@@ -155,10 +148,7 @@ export const message = <S extends Schema>(number: number, of: Message<S>): Field
     empty: () => undefined as Body<S> | undefined,
     isEmpty: (v) => v === undefined,
     put: (v) => [of.encode(v!)],
-    take: (data, before) => {
-      if (before !== undefined) throw new Error('twice')
-      return of.read(data as Bytes)
-    },
+    take: (data) => of.read(data as Bytes),
   })
 
 export const messages = <S extends Schema>(number: number, of: Message<S>): Field<Body<S>[]> =>
@@ -167,19 +157,25 @@ export const messages = <S extends Schema>(number: number, of: Message<S>): Fiel
     isEmpty: (v) => v.length === 0,
     put: (v) => v.map((m) => of.encode(m)),
     take: (data, before) => [...before, of.read(data as Bytes)],
+    repeats: true,
   })
 
 export type Schema = Record<string, Field<any>> // fields of any type: unknown would not take them
 export type Body<S extends Schema> = { [K in keyof S]: S[K] extends Field<infer T> ? T : never }
 
-/** A Message encodes and decodes one kind of message. Its fields are in ascending order of their numbers. */
+const place = (f: Field<unknown>): number => f.number + (f.last ? 2 ** 29 : 0)
+
+/** Marks the fields of a oneof. */
+export const oneof = <T>(f: Field<T>): Field<T> => ({ ...f, last: true })
+
+/** A Message encodes and decodes one kind of message. Its fields are in ascending order of their numbers, those of a oneof last. */
 export class Message<S extends Schema> {
   private readonly fields: [keyof S & string, Field<unknown>][]
   private readonly byNumber: Map<number, [keyof S & string, Field<unknown>]>
 
   constructor(readonly name: string, schema: S) {
     this.fields = Object.entries(schema) as [keyof S & string, Field<unknown>][]
-    this.fields.sort((a, b) => a[1].number - b[1].number)
+    this.fields.sort((a, b) => place(a[1]) - place(b[1]))
     this.byNumber = new Map(this.fields.map((f) => [f[1].number, f]))
   }
 
@@ -197,30 +193,30 @@ export class Message<S extends Schema> {
     return concat(...parts)
   }
 
-  /** Decodes canonical bytes, and throws where they are not. */
+  /** Decodes canonical bytes, and throws where they are not: what Message.encode would write, whatever bits a NaN has. */
   decode(data: Bytes): Body<S> {
-    let out: Body<S>
     try {
-      out = this.read(data)
+      return this.read(data)
     } catch (e) {
       throw new Error(`${this.name}: ${(e as Error).message}`)
     }
-    if (!equal(this.encode(out), data)) throw new Error(`${this.name}: not the canonical encoding`)
-    return out
   }
 
-  /** Decodes what may not be canonical: decode compares the whole. */
   read(data: Bytes): Body<S> {
     const out = Object.fromEntries(this.fields.map(([key, field]) => [key, field.empty()])) as Record<string, unknown>
     const r = new Reader(data)
-    while (!r.done) {
+    for (let last = 0; !r.done; ) {
       const tag = r.varint()
-      const entry = this.byNumber.get(Number(tag >> 3n))
-      if (!entry || tag >> 3n > 1n << 29n) throw new Error(`unknown field ${tag >> 3n}`)
+      const number = tag >> 3n
+      const entry = this.byNumber.get(Number(number))
+      if (!entry || number > 1n << 29n) throw new Error(`unknown field ${number}`)
       const [key, field] = entry
       if (Number(tag & 7n) !== field.wire) throw new Error(`${key}: another wire type`)
+      if (place(field) < last || (place(field) === last && !field.repeats)) throw new Error(`${key}: twice, or out of order`)
       const payload = field.wire === 0 ? r.varint() : field.wire === 1 ? r.bytes(8) : r.delimited()
       out[key] = field.take(payload, out[key])
+      if (field.isEmpty(out[key])) throw new Error(`${key}: a default`)
+      last = place(field)
     }
     return out as Body<S>
   }

@@ -1,13 +1,15 @@
 // What a device checks before it takes part (docs/reference/device.md; stream/device/consent of the Go device). It
 // believes nothing that it can compute.
-import { Fraction, epsilon, maxEpsilon } from './accounting.js'
+import { Fraction, epsilon, isFraction, maxEpsilon } from './accounting.js'
 import { equal, hex, unhex, type Bytes } from './bytes.js'
 import { version } from './check.js'
 import { Refused, parseDeclaration, type Declaration } from './declaration.js'
 import { reportBytes, type Params } from './encode.js'
 import { FeatureMap, normOf } from './features.js'
 import { checkPlan, costliest, paramsOf, placeOf, releases, stintOf, type Place, type PlanBody } from './plan.js'
-import { parsePublic } from './public.js'
+import { periodOf } from './ledger.js'
+import { grants, rare } from './parts.js'
+import type { PublicModel } from './public.js'
 import { Reporter, isPractical } from './statistic.js'
 import { Kind, Report, Statistic, Suite, Trust, Unit, type BodyOf } from './wire.js'
 
@@ -18,16 +20,19 @@ export interface Policy {
   task_hashes?: string[]
   learner_key?: string
   stage_key?: string
+  helper_key?: string // of tasks of two operators, which this device refuses
   max_epsilon?: number
   max_delta?: number
   max_total_epsilon?: number
   max_total_delta?: number
+  period?: string
   honest_fraction?: string
   max_rounds_per_user?: number
   min_cohort?: number
   own_share?: number
   max_refunds?: number
   max_reports?: number
+  max_attempts?: number // the same
   allow_plaintext?: boolean
   forbid_first_use?: boolean
 }
@@ -49,14 +54,49 @@ export interface PhaseTerms {
 
 const tolerance = 1e-9
 
-// Keys of the policy file that this device reads; totals here are for ever, and so no clock decides what is charged.
-const keys = new Set(['tasks', 'task_hash', 'task_hashes', 'learner_key', 'stage_key', 'max_epsilon', 'max_delta',
-  'max_total_epsilon', 'max_total_delta', 'honest_fraction', 'max_rounds_per_user', 'min_cohort', 'own_share', 'max_refunds',
-  'max_reports', 'allow_plaintext', 'forbid_first_use'])
+const least = (n: number) => (v: unknown): boolean => typeof v === 'number' && v >= n
+const whole = (n: number) => (v: unknown): boolean => Number.isInteger(v) && least(n)(v)
+const share = (v: unknown): boolean => least(0)(v) && (v as number) < 1
+const pin = (v: unknown): boolean => typeof v === 'string' && /^([0-9a-fA-F]{64})?$/.test(v)
+const list = (of: (v: unknown) => boolean) => (v: unknown): boolean => Array.isArray(v) && v.every(of)
+const flag = (v: unknown): boolean => typeof v === 'boolean'
+
+// The keys of the policy file, and what each may be.
+const keys: { [K in keyof Required<Policy>]: (v: unknown) => boolean } = {
+  tasks: list((v) => typeof v === 'string' && /^[a-z0-9_-]{1,32}$/.test(v)), task_hash: pin,
+  task_hashes: list((v) => v !== '' && pin(v)), learner_key: pin, stage_key: pin, helper_key: pin,
+  max_epsilon: (v) => least(0)(v) && (v as number) <= maxEpsilon, max_delta: share,
+  max_total_epsilon: (v) => least(0)(v) && v !== Infinity, max_total_delta: share,
+  period: (v) => typeof v === 'string', honest_fraction: (v) => typeof v === 'string' && isFraction(v),
+  max_rounds_per_user: whole(1), min_cohort: whole(0), own_share: (v) => least(0)(v) && (v as number) <= 1, max_refunds: whole(0),
+  max_reports: whole(1), max_attempts: whole(1), allow_plaintext: flag, forbid_first_use: flag,
+}
+
+/** Throws Refused for a policy that the policy file could not have. */
+export function checkPolicy(p: Policy): void {
+  for (const [k, v] of Object.entries(p)) {
+    if (v === undefined) continue
+    want(Object.hasOwn(keys, k), 'policy', k, 'a key that this device reads')
+    want(keys[k as keyof Policy](v), `policy: ${k}`, v, 'a value of the policy file')
+  }
+  const period = periodOf(p)
+  want(period === 0 || (period >= 1000 && Boolean(p.max_total_epsilon || p.max_total_delta)), 'policy: period', p.period, 'at least 1s, with a total')
+}
+
 const trustWords = new Map<number, string>([[Trust.shuffle, 'shuffle'], [Trust.pan, 'pan'], [Trust.shufflePan, 'shuffle+pan'], [Trust.local, 'local']])
 
 function want(ok: boolean, field: string, value: unknown, wanted: string): void {
   if (!ok) throw new Refused(field, value, wanted)
+}
+
+/** Reads the file of a public model, where one is declared. */
+function publicOf(file: Bytes, declared: string | undefined): PublicModel | undefined {
+  if (declared === undefined) return undefined
+  try {
+    return rare().parsePublic(file, declared)
+  } catch (e) {
+    throw new Refused('public', `${file.length} bytes`, (e as Error).message)
+  }
 }
 
 /** A task that a policy agreed to. */
@@ -77,13 +117,13 @@ export class Agreement {
    */
   constructor(private readonly policy: Policy, readonly task: TaskBody, readonly hash: Bytes, stored?: Bytes) {
     const p = policy
-    for (const k of Object.keys(p)) want(keys.has(k), 'policy', k, 'a key that this device reads')
+    checkPolicy(p)
     want(task.plan!.trust !== Trust.split, 'plan.trust', 'split',
       'another trust: this device shares no reports between two operators; ingest publish and the library in Go do')
     want(stored === undefined || equal(stored, hash), 'task hash', hex(hash), 'that which this device took part in before')
     want(stored !== undefined || pins(p) || !p.forbid_first_use, 'task hash', hex(hash), 'one that the policy pins')
     want(p.tasks === undefined || p.tasks.length === 0 || p.tasks.includes(task.name), 'task', task.name, 'one of the policy')
-    const pinned = (pin: string | undefined, value: Bytes): boolean => !pin || equal(unhex(pin), value)
+    const pinned = (digits: string | undefined, value: Bytes): boolean => !digits || equal(unhex(digits), value)
     want(pinned(p.task_hash, hash), 'task hash', hex(hash), `${p.task_hash}, which the policy pins`)
     want(!p.task_hashes?.length || p.task_hashes.some((h) => pinned(h, hash)), 'task hash', hex(hash), 'one that the policy lists')
     want(pinned(p.learner_key, task.learnerKey), 'learner_key', hex(task.learnerKey), 'the pinned one')
@@ -94,8 +134,11 @@ export class Agreement {
     checkPlan(plan)
     const d = (this.declaration = parseDeclaration(task.declaration))
     want((d.features.public !== undefined) === task.public.length > 0, 'public', `${task.public.length} bytes`, 'the declared file')
-    this.map = new FeatureMap(d, d.features.public === undefined ? undefined : parsePublic(task.public, d.features.public))
+    this.map = new FeatureMap(d, publicOf(task.public, d.features.public))
     this.reporter = new Reporter(this.map)
+    const issuer = Uint8Array.from(atob(d.issuer_key ?? ''), (x) => x.charCodeAt(0))
+    want((d.grants === 'pass') === task.issuerKey.length > 0 && equal(issuer, task.issuerKey), 'issuer_key', hex(task.issuerKey.slice(0, 8)), 'the declared one (D15)')
+    want(d.grants === undefined || grants().isIssuerKey(issuer), 'issuer_key', 'none', 'RSASSA-PSS of 2,048 bits (B42)')
     this.honest = this.declared(d)
     this.delta = Math.min(plan.delta, p.max_delta || Infinity)
     for (const i of plan.phases.keys()) this.phases.push(this.agree(i))
@@ -138,8 +181,6 @@ export class Agreement {
     const params = paramsOf(f.mechanism!)
     const { reporter, policy } = this
     const rounds = stintOf(this.plan, i).rounds
-    want(f.smoothing === 0 || !reporter.loss.many, `${at}.smoothing`, f.smoothing, '0 for several scores')
-    want(isPractical(this.declaration) || !reporter.loss.many, 'schedule.plan', 'proved', 'practical for several classes, in this device')
     want(params.dim === reporter.dim(f.statistic), `${at}.mechanism.dim`, params.dim, `${reporter.dim(f.statistic)}, as declared`)
     const norm = reporter.norm(f.statistic)
     // Another program computed the norm: its last digits may differ, and the own one is what reports are clipped to.
@@ -154,7 +195,7 @@ export class Agreement {
 
   /** The cost of a round with the others of its stint; throws where it is more than the limit. */
   private afford(what: string, at: Place): number {
-    const cost = epsilon(1, [releases(this.plan, at, this.honest)], this.delta, this.limit)
+    const cost = epsilon(1, [releases(this.plan, at, this.honest, 'F11')], this.delta, this.limit)
     want(cost <= this.limit * (1 + tolerance), `${what}: epsilon`, `${cost} at delta ${this.delta}`, `at most ${this.limit}`)
     return cost
   }
@@ -165,7 +206,7 @@ export class Agreement {
     while (this.repeated.length < times) {
       const last = this.repeated[this.repeated.length - 1]!
       if (last > maxEpsilon) return last
-      const of = starts.map(({ i }) => releases(this.plan, costliest(this.plan, i), this.honest))
+      const of = starts.map(({ i }) => releases(this.plan, costliest(this.plan, i), this.honest, 'F11'))
       this.repeated.push(Math.max(last, epsilon(this.repeated.length + 1, of, this.delta, this.limit)))
     }
     return this.repeated[Math.max(times, 1) - 1]!
@@ -174,6 +215,11 @@ export class Agreement {
   /** Whether an event may pay for so many participations. */
   affords(times: number): boolean {
     return times <= 1 || this.cost(times) <= this.limit * (1 + tolerance)
+  }
+
+  /** Whether each report has a token of an issuer. */
+  get hasGrants(): boolean {
+    return this.task.issuerKey.length > 0
   }
 
   get hasFloors(): boolean {
@@ -191,7 +237,7 @@ export class Agreement {
     const [encapsulated, tag] = suite === Suite.none ? [0, 0] : [suite === Suite.x25519 ? 32 : 1120, 16]
     const zeros = (n: number): Bytes => new Uint8Array(n)
     return Report.encode({
-      version, taskHash: this.hash, ids: [zeros(16)], encapsulated: zeros(encapsulated), ciphertext: zeros(this.bytes + tag),
+      version, taskHash: this.hash, ids: [zeros(16)], encapsulated: zeros(encapsulated), ciphertext: zeros(this.bytes + (this.hasGrants ? grants().tokenBytes : 0) + tag),
     }).length
   }
 
@@ -220,9 +266,7 @@ export class Agreement {
   /** The radius of the declared set. */
   private radius(): number {
     const { set, radius = 0, min = 0, max = 0 } = this.declaration.model
-    if (set === 'ball' || set === 'simplex') return radius
-    if (set === 'box') return Math.sqrt(this.reporter.loss.parameters(this.map.dim)) * Math.max(Math.abs(min), Math.abs(max))
-    throw new Refused('declaration: model.set', set, 'one that this device knows')
+    return set === 'box' ? Math.sqrt(this.reporter.loss.parameters(this.map.dim)) * Math.max(Math.abs(min), Math.abs(max)) : radius
   }
 
   /** Throws for a round that no honest learner announces after another. */
@@ -232,7 +276,8 @@ export class Agreement {
     const least = old.step + (place !== null && place.stint.rounds > 1 ? 1n : 0n)
     const most = old.step + (r.round - old.round)
     want(r.step >= least && r.step <= most, `round ${r.round}: step`, r.step, `${least} to ${most}`)
-    const frames = (a: RoundBody): string => JSON.stringify(a.frame ?? null)
+    // -0 and what is no number are what they are.
+    const frames = (a: RoundBody): string => JSON.stringify(a.frame ?? null, (_, v: unknown) => (typeof v === 'number' && !v ? (Object.is(v, -0) ? '-0' : String(v)) : v))
     want(old.point.length === 0 || (place?.phase.top ?? 0n) > 0n || frames(old) === frames(r), `round ${r.round}: frame`, 'another',
       `that of round ${old.round}`)
   }

@@ -124,30 +124,37 @@ export interface Declaration {
     seal: string
     suite?: string
   }
+  grants?: 'pass'
+  issuer_key?: string // base64
   user?: { column: string; items: number; radius?: number; wait?: string }
   silo?: unknown
   schedule: Record<string, unknown> & { users: number; plan: string; interactive?: boolean; deadline: string; continuous?: string }
   validation?: { weight?: number; off?: boolean; loss_bound?: number; [key: string]: unknown }
 }
 
-// The keys of each mapping. A name of another mapping stands for a list of it or for it alone.
-const keys: Record<string, readonly string[]> = {
-  '': ['version', 'name', 'events', 'features', 'intercept', 'norm_bound', 'label', 'model', 'privacy', 'user', 'silo',
-    'schedule', 'validation'],
-  events: ['format', 'columns', 'header', 'separator', 'key', 'skip_lines', 'max_line'],
-  features: ['vector', 'columns', 'crosses', 'polynomial', 'fourier', 'public', 'scales', 'precondition'],
-  'features.vector': ['dimension', 'kind', 'min', 'max', 'scale', 'max_nonzeros', 'hidden'],
-  'features.columns.*': ['column', 'kind', 'columns', 'field', 'part', 'over', 'min', 'max', 'scale', 'mean', 'std', 'clip',
-    'unit', 'vocabulary', 'unknown', 'buckets', 'words', 'edges', 'knots', 'marks', 'missing', 'hidden'],
-  'features.columns.*.missing': ['tokens', 'fill', 'indicator', 'word'],
-  'features.crosses.*': ['columns', 'number', 'buckets'],
-  'features.polynomial': ['columns', 'degree'],
-  'features.fourier': ['columns', 'dimension', 'gamma', 'seed'],
-  'features.precondition': ['second_moments', 'damping'],
-  model: ['loss', 'level', 'width', 'score_bound', 'class_weights', 'label_noise', 'set', 'radius', 'min', 'max', 'ridge',
-    'clip_norm', 'start', 'smoothness'],
-  validation: ['off', 'weight', 'loss_bound'],
-  label: ['column', 'positive', 'negative', 'classes', 'min', 'max', 'scale', 'unit', 'offset', 'marks'],
+// The keys of each mapping, in their order (docs/reference/layouts.md). A star stands for the entries of a list.
+const keys: Record<string, string> = {
+  '': 'version name events features intercept norm_bound label model privacy grants issuer_key user silo schedule validation',
+  events: 'format columns header separator key skip_lines max_line',
+  features: 'vector columns crosses polynomial fourier public scales precondition',
+  'features.vector': 'dimension kind min max scale max_nonzeros hidden',
+  'features.columns.*': 'column kind columns field part over min max scale mean std ' +
+    'clip unit vocabulary unknown buckets words edges knots marks missing hidden',
+  'features.columns.*.missing': 'tokens fill indicator word',
+  'features.crosses.*': 'columns number buckets',
+  'features.polynomial': 'columns degree',
+  'features.fourier': 'columns dimension gamma seed',
+  'features.precondition': 'second_moments damping',
+  label: 'column positive negative classes min max scale unit marks offset',
+  model: 'loss level width score_bound class_weights label_noise set radius min max ridge clip_norm start smoothness',
+  privacy: 'epsilon delta trust unit honest_fraction coin max_bits profile seal suite operators',
+  'privacy.operators': 'leader helper',
+  user: 'column items radius wait',
+  silo: 'count units reports least sample spread',
+  schedule: 'users plan algorithm interactive continuous first_cohort prox cohort minimum_cohort rounds deadline stale retention',
+  'schedule.prox': 'weight steps',
+  'schedule.rounds': 'max',
+  validation: 'off weight loss_bound',
 }
 
 function known(value: unknown, path: string): void {
@@ -156,12 +163,14 @@ function known(value: unknown, path: string): void {
     return
   }
   if (typeof value !== 'object' || value === null) return
-  const list = keys[path]
+  const list = keys[path]?.split(' ') ?? []
+  let last = -1
   for (const [key, v] of Object.entries(value)) {
-    if (list !== undefined && !list.includes(key)) {
-      throw new Refused(`declaration: ${path === '' ? key : `${path}.${key}`}`, v, 'nothing that this device does not know')
-    }
-    known(v, path === '' ? key : `${path}.${key}`)
+    const at = list.indexOf(key)
+    const name = path === '' ? key : `${path}.${key}`
+    if (at <= last) throw new Refused(`declaration: ${name}`, v, 'the keys that this device knows, in their order')
+    last = at
+    known(v, name)
   }
 }
 
@@ -182,5 +191,8 @@ export function parseDeclaration(data: Bytes): Declaration {
   known(parsed, '')
   const d = parsed as Declaration
   if (d.version !== 1) throw new Refused('declaration: version', d.version, '1')
+  const { profile, coin, seal, suite = 'x25519' } = d.privacy
+  const words = ['numeric', 'paper'].includes(profile) && ['hpke', 'none'].includes(seal) && ['x25519', 'mlkem768x25519'].includes(suite)
+  if (!words) throw new Refused('declaration: privacy', `${profile}, ${coin}, ${seal}, ${suite}`, 'words that this device knows')
   return d
 }

@@ -1,22 +1,26 @@
 // A device: it agrees to a task by its own accounting, turns events into sealed reports, and knows afterwards whether each
 // was counted. Rules and numbers are those of docs/reference/protocol.md and device.md.
 import { SystemWords } from './binomial.js'
-import { equal, hex, random, type Bytes } from './bytes.js'
-import { Agreement, pins, type Policy, type RoundBody } from './consent.js'
-import { Refused } from './declaration.js'
+import { concat, equal, hex, random, type Bytes } from './bytes.js'
+import { Clock } from './clock.js'
+import { Agreement, checkPolicy, pins, type Policy, type RoundBody } from './consent.js'
+import { Refused, parseDeclaration } from './declaration.js'
 import { draw, pack, place } from './encode.js'
 import { Unfit, type Event, type Example } from './features.js'
+import { affordTotal, joining, later, settled, type Charge } from './ledger.js'
 import {
-  abandon, acked, answered, attemptOf, decide, exhausted, fresh, join, mayJoin, maySend, outcome, participations, sending,
+  abandon, acked, answered, attemptOf, decide, exhausted, fresh, join, mayJoin, maySend, outcome, sending,
   stays, type Ack, type AttemptId, type Closed, type Draw, type Participation, type State,
 } from './participation.js'
 import { parsePlace, placeRequest } from './places.js'
+import { grants, kemOf, load } from './parts.js'
 import { placeOf, type Place } from './plan.js'
-import type { Latest, Stored, Transport } from './relay.js'
-import { messageId, seal, type Kem } from './seal.js'
+import { openBeside, readClose, readEnd, readOpen, readRound } from './records.js'
+import type { Issuer, Latest, Stored, Transport } from './relay.js'
+import { messageId, seal } from './seal.js'
 import { verify } from './signed.js'
-import type { Charge, Store } from './store.js'
-import { Kind, Suite, Trust, type BodyOf } from './wire.js'
+import type { Store } from './store.js'
+import { Kind, Trust, type BodyOf } from './wire.js'
 
 /** How a device is opened. */
 export interface Options {
@@ -27,8 +31,8 @@ export interface Options {
   pins?: { task?: string; learner?: string; stage?: string }
   trustFirstUse?: boolean
   policy?: Policy
-  /** The key encapsulation of suite 3: await import('@panlearn/device/hybrid'). */
-  hybrid?: Kem
+  /** Whom to ask for a token, where the task wants one of each person: fromIssuer('https://app.example/grant'). */
+  grant?: Issuer
   /** Names the person of all events, where the ledger is of several. */
   user?: string
   /** Where the device says what it does; never anything of an event. */
@@ -52,6 +56,8 @@ export interface Ticket {
   readonly key: string
   /** Whether the event fits the task; one that does not is sent as the zero vector. Known when it is accepted. */
   readonly fits: boolean | undefined
+  /** How many of a person's rows are beyond those that enter a report: they are ignored, whatever they hold. */
+  readonly surplus: number
   /** Resolves when the event is charged, durably, or settled without that. */
   readonly accepted: Promise<void>
   /** Resolves when its outcome is known: its round has closed, or the task has ended. */
@@ -68,6 +74,7 @@ const answersWithin = 2000 // ms that close waits for the broker
 /** One event on its way in this process. */
 class Going implements Ticket {
   fits: boolean | undefined
+  surplus = 0
   readonly accepted: Promise<void>
   readonly outcome: Promise<Outcome>
   accept!: () => void
@@ -107,6 +114,7 @@ interface Round {
   openedAt: number // when this device saw the Open
   over: boolean // claimed, or closed
   full: boolean // the stage said that the attempt takes nobody any more
+  shut: boolean // nothing can be sealed to the attempt's key
 }
 
 const none: AttemptId = { number: 0, open: '' }
@@ -135,11 +143,18 @@ export class Device {
   private measured = -1 // phase
   private beatAt = 0
   private out = 0 // requests on their way
+  private readonly clock = new Clock()
+  private heard = { broker: 0, at: -Infinity } // the broker's time, and when it was told
+  private compared = -Infinity // at, of what was heard
+  private saidAhead = false
+  private token: Bytes | null = null // of the task's issuer
+  private denied = false // the issuer gave this person's token to somebody else
   private held = false // the broker refused a report, and took none since
   private answers: (() => Promise<void>)[] = [] // what to do with answers that came
   private readonly judging = new Map<number, { at: number; pause: number }>()
   private readonly running: Promise<void>
   private readonly wakers = new Set<() => void>()
+  private closing: Promise<void> | null = null
   /** Why the device stopped by itself; null while it runs. */
   failed: Error | null = null
 
@@ -149,6 +164,7 @@ export class Device {
     for (const p of charged) this.going.set(p.key, Object.assign(new Going(p.key, null, p), { known: true }))
     this.running = this.run()
     void this.watch()
+    if (agreement.hasGrants) void this.obtain().catch((e: unknown) => this.log(`no token: ${(e as Error).message}`))
   }
 
   /** Waits until the task is announced, and opens a device for it. Throws Refused where the policy does not agree. */
@@ -161,6 +177,7 @@ export class Device {
       ...(p.learner !== undefined && { learner_key: p.learner }),
       ...(p.stage !== undefined && { stage_key: p.stage }),
     }
+    checkPolicy(policy)
     const known = await options.store.task()
     if (!pins(policy) && known.task === '' && options.trustFirstUse !== true) {
       throw new Refused('pins', 'none', 'the hash of the task, or both keys; or trustFirstUse: true')
@@ -175,18 +192,19 @@ export class Device {
         log(`the task cannot be read yet: ${(e as Error).message}`)
       }
       if (record !== null) {
-        const agreement = agree(options, policy, record.data, known.task)
+        const agreement = await agree(options, policy, record.data, known.task).catch((e: unknown) => {
+          if (e instanceof Refused) throw e
+          log(`the task is not taken yet: ${(e as Error).message}`) // not signed as it should be, or a chunk was not loaded
+          return null
+        })
         if (agreement === null) {
-          log('the task that stands there is not signed as it should be')
           await sleep(around(pause), options.signal)
           continue
         }
-        const isCharged = (await options.store.charges()).some((c) => c.task === hex(agreement.hash))
-        if (isCharged && known.task === '') {
-          throw new Refused('store', 'a charge of this task and no participations', 'the store that took part')
-        }
+        const charged = await options.store.charged()
+        await enter(options, agreement, known.task !== '', charged.length)
         if (agreement.plan.trust === Trust.local) log('nobody is trusted in this task: what is published is never drawn again')
-        return new Device(options, agreement, await options.store.charged(), log)
+        return new Device(options, agreement, charged, log)
       }
       log('waiting for the task to be announced')
       await sleep(around(pause), options.signal)
@@ -209,6 +227,7 @@ export class Device {
       return known
     }
     const going = new Going(key, rows, fresh(key))
+    going.surplus = Math.max(0, rows.length - this.items)
     this.going.set(key, going)
     this.wake()
     return going
@@ -223,11 +242,27 @@ export class Device {
   }
 
   /** Stops. What is charged stays so: a later device with the same store learns what became of it. */
-  async close(): Promise<void> {
-    this.stop.abort()
-    this.wake()
-    await this.running
-    await this.options.store.close()
+  close(): Promise<void> {
+    this.closing ??= (async () => {
+      this.stop.abort()
+      this.wake()
+      await this.running
+      await this.options.store.close()
+    })()
+    return this.closing
+  }
+
+  /** Whether the browser may delete what it keeps: this person may then be asked again, and pay again. */
+  get mayForget(): boolean {
+    return this.options.store.mayForget
+  }
+
+  private get task(): string {
+    return hex(this.agreement.hash)
+  }
+
+  private get user(): string {
+    return this.options.user ?? ''
   }
 
   private get byUser(): boolean {
@@ -271,7 +306,11 @@ export class Device {
     await this.takeAnswers()
     await this.admit()
     if (this.going.size === 0) return this.idle()
+    if (this.denied) {
+      for (const g of [...this.going.values()]) if (g.known && g.part.state === 'fresh') this.finish(g, 'the token of this person was given to another device')
+    }
     await this.takeNews()
+    this.compareClock()
     await this.settle()
     if (this.ended) {
       for (const g of [...this.going.values()]) {
@@ -341,6 +380,29 @@ export class Device {
 
   // What is read.
 
+  /** Gets the token of the task, once: what is asked is kept before, and the same is asked again until it is answered. */
+  private async obtain(): Promise<void> {
+    const { hash, task } = this.agreement
+    let { pending, token } = (await this.options.store.grant()) ?? {}
+    if (token === undefined && pending === undefined) {
+      pending = await grants().ask(hash, task.issuerKey)
+      await this.options.store.write({ grant: { pending } })
+    }
+    for (let pause = 1000; token === undefined; pause = Math.min(2 * pause, longest)) {
+      const answer = await this.options.grant!(pending!.request)
+      if (answer === 'refused') {
+        this.denied = true
+        this.wake()
+        return
+      }
+      token = answer === null ? undefined : await grants().finish(pending!, answer, task.issuerKey).catch(() => undefined)
+      if (token === undefined) await sleep(around(pause), this.stop.signal)
+      else await this.options.store.write({ grant: { token } })
+    }
+    this.token = token
+    this.wake()
+  }
+
   /** Asks the relay for what is newest, one waiting request after the other, while there are events. */
   private async watch(): Promise<void> {
     let pause = 1000
@@ -353,6 +415,7 @@ export class Device {
       try {
         const latest = await this.transport.latest(seen, 25, this.stop.signal)
         pause = 1000
+        if (latest !== null) this.heard = { broker: latest.lease.storedMs, at: performance.now() }
         if (latest === null) await sleep(around(pause), this.stop.signal)
         else if (latest.tag !== seen) {
           seen = latest.tag
@@ -405,16 +468,14 @@ export class Device {
       this.log(`another round stands under the number ${before}: the learner or the broker was put back`)
     }
     for (const g of this.going.values()) g.forget()
-    this.round = { body, manifest: hash, place: at, open: null, attempt: none, openedAt: 0, over: false, full: false }
+    this.round = { body, manifest: hash, place: at, open: null, attempt: none, openedAt: 0, over: false, full: false, shut: false }
     this.measure()
   }
 
   /** Reads a round by its number, verified; null where the broker shows none. */
   private async readRound(number: number): Promise<{ body: RoundBody; hash: Bytes } | null> {
     const record = await this.transport.record(`rounds/${number}`)
-    if (record === null) return null
-    const { body, hash } = verify(Kind.round, this.agreement.task.learnerKey, record.data)
-    return Number(body.round) === number ? { body, hash } : null
+    return record === null ? null : readRound(this.agreement, record.data, BigInt(number))
   }
 
   private async takeOpen(latest: Latest): Promise<void> {
@@ -426,12 +487,10 @@ export class Device {
     if (latest.open.round !== r.body.round || attempt === 0n || Number(attempt) < r.attempt.number) return
     const record = await this.transport.record(`opens/${r.body.round}/${attempt}`)
     if (record === null) return
-    const { body, hash } = verify(Kind.open, this.agreement.task.stageKey, record.data)
+    const { body, hash } = await readOpen(this.agreement, record.data, r.body.round, attempt, r.manifest)
     const id = attemptOf(attempt, hash)
-    if (body.round !== r.body.round || body.attempt !== attempt || !equal(body.taskHash, this.agreement.hash) ||
-      !equal(body.manifestHash, r.manifest) || body.suite !== this.agreement.task.suite || same(id, r.attempt)) return
-    if (body.placesMs !== 0 && !this.agreement.plan.places) throw new Error(`places_ms ${body.placesMs}: want 0, the plan has no places`)
-    Object.assign(r, { open: body, attempt: id, openedAt: Date.now(), full: false })
+    if (same(id, r.attempt)) return
+    Object.assign(r, { open: body, attempt: id, openedAt: Date.now(), full: false, shut: false })
     this.held = false
     for (const g of this.going.values()) g.retryAt = g.pause = 0
   }
@@ -440,10 +499,19 @@ export class Device {
     if (latest.end.sequence === 0n || this.ended) return
     const record = await this.transport.record('end')
     if (record === null) return
-    const { body } = verify(Kind.end, this.agreement.task.learnerKey, record.data)
-    if (!equal(body.taskHash, this.agreement.hash)) return
+    await readEnd(this.agreement, record.data)
     this.ended = true
     this.endedAt = Date.now()
+  }
+
+  /** Holds the clock against the broker's, where that is due and the broker was heard. */
+  private compareClock(): void {
+    if (!this.clock.isDoubtful || this.heard.at === this.compared) return
+    this.compared = this.heard.at
+    const { broker } = this.heard
+    this.clock.compared(broker === 0 ? 0 : Math.max(broker, Number(this.round?.open?.startedUnixMs ?? 0n)))
+    if (this.clock.isAhead && !this.saidAhead) this.log('this clock is ahead of the broker\'s: nobody is charged until one of them is mended')
+    this.saidAhead = this.clock.isAhead
   }
 
   // From an event to a report.
@@ -550,7 +618,8 @@ export class Device {
   /** One tick: what was drawn before leaves, and one more event is drawn. */
   private async beat(): Promise<void> {
     const r = this.round
-    if (r === null || r.open === null || r.over || r.full || this.held) return
+    if (r === null || r.open === null || r.over || r.full || r.shut || this.held || this.clock.isAhead ||
+      (this.agreement.hasGrants && this.token === null)) return
     const due = [...this.going.values()].filter((g) => g.known && !g.out && g.rows !== null && g.part.state !== 'charged' &&
       !this.isSettled(g) && mayJoin(g.part, this.drawOf(r)) && Date.now() >= this.joinAt(g, r))
     const leaves = due.find((g) => g.draft !== null)
@@ -585,38 +654,45 @@ export class Device {
 
   /** Charges the event to the round, durably, and sends it. */
   private async charge(g: Going, r: Round): Promise<void> {
-    const task = hex(this.agreement.hash)
-    const user = this.options.user ?? ''
     const charges = await this.options.store.charges()
-    const own = charges.find((c) => c.task === task && c.user === user)
-    const charge: Charge = {
-      task, name: this.agreement.task.name, user, delta: this.agreement.delta, at: Date.now(),
-      epsilon: Math.max(own?.epsilon ?? 0, this.agreement.cost(participations(g.part, r.place.stint.index))),
-    }
-    const refused = this.totals(charges, charge)
+    const own = charges.filter((c) => c.user === this.user)
+    const now = later(charges, this.clock.now())
+    const charge = joining(this.agreement, this.task, this.user, own.find((c) => c.task === this.task), g.part, this.drawOf(r), now)
+    const refused = affordTotal(this.options.policy ?? {}, own, charge, now)
     if (refused !== null) {
       this.finish(g, refused)
       return
     }
+    const sealed = this.sealed(g.draft!, r)
+    if (sealed === null) return
     join(g.part, { ...this.drawOf(r), report: g.draft!.report })
-    await this.seal(g, r, charge)
+    await this.keep(g, r, sealed, charge)
     g.accept()
     this.log(`joined round ${r.body.round}`)
     this.publish(g, r, false)
   }
 
-  /** Seals for the newest attempt and stores that before the first publish. */
-  private async seal(g: Going, r: Round, charge?: Charge): Promise<void> {
+  /** Seals a report for the newest attempt; null where nothing can be sealed to its key, and nobody is charged then. */
+  private sealed(draft: Draft, r: Round): Bytes | null {
+    const { suite, stageKey } = this.agreement.task
+    const to = { suite, manifestHash: r.manifest, attempt: r.open!.attempt, stageKey, publicKey: r.open!.publicKey }
+    try {
+      return seal(to, this.agreement.hash, [draft.report], this.token === null ? draft.counts : concat(draft.counts, this.token), kemOf(suite))
+    } catch {
+      r.shut = true
+      this.log(`round ${r.body.round}: nothing can be sealed to the key of attempt ${r.attempt.number}`)
+      return null
+    }
+  }
+
+  /** Stores what is sealed before the first publish. */
+  private async keep(g: Going, r: Round, sealed: Bytes, charge?: Charge): Promise<void> {
     const p = g.part
     sending(p, r.attempt, this.agreement.hasFloors)
-    const to = {
-      suite: this.agreement.task.suite, manifestHash: r.manifest, attempt: r.open!.attempt,
-      stageKey: this.agreement.task.stageKey, publicKey: r.open!.publicKey,
-    }
-    p.sealed = seal(to, this.agreement.hash, [p.draw!.report], g.draft!.counts, this.options.hybrid)
+    p.sealed = sealed
     await this.options.store.write({
       events: [p],
-      task: { task: hex(this.agreement.hash), round: Number(r.body.round), step: Number(r.body.step), manifest: hex(r.manifest) },
+      task: { task: this.task, round: Number(r.body.round), step: Number(r.body.step), manifest: hex(r.manifest) },
       ...(charge && { charges: [charge] }),
     })
   }
@@ -662,7 +738,9 @@ export class Device {
         if (!stays(p, p.draw!.phase)) await this.conclude(g, abandon)
         continue
       }
-      await this.seal(g, r)
+      const sealed = r.shut ? null : this.sealed(g.draft, r)
+      if (sealed === null) continue
+      await this.keep(g, r, sealed)
       this.publish(g, r, true)
     }
   }
@@ -699,7 +777,12 @@ export class Device {
 
   private async conclude(g: Going, by: (p: Participation) => void): Promise<void> {
     by(g.part)
-    await this.options.store.write({ events: [g.part] })
+    const known = g.part.state !== 'charged'
+    const charges = known ? await this.options.store.charges() : []
+    await this.options.store.write({
+      events: [g.part],
+      charges: charges.filter((c) => c.task === this.task && c.user === this.user).map((c) => settled(c, later(charges, this.clock.now()))),
+    })
     if (g.part.state === 'charged') return // of another manifest
     g.forget()
     g.lot = null
@@ -727,46 +810,50 @@ export class Device {
   /** Reads the Close of an attempt and the Open that stands beside it: the relay by name, never a cache. */
   private async closeOf(round: number, attempt: bigint): Promise<Closed | null> {
     const record = await this.transport.record(`closes/${round}/${attempt}`)
-    if (record === null) return null
-    const { body } = verify(Kind.close, this.agreement.task.stageKey, record.data)
-    if (Number(body.round) !== round || body.attempt !== attempt || !equal(body.taskHash, this.agreement.hash)) return null
-    const beside = await this.transport.record(`opens/${round}/${attempt}`)
-    if (beside === null) return null
-    const open = verify(Kind.open, this.agreement.task.stageKey, beside.data)
-    if (Number(open.body.round) !== round || open.body.attempt !== attempt || !equal(open.body.taskHash, this.agreement.hash) ||
-      !equal(open.body.manifestHash, body.manifestHash)) return null
-    return {
-      round, attempt: attemptOf(attempt, open.hash), manifest: hex(body.manifestHash), cutoff: Number(body.cutoff),
-      void: body.void,
-    }
-  }
-
-  /** Returns why the policy's totals do not allow a charge beside those of other tasks; null where they do. */
-  private totals(charges: Charge[], c: Charge): string | null {
-    const { max_total_epsilon: epsilon, max_total_delta: delta } = this.options.policy ?? {}
-    const others = charges.filter((o) => o.user === c.user && o.task !== c.task)
-    const sum = (of: (o: Charge) => number): number => [...others, c].reduce((s, o) => s + of(o), 0)
-    if (epsilon !== undefined && !(sum((o) => o.epsilon) <= epsilon * (1 + 1e-9))) return `total epsilon: at most ${epsilon}`
-    if (delta !== undefined && !(sum((o) => o.delta) <= delta * (1 + 1e-9))) return `total delta: at most ${delta}`
-    return null
+    const beside = record === null ? null : await this.transport.record(`opens/${round}/${attempt}`)
+    if (record === null || beside === null) return null
+    const { body } = await readClose(this.agreement, record.data, BigInt(round), attempt)
+    const { hash } = await openBeside(this.agreement, beside.data, BigInt(round), attempt)
+    return { round, attempt: attemptOf(attempt, hash), manifest: hex(body.manifestHash), cutoff: Number(body.cutoff), void: body.void }
   }
 }
 
-/** Agrees to the task of a record; null where that is none. Throws Refused. */
-function agree(options: Options, policy: Policy, record: Bytes, known: string): Agreement | null {
-  let task
-  try {
-    task = verify(Kind.task, null, record)
-  } catch {
-    return null
-  }
-  if (!equal(task.key, task.body.learnerKey)) throw new Refused('learner_key', 'another', 'that which signed the task')
-  if (task.body.name !== options.task) throw new Refused('task', task.body.name, options.task)
-  const agreement = new Agreement(policy, task.body, task.hash, known === '' ? undefined : bytesOf(known))
-  if (task.body.suite === Suite.mlkem768X25519 && options.hybrid === undefined) {
-    throw new Refused('suite', 'ML-KEM-768 with X25519', 'hybrid in the options of the device')
-  }
+/** Agrees to the task of a record. Throws Refused where it does not, anything else where the record is none. */
+async function agree(options: Options, policy: Policy, record: Bytes, known: string): Promise<Agreement> {
+  const { body, key, hash } = await verify(Kind.task, null, record)
+  if (!equal(key, body.learnerKey)) throw new Refused('learner_key', 'another', 'that which signed the task')
+  if (body.name !== options.task) throw new Refused('task', body.name, options.task)
+  if (body.plan!.trust !== Trust.split) await load(body.suite, parseDeclaration(body.declaration))
+  const agreement = new Agreement(policy, body, hash, known === '' ? undefined : bytesOf(known))
+  if (agreement.hasGrants && options.grant === undefined) throw new Refused('grants', 'pass', 'grant in the options of the device')
   return agreement
+}
+
+/**
+ * Makes the ledger and the participations agree. A ledger that has events standing in a task whose participations are
+ * missing belongs to another store; a store that took part in a task that the ledger does not know is charged again.
+ */
+async function enter(options: Options, a: Agreement, isPinned: boolean, open: number): Promise<void> {
+  const task = hex(a.hash)
+  const user = options.user ?? ''
+  const charges = (await options.store.charges()).filter((c) => c.task === task)
+  if (!isPinned && charges.some((c) => c.standing > 0)) {
+    throw new Refused('store', 'a charge of this task and no participations', 'the store that took part')
+  }
+  if (!isPinned) return
+  const own = charges.find((c) => c.user === user)
+  if (own !== undefined) {
+    // A device that was killed may have settled events and not said so here.
+    if (own.open > open) await options.store.write({ charges: [{ ...own, open }] })
+  } else if (charges.length === 0) {
+    const most = Math.max(...a.phases.map((f) => f.rounds)) * (1 + (options.policy?.max_refunds ?? 8))
+    await options.store.write({
+      charges: [{
+        task, name: a.task.name, user, epsilon: a.cost(1 + (options.policy?.max_refunds ?? 8)), delta: a.delta, rounds: most, most,
+        standing: 1, open: 1, lost: true, byUser: a.declaration.privacy.unit === 'user', at: Date.now(),
+      }],
+    })
+  }
 }
 
 /** A copy of a row, which its caller may change; undefined where it has none: such a row does not fit. */

@@ -1,11 +1,11 @@
 // From an event to the vector of a task (docs/reference/tasks.md; learner/task of the Go device). A FeatureMap is made of
 // the declaration alone. What the vector is decides accuracy alone: whatever it is, the randomizer puts it into its ball.
-import { bigEndian, concat, sha256, utf8 } from './bytes.js'
-import type { Column, Declaration, Features } from './declaration.js'
+import { utf8 } from './bytes.js'
+import type { Column, Declaration } from './declaration.js'
 import { Refused } from './declaration.js'
-import { datePart } from './dates.js'
 import { hashSeed, murmur3 } from './murmur.js'
-import { PublicMap, type PublicModel } from './public.js'
+import { rare, type Fourier, type PublicMap } from './parts.js'
+import type { PublicModel } from './public.js'
 
 /** An event: the values of its columns and of its label, by their names. */
 export type Event = Record<string, unknown>
@@ -25,10 +25,18 @@ const none = -1 // the position of what sets no indicator
 const longestNumber = 128 // bytes of a text that may be a number
 const hatRoom = 2 ** -51
 
+/** A text without the blanks around it: of Unicode's, which are not those of trim. */
+function trimmed(s: string): string {
+  let [a, b] = [0, s.length]
+  while (a < b && /\p{White_Space}/u.test(s[a]!)) a++
+  while (b > a && /\p{White_Space}/u.test(s[b - 1]!)) b--
+  return s.slice(a, b)
+}
+
 /** The text of a value, as a csv file has it; of what is missing the empty text. */
 export function fieldText(value: unknown): string {
   switch (typeof value) {
-    case 'string': return value.trim()
+    case 'string': return trimmed(value)
     case 'number': return String(value)
     case 'boolean': return value ? 'true' : 'false'
     case 'undefined': return ''
@@ -39,7 +47,7 @@ export function fieldText(value: unknown): string {
 
 /** Reads a number as Go does; NaN is one. */
 export function parseNumber(s: string): number {
-  if (/^[+-]?nan$/i.test(s)) return NaN
+  if (/^nan$/i.test(s)) return NaN
   if (!/^[+-]?(\d+(_\d+)*\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(s) || s.includes('_')) throw new Unfit('not a number')
   const x = Number(s)
   if (!Number.isFinite(x)) throw new Unfit('not a finite number')
@@ -50,7 +58,7 @@ export function parseNumber(s: string): number {
 function unmarked(s: string, marks: readonly string[]): string {
   if (utf8(s).length > longestNumber) throw new Unfit('a number that is too long')
   for (const m of marks) s = s.replaceAll(m, '')
-  return s.trim()
+  return trimmed(s)
 }
 
 const clamp = (x: number, low: number, high: number): number => Math.min(Math.max(x, low), high)
@@ -121,7 +129,7 @@ export class Input {
 
   private readNumber(s: string): number | null {
     if (this.isMissing(s)) return null
-    if (this.c.part !== undefined) return datePart(s, this.c.part)
+    if (this.c.part !== undefined) return rare().datePart(s, this.c.part)
     const rest = unmarked(s, this.c.marks ?? [])
     if (rest === '') return null
     const x = parseNumber(rest)
@@ -195,32 +203,9 @@ export class Input {
 
   /** The buckets that the words of a text fall into, each once. */
   buckets(event: Event): number[] {
-    const { words = 256, buckets } = this.c
-    const out = new Set<number>()
-    let word = ''
-    let length = 0
-    let count = 0
-    const end = (): void => {
-      if (length > 0 && count < words) {
-        out.add(murmur3(utf8(word), this.seed) % buckets!)
-        count++
-      }
-      word = ''
-      length = 0
-    }
-    let left = 32 * words
-    for (const letter of fieldText(event[this.c.column])) {
-      if (left-- === 0) break
-      if (!/[\p{L}\p{M}\p{N}]/u.test(letter)) end()
-      else if (++length <= 32) word += lower(letter)
-    }
-    end()
-    return [...out].sort((a, b) => a - b)
+    return rare().bucketsOf(fieldText(event[this.c.column]), this.c.words ?? 256, this.c.buckets!, this.seed)
   }
 }
-
-/** The simple lower case of a character: one character. */
-const lower = (letter: string): string => (letter === '\u0130' ? 'i' : letter.toLowerCase())
 
 function positionsOf(c: Column): number {
   switch (c.kind) {
@@ -253,42 +238,6 @@ function products(n: number, degree: number): number[][] {
   return out
 }
 
-/** Random Fourier features, by their definition in tasks.md. */
-class Fourier {
-  readonly frequencies: number[][]
-  readonly phases: number[] = []
-  private readonly amplitude: number
-
-  constructor(f: NonNullable<Features['fourier']>, n: number) {
-    this.amplitude = Math.sqrt(2 / f.dimension)
-    const width = Math.sqrt(2 * f.gamma)
-    this.frequencies = Array.from({ length: f.dimension }, (_, i) => {
-      const row: number[] = []
-      for (let k = 0; 2 * k < n; k++) {
-        const u = Fourier.words(f.seed ?? 0, i, k)
-        const radius = width * Math.sqrt(-2 * Math.log(u[0]))
-        row.push(radius * Math.cos(2 * Math.PI * u[1]))
-        if (2 * k + 1 < n) row.push(radius * Math.sin(2 * Math.PI * u[1]))
-        if (k === 0) this.phases.push(2 * Math.PI * u[2])
-      }
-      return row
-    })
-  }
-
-  private static words(seed: number, i: number, k: number): [number, number, number] {
-    const h = sha256(concat(utf8('panlearn fourier\0'), bigEndian(seed, 8), bigEndian(i, 8), bigEndian(k, 8)))
-    const view = new DataView(h.buffer, h.byteOffset)
-    const word = (j: number): number => (Number(view.getBigUint64(8 * j) >> 11n) + 0.5) * 2 ** -53
-    return [word(0), word(1), word(2)]
-  }
-
-  at(i: number, sources: readonly number[]): number {
-    let angle = this.phases[i]!
-    for (const [j, v] of sources.entries()) angle += this.frequencies[i]![j]! * v
-    return this.amplitude * Math.cos(angle)
-  }
-}
-
 /** Scales a vector down to a norm. */
 export function clip(x: number[], most: number): void {
   const n = normOf(x)
@@ -304,25 +253,23 @@ export function normOf(x: readonly number[]): number {
 
 export type LabelKind = 'two' | 'classes' | 'numbers' | 'counts'
 
+const lossKinds: Record<string, LabelKind> = {
+  logistic: 'two', hinge: 'two', 'smoothed-hinge': 'two', softmax: 'classes', squared: 'numbers', huber: 'numbers', absolute: 'numbers',
+  quantile: 'numbers', poisson: 'counts',
+}
+
+/** Whether this device knows a loss. */
+export const isLoss = (loss: string): boolean => Object.hasOwn(lossKinds, loss)
+
 /** The kind of label that a loss has; throws for a loss that this device does not know. */
 export function labelKind(loss: string): LabelKind {
-  switch (loss) {
-    case 'logistic':
-    case 'hinge':
-    case 'smoothed-hinge': return 'two'
-    case 'softmax': return 'classes'
-    case 'squared':
-    case 'huber':
-    case 'absolute':
-    case 'quantile': return 'numbers'
-    case 'poisson': return 'counts'
-  }
-  throw new Refused('declaration: model.loss', loss, 'a loss that this device knows')
+  if (!isLoss(loss)) throw new Refused('declaration: model.loss', loss, 'a loss that this device knows')
+  return lossKinds[loss]!
 }
 
 /** One spelling of a label: of a number its value. */
 function classKey(s: string): string {
-  const t = s.trim()
+  const t = trimmed(s)
   try {
     if (utf8(t).length <= longestNumber) {
       const x = parseNumber(t)
@@ -381,9 +328,9 @@ export class FeatureMap {
     this.products = products(factors.length, f.polynomial?.degree ?? 2).map((p) => p.map((i) => factors[i]!))
     at += this.products.length
     this.fourierInputs = (f.fourier?.columns ?? []).map((name) => find(name, true))
-    this.fourier = f.fourier ? new Fourier(f.fourier, f.vector?.dimension ?? this.fourierInputs.length) : null
+    this.fourier = f.fourier ? new (rare().Fourier)(f.fourier, f.vector?.dimension ?? this.fourierInputs.length) : null
     at += f.fourier?.dimension ?? 0
-    this.public = publicFile ? new PublicMap(publicFile, this.inputs, f.vector) : null
+    this.public = publicFile ? new (rare().PublicMap)(publicFile, this.inputs, f.vector) : null
     at += this.public?.width ?? 0
     this.features = at
     this.dim = at + (d.intercept !== 0 ? 1 : 0)

@@ -1,7 +1,8 @@
 // Losses of linear scores and their gradients (docs/reference/algorithms.md, Losses; learner/convex of the Go device).
 import type { Declaration } from './declaration.js'
 import { Refused } from './declaration.js'
-import { labelKind } from './features.js'
+import { labelKind, normOf } from './features.js'
+import { rare } from './parts.js'
 
 /** A score is a convex function of one linear score. */
 interface Score {
@@ -133,9 +134,9 @@ export class Loss {
     return this.many ? this.classes * dim : dim
   }
 
-  /** Throws unless a label is one of the loss. */
+  /** Whether it has no corner, nor one that is rounded. */
   get isSmooth(): boolean {
-    return !['hinge', 'absolute', 'quantile'].includes(this.d.model.loss)
+    return !['hinge', 'smoothed-hinge', 'absolute', 'quantile'].includes(this.d.model.loss)
   }
 
   private weight(y: number): number {
@@ -180,12 +181,17 @@ export class Loss {
     })
   }
 
-  /** The gradient of the Moreau envelope with parameter b, of a loss of one score. */
-  envelope(theta: readonly number[], x: readonly number[], y: number, b: number): number[] {
-    if (this.score === null) throw new Refused('plan.phases: smoothing', b, '0 for several scores')
+  /**
+   * The gradient of the loss or, with smoothing above 0, of its Moreau envelope with that parameter. That of several
+   * scores is the gradient of the loss that is kept from rising faster than limit; who asks clips the others.
+   */
+  clipped(theta: readonly number[], x: readonly number[], y: number, smoothing: number, limit: number): number[] {
     const w = this.weight(y)
-    const c = (dot(x, x) / b) * w
-    const p = w * this.score.slope(dot(theta, x), y, c)
+    if (this.score === null) {
+      const slopes = rare().clippedSlopes(this.scores(theta, x), y, normOf(x), smoothing / w, limit / w)
+      return slopes.flatMap((p) => x.map((v) => w * p * v))
+    }
+    const p = w * this.score.slope(dot(theta, x), y, smoothing > 0 ? (dot(x, x) / smoothing) * w : 0)
     return x.map((v) => p * v)
   }
 

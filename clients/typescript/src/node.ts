@@ -4,8 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { hex, unhex } from './bytes.js'
 import { Refused } from './declaration.js'
+import type { Charge } from './ledger.js'
 import type { Participation } from './participation.js'
-import type { Change, Charge, Store, TaskState } from './store.js'
+import type { Change, Grant, Store, TaskState } from './store.js'
 
 const none: TaskState = { task: '', round: 0, step: 0, manifest: '' }
 
@@ -29,10 +30,20 @@ export function fileStore(folder: string, task: string): Store {
   return new FileStore(folder, task)
 }
 
+/** Reads what the tasks of a folder cost, while devices may use it. */
+export function readCharges(folder: string): Charge[] {
+  const costs = new Map<string, Charge>()
+  const lines = readFileSync(join(folder, 'journal'), 'utf8').split('\n')
+  lines.pop()
+  for (const l of lines) for (const c of read(l).charges ?? []) costs.set(`${c.task} ${c.user}`, c)
+  return [...costs.values()]
+}
+
 class FileStore implements Store {
   readonly mayForget = false
   private readonly holder = randomUUID()
   private readonly states = new Map<string, TaskState>()
+  private readonly grants = new Map<string, Grant>()
   private readonly events = new Map<string, Participation>()
   private readonly costs = new Map<string, Charge>()
   private readonly journal: number
@@ -51,9 +62,9 @@ class FileStore implements Store {
       }
     }
     // Written as it stands now: one line a task, and charges once.
-    const names = new Set([...this.states.keys(), ...[...this.events.keys()].map((k) => k.slice(0, k.indexOf(' ')))])
+    const names = new Set([...this.states.keys(), ...this.grants.keys(), ...[...this.events.keys()].map((k) => k.slice(0, k.indexOf(' ')))])
     const now = [...names].map((n) => write({
-      name: n, ...(this.states.has(n) && { task: this.states.get(n)! }),
+      name: n, ...(this.states.has(n) && { task: this.states.get(n)! }), ...(this.grants.has(n) && { grant: this.grants.get(n)! }),
       events: [...this.events].filter(([k]) => k.startsWith(`${n} `)).map(([, p]) => p),
     }))
     this.replace('journal', now.join('') + (this.costs.size > 0 ? write({ name, charges: [...this.costs.values()] }) : ''))
@@ -74,12 +85,17 @@ class FileStore implements Store {
 
   private take(l: Line): void {
     if (l.task) this.states.set(l.name, l.task)
+    if (l.grant) this.grants.set(l.name, l.grant)
     for (const p of l.events ?? []) this.events.set(`${l.name} ${p.key}`, p)
     for (const c of l.charges ?? []) this.costs.set(`${c.task} ${c.user}`, c)
   }
 
   task(): Promise<TaskState> {
     return Promise.resolve({ ...(this.states.get(this.name) ?? none) })
+  }
+
+  grant(): Promise<Grant | null> {
+    return Promise.resolve(structuredClone(this.grants.get(this.name) ?? null))
   }
 
   read(key: string): Promise<Participation | null> {

@@ -1,7 +1,7 @@
 // A public model (docs/reference/tasks.md, Public model): linear scores, boosted trees and a forest whose outputs are
 // coordinates. Its file travels in the signed Task.
 import { hex, sha256, text, type Bytes } from './bytes.js'
-import { Refused, type Vector } from './declaration.js'
+import type { Vector } from './declaration.js'
 import type { Event, Input } from './features.js'
 
 interface Matrix {
@@ -39,13 +39,13 @@ export interface PublicModel {
 }
 
 const want = (ok: boolean, field: string, wanted: string): void => {
-  if (!ok) throw new Refused(`features.public.${field}`, 'another', wanted)
+  if (!ok) throw new Error(`${field} of a public model: ${wanted}`)
 }
 const maxDepth = 32
 
 /** Reads the file of a Task, whose SHA-256 the declaration has. */
 export function parsePublic(data: Bytes, declared: string): PublicModel {
-  if (`sha256:${hex(sha256(data))}` !== declared) throw new Refused('public', 'another file', declared)
+  if (`sha256:${hex(sha256(data))}` !== declared) throw new Error(`the file of ${declared}`)
   const p = JSON.parse(text(data)) as PublicModel
   want(p.version === 1, 'version', '1')
   want(p.inputs.length > 0, 'inputs', 'at least one name')

@@ -165,3 +165,26 @@ export function parseLatest(b: Bytes): Latest {
     lease: { record: b.slice(marks + 8), storedMs: Number(view.getBigUint64(marks) / 1_000_000n) },
   }
 }
+
+/** Asks an issuer to sign a request; null where that is not known, and the same is asked again. */
+export type Issuer = (request: Bytes) => Promise<Bytes | 'refused' | null>
+
+/**
+ * Reaches the issuer of an application: this request has the person's login, and no other one of a device has. Where the
+ * issuer is on another origin, credentials are to be 'include'.
+ */
+export function fromIssuer(address: string, options: { credentials?: RequestCredentials; fetch?: typeof fetch } = {}): Issuer {
+  const ask = options.fetch ?? globalThis.fetch.bind(globalThis)
+  return async (request) => {
+    try {
+      const answer = await ask(address, {
+        method: 'POST', body: request as BodyInit, headers: { 'Content-Type': 'application/private-token-request' }, cache: 'no-store',
+        credentials: options.credentials ?? 'same-origin', referrerPolicy: 'no-referrer', redirect: 'error', signal: AbortSignal.timeout(15_000),
+      })
+      if (answer.status === 409) return 'refused'
+      return answer.status === 200 ? new Uint8Array(await answer.arrayBuffer()) : null
+    } catch {
+      return null
+    }
+  }
+}

@@ -1,15 +1,17 @@
 // Reports sealed to the key of one attempt: HPKE (RFC 9180), base mode, one message, HKDF-SHA256, ChaCha20-Poly1305.
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js'
-import { x25519 } from '@noble/curves/ed25519.js'
 import { expand, extract } from '@noble/hashes/hkdf.js'
 import { sha256 as sha } from '@noble/hashes/sha2.js'
 import { bigEndian, concat, random, sha256, utf8, type Bytes } from './bytes.js'
 import { version } from './check.js'
 import { Report, Suite } from './wire.js'
+import { x25519 } from './x25519.js'
 
 /** A Kem makes a secret that the holder of a public key alone can make as well. */
 export interface Kem {
   id: number // of HPKE
+  /** Whether bytes are a public key of it. */
+  takes(publicKey: Bytes): boolean
   encapsulate(publicKey: Bytes, entropy?: Bytes): { encapsulated: Bytes; secret: Bytes }
 }
 
@@ -23,6 +25,7 @@ const labeledExpand = (suite: Bytes, prk: Bytes, label: string, info: Bytes, siz
 /** DHKEM(X25519, HKDF-SHA256). entropy is the ephemeral private key; it is for vectors alone. */
 export const dhkem: Kem = {
   id: 0x20,
+  takes: (publicKey) => publicKey.length === 32,
   encapsulate(publicKey, entropy = random(32)) {
     const encapsulated = x25519.getPublicKey(entropy)
     const suite = concat(utf8('KEM'), bigEndian(0x20, 2))
@@ -61,17 +64,14 @@ function encrypt(kem: Kem, a: Attempt, aad: Bytes, plaintext: Bytes, entropy?: B
 }
 
 /**
- * Seals the packed counts of users to an attempt and returns the canonical Report. hybrid is the Kem of suite 3, which
- * who needs X25519 alone does not load.
+ * Seals the packed counts of users to an attempt by the key encapsulation of its suite, and returns the canonical Report.
+ * Throws for a public key that nothing can be sealed to.
  */
-export function seal(a: Attempt, taskHash: Bytes, ids: Bytes[], plaintext: Bytes, hybrid?: Kem, entropy?: Bytes): Bytes {
+export function seal(a: Attempt, taskHash: Bytes, ids: Bytes[], plaintext: Bytes, kem: Kem | undefined, entropy?: Bytes): Bytes {
   if (a.suite === Suite.none) {
     return Report.encode({ version, taskHash, ids, encapsulated: none, ciphertext: plaintext })
   }
-  const kem = a.suite === Suite.x25519 ? dhkem : hybrid
-  if (kem === undefined || (a.suite !== Suite.x25519 && a.suite !== Suite.mlkem768X25519)) {
-    throw new Error(`suite ${a.suite}: its key encapsulation is not loaded`)
-  }
+  if (kem === undefined) throw new Error(`suite ${a.suite}: its key encapsulation is not loaded`)
   return Report.encode({ version, taskHash, ids, ...encrypt(kem, a, associated(ids), plaintext, entropy) })
 }
 

@@ -132,12 +132,14 @@ export class Reporter {
     want(f.scale.length === n && f.scale.every(positive), 'a scale of each feature')
     want(intercept ? positive(f.intercept) : f.intercept === 0, 'an intercept where the task has one')
     want(positive(f.bound) && positive(f.clip), 'a bound and a clip')
-    want(f.smoothing === 0 || (positive(f.smoothing) && !matrix && !this.loss.isSmooth), 'smoothing of losses that are not smooth')
+    want(f.smoothing === 0 || (positive(f.smoothing) && !matrix && !this.loss.isSmooth), 'smoothing of losses with a corner')
     want(f.whitener.length === 0 || f.whitener.length === (d * (d + 1)) / 2, 'a triangle as whitener')
     want(f.whitener.every(small), 'a finite whitener')
-    want(f.whitener.length === 0 || (!matrix && (this.matrixable || !intercept)), 'a whitener where the loss has one')
+    want(f.whitener.length === 0 || (!matrix && d <= matrixDim && this.map.d.model.set === 'ball' &&
+      (this.matrixable || (!intercept && this.map.d.model.start === undefined))), 'a whitener where something could have chosen it')
     want(matrix === (f.labelScale !== 0), 'a label in a round of the matrix alone')
-    want(!matrix || (small(f.labelCenter) && positive(f.labelScale) && positive(f.labelWeight)), 'a label of sane size')
+    want((f.labelCenter === 0 && f.labelScale === 0 && f.labelWeight === 0) ||
+      (small(f.labelCenter) && positive(f.labelScale) && positive(f.labelWeight)), 'a label of sane size')
   }
 
   /**
@@ -174,11 +176,8 @@ export class Reporter {
   }
 
   private gradient(u: number[], y: number, point: readonly number[], frame: FrameBody | undefined, smoothing: number): number[] {
-    if (frame === undefined) {
-      if (this.loss.many) throw new Refused('schedule.plan', 'proved', 'practical for several classes')
-      return smoothing > 0 ? this.loss.envelope(point, u, y, smoothing) : this.loss.gradient(point, u, y)
-    }
-    const g = this.loss.gradient(point, u, y, frame.smoothing)
+    if (frame === undefined) return this.loss.clipped(point, u, y, smoothing, this.clipNorm())
+    const g = smoothing > 0 ? this.loss.clipped(point, u, y, smoothing, Infinity) : this.loss.gradient(point, u, y, frame.smoothing)
     if (frame.whitener.length === 0) return g
     const blocks: number[] = []
     for (let i = 0; i < g.length; i += u.length) blocks.push(...whitened(frame.whitener, g.slice(i, i + u.length)))

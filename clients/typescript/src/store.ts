@@ -1,17 +1,10 @@
 // What a device remembers: which task it took part in, what each event's part was, and what all tasks cost. It is written
 // before it is acted on. Counts are never in it: what may be sent again is stored sealed.
+import type { Bytes } from './bytes.js'
 import { Refused } from './declaration.js'
+import type { Pending } from './grants.js'
+import type { Charge } from './ledger.js'
 import type { Participation } from './participation.js'
-
-/** What one task cost whom: entries of the ledger of one origin. */
-export interface Charge {
-  task: string // hash, in hexadecimal
-  name: string
-  user: string // empty: the one user of this device
-  epsilon: number
-  delta: number
-  at: number // Unix time in ms of the last charge
-}
 
 /** What the device knows of a task beside its events. */
 export interface TaskState {
@@ -21,9 +14,16 @@ export interface TaskState {
   manifest: string // of that round
 }
 
+/** What a device keeps of its grant: what it asked for, until it has its token. */
+export interface Grant {
+  pending?: Pending
+  token?: Bytes
+}
+
 /** One change: all of it is durable, or nothing. */
 export interface Change {
   task?: TaskState
+  grant?: Grant
   events?: Participation[]
   charges?: Charge[]
 }
@@ -33,6 +33,7 @@ export interface Store {
   /** Whether the browser may delete it, and its user then takes part again, as somebody who never did. */
   readonly mayForget: boolean
   task(): Promise<TaskState>
+  grant(): Promise<Grant | null>
   read(key: string): Promise<Participation | null>
   /** All events that are charged. */
   charged(): Promise<Participation[]>
@@ -48,11 +49,16 @@ const none: TaskState = { task: '', round: 0, step: 0, manifest: '' }
 export class MemoryStore implements Store {
   readonly mayForget = true
   private state: TaskState = { ...none }
+  private granted: Grant | null = null
   private readonly events = new Map<string, Participation>()
   private readonly costs = new Map<string, Charge>()
 
   task(): Promise<TaskState> {
     return Promise.resolve({ ...this.state })
+  }
+
+  grant(): Promise<Grant | null> {
+    return Promise.resolve(structuredClone(this.granted))
   }
 
   read(key: string): Promise<Participation | null> {
@@ -69,6 +75,7 @@ export class MemoryStore implements Store {
 
   write(change: Change): Promise<void> {
     if (change.task) this.state = { ...change.task }
+    if (change.grant) this.granted = structuredClone(change.grant)
     for (const p of change.events ?? []) this.events.set(p.key, structuredClone(p))
     for (const c of change.charges ?? []) this.costs.set(`${c.task} ${c.user}`, structuredClone(c))
     return Promise.resolve()
@@ -80,31 +87,69 @@ export class MemoryStore implements Store {
 }
 
 const database = 'panlearn' // of an origin
-const tables = ['tasks', 'events', 'charges', 'holder'] as const
+const tables = ['tasks', 'events', 'charges', 'holder', 'grants'] as const
+
+/** How the store of a browser is opened. */
+export interface BrowserOptions {
+  /** The browser may delete it: who is forgotten takes part again, and pays again. */
+  mayForget?: boolean
+  /** Called where another tab or worker has the store of this task, and this one waits until that closes it or is gone. */
+  waits?: () => void
+  signal?: AbortSignal // ends the waiting
+}
 
 /**
  * Opens the store of a task in a browser's IndexedDB, one database for an origin. Writes are strict: they have left the
- * browser's memory before they are acted on. The newest device that opened the store holds it: an older one, as of
- * another tab, is refused its next write. A browser that keeps the right to delete it is refused without mayForget, and
- * so is a frame in a page of another site, whose storage is another one.
+ * browser's memory before they are acted on. One tab or worker has it: another waits, and never takes it away. Each write
+ * compares an instance, too, for a lock of the browser fences nothing: a device that was opened around it makes the older
+ * one fail at its next write. A browser that keeps the right to delete the store is refused without mayForget, and so is a
+ * frame in a page of another site, whose storage is another one.
  */
-export async function indexedDB(task: string, options: { mayForget?: boolean } = {}): Promise<Store> {
+export async function indexedDB(task: string, options: BrowserOptions = {}): Promise<Store> {
   if (isFramedElsewhere()) throw new Refused('frame', 'a page of another site', 'a page of its own')
   const storage = globalThis.navigator?.storage as StorageManager | undefined
   const persists = (await storage?.persisted?.()) || (await storage?.persist?.()) || false
   if (!persists && options.mayForget !== true) {
     throw new Refused('storage', 'may be deleted by the browser', 'a persistent one, or mayForget: true: who is forgotten takes part again')
   }
-  const db = await new Promise<IDBDatabase>((resolve, reject) => {
-    const opening = globalThis.indexedDB.open(database, 1)
-    opening.onupgradeneeded = () => tables.forEach((t) => opening.result.createObjectStore(t))
+  const release = await alone(`panlearn ${task}`, options)
+  try {
+    const store = new BrowserStore(await opened(), task, !persists, release)
+    await store.hold()
+    return store
+  } catch (e) {
+    release()
+    throw e
+  }
+}
+
+/** Resolves when this tab alone has a lock, with what releases it. */
+async function alone(name: string, { waits, signal }: BrowserOptions): Promise<() => void> {
+  const locks = globalThis.navigator?.locks as LockManager | undefined
+  if (locks === undefined) return () => undefined
+  const request = (options: LockOptions): Promise<(() => void) | null> =>
+    new Promise((resolve, reject) => {
+      const have = (lock: Lock | null): Promise<void> | undefined => {
+        if (lock !== null) return new Promise((release) => resolve(release))
+        resolve(null)
+        return undefined
+      }
+      locks.request(name, options, have).catch(reject)
+    })
+  const free = await request({ ifAvailable: true })
+  if (free !== null) return free
+  waits?.()
+  return (await request(signal === undefined ? {} : { signal }))!
+}
+
+function opened(): Promise<IDBDatabase> {
+  return new Promise<IDBDatabase>((resolve, reject) => {
+    const opening = globalThis.indexedDB.open(database, 2)
+    opening.onupgradeneeded = () => tables.filter((t) => !opening.result.objectStoreNames.contains(t)).forEach((t) => opening.result.createObjectStore(t))
     opening.onsuccess = () => resolve(opening.result)
     opening.onerror = () => reject(opening.error ?? new Error('the browser opens no store'))
     opening.onblocked = () => reject(new Error('another page keeps the store from being made'))
   })
-  const store = new BrowserStore(db, task, !persists)
-  await store.hold()
-  return store
 }
 
 /**
@@ -123,7 +168,8 @@ export async function eraseIndexedDB(): Promise<void> {
 class BrowserStore implements Store {
   private readonly holder = crypto.randomUUID()
 
-  constructor(private readonly db: IDBDatabase, private readonly name: string, readonly mayForget: boolean) {
+  constructor(private readonly db: IDBDatabase, private readonly name: string, readonly mayForget: boolean,
+    private readonly release: () => void) {
     db.onversionchange = () => db.close() // somebody erases it
   }
 
@@ -163,6 +209,10 @@ class BrowserStore implements Store {
     return (await this.run<TaskState>('readonly', false, (t) => t.objectStore('tasks').get(this.name) as IDBRequest<TaskState>)) ?? { ...none }
   }
 
+  async grant(): Promise<Grant | null> {
+    return (await this.run<Grant>('readonly', false, (t) => t.objectStore('grants').get(this.name) as IDBRequest<Grant>)) ?? null
+  }
+
   async read(key: string): Promise<Participation | null> {
     const got = await this.run<Participation>('readonly', false,
       (t) => t.objectStore('events').get(this.key(key)) as IDBRequest<Participation>)
@@ -183,6 +233,7 @@ class BrowserStore implements Store {
   async write(change: Change): Promise<void> {
     await this.run('readwrite', true, (t) => {
       if (change.task) t.objectStore('tasks').put(change.task, this.name)
+      if (change.grant) t.objectStore('grants').put(change.grant, this.name)
       for (const p of change.events ?? []) t.objectStore('events').put(p, this.key(p.key))
       for (const c of change.charges ?? []) t.objectStore('charges').put(c, `${c.task} ${c.user}`)
       return undefined
@@ -191,6 +242,7 @@ class BrowserStore implements Store {
 
   close(): Promise<void> {
     this.db.close()
+    this.release()
     return Promise.resolve()
   }
 }

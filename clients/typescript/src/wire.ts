@@ -1,5 +1,5 @@
 // The messages of stream/wire/panlearn.proto, field by field.
-import { Message, bool, bytes, bytesList, f64, f64s, i64, message, messages, str, u32, u64, u64s, type Body } from './codec.js'
+import { Message, bool, bytes, bytesList, f64, f64s, i64, message, messages, oneof, str, u32, u64, type Body } from './codec.js'
 
 export const Kind = { stage: 1, task: 2, round: 3, open: 4, claim: 5, batch: 6, close: 7, end: 8 } as const
 export type Kind = (typeof Kind)[keyof typeof Kind]
@@ -35,8 +35,8 @@ export const Mechanism = new Message('Mechanism', {
 })
 export const Phase = new Message('Phase', {
   users: u64(1), rounds: u64(2), cohort: u64(3), minimum: u64(4), mechanism: message(5, Mechanism),
-  roundsPerUser: u32(6), smoothing: f64(7), statistic: u32(8), descent: message(9, Descent),
-  acceleration: message(10, Acceleration), again: bool(11), prox: message(12, Prox), top: u64(13),
+  roundsPerUser: u32(6), smoothing: f64(7), statistic: u32(8), descent: oneof(message(9, Descent)),
+  acceleration: oneof(message(10, Acceleration)), again: bool(11), prox: oneof(message(12, Prox)), top: u64(13),
 })
 export const StartPrivacy = new Message('StartPrivacy', {
   task: str(1), epsilon: f64(2), delta: f64(3), unit: u32(4), users: u64(5),
@@ -51,10 +51,9 @@ export const Plan = new Message('Plan', {
 })
 
 export const Signed = new Message('Signed', { version: u32(1), kind: u32(2), body: bytes(3), key: bytes(4), signature: bytes(5) })
-export const StageIdentity = new Message('StageIdentity', { version: u32(1), task: str(2), key: bytes(3) })
 export const Task = new Message('Task', {
   version: u32(1), name: str(2), declaration: bytes(3), plan: message(4, Plan), learnerKey: bytes(5),
-  stageKey: bytes(6), suite: u32(7), life: bytes(8), public: bytes(9), helperKey: bytes(10),
+  stageKey: bytes(6), suite: u32(7), life: bytes(8), public: bytes(9), helperKey: bytes(10), issuerKey: bytes(11),
 })
 export const Round = new Message('Round', {
   version: u32(1), taskHash: bytes(2), round: u64(3), step: u64(4), point: f64s(5), frame: message(6, Frame),
@@ -65,14 +64,6 @@ export const Open = new Message('Open', {
   publicKey: bytes(7), instance: bytes(8), startedUnixMs: i64(9), joinProbability: u32(10), joinDoublingMs: u32(11),
   placesMs: u32(12),
 })
-export const Claim = new Message('Claim', {
-  version: u32(1), taskHash: bytes(2), round: u64(3), attempt: u64(4), manifestHash: bytes(5), instance: bytes(6),
-})
-export const Reject = new Message('Reject', { reason: str(1), count: u64(2) })
-export const Batch = new Message('Batch', {
-  version: u32(1), taskHash: bytes(2), round: u64(3), attempt: u64(4), manifestHash: bytes(5), void: bool(6),
-  reason: str(7), users: u64(8), noiseTrials: u64(9), totals: u64s(10), cutoff: u64(11), rejects: messages(12, Reject),
-})
 export const Close = new Message('Close', {
   version: u32(1), taskHash: bytes(2), round: u64(3), attempt: u64(4), manifestHash: bytes(5), batchHash: bytes(6),
   cutoff: u64(7), void: bool(8),
@@ -82,10 +73,8 @@ export const Report = new Message('Report', {
   version: u32(1), taskHash: bytes(2), ids: bytesList(3), encapsulated: bytes(4), ciphertext: bytes(5),
 })
 
-/** The body of each kind of signed message. */
-export const bodies = {
-  [Kind.stage]: StageIdentity, [Kind.task]: Task, [Kind.round]: Round, [Kind.open]: Open, [Kind.claim]: Claim,
-  [Kind.batch]: Batch, [Kind.close]: Close, [Kind.end]: End,
-} as const
-export type BodyOf<K extends Kind> = (typeof bodies)[K] extends Message<infer S> ? Body<S> : never
+/** The body of each kind of signed message that a device reads. */
+export const bodies = { [Kind.task]: Task, [Kind.round]: Round, [Kind.open]: Open, [Kind.close]: Close, [Kind.end]: End } as const
+export type Read = keyof typeof bodies
+export type BodyOf<K extends Read> = (typeof bodies)[K] extends Message<infer S> ? Body<S> : never
 export type Bodied<M> = M extends Message<infer S> ? Body<S> : never

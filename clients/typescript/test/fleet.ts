@@ -2,17 +2,19 @@
 // it ends when all are known. Every device has a store of its own, so that a fleet that was killed goes on.
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Device, relay } from '../src/index.js'
+import { Device, MemoryStore, relay, type Event } from '../src/index.js'
 import { fileStore } from '../src/node.js'
 
 interface Fleet {
   relay: string
   task: string
   folder: string
-  events: Record<string, Record<string, unknown>> // one for each device, by its number
+  events: Record<string, Event | Event[]> // for each device, by its number: of a person a list
   latencyMs: number
   pin: string // hash of the task
   cuts: number // share of answers that are lost on their way
+  dying?: number // share of devices whose connection dies for ever, at a moment that is drawn before
+  memory?: boolean // stores that end with the process
 }
 
 const fleet = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Fleet
@@ -20,14 +22,32 @@ let seed = 1
 const lot = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647 // of faults alone
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** fetch over a slow line, which loses some answers; it notes each report that leaves. */
-const line = (folder: string): typeof fetch => async (url, init) => {
-  await sleep(fleet.latencyMs / 2)
-  if (String(url).endsWith('/reports')) appendFileSync(join(folder, 'sent'), Buffer.from(init!.body as Uint8Array).toString('hex') + '\n')
-  const answer = await fetch(url, init)
-  await sleep(fleet.latencyMs / 2)
-  if (init?.method === 'POST' && lot() < fleet.cuts) throw new TypeError('the line was cut')
-  return answer
+// Moments at which a connection dies: before it asks, with a place that it does not hear of, charged before its report
+// leaves, or before its report is acknowledged.
+const moments = ['asking', 'placed', 'charged', 'published'] as const
+
+/** fetch over a slow line, which loses some answers, or dies; it notes each report that leaves. */
+const line = (folder: string | null, dies: (typeof moments)[number] | null, died: () => void): typeof fetch => {
+  let dead = false
+  const at = (moment: (typeof moments)[number], now: boolean): void => {
+    if (dies === moment && now) dead = true
+    if (!dead) return
+    died()
+    throw new TypeError('the line is dead')
+  }
+  return async (url, init) => {
+    const [asks, reports] = [String(url).endsWith('/places'), String(url).endsWith('/reports')]
+    at('asking', asks)
+    at('charged', reports)
+    await sleep(fleet.latencyMs / 2)
+    if (reports && folder !== null) appendFileSync(join(folder, 'sent'), Buffer.from(init!.body as Uint8Array).toString('hex') + '\n')
+    const answer = await fetch(url, init)
+    at('placed', asks)
+    at('published', reports)
+    await sleep(fleet.latencyMs / 2)
+    if (init?.method === 'POST' && lot() < fleet.cuts) throw new TypeError('the line was cut')
+    return answer
+  }
 }
 
 const logged = (n: number) => (m: string): void => {
@@ -35,15 +55,23 @@ const logged = (n: number) => (m: string): void => {
 }
 await Promise.all(Object.entries(fleet.events).map(async ([of, event]) => {
   const n = Number(of)
-  const folder = join(fleet.folder, of)
-  mkdirSync(folder, { recursive: true })
+  const folder = fleet.memory ? null : join(fleet.folder, of)
+  if (folder !== null) mkdirSync(folder, { recursive: true })
+  const dies = lot() < (fleet.dying ?? 0) ? moments[Math.floor(lot() * moments.length)]! : null
+  let died = (): void => undefined
+  const end = new Promise<'died'>((resolve) => (died = () => resolve('died')))
   const device = await Device.open({
-    task: fleet.task, transport: relay(fleet.relay, { fetch: line(folder) }), store: fileStore(folder, fleet.task),
-    pins: { task: fleet.pin }, policy: { max_refunds: 0 }, log: logged(n),
+    task: fleet.task, transport: relay(fleet.relay, { fetch: line(folder, dies, () => died()) }),
+    store: folder === null ? new MemoryStore() : fileStore(folder, fleet.task), pins: { task: fleet.pin }, policy: { max_refunds: 0 }, log: logged(n),
   })
+  if (fleet.memory) console.log(JSON.stringify({ device: n, ready: true }))
   const ticket = device.submit(`user-${n}`, event)
   void ticket.accepted.then(() => console.log(JSON.stringify({ device: n, accepted: true })))
-  const o = await ticket.outcome
+  const o = await Promise.race([ticket.outcome, end])
+  if (o === 'died') {
+    console.log(JSON.stringify({ device: n, state: 'died' }))
+    return // its device waits for ever
+  }
   console.log(JSON.stringify({ device: n, ...o, failed: device.failed?.message, stored: (await device.outcome(`user-${n}`)).state }))
   await device.close()
 }))

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Refused } from '../src/declaration.js'
+import type { Charge } from '../src/ledger.js'
 import { indexedDB } from '../src/index.js'
 import { fileStore } from '../src/node.js'
 import { fresh, join as joins, sending } from '../src/participation.js'
@@ -25,7 +26,9 @@ const charged = (key: string): ReturnType<typeof fresh> => {
   p.sealed = Uint8Array.of(9, 0, 7)
   return p
 }
-const charge = { task: 'ab', name: 'churn', user: '', epsilon: 0.5, delta: 1e-6, at: 7 }
+const charge: Charge = {
+  task: 'ab', name: 'churn', user: '', epsilon: 0.5, delta: 1e-6, rounds: 1, most: 1, standing: 1, open: 1, lost: false, byUser: false, at: 7,
+}
 const state = { task: 'ab', round: 3, step: 2, manifest: 'ab' }
 
 test('a store in a folder has after a crash what was written', () => inFolder(async (folder) => {

@@ -138,10 +138,10 @@ func (c *crowd) tally(s device.Summary) {
 	c.counted, c.vain = c.counted+s.Counted, c.vain+s.ChargedUncounted+s.Unknown
 }
 
-// relay starts a relay for so many devices, and returns what connects one to it.
-func (f *fleet) relay(devices int) func() stream.Transport {
+// relay starts a relay for so many devices, and returns its address and what connects one to it.
+func (f *fleet) relay(devices int) (url string, connect func() stream.Transport) {
 	if devices == 0 {
-		return nil
+		return "", nil
 	}
 	conn, err := natsjs.Connect(natsjs.ConnectConfig{URL: f.broker.url, AckTimeout: time.Minute})
 	must(f.t, err)
@@ -151,7 +151,7 @@ func (f *fleet) relay(devices int) func() stream.Transport {
 	f.t.Cleanup(r.Close)
 	server := httptest.NewServer(r)
 	f.t.Cleanup(server.Close)
-	return func() stream.Transport {
+	return server.URL, func() stream.Transport {
 		c, err := relayclient.New(relayclient.Config{URL: server.URL})
 		must(f.t, err)
 		f.t.Cleanup(c.Close)
@@ -160,8 +160,8 @@ func (f *fleet) relay(devices int) func() stream.Transport {
 }
 
 // play runs all rounds of the task with a real stage, for single devices that are 300 ms away, the first ones over a
-// relay, beside a gateway of many rows; a share of the single ones dies.
-func (f *fleet) play(single, relayed, rows, rounds, cohort int, dying float64) (c crowd) {
+// relay, and scripted ones in TypeScript, beside a gateway of many rows; a share of the single ones dies.
+func (f *fleet) play(single, relayed, scripted, rows, rounds, cohort int, dying float64) (c crowd) {
 	ctx, stop := context.WithCancel(f.t.Context())
 	defer stop()
 	reader, err := f.operator.Reader(ctx, name)
@@ -182,7 +182,7 @@ func (f *fleet) play(single, relayed, rows, rounds, cohort int, dying float64) (
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var conn stream.Transport
 	var devices []*device.Device
-	relay := f.relay(relayed)
+	url, relay := f.relay(relayed + scripted)
 	for i := range single {
 		switch {
 		case i < relayed: // a connection of its own, as a phone has
@@ -252,6 +252,7 @@ func (f *fleet) play(single, relayed, rows, rounds, cohort int, dying float64) (
 			c.tally(got)
 		})
 	}
+	script := f.script(url, scripted, dying)
 	for _, d := range devices {
 		_, err := d.Agreement(ctx)
 		must(f.t, err)
@@ -285,6 +286,7 @@ func (f *fleet) play(single, relayed, rows, rounds, cohort int, dying float64) (
 	must(f.t, <-mixed)
 	close(over)
 	group.Wait()
+	script(&c)
 	return c
 }
 
@@ -336,7 +338,7 @@ func TestCrowd(t *testing.T) {
 			for _, dying := range []float64{0, 0.05} {
 				t.Run(fmt.Sprintf("rows=%d/relayed=%d/places=%t/dying=%v", s.rows, s.relayed, places, dying), func(t *testing.T) {
 					f := newFleet(t, s.single+s.rows, s.cohort, s.deadline, places)
-					f.play(s.single, s.relayed, s.rows, s.rounds, s.cohort, dying).judge(t, places)
+					f.play(s.single, s.relayed, 0, s.rows, s.rounds, s.cohort, dying).judge(t, places)
 				})
 			}
 		}

@@ -107,6 +107,7 @@ var mayImport = map[string][]string{
 	"internal/test/doctest":     {}, // tests alone
 	"internal/test/kills":       {}, // tests alone
 	"internal/test/typescript":  {}, // tests alone
+	"internal/test/nodejs":      {}, // test support
 	"internal/test/fleet":       {}, // tests alone
 	"internal/test/lint":        {},
 	"internal/test/systems":     {}, // a check of the gate, no product

@@ -19,19 +19,31 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"github.com/panlearn/panlearn/internal/devicepage"
 	"github.com/panlearn/panlearn/internal/test/golden"
+	"github.com/panlearn/panlearn/internal/test/nodejs"
 	"github.com/panlearn/panlearn/internal/test/procs"
 )
 
-// TestBundle: the device in the page of `learner quickstart` is what a fresh build gives. With -update it is written.
+// TestBundle: the device in the page of `learner quickstart`, and its chunks, are what a fresh build gives. With -update
+// they are written.
 func TestBundle(t *testing.T) {
-	folder, _ := client(t)
-	npm(t, folder, "build:bundle")
-	made, err := os.ReadFile(filepath.Join(folder, "build", "device.js"))
+	folder, _ := nodejs.Client(t)
+	nodejs.Run(t, folder, "build:bundle")
+	made, err := os.ReadDir(filepath.Join(folder, "build", "bundle"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.File(t, filepath.Join("..", "..", "devicepage", "assets", "device.js"), string(made))
+	if len(made) != len(devicepage.Bundle) {
+		t.Errorf("%d files are built: want %v", len(made), devicepage.Bundle)
+	}
+	for _, name := range devicepage.Bundle {
+		text, err := os.ReadFile(filepath.Join(folder, "build", "bundle", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.File(t, filepath.Join("..", "..", "devicepage", "assets", name), string(text))
+	}
 }
 
 // A visit is a tab of a person, with what it asked for.
@@ -261,10 +273,11 @@ func TestPersonTakesPart(t *testing.T) {
 	second.reload()
 	second.until(`document.getElementById("offer").hidden === false && document.getElementById("state").hidden`)
 	if !eval[bool](tab{second.Context, t}, `return new Promise((done) => {
-		const opening = indexedDB.open("panlearn", 1)
+		const opening = indexedDB.open("panlearn")
 		opening.onsuccess = () => {
 			const t = opening.result.transaction("charges", "readwrite")
-			t.objectStore("charges").put({task: "ab", name: "other", user: "", epsilon: 0.5, delta: 1e-6, at: 7}, "ab ")
+			t.objectStore("charges").put({task: "ab", name: "other", user: "", epsilon: 0.5, delta: 1e-6, rounds: 1, most: 1, standing: 1,
+				open: 0, lost: false, byUser: false, at: 7}, "ab ")
 			t.oncomplete = () => { opening.result.close(); done(true) }
 		}
 	})`) {

@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/panlearn/panlearn/internal/test/nodejs"
 	"github.com/panlearn/panlearn/internal/test/procs"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/stream"
@@ -60,13 +61,18 @@ type deployment struct {
 // deploy starts the roles and returns when the task is announced.
 func deploy(t *testing.T, users, cohort, minimum, rounds int, deadline, plan string, more ...string) *deployment {
 	t.Helper()
-	d := &deployment{t: t, dir: t.TempDir(), ctx: procs.Within(t, 3*time.Minute)}
-	d.client, d.node = client(t)
-	npm(t, d.client, "build:test")
-	file := filepath.Join(d.dir, "task.yaml")
 	set := map[bool]string{true: ", radius: 1, clip_norm: 0.25"}[plan == schedule.Proved]
-	if err := os.WriteFile(file, fmt.Appendf(nil, declaration, set, users, cohort, minimum, rounds, deadline, plan,
-		strings.Join(more, "")), 0o600); err != nil {
+	return deployDeclared(t, fmt.Sprintf(declaration, set, users, cohort, minimum, rounds, deadline, plan, strings.Join(more, "")))
+}
+
+// deployDeclared is deploy of a declaration of its own.
+func deployDeclared(t *testing.T, declared string) *deployment {
+	t.Helper()
+	d := &deployment{t: t, dir: t.TempDir(), ctx: procs.Within(t, 3*time.Minute)}
+	d.client, d.node = nodejs.Client(t)
+	nodejs.Run(t, d.client, "build:test")
+	file := filepath.Join(d.dir, "task.yaml")
+	if err := os.WriteFile(file, []byte(declared), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ports, err := procs.FreePorts(1)
@@ -196,15 +202,22 @@ func (d *deployment) lose(subject string) {
 // fleet prepares a process of n devices of one event each, all their answers slow and some of them lost. Devices of a
 // second fleet are others than those of the first.
 func (d *deployment) fleet(n, latencyMs int, cuts float64) *procs.Process {
+	return d.fleetOf(n, latencyMs, cuts, func(i int) any {
+		if i%50 == 17 {
+			return map[string]any{"x0": "not a number", "y": nil} // does not fit, and takes part
+		}
+		return map[string]any{"x0": float64(i%7)/7 - .5, "x1": float64(i%5) / 5, "y": 2*(i%2) - 1}
+	})
+}
+
+// fleetOf is fleet of devices that have the events of a function: one, or of a person a list.
+func (d *deployment) fleetOf(n, latencyMs int, cuts float64, event func(i int) any) *procs.Process {
 	d.t.Helper()
-	events := map[int]map[string]any{}
+	events := map[int]any{}
 	for range n {
 		i := d.devices
 		d.devices++
-		events[i] = map[string]any{"x0": float64(i%7)/7 - .5, "x1": float64(i%5) / 5, "y": 2*(i%2) - 1}
-		if i%50 == 17 {
-			events[i] = map[string]any{"x0": "not a number", "y": nil} // does not fit, and takes part
-		}
+		events[i] = event(i)
 	}
 	text, err := json.Marshal(map[string]any{"relay": d.relay, "task": name, "folder": filepath.Join(d.dir, "devices"),
 		"events": events, "latencyMs": latencyMs, "pin": hex.EncodeToString(d.hash[:]), "cuts": cuts})

@@ -189,6 +189,11 @@ var accepted = []changed{
 	{name: "silos, of whom one phase follows another", base: "silos"},
 	{name: "silos that report minimisers", base: "prox"},
 	{name: "three rounds of one user", base: "interactive"},
+	{name: "constants of a method, which stand behind what else a phase has", base: "interactive", policy: `{"max_epsilon": 9}`,
+		change: func(m *wire.Task) {
+			f := secondPhase(m)
+			f.Again, f.Constants = true, &wire.Phase_Acceleration{Acceleration: &wire.Acceleration{V: 1, Mu: 1, Smoothness: 1}}
+		}},
 	{name: "three rounds of one user, all of which the policy takes", base: "interactive",
 		policy: `{"max_rounds_per_user": 3}`},
 	{name: "less epsilon than declared, which the plan keeps", policy: `{"max_epsilon": 4}`},
