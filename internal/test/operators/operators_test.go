@@ -137,14 +137,17 @@ func TestOldFolder(t *testing.T) {
 		defer cancel()
 		var all sync.WaitGroup
 		all.Go(func() { w.learn(ctx) })
-		all.Go(func() { w.devices(ctx) })
 		helper, copied := w.help(ctx, nil), t.TempDir()
 		leader := w.lead(ctx, nil)
+		first := *w
+		first.rounds = 1 // nobody answers round 2 before the copy is made
+		first.devices(ctx)
 		if w.get(ctx, w.name.Open(2, 1)) == nil {
 			t.Fatal("no round 2")
 		}
 		_ = leader.stop()
 		w.must(os.CopyFS(copied, os.DirFS(w.leaderDir)))
+		all.Go(func() { w.devices(ctx) })
 		leader = w.lead(ctx, nil)
 		if w.get(ctx, w.name.Batch(2)) == nil {
 			t.Fatal("no batch of round 2")
