@@ -169,6 +169,7 @@ var checks = map[string]string{
 	"D11": `^refused: plan.silos is`,
 	"D12": `^refused: plan.delta is`,
 	"D13": `^refused: plan is practical: `,
+	"D15": `^refused: privacy.operators.one is`,
 	"D14": `^refused: operators is`,
 	// Phase by phase: what is reported, and what it costs.
 	"F1":  `^refused: plan.phases\[\d+\].prox is a report of a minimiser`,

@@ -263,6 +263,8 @@ func (a *Agreement) declared() error {
 	case trust.HasOperators() && !declaredOperators(spec, a.Task):
 		return Refuse("operators", fmt.Sprintf("%x and %x", a.Task.StageKey, a.Task.HelperKey),
 			"leader and helper of privacy.operators, as declared")
+	case a.policy.ForbidOneOperator && spec.OneOperator():
+		return Refuse("privacy.operators.one", true, "two operators, by forbid_one_operator in the policy")
 	}
 	a.HonestFraction = honest // a plan has to keep its own promise, whatever the policy would be content with
 	if own := a.policy.HonestFraction; !a.Final && !own.IsZero() && own.Float() < honest.Float() {

@@ -303,6 +303,8 @@ var ofDeclaration = []changed{
 	{number: "D14", name: "operators who have changed places", base: "split", change: func(m *wire.Task) {
 		m.StageKey, m.HelperKey = m.HelperKey, m.StageKey
 	}},
+	{number: "D15", name: "one operator, which the policy forbids", base: "one operator",
+		policy: `{"forbid_one_operator": true, PINS}`},
 	{number: "D13", name: "a proved plan, where a practical one is declared", base: "practical",
 		change: func(m *wire.Task) {
 			m.Plan.Practical, m.Plan.Phases = nil, m.Plan.Phases[2:]
