@@ -185,8 +185,8 @@ func (f *Folder) load() (err error) {
 		return err
 	}
 	if !place.Same(f.roster.Place) {
-		return fmt.Errorf("%s is file %d here, and was made as file %d: the folder is a copy. Run the helper where "+
-			"the folder was made, and remove the copy: %w", keyFile, place.Number, f.roster.Place.Number, ErrOlder)
+		return fmt.Errorf("%s is %v here, and was %v when the folder was made: the folder is a copy. Run the helper where "+
+			"the folder was made, and remove the copy: %w", keyFile, place, f.roster.Place, ErrOlder)
 	}
 	return f.settle(rosterFile)
 }
