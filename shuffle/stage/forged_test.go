@@ -33,7 +33,7 @@ func (f *forger) forge(m stream.Message) stream.Message {
 	return m
 }
 
-// lies are what a broker can show of a record without a key.
+// lies returns functions that make of a record what a broker can show without a key.
 func lies(w *world) map[string]func(record []byte) []byte {
 	return map[string]func([]byte) []byte{
 		"a signature that does not verify": func(b []byte) []byte { b[len(b)-1] ^= 1; return b },

@@ -34,7 +34,7 @@ func VerifyRecord(record stream.Message, pinned ed25519.PublicKey, task stream.H
 	return body, nil
 }
 
-// Enveloped reports whether bytes are a signed message of this version, whoever signed it, if anybody: a version in the
+// Enveloped reports whether bytes decode as a signed message of this version; it verifies no signature. A version in the
 // envelope is no word of a writer, because the signature is not over it.
 func Enveloped(signed []byte) bool { return stream.Unmarshal(signed, new(wire.Signed)) == nil }
 

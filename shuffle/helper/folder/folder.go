@@ -48,8 +48,8 @@ func Create(dir string) (key ed25519.PublicKey, made bool, err error) {
 	return key, made, nil
 }
 
-// create makes key and list, in the steps of roster.NewKey, or finds them, whoever holds the folder. What a crash left it
-// finishes.
+// create makes key and list, in the steps of roster.NewKey, or finds them, also in a folder that is held. What a crash
+// left it finishes.
 func (f files) create() (key ed25519.PublicKey, made bool, err error) {
 	if r, err := f.whole(); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return r.Key, false, err
