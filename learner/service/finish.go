@@ -9,6 +9,7 @@ import (
 
 	"github.com/panlearn/panlearn/state"
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -86,13 +87,19 @@ func (s *Service) endsAfter(r uint64, p past) bool {
 }
 
 // awaitBatch waits for the batch of the announced round; it returns false if the round must be given up.
-// Meanwhile it checks that the records that the batch will answer still exist.
+// Meanwhile it checks that the records that the batch will answer still exist. What stands there and is not the stage's
+// decides nothing: the wait goes on, and says so once.
 func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool, error) {
-	r := c.round.Round
 	around := lookout{next: time.Now().Add(lookEvery)}
+	said := false
 	for {
 		_, now := s.config.Finish.state() // before the look
-		msg, err := s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(r)))
+		msg, err := s.batch(ctx, c)
+		forged := errors.Is(err, seal.ErrNotWritten)
+		if forged && !said {
+			said = true
+			s.failed(err, passedOver)
+		}
 		switch {
 		case err == nil:
 			s.answered()
@@ -101,21 +108,34 @@ func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool
 			return stream.Message{}, false, context.Cause(ctx)
 		case errors.Is(err, stream.ErrRefused):
 			return stream.Message{}, false, err
-		case !errors.Is(err, stream.ErrNotFound):
-			s.failed(err, "cannot read yet, trying again", "subject", s.config.Task.Batch(stream.Round(r)))
+		case !forged && !errors.Is(err, stream.ErrNotFound):
+			s.failed(err, "cannot read yet, trying again", "subject", s.config.Task.Batch(stream.Round(c.round.Round)))
 		case now:
 			return stream.Message{}, false, nil
 		case around.due(time.Now(), s.unsure):
 			if err := s.lookAround(ctx, c, &around); err != nil {
 				return stream.Message{}, false, err
 			}
-		default:
+		case !forged:
 			s.answered()
 		}
 		if err := s.pause(ctx); err != nil {
 			return stream.Message{}, false, err
 		}
 	}
+}
+
+// passedOver is the log line of a record that its writer did not write.
+const passedOver = "the broker shows a record that its writer did not write, which is passed over"
+
+// batch reads the batch of the announced round. What stands there under another key, or of another round or task, is
+// seal.ErrNotWritten: the broker put it there, or somebody with its rights.
+func (s *Service) batch(ctx context.Context, c *core) (stream.Message, error) {
+	m, err := s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(c.round.Round)))
+	if err == nil {
+		_, err = seal.VerifyRecord(m, c.stageKey, c.taskHash, new(wire.Batch))
+	}
+	return m, err
 }
 
 // abandon commits the end of the task instead of running the next round.

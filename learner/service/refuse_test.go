@@ -3,6 +3,8 @@ package service
 import (
 	"bytes"
 	"context"
+	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,35 +16,26 @@ import (
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
-// TestBatchesThatAreRefused: a batch that does not answer the announced round is refused with the reason, and
-// changes nothing.
+// TestBatchesThatAreRefused: a batch that the stage signed, and that does not answer the announced round, is refused with
+// the reason, and changes nothing.
 func TestBatchesThatAreRefused(t *testing.T) {
 	people := newCast(t)
-	stranger, err := seal.NewIdentity()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, test := range []struct {
 		name   string
 		change func(*wire.Batch)
-		by     *seal.Identity // nil: the stage
 		want   string
 	}{
-		{"another key", func(*wire.Batch) {}, stranger, seal.ErrWrongKey.Error()},
-		{"the learner's own key", func(*wire.Batch) {}, people.learner, seal.ErrWrongKey.Error()},
-		{"another manifest", func(b *wire.Batch) { b.ManifestHash[0] ^= 1 }, nil, "another round manifest"},
-		{"another task", func(b *wire.Batch) { b.TaskHash[31] ^= 1 }, nil, "of another task of this name"},
-		{"another round", func(b *wire.Batch) { b.Round = 2 }, nil, "round"},
-		{"fewer users", func(b *wire.Batch) { b.Users = minimum - 1 }, nil, "29 users: the round allows 30 to 42"},
-		{"more users", func(b *wire.Batch) { b.Users = cohort + bundle }, nil, "43 users: the round allows 30 to 42"},
-		{"a trial too few", func(b *wire.Batch) { b.NoiseTrials-- }, nil, "2559 noise trials"},
-		{"a trial too many", func(b *wire.Batch) { b.NoiseTrials++ }, nil, "2561 noise trials"},
-		{"without top-up", func(b *wire.Batch) { b.Users, b.NoiseTrials = minimum, minimum*64 }, nil, "owe 2560"},
-		{"a total too few", func(b *wire.Batch) { b.Totals = b.Totals[1:] }, nil, "3"},
-		{"a total too many", func(b *wire.Batch) { b.Totals = append(b.Totals, 1) }, nil, "5"},
-		{"an impossible total", func(b *wire.Batch) { b.Totals[1] = cohort*5 + cohort*64 + 1 }, nil,
+		{"another manifest", func(b *wire.Batch) { b.ManifestHash[0] ^= 1 }, "another round manifest"},
+		{"fewer users", func(b *wire.Batch) { b.Users = minimum - 1 }, "29 users: the round allows 30 to 42"},
+		{"more users", func(b *wire.Batch) { b.Users = cohort + bundle }, "43 users: the round allows 30 to 42"},
+		{"a trial too few", func(b *wire.Batch) { b.NoiseTrials-- }, "2559 noise trials"},
+		{"a trial too many", func(b *wire.Batch) { b.NoiseTrials++ }, "2561 noise trials"},
+		{"without top-up", func(b *wire.Batch) { b.Users, b.NoiseTrials = minimum, minimum*64 }, "owe 2560"},
+		{"a total too few", func(b *wire.Batch) { b.Totals = b.Totals[1:] }, "3"},
+		{"a total too many", func(b *wire.Batch) { b.Totals = append(b.Totals, 1) }, "5"},
+		{"an impossible total", func(b *wire.Batch) { b.Totals[1] = cohort*5 + cohort*64 + 1 },
 			"above the 2760 that the reports can have"},
-		{"a huge total", func(b *wire.Batch) { b.Totals[3] = 1 << 63 }, nil, "estimate"},
+		{"a huge total", func(b *wire.Batch) { b.Totals[3] = 1 << 63 }, "estimate"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,13 +50,8 @@ func TestBatchesThatAreRefused(t *testing.T) {
 				}
 				_, before, entries := w.trace()
 				b := w.batch(round, hash, cohort)
-				b.TaskHash = bytes.Clone(b.TaskHash)
 				test.change(b)
-				by := test.by
-				if by == nil {
-					by = people.stage
-				}
-				w.put(t.Context(), name.Batch(1), w.sign(by, b))
+				w.put(t.Context(), name.Batch(1), w.sign(people.stage, b))
 				err := <-done
 				if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "batch of round 1") {
 					t.Errorf("Run: %v, want an error about %q", err, test.want)
@@ -84,21 +72,117 @@ func TestBatchesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestBatchOnAnotherSubject: a batch of round 1, moved to round 2, is not an answer to round 2.
-func TestBatchOnAnotherSubject(t *testing.T) {
+// A liar is a broker that shows a record of its own making under one subject, as long as lies are left.
+type liar struct {
+	stream.Records
+	subject string
+	lie     []byte
+	left    int
+}
+
+func (l *liar) Get(ctx context.Context, subject string) (stream.Message, error) {
+	if subject == l.subject && l.left > 0 {
+		l.left--
+		return stream.Message{Subject: subject, Data: l.lie, Sequence: 1 << 40}, nil
+	}
+	return l.Records.Get(ctx, subject)
+}
+
+// TestBatchThatTheStageDidNotWrite: what a broker shows under the subject of a batch, and the stage did not write there,
+// costs waiting, never the task: the learner says so once, goes on looking, and takes the batch that comes. It can be
+// ended meanwhile. So it is where the batch is known to stand, after a restart.
+func TestBatchThatTheStageDidNotWrite(t *testing.T) {
+	for lie, forge := range map[string]func(w *world, first, second []byte) []byte{
+		"a batch of round 1, moved to round 2": func(_ *world, first, _ []byte) []byte { return first },
+		"no signature": func(_ *world, _, second []byte) []byte {
+			second = bytes.Clone(second)
+			second[len(second)-1] ^= 1
+			return second
+		},
+		"no record": func(*world, []byte, []byte) []byte { return []byte("batch") },
+		"another key": func(w *world, _, second []byte) []byte {
+			return w.sign(w.learner, batchIn(w, second))
+		},
+		"another task": func(w *world, _, second []byte) []byte {
+			b := batchIn(w, second)
+			b.TaskHash = make([]byte, stream.HashSize)
+			return w.sign(w.stage, b)
+		},
+	} {
+		t.Run(lie, func(t *testing.T) {
+			people := newCast(t)
+			want := undisturbedWorld(t, people, 3)
+			first, second := want.get(t.Context(), name.Batch(1)).Data, want.get(t.Context(), name.Batch(2)).Data
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, people, 3)
+				lying := &liar{Records: w.broker, subject: name.Batch(2), lie: forge(w, first, second), left: 200}
+				c, said := w.config(), 0
+				c.Records = lying
+				c.Logger = slog.New(warnings{slog.DiscardHandler, passedOver, &said})
+				w.play(func(ctx context.Context) {
+					life, stop := context.WithTimeout(ctx, 50*time.Second)
+					defer stop()
+					if err := w.new(c).Run(life); !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("while the broker lies: %v", err)
+					}
+					if _, at, _ := w.trace(); at.Cursor.Round != 1 || said != 1 || lying.left == 0 {
+						t.Errorf("round %d is committed, and the lie was told %d times; %d lies are left", at.Cursor.Round, said,
+							lying.left)
+					}
+					if err := w.new(c).Run(ctx); err != nil {
+						t.Errorf("after the lies: %v", err)
+					}
+				})
+				_, got, _ := w.trace()
+				if _, at, _ := want.trace(); !bytes.Equal(got.Algorithm, at.Algorithm) || !got.Ended() {
+					t.Error("another model than without lies")
+				}
+			})
+		})
+	}
+}
+
+// warnings counts the warnings of one message.
+type warnings struct {
+	slog.Handler
+	message string
+	n       *int
+}
+
+func (c warnings) Enabled(context.Context, slog.Level) bool { return true }
+func (c warnings) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == c.message && r.Level >= slog.LevelWarn {
+		*c.n++
+	}
+	return nil
+}
+
+// batchIn returns the batch in a record.
+func batchIn(w *world, record []byte) *wire.Batch {
+	var b wire.Batch
+	if _, err := seal.Verify(record, w.stage.Public(), &b); err != nil {
+		w.t.Fatal(err)
+	}
+	return &b
+}
+
+// TestForgedBatchIsGivenUp: a learner that is asked to end at once does so while a record that is not the stage's stands.
+func TestForgedBatchIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, newCast(t), 2)
+		w := newWorld(t, newCast(t), 3)
+		c := w.config()
+		c.Finish = NewFinisher()
 		done := make(chan error, 1)
-		go func() { done <- w.new(w.config()).Run(t.Context()) }()
+		go func() { done <- w.new(c).Run(t.Context()) }()
 		w.answer(t.Context(), 1)
-		first := w.get(t.Context(), name.Batch(1))
-		w.put(t.Context(), name.Batch(2), first.Data)
-		err := <-done
-		if err == nil || !strings.Contains(err.Error(), "batch of round 2") {
+		w.put(t.Context(), name.Batch(2), w.get(t.Context(), name.Batch(1)).Data)
+		time.Sleep(5 * time.Minute)
+		c.Finish.Finish(true)
+		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if _, at, _ := w.trace(); at.Cursor.Round != 1 {
-			t.Errorf("round %d is committed, want 1", at.Cursor.Round)
+		if _, at, _ := w.trace(); at.Cursor.Round != 1 || !at.Ended() {
+			t.Errorf("round %d is committed, ended: %t", at.Cursor.Round, at.Ended())
 		}
 	})
 }

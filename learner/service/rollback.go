@@ -224,7 +224,9 @@ func (c *core) wrote(subject string, task []byte, err error) error {
 
 // lastBatch checks that the batch that was applied last is stored unchanged.
 func (s *Service) lastBatch(ctx context.Context, at state.Cursor) error {
-	m, err := s.standingBatch(ctx, at.Round)
+	m, err := s.standingBatch(ctx, at.Round, func() (stream.Message, error) {
+		return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(at.Round)))
+	})
 	if err != nil {
 		return err
 	}
@@ -232,10 +234,8 @@ func (s *Service) lastBatch(ctx context.Context, at state.Cursor) error {
 }
 
 // standingBatch reads the batch of a round that is known to be decided.
-func (s *Service) standingBatch(ctx context.Context, r uint64) (stream.Message, error) {
-	m, err := s.readPatiently(ctx, func() (stream.Message, error) {
-		return s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(r)))
-	}, true)
+func (s *Service) standingBatch(ctx context.Context, r uint64, read func() (stream.Message, error)) (stream.Message, error) {
+	m, err := s.readPatiently(ctx, read, true)
 	if errors.Is(err, stream.ErrNotFound) {
 		err = fmt.Errorf("%w: the batch of round %d was there and is gone: %s", ErrBrokerRolledBack, r, brokerWayOut)
 	}

@@ -234,7 +234,7 @@ func (s *Service) oneRound(ctx context.Context, c *core, past past) (*core, erro
 	since := time.Now()
 	var msg stream.Message
 	if came := true; r <= past.decided {
-		msg, err = s.standingBatch(ctx, r)
+		msg, err = s.standingBatch(ctx, r, func() (stream.Message, error) { return s.batch(ctx, c) })
 	} else if msg, came, err = s.awaitBatch(ctx, c); err == nil && !came {
 		return s.abandon(ctx, c)
 	}

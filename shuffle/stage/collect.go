@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/panlearn/panlearn/internal/observe"
+	"github.com/panlearn/panlearn/shuffle/split"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/seal"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -51,11 +52,16 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 	a := p.attempt
 	if !r.put.Ours {
 		p.abandon()
-		if _, err := p.read(&r.put.Standing, p.Identity.Public(), new(wire.Open)); err != nil {
+		_, err := p.read(&r.put.Standing, p.Identity.Public(), new(wire.Open))
+		if err != nil {
 			p.Logger.Warn("an Open that this stage did not sign", "error", err)
+		}
+		if errors.Is(err, seal.ErrNotWritten) {
+			return passOn(p.environment, a.round, a.number+1, now)
 		}
 		return openAttempt(p.environment, a.round, a.number+1, now)
 	}
+	p.foreign = 0
 	a.opened = r.put.Standing.Sequence
 	if p.leftBehind(p.last, a.opened) {
 		p.abandon()
@@ -73,6 +79,39 @@ func (p *opening) handle(now time.Time, _ effects, r result) (phase, error) {
 	observe.Tell2(p.Observer.Opened, a.round.number, a.number)
 	return &collecting{environment: p.environment, attempt: a, open: p.data, look: now.Add(p.jittered()),
 		again: now.Add(p.lease.patience())}, nil
+}
+
+// passing waits before it opens the attempt after one whose number somebody else has taken.
+type passing struct {
+	stateless
+	*environment
+	round
+	attempt stream.Attempt
+	until   time.Time
+}
+
+// passOn returns the phase that opens an attempt after one under which stands what this stage did not sign: at once where
+// that was the first in a row, after longer each time from then on. A broker that shows such records under every number
+// keeps nobody busy.
+func passOn(e *environment, r round, number stream.Attempt, now time.Time) (phase, error) {
+	e.foreign++
+	if e.foreign == 1 {
+		return openAttempt(e, r, number, now)
+	}
+	return &passing{environment: e, round: r, attempt: number, until: now.Add(split.After(e.foreign - 2))}, nil
+}
+
+func (p *passing) String() string {
+	return fmt.Sprintf("about to open attempt %d at round %d", p.attempt, p.number)
+}
+
+func (p *passing) next(time.Time) effects { return effects{call: wait, until: p.until, needs: leased} }
+
+func (p *passing) handle(now time.Time, _ effects, _ result) (phase, error) {
+	if now.Before(p.until) {
+		return p, nil // woken
+	}
+	return openAttempt(p.environment, p.round, p.attempt, now)
 }
 
 // collecting takes reports until the cohort is full, or the deadline has passed, the minimum is there and no more come

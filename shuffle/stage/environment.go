@@ -38,6 +38,7 @@ type environment struct {
 	signed   []byte
 	helper   time.Time
 	deaths   int
+	foreign  int // records in a row under which an attempt was to be opened, and that this stage did not sign
 
 	task     *wire.Task // nil before enlisting is over
 	tokens   *tokens    // nil: reports have none
@@ -72,7 +73,7 @@ func (e *environment) enlist(m *stream.Message) error {
 		body, err = seal.Verify(m.Data, envelope.Key, &task)
 	}
 	switch {
-	case errors.As(err, &version):
+	case errors.As(err, &version) && seal.Enveloped(m.Data):
 		return fmt.Errorf("%s: %w", m.Subject, err)
 	case err != nil: // no learner signed it
 		return fmt.Errorf("%s %w: %w", m.Subject, seal.ErrNotWritten, err)

@@ -3,16 +3,22 @@ package stage
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // A forger is a connection that shows other bytes than those that stand, at the first reads of one kind of record.
 type forger struct {
 	stream.Records
 	verb  string
+	lie   func(record []byte) []byte
 	times int // that are left
 	shown int
 }
@@ -23,9 +29,24 @@ func (f *forger) forge(m stream.Message) stream.Message {
 	}
 	f.times--
 	f.shown++
-	m.Data = bytes.Clone(m.Data)
-	m.Data[len(m.Data)-1] ^= 1 // of the signature
+	m.Data = f.lie(bytes.Clone(m.Data))
 	return m
+}
+
+// lies returns functions that make of a record what a broker can show without a key.
+func lies(w *world) map[string]func(record []byte) []byte {
+	return map[string]func([]byte) []byte{
+		"a signature that does not verify": func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
+		"an envelope of another version": func(b []byte) []byte {
+			var s wire.Signed
+			must(w.t, stream.Unmarshal(b, &s))
+			s.Version++
+			b, err := proto.Marshal(&s)
+			must(w.t, err)
+			return b
+		},
+		"no record": func([]byte) []byte { return []byte{8, 2} },
+	}
 }
 
 func (f *forger) Get(ctx context.Context, subject string) (stream.Message, error) {
@@ -46,36 +67,69 @@ func (f *forger) PutOnce(ctx context.Context, subject string, data []byte) (stre
 	return r, err
 }
 
-// TestForgedRecords: a broker that shows some records with a signature that does not verify ends no stage, and costs no
+// TestForgedRecords: a broker that shows some records that nobody signed ends no stage, and costs no
 // attempt: what it shows decides nothing, and as soon as it shows what stands the stage goes on. A second life reads what
 // the first one left.
 func TestForgedRecords(t *testing.T) {
 	for _, verb := range []string{"task", "round", "claim", "batch", "close", "end"} {
-		for _, second := range []bool{false, true} {
+		for lie := range lies(nil) {
+			for _, second := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %s, second life %t", verb, lie, second), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { forgedRecords(t, verb, lie, second) })
+				})
+			}
+		}
+	}
+}
+
+func forgedRecords(t *testing.T, verb, lie string, second bool) {
+	w := newWorld(t, plan{rounds: 2, cohort: 3})
+	f := &forger{Records: w.broker, verb: verb, lie: lies(w)[lie], times: 5}
+	w.run(t.Context(), func(ctx context.Context) {
+		change := func(c *Config) { f.Records = c.Records; c.Records = f }
+		if second {
+			w.life(ctx, "get round.2 #1", true, new(wires), nil)
+		}
+		if _, lived := w.life(ctx, "", false, new(wires), change); !lived {
+			t.Error("the stage has ended")
+		}
+	})
+	if real, void := w.audit(); real != 2 || void != 0 {
+		t.Errorf("%d real, %d void batches", real, void)
+	}
+	for r := stream.Round(1); r <= 2; r++ {
+		if b, _ := w.batch(r); b == nil || b.Attempt != 1 {
+			t.Errorf("round %d: %v, want its first attempt", r, b)
+		}
+	}
+	if f.shown != 5 {
+		t.Errorf("%d records were forged, want 5", f.shown)
+	}
+}
+
+// TestForgedOpens: a broker that shows what nobody signed under the number of every attempt costs waiting, longer each
+// time: it keeps no stage busy, ends none, and when it shows what stands the round is decided.
+func TestForgedOpens(t *testing.T) {
+	for lie := range lies(nil) {
+		t.Run(lie, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, plan{rounds: 2, cohort: 3})
-				f := &forger{Records: w.broker, verb: verb, times: 5}
+				w := newWorld(t, plan{rounds: 1, cohort: 3, spares: 16})
+				f := &forger{Records: w.broker, verb: "open", lie: lies(w)[lie], times: 1 << 20}
 				w.run(t.Context(), func(ctx context.Context) {
-					change := func(c *Config) { f.Records = c.Records; c.Records = f }
-					if second {
-						w.life(ctx, "get round.2 #1", true, new(wires), nil)
-					}
-					if _, lived := w.life(ctx, "", false, new(wires), change); !lived {
-						t.Errorf("%s, second life %t: the stage has ended", verb, second)
+					time.AfterFunc(10*time.Minute, func() {
+						if f.shown > 40 || f.shown < 10 {
+							t.Errorf("%d forged Opens in ten minutes", f.shown)
+						}
+						f.times = 0
+					})
+					if _, lived := w.life(ctx, "", false, new(wires), func(c *Config) { f.Records = c.Records; c.Records = f }); !lived {
+						t.Error("the stage has ended")
 					}
 				})
-				if real, void := w.audit(); real != 2 || void != 0 {
-					t.Errorf("%s, second life %t: %d real, %d void batches", verb, second, real, void)
-				}
-				for r := stream.Round(1); r <= 2; r++ {
-					if b, _ := w.batch(r); b.Attempt != 1 {
-						t.Errorf("%s, second life %t: round %d has attempt %d", verb, second, r, b.Attempt)
-					}
-				}
-				if f.shown != 5 {
-					t.Errorf("%s, second life %t: %d records were forged, want 5", verb, second, f.shown)
+				if real, void := w.audit(); real != 1 || void != 0 {
+					t.Errorf("%d real, %d void batches", real, void)
 				}
 			})
-		}
+		})
 	}
 }

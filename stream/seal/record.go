@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/panlearn/panlearn/stream"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // VerifyRecord decodes a record of a task into m and returns its body: it has to verify under the pinned key of its
@@ -25,13 +26,17 @@ func VerifyRecord(record stream.Message, pinned ed25519.PublicKey, task stream.H
 	}
 	var version *stream.VersionError
 	switch {
-	case errors.As(err, &version): // its writer did
+	case errors.As(err, &version) && Enveloped(record.Data): // its writer did
 		return nil, fmt.Errorf("%s: %w", record.Subject, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s %w: %w", record.Subject, ErrNotWritten, err)
 	}
 	return body, nil
 }
+
+// Enveloped reports whether bytes decode as a signed message of this version; it verifies no signature. A version in the
+// envelope is no word of a writer, because the signature is not over it.
+func Enveloped(signed []byte) bool { return stream.Unmarshal(signed, new(wire.Signed)) == nil }
 
 // ErrNotWritten means that a record is not what the holder of the pinned key wrote to its subject, of this task: the
 // broker, or somebody with its rights, shows something else. It says nothing of what was written.

@@ -35,6 +35,7 @@ export interface Policy {
   max_attempts?: number // the same
   allow_plaintext?: boolean
   forbid_first_use?: boolean
+  forbid_one_operator?: boolean
 }
 
 /** Whether the policy itself vouches for the tasks that it lets through. */
@@ -69,7 +70,7 @@ const keys: { [K in keyof Required<Policy>]: (v: unknown) => boolean } = {
   max_total_epsilon: (v) => least(0)(v) && v !== Infinity, max_total_delta: share,
   period: (v) => typeof v === 'string', honest_fraction: (v) => typeof v === 'string' && isFraction(v),
   max_rounds_per_user: whole(1), min_cohort: whole(0), own_share: (v) => least(0)(v) && (v as number) <= 1, max_refunds: whole(0),
-  max_reports: whole(1), max_attempts: whole(1), allow_plaintext: flag, forbid_first_use: flag,
+  max_reports: whole(1), max_attempts: whole(1), allow_plaintext: flag, forbid_first_use: flag, forbid_one_operator: flag,
 }
 
 /** Throws Refused for a policy that the policy file could not have. */

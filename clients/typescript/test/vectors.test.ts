@@ -22,15 +22,19 @@ import { Frame, Kind, Round, Suite, Task, Trust } from '../src/wire.js'
 import { vectors } from './vectors.js'
 
 // All that a task may ask for.
-await load(Suite.mlkem768X25519, { features: { fourier: {} }, model: { loss: 'logistic' } } as Declaration)
+await load(Suite.mlkem768X25519, { features: { fourier: {} }, model: { loss: 'logistic' }, grants: 'pass' } as Declaration)
 
 const close = (got: number, want: number, relative: number): boolean =>
   Object.is(got, want) || Math.abs(got - want) <= relative * Math.max(1, Math.abs(want))
 
 // Refused by name: organisations publish with ingest publish, and this device does not share reports between two
 // operators.
-const operators = ['two operators', 'two operators, whose keys are pinned', "two operators, pinned by one of the policy's hashes",
-  'two operators, in three rounds of a user']
+const operators = ['two operators',
+  'two operators, whose keys are pinned',
+  "two operators, pinned by one of the policy's hashes",
+  'two operators, in three rounds of a user',
+  'two operators, where the policy forbids one',
+  'one operator as both, which nothing forbids']
 const silos = [...operators, 'silos, of whom one phase follows another', 'silos that report minimisers']
 
 interface TaskVector {

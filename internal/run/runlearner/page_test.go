@@ -137,6 +137,32 @@ func TestPageNamesTheStart(t *testing.T) {
 	}
 }
 
+// TestPageSaysOneOperator: where the declaration says that one party runs both operators of trust split the page says so,
+// beside the epsilon that rests on two; where it does not, it says nothing of the kind.
+func TestPageSaysOneOperator(t *testing.T) {
+	for declared, says := range map[string]bool{"": false, ", one: true": true, ", one: false": false} {
+		spec := runtest.Small(t, "privacy.trust=split", fmt.Sprintf("privacy.operators={leader: \"%064x\", helper: \"%064x\"%s}", 1, 2,
+			declared))
+		body, err := runtest.Job(t, spec).Wire()
+		if err != nil {
+			t.Fatal(err)
+		}
+		store := storetest.NewMemory()
+		defer store.Close()
+		site, err := NewSite(spec, body, store, "", nil, Reach{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		site.Board.Resumed(service.Progress{})
+		w := httptest.NewRecorder()
+		site.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		const sentence = "one operator runs both here, as the task declares, so that nobody is protected from it"
+		if strings.Contains(w.Body.String(), sentence) != says {
+			t.Errorf("operators%s: the page says that one runs both: %t, want %t", declared, !says, says)
+		}
+	}
+}
+
 // TestRefusedBudgetIsShown: a task that its budget has ended is shown, with its model, until the learner is stopped;
 // the refusal is its answer. Told to exit when done it answers at once.
 func TestRefusedBudgetIsShown(t *testing.T) {

@@ -18,7 +18,7 @@ var mayImport = map[string][]string{
 	"shuffle/splitwire":     {"shuffle", "shuffle/split", "stream", "stream/seal", "stream/wire"},
 	"shuffle/stage": {"internal/observe", "randomizer", "shuffle", "shuffle/split", "shuffle/splitwire", "stream",
 		"stream/grant", "stream/manifest", "stream/seal", "stream/wire"},
-	"shuffle/roster":           {"internal/disk", "stream"},
+	"shuffle/roster":           {"internal/disk", "stream", "stream/seal"},
 	"shuffle/stage/leaderfile": {"internal/disk", "shuffle/roster", "shuffle/split", "shuffle/stage", "stream", "stream/seal"},
 	"learner": {"learner/convex", "learner/method", "learner/practical", "learner/schedule",
 		"stream/manifest", "stream/wire"},

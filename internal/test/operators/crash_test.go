@@ -29,6 +29,18 @@ type trap struct {
 	die   func()
 	dead  bool
 	name  string // of the call that was trapped
+
+	fatal string            // the call at which it dies first, by name; empty: none
+	heard func(told string) // is told of calls that write, and what came of them; nil: nobody is
+}
+
+// tell tells of a call, unless the process is dead.
+func (t *trap) tell(told string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.heard != nil && !t.dead {
+		t.heard(told)
+	}
 }
 
 // locked are the calls during which the helper holds a lock. A process that stands still in one of them would have the
@@ -43,7 +55,7 @@ func (t *trap) call(name string, do func() error) error {
 		t.mu.Unlock()
 		return errDead
 	}
-	hit := t.calls == t.at && !(t.stop > 0 && locked[name])
+	hit := t.calls == t.at && !(t.stop > 0 && locked[name]) || name == t.fatal
 	if hit {
 		t.name, t.dead = name, t.stop == 0
 	}
@@ -79,6 +91,7 @@ type trapped struct {
 
 func (p *trapped) PutOnce(ctx context.Context, subject string, data []byte) (r stream.PutResult, err error) {
 	err = p.call("put "+subject, func() error { r, err = p.Records.PutOnce(ctx, subject, data); return err })
+	p.tell("put " + subject + content(data) + outcome(r.Ours, err))
 	return r, err
 }
 
@@ -102,12 +115,22 @@ func (p *trapped) Exchange(ctx context.Context, subject string, receive func([]b
 	if err != nil {
 		return nil, err
 	}
-	return func(m []byte) error { return p.call("send", func() error { return send(m) }) }, nil
+	return func(m []byte) error {
+		err := p.call("send", func() error { return send(m) })
+		if err == nil {
+			p.tell("send " + verb(m))
+		}
+		return err
+	}, nil
 }
 
 func (p *trapped) ServeExchange(ctx context.Context, task stream.Task, take func(string, []byte, func([]byte))) error {
 	return p.ExchangeServer.ServeExchange(ctx, task, func(subject string, m []byte, reply func([]byte)) {
-		take(subject, m, func(answer []byte) { _ = p.call("reply", func() error { reply(answer); return nil }) })
+		take(subject, m, func(answer []byte) {
+			if p.call("reply", func() error { reply(answer); return nil }) == nil {
+				p.tell("answer " + verb(answer))
+			}
+		})
 	})
 }
 
@@ -125,16 +148,19 @@ func (f leaderFolder) Begin(task stream.Hash) error {
 
 func (f leaderFolder) Prepare(task stream.Hash, p split.Prepared) (ok bool, err error) {
 	err = f.call("prepare", func() error { ok, err = f.leader.Prepare(task, p); return err })
+	f.tell("prepare" + outcome(ok, err))
 	return ok, err
 }
 
 func (f leaderFolder) Release(task stream.Hash, x split.Attempt, signed []byte) (ok bool, err error) {
 	err = f.call("release", func() error { ok, err = f.leader.Release(task, x, signed); return err })
+	f.tell("release" + outcome(ok, err))
 	return ok, err
 }
 
 func (f leaderFolder) Drop(task stream.Hash, x split.Attempt) (ok bool, err error) {
 	err = f.call("drop", func() error { ok, err = f.leader.Drop(task, x); return err })
+	f.tell("drop" + outcome(ok, err))
 	return ok, err
 }
 
@@ -153,6 +179,7 @@ func (f helperFolder) Knows(process split.Instance) bool { return f.helper.Knows
 
 func (f helperFolder) Release(x split.Attempt, signed []byte) (m split.HelperMark, err error) {
 	err = f.call("release", func() error { m, err = f.helper.Release(x, signed); return err })
+	f.tell("release" + outcome(m.X == x, err))
 	return m, err
 }
 

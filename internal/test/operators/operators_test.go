@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/panlearn/panlearn/internal/obs"
 	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/shuffle/stage"
@@ -93,6 +94,38 @@ func TestTogetherWithFaults(t *testing.T) {
 			_, _ = leader.stop(), helper.stop()
 		})
 	}
+}
+
+// TestStatusWithoutTheHelper: before the helper has joined the leader's status says that it waits for that and that nobody
+// is asked; once it has, how many have reported.
+func TestStatusWithoutTheHelper(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, plan{rounds: 1, cohort: 3})
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { w.learn(ctx) })
+		leader := w.lead(ctx, nil)
+		if w.get(ctx, w.name.Open(1, 1)) == nil {
+			t.Fatal("no attempt")
+		}
+		time.Sleep(time.Minute) // of a helper that does not come
+		synctest.Wait()
+		status := w.leading.Status()
+		if got := obs.Waiting(status); got != "waiting for the helper to join: nobody of 3 is asked before" ||
+			!strings.HasPrefix(status.Phase, "waiting for the helper to join round 1, attempt") {
+			t.Errorf("without a helper: %q, %q", got, status.Phase)
+		}
+		helper := w.help(ctx, nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		status = w.leading.Status()
+		if got := obs.Waiting(status); got != "waiting: 0 of 3" || status.Unjoined {
+			t.Errorf("with a helper: %q, %q", got, status.Phase)
+		}
+		cancel()
+		all.Wait()
+		_, _ = leader.stop(), helper.stop()
+	})
 }
 
 // TestAnotherFolder: a leader whose folder was lost, or is another, opens nothing in a task that its identity has worked

@@ -52,6 +52,7 @@ type world struct {
 	params         randomizer.Params
 	rounds, cohort int
 	log            *slog.Logger
+	leading        *stage.Stage // of the leader's process that began last
 }
 
 func identity(t testing.TB) *seal.Identity {
@@ -214,6 +215,7 @@ func (w *world) lead(ctx context.Context, change func(*stage.Config)) *process {
 	}
 	s, err := stage.New(c)
 	w.must(err)
+	w.leading = s
 	return start(ctx, s.Run)
 }
 

@@ -174,6 +174,7 @@ var checks = map[string]string{
 	"D13": `^refused: plan is practical: `,
 	"D14": `^refused: operators is`,
 	"D15": `^refused: issuer_key is`,
+	"D16": `^refused: privacy.operators.one is`,
 	// Phase by phase: what is reported, and what it costs.
 	"F1":  `^refused: plan.phases\[\d+\].prox is a report of a minimiser`,
 	"F2":  `^refused: plan.phases\[\d+\].prox is report`,

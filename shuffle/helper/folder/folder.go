@@ -42,41 +42,78 @@ func Create(dir string) (key ed25519.PublicKey, made bool, err error) {
 	if err := disk.MakeFolder(dir); err != nil {
 		return nil, false, fmt.Errorf("helper's folder: %w", err)
 	}
-	f := files{dir: dir}
-	r, err := f.readRoster()
-	if err == nil {
-		return r.Key, false, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if key, made, err = (files{dir: dir}).create(); err != nil {
 		return nil, false, fmt.Errorf("helper's folder: %w", err)
+	}
+	return key, made, nil
+}
+
+// create makes key and list, in the steps of roster.NewKey, or finds them, also in a folder that is held. What a crash
+// left it finishes.
+func (f files) create() (key ed25519.PublicKey, made bool, err error) {
+	if r, err := f.whole(); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return r.Key, false, err
 	}
 	unlock, err := f.lock(time.Second)
 	if err != nil {
-		return nil, false, fmt.Errorf("helper's folder: %w", err)
+		return nil, false, err
 	}
 	defer func() { _ = unlock() }()
-	left, err := os.ReadDir(dir)
+	if r, err := f.whole(); err == nil { // made meanwhile
+		return r.Key, false, nil
+	}
+	r, err := f.readRoster()
+	switch {
+	case err == nil:
+		left, ok, err := r.Left(f.path(keyFile))
+		if err != nil {
+			return nil, false, err
+		}
+		if !ok {
+			return nil, false, fmt.Errorf("%s has %s and no %s: name an empty folder, for a new identity: %w", f.dir, rosterFile, keyFile,
+				ErrOlder)
+		}
+		return r.Key, true, left.Keep()
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, false, err
+	}
+	if err := f.empty(); err != nil {
+		return nil, false, err
+	}
+	drawn, err := roster.Draw(f.path(keyFile))
 	if err != nil {
-		return nil, false, fmt.Errorf("helper's folder: %w", err)
+		return nil, false, err
+	}
+	r = roster.New(drawn.Public())
+	if r.Place, err = drawn.Place(); err != nil {
+		return nil, false, err
+	}
+	if err := f.replace(rosterFile, r.Encode(rosterTitle)); err != nil {
+		return nil, false, err
+	}
+	return r.Key, true, drawn.Keep()
+}
+
+// whole returns the list of a folder that has its key.
+func (f files) whole() (roster.Roster, error) {
+	if _, err := os.Stat(f.path(keyFile)); err != nil {
+		return roster.Roster{}, err
+	}
+	return f.readRoster()
+}
+
+// empty refuses a folder that has parts of one.
+func (f files) empty() error {
+	left, err := os.ReadDir(f.dir)
+	if err != nil {
+		return err
 	}
 	for _, e := range left {
 		if e.Name() == keyFile || strings.HasPrefix(e.Name(), markPrefix) && !strings.HasSuffix(e.Name(), temporary) {
-			return nil, false, fmt.Errorf("helper's folder %s has %s and no %s: name an empty folder, for a new identity",
-				dir, e.Name(), rosterFile)
+			return fmt.Errorf("%s has %s and no %s: name an empty folder, for a new identity", f.dir, e.Name(), rosterFile)
 		}
 	}
-	identity, _, err := seal.LoadOrCreateIdentity(f.path(keyFile))
-	if err != nil {
-		return nil, false, fmt.Errorf("helper's folder: %w", err)
-	}
-	r = roster.New(identity.Public())
-	if r.Place, err = disk.PlaceOf(f.path(keyFile)); err != nil {
-		return nil, false, fmt.Errorf("helper's folder: %w", err)
-	}
-	if err := f.replace(rosterFile, r.Encode(rosterTitle)); err != nil {
-		return nil, false, fmt.Errorf("helper's folder: %w", err)
-	}
-	return r.Key, true, nil
+	return nil
 }
 
 func (f files) lock(wait time.Duration) (unlock func() error, err error) {
@@ -117,7 +154,7 @@ func (f *Folder) open(wait time.Duration) error {
 	if !info.IsDir() || disk.Shared(info) {
 		return fmt.Errorf("%s has mode %v: want a folder of its owner alone: run chmod 700 %[1]s", f.dir, info.Mode())
 	}
-	if _, err := os.Stat(f.path(rosterFile)); err != nil {
+	if _, err := f.whole(); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: make it with ingest keygen helper", err)
 	}
 	if f.unlock, err = f.lock(wait); err != nil {
@@ -148,8 +185,8 @@ func (f *Folder) load() (err error) {
 		return err
 	}
 	if !place.Same(f.roster.Place) {
-		return fmt.Errorf("%s is file %d here, and was made as file %d: the folder is a copy. Run the helper where "+
-			"the folder was made, and remove the copy: %w", keyFile, place.Number, f.roster.Place.Number, ErrOlder)
+		return fmt.Errorf("%s is %v here, and was %v when the folder was made: the folder is a copy. Run the helper where "+
+			"the folder was made, and remove the copy: %w", keyFile, place, f.roster.Place, ErrOlder)
 	}
 	return f.settle(rosterFile)
 }

@@ -298,19 +298,6 @@ func TestPartsOfDifferentTimes(t *testing.T) {
 	}
 }
 
-// TestCreateRefusesParts: no second identity is made where a first one's files are.
-func TestCreateRefusesParts(t *testing.T) {
-	for _, keep := range []string{keyFile, markName(task)} {
-		dir := created(t)
-		joined(t, opened(t, dir))
-		all := copyOf(t, dir)
-		restore(t, dir, map[string][]byte{keep: all[keep]})
-		if _, _, err := Create(dir); err == nil || !strings.Contains(err.Error(), "new identity") {
-			t.Errorf("with %s: %v", keep, err)
-		}
-	}
-}
-
 // errKilled stands for the end of the process.
 var errKilled = errors.New("killed")
 

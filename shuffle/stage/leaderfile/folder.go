@@ -26,33 +26,54 @@ func Create(dir string) (key ed25519.PublicKey, made bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	err = f.guarded(func() error {
-		path := filepath.Join(f.dir, KeyFile)
-		switch _, err := os.Stat(path); {
-		case errors.Is(err, fs.ErrNotExist):
-			if err := f.hasNone(); err != nil {
-				return err
-			}
-		case err != nil:
-			return err
-		default:
-			if _, err := f.roster(); err != nil {
-				return err
-			}
-		}
-		identity, drawn, err := seal.LoadOrCreateIdentity(path)
-		if err != nil {
-			return err
-		}
-		if key, made = identity.Public(), drawn; !drawn {
-			return f.belongsTo(key)
-		}
-		return f.write(f.named(rosterFile), roster.New(key).Encode(rosterTitle))
-	})
+	err = f.guarded(func() error { key, made, err = f.create(); return err })
 	if err != nil {
 		return nil, false, fmt.Errorf("leader's folder: %w", err)
 	}
 	return key, made, nil
+}
+
+// create makes key and list, in the steps of roster.NewKey, or finds them. What a crash left it finishes.
+func (f *Folder) create() (key ed25519.PublicKey, made bool, err error) {
+	path := f.named(KeyFile)
+	switch _, err := os.Stat(path); {
+	case err == nil:
+		r, err := f.roster()
+		if err != nil {
+			return nil, false, err
+		}
+		identity, err := seal.LoadIdentity(path)
+		if err != nil {
+			return nil, false, err
+		}
+		return r.Key, false, f.belongsTo(identity.Public())
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, false, err
+	}
+	if _, err := os.Stat(f.named(rosterFile)); err == nil {
+		r, err := f.roster()
+		if err != nil {
+			return nil, false, err
+		}
+		left, ok, err := r.Left(path)
+		if err != nil {
+			return nil, false, err
+		}
+		if ok {
+			return r.Key, true, left.Keep()
+		}
+	}
+	if err := f.hasNone(); err != nil {
+		return nil, false, err
+	}
+	drawn, err := roster.Draw(path)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := f.write(f.named(rosterFile), roster.New(drawn.Public()).Encode(rosterTitle)); err != nil {
+		return nil, false, err
+	}
+	return drawn.Public(), true, drawn.Keep()
 }
 
 // Make makes the folder of a key that was just drawn and is kept elsewhere, or finds the one that was made for it.

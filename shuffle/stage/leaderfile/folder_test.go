@@ -81,6 +81,61 @@ func TestCreate(t *testing.T) {
 	}
 }
 
+// TestCrashOfCreate: where Create died, the next one makes the folder, under the key that was listed, if one was. A key
+// that is left beside another's list, or beside the list of a folder that has worked, is refused.
+func TestCrashOfCreate(t *testing.T) {
+	begun := KeyFile + ".begun"
+	for n := range 4 { // syncs of the list and its folder, each failing once; then none does
+		dir := filepath.Join(t.TempDir(), "leader")
+		f, err := at(dir)
+		must(t, err)
+		calls := 0
+		fails := func() error {
+			if calls++; calls == n {
+				return errors.New("killed")
+			}
+			return nil
+		}
+		f.fs.sync = func(file *os.File) error { return errors.Join(fails(), file.Sync()) }
+		f.fs.syncFolder = func(string) error { return fails() }
+		_, made, err := f.create()
+		if killed := err != nil; killed != (n == 1 || n == 2) {
+			t.Fatalf("sync %d: %v", n, err)
+		}
+		listed := filesOf(t, dir)[rosterFile]
+		key, again, err := Create(dir)
+		if err != nil || again == made {
+			t.Fatalf("after sync %d: made %t, %v", n, again, err)
+		}
+		if now := filesOf(t, dir); listed != nil && string(now[rosterFile]) != string(listed) || now[begun] != nil {
+			t.Errorf("after sync %d the list is another, or %s is left", n, begun)
+		}
+		must(t, step(dir))
+		if _, err := Open(dir, key); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, change := range map[string]func(now, made, other map[string][]byte){
+		"another key": func(now, made, other map[string][]byte) {
+			clear(now)
+			now[rosterFile], now[begun] = made[rosterFile], other[KeyFile]
+		},
+		"a folder that has worked": func(now, _, _ map[string][]byte) { now[begun] = now[KeyFile]; delete(now, KeyFile) },
+		"marks, without the list": func(now, _, _ map[string][]byte) {
+			now[begun] = now[KeyFile]
+			delete(now, KeyFile)
+			delete(now, rosterFile)
+		},
+	} {
+		made, _, now := worked(t)
+		_, _, other := worked(t)
+		change(now, made, other)
+		if err := step(folderOf(t, now)); !errors.Is(err, stage.ErrFolder) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestPartsOfAFolder: a key without the folder that it worked in, and a folder whose parts are of different times or of
 // another folder, are refused, whatever the broker says, and stay so. Nothing is asked of a broker here: it may have
 // forgotten everything.

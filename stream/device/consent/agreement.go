@@ -265,6 +265,8 @@ func (a *Agreement) declared() error {
 			"leader and helper of privacy.operators, as declared")
 	case spec.HasGrants() != manifest.HasGrants(a.Task) || !bytes.Equal(spec.Issuer(), a.Task.IssuerKey):
 		return Refuse("issuer_key", fmt.Sprintf("%d bytes", len(a.Task.IssuerKey)), "that of grants: pass, as declared")
+	case a.policy.ForbidOneOperator && spec.OneOperator():
+		return Refuse("privacy.operators.one", true, "two operators, by forbid_one_operator in the policy")
 	}
 	a.HonestFraction = honest // a plan has to keep its own promise, whatever the policy would be content with
 	if own := a.policy.HonestFraction; !a.Final && !own.IsZero() && own.Float() < honest.Float() {

@@ -322,6 +322,8 @@ var ofDeclaration = []changed{
 	{number: "D15", name: "another issuer than declared", base: "grants", change: func(m *wire.Task) { m.IssuerKey[100] ^= 1 }},
 	{number: "D15", name: "an issuer that the declaration does not name", base: "grants",
 		change: redeclare(proved, "grants=pass")},
+	{number: "D16", name: "one operator, which the policy forbids", base: "one operator",
+		policy: `{"forbid_one_operator": true, PINS}`},
 	{number: "D13", name: "a proved plan, where a practical one is declared", base: "practical",
 		change: func(m *wire.Task) {
 			m.Plan.Practical, m.Plan.Phases = nil, m.Plan.Phases[2:]

@@ -77,6 +77,10 @@ type Policy struct {
 	// seen under a name is pinned: a party that controls the broker at that moment chooses it.
 	ForbidFirstUse bool
 
+	// ForbidOneOperator refuses a task of two operators that declares that one party runs both: together they read every
+	// report. What is not declared nobody can check.
+	ForbidOneOperator bool
+
 	// AllowPlaintext accepts a task whose reports are not encrypted: the operator of the broker can then read
 	// every report.
 	AllowPlaintext bool

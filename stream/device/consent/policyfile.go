@@ -59,6 +59,7 @@ var fields = map[string]func(p *Policy, value any) error{
 		return text(v, &p.HelperKey, fingerprint,
 			"64 hexadecimal digits")
 	},
+	"forbid_one_operator": func(p *Policy, v any) error { return flag(v, &p.ForbidOneOperator) },
 	"forbid_first_use":    func(p *Policy, v any) error { return flag(v, &p.ForbidFirstUse) },
 	"allow_plaintext":     func(p *Policy, v any) error { return flag(v, &p.AllowPlaintext) },
 	"max_refunds":         func(p *Policy, v any) error { return limit(v, &p.MaxRefunds) },

@@ -56,7 +56,7 @@ func TestPolicyIsStrict(t *testing.T) {
 		{"task_hash: \"\"", "task_hash"}, {"task_hash: abc", "task_hash"}, {"task_hash: " + key + "00", "task_hash"},
 		{"learner_key: 12", "learner_key"}, {"stage_key: " + key + "00", "stage_key"},
 		{"forbid_first_use: 1", "forbid_first_use"}, {"forbid_first_use: \"no\"", "forbid_first_use"},
-		{"allow_plaintext: yes please", "allow_plaintext"},
+		{"forbid_one_operator: 1", "forbid_one_operator"}, {"allow_plaintext: yes please", "allow_plaintext"},
 		{"max_refunds: -1", "max_refunds"}, {"max_refunds: 5000000000", "max_refunds"}, {"max_refunds: 0.5", "max_refunds"},
 		{"max_reports: 0", "max_reports"}, {"max_reports: -3", "max_reports"},
 		{"max_epsilon: 1\n---\nmax_epsilon: 100", "document"}, {"- max_epsilon: 1", ""}, {"max_epsilon", ""},
@@ -73,11 +73,11 @@ func TestPolicyIsStrict(t *testing.T) {
 func TestParsePolicy(t *testing.T) {
 	key := strings.Repeat("0f", 32)
 	p, err := ParsePolicy([]byte("max_epsilon: 1.5\nmax_delta: 1e-6\nhonest_fraction: 9/10\nmin_cohort: 100\n" +
-		"tasks: [a9a, churn]\ntask_hash: " + key + "\nforbid_first_use: true\nallow_plaintext: true\nmax_refunds: 0\n"))
+		"tasks: [a9a, churn]\ntask_hash: " + key + "\nforbid_first_use: true\nforbid_one_operator: true\nallow_plaintext: true\nmax_refunds: 0\n"))
 	must(t, err)
 	if p.MaxEpsilon != 1.5 || p.MaxDelta != 1e-6 || p.HonestFraction.String() != "0.9" || p.MinCohort != 100 ||
 		len(p.Tasks) != 2 ||
-		p.TaskHash.String() != key || !p.ForbidFirstUse || !p.AllowPlaintext || p.MaxRefunds == nil || *p.MaxRefunds != 0 {
+		p.TaskHash.String() != key || !p.ForbidFirstUse || !p.ForbidOneOperator || !p.AllowPlaintext || p.MaxRefunds == nil || *p.MaxRefunds != 0 {
 		t.Errorf("parsed %+v", p)
 	}
 	if p, err = ParsePolicy([]byte("honest_fraction: 0.9\n")); err != nil || p.HonestFraction.String() != "0.9" {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -171,11 +172,11 @@ func grantsTask(t testing.TB) *wire.Task {
 	return out
 }
 
-// splitTask is three rounds of 50 users, whose reports two operators share.
-func splitTask(t testing.TB) *wire.Task {
+// splitTask is three rounds of 50 users, whose reports two operators share. more is declared of them besides.
+func splitTask(t testing.TB, more ...string) *wire.Task {
 	m := mechanism(t, accounting.Request{Users: 50, Dim: 3, Trust: accounting.Split, Rounds: 1}, 1)
-	out := message(t, declared(t, proved, "privacy.trust=split", fmt.Sprintf("privacy.operators={leader: \"%x\", helper: \"%x\"}",
-		public(stageKey), public(helperKey))), wire.Trust_TRUST_SPLIT,
+	out := message(t, declared(t, proved, "privacy.trust=split", fmt.Sprintf("privacy.operators={leader: \"%x\", helper: \"%x\"%s}",
+		public(stageKey), public(helperKey), strings.Join(more, ""))), wire.Trust_TRUST_SPLIT,
 		&wire.Phase{Users: 150, Rounds: 3, Cohort: 50, Minimum: 50, RoundsPerUser: 1, Mechanism: m})
 	out.Suite, out.HelperKey, out.Plan.Prio3 = wire.Suite_SUITE_MLKEM768_X25519, public(helperKey), manifest.Prio3
 	return out

@@ -16,6 +16,7 @@ import (
 	"github.com/panlearn/panlearn/randomizer/accounting"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device/consent"
+	"github.com/panlearn/panlearn/stream/manifest"
 	"github.com/panlearn/panlearn/stream/wire"
 )
 
@@ -69,7 +70,7 @@ func bases(t *testing.T) map[string]*wire.Task {
 		"shuffle": provedTask(t, accounting.Shuffle), "pan": provedTask(t, accounting.Pan),
 		"shuffle+pan": provedTask(t, accounting.ShufflePan), "practical": practicalTask(t),
 		"practical without an intercept": practicalTask(t, "intercept=0"), "adaptive": adaptiveTask(t),
-		"split": splitTask(t), "grants": grantsTask(t), "silos": siloTask(t), "prox": proxTask(t), "interactive": interactiveTask(t),
+		"split": splitTask(t), "one operator": splitTask(t, ", one: true"), "grants": grantsTask(t), "silos": siloTask(t), "prox": proxTask(t), "interactive": interactiveTask(t),
 	}
 }
 
@@ -81,7 +82,7 @@ func (c changed) make(t *testing.T, all map[string]*wire.Task) taskVector {
 		c.change(m)
 	}
 	v := taskVector{Name: c.name, Policy: json.RawMessage(c.policy), Refused: c.number, Task: marshal(t, m)}
-	if c.base == "split" && c.number != "P9" && c.number != "P10" { // a task of two operators is pinned by its hash, or keys
+	if manifest.HasOperators(all[c.base].Plan) && c.number != "P9" && c.number != "P10" { // a task of two operators is pinned by its hash, or keys
 		v.Policy = json.RawMessage(strings.Replace(cmp.Or(c.policy, "{PINS}"), "PINS",
 			fmt.Sprintf(`"task_hash": "%x"`, stream.HashOf(v.Task)), 1))
 		v.Policy = json.RawMessage(strings.Replace(string(v.Policy), "HASH", fmt.Sprintf(`"%x"`, stream.HashOf(v.Task)), 1))
@@ -178,6 +179,8 @@ var accepted = []changed{
 	{name: "two operators, whose keys are pinned", base: "split", policy: operatorKeys},
 	{name: "two operators, pinned by one of the policy's hashes", base: "split",
 		policy: `{"task_hashes": [HASH], "forbid_first_use": true}`},
+	{name: "two operators, where the policy forbids one", base: "split", policy: `{"forbid_one_operator": true, PINS}`},
+	{name: "one operator as both, which nothing forbids", base: "one operator"},
 	{name: "two operators, in three rounds of a user", base: "split", change: func(m *wire.Task) {
 		f := phase(m)
 		f.RoundsPerUser, f.Users, f.Mechanism.FloorTrials = 3, 50, 3*f.Mechanism.FloorTrials

@@ -219,6 +219,7 @@ func TestAgreementsInTypeScript(t *testing.T) {
 		cases = 10_000
 	}
 	all := bases(t)
+	delete(all, "one operator") // which TypeScript refuses by the name of its trust, as it does "split"
 	names := slices.Sorted(maps.Keys(all))
 	type expected struct {
 		what  string
@@ -234,7 +235,7 @@ func TestAgreementsInTypeScript(t *testing.T) {
 		h := seeded(seed)
 		name := one(h, names...)
 		m := proto.CloneOf(all[name])
-		for range one(h, 0, 1, 1, 1, 2) {
+		for range one(h, 0, 0, 1, 1, 2) {
 			h.change(m)
 		}
 		body, err := stream.Marshal(m)
@@ -270,7 +271,7 @@ func TestAgreementsInTypeScript(t *testing.T) {
 		}
 		step := 1 + uint64(h.IntN(4))
 		r, before := roundOf(name, hash, step), roundOf(name, hash, max(1, step-1))
-		for range one(h, 0, 1, 1, 2) {
+		for range one(h, 0, 0, 1, 2) {
 			h.change(r)
 		}
 		record, err := stream.Marshal(r)
