@@ -68,9 +68,9 @@ func (e *environment) enlist(m *stream.Message) error {
 	var envelope wire.Signed
 	var task wire.Task
 	var version *stream.VersionError
-	body, err := []byte(nil), stream.Unmarshal(m.Data, &envelope)
+	err := stream.Unmarshal(m.Data, &envelope)
 	if err == nil {
-		body, err = seal.Verify(m.Data, envelope.Key, &task)
+		_, err = seal.Verify(m.Data, envelope.Key, &task)
 	}
 	switch {
 	case errors.As(err, &version) && seal.Enveloped(m.Data):
@@ -82,7 +82,8 @@ func (e *environment) enlist(m *stream.Message) error {
 	if len(pinned) == 0 {
 		pinned = envelope.Key // trusted at first use; it must be the one that the body names
 	}
-	if body, err = seal.Verify(m.Data, pinned, &task); err != nil {
+	body, err := seal.Verify(m.Data, pinned, &task)
+	if err != nil {
 		return fmt.Errorf("%s: %w", m.Subject, err)
 	}
 	sizes, err := e.suits(&task, pinned)
