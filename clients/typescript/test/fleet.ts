@@ -2,7 +2,7 @@
 // it ends when all are known. Every device has a store of its own, so that a fleet that was killed goes on.
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Device, MemoryStore, relay, type Event } from '../src/index.js'
+import { Device, MemoryStore, fromIssuer, relay, type Event, type Issuer } from '../src/index.js'
 import { fileStore } from '../src/node.js'
 
 interface Fleet {
@@ -15,6 +15,8 @@ interface Fleet {
   cuts: number // share of answers that are lost on their way
   dying?: number // share of devices whose connection dies for ever, at a moment that is drawn before
   memory?: boolean // stores that end with the process
+  issuer?: string // who gives tokens, to one of persons: device n is the person n modulo that
+  persons?: number
 }
 
 const fleet = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Fleet
@@ -50,6 +52,13 @@ const line = (folder: string | null, dies: (typeof moments)[number] | null, died
   }
 }
 
+/** The issuer behind a login: a proxy that knows the person of a device. */
+const login = (n: number): { grant: Issuer } | object => fleet.issuer === undefined ? {} : {
+  grant: fromIssuer(fleet.issuer, {
+    fetch: (url, init) => fetch(url, { ...init, headers: { ...init?.headers, 'X-Person': `person-${n % fleet.persons!}` } }),
+  }),
+}
+
 const logged = (n: number) => (m: string): void => {
   if (process.env['FLEET_LOG']) console.error(n, m)
 }
@@ -63,6 +72,7 @@ await Promise.all(Object.entries(fleet.events).map(async ([of, event]) => {
   const device = await Device.open({
     task: fleet.task, transport: relay(fleet.relay, { fetch: line(folder, dies, () => died()) }),
     store: folder === null ? new MemoryStore() : fileStore(folder, fleet.task), pins: { task: fleet.pin }, policy: { max_refunds: 0 }, log: logged(n),
+    ...login(n),
   })
   if (fleet.memory) console.log(JSON.stringify({ device: n, ready: true }))
   const ticket = device.submit(`user-${n}`, event)
