@@ -203,6 +203,13 @@ var laterMutants = []mutant{
 		},
 	},
 	{
+		name: "gradients are taken to be without rounding", file: "learner/research/curator/gradscore.go", pkg: "learner/research/curator",
+		tests: "TestUncertaintyByHand",
+		edits: []edit{
+			{"s.xi + 2*s.wrong + ", "s.xi + "},
+		},
+	},
+	{
 		name: "a minimiser moves gradients half as far", file: "learner/research/curator/gradscore.go", pkg: "learner/research/curator",
 		tests: "TestDistancesByHand",
 		edits: []edit{
