@@ -193,8 +193,8 @@ func occurrences(draws, n uint64, most int) (weight []float64, s0, tail float64)
 	return weight, some / (some + at[0]), tail
 }
 
-// TestSlackIsOfAllCoordinates: in d coordinates the slack is d times the mass outside of a window of one, here of Bin(64, 1/2):
-// Pr[B < lo] + Pr[B >= hi] for some lo and hi.
+// TestSlackIsOfAllCoordinates: in d coordinates the slack is d times the mass outside of a window of one, here of
+// Bin(64, 1/2): Pr[B < lo] + Pr[B >= hi] for some lo and hi.
 func TestSlackIsOfAllCoordinates(t *testing.T) {
 	var below [66]float64 // Pr[B < k]
 	mass := 0x1p-64

@@ -147,6 +147,13 @@ var laterMutants = []mutant{
 		},
 	},
 	{
+		name: "slack is of one coordinate", file: "randomizer/accounting/rdp.go", pkg: "randomizer/accounting",
+		tests: "TestSlackIsOfAllCoordinates",
+		edits: []edit{
+			{"tau := float64(dim) * l.Tau", "tau := l.Tau"},
+		},
+	},
+	{
 		name: "a person is in two blocks", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator",
 		tests: "TestPeopleAreInOneBlock",
 		edits: []edit{

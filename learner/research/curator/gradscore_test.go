@@ -318,10 +318,11 @@ func TestDistancesByHand(t *testing.T) {
 	}
 }
 
-// TestUncertaintyByHand: L = 2, beta = 1.5, R = 1, nu = 2, d = 3 and n = 400. A gradient is wrong by at most 2e, where e is
-// twice 2 (1024 + 8) + 1024 + 400/1024 of sums, 2^14 of slopes, 1.5 (3 + 3/1024 + 8) 3/2 of scores, 32 (of the ridge),
-// (4.5 + 80) 3.5/2 of projections and 16, in all 19693.022, in units of 2^-53 L: 1.749092e-11. A distance from the mean
-// gradient is then uncertain by v = 2 beta xi + 2w; thresholds go up by rho + 2v, and an inlier is v further away.
+// TestUncertaintyByHand: L = 2, beta = 1.5, R = 1, nu = 2, d = 3 and n = 400. A gradient is wrong by at most 2e, where
+// e is twice 2 (1024 + 8) + 1024 + 400/1024 of sums, 2^14 of slopes, 1.5 (3 + 3/1024 + 8) 3/2 of scores, 32 (of the
+// ridge), (4.5 + 80) 3.5/2 of projections and 16, in all 19693.022, in units of 2^-53 L: 1.749092e-11. A distance from
+// the mean gradient is then uncertain by v = 2 beta xi + 2w; thresholds go up by rho + 2v, and an inlier is v further
+// away.
 func TestUncertaintyByHand(t *testing.T) {
 	p := problem(400, 1<<20, 3, 8)
 	p.Lipschitz, p.Smoothness, p.Ridge = 2, 1.5, 0.5

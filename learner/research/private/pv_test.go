@@ -62,14 +62,14 @@ func TestDriftIsOfTheBatchThatIsRun(t *testing.T) {
 	}
 }
 
-// TestBoundOfTheoremV: L rho sqrt(d) + (R^2/2 + (1+s)^2 phi S + sigma^2 S/(2 lambda))/A + 2 R b with lambda a^2 = A + a: for L =
-// 2, r = 0.04 and so lambda = 50, two rounds have a = 1/50 and (1 + sqrt 5)/100, and thus A = 0.0523606798 and S = A + 1/50.
-// phi and sigma^2, b are those of a call and of a round's gradients.
+// TestBoundOfTheoremV: L rho sqrt(d) + (R^2/2 + (1+s)^2 phi S + sigma^2 S/(2 lambda))/A + 2 R b with lambda a^2 = A
+// + a: for L = 2, r = 0.04 and so lambda = 50, two rounds have a = 1/50 and (1 + sqrt 5)/100, and thus A =
+// 0.0523606798 and S = A + 1/50. The gap phi is a call's, sigma^2 and b are of a round's gradients.
 func TestBoundOfTheoremV(t *testing.T) {
 	p := public(ReSQue, 10_000, 9)
 	p.Lipschitz, p.Radius = 2, 0.3
-	v := pv{rounds: 2, s: 0.2, r: 0.04, slotted: slotted{slots: 255, rate: gridRate(0.3)}, eta: 0.001, gradRate: gridRate(0.1),
-		most: 2.5}
+	v := pv{rounds: 2, s: 0.2, r: 0.04, slotted: slotted{slots: 255, rate: gridRate(0.3)}, eta: 0.001,
+		gradRate: gridRate(0.1), most: 2.5}
 	m := newMoments(v.s, v.batch(p.N), true)
 	const callNoise, gradNoise, A, S = 3.0, 40.0, 0.0523606798, 0.0723606798
 	call, _ := v.callBound(p, m, callNoise) // over L r
@@ -81,7 +81,8 @@ func TestBoundOfTheoremV(t *testing.T) {
 	}
 	start, calls, gradients := 0.045/A, 1.44*call*0.08*S/A, variance*S/100/A
 	want := 2*0.2*3 + start + calls + gradients + bias
-	if bound := v.bound(p, m, callNoise, gradNoise); math.Abs(bound/want-1) > 1e-7 || calls < 1e-4*want || gradients < 1e-4*want {
+	bound := v.bound(p, m, callNoise, gradNoise)
+	if math.Abs(bound/want-1) > 1e-7 || calls < 1e-4*want || gradients < 1e-4*want {
 		t.Errorf("bound %v, want %v: %v of the start, %v of calls, %v of gradients", bound, want, start, calls, gradients)
 	}
 }
