@@ -154,6 +154,13 @@ var laterMutants = []mutant{
 		},
 	},
 	{
+		name: "two runs drift as with wider weights", file: "learner/research/private/pvplan.go", pkg: "learner/research/private",
+		tests: "TestDriftIsOfTheLongestSteps",
+		edits: []edit{
+			{"s.p.Lipschitz*m.s/v.r", "s.p.Lipschitz*m.s*m.s/v.r"},
+		},
+	},
+	{
 		name: "a person is in two blocks", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator",
 		tests: "TestPeopleAreInOneBlock",
 		edits: []edit{

@@ -332,6 +332,10 @@ func TestUncertaintyByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	relative(t, "what a gradient is wrong by", g.wrong, 1.749092e-11, 1e-6)
+	relative(t, "what is added to L", p.lipschitz()/2-1, 0x1p-24, 1e-6) // for the rounding of norms, and to beta
+	relative(t, "what is added to beta", p.smoothness()/1.5-1, 0x1p-19, 1e-5)
+	// xi is 2^-12 2L/(nu n), 4e/nu and (3/2 + 24) R 2^-53.
+	relative(t, "rounding in xi", g.xi-0x1p-12*2*p.lipschitz()/(2*400), 1.749375e-11, 1e-5)
 	relative(t, "from one threshold to the next", g.thresholds[1]-g.thresholds[0], g.rho+2*g.unsure(), 1e-8)
 	wide := *g.solver
 	wide.xi, wide.wrong = 0.01, 0.003
