@@ -2,11 +2,13 @@ package planning
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/schedule"
 	"github.com/panlearn/panlearn/randomizer/accounting"
+	"github.com/panlearn/panlearn/stream/wire"
 )
 
 // TestUnequalSilos: noise of a silo is in proportion to one over its rows, so that of three of 1000, 2000 and 4000, planned
@@ -42,6 +44,15 @@ func TestUnequalSilos(t *testing.T) {
 		if !(v[0] >= 0.999*v[1] && v[0] < 1.08*v[1]) { // rounding adds to small shifts
 			t.Errorf("%s: noise %v, want %v", what, v[0], v[1])
 		}
+	}
+	// The smallest silo is as planned: all that differs from the plan's bound is the noise of the mean, s/3 sqrt(21/16) where
+	// it was s/sqrt 3.
+	own := plan
+	own.Forecasts = slices.Clone(plan.Forecasts)
+	own.Forecasts[0].Privacy.NoiseStd = u.Mean
+	if want, ok := p.with(own, func(f *wire.Phase) turnout { return turnout{f.Cohort: 1} }); len(own.Forecasts) != 1 || !ok ||
+		math.Abs(u.Bound/want-1) > 1e-9 {
+		t.Errorf("bound %v, with the noise of the mean %v", u.Bound, want)
 	}
 	if small := of(600, 1000, 1000); !(u.Bound < plan.ExcessRisk) || !(small.Bound > plan.ExcessRisk) {
 		t.Errorf("bounds %v, %v, of the plan %v", u.Bound, small.Bound, plan.ExcessRisk)

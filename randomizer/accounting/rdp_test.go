@@ -192,3 +192,28 @@ func occurrences(draws, n uint64, most int) (weight []float64, s0, tail float64)
 	}
 	return weight, some / (some + at[0]), tail
 }
+
+// TestSlackIsOfAllCoordinates: in d coordinates the slack is d times the mass outside of a window of one, here of
+// Bin(64, 1/2): Pr[B < lo] + Pr[B >= hi] for some lo and hi.
+func TestSlackIsOfAllCoordinates(t *testing.T) {
+	var below [66]float64 // Pr[B < k]
+	mass := 0x1p-64
+	for k := range 65 {
+		below[k+1] = below[k] + mass
+		mass *= float64(64-k) / float64(k+1)
+	}
+	const d, most = 8, 0.01
+	shift, slack, err := NewAccountant().GaussianShift(64, d, 0.5, most)
+	if err != nil || !(shift > 0) || !(slack <= most) {
+		t.Fatalf("shift %v, slack %v, %v", shift, slack, err)
+	}
+	near := math.Inf(1)
+	for lo := range 65 {
+		for hi := lo + 1; hi <= 65; hi++ {
+			near = min(near, math.Abs(d*(below[lo]+1-below[hi])/slack-1))
+		}
+	}
+	if near > 1e-7 {
+		t.Errorf("slack %v: that of no window in %d coordinates, within %v of one", slack, d, near)
+	}
+}

@@ -147,6 +147,20 @@ var laterMutants = []mutant{
 		},
 	},
 	{
+		name: "slack is of one coordinate", file: "randomizer/accounting/rdp.go", pkg: "randomizer/accounting",
+		tests: "TestSlackIsOfAllCoordinates",
+		edits: []edit{
+			{"tau := float64(dim) * l.Tau", "tau := l.Tau"},
+		},
+	},
+	{
+		name: "two runs drift as with wider weights", file: "learner/research/private/pvplan.go", pkg: "learner/research/private",
+		tests: "TestDriftIsOfTheLongestSteps",
+		edits: []edit{
+			{"s.p.Lipschitz*m.s/v.r", "s.p.Lipschitz*m.s*m.s/v.r"},
+		},
+	},
+	{
 		name: "a person is in two blocks", file: "learner/research/curator/accelerated.go", pkg: "learner/research/curator",
 		tests: "TestPeopleAreInOneBlock",
 		edits: []edit{
@@ -200,6 +214,13 @@ var laterMutants = []mutant{
 		tests: "TestDistancesMoveByRho",
 		edits: []edit{
 			{"p.lipschitz() / n * (1", "p.lipschitz() / (n + 1) * (1"},
+		},
+	},
+	{
+		name: "gradients are taken to be without rounding", file: "learner/research/curator/gradscore.go", pkg: "learner/research/curator",
+		tests: "TestUncertaintyByHand",
+		edits: []edit{
+			{"s.xi + 2*s.wrong + ", "s.xi + "},
 		},
 	},
 	{

@@ -317,3 +317,29 @@ func TestDistancesByHand(t *testing.T) {
 		t.Error("every gradient is an inlier: nothing is seen")
 	}
 }
+
+// TestUncertaintyByHand: L = 2, beta = 1.5, R = 1, nu = 2, d = 3 and n = 400. A gradient is wrong by at most 2e, where
+// e is twice 2 (1024 + 8) + 1024 + 400/1024 of sums, 2^14 of slopes, 1.5 (3 + 3/1024 + 8) 3/2 of scores, 32 (of the
+// ridge), (4.5 + 80) 3.5/2 of projections and 16, in all 19693.022, in units of 2^-53 L: 1.749092e-11. A distance from
+// the mean gradient is then uncertain by v = 2 beta xi + 2w; thresholds go up by rho + 2v, and an inlier is v further
+// away.
+func TestUncertaintyByHand(t *testing.T) {
+	p := problem(400, 1<<20, 3, 8)
+	p.Lipschitz, p.Smoothness, p.Ridge = 2, 1.5, 0.5
+	l, _ := calibratedLaw(p.Budget)
+	g, err := newGradscore(p, 1.5, 400, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative(t, "what a gradient is wrong by", g.wrong, 1.749092e-11, 1e-6)
+	relative(t, "what is added to L", p.lipschitz()/2-1, 0x1p-24, 1e-6) // for the rounding of norms, and to beta
+	relative(t, "what is added to beta", p.smoothness()/1.5-1, 0x1p-19, 1e-5)
+	// xi is 2^-12 2L/(nu n), 4e/nu and (3/2 + 24) R 2^-53.
+	relative(t, "rounding in xi", g.xi-0x1p-12*2*p.lipschitz()/(2*400), 1.749375e-11, 1e-5)
+	relative(t, "from one threshold to the next", g.thresholds[1]-g.thresholds[0], g.rho+2*g.unsure(), 1e-8)
+	wide := *g.solver
+	wide.xi, wide.wrong = 0.01, 0.003
+	g.solver = &wide
+	relative(t, "v", g.unsure(), 0.036, 1e-5)
+	relative(t, "an inlier", g.inlier(0), g.gamma+0.036, 1e-5)
+}

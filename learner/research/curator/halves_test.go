@@ -181,3 +181,17 @@ func TestBaselinesLearn(t *testing.T) {
 		}
 	}
 }
+
+// TestRoundingOfAPassByHand: L = 2, beta = 1.5, R = 1, mu = 1/2, d = 3, eta = 0.1 and 400 people. A gradient errs by
+// 2056 L (sums of rows), 2^14 L (slopes), 1.5 (3 + 3/1024 + 8) (scores) and 4 (ridge), in all 36900.504; a step by 0.1
+// of that, (1.5 + 16) R (projection) and 4 (R + 0.1 (L + R/2)), and the mean of the points by (1024 + 400/1024 + 16)
+// R: 400 * 3712.5504 + 1040.3906 for one run. Two runs, and twice that, in units of 2^-53, are 6.5994e-10 beside 2 eta L.
+func TestRoundingOfAPassByHand(t *testing.T) {
+	p := problem(400, 16, 3, 8)
+	p.Lipschitz, p.Smoothness, p.Ridge = 2, 1.5, 0.5
+	s, err := newPass(p, 0.1, 400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative(t, "what rounding adds", s.apart-2*0.1*p.lipschitz(), 6.5994e-10, 2e-3)
+}

@@ -215,10 +215,11 @@ func TestSearch(t *testing.T) {
 		inverse := math.Exp(rapid.Float64Range(0, 8).Draw(t, "log R/r"))
 		f := planBallAccel(ball{1, 1 / inverse, 1 / inverse}, 1, math.Exp(-rapid.Float64Range(.1, 5).Draw(t, "log kappa")),
 			false)
-		// a distance of at most r/2 at the largest strength that rises linearly towards smaller ones, cut at r
+		// a distance of at most r/2 at the largest strength that rises linearly towards smaller ones, cut at r, and at
+		// L/lambda, which no minimizer of an L-Lipschitz function is further than, where L = 1
 		rise := rapid.Float64Range(0, .172*f.reach+f.r).Draw(t, "slope")
 		noise := rapid.Float64Range(-1, 1).Draw(t, "noise") * f.r / 17
-		truth := func(lambda float64) float64 { return min(f.r, f.r/2+rise*math.Log(f.most/lambda)) }
+		truth := func(lambda float64) float64 { return min(f.r, 1/lambda, f.r/2+rise*math.Log(f.most/lambda)) }
 		last := f.least * math.Pow(f.most/f.least, rapid.Float64Range(0, 1).Draw(t, "last"))
 		probes := 0
 		lambda, kind, err := f.search(last, func(lambda float64) (float64, error) {
