@@ -29,7 +29,8 @@ func RunMany(ctx context.Context, c Config, list many.List) error {
 		Run: func(ctx context.Context, e many.Entry, seat *many.Seat) error {
 			one := c
 			one.Task, one.HTTP, one.Logger = e.Name, nil, c.Logger.With("task", e.Name)
-			err := one.on(ctx, conn, seat.Registry, func(_ context.Context, _ *errgroup.Group, shown many.Shown) { seat.Show(shown) })
+			show := func(_ context.Context, _ *errgroup.Group, shown many.Shown) { seat.Show(shown) }
+			err := one.on(ctx, conn, seat.Registry, show)
 			if lasting(err) {
 				return many.Lasting(err)
 			}
@@ -41,5 +42,6 @@ func RunMany(ctx context.Context, c Config, list many.List) error {
 // lasting reports whether a stage that was started again would fail alike.
 func lasting(err error) bool {
 	var config *natsjs.ConfigError
-	return errors.Is(err, stage.ErrFolder) || errors.As(err, &config) || errors.Is(err, fs.ErrNotExist)
+	return errors.Is(err, stage.ErrFolder) || errors.Is(err, stage.ErrHidden) || errors.As(err, &config) ||
+		errors.Is(err, fs.ErrNotExist)
 }
