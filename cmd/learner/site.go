@@ -58,8 +58,12 @@ func newSiteInit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "wrote %s\nnext: copy %s to its machine, and there: nats-server -c panlearn.conf\n",
-				args[0], strings.Join(site.Servers, ", "))
+			start := "panlearn.conf"
+			if len(config.Servers) > 0 {
+				start = "cluster.conf"
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "wrote %s\nnext: copy %s to its machine, and there: nats-server -c %s\n",
+				args[0], strings.Join(site.Servers, ", "), start)
 			return err
 		},
 	}
