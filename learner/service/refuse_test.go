@@ -26,6 +26,7 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		want   string
 	}{
 		{"another manifest", func(b *wire.Batch) { b.ManifestHash[0] ^= 1 }, "another round manifest"},
+		{"another task", func(b *wire.Batch) { b.TaskHash = make([]byte, stream.HashSize) }, "of another task"},
 		{"fewer users", func(b *wire.Batch) { b.Users = minimum - 1 }, "29 users: the round allows 30 to 42"},
 		{"more users", func(b *wire.Batch) { b.Users = cohort + bundle }, "43 users: the round allows 30 to 42"},
 		{"a trial too few", func(b *wire.Batch) { b.NoiseTrials-- }, "2559 noise trials"},
@@ -102,11 +103,6 @@ func TestBatchThatTheStageDidNotWrite(t *testing.T) {
 		"no record": func(*world, []byte, []byte) []byte { return []byte("batch") },
 		"another key": func(w *world, _, second []byte) []byte {
 			return w.sign(w.learner, batchIn(w, second))
-		},
-		"another task": func(w *world, _, second []byte) []byte {
-			b := batchIn(w, second)
-			b.TaskHash = make([]byte, stream.HashSize)
-			return w.sign(w.stage, b)
 		},
 	} {
 		t.Run(lie, func(t *testing.T) {

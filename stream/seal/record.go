@@ -19,17 +19,15 @@ func VerifyRecord(record stream.Message, pinned ed25519.PublicKey, task stream.H
 	if err == nil {
 		err = stream.CheckSubject(record.Subject, m)
 	}
-	if err == nil {
-		if of, ok := m.(interface{ GetTaskHash() []byte }); !ok || stream.Hash(of.GetTaskHash()) != task {
-			err = errors.New("is of another task")
-		}
-	}
 	var version *stream.VersionError
 	switch {
 	case errors.As(err, &version) && Enveloped(record.Data): // its writer did
 		return nil, fmt.Errorf("%s: %w", record.Subject, err)
 	case err != nil:
 		return nil, fmt.Errorf("%s %w: %w", record.Subject, ErrNotWritten, err)
+	}
+	if of, ok := m.(interface{ GetTaskHash() []byte }); !ok || stream.Hash(of.GetTaskHash()) != task {
+		return nil, fmt.Errorf("%s holds what its writer did not write for this task: it is of another task", record.Subject)
 	}
 	return body, nil
 }
@@ -38,6 +36,7 @@ func VerifyRecord(record stream.Message, pinned ed25519.PublicKey, task stream.H
 // envelope is no word of a writer, because the signature is not over it.
 func Enveloped(signed []byte) bool { return stream.Unmarshal(signed, new(wire.Signed)) == nil }
 
-// ErrNotWritten means that a record is not what the holder of the pinned key wrote to its subject, of this task: the
-// broker, or somebody with its rights, shows something else. It says nothing of what was written.
+// ErrNotWritten means that a record is not what the holder of the pinned key wrote to its subject: the broker, or somebody
+// with its rights, shows something else. It says nothing of what was written. What the holder of the key wrote there for
+// another task is another error: waiting does not change it, and an operator has to see which streams these are.
 var ErrNotWritten = errors.New("holds what its writer did not write for this task")

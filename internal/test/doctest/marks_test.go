@@ -13,11 +13,11 @@ import (
 func fault(b block, before []block) string {
 	allowed := map[string][]string{
 		"sh": {"test", "long", "users", "needs", "background", "norun"}, "python": {"test", "needs", "norun"},
-		"text": {"output"}, "yaml": {"file", "norun"}, "go": {"in", "norun"}, "mermaid": {}, "json": {}, "csv": {},
+		"text": {"output"}, "yaml": {"file", "norun"}, "go": {"in", "norun"}, "ts": {"norun"}, "mermaid": {}, "json": {}, "csv": {},
 	}
 	words, known := allowed[b.lang]
 	if !known {
-		return "the language " + b.lang + " is none of ours: sh, python, text, yaml, go, mermaid, json, csv"
+		return "the language " + b.lang + " is none of ours: sh, python, text, yaml, go, ts, mermaid, json, csv"
 	}
 	for w := range b.words {
 		if !slices.Contains(words, w) {
@@ -32,7 +32,7 @@ func fault(b block, before []block) string {
 		if !b.has("test") && (b.has("long") || b.has("users")) {
 			return "long and users= say how it is run, and it is not"
 		}
-	case "yaml", "go":
+	case "yaml", "go", "ts":
 		if len(b.words) == 0 {
 			return `nothing checks it: file=NAME, in=PATH, or norun="why"`
 		}

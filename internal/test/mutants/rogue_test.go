@@ -4,7 +4,7 @@ package mutants
 var rogueMutants = []mutant{
 	{
 		name: "a leader's key is used beside no folder", file: "shuffle/stage/leaderfile/folder.go", pkg: "shuffle/stage/leaderfile", tests: "TestPartsOfAFolder",
-		edits: []edit{{"		default:\n			if _, err := f.roster(); err != nil {\n				return err\n			}\n", "		default:\n			if _, err := f.roster(); err != nil {\n				identity, _, _ := seal.LoadOrCreateIdentity(path)\n				return f.write(f.named(rosterFile), roster.New(identity.Public()).Encode(rosterTitle))\n			}\n"}},
+		edits: []edit{{"		if err != nil {\n			return nil, false, err\n		}\n		identity, err := seal.LoadIdentity(path)\n", "		if err != nil {\n			own, _ := seal.LoadIdentity(path)\n			return own.Public(), false, f.write(f.named(rosterFile), roster.New(own.Public()).Encode(rosterTitle))\n		}\n		identity, err := seal.LoadIdentity(path)\n"}},
 	},
 	{
 		name: "an attempt is held without asking the desk again", file: "shuffle/helper/attempt.go", pkg: "internal/test/operators", tests: "TestRogueLeader",
