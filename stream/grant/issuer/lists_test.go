@@ -1,0 +1,52 @@
+package issuer
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/panlearn/panlearn/internal/disk"
+)
+
+// TestTwoListsOfAKey: a second process with the same key and a folder of its own is refused, also while nobody has a token
+// yet, and the mark says 0: each would sign for the same people.
+func TestTwoListsOfAKey(t *testing.T) {
+	d := newDesk(t)
+	other := filepath.Join(t.TempDir(), "other")
+	list, err := OpenList(other, d.keyPath, d.key)
+	if !errors.Is(err, disk.ErrHeld) {
+		t.Fatalf("a second list of a key is open beside the first: %v", err)
+	}
+	if list != nil {
+		t.Error("a list and an error")
+	}
+	if status, _ := d.ask("ann", d.blind().Message()); status != 200 {
+		t.Fatal(status)
+	}
+	d.stop()
+	if _, err := OpenList(other, d.keyPath, d.key); !errors.Is(err, ErrList) {
+		t.Errorf("another list after the first one signed: %v", err)
+	}
+	must(t, d.start())
+}
+
+// TestMarkOutlivesItsKey: where a key file is away and its mark says that people have their token, no key is made: a new
+// mark of 0 would let an older copy of the list pass once the key is back.
+func TestMarkOutlivesItsKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "issuer.key")
+	must(t, writeMark(path, 3))
+	if _, err := OpenKey(path, "churn"); err == nil {
+		t.Error("a key is made over another's mark")
+	}
+	if n, err := readMark(path + markSuffix); err != nil || n != 3 {
+		t.Errorf("the mark is %d, %v", n, err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the key was made")
+	}
+	must(t, writeMark(path, 0)) // a process died before it made the key
+	if _, err := OpenKey(path, "churn"); err != nil {
+		t.Error(err)
+	}
+}
