@@ -128,14 +128,17 @@ func (s *Service) awaitBatch(ctx context.Context, c *core) (stream.Message, bool
 // passedOver is the log line of a record that its writer did not write.
 const passedOver = "the broker shows a record that its writer did not write, which is passed over"
 
-// batch reads the batch of the announced round. What stands there under another key, or of another round or task, is
+// batch reads the batch of the announced round. What stands there under another key, or of another round, is
 // seal.ErrNotWritten: the broker put it there, or somebody with its rights.
 func (s *Service) batch(ctx context.Context, c *core) (stream.Message, error) {
 	m, err := s.config.Records.Get(ctx, s.config.Task.Batch(stream.Round(c.round.Round)))
-	if err == nil {
-		_, err = seal.VerifyRecord(m, c.stageKey, c.taskHash, new(wire.Batch))
+	if err != nil {
+		return m, err
 	}
-	return m, err
+	if _, err = seal.VerifyRecord(m, c.stageKey, c.taskHash, new(wire.Batch)); errors.Is(err, seal.ErrNotWritten) {
+		return m, err
+	}
+	return m, nil // what else is wrong with it is told where it is applied
 }
 
 // abandon commits the end of the task instead of running the next round.

@@ -3,6 +3,7 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/panlearn/panlearn/stream"
@@ -16,8 +17,9 @@ import (
 var ErrHidden = errors.New("the broker does not show all tokens that were counted")
 
 // recalling reads the lists of tokens of all rounds before one that is about to be worked on, from where this process
-// stopped reading, and compares them with the batch of the round before. A list that no batch covers, of a process that
-// died before its batch, is known by the list after it, or by the batch. Nothing is kept before all of it agrees.
+// stopped reading, and compares them with the batch of the round before. The batch alone tells which of them count: those
+// that its chain leads back to. What else stands there, of a process that died before its batch and perhaps among its
+// lists, or of nobody of ours, is passed over. Nothing is kept before all of it agrees.
 //
 // What is not found may be hidden by a replica that lags, so it is looked for again for a while.
 type recalling struct {
@@ -31,9 +33,13 @@ type recalling struct {
 	k      uint64
 	head   grant.List   // list 1 of it
 	hashes []grant.Hash // of its lists so far
-	chain  grant.Chain
-	known  []counted // of rounds that batches cover
-	last   *counted  // of which it is not known yet
+	found  []listed     // whole rounds, whether a batch covers them or not
+}
+
+// listed holds all lists of one round as they stand, which say what they follow.
+type listed struct {
+	before grant.Chain
+	counted
 }
 
 // take returns the phase that works on a round: where there are tokens, the lists before it come first. A round whose
@@ -66,8 +72,7 @@ func (e *environment) work(r round) phase {
 }
 
 func (p *recalling) begin() {
-	p.at, p.k, p.hashes, p.known, p.last = p.tokens.next, 1, nil, nil, nil
-	p.chain = p.tokens.chain
+	p.at, p.k, p.hashes, p.found = p.tokens.next, 1, nil, nil
 }
 
 func (p *recalling) String() string {
@@ -89,16 +94,13 @@ func (p *recalling) handle(now time.Time, did effects, r result) (phase, error) 
 	case did.call == wait:
 		p.over()
 		return p, nil
-	case p.at < p.number && r.message == nil && p.k == 1:
-		p.at++ // a void round, or one that is hidden: then what follows does not fit
+	case p.at < p.number:
+		if r.message == nil || !p.list(r.message.Data) { // a void round, or one that is hidden: then the batch does not fit
+			p.at, p.k, p.hashes = p.at+1, 1, nil
+		}
 		return p, nil
 	case r.message == nil:
 		return p.hidden(now, did.subject)
-	case p.at < p.number:
-		if !p.list(r.message.Data) {
-			return p.hidden(now, did.subject)
-		}
-		return p, nil
 	}
 	var b wire.Batch
 	if _, err := p.environment.read(r.message, p.Identity.Public(), &b); err != nil {
@@ -107,41 +109,45 @@ func (p *recalling) handle(now time.Time, did effects, r result) (phase, error) 
 	if err := manifest.CheckSpent(p.task, &b); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.message.Subject, err)
 	}
-	switch s := grant.Chain(b.SpentHash); {
-	case p.last != nil && s == p.last.after:
-		p.known = append(p.known, *p.last)
-	case s != p.chain:
+	covered, fits := p.covered(grant.Chain(b.SpentHash))
+	if !fits {
 		return p.hidden(now, did.subject)
 	}
-	for _, c := range p.known {
+	for _, c := range covered {
 		p.tokens.add(c)
 	}
 	p.tokens.next = p.number
 	return p.work(p.round), nil
 }
 
-// list takes a list, and reports whether it follows what was read before.
+// covered returns the rounds that a batch with this chain covers, in order. fits is false where some of them were not
+// found.
+func (p *recalling) covered(chain grant.Chain) (out []counted, fits bool) {
+	for _, l := range slices.Backward(p.found) {
+		if l.after == chain {
+			out, chain = append(out, l.counted), l.before
+		}
+	}
+	slices.Reverse(out)
+	return out, chain == p.tokens.chain
+}
+
+// list takes a list, and reports whether it is one, and goes on where the one before it ended.
 func (p *recalling) list(data []byte) bool {
 	l, err := grant.ParseList(data, p.k)
 	if err != nil {
 		return false
 	}
 	if p.k == 1 {
-		switch {
-		case l.Before == p.chain: // no batch covers what was read last
-		case p.last != nil && l.Before == p.last.after:
-			p.known, p.chain = append(p.known, *p.last), p.last.after
-		default:
-			return false
-		}
-		p.head, p.last, p.hashes = l, nil, nil
+		p.head, p.hashes = l, nil
 	} else if l.Before != p.head.Before || l.Step != p.head.Step || l.Spent != p.head.Spent ||
 		compareHashes(p.hashes[len(p.hashes)-1], l.Hashes[0]) >= 0 {
 		return false
 	}
 	p.hashes = append(p.hashes, l.Hashes...)
 	if p.k++; p.k > grant.Parts(l.Spent) {
-		p.last = &counted{round: p.at, step: l.Step, hashes: p.hashes, after: grant.Next(p.chain, p.at, l.Step, p.hashes)}
+		p.found = append(p.found, listed{l.Before, counted{round: p.at, step: l.Step, hashes: p.hashes,
+			after: grant.Next(l.Before, p.at, l.Step, p.hashes)}})
 		p.at, p.k, p.hashes = p.at+1, 1, nil
 	}
 	return true
@@ -153,7 +159,7 @@ func (p *recalling) hidden(now time.Time, subject string) (phase, error) {
 		p.expires = now.Add(p.lease.patience())
 	}
 	if !now.Before(p.expires) {
-		return nil, fmt.Errorf("%w: at %s what stands does not follow from the lists before: no round is opened. Put the "+
+		return nil, fmt.Errorf("%w: %s covers others than the lists before it hold: no round is opened. Put the "+
 			"stream %s back as it was; it outlives all rounds", ErrHidden, subject, p.Task.Name(stream.Spends))
 	}
 	p.begin()

@@ -320,8 +320,8 @@ func TestHiddenLists(t *testing.T) {
 	}
 }
 
-// TestForgedLists: lists that the broker makes up at rounds that were void change nothing, and those that it puts where
-// others stood are noticed.
+// TestForgedLists: lists that the broker makes up at rounds that were void change nothing, nor do those of a stage that
+// died when it had put some of a round's, and what the broker puts where others stood is noticed.
 func TestForgedLists(t *testing.T) {
 	w := newWorld(t, plan{rounds: 4, cohort: 2, grants: true})
 	spent := func(n byte) []grant.Hash { return []grant.Hash{{n}, {n, 1}} }
@@ -332,6 +332,7 @@ func TestForgedLists(t *testing.T) {
 		return grant.Lists(before, step, hashes)[0]
 	}
 	one, three := list(first, 1, spent(1)), list(s1, 2, spent(3))
+	part := list(s1, 2, manyHashes(grant.ListHashes+1)) // of a stage that died before it put the second
 	for name, c := range map[string]struct {
 		lists map[stream.Round][]byte
 		batch grant.Chain // of round 3
@@ -341,6 +342,11 @@ func TestForgedLists(t *testing.T) {
 		"one of a void round":        {map[stream.Round][]byte{1: one, 2: list(s1, 2, spent(2)), 3: three}, s3, []byte{1, 3}},
 		"the newest of a void round": {map[stream.Round][]byte{1: one, 3: list(s1, 2, spent(2))}, s1, []byte{1}},
 		"all of void rounds":         {map[stream.Round][]byte{1: one, 3: list(first, 2, spent(2))}, first, []byte{}},
+		"a part of a void round":     {map[stream.Round][]byte{1: one, 2: part, 3: three}, s3, []byte{1, 3}},
+		"a part of the newest":       {map[stream.Round][]byte{1: one, 3: part}, s1, []byte{1}},
+		"garbage of a void round":    {map[stream.Round][]byte{1: one, 2: []byte("garbage"), 3: three}, s3, []byte{1, 3}},
+		"another of a void round":    {map[stream.Round][]byte{1: one, 2: list(first, 1, spent(2)), 3: three}, s3, []byte{1, 3}},
+		"a stranger's of one":        {map[stream.Round][]byte{1: one, 2: list(s3, 1, spent(2)), 3: three}, s3, []byte{1, 3}},
 		"none yet":                   {nil, first, []byte{}},
 		"another one":                {map[stream.Round][]byte{1: list(first, 1, spent(2)), 3: three}, s3, nil},
 		"another step":               {map[stream.Round][]byte{1: one, 3: list(s1, 3, spent(3))}, s3, nil},
@@ -396,13 +402,19 @@ func TestForgedLists(t *testing.T) {
 	}
 }
 
+// manyHashes returns so many hashes, sorted.
+func manyHashes(n int) []grant.Hash {
+	out := make([]grant.Hash, n)
+	for i := range out {
+		out[i] = grant.Hash{byte(i >> 16), byte(i >> 8), byte(i)}
+	}
+	return out
+}
+
 // TestManyLists: a round of more tokens than one message holds is read whole, or not at all.
 func TestManyLists(t *testing.T) {
 	w := newWorld(t, plan{rounds: 2, cohort: 2, grants: true})
-	hashes := make([]grant.Hash, 2*grant.ListHashes+5)
-	for i := range hashes {
-		hashes[i] = grant.Hash{byte(i >> 16), byte(i >> 8), byte(i)}
-	}
+	hashes := manyHashes(2*grant.ListHashes + 5)
 	lists := grant.Lists(grant.First(w.hash), 1, hashes)
 	if len(lists) != 3 {
 		t.Fatalf("%d lists", len(lists))
@@ -419,7 +431,7 @@ func TestManyLists(t *testing.T) {
 			ok = ok && p.list(lists[i])
 		}
 		right := slices.Equal(order, []int{0, 1, 2})
-		if ok != right || right && (p.last == nil || !slices.Equal(p.last.hashes, hashes)) {
+		if ok != right || right && (len(p.found) != 1 || !slices.Equal(p.found[0].hashes, hashes)) {
 			t.Errorf("lists in the order %v are read: %t", order, ok)
 		}
 	}

@@ -2,6 +2,7 @@ package device
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -48,6 +49,19 @@ func (e *event) named() string {
 	return hex.EncodeToString(e.record.Key[:])
 }
 
+// keptAs returns the key under which a store keeps what is drawn for an event in one task under one issuer's key: 16 bytes
+// of SHA-256 of a label, the token input of a nonce of zeros, and the event's key. A store may be given another task, where it
+// is shared, or outlived the participations: with the same draws the issuer would see two messages of one blinding, which tell
+// it whose the token is as soon as anybody shows it one.
+func keptAs(of *grant.Task, key participation.Key) (kept participation.Key) {
+	h := sha256.New()
+	h.Write([]byte("panlearn grant kept\x00"))
+	h.Write(of.Input([grant.NonceSize]byte{}))
+	h.Write(key[:])
+	copy(kept[:], h.Sum(nil))
+	return kept
+}
+
 // request gets the tokens of events, until ctx ends.
 func (g *granting) request(ctx context.Context, of *grant.Task, events []*event) {
 	waiting := events
@@ -70,7 +84,7 @@ func (g *granting) request(ctx context.Context, of *grant.Task, events []*event)
 func (g *granting) once(ctx context.Context, of *grant.Task, events []*event) (left []*event, err error) {
 	keys := make([]participation.Key, len(events))
 	for i, e := range events {
-		keys[i] = e.record.Key
+		keys[i] = keptAs(of, e.record.Key)
 	}
 	known, err := g.store.Look(keys)
 	if err != nil {
@@ -201,11 +215,15 @@ func (c *core) recallUngranted() {
 
 // loadGrants takes up the tokens of what an earlier process left charged.
 func (l *loop) loadGrants() error {
-	if l.GrantStore == nil {
+	if l.GrantStore == nil || l.contract.tokens == nil {
 		return nil
 	}
 	keys := slices.Collect(maps.Keys(l.core.events))
-	known, err := l.GrantStore.Look(keys)
+	kept := make([]participation.Key, len(keys))
+	for i, k := range keys {
+		kept[i] = keptAs(l.contract.tokens, k)
+	}
+	known, err := l.GrantStore.Look(kept)
 	if err != nil {
 		return fmt.Errorf("grants: %w", err)
 	}

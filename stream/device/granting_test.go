@@ -21,6 +21,7 @@ import (
 type clerk struct {
 	t      *testing.T
 	signer *grant.Signer
+	of     *grant.Task
 	store  grants.Store
 	given  map[string][]byte // messages by person
 	lose   int               // answers that are lost first
@@ -33,7 +34,7 @@ func (c *clerk) Sign(_ context.Context, asks []grants.Ask) ([]grants.Answer, err
 	c.asked++
 	out := make([]grants.Answer, len(asks))
 	for i, a := range asks {
-		known, err := c.store.Look([]participation.Key{participation.EventKey(a.Person)})
+		known, err := c.store.Look([]participation.Key{keptAs(c.of, participation.EventKey(a.Person))})
 		if err != nil || !known[0].Drawn {
 			c.t.Errorf("the issuer is asked for what is not stored: %v", err)
 		}
@@ -77,7 +78,7 @@ func TestAsksWithOneMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		store := grants.NewMemoryStore()
-		c := &clerk{t: t, signer: signer, store: store, given: map[string][]byte{}, lose: 3}
+		c := &clerk{t: t, signer: signer, of: of, store: store, given: map[string][]byte{}, lose: 3}
 		with := func(store grants.Store) *granting {
 			c.store = store
 			return &granting{source: c, store: store, log: slog.New(slog.DiscardHandler), done: newAnswers[granted]()}
@@ -127,4 +128,39 @@ func TestAsksWithOneMessage(t *testing.T) {
 			t.Errorf("an answer that is no signature is taken: %v", got)
 		}
 	})
+}
+
+// TestDrawsOfOneTask: a store that is given another task under the same issuer's key draws again: two messages of one
+// blinding would tell the issuer whose a token is.
+func TestDrawsOfOneTask(t *testing.T) {
+	signer, store := granttest.Signer(t), grants.NewMemoryStore()
+	events := askers("ann")
+	nonces, blinds := map[[grant.NonceSize]byte]bool{}, map[[32]byte]bool{}
+	for n := range byte(3) {
+		of, err := grant.Of(signer.Public(), stream.Hash{n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &clerk{t: t, signer: signer, of: of, store: store, given: map[string][]byte{}}
+		g := &granting{source: c, store: store, log: slog.New(slog.DiscardHandler), done: newAnswers[granted]()}
+		if _, err := g.once(t.Context(), of, events); err != nil {
+			t.Fatal(err)
+		}
+		got := g.done.take()
+		if len(got) != 1 {
+			t.Fatalf("%d answers", len(got))
+		}
+		if _, err := of.Verify(got[0].token); err != nil {
+			t.Errorf("task %d: a token of another task: %v", n, err)
+		}
+		nonces[[grant.NonceSize]byte(got[0].token)] = true
+		all, err := store.Look([]participation.Key{keptAs(of, events[0].record.Key)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		blinds[all[0].Request.Blind] = true
+	}
+	if len(nonces) != 3 || len(blinds) != 3 {
+		t.Errorf("%d nonces and %d blindings in 3 tasks", len(nonces), len(blinds))
+	}
 }

@@ -383,10 +383,11 @@ export class Device {
   /** Gets the token of the task, once: what is asked is kept before, and the same is asked again until it is answered. */
   private async obtain(): Promise<void> {
     const { hash, task } = this.agreement
-    let { pending, token } = (await this.options.store.grant()) ?? {}
+    const kept = await this.options.store.grant()
+    let { pending, token } = kept?.task === hex(hash) ? kept : {}
     if (token === undefined && pending === undefined) {
       pending = await grants().ask(hash, task.issuerKey)
-      await this.options.store.write({ grant: { pending } })
+      await this.options.store.write({ grant: { task: hex(hash), pending } })
     }
     for (let pause = 1000; token === undefined; pause = Math.min(2 * pause, longest)) {
       const answer = await this.options.grant!(pending!.request)
@@ -397,7 +398,7 @@ export class Device {
       }
       token = answer === null ? undefined : await grants().finish(pending!, answer, task.issuerKey).catch(() => undefined)
       if (token === undefined) await sleep(around(pause), this.stop.signal)
-      else await this.options.store.write({ grant: { token } })
+      else await this.options.store.write({ grant: { task: hex(hash), token } })
     }
     this.token = token
     this.wake()

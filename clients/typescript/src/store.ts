@@ -14,8 +14,9 @@ export interface TaskState {
   manifest: string // of that round
 }
 
-/** What a device keeps of its grant: what it asked for, until it has its token. */
+/** What a device keeps of its grant: what it asked for, until it has its token. Another task of the name draws again. */
 export interface Grant {
+  task: string // hash, in hexadecimal
   pending?: Pending
   token?: Bytes
 }

@@ -82,3 +82,21 @@ test('a person whose token another device has takes no part, and one without an 
   await assert.rejects(open(new MemoryStore()), (e) => e instanceof Refused && e.field === 'grants')
   assert.ok(!asked.some((a) => a.startsWith('opens')), String(asked))
 })
+
+test('a store that is given another task of the name draws again', async () => {
+  const store = new MemoryStore()
+  const requests: string[] = []
+  const none: Issuer = (request) => {
+    requests.push(hex(request))
+    return Promise.resolve(null)
+  }
+  const pending = { input: new Uint8Array(98), inverse: new Uint8Array(256), request: new Uint8Array(259) }
+  await store.write({ grant: { task: hex(new Uint8Array(32)), pending, token: new Uint8Array(288) } })
+  const device = await open(store, none)
+  for (const until = Date.now() + 60_000; requests.length === 0 && Date.now() < until;) await new Promise((go) => setTimeout(go, 20))
+  await device.close()
+  const kept = (await store.grant())!
+  assert.equal(requests[0], hex(kept.pending!.request))
+  assert.notEqual(requests[0], hex(pending.request))
+  assert.deepEqual([kept.task, kept.token], [hex(task.hash), undefined])
+})

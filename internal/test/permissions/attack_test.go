@@ -312,6 +312,7 @@ func provoke(t *testing.T, s *scene, c *client, m *nats.Msg, subject string) boo
 		s.put(t, learner, task.Round(stream.Round(i)), after)
 		s.put(t, stage, task.Open(stream.Round(i), 1), after)
 		s.put(t, stage, task.Batch(stream.Round(i)), after)
+		s.put(t, stage, task.Spent(stream.Round(i), 1), after)
 		s.put(t, helper, task.Share(stream.Round(i)), after)
 	}
 	_, err := s.conn(t, stage).Swap(t.Context(), s.task.Lease(), 0, []byte(after))

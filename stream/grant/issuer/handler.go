@@ -226,7 +226,7 @@ func (h *Handler) batch(w http.ResponseWriter, r *http.Request) {
 	for i, one := range b.Requests {
 		go func() {
 			defer func() { done <- struct{}{} }()
-			if one.Person == "" || len(one.Person) > MaxPerson {
+			if !isPerson(one.Person) {
 				out.Answers[i].Status = http.StatusBadRequest
 				return
 			}

@@ -53,7 +53,8 @@ func newKey(task stream.Task, private *rsa.PrivateKey) (*Key, error) {
 }
 
 // CreateKey makes a key for a task in a new file of mode 0600, and beside it the mark of a list that is empty. It refuses a
-// file that is there.
+// file that is there, and a mark that says that people have their token: of a key that is away, whose list could then be an
+// older copy.
 func CreateKey(path string, task stream.Task) (*Key, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 8*grant.SignatureSize)
 	if err != nil {
@@ -68,8 +69,17 @@ func CreateKey(path string, task stream.Task) (*Key, error) {
 		return nil, err
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: keyBlock, Headers: map[string]string{keyHeader: string(task)}, Bytes: der})
+	unlock, err := lockMark(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = unlock() }()
 	if _, err := os.Lstat(path); err == nil {
 		return nil, fmt.Errorf("%s is there: a task has one key, and a key one task", path)
+	}
+	if n, err := readMark(path + markSuffix); !errors.Is(err, fs.ErrNotExist) && (err != nil || n > 0) {
+		return nil, fmt.Errorf("%s says that people have their token, and its key is away: put the key back, or make one under "+
+			"another name", path+markSuffix)
 	}
 	if err := writeMark(path, 0); err != nil { // first: a key without its mark signs nothing
 		return nil, err

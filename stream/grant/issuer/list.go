@@ -48,8 +48,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // A List remembers for whom an issuer signed which message. Its methods may be called from any goroutine.
 type List struct {
 	key    *Key
-	mark   string // path
-	unlock func() error
+	mark   string       // path
+	unlock func() error // of folder and mark
 
 	mu      sync.Mutex
 	known   map[[sha256.Size]byte]entry // guarded by mu
@@ -62,7 +62,8 @@ type List struct {
 }
 
 // OpenList opens the list of a key in a folder, or makes an empty one where the mark says that nothing was signed. keyPath
-// is the key's file, beside which the mark stands.
+// is the key's file, beside which the mark stands. One process holds the mark: two lists of one key would each let a person
+// have a token.
 func OpenList(dir, keyPath string, key *Key) (*List, error) {
 	if err := disk.MakeFolder(dir); err != nil {
 		return nil, err
@@ -71,7 +72,12 @@ func OpenList(dir, keyPath string, key *Key) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &List{key: key, mark: keyPath + markSuffix, unlock: unlock, known: map[[sha256.Size]byte]entry{}}
+	unlockMark, err := lockMark(keyPath)
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	l := &List{key: key, mark: keyPath + markSuffix, known: map[[sha256.Size]byte]entry{},
+		unlock: func() error { return errors.Join(unlockMark(), unlock()) }}
 	if err := l.open(filepath.Join(dir, listName)); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -253,6 +259,11 @@ func (l *List) Close() error {
 		err = l.file.Close()
 	}
 	return errors.Join(err, l.unlock())
+}
+
+// lockMark lets one process at a time have the mark beside a key.
+func lockMark(keyPath string) (unlock func() error, err error) {
+	return disk.LockWithin(keyPath+markSuffix+".lock", lockWait)
 }
 
 func readMark(path string) (uint64, error) {

@@ -7,12 +7,19 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/golang-jwt/jwt/v5"
 )
 
 // MaxPerson is the length of the longest name of a person, in bytes.
 const MaxPerson = 1 << 10
+
+// isPerson reports whether a text names a person: of 1 to MaxPerson bytes, without blanks at its ends and control
+// characters, by which one name would be several people.
+func isPerson(name string) bool {
+	return name != "" && len(name) <= MaxPerson && strings.TrimSpace(name) == name && !strings.ContainsFunc(name, unicode.IsControl)
+}
 
 // A Login names the person who makes a request: always by the same text. The error is told to the caller, and
 // quotes nothing of the request.
@@ -26,8 +33,8 @@ func HeaderLogin(header string) Login {
 		switch all := r.Header.Values(header); {
 		case len(all) == 0 || all[0] == "":
 			return "", errNobody
-		case len(all) > 1 || len(all[0]) > MaxPerson:
-			return "", errors.New("the header of the login has more than one value, or a long one")
+		case len(all) > 1 || !isPerson(all[0]):
+			return "", errors.New("the header of the login has more than one value, a long one, or blanks at its ends")
 		default:
 			return all[0], nil
 		}
@@ -75,7 +82,7 @@ func JWTLogin(c JWTConfig) (Login, error) {
 			return "", errors.New("the login's token does not verify, or is of another time or service")
 		}
 		person, err := parsed.Claims.GetSubject()
-		if err != nil || person == "" || len(person) > MaxPerson {
+		if err != nil || !isPerson(person) {
 			return "", errNobody
 		}
 		return person, nil
