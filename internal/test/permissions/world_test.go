@@ -77,7 +77,7 @@ accounts { ALL { jetstream: enabled, users: [
       subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
   { user: stage, password: x, permissions: {
       publish: ["panlearn.*.stage", "panlearn.*.open.*.*", "panlearn.*.claim.*", "panlearn.*.close.*.*", "panlearn.*.lease",
-        "panlearn.*.batch.*", "$JS.API.DIRECT.GET.*.panlearn.>", "$JS.API.CONSUMER.MSG.NEXT.*.stage", "$JS.ACK.>"]
+        "panlearn.*.batch.*", "panlearn.*.spent.*.*", "$JS.API.DIRECT.GET.*.panlearn.>", "$JS.API.CONSUMER.MSG.NEXT.*.stage", "$JS.ACK.>"]
       subscribe: ["_INBOX.>", "panlearn.*.wake.>"] } }
   { user: helper, password: x, permissions: {
       publish: ["panlearn.*.helper", "panlearn.*.join.*.*", "panlearn.*.share.*", "$JS.API.DIRECT.GET.*.panlearn.>"]
