@@ -105,8 +105,8 @@ async function show() {
 }
 
 async function stand() {
-  const report = await kept()
   const outcome = settled ?? (await device.outcome(me))
+  const report = await kept() // after it: what is charged is stored by then
   if (over) return
   $('offer').hidden = outcome.state !== 'fresh'
   if (device.failed !== null) {
