@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,13 +18,17 @@ import (
 // A forger is a connection that shows other bytes than those that stand, at the first reads of one kind of record.
 type forger struct {
 	stream.Records
-	verb  string
-	lie   func(record []byte) []byte
-	times int // that are left
+	verb string
+	lie  func(record []byte) []byte
+
+	mu    sync.Mutex // guards what follows
+	times int        // that are left
 	shown int
 }
 
 func (f *forger) forge(m stream.Message) stream.Message {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if a, _ := stream.ParseSubject(m.Subject); a.Verb != f.verb || f.times == 0 || len(m.Data) == 0 {
 		return m
 	}
@@ -117,6 +122,8 @@ func TestForgedOpens(t *testing.T) {
 				f := &forger{Records: w.broker, verb: "open", lie: lies(w)[lie], times: 1 << 20}
 				w.run(t.Context(), func(ctx context.Context) {
 					time.AfterFunc(10*time.Minute, func() {
+						f.mu.Lock()
+						defer f.mu.Unlock()
 						if f.shown > 40 || f.shown < 10 {
 							t.Errorf("%d forged Opens in ten minutes", f.shown)
 						}
