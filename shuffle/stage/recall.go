@@ -132,10 +132,11 @@ func (p *recalling) covered(chain grant.Chain) (out []counted, fits bool) {
 	return out, chain == p.tokens.chain
 }
 
-// list takes a list, and reports whether it is one, and goes on where the one before it ended.
+// list takes a list, and reports whether it is one, of no more tokens than a round of its step counts, and goes on where
+// the one before it ended.
 func (p *recalling) list(data []byte) bool {
 	l, err := grant.ParseList(data, p.k)
-	if err != nil {
+	if err != nil || l.Spent > p.tokens.most(l.Step) {
 		return false
 	}
 	if p.k == 1 {

@@ -41,6 +41,15 @@ func (t *tokens) stint(step stream.Step) int {
 	return once
 }
 
+// most returns how many tokens a round of a step counts at most; 0 for a step that the plan has not.
+func (t *tokens) most(step stream.Step) uint64 {
+	at, found := manifest.PhaseOf(t.plan, uint64(step))
+	if !found {
+		return 0
+	}
+	return at.Cohort + uint64(max(at.Phase.GetMechanism().GetMaxBundle(), 1)) - 1
+}
+
 // isSpent reports whether a nonce was counted in a round whose users do not answer a round of this step too.
 func (t *tokens) isSpent(h grant.Hash, step stream.Step) bool {
 	own := t.stint(step)

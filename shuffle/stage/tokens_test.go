@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/panlearn/panlearn/internal/test/granttest"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/grant"
@@ -333,6 +335,7 @@ func TestForgedLists(t *testing.T) {
 	}
 	one, three := list(first, 1, spent(1)), list(s1, 2, spent(3))
 	part := list(s1, 2, manyHashes(grant.ListHashes+1)) // of a stage that died before it put the second
+	more := list(s1, 2, manyHashes(2*grant.ListHashes)) // than a round has: it is not read on
 	for name, c := range map[string]struct {
 		lists map[stream.Round][]byte
 		batch grant.Chain // of round 3
@@ -344,6 +347,7 @@ func TestForgedLists(t *testing.T) {
 		"all of void rounds":         {map[stream.Round][]byte{1: one, 3: list(first, 2, spent(2))}, first, []byte{}},
 		"a part of a void round":     {map[stream.Round][]byte{1: one, 2: part, 3: three}, s3, []byte{1, 3}},
 		"a part of the newest":       {map[stream.Round][]byte{1: one, 3: part}, s1, []byte{1}},
+		"more than a round has":      {map[stream.Round][]byte{1: one, 2: more, 3: three}, s3, []byte{1, 3}},
 		"garbage of a void round":    {map[stream.Round][]byte{1: one, 2: []byte("garbage"), 3: three}, s3, []byte{1, 3}},
 		"another of a void round":    {map[stream.Round][]byte{1: one, 2: list(first, 1, spent(2)), 3: three}, s3, []byte{1, 3}},
 		"a stranger's of one":        {map[stream.Round][]byte{1: one, 2: list(s3, 1, spent(2)), 3: three}, s3, []byte{1, 3}},
@@ -360,6 +364,7 @@ func TestForgedLists(t *testing.T) {
 		if err := s.enlist(&stream.Message{Subject: w.name.Task(), Data: w.sign(w.learner, w.task)}); err != nil {
 			t.Fatal(err)
 		}
+		enlarge(s, grant.ListHashes+1)
 		next := s.take(round{number: 4, step: 3})
 		p := next.(*recalling)
 		for next == phase(p) && p.until.IsZero() {
@@ -367,6 +372,9 @@ func TestForgedLists(t *testing.T) {
 			at, err := stream.ParseSubject(todo.subject)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if name == "more than a round has" && at.Verb == "spent" && at.Attempt > 1 {
+				t.Errorf("%s: list %d of round %d is read", name, at.Attempt, at.Round)
 			}
 			var r result
 			if data := c.lists[at.Round]; at.Verb == "spent" && data != nil && at.Attempt == 1 {
@@ -402,6 +410,15 @@ func TestForgedLists(t *testing.T) {
 	}
 }
 
+// enlarge has every round of a stage's plan take so many users.
+func enlarge(s *Stage, users int) {
+	large := proto.CloneOf(s.tokens.plan)
+	for _, f := range large.Phases {
+		f.Cohort, f.Users = uint64(users), f.Rounds*uint64(users)
+	}
+	s.tokens.plan = large
+}
+
 // manyHashes returns so many hashes, sorted.
 func manyHashes(n int) []grant.Hash {
 	out := make([]grant.Hash, n)
@@ -424,6 +441,7 @@ func TestManyLists(t *testing.T) {
 		if err := s.enlist(&stream.Message{Subject: w.name.Task(), Data: w.sign(w.learner, w.task)}); err != nil {
 			t.Fatal(err)
 		}
+		enlarge(s, len(hashes))
 		p := &recalling{environment: s.environment, round: round{number: 2}}
 		p.begin()
 		ok := true
