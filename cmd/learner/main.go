@@ -88,6 +88,24 @@ func (f *taskFlags) job() (run.Job, error) {
 	return job, cli.Usage(err)
 }
 
+// lastFor has the certificates of a broker last for so many days from now.
+func lastFor(config *devca.Config, days int) error {
+	if days < 1 || days > int(devca.Longest/(24*time.Hour)) {
+		return cli.Usagef("--days %d: want 1 to %d", days, devca.Longest/(24*time.Hour))
+	}
+	config.Lifetime, config.Now = time.Duration(days)*24*time.Hour, time.Now()
+	return nil
+}
+
+// written returns the error of writing a broker's folder: what is not the disk's is the caller's.
+func written(err error) error {
+	var path *fs.PathError
+	if errors.Is(err, fs.ErrExist) || !errors.As(err, &path) {
+		return cli.Usage(err)
+	}
+	return err
+}
+
 func newDevCA() *cobra.Command {
 	config := devca.Config{}
 	var days int
@@ -106,23 +124,18 @@ The authority's private key is not kept. Files are readable by their owner only;
   learner devca ./three --server a.example --server b.example --server c.example`,
 		Args: cli.OneArg("DIR", "one folder"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if days < 1 || days > int(devca.Longest/(24*time.Hour)) {
-				return cli.Usagef("--days %d: want 1 to %d", days, devca.Longest/(24*time.Hour))
-			}
-			config.Dir, config.Lifetime, config.Now = args[0], time.Duration(days)*24*time.Hour, time.Now()
-			err := devca.Write(config)
-			var path *fs.PathError
-			if errors.Is(err, fs.ErrExist) || err != nil && !errors.As(err, &path) {
-				return cli.Usage(err)
-			}
-			if err != nil {
+			if err := lastFor(&config, days); err != nil {
 				return err
+			}
+			config.Dir = args[0]
+			if err := devca.Write(config); err != nil {
+				return written(err)
 			}
 			start := "panlearn.conf"
 			if len(config.Servers) > 0 {
 				start = "server-N/cluster.conf, each server on its machine with its folder"
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: start the broker with nats-server -c %[1]s/%s\n", args[0], start)
+			_, err := fmt.Fprintf(c.OutOrStdout(), "%s: start the broker with nats-server -c %[1]s/%s\n", args[0], start)
 			return err
 		},
 	}

@@ -46,17 +46,13 @@ func newSiteInit() *cobra.Command {
   learner site init ./site --server a.example --server b.example --server c.example`,
 		Args: cli.OneArg("DIR", "one folder"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if days < 1 || days > int(devca.Longest/(24*time.Hour)) {
-				return cli.Usagef("--days %d: want 1 to %d", days, devca.Longest/(24*time.Hour))
-			}
-			config.Dir, config.Lifetime, config.Now = args[0], time.Duration(days)*24*time.Hour, time.Now()
-			site, err := devca.InitSite(config)
-			var path *fs.PathError
-			if errors.Is(err, fs.ErrExist) || err != nil && !errors.As(err, &path) {
-				return cli.Usage(err)
-			}
-			if err != nil {
+			if err := lastFor(&config, days); err != nil {
 				return err
+			}
+			config.Dir = args[0]
+			site, err := devca.InitSite(config)
+			if err != nil {
+				return written(err)
 			}
 			start := "panlearn.conf"
 			if len(config.Servers) > 0 {

@@ -91,7 +91,7 @@ func InitSite(c Config) (*Site, error) {
 			return nil, err
 		}
 	}
-	return s, s.save()
+	return s, nil
 }
 
 // OpenSite opens the folder of a site.
@@ -130,13 +130,10 @@ func (s *Site) AddPublisher(name string, now time.Time) error {
 	if u := s.Users[name]; u != nil && !u.Gone {
 		return fmt.Errorf("%w: user %q: rotate gives it another key", fs.ErrExist, name)
 	}
-	if err := s.admit(name, devicesAccount, now); err != nil {
-		return err
-	}
-	return s.save()
+	return s.admit(name, devicesAccount, now)
 }
 
-// Revoke has no key of a publisher count any more, once servers are told (Account).
+// Revoke has no key of a publisher count any more, once servers are told (Account). What a crash leaves, Claims signs.
 func (s *Site) Revoke(name string, now time.Time) error {
 	u, err := s.publisher(name)
 	if err != nil {
@@ -144,7 +141,7 @@ func (s *Site) Revoke(name string, now time.Time) error {
 	}
 	s.retire(u, now)
 	u.Gone = true
-	if err := s.resign(u.Account, now); err != nil {
+	if err := s.save(); err != nil { // before all else: a key that is recorded as revoked is signed so, now or later
 		return err
 	}
 	for _, end := range []string{".creds", ".env"} {
@@ -152,10 +149,11 @@ func (s *Site) Revoke(name string, now time.Time) error {
 			return err
 		}
 	}
-	return s.save()
+	return s.resign(u.Account)
 }
 
-// Rotate gives a user another key; the one before does not count any more, once servers are told (Account).
+// Rotate gives a user another key; the one before does not count any more, once servers are told (Account). What a crash
+// leaves, Claims signs, and Rotate again replaces.
 func (s *Site) Rotate(name string, now time.Time) error {
 	u := s.Users[name]
 	if u == nil || u.Gone {
@@ -165,10 +163,7 @@ func (s *Site) Rotate(name string, now time.Time) error {
 	if err := s.admit(name, u.Account, now); err != nil {
 		return err
 	}
-	if err := s.resign(u.Account, now); err != nil {
-		return err
-	}
-	return s.save()
+	return s.resign(u.Account)
 }
 
 func (s *Site) publisher(name string) (*SiteUser, error) {
@@ -195,23 +190,32 @@ func (s *Site) Account(user string) (string, error) {
 	if u == nil {
 		return "", fmt.Errorf("no user %q: %w", user, fs.ErrNotExist)
 	}
-	token, err := os.ReadFile(s.path(s.Servers[0], "accounts", s.Accounts[u.Account]+".jwt"))
-	return string(token), err
+	return s.claims(u.Account)
 }
 
-// Claims returns the signed claims of all accounts but the system's, for servers that were away.
+// Claims signs all accounts but the system's again, as this program's configuration and site.json have them, and returns
+// what was signed: for servers that were away, for changes that a crash cut short, and after an upgrade.
 func (s *Site) Claims() (tokens []string, err error) {
 	for _, account := range slices.Sorted(maps.Keys(s.Accounts)) {
 		if account == systemAccount {
 			continue
 		}
-		token, err := os.ReadFile(s.path(s.Servers[0], "accounts", s.Accounts[account]+".jwt"))
+		if err := s.resign(account); err != nil {
+			return nil, err
+		}
+		token, err := s.claims(account)
 		if err != nil {
 			return nil, err
 		}
-		tokens = append(tokens, string(token))
+		tokens = append(tokens, token)
 	}
 	return tokens, nil
+}
+
+// claims returns the signed claims of an account as the servers' folders have them.
+func (s *Site) claims(account string) (string, error) {
+	token, err := os.ReadFile(s.path(s.Servers[0], "accounts", s.Accounts[account]+".jwt"))
+	return string(token), err
 }
 
 // keys makes the keys of operator and accounts.
@@ -257,7 +261,7 @@ func (s *Site) key(name string) (nkeys.KeyPair, error) {
 }
 
 // resign signs an account again, with what is revoked of its users, into the folders of the servers.
-func (s *Site) resign(account string, now time.Time) error {
+func (s *Site) resign(account string) error {
 	all, err := shippedAccounts(nobody)
 	if err != nil {
 		return err
@@ -331,20 +335,20 @@ func (s *Site) admit(name, account string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("user %s: %w", name, err)
 	}
-	if err := replace(s.path("users", name+".creds"), creds); err != nil {
-		return err
-	}
-	env := fmt.Appendf(nil, "PANLEARN_CREDS='%s'\nPANLEARN_TLS_CA='%s'\n", s.path("users", name+".creds"), s.path("users", "ca.pem"))
-	if err := replace(s.path("users", name+".env"), env); err != nil {
-		return err
-	}
 	u := s.Users[name]
 	if u == nil {
 		u = &SiteUser{}
 		s.Users[name] = u
 	}
 	u.Account, u.Key, u.Since, u.Gone = account, public, now.UTC(), false
-	return nil
+	if err := s.save(); err != nil { // before the credentials: a key that nobody recorded could not be revoked
+		return err
+	}
+	if err := replace(s.path("users", name+".creds"), creds); err != nil {
+		return err
+	}
+	return replace(s.path("users", name+".env"), fmt.Appendf(nil, "PANLEARN_CREDS='%s'\nPANLEARN_TLS_CA='%s'\n",
+		s.path("users", name+".creds"), s.path("users", "ca.pem")))
 }
 
 // servers writes what each server has.
@@ -400,7 +404,7 @@ func (s *Site) servers(c Config) error {
 		}
 	}
 	for account := range s.Accounts {
-		if err := s.resign(account, c.Now); err != nil {
+		if err := s.resign(account); err != nil {
 			return err
 		}
 	}
