@@ -276,7 +276,7 @@ var ofMechanism = []changed{
 	}},
 	{number: "M73", name: "an issuer key of 2,047 bits", base: "grants", change: func(m *wire.Task) { m.IssuerKey[81] &= 0x7f }},
 	{number: "M74", name: "tokens of organisations", base: "silos", change: func(m *wire.Task) {
-		m.IssuerKey = bytes.Clone(vectorIssuer)
+		m.IssuerKey = bytes.Clone(vectorIssuer())
 	}},
 	{number: "M51", name: "totals of 2^60", change: func(m *wire.Task) {
 		phase(m).Cohort, phase(m).Users, phase(m).Minimum = 1<<31, 3<<31, 1<<31
@@ -317,7 +317,7 @@ var ofDeclaration = []changed{
 	{number: "D14", name: "operators who have changed places", base: "split", change: func(m *wire.Task) {
 		m.StageKey, m.HelperKey = m.HelperKey, m.StageKey
 	}},
-	{number: "D15", name: "tokens that are not declared", change: func(m *wire.Task) { m.IssuerKey = bytes.Clone(vectorIssuer) }},
+	{number: "D15", name: "tokens that are not declared", change: func(m *wire.Task) { m.IssuerKey = bytes.Clone(vectorIssuer()) }},
 	{number: "D15", name: "no tokens, where they are declared", base: "grants", change: func(m *wire.Task) { m.IssuerKey = nil }},
 	{number: "D15", name: "another issuer than declared", base: "grants", change: func(m *wire.Task) { m.IssuerKey[100] ^= 1 }},
 	{number: "D15", name: "an issuer that the declaration does not name", base: "grants",

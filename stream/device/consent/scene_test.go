@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -148,7 +149,7 @@ func provedTask(t testing.TB, trust accounting.Trust) *wire.Task {
 }
 
 // vectorIssuer is the public key of docs/vectors/grants.json.
-var vectorIssuer = func() []byte {
+var vectorIssuer = sync.OnceValue(func() []byte {
 	var file struct {
 		Key hexed `json:"issuer_key"`
 	}
@@ -160,12 +161,12 @@ var vectorIssuer = func() []byte {
 		panic(err)
 	}
 	return file.Key
-}()
+})
 
 // grantsTask is three rounds of 50 users, each of whom has a token.
 func grantsTask(t testing.TB) *wire.Task {
 	out := provedTask(t, accounting.Shuffle)
-	out.IssuerKey = bytes.Clone(vectorIssuer)
+	out.IssuerKey = bytes.Clone(vectorIssuer())
 	declaration, err := declared(t, proved, "grants=pass", "issuer_key="+task.IssuerKeyText(out.IssuerKey)).Canonical()
 	must(t, err)
 	out.Declaration = declaration
