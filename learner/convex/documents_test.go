@@ -37,7 +37,7 @@ func TestDocumentsListLosses(t *testing.T) {
 			"| `classes` | " + of(convex.ManyClasses) + " |", "| `min` `max` `scale` | " + of(convex.Numbers) + " |",
 			"| `max` | " + of(convex.Counts) + " |", "| `offset` | " + of(convex.Numbers) + " |"},
 		"reference/algorithms.md": {"Smooth losses: " + smooth + ".", "(" + sloped + ")"},
-		"why/privacy.md":          {"(" + sloped + ")"},
+		"proofs/reports.md":       {"(" + sloped + ")"},
 		"how-to/drafts.md": {"losses other than " + strings.Join(publicly[:last], ", ") + " and " + publicly[last] +
 			";"},
 	}
