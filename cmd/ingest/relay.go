@@ -111,7 +111,7 @@ from the origins of --origin alone.`,
 	flags.StringVar(&config.Relay.AddressHeader, "client-address-header", "",
 		"`HEADER` in which a proxy that you trust says whom it asks for, such as X-Forwarded-For; its last address counts (default: the connection's)")
 	flags.IntVar(&config.Relay.PerAddress, "per-address", relay.DefaultPerAddress,
-		"requests of one address that may wait at one time")
+		"requests of one address that may wait, posts that may be under way, and reads by name, each at one time")
 	flags.IntVar(&config.Relay.Waiting, "waiting", relay.DefaultWaiting, "requests that may wait in all")
 	flags.StringVar(&metrics, "metrics", "",
 		"`ADDR` for /metrics, /healthz and /readyz, such as 127.0.0.1:9093; a port alone is of this machine only")

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// maxPosts bounds the posts that are under way in all: each holds the bytes of one message.
-const maxPosts = 2048
+// maxMessages bounds the posts, and the reads by name, that are under way in all: each holds the bytes of one message.
+const maxMessages = 2048
 
 // bounds counts requests that are under way, in all and of each address.
 type bounds struct {
@@ -50,6 +50,15 @@ func (b *bounds) enter(from netip.Prefix) (leave func(), status int) {
 			delete(b.of, from)
 		}
 	}, 0
+}
+
+// enter counts a request in b until leave is called. It has refused the request if ok is false.
+func (r *Relay) enter(b *bounds, w http.ResponseWriter, q *http.Request) (leave func(), ok bool) {
+	leave, status := b.enter(r.address(q))
+	if status != 0 {
+		r.tooMany(w, status)
+	}
+	return leave, status == 0
 }
 
 // address returns whom the bounds take for one: an IPv4 address, or the 64 bits of an IPv6 address that one site has.

@@ -103,6 +103,60 @@ func TestPollsAreBounded(t *testing.T) {
 	}
 }
 
+// A slowBroker tells of each read, and answers when it may.
+type slowBroker struct {
+	relay.Broker
+	asked  chan struct{}
+	answer chan struct{}
+}
+
+func (b *slowBroker) Get(ctx context.Context, subject string) (stream.Message, error) {
+	b.asked <- struct{}{}
+	<-b.answer
+	return b.Broker.Get(ctx, subject)
+}
+
+// TestReadsAreBounded: one address may read so many records by name at a time, by name or by hash alike; others still may,
+// and so may the same address when an answer is out.
+func TestReadsAreBounded(t *testing.T) {
+	slow := &slowBroker{asked: make(chan struct{}, 4), answer: make(chan struct{})}
+	s := newSite(t, func(c *relay.Config) {
+		slow.Broker = c.Broker
+		c.Broker, c.PerAddress, c.AddressHeader = slow, 2, "X-Forwarded-For"
+	})
+	read := func(path, from string) *httptest.ResponseRecorder {
+		q := s.request(http.MethodGet, path, nil)
+		q.Header.Set("X-Forwarded-For", from)
+		return s.do(q)
+	}
+	hash := relayhttp.HashOf([]byte("a task"))
+	named := fmt.Sprintf("records/%x?name=task", hash[:])
+	answers := make(chan int, 3)
+	var group sync.WaitGroup
+	begin := func(path, from string) {
+		group.Go(func() { answers <- read(path, from).Code })
+		<-slow.asked
+	}
+	begin("task", "203.0.113.9")
+	begin(named, "203.0.113.9")
+	for _, path := range []string{"task", named} {
+		if got := read(path, "203.0.113.9"); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" {
+			t.Errorf("a third read, of %s: %d %v", path, got.Code, got.Header())
+		}
+	}
+	begin("task", "203.0.113.10")
+	close(slow.answer)
+	group.Wait()
+	for range 3 {
+		if code := <-answers; code != http.StatusOK {
+			t.Errorf("a read within the bounds: %d", code)
+		}
+	}
+	if got := read("task", "203.0.113.9"); got.Code != http.StatusOK {
+		t.Errorf("a read after the others ended: %d", got.Code)
+	}
+}
+
 // TestWaitingEnds: who goes away does not wait any more, and a relay that closes lets everybody go.
 func TestWaitingEnds(t *testing.T) {
 	s := newSite(t, nil)

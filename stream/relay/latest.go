@@ -39,9 +39,8 @@ func (r *Relay) getLatest(w http.ResponseWriter, q *http.Request) {
 	}
 	s, ok := r.first(q.Context(), f, round)
 	if seen := q.URL.Query().Get("seen"); ok && wait > 0 && s.Tag() == seen {
-		leave, status := r.polls.enter(r.address(q))
-		if status != 0 {
-			r.tooMany(w, status)
+		leave, entered := r.enter(&r.polls, w, q)
+		if !entered {
 			return
 		}
 		s, ok = r.news(q.Context(), f, round, seen, wait)

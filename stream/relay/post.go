@@ -109,9 +109,8 @@ func (r *Relay) posting(w http.ResponseWriter, q *http.Request,
 		r.refuse(w, http.StatusRequestEntityTooLarge, "no body here is as long")
 		return
 	}
-	leave, status := r.posts.enter(r.address(q))
-	if status != 0 {
-		r.tooMany(w, status)
+	leave, ok := r.enter(&r.posts, w, q)
+	if !ok {
 		return
 	}
 	defer leave()

@@ -14,6 +14,11 @@ import (
 
 // getNamed answers with the record of a name, as the broker has it now.
 func (r *Relay) getNamed(w http.ResponseWriter, q *http.Request) {
+	leave, ok := r.enter(&r.reads, w, q)
+	if !ok {
+		return
+	}
+	defer leave()
 	name := strings.TrimPrefix(q.URL.Path, relayhttp.Path+q.PathValue("task")+"/")
 	m, ok := r.read(w, q, name)
 	if !ok {
@@ -47,6 +52,11 @@ func (r *Relay) getHashed(w http.ResponseWriter, q *http.Request) {
 		r.refuse(w, http.StatusBadRequest, "want the SHA-256 of a record as 64 lower-case hexadecimal digits, and its name")
 		return
 	}
+	leave, ok := r.enter(&r.reads, w, q)
+	if !ok {
+		return
+	}
+	defer leave()
 	m, ok := r.read(w, q, name)
 	if !ok {
 		return

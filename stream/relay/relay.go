@@ -52,7 +52,7 @@ type Config struct {
 	// AddressHeader is a header whose last element is the address of a client, as a trusted proxy sets it; empty: the
 	// address is the connection's.
 	AddressHeader string
-	PerAddress    int // requests of one address that wait, and posts of one that are under way; default DefaultPerAddress
+	PerAddress    int // requests of one address that wait, and posts, and reads by name, that are under way; default DefaultPerAddress
 	Waiting       int // requests that wait in all; default DefaultWaiting
 	Observer      Observer
 	Logger        *slog.Logger // default: none
@@ -104,6 +104,7 @@ type Relay struct {
 	mux   *http.ServeMux
 	polls bounds
 	posts bounds
+	reads bounds // by name
 	// sizes returns the lengths that a task's messages may have; a test may have another
 	sizes    func(context.Context, stream.Task) ([]int, error)
 	bodyTime time.Duration // see post.go; a test may have less
@@ -129,7 +130,8 @@ func New(c Config) (*Relay, error) {
 		return nil, err
 	}
 	r := &Relay{Config: c, followers: make(map[stream.Task]*follower),
-		polls: newBounds(c.PerAddress, c.Waiting), posts: newBounds(c.PerAddress, maxPosts)}
+		polls: newBounds(c.PerAddress, c.Waiting), posts: newBounds(c.PerAddress, maxMessages),
+		reads: newBounds(c.PerAddress, maxMessages)}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	r.mux, r.sizes, r.bodyTime = r.routes(), r.readSizes, bodyTime
 	return r, nil
