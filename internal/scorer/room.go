@@ -6,10 +6,10 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strings"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/learner/task/source"
 )
 
@@ -70,12 +70,8 @@ const firstRoom = 4 << 10
 // body reads a body of at most MaxBody bytes. It refuses one that is packed, by its header or by how it begins: what it
 // unpacks to has no bound.
 func (s *share) body(q *http.Request) ([]byte, error) {
-	for _, header := range q.Header.Values("Content-Encoding") {
-		for coding := range strings.SplitSeq(header, ",") {
-			if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
-				return nil, errPacked
-			}
-		}
+	if httpaccess.Packed(q) {
+		return nil, errPacked
 	}
 	if q.ContentLength > MaxBody {
 		return nil, errLarge

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/httpaccess"
 	"github.com/panlearn/panlearn/stream/device/consent"
 )
 
@@ -88,6 +89,10 @@ func (g *Gateway) begin(w http.ResponseWriter, r *http.Request, kind string) (wi
 	}
 	if got, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || got != kind {
 		fail(w, http.StatusUnsupportedMediaType, "want the header Content-Type: "+kind)
+		return asked, false
+	}
+	if httpaccess.Packed(r) {
+		fail(w, http.StatusUnsupportedMediaType, "the body is packed: send it as it is, without a Content-Encoding")
 		return asked, false
 	}
 	ready := asked.wait

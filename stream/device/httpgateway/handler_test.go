@@ -46,6 +46,8 @@ func TestRefusedRequests(t *testing.T) {
 		}, "", goodEvent},
 		"no type": {http.StatusUnsupportedMediaType, func(r *http.Request) { r.Header.Del("Content-Type") }, "",
 			goodEvent},
+		"a packed body": {http.StatusUnsupportedMediaType, func(r *http.Request) { r.Header.Set("Content-Encoding", "gzip") },
+			"", goodEvent},
 		"no JSON":         {http.StatusBadRequest, nil, "", "age=50"},
 		"large, no key":   {http.StatusBadRequest, nil, "", `{"kez": "` + strings.Repeat("k", 3000) + `"}`},
 		"a key inside":    {http.StatusBadRequest, nil, "", `{"event": {"key": "anna"}}`},
