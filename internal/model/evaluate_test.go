@@ -307,13 +307,15 @@ func (unlisted) Name() string { return "unlisted" }
 func TestBestConstantIsSearched(t *testing.T) {
 	spec := parsed(t, lossFile+"model: {radius: 5, loss: huber, width: 0.5}\nlabel: {column: y, min: -3, max: 9, scale: raw}\n")
 	_, p := released(t, spec, 0, 0)
-	p.Loss = unlisted{p.Loss}
-	l := newLabels(p)
-	for _, y := range []float64{1, 1, 1, 1, 9} {
-		l.add(y, 0)
-	}
-	if got := l.constant()[0]; math.Abs(got-1.125) > 1e-6 { // 4 (z - 1) = 0.5
-		t.Errorf("best constant %v, want 1.125", got)
+	for _, loss := range []convex.Loss{p.Loss, unlisted{p.Loss}} {
+		p.Loss = loss
+		l := newLabels(p)
+		for _, y := range []float64{1, 1, 1, 1, 9} {
+			l.add(y, 0)
+		}
+		if got := l.constant()[0]; math.Abs(got-1.125) > 1e-6 { // 4 (z - 1) = 0.5
+			t.Errorf("%s: best constant %v, want 1.125", loss.Name(), got)
+		}
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // A Baseline holds the results of the best constant: the majority class with the shares of the classes as
-// probabilities, or the mean of the labels, for the absolute and the quantile loss their quantile. A model
-// that is no better has learned nothing from the features.
+// probabilities, or the number at which the mean loss of the labels is least: their mean, for the absolute and the
+// quantile loss a quantile. A model that is no better has learned nothing from the features.
 type Baseline struct {
 	Class string   `json:"class,omitempty"` // the majority
 	Value *float64 `json:"value,omitempty"` // the number, in the units of the label

@@ -116,7 +116,7 @@ var losses = [...]Traits{
 		make:       func(d Declaration) Loss { return Softmax{Classes: d.Classes} }, class: softmaxShape},
 	{Name: "squared", Labels: Numbers, Smooth: true, Constant: MeanLabel, HalfSquare: true,
 		make: func(Declaration) Loss { return Squared{} }, fit: squaredShape},
-	{Name: "huber", Labels: Numbers, Smooth: true, Constant: MeanLabel, parameters: []string{width},
+	{Name: "huber", Labels: Numbers, Smooth: true, parameters: []string{width},
 		Draft: Draft{width, always(0.1),
 			"width is where errors begin to count as they are and no more squared, in the label scaled to [-1, 1]."},
 		make: func(d Declaration) Loss { return Linear[huber]{huber{d.Width}} }, fit: huberShape},
