@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -43,6 +44,7 @@ func TestAttacks(t *testing.T) {
 			at := stage{p.name, a.role, or(a.scene, a.name)}
 			if scenes[at] == nil {
 				scenes[at] = p.broker.scene(t)
+				scenes[at].falls = p.falls
 			}
 			c := p.broker.raw(t, a.role)
 			if worked := a.try(t, scenes[at], c); worked != p.falls {
@@ -299,7 +301,8 @@ func traces(subject string) trial {
 // provoke sends a message whose answer would be written to subject, and looks there. An answer leaves through the
 // queue of the stream that makes it and enters through the queue of the one that stores it, in the order of the
 // writes after it: when the first of these are acknowledged it has left, and when the second are, it has been
-// stored or never will be.
+// stored or never will be. A trace leaves through a queue of its own: where attacks are expected to work, provoke waits
+// for the answer.
 func provoke(t *testing.T, s *scene, c *client, m *nats.Msg, subject string) bool {
 	t.Helper()
 	const after = "after"
@@ -319,8 +322,16 @@ func provoke(t *testing.T, s *scene, c *client, m *nats.Msg, subject string) boo
 	if err != nil && !errors.Is(err, stream.ErrConflict) {
 		t.Fatal(err)
 	}
-	stands := s.standing(t, subject)
-	return stands != nil && string(stands.Data) != after
+	worked := func() bool {
+		stands := s.standing(t, subject)
+		return stands != nil && string(stands.Data) != after
+	}
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for end := time.Now().Add(patience); s.falls && !worked() && time.Now().Before(end); {
+		<-look.C
+	}
+	return worked()
 }
 
 // overhears subscribes and sees whether anything comes while others work.

@@ -18,8 +18,9 @@ const task stream.Task = "churn"
 // A scene is a task of its own on a broker that may have others, with some records and a report.
 type scene struct {
 	*broker
-	task stream.Task
-	sent byte // reports
+	task  stream.Task
+	sent  byte // reports
+	falls bool // attacks are expected to work
 }
 
 // Markers of what an attacker may be after.
