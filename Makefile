@@ -14,8 +14,10 @@ test test-race: export RAPID_SEED ?= 1
 TEST = $(GO) test -vet=off -p 4 -parallel 4
 
 # The packages in which goroutines meet; natsjs and pebblestore stand for the broker and the disk. internal/test/lint has the rest.
-RACE = ./shuffle/stage ./shuffle/split ./shuffle/helper ./internal/test/memory ./stream/device/... ./stream/natsjs ./stream/relay ./stream/relayclient ./stream/grant/issuer ./learner/service ./learner/research/resque \
-	./learner/task/draft/publicmodel ./state/pebblestore ./internal/run/many ./internal/test/campaign
+RACE = ./shuffle/stage ./learner/service ./stream/device ./internal/test/campaign ./internal/run/many ./stream/natsjs \
+	./state/pebblestore ./stream/device/filestore ./stream/device/httpgateway ./shuffle/split ./shuffle/helper \
+	./internal/test/memory ./stream/relay ./stream/relayclient ./stream/grant/issuer ./learner/research/resque \
+	./learner/task/draft/publicmodel
 
 # What the two programs are built for beside Linux. Tests run on the system that they are started on, here Linux alone.
 SYSTEMS = darwin/arm64 windows/amd64

@@ -113,7 +113,7 @@ listed.`,
 
 // examine examines what a configuration names.
 func examine(ctx context.Context, config runadmin.Config) (findings []natsadmin.Finding, err error) {
-	trust := accounting.Shuffle.String()
+	trust := accounting.Shuffle
 	if config.Spec != nil {
 		trust = config.Spec.Privacy.Trust
 	}
@@ -191,7 +191,7 @@ size of one report is known and enforced by the broker.`,
 			if err != nil {
 				return err
 			}
-			trust := accounting.Shuffle.String()
+			trust := accounting.Shuffle
 			if config.Spec != nil {
 				trust = config.Spec.Privacy.Trust
 			}

@@ -37,7 +37,7 @@ type ran struct {
 // prescribe returns what the theorem prescribes for a task of profile paper of silos, or of users who answer many
 // rounds; nil for other tasks.
 func prescribe(job run.Job, r planReport) *prescribed {
-	if job.Spec.Privacy.Profile != accounting.Paper.String() || r.Silos == 0 && !job.Problem.Interactive {
+	if job.Spec.Privacy.Profile != accounting.Paper || r.Silos == 0 && !job.Problem.Interactive {
 		return nil
 	}
 	out := &prescribed{Runs: ran{Rounds: manifest.Planned(job.Plan), Batch: max(1, r.Privacy.Units),

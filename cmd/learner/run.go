@@ -188,17 +188,15 @@ func reportBytesFlag(flags *pflag.FlagSet, bytes *int64) {
 
 // memoryReports reports whether a new task's sealed reports stay in the broker's memory. Under the trusts with floors
 // they do unless --reports is file: together with the key of an attempt, which lies in the stage's memory, a recorded
-// report can be read, and no floor is under it. It returns a usage error for other values of where, and for an
-// unknown trust.
-func memoryReports(where, trust string) (bool, error) {
+// report can be read, and no floor is under it. It returns a usage error for other values of where.
+func memoryReports(where string, trust accounting.Trust) (bool, error) {
 	switch where {
 	case "file":
 		return false, nil
 	case "memory":
 		return true, nil
 	case "":
-		t, err := accounting.ParseTrust(trust)
-		return t.HasIntruder(), cli.Usage(err)
+		return trust.HasIntruder(), nil
 	}
 	return false, cli.Usagef("--reports %q: want file or memory", where)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/panlearn/panlearn/internal/run"
 	"github.com/panlearn/panlearn/learner/planning"
 	"github.com/panlearn/panlearn/learner/task"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 const wardsTask = `
@@ -56,7 +57,7 @@ func wards(t *testing.T) string {
 
 // wardsJob returns the job of the wards as events; with byUser it protects people, and with units above 0 it is of
 // silos of at least so many people or rows.
-func wardsJob(t *testing.T, trust string, byUser bool, units int, sets ...string) run.Job {
+func wardsJob(t *testing.T, trust accounting.Trust, byUser bool, units int, sets ...string) run.Job {
 	t.Helper()
 	spec, err := task.Parse([]byte(wardsTask), sets)
 	if err != nil {
@@ -91,16 +92,16 @@ func TestBaselinesOfBlocks(t *testing.T) {
 		want    Grouping
 		reasons map[string]string
 	}{
-		"silos, local": {wardsJob(t, "local", false, 140, many...), "column:ward", Grouping{Silos: 6, Units: 1029,
+		"silos, local": {wardsJob(t, accounting.Local, false, 140, many...), "column:ward", Grouping{Silos: 6, Units: 1029,
 			Reports: 6},
 			map[string]string{"local": own}},
-		"silos, shuffle, one pass": {wardsJob(t, "shuffle", false, 140, "schedule.algorithm=psgd"), "blocks",
+		"silos, shuffle, one pass": {wardsJob(t, accounting.Shuffle, false, 140, "schedule.algorithm=psgd"), "blocks",
 			Grouping{Silos: 6, Units: 1029},
 			map[string]string{"shuffle": own}},
-		"people in silos": {wardsJob(t, "local", true, 8, many...), "column:ward", Grouping{Silos: 6, Units: trained + 1,
+		"people in silos": {wardsJob(t, accounting.Local, true, 8, many...), "column:ward", Grouping{Silos: 6, Units: trained + 1,
 			Reports: 6, Shared: 1},
 			map[string]string{"local": own}},
-		"people": {wardsJob(t, "shuffle", true, 0, "schedule.algorithm=psgd"), "blocks", Grouping{Units: trained,
+		"people": {wardsJob(t, accounting.Shuffle, true, 0, "schedule.algorithm=psgd"), "blocks", Grouping{Units: trained,
 			Reports: trained},
 			map[string]string{"shuffle": own, "alone": none}},
 	} {
@@ -171,11 +172,11 @@ func TestSimulateSaysWhatItDoesAndProtects(t *testing.T) {
 		job              run.Job
 		warned, protects string
 	}{
-		"one pass": {wardsJob(t, "local", false, 140, "schedule.algorithm=psgd"),
+		"one pass": {wardsJob(t, accounting.Local, false, 140, "schedule.algorithm=psgd"),
 			"In one pass a silo reports about its rows in their order", "one record of one silo in one round"},
-		"many passes": {wardsJob(t, "local", false, 140, "schedule.interactive=true", "schedule.algorithm=pgd"), "",
+		"many passes": {wardsJob(t, accounting.Local, false, 140, "schedule.interactive=true", "schedule.algorithm=pgd"), "",
 			"one record of one silo in all rounds"},
-		"people": {wardsJob(t, "shuffle", true, 0, "schedule.algorithm=psgd"), "Here the seed mixes them",
+		"people": {wardsJob(t, accounting.Shuffle, true, 0, "schedule.algorithm=psgd"), "Here the seed mixes them",
 			"all events of one user"},
 	} {
 		var said, printed strings.Builder
@@ -202,7 +203,7 @@ func TestSimulateSaysWhatItDoesAndProtects(t *testing.T) {
 
 // A sweep plans for users of one event each, and the documents of a simulation keep their fields.
 func TestSimulationsOfBlocksHaveTheirFields(t *testing.T) {
-	silos, people := wardsJob(t, "local", false, 140, "schedule.algorithm=psgd"), wardsJob(t, "shuffle", true, 0,
+	silos, people := wardsJob(t, accounting.Local, false, 140, "schedule.algorithm=psgd"), wardsJob(t, accounting.Shuffle, true, 0,
 		"schedule.algorithm=psgd")
 	for _, job := range []run.Job{silos, people} {
 		if _, err := Sweep(t.Context(), job, SweepConfig{Users: []uint{300}, Repeats: 2, Seed: 1}); err == nil ||

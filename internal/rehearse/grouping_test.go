@@ -1,7 +1,6 @@
 package rehearse
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -18,30 +17,27 @@ import (
 )
 
 // ofSilos plans a job again, for silos.
-func ofSilos(t *testing.T, job run.Job, trust string, silo task.Silo) run.Job {
+func ofSilos(t *testing.T, job run.Job, trust accounting.Trust, silo task.Silo) run.Job {
 	t.Helper()
 	n, p := silo.Count, job.Problem
 	silo.Reports, silo.Least = n, silo.Units
-	job.Spec.Privacy.Trust, job.Spec.Privacy.HonestFraction = trust, "1"
+	honest := "1"
 	switch trust {
-	case "local":
+	case accounting.Local:
 		silo.Least = (2*silo.Units + 2) / 3
-	case "shuffle":
-		job.Spec.Privacy.HonestFraction = fmt.Sprintf("%d/%d", n-1, n)
+	case accounting.Shuffle:
+		honest = fmt.Sprintf("%d/%d", n-1, n)
 	}
-	fraction, err := accounting.ParseFraction(job.Spec.Privacy.HonestFraction)
+	fraction, err := accounting.ParseFraction(honest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.Spec.Privacy.HonestFraction = fraction.String()
+	job.Spec.Privacy.Trust, job.Spec.Privacy.HonestFraction.Fraction = trust, fraction
 	job.Spec.Silo, job.Spec.Schedule.Users = &silo, n*silo.Units
 	p.Users, p.Minimum = uint64(n*silo.Units), uint64(n+1)/2
 	p.Silos = planning.Silos{Count: uint64(n), Units: uint64(silo.Units), Reports: uint64(n), Least: uint64(silo.Least)}
-	var errs [2]error
-	p.Trust, errs[0] = accounting.ParseTrust(trust)
-	p.HonestFraction = fraction
-	job.Proposal, errs[1] = job.Planner.Plan(p)
-	if err := errors.Join(errs[:]...); err != nil {
+	p.Trust, p.HonestFraction = trust, fraction
+	if job.Proposal, err = job.Planner.Plan(p); err != nil {
 		t.Fatal(err)
 	}
 	job.Problem = p
@@ -67,7 +63,7 @@ func TestSimulateSilos(t *testing.T) {
 		"schedule.algorithm=pgd"}
 	once := []string{"schedule.plan=proved", "schedule.rounds.max=20", "schedule.algorithm=psgd"}
 	for name, c := range map[string]struct {
-		trust    string
+		trust    accounting.Trust
 		sets     []string
 		split    string
 		silo     task.Silo
@@ -75,25 +71,25 @@ func TestSimulateSilos(t *testing.T) {
 		accuracy float64
 		refusal  string
 	}{
-		"many passes, local": {"local", many, "sorted-label", task.Silo{Count: 20, Units: 75},
+		"many passes, local": {accounting.Local, many, "sorted-label", task.Silo{Count: 20, Units: 75},
 			Grouping{Silos: 20, Units: 1500, Reports: 20}, 0.9, ""},
-		"many passes, smaller": {"local", many, "blocks", task.Silo{Count: 20, Units: 100}, Grouping{Silos: 20, Units: 1500,
+		"many passes, smaller": {accounting.Local, many, "blocks", task.Silo{Count: 20, Units: 100}, Grouping{Silos: 20, Units: 1500,
 			Reports: 20}, 0.9, ""},
-		"many passes, shuffle": {"shuffle", many, "blocks", task.Silo{Count: 20, Units: 70}, Grouping{Silos: 20, Units: 1500,
+		"many passes, shuffle": {accounting.Shuffle, many, "blocks", task.Silo{Count: 20, Units: 70}, Grouping{Silos: 20, Units: 1500,
 			Reports: 20}, 0.9, ""},
-		"one pass, pan": {"pan", once, "blocks", task.Silo{Count: 20, Units: 70}, Grouping{Silos: 20, Units: 1500},
+		"one pass, pan": {accounting.Pan, once, "blocks", task.Silo{Count: 20, Units: 70}, Grouping{Silos: 20, Units: 1500},
 			0.9, ""},
-		"one pass, local": {"local", once, "blocks", task.Silo{Count: 20, Units: 75}, Grouping{Silos: 20, Units: 1500},
+		"one pass, local": {accounting.Local, once, "blocks", task.Silo{Count: 20, Units: 75}, Grouping{Silos: 20, Units: 1500},
 			0.7, ""},
-		"one pass, shuffle": {"shuffle", once, "blocks", task.Silo{Count: 20, Units: 70}, Grouping{Silos: 20, Units: 1500},
+		"one pass, shuffle": {accounting.Shuffle, once, "blocks", task.Silo{Count: 20, Units: 70}, Grouping{Silos: 20, Units: 1500},
 			0.9, ""},
-		"one refused": {"shuffle", many, "label", task.Silo{Count: 2, Units: 750}, Grouping{Silos: 1, Refused: 1,
+		"one refused": {accounting.Shuffle, many, "label", task.Silo{Count: 2, Units: 750}, Grouping{Silos: 1, Refused: 1,
 			Units: 769, Reports: 1}, 0.4, ""},
-		"too many": {"local", many, "label", task.Silo{Count: 20, Units: 75}, Grouping{}, 0,
+		"too many": {accounting.Local, many, "label", task.Silo{Count: 20, Units: 75}, Grouping{}, 0,
 			"silos that the rows make: 2, and silo.count is 20"},
-		"all refused": {"shuffle", many, "blocks", task.Silo{Count: 20, Units: 76}, Grouping{}, 0,
+		"all refused": {accounting.Shuffle, many, "blocks", task.Silo{Count: 20, Units: 76}, Grouping{}, 0,
 			"0 of 20 silos have at least silo.units (76), and a round wants 10 of them"},
-		"no columns": {"local", many, "column:ward", task.Silo{Count: 20, Units: 75}, Grouping{}, 0,
+		"no columns": {accounting.Local, many, "column:ward", task.Silo{Count: 20, Units: 75}, Grouping{}, 0,
 			"libsvm has no named columns"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +120,7 @@ func TestSimulateSilos(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a := *report.Mean.TestAccuracy; a < c.accuracy || report.Rounds != manifest.Planned(job.Plan) ||
-				report.Trust != c.trust || report.Protects != "event" {
+				report.Trust != c.trust.String() || report.Protects != "event" {
 				t.Errorf("accuracy %v after %d rounds, want %v after %d", a, report.Rounds, c.accuracy, manifest.Planned(job.Plan))
 			}
 		})

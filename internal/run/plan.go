@@ -122,22 +122,7 @@ func validateMinimisers(plan *wire.Plan, features *task.FeatureMap, loss convex.
 }
 
 func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (planning.Problem, error) {
-	trust, err := accounting.ParseTrust(spec.Privacy.Trust)
-	if err != nil {
-		return planning.Problem{}, fmt.Errorf("privacy.trust: %w", err)
-	}
-	honest, err := accounting.ParseFraction(spec.Privacy.HonestFraction)
-	if err != nil {
-		return planning.Problem{}, fmt.Errorf("privacy.honest_fraction: %w", err)
-	}
-	coin, err := accounting.ParseCoin(spec.Privacy.Coin)
-	if err != nil {
-		return planning.Problem{}, fmt.Errorf("privacy.coin: %w", err)
-	}
-	profile, err := accounting.ParseConstants(spec.Privacy.Profile)
-	if err != nil {
-		return planning.Problem{}, fmt.Errorf("privacy.profile: %w", err)
-	}
+	profile := spec.Privacy.Profile
 	if spec.Silo != nil || spec.Local() { // of whom the papers' constants are printed, and never run
 		profile = accounting.Numeric
 	}
@@ -145,8 +130,8 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 		Users: uint64(spec.Schedule.Users), Dim: loss.Parameters(features.Dim()), Algorithm: spec.Schedule.Algorithm,
 		ClipNorm: spec.ClipNorm(), Set: spec.SetDeclaration(), Ridge: spec.Model.Ridge,
 		LossFacts: planning.LossFacts{MeanSmoothness: spec.Model.Smoothness},
-		Epsilon:   spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: trust, HonestFraction: honest, Coin: coin,
-		MaxBits: spec.Privacy.MaxBits, Profile: profile,
+		Epsilon:   spec.Privacy.Epsilon, Delta: spec.Privacy.Delta, Trust: spec.Privacy.Trust, HonestFraction: spec.Privacy.HonestFraction.Fraction,
+		Coin: spec.Privacy.Coin, MaxBits: spec.Privacy.MaxBits, Profile: profile,
 		Rounds: planning.Rounds{Cohort: uint64(spec.Schedule.Cohort), Minimum: uint64(spec.Schedule.MinimumCohort),
 			MaxRounds: uint64(spec.Schedule.Rounds.Max), FirstCohort: uint64(spec.Schedule.FirstCohort),
 			Interactive: spec.Schedule.Interactive, Continuous: spec.Schedule.Continuous},
@@ -162,6 +147,7 @@ func problemOf(spec *task.Spec, features *task.FeatureMap, loss convex.Loss) (pl
 		p.Prox = planning.Prox{Weight: x.Weight, Steps: uint64(x.Steps)}
 	}
 	p.Practical = spec.Practical(features)
+	var err error
 	if p.Validation, err = spec.Scorecard(features); err != nil {
 		return planning.Problem{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/internal/test/storetest"
 	"github.com/panlearn/panlearn/state"
@@ -182,7 +183,7 @@ func crashEverywhere(t *testing.T, undisturbed *world, anew func(*testing.T) *wo
 func TestCrashesOnABadBroker(t *testing.T) {
 	people := newCast(t)
 	undisturbed := undisturbedWorld(t, people, 4)
-	for seed := range uint64(12) {
+	for seed := range longtest.Seeds(t, uint64(12)) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			w := newWorld(t, people, 4)

@@ -19,7 +19,10 @@ func drawSpec(t *rapid.T) *Spec {
 	s.Model = drawModel(t)
 	s.Privacy = Privacy{
 		Epsilon: rapid.Float64Range(0.01, 10).Draw(t, "epsilon"), Delta: rapid.Float64Range(1e-9, 0.1).Draw(t, "delta"),
-		HonestFraction: rapid.SampledFrom([]string{"1", "0.9", "2/3"}).Draw(t, "honest fraction"),
+	}
+	honest := rapid.SampledFrom([]string{"1", "0.9", "2/3"}).Draw(t, "honest fraction")
+	if err := s.Privacy.HonestFraction.UnmarshalText([]byte(honest)); err != nil {
+		t.Fatal(err)
 	}
 	s.Schedule = drawSchedule(t, s.Model)
 	s.Events.Format = rapid.SampledFrom(Formats()).Draw(t, "format")

@@ -33,7 +33,7 @@ func (o Operators) Keys() (leader, helper ed25519.PublicKey, ok bool) {
 func (s *Spec) OneOperator() bool { return s.Privacy.Operators != nil && s.Privacy.Operators.One }
 
 // Split reports whether two operators add the reports up, of whom one may be an adversary.
-func (s *Spec) Split() bool { return s.Privacy.Trust == accounting.Split.String() }
+func (s *Spec) Split() bool { return s.Privacy.Trust == accounting.Split }
 
 // validateSplit refuses what means nothing where reports are shared between two operators, and operators elsewhere.
 func (s *Spec) validateSplit() error {

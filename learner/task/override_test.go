@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 func TestOverrides(t *testing.T) {
@@ -25,7 +27,7 @@ func TestOverrides(t *testing.T) {
 	)
 	if s.Privacy.Epsilon != 0.5 || s.Features.Columns[0].Max != 50 || s.Schedule.Rounds.Max != 7 ||
 		time.Duration(s.Schedule.Deadline) != 90*time.Second || s.Label.Positive[0] != ">50K" ||
-		s.Privacy.HonestFraction != "0.9" || s.Schedule.Users != 2000 {
+		s.Privacy.HonestFraction.String() != "0.9" || s.Schedule.Users != 2000 {
 		t.Errorf("overrides did not arrive: %+v", s)
 	}
 	if c := s.Features.Columns[1]; !slices.Equal(c.Vocabulary, []string{"x", "y z", "no"}) || c.Unknown != Drop {
@@ -62,8 +64,9 @@ func TestOverrideRefusals(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	s := mustParse(t, plain)
-	if s.Intercept != 1 || s.Model.ClipNorm != 1 || s.Privacy.Trust != "shuffle" || s.Privacy.HonestFraction != "1" ||
-		s.Privacy.Coin != "fair" || s.Privacy.Profile != "numeric" || s.Privacy.Seal != "hpke" ||
+	if s.Intercept != 1 || s.Model.ClipNorm != 1 || s.Privacy.Trust != accounting.Shuffle ||
+		s.Privacy.HonestFraction.Fraction != accounting.One || s.Privacy.Coin != accounting.CoinFair ||
+		s.Privacy.Profile != accounting.Numeric || s.Privacy.Seal != "hpke" ||
 		s.Schedule.Algorithm != "pagd" || s.Schedule.Deadline != Duration(time.Minute) ||
 		s.Events.Separator != "," || s.Features.Columns[0].Scale != Symmetric || s.Features.Columns[1].Unknown != Invalid {
 		t.Errorf("defaults: %+v", s)

@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // maxFile bounds a task file; the largest vocabularies are far below it.
@@ -196,6 +198,9 @@ func decode(path string, n *node, v reflect.Value) error {
 			return fail("a single value")
 		}
 		if err := t.UnmarshalText([]byte(n.text)); err != nil {
+			if choice, ok := errors.AsType[*accounting.ChoiceError](err); ok {
+				return fail(choice.Want)
+			}
 			return fail(err.Error())
 		}
 		return nil

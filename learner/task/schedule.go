@@ -8,7 +8,6 @@ import (
 
 	"github.com/panlearn/panlearn/learner/convex"
 	"github.com/panlearn/panlearn/learner/schedule"
-	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // Schedule declares how many users there are and how they are spent. Zeros are left to the planner.
@@ -223,8 +222,8 @@ func (s *Spec) conditions() schedule.Case {
 	}
 	c.All, c.ByUser = s.Silo == nil || s.Silo.Reports == s.Silo.Count, s.ByUser()
 	c.Scores, c.Set = s.Validation != nil && !s.Validation.Off, s.SetDeclaration().Kind
-	if trust, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && trust.HasIntruder() {
-		c.Floors = s.Privacy.Trust
+	if s.Privacy.Trust.HasIntruder() {
+		c.Floors = s.Privacy.Trust.String()
 	}
 	return c
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Local reports whether the task is of trust local: a report is hidden by its own noise alone.
-func (s *Spec) Local() bool { return s.Privacy.Trust == accounting.Local.String() }
+func (s *Spec) Local() bool { return s.Privacy.Trust == accounting.Local }
 
 // setDefaultSilo fills in what follows from the silos: reports, least, users, the honest fraction, and under trust
 // local the minimum cohort. It needs the trust, and leaves what it cannot compute to Validate.
@@ -24,8 +24,10 @@ func (s *Spec) setDefaultSilo() {
 		return
 	}
 	or(&o.Least, o.Units)
-	if s.Privacy.Trust != "pan" && o.Reports > 1 {
-		or(&s.Privacy.HonestFraction, fmt.Sprintf("%d/%d", o.Reports-1, o.Reports))
+	if s.Privacy.Trust != accounting.Pan && o.Reports > 1 {
+		if f, err := accounting.ParseFraction(fmt.Sprintf("%d/%d", o.Reports-1, o.Reports)); err == nil {
+			or(&s.Privacy.HonestFraction.Fraction, f)
+		}
 	}
 }
 
@@ -44,7 +46,7 @@ func (s *Spec) validateSilo() error {
 	if o.Reports < 1 || o.Reports > o.Count {
 		return refuse("silo.reports", o.Reports, "a whole number from 1 to silo.count (%d)", o.Count)
 	}
-	if t, err := accounting.ParseTrust(s.Privacy.Trust); err == nil && !s.Local() && t.HasReportNoise() && o.Reports < 2 {
+	if !s.Local() && s.Privacy.Trust.HasReportNoise() && o.Reports < 2 {
 		return refuse("silo.reports", o.Reports,
 			"at least 2 under trust %s, where a silo relies on the noise of others; trust local needs nobody's",
 			s.Privacy.Trust)
@@ -92,13 +94,13 @@ func (s *Spec) validateLocal() error {
 	switch {
 	case !s.Local():
 		return nil
-	case p.HonestFraction != "1":
+	case p.HonestFraction.Fraction != accounting.One:
 		return refuse("privacy.honest_fraction", p.HonestFraction,
 			"1 under trust local: nobody's noise but the report's own is relied upon")
-	case p.Coin != "fair":
+	case p.Coin != accounting.CoinFair:
 		return refuse("privacy.coin", p.Coin,
 			"fair under trust local: reports of silos with noise of different size are centred alike")
-	case p.Profile != "numeric" && s.Silo == nil && !s.Schedule.Interactive:
+	case p.Profile != accounting.Numeric && s.Silo == nil && !s.Schedule.Interactive:
 		return refuse("privacy.profile", p.Profile,
 			"numeric under trust local without silo and schedule.interactive: the paper's constants are of trust shuffle")
 	}

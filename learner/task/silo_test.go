@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 const hospitals = `
@@ -25,16 +27,16 @@ var people = strings.NewReplacer("[age,", "[who, age,", "delta: 1e-6}",
 func TestDefaultsOfSilos(t *testing.T) {
 	s := mustParse(t, hospitals)
 	if o := *s.Silo; o.Reports != 20 || o.Least != 1067 || s.Schedule.Users != 32000 || s.Schedule.MinimumCohort != 10 ||
-		s.Privacy.HonestFraction != "1" {
+		s.Privacy.HonestFraction.Fraction != accounting.One {
 		t.Errorf("local: %+v, %+v, honest %s", o, s.Schedule, s.Privacy.HonestFraction)
 	}
 	for trust, honest := range map[string]string{"shuffle": "0.95", "shuffle+pan": "0.95", "pan": "1"} {
 		s := mustParse(t, hospitals, "privacy.trust="+trust)
-		if o := *s.Silo; o.Least != 1600 || s.Schedule.MinimumCohort != 0 || s.Privacy.HonestFraction != honest {
+		if o := *s.Silo; o.Least != 1600 || s.Schedule.MinimumCohort != 0 || s.Privacy.HonestFraction.String() != honest {
 			t.Errorf("%s: %+v, %+v, honest %s", trust, o, s.Schedule, s.Privacy.HonestFraction)
 		}
 	}
-	if s := mustParse(t, hospitals, "silo.reports=3", "privacy.trust=shuffle"); s.Privacy.HonestFraction != "2/3" {
+	if s := mustParse(t, hospitals, "silo.reports=3", "privacy.trust=shuffle"); s.Privacy.HonestFraction.String() != "2/3" {
 		t.Errorf("honest share of three silos: %s", s.Privacy.HonestFraction)
 	}
 	if s := mustParse(t, hospitals, "schedule.users=32000", "silo.reports=7",

@@ -79,17 +79,17 @@ const maxSkipped = 1 << 10
 type Privacy struct {
 	Epsilon float64 `json:"epsilon"`
 	Delta   float64 `json:"delta"`
-	Trust   string  `json:"trust"` // shuffle (default), pan, shuffle+pan, local, split
+	// Trust names who lays noise: shuffle (default), pan, shuffle+pan, local, split.
+	Trust accounting.Trust `json:"trust"`
 	// Unit is the protected unit: event (default), one row; or user, all rows of one person that enter a
 	// report.
-	Unit string `json:"unit,omitempty"`
-	// HonestFraction is the share of the users of a round whose noise is relied upon, in (0, 1]: exact text, as
-	// accounting.Fraction writes it. A file may have 0.9 or 9/10. Default "1".
-	HonestFraction string `json:"honest_fraction"`
-	Coin           string `json:"coin"`     // fair (default): coins of p = 1/2 where that is cheap; any: p is free
-	MaxBits        int    `json:"max_bits"` // most bits g+b of a report for one coordinate; 0, the default, is no limit
-	Profile        string `json:"profile"`  // numeric (default), or paper: the closed-form constants
-	Seal           string `json:"seal"`     // hpke (default), or none: the broker's operator is trusted
+	Unit           string         `json:"unit,omitempty"`
+	HonestFraction HonestFraction `json:"honest_fraction"` // default 1
+	// Coin is fair (default): coins of p = 1/2 where that is cheap; or any: p is free.
+	Coin    accounting.CoinPolicy `json:"coin"`
+	MaxBits int                   `json:"max_bits"` // most bits g+b of a report for one coordinate; 0, the default, is no limit
+	Profile accounting.Constants  `json:"profile"`  // numeric (default), or paper: the closed-form constants
+	Seal    string                `json:"seal"`     // hpke (default), or none: the broker's operator is trusted
 	// Suite names the encryption of reports: "" is x25519, the default; mlkem768x25519 adds ML-KEM-768. A file may
 	// have the numbers of the protocol, 2 and 3.
 	Suite string `json:"suite,omitempty"`
@@ -220,20 +220,14 @@ func (s *Spec) SetDefaults() {
 		or(&s.Label.Scale, Symmetric)
 	}
 	or(&s.Model.Set, convex.SetKinds()[0])
-	or(&s.Privacy.Trust, "shuffle")
 	if s.Privacy.Unit == UnitEvent {
 		s.Privacy.Unit = "" // one spelling
 	}
 	s.setDefaultSilo()
-	or(&s.Privacy.HonestFraction, "1")
-	if f, err := accounting.ParseFraction(s.Privacy.HonestFraction); err == nil {
-		s.Privacy.HonestFraction = f.String() // one spelling: 0.90 and 9/10 are 0.9
-	}
+	or(&s.Privacy.HonestFraction.Fraction, accounting.One)
 	if s.Grants == grantsNone {
 		s.Grants = "" // one spelling
 	}
-	or(&s.Privacy.Coin, "fair")
-	or(&s.Privacy.Profile, "numeric")
 	or(&s.Privacy.Seal, "hpke")
 	if o := s.Privacy.Operators; o != nil && *o == (Operators{}) {
 		s.Privacy.Operators = nil // one spelling

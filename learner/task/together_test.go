@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/panlearn/panlearn/learner/schedule"
+	"github.com/panlearn/panlearn/randomizer/accounting"
 )
 
 // together returns a task file as LoadTogether reads it.
@@ -30,7 +31,7 @@ func TestTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := got.Spec; *s.Silo != (Silo{Count: 1, Units: 700, Reports: 1, Least: 700}) || !s.Local() ||
-		s.Privacy.HonestFraction != "1" || s.Schedule.Users != 700 ||
+		s.Privacy.HonestFraction.Fraction != accounting.One || s.Schedule.Users != 700 ||
 		s.Schedule.Cohort != 0 || s.Schedule.MinimumCohort != 1 || s.Schedule.Deadline.String() != "9s" ||
 		s.Events.Key != "" {
 		t.Errorf("declared %+v, %+v, %+v", s.Silo, s.Privacy, s.Schedule)

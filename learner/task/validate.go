@@ -1,6 +1,7 @@
 package task
 
 import (
+	"encoding"
 	"fmt"
 	"math"
 	"reflect"
@@ -51,13 +52,21 @@ func (s *Spec) Validate() error {
 	return nil
 }
 
-// validateLeaves refuses numbers that are not finite and text that is not UTF-8 anywhere in the declaration. (Text that is
+// validateLeaves refuses numbers that are not finite, choices without a word and text that is not UTF-8, anywhere in the
+// declaration. (Text that is
 // not UTF-8 has no JSON, so the canonical form would change it.)
 func validateLeaves(path string, v reflect.Value) error {
-	if v.Type() == reflect.TypeFor[File]() || v.Type() == reflect.TypeFor[Public]() {
+	if v.Type() == reflect.TypeFor[File]() || v.Type() == reflect.TypeFor[Public]() ||
+		v.Type() == reflect.TypeFor[HonestFraction]() {
 		return nil // it was checked as text
 	}
 	switch v.Kind() {
+	case reflect.Int:
+		if word, ok := v.Interface().(encoding.TextMarshaler); ok {
+			if _, err := word.MarshalText(); err != nil {
+				return refuse(path, v.Int(), "a value that has a word: %v", err)
+			}
+		}
 	case reflect.Float64:
 		if f := v.Float(); !(math.Abs(f) <= maxMagnitude) {
 			return refuse(path, f, "a finite number of magnitude at most %g", maxMagnitude)
@@ -94,26 +103,11 @@ func (s *Spec) validatePrivacy() error {
 	if p.Delta <= 0 || p.Delta >= 1 {
 		return refuse("privacy.delta", p.Delta, "a number in (0, 1)")
 	}
-	trust, err := accounting.ParseTrust(p.Trust)
-	if err != nil {
-		return refuse("privacy.trust", p.Trust, "shuffle, pan, shuffle+pan, local or split")
+	if p.HonestFraction.IsZero() {
+		return refuse("privacy.honest_fraction", p.HonestFraction, "a fraction in (0, 1]")
 	}
-	f, err := accounting.ParseFraction(p.HonestFraction)
-	if err != nil {
-		return refuse("privacy.honest_fraction", p.HonestFraction,
-			"a decimal or a/b in (0, 1] of at most 18 digits, such as 0.9")
-	}
-	if f.String() != p.HonestFraction {
-		return refuse("privacy.honest_fraction", p.HonestFraction, "%s, which is the same in its plain form", f)
-	}
-	if _, err := accounting.ParseCoin(p.Coin); err != nil {
-		return refuse("privacy.coin", p.Coin, "fair or any")
-	}
-	if p.MaxBits < 0 || p.MaxBits > maxBits || (p.MaxBits == 1 && trust.HasReportNoise()) {
+	if p.MaxBits < 0 || p.MaxBits > maxBits || (p.MaxBits == 1 && p.Trust.HasReportNoise()) {
 		return refuse("privacy.max_bits", p.MaxBits, "a whole number from 2 to %d, or 0 for no limit", maxBits)
-	}
-	if _, err := accounting.ParseConstants(p.Profile); err != nil {
-		return refuse("privacy.profile", p.Profile, "numeric or paper")
 	}
 	if err := s.validateLocal(); err != nil {
 		return err

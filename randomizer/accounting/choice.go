@@ -89,9 +89,19 @@ var (
 	constants = words{"profile", []string{"numeric", "paper"}}
 )
 
+// A ChoiceError reports a word that names no value of a choice.
+type ChoiceError struct {
+	Choice, Word string
+	Want         string // the words that do
+}
+
+func (e *ChoiceError) Error() string {
+	return fmt.Sprintf("%s %q: want %s", e.Choice, clip(e.Word), e.Want)
+}
+
 func (w words) wanted() string {
 	last := len(w.names) - 1
-	return "want " + strings.Join(w.names[:last], ", ") + " or " + w.names[last]
+	return strings.Join(w.names[:last], ", ") + " or " + w.names[last]
 }
 
 func (w words) name(i int) string {
@@ -104,7 +114,7 @@ func (w words) name(i int) string {
 func (w words) parse(name string) (int, error) {
 	i := slices.Index(w.names, name)
 	if i < 0 {
-		return 0, fmt.Errorf("%s %q: %s", w.choice, clip(name), w.wanted())
+		return 0, &ChoiceError{w.choice, name, w.wanted()}
 	}
 	return i, nil
 }
@@ -120,7 +130,7 @@ func read[T ~int](to *T, w words, text []byte) error {
 
 func (w words) validate(i int) error {
 	if i < 0 || i >= len(w.names) {
-		return fmt.Errorf("%s %d: %s", w.choice, i, w.wanted())
+		return fmt.Errorf("%s %d: want %s", w.choice, i, w.wanted())
 	}
 	return nil
 }
@@ -157,6 +167,12 @@ func (t Trust) MarshalText() ([]byte, error) { return []byte(t.String()), t.vali
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (t *Trust) UnmarshalText(text []byte) error { return read(t, trusts, text) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (c CoinPolicy) MarshalText() ([]byte, error) { return []byte(c.String()), c.validate() }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *CoinPolicy) UnmarshalText(text []byte) error { return read(c, coins, text) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (c Constants) MarshalText() ([]byte, error) { return []byte(c.String()), c.validate() }

@@ -244,7 +244,7 @@ func TestRestartAtAnyCall(t *testing.T) {
 
 // TestExchangeThatLoses: messages and answers that are lost, doubled and late change nothing but the time.
 func TestExchangeThatLoses(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range longtest.Seeds(t, uint64(8)) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, 6, 6)
 			left := new(leavings)
@@ -277,7 +277,7 @@ func TestExchangeThatLoses(t *testing.T) {
 
 // TestBrokerThatLoses: the same of all that the broker does.
 func TestBrokerThatLoses(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range longtest.Seeds(t, uint64(8)) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, 4, 4)
 			left := new(leavings)

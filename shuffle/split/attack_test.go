@@ -247,6 +247,7 @@ func TestWorkerIsOfOneGoroutine(t *testing.T) {
 // counts and of the leader's floor, whose law it follows: P(Bin(N_f, 1/2) < T - sum), no step at sum = T. The leader's
 // floor is in its share before the other's is seen, so nothing else can be asked of the sum.
 func TestSubtractedShare(t *testing.T) {
+	longtest.Sequential(t)
 	n := 20_000
 	if longtest.On() {
 		n = 100_000

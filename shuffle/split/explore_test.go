@@ -3,6 +3,8 @@ package split
 import (
 	"slices"
 	"testing"
+
+	"github.com/panlearn/panlearn/internal/test/longtest"
 )
 
 // check notes what a state has that must not be.
@@ -112,6 +114,7 @@ func honest() *explorer {
 // No order of crashes, stops, lost, late and doubled messages makes a round void, or a batch of halves that do not
 // belong together.
 func TestModelOfExchangeAndEnd(t *testing.T) {
+	longtest.Sequential(t)
 	t.Parallel()
 	states, ways, stuck := honest().explore()
 	t.Logf("%d states", states)
@@ -130,6 +133,7 @@ func TestModelOfExchangeAndEnd(t *testing.T) {
 // a round is void, and with a helper that forgets its mark, the model finds what breaks: so it would see it in the machines. Release alone is not among them: an
 // honest helper has one Share to store.
 func TestModelWithoutCompareAndSet(t *testing.T) {
+	longtest.Sequential(t)
 	t.Parallel()
 	prepare := func(m LeaderMarks, a Attempt) (LeaderMarks, bool) { m.Prepared = a; return m, true }
 	release := func(m LeaderMarks, a Attempt) (LeaderMarks, bool) { m.Released = a; return m, true }
@@ -158,6 +162,7 @@ func TestModelWithoutCompareAndSet(t *testing.T) {
 // a broker that shows each process another Share, make rounds void and never get two releases of one round. That is
 // what the compare-and-set of the release is for: without it they do.
 func TestModelOfALyingHelper(t *testing.T) {
+	longtest.Sequential(t)
 	t.Parallel()
 	x := honest()
 	x.lying = true

@@ -267,6 +267,7 @@ func TestUnopenedSpendsNoID(t *testing.T) {
 // Whatever bytes reach a party, it refuses or counts what was honest, does not panic, and leader and helper agree.
 // Reports are honest ones with some bytes changed, cut or doubled, some of them sealed so that they open.
 func TestMutatedReports(t *testing.T) {
+	longtest.Sequential(t)
 	n := 10_000
 	if longtest.On() {
 		n = 100_000
@@ -375,6 +376,7 @@ func FuzzRequest(f *testing.F) {
 // Mutated requests, replies and shares of the other party: a helper that decides them and a leader that reads them do
 // not panic, and what leader and helper count stays the same or the attempt ends.
 func TestMutatedExchange(t *testing.T) {
+	longtest.Sequential(t)
 	n := 400
 	if longtest.Run(t, "100,000 mutated messages of the exchange, not 400") {
 		n = 100_000

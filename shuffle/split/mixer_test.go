@@ -8,12 +8,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/shuffle"
 )
 
 // The two operators release what one trusted Mixer releases of the same reports with the same two floors: equal totals,
 // users and trials.
 func TestSplitIsAMixer(t *testing.T) {
+	longtest.Sequential(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		d, k := rapid.IntRange(1, 12).Draw(rt, "d"), rapid.IntRange(1, 6).Draw(rt, "k")
 		cfg := config(d, k, 12)

@@ -7,6 +7,7 @@ import (
 	"github.com/cloudflare/circl/vdaf/prio3/arith/fp128"
 
 	"github.com/panlearn/panlearn/internal/test/dptest"
+	"github.com/panlearn/panlearn/internal/test/longtest"
 )
 
 // elements returns the numbers of an encoded vector of the field.
@@ -22,6 +23,7 @@ func elements(t testing.TB, b []byte) fp128.Vec {
 // Theorem S, step 5: for every valid report the two verifier shares add up to (0, w, G(w)), w uniform whatever the
 // counts are. So an honest party's verifier share is the other's subtracted from something that anybody can draw.
 func TestTheoremS_VerifierIsDrawn(t *testing.T) {
+	longtest.Sequential(t)
 	const n = 2000
 	cfg := config(4, 3, 4)
 	uniform := slices.Repeat([]float64{1.0 / 256}, 256)

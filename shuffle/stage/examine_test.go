@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/shuffle"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/wire"
@@ -14,7 +15,7 @@ import (
 // TestPoolCountsAsOneWorkerDoes: whatever comes, in bundles or not, several workers open exactly the messages that one
 // opens, tell the same reasons in the same order, and leave the same totals, ids, cutoff and backlog.
 func TestPoolCountsAsOneWorkerDoes(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range longtest.Seeds(t, uint64(30)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		w := newWorld(t, plan{cohort: uint64(4 + rng.IntN(40)), bundle: uint32(1 + rng.IntN(4)),
 			suite: wire.Suite_SUITE_X25519})

@@ -114,7 +114,7 @@ func TestFaults(t *testing.T) {
 	if longtest.Run(t, "all but the first 12 of 300 seeds") {
 		seeds = 300
 	}
-	for seed := range seeds {
+	for seed := range longtest.Seeds(t, seeds) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, plan{rounds: 2, cohort: 4, spares: 6, broker: memory.Config{

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/test/longtest"
 	"github.com/panlearn/panlearn/internal/test/memory"
 	"github.com/panlearn/panlearn/stream"
 	"github.com/panlearn/panlearn/stream/device"
@@ -194,7 +195,7 @@ func TestDeathInAnInteractivePhase(t *testing.T) {
 
 // The broker misbehaves in every way: outcomes are lost, and nobody answers more than was agreed.
 func TestInteractivePhaseOnALossyBroker(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range longtest.Seeds(t, uint64(12)) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, plan{rounds: 3, cohort: 12, minimum: 1, deadline: 20 * time.Second,
 				broker: memory.Config{Shuffle: seed%2 == 0, Seed: seed}})

@@ -33,8 +33,7 @@ func newProx(t *testing.T, trust accounting.Trust, rounds int) *world {
 	loss, err := w.spec.Loss()
 	must(t, err)
 	beta := loss.Smoothness(features.Bound())
-	honest, err := accounting.ParseFraction(w.spec.Privacy.HonestFraction)
-	must(t, err)
+	honest := w.spec.Privacy.HonestFraction.Fraction
 	c, err := accounting.Calibrate(accounting.Request{Users: 2, Dim: blockDim, Epsilon: 4, Delta: 1e-3, Trust: trust,
 		HonestFraction: honest, Rounds: rounds,
 		Units: w.params.Units, Minimizer: true})

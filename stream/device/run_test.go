@@ -99,7 +99,7 @@ func TestFaults(t *testing.T) {
 	if longtest.Run(t, "all but the first 16 of 400 seeds") {
 		seeds = 400
 	}
-	for seed := range seeds {
+	for seed := range longtest.Seeds(t, seeds) {
 		playFaults(t, seed, accounting.Shuffle)
 	}
 }
@@ -110,7 +110,7 @@ func TestFaultsOfTwoOperators(t *testing.T) {
 	if longtest.Run(t, "all but the first 8 of 200 seeds") {
 		seeds = 200
 	}
-	for seed := range seeds {
+	for seed := range longtest.Seeds(t, seeds) {
 		playFaults(t, seed, accounting.Split)
 	}
 }

@@ -415,7 +415,7 @@ func TestOpenKeepsAFolder(t *testing.T) {
 // keyedUnder is keyed for a task of a trust.
 func (w *world) keyedUnder(trust accounting.Trust) {
 	w.keyed()
-	w.spec.Privacy.Trust, w.spec.Privacy.Seal = trust.String(), "hpke"
+	w.spec.Privacy.Trust, w.spec.Privacy.Seal = trust, "hpke"
 	w.task.Suite = wire.Suite_SUITE_X25519
 	if trust == accounting.Local {
 		w.params.Trials = 400

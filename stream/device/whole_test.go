@@ -74,8 +74,7 @@ func newBudgetSilos(t *testing.T, trust accounting.Trust, rounds int, count, som
 	if rounds == 1 {
 		units, phases = blockUnits, []*wire.Phase{{Users: 3 * some, Cohort: some, Minimum: 1, Rounds: 3, RoundsPerUser: 1}}
 	}
-	honest, err := accounting.ParseFraction(w.spec.Privacy.HonestFraction)
-	must(t, err)
+	honest := w.spec.Privacy.HonestFraction.Fraction
 	c, err := accounting.Calibrate(accounting.Request{Users: some, Dim: blockDim, Epsilon: epsilon, Delta: 1e-3, Trust: trust,
 		HonestFraction: honest, Rounds: rounds, Units: units})
 	must(t, err)

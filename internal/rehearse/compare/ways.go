@@ -38,13 +38,13 @@ func ways(base *task.Spec) (out []way) {
 		for _, many := range []bool{false, true} {
 			w := way{trust: trust, many: many}
 			if trust != place {
-				w.set(base.Privacy.Trust != trust, "privacy.trust="+trust)
+				w.set(base.Privacy.Trust.String() != trust, "privacy.trust="+trust)
 			} else {
 				w.gather(base)
 			}
 			w.set(base.Schedule.Interactive != many, fmt.Sprintf("schedule.interactive=%t", many))
 			out = append(out, w)
-			if trust == base.Privacy.Trust && base.ByUser() {
+			if trust == base.Privacy.Trust.String() && base.ByUser() {
 				w.events, w.sets = true, slices.Clone(w.sets)
 				out = append(out, w)
 			}

@@ -187,7 +187,7 @@ func checks(t *testing.T, n int, property func(*rapid.T)) {
 	if longtest.On() {
 		seed = "0" // a new one
 	}
-	checksFrom(t, seed, n, property)
+	checksFrom(t, seed, longtest.Seeds(t, n), property)
 }
 
 // checksFrom runs a property n times, from a seed.

@@ -22,3 +22,26 @@ func Run(t testing.TB, what string) bool {
 	fmt.Printf("NOT RUN: %s: %s; set PANLEARN_DEEP=1\n", t.Name(), what)
 	return false
 }
+
+// Seeds returns how many of n random cases a test plays: all of them, or a quarter, rounded up, where the race detector
+// watches, and then it prints what was left out: make test plays the same cases without it.
+func Seeds[N int | uint64](t testing.TB, n N) N {
+	t.Helper()
+	if !raced || On() {
+		return n
+	}
+	some := (n + 3) / 4
+	fmt.Printf("NOT RUN: %s: with the race detector, all but the first %d of %d, which make test plays\n", t.Name(), some, n)
+	return some
+}
+
+// Sequential skips a test that starts no goroutine where the race detector watches: it would find nothing, and make
+// test runs the test without it.
+func Sequential(t testing.TB) {
+	t.Helper()
+	if !raced || On() {
+		return
+	}
+	fmt.Printf("NOT RUN: %s: with the race detector, as it starts no goroutine\n", t.Name())
+	t.SkipNow()
+}

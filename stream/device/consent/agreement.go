@@ -238,7 +238,7 @@ func (a *Agreement) declared() error {
 	switch {
 	case spec.Name != a.Task.Name:
 		return Refuse("declaration: name", spec.Name, "%s, as in the task", a.Task.Name)
-	case trust.String() != spec.Privacy.Trust:
+	case trust != spec.Privacy.Trust:
 		return Refuse("plan.trust", trust, "%s, as declared", spec.Privacy.Trust)
 	case a.Final && honest != accounting.One:
 		return Refuse("plan.honest_fraction", honest,
@@ -247,7 +247,7 @@ func (a *Agreement) declared() error {
 		return Refuse("plan.unit", plan.Unit, "that of privacy.unit, as declared")
 	case plan.Radius != radiusOf(spec):
 		return Refuse("plan.radius", plan.Radius, "%v, as declared", radiusOf(spec))
-	case honest.String() != spec.Privacy.HonestFraction:
+	case honest != spec.Privacy.HonestFraction.Fraction:
 		return Refuse("plan.honest_fraction", honest, "%s, as declared", spec.Privacy.HonestFraction)
 	case suite != a.Task.Suite:
 		return Refuse("suite", a.Task.Suite, "%v, as privacy.seal and privacy.suite declare", suite)

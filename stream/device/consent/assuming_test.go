@@ -15,17 +15,17 @@ func TestAssuming(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		trust string
+		trust accounting.Trust
 		silo  *task.Silo
 		want  string
 	}{
-		{"shuffle", nil, ", if in every cohort a share 0.5 of the users planned for is honest"},
-		{"shuffle", &task.Silo{Count: 4}, ", if in every cohort a share 0.5 of the silos planned for is honest"},
-		{"local", &task.Silo{Count: 4}, ""},
+		{accounting.Shuffle, nil, ", if in every cohort a share 0.5 of the users planned for is honest"},
+		{accounting.Shuffle, &task.Silo{Count: 4}, ", if in every cohort a share 0.5 of the silos planned for is honest"},
+		{accounting.Local, &task.Silo{Count: 4}, ""},
 	} {
 		a := &Agreement{Spec: &task.Spec{Privacy: task.Privacy{Trust: c.trust}, Silo: c.silo}, HonestFraction: half}
 		if got := a.assuming(); got != c.want {
-			t.Errorf("%s: %q, want %q", c.trust, got, c.want)
+			t.Errorf("%v: %q, want %q", c.trust, got, c.want)
 		}
 	}
 }

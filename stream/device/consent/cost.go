@@ -135,15 +135,11 @@ func (a *Agreement) compare(what string, g accounting.Guarantee) error {
 
 // assuming returns the assumption that an epsilon rests on, to be written after it.
 func (a *Agreement) assuming() string {
-	trust, err := accounting.ParseTrust(a.Spec.Privacy.Trust)
-	if err != nil {
-		return "" // of another version
-	}
 	reporters := "users"
 	if a.Spec.Silo != nil {
 		reporters = "silos"
 	}
-	return trust.Assuming(a.HonestFraction, reporters)
+	return a.Spec.Privacy.Trust.Assuming(a.HonestFraction, reporters)
 }
 
 // alike are rounds that cost the same: of one phase, with noise planned for as many users.
