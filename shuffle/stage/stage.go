@@ -179,7 +179,7 @@ func (s *Stage) watch(ctx context.Context) {
 		s.Logger.Warn("no wake-ups from the broker, polling", "error", err, "poll", s.Poll)
 		return
 	}
-	s.wake = wake
+	s.wake, s.wakes = wake, true
 }
 
 // forged begins the name of the trouble that a call brought a record that its writer did not write.
