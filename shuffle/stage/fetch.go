@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/panlearn/panlearn/internal/panics"
 	"github.com/panlearn/panlearn/stream"
 )
 
@@ -58,8 +59,13 @@ func (f *fetcher) ask(ctx context.Context, prefetch int, room uint64, timeout, s
 	ctx, cancel := context.WithTimeout(ctx, timeout+slack)
 	f.flight, f.cancel = flight, cancel
 	go func() {
-		reports, err := f.queue.Fetch(ctx, n, timeout)
-		flight <- fetched{reports, time.Now(), err}
+		var got fetched
+		got.err = panics.Caught(func() (err error) {
+			got.reports, err = f.queue.Fetch(ctx, n, timeout)
+			return err
+		})
+		got.at = time.Now()
+		flight <- got
 	}()
 }
 

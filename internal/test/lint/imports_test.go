@@ -16,7 +16,8 @@ var mayImport = map[string][]string{
 	"shuffle":               {"randomizer"},
 	"shuffle/split":         {"randomizer", "shuffle"},
 	"shuffle/splitwire":     {"shuffle", "shuffle/split", "stream", "stream/seal", "stream/wire"},
-	"shuffle/stage": {"internal/observe", "randomizer", "shuffle", "shuffle/split", "shuffle/splitwire", "stream",
+	"internal/panics":       {},
+	"shuffle/stage": {"internal/observe", "internal/panics", "randomizer", "shuffle", "shuffle/split", "shuffle/splitwire", "stream",
 		"stream/grant", "stream/manifest", "stream/seal", "stream/wire"},
 	"shuffle/roster":           {"internal/disk", "stream", "stream/seal"},
 	"shuffle/stage/leaderfile": {"internal/disk", "shuffle/roster", "shuffle/split", "shuffle/stage", "stream", "stream/seal"},
@@ -173,7 +174,7 @@ var mayImport = map[string][]string{
 	"internal/run/pipeline":   {"*"},
 	"internal/run/quickstart": {"*"},
 	"internal/test/runtest":   {"*"}, // test support
-	"internal/run/many":       {"internal/dashboard", "internal/obs", "learner/task", "stream"},
+	"internal/run/many":       {"internal/dashboard", "internal/obs", "internal/panics", "learner/task", "stream"},
 	"internal/run/runstage": {"internal/observe", "internal/obs", "internal/run", "internal/run/many", "shuffle/helper", "shuffle/stage", "stream", "stream/natsjs",
 		"stream/natsjs/natsadmin", "stream/seal"},
 	"internal/run/statedir": {"*"},
