@@ -33,6 +33,7 @@ type Config struct {
 	// seat is gone when it returns. An error that stays the same when the member is started again is marked by [Lasting].
 	Run      func(ctx context.Context, e Entry, seat *Seat) error
 	Starting string        // says in a sentence what a member does that shows nothing yet
+	Over     string        // says in a sentence that a member returned without an error; empty: that the task has ended
 	Every    time.Duration // between looks at the list; 0: 2 s
 	Logger   *slog.Logger
 }
@@ -341,7 +342,7 @@ func (f *Fleet) row(m *member) Row {
 	case m.cancel != nil && m.state == Ended:
 		r.Line = "It was taken off the list, and stops."
 	case m.state == Ended:
-		r.Line = "The task has ended."
+		r.Line = cmp.Or(f.config.Over, "The task has ended.")
 	case m.state == Waiting:
 		again := m.again
 		r.Again, r.Wrong, r.Line = &again, true, m.err.Error()
